@@ -1,0 +1,260 @@
+package dag
+
+import "slices"
+
+// Op is one op of a rank, all fields but its dependencies, as [RankBuilder.Add] takes and [Rank.Op] gives it. The
+// fields are those of [Rank].
+type Op struct {
+	Kind                       Kind
+	Subkind                    Subkind
+	Bytes, RecvBytes           int64
+	Peer                       int32
+	Tag                        int64
+	Comm                       int32
+	Duration                   Time
+	Flops                      int64
+	Release                    Time
+	Stream, NIC, Job           int32
+	Name, Attrs                string
+	Timed                      bool // whether the measured times are set
+	MeasuredStart, MeasuredEnd Time
+}
+
+// Op returns op i.
+func (r *Rank) Op(i int) Op {
+	start, end := r.Measured(i)
+	op := Op{
+		Kind: r.Kind[i], Subkind: r.Subkind.At(i), Bytes: r.Bytes.At(i), RecvBytes: r.RecvBytes.At(i),
+		Peer: r.Peer.At(i), Tag: r.Tag.At(i), Comm: r.Comm.At(i), Duration: r.Duration.At(i), Flops: r.Flops.At(i),
+		Release: r.Release.At(i), Stream: r.Stream.At(i), NIC: r.NIC.At(i), Job: r.Job.At(i),
+		Name: r.Name.At(i), Attrs: r.Attrs.At(i),
+	}
+	if start != Unmeasured || end != Unmeasured {
+		op.Timed, op.MeasuredStart, op.MeasuredEnd = true, start, end
+	}
+	return op
+}
+
+// Builder makes a trace op by op. Different ranks may be built at the same time.
+type Builder struct {
+	trace Trace
+	ranks []RankBuilder
+}
+
+// NewBuilder returns a builder of a trace with n ranks, and communicator 0 of all of them.
+func NewBuilder(n int) *Builder {
+	return &Builder{trace: Trace{Comms: []Comm{World(n)}}, ranks: make([]RankBuilder, n)}
+}
+
+// Meta returns the metadata of the trace, for the caller to fill.
+func (b *Builder) Meta() *Meta {
+	return &b.trace.Meta
+}
+
+// AddComm adds a communicator and returns its number.
+func (b *Builder) AddComm(c Comm) int32 {
+	b.trace.Comms = append(b.trace.Comms, c)
+	return int32(len(b.trace.Comms) - 1)
+}
+
+// Rank returns the builder of rank i.
+func (b *Builder) Rank(i int) *RankBuilder {
+	return &b.ranks[i]
+}
+
+// Trace finishes every rank and returns the trace. The builder must not be used afterwards.
+func (b *Builder) Trace() *Trace {
+	b.trace.Ranks = make([]Rank, len(b.ranks))
+	for i := range b.ranks {
+		b.trace.Ranks[i] = b.ranks[i].Rank()
+	}
+	b.ranks = nil
+	return &b.trace
+}
+
+// RankBuilder makes the DAG of one rank. The zero value is an empty rank.
+type RankBuilder struct {
+	rank        Rank
+	deps, start edgeBuilder
+	keepOrder   bool
+}
+
+// KeepOrder makes the order of an op's dependents that of the Requires and RequiresStart calls, for formats in which
+// it carries meaning; without it the order is ascending.
+func (b *RankBuilder) KeepOrder() {
+	b.keepOrder = true
+}
+
+// Len returns the number of ops so far: the index of the next.
+func (b *RankBuilder) Len() int {
+	return len(b.rank.Kind)
+}
+
+// Add appends an op that must wait for the end of the ops deps, and returns its index. Names and attributes of one
+// rank hold 4 GiB each; what is beyond is left out.
+func (b *RankBuilder) Add(op Op, deps ...int) int {
+	r := &b.rank
+	i := len(r.Kind)
+	r.Kind = append(r.Kind, op.Kind)
+	r.Subkind.Set(i, op.Subkind)
+	r.Bytes.Set(i, op.Bytes)
+	r.RecvBytes.Set(i, op.RecvBytes)
+	r.Peer.Set(i, op.Peer)
+	r.Tag.Set(i, op.Tag)
+	r.Comm.Set(i, op.Comm)
+	r.Duration.Set(i, op.Duration)
+	r.Flops.Set(i, op.Flops)
+	r.Release.Set(i, op.Release)
+	r.Stream.Set(i, op.Stream)
+	r.NIC.Set(i, op.NIC)
+	r.Job.Set(i, op.Job)
+	r.Name.Append(i, op.Name)
+	r.Attrs.Append(i, op.Attrs)
+	if op.Timed {
+		b.Measure(i, op.MeasuredStart, op.MeasuredEnd)
+	}
+	for _, d := range deps {
+		b.deps.add(i, d)
+	}
+	return i
+}
+
+// Calc appends a computation of length d on stream 0.
+func (b *RankBuilder) Calc(d Time, deps ...int) int {
+	return b.Add(Op{Kind: Calc, Duration: d}, deps...)
+}
+
+// Send appends a send of a message to rank peer.
+func (b *RankBuilder) Send(peer int32, bytes, tag int64, deps ...int) int {
+	return b.Add(Op{Kind: Send, Peer: peer, Bytes: bytes, Tag: tag}, deps...)
+}
+
+// Recv appends a receive of a message from rank peer.
+func (b *RankBuilder) Recv(peer int32, bytes, tag int64, deps ...int) int {
+	return b.Add(Op{Kind: Recv, Peer: peer, Bytes: bytes, Tag: tag}, deps...)
+}
+
+// Measure sets when the tracer saw op i start and end.
+func (b *RankBuilder) Measure(i int, start, end Time) {
+	r := &b.rank
+	for len(r.MeasuredStart) <= i {
+		r.MeasuredStart = append(r.MeasuredStart, Unmeasured)
+		r.MeasuredEnd = append(r.MeasuredEnd, Unmeasured)
+	}
+	r.MeasuredStart[i], r.MeasuredEnd[i] = start, end
+}
+
+// Requires makes op wait for the end of op on. Both must have been added.
+func (b *RankBuilder) Requires(op, on int) {
+	b.deps.add(op, on)
+}
+
+// RequiresStart makes op wait for the start of op on. Both must have been added.
+func (b *RankBuilder) RequiresStart(op, on int) {
+	b.start.add(op, on)
+}
+
+// Rank finishes the rank and returns it. The builder must not be used afterwards.
+func (b *RankBuilder) Rank() Rank {
+	r := b.rank
+	r.Deps, r.Order = b.deps.finish(b.Len(), b.keepOrder)
+	r.StartDeps, r.StartOrder = b.start.finish(b.Len(), b.keepOrder)
+	*b = RankBuilder{}
+	r.trim()
+	return r
+}
+
+func (r *Rank) trim() {
+	r.Kind = trim(r.Kind)
+	r.Subkind, r.Bytes, r.RecvBytes = trim(r.Subkind), trim(r.Bytes), trim(r.RecvBytes)
+	r.Peer, r.Tag, r.Duration = trim(r.Peer), trim(r.Tag), trim(r.Duration)
+	r.Flops, r.Release = trim(r.Flops), trim(r.Release)
+	r.MeasuredStart, r.MeasuredEnd = trim(r.MeasuredStart), trim(r.MeasuredEnd)
+	for _, c := range []*Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Job} {
+		c.trim()
+	}
+	for _, e := range []*Edges{&r.Deps, &r.StartDeps, &r.Order, &r.StartOrder} {
+		e.trim()
+	}
+	r.Name.trim()
+	r.Attrs.trim()
+}
+
+// edgeBuilder collects the dependencies of a rank. Nearly all come in the order of the dependent ops and go straight
+// to their place; the others wait in late.
+type edgeBuilder struct {
+	edges Edges
+	late  []lateEdge
+}
+
+type lateEdge struct {
+	op, on int32
+	before uint32 // how many edges came in order before this one
+}
+
+func (b *edgeBuilder) add(op, on int) {
+	if op+1 < len(b.edges.End) {
+		b.late = append(b.late, lateEdge{op: int32(op), on: int32(on), before: uint32(len(b.edges.Off))})
+		return
+	}
+	b.edges.Append(op, int32(op-on))
+}
+
+// finish returns the dependencies of a rank of n ops and, if keepOrder is set, the orders of dependents that are not
+// ascending. Only late edges can cause those.
+func (b *edgeBuilder) finish(n int, keepOrder bool) (edges, order Edges) {
+	if len(b.late) == 0 {
+		return b.edges, Edges{}
+	}
+	if keepOrder {
+		order = b.order(n)
+	}
+	// Merge: the late edges of an op follow those that came in order, for those were added before a later op's.
+	slices.SortStableFunc(b.late, func(x, y lateEdge) int { return int(x.op) - int(y.op) })
+	edges.Off = make([]int32, 0, len(b.edges.Off)+len(b.late))
+	edges.End = make([]uint32, 0, len(b.edges.End))
+	late := b.late
+	for i := range b.edges.End {
+		edges.Off = append(edges.Off, b.edges.Of(i)...)
+		for ; len(late) > 0 && int(late[0].op) == i; late = late[1:] {
+			edges.Off = append(edges.Off, late[0].op-late[0].on)
+		}
+		edges.End = append(edges.End, uint32(len(edges.Off)))
+	}
+	return edges, order
+}
+
+// order lists the dependents of each op in the order in which the edges were added, for the ops where that is not
+// ascending.
+func (b *edgeBuilder) order(n int) Edges {
+	type edge struct{ on, op int32 }
+	all := make([]edge, 0, len(b.edges.Off)+len(b.late))
+	late, at := b.late, uint32(0)
+	for i := range b.edges.End {
+		for _, off := range b.edges.Of(i) {
+			for ; len(late) > 0 && late[0].before <= at; late = late[1:] {
+				all = append(all, edge{late[0].on, late[0].op})
+			}
+			all = append(all, edge{int32(i) - off, int32(i)})
+			at++
+		}
+	}
+	for ; len(late) > 0; late = late[1:] {
+		all = append(all, edge{late[0].on, late[0].op})
+	}
+	last := make([]int32, n) // of each op, its latest dependent so far
+	deviates := make([]bool, n)
+	for _, e := range all {
+		if e.op < last[e.on] {
+			deviates[e.on] = true
+		}
+		last[e.on] = e.op
+	}
+	kept := slices.DeleteFunc(all, func(e edge) bool { return !deviates[e.on] })
+	slices.SortStableFunc(kept, func(x, y edge) int { return int(x.on) - int(y.on) })
+	var order Edges
+	for _, e := range kept {
+		order.Append(int(e.on), e.op-e.on)
+	}
+	return order
+}

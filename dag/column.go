@@ -1,0 +1,197 @@
+package dag
+
+// Column is one field of every op of a rank. It may be shorter than the rank has ops: the rest reads as zero, so a
+// field that a format does not know costs nothing.
+type Column[T ~int8 | ~uint8 | ~int32 | ~int64] []T
+
+// At returns the value of op i, zero beyond the end of the column.
+func (c Column[T]) At(i int) T {
+	if uint(i) < uint(len(c)) {
+		return c[i]
+	}
+	return 0
+}
+
+// Set gives op i the value v, lengthening the column where v is not zero.
+func (c *Column[T]) Set(i int, v T) {
+	if i < len(*c) {
+		(*c)[i] = v
+		return
+	}
+	if v == 0 {
+		return
+	}
+	*c = append(extend(*c, i), v)
+}
+
+// extend returns s grown with zeros to length n, with the growth of append, so that a run of calls takes linear time.
+func extend[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s
+	}
+	if n <= cap(s) {
+		clear(s[len(s):n])
+		return s[:n]
+	}
+	return append(s, make([]T, n-len(s))...)
+}
+
+// trim returns s without the spare capacity of its growth where that wastes more than a sixteenth.
+func trim[T any](s []T) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	if cap(s)-len(s) <= len(s)/16 {
+		return s
+	}
+	return append(make([]T, 0, len(s)), s...)
+}
+
+// Narrow is a column of int32 values that are nearly always small: one byte an op while all lie in 0..255, four bytes
+// from the first that does not. Like a [Column] it reads as zero beyond its end. The zero value is an empty column.
+type Narrow struct {
+	small []uint8
+	wide  []int32 // used instead of small once it is not nil
+}
+
+// At returns the value of op i.
+func (c *Narrow) At(i int) int32 {
+	if uint(i) < uint(len(c.small)) {
+		return int32(c.small[i])
+	}
+	if uint(i) < uint(len(c.wide)) {
+		return c.wide[i]
+	}
+	return 0
+}
+
+// Len returns how many ops have a stored value; all later ones are zero.
+func (c *Narrow) Len() int {
+	return len(c.small) + len(c.wide)
+}
+
+// Set gives op i the value v.
+func (c *Narrow) Set(i int, v int32) {
+	if i >= c.Len() && v == 0 {
+		return
+	}
+	if c.wide == nil && uint32(v) > 255 {
+		c.wide = make([]int32, len(c.small), max(2*len(c.small), i+1))
+		for k, s := range c.small {
+			c.wide[k] = int32(s)
+		}
+		c.small = nil
+	}
+	if c.wide != nil {
+		c.wide = extend(c.wide, i+1)
+		c.wide[i] = v
+		return
+	}
+	c.small = extend(c.small, i+1)
+	c.small[i] = uint8(v)
+}
+
+// SetRange gives the ops first, first+1, ... the given values: Set over a slice, for readers that decode many at once.
+func (c *Narrow) SetRange(first int, values []int32) {
+	if first < c.Len() {
+		for k, v := range values {
+			c.Set(first+k, v)
+		}
+		return
+	}
+	for len(values) > 0 && values[len(values)-1] == 0 {
+		values = values[:len(values)-1]
+	}
+	if len(values) == 0 {
+		return
+	}
+	narrow := c.wide == nil
+	for _, v := range values {
+		if uint32(v) > 255 {
+			narrow = false
+			break
+		}
+	}
+	end := first + len(values)
+	if narrow {
+		c.small = extend(c.small, end)
+		for k, v := range values {
+			c.small[first+k] = uint8(v)
+		}
+		return
+	}
+	if c.wide == nil {
+		c.wide = make([]int32, len(c.small), max(len(c.small), end))
+		for k, s := range c.small {
+			c.wide[k] = int32(s)
+		}
+		c.small = nil
+	}
+	c.wide = extend(c.wide, end)
+	copy(c.wide[first:], values)
+}
+
+// Copy writes the values of ops first, first+1, ... into dst.
+func (c *Narrow) Copy(dst []int32, first int) {
+	n := 0
+	switch {
+	case first < len(c.wide):
+		n = copy(dst, c.wide[first:])
+	case first < len(c.small):
+		small := c.small[first:]
+		n = min(len(small), len(dst))
+		for k, v := range small[:n] {
+			dst[k] = int32(v)
+		}
+	}
+	clear(dst[n:])
+}
+
+func (c *Narrow) trim() {
+	c.small, c.wide = trim(c.small), trim(c.wide)
+}
+
+// Text is an optional column of strings, empty where an op has none: four bytes an op up to the last that has one,
+// plus the strings. The zero value is an empty column.
+type Text struct {
+	end  []uint32
+	data []byte
+}
+
+// At returns the string of op i, "" where it has none.
+func (c *Text) At(i int) string {
+	if i >= len(c.end) {
+		return ""
+	}
+	start := uint32(0)
+	if i > 0 {
+		start = c.end[i-1]
+	}
+	return string(c.data[start:c.end[i]])
+}
+
+// Len returns how many ops have a stored value; all later ones are empty.
+func (c *Text) Len() int {
+	return len(c.end)
+}
+
+// Append gives op i, which must not lie before an op that was already given a string, the string s. It reports
+// whether there was room: a rank holds at most 4 GiB of strings a column.
+func (c *Text) Append(i int, s string) bool {
+	if s == "" {
+		return true
+	}
+	if uint64(len(c.data))+uint64(len(s)) > 1<<32-1 {
+		return false
+	}
+	for len(c.end) < i {
+		c.end = append(c.end, uint32(len(c.data)))
+	}
+	c.data = append(c.data, s...)
+	c.end = append(c.end, uint32(len(c.data)))
+	return true
+}
+
+func (c *Text) trim() {
+	c.end, c.data = trim(c.end), trim(c.data)
+}

@@ -1,0 +1,93 @@
+package dag
+
+// Edges holds a list of offsets for every op of a rank, in compressed sparse row form: four bytes an op up to the last
+// op with a list, and four bytes an offset.
+type Edges struct {
+	End []uint32 // End[i] is where the list of op i ends in Off; it starts where the one before ends
+	Off []int32
+}
+
+// Of returns the offsets of op i; the slice is part of the column.
+func (e *Edges) Of(i int) []int32 {
+	if i >= len(e.End) {
+		return nil
+	}
+	start := uint32(0)
+	if i > 0 {
+		start = e.End[i-1]
+	}
+	return e.Off[start:e.End[i]]
+}
+
+// Count returns how many offsets op i has.
+func (e *Edges) Count(i int) int {
+	return len(e.Of(i))
+}
+
+// Append adds the offset off to the list of op i, which must not lie before the last op with a list.
+func (e *Edges) Append(i int, off int32) {
+	for len(e.End) <= i {
+		e.End = append(e.End, uint32(len(e.Off)))
+	}
+	e.Off = append(e.Off, off)
+	e.End[i] = uint32(len(e.Off))
+}
+
+func (e *Edges) trim() {
+	e.End, e.Off = trim(e.End), trim(e.Off)
+}
+
+// Dependents lists, for every op of a rank, the ops that wait for it: [Edges] turned round, as op indices.
+type Dependents struct {
+	End []uint32 // End[i] is where the list of op i ends in Op
+	Op  []int32
+}
+
+// Of returns the indices of the ops that wait for op i; the slice is part of the list.
+func (d *Dependents) Of(i int) []int32 {
+	start := uint32(0)
+	if i > 0 {
+		start = d.End[i-1]
+	}
+	return d.Op[start:d.End[i]]
+}
+
+// Dependents turns e round for a rank of n ops: ascending for every op, except those whose order is given, as offsets
+// (dependent - op), in order. All references must be in range and the given orders consistent with e (see
+// [Rank.CheckReferences]).
+func (e *Edges) Dependents(n int, order *Edges) Dependents {
+	d := Dependents{End: make([]uint32, n), Op: make([]int32, len(e.Off))}
+	start := uint32(0)
+	for i := range e.End {
+		for _, off := range e.Off[start:e.End[i]] {
+			d.End[i-int(off)]++
+		}
+		start = e.End[i]
+	}
+	sum := uint32(0)
+	for i, count := range d.End { // from counts to starts; filling turns the starts into ends
+		d.End[i] = sum
+		sum += count
+	}
+	start = 0
+	for i := range e.End {
+		for _, off := range e.Off[start:e.End[i]] {
+			p := i - int(off)
+			d.Op[d.End[p]] = int32(i)
+			d.End[p]++
+		}
+		start = e.End[i]
+	}
+	start = 0
+	for i := range order.End {
+		at := uint32(0)
+		if i > 0 {
+			at = d.End[i-1]
+		}
+		for k, off := range order.Off[start:order.End[i]] {
+			d.Op[at+uint32(k)] = int32(i) + off
+		}
+		start = order.End[i]
+	}
+	return d
+}

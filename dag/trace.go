@@ -1,0 +1,173 @@
+package dag
+
+import "fmt"
+
+// AnySource and AnyTag are the wildcards of a receive's Peer and Tag.
+const (
+	AnySource = -1
+	AnyTag    = -1
+)
+
+// CollectiveTag is the first tag of messages that stand for collectives; the others go down from there. They lie below
+// AnyTag, and a receive with AnyTag does not match them, as in MPI, where collectives have a context of their own.
+const CollectiveTag = -2
+
+// Trace is a workload: one DAG of ops for each rank.
+type Trace struct {
+	Meta
+	Comms []Comm // Comms[0] is all ranks
+	Ranks []Rank
+}
+
+// Meta says what a trace is and where it comes from.
+type Meta struct {
+	Title      string
+	Provenance []Provenance // oldest first: one entry for each program that made or rewrote the trace
+	Nodes      []int32      // the node that each rank runs on; nil: rank i on node i
+	Jobs       []string     // names of the jobs of a merged trace, by job number; nil where there is one
+	Attrs      string       // what the format knows of the whole trace and the model does not: a JSON object or ""
+}
+
+// Provenance records one step in the making of a trace.
+type Provenance struct {
+	Program string   `json:"program"`           // such as "traceconv"
+	Version string   `json:"version"`           // the program's version
+	Command []string `json:"command,omitempty"` // its arguments, the program's name first
+	Seed    *int64   `json:"seed,omitempty"`    // of every random choice; nil where none was made
+	Inputs  []Input  `json:"inputs,omitempty"`  // what it read
+}
+
+// Input names a file that a program read, by name and content.
+type Input struct {
+	Name   string `json:"name"`   // as given on the command line
+	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hex
+}
+
+// Rank is the DAG of one rank, a column for each field. Only Kind is always as long as the rank has ops.
+//
+// Ops take one byte each for Kind, plus four or eight (one for [Narrow]) for every column that the trace makes use of,
+// plus four for Deps.End, plus four for each dependency.
+type Rank struct {
+	Kind      []Kind
+	Subkind   Column[Subkind]
+	Bytes     Column[int64] // message, tensor or I/O size; collectives: contributed by this rank
+	RecvBytes Column[int64] // collectives: received by this rank where that differs from Bytes; 0 = it does not
+	Peer      Column[int32] // partner rank; rooted collectives: the root's rank; AnySource
+	Tag       Column[int64] // message tag; AnyTag
+	Comm      Narrow        // communicator, an index of Trace.Comms
+	Duration  Column[Time]  // compute, memory or I/O time
+	Flops     Column[int64] // floating-point operations, for roofline models; 0 = unknown
+	Release   Column[Time]  // not before this time after the start of the trace; 0 = no limit
+	Stream    Narrow        // compute stream: ops on one stream do not overlap
+	NIC       Narrow        // network interface
+	Job       Narrow        // job of a merged trace
+	Deps      Edges         // ops that must finish first, as (this index - that index)
+	StartDeps Edges         // ops that must have started first, as (this index - that index)
+
+	// The order of an op's dependents where it is not ascending, as (that index - this index): the whole list for such
+	// an op, nothing for the others. One column for Deps, one for StartDeps.
+	Order, StartOrder Edges
+
+	Name  Text // a human name
+	Attrs Text // what the format knows and the model does not: a JSON object
+
+	// When the tracer saw the op start and end; Unmeasured, or beyond the end of the column, where it did not. Never
+	// a constraint.
+	MeasuredStart, MeasuredEnd []Time
+}
+
+// Len returns the number of ops.
+func (r *Rank) Len() int {
+	return len(r.Kind)
+}
+
+// Measured returns when the tracer saw op i start and end, Unmeasured where it did not.
+func (r *Rank) Measured(i int) (start, end Time) {
+	start, end = Unmeasured, Unmeasured
+	if i < len(r.MeasuredStart) {
+		start = r.MeasuredStart[i]
+	}
+	if i < len(r.MeasuredEnd) {
+		end = r.MeasuredEnd[i]
+	}
+	return start, end
+}
+
+// Dependents returns the ops that wait for the end of each op, in order.
+func (r *Rank) Dependents() Dependents {
+	return r.Deps.Dependents(r.Len(), &r.Order)
+}
+
+// StartDependents returns the ops that wait for the start of each op, in order.
+func (r *Rank) StartDependents() Dependents {
+	return r.StartDeps.Dependents(r.Len(), &r.StartOrder)
+}
+
+// CheckReferences returns an error if a dependency leaves the rank or an explicit order of dependents is not a
+// permutation of them. Readers call it on what they read, for the other methods rely on it.
+func (r *Rank) CheckReferences() error {
+	if err := r.Deps.check(r.Len(), &r.Order); err != nil {
+		return fmt.Errorf("deps: %w", err)
+	}
+	if err := r.StartDeps.check(r.Len(), &r.StartOrder); err != nil {
+		return fmt.Errorf("start_deps: %w", err)
+	}
+	return nil
+}
+
+func (e *Edges) check(n int, order *Edges) error {
+	if len(e.End) > n {
+		return fmt.Errorf("%d lists for %d ops", len(e.End), n)
+	}
+	if len(order.End) > n {
+		return fmt.Errorf("%d orders of dependents for %d ops", len(order.End), n)
+	}
+	start := uint32(0)
+	for i, end := range e.End {
+		for _, off := range e.Off[start:end] {
+			if p := int64(i) - int64(off); p < 0 || p >= int64(n) {
+				return fmt.Errorf("op %d depends on op %d, expected 0..%d", i, p, n-1)
+			}
+		}
+		start = end
+	}
+	if len(order.Off) == 0 {
+		return nil
+	}
+	canonical := e.Dependents(n, &Edges{})
+	seen := make([]int32, n) // how often the op stands in the list at hand, less how often it should
+	for i := range order.End {
+		given, want := order.Of(i), canonical.Of(i)
+		if len(given) == 0 {
+			continue
+		}
+		if len(given) != len(want) {
+			return fmt.Errorf("op %d has %d dependents, their order lists %d", i, len(want), len(given))
+		}
+		for _, d := range want {
+			seen[d]--
+		}
+		for _, off := range given {
+			d := int64(i) + int64(off)
+			if d < 0 || d >= int64(n) {
+				return fmt.Errorf("the order of op %d's dependents lists op %d, expected 0..%d", i, d, n-1)
+			}
+			seen[d]++
+		}
+		for _, d := range want {
+			if seen[d] != 0 {
+				return fmt.Errorf("the order of op %d's dependents does not list op %d, which depends on it", i, d)
+			}
+		}
+	}
+	return nil
+}
+
+// Ops returns the number of ops of the trace.
+func (t *Trace) Ops() int64 {
+	n := int64(0)
+	for i := range t.Ranks {
+		n += int64(t.Ranks[i].Len())
+	}
+	return n
+}

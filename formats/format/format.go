@@ -1,0 +1,97 @@
+// Package format is the contract between the trace formats and the programs that use them: what a format can do
+// ([Format]), what it reads from ([Input]), how it reports what it cannot express ([Loss]) and what it cannot
+// understand ([SyntaxError]).
+//
+// Every format is a package of its own that imports this one and dag, never another format.
+package format
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Format is a trace format that can be read, written or both.
+type Format struct {
+	Name       string   // on the command line, such as "goalbin"
+	Title      string   // one line of help
+	Extensions []string // file name endings that suggest it, such as ".bin", the usual one first
+	Binary     bool     // not for a terminal
+
+	// Detect reports whether a file that begins with head (at most DetectBytes of it) is surely in this format.
+	// nil: the format must be named.
+	Detect func(head []byte) bool
+
+	// Read reads one trace from its files, most often one. nil: the format is only written.
+	Read func(inputs []*Input, o ReadOptions) (*dag.Trace, error)
+
+	// Losses lists what Write would leave out or change, without writing. nil: nothing ever.
+	Losses func(t *dag.Trace) []Loss
+
+	// Write writes the trace, front to back. It fails, before the first byte, on a trace that the format cannot hold at
+	// all; what it merely loses is for Losses to say. nil: the format is only read.
+	Write func(w io.Writer, t *dag.Trace, o WriteOptions) error
+}
+
+// DetectBytes is how much of a file Format.Detect gets to see.
+const DetectBytes = 4096
+
+// Input is a file, or a pipe, that holds a trace or a part of one.
+type Input struct {
+	Name   string    // for messages: the path as given, or "<stdin>"
+	Reader io.Reader // the content from its start, decompressed
+
+	// At gives random access to the content, Size bytes of it, where it is a plain file; nil where it comes through a
+	// pipe or a decompressor. Use either At or Reader.
+	At   io.ReaderAt
+	Size int64
+}
+
+// ReadOptions says how to read.
+type ReadOptions struct {
+	Compat  bool                             // accept what the format's reference program accepts, its mistakes included
+	Lenient bool                             // continue after what can be skipped, with a warning
+	Warn    func(message string, args ...any) // reports what the user should know; never nil
+}
+
+// WriteOptions says how to write.
+type WriteOptions struct {
+	Compat bool // write what the format's reference program writes, its mistakes included
+	Warn   func(message string, args ...any)
+}
+
+// Loss is one kind of thing that a format cannot express, and how often the trace has it.
+type Loss struct {
+	What  string // such as "release times", "durations rounded to whole nanoseconds"
+	Count int64  // how many ops it touches
+}
+
+// String returns the loss as a message says it: "12 ops: release times".
+func (l Loss) String() string {
+	if l.Count == 1 {
+		return "1 op: " + l.What
+	}
+	return fmt.Sprintf("%d ops: %s", l.Count, l.What)
+}
+
+// SyntaxError says where and why an input cannot be understood.
+type SyntaxError struct {
+	File     string
+	Line     int64 // from 1; 0 for binary formats
+	Offset   int64 // byte offset, where Line is 0
+	Expected string
+	Found    string // may be empty, where there is nothing to show
+}
+
+// Error returns "FILE:LINE: expected X, found Y", or "FILE: offset N: ...".
+func (e *SyntaxError) Error() string {
+	where := fmt.Sprintf("%s: offset %d", e.File, e.Offset)
+	if e.Line > 0 {
+		where = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	if e.Found == "" {
+		return fmt.Sprintf("%s: expected %s", where, e.Expected)
+	}
+	return fmt.Sprintf("%s: expected %s, found %s", where, e.Expected, e.Found)
+}
