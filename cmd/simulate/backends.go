@@ -1,0 +1,145 @@
+package main
+
+import (
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/loggops"
+)
+
+// backend is a simulation backend as this command knows it. A new one is a line in backends.
+type backend struct {
+	name     string
+	register func(p *cli.Program, cmd *cobra.Command, o *options) runner // defines the backend's flags
+}
+
+var backends = []backend{
+	{"loggops", registerLogGOPS},
+}
+
+func backendNames() []string {
+	names := make([]string, 0, len(backends))
+	for _, b := range backends {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// runner runs a backend by its flags.
+type runner interface {
+	// check returns what is wrong with the flags, before the trace is read.
+	check() error
+	// timeline returns what writes a timeline to w in the form that the path asks for.
+	timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error)
+	// run replays the trace. The timeline may be nil.
+	run(t *dag.Trace, timeline sim.Timeline) (*sim.Result, error)
+}
+
+// logGOPS runs the loggops backend.
+type logGOPS struct {
+	p            *cli.Program
+	cmd          *cobra.Command
+	common       *options
+	model        string
+	preset       string
+	flags        logGOPSFlags
+	noise        string
+	coscheduled  bool
+	noiseTrace   *loggops.NoiseTrace
+	checkedModel loggops.Model
+	params       loggops.Params
+}
+
+// logGOPSFlags are the parameters that flags give; those of the preset stand where a flag is not used.
+type logGOPSFlags struct {
+	L, o, g dag.Time
+	G, O    cli.Rate
+	S       int64
+}
+
+func registerLogGOPS(p *cli.Program, cmd *cobra.Command, o *options) runner {
+	b := &logGOPS{p: p, cmd: cmd, common: o}
+	preset, err := loggops.Preset("default")
+	if err != nil {
+		panic(err) // it is there
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&b.model, "model", string(loggops.Strict),
+		"`reading` of LogGOPS: strict; loggopsim or atlahs to get what those simulators compute")
+	flags.StringVar(&b.preset, "params", "default", "`set` of parameters: "+strings.Join(loggops.PresetNames(), ", "))
+	cli.TimeVar(flags, &b.flags.L, "L", preset.L, dag.Nanosecond, "latency; a number without unit is in ns")
+	cli.TimeVar(flags, &b.flags.o, "o", preset.Overhead, dag.Nanosecond, "overhead per message at a processor")
+	cli.TimeVar(flags, &b.flags.g, "g", preset.Gap, dag.Nanosecond, "gap between messages at a NIC")
+	cli.RateVar(flags, &b.flags.G, "G", rate(preset.GPerByte), dag.Nanosecond,
+		"gap per byte at a NIC: its bandwidth, or time per byte; without unit ns/B")
+	cli.RateVar(flags, &b.flags.O, "O", rate(preset.OPerByte), dag.Nanosecond, "overhead per byte at a processor")
+	cli.SizeVar(flags, &b.flags.S, "S", preset.S, "largest message that is sent eagerly")
+	flags.StringVar(&b.noise, "noise-trace", "", "`FILE` of operating-system noise: lines of start and length in ns")
+	flags.BoolVar(&b.coscheduled, "noise-cosched", false, "have the noise hit all ranks at the same time")
+	return b
+}
+
+// rate returns picoseconds per byte as a flag's value; those of the presets fit.
+func rate(r *big.Rat) cli.Rate {
+	return cli.Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}
+}
+
+func (b *logGOPS) check() (err error) {
+	if b.checkedModel, err = loggops.ParseModel(b.model); err != nil {
+		return cli.Usagef("--model: %v", err)
+	}
+	if b.params, err = loggops.Preset(b.preset); err != nil {
+		return cli.Usagef("--params: %v", err)
+	}
+	changed := b.cmd.Flags().Changed
+	for name, set := range map[string]func(){
+		"L": func() { b.params.L = b.flags.L },
+		"o": func() { b.params.Overhead = b.flags.o },
+		"g": func() { b.params.Gap = b.flags.g },
+		"G": func() { b.params.GPerByte = big.NewRat(b.flags.G.Num, b.flags.G.Den) },
+		"O": func() { b.params.OPerByte = big.NewRat(b.flags.O.Num, b.flags.O.Den) },
+		"S": func() { b.params.S = b.flags.S },
+	} {
+		if changed(name) {
+			set()
+		}
+	}
+	if b.noise != "" {
+		f, err := os.Open(b.noise)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if b.noiseTrace, err = loggops.ReadNoise(f, b.noise); err != nil {
+			return err
+		}
+		b.noiseTrace.Coscheduled, b.noiseTrace.Seed = b.coscheduled, b.common.seed
+	}
+	if b.common.timeline != "" {
+		_, err = b.timeline(io.Discard, b.common.timeline, nil)
+	}
+	return err
+}
+
+func (b *logGOPS) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json":
+		return sim.NewChromeTimeline(w, t), nil
+	case ".viz":
+		return loggops.NewVizTimeline(w, b.checkedModel, b.params), nil
+	}
+	return nil, cli.Usagef("--timeline: %s: expected a name that ends with .json or .viz", path)
+}
+
+func (b *logGOPS) run(t *dag.Trace, timeline sim.Timeline) (*sim.Result, error) {
+	return loggops.Run(t, loggops.Options{Model: b.checkedModel, Params: b.params, Noise: b.noiseTrace,
+		Timeline: timeline}, b.p.Warn)
+}

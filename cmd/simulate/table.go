@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// listedRanks is up to how many ranks the table lists each one's finish.
+const listedRanks = 16
+
+// printTable prints a result for people.
+func printTable(w io.Writer, name string, t *dag.Trace, r *sim.Result) {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(tab, "%s\t"+format+"\n", append([]any{what}, args...)...)
+	}
+	trace := name
+	if t.Title != "" {
+		trace += ": " + strconv.Quote(t.Title)
+	}
+	row("trace", "%s, %d ranks, %d ops", trace, len(t.Ranks), r.Ops)
+	row("backend", "%s, model %s", r.Backend, r.Model)
+	row("parameters", "%v", r.Params)
+	if !r.Complete {
+		row("complete", "no: %d ops never ran", r.NeverRun)
+	}
+	row("makespan", "%v", r.Makespan)
+	first, last := extremes(r.Finish)
+	if len(r.Finish) > 0 {
+		row("finish", "first rank %d at %v, last rank %d at %v", first, r.Finish[first], last, r.Finish[last])
+	}
+	row("messages", "%d, %s", r.Messages, cli.FormatSize(r.Bytes))
+	wall := time.Duration(r.Wall)
+	row("replay", "%d events in %v, %.3g ops/s", r.Events, wall.Round(time.Microsecond), r.OpsPerS)
+	if n := len(r.Finish); n > 0 && n <= listedRanks {
+		fmt.Fprintln(tab, "\nrank\tfinish")
+		for rank, finish := range r.Finish {
+			fmt.Fprintf(tab, "%d\t%v\n", rank, finish)
+		}
+	}
+	tab.Flush()
+}
+
+// extremes returns the first rank to finish and the last, the lowest of equals.
+func extremes(finish []sim.Clock) (first, last int) {
+	for rank, f := range finish {
+		if f.Ticks < finish[first].Ticks {
+			first = rank
+		}
+		if f.Ticks > finish[last].Ticks {
+			last = rank
+		}
+	}
+	return first, last
+}

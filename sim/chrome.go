@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// ChromeTimeline writes a run in the Trace Event Format of Chromium (the JSON object form), which Perfetto and
+// chrome://tracing open: a process a rank, a thread a stream, a slice an op, an arrow a message. Times are microseconds
+// with six digits behind the point.
+type ChromeTimeline struct {
+	w     *bufio.Writer
+	trace *dag.Trace
+	p     *Program
+	begun []uint64 // of each send and receive, when its slice begins; unknown before
+	sends []uint32 // of each receive whose message came before its slice, the message's send; nobody elsewhere
+	line  []byte
+}
+
+const unknown = math.MaxUint64
+
+// NewChromeTimeline returns a timeline of a run of t, written to w.
+func NewChromeTimeline(w io.Writer, t *dag.Trace) *ChromeTimeline {
+	return &ChromeTimeline{w: bufio.NewWriterSize(w, 1<<16), trace: t}
+}
+
+// Begin names the processes and threads.
+func (c *ChromeTimeline) Begin(p *Program) {
+	c.p = p
+	c.begun = make([]uint64, p.NumOps())
+	c.sends = make([]uint32, p.NumOps())
+	for i := range c.begun {
+		c.begun[i], c.sends[i] = unknown, nobody
+	}
+	c.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
+	for rank := range p.Ranks() {
+		if rank > 0 {
+			c.w.WriteByte(',')
+		}
+		fmt.Fprintf(c.w, "\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"rank %d"}}`, rank, rank)
+		fmt.Fprintf(c.w, ",\n"+`{"ph":"M","name":"process_sort_index","pid":%d,"args":{"sort_index":%d}}`, rank, rank)
+		named := make(map[uint16]bool)
+		for i := p.Start[rank]; i < p.Start[rank+1]; i++ {
+			if op := &p.Ops[i]; !named[op.Stream] {
+				named[op.Stream] = true
+				fmt.Fprintf(c.w, ",\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"stream %d"}}`,
+					rank, p.Stream(op), p.Stream(op))
+			}
+		}
+	}
+}
+
+// Span writes a slice.
+func (c *ChromeTimeline) Span(s Span) {
+	if s.Kind == NoiseSpan && s.Start == s.End {
+		return
+	}
+	r, i := &c.trace.Ranks[c.p.Ops[s.Op].Rank], c.p.Index(s.Op)
+	name, peer := r.Name.At(i), int64(r.Peer.At(i))
+	c.line = append(c.line[:0], ",\n"+`{"ph":"X","pid":`...)
+	c.line = strconv.AppendUint(c.line, uint64(s.Rank), 10)
+	c.line = append(c.line, `,"tid":`...)
+	c.line = strconv.AppendInt(c.line, int64(c.p.StreamNumber(s.Rank, s.Stream)), 10)
+	c.line = append(c.line, `,"ts":`...)
+	c.line = c.microseconds(c.line, s.Start)
+	c.line = append(c.line, `,"dur":`...)
+	c.line = c.microseconds(c.line, s.End-s.Start)
+	c.line = append(c.line, `,"cat":"`...)
+	switch s.Kind {
+	case CalcSpan:
+		c.line = append(c.line, `calc"`...)
+		if name == "" {
+			name = "calc"
+		}
+	case SendSpan:
+		c.line = append(c.line, `send"`...)
+		if name == "" {
+			name = "send to " + strconv.FormatInt(peer, 10)
+		}
+	case RecvSpan:
+		c.line = append(c.line, `recv"`...)
+		if name == "" {
+			name = "recv from " + orAny(peer)
+		}
+	case NoiseSpan:
+		c.line = append(c.line, `noise"`...)
+		name = "noise"
+	}
+	c.line = append(c.line, `,"name":`...)
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		quoted = []byte(`""`)
+	}
+	c.line = append(c.line, quoted...)
+	c.line = append(c.line, `,"args":{"op":`...)
+	c.line = strconv.AppendInt(c.line, int64(i), 10)
+	if s.Kind == SendSpan || s.Kind == RecvSpan {
+		c.line = append(c.line, `,"bytes":`...)
+		c.line = strconv.AppendInt(c.line, r.Bytes.At(i), 10)
+		c.line = append(c.line, `,"tag":`...)
+		c.line = strconv.AppendInt(c.line, r.Tag.At(i), 10)
+		c.begun[s.Op] = s.Start
+	}
+	c.line = append(c.line, `}}`...)
+	c.w.Write(c.line)
+	if s.Kind == RecvSpan && c.sends[s.Op] != nobody {
+		c.arrow(c.sends[s.Op], s.Op)
+	}
+}
+
+// Transfer writes an arrow, once the slices at both its ends are known.
+func (c *ChromeTimeline) Transfer(t Transfer) {
+	if c.begun[t.Recv] == unknown {
+		c.sends[t.Recv] = t.Send
+		return
+	}
+	c.arrow(t.Send, t.Recv)
+}
+
+func (c *ChromeTimeline) arrow(send, recv uint32) {
+	if c.begun[send] == unknown {
+		return
+	}
+	for _, end := range [...]struct {
+		phase string
+		op    uint32
+	}{{`s"`, send}, {`f","bp":"e"`, recv}} {
+		op := &c.p.Ops[end.op]
+		c.line = append(c.line[:0], ",\n"+`{"ph":"`...)
+		c.line = append(c.line, end.phase...)
+		c.line = append(c.line, `,"name":"message","cat":"message","id":`...)
+		c.line = strconv.AppendUint(c.line, uint64(send), 10)
+		c.line = append(c.line, `,"pid":`...)
+		c.line = strconv.AppendUint(c.line, uint64(op.Rank), 10)
+		c.line = append(c.line, `,"tid":`...)
+		c.line = strconv.AppendInt(c.line, int64(c.p.Stream(op)), 10)
+		c.line = append(c.line, `,"ts":`...)
+		c.line = c.microseconds(c.line, c.begun[end.op])
+		c.line = append(c.line, '}')
+		c.w.Write(c.line)
+	}
+}
+
+// microseconds appends a time in microseconds, to the picosecond.
+func (c *ChromeTimeline) microseconds(b []byte, t uint64) []byte {
+	perMicrosecond := uint64(dag.Microsecond / c.p.Unit)
+	b = strconv.AppendUint(b, t/perMicrosecond, 10)
+	if rest := t % perMicrosecond; rest != 0 {
+		b = append(b, '.')
+		b = append(b, strconv.FormatUint(perMicrosecond+rest, 10)[1:]...)
+	}
+	return b
+}
+
+// End closes the document.
+func (c *ChromeTimeline) End() error {
+	c.w.WriteString("\n]}\n")
+	return c.w.Flush()
+}

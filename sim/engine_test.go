@@ -1,0 +1,178 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// bus is an event-driven network for tests: one wire for all, which takes a picosecond a byte, and which serves the
+// messages that wait for it last come first, so that they overtake one another.
+type bus struct {
+	busy    bool
+	waiting []busMessage
+	sent    map[uint32]uint64
+}
+
+type busMessage struct {
+	m       uint32
+	request bool
+}
+
+const (
+	busReady   NetworkEvent = iota // the message is at its NIC
+	busRequest                     // its request is
+	busGrant                       // its receive is there
+	busDone                        // the wire is free
+)
+
+func (b *bus) Eager(e *Engine, m uint32, t uint64)   { e.Schedule(t, busReady, m) }
+func (b *bus) Request(e *Engine, m uint32, t uint64) { e.Schedule(t, busRequest, m) }
+func (b *bus) Grant(e *Engine, m uint32, t uint64)   { e.Schedule(t, busGrant, m) }
+
+func (b *bus) Event(e *Engine, kind NetworkEvent, m uint32) {
+	switch kind {
+	case busReady, busGrant:
+		b.waiting = append(b.waiting, busMessage{m: m})
+	case busRequest:
+		e.Announce(m)
+	case busDone:
+		b.busy = false
+		if e.Program().Ops[m].Size > e.host.Rendezvous {
+			e.Sent(m, e.Now())
+		} else {
+			e.Announce(m)
+		}
+		e.Deliver(m, b.sent[m], e.Now())
+	}
+	if b.busy || len(b.waiting) == 0 {
+		return
+	}
+	last := len(b.waiting) - 1
+	next := b.waiting[last].m
+	b.waiting, b.busy, b.sent[next] = b.waiting[:last], true, e.Now()
+	e.Schedule(e.Now()+e.Program().Ops[next].Size, busDone, next)
+}
+
+// TestEventDrivenNetwork runs a schedule over the bus and works the result out by hand: the engine serves networks that
+// decide as they go as it serves those with a formula, and keeps the order of the messages of a pair.
+func TestEventDrivenNetwork(t *testing.T) {
+	b := dag.NewBuilder(3)
+	send := func(rank int, peer int32, bytes int64, nic int32) int {
+		return b.Rank(rank).Add(dag.Op{Kind: dag.Send, Peer: peer, Bytes: bytes, NIC: nic})
+	}
+	// At 10 the wire takes the first to come, rank 0's 100 bytes, until 110. Then the last to come, its 20 bytes on the
+	// other NIC, until 130, which must wait for the 50 bytes sent before them, until 180.
+	send(0, 2, 100, 0)
+	send(0, 2, 50, 0)
+	send(0, 2, 20, 1)
+	send(1, 2, 30, 0)
+	recv := func(peer int32, stream int32) int {
+		return b.Rank(2).Add(dag.Op{Kind: dag.Recv, Peer: peer, Stream: stream})
+	}
+	recv(0, 0)
+	recv(0, 1)
+	third := recv(0, 2)
+	recv(1, 3)
+	b.Rank(2).Add(dag.Op{Duration: 1000, Stream: 4}, third)
+	trace := b.Trace()
+	p, err := Compile(trace, CompileOptions{DenseStreams: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := Host{Busy: func(uint64) uint64 { return 10 }, Rendezvous: math.MaxUint64}
+	out, err := NewEngine(p, host, &bus{sent: map[uint32]uint64{}}, nil).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Rank 0's sends leave its stream at 10, 20, 30; rank 1's at 10.
+	want := []uint64{30, 10, 180 + 10 + 1000}
+	if !slices.Equal(out.Finish, want) {
+		t.Errorf("finish %v, expected %v", out.Finish, want)
+	}
+	if r := out.Result(p, trace); !r.Complete || r.Messages != 4 || r.Bytes != 200 {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// TestRendezvousOverBus runs random rendezvous traffic over the bus, which must all get through.
+func TestRendezvousOverBus(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		const ranks = 5
+		b := dag.NewBuilder(ranks)
+		for range 200 {
+			from, to := random.IntN(ranks), random.IntN(ranks)
+			bytes, tag := random.Int64N(100), random.Int64N(3)
+			b.Rank(from).Add(dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: bytes, Tag: tag, NIC: random.Int32N(2),
+				Stream: random.Int32N(3)})
+			b.Rank(to).Add(dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: bytes, Tag: tag, Stream: random.Int32N(3)})
+		}
+		trace := b.Trace()
+		p, err := Compile(trace, CompileOptions{DenseStreams: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := Host{Busy: func(b uint64) uint64 { return 5 + b }, Rendezvous: 50}
+		out, err := NewEngine(p, host, &bus{sent: map[uint32]uint64{}}, nil).Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := out.Result(p, trace); !r.Complete {
+			t.Errorf("seed %d: not complete: %+v", seed, r.Stuck)
+		}
+	}
+}
+
+// TestStuck checks what a result says of ops that wait in vain.
+func TestStuck(t *testing.T) {
+	b := dag.NewBuilder(2)
+	r := b.Rank(0)
+	recv := r.Recv(1, 8, 5)
+	after := r.Calc(10, recv)
+	r.RequiresStart(r.Calc(10), after)
+	b.Rank(1).Send(0, 8, 6)
+	x := b.Rank(1).Calc(1)
+	b.Rank(1).Requires(x, x)
+	trace := b.Trace()
+	p, err := Compile(trace, CompileOptions{DenseStreams: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := Host{Busy: func(uint64) uint64 { return 1 }, Rendezvous: math.MaxUint64}
+	out, err := NewEngine(p, host, &bus{sent: map[uint32]uint64{}}, nil).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := out.Result(p, trace)
+	want := []Stuck{
+		{0, 0, "recv", "a message from rank 1, tag 5"},
+		{1, 0, "send", "a receive on rank 0, tag 6"},
+		{0, 1, "calc", "the end of op 0 (recv)"},
+		{0, 2, "calc", "the start of op 1 (calc)"},
+		{1, 1, "calc", "the end of op 1 (calc)"},
+	}
+	if result.Complete || result.NeverRun != 3 || !slices.Equal(result.Stuck, want) {
+		t.Errorf("complete %v, %d never ran, stuck %v, expected %v", result.Complete, result.NeverRun, result.Stuck, want)
+	}
+}
+
+func TestClockText(t *testing.T) {
+	for _, c := range []struct {
+		clock        Clock
+		json, pretty string
+	}{
+		{Clock{0, dag.Nanosecond}, "0", "0s"},
+		{Clock{1500, dag.Nanosecond}, "1500000", "1.5us"},
+		{Clock{1500, dag.Picosecond}, "1500", "1.5ns"},
+		{Clock{math.MaxUint64, dag.Nanosecond}, "18446744073709551615000", "18446744073709551615000ps (wrapped around)"},
+	} {
+		text, err := c.clock.MarshalJSON()
+		if err != nil || string(text) != c.json || c.clock.String() != c.pretty {
+			t.Errorf("%v: %s, %q, error %v; expected %s, %q", c.clock, text, c.clock.String(), err, c.json, c.pretty)
+		}
+	}
+}

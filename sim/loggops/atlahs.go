@@ -1,0 +1,337 @@
+package loggops
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/sim"
+)
+
+// atlahs replays as the LogGOPSim of spcl/atlahs does (commit 8837294): exact matching only, events of equal time in the
+// order that a binary heap without a tie-break gives them, no cost per byte at the receiver.
+type atlahs struct {
+	*reference
+	queue      timeHeap
+	readyTime  []uint64 // of each op, the latest end of what it requires
+	channel    []uint32 // of each send and receive, the number of its (host, source, tag)
+	unexpected []waiting
+	posted     []waiting
+	arrived    []uint64 // of each message by its send, when it joined the unexpected
+	hosts      []uint32 // of each channel
+}
+
+func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
+	s := &atlahs{reference: newReference(p, n, o), readyTime: make([]uint64, p.NumOps()),
+		arrived: make([]uint64, p.NumOps())}
+	s.number()
+	for host := range p.Ranks() {
+		for _, i := range s.roots(host) {
+			s.draw(0, i)
+		}
+	}
+	aborted := ""
+	for len(s.queue) > 0 && aborted == "" {
+		e := s.queue.pop()
+		i := e.what &^ isMessage
+		op := &p.Ops[i]
+		var err error
+		switch {
+		case e.what&isMessage != 0:
+			err = s.message(e, i, op)
+		case op.Flags&sim.IsSend != 0:
+			err = s.send(e, i, op)
+		case op.Flags&sim.IsRecv != 0:
+			aborted = s.recv(e.time, i, op)
+		default:
+			err = s.calc(e, i, op)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	unexpected, posted := make([][]uint32, p.Ranks()), make([][]uint32, p.Ranks())
+	for c, host := range s.hosts {
+		unexpected[host] = append(unexpected[host], s.list(s.unexpected[c])...)
+		posted[host] = append(posted[host], s.list(s.posted[c])...)
+	}
+	result := s.outcome(unexpected, posted)
+	result.Aborted = aborted
+	return result, nil
+}
+
+// number gives every (host, source, tag) a number. Wildcards are sources and tags of their own, which no message has.
+func (s *atlahs) number() {
+	type key struct {
+		host   uint32
+		source int32
+		match  uint32
+		anyTag bool
+	}
+	numbers := make(map[key]uint32)
+	s.channel = make([]uint32, s.p.NumOps())
+	for i := range s.channel {
+		op := &s.p.Ops[i]
+		k := key{match: op.Match, anyTag: op.Flags&sim.AnyTag != 0}
+		if k.anyTag {
+			k.match = 0
+		}
+		switch {
+		case op.Flags&sim.IsSend != 0:
+			k.host, k.source = uint32(op.Peer), int32(op.Rank)
+		case op.Flags&sim.IsRecv != 0:
+			k.host, k.source = op.Rank, op.Peer
+		default:
+			continue
+		}
+		c, known := numbers[k]
+		if !known {
+			c = uint32(len(s.hosts))
+			numbers[k] = c
+			s.hosts = append(s.hosts, k.host)
+		}
+		s.channel[i] = c
+	}
+	s.unexpected, s.posted = newWaiting(len(s.hosts)), newWaiting(len(s.hosts))
+}
+
+func (s *atlahs) draw(t uint64, what uint32) {
+	s.queue.push(timeEvent{t, what})
+	s.sequence++
+}
+
+// flush queues ops that became ready on a host.
+func (s *atlahs) flush(ready []uint32) {
+	for _, i := range ready {
+		op := &s.p.Ops[i]
+		t := s.readyTime[i]
+		cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
+		switch {
+		case op.Flags&sim.IsSend != 0:
+			t = max(t, *gs)
+		case op.Flags&sim.IsRecv == 0:
+			t = max(t, *cpu)
+		}
+		s.draw(t, i)
+	}
+}
+
+// started counts a start dependency of each of the ops as met. One that has no other is ready from time 0 on, whatever
+// it required.
+func (s *atlahs) started(ops, ready []uint32) []uint32 {
+	for _, i := range ops {
+		op := &s.p.Ops[i]
+		op.Waits--
+		if op.Waits == 0 {
+			s.readyTime[i] = 0
+			ready = append(ready, i)
+		}
+	}
+	return ready
+}
+
+// done counts a dependency of each of the ops as met at time t.
+func (s *atlahs) done(t uint64, ops, ready []uint32) []uint32 {
+	for _, i := range ops {
+		op := &s.p.Ops[i]
+		s.readyTime[i] = max(s.readyTime[i], t)
+		op.Waits--
+		if op.Waits == 0 {
+			ready = append(ready, i)
+		}
+	}
+	return ready
+}
+
+func (s *atlahs) calc(e timeEvent, i uint32, op *sim.Op) error {
+	cpu, _, _ := s.clocks(op.Rank, op.Stream, op.NIC)
+	if *cpu > e.time {
+		s.queue.push(timeEvent{*cpu, e.what})
+		return nil
+	}
+	end := e.time + op.Size
+	noise, err := s.noiseOver(op.Rank, e.time, end)
+	if err != nil {
+		return err
+	}
+	s.run(i, op)
+	*cpu = end + noise
+	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
+	s.ready = s.done(*cpu, s.p.Dependents(i), s.ready)
+	s.flush(s.ready)
+	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.time, end)
+	return nil
+}
+
+// sizes returns what the reference takes for the size of a message, at least one byte, its bytes beyond the first, and
+// the time that those take on the wire.
+func (s *atlahs) sizes(op *sim.Op) (size, x, wire uint64) {
+	size = max(op.Size, 1)
+	return size, size - 1, uint64(float64(size-1) * s.n.GFloat)
+}
+
+func (s *atlahs) send(e timeEvent, i uint32, op *sim.Op) error {
+	t := e.time
+	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
+	if free := max(*cpu, *gs); free > t {
+		s.queue.push(timeEvent{free, e.what})
+		return nil
+	}
+	noise, err := s.noiseOver(op.Rank, t, t+s.n.o)
+	if err != nil {
+		return err
+	}
+	s.run(i, op)
+	s.depart(i, t)
+	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
+	size, x, wire := s.sizes(op)
+	busy := t + s.n.o + x*s.n.O
+	end := busy + noise
+	*cpu = end
+	*gs = t + s.n.g + wire
+	s.draw(end+s.n.L+wire, i|isMessage)
+	if size <= uint64(s.n.S) {
+		s.ready = s.done(end, s.p.Dependents(i), s.ready)
+	}
+	s.flush(s.ready)
+	s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
+	s.span(sim.NoiseSpan, op.Rank, op.Stream, i, busy, end)
+	return nil
+}
+
+// recv returns why the reference aborts, "" if it does not.
+func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
+	s.run(i, op)
+	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
+	c := s.channel[i]
+	m := s.unexpected[c].head
+	if m == none {
+		s.put(&s.posted[c], i)
+		s.flush(s.ready)
+		return ""
+	}
+	s.remove(&s.unexpected[c], m, none)
+	if t < s.arrived[m] {
+		return fmt.Sprintf("rank %d op %d receives at %d ns a message that arrived at %d ns", op.Rank, s.p.Index(i), t,
+			s.arrived[m])
+	}
+	size, x, _ := s.sizes(op)
+	cpu, gs, gr := s.clocks(op.Rank, op.Stream, op.NIC)
+	nic := max(*gs, t) + s.n.g
+	end := nic + s.n.o + x*s.n.O
+	*cpu, *gr = end, nic
+	send := &s.p.Ops[m]
+	if size > uint64(s.n.S) {
+		s.releaseSend(end, nic, m, op.Rank, op)
+		s.transfer(op.Rank, send.Rank, m, i, t, size) // the reference swaps the ends here
+	}
+	s.ready = s.done(end, s.p.Dependents(i), s.ready)
+	s.flush(s.remote)
+	s.flush(s.ready)
+	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
+	return ""
+}
+
+func (s *atlahs) message(e timeEvent, m uint32, send *sim.Op) error {
+	t, host, c := e.time, uint32(send.Peer), s.channel[m]
+	i := s.posted[c].head
+	if i == none {
+		s.arrived[m] = t
+		s.put(&s.unexpected[c], m)
+		s.depart(m, t)
+		return nil
+	}
+	recv := &s.p.Ops[i]
+	cpu, _, gr := s.clocks(host, recv.Stream, send.NIC)
+	s.remove(&s.posted[c], i, none)
+	if free := max(*cpu, *gr); free > t {
+		s.queue.push(timeEvent{free, e.what})
+		s.put(&s.posted[c], i)
+		return nil
+	}
+	noise, err := s.noiseOver(host, t, t+s.n.o)
+	if err != nil {
+		return err
+	}
+	size, x, wire := s.sizes(send)
+	nic := max(*gr, t) + s.n.g
+	end := nic + s.n.o + x*s.n.O + noise
+	*cpu, *gr = end, nic
+	s.ready, s.remote = s.ready[:0], s.remote[:0]
+	if size > uint64(s.n.S) {
+		s.releaseSend(end, nic, m, host, send)
+	}
+	s.ready = s.done(end, s.p.Dependents(i), s.ready)
+	s.flush(s.ready)
+	s.flush(s.remote)
+	received := t + s.n.o + max(x*s.n.O, wire) // what the reference draws is loggopsim's cost, not what it charged
+	s.transfer(send.Rank, host, m, i, t, size)
+	s.span(sim.RecvSpan, host, send.Stream, i, t+wire-x*s.n.O, received)
+	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
+	return nil
+}
+
+// releaseSend ends the rendezvous of send m, which was met on host. It lifts the sender's clocks of the stream and NIC
+// that the op named has.
+func (s *atlahs) releaseSend(end, nic uint64, m, host uint32, named *sim.Op) {
+	sender := s.p.Ops[m].Rank
+	if sender == host {
+		s.ready = s.done(end, s.p.Dependents(m), s.ready)
+	} else {
+		s.remote = s.done(end, s.p.Dependents(m), s.remote)
+	}
+	cpu, gs, _ := s.clocks(sender, named.Stream, named.NIC)
+	*cpu, *gs = max(*cpu, end), max(*gs, nic)
+}
+
+// timeEvent is an event of the reference, which orders events by time alone.
+type timeEvent struct {
+	time uint64
+	what uint32
+}
+
+// timeHeap is a binary heap that treats events of equal time as the heap of libstdc++ does, for that decides the
+// results.
+type timeHeap []timeEvent
+
+func (h *timeHeap) push(e timeEvent) {
+	*h = append(*h, e)
+	h.rise(len(*h)-1, e)
+}
+
+// rise moves e up from place i while the parent is later.
+func (h timeHeap) rise(i int, e timeEvent) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if h[parent].time <= e.time {
+			break
+		}
+		h[i] = h[parent]
+		i = parent
+	}
+	h[i] = e
+}
+
+// pop lets the hole that the earliest event leaves sink all the way down, the earlier child moving up, the right one
+// where they are equal, and then lets the last event rise from there.
+func (h *timeHeap) pop() timeEvent {
+	heap := *h
+	top, last := heap[0], heap[len(heap)-1]
+	heap = heap[:len(heap)-1]
+	*h = heap
+	if len(heap) == 0 {
+		return top
+	}
+	hole, child := 0, 2
+	for ; child < len(heap); child = 2*hole + 2 {
+		if heap[child].time > heap[child-1].time {
+			child--
+		}
+		heap[hole] = heap[child]
+		hole = child
+	}
+	if child == len(heap) {
+		heap[hole] = heap[child-1]
+		hole = child - 1
+	}
+	heap.rise(hole, last)
+	return top
+}

@@ -1,0 +1,223 @@
+package loggops
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// NoiseTrace is operating-system noise measured on one processor: detours of the given lengths at the given times,
+// repeated with the period of the last. It is read by [ReadNoise].
+type NoiseTrace struct {
+	start, length []uint64 // in nanoseconds
+	repeatsLast   bool     // the file ends with a newline
+
+	// Coscheduled makes the noise hit every host at the same time.
+	Coscheduled bool
+	// Seed decides at which point of the trace each host starts.
+	Seed int64
+}
+
+// ReadNoise reads lines of start and length of a detour, decimal nanoseconds separated by a tab or blanks, ascending;
+// lines that begin with # are comments. Values are rounded to whole nanoseconds, half away from zero.
+func ReadNoise(r io.Reader, name string) (*NoiseTrace, error) {
+	n := &NoiseTrace{}
+	in := bufio.NewReader(r)
+	for line := 1; ; line++ {
+		text, err := in.ReadString('\n')
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+		atEnd := err == io.EOF
+		switch fields := strings.Fields(text); {
+		case strings.HasPrefix(text, "#"):
+		case len(fields) == 0 && atEnd:
+			n.repeatsLast = true
+		case len(fields) != 2:
+			return nil, fmt.Errorf("%s:%d: expected the start and length of a detour, found %d fields",
+				name, line, len(fields))
+		default:
+			start, err1 := parseNanoseconds(fields[0])
+			length, err2 := parseNanoseconds(fields[1])
+			if err1 != nil || err2 != nil {
+				return nil, fmt.Errorf("%s:%d: expected two times in nanoseconds, found %q", name, line,
+					strings.TrimSpace(text))
+			}
+			if k := len(n.start); k > 0 && start < n.start[k-1] {
+				return nil, fmt.Errorf("%s:%d: expected a start not before the last, found %s", name, line, fields[0])
+			}
+			n.start, n.length = append(n.start, start), append(n.length, length)
+		}
+		if atEnd {
+			break
+		}
+	}
+	if len(n.start) == 0 || n.start[len(n.start)-1] == 0 {
+		return nil, fmt.Errorf("%s: expected at least one detour after time 0", name)
+	}
+	return n, nil
+}
+
+func parseNanoseconds(s string) (uint64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v >= 0 && v <= float64(dag.MaxTime/dag.Nanosecond)) {
+		return 0, strconv.ErrRange
+	}
+	return uint64(math.Round(v)), nil
+}
+
+// noise is a NoiseTrace at work in a reference simulator, which repeats it from the start of its last detour on. There a
+// file that ends with a newline, as most do, has its last detour twice.
+type noise struct {
+	start, length []uint64
+	afterFirst    uint64   // sum of all lengths but the first
+	offset        []uint64 // of each host, where in the trace its run starts
+	injected      []uint64 // into each host, so far
+}
+
+func (n *NoiseTrace) noise(hosts int) *noise {
+	start, length := n.start, n.length
+	if last := len(start) - 1; n.repeatsLast {
+		start, length = append(slices.Clip(start), start[last]), append(slices.Clip(length), length[last])
+	}
+	s := &noise{start: start, length: length, offset: n.offsets(hosts, start[len(start)-1]),
+		injected: make([]uint64, hosts)}
+	for _, l := range length[1:] {
+		s.afterFirst += l
+	}
+	return s
+}
+
+// offsets draws at which point of a noise of the given period each host starts. The reference simulators draw one number
+// before those of the hosts, and use it for all of them where the noise is coscheduled.
+func (n *NoiseTrace) offsets(hosts int, period uint64) []uint64 {
+	random := newMersenneTwister(uint32(n.Seed))
+	draw := func() uint64 {
+		return uint64(float64(random.next()) / math.MaxUint32 * float64(period))
+	}
+	offsets := make([]uint64, hosts)
+	common := draw()
+	for h := range offsets {
+		offsets[h] = common
+		if !n.Coscheduled {
+			offsets[h] = draw()
+		}
+	}
+	return offsets
+}
+
+// over returns how much noise hits the processor of a host that is busy from a to b, as the reference simulator counts:
+// the rest of a detour under way at a, and the whole of every detour that starts later, where the first of the trace
+// never does. An interval as long as the trace makes the reference divide by zero; a longer one wraps around, unnoticed.
+func (s *noise) over(host int, a, b uint64) (uint64, error) {
+	last, busy := len(s.start)-1, b-a
+	period := s.start[last]
+	if busy == period {
+		return 0, fmt.Errorf("rank %d is busy for %d ns, exactly as long as the noise trace, which this model cannot do",
+			host, busy)
+	}
+	t := (a + s.offset[host]) % (period - busy)
+	at, total := 0, uint64(0)
+	if t > s.start[0] {
+		at = sort.Search(len(s.start), func(i int) bool { return s.start[i] > t }) - 1
+		if tail := s.start[at] + s.length[at]; tail > t {
+			total = tail - t
+		}
+	}
+	end := t + busy
+	for {
+		if at == last {
+			end -= period
+			at = 0
+			if whole := (end - 1) / period; end > period && last > 0 { // all the whole periods at once
+				end -= whole * period
+				total += whole * s.afterFirst
+			}
+		}
+		if last == 0 || end <= s.start[at+1] {
+			break
+		}
+		at++
+		total += s.length[at]
+	}
+	s.injected[host] += total
+	return total, nil
+}
+
+// detours is a NoiseTrace at work in the strict model, in picoseconds: the processor does nothing else during a detour,
+// and the trace repeats from the end of its last detour on.
+type detours struct {
+	start, end []uint64 // ascending, none touching the next
+	period     uint64
+	idle       uint64 // time in a period that the detours leave
+	offset     []uint64
+	injected   []uint64
+}
+
+func (n *NoiseTrace) detours(ranks int) (*detours, error) {
+	d := &detours{injected: make([]uint64, ranks)}
+	for i, start := range n.start {
+		start, end := start*1000, (n.start[i]+n.length[i])*1000
+		if start > math.MaxInt64 || end > math.MaxInt64 || n.length[i] > math.MaxInt64/1000 {
+			return nil, errors.New("the noise trace is longer than 106 days")
+		}
+		if last := len(d.end) - 1; last >= 0 && start <= d.end[last] {
+			d.end[last] = max(d.end[last], end)
+			continue
+		}
+		if end > start {
+			d.start, d.end = append(d.start, start), append(d.end, end)
+		}
+	}
+	if len(d.end) == 0 {
+		d.start, d.end = []uint64{0}, []uint64{0}
+	}
+	d.period = max(d.end[len(d.end)-1], n.start[len(n.start)-1]*1000)
+	d.idle = d.period
+	for i := range d.start {
+		d.idle -= d.end[i] - d.start[i]
+	}
+	if d.idle == 0 {
+		return nil, errors.New("the noise trace leaves no time between its detours")
+	}
+	d.offset = n.offsets(ranks, d.period)
+	return d, nil
+}
+
+// work returns when work of the given length that a rank's processor begins at start is done.
+func (d *detours) work(rank uint32, start, length uint64) uint64 {
+	at := (start + d.offset[rank]) % d.period
+	periods := length / d.idle
+	left, done := length%d.idle, periods*d.period
+	i := sort.Search(len(d.end), func(i int) bool { return d.end[i] > at })
+	for {
+		next := d.period
+		if i < len(d.start) {
+			next = d.start[i]
+		}
+		if next > at {
+			free := min(next-at, left)
+			at, left, done = at+free, left-free, done+free
+		}
+		if left == 0 {
+			break
+		}
+		if i == len(d.start) {
+			at, i = 0, 0
+			continue
+		}
+		done += d.end[i] - at
+		at = d.end[i]
+		i++
+	}
+	d.injected[rank] += done - length
+	return start + done
+}

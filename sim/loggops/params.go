@@ -1,0 +1,170 @@
+package loggops
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Params are the parameters of LogGOPS (Hoefler, Schneider, Lumsdaine: LogGOPSim - Simulating Large-Scale Applications
+// in the LogGOPS Model, HPDC 2010, section 2). P, the number of processors, is the trace's.
+type Params struct {
+	L        dag.Time // latency of the wire
+	Overhead dag.Time // o: time a processor is busy with a message, at either end
+	Gap      dag.Time // g: time between two messages of a NIC
+	GPerByte *big.Rat // G: time per byte between two messages of a NIC, the inverse of its bandwidth, in picoseconds
+	OPerByte *big.Rat // O: time per byte that a processor is busy with a message, in picoseconds
+	S        int64    // largest message that is sent eagerly, in bytes
+}
+
+// MarshalJSON returns the parameters with their units.
+func (p Params) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		L        int64       `json:"L_ps"`
+		Overhead int64       `json:"o_ps"`
+		Gap      int64       `json:"g_ps"`
+		GPerByte json.Number `json:"G_ps_per_byte"`
+		OPerByte json.Number `json:"O_ps_per_byte"`
+		S        int64       `json:"S_bytes"`
+	}{int64(p.L), int64(p.Overhead), int64(p.Gap), decimal(p.GPerByte), decimal(p.OPerByte), p.S})
+}
+
+// String returns the parameters with their units.
+func (p Params) String() string {
+	return fmt.Sprintf("L=%v o=%v g=%v G=%sps/B O=%sps/B S=%dB", p.L, p.Overhead, p.Gap, decimal(p.GPerByte),
+		decimal(p.OPerByte), p.S)
+}
+
+// decimal returns r as a decimal number, exact where it has at most nine digits behind the point.
+func decimal(r *big.Rat) json.Number {
+	text := r.FloatString(9)
+	return json.Number(strings.TrimRight(strings.TrimRight(text, "0"), "."))
+}
+
+// nsPerByte returns n/d nanoseconds as picoseconds.
+func nsPerByte(n, d int64) *big.Rat {
+	return big.NewRat(n*int64(dag.Nanosecond), d)
+}
+
+// presets are parameter sets by name.
+var presets = []struct {
+	name   string
+	about  string
+	params Params
+}{
+	{
+		name:  "default",
+		about: "the reference simulators' defaults",
+		params: Params{
+			L: 2500 * dag.Nanosecond, Overhead: 1500 * dag.Nanosecond, Gap: 1000 * dag.Nanosecond,
+			GPerByte: nsPerByte(6, 1), OPerByte: nsPerByte(0, 1), S: 65535,
+		},
+	},
+	{
+		name:  "ai",
+		about: "ATLAHS (Shen et al., SC 2025), AI workloads: GPU nodes at 25 GB/s, always rendezvous",
+		params: Params{
+			L: 3700 * dag.Nanosecond, Overhead: 200 * dag.Nanosecond, Gap: 5 * dag.Nanosecond,
+			GPerByte: nsPerByte(4, 100), OPerByte: nsPerByte(0, 1), S: 0,
+		},
+	},
+	{
+		name:  "hpc",
+		about: "ATLAHS (Shen et al., SC 2025), MPI workloads: a CPU cluster at 5.6 GB/s, eager up to 256 kB",
+		params: Params{
+			L: 3000 * dag.Nanosecond, Overhead: 6000 * dag.Nanosecond, Gap: 0,
+			GPerByte: nsPerByte(18, 100), OPerByte: nsPerByte(0, 1), S: 256000,
+		},
+	},
+}
+
+// Preset returns the parameter set of that name.
+func Preset(name string) (Params, error) {
+	for _, p := range presets {
+		if p.name == name {
+			return p.params, nil
+		}
+	}
+	return Params{}, fmt.Errorf("no parameter set %q, expected one of %s", name, strings.Join(PresetNames(), ", "))
+}
+
+// PresetNames returns the names of the parameter sets.
+func PresetNames() []string {
+	names := make([]string, 0, len(presets))
+	for _, p := range presets {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Model is one of the three readings of LogGOPS that this backend has.
+type Model string
+
+// The models.
+const (
+	Strict    Model = "strict"    // LogGOPS as its papers mean it
+	LogGOPSim Model = "loggopsim" // what spcl/LogGOPSim computes, bit for bit
+	ATLAHS    Model = "atlahs"    // what the LogGOPSim of spcl/atlahs computes, bit for bit
+)
+
+// Models lists the models, the default first.
+var Models = []Model{Strict, LogGOPSim, ATLAHS}
+
+// ParseModel returns the model of that name.
+func ParseModel(name string) (Model, error) {
+	if !slices.Contains(Models, Model(name)) {
+		return "", fmt.Errorf("no model %q, expected strict, loggopsim or atlahs", name)
+	}
+	return Model(name), nil
+}
+
+// nanoseconds are parameters as the reference simulators hold them: unsigned integers that wrap around.
+type nanoseconds struct {
+	L, o, g uint64
+	G, O    uint64
+	GFloat  float64 // atlahs only
+	S       uint32
+}
+
+// nanoseconds converts p. fractionalG says whether G may be a fraction of a nanosecond; all else must be whole.
+func (p Params) nanoseconds(fractionalG bool) (nanoseconds, error) {
+	var n nanoseconds
+	times := []struct {
+		name string
+		from dag.Time
+		to   *uint64
+	}{{"L", p.L, &n.L}, {"o", p.Overhead, &n.o}, {"g", p.Gap, &n.g}}
+	for _, t := range times {
+		if t.from%dag.Nanosecond != 0 {
+			return n, fmt.Errorf("%s is %s, expected whole nanoseconds", t.name, t.from)
+		}
+		*t.to = uint64(t.from / dag.Nanosecond)
+	}
+	whole := func(name string, r *big.Rat, to *uint64) error {
+		ns := new(big.Rat).Quo(r, new(big.Rat).SetInt64(int64(dag.Nanosecond)))
+		if !ns.IsInt() || !ns.Num().IsInt64() {
+			return fmt.Errorf("%s is %s ns per byte, expected whole nanoseconds", name, ns.FloatString(6))
+		}
+		*to = uint64(ns.Num().Int64())
+		return nil
+	}
+	if err := whole("O", p.OPerByte, &n.O); err != nil {
+		return n, err
+	}
+	if fractionalG {
+		ns := new(big.Rat).Quo(p.GPerByte, new(big.Rat).SetInt64(int64(dag.Nanosecond)))
+		n.GFloat, _ = ns.Float64()
+	} else if err := whole("G", p.GPerByte, &n.G); err != nil {
+		return n, err
+	}
+	if p.S < -1<<31 || p.S > 1<<32-1 {
+		return n, errors.New("S is out of range, expected 0..4294967295")
+	}
+	n.S = uint32(p.S)
+	return n, nil
+}

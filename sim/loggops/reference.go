@@ -1,0 +1,170 @@
+package loggops
+
+import (
+	"math"
+
+	"github.com/tracedag/tracedag/sim"
+)
+
+// none ends the lists of waiting receives and messages.
+const none = math.MaxUint32
+
+// isMessage marks an event as the arrival of a message, which goes by the number of its send.
+const isMessage = 1 << 31
+
+// reference is the state that the replays of the two reference simulators have in common. All clocks are nanoseconds in
+// unsigned integers that wrap around, as theirs are.
+type reference struct {
+	p        *sim.Program
+	n        nanoseconds
+	cpu      []uint64 // when each stream of each host is free
+	gs, gr   []uint64 // when each NIC of each host can send and receive again
+	sequence uint64   // numbers drawn: the reference's count of events
+	messages int64
+	bytes    uint64
+	ran      sim.Set
+	noise    *noise
+	timeline sim.Timeline
+
+	next   []uint32 // links the ops of a list of waiting receives or messages
+	ready  []uint32 // ops of the host at hand that became ready in the event at hand
+	remote []uint32 // the same of the other host that the event touches
+
+	// Of each message by its send, when the send started, and once it is unexpected when it arrived, which the references
+	// take for the same; nil without a timeline.
+	departed []uint64
+}
+
+func newReference(p *sim.Program, n nanoseconds, o Options) *reference {
+	ranks := p.Ranks()
+	r := &reference{
+		p: p, n: n,
+		cpu: make([]uint64, ranks*p.Streams), gs: make([]uint64, ranks*p.NICs), gr: make([]uint64, ranks*p.NICs),
+		ran: sim.NewSet(p.NumOps()), timeline: o.Timeline, next: make([]uint32, p.NumOps()),
+	}
+	if o.Noise != nil {
+		r.noise = o.Noise.noise(ranks)
+	}
+	if o.Timeline != nil {
+		r.departed = make([]uint64, p.NumOps())
+	}
+	return r
+}
+
+// clocks returns the clocks of a stream and a NIC of a host.
+func (r *reference) clocks(host uint32, stream uint16, nic uint8) (cpu, gs, gr *uint64) {
+	k := int(host)*r.p.NICs + int(nic)
+	return &r.cpu[int(host)*r.p.Streams+int(stream)], &r.gs[k], &r.gr[k]
+}
+
+// noiseOver returns the noise that hits host while it is busy from a to b.
+func (r *reference) noiseOver(host uint32, a, b uint64) (uint64, error) {
+	if r.noise == nil {
+		return 0, nil
+	}
+	return r.noise.over(int(host), a, b)
+}
+
+// roots returns the ops of a rank that wait for nothing, ascending.
+func (r *reference) roots(rank int) []uint32 {
+	r.ready = r.ready[:0]
+	for i := r.p.Start[rank]; i < r.p.Start[rank+1]; i++ {
+		if r.p.Ops[i].Waits == 0 {
+			r.ready = append(r.ready, i)
+		}
+	}
+	return r.ready
+}
+
+// run notes that op i runs.
+func (r *reference) run(i uint32, op *sim.Op) {
+	r.ran.Add(i)
+	if op.Flags&sim.IsSend != 0 {
+		r.messages++
+		r.bytes += op.Size
+	}
+}
+
+// outcome closes the books. The lists hold, for each host, the messages and receives that still wait for a partner.
+func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
+	o := &outcome{Outcome: sim.Outcome{
+		Finish: make([]uint64, r.p.Ranks()), Events: int64(r.sequence), Messages: r.messages, Bytes: int64(r.bytes),
+		Ran: r.ran, Unexpected: unexpected, Posted: posted,
+	}}
+	for h := range o.Finish {
+		for _, t := range r.cpu[h*r.p.Streams : (h+1)*r.p.Streams] {
+			o.Finish[h] = max(o.Finish[h], t)
+		}
+	}
+	if r.noise != nil {
+		o.noise = r.noise.injected
+	}
+	return o
+}
+
+// depart notes when message m set out, for the timeline.
+func (r *reference) depart(m uint32, t uint64) {
+	if r.departed != nil {
+		r.departed[m] = t
+	}
+}
+
+// span reports to the timeline, if there is one.
+func (r *reference) span(kind sim.SpanKind, host uint32, stream uint16, op uint32, start, end uint64) {
+	if r.timeline != nil {
+		r.timeline.Span(sim.Span{Kind: kind, Rank: host, Stream: uint32(stream), Op: op, Start: start, End: end})
+	}
+}
+
+// transfer reports to the timeline, if there is one. It names source and target as the reference does.
+func (r *reference) transfer(source, target, send, recv uint32, end, bytes uint64) {
+	if r.timeline != nil {
+		r.timeline.Transfer(sim.Transfer{Source: source, Target: target, Send: send, Recv: recv,
+			Start: r.departed[send] + r.n.o, End: end, Bytes: bytes})
+	}
+}
+
+// waiting is a list of receives or messages, linked through reference.next by their ops, first come first.
+type waiting struct {
+	head, tail uint32
+}
+
+func newWaiting(n int) []waiting {
+	lists := make([]waiting, n)
+	for i := range lists {
+		lists[i] = waiting{none, none}
+	}
+	return lists
+}
+
+// put appends op i.
+func (r *reference) put(w *waiting, i uint32) {
+	r.next[i] = none
+	if w.head == none {
+		w.head = i
+	} else {
+		r.next[w.tail] = i
+	}
+	w.tail = i
+}
+
+// remove takes op i, which follows prev (none: the head), out of the list.
+func (r *reference) remove(w *waiting, i, prev uint32) {
+	if prev == none {
+		w.head = r.next[i]
+	} else {
+		r.next[prev] = r.next[i]
+	}
+	if w.tail == i {
+		w.tail = prev
+	}
+}
+
+// list returns the ops of the list.
+func (r *reference) list(w waiting) []uint32 {
+	var ops []uint32
+	for i := w.head; i != none; i = r.next[i] {
+		ops = append(ops, i)
+	}
+	return ops
+}

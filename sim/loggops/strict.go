@@ -1,0 +1,160 @@
+package loggops
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"math/bits"
+
+	"github.com/tracedag/tracedag/sim"
+)
+
+// runStrict replays on the engine, over a network of NICs with a gap g, a gap per byte G and a latency L.
+func runStrict(p *sim.Program, o Options) (*outcome, error) {
+	if o.Params.L < 0 || o.Params.Overhead < 0 || o.Params.Gap < 0 || o.Params.S < 0 ||
+		o.Params.GPerByte.Sign() < 0 || o.Params.OPerByte.Sign() < 0 {
+		return nil, errors.New("the strict model takes no negative parameters")
+	}
+	perByte, err := newPerByte(o.Params.OPerByte)
+	if err != nil {
+		return nil, err
+	}
+	overhead := uint64(o.Params.Overhead)
+	host := sim.Host{
+		Busy:       func(size uint64) uint64 { return overhead + perByte.beyondFirst(size) },
+		Rendezvous: uint64(o.Params.S),
+	}
+	var noise *detours
+	if o.Noise != nil {
+		if noise, err = o.Noise.detours(p.Ranks()); err != nil {
+			return nil, err
+		}
+		host.Work = noise.work
+	}
+	wire, err := newWire(p, o.Params)
+	if err != nil {
+		return nil, err
+	}
+	out, err := sim.NewEngine(p, host, wire, o.Timeline).Run()
+	if err != nil {
+		return nil, err
+	}
+	result := &outcome{Outcome: *out}
+	if noise != nil {
+		result.noise = noise.injected
+	}
+	return result, nil
+}
+
+// wire is the LogGOPS network. Every NIC sends one message at a time and receives one at a time: a message takes g, and G
+// for each byte beyond the first, at both ends, and its bytes travel for L.
+type wire struct {
+	latency, gap uint64
+	perByte      perByte
+	nics         int
+	sends, recvs []uint64 // when each NIC of each rank can send and receive again
+}
+
+// The wire's events.
+const (
+	eagerArrives   sim.NetworkEvent = iota // the first byte of an eager message is at the receiver
+	requestArrives                         // the request is at the receiver
+	grantArrives                           // the answer to the request is at the sender
+	dataArrives                            // the first byte of a message that waited is at the receiver
+)
+
+func newWire(p *sim.Program, params Params) (*wire, error) {
+	perByte, err := newPerByte(params.GPerByte)
+	if err != nil {
+		return nil, err
+	}
+	n := p.Ranks() * p.NICs
+	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte, nics: p.NICs,
+		sends: make([]uint64, n), recvs: make([]uint64, n)}, nil
+}
+
+// Eager sends the message as soon as its NIC is free.
+func (w *wire) Eager(e *sim.Engine, m uint32, t uint64) {
+	e.Schedule(w.inject(e, m, t, w.perByte.beyondFirst(e.Program().Ops[m].Size))+w.latency, eagerArrives, m)
+}
+
+// Request sends a message of one byte, which takes its turn at the NIC as the others do.
+func (w *wire) Request(e *sim.Engine, m uint32, t uint64) {
+	e.Schedule(w.inject(e, m, t, 0)+w.latency, requestArrives, m)
+}
+
+// Grant sends an answer, which takes no time but L.
+func (w *wire) Grant(e *sim.Engine, m uint32, t uint64) {
+	e.Schedule(t+w.latency, grantArrives, m)
+}
+
+// Event moves a message on.
+func (w *wire) Event(e *sim.Engine, kind sim.NetworkEvent, m uint32) {
+	bytes := w.perByte.beyondFirst(e.Program().Ops[m].Size)
+	switch kind {
+	case eagerArrives:
+		e.Announce(m)
+		w.deliver(e, m, bytes)
+	case requestArrives:
+		e.Announce(m)
+	case grantArrives:
+		first := w.inject(e, m, e.Now(), bytes)
+		e.Sent(m, first+bytes)
+		e.Schedule(first+w.latency, dataArrives, m)
+	case dataArrives:
+		w.deliver(e, m, bytes)
+	}
+}
+
+// inject takes the sending side of the message's NIC from time t on, or when it is free, and returns when.
+func (w *wire) inject(e *sim.Engine, m uint32, t, bytes uint64) uint64 {
+	op := &e.Program().Ops[m]
+	free := &w.sends[int(op.Rank)*w.nics+int(op.NIC)]
+	first := max(t, *free)
+	*free = first + w.gap + bytes
+	return first
+}
+
+// deliver takes the receiving side of the NIC, the first byte having arrived now. It is the NIC that has the number of the
+// sending one, for the receive that the message belongs to may not be posted yet.
+func (w *wire) deliver(e *sim.Engine, m uint32, bytes uint64) {
+	op := &e.Program().Ops[m]
+	free := &w.recvs[int(op.Peer)*w.nics+int(op.NIC)]
+	first := max(e.Now(), *free)
+	*free = first + w.gap + bytes
+	e.Deliver(m, e.Now()-w.latency, first+bytes)
+}
+
+// perByte is an exact time per byte, numerator/denominator picoseconds.
+type perByte struct {
+	numerator, denominator uint64
+}
+
+func newPerByte(r *big.Rat) (perByte, error) {
+	if !r.Num().IsUint64() || !r.Denom().IsUint64() {
+		return perByte{}, errors.New("the time per byte is out of range")
+	}
+	return perByte{r.Num().Uint64(), r.Denom().Uint64()}, nil
+}
+
+// beyondFirst returns the time of all bytes but the first of a message, to the nearest picosecond; at most
+// math.MaxInt64, which ends the run as too long.
+func (p perByte) beyondFirst(size uint64) uint64 {
+	if size <= 1 || p.numerator == 0 {
+		return 0
+	}
+	high, low := bits.Mul64(size-1, p.numerator)
+	if p.denominator != 1 {
+		var carry uint64
+		low, carry = bits.Add64(low, p.denominator/2, 0)
+		if high += carry; high >= p.denominator {
+			return math.MaxInt64
+		}
+		low, _ = bits.Div64(high, low, p.denominator)
+		high = 0
+	}
+	if high > 0 || low > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return low
+}

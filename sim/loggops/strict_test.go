@@ -1,0 +1,306 @@
+package loggops_test
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/goal"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/loggops"
+)
+
+// nanoParams returns parameters given in nanoseconds.
+func nanoParams(L, o, g, G, O, S int64) loggops.Params {
+	return loggops.Params{L: dag.Time(L) * dag.Nanosecond, Overhead: dag.Time(o) * dag.Nanosecond,
+		Gap: dag.Time(g) * dag.Nanosecond, GPerByte: big.NewRat(G*1000, 1), OPerByte: big.NewRat(O*1000, 1), S: S}
+}
+
+func parseGoal(t *testing.T, text string) *dag.Trace {
+	t.Helper()
+	trace, err := goal.Text.Read([]*format.Input{{Name: "test.goal", Reader: strings.NewReader(text)}},
+		format.ReadOptions{Warn: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trace
+}
+
+func runStrict(t *testing.T, trace *dag.Trace, params loggops.Params) *sim.Result {
+	t.Helper()
+	r, err := loggops.Run(trace, loggops.Options{Model: loggops.Strict, Params: params}, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func nanoseconds(finish []sim.Clock) []uint64 {
+	var ns []uint64
+	for _, c := range finish {
+		ns = append(ns, c.Ticks/1000)
+	}
+	return ns
+}
+
+// TestStrictRules works out by hand what each rule of the strict model, as docs/backends/loggops.md states them, gives.
+// Times are nanoseconds; L = 2500, o = 1500, g = 1000, G = 6 unless a case says otherwise.
+func TestStrictRules(t *testing.T) {
+	usual := nanoParams(2500, 1500, 1000, 6, 0, 65535)
+	for _, c := range []struct {
+		name   string
+		params loggops.Params
+		goal   string
+		finish []uint64
+	}{
+		{
+			name: "eager message", params: usual,
+			goal:   "num_ranks 2\nrank 0 {\nsend 101b to 1\n}\nrank 1 {\nrecv 101b from 0\n}\n",
+			finish: []uint64{1500, 1500 + 2500 + 600 + 1500},
+		},
+		{
+			name: "zero bytes cost no negative time", params: usual,
+			goal:   "num_ranks 2\nrank 0 {\nsend 0b to 1\n}\nrank 1 {\nrecv 0b from 0\n}\n",
+			finish: []uint64{1500, 5500},
+		},
+		{
+			name: "overhead per byte at both ends", params: nanoParams(2500, 1500, 1000, 6, 2, 65535),
+			goal:   "num_ranks 2\nrank 0 {\nsend 101b to 1\n}\nrank 1 {\nrecv 101b from 0\n}\n",
+			finish: []uint64{1700, 1700 + 2500 + 600 + 1700},
+		},
+		{
+			name: "the message's size counts, not the receive's", params: usual,
+			goal:   "num_ranks 2\nrank 0 {\nsend 101b to 1\n}\nrank 1 {\nrecv 1000000b from 0\n}\n",
+			finish: []uint64{1500, 6100},
+		},
+		{
+			name: "a late receive takes its message at once", params: usual,
+			goal: "num_ranks 2\nrank 0 {\nsend 101b to 1\n}\n" +
+				"rank 1 {\nc: calc 50000\nr: recv 101b from 0\nr requires c\n}\n",
+			finish: []uint64{1500, 51500},
+		},
+		{
+			// The request is at the receiver at 1500 + 2500, the answer at the sender at 6500, the data there at 9600.
+			name: "rendezvous, receive first", params: nanoParams(2500, 1500, 1000, 6, 0, 100),
+			goal:   "num_ranks 2\nrank 0 {\nsend 101b to 1\n}\nrank 1 {\nrecv 101b from 0\n}\n",
+			finish: []uint64{7100, 9600 + 1500},
+		},
+		{
+			// The receive is posted at 10000, the answer at the sender at 12500.
+			name: "rendezvous, receive last", params: nanoParams(2500, 1500, 1000, 6, 0, 100),
+			goal: "num_ranks 2\nrank 0 {\ns: send 101b to 1\nc: calc 5\nc requires s\n}\n" +
+				"rank 1 {\nc: calc 10000\nr: recv 101b from 0\nr requires c\n}\n",
+			finish: []uint64{13100 + 5, 15600 + 1500},
+		},
+		{
+			// The second message waits for the NIC until 1500 + 1000 + 600; its first byte arrives at 5600, when the
+			// receiving NIC is free, for that took the first at 4000.
+			name: "gap between messages", params: usual,
+			goal: "num_ranks 2\nrank 0 {\nsend 101b to 1 tag 1\nsend 101b to 1 tag 2\n}\n" +
+				"rank 1 {\nrecv 101b from 0 tag 1 cpu 1\nrecv 101b from 0 tag 2 cpu 2\n}\n",
+			finish: []uint64{3000, 5600 + 600 + 1500},
+		},
+		{
+			// Both first bytes arrive at 4000. The second message enters at 4000 + 1000 + 600.
+			name: "incast: a NIC receives one message at a time", params: usual,
+			goal: "num_ranks 3\nrank 0 {\nsend 101b to 2\n}\nrank 1 {\nsend 101b to 2\n}\n" +
+				"rank 2 {\nrecv 101b from 0 cpu 1\nrecv 101b from 1 cpu 2\n}\n",
+			finish: []uint64{1500, 1500, 5600 + 600 + 1500},
+		},
+		{
+			name: "dependencies carry time across streams", params: usual,
+			goal:   "num_ranks 1\nrank 0 {\na: calc 1000\nb: calc 500 cpu 1\nb requires a\n}\n",
+			finish: []uint64{1500},
+		},
+		{
+			name: "streams overlap, ops on one do not", params: usual,
+			goal:   "num_ranks 1\nrank 0 {\ncalc 1000\ncalc 1000\ncalc 1500 cpu 1\n}\n",
+			finish: []uint64{2000},
+		},
+		{
+			// The stream works off what is ready, first come first served: b is ready at 10, c at 5.
+			name: "ready first, served first", params: usual,
+			goal: "num_ranks 1\nrank 0 {\na: calc 100\nx: calc 10 cpu 1\ny: calc 5 cpu 2\nb: calc 1000\nc: calc 1\n" +
+				"b requires x\nc requires y\nd: calc 7 cpu 3\nd requires c\n}\n",
+			finish: []uint64{1101},
+		},
+		{
+			name: "a receive occupies its own stream", params: usual,
+			goal: "num_ranks 2\nrank 0 {\nsend 1b to 1 cpu 3\n}\n" +
+				"rank 1 {\ncalc 100000\nr: recv 1b from 0 cpu 1\nc: calc 10 cpu 1\nc requires r\n}\n",
+			finish: []uint64{1500, 100000},
+		},
+		{
+			// The calc on the receive's stream ends at 100000; the receive is served then.
+			name: "a receive waits for its stream", params: usual,
+			goal:   "num_ranks 2\nrank 0 {\nsend 1b to 1\n}\nrank 1 {\ncalc 100000\nrecv 1b from 0\n}\n",
+			finish: []uint64{1500, 101500},
+		},
+		{
+			name: "a calc of no length takes no stream", params: usual,
+			goal: "num_ranks 1\nrank 0 {\ncalc 100000\na: calc 5 cpu 1\nz: calc 0\nz requires a\n" +
+				"b: calc 7 cpu 1\nb requires z\n}\n",
+			finish: []uint64{100000},
+		},
+		{
+			// b may start when a has started, at 100.
+			name: "start dependencies", params: usual,
+			goal: "num_ranks 1\nrank 0 {\nx: calc 100\na: calc 1000\na requires x\nb: calc 300 cpu 1\nb irequires a\n" +
+				"c: calc 1 cpu 2\nc requires b\n}\n",
+			finish: []uint64{1100},
+		},
+		{
+			// A receive starts when it is posted, a send when its stream takes it.
+			name: "start of receives and sends", params: usual,
+			goal: "num_ranks 2\nrank 0 {\nx: calc 700\ns: send 1b to 1\nc: calc 9000 cpu 1\nc irequires s\n}\n" +
+				"rank 1 {\nr: recv 1b from 0\nc: calc 9000 cpu 1\nc irequires r\n}\n",
+			finish: []uint64{700 + 9000, 9000},
+		},
+		{
+			name: "message to oneself", params: usual,
+			goal:   "num_ranks 1\nrank 0 {\nsend 101b to 0\nrecv 101b from 0\n}\n",
+			finish: []uint64{6100},
+		},
+		{
+			// On NIC 1 the second message arrives first. It is of 1 byte and meets the second receive all the same, so the
+			// first gets 100001 bytes: there at 1500 + 2500 + 600000.
+			name: "messages of one pair do not overtake", params: nanoParams(2500, 1500, 1000, 6, 0, 1000000),
+			goal: "num_ranks 2\nrank 0 {\nsend 100001b to 1\nsend 1b to 1 nic 1\n}\n" +
+				"rank 1 {\na: recv 100001b from 0\nb: recv 1b from 0 cpu 1\nc: calc 1000000 cpu 1\nc requires b\n}\n",
+			finish: []uint64{3000, 5500 + 1500 + 1000000},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := runStrict(t, parseGoal(t, c.goal), c.params)
+			if got := nanoseconds(r.Finish); !slices.Equal(got, c.finish) {
+				t.Errorf("finish %v, expected %v", got, c.finish)
+			}
+			if !r.Complete {
+				t.Errorf("not complete: %+v", r.Stuck)
+			}
+		})
+	}
+}
+
+// TestStrictRelease checks that ops wait for their release.
+func TestStrictRelease(t *testing.T) {
+	b := dag.NewBuilder(1)
+	b.Rank(0).Add(dag.Op{Duration: 100 * dag.Nanosecond, Release: 5 * dag.Microsecond})
+	b.Rank(0).Add(dag.Op{Duration: 10 * dag.Nanosecond, Release: 50 * dag.Nanosecond}, 0)
+	r := runStrict(t, b.Trace(), nanoParams(1, 1, 1, 1, 0, 1))
+	if r.Makespan.Ticks != 5110*1000 {
+		t.Errorf("makespan %v, expected 5.11us", r.Makespan)
+	}
+}
+
+// TestStrictPerByte checks that times per byte that are no whole picoseconds do not accumulate rounding errors.
+func TestStrictPerByte(t *testing.T) {
+	trace := parseGoal(t, "num_ranks 2\nrank 0 {\nsend 3000001b to 1\n}\nrank 1 {\nrecv 3000001b from 0\n}\n")
+	params := nanoParams(0, 0, 0, 0, 0, 1<<40)
+	params.GPerByte = big.NewRat(1000, 3) // 3 GB/s
+	if r := runStrict(t, trace, params); r.Makespan.Ticks != 1e9 {
+		t.Errorf("makespan %v, expected 1ms", r.Makespan)
+	}
+}
+
+// TestStrictCollectiveTags checks that a receive of any tag leaves the messages of lowered collectives alone.
+func TestStrictCollectiveTags(t *testing.T) {
+	b := dag.NewBuilder(2)
+	b.Rank(0).Send(1, 8, dag.CollectiveTag)
+	b.Rank(0).Send(1, 8, 7, 0)
+	b.Rank(1).Recv(dag.AnySource, 8, dag.AnyTag)
+	b.Rank(1).Recv(0, 8, dag.CollectiveTag, 0)
+	if r := runStrict(t, b.Trace(), nanoParams(1, 1, 1, 1, 0, 100)); !r.Complete {
+		t.Errorf("not complete: %+v", r.Stuck)
+	}
+}
+
+// TestStrictNoise has a processor lose 10 of every 100 ns.
+func TestStrictNoise(t *testing.T) {
+	trace := parseGoal(t, "num_ranks 2\nrank 0 {\na: calc 900\nb: calc 1800\nb requires a\n}\nrank 1 {\ncalc 90\n}\n")
+	noise, err := loggops.ReadNoise(strings.NewReader("90 10\n"), "noise")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := loggops.Run(trace, loggops.Options{Model: loggops.Strict, Params: nanoParams(1, 1, 1, 1, 0, 1), Noise: noise},
+		t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := nanoseconds(r.Finish); !slices.Equal(got, []uint64{3000, 100}) {
+		t.Errorf("finish %v, expected [3000 100]", got)
+	}
+	stats := r.Stats.(loggops.Stats)
+	if got := nanoseconds(stats.Noise); !slices.Equal(got, []uint64{300, 10}) {
+		t.Errorf("noise %v, expected [300 10]", got)
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	calc := "num_ranks 1\nrank 0 {\ncalc 5\n}\n"
+	for _, c := range []struct {
+		name   string
+		trace  func() *dag.Trace
+		o      loggops.Options
+		expect string
+	}{
+		{"fraction of a nanosecond", func() *dag.Trace { return parseGoal(t, calc) },
+			loggops.Options{Model: loggops.LogGOPSim, Params: loggops.Params{L: 1500, GPerByte: new(big.Rat), OPerByte: new(big.Rat)}},
+			"L is 1.5ns, expected whole nanoseconds"},
+		{"fractional G", func() *dag.Trace { return parseGoal(t, calc) },
+			loggops.Options{Model: loggops.LogGOPSim, Params: loggops.Params{GPerByte: big.NewRat(40, 1), OPerByte: new(big.Rat)}},
+			"G is 0.040000 ns per byte"},
+		{"release times", func() *dag.Trace {
+			b := dag.NewBuilder(1)
+			b.Rank(0).Add(dag.Op{Release: 5})
+			return b.Trace()
+		}, loggops.Options{Model: loggops.ATLAHS, Params: nanoParams(1, 1, 1, 1, 1, 1)}, "no release times"},
+		{"collective", func() *dag.Trace {
+			b := dag.NewBuilder(1)
+			b.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
+			return b.Trace()
+		}, loggops.Options{Model: loggops.Strict, Params: nanoParams(1, 1, 1, 1, 1, 1)}, "rank 0 op 0 is of kind coll"},
+		{"no such rank", func() *dag.Trace { return parseGoal(t, "num_ranks 1\nrank 0 {\ncalc 1\nsend 5b to 9\n}\n") },
+			loggops.Options{Model: loggops.LogGOPSim, Params: nanoParams(1, 1, 1, 1, 1, 1)},
+			"rank 0 op 1 sends to rank 9, expected 0..0"},
+		{"too long", func() *dag.Trace {
+			b := dag.NewBuilder(1)
+			b.Rank(0).Calc(dag.MaxTime)
+			b.Rank(0).Calc(dag.MaxTime, 0)
+			return b.Trace()
+		}, loggops.Options{Model: loggops.Strict, Params: nanoParams(1, 1, 1, 1, 1, 1)}, "106 days"},
+		{"negative", func() *dag.Trace { return parseGoal(t, calc) },
+			loggops.Options{Model: loggops.Strict, Params: nanoParams(-1, 1, 1, 1, 1, 1)}, "no negative"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := loggops.Run(c.trace(), c.o, t.Logf)
+			if err == nil || !strings.Contains(err.Error(), c.expect) {
+				t.Errorf("error %v, expected %q", err, c.expect)
+			}
+		})
+	}
+}
+
+// TestStrictVectors runs the vectors in the strict model: what is complete by MPI's rules must be complete, and nothing
+// takes less time than its longest chain of calcs.
+func TestStrictVectors(t *testing.T) {
+	incomplete := map[string]bool{ // each a schedule that cannot complete
+		"dead_ops": true, "unmatched_tag": true, "sgat_resnet152_8": true, "sg_binarytreebcast_9_d500_root2": true,
+	}
+	for _, name := range cases(t) {
+		if name == "sg_chained_dissem_8" { // sends to a rank that does not exist
+			continue
+		}
+		trace := readBinary(t, vectors+"/"+name+".bin")
+		r := runStrict(t, trace, nanoParams(2500, 1500, 1000, 6, 0, 65535))
+		if r.Complete == incomplete[name] {
+			t.Errorf("%s: complete is %v: %+v", name, r.Complete, r.Stuck)
+		}
+		if least := dag.Summarize(trace).CriticalPath.Time; r.Complete && r.Makespan.Ticks < uint64(least) {
+			t.Errorf("%s: makespan %v is below the critical path %v", name, r.Makespan, least)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package loggops
+
+import (
+	"math/bits"
+
+	"github.com/tracedag/tracedag/sim"
+)
+
+// sortByType sorts ops that became ready by type, send before receive before calc, exactly as the reference simulator's
+// sort does: introsort as libstdc++ implements it, which scrambles ops of one type where there are more than sixteen ops.
+func sortByType(list []uint32, ops []sim.Op) {
+	if len(list) < 2 {
+		return
+	}
+	s := typeSort{list: list, ops: ops}
+	if len(list) > sortThreshold {
+		s.partition(0, len(list), 2*(bits.Len(uint(len(list)))-1))
+		s.insertionSort(sortThreshold)
+		for i := sortThreshold; i < len(list); i++ {
+			s.insert(i)
+		}
+		return
+	}
+	s.insertionSort(len(list))
+}
+
+const sortThreshold = 16
+
+type typeSort struct {
+	list []uint32
+	ops  []sim.Op
+}
+
+// typeOf returns the place of an op's type in the order.
+func (s *typeSort) typeOf(i uint32) uint8 {
+	switch flags := s.ops[i].Flags; {
+	case flags&sim.IsSend != 0:
+		return 0
+	case flags&sim.IsRecv != 0:
+		return 1
+	}
+	return 2
+}
+
+func (s *typeSort) less(a, b uint32) bool {
+	return s.typeOf(a) < s.typeOf(b)
+}
+
+// partition is quicksort by the median of three, down to parts of at most sixteen, with heap sort for parts deeper than
+// depth.
+func (s *typeSort) partition(first, last, depth int) {
+	l := s.list
+	for last-first > sortThreshold {
+		if depth == 0 {
+			s.heapSort(first, last)
+			return
+		}
+		depth--
+		pivot := s.median(first+1, first+(last-first)/2, last-1)
+		l[first], l[pivot] = l[pivot], l[first]
+		i, j := first+1, last
+		for {
+			for s.less(l[i], l[first]) {
+				i++
+			}
+			j--
+			for s.less(l[first], l[j]) {
+				j--
+			}
+			if i >= j {
+				break
+			}
+			l[i], l[j] = l[j], l[i]
+			i++
+		}
+		s.partition(i, last, depth)
+		last = i
+	}
+}
+
+// median returns which of the positions a, b, c holds the median; the choice between equals matters.
+func (s *typeSort) median(a, b, c int) int {
+	x, y, z := s.list[a], s.list[b], s.list[c]
+	if s.less(x, y) {
+		switch {
+		case s.less(y, z):
+			return b
+		case s.less(x, z):
+			return c
+		}
+		return a
+	}
+	switch {
+	case s.less(x, z):
+		return a
+	case s.less(y, z):
+		return c
+	}
+	return b
+}
+
+// heapSort sorts a part with a binary heap, the largest type on top.
+func (s *typeSort) heapSort(first, last int) {
+	part := s.list[first:last]
+	for root := (len(part) - 2) / 2; root >= 0; root-- {
+		s.adjust(part, root, part[root])
+	}
+	for n := len(part); n > 1; {
+		n--
+		e := part[n]
+		part[n] = part[0]
+		s.adjust(part[:n], 0, e)
+	}
+}
+
+// adjust lets a hole sink from the given place, the larger child moving up, the right one where they are equal; then
+// lets e rise from where the hole ended.
+func (s *typeSort) adjust(heap []uint32, hole int, e uint32) {
+	top := hole
+	child := 2*hole + 2
+	for ; child < len(heap); child = 2*hole + 2 {
+		if s.less(heap[child], heap[child-1]) {
+			child--
+		}
+		heap[hole] = heap[child]
+		hole = child
+	}
+	if child == len(heap) {
+		heap[hole] = heap[child-1]
+		hole = child - 1
+	}
+	for hole > top {
+		parent := (hole - 1) / 2
+		if !s.less(heap[parent], e) {
+			break
+		}
+		heap[hole] = heap[parent]
+		hole = parent
+	}
+	heap[hole] = e
+}
+
+// insertionSort sorts the first n entries.
+func (s *typeSort) insertionSort(n int) {
+	for i := 1; i < n; i++ {
+		if e := s.list[i]; s.less(e, s.list[0]) {
+			copy(s.list[1:i+1], s.list[:i])
+			s.list[0] = e
+			continue
+		}
+		s.insert(i)
+	}
+}
+
+// insert moves entry i left while it is less than its left neighbour. Some entry to the left must not be greater.
+func (s *typeSort) insert(i int) {
+	e := s.list[i]
+	for ; s.less(e, s.list[i-1]); i-- {
+		s.list[i] = s.list[i-1]
+	}
+	s.list[i] = e
+}

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// naiveMatcher follows the rules word by word: two lists for each rank, searched from the front.
+type naiveMatcher struct {
+	t        *dag.Trace
+	p        *Program
+	arrived  [][]uint32
+	posted   [][]uint32
+	unpaired int
+}
+
+// fits decides by what the trace says, not by what the program made of it.
+func (m *naiveMatcher) fits(recv, send uint32) bool {
+	r, s := &m.p.Ops[recv], &m.p.Ops[send]
+	ro, so := m.t.Ranks[r.Rank].Op(m.p.Index(recv)), m.t.Ranks[s.Rank].Op(m.p.Index(send))
+	switch {
+	case ro.Comm != so.Comm:
+		return false
+	case ro.Peer != dag.AnySource && uint32(ro.Peer) != s.Rank:
+		return false
+	case ro.Tag == dag.AnyTag:
+		return so.Tag >= dag.AnyTag
+	}
+	return ro.Tag == so.Tag
+}
+
+func (m *naiveMatcher) post(i uint32) uint32 {
+	rank := m.p.Ops[i].Rank
+	for k, s := range m.arrived[rank] {
+		if m.fits(i, s) {
+			m.arrived[rank] = slices.Delete(m.arrived[rank], k, k+1)
+			return s
+		}
+	}
+	m.posted[rank] = append(m.posted[rank], i)
+	return nobody
+}
+
+func (m *naiveMatcher) arrive(s uint32) uint32 {
+	rank := uint32(m.p.Ops[s].Peer)
+	for k, i := range m.posted[rank] {
+		if m.fits(i, s) {
+			m.posted[rank] = slices.Delete(m.posted[rank], k, k+1)
+			return i
+		}
+	}
+	m.arrived[rank] = append(m.arrived[rank], s)
+	return nobody
+}
+
+// TestMatcher holds the matcher against the naive one, on random ops in random order, with and without wildcards.
+func TestMatcher(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		ranks, wild := 1+random.IntN(4), seed%3 > 0
+		b := dag.NewBuilder(ranks)
+		tags := []int64{0, 1, 2, 1 << 40, dag.CollectiveTag, dag.CollectiveTag - 1}
+		for rank := range ranks {
+			for range 60 {
+				op := dag.Op{Kind: dag.Send, Peer: int32(random.IntN(ranks)), Tag: tags[random.IntN(len(tags))],
+					Comm: int32(random.IntN(2))}
+				if random.IntN(2) == 0 {
+					op.Kind = dag.Recv
+					if wild && random.IntN(4) == 0 {
+						op.Peer = dag.AnySource
+					}
+					if wild && random.IntN(4) == 0 {
+						op.Tag = dag.AnyTag
+					}
+				}
+				b.Rank(rank).Add(op)
+			}
+		}
+		b.AddComm(dag.World(ranks))
+		trace := b.Trace()
+		p, err := Compile(trace, CompileOptions{DenseStreams: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newMatcher(p, make([]uint32, p.NumOps()))
+		naive := &naiveMatcher{t: trace, p: p, arrived: make([][]uint32, ranks), posted: make([][]uint32, ranks)}
+		for _, k := range random.Perm(p.NumOps()) {
+			i := uint32(k)
+			op := &p.Ops[i]
+			var got, want uint32
+			if op.Flags&IsSend != 0 {
+				got, want = m.arrive(i, op), naive.arrive(i)
+			} else {
+				got, want = m.post(i, op), naive.post(i)
+			}
+			if got != want {
+				t.Fatalf("seed %d: op %d meets %d, expected %d", seed, i, got, want)
+			}
+		}
+		unexpected, posted := m.leftover()
+		for rank := range ranks {
+			slices.Sort(naive.arrived[rank])
+			slices.Sort(naive.posted[rank])
+			if !slices.Equal(unexpected[rank], naive.arrived[rank]) || !slices.Equal(posted[rank], naive.posted[rank]) {
+				t.Fatalf("seed %d: left over %v and %v, expected %v and %v", seed, unexpected[rank], posted[rank],
+					naive.arrived[rank], naive.posted[rank])
+			}
+		}
+	}
+}
+
+// TestChannelsGrow fills the table of channels far beyond its first size.
+func TestChannelsGrow(t *testing.T) {
+	table := newChannels()
+	const n = 20000
+	for i := range uint32(n) {
+		table.at(i%7, i%11, i).waiting.head = i
+	}
+	for i := range uint32(n) {
+		if got := table.at(i%7, i%11, i).waiting.head; got != i {
+			t.Fatalf("channel %d holds %d", i, got)
+		}
+	}
+	if table.used != n {
+		t.Errorf("%d channels, expected %d", table.used, n)
+	}
+}

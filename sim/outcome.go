@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Outcome is what a replay ends with, before it is made presentable as a [Result].
+type Outcome struct {
+	Finish     []uint64 // of each rank, in Program.Unit
+	Events     int64
+	Messages   int64
+	Bytes      int64
+	Ran        Set        // ops that started
+	Unexpected [][]uint32 // by rank, the sends whose messages arrived and met no receive
+	Posted     [][]uint32 // by rank, the receives that were posted and met no message
+	Aborted    string     // why the replay stopped early, "" if it did not
+}
+
+// Set is a set of ops of a program.
+type Set []uint64
+
+// NewSet returns an empty set for ops 0 to n-1.
+func NewSet(n int) Set {
+	return make(Set, (n+63)/64)
+}
+
+// Add adds op i.
+func (s Set) Add(i uint32) {
+	s[i/64] |= 1 << (i % 64)
+}
+
+// Has reports whether op i is in the set.
+func (s Set) Has(i uint32) bool {
+	return s[i/64]&(1<<(i%64)) != 0
+}
+
+// Result makes the outcome of replaying the program of t presentable.
+func (o *Outcome) Result(p *Program, t *dag.Trace) *Result {
+	r := &Result{
+		Ops: int64(p.NumOps()), Events: o.Events, Messages: o.Messages, Bytes: o.Bytes, Aborted: o.Aborted,
+		Finish: make([]Clock, len(o.Finish)), Makespan: Clock{Unit: p.Unit},
+	}
+	for rank, finish := range o.Finish {
+		r.Finish[rank] = Clock{finish, p.Unit}
+		r.Makespan.Ticks = max(r.Makespan.Ticks, finish)
+	}
+	for i := range uint32(p.NumOps()) {
+		if !o.Ran.Has(i) {
+			r.NeverRun++
+		}
+	}
+	r.Leftover = o.leftover(p)
+	r.Complete = r.NeverRun == 0 && r.Leftover == nil && r.Aborted == ""
+	if !r.Complete {
+		r.Stuck = o.stuck(p, t)
+	}
+	return r
+}
+
+// leftover lists the messages and receives without a partner, nil if there are none.
+func (o *Outcome) leftover(p *Program) *Leftover {
+	l := &Leftover{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
+	for rank, sends := range o.Unexpected {
+		for _, i := range sends {
+			op := &p.Ops[i]
+			l.Unexpected[rank] = append(l.Unexpected[rank], [2]int64{int64(op.Rank), p.Tag(op)})
+		}
+	}
+	for rank, recvs := range o.Posted {
+		for _, i := range recvs {
+			op := &p.Ops[i]
+			l.Receive[rank] = append(l.Receive[rank], [2]int64{int64(op.Peer), p.Tag(op)})
+		}
+	}
+	if len(l.Unexpected)+len(l.Receive) == 0 {
+		return nil
+	}
+	return l
+}
+
+// stuck lists the first MaxStuck ops that wait in vain: those without a partner, for they are the cause of most others,
+// then those that never ran, each by rank and op.
+func (o *Outcome) stuck(p *Program, t *dag.Trace) []Stuck {
+	var stuck []Stuck
+	add := func(i uint32, kind, waits string) {
+		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: kind, Waits: waits})
+	}
+	open := NewSet(p.NumOps()) // ran, but without a partner
+	for _, lists := range [][][]uint32{o.Posted, o.Unexpected} {
+		for _, list := range lists {
+			for _, i := range list {
+				open.Add(i)
+			}
+		}
+	}
+	for i := uint32(0); i < uint32(p.NumOps()) && len(stuck) < MaxStuck; i++ {
+		if open.Has(i) {
+			op := &p.Ops[i]
+			if op.Flags&IsRecv != 0 {
+				add(i, "recv", fmt.Sprintf("a message from rank %s, tag %s", orAny(int64(op.Peer)), orAny(p.Tag(op))))
+			} else {
+				add(i, "send", fmt.Sprintf("a receive on rank %d, tag %s", op.Peer, orAny(p.Tag(op))))
+			}
+		}
+	}
+	for i := uint32(0); i < uint32(p.NumOps()) && len(stuck) < MaxStuck; i++ {
+		if !o.Ran.Has(i) {
+			rank := int(p.Ops[i].Rank)
+			add(i, t.Ranks[rank].Kind[p.Index(i)].String(), o.waitsFor(p, &t.Ranks[rank], p.Start[rank], p.Index(i), open))
+		}
+	}
+	return stuck
+}
+
+// waitsFor says which dependencies of an op that never ran are not met.
+func (o *Outcome) waitsFor(p *Program, r *dag.Rank, base uint32, i int, open Set) string {
+	const most = 3
+	var unmet []string
+	for _, off := range r.Deps.Of(i) {
+		if on := base + uint32(i-int(off)); !o.Ran.Has(on) || open.Has(on) {
+			unmet = append(unmet, fmt.Sprintf("the end of op %d (%s)", i-int(off), r.Kind[i-int(off)]))
+		}
+	}
+	for _, off := range r.StartDeps.Of(i) {
+		if on := base + uint32(i-int(off)); !o.Ran.Has(on) {
+			unmet = append(unmet, fmt.Sprintf("the start of op %d (%s)", i-int(off), r.Kind[i-int(off)]))
+		}
+	}
+	switch {
+	case len(unmet) == 0:
+		return "its turn, which the run did not get to"
+	case len(unmet) > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(unmet[:most], ", "), len(unmet)-most)
+	}
+	return strings.Join(unmet, ", ")
+}
+
+// orAny returns n, or "any" for the wildcard.
+func orAny(n int64) string {
+	if n == dag.AnySource || n == math.MaxUint32 {
+		return "any"
+	}
+	return fmt.Sprint(n)
+}

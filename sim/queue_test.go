@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestQueue holds the queue against sorting.
+func TestQueue(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 200 {
+		var q Queue
+		var want []Event
+		next := func(i int) Event { return Event{Time: random.Uint64N(50), Key: uint64(i)<<32 | 7} }
+		for i := range round {
+			e := next(i)
+			q.Push(e)
+			want = append(want, e)
+			if random.IntN(3) == 0 {
+				slices.SortFunc(want, order)
+				if got := q.Pop(); got != want[0] {
+					t.Fatalf("popped %v, expected %v", got, want[0])
+				}
+				want = want[1:]
+			}
+		}
+		slices.SortFunc(want, order)
+		for _, w := range want {
+			if got := q.Pop(); got != w {
+				t.Fatalf("popped %v, expected %v", got, w)
+			}
+		}
+		if q.Len() != 0 {
+			t.Fatalf("%d events left", q.Len())
+		}
+	}
+}
+
+func order(a, b Event) int {
+	if a.Before(b) {
+		return -1
+	}
+	return 1
+}
+
+// BenchmarkQueue pops an event and pushes a later one, over queues of different lengths.
+func BenchmarkQueue(b *testing.B) {
+	for _, n := range []int{16, 1 << 10, 1 << 16, 1 << 20} {
+		b.Run(sizeName(n), func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 2))
+			var q Queue
+			for i := range n {
+				q.Push(Event{Time: random.Uint64N(1000), Key: uint64(i) << 32})
+			}
+			b.ReportAllocs()
+			key := uint64(n)
+			for b.Loop() {
+				e := q.Pop()
+				q.Push(Event{Time: e.Time + key*7919%1000, Key: key << 32})
+				key++
+			}
+		})
+	}
+}
+
+func sizeName(n int) string {
+	switch {
+	case n >= 1<<20:
+		return "1Mi"
+	case n >= 1<<16:
+		return "64Ki"
+	case n >= 1<<10:
+		return "1Ki"
+	}
+	return "16"
+}
