@@ -13,48 +13,66 @@ import (
 // messages that wait for it last come first, so that they overtake one another.
 type bus struct {
 	busy    bool
-	waiting []busMessage
+	waiting []uint32
 	sent    map[uint32]uint64
 }
 
-type busMessage struct {
-	m       uint32
-	request bool
-}
-
 const (
-	busReady   NetworkEvent = iota // the message is at its NIC
-	busRequest                     // its request is
-	busGrant                       // its receive is there
-	busDone                        // the wire is free
+	busReady   NetworkEvent = iota // at the center: a message waits for the wire
+	busFree                        // at the center: the wire is free
+	busRequest                     // at the receiver
+	busArrived                     // at the receiver
+	busSent                        // at the sender
 )
 
-func (b *bus) Eager(e *Engine, m uint32, t uint64)   { e.Schedule(t, busReady, m) }
-func (b *bus) Request(e *Engine, m uint32, t uint64) { e.Schedule(t, busRequest, m) }
-func (b *bus) Grant(e *Engine, m uint32, t uint64)   { e.Schedule(t, busGrant, m) }
+// Lookahead is none: the bus is one place.
+func (b *bus) Lookahead() uint64 { return 0 }
 
-func (b *bus) Event(e *Engine, kind NetworkEvent, m uint32) {
+func (b *bus) Eager(a *Actor, m uint32, t uint64) { a.Schedule(a.Engine().Center(), t, busReady, m) }
+func (b *bus) Request(a *Actor, m uint32, t uint64) {
+	a.Schedule(uint32(a.Op(m).Peer), t, busRequest, m)
+}
+func (b *bus) Grant(a *Actor, m uint32, t uint64) { a.Schedule(a.Engine().Center(), t, busReady, m) }
+
+func (b *bus) Event(a *Actor, kind NetworkEvent, m uint32) {
+	send := a.Op(m)
+	rendezvous := send.Size > a.Engine().host.Rendezvous
 	switch kind {
-	case busReady, busGrant:
-		b.waiting = append(b.waiting, busMessage{m: m})
-	case busRequest:
-		e.Announce(m)
-	case busDone:
+	case busReady:
+		b.waiting = append(b.waiting, m)
+	case busFree:
 		b.busy = false
-		if e.Program().Ops[m].Size > e.host.Rendezvous {
-			e.Sent(m, e.Now())
-		} else {
-			e.Announce(m)
+	case busRequest:
+		a.Announce(m)
+	case busSent:
+		a.Sent(m, a.Now())
+	case busArrived:
+		if !rendezvous {
+			a.Announce(m)
 		}
-		e.Deliver(m, b.sent[m], e.Now())
-	}
-	if b.busy || len(b.waiting) == 0 {
-		return
+		a.Deliver(m, b.sent[m], a.Now())
 	}
 	last := len(b.waiting) - 1
-	next := b.waiting[last].m
-	b.waiting, b.busy, b.sent[next] = b.waiting[:last], true, e.Now()
-	e.Schedule(e.Now()+e.Program().Ops[next].Size, busDone, next)
+	if a.At() != a.Engine().Center() || b.busy || last < 0 {
+		return
+	}
+	next := b.waiting[last]
+	b.waiting, b.busy, b.sent[next] = b.waiting[:last], true, a.Now()
+	done := a.Now() + a.Op(next).Size
+	a.Schedule(a.At(), done, busFree, next)
+	a.Schedule(uint32(a.Op(next).Peer), done, busArrived, next)
+	if a.Op(next).Size > a.Engine().host.Rendezvous {
+		a.Schedule(a.Op(next).Rank, done, busSent, next)
+	}
+}
+
+func runOverBus(t *testing.T, p *Program, host Host) (*Outcome, error) {
+	t.Helper()
+	e, err := NewEngine(p, host, &bus{sent: map[uint32]uint64{}}, nil, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Run()
 }
 
 // TestEventDrivenNetwork runs a schedule over the bus and works the result out by hand: the engine serves networks that
@@ -84,7 +102,7 @@ func TestEventDrivenNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := Host{Busy: func(uint64) uint64 { return 10 }, Rendezvous: math.MaxUint64}
-	out, err := NewEngine(p, host, &bus{sent: map[uint32]uint64{}}, nil).Run()
+	out, err := runOverBus(t, p, host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +135,7 @@ func TestRendezvousOverBus(t *testing.T) {
 			t.Fatal(err)
 		}
 		host := Host{Busy: func(b uint64) uint64 { return 5 + b }, Rendezvous: 50}
-		out, err := NewEngine(p, host, &bus{sent: map[uint32]uint64{}}, nil).Run()
+		out, err := runOverBus(t, p, host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +161,7 @@ func TestStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := Host{Busy: func(uint64) uint64 { return 1 }, Rendezvous: math.MaxUint64}
-	out, err := NewEngine(p, host, &bus{sent: map[uint32]uint64{}}, nil).Run()
+	out, err := runOverBus(t, p, host)
 	if err != nil {
 		t.Fatal(err)
 	}

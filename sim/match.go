@@ -3,12 +3,13 @@ package sim
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // nobody stands for an op that there is not.
 const nobody = math.MaxUint32
 
-// matcher pairs receives with messages by the rules of MPI (MPI 4.1, section 3.5): a receive takes the first message to
+// matcher pairs the receives of one rank with the messages for it, by the rules of MPI (MPI 4.1, section 3.5): a receive takes the first message to
 // arrive that fits, and a message meets the first receive to be posted that fits. Sources and tags that are given are
 // found by a hash; wildcards cost a search of their rank's waiting receives or messages.
 //
@@ -16,34 +17,29 @@ const nobody = math.MaxUint32
 // collective.
 type matcher struct {
 	p     *Program
-	link  []uint32 // the next in the list of each receive and message that waits
+	link  []uint32 // of each receive and message that waits, the next in its list
 	table channels
-	wild  *wildcards // nil where the program has none
+	wild  *wildcards // nil where the rank has no wildcard receives
 }
 
-// wildcards is what a matcher keeps besides its channels for programs with wildcard receives.
+// wildcards is what a matcher keeps besides its channels for wildcard receives.
 type wildcards struct {
-	posted  []list   // of each rank, its wildcard receives, as posted
-	arrived []list   // of each rank, all its waiting messages, as they arrived
-	next    []uint32 // links arrived, both ways, for messages leave it from anywhere
-	prev    []uint32
-	stamp   []uint32 // when a receive was posted, as a count
+	posted  list              // the wildcard receives, as posted
+	arrived list              // all waiting messages, as they arrived
+	around  map[uint32]around // links arrived both ways, for messages leave it from anywhere
+	stamp   map[uint32]uint32 // when each waiting receive was posted, as a count
 	stamps  uint32
 }
+
+// around is what comes before and after a message in wildcards.arrived.
+type around struct{ prev, next uint32 }
 
 // list is a list of ops linked through an array, first come first.
 type list struct {
 	head, tail uint32
 }
 
-func newLists(n int) []list {
-	lists := make([]list, n)
-	for i := range lists {
-		lists[i] = list{nobody, nobody}
-	}
-	return lists
-}
-
+// put appends op i.
 func (l *list) put(link []uint32, i uint32) {
 	link[i] = nobody
 	if l.head == nobody {
@@ -54,19 +50,31 @@ func (l *list) put(link []uint32, i uint32) {
 	l.tail = i
 }
 
+// remove takes op i, which follows prev (nobody: which is first), out of the list.
+func (l *list) remove(link []uint32, i, prev uint32) {
+	if prev == nobody {
+		l.head = link[i]
+	} else {
+		link[prev] = link[i]
+	}
+	if l.tail == i {
+		l.tail = prev
+	}
+}
+
+// take removes and returns the first op.
 func (l *list) take(link []uint32) uint32 {
 	i := l.head
 	l.head = link[i]
 	return i
 }
 
-func newMatcher(p *Program, link []uint32) matcher {
-	m := matcher{p: p, link: link, table: newChannels()}
-	for i := range p.Ops {
+func newMatcher(p *Program, link []uint32, rank uint32) matcher {
+	m := matcher{p: p, link: link}
+	for i := p.Start[rank]; i < p.Start[rank+1]; i++ {
 		if f := p.Ops[i].Flags; f&IsRecv != 0 && f&(AnySource|AnyTag) != 0 {
-			n := p.NumOps()
-			m.wild = &wildcards{posted: newLists(p.Ranks()), arrived: newLists(p.Ranks()),
-				next: make([]uint32, n), prev: make([]uint32, n), stamp: make([]uint32, n)}
+			m.wild = &wildcards{posted: list{nobody, nobody}, arrived: list{nobody, nobody},
+				around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
 			break
 		}
 	}
@@ -75,55 +83,60 @@ func newMatcher(p *Program, link []uint32) matcher {
 
 // post makes receive i meet a message that waits, and returns that, or has it wait and returns nobody.
 func (m *matcher) post(i uint32, op *Op) uint32 {
-	if w := m.wild; w != nil {
-		w.stamp[i] = w.stamps
-		w.stamps++
-		if op.Flags&(AnySource|AnyTag) != 0 {
-			for k := w.arrived[op.Rank].head; k != nobody; k = w.next[k] {
-				send := &m.p.Ops[k]
-				if m.fits(op, send) {
-					// Whatever fits and came first is first in its channel, for all of a channel fit alike.
-					m.table.at(op.Rank, send.Rank, send.Match).waiting.take(m.link)
-					w.leave(op.Rank, k)
-					return k
-				}
-			}
-			w.posted[op.Rank].put(m.link, i)
-			return nobody
-		}
+	if op.Flags&(AnySource|AnyTag) != 0 {
+		return m.postWildcard(i, op)
 	}
-	c := m.table.at(op.Rank, uint32(op.Peer), op.Match)
+	c := m.table.at(uint32(op.Peer), op.Match)
 	if c.waiting.head == nobody || !c.messages {
 		c.messages = false
 		c.waiting.put(m.link, i)
+		if m.wild != nil {
+			m.wild.post(i)
+		}
 		return nobody
 	}
 	k := c.waiting.take(m.link)
 	if m.wild != nil {
-		m.wild.leave(op.Rank, k)
+		m.wild.leave(k)
 	}
 	return k
 }
 
+func (m *matcher) postWildcard(i uint32, op *Op) uint32 {
+	w := m.wild
+	for k := w.arrived.head; k != nobody; k = w.around[k].next {
+		if send := &m.p.Ops[k]; m.fits(op, send) {
+			// Whatever fits and came first is first in its channel, for all of a channel fit alike.
+			m.table.at(send.Rank, send.Match).waiting.take(m.link)
+			w.leave(k)
+			return k
+		}
+	}
+	w.posted.put(m.link, i)
+	w.post(i)
+	return nobody
+}
+
 // arrive makes message k meet a receive that waits, and returns that, or has it wait and returns nobody.
 func (m *matcher) arrive(k uint32, send *Op) uint32 {
-	rank := uint32(send.Peer)
-	c := m.table.at(rank, send.Rank, send.Match)
+	c := m.table.at(send.Rank, send.Match)
 	exact := uint32(nobody)
 	if c.waiting.head != nobody && !c.messages {
 		exact = c.waiting.head
 	}
 	if w := m.wild; w != nil {
 		prev := uint32(nobody)
-		for i := w.posted[rank].head; i != nobody; prev, i = i, m.link[i] {
+		for i := w.posted.head; i != nobody; prev, i = i, m.link[i] {
 			if exact != nobody && w.stamp[i] > w.stamp[exact] {
 				break
 			}
 			if m.fits(&m.p.Ops[i], send) {
-				w.unpost(rank, i, prev, m.link)
+				w.posted.remove(m.link, i, prev)
+				delete(w.stamp, i)
 				return i
 			}
 		}
+		delete(w.stamp, exact)
 	}
 	if exact != nobody {
 		return c.waiting.take(m.link)
@@ -131,7 +144,7 @@ func (m *matcher) arrive(k uint32, send *Op) uint32 {
 	c.messages = true
 	c.waiting.put(m.link, k)
 	if m.wild != nil {
-		m.wild.enter(rank, k)
+		m.wild.enter(k)
 	}
 	return nobody
 }
@@ -147,123 +160,111 @@ func (m *matcher) fits(recv, send *Op) bool {
 	return send.Flags&Internal == 0 && m.p.tags.comm(send.Match) == int32(recv.Match)
 }
 
-// leftover returns what still waits: messages by the rank they were sent to, and receives by their rank, in the order of
-// their ops.
-func (m *matcher) leftover() (unexpected, posted [][]uint32) {
-	unexpected, posted = make([][]uint32, m.p.Ranks()), make([][]uint32, m.p.Ranks())
-	waits := NewSet(m.p.NumOps())
-	mark := func(l list) {
+// leftover returns the messages and receives that still wait, in the order of their ops.
+func (m *matcher) leftover() (unexpected, posted []uint32) {
+	add := func(l list) {
 		for i := l.head; i != nobody; i = m.link[i] {
-			waits.Add(i)
+			if m.p.Ops[i].Flags&IsSend != 0 {
+				unexpected = append(unexpected, i)
+			} else {
+				posted = append(posted, i)
+			}
 		}
 	}
 	for i := range m.table.slots {
 		if c := &m.table.slots[i]; c.used {
-			mark(c.waiting)
+			add(c.waiting)
 		}
 	}
 	if m.wild != nil {
-		for _, l := range m.wild.posted {
-			mark(l)
-		}
+		add(m.wild.posted)
 	}
-	for i := range uint32(m.p.NumOps()) {
-		if !waits.Has(i) {
-			continue
-		}
-		if op := &m.p.Ops[i]; op.Flags&IsSend != 0 {
-			unexpected[op.Peer] = append(unexpected[op.Peer], i)
-		} else {
-			posted[op.Rank] = append(posted[op.Rank], i)
-		}
-	}
+	slices.Sort(unexpected)
+	slices.Sort(posted)
 	return unexpected, posted
 }
 
-func (w *wildcards) enter(rank, k uint32) {
-	l := &w.arrived[rank]
-	w.prev[k] = l.tail
+// post notes when receive i was posted.
+func (w *wildcards) post(i uint32) {
+	w.stamp[i] = w.stamps
+	w.stamps++
+}
+
+// enter appends message k to those that arrived.
+func (w *wildcards) enter(k uint32) {
+	l := &w.arrived
 	if l.head == nobody {
-		w.prev[k] = nobody
+		w.around[k] = around{nobody, nobody}
+		l.head, l.tail = k, k
+		return
 	}
-	l.put(w.next, k)
+	last := w.around[l.tail]
+	w.around[l.tail] = around{last.prev, k}
+	w.around[k] = around{l.tail, nobody}
+	l.tail = k
 }
 
-func (w *wildcards) leave(rank, k uint32) {
-	l := &w.arrived[rank]
-	before, after := w.prev[k], w.next[k]
-	if before == nobody {
-		l.head = after
+// leave removes message k from those that arrived.
+func (w *wildcards) leave(k uint32) {
+	here := w.around[k]
+	delete(w.around, k)
+	if here.prev == nobody {
+		w.arrived.head = here.next
 	} else {
-		w.next[before] = after
+		w.around[here.prev] = around{w.around[here.prev].prev, here.next}
 	}
-	if after == nobody {
-		l.tail = before
+	if here.next == nobody {
+		w.arrived.tail = here.prev
 	} else {
-		w.prev[after] = before
-	}
-}
-
-// unpost takes receive i, which follows prev, out of its rank's wildcard receives.
-func (w *wildcards) unpost(rank, i, prev uint32, link []uint32) {
-	l := &w.posted[rank]
-	if prev == nobody {
-		l.head = link[i]
-	} else {
-		link[prev] = link[i]
-	}
-	if l.tail == i {
-		l.tail = prev
+		w.around[here.next] = around{here.prev, w.around[here.next].next}
 	}
 }
 
-// channel is all messages of one tag and communicator from one rank to another. Either messages wait in it or receives
-// that name source and tag, never both.
+// channel is all messages of one tag and communicator from one rank. Either messages wait in it or receives that name
+// source and tag, never both.
 type channel struct {
-	to, from, match uint32
-	used, messages  bool
-	waiting         list
+	from, match    uint32
+	used, messages bool
+	waiting        list
 }
 
 // channels is a hash table of channels with open addressing. Channels are made when they are first asked for and stay.
+// The zero value is an empty table.
 type channels struct {
 	slots []channel
 	used  int
 }
 
-func newChannels() channels {
-	return channels{slots: make([]channel, 1<<10)}
-}
-
 // at returns the channel; the pointer is good until the next call.
-func (t *channels) at(to, from, match uint32) *channel {
+func (t *channels) at(from, match uint32) *channel {
 	mask := uint32(len(t.slots) - 1)
-	for i := hash(to, from, match) & mask; ; i = (i + 1) & mask {
+	for i := hash(from, match) & mask; len(t.slots) > 0; i = (i + 1) & mask {
 		c := &t.slots[i]
-		if c.to == to && c.from == from && c.match == match && c.used {
+		if c.from == from && c.match == match && c.used {
 			return c
 		}
 		if !c.used {
 			if 4*t.used >= 3*len(t.slots) {
-				t.grow()
-				return t.at(to, from, match)
+				break
 			}
 			t.used++
-			*c = channel{to: to, from: from, match: match, used: true, waiting: list{nobody, nobody}}
+			*c = channel{from: from, match: match, used: true, waiting: list{nobody, nobody}}
 			return c
 		}
 	}
+	t.grow()
+	return t.at(from, match)
 }
 
 func (t *channels) grow() {
 	old := t.slots
-	t.slots = make([]channel, 2*len(old))
+	t.slots = make([]channel, max(4, 2*len(old)))
 	mask := uint32(len(t.slots) - 1)
 	for _, c := range old {
 		if !c.used {
 			continue
 		}
-		i := hash(c.to, c.from, c.match) & mask
+		i := hash(c.from, c.match) & mask
 		for t.slots[i].used {
 			i = (i + 1) & mask
 		}
@@ -271,64 +272,58 @@ func (t *channels) grow() {
 	}
 }
 
-// hash mixes a channel's name into 32 bits by two multiplications to 128 bits.
-func hash(to, from, match uint32) uint32 {
-	high, low := bits.Mul64(uint64(to)<<32|uint64(from)^0x9e3779b97f4a7c15, uint64(match)^0xd1b54a32d192ed03)
-	high, low = bits.Mul64(high^low, 0xa0761d6478bd642f)
+// hash mixes a channel's name into 32 bits by a multiplication to 128.
+func hash(from, match uint32) uint32 {
+	high, low := bits.Mul64((uint64(from)<<32|uint64(match))^0x9e3779b97f4a7c15, 0xa0761d6478bd642f)
 	return uint32(high ^ low)
 }
 
-// pairOrder restores the order of the messages between two ranks where those of different NICs may overtake each other.
+// pairOrder restores, at both ends, the order of the messages between two ranks where those of different NICs may
+// overtake each other.
 type pairOrder struct {
-	pairs  map[uint64]*pair
-	number []uint32 // of each message by its send, its place in the order of its pair
+	issued   map[uint32]uint32 // to each rank, messages handed to a NIC
+	incoming map[uint32]*incoming
 }
 
-// pair is two ranks, one of which sends to the other.
-type pair struct {
-	issued, matched uint32   // messages so far
-	early           []uint32 // messages that arrived before their turn
+// incoming is what has come from one rank.
+type incoming struct {
+	matched uint32   // messages whose turn has come
+	early   []uint32 // messages that arrived before their turn
 }
 
-func newPairOrder(p *Program) *pairOrder {
-	return &pairOrder{pairs: make(map[uint64]*pair), number: make([]uint32, p.NumOps())}
+func newPairOrder() *pairOrder {
+	return &pairOrder{issued: make(map[uint32]uint32), incoming: make(map[uint32]*incoming)}
 }
 
-func (o *pairOrder) of(send *Op) *pair {
-	key := uint64(send.Rank)<<32 | uint64(send.Peer)
-	p := o.pairs[key]
-	if p == nil {
-		p = &pair{}
-		o.pairs[key] = p
+// issue returns the place of the next message to a rank.
+func (o *pairOrder) issue(to uint32) uint32 {
+	n := o.issued[to]
+	o.issued[to] = n + 1
+	return n
+}
+
+// arrive returns m, which came from a rank, if it is its turn, or keeps it and returns nobody. number holds the places.
+func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
+	in := o.incoming[from]
+	if in == nil {
+		in = &incoming{}
+		o.incoming[from] = in
 	}
-	return p
-}
-
-// issue gives message m its place, as it is handed to a NIC.
-func (o *pairOrder) issue(m uint32, send *Op) {
-	p := o.of(send)
-	o.number[m] = p.issued
-	p.issued++
-}
-
-// arrive returns m if it is its turn, or keeps it and returns nobody.
-func (o *pairOrder) arrive(m uint32, send *Op) uint32 {
-	p := o.of(send)
-	if o.number[m] != p.matched {
-		p.early = append(p.early, m)
+	if number[m] != in.matched {
+		in.early = append(in.early, m)
 		return nobody
 	}
-	p.matched++
+	in.matched++
 	return m
 }
 
-// following returns the kept message of the pair whose turn it now is, nobody if that has not arrived.
-func (o *pairOrder) following(send *Op) uint32 {
-	p := o.of(send)
-	for k, m := range p.early {
-		if o.number[m] == p.matched {
-			p.early = append(p.early[:k], p.early[k+1:]...)
-			p.matched++
+// following returns the kept message from a rank whose turn it now is, nobody if that has not arrived.
+func (o *pairOrder) following(from uint32, number []uint32) uint32 {
+	in := o.incoming[from]
+	for k, m := range in.early {
+		if number[m] == in.matched {
+			in.early = slices.Delete(in.early, k, k+1)
+			in.matched++
 			return m
 		}
 	}

@@ -85,27 +85,31 @@ func TestMatcher(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := newMatcher(p, make([]uint32, p.NumOps()))
+		link := make([]uint32, p.NumOps())
+		matchers := make([]matcher, ranks)
+		for rank := range matchers {
+			matchers[rank] = newMatcher(p, link, uint32(rank))
+		}
 		naive := &naiveMatcher{t: trace, p: p, arrived: make([][]uint32, ranks), posted: make([][]uint32, ranks)}
 		for _, k := range random.Perm(p.NumOps()) {
 			i := uint32(k)
 			op := &p.Ops[i]
 			var got, want uint32
 			if op.Flags&IsSend != 0 {
-				got, want = m.arrive(i, op), naive.arrive(i)
+				got, want = matchers[op.Peer].arrive(i, op), naive.arrive(i)
 			} else {
-				got, want = m.post(i, op), naive.post(i)
+				got, want = matchers[op.Rank].post(i, op), naive.post(i)
 			}
 			if got != want {
 				t.Fatalf("seed %d: op %d meets %d, expected %d", seed, i, got, want)
 			}
 		}
-		unexpected, posted := m.leftover()
 		for rank := range ranks {
+			unexpected, posted := matchers[rank].leftover()
 			slices.Sort(naive.arrived[rank])
 			slices.Sort(naive.posted[rank])
-			if !slices.Equal(unexpected[rank], naive.arrived[rank]) || !slices.Equal(posted[rank], naive.posted[rank]) {
-				t.Fatalf("seed %d: left over %v and %v, expected %v and %v", seed, unexpected[rank], posted[rank],
+			if !slices.Equal(unexpected, naive.arrived[rank]) || !slices.Equal(posted, naive.posted[rank]) {
+				t.Fatalf("seed %d: left over %v and %v, expected %v and %v", seed, unexpected, posted,
 					naive.arrived[rank], naive.posted[rank])
 			}
 		}
@@ -114,13 +118,13 @@ func TestMatcher(t *testing.T) {
 
 // TestChannelsGrow fills the table of channels far beyond its first size.
 func TestChannelsGrow(t *testing.T) {
-	table := newChannels()
+	var table channels
 	const n = 20000
 	for i := range uint32(n) {
-		table.at(i%7, i%11, i).waiting.head = i
+		table.at(i%7, i).waiting.head = i
 	}
 	for i := range uint32(n) {
-		if got := table.at(i%7, i%11, i).waiting.head; got != i {
+		if got := table.at(i%7, i).waiting.head; got != i {
 			t.Fatalf("channel %d holds %d", i, got)
 		}
 	}

@@ -1,5 +1,7 @@
 package sim
 
+import "math"
+
 // Event is an entry of a [Queue]: when, and in the low half of Key what. The high half of Key orders events of equal
 // time; no two events of a queue may have equal Time and Key.
 type Event struct {
@@ -28,6 +30,19 @@ func (q *Queue) Len() int {
 	return len(q.heap)
 }
 
+// Top returns the earliest event. The queue must not be empty.
+func (q *Queue) Top() Event {
+	return q.heap[0]
+}
+
+// Next returns the time of the earliest event, math.MaxUint64 if there is none.
+func (q *Queue) Next() uint64 {
+	if len(q.heap) == 0 {
+		return math.MaxUint64
+	}
+	return q.heap[0].Time
+}
+
 // Push adds an event.
 func (q *Queue) Push(e Event) {
 	q.heap = append(q.heap, e)
@@ -51,13 +66,6 @@ func (q *Queue) Pop() Event {
 	if len(q.heap) > 0 {
 		q.sink(last)
 	}
-	return top
-}
-
-// Replace removes and returns the earliest event, and adds e: a Pop and a Push in one.
-func (q *Queue) Replace(e Event) Event {
-	top := q.heap[0]
-	q.sink(e)
 	return top
 }
 

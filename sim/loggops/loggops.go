@@ -18,6 +18,7 @@ type Options struct {
 	Params   Params
 	Noise    *NoiseTrace  // nil: none
 	Timeline sim.Timeline // nil: none
+	Threads  int          // how many the strict model may use, with the same result; 0: one
 }
 
 // Stats is what this backend adds to a [sim.Result].

@@ -35,7 +35,11 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := sim.NewEngine(p, host, wire, o.Timeline).Run()
+	engine, err := sim.NewEngine(p, host, wire, o.Timeline, o.Threads)
+	if err != nil {
+		return nil, err
+	}
+	out, err := engine.Run()
 	if err != nil {
 		return nil, err
 	}
@@ -73,42 +77,49 @@ func newWire(p *sim.Program, params Params) (*wire, error) {
 		sends: make([]uint64, n), recvs: make([]uint64, n)}, nil
 }
 
+// Lookahead is the latency: nothing gets to another rank in less.
+func (w *wire) Lookahead() uint64 {
+	return w.latency
+}
+
 // Eager sends the message as soon as its NIC is free.
-func (w *wire) Eager(e *sim.Engine, m uint32, t uint64) {
-	e.Schedule(w.inject(e, m, t, w.perByte.beyondFirst(e.Program().Ops[m].Size))+w.latency, eagerArrives, m)
+func (w *wire) Eager(a *sim.Actor, m uint32, t uint64) {
+	op := a.Op(m)
+	a.Schedule(uint32(op.Peer), w.inject(op, t, w.perByte.beyondFirst(op.Size))+w.latency, eagerArrives, m)
 }
 
 // Request sends a message of one byte, which takes its turn at the NIC as the others do.
-func (w *wire) Request(e *sim.Engine, m uint32, t uint64) {
-	e.Schedule(w.inject(e, m, t, 0)+w.latency, requestArrives, m)
+func (w *wire) Request(a *sim.Actor, m uint32, t uint64) {
+	op := a.Op(m)
+	a.Schedule(uint32(op.Peer), w.inject(op, t, 0)+w.latency, requestArrives, m)
 }
 
 // Grant sends an answer, which takes no time but L.
-func (w *wire) Grant(e *sim.Engine, m uint32, t uint64) {
-	e.Schedule(t+w.latency, grantArrives, m)
+func (w *wire) Grant(a *sim.Actor, m uint32, t uint64) {
+	a.Schedule(a.Op(m).Rank, t+w.latency, grantArrives, m)
 }
 
 // Event moves a message on.
-func (w *wire) Event(e *sim.Engine, kind sim.NetworkEvent, m uint32) {
-	bytes := w.perByte.beyondFirst(e.Program().Ops[m].Size)
+func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	switch kind {
 	case eagerArrives:
-		e.Announce(m)
-		w.deliver(e, m, bytes)
+		a.Announce(m)
+		w.deliver(a, m)
 	case requestArrives:
-		e.Announce(m)
+		a.Announce(m)
 	case grantArrives:
-		first := w.inject(e, m, e.Now(), bytes)
-		e.Sent(m, first+bytes)
-		e.Schedule(first+w.latency, dataArrives, m)
+		op := a.Op(m)
+		bytes := w.perByte.beyondFirst(op.Size)
+		first := w.inject(op, a.Now(), bytes)
+		a.Sent(m, first+bytes)
+		a.Schedule(uint32(op.Peer), first+w.latency, dataArrives, m)
 	case dataArrives:
-		w.deliver(e, m, bytes)
+		w.deliver(a, m)
 	}
 }
 
-// inject takes the sending side of the message's NIC from time t on, or when it is free, and returns when.
-func (w *wire) inject(e *sim.Engine, m uint32, t, bytes uint64) uint64 {
-	op := &e.Program().Ops[m]
+// inject takes the sending side of a send's NIC from time t on, or when it is free, and returns when.
+func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
 	free := &w.sends[int(op.Rank)*w.nics+int(op.NIC)]
 	first := max(t, *free)
 	*free = first + w.gap + bytes
@@ -117,12 +128,13 @@ func (w *wire) inject(e *sim.Engine, m uint32, t, bytes uint64) uint64 {
 
 // deliver takes the receiving side of the NIC, the first byte having arrived now. It is the NIC that has the number of the
 // sending one, for the receive that the message belongs to may not be posted yet.
-func (w *wire) deliver(e *sim.Engine, m uint32, bytes uint64) {
-	op := &e.Program().Ops[m]
+func (w *wire) deliver(a *sim.Actor, m uint32) {
+	op := a.Op(m)
+	bytes := w.perByte.beyondFirst(op.Size)
 	free := &w.recvs[int(op.Peer)*w.nics+int(op.NIC)]
-	first := max(e.Now(), *free)
+	first := max(a.Now(), *free)
 	*free = first + w.gap + bytes
-	e.Deliver(m, e.Now()-w.latency, first+bytes)
+	a.Deliver(m, a.Now()-w.latency, first+bytes)
 }
 
 // perByte is an exact time per byte, numerator/denominator picoseconds.

@@ -1,0 +1,318 @@
+package sim
+
+import "math"
+
+// rank is the state of one rank in a run.
+type rank struct {
+	queue    Queue
+	sequence uint32   // numbers the events that the rank scheduled for itself
+	streams  []uint64 // when each stream is free
+	finish   uint64   // the latest end of an op
+	matcher  matcher
+	order    *pairOrder // nil while no message came on more than one NIC
+}
+
+// The kinds of event, in the bits of an event above the number of its op. Those of the network follow.
+const (
+	opReady  = iota // all that the op waits for has happened
+	opHand          // the send hands its message to the NIC
+	recvHere        // the receive's message has arrived
+	networkEvent
+)
+
+const (
+	opBits = 29
+	opMask = 1<<opBits - 1
+)
+
+// ownEvent marks, in the key of an event, those that a rank scheduled for itself: they come after those of the network.
+const ownEvent = 1 << 63
+
+// hasRun is set in Op.Flags once the op has started.
+const hasRun uint8 = 1 << 7
+
+// Actor runs one rank at a time, and is how a network speaks to the engine while it handles a call.
+type Actor struct {
+	e     *Engine
+	group *group
+	at    uint32 // the rank that runs
+	rank  *rank
+	now   uint64
+	err   error
+
+	events, messages, bytes int64
+}
+
+// Now returns the time of the event at hand, in picoseconds.
+func (a *Actor) Now() uint64 {
+	return a.now
+}
+
+// At returns the rank at which the event at hand is, or [Engine.Center].
+func (a *Actor) At() uint32 {
+	return a.at
+}
+
+// Engine returns the engine.
+func (a *Actor) Engine() *Engine {
+	return a.e
+}
+
+// Program returns the program that runs.
+func (a *Actor) Program() *Program {
+	return a.e.p
+}
+
+// Op returns the send of message m.
+func (a *Actor) Op(m uint32) *Op {
+	return &a.e.p.Ops[m]
+}
+
+// Schedule makes the engine call Network.Event at time t, at a rank or the center.
+func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
+	if t > math.MaxInt64 {
+		a.err = errTooLong
+		return
+	}
+	ev := Event{Time: t, Key: uint64(m)<<32 | uint64((networkEvent+uint32(kind))<<opBits|m)}
+	if where == a.at {
+		a.rank.queue.Push(ev)
+		return
+	}
+	a.group.post(where, ev)
+}
+
+// own schedules an event of the rank's own.
+func (a *Actor) own(t uint64, kind, i uint32) {
+	if t > math.MaxInt64 {
+		a.err = errTooLong
+		return
+	}
+	a.rank.queue.Push(Event{Time: t, Key: ownEvent | uint64(a.rank.sequence)<<32 | uint64(kind<<opBits|i)})
+	a.rank.sequence++
+}
+
+// begin schedules what the rank can do from the start.
+func (a *Actor) begin(at uint32) {
+	a.enter(at)
+	p := a.e.p
+	for i := p.Start[at]; i < p.Start[at+1]; i++ {
+		if p.Release != nil {
+			a.e.ready[i] = uint64(p.Release[i])
+		}
+		if p.Ops[i].Waits == 0 {
+			a.own(a.e.ready[i], opReady, i)
+		}
+	}
+}
+
+func (a *Actor) enter(at uint32) {
+	a.at, a.rank = at, &a.e.ranks[at]
+}
+
+// run handles the events of a rank up to and without the time until, and returns the time of the next.
+func (a *Actor) run(at uint32, until uint64) (next uint64) {
+	a.enter(at)
+	queue := &a.rank.queue
+	for queue.Len() > 0 && a.err == nil {
+		if next := queue.Next(); next >= until {
+			return next
+		}
+		ev := queue.Pop()
+		a.now = ev.Time
+		a.events++
+		i := ev.What() & opMask
+		switch kind := ev.What() >> opBits; kind {
+		case opReady:
+			a.start(i)
+		case opHand:
+			a.hand(i, a.now)
+		case recvHere:
+			a.receive(i)
+		default:
+			a.e.network.Event(a, NetworkEvent(kind-networkEvent), i)
+		}
+	}
+	return never
+}
+
+// start runs an op that is ready now.
+func (a *Actor) start(i uint32) {
+	op := &a.e.p.Ops[i]
+	op.Flags |= hasRun
+	switch {
+	case op.Flags&IsSend != 0:
+		a.messages++
+		a.bytes += int64(op.Size)
+		begin, end := a.occupy(i, op, SendSpan, a.e.host.Busy(op.Size))
+		a.e.ready[i] = underWay
+		a.started(i, begin)
+		if op.Size <= a.e.host.Rendezvous {
+			a.ended(i, end)
+		}
+		// With one stream, sends reach the NIC in the order in which they were placed, and there is no need to wait.
+		if len(a.rank.streams) == 1 || end == a.now {
+			a.hand(i, end)
+		} else {
+			a.own(end, opHand, i)
+		}
+	case op.Flags&IsRecv != 0:
+		a.started(i, a.now)
+		if m := a.rank.matcher.post(i, op); m != nobody {
+			a.meet(i, m)
+		}
+	case op.Size == 0: // a calc that only joins others takes no stream
+		a.started(i, a.now)
+		a.ended(i, a.now)
+	default:
+		begin, end := a.occupy(i, op, CalcSpan, op.Size)
+		a.started(i, begin)
+		a.ended(i, end)
+	}
+}
+
+// hand gives the message of a send to the NIC at time t.
+func (a *Actor) hand(i uint32, t uint64) {
+	op := &a.e.p.Ops[i]
+	if a.e.number != nil {
+		a.e.number[i] = a.pairs().issue(uint32(op.Peer))
+	}
+	if op.Size > a.e.host.Rendezvous {
+		a.e.network.Request(a, i, t)
+	} else {
+		a.e.network.Eager(a, i, t)
+	}
+}
+
+// occupy places work for an op on its stream, behind what was placed there before, and returns when the work begins and
+// ends.
+func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, end uint64) {
+	free := &a.rank.streams[op.Stream]
+	begin = max(a.now, *free)
+	end = begin + length
+	if length > math.MaxInt64 || end > math.MaxInt64 {
+		a.err = errTooLong
+		return begin, begin
+	}
+	if a.e.host.Work != nil {
+		end = a.e.host.Work(a.at, begin, length)
+	}
+	*free = end
+	if a.e.timeline != nil {
+		a.e.timeline.Span(Span{Kind: kind, Rank: a.at, Stream: uint32(op.Stream), Op: i, Start: begin, End: end})
+	}
+	return begin, end
+}
+
+// started counts the start of op i, at time t, for those that wait for it.
+func (a *Actor) started(i uint32, t uint64) {
+	if a.e.p.startFirst != nil {
+		a.release(a.e.p.StartDependents(i), t)
+	}
+}
+
+// ended counts the end of op i, at time t, for those that wait for it.
+func (a *Actor) ended(i uint32, t uint64) {
+	a.rank.finish = max(a.rank.finish, t)
+	a.release(a.e.p.Dependents(i), t)
+}
+
+func (a *Actor) release(ops []uint32, t uint64) {
+	for _, d := range ops {
+		op, ready := &a.e.p.Ops[d], &a.e.ready[d]
+		*ready = max(*ready, t)
+		op.Waits--
+		if op.Waits == 0 {
+			a.own(*ready, opReady, d)
+		}
+	}
+}
+
+// Announce says, at the receiver, that the head of message m, or its request, is there now, so that it can meet a
+// receive. Of the messages between two ranks, those sent earlier meet their receives earlier, as in MPI, whatever the
+// order of these calls.
+func (a *Actor) Announce(m uint32) {
+	if a.e.number == nil {
+		a.announced(m)
+		return
+	}
+	from := a.e.p.Ops[m].Rank
+	for m := a.pairs().arrive(from, m, a.e.number); m != nobody; m = a.pairs().following(from, a.e.number) {
+		a.announced(m)
+	}
+}
+
+func (a *Actor) pairs() *pairOrder {
+	if a.rank.order == nil {
+		a.rank.order = newPairOrder()
+	}
+	return a.rank.order
+}
+
+func (a *Actor) announced(m uint32) {
+	if i := a.rank.matcher.arrive(m, &a.e.p.Ops[m]); i != nobody {
+		a.meet(i, m)
+	}
+}
+
+// What Engine.ready holds of a message whose last byte has no time yet.
+const (
+	underWay = math.MaxUint64     // it has not met its receive
+	awaited  = math.MaxUint64 - 1 // it has
+)
+
+// meet pairs receive i with message m.
+func (a *Actor) meet(i, m uint32) {
+	a.e.link[i], a.e.link[m] = m, i
+	if there := a.e.ready[m]; there != underWay {
+		a.receiveAt(i, there)
+		return
+	}
+	a.e.ready[m] = awaited
+	if a.e.p.Ops[m].Size > a.e.host.Rendezvous {
+		a.e.network.Grant(a, m, a.now)
+	}
+}
+
+// Sent says, at the sender, that the last byte of a message that waited for its receive leaves at time t.
+func (a *Actor) Sent(m uint32, t uint64) {
+	if t > math.MaxInt64 {
+		a.err = errTooLong
+		return
+	}
+	a.ended(m, t)
+}
+
+// Deliver says, at the receiver, that message m entered the network at the time sent and that its last byte arrives at
+// the time last, which may be in the future.
+func (a *Actor) Deliver(m uint32, sent, last uint64) {
+	if a.e.sentAt != nil {
+		a.e.sentAt[m] = sent
+	}
+	if a.e.ready[m] == awaited {
+		a.receiveAt(a.e.link[m], last)
+		return
+	}
+	a.e.ready[m] = last
+}
+
+// receiveAt has receive i take its message once it is there.
+func (a *Actor) receiveAt(i uint32, there uint64) {
+	if there > a.now {
+		a.own(there, recvHere, i)
+		return
+	}
+	a.receive(i)
+}
+
+// receive has receive i take its message, which is there.
+func (a *Actor) receive(i uint32) {
+	op, m := &a.e.p.Ops[i], a.e.link[i]
+	send := &a.e.p.Ops[m]
+	_, end := a.occupy(i, op, RecvSpan, a.e.host.Busy(send.Size))
+	if a.e.timeline != nil {
+		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i, Start: a.e.sentAt[m],
+			End: a.now, Bytes: send.Size})
+	}
+	a.ended(i, end)
+}
