@@ -1,6 +1,10 @@
 package dag
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Op is one op of a rank, all fields but its dependencies, as [RankBuilder.Add] takes and [Rank.Op] gives it. The
 // fields are those of [Rank].
@@ -39,6 +43,7 @@ func (r *Rank) Op(i int) Op {
 type Builder struct {
 	trace Trace
 	ranks []RankBuilder
+	err   error
 }
 
 // NewBuilder returns a builder of a trace with n ranks, and communicator 0 of all of them.
@@ -62,8 +67,9 @@ func (b *Builder) Rank(i int) *RankBuilder {
 	return &b.ranks[i]
 }
 
-// Trace finishes every rank and returns the trace. The builder must not be used afterwards.
+// Trace finishes every rank and returns the trace. Nothing but Err may be called afterwards.
 func (b *Builder) Trace() *Trace {
+	b.err = b.Err()
 	b.trace.Ranks = make([]Rank, len(b.ranks))
 	for i := range b.ranks {
 		b.trace.Ranks[i] = b.ranks[i].Rank()
@@ -72,11 +78,43 @@ func (b *Builder) Trace() *Trace {
 	return &b.trace
 }
 
+// Err returns the error of the first rank that has one, see [RankBuilder.Err].
+func (b *Builder) Err() error {
+	for i := range b.ranks {
+		if err := b.ranks[i].err; err != nil {
+			return fmt.Errorf("rank %d: %w", i, err)
+		}
+	}
+	return b.err
+}
+
 // RankBuilder makes the DAG of one rank. The zero value is an empty rank.
 type RankBuilder struct {
 	rank        Rank
 	deps, start edgeBuilder
 	keepOrder   bool
+	err         error
+}
+
+// What a rank cannot hold.
+var (
+	errOps   = fmt.Errorf("more than %d ops", MaxOps)
+	errDeps  = fmt.Errorf("more than %d dependencies", int64(MaxDeps))
+	errText  = errors.New("more than 4 GiB of names or attributes")
+	errIndex = errors.New("a dependency of or on an op with an impossible index")
+)
+
+// Err returns the first reason why something was left out of the rank: more ops, dependencies or text than a rank can
+// hold, or a dependency of an op not yet added or on an index that no op can have. It stays valid after Rank. (That a
+// dependency is on an op that was never added only shows at the end: [Rank.CheckReferences] tells.)
+func (b *RankBuilder) Err() error {
+	return b.err
+}
+
+func (b *RankBuilder) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
 }
 
 // KeepOrder makes the order of an op's dependents that of the Requires and RequiresStart calls, for formats in which
@@ -90,11 +128,15 @@ func (b *RankBuilder) Len() int {
 	return len(b.rank.Kind)
 }
 
-// Add appends an op that must wait for the end of the ops deps, and returns its index. Names and attributes of one
-// rank hold 4 GiB each; what is beyond is left out.
+// Add appends an op that must wait for the end of the ops deps, and returns its index. What the rank has no room for is
+// left out, and Err says so.
 func (b *RankBuilder) Add(op Op, deps ...int) int {
 	r := &b.rank
 	i := len(r.Kind)
+	if i >= MaxOps {
+		b.fail(errOps)
+		return i
+	}
 	r.Kind = append(r.Kind, op.Kind)
 	r.Subkind.Set(i, op.Subkind)
 	r.Bytes.Set(i, op.Bytes)
@@ -108,13 +150,14 @@ func (b *RankBuilder) Add(op Op, deps ...int) int {
 	r.Stream.Set(i, op.Stream)
 	r.NIC.Set(i, op.NIC)
 	r.Job.Set(i, op.Job)
-	r.Name.Append(i, op.Name)
-	r.Attrs.Append(i, op.Attrs)
+	if !r.Name.Append(i, op.Name) || !r.Attrs.Append(i, op.Attrs) {
+		b.fail(errText)
+	}
 	if op.Timed {
 		b.Measure(i, op.MeasuredStart, op.MeasuredEnd)
 	}
 	for _, d := range deps {
-		b.deps.add(i, d)
+		b.Requires(i, d)
 	}
 	return i
 }
@@ -144,22 +187,33 @@ func (b *RankBuilder) Measure(i int, start, end Time) {
 	r.MeasuredStart[i], r.MeasuredEnd[i] = start, end
 }
 
-// Requires makes op wait for the end of op on. Both must have been added.
+// Requires makes op, which must have been added, wait for the end of op on, which may still be to come.
 func (b *RankBuilder) Requires(op, on int) {
-	b.deps.add(op, on)
+	b.require(&b.deps, op, on)
 }
 
-// RequiresStart makes op wait for the start of op on. Both must have been added.
+// RequiresStart makes op, which must have been added, wait for the start of op on, which may still be to come.
 func (b *RankBuilder) RequiresStart(op, on int) {
-	b.start.add(op, on)
+	b.require(&b.start, op, on)
 }
 
-// Rank finishes the rank and returns it. The builder must not be used afterwards.
+func (b *RankBuilder) require(edges *edgeBuilder, op, on int) {
+	switch {
+	case uint(op) >= uint(b.Len()) || uint(on) >= MaxOps:
+		b.fail(errIndex)
+	case int64(edges.len()) >= MaxDeps:
+		b.fail(errDeps)
+	default:
+		edges.add(op, on)
+	}
+}
+
+// Rank finishes the rank and returns it. Nothing but Err may be called afterwards.
 func (b *RankBuilder) Rank() Rank {
 	r := b.rank
 	r.Deps, r.Order = b.deps.finish(b.Len(), b.keepOrder)
 	r.StartDeps, r.StartOrder = b.start.finish(b.Len(), b.keepOrder)
-	*b = RankBuilder{}
+	*b = RankBuilder{err: b.err}
 	r.trim()
 	return r
 }
@@ -192,6 +246,10 @@ type lateEdge struct {
 	before uint32 // how many edges came in order before this one
 }
 
+func (b *edgeBuilder) len() int {
+	return len(b.edges.Off) + len(b.late)
+}
+
 func (b *edgeBuilder) add(op, on int) {
 	if op+1 < len(b.edges.End) {
 		b.late = append(b.late, lateEdge{op: int32(op), on: int32(on), before: uint32(len(b.edges.Off))})
@@ -211,7 +269,7 @@ func (b *edgeBuilder) finish(n int, keepOrder bool) (edges, order Edges) {
 	}
 	// Merge: the late edges of an op follow those that came in order, for those were added before a later op's.
 	slices.SortStableFunc(b.late, func(x, y lateEdge) int { return int(x.op) - int(y.op) })
-	edges.Off = make([]int32, 0, len(b.edges.Off)+len(b.late))
+	edges.Off = make([]int32, 0, b.len())
 	edges.End = make([]uint32, 0, len(b.edges.End))
 	late := b.late
 	for i := range b.edges.End {
@@ -225,10 +283,10 @@ func (b *edgeBuilder) finish(n int, keepOrder bool) (edges, order Edges) {
 }
 
 // order lists the dependents of each op in the order in which the edges were added, for the ops where that is not
-// ascending.
+// ascending. Edges on ops that do not exist are passed over: they are an error that others report.
 func (b *edgeBuilder) order(n int) Edges {
 	type edge struct{ on, op int32 }
-	all := make([]edge, 0, len(b.edges.Off)+len(b.late))
+	all := make([]edge, 0, b.len())
 	late, at := b.late, uint32(0)
 	for i := range b.edges.End {
 		for _, off := range b.edges.Of(i) {
@@ -242,6 +300,7 @@ func (b *edgeBuilder) order(n int) Edges {
 	for ; len(late) > 0; late = late[1:] {
 		all = append(all, edge{late[0].on, late[0].op})
 	}
+	all = slices.DeleteFunc(all, func(e edge) bool { return int(e.on) >= n })
 	last := make([]int32, n) // of each op, its latest dependent so far
 	deviates := make([]bool, n)
 	for _, e := range all {

@@ -1,5 +1,7 @@
 package dag
 
+import "math"
+
 // Column is one field of every op of a rank. It may be shorter than the rank has ops: the rest reads as zero, so a
 // field that a format does not know costs nothing.
 type Column[T ~int8 | ~uint8 | ~int32 | ~int64] []T
@@ -36,12 +38,12 @@ func extend[T any](s []T, n int) []T {
 	return append(s, make([]T, n-len(s))...)
 }
 
-// trim returns s without the spare capacity of its growth where that wastes more than a sixteenth.
+// trim returns s without the spare capacity of its growth.
 func trim[T any](s []T) []T {
 	if len(s) == 0 {
 		return nil
 	}
-	if cap(s)-len(s) <= len(s)/16 {
+	if cap(s) == len(s) {
 		return s
 	}
 	return append(make([]T, 0, len(s)), s...)
@@ -175,13 +177,13 @@ func (c *Text) Len() int {
 	return len(c.end)
 }
 
-// Append gives op i, which must not lie before an op that was already given a string, the string s. It reports
-// whether there was room: a rank holds at most 4 GiB of strings a column.
+// Append gives op i the string s. It reports whether it could: ops get their strings in ascending order, and a rank
+// holds less than 4 GiB of them a column.
 func (c *Text) Append(i int, s string) bool {
 	if s == "" {
 		return true
 	}
-	if uint64(len(c.data))+uint64(len(s)) > 1<<32-1 {
+	if i < len(c.end) || uint64(len(c.data))+uint64(len(s)) > math.MaxUint32 {
 		return false
 	}
 	for len(c.end) < i {

@@ -1,6 +1,9 @@
 package dag
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Range is a strided run of ranks: First, First+Stride, ..., Count of them. Stride may be negative, and is ignored
 // where Count is 1.
@@ -46,12 +49,13 @@ func NewComm(name string, ranks []int32) Comm {
 func (c *Comm) Size() int {
 	n := 0
 	for _, r := range c.Ranges {
-		n += int(r.Count)
+		n += int(max(0, r.Count))
 	}
 	return n
 }
 
-// Members returns the ranks of the communicator in their order.
+// Members returns the ranks of the communicator in their order. Check the communicator first if it comes from
+// outside: a range takes twelve bytes to write and may stand for two thousand million ranks.
 func (c *Comm) Members() []int32 {
 	members := make([]int32, 0, c.Size())
 	for _, r := range c.Ranges {
@@ -62,37 +66,127 @@ func (c *Comm) Members() []int32 {
 	return members
 }
 
+// Contains reports whether the rank is a member of the communicator.
+func (c *Comm) Contains(rank int32) bool {
+	for _, r := range c.Ranges {
+		if r.contains(rank) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r Range) contains(rank int32) bool {
+	distance, stride := int64(rank)-int64(r.First), int64(r.Stride)
+	switch {
+	case r.Count < 1:
+		return false
+	case distance == 0:
+		return true
+	case stride == 0 || distance%stride != 0:
+		return false
+	}
+	k := distance / stride
+	return k > 0 && k < int64(r.Count)
+}
+
 // Equal reports whether both communicators have the same name, ranks and order.
 func (c *Comm) Equal(d *Comm) bool {
 	return c.Name == d.Name && slices.Equal(c.Members(), d.Members())
 }
 
-// problem returns what is wrong with the communicator in a trace of n ranks, "" if nothing is.
-func (c *Comm) problem(n int) string {
+// Check returns an error unless the communicator is an ordered set of the ranks 0..n-1. It takes little time and memory
+// whatever the ranges claim to hold.
+func (c *Comm) Check(n int) error {
 	size := int64(0)
 	for _, r := range c.Ranges {
 		last := int64(r.First) + int64(r.Stride)*(int64(r.Count)-1)
 		if r.Count < 1 || r.First < 0 || int64(r.First) >= int64(n) || last < 0 || last >= int64(n) {
-			return "has a range outside the ranks of the trace"
+			return fmt.Errorf("range of %d ranks from %d in steps of %d, expected ranks in 0..%d", r.Count, r.First,
+				r.Stride, n-1)
 		}
 		if size += int64(r.Count); size > int64(n) {
-			return "has more members than the trace has ranks"
+			return fmt.Errorf("more members than the %d ranks of the trace", n)
 		}
 	}
-	if c.isWorld(n) {
-		return ""
+	if rank, twice := c.duplicate(size); twice {
+		return fmt.Errorf("rank %d twice", rank)
 	}
-	seen := make(map[int32]bool, size)
-	for _, m := range c.Members() {
-		if seen[m] {
-			return "names a rank twice"
-		}
-		seen[m] = true
-	}
-	return ""
+	return nil
 }
 
-// isWorld reports whether c is written as the single range of all n ranks.
+// duplicate returns a rank that is in the communicator twice, if there is one. The ranges must be in range, and hold
+// size ranks. It compares either all ranges with each other or all ranks, whichever is less work, so that a few ranges
+// that claim to hold many ranks are no burden.
+func (c *Comm) duplicate(size int64) (int32, bool) {
+	for _, r := range c.Ranges {
+		if r.Stride == 0 && r.Count > 1 {
+			return r.First, true
+		}
+	}
+	if ranges := int64(len(c.Ranges)); ranges*ranges > size {
+		members := c.Members()
+		slices.Sort(members)
+		for i := 1; i < len(members); i++ {
+			if members[i] == members[i-1] {
+				return members[i], true
+			}
+		}
+		return 0, false
+	}
+	for i, r := range c.Ranges {
+		for _, q := range c.Ranges[:i] {
+			if rank, ok := r.common(q); ok {
+				return rank, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// common returns the lowest rank that both ranges hold, if there is one.
+func (r Range) common(q Range) (int32, bool) {
+	rLow, rHigh, rStep := r.ascending()
+	qLow, qHigh, qStep := q.ascending()
+	low, high := max(rLow, qLow), min(rHigh, qHigh)
+	// The ranks of both, ends aside, are rLow + x rStep for an x that solves rLow + x rStep = qLow modulo qStep.
+	gcd, inverse := invert(rStep%qStep, qStep)
+	if (qLow-rLow)%gcd != 0 {
+		return 0, false
+	}
+	period := qStep / gcd
+	x := (qLow - rLow) / gcd % period * inverse % period
+	rank, step := rLow+x*rStep, rStep*period
+	if rank < low {
+		rank += (low - rank + step - 1) / step * step
+	}
+	return int32(rank), rank <= high
+}
+
+// ascending returns the lowest and the highest rank of the range, and the distance of neighbours, at least 1.
+func (r Range) ascending() (low, high, step int64) {
+	first, last := int64(r.First), int64(r.First)+int64(r.Stride)*(int64(r.Count)-1)
+	return min(first, last), max(first, last), max(int64(r.Stride), -int64(r.Stride), 1)
+}
+
+// invert returns the greatest common divisor of a and m, and b with a*b = gcd modulo m, -m < b < m.
+func invert(a, m int64) (gcd, b int64) {
+	x, y, u, v := a, m, int64(1), int64(0) // a*u = x and a*v = y modulo m
+	for x != 0 {
+		q := y / x
+		x, y, u, v = y-q*x, x, v-q*u, u
+	}
+	return y, v
+}
+
+// isWorld reports whether c holds the ranks 0..n-1 in this order.
 func (c *Comm) isWorld(n int) bool {
-	return len(c.Ranges) == 1 && c.Ranges[0] == Range{First: 0, Stride: 1, Count: int32(n)}
+	next := int64(0)
+	for _, r := range c.Ranges {
+		if int64(r.First) != next || r.Count < 1 || r.Stride != 1 && r.Count > 1 {
+			return false
+		}
+		next += int64(r.Count)
+	}
+	return next == int64(n)
 }

@@ -3,8 +3,9 @@
 //
 // A [Trace] holds metadata, communicators and one [Rank] for each rank of the traced or synthetic program. An
 // operation ("op") is a row of a rank: a computation, a send, a receive, a collective, a memory access or a storage
-// access. Ops of one rank are ordered by dependencies alone; their index order carries no meaning of its own but is
-// part of the trace and survives every round trip.
+// access. Ops of one rank are ordered by dependencies alone. Their index order is part of the trace and survives every
+// round trip; it makes no op wait for another, but says which collectives of a communicator's members belong together:
+// the k-th of each.
 //
 // All times are [Time], whole picoseconds. All sizes are bytes. All peers are ranks of the trace (not positions in a
 // communicator).

@@ -1,5 +1,13 @@
 package dag
 
+import "fmt"
+
+// The limits of a rank, of the width of op indices and of positions in [Edges].
+const (
+	MaxOps  = 1<<31 - 1 // ops of one rank
+	MaxDeps = 1<<32 - 1 // dependencies of one kind of one rank
+)
+
 // Edges holds a list of offsets for every op of a rank, in compressed sparse row form: four bytes an op up to the last
 // op with a list, and four bytes an offset.
 type Edges struct {
@@ -24,7 +32,8 @@ func (e *Edges) Count(i int) int {
 	return len(e.Of(i))
 }
 
-// Append adds the offset off to the list of op i, which must not lie before the last op with a list.
+// Append adds the offset off to the list of op i, which must not lie before the last op with a list. There must be
+// fewer than [MaxDeps] offsets.
 func (e *Edges) Append(i int, off int32) {
 	for len(e.End) <= i {
 		e.End = append(e.End, uint32(len(e.Off)))
@@ -35,6 +44,39 @@ func (e *Edges) Append(i int, off int32) {
 
 func (e *Edges) trim() {
 	e.End, e.Off = trim(e.End), trim(e.Off)
+}
+
+// checkShape returns an error if the lists are not those of a rank of n ops, and the first op that it concerns, -1 if
+// it concerns none.
+func (e *Edges) checkShape(n int) (int, error) {
+	if len(e.End) > n {
+		return -1, fmt.Errorf("%d lists for %d ops", len(e.End), n)
+	}
+	start := uint32(0)
+	for i, end := range e.End {
+		if end < start || uint64(end) > uint64(len(e.Off)) {
+			return i, fmt.Errorf("the list of op %d ends at offset %d, expected %d..%d", i, end, start, len(e.Off))
+		}
+		start = end
+	}
+	if uint64(start) != uint64(len(e.Off)) {
+		return -1, fmt.Errorf("the lists hold %d offsets of %d", start, len(e.Off))
+	}
+	return -1, nil
+}
+
+// wellFormed returns the lists up to the first that a rank of n ops cannot have: all of them in any sane trace.
+func (e *Edges) wellFormed(n int) Edges {
+	ends := e.End[:min(n, len(e.End))]
+	start := uint32(0)
+	for i, end := range ends {
+		if end < start || uint64(end) > uint64(len(e.Off)) {
+			ends = ends[:i]
+			break
+		}
+		start = end
+	}
+	return Edges{End: ends, Off: e.Off}
 }
 
 // Dependents lists, for every op of a rank, the ops that wait for it: [Edges] turned round, as op indices.

@@ -23,33 +23,38 @@ const MaxTime Time = math.MaxInt64
 // Unmeasured stands in the measured columns for an op that the tracer did not time.
 const Unmeasured Time = math.MinInt64
 
-// String returns t exactly, in the largest unit that needs no more than three digits before the point: "1.5us".
+// String returns t exactly, in the largest unit of which it is at least one, seconds at most: "1.5us", "-90s", "0s".
 func (t Time) String() string {
+	return string(t.AppendTo(nil))
+}
+
+// AppendTo appends what String returns to dst.
+func (t Time) AppendTo(dst []byte) []byte {
 	units := [...]struct {
-		size Time
+		size uint64
 		name string
-	}{{Second, "s"}, {Millisecond, "ms"}, {Microsecond, "us"}, {Nanosecond, "ns"}, {Picosecond, "ps"}}
-	if t == 0 {
-		return "0s"
+	}{
+		{uint64(Second), "s"}, {uint64(Millisecond), "ms"}, {uint64(Microsecond), "us"}, {uint64(Nanosecond), "ns"},
+		{uint64(Picosecond), "ps"},
 	}
-	sign, magnitude := "", uint64(t)
+	magnitude := uint64(t)
 	if t < 0 {
-		sign, magnitude = "-", -magnitude
+		dst, magnitude = append(dst, '-'), -magnitude
 	}
 	for _, u := range units {
-		size := uint64(u.size)
-		if magnitude < size {
+		if magnitude < u.size {
 			continue
 		}
-		text := sign + strconv.FormatUint(magnitude/size, 10)
-		if rest := magnitude % size; rest != 0 {
-			digits := strconv.FormatUint(size+rest, 10)[1:]
-			for digits[len(digits)-1] == '0' {
-				digits = digits[:len(digits)-1]
+		dst = strconv.AppendUint(dst, magnitude/u.size, 10)
+		if rest := magnitude % u.size; rest != 0 {
+			point := len(dst)
+			dst = strconv.AppendUint(dst, u.size+rest, 10) // a 1, which the point replaces, and all digits of rest
+			dst[point] = '.'
+			for dst[len(dst)-1] == '0' {
+				dst = dst[:len(dst)-1]
 			}
-			text += "." + digits
 		}
-		return text + u.name
+		return append(dst, u.name...)
 	}
-	panic("unreachable: every nonzero time is at least a picosecond")
+	return append(dst, "0s"...)
 }

@@ -45,8 +45,8 @@ type Input struct {
 
 // Rank is the DAG of one rank, a column for each field. Only Kind is always as long as the rank has ops.
 //
-// Ops take one byte each for Kind, plus four or eight (one for [Narrow]) for every column that the trace makes use of,
-// plus four for Deps.End, plus four for each dependency.
+// Ops take one byte each for Kind, plus one ([Narrow], Subkind), four or eight for every column that the rank makes use
+// of, plus four for the lists of Deps and four for those of StartDeps, plus four for each dependency.
 type Rank struct {
 	Kind      []Kind
 	Subkind   Column[Subkind]
@@ -103,8 +103,9 @@ func (r *Rank) StartDependents() Dependents {
 	return r.StartDeps.Dependents(r.Len(), &r.StartOrder)
 }
 
-// CheckReferences returns an error if a dependency leaves the rank or an explicit order of dependents is not a
-// permutation of them. Readers call it on what they read, for the other methods rely on it.
+// CheckReferences returns an error if a list of dependencies is malformed, a dependency leaves the rank, or an explicit
+// order of dependents is not a permutation of them. Readers call it on what they read, for the other methods rely on
+// it.
 func (r *Rank) CheckReferences() error {
 	if err := r.Deps.check(r.Len(), &r.Order); err != nil {
 		return fmt.Errorf("deps: %w", err)
@@ -116,23 +117,30 @@ func (r *Rank) CheckReferences() error {
 }
 
 func (e *Edges) check(n int, order *Edges) error {
-	if len(e.End) > n {
-		return fmt.Errorf("%d lists for %d ops", len(e.End), n)
-	}
-	if len(order.End) > n {
-		return fmt.Errorf("%d orders of dependents for %d ops", len(order.End), n)
+	if _, err := e.checkShape(n); err != nil {
+		return err
 	}
 	start := uint32(0)
 	for i, end := range e.End {
 		for _, off := range e.Off[start:end] {
-			if p := int64(i) - int64(off); p < 0 || p >= int64(n) {
+			if p := i - int(off); uint(p) >= uint(n) {
 				return fmt.Errorf("op %d depends on op %d, expected 0..%d", i, p, n-1)
 			}
 		}
 		start = end
 	}
+	_, err := e.checkOrder(n, order)
+	return err
+}
+
+// checkOrder returns an error if order does not list, for the ops for which it lists anything, exactly the dependents
+// that they have by e, which must be in range; and the first op that it concerns, -1 if it concerns none.
+func (e *Edges) checkOrder(n int, order *Edges) (int, error) {
+	if op, err := order.checkShape(n); err != nil {
+		return op, fmt.Errorf("order of dependents: %w", err)
+	}
 	if len(order.Off) == 0 {
-		return nil
+		return -1, nil
 	}
 	canonical := e.Dependents(n, &Edges{})
 	seen := make([]int32, n) // how often the op stands in the list at hand, less how often it should
@@ -142,25 +150,26 @@ func (e *Edges) check(n int, order *Edges) error {
 			continue
 		}
 		if len(given) != len(want) {
-			return fmt.Errorf("op %d has %d dependents, their order lists %d", i, len(want), len(given))
+			return i, fmt.Errorf("op %d has %d dependents, their order lists %d", i, len(want), len(given))
 		}
 		for _, d := range want {
 			seen[d]--
 		}
 		for _, off := range given {
-			d := int64(i) + int64(off)
-			if d < 0 || d >= int64(n) {
-				return fmt.Errorf("the order of op %d's dependents lists op %d, expected 0..%d", i, d, n-1)
+			d := i + int(off)
+			if uint(d) >= uint(n) {
+				return i, fmt.Errorf("the order of op %d's dependents lists op %d, expected 0..%d", i, d, n-1)
 			}
 			seen[d]++
 		}
 		for _, d := range want {
 			if seen[d] != 0 {
-				return fmt.Errorf("the order of op %d's dependents does not list op %d, which depends on it", i, d)
+				return i, fmt.Errorf("the order of op %d's dependents does not list op %d once for each time it depends on it",
+					i, d)
 			}
 		}
 	}
-	return nil
+	return -1, nil
 }
 
 // Ops returns the number of ops of the trace.

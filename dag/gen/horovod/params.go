@@ -1,0 +1,136 @@
+package horovod
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Params describe a training run.
+type Params struct {
+	Workers   int           // data-parallel workers, one a rank, the first of them also the master; 2..2^24
+	Batches   int           // 1 or more
+	Layers    int           // layers of the network, each reduced on its own; 1 or more
+	Layer     Layer         // of every layer
+	Overrides map[int]Layer // of the layers, numbered from 0, that differ
+	Jitter    float64       // standard deviation of every drawn time and size as a part of its mean; 0..1
+}
+
+// Layer describes the work for one layer of the network in one batch.
+type Layer struct {
+	Compute            dag.Time // mean computation before the negotiation; 1 ns..1000 s
+	NegotiationLoop    dag.Time // mean wait between two iterations of the negotiation; 1 ns..1000 s
+	GathervBytes       int64    // mean size of a worker's announcement; 1..2^32
+	GathervTotalBytes  int64    // what a worker must have announced, over several iterations, to be ready; 1..2^40
+	GathervProbability float64  // that a worker that is not ready announces in an iteration; above 0, at most 1
+	BcastBytes         int64    // answer of the master in the iteration that finds all workers ready; 1..2^40
+	AllreduceBytes     int64    // size of the tensors that are reduced in the end; 1..2^40
+}
+
+// Default returns a small run: the layer of the published example, but with a probability of 0.25 for 0.01, which takes
+// the negotiation to some tens of iterations.
+func Default() Params {
+	return Params{
+		Workers: 8,
+		Batches: 2,
+		Layers:  3,
+		Layer: Layer{
+			Compute:            20 * dag.Millisecond,
+			NegotiationLoop:    1500 * dag.Microsecond,
+			GathervBytes:       60,
+			GathervTotalBytes:  600,
+			GathervProbability: 0.25,
+			BcastBytes:         1000,
+			AllreduceBytes:     50 << 20,
+		},
+		Jitter: 0.1,
+	}
+}
+
+// layer returns the parameters of layer i.
+func (p *Params) layer(i int) *Layer {
+	if l, ok := p.Overrides[i]; ok {
+		return &l
+	}
+	return &p.Layer
+}
+
+// Limits that keep every sum of what is drawn in its range.
+const (
+	maxWorkers      = 1 << 24
+	maxTime         = 1000 * dag.Second
+	maxBytes        = 1 << 40
+	maxGathervBytes = 1 << 32
+	maxOps          = 1 << 30 // of a rank
+)
+
+// check returns an error that names the first parameter outside its range.
+func (p *Params) check() error {
+	err := cmp.Or(
+		inRange("workers", p.Workers, 2, maxWorkers),
+		inRange("batches", p.Batches, 1, math.MaxInt32),
+		inRange("layers", p.Layers, 1, math.MaxInt32),
+	)
+	if err == nil && !(p.Jitter >= 0 && p.Jitter <= 1) {
+		err = fmt.Errorf("jitter is %v, expected 0..1", p.Jitter)
+	}
+	if err == nil {
+		err = p.Layer.check()
+	}
+	if err != nil {
+		return err
+	}
+	for _, i := range slices.Sorted(maps.Keys(p.Overrides)) {
+		if err := inRange("layer", i, 0, p.Layers-1); err != nil {
+			return err
+		}
+		l := p.Overrides[i]
+		if err := l.check(); err != nil {
+			return fmt.Errorf("layer %d: %w", i, err)
+		}
+	}
+	return p.checkLength()
+}
+
+func (l *Layer) check() error {
+	err := cmp.Or(
+		inRange("compute time", l.Compute, dag.Nanosecond, maxTime),
+		inRange("negotiation loop time", l.NegotiationLoop, dag.Nanosecond, maxTime),
+		inRange("gatherv bytes", l.GathervBytes, 1, maxGathervBytes),
+		inRange("gatherv total bytes", l.GathervTotalBytes, 1, maxBytes),
+		inRange("bcast bytes", l.BcastBytes, 1, maxBytes),
+		inRange("allreduce bytes", l.AllreduceBytes, 1, maxBytes),
+	)
+	if err == nil && !(l.GathervProbability > 0 && l.GathervProbability <= 1) {
+		err = fmt.Errorf("gatherv probability is %v, expected above 0 and at most 1", l.GathervProbability)
+	}
+	return err
+}
+
+func inRange[T int | int64 | dag.Time](name string, value, least, most T) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s is %v, expected %v..%v", name, value, least, most)
+	}
+	return nil
+}
+
+// checkLength refuses a run that is expected to need too many ops, before it is drawn.
+func (p *Params) checkLength() error {
+	ops := func(l *Layer) float64 {
+		announcements := math.Ceil(float64(l.GathervTotalBytes) / float64(l.GathervBytes))
+		return opsOf(announcements / l.GathervProbability)
+	}
+	batch := float64(p.Layers-len(p.Overrides)) * ops(&p.Layer)
+	for _, i := range slices.Sorted(maps.Keys(p.Overrides)) {
+		batch += ops(p.layer(i))
+	}
+	if total := batch * float64(p.Batches); total > maxOps {
+		return fmt.Errorf("about %.3g ops a rank, expected at most %d: fewer batches or layers, a higher gatherv "+
+			"probability or a smaller part of gatherv total bytes to gatherv bytes would do", total, maxOps)
+	}
+	return nil
+}

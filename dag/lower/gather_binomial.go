@@ -1,0 +1,18 @@
+package lower
+
+// gatherBinomial: as reduceBinomial, but a message holds the blocks of the sender's whole subtree.
+//
+// E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn: Collective communication: theory, practice, and experience.
+// Concurrency and Computation: Practice and Experience 19(13), 2007 (minimum spanning tree gather).
+func gatherBinomial(c *Call, s *Schedule) {
+	v, last := c.relative(), None
+	for bit := 1; bit < c.Members; bit *= 2 {
+		if v&bit != 0 {
+			s.Send(c.absolute(v-bit), c.blocks(v, min(bit, c.Members-v)), last)
+			return
+		}
+		if child := v + bit; child < c.Members {
+			last = s.Recv(c.absolute(child), c.blocks(child, min(bit, c.Members-child)), last)
+		}
+	}
+}

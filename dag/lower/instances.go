@@ -1,0 +1,240 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// instances knows every instance of every collective of a trace: the k-th collective op, in index order, of each
+// member of a communicator is its part in instance k of that communicator.
+type instances struct {
+	trace *dag.Trace
+	comms []*comm // by communicator; nil where no op is a collective of it
+}
+
+// comm holds the instances of one communicator.
+type comm struct {
+	*group
+	first     int64 // number of its instance 0 through all communicators
+	instances []instance
+	sizes     []int64 // tables of one size for each member, for the instances whose members have their own
+}
+
+// instance is what the members of one instance have in common, as the member at position 0 states it.
+type instance struct {
+	bytes int64 // as Call.Bytes; with a table, the largest amount that one member contributes or receives
+	table int64 // where its table starts in comm.sizes, -1 if it has none
+	root  int32 // position
+	op    int32 // index of the op of the member at position 0
+	kind  dag.Subkind
+}
+
+// cursor counts the collectives of a rank by communicator, while its ops are visited in order.
+type cursor struct {
+	next     []int32 // by communicator
+	position []int32 // of the rank, by communicator; set at the first visit
+	touched  []int32
+}
+
+func newCursor(comms int) *cursor {
+	return &cursor{next: make([]int32, comms), position: make([]int32, comms)}
+}
+
+// reset makes the cursor ready for another rank.
+func (c *cursor) reset() {
+	for _, i := range c.touched {
+		c.next[i] = 0
+	}
+	c.touched = c.touched[:0]
+}
+
+// take returns how often it was called for the communicator before.
+func (c *cursor) take(comm int32) int32 {
+	k := c.next[comm]
+	if k == 0 {
+		c.touched = append(c.touched, comm)
+	}
+	c.next[comm]++
+	return k
+}
+
+// findInstances collects the instances of a trace and checks that their members agree. It returns nil for a trace
+// without collectives.
+func findInstances(t *dag.Trace) (*instances, error) {
+	in := &instances{trace: t, comms: make([]*comm, len(t.Comms))}
+	found, err := in.countOps()
+	if err != nil || !found {
+		return nil, err
+	}
+	if err := in.eachCollective(in.describe); err != nil {
+		return nil, err
+	}
+	in.makeTables()
+	if err := in.eachCollective(in.check); err != nil {
+		return nil, err
+	}
+	if err := in.sumTables(); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// countOps finds the communicators with collectives and checks that their members have equally many. It reports
+// whether there are any.
+func (in *instances) countOps() (found bool, err error) {
+	type count struct{ comm, ops int32 }
+	counts := make([][]count, len(in.trace.Ranks))
+	newScratch := func() *cursor { return newCursor(len(in.comms)) }
+	err = forEachRank(len(in.trace.Ranks), newScratch, func(rank int, c *cursor) error {
+		r := &in.trace.Ranks[rank]
+		c.reset()
+		for i, kind := range r.Kind {
+			if kind != dag.Coll {
+				continue
+			}
+			comm := r.Comm.At(i)
+			if comm < 0 || int(comm) >= len(in.comms) {
+				return fmt.Errorf("rank %d, op %d: communicator %d, expected one of the trace's %d",
+					rank, i, comm, len(in.comms))
+			}
+			c.take(comm)
+		}
+		for _, comm := range c.touched {
+			counts[rank] = append(counts[rank], count{comm, c.next[comm]})
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	members := make([]int, len(in.comms)) // how many have collectives
+	for rank := range counts {
+		for _, n := range counts[rank] {
+			found = true
+			c := in.comms[n.comm]
+			if c == nil {
+				g, err := newGroup(&in.trace.Comms[n.comm], len(in.trace.Ranks))
+				if err != nil {
+					return false, fmt.Errorf("communicator %d: %w", n.comm, err)
+				}
+				c = &comm{group: g, instances: make([]instance, n.ops)}
+				in.comms[n.comm] = c
+			}
+			if _, member := c.position(int32(rank)); !member {
+				return false, fmt.Errorf("rank %d has a collective of communicator %d, of which it is no member",
+					rank, n.comm)
+			}
+			if int(n.ops) != len(c.instances) {
+				return false, fmt.Errorf("rank %d has %d collectives of communicator %d, expected %d as other "+
+					"members have", rank, n.ops, n.comm, len(c.instances))
+			}
+			members[n.comm]++
+		}
+	}
+	total := int64(0)
+	for i, c := range in.comms {
+		if c == nil {
+			continue
+		}
+		if members[i] < c.size {
+			return false, in.missingMember(int32(i))
+		}
+		c.first = total
+		total += int64(len(c.instances))
+	}
+	return found, nil
+}
+
+// missingMember returns the error for a communicator of which only some members have collectives.
+func (in *instances) missingMember(comm int32) error {
+	c := in.comms[comm]
+	for p := range c.size {
+		rank := c.rank(p)
+		r := &in.trace.Ranks[rank]
+		found := false
+		for i, kind := range r.Kind {
+			found = found || kind == dag.Coll && r.Comm.At(i) == comm
+		}
+		if !found {
+			return fmt.Errorf("rank %d has no collective of communicator %d, expected %d as other members have",
+				rank, comm, len(c.instances))
+		}
+	}
+	panic("unreachable: a member without collectives was counted")
+}
+
+// member is one rank's part in an instance.
+type member struct {
+	comm     *comm
+	id       int32 // of the communicator
+	k        int32 // instance
+	position int
+	rank     int
+	op       int
+	r        *dag.Rank
+}
+
+// eachCollective calls visit for every collective op, several ranks at a time, each rank's in order.
+func (in *instances) eachCollective(visit func(m *member) error) error {
+	newScratch := func() *cursor { return newCursor(len(in.comms)) }
+	return forEachRank(len(in.trace.Ranks), newScratch, func(rank int, c *cursor) error {
+		c.reset()
+		m := member{rank: rank, r: &in.trace.Ranks[rank]}
+		for i, kind := range m.r.Kind {
+			if kind != dag.Coll {
+				continue
+			}
+			in.locate(&m, i, c)
+			if err := visit(&m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// locate sets m to the collective op i of its rank, whose earlier collectives went through the cursor.
+func (in *instances) locate(m *member, i int, c *cursor) {
+	m.op, m.id = i, m.r.Comm.At(i)
+	m.comm = in.comms[m.id]
+	m.k = c.take(m.id)
+	if m.k == 0 {
+		p, _ := m.comm.position(int32(m.rank))
+		c.position[m.id] = int32(p)
+	}
+	m.position = int(c.position[m.id])
+}
+
+// table returns the sizes of the members of an instance, nil if they are all the same.
+func (c *comm) table(inst *instance) []int64 {
+	if inst.table < 0 {
+		return nil
+	}
+	return c.sizes[inst.table : inst.table+int64(c.size)]
+}
+
+// largest returns the largest amount that one member of an instance contributes or receives.
+func (c *comm) largest(inst *instance) int64 {
+	switch inst.kind {
+	case dag.Gather, dag.Allgather:
+		return int64(c.size) * inst.bytes
+	}
+	return inst.bytes
+}
+
+// call returns a member's part in its instance.
+func (m *member) call() Call {
+	inst := &m.comm.instances[m.k]
+	c := Call{
+		Kind: inst.kind, Members: m.comm.size, Me: m.position, Root: int(inst.root),
+		Bytes: inst.bytes, Sizes: m.comm.table(inst),
+	}
+	if inst.kind == dag.Barrier {
+		c.Bytes = barrierBytes
+	}
+	return c
+}
+
+// barrierBytes is the size of a barrier's messages: LogGP's (bytes - 1) G has no meaning for none.
+const barrierBytes = 1

@@ -1,0 +1,21 @@
+package lower
+
+// scatterBinomial: as bcastBinomial, but a message holds only the blocks of the receiver's subtree.
+//
+// E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn: Collective communication: theory, practice, and experience.
+// Concurrency and Computation: Practice and Experience 19(13), 2007 (minimum spanning tree scatter).
+func scatterBinomial(c *Call, s *Schedule) {
+	v := c.relative()
+	bit, last := 1, None
+	for ; bit < c.Members; bit *= 2 {
+		if v&bit != 0 {
+			last = s.Recv(c.absolute(v-bit), c.blocks(v, min(bit, c.Members-v)))
+			break
+		}
+	}
+	for bit /= 2; bit > 0; bit /= 2 {
+		if child := v + bit; child < c.Members {
+			last = s.Send(c.absolute(child), c.blocks(child, min(bit, c.Members-child)), last)
+		}
+	}
+}

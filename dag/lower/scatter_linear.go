@@ -1,0 +1,16 @@
+package lower
+
+// scatterLinear: the root sends every member its block, all at once.
+//
+// MPICH, src/mpi/coll/scatterv/scatterv_allcomm_linear.c.
+func scatterLinear(c *Call, s *Schedule) {
+	if c.Me != c.Root {
+		s.Recv(c.Root, c.block(c.Me))
+		return
+	}
+	for i := range c.Members {
+		if i != c.Root {
+			s.Send(i, c.block(i))
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package lower
+
+import "github.com/tracedag/tracedag/dag"
+
+// target is a rank in the making whose numbers of ops and dependencies are known. The columns that nearly every op of a
+// lowered rank uses are allotted in full, the others grow as they are needed.
+type target struct {
+	rank   dag.Rank
+	source *dag.Rank
+	n      int // ops so far
+	edges  int // dependencies so far
+}
+
+func newTarget(source *dag.Rank, ops, edges int) target {
+	t := target{source: source, rank: dag.Rank{
+		Kind:  make([]dag.Kind, ops),
+		Bytes: make([]int64, ops),
+		Peer:  make([]int32, ops),
+		Tag:   make([]int64, ops),
+		Deps:  dag.Edges{End: make([]uint32, ops), Off: make([]int32, edges)},
+	}}
+	if len(source.Duration) > 0 {
+		t.rank.Duration = make([]dag.Time, ops)
+	}
+	return t
+}
+
+// add appends an op on the stream, network interface and job of op i of the source.
+func (t *target) add(kind dag.Kind, i int) {
+	r, s, n := &t.rank, t.source, t.n
+	r.Kind[n] = kind
+	r.Deps.End[n] = uint32(t.edges)
+	if stream := s.Stream.At(i); stream != 0 {
+		r.Stream.Set(n, stream)
+	}
+	if nic := s.NIC.At(i); nic != 0 {
+		r.NIC.Set(n, nic)
+	}
+	if job := s.Job.At(i); job != 0 {
+		r.Job.Set(n, job)
+	}
+	t.n++
+}
+
+// last returns the op added last.
+func (t *target) last() int32 {
+	return int32(t.n - 1)
+}
+
+// message sets what makes the last op a message.
+func (t *target) message(peer int32, bytes, tag int64, comm int32) {
+	r, n := &t.rank, t.n-1
+	r.Peer[n], r.Bytes[n], r.Tag[n] = peer, bytes, tag
+	if comm != 0 {
+		r.Comm.Set(n, comm)
+	}
+}
+
+// open gives the last op the release time and name of what it opens.
+func (t *target) open(release dag.Time, name string) {
+	t.rank.Release.Set(t.n-1, release)
+	t.rank.Name.Append(t.n-1, name)
+}
+
+// require makes the last op wait for the end of op on, which may follow.
+func (t *target) require(on int32) {
+	t.rank.Deps.Off[t.edges] = t.last() - on
+	t.edges++
+	t.rank.Deps.End[t.n-1] = uint32(t.edges)
+}
+
+// requireStart makes the last op wait for the start of op on, which may follow.
+func (t *target) requireStart(on int32) {
+	t.rank.StartDeps.Append(t.n-1, t.last()-on)
+}
+
+// copyOp appends op i of the source, without its dependencies.
+func (t *target) copyOp(s *dag.Rank, i int) {
+	t.add(s.Kind[i], i)
+	r, n := &t.rank, t.n-1
+	t.message(s.Peer.At(i), s.Bytes.At(i), s.Tag.At(i), s.Comm.At(i))
+	if d := s.Duration.At(i); d != 0 {
+		r.Duration[n] = d
+	}
+	r.Subkind.Set(n, s.Subkind.At(i))
+	r.RecvBytes.Set(n, s.RecvBytes.At(i))
+	r.Flops.Set(n, s.Flops.At(i))
+	t.open(s.Release.At(i), s.Name.At(i))
+	r.Attrs.Append(n, s.Attrs.At(i))
+	if start, end := s.Measured(i); start != dag.Unmeasured || end != dag.Unmeasured {
+		for len(r.MeasuredStart) <= n {
+			r.MeasuredStart = append(r.MeasuredStart, dag.Unmeasured)
+			r.MeasuredEnd = append(r.MeasuredEnd, dag.Unmeasured)
+		}
+		r.MeasuredStart[n], r.MeasuredEnd[n] = start, end
+	}
+}

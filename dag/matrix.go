@@ -1,0 +1,55 @@
+package dag
+
+import "slices"
+
+// Pair is what one rank sends to another.
+type Pair struct {
+	Src      int32 `json:"src"`
+	Dst      int32 `json:"dst"`
+	Messages int64 `json:"messages"`
+	Bytes    int64 `json:"bytes"`
+}
+
+// Matrix returns the pairs of ranks between which there are messages, by Src and Dst. It counts sends; collectives have
+// no messages before they are lowered, and sends to ranks that do not exist are left out. Bytes that an int64 cannot
+// hold read as the most that it can.
+func Matrix(t *Trace) []Pair {
+	rows := make([][]Pair, len(t.Ranks))
+	inParallel(len(rows), func() *matrixRow { return newMatrixRow(len(t.Ranks)) }, func(m *matrixRow, i int) {
+		rows[i] = m.count(&t.Ranks[i], int32(i))
+	})
+	return slices.Concat(rows...)
+}
+
+// matrixRow counts the messages of one sender at a time.
+type matrixRow struct {
+	messages []int64 // by receiver; zero between senders
+	bytes    []sum
+	to       []int32 // the receivers
+}
+
+func newMatrixRow(ranks int) *matrixRow {
+	return &matrixRow{messages: make([]int64, ranks), bytes: make([]sum, ranks)}
+}
+
+func (m *matrixRow) count(r *Rank, src int32) []Pair {
+	m.to = m.to[:0]
+	for i, kind := range r.Kind {
+		to := r.Peer.At(i)
+		if kind != Send || !inRange(to, len(m.messages)) {
+			continue
+		}
+		if m.messages[to] == 0 {
+			m.to = append(m.to, to)
+		}
+		m.messages[to]++
+		m.bytes[to].add(r.Bytes.At(i))
+	}
+	slices.Sort(m.to)
+	row := make([]Pair, len(m.to))
+	for i, to := range m.to {
+		row[i] = Pair{Src: src, Dst: to, Messages: m.messages[to], Bytes: m.bytes[to].int64()}
+		m.messages[to], m.bytes[to] = 0, sum{}
+	}
+	return row
+}
