@@ -1,0 +1,101 @@
+package goal
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// stencil is an application-like schedule: every rank computes, exchanges halos with its neighbours on a ring by
+// non-blocking messages, waits for them, and so on. Each step has six ops and seven dependencies.
+func stencil(ranks, steps int) *dag.Trace {
+	b := dag.NewBuilder(ranks)
+	for r := range ranks {
+		rank := b.Rank(r)
+		left, right := int32((r+ranks-1)%ranks), int32((r+1)%ranks)
+		wait := -1
+		for step := range steps {
+			calc := rank.Calc(dag.Time(100_000+13*(step*r%977)) * dag.Nanosecond)
+			if wait >= 0 {
+				rank.Requires(calc, wait)
+			}
+			tag := int64(step % 64)
+			messages := []int{
+				rank.Recv(left, 8192, tag), rank.Recv(right, 8192, tag), rank.Send(left, 8192, tag),
+				rank.Send(right, 8192, tag),
+			}
+			wait = rank.Len()
+			rank.Calc(0)
+			for i, m := range messages {
+				if i < 2 {
+					rank.RequiresStart(m, calc)
+				} else {
+					rank.Requires(m, calc)
+				}
+				rank.Requires(wait, m)
+			}
+		}
+	}
+	return b.Trace()
+}
+
+const benchRanks, benchSteps = 16, 20_000 // 1.92 million ops
+
+func reportRates(b *testing.B, ops int64, bytes int) {
+	b.SetBytes(int64(bytes))
+	b.ReportMetric(float64(ops)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}
+
+func benchmarkRead(b *testing.B, f format.Format, data []byte, inputs func(string, []byte) []*format.Input) {
+	var ops int64
+	b.ReportAllocs()
+	for b.Loop() {
+		trace, err := f.Read(inputs("bench", data), options(false))
+		if err != nil {
+			b.Fatal(err)
+		}
+		ops = trace.Ops()
+	}
+	reportRates(b, ops, len(data))
+}
+
+func benchmarkWrite(b *testing.B, f format.Format, trace *dag.Trace) {
+	size := len(encode(b, f, trace))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := f.Write(io.Discard, trace, format.WriteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	reportRates(b, trace.Ops(), size)
+}
+
+func BenchmarkReadText(b *testing.B) {
+	text := encode(b, Text, stencil(benchRanks, benchSteps))
+	b.Run("canonical", func(b *testing.B) { benchmarkRead(b, Text, text, stream) })
+	named := bytes.ReplaceAll(text, []byte("l"), []byte("op_l"))
+	named = bytes.ReplaceAll(named, []byte("caop_lc"), []byte("calc"))
+	b.Run("named", func(b *testing.B) { benchmarkRead(b, Text, named, stream) })
+}
+
+func BenchmarkReadBinary(b *testing.B) {
+	data := encode(b, Binary, stencil(benchRanks, benchSteps))
+	b.Run("file", func(b *testing.B) { benchmarkRead(b, Binary, data, plainFile) })
+	b.Run("stream", func(b *testing.B) { benchmarkRead(b, Binary, data, stream) })
+}
+
+func BenchmarkWriteText(b *testing.B)   { benchmarkWrite(b, Text, stencil(benchRanks, benchSteps)) }
+func BenchmarkWriteBinary(b *testing.B) { benchmarkWrite(b, Binary, stencil(benchRanks, benchSteps)) }
+
+func BenchmarkLosses(b *testing.B) {
+	trace := stencil(benchRanks, benchSteps)
+	for b.Loop() {
+		if l := Binary.Losses(trace); len(l) > 0 {
+			b.Fatal(l)
+		}
+	}
+	reportRates(b, trace.Ops(), 0)
+}

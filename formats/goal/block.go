@@ -1,0 +1,171 @@
+// This file collects the ops and dependencies of the block that the text reader is in, and turns them into a rank.
+
+package goal
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// block is a rank in the making. Its columns are reused from block to block.
+type block struct {
+	kind        []dag.Kind
+	bytes       dag.Column[int64]
+	peer        dag.Column[int32]
+	tag         dag.Column[int64]
+	duration    dag.Column[dag.Time]
+	cpu, nic    dag.Column[int32]
+	name        dag.Text
+	deps, start edgeList
+	labels      labelTable
+}
+
+// errTooMuch says what a block may hold, to whoever has more.
+var errTooMuch = fmt.Errorf("at most %d ops, %d dependencies of each kind and 4 GiB of labels in a block",
+	dag.MaxOps, uint32(dag.MaxDeps))
+
+// label gives the op that is added next its label.
+func (b *block) label(label []byte) error {
+	op := len(b.kind)
+	if !b.labels.define(label, op) && !b.name.Append(op, string(label)) {
+		return errTooMuch
+	}
+	return nil
+}
+
+// finish returns the rank and empties the block.
+func (b *block) finish() (dag.Rank, error) {
+	n := len(b.kind)
+	if uint64(max(len(b.deps.edges), len(b.start.edges))) > dag.MaxDeps {
+		return dag.Rank{}, errTooMuch
+	}
+	r := dag.Rank{
+		Kind:     take(&b.kind),
+		Bytes:    take(&b.bytes),
+		Peer:     take(&b.peer),
+		Tag:      take(&b.tag),
+		Duration: take(&b.duration),
+		Name:     b.name,
+	}
+	r.Stream.SetRange(0, b.cpu)
+	r.NIC.SetRange(0, b.nic)
+	r.Deps, r.Order = b.deps.finish(n)
+	r.StartDeps, r.StartOrder = b.start.finish(n)
+	b.cpu, b.nic, b.name = b.cpu[:0], b.nic[:0], dag.Text{}
+	b.labels.reset()
+	return r, nil
+}
+
+// take returns the content of a column and leaves it empty: a copy of its own where that is cheap, else the column
+// itself, so that a large block is not in memory twice.
+func take[S ~[]T, T any](column *S) S {
+	const large = 1 << 20
+	s := *column
+	switch {
+	case len(s) == 0:
+		return nil
+	case len(s) >= large:
+		*column = nil
+		if cap(s)-len(s) <= len(s)/16 {
+			return s
+		}
+	default:
+		*column = s[:0]
+	}
+	return append(make(S, 0, len(s)), s...)
+}
+
+// edge is a dependency: op waits for on.
+type edge struct{ op, on int32 }
+
+// edgeList is the dependencies of a block in the order of their lines.
+type edgeList struct {
+	edges    []edge
+	unsorted bool // whether a line's op comes before that of the line above
+}
+
+func (l *edgeList) add(op, on int) {
+	if k := len(l.edges); k > 0 && l.edges[k-1].op > int32(op) {
+		l.unsorted = true
+	}
+	l.edges = append(l.edges, edge{int32(op), int32(on)})
+}
+
+// finish returns the dependencies of a rank of n ops and the orders of dependents that are not ascending, and empties
+// the list.
+func (l *edgeList) finish(n int) (edges, order dag.Edges) {
+	if len(l.edges) == 0 {
+		return edges, order
+	}
+	if l.unsorted {
+		order = l.order(n)
+	}
+	edges.End = make([]uint32, n)
+	last := 0
+	for _, e := range l.edges {
+		edges.End[e.op]++
+		last = max(last, int(e.op))
+	}
+	edges.End = edges.End[: last+1 : last+1]
+	startsFromCounts(edges.End)
+	edges.Off = make([]int32, len(l.edges))
+	for _, e := range l.edges {
+		edges.Off[edges.End[e.op]] = e.op - e.on
+		edges.End[e.op]++ // the start moves to the end as the list fills
+	}
+	l.edges, l.unsorted = l.edges[:0], false
+	return edges, order
+}
+
+// order returns the dependents, in the order of the lines, of every op where that is not ascending.
+func (l *edgeList) order(n int) (order dag.Edges) {
+	type progress struct {
+		last     int32 // the latest dependent
+		count    uint32
+		deviates bool
+	}
+	ops := make([]progress, n)
+	for _, e := range l.edges {
+		p := &ops[e.on]
+		if e.op < p.last {
+			p.deviates = true
+		}
+		p.last = e.op
+		p.count++
+	}
+	end := 0
+	for i := range ops {
+		if ops[i].deviates {
+			end = i + 1
+		}
+	}
+	if end == 0 {
+		return order
+	}
+	order.End = make([]uint32, end)
+	total := uint32(0)
+	for i := range order.End { // starts first; filling turns them into ends
+		order.End[i] = total
+		if ops[i].deviates {
+			total += ops[i].count
+		}
+	}
+	order.Off = make([]int32, total)
+	for _, e := range l.edges {
+		if ops[e.on].deviates {
+			order.Off[order.End[e.on]] = e.op - e.on
+			order.End[e.on]++
+		}
+	}
+	return order
+}
+
+// startsFromCounts replaces the lengths of adjoining lists by where they start.
+func startsFromCounts(counts []uint32) {
+	total := uint32(0)
+	for i, count := range counts {
+		counts[i] = total
+		total += count
+	}
+}

@@ -1,0 +1,118 @@
+// Package goal reads and writes GOAL (Group Operation Assembly Language), the schedules of the LogGOPSim and ATLAHS
+// simulators, as text and as binary. The formats and their mapping to package dag are described in
+// docs/formats/goal.md.
+package goal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Text is the text form, one statement a line.
+var Text = format.Format{
+	Name:       "goal",
+	Title:      "GOAL text, the schedules of LogGOPSim and ATLAHS",
+	Extensions: []string{".goal"},
+	Detect:     detectText,
+	Read:       readText,
+	Losses:     textLosses,
+	Write:      writeText,
+}
+
+// Binary is the binary form, which the simulators run.
+var Binary = format.Format{
+	Name:       "goalbin",
+	Title:      "GOAL binary, as txt2bin of LogGOPSim and ATLAHS writes it",
+	Extensions: []string{".bin", ".goalbin"},
+	Binary:     true,
+	Detect:     detectBinary,
+	Read:       readBinary,
+	Losses:     binaryLosses,
+	Write:      writeBinary,
+}
+
+// The first eight bytes of a binary, and what a simulation that frees memory as it goes leaves there.
+const (
+	magic       = 4223
+	magicUsedUp = 2342
+)
+
+// The values of a 32-bit GOAL peer and tag that match anything.
+const (
+	anySource = math.MaxUint32
+	anyTag    = math.MaxUint32
+)
+
+// maxNanoseconds is the longest computation that dag.Time holds, 106 days.
+const maxNanoseconds = math.MaxInt64 / int64(dag.Nanosecond)
+
+func detectBinary(head []byte) bool {
+	if len(head) < 8 {
+		return false
+	}
+	m := binary.LittleEndian.Uint64(head)
+	return m == magic || m == magicUsedUp
+}
+
+// detectText reports whether the first statement is num_ranks or opens a block.
+func detectText(head []byte) bool {
+	for {
+		head = bytes.TrimLeft(head, " \t\r\n")
+		var comment string
+		switch {
+		case bytes.HasPrefix(head, []byte("//")):
+			comment = "\n"
+		case bytes.HasPrefix(head, []byte("/*")):
+			comment = "*/"
+		default:
+			return startsText(head)
+		}
+		end := bytes.Index(head[2:], []byte(comment))
+		if end < 0 {
+			return false
+		}
+		head = head[2+end+len(comment):]
+	}
+}
+
+func startsText(head []byte) bool {
+	word := head[:identifierEnd(head, 0)]
+	number := bytes.TrimLeft(head[len(word):], " \t")
+	rest := bytes.TrimLeft(number, "0123456789")
+	if len(rest) == len(number) {
+		return false
+	}
+	switch string(word) {
+	case "num_ranks":
+		return true
+	case "rank":
+		return bytes.HasPrefix(bytes.TrimLeft(rest, " \t"), []byte("{"))
+	}
+	return false
+}
+
+// single returns the one input of a reader that reads one file.
+func single(inputs []*format.Input) (*format.Input, error) {
+	if len(inputs) != 1 {
+		return nil, fmt.Errorf("a GOAL schedule is one file, not %d", len(inputs))
+	}
+	return inputs[0], nil
+}
+
+// newTrace returns the trace of the given ranks.
+func newTrace(ranks []dag.Rank) *dag.Trace {
+	return &dag.Trace{Comms: []dag.Comm{dag.World(len(ranks))}, Ranks: ranks}
+}
+
+// fromTag returns a 32-bit GOAL tag as one of package dag.
+func fromTag(tag uint32) int64 {
+	if tag == anyTag {
+		return dag.AnyTag
+	}
+	return int64(tag)
+}

@@ -1,0 +1,187 @@
+// This file resolves the labels of one block of a GOAL text.
+
+package goal
+
+import (
+	"bytes"
+	"hash/maphash"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// labelTable maps the labels of a block to the ops that they name. Labels that are a number behind the prefix of the
+// first such label, as generated schedules have them, are looked up by that number, the others in a hash table.
+type labelTable struct {
+	prefix  []byte
+	numbers []int32 // 1 + the op that prefix and number name, 0 = none
+
+	seed    maphash.Seed
+	slots   []labelSlot // the length is a power of two
+	entries []labelEntry
+	text    []byte
+}
+
+// labelSlot is a place of the hash table.
+type labelSlot struct {
+	hash  uint32 // the upper half of the label's hash: most other labels are told apart without a look at the entry
+	entry int32  // 1 + an index of entries, 0 = free
+}
+
+type labelEntry struct {
+	text int // where the label starts in text; it ends where the next starts
+	op   int32
+}
+
+// parseNumber returns the number that digits are, if they are written in the shortest way and it is small enough to
+// number an op.
+func parseNumber(digits []byte) (number uint64, ok bool) {
+	const longest = 10
+	if len(digits) == 0 || len(digits) > longest || digits[0] == '0' && len(digits) > 1 {
+		return 0, false
+	}
+	for _, d := range digits {
+		if d -= '0'; d > 9 {
+			return 0, false
+		}
+		number = 10*number + uint64(d)
+	}
+	return number, true
+}
+
+// canonicalOp returns the op whose canonical label, "l" and its index plus 1, this is.
+func canonicalOp(label []byte) (op int, ok bool) {
+	if len(label) < 2 || label[0] != 'l' {
+		return 0, false
+	}
+	number, ok := parseNumber(label[1:])
+	if !ok || number == 0 || number > dag.MaxOps {
+		return 0, false
+	}
+	return int(number) - 1, true
+}
+
+// appendCanonical appends the canonical label of an op.
+func appendCanonical(b []byte, op int) []byte {
+	return strconv.AppendUint(append(b, 'l'), uint64(op)+1, 10)
+}
+
+// number returns the number of a label that has the prefix.
+func (t *labelTable) number(label []byte) (number uint64, ok bool) {
+	n := len(t.prefix)
+	if n == 0 || len(label) < n || string(label[:n]) != string(t.prefix) {
+		return 0, false
+	}
+	return parseNumber(label[n:])
+}
+
+// setPrefix makes what stands before the number of a label the prefix.
+func (t *labelTable) setPrefix(label []byte) {
+	prefix := bytes.TrimRight(label, "0123456789")
+	if _, ok := parseNumber(label[len(prefix):]); ok {
+		t.prefix = append(t.prefix, prefix...)
+	}
+}
+
+// define makes a label name an op, unless it names one already. Ops must come in ascending order. It reports whether
+// the label is the canonical one of the op.
+func (t *labelTable) define(label []byte, op int) (canonical bool) {
+	if len(t.prefix) == 0 {
+		t.setPrefix(label)
+	}
+	number, ok := t.number(label)
+	// Sparse numbers go to the hash table, lest a large one take much memory.
+	if !ok || number > 1024+2*uint64(op) {
+		t.insert(label, op)
+		own, ok := canonicalOp(label)
+		return ok && own == op
+	}
+	for uint64(len(t.numbers)) <= number {
+		t.numbers = append(t.numbers, 0)
+	}
+	if t.numbers[number] == 0 && t.find(label) < 0 {
+		t.numbers[number] = int32(op) + 1
+	}
+	return number == uint64(op)+1 && string(t.prefix) == "l"
+}
+
+// lookup returns the op that a label names, -1 if it names none.
+func (t *labelTable) lookup(label []byte) int {
+	number, ok := t.number(label)
+	if ok && number < uint64(len(t.numbers)) && t.numbers[number] > 0 {
+		return int(t.numbers[number]) - 1
+	}
+	return t.find(label)
+}
+
+// find looks a label up in the hash table.
+func (t *labelTable) find(label []byte) int {
+	if len(t.entries) == 0 {
+		return -1
+	}
+	if entry := t.slots[t.slot(label, maphash.Bytes(t.seed, label))].entry; entry > 0 {
+		return int(t.entries[entry-1].op)
+	}
+	return -1
+}
+
+// slot returns the place of a label in the hash table, or the free one where it would be.
+func (t *labelTable) slot(label []byte, hash uint64) uint64 {
+	mask := uint64(len(t.slots) - 1)
+	for at := hash & mask; ; at = (at + 1) & mask {
+		s := t.slots[at]
+		if s.entry == 0 || s.hash == uint32(hash>>32) && bytes.Equal(t.label(int(s.entry-1)), label) {
+			return at
+		}
+	}
+}
+
+func (t *labelTable) label(entry int) []byte {
+	end := len(t.text)
+	if entry+1 < len(t.entries) {
+		end = t.entries[entry+1].text
+	}
+	return t.text[t.entries[entry].text:end]
+}
+
+// insert adds a label to the hash table unless it is there.
+func (t *labelTable) insert(label []byte, op int) {
+	if len(t.slots) == 0 {
+		t.seed = maphash.MakeSeed()
+		t.slots = make([]labelSlot, 64)
+	}
+	if 2*len(t.entries) >= len(t.slots) {
+		t.slots = make([]labelSlot, 2*len(t.slots))
+		for i := range t.entries {
+			t.place(int32(i)+1, t.label(i))
+		}
+	}
+	hash := maphash.Bytes(t.seed, label)
+	at := t.slot(label, hash)
+	if t.slots[at].entry > 0 {
+		return
+	}
+	t.entries = append(t.entries, labelEntry{len(t.text), int32(op)})
+	t.text = append(t.text, label...)
+	t.slots[at] = labelSlot{uint32(hash >> 32), int32(len(t.entries))}
+}
+
+// place adds an entry to a hash table that does not hold it.
+func (t *labelTable) place(entry int32, label []byte) {
+	hash := maphash.Bytes(t.seed, label)
+	t.slots[t.slot(label, hash)] = labelSlot{uint32(hash >> 32), entry}
+}
+
+// reset empties the table for the next block. The hash table shrinks where the block needed little of it, so that one
+// large block does not make every later one slow to start.
+func (t *labelTable) reset() {
+	t.prefix, t.numbers = t.prefix[:0], t.numbers[:0]
+	if len(t.entries) == 0 {
+		return
+	}
+	clear(t.slots)
+	if len(t.slots) > 64 && 8*len(t.entries) < len(t.slots) {
+		t.slots = t.slots[:len(t.slots)/2]
+	}
+	t.entries, t.text = t.entries[:0], t.text[:0]
+}

@@ -1,0 +1,225 @@
+// This file says which traces GOAL cannot hold and what it leaves out of the others.
+
+package goal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// lowestTag is the lowest tag whose 32-bit pattern can be written.
+const lowestTag = math.MinInt32
+
+// check returns an error if GOAL cannot hold the trace at all.
+func check(t *dag.Trace) error {
+	if len(t.Ranks) == 0 {
+		return errors.New("GOAL needs at least one rank")
+	}
+	high := int64(0)
+	for i := range t.Ranks {
+		for _, k := range t.Ranks[i].Kind {
+			if k > dag.Recv {
+				high++
+			}
+		}
+	}
+	if high > 0 {
+		return fmt.Errorf("%d ops are collectives, memory or storage accesses, which GOAL does not have: "+
+			"lower them first (--lower)", high)
+	}
+	for i := range t.Ranks {
+		if err := checkRank(&t.Ranks[i]); err != nil {
+			return fmt.Errorf("GOAL cannot hold rank %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkRank(r *dag.Rank) error {
+	for i, d := range r.Duration {
+		if d < 0 && r.Kind[i] == dag.Calc {
+			return fmt.Errorf("op %d lasts %v: must not be negative", i, d)
+		}
+	}
+	for i, n := range r.Bytes {
+		if n < 0 && r.Kind[i] != dag.Calc {
+			return fmt.Errorf("op %d has %d bytes: must not be negative", i, n)
+		}
+	}
+	for i, tag := range r.Tag {
+		if tag < lowestTag || tag >= anyTag {
+			return fmt.Errorf("op %d has tag %d: must be in %d..%d", i, tag, lowestTag, int64(anyTag)-1)
+		}
+	}
+	for i := range max(r.Stream.Len(), r.NIC.Len()) {
+		if s := r.Stream.At(i); s < 0 || s > math.MaxUint8 {
+			return fmt.Errorf("op %d runs on stream %d: must be in 0..%d", i, s, math.MaxUint8)
+		}
+		if n := r.NIC.At(i); n < 0 || n > math.MaxUint8 {
+			return fmt.Errorf("op %d uses NIC %d: must be in 0..%d", i, n, math.MaxUint8)
+		}
+	}
+	if n := uint64(len(r.Deps.Off)) + uint64(len(r.StartDeps.Off)); n > math.MaxUint32 {
+		return fmt.Errorf("%d dependencies: at most %d", n, uint32(math.MaxUint32))
+	}
+	return nil
+}
+
+// nanoseconds returns d in whole nanoseconds, half a nanosecond rounded up unless the sum is more than a Time holds.
+func nanoseconds(d dag.Time) uint64 {
+	ns := int64(d / dag.Nanosecond)
+	if d%dag.Nanosecond >= dag.Nanosecond/2 && ns < maxNanoseconds {
+		ns++
+	}
+	return uint64(ns)
+}
+
+// losses collects kinds of loss.
+type losses []format.Loss
+
+func (l *losses) add(what string, count int64) {
+	if count > 0 {
+		*l = append(*l, format.Loss{What: what, Count: count})
+	}
+}
+
+// commonLosses returns what both forms leave out or change.
+func commonLosses(t *dag.Trace) losses {
+	var release, rounded, durations, sizes, received, tags, flops, comms, jobs, measured, attrs int64
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for op, d := range r.Duration {
+			switch {
+			case r.Kind[op] != dag.Calc && d != 0:
+				durations++
+			case d%dag.Nanosecond != 0:
+				rounded++
+			}
+		}
+		for op, n := range r.Bytes {
+			if n != 0 && r.Kind[op] == dag.Calc {
+				sizes++
+			}
+		}
+		for _, tag := range r.Tag {
+			if tag < dag.AnyTag {
+				tags++
+			}
+		}
+		release += nonzero(r.Release)
+		received += nonzero(r.RecvBytes)
+		flops += nonzero(r.Flops)
+		comms += nonzeroNarrow(&r.Comm)
+		jobs += nonzeroNarrow(&r.Job)
+		for op := range max(len(r.MeasuredStart), len(r.MeasuredEnd)) {
+			if start, end := r.Measured(op); start != dag.Unmeasured || end != dag.Unmeasured {
+				measured++
+			}
+		}
+		attrs += texts(&r.Attrs)
+	}
+	var l losses
+	l.add("release times", release)
+	l.add("durations rounded to whole nanoseconds", rounded)
+	l.add("durations of sends and receives", durations)
+	l.add("sizes of calcs", sizes)
+	l.add("received sizes", received)
+	l.add("tags below -1, written as 4294967296 more, where a receive with any tag matches them", tags)
+	l.add("flops", flops)
+	l.add("communicators", comms)
+	l.add("jobs", jobs)
+	l.add("measured times", measured)
+	l.add("attributes", attrs)
+	if placed(t.Nodes) {
+		l.add("the nodes that their ranks run on", t.Ops())
+	}
+	return l
+}
+
+func nonzero[T ~int64](column dag.Column[T]) int64 {
+	n := int64(0)
+	for _, v := range column {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func nonzeroNarrow(column *dag.Narrow) int64 {
+	n := int64(0)
+	for i := range column.Len() {
+		if column.At(i) != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func texts(column *dag.Text) int64 {
+	n := int64(0)
+	for i := range column.Len() {
+		if column.At(i) != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// placed reports whether some rank runs on another node than that of its own number.
+func placed(nodes []int32) bool {
+	for rank, node := range nodes {
+		if int(node) != rank {
+			return true
+		}
+	}
+	return false
+}
+
+func binaryLosses(t *dag.Trace) []format.Loss {
+	l := commonLosses(t)
+	var names, order int64
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		names += texts(&r.Name)
+		for op := range max(len(r.Deps.End), len(r.StartDeps.End)) {
+			if !ascending(r.Deps.Of(op)) || !ascending(r.StartDeps.Of(op)) {
+				order++
+			}
+		}
+	}
+	l.add("names", names)
+	l.add("the order in which they list their dependencies", order)
+	return l
+}
+
+// ascending reports whether the ops at these offsets before an op come in ascending order.
+func ascending(offsets []int32) bool {
+	for k := 1; k < len(offsets); k++ {
+		if offsets[k] > offsets[k-1] {
+			return false
+		}
+	}
+	return true
+}
+
+func textLosses(t *dag.Trace) []format.Loss {
+	l := commonLosses(t)
+	var calcs, names int64
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for op := range max(len(r.Peer), len(r.Tag), r.NIC.Len()) {
+			if r.Kind[op] == dag.Calc && (r.Peer.At(op) != 0 || r.Tag.At(op) != 0 || r.NIC.At(op) != 0) {
+				calcs++
+			}
+		}
+		names += lostNames(r)
+	}
+	l.add("peers, tags and NICs of calcs", calcs)
+	l.add("names that are no label, or the label of another op", names)
+	return l
+}
