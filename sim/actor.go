@@ -8,7 +8,7 @@ type rank struct {
 	sequence uint32   // numbers the events that the rank scheduled for itself
 	streams  []uint64 // when each stream is free
 	finish   uint64   // the latest end of an op
-	matcher  matcher
+	matcher  Matcher
 	order    *pairOrder // nil while no message came on more than one NIC
 }
 
@@ -158,7 +158,7 @@ func (a *Actor) start(i uint32) {
 		}
 	case op.Flags&IsRecv != 0:
 		a.started(i, a.now)
-		if m := a.rank.matcher.post(i, op); m != nobody {
+		if m := a.rank.matcher.Post(i, op); m != Nobody {
 			a.meet(i, m)
 		}
 	case op.Size == 0: // a calc that only joins others takes no stream
@@ -237,7 +237,7 @@ func (a *Actor) Announce(m uint32) {
 		return
 	}
 	from := a.e.p.Ops[m].Rank
-	for m := a.pairs().arrive(from, m, a.e.number); m != nobody; m = a.pairs().following(from, a.e.number) {
+	for m := a.pairs().arrive(from, m, a.e.number); m != Nobody; m = a.pairs().following(from, a.e.number) {
 		a.announced(m)
 	}
 }
@@ -250,7 +250,7 @@ func (a *Actor) pairs() *pairOrder {
 }
 
 func (a *Actor) announced(m uint32) {
-	if i := a.rank.matcher.arrive(m, &a.e.p.Ops[m]); i != nobody {
+	if i := a.rank.matcher.Arrive(m, &a.e.p.Ops[m]); i != Nobody {
 		a.meet(i, m)
 	}
 }

@@ -19,7 +19,7 @@ type ChromeTimeline struct {
 	trace *dag.Trace
 	p     *Program
 	begun []uint64 // of each send and receive, when its slice begins; unknown before
-	sends []uint32 // of each receive whose message came before its slice, the message's send; nobody elsewhere
+	sends []uint32 // of each receive whose message came before its slice, the message's send; Nobody elsewhere
 	line  []byte
 }
 
@@ -36,7 +36,7 @@ func (c *ChromeTimeline) Begin(p *Program) {
 	c.begun = make([]uint64, p.NumOps())
 	c.sends = make([]uint32, p.NumOps())
 	for i := range c.begun {
-		c.begun[i], c.sends[i] = unknown, nobody
+		c.begun[i], c.sends[i] = unknown, Nobody
 	}
 	c.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 	for rank := range p.Ranks() {
@@ -109,7 +109,7 @@ func (c *ChromeTimeline) Span(s Span) {
 	}
 	c.line = append(c.line, `}}`...)
 	c.w.Write(c.line)
-	if s.Kind == RecvSpan && c.sends[s.Op] != nobody {
+	if s.Kind == RecvSpan && c.sends[s.Op] != Nobody {
 		c.arrow(c.sends[s.Op], s.Op)
 	}
 }

@@ -103,7 +103,7 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 	for r := range p.streams {
 		n := len(p.streams[r])
 		e.ranks[r].streams, clocks = clocks[:n:n], clocks[n:]
-		e.ranks[r].matcher = newMatcher(p, e.link, uint32(r))
+		e.ranks[r].matcher = NewMatcher(p, e.link, uint32(r))
 	}
 	return e, nil
 }
@@ -146,7 +146,7 @@ func (e *Engine) Run() (*Outcome, error) {
 	}
 	for r := range e.p.Ranks() {
 		out.Finish[r] = e.ranks[r].finish
-		out.Unexpected[r], out.Posted[r] = e.ranks[r].matcher.leftover()
+		out.Unexpected[r], out.Posted[r] = e.ranks[r].matcher.Leftover()
 	}
 	return out, nil
 }

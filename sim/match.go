@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// nobody stands for an op that there is not.
-const nobody = math.MaxUint32
+// Nobody stands for an op that there is not.
+const Nobody = math.MaxUint32
 
-// matcher pairs the receives of one rank with the messages for it, by the rules of MPI (MPI 4.1, section 3.5): a receive takes the first message to
+// Matcher pairs the receives of one rank with the messages for it, by the rules of MPI (MPI 4.1, section 3.5): a receive takes the first message to
 // arrive that fits, and a message meets the first receive to be posted that fits. Sources and tags that are given are
 // found by a hash; wildcards cost a search of their rank's waiting receives or messages.
 //
 // A message with the any-tag of GOAL fits receives of any tag only. A receive of any tag takes no message of a lowered
 // collective.
-type matcher struct {
+type Matcher struct {
 	p     *Program
 	link  []uint32 // of each receive and message that waits, the next in its list
 	table channels
 	wild  *wildcards // nil where the rank has no wildcard receives
 }
 
-// wildcards is what a matcher keeps besides its channels for wildcard receives.
+// wildcards is what a Matcher keeps besides its channels for wildcard receives.
 type wildcards struct {
 	posted  list              // the wildcard receives, as posted
 	arrived list              // all waiting messages, as they arrived
@@ -41,8 +41,8 @@ type list struct {
 
 // put appends op i.
 func (l *list) put(link []uint32, i uint32) {
-	link[i] = nobody
-	if l.head == nobody {
+	link[i] = Nobody
+	if l.head == Nobody {
 		l.head = i
 	} else {
 		link[l.tail] = i
@@ -50,9 +50,9 @@ func (l *list) put(link []uint32, i uint32) {
 	l.tail = i
 }
 
-// remove takes op i, which follows prev (nobody: which is first), out of the list.
+// remove takes op i, which follows prev (Nobody: which is first), out of the list.
 func (l *list) remove(link []uint32, i, prev uint32) {
-	if prev == nobody {
+	if prev == Nobody {
 		l.head = link[i]
 	} else {
 		link[prev] = link[i]
@@ -69,11 +69,12 @@ func (l *list) take(link []uint32) uint32 {
 	return i
 }
 
-func newMatcher(p *Program, link []uint32, rank uint32) matcher {
-	m := matcher{p: p, link: link}
+// NewMatcher returns a matcher for a rank. All matchers of a program use the same link, which has an entry for each op.
+func NewMatcher(p *Program, link []uint32, rank uint32) Matcher {
+	m := Matcher{p: p, link: link}
 	for i := p.Start[rank]; i < p.Start[rank+1]; i++ {
 		if f := p.Ops[i].Flags; f&IsRecv != 0 && f&(AnySource|AnyTag) != 0 {
-			m.wild = &wildcards{posted: list{nobody, nobody}, arrived: list{nobody, nobody},
+			m.wild = &wildcards{posted: list{Nobody, Nobody}, arrived: list{Nobody, Nobody},
 				around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
 			break
 		}
@@ -81,19 +82,19 @@ func newMatcher(p *Program, link []uint32, rank uint32) matcher {
 	return m
 }
 
-// post makes receive i meet a message that waits, and returns that, or has it wait and returns nobody.
-func (m *matcher) post(i uint32, op *Op) uint32 {
+// Post makes receive i meet a message that waits, and returns that, or has it wait and returns Nobody.
+func (m *Matcher) Post(i uint32, op *Op) uint32 {
 	if op.Flags&(AnySource|AnyTag) != 0 {
 		return m.postWildcard(i, op)
 	}
 	c := m.table.at(uint32(op.Peer), op.Match)
-	if c.waiting.head == nobody || !c.messages {
+	if c.waiting.head == Nobody || !c.messages {
 		c.messages = false
 		c.waiting.put(m.link, i)
 		if m.wild != nil {
 			m.wild.post(i)
 		}
-		return nobody
+		return Nobody
 	}
 	k := c.waiting.take(m.link)
 	if m.wild != nil {
@@ -102,9 +103,9 @@ func (m *matcher) post(i uint32, op *Op) uint32 {
 	return k
 }
 
-func (m *matcher) postWildcard(i uint32, op *Op) uint32 {
+func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 	w := m.wild
-	for k := w.arrived.head; k != nobody; k = w.around[k].next {
+	for k := w.arrived.head; k != Nobody; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
 			// Whatever fits and came first is first in its channel, for all of a channel fit alike.
 			m.table.at(send.Rank, send.Match).waiting.take(m.link)
@@ -114,20 +115,20 @@ func (m *matcher) postWildcard(i uint32, op *Op) uint32 {
 	}
 	w.posted.put(m.link, i)
 	w.post(i)
-	return nobody
+	return Nobody
 }
 
-// arrive makes message k meet a receive that waits, and returns that, or has it wait and returns nobody.
-func (m *matcher) arrive(k uint32, send *Op) uint32 {
+// Arrive makes message k meet a receive that waits, and returns that, or has it wait and returns Nobody.
+func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 	c := m.table.at(send.Rank, send.Match)
-	exact := uint32(nobody)
-	if c.waiting.head != nobody && !c.messages {
+	exact := uint32(Nobody)
+	if c.waiting.head != Nobody && !c.messages {
 		exact = c.waiting.head
 	}
 	if w := m.wild; w != nil {
-		prev := uint32(nobody)
-		for i := w.posted.head; i != nobody; prev, i = i, m.link[i] {
-			if exact != nobody && w.stamp[i] > w.stamp[exact] {
+		prev := uint32(Nobody)
+		for i := w.posted.head; i != Nobody; prev, i = i, m.link[i] {
+			if exact != Nobody && w.stamp[i] > w.stamp[exact] {
 				break
 			}
 			if m.fits(&m.p.Ops[i], send) {
@@ -138,7 +139,7 @@ func (m *matcher) arrive(k uint32, send *Op) uint32 {
 		}
 		delete(w.stamp, exact)
 	}
-	if exact != nobody {
+	if exact != Nobody {
 		return c.waiting.take(m.link)
 	}
 	c.messages = true
@@ -146,11 +147,11 @@ func (m *matcher) arrive(k uint32, send *Op) uint32 {
 	if m.wild != nil {
 		m.wild.enter(k)
 	}
-	return nobody
+	return Nobody
 }
 
 // fits reports whether a wildcard receive takes a message.
-func (m *matcher) fits(recv, send *Op) bool {
+func (m *Matcher) fits(recv, send *Op) bool {
 	if recv.Flags&AnySource == 0 && uint32(recv.Peer) != send.Rank {
 		return false
 	}
@@ -160,10 +161,10 @@ func (m *matcher) fits(recv, send *Op) bool {
 	return send.Flags&Internal == 0 && m.p.tags.comm(send.Match) == int32(recv.Match)
 }
 
-// leftover returns the messages and receives that still wait, in the order of their ops.
-func (m *matcher) leftover() (unexpected, posted []uint32) {
+// Leftover returns the messages and receives that still wait, in the order of their ops.
+func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 	add := func(l list) {
-		for i := l.head; i != nobody; i = m.link[i] {
+		for i := l.head; i != Nobody; i = m.link[i] {
 			if m.p.Ops[i].Flags&IsSend != 0 {
 				unexpected = append(unexpected, i)
 			} else {
@@ -193,14 +194,14 @@ func (w *wildcards) post(i uint32) {
 // enter appends message k to those that arrived.
 func (w *wildcards) enter(k uint32) {
 	l := &w.arrived
-	if l.head == nobody {
-		w.around[k] = around{nobody, nobody}
+	if l.head == Nobody {
+		w.around[k] = around{Nobody, Nobody}
 		l.head, l.tail = k, k
 		return
 	}
 	last := w.around[l.tail]
 	w.around[l.tail] = around{last.prev, k}
-	w.around[k] = around{l.tail, nobody}
+	w.around[k] = around{l.tail, Nobody}
 	l.tail = k
 }
 
@@ -208,12 +209,12 @@ func (w *wildcards) enter(k uint32) {
 func (w *wildcards) leave(k uint32) {
 	here := w.around[k]
 	delete(w.around, k)
-	if here.prev == nobody {
+	if here.prev == Nobody {
 		w.arrived.head = here.next
 	} else {
 		w.around[here.prev] = around{w.around[here.prev].prev, here.next}
 	}
-	if here.next == nobody {
+	if here.next == Nobody {
 		w.arrived.tail = here.prev
 	} else {
 		w.around[here.next] = around{here.prev, w.around[here.next].next}
@@ -248,7 +249,7 @@ func (t *channels) at(from, match uint32) *channel {
 				break
 			}
 			t.used++
-			*c = channel{from: from, match: match, used: true, waiting: list{nobody, nobody}}
+			*c = channel{from: from, match: match, used: true, waiting: list{Nobody, Nobody}}
 			return c
 		}
 	}
@@ -302,7 +303,7 @@ func (o *pairOrder) issue(to uint32) uint32 {
 	return n
 }
 
-// arrive returns m, which came from a rank, if it is its turn, or keeps it and returns nobody. number holds the places.
+// arrive returns m, which came from a rank, if it is its turn, or keeps it and returns Nobody. number holds the places.
 func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	in := o.incoming[from]
 	if in == nil {
@@ -311,13 +312,13 @@ func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	}
 	if number[m] != in.matched {
 		in.early = append(in.early, m)
-		return nobody
+		return Nobody
 	}
 	in.matched++
 	return m
 }
 
-// following returns the kept message from a rank whose turn it now is, nobody if that has not arrived.
+// following returns the kept message from a rank whose turn it now is, Nobody if that has not arrived.
 func (o *pairOrder) following(from uint32, number []uint32) uint32 {
 	in := o.incoming[from]
 	for k, m := range in.early {
@@ -327,5 +328,5 @@ func (o *pairOrder) following(from uint32, number []uint32) uint32 {
 			return m
 		}
 	}
-	return nobody
+	return Nobody
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// naiveMatcher follows the rules word by word: two lists for each rank, searched from the front.
-type naiveMatcher struct {
+// naive follows the rules word by word: two lists for each rank, searched from the front.
+type naive struct {
 	t        *dag.Trace
 	p        *Program
 	arrived  [][]uint32
@@ -18,7 +18,7 @@ type naiveMatcher struct {
 }
 
 // fits decides by what the trace says, not by what the program made of it.
-func (m *naiveMatcher) fits(recv, send uint32) bool {
+func (m *naive) fits(recv, send uint32) bool {
 	r, s := &m.p.Ops[recv], &m.p.Ops[send]
 	ro, so := m.t.Ranks[r.Rank].Op(m.p.Index(recv)), m.t.Ranks[s.Rank].Op(m.p.Index(send))
 	switch {
@@ -32,7 +32,7 @@ func (m *naiveMatcher) fits(recv, send uint32) bool {
 	return ro.Tag == so.Tag
 }
 
-func (m *naiveMatcher) post(i uint32) uint32 {
+func (m *naive) post(i uint32) uint32 {
 	rank := m.p.Ops[i].Rank
 	for k, s := range m.arrived[rank] {
 		if m.fits(i, s) {
@@ -41,10 +41,10 @@ func (m *naiveMatcher) post(i uint32) uint32 {
 		}
 	}
 	m.posted[rank] = append(m.posted[rank], i)
-	return nobody
+	return Nobody
 }
 
-func (m *naiveMatcher) arrive(s uint32) uint32 {
+func (m *naive) arrive(s uint32) uint32 {
 	rank := uint32(m.p.Ops[s].Peer)
 	for k, i := range m.posted[rank] {
 		if m.fits(i, s) {
@@ -53,10 +53,10 @@ func (m *naiveMatcher) arrive(s uint32) uint32 {
 		}
 	}
 	m.arrived[rank] = append(m.arrived[rank], s)
-	return nobody
+	return Nobody
 }
 
-// TestMatcher holds the matcher against the naive one, on random ops in random order, with and without wildcards.
+// TestMatcher holds the Matcher against the naive one, on random ops in random order, with and without wildcards.
 func TestMatcher(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -86,26 +86,26 @@ func TestMatcher(t *testing.T) {
 			t.Fatal(err)
 		}
 		link := make([]uint32, p.NumOps())
-		matchers := make([]matcher, ranks)
+		matchers := make([]Matcher, ranks)
 		for rank := range matchers {
-			matchers[rank] = newMatcher(p, link, uint32(rank))
+			matchers[rank] = NewMatcher(p, link, uint32(rank))
 		}
-		naive := &naiveMatcher{t: trace, p: p, arrived: make([][]uint32, ranks), posted: make([][]uint32, ranks)}
+		naive := &naive{t: trace, p: p, arrived: make([][]uint32, ranks), posted: make([][]uint32, ranks)}
 		for _, k := range random.Perm(p.NumOps()) {
 			i := uint32(k)
 			op := &p.Ops[i]
 			var got, want uint32
 			if op.Flags&IsSend != 0 {
-				got, want = matchers[op.Peer].arrive(i, op), naive.arrive(i)
+				got, want = matchers[op.Peer].Arrive(i, op), naive.arrive(i)
 			} else {
-				got, want = matchers[op.Rank].post(i, op), naive.post(i)
+				got, want = matchers[op.Rank].Post(i, op), naive.post(i)
 			}
 			if got != want {
 				t.Fatalf("seed %d: op %d meets %d, expected %d", seed, i, got, want)
 			}
 		}
 		for rank := range ranks {
-			unexpected, posted := matchers[rank].leftover()
+			unexpected, posted := matchers[rank].Leftover()
 			slices.Sort(naive.arrived[rank])
 			slices.Sort(naive.posted[rank])
 			if !slices.Equal(unexpected, naive.arrived[rank]) || !slices.Equal(posted, naive.posted[rank]) {

@@ -26,7 +26,7 @@ type Op struct {
 	Flags  uint8
 }
 
-// The bits of Op.Flags. An op with neither IsSend nor IsRecv is a calc.
+// The bits of Op.Flags. An op with neither IsSend nor IsRecv is a calc. The three highest are the replay loop's own.
 const (
 	IsSend uint8 = 1 << iota
 	IsRecv
@@ -44,6 +44,10 @@ type Program struct {
 	NICs    int        // more than the highest Op.NIC
 	Unit    dag.Time   // of Op.Size of calcs
 	Release []dag.Time // not before this time; nil if no op has one
+
+	// Plain says that matching by source and tag is all there is to it: no tag is of a lowered collective, all messages are
+	// of communicator 0, and no send has the any-tag.
+	Plain bool
 
 	// Rounded counts the calcs whose length was no whole number of units and was rounded to the nearest.
 	Rounded int64
@@ -131,7 +135,9 @@ func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
 	if starts > 0 {
 		p.startFirst[ops] = uint32(starts)
 	}
+	p.Plain = true
 	for i := range compilers {
+		p.Plain = p.Plain && !compilers[i].special
 		p.Rounded += compilers[i].rounded
 		p.Streams = max(p.Streams, compilers[i].streams)
 		p.NICs = max(p.NICs, compilers[i].nics)
@@ -197,6 +203,7 @@ type rankCompiler struct {
 	o                        CompileOptions
 
 	streams, nics int
+	special       bool // not Program.Plain
 	rounded       int64
 	err           error
 }
@@ -275,6 +282,7 @@ func (c *rankCompiler) fail(i int, what string) error {
 
 func (c *rankCompiler) match(op *Op, i int) {
 	tag, comm := c.r.Tag.At(i), c.r.Comm.At(i)
+	c.special = c.special || comm != 0 || tag < dag.AnyTag || tag == dag.AnyTag && op.Flags&IsSend != 0
 	if tag == dag.AnyTag {
 		op.Flags |= AnyTag
 		if op.Flags&IsRecv != 0 {

@@ -75,3 +75,69 @@ func sizeName(n int) string {
 	}
 	return "16"
 }
+
+// TestWheel holds the wheel against the heap, with times near and far, before the earliest, and around the end of the
+// range.
+func TestWheel(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		var q Queue
+		var w Wheel
+		last := uint64(0)
+		if seed%5 == 0 {
+			last = 1<<64 - 1000
+		}
+		key := uint64(1 << 20)
+		for range 2000 {
+			if q.Len() != w.Len() {
+				t.Fatalf("seed %d: %d events, expected %d", seed, w.Len(), q.Len())
+			}
+			if q.Len() > 0 && random.IntN(5) < 2 {
+				if got, want := w.Next(), q.Next(); got != want {
+					t.Fatalf("seed %d: next at %d, expected %d", seed, got, want)
+				}
+				got, want := w.Pop(), q.Pop()
+				if got != want {
+					t.Fatalf("seed %d: popped %v, expected %v", seed, got, want)
+				}
+				last = got.Time
+				continue
+			}
+			e := Event{Time: last + random.Uint64N(1<<random.IntN(20)), Key: key << 32}
+			switch random.IntN(20) {
+			case 0:
+				e.Time = last - random.Uint64N(100)
+			case 1:
+				e.Time = random.Uint64()
+			case 2, 3:
+				e.Time = last
+			}
+			if random.IntN(8) == 0 { // an older number, as events that go back into the queue have
+				e.Key -= uint64(random.IntN(1000)) << 40
+			}
+			key += 1 << 12
+			q.Push(e)
+			w.Push(e)
+		}
+	}
+}
+
+// BenchmarkWheel is BenchmarkQueue for the wheel.
+func BenchmarkWheel(b *testing.B) {
+	for _, n := range []int{16, 1 << 10, 1 << 16, 1 << 20} {
+		b.Run(sizeName(n), func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 2))
+			var w Wheel
+			for i := range n {
+				w.Push(Event{Time: random.Uint64N(1000), Key: uint64(i) << 32})
+			}
+			b.ReportAllocs()
+			key := uint64(n)
+			for b.Loop() {
+				e := w.Pop()
+				w.Push(Event{Time: e.Time + key*7919%1000, Key: key << 32})
+				key++
+			}
+		})
+	}
+}

@@ -1,18 +1,45 @@
 package loggops
 
-import "github.com/tracedag/tracedag/sim"
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
 
-// loggopsim replays as spcl/LogGOPSim does (commit 76451de). An op or message that finds its clock busy goes back into
-// the queue with the time at which the clock is free, and keeps its number.
+	"github.com/tracedag/tracedag/sim"
+)
+
+// loggopsim replays as spcl/LogGOPSim does (commit 76451de), with the same result by faster means. Where the reference
+// puts an op or message that finds its clock busy back into the queue, over and over, here it waits at the clock (see
+// waits); where it searches lists of receives and messages, here they are found by a hash (sim.Matcher). Both have
+// conditions, and where those do not hold, the reference's own way is taken.
 type loggopsim struct {
 	*reference
-	queue      sim.Queue
-	unexpected []waiting // messages, by host
+	queue sim.Wheel
+	waits []clockWaits // of each host; nil: events go back into the queue
+
+	matchers []sim.Matcher // of each host; nil: the lists are searched
+	stamp    []uint32      // of each receive and message that waits for a partner, when it began to, as a count
+	stamps   uint32
+
+	unexpected []waiting // the lists: messages, by host
 	posted     []waiting // receives, by host
 }
 
 func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
-	s := &loggopsim{reference: newReference(p, n, o), unexpected: newWaiting(p.Ranks()), posted: newWaiting(p.Ranks())}
+	s := &loggopsim{reference: newReference(p, n, o)}
+	if p.Plain {
+		s.matchers = make([]sim.Matcher, p.Ranks())
+		for host := range s.matchers {
+			s.matchers[host] = sim.NewMatcher(p, s.next, uint32(host))
+		}
+		s.stamp = make([]uint32, p.NumOps())
+	} else {
+		s.unexpected, s.posted = newWaiting(p.Ranks()), newWaiting(p.Ranks())
+	}
+	if clocksAdvance(p, n) {
+		s.waits = make([]clockWaits, p.Ranks())
+	}
 	for host := range p.Ranks() {
 		s.flush(s.roots(host), true)
 	}
@@ -35,11 +62,43 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 			return nil, err
 		}
 	}
-	unexpected, posted := make([][]uint32, p.Ranks()), make([][]uint32, p.Ranks())
-	for host := range p.Ranks() {
-		unexpected[host], posted[host] = s.list(s.unexpected[host]), s.list(s.posted[host])
+	return s.outcome(s.leftover()), nil
+}
+
+// clocksAdvance reports whether no clock can go backwards, which it does where a message of no bytes costs less than
+// nothing, and where the clock wraps around.
+func clocksAdvance(p *sim.Program, n nanoseconds) bool {
+	const limit = math.MaxUint64 / 4
+	for _, v := range []uint64{n.L, n.o, n.g, n.G, n.O} {
+		if v > limit {
+			return false
+		}
 	}
-	return s.outcome(unexpected, posted), nil
+	back := n.G // what a message of no bytes takes off the receiver's clock
+	if n.G == 0 || n.O > 0 && n.O < n.G {
+		back = n.O
+	}
+	emptyIsFine := n.o >= n.O && n.g >= n.G && n.o >= back
+	latest := uint64(0) // a time that no clock reaches
+	add := func(v uint64) bool {
+		latest += v
+		return v <= limit && latest <= limit
+	}
+	for i := range p.NumOps() {
+		op := &p.Ops[i]
+		switch {
+		case op.Flags&sim.IsSend != 0:
+			high, low := bits.Mul64(op.Size, n.G+n.O)
+			if high > 0 || op.Size == 0 && !emptyIsFine || !add(low) || !add(2*n.o+2*n.g+n.L) {
+				return false
+			}
+		case op.Flags&sim.IsRecv == 0:
+			if !add(op.Size) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // draw puts an event into the queue under the next number.
@@ -93,8 +152,8 @@ func (s *loggopsim) release(ops, ready []uint32) []uint32 {
 
 func (s *loggopsim) calc(e sim.Event, i uint32, op *sim.Op) error {
 	cpu, _, _ := s.clocks(op.Rank, op.Stream, op.NIC)
-	if *cpu > e.Time {
-		s.queue.Push(sim.Event{Time: *cpu, Key: e.Key})
+	w, run := s.turn(e, op, op.Rank, calcWaits, *cpu)
+	if !run {
 		return nil
 	}
 	end := e.Time + op.Size
@@ -107,6 +166,7 @@ func (s *loggopsim) calc(e sim.Event, i uint32, op *sim.Op) error {
 	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
 	s.ready = s.release(s.p.Dependents(i), s.ready)
 	s.flush(s.ready, false)
+	s.wakeNext(w, e.Time)
 	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
 	return nil
 }
@@ -114,8 +174,8 @@ func (s *loggopsim) calc(e sim.Event, i uint32, op *sim.Op) error {
 func (s *loggopsim) send(e sim.Event, i uint32, op *sim.Op) error {
 	t := e.Time
 	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
-	if free := max(*cpu, *gs); free > t {
-		s.queue.Push(sim.Event{Time: free, Key: e.Key})
+	w, run := s.turn(e, op, op.Rank, sendWaits, max(*cpu, *gs))
+	if !run {
 		return nil
 	}
 	noise, err := s.noiseOver(op.Rank, t, t+s.n.o)
@@ -134,6 +194,7 @@ func (s *loggopsim) send(e sim.Event, i uint32, op *sim.Op) error {
 		s.ready = s.release(s.p.Dependents(i), s.ready)
 	}
 	s.flush(s.ready, false)
+	s.wakeNext(w, t)
 	s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
 	s.span(sim.NoiseSpan, op.Rank, op.Stream, i, busy, busy+noise)
 	return nil
@@ -142,9 +203,8 @@ func (s *loggopsim) send(e sim.Event, i uint32, op *sim.Op) error {
 func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	s.run(i, op)
 	s.ready, s.remote = s.release(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
-	m := s.takeMessage(&s.unexpected[op.Rank], op)
+	m := s.post(i, op)
 	if m == none {
-		s.put(&s.posted[op.Rank], i)
 		s.flush(s.ready, false)
 		return
 	}
@@ -163,8 +223,8 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 func (s *loggopsim) message(e sim.Event, m uint32, send *sim.Op) error {
 	t, host := e.Time, uint32(send.Peer)
 	cpu, _, gr := s.clocks(host, send.Stream, send.NIC)
-	if free := max(*cpu, *gr); free > t {
-		s.queue.Push(sim.Event{Time: free, Key: e.Key})
+	w, run := s.turn(e, send, host, messageWaits, max(*cpu, *gr))
+	if !run {
 		return nil
 	}
 	noise, err := s.noiseOver(host, t, t+s.n.o)
@@ -175,10 +235,10 @@ func (s *loggopsim) message(e sim.Event, m uint32, send *sim.Op) error {
 	received := t + s.n.o + max(x*s.n.O, x*s.n.G)
 	*cpu = received + noise
 	*gr = t + s.n.g + x*s.n.G
-	i := s.takeReceive(&s.posted[host], send)
+	i := s.arrive(m, send)
 	if i == none {
-		s.put(&s.unexpected[host], m)
 		s.depart(m, t)
+		s.wakeNext(w, t)
 		return nil
 	}
 	s.ready, s.remote = s.ready[:0], s.remote[:0]
@@ -187,6 +247,7 @@ func (s *loggopsim) message(e sim.Event, m uint32, send *sim.Op) error {
 	}
 	s.ready = s.release(s.p.Dependents(i), s.ready)
 	s.flushBoth(host, send.Rank)
+	s.wakeNext(w, t)
 	s.transfer(send.Rank, host, m, i, t, send.Size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+x*s.n.G-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
@@ -206,8 +267,37 @@ func (s *loggopsim) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	*cpu, *gs = max(*cpu, t), max(*gs, t)
 }
 
-// takeMessage removes the first message that fits the receive, none if there is none.
-func (s *loggopsim) takeMessage(w *waiting, recv *sim.Op) uint32 {
+// post has receive i take the first message that fits, or wait.
+func (s *loggopsim) post(i uint32, op *sim.Op) uint32 {
+	if s.matchers == nil {
+		return s.takeMessage(&s.unexpected[op.Rank], i, op)
+	}
+	m := s.matchers[op.Rank].Post(i, op)
+	if m == none {
+		s.stamped(i)
+	}
+	return m
+}
+
+// arrive has the first receive that fits take message m, or has that wait.
+func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
+	if s.matchers == nil {
+		return s.takeReceive(&s.posted[send.Peer], m, send)
+	}
+	i := s.matchers[send.Peer].Arrive(m, send)
+	if i == none {
+		s.stamped(m)
+	}
+	return i
+}
+
+func (s *loggopsim) stamped(i uint32) {
+	s.stamp[i] = s.stamps
+	s.stamps++
+}
+
+// takeMessage is post by searching the list.
+func (s *loggopsim) takeMessage(w *waiting, i uint32, recv *sim.Op) uint32 {
 	prev := uint32(none)
 	for m := w.head; m != none; prev, m = m, s.next[m] {
 		if fits(recv, &s.p.Ops[m]) {
@@ -215,11 +305,12 @@ func (s *loggopsim) takeMessage(w *waiting, recv *sim.Op) uint32 {
 			return m
 		}
 	}
+	s.put(&s.posted[recv.Rank], i)
 	return none
 }
 
-// takeReceive removes the first receive that the message fits, none if there is none.
-func (s *loggopsim) takeReceive(w *waiting, send *sim.Op) uint32 {
+// takeReceive is arrive by searching the list.
+func (s *loggopsim) takeReceive(w *waiting, m uint32, send *sim.Op) uint32 {
 	prev := uint32(none)
 	for i := w.head; i != none; prev, i = i, s.next[i] {
 		if fits(&s.p.Ops[i], send) {
@@ -227,6 +318,7 @@ func (s *loggopsim) takeReceive(w *waiting, send *sim.Op) uint32 {
 			return i
 		}
 	}
+	s.put(&s.unexpected[send.Peer], m)
 	return none
 }
 
@@ -234,4 +326,20 @@ func (s *loggopsim) takeReceive(w *waiting, send *sim.Op) uint32 {
 func fits(recv, send *sim.Op) bool {
 	return (recv.Flags&sim.AnySource != 0 || uint32(recv.Peer) == send.Rank) &&
 		((recv.Flags|send.Flags)&sim.AnyTag != 0 || recv.Match == send.Match)
+}
+
+// leftover returns the messages and receives that found no partner, by host, in the order in which they began to wait.
+func (s *loggopsim) leftover() (unexpected, posted [][]uint32) {
+	unexpected, posted = make([][]uint32, s.p.Ranks()), make([][]uint32, s.p.Ranks())
+	byStamp := func(a, b uint32) int { return cmp.Compare(s.stamp[a], s.stamp[b]) }
+	for host := range s.p.Ranks() {
+		if s.matchers == nil {
+			unexpected[host], posted[host] = s.list(s.unexpected[host]), s.list(s.posted[host])
+			continue
+		}
+		unexpected[host], posted[host] = s.matchers[host].Leftover()
+		slices.SortFunc(unexpected[host], byStamp)
+		slices.SortFunc(posted[host], byStamp)
+	}
+	return unexpected, posted
 }

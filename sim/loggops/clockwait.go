@@ -1,0 +1,141 @@
+package loggops
+
+import "github.com/tracedag/tracedag/sim"
+
+// What waits at a clock.
+const (
+	calcWaits    = 1 // for a stream
+	sendWaits    = 2 // for a stream and the sending side of a NIC
+	messageWaits = 3 // for a stream and the receiving side of a NIC
+)
+
+// opWaited and messageWaited are set in Op.Flags once the op, or the message of a send, had to wait at a clock.
+const (
+	opWaited      uint8 = 1 << 6
+	messageWaited uint8 = 1 << 5
+)
+
+// clockWaits are the ops and messages of a host that wait for its clocks, one line for each kind, stream and NIC.
+//
+// In the reference, all that wait for a clock go back into the queue each time it moves on, each with its own number. Of
+// those, only the one with the lowest number can come next. So here the queue holds an event for that one alone; the
+// others wait in line. When one has run, the next in line gets an event at the same time, at which the reference would
+// have come upon it too, to find the clock busy again. This needs clocks that never go backwards.
+type clockWaits []clockLine
+
+// clockLine is a heap of the events that wait for the same clocks, the lowest number first.
+type clockLine struct {
+	kind, nic uint8
+	stream    uint16
+	keys      []uint64 // of the events, see sim.Event
+	due       uint64   // the time of the event in the queue that is good for the first; others for it are void
+}
+
+// line returns the line for a kind, stream and NIC.
+func (w *clockWaits) line(kind uint8, stream uint16, nic uint8) *clockLine {
+	lines := *w
+	for k := range lines {
+		if l := &lines[k]; l.kind == kind && l.stream == stream && l.nic == nic {
+			return l
+		}
+	}
+	*w = append(lines, clockLine{kind: kind, stream: stream, nic: nic})
+	return &(*w)[len(lines)]
+}
+
+// turn decides whether the event of an op or message, which needs clocks of host that are free from the time free on,
+// takes place now, and if not sees to it that it does later. It returns the line in which the event has stood, nil if it
+// has not; the caller must call wakeNext with it when the event has taken place.
+func (s *loggopsim) turn(e sim.Event, op *sim.Op, host uint32, kind uint8, free uint64) (*clockLine, bool) {
+	waited := opWaited
+	if kind == messageWaits {
+		waited = messageWaited
+	}
+	if op.Flags&waited == 0 {
+		if free <= e.Time {
+			return nil, true
+		}
+		if s.waits == nil {
+			s.queue.Push(sim.Event{Time: free, Key: e.Key})
+			return nil, false
+		}
+		op.Flags |= waited
+		if line := s.waits[host].line(kind, op.Stream, nicOf(kind, op)); line.push(e.Key) {
+			s.wake(line, free)
+		}
+		return nil, false
+	}
+	line := s.waits[host].line(kind, op.Stream, nicOf(kind, op))
+	if len(line.keys) == 0 || line.keys[0] != e.Key || line.due != e.Time {
+		return nil, false // void: another came before it since, and will wake it, or it has taken place
+	}
+	if free > e.Time {
+		s.wake(line, free)
+		return nil, false
+	}
+	line.pop()
+	return line, true
+}
+
+// nicOf returns the NIC that an event needs; calcs need none.
+func nicOf(kind uint8, op *sim.Op) uint8 {
+	if kind == calcWaits {
+		return 0
+	}
+	return op.NIC
+}
+
+// wakeNext gives the next in line an event, if there is a line and a next.
+func (s *loggopsim) wakeNext(line *clockLine, t uint64) {
+	if line != nil && len(line.keys) > 0 {
+		s.wake(line, t)
+	}
+}
+
+// wake gives the first in line an event.
+func (s *loggopsim) wake(line *clockLine, t uint64) {
+	line.due = t
+	s.queue.Push(sim.Event{Time: t, Key: line.keys[0]})
+}
+
+// push adds an event and reports whether it is now the first.
+func (l *clockLine) push(key uint64) bool {
+	l.keys = append(l.keys, key)
+	i := len(l.keys) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if l.keys[parent] < key {
+			break
+		}
+		l.keys[i] = l.keys[parent]
+		i = parent
+	}
+	l.keys[i] = key
+	return i == 0
+}
+
+// pop removes the first event.
+func (l *clockLine) pop() {
+	last := len(l.keys) - 1
+	key := l.keys[last]
+	l.keys = l.keys[:last]
+	if last == 0 {
+		return
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && l.keys[child+1] < l.keys[child] {
+			child++
+		}
+		if key < l.keys[child] {
+			break
+		}
+		l.keys[i] = l.keys[child]
+		i = child
+	}
+	l.keys[i] = key
+}
