@@ -1,0 +1,138 @@
+// This file converts many inputs into a folder.
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/cli"
+)
+
+// isFolder reports whether output asks for a folder: by a slash at its end or by naming one that exists.
+func isFolder(output string) bool {
+	if output == "" || output == "-" {
+		return false
+	}
+	if os.IsPathSeparator(output[len(output)-1]) {
+		return true
+	}
+	info, err := os.Stat(output)
+	return err == nil && info.IsDir()
+}
+
+// convertAll converts each input into the folder write.Output, as many as jobs at the same time.
+func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) error {
+	targets, err := c.targets(names, write)
+	if err != nil {
+		return err
+	}
+	folder := write.Output
+	_, missing := os.Stat(folder)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	statuses := c.convertParallel(names, targets, jobs)
+	var failed []string
+	for i, status := range statuses {
+		if status != cli.ExitOK {
+			failed = append(failed, names[i])
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	if missing != nil {
+		os.Remove(folder) // if it is empty
+	}
+	if len(names) > 1 {
+		c.p.Error("%d of %d inputs were not converted: %s", len(failed), len(names), strings.Join(failed, ", "))
+	}
+	if slices.Contains(statuses, cli.ExitFailed) {
+		return cli.Reported(cli.ExitFailed)
+	}
+	return cli.Reported(slices.Max(statuses))
+}
+
+// convertParallel returns the exit status that each conversion alone would have.
+func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs int) []int {
+	progress := c.p.Progress("converting", c.totalSize(names), "B")
+	defer progress.Close()
+	statuses := make([]int, len(names))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(jobs, len(names)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
+				statuses[i] = c.p.Try(func() error { return c.convert(names[i], targets[i], progress) })
+			}
+		})
+	}
+	workers.Wait()
+	return statuses
+}
+
+// totalSize returns how many bytes the inputs have, -1 where that is not known.
+func (c *conversion) totalSize(names []string) int64 {
+	total := int64(0)
+	for _, name := range names {
+		size := c.p.StoredSize(name)
+		if size < 0 {
+			return -1
+		}
+		total += size
+	}
+	return total
+}
+
+// targets returns where and how each input is to be written.
+func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Target, error) {
+	output, err := c.p.OutputFormat(write, "")
+	if err != nil {
+		return nil, err
+	}
+	targets := make([]*cli.Target, len(names))
+	from := map[string]string{}
+	for i, name := range names {
+		if name == "-" {
+			return nil, cli.Usagef("standard input has no name for an output in %s", write.Output)
+		}
+		path := filepath.Join(write.Output, c.outputName(name, output))
+		if other, twice := from[path]; twice {
+			return nil, cli.Usagef("both %s and %s would become %s", other, name, path)
+		}
+		from[path] = name
+		targets[i] = &cli.Target{Path: path, Format: output, Strict: write.Strict, Compat: write.Compat}
+	}
+	return targets, nil
+}
+
+// outputName returns the base name of the input with the ending of the output format in place of its own, if that is
+// the ending of any format.
+func (c *conversion) outputName(input string, output *format.Format) string {
+	base := filepath.Base(input)
+	for _, ending := range []string{".gz", ".zst"} {
+		base = cutSuffix(base, ending)
+	}
+	for i := range c.p.Formats {
+		for _, ending := range c.p.Formats[i].Extensions {
+			if shorter := cutSuffix(base, ending); shorter != base {
+				return shorter + output.Extensions[0]
+			}
+		}
+	}
+	return base + output.Extensions[0]
+}
+
+// cutSuffix cuts the suffix off s, in whatever case, unless nothing would be left.
+func cutSuffix(s, suffix string) string {
+	if n := len(s) - len(suffix); n > 0 && strings.EqualFold(s[n:], suffix) {
+		return s[:n]
+	}
+	return s
+}

@@ -1,0 +1,107 @@
+// Traceconv converts traces from one format to another.
+package main
+
+import (
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(newCommand))
+}
+
+func newCommand(p *cli.Program) *cobra.Command {
+	var c conversion
+	var read cli.ReadFlags
+	var write cli.WriteFlags
+	var lower cli.LowerFlags
+	var jobs int
+	cmd := &cobra.Command{
+		Use:   "traceconv [FILE...]",
+		Short: "convert traces",
+		Long: `Traceconv reads a trace in one format and writes it in another: to standard output, or with -o
+to a file. The input is standard input where no FILE is given or it is "-", and may be
+compressed with gzip or zstd. Its format shows from its content; that of the output follows
+--to, else the ending of its name, else it is the store (Parquet).
+
+With -o FOLDER/, or where -o names a folder that exists, each FILE is converted on its own, into
+the folder: its name gets the ending of the output format in place of its own. A FILE that
+cannot be converted does not keep the others from it; in the end the exit status is 1.
+
+A file that could not be converted completely is not there. What the output format cannot
+hold is said on stderr; with --strict nothing is written then.`,
+		Example: `  traceconv x.goal -o x.parquet
+  traceconv x.parquet -o x.bin
+  traceconv --from goal --to goalbin < x.goal > x.bin
+  traceconv -o out/ *.bin
+  traceconv --lower collectives=ring horovod.parquet -o horovod.goal
+  zstd -dc x.bin.zst | traceconv --strict --to goal | less`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := p.InputNames(args)
+			if err != nil {
+				return err
+			}
+			if c.lower, err = lower.Pass(); err != nil {
+				return err
+			}
+			c.p, c.read, c.retitle = p, read, cmd.Flags().Changed("title")
+			write.Compat = read.Compat
+			if isFolder(write.Output) {
+				if jobs < 1 {
+					return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)
+				}
+				return c.convertAll(names, write, jobs)
+			}
+			if len(names) > 1 {
+				return cli.Usagef("%d inputs for one output: give a folder, as in -o out/", len(names))
+			}
+			to, err := p.Target(write)
+			if err != nil {
+				return err
+			}
+			return c.convert(names[0], to, nil)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	write.Register(p, cmd, "output `file`, or a folder for each input's own output (default: standard output)")
+	read.Register(p, cmd)
+	lower.Register(cmd)
+	flags.StringVar(&c.title, "title", "", "give the trace this title")
+	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many inputs to convert at the same time")
+	return cmd
+}
+
+// conversion is what happens to each input.
+type conversion struct {
+	p       *cli.Program
+	read    cli.ReadFlags
+	lower   func(*dag.Trace) (*dag.Trace, error)
+	retitle bool
+	title   string
+}
+
+// convert converts one input. Where progress is not nil, it counts the bytes read.
+func (c *conversion) convert(name string, to *cli.Target, progress *cli.Progress) error {
+	r, err := c.p.ReadTrace(name, c.read, cli.ReadOptions{Digest: to.KeepsProvenance(), Progress: progress})
+	if err != nil {
+		return err
+	}
+	t, err := c.lower(r.Trace)
+	if err != nil {
+		return cli.InFile(r.Name, err)
+	}
+	if c.retitle {
+		t.Title = c.title
+	}
+	if to.KeepsProvenance() {
+		t.Provenance = append(t.Provenance, c.p.Provenance(nil, r.Input))
+	}
+	return c.p.WriteTrace(t, to)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/horovod"
+	"github.com/tracedag/tracedag/dag/gen/pattern"
+	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/cli/clitest"
+)
+
+// generate runs tracegen, which must succeed, and returns the trace and the bytes that it writes.
+func generate(t *testing.T, args ...string) (*dag.Trace, string) {
+	t.Helper()
+	got := clitest.Run(newCommand, args...)
+	if got.Status != 0 || got.Stderr != "" {
+		t.Fatalf("tracegen %q: exit status %d, stderr %q", args, got.Status, got.Stderr)
+	}
+	trace, err := formats.All.Named(formats.Default).Read(
+		[]*format.Input{{Name: "store", Reader: strings.NewReader(got.Stdout)}}, format.ReadOptions{Warn: t.Errorf})
+	if err != nil {
+		t.Fatalf("tracegen %q: %v", args, err)
+	}
+	return trace, got.Stdout
+}
+
+// same compares the ops of two traces.
+func same(t *testing.T, got, want *dag.Trace) {
+	t.Helper()
+	if len(got.Ranks) != len(want.Ranks) || got.Title != want.Title {
+		t.Fatalf("%d ranks, title %q; want %d, %q", len(got.Ranks), got.Title, len(want.Ranks), want.Title)
+	}
+	for rank := range want.Ranks {
+		g, w := &got.Ranks[rank], &want.Ranks[rank]
+		if g.Len() != w.Len() {
+			t.Fatalf("rank %d: %d ops, want %d", rank, g.Len(), w.Len())
+		}
+		for i := range w.Len() {
+			if g.Op(i) != w.Op(i) {
+				t.Fatalf("rank %d, op %d: %+v, want %+v", rank, i, g.Op(i), w.Op(i))
+			}
+		}
+	}
+}
+
+func TestHorovod(t *testing.T) {
+	want, err := horovod.Generate(horovod.Default(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, first := generate(t, "horovod")
+	same(t, got, want)
+	seed := int64(1)
+	provenance := []dag.Provenance{
+		{Program: "tracegen", Version: clitest.Version, Command: []string{"program", "horovod"}, Seed: &seed},
+	}
+	if !reflect.DeepEqual(got.Provenance, provenance) {
+		t.Errorf("provenance %+v, want %+v", got.Provenance, provenance)
+	}
+	if _, again := generate(t, "horovod"); again != first {
+		t.Error("two runs give different bytes")
+	}
+
+	params := horovod.Params{
+		Workers: 3, Batches: 2, Layers: 2, Jitter: 0.25,
+		Layer: horovod.Layer{
+			Compute: 5 * dag.Millisecond, NegotiationLoop: 1200 * dag.Nanosecond, GathervBytes: 100, GathervTotalBytes: 2048,
+			GathervProbability: 0.5, BcastBytes: 2000, AllreduceBytes: 1 << 20,
+		},
+	}
+	differs := params.Layer
+	differs.Compute, differs.BcastBytes = 7*dag.Millisecond, 64<<10
+	params.Overrides = map[int]horovod.Layer{1: differs}
+	if want, err = horovod.Generate(params, 9); err != nil {
+		t.Fatal(err)
+	}
+	// The override comes before a flag that it inherits from.
+	got, _ = generate(t, "horovod", "--layer", "1:compute=7ms,bcast-bytes=64KiB", "--workers", "3", "--batches", "2",
+		"--layers", "2", "--jitter", "0.25", "--compute", "5ms", "--negotiation-loop", "1.2us", "--gatherv-bytes", "100",
+		"--gatherv-total-bytes", "2KiB", "--gatherv-probability", "0.5", "--bcast-bytes", "2kB",
+		"--allreduce-bytes", "1MiB", "--seed", "9")
+	same(t, got, want)
+	if got.Provenance[0].Seed == nil || *got.Provenance[0].Seed != 9 {
+		t.Errorf("provenance %+v, want seed 9", got.Provenance)
+	}
+}
+
+func TestPattern(t *testing.T) {
+	for _, x := range pattern.Patterns() {
+		want, err := pattern.Generate(x.Name, pattern.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := generate(t, "pattern", x.Name)
+		same(t, got, want)
+		if len(got.Provenance) != 1 || got.Provenance[0].Seed != nil {
+			t.Errorf("%s: provenance %+v", x.Name, got.Provenance)
+		}
+	}
+	want, err := pattern.Generate("binomial",
+		pattern.Params{Ranks: 5, Bytes: 3000, Iterations: 2, Compute: 1500, Root: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := generate(t, "pattern", "binomial", "--ranks", "5", "--bytes", "3kB", "--iterations", "2",
+		"--compute", "1.5ns", "--root", "3")
+	same(t, got, want)
+}
+
+func TestLower(t *testing.T) {
+	got, _ := generate(t, "horovod", "--lower", "collectives")
+	for rank := range got.Ranks {
+		for i, k := range got.Ranks[rank].Kind {
+			if k == dag.Coll {
+				t.Fatalf("rank %d, op %d is still a collective", rank, i)
+			}
+		}
+	}
+	goal := clitest.Run(newCommand, "horovod", "--lower", "collectives", "--to", "goal")
+	if goal.Status != 0 || !strings.HasPrefix(goal.Stdout, "num_ranks 8\n") {
+		t.Errorf("exit status %d, stderr %q, stdout %.50q", goal.Status, goal.Stderr, goal.Stdout)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                "expected the name of a generator",
+		"nothing":                         `unknown command "nothing"`,
+		"horovod extra":                   "unknown command",
+		"pattern":                         "accepts 1 arg(s), received 0",
+		"pattern nothing":                 `no pattern "nothing", expected one of alltoall, binomial`,
+		"pattern ring --ranks 0":          "ranks is 0, expected 1..",
+		"pattern ring --bytes 1.5":        "a whole number of bytes",
+		"pattern ring --compute 5":        "with unit",
+		"pattern ring --seed 1":           "unknown flag: --seed",
+		"horovod --workers 1":             "workers is 1, expected 2..",
+		"horovod --seed x":                "invalid argument",
+		"horovod --layer 1":               "expected LAYER:FLAG=VALUE",
+		"horovod --layer x:compute=1ms":   "expected LAYER:FLAG=VALUE",
+		"horovod --layer 1:dance=1ms":     `found "dance=1ms"`,
+		"horovod --layer 1:compute":       `found "compute"`,
+		"horovod --layer 1:":              `found ""`,
+		"horovod --layer 1:compute=fast":  "expected a number",
+		"horovod --layer 9:compute=1ms":   "layer is 9, expected 0..2",
+		"horovod --lower collectives=bad": "--lower",
+		"horovod --to nothing":            "--to: expected one of",
+		"horovod --layer 1:compute=1ms --layer 1:compute=2ms": "layer 1 is there twice",
+	} {
+		got := clitest.Run(newCommand, strings.Fields(args)...)
+		if got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
+			t.Errorf("tracegen %s: exit status %d, stdout %.50q, stderr %q; want 2 and %q",
+				args, got.Status, got.Stdout, got.Stderr, want)
+		}
+	}
+	got := clitest.Session{Terminal: "stdout"}.Run(newCommand, "horovod")
+	if got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, "terminal") {
+		t.Errorf("to a terminal: exit status %d, stderr %q", got.Status, got.Stderr)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for args, want := range map[string][]string{
+		"--help":                 {"tracegen - make", "  horovod", "  pattern", "Examples:", "Exit status:"},
+		"help horovod":           {"tracegen horovod - ", "--compute time", "(default 20ms)", "50MiB)", "--seed int"},
+		"pattern --help":         {"dissemination", "--bytes size", "64KiB)"},
+		"__complete pattern ":    {"ring\n", "alltoall\n"},
+		"__complete pattern r":   {"ring\n"},
+		"__complete horovod --t": {"--to"},
+	} {
+		words := strings.Split(args, " ")
+		got := clitest.Run(newCommand, words...)
+		for _, text := range want {
+			if got.Status != 0 || !strings.Contains(got.Stdout, text) {
+				t.Errorf("tracegen %s: exit status %d, output lacks %q:\n%s", args, got.Status, text, got.Stdout)
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package formats
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Every format keeps the rules that the programs rely on.
+func TestAllIsSound(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range All {
+		if f.Name == "" || strings.ToLower(f.Name) != f.Name || f.Title == "" || seen[f.Name] {
+			t.Errorf("format %q has a bad name or title %q, or is there twice", f.Name, f.Title)
+		}
+		seen[f.Name] = true
+		if f.Read == nil && f.Write == nil {
+			t.Errorf("%s can neither be read nor written", f.Name)
+		}
+		if f.Write != nil && len(f.Extensions) == 0 {
+			t.Errorf("%s is written, but has no file name ending", f.Name)
+		}
+		for _, ending := range f.Extensions {
+			if !strings.HasPrefix(ending, ".") || strings.ToLower(ending) != ending {
+				t.Errorf("%s has the ending %q", f.Name, ending)
+			}
+		}
+		if f.Detect != nil {
+			for _, head := range []string{"", "\x00", "{", "<", strings.Repeat("\xff", format.DetectBytes)} {
+				if f.Detect([]byte(head)) {
+					t.Errorf("%s claims a file that begins with %.10q", f.Name, head)
+				}
+			}
+		}
+	}
+	if f := All.Named(Default); f == nil || f.Read == nil || f.Write == nil {
+		t.Errorf("the default format %q cannot be read and written", Default)
+	}
+}
+
+// What a format writes is detected as that format and no other.
+func TestWrittenIsDetected(t *testing.T) {
+	b := dag.NewBuilder(2)
+	b.Rank(0).Send(1, 10, 0)
+	b.Rank(1).Recv(0, 10, 0)
+	trace := b.Trace()
+	for _, f := range All.Writable() {
+		var content strings.Builder
+		if err := f.Write(&content, trace, format.WriteOptions{Warn: func(string, ...any) {}}); err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+			continue
+		}
+		head := content.String()
+		head = head[:min(len(head), format.DetectBytes)]
+		if got := All.Detect([]byte(head)).Names(); f.Read != nil && !slices.Equal(got, []string{f.Name}) {
+			t.Errorf("what %s writes is detected as %q", f.Name, got)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	starts := func(text string) func([]byte) bool {
+		return func(head []byte) bool { return strings.HasPrefix(string(head), text) }
+	}
+	read, write := All[0].Read, All[0].Write
+	list := List{
+		{Name: "one", Extensions: []string{".one", ".x"}, Detect: starts("1"), Read: read, Write: write},
+		{Name: "two", Extensions: []string{".two", ".x"}, Detect: starts("12"), Read: read},
+		{Name: "three", Extensions: []string{".three", ".x"}, Write: write},
+	}
+	for name, want := range map[string]bool{"one": true, "two": true, "three": true, "": false, "ONE": false, "four": false} {
+		if got := list.Named(name); (got != nil) != want || want && got.Name != name {
+			t.Errorf("Named(%q) = %v", name, got)
+		}
+	}
+	for path, want := range map[string]string{
+		"a.one": "one", "b/a.ONE": "one", "a.x": "one", "a.two": "", "a.three": "three", "one": "", "": "", "a.one/b": "",
+	} {
+		got := ""
+		if f := list.ForPath(path); f != nil {
+			got = f.Name
+		}
+		if got != want {
+			t.Errorf("ForPath(%q) = %q, want %q", path, got, want)
+		}
+	}
+	for head, want := range map[string][]string{"1": {"one"}, "12": {"one", "two"}, "2": {}, "": {}} {
+		if got := list.Detect([]byte(head)).Names(); !slices.Equal(got, want) {
+			t.Errorf("Detect(%q) = %q, want %q", head, got, want)
+		}
+	}
+	if got := list.Readable().Names(); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("readable: %q", got)
+	}
+	if got := list.Writable().Names(); !slices.Equal(got, []string{"one", "three"}) {
+		t.Errorf("writable: %q", got)
+	}
+}

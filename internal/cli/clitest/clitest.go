@@ -1,0 +1,116 @@
+// Package clitest runs the programs in tests: in the test's process, or as processes of their own.
+package clitest
+
+import (
+	"bytes"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/internal/cli"
+)
+
+// Version is the version of the programs that Session runs.
+const Version = "test"
+
+// Session is what a program finds around it. The zero value has empty input and no terminals.
+type Session struct {
+	Stdin    io.Reader
+	Formats  formats.List // nil: all
+	Terminal string       // which streams are terminals, such as "stdin stdout stderr"
+	Stdout   io.Writer    // instead of Result.Stdout
+}
+
+// Result is what a program did.
+type Result struct {
+	Status         int
+	Stdout, Stderr string
+}
+
+// Run runs the program in this process.
+func (s Session) Run(newCommand func(*cli.Program) *cobra.Command, args ...string) Result {
+	is := func(stream string) bool { return strings.Contains(s.Terminal, stream) }
+	if s.Stdin == nil {
+		s.Stdin = strings.NewReader("")
+	}
+	if s.Formats == nil {
+		s.Formats = formats.All
+	}
+	var stdout, stderr buffer
+	if s.Stdout == nil {
+		s.Stdout = &stdout
+	}
+	p := &cli.Program{
+		Args:    append([]string{"/somewhere/program"}, args...),
+		Stdin:   reader{s.Stdin, is("stdin")},
+		Stdout:  writer{s.Stdout, is("stdout")},
+		Stderr:  writer{&stderr, is("stderr")},
+		Formats: s.Formats,
+		Version: Version,
+	}
+	status := p.Run(newCommand)
+	return Result{status, stdout.String(), stderr.String()}
+}
+
+// Run runs the program in this process, with empty input and no terminals.
+func Run(newCommand func(*cli.Program) *cobra.Command, args ...string) Result {
+	return Session{}.Run(newCommand, args...)
+}
+
+// Build compiles programs of this module, given as the names of their folders in cmd, and returns the folder of the
+// binaries.
+func Build(t testing.TB, names ...string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range names {
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(folder, name),
+			"github.com/tracedag/tracedag/cmd/"+name)
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("building %s: %v\n%s", name, err, output)
+		}
+	}
+	return folder
+}
+
+// Stderr returns what the program wrote to stderr so far.
+func Stderr(p *cli.Program) string {
+	return p.Stderr.(writer).Writer.(*buffer).String()
+}
+
+type reader struct {
+	io.Reader
+	terminal bool
+}
+
+func (r reader) IsTerminal() bool { return r.terminal }
+
+type writer struct {
+	io.Writer
+	terminal bool
+}
+
+func (w writer) IsTerminal() bool { return w.terminal }
+
+// buffer is a bytes.Buffer for several goroutines.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

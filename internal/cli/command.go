@@ -1,0 +1,95 @@
+// This file gives the cobra commands of all programs their common flags, help and handling of errors.
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const exitStatusHelp = `Exit status:
+  0    all went well
+  1    bad input, or something that could not be done
+  2    bad usage
+  3    nothing written, for --strict was given and something would have been lost
+  130  stopped by Ctrl-C
+  141  nobody reads standard output any more
+`
+
+// setUp gives the program's root command what all programs have in common.
+func (p *Program) setUp(root *cobra.Command) {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.DisableSuggestions = true
+	root.Version = p.Version
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetArgs(append([]string{}, p.Args[1:]...))
+	root.SetIn(p.Stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.Stderr)
+	root.SetHelpFunc(help)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	flags := root.PersistentFlags()
+	flags.BoolVarP(&p.Quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	flags.BoolVarP(&p.Verbose, "verbose", "v", false, "explain on stderr what is being done")
+	flags.SortFlags = false
+	root.Flags().Bool("version", false, "print the version")
+	p.watch(root)
+}
+
+// watch makes every command note that it began its work, so that errors before that are known for errors of usage.
+func (p *Program) watch(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			p.ran = true
+			return run(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		p.watch(sub)
+	}
+}
+
+// help prints the manual of cmd.
+func help(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintf(w, "%s - %s\n\nUsage:\n", cmd.CommandPath(), cmd.Short)
+	if cmd.Runnable() && !cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s COMMAND [flags]\n", cmd.CommandPath())
+	}
+	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(text))
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\nCommands (%s COMMAND --help says more):\n", cmd.CommandPath())
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				fmt.Fprintf(w, "  %-14s %s\n", sub.Name(), sub.Short)
+			}
+		}
+	}
+	printFlags(w, "Flags", cmd.LocalFlags().FlagUsagesWrapped(100))
+	printFlags(w, "Flags of all commands", cmd.InheritedFlags().FlagUsagesWrapped(100))
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
+	}
+	if cmd.Name() != "completion" && (cmd.Parent() == nil || cmd.Parent().Name() != "completion") {
+		fmt.Fprintf(w, "\n%s", exitStatusHelp)
+		if !cmd.HasParent() {
+			fmt.Fprintf(w, "\n'%s completion bash|zsh|fish|powershell' prints a completion script for that shell.\n", cmd.Name())
+		}
+	}
+}
+
+func printFlags(w io.Writer, title, usages string) {
+	if usages != "" {
+		fmt.Fprintf(w, "\n%s:\n%s", title, usages)
+	}
+}

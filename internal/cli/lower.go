@@ -1,0 +1,40 @@
+// This file has the flag for lowering collectives.
+
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
+)
+
+// LowerFlags are the flags of a program that can turn high-level ops into sends, receives and calcs.
+type LowerFlags struct {
+	rules []string
+}
+
+// Register adds the flags to the command.
+func (f *LowerFlags) Register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.rules, "lower", nil,
+		"turn collectives into sends and receives, by a `choice` of algorithms such as collectives=ring or "+
+			"'allreduce=ring:>1MiB,recdoubling;bcast=binomial', or just collectives for the default ones; may be repeated")
+}
+
+// Pass returns the function that the flags ask for, one that returns its argument where they ask for nothing.
+func (f *LowerFlags) Pass() (func(*dag.Trace) (*dag.Trace, error), error) {
+	if len(f.rules) == 0 {
+		return func(t *dag.Trace) (*dag.Trace, error) { return t, nil }, nil
+	}
+	rules := slices.DeleteFunc(slices.Clone(f.rules), func(rule string) bool {
+		return strings.TrimSpace(rule) == "collectives"
+	})
+	choice, err := lower.ParseChoice(strings.Join(rules, ";"))
+	if err != nil {
+		return nil, Usagef("--lower: %v", err)
+	}
+	return func(t *dag.Trace) (*dag.Trace, error) { return lower.Collectives(t, choice) }, nil
+}

@@ -1,0 +1,259 @@
+// Package cli is what the programs share between their flags and the library: opening inputs, detecting formats, safe
+// outputs, progress, messages, errors, exit statuses, units, provenance. docs/cli.md describes it for users.
+//
+// A program is a function that makes its cobra command for a [Program], and a main that calls [Main] with it:
+//
+//	func main() { os.Exit(cli.Main(newCommand)) }
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unicode"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tracedag/tracedag/formats"
+)
+
+// Exit statuses. A program that a signal stops has 128 plus the signal's number.
+const (
+	ExitOK     = 0
+	ExitFailed = 1 // bad input, or something that could not be done
+	ExitUsage  = 2 // bad usage
+	ExitLoss   = 3 // --strict, and the output format cannot hold all of the trace
+
+	exitClosedPipe = 128 + 13 // SIGPIPE: nobody reads the output any more
+)
+
+// Program is one run of a program: its arguments and streams, and what the common flags ask for. Its methods may be
+// used by several goroutines, except Run.
+type Program struct {
+	Args           []string // os.Args: the program's path first
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Formats        formats.List
+	Version        string
+
+	Quiet   bool // -q: nothing on stderr but errors
+	Verbose bool // -v: what is being done, too
+
+	name   string // of the root command
+	stdout *stdout
+	ran    bool // whether the arguments were good and a command began its work
+
+	messages sync.Mutex // guards Stderr and bar
+	bar      *progressbar.ProgressBar
+
+	showing atomic.Bool // whether a Progress runs
+
+	temps temporaries
+}
+
+// Main runs the program that newCommand makes on the arguments and streams of the process and returns the exit status.
+// On SIGINT, SIGTERM or SIGHUP it removes unfinished outputs and exits.
+func Main(newCommand func(*Program) *cobra.Command) int {
+	p := &Program{
+		Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Formats: formats.All, Version: buildVersion(),
+	}
+	p.handleSignals()
+	return p.Run(newCommand)
+}
+
+// Run runs the program that newCommand makes and returns the exit status. It leaves no unfinished outputs.
+func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
+	defer p.temps.removeAll()
+	p.stdout = &stdout{w: p.Stdout}
+	return p.Try(func() error {
+		root := newCommand(p)
+		p.name = root.Name()
+		p.setUp(root)
+		err := root.Execute()
+		switch {
+		case p.stdout.err != nil:
+			return p.stdout.err
+		case err != nil && !p.ran:
+			return &usageError{err.Error()}
+		}
+		return err
+	})
+}
+
+// Try calls work, which may be one of several pieces of work, tells the user if it fails, and returns the exit status
+// for that. A panic is a failure.
+func (p *Program) Try(work func() error) (status int) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.reportPanic(r, debug.Stack())
+			status = ExitFailed
+		}
+	}()
+	if err := work(); err != nil {
+		return p.report(err)
+	}
+	return ExitOK
+}
+
+// report says what is wrong and returns the exit status for it.
+func (p *Program) report(err error) int {
+	var usage *usageError
+	var reported reportedError
+	var loss *lossError
+	switch {
+	case errors.As(err, &reported):
+		return int(reported)
+	case errors.Is(err, syscall.EPIPE):
+		return exitClosedPipe
+	case errors.As(err, &usage):
+		p.say("%s (see '%s --help')", usage.message, p.name)
+		return ExitUsage
+	case errors.As(err, &loss):
+		p.say("%s", message(err))
+		return ExitLoss
+	}
+	p.say("%s", message(err))
+	return ExitFailed
+}
+
+func (p *Program) reportPanic(r any, stack []byte) {
+	p.say("internal error: %v; please report it, with the output of -v", r)
+	if p.Verbose {
+		p.messages.Lock()
+		defer p.messages.Unlock()
+		p.Stderr.Write(stack)
+	}
+}
+
+// Error tells the user of a failure that does not end the program at once.
+func (p *Program) Error(format string, args ...any) {
+	p.say(format, args...)
+}
+
+// Warn tells the user something that may make the result other than expected. It takes what fmt.Printf does.
+func (p *Program) Warn(format string, args ...any) {
+	if !p.Quiet {
+		p.say("warning: "+format, args...)
+	}
+}
+
+// Info tells the user something that needs no action, such as what was lost.
+func (p *Program) Info(format string, args ...any) {
+	if !p.Quiet {
+		p.say(format, args...)
+	}
+}
+
+// Explain tells the user what the program is doing, if asked to with -v.
+func (p *Program) Explain(format string, args ...any) {
+	if p.Verbose && !p.Quiet {
+		p.say(format, args...)
+	}
+}
+
+// say prints one line on stderr, after the program's name, above a progress bar.
+func (p *Program) say(format string, args ...any) {
+	name := p.name
+	if name == "" {
+		name = filepath.Base(p.Args[0])
+	}
+	line := name + ": " + printable(fmt.Sprintf(format, args...)) + "\n"
+	p.messages.Lock()
+	defer p.messages.Unlock()
+	if p.bar != nil {
+		p.bar.Clear()
+	}
+	io.WriteString(p.Stderr, line)
+}
+
+// printable makes s one line without control characters, which an input could use to confuse a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return ';'
+		case r == '\t':
+			return ' '
+		case unicode.IsControl(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.TrimRight(s, "\n"))
+}
+
+// message is what to print for err: system errors as "FILE: what", without the system call.
+func message(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) && err == error(path) {
+		return path.Path + ": " + path.Err.Error()
+	}
+	return err.Error()
+}
+
+// usageError is an error in how the program was called.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+// Usagef returns an error that ends the program with ExitUsage.
+func Usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+type reportedError int
+
+func (e reportedError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// Reported returns an error that ends the program with the given exit status and no message, for what the output has
+// said already.
+func Reported(status int) error {
+	return reportedError(status)
+}
+
+// stdout is standard output. It keeps its first error.
+type stdout struct {
+	w   io.Writer
+	err error
+}
+
+func (s *stdout) Write(b []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.w.Write(b)
+	if err != nil {
+		s.err = fmt.Errorf("writing standard output: %w", cause(err))
+	}
+	return n, s.err
+}
+
+// cause returns err without the system call and file name around it.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// isTerminal reports whether stream is a terminal. Streams other than files may have a method that says so.
+func isTerminal(stream any) bool {
+	switch s := stream.(type) {
+	case interface{ IsTerminal() bool }:
+		return s.IsTerminal()
+	case *os.File:
+		return s != nil && term.IsTerminal(int(s.Fd()))
+	}
+	return false
+}
