@@ -52,6 +52,7 @@ func newCommand(p *cli.Program) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
+	flags.SortFlags = false
 	flags.StringVar(&o.backend, "backend", backends[0].name, "`name` of the backend: "+strings.Join(backendNames(), ", "))
 	runs := make(map[string]runner)
 	for _, b := range backends {

@@ -312,8 +312,7 @@ func TestLosses(t *testing.T) {
 		format.Loss{What: "peers, tags and NICs of calcs", Count: 1},
 		format.Loss{What: "names that are no label, or the label of another op", Count: 1})
 	wantBinary := append(common[:len(common):len(common)],
-		format.Loss{What: "names", Count: 2},
-		format.Loss{What: "the order in which they list their dependencies", Count: 1})
+		format.Loss{What: "names", Count: 2})
 	if got := Text.Losses(trace); !reflect.DeepEqual(got, wantText) {
 		t.Errorf("text: got %v", got)
 	}

@@ -2,9 +2,11 @@ package goal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"os"
 	"path/filepath"
@@ -86,11 +88,27 @@ func vectorNames(t testing.TB) []string {
 // withoutNames returns a copy of the trace without the names of ops.
 func withoutNames(t *dag.Trace) *dag.Trace {
 	c := *t
-	c.Ranks = append([]dag.Rank(nil), t.Ranks...)
+	c.Ranks = slices.Clone(t.Ranks)
 	for i := range c.Ranks {
 		c.Ranks[i].Name = dag.Text{}
 	}
 	return &c
+}
+
+// asBinaryKeepsIt returns a copy of the trace without what a binary does not keep: names, and the order in which an op
+// lists its own dependencies.
+func asBinaryKeepsIt(t *dag.Trace) *dag.Trace {
+	c := withoutNames(t)
+	for i := range c.Ranks {
+		r := &c.Ranks[i]
+		for _, e := range []*dag.Edges{&r.Deps, &r.StartDeps} {
+			e.Off = slices.Clone(e.Off)
+			for op := range e.End {
+				slices.SortFunc(e.Of(op), func(a, b int32) int { return cmp.Compare(b, a) })
+			}
+		}
+	}
+	return c
 }
 
 func loses(l []format.Loss, what string) bool {
@@ -162,8 +180,7 @@ func TestVectors(t *testing.T) {
 				t.Error("binary -> trace -> binary is not the identity")
 			}
 			checkTextRoundTrip(t, fromFile)
-			trace = withoutNames(trace)
-			if !loses(Binary.Losses(trace), "order") && !reflect.DeepEqual(fromFile, trace) {
+			if !reflect.DeepEqual(fromFile, asBinaryKeepsIt(trace)) {
 				t.Error("text and binary give different traces")
 			}
 			for i := range fromFile.Ranks {

@@ -182,29 +182,12 @@ func placed(nodes []int32) bool {
 
 func binaryLosses(t *dag.Trace) []format.Loss {
 	l := commonLosses(t)
-	var names, order int64
+	names := int64(0)
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		names += texts(&r.Name)
-		for op := range max(len(r.Deps.End), len(r.StartDeps.End)) {
-			if !ascending(r.Deps.Of(op)) || !ascending(r.StartDeps.Of(op)) {
-				order++
-			}
-		}
+		names += texts(&t.Ranks[i].Name)
 	}
 	l.add("names", names)
-	l.add("the order in which they list their dependencies", order)
 	return l
-}
-
-// ascending reports whether the ops at these offsets before an op come in ascending order.
-func ascending(offsets []int32) bool {
-	for k := 1; k < len(offsets); k++ {
-		if offsets[k] > offsets[k-1] {
-			return false
-		}
-	}
-	return true
 }
 
 func textLosses(t *dag.Trace) []format.Loss {

@@ -36,8 +36,9 @@ func (p Params) MarshalJSON() ([]byte, error) {
 
 // String returns the parameters with their units.
 func (p Params) String() string {
-	return fmt.Sprintf("L=%v o=%v g=%v G=%sps/B O=%sps/B S=%dB", p.L, p.Overhead, p.Gap, decimal(p.GPerByte),
-		decimal(p.OPerByte), p.S)
+	nano := big.NewRat(1, int64(dag.Nanosecond))
+	return fmt.Sprintf("L=%v o=%v g=%v G=%sns/B O=%sns/B S=%dB", p.L, p.Overhead, p.Gap,
+		decimal(new(big.Rat).Mul(p.GPerByte, nano)), decimal(new(big.Rat).Mul(p.OPerByte, nano)), p.S)
 }
 
 // decimal returns r as a decimal number, exact where it has at most nine digits behind the point.
