@@ -145,6 +145,14 @@ func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
 	return p, nil
 }
 
+// Clone returns a copy of a program that has not been replayed: a replay uses up Waits and Flags of its ops. The copy has
+// ops of its own, and all else in common with p.
+func (p *Program) Clone() *Program {
+	c := *p
+	c.Ops = slices.Clone(p.Ops)
+	return &c
+}
+
 // NumOps returns the number of ops.
 func (p *Program) NumOps() int {
 	return len(p.Ops) - 1

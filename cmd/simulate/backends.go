@@ -37,10 +37,17 @@ func backendNames() []string {
 type runner interface {
 	// check returns what is wrong with the flags, before the trace is read.
 	check() error
+	// parameters lists what a sweep can vary.
+	parameters() []parameter
 	// timeline returns what writes a timeline to w in the form that the path asks for.
 	timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error)
-	// run replays the trace. The timeline may be nil.
-	run(t *dag.Trace, timeline sim.Timeline) (*sim.Result, error)
+	// compile prepares the trace.
+	compile(t *dag.Trace) error
+	// params returns the parameters of a run with the given settings, for a result.
+	params(settings []setting) any
+	// run replays the trace with the given settings: the only run, unless again is set. The timeline may be nil. Runs
+	// may go on at the same time, each with so many threads.
+	run(settings []setting, timeline sim.Timeline, threads int, again bool) (*sim.Result, error)
 }
 
 // logGOPS runs the loggops backend.
@@ -55,7 +62,8 @@ type logGOPS struct {
 	coscheduled  bool
 	noiseTrace   *loggops.NoiseTrace
 	checkedModel loggops.Model
-	params       loggops.Params
+	base         loggops.Params
+	replay       *loggops.Replay
 }
 
 // logGOPSFlags are the parameters that flags give; those of the preset stand where a flag is not used.
@@ -96,17 +104,17 @@ func (b *logGOPS) check() (err error) {
 	if b.checkedModel, err = loggops.ParseModel(b.model); err != nil {
 		return cli.Usagef("--model: %v", err)
 	}
-	if b.params, err = loggops.Preset(b.preset); err != nil {
+	if b.base, err = loggops.Preset(b.preset); err != nil {
 		return cli.Usagef("--params: %v", err)
 	}
 	changed := b.cmd.Flags().Changed
 	for name, set := range map[string]func(){
-		"L": func() { b.params.L = b.flags.L },
-		"o": func() { b.params.Overhead = b.flags.o },
-		"g": func() { b.params.Gap = b.flags.g },
-		"G": func() { b.params.GPerByte = big.NewRat(b.flags.G.Num, b.flags.G.Den) },
-		"O": func() { b.params.OPerByte = big.NewRat(b.flags.O.Num, b.flags.O.Den) },
-		"S": func() { b.params.S = b.flags.S },
+		"L": func() { b.base.L = b.flags.L },
+		"o": func() { b.base.Overhead = b.flags.o },
+		"g": func() { b.base.Gap = b.flags.g },
+		"G": func() { b.base.GPerByte = big.NewRat(b.flags.G.Num, b.flags.G.Den) },
+		"O": func() { b.base.OPerByte = big.NewRat(b.flags.O.Num, b.flags.O.Den) },
+		"S": func() { b.base.S = b.flags.S },
 	} {
 		if changed(name) {
 			set()
@@ -134,12 +142,53 @@ func (b *logGOPS) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline
 	case ".json":
 		return sim.NewChromeTimeline(w, t), nil
 	case ".viz":
-		return loggops.NewVizTimeline(w, b.checkedModel, b.params), nil
+		return loggops.NewVizTimeline(w, b.checkedModel, b.base), nil
 	}
 	return nil, cli.Usagef("--timeline: %s: expected a name that ends with .json or .viz", path)
 }
 
-func (b *logGOPS) run(t *dag.Trace, timeline sim.Timeline) (*sim.Result, error) {
-	return loggops.Run(t, loggops.Options{Model: b.checkedModel, Params: b.params, Noise: b.noiseTrace,
-		Timeline: timeline}, b.p.Warn)
+func (b *logGOPS) parameters() []parameter {
+	return []parameter{
+		timeParameter("L", dag.Nanosecond), timeParameter("o", dag.Nanosecond), timeParameter("g", dag.Nanosecond),
+		rateParameter("G", dag.Nanosecond), rateParameter("O", dag.Nanosecond), sizeParameter("S"),
+	}
+}
+
+func (b *logGOPS) compile(t *dag.Trace) (err error) {
+	b.replay, err = loggops.Compile(t, b.checkedModel, b.p.Warn)
+	return err
+}
+
+func (b *logGOPS) params(settings []setting) any {
+	return b.with(settings)
+}
+
+// with returns the parameters of the flags, with the given settings.
+func (b *logGOPS) with(settings []setting) loggops.Params {
+	params := b.base
+	for _, s := range settings {
+		switch s.name {
+		case "L":
+			params.L = dag.Time(s.rounded())
+		case "o":
+			params.Overhead = dag.Time(s.rounded())
+		case "g":
+			params.Gap = dag.Time(s.rounded())
+		case "G":
+			params.GPerByte = s.value
+		case "O":
+			params.OPerByte = s.value
+		case "S":
+			params.S = s.rounded()
+		}
+	}
+	return params
+}
+
+func (b *logGOPS) run(settings []setting, timeline sim.Timeline, threads int, again bool) (*sim.Result, error) {
+	replay := b.replay
+	if again {
+		replay = replay.Clone()
+	}
+	return replay.Run(loggops.Options{Params: b.with(settings), Noise: b.noiseTrace, Timeline: timeline, Threads: threads})
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,14 +26,20 @@ complete, makespan_ps, finish_ps (by rank), ops, never_run, events, messages, by
 they apply, leftover, stuck, aborted and backend_stats. Times are picoseconds.
 
 A run that ends with ops that never ran, or with messages or receives without a partner, is not complete: the first
-ten are listed with what they wait for, "complete" is false, and the exit status is 1.`
+ten are listed with what they wait for, "complete" is false, and the exit status is 1.
+
+--sweep runs a grid of parameters over one trace, several points at the same time, and prints one JSON line for each,
+in the order of the grid (--csv: a table without the finish times of the ranks). A parameter is L, o, g, G, O or S; its
+values are separated by commas, and FROM..TO:N stands for N values at equal distances. A point that fails has its
+parameters and an error in its line, and does not stop the others; the exit status is 1 then.`
 
 const examples = `  simulate x.parquet
   tracegen horovod | simulate
   simulate --params ai --G 400Gbps --json x.parquet
   simulate --model loggopsim --L 2500 --o 1500 --g 1000 --G 6 --O 0 --S 65535 --json x.bin
   simulate --timeline x.json x.parquet        (open x.json in https://ui.perfetto.dev)
-  simulate --noise-trace noise.txt --seed 7 x.parquet`
+  simulate --noise-trace noise.txt --seed 7 x.parquet
+  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet`
 
 // options are the flags that do not depend on the backend.
 type options struct {
@@ -40,6 +49,10 @@ type options struct {
 	json       bool
 	timeline   string
 	seed       int64
+	sweep      string
+	csv        bool
+	threads    int
+	profile    string
 }
 
 func newCommand(p *cli.Program) *cobra.Command {
@@ -64,6 +77,12 @@ func newCommand(p *cli.Program) *cobra.Command {
 	flags.BoolVar(&o.json, "json", false, "print the result as a JSON object")
 	flags.StringVar(&o.timeline, "timeline", "",
 		"write what happens to `FILE`: .json for Perfetto and Chrome, .viz for the viewer of LogGOPSim")
+	flags.StringVar(&o.sweep, "sweep", "",
+		"run a `grid` of parameters, such as 'L=1us..10us:10;G=0.02,0.04', and print a JSON line for each point")
+	flags.BoolVar(&o.csv, "csv", false, "with --sweep: print comma-separated values instead")
+	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "how many processors to use; the result is the same")
+	flags.StringVar(&o.profile, "profile", "",
+		"profile this program for go tool pprof: processor time to `FILE`, or memory if its name begins with mem")
 	o.read.Register(p, cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		run, known := runs[o.backend]
@@ -80,50 +99,104 @@ func simulate(p *cli.Program, o *options, run runner, args []string) error {
 	if err != nil {
 		return cli.Usagef("--collective: %v", err)
 	}
-	if err := run.check(); err != nil {
+	grid, err := o.check(run)
+	if err != nil {
 		return err
 	}
 	names, err := p.InputNames(args)
 	if err != nil {
 		return err
 	}
-	read, err := p.ReadTrace(names[0], o.read, cli.ReadOptions{})
+	stop, err := startProfile(p, o.profile)
 	if err != nil {
 		return err
 	}
+	err = simulateFile(p, o, run, names[0], choice, grid)
+	return errors.Join(err, stop())
+}
+
+// check returns what is wrong with the flags, and the points of the sweep if there is one.
+func (o *options) check(run runner) (grid [][]setting, err error) {
+	if err := run.check(); err != nil {
+		return nil, err
+	}
+	if o.threads < 1 {
+		return nil, cli.Usagef("--threads: expected 1 or more, found %d", o.threads)
+	}
+	if o.sweep == "" {
+		if o.csv {
+			return nil, cli.Usagef("--csv needs --sweep")
+		}
+		return nil, nil
+	}
+	if o.timeline != "" {
+		return nil, cli.Usagef("--timeline and --sweep exclude each other")
+	}
+	if grid, err = parseGrid(o.sweep, run.parameters()); err != nil {
+		return nil, cli.Usagef("--sweep: %v", err)
+	}
+	return grid, nil
+}
+
+func simulateFile(p *cli.Program, o *options, run runner, name string, choice lower.Choice, grid [][]setting) error {
+	ph := newPhases()
+	read, err := p.ReadTrace(name, o.read, cli.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	ph.done("")
+	ph.names, ph.took = []string{"open", "decode"}, []time.Duration{ph.took[0] - read.Decoding, read.Decoding}
 	trace := read.Trace
 	if hasCollectives(trace) {
 		before := trace.Ops()
 		if trace, err = lower.Collectives(trace, choice); err != nil {
-			return fmt.Errorf("%s: lowering collectives: %w", read.Name, err)
+			return fmt.Errorf("%s: %w", read.Name, err)
 		}
-		p.Explain("lowered %d ops to %d", before, trace.Ops())
+		p.Explain("%s: lowered %d ops to %d", read.Name, before, trace.Ops())
 	}
-	result, err := withTimeline(p, o, trace, run)
-	if err != nil {
+	ph.done("lower")
+	if err := run.compile(trace); err != nil {
 		return fmt.Errorf("%s: %w", read.Name, err)
 	}
+	ph.done("compile")
 	out, err := p.Create("", false)
 	if err != nil {
 		return err
 	}
-	if o.json {
-		document, err := json.Marshal(result)
-		if err != nil {
-			return fmt.Errorf("writing the result: %w", err)
-		}
-		out.Write(append(document, '\n'))
-	} else {
-		printTable(out, read.Name, trace, result)
-	}
-	if err := out.Commit(); err != nil {
+	if grid != nil {
+		err := sweep(p, o, run, read.Name, grid, out)
+		ph.done("run")
+		ph.explain(p, trace.Ops())
 		return err
 	}
+	result, err := runOnce(p, o, trace, run)
+	if err != nil {
+		return fmt.Errorf("%s: %w", read.Name, err)
+	}
+	ph.done("run")
+	if err := report(out, o, read.Name, trace, result); err != nil {
+		return err
+	}
+	ph.done("report")
+	ph.explain(p, trace.Ops())
 	if !result.Complete {
 		explainIncomplete(p, read.Name, result)
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil
+}
+
+func report(out *cli.Output, o *options, name string, trace *dag.Trace, result *sim.Result) error {
+	if !o.json {
+		printTable(out, name, trace, result)
+		return out.Commit()
+	}
+	document, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	out.Write(append(document, '\n'))
+	return out.Commit()
 }
 
 func hasCollectives(t *dag.Trace) bool {
@@ -137,10 +210,10 @@ func hasCollectives(t *dag.Trace) bool {
 	return false
 }
 
-// withTimeline runs the trace, and writes the timeline where one was asked for; a run that fails leaves none.
-func withTimeline(p *cli.Program, o *options, trace *dag.Trace, run runner) (*sim.Result, error) {
+// runOnce runs the trace, and writes the timeline where one was asked for; a run that fails leaves none.
+func runOnce(p *cli.Program, o *options, trace *dag.Trace, run runner) (*sim.Result, error) {
 	if o.timeline == "" {
-		return run.run(trace, nil)
+		return run.run(nil, nil, o.threads, false)
 	}
 	out, err := p.Create(o.timeline, false)
 	if err != nil {
@@ -151,7 +224,7 @@ func withTimeline(p *cli.Program, o *options, trace *dag.Trace, run runner) (*si
 	if err != nil {
 		return nil, err
 	}
-	result, err := run.run(trace, timeline)
+	result, err := run.run(nil, timeline, o.threads, false)
 	if err != nil {
 		return nil, err
 	}

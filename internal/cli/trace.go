@@ -41,6 +41,8 @@ type Read struct {
 	Format *format.Format
 	Name   string    // of the input, for messages
 	Input  dag.Input // for the provenance, where asked for
+
+	Decoding time.Duration // how long reading took, once the input was open and its format known
 }
 
 // ReadOptions is what a program may ask of ReadTrace.
@@ -72,6 +74,7 @@ func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, err
 	if err != nil {
 		return nil, InFile(in.Name, err)
 	}
+	r.Decoding = time.Since(start)
 	if o.Digest {
 		if r.Input, err = in.Digest(); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@
 package loggops
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 
 // Options says how to replay.
 type Options struct {
-	Model    Model
 	Params   Params
 	Noise    *NoiseTrace  // nil: none
 	Timeline sim.Timeline // nil: none
@@ -26,58 +26,82 @@ type Stats struct {
 	Noise []sim.Clock `json:"noise_ps,omitempty"` // by rank, the noise that hit it
 }
 
-// Run replays a trace of sends, receives and calcs. Warn hears of what the model cannot represent exactly.
-func Run(t *dag.Trace, o Options, warn func(message string, args ...any)) (*sim.Result, error) {
-	replay := runStrict
+// Replay is a trace that is compiled for one of the models, to be run once.
+type Replay struct {
+	model   Model
+	trace   *dag.Trace
+	program *sim.Program // nil: used up
+}
+
+// Compile compiles a trace of sends, receives and calcs for a model. The trace must not change before the replay
+// has run. Warn hears of what the model cannot represent exactly.
+func Compile(t *dag.Trace, m Model, warn func(message string, args ...any)) (*Replay, error) {
 	compile := sim.CompileOptions{DenseStreams: true}
-	if o.Model != Strict {
-		replay = runReference
+	if m != Strict {
 		compile = sim.CompileOptions{Unit: dag.Nanosecond}
 	}
 	p, err := sim.Compile(t, compile)
 	if err != nil {
 		return nil, err
 	}
-	if p.Rounded > 0 {
-		warn("%d calcs were rounded to whole nanoseconds, the unit of the %s model", p.Rounded, o.Model)
+	if m != Strict && p.Release != nil {
+		return nil, fmt.Errorf("the %s model has no release times, which the trace has; use the strict model", m)
 	}
+	if p.Rounded > 0 {
+		warn("%d calcs were rounded to whole nanoseconds, the unit of the %s model", p.Rounded, m)
+	}
+	return &Replay{model: m, trace: t, program: p}, nil
+}
+
+// Clone returns another replay of the same trace. It must be called before Run.
+func (r *Replay) Clone() *Replay {
+	return &Replay{model: r.model, trace: r.trace, program: r.program.Clone()}
+}
+
+// Run replays the trace, once.
+func (r *Replay) Run(o Options) (*sim.Result, error) {
+	p := r.program
+	if p == nil {
+		return nil, errors.New("a replay can be run only once")
+	}
+	r.program = nil
 	if o.Timeline != nil {
 		o.Timeline.Begin(p)
 	}
 	started := time.Now()
-	out, err := replay(p, o)
+	out, err := r.replay(p, o)
 	if err != nil {
 		return nil, err
 	}
-	r := out.Result(p, t)
-	r.Finished(started)
-	r.Backend, r.Model, r.Params = "loggops", string(o.Model), o.Params
+	result := out.Result(p, r.trace)
+	result.Finished(started)
+	result.Backend, result.Model, result.Params = "loggops", string(r.model), o.Params
 	if o.Noise != nil {
 		stats := Stats{Noise: make([]sim.Clock, len(out.noise))}
 		for rank, n := range out.noise {
 			stats.Noise[rank] = sim.Clock{Ticks: n, Unit: p.Unit}
 		}
-		r.Stats = stats
+		result.Stats = stats
 	}
-	return r, nil
+	return result, nil
+}
+
+func (r *Replay) replay(p *sim.Program, o Options) (*outcome, error) {
+	if r.model == Strict {
+		return runStrict(p, o)
+	}
+	n, err := o.Params.nanoseconds(r.model == ATLAHS)
+	if err != nil {
+		return nil, fmt.Errorf("the %s model: %w", r.model, err)
+	}
+	if r.model == ATLAHS {
+		return runATLAHS(p, n, o)
+	}
+	return runLogGOPSim(p, n, o)
 }
 
 // outcome is a sim.Outcome and the noise that hit each rank.
 type outcome struct {
 	sim.Outcome
 	noise []uint64
-}
-
-func runReference(p *sim.Program, o Options) (*outcome, error) {
-	if p.Release != nil {
-		return nil, fmt.Errorf("the %s model has no release times, which the trace has; use the strict model", o.Model)
-	}
-	n, err := o.Params.nanoseconds(o.Model == ATLAHS)
-	if err != nil {
-		return nil, fmt.Errorf("the %s model: %w", o.Model, err)
-	}
-	if o.Model == ATLAHS {
-		return runATLAHS(p, n, o)
-	}
-	return runLogGOPSim(p, n, o)
 }

@@ -35,8 +35,8 @@ func TestReferenceNoise(t *testing.T) {
 	for _, want := range expected.Runs {
 		noise := readNoise(t, vectors+"/noise_trace.txt")
 		noise.Seed, noise.Coscheduled = want.Seed, want.Cosched
-		got, err := loggops.Run(readBinary(t, filepath.Join(vectors, want.Schedule+".bin")),
-			loggops.Options{Model: loggops.LogGOPSim, Params: want.Params.loggops(t), Noise: noise}, t.Logf)
+		got, err := run(readBinary(t, filepath.Join(vectors, want.Schedule+".bin")),
+			loggops.LogGOPSim, loggops.Options{Params: want.Params.loggops(t), Noise: noise}, t.Logf)
 		if err != nil {
 			t.Fatal(err)
 		}

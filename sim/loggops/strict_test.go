@@ -31,7 +31,7 @@ func parseGoal(t *testing.T, text string) *dag.Trace {
 
 func runStrict(t *testing.T, trace *dag.Trace, params loggops.Params) *sim.Result {
 	t.Helper()
-	r, err := loggops.Run(trace, loggops.Options{Model: loggops.Strict, Params: params}, t.Logf)
+	r, err := run(trace, loggops.Strict, loggops.Options{Params: params}, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestStrictNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := loggops.Run(trace, loggops.Options{Model: loggops.Strict, Params: nanoParams(1, 1, 1, 1, 0, 1), Noise: noise},
+	r, err := run(trace, loggops.Strict, loggops.Options{Params: nanoParams(1, 1, 1, 1, 0, 1), Noise: noise},
 		t.Logf)
 	if err != nil {
 		t.Fatal(err)
@@ -244,39 +244,40 @@ func TestRunErrors(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		trace  func() *dag.Trace
+		model  loggops.Model
 		o      loggops.Options
 		expect string
 	}{
 		{"fraction of a nanosecond", func() *dag.Trace { return parseGoal(t, calc) },
-			loggops.Options{Model: loggops.LogGOPSim, Params: loggops.Params{L: 1500, GPerByte: new(big.Rat), OPerByte: new(big.Rat)}},
+			loggops.LogGOPSim, loggops.Options{Params: loggops.Params{L: 1500, GPerByte: new(big.Rat), OPerByte: new(big.Rat)}},
 			"L is 1.5ns, expected whole nanoseconds"},
 		{"fractional G", func() *dag.Trace { return parseGoal(t, calc) },
-			loggops.Options{Model: loggops.LogGOPSim, Params: loggops.Params{GPerByte: big.NewRat(40, 1), OPerByte: new(big.Rat)}},
+			loggops.LogGOPSim, loggops.Options{Params: loggops.Params{GPerByte: big.NewRat(40, 1), OPerByte: new(big.Rat)}},
 			"G is 0.040000 ns per byte"},
 		{"release times", func() *dag.Trace {
 			b := dag.NewBuilder(1)
 			b.Rank(0).Add(dag.Op{Release: 5})
 			return b.Trace()
-		}, loggops.Options{Model: loggops.ATLAHS, Params: nanoParams(1, 1, 1, 1, 1, 1)}, "no release times"},
+		}, loggops.ATLAHS, loggops.Options{Params: nanoParams(1, 1, 1, 1, 1, 1)}, "no release times"},
 		{"collective", func() *dag.Trace {
 			b := dag.NewBuilder(1)
 			b.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
 			return b.Trace()
-		}, loggops.Options{Model: loggops.Strict, Params: nanoParams(1, 1, 1, 1, 1, 1)}, "rank 0 op 0 is of kind coll"},
+		}, loggops.Strict, loggops.Options{Params: nanoParams(1, 1, 1, 1, 1, 1)}, "rank 0 op 0 is of kind coll"},
 		{"no such rank", func() *dag.Trace { return parseGoal(t, "num_ranks 1\nrank 0 {\ncalc 1\nsend 5b to 9\n}\n") },
-			loggops.Options{Model: loggops.LogGOPSim, Params: nanoParams(1, 1, 1, 1, 1, 1)},
+			loggops.LogGOPSim, loggops.Options{Params: nanoParams(1, 1, 1, 1, 1, 1)},
 			"rank 0 op 1 sends to rank 9, expected 0..0"},
 		{"too long", func() *dag.Trace {
 			b := dag.NewBuilder(1)
 			b.Rank(0).Calc(dag.MaxTime)
 			b.Rank(0).Calc(dag.MaxTime, 0)
 			return b.Trace()
-		}, loggops.Options{Model: loggops.Strict, Params: nanoParams(1, 1, 1, 1, 1, 1)}, "106 days"},
+		}, loggops.Strict, loggops.Options{Params: nanoParams(1, 1, 1, 1, 1, 1)}, "106 days"},
 		{"negative", func() *dag.Trace { return parseGoal(t, calc) },
-			loggops.Options{Model: loggops.Strict, Params: nanoParams(-1, 1, 1, 1, 1, 1)}, "no negative"},
+			loggops.Strict, loggops.Options{Params: nanoParams(-1, 1, 1, 1, 1, 1)}, "no negative"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := loggops.Run(c.trace(), c.o, t.Logf)
+			_, err := run(c.trace(), c.model, c.o, t.Logf)
 			if err == nil || !strings.Contains(err.Error(), c.expect) {
 				t.Errorf("error %v, expected %q", err, c.expect)
 			}

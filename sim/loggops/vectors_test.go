@@ -19,8 +19,8 @@ import (
 
 const vectors = "../../formats/goal/testdata/vectors"
 
-// run is a run of a reference simulator, as the vectors describe it.
-type run struct {
+// expectedRun is a run of a reference simulator, as the vectors describe it.
+type expectedRun struct {
 	Params   params
 	Status   string
 	Events   int64
@@ -97,16 +97,16 @@ func TestReferenceModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var expected struct{ LogGOPSim, ATLAHS []run }
+			var expected struct{ LogGOPSim, ATLAHS []expectedRun }
 			if err := json.Unmarshal(text, &expected); err != nil {
 				t.Fatal(err)
 			}
-			for model, list := range map[loggops.Model][]run{
+			for model, list := range map[loggops.Model][]expectedRun{
 				loggops.LogGOPSim: expected.LogGOPSim, loggops.ATLAHS: expected.ATLAHS,
 			} {
 				for _, want := range list {
 					trace := readBinary(t, filepath.Join(vectors, name+".bin"))
-					got, err := loggops.Run(trace, loggops.Options{Model: model, Params: want.Params.loggops(t)}, t.Logf)
+					got, err := run(trace, model, loggops.Options{Params: want.Params.loggops(t)}, t.Logf)
 					if err != nil {
 						t.Fatalf("%s %v: %v", model, want.Params.values, err)
 					}
@@ -121,7 +121,7 @@ func TestReferenceModels(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, model loggops.Model, want run, got *sim.Result) {
+func compare(t *testing.T, model loggops.Model, want expectedRun, got *sim.Result) {
 	t.Helper()
 	var finish []uint64
 	for _, c := range got.Finish {
@@ -170,4 +170,13 @@ func equalQueues(t *testing.T, what string, got, want map[int][][2]int64) {
 			t.Errorf("%s of host %d: %v, expected %v", what, host, got[host], list)
 		}
 	}
+}
+
+// run compiles and runs a trace.
+func run(trace *dag.Trace, m loggops.Model, o loggops.Options, warn func(string, ...any)) (*sim.Result, error) {
+	replay, err := loggops.Compile(trace, m, warn)
+	if err != nil {
+		return nil, err
+	}
+	return replay.Run(o)
 }
