@@ -2,14 +2,24 @@ package sim
 
 import "math"
 
-// rank is the state of one rank in a run.
+// rank is the state of one rank in a run. What nearly every event needs stands together, with room for what ranks mostly
+// have: one stream and few events.
 type rank struct {
 	queue    Queue
-	sequence uint32   // numbers the events that the rank scheduled for itself
 	streams  []uint64 // when each stream is free
 	finish   uint64   // the latest end of an op
-	matcher  Matcher
+	sequence uint32   // numbers the events that the rank scheduled for itself
+	stream0  [1]uint64
+	events0  [3]Event
 	order    *pairOrder // nil while no message came on more than one NIC
+}
+
+func (r *rank) init(streams int) {
+	r.queue.heap = r.events0[:0]
+	r.streams = r.stream0[:]
+	if streams > 1 {
+		r.streams = make([]uint64, streams)
+	}
 }
 
 // The kinds of event, in the bits of an event above the number of its op. Those of the network follow.
@@ -97,11 +107,8 @@ func (a *Actor) begin(at uint32) {
 	a.enter(at)
 	p := a.e.p
 	for i := p.Start[at]; i < p.Start[at+1]; i++ {
-		if p.Release != nil {
-			a.e.ready[i] = uint64(p.Release[i])
-		}
-		if p.Ops[i].Waits == 0 {
-			a.own(a.e.ready[i], opReady, i)
+		if op := &p.Ops[i]; op.Waits == 0 {
+			a.own(op.Ready, opReady, i)
 		}
 	}
 }
@@ -145,7 +152,7 @@ func (a *Actor) start(i uint32) {
 		a.messages++
 		a.bytes += int64(op.Size)
 		begin, end := a.occupy(i, op, SendSpan, a.e.host.Busy(op.Size))
-		a.e.ready[i] = underWay
+		op.Ready = underWay
 		a.started(i, begin)
 		if op.Size <= a.e.host.Rendezvous {
 			a.ended(i, end)
@@ -158,7 +165,7 @@ func (a *Actor) start(i uint32) {
 		}
 	case op.Flags&IsRecv != 0:
 		a.started(i, a.now)
-		if m := a.rank.matcher.Post(i, op); m != Nobody {
+		if m := a.e.matchers[a.at].Post(i, op); m != Nobody {
 			a.meet(i, m)
 		}
 	case op.Size == 0: // a calc that only joins others takes no stream
@@ -219,11 +226,11 @@ func (a *Actor) ended(i uint32, t uint64) {
 
 func (a *Actor) release(ops []uint32, t uint64) {
 	for _, d := range ops {
-		op, ready := &a.e.p.Ops[d], &a.e.ready[d]
-		*ready = max(*ready, t)
+		op := &a.e.p.Ops[d]
+		op.Ready = max(op.Ready, t)
 		op.Waits--
 		if op.Waits == 0 {
-			a.own(*ready, opReady, d)
+			a.own(op.Ready, opReady, d)
 		}
 	}
 }
@@ -250,12 +257,13 @@ func (a *Actor) pairs() *pairOrder {
 }
 
 func (a *Actor) announced(m uint32) {
-	if i := a.rank.matcher.Arrive(m, &a.e.p.Ops[m]); i != Nobody {
+	if i := a.e.matchers[a.at].Arrive(m, &a.e.p.Ops[m]); i != Nobody {
 		a.meet(i, m)
 	}
 }
 
-// What Engine.ready holds of a message whose last byte has no time yet.
+// What Op.Ready of a send holds once the send has run: when the last byte of its message is there, or one of these. Before,
+// and of the other ops, it is the latest of what the op waited for and its release.
 const (
 	underWay = math.MaxUint64     // it has not met its receive
 	awaited  = math.MaxUint64 - 1 // it has
@@ -263,13 +271,14 @@ const (
 
 // meet pairs receive i with message m.
 func (a *Actor) meet(i, m uint32) {
-	a.e.link[i], a.e.link[m] = m, i
-	if there := a.e.ready[m]; there != underWay {
-		a.receiveAt(i, there)
+	recv, send := &a.e.p.Ops[i], &a.e.p.Ops[m]
+	recv.Link, send.Link = m, i // each to the other, for the matcher is done with them
+	if send.Ready != underWay {
+		a.receiveAt(i, send.Ready)
 		return
 	}
-	a.e.ready[m] = awaited
-	if a.e.p.Ops[m].Size > a.e.host.Rendezvous {
+	send.Ready = awaited
+	if send.Size > a.e.host.Rendezvous {
 		a.e.network.Grant(a, m, a.now)
 	}
 }
@@ -289,11 +298,12 @@ func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	if a.e.sentAt != nil {
 		a.e.sentAt[m] = sent
 	}
-	if a.e.ready[m] == awaited {
-		a.receiveAt(a.e.link[m], last)
+	send := &a.e.p.Ops[m]
+	if send.Ready == awaited {
+		a.receiveAt(send.Link, last)
 		return
 	}
-	a.e.ready[m] = last
+	send.Ready = last
 }
 
 // receiveAt has receive i take its message once it is there.
@@ -307,7 +317,8 @@ func (a *Actor) receiveAt(i uint32, there uint64) {
 
 // receive has receive i take its message, which is there.
 func (a *Actor) receive(i uint32) {
-	op, m := &a.e.p.Ops[i], a.e.link[i]
+	op := &a.e.p.Ops[i]
+	m := op.Link
 	send := &a.e.p.Ops[m]
 	_, end := a.occupy(i, op, RecvSpan, a.e.host.Busy(send.Size))
 	if a.e.timeline != nil {

@@ -64,13 +64,9 @@ type Engine struct {
 	timeline Timeline
 	threads  int
 
-	ranks []rank // and the center, behind the ranks
+	ranks    []rank    // and the center, behind the ranks
+	matchers []Matcher // of each rank
 
-	// Of each op that has not run, the latest of what it waited for and its release; of a message, by its send, when its
-	// last byte is there, or underWay, or awaited.
-	ready []uint64
-	// Of each receive and message that have met, the other; of those that have not, the next in a list of the matcher.
-	link   []uint32
 	number []uint32 // of each message by its send, its place among those of its pair of ranks; nil where order is certain
 	sentAt []uint64 // of each message by its send, when it entered the network; nil without a timeline
 }
@@ -82,9 +78,7 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 	}
 	e := &Engine{
 		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads),
-		ranks: make([]rank, p.Ranks()+1),
-		ready: make([]uint64, p.NumOps()),
-		link:  make([]uint32, p.NumOps()),
+		ranks: make([]rank, p.Ranks()+1), matchers: make([]Matcher, p.Ranks()),
 	}
 	if timeline != nil || network.Lookahead() == 0 {
 		e.threads = 1
@@ -95,15 +89,13 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 	if p.NICs > 1 {
 		e.number = make([]uint32, p.NumOps())
 	}
-	streams := 0
-	for _, numbers := range p.streams {
-		streams += len(numbers)
-	}
-	clocks := make([]uint64, streams)
-	for r := range p.streams {
-		n := len(p.streams[r])
-		e.ranks[r].streams, clocks = clocks[:n:n], clocks[n:]
-		e.ranks[r].matcher = NewMatcher(p, e.link, uint32(r))
+	for r := range e.ranks {
+		streams := 0
+		if r < p.Ranks() {
+			streams = len(p.streams[r])
+			e.matchers[r] = NewMatcher(p)
+		}
+		e.ranks[r].init(streams)
 	}
 	return e, nil
 }
@@ -146,7 +138,7 @@ func (e *Engine) Run() (*Outcome, error) {
 	}
 	for r := range e.p.Ranks() {
 		out.Finish[r] = e.ranks[r].finish
-		out.Unexpected[r], out.Posted[r] = e.ranks[r].matcher.Leftover()
+		out.Unexpected[r], out.Posted[r] = e.matchers[r].Leftover()
 	}
 	return out, nil
 }
@@ -167,7 +159,7 @@ func (e *Engine) group() []*group {
 		if k == n-1 {
 			last = len(e.ranks)
 		}
-		groups[k] = newGroup(e, k, n, first, last)
+		groups[k] = newGroup(e, n, first, last)
 		first = last
 	}
 	for _, g := range groups {

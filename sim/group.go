@@ -2,22 +2,24 @@ package sim
 
 import (
 	"math"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
 )
 
 // group is some of the ranks of an engine, which one thread runs.
+//
+// Time is divided into windows, whose length is a power of two not above the network's lookahead. So what one rank does in
+// a window another hears of in a later one.
 type group struct {
 	actor       Actor
 	first, last int      // the ranks
 	all         []*group // this one among them
 
-	// Which rank is next, by the time of its next event. A rank may stand here more than once; only the entry that has
-	// the time in next counts.
-	queue  Queue
+	window uint     // log2 of the length of a window
+	due    calendar // the ranks by the window of their next event; void where next has another
 	next   []uint64 // of each rank of the group, the time of its next event
-	active []uint32 // the ranks that run before the horizon at hand
 
 	sent [][]letter // to each group, events for its ranks
 }
@@ -28,9 +30,13 @@ type letter struct {
 	event Event
 }
 
-func newGroup(e *Engine, _, groups, first, last int) *group {
+func newGroup(e *Engine, groups, first, last int) *group {
 	g := &group{first: first, last: last, next: make([]uint64, last-first), sent: make([][]letter, groups)}
+	if lookahead := e.network.Lookahead(); lookahead > 1 {
+		g.window = uint(bits.Len64(lookahead)) - 1
+	}
 	g.actor = Actor{e: e, group: g}
+	g.due.init(last - first)
 	for r := first; r < last; r++ {
 		g.next[r-first] = never
 		if r < e.p.Ranks() {
@@ -66,66 +72,45 @@ func (g *group) collect(from *group, k int) {
 func (g *group) note(r uint32, t uint64) {
 	g.next[int(r)-g.first] = t
 	if t != never {
-		g.queue.Push(Event{Time: t, Key: uint64(r)})
+		g.due.add(r-uint32(g.first), t>>g.window)
 	}
 }
 
-// earliest returns the time of the next event of all ranks of the group.
+// earliest returns the first window in which a rank of the group may have an event.
 func (g *group) earliest() uint64 {
-	for g.queue.Len() > 0 {
-		top := g.queue.Top()
-		if g.next[int(top.What())-g.first] == top.Time {
-			return top.Time
+	return g.due.next()
+}
+
+// run runs all ranks of the group that have events in a window, the first of all groups.
+func (g *group) run(window uint64) {
+	end := (window + 1) << g.window
+	g.due.take(window, func(k uint32) {
+		if g.next[k]>>g.window == window {
+			r := uint32(g.first) + k
+			g.note(r, g.actor.run(r, end))
 		}
-		g.queue.Pop()
-	}
-	return never
-}
-
-// run runs all ranks of the group that have events before the horizon.
-func (g *group) run(horizon uint64) {
-	g.active = g.active[:0]
-	for g.earliest() < horizon {
-		r := g.queue.Pop().What()
-		g.next[int(r)-g.first] = never
-		g.active = append(g.active, r)
-	}
-	for _, r := range g.active {
-		g.note(r, g.actor.run(r, horizon))
-	}
-}
-
-// horizon returns up to when ranks can run that have no event before earliest.
-func horizon(earliest, lookahead uint64) uint64 {
-	// Without lookahead, ranks run the events of one moment and then hear from each other, until there are no more.
-	return earliest + max(lookahead, 1)
+	})
 }
 
 // runAlone runs the only group.
 func (g *group) runAlone() {
-	lookahead := g.actor.e.network.Lookahead()
-	for g.actor.err == nil {
-		earliest := g.earliest()
-		if earliest == never {
-			return
-		}
-		g.run(horizon(earliest, lookahead))
+	for window := g.earliest(); window != never && g.actor.err == nil; window = g.earliest() {
+		g.run(window)
 		g.collect(g, 0)
 	}
 }
 
-// runTogether runs several groups, each on a thread, in steps: all run up to the horizon, then all take the events that
-// the others sent them and say when their next is.
+// runTogether runs several groups, each on a thread, in steps: all run one window, then all take the events that the
+// others sent them and say when their next is.
 func runTogether(groups []*group) {
-	lookahead := groups[0].actor.e.network.Lookahead()
 	ran, collected := newBarrier(len(groups)), newBarrier(len(groups))
 	next := make([]struct {
-		time   atomic.Uint64
+		window atomic.Uint64
 		failed atomic.Bool
 		_      [48]byte // no two groups in one cache line
 	}, len(groups))
 	for k, g := range groups {
-		next[k].time.Store(g.earliest())
+		next[k].window.Store(g.earliest())
 	}
 	var threads sync.WaitGroup
 	for k, g := range groups {
@@ -133,18 +118,18 @@ func runTogether(groups []*group) {
 			for {
 				earliest, failed := uint64(math.MaxUint64), false
 				for i := range next {
-					earliest = min(earliest, next[i].time.Load())
+					earliest = min(earliest, next[i].window.Load())
 					failed = failed || next[i].failed.Load()
 				}
 				if earliest == never || failed {
 					return
 				}
-				g.run(horizon(earliest, lookahead))
+				g.run(earliest)
 				ran.wait()
 				for _, from := range groups {
 					g.collect(from, k)
 				}
-				next[k].time.Store(g.earliest())
+				next[k].window.Store(g.earliest())
 				next[k].failed.Store(g.actor.err != nil)
 				collected.wait()
 			}

@@ -9,18 +9,30 @@ import (
 // Nobody stands for an op that there is not.
 const Nobody = math.MaxUint32
 
-// Matcher pairs the receives of one rank with the messages for it, by the rules of MPI (MPI 4.1, section 3.5): a receive takes the first message to
-// arrive that fits, and a message meets the first receive to be posted that fits. Sources and tags that are given are
-// found by a hash; wildcards cost a search of their rank's waiting receives or messages.
+// Matcher pairs the receives of one rank with the messages for it, by the rules of MPI (MPI 4.1, section 3.5): a receive
+// takes the first message to arrive that fits, and a message meets the first receive to be posted that fits.
 //
 // A message with the any-tag of GOAL fits receives of any tag only. A receive of any tag takes no message of a lowered
 // collective.
+//
+// While few wait, they stand in one short list in the order in which they came, which is searched. Once there are more,
+// those that name source and tag are found by a hash, and wildcards cost a search.
 type Matcher struct {
 	p     *Program
-	link  []uint32 // of each receive and message that waits, the next in its list
-	table channels
-	wild  *wildcards // nil where the rank has no wildcard receives
+	few   []waiter
+	table *channels  // nil while there are few
+	wild  *wildcards // with the table, where the rank has wildcard receives
 }
+
+// waiter is a receive or message that waits.
+type waiter struct {
+	from, match uint32 // as Op has them; of a receive from any source, nothing
+	op          uint32
+	kind        uint8 // Op.Flags: of a message IsSend, of a receive IsRecv and its wildcards
+}
+
+// maxFew is how many wait before a matcher takes to hashing.
+const maxFew = 16
 
 // wildcards is what a Matcher keeps besides its channels for wildcard receives.
 type wildcards struct {
@@ -34,28 +46,28 @@ type wildcards struct {
 // around is what comes before and after a message in wildcards.arrived.
 type around struct{ prev, next uint32 }
 
-// list is a list of ops linked through an array, first come first.
+// list is a list of ops linked through Op.Link, first come first.
 type list struct {
 	head, tail uint32
 }
 
 // put appends op i.
-func (l *list) put(link []uint32, i uint32) {
-	link[i] = Nobody
+func (l *list) put(ops []Op, i uint32) {
+	ops[i].Link = Nobody
 	if l.head == Nobody {
 		l.head = i
 	} else {
-		link[l.tail] = i
+		ops[l.tail].Link = i
 	}
 	l.tail = i
 }
 
 // remove takes op i, which follows prev (Nobody: which is first), out of the list.
-func (l *list) remove(link []uint32, i, prev uint32) {
+func (l *list) remove(ops []Op, i, prev uint32) {
 	if prev == Nobody {
-		l.head = link[i]
+		l.head = ops[i].Link
 	} else {
-		link[prev] = link[i]
+		ops[prev].Link = ops[i].Link
 	}
 	if l.tail == i {
 		l.tail = prev
@@ -63,40 +75,109 @@ func (l *list) remove(link []uint32, i, prev uint32) {
 }
 
 // take removes and returns the first op.
-func (l *list) take(link []uint32) uint32 {
+func (l *list) take(ops []Op) uint32 {
 	i := l.head
-	l.head = link[i]
+	l.head = ops[i].Link
 	return i
 }
 
-// NewMatcher returns a matcher for a rank. All matchers of a program use the same link, which has an entry for each op.
-func NewMatcher(p *Program, link []uint32, rank uint32) Matcher {
-	m := Matcher{p: p, link: link}
-	for i := p.Start[rank]; i < p.Start[rank+1]; i++ {
-		if f := p.Ops[i].Flags; f&IsRecv != 0 && f&(AnySource|AnyTag) != 0 {
+// NewMatcher returns a matcher for the ranks of a program.
+func NewMatcher(p *Program) Matcher {
+	return Matcher{p: p}
+}
+
+// Post makes receive i meet a message that waits, and returns that, or has it wait and returns Nobody.
+func (m *Matcher) Post(i uint32, op *Op) uint32 {
+	if m.table != nil {
+		return m.postInTable(i, op)
+	}
+	wildcard := op.Flags & (AnySource | AnyTag)
+	for k := range m.few {
+		w := &m.few[k]
+		if w.kind&IsSend == 0 {
+			continue
+		}
+		if wildcard == 0 && w.from == uint32(op.Peer) && w.match == op.Match || wildcard != 0 && m.fits(op, &m.p.Ops[w.op]) {
+			return m.takeFew(k)
+		}
+	}
+	m.few = append(m.few, waiter{uint32(op.Peer), op.Match, i, op.Flags})
+	m.limitFew()
+	return Nobody
+}
+
+// Arrive makes message k meet a receive that waits, and returns that, or has it wait and returns Nobody.
+func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
+	if m.table != nil {
+		return m.arriveInTable(k, send)
+	}
+	for i := range m.few {
+		w := &m.few[i]
+		if w.kind&IsSend != 0 {
+			continue
+		}
+		if w.kind&(AnySource|AnyTag) == 0 {
+			if w.from == send.Rank && w.match == send.Match {
+				return m.takeFew(i)
+			}
+		} else if m.fits(&m.p.Ops[w.op], send) {
+			return m.takeFew(i)
+		}
+	}
+	m.few = append(m.few, waiter{send.Rank, send.Match, k, send.Flags})
+	m.limitFew()
+	return Nobody
+}
+
+// takeFew removes and returns the waiter at place k.
+func (m *Matcher) takeFew(k int) uint32 {
+	op := m.few[k].op
+	m.few = append(m.few[:k], m.few[k+1:]...)
+	return op
+}
+
+// limitFew moves all that wait into a table when they are no longer few.
+func (m *Matcher) limitFew() {
+	if len(m.few) <= maxFew {
+		return
+	}
+	few := m.few
+	m.few, m.table = nil, &channels{}
+	first := &m.p.Ops[few[0].op]
+	rank := first.Rank
+	if first.Flags&IsSend != 0 {
+		rank = uint32(first.Peer)
+	}
+	for i := m.p.Start[rank]; i < m.p.Start[rank+1]; i++ {
+		if f := m.p.Ops[i].Flags; f&IsRecv != 0 && f&(AnySource|AnyTag) != 0 {
 			m.wild = &wildcards{posted: list{Nobody, Nobody}, arrived: list{Nobody, Nobody},
 				around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
 			break
 		}
 	}
-	return m
+	for _, w := range few { // none of them fits another, so all wait again
+		if w.kind&IsSend != 0 {
+			m.arriveInTable(w.op, &m.p.Ops[w.op])
+		} else {
+			m.postInTable(w.op, &m.p.Ops[w.op])
+		}
+	}
 }
 
-// Post makes receive i meet a message that waits, and returns that, or has it wait and returns Nobody.
-func (m *Matcher) Post(i uint32, op *Op) uint32 {
+func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
 	if op.Flags&(AnySource|AnyTag) != 0 {
 		return m.postWildcard(i, op)
 	}
 	c := m.table.at(uint32(op.Peer), op.Match)
 	if c.waiting.head == Nobody || !c.messages {
 		c.messages = false
-		c.waiting.put(m.link, i)
+		c.waiting.put(m.p.Ops, i)
 		if m.wild != nil {
 			m.wild.post(i)
 		}
 		return Nobody
 	}
-	k := c.waiting.take(m.link)
+	k := c.waiting.take(m.p.Ops)
 	if m.wild != nil {
 		m.wild.leave(k)
 	}
@@ -108,18 +189,17 @@ func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 	for k := w.arrived.head; k != Nobody; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
 			// Whatever fits and came first is first in its channel, for all of a channel fit alike.
-			m.table.at(send.Rank, send.Match).waiting.take(m.link)
+			m.table.at(send.Rank, send.Match).waiting.take(m.p.Ops)
 			w.leave(k)
 			return k
 		}
 	}
-	w.posted.put(m.link, i)
+	w.posted.put(m.p.Ops, i)
 	w.post(i)
 	return Nobody
 }
 
-// Arrive makes message k meet a receive that waits, and returns that, or has it wait and returns Nobody.
-func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
+func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 	c := m.table.at(send.Rank, send.Match)
 	exact := uint32(Nobody)
 	if c.waiting.head != Nobody && !c.messages {
@@ -127,12 +207,12 @@ func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 	}
 	if w := m.wild; w != nil {
 		prev := uint32(Nobody)
-		for i := w.posted.head; i != Nobody; prev, i = i, m.link[i] {
+		for i := w.posted.head; i != Nobody; prev, i = i, m.p.Ops[i].Link {
 			if exact != Nobody && w.stamp[i] > w.stamp[exact] {
 				break
 			}
 			if m.fits(&m.p.Ops[i], send) {
-				w.posted.remove(m.link, i, prev)
+				w.posted.remove(m.p.Ops, i, prev)
 				delete(w.stamp, i)
 				return i
 			}
@@ -140,10 +220,10 @@ func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 		delete(w.stamp, exact)
 	}
 	if exact != Nobody {
-		return c.waiting.take(m.link)
+		return c.waiting.take(m.p.Ops)
 	}
 	c.messages = true
-	c.waiting.put(m.link, k)
+	c.waiting.put(m.p.Ops, k)
 	if m.wild != nil {
 		m.wild.enter(k)
 	}
@@ -164,7 +244,7 @@ func (m *Matcher) fits(recv, send *Op) bool {
 // Leftover returns the messages and receives that still wait, in the order of their ops.
 func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 	add := func(l list) {
-		for i := l.head; i != Nobody; i = m.link[i] {
+		for i := l.head; i != Nobody; i = m.p.Ops[i].Link {
 			if m.p.Ops[i].Flags&IsSend != 0 {
 				unexpected = append(unexpected, i)
 			} else {
@@ -172,9 +252,18 @@ func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 			}
 		}
 	}
-	for i := range m.table.slots {
-		if c := &m.table.slots[i]; c.used {
-			add(c.waiting)
+	for _, w := range m.few {
+		if w.kind&IsSend != 0 {
+			unexpected = append(unexpected, w.op)
+		} else {
+			posted = append(posted, w.op)
+		}
+	}
+	if m.table != nil {
+		for i := range m.table.slots {
+			if c := &m.table.slots[i]; c.used {
+				add(c.waiting)
+			}
 		}
 	}
 	if m.wild != nil {

@@ -85,10 +85,9 @@ func TestMatcher(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		link := make([]uint32, p.NumOps())
 		matchers := make([]Matcher, ranks)
 		for rank := range matchers {
-			matchers[rank] = NewMatcher(p, link, uint32(rank))
+			matchers[rank] = NewMatcher(p)
 		}
 		naive := &naive{t: trace, p: p, arrived: make([][]uint32, ranks), posted: make([][]uint32, ranks)}
 		for _, k := range random.Perm(p.NumOps()) {

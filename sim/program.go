@@ -13,13 +13,16 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Op is an op as the replay loops see it: 32 bytes, so that an event touches one cache line of it.
+// Op is an op as the replay loops see it, with its state in the run: 48 bytes in one place, for with many ranks every
+// place that an event touches is a cache miss.
 type Op struct {
 	Size   uint64 // calc: length in Program.Unit; send, recv: bytes
+	Ready  uint64 // the replay loop's own; at first the release time, in picoseconds
 	Peer   int32  // send, recv: partner rank
-	Match  uint32 // send, recv: the tag and communicator as a number; equal for equal pairs; of an AnyTag receive the communicator
+	Match  uint32 // send, recv: tag and communicator as a number, equal for equal pairs; of an AnyTag receive the communicator
 	Rank   uint32
 	Waits  uint32 // dependencies of either sort that are still open
+	Link   uint32 // the replay loop's own; Matcher links with it what waits
 	first  uint32 // where its dependents start in Program.dependents; they end where the next op's start
 	Stream uint16
 	NIC    uint8
@@ -38,12 +41,12 @@ const (
 // Program is a trace compiled for replay: the ops of all ranks in one array, dependents instead of dependencies.
 // Ops are numbered through all ranks; those of rank r are Start[r] to Start[r+1]-1.
 type Program struct {
-	Ops     []Op // one more than there are ops: the last only ends the one before
-	Start   []uint32
-	Streams int        // more than the highest Op.Stream
-	NICs    int        // more than the highest Op.NIC
-	Unit    dag.Time   // of Op.Size of calcs
-	Release []dag.Time // not before this time; nil if no op has one
+	Ops      []Op // one more than there are ops: the last only ends the one before
+	Start    []uint32
+	Streams  int      // more than the highest Op.Stream
+	NICs     int      // more than the highest Op.NIC
+	Unit     dag.Time // of Op.Size of calcs
+	Releases bool     // whether any op has a release time
 
 	// Plain says that matching by source and tag is all there is to it: no tag is of a lowered collective, all messages are
 	// of communicator 0, and no send has the any-tag.
@@ -103,9 +106,7 @@ func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
 		p.startFirst = make([]uint32, ops+1)
 		p.startDependents = make([]uint32, starts)
 	}
-	if releases {
-		p.Release = make([]dag.Time, ops)
-	}
+	p.Releases = releases
 	if o.DenseStreams {
 		p.streams = make([][]int32, len(t.Ranks))
 	}
@@ -145,8 +146,8 @@ func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
 	return p, nil
 }
 
-// Clone returns a copy of a program that has not been replayed: a replay uses up Waits and Flags of its ops. The copy has
-// ops of its own, and all else in common with p.
+// Clone returns a copy of a program that has not been replayed: a replay uses up its ops. The copy has ops of its own, and
+// all else in common with p.
 func (p *Program) Clone() *Program {
 	c := *p
 	c.Ops = slices.Clone(p.Ops)
@@ -275,8 +276,8 @@ func (c *rankCompiler) ops() error {
 		c.streams = max(c.streams, int(op.Stream)+1)
 		c.nics = max(c.nics, int(op.NIC)+1)
 	}
-	if p.Release != nil {
-		copy(p.Release[c.base:], r.Release)
+	for i, release := range r.Release {
+		p.Ops[c.base+uint32(i)].Ready = uint64(release)
 	}
 	if p.streams != nil {
 		p.streams[c.rank] = streams.numbers

@@ -11,7 +11,6 @@ import (
 type atlahs struct {
 	*reference
 	queue      timeHeap
-	readyTime  []uint64 // of each op, the latest end of what it requires
 	channel    []uint32 // of each send and receive, the number of its (host, source, tag)
 	unexpected []waiting
 	posted     []waiting
@@ -20,8 +19,7 @@ type atlahs struct {
 }
 
 func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
-	s := &atlahs{reference: newReference(p, n, o), readyTime: make([]uint64, p.NumOps()),
-		arrived: make([]uint64, p.NumOps())}
+	s := &atlahs{reference: newReference(p, n, o), arrived: make([]uint64, p.NumOps())}
 	s.number()
 	for host := range p.Ranks() {
 		for _, i := range s.roots(host) {
@@ -102,7 +100,7 @@ func (s *atlahs) draw(t uint64, what uint32) {
 func (s *atlahs) flush(ready []uint32) {
 	for _, i := range ready {
 		op := &s.p.Ops[i]
-		t := s.readyTime[i]
+		t := op.Ready
 		cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 		switch {
 		case op.Flags&sim.IsSend != 0:
@@ -121,7 +119,7 @@ func (s *atlahs) started(ops, ready []uint32) []uint32 {
 		op := &s.p.Ops[i]
 		op.Waits--
 		if op.Waits == 0 {
-			s.readyTime[i] = 0
+			op.Ready = 0
 			ready = append(ready, i)
 		}
 	}
@@ -132,7 +130,7 @@ func (s *atlahs) started(ops, ready []uint32) []uint32 {
 func (s *atlahs) done(t uint64, ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
-		s.readyTime[i] = max(s.readyTime[i], t)
+		op.Ready = max(op.Ready, t)
 		op.Waits--
 		if op.Waits == 0 {
 			ready = append(ready, i)

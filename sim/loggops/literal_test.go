@@ -210,7 +210,7 @@ func (s *literal) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 // takeMessage removes the first message that fits the receive, none if there is none.
 func (s *literal) takeMessage(w *waiting, recv *sim.Op) uint32 {
 	prev := uint32(none)
-	for m := w.head; m != none; prev, m = m, s.next[m] {
+	for m := w.head; m != none; prev, m = m, s.p.Ops[m].Link {
 		if fits(recv, &s.p.Ops[m]) {
 			s.remove(w, m, prev)
 			return m
@@ -222,7 +222,7 @@ func (s *literal) takeMessage(w *waiting, recv *sim.Op) uint32 {
 // takeReceive removes the first receive that the message fits, none if there is none.
 func (s *literal) takeReceive(w *waiting, send *sim.Op) uint32 {
 	prev := uint32(none)
-	for i := w.head; i != none; prev, i = i, s.next[i] {
+	for i := w.head; i != none; prev, i = i, s.p.Ops[i].Link {
 		if fits(&s.p.Ops[i], send) {
 			s.remove(w, i, prev)
 			return i

@@ -44,7 +44,7 @@ func Compile(t *dag.Trace, m Model, warn func(message string, args ...any)) (*Re
 	if err != nil {
 		return nil, err
 	}
-	if m != Strict && p.Release != nil {
+	if m != Strict && p.Releases {
 		return nil, fmt.Errorf("the %s model has no release times, which the trace has; use the strict model", m)
 	}
 	if p.Rounded > 0 {

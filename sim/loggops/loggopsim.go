@@ -19,8 +19,7 @@ type loggopsim struct {
 	waits []clockWaits // of each host; nil: events go back into the queue
 
 	matchers []sim.Matcher // of each host; nil: the lists are searched
-	stamp    []uint32      // of each receive and message that waits for a partner, when it began to, as a count
-	stamps   uint32
+	stamps   uint64        // how many receives and messages have waited for a partner; see stamped
 
 	unexpected []waiting // the lists: messages, by host
 	posted     []waiting // receives, by host
@@ -31,9 +30,8 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	if p.Plain {
 		s.matchers = make([]sim.Matcher, p.Ranks())
 		for host := range s.matchers {
-			s.matchers[host] = sim.NewMatcher(p, s.next, uint32(host))
+			s.matchers[host] = sim.NewMatcher(p)
 		}
-		s.stamp = make([]uint32, p.NumOps())
 	} else {
 		s.unexpected, s.posted = newWaiting(p.Ranks()), newWaiting(p.Ranks())
 	}
@@ -291,15 +289,16 @@ func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
 	return i
 }
 
+// stamped notes in Op.Ready the order in which receives and messages began to wait.
 func (s *loggopsim) stamped(i uint32) {
-	s.stamp[i] = s.stamps
+	s.p.Ops[i].Ready = s.stamps
 	s.stamps++
 }
 
 // takeMessage is post by searching the list.
 func (s *loggopsim) takeMessage(w *waiting, i uint32, recv *sim.Op) uint32 {
 	prev := uint32(none)
-	for m := w.head; m != none; prev, m = m, s.next[m] {
+	for m := w.head; m != none; prev, m = m, s.p.Ops[m].Link {
 		if fits(recv, &s.p.Ops[m]) {
 			s.remove(w, m, prev)
 			return m
@@ -312,7 +311,7 @@ func (s *loggopsim) takeMessage(w *waiting, i uint32, recv *sim.Op) uint32 {
 // takeReceive is arrive by searching the list.
 func (s *loggopsim) takeReceive(w *waiting, m uint32, send *sim.Op) uint32 {
 	prev := uint32(none)
-	for i := w.head; i != none; prev, i = i, s.next[i] {
+	for i := w.head; i != none; prev, i = i, s.p.Ops[i].Link {
 		if fits(&s.p.Ops[i], send) {
 			s.remove(w, i, prev)
 			return i
@@ -331,7 +330,7 @@ func fits(recv, send *sim.Op) bool {
 // leftover returns the messages and receives that found no partner, by host, in the order in which they began to wait.
 func (s *loggopsim) leftover() (unexpected, posted [][]uint32) {
 	unexpected, posted = make([][]uint32, s.p.Ranks()), make([][]uint32, s.p.Ranks())
-	byStamp := func(a, b uint32) int { return cmp.Compare(s.stamp[a], s.stamp[b]) }
+	byStamp := func(a, b uint32) int { return cmp.Compare(s.p.Ops[a].Ready, s.p.Ops[b].Ready) }
 	for host := range s.p.Ranks() {
 		if s.matchers == nil {
 			unexpected[host], posted[host] = s.list(s.unexpected[host]), s.list(s.posted[host])

@@ -26,7 +26,6 @@ type reference struct {
 	noise    *noise
 	timeline sim.Timeline
 
-	next   []uint32 // links the ops of a list of waiting receives or messages
 	ready  []uint32 // ops of the host at hand that became ready in the event at hand
 	remote []uint32 // the same of the other host that the event touches
 
@@ -40,7 +39,7 @@ func newReference(p *sim.Program, n nanoseconds, o Options) *reference {
 	r := &reference{
 		p: p, n: n,
 		cpu: make([]uint64, ranks*p.Streams), gs: make([]uint64, ranks*p.NICs), gr: make([]uint64, ranks*p.NICs),
-		ran: sim.NewSet(p.NumOps()), timeline: o.Timeline, next: make([]uint32, p.NumOps()),
+		ran: sim.NewSet(p.NumOps()), timeline: o.Timeline,
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)
@@ -124,7 +123,7 @@ func (r *reference) transfer(source, target, send, recv uint32, end, bytes uint6
 	}
 }
 
-// waiting is a list of receives or messages, linked through reference.next by their ops, first come first.
+// waiting is a list of receives or messages, linked through Op.Link of their ops, first come first.
 type waiting struct {
 	head, tail uint32
 }
@@ -139,11 +138,11 @@ func newWaiting(n int) []waiting {
 
 // put appends op i.
 func (r *reference) put(w *waiting, i uint32) {
-	r.next[i] = none
+	r.p.Ops[i].Link = none
 	if w.head == none {
 		w.head = i
 	} else {
-		r.next[w.tail] = i
+		r.p.Ops[w.tail].Link = i
 	}
 	w.tail = i
 }
@@ -151,9 +150,9 @@ func (r *reference) put(w *waiting, i uint32) {
 // remove takes op i, which follows prev (none: the head), out of the list.
 func (r *reference) remove(w *waiting, i, prev uint32) {
 	if prev == none {
-		w.head = r.next[i]
+		w.head = r.p.Ops[i].Link
 	} else {
-		r.next[prev] = r.next[i]
+		r.p.Ops[prev].Link = r.p.Ops[i].Link
 	}
 	if w.tail == i {
 		w.tail = prev
@@ -163,7 +162,7 @@ func (r *reference) remove(w *waiting, i, prev uint32) {
 // list returns the ops of the list.
 func (r *reference) list(w waiting) []uint32 {
 	var ops []uint32
-	for i := w.head; i != none; i = r.next[i] {
+	for i := w.head; i != none; i = r.p.Ops[i].Link {
 		ops = append(ops, i)
 	}
 	return ops

@@ -56,8 +56,11 @@ type wire struct {
 	latency, gap uint64
 	perByte      perByte
 	nics         int
-	sends, recvs []uint64 // when each NIC of each rank can send and receive again
+	free         []nicFree // of each NIC of each rank
 }
+
+// nicFree is when a NIC can send and receive again.
+type nicFree struct{ send, recv uint64 }
 
 // The wire's events.
 const (
@@ -72,9 +75,8 @@ func newWire(p *sim.Program, params Params) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := p.Ranks() * p.NICs
 	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte, nics: p.NICs,
-		sends: make([]uint64, n), recvs: make([]uint64, n)}, nil
+		free: make([]nicFree, p.Ranks()*p.NICs)}, nil
 }
 
 // Lookahead is the latency: nothing gets to another rank in less.
@@ -120,7 +122,7 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 
 // inject takes the sending side of a send's NIC from time t on, or when it is free, and returns when.
 func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
-	free := &w.sends[int(op.Rank)*w.nics+int(op.NIC)]
+	free := &w.free[int(op.Rank)*w.nics+int(op.NIC)].send
 	first := max(t, *free)
 	*free = first + w.gap + bytes
 	return first
@@ -131,7 +133,7 @@ func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
 func (w *wire) deliver(a *sim.Actor, m uint32) {
 	op := a.Op(m)
 	bytes := w.perByte.beyondFirst(op.Size)
-	free := &w.recvs[int(op.Peer)*w.nics+int(op.NIC)]
+	free := &w.free[int(op.Peer)*w.nics+int(op.NIC)].recv
 	first := max(a.Now(), *free)
 	*free = first + w.gap + bytes
 	a.Deliver(m, a.Now()-w.latency, first+bytes)
