@@ -1,0 +1,136 @@
+package store
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// maxDictionary is the most values a dictionary may have: those that two bytes can number.
+const maxDictionary = 1 << 16
+
+// dictionary numbers the distinct values of a column chunk. The zero value is ready for use, again and again.
+type dictionary struct {
+	values []int64 // by number
+	slots  []dictionarySlot
+	shift  uint
+}
+
+type dictionarySlot struct {
+	value  int64
+	number uint32 // counted from 1; 0: the slot is free
+}
+
+const dictionarySlots = 1 << 10 // to begin with
+
+// number sets numbers[i] to the number of values[i], in the order of first appearance. It reports whether the
+// distinct values are no more than maxDictionary.
+func (d *dictionary) number(values []int64, numbers []uint16) bool {
+	d.values = d.values[:0]
+	if cap(d.slots) < dictionarySlots {
+		d.slots = make([]dictionarySlot, dictionarySlots)
+	}
+	d.slots = d.slots[:dictionarySlots]
+	clear(d.slots)
+	d.shift = 64 - 10
+	last := uint32(0) // number of the value before, which is the likeliest
+	for i, v := range values {
+		if last > 0 && d.values[last-1] == v {
+			numbers[i] = uint16(last - 1)
+			continue
+		}
+		s := d.find(v)
+		if s.number == 0 {
+			if len(d.values) == maxDictionary {
+				return false
+			}
+			if 2*len(d.values) >= len(d.slots) {
+				d.grow()
+				s = d.find(v)
+			}
+			d.values = append(d.values, v)
+			s.value, s.number = v, uint32(len(d.values))
+		}
+		last = s.number
+		numbers[i] = uint16(last - 1)
+	}
+	return true
+}
+
+// find returns the slot of value v: the one that holds it or the free one where it belongs.
+func (d *dictionary) find(v int64) *dictionarySlot {
+	slots := d.slots
+	mask := uint(len(slots) - 1)
+	at := uint(uint64(v) * 0x9e3779b97f4a7c15 >> d.shift)
+	for {
+		s := &slots[at&mask]
+		if s.value == v && s.number != 0 || s.number == 0 {
+			return s
+		}
+		at++
+	}
+}
+
+func (d *dictionary) grow() {
+	n := 2 * len(d.slots)
+	if cap(d.slots) >= n {
+		d.slots = d.slots[:n]
+		clear(d.slots)
+	} else {
+		d.slots = make([]dictionarySlot, n)
+	}
+	d.shift--
+	for i, v := range d.values {
+		s := d.find(v)
+		s.value, s.number = v, uint32(i+1)
+	}
+}
+
+// spread renumbers a dictionary of more than 256 values so that both bytes of a number take about the same values:
+// the values ascending, numbered with two digits of as few values as will do, a byte each. An entropy coder that has
+// one table for all bytes, as zstd has, then codes a pair of digits in the bits that one of n values needs, where the
+// plain numbers' low and high bytes spoil each other's statistics. The numbers between are not used; there the
+// dictionary repeats its smallest value.
+func (d *dictionary) spread(numbers []uint16) {
+	n := len(d.values)
+	base := int(math.Ceil(math.Sqrt(float64(n))))
+	order := make([]uint16, n)
+	for i := range order {
+		order[i] = uint16(i)
+	}
+	slices.SortFunc(order, func(a, b uint16) int {
+		if d.values[a] < d.values[b] {
+			return -1
+		}
+		return 1
+	})
+	renumbered := make([]uint16, n)
+	values := make([]int64, (n-1)/base<<8+(n-1)%base+1)
+	for i := range values {
+		values[i] = d.values[order[0]]
+	}
+	for i, old := range order {
+		renumbered[old] = uint16(i/base<<8 + i%base)
+		values[renumbered[old]] = d.values[old]
+	}
+	d.values = values
+	for i, old := range numbers {
+		numbers[i] = renumbered[old]
+	}
+}
+
+// appendInts appends values in PLAIN encoding.
+func appendInts(dst []byte, values []int64, typ physicalType) []byte {
+	if typ == typeInt32 {
+		dst = slices.Grow(dst, 4*len(values))
+		for _, v := range values {
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(v))
+		}
+		return dst
+	}
+	dst = slices.Grow(dst, 8*len(values))
+	for _, v := range values {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
+	}
+	return dst
+}

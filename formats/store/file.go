@@ -1,0 +1,417 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"sync"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// File is an open store, of which ranks can be read alone and in parallel.
+type File struct {
+	at     io.ReaderAt
+	size   int64
+	name   string
+	leaves [numColumns]leaf
+	groups []group
+	descr  *description
+
+	decoders sync.Pool
+}
+
+// leaf is where and how the file at hand holds a column.
+type leaf struct {
+	index    int // among the leaves of the schema; -1: nowhere
+	typ      physicalType
+	unsigned bool
+	maxRep   int // 1 for lists
+	maxDef   int // definition level of a value that is there
+	slotDef  int // of lists: definition level of an element, NULL or not
+}
+
+// group is a row group of a file.
+type group struct {
+	rows        int
+	first, last int32 // its ranks
+	chunks      [numColumns]chunkMeta
+}
+
+// Limits on what a file may claim, in proportion to its size, so that a small file cannot ask for all memory. They lie
+// beyond what compression can do: row groups of this package take two bytes for a thousand rows at the very least.
+const (
+	maxRowsPerByte  = 1 << 11
+	maxRanksPerByte = 1 << 4
+	freeRanks       = 1 << 20
+)
+
+// Open opens the store in the first size bytes of r, which must stay open while the File is used; name is for error
+// messages. It reads the footer only.
+func Open(r io.ReaderAt, size int64, name string) (*File, error) {
+	f := &File{at: r, size: size, name: name}
+	err := guard(f.open)
+	if err != nil {
+		return nil, f.wrap(err)
+	}
+	return f, nil
+}
+
+// wrap names the file in an error that does not.
+func (f *File) wrap(err error) error {
+	if s := (*format.SyntaxError)(nil); errors.As(err, &s) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", f.name, err)
+}
+
+// syntaxError returns an error at an offset of the file.
+func (f *File) syntaxError(offset int64, expected, found string) error {
+	return &format.SyntaxError{File: f.name, Offset: offset, Expected: expected, Found: found}
+}
+
+func (f *File) open() error {
+	footer, offset, err := f.footer()
+	if err != nil {
+		return err
+	}
+	m, err := readFooter(footer)
+	if err != nil {
+		return f.syntaxError(offset, "a Parquet footer", err.Error())
+	}
+	keys := values(m.keys)
+	if err := checkVersion(keys[keyVersion]); err != nil {
+		return err
+	}
+	if err := f.findColumns(m.schema); err != nil {
+		return err
+	}
+	if err := f.findGroups(m); err != nil {
+		return err
+	}
+	ranks, err := f.countRanks(keys)
+	if err != nil {
+		return err
+	}
+	f.descr, err = describe(keys, ranks)
+	return err
+}
+
+// footer returns the footer's bytes and their offset.
+func (f *File) footer() ([]byte, int64, error) {
+	const ends = 8 // length and magic
+	tail := make([]byte, ends)
+	if f.size < int64(len(magic))+ends {
+		return nil, 0, f.syntaxError(0, "a Parquet file", fmt.Sprintf("%d bytes", f.size))
+	}
+	head := make([]byte, len(magic))
+	if err := f.read(head, 0); err != nil {
+		return nil, 0, err
+	}
+	if string(head) != magic {
+		return nil, 0, f.syntaxError(0, strconv.Quote(magic), strconv.Quote(string(head)))
+	}
+	if err := f.read(tail, f.size-ends); err != nil {
+		return nil, 0, err
+	}
+	if string(tail[4:]) != magic {
+		return nil, 0, f.syntaxError(f.size-4, strconv.Quote(magic)+" at the end of the file",
+			strconv.Quote(string(tail[4:]))+"; the file may be cut short")
+	}
+	n := int64(binary.LittleEndian.Uint32(tail))
+	offset := f.size - ends - n
+	if offset < int64(len(magic)) {
+		return nil, 0, f.syntaxError(f.size-ends, "the length of the footer", strconv.FormatInt(n, 10))
+	}
+	footer := make([]byte, n)
+	return footer, offset, f.read(footer, offset)
+}
+
+// read fills b from an offset that lies within the file.
+func (f *File) read(b []byte, offset int64) error {
+	n, err := f.at.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF || err == nil {
+		return f.syntaxError(offset+int64(n), fmt.Sprintf("%d more bytes", len(b)-n), "the end of the file")
+	}
+	return fmt.Errorf("%s: reading at offset %d: %w", f.name, offset, err)
+}
+
+// findColumns finds the columns in the schema by their names.
+func (f *File) findColumns(schema []element) error {
+	for i := range f.leaves {
+		f.leaves[i].index = -1
+	}
+	if len(schema) == 0 {
+		return errors.New("the file has no schema")
+	}
+	byName := make(map[string]int, numColumns)
+	for i, c := range columns {
+		byName[c.name] = i
+	}
+	rest, index := schema[1:], 0
+	for range schema[0].children {
+		if len(rest) == 0 {
+			return errors.New("the schema ends early")
+		}
+		field := fieldSize(rest)
+		if field == 0 {
+			return errors.New("the schema ends early")
+		}
+		leaves := 0
+		for _, e := range rest[:field] {
+			if e.children == 0 {
+				leaves++
+			}
+		}
+		if column, ok := byName[rest[0].name]; ok {
+			if f.leaves[column].index >= 0 {
+				return fmt.Errorf("column %s: there are two of them", rest[0].name)
+			}
+			l, err := newLeaf(columns[column].shape, rest[:field])
+			if err != nil {
+				return fmt.Errorf("column %s: %w", rest[0].name, err)
+			}
+			l.index = index
+			f.leaves[column] = l
+		}
+		index += leaves
+		rest = rest[field:]
+	}
+	for _, column := range []int{colRank, colKind} {
+		if f.leaves[column].index < 0 {
+			return fmt.Errorf("there is no column %s: not a tracedag store", columns[column].name)
+		}
+	}
+	return nil
+}
+
+// fieldSize returns how many elements of the flattened schema the first field takes, 0 if it is cut off.
+func fieldSize(schema []element) int {
+	open := int64(1) // elements that are still to come
+	for i, e := range schema {
+		open += int64(max(0, e.children)) - 1
+		if open == 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// newLeaf returns how the elements of a field hold a column of the given shape.
+func newLeaf(s shape, field []element) (leaf, error) {
+	l := leaf{}
+	for i, e := range field {
+		if e.children > 1 || e.children == 0 && i < len(field)-1 {
+			return l, errors.New("it is a structure")
+		}
+		switch e.repetition {
+		case required:
+		case optional:
+			l.maxDef++
+		case repeated:
+			l.maxDef++
+			l.maxRep++
+			l.slotDef = l.maxDef
+		default:
+			return l, fmt.Errorf("unknown repetition %d", e.repetition)
+		}
+	}
+	if l.maxDef > math.MaxUint8 {
+		return l, errors.New("it is nested too deep")
+	}
+	e := field[len(field)-1]
+	l.typ = e.typ
+	isInt := e.typ == typeInt32 || e.typ == typeInt64
+	switch {
+	case s == list && l.maxRep != 1:
+		return l, errors.New("expected a list")
+	case s != list && len(field) > 1, s != list && l.maxRep > 0:
+		return l, errors.New("expected plain values, found lists or structures")
+	case s == label || s == optText:
+		if e.typ != typeByteArray {
+			return l, fmt.Errorf("expected strings, found %v", e.typ)
+		}
+	case !isInt:
+		return l, fmt.Errorf("expected integers, found %v", e.typ)
+	case e.converted == convertedNone, e.converted >= convertedInt8 && e.converted <= convertedInt64:
+	case e.converted >= convertedUint8 && e.converted <= convertedUint64:
+		l.unsigned = true
+	default:
+		return l, errors.New("expected integers, found decimals, dates or times")
+	}
+	return l, nil
+}
+
+// findGroups checks the row groups and finds the ranks of each.
+func (f *File) findGroups(m *fileMeta) error {
+	limit, rows := f.size*maxRowsPerByte, int64(0)
+	for i, g := range m.groups {
+		if g.rows < 0 || g.rows > math.MaxInt32 || rows+g.rows > limit {
+			return fmt.Errorf("row group %d: %d rows in a file of %d bytes", i, g.rows, f.size)
+		}
+		rows += g.rows
+		if g.rows == 0 {
+			continue
+		}
+		out := group{rows: int(g.rows)}
+		for column := range numColumns {
+			l := f.leaves[column]
+			if l.index < 0 {
+				continue
+			}
+			if l.index >= len(g.chunks) {
+				return fmt.Errorf("row group %d has no column %s", i, columns[column].name)
+			}
+			c := g.chunks[l.index]
+			if err := f.checkChunk(c, l, g.rows); err != nil {
+				return fmt.Errorf("row group %d, column %s: %w", i, columns[column].name, err)
+			}
+			out.chunks[column] = c
+		}
+		if err := f.findRanks(&out); err != nil {
+			return err
+		}
+		if n := len(f.groups); n > 0 && f.groups[n-1].last > out.first {
+			return fmt.Errorf("row group %d begins with rank %d, after rank %d: the rows must be sorted by rank",
+				i, out.first, f.groups[n-1].last)
+		}
+		f.groups = append(f.groups, out)
+	}
+	return nil
+}
+
+// checkChunk checks what the footer says of a chunk.
+func (f *File) checkChunk(c chunkMeta, l leaf, rows int64) error {
+	start := c.start()
+	switch {
+	case c.typ != l.typ:
+		return fmt.Errorf("%v in a column of %v", c.typ, l.typ)
+	case c.values < rows, l.maxRep == 0 && c.values != rows, c.values > f.size*maxRowsPerByte, c.values > math.MaxInt32:
+		return fmt.Errorf("%d values in %d rows", c.values, rows)
+	case start < 0, c.compressedSize < 0, start > f.size, c.compressedSize > f.size-start:
+		return f.syntaxError(start, fmt.Sprintf("%d bytes of pages", c.compressedSize), "the end of the file")
+	}
+	return nil
+}
+
+// start returns the offset of the chunk's first page of any type.
+func (c *chunkMeta) start() int64 {
+	if c.dictionaryOffset > 0 {
+		return min(c.dictionaryOffset, c.firstPage)
+	}
+	return c.firstPage
+}
+
+// findRanks sets the first and the last rank of a row group: from the statistics or, without, from the column.
+func (f *File) findRanks(g *group) error {
+	c := &g.chunks[colRank]
+	width := 4
+	if c.typ == typeInt64 {
+		width = 8
+	}
+	if len(c.min) == width && len(c.max) == width && !f.leaves[colRank].unsigned {
+		first, last := statistic(c.min), statistic(c.max)
+		if first >= 0 && first <= last && last < math.MaxInt32 {
+			g.first, g.last = int32(first), int32(last)
+			return nil
+		}
+	}
+	g.last = math.MaxInt32
+	runs, err := f.rankRuns(g)
+	if err != nil {
+		return err
+	}
+	g.first, g.last = runs[0].rank, runs[len(runs)-1].rank
+	return nil
+}
+
+func statistic(b []byte) int64 {
+	if len(b) == 4 {
+		return int64(int32(binary.LittleEndian.Uint32(b)))
+	}
+	return int64(binary.LittleEndian.Uint64(b))
+}
+
+// countRanks returns the number of ranks: as the metadata has it or, without, as many as the rows need.
+func (f *File) countRanks(keys map[string]string) (int, error) {
+	needed := int64(0)
+	if n := len(f.groups); n > 0 {
+		needed = int64(f.groups[n-1].last) + 1
+	}
+	ranks := needed
+	if text, ok := keys[keyRanks]; ok {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < needed {
+			return 0, fmt.Errorf("%s is %q, expected a number not below %d", keyRanks, text, needed)
+		}
+		ranks = n
+	}
+	if ranks > freeRanks+f.size*maxRanksPerByte {
+		return 0, fmt.Errorf("%d ranks in a file of %d bytes", ranks, f.size)
+	}
+	return int(ranks), nil
+}
+
+// Meta returns the metadata of the trace.
+func (f *File) Meta() dag.Meta {
+	return f.descr.Meta
+}
+
+// Comms returns the communicators of the trace.
+func (f *File) Comms() []dag.Comm {
+	return f.descr.comms
+}
+
+// NumRanks returns the number of ranks of the trace.
+func (f *File) NumRanks() int {
+	return f.descr.ranks
+}
+
+// NumOps returns the number of ops of the trace.
+func (f *File) NumOps() int64 {
+	n := int64(0)
+	for i := range f.groups {
+		n += int64(f.groups[i].rows)
+	}
+	return n
+}
+
+// Batch is a run of ranks, First to Last-1.
+type Batch struct {
+	First, Last int
+}
+
+// Batches divides all ranks into the smallest runs that share no row group with another: a program that goes through
+// a trace batch by batch reads every row group once and needs memory for a batch only.
+func (f *File) Batches() []Batch {
+	var batches []Batch
+	first := 0
+	for i := range f.groups {
+		if i+1 < len(f.groups) && f.groups[i+1].first == f.groups[i].last {
+			continue
+		}
+		last := int(f.groups[i].last) + 1
+		batches = append(batches, Batch{first, last})
+		first = last
+	}
+	if first < f.NumRanks() {
+		batches = append(batches, Batch{first, f.NumRanks()})
+	}
+	return batches
+}
+
+// Trace reads the whole trace.
+func (f *File) Trace() (*dag.Trace, error) {
+	ranks, err := f.ReadRanks(0, f.NumRanks())
+	if err != nil {
+		return nil, err
+	}
+	return &dag.Trace{Meta: f.descr.Meta, Comms: f.descr.comms, Ranks: ranks}, nil
+}

@@ -1,0 +1,318 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// The hybrid of run lengths and bit packing in which Parquet writes levels and numbers of dictionary values:
+// https://parquet.apache.org/docs/file-format/data-pages/encodings/ (RLE).
+
+// appendRun appends a run of count times the value, which has width bits.
+func appendRun(dst []byte, value uint32, width, count int) []byte {
+	dst = binary.AppendUvarint(dst, uint64(count)<<1)
+	for ; width > 0; width -= 8 {
+		dst = append(dst, byte(value))
+		value >>= 8
+	}
+	return dst
+}
+
+// appendPackedHeader begins a run of n bit-packed values, whose number is rounded up to a multiple of eight.
+func appendPackedHeader(dst []byte, n int) []byte {
+	return binary.AppendUvarint(dst, uint64(n+7)/8<<1|1)
+}
+
+// appendNumbers appends dictionary numbers as a page holds them: a byte of their width, and then whole bytes, so that
+// a repetition among the values is one among the bytes, for zstd to find.
+func appendNumbers(dst []byte, numbers []uint16, distinct int) []byte {
+	padding := -len(numbers) & 7
+	if distinct <= 256 {
+		dst = appendPackedHeader(append(dst, 8), len(numbers))
+		at := len(dst)
+		dst = slices.Grow(dst, len(numbers)+padding)[:at+len(numbers)]
+		packed := dst[at:]
+		for i, n := range numbers {
+			packed[i] = byte(n)
+		}
+	} else {
+		dst = appendPackedHeader(append(dst, 16), len(numbers))
+		dst = slices.Grow(dst, 2*(len(numbers)+padding))
+		for _, n := range numbers {
+			dst = append(dst, byte(n), byte(n>>8))
+		}
+		padding *= 2
+	}
+	return append(dst, make([]byte, padding)...)
+}
+
+// appendRuns appends dictionary numbers as a page holds them: a byte of their width, and then runs of equal ones, for
+// a column that hardly ever changes.
+func appendRuns(dst []byte, numbers []uint16, distinct int) []byte {
+	width := bits.Len(uint(distinct - 1))
+	dst = append(dst, byte(width))
+	for first := 0; first < len(numbers); {
+		number, end := numbers[first], first+1
+		for end < len(numbers) && numbers[end] == number {
+			end++
+		}
+		dst = appendRun(dst, uint32(number), width, end-first)
+		first = end
+	}
+	return dst
+}
+
+// bitmap collects levels of one bit.
+type bitmap struct {
+	words []uint64
+	n     int
+	ones  int
+}
+
+func (b *bitmap) reset() {
+	b.words, b.n, b.ones = b.words[:0], 0, 0
+}
+
+func (b *bitmap) append(bit uint64) {
+	if b.n&63 == 0 {
+		b.words = append(b.words, 0)
+	}
+	b.words[b.n>>6] |= bit << (b.n & 63)
+	b.n++
+	b.ones += int(bit)
+}
+
+// appendSame appends count times the bit.
+func (b *bitmap) appendSame(bit uint64, count int) {
+	for ; count > 0 && b.n&63 != 0; count-- {
+		b.append(bit)
+	}
+	for ; count >= 64; count -= 64 {
+		b.words = append(b.words, -bit)
+		b.n += 64
+		b.ones += 64 * int(bit)
+	}
+	for ; count > 0; count-- {
+		b.append(bit)
+	}
+}
+
+// appendLevels appends the levels as a data page of version 1 holds them: their size in four bytes, and one run.
+func (b *bitmap) appendLevels(dst []byte) []byte {
+	at := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	switch b.ones {
+	case 0, b.n:
+		dst = appendRun(dst, uint32(min(b.ones, 1)), 1, b.n)
+	default:
+		dst = appendPackedHeader(dst, b.n)
+		bytes := (b.n + 7) / 8
+		dst = slices.Grow(dst, bytes+8)
+		for _, w := range b.words {
+			dst = binary.LittleEndian.AppendUint64(dst, w)
+		}
+		dst = dst[:len(dst)-8*len(b.words)+bytes]
+	}
+	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	return dst
+}
+
+// hybrid goes through values of width bits in the hybrid encoding.
+type hybrid struct {
+	src   []byte
+	width int
+}
+
+var errHybrid = errors.New("its run lengths end early")
+
+// next returns the next run: count times the value or, where packed is not nil, bit-packed values, count of them at
+// most.
+func (h *hybrid) next() (count int, value uint32, packed []byte, err error) {
+	header, n := binary.Uvarint(h.src)
+	if n <= 0 || header>>1 > math.MaxInt32 {
+		return 0, 0, nil, errHybrid
+	}
+	h.src = h.src[n:]
+	if header&1 == 0 {
+		bytes := (h.width + 7) / 8
+		if bytes > len(h.src) {
+			return 0, 0, nil, errHybrid
+		}
+		for i, b := range h.src[:bytes] {
+			value |= uint32(b) << (8 * i)
+		}
+		h.src = h.src[bytes:]
+		return int(header >> 1), value, nil, nil
+	}
+	groups := int(header >> 1)
+	bytes := min(groups*h.width, len(h.src)) // some writers leave out the padding of the last group
+	packed, h.src = h.src[:bytes:bytes], h.src[bytes:]
+	if h.width == 0 {
+		return 8 * groups, 0, nil, nil
+	}
+	return min(8*groups, 8*bytes/h.width), 0, packed, nil
+}
+
+// expand decodes len(dst) levels.
+func (l *levels) expand(dst []uint8) error {
+	h := hybrid{src: l.bytes, width: l.width}
+	for len(dst) > 0 {
+		count, value, packed, err := h.next()
+		if err != nil {
+			return err
+		}
+		if count == 0 {
+			return errHybrid
+		}
+		if value>>l.width != 0 {
+			return fmt.Errorf("level %d, expected %d bits", value, l.width)
+		}
+		count = min(count, len(dst))
+		run := dst[:count]
+		dst = dst[count:]
+		switch {
+		case packed == nil:
+			for i := range run {
+				run[i] = uint8(value)
+			}
+		case l.width == 1:
+			expandBits(run, packed)
+		default:
+			for i := range run {
+				run[i] = uint8(bitsAt(packed, i*l.width, l.width))
+			}
+		}
+	}
+	return nil
+}
+
+// constant returns the level that all n entries have, if the encoding shows it at once.
+func (l *levels) constant(n int) (uint8, bool) {
+	if l.width == 0 {
+		return 0, true
+	}
+	h := hybrid{src: l.bytes, width: l.width}
+	count, value, packed, err := h.next()
+	return uint8(value), err == nil && packed == nil && count >= n
+}
+
+// expandBits sets dst to the bits of src, one a byte.
+func expandBits(dst []uint8, src []byte) {
+	for ; len(dst) >= 8; dst, src = dst[8:], src[1:] {
+		binary.LittleEndian.PutUint64(dst, spreadBits[src[0]])
+	}
+	for i := range dst {
+		dst[i] = src[0] >> i & 1
+	}
+}
+
+// spreadBits has the bits of each byte as the bytes of a word.
+var spreadBits = func() (table [256]uint64) {
+	for b := range table {
+		for bit := range 8 {
+			table[b] |= uint64(b>>bit&1) << (8 * bit)
+		}
+	}
+	return table
+}()
+
+// bitsAt returns the width bits, 64 at most, that begin at the given bit of src; bits beyond its end are 0.
+func bitsAt(src []byte, bit, width int) uint64 {
+	at, shift := bit>>3, bit&7
+	var low, high uint64
+	if at+9 <= len(src) {
+		low, high = binary.LittleEndian.Uint64(src[at:]), uint64(src[at+8])
+	} else {
+		var rest [9]byte
+		if at < len(src) {
+			copy(rest[:], src[at:])
+		}
+		low, high = binary.LittleEndian.Uint64(rest[:]), uint64(rest[8])
+	}
+	v := low>>shift | high<<(64-shift)
+	if width < 64 {
+		v &= 1<<width - 1
+	}
+	return v
+}
+
+// lookUp decodes len(dst) dictionary numbers, a byte of their width first, and sets dst to the values in the
+// dictionary.
+func lookUp[T any](dst []T, src []byte, dictionary []T) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	if len(src) == 0 {
+		return errHybrid
+	}
+	h := hybrid{src: src[1:], width: int(src[0])}
+	if h.width > 32 {
+		return fmt.Errorf("dictionary numbers of %d bits", h.width)
+	}
+	for len(dst) > 0 {
+		count, value, packed, err := h.next()
+		if err != nil {
+			return err
+		}
+		if count == 0 {
+			return errHybrid
+		}
+		count = min(count, len(dst))
+		run := dst[:count]
+		dst = dst[count:]
+		if packed != nil {
+			if err := lookUpPacked(run, packed, h.width, dictionary); err != nil {
+				return err
+			}
+			continue
+		}
+		if int64(value) >= int64(len(dictionary)) {
+			return numberError(uint64(value), len(dictionary))
+		}
+		v := dictionary[value]
+		for i := range run {
+			run[i] = v
+		}
+	}
+	return nil
+}
+
+func numberError(number uint64, n int) error {
+	return fmt.Errorf("number %d of a dictionary of %d values", number, n)
+}
+
+// lookUpPacked is lookUp for one run of bit-packed numbers, of which packed has enough.
+func lookUpPacked[T any](dst []T, packed []byte, width int, dictionary []T) error {
+	n := uint64(len(dictionary))
+	switch width {
+	case 8:
+		for i, number := range packed[:len(dst)] {
+			if uint64(number) >= n {
+				return numberError(uint64(number), len(dictionary))
+			}
+			dst[i] = dictionary[number]
+		}
+	case 16:
+		packed = packed[:2*len(dst)]
+		for i := range dst {
+			number := uint(packed[2*i]) | uint(packed[2*i+1])<<8
+			if uint64(number) >= n {
+				return numberError(uint64(number), len(dictionary))
+			}
+			dst[i] = dictionary[number]
+		}
+	default:
+		for i := range dst {
+			number := bitsAt(packed, i*width, width)
+			if number >= n {
+				return numberError(number, len(dictionary))
+			}
+			dst[i] = dictionary[number]
+		}
+	}
+	return nil
+}

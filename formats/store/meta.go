@@ -1,0 +1,219 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// The keys of the file metadata.
+const (
+	keyVersion    = "tracedag.version"
+	keyRanks      = "tracedag.ranks"
+	keyComms      = "tracedag.comms"
+	keyTitle      = "tracedag.title"
+	keyProvenance = "tracedag.provenance"
+	keyNodes      = "tracedag.nodes"
+	keyJobs       = "tracedag.jobs"
+	keyAttrs      = "tracedag.attrs"
+)
+
+// strided is a dag.Range as the metadata has it: first, stride, count.
+type strided [3]int32
+
+// communicator is a dag.Comm as the metadata has it.
+type communicator struct {
+	Name   string    `json:"name,omitempty"`
+	Ranges []strided `json:"ranges"`
+}
+
+// metadata returns what the footer says of a trace beside its ops.
+func metadata(t *dag.Trace) ([]keyValue, error) {
+	n := len(t.Ranks)
+	if n > math.MaxInt32 {
+		return nil, fmt.Errorf("%d ranks, expected %d at most", n, math.MaxInt32)
+	}
+	if t.Nodes != nil && len(t.Nodes) != n {
+		return nil, fmt.Errorf("nodes of %d ranks in a trace of %d", len(t.Nodes), n)
+	}
+	for i, node := range t.Nodes {
+		if node < 0 {
+			return nil, fmt.Errorf("rank %d is on node %d, expected 0 or more", i, node)
+		}
+	}
+	keys := []keyValue{{keyVersion, Version}, {keyRanks, strconv.Itoa(n)}}
+	add := func(key string, value any) error {
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(value); err != nil {
+			return fmt.Errorf("writing %s: %w", key, err)
+		}
+		keys = append(keys, keyValue{key, strings.TrimSuffix(text.String(), "\n")})
+		return nil
+	}
+	comms := make([]communicator, len(t.Comms))
+	for i := range t.Comms {
+		if err := t.Comms[i].Check(n); err != nil {
+			return nil, fmt.Errorf("communicator %d: %w", i, err)
+		}
+		comms[i] = communicator{Name: t.Comms[i].Name, Ranges: toStrided(t.Comms[i].Ranges)}
+	}
+	if err := add(keyComms, comms); err != nil {
+		return nil, err
+	}
+	if t.Title != "" {
+		keys = append(keys, keyValue{keyTitle, t.Title})
+	}
+	if t.Provenance != nil {
+		if err := add(keyProvenance, t.Provenance); err != nil {
+			return nil, err
+		}
+	}
+	if t.Nodes != nil {
+		if err := add(keyNodes, toStrided(runs(t.Nodes))); err != nil {
+			return nil, err
+		}
+	}
+	if t.Jobs != nil {
+		if err := add(keyJobs, t.Jobs); err != nil {
+			return nil, err
+		}
+	}
+	if t.Attrs != "" {
+		keys = append(keys, keyValue{keyAttrs, t.Attrs})
+	}
+	return keys, nil
+}
+
+// runs divides values into strided runs.
+func runs(values []int32) []dag.Range {
+	var out []dag.Range
+	for i := 0; i < len(values); {
+		r := dag.Range{First: values[i], Count: 1}
+		if i+1 < len(values) {
+			r.Stride = values[i+1] - values[i]
+			for i+int(r.Count) < len(values) && values[i+int(r.Count)]-values[i+int(r.Count)-1] == r.Stride {
+				r.Count++
+			}
+		}
+		// A pair of different numbers may as well be the end of this run and the start of the next.
+		if r.Count == 2 && r.Stride != 0 {
+			r.Stride, r.Count = 0, 1
+		}
+		out = append(out, r)
+		i += int(r.Count)
+	}
+	return out
+}
+
+func toStrided(ranges []dag.Range) []strided {
+	out := make([]strided, len(ranges))
+	for i, r := range ranges {
+		out[i] = strided{r.First, r.Stride, r.Count}
+	}
+	return out
+}
+
+// description is the metadata of a file.
+type description struct {
+	dag.Meta
+	comms []dag.Comm
+	ranks int
+}
+
+// values returns the metadata by key.
+func values(keys []keyValue) map[string]string {
+	m := make(map[string]string, len(keys))
+	for _, k := range keys {
+		m[k.key] = k.value
+	}
+	return m
+}
+
+// checkVersion returns an error if a file of the given version must not be read. A file without one was written by
+// another program, and its columns must speak for themselves.
+func checkVersion(version string) error {
+	if version == "" {
+		return nil
+	}
+	major, minor, ok := strings.Cut(version, ".")
+	m, err := strconv.Atoi(major)
+	if _, minorErr := strconv.Atoi(minor); !ok || err != nil || minorErr != nil || m < 1 {
+		return fmt.Errorf("%s is %q, expected a version such as %q", keyVersion, version, Version)
+	}
+	if m > majorVersion {
+		return fmt.Errorf("the file has schema version %s and this program reads %d.x: a newer tracedag is needed",
+			version, majorVersion)
+	}
+	return nil
+}
+
+// describe reads the metadata of a file with the given number of ranks. Without metadata there is one communicator, of
+// all ranks.
+func describe(keys map[string]string, ranks int) (*description, error) {
+	d := &description{ranks: ranks}
+	d.Title, d.Attrs = keys[keyTitle], keys[keyAttrs]
+	var comms []communicator
+	var nodes []strided
+	for _, k := range []struct {
+		key  string
+		into any
+	}{{keyComms, &comms}, {keyNodes, &nodes}, {keyProvenance, &d.Provenance}, {keyJobs, &d.Jobs}} {
+		text, ok := keys[k.key]
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), k.into); err != nil {
+			return nil, fmt.Errorf("%s: %w", k.key, err)
+		}
+	}
+	for i, c := range comms {
+		comm := dag.Comm{Name: c.Name}
+		for _, r := range c.Ranges {
+			comm.Ranges = append(comm.Ranges, dag.Range{First: r[0], Stride: r[1], Count: r[2]})
+		}
+		if err := comm.Check(ranks); err != nil {
+			return nil, fmt.Errorf("%s: communicator %d: %w", keyComms, i, err)
+		}
+		d.comms = append(d.comms, comm)
+	}
+	if len(d.comms) == 0 {
+		d.comms = []dag.Comm{dag.World(ranks)}
+	}
+	if _, ok := keys[keyNodes]; ok {
+		var err error
+		if d.Nodes, err = expandNodes(nodes, ranks); err != nil {
+			return nil, fmt.Errorf("%s: %w", keyNodes, err)
+		}
+	}
+	return d, nil
+}
+
+// expandNodes returns the node of each rank.
+func expandNodes(ranges []strided, ranks int) ([]int32, error) {
+	nodes := make([]int32, 0, ranks)
+	for _, r := range ranges {
+		first, stride, count := int64(r[0]), int64(r[1]), int64(r[2])
+		last := first + stride*(count-1)
+		if count < 1 || min(first, last) < 0 || max(first, last) > math.MaxInt32 {
+			return nil, fmt.Errorf("run %v, expected a first node, a stride and a count of nodes in 0..%d", r,
+				math.MaxInt32)
+		}
+		if int64(len(nodes))+count > int64(ranks) {
+			return nil, fmt.Errorf("more than the %d ranks of the trace", ranks)
+		}
+		for k := range count {
+			nodes = append(nodes, int32(first+stride*k))
+		}
+	}
+	if len(nodes) != ranks {
+		return nil, fmt.Errorf("nodes of %d ranks in a trace of %d", len(nodes), ranks)
+	}
+	return nodes, nil
+}

@@ -1,0 +1,81 @@
+// Package store reads and writes the Parquet store: one file a trace, one row an op. Its schema is specified in
+// docs/store.md; Parquet itself at https://parquet.apache.org/docs/file-format/.
+//
+// The package writes and reads Parquet pages itself, a column of a row group at a time, because a general library goes
+// through a value at a time: it knows what a trace looks like, keeps numbers of dictionary values in whole bytes so
+// that zstd sees the repetition of a periodic schedule, and decodes straight into the columns of package dag. It reads
+// what other programs write, too: every encoding, codec and page version that fits the columns.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Format is the store.
+var Format = format.Format{
+	Name:       "store",
+	Title:      "Parquet store: all of a trace in one compressed file that any data tool reads",
+	Extensions: []string{".parquet"},
+	Binary:     true,
+	Detect:     func(head []byte) bool { return len(head) >= len(magic) && string(head[:len(magic)]) == magic },
+	Read:       read,
+	Write:      func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
+}
+
+func read(inputs []*format.Input, _ format.ReadOptions) (*dag.Trace, error) {
+	if len(inputs) != 1 {
+		return nil, fmt.Errorf("a store is one file, found %d", len(inputs))
+	}
+	in := inputs[0]
+	at, size := in.At, in.Size
+	if at == nil {
+		spool, n, err := spool(in.Reader)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		defer spool.Close()
+		at, size = spool, n
+	}
+	f, err := Open(at, size, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return f.Trace()
+}
+
+// spooled is a temporary file.
+type spooled struct {
+	*os.File
+	linked bool // it still has a name
+}
+
+// spool copies r to a temporary file, for the footer, at the end, must be read first. The file loses its name at once,
+// so that nothing is left behind whatever happens; where the system does not allow that, it does on Close.
+func spool(r io.Reader) (*spooled, int64, error) {
+	file, err := os.CreateTemp("", "tracedag-*.parquet")
+	if err != nil {
+		return nil, 0, fmt.Errorf("making a temporary file: %w", err)
+	}
+	s := &spooled{File: file, linked: os.Remove(file.Name()) != nil}
+	n, err := io.Copy(file, r)
+	if err != nil {
+		s.Close()
+		return nil, 0, fmt.Errorf("copying to a temporary file: %w", err)
+	}
+	return s, n, nil
+}
+
+// Close closes and removes the file.
+func (s *spooled) Close() error {
+	err := s.File.Close()
+	if s.linked {
+		return errors.Join(err, os.Remove(s.Name()))
+	}
+	return err
+}
