@@ -96,10 +96,10 @@ func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
 			ops, deps+starts, int64(MaxOps), int64(math.MaxUint32))
 	}
 	p := &Program{
-		Ops:        make([]Op, ops+1),
+		Ops:        inHugePages(make([]Op, ops+1)),
 		Start:      make([]uint32, len(t.Ranks)+1),
 		Unit:       o.Unit,
-		dependents: make([]uint32, deps),
+		dependents: inHugePages(make([]uint32, deps)),
 		tags:       newTagTable(),
 	}
 	if starts > 0 {
