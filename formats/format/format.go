@@ -50,8 +50,8 @@ type Input struct {
 
 // ReadOptions says how to read.
 type ReadOptions struct {
-	Compat  bool                             // accept what the format's reference program accepts, its mistakes included
-	Lenient bool                             // continue after what can be skipped, with a warning
+	Compat  bool                              // accept what the format's reference program accepts, its mistakes included
+	Lenient bool                              // continue after what can be skipped, with a warning
 	Warn    func(message string, args ...any) // reports what the user should know; never nil
 }
 
