@@ -10,11 +10,10 @@ import (
 
 // naive follows the rules word by word: two lists for each rank, searched from the front.
 type naive struct {
-	t        *dag.Trace
-	p        *Program
-	arrived  [][]uint32
-	posted   [][]uint32
-	unpaired int
+	t       *dag.Trace
+	p       *Program
+	arrived [][]uint32
+	posted  [][]uint32
 }
 
 // fits decides by what the trace says, not by what the program made of it.

@@ -2,7 +2,6 @@ package loggops
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -164,7 +163,7 @@ func (p Params) nanoseconds(fractionalG bool) (nanoseconds, error) {
 		return n, err
 	}
 	if p.S < -1<<31 || p.S > 1<<32-1 {
-		return n, errors.New("S is out of range, expected 0..4294967295")
+		return n, fmt.Errorf("the largest eager message is %d bytes, expected 0..4294967295", p.S)
 	}
 	n.S = uint32(p.S)
 	return n, nil
