@@ -6,8 +6,9 @@ import "math/bits"
 // Wheel. A rank may be due in several windows.
 type calendar struct {
 	near   [nearWindows]rankSet
-	filled uint64 // a bit for each of near that is not empty, the window modulo nearWindows
-	base   uint64 // the first of the windows of near
+	count  [nearWindows]int // how often a rank was added to each of near
+	filled uint64           // a bit for each of near that is not empty, the window modulo nearWindows
+	base   uint64           // the first of the windows of near: the one that was taken last
 	far    Wheel
 }
 
@@ -25,38 +26,50 @@ func cut(words []uint64, n int) (front, rest []uint64) {
 	return words[:n:n], words[n:]
 }
 
-// add makes a rank due in a window, which must not be before the one that next returned last.
+// add makes a rank due in a window, which must not be before the one that was taken last.
 func (c *calendar) add(rank uint32, window uint64) {
 	if window-c.base >= nearWindows {
 		c.far.Push(Event{Time: window, Key: uint64(rank)})
 		return
 	}
-	c.near[window%nearWindows].add(rank)
-	c.filled |= 1 << (window % nearWindows)
+	c.addNear(rank, window)
+}
+
+func (c *calendar) addNear(rank uint32, window uint64) {
+	slot := window % nearWindows
+	c.near[slot].add(rank)
+	c.count[slot]++
+	c.filled |= 1 << slot
 }
 
 // next returns the first window in which a rank is due, never if there is none.
 func (c *calendar) next() uint64 {
-	first := uint64(never)
+	first := c.far.Next()
 	if c.filled != 0 {
-		first = c.base + uint64(bits.TrailingZeros64(bits.RotateLeft64(c.filled, -int(c.base%nearWindows))))
-	} else if first = c.far.Next(); first == never {
-		return never
-	}
-	c.base = first
-	for c.far.Len() > 0 && c.far.Next()-c.base < nearWindows {
-		e := c.far.Pop()
-		c.near[e.Time%nearWindows].add(e.What())
-		c.filled |= 1 << (e.Time % nearWindows)
+		near := uint64(bits.TrailingZeros64(bits.RotateLeft64(c.filled, -int(c.base%nearWindows))))
+		first = min(first, c.base+near)
 	}
 	return first
 }
 
-// take calls run for every rank that is due in a window, one that next returned, in ascending order. Ranks that run makes
+// turnTo makes a window the first of near, for take. It must be the one that next returns, or before. It returns about how
+// many ranks are due in it.
+func (c *calendar) turnTo(window uint64) int {
+	c.base = window
+	for c.far.Next()-window < nearWindows {
+		e := c.far.Pop()
+		c.addNear(e.What(), e.Time)
+	}
+	return c.count[window%nearWindows]
+}
+
+// take calls run for every rank that is due in the window that turnTo turned to, in ascending order. Ranks that run makes
 // due in the same window stay due.
-func (c *calendar) take(window uint64, run func(rank uint32)) {
-	c.filled &^= 1 << (window % nearWindows)
-	c.near[window%nearWindows].drain(run)
+func (c *calendar) take(run func(rank uint32)) {
+	slot := c.base % nearWindows
+	c.filled &^= 1 << slot
+	c.count[slot] = 0
+	c.near[slot].drain(run)
 }
 
 // rankSet is a set of ranks: a bit for each, and a bit for each 64 of those.

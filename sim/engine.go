@@ -63,6 +63,7 @@ type Engine struct {
 	network  Network
 	timeline Timeline
 	threads  int
+	crowd    int // see the constant
 
 	ranks    []rank    // and the center, behind the ranks
 	matchers []Matcher // of each rank
@@ -77,7 +78,7 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 		return nil, errors.New("the engine needs a program with dense streams")
 	}
 	e := &Engine{
-		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads),
+		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads), crowd: crowd,
 		ranks: make([]rank, p.Ranks()+1), matchers: make([]Matcher, p.Ranks()),
 	}
 	if timeline != nil || network.Lookahead() == 0 {
@@ -114,11 +115,7 @@ var errTooLong = errors.New("the simulated time exceeds 106 days, the longest th
 // Run replays the program from start to end.
 func (e *Engine) Run() (*Outcome, error) {
 	groups := e.group()
-	if len(groups) == 1 {
-		groups[0].runAlone()
-	} else {
-		runTogether(groups)
-	}
+	runAll(groups, e.crowd)
 	out := &Outcome{
 		Finish: make([]uint64, e.p.Ranks()), Ran: NewSet(e.p.NumOps()),
 		Unexpected: make([][]uint32, e.p.Ranks()), Posted: make([][]uint32, e.p.Ranks()),

@@ -194,3 +194,93 @@ func TestClockText(t *testing.T) {
 		}
 	}
 }
+
+// pipe is a network for tests in which every message takes its size in picoseconds, and a latency.
+type pipe struct{ latency uint64 }
+
+const (
+	pipeArrival NetworkEvent = iota
+	pipeRequest
+	pipeGrant
+	pipeData
+)
+
+func (n *pipe) Lookahead() uint64 { return n.latency }
+
+func (n *pipe) Eager(a *Actor, m uint32, t uint64) {
+	a.Schedule(uint32(a.Op(m).Peer), t+n.latency, pipeArrival, m)
+}
+
+func (n *pipe) Request(a *Actor, m uint32, t uint64) {
+	a.Schedule(uint32(a.Op(m).Peer), t+n.latency, pipeRequest, m)
+}
+
+func (n *pipe) Grant(a *Actor, m uint32, t uint64) {
+	a.Schedule(a.Op(m).Rank, t+n.latency, pipeGrant, m)
+}
+
+func (n *pipe) Event(a *Actor, kind NetworkEvent, m uint32) {
+	switch kind {
+	case pipeArrival:
+		a.Announce(m)
+		a.Deliver(m, a.Now()-n.latency, a.Now()+a.Op(m).Size)
+	case pipeRequest:
+		a.Announce(m)
+	case pipeGrant:
+		a.Sent(m, a.Now())
+		a.Schedule(uint32(a.Op(m).Peer), a.Now()+n.latency, pipeData, m)
+	case pipeData:
+		a.Deliver(m, a.Now()-n.latency, a.Now()+a.Op(m).Size)
+	}
+}
+
+// TestThreads checks that the result does not depend on the number of threads, nor on when they are used.
+func TestThreads(t *testing.T) {
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		ranks := 2 + random.IntN(200)
+		b := dag.NewBuilder(ranks)
+		for range 10 * ranks {
+			from, to := random.IntN(ranks), random.IntN(ranks)
+			bytes := random.Int64N(200)
+			send := dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: bytes, NIC: random.Int32N(1 + int32(seed%2)),
+				Stream: random.Int32N(2), Release: dag.Time(random.Int64N(20000))}
+			recv := dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: bytes, Stream: random.Int32N(3)}
+			if seed%3 == 0 && random.IntN(4) == 0 {
+				recv.Peer = dag.AnySource
+			}
+			b.Rank(from).Add(send)
+			b.Rank(to).Calc(dag.Time(random.Int64N(1000)), b.Rank(to).Add(recv))
+		}
+		trace := b.Trace()
+		p, err := Compile(trace, CompileOptions{DenseStreams: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := Host{Busy: func(b uint64) uint64 { return 5 + b }, Rendezvous: 150}
+		latency := 1 + random.Uint64N(3000)
+		var want *Outcome
+		for _, threads := range []int{1, 2, 5} {
+			for _, crowd := range []int{0, 10, crowd} {
+				e, err := NewEngine(p.Clone(), host, &pipe{latency}, nil, threads)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.crowd = crowd
+				got, err := e.Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == nil {
+					want = got
+				}
+				if !slices.Equal(got.Finish, want.Finish) || got.Events != want.Events || !slices.Equal(got.Ran, want.Ran) {
+					t.Errorf("seed %d: %d threads, crowd %d: finish %v, expected %v", seed, threads, crowd, got.Finish, want.Finish)
+				}
+			}
+		}
+		if r := want.Result(p, trace); seed%3 > 0 && !r.Complete {
+			t.Errorf("seed %d: not complete: %+v", seed, r.Stuck)
+		}
+	}
+}

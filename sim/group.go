@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"math"
 	"math/bits"
-	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -17,9 +15,10 @@ type group struct {
 	first, last int      // the ranks
 	all         []*group // this one among them
 
-	window uint     // log2 of the length of a window
-	due    calendar // the ranks by the window of their next event; void where next has another
-	next   []uint64 // of each rank of the group, the time of its next event
+	window  uint     // log2 of the length of a window
+	current uint64   // the window at hand
+	due     calendar // the ranks by the window of their next event; void where next has another
+	next    []uint64 // of each rank of the group, the time of its next event
 
 	sent [][]letter // to each group, events for its ranks
 }
@@ -47,7 +46,7 @@ func newGroup(e *Engine, groups, first, last int) *group {
 	return g
 }
 
-// post sends an event to a rank of any group. It arrives with collect.
+// post sends an event to a rank of any group. It arrives with collectAll.
 func (g *group) post(to uint32, ev Event) {
 	k := 0
 	for int(to) >= g.all[k].last {
@@ -56,16 +55,17 @@ func (g *group) post(to uint32, ev Event) {
 	g.sent[k] = append(g.sent[k], letter{to, ev})
 }
 
-// collect puts the events that a group sent into the queues of this group's ranks.
-func (g *group) collect(from *group, k int) {
-	for _, l := range from.sent[k] {
-		queue := &g.actor.e.ranks[l.to].queue
-		queue.Push(l.event)
-		if l.event.Time < g.next[int(l.to)-g.first] {
-			g.note(l.to, l.event.Time)
+// collectAll puts the events that all groups sent this one, the k-th, into the queues of its ranks.
+func (g *group) collectAll(k int) {
+	for _, from := range g.all {
+		for _, l := range from.sent[k] {
+			g.actor.e.ranks[l.to].queue.Push(l.event)
+			if l.event.Time < g.next[int(l.to)-g.first] {
+				g.note(l.to, l.event.Time)
+			}
 		}
+		from.sent[k] = from.sent[k][:0]
 	}
-	from.sent[k] = from.sent[k][:0]
 }
 
 // note puts the time of a rank's next event on record.
@@ -76,15 +76,17 @@ func (g *group) note(r uint32, t uint64) {
 	}
 }
 
-// earliest returns the first window in which a rank of the group may have an event.
-func (g *group) earliest() uint64 {
-	return g.due.next()
+// turnTo makes the group ready for run of a window, the first of all groups, and returns about how many ranks that runs.
+func (g *group) turnTo(window uint64) int {
+	g.current = window
+	return g.due.turnTo(window)
 }
 
-// run runs all ranks of the group that have events in a window, the first of all groups.
-func (g *group) run(window uint64) {
+// run runs all ranks of the group that have events in the window that it turned to.
+func (g *group) run() {
+	window := g.current
 	end := (window + 1) << g.window
-	g.due.take(window, func(k uint32) {
+	g.due.take(func(k uint32) {
 		if g.next[k]>>g.window == window {
 			r := uint32(g.first) + k
 			g.note(r, g.actor.run(r, end))
@@ -92,77 +94,123 @@ func (g *group) run(window uint64) {
 	})
 }
 
-// runAlone runs the only group.
-func (g *group) runAlone() {
-	for window := g.earliest(); window != never && g.actor.err == nil; window = g.earliest() {
-		g.run(window)
-		g.collect(g, 0)
+// crowd is how many ranks there must be to run in a window for several threads to be worth their while.
+const crowd = 512
+
+// runAll runs all groups, one window after the other, on one thread or where there is much to do on one for each group.
+func runAll(groups []*group, crowd int) {
+	var crew *crew
+	if len(groups) > 1 {
+		crew = newCrew(groups)
+		defer crew.dismiss()
+	}
+	for {
+		window := uint64(never)
+		for _, g := range groups {
+			if g.actor.err != nil {
+				return
+			}
+			window = min(window, g.due.next())
+		}
+		if window == never {
+			return
+		}
+		ranks := 0
+		for _, g := range groups {
+			ranks += g.turnTo(window)
+		}
+		if crew != nil && ranks >= crowd {
+			crew.work()
+			continue
+		}
+		for _, g := range groups {
+			g.run()
+		}
+		for k, g := range groups {
+			g.collectAll(k)
+		}
 	}
 }
 
-// runTogether runs several groups, each on a thread, in steps: all run one window, then all take the events that the
-// others sent them and say when their next is.
-func runTogether(groups []*group) {
-	ran, collected := newBarrier(len(groups)), newBarrier(len(groups))
-	next := make([]struct {
-		window atomic.Uint64
-		failed atomic.Bool
-		_      [48]byte // no two groups in one cache line
-	}, len(groups))
-	for k, g := range groups {
-		next[k].window.Store(g.earliest())
-	}
-	var threads sync.WaitGroup
-	for k, g := range groups {
-		threads.Go(func() {
+// crew is a thread for each group but the first, whose thread is the caller's.
+type crew struct {
+	groups               []*group
+	start, ran, finished *barrier
+	dismissed            bool
+}
+
+func newCrew(groups []*group) *crew {
+	c := &crew{groups: groups, start: newBarrier(len(groups)), ran: newBarrier(len(groups)),
+		finished: newBarrier(len(groups))}
+	for k := 1; k < len(groups); k++ {
+		go func() {
 			for {
-				earliest, failed := uint64(math.MaxUint64), false
-				for i := range next {
-					earliest = min(earliest, next[i].window.Load())
-					failed = failed || next[i].failed.Load()
-				}
-				if earliest == never || failed {
+				c.start.wait()
+				if c.dismissed {
 					return
 				}
-				g.run(earliest)
-				ran.wait()
-				for _, from := range groups {
-					g.collect(from, k)
-				}
-				next[k].window.Store(g.earliest())
-				next[k].failed.Store(g.actor.err != nil)
-				collected.wait()
+				c.part(k)
 			}
-		})
+		}()
 	}
-	threads.Wait()
+	return c
 }
 
-// barrier lets a number of threads wait for each other, over and over. The waits are short and very many, so a thread
-// looks again and again for a while before it lets others have the processor.
+// work has all groups run the window that they turned to, and take what they sent each other.
+func (c *crew) work() {
+	c.start.wait()
+	c.part(0)
+}
+
+func (c *crew) part(k int) {
+	c.groups[k].run()
+	c.ran.wait()
+	c.groups[k].collectAll(k)
+	c.finished.wait()
+}
+
+func (c *crew) dismiss() {
+	c.dismissed = true
+	c.start.wait()
+}
+
+// barrier lets a number of threads wait for each other, over and over. The waits are mostly short, so a thread first looks
+// again and again whether the others have come; if that takes long, it sleeps, for the others may want its processor.
 type barrier struct {
 	threads int32
 	waiting atomic.Int32
 	round   atomic.Uint32
+	mutex   sync.Mutex
+	turned  sync.Cond // the round has changed
 }
 
 func newBarrier(threads int) *barrier {
-	return &barrier{threads: int32(threads)}
+	b := &barrier{threads: int32(threads)}
+	b.turned.L = &b.mutex
+	return b
 }
 
-// looks is how often a thread looks before it gives the processor away.
-const looks = 2000
+// looks is how often a thread looks before it sleeps: some microseconds.
+const looks = 5000
 
 func (b *barrier) wait() {
 	round := b.round.Load()
 	if b.waiting.Add(1) == b.threads {
 		b.waiting.Store(0)
+		b.mutex.Lock()
 		b.round.Add(1)
+		b.mutex.Unlock()
+		b.turned.Broadcast()
 		return
 	}
-	for n := 1; b.round.Load() == round; n++ {
-		if n%looks == 0 {
-			runtime.Gosched()
+	for range looks {
+		if b.round.Load() != round {
+			return
 		}
 	}
+	b.mutex.Lock()
+	for b.round.Load() == round {
+		b.turned.Wait()
+	}
+	b.mutex.Unlock()
 }

@@ -2,6 +2,7 @@ package loggops_test
 
 import (
 	"math/big"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -302,6 +303,51 @@ func TestStrictVectors(t *testing.T) {
 		}
 		if least := dag.Summarize(trace).CriticalPath.Time; r.Complete && r.Makespan.Ticks < uint64(least) {
 			t.Errorf("%s: makespan %v is below the critical path %v", name, r.Makespan, least)
+		}
+	}
+}
+
+// TestStrictThreads checks that the result does not depend on the number of threads.
+func TestStrictThreads(t *testing.T) {
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 11))
+		ranks := 2 + random.IntN(300)
+		b := dag.NewBuilder(ranks)
+		last := make([]int, ranks) // of each rank, its latest op, which the next waits for
+		for r := range ranks {
+			last[r] = b.Rank(r).Calc(dag.Time(random.Int64N(1e9)))
+		}
+		for range 20 * ranks {
+			from, to := random.IntN(ranks), random.IntN(ranks)
+			bytes := int64(1) << random.IntN(18)
+			send := dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: bytes, NIC: random.Int32N(1 + int32(seed%2))}
+			recv := dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: bytes, Stream: random.Int32N(2)}
+			if seed%3 == 0 && random.IntN(4) == 0 {
+				recv.Peer = dag.AnySource
+			}
+			before := last[to] // a receive of a message from oneself must not wait for its send to end
+			last[from] = b.Rank(from).Add(send, last[from])
+			last[to] = b.Rank(to).Calc(dag.Time(random.Int64N(1e7)), b.Rank(to).Add(recv, before), last[to])
+		}
+		trace := b.Trace()
+		params := nanoParams(2500, 300, 100, 1, 0, 10000)
+		if seed%5 == 0 {
+			params.L = dag.Time(random.Int64N(3)) // hardly any lookahead, or none
+		}
+		var want *sim.Result
+		for _, threads := range []int{1, 2, 3, 8} {
+			got, err := run(trace, loggops.Strict, loggops.Options{Params: params, Threads: threads}, t.Logf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got.Finish, want.Finish) || got.Events != want.Events || got.Complete != want.Complete ||
+				got.Messages != want.Messages {
+				t.Errorf("seed %d: %d threads: makespan %v, %d events, complete %v; on one %v, %d, %v", seed, threads,
+					got.Makespan, got.Events, got.Complete, want.Makespan, want.Events, want.Complete)
+			}
 		}
 	}
 }
