@@ -50,7 +50,7 @@ type Actor struct {
 	now   uint64
 	err   error
 
-	events, messages, bytes int64
+	events, ops, messages, bytes int64
 }
 
 // Now returns the time of the event at hand, in picoseconds.
@@ -147,6 +147,7 @@ func (a *Actor) run(at uint32, until uint64) (next uint64) {
 func (a *Actor) start(i uint32) {
 	op := &a.e.p.Ops[i]
 	op.Flags |= hasRun
+	a.ops++
 	switch {
 	case op.Flags&IsSend != 0:
 		a.messages++

@@ -86,7 +86,10 @@ func (c *ChromeTimeline) Span(s Span) {
 	case RecvSpan:
 		c.line = append(c.line, `recv"`...)
 		if name == "" {
-			name = "recv from " + orAny(peer)
+			name = "recv from " + strconv.FormatInt(peer, 10)
+			if peer == dag.AnySource {
+				name = "recv from any"
+			}
 		}
 	case NoiseSpan:
 		c.line = append(c.line, `noise"`...)

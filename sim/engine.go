@@ -62,6 +62,7 @@ type Engine struct {
 	host     Host
 	network  Network
 	timeline Timeline
+	progress func(ops int64) // nil, or called now and then with how many more ops ran
 	threads  int
 	crowd    int // see the constant
 
@@ -99,6 +100,11 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 		e.ranks[r].init(streams)
 	}
 	return e, nil
+}
+
+// SetProgress makes the engine call progress, from one thread, now and then with how many more ops ran.
+func (e *Engine) SetProgress(progress func(ops int64)) {
+	e.progress = progress
 }
 
 // Center is the place of the events of a network that belong to no rank.

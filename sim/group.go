@@ -104,13 +104,17 @@ func runAll(groups []*group, crowd int) {
 		crew = newCrew(groups)
 		defer crew.dismiss()
 	}
-	for {
+	reported := int64(0)
+	for turn := 1; ; turn++ {
 		window := uint64(never)
 		for _, g := range groups {
 			if g.actor.err != nil {
 				return
 			}
 			window = min(window, g.due.next())
+		}
+		if turn%progressTurns == 0 {
+			reported = report(groups, reported)
 		}
 		if window == never {
 			return
@@ -130,6 +134,23 @@ func runAll(groups []*group, crowd int) {
 			g.collectAll(k)
 		}
 	}
+}
+
+// progressTurns is how many windows pass between reports of progress.
+const progressTurns = 1 << 10
+
+// report tells the engine's user how many ops have run since the last report, and returns how many have in all.
+func report(groups []*group, before int64) int64 {
+	progress := groups[0].actor.e.progress
+	if progress == nil {
+		return before
+	}
+	now := int64(0)
+	for _, g := range groups {
+		now += g.actor.ops
+	}
+	progress(now - before)
+	return now
 }
 
 // crew is a thread for each group but the first, whose thread is the caller's.

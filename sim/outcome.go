@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -101,9 +100,9 @@ func (o *Outcome) stuck(p *Program, t *dag.Trace) []Stuck {
 		if open.Has(i) {
 			op := &p.Ops[i]
 			if op.Flags&IsRecv != 0 {
-				add(i, "recv", fmt.Sprintf("a message from rank %s, tag %s", orAny(int64(op.Peer)), orAny(p.Tag(op))))
+				add(i, "recv", fmt.Sprintf("a message from %s, %s", orAny("rank", int64(op.Peer)), orAny("tag", p.Tag(op))))
 			} else {
-				add(i, "send", fmt.Sprintf("a receive on rank %d, tag %s", op.Peer, orAny(p.Tag(op))))
+				add(i, "send", fmt.Sprintf("a receive on rank %d, %s", op.Peer, orAny("tag", p.Tag(op))))
 			}
 		}
 	}
@@ -139,10 +138,10 @@ func (o *Outcome) waitsFor(p *Program, r *dag.Rank, base uint32, i int, open Set
 	return strings.Join(unmet, ", ")
 }
 
-// orAny returns n, or "any" for the wildcard.
-func orAny(n int64) string {
-	if n == dag.AnySource || n == math.MaxUint32 {
-		return "any"
+// orAny returns "rank 5", or "any rank" for the wildcard.
+func orAny(what string, n int64) string {
+	if n == dag.AnySource {
+		return "any " + what
 	}
-	return fmt.Sprint(n)
+	return fmt.Sprintf("%s %d", what, n)
 }

@@ -43,11 +43,18 @@ type runner interface {
 	timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error)
 	// compile prepares the trace.
 	compile(t *dag.Trace) error
-	// params returns the parameters of a run with the given settings, for a result.
-	params(settings []setting) any
-	// run replays the trace with the given settings: the only run, unless again is set. The timeline may be nil. Runs
-	// may go on at the same time, each with so many threads.
-	run(settings []setting, timeline sim.Timeline, threads int, again bool) (*sim.Result, error)
+	// params returns the model and the parameters of a run with the given settings, as its result has them.
+	params(settings []setting) (model string, params any)
+	// run replays the trace with the given settings.
+	run(settings []setting, r replay) (*sim.Result, error)
+}
+
+// replay is how to run a trace.
+type replay struct {
+	timeline sim.Timeline    // nil: none
+	threads  int             // to use
+	progress func(ops int64) // nil, or called now and then with how many more ops ran
+	again    bool            // not the only run: others may come, or go on at the same time
 }
 
 // logGOPS runs the loggops backend.
@@ -82,7 +89,9 @@ func registerLogGOPS(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	flags := cmd.Flags()
 	flags.StringVar(&b.model, "model", string(loggops.Strict),
 		"`reading` of LogGOPS: strict; loggopsim or atlahs to get what those simulators compute")
+	cli.CompleteWith(cmd, "model", modelNames())
 	flags.StringVar(&b.preset, "params", "default", "`set` of parameters: "+strings.Join(loggops.PresetNames(), ", "))
+	cli.CompleteWith(cmd, "params", loggops.PresetNames())
 	cli.TimeVar(flags, &b.flags.L, "L", preset.L, dag.Nanosecond, "latency; a number without unit is in ns")
 	cli.TimeVar(flags, &b.flags.o, "o", preset.Overhead, dag.Nanosecond, "overhead per message at a processor")
 	cli.TimeVar(flags, &b.flags.g, "g", preset.Gap, dag.Nanosecond, "gap between messages at a NIC")
@@ -93,6 +102,14 @@ func registerLogGOPS(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	flags.StringVar(&b.noise, "noise-trace", "", "`FILE` of operating-system noise: lines of start and length in ns")
 	flags.BoolVar(&b.coscheduled, "noise-cosched", false, "have the noise hit all ranks at the same time")
 	return b
+}
+
+func modelNames() []string {
+	names := make([]string, 0, len(loggops.Models))
+	for _, m := range loggops.Models {
+		names = append(names, string(m))
+	}
+	return names
 }
 
 // rate returns picoseconds per byte as a flag's value; those of the presets fit.
@@ -119,6 +136,14 @@ func (b *logGOPS) check() (err error) {
 		if changed(name) {
 			set()
 		}
+	}
+	if b.common.sweep == "" { // in a sweep, a bad point does not stop the others
+		if err := b.base.Check(b.checkedModel); err != nil {
+			return cli.Usagef("%v", err)
+		}
+	}
+	if b.noise == "" && b.coscheduled {
+		return cli.Usagef("--noise-cosched needs --noise-trace")
 	}
 	if b.noise != "" {
 		f, err := os.Open(b.noise)
@@ -159,8 +184,8 @@ func (b *logGOPS) compile(t *dag.Trace) (err error) {
 	return err
 }
 
-func (b *logGOPS) params(settings []setting) any {
-	return b.with(settings)
+func (b *logGOPS) params(settings []setting) (model string, params any) {
+	return b.model, b.with(settings)
 }
 
 // with returns the parameters of the flags, with the given settings.
@@ -185,10 +210,11 @@ func (b *logGOPS) with(settings []setting) loggops.Params {
 	return params
 }
 
-func (b *logGOPS) run(settings []setting, timeline sim.Timeline, threads int, again bool) (*sim.Result, error) {
-	replay := b.replay
-	if again {
-		replay = replay.Clone()
+func (b *logGOPS) run(settings []setting, r replay) (*sim.Result, error) {
+	compiled := b.replay
+	if r.again {
+		compiled = compiled.Clone()
 	}
-	return replay.Run(loggops.Options{Params: b.with(settings), Noise: b.noiseTrace, Timeline: timeline, Threads: threads})
+	return compiled.Run(loggops.Options{Params: b.with(settings), Noise: b.noiseTrace, Timeline: r.timeline,
+		Threads: r.threads, Progress: r.progress})
 }

@@ -67,6 +67,7 @@ func newCommand(p *cli.Program) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.backend, "backend", backends[0].name, "`name` of the backend: "+strings.Join(backendNames(), ", "))
+	cli.CompleteWith(cmd, "backend", backendNames())
 	runs := make(map[string]runner)
 	for _, b := range backends {
 		runs[b.name] = b.register(p, cmd, &o)
@@ -212,24 +213,26 @@ func hasCollectives(t *dag.Trace) bool {
 
 // runOnce runs the trace, and writes the timeline where one was asked for; a run that fails leaves none.
 func runOnce(p *cli.Program, o *options, trace *dag.Trace, run runner) (*sim.Result, error) {
+	progress := p.Progress("simulating", trace.Ops(), "ops")
+	defer progress.Close()
+	r := replay{threads: o.threads, progress: progress.Add}
 	if o.timeline == "" {
-		return run.run(nil, nil, o.threads, false)
+		return run.run(nil, r)
 	}
 	out, err := p.Create(o.timeline, false)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	timeline, err := run.timeline(out, o.timeline, trace)
+	if r.timeline, err = run.timeline(out, o.timeline, trace); err != nil {
+		return nil, err
+	}
+	result, err := run.run(nil, r)
 	if err != nil {
 		return nil, err
 	}
-	result, err := run.run(nil, timeline, o.threads, false)
-	if err != nil {
-		return nil, err
-	}
-	if err := timeline.End(); err != nil {
-		return nil, fmt.Errorf("writing the timeline: %w", err)
+	if err := r.timeline.End(); err != nil {
+		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
 	}
 	return result, out.Commit()
 }

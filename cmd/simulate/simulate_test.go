@@ -227,6 +227,8 @@ func TestUsageErrors(t *testing.T) {
 		{"--sweep L=1..2:1", "FROM..TO:N"},
 		{"--sweep L=0..9:1000000;o=1,2", "at most 1000000 points"},
 		{"--sweep G=x", "G:"},
+		{"--model loggopsim --G 0.5", "expected whole nanoseconds"},
+		{"--noise-cosched", "needs --noise-trace"},
 	} {
 		r := clitest.Run(newCommand, append(strings.Fields(c.args), vectors+"pingpong_2.bin")...)
 		if r.Status != 2 || r.Stdout != "" || !strings.Contains(r.Stderr, c.want) {
@@ -244,9 +246,8 @@ func TestFailures(t *testing.T) {
 		{[]string{folder + "/nosuch.bin"}, "no such file"},
 		{[]string{"--noise-trace", folder + "/nosuch", vectors + "pingpong_2.bin"}, "no such file"},
 		{[]string{vectors + "sg_chained_dissem_8.bin"}, "rank 0 op 6 sends to rank 9999999, expected 0..7"},
-		{[]string{"--model", "loggopsim", "--G", "0.5", vectors + "pingpong_2.bin"}, "expected whole nanoseconds"},
-		{[]string{"--timeline", folder + "/t.json", "--model", "loggopsim", "--G", "0.5", vectors + "pingpong_2.bin"},
-			"expected whole nanoseconds"},
+		{[]string{"--timeline", folder + "/t.json", "--noise-trace", vectors + "noise_trace.txt", "--model", "loggopsim", "--o",
+			"105us", vectors + "pingpong_2.bin"}, "exactly as long as the noise trace"},
 	} {
 		r := clitest.Run(newCommand, c.args...)
 		if r.Status != 1 || r.Stdout != "" || !strings.Contains(r.Stderr, c.want) {

@@ -17,6 +17,7 @@ import (
 // point is the outcome at one point of a sweep: a result or an error.
 type point struct {
 	result *sim.Result
+	model  string
 	params any
 	err    error
 	ready  chan struct{} // closed when the rest is set
@@ -25,6 +26,7 @@ type point struct {
 // failure is what a sweep prints for a point without a result.
 type failure struct {
 	Backend string `json:"backend"`
+	Model   string `json:"model,omitempty"`
 	Params  any    `json:"params"`
 	Error   string `json:"error"`
 }
@@ -46,8 +48,8 @@ func sweep(p *cli.Program, o *options, run runner, name string, grid [][]setting
 				pt := &points[i]
 				defer close(pt.ready)
 				defer progress.Add(1)
-				pt.params = run.params(grid[i])
-				pt.result, pt.err = run.run(grid[i], nil, 1, true)
+				pt.model, pt.params = run.params(grid[i])
+				pt.result, pt.err = run.run(grid[i], replay{threads: 1, again: true})
 				return nil
 			})
 		}
@@ -91,7 +93,7 @@ func sweep(p *cli.Program, o *options, run runner, name string, grid [][]setting
 func writeJSONLine(w io.Writer, backend string, pt *point) error {
 	var document any = pt.result
 	if pt.err != nil {
-		document = failure{backend, pt.params, pt.err.Error()}
+		document = failure{backend, pt.model, pt.params, pt.err.Error()}
 	}
 	line, err := json.Marshal(document)
 	if err != nil {
@@ -119,19 +121,19 @@ func csvWriter(w io.Writer) func(io.Writer, string, *point) error {
 				return err
 			}
 		}
-		record := []string{backend}
+		record := []string{backend, pt.model}
 		if r := pt.result; pt.err == nil {
 			makespan, _ := r.Makespan.AppendText(nil)
 			wall, err := r.Wall.MarshalJSON()
 			if err != nil {
 				return err
 			}
-			record = append(append(record, r.Model), values...)
+			record = append(record, values...)
 			record = append(record, strconv.FormatBool(r.Complete), string(makespan), fmt.Sprint(r.Ops),
 				fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), fmt.Sprint(r.Bytes), string(wall),
 				strconv.FormatFloat(r.OpsPerS, 'g', 6, 64), "")
 		} else {
-			record = append(append(record, ""), values...)
+			record = append(record, values...)
 			record = append(record, "false", "", "", "", "", "", "", "", "", pt.err.Error())
 		}
 		if err := table.Write(record); err != nil {

@@ -45,9 +45,9 @@ type group struct {
 // Limits on what a file may claim, in proportion to its size, so that a small file cannot ask for all memory. They lie
 // beyond what compression can do: row groups of this package take two bytes for a thousand rows at the very least.
 const (
-	maxRowsPerByte  = 1 << 11
-	maxRanksPerByte = 1 << 4
-	freeRanks       = 1 << 20
+	maxRowsPerByte = 1 << 11
+	// maxEmptyRanks is how many more ranks than ops there may be. The writer keeps to it too.
+	maxEmptyRanks = 1 << 20
 )
 
 // Open opens the store in the first size bytes of r, which must stay open while the File is used; name is for error
@@ -93,12 +93,33 @@ func (f *File) open() error {
 	if err := f.findGroups(m); err != nil {
 		return err
 	}
+	if err := f.checkWhole(keys); err != nil {
+		return err
+	}
 	ranks, err := f.countRanks(keys)
 	if err != nil {
 		return err
 	}
 	f.descr, err = describe(keys, ranks)
 	return err
+}
+
+// checkWhole checks, of a file that names its number of ops, as this package's do, that nothing is missing: that it has as
+// many, and all columns. Others may leave out what is zero.
+func (f *File) checkWhole(keys map[string]string) error {
+	text, ok := keys[keyOps]
+	if !ok {
+		return nil
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err != nil || n != f.NumOps() {
+		return fmt.Errorf("%s is %q, but there are %d rows", keyOps, text, f.NumOps())
+	}
+	for i := range f.leaves {
+		if f.leaves[i].index < 0 {
+			return fmt.Errorf("there is no column %s", columns[i].name)
+		}
+	}
+	return nil
 }
 
 // footer returns the footer's bytes and their offset.
@@ -353,8 +374,8 @@ func (f *File) countRanks(keys map[string]string) (int, error) {
 		}
 		ranks = n
 	}
-	if ranks > freeRanks+f.size*maxRanksPerByte {
-		return 0, fmt.Errorf("%d ranks in a file of %d bytes", ranks, f.size)
+	if ops := f.NumOps(); ranks > maxEmptyRanks+ops {
+		return 0, fmt.Errorf("%d ranks with %d ops, expected at most %d ranks more than ops", ranks, ops, maxEmptyRanks)
 	}
 	return int(ranks), nil
 }

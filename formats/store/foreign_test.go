@@ -364,6 +364,19 @@ func TestForeignMinimal(t *testing.T) {
 	}
 }
 
+// A file that names its number of ops is one of ours, and must be whole.
+func TestColumnMissing(t *testing.T) {
+	type row struct {
+		Kind string `parquet:"kind"`
+		Rank int32  `parquet:"rank"`
+	}
+	file := writeForeign(t, []row{{"calc", 0}}, parquet.KeyValueMetadata(keyVersion, Version),
+		parquet.KeyValueMetadata(keyOps, "1"))
+	if _, err := decode(file); err == nil || !strings.Contains(err.Error(), "there is no column subkind") {
+		t.Errorf("got error %v", err)
+	}
+}
+
 func TestForeignRefused(t *testing.T) {
 	type row struct {
 		Kind  *string  `parquet:"kind,optional"`

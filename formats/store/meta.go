@@ -15,6 +15,7 @@ import (
 const (
 	keyVersion    = "tracedag.version"
 	keyRanks      = "tracedag.ranks"
+	keyOps        = "tracedag.ops"
 	keyComms      = "tracedag.comms"
 	keyTitle      = "tracedag.title"
 	keyProvenance = "tracedag.provenance"
@@ -46,7 +47,11 @@ func metadata(t *dag.Trace) ([]keyValue, error) {
 			return nil, fmt.Errorf("rank %d is on node %d, expected 0 or more", i, node)
 		}
 	}
-	keys := []keyValue{{keyVersion, Version}, {keyRanks, strconv.Itoa(n)}}
+	ops := t.Ops()
+	if int64(n) > maxEmptyRanks+ops {
+		return nil, fmt.Errorf("%d ranks with %d ops, expected at most %d ranks more than ops", n, ops, maxEmptyRanks)
+	}
+	keys := []keyValue{{keyVersion, Version}, {keyRanks, strconv.Itoa(n)}, {keyOps, strconv.FormatInt(ops, 10)}}
 	add := func(key string, value any) error {
 		var text bytes.Buffer
 		e := json.NewEncoder(&text)

@@ -447,6 +447,8 @@ func TestWriteRefuses(t *testing.T) {
 		{"nodes", func(t *dag.Trace) { t.Nodes = []int32{1} }, "nodes of 1 ranks in a trace of 2"},
 		{"node", func(t *dag.Trace) { t.Nodes = []int32{1, -1} }, "rank 1 is on node -1"},
 		{"communicator", func(t *dag.Trace) { t.Comms[0].Ranges[0].Count = 3 }, "communicator 0: range of 3 ranks"},
+		{"ranks", func(t *dag.Trace) { t.Ranks = append(t.Ranks, make([]dag.Rank, 1<<20+3)...) },
+			"1048581 ranks with 4 ops, expected at most 1048576 ranks more than ops"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := dag.NewBuilder(2)

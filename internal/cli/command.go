@@ -14,8 +14,7 @@ const exitStatusHelp = `Exit status:
   0    all went well
   1    bad input, or something that could not be done
   2    bad usage
-  3    nothing written, for --strict was given and something would have been lost
-  130  stopped by Ctrl-C
+%s  130  stopped by Ctrl-C
   141  nobody reads standard output any more
 `
 
@@ -81,7 +80,11 @@ func help(cmd *cobra.Command, _ []string) {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
 	}
 	if cmd.Name() != "completion" && (cmd.Parent() == nil || cmd.Parent().Name() != "completion") {
-		fmt.Fprintf(w, "\n%s", exitStatusHelp)
+		loss := ""
+		if cmd.Flags().Lookup("strict") != nil {
+			loss = "  3    nothing written, for --strict was given and something would have been lost\n"
+		}
+		fmt.Fprintf(w, "\n"+exitStatusHelp, loss)
 		if !cmd.HasParent() {
 			fmt.Fprintf(w, "\n'%s completion bash|zsh|fish|powershell' prints a completion script for that shell.\n", cmd.Name())
 		}

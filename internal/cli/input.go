@@ -149,18 +149,35 @@ func (in *Input) decompress(head []byte, r io.Reader) (io.Reader, error) {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b, 8}):
 		z, err := gzip.NewReader(r)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("damaged gzip data: %w", err)
 		}
-		return z, nil
+		return &decompressor{z, "gzip"}, nil
 	case isZstd(head):
 		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}
 		in.closers = append(in.closers, z.Close)
-		return z, nil
+		return &decompressor{z, "zstd"}, nil
 	}
 	return nil, nil
+}
+
+// decompressor gives the errors of a decompressor their name: those of some look like a regular end of the data.
+type decompressor struct {
+	io.Reader
+	kind string
+}
+
+func (d *decompressor) Read(b []byte) (int, error) {
+	n, err := d.Reader.Read(b)
+	switch err {
+	case nil, io.EOF:
+		return n, err
+	case io.ErrUnexpectedEOF:
+		return n, fmt.Errorf("the %s data ends early", d.kind)
+	}
+	return n, fmt.Errorf("damaged %s data: %w", d.kind, err)
 }
 
 // isZstd reports whether head begins a zstd frame, or a skippable frame as parallel compressors put first.

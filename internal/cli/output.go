@@ -69,8 +69,9 @@ func isStdout(path string) bool {
 
 func (o *Output) open(path string) (err error) {
 	o.final = path
-	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() {
+	replaced, err := os.Stat(path)
+	if err == nil {
+		if !replaced.Mode().IsRegular() {
 			o.file, err = os.OpenFile(path, os.O_WRONLY, 0)
 			return err
 		}
@@ -84,9 +85,13 @@ func (o *Output) open(path string) (err error) {
 		o.file, err = o.p.temps.create(o.temp, func() (*os.File, error) {
 			return os.OpenFile(o.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		})
-		if !errors.Is(err, fs.ErrExist) {
-			return err
+		if errors.Is(err, fs.ErrExist) {
+			continue
 		}
+		if err == nil && replaced != nil {
+			err = o.file.Chmod(replaced.Mode().Perm()) // what was private stays so
+		}
+		return err
 	}
 }
 
@@ -112,6 +117,15 @@ func (o *Output) Commit() error {
 		return o.writeError(err)
 	}
 	return nil
+}
+
+// Failed returns the error of a failed write with the output's name instead of that of a temporary file.
+func (o *Output) Failed(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return o.writeError(err)
+	}
+	return err
 }
 
 func (o *Output) writeError(err error) error {

@@ -32,7 +32,7 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	flags.BoolVar(&f.Compat, "compat", false,
 		"accept and do what the format's reference program does, its mistakes included")
 	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
-	completeWith(cmd, "from", names)
+	CompleteWith(cmd, "from", names)
 }
 
 // Read is a trace that was read.
@@ -111,10 +111,11 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags.StringVar(&f.To, "to", "", "output `format`: "+strings.Join(names, ", ")+
 		" (default: as the output's name ends, else "+formats.Default+")")
 	flags.BoolVar(&f.Strict, "strict", false, "write nothing and exit with 3 if the output format would lose something")
-	completeWith(cmd, "to", names)
+	CompleteWith(cmd, "to", names)
 }
 
-func completeWith(cmd *cobra.Command, flag string, values []string) {
+// CompleteWith makes the shell offer values for a flag.
+func CompleteWith(cmd *cobra.Command, flag string, values []string) {
 	complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // no such flag

@@ -19,6 +19,9 @@ type Options struct {
 	Noise    *NoiseTrace  // nil: none
 	Timeline sim.Timeline // nil: none
 	Threads  int          // how many the strict model may use, with the same result; 0: one
+
+	// Progress is nil, or called now and then with how many more ops ran.
+	Progress func(ops int64)
 }
 
 // Stats is what this backend adds to a [sim.Result].

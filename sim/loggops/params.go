@@ -2,6 +2,7 @@ package loggops
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -121,6 +122,20 @@ func ParseModel(name string) (Model, error) {
 		return "", fmt.Errorf("no model %q, expected strict, loggopsim or atlahs", name)
 	}
 	return Model(name), nil
+}
+
+// Check returns what makes the parameters unfit for a model.
+func (p Params) Check(m Model) error {
+	if m == Strict {
+		if p.L < 0 || p.Overhead < 0 || p.Gap < 0 || p.S < 0 || p.GPerByte.Sign() < 0 || p.OPerByte.Sign() < 0 {
+			return errors.New("the strict model takes no negative parameters")
+		}
+		return nil
+	}
+	if _, err := p.nanoseconds(m == ATLAHS); err != nil {
+		return fmt.Errorf("the %s model: %w", m, err)
+	}
+	return nil
 }
 
 // nanoseconds are parameters as the reference simulators hold them: unsigned integers that wrap around.

@@ -15,16 +15,18 @@ const isMessage = 1 << 31
 // reference is the state that the replays of the two reference simulators have in common. All clocks are nanoseconds in
 // unsigned integers that wrap around, as theirs are.
 type reference struct {
-	p        *sim.Program
-	n        nanoseconds
-	cpu      []uint64 // when each stream of each host is free
-	gs, gr   []uint64 // when each NIC of each host can send and receive again
-	sequence uint64   // numbers drawn: the reference's count of events
-	messages int64
-	bytes    uint64
-	ran      sim.Set
-	noise    *noise
-	timeline sim.Timeline
+	p          *sim.Program
+	n          nanoseconds
+	cpu        []uint64 // when each stream of each host is free
+	gs, gr     []uint64 // when each NIC of each host can send and receive again
+	sequence   uint64   // numbers drawn: the reference's count of events
+	messages   int64
+	bytes      uint64
+	ran        sim.Set
+	noise      *noise
+	timeline   sim.Timeline
+	progress   func(ops int64)
+	progressed int64 // ops that ran since the last report
 
 	ready  []uint32 // ops of the host at hand that became ready in the event at hand
 	remote []uint32 // the same of the other host that the event touches
@@ -39,7 +41,7 @@ func newReference(p *sim.Program, n nanoseconds, o Options) *reference {
 	r := &reference{
 		p: p, n: n,
 		cpu: make([]uint64, ranks*p.Streams), gs: make([]uint64, ranks*p.NICs), gr: make([]uint64, ranks*p.NICs),
-		ran: sim.NewSet(p.NumOps()), timeline: o.Timeline,
+		ran: sim.NewSet(p.NumOps()), timeline: o.Timeline, progress: o.Progress,
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)
@@ -75,9 +77,18 @@ func (r *reference) roots(rank int) []uint32 {
 	return r.ready
 }
 
+// progressOps is how many ops run between reports of progress.
+const progressOps = 1 << 16
+
 // run notes that op i runs.
 func (r *reference) run(i uint32, op *sim.Op) {
 	r.ran.Add(i)
+	if r.progressed++; r.progressed == progressOps {
+		if r.progress != nil {
+			r.progress(r.progressed)
+		}
+		r.progressed = 0
+	}
 	if op.Flags&sim.IsSend != 0 {
 		r.messages++
 		r.bytes += op.Size

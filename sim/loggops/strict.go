@@ -11,9 +11,8 @@ import (
 
 // runStrict replays on the engine, over a network of NICs with a gap g, a gap per byte G and a latency L.
 func runStrict(p *sim.Program, o Options) (*outcome, error) {
-	if o.Params.L < 0 || o.Params.Overhead < 0 || o.Params.Gap < 0 || o.Params.S < 0 ||
-		o.Params.GPerByte.Sign() < 0 || o.Params.OPerByte.Sign() < 0 {
-		return nil, errors.New("the strict model takes no negative parameters")
+	if err := o.Params.Check(Strict); err != nil {
+		return nil, err
 	}
 	perByte, err := newPerByte(o.Params.OPerByte)
 	if err != nil {
@@ -39,6 +38,7 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	engine.SetProgress(o.Progress)
 	out, err := engine.Run()
 	if err != nil {
 		return nil, err
