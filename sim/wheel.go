@@ -11,10 +11,10 @@ import (
 // events of one time, and a bucket of each further wheel what falls into one turn of the wheel before. An event moves down
 // a wheel when its bucket comes up, so it is touched a few times, whatever the length of the queue.
 //
-// Events earlier than the one that came out last are legal; they wait in a heap of their own. The zero value is an empty
-// queue.
+// Events that should have come out before the one that came out last are legal; they wait in a heap of their own. The zero
+// value is an empty queue.
 type Wheel struct {
-	early   Queue   // events before now
+	early   Queue   // events before now, and events of now before the last of today
 	now     uint64  // the time of today's events
 	today   []Event // the events of now, by key
 	done    int     // how many of today came out
@@ -48,11 +48,7 @@ func (w *Wheel) Push(e Event) {
 		}
 		w.today = append(w.today, e)
 	default:
-		at := w.done + len(w.today[w.done:])
-		for at > w.done && w.today[at-1].Key > e.Key {
-			at--
-		}
-		w.today = slices.Insert(w.today, at, e)
+		w.early.Push(e)
 	}
 }
 
@@ -66,7 +62,7 @@ func (w *Wheel) put(e Event) {
 
 // Pop removes and returns the earliest event. The queue must not be empty.
 func (w *Wheel) Pop() Event {
-	if w.early.Len() > 0 {
+	if w.early.Len() > 0 && (w.done == len(w.today) || w.early.Top().Before(w.today[w.done])) {
 		return w.early.Pop()
 	}
 	if w.done == len(w.today) {
