@@ -9,6 +9,7 @@ type rank struct {
 	streams  []uint64 // when each stream is free
 	finish   uint64   // the latest end of an op
 	sequence uint32   // numbers the events that the rank scheduled for itself
+	early    bool     // sends can be handed to the NIC before their time; see begin
 	stream0  [1]uint64
 	events0  [3]Event
 	order    *pairOrder // nil while no message came on more than one NIC
@@ -106,9 +107,16 @@ func (a *Actor) own(t uint64, kind, i uint32) {
 func (a *Actor) begin(at uint32) {
 	a.enter(at)
 	p := a.e.p
+	// With one stream, sends come to the NIC in the order in which the stream takes them. Where they are all eager, nothing
+	// else comes in between, and there is no need for an event when the stream is done with one.
+	a.rank.early = len(a.rank.streams) == 1
 	for i := p.Start[at]; i < p.Start[at+1]; i++ {
-		if op := &p.Ops[i]; op.Waits == 0 {
+		op := &p.Ops[i]
+		if op.Waits == 0 {
 			a.own(op.Ready, opReady, i)
+		}
+		if op.Flags&IsSend != 0 && op.Size > a.e.host.Rendezvous {
+			a.rank.early = false
 		}
 	}
 }
@@ -158,8 +166,7 @@ func (a *Actor) start(i uint32) {
 		if op.Size <= a.e.host.Rendezvous {
 			a.ended(i, end)
 		}
-		// With one stream, sends reach the NIC in the order in which they were placed, and there is no need to wait.
-		if len(a.rank.streams) == 1 || end == a.now {
+		if a.rank.early {
 			a.hand(i, end)
 		} else {
 			a.own(end, opHand, i)
@@ -203,7 +210,10 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 		return begin, begin
 	}
 	if a.e.host.Work != nil {
-		end = a.e.host.Work(a.at, begin, length)
+		if end = a.e.host.Work(a.at, begin, length); end > math.MaxInt64 {
+			a.err = errTooLong
+			return begin, begin
+		}
 	}
 	*free = end
 	if a.e.timeline != nil {
@@ -245,7 +255,7 @@ func (a *Actor) Announce(m uint32) {
 		return
 	}
 	from := a.e.p.Ops[m].Rank
-	for m := a.pairs().arrive(from, m, a.e.number); m != Nobody; m = a.pairs().following(from, a.e.number) {
+	for m := a.pairs().arrive(from, m, a.e.number); m != Nobody; m = a.pairs().following(from) {
 		a.announced(m)
 	}
 }
@@ -296,6 +306,10 @@ func (a *Actor) Sent(m uint32, t uint64) {
 // Deliver says, at the receiver, that message m entered the network at the time sent and that its last byte arrives at
 // the time last, which may be in the future.
 func (a *Actor) Deliver(m uint32, sent, last uint64) {
+	if last > math.MaxInt64 {
+		a.err = errTooLong
+		return
+	}
 	if a.e.sentAt != nil {
 		a.e.sentAt[m] = sent
 	}

@@ -19,6 +19,7 @@ type ChromeTimeline struct {
 	trace *dag.Trace
 	p     *Program
 	begun []uint64 // of each send and receive, when its slice begins; unknown before
+	lane  []uint32 // and on which stream it is
 	sends []uint32 // of each receive whose message came before its slice, the message's send; Nobody elsewhere
 	line  []byte
 }
@@ -34,6 +35,7 @@ func NewChromeTimeline(w io.Writer, t *dag.Trace) *ChromeTimeline {
 func (c *ChromeTimeline) Begin(p *Program) {
 	c.p = p
 	c.begun = make([]uint64, p.NumOps())
+	c.lane = make([]uint32, p.NumOps())
 	c.sends = make([]uint32, p.NumOps())
 	for i := range c.begun {
 		c.begun[i], c.sends[i] = unknown, Nobody
@@ -108,7 +110,7 @@ func (c *ChromeTimeline) Span(s Span) {
 		c.line = strconv.AppendInt(c.line, r.Bytes.At(i), 10)
 		c.line = append(c.line, `,"tag":`...)
 		c.line = strconv.AppendInt(c.line, r.Tag.At(i), 10)
-		c.begun[s.Op] = s.Start
+		c.begun[s.Op], c.lane[s.Op] = s.Start, s.Stream
 	}
 	c.line = append(c.line, `}}`...)
 	c.w.Write(c.line)
@@ -142,7 +144,7 @@ func (c *ChromeTimeline) arrow(send, recv uint32) {
 		c.line = append(c.line, `,"pid":`...)
 		c.line = strconv.AppendUint(c.line, uint64(op.Rank), 10)
 		c.line = append(c.line, `,"tid":`...)
-		c.line = strconv.AppendInt(c.line, int64(c.p.Stream(op)), 10)
+		c.line = strconv.AppendInt(c.line, int64(c.p.StreamNumber(op.Rank, c.lane[end.op])), 10)
 		c.line = append(c.line, `,"ts":`...)
 		c.line = c.microseconds(c.line, c.begun[end.op])
 		c.line = append(c.line, '}')

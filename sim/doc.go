@@ -4,6 +4,6 @@
 // and receives, and asks a [Network], which a backend implements, when messages get through. Every run ends in a
 // [Result] with the same fields whatever the backend. The packages below this one are the backends.
 //
-// Runs are deterministic: the same trace, parameters and seed give the same result to the last bit. Events of equal time
-// are handled in the order in which they were scheduled.
+// Runs are deterministic: the same trace, parameters and seed give the same result to the last bit. Each backend states
+// the rule by which it orders events of equal time.
 package sim

@@ -6,8 +6,8 @@ import (
 )
 
 // Network is what a backend models: how messages get from one rank's NIC to another's. A message goes by the number of
-// its send. All times are picoseconds; those given to the network are never earlier than [Actor.Now], and those of the
-// Eager and Request calls for one NIC do not decrease from call to call.
+// its send. All times are picoseconds. Calls come in the order of their times, which are the present, [Actor.Now]; except
+// that those of Eager may be later, in ascending order, at ranks that call nothing else.
 //
 // A network acts in events, each at a rank, or at [Engine.Center], which is nowhere: there a network keeps what has no
 // place at one rank, such as switches. What it keeps for a rank may be touched at that rank only, for ranks run at the
@@ -21,6 +21,9 @@ type Network interface {
 	// schedules no event at another place earlier than that from now. Ranks run for so long without hearing of each other,
 	// so larger is faster. A network that uses the center has none, 0.
 	Lookahead() uint64
+	// Ordered reports whether the messages and requests from one rank to another are certain to be announced in the order
+	// in which they were taken over. If not, the engine restores that order.
+	Ordered() bool
 	// Eager takes over, at the sender, a message that is sent at once, at time t.
 	Eager(a *Actor, m uint32, t uint64)
 	// Request takes over, at the sender, the announcement of a message that is to wait for its receive, at time t.
@@ -46,7 +49,8 @@ type Host struct {
 	// receive.
 	Rendezvous uint64
 	// Work returns when work that starts at a given time and takes a given time is done, on a rank whose processor does
-	// other things too. It must be safe for different ranks at the same time. nil: when that time has passed.
+	// other things too, more than math.MaxInt64 where that is too late. It must be safe for different ranks at the same
+	// time. nil: when that time has passed.
 	Work func(rank uint32, start, length uint64) uint64
 }
 
@@ -55,8 +59,10 @@ type Host struct {
 //
 // Every rank has a queue of its own events, and runs alone from one event to the next until it might hear from another,
 // which is the network's lookahead after the earliest event of all. Events of a rank at the same time come in this
-// order: those of the network, by the number of the message; then its own, in the order in which they were scheduled. So
-// the result does not depend on the order in which ranks run, and ranks may run at the same time.
+// order: those of the network, by the number of the message; then its own, in the order in which they were scheduled.
+// (Without lookahead, ranks take turns within a moment, and what one then sends another at the same moment comes after
+// what that one did in its turn.) So the result does not depend on the order in which ranks run, and ranks may run at the
+// same time.
 type Engine struct {
 	p        *Program
 	host     Host
@@ -88,7 +94,7 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 	if timeline != nil {
 		e.sentAt = make([]uint64, p.NumOps())
 	}
-	if p.NICs > 1 {
+	if !network.Ordered() {
 		e.number = make([]uint32, p.NumOps())
 	}
 	for r := range e.ranks {
@@ -123,7 +129,7 @@ func (e *Engine) Run() (*Outcome, error) {
 	groups := e.group()
 	runAll(groups, e.crowd)
 	out := &Outcome{
-		Finish: make([]uint64, e.p.Ranks()), Ran: NewSet(e.p.NumOps()),
+		Finish: make([]uint64, e.p.Ranks()), Ran: NewSet(e.p.NumOps()), Eager: e.host.Rendezvous,
 		Unexpected: make([][]uint32, e.p.Ranks()), Posted: make([][]uint32, e.p.Ranks()),
 	}
 	for _, g := range groups {

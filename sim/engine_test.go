@@ -28,6 +28,8 @@ const (
 // Lookahead is none: the bus is one place.
 func (b *bus) Lookahead() uint64 { return 0 }
 
+func (b *bus) Ordered() bool { return false }
+
 func (b *bus) Eager(a *Actor, m uint32, t uint64) { a.Schedule(a.Engine().Center(), t, busReady, m) }
 func (b *bus) Request(a *Actor, m uint32, t uint64) {
 	a.Schedule(uint32(a.Op(m).Peer), t, busRequest, m)
@@ -206,6 +208,8 @@ const (
 )
 
 func (n *pipe) Lookahead() uint64 { return n.latency }
+
+func (n *pipe) Ordered() bool { return false }
 
 func (n *pipe) Eager(a *Actor, m uint32, t uint64) {
 	a.Schedule(uint32(a.Op(m).Peer), t+n.latency, pipeArrival, m)

@@ -377,8 +377,8 @@ type pairOrder struct {
 
 // incoming is what has come from one rank.
 type incoming struct {
-	matched uint32   // messages whose turn has come
-	early   []uint32 // messages that arrived before their turn
+	matched uint32            // messages whose turn has come
+	early   map[uint32]uint32 // messages that arrived before their turn, by their place
 }
 
 func newPairOrder() *pairOrder {
@@ -396,11 +396,11 @@ func (o *pairOrder) issue(to uint32) uint32 {
 func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	in := o.incoming[from]
 	if in == nil {
-		in = &incoming{}
+		in = &incoming{early: make(map[uint32]uint32)}
 		o.incoming[from] = in
 	}
 	if number[m] != in.matched {
-		in.early = append(in.early, m)
+		in.early[number[m]] = m
 		return Nobody
 	}
 	in.matched++
@@ -408,14 +408,12 @@ func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 }
 
 // following returns the kept message from a rank whose turn it now is, Nobody if that has not arrived.
-func (o *pairOrder) following(from uint32, number []uint32) uint32 {
+func (o *pairOrder) following(from uint32) uint32 {
 	in := o.incoming[from]
-	for k, m := range in.early {
-		if number[m] == in.matched {
-			in.early = slices.Delete(in.early, k, k+1)
-			in.matched++
-			return m
-		}
+	if m, here := in.early[in.matched]; here {
+		delete(in.early, in.matched)
+		in.matched++
+		return m
 	}
 	return Nobody
 }

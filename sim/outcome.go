@@ -14,6 +14,7 @@ type Outcome struct {
 	Messages   int64
 	Bytes      int64
 	Ran        Set        // ops that started
+	Eager      uint64     // sends of at most so many bytes end without their receive
 	Unexpected [][]uint32 // by rank, the sends whose messages arrived and met no receive
 	Posted     [][]uint32 // by rank, the receives that were posted and met no message
 	Aborted    string     // why the replay stopped early, "" if it did not
@@ -120,7 +121,7 @@ func (o *Outcome) waitsFor(p *Program, r *dag.Rank, base uint32, i int, open Set
 	const most = 3
 	var unmet []string
 	for _, off := range r.Deps.Of(i) {
-		if on := base + uint32(i-int(off)); !o.Ran.Has(on) || open.Has(on) {
+		if on := base + uint32(i-int(off)); !o.Ran.Has(on) || open.Has(on) && !o.eager(&p.Ops[on]) {
 			unmet = append(unmet, fmt.Sprintf("the end of op %d (%s)", i-int(off), r.Kind[i-int(off)]))
 		}
 	}
@@ -136,6 +137,10 @@ func (o *Outcome) waitsFor(p *Program, r *dag.Rank, base uint32, i int, open Set
 		return fmt.Sprintf("%s and %d more", strings.Join(unmet[:most], ", "), len(unmet)-most)
 	}
 	return strings.Join(unmet, ", ")
+}
+
+func (o *Outcome) eager(op *Op) bool {
+	return op.Flags&IsSend != 0 && op.Size <= o.Eager
 }
 
 // orAny returns "rank 5", or "any rank" for the wildcard.

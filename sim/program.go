@@ -35,7 +35,7 @@ const (
 	IsRecv
 	AnySource // a receive from any rank
 	AnyTag    // a receive of any tag of its communicator; a send with the any-tag, which GOAL allows
-	Internal  // a send whose tag belongs to a lowered collective, which AnyTag does not match
+	Internal  // the tag belongs to a lowered collective, which AnyTag does not match
 )
 
 // Program is a trace compiled for replay: the ops of all ranks in one array, dependents instead of dependencies.
@@ -48,8 +48,7 @@ type Program struct {
 	Unit     dag.Time // of Op.Size of calcs
 	Releases bool     // whether any op has a release time
 
-	// Plain says that matching by source and tag is all there is to it: no tag is of a lowered collective, all messages are
-	// of communicator 0, and no send has the any-tag.
+	// Plain says that no send has the any-tag.
 	Plain bool
 
 	// Rounded counts the calcs whose length was no whole number of units and was rounded to the nearest.
@@ -146,6 +145,41 @@ func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
 	return p, nil
 }
 
+// Clocks returns how to lay out clocks for the streams and the NICs of all ranks: those of rank r stand from
+// streams[r] and nics[r] on, one for each number up to the highest that an op of r has, or one of another rank that sends
+// to r or receives from it. It fails where that takes out of proportion much memory, as high numbers on very many ranks do.
+func (p *Program) Clocks() (streams, nics []int, err error) {
+	ranks := p.Ranks()
+	streams, nics = make([]int, ranks+1), make([]int, ranks+1)
+	anyStream, anyNIC := 0, 0 // of receives from any rank
+	for i := range p.NumOps() {
+		op := &p.Ops[i]
+		at := [2]uint32{op.Rank, op.Rank}
+		switch {
+		case op.Flags&AnySource != 0:
+			anyStream, anyNIC = max(anyStream, int(op.Stream)+1), max(anyNIC, int(op.NIC)+1)
+		case op.Flags&(IsSend|IsRecv) != 0:
+			at[1] = uint32(op.Peer)
+		}
+		for _, r := range at {
+			streams[r+1] = max(streams[r+1], int(op.Stream)+1)
+			nics[r+1] = max(nics[r+1], int(op.NIC)+1)
+		}
+	}
+	for r := range ranks {
+		streams[r+1] = max(streams[r+1], anyStream)
+		nics[r+1] = max(nics[r+1], anyNIC)
+	}
+	for r := range ranks {
+		streams[r+1] += streams[r]
+		nics[r+1] += nics[r]
+	}
+	if n := max(streams[ranks], nics[ranks]); n > 1<<27+4*p.NumOps() {
+		return nil, nil, fmt.Errorf("the streams and NICs of the trace have numbers so high that they take %d clocks", n)
+	}
+	return streams, nics, nil
+}
+
 // Clone returns a copy of a program that has not been replayed: a replay uses up its ops. The copy has ops of its own, and
 // all else in common with p.
 func (p *Program) Clone() *Program {
@@ -193,6 +227,14 @@ func (p *Program) Tag(op *Op) int64 {
 // Stream returns the stream of an op as the trace numbers it.
 func (p *Program) Stream(op *Op) int32 {
 	return p.StreamNumber(op.Rank, uint32(op.Stream))
+}
+
+// Comm returns the communicator of a send or receive.
+func (p *Program) Comm(op *Op) int32 {
+	if op.Flags&(IsRecv|AnyTag) == IsRecv|AnyTag {
+		return int32(op.Match)
+	}
+	return p.tags.comm(op.Match)
 }
 
 // StreamNumber returns the trace's number of a stream of a rank.
@@ -291,7 +333,7 @@ func (c *rankCompiler) fail(i int, what string) error {
 
 func (c *rankCompiler) match(op *Op, i int) {
 	tag, comm := c.r.Tag.At(i), c.r.Comm.At(i)
-	c.special = c.special || comm != 0 || tag < dag.AnyTag || tag == dag.AnyTag && op.Flags&IsSend != 0
+	c.special = c.special || tag == dag.AnyTag && op.Flags&IsSend != 0
 	if tag == dag.AnyTag {
 		op.Flags |= AnyTag
 		if op.Flags&IsRecv != 0 {

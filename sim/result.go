@@ -77,6 +77,19 @@ type Leftover struct {
 	Receive    map[int][][2]int64 `json:"receive"`    // receives without a message: source and tag, -1 = any
 }
 
+// Count returns how many there are; l may be nil.
+func (l *Leftover) Count() int64 {
+	n := int64(0)
+	if l != nil {
+		for _, lists := range [...]map[int][][2]int64{l.Unexpected, l.Receive} {
+			for _, list := range lists {
+				n += int64(len(list))
+			}
+		}
+	}
+	return n
+}
+
 // Stuck is an op that did not run, or ran but waits for a partner.
 type Stuck struct {
 	Rank  int    `json:"rank"`

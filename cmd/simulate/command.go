@@ -124,6 +124,7 @@ func (o *options) check(run runner) (grid [][]setting, err error) {
 	if o.threads < 1 {
 		return nil, cli.Usagef("--threads: expected 1 or more, found %d", o.threads)
 	}
+	o.threads = min(o.threads, runtime.GOMAXPROCS(0))
 	if o.sweep == "" {
 		if o.csv {
 			return nil, cli.Usagef("--csv needs --sweep")
@@ -239,14 +240,7 @@ func runOnce(p *cli.Program, o *options, trace *dag.Trace, run runner) (*sim.Res
 
 // explainIncomplete says on stderr why a run is not complete.
 func explainIncomplete(p *cli.Program, name string, r *sim.Result) {
-	unmatched := int64(0)
-	if r.Leftover != nil {
-		for _, queues := range []map[int][][2]int64{r.Leftover.Receive, r.Leftover.Unexpected} {
-			for _, q := range queues {
-				unmatched += int64(len(q))
-			}
-		}
-	}
+	unmatched := r.Leftover.Count()
 	if r.Aborted != "" {
 		p.Info("%s: aborted: %s", name, r.Aborted)
 	}

@@ -40,10 +40,18 @@ func sweep(p *cli.Program, o *options, run runner, name string, grid [][]setting
 	for i := range points {
 		points[i].ready = make(chan struct{})
 	}
+	// Results wait for those before them to be printed; ahead bounds how many may.
+	ahead := make(chan struct{}, 4*o.threads)
+	stop := make(chan struct{})
 	var runs errgroup.Group
 	runs.SetLimit(min(o.threads, len(grid)) + 1) // and the one that starts them
 	runs.Go(func() error {
 		for i := range points {
+			select {
+			case ahead <- struct{}{}:
+			case <-stop:
+				return nil
+			}
 			runs.Go(func() error {
 				pt := &points[i]
 				defer close(pt.ready)
@@ -63,6 +71,7 @@ func sweep(p *cli.Program, o *options, run runner, name string, grid [][]setting
 	var broken error
 	for i := range points {
 		<-points[i].ready
+		<-ahead
 		switch {
 		case points[i].err != nil:
 			failed++
@@ -70,10 +79,12 @@ func sweep(p *cli.Program, o *options, run runner, name string, grid [][]setting
 		case !points[i].result.Complete:
 			incomplete++
 		}
-		if broken == nil {
-			if broken = write(out, o.backend, &points[i]); broken == nil {
-				broken = out.Flush()
-			}
+		if broken = write(out, o.backend, &points[i]); broken == nil {
+			broken = out.Flush()
+		}
+		if broken != nil {
+			close(stop)
+			break
 		}
 		points[i] = point{} // a result may be large
 	}

@@ -29,7 +29,7 @@ func printTable(w io.Writer, name string, t *dag.Trace, r *sim.Result) {
 	row("backend", "%s, model %s", r.Backend, r.Model)
 	row("parameters", "%v", r.Params)
 	if !r.Complete {
-		row("complete", "no: %d ops never ran", r.NeverRun)
+		row("complete", "no: %d ops never ran, %d messages and receives found no partner", r.NeverRun, r.Leftover.Count())
 	}
 	row("makespan", "%v", r.Makespan)
 	first, last := extremes(r.Finish)

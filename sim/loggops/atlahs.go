@@ -19,7 +19,11 @@ type atlahs struct {
 }
 
 func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
-	s := &atlahs{reference: newReference(p, n, o), arrived: make([]uint64, p.NumOps())}
+	r, err := newReference(p, n, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &atlahs{reference: r, arrived: make([]uint64, p.NumOps())}
 	s.number()
 	for host := range p.Ranks() {
 		for _, i := range s.roots(host) {

@@ -13,7 +13,11 @@ type literal struct {
 }
 
 func runLiteral(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
-	s := &literal{reference: newReference(p, n, o), unexpected: newWaiting(p.Ranks()), posted: newWaiting(p.Ranks())}
+	r, err := newReference(p, n, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &literal{reference: r, unexpected: newWaiting(p.Ranks()), posted: newWaiting(p.Ranks())}
 	for host := range p.Ranks() {
 		s.flush(s.roots(host), true)
 	}
@@ -211,7 +215,7 @@ func (s *literal) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 func (s *literal) takeMessage(w *waiting, recv *sim.Op) uint32 {
 	prev := uint32(none)
 	for m := w.head; m != none; prev, m = m, s.p.Ops[m].Link {
-		if fits(recv, &s.p.Ops[m]) {
+		if s.fits(recv, &s.p.Ops[m]) {
 			s.remove(w, m, prev)
 			return m
 		}
@@ -223,7 +227,7 @@ func (s *literal) takeMessage(w *waiting, recv *sim.Op) uint32 {
 func (s *literal) takeReceive(w *waiting, send *sim.Op) uint32 {
 	prev := uint32(none)
 	for i := w.head; i != none; prev, i = i, s.p.Ops[i].Link {
-		if fits(&s.p.Ops[i], send) {
+		if s.fits(&s.p.Ops[i], send) {
 			s.remove(w, i, prev)
 			return i
 		}

@@ -26,7 +26,10 @@ type Options struct {
 
 // Stats is what this backend adds to a [sim.Result].
 type Stats struct {
-	Noise []sim.Clock `json:"noise_ps,omitempty"` // by rank, the noise that hit it
+	Noise       []sim.Clock `json:"noise_ps"`    // by rank, the noise that hit it
+	NoiseTrace  string      `json:"noise_trace"` // the file that it comes from
+	Coscheduled bool        `json:"noise_cosched"`
+	Seed        int64       `json:"seed"`
 }
 
 // Replay is a trace that is compiled for one of the models, to be run once.
@@ -80,7 +83,8 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	result.Finished(started)
 	result.Backend, result.Model, result.Params = "loggops", string(r.model), o.Params
 	if o.Noise != nil {
-		stats := Stats{Noise: make([]sim.Clock, len(out.noise))}
+		stats := Stats{Noise: make([]sim.Clock, len(out.noise)), NoiseTrace: o.Noise.Name,
+			Coscheduled: o.Noise.Coscheduled, Seed: o.Noise.Seed}
 		for rank, n := range out.noise {
 			stats.Noise[rank] = sim.Clock{Ticks: n, Unit: p.Unit}
 		}

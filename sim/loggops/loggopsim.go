@@ -26,7 +26,11 @@ type loggopsim struct {
 }
 
 func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
-	s := &loggopsim{reference: newReference(p, n, o)}
+	r, err := newReference(p, n, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &loggopsim{reference: r}
 	if p.Plain {
 		s.matchers = make([]sim.Matcher, p.Ranks())
 		for host := range s.matchers {
@@ -299,7 +303,7 @@ func (s *loggopsim) stamped(i uint32) {
 func (s *loggopsim) takeMessage(w *waiting, i uint32, recv *sim.Op) uint32 {
 	prev := uint32(none)
 	for m := w.head; m != none; prev, m = m, s.p.Ops[m].Link {
-		if fits(recv, &s.p.Ops[m]) {
+		if s.fits(recv, &s.p.Ops[m]) {
 			s.remove(w, m, prev)
 			return m
 		}
@@ -312,7 +316,7 @@ func (s *loggopsim) takeMessage(w *waiting, i uint32, recv *sim.Op) uint32 {
 func (s *loggopsim) takeReceive(w *waiting, m uint32, send *sim.Op) uint32 {
 	prev := uint32(none)
 	for i := w.head; i != none; prev, i = i, s.p.Ops[i].Link {
-		if fits(&s.p.Ops[i], send) {
+		if s.fits(&s.p.Ops[i], send) {
 			s.remove(w, i, prev)
 			return i
 		}
@@ -321,10 +325,16 @@ func (s *loggopsim) takeReceive(w *waiting, m uint32, send *sim.Op) uint32 {
 	return none
 }
 
-// fits reports whether a receive takes the message of a send. In the reference either side may have the any-tag.
-func fits(recv, send *sim.Op) bool {
-	return (recv.Flags&sim.AnySource != 0 || uint32(recv.Peer) == send.Rank) &&
-		((recv.Flags|send.Flags)&sim.AnyTag != 0 || recv.Match == send.Match)
+// fits reports whether a receive takes the message of a send. In the reference either side may have the any-tag. It knows
+// neither communicators nor lowered collectives; for these, the rules of the engine hold.
+func (r *reference) fits(recv, send *sim.Op) bool {
+	if recv.Flags&sim.AnySource == 0 && uint32(recv.Peer) != send.Rank {
+		return false
+	}
+	if (recv.Flags|send.Flags)&sim.AnyTag == 0 {
+		return recv.Match == send.Match
+	}
+	return r.p.Comm(recv) == r.p.Comm(send) && (recv.Flags|send.Flags)&sim.Internal == 0
 }
 
 // leftover returns the messages and receives that found no partner, by host, in the order in which they began to wait.

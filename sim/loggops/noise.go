@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 	"strconv"
@@ -20,6 +21,7 @@ type NoiseTrace struct {
 	start, length []uint64 // in nanoseconds
 	repeatsLast   bool     // the file ends with a newline
 
+	Name string // of the file
 	// Coscheduled makes the noise hit every host at the same time.
 	Coscheduled bool
 	// Seed decides at which point of the trace each host starts.
@@ -29,7 +31,7 @@ type NoiseTrace struct {
 // ReadNoise reads lines of start and length of a detour, decimal nanoseconds separated by a tab or blanks, ascending;
 // lines that begin with # are comments. Values are rounded to whole nanoseconds, half away from zero.
 func ReadNoise(r io.Reader, name string) (*NoiseTrace, error) {
-	n := &NoiseTrace{}
+	n := &NoiseTrace{Name: name}
 	in := bufio.NewReader(r)
 	for line := 1; ; line++ {
 		text, err := in.ReadString('\n')
@@ -156,6 +158,7 @@ func (s *noise) over(host int, a, b uint64) (uint64, error) {
 // and the trace repeats from the end of its last detour on.
 type detours struct {
 	start, end []uint64 // ascending, none touching the next
+	idleBefore []uint64 // of each detour, the time of the period before it that the detours leave
 	period     uint64
 	idle       uint64 // time in a period that the detours leave
 	offset     []uint64
@@ -181,10 +184,12 @@ func (n *NoiseTrace) detours(ranks int) (*detours, error) {
 		d.start, d.end = []uint64{0}, []uint64{0}
 	}
 	d.period = max(d.end[len(d.end)-1], n.start[len(n.start)-1]*1000)
-	d.idle = d.period
+	detoured := uint64(0)
 	for i := range d.start {
-		d.idle -= d.end[i] - d.start[i]
+		d.idleBefore = append(d.idleBefore, d.start[i]-detoured)
+		detoured += d.end[i] - d.start[i]
 	}
+	d.idle = d.period - detoured
 	if d.idle == 0 {
 		return nil, errors.New("the noise trace leaves no time between its detours")
 	}
@@ -192,32 +197,40 @@ func (n *NoiseTrace) detours(ranks int) (*detours, error) {
 	return d, nil
 }
 
-// work returns when work of the given length that a rank's processor begins at start is done.
+// work returns when work of the given length that a rank's processor begins at start is done: as soon as the detours have
+// left it enough time. It returns more than math.MaxInt64 where that is too late.
 func (d *detours) work(rank uint32, start, length uint64) uint64 {
-	at := (start + d.offset[rank]) % d.period
-	periods := length / d.idle
-	left, done := length%d.idle, periods*d.period
-	i := sort.Search(len(d.end), func(i int) bool { return d.end[i] > at })
-	for {
-		next := d.period
-		if i < len(d.start) {
-			next = d.start[i]
-		}
-		if next > at {
-			free := min(next-at, left)
-			at, left, done = at+free, left-free, done+free
-		}
-		if left == 0 {
-			break
-		}
-		if i == len(d.start) {
-			at, i = 0, 0
-			continue
-		}
-		done += d.end[i] - at
-		at = d.end[i]
-		i++
+	if length == 0 {
+		return start
 	}
-	d.injected[rank] += done - length
-	return start + done
+	at := (start + d.offset[rank]) % d.period
+	wanted := d.idleUntil(at) + length // counted from the start of the period, so at most idle + length
+	periods, rest := (wanted-1)/d.idle, (wanted-1)%d.idle+1
+	high, whole := bits.Mul64(periods, d.period)
+	if high > 0 || whole > math.MaxInt64 || start+whole > math.MaxInt64 {
+		return math.MaxInt64 + 1
+	}
+	// rest, at least 1 and at most idle, is reached before the first detour that has so much idle time before it.
+	end := d.period - (d.idle - rest)
+	if i, _ := slices.BinarySearch(d.idleBefore, rest); i < len(d.start) {
+		end = d.start[i] - (d.idleBefore[i] - rest)
+	}
+	done := start + whole + end - at
+	if done > math.MaxInt64 {
+		return math.MaxInt64 + 1
+	}
+	d.injected[rank] += done - start - length
+	return done
+}
+
+// idleUntil returns how much time of the period the detours leave before a point in it.
+func (d *detours) idleUntil(at uint64) uint64 {
+	i := sort.Search(len(d.end), func(i int) bool { return d.end[i] > at })
+	switch {
+	case i == len(d.end):
+		return d.idle - (d.period - at)
+	case at > d.start[i]:
+		return d.idleBefore[i]
+	}
+	return d.idleBefore[i] - (d.start[i] - at)
 }

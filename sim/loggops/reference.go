@@ -17,6 +17,8 @@ const isMessage = 1 << 31
 type reference struct {
 	p          *sim.Program
 	n          nanoseconds
+	streams    []int    // of each host, where its clocks are in cpu
+	nics       []int    // and in gs and gr
 	cpu        []uint64 // when each stream of each host is free
 	gs, gr     []uint64 // when each NIC of each host can send and receive again
 	sequence   uint64   // numbers drawn: the reference's count of events
@@ -36,11 +38,15 @@ type reference struct {
 	departed []uint64
 }
 
-func newReference(p *sim.Program, n nanoseconds, o Options) *reference {
+func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) {
+	streams, nics, err := p.Clocks()
+	if err != nil {
+		return nil, err
+	}
 	ranks := p.Ranks()
 	r := &reference{
-		p: p, n: n,
-		cpu: make([]uint64, ranks*p.Streams), gs: make([]uint64, ranks*p.NICs), gr: make([]uint64, ranks*p.NICs),
+		p: p, n: n, streams: streams, nics: nics,
+		cpu: make([]uint64, streams[ranks]), gs: make([]uint64, nics[ranks]), gr: make([]uint64, nics[ranks]),
 		ran: sim.NewSet(p.NumOps()), timeline: o.Timeline, progress: o.Progress,
 	}
 	if o.Noise != nil {
@@ -49,13 +55,13 @@ func newReference(p *sim.Program, n nanoseconds, o Options) *reference {
 	if o.Timeline != nil {
 		r.departed = make([]uint64, p.NumOps())
 	}
-	return r
+	return r, nil
 }
 
 // clocks returns the clocks of a stream and a NIC of a host.
 func (r *reference) clocks(host uint32, stream uint16, nic uint8) (cpu, gs, gr *uint64) {
-	k := int(host)*r.p.NICs + int(nic)
-	return &r.cpu[int(host)*r.p.Streams+int(stream)], &r.gs[k], &r.gr[k]
+	k := r.nics[host] + int(nic)
+	return &r.cpu[r.streams[host]+int(stream)], &r.gs[k], &r.gr[k]
 }
 
 // noiseOver returns the noise that hits host while it is busy from a to b.
@@ -99,10 +105,10 @@ func (r *reference) run(i uint32, op *sim.Op) {
 func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	o := &outcome{Outcome: sim.Outcome{
 		Finish: make([]uint64, r.p.Ranks()), Events: int64(r.sequence), Messages: r.messages, Bytes: int64(r.bytes),
-		Ran: r.ran, Unexpected: unexpected, Posted: posted,
+		Ran: r.ran, Eager: uint64(r.n.S), Unexpected: unexpected, Posted: posted,
 	}}
 	for h := range o.Finish {
-		for _, t := range r.cpu[h*r.p.Streams : (h+1)*r.p.Streams] {
+		for _, t := range r.cpu[r.streams[h]:r.streams[h+1]] {
 			o.Finish[h] = max(o.Finish[h], t)
 		}
 	}

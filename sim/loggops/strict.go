@@ -20,7 +20,7 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 	}
 	overhead := uint64(o.Params.Overhead)
 	host := sim.Host{
-		Busy:       func(size uint64) uint64 { return overhead + perByte.beyondFirst(size) },
+		Busy:       func(size uint64) uint64 { return later(perByte.beyondFirst(size), overhead) },
 		Rendezvous: uint64(o.Params.S),
 	}
 	var noise *detours
@@ -55,8 +55,9 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 type wire struct {
 	latency, gap uint64
 	perByte      perByte
-	nics         int
-	free         []nicFree // of each NIC of each rank
+	single       bool  // no rank has more than one NIC
+	nics         []int // of each rank, where its NICs are in free
+	free         []nicFree
 }
 
 // nicFree is when a NIC can send and receive again.
@@ -75,8 +76,12 @@ func newWire(p *sim.Program, params Params) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte, nics: p.NICs,
-		free: make([]nicFree, p.Ranks()*p.NICs)}, nil
+	_, nics, err := p.Clocks()
+	if err != nil {
+		return nil, err
+	}
+	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte, single: p.NICs <= 1, nics: nics,
+		free: make([]nicFree, nics[p.Ranks()])}, nil
 }
 
 // Lookahead is the latency: nothing gets to another rank in less.
@@ -84,21 +89,26 @@ func (w *wire) Lookahead() uint64 {
 	return w.latency
 }
 
+// Ordered holds where messages take time at the one NIC of a rank: no two then enter the network at the same moment.
+func (w *wire) Ordered() bool {
+	return w.single && w.gap > 0
+}
+
 // Eager sends the message as soon as its NIC is free.
 func (w *wire) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(uint32(op.Peer), w.inject(op, t, w.perByte.beyondFirst(op.Size))+w.latency, eagerArrives, m)
+	a.Schedule(uint32(op.Peer), later(w.inject(op, t, w.perByte.beyondFirst(op.Size)), w.latency), eagerArrives, m)
 }
 
 // Request sends a message of one byte, which takes its turn at the NIC as the others do.
 func (w *wire) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(uint32(op.Peer), w.inject(op, t, 0)+w.latency, requestArrives, m)
+	a.Schedule(uint32(op.Peer), later(w.inject(op, t, 0), w.latency), requestArrives, m)
 }
 
 // Grant sends an answer, which takes no time but L.
 func (w *wire) Grant(a *sim.Actor, m uint32, t uint64) {
-	a.Schedule(a.Op(m).Rank, t+w.latency, grantArrives, m)
+	a.Schedule(a.Op(m).Rank, later(t, w.latency), grantArrives, m)
 }
 
 // Event moves a message on.
@@ -113,8 +123,8 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 		op := a.Op(m)
 		bytes := w.perByte.beyondFirst(op.Size)
 		first := w.inject(op, a.Now(), bytes)
-		a.Sent(m, first+bytes)
-		a.Schedule(uint32(op.Peer), first+w.latency, dataArrives, m)
+		a.Sent(m, later(first, bytes))
+		a.Schedule(uint32(op.Peer), later(first, w.latency), dataArrives, m)
 	case dataArrives:
 		w.deliver(a, m)
 	}
@@ -122,10 +132,16 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 
 // inject takes the sending side of a send's NIC from time t on, or when it is free, and returns when.
 func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
-	free := &w.free[int(op.Rank)*w.nics+int(op.NIC)].send
+	free := &w.free[w.nics[op.Rank]+int(op.NIC)].send
 	first := max(t, *free)
-	*free = first + w.gap + bytes
+	*free = later(later(first, w.gap), bytes)
 	return first
+}
+
+// later returns t + d, or just more than math.MaxInt64 where it is that or more: a time that the engine refuses. t is at
+// most that, d at most math.MaxInt64.
+func later(t, d uint64) uint64 {
+	return min(t+d, math.MaxInt64+1)
 }
 
 // deliver takes the receiving side of the NIC, the first byte having arrived now. It is the NIC that has the number of the
@@ -133,10 +149,10 @@ func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
 func (w *wire) deliver(a *sim.Actor, m uint32) {
 	op := a.Op(m)
 	bytes := w.perByte.beyondFirst(op.Size)
-	free := &w.free[int(op.Peer)*w.nics+int(op.NIC)].recv
+	free := &w.free[w.nics[op.Peer]+int(op.NIC)].recv
 	first := max(a.Now(), *free)
-	*free = first + w.gap + bytes
-	a.Deliver(m, a.Now()-w.latency, first+bytes)
+	*free = later(later(first, w.gap), bytes)
+	a.Deliver(m, a.Now()-w.latency, later(first, bytes))
 }
 
 // perByte is an exact time per byte, numerator/denominator picoseconds.
