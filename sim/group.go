@@ -95,7 +95,7 @@ func (g *group) run() {
 }
 
 // crowd is how many ranks there must be to run in a window for several threads to be worth their while.
-const crowd = 512
+const crowd = 2048
 
 // runAll runs all groups, one window after the other, on one thread or where there is much to do on one for each group.
 func runAll(groups []*group, crowd int) {

@@ -414,7 +414,7 @@ func TestStrictThreads(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 11))
 		ranks := 2 + random.IntN(300)
 		if seed%4 == 0 {
-			ranks += 1500 // so many that threads are worth their while
+			ranks += 4000 // so many that threads are worth their while
 		}
 		b := dag.NewBuilder(ranks)
 		last := make([]int, ranks) // of each rank, its latest op, which the next waits for
