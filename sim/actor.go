@@ -8,7 +8,7 @@ type rank struct {
 	queue    Queue
 	streams  []uint64 // when each stream is free
 	finish   uint64   // the latest end of an op
-	sequence uint32   // numbers the events that the rank scheduled for itself
+	sequence uint32   // numbers the events that the rank scheduled for itself: at most three an op, so 31 bits do
 	early    bool     // sends can be handed to the NIC before their time; see begin
 	stream0  [1]uint64
 	events0  [3]Event
