@@ -36,8 +36,8 @@ const maxFew = 16
 
 // wildcards is what a Matcher keeps besides its channels for wildcard receives.
 type wildcards struct {
-	posted  list              // the wildcard receives, as posted
-	arrived list              // all waiting messages, as they arrived
+	posted  List              // the wildcard receives, as posted
+	arrived List              // all waiting messages, as they arrived
 	around  map[uint32]around // links arrived both ways, for messages leave it from anywhere
 	stamp   map[uint32]uint32 // when each waiting receive was posted, as a count
 	stamps  uint32
@@ -46,26 +46,32 @@ type wildcards struct {
 // around is what comes before and after a message in wildcards.arrived.
 type around struct{ prev, next uint32 }
 
-// list is a list of ops linked through Op.Link, first come first.
-type list struct {
-	head, tail uint32
+// List is a list of ops linked through Op.Link, first come first.
+type List struct {
+	Head uint32 // the first, Nobody if the list is empty
+	tail uint32
 }
 
-// put appends op i.
-func (l *list) put(ops []Op, i uint32) {
+// NewList returns an empty list.
+func NewList() List {
+	return List{Nobody, Nobody}
+}
+
+// Put appends op i.
+func (l *List) Put(ops []Op, i uint32) {
 	ops[i].Link = Nobody
-	if l.head == Nobody {
-		l.head = i
+	if l.Head == Nobody {
+		l.Head = i
 	} else {
 		ops[l.tail].Link = i
 	}
 	l.tail = i
 }
 
-// remove takes op i, which follows prev (Nobody: which is first), out of the list.
-func (l *list) remove(ops []Op, i, prev uint32) {
+// Remove takes op i, which follows prev (Nobody: which is first), out of the list.
+func (l *List) Remove(ops []Op, i, prev uint32) {
 	if prev == Nobody {
-		l.head = ops[i].Link
+		l.Head = ops[i].Link
 	} else {
 		ops[prev].Link = ops[i].Link
 	}
@@ -74,10 +80,10 @@ func (l *list) remove(ops []Op, i, prev uint32) {
 	}
 }
 
-// take removes and returns the first op.
-func (l *list) take(ops []Op) uint32 {
-	i := l.head
-	l.head = ops[i].Link
+// Take removes and returns the first op.
+func (l *List) Take(ops []Op) uint32 {
+	i := l.Head
+	l.Head = ops[i].Link
 	return i
 }
 
@@ -150,7 +156,7 @@ func (m *Matcher) limitFew() {
 	}
 	for i := m.p.Start[rank]; i < m.p.Start[rank+1]; i++ {
 		if f := m.p.Ops[i].Flags; f&IsRecv != 0 && f&(AnySource|AnyTag) != 0 {
-			m.wild = &wildcards{posted: list{Nobody, Nobody}, arrived: list{Nobody, Nobody},
+			m.wild = &wildcards{posted: NewList(), arrived: NewList(),
 				around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
 			break
 		}
@@ -169,15 +175,15 @@ func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
 		return m.postWildcard(i, op)
 	}
 	c := m.table.at(uint32(op.Peer), op.Match)
-	if c.waiting.head == Nobody || !c.messages {
+	if c.waiting.Head == Nobody || !c.messages {
 		c.messages = false
-		c.waiting.put(m.p.Ops, i)
+		c.waiting.Put(m.p.Ops, i)
 		if m.wild != nil {
 			m.wild.post(i)
 		}
 		return Nobody
 	}
-	k := c.waiting.take(m.p.Ops)
+	k := c.waiting.Take(m.p.Ops)
 	if m.wild != nil {
 		m.wild.leave(k)
 	}
@@ -186,15 +192,15 @@ func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
 
 func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 	w := m.wild
-	for k := w.arrived.head; k != Nobody; k = w.around[k].next {
+	for k := w.arrived.Head; k != Nobody; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
 			// Whatever fits and came first is first in its channel, for all of a channel fit alike.
-			m.table.at(send.Rank, send.Match).waiting.take(m.p.Ops)
+			m.table.at(send.Rank, send.Match).waiting.Take(m.p.Ops)
 			w.leave(k)
 			return k
 		}
 	}
-	w.posted.put(m.p.Ops, i)
+	w.posted.Put(m.p.Ops, i)
 	w.post(i)
 	return Nobody
 }
@@ -202,17 +208,17 @@ func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 	c := m.table.at(send.Rank, send.Match)
 	exact := uint32(Nobody)
-	if c.waiting.head != Nobody && !c.messages {
-		exact = c.waiting.head
+	if c.waiting.Head != Nobody && !c.messages {
+		exact = c.waiting.Head
 	}
 	if w := m.wild; w != nil {
 		prev := uint32(Nobody)
-		for i := w.posted.head; i != Nobody; prev, i = i, m.p.Ops[i].Link {
+		for i := w.posted.Head; i != Nobody; prev, i = i, m.p.Ops[i].Link {
 			if exact != Nobody && w.stamp[i] > w.stamp[exact] {
 				break
 			}
 			if m.fits(&m.p.Ops[i], send) {
-				w.posted.remove(m.p.Ops, i, prev)
+				w.posted.Remove(m.p.Ops, i, prev)
 				delete(w.stamp, i)
 				return i
 			}
@@ -220,10 +226,10 @@ func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 		delete(w.stamp, exact)
 	}
 	if exact != Nobody {
-		return c.waiting.take(m.p.Ops)
+		return c.waiting.Take(m.p.Ops)
 	}
 	c.messages = true
-	c.waiting.put(m.p.Ops, k)
+	c.waiting.Put(m.p.Ops, k)
 	if m.wild != nil {
 		m.wild.enter(k)
 	}
@@ -243,8 +249,8 @@ func (m *Matcher) fits(recv, send *Op) bool {
 
 // Leftover returns the messages and receives that still wait, in the order of their ops.
 func (m *Matcher) Leftover() (unexpected, posted []uint32) {
-	add := func(l list) {
-		for i := l.head; i != Nobody; i = m.p.Ops[i].Link {
+	add := func(l List) {
+		for i := l.Head; i != Nobody; i = m.p.Ops[i].Link {
 			if m.p.Ops[i].Flags&IsSend != 0 {
 				unexpected = append(unexpected, i)
 			} else {
@@ -283,9 +289,9 @@ func (w *wildcards) post(i uint32) {
 // enter appends message k to those that arrived.
 func (w *wildcards) enter(k uint32) {
 	l := &w.arrived
-	if l.head == Nobody {
+	if l.Head == Nobody {
 		w.around[k] = around{Nobody, Nobody}
-		l.head, l.tail = k, k
+		l.Head, l.tail = k, k
 		return
 	}
 	last := w.around[l.tail]
@@ -299,7 +305,7 @@ func (w *wildcards) leave(k uint32) {
 	here := w.around[k]
 	delete(w.around, k)
 	if here.prev == Nobody {
-		w.arrived.head = here.next
+		w.arrived.Head = here.next
 	} else {
 		w.around[here.prev] = around{w.around[here.prev].prev, here.next}
 	}
@@ -315,7 +321,7 @@ func (w *wildcards) leave(k uint32) {
 type channel struct {
 	from, match    uint32
 	used, messages bool
-	waiting        list
+	waiting        List
 }
 
 // channels is a hash table of channels with open addressing. Channels are made when they are first asked for and stay.
@@ -338,7 +344,7 @@ func (t *channels) at(from, match uint32) *channel {
 				break
 			}
 			t.used++
-			*c = channel{from: from, match: match, used: true, waiting: list{Nobody, Nobody}}
+			*c = channel{from: from, match: match, used: true, waiting: NewList()}
 			return c
 		}
 	}

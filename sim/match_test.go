@@ -119,10 +119,10 @@ func TestChannelsGrow(t *testing.T) {
 	var table channels
 	const n = 20000
 	for i := range uint32(n) {
-		table.at(i%7, i).waiting.head = i
+		table.at(i%7, i).waiting.Head = i
 	}
 	for i := range uint32(n) {
-		if got := table.at(i%7, i).waiting.head; got != i {
+		if got := table.at(i%7, i).waiting.Head; got != i {
 			t.Fatalf("channel %d holds %d", i, got)
 		}
 	}

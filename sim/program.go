@@ -43,7 +43,6 @@ const (
 type Program struct {
 	Ops      []Op // one more than there are ops: the last only ends the one before
 	Start    []uint32
-	Streams  int      // more than the highest Op.Stream
 	NICs     int      // more than the highest Op.NIC
 	Unit     dag.Time // of Op.Size of calcs
 	Releases bool     // whether any op has a release time
@@ -139,7 +138,6 @@ func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
 	for i := range compilers {
 		p.Plain = p.Plain && !compilers[i].special
 		p.Rounded += compilers[i].rounded
-		p.Streams = max(p.Streams, compilers[i].streams)
 		p.NICs = max(p.NICs, compilers[i].nics)
 	}
 	return p, nil
@@ -253,10 +251,10 @@ type rankCompiler struct {
 	base, depBase, startBase uint32
 	o                        CompileOptions
 
-	streams, nics int
-	special       bool // not Program.Plain
-	rounded       int64
-	err           error
+	nics    int
+	special bool // not Program.Plain
+	rounded int64
+	err     error
 }
 
 // errCompile makes the errgroup stop; the rank's own error stays in rankCompiler.err.
@@ -315,7 +313,6 @@ func (c *rankCompiler) ops() error {
 			return c.fail(i, fmt.Sprintf("is on stream %d, NIC %d, expected 0..65535 and 0..255", r.Stream.At(i), nic))
 		}
 		op.Stream, op.NIC = uint16(stream), uint8(nic)
-		c.streams = max(c.streams, int(op.Stream)+1)
 		c.nics = max(c.nics, int(op.NIC)+1)
 	}
 	for i, release := range r.Release {

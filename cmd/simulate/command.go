@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -146,14 +145,12 @@ func simulateFile(p *cli.Program, o *options, run runner, name string, choice lo
 	if err != nil {
 		return err
 	}
-	ph.done("")
-	ph.names, ph.took = []string{"open", "decode"}, []time.Duration{ph.took[0] - read.Decoding, read.Decoding}
-	trace := read.Trace
-	if hasCollectives(trace) {
-		before := trace.Ops()
-		if trace, err = lower.Collectives(trace, choice); err != nil {
-			return fmt.Errorf("%s: %w", read.Name, err)
-		}
+	ph.doneWith("open", "decode", read.Decoding)
+	trace, err := lower.Collectives(read.Trace, choice)
+	if err != nil {
+		return fmt.Errorf("%s: %w", read.Name, err)
+	}
+	if before := read.Trace.Ops(); trace.Ops() != before {
 		p.Explain("%s: lowered %d ops to %d", read.Name, before, trace.Ops())
 	}
 	ph.done("lower")
@@ -199,17 +196,6 @@ func report(out *cli.Output, o *options, name string, trace *dag.Trace, result *
 	}
 	out.Write(append(document, '\n'))
 	return out.Commit()
-}
-
-func hasCollectives(t *dag.Trace) bool {
-	for i := range t.Ranks {
-		for _, k := range t.Ranks[i].Kind {
-			if k == dag.Coll {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // runOnce runs the trace, and writes the timeline where one was asked for; a run that fails leaves none.

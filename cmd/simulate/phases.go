@@ -24,6 +24,14 @@ func (ph *phases) done(name string) {
 	ph.last = now
 }
 
+// doneWith ends two phases, the second of which took the given time.
+func (ph *phases) doneWith(first, second string, took time.Duration) {
+	now := time.Now()
+	ph.add(first, now.Sub(ph.last)-took)
+	ph.add(second, took)
+	ph.last = now
+}
+
 func (ph *phases) add(name string, took time.Duration) {
 	ph.names, ph.took = append(ph.names, name), append(ph.took, took)
 }

@@ -12,8 +12,8 @@ type atlahs struct {
 	*reference
 	queue      timeHeap
 	channel    []uint32 // of each send and receive, the number of its (host, source, tag)
-	unexpected []waiting
-	posted     []waiting
+	unexpected []sim.List
+	posted     []sim.List
 	arrived    []uint64 // of each message by its send, when it joined the unexpected
 	hosts      []uint32 // of each channel
 }
@@ -92,7 +92,7 @@ func (s *atlahs) number() {
 		}
 		s.channel[i] = c
 	}
-	s.unexpected, s.posted = newWaiting(len(s.hosts)), newWaiting(len(s.hosts))
+	s.unexpected, s.posted = newLists(len(s.hosts)), newLists(len(s.hosts))
 }
 
 func (s *atlahs) draw(t uint64, what uint32) {
@@ -204,13 +204,13 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	s.run(i, op)
 	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	c := s.channel[i]
-	m := s.unexpected[c].head
-	if m == none {
-		s.put(&s.posted[c], i)
+	m := s.unexpected[c].Head
+	if m == sim.Nobody {
+		s.posted[c].Put(s.p.Ops, i)
 		s.flush(s.ready)
 		return ""
 	}
-	s.remove(&s.unexpected[c], m, none)
+	s.unexpected[c].Take(s.p.Ops)
 	if t < s.arrived[m] {
 		return fmt.Sprintf("rank %d op %d receives at %d ns a message that arrived at %d ns", op.Rank, s.p.Index(i), t,
 			s.arrived[m])
@@ -234,19 +234,19 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 
 func (s *atlahs) message(e timeEvent, m uint32, send *sim.Op) error {
 	t, host, c := e.time, uint32(send.Peer), s.channel[m]
-	i := s.posted[c].head
-	if i == none {
+	i := s.posted[c].Head
+	if i == sim.Nobody {
 		s.arrived[m] = t
-		s.put(&s.unexpected[c], m)
+		s.unexpected[c].Put(s.p.Ops, m)
 		s.depart(m, t)
 		return nil
 	}
 	recv := &s.p.Ops[i]
 	cpu, _, gr := s.clocks(host, recv.Stream, send.NIC)
-	s.remove(&s.posted[c], i, none)
+	s.posted[c].Take(s.p.Ops)
 	if free := max(*cpu, *gr); free > t {
 		s.queue.push(timeEvent{free, e.what})
-		s.put(&s.posted[c], i)
+		s.posted[c].Put(s.p.Ops, i)
 		return nil
 	}
 	noise, err := s.noiseOver(host, t, t+s.n.o)

@@ -8,8 +8,8 @@ import "github.com/tracedag/tracedag/sim"
 type literal struct {
 	*reference
 	queue      sim.Queue
-	unexpected []waiting // messages, by host
-	posted     []waiting // receives, by host
+	unexpected []sim.List // messages, by host
+	posted     []sim.List // receives, by host
 }
 
 func runLiteral(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
@@ -17,7 +17,7 @@ func runLiteral(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &literal{reference: r, unexpected: newWaiting(p.Ranks()), posted: newWaiting(p.Ranks())}
+	s := &literal{reference: r, unexpected: newLists(p.Ranks()), posted: newLists(p.Ranks())}
 	for host := range p.Ranks() {
 		s.flush(s.roots(host), true)
 	}
@@ -148,8 +148,8 @@ func (s *literal) recv(t uint64, i uint32, op *sim.Op) {
 	s.run(i, op)
 	s.ready, s.remote = s.release(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	m := s.takeMessage(&s.unexpected[op.Rank], op)
-	if m == none {
-		s.put(&s.posted[op.Rank], i)
+	if m == sim.Nobody {
+		s.posted[op.Rank].Put(s.p.Ops, i)
 		s.flush(s.ready, false)
 		return
 	}
@@ -181,8 +181,8 @@ func (s *literal) message(e sim.Event, m uint32, send *sim.Op) error {
 	*cpu = received + noise
 	*gr = t + s.n.g + x*s.n.G
 	i := s.takeReceive(&s.posted[host], send)
-	if i == none {
-		s.put(&s.unexpected[host], m)
+	if i == sim.Nobody {
+		s.unexpected[host].Put(s.p.Ops, m)
 		s.depart(m, t)
 		return nil
 	}
@@ -211,26 +211,26 @@ func (s *literal) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	*cpu, *gs = max(*cpu, t), max(*gs, t)
 }
 
-// takeMessage removes the first message that fits the receive, none if there is none.
-func (s *literal) takeMessage(w *waiting, recv *sim.Op) uint32 {
-	prev := uint32(none)
-	for m := w.head; m != none; prev, m = m, s.p.Ops[m].Link {
+// takeMessage removes the first message that fits the receive, sim.Nobody if there is none.
+func (s *literal) takeMessage(w *sim.List, recv *sim.Op) uint32 {
+	prev := uint32(sim.Nobody)
+	for m := w.Head; m != sim.Nobody; prev, m = m, s.p.Ops[m].Link {
 		if s.fits(recv, &s.p.Ops[m]) {
-			s.remove(w, m, prev)
+			w.Remove(s.p.Ops, m, prev)
 			return m
 		}
 	}
-	return none
+	return sim.Nobody
 }
 
-// takeReceive removes the first receive that the message fits, none if there is none.
-func (s *literal) takeReceive(w *waiting, send *sim.Op) uint32 {
-	prev := uint32(none)
-	for i := w.head; i != none; prev, i = i, s.p.Ops[i].Link {
+// takeReceive removes the first receive that the message fits, sim.Nobody if there is none.
+func (s *literal) takeReceive(w *sim.List, send *sim.Op) uint32 {
+	prev := uint32(sim.Nobody)
+	for i := w.Head; i != sim.Nobody; prev, i = i, s.p.Ops[i].Link {
 		if s.fits(&s.p.Ops[i], send) {
-			s.remove(w, i, prev)
+			w.Remove(s.p.Ops, i, prev)
 			return i
 		}
 	}
-	return none
+	return sim.Nobody
 }

@@ -21,8 +21,8 @@ type loggopsim struct {
 	matchers []sim.Matcher // of each host; nil: the lists are searched
 	stamps   uint64        // how many receives and messages have waited for a partner; see stamped
 
-	unexpected []waiting // the lists: messages, by host
-	posted     []waiting // receives, by host
+	unexpected []sim.List // the lists: messages, by host
+	posted     []sim.List // receives, by host
 }
 
 func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
@@ -37,7 +37,7 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 			s.matchers[host] = sim.NewMatcher(p)
 		}
 	} else {
-		s.unexpected, s.posted = newWaiting(p.Ranks()), newWaiting(p.Ranks())
+		s.unexpected, s.posted = newLists(p.Ranks()), newLists(p.Ranks())
 	}
 	if clocksAdvance(p, n) {
 		s.waits = make([]clockWaits, p.Ranks())
@@ -206,7 +206,7 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	s.run(i, op)
 	s.ready, s.remote = s.release(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	m := s.post(i, op)
-	if m == none {
+	if m == sim.Nobody {
 		s.flush(s.ready, false)
 		return
 	}
@@ -238,7 +238,7 @@ func (s *loggopsim) message(e sim.Event, m uint32, send *sim.Op) error {
 	*cpu = received + noise
 	*gr = t + s.n.g + x*s.n.G
 	i := s.arrive(m, send)
-	if i == none {
+	if i == sim.Nobody {
 		s.depart(m, t)
 		s.wakeNext(w, t)
 		return nil
@@ -275,7 +275,7 @@ func (s *loggopsim) post(i uint32, op *sim.Op) uint32 {
 		return s.takeMessage(&s.unexpected[op.Rank], i, op)
 	}
 	m := s.matchers[op.Rank].Post(i, op)
-	if m == none {
+	if m == sim.Nobody {
 		s.stamped(i)
 	}
 	return m
@@ -287,7 +287,7 @@ func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
 		return s.takeReceive(&s.posted[send.Peer], m, send)
 	}
 	i := s.matchers[send.Peer].Arrive(m, send)
-	if i == none {
+	if i == sim.Nobody {
 		s.stamped(m)
 	}
 	return i
@@ -300,29 +300,29 @@ func (s *loggopsim) stamped(i uint32) {
 }
 
 // takeMessage is post by searching the list.
-func (s *loggopsim) takeMessage(w *waiting, i uint32, recv *sim.Op) uint32 {
-	prev := uint32(none)
-	for m := w.head; m != none; prev, m = m, s.p.Ops[m].Link {
+func (s *loggopsim) takeMessage(w *sim.List, i uint32, recv *sim.Op) uint32 {
+	prev := uint32(sim.Nobody)
+	for m := w.Head; m != sim.Nobody; prev, m = m, s.p.Ops[m].Link {
 		if s.fits(recv, &s.p.Ops[m]) {
-			s.remove(w, m, prev)
+			w.Remove(s.p.Ops, m, prev)
 			return m
 		}
 	}
-	s.put(&s.posted[recv.Rank], i)
-	return none
+	s.posted[recv.Rank].Put(s.p.Ops, i)
+	return sim.Nobody
 }
 
 // takeReceive is arrive by searching the list.
-func (s *loggopsim) takeReceive(w *waiting, m uint32, send *sim.Op) uint32 {
-	prev := uint32(none)
-	for i := w.head; i != none; prev, i = i, s.p.Ops[i].Link {
+func (s *loggopsim) takeReceive(w *sim.List, m uint32, send *sim.Op) uint32 {
+	prev := uint32(sim.Nobody)
+	for i := w.Head; i != sim.Nobody; prev, i = i, s.p.Ops[i].Link {
 		if s.fits(&s.p.Ops[i], send) {
-			s.remove(w, i, prev)
+			w.Remove(s.p.Ops, i, prev)
 			return i
 		}
 	}
-	s.put(&s.unexpected[send.Peer], m)
-	return none
+	s.unexpected[send.Peer].Put(s.p.Ops, m)
+	return sim.Nobody
 }
 
 // fits reports whether a receive takes the message of a send. In the reference either side may have the any-tag. It knows

@@ -1,13 +1,8 @@
 package loggops
 
 import (
-	"math"
-
 	"github.com/tracedag/tracedag/sim"
 )
-
-// none ends the lists of waiting receives and messages.
-const none = math.MaxUint32
 
 // isMessage marks an event as the arrival of a message, which goes by the number of its send.
 const isMessage = 1 << 31
@@ -140,46 +135,19 @@ func (r *reference) transfer(source, target, send, recv uint32, end, bytes uint6
 	}
 }
 
-// waiting is a list of receives or messages, linked through Op.Link of their ops, first come first.
-type waiting struct {
-	head, tail uint32
-}
-
-func newWaiting(n int) []waiting {
-	lists := make([]waiting, n)
+// newLists returns n empty lists of receives or messages that wait.
+func newLists(n int) []sim.List {
+	lists := make([]sim.List, n)
 	for i := range lists {
-		lists[i] = waiting{none, none}
+		lists[i] = sim.NewList()
 	}
 	return lists
 }
 
-// put appends op i.
-func (r *reference) put(w *waiting, i uint32) {
-	r.p.Ops[i].Link = none
-	if w.head == none {
-		w.head = i
-	} else {
-		r.p.Ops[w.tail].Link = i
-	}
-	w.tail = i
-}
-
-// remove takes op i, which follows prev (none: the head), out of the list.
-func (r *reference) remove(w *waiting, i, prev uint32) {
-	if prev == none {
-		w.head = r.p.Ops[i].Link
-	} else {
-		r.p.Ops[prev].Link = r.p.Ops[i].Link
-	}
-	if w.tail == i {
-		w.tail = prev
-	}
-}
-
-// list returns the ops of the list.
-func (r *reference) list(w waiting) []uint32 {
+// list returns the ops of a list.
+func (r *reference) list(l sim.List) []uint32 {
 	var ops []uint32
-	for i := w.head; i != none; i = r.p.Ops[i].Link {
+	for i := l.Head; i != sim.Nobody; i = r.p.Ops[i].Link {
 		ops = append(ops, i)
 	}
 	return ops
