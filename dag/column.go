@@ -56,6 +56,11 @@ type Narrow struct {
 	wide  []int32 // used instead of small once it is not nil
 }
 
+// NewNarrow returns the column of the values of one of two slices, which it takes over; the other must be nil.
+func NewNarrow(small []uint8, wide []int32) Narrow {
+	return Narrow{small: small, wide: wide}
+}
+
 // At returns the value of op i.
 func (c *Narrow) At(i int) int32 {
 	if uint(i) < uint(len(c.small)) {

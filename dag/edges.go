@@ -52,17 +52,28 @@ func (e *Edges) checkShape(n int) (int, error) {
 	if len(e.End) > n {
 		return -1, fmt.Errorf("%d lists for %d ops", len(e.End), n)
 	}
-	start := uint32(0)
+	start, descents := uint32(0), int64(0)
+	ends := e.End
+	for ; len(ends) >= 4; ends = ends[4:] {
+		a, b, c, d := int64(ends[0]), int64(ends[1]), int64(ends[2]), int64(ends[3])
+		descents |= (a - int64(start)) | (b - a) | (c - b) | (d - c)
+		start = ends[3]
+	}
+	for _, end := range ends {
+		descents |= int64(end) - int64(start)
+		start = end
+	}
+	if descents >= 0 && uint64(start) == uint64(len(e.Off)) {
+		return -1, nil
+	}
+	start = 0
 	for i, end := range e.End {
 		if end < start || uint64(end) > uint64(len(e.Off)) {
 			return i, fmt.Errorf("the list of op %d ends at offset %d, expected %d..%d", i, end, start, len(e.Off))
 		}
 		start = end
 	}
-	if uint64(start) != uint64(len(e.Off)) {
-		return -1, fmt.Errorf("the lists hold %d offsets of %d", start, len(e.Off))
-	}
-	return -1, nil
+	return -1, fmt.Errorf("the lists hold %d offsets of %d", start, len(e.Off))
 }
 
 // wellFormed returns the lists up to the first that a rank of n ops cannot have: all of them in any sane trace.
@@ -98,7 +109,14 @@ func (d *Dependents) Of(i int) []int32 {
 // (dependent - op), in order. All references must be in range and the given orders consistent with e (see
 // [Rank.CheckReferences]).
 func (e *Edges) Dependents(n int, order *Edges) Dependents {
-	d := Dependents{End: make([]uint32, n), Op: make([]int32, len(e.Off))}
+	var d Dependents
+	d.set(e, n, order)
+	return d
+}
+
+// set sets d to what [Edges.Dependents] returns, in the memory that it has where that is enough.
+func (d *Dependents) set(e *Edges, n int, order *Edges) {
+	d.End, d.Op = zeroed(d.End, n), zeroed(d.Op, len(e.Off))
 	start := uint32(0)
 	for i := range e.End {
 		for _, off := range e.Off[start:e.End[i]] {
@@ -131,5 +149,4 @@ func (e *Edges) Dependents(n int, order *Edges) Dependents {
 		}
 		start = order.End[i]
 	}
-	return d
 }

@@ -291,6 +291,41 @@ func TestCheckReferences(t *testing.T) {
 	}
 }
 
+// TestCheckReferencesRandom has lists of random offsets, some of which lead nowhere, and finds the first by hand.
+func TestCheckReferencesRandom(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 1))
+	refused := 0
+	for range 3000 {
+		n := 1 + random.IntN(60)
+		reach := 1 + random.IntN(n)
+		r := Rank{Kind: make([]Kind, n)}
+		want := ""
+		for i := range n {
+			for range random.IntN(3) {
+				on := i - random.IntN(min(reach, i+1))
+				if random.IntN(4*n) == 0 {
+					on = random.IntN(3*n) - n
+				}
+				r.Deps.Append(i, int32(i-on))
+				if want == "" && (on < 0 || on >= n) {
+					want = fmt.Sprintf("deps: op %d depends on op %d, expected 0..%d", i, on, n-1)
+					refused++
+				}
+			}
+		}
+		got := ""
+		if err := r.CheckReferences(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Fatalf("got %q, want %q of %+v", got, want, r.Deps)
+		}
+	}
+	if refused < 300 || refused > 2700 {
+		t.Errorf("%d of 3000 were to be refused", refused)
+	}
+}
+
 // TestBuilderEdges adds random edges at random moments, and compares the rank with lists kept beside it.
 func TestBuilderEdges(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 1))

@@ -107,21 +107,38 @@ func (r *Rank) StartDependents() Dependents {
 // order of dependents is not a permutation of them. Readers call it on what they read, for the other methods rely on
 // it.
 func (r *Rank) CheckReferences() error {
-	if err := r.Deps.check(r.Len(), &r.Order); err != nil {
+	return new(ReferenceChecker).Check(r)
+}
+
+// ReferenceChecker checks ranks one after the other, with memory that it keeps. The zero value is ready for use.
+type ReferenceChecker struct {
+	dependents Dependents
+	seen       []int32
+}
+
+// Check is [Rank.CheckReferences].
+func (c *ReferenceChecker) Check(r *Rank) error {
+	if err := c.check(&r.Deps, r.Len(), &r.Order); err != nil {
 		return fmt.Errorf("deps: %w", err)
 	}
-	if err := r.StartDeps.check(r.Len(), &r.StartOrder); err != nil {
+	if err := c.check(&r.StartDeps, r.Len(), &r.StartOrder); err != nil {
 		return fmt.Errorf("start_deps: %w", err)
 	}
 	return nil
 }
 
-func (e *Edges) check(n int, order *Edges) error {
+func (c *ReferenceChecker) check(e *Edges, n int, order *Edges) error {
 	if _, err := e.checkShape(n); err != nil {
 		return err
 	}
+	// No op from the largest offset on can depend on one before the first, and with none below zero, which is rare, on
+	// one after the last. All bits of the offsets together are not less than the largest.
+	suspects := e.End
+	if all := allBits(e.Off); all >= 0 {
+		suspects = suspects[:min(len(suspects), int(all))]
+	}
 	start := uint32(0)
-	for i, end := range e.End {
+	for i, end := range suspects {
 		for _, off := range e.Off[start:end] {
 			if p := i - int(off); uint(p) >= uint(n) {
 				return fmt.Errorf("op %d depends on op %d, expected 0..%d", i, p, n-1)
@@ -129,21 +146,38 @@ func (e *Edges) check(n int, order *Edges) error {
 		}
 		start = end
 	}
-	_, err := e.checkOrder(n, order)
+	_, err := c.checkOrder(e, n, order)
 	return err
+}
+
+// allBits returns all bits that are 1 in some of the values.
+func allBits(values []int32) int32 {
+	var a, b, c, d int32
+	for ; len(values) >= 4; values = values[4:] {
+		a |= values[0]
+		b |= values[1]
+		c |= values[2]
+		d |= values[3]
+	}
+	for _, v := range values {
+		a |= v
+	}
+	return a | b | c | d
 }
 
 // checkOrder returns an error if order does not list, for the ops for which it lists anything, exactly the dependents
 // that they have by e, which must be in range; and the first op that it concerns, -1 if it concerns none.
-func (e *Edges) checkOrder(n int, order *Edges) (int, error) {
+func (c *ReferenceChecker) checkOrder(e *Edges, n int, order *Edges) (int, error) {
 	if op, err := order.checkShape(n); err != nil {
 		return op, fmt.Errorf("order of dependents: %w", err)
 	}
 	if len(order.Off) == 0 {
 		return -1, nil
 	}
-	canonical := e.Dependents(n, &Edges{})
-	seen := make([]int32, n) // how often the op stands in the list at hand, less how often it should
+	canonical := &c.dependents
+	canonical.set(e, n, &Edges{})
+	c.seen = zeroed(c.seen, n)
+	seen := c.seen // how often the op stands in the list at hand, less how often it should
 	for i := range order.End {
 		given, want := order.Of(i), canonical.Of(i)
 		if len(given) == 0 {

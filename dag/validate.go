@@ -189,7 +189,7 @@ func (v *validation) message(f finding) string {
 		return fmt.Sprintf("%s on op %d, expected 0..%d", r.edgeColumns()[f.a].name, f.b, r.Len()-1)
 	case ruleOrder:
 		e := r.edgeColumns()[f.a]
-		_, err := e.edges.checkOrder(r.Len(), e.order)
+		_, err := new(ReferenceChecker).checkOrder(e.edges, r.Len(), e.order)
 		return fmt.Sprintf("%s: %v", e.name, err)
 	case ruleCycle:
 		return cycleMessage(v.cycles[f.rank][f.a], f.b)
@@ -438,7 +438,7 @@ func (c *rankCheck) checkEdges() {
 		if !c.checkTargets(k, column.edges) {
 			continue
 		}
-		if op, err := column.edges.checkOrder(n, column.order); err != nil {
+		if op, err := new(ReferenceChecker).checkOrder(column.edges, n, column.order); err != nil {
 			c.add(op, ruleOrder, int64(k), 0)
 		}
 	}

@@ -109,15 +109,9 @@ func (a *Actor) begin(at uint32) {
 	p := a.e.p
 	// With one stream, sends come to the NIC in the order in which the stream takes them. Where they are all eager, nothing
 	// else comes in between, and there is no need for an event when the stream is done with one.
-	a.rank.early = len(a.rank.streams) == 1
-	for i := p.Start[at]; i < p.Start[at+1]; i++ {
-		op := &p.Ops[i]
-		if op.Waits == 0 {
-			a.own(op.Ready, opReady, i)
-		}
-		if op.Flags&IsSend != 0 && op.Size > a.e.host.Rendezvous {
-			a.rank.early = false
-		}
+	a.rank.early = len(a.rank.streams) == 1 && p.ranks[at].largestSend <= a.e.host.Rendezvous
+	for _, i := range p.Roots(int(at)) {
+		a.own(p.Ops[i].Ready, opReady, i)
 	}
 }
 
@@ -224,9 +218,7 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 
 // started counts the start of op i, at time t, for those that wait for it.
 func (a *Actor) started(i uint32, t uint64) {
-	if a.e.p.startFirst != nil {
-		a.release(a.e.p.StartDependents(i), t)
-	}
+	a.release(a.e.p.StartDependents(i), t)
 }
 
 // ended counts the end of op i, at time t, for those that wait for it.

@@ -132,17 +132,23 @@ func (e *Engine) Run() (*Outcome, error) {
 		Finish: make([]uint64, e.p.Ranks()), Ran: NewSet(e.p.NumOps()), Eager: e.host.Rendezvous,
 		Unexpected: make([][]uint32, e.p.Ranks()), Posted: make([][]uint32, e.p.Ranks()),
 	}
+	ran := int64(0)
 	for _, g := range groups {
 		if g.actor.err != nil {
 			return nil, g.actor.err
 		}
+		ran += g.actor.ops
 		out.Events += g.actor.events
 		out.Messages += g.actor.messages
 		out.Bytes += g.actor.bytes
 	}
-	for i := range uint32(e.p.NumOps()) {
-		if e.p.Ops[i].Flags&hasRun != 0 {
-			out.Ran.Add(i)
+	if ran == int64(e.p.NumOps()) {
+		out.Ran.Fill(e.p.NumOps())
+	} else {
+		for i := range uint32(e.p.NumOps()) {
+			if e.p.Ops[i].Flags&hasRun != 0 {
+				out.Ran.Add(i)
+			}
 		}
 	}
 	for r := range e.p.Ranks() {

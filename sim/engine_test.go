@@ -99,7 +99,7 @@ func TestEventDrivenNetwork(t *testing.T) {
 	recv(1, 3)
 	b.Rank(2).Add(dag.Op{Duration: 1000, Stream: 4}, third)
 	trace := b.Trace()
-	p, err := Compile(trace, CompileOptions{DenseStreams: true})
+	p, err := Compile(InMemory(trace), CompileOptions{DenseStreams: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestEventDrivenNetwork(t *testing.T) {
 	if !slices.Equal(out.Finish, want) {
 		t.Errorf("finish %v, expected %v", out.Finish, want)
 	}
-	if r := out.Result(p, trace); !r.Complete || r.Messages != 4 || r.Bytes != 200 {
+	if r := out.Result(p); !r.Complete || r.Messages != 4 || r.Bytes != 200 {
 		t.Errorf("result %+v", r)
 	}
 }
@@ -132,7 +132,7 @@ func TestRendezvousOverBus(t *testing.T) {
 			b.Rank(to).Add(dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: bytes, Tag: tag, Stream: random.Int32N(3)})
 		}
 		trace := b.Trace()
-		p, err := Compile(trace, CompileOptions{DenseStreams: true})
+		p, err := Compile(InMemory(trace), CompileOptions{DenseStreams: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestRendezvousOverBus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := out.Result(p, trace); !r.Complete {
+		if r := out.Result(p); !r.Complete {
 			t.Errorf("seed %d: not complete: %+v", seed, r.Stuck)
 		}
 	}
@@ -158,7 +158,7 @@ func TestStuck(t *testing.T) {
 	x := b.Rank(1).Calc(1)
 	b.Rank(1).Requires(x, x)
 	trace := b.Trace()
-	p, err := Compile(trace, CompileOptions{DenseStreams: true})
+	p, err := Compile(InMemory(trace), CompileOptions{DenseStreams: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestStuck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := out.Result(p, trace)
+	result := out.Result(p)
 	want := []Stuck{
 		{0, 0, "recv", "a message from rank 1, tag 5"},
 		{1, 0, "send", "a receive on rank 0, tag 6"},
@@ -257,7 +257,7 @@ func TestThreads(t *testing.T) {
 			b.Rank(to).Calc(dag.Time(random.Int64N(1000)), b.Rank(to).Add(recv))
 		}
 		trace := b.Trace()
-		p, err := Compile(trace, CompileOptions{DenseStreams: true})
+		p, err := Compile(InMemory(trace), CompileOptions{DenseStreams: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func TestThreads(t *testing.T) {
 				}
 			}
 		}
-		if r := want.Result(p, trace); seed%3 > 0 && !r.Complete {
+		if r := want.Result(p); seed%3 > 0 && !r.Complete {
 			t.Errorf("seed %d: not complete: %+v", seed, r.Stuck)
 		}
 	}

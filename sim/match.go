@@ -18,21 +18,32 @@ const Nobody = math.MaxUint32
 // While few wait, they stand in one short list in the order in which they came, which is searched. Once there are more,
 // those that name source and tag are found by a hash, and wildcards cost a search.
 type Matcher struct {
-	p     *Program
-	few   []waiter
-	table *channels  // nil while there are few
-	wild  *wildcards // with the table, where the rank has wildcard receives
+	p    *Program
+	many *many // nil while there are few
+	n    uint32
+	few  [maxFew]waiter // n of them; with what comes before, two cache lines
 }
 
 // waiter is a receive or message that waits.
 type waiter struct {
-	from, match uint32 // as Op has them; of a receive from any source, nothing
-	op          uint32
-	kind        uint8 // Op.Flags: of a message IsSend, of a receive IsRecv and its wildcards
+	from, match uint32 // as Op has them; of a wildcard receive, nothing of meaning
+	what        uint32 // the op, and which of the following it is, if any
 }
 
+const (
+	waitingMessage  = 1 << 31
+	waitingWildcard = 1 << 30
+	waitingOp       = 1<<29 - 1
+)
+
 // maxFew is how many wait before a matcher takes to hashing.
-const maxFew = 16
+const maxFew = 9
+
+// many is where more than a few wait.
+type many struct {
+	channels
+	wild *wildcards // nil where the rank has no wildcard receives
+}
 
 // wildcards is what a Matcher keeps besides its channels for wildcard receives.
 type wildcards struct {
@@ -94,108 +105,113 @@ func NewMatcher(p *Program) Matcher {
 
 // Post makes receive i meet a message that waits, and returns that, or has it wait and returns Nobody.
 func (m *Matcher) Post(i uint32, op *Op) uint32 {
-	if m.table != nil {
+	if m.many != nil {
 		return m.postInTable(i, op)
 	}
-	wildcard := op.Flags & (AnySource | AnyTag)
-	for k := range m.few {
-		w := &m.few[k]
-		if w.kind&IsSend == 0 {
-			continue
-		}
-		if wildcard == 0 && w.from == uint32(op.Peer) && w.match == op.Match || wildcard != 0 && m.fits(op, &m.p.Ops[w.op]) {
+	w := waiter{uint32(op.Peer), op.Match, i}
+	if op.Flags&(AnySource|AnyTag) != 0 {
+		w.what |= waitingWildcard
+	}
+	for k := range m.n {
+		other := &m.few[k]
+		switch {
+		case other.what&waitingMessage == 0:
+		case w.what&waitingWildcard == 0:
+			if other.from == w.from && other.match == w.match {
+				return m.takeFew(k)
+			}
+		case m.fits(op, &m.p.Ops[other.what&waitingOp]):
 			return m.takeFew(k)
 		}
 	}
-	m.few = append(m.few, waiter{uint32(op.Peer), op.Match, i, op.Flags})
-	m.limitFew()
+	m.wait(w)
 	return Nobody
 }
 
 // Arrive makes message k meet a receive that waits, and returns that, or has it wait and returns Nobody.
 func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
-	if m.table != nil {
+	if m.many != nil {
 		return m.arriveInTable(k, send)
 	}
-	for i := range m.few {
-		w := &m.few[i]
-		if w.kind&IsSend != 0 {
-			continue
-		}
-		if w.kind&(AnySource|AnyTag) == 0 {
-			if w.from == send.Rank && w.match == send.Match {
+	w := waiter{send.Rank, send.Match, k | waitingMessage}
+	for i := range m.n {
+		switch other := &m.few[i]; {
+		case other.what&waitingMessage != 0:
+		case other.what&waitingWildcard == 0:
+			if other.from == w.from && other.match == w.match {
 				return m.takeFew(i)
 			}
-		} else if m.fits(&m.p.Ops[w.op], send) {
+		case m.fits(&m.p.Ops[other.what&waitingOp], send):
 			return m.takeFew(i)
 		}
 	}
-	m.few = append(m.few, waiter{send.Rank, send.Match, k, send.Flags})
-	m.limitFew()
+	m.wait(w)
 	return Nobody
 }
 
-// takeFew removes and returns the waiter at place k.
-func (m *Matcher) takeFew(k int) uint32 {
-	op := m.few[k].op
-	m.few = append(m.few[:k], m.few[k+1:]...)
+// takeFew removes the waiter at place k and returns its op.
+func (m *Matcher) takeFew(k uint32) uint32 {
+	op := m.few[k].what & waitingOp
+	m.n--
+	for ; k < m.n; k++ {
+		m.few[k] = m.few[k+1]
+	}
 	return op
 }
 
-// limitFew moves all that wait into a table when they are no longer few.
-func (m *Matcher) limitFew() {
-	if len(m.few) <= maxFew {
+// wait appends a waiter, or moves all that wait into a table when they are no longer few.
+func (m *Matcher) wait(w waiter) {
+	if m.n < maxFew {
+		m.few[m.n] = w
+		m.n++
 		return
 	}
-	few := m.few
-	m.few, m.table = nil, &channels{}
-	first := &m.p.Ops[few[0].op]
-	rank := first.Rank
-	if first.Flags&IsSend != 0 {
-		rank = uint32(first.Peer)
+	m.many = &many{}
+	rank := m.p.Ops[w.what&waitingOp].Rank
+	if w.what&waitingMessage != 0 {
+		rank = uint32(m.p.Ops[w.what&waitingOp].Peer)
 	}
-	for i := m.p.Start[rank]; i < m.p.Start[rank+1]; i++ {
-		if f := m.p.Ops[i].Flags; f&IsRecv != 0 && f&(AnySource|AnyTag) != 0 {
-			m.wild = &wildcards{posted: NewList(), arrived: NewList(),
-				around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
-			break
-		}
+	if m.p.ranks[rank].wildcards {
+		m.many.wild = &wildcards{posted: NewList(), arrived: NewList(),
+			around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
 	}
-	for _, w := range few { // none of them fits another, so all wait again
-		if w.kind&IsSend != 0 {
-			m.arriveInTable(w.op, &m.p.Ops[w.op])
+	for _, w := range append(m.few[:], w) { // none of them fits another, so all wait again
+		i := w.what & waitingOp
+		if w.what&waitingMessage != 0 {
+			m.arriveInTable(i, &m.p.Ops[i])
 		} else {
-			m.postInTable(w.op, &m.p.Ops[w.op])
+			m.postInTable(i, &m.p.Ops[i])
 		}
 	}
+	m.n = 0
 }
 
 func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
 	if op.Flags&(AnySource|AnyTag) != 0 {
 		return m.postWildcard(i, op)
 	}
-	c := m.table.at(uint32(op.Peer), op.Match)
+	c := m.many.at(uint32(op.Peer), op.Match)
 	if c.waiting.Head == Nobody || !c.messages {
 		c.messages = false
 		c.waiting.Put(m.p.Ops, i)
-		if m.wild != nil {
-			m.wild.post(i)
+		if m.many.wild != nil {
+			m.many.wild.post(i)
 		}
 		return Nobody
 	}
 	k := c.waiting.Take(m.p.Ops)
-	if m.wild != nil {
-		m.wild.leave(k)
+	if m.many.wild != nil {
+		m.many.wild.leave(k)
 	}
 	return k
 }
 
 func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
-	w := m.wild
+	w := m.many.wild
 	for k := w.arrived.Head; k != Nobody; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
 			// Whatever fits and came first is first in its channel, for all of a channel fit alike.
-			m.table.at(send.Rank, send.Match).waiting.Take(m.p.Ops)
+			m.many.at(send.Rank, send.Match).waiting.Take(m.p.Ops)
 			w.leave(k)
 			return k
 		}
@@ -206,12 +222,12 @@ func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 }
 
 func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
-	c := m.table.at(send.Rank, send.Match)
+	c := m.many.at(send.Rank, send.Match)
 	exact := uint32(Nobody)
 	if c.waiting.Head != Nobody && !c.messages {
 		exact = c.waiting.Head
 	}
-	if w := m.wild; w != nil {
+	if w := m.many.wild; w != nil {
 		prev := uint32(Nobody)
 		for i := w.posted.Head; i != Nobody; prev, i = i, m.p.Ops[i].Link {
 			if exact != Nobody && w.stamp[i] > w.stamp[exact] {
@@ -230,8 +246,8 @@ func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 	}
 	c.messages = true
 	c.waiting.Put(m.p.Ops, k)
-	if m.wild != nil {
-		m.wild.enter(k)
+	if m.many.wild != nil {
+		m.many.wild.enter(k)
 	}
 	return Nobody
 }
@@ -258,22 +274,22 @@ func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 			}
 		}
 	}
-	for _, w := range m.few {
-		if w.kind&IsSend != 0 {
-			unexpected = append(unexpected, w.op)
+	for _, w := range m.few[:m.n] {
+		if w.what&waitingMessage != 0 {
+			unexpected = append(unexpected, w.what&waitingOp)
 		} else {
-			posted = append(posted, w.op)
+			posted = append(posted, w.what&waitingOp)
 		}
 	}
-	if m.table != nil {
-		for i := range m.table.slots {
-			if c := &m.table.slots[i]; c.used {
+	if m.many != nil {
+		for i := range m.many.slots {
+			if c := &m.many.slots[i]; c.used {
 				add(c.waiting)
 			}
 		}
-	}
-	if m.wild != nil {
-		add(m.wild.posted)
+		if m.many.wild != nil {
+			add(m.many.wild.posted)
+		}
 	}
 	slices.Sort(unexpected)
 	slices.Sort(posted)

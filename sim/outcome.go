@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -33,13 +35,32 @@ func (s Set) Add(i uint32) {
 	s[i/64] |= 1 << (i % 64)
 }
 
+// Fill adds ops 0 to n-1.
+func (s Set) Fill(n int) {
+	for i := range s {
+		s[i] = math.MaxUint64
+	}
+	if n%64 != 0 {
+		s[len(s)-1] = 1<<(n%64) - 1
+	}
+}
+
+// Count returns how many ops are in the set.
+func (s Set) Count() int64 {
+	n := 0
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return int64(n)
+}
+
 // Has reports whether op i is in the set.
 func (s Set) Has(i uint32) bool {
 	return s[i/64]&(1<<(i%64)) != 0
 }
 
-// Result makes the outcome of replaying the program of t presentable.
-func (o *Outcome) Result(p *Program, t *dag.Trace) *Result {
+// Result makes the outcome of replaying a program presentable.
+func (o *Outcome) Result(p *Program) *Result {
 	r := &Result{
 		Ops: int64(p.NumOps()), Events: o.Events, Messages: o.Messages, Bytes: o.Bytes, Aborted: o.Aborted,
 		Finish: make([]Clock, len(o.Finish)), Makespan: Clock{Unit: p.Unit},
@@ -48,15 +69,11 @@ func (o *Outcome) Result(p *Program, t *dag.Trace) *Result {
 		r.Finish[rank] = Clock{finish, p.Unit}
 		r.Makespan.Ticks = max(r.Makespan.Ticks, finish)
 	}
-	for i := range uint32(p.NumOps()) {
-		if !o.Ran.Has(i) {
-			r.NeverRun++
-		}
-	}
+	r.NeverRun = r.Ops - o.Ran.Count()
 	r.Leftover = o.leftover(p)
 	r.Complete = r.NeverRun == 0 && r.Leftover == nil && r.Aborted == ""
 	if !r.Complete {
-		r.Stuck = o.stuck(p, t)
+		r.Stuck = o.stuck(p)
 	}
 	return r
 }
@@ -84,10 +101,10 @@ func (o *Outcome) leftover(p *Program) *Leftover {
 
 // stuck lists the first MaxStuck ops that wait in vain: those without a partner, for they are the cause of most others,
 // then those that never ran, each by rank and op.
-func (o *Outcome) stuck(p *Program, t *dag.Trace) []Stuck {
+func (o *Outcome) stuck(p *Program) []Stuck {
 	var stuck []Stuck
-	add := func(i uint32, kind, waits string) {
-		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: kind, Waits: waits})
+	add := func(i uint32, waits string) {
+		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: p.kind(i).String(), Waits: waits})
 	}
 	open := NewSet(p.NumOps()) // ran, but without a partner
 	for _, lists := range [][][]uint32{o.Posted, o.Unexpected} {
@@ -101,40 +118,59 @@ func (o *Outcome) stuck(p *Program, t *dag.Trace) []Stuck {
 		if open.Has(i) {
 			op := &p.Ops[i]
 			if op.Flags&IsRecv != 0 {
-				add(i, "recv", fmt.Sprintf("a message from %s, %s", orAny("rank", int64(op.Peer)), orAny("tag", p.Tag(op))))
+				add(i, fmt.Sprintf("a message from %s, %s", orAny("rank", int64(op.Peer)), orAny("tag", p.Tag(op))))
 			} else {
-				add(i, "send", fmt.Sprintf("a receive on rank %d, %s", op.Peer, orAny("tag", p.Tag(op))))
+				add(i, fmt.Sprintf("a receive on rank %d, %s", op.Peer, orAny("tag", p.Tag(op))))
 			}
 		}
 	}
 	for i := uint32(0); i < uint32(p.NumOps()) && len(stuck) < MaxStuck; i++ {
 		if !o.Ran.Has(i) {
-			rank := int(p.Ops[i].Rank)
-			add(i, t.Ranks[rank].Kind[p.Index(i)].String(), o.waitsFor(p, &t.Ranks[rank], p.Start[rank], p.Index(i), open))
+			add(i, o.waitsFor(p, i, open))
 		}
 	}
 	return stuck
 }
 
-// waitsFor says which dependencies of an op that never ran are not met.
-func (o *Outcome) waitsFor(p *Program, r *dag.Rank, base uint32, i int, open Set) string {
+// waitsFor says which dependencies of an op that never ran are not met. The program knows dependents only, so it looks
+// through all ops of the rank.
+func (o *Outcome) waitsFor(p *Program, i uint32, open Set) string {
 	const most = 3
 	var unmet []string
-	for _, off := range r.Deps.Of(i) {
-		if on := base + uint32(i-int(off)); !o.Ran.Has(on) || open.Has(on) && !o.eager(&p.Ops[on]) {
-			unmet = append(unmet, fmt.Sprintf("the end of op %d (%s)", i-int(off), r.Kind[i-int(off)]))
+	more := 0
+	add := func(what string, on uint32) {
+		if len(unmet) == most {
+			more++
+			return
+		}
+		unmet = append(unmet, fmt.Sprintf("the %s of op %d (%s)", what, p.Index(on), p.kind(on)))
+	}
+	rank := p.Ops[i].Rank
+	for on := p.Start[rank]; on < p.Start[rank+1]; on++ {
+		if o.Ran.Has(on) && (!open.Has(on) || o.eager(&p.Ops[on])) {
+			continue
+		}
+		for _, dependent := range p.Dependents(on) {
+			if dependent == i {
+				add("end", on)
+			}
 		}
 	}
-	for _, off := range r.StartDeps.Of(i) {
-		if on := base + uint32(i-int(off)); !o.Ran.Has(on) {
-			unmet = append(unmet, fmt.Sprintf("the start of op %d (%s)", i-int(off), r.Kind[i-int(off)]))
+	for on := p.Start[rank]; on < p.Start[rank+1]; on++ {
+		if o.Ran.Has(on) {
+			continue
+		}
+		for _, dependent := range p.StartDependents(on) {
+			if dependent == i {
+				add("start", on)
+			}
 		}
 	}
 	switch {
 	case len(unmet) == 0:
 		return "its turn, which the run did not get to"
-	case len(unmet) > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(unmet[:most], ", "), len(unmet)-most)
+	case more > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(unmet, ", "), more)
 	}
 	return strings.Join(unmet, ", ")
 }

@@ -1,14 +1,8 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
-	"math"
-	"runtime"
 	"slices"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -23,7 +17,8 @@ type Op struct {
 	Rank   uint32
 	Waits  uint32 // dependencies of either sort that are still open
 	Link   uint32 // the replay loop's own; Matcher links with it what waits
-	first  uint32 // where its dependents start in Program.dependents; they end where the next op's start
+	first  uint32 // where its dependents start in Program.dependents
+	count  uint32 // and how many there are
 	Stream uint16
 	NIC    uint8
 	Flags  uint8
@@ -41,107 +36,48 @@ const (
 // Program is a trace compiled for replay: the ops of all ranks in one array, dependents instead of dependencies.
 // Ops are numbered through all ranks; those of rank r are Start[r] to Start[r+1]-1.
 type Program struct {
-	Ops      []Op // one more than there are ops: the last only ends the one before
-	Start    []uint32
-	NICs     int      // more than the highest Op.NIC
-	Unit     dag.Time // of Op.Size of calcs
-	Releases bool     // whether any op has a release time
+	Ops   []Op
+	Start []uint32
+	Unit  dag.Time // of Op.Size of calcs
 
 	// Plain says that no send has the any-tag.
 	Plain bool
-
+	// Releases says whether any op has a release time.
+	Releases bool
 	// Rounded counts the calcs whose length was no whole number of units and was rounded to the nearest.
 	Rounded int64
 
-	dependents      []uint32
-	startFirst      []uint32 // as Op.first, for startDependents; nil if no op has any
-	startDependents []uint32
-	tags            *tagTable
-	streams         [][]int32 // with DenseStreams: of each rank, the trace's stream for each Op.Stream
+	Streams int // more than the highest Op.Stream, but for 0 if that is 0
+	NICs    int // more than the highest Op.NIC, but for 0 if that is 0
+
+	EmptySend bool   // some send has no bytes
+	Sends     uint64 // how many there are
+	SendBytes uint64 // of all sends, math.MaxUint64 if that is too much
+	CalcTime  uint64 // of all calcs, likewise
+
+	dependents []uint32
+	anyStarts  bool
+	starts     []startDependents // by rank
+	ranks      []rankFacts
+	tags       *tagTable
+	streams    [][]int32 // with DenseStreams: of each rank, the trace's stream for each Op.Stream
+}
+
+// startDependents are the ops of a rank that wait for the start of others.
+type startDependents struct {
+	end []uint32 // where the list of each op ends in ops; nil if there are none
+	ops []uint32
+}
+
+// rankFacts is what replays want to know of a rank before they start.
+type rankFacts struct {
+	roots       []uint32 // ops that wait for nothing, ascending
+	largestSend uint64   // bytes
+	wildcards   bool     // it has receives from any source or of any tag
 }
 
 // MaxOps is the largest number of ops of a Program: three bits of an index are left to the replay loops.
 const MaxOps = 1<<29 - 2
-
-// CompileOptions says how to compile.
-type CompileOptions struct {
-	Unit dag.Time // unit of Op.Size of calcs; 0: picoseconds
-
-	// DenseStreams numbers the streams of every rank from 0 without gaps, whatever their numbers in the trace, so that a
-	// rank may have up to 65536. Without it the numbers are the trace's, which must be below 65536. NICs have the trace's
-	// numbers, below 256.
-	DenseStreams bool
-}
-
-// Compile returns the program of a trace, compiling ranks in parallel. It fails on ops that no replay loop runs (coll,
-// mem and io, which are to be lowered first; calcs with flops only), on peers that do not exist, and on more than
-// MaxOps ops. The trace's references must be in range (dag.Rank.CheckReferences).
-func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
-	if o.Unit == 0 {
-		o.Unit = dag.Picosecond
-	}
-	ops, deps, starts := int64(0), int64(0), int64(0)
-	releases := false
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		ops += int64(r.Len())
-		deps += int64(len(r.Deps.Off))
-		starts += int64(len(r.StartDeps.Off))
-		releases = releases || len(r.Release) > 0
-	}
-	if ops > MaxOps || deps > math.MaxUint32 || starts > math.MaxUint32 {
-		return nil, fmt.Errorf("the trace has %d ops and %d dependencies; a replay takes at most %d and %d",
-			ops, deps+starts, int64(MaxOps), int64(math.MaxUint32))
-	}
-	p := &Program{
-		Ops:        inHugePages(make([]Op, ops+1)),
-		Start:      make([]uint32, len(t.Ranks)+1),
-		Unit:       o.Unit,
-		dependents: inHugePages(make([]uint32, deps)),
-		tags:       newTagTable(),
-	}
-	if starts > 0 {
-		p.startFirst = make([]uint32, ops+1)
-		p.startDependents = make([]uint32, starts)
-	}
-	p.Releases = releases
-	if o.DenseStreams {
-		p.streams = make([][]int32, len(t.Ranks))
-	}
-
-	compilers := make([]rankCompiler, len(t.Ranks))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	at, atDep, atStart := uint32(0), uint32(0), uint32(0)
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		c := &compilers[i]
-		*c = rankCompiler{p: p, r: r, rank: i, ranks: len(t.Ranks), base: at, depBase: atDep, startBase: atStart, o: o}
-		group.Go(c.compile)
-		at += uint32(r.Len())
-		atDep += uint32(len(r.Deps.Off))
-		atStart += uint32(len(r.StartDeps.Off))
-		p.Start[i+1] = at
-	}
-	if err := group.Wait(); err != nil {
-		errs := make([]error, 0, len(compilers)) // the first by rank, whichever came first in time
-		for i := range compilers {
-			errs = append(errs, compilers[i].err)
-		}
-		return nil, slices.DeleteFunc(errs, func(e error) bool { return e == nil })[0]
-	}
-	p.Ops[ops].first = uint32(deps)
-	if starts > 0 {
-		p.startFirst[ops] = uint32(starts)
-	}
-	p.Plain = true
-	for i := range compilers {
-		p.Plain = p.Plain && !compilers[i].special
-		p.Rounded += compilers[i].rounded
-		p.NICs = max(p.NICs, compilers[i].nics)
-	}
-	return p, nil
-}
 
 // Clocks returns how to lay out clocks for the streams and the NICs of all ranks: those of rank r stand from
 // streams[r] and nics[r] on, one for each number up to the highest that an op of r has, or one of another rank that sends
@@ -149,6 +85,12 @@ func Compile(t *dag.Trace, o CompileOptions) (*Program, error) {
 func (p *Program) Clocks() (streams, nics []int, err error) {
 	ranks := p.Ranks()
 	streams, nics = make([]int, ranks+1), make([]int, ranks+1)
+	if p.Streams <= 1 && p.NICs <= 1 {
+		for r := range ranks {
+			streams[r+1], nics[r+1] = r+1, r+1
+		}
+		return streams, nics, nil
+	}
 	anyStream, anyNIC := 0, 0 // of receives from any rank
 	for i := range p.NumOps() {
 		op := &p.Ops[i]
@@ -188,30 +130,60 @@ func (p *Program) Clone() *Program {
 
 // NumOps returns the number of ops.
 func (p *Program) NumOps() int {
-	return len(p.Ops) - 1
+	return len(p.Ops)
 }
 
 // Ranks returns the number of ranks.
 func (p *Program) Ranks() int {
-	return len(p.Start) - 1
+	return len(p.ranks)
+}
+
+// Roots returns the ops of a rank that wait for nothing, ascending.
+func (p *Program) Roots(rank int) []uint32 {
+	return p.ranks[rank].roots
 }
 
 // Dependents returns the ops that wait for the end of op i, in order.
 func (p *Program) Dependents(i uint32) []uint32 {
-	return p.dependents[p.Ops[i].first:p.Ops[i+1].first]
+	op := &p.Ops[i]
+	return p.dependents[op.first : op.first+op.count]
 }
 
 // StartDependents returns the ops that wait for the start of op i, in order.
 func (p *Program) StartDependents(i uint32) []uint32 {
-	if p.startFirst == nil {
+	if !p.anyStarts {
 		return nil
 	}
-	return p.startDependents[p.startFirst[i]:p.startFirst[i+1]]
+	return p.startDependents(i)
+}
+
+func (p *Program) startDependents(i uint32) []uint32 {
+	rank := p.Ops[i].Rank
+	s := &p.starts[rank]
+	if s.end == nil {
+		return nil
+	}
+	k, first := i-p.Start[rank], uint32(0)
+	if k > 0 {
+		first = s.end[k-1]
+	}
+	return s.ops[first:s.end[k]]
 }
 
 // Index returns the index of op i within its rank.
 func (p *Program) Index(i uint32) int {
 	return int(i - p.Start[p.Ops[i].Rank])
+}
+
+// kind returns the kind of op i.
+func (p *Program) kind(i uint32) dag.Kind {
+	switch flags := p.Ops[i].Flags; {
+	case flags&IsSend != 0:
+		return dag.Send
+	case flags&IsRecv != 0:
+		return dag.Recv
+	}
+	return dag.Calc
 }
 
 // Tag returns the tag of a send or receive as the trace has it.
@@ -241,220 +213,4 @@ func (p *Program) StreamNumber(rank, stream uint32) int32 {
 		return int32(stream)
 	}
 	return p.streams[rank][stream]
-}
-
-// rankCompiler compiles one rank into its part of a program.
-type rankCompiler struct {
-	p                        *Program
-	r                        *dag.Rank
-	rank, ranks              int
-	base, depBase, startBase uint32
-	o                        CompileOptions
-
-	nics    int
-	special bool // not Program.Plain
-	rounded int64
-	err     error
-}
-
-// errCompile makes the errgroup stop; the rank's own error stays in rankCompiler.err.
-var errCompile = errors.New("compile failed")
-
-func (c *rankCompiler) compile() error {
-	if c.err = c.ops(); c.err != nil {
-		return errCompile
-	}
-	c.dependents()
-	return nil
-}
-
-func (c *rankCompiler) ops() error {
-	r, p := c.r, c.p
-	var streams numbering
-	unit := uint64(c.o.Unit)
-	for i := range r.Len() {
-		op := &p.Ops[c.base+uint32(i)]
-		op.Rank = uint32(c.rank)
-		switch r.Kind[i] {
-		case dag.Calc:
-			d := uint64(r.Duration.At(i))
-			if d == 0 && r.Flops.At(i) > 0 {
-				return c.fail(i, "gives flops but no duration, which needs a backend with a roofline model")
-			}
-			if unit != 1 {
-				if d%unit != 0 {
-					c.rounded++
-				}
-				d = (d + unit/2) / unit
-			}
-			op.Size = d
-		case dag.Send:
-			op.Flags, op.Size, op.Peer = IsSend, uint64(r.Bytes.At(i)), r.Peer.At(i)
-			if uint64(op.Peer) >= uint64(c.ranks) {
-				return c.fail(i, fmt.Sprintf("sends to rank %d, expected 0..%d", op.Peer, c.ranks-1))
-			}
-			c.match(op, i)
-		case dag.Recv:
-			op.Flags, op.Size, op.Peer = IsRecv, uint64(r.Bytes.At(i)), r.Peer.At(i)
-			if op.Peer == dag.AnySource {
-				op.Flags |= AnySource
-			} else if uint64(op.Peer) >= uint64(c.ranks) {
-				return c.fail(i, fmt.Sprintf("receives from rank %d, expected 0..%d or any", op.Peer, c.ranks-1))
-			}
-			c.match(op, i)
-		default:
-			return c.fail(i, fmt.Sprintf("is of kind %s, which must be lowered to send, recv and calc first", r.Kind[i]))
-		}
-		stream, nic := int(r.Stream.At(i)), r.NIC.At(i)
-		if c.o.DenseStreams {
-			stream = streams.of(int32(stream))
-		}
-		if uint(stream) > math.MaxUint16 || uint32(nic) > math.MaxUint8 {
-			return c.fail(i, fmt.Sprintf("is on stream %d, NIC %d, expected 0..65535 and 0..255", r.Stream.At(i), nic))
-		}
-		op.Stream, op.NIC = uint16(stream), uint8(nic)
-		c.nics = max(c.nics, int(op.NIC)+1)
-	}
-	for i, release := range r.Release {
-		p.Ops[c.base+uint32(i)].Ready = uint64(release)
-	}
-	if p.streams != nil {
-		p.streams[c.rank] = streams.numbers
-	}
-	return nil
-}
-
-func (c *rankCompiler) fail(i int, what string) error {
-	return fmt.Errorf("rank %d op %d %s", c.rank, i, what)
-}
-
-func (c *rankCompiler) match(op *Op, i int) {
-	tag, comm := c.r.Tag.At(i), c.r.Comm.At(i)
-	c.special = c.special || tag == dag.AnyTag && op.Flags&IsSend != 0
-	if tag == dag.AnyTag {
-		op.Flags |= AnyTag
-		if op.Flags&IsRecv != 0 {
-			op.Match = uint32(comm)
-			return
-		}
-	}
-	if tag < dag.AnyTag {
-		op.Flags |= Internal
-	}
-	op.Match = c.p.tags.number(comm, tag)
-}
-
-func (c *rankCompiler) dependents() {
-	r, p := c.r, c.p
-	d := r.Dependents()
-	turn(d, c.base, p.dependents[c.depBase:])
-	start := uint32(0)
-	for i := range r.Len() {
-		p.Ops[c.base+uint32(i)].first = c.depBase + start
-		start = d.End[i]
-	}
-	for i := range r.Deps.End {
-		p.Ops[c.base+uint32(i)].Waits = uint32(r.Deps.Count(i))
-	}
-	if p.startFirst == nil {
-		return
-	}
-	d = r.StartDependents()
-	turn(d, c.base, p.startDependents[c.startBase:])
-	start = 0
-	for i := range r.Len() {
-		p.startFirst[c.base+uint32(i)] = c.startBase + start
-		start = d.End[i]
-	}
-	for i := range r.StartDeps.End {
-		p.Ops[c.base+uint32(i)].Waits += uint32(r.StartDeps.Count(i))
-	}
-}
-
-// turn writes the dependents, numbered within their rank, into dst, numbered through all ranks.
-func turn(d dag.Dependents, base uint32, dst []uint32) {
-	for k, op := range d.Op {
-		dst[k] = base + uint32(op)
-	}
-}
-
-// numbering numbers the values it is asked for 0, 1, 2, ... in the order of first use.
-type numbering struct {
-	numbers []int32
-	index   map[int32]int
-	last    int32 // the value asked for last, and its number
-	lastIs  int
-}
-
-func (n *numbering) of(v int32) int {
-	if len(n.numbers) > 0 && n.last == v {
-		return n.lastIs
-	}
-	k, known := n.index[v]
-	if !known {
-		if n.index == nil {
-			n.index = make(map[int32]int)
-		}
-		k = len(n.numbers)
-		n.index[v] = k
-		n.numbers = append(n.numbers, v)
-	}
-	n.last, n.lastIs = v, k
-	return k
-}
-
-// tagTable turns pairs of communicator and tag into numbers: a tag of communicator 0 that fits into 31 bits is its own
-// number, the others are numbered from 1<<31 on. The numbers depend on which rank is compiled first, so they may be
-// compared for equality only.
-type tagTable struct {
-	mutex sync.RWMutex
-	index map[commTag]uint32
-	pairs []commTag
-}
-
-type commTag struct {
-	comm int32
-	tag  int64
-}
-
-const firstPair = 1 << 31
-
-func newTagTable() *tagTable {
-	return &tagTable{index: make(map[commTag]uint32)}
-}
-
-func (t *tagTable) number(comm int32, tag int64) uint32 {
-	if comm == 0 && uint64(tag) < firstPair {
-		return uint32(tag)
-	}
-	pair := commTag{comm, tag}
-	t.mutex.RLock()
-	n, known := t.index[pair]
-	t.mutex.RUnlock()
-	if known {
-		return n
-	}
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if n, known = t.index[pair]; !known {
-		n = firstPair + uint32(len(t.pairs))
-		t.index[pair] = n
-		t.pairs = append(t.pairs, pair)
-	}
-	return n
-}
-
-func (t *tagTable) tag(n uint32) int64 {
-	if n < firstPair {
-		return int64(n)
-	}
-	return t.pairs[n-firstPair].tag
-}
-
-// comm returns the communicator of a match number.
-func (t *tagTable) comm(n uint32) int32 {
-	if n < firstPair {
-		return 0
-	}
-	return t.pairs[n-firstPair].comm
 }

@@ -42,7 +42,7 @@ type runner interface {
 	// timeline returns what writes a timeline to w in the form that the path asks for.
 	timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error)
 	// compile prepares the trace.
-	compile(t *dag.Trace) error
+	compile(t sim.Source) error
 	// params returns the model and the parameters of a run with the given settings, as its result has them.
 	params(settings []setting) (model string, params any)
 	// run replays the trace with the given settings.
@@ -179,7 +179,7 @@ func (b *logGOPS) parameters() []parameter {
 	}
 }
 
-func (b *logGOPS) compile(t *dag.Trace) (err error) {
+func (b *logGOPS) compile(t sim.Source) (err error) {
 	b.replay, err = loggops.Compile(t, b.checkedModel, b.p.Warn)
 	return err
 }

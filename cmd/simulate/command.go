@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
@@ -141,53 +140,40 @@ func (o *options) check(run runner) (grid [][]setting, err error) {
 
 func simulateFile(p *cli.Program, o *options, run runner, name string, choice lower.Choice, grid [][]setting) error {
 	ph := newPhases()
-	read, err := p.ReadTrace(name, o.read, cli.ReadOptions{})
+	l, err := load(p, o, run, name, choice, ph)
 	if err != nil {
 		return err
 	}
-	ph.doneWith("open", "decode", read.Decoding)
-	trace, err := lower.Collectives(read.Trace, choice)
-	if err != nil {
-		return fmt.Errorf("%s: %w", read.Name, err)
-	}
-	if before := read.Trace.Ops(); trace.Ops() != before {
-		p.Explain("%s: lowered %d ops to %d", read.Name, before, trace.Ops())
-	}
-	ph.done("lower")
-	if err := run.compile(trace); err != nil {
-		return fmt.Errorf("%s: %w", read.Name, err)
-	}
-	ph.done("compile")
 	out, err := p.Create("", false)
 	if err != nil {
 		return err
 	}
 	if grid != nil {
-		err := sweep(p, o, run, read.Name, grid, out)
+		err := sweep(p, o, run, l.name, grid, out)
 		ph.done("run")
-		ph.explain(p, trace.Ops())
+		ph.explain(p, l.ops)
 		return err
 	}
-	result, err := runOnce(p, o, trace, run)
+	result, err := runOnce(p, o, l, run)
 	if err != nil {
-		return fmt.Errorf("%s: %w", read.Name, err)
+		return fmt.Errorf("%s: %w", l.name, err)
 	}
 	ph.done("run")
-	if err := report(out, o, read.Name, trace, result); err != nil {
+	if err := report(out, o, l, result); err != nil {
 		return err
 	}
 	ph.done("report")
-	ph.explain(p, trace.Ops())
+	ph.explain(p, l.ops)
 	if !result.Complete {
-		explainIncomplete(p, read.Name, result)
+		explainIncomplete(p, l.name, result)
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil
 }
 
-func report(out *cli.Output, o *options, name string, trace *dag.Trace, result *sim.Result) error {
+func report(out *cli.Output, o *options, l *loaded, result *sim.Result) error {
 	if !o.json {
-		printTable(out, name, trace, result)
+		printTable(out, l, result)
 		return out.Commit()
 	}
 	document, err := json.Marshal(result)
@@ -199,8 +185,8 @@ func report(out *cli.Output, o *options, name string, trace *dag.Trace, result *
 }
 
 // runOnce runs the trace, and writes the timeline where one was asked for; a run that fails leaves none.
-func runOnce(p *cli.Program, o *options, trace *dag.Trace, run runner) (*sim.Result, error) {
-	progress := p.Progress("simulating", trace.Ops(), "ops")
+func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*sim.Result, error) {
+	progress := p.Progress("simulating", l.ops, "ops")
 	defer progress.Close()
 	r := replay{threads: o.threads, progress: progress.Add}
 	if o.timeline == "" {
@@ -211,7 +197,7 @@ func runOnce(p *cli.Program, o *options, trace *dag.Trace, run runner) (*sim.Res
 		return nil, err
 	}
 	defer out.Close()
-	if r.timeline, err = run.timeline(out, o.timeline, trace); err != nil {
+	if r.timeline, err = run.timeline(out, o.timeline, l.trace); err != nil {
 		return nil, err
 	}
 	result, err := run.run(nil, r)

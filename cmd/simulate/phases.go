@@ -24,11 +24,11 @@ func (ph *phases) done(name string) {
 	ph.last = now
 }
 
-// doneWith ends two phases, the second of which took the given time.
+// doneWith ends two phases, the first of which took the given time.
 func (ph *phases) doneWith(first, second string, took time.Duration) {
 	now := time.Now()
-	ph.add(first, now.Sub(ph.last)-took)
-	ph.add(second, took)
+	ph.add(first, took)
+	ph.add(second, now.Sub(ph.last)-took)
 	ph.last = now
 }
 

@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -16,16 +15,16 @@ import (
 const listedRanks = 16
 
 // printTable prints a result for people.
-func printTable(w io.Writer, name string, t *dag.Trace, r *sim.Result) {
+func printTable(w io.Writer, l *loaded, r *sim.Result) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(tab, "%s\t"+format+"\n", append([]any{what}, args...)...)
 	}
-	trace := name
-	if t.Title != "" {
-		trace += ": " + strconv.Quote(t.Title)
+	trace := l.name
+	if l.title != "" {
+		trace += ": " + strconv.Quote(l.title)
 	}
-	row("trace", "%s, %d ranks, %d ops", trace, len(t.Ranks), r.Ops)
+	row("trace", "%s, %d ranks, %d ops", trace, l.ranks, r.Ops)
 	row("backend", "%s, model %s", r.Backend, r.Model)
 	row("parameters", "%v", r.Params)
 	if !r.Complete {

@@ -26,12 +26,31 @@ type Format struct {
 	// Read reads one trace from its files, most often one. nil: the format is only written.
 	Read func(inputs []*Input, o ReadOptions) (*dag.Trace, error)
 
+	// Open opens a trace that can be read batch by batch, without having all of it in memory. nil: Read reads the whole.
+	Open func(in *Input) (Source, error)
+
 	// Losses lists what Write would leave out or change, without writing. nil: nothing ever.
 	Losses func(t *dag.Trace) []Loss
 
 	// Write writes the trace, front to back. It fails, before the first byte, on a trace that the format cannot hold at
 	// all; what it merely loses is for Losses to say. nil: the format is only read.
 	Write func(w io.Writer, t *dag.Trace, o WriteOptions) error
+}
+
+// Source is a trace in a file that is open. The input that it was opened from must stay open, too.
+type Source interface {
+	Meta() dag.Meta
+	NumRanks() int
+	NumOps() int64
+	// Batches divides all ranks, ascending, so that the batches have nothing in common in the file.
+	Batches() []dag.Batch
+	// Reader returns a function that reads a batch for replay, without what no replay needs: names, attributes, measured
+	// times and jobs. What it returns is good until it is called again. A reader is for one goroutine; several may read
+	// at the same time.
+	Reader() func(dag.Batch) ([]dag.Rank, error)
+	// Trace reads the whole trace.
+	Trace() (*dag.Trace, error)
+	Close() error
 }
 
 // DetectBytes is how much of a file Format.Detect gets to see.

@@ -79,6 +79,30 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+// BenchmarkReadBatches goes through files batch by batch, on one core.
+func BenchmarkReadBatches(b *testing.B) {
+	for _, name := range benchmarkSchedules {
+		b.Run(name, func(b *testing.B) {
+			t := family(name).trace(b, benchmarkOps())
+			f, err := openBytes(encode(b, t))
+			if err != nil {
+				b.Fatal(err)
+			}
+			t = nil
+			batches, read := f.Batches(), f.Reader()
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, batch := range batches {
+					if _, err := read(batch); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(f.NumOps())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
+		})
+	}
+}
+
 // BenchmarkReadRank reads single ranks of a thousand.
 func BenchmarkReadRank(b *testing.B) {
 	t := family("stencil").trace(b, benchmarkOps())

@@ -82,8 +82,9 @@ func appendPacked(dst []byte, values []int64, width int) []byte {
 
 var errDelta = errors.New("its differences end early")
 
-// decodeDelta decodes len(dst) values and returns what follows them.
-func decodeDelta(dst []int64, src []byte, typ physicalType) ([]byte, error) {
+// decodeDelta decodes len(dst) values and returns what follows them. A value that T cannot hold is cut, and some bit of
+// lost is set; all has all bits of the values together.
+func decodeDelta[T number](dst []T, src []byte, typ physicalType) (rest []byte, all, lost int64, err error) {
 	short := false
 	uvarint := func() uint64 {
 		v, n := binary.Uvarint(src)
@@ -99,24 +100,26 @@ func decodeDelta(dst []int64, src []byte, typ physicalType) ([]byte, error) {
 	}
 	block, miniblocks, total, value := uvarint(), uvarint(), uvarint(), varint()
 	if short {
-		return nil, errDelta
+		return nil, 0, 0, errDelta
 	}
 	if total != uint64(len(dst)) {
-		return nil, fmt.Errorf("%d differences of %d values", total, len(dst))
+		return nil, 0, 0, fmt.Errorf("%d differences of %d values", total, len(dst))
 	}
 	if miniblocks == 0 || miniblocks > 1<<16 || block > 1<<24 || block%miniblocks != 0 || block/miniblocks%8 != 0 ||
 		block == 0 {
-		return nil, fmt.Errorf("differences in %d parts of blocks of %d", miniblocks, block)
+		return nil, 0, 0, fmt.Errorf("differences in %d parts of blocks of %d", miniblocks, block)
 	}
 	size := int(block / miniblocks)
 	if len(dst) == 0 {
-		return src, nil
+		return src, 0, 0, nil
 	}
-	dst[0] = value
+	sum := deltaSum{value: value}
+	dst[0] = T(value)
+	all, lost = value, value^int64(dst[0])
 	for dst = dst[1:]; len(dst) > 0; {
-		smallest := varint()
+		sum.step = varint()
 		if short || uint64(len(src)) < miniblocks {
-			return nil, errDelta
+			return nil, 0, 0, errDelta
 		}
 		widths := src[:miniblocks]
 		src = src[miniblocks:]
@@ -126,23 +129,75 @@ func decodeDelta(dst []int64, src []byte, typ physicalType) ([]byte, error) {
 			}
 			width, n := int(w), min(size, len(dst))
 			if width > 64 {
-				return nil, fmt.Errorf("differences of %d bits", width)
+				return nil, 0, 0, fmt.Errorf("differences of %d bits", width)
 			}
 			bytes := min(size*width/8, len(src)) // some writers leave out the padding of the last
 			if bytes < (n*width+7)/8 {
-				return nil, errDelta
+				return nil, 0, 0, errDelta
 			}
-			packed := src[:bytes]
-			src = src[bytes:]
-			for i := range dst[:n] {
-				value += smallest + int64(bitsAt(packed, i*width, width))
-				if typ == typeInt32 {
-					value = int64(int32(value))
-				}
-				dst[i] = value
+			var a, l int64
+			if typ == typeInt32 {
+				a, l = addDeltas[T, int32](dst[:n], src, width, &sum)
+			} else {
+				a, l = addDeltas[T, int64](dst[:n], src, width, &sum)
 			}
-			dst = dst[n:]
+			all, lost = all|a, lost|l
+			src, dst = src[bytes:], dst[n:]
 		}
 	}
-	return src, nil
+	return src, all, lost, nil
+}
+
+// deltaSum adds up differences.
+type deltaSum struct {
+	value, step int64 // the last value; what each difference is more than is written
+}
+
+// addDeltas sets dst to the values, of the physical type P, that follow from the width bits of each difference at the
+// start of packed, which has enough and may have more. What it returns is as all and lost of decodeDelta.
+func addDeltas[T number, P int32 | int64](dst []T, packed []byte, width int, sum *deltaSum) (all, lost int64) {
+	value, step := sum.value, sum.step
+	add := func(dst *T, delta uint64) {
+		value += step + int64(delta)
+		v := int64(P(value))
+		t := T(v)
+		all |= v
+		lost |= v ^ int64(t)
+		*dst = t
+	}
+	le, i, mask := binary.LittleEndian, 0, uint64(1)<<width-1
+	switch spare := len(packed) - 8; {
+	case spare < 0:
+	case width <= 8: // a word has eight
+		shift := uint(width) & 63
+		for at := 0; i+8 <= len(dst) && at <= spare; at += width {
+			word, out := le.Uint64(packed[at:]), (*[8]T)(dst[i:])
+			add(&out[0], word&mask)
+			word >>= shift
+			add(&out[1], word&mask)
+			word >>= shift
+			add(&out[2], word&mask)
+			word >>= shift
+			add(&out[3], word&mask)
+			word >>= shift
+			add(&out[4], word&mask)
+			word >>= shift
+			add(&out[5], word&mask)
+			word >>= shift
+			add(&out[6], word&mask)
+			word >>= shift
+			add(&out[7], word&mask)
+			i += 8
+		}
+	case width <= 56: // a word has one, wherever in its first byte that begins
+		for n := min(len(dst), (8*spare+7)/width+1); i < n; i++ {
+			bit := i * width
+			add(&dst[i], le.Uint64(packed[bit>>3:])>>(bit&7)&mask)
+		}
+	}
+	for ; i < len(dst); i++ {
+		add(&dst[i], bitsAt(packed, i*width, width))
+	}
+	sum.value = value
+	return all, lost
 }

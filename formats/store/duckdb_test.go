@@ -55,7 +55,7 @@ func TestDuckDB(t *testing.T) {
 				t.Fatal(err)
 			}
 			sameTrace(t, mustDecode(t, rewritten), trace)
-			f, err := open(rewritten)
+			f, err := openBytes(rewritten)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,6 +21,7 @@ type File struct {
 	leaves [numColumns]leaf
 	groups []group
 	descr  *description
+	spool  io.Closer // the copy of a pipe; nil for a file
 
 	decoders sync.Pool
 }
@@ -333,10 +334,7 @@ func (c *chunkMeta) start() int64 {
 // findRanks sets the first and the last rank of a row group: from the statistics or, without, from the column.
 func (f *File) findRanks(g *group) error {
 	c := &g.chunks[colRank]
-	width := 4
-	if c.typ == typeInt64 {
-		width = 8
-	}
+	width := c.typ.width()
 	if len(c.min) == width && len(c.max) == width && !f.leaves[colRank].unsigned {
 		first, last := statistic(c.min), statistic(c.max)
 		if first >= 0 && first <= last && last < math.MaxInt32 {
@@ -345,7 +343,9 @@ func (f *File) findRanks(g *group) error {
 		}
 	}
 	g.last = math.MaxInt32
-	runs, err := f.rankRuns(g)
+	d := f.decoder()
+	defer f.decoders.Put(d)
+	runs, err := f.rankRuns(d, g)
 	if err != nil {
 		return err
 	}
@@ -380,6 +380,14 @@ func (f *File) countRanks(keys map[string]string) (int, error) {
 	return int(ranks), nil
 }
 
+// Close removes what opening the trace took; a file that was open before stays so.
+func (f *File) Close() error {
+	if f.spool == nil {
+		return nil
+	}
+	return f.spool.Close()
+}
+
 // Meta returns the metadata of the trace.
 func (f *File) Meta() dag.Meta {
 	return f.descr.Meta
@@ -404,28 +412,33 @@ func (f *File) NumOps() int64 {
 	return n
 }
 
-// Batch is a run of ranks, First to Last-1.
-type Batch struct {
-	First, Last int
-}
-
 // Batches divides all ranks into the smallest runs that share no row group with another: a program that goes through
 // a trace batch by batch reads every row group once and needs memory for a batch only.
-func (f *File) Batches() []Batch {
-	var batches []Batch
-	first := 0
+func (f *File) Batches() []dag.Batch {
+	var batches []dag.Batch
+	f.eachBatch(func(b dag.Batch, _ []group) { batches = append(batches, b) })
+	return batches
+}
+
+// eachBatch calls do with the batches in order, and with the row groups that hold each.
+func (f *File) eachBatch(do func(b dag.Batch, groups []group)) {
+	b, first := dag.Batch{}, 0
 	for i := range f.groups {
-		if i+1 < len(f.groups) && f.groups[i+1].first == f.groups[i].last {
+		g := &f.groups[i]
+		b.Ops += int64(g.rows)
+		b.Deps += g.chunks[colDeps].values
+		b.StartDeps += g.chunks[colStartDeps].values
+		if i+1 < len(f.groups) && f.groups[i+1].first == g.last {
 			continue
 		}
-		last := int(f.groups[i].last) + 1
-		batches = append(batches, Batch{first, last})
-		first = last
+		b.Last = int(g.last) + 1
+		do(b, f.groups[first:i+1])
+		b, first = dag.Batch{First: b.Last}, i+1
 	}
-	if first < f.NumRanks() {
-		batches = append(batches, Batch{first, f.NumRanks()})
+	if b.First < f.NumRanks() {
+		b.Last = f.NumRanks()
+		do(b, nil)
 	}
-	return batches
 }
 
 // Trace reads the whole trace.

@@ -279,7 +279,7 @@ func TestForeignEncodings(t *testing.T) {
 					wantEncodings(t, file, parquet.Plain.Encoding(), parquet.RLEDictionary.Encoding(),
 						parquet.DeltaBinaryPacked.Encoding(), parquet.DeltaLengthByteArray.Encoding(),
 						parquet.ByteStreamSplit.Encoding())
-					f, err := open(file)
+					f, err := openBytes(file)
 					if err != nil {
 						t.Fatal(err)
 					}

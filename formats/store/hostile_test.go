@@ -119,7 +119,7 @@ func TestTruncated(t *testing.T) {
 func TestBitFlips(t *testing.T) {
 	trace := smallTrace()
 	file := encode(t, trace)
-	f, err := open(file)
+	f, err := openBytes(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +227,7 @@ func TestBitFlipsInDecoders(t *testing.T) {
 	for i := range file {
 		before := flipped[i]
 		flipped[i] ^= byte(1 + rng.IntN(255))
+		checkReader(t, flipped)
 		if _, err := decode(flipped); err != nil && strings.Contains(err.Error(), "internal error") {
 			t.Fatalf("byte %d: %v", i, err)
 		}
@@ -288,7 +289,9 @@ func FuzzRead(f *testing.F) {
 	}
 	_, rows := foreignTrace(rand.New(rand.NewPCG(1, 4)))
 	f.Add(writeForeign(f, rows[:5]))
+	f.Add(encodeGroups(f, randomTrace(rand.New(rand.NewPCG(8, 9)), 4, 8), 5))
 	f.Fuzz(func(t *testing.T, file []byte) {
+		checkReader(t, file)
 		trace, err := decode(file)
 		if err != nil {
 			if strings.Contains(err.Error(), "internal error") {
@@ -299,4 +302,27 @@ func FuzzRead(f *testing.F) {
 		again := mustDecode(t, encode(t, trace))
 		sameRanks(t, again.Ranks, trace.Ranks)
 	})
+}
+
+// checkReader fails the test if a reader of batches crashes, or reads other ranks than ReadRanks or none where that
+// reads some.
+func checkReader(t *testing.T, file []byte) {
+	f, err := openBytes(file)
+	if err != nil {
+		return
+	}
+	read := f.Reader()
+	for _, b := range f.Batches() {
+		got, readerErr := read(b)
+		if readerErr != nil && strings.Contains(readerErr.Error(), "internal error") {
+			t.Fatal(readerErr)
+		}
+		want, err := f.ReadRanks(b.First, b.Last)
+		switch {
+		case err == nil && readerErr == nil:
+			sameRanks(t, got, replayed(want))
+		case err == nil:
+			t.Fatal(readerErr)
+		}
+	}
 }

@@ -176,9 +176,7 @@ func (l *levels) expand(dst []uint8) error {
 		dst = dst[count:]
 		switch {
 		case packed == nil:
-			for i := range run {
-				run[i] = uint8(value)
-			}
+			fill(run, uint8(value))
 		case l.width == 1:
 			expandBits(run, packed)
 		default:
@@ -273,10 +271,7 @@ func lookUp[T any](dst []T, src []byte, dictionary []T) error {
 		if int64(value) >= int64(len(dictionary)) {
 			return numberError(uint64(value), len(dictionary))
 		}
-		v := dictionary[value]
-		for i := range run {
-			run[i] = v
-		}
+		fill(run, dictionary[value])
 	}
 	return nil
 }
@@ -287,32 +282,106 @@ func numberError(number uint64, n int) error {
 
 // lookUpPacked is lookUp for one run of bit-packed numbers, of which packed has enough.
 func lookUpPacked[T any](dst []T, packed []byte, width int, dictionary []T) error {
-	n := uint64(len(dictionary))
-	switch width {
-	case 8:
-		for i, number := range packed[:len(dst)] {
-			if uint64(number) >= n {
-				return numberError(uint64(number), len(dictionary))
+	switch {
+	case width == 8:
+		return lookUpBytes(dst, packed[:len(dst)], dictionary)
+	case width == 16:
+		return lookUpPairs(dst, packed[:2*len(dst)], dictionary)
+	}
+	i, n := 0, uint64(len(dictionary))
+	if width < 8 { // a word has eight
+		mask := uint64(1)<<width - 1
+		for at := 0; i+8 <= len(dst) && at+8 <= len(packed); at += width {
+			word, out := binary.LittleEndian.Uint64(packed[at:]), (*[8]T)(dst[i:])
+			for k := range out {
+				number := word & mask
+				if number >= n {
+					return numberError(number, len(dictionary))
+				}
+				out[k] = dictionary[number]
+				word >>= uint(width) & 63
 			}
-			dst[i] = dictionary[number]
+			i += 8
 		}
-	case 16:
-		packed = packed[:2*len(dst)]
-		for i := range dst {
-			number := uint(packed[2*i]) | uint(packed[2*i+1])<<8
-			if uint64(number) >= n {
-				return numberError(uint64(number), len(dictionary))
-			}
-			dst[i] = dictionary[number]
+	}
+	for ; i < len(dst); i++ {
+		number := bitsAt(packed, i*width, width)
+		if number >= n {
+			return numberError(number, len(dictionary))
 		}
-	default:
-		for i := range dst {
-			number := bitsAt(packed, i*width, width)
-			if number >= n {
-				return numberError(number, len(dictionary))
-			}
-			dst[i] = dictionary[number]
+		dst[i] = dictionary[number]
+	}
+	return nil
+}
+
+// byteNumbers is how many numbers there are of a byte.
+const byteNumbers = 256
+
+// lookUpBytes is lookUp for as many numbers of a byte. It is fast where the dictionary has memory for a value of every
+// such number: then no look-up needs a check, and whether all numbers are low enough is found for eight at a time.
+func lookUpBytes[T any](dst []T, numbers []byte, dictionary []T) error {
+	i := 0
+	if cap(dictionary) >= byteNumbers {
+		const (
+			low  = 0x7f7f7f7f7f7f7f7f // all bits of eight bytes but
+			high = 0x8080808080808080 // the highest of each
+		)
+		table, limit := (*[byteNumbers]T)(dictionary[:byteNumbers]), min(len(dictionary), byteNumbers)
+		// What is added to the low bits of a number sets the high bit if they reach the limit's. The number is too high,
+		// where the limit has no high bit, if that sets it or it was set; where the limit has it, if both are so.
+		add, either, bad := (0x80-uint64(limit)&0x7f)*(high>>7), uint64(0), uint64(0)
+		switch {
+		case limit < 0x80:
+			either = ^uint64(0)
+		case limit == byteNumbers: // none is too high
+			add = 0
 		}
+		for ; i+8 <= len(dst); i += 8 {
+			w := binary.LittleEndian.Uint64(numbers[i:])
+			carry := w&low + add
+			bad |= (carry | w&either) & (w | either)
+			out := (*[8]T)(dst[i:])
+			out[0] = table[uint8(w)]
+			out[1] = table[uint8(w>>8)]
+			out[2] = table[uint8(w>>16)]
+			out[3] = table[uint8(w>>24)]
+			out[4] = table[uint8(w>>32)]
+			out[5] = table[uint8(w>>40)]
+			out[6] = table[uint8(w>>48)]
+			out[7] = table[uint8(w>>56)]
+		}
+		if bad&high != 0 {
+			i = 0
+		}
+	}
+	for ; i < len(dst); i++ {
+		number := int(numbers[i])
+		if number >= len(dictionary) {
+			return numberError(uint64(number), len(dictionary))
+		}
+		dst[i] = dictionary[number]
+	}
+	return nil
+}
+
+// lookUpPairs is lookUp for numbers of two bytes.
+func lookUpPairs[T any](dst []T, numbers []byte, dictionary []T) error {
+	i := 0
+	for ; i+4 <= len(dst); i += 4 {
+		w := binary.LittleEndian.Uint64(numbers[2*i:])
+		a, b, c, d := int(uint16(w)), int(uint16(w>>16)), int(uint16(w>>32)), int(w>>48)
+		if a >= len(dictionary) || b >= len(dictionary) || c >= len(dictionary) || d >= len(dictionary) {
+			break
+		}
+		out := (*[4]T)(dst[i:])
+		out[0], out[1], out[2], out[3] = dictionary[a], dictionary[b], dictionary[c], dictionary[d]
+	}
+	for ; i < len(dst); i++ {
+		number := int(binary.LittleEndian.Uint16(numbers[2*i:]))
+		if number >= len(dictionary) {
+			return numberError(uint64(number), len(dictionary))
+		}
+		dst[i] = dictionary[number]
 	}
 	return nil
 }

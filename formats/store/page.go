@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"slices"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -50,8 +49,10 @@ type decoder struct {
 	zstd     *zstd.Decoder
 	raw      []byte // the chunk as stored
 	buffer   []byte // the page at hand
+	page     page
 	rep, def []uint8
 	ints     []int64
+	ranks    rankReader
 }
 
 func newDecoder() *decoder {
@@ -69,12 +70,18 @@ func (f *File) decoder() *decoder {
 	return newDecoder()
 }
 
-// pages calls dictionary with the body of the chunk's dictionary page, if it has one, and then data with each data
-// page. What they get is valid during the call only.
-func (f *File) pages(d *decoder, c *chunkMeta, l leaf, dictionary func(body []byte, n int) error,
-	data func(p *page) error) error {
+// pageReader takes the pages of a chunk. What it gets is valid during the call only.
+type pageReader interface {
+	// dictionary takes the body of the dictionary page, if there is one, which comes first and has n values.
+	dictionary(body []byte, n int) error
+	// page takes a data page.
+	page(p *page) error
+}
+
+// pages reads the pages of a chunk.
+func (f *File) pages(d *decoder, c *chunkMeta, l leaf, r pageReader) error {
 	start := c.start()
-	d.raw = slices.Grow(d.raw[:0], int(c.compressedSize))[:c.compressedSize]
+	d.raw = resize(d.raw, int(c.compressedSize))
 	if err := f.read(d.raw, start); err != nil {
 		return err
 	}
@@ -98,16 +105,15 @@ func (f *File) pages(d *decoder, c *chunkMeta, l leaf, dictionary func(body []by
 		}
 		switch h.typ {
 		case pageDictionary:
-			err = d.dictionaryPage(h, body, c, dictionary)
+			err = d.dictionaryPage(h, body, c, r)
 		case pageData, pageDataV2:
 			if h.values < 0 || int64(h.values) > c.values-seen {
 				return f.syntaxError(offset, fmt.Sprintf("a page of %d values at most", c.values-seen),
 					fmt.Sprintf("%d", h.values))
 			}
 			seen += int64(h.values)
-			var p page
-			if p, err = d.dataPage(h, body, c, l); err == nil {
-				err = data(&p)
+			if d.page, err = d.dataPage(h, body, c, l); err == nil {
+				err = r.page(&d.page)
 			}
 		}
 		if err != nil {
@@ -117,7 +123,7 @@ func (f *File) pages(d *decoder, c *chunkMeta, l leaf, dictionary func(body []by
 	return nil
 }
 
-func (d *decoder) dictionaryPage(h pageHeader, body []byte, c *chunkMeta, f func(body []byte, n int) error) error {
+func (d *decoder) dictionaryPage(h pageHeader, body []byte, c *chunkMeta, r pageReader) error {
 	if h.encoding != encPlain && h.encoding != encPlainDictionary {
 		return fmt.Errorf("a dictionary with encoding %d", h.encoding)
 	}
@@ -128,7 +134,7 @@ func (d *decoder) dictionaryPage(h pageHeader, body []byte, c *chunkMeta, f func
 	if h.values < 0 || int(h.values) > len(body) {
 		return fmt.Errorf("a dictionary of %d values in %d bytes", h.values, len(body))
 	}
-	return f(body, int(h.values))
+	return r.dictionary(body, int(h.values))
 }
 
 // dataPage decompresses a data page and finds its parts.
@@ -175,6 +181,21 @@ func (d *decoder) dataPage(h pageHeader, body []byte, c *chunkMeta, l leaf) (pag
 	return p, nil
 }
 
+// definitions returns for each entry of a page whether its value is there: 1, or NULL: 0.
+func (d *decoder) definitions(p *page, l leaf) ([]uint8, error) {
+	d.def = resize(d.def, p.n)
+	if err := p.def.expand(d.def); err != nil {
+		return nil, err
+	}
+	for i, def := range d.def {
+		d.def[i] = 0
+		if int(def) == l.maxDef {
+			d.def[i] = 1
+		}
+	}
+	return d.def, nil
+}
+
 var errShortPage = errors.New("its values end early")
 
 // levelWidth returns the bits of levels up to the given one.
@@ -209,7 +230,7 @@ func (d *decoder) decompress(body []byte, size int, codec int32) ([]byte, error)
 	if int64(size) > (int64(len(body))+16)*ratio {
 		return nil, fmt.Errorf("%d bytes said to be %d compressed", size, len(body))
 	}
-	d.buffer = slices.Grow(d.buffer[:0], size+16)[:size]
+	d.buffer = resize(d.buffer, size+zstdRoom)[:size]
 	n, err := d.decompressInto(d.buffer, body, codec)
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
@@ -220,11 +241,15 @@ func (d *decoder) decompress(body []byte, size int, codec int32) ([]byte, error)
 	return d.buffer, nil
 }
 
-// decompressInto decompresses body into dst and returns how long it is.
+// zstdRoom is how much more room than it needs the zstd decoder must have to copy long runs at once in its last block.
+const zstdRoom = 128<<10 + 16
+
+// decompressInto decompresses body into dst, of which the capacity is zstdRoom more than the length, and returns how
+// long it is.
 func (d *decoder) decompressInto(dst, body []byte, codec int32) (int, error) {
 	switch codec {
 	case codecZstd:
-		out, err := d.zstd.DecodeAll(body, dst[:0:len(dst)])
+		out, err := d.zstd.DecodeAll(body, dst[:0:len(dst)+zstdRoom])
 		return len(out), err
 	case codecSnappy:
 		n, err := snappy.DecodedLen(body)

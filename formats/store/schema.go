@@ -95,6 +95,14 @@ func (t physicalType) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
+// width returns the bytes that an integer of the type takes in PLAIN encoding.
+func (t physicalType) width() int {
+	if t == typeInt64 {
+		return 8
+	}
+	return 4
+}
+
 // physical returns the type in which the values of the shape are written.
 func (s shape) physical() physicalType {
 	switch s {

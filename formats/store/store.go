@@ -25,6 +25,7 @@ var Format = format.Format{
 	Binary:     true,
 	Detect:     func(head []byte) bool { return len(head) >= len(magic) && string(head[:len(magic)]) == magic },
 	Read:       read,
+	Open:       open,
 	Write:      func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
 }
 
@@ -32,21 +33,30 @@ func read(inputs []*format.Input, _ format.ReadOptions) (*dag.Trace, error) {
 	if len(inputs) != 1 {
 		return nil, fmt.Errorf("a store is one file, found %d", len(inputs))
 	}
-	in := inputs[0]
-	at, size := in.At, in.Size
-	if at == nil {
-		spool, n, err := spool(in.Reader)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Name, err)
-		}
-		defer spool.Close()
-		at, size = spool, n
-	}
-	f, err := Open(at, size, in.Name)
+	f, err := open(inputs[0])
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	return f.Trace()
+}
+
+// open opens the store in an input; what comes through a pipe is copied to a temporary file first.
+func open(in *format.Input) (format.Source, error) {
+	if in.At != nil {
+		return Open(in.At, in.Size, in.Name)
+	}
+	spool, size, err := spool(in.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	f, err := Open(spool, size, in.Name)
+	if err != nil {
+		spool.Close()
+		return nil, err
+	}
+	f.spool = spool
+	return f, nil
 }
 
 // spooled is a temporary file.

@@ -160,12 +160,12 @@ func encode(tb testing.TB, t *dag.Trace) []byte {
 	return file.Bytes()
 }
 
-func open(file []byte) (*File, error) {
+func openBytes(file []byte) (*File, error) {
 	return Open(bytes.NewReader(file), int64(len(file)), "trace.parquet")
 }
 
 func decode(file []byte) (*dag.Trace, error) {
-	f, err := open(file)
+	f, err := openBytes(file)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func TestRoundTripRandom(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		trace := randomTrace(rng, 1+rng.IntN(12), rng.IntN(60))
 		file := encode(t, trace)
-		f, err := open(file)
+		f, err := openBytes(file)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -268,7 +268,7 @@ func TestRoundTripLongRank(t *testing.T) {
 		}
 	}
 	trace := b.Trace()
-	f, err := open(encode(t, trace))
+	f, err := openBytes(encode(t, trace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,13 @@ func TestRoundTripLongRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameTrace(t, got, trace)
-	if want := []Batch{{0, 1}, {1, 2}, {2, 4}}; !slices.Equal(f.Batches(), want) {
+	long := int64(2*maxGroupRows + 77)
+	want := []dag.Batch{
+		{First: 0, Last: 1, Ops: 1000, Deps: 1000, StartDeps: 1000},
+		{First: 1, Last: 2, Ops: long, Deps: long, StartDeps: long},
+		{First: 2, Last: 4, Ops: 500, Deps: 500, StartDeps: 500},
+	}
+	if !slices.Equal(f.Batches(), want) {
 		t.Errorf("batches %v, want %v", f.Batches(), want)
 	}
 	for _, b := range f.Batches() {
@@ -523,7 +529,7 @@ func TestReadOneRank(t *testing.T) {
 }
 
 func TestReadRanksRange(t *testing.T) {
-	f, err := open(encode(t, dag.NewBuilder(3).Trace()))
+	f, err := openBytes(encode(t, dag.NewBuilder(3).Trace()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -532,7 +538,7 @@ func TestReadRanksRange(t *testing.T) {
 			t.Errorf("ranks %d to %d of 3 were read", span[0], span[1])
 		}
 	}
-	if want := []Batch{{0, 3}}; !slices.Equal(f.Batches(), want) {
+	if want := []dag.Batch{{First: 0, Last: 3}}; !slices.Equal(f.Batches(), want) {
 		t.Errorf("batches %v, want %v", f.Batches(), want)
 	}
 }
@@ -540,7 +546,7 @@ func TestReadRanksRange(t *testing.T) {
 // Batches cover every rank once, and no two share a row group.
 func TestBatches(t *testing.T) {
 	trace := family("stencil").trace(t, 1_000_000)
-	f, err := open(encode(t, trace))
+	f, err := openBytes(encode(t, trace))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,26 +4,70 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"github.com/tracedag/tracedag/dag"
 )
 
-// integer is how a trace holds an integer column.
-type integer interface{ ~int32 | ~int64 }
+// number is how a trace holds the values of a column.
+type number interface {
+	~uint8 | ~int32 | ~uint32 | ~int64
+}
 
-// appendFrom appends integers in PLAIN encoding, and fails on one that T cannot hold.
-func appendFrom[T integer](dst []T, src []byte, n int, l leaf) ([]T, error) {
-	width := 4
-	if l.typ == typeInt64 {
-		width = 8
+// loadIntegers returns the n integers of a dictionary in memory of dst, where it has enough.
+func loadIntegers[T number](dst []T, src []byte, n int, l leaf) ([]T, error) {
+	if n*l.typ.width() > len(src) {
+		return dst[:0], errShortPage
 	}
+	dst = resize(dst, max(n, byteNumbers))[:n] // as lookUp likes it
+	_, err := plainIntegers(dst, src, l)
+	return dst, err
+}
+
+// plainIntegers decodes len(dst) integers in PLAIN encoding, and fails on one that T cannot hold. It returns all bits
+// of them together.
+func plainIntegers[T number](dst []T, src []byte, l leaf) (int64, error) {
+	width, n := l.typ.width(), len(dst)
 	if n*width > len(src) {
-		return dst, errShortPage
+		return 0, errShortPage
 	}
-	dst = slices.Grow(dst, n)
-	for i := range n {
+	src = src[:n*width]
+	all, lost := int64(0), int64(0)
+	set := func(dst *T, v int64) {
+		t := T(v)
+		all |= v
+		lost |= v ^ int64(t)
+		*dst = t
+	}
+	le, i := binary.LittleEndian, 0
+	if width == 8 {
+		for ; i+4 <= n; i += 4 {
+			in, out := (*[32]byte)(src[8*i:]), (*[4]T)(dst[i:])
+			set(&out[0], int64(le.Uint64(in[0:])))
+			set(&out[1], int64(le.Uint64(in[8:])))
+			set(&out[2], int64(le.Uint64(in[16:])))
+			set(&out[3], int64(le.Uint64(in[24:])))
+		}
+		for ; i < n; i++ {
+			set(&dst[i], int64(le.Uint64(src[8*i:])))
+		}
+	} else {
+		for ; i+4 <= n; i += 4 {
+			in, out := (*[16]byte)(src[4*i:]), (*[4]T)(dst[i:])
+			set(&out[0], int64(int32(le.Uint32(in[0:]))))
+			set(&out[1], int64(int32(le.Uint32(in[4:]))))
+			set(&out[2], int64(int32(le.Uint32(in[8:]))))
+			set(&out[3], int64(int32(le.Uint32(in[12:]))))
+		}
+		for ; i < n; i++ {
+			set(&dst[i], int64(int32(le.Uint32(src[4*i:]))))
+		}
+	}
+	if lost == 0 && (!l.unsigned || all >= 0) {
+		return all, nil
+	}
+	all = 0
+	for i := range dst {
 		var v int64
 		if width == 8 {
 			v = int64(binary.LittleEndian.Uint64(src[8*i:]))
@@ -32,15 +76,16 @@ func appendFrom[T integer](dst []T, src []byte, n int, l leaf) ([]T, error) {
 		}
 		t, err := convert[T](v, l)
 		if err != nil {
-			return dst, err
+			return 0, err
 		}
-		dst = append(dst, t)
+		all |= int64(t)
+		dst[i] = t
 	}
-	return dst, nil
+	return all, nil
 }
 
 // convert returns a value of the physical type of the leaf, sign-extended to 64 bits, as a T.
-func convert[T integer](v int64, l leaf) (T, error) {
+func convert[T number](v int64, l leaf) (T, error) {
 	if l.unsigned {
 		if l.typ == typeInt32 {
 			v = int64(uint32(v))
@@ -55,43 +100,45 @@ func convert[T integer](v int64, l leaf) (T, error) {
 	return t, nil
 }
 
-// integers decodes len(dst) values of a page.
-func integers[T integer](d *decoder, dst []T, p *page, l leaf, dictionary []T) error {
+// integers decodes len(dst) values of a page. It returns all bits together of those that are not from the dictionary.
+func integers[T number](d *decoder, dst []T, p *page, l leaf, dictionary []T) (int64, error) {
 	switch p.encoding {
 	case encRLEDictionary, encPlainDictionary:
-		return lookUp(dst, p.values, dictionary)
+		return 0, lookUp(dst, p.values, dictionary)
 	case encPlain:
-		_, err := appendFrom(dst[:0], p.values, len(dst), l)
-		return err
+		return plainIntegers(dst, p.values, l)
 	case encDeltaBinary:
-		d.ints = slices.Grow(d.ints[:0], len(dst))[:len(dst)]
-		if _, err := decodeDelta(d.ints, p.values, l.typ); err != nil {
-			return err
+		_, all, lost, err := decodeDelta(dst, p.values, l.typ)
+		if err != nil || lost == 0 && (!l.unsigned || all >= 0) {
+			return all, err
+		}
+		d.ints = resize(d.ints, len(dst))
+		if _, _, _, err := decodeDelta(d.ints, p.values, l.typ); err != nil {
+			return 0, err
 		}
 	case encByteStreamSplit:
-		d.ints = slices.Grow(d.ints[:0], len(dst))[:len(dst)]
+		d.ints = resize(d.ints, len(dst))
 		if err := decodeByteStreamSplit(d.ints, p.values, l.typ); err != nil {
-			return err
+			return 0, err
 		}
 	default:
-		return fmt.Errorf("integers with encoding %d", p.encoding)
+		return 0, fmt.Errorf("integers with encoding %d", p.encoding)
 	}
+	all := int64(0)
 	for i, v := range d.ints {
 		t, err := convert[T](v, l)
 		if err != nil {
-			return err
+			return 0, err
 		}
+		all |= int64(t)
 		dst[i] = t
 	}
-	return nil
+	return all, nil
 }
 
 // decodeByteStreamSplit decodes len(dst) values: all first bytes, then all second bytes, and so on.
 func decodeByteStreamSplit(dst []int64, src []byte, typ physicalType) error {
-	width, n := 4, len(dst)
-	if typ == typeInt64 {
-		width = 8
-	}
+	width, n := typ.width(), len(dst)
 	if n*width > len(src) {
 		return errShortPage
 	}
@@ -158,7 +205,7 @@ func plainTexts(src []byte, n int, f func(i int, s string) error) error {
 // deltaLengthTexts decodes DELTA_LENGTH_BYTE_ARRAY: all lengths, then all strings.
 func (d *decoder) deltaLengthTexts(src []byte, n int, f func(i int, s string) error) ([]byte, error) {
 	lengths := make([]int64, n)
-	src, err := decodeDelta(lengths, src, typeInt32)
+	src, _, _, err := decodeDelta(lengths, src, typeInt32)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +224,7 @@ func (d *decoder) deltaLengthTexts(src []byte, n int, f func(i int, s string) er
 // deltaTexts decodes DELTA_BYTE_ARRAY: how much each string shares with the one before, then the rests.
 func (d *decoder) deltaTexts(src []byte, n int, f func(i int, s string) error) error {
 	prefixes := make([]int64, n)
-	src, err := decodeDelta(prefixes, src, typeInt32)
+	src, _, _, err := decodeDelta(prefixes, src, typeInt32)
 	if err != nil {
 		return err
 	}
@@ -192,26 +239,31 @@ func (d *decoder) deltaTexts(src []byte, n int, f func(i int, s string) error) e
 	return err
 }
 
-// parseLabel returns a function that turns the strings of a label column into kinds or subkinds.
-func parseLabel[T ~uint8](column int) func(s string) (T, error) {
-	if column == colKind {
-		return func(s string) (T, error) {
-			if k, ok := dag.ParseKind(s); ok {
-				return T(k), nil
-			}
-			return 0, fmt.Errorf("unknown kind %q", s)
-		}
+func parseKind(s string) (dag.Kind, error) {
+	if k, ok := dag.ParseKind(s); ok {
+		return k, nil
 	}
-	return func(s string) (T, error) {
-		if k, ok := dag.ParseSubkind(s); ok {
-			return T(k), nil
-		}
-		return 0, fmt.Errorf("unknown subkind %q", s)
+	return 0, fmt.Errorf("unknown kind %q", s)
+}
+
+func parseSubkind(s string) (dag.Subkind, error) {
+	if k, ok := dag.ParseSubkind(s); ok {
+		return k, nil
 	}
+	return 0, fmt.Errorf("unknown subkind %q", s)
+}
+
+// loadLabels returns the n kinds or subkinds of a dictionary in memory of dst, where it has enough.
+func loadLabels[T number](dst []T, src []byte, n int, parse func(s string) (T, error)) ([]T, error) {
+	dst = resize(dst, max(n, byteNumbers))[:n] // as lookUp likes it
+	return dst, plainTexts(src, n, func(i int, s string) (err error) {
+		dst[i], err = parse(s)
+		return err
+	})
 }
 
 // labels decodes len(dst) kinds or subkinds of a page.
-func labels[T ~uint8](d *decoder, dst []T, p *page, dictionary []T, parse func(s string) (T, error)) error {
+func labels[T number](d *decoder, dst []T, p *page, dictionary []T, parse func(s string) (T, error)) error {
 	if p.hasNumbers() {
 		return lookUp(dst, p.values, dictionary)
 	}

@@ -25,6 +25,11 @@ const (
 
 // Write writes the trace to w as one Parquet file, front to back. The same trace makes the same bytes.
 func Write(w io.Writer, t *dag.Trace) error {
+	return writeGroups(w, t, split)
+}
+
+// writeGroups writes the trace in the row groups into which split divides it.
+func writeGroups(w io.Writer, t *dag.Trace, split func(t *dag.Trace) [][]segment) error {
 	keys, err := metadata(t)
 	if err != nil {
 		return err

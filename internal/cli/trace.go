@@ -41,8 +41,6 @@ type Read struct {
 	Format *format.Format
 	Name   string    // of the input, for messages
 	Input  dag.Input // for the provenance, where asked for
-
-	Decoding time.Duration // how long reading took, once the input was open and its format known
 }
 
 // ReadOptions is what a program may ask of ReadTrace.
@@ -51,37 +49,98 @@ type ReadOptions struct {
 	Progress *Progress // counts the bytes read; nil: ReadTrace shows its own
 }
 
-// ReadTrace reads the trace in the input called name, "-" for standard input.
-func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, error) {
+// OpenTrace is a trace that is open and of known format, but not read.
+type OpenTrace struct {
+	Format *format.Format
+	Name   string        // of the input, for messages
+	Source format.Source // the trace, where the format lets it be read batch by batch; else nil
+
+	p        *Program
+	in       *Input
+	flags    ReadFlags
+	progress *Progress // its own; nil: the caller's
+}
+
+// OpenTrace opens the trace in the input called name, "-" for standard input.
+func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (_ *OpenTrace, err error) {
+	t := &OpenTrace{p: p, flags: f}
+	defer func() {
+		if err != nil {
+			t.Close()
+		}
+	}()
 	progress := o.Progress
 	if progress == nil {
 		progress = p.Progress("reading", p.StoredSize(name), "B")
-		defer progress.Close()
+		t.progress = progress
 	}
-	in, err := p.Open(name, o.Digest, progress)
-	if err != nil {
+	if t.in, err = p.Open(name, o.Digest, progress); err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	found, err := p.Detect(in, f.From)
-	if err != nil {
+	t.Name = t.in.Name
+	if t.Format, err = p.Detect(t.in, f.From); err != nil {
 		return nil, err
 	}
+	if t.Format.Open != nil {
+		if t.Source, err = t.Format.Open(&t.in.Input); err != nil {
+			return nil, InFile(t.Name, err)
+		}
+	}
+	return t, nil
+}
+
+// Read reads the whole trace.
+func (t *OpenTrace) Read() (trace *dag.Trace, err error) {
 	start := time.Now()
-	r := &Read{Format: found, Name: in.Name}
-	r.Trace, err = found.Read([]*format.Input{&in.Input},
-		format.ReadOptions{Compat: f.Compat, Lenient: f.Lenient, Warn: p.Warn})
-	if err != nil {
-		return nil, InFile(in.Name, err)
+	if t.Source != nil {
+		trace, err = t.Source.Trace()
+	} else {
+		trace, err = t.Format.Read([]*format.Input{&t.in.Input},
+			format.ReadOptions{Compat: t.flags.Compat, Lenient: t.flags.Lenient, Warn: t.p.Warn})
 	}
-	r.Decoding = time.Since(start)
+	if err != nil {
+		return nil, InFile(t.Name, err)
+	}
+	t.p.Explain("%s: read %d ops of %d ranks from %s in %v", t.Name, trace.Ops(), len(trace.Ranks), t.Format.Name,
+		time.Since(start).Round(time.Millisecond))
+	return trace, nil
+}
+
+// DoneReading ends the display of progress, where that is the trace's own.
+func (t *OpenTrace) DoneReading() {
+	if t.progress != nil {
+		t.progress.Close()
+		t.progress = nil
+	}
+}
+
+// Close closes the input.
+func (t *OpenTrace) Close() {
+	t.DoneReading()
+	if t.Source != nil {
+		t.Source.Close()
+	}
+	if t.in != nil {
+		t.in.Close()
+	}
+}
+
+// ReadTrace reads the trace in the input called name, "-" for standard input.
+func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, error) {
+	t, err := p.OpenTrace(name, f, o)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	r := &Read{Format: t.Format, Name: t.Name}
+	if r.Trace, err = t.Read(); err != nil {
+		return nil, err
+	}
 	if o.Digest {
-		if r.Input, err = in.Digest(); err != nil {
+		if r.Input, err = t.in.Digest(); err != nil {
 			return nil, err
 		}
 	}
-	p.Explain("%s: read %d ops of %d ranks from %s in %v", in.Name, r.Trace.Ops(), len(r.Trace.Ranks), found.Name,
-		time.Since(start).Round(time.Millisecond))
 	return r, nil
 }
 

@@ -93,7 +93,7 @@ func TestLogGOPSimIsLiteral(t *testing.T) {
 		trace := randomTrace(random, seed%10 == 0)
 		n := params[seed%uint64(len(params))]
 		compile := func() *sim.Program {
-			p, err := sim.Compile(trace, sim.CompileOptions{Unit: dag.Nanosecond})
+			p, err := sim.Compile(sim.InMemory(trace), sim.CompileOptions{Unit: dag.Nanosecond})
 			if err != nil {
 				t.Fatal(err)
 			}

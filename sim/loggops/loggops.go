@@ -35,13 +35,12 @@ type Stats struct {
 // Replay is a trace that is compiled for one of the models, to be run once.
 type Replay struct {
 	model   Model
-	trace   *dag.Trace
 	program *sim.Program // nil: used up
 }
 
-// Compile compiles a trace of sends, receives and calcs for a model. The trace must not change before the replay
-// has run. Warn hears of what the model cannot represent exactly.
-func Compile(t *dag.Trace, m Model, warn func(message string, args ...any)) (*Replay, error) {
+// Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. Warn hears of what the model
+// cannot represent exactly.
+func Compile(t sim.Source, m Model, warn func(message string, args ...any)) (*Replay, error) {
 	compile := sim.CompileOptions{DenseStreams: true}
 	if m != Strict {
 		compile = sim.CompileOptions{Unit: dag.Nanosecond}
@@ -56,12 +55,12 @@ func Compile(t *dag.Trace, m Model, warn func(message string, args ...any)) (*Re
 	if p.Rounded > 0 {
 		warn("%d calcs were rounded to whole nanoseconds, the unit of the %s model", p.Rounded, m)
 	}
-	return &Replay{model: m, trace: t, program: p}, nil
+	return &Replay{model: m, program: p}, nil
 }
 
 // Clone returns another replay of the same trace. It must be called before Run.
 func (r *Replay) Clone() *Replay {
-	return &Replay{model: r.model, trace: r.trace, program: r.program.Clone()}
+	return &Replay{model: r.model, program: r.program.Clone()}
 }
 
 // Run replays the trace, once.
@@ -79,7 +78,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := out.Result(p, r.trace)
+	result := out.Result(p)
 	result.Finished(started)
 	result.Backend, result.Model, result.Params = "loggops", string(r.model), o.Params
 	if o.Noise != nil {

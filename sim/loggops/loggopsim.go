@@ -70,7 +70,7 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 // clocksAdvance reports whether no clock can go backwards, which it does where a message of no bytes costs less than
 // nothing, and where the clock wraps around.
 func clocksAdvance(p *sim.Program, n nanoseconds) bool {
-	const limit = math.MaxUint64 / 4
+	const limit = math.MaxUint64 / 16
 	for _, v := range []uint64{n.L, n.o, n.g, n.G, n.O} {
 		if v > limit {
 			return false
@@ -80,27 +80,18 @@ func clocksAdvance(p *sim.Program, n nanoseconds) bool {
 	if n.G == 0 || n.O > 0 && n.O < n.G {
 		back = n.O
 	}
-	emptyIsFine := n.o >= n.O && n.g >= n.G && n.o >= back
+	if p.EmptySend && (n.o < n.O || n.g < n.G || n.o < back) {
+		return false
+	}
 	latest := uint64(0) // a time that no clock reaches
-	add := func(v uint64) bool {
-		latest += v
-		return v <= limit && latest <= limit
-	}
-	for i := range p.NumOps() {
-		op := &p.Ops[i]
-		switch {
-		case op.Flags&sim.IsSend != 0:
-			high, low := bits.Mul64(op.Size, n.G+n.O)
-			if high > 0 || op.Size == 0 && !emptyIsFine || !add(low) || !add(2*n.o+2*n.g+n.L) {
-				return false
-			}
-		case op.Flags&sim.IsRecv == 0:
-			if !add(op.Size) {
-				return false
-			}
+	for _, v := range [...][2]uint64{{p.SendBytes, n.G + n.O}, {p.Sends, 2*n.o + 2*n.g + n.L}, {p.CalcTime, 1}} {
+		high, low := bits.Mul64(v[0], v[1])
+		if high > 0 || low > limit {
+			return false
 		}
+		latest += low
 	}
-	return true
+	return latest <= limit
 }
 
 // draw puts an event into the queue under the next number.
@@ -112,7 +103,9 @@ func (s *loggopsim) draw(t uint64, what uint32) {
 // flush queues the ops that became ready on a host, at the time at which their clocks are free; at the start of the run
 // at time 0.
 func (s *loggopsim) flush(ready []uint32, atStart bool) {
-	sortByType(ready, s.p.Ops)
+	if len(ready) > 1 {
+		sortByType(ready, s.p.Ops)
+	}
 	for _, i := range ready {
 		t := uint64(0)
 		if !atStart {

@@ -12,11 +12,8 @@ const isMessage = 1 << 31
 type reference struct {
 	p          *sim.Program
 	n          nanoseconds
-	streams    []int    // of each host, where its clocks are in cpu
-	nics       []int    // and in gs and gr
-	cpu        []uint64 // when each stream of each host is free
-	gs, gr     []uint64 // when each NIC of each host can send and receive again
-	sequence   uint64   // numbers drawn: the reference's count of events
+	clock      hostClocks
+	sequence   uint64 // numbers drawn: the reference's count of events
 	messages   int64
 	bytes      uint64
 	ran        sim.Set
@@ -34,15 +31,13 @@ type reference struct {
 }
 
 func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) {
-	streams, nics, err := p.Clocks()
+	clock, err := newHostClocks(p)
 	if err != nil {
 		return nil, err
 	}
 	ranks := p.Ranks()
 	r := &reference{
-		p: p, n: n, streams: streams, nics: nics,
-		cpu: make([]uint64, streams[ranks]), gs: make([]uint64, nics[ranks]), gr: make([]uint64, nics[ranks]),
-		ran: sim.NewSet(p.NumOps()), timeline: o.Timeline, progress: o.Progress,
+		p: p, n: n, clock: clock, ran: sim.NewSet(p.NumOps()), timeline: o.Timeline, progress: o.Progress,
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)
@@ -55,8 +50,55 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 
 // clocks returns the clocks of a stream and a NIC of a host.
 func (r *reference) clocks(host uint32, stream uint16, nic uint8) (cpu, gs, gr *uint64) {
-	k := r.nics[host] + int(nic)
-	return &r.cpu[r.streams[host]+int(stream)], &r.gs[k], &r.gr[k]
+	c := &r.clock
+	base := int(host) * c.stride
+	if c.first != nil {
+		base = c.first[host]
+	}
+	k := base + 2*int(nic)
+	return &c.times[base+2*c.nics+int(stream)], &c.times[k], &c.times[k+1]
+}
+
+// hostClocks are the clocks of all hosts, those of one host together: for each NIC when it can send again and when it can
+// receive again, then for each stream when it is free.
+type hostClocks struct {
+	times  []uint64
+	nics   int   // of each host
+	stride int   // clocks of each host, where all have as many
+	first  []int // of each host, where its clocks begin, and behind the last; nil where all have as many
+}
+
+func newHostClocks(p *sim.Program) (hostClocks, error) {
+	ranks := p.Ranks()
+	c := hostClocks{nics: max(p.NICs, 1)}
+	c.stride = 2*c.nics + max(p.Streams, 1)
+	if n := ranks * c.stride; n <= 1<<20 || n <= p.NumOps() {
+		c.times = make([]uint64, n)
+		return c, nil
+	}
+	streams, _, err := p.Clocks()
+	if err != nil {
+		return c, err
+	}
+	c.first = make([]int, ranks+1)
+	for h := range ranks {
+		c.first[h+1] = c.first[h] + 2*c.nics + streams[h+1] - streams[h]
+	}
+	c.times = make([]uint64, c.first[ranks])
+	return c, nil
+}
+
+// finish returns the latest clock of the streams of a host.
+func (c *hostClocks) finish(host int) uint64 {
+	first, last := host*c.stride, (host+1)*c.stride
+	if c.first != nil {
+		first, last = c.first[host], c.first[host+1]
+	}
+	latest := uint64(0)
+	for _, t := range c.times[first+2*c.nics : last] {
+		latest = max(latest, t)
+	}
+	return latest
 }
 
 // noiseOver returns the noise that hits host while it is busy from a to b.
@@ -69,12 +111,7 @@ func (r *reference) noiseOver(host uint32, a, b uint64) (uint64, error) {
 
 // roots returns the ops of a rank that wait for nothing, ascending.
 func (r *reference) roots(rank int) []uint32 {
-	r.ready = r.ready[:0]
-	for i := r.p.Start[rank]; i < r.p.Start[rank+1]; i++ {
-		if r.p.Ops[i].Waits == 0 {
-			r.ready = append(r.ready, i)
-		}
-	}
+	r.ready = append(r.ready[:0], r.p.Roots(rank)...) // a copy, for it is to be sorted
 	return r.ready
 }
 
@@ -83,6 +120,7 @@ const progressOps = 1 << 16
 
 // run notes that op i runs.
 func (r *reference) run(i uint32, op *sim.Op) {
+	r.p.Ahead(op)
 	r.ran.Add(i)
 	if r.progressed++; r.progressed == progressOps {
 		if r.progress != nil {
@@ -103,9 +141,7 @@ func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 		Ran: r.ran, Eager: uint64(r.n.S), Unexpected: unexpected, Posted: posted,
 	}}
 	for h := range o.Finish {
-		for _, t := range r.cpu[r.streams[h]:r.streams[h+1]] {
-			o.Finish[h] = max(o.Finish[h], t)
-		}
+		o.Finish[h] = r.clock.finish(h)
 	}
 	if r.noise != nil {
 		o.noise = r.noise.injected

@@ -9,7 +9,10 @@ import (
 // sortByType sorts ops that became ready by type, send before receive before calc, exactly as the reference simulator's
 // sort does: introsort as libstdc++ implements it, which scrambles ops of one type where there are more than sixteen ops.
 func sortByType(list []uint32, ops []sim.Op) {
-	if len(list) < 2 {
+	if len(list) == 2 {
+		if typeOf(&ops[list[1]]) < typeOf(&ops[list[0]]) {
+			list[0], list[1] = list[1], list[0]
+		}
 		return
 	}
 	s := typeSort{list: list, ops: ops}
@@ -32,18 +35,12 @@ type typeSort struct {
 }
 
 // typeOf returns the place of an op's type in the order.
-func (s *typeSort) typeOf(i uint32) uint8 {
-	switch flags := s.ops[i].Flags; {
-	case flags&sim.IsSend != 0:
-		return 0
-	case flags&sim.IsRecv != 0:
-		return 1
-	}
-	return 2
+func typeOf(op *sim.Op) uint8 {
+	return op.Flags&(sim.IsSend|sim.IsRecv) - 1 // of a calc, that is the highest
 }
 
 func (s *typeSort) less(a, b uint32) bool {
-	return s.typeOf(a) < s.typeOf(b)
+	return typeOf(&s.ops[a]) < typeOf(&s.ops[b])
 }
 
 // partition is quicksort by the median of three, down to parts of at most sixteen, with heap sort for parts deeper than

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Reader returns a function that reads a batch, one of those that [File.Batches] returns: rank k of what it returns is
+// rank b.First+k. It decodes on the calling goroutine, and into memory that it uses again: the ranks are valid until
+// its next call only. Several goroutines can read different batches at the same time, with a Reader each.
+//
+// It is for replay, and leaves out what no replay needs: names, attributes, measured times and jobs.
+func (f *File) Reader() func(b dag.Batch) ([]dag.Rank, error) {
+	r := &batchReader{file: f, decoder: newDecoder()}
+	r.block.columns = newColumnSet(f, colName, colAttrs, colMeasuredStart, colMeasuredEnd, colJob)
+	f.eachBatch(func(b dag.Batch, groups []group) {
+		r.batches = append(r.batches, b)
+		r.groups = append(r.groups, groups)
+	})
+	return func(b dag.Batch) ([]dag.Rank, error) {
+		err := guard(func() error { return r.read(b) })
+		if err != nil {
+			return nil, f.wrap(err)
+		}
+		return r.ranks, nil
+	}
+}
+
+// batchReader reads batches one after the other.
+type batchReader struct {
+	file       *File
+	batches    []dag.Batch
+	groups     [][]group // of the batches
+	decoder    *decoder
+	block      block
+	ranks      []dag.Rank
+	references dag.ReferenceChecker
+}
+
+func (r *batchReader) read(b dag.Batch) error {
+	i, found := slices.BinarySearchFunc(r.batches, b.First, func(b dag.Batch, first int) int { return b.First - first })
+	if !found || r.batches[i] != b {
+		return fmt.Errorf("%+v is not one of its batches", b)
+	}
+	r.block.groups = r.groups[i]
+	if err := r.block.findRows(r.file, r.decoder, b.First, b.Last); err != nil {
+		return err
+	}
+	for column := range numColumns {
+		if err := r.block.read(r.decoder, column); err != nil {
+			return err
+		}
+	}
+	r.ranks = resize(r.ranks, b.Last-b.First)
+	suspect, next := r.block.columns.suspect(), 0
+	for k, rank := range r.block.ranks {
+		at := rank.number - b.First
+		clear(r.ranks[next:at])
+		next = at + 1
+		r.block.columns.deliver(&r.ranks[at], k, rank.rows)
+		if err := r.file.checkRead(&r.references, &r.ranks[at], rank.number, suspect); err != nil {
+			return err
+		}
+	}
+	clear(r.ranks[next:])
+	return nil
+}

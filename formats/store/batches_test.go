@@ -1,0 +1,315 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// encodeGroups returns the trace as a file of row groups of the given number of rows, whatever ranks they belong to.
+func encodeGroups(tb testing.TB, t *dag.Trace, rows int) []byte {
+	tb.Helper()
+	var file bytes.Buffer
+	err := writeGroups(&file, t, func(t *dag.Trace) (groups [][]segment) {
+		room := 0
+		for i := range t.Ranks {
+			r := &t.Ranks[i]
+			for first := 0; first < r.Len(); {
+				if room == 0 {
+					groups, room = append(groups, nil), rows
+				}
+				last := min(first+room, r.Len())
+				groups[len(groups)-1] = append(groups[len(groups)-1], segment{int32(i), r, first, last})
+				room -= last - first
+				first = last
+			}
+		}
+		return groups
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// replayed returns ranks without what a Reader leaves out.
+func replayed(ranks []dag.Rank) []dag.Rank {
+	out := make([]dag.Rank, len(ranks))
+	for i, r := range ranks {
+		r.Job, r.Name, r.Attrs, r.MeasuredStart, r.MeasuredEnd = dag.Narrow{}, dag.Text{}, dag.Text{}, nil, nil
+		out[i] = r
+	}
+	return out
+}
+
+// sameBatches reads a file batch by batch, in any order and again and again with one reader, and fails the test if the
+// ranks are not those wanted.
+func sameBatches(tb testing.TB, f *File, want []dag.Rank, rng *rand.Rand) {
+	tb.Helper()
+	batches, read := f.Batches(), f.Reader()
+	next, ops := 0, int64(0)
+	for _, b := range batches {
+		if b.First != next || b.Last <= b.First {
+			tb.Fatalf("batches %+v", batches)
+		}
+		next = b.Last
+		ops += b.Ops
+	}
+	if next != len(want) || ops != f.NumOps() {
+		tb.Fatalf("%d ranks and %d ops in the batches, want %d and %d", next, ops, len(want), f.NumOps())
+	}
+	for range 3 {
+		for _, i := range rng.Perm(len(batches)) {
+			b := batches[i]
+			got, err := read(b)
+			if err != nil {
+				tb.Fatalf("batch %+v: %v", b, err)
+			}
+			sameRanks(tb, got, replayed(want[b.First:b.Last]))
+			ops, deps, startDeps := int64(0), int64(0), int64(0)
+			for k := range got {
+				r := &got[k]
+				ops += int64(r.Len())
+				deps += int64(len(r.Deps.Off))
+				startDeps += int64(len(r.StartDeps.Off))
+				spoil(r)
+			}
+			if ops != b.Ops || deps > b.Deps || startDeps > b.StartDeps {
+				tb.Fatalf("batch %+v has %d ops, %d dependencies and %d on starts", b, ops, deps, startDeps)
+			}
+		}
+	}
+}
+
+// spoil overwrites all that a rank has, in the memory that the reader uses again.
+func spoil(r *dag.Rank) {
+	fill(r.Kind, 0xff)
+	fill(r.Subkind, 0xff)
+	fill(r.Bytes, -1)
+	fill(r.RecvBytes, -1)
+	fill(r.Peer, -77)
+	fill(r.Tag, -77)
+	fill(r.Duration, -1)
+	fill(r.Flops, -1)
+	fill(r.Release, -1)
+	for _, c := range []*dag.Narrow{&r.Comm, &r.Stream, &r.NIC} {
+		for i := range c.Len() {
+			c.Set(i, 0xee)
+		}
+	}
+	for _, e := range []*dag.Edges{&r.Deps, &r.StartDeps, &r.Order, &r.StartOrder} {
+		fill(e.End, 0xffffffff)
+		fill(e.Off, -77)
+	}
+}
+
+func TestReaderRandom(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		trace := randomTrace(rng, 1+rng.IntN(12), rng.IntN(200))
+		for _, rows := range []int{1 + rng.IntN(20), 1 + rng.IntN(300), 1 << 20} {
+			f, err := openBytes(encodeGroups(t, trace, rows))
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			got, err := f.Trace()
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			sameTrace(t, got, trace)
+			first := rng.IntN(len(trace.Ranks))
+			last := first + rng.IntN(len(trace.Ranks)-first+1)
+			some, err := f.ReadRanks(first, last)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			sameRanks(t, some, trace.Ranks[first:last])
+			sameBatches(t, f, trace.Ranks, rng)
+		}
+	}
+}
+
+func TestReaderSchedules(t *testing.T) {
+	for _, s := range schedules {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			trace := s.trace(t, 60_000)
+			for _, rows := range []int{999, 20_000} {
+				f, err := openBytes(encodeGroups(t, trace, rows))
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameBatches(t, f, trace.Ranks, rand.New(rand.NewPCG(1, 1)))
+			}
+		})
+	}
+}
+
+// What one batch has and others have not: columns, wide values, lists, ranks, ops.
+func TestReaderDifferentBatches(t *testing.T) {
+	b := dag.NewBuilder(9)
+	add := func(rank, ops int, op func(r *dag.RankBuilder, i int)) {
+		for i := range ops {
+			op(b.Rank(rank), i)
+		}
+	}
+	add(1, 40, func(r *dag.RankBuilder, i int) {
+		r.Add(dag.Op{Kind: dag.Send, Bytes: 5, Tag: 9, Peer: 2, Stream: int32(i), Duration: 7, Release: 1, Name: "x"})
+	})
+	add(2, 25, func(r *dag.RankBuilder, i int) { r.Add(dag.Op{}) })
+	add(4, 30, func(r *dag.RankBuilder, i int) {
+		r.Add(dag.Op{Kind: dag.Recv, Stream: int32(300 * i), NIC: 1 << 30, Peer: dag.AnySource})
+		if i > 5 {
+			r.Requires(i, 0)
+			r.Requires(i, 5)
+		}
+	})
+	add(5, 3, func(r *dag.RankBuilder, i int) { r.Add(dag.Op{Kind: dag.Calc, Stream: 1, Flops: 2}) })
+	b.Rank(7).KeepOrder()
+	add(7, 90, func(r *dag.RankBuilder, i int) {
+		r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier, RecvBytes: int64(i)})
+	})
+	for i := range 60 {
+		b.Rank(7).Requires(80-i, 81)
+		b.Rank(7).RequiresStart(i/2, 40)
+	}
+	trace := b.Trace()
+	for _, rows := range []int{1, 7, 40, 65, 100, 1000} {
+		f, err := openBytes(encodeGroups(t, trace, rows))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTrace(t, mustTrace(t, f), trace)
+		sameBatches(t, f, trace.Ranks, rand.New(rand.NewPCG(1, uint64(rows))))
+	}
+}
+
+func mustTrace(tb testing.TB, f *File) *dag.Trace {
+	tb.Helper()
+	t, err := f.Trace()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+func TestReaderForeign(t *testing.T) {
+	want, rows := foreignTrace(rand.New(rand.NewPCG(1, 4)))
+	for version := 1; version <= 2; version++ {
+		for _, group := range []int64{1 << 20, 130, 200} {
+			f, err := openBytes(writeForeign(t, rows, parquet.DataPageVersion(version),
+				parquet.MaxRowsPerRowGroup(group), parquet.PageBufferSize(500)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameBatches(t, f, want.Ranks, rand.New(rand.NewPCG(1, 1)))
+		}
+	}
+}
+
+func TestReaderRefuses(t *testing.T) {
+	f, err := openBytes(encodeGroups(t, family("stencil").trace(t, 9000), 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, read := f.Batches(), f.Reader()
+	one := batches[1]
+	ops, deps := one, one
+	ops.Ops++
+	deps.Deps = 1 << 60
+	for _, b := range []dag.Batch{
+		{}, ops, deps, {First: -1, Last: 3}, {First: 1 << 40, Last: 1 << 41}, {First: one.First, Last: one.Last + 1},
+		{First: batches[0].First, Last: one.Last, Ops: batches[0].Ops + one.Ops},
+	} {
+		if _, err := read(b); err == nil || !strings.Contains(err.Error(), "not one of its batches") {
+			t.Errorf("%+v: got error %v", b, err)
+		}
+	}
+	if _, err := read(one); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is wrong in a batch is said as ReadRanks says it, and the reader reads other batches after it.
+func TestReaderErrors(t *testing.T) {
+	type row struct {
+		Kind   string  `parquet:"kind"`
+		Rank   int32   `parquet:"rank"`
+		Bytes  int64   `parquet:"bytes"`
+		Comm   int32   `parquet:"comm,plain"`
+		Stream int64   `parquet:"stream,delta"`
+		Deps   []int32 `parquet:"deps,list"`
+	}
+	rows := []row{
+		{Kind: "calc", Rank: 0}, {Kind: "calc", Rank: 1, Bytes: -4}, {Kind: "calc", Rank: 2, Comm: 1},
+		{Kind: "calc", Rank: 3, Stream: 1 << 31}, {Kind: "calc", Rank: 4, Deps: []int32{1}},
+		{Kind: "jump", Rank: 5}, {Kind: "calc", Rank: 6, Stream: -1}, {Kind: "calc", Rank: 7, Stream: 256},
+	}
+	f, err := openBytes(writeForeign(t, rows, parquet.MaxRowsPerRowGroup(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := f.Reader()
+	for i, b := range f.Batches() {
+		want := []string{
+			"", "rank 1: op 0: bytes is -4", "rank 2: op 0: comm is 1, expected 0..0",
+			"value 2147483648, expected 32 bits",
+			"rank 4: deps: op 0 depends on op -1", `unknown kind "jump"`, "rank 6: op 0: stream is -1", "",
+		}[i]
+		_, err := f.ReadRanks(b.First, b.Last)
+		ranks, readerErr := read(b)
+		if said := fmt.Sprint(err); said != fmt.Sprint(readerErr) || !strings.Contains(said, want) ||
+			(err == nil) != (want == "") {
+			t.Errorf("rank %d: ReadRanks says %v, the reader %v, want %q", i, err, readerErr, want)
+		}
+		if want == "" && (len(ranks) != 1 || ranks[0].Len() != 1 || int64(ranks[0].Stream.At(0)) != rows[i].Stream) {
+			t.Errorf("rank %d is %+v", i, ranks)
+		}
+	}
+}
+
+// Readers do not share what they read into.
+func TestReadersAtOnce(t *testing.T) {
+	trace := family("stencil-jitter").trace(t, 100_000)
+	f, err := openBytes(encodeGroups(t, trace, 3000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	for seed := range uint64(4) {
+		running.Go(func() {
+			sameBatches(t, f, trace.Ranks, rand.New(rand.NewPCG(seed, 1)))
+		})
+	}
+	running.Wait()
+}
+
+// Once it has read the largest batch, a reader allocates next to nothing.
+func TestReaderAllocations(t *testing.T) {
+	for _, name := range []string{"stencil-jitter", "horovod"} {
+		trace := family(name).trace(t, 200_000)
+		f, err := openBytes(encodeGroups(t, trace, 20_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		batches, read := f.Batches(), f.Reader()
+		all := func() {
+			for _, b := range batches {
+				if _, err := read(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		all()
+		if n := testing.AllocsPerRun(3, all); n > float64(len(batches)) {
+			t.Errorf("%s: %v allocations in %d batches", name, n, len(batches))
+		}
+	}
+}

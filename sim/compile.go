@@ -1,0 +1,527 @@
+// This file compiles traces into programs.
+
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Source is a trace that is read batch by batch, so that it need not be in memory as a whole.
+type Source interface {
+	NumRanks() int
+	// Batches divides all ranks, ascending.
+	Batches() []dag.Batch
+	// Reader returns a function that reads a batch; what it returns is good until it is called again. A reader is for
+	// one goroutine; several may read at the same time.
+	Reader() func(dag.Batch) ([]dag.Rank, error)
+}
+
+// InMemory returns a trace as a Source.
+func InMemory(t *dag.Trace) Source {
+	return inMemory{t}
+}
+
+type inMemory struct{ trace *dag.Trace }
+
+func (m inMemory) NumRanks() int {
+	return len(m.trace.Ranks)
+}
+
+func (m inMemory) Batches() []dag.Batch {
+	batches := make([]dag.Batch, len(m.trace.Ranks))
+	for i := range batches {
+		r := &m.trace.Ranks[i]
+		batches[i] = dag.Batch{First: i, Last: i + 1, Ops: int64(r.Len()), Deps: int64(len(r.Deps.Off)),
+			StartDeps: int64(len(r.StartDeps.Off))}
+	}
+	return batches
+}
+
+func (m inMemory) Reader() func(dag.Batch) ([]dag.Rank, error) {
+	return func(b dag.Batch) ([]dag.Rank, error) { return m.trace.Ranks[b.First:b.Last], nil }
+}
+
+// CompileOptions says how to compile.
+type CompileOptions struct {
+	Unit dag.Time // unit of Op.Size of calcs; 0: picoseconds
+
+	// DenseStreams numbers the streams of every rank from 0 without gaps, whatever their numbers in the trace, so that a
+	// rank may have up to 65536. Without it the numbers are the trace's, which must be below 65536. NICs have the trace's
+	// numbers, below 256.
+	DenseStreams bool
+}
+
+// NotCompiledError says of which op a program cannot be made, and why.
+type NotCompiledError struct {
+	Rank, Op int
+	Why      string
+	Kind     dag.Kind // Coll, Mem and IO are to be lowered first
+}
+
+func (e *NotCompiledError) Error() string {
+	return fmt.Sprintf("rank %d op %d %s", e.Rank, e.Op, e.Why)
+}
+
+// Compile returns the program of a trace, reading and compiling batches of ranks in parallel. It fails with a
+// [NotCompiledError] on ops that no replay loop runs (coll, mem and io, which are to be lowered first; calcs with flops
+// only) and on peers that do not exist, and on more than MaxOps ops. The trace's references must be in range
+// (dag.Rank.CheckReferences).
+func Compile(t Source, o CompileOptions) (*Program, error) {
+	if o.Unit == 0 {
+		o.Unit = dag.Picosecond
+	}
+	batches := t.Batches()
+	ops, deps := int64(0), int64(0)
+	for _, b := range batches {
+		ops += b.Ops
+		deps += b.Deps
+	}
+	if ops > MaxOps || deps > math.MaxUint32 {
+		return nil, fmt.Errorf("the trace has %d ops and up to %d dependencies; a replay takes at most %d and %d",
+			ops, deps, int64(MaxOps), int64(math.MaxUint32))
+	}
+	ranks := t.NumRanks()
+	p := &Program{
+		Ops:        inHugePages(make([]Op, ops)),
+		Start:      make([]uint32, ranks+1),
+		Unit:       o.Unit,
+		Plain:      true,
+		dependents: inHugePages(make([]uint32, deps)),
+		tags:       newTagTable(),
+		ranks:      make([]rankFacts, ranks),
+		starts:     make([]startDependents, ranks),
+	}
+	if o.DenseStreams {
+		p.streams = make([][]int32, ranks)
+	}
+	places := make([]place, len(batches))
+	for k, at := 0, (place{}); k < len(batches); k++ {
+		places[k] = at
+		at.op += uint32(batches[k].Ops)
+		at.dep += uint32(batches[k].Deps)
+	}
+
+	errs := make([]error, len(batches)) // so that the first by rank is reported, whichever came first in time
+	var next atomic.Int64
+	var failed atomic.Bool
+	var merge sync.Mutex
+	var workers errgroup.Group
+	for range min(runtime.GOMAXPROCS(0), len(batches)) {
+		workers.Go(func() error {
+			c := rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}}
+			read := t.Reader()
+			for !failed.Load() {
+				k := int(next.Add(1)) - 1
+				if k >= len(batches) {
+					break
+				}
+				if errs[k] = c.batch(batches[k], places[k], read); errs[k] != nil {
+					failed.Store(true)
+				}
+			}
+			merge.Lock()
+			defer merge.Unlock()
+			p.add(&c.totals)
+			return nil
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(errs...); err != nil {
+		for _, err := range errs {
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	p.Start[ranks] = uint32(ops)
+	return p, nil
+}
+
+// place is where the first op of a batch stands in Program.Ops, and its first dependent in Program.dependents.
+type place struct{ op, dep uint32 }
+
+// totals are facts about all ops.
+type totals struct {
+	special bool // not Program.Plain
+	starts  bool // some op waits for the start of another
+
+	rounded   int64
+	streams   int // more than the highest Op.Stream
+	nics      int
+	releases  bool
+	emptySend bool
+	sends     uint64
+	sendBytes uint64
+	calcs     uint64
+}
+
+// add adds the totals of some ranks to the program.
+func (p *Program) add(t *totals) {
+	p.Plain = p.Plain && !t.special
+	p.Rounded += t.rounded
+	p.NICs = max(p.NICs, t.nics)
+	p.Streams = max(p.Streams, t.streams)
+	p.Releases = p.Releases || t.releases
+	p.EmptySend = p.EmptySend || t.emptySend
+	p.Sends += t.sends
+	p.SendBytes = addUp(p.SendBytes, t.sendBytes)
+	p.CalcTime = addUp(p.CalcTime, t.calcs)
+	p.anyStarts = p.anyStarts || t.starts
+}
+
+// addUp returns a + b, math.MaxUint64 where that is too much.
+func addUp(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// rankCompiler compiles one rank after the other into its part of a program.
+type rankCompiler struct {
+	p      *Program
+	o      CompileOptions
+	totals totals
+	tags   tagCache
+
+	// Of the rank at hand:
+	r    *dag.Rank
+	rank int
+	ops  []Op
+	base uint32 // number of its first op
+}
+
+func (c *rankCompiler) batch(b dag.Batch, at place, read func(dag.Batch) ([]dag.Rank, error)) error {
+	ranks, err := read(b)
+	if err != nil {
+		return err
+	}
+	end := at.op + uint32(b.Ops)
+	depEnd := at.dep + uint32(b.Deps)
+	for i := range ranks {
+		r := &ranks[i]
+		n := uint32(r.Len())
+		if n > end-at.op || uint32(len(r.Deps.Off)) > depEnd-at.dep {
+			return fmt.Errorf("rank %d has more ops or dependencies than its batch", b.First+i)
+		}
+		c.r, c.rank, c.base, c.ops = r, b.First+i, at.op, c.p.Ops[at.op:at.op+n]
+		c.p.Start[c.rank] = at.op
+		if err := c.compile(at.dep); err != nil {
+			return err
+		}
+		at.op += n
+		at.dep += uint32(len(r.Deps.Off))
+	}
+	if at.op != end {
+		return fmt.Errorf("ranks %d to %d have %d ops fewer than their batch", b.First, b.Last-1, end-at.op)
+	}
+	return nil
+}
+
+// tile is how many ops are compiled column by column at a time: so few that they stay in the innermost cache.
+const tile = 256
+
+func (c *rankCompiler) compile(dep uint32) error {
+	var streams numbering
+	for first := 0; first < len(c.ops); first += tile {
+		last := min(first+tile, len(c.ops))
+		t := c.ops[first:last]
+		if err := c.kinds(t, first); err != nil {
+			return err
+		}
+		if err := c.sizes(t, first); err != nil {
+			return err
+		}
+		if err := c.peers(t, first); err != nil {
+			return err
+		}
+		c.matches(t, first)
+		if err := c.places(t, first, &streams); err != nil {
+			return err
+		}
+	}
+	for i, release := range c.r.Release {
+		c.ops[i].Ready = uint64(release)
+		c.totals.releases = true
+	}
+	if c.p.streams != nil {
+		c.p.streams[c.rank] = streams.list()
+	}
+	c.dependents(dep)
+	c.facts()
+	return nil
+}
+
+// kindFlags are the flags of the kinds that replay loops run.
+var kindFlags = [256]uint8{dag.Send: IsSend, dag.Recv: IsRecv}
+
+// kinds begins the ops of a tile.
+func (c *rankCompiler) kinds(t []Op, first int) error {
+	rank := uint32(c.rank)
+	for i, kind := range c.r.Kind[first : first+len(t)] {
+		flags := kindFlags[kind]
+		if flags == 0 && kind != dag.Calc {
+			return c.fail(first+i, fmt.Sprintf("is of kind %s, which must be lowered to send, recv and calc first", kind))
+		}
+		t[i] = Op{Rank: rank, Flags: flags}
+	}
+	return nil
+}
+
+// part returns the values that a column has for the ops of a tile.
+func part[T ~int32 | ~int64](column dag.Column[T], first, n int) []T {
+	if first >= len(column) {
+		return nil
+	}
+	return column[first:min(first+n, len(column))]
+}
+
+func (c *rankCompiler) sizes(t []Op, first int) error {
+	for i, bytes := range part(c.r.Bytes, first, len(t)) {
+		if t[i].Flags != 0 {
+			t[i].Size = uint64(bytes)
+		}
+	}
+	unit := uint64(c.o.Unit)
+	durations := part(c.r.Duration, first, len(t))
+	for i, duration := range durations {
+		if t[i].Flags != 0 {
+			continue
+		}
+		d := uint64(duration)
+		if unit != 1 {
+			whole := d / unit
+			if rest := d - whole*unit; rest != 0 {
+				c.totals.rounded++
+				whole = (d + unit/2) / unit
+			}
+			d = whole
+		}
+		t[i].Size = d
+	}
+	for i, flops := range part(c.r.Flops, first, len(t)) {
+		if flops > 0 && t[i].Flags == 0 && c.r.Duration.At(first+i) == 0 {
+			return c.fail(first+i, "gives flops but no duration, which needs a backend with a roofline model")
+		}
+	}
+	return nil
+}
+
+func (c *rankCompiler) peers(t []Op, first int) error {
+	ranks := uint32(len(c.p.ranks))
+	for i, peer := range part(c.r.Peer, first, len(t)) {
+		op := &t[i]
+		if op.Flags == 0 {
+			continue
+		}
+		op.Peer = peer
+		if uint32(peer) < ranks {
+			continue
+		}
+		switch {
+		case op.Flags == IsSend:
+			return c.fail(first+i, fmt.Sprintf("sends to rank %d, expected 0..%d", peer, ranks-1))
+		case peer != dag.AnySource:
+			return c.fail(first+i, fmt.Sprintf("receives from rank %d, expected 0..%d or any", peer, ranks-1))
+		}
+		op.Flags |= AnySource
+	}
+	return nil
+}
+
+// matches sets what a receive and a message must have in common. What the loop does not set is tag 0 of communicator 0.
+func (c *rankCompiler) matches(t []Op, first int) {
+	if c.r.Comm.Len() > first {
+		for i := range t {
+			if t[i].Flags != 0 {
+				c.match(&t[i], c.r.Comm.At(first+i), c.r.Tag.At(first+i))
+			}
+		}
+		return
+	}
+	for i, tag := range part(c.r.Tag, first, len(t)) {
+		switch {
+		case t[i].Flags == 0:
+		case uint64(tag) < firstPair:
+			t[i].Match = uint32(tag)
+		default:
+			c.match(&t[i], 0, tag)
+		}
+	}
+}
+
+func (c *rankCompiler) match(op *Op, comm int32, tag int64) {
+	c.totals.special = c.totals.special || tag == dag.AnyTag && op.Flags&IsSend != 0
+	if tag == dag.AnyTag {
+		op.Flags |= AnyTag
+		if op.Flags&IsRecv != 0 {
+			op.Match = uint32(comm)
+			return
+		}
+	}
+	if tag < dag.AnyTag {
+		op.Flags |= Internal
+	}
+	op.Match = c.tags.number(comm, tag)
+}
+
+// places sets the streams and NICs.
+func (c *rankCompiler) places(t []Op, first int, streams *numbering) error {
+	if c.r.Stream.Len() > first || len(streams.numbers) > 0 {
+		for i := range t {
+			stream := int(c.r.Stream.At(first + i))
+			if c.o.DenseStreams {
+				if first > 0 && len(streams.numbers) == 0 {
+					streams.of(0) // of the ops before
+				}
+				stream = streams.of(int32(stream))
+			}
+			if uint(stream) > math.MaxUint16 {
+				return c.failPlace(first + i)
+			}
+			t[i].Stream = uint16(stream)
+			c.totals.streams = max(c.totals.streams, stream+1)
+		}
+	}
+	if c.r.NIC.Len() > first {
+		for i := range t {
+			nic := c.r.NIC.At(first + i)
+			if uint32(nic) > math.MaxUint8 {
+				return c.failPlace(first + i)
+			}
+			t[i].NIC = uint8(nic)
+			c.totals.nics = max(c.totals.nics, int(nic)+1)
+		}
+	}
+	return nil
+}
+
+func (c *rankCompiler) failPlace(i int) error {
+	return c.fail(i, fmt.Sprintf("is on stream %d, NIC %d, expected 0..65535 and 0..255", c.r.Stream.At(i), c.r.NIC.At(i)))
+}
+
+func (c *rankCompiler) fail(i int, why string) error {
+	return &NotCompiledError{Rank: c.rank, Op: i, Kind: c.r.Kind[i], Why: why}
+}
+
+// dependents counts the dependencies of each op, and turns them round.
+func (c *rankCompiler) dependents(dep uint32) {
+	ops, deps := c.ops, &c.r.Deps
+	start := uint32(0)
+	for i, end := range deps.End {
+		ops[i].Waits = end - start
+		for _, off := range deps.Off[start:end] {
+			ops[i-int(off)].count++
+		}
+		start = end
+	}
+	at := dep
+	for i := range ops {
+		at += ops[i].count
+		ops[i].first = at // where its list ends; filling it from behind turns that into where it starts
+	}
+	for i := len(deps.End) - 1; i >= 0; i-- {
+		start := uint32(0)
+		if i > 0 {
+			start = deps.End[i-1]
+		}
+		for _, off := range deps.Off[start:deps.End[i]] {
+			op := &ops[i-int(off)]
+			op.first--
+			c.p.dependents[op.first] = c.base + uint32(i)
+		}
+	}
+	start = 0
+	for i, end := range c.r.Order.End {
+		for k, off := range c.r.Order.Off[start:end] {
+			c.p.dependents[ops[i].first+uint32(k)] = c.base + uint32(i+int(off))
+		}
+		start = end
+	}
+	if len(c.r.StartDeps.Off) > 0 {
+		c.startDependents()
+	}
+}
+
+func (c *rankCompiler) startDependents() {
+	d := c.r.StartDependents()
+	s := &c.p.starts[c.rank]
+	*s = startDependents{end: d.End, ops: make([]uint32, len(d.Op))}
+	for k, op := range d.Op {
+		s.ops[k] = c.base + uint32(op)
+	}
+	for i := range c.r.StartDeps.End {
+		c.ops[i].Waits += uint32(c.r.StartDeps.Count(i))
+	}
+	c.totals.starts = true
+}
+
+// facts gathers what replays want to know before they start.
+func (c *rankCompiler) facts() {
+	f, t := &c.p.ranks[c.rank], &c.totals
+	for i := range c.ops {
+		op := &c.ops[i]
+		if op.Waits == 0 {
+			f.roots = append(f.roots, c.base+uint32(i))
+		}
+		switch {
+		case op.Flags&IsSend != 0:
+			f.largestSend = max(f.largestSend, op.Size)
+			t.sends++
+			t.sendBytes = addUp(t.sendBytes, op.Size)
+			t.emptySend = t.emptySend || op.Size == 0
+		case op.Flags&(AnySource|AnyTag) != 0:
+			f.wildcards = true
+		case op.Flags&IsRecv == 0:
+			t.calcs = addUp(t.calcs, op.Size)
+		}
+	}
+}
+
+// numbering numbers the values it is asked for 0, 1, 2, ... in the order of first use.
+type numbering struct {
+	numbers []int32
+	index   map[int32]int
+	small   [64]uint16 // of the values below 64, one more than the number; 0: none yet
+}
+
+// list returns the values in the order of their numbers; 0 alone if none was asked for.
+func (n *numbering) list() []int32 {
+	if len(n.numbers) == 0 {
+		return onlyZero
+	}
+	return n.numbers
+}
+
+var onlyZero = []int32{0}
+
+func (n *numbering) of(v int32) int {
+	if uint32(v) < uint32(len(n.small)) {
+		if n.small[v] == 0 {
+			n.small[v] = uint16(len(n.numbers) + 1)
+			n.numbers = append(n.numbers, v)
+		}
+		return int(n.small[v]) - 1
+	}
+	k, known := n.index[v]
+	if !known {
+		if n.index == nil {
+			n.index = make(map[int32]int)
+		}
+		k = len(n.numbers)
+		n.index[v] = k
+		n.numbers = append(n.numbers, v)
+	}
+	return k
+}
