@@ -164,6 +164,7 @@ type totals struct {
 	sends     uint64
 	sendBytes uint64
 	calcs     uint64
+	largest   uint64
 }
 
 // add adds the totals of some ranks to the program.
@@ -176,6 +177,7 @@ func (p *Program) add(t *totals) {
 	p.EmptySend = p.EmptySend || t.emptySend
 	p.Sends += t.sends
 	p.SendBytes = addUp(p.SendBytes, t.sendBytes)
+	p.LargestMessage = max(p.LargestMessage, t.largest)
 	p.CalcTime = addUp(p.CalcTime, t.calcs)
 	p.anyStarts = p.anyStarts || t.starts
 }
@@ -481,9 +483,11 @@ func (c *rankCompiler) facts() {
 			t.sends++
 			t.sendBytes = addUp(t.sendBytes, op.Size)
 			t.emptySend = t.emptySend || op.Size == 0
-		case op.Flags&(AnySource|AnyTag) != 0:
-			f.wildcards = true
-		case op.Flags&IsRecv == 0:
+			t.largest = max(t.largest, op.Size)
+		case op.Flags&IsRecv != 0:
+			t.largest = max(t.largest, op.Size)
+			f.wildcards = f.wildcards || op.Flags&(AnySource|AnyTag) != 0
+		default:
 			t.calcs = addUp(t.calcs, op.Size)
 		}
 	}

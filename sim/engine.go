@@ -129,7 +129,7 @@ func (e *Engine) Run() (*Outcome, error) {
 	groups := e.group()
 	runAll(groups, e.crowd)
 	out := &Outcome{
-		Finish: make([]uint64, e.p.Ranks()), Ran: NewSet(e.p.NumOps()), Eager: e.host.Rendezvous,
+		Finish: make([]uint64, e.p.Ranks()), Eager: e.host.Rendezvous,
 		Unexpected: make([][]uint32, e.p.Ranks()), Posted: make([][]uint32, e.p.Ranks()),
 	}
 	ran := int64(0)
@@ -142,15 +142,7 @@ func (e *Engine) Run() (*Outcome, error) {
 		out.Messages += g.actor.messages
 		out.Bytes += g.actor.bytes
 	}
-	if ran == int64(e.p.NumOps()) {
-		out.Ran.Fill(e.p.NumOps())
-	} else {
-		for i := range uint32(e.p.NumOps()) {
-			if e.p.Ops[i].Flags&hasRun != 0 {
-				out.Ran.Add(i)
-			}
-		}
-	}
+	out.Ran = e.p.Ran(ran, hasRun)
 	for r := range e.p.Ranks() {
 		out.Finish[r] = e.ranks[r].finish
 		out.Unexpected[r], out.Posted[r] = e.matchers[r].Leftover()

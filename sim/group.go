@@ -2,8 +2,6 @@ package sim
 
 import (
 	"math/bits"
-	"sync"
-	"sync/atomic"
 )
 
 // group is some of the ranks of an engine, which one thread runs.
@@ -156,17 +154,17 @@ func report(groups []*group, before int64) int64 {
 // crew is a thread for each group but the first, whose thread is the caller's.
 type crew struct {
 	groups               []*group
-	start, ran, finished *barrier
+	start, ran, finished *Barrier
 	dismissed            bool
 }
 
 func newCrew(groups []*group) *crew {
-	c := &crew{groups: groups, start: newBarrier(len(groups)), ran: newBarrier(len(groups)),
-		finished: newBarrier(len(groups))}
+	c := &crew{groups: groups, start: NewBarrier(len(groups)), ran: NewBarrier(len(groups)),
+		finished: NewBarrier(len(groups))}
 	for k := 1; k < len(groups); k++ {
 		go func() {
 			for {
-				c.start.wait()
+				c.start.Wait()
 				if c.dismissed {
 					return
 				}
@@ -179,59 +177,18 @@ func newCrew(groups []*group) *crew {
 
 // work has all groups run the window that they turned to, and take what they sent each other.
 func (c *crew) work() {
-	c.start.wait()
+	c.start.Wait()
 	c.part(0)
 }
 
 func (c *crew) part(k int) {
 	c.groups[k].run()
-	c.ran.wait()
+	c.ran.Wait()
 	c.groups[k].collectAll(k)
-	c.finished.wait()
+	c.finished.Wait()
 }
 
 func (c *crew) dismiss() {
 	c.dismissed = true
-	c.start.wait()
-}
-
-// barrier lets a number of threads wait for each other, over and over. The waits are mostly short, so a thread first looks
-// again and again whether the others have come; if that takes long, it sleeps, for the others may want its processor.
-type barrier struct {
-	threads int32
-	waiting atomic.Int32
-	round   atomic.Uint32
-	mutex   sync.Mutex
-	turned  sync.Cond // the round has changed
-}
-
-func newBarrier(threads int) *barrier {
-	b := &barrier{threads: int32(threads)}
-	b.turned.L = &b.mutex
-	return b
-}
-
-// looks is how often a thread looks before it sleeps: some microseconds.
-const looks = 5000
-
-func (b *barrier) wait() {
-	round := b.round.Load()
-	if b.waiting.Add(1) == b.threads {
-		b.waiting.Store(0)
-		b.mutex.Lock()
-		b.round.Add(1)
-		b.mutex.Unlock()
-		b.turned.Broadcast()
-		return
-	}
-	for range looks {
-		if b.round.Load() != round {
-			return
-		}
-	}
-	b.mutex.Lock()
-	for b.round.Load() == round {
-		b.turned.Wait()
-	}
-	b.mutex.Unlock()
+	c.start.Wait()
 }

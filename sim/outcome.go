@@ -35,14 +35,24 @@ func (s Set) Add(i uint32) {
 	s[i/64] |= 1 << (i % 64)
 }
 
-// Fill adds ops 0 to n-1.
-func (s Set) Fill(n int) {
-	for i := range s {
-		s[i] = math.MaxUint64
+// Ran returns the set of the ops that have a flag set, of which there are n.
+func (p *Program) Ran(n int64, flag uint8) Set {
+	s := NewSet(p.NumOps())
+	if n == int64(p.NumOps()) { // as nearly always; going through all ops would take a while
+		for i := range s {
+			s[i] = math.MaxUint64
+		}
+		if rest := p.NumOps() % 64; rest != 0 {
+			s[len(s)-1] = 1<<rest - 1
+		}
+		return s
 	}
-	if n%64 != 0 {
-		s[len(s)-1] = 1<<(n%64) - 1
+	for i := range p.Ops {
+		if p.Ops[i].Flags&flag != 0 {
+			s.Add(uint32(i))
+		}
 	}
+	return s
 }
 
 // Count returns how many ops are in the set.

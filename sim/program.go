@@ -55,6 +55,8 @@ type Program struct {
 	SendBytes uint64 // of all sends, math.MaxUint64 if that is too much
 	CalcTime  uint64 // of all calcs, likewise
 
+	LargestMessage uint64 // bytes of the largest send or receive
+
 	dependents []uint32
 	anyStarts  bool
 	starts     []startDependents // by rank

@@ -93,6 +93,9 @@ func TestWheel(t *testing.T) {
 				t.Fatalf("seed %d: %d events, expected %d", seed, w.Len(), q.Len())
 			}
 			if q.Len() > 0 && random.IntN(5) < 2 {
+				if got, want := w.NotBefore(), q.Next(); got > want {
+					t.Fatalf("seed %d: not before %d, expected no more than %d", seed, got, want)
+				}
 				if got, want := w.Next(), q.Next(); got != want {
 					t.Fatalf("seed %d: next at %d, expected %d", seed, got, want)
 				}

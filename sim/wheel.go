@@ -14,13 +14,17 @@ import (
 // Events that should have come out before the one that came out last are legal; they wait in a heap of their own. The zero
 // value is an empty queue.
 type Wheel struct {
-	early   Queue   // events before now, and events of now before the last of today
-	now     uint64  // the time of today's events
-	today   []Event // the events of now, by key
-	done    int     // how many of today came out
-	wheels  [wheels][wheelSize][]Event
+	early   Queue                          // events before now, and events of now before the last of today
+	now     uint64                         // the time of today's events
+	today   []Event                        // the events of now, by key
+	done    int                            // how many of today came out
+	wheels  [wheels][wheelSize][]Event     // nil: empty
 	filled  [wheels][wheelSize / 64]uint64 // a bit for each bucket that is not empty
 	waiting int                            // events in buckets
+
+	// The memory of empty buckets, to be used for the next bucket that is filled, whichever that is. So it is as little as
+	// can be, and in the cache.
+	spare [][]Event
 }
 
 const (
@@ -52,12 +56,20 @@ func (w *Wheel) Push(e Event) {
 	}
 }
 
-// put puts an event that is later than now into the wheel of the highest digit in which its time differs from now.
+// put puts an event that is not before now into the wheel of the highest digit in which its time differs from now.
 func (w *Wheel) put(e Event) {
-	wheel := (bits.Len64(e.Time^w.now) - 1) / wheelBits
+	wheel := (bits.Len64(e.Time^w.now|1) - 1) / wheelBits
 	bucket := uint8(e.Time >> (wheel * wheelBits))
-	w.wheels[wheel][bucket] = append(w.wheels[wheel][bucket], e)
-	w.filled[wheel][bucket/64] |= 1 << (bucket % 64)
+	events := &w.wheels[wheel][bucket]
+	if *events == nil {
+		w.filled[wheel][bucket/64] |= 1 << (bucket % 64)
+		if last := len(w.spare) - 1; last >= 0 {
+			*events, w.spare = w.spare[last], w.spare[:last]
+		} else {
+			*events = make([]Event, 0, 16)
+		}
+	}
+	*events = append(*events, e)
 }
 
 // Pop removes and returns the earliest event. The queue must not be empty.
@@ -66,11 +78,20 @@ func (w *Wheel) Pop() Event {
 		return w.early.Pop()
 	}
 	if w.done == len(w.today) {
-		w.advance()
+		w.advance(math.MaxUint64)
 	}
 	e := w.today[w.done]
 	w.done++
 	return e
+}
+
+// PopBefore is Pop where the earliest event is before a given time, which is not 0; where it is not, or there is none, ok
+// is false.
+func (w *Wheel) PopBefore(time uint64) (e Event, ok bool) {
+	if w.done == len(w.today) && w.early.Len() == 0 && (w.waiting == 0 || !w.advance(time-1)) || w.Next() >= time {
+		return Event{}, false
+	}
+	return w.Pop(), true
 }
 
 // Next returns the time of the earliest event, math.MaxUint64 if there is none.
@@ -83,50 +104,69 @@ func (w *Wheel) Next() uint64 {
 	case w.waiting == 0:
 		return math.MaxUint64
 	}
-	w.advance()
+	w.advance(math.MaxUint64)
 	return w.now
 }
 
-// advance moves now to the next time that has events.
-func (w *Wheel) advance() {
+// NotBefore returns a time that no event is before, math.MaxUint64 if there is none. It does less than Next, and leaves
+// the queue as it is: what is pushed after Next and before the time that it returned, costs more.
+func (w *Wheel) NotBefore() uint64 {
+	if w.early.Len() > 0 || w.done < len(w.today) || w.waiting == 0 {
+		return w.Next()
+	}
 	for wheel := 0; ; wheel++ {
-		shift := wheel * wheelBits
-		bucket := w.firstFilled(wheel, int(uint8(w.now>>shift)))
+		if bucket := w.firstFilled(wheel, w.digit(wheel)+1); bucket >= 0 {
+			return w.start(wheel, bucket)
+		}
+	}
+}
+
+// digit returns the digit of now that a wheel stands for.
+func (w *Wheel) digit(wheel int) int {
+	return int(uint8(w.now >> (wheel * wheelBits)))
+}
+
+// start returns the first time of a bucket.
+func (w *Wheel) start(wheel, bucket int) uint64 {
+	shift := wheel * wheelBits
+	return (w.now>>shift&^(wheelSize-1) | uint64(bucket)) << shift
+}
+
+// advance moves now to the next time that has events, unless that is after last: then it returns false, and now is at last
+// or before. There must be events in buckets.
+func (w *Wheel) advance(last uint64) bool {
+	wheel, from := 0, w.digit(0)+1
+	for {
+		bucket := w.firstFilled(wheel, from)
 		if bucket < 0 {
+			wheel++
+			from = w.digit(wheel) + 1
 			continue
 		}
+		start := w.start(wheel, bucket)
+		if start > last {
+			return false
+		}
+		w.now = start
 		events := w.wheels[wheel][bucket]
 		w.filled[wheel][bucket/64] &^= 1 << (bucket % 64)
+		w.wheels[wheel][bucket] = nil
 		if wheel == 0 {
-			w.now = w.now&^(wheelSize-1) | uint64(bucket)
-			w.wheels[0][bucket] = w.today[:0] // swap the memory of the two
+			if w.today != nil {
+				w.spare = append(w.spare, w.today[:0])
+			}
 			w.today, w.done = events, 0
 			w.waiting -= len(events)
 			if !slices.IsSortedFunc(events, byKey) {
 				slices.SortFunc(events, byKey)
 			}
-			return
+			return true
 		}
-		// The earliest of the bucket is the new now; the others go down.
-		earliest := events[0].Time
-		for _, e := range events[1:] {
-			earliest = min(earliest, e.Time)
-		}
-		w.now = earliest
-		w.today, w.done = w.today[:0], 0
 		for _, e := range events {
-			if e.Time == earliest {
-				w.today = append(w.today, e)
-			} else {
-				w.put(e)
-			}
+			w.put(e)
 		}
-		w.wheels[wheel][bucket] = events[:0]
-		w.waiting -= len(w.today)
-		if !slices.IsSortedFunc(w.today, byKey) {
-			slices.SortFunc(w.today, byKey)
-		}
-		return
+		w.spare = append(w.spare, events[:0])
+		wheel, from = 0, 0
 	}
 }
 
@@ -137,17 +177,17 @@ func byKey(a, b Event) int {
 	return 1
 }
 
-// firstFilled returns the first bucket of a wheel after a given one that is not empty, -1 if there is none.
-func (w *Wheel) firstFilled(wheel, after int) int {
+// firstFilled returns the first bucket of a wheel from a given one on that is not empty, -1 if there is none.
+func (w *Wheel) firstFilled(wheel, from int) int {
 	words := &w.filled[wheel]
-	word := words[after/64] & (math.MaxUint64 << (after % 64)) &^ (1 << (after % 64))
-	for k := after / 64; ; {
+	for k := from / 64; k < len(words); k++ {
+		word := words[k]
+		if k == from/64 {
+			word &= math.MaxUint64 << (from % 64)
+		}
 		if word != 0 {
 			return k*64 + bits.TrailingZeros64(word)
 		}
-		if k++; k == len(words) {
-			return -1
-		}
-		word = words[k]
 	}
+	return -1
 }

@@ -1,5 +1,7 @@
 package store
 
+// Reading of a file batch by batch.
+
 import (
 	"fmt"
 	"slices"

@@ -1,5 +1,8 @@
 package store
 
+// Decoding of columns, for [File.ReadRanks] and [File.Reader] alike: of their values, whatever the pages that they are
+// in, and into ranks.
+
 import (
 	"errors"
 	"slices"
@@ -11,6 +14,8 @@ import (
 // valid until it reads the next.
 type columnReader interface {
 	read(d *decoder, b *block) error
+	// tidy lets go of memory that what was made of the block is not in.
+	tidy()
 }
 
 // columnSet is readers of all columns.
@@ -308,6 +313,10 @@ func (r *valueReader[T]) scatter(dst []T, p *page, present []uint8) error {
 	return nil
 }
 
+func (r *valueReader[T]) tidy() {
+	r.numbers, r.dense, r.group = nil, nil, buffer[T]{}
+}
+
 // values returns the values of some rows of the block, without the absent ones at the end.
 func (r *valueReader[T]) values(of rows) []T {
 	if !r.block.used {
@@ -351,6 +360,14 @@ func (r *narrowReader) read(d *decoder, b *block) error {
 		r.isWide = true // or what else is wrong shows again
 	}
 	return r.wide.read(d, b)
+}
+
+func (r *narrowReader) tidy() {
+	r.small.tidy()
+	r.wide.tidy()
+	if r.isWide {
+		r.small.block = buffer[uint8]{}
+	}
 }
 
 func (r *narrowReader) values(of rows) dag.Narrow {
@@ -440,6 +457,10 @@ func (r *textReader) append(row int, s string) error {
 		return errors.New("more than 4 GiB of strings in a rank")
 	}
 	return nil
+}
+
+func (r *textReader) tidy() {
+	r.strings = nil
 }
 
 // text returns the strings of rank k of the block.

@@ -44,8 +44,8 @@ func TestLookUp(t *testing.T) {
 						t.Fatalf("%d values, %d bits: %v", distinct, width, err)
 					}
 					for i, number := range numbers {
-						if got[i] != number*3+1 {
-							t.Fatalf("%d values, %d bits: value %d is %d, want %d", distinct, width, i, got[i], number*3+1)
+						if want := number*3 + 1; got[i] != want {
+							t.Fatalf("%d values, %d bits: value %d is %d, want %d", distinct, width, i, got[i], want)
 						}
 					}
 				}
@@ -78,7 +78,8 @@ func TestDelta(t *testing.T) {
 				}
 				small := make([]uint8, len(values))
 				_, _, lost, err = decodeDelta(small, page, typ)
-				if fits := uint64(all) < 256; err != nil || fits != (lost == 0) || fits && int64(small[len(small)-1]) != last {
+				fits := uint64(all) < 256
+				if err != nil || fits != (lost == 0) || fits && int64(small[len(small)-1]) != last {
 					t.Fatalf("%v, %d bits, as bytes: got %v, lost %x, error %v", typ, width, small, lost, err)
 				}
 			}
@@ -112,7 +113,8 @@ func TestBitLevels(t *testing.T) {
 		}
 		p := &page{n: n, rep: levels{1, rep.appendLevels(nil)[4:]}, def: levels{1, def.appendLevels(nil)[4:]}}
 		read := func(levels func(r *listReader) error) *listReader {
-			r := &listReader{out: &buffer[uint32]{}, decoder: &decoder{}, row: before - 1, last: before + rows - 1, count: 7}
+			r := &listReader{out: &buffer[uint32]{}, decoder: &decoder{}, count: 7}
+			r.row, r.last = before-1, before+rows-1
 			r.leaf.maxDef, r.leaf.slotDef = 1, 1
 			r.out.begin(before+rows, 7)
 			if err := levels(r); err != nil {

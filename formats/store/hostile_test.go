@@ -289,7 +289,7 @@ func FuzzRead(f *testing.F) {
 	}
 	_, rows := foreignTrace(rand.New(rand.NewPCG(1, 4)))
 	f.Add(writeForeign(f, rows[:5]))
-	f.Add(encodeGroups(f, randomTrace(rand.New(rand.NewPCG(8, 9)), 4, 8), 5))
+	f.Add(encodeGroups(f, randomTrace(rand.New(rand.NewPCG(8, 9)), 4, 8), 5, true))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		checkReader(t, file)
 		trace, err := decode(file)

@@ -1,5 +1,7 @@
 package store
 
+// Decoding of columns of lists: their levels say how long each list is.
+
 import (
 	"errors"
 	"fmt"
@@ -244,6 +246,10 @@ func (r *listReader) byteLevels(p *page) error {
 	}
 	r.row, r.count = at, count
 	return nil
+}
+
+func (r *listReader) tidy() {
+	r.numbers, r.group = nil, buffer[uint32]{}
 }
 
 // edges returns the lists of some rows of the block, which must be asked for in order and once.

@@ -1,5 +1,7 @@
 package store
 
+// Decoding of the column of ranks, which says where the others have the rows of each rank.
+
 import (
 	"fmt"
 	"slices"

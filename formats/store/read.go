@@ -39,7 +39,11 @@ func (f *File) readRanks(ranks []dag.Rank, first int) error {
 	err = parallel(len(blocks)*numColumns, func(i int) error {
 		d := f.decoder()
 		defer f.decoders.Put(d)
-		return blocks[i/numColumns].read(d, readOrder[i%numColumns])
+		column := readOrder[i%numColumns]
+		if r := blocks[i/numColumns].columns.readers[column]; r != nil {
+			defer r.tidy()
+		}
+		return blocks[i/numColumns].read(d, column)
 	})
 	if err != nil {
 		return err

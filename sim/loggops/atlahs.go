@@ -154,7 +154,7 @@ func (s *atlahs) calc(e timeEvent, i uint32, op *sim.Op) error {
 	if err != nil {
 		return err
 	}
-	s.run(i, op)
+	s.run(op)
 	*cpu = end + noise
 	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
 	s.ready = s.done(*cpu, s.p.Dependents(i), s.ready)
@@ -181,7 +181,7 @@ func (s *atlahs) send(e timeEvent, i uint32, op *sim.Op) error {
 	if err != nil {
 		return err
 	}
-	s.run(i, op)
+	s.run(op)
 	s.depart(i, t)
 	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
 	size, x, wire := s.sizes(op)
@@ -201,7 +201,7 @@ func (s *atlahs) send(e timeEvent, i uint32, op *sim.Op) error {
 
 // recv returns why the reference aborts, "" if it does not.
 func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
-	s.run(i, op)
+	s.run(op)
 	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	c := s.channel[i]
 	m := s.unexpected[c].Head

@@ -19,8 +19,8 @@ const (
 //
 // In the reference, all that wait for a clock go back into the queue each time it moves on, each with its own number. Of
 // those, only the one with the lowest number can come next. So here the queue holds an event for that one alone; the
-// others wait in line. When one has run, the next in line gets an event at the same time, at which the reference would
-// have come upon it too, to find the clock busy again. This needs clocks that never go backwards.
+// others wait in line. When one has run, the next in line gets an event for when the clocks are free again: until then the
+// reference would come upon it in vain. This needs clocks that never go backwards.
 type clockWaits []clockLine
 
 // clockLine is a heap of the events that wait for the same clocks, the lowest number first.
@@ -29,6 +29,7 @@ type clockLine struct {
 	stream    uint16
 	keys      []uint64 // of the events, see sim.Event
 	due       uint64   // the time of the event in the queue that is good for the first; others for it are void
+	renumber  bool     // some events wait under the numbers of a shard; see shards
 }
 
 // line returns the line for a kind, stream and NIC.
@@ -56,11 +57,16 @@ func (s *loggopsim) turn(e sim.Event, op *sim.Op, host uint32, kind uint8, free 
 			return nil, true
 		}
 		if s.waits == nil {
-			s.queue.Push(sim.Event{Time: free, Key: e.Key})
+			s.push(sim.Event{Time: free, Key: e.Key})
 			return nil, false
 		}
 		op.Flags |= waited
-		if line := s.waits[host].line(kind, op.Stream, nicOf(kind, op)); line.push(e.Key) {
+		line := s.waits[host].line(kind, op.Stream, nicOf(kind, op))
+		if s.shard != nil && !line.renumber {
+			line.renumber = true
+			s.shard.dirty = append(s.shard.dirty, host)
+		}
+		if line.push(e.Key) {
 			s.wake(line, free)
 		}
 		return nil, false
@@ -85,17 +91,18 @@ func nicOf(kind uint8, op *sim.Op) uint8 {
 	return op.NIC
 }
 
-// wakeNext gives the next in line an event, if there is a line and a next.
-func (s *loggopsim) wakeNext(line *clockLine, t uint64) {
+// wakeNext gives the next in line an event, if there is a line and a next. The clocks that it needs are free from the time
+// free on, but the time is t already.
+func (s *loggopsim) wakeNext(line *clockLine, t, free uint64) {
 	if line != nil && len(line.keys) > 0 {
-		s.wake(line, t)
+		s.wake(line, max(t, free))
 	}
 }
 
 // wake gives the first in line an event.
 func (s *loggopsim) wake(line *clockLine, t uint64) {
 	line.due = t
-	s.queue.Push(sim.Event{Time: t, Key: line.keys[0]})
+	s.push(sim.Event{Time: t, Key: line.keys[0]})
 }
 
 // push adds an event and reports whether it is now the first.

@@ -107,7 +107,7 @@ func (s *literal) calc(e sim.Event, i uint32, op *sim.Op) error {
 	if err != nil {
 		return err
 	}
-	s.run(i, op)
+	s.run(op)
 	*cpu = end + noise
 	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
 	s.ready = s.release(s.p.Dependents(i), s.ready)
@@ -127,7 +127,7 @@ func (s *literal) send(e sim.Event, i uint32, op *sim.Op) error {
 	if err != nil {
 		return err
 	}
-	s.run(i, op)
+	s.run(op)
 	s.depart(i, t)
 	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
 	x := op.Size - 1
@@ -145,7 +145,7 @@ func (s *literal) send(e sim.Event, i uint32, op *sim.Op) error {
 }
 
 func (s *literal) recv(t uint64, i uint32, op *sim.Op) {
-	s.run(i, op)
+	s.run(op)
 	s.ready, s.remote = s.release(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	m := s.takeMessage(&s.unexpected[op.Rank], op)
 	if m == sim.Nobody {

@@ -16,6 +16,7 @@ import (
 type loggopsim struct {
 	*reference
 	queue sim.Wheel
+	shard *shard       // that this is part of; nil: the replay is not divided
 	waits []clockWaits // of each host; nil: events go back into the queue
 
 	matchers []sim.Matcher // of each host; nil: the lists are searched
@@ -26,6 +27,25 @@ type loggopsim struct {
 }
 
 func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
+	s, err := newLogGOPSim(p, n, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Threads > 1 && s.divisible() {
+		err = s.divide(o.Threads).replay(s)
+	} else {
+		s.begin()
+	}
+	if err == nil {
+		err = s.finish()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.outcome(s.leftover()), nil
+}
+
+func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) {
 	r, err := newReference(p, n, o)
 	if err != nil {
 		return nil, err
@@ -42,29 +62,40 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	if clocksAdvance(p, n) {
 		s.waits = make([]clockWaits, p.Ranks())
 	}
-	for host := range p.Ranks() {
+	return s, nil
+}
+
+// begin queues what is ready at the start.
+func (s *loggopsim) begin() {
+	for host := range s.p.Ranks() {
 		s.flush(s.roots(host), true)
 	}
+}
+
+// finish handles all events that are left, and those that they lead to.
+func (s *loggopsim) finish() error {
 	for s.queue.Len() > 0 {
-		e := s.queue.Pop()
-		i := e.What() &^ isMessage
-		op := &p.Ops[i]
-		var err error
-		switch {
-		case e.What()&isMessage != 0:
-			err = s.message(e, i, op)
-		case op.Flags&sim.IsSend != 0:
-			err = s.send(e, i, op)
-		case op.Flags&sim.IsRecv != 0:
-			s.recv(e.Time, i, op)
-		default:
-			err = s.calc(e, i, op)
-		}
-		if err != nil {
-			return nil, err
+		if err := s.handle(s.queue.Pop()); err != nil {
+			return err
 		}
 	}
-	return s.outcome(s.leftover()), nil
+	return nil
+}
+
+// handle handles an event.
+func (s *loggopsim) handle(e sim.Event) error {
+	i := e.What() &^ isMessage
+	op := &s.p.Ops[i]
+	switch {
+	case e.What()&isMessage != 0:
+		return s.message(e, i, op)
+	case op.Flags&sim.IsSend != 0:
+		return s.send(e, i, op)
+	case op.Flags&sim.IsRecv != 0:
+		s.recv(e.Time, i, op)
+		return nil
+	}
+	return s.calc(e, i, op)
 }
 
 // clocksAdvance reports whether no clock can go backwards, which it does where a message of no bytes costs less than
@@ -96,16 +127,23 @@ func clocksAdvance(p *sim.Program, n nanoseconds) bool {
 
 // draw puts an event into the queue under the next number.
 func (s *loggopsim) draw(t uint64, what uint32) {
-	s.queue.Push(sim.Event{Time: t, Key: s.sequence<<32 | uint64(what)})
+	s.push(sim.Event{Time: t, Key: s.sequence<<32 | uint64(what)})
 	s.sequence++
+}
+
+// push puts an event into the queue, or where a shard keeps what its queue is not to have yet.
+func (s *loggopsim) push(e sim.Event) {
+	if s.shard != nil && e.Time >= s.shard.end {
+		s.shard.later(e)
+		return
+	}
+	s.queue.Push(e)
 }
 
 // flush queues the ops that became ready on a host, at the time at which their clocks are free; at the start of the run
 // at time 0.
 func (s *loggopsim) flush(ready []uint32, atStart bool) {
-	if len(ready) > 1 {
-		sortByType(ready, s.p.Ops)
-	}
+	sortByType(ready, s.p.Ops)
 	for _, i := range ready {
 		t := uint64(0)
 		if !atStart {
@@ -156,12 +194,12 @@ func (s *loggopsim) calc(e sim.Event, i uint32, op *sim.Op) error {
 	if err != nil {
 		return err
 	}
-	s.run(i, op)
+	s.run(op)
 	*cpu = end + noise
 	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
 	s.ready = s.release(s.p.Dependents(i), s.ready)
 	s.flush(s.ready, false)
-	s.wakeNext(w, e.Time)
+	s.wakeNext(w, e.Time, *cpu)
 	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
 	return nil
 }
@@ -177,7 +215,7 @@ func (s *loggopsim) send(e sim.Event, i uint32, op *sim.Op) error {
 	if err != nil {
 		return err
 	}
-	s.run(i, op)
+	s.run(op)
 	s.depart(i, t)
 	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
 	x := op.Size - 1
@@ -189,14 +227,14 @@ func (s *loggopsim) send(e sim.Event, i uint32, op *sim.Op) error {
 		s.ready = s.release(s.p.Dependents(i), s.ready)
 	}
 	s.flush(s.ready, false)
-	s.wakeNext(w, t)
+	s.wakeNext(w, t, max(*cpu, *gs))
 	s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
 	s.span(sim.NoiseSpan, op.Rank, op.Stream, i, busy, busy+noise)
 	return nil
 }
 
 func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
-	s.run(i, op)
+	s.run(op)
 	s.ready, s.remote = s.release(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	m := s.post(i, op)
 	if m == sim.Nobody {
@@ -233,7 +271,7 @@ func (s *loggopsim) message(e sim.Event, m uint32, send *sim.Op) error {
 	i := s.arrive(m, send)
 	if i == sim.Nobody {
 		s.depart(m, t)
-		s.wakeNext(w, t)
+		s.wakeNext(w, t, max(*cpu, *gr))
 		return nil
 	}
 	s.ready, s.remote = s.ready[:0], s.remote[:0]
@@ -242,7 +280,7 @@ func (s *loggopsim) message(e sim.Event, m uint32, send *sim.Op) error {
 	}
 	s.ready = s.release(s.p.Dependents(i), s.ready)
 	s.flushBoth(host, send.Rank)
-	s.wakeNext(w, t)
+	s.wakeNext(w, t, max(*cpu, *gr))
 	s.transfer(send.Rank, host, m, i, t, send.Size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+x*s.n.G-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)

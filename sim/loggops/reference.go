@@ -16,7 +16,7 @@ type reference struct {
 	sequence   uint64 // numbers drawn: the reference's count of events
 	messages   int64
 	bytes      uint64
-	ran        sim.Set
+	ran        int64 // ops
 	noise      *noise
 	timeline   sim.Timeline
 	progress   func(ops int64)
@@ -37,7 +37,7 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 	}
 	ranks := p.Ranks()
 	r := &reference{
-		p: p, n: n, clock: clock, ran: sim.NewSet(p.NumOps()), timeline: o.Timeline, progress: o.Progress,
+		p: p, n: n, clock: clock, timeline: o.Timeline, progress: o.Progress,
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)
@@ -115,13 +115,17 @@ func (r *reference) roots(rank int) []uint32 {
 	return r.ready
 }
 
+// hasRun is set in Op.Flags once the op has run.
+const hasRun uint8 = 1 << 7
+
 // progressOps is how many ops run between reports of progress.
 const progressOps = 1 << 16
 
-// run notes that op i runs.
-func (r *reference) run(i uint32, op *sim.Op) {
+// run notes that an op runs.
+func (r *reference) run(op *sim.Op) {
 	r.p.Ahead(op)
-	r.ran.Add(i)
+	op.Flags |= hasRun
+	r.ran++
 	if r.progressed++; r.progressed == progressOps {
 		if r.progress != nil {
 			r.progress(r.progressed)
@@ -138,7 +142,7 @@ func (r *reference) run(i uint32, op *sim.Op) {
 func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	o := &outcome{Outcome: sim.Outcome{
 		Finish: make([]uint64, r.p.Ranks()), Events: int64(r.sequence), Messages: r.messages, Bytes: int64(r.bytes),
-		Ran: r.ran, Eager: uint64(r.n.S), Unexpected: unexpected, Posted: posted,
+		Ran: r.p.Ran(r.ran, hasRun), Eager: uint64(r.n.S), Unexpected: unexpected, Posted: posted,
 	}}
 	for h := range o.Finish {
 		o.Finish[h] = r.clock.finish(h)

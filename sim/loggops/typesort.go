@@ -9,22 +9,45 @@ import (
 // sortByType sorts ops that became ready by type, send before receive before calc, exactly as the reference simulator's
 // sort does: introsort as libstdc++ implements it, which scrambles ops of one type where there are more than sixteen ops.
 func sortByType(list []uint32, ops []sim.Op) {
-	if len(list) == 2 {
+	switch {
+	case len(list) < 2:
+		return
+	case len(list) == 2:
 		if typeOf(&ops[list[1]]) < typeOf(&ops[list[0]]) {
 			list[0], list[1] = list[1], list[0]
 		}
 		return
-	}
-	s := typeSort{list: list, ops: ops}
-	if len(list) > sortThreshold {
-		s.partition(0, len(list), 2*(bits.Len(uint(len(list)))-1))
-		s.insertionSort(sortThreshold)
-		for i := sortThreshold; i < len(list); i++ {
-			s.insert(i)
-		}
+	case len(list) <= sortThreshold:
+		partitionByType(list, ops)
 		return
 	}
-	s.insertionSort(len(list))
+	s := typeSort{list: list, ops: ops}
+	s.partition(0, len(list), 2*(bits.Len(uint(len(list)))-1))
+	s.insertionSort(sortThreshold)
+	for i := sortThreshold; i < len(list); i++ {
+		s.insert(i)
+	}
+}
+
+// partitionByType sorts a short list, where the reference's sort is stable.
+func partitionByType(list []uint32, ops []sim.Op) {
+	var receives, calcs [sortThreshold]uint32
+	sends, r, c := 0, 0, 0
+	for _, i := range list {
+		switch ops[i].Flags & (sim.IsSend | sim.IsRecv) {
+		case sim.IsSend:
+			list[sends] = i
+			sends++
+		case sim.IsRecv:
+			receives[r] = i
+			r++
+		default:
+			calcs[c] = i
+			c++
+		}
+	}
+	copy(list[sends:], receives[:r])
+	copy(list[sends+r:], calcs[:c])
 }
 
 const sortThreshold = 16
