@@ -51,7 +51,19 @@ type Actor struct {
 	now   uint64
 	err   error
 
+	totals counts
+}
+
+// counts are what a run reports: events that were handled, ops that started, messages that were sent and their bytes.
+type counts struct {
 	events, ops, messages, bytes int64
+}
+
+func (c *counts) add(d *counts) {
+	c.events += d.events
+	c.ops += d.ops
+	c.messages += d.messages
+	c.bytes += d.bytes
 }
 
 // Now returns the time of the event at hand, in picoseconds.
@@ -129,7 +141,7 @@ func (a *Actor) run(at uint32, until uint64) (next uint64) {
 		}
 		ev := queue.Pop()
 		a.now = ev.Time
-		a.events++
+		a.totals.events++
 		i := ev.What() & opMask
 		switch kind := ev.What() >> opBits; kind {
 		case opReady:
@@ -149,11 +161,12 @@ func (a *Actor) run(at uint32, until uint64) (next uint64) {
 func (a *Actor) start(i uint32) {
 	op := &a.e.p.Ops[i]
 	op.Flags |= hasRun
-	a.ops++
+	a.e.p.Ahead(op)
+	a.totals.ops++
 	switch {
 	case op.Flags&IsSend != 0:
-		a.messages++
-		a.bytes += int64(op.Size)
+		a.totals.messages++
+		a.totals.bytes += int64(op.Size)
 		begin, end := a.occupy(i, op, SendSpan, a.e.host.Busy(op.Size))
 		op.Ready = underWay
 		a.started(i, begin)

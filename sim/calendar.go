@@ -6,9 +6,8 @@ import "math/bits"
 // Wheel. A rank may be due in several windows.
 type calendar struct {
 	near   [nearWindows]rankSet
-	count  [nearWindows]int // how often a rank was added to each of near
-	filled uint64           // a bit for each of near that is not empty, the window modulo nearWindows
-	base   uint64           // the first of the windows of near: the one that was taken last
+	filled uint64 // a bit for each of near that is not empty, the window modulo nearWindows
+	base   uint64 // the first of the windows of near: the one that was taken last
 	far    Wheel
 }
 
@@ -38,13 +37,12 @@ func (c *calendar) add(rank uint32, window uint64) {
 func (c *calendar) addNear(rank uint32, window uint64) {
 	slot := window % nearWindows
 	c.near[slot].add(rank)
-	c.count[slot]++
 	c.filled |= 1 << slot
 }
 
-// next returns the first window in which a rank is due, never if there is none.
+// next returns a window before which no rank is due, never if there is none at all.
 func (c *calendar) next() uint64 {
-	first := c.far.Next()
+	first := max(c.far.NotBefore(), c.base)
 	if c.filled != 0 {
 		near := uint64(bits.TrailingZeros64(bits.RotateLeft64(c.filled, -int(c.base%nearWindows))))
 		first = min(first, c.base+near)
@@ -52,15 +50,16 @@ func (c *calendar) next() uint64 {
 	return first
 }
 
-// turnTo makes a window the first of near, for take. It must be the one that next returns, or before. It returns about how
-// many ranks are due in it.
-func (c *calendar) turnTo(window uint64) int {
+// turnTo makes a window the first of near, for take. It must be the one that next returned, or before.
+func (c *calendar) turnTo(window uint64) {
 	c.base = window
-	for c.far.Next()-window < nearWindows {
-		e := c.far.Pop()
+	for {
+		e, ok := c.far.PopBefore(window + nearWindows)
+		if !ok {
+			return
+		}
 		c.addNear(e.What(), e.Time)
 	}
-	return c.count[window%nearWindows]
 }
 
 // take calls run for every rank that is due in the window that turnTo turned to, in ascending order. Ranks that run makes
@@ -68,7 +67,6 @@ func (c *calendar) turnTo(window uint64) int {
 func (c *calendar) take(run func(rank uint32)) {
 	slot := c.base % nearWindows
 	c.filled &^= 1 << slot
-	c.count[slot] = 0
 	c.near[slot].drain(run)
 }
 

@@ -70,7 +70,10 @@ type Engine struct {
 	timeline Timeline
 	progress func(ops int64) // nil, or called now and then with how many more ops ran
 	threads  int
-	crowd    int // see the constant
+	busy     int // see the constant
+
+	totals counts
+	err    error // the first that ended the run
 
 	ranks    []rank    // and the center, behind the ranks
 	matchers []Matcher // of each rank
@@ -85,7 +88,7 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 		return nil, errors.New("the engine needs a program with dense streams")
 	}
 	e := &Engine{
-		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads), crowd: crowd,
+		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads), busy: busy,
 		ranks: make([]rank, p.Ranks()+1), matchers: make([]Matcher, p.Ranks()),
 	}
 	if timeline != nil || network.Lookahead() == 0 {
@@ -126,51 +129,25 @@ var errTooLong = errors.New("the simulated time exceeds 106 days, the longest th
 
 // Run replays the program from start to end.
 func (e *Engine) Run() (*Outcome, error) {
-	groups := e.group()
-	runAll(groups, e.crowd)
+	begin := Actor{e: e}
+	for r := range e.p.Ranks() {
+		begin.begin(uint32(r))
+	}
+	if e.err = begin.err; e.err == nil {
+		e.runAll()
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
 	out := &Outcome{
 		Finish: make([]uint64, e.p.Ranks()), Eager: e.host.Rendezvous,
 		Unexpected: make([][]uint32, e.p.Ranks()), Posted: make([][]uint32, e.p.Ranks()),
+		Events: e.totals.events, Messages: e.totals.messages, Bytes: e.totals.bytes,
+		Ran: e.p.Ran(e.totals.ops, hasRun),
 	}
-	ran := int64(0)
-	for _, g := range groups {
-		if g.actor.err != nil {
-			return nil, g.actor.err
-		}
-		ran += g.actor.ops
-		out.Events += g.actor.events
-		out.Messages += g.actor.messages
-		out.Bytes += g.actor.bytes
-	}
-	out.Ran = e.p.Ran(ran, hasRun)
 	for r := range e.p.Ranks() {
 		out.Finish[r] = e.ranks[r].finish
 		out.Unexpected[r], out.Posted[r] = e.matchers[r].Leftover()
 	}
 	return out, nil
-}
-
-// group divides the ranks, and the center, into as many groups as there are threads, with about as many ops each.
-func (e *Engine) group() []*group {
-	n := min(e.threads, e.p.Ranks())
-	if n < 2 {
-		n = 1
-	}
-	groups := make([]*group, n)
-	first := 0
-	for k := range groups {
-		last := first
-		for last < e.p.Ranks() && int64(e.p.Start[last])*int64(n) < int64(e.p.NumOps())*int64(k+1) {
-			last++
-		}
-		if k == n-1 {
-			last = len(e.ranks)
-		}
-		groups[k] = newGroup(e, n, first, last)
-		first = last
-	}
-	for _, g := range groups {
-		g.all = groups
-	}
-	return groups
 }

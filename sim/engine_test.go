@@ -265,12 +265,12 @@ func TestThreads(t *testing.T) {
 		latency := 1 + random.Uint64N(3000)
 		var want *Outcome
 		for _, threads := range []int{1, 2, 5} {
-			for _, crowd := range []int{0, 10, crowd} {
+			for _, busy := range []int{0, 10, busy} {
 				e, err := NewEngine(p.Clone(), host, &pipe{latency}, nil, threads)
 				if err != nil {
 					t.Fatal(err)
 				}
-				e.crowd = crowd
+				e.busy = busy
 				got, err := e.Run()
 				if err != nil {
 					t.Fatal(err)
@@ -279,7 +279,7 @@ func TestThreads(t *testing.T) {
 					want = got
 				}
 				if !slices.Equal(got.Finish, want.Finish) || got.Events != want.Events || !slices.Equal(got.Ran, want.Ran) {
-					t.Errorf("seed %d: %d threads, crowd %d: finish %v, expected %v", seed, threads, crowd, got.Finish, want.Finish)
+					t.Errorf("seed %d: %d threads, busy %d: finish %v, expected %v", seed, threads, busy, got.Finish, want.Finish)
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/bits"
 )
 
@@ -10,15 +11,24 @@ import (
 // a window another hears of in a later one.
 type group struct {
 	actor       Actor
+	index       int      // of the group
 	first, last int      // the ranks
 	all         []*group // this one among them
 
-	window  uint     // log2 of the length of a window
-	current uint64   // the window at hand
-	due     calendar // the ranks by the window of their next event; void where next has another
-	next    []uint64 // of each rank of the group, the time of its next event
+	window uint     // log2 of the length of a window
+	due    calendar // the ranks by the window of their next event; void where next has another
+	next   []uint64 // of each rank of the group, the time of its next event
 
-	sent [][]letter // to each group, events for its ranks
+	// What the other groups read after a window, while this one may be at the next, for which it uses the other half.
+	reports [2]report
+	half    int
+}
+
+// report is what a group tells the others of a window.
+type report struct {
+	sent   [][]letter // to each group, events for its ranks
+	next   uint64     // a window before which the group has nothing to do; never if it has nothing more to do
+	failed bool
 }
 
 // letter is an event for a rank of any group.
@@ -27,43 +37,22 @@ type letter struct {
 	event Event
 }
 
-func newGroup(e *Engine, groups, first, last int) *group {
-	g := &group{first: first, last: last, next: make([]uint64, last-first), sent: make([][]letter, groups)}
+// newGroup returns a group of ranks that go on from the start of a window.
+func newGroup(e *Engine, index, groups, first, last int, window uint64) *group {
+	g := &group{index: index, first: first, last: last, next: make([]uint64, last-first)}
+	for half := range g.reports {
+		g.reports[half].sent = make([][]letter, groups)
+	}
 	if lookahead := e.network.Lookahead(); lookahead > 1 {
 		g.window = uint(bits.Len64(lookahead)) - 1
 	}
 	g.actor = Actor{e: e, group: g}
 	g.due.init(last - first)
+	g.due.base = window
 	for r := first; r < last; r++ {
-		g.next[r-first] = never
-		if r < e.p.Ranks() {
-			g.actor.begin(uint32(r))
-		}
 		g.note(uint32(r), e.ranks[r].queue.Next())
 	}
 	return g
-}
-
-// post sends an event to a rank of any group. It arrives with collectAll.
-func (g *group) post(to uint32, ev Event) {
-	k := 0
-	for int(to) >= g.all[k].last {
-		k++
-	}
-	g.sent[k] = append(g.sent[k], letter{to, ev})
-}
-
-// collectAll puts the events that all groups sent this one, the k-th, into the queues of its ranks.
-func (g *group) collectAll(k int) {
-	for _, from := range g.all {
-		for _, l := range from.sent[k] {
-			g.actor.e.ranks[l.to].queue.Push(l.event)
-			if l.event.Time < g.next[int(l.to)-g.first] {
-				g.note(l.to, l.event.Time)
-			}
-		}
-		from.sent[k] = from.sent[k][:0]
-	}
 }
 
 // note puts the time of a rank's next event on record.
@@ -74,118 +63,192 @@ func (g *group) note(r uint32, t uint64) {
 	}
 }
 
-// turnTo makes the group ready for run of a window, the first of all groups, and returns about how many ranks that runs.
-func (g *group) turnTo(window uint64) int {
-	g.current = window
-	return g.due.turnTo(window)
+// post sends an event to a rank of any group. It arrives with collect.
+func (g *group) post(to uint32, ev Event) {
+	k := 0
+	for int(to) >= g.all[k].last {
+		k++
+	}
+	r := &g.reports[g.half]
+	r.sent[k] = append(r.sent[k], letter{to, ev})
+	r.next = min(r.next, ev.Time>>g.window)
 }
 
-// run runs all ranks of the group that have events in the window that it turned to.
-func (g *group) run() {
-	window := g.current
+// run runs all ranks of the group that have events in a window.
+func (g *group) run(window uint64) {
+	r := &g.reports[g.half]
+	r.next = never
+	for k := range r.sent {
+		r.sent[k] = r.sent[k][:0]
+	}
 	end := (window + 1) << g.window
+	g.due.turnTo(window)
 	g.due.take(func(k uint32) {
 		if g.next[k]>>g.window == window {
 			r := uint32(g.first) + k
 			g.note(r, g.actor.run(r, end))
 		}
 	})
+	r.next = min(r.next, g.due.next())
+	r.failed = g.actor.err != nil
 }
 
-// crowd is how many ranks there must be to run in a window for several threads to be worth their while.
-const crowd = 2048
-
-// runAll runs all groups, one window after the other, on one thread or where there is much to do on one for each group.
-func runAll(groups []*group, crowd int) {
-	var crew *crew
-	if len(groups) > 1 {
-		crew = newCrew(groups)
-		defer crew.dismiss()
-	}
-	reported := int64(0)
-	for turn := 1; ; turn++ {
-		window := uint64(never)
-		for _, g := range groups {
-			if g.actor.err != nil {
-				return
+// collect puts the events that all groups sent this one into the queues of its ranks, after all have run a window. It
+// returns the next window, never if there is none or a group failed.
+func (g *group) collect() (window uint64) {
+	window = never
+	failed := false
+	for _, from := range g.all {
+		r := &from.reports[g.half]
+		window = min(window, r.next)
+		failed = failed || r.failed
+		for _, l := range r.sent[g.index] {
+			g.actor.e.ranks[l.to].queue.Push(l.event)
+			if l.event.Time < g.next[int(l.to)-g.first] {
+				g.note(l.to, l.event.Time)
 			}
-			window = min(window, g.due.next())
 		}
-		if turn%progressTurns == 0 {
-			reported = report(groups, reported)
+	}
+	g.half = 1 - g.half
+	if failed {
+		return never
+	}
+	return window
+}
+
+const (
+	// epoch is how many windows are run before it is looked at whether threads are worth their while, and epochEvents a
+	// number of events after which that is looked at in any case while there is one thread.
+	epoch       = 256
+	epochEvents = 1 << 14
+	// busy is how many events a window must have on average for threads to be worth their while.
+	busy = 128
+)
+
+// runAll runs all ranks, one window after the other: where windows have enough events on average, in groups, on a thread
+// each.
+func (e *Engine) runAll() {
+	groups := e.group(1, 0)
+	window := groups[0].due.next()
+	patience := int64(1) // how many epochs on one thread come before the next try with several
+	for window != never {
+		before := e.totals.events
+		windows := int64(0)
+		for k := int64(0); k < patience && window != never; k++ {
+			var n int64
+			window, n = runAlone(groups[0], window)
+			windows += n
+			e.count(groups)
 		}
-		if window == never {
-			return
-		}
-		ranks := 0
-		for _, g := range groups {
-			ranks += g.turnTo(window)
-		}
-		if crew != nil && ranks >= crowd {
-			crew.work()
+		if e.threads == 1 || window == never || e.totals.events-before < int64(e.busy)*windows {
 			continue
 		}
-		for _, g := range groups {
-			g.run()
+		groups = e.group(e.threads, window)
+		crew := newCrew(groups)
+		epochs := int64(0)
+		for enough := true; enough && window != never; epochs++ {
+			before = e.totals.events
+			window = crew.run(window)
+			e.count(groups)
+			enough = e.totals.events-before >= int64(e.busy)*epoch
 		}
-		for k, g := range groups {
-			g.collectAll(k)
+		crew.dismiss()
+		groups = e.group(1, window)
+		if epochs > 4*patience {
+			patience = 1
+		} else {
+			patience *= 2
 		}
 	}
 }
 
-// progressTurns is how many windows pass between reports of progress.
-const progressTurns = 1 << 10
-
-// report tells the engine's user how many ops have run since the last report, and returns how many have in all.
-func report(groups []*group, before int64) int64 {
-	progress := groups[0].actor.e.progress
-	if progress == nil {
-		return before
+// group divides the ranks, and the center, into n groups with about as many ops each, which go on from a window.
+func (e *Engine) group(n int, window uint64) []*group {
+	n = max(1, min(n, e.p.Ranks()))
+	groups := make([]*group, n)
+	first := 0
+	for k := range groups {
+		last := first
+		for last < e.p.Ranks() && int64(e.p.Start[last])*int64(n) < int64(e.p.NumOps())*int64(k+1) {
+			last++
+		}
+		if k == n-1 {
+			last = len(e.ranks)
+		}
+		groups[k] = newGroup(e, k, n, first, last, window)
+		first = last
 	}
-	now := int64(0)
 	for _, g := range groups {
-		now += g.actor.ops
+		g.all = groups
 	}
-	progress(now - before)
-	return now
+	return groups
+}
+
+// count adds what groups have done since they were counted last, and tells the engine's user.
+func (e *Engine) count(groups []*group) {
+	before := e.totals.ops
+	for _, g := range groups {
+		e.totals.add(&g.actor.totals)
+		g.actor.totals = counts{}
+		e.err = cmp.Or(e.err, g.actor.err)
+	}
+	if e.progress != nil {
+		e.progress(e.totals.ops - before)
+	}
+}
+
+// runAlone runs a group that has all ranks for an epoch. It returns the next window, and how many were run.
+func runAlone(g *group, window uint64) (next uint64, windows int64) {
+	before := g.actor.totals.events
+	for windows < epoch && window != never && g.actor.totals.events-before < epochEvents {
+		g.run(window)
+		window = g.collect()
+		windows++
+	}
+	return window, windows
 }
 
 // crew is a thread for each group but the first, whose thread is the caller's.
 type crew struct {
-	groups               []*group
-	start, ran, finished *Barrier
-	dismissed            bool
+	groups              []*group
+	start, ran, stopped *Barrier
+	window              uint64
+	dismissed           bool
 }
 
 func newCrew(groups []*group) *crew {
-	c := &crew{groups: groups, start: NewBarrier(len(groups)), ran: NewBarrier(len(groups)),
-		finished: NewBarrier(len(groups))}
-	for k := 1; k < len(groups); k++ {
+	n := len(groups)
+	c := &crew{groups: groups, start: NewBarrier(n), ran: NewBarrier(n), stopped: NewBarrier(n)}
+	for _, g := range groups[1:] {
 		go func() {
 			for {
 				c.start.Wait()
 				if c.dismissed {
 					return
 				}
-				c.part(k)
+				c.part(g, c.window)
 			}
 		}()
 	}
 	return c
 }
 
-// work has all groups run the window that they turned to, and take what they sent each other.
-func (c *crew) work() {
+// run runs all groups for an epoch, and returns the next window.
+func (c *crew) run(window uint64) (next uint64) {
+	c.window = window
 	c.start.Wait()
-	c.part(0)
+	return c.part(c.groups[0], window)
 }
 
-func (c *crew) part(k int) {
-	c.groups[k].run()
-	c.ran.Wait()
-	c.groups[k].collectAll(k)
-	c.finished.Wait()
+// part is what the thread of a group does in an epoch.
+func (c *crew) part(g *group, window uint64) (next uint64) {
+	for windows := 0; windows < epoch && window != never; windows++ {
+		g.run(window)
+		c.ran.Wait()
+		window = g.collect()
+	}
+	c.stopped.Wait()
+	return window
 }
 
 func (c *crew) dismiss() {

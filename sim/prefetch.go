@@ -5,7 +5,7 @@ import "unsafe"
 // How far ahead of an op that runs the ops and dependents of its rank are asked for: a few cache lines, which the next
 // ops of the rank to run most often lie in. Found by measuring.
 const (
-	opsAhead        = 8
+	opsAhead        = 16
 	dependentsAhead = 16
 )
 

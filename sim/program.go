@@ -81,45 +81,47 @@ type rankFacts struct {
 // MaxOps is the largest number of ops of a Program: three bits of an index are left to the replay loops.
 const MaxOps = 1<<29 - 2
 
-// Clocks returns how to lay out clocks for the streams and the NICs of all ranks: those of rank r stand from
-// streams[r] and nics[r] on, one for each number up to the highest that an op of r has, or one of another rank that sends
-// to r or receives from it. It fails where that takes out of proportion much memory, as high numbers on very many ranks do.
-func (p *Program) Clocks() (streams, nics []int, err error) {
+// StreamClocks returns how to lay out a clock for each stream of all ranks: those of rank r stand from first[r] on, one for
+// each number up to the highest that an op of r has, or one of another rank that sends to r or receives from it.
+// It fails where that takes out of proportion much memory, as high numbers on very many ranks do.
+func (p *Program) StreamClocks() (first []int, err error) {
+	return p.clocks(p.Streams, func(op *Op) int { return int(op.Stream) })
+}
+
+// NICClocks is StreamClocks for the NICs.
+func (p *Program) NICClocks() (first []int, err error) {
+	return p.clocks(p.NICs, func(op *Op) int { return int(op.NIC) })
+}
+
+// clocks lays out clocks by a number of each op, which is less than most, or 0.
+func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err error) {
 	ranks := p.Ranks()
-	streams, nics = make([]int, ranks+1), make([]int, ranks+1)
-	if p.Streams <= 1 && p.NICs <= 1 {
-		for r := range ranks {
-			streams[r+1], nics[r+1] = r+1, r+1
+	first = make([]int, ranks+1)
+	if most <= 1 {
+		for r := range first {
+			first[r] = r
 		}
-		return streams, nics, nil
+		return first, nil
 	}
-	anyStream, anyNIC := 0, 0 // of receives from any rank
-	for i := range p.NumOps() {
+	fromAny := 0 // of receives from any rank
+	for i := range p.Ops {
 		op := &p.Ops[i]
-		at := [2]uint32{op.Rank, op.Rank}
+		n := number(op) + 1
+		first[op.Rank+1] = max(first[op.Rank+1], n)
 		switch {
 		case op.Flags&AnySource != 0:
-			anyStream, anyNIC = max(anyStream, int(op.Stream)+1), max(anyNIC, int(op.NIC)+1)
+			fromAny = max(fromAny, n)
 		case op.Flags&(IsSend|IsRecv) != 0:
-			at[1] = uint32(op.Peer)
-		}
-		for _, r := range at {
-			streams[r+1] = max(streams[r+1], int(op.Stream)+1)
-			nics[r+1] = max(nics[r+1], int(op.NIC)+1)
+			first[op.Peer+1] = max(first[op.Peer+1], n)
 		}
 	}
 	for r := range ranks {
-		streams[r+1] = max(streams[r+1], anyStream)
-		nics[r+1] = max(nics[r+1], anyNIC)
+		first[r+1] = first[r] + max(first[r+1], fromAny)
 	}
-	for r := range ranks {
-		streams[r+1] += streams[r]
-		nics[r+1] += nics[r]
+	if n := first[ranks]; n > 1<<27+4*p.NumOps() {
+		return nil, fmt.Errorf("the streams or NICs of the trace have numbers so high that they take %d clocks", n)
 	}
-	if n := max(streams[ranks], nics[ranks]); n > 1<<27+4*p.NumOps() {
-		return nil, nil, fmt.Errorf("the streams and NICs of the trace have numbers so high that they take %d clocks", n)
-	}
-	return streams, nics, nil
+	return first, nil
 }
 
 // Clone returns a copy of a program that has not been replayed: a replay uses up its ops. The copy has ops of its own, and

@@ -76,7 +76,7 @@ func newHostClocks(p *sim.Program) (hostClocks, error) {
 		c.times = make([]uint64, n)
 		return c, nil
 	}
-	streams, _, err := p.Clocks()
+	streams, err := p.StreamClocks()
 	if err != nil {
 		return c, err
 	}

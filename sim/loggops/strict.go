@@ -76,7 +76,7 @@ func newWire(p *sim.Program, params Params) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, nics, err := p.Clocks()
+	nics, err := p.NICClocks()
 	if err != nil {
 		return nil, err
 	}
