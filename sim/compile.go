@@ -3,14 +3,12 @@
 package sim
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -80,22 +78,17 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 		o.Unit = dag.Picosecond
 	}
 	batches := t.Batches()
-	ops, deps := int64(0), int64(0)
-	for _, b := range batches {
-		ops += b.Ops
-		deps += b.Deps
-	}
-	if ops > MaxOps || deps > math.MaxUint32 {
-		return nil, fmt.Errorf("the trace has %d ops and up to %d dependencies; a replay takes at most %d and %d",
-			ops, deps, int64(MaxOps), int64(math.MaxUint32))
+	places, end, err := lay(t, batches)
+	if err != nil {
+		return nil, err
 	}
 	ranks := t.NumRanks()
 	p := &Program{
-		Ops:        inHugePages(make([]Op, ops)),
+		Ops:        inHugePages(make([]Op, end.op)),
 		Start:      make([]uint32, ranks+1),
 		Unit:       o.Unit,
 		Plain:      true,
-		dependents: inHugePages(make([]uint32, deps)),
+		dependents: inHugePages(make([]uint32, end.dep)),
 		tags:       newTagTable(),
 		ranks:      make([]rankFacts, ranks),
 		starts:     make([]startDependents, ranks),
@@ -103,53 +96,90 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 	if o.DenseStreams {
 		p.streams = make([][]int32, ranks)
 	}
-	places := make([]place, len(batches))
-	for k, at := 0, (place{}); k < len(batches); k++ {
-		places[k] = at
-		at.op += uint32(batches[k].Ops)
-		at.dep += uint32(batches[k].Deps)
-	}
-
-	errs := make([]error, len(batches)) // so that the first by rank is reported, whichever came first in time
-	var next atomic.Int64
-	var failed atomic.Bool
-	var merge sync.Mutex
-	var workers errgroup.Group
-	for range min(runtime.GOMAXPROCS(0), len(batches)) {
-		workers.Go(func() error {
-			c := rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}}
-			read := t.Reader()
-			for !failed.Load() {
-				k := int(next.Add(1)) - 1
-				if k >= len(batches) {
-					break
-				}
-				if errs[k] = c.batch(batches[k], places[k], read); errs[k] != nil {
-					failed.Store(true)
-				}
-			}
-			merge.Lock()
-			defer merge.Unlock()
-			p.add(&c.totals)
-			return nil
-		})
-	}
-	if err := workers.Wait(); err != nil {
+	var mutex sync.Mutex
+	var compilers []*rankCompiler
+	err = inBatches(t, batches, func() func(k int, ranks []dag.Rank) error {
+		c := &rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}}
+		mutex.Lock()
+		defer mutex.Unlock()
+		compilers = append(compilers, c)
+		return func(k int, ranks []dag.Rank) error { return c.batch(ranks, batches[k].First, places[k], places[k+1]) }
+	})
+	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(errs...); err != nil {
-		for _, err := range errs {
-			if err != nil {
-				return nil, err
-			}
-		}
+	p.Start[ranks] = uint32(end.op)
+	for _, c := range compilers {
+		p.add(&c.totals)
 	}
-	p.Start[ranks] = uint32(ops)
 	return p, nil
 }
 
-// place is where the first op of a batch stands in Program.Ops, and its first dependent in Program.dependents.
-type place struct{ op, dep uint32 }
+// inBatches reads batches in parallel, and has each goroutine do with what it read what work returned to it. It returns
+// the error of the first batch that has one.
+func inBatches(t Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
+	errs := make([]error, len(batches))
+	var next atomic.Int64
+	var failed atomic.Bool
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(batches)) {
+		workers.Go(func() {
+			do, read := work(), t.Reader()
+			for !failed.Load() {
+				k := int(next.Add(1)) - 1
+				if k >= len(batches) {
+					return
+				}
+				ranks, err := read(batches[k])
+				if err == nil {
+					err = do(k, ranks)
+				}
+				if errs[k] = err; err != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return cmp.Or(errs...)
+}
+
+// place is a place in Program.Ops and one in Program.dependents.
+type place struct{ op, dep int64 }
+
+// lay returns where the ops and dependents of each batch begin, and where all end.
+func lay(t Source, batches []dag.Batch) (places []place, end place, err error) {
+	places = make([]place, len(batches)+1)
+	for k, b := range batches {
+		places[k+1] = place{places[k].op + b.Ops, places[k].dep + b.Deps}
+	}
+	end = places[len(batches)]
+	if end.dep > 4*end.op+1<<20 {
+		// The batches tell no more than that there are not more dependencies than that. It is more than there mostly are,
+		// so memory is not asked for until they are counted.
+		counts := make([]int64, len(batches))
+		err := inBatches(t, batches, func() func(k int, ranks []dag.Rank) error {
+			return func(k int, ranks []dag.Rank) error {
+				for i := range ranks {
+					counts[k] += int64(len(ranks[i].Deps.Off))
+				}
+				return nil
+			}
+		})
+		if err != nil {
+			return nil, end, err
+		}
+		for k, n := range counts {
+			places[k+1].dep = places[k].dep + n
+		}
+		end = places[len(batches)]
+	}
+	if end.op > MaxOps || end.dep > math.MaxUint32 {
+		return nil, end, fmt.Errorf("the trace has %d ops and up to %d dependencies; a replay takes at most %d and %d",
+			end.op, end.dep, int64(MaxOps), int64(math.MaxUint32))
+	}
+	return places, end, nil
+}
 
 // totals are facts about all ops.
 type totals struct {
@@ -204,29 +234,23 @@ type rankCompiler struct {
 	base uint32 // number of its first op
 }
 
-func (c *rankCompiler) batch(b dag.Batch, at place, read func(dag.Batch) ([]dag.Rank, error)) error {
-	ranks, err := read(b)
-	if err != nil {
-		return err
-	}
-	end := at.op + uint32(b.Ops)
-	depEnd := at.dep + uint32(b.Deps)
+// batch compiles ranks, of which the first is given, into the program from a place on up to the end of the batch.
+func (c *rankCompiler) batch(ranks []dag.Rank, first int, at, end place) error {
 	for i := range ranks {
 		r := &ranks[i]
-		n := uint32(r.Len())
-		if n > end-at.op || uint32(len(r.Deps.Off)) > depEnd-at.dep {
-			return fmt.Errorf("rank %d has more ops or dependencies than its batch", b.First+i)
+		next := place{at.op + int64(r.Len()), at.dep + int64(len(r.Deps.Off))}
+		if next.op > end.op || next.dep > end.dep {
+			return fmt.Errorf("rank %d has more ops or dependencies than its batch", first+i)
 		}
-		c.r, c.rank, c.base, c.ops = r, b.First+i, at.op, c.p.Ops[at.op:at.op+n]
-		c.p.Start[c.rank] = at.op
-		if err := c.compile(at.dep); err != nil {
+		c.r, c.rank, c.base, c.ops = r, first+i, uint32(at.op), c.p.Ops[at.op:next.op]
+		c.p.Start[c.rank] = uint32(at.op)
+		if err := c.compile(uint32(at.dep)); err != nil {
 			return err
 		}
-		at.op += n
-		at.dep += uint32(len(r.Deps.Off))
+		at = next
 	}
-	if at.op != end {
-		return fmt.Errorf("ranks %d to %d have %d ops fewer than their batch", b.First, b.Last-1, end-at.op)
+	if at.op != end.op {
+		return fmt.Errorf("the batch from rank %d on has %d ops less than it should", first, end.op-at.op)
 	}
 	return nil
 }

@@ -17,3 +17,12 @@ func (p *Program) Ahead(op *Op) {
 	prefetch(uintptr(unsafe.Pointer(op))+opsAhead*unsafe.Sizeof(*op),
 		uintptr(unsafe.Pointer(unsafe.SliceData(p.dependents)))+(uintptr(op.first)+dependentsAhead)*4)
 }
+
+// AheadOf has the first and the last op that wait for the end of op brought into the cache.
+func (p *Program) AheadOf(op *Op) {
+	if op.count > 0 {
+		ops := uintptr(unsafe.Pointer(unsafe.SliceData(p.Ops)))
+		prefetch(ops+uintptr(p.dependents[op.first])*unsafe.Sizeof(*op),
+			ops+uintptr(p.dependents[op.first+op.count-1])*unsafe.Sizeof(*op))
+	}
+}

@@ -7,7 +7,7 @@ import (
 )
 
 // Wheel is a priority queue of events for times that are whole, not too finely divided numbers, such as nanoseconds, and
-// that mostly lie a little after the earliest event: wheels of 256 buckets each, where a bucket of the first holds the
+// that mostly lie a little after the earliest event: wheels of 2048 buckets each, where a bucket of the first holds the
 // events of one time, and a bucket of each further wheel what falls into one turn of the wheel before. An event moves down
 // a wheel when its bucket comes up, so it is touched a few times, whatever the length of the queue.
 //
@@ -20,6 +20,7 @@ type Wheel struct {
 	done    int                            // how many of today came out
 	wheels  [wheels][wheelSize][]Event     // nil: empty
 	filled  [wheels][wheelSize / 64]uint64 // a bit for each bucket that is not empty
+	words   [wheels]uint64                 // a bit for each word of filled that is not 0
 	waiting int                            // events in buckets
 
 	// The memory of empty buckets, to be used for the next bucket that is filled, whichever that is. So it is as little as
@@ -28,9 +29,9 @@ type Wheel struct {
 }
 
 const (
-	wheelBits = 8
+	wheelBits = 11
 	wheelSize = 1 << wheelBits
-	wheels    = 64 / wheelBits
+	wheels    = (63 + wheelBits) / wheelBits
 )
 
 // Len returns the number of events.
@@ -59,10 +60,11 @@ func (w *Wheel) Push(e Event) {
 // put puts an event that is not before now into the wheel of the highest digit in which its time differs from now.
 func (w *Wheel) put(e Event) {
 	wheel := (bits.Len64(e.Time^w.now|1) - 1) / wheelBits
-	bucket := uint8(e.Time >> (wheel * wheelBits))
+	bucket := uint(e.Time>>(wheel*wheelBits)) % wheelSize
 	events := &w.wheels[wheel][bucket]
 	if *events == nil {
 		w.filled[wheel][bucket/64] |= 1 << (bucket % 64)
+		w.words[wheel] |= 1 << (bucket / 64)
 		if last := len(w.spare) - 1; last >= 0 {
 			*events, w.spare = w.spare[last], w.spare[:last]
 		} else {
@@ -123,7 +125,7 @@ func (w *Wheel) NotBefore() uint64 {
 
 // digit returns the digit of now that a wheel stands for.
 func (w *Wheel) digit(wheel int) int {
-	return int(uint8(w.now >> (wheel * wheelBits)))
+	return int(w.now >> (wheel * wheelBits) % wheelSize)
 }
 
 // start returns the first time of a bucket.
@@ -149,7 +151,9 @@ func (w *Wheel) advance(last uint64) bool {
 		}
 		w.now = start
 		events := w.wheels[wheel][bucket]
-		w.filled[wheel][bucket/64] &^= 1 << (bucket % 64)
+		if w.filled[wheel][bucket/64] &^= 1 << (bucket % 64); w.filled[wheel][bucket/64] == 0 {
+			w.words[wheel] &^= 1 << (bucket / 64)
+		}
 		w.wheels[wheel][bucket] = nil
 		if wheel == 0 {
 			if w.today != nil {
@@ -179,15 +183,18 @@ func byKey(a, b Event) int {
 
 // firstFilled returns the first bucket of a wheel from a given one on that is not empty, -1 if there is none.
 func (w *Wheel) firstFilled(wheel, from int) int {
-	words := &w.filled[wheel]
-	for k := from / 64; k < len(words); k++ {
-		word := words[k]
-		if k == from/64 {
-			word &= math.MaxUint64 << (from % 64)
-		}
-		if word != 0 {
-			return k*64 + bits.TrailingZeros64(word)
-		}
+	if from == wheelSize {
+		return -1
 	}
-	return -1
+	words := &w.filled[wheel]
+	k := from / 64
+	if word := words[k] & (math.MaxUint64 << (from % 64)); word != 0 {
+		return k*64 + bits.TrailingZeros64(word)
+	}
+	later := w.words[wheel] & (math.MaxUint64 << k << 1)
+	if later == 0 {
+		return -1
+	}
+	k = bits.TrailingZeros64(later)
+	return k*64 + bits.TrailingZeros64(words[k])
 }

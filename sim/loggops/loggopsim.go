@@ -148,6 +148,7 @@ func (s *loggopsim) flush(ready []uint32, atStart bool) {
 		t := uint64(0)
 		if !atStart {
 			op := &s.p.Ops[i]
+			s.p.AheadOf(op)
 			cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 			t = *cpu
 			if op.Flags&sim.IsSend != 0 {
