@@ -2,22 +2,33 @@ package sim
 
 import "math/bits"
 
-// calendar says which ranks are due in which window of time. The next 64 windows are sets of ranks; later ones wait in a
+// calendar says which ranks are due in which window of time. The next windows are sets of ranks; later ones wait in a
 // Wheel. A rank may be due in several windows.
 type calendar struct {
-	near   [nearWindows]rankSet
-	filled uint64 // a bit for each of near that is not empty, the window modulo nearWindows
-	base   uint64 // the first of the windows of near: the one that was taken last
+	near   []rankSet // of the windows from base on, each at its number modulo their number, a power of two
+	filled []uint64  // a bit for each of near that is not empty
+	base   uint64    // the window that was taken last
 	far    Wheel
 }
 
-const nearWindows = 64
+// The number of windows that are sets: as many as fit into a part of the cache, within limits.
+const (
+	fewestNear = 64
+	mostNear   = 1024
+	nearWords  = 1 << 13
+)
 
 func (c *calendar) init(ranks int) {
-	words := make([]uint64, nearWindows*((ranks+63)/64+(ranks+4095)/4096))
+	ranksWords, wordsWords := (ranks+63)/64, (ranks+4095)/4096
+	n := mostNear
+	for n > fewestNear && n*ranksWords > nearWords {
+		n /= 2
+	}
+	c.near, c.filled = make([]rankSet, n), make([]uint64, n/64)
+	words := make([]uint64, n*(ranksWords+wordsWords))
 	for k := range c.near {
-		c.near[k].ranks, words = cut(words, (ranks+63)/64)
-		c.near[k].words, words = cut(words, (ranks+4095)/4096)
+		c.near[k].ranks, words = cut(words, ranksWords)
+		c.near[k].words, words = cut(words, wordsWords)
 	}
 }
 
@@ -27,7 +38,7 @@ func cut(words []uint64, n int) (front, rest []uint64) {
 
 // add makes a rank due in a window, which must not be before the one that was taken last.
 func (c *calendar) add(rank uint32, window uint64) {
-	if window-c.base >= nearWindows {
+	if window-c.base >= uint64(len(c.near)) {
 		c.far.Push(Event{Time: window, Key: uint64(rank)})
 		return
 	}
@@ -35,26 +46,47 @@ func (c *calendar) add(rank uint32, window uint64) {
 }
 
 func (c *calendar) addNear(rank uint32, window uint64) {
-	slot := window % nearWindows
+	slot := c.slot(window)
 	c.near[slot].add(rank)
-	c.filled |= 1 << slot
+	c.filled[slot/64] |= 1 << (slot % 64)
+}
+
+// slot returns where in near a window is.
+func (c *calendar) slot(window uint64) uint64 {
+	return window & uint64(len(c.near)-1)
 }
 
 // next returns a window before which no rank is due, never if there is none at all.
 func (c *calendar) next() uint64 {
-	first := max(c.far.NotBefore(), c.base)
-	if c.filled != 0 {
-		near := uint64(bits.TrailingZeros64(bits.RotateLeft64(c.filled, -int(c.base%nearWindows))))
-		first = min(first, c.base+near)
+	return max(c.base, min(c.nextNear(), c.far.NotBefore()))
+}
+
+// nextNear returns the first window of near that is not empty, never if there is none.
+func (c *calendar) nextNear() uint64 {
+	slot := c.slot(c.base)
+	first := slot / 64
+	if word := c.filled[first] >> (slot % 64); word != 0 {
+		return c.base + uint64(bits.TrailingZeros64(word))
 	}
-	return first
+	at := c.base - slot%64 // the window of the first bit of the word
+	for k := 1; k <= len(c.filled); k++ {
+		at += 64
+		word := c.filled[(first+uint64(k))%uint64(len(c.filled))]
+		if k == len(c.filled) {
+			word &= 1<<(slot%64) - 1 // once around: what comes before base in its word
+		}
+		if word != 0 {
+			return at + uint64(bits.TrailingZeros64(word))
+		}
+	}
+	return never
 }
 
 // turnTo makes a window the first of near, for take. It must be the one that next returned, or before.
 func (c *calendar) turnTo(window uint64) {
 	c.base = window
 	for {
-		e, ok := c.far.PopBefore(window + nearWindows)
+		e, ok := c.far.PopBefore(window + uint64(len(c.near)))
 		if !ok {
 			return
 		}
@@ -65,8 +97,8 @@ func (c *calendar) turnTo(window uint64) {
 // take calls run for every rank that is due in the window that turnTo turned to, in ascending order. Ranks that run makes
 // due in the same window stay due.
 func (c *calendar) take(run func(rank uint32)) {
-	slot := c.base % nearWindows
-	c.filled &^= 1 << slot
+	slot := c.slot(c.base)
+	c.filled[slot/64] &^= 1 << (slot % 64)
 	c.near[slot].drain(run)
 }
 

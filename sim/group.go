@@ -16,6 +16,7 @@ type group struct {
 	all         []*group // this one among them
 
 	window uint     // log2 of the length of a window
+	end    uint64   // of the window at hand
 	due    calendar // the ranks by the window of their next event; void where next has another
 	next   []uint64 // of each rank of the group, the time of its next event
 
@@ -63,8 +64,13 @@ func (g *group) note(r uint32, t uint64) {
 	}
 }
 
-// post sends an event to a rank of any group. It arrives with collect.
+// post sends an event to a rank of any group. It arrives with collect, so that in the window at hand it makes no difference
+// whether the rank has its turn before or after.
 func (g *group) post(to uint32, ev Event) {
+	if len(g.all) == 1 && ev.Time >= g.end {
+		g.deliver(to, ev)
+		return
+	}
 	k := 0
 	for int(to) >= g.all[k].last {
 		k++
@@ -81,16 +87,24 @@ func (g *group) run(window uint64) {
 	for k := range r.sent {
 		r.sent[k] = r.sent[k][:0]
 	}
-	end := (window + 1) << g.window
+	g.end = (window + 1) << g.window
 	g.due.turnTo(window)
 	g.due.take(func(k uint32) {
 		if g.next[k]>>g.window == window {
 			r := uint32(g.first) + k
-			g.note(r, g.actor.run(r, end))
+			g.note(r, g.actor.run(r, g.end))
 		}
 	})
 	r.next = min(r.next, g.due.next())
 	r.failed = g.actor.err != nil
+}
+
+// deliver puts an event into the queue of a rank of the group.
+func (g *group) deliver(to uint32, ev Event) {
+	g.actor.e.ranks[to].queue.Push(ev)
+	if ev.Time < g.next[int(to)-g.first] {
+		g.note(to, ev.Time)
+	}
 }
 
 // collect puts the events that all groups sent this one into the queues of its ranks, after all have run a window. It
@@ -103,10 +117,7 @@ func (g *group) collect() (window uint64) {
 		window = min(window, r.next)
 		failed = failed || r.failed
 		for _, l := range r.sent[g.index] {
-			g.actor.e.ranks[l.to].queue.Push(l.event)
-			if l.event.Time < g.next[int(l.to)-g.first] {
-				g.note(l.to, l.event.Time)
-			}
+			g.deliver(l.to, l.event)
 		}
 	}
 	g.half = 1 - g.half

@@ -76,7 +76,7 @@ func loadBatches(in *cli.OpenTrace, run runner, ph *phases) (*loaded, error) {
 	in.DoneReading()
 	// Each thread reads, then compiles, over and over.
 	threads := min(runtime.GOMAXPROCS(0), max(len(source.Batches()), 1))
-	ph.doneWith("decode", "compile", time.Duration(source.reading.Load())/time.Duration(threads))
+	ph.doneAfter("decode", time.Duration(source.reading.Load())/time.Duration(threads), "compile")
 	return &loaded{name: in.Name, title: in.Source.Meta().Title, ranks: in.Source.NumRanks(), ops: in.Source.NumOps()}, nil
 }
 

@@ -24,11 +24,11 @@ func (ph *phases) done(name string) {
 	ph.last = now
 }
 
-// doneWith ends two phases, the first of which took the given time.
-func (ph *phases) doneWith(first, second string, took time.Duration) {
+// doneAfter ends a phase in which another of the given name, which took so long, was contained.
+func (ph *phases) doneAfter(other string, took time.Duration, name string) {
 	now := time.Now()
-	ph.add(first, took)
-	ph.add(second, now.Sub(ph.last)-took)
+	ph.add(other, took)
+	ph.add(name, now.Sub(ph.last)-took)
 	ph.last = now
 }
 

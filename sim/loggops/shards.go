@@ -65,7 +65,7 @@ type note struct {
 const (
 	// minDrawn is how many numbers the hosts must draw in a window on average for threads to be worth their while, and
 	// trial the windows after which that is looked at.
-	minDrawn = 128
+	minDrawn = 256
 	trial    = 256
 	// maxShards bounds the threads, for comparing notes takes each of them the longer the more there are.
 	maxShards = 4
