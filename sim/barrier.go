@@ -20,7 +20,7 @@ type Barrier struct {
 
 // NewBarrier returns a barrier for so many threads.
 func NewBarrier(threads int) *Barrier {
-	b := &Barrier{threads: int32(threads), looks: 1 << 18} // some hundred microseconds: to wake up takes nearly as long
+	b := &Barrier{threads: int32(threads), looks: 1 << 16} // some tens of microseconds: to wake up takes as long
 	if threads > runtime.GOMAXPROCS(0) {
 		b.looks = 1 << 4
 	}
@@ -36,8 +36,8 @@ func (b *Barrier) Wait() {
 		b.round.Add(1)
 		if b.sleeping.Load() > 0 {
 			b.mutex.Lock() // those that are about to sleep either see the new round or sleep by now
-			b.mutex.Unlock()
 			b.turned.Broadcast()
+			b.mutex.Unlock()
 		}
 		return
 	}

@@ -103,7 +103,7 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		compilers = append(compilers, c)
-		return func(k int, ranks []dag.Rank) error { return c.batch(ranks, batches[k].First, places[k], places[k+1]) }
+		return func(k int, ranks []dag.Rank) error { return c.batch(ranks, batches[k], places[k], places[k+1]) }
 	})
 	if err != nil {
 		return nil, err
@@ -194,7 +194,8 @@ type totals struct {
 	sends     uint64
 	sendBytes uint64
 	calcs     uint64
-	largest   uint64
+	longest   uint64 // calc
+	largest   uint64 // message
 }
 
 // add adds the totals of some ranks to the program.
@@ -208,6 +209,7 @@ func (p *Program) add(t *totals) {
 	p.Sends += t.sends
 	p.SendBytes = addUp(p.SendBytes, t.sendBytes)
 	p.LargestMessage = max(p.LargestMessage, t.largest)
+	p.LongestCalc = max(p.LongestCalc, t.longest)
 	p.CalcTime = addUp(p.CalcTime, t.calcs)
 	p.anyStarts = p.anyStarts || t.starts
 }
@@ -234,15 +236,18 @@ type rankCompiler struct {
 	base uint32 // number of its first op
 }
 
-// batch compiles ranks, of which the first is given, into the program from a place on up to the end of the batch.
-func (c *rankCompiler) batch(ranks []dag.Rank, first int, at, end place) error {
+// batch compiles the ranks of a batch into the program, from one place to another.
+func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end place) error {
+	if len(ranks) != b.Last-b.First {
+		return fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
+	}
 	for i := range ranks {
 		r := &ranks[i]
 		next := place{at.op + int64(r.Len()), at.dep + int64(len(r.Deps.Off))}
 		if next.op > end.op || next.dep > end.dep {
-			return fmt.Errorf("rank %d has more ops or dependencies than its batch", first+i)
+			return fmt.Errorf("rank %d has more ops or dependencies than its batch", b.First+i)
 		}
-		c.r, c.rank, c.base, c.ops = r, first+i, uint32(at.op), c.p.Ops[at.op:next.op]
+		c.r, c.rank, c.base, c.ops = r, b.First+i, uint32(at.op), c.p.Ops[at.op:next.op]
 		c.p.Start[c.rank] = uint32(at.op)
 		if err := c.compile(uint32(at.dep)); err != nil {
 			return err
@@ -250,7 +255,7 @@ func (c *rankCompiler) batch(ranks []dag.Rank, first int, at, end place) error {
 		at = next
 	}
 	if at.op != end.op {
-		return fmt.Errorf("the batch from rank %d on has %d ops less than it should", first, end.op-at.op)
+		return fmt.Errorf("the batch from rank %d on has %d ops less than it should", b.First, end.op-at.op)
 	}
 	return nil
 }
@@ -298,7 +303,7 @@ func (c *rankCompiler) kinds(t []Op, first int) error {
 	for i, kind := range c.r.Kind[first : first+len(t)] {
 		flags := kindFlags[kind]
 		if flags == 0 && kind != dag.Calc {
-			return c.fail(first+i, fmt.Sprintf("is of kind %s, which must be lowered to send, recv and calc first", kind))
+			return c.fail(first+i, fmt.Sprintf("is of kind %s, which this backend does not run", kind))
 		}
 		t[i] = Op{Rank: rank, Flags: flags}
 	}
@@ -513,6 +518,7 @@ func (c *rankCompiler) facts() {
 			f.wildcards = f.wildcards || op.Flags&(AnySource|AnyTag) != 0
 		default:
 			t.calcs = addUp(t.calcs, op.Size)
+			t.longest = max(t.longest, op.Size)
 		}
 	}
 }
@@ -521,7 +527,7 @@ func (c *rankCompiler) facts() {
 type numbering struct {
 	numbers []int32
 	index   map[int32]int
-	small   [64]uint16 // of the values below 64, one more than the number; 0: none yet
+	small   [64]int32 // of the values below 64, one more than the number; 0: none yet
 }
 
 // list returns the values in the order of their numbers; 0 alone if none was asked for.
@@ -537,7 +543,7 @@ var onlyZero = []int32{0}
 func (n *numbering) of(v int32) int {
 	if uint32(v) < uint32(len(n.small)) {
 		if n.small[v] == 0 {
-			n.small[v] = uint16(len(n.numbers) + 1)
+			n.small[v] = int32(len(n.numbers) + 1)
 			n.numbers = append(n.numbers, v)
 		}
 		return int(n.small[v]) - 1

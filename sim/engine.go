@@ -70,7 +70,7 @@ type Engine struct {
 	timeline Timeline
 	progress func(ops int64) // nil, or called now and then with how many more ops ran
 	threads  int
-	busy     int // see the constant
+	busy     int // see the constant; 0: threads are used as soon as may be, and kept
 
 	totals counts
 	err    error // the first that ended the run

@@ -288,3 +288,52 @@ func TestThreads(t *testing.T) {
 		}
 	}
 }
+
+// TestThreadsTooLong checks that a run on threads ends with an error, wherever the clock leaves its range, and that it
+// gets up to the end of that range.
+func TestThreadsTooLong(t *testing.T) {
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		const ranks = 70
+		b := dag.NewBuilder(ranks)
+		end := int64(math.MaxInt64)
+		for r := range ranks {
+			first := b.Rank(r).Calc(dag.Time(end - 1000 - random.Int64N(1000)))
+			for range 5 {
+				b.Rank(r).Add(dag.Op{Kind: dag.Send, Peer: int32((r + 1) % ranks), Bytes: 1}, first)
+				first = b.Rank(r).Calc(dag.Time(random.Int64N(10)), b.Rank(r).Recv(int32((r+ranks-1)%ranks), 1, 0), first)
+			}
+		}
+		host := Host{Busy: func(b uint64) uint64 { return b }, Rendezvous: 150}
+		latency := 1 + random.Uint64N(40)
+		late := seed%2 == 0
+		if seed%3 == 0 {
+			late, latency = true, 1<<40
+		}
+		if seed%2 == 0 { // one rank is too late, where the others would be in time
+			b.Rank(int(seed)).Calc(dag.Time(end), b.Rank(int(seed)).Calc(1))
+		}
+		p, err := Compile(InMemory(b.Trace()), CompileOptions{DenseStreams: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want *Outcome
+		for _, threads := range []int{1, 2, 5} {
+			e, err := NewEngine(p.Clone(), host, &pipe{latency}, nil, threads)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.busy = 0
+			got, err := e.Run()
+			if want == nil {
+				want = got
+			}
+			switch {
+			case late && err != errTooLong || !late && err != nil:
+				t.Errorf("seed %d: %d threads: too late is %v, error %v", seed, threads, late, err)
+			case !late && !slices.Equal(got.Finish, want.Finish):
+				t.Errorf("seed %d: %d threads: finish %v, on one %v", seed, threads, got.Finish, want.Finish)
+			}
+		}
+	}
+}

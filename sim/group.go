@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"math/bits"
+	"time"
 )
 
 // group is some of the ranks of an engine, which one thread runs.
@@ -128,49 +129,54 @@ func (g *group) collect() (window uint64) {
 }
 
 const (
-	// epoch is how many windows are run before it is looked at whether threads are worth their while, and epochEvents a
-	// number of events after which that is looked at in any case while there is one thread.
+	// epoch is how many windows are run before it is looked at whether to use several threads or one, and epochEvents a
+	// number of events after which that is looked at in any case while there is one. The first few times with several, it
+	// is looked at sooner.
 	epoch       = 256
+	firstEpoch  = 16
 	epochEvents = 1 << 14
-	// busy is how many events a window must have on average for threads to be worth their while.
+	// busy is how many events a window must have on average for threads to be tried.
 	busy = 128
 )
 
-// runAll runs all ranks, one window after the other: where windows have enough events on average, in groups, on a thread
-// each.
+// runAll runs all ranks, one window after the other: in groups, on a thread each, while that is faster.
 func (e *Engine) runAll() {
 	groups := e.group(1, 0)
 	window := groups[0].due.next()
-	patience := int64(1) // how many epochs on one thread come before the next try with several
+	var trial Trial
 	for window != never {
-		before := e.totals.events
-		windows := int64(0)
-		for k := int64(0); k < patience && window != never; k++ {
+		began, before, windows := time.Now(), e.totals.events, int64(0)
+		for k := int64(0); k < trial.Patience() && window != never && (e.busy > 0 || e.threads == 1); k++ {
 			var n int64
 			window, n = runAlone(groups[0], window)
 			windows += n
 			e.count(groups)
 		}
-		if e.threads == 1 || window == never || e.totals.events-before < int64(e.busy)*windows {
+		events := e.totals.events - before
+		trial.Alone(time.Since(began), events)
+		if window == never || e.threads == 1 || events < int64(e.busy)*windows {
 			continue
 		}
 		groups = e.group(e.threads, window)
-		crew := newCrew(groups)
-		epochs := int64(0)
-		for enough := true; enough && window != never; epochs++ {
-			before = e.totals.events
-			window = crew.run(window)
-			e.count(groups)
-			enough = e.totals.events-before >= int64(e.busy)*epoch
-		}
-		crew.dismiss()
+		window = e.runThreads(groups, window, &trial)
 		groups = e.group(1, window)
-		if epochs > 4*patience {
-			patience = 1
-		} else {
-			patience *= 2
+	}
+}
+
+// runThreads runs groups on a thread each while that is faster than on one. It returns the next window.
+func (e *Engine) runThreads(groups []*group, window uint64, trial *Trial) (next uint64) {
+	crew := newCrew(groups)
+	defer crew.dismiss()
+	for windows := firstEpoch; window != never; windows = min(2*windows, epoch) {
+		began, before := time.Now(), e.totals.events
+		window = crew.run(window, windows)
+		e.count(groups)
+		events := e.totals.events - before
+		if faster := trial.Several(time.Since(began), events); !faster && e.busy > 0 || events < int64(e.busy)*int64(windows) {
+			break
 		}
 	}
+	return window
 }
 
 // group divides the ranks, and the center, into n groups with about as many ops each, which go on from a window.
@@ -224,6 +230,7 @@ type crew struct {
 	groups              []*group
 	start, ran, stopped *Barrier
 	window              uint64
+	windows             int // to run
 	dismissed           bool
 }
 
@@ -244,16 +251,16 @@ func newCrew(groups []*group) *crew {
 	return c
 }
 
-// run runs all groups for an epoch, and returns the next window.
-func (c *crew) run(window uint64) (next uint64) {
-	c.window = window
+// run runs all groups for some windows, and returns the next.
+func (c *crew) run(window uint64, windows int) (next uint64) {
+	c.window, c.windows = window, windows
 	c.start.Wait()
 	return c.part(c.groups[0], window)
 }
 
-// part is what the thread of a group does in an epoch.
+// part is what the thread of a group does of that.
 func (c *crew) part(g *group, window uint64) (next uint64) {
-	for windows := 0; windows < epoch && window != never; windows++ {
+	for k := 0; k < c.windows && window != never; k++ {
 		g.run(window)
 		c.ran.Wait()
 		window = g.collect()

@@ -84,33 +84,83 @@ func TestMatcher(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		matchers := make([]Matcher, ranks)
-		for rank := range matchers {
-			matchers[rank] = NewMatcher(p)
+		compareMatcher(t, seed, trace, p, random.Perm(p.NumOps()))
+	}
+}
+
+// compareMatcher has receives posted and messages arrive in some order, and holds the Matcher against the naive one.
+func compareMatcher(t *testing.T, seed uint64, trace *dag.Trace, p *Program, order []int) {
+	t.Helper()
+	ranks := p.Ranks()
+	matchers := make([]Matcher, ranks)
+	for rank := range matchers {
+		matchers[rank] = NewMatcher(p)
+	}
+	naive := &naive{t: trace, p: p, arrived: make([][]uint32, ranks), posted: make([][]uint32, ranks)}
+	for _, k := range order {
+		i := uint32(k)
+		op := &p.Ops[i]
+		var got, want uint32
+		if op.Flags&IsSend != 0 {
+			got, want = matchers[op.Peer].Arrive(i, op), naive.arrive(i)
+		} else {
+			got, want = matchers[op.Rank].Post(i, op), naive.post(i)
 		}
-		naive := &naive{t: trace, p: p, arrived: make([][]uint32, ranks), posted: make([][]uint32, ranks)}
-		for _, k := range random.Perm(p.NumOps()) {
-			i := uint32(k)
-			op := &p.Ops[i]
-			var got, want uint32
-			if op.Flags&IsSend != 0 {
-				got, want = matchers[op.Peer].Arrive(i, op), naive.arrive(i)
+		if got != want {
+			t.Fatalf("seed %d: op %d meets %d, expected %d", seed, i, got, want)
+		}
+	}
+	for rank := range ranks {
+		unexpected, posted := matchers[rank].Leftover()
+		slices.Sort(naive.arrived[rank])
+		slices.Sort(naive.posted[rank])
+		if !slices.Equal(unexpected, naive.arrived[rank]) || !slices.Equal(posted, naive.posted[rank]) {
+			t.Fatalf("seed %d: left over %v and %v, expected %v and %v", seed, unexpected, posted,
+				naive.arrived[rank], naive.posted[rank])
+		}
+	}
+}
+
+// TestMatcherTurnsToTable has just as many wait as stand in the short list, then one more or less, then has them meet
+// their partners: in every mix of receives, with and without wildcards, and messages that do not fit each other.
+func TestMatcherTurnsToTable(t *testing.T) {
+	for seed := range uint64(400) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		b := dag.NewBuilder(3)
+		wild := seed%4 == 0
+		var first, last []int // ops of rank 0 and 1, by their place in the program: rank 0 receives what rank 1 and 2 send
+		var recvs, sends []int
+		for k := range maxFew - 2 + random.IntN(5) {
+			from, tag := 1+random.IntN(2), int64(k/3)
+			recv := dag.Op{Kind: dag.Recv, Peer: int32(from), Tag: tag}
+			if wild && random.IntN(3) == 0 {
+				recv.Peer = dag.AnySource
+			}
+			recvs = append(recvs, b.Rank(0).Add(recv))
+			sends = append(sends, b.Rank(1).Add(dag.Op{Kind: dag.Send, Tag: tag}))
+			if from == 2 {
+				b.Rank(2).Add(dag.Op{Kind: dag.Send, Tag: tag})
+			}
+		}
+		trace := b.Trace()
+		p, err := Compile(InMemory(trace), CompileOptions{DenseStreams: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, recv := range recvs { // of each tag, receives first or messages first
+			send := int(p.Start[1]) + sends[k]
+			if tag := k / 3; (seed>>(tag%3))&1 == 0 {
+				first, last = append(first, recv), append(last, send)
 			} else {
-				got, want = matchers[op.Rank].Post(i, op), naive.post(i)
-			}
-			if got != want {
-				t.Fatalf("seed %d: op %d meets %d, expected %d", seed, i, got, want)
+				first, last = append(first, send), append(last, recv)
 			}
 		}
-		for rank := range ranks {
-			unexpected, posted := matchers[rank].Leftover()
-			slices.Sort(naive.arrived[rank])
-			slices.Sort(naive.posted[rank])
-			if !slices.Equal(unexpected, naive.arrived[rank]) || !slices.Equal(posted, naive.posted[rank]) {
-				t.Fatalf("seed %d: left over %v and %v, expected %v and %v", seed, unexpected, posted,
-					naive.arrived[rank], naive.posted[rank])
-			}
+		random.Shuffle(len(last), func(i, j int) { last[i], last[j] = last[j], last[i] })
+		order := append(first, last...)
+		for i := p.Start[2]; i < p.Start[3]; i++ {
+			order = slices.Insert(order, random.IntN(len(order)+1), int(i))
 		}
+		compareMatcher(t, seed, trace, p, order)
 	}
 }
 

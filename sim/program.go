@@ -56,6 +56,7 @@ type Program struct {
 	CalcTime  uint64 // of all calcs, likewise
 
 	LargestMessage uint64 // bytes of the largest send or receive
+	LongestCalc    uint64 // in Unit
 
 	dependents []uint32
 	anyStarts  bool

@@ -125,6 +125,81 @@ func TestWheel(t *testing.T) {
 	}
 }
 
+// TestWheelPopBefore holds PopBefore against the heap, as windows of time use it: all before the end of a window come
+// out, while more is pushed, most of it for later windows, and the next window begins at NotBefore or somewhat later.
+func TestWheelPopBefore(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 13))
+		var q Queue
+		var w Wheel
+		number := uint64(0)
+		push := func(time uint64) {
+			number++
+			e := Event{Time: time, Key: number << 32}
+			q.Push(e)
+			w.Push(e)
+		}
+		length := uint64(1) << random.IntN(16)
+		at := uint64(0)
+		if seed%5 == 0 {
+			at = 1<<63 - random.Uint64N(100)
+		}
+		for range 20 {
+			push(at + random.Uint64N(4*length))
+		}
+		for pushes, empty := 0, 0; q.Len() > 0; empty++ {
+			start := w.NotBefore()
+			if start > q.Next() || empty > wheels {
+				t.Fatalf("seed %d: not before %d, expected %d or less, found nothing %d times", seed, start, q.Next(), empty)
+			}
+			at = start + length
+			for {
+				got, ok := w.PopBefore(at)
+				if ok != (q.Next() < at) {
+					t.Fatalf("seed %d: popped %v, %v before %d, expected at %d", seed, got, ok, at, q.Next())
+				}
+				if !ok {
+					break
+				}
+				if want := q.Pop(); got != want {
+					t.Fatalf("seed %d: popped %v, expected %v", seed, got, want)
+				}
+				empty = 0
+				if pushes++; pushes > 1000 {
+					continue
+				}
+				switch random.IntN(4) {
+				case 0: // in the window, or close behind
+					push(got.Time + random.Uint64N(length))
+				case 1: // at the same time
+					push(got.Time)
+				case 2:
+					push(got.Time + random.Uint64N(1<<random.IntN(40)))
+				case 3: // an older number, as what waited at a clock has
+					old := Event{Time: got.Time, Key: random.Uint64N(number)<<32 | number}
+					q.Push(old)
+					w.Push(old)
+				}
+			}
+			for range random.IntN(3) {
+				if pushes < 1000 { // as exchanged between windows: not before the end of the one that was
+					push(at + random.Uint64N(1<<random.IntN(20)))
+				}
+			}
+			if random.IntN(10) == 0 { // before all that is there: now may be ahead of it
+				push(at - random.Uint64N(length))
+				at -= length
+			}
+			if q.Len() != w.Len() {
+				t.Fatalf("seed %d: %d events, expected %d", seed, w.Len(), q.Len())
+			}
+		}
+		if _, ok := w.PopBefore(1 << 63); ok || w.NotBefore() != never || w.Next() != never {
+			t.Fatalf("seed %d: more came out", seed)
+		}
+	}
+}
+
 // BenchmarkWheel is BenchmarkQueue for the wheel.
 func BenchmarkWheel(b *testing.B) {
 	for _, n := range []int{16, 1 << 10, 1 << 16, 1 << 20} {

@@ -90,6 +90,10 @@ func (w *Wheel) Pop() Event {
 // PopBefore is Pop where the earliest event is before a given time, which is not 0; where it is not, or there is none, ok
 // is false.
 func (w *Wheel) PopBefore(time uint64) (e Event, ok bool) {
+	if w.done < len(w.today) && w.now < time && w.early.Len() == 0 { // as nearly always
+		w.done++
+		return w.today[w.done-1], true
+	}
 	if w.done == len(w.today) && w.early.Len() == 0 && (w.waiting == 0 || !w.advance(time-1)) || w.Next() >= time {
 		return Event{}, false
 	}

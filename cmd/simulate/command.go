@@ -111,7 +111,9 @@ func simulate(p *cli.Program, o *options, run runner, args []string) error {
 		return err
 	}
 	err = simulateFile(p, o, run, names[0], choice, grid)
-	return errors.Join(err, stop())
+	err = errors.Join(err, stop())
+	runtime.KeepAlive(run) // so that a profile of memory has what was in use
+	return err
 }
 
 // check returns what is wrong with the flags, and the points of the sweep if there is one.

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,9 +32,12 @@ func load(p *cli.Program, o *options, run runner, name string, choice lower.Choi
 	defer in.Close()
 	ph.done("open")
 	if in.Source != nil && o.timeline == "" {
-		l, err := loadBatches(in, run, ph)
-		if !needsLowering(err) {
-			return l, err
+		kinds, err := in.Source.Kinds()
+		if err != nil {
+			return nil, cli.InFile(in.Name, err)
+		}
+		if !slices.Contains(kinds, dag.Coll) {
+			return loadBatches(in, run, ph)
 		}
 	}
 	trace, err := in.Read()
@@ -52,6 +55,9 @@ func load(p *cli.Program, o *options, run runner, name string, choice lower.Choi
 	}
 	ph.done("lower")
 	if err := run.compile(sim.InMemory(trace)); err != nil {
+		if trace.Ops() != before {
+			err = fmt.Errorf("with its collectives lowered, %w", err)
+		}
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	ph.done("compile")
@@ -62,21 +68,21 @@ func load(p *cli.Program, o *options, run runner, name string, choice lower.Choi
 	return l, nil
 }
 
-// needsLowering reports whether compiling failed on an op that lowering turns into others.
-func needsLowering(err error) bool {
-	var op *sim.NotCompiledError
-	return errors.As(err, &op) && op.Kind == dag.Coll
-}
-
 func loadBatches(in *cli.OpenTrace, run runner, ph *phases) (*loaded, error) {
-	source := &timedSource{Source: in.Source}
+	source, began := &timedSource{Source: in.Source}, time.Now()
 	if err := run.compile(source); err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
 	in.DoneReading()
+	took := time.Since(began)
+	in.WasRead(in.Source.NumOps(), in.Source.NumRanks(), took)
 	// Each thread reads, then compiles, over and over.
 	threads := min(runtime.GOMAXPROCS(0), max(len(source.Batches()), 1))
-	ph.doneAfter("decode", time.Duration(source.reading.Load())/time.Duration(threads), "compile")
+	reading := min(took, time.Duration(source.reading.Load())/time.Duration(threads))
+	ph.add("decode", reading)
+	ph.add("lower", 0)
+	ph.add("compile", took-reading)
+	ph.last = time.Now()
 	return &loaded{name: in.Name, title: in.Source.Meta().Title, ranks: in.Source.NumRanks(), ops: in.Source.NumOps()}, nil
 }
 

@@ -24,14 +24,6 @@ func (ph *phases) done(name string) {
 	ph.last = now
 }
 
-// doneAfter ends a phase in which another of the given name, which took so long, was contained.
-func (ph *phases) doneAfter(other string, took time.Duration, name string) {
-	now := time.Now()
-	ph.add(other, took)
-	ph.add(name, now.Sub(ph.last)-took)
-	ph.last = now
-}
-
 func (ph *phases) add(name string, took time.Duration) {
 	ph.names, ph.took = append(ph.names, name), append(ph.took, took)
 }

@@ -42,6 +42,9 @@ type Source interface {
 	Meta() dag.Meta
 	NumRanks() int
 	NumOps() int64
+	// Kinds returns the kinds of op that the trace has, or may have. Once it has, NumOps can be relied upon: before, it is
+	// what the file says.
+	Kinds() ([]dag.Kind, error)
 	// Batches divides all ranks, ascending, so that the batches have nothing in common in the file.
 	Batches() []dag.Batch
 	// Reader returns a function that reads a batch for replay, without what no replay needs: names, attributes, measured

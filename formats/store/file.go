@@ -423,8 +423,16 @@ func (f *File) Batches() []dag.Batch {
 // eachBatch calls do with the batches in order, and with the row groups that hold each.
 func (f *File) eachBatch(do func(b dag.Batch, groups []group)) {
 	b, first := dag.Batch{}, 0
+	skip := func(to int) { // empty ranks
+		for b.Ops == 0 && to-b.First > mostEmpty {
+			b.Last = b.First + mostEmpty
+			do(b, nil)
+			b = dag.Batch{First: b.Last}
+		}
+	}
 	for i := range f.groups {
 		g := &f.groups[i]
+		skip(int(g.first))
 		b.Ops += int64(g.rows)
 		b.Deps += g.chunks[colDeps].values
 		b.StartDeps += g.chunks[colStartDeps].values
@@ -435,11 +443,15 @@ func (f *File) eachBatch(do func(b dag.Batch, groups []group)) {
 		do(b, f.groups[first:i+1])
 		b, first = dag.Batch{First: b.Last}, i+1
 	}
+	skip(f.NumRanks())
 	if b.First < f.NumRanks() {
 		b.Last = f.NumRanks()
 		do(b, nil)
 	}
 }
+
+// mostEmpty is the most empty ranks at the start of a batch: they take memory, too.
+const mostEmpty = 1 << 12
 
 // Trace reads the whole trace.
 func (f *File) Trace() (*dag.Trace, error) {

@@ -150,7 +150,11 @@ var errEncrypted = errors.New("the file is encrypted")
 func readFooter(b []byte) (*fileMeta, error) {
 	r := &thriftReader{buf: b}
 	m := &fileMeta{}
+	seen := 0 // a bit for each field
 	r.fields(func(f thriftField) bool {
+		if f.id >= 0 && f.id < 16 {
+			seen |= 1 << f.id
+		}
 		switch f.id {
 		case 2:
 			for n := r.list(f, thriftStruct); n > 0 && r.err == nil; n-- {
@@ -173,7 +177,25 @@ func readFooter(b []byte) (*fileMeta, error) {
 		}
 		return true
 	})
-	return m, r.err
+	if r.err != nil {
+		return nil, r.err
+	}
+	if needed := 1<<1 | 1<<2 | 1<<3 | 1<<4; seen&needed != needed {
+		return nil, errors.New("no version, schema, number of rows or row groups")
+	}
+	rows := int64(0)
+	for _, g := range m.groups {
+		if rows += g.rows; rows < 0 {
+			break
+		}
+	}
+	if rows != m.rows {
+		return nil, fmt.Errorf("%d rows in the row groups and %d in all", rows, m.rows)
+	}
+	if left := len(r.buf) - r.pos; left > 0 {
+		return nil, fmt.Errorf("%d bytes after its end", left)
+	}
+	return m, nil
 }
 
 func readElement(r *thriftReader) element {

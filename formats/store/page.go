@@ -80,6 +80,21 @@ type pageReader interface {
 
 // pages reads the pages of a chunk.
 func (f *File) pages(d *decoder, c *chunkMeta, l leaf, r pageReader) error {
+	return f.eachPage(d, c, func(h pageHeader, body []byte) (err error) {
+		switch h.typ {
+		case pageDictionary:
+			return d.dictionaryPage(h, body, c, r)
+		case pageData, pageDataV2:
+			if d.page, err = d.dataPage(h, body, c, l); err == nil {
+				err = r.page(&d.page)
+			}
+		}
+		return err
+	})
+}
+
+// eachPage calls do with the pages of a chunk, as they are stored, up to the one that completes its values.
+func (f *File) eachPage(d *decoder, c *chunkMeta, do func(h pageHeader, body []byte) error) error {
 	start := c.start()
 	d.raw = resize(d.raw, int(c.compressedSize))
 	if err := f.read(d.raw, start); err != nil {
@@ -103,20 +118,14 @@ func (f *File) pages(d *decoder, c *chunkMeta, l leaf, r pageReader) error {
 			return f.syntaxError(offset, fmt.Sprintf("a page with checksum %08x", h.crc),
 				fmt.Sprintf("%08x", crc32.ChecksumIEEE(body)))
 		}
-		switch h.typ {
-		case pageDictionary:
-			err = d.dictionaryPage(h, body, c, r)
-		case pageData, pageDataV2:
+		if h.typ == pageData || h.typ == pageDataV2 {
 			if h.values < 0 || int64(h.values) > c.values-seen {
 				return f.syntaxError(offset, fmt.Sprintf("a page of %d values at most", c.values-seen),
 					fmt.Sprintf("%d", h.values))
 			}
 			seen += int64(h.values)
-			if d.page, err = d.dataPage(h, body, c, l); err == nil {
-				err = r.page(&d.page)
-			}
 		}
-		if err != nil {
+		if err := do(h, body); err != nil {
 			return f.syntaxError(offset, "a valid page", err.Error())
 		}
 	}

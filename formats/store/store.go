@@ -44,7 +44,11 @@ func read(inputs []*format.Input, _ format.ReadOptions) (*dag.Trace, error) {
 // open opens the store in an input; what comes through a pipe is copied to a temporary file first.
 func open(in *format.Input) (format.Source, error) {
 	if in.At != nil {
-		return Open(in.At, in.Size, in.Name)
+		f, err := Open(in.At, in.Size, in.Name)
+		if err != nil {
+			return nil, err // not f, which is nil but would not be as a Source
+		}
+		return f, nil
 	}
 	spool, size, err := spool(in.Reader)
 	if err != nil {

@@ -82,9 +82,11 @@ func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (_ *OpenTra
 		return nil, err
 	}
 	if t.Format.Open != nil {
-		if t.Source, err = t.Format.Open(&t.in.Input); err != nil {
+		source, err := t.Format.Open(&t.in.Input)
+		if err != nil {
 			return nil, InFile(t.Name, err)
 		}
+		t.Source = source
 	}
 	return t, nil
 }
@@ -101,9 +103,13 @@ func (t *OpenTrace) Read() (trace *dag.Trace, err error) {
 	if err != nil {
 		return nil, InFile(t.Name, err)
 	}
-	t.p.Explain("%s: read %d ops of %d ranks from %s in %v", t.Name, trace.Ops(), len(trace.Ranks), t.Format.Name,
-		time.Since(start).Round(time.Millisecond))
+	t.WasRead(trace.Ops(), len(trace.Ranks), time.Since(start))
 	return trace, nil
+}
+
+// WasRead tells the user, with -v, that the trace was read.
+func (t *OpenTrace) WasRead(ops int64, ranks int, took time.Duration) {
+	t.p.Explain("%s: read %d ops of %d ranks from %s in %v", t.Name, ops, ranks, t.Format.Name, took.Round(time.Millisecond))
 }
 
 // DoneReading ends the display of progress, where that is the trace's own.

@@ -92,36 +92,187 @@ func TestLogGOPSimIsLiteral(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 9))
 		trace := randomTrace(random, seed%10 == 0)
 		n := params[seed%uint64(len(params))]
-		compile := func() *sim.Program {
-			p, err := sim.Compile(sim.InMemory(trace), sim.CompileOptions{Unit: dag.Nanosecond})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		}
-		p := compile()
-		if p.Plain && clocksAdvance(p, n) {
+		p := compile(t, trace)
+		if p.Plain && clocksAdvance(p, n, nil) {
 			fast++
 		}
 		got, err := runLogGOPSim(p, n, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := runLiteral(compile(), n, Options{})
+		want, err := runLiteral(compile(t, trace), n, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got.Finish, want.Finish) || got.Events != want.Events || !slices.Equal(got.Ran, want.Ran) {
-			t.Errorf("seed %d: finish %v, %d events; expected %v, %d", seed, got.Finish, got.Events, want.Finish, want.Events)
-		}
-		for host := range got.Finish {
-			if !slices.Equal(got.Unexpected[host], want.Unexpected[host]) || !slices.Equal(got.Posted[host], want.Posted[host]) {
-				t.Errorf("seed %d: host %d: left over %v and %v, expected %v and %v", seed, host, got.Unexpected[host],
-					got.Posted[host], want.Unexpected[host], want.Posted[host])
-			}
-		}
+		sameOutcome(t, seed, got, want)
 	}
 	if fast < 500 {
 		t.Errorf("only %d schedules took the fast way", fast)
+	}
+}
+
+// sameOutcome checks that a replay ended as another did.
+func sameOutcome(t *testing.T, seed uint64, got, want *outcome) {
+	t.Helper()
+	if !slices.Equal(got.Finish, want.Finish) || got.Events != want.Events || !slices.Equal(got.Ran, want.Ran) ||
+		got.Messages != want.Messages || got.Bytes != want.Bytes || !slices.Equal(got.noise, want.noise) {
+		t.Errorf("seed %d: finish %v, %d events; expected %v, %d", seed, got.Finish, got.Events, want.Finish, want.Events)
+	}
+	for host := range got.Finish {
+		if !slices.Equal(got.Unexpected[host], want.Unexpected[host]) || !slices.Equal(got.Posted[host], want.Posted[host]) {
+			t.Errorf("seed %d: host %d: left over %v and %v, expected %v and %v", seed, host, got.Unexpected[host],
+				got.Posted[host], want.Unexpected[host], want.Posted[host])
+		}
+	}
+}
+
+// crowd says how crowded returns a schedule.
+type crowd struct {
+	ranks, streams, nics int
+	phases, width        int // of each rank, so many phases of about so many ops that become ready at once
+	sizes                []int64
+	complete             bool // no message is for a receive of another phase, and no receive is missing
+}
+
+func randomCrowd(random *rand.Rand) crowd {
+	return crowd{
+		ranks: 1 + random.IntN(5), streams: 1 + random.IntN(3), nics: 1 + random.IntN(3), phases: 1 + random.IntN(4),
+		width: 1 + random.IntN(24), sizes: []int64{1, 1, 2, 5, 64},
+	}
+}
+
+// crowded returns a schedule in which many ops become ready at the same time, to wait for few clocks: in each phase of
+// a rank, ops that wait for nothing but a calc, which joins the phase before.
+func crowded(random *rand.Rand, c crowd) *dag.Trace {
+	b := dag.NewBuilder(c.ranks)
+	place := func(op dag.Op) dag.Op {
+		op.Stream, op.NIC = random.Int32N(int32(c.streams)), random.Int32N(int32(c.nics))
+		return op
+	}
+	joins, ready := make([]int, c.ranks), make([][]int, c.ranks)
+	add := func(rank int, op dag.Op) {
+		i := b.Rank(rank).Add(place(op))
+		if random.IntN(10) == 0 {
+			b.Rank(rank).RequiresStart(i, joins[rank])
+		} else {
+			b.Rank(rank).Requires(i, joins[rank])
+		}
+		ready[rank] = append(ready[rank], i)
+	}
+	for phase := range c.phases {
+		for rank := range c.ranks {
+			joins[rank] = b.Rank(rank).Add(place(dag.Op{Duration: dag.Time(random.IntN(3)*50) * dag.Nanosecond}))
+			for _, i := range ready[rank] {
+				if random.IntN(4) > 0 { // the others overlap with what comes
+					b.Rank(rank).Requires(joins[rank], i)
+				}
+			}
+			ready[rank] = ready[rank][:0]
+		}
+		for from := range c.ranks {
+			for range c.width {
+				if random.IntN(4) == 0 {
+					add(from, dag.Op{Duration: dag.Time(random.IntN(4)) * dag.Nanosecond})
+					continue
+				}
+				to := random.IntN(c.ranks)
+				op := dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: c.sizes[random.IntN(len(c.sizes))], Tag: random.Int64N(2)}
+				if c.complete {
+					op.Tag = int64(phase)
+				}
+				add(from, op)
+				op.Kind, op.Peer = dag.Recv, int32(from)
+				if !c.complete && random.IntN(30) == 0 {
+					op.Peer = dag.AnySource
+				}
+				if c.complete || random.IntN(100) > 0 {
+					add(to, op)
+				}
+			}
+		}
+	}
+	return b.Trace()
+}
+
+// randomCosts returns parameters of which many are 0 or alike.
+func randomCosts(random *rand.Rand) nanoseconds {
+	cost := func() uint64 { return []uint64{0, 0, 1, 2, 10, 100}[random.IntN(6)] }
+	return nanoseconds{L: cost(), o: cost(), g: cost(), G: cost() / 2, O: cost() / 2,
+		S: []uint32{0, 1, 4, 1000, 1000}[random.IntN(5)]}
+}
+
+// randomNoise returns noise that is longer than any op of crowded takes, mostly none.
+func randomNoise(random *rand.Rand) *NoiseTrace {
+	if random.IntN(4) > 0 {
+		return nil
+	}
+	return &NoiseTrace{Seed: random.Int64(), start: []uint64{0, 40, 900, 100000}, length: []uint64{5, 30, 1, 1}}
+}
+
+// TestCrowds holds the fast replay against the literal one where nearly all have to wait for clocks.
+func TestCrowds(t *testing.T) {
+	for seed := range uint64(1500) {
+		crowds(t, seed)
+	}
+}
+
+func crowds(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 23))
+	c, n := randomCrowd(random), randomCosts(random)
+	if random.IntN(4) == 0 && n.o >= max(n.O, n.G) && n.g >= n.G {
+		c.sizes = append(c.sizes, 0) // takes no clock back
+	}
+	trace, o := crowded(random, c), Options{Noise: randomNoise(random)}
+	p := compile(t, trace)
+	if !p.Plain || !clocksAdvance(p, n, nil) {
+		t.Fatalf("seed %d: not the fast way", seed)
+	}
+	got, err := runLogGOPSim(p, n, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := runLiteral(compile(t, trace), n, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameOutcome(t, seed, got, want)
+}
+
+// compile compiles a trace for the replays in nanoseconds.
+func compile(t *testing.T, trace *dag.Trace) *sim.Program {
+	t.Helper()
+	p, err := sim.Compile(sim.InMemory(trace), sim.CompileOptions{Unit: dag.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestNoiseWithoutBound holds the fast replay against the literal one where noise takes the clocks round, so that they
+// go backwards.
+func TestNoiseWithoutBound(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 37))
+		c := randomCrowd(random)
+		c.phases, c.sizes = 20, []int64{1, 2, 5}
+		n := nanoseconds{L: 100, o: 10, g: 10, G: 1, O: 1, S: 1000}
+		long := uint64(1) << 53
+		o := Options{Noise: &NoiseTrace{Seed: int64(seed), start: []uint64{0, 1, 7}, length: []uint64{0, long, long}}}
+		if seed%2 == 0 { // longer than every op
+			o.Noise = &NoiseTrace{Seed: int64(seed)}
+			for k := range uint64(200) {
+				o.Noise.start, o.Noise.length = append(o.Noise.start, k), append(o.Noise.length, long)
+			}
+		}
+		trace := crowded(random, c)
+		got, err := runLogGOPSim(compile(t, trace), n, o)
+		if err != nil {
+			continue // an op exactly as long as the noise
+		}
+		want, err := runLiteral(compile(t, trace), n, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameOutcome(t, seed, got, want)
 	}
 }

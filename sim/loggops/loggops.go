@@ -18,9 +18,9 @@ type Options struct {
 	Params   Params
 	Noise    *NoiseTrace  // nil: none
 	Timeline sim.Timeline // nil: none
-	Threads  int          // how many the strict model may use, with the same result; 0: one
+	Threads  int          // how many to use at most, with the same result; 0: one
 
-	// Progress is nil, or called now and then with how many more ops ran.
+	// Progress is nil, or called now and then, by several threads at the same time, with how many more ops ran.
 	Progress func(ops int64)
 }
 
@@ -35,7 +35,8 @@ type Stats struct {
 // Replay is a trace that is compiled for one of the models, to be run once.
 type Replay struct {
 	model   Model
-	program *sim.Program // nil: used up
+	program *sim.Program
+	used    bool
 }
 
 // Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. Warn hears of what the model
@@ -66,10 +67,10 @@ func (r *Replay) Clone() *Replay {
 // Run replays the trace, once.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	p := r.program
-	if p == nil {
+	if r.used {
 		return nil, errors.New("a replay can be run only once")
 	}
-	r.program = nil
+	r.used = true
 	if o.Timeline != nil {
 		o.Timeline.Begin(p)
 	}

@@ -31,12 +31,10 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.begin()
 	if o.Threads > 1 && s.divisible() {
-		err = s.divide(o.Threads).replay(s)
+		err = s.replayOn(o.Threads)
 	} else {
-		s.begin()
-	}
-	if err == nil {
 		err = s.finish()
 	}
 	if err != nil {
@@ -59,7 +57,7 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	} else {
 		s.unexpected, s.posted = newLists(p.Ranks()), newLists(p.Ranks())
 	}
-	if clocksAdvance(p, n) {
+	if clocksAdvance(p, n, r.noise) {
 		s.waits = make([]clockWaits, p.Ranks())
 	}
 	return s, nil
@@ -100,7 +98,7 @@ func (s *loggopsim) handle(e sim.Event) error {
 
 // clocksAdvance reports whether no clock can go backwards, which it does where a message of no bytes costs less than
 // nothing, and where the clock wraps around.
-func clocksAdvance(p *sim.Program, n nanoseconds) bool {
+func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 	const limit = math.MaxUint64 / 16
 	for _, v := range []uint64{n.L, n.o, n.g, n.G, n.O} {
 		if v > limit {
@@ -114,8 +112,14 @@ func clocksAdvance(p *sim.Program, n nanoseconds) bool {
 	if p.EmptySend && (n.o < n.O || n.g < n.G || n.o < back) {
 		return false
 	}
+	hit, bounded := noise.most(max(p.LongestCalc, n.o))
+	if !bounded {
+		return false
+	}
 	latest := uint64(0) // a time that no clock reaches
-	for _, v := range [...][2]uint64{{p.SendBytes, n.G + n.O}, {p.Sends, 2*n.o + 2*n.g + n.L}, {p.CalcTime, 1}} {
+	for _, v := range [...][2]uint64{
+		{p.SendBytes, n.G + n.O}, {p.Sends, 2*n.o + 2*n.g + n.L}, {p.CalcTime, 1}, {uint64(p.NumOps()) + p.Sends, hit},
+	} {
 		high, low := bits.Mul64(v[0], v[1])
 		if high > 0 || low > limit {
 			return false

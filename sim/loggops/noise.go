@@ -154,6 +154,23 @@ func (s *noise) over(host int, a, b uint64) (uint64, error) {
 	return total, nil
 }
 
+// most returns the most noise that hits a processor while it is busy for the given time or less, if there is a bound: to
+// intervals longer than the trace, over adds noise in proportion to the time of day. s may be nil, for no noise.
+func (s *noise) most(busy uint64) (noise uint64, bounded bool) {
+	if s == nil {
+		return 0, true
+	}
+	if busy >= s.start[len(s.start)-1] {
+		return 0, false
+	}
+	for _, l := range s.length {
+		if noise += l; noise < l {
+			return 0, false
+		}
+	}
+	return noise, true
+}
+
 // detours is a NoiseTrace at work in the strict model, in picoseconds: the processor does nothing else during a detour,
 // and the trace repeats from the end of its last detour on.
 type detours struct {

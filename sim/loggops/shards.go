@@ -1,9 +1,11 @@
 package loggops
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tracedag/tracedag/sim"
 )
@@ -24,8 +26,11 @@ type shards struct {
 	of        []*shard
 	lookahead uint64
 	barrier   *sim.Barrier
+	start     uint64 // of the first window
 
-	minDrawn, trial int // see the constants
+	// goOn is asked by the first shard now and then, after the given number of numbers were drawn in so many windows in so
+	// much time, whether the shards are to go on.
+	goOn func(drawn uint64, windows int, took time.Duration) bool
 }
 
 // shard is a run of hosts, and what one thread needs to replay them.
@@ -50,6 +55,7 @@ type shard struct {
 type report struct {
 	notes     []note
 	sent      [maxShards][]sim.Event // to each shard, itself included: events that are not before the end of the window
+	stop      bool                   // that was the last window
 	drawn     int                    // how many numbers the shard drew
 	notBefore uint64                 // the shard has nothing to do before
 	failed    error
@@ -62,14 +68,8 @@ type note struct {
 	drawn  uint32
 }
 
-const (
-	// minDrawn is how many numbers the hosts must draw in a window on average for threads to be worth their while, and
-	// trial the windows after which that is looked at.
-	minDrawn = 256
-	trial    = 256
-	// maxShards bounds the threads, for comparing notes takes each of them the longer the more there are.
-	maxShards = 4
-)
+// maxShards bounds the threads, for comparing notes takes each of them the longer the more there are.
+const maxShards = 4
 
 // divisible reports whether the replay can be divided into shards.
 func (s *loggopsim) divisible() bool {
@@ -77,31 +77,85 @@ func (s *loggopsim) divisible() bool {
 		s.p.LargestMessage <= uint64(s.n.S) && s.n.o+s.n.L > 0
 }
 
-// divide divides the hosts into up to n shards with about as many ops each, and queues what is ready at the start.
-func (s *loggopsim) divide(n int) *shards {
+const (
+	// aloneEvents is how many events are handled on one thread before several are tried, the first time; more where more
+	// events are in the queue, for to divide those takes a while.
+	aloneEvents = 1 << 14
+	// minDrawn is how many numbers the hosts must draw in a window on average for threads to be tried any longer.
+	minDrawn = 256
+	// firstWindows is after how many windows it is first looked at whether several threads are faster; later it is after
+	// up to mostWindows.
+	firstWindows = 16
+	mostWindows  = 256
+)
+
+// replayOn replays on one thread or several, whichever is faster.
+func (s *loggopsim) replayOn(threads int) error {
+	var trial sim.Trial
+	for {
+		began, events := time.Now(), max(aloneEvents, int64(s.queue.Len()))*trial.Patience()
+		for range events {
+			if s.queue.Len() == 0 {
+				return nil
+			}
+			if err := s.handle(s.queue.Pop()); err != nil {
+				return err
+			}
+		}
+		// Numbers stand for events here: there are about as many.
+		trial.Alone(time.Since(began), events)
+		goOn := func(drawn uint64, windows int, took time.Duration) bool {
+			return trial.Several(took, int64(drawn)) && drawn >= minDrawn*uint64(windows)
+		}
+		if err := s.divide(threads, goOn).replay(s); err != nil {
+			return err
+		}
+	}
+}
+
+// divide divides the hosts into up to n shards with about as many ops each, which have all events.
+func (s *loggopsim) divide(n int, goOn func(drawn uint64, windows int, took time.Duration) bool) *shards {
 	n = min(n, maxShards, s.p.Ranks())
-	all := &shards{lookahead: s.n.o + s.n.L, barrier: sim.NewBarrier(n), minDrawn: minDrawn, trial: trial}
-	host, number := uint32(0), uint64(0)
+	all := &shards{lookahead: s.n.o + s.n.L, barrier: sim.NewBarrier(n), start: s.queue.NotBefore(), goOn: goOn}
+	host := uint32(0)
 	for k := range n {
 		own := *s.reference
 		own.ready, own.remote = nil, nil
-		sh := &shard{loggopsim: *s, all: all, index: k, first: host, end: math.MaxUint64}
-		sh.reference, sh.shard = &own, sh
-		sh.sequence = number
+		own.ran, own.progressed, own.messages, own.bytes = 0, 0, 0, 0
+		sh := &shard{all: all, index: k, first: host, base: s.sequence}
+		sh.loggopsim = loggopsim{reference: &own, shard: sh, waits: s.waits, matchers: s.matchers, stamps: s.stamps}
 		for int(host) < s.p.Ranks() && (k == n-1 || int64(s.p.Start[host])*int64(n) < int64(s.p.NumOps())*int64(k+1)) {
-			sh.flush(sh.roots(int(host)), true)
 			host++
 		}
-		sh.last, number = host, sh.sequence
+		sh.last = host
 		all.of = append(all.of, sh)
 	}
-	for _, sh := range all.of {
-		sh.base, sh.sequence = number, number
+	for s.queue.Len() > 0 {
+		e := s.queue.Pop()
+		all.of[all.at(s.place(e))].queue.Push(e)
 	}
+	s.queue = sim.Wheel{}
 	return all
 }
 
-// replay replays from the start, to the end or to where threads are no longer worth their while. s goes on from there.
+// place returns the host at which an event takes place.
+func (s *loggopsim) place(e sim.Event) uint32 {
+	if what := e.What(); what&isMessage != 0 {
+		return uint32(s.p.Ops[what&^isMessage].Peer)
+	}
+	return s.p.Ops[e.What()].Rank
+}
+
+// at returns the shard of a host.
+func (a *shards) at(host uint32) int {
+	k := 0
+	for host >= a.of[k].last {
+		k++
+	}
+	return k
+}
+
+// replay replays until goOn says that it is enough, or to the end. s goes on from there.
 func (a *shards) replay(s *loggopsim) error {
 	var threads sync.WaitGroup
 	for _, sh := range a.of[1:] {
@@ -111,8 +165,8 @@ func (a *shards) replay(s *loggopsim) error {
 	threads.Wait()
 	s.sequence = a.of[0].base
 	for _, sh := range a.of {
-		if sh.mine.failed != nil {
-			return sh.mine.failed
+		if err := cmp.Or(sh.reports[0].failed, sh.reports[1].failed); err != nil {
+			return err
 		}
 		s.ran += sh.ran
 		s.messages += sh.messages
@@ -127,19 +181,18 @@ func (a *shards) replay(s *loggopsim) error {
 
 // replay runs window after window.
 func (sh *shard) replay() {
-	start, before := uint64(0), sh.base
-	for window := 0; ; window++ {
-		sh.run(start+sh.all.lookahead, &sh.reports[window%2])
+	start, stop := sh.all.start, false
+	began, before := time.Now(), sh.base
+	windows, until := 0, firstWindows
+	for half := 0; !stop && start != never; half = 1 - half {
+		sh.run(start+sh.all.lookahead, &sh.reports[half])
+		if windows++; sh.index == 0 && windows == until {
+			now := time.Now()
+			sh.mine.stop = !sh.all.goOn(sh.base-before, windows, now.Sub(began))
+			began, before, windows, until = now, sh.base, 0, min(2*until, mostWindows)
+		}
 		sh.all.barrier.Wait()
-		if start = sh.exchange(window % 2); start == never {
-			return
-		}
-		if trial := sh.all.trial; window%trial == trial-1 {
-			if sh.base-before < uint64(sh.all.minDrawn)*uint64(trial) {
-				return
-			}
-			before = sh.base
-		}
+		start, stop = sh.exchange(half)
 	}
 }
 
@@ -149,7 +202,8 @@ const never = math.MaxUint64
 // run runs the hosts of the shard through a window.
 func (sh *shard) run(end uint64, mine *report) {
 	sh.end, sh.mine = end, mine
-	mine.notes, mine.notBefore = mine.notes[:0], never
+	sh.sequence = sh.base
+	mine.notes, mine.notBefore, mine.stop = mine.notes[:0], never, false
 	for to := range mine.sent {
 		mine.sent[to] = mine.sent[to][:0]
 	}
@@ -173,29 +227,21 @@ func (sh *shard) run(end uint64, mine *report) {
 // later keeps an event that is not before the end of the window.
 func (sh *shard) later(e sim.Event) {
 	to := sh.index
-	if what := e.What(); what&isMessage != 0 {
-		host := uint32(sh.p.Ops[what&^isMessage].Peer)
-		for host < sh.all.of[to].first {
-			to--
-		}
-		for host >= sh.all.of[to].last {
-			to++
-		}
+	if e.What()&isMessage != 0 {
+		to = sh.all.at(sh.place(e))
 	}
 	sh.mine.sent[to] = append(sh.mine.sent[to], e)
 	sh.mine.notBefore = min(sh.mine.notBefore, e.Time)
 }
 
-// exchange takes what the shards reported of a window, and returns a time before which there is nothing to do: never at
-// the end, or when a shard failed.
-func (sh *shard) exchange(half int) (start uint64) {
+// exchange takes what the shards reported of a window. It returns a time before which there is nothing to do, never at the
+// end, and whether to stop.
+func (sh *shard) exchange(half int) (start uint64, stop bool) {
 	start = never
 	for _, other := range sh.all.of {
 		r := &other.reports[half]
-		if r.failed != nil {
-			return never
-		}
 		start = min(start, r.notBefore)
+		stop = stop || r.stop || r.failed != nil
 	}
 	next := sh.compareNotes(half)
 	for _, host := range sh.dirty {
@@ -213,11 +259,12 @@ func (sh *shard) exchange(half int) (start uint64) {
 	sh.dirty = sh.dirty[:0]
 	for from, other := range sh.all.of {
 		for _, e := range other.reports[half].sent[sh.index] {
-			sh.queue.Push(sim.Event{Time: e.Time, Key: sh.real(e.Key, from)})
+			e.Key = sh.real(e.Key, from)
+			sh.queue.Push(e)
 		}
 	}
-	sh.base, sh.sequence = next, next
-	return start
+	sh.base = next
+	return start, stop
 }
 
 // real returns the key of an event of a shard with its real number.

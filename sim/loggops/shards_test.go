@@ -2,11 +2,10 @@ package loggops
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
+	"time"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/sim"
 )
 
 // simultaneous returns a schedule for shards: one stream, no wildcards on sends, and much that happens at the same time,
@@ -51,6 +50,24 @@ func simultaneous(random *rand.Rand) *dag.Trace {
 	return b.Trace()
 }
 
+// replayDivided replays some events on one thread, and then on several until it has been asked that many times whether to go
+// on; to the end if that is negative.
+func replayDivided(t *testing.T, s *loggopsim, threads, alone, looks int) {
+	t.Helper()
+	for ; alone > 0 && s.queue.Len() > 0; alone-- {
+		if err := s.handle(s.queue.Pop()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := s.divide(threads, func(uint64, int, time.Duration) bool {
+		looks--
+		return looks != -1
+	})
+	if err := all.replay(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestShards holds the replay on several threads, which go on on one at any point, against the one on one.
 func TestShards(t *testing.T) {
 	params := []nanoseconds{
@@ -63,54 +80,104 @@ func TestShards(t *testing.T) {
 	for seed := range uint64(1200) {
 		random := rand.New(rand.NewPCG(seed, 17))
 		trace, n := simultaneous(random), params[seed%uint64(len(params))]
-		compile := func() *sim.Program {
-			p, err := sim.Compile(sim.InMemory(trace), sim.CompileOptions{Unit: dag.Nanosecond})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		}
 		o := Options{}
 		if seed%5 == 0 {
 			o.Noise = &NoiseTrace{Seed: int64(seed), start: []uint64{0, 40, 100000}, length: []uint64{5, 3, 1}}
 		}
-		want, err := runLogGOPSim(compile(), n, o)
+		want, err := runLogGOPSim(compile(t, trace), n, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newLogGOPSim(compile(), n, o)
+		s, err := newLogGOPSim(compile(t, trace), n, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !s.divisible() {
 			t.Fatalf("seed %d: not divisible", seed)
 		}
-		all := s.divide(2 + int(seed%3))
-		if all.minDrawn = 0; seed%4 == 1 {
-			all.minDrawn, all.trial = 1<<30, 1+random.IntN(30)
+		looks := -1
+		if seed%4 == 1 {
+			looks = random.IntN(2)
 		}
-		if err := all.replay(s); err != nil {
-			t.Fatal(err)
-		}
+		s.begin()
+		replayDivided(t, s, 2+int(seed%3), random.IntN(3)*random.IntN(200), looks)
 		if s.queue.Len() > 0 {
 			left++
 		}
 		if err := s.finish(); err != nil {
 			t.Fatal(err)
 		}
-		got := s.outcome(s.leftover())
-		if !slices.Equal(got.Finish, want.Finish) || got.Events != want.Events || !slices.Equal(got.Ran, want.Ran) ||
-			got.Messages != want.Messages || got.Bytes != want.Bytes || !slices.Equal(got.noise, want.noise) {
-			t.Errorf("seed %d: finish %v, %d events; expected %v, %d", seed, got.Finish, got.Events, want.Finish, want.Events)
-		}
-		for host := range got.Finish {
-			if !slices.Equal(got.Unexpected[host], want.Unexpected[host]) || !slices.Equal(got.Posted[host], want.Posted[host]) {
-				t.Errorf("seed %d: host %d: left over %v and %v, expected %v and %v", seed, host, got.Unexpected[host],
-					got.Posted[host], want.Unexpected[host], want.Posted[host])
-			}
-		}
+		sameOutcome(t, seed, s.outcome(s.leftover()), want)
 	}
 	if left < 100 {
 		t.Errorf("only %d replays went on on one thread", left)
+	}
+}
+
+// TestShardsInCrowds holds the replay on several threads against the literal one, where nearly all have to wait for
+// clocks and windows are as short as can be.
+func TestShardsInCrowds(t *testing.T) {
+	for seed := range uint64(600) {
+		shardCrowds(t, seed)
+	}
+}
+
+func shardCrowds(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 29))
+	c, n := randomCrowd(random), randomCosts(random)
+	c.ranks, c.streams = 2+random.IntN(6), 1
+	if n.S = 64; n.o+n.L == 0 {
+		n.L = 1
+	}
+	trace, o := crowded(random, c), Options{Noise: randomNoise(random)}
+	s, err := newLogGOPSim(compile(t, trace), n, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.divisible() {
+		t.Fatalf("seed %d: not divisible", seed)
+	}
+	s.begin()
+	for range 1 + random.IntN(4) {
+		looks := -1
+		if random.IntN(4) > 0 {
+			looks = random.IntN(2)
+		}
+		replayDivided(t, s, 2+random.IntN(3), random.IntN(3)*random.IntN(200), looks)
+	}
+	if err := s.finish(); err != nil {
+		t.Fatal(err)
+	}
+	want, err := runLiteral(compile(t, trace), n, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameOutcome(t, seed, s.outcome(s.leftover()), want)
+}
+
+// TestShardsFromEndToEnd runs schedules of very many windows, some with so much in each that threads stay, some with so
+// little that they do not.
+func TestShardsFromEndToEnd(t *testing.T) {
+	n := nanoseconds{L: 20, o: 5, g: 10, G: 1, O: 1, S: 65535}
+	for seed, c := range []crowd{
+		{ranks: 4, streams: 1, nics: 1, phases: 300, width: 2, sizes: []int64{1, 8}, complete: true},
+		{ranks: 200, streams: 1, nics: 2, phases: 60, width: 4, sizes: []int64{1, 8, 20}, complete: true},
+		{ranks: 3, streams: 1, nics: 1, phases: 1, width: 2, sizes: []int64{1}},
+	} {
+		trace := crowded(rand.New(rand.NewPCG(uint64(seed), 31)), c)
+		want, err := runLiteral(compile(t, trace), n, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.complete && want.Ran.Count() != trace.Ops() {
+			t.Errorf("schedule %d: only %d of %d ops ran", seed, want.Ran.Count(), trace.Ops())
+		}
+		for threads := range 6 {
+			got, err := runLogGOPSim(compile(t, trace), n, Options{Threads: threads})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameOutcome(t, uint64(seed), got, want)
+		}
 	}
 }

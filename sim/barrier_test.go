@@ -1,0 +1,43 @@
+package sim
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// TestBarrier has threads, up to many more than there are processors, write what the others read in the next round, as
+// groups do. The race detector finds what a barrier lets through.
+func TestBarrier(t *testing.T) {
+	for _, c := range []struct{ threads, looks int }{
+		{1, 0}, {2, -1}, {2, 0}, {3, 1}, {runtime.GOMAXPROCS(0), -1}, {8*runtime.GOMAXPROCS(0) + 1, -1}, {50, 0},
+	} {
+		b := NewBarrier(c.threads)
+		if c.looks >= 0 {
+			b.looks = c.looks // all sleep, and sometimes while the round turns
+		}
+		rounds := 20000 / c.threads
+		said := make([][2]int, c.threads) // by thread, and by round modulo 2
+		wrong := make([]int, c.threads)
+		var threads sync.WaitGroup
+		for me := range c.threads {
+			threads.Go(func() {
+				for round := range rounds {
+					said[me][round%2] = round
+					b.Wait()
+					for other := range said {
+						if said[other][round%2] != round {
+							wrong[me]++
+						}
+					}
+				}
+			})
+		}
+		threads.Wait()
+		for me, n := range wrong {
+			if n > 0 {
+				t.Errorf("%d threads: thread %d came through before others %d times", c.threads, me, n)
+			}
+		}
+	}
+}
