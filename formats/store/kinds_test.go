@@ -16,7 +16,11 @@ func TestKinds(t *testing.T) {
 	if err := Write(&file, b.Trace()); err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := openBytes(t, file.Bytes()).Kinds()
+	f, err := openBytes(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := f.Kinds()
 	if want := []dag.Kind{dag.Send, dag.IO}; err != nil || !slices.Equal(kinds, want) {
 		t.Errorf("got %v, %v, expected %v", kinds, err, want)
 	}
@@ -32,7 +36,10 @@ func TestEmptyBatches(t *testing.T) {
 	if err := Write(&file, b.Trace()); err != nil {
 		t.Fatal(err)
 	}
-	f := openBytes(t, file.Bytes())
+	f, err := openBytes(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
 	next, ops := 0, 0
 	read := f.Reader()
 	for _, batch := range f.Batches() {
