@@ -40,10 +40,17 @@ type letter struct {
 }
 
 // newGroup returns a group of ranks that go on from the start of a window.
-func newGroup(e *Engine, index, groups, first, last int, window uint64) *group {
-	g := &group{index: index, first: first, last: last, next: make([]uint64, last-first)}
-	for half := range g.reports {
-		g.reports[half].sent = make([][]letter, groups)
+//
+// It takes over the memory of one that had the same ranks, if there was one.
+func newGroup(e *Engine, old *group, index, groups, first, last int, window uint64) *group {
+	g := &group{index: index, first: first, last: last}
+	if old != nil {
+		g.next, g.reports = old.next, old.reports
+	} else {
+		g.next = make([]uint64, last-first)
+		for half := range g.reports {
+			g.reports[half].sent = make([][]letter, groups)
+		}
 	}
 	if lookahead := e.network.Lookahead(); lookahead > 1 {
 		g.window = uint(bits.Len64(lookahead)) - 1
@@ -129,37 +136,37 @@ func (g *group) collect() (window uint64) {
 }
 
 const (
-	// epoch is how many windows are run before it is looked at whether to use several threads or one, and epochEvents a
-	// number of events after which that is looked at in any case while there is one. The first few times with several, it
-	// is looked at sooner.
-	epoch       = 256
-	firstEpoch  = 16
-	epochEvents = 1 << 14
+	// epochEvents is about how many events are handled before it is looked at whether to use several threads or one; by
+	// several threads in no fewer and no more windows than that.
+	epochEvents   = 1 << 16
+	fewestWindows = 4
+	mostWindows   = 512
 	// busy is how many events a window must have on average for threads to be tried.
 	busy = 128
 )
 
 // runAll runs all ranks, one window after the other: in groups, on a thread each, while that is faster.
 func (e *Engine) runAll() {
-	groups := e.group(1, 0)
+	groups := e.group(nil, 1, 0)
 	window := groups[0].due.next()
+	var several []*group
 	var trial Trial
 	for window != never {
-		began, before, windows := time.Now(), e.totals.events, int64(0)
+		before, windows := e.totals.events, int64(0)
 		for k := int64(0); k < trial.Patience() && window != never && (e.busy > 0 || e.threads == 1); k++ {
+			began, ran := time.Now(), e.totals.events
 			var n int64
 			window, n = runAlone(groups[0], window)
 			windows += n
 			e.count(groups)
+			trial.Alone(time.Since(began), e.totals.events-ran)
 		}
-		events := e.totals.events - before
-		trial.Alone(time.Since(began), events)
-		if window == never || e.threads == 1 || events < int64(e.busy)*windows {
+		if window == never || e.threads == 1 || e.totals.events-before < int64(e.busy)*windows {
 			continue
 		}
-		groups = e.group(e.threads, window)
-		window = e.runThreads(groups, window, &trial)
-		groups = e.group(1, window)
+		several = e.group(several, e.threads, window)
+		window = e.runThreads(several, window, &trial)
+		groups = e.group(groups, 1, window)
 	}
 }
 
@@ -167,20 +174,24 @@ func (e *Engine) runAll() {
 func (e *Engine) runThreads(groups []*group, window uint64, trial *Trial) (next uint64) {
 	crew := newCrew(groups)
 	defer crew.dismiss()
-	for windows := firstEpoch; window != never; windows = min(2*windows, epoch) {
+	underWay := false // the first time does not count
+	for windows := int64(fewestWindows); window != never; underWay = true {
 		began, before := time.Now(), e.totals.events
 		window = crew.run(window, windows)
 		e.count(groups)
 		events := e.totals.events - before
-		if faster := trial.Several(time.Since(began), events); !faster && e.busy > 0 || events < int64(e.busy)*int64(windows) {
+		faster := !underWay || e.busy == 0 || trial.Several(time.Since(began), events)
+		if !faster || underWay && events < int64(e.busy)*windows {
 			break
 		}
+		windows = min(max(windows*epochEvents/max(events, 1), fewestWindows), mostWindows)
 	}
 	return window
 }
 
-// group divides the ranks, and the center, into n groups with about as many ops each, which go on from a window.
-func (e *Engine) group(n int, window uint64) []*group {
+// group divides the ranks, and the center, into n groups with about as many ops each, which go on from a window. It takes
+// over the memory of as many old ones, if there are any.
+func (e *Engine) group(old []*group, n int, window uint64) []*group {
 	n = max(1, min(n, e.p.Ranks()))
 	groups := make([]*group, n)
 	first := 0
@@ -192,7 +203,11 @@ func (e *Engine) group(n int, window uint64) []*group {
 		if k == n-1 {
 			last = len(e.ranks)
 		}
-		groups[k] = newGroup(e, k, n, first, last, window)
+		var before *group
+		if old != nil {
+			before = old[k]
+		}
+		groups[k] = newGroup(e, before, k, n, first, last, window)
 		first = last
 	}
 	for _, g := range groups {
@@ -217,7 +232,7 @@ func (e *Engine) count(groups []*group) {
 // runAlone runs a group that has all ranks for an epoch. It returns the next window, and how many were run.
 func runAlone(g *group, window uint64) (next uint64, windows int64) {
 	before := g.actor.totals.events
-	for windows < epoch && window != never && g.actor.totals.events-before < epochEvents {
+	for windows < mostWindows && window != never && g.actor.totals.events-before < epochEvents {
 		g.run(window)
 		window = g.collect()
 		windows++
@@ -230,7 +245,7 @@ type crew struct {
 	groups              []*group
 	start, ran, stopped *Barrier
 	window              uint64
-	windows             int // to run
+	windows             int64 // to run
 	dismissed           bool
 }
 
@@ -252,7 +267,7 @@ func newCrew(groups []*group) *crew {
 }
 
 // run runs all groups for some windows, and returns the next.
-func (c *crew) run(window uint64, windows int) (next uint64) {
+func (c *crew) run(window uint64, windows int64) (next uint64) {
 	c.window, c.windows = window, windows
 	c.start.Wait()
 	return c.part(c.groups[0], window)
@@ -260,7 +275,7 @@ func (c *crew) run(window uint64, windows int) (next uint64) {
 
 // part is what the thread of a group does of that.
 func (c *crew) part(g *group, window uint64) (next uint64) {
-	for k := 0; k < c.windows && window != never; k++ {
+	for k := int64(0); k < c.windows && window != never; k++ {
 		g.run(window)
 		c.ran.Wait()
 		window = g.collect()

@@ -7,15 +7,27 @@ import "time"
 // is run, not what comes of it.
 type Trial struct {
 	alone    float64 // nanoseconds an event took on one thread, lately
-	patience int64
+	slow     int     // how often in a row several threads were not faster
+	fast     int     // how often they were, since one was last tried
+	patience int
+	trust    int // log2 of how often they may be until one is tried again
 }
 
-// Patience returns how many times as much as at first to do on one thread before several are tried again.
+const (
+	gain     = 1.1 // how many times faster several threads must be to be worth their while
+	mostSlow = 3   // how often in a row they may fail to be
+
+	leastWait  = 2  // the least patience: the first that a thread does is slow, for the memory is not in the cache
+	firstTrust = 4  // the least trust
+	doublings  = 20 // how often either is doubled at most
+)
+
+// Patience returns how often to do something on one thread, and note it, before several are tried.
 func (t *Trial) Patience() int64 {
-	return 1 << t.patience
+	return leastWait << t.patience
 }
 
-// Alone notes how long one thread took for some events.
+// Alone notes how long one thread took for some events. Only the last time counts.
 func (t *Trial) Alone(took time.Duration, events int64) {
 	if events > 0 {
 		t.alone = float64(took) / float64(events)
@@ -24,11 +36,17 @@ func (t *Trial) Alone(took time.Duration, events int64) {
 
 // Several notes how long several threads took for some events, and returns whether to go on with them.
 func (t *Trial) Several(took time.Duration, events int64) bool {
-	const gain = 1.1 // to be worth their while
 	if float64(took)*gain < t.alone*float64(events) {
-		t.patience = 0
+		t.slow, t.patience = 0, 0
+		if t.fast++; t.fast < firstTrust<<t.trust {
+			return true
+		}
+		t.fast, t.trust = 0, min(t.trust+2, doublings)
+		return false // to see how fast one is by now
+	}
+	if t.slow++; t.slow < mostSlow {
 		return true
 	}
-	t.patience = min(t.patience+1, 20)
+	t.slow, t.fast, t.trust, t.patience = 0, 0, 0, min(t.patience+2, doublings)
 	return false
 }

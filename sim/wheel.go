@@ -39,6 +39,13 @@ func (w *Wheel) Len() int {
 	return w.early.Len() + len(w.today) - w.done + w.waiting
 }
 
+// Rewind makes an empty queue ready for events of any time; without, those before the last that came out cost more.
+func (w *Wheel) Rewind() {
+	if w.Len() == 0 {
+		w.now, w.today, w.done = 0, w.today[:0], 0
+	}
+}
+
 // Push adds an event.
 func (w *Wheel) Push(e Event) {
 	switch {

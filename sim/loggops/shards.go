@@ -28,6 +28,8 @@ type shards struct {
 	barrier   *sim.Barrier
 	start     uint64 // of the first window
 
+	mostWindows int // see the constant
+
 	// goOn is asked by the first shard now and then, after the given number of numbers were drawn in so many windows in so
 	// much time, whether the shards are to go on.
 	goOn func(drawn uint64, windows int, took time.Duration) bool
@@ -39,6 +41,9 @@ type shard struct {
 	all         *shards
 	index       int
 	first, last uint32 // its hosts are first to last-1
+
+	// What loggopsim points to: in here, for what threads write to all the time must not share cache lines.
+	own reference
 
 	base  uint64   // the first number that is drawn in the window at hand
 	end   uint64   // of the window
@@ -78,64 +83,80 @@ func (s *loggopsim) divisible() bool {
 }
 
 const (
-	// aloneEvents is how many events are handled on one thread before several are tried, the first time; more where more
-	// events are in the queue, for to divide those takes a while.
-	aloneEvents = 1 << 14
+	// trialEvents is about how many events are handled before it is looked at how fast that was; by several threads in no
+	// fewer and no more windows than that.
+	trialEvents   = 1 << 16
+	fewestWindows = 4
+	mostWindows   = 512
 	// minDrawn is how many numbers the hosts must draw in a window on average for threads to be tried any longer.
 	minDrawn = 256
-	// firstWindows is after how many windows it is first looked at whether several threads are faster; later it is after
-	// up to mostWindows.
-	firstWindows = 16
-	mostWindows  = 256
 )
 
 // replayOn replays on one thread or several, whichever is faster.
 func (s *loggopsim) replayOn(threads int) error {
 	var trial sim.Trial
+	var all *shards
 	for {
-		began, events := time.Now(), max(aloneEvents, int64(s.queue.Len()))*trial.Patience()
-		for range events {
-			if s.queue.Len() == 0 {
-				return nil
+		for range trial.Patience() {
+			began, before := time.Now(), s.sequence
+			for range max(trialEvents, s.queue.Len()) {
+				if s.queue.Len() == 0 {
+					return nil
+				}
+				if err := s.handle(s.queue.Pop()); err != nil {
+					return err
+				}
 			}
-			if err := s.handle(s.queue.Pop()); err != nil {
-				return err
-			}
+			trial.Alone(time.Since(began), int64(s.sequence-before))
 		}
-		// Numbers stand for events here: there are about as many.
-		trial.Alone(time.Since(began), events)
-		goOn := func(drawn uint64, windows int, took time.Duration) bool {
+		if all == nil {
+			all = s.divide(threads)
+		}
+		underWay := false // the first windows do not count
+		err := all.replay(s, func(drawn uint64, windows int, took time.Duration) bool {
+			if !underWay {
+				underWay = true
+				return true
+			}
 			return trial.Several(took, int64(drawn)) && drawn >= minDrawn*uint64(windows)
-		}
-		if err := s.divide(threads, goOn).replay(s); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 	}
 }
 
-// divide divides the hosts into up to n shards with about as many ops each, which have all events.
-func (s *loggopsim) divide(n int, goOn func(drawn uint64, windows int, took time.Duration) bool) *shards {
+// divide divides the hosts into up to n shards with about as many ops each.
+func (s *loggopsim) divide(n int) *shards {
 	n = min(n, maxShards, s.p.Ranks())
-	all := &shards{lookahead: s.n.o + s.n.L, barrier: sim.NewBarrier(n), start: s.queue.NotBefore(), goOn: goOn}
+	all := &shards{lookahead: s.n.o + s.n.L, barrier: sim.NewBarrier(n), mostWindows: mostWindows}
 	host := uint32(0)
 	for k := range n {
-		own := *s.reference
-		own.ready, own.remote = nil, nil
-		own.ran, own.progressed, own.messages, own.bytes = 0, 0, 0, 0
-		sh := &shard{all: all, index: k, first: host, base: s.sequence}
-		sh.loggopsim = loggopsim{reference: &own, shard: sh, waits: s.waits, matchers: s.matchers, stamps: s.stamps}
+		sh := &shard{all: all, index: k, first: host, own: *s.reference}
+		sh.own.ready, sh.own.remote = nil, nil
+		sh.loggopsim = loggopsim{reference: &sh.own, shard: sh, waits: s.waits, matchers: s.matchers}
 		for int(host) < s.p.Ranks() && (k == n-1 || int64(s.p.Start[host])*int64(n) < int64(s.p.NumOps())*int64(k+1)) {
 			host++
 		}
 		sh.last = host
 		all.of = append(all.of, sh)
 	}
+	return all
+}
+
+// deal hands the shards all events of s.
+func (a *shards) deal(s *loggopsim) {
+	a.start = s.queue.NotBefore()
+	for _, sh := range a.of {
+		sh.base, sh.stamps = s.sequence, s.stamps
+		sh.ran, sh.progressed, sh.messages, sh.bytes = 0, 0, 0, 0
+		sh.queue.Rewind()
+	}
 	for s.queue.Len() > 0 {
 		e := s.queue.Pop()
-		all.of[all.at(s.place(e))].queue.Push(e)
+		a.of[a.at(s.place(e))].queue.Push(e)
 	}
-	s.queue = sim.Wheel{}
-	return all
+	s.queue.Rewind()
 }
 
 // place returns the host at which an event takes place.
@@ -155,8 +176,10 @@ func (a *shards) at(host uint32) int {
 	return k
 }
 
-// replay replays until goOn says that it is enough, or to the end. s goes on from there.
-func (a *shards) replay(s *loggopsim) error {
+// replay has the shards replay what s has, until goOn says that it is enough, or to the end. s goes on from there.
+func (a *shards) replay(s *loggopsim, goOn func(drawn uint64, windows int, took time.Duration) bool) error {
+	a.goOn = goOn
+	a.deal(s)
 	var threads sync.WaitGroup
 	for _, sh := range a.of[1:] {
 		threads.Go(sh.replay)
@@ -183,13 +206,13 @@ func (a *shards) replay(s *loggopsim) error {
 func (sh *shard) replay() {
 	start, stop := sh.all.start, false
 	began, before := time.Now(), sh.base
-	windows, until := 0, firstWindows
+	windows := 0
 	for half := 0; !stop && start != never; half = 1 - half {
 		sh.run(start+sh.all.lookahead, &sh.reports[half])
-		if windows++; sh.index == 0 && windows == until {
+		if windows++; sh.index == 0 && (windows == sh.all.mostWindows || windows >= fewestWindows && sh.base-before >= trialEvents) {
 			now := time.Now()
 			sh.mine.stop = !sh.all.goOn(sh.base-before, windows, now.Sub(began))
-			began, before, windows, until = now, sh.base, 0, min(2*until, mostWindows)
+			began, before, windows = now, sh.base, 0
 		}
 		sh.all.barrier.Wait()
 		start, stop = sh.exchange(half)

@@ -54,16 +54,19 @@ func simultaneous(random *rand.Rand) *dag.Trace {
 // on; to the end if that is negative.
 func replayDivided(t *testing.T, s *loggopsim, threads, alone, looks int) {
 	t.Helper()
+	windows := 1 + alone%30
 	for ; alone > 0 && s.queue.Len() > 0; alone-- {
 		if err := s.handle(s.queue.Pop()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all := s.divide(threads, func(uint64, int, time.Duration) bool {
+	all := s.divide(threads)
+	all.mostWindows = windows
+	err := all.replay(s, func(uint64, int, time.Duration) bool {
 		looks--
 		return looks != -1
 	})
-	if err := all.replay(s); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 }
