@@ -1,7 +1,0 @@
-//go:build !linux
-
-package sim
-
-func inHugePages[T any](s []T) []T {
-	return s
-}
