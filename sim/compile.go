@@ -84,11 +84,11 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 	}
 	ranks := t.NumRanks()
 	p := &Program{
-		Ops:        make([]Op, end.op),
+		Ops:        inHugePages(make([]Op, end.op)),
 		Start:      make([]uint32, ranks+1),
 		Unit:       o.Unit,
 		Plain:      true,
-		dependents: make([]uint32, end.dep),
+		dependents: inHugePages(make([]uint32, end.dep)),
 		tags:       newTagTable(),
 		ranks:      make([]rankFacts, ranks),
 		starts:     make([]startDependents, ranks),

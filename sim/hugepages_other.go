@@ -1,0 +1,7 @@
+//go:build !linux
+
+package sim
+
+func inHugePages[T any](s []T) []T {
+	return s
+}
