@@ -131,7 +131,8 @@ func TestDamagedStores(t *testing.T) {
 			return
 		}
 		if got, want := parse(t, r.Stdout), parse(t, want.Stdout); got.Makespan != want.Makespan || got.Ops != want.Ops {
-			t.Errorf("%s: makespan %s of %d ops, expected an error or %s of %d", what, got.Makespan, got.Ops, want.Makespan, want.Ops)
+			t.Errorf("%s: makespan %s of %d ops, expected an error or %s of %d", what, got.Makespan, got.Ops, want.Makespan,
+				want.Ops)
 		}
 	}
 	for n := 0; n < len(whole); n += 7 {

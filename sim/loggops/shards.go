@@ -209,7 +209,9 @@ func (sh *shard) replay() {
 	windows := 0
 	for half := 0; !stop && start != never; half = 1 - half {
 		sh.run(start+sh.all.lookahead, &sh.reports[half])
-		if windows++; sh.index == 0 && (windows == sh.all.mostWindows || windows >= fewestWindows && sh.base-before >= trialEvents) {
+		windows++
+		look := windows == sh.all.mostWindows || windows >= fewestWindows && sh.base-before >= trialEvents
+		if look && sh.index == 0 {
 			now := time.Now()
 			sh.mine.stop = !sh.all.goOn(sh.base-before, windows, now.Sub(began))
 			began, before, windows = now, sh.base, 0

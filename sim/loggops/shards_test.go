@@ -50,8 +50,8 @@ func simultaneous(random *rand.Rand) *dag.Trace {
 	return b.Trace()
 }
 
-// replayDivided replays some events on one thread, and then on several until it has been asked that many times whether to go
-// on; to the end if that is negative.
+// replayDivided replays some events on one thread, and then on several until it has been asked that many times whether
+// to go on; to the end if that is negative.
 func replayDivided(t *testing.T, s *loggopsim, threads, alone, looks int) {
 	t.Helper()
 	windows := 1 + alone%30
