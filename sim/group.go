@@ -150,7 +150,7 @@ func (e *Engine) runAll() {
 	groups := e.group(nil, 1, 0)
 	window := groups[0].due.next()
 	var several []*group
-	var trial Trial
+	trial := Trial{Busy: e.busy}
 	for window != never {
 		before, windows := e.totals.events, int64(0)
 		for k := int64(0); k < trial.Patience() && window != never && (e.busy > 0 || e.threads == 1); k++ {
@@ -174,14 +174,12 @@ func (e *Engine) runAll() {
 func (e *Engine) runThreads(groups []*group, window uint64, trial *Trial) (next uint64) {
 	crew := newCrew(groups)
 	defer crew.dismiss()
-	underWay := false // the first time does not count
-	for windows := int64(fewestWindows); window != never; underWay = true {
+	for windows := int64(fewestWindows); window != never; {
 		began, before := time.Now(), e.totals.events
 		window = crew.run(window, windows)
 		e.count(groups)
 		events := e.totals.events - before
-		faster := !underWay || e.busy == 0 || trial.Several(time.Since(began), events)
-		if !faster || underWay && events < int64(e.busy)*windows {
+		if !trial.Several(time.Since(began), events, windows) {
 			break
 		}
 		windows = min(max(windows*epochEvents/max(events, 1), fewestWindows), mostWindows)
@@ -194,21 +192,14 @@ func (e *Engine) runThreads(groups []*group, window uint64, trial *Trial) (next 
 func (e *Engine) group(old []*group, n int, window uint64) []*group {
 	n = max(1, min(n, e.p.Ranks()))
 	groups := make([]*group, n)
-	first := 0
+	first := e.p.Divide(n)
+	first[n]++ // the center
 	for k := range groups {
-		last := first
-		for last < e.p.Ranks() && int64(e.p.Start[last])*int64(n) < int64(e.p.NumOps())*int64(k+1) {
-			last++
-		}
-		if k == n-1 {
-			last = len(e.ranks)
-		}
 		var before *group
 		if old != nil {
 			before = old[k]
 		}
-		groups[k] = newGroup(e, before, k, n, first, last, window)
-		first = last
+		groups[k] = newGroup(e, before, k, n, first[k], first[k+1], window)
 	}
 	for _, g := range groups {
 		g.all = groups

@@ -143,6 +143,20 @@ func (p *Program) Ranks() int {
 	return len(p.ranks)
 }
 
+// Divide divides the ranks into n runs with about as many ops each: run k is ranks first[k] to first[k+1]-1.
+func (p *Program) Divide(n int) (first []int) {
+	first = make([]int, n+1)
+	for k := range n - 1 {
+		last := first[k]
+		for last < p.Ranks() && int64(p.Start[last])*int64(n) < int64(p.NumOps())*int64(k+1) {
+			last++
+		}
+		first[k+1] = last
+	}
+	first[n] = p.Ranks()
+	return first
+}
+
 // Roots returns the ops of a rank that wait for nothing, ascending.
 func (p *Program) Roots(rank int) []uint32 {
 	return p.ranks[rank].roots

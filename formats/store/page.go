@@ -83,7 +83,10 @@ func (f *File) pages(d *decoder, c *chunkMeta, l leaf, r pageReader) error {
 	return f.eachPage(d, c, func(h pageHeader, body []byte) (err error) {
 		switch h.typ {
 		case pageDictionary:
-			return d.dictionaryPage(h, body, c, r)
+			if body, err = d.dictionaryPage(h, body, c); err != nil {
+				return err
+			}
+			return r.dictionary(body, int(h.values))
 		case pageData, pageDataV2:
 			if d.page, err = d.dataPage(h, body, c, l); err == nil {
 				err = r.page(&d.page)
@@ -132,18 +135,19 @@ func (f *File) eachPage(d *decoder, c *chunkMeta, do func(h pageHeader, body []b
 	return nil
 }
 
-func (d *decoder) dictionaryPage(h pageHeader, body []byte, c *chunkMeta, r pageReader) error {
+// dictionaryPage decompresses a dictionary page of h.values values.
+func (d *decoder) dictionaryPage(h pageHeader, body []byte, c *chunkMeta) ([]byte, error) {
 	if h.encoding != encPlain && h.encoding != encPlainDictionary {
-		return fmt.Errorf("a dictionary with encoding %d", h.encoding)
+		return nil, fmt.Errorf("a dictionary with encoding %d", h.encoding)
 	}
 	body, err := d.decompress(body, int(h.size), c.codec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if h.values < 0 || int(h.values) > len(body) {
-		return fmt.Errorf("a dictionary of %d values in %d bytes", h.values, len(body))
+		return nil, fmt.Errorf("a dictionary of %d values in %d bytes", h.values, len(body))
 	}
-	return r.dictionary(body, int(h.values))
+	return body, nil
 }
 
 // dataPage decompresses a data page and finds its parts.

@@ -94,7 +94,7 @@ const (
 
 // replayOn replays on one thread or several, whichever is faster.
 func (s *loggopsim) replayOn(threads int) error {
-	var trial sim.Trial
+	trial := sim.Trial{Busy: minDrawn}
 	var all *shards
 	for {
 		for range trial.Patience() {
@@ -112,13 +112,8 @@ func (s *loggopsim) replayOn(threads int) error {
 		if all == nil {
 			all = s.divide(threads)
 		}
-		underWay := false // the first windows do not count
 		err := all.replay(s, func(drawn uint64, windows int, took time.Duration) bool {
-			if !underWay {
-				underWay = true
-				return true
-			}
-			return trial.Several(took, int64(drawn)) && drawn >= minDrawn*uint64(windows)
+			return trial.Several(took, int64(drawn), int64(windows))
 		})
 		if err != nil {
 			return err
@@ -130,15 +125,11 @@ func (s *loggopsim) replayOn(threads int) error {
 func (s *loggopsim) divide(n int) *shards {
 	n = min(n, maxShards, s.p.Ranks())
 	all := &shards{lookahead: s.n.o + s.n.L, barrier: sim.NewBarrier(n), mostWindows: mostWindows}
-	host := uint32(0)
+	first := s.p.Divide(n)
 	for k := range n {
-		sh := &shard{all: all, index: k, first: host, own: *s.reference}
+		sh := &shard{all: all, index: k, first: uint32(first[k]), last: uint32(first[k+1]), own: *s.reference}
 		sh.own.ready, sh.own.remote = nil, nil
 		sh.loggopsim = loggopsim{reference: &sh.own, shard: sh, waits: s.waits, matchers: s.matchers}
-		for int(host) < s.p.Ranks() && (k == n-1 || int64(s.p.Start[host])*int64(n) < int64(s.p.NumOps())*int64(k+1)) {
-			host++
-		}
-		sh.last = host
 		all.of = append(all.of, sh)
 	}
 	return all
