@@ -316,7 +316,7 @@ func TestBatchFailures(t *testing.T) {
 	if len(lines) != 3 || lines[2] != "traceconv: 2 of 4 inputs were not converted: b.goal, missing" {
 		t.Errorf("stderr %q", got.Stderr)
 	}
-	for _, want := range []string{"traceconv: b.goal:3: expected ", "traceconv: missing: no such file or directory\n"} {
+	for _, want := range []string{"b.goal:3: expected ", "traceconv: missing: no such file or directory\n"} {
 		if !strings.Contains(got.Stderr, want) {
 			t.Errorf("stderr lacks %q: %q", want, got.Stderr)
 		}

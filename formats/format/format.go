@@ -26,8 +26,9 @@ type Format struct {
 	// Read reads one trace from its files, most often one. nil: the format is only written.
 	Read func(inputs []*Input, o ReadOptions) (*dag.Trace, error)
 
-	// Open opens a trace that can be read batch by batch, without having all of it in memory. nil: Read reads the whole.
-	Open func(in *Input) (Source, error)
+	// Open opens a trace that can be read batch by batch, without having all of it in memory. It returns nil for one that
+	// cannot, having read nothing; Read then reads the whole. nil: none can.
+	Open func(in *Input, o ReadOptions) (Source, error)
 
 	// Losses lists what Write would leave out or change, without writing. nil: nothing ever.
 	Losses func(t *dag.Trace) []Loss
@@ -35,11 +36,15 @@ type Format struct {
 	// Write writes the trace, front to back. It fails, before the first byte, on a trace that the format cannot hold at
 	// all; what it merely loses is for Losses to say. nil: the format is only read.
 	Write func(w io.Writer, t *dag.Trace, o WriteOptions) error
+
+	// WriteSource writes what Write writes, of a trace that is Complete and need not be in memory. It may be nil.
+	WriteSource func(w io.Writer, s Source, o WriteOptions) error
 }
 
-// Source is a trace in a file that is open. The input that it was opened from must stay open, too.
+// Source is a trace that is read, or made, batch by batch. An input that it was opened from must stay open.
 type Source interface {
 	Meta() dag.Meta
+	Comms() []dag.Comm
 	NumRanks() int
 	NumOps() int64
 	// Kinds returns the kinds of op that the trace has, or may have. Once it has, NumOps can be relied upon: before, it is
@@ -51,6 +56,8 @@ type Source interface {
 	// times and jobs. What it returns is good until it is called again. A reader is for one goroutine; several may read
 	// at the same time.
 	Reader() func(dag.Batch) ([]dag.Rank, error)
+	// Complete reports whether readers leave nothing out.
+	Complete() bool
 	// Trace reads the whole trace.
 	Trace() (*dag.Trace, error)
 	Close() error
@@ -63,6 +70,7 @@ const DetectBytes = 4096
 type Input struct {
 	Name   string    // for messages: the path as given, or "<stdin>"
 	Reader io.Reader // the content from its start, decompressed
+	Head   []byte    // the first DetectBytes of it, or all there is
 
 	// At gives random access to the content, Size bytes of it, where it is a plain file; nil where it comes through a
 	// pipe or a decompressor. Use either At or Reader.
@@ -74,7 +82,16 @@ type Input struct {
 type ReadOptions struct {
 	Compat  bool                              // accept what the format's reference program accepts, its mistakes included
 	Lenient bool                              // continue after what can be skipped, with a warning
+	Model   ModelOptions                      // for inputs that describe a workload model
 	Warn    func(message string, args ...any) // reports what the user should know; never nil
+}
+
+// ModelOptions says what an input that describes a workload model leaves open. The zero value is seed 0 and the model's
+// own choice for the rest.
+type ModelOptions struct {
+	Seed       int64    // of every random choice
+	Jitter     *float64 // standard deviation of what is drawn around a mean, as a part of the mean
+	GaussSigma *float64 // standard deviation of Gaussian destinations, as a part of the number of tasks
 }
 
 // WriteOptions says how to write.
@@ -100,17 +117,21 @@ func (l Loss) String() string {
 // SyntaxError says where and why an input cannot be understood.
 type SyntaxError struct {
 	File     string
-	Line     int64 // from 1; 0 for binary formats
-	Offset   int64 // byte offset, where Line is 0
+	Line     int64  // from 1; 0 for binary formats
+	Offset   int64  // byte offset, where Line is 0
+	Class    string // the format's name for this kind of mistake, where it has such names
 	Expected string
 	Found    string // may be empty, where there is nothing to show
 }
 
-// Error returns "FILE:LINE: expected X, found Y", or "FILE: offset N: ...".
+// Error returns "FILE:LINE: CLASS: expected X, found Y", or "FILE: offset N: ...".
 func (e *SyntaxError) Error() string {
 	where := fmt.Sprintf("%s: offset %d", e.File, e.Offset)
 	if e.Line > 0 {
 		where = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	if e.Class != "" {
+		where += ": " + e.Class
 	}
 	if e.Found == "" {
 		return fmt.Sprintf("%s: expected %s", where, e.Expected)

@@ -29,11 +29,11 @@ var Format = format.Format{
 	Write:      func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
 }
 
-func read(inputs []*format.Input, _ format.ReadOptions) (*dag.Trace, error) {
+func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if len(inputs) != 1 {
 		return nil, fmt.Errorf("a store is one file, found %d", len(inputs))
 	}
-	f, err := open(inputs[0])
+	f, err := open(inputs[0], o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func read(inputs []*format.Input, _ format.ReadOptions) (*dag.Trace, error) {
 }
 
 // open opens the store in an input; what comes through a pipe is copied to a temporary file first.
-func open(in *format.Input) (format.Source, error) {
+func open(in *format.Input, _ format.ReadOptions) (format.Source, error) {
 	if in.At != nil {
 		f, err := Open(in.At, in.Size, in.Name)
 		if err != nil {

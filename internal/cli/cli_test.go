@@ -275,9 +275,9 @@ func TestInputErrors(t *testing.T) {
 		status int
 		stderr string
 	}{
-		{"bad.lines", 1, `copy: bad.lines:3: expected a duration, found "two"`},
+		{"bad.lines", 1, `bad.lines:3: expected a duration, found "two"`},
 		{"unknown", 1, "copy: unknown: the content shows no known format; name one with --from: store, lines, sketch, line"},
-		{"empty", 1, "copy: empty: offset 0: expected a trace, found an empty input"},
+		{"empty", 1, "empty: offset 0: expected a trace, found an empty input"},
 		{"ambiguous", 1, "copy: ambiguous: the content may be of several formats; name one with --from: lines, line"},
 		{"ambiguous --from line", 1, "copy: ambiguous: not read"},
 		{"missing", 1, "copy: missing: no such file or directory"},
@@ -288,7 +288,7 @@ func TestInputErrors(t *testing.T) {
 		{"panics", 1, "copy: internal error: a bug; please report it, with the output of -v"},
 		{"odd", 0, "copy: warning: odd:3: an odd line"},
 		{"odd -q", 0, ""},
-		{"escape", 1, `copy: escape:2: expected a duration, found "\x1b[2J"`},
+		{"escape", 1, `escape:2: expected a duration, found "\x1b[2J"`},
 		{"\x1b[2J", 1, "copy: \uFFFD[2J: no such file or directory"},
 		{"bad.lines unknown", 2, "copy: accepts at most 1 arg(s), received 2 (see 'copy --help')"},
 		{"--from nothing plain", 2,
@@ -465,7 +465,7 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	want(t, run(many, "-o", "new.lines"), 1, "", "copy: new.lines: too many ops for this format\n")
 	want(t, run(many, "-o", "old.lines"), 1, "", "copy: old.lines: too many ops for this format\n")
 	want(t, run(many, "--to", "lines"), 1, "", "copy: <stdout>: too many ops for this format\n")
-	want(t, run("", "bad", "-o", "old.lines"), 1, "", "copy: bad:2: expected a duration, found \"x\"\n")
+	want(t, run("", "bad", "-o", "old.lines"), 1, "", "bad:2: expected a duration, found \"x\"\n")
 	want(t, run("lines\npanic\n", "-o", "old.lines"), 1, "",
 		"copy: internal error: a bug; please report it, with the output of -v\n")
 	wantContent(t, "old.lines", "lines\n1\n")

@@ -29,8 +29,6 @@ const maxWindow = 128 << 20
 // Input is an open input file or pipe, decompressed.
 type Input struct {
 	format.Input
-	Head []byte // the first format.DetectBytes, or all there is
-
 	name    string // as given, "-" for standard input
 	closers []func()
 

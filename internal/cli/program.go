@@ -25,6 +25,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // Exit statuses. A program that a signal stops has 128 plus the signal's number.
@@ -123,6 +124,11 @@ func (p *Program) report(err error) int {
 		p.say("%s", message(err))
 		return ExitLoss
 	}
+	var syntax *format.SyntaxError
+	if errors.As(err, &syntax) && strings.HasPrefix(err.Error(), syntax.File) {
+		p.print(err.Error()) // as compilers do, so that editors find the place
+		return ExitFailed
+	}
 	p.say("%s", message(err))
 	return ExitFailed
 }
@@ -162,13 +168,18 @@ func (p *Program) Explain(format string, args ...any) {
 	}
 }
 
-// say prints one line on stderr, after the program's name, above a progress bar.
+// say prints one line on stderr, after the program's name.
 func (p *Program) say(format string, args ...any) {
 	name := p.name
 	if name == "" {
 		name = filepath.Base(p.Args[0])
 	}
-	line := name + ": " + printable(fmt.Sprintf(format, args...)) + "\n"
+	p.print(name + ": " + fmt.Sprintf(format, args...))
+}
+
+// print prints one line on stderr, above a progress bar.
+func (p *Program) print(text string) {
+	line := printable(text) + "\n"
 	p.messages.Lock()
 	defer p.messages.Unlock()
 	if p.bar != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats"
@@ -22,6 +23,43 @@ type ReadFlags struct {
 	From    string // name of the input format; "": as the content shows
 	Compat  bool
 	Lenient bool
+	Model   ModelFlags
+}
+
+// ModelFlags are the flags for inputs that describe a workload model.
+type ModelFlags struct {
+	seed               int64
+	jitter, gaussSigma float64
+	flags              *pflag.FlagSet // nil: not registered
+}
+
+// Register adds the flags to the command; a --seed that it has already serves for this, too.
+func (f *ModelFlags) Register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.flags = flags
+	if flags.Lookup("seed") == nil {
+		flags.Int64Var(&f.seed, "seed", 1, "seed of every random choice, where the input describes a workload model")
+	}
+	flags.Float64Var(&f.jitter, "jitter", 0,
+		"standard deviation of drawn times and sizes as a part of the mean, where the input describes a workload model "+
+			"(default: the model's)")
+	flags.Float64Var(&f.gaussSigma, "gauss-sigma-frac", 0,
+		"standard deviation of Gaussian destinations as a part of the number of tasks, likewise (default: the model's)")
+}
+
+func (f *ModelFlags) options() format.ModelOptions {
+	var o format.ModelOptions
+	if f.flags == nil {
+		return o
+	}
+	o.Seed, _ = f.flags.GetInt64("seed") // Register saw to it that it is there
+	if f.flags.Changed("jitter") {
+		o.Jitter = &f.jitter
+	}
+	if f.flags.Changed("gauss-sigma-frac") {
+		o.GaussSigma = &f.gaussSigma
+	}
+	return o
 }
 
 // Register adds the flags to the command.
@@ -33,6 +71,7 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 		"accept and do what the format's reference program does, its mistakes included")
 	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
 	CompleteWith(cmd, "from", names)
+	f.Model.Register(cmd)
 }
 
 // Read is a trace that was read.
@@ -82,7 +121,7 @@ func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (_ *OpenTra
 		return nil, err
 	}
 	if t.Format.Open != nil {
-		source, err := t.Format.Open(&t.in.Input)
+		source, err := t.Format.Open(&t.in.Input, t.readOptions())
 		if err != nil {
 			return nil, InFile(t.Name, err)
 		}
@@ -91,14 +130,17 @@ func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (_ *OpenTra
 	return t, nil
 }
 
+func (t *OpenTrace) readOptions() format.ReadOptions {
+	return format.ReadOptions{Compat: t.flags.Compat, Lenient: t.flags.Lenient, Model: t.flags.Model.options(), Warn: t.p.Warn}
+}
+
 // Read reads the whole trace.
 func (t *OpenTrace) Read() (trace *dag.Trace, err error) {
 	start := time.Now()
 	if t.Source != nil {
 		trace, err = t.Source.Trace()
 	} else {
-		trace, err = t.Format.Read([]*format.Input{&t.in.Input},
-			format.ReadOptions{Compat: t.flags.Compat, Lenient: t.flags.Lenient, Warn: t.p.Warn})
+		trace, err = t.Format.Read([]*format.Input{&t.in.Input}, t.readOptions())
 	}
 	if err != nil {
 		return nil, InFile(t.Name, err)
