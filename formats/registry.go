@@ -10,6 +10,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
 	"github.com/tracedag/tracedag/formats/store"
+	"github.com/tracedag/tracedag/formats/vef"
 )
 
 // Default is the format that programs write unless told otherwise: the store, the only format that keeps everything,
@@ -21,6 +22,7 @@ var All = List{
 	store.Format,
 	goal.Binary,
 	goal.Text,
+	vef.Format,
 }
 
 // List is a set of formats, in probe order.
@@ -36,11 +38,11 @@ func (l List) Named(name string) *format.Format {
 	return nil
 }
 
-// ForPath returns the first writable format that the ending of path suggests, nil where none does. Case is ignored.
+// ForPath returns the first format that the ending of path suggests, nil where none does. Case is ignored.
 func (l List) ForPath(path string) *format.Format {
 	ending := strings.ToLower(filepath.Ext(path))
 	for i := range l {
-		if l[i].Write != nil && slices.Contains(l[i].Extensions, ending) {
+		if slices.Contains(l[i].Extensions, ending) {
 			return &l[i]
 		}
 	}

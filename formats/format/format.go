@@ -96,8 +96,9 @@ type ModelOptions struct {
 
 // WriteOptions says how to write.
 type WriteOptions struct {
-	Compat bool // write what the format's reference program writes, its mistakes included
-	Warn   func(message string, args ...any)
+	Compat  bool // write what the format's reference program writes, its mistakes included
+	Version int  // of the format, where it has several; 0: the newest
+	Warn    func(message string, args ...any)
 }
 
 // Loss is one kind of thing that a format cannot express, and how often the trace has it.

@@ -225,6 +225,9 @@ func (p *Program) Detect(in *Input, from string) (*format.Format, error) {
 	found := readable.Detect(in.Head)
 	switch len(found) {
 	case 0:
+		if f := readable.ForPath(in.name); f != nil {
+			return f, nil // whose reader says best what is wrong with the content
+		}
 		return nil, fmt.Errorf("%s: the content shows no known format; name one with --from: %s",
 			in.Name, strings.Join(readable.Names(), ", "))
 	case 1:

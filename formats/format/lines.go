@@ -1,0 +1,65 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+const (
+	lineWindow = 256 << 10 // bytes read at a time
+	maxLine    = 64 << 20  // longest line, so that input without line ends cannot take all memory
+)
+
+// ErrStop is what the function of [EachLines] returns to stop without an error.
+var ErrStop = fmt.Errorf("no more lines are wanted")
+
+// EachLines reads a text in pieces of whole lines, and calls parse with each. Every line has its end, which the last one
+// gets where it lacks it. It returns the first error, of reading or of parse.
+func EachLines(src io.Reader, parse func(lines []byte) error) error {
+	window := make([]byte, lineWindow)
+	n, idle := 0, 0
+	for {
+		if n == len(window) {
+			if n >= maxLine {
+				return fmt.Errorf("a line is longer than %d MiB", maxLine>>20)
+			}
+			window = append(window, make([]byte, n)...)
+		}
+		count, err := src.Read(window[n:])
+		n += count
+		last := err == io.EOF
+		switch {
+		case last && n == 0:
+			return nil
+		case last && window[n-1] != '\n':
+			window = append(window[:n], '\n')
+			n++
+			count = n
+		case last:
+			count = n
+		case err != nil:
+			return fmt.Errorf("reading: %w", err)
+		}
+		if idle++; count > 0 {
+			idle = 0
+		}
+		if idle == 100 {
+			return fmt.Errorf("reading: %w", io.ErrNoProgress)
+		}
+		lines := bytes.LastIndexByte(window[n-count:n], '\n') + 1
+		if lines > 0 {
+			lines += n - count
+			if err := parse(window[:lines]); err != nil {
+				if err == ErrStop {
+					return nil
+				}
+				return err
+			}
+			n = copy(window, window[lines:n])
+		}
+		if last {
+			return nil
+		}
+	}
+}

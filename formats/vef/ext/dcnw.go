@@ -1,0 +1,190 @@
+// This file has the models DCNW and CDCNW.
+
+package ext
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag/gen/dcnw"
+	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+type dcnwModel struct {
+	params   dcnw.Params
+	sizeFile string // of CDCNW, as written in the record
+}
+
+// DCNW returns the model DCNW, with one of the curves that come with the generator.
+func DCNW(p dcnw.Params) *Model {
+	return newDCNW(kindDCNW, p, "")
+}
+
+// CDCNW returns the model CDCNW. The path of the size file is relative to the folder of the trace.
+func CDCNW(p dcnw.Params, sizeFile string) (*Model, error) {
+	sizeFile = filepath.ToSlash(sizeFile)
+	if len(strings.Fields(sizeFile)) != 1 || strings.TrimSpace(sizeFile) != sizeFile {
+		return nil, fmt.Errorf("an extended trace cannot name the file %q, for it has blanks", sizeFile)
+	}
+	if sizeFile[0] == '#' {
+		sizeFile = "./" + sizeFile // what begins with # is a comment
+	}
+	return newDCNW(kindCDCNW, p, sizeFile), nil
+}
+
+func newDCNW(kind string, p dcnw.Params, sizeFile string) *Model {
+	return &Model{
+		header: Header{Tasks: int64(p.Tasks), Messages: p.Messages, Clock: p.Clock},
+		kind:   kind,
+		model:  &dcnwModel{p, sizeFile},
+	}
+}
+
+func parseDCNW(p *parser) (model, error) {
+	names := strings.Join(dcnw.Workloads(), ", ")
+	if err := p.next("a record of one of " + names); err != nil {
+		return nil, err
+	}
+	name, err := p.word("one of " + names)
+	if err != nil {
+		return nil, err
+	}
+	sizes, ok := dcnw.Workload(name)
+	if !ok {
+		return nil, p.fail("one of "+names, quote(name))
+	}
+	return p.traffic(sizes, "")
+}
+
+func parseCDCNW(p *parser) (model, error) {
+	if err := p.next("a record of a size file"); err != nil {
+		return nil, err
+	}
+	name, err := p.word("a size file")
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := p.sizes(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.traffic(sizes, name)
+}
+
+// traffic reads what both models have after the sizes.
+func (p *parser) traffic(sizes *dcnw.Curve, sizeFile string) (model, error) {
+	m := &dcnwModel{sizeFile: sizeFile, params: dcnw.Params{
+		Messages: p.header.Messages, Clock: p.header.Clock, Sizes: sizes, Destination: p.law(openloop.UniformTask), Load: 1,
+	}}
+	err := p.keywords(&m.params.Destination.Distribution,
+		keyword{"LOAD", number{&m.params.Load, positive, "above 0"}, true})
+	if err != nil {
+		return nil, err
+	}
+	if m.params.Tasks, err = p.tasks(); err != nil {
+		return nil, err
+	}
+	if err := m.params.Check(); err != nil {
+		return nil, err
+	}
+	return m, p.end()
+}
+
+// law returns the law of destinations of a distribution.
+func (p *parser) law(d openloop.Distribution) openloop.Law {
+	law := openloop.Law{Distribution: d, Sigma: openloop.DefaultSigma}
+	if sigma := p.options.Model.GaussSigma; sigma != nil {
+		law.Sigma = *sigma
+	}
+	return law
+}
+
+// tasks returns the number of tasks of an open-loop model.
+func (p *parser) tasks() (int, error) {
+	return int(p.header.Tasks), openloop.InRange("tasks", p.header.Tasks, 2, openloop.MaxTasks)
+}
+
+// sizes reads the size file of the given name.
+func (p *parser) sizes(name string) (*dcnw.Curve, error) {
+	path := filepath.FromSlash(name)
+	if !filepath.IsAbs(path) && p.file != "<stdin>" {
+		path = filepath.Join(filepath.Dir(p.file), path)
+	}
+	file, err := openRegular(path)
+	if err == nil {
+		defer file.Close()
+		var c *dcnw.Curve
+		if c, err = ReadSizes(path, bufio.NewReader(file), p.options.Warn); err == nil {
+			return c, nil
+		}
+	}
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		err = fmt.Errorf("%s: %w", path, cause.Err)
+	}
+	return nil, p.fail("a file of message sizes", err.Error())
+}
+
+// openRegular opens a plain file: another may have no end.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a plain file", path)
+	}
+	return os.Open(path)
+}
+
+// ReadSizes reads a size file of CDCNW, which is called file in messages, and warns if its sizes do not have the mean
+// that it states. What is wrong with it is a format.SyntaxError.
+func ReadSizes(file string, r io.Reader, warn func(message string, args ...any)) (*dcnw.Curve, error) {
+	c, stated, err := dcnw.ReadCurve(filepath.Base(file), r)
+	var wrong *dcnw.CurveError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, &format.SyntaxError{File: file, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if stated > 0 && math.Abs(stated-c.Mean()) > c.Mean()/100 {
+		warn("%s: states a mean of %v bytes, but its sizes have %.7g", file, stated, c.Mean())
+	}
+	return c, nil
+}
+
+func (m *dcnwModel) attrs(c common) any {
+	type attrs struct {
+		common
+		SizeModel string  `json:"size_model,omitempty"`
+		SizeFile  string  `json:"size_file,omitempty"`
+		Dist      string  `json:"dist"`
+		Load      float64 `json:"load_gbps_per_task"`
+	}
+	a := attrs{common: c, SizeFile: m.sizeFile, Dist: m.params.Destination.String(), Load: m.params.Load}
+	if m.sizeFile == "" {
+		a.SizeModel = m.params.Sizes.Name
+	}
+	return a
+}
+
+func (m *dcnwModel) records() [][]string {
+	sizes := m.sizeFile
+	if sizes == "" {
+		sizes = m.params.Sizes.Name
+	}
+	return [][]string{{sizes, m.params.Destination.String(), "LOAD", formatFloat(m.params.Load)}}
+}
+
+func (m *dcnwModel) source(seed int64) (format.Source, error) {
+	return dcnw.NewSource(m.params, seed)
+}

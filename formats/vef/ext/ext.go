@@ -1,0 +1,166 @@
+// Package ext reads and writes what follows the header of an extended VEF trace: the parameters of a workload model, of
+// which the generators in dag/gen make the trace.
+//
+// The four models and their parameters are those of F. J. Andújar et al., "Extending the VEF traces framework to model
+// data center network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). Their spelling
+// is specified in docs/generators/dcnw.md, cdcnw.md, flows.md and horovod.md.
+package ext
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Header is what models take from the header of a trace.
+type Header struct {
+	Line     int64    // where it stands, from 1
+	Tasks    int64    // ntasks
+	Messages int64    // nmsgs
+	Clock    dag.Time // of a tick
+}
+
+// Line is a record.
+type Line struct {
+	Number int64    // from 1
+	Fields []string // one or more
+}
+
+// Model is a workload model with its parameters.
+type Model struct {
+	header  Header
+	kind    string
+	model   model
+	seed    int64
+	records place
+}
+
+// model is one of the four.
+type model interface {
+	// attrs returns the parameters, to be marshalled after those that all models have.
+	attrs(common) any
+	// records returns the records after the one that names the model.
+	records() [][]string
+	source(seed int64) (format.Source, error)
+}
+
+// The models, by the name that follows EXT.
+var parsers = map[string]func(p *parser) (model, error){
+	kindDCNW:    parseDCNW,
+	kindCDCNW:   parseCDCNW,
+	kindFlows:   parseFlows,
+	kindHorovod: parseHorovod,
+}
+
+// The names of the models.
+const (
+	kindDCNW    = "DCNW"
+	kindCDCNW   = "CDCNW"
+	kindFlows   = "FLOWS"
+	kindHorovod = "HOROVOD"
+)
+
+// Parse reads the model of an extended trace: the record that begins with EXT, without that field, and those after it.
+// The file is the name of the trace, for messages; the files that a model names are found from its folder, from the
+// working folder where the name is that of standard input. What is wrong with the records is a format.SyntaxError of
+// class "ext".
+func Parse(file string, h Header, kind Line, lines []Line, o format.ReadOptions) (*Model, error) {
+	p := &parser{header: h, options: o, record: record{place{file, kind.Number}, kind.Fields}, rest: lines}
+	if h.Tasks < 2 {
+		return nil, place{file, h.Line}.fail("2 tasks or more", strconv.FormatInt(h.Tasks, 10))
+	}
+	if len(kind.Fields) != 1 {
+		return nil, p.fail("EXT and the name of a model", strconv.Itoa(len(kind.Fields))+" fields after EXT")
+	}
+	name := strings.ToUpper(kind.Fields[0])
+	parse := parsers[name]
+	if parse == nil {
+		return nil, p.fail("EXT DCNW, CDCNW, FLOWS or HOROVOD", quote(kind.Fields[0]))
+	}
+	parsed, err := parse(p)
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	return &Model{header: h, kind: name, model: parsed, seed: o.Model.Seed, records: p.place}, nil
+}
+
+// Source returns the trace that the model makes. What only shows now to be wrong with the records is a
+// format.SyntaxError like those of Parse.
+func (m *Model) Source() (format.Source, error) {
+	s, err := m.model.source(m.seed)
+	if err != nil {
+		return nil, m.records.explain(err, m.header)
+	}
+	return s, nil
+}
+
+// common are the attributes that all models have.
+type common struct {
+	Kind     string   `json:"kind"`
+	Model    string   `json:"model"`
+	Tasks    int64    `json:"tasks"`
+	Messages int64    `json:"header_msgs"`
+	Clock    dag.Time `json:"clock_ps"`
+}
+
+// Attrs returns the parameters of the model, all that were left out filled in, as a JSON object.
+func (m *Model) Attrs() ([]byte, error) {
+	attrs, err := json.Marshal(m.model.attrs(common{"ext", m.kind, m.header.Tasks, m.header.Messages, m.header.Clock}))
+	if err != nil {
+		return nil, fmt.Errorf("parameters of the model %s: %w", m.kind, err)
+	}
+	return attrs, nil
+}
+
+// Spec returns the extended trace, header included, that Parse reads as this model.
+func (m *Model) Spec() []byte {
+	h := m.header
+	text := fmt.Appendf(nil, "VEF3 %d %d 0 0 0 FALSE %d\nEXT %s\n", h.Tasks, h.Messages, h.Clock, m.kind)
+	for _, fields := range m.model.records() {
+		text = append(text, strings.Join(fields, " ")...)
+		text = append(text, '\n')
+	}
+	return text
+}
+
+// explain turns an error about parameters of a generator into one about the records. The width of Gaussian destinations
+// does not come from them.
+func (l place) explain(err error, h Header) error {
+	var syntax *format.SyntaxError
+	var param *openloop.ParamError
+	switch {
+	case errors.As(err, &syntax):
+		return err
+	case !errors.As(err, &param):
+		return l.fail("parameters that make a trace", err.Error())
+	case param.Param == "gauss-sigma-frac":
+		return err
+	}
+	name, at := param.Param, l
+	if written, ok := names[name]; ok {
+		name = written.name
+		if written.inHeader {
+			at.line = h.Line
+		}
+	}
+	return at.fail(name+" "+param.Expected, param.Found)
+}
+
+// names are what parameters of generators are called in an extended trace.
+var names = map[string]struct {
+	name     string
+	inHeader bool
+}{
+	"tasks":    {"ntasks", true},
+	"messages": {"nmsgs", true},
+	"clock":    {"clock", true},
+	"time":     {"TIME", false},
+	"load":     {"LOAD", false},
+	"class":    {"PERC of all classes together to be", false},
+}

@@ -1,0 +1,200 @@
+// This file reads records of keywords and values.
+
+package ext
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// place is where something stands.
+type place struct {
+	file string
+	line int64
+}
+
+func (l place) fail(expected, found string) error {
+	return &format.SyntaxError{File: l.file, Line: l.line, Class: "ext", Expected: expected, Found: found}
+}
+
+// quote returns a field for a message, the beginning of a long one.
+func quote(field string) string {
+	const most = 60
+	if len(field) > most {
+		return strconv.Quote(field[:most]) + "..."
+	}
+	return strconv.Quote(field)
+}
+
+// record is the record at hand. Its fields are those that are not read yet.
+type record struct {
+	place
+	fields []string
+}
+
+// word returns the next field, which is called what.
+func (r *record) word(what string) (string, error) {
+	if len(r.fields) == 0 {
+		return "", r.fail(what, "the end of the line")
+	}
+	field := r.fields[0]
+	r.fields = r.fields[1:]
+	return field, nil
+}
+
+// parser goes through the records of a model.
+type parser struct {
+	header  Header
+	options format.ReadOptions
+	record
+	rest []Line
+}
+
+// next goes on to the next record, of which what says what it is to be.
+func (p *parser) next(what string) error {
+	if len(p.rest) == 0 {
+		return p.fail(what+" on a line after this", "the end of the file")
+	}
+	p.line, p.fields = p.rest[0].Number, p.rest[0].Fields
+	p.rest = p.rest[1:]
+	return nil
+}
+
+// end returns an error if there are more records.
+func (p *parser) end() error {
+	if len(p.rest) == 0 {
+		return nil
+	}
+	return place{p.file, p.rest[0].Number}.fail("the end of the file", quote(p.rest[0].Fields[0]))
+}
+
+func (p *parser) explain(err error) error {
+	return p.place.explain(err, p.header)
+}
+
+// keyword is a keyword that is followed by a value.
+type keyword struct {
+	name     string
+	value    value
+	optional bool
+}
+
+// value is what a field can be.
+type value interface {
+	parse(field string) bool // reports whether it is
+	String() string          // for messages
+}
+
+// keywords reads the rest of the record: keywords with their values in any order, each at most once, and between them,
+// unless dist is nil, at most one distribution.
+func (r *record) keywords(dist *openloop.Distribution, words ...keyword) error {
+	seen := make([]bool, len(words))
+	seenDist := false
+	for len(r.fields) > 0 {
+		name, _ := r.word("")
+		if k := find(words, name); k >= 0 {
+			if seen[k] {
+				return r.fail(words[k].name+" once", "it twice")
+			}
+			seen[k] = true
+			field, err := r.word("the value of " + words[k].name)
+			if err != nil {
+				return err
+			}
+			if !words[k].value.parse(field) {
+				return r.fail(fmt.Sprintf("%s %v", words[k].name, words[k].value), quote(field))
+			}
+			continue
+		}
+		d, ok := openloop.ParseDistribution(name)
+		if !ok || dist == nil {
+			return r.fail(listOf(words, dist != nil), quote(name))
+		}
+		if seenDist {
+			return r.fail("one distribution", "two, the second "+quote(name))
+		}
+		*dist, seenDist = d, true
+	}
+	for k, w := range words {
+		if !seen[k] && !w.optional {
+			return r.fail(w.name+" and its value", "none")
+		}
+	}
+	return nil
+}
+
+func find(words []keyword, name string) int {
+	for k := range words {
+		if strings.EqualFold(words[k].name, name) {
+			return k
+		}
+	}
+	return -1
+}
+
+// listOf returns what a keyword may be.
+func listOf(words []keyword, dist bool) string {
+	var names []string
+	for _, w := range words {
+		names = append(names, w.name)
+	}
+	if dist {
+		names = append(names, "UNIFORM", "POISSON", "GAUSS")
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// count is a whole number from 1 to most.
+type count struct {
+	to   *int64
+	most int64
+}
+
+func (c count) parse(field string) bool {
+	v, err := strconv.ParseUint(field, 10, 63) // no sign
+	*c.to = int64(v)
+	return err == nil && v >= 1 && int64(v) <= c.most
+}
+
+func (c count) String() string {
+	return fmt.Sprintf("1..%d", c.most)
+}
+
+// number is a number with or without decimals.
+type number struct {
+	to       *float64
+	in       func(float64) bool
+	expected string
+}
+
+func (n number) parse(field string) bool {
+	if strings.Trim(field, "0123456789.eE+-") != "" { // which is all but infinities, NaN and hexadecimal numbers
+		return false
+	}
+	v, err := strconv.ParseFloat(field, 64)
+	*n.to = v
+	return err == nil && n.in(v)
+}
+
+func (n number) String() string {
+	return n.expected
+}
+
+func positive(v float64) bool { return v > 0 }
+
+func percent(v float64) bool { return v >= 0 && v <= 100 }
+
+func probability(v float64) bool { return v > 0 && v <= 1 }
+
+// formatFloat returns the shortest number that is read as v.
+func formatFloat(v float64) string {
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}

@@ -1,0 +1,219 @@
+// This file says what VEF leaves out of a trace, or changes.
+
+package vef
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// losses lists what write leaves out or changes.
+func losses(t *dag.Trace) []format.Loss {
+	var l lossList
+	l.add("collectives that VEF does not have, decomposed into messages", foreign(t))
+	original := t
+	t, err := lowered(t)
+	if err != nil || checkReferences(t) != nil {
+		return l // write will say why it cannot be done
+	}
+	p := &plan{t: t, first: make([]int, len(t.Ranks)+1)}
+	for i := range t.Ranks {
+		p.first[i+1] = p.first[i] + t.Ranks[i].Len()
+	}
+	p.matchByTag()
+	var c lossCounts
+	for rank := range t.Ranks {
+		if err := c.count(t, rank, p.sendOf != nil); err != nil {
+			return l
+		}
+	}
+	l.add("dependencies on more than one event, set as the ideal timeline has it", c.unclear)
+	l.add("receives that wait for something before they can match", c.late)
+	l.add("wildcard receives", c.wildcards)
+	l.add("tags", c.tags)
+	if c.tail > 0 {
+		l.add(fmt.Sprintf("computation after the last communication of its rank, %v in all", c.tailTime), c.tail)
+	}
+	l.add("memory and storage accesses, written as computation", c.accesses)
+	l.add("durations of communication", c.durations)
+	l.add("sizes of computation", c.sizes)
+	l.add("flops", c.flops)
+	l.add("streams", c.streams)
+	l.add("network interfaces", c.nics)
+	l.add("communicators of messages", c.comms)
+	l.add("roots of collectives without content, which are taken to be the first of their tasks", c.roots)
+	l.add("jobs", c.jobs)
+	l.add("names", c.names)
+	l.add("attributes", c.attrs)
+	l.add("measured times", c.measured)
+	if placed(original.Nodes) {
+		l.add("the nodes that their ranks run on", original.Ops())
+	}
+	return l
+}
+
+func checkReferences(t *dag.Trace) error {
+	for i := range t.Ranks {
+		if err := t.Ranks[i].CheckReferences(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lossList collects kinds of loss.
+type lossList []format.Loss
+
+func (l *lossList) add(what string, count int64) {
+	if count > 0 {
+		*l = append(*l, format.Loss{What: what, Count: count})
+	}
+}
+
+// placed reports whether some rank runs on another node than that of its own number.
+func placed(nodes []int32) bool {
+	for rank, node := range nodes {
+		if int(node) != rank {
+			return true
+		}
+	}
+	return false
+}
+
+// lossCounts is how many ops lose what.
+type lossCounts struct {
+	unclear, late, wildcards, tags, tail, accesses, durations, sizes, flops, streams, nics, comms, roots int64
+	jobs, names, attrs, measured                                                                         int64
+	tailTime                                                                                             dag.Time
+}
+
+// count adds what a rank loses.
+func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
+	r := &t.Ranks[rank]
+	n := r.Len()
+	var clear bool
+	p := &rankPlan{r: r, rank: rank, event: make([]int32, n), delay: make([]dag.Time, n), selfs: r.Attrs.Len() > 0,
+		clear: &clear}
+	if err := p.find(); err != nil {
+		return err
+	}
+	c.countTail(p)
+	for i, kind := range r.Kind {
+		self := p.selfs && selfPart(r, i) != ""
+		switch kind {
+		case dag.Calc:
+			if r.Bytes.At(i) != 0 && !self {
+				c.sizes++
+			}
+		case dag.Recv:
+			if p.event[i] != origin || p.delay[i] > 0 {
+				c.late++
+			}
+			if r.Peer.At(i) == dag.AnySource || r.Tag.At(i) == dag.AnyTag {
+				c.wildcards++
+			}
+		case dag.Mem, dag.IO:
+			c.accesses++
+		}
+		if p.event[i] == unclear && recorded(r, i) {
+			c.unclear++
+		}
+		message := kind == dag.Send || kind == dag.Recv
+		if message && !ownTags && r.Tag.At(i) != 0 {
+			c.tags++
+		}
+		if message && r.Comm.At(i) != 0 {
+			c.comms++
+		}
+		if (message || kind == dag.Coll) && r.Duration.At(i) != 0 {
+			c.durations++
+		}
+		if r.Stream.At(i) != 0 && (kind != dag.Calc || p.event[i] != origin) {
+			c.streams++
+		}
+		if kind == dag.Coll && hidesRoot(t, r, rank, i) {
+			c.roots++
+		}
+		if !self && i < r.Attrs.Len() && r.Attrs.At(i) != "" {
+			c.attrs++
+		}
+		if start, end := r.Measured(i); start != dag.Unmeasured || end != dag.Unmeasured {
+			c.measured++
+		}
+	}
+	c.flops += nonzero(r.Flops)
+	c.nics += nonzeroNarrow(&r.NIC)
+	c.jobs += nonzeroNarrow(&r.Job)
+	for i := range r.Name.Len() {
+		if r.Name.At(i) != "" {
+			c.names++
+		}
+	}
+	return nil
+}
+
+// countTail counts the computation that no record waits for.
+func (c *lossCounts) countTail(p *rankPlan) {
+	r := p.r
+	used, reached := make([]bool, r.Len()), make([]bool, r.Len()) // by a record: its end, or at least its start
+	var stack []int32
+	reach := func(op int32, end bool) {
+		used[op] = used[op] || end
+		if !reached[op] {
+			reached[op] = true
+			stack = append(stack, op)
+		}
+	}
+	for i := range r.Kind {
+		if recorded(r, i) {
+			reach(int32(i), true)
+		}
+		for len(stack) > 0 {
+			op := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for _, off := range r.Deps.Of(int(op)) {
+				reach(op-off, true)
+			}
+			for _, off := range r.StartDeps.Of(int(op)) {
+				reach(op-off, false)
+			}
+		}
+	}
+	for i, d := range r.Duration {
+		if d > 0 && !used[i] && !p.communicates(i) {
+			c.tail++
+			c.tailTime += min(d, dag.MaxTime-c.tailTime)
+		}
+	}
+}
+
+// hidesRoot reports whether a rooted collective has a root that its records do not show: only sizes do.
+func hidesRoot(t *dag.Trace, r *dag.Rank, rank, i int) bool {
+	kind, comm := r.Subkind.At(i), r.Comm.At(i)
+	if !kind.Rooted() || r.Peer.At(i) != int32(rank) || uint32(comm) >= uint32(len(t.Comms)) {
+		return false
+	}
+	return r.Bytes.At(i) == 0 && r.RecvBytes.At(i) == 0 && position(&t.Comms[comm], int32(rank)) != 0
+}
+
+func nonzero[T ~int64](column dag.Column[T]) int64 {
+	n := int64(0)
+	for _, v := range column {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func nonzeroNarrow(column *dag.Narrow) int64 {
+	n := int64(0)
+	for i := range column.Len() {
+		if column.At(i) != 0 {
+			n++
+		}
+	}
+	return n
+}

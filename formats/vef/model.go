@@ -1,0 +1,84 @@
+// This file hands extended traces to package ext, which knows their models.
+
+package vef
+
+import (
+	"bytes"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/vef/ext"
+)
+
+// modelText is the part of an extended trace that describes the model.
+type modelText struct {
+	kind  ext.Line // the record EXT, without that word
+	lines []ext.Line
+}
+
+// open opens an extended trace, which can be made batch by batch; a plain one is read as a whole.
+func open(in *format.Input, o format.ReadOptions) (format.Source, error) {
+	if !isModel(in.Head) {
+		return nil, nil
+	}
+	r, err := readFile(in, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.source(o)
+}
+
+// isModel reports whether the second record begins with EXT. A file of which head shows less than that is read as one
+// that has to be read as a whole.
+func isModel(head []byte) bool {
+	records := 0
+	for line := range bytes.Lines(head) {
+		fields := bytes.Fields(line)
+		if len(fields) == 0 || line[0] == '#' {
+			continue
+		}
+		if records++; records == 2 {
+			return string(fields[0]) == "EXT"
+		}
+	}
+	return false
+}
+
+// source returns the trace of the model of an extended trace.
+func (r *reader) source(o format.ReadOptions) (format.Source, error) {
+	h := ext.Header{Line: r.header.line, Tasks: r.header.tasks, Messages: r.header.messages, Clock: r.header.clock}
+	model, err := ext.Parse(r.file, h, r.model.kind, r.model.lines, o)
+	if err != nil {
+		return nil, err
+	}
+	source, err := model.Source()
+	if err != nil {
+		return nil, err
+	}
+	attrs, err := model.Attrs()
+	if err != nil {
+		return nil, err
+	}
+	return &modelSource{source, `{"vef":` + string(attrs) + `}`}, nil
+}
+
+// modelSource is the trace of a model, which knows its parameters.
+type modelSource struct {
+	format.Source
+	attrs string
+}
+
+func (s *modelSource) Meta() dag.Meta {
+	meta := s.Source.Meta()
+	meta.Attrs = s.attrs
+	return meta
+}
+
+func (s *modelSource) Trace() (*dag.Trace, error) {
+	t, err := s.Source.Trace()
+	if err != nil {
+		return nil, err
+	}
+	t.Attrs = s.attrs
+	return t, nil
+}

@@ -1,0 +1,51 @@
+// This file parses numbers.
+
+package vef
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// digits returns the number at p and the place behind it. It may have wrapped around if it has more than 19 digits.
+func digits(b []byte, p int) (value uint64, next int) {
+	d := b[p] - '0'
+	for d <= 9 {
+		value = 10*value + uint64(d)
+		p++
+		d = b[p] - '0'
+	}
+	return value, p
+}
+
+// parseCount parses a whole number of at least zero.
+func parseCount(word string) (int64, bool) {
+	v, err := strconv.ParseUint(word, 10, 63)
+	return int64(v), err == nil
+}
+
+// maxTimeDigits is how long a decimal time may be: longer than any that means something.
+const maxTimeDigits = 100
+
+// parseTime parses a time in clock ticks, which may have decimals and an exponent, and returns it in picoseconds, a half
+// rounded up.
+func parseTime(word string, clock dag.Time) (dag.Time, bool) {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(word), "e")
+	if len(word) > maxTimeDigits || len(exponent) > 3 || mantissa == "" || strings.Trim(mantissa, "0123456789.") != "" {
+		return 0, false
+	}
+	ticks, ok := new(big.Rat).SetString(word)
+	if !ok {
+		return 0, false
+	}
+	ticks.Mul(ticks, new(big.Rat).SetInt64(int64(clock)))
+	ticks.Add(ticks, big.NewRat(1, 2))
+	ps := new(big.Int).Quo(ticks.Num(), ticks.Denom())
+	if !ps.IsInt64() {
+		return 0, false
+	}
+	return dag.Time(ps.Int64()), true
+}

@@ -1,0 +1,361 @@
+// This file finds out on what event each message and each part in a collective of a DAG waits, and how long after it it
+// begins: what a VEF record says in its last three fields.
+
+package vef
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
+)
+
+// An event that something waits for is the end of an op of the same rank that communicates (of a receive: the arrival of
+// its message), by its index, or one of these.
+const (
+	origin  = -1 // the start of the trace
+	unclear = -2 // not one event alone, whatever the network does
+)
+
+// plan is how a trace is written.
+type plan struct {
+	t     *dag.Trace
+	first []int // number of each rank's first op, through all ranks; and at the end, of all
+
+	// By number of the op: the event that its start waits for, and how long after that it is.
+	event []int32
+	delay []dag.Time
+
+	clear []bool // by rank: whether no op that communicates waits for unclear
+
+	sendOf []uint32 // by tag: number of the send. nil where tags do not tell the messages apart
+	sender []uint32 // by number of a receive, where sendOf is nil: that of its send
+
+	instances []collective
+	member    []int32 // of each instance from collective.members on: the index of its op on each member's rank
+	instance  []int32 // by number of a coll op: its instance. nil where there are none
+
+	messages, participations int64
+	clock                    dag.Time
+	dropWorld                bool // communicator 0 was added when the trace was read
+}
+
+// collective is an instance of a collective.
+type collective struct {
+	members int64
+	comm    int32
+	op      uint8
+}
+
+// maxPlanOps is how many ops a trace may have to be written.
+const maxPlanOps = math.MaxUint32 - 1
+
+// newPlan finds what each record depends on. Collectives that VEF does not have become messages.
+func newPlan(t *dag.Trace) (*plan, error) {
+	t, err := lowered(t)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{t: t, first: make([]int, len(t.Ranks)+1), clear: make([]bool, len(t.Ranks))}
+	for i := range t.Ranks {
+		if err := t.Ranks[i].CheckReferences(); err != nil {
+			return nil, fmt.Errorf("rank %d: %w", i, err)
+		}
+		p.first[i+1] = p.first[i] + t.Ranks[i].Len()
+	}
+	n := p.first[len(t.Ranks)]
+	if n > maxPlanOps {
+		return nil, fmt.Errorf("%d ops, expected at most %d", n, maxPlanOps)
+	}
+	p.event, p.delay = make([]int32, n), make([]dag.Time, n)
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for rank := range t.Ranks {
+		group.Go(func() error { return p.newRankPlan(rank).find() })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := p.findInstances(); err != nil {
+		return nil, err
+	}
+	p.matchByTag()
+	if !p.isClear() {
+		if err := p.settle(); err != nil {
+			return nil, err
+		}
+	}
+	p.chooseClock()
+	return p, nil
+}
+
+// lowered returns the trace without the collectives that VEF does not have.
+func lowered(t *dag.Trace) (*dag.Trace, error) {
+	if foreign(t) == 0 {
+		return t, nil
+	}
+	return lower.CollectivesOf(t, lower.Choice{}, func(kind dag.Subkind) bool { return vefOp(kind) < 0 })
+}
+
+// foreign returns how many ops are collectives that VEF does not have.
+func foreign(t *dag.Trace) int64 {
+	n := int64(0)
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for op, kind := range r.Kind {
+			if kind == dag.Coll && vefOp(r.Subkind.At(op)) < 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// vefOp returns the number of a collective in VEF, -1 where it has none.
+func vefOp(kind dag.Subkind) int {
+	switch kind {
+	case dag.Bcast:
+		return opBroadcast
+	case dag.Reduce:
+		return opReduce
+	case dag.Allreduce:
+		return opAllreduce
+	case dag.Gather, dag.Gatherv:
+		return opGather
+	case dag.Scatter, dag.Scatterv:
+		return opScatter
+	case dag.Allgather, dag.Allgatherv:
+		return opAllgather
+	case dag.Barrier:
+		return opBarrier
+	case dag.Alltoall, dag.Alltoallv:
+		return opAlltoall
+	}
+	return -1
+}
+
+// isClear reports whether every dependency is on one event, and it is known which message meets which receive.
+func (p *plan) isClear() bool {
+	for _, clear := range p.clear {
+		if !clear {
+			return false
+		}
+	}
+	return p.sendOf != nil || p.messages == 0
+}
+
+// rankPlan finds the events of one rank.
+type rankPlan struct {
+	r     *dag.Rank
+	rank  int
+	event []int32
+	delay []dag.Time
+	selfs bool // some calcs stand for messages of the rank to itself
+	clear *bool
+}
+
+func (p *plan) newRankPlan(rank int) *rankPlan {
+	r := &p.t.Ranks[rank]
+	from, to := p.first[rank], p.first[rank+1]
+	return &rankPlan{r: r, rank: rank, event: p.event[from:to], delay: p.delay[from:to], selfs: r.Attrs.Len() > 0,
+		clear: &p.clear[rank]}
+}
+
+// self returns the attributes of a calc that stands for a part of a message of the rank to itself, "" for another op.
+func selfPart(r *dag.Rank, i int) string {
+	if i >= r.Attrs.Len() || r.Kind[i] != dag.Calc {
+		return ""
+	}
+	switch attrs := r.Attrs.At(i); attrs {
+	case selfSendAttrs, selfRecvAttrs:
+		return attrs
+	}
+	return ""
+}
+
+// communicates reports whether the end of op i is an event.
+func (p *rankPlan) communicates(i int) bool {
+	switch p.r.Kind[i] {
+	case dag.Send, dag.Recv, dag.Coll:
+		return true
+	}
+	return p.selfs && selfPart(p.r, i) != ""
+}
+
+// recorded reports whether op i has a record.
+func recorded(r *dag.Rank, i int) bool {
+	switch r.Kind[i] {
+	case dag.Send, dag.Coll:
+		return true
+	case dag.Calc:
+		return selfPart(r, i) == selfSendAttrs
+	}
+	return false
+}
+
+var errCircle = errors.New("ops wait for each other in a circle")
+
+// find sets the event and the delay of every op.
+func (p *rankPlan) find() error {
+	r := p.r
+	for i, d := range r.Duration {
+		if d < 0 {
+			return fmt.Errorf("rank %d op %d lasts %v, expected no less than nothing", p.rank, i, d)
+		}
+	}
+	if forward(&r.Deps) || forward(&r.StartDeps) {
+		if err := p.findInOrder(); err != nil {
+			return fmt.Errorf("rank %d: %w", p.rank, err)
+		}
+	} else {
+		for i := range r.Kind {
+			p.set(i)
+		}
+	}
+	*p.clear = true
+	for i := range r.Kind {
+		if p.event[i] == unclear && recorded(r, i) {
+			*p.clear = false
+			break
+		}
+	}
+	return nil
+}
+
+func forward(e *dag.Edges) bool {
+	for _, off := range e.Off {
+		if off <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// findInOrder is find for a rank of which some ops come before those that they wait for.
+func (p *rankPlan) findInOrder() error {
+	const (
+		unseen = iota
+		entered
+		done
+	)
+	state := make([]uint8, p.r.Len())
+	var stack []int32
+	for root := range p.r.Kind {
+		stack = append(stack, int32(root))
+		for len(stack) > 0 {
+			i := int(stack[len(stack)-1])
+			switch state[i] {
+			case unseen:
+				state[i] = entered
+				for _, e := range []*dag.Edges{&p.r.Deps, &p.r.StartDeps} {
+					for _, off := range e.Of(i) {
+						switch on := int32(i) - off; state[on] {
+						case unseen:
+							stack = append(stack, on)
+						case entered:
+							return errCircle
+						}
+					}
+				}
+				continue
+			case entered: // all that it waits for is done
+				p.set(i)
+				state[i] = done
+			}
+			stack = stack[:len(stack)-1]
+		}
+	}
+	return nil
+}
+
+// set sets the event and the delay of an op, when those that it waits for have theirs.
+func (p *rankPlan) set(i int) {
+	deps, starts, release := p.r.Deps.Of(i), p.r.StartDeps.Of(i), p.r.Release.At(i)
+	event, delay := int32(origin), dag.Time(0)
+	if len(deps) > 0 {
+		event, delay = p.end(i - int(deps[0]))
+	}
+	if len(deps) > 1 || len(starts) > 0 || release > 0 {
+		for _, off := range deps[min(1, len(deps)):] {
+			e, d := p.end(i - int(off))
+			event, delay = p.later(event, delay, e, d)
+		}
+		for _, off := range starts {
+			e, d := p.start(i - int(off))
+			event, delay = p.later(event, delay, e, d)
+		}
+		event, delay = p.later(event, delay, origin, release)
+	}
+	p.event[i], p.delay[i] = event, delay
+}
+
+// end returns the event that the end of an op waits for, and how long after it that is.
+func (p *rankPlan) end(i int) (int32, dag.Time) {
+	if p.communicates(i) {
+		if p.r.Kind[i] == dag.Recv && (p.event[i] != origin || p.delay[i] > 0) {
+			return unclear, 0 // it may end later than its message arrives
+		}
+		return int32(i), 0
+	}
+	if p.event[i] == unclear {
+		return unclear, 0
+	}
+	return p.after(p.event[i], p.delay[i], p.r.Duration.At(i))
+}
+
+// after returns the event, and how long after it a time later than delay is.
+func (p *rankPlan) after(event int32, delay, more dag.Time) (int32, dag.Time) {
+	if more > dag.MaxTime-delay {
+		return unclear, 0 // where the replay will say what is too long
+	}
+	return event, delay + more
+}
+
+// start returns the event that the start of an op waits for, and how long after it that is. A send starts when it is sent.
+func (p *rankPlan) start(i int) (int32, dag.Time) {
+	if p.r.Kind[i] == dag.Send {
+		return int32(i), 0
+	}
+	return p.event[i], p.delay[i]
+}
+
+// later returns the later of two times after events, if that is the same one whatever the network does.
+func (p *rankPlan) later(a int32, afterA dag.Time, b int32, afterB dag.Time) (int32, dag.Time) {
+	switch {
+	case a == unclear || b == unclear:
+		return unclear, 0
+	case a == b:
+		return a, max(afterA, afterB)
+	case p.follows(b, afterB, a, afterA):
+		return b, afterB
+	case p.follows(a, afterA, b, afterB):
+		return a, afterA
+	}
+	return unclear, 0
+}
+
+// maxFollow is how many events follows goes back before it gives up.
+const maxFollow = 256
+
+// follows reports whether the time after b is surely no earlier than that after a, because b itself waits for a, for long
+// enough.
+func (p *rankPlan) follows(b int32, afterB dag.Time, a int32, afterA dag.Time) bool {
+	if a == origin && afterA == 0 {
+		return true
+	}
+	for range maxFollow {
+		if b < 0 || afterB >= dag.MaxTime/2 {
+			return false
+		}
+		b, afterB = p.event[b], afterB+p.delay[b]
+		if b == a {
+			return afterB >= afterA
+		}
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+// This file turns the sizes of a collective as package dag has them (docs/lowering.md) into those of its VEF records.
+
+package vef
+
+import "github.com/tracedag/tracedag/dag"
+
+// sizes returns the fields send_size and recv_size of an op of a collective.
+func (w *writer) sizes(g *collective, r *dag.Rank, at place) (send, recv int64) {
+	op := int(at.op)
+	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)
+	root := r.Peer.At(op) == at.rank
+	switch g.op {
+	case opBroadcast, opReduce:
+		if root == (g.op == opBroadcast) {
+			return max(bytes, received), 0
+		}
+		return 0, max(bytes, received)
+	case opAllreduce:
+		if received == 0 {
+			received = bytes
+		}
+		return bytes, received
+	case opGather:
+		if !root {
+			return bytes, 0
+		}
+		if received == 0 {
+			received = w.sum(g, func(r *dag.Rank, op int) int64 { return r.Bytes.At(op) })
+		}
+		return bytes, received
+	case opScatter:
+		return w.scatterSizes(g, r, at, root)
+	case opAllgather:
+		if received == 0 {
+			received = w.sum(g, func(r *dag.Rank, op int) int64 { return r.Bytes.At(op) })
+		}
+		return bytes, received
+	case opAlltoall:
+		n := int64(w.t.Comms[g.comm].Size())
+		if r.Subkind.At(op) == dag.Alltoall && bytes%n == 0 {
+			return bytes / n, 0
+		}
+		return bytes, 1
+	}
+	return 0, 0
+}
+
+// scatterSizes returns the sizes of a scatter: its blocks are stated by their receivers, or are even parts of the whole.
+func (w *writer) scatterSizes(g *collective, r *dag.Rank, at place, root bool) (send, recv int64) {
+	op := int(at.op)
+	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)
+	if r.Subkind.At(op) == dag.Scatterv {
+		if root {
+			return bytes, received
+		}
+		if received == 0 {
+			received = bytes
+		}
+		return 0, received
+	}
+	if received == 0 {
+		comm := &w.t.Comms[g.comm]
+		n := int64(comm.Size())
+		rootRank := r.Peer.At(op)
+		if p := position(comm, rootRank); p >= 0 {
+			whole := w.t.Ranks[rootRank].Bytes.At(int(w.member[g.members+int64(p)]))
+			received = whole / n
+			if int64(position(comm, at.rank)) < whole%n {
+				received++
+			}
+		}
+	}
+	if root {
+		return bytes, received
+	}
+	return 0, received
+}
+
+// sum adds up a size of all ops of a collective.
+func (w *writer) sum(g *collective, size func(r *dag.Rank, op int) int64) int64 {
+	sum, position := int64(0), 0
+	for _, r := range w.t.Comms[g.comm].Ranges {
+		for i := range r.Count {
+			sum += size(&w.t.Ranks[r.First+i*r.Stride], int(w.member[g.members+int64(position)]))
+			position++
+		}
+	}
+	return sum
+}

@@ -1,0 +1,301 @@
+// This file writes plain VEF: the header, the communicators, and a record for each message and each part in a collective,
+// every one behind those that it depends on.
+
+package vef
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
+	if len(t.Ranks) == 0 {
+		return errors.New("VEF needs at least one task")
+	}
+	p, err := newPlan(t)
+	if err != nil {
+		return fmt.Errorf("VEF cannot hold the trace: %w", err)
+	}
+	if o.Version == 1 && p.clock != defaultClock {
+		return fmt.Errorf("VEF of version 1 has no clock but that of %v, of which some times are no multiples", defaultClock)
+	}
+	out := writer{plan: p, w: w}
+	out.header(o.Version == 1)
+	for i := range p.t.Comms {
+		out.communicator(i)
+	}
+	if err := out.records(); err != nil {
+		return fmt.Errorf("VEF cannot hold the trace: %w", err)
+	}
+	return out.flush()
+}
+
+// chooseClock sets the clock tick: the longest of which the tick that the trace was read with, or the default, and all
+// times are multiples.
+func (p *plan) chooseClock() {
+	p.clock = defaultClock
+	if known := p.facts(); known != nil {
+		if known.Clock > 0 {
+			p.clock = known.Clock
+		}
+		p.dropWorld = known.Kind == plain && known.Communicators == len(p.t.Comms)-1
+	}
+	for rank := range p.t.Ranks {
+		r := &p.t.Ranks[rank]
+		for op := range r.Kind {
+			if recorded(r, op) {
+				if delay := p.delay[p.first[rank]+op]; delay%p.clock != 0 {
+					p.clock = divisor(delay, p.clock)
+				}
+			}
+		}
+		p.dropWorld = p.dropWorld && !hasWorldCollective(r)
+	}
+}
+
+// divisor returns the greatest common divisor.
+func divisor(a, b dag.Time) dag.Time {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func hasWorldCollective(r *dag.Rank) bool {
+	if len(r.Subkind) == 0 {
+		return false
+	}
+	for op, kind := range r.Kind {
+		if kind == dag.Coll && r.Comm.At(op) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// facts returns what is known from reading the trace, nil if it does not come from VEF.
+func (p *plan) facts() *facts {
+	var attrs struct{ VEF *facts }
+	if p.t.Attrs == "" || json.Unmarshal([]byte(p.t.Attrs), &attrs) != nil {
+		return nil
+	}
+	return attrs.VEF
+}
+
+// onlySend reports whether no message depends on a reception or a collective.
+func (p *plan) onlySend() bool {
+	for rank := range p.t.Ranks {
+		r := &p.t.Ranks[rank]
+		for op, kind := range r.Kind {
+			if kind == dag.Coll || !recorded(r, op) {
+				continue
+			}
+			if event := p.event[p.first[rank]+op]; event >= 0 && dependencyOn(r, event) != depSend {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// dependencyOn returns the kind of dependency on the event of an op.
+func dependencyOn(r *dag.Rank, event int32) int {
+	switch r.Kind[event] {
+	case dag.Send:
+		return depSend
+	case dag.Recv:
+		return depRecv
+	case dag.Coll:
+		return depCollective
+	}
+	if selfPart(r, int(event)) == selfRecvAttrs {
+		return depRecv
+	}
+	return depSend
+}
+
+// writer writes a plan. One goroutine orders the records, another makes lines of them.
+type writer struct {
+	*plan
+	w   io.Writer
+	buf []byte
+	err error
+}
+
+func (w *writer) flush() error {
+	if w.err == nil && len(w.buf) > 0 {
+		_, w.err = w.w.Write(w.buf)
+		w.buf = w.buf[:0]
+	}
+	return w.err
+}
+
+// spill writes the buffer if it is long enough.
+func (w *writer) spill() {
+	if len(w.buf) >= 1<<16 {
+		_ = w.flush() // the error stays
+	}
+}
+
+func (w *writer) header(old bool) {
+	magic := "VEF3 "
+	if old {
+		magic = "VEF "
+	}
+	comms := len(w.t.Comms)
+	if w.dropWorld {
+		comms--
+	}
+	w.buf = append(w.buf, magic...)
+	for _, n := range []int64{int64(len(w.t.Ranks)), w.plan.messages, int64(comms), int64(len(w.instances)),
+		w.participations} {
+		w.buf = append(strconv.AppendInt(w.buf, n, 10), ' ')
+	}
+	if w.onlySend() {
+		w.buf = append(w.buf, "TRUE"...)
+	} else {
+		w.buf = append(w.buf, "FALSE"...)
+	}
+	if !old {
+		w.buf = strconv.AppendInt(append(w.buf, ' '), int64(w.clock), 10)
+	}
+	w.buf = append(w.buf, '\n')
+}
+
+func (w *writer) communicator(i int) {
+	if w.dropWorld {
+		if i--; i < 0 {
+			return
+		}
+	}
+	w.buf = strconv.AppendInt(append(w.buf, 'C'), int64(i), 10)
+	if w.dropWorld {
+		i++
+	}
+	for _, rank := range w.t.Comms[i].Members() {
+		w.buf = strconv.AppendInt(append(w.buf, ' '), int64(rank), 10)
+		w.spill()
+	}
+	w.buf = append(w.buf, '\n')
+}
+
+// records writes the records as they come in order.
+func (w *writer) records() error {
+	o := newOrdering(w.plan)
+	var ordering errgroup.Group
+	ordering.Go(func() error {
+		defer close(o.ready)
+		return o.run()
+	})
+	for batch := range o.ready {
+		for i := range batch {
+			w.line(o, &batch[i])
+			w.spill()
+		}
+		if w.err != nil {
+			o.stopped.Store(true)
+		}
+		o.free <- batch
+	}
+	return ordering.Wait()
+}
+
+// line writes the line of a record.
+func (w *writer) line(o *ordering, rec *ordered) {
+	r := &w.t.Ranks[rec.rank]
+	number := w.first[rec.rank] + int(rec.op)
+	b := w.buf
+	if r.Kind[rec.op] == dag.Coll {
+		k := w.instance[number]
+		g := &w.instances[k]
+		comm := g.comm
+		if w.dropWorld {
+			comm--
+		}
+		send, recv := w.sizes(g, r, rec.place)
+		b = append(appendNumber(append(b, 'G'), uint64(o.collectives[k])), ' ')
+		b = append(appendNumber(b, uint64(comm)), ' ', '0'+g.op, ' ')
+		b = append(appendNumber(b, uint64(rec.rank)), ' ')
+		b = append(appendNumber(b, uint64(send)), ' ')
+		b = append(appendNumber(b, uint64(recv)), ' ')
+	} else {
+		to := rec.rank // of a message to itself
+		if r.Kind[rec.op] == dag.Send {
+			to = r.Peer.At(int(rec.op))
+		}
+		b = append(appendNumber(b, uint64(o.numbers[number]-1)), ' ')
+		b = append(appendNumber(b, uint64(rec.rank)), ' ')
+		b = append(appendNumber(b, uint64(to)), ' ')
+		b = append(appendNumber(b, uint64(r.Bytes.At(int(rec.op)))), ' ')
+	}
+	w.buf = b
+	w.dependency(o, r, rec, number)
+}
+
+// dependency writes the last three fields of a record, and ends it.
+func (w *writer) dependency(o *ordering, r *dag.Rank, rec *ordered, number int) {
+	ticks := uint64(w.delay[number])
+	if w.clock == defaultClock {
+		ticks /= uint64(defaultClock) // much faster than by a variable
+	} else {
+		ticks /= uint64(w.clock)
+	}
+	event := w.event[number]
+	if event < 0 {
+		w.buf = append(appendNumber(append(w.buf, "0 "...), ticks), " -1\n"...)
+		return
+	}
+	dep := dependencyOn(r, event)
+	b := append(appendNumber(append(w.buf, '0'+byte(dep), ' '), ticks), ' ')
+	if dep == depCollective {
+		b = appendNumber(append(b, 'G'), uint64(o.collectives[w.instance[rec.on]]))
+	} else {
+		b = appendNumber(b, uint64(o.numbers[rec.on]-1))
+	}
+	w.buf = append(b, '\n')
+}
+
+// appendNumber is strconv.AppendUint for numbers that are short for the most part.
+func appendNumber(b []byte, n uint64) []byte {
+	if n < 10 {
+		return append(b, '0'+byte(n))
+	}
+	if n >= 1e8 {
+		return strconv.AppendUint(b, n, 10)
+	}
+	digits, m := 2, uint32(n)
+	for limit := uint32(100); limit <= m; limit *= 10 {
+		digits++
+	}
+	end := len(b) + digits
+	b = slices.Grow(b, 8)[:end]
+	for m >= 100 {
+		end -= 2
+		rest := m % 100
+		m /= 100
+		b[end], b[end+1] = pairs[2*rest], pairs[2*rest+1]
+	}
+	if m >= 10 {
+		b[end-2], b[end-1] = pairs[2*m], pairs[2*m+1]
+	} else {
+		b[end-1] = '0' + byte(m)
+	}
+	return b
+}
+
+// pairs is the numbers below 100.
+var pairs = func() (p [200]byte) {
+	for i := range 100 {
+		p[2*i], p[2*i+1] = '0'+byte(i/10), '0'+byte(i%10)
+	}
+	return p
+}()
