@@ -19,7 +19,7 @@ func (in *instances) describe(m *member) error {
 		return fmt.Errorf("rank %d, op %d: collective %q, expected one such as %q", m.rank, m.op, kind, dag.Allreduce)
 	}
 	inst := instance{kind: kind, op: int32(m.op), table: -1}
-	if kind.Rooted() {
+	if kind.Rooted() && in.lowered[kind] {
 		root, ok := m.comm.position(m.r.Peer.At(m.op))
 		if !ok {
 			return fmt.Errorf("rank %d, op %d: root %d of %s, expected a member of communicator %d",
@@ -69,7 +69,7 @@ func hasTable(kind dag.Subkind) bool {
 	return false
 }
 
-// makeTables allots tables to the instances whose members may have their own sizes.
+// makeTables allots tables to the instances to be lowered whose members may have their own sizes.
 func (in *instances) makeTables() {
 	for _, c := range in.comms {
 		if c == nil {
@@ -77,7 +77,7 @@ func (in *instances) makeTables() {
 		}
 		cells := 0
 		for k := range c.instances {
-			if hasTable(c.instances[k].kind) {
+			if kind := c.instances[k].kind; hasTable(kind) && in.lowered[kind] {
 				c.instances[k].table = int64(cells)
 				cells += c.size
 			}
@@ -92,6 +92,9 @@ func (in *instances) check(m *member) error {
 	kind, peer := m.r.Subkind.At(m.op), m.r.Peer.At(m.op)
 	if kind != inst.kind {
 		return m.differs(kind.String(), inst.kind.String())
+	}
+	if !in.lowered[kind] {
+		return nil
 	}
 	isRoot := false
 	if kind.Rooted() {

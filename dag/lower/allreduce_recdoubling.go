@@ -12,7 +12,7 @@ func allreduceRecdoubling(c *Call, s *Schedule) {
 		power *= 2
 	}
 	paired := 2 * (c.Members - power) // the members 0..paired-1
-	x := newExchange(s)
+	x := newExchange(s, None)
 	virtual := c.Me - paired/2
 	if c.Me < paired {
 		if c.Me%2 == 0 {

@@ -8,7 +8,7 @@ package lower
 func allreduceRing(c *Call, s *Schedule) {
 	n := c.Members
 	right, left := (c.Me+1)%n, (c.Me-1+n)%n
-	x := newExchange(s)
+	x := newExchange(s, None)
 	sending := c.Me
 	for range 2 * (n - 1) {
 		receiving := (sending - 1 + n) % n

@@ -9,7 +9,7 @@ package lower
 func alltoallPairwise(c *Call, s *Schedule) {
 	n := c.Members
 	powerOfTwo := n&(n-1) == 0
-	x := newExchange(s)
+	x := newExchange(s, None)
 	for k := 1; k < n; k++ {
 		to, from := (c.Me+k)%n, (c.Me-k+n)%n
 		if powerOfTwo {

@@ -6,7 +6,7 @@ package lower
 // D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier synchronization. International Journal of Parallel
 // Programming 17(1), 1988.
 func barrierDissemination(c *Call, s *Schedule) {
-	x := newExchange(s)
+	x := newExchange(s, None)
 	for distance := 1; distance < c.Members; distance *= 2 {
 		x.round((c.Me+distance)%c.Members, c.Bytes, (c.Me-distance+c.Members)%c.Members, c.Bytes)
 	}

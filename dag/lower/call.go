@@ -35,9 +35,9 @@ func (c *Call) block(i int) int64 {
 	return c.Bytes
 }
 
-// blocks returns the size of the blocks of count <= Members members, the first of them v as counted from the root.
-func (c *Call) blocks(v, count int) int64 {
-	first := c.absolute(v)
+// blocks returns the size of the blocks of count <= Members members from position first on; after the last member
+// comes the first.
+func (c *Call) blocks(first, count int) int64 {
 	switch {
 	case c.Sizes != nil:
 		sum := int64(0)

@@ -70,7 +70,7 @@ func TestParseChoiceErrors(t *testing.T) {
 		{"alreduce=ring", `expected a collective such as allreduce, or collectives, found "alreduce"`},
 		{"load=ring", `found "load"`},
 		{"=ring", `found ""`},
-		{"allreduce=rung", `no algorithm "rung" for allreduce, expected recdoubling or ring`},
+		{"allreduce=rung", `no algorithm "rung" for allreduce, expected recdoubling or ring or reducebcast`},
 		{"allreduce=", `no algorithm "" for allreduce`},
 		{"collectives=rung", `no collective has an algorithm "rung"`},
 		{"allreduce=ring;allreduce=ring", "allreduce is there twice"},

@@ -12,9 +12,17 @@ import (
 //
 // It fails if the members of a communicator disagree on their collectives: on how many there are, or on the kind, the
 // root or the size of one. Messages of the s-th collective of the trace, counted from 0 through the communicators and
-// through each one's collectives in order, have the tag [dag.CollectiveTag] - s. See docs/lowering.md.
+// through each one's collectives in order, have the tag [dag.CollectiveTag] - s; where t has such tags already, they go
+// on from the lowest. See docs/lowering.md.
 func Collectives(t *dag.Trace, choice Choice) (*dag.Trace, error) {
-	in, err := findInstances(t)
+	return CollectivesOf(t, choice, func(dag.Subkind) bool { return true })
+}
+
+// CollectivesOf is [Collectives] for those collectives only whose subkind lowered reports true for. The others stay as
+// they are; on these, members must agree in number and kind, so that it is certain which op belongs to which
+// collective.
+func CollectivesOf(t *dag.Trace, choice Choice, lowered func(dag.Subkind) bool) (*dag.Trace, error) {
+	in, err := findInstances(t, lowered)
 	if err != nil {
 		return nil, fmt.Errorf("lowering collectives: %w", err)
 	}
@@ -56,7 +64,7 @@ type lowering struct {
 
 func (l *lowering) rank(rank int) (dag.Rank, error) {
 	l.source = &l.instances.trace.Ranks[rank]
-	if !hasCollectives(l.source) {
+	if !l.concerns(l.source) {
 		return *l.source, nil
 	}
 	ops, edges, err := l.place(rank)
@@ -67,20 +75,23 @@ func (l *lowering) rank(rank int) (dag.Rank, error) {
 	l.cursor.reset()
 	m := member{rank: rank, r: l.source}
 	for i, kind := range l.source.Kind {
-		if kind != dag.Coll {
-			l.target.copyOp(l.source, i)
-			l.require(i)
-			continue
+		if kind == dag.Coll {
+			l.locate(&m, i, l.cursor)
+			if l.lowered[m.kind()] {
+				l.write(&m)
+				continue
+			}
 		}
-		l.locate(&m, i, l.cursor)
-		l.write(&m)
+		l.target.copyOp(l.source, i)
+		l.require(i)
 	}
 	return l.target.rank, nil
 }
 
-func hasCollectives(r *dag.Rank) bool {
-	for _, kind := range r.Kind {
-		if kind == dag.Coll {
+// concerns reports whether the rank has collectives to lower.
+func (l *lowering) concerns(r *dag.Rank) bool {
+	for i, kind := range r.Kind {
+		if kind == dag.Coll && l.lowered[r.Subkind.At(i)] {
 			return true
 		}
 	}
@@ -95,13 +106,15 @@ func (l *lowering) place(rank int) (ops, edges int, err error) {
 	m := member{rank: rank, r: r}
 	for i, kind := range r.Kind {
 		l.first[i] = int32(ops)
-		if kind != dag.Coll {
+		if kind == dag.Coll {
+			l.locate(&m, i, l.cursor)
+		}
+		if kind != dag.Coll || !l.lowered[m.kind()] {
 			l.last[i] = int32(ops)
 			ops++
 			edges += r.Deps.Count(i)
 			continue
 		}
-		l.locate(&m, i, l.cursor)
 		if err := m.checkBlock(); err != nil {
 			return 0, 0, err
 		}
@@ -178,7 +191,7 @@ func (l *lowering) write(m *member) {
 		release, name = 0, ""
 	}
 	fork := t.last()
-	tag := dag.CollectiveTag - (m.comm.first + int64(m.k))
+	tag := l.firstTag - (m.comm.first + int64(m.k))
 	begin := int32(t.n)
 	for k := range l.schedule.Steps {
 		s, after := &l.schedule.Steps[k], l.schedule.After(k)

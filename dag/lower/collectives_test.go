@@ -16,6 +16,21 @@ import (
 
 var memberCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 32, 33}
 
+// roots are the positions to try as root: all of them, of many members a few.
+func roots(kind dag.Subkind, n int) []int {
+	switch {
+	case !kind.Rooted():
+		return []int{0}
+	case n > 17:
+		return []int{0, n / 2, n - 1}
+	}
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
 // sizes of the members' own contributions; one of them nothing.
 func ownSize(position int) int64 {
 	return int64(position*position*13) % 101
@@ -23,8 +38,8 @@ func ownSize(position int) int64 {
 
 const commonSize = 1000
 
-// collectiveOp returns the op of one member as docs/lowering.md has it.
-func collectiveOp(kind dag.Subkind, n, position, root int) dag.Op {
+// collectiveOp returns the op of one member as docs/lowering.md has it, all sizes times scale, which is 0 or 1.
+func collectiveOp(kind dag.Subkind, n, position, root int, scale int64) dag.Op {
 	op := dag.Op{Kind: dag.Coll, Subkind: kind}
 	isRoot := position == root
 	sum := int64(0)
@@ -53,16 +68,18 @@ func collectiveOp(kind dag.Subkind, n, position, root int) dag.Op {
 	case dag.Gatherv, dag.Allgatherv, dag.Alltoallv:
 		op.Bytes = ownSize(position)
 	}
+	op.Bytes *= scale
+	op.RecvBytes *= scale
 	return op
 }
 
 // oneCollective returns a trace in which each rank computes, takes part in a collective of the communicator, if it is a
 // member, and computes again.
-func oneCollective(kind dag.Subkind, ranks int, members []int32, root int) *dag.Trace {
+func oneCollective(kind dag.Subkind, ranks int, members []int32, root int, scale int64) *dag.Trace {
 	b := dag.NewBuilder(ranks)
 	comm := b.AddComm(dag.NewComm("", members))
 	for position, rank := range members {
-		op := collectiveOp(kind, len(members), position, root)
+		op := collectiveOp(kind, len(members), position, root, scale)
 		op.Comm, op.Peer = comm, members[root]
 		r := b.Rank(int(rank))
 		r.Calc(1)
@@ -85,28 +102,38 @@ func mustLower(t *testing.T, tr *dag.Trace, choice string) *dag.Trace {
 	return out
 }
 
-// TestAlgorithms runs every algorithm on communicators of many sizes and orders, and checks that each member waits for
-// all whose data it needs, that messages hold what the collective needs, and how many bytes travel in all.
+// TestAlgorithms runs every algorithm on communicators of many sizes and orders that leave out two ranks, with and
+// without data. It checks that each member waits for all whose data it needs, that messages hold what the collective
+// needs, and how many messages and bytes travel in all.
 func TestAlgorithms(t *testing.T) {
 	for _, a := range algorithms {
-		for _, n := range memberCounts {
-			for _, root := range []int{0, n / 2, n - 1} {
-				if root > 0 && !a.kind.Rooted() {
-					continue
-				}
-				t.Run(name(a.kind, "/", a.name, "/", n, "/", root), func(t *testing.T) {
-					members := permutation(n)
-					tr := oneCollective(a.kind, n, members, root)
-					out := mustLower(t, tr, a.kind.String()+"="+a.name)
-					re := run(t, out, func(rank, op int) bool { return op == 0 })
-					checkDependence(t, re, a.kind, members, root)
-					checkBlocks(t, re, a.kind, members, root)
-					if got, want := total(re), totalBytes(a.kind, a.name, n, root); got != want {
-						t.Errorf("%d bytes travel, expected %d", got, want)
+		t.Run(name(a.kind, "/", a.name), func(t *testing.T) {
+			for _, n := range memberCounts {
+				for _, root := range roots(a.kind, n) {
+					for scale := range int64(2) {
+						t.Run(name(n, "/", root, "/", scale), func(t *testing.T) { checkAlgorithm(t, &a, n, root, scale) })
 					}
-				})
+				}
 			}
-		}
+		})
+	}
+}
+
+func checkAlgorithm(t *testing.T, a *algorithm, n, root int, scale int64) {
+	members := permutation(n + 2)[1 : n+1]
+	tr := oneCollective(a.kind, n+2, members, root, scale)
+	re := run(t, mustLower(t, tr, a.kind.String()+"="+a.name), func(rank, op int) bool { return op == 0 })
+	checkDependence(t, re, a, members, root)
+	checkBlocks(t, re, a.kind, members, root, scale)
+	messages, bytes := traffic(a, n, root)
+	if a.kind != dag.Barrier {
+		bytes *= scale
+	}
+	if got := int64(len(re.sends)); got != messages {
+		t.Errorf("%d messages travel, expected %d", got, messages)
+	}
+	if got := total(re); got != bytes {
+		t.Errorf("%d bytes travel, expected %d", got, bytes)
 	}
 }
 
@@ -119,18 +146,16 @@ func total(re *replay) int64 {
 }
 
 // checkDependence checks on whose start the end of the collective depends at each member.
-func checkDependence(t *testing.T, re *replay, kind dag.Subkind, members []int32, root int) {
+func checkDependence(t *testing.T, re *replay, a *algorithm, members []int32, root int) {
 	t.Helper()
 	for position, rank := range members {
-		needs, exactly := set(rank), false
-		switch kind {
+		needs := set(rank)
+		switch a.kind {
 		case dag.Bcast, dag.Scatter, dag.Scatterv:
 			needs |= set(members[root])
 		case dag.Reduce, dag.Gather, dag.Gatherv:
 			if position == root {
 				needs = set(members...)
-			} else if kind == dag.Gatherv {
-				exactly = true
 			}
 		case dag.Scan, dag.Exscan:
 			needs = set(members[:position+1]...)
@@ -139,6 +164,7 @@ func checkDependence(t *testing.T, re *replay, kind dag.Subkind, members []int32
 		}
 		last := re.trace.Ranks[rank].Len() - 1
 		got := re.sources[rank][last]
+		exactly := a.kind.Rooted() && a.name == "linear" // members deal with the root alone
 		if got&needs != needs || exactly && got != needs {
 			t.Errorf("member %d depends on ranks %b, needs %b", position, got, needs)
 		}
@@ -146,20 +172,22 @@ func checkDependence(t *testing.T, re *replay, kind dag.Subkind, members []int32
 }
 
 // checkBlocks checks the messages of collectives that move blocks: their sizes must be those of the blocks they hold.
-func checkBlocks(t *testing.T, re *replay, kind dag.Subkind, members []int32, root int) {
+func checkBlocks(t *testing.T, re *replay, kind dag.Subkind, members []int32, root int, scale int64) {
 	t.Helper()
 	n := len(members)
 	received, sentBytes := make([]int64, n), make([]int64, n)
-	position := make([]int, n)
+	position := map[int32]int{}
 	for p, rank := range members {
 		position[rank] = p
 	}
 	contribution := func(p int) int64 {
 		if kind == dag.Gather || kind == dag.Allgather || kind == dag.Alltoall {
-			return commonSize
+			return commonSize * scale
 		}
-		return ownSize(p)
+		return ownSize(p) * scale
 	}
+	type pair struct{ from, to int32 }
+	pairs := map[pair]bool{}
 	for _, m := range re.sends {
 		received[position[m.to]] += m.bytes
 		sentBytes[position[m.from]] += m.bytes
@@ -172,6 +200,10 @@ func checkBlocks(t *testing.T, re *replay, kind dag.Subkind, members []int32, ro
 				}
 			}
 		case dag.Alltoall, dag.Alltoallv:
+			if pairs[pair{m.from, m.to}] {
+				t.Errorf("member %d sends to %d twice", position[m.from], position[m.to])
+			}
+			pairs[pair{m.from, m.to}] = true
 			want = part(contribution(position[m.from]), n, position[m.to])
 		default:
 			continue
@@ -184,12 +216,12 @@ func checkBlocks(t *testing.T, re *replay, kind dag.Subkind, members []int32, ro
 	for p := range members {
 		switch {
 		case kind == dag.Scatter && p != root:
-			if kept := received[p] - sentBytes[p]; kept != part(commonSize, n, p) {
-				t.Errorf("member %d keeps %d bytes, expected %d", p, kept, part(commonSize, n, p))
+			if kept, want := received[p]-sentBytes[p], part(commonSize*scale, n, p); kept != want {
+				t.Errorf("member %d keeps %d bytes, expected %d", p, kept, want)
 			}
 		case kind == dag.Scatterv && p != root:
-			if kept := received[p] - sentBytes[p]; kept != ownSize(p) {
-				t.Errorf("member %d keeps %d bytes, expected %d", p, kept, ownSize(p))
+			if kept, want := received[p]-sentBytes[p], ownSize(p)*scale; kept != want {
+				t.Errorf("member %d keeps %d bytes, expected %d", p, kept, want)
 			}
 		case kind == dag.Allgather || kind == dag.Allgatherv:
 			want := -contribution(p)
@@ -203,14 +235,17 @@ func checkBlocks(t *testing.T, re *replay, kind dag.Subkind, members []int32, ro
 	}
 }
 
-// totalBytes is the bytes that an algorithm sends in all, as its source gives them.
-func totalBytes(kind dag.Subkind, algorithm string, n, root int) int64 {
-	ceilLog := int64(bits.Len(uint(n - 1)))
-	power := 1 << (bits.Len(uint(n)) - 1)
-	others, sum := int64(n-1), int64(0)
+// traffic is the messages that an algorithm sends in all, and the bytes, as its source gives them.
+func traffic(a *algorithm, n, root int) (messages, bytes int64) {
+	members, others := int64(n), int64(n-1)
+	floorLog, ceilLog := int64(bits.Len(uint(n))-1), int64(bits.Len(uint(n-1)))
+	power := int64(1) << floorLog
+	sum := int64(0)
 	for i := range n {
 		sum += ownSize(i)
 	}
+	common := func(int) int64 { return commonSize }
+	commonPart := func(p int) int64 { return part(commonSize, n, p) }
 	// What the subtrees of a binomial tree, root excluded, hold together.
 	subtrees := func(block func(position int) int64) int64 {
 		all := int64(0)
@@ -221,41 +256,55 @@ func totalBytes(kind dag.Subkind, algorithm string, n, root int) int64 {
 		}
 		return all
 	}
-	switch name(kind, "/", algorithm) {
+	// What members that all send each of the others a part of their own data send together.
+	parts := func(own func(position int) int64) int64 {
+		all := int64(0)
+		for i := range n {
+			all += own(i) - part(own(i), n, i)
+		}
+		return all
+	}
+	switch name(a.kind, "/", a.name) {
 	case "barrier/dissemination":
-		return int64(n) * ceilLog
-	case "bcast/binomial", "reduce/binomial", "gather/linear", "reducescatter/ring":
-		return others * commonSize
+		return members * ceilLog, members * ceilLog
+	case "barrier/linear":
+		return 2 * others, 2 * others
+	case "bcast/binomial", "bcast/linear", "reduce/binomial", "reduce/linear", "gather/linear":
+		return others, others * commonSize
+	case "bcast/scatterallgather":
+		return others + members*others, subtrees(commonPart) + others*commonSize
 	case "allreduce/recdoubling":
-		return (int64(power)*int64(bits.Len(uint(power))-1) + 2*int64(n-power)) * commonSize
+		paired := 2 * (members - power)
+		return power*floorLog + paired, (power*floorLog + paired) * commonSize
 	case "allreduce/ring":
-		return 2 * others * commonSize
+		return 2 * members * others, 2 * others * commonSize
+	case "allreduce/reducebcast":
+		return 2 * others, 2 * others * commonSize
 	case "gather/binomial":
-		return subtrees(func(int) int64 { return commonSize })
-	case "scatter/binomial":
-		return subtrees(func(p int) int64 { return part(commonSize, n, p) })
-	case "scatter/linear":
-		return commonSize - part(commonSize, n, root)
+		return others, subtrees(common)
+	case "gatherv/binomial", "scatterv/binomial":
+		return others, subtrees(ownSize)
 	case "gatherv/linear", "scatterv/linear":
-		return sum - ownSize(root)
-	case "allgather/ring":
-		return others * int64(n) * commonSize
-	case "allgatherv/ring":
-		return others * sum
-	case "alltoall/pairwise":
-		total := int64(0)
-		for i := range n {
-			total += commonSize - part(commonSize, n, i)
-		}
-		return total
-	case "alltoallv/pairwise":
-		total := int64(0)
-		for i := range n {
-			total += ownSize(i) - part(ownSize(i), n, i)
-		}
-		return total
+		return others, sum - ownSize(root)
+	case "scatter/binomial":
+		return others, subtrees(commonPart)
+	case "scatter/linear":
+		return others, commonSize - commonPart(root)
+	case "allgather/ring", "allgather/linear":
+		return members * others, others * members * commonSize
+	case "allgather/recdoubling", "allgather/bruck":
+		return members * ceilLog, others * members * commonSize
+	case "allgatherv/ring", "allgatherv/linear":
+		return members * others, others * sum
+	case "allgatherv/recdoubling", "allgatherv/bruck":
+		return members * ceilLog, others * sum
+	case "alltoall/pairwise", "alltoall/linear":
+		return members * others, parts(common)
+	case "alltoallv/pairwise", "alltoallv/linear":
+		return members * others, parts(ownSize)
+	case "reducescatter/ring":
+		return members * others, others * commonSize
 	case "scan/recdoubling", "exscan/recdoubling":
-		messages := int64(0)
 		for bit := 1; bit < n; bit *= 2 {
 			for i := range n {
 				if i^bit < n {
@@ -263,9 +312,93 @@ func totalBytes(kind dag.Subkind, algorithm string, n, root int) int64 {
 				}
 			}
 		}
-		return messages * commonSize
+		return messages, messages * commonSize
 	}
-	panic("no formula for " + name(kind, "/", algorithm))
+	panic("no formula for " + name(a.kind, "/", a.name))
+}
+
+// TestBlocksTravel follows the blocks themselves: that of the member at position p has 2^p bytes, so that the size of a
+// message tells which blocks it holds. Nobody may send a block that it has not got, and all must arrive where they
+// should.
+func TestBlocksTravel(t *testing.T) {
+	for _, a := range algorithms {
+		switch a.kind {
+		case dag.Bcast, dag.Gather, dag.Gatherv, dag.Scatter, dag.Scatterv, dag.Allgather, dag.Allgatherv:
+		default:
+			continue
+		}
+		t.Run(name(a.kind, "/", a.name), func(t *testing.T) {
+			for _, n := range memberCounts {
+				for _, root := range roots(a.kind, n) {
+					t.Run(name(n, "/", root), func(t *testing.T) { checkTravel(t, &a, n, root) })
+				}
+			}
+		})
+	}
+}
+
+func checkTravel(t *testing.T, a *algorithm, n, root int) {
+	every := uint64(1)<<n - 1
+	fromRoot := a.kind == dag.Bcast || a.kind == dag.Scatter || a.kind == dag.Scatterv
+	gives := func(rank, op int) uint64 {
+		switch {
+		case op != 0 || fromRoot && rank != root:
+			return 0
+		case fromRoot:
+			return every
+		}
+		return 1 << rank
+	}
+	re := follow(t, planned(t, a, n, root), gives, func(m *sent) uint64 {
+		blocks := uint64(m.bytes)
+		if blocks&^m.sources != 0 {
+			t.Errorf("member %d sends the blocks %b, but has %b", m.from, blocks, m.sources)
+		}
+		return blocks
+	})
+	for rank := range n {
+		needs := every
+		switch a.kind {
+		case dag.Gather, dag.Gatherv:
+			if rank != root {
+				continue
+			}
+		case dag.Scatter, dag.Scatterv:
+			needs = 1 << rank
+		}
+		if got := re.sources[rank][re.trace.Ranks[rank].Len()-1]; got&needs != needs {
+			t.Errorf("member %d gets the blocks %b, expected %b", rank, got, needs)
+		}
+	}
+}
+
+// planned returns a trace of the schedules of all n members between two calcs, with blocks of 1, 2, 4, ... bytes.
+func planned(t *testing.T, a *algorithm, n, root int) *dag.Trace {
+	t.Helper()
+	b := dag.NewBuilder(n)
+	sizes := make([]int64, n)
+	for i := range sizes {
+		sizes[i] = 1 << i
+	}
+	for rank := range n {
+		call := Call{Kind: a.kind, Members: n, Me: rank, Root: root, Bytes: 1<<n - 1, Sizes: sizes}
+		var s Schedule
+		if err := Plan(&call, a.name, &s); err != nil {
+			t.Fatal(err)
+		}
+		r := b.Rank(rank)
+		r.Calc(0)
+		ends := []int{0}
+		for i, step := range s.Steps {
+			op := r.Add(dag.Op{Kind: step.Kind, Peer: step.Peer, Bytes: step.Bytes}, 0)
+			for _, on := range s.After(i) {
+				r.Requires(op, 1+int(on))
+			}
+			ends = append(ends, op)
+		}
+		r.Calc(0, ends...)
+	}
+	return b.Trace()
 }
 
 // TestReduceScatterBlocks gives the members of a reduce-scatter blocks of their own.
@@ -291,6 +424,64 @@ func TestReduceScatterBlocks(t *testing.T) {
 	}
 }
 
+// TestStatedForms: what a member does not contribute or receive may stand as 0, and what it receives may be stated
+// where nothing reads it; the messages, as FROM>TO:BYTES, are the same.
+func TestStatedForms(t *testing.T) {
+	type form struct{ bytes, receives int64 }
+	tests := []struct {
+		kind      dag.Subkind
+		root      int32
+		algorithm string
+		forms     []form
+		want      string
+	}{
+		{dag.Bcast, 2, "linear", []form{{0, 9}, {0, 9}, {9, 0}}, "2>0:9 2>1:9"},
+		{dag.Bcast, 2, "linear", []form{{9, 9}, {9, 9}, {9, 9}}, "2>0:9 2>1:9"},
+		{dag.Bcast, 1, "binomial", []form{{0, 9}, {9, 0}, {0, 9}}, "1>0:9 1>2:9"},
+		{dag.Bcast, 0, "scatterallgather", []form{{5, 0}, {0, 5}}, "0>1:2 0>1:3 1>0:2"},
+		{dag.Bcast, 0, "linear", []form{{0, 0}, {0, 0}}, "0>1:0"},
+		{dag.Reduce, 1, "linear", []form{{9, 0}, {0, 9}, {9, 0}}, "0>1:9 2>1:9"},
+		{dag.Reduce, 0, "binomial", []form{{0, 9}, {9, 0}, {9, 0}, {9, 0}}, "1>0:9 2>0:9 3>2:9"},
+		{dag.Reduce, 0, "binomial", []form{{9, 9}, {9, 9}, {9, 0}, {9, 0}}, "1>0:9 2>0:9 3>2:9"},
+		{dag.Allreduce, 0, "reducebcast", []form{{9, 9}, {9, 9}, {9, 9}}, "0>1:9 0>2:9 1>0:9 2>0:9"},
+		{dag.Gather, 0, "binomial", []form{{4, 16}, {4, 0}, {4, 0}, {4, 0}}, "1>0:4 2>0:8 3>2:4"},
+		{dag.Gatherv, 2, "linear", []form{{4, 9}, {5, 0}, {0, 9}}, "0>2:4 1>2:5"},
+		{dag.Gatherv, 0, "binomial", []form{{100, 1000}, {200, 0}, {300, 0}, {400, 0}}, "1>0:200 2>0:700 3>2:400"},
+		{dag.Scatter, 1, "linear", []form{{0, 4}, {11, 4}, {0, 3}}, "1>0:4 1>2:3"},
+		{dag.Scatter, 1, "linear", []form{{0, 0}, {11, 0}, {0, 0}}, "1>0:4 1>2:3"},
+		{dag.Scatter, 0, "binomial", []form{{12, 3}, {0, 3}, {0, 3}, {0, 3}}, "0>1:3 0>2:6 2>3:3"},
+		{dag.Scatterv, 2, "linear", []form{{0, 100}, {0, 200}, {1000, 300}, {0, 400}}, "2>0:100 2>1:200 2>3:400"},
+		{dag.Scatterv, 2, "binomial", []form{{0, 100}, {0, 200}, {1000, 300}, {0, 400}}, "0>1:200 2>0:300 2>3:400"},
+		{dag.Allgatherv, 0, "linear", []form{{1, 6}, {2, 6}, {3, 6}}, "0>1:1 0>2:1 1>0:2 1>2:2 2>0:3 2>1:3"},
+		{dag.Alltoall, 0, "linear", []form{{6, 0}, {6, 0}, {6, 0}}, "0>1:2 0>2:2 1>0:2 1>2:2 2>0:2 2>1:2"},
+		{dag.Alltoallv, 0, "linear", []form{{10, 0}, {5, 1}, {0, 4}}, "0>1:3 0>2:3 1>0:2 1>2:1 2>0:0 2>1:0"},
+		{dag.Alltoallv, 0, "pairwise", []form{{11, 0}, {5, 1}, {0, 4}}, "0>1:4 0>2:3 1>0:2 1>2:1 2>0:0 2>1:0"},
+		{dag.Barrier, 0, "linear", []form{{}, {}, {}}, "0>1:1 0>2:1 1>0:1 2>0:1"},
+	}
+	for _, test := range tests {
+		b := dag.NewBuilder(len(test.forms))
+		for rank, f := range test.forms {
+			b.Rank(rank).Add(dag.Op{
+				Kind: dag.Coll, Subkind: test.kind, Peer: test.root, Bytes: f.bytes, RecvBytes: f.receives, Tag: 77,
+			})
+		}
+		out := mustLower(t, b.Trace(), test.kind.String()+"="+test.algorithm)
+		re := run(t, out, func(int, int) bool { return false })
+		var messages []string
+		for _, m := range re.sends {
+			messages = append(messages, name(m.from, ">", m.to, ":", m.bytes))
+			if m.tag != dag.CollectiveTag {
+				t.Errorf("%v of %v: tag %d, expected %d", test.kind, test.forms, m.tag, dag.CollectiveTag)
+			}
+		}
+		slices.Sort(messages)
+		if got := strings.Join(messages, " "); got != test.want {
+			t.Errorf("%v, root %d, of %v by %s sends\n%s, expected\n%s", test.kind, test.root, test.forms,
+				test.algorithm, got, test.want)
+		}
+	}
+}
+
 // randomTrace returns a trace of many collectives on several communicators at once, with computation, messages and
 // dependencies, some of them forward, around them.
 func randomTrace(ranks, collectives int, seed uint64) *dag.Trace {
@@ -304,15 +495,19 @@ func randomTrace(ranks, collectives int, seed uint64) *dag.Trace {
 	for _, g := range groups[1:] {
 		b.AddComm(dag.NewComm("", g))
 	}
-	for range collectives {
+	b.Meta().Jobs = []string{"first", "second"}
+	for number := range collectives {
 		comm := random.IntN(len(groups))
 		g := groups[comm]
 		kind := allCollectives[random.IntN(len(allCollectives))]
 		root := random.IntN(len(g))
 		for position, rank := range g {
-			op := collectiveOp(kind, len(g), position, root)
+			op := collectiveOp(kind, len(g), position, root, 1)
 			op.Comm, op.Peer = int32(comm), g[root]
-			op.Stream, op.NIC = int32(comm), int32(comm%2)
+			op.Stream, op.NIC, op.Job = int32(comm), int32(comm%2), int32(number%2)
+			op.Tag, op.Flops, op.Release = int64(number), 3, dag.Time(number)
+			op.Name, op.Attrs = name("collective ", number), name(`{"number":`, number, "}")
+			op.Timed, op.MeasuredStart, op.MeasuredEnd = true, 10, 20
 			r := b.Rank(int(rank))
 			var deps []int
 			for range random.IntN(4) {
@@ -383,7 +578,9 @@ func TestManyCommunicators(t *testing.T) {
 	for seed := range uint64(20) {
 		tr := randomTrace(9, 60, seed)
 		before := dump(tr)
-		for _, choice := range []string{"", "collectives=ring", "gather=linear;scatter=linear"} {
+		for _, choice := range []string{
+			"", "collectives=ring", "collectives=linear", "bcast=scatterallgather;allreduce=reducebcast",
+		} {
 			out := mustLower(t, tr, choice)
 			run(t, out, func(int, int) bool { return false })
 			for _, problem := range dag.Validate(out) {
@@ -399,6 +596,111 @@ func TestManyCommunicators(t *testing.T) {
 		if dump(tr) != before {
 			t.Fatal("the input was changed")
 		}
+	}
+}
+
+// TestSomeCollectives lowers some collectives and then the rest: it must come to the same as lowering all at once, but
+// for the tags, and leave alone in between what is not to be lowered.
+func TestSomeCollectives(t *testing.T) {
+	some := func(kind dag.Subkind) bool {
+		return kind == dag.ReduceScatter || kind == dag.Scan || kind == dag.Bcast || kind == dag.Alltoallv
+	}
+	collectives := func(ops []dag.Op, lowered bool) []dag.Op {
+		return filter(ops, func(op *dag.Op) bool { return op.Kind == dag.Coll && some(op.Subkind) == lowered })
+	}
+	isMessage := func(op *dag.Op) bool { return op.Kind == dag.Send || op.Kind == dag.Recv }
+	for seed := range uint64(20) {
+		tr := randomTrace(9, 60, seed)
+		half, err := CollectivesOf(tr, Choice{}, some)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range dag.Validate(half) {
+			t.Errorf("seed %d: %v", seed, problem)
+		}
+		rest := mustLower(t, half, "")
+		run(t, rest, func(int, int) bool { return false })
+		all := mustLower(t, tr, "")
+		tags := map[int64]bool{} // of the messages of those lowered first
+		for rank := range tr.Ranks {
+			before, between := ops(&tr.Ranks[rank]), ops(&half.Ranks[rank])
+			if got, want := collectives(between, false), collectives(before, false); !slices.Equal(got, want) {
+				t.Fatalf("seed %d, rank %d: collectives\n%+v\nare left, expected\n%+v", seed, rank, got, want)
+			}
+			if left := collectives(between, true); len(left) > 0 {
+				t.Fatalf("seed %d, rank %d: %+v was not lowered", seed, rank, left[0])
+			}
+			for _, m := range filter(between, isMessage) {
+				tags[m.Tag] = true
+			}
+		}
+		for rank := range tr.Ranks {
+			want := filter(ops(&all.Ranks[rank]), func(op *dag.Op) bool { return isMessage(op) && tags[op.Tag] })
+			if got := filter(ops(&half.Ranks[rank]), isMessage); !slices.Equal(got, want) {
+				t.Fatalf("seed %d, rank %d: messages\n%+v\nexpected\n%+v", seed, rank, got, want)
+			}
+			got, want := ops(&rest.Ranks[rank]), ops(&all.Ranks[rank])
+			if len(got) != len(want) {
+				t.Fatalf("seed %d, rank %d: %d ops, expected %d", seed, rank, len(got), len(want))
+			}
+			for i := range got {
+				if first := tags[want[i].Tag]; isMessage(&want[i]) && first != tags[got[i].Tag] {
+					t.Errorf("seed %d, rank %d, op %d: tag %d, as messages of collectives lowered before", seed, rank, i,
+						got[i].Tag)
+				}
+				got[i].Tag, want[i].Tag = 0, 0
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("seed %d, rank %d: lowered in two passes\n%+v\nexpected\n%+v", seed, rank, got, want)
+			}
+			after, wait := predecessors(&rest.Ranks[rank]), predecessors(&tr.Ranks[rank])
+			if !maps.EqualFunc(after, wait, slices.Equal) {
+				t.Errorf("seed %d, rank %d: ops wait for\n%v\nexpected\n%v", seed, rank, after, wait)
+			}
+		}
+		none, err := CollectivesOf(tr, Choice{}, func(dag.Subkind) bool { return false })
+		if err != nil || dump(none) != dump(tr) {
+			t.Errorf("seed %d: lowering no collective changes the trace (error %v)", seed, err)
+		}
+	}
+}
+
+func ops(r *dag.Rank) []dag.Op {
+	all := make([]dag.Op, r.Len())
+	for i := range all {
+		all[i] = r.Op(i)
+	}
+	return all
+}
+
+func filter(ops []dag.Op, keep func(op *dag.Op) bool) []dag.Op {
+	var kept []dag.Op
+	for i := range ops {
+		if keep(&ops[i]) {
+			kept = append(kept, ops[i])
+		}
+	}
+	return kept
+}
+
+// TestKeptCollectivesAgree: collectives that are not lowered need to be the same at all members, and no more than that.
+func TestKeptCollectivesAgree(t *testing.T) {
+	onlyBarriers := func(kind dag.Subkind) bool { return kind == dag.Barrier }
+	trace := func(kinds ...dag.Subkind) *dag.Trace {
+		b := dag.NewBuilder(len(kinds))
+		for rank, kind := range kinds {
+			b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: kind, Peer: int32(rank) - 9, Bytes: int64(rank) - 1})
+		}
+		return b.Trace()
+	}
+	tr := trace(dag.Bcast, dag.Bcast, dag.Bcast)
+	if out, err := CollectivesOf(tr, Choice{}, onlyBarriers); err != nil || dump(out) != dump(tr) {
+		t.Errorf("error %v and\n%s, expected no change", err, dump(out))
+	}
+	const want = "rank 1, op 0, collective 0 of communicator 0: barrier, expected bcast"
+	_, err := CollectivesOf(trace(dag.Bcast, dag.Barrier), Choice{}, onlyBarriers)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, expected %s", err, want)
 	}
 }
 
@@ -501,6 +803,34 @@ func TestTags(t *testing.T) {
 	}
 	if want := "1:-5 0:-2 1:-6 0:-3 0:-4"; strings.Join(got, " ") != want {
 		t.Errorf("tags %v, expected %s", got, want)
+	}
+}
+
+// TestTagsBelowOthers: tags go on below those that the messages of the trace have.
+func TestTagsBelowOthers(t *testing.T) {
+	trace := func(tag int64) *dag.Trace {
+		b := dag.NewBuilder(2)
+		b.Rank(0).Send(1, 8, tag)
+		b.Rank(1).Recv(0, 8, tag)
+		for rank := range 2 {
+			for range 2 {
+				b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Tag: math.MinInt64})
+			}
+		}
+		return b.Trace()
+	}
+	for tag, want := range map[int64][]int64{
+		7: {-2, -3}, 0: {-2, -3}, -2: {-3, -4}, -9: {-10, -11}, math.MinInt64 + 2: {math.MinInt64 + 1, math.MinInt64},
+	} {
+		out := mustLower(t, trace(tag), "")
+		if got := []int64(out.Ranks[0].Tag[1:]); !slices.Equal(got, want) {
+			t.Errorf("beside tag %d, collectives have tags %d, expected %d", tag, got, want)
+		}
+	}
+	const want = "rank 0: tag -9223372036854775807, expected -9223372036854775806 or more, to leave those below to 2 "
+	_, err := Collectives(trace(math.MinInt64+1), Choice{})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, expected %s", err, want)
 	}
 }
 
@@ -644,17 +974,16 @@ func TestDisagreement(t *testing.T) {
 
 // TestLargestSizes: sums stay in range at the limit.
 func TestLargestSizes(t *testing.T) {
-	for _, kind := range allCollectives {
-		b := dag.NewBuilder(3)
-		for rank := range 3 {
-			b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: kind, Bytes: math.MaxInt64 / 3})
-		}
-		tr := b.Trace()
-		for _, choice := range []string{"", "allreduce=recdoubling", "gather=linear;scatter=linear"} {
-			re := run(t, mustLower(t, tr, choice), func(int, int) bool { return false })
+	for _, a := range algorithms {
+		for n := 1; n < 10; n++ {
+			b := dag.NewBuilder(n)
+			for rank := range n {
+				b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: a.kind, Bytes: math.MaxInt64 / int64(n)})
+			}
+			re := run(t, mustLower(t, b.Trace(), a.kind.String()+"="+a.name), func(int, int) bool { return false })
 			for _, m := range re.sends {
 				if m.bytes < 0 {
-					t.Errorf("%v: a message of %d bytes", kind, m.bytes)
+					t.Errorf("%v by %s: a message of %d bytes", a.kind, a.name, m.bytes)
 				}
 			}
 		}
@@ -664,6 +993,7 @@ func TestLargestSizes(t *testing.T) {
 // TestHostile: whatever the fields of the collectives, there is an error or a trace that runs to its end.
 func TestHostile(t *testing.T) {
 	sizes := []int64{0, 0, 1, 8, -1, math.MinInt64, math.MaxInt64, math.MaxInt64 / 3}
+	choices := []string{"", "collectives=linear,bruck,reducebcast", "collectives=binomial,recdoubling,scatterallgather"}
 	accepted := 0
 	for seed := range uint64(3000) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -690,7 +1020,11 @@ func TestHostile(t *testing.T) {
 			}
 			b.Rank(rank).Add(op)
 		}
-		if out, err := Collectives(b.Trace(), Choice{}); err == nil {
+		choice, err := ParseChoice(choices[random.IntN(len(choices))])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := Collectives(b.Trace(), choice); err == nil {
 			run(t, out, func(int, int) bool { return false })
 			accepted++
 		}

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -9,8 +10,11 @@ import (
 // instances knows every instance of every collective of a trace: the k-th collective op, in index order, of each
 // member of a communicator is its part in instance k of that communicator.
 type instances struct {
-	trace *dag.Trace
-	comms []*comm // by communicator; nil where no op is a collective of it
+	trace    *dag.Trace
+	lowered  [dag.NumSubkinds]bool // which collectives are to be lowered
+	comms    []*comm               // by communicator; nil where no op is a collective of it
+	count    int64                 // of instances through all communicators
+	firstTag int64                 // of the messages of the trace's first instance; the others go down from there
 }
 
 // comm holds the instances of one communicator.
@@ -59,15 +63,21 @@ func (c *cursor) take(comm int32) int32 {
 	return k
 }
 
-// findInstances collects the instances of a trace and checks that their members agree. It returns nil for a trace
-// without collectives.
-func findInstances(t *dag.Trace) (*instances, error) {
+// findInstances collects the instances of a trace and checks that their members agree, on those that are not lowered
+// no further than in number and kind. It returns nil for a trace without collectives.
+func findInstances(t *dag.Trace, lowered func(dag.Subkind) bool) (*instances, error) {
 	in := &instances{trace: t, comms: make([]*comm, len(t.Comms))}
+	for _, kind := range allCollectives {
+		in.lowered[kind] = lowered(kind)
+	}
 	found, err := in.countOps()
 	if err != nil || !found {
 		return nil, err
 	}
 	if err := in.eachCollective(in.describe); err != nil {
+		return nil, err
+	}
+	if err := in.chooseTags(); err != nil {
 		return nil, err
 	}
 	in.makeTables()
@@ -143,7 +153,29 @@ func (in *instances) countOps() (found bool, err error) {
 		c.first = total
 		total += int64(len(c.instances))
 	}
+	in.count = total
 	return found, nil
+}
+
+// chooseTags sets firstTag so that the instances' messages have tags below those of all messages that the trace has
+// already: some of its collectives may have been lowered before.
+func (in *instances) chooseTags() error {
+	in.firstTag = dag.CollectiveTag
+	for rank := range in.trace.Ranks {
+		r := &in.trace.Ranks[rank]
+		lowest := int64(0)
+		for i, kind := range r.Kind {
+			if kind == dag.Send || kind == dag.Recv {
+				lowest = min(lowest, r.Tag.At(i))
+			}
+		}
+		if lowest < math.MinInt64+in.count {
+			return fmt.Errorf("rank %d: tag %d, expected %d or more, to leave those below to %d collectives", rank,
+				lowest, math.MinInt64+in.count, in.count)
+		}
+		in.firstTag = min(in.firstTag, lowest-1)
+	}
+	return nil
 }
 
 // missingMember returns the error for a communicator of which only some members have collectives.
@@ -204,6 +236,11 @@ func (in *instances) locate(m *member, i int, c *cursor) {
 		c.position[m.id] = int32(p)
 	}
 	m.position = int(c.position[m.id])
+}
+
+// kind returns the collective, which all members have.
+func (m *member) kind() dag.Subkind {
+	return m.comm.instances[m.k].kind
 }
 
 // table returns the sizes of the members of an instance, nil if they are all the same.

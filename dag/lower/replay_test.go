@@ -7,12 +7,12 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// The replay executes a trace of at most 64 ranks without any notion of time and follows data through it: every op
-// knows which ranks' marked ops it depends on, through dependencies and messages.
+// The replay executes a trace of at most 64 ranks without any notion of time and follows data through it: every op has
+// a set of data, with an element for each rank, which it passes on through dependencies and messages.
 
 type replay struct {
 	trace   *dag.Trace
-	sources [][]uint64 // by rank and op: the ranks it depends on
+	sources [][]uint64 // by rank and op: the set
 	sends   []sent
 }
 
@@ -30,9 +30,22 @@ type channel struct {
 	tag            int64
 }
 
-// run executes the trace; mark says which ops put their own rank into the set they pass on. It fails the test where the
-// trace does not run to its end, or a receive gets another size than it expects.
+// run follows dependence: every op has the set of the ranks on whose marked ops it depends.
 func run(t *testing.T, tr *dag.Trace, mark func(rank, op int) bool) *replay {
+	t.Helper()
+	gives := func(rank, op int) uint64 {
+		if mark(rank, op) {
+			return 1 << rank
+		}
+		return 0
+	}
+	return follow(t, tr, gives, func(m *sent) uint64 { return m.sources })
+}
+
+// follow executes the trace; gives says what an op puts into the set it passes on, holds what of its sender's set a
+// message holds. It fails the test where the trace does not run to its end, or a receive gets another size than it
+// expects.
+func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds func(m *sent) uint64) *replay {
 	t.Helper()
 	re := &replay{trace: tr, sources: make([][]uint64, len(tr.Ranks))}
 	waits := make([][]int, len(tr.Ranks))
@@ -53,9 +66,7 @@ func run(t *testing.T, tr *dag.Trace, mark func(rank, op int) bool) *replay {
 			for _, d := range dependents[rank][i] {
 				waits[rank][d]++
 			}
-			if mark(rank, i) {
-				re.sources[rank][i] = 1 << rank
-			}
+			re.sources[rank][i] = gives(rank, i)
 		}
 		for i := range r.Len() {
 			if waits[rank][i] == 0 {
@@ -75,11 +86,11 @@ func run(t *testing.T, tr *dag.Trace, mark func(rank, op int) bool) *replay {
 			}
 		}
 	}
-	arrive := func(rank, op int32, m sent) {
+	arrive := func(rank, op int32, m *sent) {
 		if want := tr.Ranks[rank].Bytes.At(int(op)); want != m.bytes {
 			t.Fatalf("rank %d, op %d receives %d bytes from rank %d, expected %d", rank, op, m.bytes, m.from, want)
 		}
-		re.sources[rank][op] |= m.sources
+		re.sources[rank][op] |= holds(m)
 		finish(rank, op)
 	}
 	for len(ready) > 0 {
@@ -93,7 +104,7 @@ func run(t *testing.T, tr *dag.Trace, mark func(rank, op int) bool) *replay {
 			c := channel{rank, o.Peer, o.Comm, o.Tag}
 			if e := expecting[c]; len(e) > 0 {
 				expecting[c] = e[1:]
-				arrive(o.Peer, e[0], m)
+				arrive(o.Peer, e[0], &m)
 			} else {
 				inFlight[c] = append(inFlight[c], m)
 			}
@@ -102,7 +113,7 @@ func run(t *testing.T, tr *dag.Trace, mark func(rank, op int) bool) *replay {
 			c := channel{o.Peer, rank, o.Comm, o.Tag}
 			if f := inFlight[c]; len(f) > 0 {
 				inFlight[c] = f[1:]
-				arrive(rank, op, f[0])
+				arrive(rank, op, &f[0])
 			} else {
 				expecting[c] = append(expecting[c], op)
 				posted = append(posted, [2]int32{rank, op})

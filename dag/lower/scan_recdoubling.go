@@ -6,7 +6,7 @@ package lower
 //
 // MPICH, src/mpi/coll/scan/scan_intra_recursive_doubling.c and exscan/exscan_intra_recursive_doubling.c.
 func scanRecdoubling(c *Call, s *Schedule) {
-	x := newExchange(s)
+	x := newExchange(s, None)
 	for bit := 1; bit < c.Members; bit *= 2 {
 		if partner := c.Me ^ bit; partner < c.Members {
 			x.round(partner, c.Bytes, partner, c.Bytes)

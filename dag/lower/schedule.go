@@ -35,6 +35,11 @@ func (s *Schedule) After(i int) []int32 {
 	return s.after[start:s.Steps[i].end]
 }
 
+// last returns the step added last, None if there is none.
+func (s *Schedule) last() int32 {
+	return int32(len(s.Steps) - 1)
+}
+
 // ends returns how many steps wait for none, and for how many none waits.
 func (s *Schedule) ends() (entries, exits int) {
 	for i := range s.Steps {
@@ -67,7 +72,7 @@ func (s *Schedule) add(kind dag.Kind, peer int, bytes int64, after []int32) int3
 		}
 	}
 	s.Steps = append(s.Steps, Step{Kind: kind, Peer: int32(peer), Bytes: bytes, end: uint32(len(s.after))})
-	return int32(len(s.Steps) - 1)
+	return s.last()
 }
 
 // exchange is a series of rounds in each of which the member sends one message and receives another at the same time,
@@ -77,8 +82,9 @@ type exchange struct {
 	sent, rcvd int32
 }
 
-func newExchange(s *Schedule) exchange {
-	return exchange{schedule: s, sent: None, rcvd: None}
+// newExchange returns the exchange whose first round waits for the step after.
+func newExchange(s *Schedule, after int32) exchange {
+	return exchange{schedule: s, sent: None, rcvd: after}
 }
 
 func (x *exchange) round(to int, sendBytes int64, from int, recvBytes int64) {

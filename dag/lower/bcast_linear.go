@@ -1,0 +1,16 @@
+package lower
+
+// bcastLinear: the root sends to every member, all at once.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_bcast.c (basic linear).
+func bcastLinear(c *Call, s *Schedule) {
+	if c.Me != c.Root {
+		s.Recv(c.Root, c.Bytes)
+		return
+	}
+	for i := range c.Members {
+		if i != c.Root {
+			s.Send(i, c.Bytes)
+		}
+	}
+}
