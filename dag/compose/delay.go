@@ -1,0 +1,47 @@
+package compose
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// delay moves the times of a rank by start.
+func delay(r *dag.Rank, start dag.Time) error {
+	if start == 0 {
+		return nil
+	}
+	release := slices.Clone(r.Release)
+	for i := range r.Kind {
+		at := r.Release.At(i)
+		if at == 0 && r.Deps.Count(i)+r.StartDeps.Count(i) > 0 {
+			continue // those it waits for are late enough
+		}
+		if at < 0 || at > dag.MaxTime-start {
+			return fmt.Errorf("op %d is released at %v and %v later, expected 0s..%v", i, at, start, dag.MaxTime)
+		}
+		release.Set(i, at+start)
+	}
+	r.Release = release
+	var err error
+	if r.MeasuredStart, err = delayMeasured(r.MeasuredStart, start); err != nil {
+		return err
+	}
+	r.MeasuredEnd, err = delayMeasured(r.MeasuredEnd, start)
+	return err
+}
+
+func delayMeasured(times []dag.Time, start dag.Time) ([]dag.Time, error) {
+	times = slices.Clone(times)
+	for i, t := range times {
+		if t == dag.Unmeasured {
+			continue
+		}
+		if t > dag.MaxTime-start {
+			return nil, fmt.Errorf("op %d was measured at %v and %v later, expected at most %v", i, t, start, dag.MaxTime)
+		}
+		times[i] = t + start
+	}
+	return times, nil
+}

@@ -1,0 +1,226 @@
+package compose
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Job is a trace that runs beside others.
+type Job struct {
+	Name  string // for people
+	Trace *dag.Trace
+	Start dag.Time // when time 0 of the trace is; not negative
+}
+
+// Merge returns the jobs as one trace. The references of each must be in range ([dag.Rank.CheckReferences]). It changes
+// no trace, and the result shares with them whatever is the same in both. One job that starts at 0 is returned as it
+// is; of one that starts later only the times change.
+//
+// Ranks: those of a job come after those of the jobs before it.
+//
+// Communicators: 0 is all ranks of all jobs. After it come those of each job, of which the first, all ranks of its
+// trace, is all ranks of the job. Messages of communicator 0 stay on it: the ranks of a job send to each other only, so
+// that even a receive from any source gets none of another job.
+//
+// Times: those of release are later by the job's start, and ops that wait for no other are not released before it. So
+// are measured times, which thus still compare with those at which the ops run.
+//
+// Nodes: each job has nodes of its own, after those of the jobs before it, in the arrangement that its trace gives.
+// [Place] gives other ones.
+//
+// Names: Meta.Jobs has the names of the jobs, made unique ([UniqueNames]). A trace that was merged before brings in its
+// own jobs; the job a of one called night is night/a then. If any trace has a title, the title is that of each, or its
+// name, with " + " between them. The provenance is that of all, one after the other. What formats know of the traces
+// becomes Attrs {"jobs":[...]}, with a null for each of which they know nothing; what they know of single ops stays the
+// same, so that ranks and communicators in it have the numbers of the job.
+//
+// It fails on ops whose partner, communicator or job is not one of their own trace's, for there may be one of that
+// number now; on communicators that are malformed; and on more ranks or later times than a trace can have.
+func Merge(jobs []Job) (*dag.Trace, error) {
+	ranks, err := checkJobs(jobs)
+	if err != nil {
+		return nil, err
+	}
+	if len(jobs) == 1 {
+		return delayed(&jobs[0])
+	}
+	merged := &dag.Trace{}
+	merged.Comms = []dag.Comm{dag.World(ranks)}
+	merged.Ranks = make([]dag.Rank, 0, ranks)
+	for i := range jobs {
+		if err := appendJob(merged, &jobs[i]); err != nil {
+			return nil, fmt.Errorf("job %s: %w", jobs[i].Name, err)
+		}
+	}
+	merged.Title, merged.Jobs = mergeTitles(jobs), UniqueNames(merged.Jobs)
+	if merged.Nodes, err = ownNodes(jobs); err != nil {
+		return nil, err
+	}
+	if merged.Attrs, err = mergeAttrs(jobs); err != nil {
+		return nil, err
+	}
+	return merged, nil
+}
+
+// checkJobs returns how many ranks the jobs have.
+func checkJobs(jobs []Job) (int, error) {
+	if len(jobs) == 0 {
+		return 0, errors.New("no jobs, expected at least one")
+	}
+	ranks := int64(0)
+	for i := range jobs {
+		if jobs[i].Start < 0 {
+			return 0, fmt.Errorf("job %s: starts at %v, expected 0s or later", jobs[i].Name, jobs[i].Start)
+		}
+		ranks += int64(len(jobs[i].Trace.Ranks))
+	}
+	if ranks > math.MaxInt32 {
+		return 0, fmt.Errorf("the jobs have %d ranks, expected at most %d", ranks, math.MaxInt32)
+	}
+	return int(ranks), nil
+}
+
+// delayed returns a trace with its times moved to the start of the job.
+func delayed(job *Job) (*dag.Trace, error) {
+	if job.Start == 0 {
+		return job.Trace, nil
+	}
+	out := *job.Trace
+	out.Ranks = slices.Clone(out.Ranks)
+	for i := range out.Ranks {
+		if err := delay(&out.Ranks[i], job.Start); err != nil {
+			return nil, fmt.Errorf("job %s: rank %d %w", job.Name, i, err)
+		}
+	}
+	return &out, nil
+}
+
+// appendJob adds a job to the merged trace: its ranks and communicators, and that part of the metadata that is a list.
+func appendJob(merged *dag.Trace, job *Job) error {
+	t := job.Trace
+	n := numbering{
+		ranks: int32(len(merged.Ranks)), comms: int32(len(merged.Comms)), jobs: int32(len(merged.Jobs)),
+		ownRanks: int32(len(t.Ranks)), ownComms: int32(len(t.Comms)), ownJobs: int32(max(1, len(t.Jobs))),
+	}
+	for i := range t.Comms {
+		if err := t.Comms[i].Check(len(t.Ranks)); err != nil {
+			return fmt.Errorf("communicator %d: %w", i, err)
+		}
+		ranges := slices.Clone(t.Comms[i].Ranges)
+		for k := range ranges {
+			ranges[k].First += n.ranks
+		}
+		merged.Comms = append(merged.Comms, dag.Comm{Name: t.Comms[i].Name, Ranges: ranges})
+	}
+	for i := range t.Ranks {
+		r := t.Ranks[i]
+		err := n.renumber(&r)
+		if err == nil {
+			err = delay(&r, job.Start)
+		}
+		if err != nil {
+			return fmt.Errorf("rank %d %w", i, err)
+		}
+		merged.Ranks = append(merged.Ranks, r)
+	}
+	if len(t.Jobs) == 0 {
+		merged.Jobs = append(merged.Jobs, job.Name)
+	}
+	for _, name := range t.Jobs {
+		merged.Jobs = append(merged.Jobs, job.Name+"/"+name)
+	}
+	merged.Provenance = append(merged.Provenance, t.Provenance...)
+	return nil
+}
+
+// ownNodes returns the node of each rank where every job has nodes of its own, nil where that is what nil says.
+func ownNodes(jobs []Job) ([]int32, error) {
+	placed := slices.ContainsFunc(jobs, func(j Job) bool { return j.Trace.Nodes != nil })
+	if !placed {
+		return nil, nil
+	}
+	var nodes []int32
+	first := int64(0) // node of the job at hand
+	for i := range jobs {
+		t := jobs[i].Trace
+		next := first
+		for rank := range t.Ranks {
+			node := int64(rank)
+			if t.Nodes != nil {
+				if len(t.Nodes) != len(t.Ranks) {
+					return nil, fmt.Errorf("job %s: nodes of %d ranks, expected %d", jobs[i].Name, len(t.Nodes), len(t.Ranks))
+				}
+				node = int64(t.Nodes[rank])
+			}
+			if node < 0 || first+node > math.MaxInt32 {
+				return nil, fmt.Errorf("job %s: rank %d is on node %d, expected 0..%d", jobs[i].Name, rank, node,
+					math.MaxInt32-first)
+			}
+			nodes = append(nodes, int32(first+node))
+			next = max(next, first+node+1)
+		}
+		first = next
+	}
+	return nodes, nil
+}
+
+// mergeTitles returns the title of a merged trace.
+func mergeTitles(jobs []Job) string {
+	titles, titled := make([]string, len(jobs)), false
+	for i := range jobs {
+		titled = titled || jobs[i].Trace.Title != ""
+		titles[i] = cmp.Or(jobs[i].Trace.Title, jobs[i].Name)
+	}
+	if !titled {
+		return ""
+	}
+	return strings.Join(titles, " + ")
+}
+
+// mergeAttrs returns the attributes of a merged trace.
+func mergeAttrs(jobs []Job) (string, error) {
+	merged := struct {
+		Jobs []json.RawMessage `json:"jobs"`
+	}{make([]json.RawMessage, len(jobs))}
+	known := false
+	for i := range jobs {
+		attrs := jobs[i].Trace.Attrs
+		if attrs == "" {
+			continue
+		}
+		if !json.Valid([]byte(attrs)) {
+			return "", fmt.Errorf("job %s: the attributes of the trace are not JSON", jobs[i].Name)
+		}
+		merged.Jobs[i], known = json.RawMessage(attrs), true
+	}
+	if !known {
+		return "", nil
+	}
+	text, err := json.Marshal(merged)
+	return string(text), err
+}
+
+// UniqueNames returns the names, those that are taken already with the first of #2, #3, ... after them that is not.
+func UniqueNames(names []string) []string {
+	taken := make(map[string]bool, len(names))
+	next := make(map[string]int) // by name as given, the number to try first
+	unique := make([]string, 0, len(names))
+	for _, name := range names {
+		free := name
+		for k := max(2, next[name]); taken[free]; k++ {
+			free = name + "#" + strconv.Itoa(k)
+			next[name] = k + 1
+		}
+		taken[free] = true
+		unique = append(unique, free)
+	}
+	return unique
+}

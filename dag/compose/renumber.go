@@ -1,0 +1,84 @@
+package compose
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// numbering says where the ranks, communicators and jobs of a trace are in a merged one.
+type numbering struct {
+	ranks, comms, jobs          int32 // how many come before those of the trace
+	ownRanks, ownComms, ownJobs int32 // how many the trace has
+	column                      []int32
+}
+
+// renumber gives a rank the numbers of the merged trace.
+func (n *numbering) renumber(r *dag.Rank) error {
+	if err := n.renumberPeers(r); err != nil {
+		return err
+	}
+	comm, err := n.renumberColumn(r, &r.Comm, n.ownComms, "communicator", usesComm, func(kind dag.Kind, comm int32) int32 {
+		if comm == 0 && kind != dag.Coll {
+			return 0
+		}
+		return comm + n.comms
+	})
+	if err != nil {
+		return err
+	}
+	job, err := n.renumberColumn(r, &r.Job, n.ownJobs, "job", func(dag.Kind) bool { return true },
+		func(_ dag.Kind, job int32) int32 { return job + n.jobs })
+	r.Comm, r.Job = comm, job
+	return err
+}
+
+// usesComm reports whether the communicator of an op of this kind means anything.
+func usesComm(kind dag.Kind) bool {
+	return kind == dag.Send || kind == dag.Recv || kind == dag.Coll
+}
+
+func (n *numbering) renumberPeers(r *dag.Rank) error {
+	peers := r.Peer
+	if n.ranks > 0 {
+		peers = slices.Clone(peers)
+	}
+	for i, kind := range r.Kind {
+		peer := r.Peer.At(i)
+		if !usesComm(kind) || kind == dag.Coll && !r.Subkind.At(i).Rooted() || kind == dag.Recv && peer == dag.AnySource {
+			continue
+		}
+		if peer < 0 || peer >= n.ownRanks {
+			return fmt.Errorf("op %d is a %v with rank %d, expected 0..%d", i, kind, peer, n.ownRanks-1)
+		}
+		if n.ranks > 0 {
+			peers.Set(i, peer+n.ranks)
+		}
+	}
+	r.Peer = peers
+	return nil
+}
+
+// renumberColumn returns a column of the rank with other numbers for ops of a kind that uses them, which must be below
+// own.
+func (n *numbering) renumberColumn(r *dag.Rank, c *dag.Narrow, own int32, what string, uses func(dag.Kind) bool,
+	renumber func(kind dag.Kind, number int32) int32) (dag.Narrow, error) {
+	if cap(n.column) < r.Len() {
+		n.column = make([]int32, r.Len())
+	}
+	column := n.column[:r.Len()]
+	c.Copy(column, 0)
+	for i, kind := range r.Kind {
+		if !uses(kind) {
+			continue
+		}
+		if column[i] < 0 || column[i] >= own {
+			return dag.Narrow{}, fmt.Errorf("op %d is of %s %d, expected 0..%d", i, what, column[i], own-1)
+		}
+		column[i] = renumber(kind, column[i])
+	}
+	var renumbered dag.Narrow
+	renumbered.SetRange(0, column)
+	return renumbered, nil
+}
