@@ -94,7 +94,7 @@ func (a *Actor) Op(m uint32) *Op {
 // Schedule makes the engine call Network.Event at time t, at a rank or the center.
 func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	if t > math.MaxInt64 {
-		a.err = errTooLong
+		a.err = ErrTooLong
 		return
 	}
 	ev := Event{Time: t, Key: uint64(m)<<32 | uint64((networkEvent+uint32(kind))<<opBits|m)}
@@ -108,7 +108,7 @@ func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 // own schedules an event of the rank's own.
 func (a *Actor) own(t uint64, kind, i uint32) {
 	if t > math.MaxInt64 {
-		a.err = errTooLong
+		a.err = ErrTooLong
 		return
 	}
 	a.rank.queue.Push(Event{Time: t, Key: ownEvent | uint64(a.rank.sequence)<<32 | uint64(kind<<opBits|i)})
@@ -213,12 +213,12 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 	begin = max(a.now, *free)
 	end = begin + length
 	if length > math.MaxInt64 || end > math.MaxInt64 {
-		a.err = errTooLong
+		a.err = ErrTooLong
 		return begin, begin
 	}
 	if a.e.host.Work != nil {
 		if end = a.e.host.Work(a.at, begin, length); end > math.MaxInt64 {
-			a.err = errTooLong
+			a.err = ErrTooLong
 			return begin, begin
 		}
 	}
@@ -302,7 +302,7 @@ func (a *Actor) meet(i, m uint32) {
 // Sent says, at the sender, that the last byte of a message that waited for its receive leaves at time t.
 func (a *Actor) Sent(m uint32, t uint64) {
 	if t > math.MaxInt64 {
-		a.err = errTooLong
+		a.err = ErrTooLong
 		return
 	}
 	a.ended(m, t)
@@ -312,7 +312,7 @@ func (a *Actor) Sent(m uint32, t uint64) {
 // the time last, which may be in the future.
 func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	if last > math.MaxInt64 {
-		a.err = errTooLong
+		a.err = ErrTooLong
 		return
 	}
 	if a.e.sentAt != nil {

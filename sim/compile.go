@@ -15,6 +15,7 @@ import (
 
 // Source is a trace that is read batch by batch, so that it need not be in memory as a whole.
 type Source interface {
+	Comms() []dag.Comm
 	NumRanks() int
 	// Batches divides all ranks, ascending.
 	Batches() []dag.Batch
@@ -29,6 +30,10 @@ func InMemory(t *dag.Trace) Source {
 }
 
 type inMemory struct{ trace *dag.Trace }
+
+func (m inMemory) Comms() []dag.Comm {
+	return m.trace.Comms
+}
 
 func (m inMemory) NumRanks() int {
 	return len(m.trace.Ranks)
@@ -56,6 +61,10 @@ type CompileOptions struct {
 	// rank may have up to 65536. Without it the numbers are the trace's, which must be below 65536. NICs have the trace's
 	// numbers, below 256.
 	DenseStreams bool
+
+	// HighLevel makes collectives ops of the program, and mem and io ops, which are compiled as calcs are. Without it they
+	// are refused.
+	HighLevel bool
 }
 
 // NotCompiledError says of which op a program cannot be made, and why.
@@ -70,9 +79,9 @@ func (e *NotCompiledError) Error() string {
 }
 
 // Compile returns the program of a trace, reading and compiling batches of ranks in parallel. It fails with a
-// [NotCompiledError] on ops that no replay loop runs (coll, mem and io, which are to be lowered first; calcs with flops
-// only) and on peers that do not exist, and on more than MaxOps ops. The trace's references must be in range
-// (dag.Rank.CheckReferences).
+// [NotCompiledError] on ops that no replay loop runs (calcs with flops only; without HighLevel coll, mem and io, which
+// are to be lowered first), on peers that do not exist, and where the members of a communicator disagree on a
+// collective; and on more than MaxOps ops. The trace's references must be in range (dag.Rank.CheckReferences).
 func Compile(t Source, o CompileOptions) (*Program, error) {
 	if o.Unit == 0 {
 		o.Unit = dag.Picosecond
@@ -96,10 +105,14 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 	if o.DenseStreams {
 		p.streams = make([][]int32, ranks)
 	}
+	comms := t.Comms()
+	if o.HighLevel {
+		p.participations = make([][]participation, ranks)
+	}
 	var mutex sync.Mutex
 	var compilers []*rankCompiler
 	err = inBatches(t, batches, func() func(k int, ranks []dag.Rank) error {
-		c := &rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}}
+		c := &rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}, comms: len(comms)}
 		mutex.Lock()
 		defer mutex.Unlock()
 		compilers = append(compilers, c)
@@ -112,29 +125,42 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 	for _, c := range compilers {
 		p.add(&c.totals)
 	}
+	if err := p.linkCollectives(comms); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
 // inBatches reads batches in parallel, and has each goroutine do with what it read what work returned to it. It returns
 // the error of the first batch that has one.
 func inBatches(t Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
-	errs := make([]error, len(batches))
+	return inParallel(len(batches), func() func(k int) error {
+		do, read := work(), t.Reader()
+		return func(k int) error {
+			ranks, err := read(batches[k])
+			if err != nil {
+				return err
+			}
+			return do(k, ranks)
+		}
+	})
+}
+
+// inParallel has goroutines do 0 to n-1, each what work returned to it. It returns the error of the first that has one.
+func inParallel(n int, work func() (do func(k int) error)) error {
+	errs := make([]error, n)
 	var next atomic.Int64
 	var failed atomic.Bool
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(batches)) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		workers.Go(func() {
-			do, read := work(), t.Reader()
+			do := work()
 			for !failed.Load() {
 				k := int(next.Add(1)) - 1
-				if k >= len(batches) {
+				if k >= n {
 					return
 				}
-				ranks, err := read(batches[k])
-				if err == nil {
-					err = do(k, ranks)
-				}
-				if errs[k] = err; err != nil {
+				if errs[k] = do(k); errs[k] != nil {
 					failed.Store(true)
 				}
 			}
@@ -228,6 +254,8 @@ type rankCompiler struct {
 	o      CompileOptions
 	totals totals
 	tags   tagCache
+	comms  int    // how many there are
+	cursor cursor // of the rank at hand, see there
 
 	// Of the rank at hand:
 	r    *dag.Rank
@@ -268,7 +296,8 @@ func (c *rankCompiler) compile(dep uint32) error {
 	for first := 0; first < len(c.ops); first += tile {
 		last := min(first+tile, len(c.ops))
 		t := c.ops[first:last]
-		if err := c.kinds(t, first); err != nil {
+		highLevel, err := c.kinds(t, first)
+		if err != nil {
 			return err
 		}
 		if err := c.sizes(t, first); err != nil {
@@ -281,7 +310,13 @@ func (c *rankCompiler) compile(dep uint32) error {
 		if err := c.places(t, first, &streams); err != nil {
 			return err
 		}
+		if highLevel {
+			if err := c.collectives(t, first); err != nil {
+				return err
+			}
+		}
 	}
+	c.participate()
 	for i, release := range c.r.Release {
 		c.ops[i].Ready = uint64(release)
 		c.totals.releases = true
@@ -294,19 +329,38 @@ func (c *rankCompiler) compile(dep uint32) error {
 	return nil
 }
 
-// kindFlags are the flags of the kinds that replay loops run.
+// kindFlags are the flags of the kinds that all replay loops run.
 var kindFlags = [256]uint8{dag.Send: IsSend, dag.Recv: IsRecv}
 
-// kinds begins the ops of a tile.
-func (c *rankCompiler) kinds(t []Op, first int) error {
+// kinds begins the ops of a tile, and reports whether others than calcs, sends and receives are among them.
+func (c *rankCompiler) kinds(t []Op, first int) (highLevel bool, err error) {
 	rank := uint32(c.rank)
 	for i, kind := range c.r.Kind[first : first+len(t)] {
 		flags := kindFlags[kind]
-		if flags == 0 && kind != dag.Calc {
-			return c.fail(first+i, fmt.Sprintf("is of kind %s, which this backend does not run", kind))
-		}
 		t[i] = Op{Rank: rank, Flags: flags}
+		if flags == 0 && kind != dag.Calc {
+			highLevel = true
+			if err := c.highLevel(&t[i], first+i, kind); err != nil {
+				return false, err
+			}
+		}
 	}
+	return highLevel, nil
+}
+
+func (c *rankCompiler) highLevel(op *Op, i int, kind dag.Kind) error {
+	switch {
+	case !c.o.HighLevel || kind >= dag.NumKinds:
+		return c.fail(i, fmt.Sprintf("is of kind %s, which this backend does not run", kind))
+	case kind != dag.Coll:
+		op.Match = uint32(kind)
+		return nil
+	}
+	subkind := c.r.Subkind.At(i)
+	if !subkind.Of(dag.Coll) {
+		return c.fail(i, fmt.Sprintf("is the collective %q, expected one such as %q", subkind, dag.Allreduce))
+	}
+	op.Flags = IsColl | uint8(subkind-dag.Barrier)<<subkindShift
 	return nil
 }
 
@@ -363,6 +417,8 @@ func (c *rankCompiler) peers(t []Op, first int) error {
 		switch {
 		case op.Flags == IsSend:
 			return c.fail(first+i, fmt.Sprintf("sends to rank %d, expected 0..%d", peer, ranks-1))
+		case op.Flags&IsColl == IsColl:
+			continue // it is not said yet whether the collective has a root
 		case peer != dag.AnySource:
 			return c.fail(first+i, fmt.Sprintf("receives from rank %d, expected 0..%d or any", peer, ranks-1))
 		}
@@ -375,7 +431,7 @@ func (c *rankCompiler) peers(t []Op, first int) error {
 func (c *rankCompiler) matches(t []Op, first int) {
 	if c.r.Comm.Len() > first {
 		for i := range t {
-			if t[i].Flags != 0 {
+			if t[i].IsMessage() {
 				c.match(&t[i], c.r.Comm.At(first+i), c.r.Tag.At(first+i))
 			}
 		}
@@ -383,7 +439,7 @@ func (c *rankCompiler) matches(t []Op, first int) {
 	}
 	for i, tag := range part(c.r.Tag, first, len(t)) {
 		switch {
-		case t[i].Flags == 0:
+		case !t[i].IsMessage():
 		case uint64(tag) < firstPair:
 			t[i].Match = uint32(tag)
 		default:
@@ -507,6 +563,7 @@ func (c *rankCompiler) facts() {
 			f.roots = append(f.roots, c.base+uint32(i))
 		}
 		switch {
+		case op.Flags&IsColl == IsColl:
 		case op.Flags&IsSend != 0:
 			f.largestSend = max(f.largestSend, op.Size)
 			t.sends++

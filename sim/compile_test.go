@@ -36,6 +36,8 @@ func inBatchesOf(t *dag.Trace, n int, moreDeps int64) *batched {
 	return s
 }
 
+func (s *batched) Comms() []dag.Comm { return s.Trace.Comms }
+
 func (s *batched) NumRanks() int { return len(s.Ranks) }
 
 func (s *batched) Batches() []dag.Batch { return s.batches }
@@ -178,7 +180,7 @@ func compareProgram(p *Program, trace *dag.Trace, o CompileOptions) string {
 				return all
 			}
 			switch {
-			case int(op.Rank) != r || p.Index(at) != i || p.kind(at) != was.Kind:
+			case int(op.Rank) != r || p.Index(at) != i || p.Kind(at) != was.Kind:
 				return where + "who it is"
 			case int(op.Waits) != rank.Deps.Count(i)+rank.StartDeps.Count(i):
 				return where + "what it waits for"

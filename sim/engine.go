@@ -124,8 +124,8 @@ func (e *Engine) Center() uint32 {
 // never is the time of the next event of a rank that has none.
 const never = math.MaxUint64
 
-// errTooLong ends a run whose clock leaves the range of dag.Time.
-var errTooLong = errors.New("the simulated time exceeds 106 days, the longest that fits into 64 bits of picoseconds")
+// ErrTooLong ends a run whose clock leaves the range of dag.Time.
+var ErrTooLong = errors.New("the simulated time exceeds 106 days, the longest that fits into 64 bits of picoseconds")
 
 // Run replays the program from start to end.
 func (e *Engine) Run() (*Outcome, error) {

@@ -329,7 +329,7 @@ func TestThreadsTooLong(t *testing.T) {
 				want = got
 			}
 			switch {
-			case late && err != errTooLong || !late && err != nil:
+			case late && err != ErrTooLong || !late && err != nil:
 				t.Errorf("seed %d: %d threads: too late is %v, error %v", seed, threads, late, err)
 			case !late && !slices.Equal(got.Finish, want.Finish):
 				t.Errorf("seed %d: %d threads: finish %v, on one %v", seed, threads, got.Finish, want.Finish)

@@ -19,6 +19,7 @@ type Outcome struct {
 	Eager      uint64     // sends of at most so many bytes end without their receive
 	Unexpected [][]uint32 // by rank, the sends whose messages arrived and met no receive
 	Posted     [][]uint32 // by rank, the receives that were posted and met no message
+	Entered    []uint32   // the collectives that started and did not end, ascending
 	Aborted    string     // why the replay stopped early, "" if it did not
 }
 
@@ -110,11 +111,11 @@ func (o *Outcome) leftover(p *Program) *Leftover {
 }
 
 // stuck lists the first MaxStuck ops that wait in vain: those without a partner, for they are the cause of most others,
-// then those that never ran, each by rank and op.
+// then the first of each collective that some members do not come to, then those that never ran, each by rank and op.
 func (o *Outcome) stuck(p *Program) []Stuck {
 	var stuck []Stuck
 	add := func(i uint32, waits string) {
-		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: p.kind(i).String(), Waits: waits})
+		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: p.Kind(i).String(), Waits: waits})
 	}
 	open := NewSet(p.NumOps()) // ran, but without a partner
 	for _, lists := range [][][]uint32{o.Posted, o.Unexpected} {
@@ -134,12 +135,44 @@ func (o *Outcome) stuck(p *Program) []Stuck {
 			}
 		}
 	}
+	listed := make(map[uint32]bool) // instances
+	for _, i := range o.Entered {
+		open.Add(i)
+		if k := p.Ops[i].Match; len(stuck) < MaxStuck && !listed[k] {
+			listed[k] = true
+			add(i, o.absent(p, i))
+		}
+	}
 	for i := uint32(0); i < uint32(p.NumOps()) && len(stuck) < MaxStuck; i++ {
 		if !o.Ran.Has(i) {
 			add(i, o.waitsFor(p, i, open))
 		}
 	}
 	return stuck
+}
+
+// absent says which other members the collective op i waits for.
+func (o *Outcome) absent(p *Program, i uint32) string {
+	first, more := uint32(Nobody), 0
+	for k := range uint32(p.NumOps()) {
+		if op := &p.Ops[k]; op.Flags&IsColl != IsColl || op.Match != p.Ops[i].Match || o.Ran.Has(k) || !p.awaits(i, k) {
+			continue
+		}
+		if first == Nobody {
+			first = k
+		} else {
+			more++
+		}
+	}
+	if first == Nobody {
+		return "its end, which the run did not get to"
+	}
+	what := fmt.Sprintf("rank %d to come to op %d, its part in the same %s", p.Ops[first].Rank, p.Index(first),
+		p.Ops[i].Collective())
+	if more > 0 {
+		what += fmt.Sprintf(", and %d more", more)
+	}
+	return what
 }
 
 // waitsFor says which dependencies of an op that never ran are not met. The program knows dependents only, so it looks
@@ -153,7 +186,7 @@ func (o *Outcome) waitsFor(p *Program, i uint32, open Set) string {
 			more++
 			return
 		}
-		unmet = append(unmet, fmt.Sprintf("the %s of op %d (%s)", what, p.Index(on), p.kind(on)))
+		unmet = append(unmet, fmt.Sprintf("the %s of op %d (%s)", what, p.Index(on), p.Kind(on)))
 	}
 	rank := p.Ops[i].Rank
 	for on := p.Start[rank]; on < p.Start[rank+1]; on++ {
@@ -186,7 +219,7 @@ func (o *Outcome) waitsFor(p *Program, i uint32, open Set) string {
 }
 
 func (o *Outcome) eager(op *Op) bool {
-	return op.Flags&IsSend != 0 && op.Size <= o.Eager
+	return op.Flags&IsColl == IsSend && op.Size <= o.Eager
 }
 
 // orAny returns "rank 5", or "any rank" for the wildcard.

@@ -10,10 +10,14 @@ import (
 // Op is an op as the replay loops see it, with its state in the run: 48 bytes in one place, for with many ranks every
 // place that an event touches is a cache miss.
 type Op struct {
-	Size   uint64 // calc: length in Program.Unit; send, recv: bytes
-	Ready  uint64 // the replay loop's own; at first the release time, in picoseconds
-	Peer   int32  // send, recv: partner rank
-	Match  uint32 // send, recv: tag and communicator as a number, equal for equal pairs; of an AnyTag receive the communicator
+	Size  uint64 // calc: length in Program.Unit; send, recv: bytes; coll: bytes that the rank contributes
+	Ready uint64 // the replay loop's own; at first the release time, in picoseconds
+	Peer  int32  // send, recv: partner rank; coll: position of its rank in the communicator
+
+	// Send, recv: tag and communicator as a number, equal for equal pairs; of an AnyTag receive the communicator.
+	// Coll: index in Program.Instances. The others: their dag.Kind.
+	Match uint32
+
 	Rank   uint32
 	Waits  uint32 // dependencies of either sort that are still open
 	Link   uint32 // the replay loop's own; Matcher links with it what waits
@@ -24,13 +28,16 @@ type Op struct {
 	Flags  uint8
 }
 
-// The bits of Op.Flags. An op with neither IsSend nor IsRecv is a calc. The three highest are the replay loop's own.
+// The bits of Op.Flags. An op with neither IsSend nor IsRecv is a calc, or what is compiled as calcs are; one with both
+// is a collective. The three highest, of a collective two, are the replay loop's own.
 const (
 	IsSend uint8 = 1 << iota
 	IsRecv
 	AnySource // a receive from any rank
 	AnyTag    // a receive of any tag of its communicator; a send with the any-tag, which GOAL allows
 	Internal  // the tag belongs to a lowered collective, which AnyTag does not match
+
+	IsColl = IsSend | IsRecv
 )
 
 // Program is a trace compiled for replay: the ops of all ranks in one array, dependents instead of dependencies.
@@ -55,6 +62,8 @@ type Program struct {
 	SendBytes uint64 // of all sends, math.MaxUint64 if that is too much
 	CalcTime  uint64 // of all calcs, likewise
 
+	Instances []Instance // of collectives
+
 	LargestMessage uint64 // bytes of the largest send or receive
 	LongestCalc    uint64 // in Unit
 
@@ -64,6 +73,8 @@ type Program struct {
 	ranks      []rankFacts
 	tags       *tagTable
 	streams    [][]int32 // with DenseStreams: of each rank, the trace's stream for each Op.Stream
+
+	participations [][]participation // by rank; nil once the program is compiled
 }
 
 // startDependents are the ops of a rank that wait for the start of others.
@@ -82,9 +93,9 @@ type rankFacts struct {
 // MaxOps is the largest number of ops of a Program: three bits of an index are left to the replay loops.
 const MaxOps = 1<<29 - 2
 
-// StreamClocks returns how to lay out a clock for each stream of all ranks: those of rank r stand from first[r] on, one for
-// each number up to the highest that an op of r has, or one of another rank that sends to r or receives from it.
-// It fails where that takes out of proportion much memory, as high numbers on very many ranks do.
+// StreamClocks returns how to lay out a clock for each stream of all ranks: those of rank r stand from first[r] on, one
+// for each number up to the highest that an op of r has, or one of another rank that sends to r or receives from it. It
+// fails where that takes out of proportion much memory, as high numbers on very many ranks do.
 func (p *Program) StreamClocks() (first []int, err error) {
 	return p.clocks(p.Streams, func(op *Op) int { return int(op.Stream) })
 }
@@ -110,9 +121,10 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 		n := number(op) + 1
 		first[op.Rank+1] = max(first[op.Rank+1], n)
 		switch {
+		case !op.IsMessage():
 		case op.Flags&AnySource != 0:
 			fromAny = max(fromAny, n)
-		case op.Flags&(IsSend|IsRecv) != 0:
+		default:
 			first[op.Peer+1] = max(first[op.Peer+1], n)
 		}
 	}
@@ -125,8 +137,8 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 	return first, nil
 }
 
-// Clone returns a copy of a program that has not been replayed: a replay uses up its ops. The copy has ops of its own, and
-// all else in common with p.
+// Clone returns a copy of a program that has not been replayed: a replay uses up its ops. The copy has ops of its own,
+// and all else in common with p.
 func (p *Program) Clone() *Program {
 	c := *p
 	c.Ops = slices.Clone(p.Ops)
@@ -194,15 +206,18 @@ func (p *Program) Index(i uint32) int {
 	return int(i - p.Start[p.Ops[i].Rank])
 }
 
-// kind returns the kind of op i.
-func (p *Program) kind(i uint32) dag.Kind {
-	switch flags := p.Ops[i].Flags; {
-	case flags&IsSend != 0:
+// Kind returns the kind of op i.
+func (p *Program) Kind(i uint32) dag.Kind {
+	switch op := &p.Ops[i]; op.Flags & IsColl {
+	case IsSend:
 		return dag.Send
-	case flags&IsRecv != 0:
+	case IsRecv:
 		return dag.Recv
+	case IsColl:
+		return dag.Coll
+	default:
+		return dag.Kind(op.Match)
 	}
-	return dag.Calc
 }
 
 // Tag returns the tag of a send or receive as the trace has it.
@@ -218,8 +233,11 @@ func (p *Program) Stream(op *Op) int32 {
 	return p.StreamNumber(op.Rank, uint32(op.Stream))
 }
 
-// Comm returns the communicator of a send or receive.
+// Comm returns the communicator of a send, receive or collective.
 func (p *Program) Comm(op *Op) int32 {
+	if op.Flags&IsColl == IsColl {
+		return p.Instances[op.Match].Comm
+	}
 	if op.Flags&(IsRecv|AnyTag) == IsRecv|AnyTag {
 		return int32(op.Match)
 	}

@@ -25,6 +25,7 @@ type Result struct {
 	Bytes    int64     `json:"bytes"`       // of the messages sent
 	Leftover *Leftover `json:"leftover,omitempty"`
 	Stuck    []Stuck   `json:"stuck,omitempty"`         // the first ops that did not run or were not matched
+	Jobs     any       `json:"jobs,omitempty"`          // how each of several jobs fared
 	Stats    any       `json:"backend_stats,omitempty"` // what the backend alone has to say
 	Wall     Seconds   `json:"wall_s"`                  // of the replay proper
 	OpsPerS  float64   `json:"ops_per_s"`               // ops that ran, by wall time

@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
 
@@ -23,6 +24,7 @@ type backend struct {
 
 var backends = []backend{
 	{"loggops", registerLogGOPS},
+	{"ideal", registerIdeal},
 }
 
 func backendNames() []string {
@@ -39,6 +41,8 @@ type runner interface {
 	check() error
 	// parameters lists what a sweep can vary.
 	parameters() []parameter
+	// lowers reports whether collectives are to be lowered before the trace is compiled.
+	lowers() bool
 	// timeline returns what writes a timeline to w in the form that the path asks for.
 	timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error)
 	// compile prepares the trace.
@@ -47,6 +51,8 @@ type runner interface {
 	params(settings []setting) (model string, params any)
 	// run replays the trace with the given settings.
 	run(settings []setting, r replay) (*sim.Result, error)
+	// opTimes returns when each op of the last run ran; nil if the backend does not tell.
+	opTimes() *ideal.Timeline
 }
 
 // replay is how to run a trace.
@@ -170,6 +176,14 @@ func (b *logGOPS) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline
 		return loggops.NewVizTimeline(w, b.checkedModel, b.base), nil
 	}
 	return nil, cli.Usagef("--timeline: %s: expected a name that ends with .json or .viz", path)
+}
+
+func (b *logGOPS) lowers() bool {
+	return true
+}
+
+func (b *logGOPS) opTimes() *ideal.Timeline {
+	return nil
 }
 
 func (b *logGOPS) parameters() []parameter {

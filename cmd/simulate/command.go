@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/ideal"
 )
 
 const long = `simulate runs a trace on a model of the machine and its network, and prints when each rank finishes.
@@ -21,7 +23,10 @@ does not run itself are lowered to sends and receives first; --collective choose
 
 The result is a table, or with --json one JSON object with the same fields for every backend: backend, model, params,
 complete, makespan_ps, finish_ps (by rank), ops, never_run, events, messages, bytes, wall_s, ops_per_s, and, where
-they apply, leftover, stuck, aborted and backend_stats. Times are picoseconds.
+they apply, leftover, stuck, aborted, backend_stats, critical_path and op_times. Times are picoseconds.
+
+The ideal backend runs the trace without a network: messages take no time, and the makespan is the length of the
+trace's critical path, which --critical-path prints. --ops prints when each op starts and ends.
 
 A run that ends with ops that never ran, or with messages or receives without a partner, is not complete: the first
 ten are listed with what they wait for, "complete" is false, and the exit status is 1.
@@ -35,6 +40,7 @@ const examples = `  simulate x.parquet
   tracegen horovod | simulate
   simulate --params ai --G 400Gbps --json x.parquet
   simulate --model loggopsim --L 2500 --o 1500 --g 1000 --G 6 --O 0 --S 65535 --json x.bin
+  simulate --backend ideal --critical-path x.parquet
   simulate --timeline x.json x.parquet        (open x.json in https://ui.perfetto.dev)
   simulate --noise-trace noise.txt --seed 7 x.parquet
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet`
@@ -42,6 +48,7 @@ const examples = `  simulate x.parquet
 // options are the flags that do not depend on the backend.
 type options struct {
 	read       cli.ReadFlags
+	jobs       cli.JobFlags
 	backend    string
 	collective string
 	json       bool
@@ -51,6 +58,10 @@ type options struct {
 	csv        bool
 	threads    int
 	profile    string
+
+	// Of the backends that tell when each op ran.
+	ops          bool
+	criticalPath bool
 }
 
 func newCommand(p *cli.Program) *cobra.Command {
@@ -67,8 +78,15 @@ func newCommand(p *cli.Program) *cobra.Command {
 	flags.StringVar(&o.backend, "backend", backends[0].name, "`name` of the backend: "+strings.Join(backendNames(), ", "))
 	cli.CompleteWith(cmd, "backend", backendNames())
 	runs := make(map[string]runner)
+	owner := make(map[string]string) // of a flag, the backend that defines it
+	flags.VisitAll(func(f *pflag.Flag) { owner[f.Name] = "" })
 	for _, b := range backends {
 		runs[b.name] = b.register(p, cmd, &o)
+		flags.VisitAll(func(f *pflag.Flag) {
+			if _, known := owner[f.Name]; !known {
+				owner[f.Name] = b.name
+			}
+		})
 	}
 	flags.StringVar(&o.collective, "collective", "",
 		"`algorithms` of collectives, such as 'allreduce=ring:>1MiB,recdoubling;bcast=binomial'")
@@ -82,11 +100,21 @@ func newCommand(p *cli.Program) *cobra.Command {
 	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "how many processors to use; the result is the same")
 	flags.StringVar(&o.profile, "profile", "",
 		"profile this program for go tool pprof: processor time to `FILE`, or memory if its name begins with mem")
+	o.jobs.Register(cmd)
 	o.read.Register(p, cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		run, known := runs[o.backend]
 		if !known {
 			return cli.Usagef("no backend %q, expected one of %s", o.backend, strings.Join(backendNames(), ", "))
+		}
+		var foreign error
+		flags.Visit(func(f *pflag.Flag) {
+			if of := owner[f.Name]; of != "" && of != o.backend && foreign == nil {
+				foreign = cli.Usagef("--%s is for the %s backend, not for %s", f.Name, of, o.backend)
+			}
+		})
+		if foreign != nil {
+			return foreign
 		}
 		return simulate(p, &o, run, args)
 	}
@@ -102,7 +130,7 @@ func simulate(p *cli.Program, o *options, run runner, args []string) error {
 	if err != nil {
 		return err
 	}
-	names, err := p.InputNames(args)
+	jobs, err := o.jobs.Jobs(p, args)
 	if err != nil {
 		return err
 	}
@@ -110,7 +138,7 @@ func simulate(p *cli.Program, o *options, run runner, args []string) error {
 	if err != nil {
 		return err
 	}
-	err = simulateFile(p, o, run, names[0], choice, grid)
+	err = simulateJobs(p, o, run, jobs, choice, grid)
 	err = errors.Join(err, stop())
 	runtime.KeepAlive(run) // so that a profile of memory has what was in use
 	return err
@@ -140,11 +168,17 @@ func (o *options) check(run runner) (grid [][]setting, err error) {
 	return grid, nil
 }
 
-func simulateFile(p *cli.Program, o *options, run runner, name string, choice lower.Choice, grid [][]setting) error {
+func simulateJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.Choice, grid [][]setting) error {
 	ph := newPhases()
-	l, err := load(p, o, run, name, choice, ph)
+	l, err := load(p, o, run, jobs, choice, ph)
 	if err != nil {
 		return err
+	}
+	if l.close != nil {
+		defer l.close()
+	}
+	if l.jobs != nil {
+		run = &withJobs{run, l.jobs}
 	}
 	out, err := p.Create("", false)
 	if err != nil {
@@ -161,7 +195,7 @@ func simulateFile(p *cli.Program, o *options, run runner, name string, choice lo
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
 	ph.done("run")
-	if err := report(out, o, l, result); err != nil {
+	if err := report(out, o, l, result, run.opTimes()); err != nil {
 		return err
 	}
 	ph.done("report")
@@ -173,16 +207,38 @@ func simulateFile(p *cli.Program, o *options, run runner, name string, choice lo
 	return nil
 }
 
-func report(out *cli.Output, o *options, l *loaded, result *sim.Result) error {
-	if !o.json {
-		printTable(out, l, result)
-		return out.Commit()
+// report prints the result; times is nil where the backend does not tell when each op ran.
+func report(out *cli.Output, o *options, l *loaded, result *sim.Result, times *ideal.Timeline) error {
+	var path *ideal.Path
+	if times != nil {
+		path = times.CriticalPath()
 	}
-	document, err := json.Marshal(result)
-	if err != nil {
-		return fmt.Errorf("writing the result: %w", err)
+	switch {
+	case o.json:
+		document, err := json.Marshal(result)
+		if err != nil {
+			return fmt.Errorf("writing the result: %w", err)
+		}
+		out.Write(document[:len(document)-1]) // all but the brace that ends it
+		if path != nil {
+			writeCriticalPath(out, path, o.criticalPath)
+		}
+		if o.ops {
+			if err := writeOpTimes(out, l, times, true); err != nil {
+				return err
+			}
+		}
+		out.WriteString("}\n")
+	case o.ops:
+		if err := writeOpTimes(out, l, times, false); err != nil {
+			return err
+		}
+	default:
+		printTable(out, l, result, path)
+		if o.criticalPath {
+			printCriticalPath(out, path)
+		}
 	}
-	out.Write(append(document, '\n'))
 	return out.Commit()
 }
 

@@ -9,13 +9,14 @@ import (
 
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/ideal"
 )
 
 // listedRanks is up to how many ranks the table lists each one's finish.
 const listedRanks = 16
 
-// printTable prints a result for people.
-func printTable(w io.Writer, l *loaded, r *sim.Result) {
+// printTable prints a result for people, with its critical path if that is not nil.
+func printTable(w io.Writer, l *loaded, r *sim.Result, path *ideal.Path) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(tab, "%s\t"+format+"\n", append([]any{what}, args...)...)
@@ -25,12 +26,19 @@ func printTable(w io.Writer, l *loaded, r *sim.Result) {
 		trace += ": " + strconv.Quote(l.title)
 	}
 	row("trace", "%s, %d ranks, %d ops", trace, l.ranks, r.Ops)
-	row("backend", "%s, model %s", r.Backend, r.Model)
-	row("parameters", "%v", r.Params)
+	if r.Model == "" { // and no parameters
+		row("backend", "%s", r.Backend)
+	} else {
+		row("backend", "%s, model %s", r.Backend, r.Model)
+		row("parameters", "%v", r.Params)
+	}
 	if !r.Complete {
 		row("complete", "no: %d ops never ran, %d messages and receives found no partner", r.NeverRun, r.Leftover.Count())
 	}
 	row("makespan", "%v", r.Makespan)
+	if path != nil {
+		row("critical path", "%d ops, %s", path.Ops(), shares(path))
+	}
 	first, last := extremes(r.Finish)
 	if len(r.Finish) > 0 {
 		row("finish", "first rank %d at %v, last rank %d at %v", first, r.Finish[first], last, r.Finish[last])
@@ -44,6 +52,7 @@ func printTable(w io.Writer, l *loaded, r *sim.Result) {
 			fmt.Fprintf(tab, "%d\t%v\n", rank, finish)
 		}
 	}
+	printJobs(tab, r)
 	tab.Flush()
 }
 

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/sim/ideal"
+)
+
+// opField is a column of the table of ops, and a member of their JSON objects. Append returns false for an op that does
+// not have it.
+type opField struct {
+	name   string
+	text   bool // a string in JSON
+	append func(b []byte, op *timedOp) ([]byte, bool)
+}
+
+// timedOp is an op and when it ran.
+type timedOp struct {
+	rank, index int
+	kind        dag.Kind
+	r           *dag.Rank
+	times       *ideal.Timeline
+}
+
+var opFields = []opField{
+	{"rank", false, func(b []byte, op *timedOp) ([]byte, bool) { return strconv.AppendInt(b, int64(op.rank), 10), true }},
+	{"op", false, func(b []byte, op *timedOp) ([]byte, bool) { return strconv.AppendInt(b, int64(op.index), 10), true }},
+	{"kind", true, func(b []byte, op *timedOp) ([]byte, bool) { return append(b, op.kind.String()...), true }},
+	{"subkind", true, func(b []byte, op *timedOp) ([]byte, bool) {
+		subkind := op.r.Subkind.At(op.index)
+		return append(b, subkind.String()...), subkind != dag.NoSubkind
+	}},
+	{"peer", false, func(b []byte, op *timedOp) ([]byte, bool) {
+		rooted := op.kind == dag.Coll && op.r.Subkind.At(op.index).Rooted()
+		return strconv.AppendInt(b, int64(op.r.Peer.At(op.index)), 10), rooted || op.isMessage()
+	}},
+	{"tag", false, func(b []byte, op *timedOp) ([]byte, bool) {
+		return strconv.AppendInt(b, op.r.Tag.At(op.index), 10), op.kind == dag.Coll || op.isMessage()
+	}},
+	{"comm", false, func(b []byte, op *timedOp) ([]byte, bool) {
+		return strconv.AppendInt(b, int64(op.r.Comm.At(op.index)), 10), op.kind == dag.Coll || op.isMessage()
+	}},
+	{"bytes", false, func(b []byte, op *timedOp) ([]byte, bool) {
+		return strconv.AppendInt(b, op.r.Bytes.At(op.index), 10), op.kind != dag.Calc
+	}},
+	{"start_ps", false, func(b []byte, op *timedOp) ([]byte, bool) {
+		return appendTime(b, op.times.Start(op.rank, op.index))
+	}},
+	{"end_ps", false, func(b []byte, op *timedOp) ([]byte, bool) {
+		return appendTime(b, op.times.End(op.rank, op.index))
+	}},
+}
+
+func (op *timedOp) isMessage() bool {
+	return op.kind == dag.Send || op.kind == dag.Recv
+}
+
+func appendTime(b []byte, t dag.Time) ([]byte, bool) {
+	return strconv.AppendInt(b, int64(t), 10), t != ideal.Never
+}
+
+// writeOpTimes writes when each op ran, by rank and op: as the member "op_times" of the result, with the comma before
+// it, or as a table. It reads the trace again, batch by batch.
+func writeOpTimes(out *cli.Output, l *loaded, times *ideal.Timeline, asJSON bool) error {
+	if asJSON {
+		out.WriteString(`,"op_times":[`)
+	} else {
+		writeOpHeader(out)
+	}
+	read := l.source.Reader()
+	var line []byte
+	first := true
+	for _, batch := range l.source.Batches() {
+		ranks, err := read(batch)
+		if err != nil {
+			return cli.InFile(l.name, fmt.Errorf("reading it again: %w", err))
+		}
+		for i := range ranks {
+			op := timedOp{rank: batch.First + i, r: &ranks[i], times: times}
+			if n := times.Ops(op.rank); op.r.Len() != n {
+				return fmt.Errorf("%s: reading it again: rank %d has %d ops, expected %d as before", l.name, op.rank, op.r.Len(), n)
+			}
+			for op.index, op.kind = range op.r.Kind {
+				line = line[:0]
+				if !asJSON {
+					line = appendOpRow(line, &op)
+				} else {
+					if !first {
+						line = append(line, ',')
+					}
+					line = appendOpObject(line, &op)
+				}
+				first = false
+				if _, err := out.Write(line); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if asJSON {
+		out.WriteByte(']')
+	}
+	return nil
+}
+
+func writeOpHeader(w io.Writer) {
+	for k, field := range opFields {
+		if k > 0 {
+			io.WriteString(w, "\t")
+		}
+		io.WriteString(w, field.name)
+	}
+	io.WriteString(w, "\n")
+}
+
+// appendOpRow appends a line of the table, in which what an op does not have is empty.
+func appendOpRow(line []byte, op *timedOp) []byte {
+	for k, field := range opFields {
+		if k > 0 {
+			line = append(line, '\t')
+		}
+		if with, has := field.append(line, op); has {
+			line = with
+		}
+	}
+	return append(line, '\n')
+}
+
+// appendOpObject appends a JSON object, in which what an op does not have is left out, but for times, which are null.
+func appendOpObject(line []byte, op *timedOp) []byte {
+	line = append(line, '{')
+	for k, field := range opFields {
+		before := len(line)
+		if k > 0 {
+			line = append(line, ',')
+		}
+		line = append(append(append(line, '"'), field.name...), '"', ':')
+		if field.text {
+			line = append(line, '"')
+		}
+		value := len(line)
+		with, has := field.append(line, op)
+		switch {
+		case has && field.text:
+			line = append(with, '"')
+		case has:
+			line = with
+		case field.name == "start_ps" || field.name == "end_ps":
+			line = append(line[:value], "null"...)
+		default:
+			line = line[:before]
+		}
+	}
+	return append(line, '}')
+}

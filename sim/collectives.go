@@ -1,0 +1,278 @@
+// This file finds out which collective ops of a program belong together.
+
+package sim
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Instance is one collective of a communicator. The k-th collective op, in index order, that a rank has on a
+// communicator is its part in instance k of that; instances are numbered through all communicators.
+type Instance struct {
+	Kind dag.Subkind
+	Comm int32
+	Size int32 // how many members the communicator has
+	Root int32 // position of the root in the communicator; 0 where the collective has none
+}
+
+// subkindShift is where, in Op.Flags of a collective, four bits say which it is.
+const subkindShift = 2
+
+const _ = uint(1<<4 - 1 - (dag.Exscan - dag.Barrier)) // they are enough
+
+// Collective returns which collective an op is, which must be one.
+func (op *Op) Collective() dag.Subkind {
+	return dag.Barrier + dag.Subkind(op.Flags>>subkindShift&(1<<4-1))
+}
+
+// IsMessage reports whether the op is a send or a receive: has one of the two bits without the other.
+func (op *Op) IsMessage() bool {
+	return (op.Flags+1)&IsRecv != 0
+}
+
+// Flow is who of a collective's members hears from whom, and so waits for whom.
+type Flow uint8
+
+const (
+	AllToAll  Flow = iota // every member from every other
+	FromRoot              // every member from the root
+	ToRoot                // the root from every other
+	FromLower             // every member from those at lower positions
+)
+
+// FlowOf returns the flow of a collective.
+func FlowOf(kind dag.Subkind) Flow {
+	switch kind {
+	case dag.Bcast, dag.Scatter, dag.Scatterv:
+		return FromRoot
+	case dag.Reduce, dag.Gather, dag.Gatherv:
+		return ToRoot
+	case dag.Scan, dag.Exscan:
+		return FromLower
+	}
+	return AllToAll
+}
+
+// awaits reports whether the collective op i waits for k, another member's part in the same.
+func (p *Program) awaits(i, k uint32) bool {
+	waiting, other := &p.Ops[i], &p.Ops[k]
+	root := p.Instances[waiting.Match].Root
+	switch FlowOf(waiting.Collective()) {
+	case FromRoot:
+		return other.Peer == root
+	case ToRoot:
+		return waiting.Peer == root
+	case FromLower:
+		return other.Peer < waiting.Peer
+	}
+	return true
+}
+
+// participation is the collectives of one rank on one communicator.
+type participation struct {
+	comm     int32
+	ops      uint32 // how many there are
+	position int32  // of the rank in the communicator
+	first    uint32 // number of the communicator's first instance
+}
+
+// cursor counts the collectives of a rank by communicator.
+type cursor struct {
+	participations []participation // in the order of first use
+	index          []int32         // by communicator: one more than the index in participations; 0: there is none
+}
+
+// of returns the participation in a communicator, of which there are n; it is good until the next call.
+func (c *cursor) of(comm int32, n int) *participation {
+	if c.index == nil {
+		c.index = make([]int32, n)
+	}
+	if c.index[comm] == 0 {
+		c.participations = append(c.participations, participation{comm: comm})
+		c.index[comm] = int32(len(c.participations))
+	}
+	return &c.participations[c.index[comm]-1]
+}
+
+func (c *cursor) reset() {
+	for i := range c.participations {
+		c.index[c.participations[i].comm] = 0
+	}
+	c.participations = c.participations[:0]
+}
+
+// collectives counts the collectives of a tile. Until all ranks are compiled, their communicator stands in Op.Link and
+// their root, as a rank, in Op.Peer.
+func (c *rankCompiler) collectives(t []Op, first int) error {
+	for i := range t {
+		if t[i].Flags&IsColl != IsColl {
+			continue
+		}
+		comm := c.r.Comm.At(first + i)
+		if uint32(comm) >= uint32(c.comms) {
+			return c.fail(first+i, fmt.Sprintf("is a collective of communicator %d, expected one of the trace's %d", comm,
+				c.comms))
+		}
+		t[i].Link = uint32(comm)
+		c.cursor.of(comm, c.comms).ops++
+	}
+	return nil
+}
+
+// participate keeps what was counted for a rank.
+func (c *rankCompiler) participate() {
+	if n := len(c.cursor.participations); n > 0 {
+		c.p.participations[c.rank] = append(make([]participation, 0, n), c.cursor.participations...)
+		c.cursor.reset()
+	}
+}
+
+// linkCollectives gives the collectives of a program, whose ranks are compiled, their instances. It fails where the
+// members of a communicator differ in how many they have, or in the kind or the root of one. (Sizes are not compared:
+// what they must be depends on how a collective is carried out.)
+func (p *Program) linkCollectives(comms []dag.Comm) error {
+	if err := p.numberInstances(comms); err != nil || len(p.Instances) == 0 {
+		return err
+	}
+	roots := make([]int32, len(p.Instances)) // as ranks
+	err := p.eachCollective(len(comms), func(q *participation) bool { return q.position == 0 },
+		func(q *participation, k uint32, op *Op) error {
+			if q.position == 0 {
+				in := &p.Instances[k]
+				in.Kind = op.Collective()
+				if in.Kind.Rooted() {
+					in.Root, roots[k] = -1, op.Peer
+				}
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	err = p.eachCollective(len(comms), func(*participation) bool { return true },
+		func(q *participation, k uint32, op *Op) error {
+			in := &p.Instances[k]
+			if kind := op.Collective(); kind != in.Kind {
+				return p.differs(q, k, op, kind.String(), in.Kind.String())
+			}
+			if in.Kind.Rooted() {
+				if op.Peer != roots[k] {
+					return p.differs(q, k, op, fmt.Sprintf("a %s with root %d", in.Kind, op.Peer), fmt.Sprintf("root %d", roots[k]))
+				}
+				if op.Rank == uint32(roots[k]) {
+					in.Root = q.position
+				}
+			}
+			op.Peer, op.Match, op.Link = q.position, k, 0
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	for k := range p.Instances {
+		if in := &p.Instances[k]; in.Root < 0 {
+			return fmt.Errorf("the root of a %s of communicator %d is rank %d, which is no member", in.Kind, in.Comm, roots[k])
+		}
+	}
+	p.participations = nil
+	return nil
+}
+
+// numberInstances completes the participations, and makes the instances, without their kinds and roots.
+func (p *Program) numberInstances(comms []dag.Comm) error {
+	if p.participations == nil {
+		return nil
+	}
+	type part struct {
+		rank int
+		*participation
+	}
+	of := make([][]part, len(comms)) // by communicator, ranks ascending
+	for rank, participations := range p.participations {
+		for i := range participations {
+			q := &participations[i]
+			of[q.comm] = append(of[q.comm], part{rank, q})
+		}
+	}
+	byRank := make([]*participation, p.Ranks())
+	for c, parts := range of {
+		if len(parts) == 0 {
+			continue
+		}
+		if err := comms[c].Check(p.Ranks()); err != nil {
+			return fmt.Errorf("communicator %d: %w", c, err)
+		}
+		for _, q := range parts {
+			byRank[q.rank] = q.participation
+		}
+		usual, members := parts[0].ops, comms[c].Members()
+		for position, rank := range members {
+			q := byRank[rank]
+			if q == nil {
+				return fmt.Errorf("rank %d has no collective of communicator %d, expected %d as rank %d has", rank, c, usual,
+					parts[0].rank)
+			}
+			if q.ops != usual {
+				return fmt.Errorf("rank %d has %d collectives of communicator %d, expected %d as rank %d has", rank, q.ops, c,
+					usual, parts[0].rank)
+			}
+			q.position, q.first = int32(position), uint32(len(p.Instances))
+			byRank[rank] = nil
+		}
+		for _, q := range parts {
+			if byRank[q.rank] != nil {
+				return fmt.Errorf("rank %d has a collective of communicator %d, of which it is no member", q.rank, c)
+			}
+		}
+		for range usual {
+			p.Instances = append(p.Instances, Instance{Comm: int32(c), Size: int32(len(members))})
+		}
+	}
+	return nil
+}
+
+// eachCollective calls visit with every collective op of the ranks that have a participation which is wanted, and the
+// number of its instance; several ranks at the same time, the ops of each in order.
+func (p *Program) eachCollective(comms int, wanted func(q *participation) bool,
+	visit func(q *participation, k uint32, op *Op) error) error {
+	return inParallel(p.Ranks(), func() func(rank int) error {
+		at := make([]*participation, comms)
+		next := make([]uint32, comms)
+		return func(rank int) error {
+			participations, some := p.participations[rank], false
+			for i := range participations {
+				q := &participations[i]
+				at[q.comm], next[q.comm] = q, q.first
+				some = some || wanted(q)
+			}
+			if !some {
+				return nil
+			}
+			ops := p.Ops[p.Start[rank]:p.Start[rank+1]]
+			for i := range ops {
+				op := &ops[i]
+				if op.Flags&IsColl == IsColl {
+					comm := op.Link
+					if err := visit(at[comm], next[comm], op); err != nil {
+						return err
+					}
+					next[comm]++
+				}
+			}
+			return nil
+		}
+	})
+}
+
+// differs returns the error for a collective op that does not agree with that of the member at position 0.
+func (p *Program) differs(q *participation, k uint32, op *Op, found, expected string) error {
+	for i := p.Start[op.Rank]; ; i++ {
+		if &p.Ops[i] == op {
+			return &NotCompiledError{Rank: int(op.Rank), Op: p.Index(i), Kind: dag.Coll,
+				Why: fmt.Sprintf("is collective %d of communicator %d, %s, expected %s as the first member has", k-q.first, q.comm,
+					found, expected)}
+		}
+	}
+}

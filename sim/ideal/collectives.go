@@ -1,0 +1,117 @@
+package ideal
+
+import "github.com/tracedag/tracedag/sim"
+
+// partial is what is known of an instance of a collective while its members come to it. What the fields are for depends
+// on its flow.
+type partial struct {
+	time uint64 // when the last of those that count came, so far
+	last uint32 // and its op, sim.Nobody while there is none
+	head uint32 // those that wait, linked through Op.Link; of scans, where the instance has its part of run.scans
+	left uint32 // members that have not come; of scans, members that have ended
+}
+
+// beginCollectives makes ready for the collectives of the program.
+func (r *run) beginCollectives() {
+	r.partial = make([]partial, len(r.p.Instances))
+	scanning := uint32(0) // members of scans
+	for k := range r.partial {
+		in := &r.p.Instances[k]
+		r.partial[k] = partial{last: sim.Nobody, head: sim.Nobody, left: uint32(in.Size)}
+		if sim.FlowOf(in.Kind) == sim.FromLower {
+			r.partial[k].head, r.partial[k].left = scanning, 0
+			scanning += uint32(in.Size) // all have an op, so that this is less than the number of ops
+		}
+	}
+	r.scans = make([]uint32, scanning)
+	for k := range r.scans {
+		r.scans[k] = sim.Nobody
+	}
+}
+
+// enter has op i start its part in a collective, and ends all parts that can end now.
+func (r *run) enter(i uint32, op *sim.Op) {
+	part := &r.partial[op.Match]
+	switch sim.FlowOf(op.Collective()) {
+	case sim.FromRoot:
+		r.enterFromRoot(i, op, part)
+	case sim.ToRoot:
+		r.enterToRoot(i, op, part)
+	case sim.FromLower:
+		r.enterFromLower(i, op, part)
+	default:
+		part.note(i, op)
+		part.wait(i, op)
+		if part.left--; part.left == 0 {
+			r.leave(part)
+		}
+	}
+}
+
+func (r *run) enterFromRoot(i uint32, op *sim.Op, part *partial) {
+	switch {
+	case op.Peer == r.p.Instances[op.Match].Root:
+		part.note(i, op)
+		part.wait(i, op)
+		r.leave(part)
+	case part.last != sim.Nobody:
+		r.complete(i, part)
+	default:
+		part.wait(i, op)
+	}
+}
+
+func (r *run) enterToRoot(i uint32, op *sim.Op, part *partial) {
+	part.note(i, op)
+	if op.Peer == r.p.Instances[op.Match].Root {
+		part.wait(i, op)
+	} else {
+		r.complete(i, &partial{last: i, time: op.Ready})
+	}
+	if part.left--; part.left == 0 {
+		r.leave(part)
+	}
+}
+
+func (r *run) enterFromLower(i uint32, op *sim.Op, part *partial) {
+	size := uint32(r.p.Instances[op.Match].Size)
+	members := r.scans[part.head : part.head+size]
+	members[op.Peer] = i
+	for part.left < size && members[part.left] != sim.Nobody {
+		k := members[part.left]
+		part.note(k, &r.ops[k])
+		part.left++
+		r.complete(k, part)
+	}
+}
+
+// note puts on record that op i is there, if it is the last so far; of several at the same time, the one of the lowest
+// number.
+func (p *partial) note(i uint32, op *sim.Op) {
+	if p.last == sim.Nobody || op.Ready > p.time || op.Ready == p.time && i < p.last {
+		p.time, p.last = op.Ready, i
+	}
+}
+
+// wait appends op i to those that wait.
+func (p *partial) wait(i uint32, op *sim.Op) {
+	op.Link, p.head = p.head, i
+}
+
+// leave ends the parts of all that wait.
+func (r *run) leave(part *partial) {
+	for i := part.head; i != sim.Nobody; {
+		next := r.ops[i].Link
+		r.complete(i, part)
+		i = next
+	}
+	part.head = sim.Nobody
+}
+
+// complete ends the part of op i, which waited for the last op of a partial.
+func (r *run) complete(i uint32, part *partial) {
+	op := &r.ops[i]
+	op.Link = part.last
+	op.Flags |= ended
+	r.end(i, op, max(op.Ready, part.time))
+}

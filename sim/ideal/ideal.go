@@ -1,0 +1,71 @@
+// Package ideal is the backend without a network: messages take no time, processors and network interfaces are never
+// short. What is left is the trace's own dependencies, so the makespan is the length of its critical path, which no
+// other backend can undercut.
+//
+// docs/backends/ideal.md has the rules.
+package ideal
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Options says how to replay.
+type Options struct {
+	Progress func(ops int64) // nil, or called now and then with how many more ops ran
+}
+
+// Replay is a compiled trace, to be run once.
+type Replay struct {
+	program  *sim.Program
+	timeline *Timeline
+	used     bool
+}
+
+// Compile compiles a trace, collectives included; see [sim.Compile].
+func Compile(t sim.Source) (*Replay, error) {
+	p, err := sim.Compile(t, sim.CompileOptions{HighLevel: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Replay{program: p}, nil
+}
+
+// Run replays the trace, once. It fails with [sim.ErrTooLong] where a time exceeds [dag.MaxTime].
+func (r *Replay) Run(o Options) (*sim.Result, error) {
+	if r.used {
+		return nil, errors.New("a replay can be run only once")
+	}
+	r.used = true
+	started := time.Now()
+	run := newRun(r.program, o.Progress)
+	out, err := run.run()
+	if err != nil {
+		return nil, err
+	}
+	result := out.Result(r.program)
+	result.Finished(started)
+	result.Backend, result.Params = "ideal", struct{}{}
+	r.timeline = &Timeline{Result: result, program: r.program, cause: run.cause}
+	return result, nil
+}
+
+// Timeline returns when each op of the trace ran, after Run has succeeded; nil before.
+func (r *Replay) Timeline() *Timeline {
+	return r.timeline
+}
+
+// Run compiles and replays a trace.
+func Run(t *dag.Trace) (*Timeline, error) {
+	r, err := Compile(sim.InMemory(t))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.Run(Options{}); err != nil {
+		return nil, err
+	}
+	return r.timeline, nil
+}

@@ -1,0 +1,229 @@
+package ideal
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/sim"
+)
+
+// The replay loop's own bits of sim.Op.Flags.
+const (
+	started uint8 = 1 << 7
+	ended   uint8 = 1 << 6 // of receives and collectives; the other ops end when they have started
+)
+
+// run is a replay.
+//
+// Only the order in which sends and receives meet depends on their times, so only they go through the agenda. Calcs and
+// collectives are settled as soon as it is known when they start, even if that is in the future.
+//
+// While it runs, Op.Ready is the latest time of what the op waits for; then it is when the op started. Op.Link of a
+// receive or collective that has ended is the op whose start it waited for: the send of its message, the last member of
+// those that it waits for; it ended when both had started.
+type run struct {
+	p        *sim.Program
+	ops      []sim.Op
+	cause    []cause // of each op
+	agenda   agenda
+	ready    []uint32 // calcs and collectives that are to be settled
+	matchers []sim.Matcher
+	partial  []partial // by instance
+	scans    []uint32  // for every member of every scan, its op once that has started, else sim.Nobody
+	finish   []uint64  // by rank
+
+	ran, reported   int64
+	messages, bytes int64
+	progress        func(ops int64)
+	err             error
+}
+
+// cause is what an op waited for last: one more than the number of another op, and in the lowest bit whether it waited
+// for its start. 0: it waited for no op, or longer for its release time.
+type cause uint32
+
+func causedBy(i uint32, byStart cause) cause {
+	return cause(i+1)<<1 | byStart
+}
+
+const (
+	byEnd cause = iota
+	byStart
+)
+
+// op returns the op that was waited for; there must be one.
+func (c cause) op() uint32 {
+	return uint32(c>>1) - 1
+}
+
+// progressEvery is after how many ops progress is reported.
+const progressEvery = 1 << 16
+
+func newRun(p *sim.Program, progress func(ops int64)) *run {
+	r := &run{
+		p: p, ops: p.Ops, cause: make([]cause, p.NumOps()), agenda: newAgenda(p),
+		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()), progress: progress,
+	}
+	for rank := range r.matchers {
+		r.matchers[rank] = sim.NewMatcher(p)
+	}
+	r.beginCollectives()
+	return r
+}
+
+func (r *run) run() (*sim.Outcome, error) {
+	for rank := range r.matchers {
+		r.begin(rank)
+	}
+	for r.err == nil {
+		i, ok := r.agenda.take()
+		if !ok {
+			break
+		}
+		r.communicate(i, &r.ops[i])
+		r.settle()
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.report()
+	return r.outcome(), nil
+}
+
+// begin starts the calcs and collectives of a rank that wait for nothing, and lines up the sends and receives.
+func (r *run) begin(rank int) {
+	roots := r.p.Roots(rank)
+	other := func(i uint32) bool { return !r.ops[i].IsMessage() }
+	if slices.ContainsFunc(roots, other) {
+		for _, i := range roots {
+			if other(i) {
+				r.ready = append(r.ready, i)
+			}
+		}
+		roots = slices.DeleteFunc(slices.Clone(roots), other)
+	}
+	for _, i := range roots {
+		if r.ops[i].Ready > math.MaxInt64 {
+			r.err = sim.ErrTooLong
+			return
+		}
+	}
+	r.agenda.addRoots(uint32(rank), roots)
+	r.settle()
+}
+
+// communicate runs a send or receive.
+func (r *run) communicate(i uint32, op *sim.Op) {
+	r.p.Ahead(op)
+	r.start(i, op)
+	if op.Flags&sim.IsRecv != 0 {
+		if m := r.matchers[op.Rank].Post(i, op); m != sim.Nobody {
+			r.receive(i, m, op.Ready)
+		}
+		return
+	}
+	r.messages++
+	r.bytes += int64(op.Size)
+	r.end(i, op, op.Ready)
+	if k := r.matchers[op.Peer].Arrive(i, op); k != sim.Nobody {
+		r.receive(k, i, op.Ready)
+	}
+}
+
+// receive ends receive i, which meets message m now.
+func (r *run) receive(i, m uint32, now uint64) {
+	op := &r.ops[i]
+	op.Link = m
+	op.Flags |= ended
+	r.end(i, op, now)
+}
+
+// settle runs the calcs and collectives that are ready, and those that get ready by that.
+func (r *run) settle() {
+	for len(r.ready) > 0 && r.err == nil {
+		i := r.ready[len(r.ready)-1]
+		r.ready = r.ready[:len(r.ready)-1]
+		op := &r.ops[i]
+		if op.Ready > math.MaxInt64 {
+			r.err = sim.ErrTooLong
+			return
+		}
+		r.p.Ahead(op)
+		r.start(i, op)
+		if op.Flags&sim.IsColl == sim.IsColl {
+			r.enter(i, op)
+			continue
+		}
+		if op.Size > math.MaxInt64-op.Ready {
+			r.err = sim.ErrTooLong
+			return
+		}
+		r.end(i, op, op.Ready+op.Size)
+	}
+}
+
+// start counts the start of op i for those that wait for it.
+func (r *run) start(i uint32, op *sim.Op) {
+	op.Flags |= started
+	if waiting := r.p.StartDependents(i); len(waiting) > 0 {
+		r.release(waiting, op.Ready, causedBy(i, byStart))
+	}
+	if r.ran++; r.ran-r.reported >= progressEvery {
+		r.report()
+	}
+}
+
+// end counts the end of op i, at time t, for those that wait for it.
+func (r *run) end(i uint32, op *sim.Op, t uint64) {
+	if finish := &r.finish[op.Rank]; t > *finish {
+		*finish = t
+	}
+	r.release(r.p.Dependents(i), t, causedBy(i, byEnd))
+}
+
+// release counts what happened at time t for ops that wait for it.
+func (r *run) release(waiting []uint32, t uint64, by cause) {
+	for _, d := range waiting {
+		op := &r.ops[d]
+		// Of several that come last at the same time, the one of the lowest number is on record.
+		if t > op.Ready || t == op.Ready && r.cause[d]-1 >= by-1 {
+			op.Ready, r.cause[d] = t, by
+		}
+		if op.Waits--; op.Waits > 0 {
+			continue
+		}
+		switch {
+		case !op.IsMessage():
+			r.ready = append(r.ready, d)
+		case op.Ready > math.MaxInt64:
+			r.err = sim.ErrTooLong
+		default:
+			r.agenda.add(d)
+		}
+	}
+}
+
+func (r *run) report() {
+	if r.progress != nil {
+		r.progress(r.ran - r.reported)
+	}
+	r.reported = r.ran
+}
+
+func (r *run) outcome() *sim.Outcome {
+	out := &sim.Outcome{
+		Finish: r.finish, Eager: math.MaxUint64, Events: r.ran, Messages: r.messages, Bytes: r.bytes,
+		Unexpected: make([][]uint32, r.p.Ranks()), Posted: make([][]uint32, r.p.Ranks()), Ran: r.p.Ran(r.ran, started),
+	}
+	for rank := range r.matchers {
+		out.Unexpected[rank], out.Posted[rank] = r.matchers[rank].Leftover()
+	}
+	if r.ran < int64(len(r.ops)) {
+		for i := range r.ops {
+			if op := &r.ops[i]; op.Flags&sim.IsColl == sim.IsColl && op.Flags&(started|ended) == started {
+				out.Entered = append(out.Entered, uint32(i))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package ideal
+
+import (
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Never stands for the time of what did not happen.
+const Never dag.Time = -1
+
+// Timeline is when each op of a trace ran. Ranks and ops count from 0.
+type Timeline struct {
+	Result *sim.Result // whether all of the trace ran, and what is stuck if not
+
+	program *sim.Program // its ops as a run leaves them
+	cause   []cause
+}
+
+// Makespan returns the latest end of an op.
+func (t *Timeline) Makespan() dag.Time {
+	return dag.Time(t.Result.Makespan.Ticks)
+}
+
+// Ops returns how many ops a rank has.
+func (t *Timeline) Ops(rank int) int {
+	return int(t.program.Start[rank+1] - t.program.Start[rank])
+}
+
+// Ran reports whether an op ran to its end.
+func (t *Timeline) Ran(rank, op int) bool {
+	return t.End(rank, op) != Never
+}
+
+// Start returns when an op started, Never if it did not.
+func (t *Timeline) Start(rank, op int) dag.Time {
+	if i := t.number(rank, op); t.program.Ops[i].Flags&started != 0 {
+		return t.start(i)
+	}
+	return Never
+}
+
+// End returns when an op ended, Never if it did not.
+func (t *Timeline) End(rank, op int) dag.Time {
+	if i := t.number(rank, op); t.hasEnded(i) {
+		return t.end(i)
+	}
+	return Never
+}
+
+// Sender returns the send whose message a receive took; ok is false if there is none.
+func (t *Timeline) Sender(rank, op int) (fromRank, fromOp int, ok bool) {
+	recv := &t.program.Ops[t.number(rank, op)]
+	if recv.Flags&sim.IsColl != sim.IsRecv || recv.Flags&ended == 0 {
+		return 0, 0, false
+	}
+	return int(t.program.Ops[recv.Link].Rank), t.program.Index(recv.Link), true
+}
+
+func (t *Timeline) number(rank, op int) uint32 {
+	return t.program.Start[rank] + uint32(op)
+}
+
+func (t *Timeline) hasEnded(i uint32) bool {
+	flags := t.program.Ops[i].Flags
+	if flags&sim.IsRecv != 0 { // or a collective
+		return flags&ended != 0
+	}
+	return flags&started != 0
+}
+
+// start returns when op i started, which it must have.
+func (t *Timeline) start(i uint32) dag.Time {
+	return dag.Time(t.program.Ops[i].Ready)
+}
+
+// end returns when op i ended, which it must have.
+func (t *Timeline) end(i uint32) dag.Time {
+	op := &t.program.Ops[i]
+	switch {
+	case op.Flags&sim.IsRecv != 0:
+		return dag.Time(max(op.Ready, t.program.Ops[op.Link].Ready))
+	case op.Flags&sim.IsSend != 0:
+		return dag.Time(op.Ready)
+	}
+	return dag.Time(op.Ready + op.Size)
+}
