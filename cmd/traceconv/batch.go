@@ -107,7 +107,9 @@ func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Targe
 			return nil, cli.Usagef("both %s and %s would become %s", other, name, path)
 		}
 		from[path] = name
-		targets[i] = &cli.Target{Path: path, Format: output, Strict: write.Strict, Compat: write.Compat}
+		if targets[i], err = c.p.TargetIn(path, output, write); err != nil {
+			return nil, err
+		}
 	}
 	return targets, nil
 }

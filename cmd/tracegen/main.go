@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
@@ -31,15 +33,16 @@ the store.`,
 			return cli.Usagef("expected the name of a generator, such as horovod")
 		},
 	}
-	cmd.AddCommand(newHorovod(p), newPattern(p))
+	cmd.AddCommand(newHorovod(p), newDCNW(p), newCDCNW(p), newFlows(p), newPattern(p))
 	return cmd
 }
 
 // generation is what all generators have in common: where the trace goes, and what is done to it on the way.
 type generation struct {
-	p     *cli.Program
-	write cli.WriteFlags
-	lower cli.LowerFlags
+	p      *cli.Program
+	write  cli.WriteFlags
+	lower  cli.LowerFlags
+	inputs []dag.Input // what the generator read
 }
 
 func (g *generation) register(p *cli.Program, cmd *cobra.Command) {
@@ -62,11 +65,89 @@ func (g *generation) run(seed *int64, generate func() (*dag.Trace, error)) error
 	if err != nil {
 		return cli.Usagef("%v", err) // parameters out of range
 	}
-	if t, err = lower(t); err != nil {
+	return g.writeTrace(t, lower, seed, to)
+}
+
+// runSource is run for a trace that is made while it is written, batch by batch, unless something needs the whole.
+func (g *generation) runSource(seed *int64, generate func() (format.Source, error)) error {
+	to, err := g.p.Target(g.write)
+	if err != nil {
+		return err
+	}
+	lower, err := g.lower.Pass()
+	if err != nil {
+		return err
+	}
+	s, err := generate()
+	if err != nil {
+		return cli.Usagef("%v", err)
+	}
+	defer s.Close()
+	if g.lower.Asked() {
+		t, err := s.Trace()
+		if err != nil {
+			return err
+		}
+		return g.writeTrace(t, lower, seed, to)
+	}
+	if to.KeepsProvenance() {
+		meta := s.Meta()
+		meta.Provenance = append(meta.Provenance, g.p.Provenance(seed, g.inputs...))
+		s = cli.WithMeta(s, meta)
+	}
+	return g.p.WriteSource(s, to)
+}
+
+// model is a generation of what an extended VEF trace can describe.
+type model struct {
+	generation
+	cmd      *cobra.Command
+	emitSpec bool
+}
+
+func (m *model) register(p *cli.Program, cmd *cobra.Command) {
+	m.cmd = cmd
+	cmd.Flags().BoolVar(&m.emitSpec, "emit-spec", false,
+		"write the extended VEF trace (EXT) that describes the model, not what the model makes")
+	m.generation.register(p, cmd)
+}
+
+// run writes the trace that generate makes, or the extended VEF trace that describe returns, where that is asked for.
+// In that one there is no place for what the flags besides set.
+func (m *model) run(seed *int64, generate func() (format.Source, error), describe func() (*ext.Model, error),
+	besides ...string) error {
+	if !m.emitSpec {
+		return m.runSource(seed, generate)
+	}
+	for _, flag := range append(besides, "seed", "to", "lower") {
+		if m.cmd.Flags().Changed(flag) {
+			return cli.Usagef("--%s does not go with --emit-spec: it is for those who read the file", flag)
+		}
+	}
+	spec, err := describe()
+	if err != nil {
+		return cli.Usagef("%v", err)
+	}
+	out, err := m.p.Create(m.write.Output, false)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if _, err := out.Write(spec.Spec()); err != nil {
+		return out.Failed(err)
+	}
+	return out.Commit()
+}
+
+// writeTrace writes the trace after the pass.
+func (g *generation) writeTrace(t *dag.Trace, pass func(*dag.Trace) (*dag.Trace, error), seed *int64,
+	to *cli.Target) error {
+	t, err := pass(t)
+	if err != nil {
 		return err
 	}
 	if to.KeepsProvenance() {
-		t.Provenance = append(t.Provenance, g.p.Provenance(seed))
+		t.Provenance = append(t.Provenance, g.p.Provenance(seed, g.inputs...))
 	}
 	return g.p.WriteTrace(t, to)
 }

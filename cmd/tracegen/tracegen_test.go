@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -89,6 +91,62 @@ func TestHorovod(t *testing.T) {
 	}
 }
 
+func TestHorovodListing(t *testing.T) {
+	// The published example, with less to make.
+	params := horovod.Listing()
+	params.Workers, params.Layer.GathervProbability = 3, 0.5
+	large := params.Overrides[3]
+	large.GathervProbability = 0.5
+	params.Overrides = map[int]horovod.Layer{3: large}
+	args := []string{"horovod", "--workers", "3", "--listing", "--gatherv-probability", "0.5"}
+	check := func(args ...string) {
+		t.Helper()
+		want, err := horovod.Generate(params, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := generate(t, args...)
+		same(t, got, want)
+	}
+	check(args...)
+
+	large.Compute = dag.Millisecond // keeps its larger tensors
+	params.Overrides = map[int]horovod.Layer{1: params.Layer, 3: large}
+	params.Clock, params.TimeStep = 500, 1500
+	check(append(args, "--layer", "3:compute=1ms", "--layer", "1:compute=20ms", "--clock", "500ps", "--time-step",
+		"1.5ns")...)
+
+	params.Batches, params.Layers, params.Overrides = 2, 3, nil // without layer 3
+	check(append(args, "--layers", "3", "--batches", "2", "--clock", "500ps", "--time-step", "1.5ns")...)
+}
+
+func TestEmitSpec(t *testing.T) {
+	listing, err := os.ReadFile("testdata/listing8.vef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"horovod --listing --emit-spec": string(listing),
+		"horovod --emit-spec --workers 4 --batches 3 --layers 1 --clock 500ps --compute 1234567ps": "" +
+			"VEF3 4 0 0 0 0 FALSE 500\n" +
+			"EXT HOROVOD\n" +
+			"BATCHES 3 LAYERS 1\n" +
+			"DEFAULT COMPUTE_MS 0.001234567 NEGOTIATION_LOOP_MS 1.5 GATV_BYTES 60 GATV_TOTAL_BYTES 600 GATV_PROB 0.25 " +
+			"BCAST_BYTES 1000 ARED_KBYTES 51200\n",
+	} {
+		got := clitest.Run(newCommand, strings.Fields(args)...)
+		if got.Status != 0 || got.Stderr != "" || got.Stdout != want {
+			t.Errorf("tracegen %s: exit status %d, stderr %q, stdout %q, want %q", args, got.Status, got.Stderr, got.Stdout,
+				want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "x.vef")
+	clitest.Run(newCommand, "horovod", "--listing", "--emit-spec", "-o", file)
+	if got, err := os.ReadFile(file); err != nil || string(got) != string(listing) {
+		t.Errorf("the file holds %q, %v", got, err)
+	}
+}
+
 func TestPattern(t *testing.T) {
 	for _, x := range pattern.Patterns() {
 		want, err := pattern.Generate(x.Name, pattern.Default())
@@ -139,15 +197,21 @@ func TestUsage(t *testing.T) {
 		"pattern ring --seed 1":           "unknown flag: --seed",
 		"horovod --workers 1":             "workers is 1, expected 2..",
 		"horovod --seed x":                "invalid argument",
-		"horovod --layer 1":               "expected LAYER:FLAG=VALUE",
-		"horovod --layer x:compute=1ms":   "expected LAYER:FLAG=VALUE",
-		"horovod --layer 1:dance=1ms":     `found "dance=1ms"`,
-		"horovod --layer 1:compute":       `found "compute"`,
-		"horovod --layer 1:":              `found ""`,
-		"horovod --layer 1:compute=fast":  "expected a number",
-		"horovod --layer 9:compute=1ms":   "layer is 9, expected 0..2",
-		"horovod --lower collectives=bad": "--lower",
-		"horovod --to nothing":            "--to: expected one of",
+		"horovod --emit-spec --jitter 0":  "--jitter does not go with --emit-spec",
+		"horovod --emit-spec --to goal":   "--to does not go with --emit-spec",
+		"horovod --emit-spec --workers 1": "workers is 1, expected 2..",
+		"horovod --emit-spec --allreduce-bytes 1000":          "no multiple of 1024",
+		"horovod --clock 0.5ps":                               "--clock",
+		"horovod --time-step 1.5ns":                           "time step is 1.5ns, expected a multiple of the clock's 1ns",
+		"horovod --layer 1":                                   "expected LAYER:FLAG=VALUE",
+		"horovod --layer x:compute=1ms":                       "expected LAYER:FLAG=VALUE",
+		"horovod --layer 1:dance=1ms":                         `found "dance=1ms"`,
+		"horovod --layer 1:compute":                           `found "compute"`,
+		"horovod --layer 1:":                                  `found ""`,
+		"horovod --layer 1:compute=fast":                      "expected a number",
+		"horovod --layer 9:compute=1ms":                       "layer is 9, expected 0..2",
+		"horovod --lower collectives=bad":                     "--lower",
+		"horovod --to nothing":                                "--to: expected one of",
 		"horovod --layer 1:compute=1ms --layer 1:compute=2ms": "layer 1 is there twice",
 	} {
 		got := clitest.Run(newCommand, strings.Fields(args)...)

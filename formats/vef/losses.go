@@ -94,7 +94,7 @@ func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
 	r := &t.Ranks[rank]
 	n := r.Len()
 	var clear bool
-	p := &rankPlan{r: r, rank: rank, event: make([]int32, n), delay: make([]dag.Time, n), selfs: r.Attrs.Len() > 0,
+	p := &rankPlan{r: r, rank: rank, waits: make([]wait, n), selfs: r.Attrs.Len() > 0,
 		clear: &clear}
 	if err := p.find(); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
 				c.sizes++
 			}
 		case dag.Recv:
-			if p.event[i] != origin || p.delay[i] > 0 {
+			if p.waits[i].event != origin || p.waits[i].delay > 0 {
 				c.late++
 			}
 			if r.Peer.At(i) == dag.AnySource || r.Tag.At(i) == dag.AnyTag {
@@ -117,7 +117,7 @@ func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
 		case dag.Mem, dag.IO:
 			c.accesses++
 		}
-		if p.event[i] == unclear && recorded(r, i) {
+		if p.waits[i].event == unclear && recorded(r, i) {
 			c.unclear++
 		}
 		message := kind == dag.Send || kind == dag.Recv
@@ -130,7 +130,7 @@ func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
 		if (message || kind == dag.Coll) && r.Duration.At(i) != 0 {
 			c.durations++
 		}
-		if r.Stream.At(i) != 0 && (kind != dag.Calc || p.event[i] != origin) {
+		if r.Stream.At(i) != 0 && (kind != dag.Calc || p.waits[i].event != origin) {
 			c.streams++
 		}
 		if kind == dag.Coll && hidesRoot(t, r, rank, i) {

@@ -38,7 +38,7 @@ func isModel(head []byte) bool {
 			continue
 		}
 		if records++; records == 2 {
-			return string(fields[0]) == "EXT"
+			return bytes.EqualFold(fields[0], []byte("EXT"))
 		}
 	}
 	return false

@@ -3,7 +3,6 @@
 package vef
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
@@ -21,10 +20,9 @@ type ordered struct {
 // ordering orders records, and hands them on in batches.
 type ordering struct {
 	*plan
-	numbers     []uint32 // by number of the op: 0 not written yet, entered, or one more than the message's number
-	collectives []int32  // by instance: its number in the file, -1 none yet
-	messages    uint32   // so far
-	groups      int32    // collectives so far
+	collectives []int32 // by instance: its number in the file, -1 none yet
+	messages    uint32  // so far
+	groups      int32   // collectives so far
 	stack       []place
 	opened      []int32 // instances of which some records are yet to come
 
@@ -33,15 +31,13 @@ type ordering struct {
 	stopped     atomic.Bool // whether nobody wants more
 }
 
-const entered = math.MaxUint32
-
 // maxBatch is how many records are handed on together.
 const maxBatch = 4096
 
 func newOrdering(p *plan) *ordering {
 	const batches = 4
 	o := &ordering{
-		plan: p, numbers: make([]uint32, p.first[len(p.t.Ranks)]), collectives: make([]int32, len(p.instances)),
+		plan: p, collectives: make([]int32, len(p.instances)),
 		ready: make(chan []ordered, batches), free: make(chan []ordered, batches),
 	}
 	for i := range o.collectives {
@@ -68,7 +64,7 @@ func (o *ordering) run() error {
 			end := min(next[rank]+turn, r.Len())
 			for ; next[rank] < end; next[rank]++ {
 				op := next[rank]
-				if !recorded(r, op) || o.numbers[o.first[rank]+op] != 0 {
+				if !recorded(r, op) || o.waits[o.first[rank]+op].record != 0 {
 					continue
 				}
 				if err := o.record(place{int32(rank), int32(op)}); err != nil {
@@ -113,17 +109,17 @@ func (o *ordering) chain(at place) error {
 	for len(o.stack) > 0 {
 		at := o.stack[len(o.stack)-1]
 		number := o.first[at.rank] + int(at.op)
-		if n := o.numbers[number]; n != 0 && n != entered {
+		if n := o.waits[number].record; n != 0 && n != entered {
 			o.stack = o.stack[:len(o.stack)-1]
 			continue
 		}
 		on := 0 // number of the op whose record this one depends on
-		if event := o.event[number]; event >= 0 {
+		if event := o.waits[number].event; event >= 0 {
 			var earlier place
 			earlier, on = o.recordOf(at.rank, event)
-			switch o.numbers[on] {
+			switch o.waits[on].record {
 			case 0:
-				o.numbers[number] = entered
+				o.waits[number].record = entered
 				o.stack = append(o.stack, earlier)
 				continue
 			case entered:
@@ -144,10 +140,10 @@ func (o *ordering) add(rec ordered, number int) {
 			o.groups++
 			o.opened = append(o.opened, k)
 		}
-		o.numbers[number] = 1
+		o.waits[number].record = 1
 	} else {
 		o.messages++
-		o.numbers[number] = o.messages
+		o.waits[number].record = o.messages
 	}
 	if o.batch = append(o.batch, rec); len(o.batch) == maxBatch {
 		o.ready <- o.batch

@@ -27,9 +27,7 @@ type plan struct {
 	t     *dag.Trace
 	first []int // number of each rank's first op, through all ranks; and at the end, of all
 
-	// By number of the op: the event that its start waits for, and how long after that it is.
-	event []int32
-	delay []dag.Time
+	waits []wait // by number of the op
 
 	clear []bool // by rank: whether no op that communicates waits for unclear
 
@@ -44,6 +42,16 @@ type plan struct {
 	clock                    dag.Time
 	dropWorld                bool // communicator 0 was added when the trace was read
 }
+
+// wait is what an op waits for, and the record that it has.
+type wait struct {
+	delay  dag.Time // how long after the event it starts
+	event  int32
+	record uint32 // 0 not ordered yet, entered, or one more than the number of a message
+}
+
+// entered marks a record that waits for others to be ordered.
+const entered = math.MaxUint32
 
 // collective is an instance of a collective.
 type collective struct {
@@ -72,7 +80,7 @@ func newPlan(t *dag.Trace) (*plan, error) {
 	if n > maxPlanOps {
 		return nil, fmt.Errorf("%d ops, expected at most %d", n, maxPlanOps)
 	}
-	p.event, p.delay = make([]int32, n), make([]dag.Time, n)
+	p.waits = make([]wait, n)
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for rank := range t.Ranks {
@@ -153,8 +161,7 @@ func (p *plan) isClear() bool {
 type rankPlan struct {
 	r     *dag.Rank
 	rank  int
-	event []int32
-	delay []dag.Time
+	waits []wait
 	selfs bool // some calcs stand for messages of the rank to itself
 	clear *bool
 }
@@ -162,7 +169,7 @@ type rankPlan struct {
 func (p *plan) newRankPlan(rank int) *rankPlan {
 	r := &p.t.Ranks[rank]
 	from, to := p.first[rank], p.first[rank+1]
-	return &rankPlan{r: r, rank: rank, event: p.event[from:to], delay: p.delay[from:to], selfs: r.Attrs.Len() > 0,
+	return &rankPlan{r: r, rank: rank, waits: p.waits[from:to], selfs: r.Attrs.Len() > 0,
 		clear: &p.clear[rank]}
 }
 
@@ -219,7 +226,7 @@ func (p *rankPlan) find() error {
 	}
 	*p.clear = true
 	for i := range r.Kind {
-		if p.event[i] == unclear && recorded(r, i) {
+		if p.waits[i].event == unclear && recorded(r, i) {
 			*p.clear = false
 			break
 		}
@@ -291,21 +298,21 @@ func (p *rankPlan) set(i int) {
 		}
 		event, delay = p.later(event, delay, origin, release)
 	}
-	p.event[i], p.delay[i] = event, delay
+	p.waits[i] = wait{event: event, delay: delay}
 }
 
 // end returns the event that the end of an op waits for, and how long after it that is.
 func (p *rankPlan) end(i int) (int32, dag.Time) {
 	if p.communicates(i) {
-		if p.r.Kind[i] == dag.Recv && (p.event[i] != origin || p.delay[i] > 0) {
+		if p.r.Kind[i] == dag.Recv && (p.waits[i].event != origin || p.waits[i].delay > 0) {
 			return unclear, 0 // it may end later than its message arrives
 		}
 		return int32(i), 0
 	}
-	if p.event[i] == unclear {
+	if p.waits[i].event == unclear {
 		return unclear, 0
 	}
-	return p.after(p.event[i], p.delay[i], p.r.Duration.At(i))
+	return p.after(p.waits[i].event, p.waits[i].delay, p.r.Duration.At(i))
 }
 
 // after returns the event, and how long after it a time later than delay is.
@@ -321,7 +328,7 @@ func (p *rankPlan) start(i int) (int32, dag.Time) {
 	if p.r.Kind[i] == dag.Send {
 		return int32(i), 0
 	}
-	return p.event[i], p.delay[i]
+	return p.waits[i].event, p.waits[i].delay
 }
 
 // later returns the later of two times after events, if that is the same one whatever the network does.
@@ -352,7 +359,7 @@ func (p *rankPlan) follows(b int32, afterB dag.Time, a int32, afterA dag.Time) b
 		if b < 0 || afterB >= dag.MaxTime/2 {
 			return false
 		}
-		b, afterB = p.event[b], afterB+p.delay[b]
+		b, afterB = p.waits[b].event, afterB+p.waits[b].delay
 		if b == a {
 			return afterB >= afterA
 		}

@@ -258,7 +258,7 @@ func (r *reader) anyLine(line []byte) error {
 	case r.model != nil:
 		r.model.lines = append(r.model.lines, ext.Line{Number: r.line, Fields: fields})
 		return nil
-	case fields[0] == "EXT" && len(r.comms) == 0 && len(r.records) == 0:
+	case strings.EqualFold(fields[0], "EXT") && len(r.comms) == 0 && len(r.records) == 0:
 		r.model = &modelText{kind: ext.Line{Number: r.line, Fields: fields[1:]}}
 		return nil
 	case int64(len(r.comms)) < r.header.comms:

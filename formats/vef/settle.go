@@ -36,7 +36,7 @@ func (p *plan) settle() error {
 				from, send, _ := timeline.Sender(rank, op)
 				p.sender[p.first[rank]+op] = uint32(p.first[from] + send)
 			}
-			if s.plan.event[op] == unclear && recorded(r, op) {
+			if s.plan.waits[op].event == unclear && recorded(r, op) {
 				s.settle(op)
 			}
 		}
@@ -58,7 +58,7 @@ func (s *settler) settle(op int) {
 	if event != origin {
 		start -= s.eventTime(int(event))
 	}
-	s.plan.event[op], s.plan.delay[op] = event, start
+	s.plan.waits[op].event, s.plan.waits[op].delay = event, start
 }
 
 // eventTime returns when the event of op i happened.

@@ -53,7 +53,7 @@ func (p *plan) chooseClock() {
 		r := &p.t.Ranks[rank]
 		for op := range r.Kind {
 			if recorded(r, op) {
-				if delay := p.delay[p.first[rank]+op]; delay%p.clock != 0 {
+				if delay := p.waits[p.first[rank]+op].delay; delay%p.clock != 0 {
 					p.clock = divisor(delay, p.clock)
 				}
 			}
@@ -99,7 +99,7 @@ func (p *plan) onlySend() bool {
 			if kind == dag.Coll || !recorded(r, op) {
 				continue
 			}
-			if event := p.event[p.first[rank]+op]; event >= 0 && dependencyOn(r, event) != depSend {
+			if event := p.waits[p.first[rank]+op].event; event >= 0 && dependencyOn(r, event) != depSend {
 				return false
 			}
 		}
@@ -232,7 +232,7 @@ func (w *writer) line(o *ordering, rec *ordered) {
 		if r.Kind[rec.op] == dag.Send {
 			to = r.Peer.At(int(rec.op))
 		}
-		b = append(appendNumber(b, uint64(o.numbers[number]-1)), ' ')
+		b = append(appendNumber(b, uint64(o.waits[number].record-1)), ' ')
 		b = append(appendNumber(b, uint64(rec.rank)), ' ')
 		b = append(appendNumber(b, uint64(to)), ' ')
 		b = append(appendNumber(b, uint64(r.Bytes.At(int(rec.op)))), ' ')
@@ -243,13 +243,13 @@ func (w *writer) line(o *ordering, rec *ordered) {
 
 // dependency writes the last three fields of a record, and ends it.
 func (w *writer) dependency(o *ordering, r *dag.Rank, rec *ordered, number int) {
-	ticks := uint64(w.delay[number])
+	ticks := uint64(w.waits[number].delay)
 	if w.clock == defaultClock {
 		ticks /= uint64(defaultClock) // much faster than by a variable
 	} else {
 		ticks /= uint64(w.clock)
 	}
-	event := w.event[number]
+	event := w.waits[number].event
 	if event < 0 {
 		w.buf = append(appendNumber(append(w.buf, "0 "...), ticks), " -1\n"...)
 		return
@@ -259,7 +259,7 @@ func (w *writer) dependency(o *ordering, r *dag.Rank, rec *ordered, number int) 
 	if dep == depCollective {
 		b = appendNumber(append(b, 'G'), uint64(o.collectives[w.instance[rec.on]]))
 	} else {
-		b = appendNumber(b, uint64(o.numbers[rec.on]-1))
+		b = appendNumber(b, uint64(o.waits[rec.on].record-1))
 	}
 	w.buf = append(b, '\n')
 }

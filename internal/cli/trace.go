@@ -162,14 +162,31 @@ func (t *OpenTrace) DoneReading() {
 	}
 }
 
-// Close closes the input.
+// Digest returns what the provenance says of the input, where ReadOptions.Digest was set. It may be called once.
+func (t *OpenTrace) Digest() (dag.Input, error) {
+	return t.in.Digest()
+}
+
+// Seed returns the seed for the provenance, nil where the input is a trace and not a model that makes one: only what is
+// made can be delivered batch by batch with nothing left out.
+func (t *OpenTrace) Seed() *int64 {
+	if t.Source == nil || !t.Source.Complete() {
+		return nil
+	}
+	seed := t.readOptions().Model.Seed
+	return &seed
+}
+
+// Close closes the input. It may be called again.
 func (t *OpenTrace) Close() {
 	t.DoneReading()
 	if t.Source != nil {
 		t.Source.Close()
+		t.Source = nil
 	}
 	if t.in != nil {
 		t.in.Close()
+		t.in = nil
 	}
 }
 
@@ -185,7 +202,7 @@ func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, err
 		return nil, err
 	}
 	if o.Digest {
-		if r.Input, err = t.in.Digest(); err != nil {
+		if r.Input, err = t.Digest(); err != nil {
 			return nil, err
 		}
 	}
@@ -208,6 +225,9 @@ type WriteFlags struct {
 	To     string // name of the output format; "": as the name of the output suggests
 	Strict bool
 	Compat bool // has no flag of its own
+
+	approx     bool // the default, said aloud
+	vefVersion int
 }
 
 // Register adds the flags to the command. The help on -o is the program's.
@@ -218,7 +238,24 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags.StringVar(&f.To, "to", "", "output `format`: "+strings.Join(names, ", ")+
 		" (default: as the output's name ends, else "+formats.Default+")")
 	flags.BoolVar(&f.Strict, "strict", false, "write nothing and exit with 3 if the output format would lose something")
+	flags.BoolVar(&f.approx, "approx", false,
+		"write what the output format cannot hold exactly as nearly as it can, and say what is lost: the default")
+	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
+	flags.IntVar(&f.vefVersion, "vef-version", 3, "write VEF of this version: 3, or 1 for readers that know no clock")
 	CompleteWith(cmd, "to", names)
+}
+
+// version returns the version of the output format to write, 0 for the newest.
+func (f *WriteFlags) version(output *format.Format) (int, error) {
+	switch {
+	case f.vefVersion == 1 && output.Name == "vef":
+		return 1, nil
+	case f.vefVersion == 3 || f.vefVersion == 0: // 0 where the flags were not registered
+		return 0, nil
+	case f.vefVersion == 1:
+		return 0, Usagef("--vef-version is for outputs in VEF, not in %s", output.Name)
+	}
+	return 0, Usagef("--vef-version: expected 1 or 3, found %d", f.vefVersion)
 }
 
 // CompleteWith makes the shell offer values for a flag.
@@ -231,10 +268,11 @@ func CompleteWith(cmd *cobra.Command, flag string, values []string) {
 
 // Target is where and how to write a trace.
 type Target struct {
-	Path   string // "" or "-": standard output
-	Format *format.Format
-	Strict bool
-	Compat bool
+	Path    string // "" or "-": standard output
+	Format  *format.Format
+	Strict  bool
+	Compat  bool
+	Version int // of the format; 0: the newest
 }
 
 // Name returns the target's name for messages.
@@ -275,7 +313,16 @@ func (p *Program) Target(f WriteFlags) (*Target, error) {
 	if err := p.CheckOutput(f.Output, output.Binary); err != nil {
 		return nil, err
 	}
-	return &Target{Path: f.Output, Format: output, Strict: f.Strict, Compat: f.Compat}, nil
+	return p.TargetIn(f.Output, output, f)
+}
+
+// TargetIn returns the target at a path in a format that OutputFormat gave for the flags.
+func (p *Program) TargetIn(path string, output *format.Format, f WriteFlags) (*Target, error) {
+	version, err := f.version(output)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{Path: path, Format: output, Strict: f.Strict, Compat: f.Compat, Version: version}, nil
 }
 
 // lossError says that a trace was not written because of what that would have lost.
@@ -302,6 +349,33 @@ func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
 	if len(losses) > 0 && to.Strict {
 		return &lossError{to.Name(), losses}
 	}
+	err := p.write(to, t.Ops(), func(w io.Writer, o format.WriteOptions) error { return to.Format.Write(w, t, o) })
+	if err != nil {
+		return err
+	}
+	for _, l := range losses {
+		p.Info("%s: lost: %s", to.Name(), l)
+	}
+	return nil
+}
+
+// WriteSource is WriteTrace for a trace that need not be in memory, and is not while it is written where the format
+// can do without: one that takes the trace batch by batch and keeps everything.
+func (p *Program) WriteSource(s format.Source, to *Target) error {
+	if !s.Complete() || to.Format.WriteSource == nil || to.Format.Losses != nil {
+		t, err := s.Trace()
+		if err != nil {
+			return err
+		}
+		return p.WriteTrace(t, to)
+	}
+	return p.write(to, s.NumOps(), func(w io.Writer, o format.WriteOptions) error {
+		return to.Format.WriteSource(w, s, o)
+	})
+}
+
+// write writes what the function writes, a trace of so many ops.
+func (p *Program) write(to *Target, ops int64, write func(io.Writer, format.WriteOptions) error) error {
 	var progress *Progress
 	if !isStdout(to.Path) || !isTerminal(p.Stdout) {
 		progress = p.Progress("writing", -1, "B")
@@ -314,7 +388,7 @@ func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
 	}
 	defer out.Close()
 	w := &countingWriter{w: out, progress: progress}
-	err = to.Format.Write(w, t, format.WriteOptions{Compat: to.Compat, Warn: p.Warn})
+	err = write(w, format.WriteOptions{Compat: to.Compat, Version: to.Version, Warn: p.Warn})
 	if w.err != nil {
 		return out.writeError(w.err)
 	}
@@ -324,12 +398,32 @@ func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	for _, l := range losses {
-		p.Info("%s: lost: %s", to.Name(), l)
-	}
-	p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), t.Ops(), to.Format.Name, FormatSize(w.n),
+	p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), ops, to.Format.Name, FormatSize(w.n),
 		time.Since(start).Round(time.Millisecond))
 	return nil
+}
+
+// WithMeta returns the source with other metadata.
+func WithMeta(s format.Source, meta dag.Meta) format.Source {
+	return &described{s, meta}
+}
+
+type described struct {
+	format.Source
+	meta dag.Meta
+}
+
+func (d *described) Meta() dag.Meta {
+	return d.meta
+}
+
+func (d *described) Trace() (*dag.Trace, error) {
+	t, err := d.Source.Trace()
+	if err != nil {
+		return nil, err
+	}
+	t.Meta = d.meta
+	return t, nil
 }
 
 type countingWriter struct {

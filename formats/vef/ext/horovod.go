@@ -195,8 +195,8 @@ func (m *horovodModel) allreduceBytes() *big.Int {
 	return sum.Mul(sum, big.NewInt(int64(p.Batches)))
 }
 
-// isCertain reports whether every negotiation is over after one iteration: all workers announce, and what they announce,
-// which is drawn around its mean, is surely enough.
+// isCertain reports whether every negotiation is over after one iteration: all workers announce, and what they
+// announce, which is drawn around its mean, is surely enough.
 func (m *horovodModel) isCertain() bool {
 	certain := func(l *horovod.Layer) bool {
 		return l.GathervProbability == 1 && l.GathervTotalBytes <= l.GathervBytes/2

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/internal/cli/clitest"
+)
+
+// TestToVEF converts a trace that VEF holds and one that it does not, in every version and mode.
+func TestToVEF(t *testing.T) {
+	const both = `num_ranks 2
+rank 0 {
+a: recv 10b from 1 tag 5
+b: recv 10b from 1 tag 6
+c: send 8b to 1 tag 7
+c requires a
+c requires b
+}
+rank 1 {
+a: send 10b to 0 tag 5
+b: calc 100
+c: send 10b to 0 tag 6
+c requires b
+d: recv 8b from 0 tag 7
+}
+`
+	in(t, map[string]string{"pingpong.goal": pingpong, "both.goal": both, "bad.vef": "VFE3 1 0 0 0 0 TRUE\n"})
+	const (
+		exact = "VEF3 2 1 1 0 0 TRUE 1000\nC0 0 1\n0 0 1 10 0 100 -1\n"
+		old   = "VEF 2 1 1 0 0 TRUE\nC0 0 1\n0 0 1 10 0 100 -1\n"
+		near  = "VEF3 2 3 1 0 0 FALSE 1000\nC0 0 1\n0 1 0 10 0 100 -1\n1 0 1 8 2 0 0\n2 1 0 10 0 0 -1\n"
+	)
+	for _, c := range []struct {
+		args, stdout, stderr string // stderr: a part of it, "" nothing
+		status               int
+	}{
+		{"pingpong.goal --to vef --strict", exact, "", 0},
+		{"pingpong.goal --to vef --vef-version 1", old, "", 0},
+		{"pingpong.goal --to vef --vef-version 3", exact, "", 0},
+		{"pingpong.goal --to vef --vef-version 2", "", "expected 1 or 3, found 2", 2},
+		{"pingpong.goal --to goal --vef-version 1", "", "for outputs in VEF, not in goal", 2},
+		{"both.goal --to vef --approx", near, "1 op: dependencies on more than one event", 0},
+		{"both.goal --to vef", near, "1 op: dependencies on more than one event", 0},
+		{"both.goal --to vef --strict", "", "would lose 1 op: dependencies on more than one event", 3},
+		{"both.goal --to vef --strict --approx", "", "strict approx", 2},
+		// The name says what the content should be, and the reader where it is not.
+		{"bad.vef", "", `bad.vef:1: header: expected VEF, VEF2 or VEF3, found "VFE3"`, 1},
+	} {
+		got := clitest.Run(newCommand, strings.Fields(c.args)...)
+		if got.Status != c.status || got.Stdout != c.stdout || !strings.Contains(got.Stderr, c.stderr) ||
+			c.stderr == "" && got.Stderr != "" {
+			t.Errorf("traceconv %s: status %d, stderr %q, stdout\n%s", c.args, got.Status, got.Stderr, got.Stdout)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+// Package dcnw generates the traffic of data-centre applications: messages of measured sizes that all tasks send at
+// random times, as much as makes a given load.
+//
+// The models are DCNW and CDCNW of F. J. Andújar et al., "Extending the VEF traces framework to model data center
+// network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/generators/dcnw.md has
+// the laws as they are drawn here.
+package dcnw
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/openloop"
+)
+
+// Params describe a workload.
+type Params struct {
+	Tasks       int      // one a rank; 2..openloop.MaxTasks
+	Messages    int64    // of all tasks together; 0..openloop.MaxMessages
+	Clock       dag.Time // times are multiples of it; 1 ps or more
+	Sizes       *Curve
+	Destination openloop.Law
+	Load        float64 // Gbit/s that each task generates on average; above 0
+}
+
+// Default returns the published example: Google's applications at 0.5 Gbit/s.
+func Default() Params {
+	sizes, _ := Workload("GOOGLE_ALL")
+	return Params{
+		Tasks:       128,
+		Messages:    2_000_000,
+		Clock:       dag.Nanosecond,
+		Sizes:       sizes,
+		Destination: openloop.Law{Distribution: openloop.Gauss, Sigma: openloop.DefaultSigma},
+		Load:        0.5,
+	}
+}
+
+// Check returns an error for what NewSource would refuse without having to look at tables of destinations.
+func (p *Params) Check() error {
+	w, err := p.workload(0)
+	return cmp.Or(err, w.Check())
+}
+
+// NewSource returns the trace of a workload. The same parameters and seed give the same trace.
+func NewSource(p Params, seed int64) (*openloop.Source, error) {
+	w, err := p.workload(seed)
+	if err != nil {
+		return nil, err
+	}
+	return openloop.NewSource(w)
+}
+
+// workload returns the workload as one source of messages for all tasks. That is the same as a Poisson source for each
+// task: the sum of n such sources is one of n times their rate, each of whose messages is from any of them with the
+// same probability.
+func (p *Params) workload(seed int64) (openloop.Workload, error) {
+	w := openloop.Workload{
+		Title:    fmt.Sprintf("%s, %d tasks, %d messages", p.Sizes.Name, p.Tasks, p.Messages),
+		Tasks:    p.Tasks,
+		Messages: p.Messages,
+		Clock:    p.Clock,
+		Classes:  []openloop.Class{{Share: 1, Sizes: p.Sizes.law, Destination: p.Destination}},
+		Seed:     seed,
+	}
+	if !(p.Load > 0 && p.Load <= math.MaxFloat64) {
+		return w, &openloop.ParamError{Param: "load", Found: fmt.Sprint(p.Load), Expected: "above 0"}
+	}
+	w.MeanGap = 8000 * p.Sizes.Mean() / p.Load / float64(p.Tasks) // bits in Gbit/s are nanoseconds
+	return w, nil
+}

@@ -1,0 +1,200 @@
+package openloop
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// maxBatch is how many ops a batch of several ranks has at most. A reader takes 29 bytes for each.
+const maxBatch = 8 << 20
+
+// Source is the trace of a workload, made batch by batch: each batch draws all messages and keeps those of its ranks,
+// so that no more than a batch is in memory. It is a format.Source.
+type Source struct {
+	plan    *plan
+	ops     []uint32 // of each rank
+	batches []dag.Batch
+}
+
+// NewSource returns the trace of a workload. It draws the messages once, to count them.
+func NewSource(w Workload) (*Source, error) {
+	return newSource(w, maxBatch)
+}
+
+func newSource(w Workload, maxBatch int64) (*Source, error) {
+	if err := w.Check(); err != nil {
+		return nil, err
+	}
+	p, err := newPlan(w)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{plan: p}
+	if s.ops, err = p.count(); err != nil {
+		return nil, err
+	}
+	s.batches = divide(s.ops, maxBatch)
+	return s, nil
+}
+
+// count returns how many ops each rank has.
+func (p *plan) count() ([]uint32, error) {
+	if p.Messages > dag.MaxOps/2*int64(p.Tasks) {
+		return nil, p.tooMany()
+	}
+	ops := make([]uint32, p.Tasks)
+	routes := p.routes()
+	for left := p.Messages; left > 0; {
+		// No rank gets more ops in a round than it may still have without overflow.
+		n := min(left, 1<<30)
+		left -= n
+		for range n {
+			_, source, destination := routes.next()
+			ops[source]++
+			ops[destination]++
+		}
+		if slices.Max(ops) > dag.MaxOps {
+			return nil, p.tooMany()
+		}
+	}
+	return ops, nil
+}
+
+func (p *plan) tooMany() error {
+	return &ParamError{"messages", fmt.Sprint(p.Messages),
+		fmt.Sprintf("so few that none of %d ranks has more than %d ops", p.Tasks, dag.MaxOps)}
+}
+
+// divide divides all ranks into batches of at most maxOps ops, or one rank.
+func divide(ops []uint32, maxOps int64) []dag.Batch {
+	var batches []dag.Batch
+	b := dag.Batch{}
+	for rank, n := range ops {
+		if b.Last > b.First && b.Ops+int64(n) > maxOps {
+			batches = append(batches, b)
+			b = dag.Batch{First: rank}
+		}
+		b.Last = rank + 1
+		b.Ops += int64(n)
+	}
+	return append(batches, b)
+}
+
+// Meta returns the trace's metadata, which is its title.
+func (s *Source) Meta() dag.Meta {
+	return dag.Meta{Title: s.plan.Title}
+}
+
+// Comms returns the communicator of all ranks.
+func (s *Source) Comms() []dag.Comm {
+	return []dag.Comm{dag.World(s.NumRanks())}
+}
+
+// NumRanks returns the number of tasks.
+func (s *Source) NumRanks() int {
+	return s.plan.Tasks
+}
+
+// NumOps returns the number of ops, which is exact.
+func (s *Source) NumOps() int64 {
+	return 2 * s.plan.Messages
+}
+
+// Kinds returns sends and receives.
+func (s *Source) Kinds() ([]dag.Kind, error) {
+	return []dag.Kind{dag.Send, dag.Recv}, nil
+}
+
+// Batches divides all ranks. The number of ops of each batch is exact.
+func (s *Source) Batches() []dag.Batch {
+	return s.batches
+}
+
+// Complete reports that readers leave nothing out.
+func (s *Source) Complete() bool {
+	return true
+}
+
+// Close does nothing.
+func (s *Source) Close() error {
+	return nil
+}
+
+// Reader returns a function that makes the ranks of a batch. What it returns is good until it is called again. A reader
+// is for one goroutine; several may be used at the same time.
+func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
+	var c columns
+	return func(b dag.Batch) ([]dag.Rank, error) {
+		if c.kind == nil { // large enough for every batch
+			c = newColumns(slices.MaxFunc(s.batches, func(a, b dag.Batch) int { return cmp.Compare(a.Ops, b.Ops) }).Ops)
+		}
+		return s.fill(b, &c), nil
+	}
+}
+
+// Trace makes the whole trace.
+func (s *Source) Trace() (*dag.Trace, error) {
+	all := dag.Batch{Last: s.NumRanks(), Ops: s.NumOps()}
+	c := newColumns(all.Ops)
+	return &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: s.fill(all, &c)}, nil
+}
+
+// columns are those of the ops of a batch, rank after rank.
+type columns struct {
+	kind    []dag.Kind
+	bytes   []int64
+	peer    []int32
+	tag     []int64
+	release []dag.Time
+}
+
+func newColumns(ops int64) columns {
+	return columns{
+		make([]dag.Kind, ops), make([]int64, ops), make([]int32, ops), make([]int64, ops), make([]dag.Time, ops),
+	}
+}
+
+// fill draws all messages and enters the ops of the batch's ranks into the columns.
+func (s *Source) fill(b dag.Batch, c *columns) []dag.Rank {
+	at := make([]int64, b.Last-b.First) // where each rank's next op goes
+	end := int64(0)
+	for i := range at {
+		at[i] = end
+		end += int64(s.ops[b.First+i])
+	}
+	add := func(rank int32, kind dag.Kind, m *message, peer int32, tag int64, release dag.Time) {
+		i := uint(int(rank) - b.First)
+		if i >= uint(len(at)) {
+			return
+		}
+		op := at[i]
+		at[i]++
+		c.kind[op], c.bytes[op], c.peer[op], c.tag[op], c.release[op] = kind, m.bytes, peer, tag, release
+	}
+	stream := s.plan.stream()
+	tag := int64(0)
+	for messages := stream.next(); len(messages) > 0; messages = stream.next() {
+		for i := range messages {
+			m := &messages[i]
+			add(m.source, dag.Send, m, m.destination, tag, m.time)
+			add(m.destination, dag.Recv, m, m.source, tag, 0)
+			tag++
+		}
+	}
+	ranks := make([]dag.Rank, len(at))
+	first := int64(0)
+	for i, end := range at {
+		ranks[i] = dag.Rank{
+			Kind:    c.kind[first:end:end],
+			Bytes:   c.bytes[first:end:end],
+			Peer:    c.peer[first:end:end],
+			Tag:     c.tag[first:end:end],
+			Release: c.release[first:end:end],
+		}
+		first = end
+	}
+	return ranks
+}

@@ -1,0 +1,170 @@
+package openloop
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// message is one message of a workload.
+type message struct {
+	time                dag.Time
+	bytes               int64
+	source, destination int32
+}
+
+// plan is a workload with its tables, for any number of streams.
+type plan struct {
+	Workload
+	shares       *table          // of the classes; nil: there is one
+	destinations []*destinations // of each class
+}
+
+func newPlan(w Workload) (*plan, error) {
+	p := &plan{Workload: w}
+	laws := map[Law]*destinations{}
+	var shares []float64
+	for _, c := range w.Classes {
+		law := c.Destination
+		if laws[law] == nil {
+			d, err := newDestinations(law, w.Tasks)
+			if err != nil {
+				return nil, err
+			}
+			laws[law] = d
+		}
+		p.destinations = append(p.destinations, laws[law])
+		shares = append(shares, c.Share)
+	}
+	if len(shares) > 1 {
+		p.shares = newTable(accumulate(shares))
+	}
+	return p, nil
+}
+
+// draws returns the random numbers for one quantity. Every quantity has a stream of its own, of which every message
+// takes one number: so workloads that differ in one quantity have the others in common, message by message.
+func (p *plan) draws(quantity string) *rand.ChaCha8 {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[0:], uint64(p.Seed))
+	copy(key[16:], quantity)
+	return rand.NewChaCha8(key)
+}
+
+// routes draws what kind of message goes from where to where.
+type routes struct {
+	*plan
+	sources, classes, destinations *rand.ChaCha8
+}
+
+func (p *plan) routes() *routes {
+	return &routes{p, p.draws("source"), p.draws("class"), p.draws("destination")}
+}
+
+func (r *routes) next() (class int, source, destination int32) {
+	source = int32(scale(r.sources.Uint64(), uint64(r.Tasks)))
+	if r.shares != nil {
+		class = r.shares.find(scale(r.classes.Uint64(), tableUnit))
+	}
+	return class, source, r.plan.destinations[class].draw(r.destinations.Uint64(), source)
+}
+
+// stream draws the messages of a workload in the order of their times, and of their sources where the times, in ticks,
+// are the same.
+type stream struct {
+	routes      *routes
+	gaps, sizes *rand.ChaCha8
+	clock       clock
+	left        int64     // messages not drawn yet
+	drawn       []message // the latest ones
+	complete    int       // those before are of ticks of which all messages are drawn
+}
+
+func (p *plan) stream() *stream {
+	return &stream{
+		routes: p.routes(), gaps: p.draws("gap"), sizes: p.draws("size"), clock: newClock(p.Clock, p.End),
+		left: p.Messages,
+	}
+}
+
+// drawAtOnce is how many messages are drawn at a time.
+const drawAtOnce = 1024
+
+// next returns the next messages, none at the end. They are good until it is called again.
+func (s *stream) next() []message {
+	s.drawn = append(s.drawn[:0], s.drawn[s.complete:]...)
+	s.complete = 0
+	for s.complete == 0 && s.left > 0 {
+		s.draw(int(min(drawAtOnce, s.left)))
+	}
+	if s.left == 0 {
+		s.complete = len(s.drawn)
+	}
+	sortTies(s.drawn[:s.complete])
+	return s.drawn[:s.complete]
+}
+
+func (s *stream) draw(n int) {
+	p := s.routes.plan
+	s.left -= int64(n)
+	s.drawn = slices.Grow(s.drawn, n)
+	for range n {
+		m := message{time: s.clock.advance(float64(exponential(s.gaps.Uint64()) * p.MeanGap))}
+		var class int
+		class, m.source, m.destination = s.routes.next()
+		m.bytes = p.Classes[class].Sizes.Draw(s.sizes.Uint64())
+		if k := len(s.drawn); k > 0 && s.drawn[k-1].time != m.time {
+			s.complete = k
+		}
+		s.drawn = append(s.drawn, m)
+	}
+}
+
+// sortTies puts messages of the same time, which follow each other, into the order of their sources.
+func sortTies(messages []message) {
+	for i := 0; i < len(messages); {
+		end := i + 1
+		for end < len(messages) && messages[end].time == messages[i].time {
+			end++
+		}
+		if end > i+1 {
+			slices.SortStableFunc(messages[i:end], func(a, b message) int { return int(a.source - b.source) })
+		}
+		i = end
+	}
+}
+
+// clock adds up gaps in 2^-64 ps, and tells the time in the nearest tick.
+type clock struct {
+	tick     uint64 // in ps, like the others
+	end      uint64 // at the latest
+	ps, frac uint64 // the time, and half a tick more, so that rounding down is rounding to the nearest
+}
+
+func newClock(tick, end dag.Time) clock {
+	if end == 0 {
+		end = dag.MaxTime - tick
+	}
+	c := clock{tick: uint64(tick), end: uint64(end) + uint64(tick)/2, ps: uint64(tick) / 2}
+	if tick%2 != 0 {
+		c.frac = 1 << 63
+	}
+	return c
+}
+
+// advance moves the clock on by a number of picoseconds and returns the time.
+func (c *clock) advance(gap float64) dag.Time {
+	if gap >= 1<<62 {
+		c.ps = c.end
+		gap = 0
+	}
+	whole := int64(gap)
+	part := uint64(int64((gap-float64(whole))*(1<<63))) << 1
+	var carry uint64
+	c.frac, carry = bits.Add64(c.frac, part, 0)
+	c.ps = min(c.ps+uint64(whole)+carry, c.end)
+	return dag.Time(c.ps - c.ps%c.tick)
+}
