@@ -1,6 +1,9 @@
 package dag
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Column is one field of every op of a rank. It may be shorter than the rank has ops: the rest reads as zero, so a
 // field that a format does not know costs nothing.
@@ -154,6 +157,10 @@ func (c *Narrow) Copy(dst []int32, first int) {
 	clear(dst[n:])
 }
 
+func (c *Narrow) clone() Narrow {
+	return Narrow{small: slices.Clone(c.small), wide: slices.Clone(c.wide)}
+}
+
 func (c *Narrow) trim() {
 	c.small, c.wide = trim(c.small), trim(c.wide)
 }
@@ -197,6 +204,10 @@ func (c *Text) Append(i int, s string) bool {
 	c.data = append(c.data, s...)
 	c.end = append(c.end, uint32(len(c.data)))
 	return true
+}
+
+func (c *Text) clone() Text {
+	return Text{end: slices.Clone(c.end), data: slices.Clone(c.data)}
 }
 
 func (c *Text) trim() {

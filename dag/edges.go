@@ -1,6 +1,9 @@
 package dag
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The limits of a rank, of the width of op indices and of positions in [Edges].
 const (
@@ -40,6 +43,10 @@ func (e *Edges) Append(i int, off int32) {
 	}
 	e.Off = append(e.Off, off)
 	e.End[i] = uint32(len(e.Off))
+}
+
+func (e *Edges) clone() Edges {
+	return Edges{End: slices.Clone(e.End), Off: slices.Clone(e.Off)}
 }
 
 func (e *Edges) trim() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -466,6 +467,54 @@ func TestBuilderTrace(t *testing.T) {
 	}
 	if b.Err() != nil {
 		t.Error(b.Err())
+	}
+}
+
+// A clone is equal, and does not change with the original.
+func TestRankClone(t *testing.T) {
+	build := func() Rank {
+		b := NewBuilder(1)
+		r := b.Rank(0)
+		for i := range 3 {
+			n := int32(100 * i) // in the last op too wide for a byte
+			r.Add(Op{
+				Kind: Coll, Subkind: Bcast, Bytes: 1, RecvBytes: 2, Peer: 2, Tag: -5, Comm: n, Duration: 3, Flops: 4, Release: 5,
+				Stream: 6, NIC: n, Job: 2 * n, Name: "n", Attrs: "{}", Timed: true, MeasuredStart: -1, MeasuredEnd: 9,
+			})
+			r.RequiresStart(i, 0)
+		}
+		r.KeepOrder()
+		for _, op := range []int{2, 1} {
+			r.Requires(op, 0)
+			r.RequiresStart(op, 0)
+		}
+		return b.Trace().Ranks[0]
+	}
+	original, want := build(), build()
+	clone := original.Clone()
+	if !reflect.DeepEqual(clone, want) {
+		t.Errorf("the clone is %+v, want %+v", clone, want)
+	}
+	v := reflect.ValueOf(&original).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() && v.Type().Field(i).Name != "StartOrder" {
+			t.Errorf("%s is not tried", v.Type().Field(i).Name)
+		}
+	}
+	original.Kind[0], original.Subkind[0], original.Bytes[0], original.RecvBytes[0] = 0, 0, 0, 0
+	original.Peer[0], original.Tag[0], original.Duration[0], original.Flops[0], original.Release[0] = 0, 0, 0, 0, 0
+	original.MeasuredStart[0], original.MeasuredEnd[0] = 0, 0
+	for _, c := range []*Narrow{&original.Comm, &original.Stream, &original.NIC, &original.Job} {
+		c.Set(1, 77)
+	}
+	for _, e := range []*Edges{&original.Deps, &original.StartDeps, &original.Order} {
+		e.Off[0], e.End[len(e.End)-1] = 77, 77
+	}
+	for _, c := range []*Text{&original.Name, &original.Attrs} {
+		c.data[0], c.end[0] = 'x', 77
+	}
+	if !reflect.DeepEqual(clone, want) {
+		t.Errorf("the clone changes with the original: %+v, want %+v", clone, want)
 	}
 }
 

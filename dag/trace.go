@@ -1,6 +1,9 @@
 package dag
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // AnySource and AnyTag are the wildcards of a receive's Peer and Tag.
 const (
@@ -79,6 +82,19 @@ type Rank struct {
 // Len returns the number of ops.
 func (r *Rank) Len() int {
 	return len(r.Kind)
+}
+
+// Clone returns a copy of the rank that shares no memory with it.
+func (r *Rank) Clone() Rank {
+	return Rank{
+		Kind: slices.Clone(r.Kind), Subkind: slices.Clone(r.Subkind),
+		Bytes: slices.Clone(r.Bytes), RecvBytes: slices.Clone(r.RecvBytes), Peer: slices.Clone(r.Peer),
+		Tag: slices.Clone(r.Tag), Comm: r.Comm.clone(), Duration: slices.Clone(r.Duration), Flops: slices.Clone(r.Flops),
+		Release: slices.Clone(r.Release), Stream: r.Stream.clone(), NIC: r.NIC.clone(), Job: r.Job.clone(),
+		Deps: r.Deps.clone(), StartDeps: r.StartDeps.clone(), Order: r.Order.clone(), StartOrder: r.StartOrder.clone(),
+		Name: r.Name.clone(), Attrs: r.Attrs.clone(),
+		MeasuredStart: slices.Clone(r.MeasuredStart), MeasuredEnd: slices.Clone(r.MeasuredEnd),
+	}
 }
 
 // Measured returns when the tracer saw op i start and end, Unmeasured where it did not.

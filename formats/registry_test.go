@@ -77,7 +77,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"a.one": "one", "b/a.ONE": "one", "a.x": "one", "a.two": "", "a.three": "three", "one": "", "": "", "a.one/b": "",
+		"a.one": "one", "b/a.ONE": "one", "a.x": "one", "a.two": "two", "a.three": "three", "one": "", "": "", "a.one/b": "",
 	} {
 		got := ""
 		if f := list.ForPath(path); f != nil {

@@ -50,7 +50,7 @@ hold is said on stderr; with --strict nothing is written then.`,
 			if c.lower, err = lower.Pass(); err != nil {
 				return err
 			}
-			c.p, c.read, c.retitle = p, read, cmd.Flags().Changed("title")
+			c.p, c.read, c.lowers, c.retitle = p, read, lower.Asked(), cmd.Flags().Changed("title")
 			write.Compat = read.Compat
 			if isFolder(write.Output) {
 				if jobs < 1 {
@@ -83,25 +83,52 @@ type conversion struct {
 	p       *cli.Program
 	read    cli.ReadFlags
 	lower   func(*dag.Trace) (*dag.Trace, error)
+	lowers  bool // lower does anything
 	retitle bool
 	title   string
 }
 
 // convert converts one input. Where progress is not nil, it counts the bytes read.
 func (c *conversion) convert(name string, to *cli.Target, progress *cli.Progress) error {
-	r, err := c.p.ReadTrace(name, c.read, cli.ReadOptions{Digest: to.KeepsProvenance(), Progress: progress})
+	in, err := c.p.OpenTrace(name, c.read, cli.ReadOptions{Digest: to.KeepsProvenance(), Progress: progress})
 	if err != nil {
 		return err
 	}
-	t, err := c.lower(r.Trace)
+	defer in.Close()
+	if in.Source != nil && in.Source.Complete() && !c.lowers {
+		meta := in.Source.Meta()
+		if err := c.describe(&meta, in, to); err != nil {
+			return err
+		}
+		in.DoneReading()
+		return c.p.WriteSource(cli.WithMeta(in.Source, meta), to)
+	}
+	t, err := in.Read()
 	if err != nil {
-		return cli.InFile(r.Name, err)
+		return err
 	}
-	if c.retitle {
-		t.Title = c.title
+	if t, err = c.lower(t); err != nil {
+		return cli.InFile(in.Name, err)
 	}
-	if to.KeepsProvenance() {
-		t.Provenance = append(t.Provenance, c.p.Provenance(nil, r.Input))
+	if err := c.describe(&t.Meta, in, to); err != nil {
+		return err
 	}
+	in.Close() // it may be replaced
 	return c.p.WriteTrace(t, to)
+}
+
+// describe enters the title and the provenance.
+func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target) error {
+	if c.retitle {
+		meta.Title = c.title
+	}
+	if !to.KeepsProvenance() {
+		return nil
+	}
+	input, err := in.Digest()
+	if err != nil {
+		return err
+	}
+	meta.Provenance = append(meta.Provenance, c.p.Provenance(in.Seed(), input))
+	return nil
 }

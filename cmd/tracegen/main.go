@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/vef"
 	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
 )
@@ -113,16 +114,14 @@ func (m *model) register(p *cli.Program, cmd *cobra.Command) {
 }
 
 // run writes the trace that generate makes, or the extended VEF trace that describe returns, where that is asked for.
-// In that one there is no place for what the flags besides set.
+// In that one there is no place for what the seed and the flags besides set.
 func (m *model) run(seed *int64, generate func() (format.Source, error), describe func() (*ext.Model, error),
 	besides ...string) error {
 	if !m.emitSpec {
 		return m.runSource(seed, generate)
 	}
-	for _, flag := range append(besides, "seed", "to", "lower") {
-		if m.cmd.Flags().Changed(flag) {
-			return cli.Usagef("--%s does not go with --emit-spec: it is for those who read the file", flag)
-		}
+	if m.lower.Asked() || m.write.To != "" && m.write.To != vef.Format.Name {
+		return cli.Usagef("--emit-spec writes an extended VEF trace: --to and --lower are for those who read it")
 	}
 	spec, err := describe()
 	if err != nil {
@@ -136,7 +135,15 @@ func (m *model) run(seed *int64, generate func() (format.Source, error), describ
 	if _, err := out.Write(spec.Spec()); err != nil {
 		return out.Failed(err)
 	}
-	return out.Commit()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	for _, flag := range append(besides, "seed") {
+		if m.cmd.Flags().Changed(flag) {
+			m.p.Warn("the file has no place for --%s: give it again to what reads the file", flag)
+		}
+	}
+	return nil
 }
 
 // writeTrace writes the trace after the pass.

@@ -141,6 +141,12 @@ func TestEmitSpec(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "x.vef")
+	got := clitest.Run(newCommand, "horovod", "--emit-spec", "--to", "vef", "--jitter", "0", "--seed", "5")
+	want := "tracegen: warning: the file has no place for --jitter: give it again to what reads the file\n" +
+		"tracegen: warning: the file has no place for --seed: give it again to what reads the file\n"
+	if got.Status != 0 || got.Stderr != want || !strings.HasPrefix(got.Stdout, "VEF3 8 0 ") {
+		t.Errorf("exit status %d, stderr %q, stdout %q", got.Status, got.Stderr, got.Stdout)
+	}
 	clitest.Run(newCommand, "horovod", "--listing", "--emit-spec", "-o", file)
 	if got, err := os.ReadFile(file); err != nil || string(got) != string(listing) {
 		t.Errorf("the file holds %q, %v", got, err)
@@ -186,20 +192,20 @@ func TestLower(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                "expected the name of a generator",
-		"nothing":                         `unknown command "nothing"`,
-		"horovod extra":                   "unknown command",
-		"pattern":                         "accepts 1 arg(s), received 0",
-		"pattern nothing":                 `no pattern "nothing", expected one of alltoall, binomial`,
-		"pattern ring --ranks 0":          "ranks is 0, expected 1..",
-		"pattern ring --bytes 1.5":        "a whole number of bytes",
-		"pattern ring --compute 5":        "with unit",
-		"pattern ring --seed 1":           "unknown flag: --seed",
-		"horovod --workers 1":             "workers is 1, expected 2..",
-		"horovod --seed x":                "invalid argument",
-		"horovod --emit-spec --jitter 0":  "--jitter does not go with --emit-spec",
-		"horovod --emit-spec --to goal":   "--to does not go with --emit-spec",
-		"horovod --emit-spec --workers 1": "workers is 1, expected 2..",
+		"":                              "expected the name of a generator",
+		"nothing":                       `unknown command "nothing"`,
+		"horovod extra":                 "unknown command",
+		"pattern":                       "accepts 1 arg(s), received 0",
+		"pattern nothing":               `no pattern "nothing", expected one of alltoall, binomial`,
+		"pattern ring --ranks 0":        "ranks is 0, expected 1..",
+		"pattern ring --bytes 1.5":      "a whole number of bytes",
+		"pattern ring --compute 5":      "with unit",
+		"pattern ring --seed 1":         "unknown flag: --seed",
+		"horovod --workers 1":           "workers is 1, expected 2..",
+		"horovod --seed x":              "invalid argument",
+		"horovod --emit-spec --to goal": "--emit-spec writes an extended VEF trace",
+		"horovod --emit-spec --lower collectives":             "--emit-spec writes an extended VEF trace",
+		"horovod --emit-spec --workers 1":                     "workers is 1, expected 2..",
 		"horovod --emit-spec --allreduce-bytes 1000":          "no multiple of 1024",
 		"horovod --clock 0.5ps":                               "--clock",
 		"horovod --time-step 1.5ns":                           "time step is 1.5ns, expected a multiple of the clock's 1ns",

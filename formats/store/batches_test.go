@@ -17,22 +17,31 @@ import (
 // belong to, or at most, and none with a part of a rank that would fit in one.
 func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 	tb.Helper()
+	keys, err := metadata(t.Meta, t.Comms, len(t.Ranks), t.Ops())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var groups [][]segment
+	room := 0
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for first := 0; first < r.Len(); {
+			if n := r.Len() - first; room == 0 || !exactly && n > room && room < rows {
+				groups, room = append(groups, nil), rows
+			}
+			last := min(first+room, r.Len())
+			groups[len(groups)-1] = append(groups[len(groups)-1], segment{int32(i), r, first, last})
+			room -= last - first
+			first = last
+		}
+	}
 	var file bytes.Buffer
-	err := writeGroups(&file, t, func(t *dag.Trace) (groups [][]segment) {
-		room := 0
-		for i := range t.Ranks {
-			r := &t.Ranks[i]
-			for first := 0; first < r.Len(); {
-				if n := r.Len() - first; room == 0 || !exactly && n > room && room < rows {
-					groups, room = append(groups, nil), rows
-				}
-				last := min(first+room, r.Len())
-				groups[len(groups)-1] = append(groups[len(groups)-1], segment{int32(i), r, first, last})
-				room -= last - first
-				first = last
+	err = writeGroups(&file, keys, func(yield func([]segment, error) bool) {
+		for _, g := range groups {
+			if !yield(g, nil) {
+				return
 			}
 		}
-		return groups
 	})
 	if err != nil {
 		tb.Fatal(err)

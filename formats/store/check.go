@@ -2,9 +2,6 @@ package store
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -68,48 +65,4 @@ func below(column int, values *dag.Narrow, limit int64) error {
 		}
 	}
 	return nil
-}
-
-// parallel calls do with 0..n-1 on all cores and returns the error of the lowest number that has one. A panic, which
-// only a mistake in this package can cause, becomes an error: files come from anywhere.
-func parallel(n int, do func(i int) error) error {
-	var (
-		next    atomic.Int64
-		running sync.WaitGroup
-		lock    sync.Mutex
-		failed  = n
-		first   error
-	)
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		running.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				err := guard(func() error { return do(i) })
-				if err == nil {
-					continue
-				}
-				next.Store(int64(n)) // lower numbers are done or under way
-				lock.Lock()
-				if i < failed {
-					failed, first = i, err
-				}
-				lock.Unlock()
-			}
-		})
-	}
-	running.Wait()
-	return first
-}
-
-// guard calls f and turns a panic into an error.
-func guard(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("internal error: %v", r)
-		}
-	}()
-	return f()
 }

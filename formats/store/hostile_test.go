@@ -40,7 +40,7 @@ func TestVersions(t *testing.T) {
 	trace := smallTrace()
 	file := encode(t, trace)
 	keys := func(version string) []keyValue {
-		keys, err := metadata(trace)
+		keys, err := metadata(trace.Meta, trace.Comms, len(trace.Ranks), trace.Ops())
 		if err != nil {
 			t.Fatal(err)
 		}

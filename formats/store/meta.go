@@ -33,9 +33,8 @@ type communicator struct {
 	Ranges []strided `json:"ranges"`
 }
 
-// metadata returns what the footer says of a trace beside its ops.
-func metadata(t *dag.Trace) ([]keyValue, error) {
-	n := len(t.Ranks)
+// metadata returns what the footer says of a trace of n ranks beside its ops.
+func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]keyValue, error) {
 	if n > math.MaxInt32 {
 		return nil, fmt.Errorf("%d ranks, expected %d at most", n, math.MaxInt32)
 	}
@@ -47,7 +46,6 @@ func metadata(t *dag.Trace) ([]keyValue, error) {
 			return nil, fmt.Errorf("rank %d is on node %d, expected 0 or more", i, node)
 		}
 	}
-	ops := t.Ops()
 	if int64(n) > maxEmptyRanks+ops {
 		return nil, fmt.Errorf("%d ranks with %d ops, expected at most %d ranks more than ops", n, ops, maxEmptyRanks)
 	}
@@ -62,14 +60,14 @@ func metadata(t *dag.Trace) ([]keyValue, error) {
 		keys = append(keys, keyValue{key, strings.TrimSuffix(text.String(), "\n")})
 		return nil
 	}
-	comms := make([]communicator, len(t.Comms))
-	for i := range t.Comms {
-		if err := t.Comms[i].Check(n); err != nil {
+	communicators := make([]communicator, len(comms))
+	for i := range comms {
+		if err := comms[i].Check(n); err != nil {
 			return nil, fmt.Errorf("communicator %d: %w", i, err)
 		}
-		comms[i] = communicator{Name: t.Comms[i].Name, Ranges: toStrided(t.Comms[i].Ranges)}
+		communicators[i] = communicator{Name: comms[i].Name, Ranges: toStrided(comms[i].Ranges)}
 	}
-	if err := add(keyComms, comms); err != nil {
+	if err := add(keyComms, communicators); err != nil {
 		return nil, err
 	}
 	if t.Title != "" {

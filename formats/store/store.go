@@ -27,6 +27,9 @@ var Format = format.Format{
 	Read:       read,
 	Open:       open,
 	Write:      func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
+	WriteSource: func(w io.Writer, s format.Source, _ format.WriteOptions) error {
+		return WriteSource(w, s)
+	},
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"runtime"
-	"sync"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // A row group holds groupRanks ranks of mean length where that makes no fewer than minGroupRows rows and no more than
@@ -25,21 +26,35 @@ const (
 
 // Write writes the trace to w as one Parquet file, front to back. The same trace makes the same bytes.
 func Write(w io.Writer, t *dag.Trace) error {
-	return writeGroups(w, t, split)
-}
-
-// writeGroups writes the trace in the row groups into which split divides it.
-func writeGroups(w io.Writer, t *dag.Trace, split func(t *dag.Trace) [][]segment) error {
-	keys, err := metadata(t)
+	keys, err := metadata(t.Meta, t.Comms, len(t.Ranks), t.Ops())
 	if err != nil {
 		return err
 	}
 	if err := checkRanks(t.Ranks, 0, len(t.Comms), len(t.Jobs)); err != nil {
 		return err
 	}
+	return writeGroups(w, keys, divide(t.Ops(), len(t.Ranks), inMemory(t.Ranks)))
+}
+
+// WriteSource writes what Write writes of the whole trace, the same bytes, and has no more of it in memory than a few
+// row groups and batches. The source must be Complete.
+func WriteSource(w io.Writer, s format.Source) error {
+	if !s.Complete() {
+		return errors.New("the trace cannot be written batch by batch: its readers leave something out")
+	}
+	meta, comms := s.Meta(), s.Comms()
+	keys, err := metadata(meta, comms, s.NumRanks(), s.NumOps())
+	if err != nil {
+		return err
+	}
+	return writeGroups(w, keys, divide(s.NumOps(), s.NumRanks(), readAhead(s, len(comms), len(meta.Jobs))))
+}
+
+// writeGroups writes the trace that is divided into groups.
+func writeGroups(w io.Writer, keys []keyValue, groups iter.Seq2[[]segment, error]) error {
 	out := &fileWriter{w: w}
 	out.write([]byte(magic))
-	if err := out.groups(split(t)); err != nil {
+	if err := out.groups(groups); err != nil {
 		return err
 	}
 	footer := appendFooter(nil, out.done, keys)
@@ -51,43 +66,59 @@ func writeGroups(w io.Writer, t *dag.Trace, split func(t *dag.Trace) [][]segment
 	return out.err
 }
 
-// split divides the ops of a trace into row groups, at the boundaries of ranks except within one that is too long.
-func split(t *dag.Trace) [][]segment {
+// inMemory yields the ranks.
+func inMemory(ranks []dag.Rank) iter.Seq2[*dag.Rank, error] {
+	return func(yield func(*dag.Rank, error) bool) {
+		for i := range ranks {
+			if !yield(&ranks[i], nil) {
+				return
+			}
+		}
+	}
+}
+
+// divide divides the ops of a trace, of which it knows how many there are, into row groups: at the boundaries of ranks
+// except within one that is too long.
+func divide(ops int64, ranks int, all iter.Seq2[*dag.Rank, error]) iter.Seq2[[]segment, error] {
 	rows := int64(minGroupRows)
-	if n := int64(len(t.Ranks)); n > 0 {
-		rows = min(max(groupRanks*t.Ops()/n, minGroupRows), maxGroupRows)
+	if ranks > 0 {
+		rows = min(max(groupRanks*ops/int64(ranks), minGroupRows), maxGroupRows)
 	}
-	var groups [][]segment
-	var group []segment
-	room, edgeRoom := rows, int64(maxGroupEdges)
-	flush := func() {
-		if len(group) > 0 {
-			groups = append(groups, group)
+	return func(yield func([]segment, error) bool) {
+		var group []segment
+		room, edgeRoom := rows, int64(maxGroupEdges)
+		flush := func() bool {
+			full := group
+			group, room, edgeRoom = nil, rows, maxGroupEdges
+			return len(full) == 0 || yield(full, nil)
 		}
-		group, room, edgeRoom = nil, rows, maxGroupEdges
-	}
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		n, edges := int64(r.Len()), edgesOf(r)
-		if n > room || edges > edgeRoom {
-			flush()
-		}
-		for first := int64(0); first < n; {
-			last := n
-			if pieces := max((n+rows-1)/rows, (edges+maxGroupEdges-1)/maxGroupEdges); pieces > 1 {
-				last = min(first+(n+pieces-1)/pieces, n)
+		number := int32(-1)
+		for r, err := range all {
+			if err != nil {
+				yield(nil, err)
+				return
 			}
-			group = append(group, segment{number: int32(i), rank: r, first: int(first), last: int(last)})
-			if last < n {
-				flush()
+			number++
+			n, edges := int64(r.Len()), edgesOf(r)
+			if (n > room || edges > edgeRoom) && !flush() {
+				return
 			}
-			room -= last - first
-			first = last
+			for first := int64(0); first < n; {
+				last := n
+				if pieces := max((n+rows-1)/rows, (edges+maxGroupEdges-1)/maxGroupEdges); pieces > 1 {
+					last = min(first+(n+pieces-1)/pieces, n)
+				}
+				group = append(group, segment{number: number, rank: r, first: int(first), last: int(last)})
+				if last < n && !flush() {
+					return
+				}
+				room -= last - first
+				first = last
+			}
+			edgeRoom -= edges
 		}
-		edgeRoom -= edges
+		flush()
 	}
-	flush()
-	return groups
 }
 
 // edgesOf returns how many dependencies a rank has.
@@ -118,71 +149,53 @@ func (w *fileWriter) write(b []byte) {
 	w.err = err
 }
 
-// encoded is a chunk that a worker delivers.
-type encoded struct {
-	chunk chunk
-	err   error
+// task is the encoding of a column of a row group.
+type task struct {
+	column int
+	rows   []segment
+	n      int
+	chunk  chunk // the result
+	err    error
 }
 
 // groups encodes the row groups, all columns of a few groups at the same time, and writes them in order.
-func (w *fileWriter) groups(groups [][]segment) error {
-	type task struct {
-		column int
-		rows   []segment
-		n      int
-		result chan<- encoded
+func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
+	tasks := func(yield func(task) bool) {
+		for g, err := range groups {
+			for column := range numColumns {
+				if !yield(task{column: column, rows: g, n: rowsOf(g), err: err}) {
+					return
+				}
+			}
+		}
 	}
 	workers := runtime.GOMAXPROCS(0)
-	tasks := make(chan task)
-	results := make(chan chan encoded, (workers+1)*numColumns) // in the order of the file; bounds what waits
-	stop := make(chan struct{})
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer close(stop)
-	for range workers {
-		running.Go(func() {
-			e := encoders.Get().(*encoder)
-			defer encoders.Put(e)
-			for t := range tasks {
-				c, err := e.encode(t.column, t.rows, t.n)
-				t.result <- encoded{c, err}
-			}
-		})
-	}
-	running.Go(func() {
-		defer close(tasks)
-		for _, g := range groups {
-			n := rowsOf(g)
-			for column := range numColumns {
-				result := make(chan encoded, 1)
-				select {
-				case results <- result:
-				case <-stop:
-					return
-				}
-				select {
-				case tasks <- task{column, g, n, result}:
-				case <-stop:
-					return
-				}
-			}
+	for t := range inOrder(tasks, workers, (workers+1)*numColumns, func() func(task) task { return encodeTask }) {
+		if t.err != nil {
+			return t.err
 		}
-	})
-	for _, g := range groups {
-		meta := groupMeta{rows: int64(rowsOf(g)), chunks: make([]chunkMeta, numColumns)}
-		for column := range numColumns {
-			r := <-<-results
-			if r.err != nil {
-				return fmt.Errorf("writing ranks %d to %d: %w", g[0].number, g[len(g)-1].number, r.err)
-			}
-			meta.chunks[column] = r.chunk.meta.at(w.offset)
-			if w.write(r.chunk.data); w.err != nil {
-				return w.err
-			}
+		if t.column == 0 {
+			w.done = append(w.done, groupMeta{rows: int64(t.n), chunks: make([]chunkMeta, numColumns)})
 		}
-		w.done = append(w.done, meta)
+		w.done[len(w.done)-1].chunks[t.column] = t.chunk.meta.at(w.offset)
+		if w.write(t.chunk.data); w.err != nil {
+			return w.err
+		}
 	}
 	return nil
+}
+
+func encodeTask(t task) task {
+	if t.err != nil {
+		return t
+	}
+	e := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	t.chunk, t.err = e.encode(t.column, t.rows, t.n)
+	if t.err != nil {
+		t.err = fmt.Errorf("writing ranks %d to %d: %w", t.rows[0].number, t.rows[len(t.rows)-1].number, t.err)
+	}
+	return t
 }
 
 func rowsOf(group []segment) int {

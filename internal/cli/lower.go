@@ -24,6 +24,11 @@ func (f *LowerFlags) Register(cmd *cobra.Command) {
 			"'allreduce=ring:>1MiB,recdoubling;bcast=binomial', or just collectives for the default ones; may be repeated")
 }
 
+// Asked reports whether the flags ask for anything.
+func (f *LowerFlags) Asked() bool {
+	return len(f.rules) > 0
+}
+
 // Pass returns the function that the flags ask for, one that returns its argument where they ask for nothing.
 func (f *LowerFlags) Pass() (func(*dag.Trace) (*dag.Trace, error), error) {
 	if len(f.rules) == 0 {

@@ -34,24 +34,67 @@ func (d *draws) announcement(l *Layer) int64 {
 	if d.announcing.Float64() >= l.GathervProbability {
 		return 0
 	}
-	return max(1, int64(math.Round(d.normal(d.size, float64(l.GathervBytes)))))
+	mean := float64(l.GathervBytes)
+	if d.jitter > 0 {
+		// The conversion keeps processors with a fused multiply-add from another rounding.
+		mean += float64(d.jitter * mean * d.size.NormFloat64())
+	}
+	return max(1, int64(math.Round(mean)))
 }
 
-// time returns a positive normal time in whole nanoseconds, but at least one.
-func (d *draws) time(stream *rand.Rand, mean dag.Time) dag.Time {
-	for {
-		ns := d.normal(stream, float64(mean)/float64(dag.Nanosecond))
-		if ns > 0 {
-			return max(1, dag.Time(math.Round(ns))) * dag.Nanosecond
+// timeLaw says how a time is drawn: normal with the given mean and deviation, again until it is positive, and rounded
+// to a multiple of step, which is one of tick, the resolution of the clock. All are in picoseconds.
+type timeLaw struct {
+	mean, deviation float64
+	step, tick      float64
+}
+
+// timeLaw returns the law of times of the given mean.
+func (p *Params) timeLaw(mean dag.Time) timeLaw {
+	t := timeLaw{mean: float64(mean), deviation: p.Jitter * float64(mean), tick: float64(p.tick())}
+	t.step = float64(p.TimeStep)
+	if p.TimeStep == 0 {
+		t.step = t.tick * roundDown(t.deviation/t.tick/stepsPerDeviation)
+	}
+	switch {
+	case t.deviation == 0:
+		t.step = t.tick
+	case t.step <= t.deviation:
+		// What rounding adds to the variance must not be there before. (A larger step makes another law anyway.)
+		t.deviation = math.Sqrt(float64(t.deviation*t.deviation) - float64(t.step*t.step)/12)
+	}
+	return t
+}
+
+// stepsPerDeviation is how many steps of the automatic size a standard deviation has at least, if it has as many ticks.
+const stepsPerDeviation = 5
+
+// roundDown returns the largest of 1, 2, 5, 10, 20, ... that is not above x, and 1 where x is less.
+func roundDown(x float64) float64 {
+	step := 1.0
+	for 10*step <= x {
+		step *= 10
+	}
+	switch {
+	case 5*step <= x:
+		return 5 * step
+	case 2*step <= x:
+		return 2 * step
+	}
+	return step
+}
+
+// draw returns a time. Where there is no deviation it takes nothing from the stream.
+func (t *timeLaw) draw(stream *rand.Rand) dag.Time {
+	ps := t.mean
+	for t.deviation > 0 {
+		if ps = t.mean + float64(t.deviation*stream.NormFloat64()); ps > 0 {
+			break
 		}
 	}
-}
-
-// normal returns a normal number of the given mean. Without jitter it takes nothing from the stream.
-func (d *draws) normal(stream *rand.Rand, mean float64) float64 {
-	if d.jitter == 0 {
-		return mean
+	rounded := math.Round(ps/t.step) * t.step
+	if rounded == 0 { // nothing takes no time
+		rounded = max(1, math.Round(ps/t.tick)) * t.tick
 	}
-	// The conversion keeps processors with a fused multiply-add from another rounding.
-	return mean + float64(d.jitter*mean*stream.NormFloat64())
+	return dag.Time(rounded)
 }

@@ -18,12 +18,17 @@ type Params struct {
 	Layer     Layer         // of every layer
 	Overrides map[int]Layer // of the layers, numbered from 0, that differ
 	Jitter    float64       // standard deviation of every drawn time and size as a part of its mean; 0..1
+	Clock     dag.Time      // resolution of times; 1 ps..1000 s, 0: 1 ns
+
+	// TimeStep is what drawn times are multiples of: a multiple of Clock, or 0 for the largest of 1, 2, 5, 10, 20, 50, ...
+	// ticks that is not above a fifth of the standard deviation. The digits below are chance, and take most of a file.
+	TimeStep dag.Time
 }
 
 // Layer describes the work for one layer of the network in one batch.
 type Layer struct {
-	Compute            dag.Time // mean computation before the negotiation; 1 ns..1000 s
-	NegotiationLoop    dag.Time // mean wait between two iterations of the negotiation; 1 ns..1000 s
+	Compute            dag.Time // mean computation before the negotiation; 1 ps..1000 s
+	NegotiationLoop    dag.Time // mean wait between two iterations of the negotiation; 1 ps..1000 s
 	GathervBytes       int64    // mean size of a worker's announcement; 1..2^32
 	GathervTotalBytes  int64    // what a worker must have announced, over several iterations, to be ready; 1..2^40
 	GathervProbability float64  // that a worker that is not ready announces in an iteration; above 0, at most 1
@@ -31,24 +36,38 @@ type Layer struct {
 	AllreduceBytes     int64    // size of the tensors that are reduced in the end; 1..2^40
 }
 
-// Default returns a small run: the layer of the published example, but with a probability of 0.25 for 0.01, which takes
-// the negotiation to some tens of iterations.
-func Default() Params {
-	return Params{
-		Workers: 8,
-		Batches: 2,
-		Layers:  3,
+// Listing returns the run of the published example, listing 8 of the paper, which does not tell workers, batches and
+// layers: those are ours.
+func Listing() Params {
+	p := Params{
+		Workers: 128,
+		Batches: 10,
+		Layers:  5,
 		Layer: Layer{
 			Compute:            20 * dag.Millisecond,
 			NegotiationLoop:    1500 * dag.Microsecond,
 			GathervBytes:       60,
 			GathervTotalBytes:  600,
-			GathervProbability: 0.25,
+			GathervProbability: 0.01,
 			BcastBytes:         1000,
 			AllreduceBytes:     50 << 20,
 		},
 		Jitter: 0.1,
+		Clock:  dag.Nanosecond,
 	}
+	large := p.Layer
+	large.BcastBytes, large.AllreduceBytes = 2000, 150<<20
+	p.Overrides = map[int]Layer{3: large}
+	return p
+}
+
+// Default returns a small run: the layer of the published example, but with a probability of 0.25 for 0.01, which takes
+// the negotiation to some tens of iterations.
+func Default() Params {
+	p := Listing()
+	p.Workers, p.Batches, p.Layers, p.Overrides = 8, 2, 3, nil
+	p.Layer.GathervProbability = 0.25
+	return p
 }
 
 // layer returns the parameters of layer i.
@@ -57,6 +76,11 @@ func (p *Params) layer(i int) *Layer {
 		return &l
 	}
 	return &p.Layer
+}
+
+// tick returns the resolution of the clock.
+func (p *Params) tick() dag.Time {
+	return cmp.Or(p.Clock, dag.Nanosecond)
 }
 
 // Limits that keep every sum of what is drawn in its range.
@@ -68,7 +92,14 @@ const (
 	maxOps          = 1 << 30 // of a rank
 )
 
-// check returns an error that names the first parameter outside its range.
+// Check returns an error that names the first parameter outside its range.
+func (p *Params) Check() error {
+	if err := p.check(); err != nil {
+		return fmt.Errorf("horovod: %w", err)
+	}
+	return nil
+}
+
 func (p *Params) check() error {
 	err := cmp.Or(
 		inRange("workers", p.Workers, 2, maxWorkers),
@@ -77,6 +108,15 @@ func (p *Params) check() error {
 	)
 	if err == nil && !(p.Jitter >= 0 && p.Jitter <= 1) {
 		err = fmt.Errorf("jitter is %v, expected 0..1", p.Jitter)
+	}
+	if err == nil {
+		err = cmp.Or(
+			inRange("clock", p.Clock, 0, maxTime),
+			inRange("time step", p.TimeStep, 0, maxTime),
+		)
+	}
+	if err == nil && p.TimeStep%p.tick() != 0 {
+		err = fmt.Errorf("time step is %v, expected a multiple of the clock's %v", p.TimeStep, p.tick())
 	}
 	if err == nil {
 		err = p.Layer.check()
@@ -98,8 +138,8 @@ func (p *Params) check() error {
 
 func (l *Layer) check() error {
 	err := cmp.Or(
-		inRange("compute time", l.Compute, dag.Nanosecond, maxTime),
-		inRange("negotiation loop time", l.NegotiationLoop, dag.Nanosecond, maxTime),
+		inRange("compute time", l.Compute, dag.Picosecond, maxTime),
+		inRange("negotiation loop time", l.NegotiationLoop, dag.Picosecond, maxTime),
 		inRange("gatherv bytes", l.GathervBytes, 1, maxGathervBytes),
 		inRange("gatherv total bytes", l.GathervTotalBytes, 1, maxBytes),
 		inRange("bcast bytes", l.BcastBytes, 1, maxBytes),

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/horovod"
+	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/cli/clitest"
+)
+
+// model is a format of one file, "model\n", that stands for a generated trace. It counts how often that was made whole.
+func model(whole *int) format.Format {
+	return format.Format{
+		Name: "model", Extensions: []string{".model"},
+		Detect: func(head []byte) bool { return bytes.HasPrefix(head, []byte("model\n")) },
+		Read: func([]*format.Input, format.ReadOptions) (*dag.Trace, error) {
+			return nil, errors.New("read where it could be opened")
+		},
+		Open: func(_ *format.Input, o format.ReadOptions) (format.Source, error) {
+			s, err := horovod.NewSource(horovod.Default(), o.Model.Seed)
+			return &generated{s, whole}, err
+		},
+	}
+}
+
+type generated struct {
+	*horovod.Source
+	whole *int
+}
+
+func (g *generated) Trace() (*dag.Trace, error) {
+	*g.whole++
+	return g.Source.Trace()
+}
+
+// A trace that can be read batch by batch is converted so where nothing needs the whole.
+func TestStream(t *testing.T) {
+	in(t, map[string]string{"x.model": "model\n"})
+	whole := 0
+	run := func(args ...string) string {
+		t.Helper()
+		got := clitest.Session{Formats: append(formats.List{model(&whole)}, formats.All...)}.Run(newCommand, args...)
+		if got.Status != 0 || got.Stderr != "" {
+			t.Fatalf("traceconv %q: exit status %d, stderr %q", args, got.Status, got.Stderr)
+		}
+		return got.Stdout
+	}
+	want, err := horovod.Generate(horovod.Default(), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readStore(t, run("x.model", "--seed", "5", "--title", "T"))
+	if whole != 0 {
+		t.Error("the trace was made as a whole")
+	}
+	if !reflect.DeepEqual(got.Ranks, readStore(t, asStore(t, want)).Ranks) || got.Title != "T" {
+		t.Errorf("the trace differs, with title %q", got.Title)
+	}
+	if p := got.Provenance; len(p) != 1 || len(p[0].Inputs) != 1 || p[0].Inputs[0].Name != "x.model" ||
+		len(p[0].Inputs[0].SHA256) != 64 || p[0].Seed == nil || *p[0].Seed != 5 {
+		t.Errorf("provenance %+v", p)
+	}
+	run("x.model", "-o", "x.parquet")
+	if store := content(t, "x.parquet"); len(readStore(t, store).Ranks) != 8 || whole != 0 {
+		t.Errorf("%d ranks, made as a whole %d times", len(readStore(t, store).Ranks), whole)
+	}
+	lowered := readStore(t, run("x.model", "--seed", "5", "--lower", "collectives"))
+	if lowered.Ops() <= want.Ops() || whole != 1 {
+		t.Errorf("%d ops, made as a whole %d times", lowered.Ops(), whole)
+	}
+}

@@ -1,0 +1,198 @@
+package horovod
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Source is the trace of a run that is made rank by rank, whenever a rank is wanted.
+type Source struct {
+	p          Params
+	seed       int64
+	iterations []int64 // of each layer of each batch
+	received   []int64 // by the master in each iteration of the run
+	ops        int     // of each rank
+}
+
+// NewSource returns the trace of a run. The same parameters and seed give the same trace. It draws the negotiations,
+// which say how long the trace is.
+func NewSource(p Params, seed int64) (*Source, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	s := &Source{p: p, seed: seed, iterations: negotiate(&p, seed)}
+	ops := int64(0)
+	for _, n := range s.iterations {
+		ops += opsOf(n)
+	}
+	if ops > maxOps {
+		return nil, fmt.Errorf("horovod: %d ops a rank, expected at most %d", ops, maxOps)
+	}
+	s.ops = int(ops)
+	s.received = announcedBytes(&p, seed, s.iterations)
+	return s, nil
+}
+
+// Meta returns the title.
+func (s *Source) Meta() dag.Meta {
+	return dag.Meta{
+		Title: fmt.Sprintf("Horovod, %d workers, %d batches, %d layers", s.p.Workers, s.p.Batches, s.p.Layers),
+	}
+}
+
+// Comms returns the communicator of all workers.
+func (s *Source) Comms() []dag.Comm {
+	return []dag.Comm{dag.World(s.p.Workers)}
+}
+
+// NumRanks returns the number of workers.
+func (s *Source) NumRanks() int {
+	return s.p.Workers
+}
+
+// NumOps returns how many ops the trace has.
+func (s *Source) NumOps() int64 {
+	return int64(s.ops) * int64(s.p.Workers)
+}
+
+// Kinds returns the kinds of op of the trace.
+func (s *Source) Kinds() ([]dag.Kind, error) {
+	return []dag.Kind{dag.Calc, dag.Coll}, nil
+}
+
+// batchOps is how many ops a batch of more than one rank has at most.
+const batchOps = 1 << 16
+
+// Batches divides the ranks into runs that take little memory: one rank, or some short ones.
+func (s *Source) Batches() []dag.Batch {
+	size := max(1, batchOps/s.ops)
+	batches := make([]dag.Batch, 0, (s.p.Workers+size-1)/size)
+	for first := 0; first < s.p.Workers; first += size {
+		last := min(first+size, s.p.Workers)
+		n := int64(last - first)
+		batches = append(batches, dag.Batch{First: first, Last: last, Ops: n * int64(s.ops), Deps: n * int64(s.ops-1)})
+	}
+	return batches
+}
+
+// Reader returns a function that makes the ranks of a batch, in memory that it uses again: they are valid until its
+// next call. Several goroutines can make ranks at the same time, with a Reader each.
+func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
+	var ranks []dag.Rank
+	return func(b dag.Batch) ([]dag.Rank, error) {
+		if b.First < 0 || b.Last > s.p.Workers || b.First > b.Last {
+			return nil, fmt.Errorf("horovod: ranks %d to %d of %d", b.First, b.Last-1, s.p.Workers)
+		}
+		n := b.Last - b.First
+		for len(ranks) < n {
+			ranks = append(ranks, s.blank())
+		}
+		for i := range n {
+			s.fill(&ranks[i], b.First+i)
+		}
+		return ranks[:n], nil
+	}
+}
+
+// Complete reports that readers leave nothing out.
+func (s *Source) Complete() bool {
+	return true
+}
+
+// Trace makes the whole trace.
+func (s *Source) Trace() (*dag.Trace, error) {
+	t := &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: make([]dag.Rank, s.p.Workers)}
+	eachWorker(s.p.Workers, func(w int) {
+		t.Ranks[w] = s.blank()
+		s.fill(&t.Ranks[w], w)
+	})
+	return t, nil
+}
+
+// Close does nothing.
+func (s *Source) Close() error {
+	return nil
+}
+
+// blank returns a rank with what all ranks have in common: the ops, each of which waits for the one before.
+func (s *Source) blank() dag.Rank {
+	r := dag.Rank{
+		Kind:      make([]dag.Kind, s.ops),
+		Subkind:   make([]dag.Subkind, s.ops),
+		Bytes:     make([]int64, s.ops),
+		RecvBytes: make([]int64, s.ops),
+		Duration:  make([]dag.Time, s.ops),
+		Deps:      dag.Edges{End: make([]uint32, s.ops), Off: make([]int32, s.ops-1)},
+	}
+	for i := range r.Deps.Off {
+		r.Deps.Off[i] = 1
+		r.Deps.End[i+1] = uint32(i + 1)
+	}
+	next := 0
+	collective := func(kind dag.Subkind) {
+		r.Kind[next], r.Subkind[next] = dag.Coll, kind
+		next++
+	}
+	for _, n := range s.iterations {
+		for range n {
+			next++ // the computation or the wait, of kind Calc, the zero value
+			collective(dag.Gather)
+			collective(dag.Gatherv)
+			collective(dag.Bcast)
+			collective(dag.Bcast)
+		}
+		collective(dag.Allreduce)
+	}
+	return r
+}
+
+// fill makes the rank that of worker w.
+func (s *Source) fill(r *dag.Rank, w int) {
+	d := newDraws(s.seed, w, s.p.Jitter)
+	next, iteration := 0, 0 // op and iteration of the whole run
+	sizes := func(bytes, masterReceives int64) {
+		if w > 0 {
+			masterReceives = 0
+		}
+		r.Bytes[next], r.RecvBytes[next] = bytes, masterReceives
+		next++
+	}
+	bcast := func(bytes int64) {
+		if w == 0 {
+			r.Bytes[next], r.RecvBytes[next] = bytes, 0
+		} else {
+			r.Bytes[next], r.RecvBytes[next] = 0, bytes
+		}
+		next++
+	}
+	for i, n := range s.iterations {
+		l := s.p.layer(i % s.p.Layers)
+		wait := s.p.timeLaw(l.NegotiationLoop)
+		compute := s.p.timeLaw(l.Compute)
+		r.Duration[next] = compute.draw(d.compute)
+		next++
+		announced := int64(0)
+		for k := range n {
+			sizes(gatherBytes, gatherBytes*int64(s.p.Workers))
+			size := int64(emptyBytes)
+			if announced < l.GathervTotalBytes {
+				if a := d.announcement(l); a > 0 {
+					announced += a
+					size = a
+				}
+			}
+			sizes(size, s.received[iteration])
+			iteration++
+			bcast(lengthBytes)
+			if k == n-1 {
+				bcast(l.BcastBytes)
+				break
+			}
+			bcast(emptyBytes)
+			r.Duration[next] = wait.draw(d.loop)
+			next++
+		}
+		sizes(l.AllreduceBytes, 0)
+	}
+}

@@ -1,0 +1,102 @@
+// This file has the seam between schedules and the ranks that they become.
+
+package schedgen
+
+import "github.com/tracedag/tracedag/dag"
+
+// Emitter appends ops and dependencies to a rank in the order of the lines of a GOAL schedule, which it keeps: also the
+// order of an op's dependents, and dependencies that are there twice. Ops are known by their index in the rank, which
+// is GOAL's label less one.
+type Emitter struct {
+	b      *dag.RankBuilder
+	marked bool
+	mark   int     // the first op whose sides count
+	sides  []uint8 // of each op from there on: whether it was on the left or on the right; of calcs both
+}
+
+const (
+	left = 1 << iota
+	right
+)
+
+// NewEmitter returns an emitter of ops for the end of a rank.
+func NewEmitter(b *dag.RankBuilder) *Emitter {
+	b.KeepOrder()
+	return &Emitter{b: b}
+}
+
+// Send emits a send and returns its index.
+func (e *Emitter) Send(peer int, bytes, tag int64) int {
+	return e.emit(dag.Op{Kind: dag.Send, Peer: int32(peer), Bytes: bytes, Tag: tag})
+}
+
+// Recv emits a receive and returns its index.
+func (e *Emitter) Recv(peer int, bytes, tag int64) int {
+	return e.emit(dag.Op{Kind: dag.Recv, Peer: int32(peer), Bytes: bytes, Tag: tag})
+}
+
+// Calc emits a computation on a stream, which GOAL calls a cpu, and returns its index.
+func (e *Emitter) Calc(d dag.Time, stream int32) int {
+	return e.emit(dag.Op{Kind: dag.Calc, Duration: d, Stream: stream})
+}
+
+func (e *Emitter) emit(op dag.Op) int {
+	if e.marked {
+		side := uint8(0)
+		if op.Kind == dag.Calc {
+			side = left | right
+		}
+		e.sides = append(e.sides, side)
+	}
+	return e.b.Add(op)
+}
+
+// Requires emits "op requires on".
+func (e *Emitter) Requires(op, on int) {
+	e.b.Requires(op, on)
+	e.note(op, on)
+}
+
+// IRequires emits "op irequires on".
+func (e *Emitter) IRequires(op, on int) {
+	e.b.RequiresStart(op, on)
+	e.note(op, on)
+}
+
+func (e *Emitter) note(op, on int) {
+	if !e.marked {
+		return
+	}
+	if op >= e.mark {
+		e.sides[op-e.mark] |= left
+	}
+	if on >= e.mark {
+		e.sides[on-e.mark] |= right
+	}
+}
+
+// Mark begins a group of ops for [Emitter.First] and [Emitter.Last]: all from here on.
+func (e *Emitter) Mark() {
+	e.marked, e.mark, e.sides = true, e.b.Len(), e.sides[:0]
+}
+
+// First appends to list the sends and receives since the mark that are on the left of no dependency, ascending: those
+// that wait for nothing.
+func (e *Emitter) First(list []int) []int {
+	return e.without(left, list)
+}
+
+// Last appends to list the sends and receives since the mark that are on the right of no dependency, ascending: those
+// that nothing waits for.
+func (e *Emitter) Last(list []int) []int {
+	return e.without(right, list)
+}
+
+func (e *Emitter) without(side uint8, list []int) []int {
+	for i, s := range e.sides {
+		if s&side == 0 {
+			list = append(list, e.mark+i)
+		}
+	}
+	return list
+}
