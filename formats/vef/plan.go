@@ -39,19 +39,19 @@ type plan struct {
 	instance  []int32 // by number of a coll op: its instance. nil where there are none
 
 	messages, participations int64
-	clock                    dag.Time
-	dropWorld                bool // communicator 0 was added when the trace was read
+
+	drafts     []draft
+	firstDraft []int    // number of each rank's first draft; and at the end, of all
+	draftOf    []uint32 // by number of an op that has one
+	clock      dag.Time
+	dropWorld  bool // communicator 0 was added when the trace was read
 }
 
-// wait is what an op waits for, and the record that it has.
+// wait is what an op waits for.
 type wait struct {
-	delay  dag.Time // how long after the event it starts
-	event  int32
-	record uint32 // 0 not ordered yet, entered, or one more than the number of a message
+	delay dag.Time // how long after the event it starts
+	event int32
 }
-
-// entered marks a record that waits for others to be ordered.
-const entered = math.MaxUint32
 
 // collective is an instance of a collective.
 type collective struct {
@@ -98,6 +98,7 @@ func newPlan(t *dag.Trace) (*plan, error) {
 			return nil, err
 		}
 	}
+	p.makeDrafts()
 	p.chooseClock()
 	return p, nil
 }

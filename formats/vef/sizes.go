@@ -5,10 +5,10 @@ package vef
 import "github.com/tracedag/tracedag/dag"
 
 // sizes returns the fields send_size and recv_size of an op of a collective.
-func (w *writer) sizes(g *collective, r *dag.Rank, at place) (send, recv int64) {
-	op := int(at.op)
+func (w *writer) sizes(g *collective, r *dag.Rank, d *draft) (send, recv int64) {
+	op := int(d.op)
 	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)
-	root := r.Peer.At(op) == at.rank
+	root := r.Peer.At(op) == d.rank
 	switch g.op {
 	case opBroadcast, opReduce:
 		if root == (g.op == opBroadcast) {
@@ -29,7 +29,7 @@ func (w *writer) sizes(g *collective, r *dag.Rank, at place) (send, recv int64) 
 		}
 		return bytes, received
 	case opScatter:
-		return w.scatterSizes(g, r, at, root)
+		return w.scatterSizes(g, r, d, root)
 	case opAllgather:
 		if received == 0 {
 			received = w.sum(g, func(r *dag.Rank, op int) int64 { return r.Bytes.At(op) })
@@ -46,8 +46,8 @@ func (w *writer) sizes(g *collective, r *dag.Rank, at place) (send, recv int64) 
 }
 
 // scatterSizes returns the sizes of a scatter: its blocks are stated by their receivers, or are even parts of the whole.
-func (w *writer) scatterSizes(g *collective, r *dag.Rank, at place, root bool) (send, recv int64) {
-	op := int(at.op)
+func (w *writer) scatterSizes(g *collective, r *dag.Rank, d *draft, root bool) (send, recv int64) {
+	op := int(d.op)
 	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)
 	if r.Subkind.At(op) == dag.Scatterv {
 		if root {
@@ -65,7 +65,7 @@ func (w *writer) scatterSizes(g *collective, r *dag.Rank, at place, root bool) (
 		if p := position(comm, rootRank); p >= 0 {
 			whole := w.t.Ranks[rootRank].Bytes.At(int(w.member[g.members+int64(p)]))
 			received = whole / n
-			if int64(position(comm, at.rank)) < whole%n {
+			if int64(position(comm, d.rank)) < whole%n {
 				received++
 			}
 		}

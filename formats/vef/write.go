@@ -49,16 +49,13 @@ func (p *plan) chooseClock() {
 		}
 		p.dropWorld = known.Kind == plain && known.Communicators == len(p.t.Comms)-1
 	}
-	for rank := range p.t.Ranks {
-		r := &p.t.Ranks[rank]
-		for op := range r.Kind {
-			if recorded(r, op) {
-				if delay := p.waits[p.first[rank]+op].delay; delay%p.clock != 0 {
-					p.clock = divisor(delay, p.clock)
-				}
-			}
+	for i := range p.drafts {
+		if delay := p.drafts[i].delay; delay%p.clock != 0 {
+			p.clock = divisor(delay, p.clock)
 		}
-		p.dropWorld = p.dropWorld && !hasWorldCollective(r)
+	}
+	for rank := range p.t.Ranks {
+		p.dropWorld = p.dropWorld && !hasWorldCollective(&p.t.Ranks[rank])
 	}
 }
 
@@ -93,34 +90,12 @@ func (p *plan) facts() *facts {
 
 // onlySend reports whether no message depends on a reception or a collective.
 func (p *plan) onlySend() bool {
-	for rank := range p.t.Ranks {
-		r := &p.t.Ranks[rank]
-		for op, kind := range r.Kind {
-			if kind == dag.Coll || !recorded(r, op) {
-				continue
-			}
-			if event := p.waits[p.first[rank]+op].event; event >= 0 && dependencyOn(r, event) != depSend {
-				return false
-			}
+	for i := range p.drafts {
+		if d := &p.drafts[i]; d.kind == message && d.dep > depSend {
+			return false
 		}
 	}
 	return true
-}
-
-// dependencyOn returns the kind of dependency on the event of an op.
-func dependencyOn(r *dag.Rank, event int32) int {
-	switch r.Kind[event] {
-	case dag.Send:
-		return depSend
-	case dag.Recv:
-		return depRecv
-	case dag.Coll:
-		return depCollective
-	}
-	if selfPart(r, int(event)) == selfRecvAttrs {
-		return depRecv
-	}
-	return depSend
 }
 
 // writer writes a plan. One goroutine orders the records, another makes lines of them.
@@ -198,7 +173,7 @@ func (w *writer) records() error {
 	})
 	for batch := range o.ready {
 		for i := range batch {
-			w.line(o, &batch[i])
+			w.line(o, batch[i])
 			w.spill()
 		}
 		if w.err != nil {
@@ -210,56 +185,42 @@ func (w *writer) records() error {
 }
 
 // line writes the line of a record.
-func (w *writer) line(o *ordering, rec *ordered) {
-	r := &w.t.Ranks[rec.rank]
-	number := w.first[rec.rank] + int(rec.op)
+func (w *writer) line(o *ordering, rec ordered) {
+	d := &w.drafts[rec.draft]
 	b := w.buf
-	if r.Kind[rec.op] == dag.Coll {
-		k := w.instance[number]
-		g := &w.instances[k]
+	if d.kind == participation {
+		g := &w.instances[d.other]
 		comm := g.comm
 		if w.dropWorld {
 			comm--
 		}
-		send, recv := w.sizes(g, r, rec.place)
-		b = append(appendNumber(append(b, 'G'), uint64(o.collectives[k])), ' ')
+		send, recv := w.sizes(g, &w.t.Ranks[d.rank], d)
+		b = append(appendNumber(append(b, 'G'), uint64(o.collectives[d.other])), ' ')
 		b = append(appendNumber(b, uint64(comm)), ' ', '0'+g.op, ' ')
-		b = append(appendNumber(b, uint64(rec.rank)), ' ')
+		b = append(appendNumber(b, uint64(d.rank)), ' ')
 		b = append(appendNumber(b, uint64(send)), ' ')
 		b = append(appendNumber(b, uint64(recv)), ' ')
 	} else {
-		to := rec.rank // of a message to itself
-		if r.Kind[rec.op] == dag.Send {
-			to = r.Peer.At(int(rec.op))
-		}
-		b = append(appendNumber(b, uint64(o.waits[number].record-1)), ' ')
-		b = append(appendNumber(b, uint64(rec.rank)), ' ')
-		b = append(appendNumber(b, uint64(to)), ' ')
-		b = append(appendNumber(b, uint64(r.Bytes.At(int(rec.op)))), ' ')
+		b = append(appendNumber(b, uint64(d.number-1)), ' ')
+		b = append(appendNumber(b, uint64(d.rank)), ' ')
+		b = append(appendNumber(b, uint64(d.other)), ' ')
+		b = append(appendNumber(b, uint64(d.size)), ' ')
 	}
-	w.buf = b
-	w.dependency(o, r, rec, number)
-}
-
-// dependency writes the last three fields of a record, and ends it.
-func (w *writer) dependency(o *ordering, r *dag.Rank, rec *ordered, number int) {
-	ticks := uint64(w.waits[number].delay)
+	ticks := uint64(d.delay)
 	if w.clock == defaultClock {
 		ticks /= uint64(defaultClock) // much faster than by a variable
 	} else {
 		ticks /= uint64(w.clock)
 	}
-	event := w.waits[number].event
-	if event < 0 {
-		w.buf = append(appendNumber(append(w.buf, "0 "...), ticks), " -1\n"...)
-		return
-	}
-	dep := dependencyOn(r, event)
-	b := append(appendNumber(append(w.buf, '0'+byte(dep), ' '), ticks), ' ')
-	if dep == depCollective {
-		b = appendNumber(append(b, 'G'), uint64(o.collectives[w.instance[rec.on]]))
-	} else {
-		b = appendNumber(b, uint64(o.waits[rec.on].record-1))
+	b = append(appendNumber(append(b, '0'+d.dep, ' '), ticks), ' ')
+	switch d.dep {
+	case depNone:
+		b = append(b, "-1"...)
+	case depCollective:
+		b = append(b, 'G')
+		fallthrough
+	default:
+		b = appendNumber(b, uint64(rec.ref))
 	}
 	w.buf = append(b, '\n')
 }

@@ -1,0 +1,119 @@
+// This file collects what the ordering and the writing of records need to know, for each in one place: they go through the
+// ops of all ranks crosswise, and every column would cost them a cache miss.
+
+package vef
+
+import (
+	"math"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// draft is a record that has no place in the file yet.
+type draft struct {
+	delay    dag.Time
+	size     int64  // of a message
+	on       uint32 // the draft that it depends on, where dep is not depNone
+	number   uint32 // of a message, plus 1; of another record 1. 0 while it has no place, or entered
+	rank, op int32
+	other    int32 // message: destination; part in a collective: instance
+	dep      uint8
+	kind     uint8
+}
+
+// entered is the number of a draft that waits for others to be placed.
+const entered = math.MaxUint32
+
+// makeDrafts makes the drafts of all records, rank by rank in the order of the ops, when it is known what each waits for.
+func (p *plan) makeDrafts() {
+	ranks := len(p.t.Ranks)
+	p.firstDraft = make([]int, ranks+1)
+	p.draftOf = make([]uint32, p.first[ranks])
+	eachRank := func(do func(rank int, r *dag.Rank)) {
+		var group errgroup.Group
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for rank := range p.t.Ranks {
+			group.Go(func() error {
+				do(rank, &p.t.Ranks[rank])
+				return nil
+			})
+		}
+		_ = group.Wait() // there are no errors
+	}
+	eachRank(func(rank int, r *dag.Rank) {
+		for op := range r.Kind {
+			if recorded(r, op) {
+				p.firstDraft[rank+1]++
+			}
+		}
+	})
+	for rank := range ranks {
+		p.firstDraft[rank+1] += p.firstDraft[rank]
+	}
+	eachRank(func(rank int, r *dag.Rank) {
+		next, draftOf := uint32(p.firstDraft[rank]), p.draftOf[p.first[rank]:]
+		for op := range r.Kind {
+			if recorded(r, op) {
+				draftOf[op] = next
+				next++
+			}
+		}
+	})
+	p.drafts = make([]draft, p.firstDraft[ranks])
+	eachRank(func(rank int, r *dag.Rank) {
+		next := p.firstDraft[rank]
+		for op := range r.Kind {
+			if recorded(r, op) {
+				p.drafts[next] = p.draft(r, int32(rank), int32(op))
+				next++
+			}
+		}
+	})
+	p.waits, p.sendOf, p.sender = nil, nil, nil
+}
+
+func (p *plan) draft(r *dag.Rank, rank, op int32) draft {
+	number := p.first[rank] + int(op)
+	d := draft{delay: p.waits[number].delay, rank: rank, op: op, other: rank}
+	switch r.Kind[op] {
+	case dag.Coll:
+		d.kind, d.other = participation, p.instance[number]
+	case dag.Send:
+		d.other = r.Peer.At(int(op))
+		fallthrough
+	default:
+		d.size = r.Bytes.At(int(op))
+	}
+	event := p.waits[number].event
+	if event < 0 {
+		return d
+	}
+	on := p.first[rank] + int(event)
+	switch r.Kind[event] {
+	case dag.Send:
+		d.dep = depSend
+	case dag.Recv:
+		d.dep, on = depRecv, p.senderOf(r, on, int(event))
+	case dag.Coll:
+		d.dep = depCollective
+	default: // a part of a message to itself
+		d.dep = depSend
+		if selfPart(r, int(event)) == selfRecvAttrs {
+			d.dep = depRecv
+			on -= int(r.Deps.Of(int(event))[0])
+		}
+	}
+	d.on = p.draftOf[on]
+	return d
+}
+
+// senderOf returns the number of the send of a receive.
+func (p *plan) senderOf(r *dag.Rank, number, recv int) int {
+	if p.sendOf != nil {
+		return int(p.sendOf[r.Tag.At(recv)] - 1)
+	}
+	return int(p.sender[number])
+}
