@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -11,18 +12,21 @@ const (
 	maxLine    = 64 << 20  // longest line, so that input without line ends cannot take all memory
 )
 
+// ErrLongLine says that a line is longer than EachLines takes.
+var ErrLongLine = fmt.Errorf("more than %d MiB", maxLine>>20)
+
 // ErrStop is what the function of [EachLines] returns to stop without an error.
-var ErrStop = fmt.Errorf("no more lines are wanted")
+var ErrStop = errors.New("no more lines are wanted")
 
 // EachLines reads a text in pieces of whole lines, and calls parse with each. Every line has its end, which the last one
-// gets where it lacks it. It returns the first error, of reading or of parse.
+// gets where it lacks it. It returns the first error: of parse, ErrLongLine, or one of reading.
 func EachLines(src io.Reader, parse func(lines []byte) error) error {
 	window := make([]byte, lineWindow)
 	n, idle := 0, 0
 	for {
 		if n == len(window) {
 			if n >= maxLine {
-				return fmt.Errorf("a line is longer than %d MiB", maxLine>>20)
+				return ErrLongLine
 			}
 			window = append(window, make([]byte, n)...)
 		}

@@ -172,7 +172,8 @@ func TestIndentation(t *testing.T) {
 
 // TestUnusualTexts checks forms that hardly anybody writes but the reference takes.
 func TestUnusualTexts(t *testing.T) {
-	long := strings.Repeat("x", 3*windowSize)
+	const much = 1 << 20 // more than is read at a time
+	long := strings.Repeat("x", much)
 	for _, c := range []struct {
 		name, text string
 		ops        []int
@@ -185,7 +186,7 @@ func TestUnusualTexts(t *testing.T) {
 			[]int{1}},
 		{"a long comment", "/*" + long + "*/num_ranks 1\nrank 0 {\n//" + long + "\n/*" + long + "\n" + long +
 			"*/calc 1\n}", []int{1}},
-		{"a long number", "num_ranks 1\nrank 0 {\ncalc " + strings.Repeat("0", 3*windowSize) + "1\n}", []int{1}},
+		{"a long number", "num_ranks 1\nrank 0 {\ncalc " + strings.Repeat("0", much) + "1\n}", []int{1}},
 		{"a comment that looks closed", "/*/ */num_ranks 1\nrank 0 {\n}", []int{0}},
 		{"CR LF", "num_ranks 1\r\n \r\nrank 0 {\r\n// c\r\na: calc 1\r\na requires a \r\n}\r\n", []int{1}},
 		{"end of file in the last block", "num_ranks 2\nrank 0 {\n}\nrank 1 {\ncalc 1", []int{0, 1}},
@@ -216,7 +217,7 @@ func (e endless) Read(p []byte) (int, error) {
 
 func TestEndlessLine(t *testing.T) {
 	_, err := Text.Read([]*format.Input{{Name: "f", Reader: endless('a')}}, options(false))
-	if want := "f:1: expected a line of less than 64 MiB, found a longer one"; err == nil || err.Error() != want {
+	if want := "f:1: expected a shorter line, found more than 64 MiB"; err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
 }

@@ -7,6 +7,7 @@ package goal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,11 +16,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
-)
-
-const (
-	windowSize = 256 << 10 // bytes read at a time
-	maxLine    = 64 << 20  // longest line, so that input without line ends cannot take all memory
 )
 
 func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -50,52 +46,26 @@ type textReader struct {
 
 // read parses a whole file.
 func (r *textReader) read(src io.Reader) error {
-	window := make([]byte, windowSize)
-	n, idle := 0, 0
-	for !r.done {
-		if n == len(window) {
-			if n >= maxLine {
-				return r.syntaxError(fmt.Sprintf("a line of less than %d MiB", maxLine>>20), "a longer one")
-			}
-			window = append(window, make([]byte, n)...)
-		}
-		count, err := src.Read(window[n:])
-		n += count
-		if err == io.EOF {
-			return r.end(window[:n])
-		}
-		if err != nil {
-			return fmt.Errorf("%s: reading: %w", r.file, err)
-		}
-		if idle++; count > 0 {
-			idle = 0
-		}
-		if idle == 100 {
-			return fmt.Errorf("%s: reading: %w", r.file, io.ErrNoProgress)
-		}
-		lines := bytes.LastIndexByte(window[n-count:n], '\n') + 1
-		if lines == 0 {
-			continue
-		}
-		lines += n - count
-		if err := r.parse(window[:lines]); err != nil {
+	err := format.EachLines(src, func(lines []byte) error {
+		if err := r.parse(lines); err != nil || !r.done {
 			return err
 		}
-		n = copy(window, window[lines:n])
+		return format.ErrStop
+	})
+	var syntax *format.SyntaxError
+	switch {
+	case err == nil && !r.done:
+		return r.end()
+	case errors.Is(err, format.ErrLongLine):
+		return r.syntaxError("a shorter line", err.Error())
+	case err != nil && !errors.As(err, &syntax):
+		return fmt.Errorf("%s: %w", r.file, err)
 	}
-	return nil
+	return err
 }
 
-// end parses the last line, where it lacks its end, and closes what the file left open.
-func (r *textReader) end(rest []byte) error {
-	if len(rest) > 0 {
-		if rest[len(rest)-1] != '\n' {
-			rest = append(rest, '\n')
-		}
-		if err := r.parse(rest); err != nil || r.done {
-			return err
-		}
-	}
+// end closes what the file left open.
+func (r *textReader) end() error {
 	const found = "end of file"
 	switch last := int64(len(r.ranks)) + 1; {
 	case r.comment != 0:

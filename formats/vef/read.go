@@ -112,6 +112,8 @@ func readFile(in *format.Input, o format.ReadOptions) (*reader, error) {
 	switch {
 	case errors.As(err, &syntax):
 		return nil, err
+	case errors.Is(err, format.ErrLongLine):
+		return nil, r.failAt(r.line+1, inRecord, "a shorter line", err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
