@@ -56,7 +56,7 @@ type Rank struct {
 	Bytes     Column[int64] // message, tensor or I/O size; collectives: contributed by this rank
 	RecvBytes Column[int64] // collectives: received by this rank where that differs from Bytes; 0 = it does not
 	Peer      Column[int32] // partner rank; rooted collectives: the root's rank; AnySource
-	Tag       Column[int64] // message tag; AnyTag
+	Tag       Column[int64] // message tag; AnyTag; collectives: a number of the format's own
 	Comm      Narrow        // communicator, an index of Trace.Comms
 	Duration  Column[Time]  // compute, memory or I/O time
 	Flops     Column[int64] // floating-point operations, for roofline models; 0 = unknown
