@@ -6,6 +6,7 @@ package vef
 import (
 	"math"
 	"runtime"
+	"sort"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,24 +45,18 @@ func (p *plan) makeDrafts() {
 		_ = group.Wait() // there are no errors
 	}
 	eachRank(func(rank int, r *dag.Rank) {
+		n, draftOf := uint32(0), p.draftOf[p.first[rank]:]
 		for op := range r.Kind {
 			if recorded(r, op) {
-				p.firstDraft[rank+1]++
+				draftOf[op] = n
+				n++
 			}
 		}
+		p.firstDraft[rank+1] = int(n)
 	})
 	for rank := range ranks {
 		p.firstDraft[rank+1] += p.firstDraft[rank]
 	}
-	eachRank(func(rank int, r *dag.Rank) {
-		next, draftOf := uint32(p.firstDraft[rank]), p.draftOf[p.first[rank]:]
-		for op := range r.Kind {
-			if recorded(r, op) {
-				draftOf[op] = next
-				next++
-			}
-		}
-	})
 	p.drafts = make([]draft, p.firstDraft[ranks])
 	eachRank(func(rank int, r *dag.Rank) {
 		next := p.firstDraft[rank]
@@ -91,29 +86,37 @@ func (p *plan) draft(r *dag.Rank, rank, op int32) draft {
 	if event < 0 {
 		return d
 	}
-	on := p.first[rank] + int(event)
 	switch r.Kind[event] {
 	case dag.Send:
 		d.dep = depSend
 	case dag.Recv:
-		d.dep, on = depRecv, p.senderOf(r, on, int(event))
+		d.dep = depRecv
+		rank, event = p.senderOf(r, rank, event)
 	case dag.Coll:
 		d.dep = depCollective
 	default: // a part of a message to itself
 		d.dep = depSend
 		if selfPart(r, int(event)) == selfRecvAttrs {
 			d.dep = depRecv
-			on -= int(r.Deps.Of(int(event))[0])
+			event -= r.Deps.Of(int(event))[0]
 		}
 	}
-	d.on = p.draftOf[on]
+	d.on = p.draftNumber(rank, event)
 	return d
 }
 
-// senderOf returns the number of the send of a receive.
-func (p *plan) senderOf(r *dag.Rank, number, recv int) int {
+// draftNumber returns the draft of an op.
+func (p *plan) draftNumber(rank, op int32) uint32 {
+	return uint32(p.firstDraft[rank]) + p.draftOf[p.first[rank]+int(op)]
+}
+
+// senderOf returns the send of a receive.
+func (p *plan) senderOf(r *dag.Rank, rank, recv int32) (from, send int32) {
 	if p.sendOf != nil {
-		return int(p.sendOf[r.Tag.At(recv)] - 1)
+		from = r.Peer.At(int(recv))
+		return from, int32(int(p.sendOf[r.Tag.At(int(recv))]-1) - p.first[from])
 	}
-	return int(p.sender[number])
+	number := int(p.sender[p.first[rank]+int(recv)])
+	from = int32(sort.SearchInts(p.first, number+1) - 1)
+	return from, int32(number - p.first[from])
 }

@@ -82,9 +82,9 @@ func (o *ordering) record(i uint32) error {
 		position := 0
 		for _, r := range o.t.Comms[g.comm].Ranges {
 			for i := range r.Count {
-				op := o.first[r.First+i*r.Stride] + int(o.member[g.members+int64(position)])
+				member := o.draftNumber(r.First+i*r.Stride, o.member[g.members+int64(position)])
 				position++
-				if err := o.chain(o.draftOf[op]); err != nil {
+				if err := o.chain(member); err != nil {
 					return err
 				}
 			}

@@ -42,7 +42,7 @@ type plan struct {
 
 	drafts     []draft
 	firstDraft []int    // number of each rank's first draft; and at the end, of all
-	draftOf    []uint32 // by number of an op that has one
+	draftOf    []uint32 // by number of an op that has one, as a number within the rank
 	clock      dag.Time
 	dropWorld  bool // communicator 0 was added when the trace was read
 }
