@@ -34,7 +34,8 @@ the store.`,
 			return cli.Usagef("expected the name of a generator, such as horovod")
 		},
 	}
-	cmd.AddCommand(newHorovod(p), newDCNW(p), newCDCNW(p), newFlows(p), newPattern(p))
+	cmd.AddCommand(newHorovod(p), newDCNW(p), newCDCNW(p), newFlows(p), newPattern(p), newSchedgen(p),
+		newStencil(p), newSweep3D(p), newFFT(p), newMasterWorker(p), newNBody(p))
 	return cmd
 }
 

@@ -4,14 +4,18 @@ package schedgen
 
 import "github.com/tracedag/tracedag/dag"
 
-// Emitter appends ops and dependencies to a rank in the order of the lines of a GOAL schedule, which it keeps: also the
-// order of an op's dependents, and dependencies that are there twice. Ops are known by their index in the rank, which
-// is GOAL's label less one.
+// Emitter appends ops and dependencies to a rank in the order of the lines of a GOAL schedule, and keeps that order:
+// also of an op's dependents, and of dependencies that are there twice. Ops are known by their index in the rank, which
+// is Schedgen's label less one.
 type Emitter struct {
-	b      *dag.RankBuilder
+	b *dag.RankBuilder // nil: only count
+
+	ops  int   // counted
+	deps int64 // counted
+
 	marked bool
 	mark   int     // the first op whose sides count
-	sides  []uint8 // of each op from there on: whether it was on the left or on the right; of calcs both
+	sides  []uint8 // of each op from there on: the sides of dependencies that it was on; of calcs both
 }
 
 const (
@@ -48,22 +52,31 @@ func (e *Emitter) emit(op dag.Op) int {
 		}
 		e.sides = append(e.sides, side)
 	}
+	if e.b == nil {
+		e.ops++
+		return e.ops - 1
+	}
 	return e.b.Add(op)
 }
 
 // Requires emits "op requires on".
 func (e *Emitter) Requires(op, on int) {
-	e.b.Requires(op, on)
 	e.note(op, on)
+	if e.b != nil {
+		e.b.Requires(op, on)
+	}
 }
 
 // IRequires emits "op irequires on".
 func (e *Emitter) IRequires(op, on int) {
-	e.b.RequiresStart(op, on)
 	e.note(op, on)
+	if e.b != nil {
+		e.b.RequiresStart(op, on)
+	}
 }
 
 func (e *Emitter) note(op, on int) {
+	e.deps++
 	if !e.marked {
 		return
 	}
@@ -75,9 +88,17 @@ func (e *Emitter) note(op, on int) {
 	}
 }
 
-// Mark begins a group of ops for [Emitter.First] and [Emitter.Last]: all from here on.
+// Mark begins a group of ops for [Emitter.First] and [Emitter.Last]: all from here on. They must all come from this
+// emitter.
 func (e *Emitter) Mark() {
-	e.marked, e.mark, e.sides = true, e.b.Len(), e.sides[:0]
+	e.marked, e.mark, e.sides = true, e.len(), e.sides[:0]
+}
+
+func (e *Emitter) len() int {
+	if e.b == nil {
+		return e.ops
+	}
+	return e.b.Len()
 }
 
 // First appends to list the sends and receives since the mark that are on the left of no dependency, ascending: those

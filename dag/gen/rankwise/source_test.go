@@ -1,0 +1,98 @@
+package rankwise
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+func TestSourceErrors(t *testing.T) {
+	m := Model{
+		Ranks: 40,
+		Count: func(int) (int64, int64) { return 1, 1 },
+		Fill: func(rank int, b *dag.RankBuilder) {
+			b.Calc(1)
+			if rank >= 17 {
+				b.Requires(5, 0)
+			}
+		},
+	}
+	s, err := NewSource(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "rank 17: a dependency of or on an op with an impossible index"
+	if _, err := s.Trace(); err == nil || err.Error() != want {
+		t.Errorf("error %v, expected %s", err, want)
+	}
+	read := s.Reader()
+	if _, err := read(dag.Batch{First: 10, Last: 30}); err == nil || err.Error() != want {
+		t.Errorf("error %v, expected %s", err, want)
+	}
+	if _, err := read(dag.Batch{First: 10, Last: 41}); err == nil || err.Error() != "ranks 10 to 40 of 40" {
+		t.Errorf("error %v, expected the ranks", err)
+	}
+	m.Count = func(rank int) (int64, int64) { return 0, int64(rank) << 30 }
+	if _, err := NewSource(m); err == nil || !strings.Contains(err.Error(), "rank 4 has 0 ops and 4294967296 dep") {
+		t.Errorf("error %v, expected that rank 4 is too long", err)
+	}
+}
+
+// TestReserved: ranks are those of a builder that did not know their sizes.
+func TestReserved(t *testing.T) {
+	fill := func(rank int, b *dag.RankBuilder) {
+		for i := range rank {
+			switch (rank + i) % 3 {
+			case 0:
+				b.Calc(7)
+			case 1:
+				b.Send(int32(i), int64(rank%2), 0)
+			case 2:
+				b.Requires(b.Recv(0, 0, 5), 0)
+			}
+		}
+	}
+	s, err := NewSource(Model{Ranks: 20, Count: func(rank int) (int64, int64) { return int64(rank), 9 }, Fill: fill})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := s.Trace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range tr.Ranks {
+		var b dag.RankBuilder
+		fill(rank, &b)
+		if want := b.Rank(); !reflect.DeepEqual(tr.Ranks[rank], want) {
+			t.Errorf("rank %d is %+v, expected %+v", rank, tr.Ranks[rank], want)
+		}
+	}
+}
+
+// TestBatches: batches hold no more than their limit, or one rank, and all ranks once.
+func TestBatches(t *testing.T) {
+	sizes := []int64{1, batchOps, 0, 0, batchOps + 1, 5, batchOps - 6, 1, 1}
+	s, err := NewSource(Model{
+		Ranks: len(sizes),
+		Count: func(rank int) (int64, int64) { return sizes[rank], 2 * sizes[rank] },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := 0
+	for _, b := range s.Batches() {
+		ops := int64(0)
+		for _, n := range sizes[b.First:b.Last] {
+			ops += n
+		}
+		if b.First != next || b.Ops != ops || b.Deps != 2*ops || ops > batchOps && b.Last > b.First+1 {
+			t.Errorf("batch %+v, expected one from rank %d with %d ops", b, next, ops)
+		}
+		next = b.Last
+	}
+	if next != len(sizes) || len(s.Batches()) != 5 {
+		t.Errorf("%d batches up to rank %d of %d", len(s.Batches()), next, len(sizes))
+	}
+}

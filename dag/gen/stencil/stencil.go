@@ -1,0 +1,223 @@
+// Package stencil generates traces of stencil codes: each rank has a block of a grid of cells, computes on it, and
+// exchanges the cells along its border with the ranks next to it, over and over.
+//
+// docs/generators/applications.md defines the model.
+package stencil
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/rankwise"
+)
+
+// Params describe a run. Lists have a value for each dimension, or one for all.
+type Params struct {
+	Grid       []int    // ranks along each of 1 to 6 dimensions; together 1..2^24
+	Cells      []int64  // of a rank's block along each dimension: 1 or more
+	Halo       []int64  // how many layers of cells neighbours need along each dimension: 0..cells
+	CellBytes  int64    // 0 or more; no message is larger than 2^38 bytes
+	Periodic   bool     // whether the first and the last rank along a dimension are neighbours
+	Diagonal   bool     // whether ranks that touch in an edge or a corner are neighbours
+	Iterations int      // 1 or more
+	Compute    dag.Time // computation of each rank in an iteration: 0 or more
+}
+
+// Default returns a 7-point stencil on 4 x 4 x 4 ranks with 64 x 64 x 64 cells of 8 bytes each.
+func Default() Params {
+	return Params{
+		Grid: []int{4, 4, 4}, Cells: []int64{64}, Halo: []int64{1}, CellBytes: 8,
+		Iterations: 10, Compute: 100 * dag.Microsecond,
+	}
+}
+
+// Limits that keep sizes and counts in range.
+const (
+	maxDims       = 6
+	maxRanks      = 1 << 24
+	maxBytes      = 1 << 38 // of a message
+	maxIterations = 1 << 30
+)
+
+// neighbour is one of the directions in which ranks have neighbours.
+type neighbour struct {
+	offset [maxDims]int // -1, 0 or 1 along each dimension
+	bytes  int64        // of the messages that go this way
+}
+
+// NewSource returns the trace of a run.
+func NewSource(p Params) (*rankwise.Source, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("stencil: %w", err)
+	}
+	neighbours, err := p.neighbours()
+	if err != nil {
+		return nil, fmt.Errorf("stencil: %w", err)
+	}
+	ranks := 1
+	for _, n := range p.Grid {
+		ranks *= n
+	}
+	s, err := rankwise.NewSource(rankwise.Model{
+		Title: fmt.Sprintf("stencil, grid %v, %d neighbours, %d iterations", p.Grid, len(neighbours), p.Iterations),
+		Ranks: ranks,
+		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv},
+		Count: func(rank int) (ops, deps int64) {
+			messages := int64(len(p.messages(rank, neighbours, 1)) + len(p.messages(rank, neighbours, -1)))
+			n := int64(p.Iterations)
+			return n * (1 + messages), n*messages + (n-1)*max(1, messages)
+		},
+		Fill: func(rank int, b *dag.RankBuilder) { p.fill(rank, neighbours, b) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stencil: %w", err)
+	}
+	return s, nil
+}
+
+// Generate returns the trace of a run.
+func Generate(p Params) (*dag.Trace, error) {
+	s, err := NewSource(p)
+	if err != nil {
+		return nil, err
+	}
+	return s.Trace()
+}
+
+func (p *Params) check() error {
+	dims := len(p.Grid)
+	if dims < 1 || dims > maxDims {
+		return fmt.Errorf("grid has %d dimensions, expected 1..%d", dims, maxDims)
+	}
+	if n := len(p.Cells); n != 1 && n != dims {
+		return fmt.Errorf("cells has %d dimensions, expected 1 or %d", n, dims)
+	}
+	if n := len(p.Halo); n != 1 && n != dims {
+		return fmt.Errorf("halo has %d dimensions, expected 1 or %d", n, dims)
+	}
+	ranks := 1
+	for d, n := range p.Grid {
+		if n < 1 || n > maxRanks/ranks {
+			return fmt.Errorf("grid is %v, expected 1..%d ranks together", p.Grid, maxRanks)
+		}
+		ranks *= n
+		if cells := along(p.Cells, d); cells < 1 {
+			return fmt.Errorf("cells is %d, expected 1 or more", cells)
+		}
+		if halo := along(p.Halo, d); halo < 0 || halo > along(p.Cells, d) {
+			return fmt.Errorf("halo is %d, expected 0..%d, as many as there are cells", halo, along(p.Cells, d))
+		}
+	}
+	switch {
+	case p.CellBytes < 0:
+		return fmt.Errorf("cell bytes is %d, expected 0 or more", p.CellBytes)
+	case p.Iterations < 1 || p.Iterations > maxIterations:
+		return fmt.Errorf("iterations is %d, expected 1..%d", p.Iterations, maxIterations)
+	case p.Compute < 0:
+		return fmt.Errorf("compute time is %v, expected 0 or more", p.Compute)
+	}
+	return nil
+}
+
+// along returns the value of a list for dimension d.
+func along(list []int64, d int) int64 {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list[d]
+}
+
+// neighbours returns all directions in which ranks may have neighbours, ascending by their offsets. A dimension of one
+// rank, or without halo, has none.
+func (p *Params) neighbours() ([]neighbour, error) {
+	dims := len(p.Grid)
+	all := 1 // 3 to the number of dimensions
+	for range dims {
+		all *= 3
+	}
+	var list []neighbour
+	for code := range all {
+		n := neighbour{bytes: p.CellBytes}
+		nonzero, possible := 0, true
+		for d, rest := dims-1, code; d >= 0; d, rest = d-1, rest/3 {
+			n.offset[d] = rest%3 - 1
+			width := along(p.Cells, d)
+			if n.offset[d] != 0 {
+				nonzero++
+				width = along(p.Halo, d)
+				possible = possible && p.Grid[d] > 1 && width > 0
+			}
+			if hi, lo := bits.Mul64(uint64(n.bytes), uint64(width)); hi > 0 || lo > maxBytes {
+				n.bytes = maxBytes + 1
+			} else {
+				n.bytes = int64(lo)
+			}
+		}
+		if !possible || nonzero == 0 || nonzero > 1 && !p.Diagonal {
+			continue
+		}
+		if n.bytes > maxBytes {
+			return nil, fmt.Errorf("more than %d bytes for a neighbour", int64(maxBytes))
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// peer returns the rank that lies in the direction of n, or the opposite one for sign -1, if there is one.
+func (p *Params) peer(rank int, n *neighbour, sign int) (peer int, ok bool) {
+	stride := 1
+	for d := len(p.Grid) - 1; d >= 0; d-- {
+		size := p.Grid[d]
+		at := rank%size + sign*n.offset[d]
+		rank /= size
+		if at < 0 || at >= size {
+			if !p.Periodic {
+				return 0, false
+			}
+			at = (at + size) % size
+		}
+		peer += at * stride
+		stride *= size
+	}
+	return peer, true
+}
+
+// message is one that a rank sends or receives in each iteration.
+type message struct {
+	peer       int32
+	bytes, tag int64
+}
+
+// messages returns those that a rank sends, or receives for sign -1. A message has the number of its direction as tag,
+// for in a periodic dimension of two ranks both neighbours are the same rank.
+func (p *Params) messages(rank int, neighbours []neighbour, sign int) []message {
+	list := make([]message, 0, len(neighbours))
+	for i := range neighbours {
+		if peer, ok := p.peer(rank, &neighbours[i], sign); ok {
+			list = append(list, message{int32(peer), neighbours[i].bytes, int64(i)})
+		}
+	}
+	return list
+}
+
+// fill makes a rank.
+func (p *Params) fill(rank int, neighbours []neighbour, b *dag.RankBuilder) {
+	sends, recvs := p.messages(rank, neighbours, 1), p.messages(rank, neighbours, -1)
+	for i := range p.Iterations {
+		calc := b.Calc(p.Compute)
+		if i > 0 {
+			before := max(1, len(sends)+len(recvs)) // the exchange, or the computation where there is none
+			for op := calc - before; op < calc; op++ {
+				b.Requires(calc, op)
+			}
+		}
+		for _, m := range sends {
+			b.Send(m.peer, m.bytes, m.tag, calc)
+		}
+		for _, m := range recvs {
+			b.Recv(m.peer, m.bytes, m.tag, calc)
+		}
+	}
+}
