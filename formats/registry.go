@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
+	"github.com/tracedag/tracedag/formats/mpi"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/vef"
 )
@@ -23,6 +24,7 @@ var All = List{
 	goal.Binary,
 	goal.Text,
 	vef.Format,
+	mpi.Format,
 }
 
 // List is a set of formats, in probe order.

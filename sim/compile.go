@@ -385,7 +385,11 @@ func (c *rankCompiler) sizes(t []Op, first int) error {
 			continue
 		}
 		d := uint64(duration)
-		if unit != 1 {
+		switch {
+		case unit == 1:
+		case duration < 0: // as the reference has it, a two's complement
+			d = uint64(int64(duration) / int64(unit))
+		default:
 			whole := d / unit
 			if rest := d - whole*unit; rest != 0 {
 				c.totals.rounded++

@@ -61,7 +61,7 @@ func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) 
 
 // convertParallel returns the exit status that each conversion alone would have.
 func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs int) []int {
-	progress := c.p.Progress("converting", c.totalSize(names), "B")
+	progress := c.p.Progress("converting", c.p.TotalSize(names), "B")
 	defer progress.Close()
 	statuses := make([]int, len(names))
 	var next atomic.Int64
@@ -69,25 +69,12 @@ func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs
 	for range min(jobs, len(names)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
-				statuses[i] = c.p.Try(func() error { return c.convert(names[i], targets[i], progress) })
+				statuses[i] = c.p.Try(func() error { return c.convert(names[i:i+1], targets[i], progress) })
 			}
 		})
 	}
 	workers.Wait()
 	return statuses
-}
-
-// totalSize returns how many bytes the inputs have, -1 where that is not known.
-func (c *conversion) totalSize(names []string) int64 {
-	total := int64(0)
-	for _, name := range names {
-		size := c.p.StoredSize(name)
-		if size < 0 {
-			return -1
-		}
-		total += size
-	}
-	return total
 }
 
 // targets returns where and how each input is to be written.

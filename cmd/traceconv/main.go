@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
@@ -19,7 +21,7 @@ func newCommand(p *cli.Program) *cobra.Command {
 	var c conversion
 	var read cli.ReadFlags
 	var write cli.WriteFlags
-	var lower cli.LowerFlags
+	var lowering cli.LowerFlags
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "traceconv [FILE...]",
@@ -28,6 +30,9 @@ func newCommand(p *cli.Program) *cobra.Command {
 to a file. The input is standard input where no FILE is given or it is "-", and may be
 compressed with gzip or zstd. Its format shows from its content; that of the output follows
 --to, else the ending of its name, else it is the store (Parquet).
+
+A trace that is many files, one for each rank, is named by its folder, by the file of rank 0 or
+by all its files.
 
 With -o FOLDER/, or where -o names a folder that exists, each FILE is converted on its own, into
 the folder: its name gets the ending of the output format in place of its own. A FILE that
@@ -39,6 +44,8 @@ hold is said on stderr; with --strict nothing is written then.`,
   traceconv x.parquet -o x.bin
   traceconv --from goal --to goalbin < x.goal > x.bin
   traceconv -o out/ *.bin
+  traceconv traces/ -o app.parquet
+  traceconv --schedgen upstream --to goalbin traces/pmpi-trace-rank-0.txt -o app.bin
   traceconv --lower collectives=ring horovod.parquet -o horovod.goal
   zstd -dc x.bin.zst | traceconv --strict --to goal | less`,
 		Args: cobra.ArbitraryArgs,
@@ -47,10 +54,10 @@ hold is said on stderr; with --strict nothing is written then.`,
 			if err != nil {
 				return err
 			}
-			if c.lower, err = lower.Pass(); err != nil {
+			if c.lower, err = lowering.Pass(); err != nil {
 				return err
 			}
-			c.p, c.read, c.lowers, c.retitle = p, read, lower.Asked(), cmd.Flags().Changed("title")
+			c.p, c.read, c.lowers, c.retitle = p, read, lowering.Asked(), cmd.Flags().Changed("title")
 			write.Compat = read.Compat
 			if isFolder(write.Output) {
 				if jobs < 1 {
@@ -58,21 +65,18 @@ hold is said on stderr; with --strict nothing is written then.`,
 				}
 				return c.convertAll(names, write, jobs)
 			}
-			if len(names) > 1 {
-				return cli.Usagef("%d inputs for one output: give a folder, as in -o out/", len(names))
-			}
 			to, err := p.Target(write)
 			if err != nil {
 				return err
 			}
-			return c.convert(names[0], to, nil)
+			return c.convert(names, to, nil)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	write.Register(p, cmd, "output `file`, or a folder for each input's own output (default: standard output)")
 	read.Register(p, cmd)
-	lower.Register(cmd)
+	lowering.Register(cmd)
 	flags.StringVar(&c.title, "title", "", "give the trace this title")
 	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many inputs to convert at the same time")
 	return cmd
@@ -82,39 +86,51 @@ hold is said on stderr; with --strict nothing is written then.`,
 type conversion struct {
 	p       *cli.Program
 	read    cli.ReadFlags
-	lower   func(*dag.Trace) (*dag.Trace, error)
+	lower   func(format.Source) (format.Source, error)
 	lowers  bool // lower does anything
 	retitle bool
 	title   string
 }
 
-// convert converts one input. Where progress is not nil, it counts the bytes read.
-func (c *conversion) convert(name string, to *cli.Target, progress *cli.Progress) error {
-	in, err := c.p.OpenTrace(name, c.read, cli.ReadOptions{Digest: to.KeepsProvenance(), Progress: progress})
+// convert converts one trace. Where progress is not nil, it counts the bytes read.
+func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progress) error {
+	in, err := c.p.OpenFiles(files, c.read, cli.ReadOptions{Digest: to.KeepsProvenance(), Progress: progress})
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if in.Source != nil && in.Source.Complete() && !c.lowers {
-		meta := in.Source.Meta()
-		if err := c.describe(&meta, in, to); err != nil {
-			return err
-		}
-		in.DoneReading()
-		return c.p.WriteSource(cli.WithMeta(in.Source, meta), to)
+	if in.Source != nil && in.Source.Complete() {
+		return c.convertBatches(in.Source, in, to)
 	}
 	t, err := in.Read()
 	if err != nil {
 		return err
 	}
-	if t, err = c.lower(t); err != nil {
-		return cli.InFile(in.Name, err)
+	if c.lowers { // to more than should be in memory
+		return c.convertBatches(lower.InMemory(t), in, to)
 	}
 	if err := c.describe(&t.Meta, in, to); err != nil {
 		return err
 	}
 	in.Close() // it may be replaced
 	return c.p.WriteTrace(t, to)
+}
+
+// convertBatches writes a trace while it is made, batch by batch.
+func (c *conversion) convertBatches(s format.Source, in *cli.OpenTrace, to *cli.Target) error {
+	meta := s.Meta()
+	if err := c.describe(&meta, in, to); err != nil {
+		return err
+	}
+	in.DoneReading()
+	if s != in.Source {
+		in.Close() // it may be replaced
+	}
+	s, err := c.lower(s)
+	if err != nil {
+		return cli.InFile(in.Name, err)
+	}
+	return c.p.WriteSource(cli.WithMeta(s, meta), to)
 }
 
 // describe enters the title and the provenance.
@@ -125,10 +141,10 @@ func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target)
 	if !to.KeepsProvenance() {
 		return nil
 	}
-	input, err := in.Digest()
+	inputs, err := in.Digests()
 	if err != nil {
 		return err
 	}
-	meta.Provenance = append(meta.Provenance, c.p.Provenance(in.Seed(), input))
+	meta.Provenance = append(meta.Provenance, c.p.Provenance(in.Seed(), inputs...))
 	return nil
 }

@@ -23,6 +23,11 @@ type Format struct {
 	// nil: the format must be named.
 	Detect func(head []byte) bool
 
+	// Files returns, of a trace that is many files, which of the files of a folder it is: those that belong to the file
+	// called name, or where that is "" to whatever trace the folder has. All are names without the folder. nil: a trace is
+	// one file.
+	Files func(name string, folder []string) ([]string, error)
+
 	// Read reads one trace from its files, most often one. nil: the format is only written.
 	Read func(inputs []*Input, o ReadOptions) (*dag.Trace, error)
 
@@ -80,10 +85,12 @@ type Input struct {
 
 // ReadOptions says how to read.
 type ReadOptions struct {
-	Compat  bool                              // accept what the format's reference program accepts, its mistakes included
-	Lenient bool                              // continue after what can be skipped, with a warning
-	Model   ModelOptions                      // for inputs that describe a workload model
-	Warn    func(message string, args ...any) // reports what the user should know; never nil
+	Compat  bool         // accept what the format's reference program accepts, its mistakes included
+	Lenient bool         // continue after what can be skipped, with a warning
+	Model   ModelOptions // for inputs that describe a workload model
+	// Schedgen asks for the schedule that Schedgen makes of MPI traces; nil: the trace as it is.
+	Schedgen *SchedgenOptions
+	Warn     func(message string, args ...any) // reports what the user should know; never nil
 }
 
 // ModelOptions says what an input that describes a workload model leaves open. The zero value is seed 0 and the model's
@@ -92,6 +99,28 @@ type ModelOptions struct {
 	Seed       int64    // of every random choice
 	Jitter     *float64 // standard deviation of what is drawn around a mean, as a part of the mean
 	GaussSigma *float64 // standard deviation of Gaussian destinations, as a part of the number of tasks
+}
+
+// SchedgenOptions are those of Schedgen for traces, under their names there. docs/formats/mpi.md describes them.
+type SchedgenOptions struct {
+	Variant        string        // "upstream" or "atlahs"
+	TimeMult       int64         // timemult: length of a microsecond
+	CPU            int32         // cpu: where computation runs
+	Nonblocking    int64         // nb: a calc at the start of each rank; 0: none
+	Poll           int64         // nb-poll: the length of the pieces that it is cut into; 0: one piece
+	Extrapolate    int           // traces-extr: how many copies of the ranks; 1 or more
+	Collectives    int           // traces-nops: how many collectives of each rank to convert; 0: all
+	NoPointToPoint bool          // traces-nop2p
+	NoCollectives  bool          // traces-nocolls
+	Prepost        int32         // traces-nbcify: microseconds by which collectives start early
+	Start          []Place       // traces-start: where to begin in the file of each rank; nil: at the front
+	Stopped        func([]Place) // is told where the reading of each rank's file ended, where Start is given
+}
+
+// Place is a place in a rank's file.
+type Place struct {
+	Offset int64
+	Time   float64 // microseconds: when the call before that place ended
 }
 
 // WriteOptions says how to write.

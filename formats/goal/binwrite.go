@@ -14,8 +14,8 @@ import (
 
 var typeOfKind = [...]uint8{dag.Send: typeSend, dag.Recv: typeRecv, dag.Calc: typeCalc}
 
-func writeBinary(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
-	if err := check(t); err != nil {
+func writeBinary(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
+	if err := check(t, o.Compat); err != nil {
 		return err
 	}
 	if uint64(len(t.Ranks)) > math.MaxUint32 {

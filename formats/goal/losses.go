@@ -14,8 +14,9 @@ import (
 // lowestTag is the lowest tag whose 32-bit pattern can be written.
 const lowestTag = math.MinInt32
 
-// check returns an error if GOAL cannot hold the trace at all.
-func check(t *dag.Trace) error {
+// check returns an error if GOAL cannot hold the trace at all. With compat, negative sizes and lengths are written as the
+// reference does, as their two's complement.
+func check(t *dag.Trace, compat bool) error {
 	if len(t.Ranks) == 0 {
 		return errors.New("GOAL needs at least one rank")
 	}
@@ -32,21 +33,21 @@ func check(t *dag.Trace) error {
 			"lower them first (--lower)", high)
 	}
 	for i := range t.Ranks {
-		if err := checkRank(&t.Ranks[i]); err != nil {
+		if err := checkRank(&t.Ranks[i], compat); err != nil {
 			return fmt.Errorf("GOAL cannot hold rank %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func checkRank(r *dag.Rank) error {
+func checkRank(r *dag.Rank, compat bool) error {
 	for i, d := range r.Duration {
-		if d < 0 && r.Kind[i] == dag.Calc {
+		if d < 0 && !compat && r.Kind[i] == dag.Calc {
 			return fmt.Errorf("op %d lasts %v: must not be negative", i, d)
 		}
 	}
 	for i, n := range r.Bytes {
-		if n < 0 && r.Kind[i] != dag.Calc {
+		if n < 0 && !compat && r.Kind[i] != dag.Calc {
 			return fmt.Errorf("op %d has %d bytes: must not be negative", i, n)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-func writeText(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
-	if err := check(t); err != nil {
+func writeText(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
+	if err := check(t, o.Compat); err != nil {
 		return err
 	}
 	out := output{w: w}
@@ -65,10 +65,10 @@ func appendOp(b []byte, r *dag.Rank, i int) []byte {
 	case dag.Calc:
 		b = strconv.AppendUint(append(b, "calc "...), nanoseconds(r.Duration.At(i)), 10)
 	case dag.Send:
-		b = strconv.AppendInt(append(b, "send "...), r.Bytes.At(i), 10)
+		b = strconv.AppendUint(append(b, "send "...), uint64(r.Bytes.At(i)), 10)
 		b = strconv.AppendUint(append(b, "b to "...), uint64(uint32(r.Peer.At(i))), 10)
 	case dag.Recv:
-		b = strconv.AppendInt(append(b, "recv "...), r.Bytes.At(i), 10)
+		b = strconv.AppendUint(append(b, "recv "...), uint64(r.Bytes.At(i)), 10)
 		b = appendOrAny(append(b, "b from "...), uint32(r.Peer.At(i)))
 	}
 	if kind != dag.Calc {

@@ -143,7 +143,7 @@ func newCopy(p *cli.Program) *cobra.Command {
 			}
 			if to.KeepsProvenance() {
 				seed := int64(7)
-				r.Trace.Provenance = append(r.Trace.Provenance, p.Provenance(&seed, r.Input))
+				r.Trace.Provenance = append(r.Trace.Provenance, p.Provenance(&seed, r.Inputs...))
 			}
 			last = r
 			return p.WriteTrace(r.Trace, to)

@@ -260,6 +260,19 @@ func (p *Program) StoredSize(name string) int64 {
 	return info.Size()
 }
 
+// TotalSize returns how many bytes the inputs have, -1 where that is not known.
+func (p *Program) TotalSize(names []string) int64 {
+	total := int64(0)
+	for _, name := range names {
+		size := p.StoredSize(name)
+		if size < 0 {
+			return -1
+		}
+		total += size
+	}
+	return total
+}
+
 // InputNames returns the inputs that the arguments name: standard input where there are none, which then must not be a
 // terminal.
 func (p *Program) InputNames(args []string) ([]string, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,10 +21,11 @@ import (
 
 // ReadFlags are the flags of a program that reads traces.
 type ReadFlags struct {
-	From    string // name of the input format; "": as the content shows
-	Compat  bool
-	Lenient bool
-	Model   ModelFlags
+	From     string // name of the input format; "": as the content shows
+	Compat   bool
+	Lenient  bool
+	Model    ModelFlags
+	Schedgen SchedgenFlags
 }
 
 // ModelFlags are the flags for inputs that describe a workload model.
@@ -72,19 +74,20 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
 	CompleteWith(cmd, "from", names)
 	f.Model.Register(cmd)
+	f.Schedgen.Register(cmd)
 }
 
 // Read is a trace that was read.
 type Read struct {
 	Trace  *dag.Trace
 	Format *format.Format
-	Name   string    // of the input, for messages
-	Input  dag.Input // for the provenance, where asked for
+	Name   string      // of the input, for messages
+	Inputs []dag.Input // for the provenance, where asked for
 }
 
 // ReadOptions is what a program may ask of ReadTrace.
 type ReadOptions struct {
-	Digest   bool      // fill Read.Input
+	Digest   bool      // fill Read.Inputs
 	Progress *Progress // counts the bytes read; nil: ReadTrace shows its own
 }
 
@@ -96,32 +99,64 @@ type OpenTrace struct {
 
 	p        *Program
 	in       *Input
+	others   []*laterInput // the files after the first, where the trace has many
+	options  format.ReadOptions
 	flags    ReadFlags
 	progress *Progress // its own; nil: the caller's
 }
 
-// OpenTrace opens the trace in the input called name, "-" for standard input.
-func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (_ *OpenTrace, err error) {
+// OpenTrace opens the trace in the input called name: a file, "-" for standard input, or of a trace that is many files
+// their folder or the file of rank 0.
+func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (*OpenTrace, error) {
+	return p.OpenFiles([]string{name}, f, o)
+}
+
+// OpenFiles opens the trace that the named inputs are together.
+func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *OpenTrace, err error) {
 	t := &OpenTrace{p: p, flags: f}
+	if t.options, err = f.options(p); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			t.Close()
 		}
 	}()
+	given := names[0]
+	if len(names) == 1 {
+		if names, err = p.filesOfFolder(given, f.From); err != nil {
+			return nil, err
+		}
+	}
 	progress := o.Progress
 	if progress == nil {
-		progress = p.Progress("reading", p.StoredSize(name), "B")
+		progress = p.Progress("reading", p.TotalSize(names), "B")
 		t.progress = progress
 	}
-	if t.in, err = p.Open(name, o.Digest, progress); err != nil {
+	if t.in, err = p.Open(names[0], o.Digest, progress); err != nil {
 		return nil, err
 	}
 	t.Name = t.in.Name
 	if t.Format, err = p.Detect(t.in, f.From); err != nil {
 		return nil, err
 	}
+	switch {
+	case t.Format.Files != nil && len(names) == 1 && given != "-":
+		if names, err = siblings(given, t.Format); err != nil {
+			return nil, err
+		}
+	case t.Format.Files == nil && len(names) > 1:
+		return nil, Usagef("%d inputs for one output: give a folder, as in -o out/", len(names))
+	}
+	first := slices.Index(names, t.in.name)
+	for _, name := range slices.Delete(slices.Clone(names), first, first+1) {
+		t.others = append(t.others, &laterInput{p: p, name: name, digest: o.Digest, progress: progress})
+	}
+	if t.options.Schedgen != nil && t.Format.Files == nil {
+		return nil, Usagef("--schedgen is for MPI traces, and %s is %s", t.Name, t.Format.Name)
+	}
 	if t.Format.Open != nil {
-		source, err := t.Format.Open(&t.in.Input, t.readOptions())
+		source, err := t.Format.Open(&t.in.Input, t.options)
 		if err != nil {
 			return nil, InFile(t.Name, err)
 		}
@@ -130,8 +165,20 @@ func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (_ *OpenTra
 	return t, nil
 }
 
-func (t *OpenTrace) readOptions() format.ReadOptions {
-	return format.ReadOptions{Compat: t.flags.Compat, Lenient: t.flags.Lenient, Model: t.flags.Model.options(), Warn: t.p.Warn}
+func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
+	o := format.ReadOptions{Compat: f.Compat, Lenient: f.Lenient, Model: f.Model.options(), Warn: p.Warn}
+	var err error
+	o.Schedgen, err = f.Schedgen.options()
+	return o, err
+}
+
+// inputs returns the files of the trace.
+func (t *OpenTrace) inputs() []*format.Input {
+	inputs := []*format.Input{&t.in.Input}
+	for _, other := range t.others {
+		inputs = append(inputs, &format.Input{Name: other.name, Reader: other})
+	}
+	return inputs
 }
 
 // Read reads the whole trace.
@@ -140,7 +187,14 @@ func (t *OpenTrace) Read() (trace *dag.Trace, err error) {
 	if t.Source != nil {
 		trace, err = t.Source.Trace()
 	} else {
-		trace, err = t.Format.Read([]*format.Input{&t.in.Input}, t.readOptions())
+		var stopped []format.Place
+		if schedgen := t.options.Schedgen; schedgen != nil {
+			schedgen.Stopped = func(places []format.Place) { stopped = places }
+		}
+		trace, err = t.Format.Read(t.inputs(), t.options)
+		if err == nil && stopped != nil {
+			err = t.p.writePlaces(t.flags.Schedgen.start, stopped)
+		}
 	}
 	if err != nil {
 		return nil, InFile(t.Name, err)
@@ -162,9 +216,22 @@ func (t *OpenTrace) DoneReading() {
 	}
 }
 
-// Digest returns what the provenance says of the input, where ReadOptions.Digest was set. It may be called once.
-func (t *OpenTrace) Digest() (dag.Input, error) {
-	return t.in.Digest()
+// Digests returns what the provenance says of the input, file by file, where ReadOptions.Digest was set. It may be
+// called once.
+func (t *OpenTrace) Digests() ([]dag.Input, error) {
+	first, err := t.in.Digest()
+	if err != nil {
+		return nil, err
+	}
+	digests := []dag.Input{first}
+	for _, other := range t.others {
+		digest, err := other.Digest()
+		if err != nil {
+			return nil, err
+		}
+		digests = append(digests, digest)
+	}
+	return digests, nil
 }
 
 // Seed returns the seed for the provenance, nil where the input is a trace and not a model that makes one: only what is
@@ -173,7 +240,7 @@ func (t *OpenTrace) Seed() *int64 {
 	if t.Source == nil || !t.Source.Complete() {
 		return nil
 	}
-	seed := t.readOptions().Model.Seed
+	seed := t.options.Model.Seed
 	return &seed
 }
 
@@ -188,9 +255,12 @@ func (t *OpenTrace) Close() {
 		t.in.Close()
 		t.in = nil
 	}
+	for _, other := range t.others {
+		other.Close()
+	}
 }
 
-// ReadTrace reads the trace in the input called name, "-" for standard input.
+// ReadTrace reads the trace in the input called name, as OpenTrace has it.
 func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, error) {
 	t, err := p.OpenTrace(name, f, o)
 	if err != nil {
@@ -202,7 +272,7 @@ func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, err
 		return nil, err
 	}
 	if o.Digest {
-		if r.Input, err = t.Digest(); err != nil {
+		if r.Inputs, err = t.Digests(); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,172 @@
+// This file reads collectives.
+
+package mpi
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// collective reads a part in a collective.
+func (r *rankReader) collective(c *call, f *fields, at span) error {
+	comm, err := r.communicator(f)
+	if err != nil {
+		return err
+	}
+	op := dag.Op{Kind: dag.Coll, Subkind: c.kind, Comm: comm}
+	part := participation{r: r, f: f}
+	if part.setSizes(&op); part.err != nil {
+		return part.err
+	}
+	if c.later {
+		r.startRequest(f.request, &op, at)
+		return nil
+	}
+	r.closeGap(at.start)
+	i := r.add(&op, at)
+	r.after.clear()
+	r.after.ends = append(r.after.ends, i)
+	r.leave(at)
+	return nil
+}
+
+// participation is a part in a collective as its sizes are read. After an error its methods return 0.
+type participation struct {
+	r   *rankReader
+	f   *fields
+	err error
+}
+
+// setSizes sets the root and the sizes as docs/lowering.md defines them. Arguments that mean nothing at this rank are
+// not looked at: they may be anything.
+func (p *participation) setSizes(op *dag.Op) {
+	n, size := &p.f.numbers, &p.f.sizes
+	inPlace := isInPlace(p.f.address)
+	switch op.Subkind {
+	case dag.Bcast:
+		if p.root(op, n[1]) {
+			op.Bytes = p.block(n[0], size[0])
+		} else {
+			op.RecvBytes = p.block(n[0], size[0])
+		}
+	case dag.Reduce:
+		op.Bytes = p.block(n[0], size[0])
+		if p.root(op, n[1]) {
+			op.RecvBytes = op.Bytes
+		}
+	case dag.Allreduce, dag.Scan, dag.Exscan:
+		op.Bytes = p.block(n[0], size[0])
+	case dag.Gather:
+		atRoot := p.root(op, n[2])
+		if atRoot {
+			op.Bytes = p.block(n[1], size[1])
+			op.RecvBytes = p.all(op.Bytes)
+		}
+		if !atRoot || !inPlace {
+			op.Bytes = p.block(n[0], size[0])
+		}
+	case dag.Gatherv:
+		atRoot := p.root(op, n[1])
+		if atRoot {
+			op.RecvBytes, op.Bytes = p.blocks(0, size[1])
+		}
+		if !atRoot || !inPlace {
+			op.Bytes = p.block(n[0], size[0])
+		}
+	case dag.Scatter:
+		atRoot := p.root(op, n[2])
+		if atRoot {
+			op.RecvBytes = p.block(n[0], size[0])
+			op.Bytes = p.all(op.RecvBytes)
+		}
+		if !atRoot || !inPlace {
+			op.RecvBytes = p.block(n[1], size[1])
+		}
+	case dag.Scatterv:
+		atRoot := p.root(op, n[1])
+		if atRoot {
+			op.Bytes, op.RecvBytes = p.blocks(0, size[0])
+		}
+		if !atRoot || !inPlace {
+			op.RecvBytes = p.block(n[0], size[1])
+		}
+	case dag.Allgather, dag.Alltoall:
+		op.Bytes = p.block(n[1], size[1])
+		op.RecvBytes = p.all(op.Bytes)
+		if !inPlace {
+			op.Bytes = p.block(n[0], size[0])
+		}
+		if op.Subkind == dag.Alltoall {
+			op.Bytes = p.all(op.Bytes)
+		}
+	case dag.Allgatherv:
+		op.RecvBytes, op.Bytes = p.blocks(0, size[1])
+		if !inPlace {
+			op.Bytes = p.block(n[0], size[0])
+		}
+	case dag.Alltoallv:
+		op.RecvBytes, _ = p.blocks(2, size[1])
+		op.Bytes = op.RecvBytes
+		if !inPlace {
+			op.Bytes, _ = p.blocks(0, size[0])
+		}
+	case dag.ReduceScatter:
+		if p.f.arrays[0] != nil {
+			op.Bytes, op.RecvBytes = p.blocks(0, size[0])
+		} else {
+			op.RecvBytes = p.block(n[0], size[0])
+			op.Bytes = p.all(op.RecvBytes)
+		}
+	}
+}
+
+// isInPlace reports whether a buffer is MPI_IN_PLACE: 1 in Open MPI, -1 in MPICH.
+func isInPlace(address uint64) bool {
+	return address == 1 || address == 1<<64-1 || address == 1<<32-1
+}
+
+// root sets the root and reports whether it is this rank.
+func (p *participation) root(op *dag.Op, value int64) bool {
+	members := int64(p.f.comm.size)
+	if value < 0 || value >= members {
+		p.fail(fmt.Sprintf("a root in 0..%d", members-1), strconv.FormatInt(value, 10))
+		return false
+	}
+	op.Peer = int32(value)
+	return value == int64(p.f.comm.rank)
+}
+
+func (p *participation) fail(expected, found string) {
+	if p.err == nil {
+		p.err = p.r.fail(inValue, expected, found)
+	}
+}
+
+// block returns the size of count items.
+func (p *participation) block(count, size int64) int64 {
+	if p.err != nil {
+		return 0
+	}
+	bytes, err := p.r.product(count, size)
+	p.err = err
+	return bytes
+}
+
+// all returns what blocks of a size are for all members together.
+func (p *participation) all(bytes int64) int64 {
+	return p.block(int64(p.f.comm.size), bytes)
+}
+
+// blocks returns the size of the k-th array's blocks together, and of that of this rank.
+func (p *participation) blocks(k int, size int64) (all, own int64) {
+	sum, mine, n, err := sumArray(p.f.arrays[k], int(p.f.comm.rank))
+	switch {
+	case err != nil:
+		p.fail(err.Error(), strconv.Quote(excerpt(p.f.arrays[k])))
+	case n != int(p.f.comm.size):
+		p.fail(fmt.Sprintf("%d counts, one for each member of the communicator", p.f.comm.size), strconv.Itoa(n))
+	}
+	return p.block(sum, size), p.block(mine, size)
+}

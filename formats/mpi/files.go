@@ -1,0 +1,126 @@
+// This file knows which files make a trace: one for each rank, whose number is in the name.
+
+package mpi
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// fileName is the name of a rank's file, taken apart.
+type fileName struct {
+	before, after string // the parts around the number, without the ending of a compressor
+	rank          int
+}
+
+// parseName finds the rank in a name: the number between the last "-" and the ending. In names like those of
+// liballprof2, trace-rank-3-of-8.txt, it is the one before "-of-".
+func parseName(path string) (fileName, bool) {
+	name := filepath.Base(path)
+	for _, ending := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	if i := strings.LastIndex(name, "-of-"); i >= 0 {
+		if n, ok := cutNumber(name[:i]); ok {
+			n.after = name[i:]
+			return n, true
+		}
+	}
+	stem := strings.TrimSuffix(name, filepath.Ext(name))
+	n, ok := cutNumber(stem)
+	n.after = name[len(stem):]
+	return n, ok
+}
+
+// cutNumber takes the number behind the last "-" off the end of a name.
+func cutNumber(stem string) (n fileName, ok bool) {
+	dash := strings.LastIndexByte(stem, '-')
+	if dash < 0 {
+		return n, false
+	}
+	rank, err := strconv.ParseUint(stem[dash+1:], 10, 31)
+	if err != nil {
+		return n, false
+	}
+	return fileName{before: stem[:dash+1], rank: int(rank)}, true
+}
+
+// files is format.Format.Files.
+func files(name string, folder []string) ([]string, error) {
+	first, ok := parseName(name)
+	if name != "" && (!ok || first.rank != 0) {
+		return []string{name}, nil // what is wrong with that, Read says
+	}
+	type rankFile struct {
+		fileName
+		name string
+	}
+	var all []rankFile
+	for _, other := range folder {
+		n, ok := parseName(other)
+		if !ok {
+			continue
+		}
+		if name == "" && len(all) == 0 {
+			first = n
+		}
+		if n.before == first.before && n.after == first.after {
+			all = append(all, rankFile{n, other})
+		} else if name == "" {
+			return nil, fmt.Errorf("several traces in one folder, of the files %s*%s and %s*%s: name the file of rank 0",
+				first.before, first.after, n.before, n.after)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y rankFile) int { return cmp.Compare(x.rank, y.rank) })
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].name
+	}
+	return names, nil
+}
+
+// byRank returns the inputs in the order of their ranks, of which none may be missing. A single input may have any
+// name.
+func byRank(inputs []*format.Input) ([]*format.Input, error) {
+	if len(inputs) == 1 {
+		if n, ok := parseName(inputs[0].Name); !ok || n.rank == 0 {
+			return inputs, nil
+		}
+	}
+	ranks := 0
+	numbers := make([]int, len(inputs))
+	for i, in := range inputs {
+		n, ok := parseName(in.Name)
+		if !ok {
+			return nil, fmt.Errorf("%s: %s: expected a file name with the number of a rank, as in trace-rank-0.txt",
+				in.Name, inFiles)
+		}
+		numbers[i] = n.rank
+		ranks = max(ranks, n.rank+1)
+	}
+	if ranks > len(inputs) { // some are missing: those with the lowest numbers are enough to name one
+		ranks = len(inputs) + 1
+	}
+	sorted := make([]*format.Input, ranks)
+	for i, in := range inputs {
+		rank := numbers[i]
+		if rank >= ranks {
+			continue
+		}
+		if sorted[rank] != nil {
+			return nil, fmt.Errorf("%s: %s: rank %d has another file, %s", in.Name, inFiles, rank, sorted[rank].Name)
+		}
+		sorted[rank] = in
+	}
+	if missing := slices.Index(sorted, nil); missing >= 0 {
+		return nil, fmt.Errorf("%s: %s: the file of rank %d is missing; each rank has one, with its number behind the last "+
+			"\"-\" of the name", inputs[0].Name, inFiles, missing)
+	}
+	return sorted, nil
+}

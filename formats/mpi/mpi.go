@@ -1,0 +1,66 @@
+// Package mpi reads the traces of MPI programs that liballprof writes: a text file for each rank, a line for each call.
+//
+// A trace becomes a DAG that keeps MPI's level: messages as sends and receives, collectives as one op on each member,
+// and the time between two calls as computation. Or it becomes, op for op, the schedule that Schedgen makes of it
+// ([format.ReadOptions].Schedgen). docs/formats/mpi.md describes the files and both mappings.
+package mpi
+
+import (
+	"bytes"
+
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Format is liballprof's.
+var Format = format.Format{
+	Name:   "mpi",
+	Title:  "MPI traces of liballprof, one file a rank",
+	Detect: detect,
+	Files:  files,
+	Read:   read,
+}
+
+// The classes of mistakes.
+const (
+	inFiles = "files" // a rank's file is missing, or there twice
+	inLine  = "line"  // a line does not have the form of its call
+	inCall  = "call"  // a call that cannot be understood
+	inValue = "value" // a size, rank or time out of range
+)
+
+// detect reports whether the first line behind comments is a call, or the comments are those of a tracer.
+func detect(head []byte) bool {
+	for {
+		line, rest, more := bytes.Cut(head, []byte("\n"))
+		line = bytes.TrimRight(line, " \t\r")
+		switch {
+		case len(line) == 0:
+		case line[0] == '#':
+			if bytes.HasPrefix(line, []byte("# htor's PMPI Tracer")) || bytes.HasPrefix(line, []byte("# collprof")) {
+				return true
+			}
+		default:
+			name, _, isCall := bytes.Cut(line, []byte(":"))
+			return isCall && isCallName(name)
+		}
+		if !more {
+			return false
+		}
+		head = rest
+	}
+}
+
+// isCallName reports whether a word is MPI_ and letters, in any case.
+func isCallName(word []byte) bool {
+	const prefix = "MPI_"
+	if len(word) <= len(prefix) || !bytes.EqualFold(word[:len(prefix)], []byte(prefix)) {
+		return false
+	}
+	for _, c := range word[len(prefix):] {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && c != '_' && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}

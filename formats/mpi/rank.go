@@ -1,0 +1,396 @@
+// This file turns the lines of one rank's file into its DAG.
+//
+// The ops of a rank form a chain in the order of its calls, with a calc for each gap between the end of a call and the
+// start of the next. What follows a blocking call waits for the end of its op; what follows one that returns at once
+// waits for its start, and a call that waits for the request is a calc of no length behind both.
+
+package mpi
+
+import (
+	"bytes"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// rankReader reads the file of one rank.
+type rankReader struct {
+	file    string
+	rank    int32
+	ranks   int32
+	lenient bool
+	line    int64
+	fields  fields // of the line
+
+	b        dag.RankBuilder
+	after    predecessors // what the next op waits for
+	pending  []testPoint  // tests in the gap at hand that may have completed a request
+	last     dag.Time     // when the previous call ended, since base
+	base     int64        // microseconds: the first time of the file
+	based    bool
+	began    bool     // whether last is set
+	first    dag.Time // what it was set to first
+	over     bool     // MPI_Finalize was called
+	backward finding  // gaps that would be negative
+	shift    int64    // microseconds by which the clock is behind that of rank 0, as the tracer found at the start
+	second   bool     // the file is of liballprof2
+
+	dag dag.Rank // once the file is read
+
+	requests
+	communicators
+	problems problems
+}
+
+// predecessors are the ops that an op waits for.
+type predecessors struct {
+	ends, starts []int
+}
+
+func (p *predecessors) clear() {
+	p.ends, p.starts = p.ends[:0], p.starts[:0]
+}
+
+func (r *rankReader) fail(class, expected, found string) error {
+	return &format.SyntaxError{File: r.file, Line: r.line, Class: class, Expected: expected, Found: found}
+}
+
+// lines reads whole lines.
+func (r *rankReader) lines(b []byte) error {
+	for len(b) > 0 {
+		r.line++
+		end := bytes.IndexByte(b, '\n')
+		line := b[:end]
+		b = b[end+1:]
+		if n := len(line); n > 0 && line[n-1] == '\r' {
+			line = line[:n-1]
+		}
+		if err := r.anyLine(line); err != nil {
+			syntax, ok := err.(*format.SyntaxError)
+			if !ok || !r.lenient {
+				return err
+			}
+			r.problems.add(r.line, syntax.Class, "lines without "+syntax.Expected)
+		}
+	}
+	return nil
+}
+
+func (r *rankReader) anyLine(line []byte) error {
+	if len(line) == 0 || line[0] == '#' {
+		return r.comment(line)
+	}
+	return r.callLine(line)
+}
+
+// comment looks for the difference of clocks at the start, which the tracer measured.
+func (r *rankReader) comment(line []byte) error {
+	text := bytes.TrimPrefix(bytes.TrimPrefix(line, []byte("# ")), []byte("Init "))
+	rest, found := bytes.CutPrefix(text, []byte("clockdiff: "))
+	if !found {
+		return nil
+	}
+	value, _, _ := strings.Cut(string(rest), " ")
+	seconds, err := strconv.ParseFloat(value, 64)
+	const most = 1 << 33 // seconds, some 270 years
+	if err != nil || seconds < -most || seconds > most {
+		return r.fail(inValue, "a difference of clocks in seconds", strconv.Quote(excerpt(rest)))
+	}
+	micros, _ := strconv.ParseInt(strings.Replace(strconv.FormatFloat(seconds, 'f', 6, 64), ".", "", 1), 10, 64)
+	r.shift = micros
+	return nil
+}
+
+func excerpt(text []byte) string {
+	const most = 60
+	if len(text) > most {
+		return strings.ToValidUTF8(string(text[:most]), "") + "..."
+	}
+	return string(text)
+}
+
+// callLine reads the line of a call.
+func (r *rankReader) callLine(line []byte) error {
+	colon := bytes.IndexByte(line, ':')
+	name := line[:max(colon, 0)]
+	c := calls[string(name)]
+	if c == nil {
+		if !isCallName(name) {
+			return r.fail(inLine, "a comment or a call of MPI, such as MPI_Send:START:...:END",
+				strconv.Quote(excerpt(line)))
+		}
+		if c = lookUp(name); c == nil {
+			r.problems.add(r.line, inCall, excerpt(name)+", which is not known")
+			return nil
+		}
+	}
+	if c.do == nothing {
+		return nil
+	}
+	f := &r.fields
+	*f = fields{}
+	s := parser{b: line, p: colon}
+	if s.parse(c, f); s.expected != "" {
+		if cut := bytes.Index(line, []byte("  # backtrace [")); cut >= 0 {
+			*f = fields{}
+			s = parser{b: line[:cut], p: colon}
+			s.parse(c, f)
+		}
+		if s.expected != "" {
+			return r.fail(inLine, s.expected+" in "+string(name), strconv.Quote(excerpt(line[min(s.p, len(line)):])))
+		}
+	}
+	return r.call(name, c, f)
+}
+
+// since returns a time since the first of the file.
+func (r *rankReader) since(m moment) (dag.Time, error) {
+	if !r.based {
+		r.base, r.based = m.us, true
+	}
+	const most = int64(50 * 24 * 3600 * dag.Second / dag.Microsecond)
+	us := m.us - r.base
+	if us < -most || us > most {
+		return 0, r.fail(inValue, "a time within 50 days of the first of the file", strconv.FormatInt(m.us, 10)+" us")
+	}
+	return dag.Time(us)*dag.Microsecond + m.ps, nil
+}
+
+// span is when a call began and ended.
+type span struct{ start, end dag.Time }
+
+// call does what a call does. Nothing is changed before all of it is found to be right.
+func (r *rankReader) call(name []byte, c *call, f *fields) error {
+	if r.over {
+		r.problems.add(r.line, inCall, "calls after MPI_Finalize")
+		return nil
+	}
+	switch c.do {
+	case initialize:
+		return r.initialize(f)
+	case finalize:
+		if !f.hasStart {
+			return r.fail(inLine, "the time at which MPI_Finalize starts", `"-"`)
+		}
+		at, err := r.since(f.start)
+		if err != nil {
+			return err
+		}
+		r.closeGap(at)
+		r.over = true
+		return nil
+	case commInfo:
+		_, err := r.communicator(f)
+		return err
+	case commSplit, commDup, commOther, commFree:
+		return r.communicatorCall(c, f)
+	}
+	if !f.hasStart || !f.hasEnd {
+		return r.fail(inLine, "the times of the start and of the end", `"-"`)
+	}
+	start, err := r.since(f.start)
+	if err != nil {
+		return err
+	}
+	end, err := r.since(f.end)
+	if err != nil {
+		return err
+	}
+	at := span{start, end}
+	switch c.do {
+	case send, receive, sendLater, receiveLater, exchange, exchangeOne:
+		return r.pointToPoint(c, f, at)
+	case collective:
+		return r.collective(c, f, at)
+	}
+	if r.second {
+		r.problems.add(r.line, inCall, excerpt(name)+" of liballprof2, which does not say which requests it is about")
+		return nil
+	}
+	return r.requestCall(c, f, at)
+}
+
+func (r *rankReader) initialize(f *fields) error {
+	if !f.hasEnd {
+		return r.fail(inLine, "the time at which MPI_Init ends", `"-"`)
+	}
+	end, err := r.since(f.end)
+	if err != nil {
+		return err
+	}
+	r.begin(end)
+	r.last = end
+	return nil
+}
+
+// begin notes when the rank starts, where that is not known yet.
+func (r *rankReader) begin(at dag.Time) {
+	if !r.began {
+		r.began, r.last, r.first = true, at, at
+	}
+}
+
+// closeGap adds the computation up to the start of a call.
+func (r *rankReader) closeGap(start dag.Time) {
+	r.begin(start)
+	for i := range r.pending {
+		if t := &r.pending[i]; t.waiting > 0 {
+			r.compute(t.at.start)
+			r.last = max(t.at.start, t.at.end)
+			r.tested[t.id] = int32(r.b.Len())
+		}
+	}
+	r.pending = r.pending[:0]
+	r.compute(start)
+}
+
+// compute adds the computation from the end of the last call until a time.
+func (r *rankReader) compute(until dag.Time) {
+	d := until - r.last
+	if d < 0 {
+		r.backward.add(r.line)
+	}
+	if d <= 0 {
+		return
+	}
+	i := r.add(&dag.Op{Kind: dag.Calc, Duration: d}, span{r.last, until})
+	r.after.clear()
+	r.after.ends = append(r.after.ends, i)
+}
+
+// add adds an op that waits for what came before.
+func (r *rankReader) add(op *dag.Op, at span) int {
+	op.Timed, op.MeasuredStart, op.MeasuredEnd = true, at.start, at.end
+	i := r.b.Add(*op)
+	for _, on := range r.after.ends {
+		r.b.Requires(i, on)
+	}
+	for _, on := range r.after.starts {
+		r.b.RequiresStart(i, on)
+	}
+	return i
+}
+
+// leave notes when a call ended.
+func (r *rankReader) leave(at span) {
+	r.last = max(at.start, at.end)
+	if at.end < at.start {
+		r.backward.add(r.line)
+	}
+}
+
+// product returns the size of count items, or an error.
+func (r *rankReader) product(count, size int64) (int64, error) {
+	switch {
+	case size == noSize:
+		return 0, r.fail(inCall, "a datatype as CODE,SIZE,EXTENT", "a handle alone, as liballprof2 writes it: the sizes "+
+			"of messages are not in its traces")
+	case count < 0:
+		return 0, r.fail(inValue, "a count of 0 or more", strconv.FormatInt(count, 10))
+	case size < 0:
+		return 0, r.fail(inValue, "a datatype of 0 bytes or more", strconv.FormatInt(size, 10))
+	}
+	high, low := bits.Mul64(uint64(count), uint64(size))
+	if high != 0 || int64(low) < 0 {
+		return 0, r.fail(inValue, "a size of 63 bits", fmt.Sprintf("%d times %d bytes", count, size))
+	}
+	return int64(low), nil
+}
+
+// pointToPoint reads a message, two of them, or a persistent request for one.
+func (r *rankReader) pointToPoint(c *call, f *fields, at span) error {
+	comm, err := r.communicator(f)
+	if err != nil {
+		return err
+	}
+	n := &f.numbers
+	switch c.do {
+	case exchange, exchangeOne:
+		var out, in dag.Op
+		var outNone, inNone bool
+		if out, outNone, err = r.message(f, comm, dag.Send, n[0], f.sizes[0], n[1], n[2]); err != nil {
+			return err
+		}
+		if c.do == exchange {
+			in, inNone, err = r.message(f, comm, dag.Recv, n[3], f.sizes[1], n[4], n[5])
+		} else {
+			in, inNone, err = r.message(f, comm, dag.Recv, n[0], f.sizes[0], n[3], n[4])
+		}
+		if err != nil || outNone && inNone {
+			return err
+		}
+		r.closeGap(at.start)
+		first := r.b.Len()
+		if !outNone {
+			r.add(&out, at)
+		}
+		if !inNone {
+			r.add(&in, at)
+		}
+		r.after.clear()
+		for i := first; i < r.b.Len(); i++ {
+			r.after.ends = append(r.after.ends, i)
+		}
+		r.leave(at)
+		return nil
+	}
+	kind := dag.Send
+	if c.do == receive || c.do == receiveLater {
+		kind = dag.Recv
+	}
+	op, none, err := r.message(f, comm, kind, n[0], f.sizes[0], n[1], n[2])
+	if err != nil {
+		return err
+	}
+	op.Attrs = c.mode
+	switch {
+	case c.do == sendLater || c.do == receiveLater:
+		r.prepare(f.request, &op, none)
+	case none && c.later:
+		r.forget(f.request)
+	case none:
+	case c.later:
+		r.startRequest(f.request, &op, at)
+	default:
+		r.closeGap(at.start)
+		i := r.add(&op, at)
+		r.after.clear()
+		r.after.ends = append(r.after.ends, i)
+		r.leave(at)
+	}
+	return nil
+}
+
+// message returns the op of a message, or none where the partner is MPI_PROC_NULL.
+func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, peer, tag int64) (op dag.Op, none bool,
+	err error) {
+	source := anySource(f.comm.handle)
+	switch {
+	case kind == dag.Recv && peer == source:
+		peer = dag.AnySource
+	case peer == -1 || peer == -2:
+		return op, true, nil
+	case peer < 0 || peer >= int64(f.comm.size):
+		return op, false, r.fail(inValue, fmt.Sprintf("a partner in 0..%d, MPI_ANY_SOURCE or MPI_PROC_NULL",
+			f.comm.size-1), strconv.FormatInt(peer, 10))
+	}
+	if tag < 0 && (kind == dag.Send || tag != dag.AnyTag) {
+		return op, false, r.fail(inValue, "a tag", strconv.FormatInt(tag, 10))
+	}
+	bytes, err := r.product(count, size)
+	return dag.Op{Kind: kind, Bytes: bytes, Peer: int32(peer), Tag: tag, Comm: comm}, false, err
+}
+
+// anySource returns the value of MPI_ANY_SOURCE in the MPI library whose communicators have such handles: -2 in MPICH
+// and those that descend from it, whose handles are 32-bit words 44xxxxxx and 84xxxxxx, -1 in Open MPI. The other of
+// both is MPI_PROC_NULL.
+func anySource(handle uint64) int64 {
+	if top := uint32(handle) >> 24; (top == 0x44 || top == 0x84) && (handle>>32 == 0 || handle>>31 == 1<<33-1) {
+		return -2
+	}
+	return -1
+}

@@ -1,0 +1,136 @@
+// This file opens traces that are many files.
+
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// filesOfFolder returns the files of the trace in a folder, in a format whose traces are many files: the one called
+// from, or where that is empty whichever finds some. Of anything but a folder, or where there is no such trace, it
+// returns the name alone.
+func (p *Program) filesOfFolder(name, from string) ([]string, error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return []string{name}, nil // Open says what is wrong with it
+	}
+	for _, f := range p.Formats.Readable() {
+		if f.Files == nil || from != "" && f.Name != from {
+			continue
+		}
+		files, err := filesIn(name, "", &f)
+		if len(files) > 0 || err != nil {
+			return files, err
+		}
+	}
+	return []string{name}, nil
+}
+
+// siblings returns the files of the trace to which the one called path belongs.
+func siblings(path string, f *format.Format) ([]string, error) {
+	folder, base := filepath.Split(path)
+	if folder == "" {
+		folder = "."
+	}
+	files, err := filesIn(folder, base, f)
+	for i := range files {
+		if filepath.Base(files[i]) == base {
+			files[i] = path // as it was given
+		}
+	}
+	return files, err
+}
+
+// filesIn returns the files of a folder that make up the trace to which the one called name belongs, or where that is
+// "" the trace that the folder has.
+func filesIn(folder, name string, f *format.Format) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	files, err := f.Files(name, names)
+	if err != nil {
+		return nil, InFile(folder, err)
+	}
+	for i := range files {
+		files[i] = filepath.Join(folder, files[i])
+	}
+	return files, nil
+}
+
+// laterInput is one of many files of a trace. It is opened when it is first read and closed at its end, so that there
+// may be more files than can be open at the same time.
+type laterInput struct {
+	p        *Program
+	name     string
+	digest   bool
+	progress *Progress
+
+	in   *Input    // while it is open
+	done bool      // whether it was read to its end
+	sum  dag.Input // then
+}
+
+func (l *laterInput) Read(b []byte) (int, error) {
+	if l.done {
+		return 0, io.EOF
+	}
+	if err := l.open(); err != nil {
+		return 0, cause(err)
+	}
+	n, err := l.in.Reader.Read(b)
+	if err == io.EOF {
+		if endErr := l.end(); endErr != nil {
+			return n, endErr
+		}
+	}
+	return n, err
+}
+
+func (l *laterInput) open() (err error) {
+	if l.in == nil {
+		l.in, err = l.p.Open(l.name, l.digest, l.progress)
+	}
+	return err
+}
+
+// end closes the file, having taken its digest.
+func (l *laterInput) end() (err error) {
+	l.done = true
+	if l.digest {
+		l.sum, err = l.in.Digest()
+	}
+	l.Close()
+	return err
+}
+
+// Digest returns what Input.Digest does.
+func (l *laterInput) Digest() (dag.Input, error) {
+	if !l.done {
+		if err := l.open(); err != nil {
+			return dag.Input{}, err
+		}
+		if err := l.end(); err != nil {
+			return dag.Input{}, err
+		}
+	}
+	return l.sum, nil
+}
+
+func (l *laterInput) Close() {
+	if l.in != nil {
+		l.in.Close()
+		l.in = nil
+	}
+}
