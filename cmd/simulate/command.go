@@ -89,7 +89,7 @@ func newCommand(p *cli.Program) *cobra.Command {
 		})
 	}
 	flags.StringVar(&o.collective, "collective", "",
-		"`algorithms` of collectives, such as 'allreduce=ring:>1MiB,recdoubling;bcast=binomial'")
+		"`algorithms` of collectives, such as 'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling'")
 	flags.Int64Var(&o.seed, "seed", 1, "seed of every random choice")
 	flags.BoolVar(&o.json, "json", false, "print the result as a JSON object")
 	flags.StringVar(&o.timeline, "timeline", "",

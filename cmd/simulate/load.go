@@ -74,7 +74,7 @@ func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice low
 	if err != nil {
 		return nil, err
 	}
-	if trace.Nodes != nil {
+	if trace.Nodes != nil && !(run.lowers() && choice.UsesNodes()) {
 		p.Explain("%s: placed on nodes, which makes no difference to the %s backend", name, o.backend)
 	}
 	ph.done("decode")
@@ -85,53 +85,84 @@ func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice low
 	return l, err
 }
 
-// compileWhole lowers and compiles a trace that is in memory.
+// compileWhole compiles a trace that is in memory. What is lowered of it is in memory only while it is compiled, unless
+// there is a timeline.
 func compileWhole(p *cli.Program, o *options, run runner, name string, trace *dag.Trace, choice lower.Choice,
 	ph *phases) (*loaded, error) {
-	before := trace.Ops()
-	if run.lowers() {
-		var err error
-		if trace, err = lower.Collectives(trace, choice); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+	source, err := lowered(o, run, trace, choice)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if trace.Ops() != before {
-		p.Explain("%s: lowered %d ops to %d", name, before, trace.Ops())
+	before, ops := trace.Ops(), source.NumOps()
+	if ops != before {
+		p.Explain("%s: lowered %d ops to %d", name, before, ops)
 	}
-	ph.done("lower")
-	if err := run.compile(sim.InMemory(trace)); err != nil {
-		if trace.Ops() != before {
+	lowering, compiling, err := compileBatches(run, source, ph)
+	if err != nil {
+		if ops != before {
 			err = fmt.Errorf("with its collectives lowered, %w", err)
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	ph.done("compile")
-	l := &loaded{name: name, title: trace.Title, ranks: len(trace.Ranks), ops: trace.Ops()}
+	ph.add("lower", lowering)
+	ph.add("compile", compiling)
+	l := &loaded{name: name, title: trace.Title, ranks: len(trace.Ranks), ops: ops}
 	if o.timeline != "" {
-		l.trace = trace
+		if l.trace, err = source.Trace(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	if o.ops {
-		l.source = sim.InMemory(trace)
+		l.source = source
 	}
 	return l, nil
 }
 
+// lowered returns the trace with whatever lowered that the backend does not run.
+func lowered(o *options, run runner, trace *dag.Trace, choice lower.Choice) (lower.Source, error) {
+	source := lower.InMemory(trace)
+	if !run.lowers() {
+		return source, nil
+	}
+	if o.timeline == "" {
+		return lower.SourceOf(source, choice)
+	}
+	whole, err := lower.Collectives(trace, choice)
+	if err != nil {
+		return nil, err
+	}
+	return lower.InMemory(whole), nil
+}
+
 func loadBatches(in *cli.OpenTrace, run runner, ph *phases) (*loaded, error) {
-	source, began := &timedSource{Source: in.Source}, time.Now()
-	if err := run.compile(source); err != nil {
+	reading, compiling, err := compileBatches(run, in.Source, ph)
+	if err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
 	in.DoneReading()
-	took := time.Since(began)
-	in.WasRead(in.Source.NumOps(), in.Source.NumRanks(), took)
-	// Each thread reads, then compiles, over and over.
-	threads := min(runtime.GOMAXPROCS(0), max(len(source.Batches()), 1))
-	reading := min(took, time.Duration(source.reading.Load())/time.Duration(threads))
+	in.WasRead(in.Source.NumOps(), in.Source.NumRanks(), reading+compiling)
 	ph.add("decode", reading)
 	ph.add("lower", 0)
-	ph.add("compile", took-reading)
-	ph.last = time.Now()
+	ph.add("compile", compiling)
 	return &loaded{name: in.Name, title: in.Source.Meta().Title, ranks: in.Source.NumRanks(), ops: in.Source.NumOps()}, nil
+}
+
+// compileBatches compiles the trace while it is read, and returns how long either took; to reading it adds what was done
+// since the last phase.
+func compileBatches(run runner, s sim.Source, ph *phases) (reading, compiling time.Duration, err error) {
+	source, began := &timedSource{Source: s}, time.Now()
+	if err := run.compile(source); err != nil {
+		return 0, 0, err
+	}
+	now := time.Now()
+	took := now.Sub(began)
+	// Each thread reads, then compiles, over and over.
+	threads := min(runtime.GOMAXPROCS(0), max(len(source.Batches()), 1))
+	reading = min(took, time.Duration(source.reading.Load())/time.Duration(threads))
+	compiling = took - reading
+	reading += began.Sub(ph.last)
+	ph.last = now
+	return reading, compiling, nil
 }
 
 // timedSource measures how long reading takes.

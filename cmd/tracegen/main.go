@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/vef"
 	"github.com/tracedag/tracedag/formats/vef/ext"
@@ -59,7 +60,7 @@ func (g *generation) run(seed *int64, generate func() (*dag.Trace, error)) error
 	if err != nil {
 		return err
 	}
-	lower, err := g.lower.Pass()
+	pass, err := g.lower.Pass()
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,15 @@ func (g *generation) run(seed *int64, generate func() (*dag.Trace, error)) error
 	if err != nil {
 		return cli.Usagef("%v", err) // parameters out of range
 	}
-	return g.writeTrace(t, lower, seed, to)
+	g.describe(&t.Meta, seed, to)
+	if !g.lower.Asked() {
+		return g.p.WriteTrace(t, to)
+	}
+	s, err := pass(lower.InMemory(t))
+	if err != nil {
+		return err
+	}
+	return g.p.WriteSource(s, to)
 }
 
 // runSource is run for a trace that is made while it is written, batch by batch, unless something needs the whole.
@@ -76,7 +85,7 @@ func (g *generation) runSource(seed *int64, generate func() (format.Source, erro
 	if err != nil {
 		return err
 	}
-	lower, err := g.lower.Pass()
+	pass, err := g.lower.Pass()
 	if err != nil {
 		return err
 	}
@@ -85,19 +94,19 @@ func (g *generation) runSource(seed *int64, generate func() (format.Source, erro
 		return cli.Usagef("%v", err)
 	}
 	defer s.Close()
-	if g.lower.Asked() {
-		t, err := s.Trace()
-		if err != nil {
-			return err
-		}
-		return g.writeTrace(t, lower, seed, to)
+	meta := s.Meta()
+	g.describe(&meta, seed, to)
+	if s, err = pass(s); err != nil {
+		return err
 	}
+	return g.p.WriteSource(cli.WithMeta(s, meta), to)
+}
+
+// describe enters the provenance.
+func (g *generation) describe(meta *dag.Meta, seed *int64, to *cli.Target) {
 	if to.KeepsProvenance() {
-		meta := s.Meta()
 		meta.Provenance = append(meta.Provenance, g.p.Provenance(seed, g.inputs...))
-		s = cli.WithMeta(s, meta)
 	}
-	return g.p.WriteSource(s, to)
 }
 
 // model is a generation of what an extended VEF trace can describe.
@@ -145,17 +154,4 @@ func (m *model) run(seed *int64, generate func() (format.Source, error), describ
 		}
 	}
 	return nil
-}
-
-// writeTrace writes the trace after the pass.
-func (g *generation) writeTrace(t *dag.Trace, pass func(*dag.Trace) (*dag.Trace, error), seed *int64,
-	to *cli.Target) error {
-	t, err := pass(t)
-	if err != nil {
-		return err
-	}
-	if to.KeepsProvenance() {
-		t.Provenance = append(t.Provenance, g.p.Provenance(seed, g.inputs...))
-	}
-	return g.p.WriteTrace(t, to)
 }

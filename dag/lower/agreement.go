@@ -79,10 +79,10 @@ func (in *instances) makeTables() {
 		for k := range c.instances {
 			if kind := c.instances[k].kind; hasTable(kind) && in.lowered[kind] {
 				c.instances[k].table = int64(cells)
-				cells += c.size
+				cells += c.size + 1
 			}
 		}
-		c.sizes = make([]int64, cells)
+		c.tables = make([]int64, cells)
 	}
 }
 
@@ -125,7 +125,7 @@ func (in *instances) check(m *member) error {
 		inst.bytes = size
 	}
 	if inst.table >= 0 {
-		m.comm.sizes[inst.table+int64(m.position)] = block
+		m.comm.tables[inst.table+int64(m.position)+1] = block // the sum comes when all are there
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (m *member) differs(found, expected string) error {
 // the blocks to us.
 func (in *instances) sumTables() error {
 	for id, c := range in.comms {
-		if c == nil || len(c.sizes) == 0 {
+		if c == nil || len(c.tables) == 0 {
 			continue
 		}
 		for k := range c.instances {
@@ -149,9 +149,11 @@ func (in *instances) sumTables() error {
 				continue
 			}
 			sum, most := int64(0), int64(0)
-			for _, s := range c.table(inst) {
-				sum += s
-				most = max(most, s)
+			table := c.table(inst)
+			for i, size := range table {
+				sum += size
+				most = max(most, size)
+				table[i] = sum
 			}
 			switch {
 			case inst.kind == dag.Alltoallv:
@@ -175,9 +177,9 @@ func (m *member) checkBlock() error {
 		return nil
 	}
 	c := m.call()
-	if size := own(m.r, m.op); size != 0 && size != c.block(c.Me) {
+	if size := own(m.r, m.op); size != 0 && size != c.block(c.Me).bytes {
 		return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: receives %d bytes of a scatter of %d "+
-			"over %d members, expected %d", m.rank, m.op, m.k, m.id, size, c.Bytes, c.Members, c.block(c.Me))
+			"over %d members, expected %d", m.rank, m.op, m.k, m.id, size, c.Bytes, c.Members, c.block(c.Me).bytes)
 	}
 	return nil
 }

@@ -7,8 +7,12 @@ package lower
 // J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby: Efficient algorithms for all-to-all communications in
 // multiport message-passing systems. IEEE Transactions on Parallel and Distributed Systems 8(11), 1997.
 func allgatherBruck(c *Call, s *Schedule) {
+	bruckBlocks(c, newExchange(s, None))
+}
+
+// bruckBlocks is allgatherBruck in the given exchange.
+func bruckBlocks(c *Call, x exchange) {
 	n := c.Members
-	x := newExchange(s, None)
 	for have := 1; have < n; have *= 2 {
 		to, from := (c.Me-have+n)%n, (c.Me+have)%n
 		count := min(have, n-have)

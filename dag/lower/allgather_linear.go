@@ -7,7 +7,7 @@ func allgatherLinear(c *Call, s *Schedule) {
 	n := c.Members
 	for k := 1; k < n; k++ {
 		to, from := (c.Me+k)%n, (c.Me-k+n)%n
-		s.Send(to, c.block(c.Me))
-		s.Recv(from, c.block(from))
+		s.send(to, c.block(c.Me))
+		s.recv(from, c.block(from))
 	}
 }

@@ -7,32 +7,22 @@ package lower
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Reduce and Allreduce".
 func allreduceRecdoubling(c *Call, s *Schedule) {
-	power := 1
-	for power*2 <= c.Members {
-		power *= 2
-	}
-	paired := 2 * (c.Members - power) // the members 0..paired-1
+	f := fold(c.Members, 0)
 	x := newExchange(s, None)
-	virtual := c.Me - paired/2
-	if c.Me < paired {
-		if c.Me%2 == 0 {
-			sent := s.Send(c.Me+1, c.Bytes)
-			s.Recv(c.Me+1, c.Bytes, sent)
-			return
-		}
-		x.rcvd = s.Recv(c.Me-1, c.Bytes)
-		virtual = c.Me / 2
+	me, takesPart := f.part(c.Me)
+	if !takesPart {
+		s.recv(f.member(me), c.whole(), s.send(f.member(me), c.whole()))
+		return
 	}
-	for bit := 1; bit < power; bit *= 2 {
-		partner := virtual ^ bit
-		if partner < paired/2 {
-			partner = 2*partner + 1
-		} else {
-			partner += paired / 2
-		}
-		x.round(partner, c.Bytes, partner, c.Bytes)
+	sitter, paired := f.sitter(me)
+	if paired {
+		x.rcvd = s.combine(sitter, c.whole())
 	}
-	if c.Me < paired {
-		s.Send(c.Me-1, c.Bytes, x.sent, x.rcvd)
+	for bit := 1; bit < f.power; bit *= 2 {
+		partner := f.member(me ^ bit)
+		x.reduce(partner, c.whole(), partner, c.whole())
+	}
+	if paired {
+		s.send(sitter, c.whole(), x.sent, x.rcvd)
 	}
 }

@@ -7,7 +7,7 @@ func alltoallLinear(c *Call, s *Schedule) {
 	n := c.Members
 	for k := 1; k < n; k++ {
 		to, from := (c.Me+k)%n, (c.Me-k+n)%n
-		s.Send(to, c.share(c.Me, to))
-		s.Recv(from, c.share(from, c.Me))
+		s.send(to, c.share(c.Me, to))
+		s.recv(from, c.share(from, c.Me))
 	}
 }

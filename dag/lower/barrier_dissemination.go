@@ -8,6 +8,7 @@ package lower
 func barrierDissemination(c *Call, s *Schedule) {
 	x := newExchange(s, None)
 	for distance := 1; distance < c.Members; distance *= 2 {
-		x.round((c.Me+distance)%c.Members, c.Bytes, (c.Me-distance+c.Members)%c.Members, c.Bytes)
+		to, from := (c.Me+distance)%c.Members, (c.Me-distance+c.Members)%c.Members
+		x.reduce(to, c.whole(), from, c.whole())
 	}
 }

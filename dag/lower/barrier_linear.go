@@ -6,14 +6,14 @@ package lower
 // Open MPI, ompi/mca/coll/base/coll_base_barrier.c (basic linear).
 func barrierLinear(c *Call, s *Schedule) {
 	if c.Me != 0 {
-		s.Recv(0, c.Bytes, s.Send(0, c.Bytes))
+		s.recv(0, c.whole(), s.send(0, c.whole()))
 		return
 	}
 	after := make([]int32, 0, c.Members)
 	for i := 1; i < c.Members; i++ {
-		after = append(after, s.Recv(i, c.Bytes))
+		after = append(after, s.combine(i, c.whole()))
 	}
 	for i := 1; i < c.Members; i++ {
-		after = append(after[:0], s.Send(i, c.Bytes, after...))
+		after = append(after[:0], s.send(i, c.whole(), after...))
 	}
 }

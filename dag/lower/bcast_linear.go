@@ -5,12 +5,12 @@ package lower
 // Open MPI, ompi/mca/coll/base/coll_base_bcast.c (basic linear).
 func bcastLinear(c *Call, s *Schedule) {
 	if c.Me != c.Root {
-		s.Recv(c.Root, c.Bytes)
+		s.recv(c.Root, c.whole())
 		return
 	}
 	for i := range c.Members {
 		if i != c.Root {
-			s.Send(i, c.Bytes)
+			s.send(i, c.whole())
 		}
 	}
 }

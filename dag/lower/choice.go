@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,74 +13,120 @@ import (
 // Choice says which algorithm carries out which collective. The zero value is [Defaults].
 type Choice struct {
 	rules [dag.NumSubkinds][]rule // the first that fits holds
+	table *Choice                 // where none fits; nil: that of Defaults
 }
 
-// rule is an algorithm for the instances of a collective whose size is in min..max.
+// rule is an algorithm for the instances of a collective that meet its conditions.
 type rule struct {
-	algorithm *algorithm
-	min, max  int64
+	use
+	size, block, ranks bounds
+	power              condition // whether the number of members is a power of two
 }
 
-var defaults = func() Choice {
-	c, err := ParseChoice(Defaults)
-	if err != nil {
-		panic(err) // a test parses Defaults
-	}
-	return c
-}()
+// bounds is the range of a number, ends included.
+type bounds struct{ min, max int64 }
 
-func (c *Choice) algorithm(kind dag.Subkind, size int64) *algorithm {
-	for _, r := range c.rules[kind] {
-		if r.min <= size && size <= r.max {
-			return r.algorithm
+// condition is what a rule asks for.
+type condition uint8
+
+const (
+	either condition = iota
+	yes
+	no
+)
+
+// fits reports whether the rule is for an instance of so many members and bytes.
+func (r *rule) fits(size int64, members int) bool {
+	return r.size.hold(size) && r.ranks.hold(int64(members)) && r.block.hold(size/int64(members)) &&
+		(r.power == either || (r.power == yes) == (members&(members-1) == 0))
+}
+
+func (b bounds) hold(x int64) bool {
+	return b.min <= x && x <= b.max
+}
+
+// find returns how to carry out an instance of so many members, whose size is the largest amount that one member
+// contributes or receives.
+func (c *Choice) find(kind dag.Subkind, size int64, members int) *use {
+	for ; c != nil; c = c.table {
+		for i := range c.rules[kind] {
+			if r := &c.rules[kind][i]; r.fits(size, members) {
+				return &r.use
+			}
 		}
 	}
-	return defaults.algorithm(kind, size)
+	return tables[0].choice.find(kind, size, members)
+}
+
+// UsesNodes reports whether the choice has algorithms that make use of which ranks share a node ([dag.Meta].Nodes).
+func (c *Choice) UsesNodes() bool {
+	for ; c != nil; c = c.table {
+		for _, rules := range c.rules {
+			if slices.ContainsFunc(rules, func(r rule) bool { return r.name == "hierarchical" }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ParseChoice reads a choice such as
 //
-//	allreduce=ring:>1MiB,recdoubling;bcast=binomial
+//	mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling;bcast=chain(segment=64KiB)
 //
-// A collective is followed by its rules, tried in this order; where none fits, [Defaults] does. A rule is the name of
-// an algorithm, then, if it is not for every size, ":" and a bound: one of > >= < <= and a size, a whole number with
-// an optional unit (B kB MB GB TB KiB MiB GiB TiB). The size of an instance is the largest amount that one member
-// contributes or receives (docs/lowering.md). "collectives" stands for all collectives that have the algorithms named
-// and no entry of their own. Both "," and ";" may separate anything; spaces do not matter. "" is Defaults.
+// docs/lowering.md defines the language. A collective is followed by its rules, tried in this order. A rule is the name
+// of an algorithm, then its parameters in parentheses, if any, then, if it is not for every instance, ":" and its
+// conditions, joined by "&". "collectives" stands for all collectives that have the algorithms named and no entry of
+// their own. Where no rule fits, the table does whose name comes first, or [Defaults]. Both "," and ";" may separate
+// anything; spaces do not matter. "" is Defaults.
 func ParseChoice(text string) (Choice, error) {
+	c, err := parseChoice(text)
+	if err != nil {
+		return Choice{}, fmt.Errorf("collective algorithms %q: %w", text, err)
+	}
+	return c, nil
+}
+
+func parseChoice(text string) (Choice, error) {
 	var choice, general Choice
 	current := &choice
 	var kinds []dag.Subkind // the collectives that the rules at hand are for
 	seen := map[string]bool{}
-	for item := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' }) {
-		name, bound, bounded := strings.Cut(item, ":")
-		if collective, first, found := strings.Cut(name, "="); found {
-			collective = strings.TrimSpace(collective)
+	for i, item := range items(text) {
+		if t := findTable(item); t != nil {
+			if i > 0 {
+				return Choice{}, fmt.Errorf("expected the table %s before everything else", t.name)
+			}
+			choice.table = &t.choice
+			continue
+		}
+		name, conditions, conditional := strings.Cut(item, ":")
+		if collective, first, found := cutCollective(name); found {
 			if collective == "collectives" {
 				current, kinds = &general, allCollectives
 			} else if kind, ok := dag.ParseSubkind(collective); ok && kind.Of(dag.Coll) {
 				current, kinds = &choice, []dag.Subkind{kind}
 			} else {
-				return Choice{}, fmt.Errorf("collective algorithms %q: expected a collective such as allreduce, "+
-					"or collectives, found %q", text, collective)
+				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives, found %q", collective)
 			}
 			if seen[collective] {
-				return Choice{}, fmt.Errorf("collective algorithms %q: %s is there twice", text, collective)
+				return Choice{}, fmt.Errorf("%s is there twice", collective)
 			}
 			seen[collective] = true
 			name = first
 		}
 		if kinds == nil {
-			return Choice{}, fmt.Errorf("collective algorithms %q: expected COLLECTIVE=ALGORITHM, found %q", text, item)
+			return Choice{}, fmt.Errorf("expected COLLECTIVE=ALGORITHM, or first one of the tables %s, found %q",
+				strings.Join(Tables(), ", "), item)
 		}
-		r := rule{min: 0, max: math.MaxInt64}
-		if bounded {
-			if err := r.parseBound(strings.TrimSpace(bound)); err != nil {
-				return Choice{}, fmt.Errorf("collective algorithms %q: %w", text, err)
+		r := rule{size: everything, block: everything, ranks: everything}
+		if conditional {
+			if err := r.parseConditions(conditions); err != nil {
+				return Choice{}, err
 			}
 		}
 		if err := current.add(kinds, strings.TrimSpace(name), r); err != nil {
-			return Choice{}, fmt.Errorf("collective algorithms %q: %w", text, err)
+			return Choice{}, err
 		}
 	}
 	for kind, rules := range general.rules {
@@ -88,6 +135,35 @@ func ParseChoice(text string) (Choice, error) {
 		}
 	}
 	return choice, nil
+}
+
+// items splits a choice at the commas and semicolons that are not in parentheses.
+func items(text string) (items []string) {
+	depth := 0
+	split := func(r rune) bool {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		return depth <= 0 && (r == ',' || r == ';')
+	}
+	for item := range strings.FieldsFuncSeq(text, split) {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// cutCollective cuts "allreduce=ring(segment=1MiB)" before the algorithm.
+func cutCollective(text string) (collective, algorithm string, found bool) {
+	collective, algorithm, found = strings.Cut(text, "=")
+	if !found || strings.Contains(collective, "(") {
+		return "", text, false
+	}
+	return strings.TrimSpace(collective), algorithm, true
 }
 
 var allCollectives = func() (all []dag.Subkind) {
@@ -99,49 +175,80 @@ var allCollectives = func() (all []dag.Subkind) {
 	return all
 }()
 
-// add appends the rule, with the algorithm of that name, to those of the collectives that have one.
-func (c *Choice) add(kinds []dag.Subkind, name string, r rule) error {
+// add appends the rule, with the algorithm described, to those of the collectives that have one.
+func (c *Choice) add(kinds []dag.Subkind, algorithm string, r rule) error {
 	found := false
 	var problem error
 	for _, k := range kinds {
-		a, err := find(k, name)
+		u, err := parseUse(k, algorithm)
 		if err != nil {
 			problem = err
 			continue
 		}
 		found = true
-		r.algorithm = a
+		r.use = u
 		c.rules[k] = append(c.rules[k], r)
 	}
 	switch {
 	case found:
 		return nil
 	case len(kinds) > 1:
-		return fmt.Errorf("no collective has an algorithm %q", name)
+		return fmt.Errorf("no collective has an algorithm %q", algorithm)
 	}
 	return problem
 }
 
-func (r *rule) parseBound(text string) error {
+var everything = bounds{math.MinInt64, math.MaxInt64}
+
+// parseConditions reads conditions such as ">1MiB&ranks<=16&pof2".
+func (r *rule) parseConditions(text string) error {
+	for condition := range strings.SplitSeq(text, "&") {
+		condition = strings.TrimSpace(condition)
+		var err error
+		switch {
+		case condition == "pof2":
+			r.power = yes
+		case condition == "!pof2":
+			r.power = no
+		case strings.HasPrefix(condition, "ranks"):
+			err = r.ranks.parse(condition[len("ranks"):], "ranks>=8", func(number string) (int64, error) {
+				n, err := parseCount(number)
+				return int64(n), err
+			})
+		case strings.HasPrefix(condition, "block"):
+			err = r.block.parse(condition[len("block"):], "block>1KiB", parseSize)
+		default:
+			err = r.size.parse(strings.TrimPrefix(condition, "size"), ">1MiB", parseSize)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse narrows the bounds by one such as ">=8", whose number the function reads.
+func (b *bounds) parse(text, example string, number func(string) (int64, error)) error {
+	text = strings.TrimSpace(text)
 	digits := strings.TrimLeft(text, "<>=")
-	size, err := parseSize(strings.TrimSpace(digits))
+	x, err := number(strings.TrimSpace(digits))
 	if err != nil {
-		return fmt.Errorf("expected a bound such as >1MiB, found %q: %w", text, err)
+		return fmt.Errorf("expected a bound such as %s, found %q: %w", example, text, err)
 	}
 	switch text[:len(text)-len(digits)] {
 	case ">":
-		if size == math.MaxInt64 {
-			return fmt.Errorf("expected a bound such as >1MiB, found %q: no size is larger", text)
+		if x == math.MaxInt64 {
+			return fmt.Errorf("expected a bound such as %s, found %q: nothing is larger", example, text)
 		}
-		r.min = size + 1
+		b.min = max(b.min, x+1)
 	case ">=":
-		r.min = size
+		b.min = max(b.min, x)
 	case "<":
-		r.max = size - 1
+		b.max = min(b.max, x-1)
 	case "<=":
-		r.max = size
+		b.max = min(b.max, x)
 	default:
-		return fmt.Errorf("expected a bound such as >1MiB, found %q", text)
+		return fmt.Errorf("expected a bound such as %s, found %q", example, text)
 	}
 	return nil
 }
@@ -168,4 +275,12 @@ func parseSize(text string) (int64, error) {
 		return 0, fmt.Errorf("expected at most %d bytes", int64(math.MaxInt64))
 	}
 	return number * unit, nil
+}
+
+func parseCount(text string) (int, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("expected a whole number up to %d", math.MaxInt32)
+	}
+	return int(n), nil
 }

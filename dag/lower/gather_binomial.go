@@ -8,11 +8,11 @@ func gatherBinomial(c *Call, s *Schedule) {
 	v, last := c.relative(), None
 	for bit := 1; bit < c.Members; bit *= 2 {
 		if v&bit != 0 {
-			s.Send(c.absolute(v-bit), c.blocks(c.absolute(v), min(bit, c.Members-v)), last)
+			s.send(c.absolute(v-bit), c.blocks(c.absolute(v), min(bit, c.Members-v)), last)
 			return
 		}
 		if child := v + bit; child < c.Members {
-			last = s.Recv(c.absolute(child), c.blocks(c.absolute(child), min(bit, c.Members-child)), last)
+			last = s.recv(c.absolute(child), c.blocks(c.absolute(child), min(bit, c.Members-child)), last)
 		}
 	}
 }

@@ -5,12 +5,12 @@ package lower
 // MPICH, src/mpi/coll/gatherv/gatherv_allcomm_linear.c.
 func gatherLinear(c *Call, s *Schedule) {
 	if c.Me != c.Root {
-		s.Send(c.Root, c.block(c.Me))
+		s.send(c.Root, c.block(c.Me))
 		return
 	}
 	for i := range c.Members {
 		if i != c.Root {
-			s.Recv(i, c.block(i))
+			s.recv(i, c.block(i))
 		}
 	}
 }

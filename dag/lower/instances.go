@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -10,7 +11,7 @@ import (
 // instances knows every instance of every collective of a trace: the k-th collective op, in index order, of each
 // member of a communicator is its part in instance k of that communicator.
 type instances struct {
-	trace    *dag.Trace
+	source   Source
 	lowered  [dag.NumSubkinds]bool // which collectives are to be lowered
 	comms    []*comm               // by communicator; nil where no op is a collective of it
 	count    int64                 // of instances through all communicators
@@ -20,15 +21,16 @@ type instances struct {
 // comm holds the instances of one communicator.
 type comm struct {
 	*group
-	first     int64 // number of its instance 0 through all communicators
+	nodes     *Nodes // nil: not needed, or every member on a node of its own
+	first     int64  // number of its instance 0 through all communicators
 	instances []instance
-	sizes     []int64 // tables of one size for each member, for the instances whose members have their own
+	tables    []int64 // of each instance whose members have sizes of their own: Call.Starts
 }
 
 // instance is what the members of one instance have in common, as the member at position 0 states it.
 type instance struct {
 	bytes int64 // as Call.Bytes; with a table, the largest amount that one member contributes or receives
-	table int64 // where its table starts in comm.sizes, -1 if it has none
+	table int64 // where its table starts in comm.tables, -1 if it has none
 	root  int32 // position
 	op    int32 // index of the op of the member at position 0
 	kind  dag.Subkind
@@ -65,8 +67,8 @@ func (c *cursor) take(comm int32) int32 {
 
 // findInstances collects the instances of a trace and checks that their members agree, on those that are not lowered
 // no further than in number and kind. It returns nil for a trace without collectives.
-func findInstances(t *dag.Trace, lowered func(dag.Subkind) bool) (*instances, error) {
-	in := &instances{trace: t, comms: make([]*comm, len(t.Comms))}
+func findInstances(s Source, choice *Choice, lowered func(dag.Subkind) bool) (*instances, error) {
+	in := &instances{source: s, comms: make([]*comm, len(s.Comms()))}
 	for _, kind := range allCollectives {
 		in.lowered[kind] = lowered(kind)
 	}
@@ -74,10 +76,12 @@ func findInstances(t *dag.Trace, lowered func(dag.Subkind) bool) (*instances, er
 	if err != nil || !found {
 		return nil, err
 	}
-	if err := in.eachCollective(in.describe); err != nil {
-		return nil, err
+	if choice.UsesNodes() {
+		if err := in.findNodes(); err != nil {
+			return nil, err
+		}
 	}
-	if err := in.chooseTags(); err != nil {
+	if err := in.eachCollective(in.describe); err != nil {
 		return nil, err
 	}
 	in.makeTables()
@@ -90,41 +94,34 @@ func findInstances(t *dag.Trace, lowered func(dag.Subkind) bool) (*instances, er
 	return in, nil
 }
 
-// countOps finds the communicators with collectives and checks that their members have equally many. It reports
-// whether there are any.
+// census is what a rank has: how many collectives of which communicators, and the lowest tag of its messages.
+type census struct {
+	collectives []collectives
+	lowest      int64
+}
+
+type collectives struct{ comm, ops int32 }
+
+// countOps finds the communicators with collectives, checks that their members have equally many, and chooses the tags.
+// It reports whether there are any.
 func (in *instances) countOps() (found bool, err error) {
-	type count struct{ comm, ops int32 }
-	counts := make([][]count, len(in.trace.Ranks))
+	ranks := make([]census, in.source.NumRanks())
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
-	err = forEachRank(len(in.trace.Ranks), newScratch, func(rank int, c *cursor) error {
-		r := &in.trace.Ranks[rank]
-		c.reset()
-		for i, kind := range r.Kind {
-			if kind != dag.Coll {
-				continue
-			}
-			comm := r.Comm.At(i)
-			if comm < 0 || int(comm) >= len(in.comms) {
-				return fmt.Errorf("rank %d, op %d: communicator %d, expected one of the trace's %d",
-					rank, i, comm, len(in.comms))
-			}
-			c.take(comm)
-		}
-		for _, comm := range c.touched {
-			counts[rank] = append(counts[rank], count{comm, c.next[comm]})
-		}
-		return nil
+	err = forEachRank(in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) (err error) {
+		ranks[rank], err = in.census(rank, r, c)
+		return err
 	})
 	if err != nil {
 		return false, err
 	}
+	comms := in.source.Comms()
 	members := make([]int, len(in.comms)) // how many have collectives
-	for rank := range counts {
-		for _, n := range counts[rank] {
+	for rank := range ranks {
+		for _, n := range ranks[rank].collectives {
 			found = true
 			c := in.comms[n.comm]
 			if c == nil {
-				g, err := newGroup(&in.trace.Comms[n.comm], len(in.trace.Ranks))
+				g, err := newGroup(&comms[n.comm], len(ranks))
 				if err != nil {
 					return false, fmt.Errorf("communicator %d: %w", n.comm, err)
 				}
@@ -142,36 +139,50 @@ func (in *instances) countOps() (found bool, err error) {
 			members[n.comm]++
 		}
 	}
-	total := int64(0)
 	for i, c := range in.comms {
 		if c == nil {
 			continue
 		}
 		if members[i] < c.size {
-			return false, in.missingMember(int32(i))
+			return false, c.missingMember(int32(i), ranks)
 		}
-		c.first = total
-		total += int64(len(c.instances))
+		c.first = in.count
+		in.count += int64(len(c.instances))
 	}
-	in.count = total
-	return found, nil
+	return found, in.chooseTags(ranks)
+}
+
+// census counts the collectives of a rank.
+func (in *instances) census(rank int, r *dag.Rank, c *cursor) (n census, err error) {
+	c.reset()
+	for i, kind := range r.Kind {
+		switch kind {
+		case dag.Coll:
+			comm := r.Comm.At(i)
+			if comm < 0 || int(comm) >= len(in.comms) {
+				return n, fmt.Errorf("rank %d, op %d: communicator %d, expected one of the trace's %d",
+					rank, i, comm, len(in.comms))
+			}
+			c.take(comm)
+		case dag.Send, dag.Recv:
+			n.lowest = min(n.lowest, r.Tag.At(i))
+		}
+	}
+	for _, comm := range c.touched {
+		n.collectives = append(n.collectives, collectives{comm, c.next[comm]})
+	}
+	return n, nil
 }
 
 // chooseTags sets firstTag so that the instances' messages have tags below those of all messages that the trace has
 // already: some of its collectives may have been lowered before.
-func (in *instances) chooseTags() error {
+func (in *instances) chooseTags(ranks []census) error {
 	in.firstTag = dag.CollectiveTag
-	for rank := range in.trace.Ranks {
-		r := &in.trace.Ranks[rank]
-		lowest := int64(0)
-		for i, kind := range r.Kind {
-			if kind == dag.Send || kind == dag.Recv {
-				lowest = min(lowest, r.Tag.At(i))
-			}
-		}
-		if lowest < math.MinInt64+in.count {
+	for rank := range ranks {
+		lowest := ranks[rank].lowest
+		if least := math.MinInt64 + lanes*in.count; lowest < least {
 			return fmt.Errorf("rank %d: tag %d, expected %d or more, to leave those below to %d collectives", rank,
-				lowest, math.MinInt64+in.count, in.count)
+				lowest, least, in.count)
 		}
 		in.firstTag = min(in.firstTag, lowest-1)
 	}
@@ -179,21 +190,38 @@ func (in *instances) chooseTags() error {
 }
 
 // missingMember returns the error for a communicator of which only some members have collectives.
-func (in *instances) missingMember(comm int32) error {
-	c := in.comms[comm]
+func (c *comm) missingMember(id int32, ranks []census) error {
 	for p := range c.size {
 		rank := c.rank(p)
-		r := &in.trace.Ranks[rank]
-		found := false
-		for i, kind := range r.Kind {
-			found = found || kind == dag.Coll && r.Comm.At(i) == comm
-		}
-		if !found {
+		has := func(n collectives) bool { return n.comm == id }
+		if !slices.ContainsFunc(ranks[rank].collectives, has) {
 			return fmt.Errorf("rank %d has no collective of communicator %d, expected %d as other members have",
-				rank, comm, len(c.instances))
+				rank, id, len(c.instances))
 		}
 	}
 	panic("unreachable: a member without collectives was counted")
+}
+
+// findNodes finds out which members of the communicators share a node.
+func (in *instances) findNodes() error {
+	nodes, ranks := in.source.Meta().Nodes, in.source.NumRanks()
+	if nodes == nil {
+		return nil
+	}
+	if len(nodes) != ranks {
+		return fmt.Errorf("the trace names the nodes of %d ranks, expected %d", len(nodes), ranks)
+	}
+	for _, c := range in.comms {
+		if c == nil {
+			continue
+		}
+		of := make([]int32, c.size)
+		for p := range of {
+			of[p] = nodes[c.rank(p)]
+		}
+		c.nodes = NewNodes(of)
+	}
+	return nil
 }
 
 // member is one rank's part in an instance.
@@ -210,9 +238,9 @@ type member struct {
 // eachCollective calls visit for every collective op, several ranks at a time, each rank's in order.
 func (in *instances) eachCollective(visit func(m *member) error) error {
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
-	return forEachRank(len(in.trace.Ranks), newScratch, func(rank int, c *cursor) error {
+	return forEachRank(in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) error {
 		c.reset()
-		m := member{rank: rank, r: &in.trace.Ranks[rank]}
+		m := member{rank: rank, r: r}
 		for i, kind := range m.r.Kind {
 			if kind != dag.Coll {
 				continue
@@ -243,12 +271,12 @@ func (m *member) kind() dag.Subkind {
 	return m.comm.instances[m.k].kind
 }
 
-// table returns the sizes of the members of an instance, nil if they are all the same.
+// table returns Call.Starts of an instance.
 func (c *comm) table(inst *instance) []int64 {
 	if inst.table < 0 {
 		return nil
 	}
-	return c.sizes[inst.table : inst.table+int64(c.size)]
+	return c.tables[inst.table : inst.table+int64(c.size)+1]
 }
 
 // largest returns the largest amount that one member of an instance contributes or receives.
@@ -265,7 +293,7 @@ func (m *member) call() Call {
 	inst := &m.comm.instances[m.k]
 	c := Call{
 		Kind: inst.kind, Members: m.comm.size, Me: m.position, Root: int(inst.root),
-		Bytes: inst.bytes, Sizes: m.comm.table(inst),
+		Bytes: inst.bytes, Starts: m.comm.table(inst), Nodes: m.comm.nodes,
 	}
 	if inst.kind == dag.Barrier {
 		c.Bytes = barrierBytes

@@ -5,12 +5,12 @@ package lower
 // Open MPI, ompi/mca/coll/base/coll_base_reduce.c (basic linear).
 func reduceLinear(c *Call, s *Schedule) {
 	if c.Me != c.Root {
-		s.Send(c.Root, c.Bytes)
+		s.send(c.Root, c.whole())
 		return
 	}
 	for i := range c.Members {
 		if i != c.Root {
-			s.Recv(i, c.Bytes)
+			s.combine(i, c.whole())
 		}
 	}
 }

@@ -12,7 +12,7 @@ func reducescatterRing(c *Call, s *Schedule) {
 	sending := left
 	for range n - 1 {
 		receiving := (sending - 1 + n) % n
-		x.round(right, c.block(sending), left, c.block(receiving))
+		x.reduce(right, c.block(sending), left, c.block(receiving))
 		sending = receiving
 	}
 }

@@ -9,7 +9,11 @@ func scanRecdoubling(c *Call, s *Schedule) {
 	x := newExchange(s, None)
 	for bit := 1; bit < c.Members; bit *= 2 {
 		if partner := c.Me ^ bit; partner < c.Members {
-			x.round(partner, c.Bytes, partner, c.Bytes)
+			how := reduce
+			if partner < c.Me {
+				how = reduceAll
+			}
+			x.do(partner, c.whole(), partner, c.whole(), how)
 		}
 	}
 }

@@ -9,13 +9,13 @@ func scatterBinomial(c *Call, s *Schedule) {
 	bit, last := 1, None
 	for ; bit < c.Members; bit *= 2 {
 		if v&bit != 0 {
-			last = s.Recv(c.absolute(v-bit), c.blocks(c.absolute(v), min(bit, c.Members-v)))
+			last = s.recv(c.absolute(v-bit), c.blocks(c.absolute(v), min(bit, c.Members-v)))
 			break
 		}
 	}
 	for bit /= 2; bit > 0; bit /= 2 {
 		if child := v + bit; child < c.Members {
-			last = s.Send(c.absolute(child), c.blocks(c.absolute(child), min(bit, c.Members-child)), last)
+			last = s.send(c.absolute(child), c.blocks(c.absolute(child), min(bit, c.Members-child)), last)
 		}
 	}
 }

@@ -5,12 +5,12 @@ package lower
 // MPICH, src/mpi/coll/scatterv/scatterv_allcomm_linear.c.
 func scatterLinear(c *Call, s *Schedule) {
 	if c.Me != c.Root {
-		s.Recv(c.Root, c.block(c.Me))
+		s.recv(c.Root, c.block(c.Me))
 		return
 	}
 	for i := range c.Members {
 		if i != c.Root {
-			s.Send(i, c.block(i))
+			s.send(i, c.block(i))
 		}
 	}
 }

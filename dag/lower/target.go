@@ -2,8 +2,8 @@ package lower
 
 import "github.com/tracedag/tracedag/dag"
 
-// target is a rank in the making whose numbers of ops and dependencies are known. The columns that nearly every op of a
-// lowered rank uses are allotted in full, the others grow as they are needed.
+// target is a rank in the making whose size is known. The columns that nearly every op of a lowered rank uses are
+// allotted in full, the others grow as they are needed.
 type target struct {
 	rank   dag.Rank
 	source *dag.Rank
@@ -11,18 +11,28 @@ type target struct {
 	edges  int // dependencies so far
 }
 
-func newTarget(source *dag.Rank, ops, edges int) target {
-	t := target{source: source, rank: dag.Rank{
-		Kind:  make([]dag.Kind, ops),
-		Bytes: make([]int64, ops),
-		Peer:  make([]int32, ops),
-		Tag:   make([]int64, ops),
-		Deps:  dag.Edges{End: make([]uint32, ops), Off: make([]int32, edges)},
+// begin begins a rank of the given size, in memory that was another's.
+func (t *target) begin(source *dag.Rank, size extent, memory *dag.Rank) {
+	*t = target{source: source, rank: dag.Rank{
+		Kind:  zeros(memory.Kind, size.ops),
+		Bytes: zeros(memory.Bytes, size.ops),
+		Peer:  zeros(memory.Peer, size.ops),
+		Tag:   zeros(memory.Tag, size.ops),
+		Deps:  dag.Edges{End: zeros(memory.Deps.End, size.ops), Off: zeros(memory.Deps.Off, size.deps)},
 	}}
 	if len(source.Duration) > 0 {
-		t.rank.Duration = make([]dag.Time, ops)
+		t.rank.Duration = zeros(memory.Duration, size.ops)
 	}
-	return t
+}
+
+// zeros returns n zeros, in the memory of s if that is enough.
+func zeros[S ~[]E, E any](s S, n uint32) S {
+	if int(n) > cap(s) {
+		return make(S, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
 }
 
 // add appends an op on the stream, network interface and job of op i of the source.

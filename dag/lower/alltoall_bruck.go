@@ -1,0 +1,46 @@
+package lower
+
+// alltoallBruck: what member i has for the member d further on moves on by 2^k in round k if bit k of d is set; so in
+// round k a member sends one message, to the one 2^k further on, and receives one from the one 2^k before.
+// ceil(log2 n) rounds.
+//
+// J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby: Efficient algorithms for all-to-all communications in
+// multiport message-passing systems. IEEE Transactions on Parallel and Distributed Systems 8(11), 1997.
+func alltoallBruck(c *Call, s *Schedule) {
+	n := c.Members
+	x := newExchange(s, None)
+	for bit := 1; bit < n; bit *= 2 {
+		to, from := (c.Me+bit)%n, (c.Me-bit+n)%n
+		x.round(to, c.moving(c.Me, bit), from, c.moving(from, bit))
+		s.hold(x.sent, func(add func(span)) { c.eachMoving(c.Me, bit, add) })
+		s.hold(x.rcvd, func(add func(span)) { c.eachMoving(from, bit, add) })
+	}
+}
+
+// moving returns how much of an all-to-all member i sends in the round in which distances with this bit move.
+func (c *Call) moving(i, bit int) span {
+	n := c.Members
+	size, longer := c.Bytes/int64(n), int(c.Bytes%int64(n)) // of the members' shares, the first have one byte more
+	// A share moves this round if its distance has the bit. Shares whose distances are the same from the bit up, an odd
+	// multiple of it, have the same destination: as many as the bit, but for those cut off by the end.
+	below := func(x int) int { return (min(max(x, 0), n) + bit - 1) / (2 * bit) } // odd multiples below x
+	last := bit * (2*below(n) - 1)
+	cut := max(0, bit-(n-last))
+	shares := bit*below(n) - cut
+	more := bit * (below(longer-i) + below(n-i+longer) - below(n-i))
+	if (i+last)%n < longer {
+		more -= cut
+	}
+	return span{0, int64(shares)*size + int64(more)}
+}
+
+// eachMoving calls add for every share of which moving is the sum.
+func (c *Call) eachMoving(i, bit int, add func(span)) {
+	n := c.Members
+	for distance := range n {
+		if distance&bit != 0 {
+			source := (i - distance%bit + n) % n
+			add(c.share(source, (source+distance)%n))
+		}
+	}
+}
