@@ -79,17 +79,8 @@ func nanoseconds(d dag.Time) uint64 {
 	return uint64(ns)
 }
 
-// losses collects kinds of loss.
-type losses []format.Loss
-
-func (l *losses) add(what string, count int64) {
-	if count > 0 {
-		*l = append(*l, format.Loss{What: what, Count: count})
-	}
-}
-
 // commonLosses returns what both forms leave out or change.
-func commonLosses(t *dag.Trace) losses {
+func commonLosses(t *dag.Trace) format.Losses {
 	var release, rounded, durations, sizes, received, tags, flops, comms, jobs, measured, attrs int64
 	for i := range t.Ranks {
 		r := &t.Ranks[i]
@@ -111,83 +102,37 @@ func commonLosses(t *dag.Trace) losses {
 				tags++
 			}
 		}
-		release += nonzero(r.Release)
-		received += nonzero(r.RecvBytes)
-		flops += nonzero(r.Flops)
-		comms += nonzeroNarrow(&r.Comm)
-		jobs += nonzeroNarrow(&r.Job)
-		for op := range max(len(r.MeasuredStart), len(r.MeasuredEnd)) {
-			if start, end := r.Measured(op); start != dag.Unmeasured || end != dag.Unmeasured {
-				measured++
-			}
-		}
-		attrs += texts(&r.Attrs)
+		release += format.Nonzero(r.Release)
+		received += format.Nonzero(r.RecvBytes)
+		flops += format.Nonzero(r.Flops)
+		comms += format.NonzeroNarrow(&r.Comm)
+		jobs += format.NonzeroNarrow(&r.Job)
+		measured += format.Measured(r)
+		attrs += format.Texts(&r.Attrs)
 	}
-	var l losses
-	l.add("release times", release)
-	l.add("durations rounded to whole nanoseconds", rounded)
-	l.add("durations of sends and receives", durations)
-	l.add("sizes of calcs", sizes)
-	l.add("received sizes", received)
-	l.add("tags below -1, written as 4294967296 more, where a receive with any tag matches them", tags)
-	l.add("flops", flops)
-	l.add("communicators", comms)
-	l.add("jobs", jobs)
-	l.add("measured times", measured)
-	l.add("attributes", attrs)
-	if placed(t.Nodes) {
-		l.add("the nodes that their ranks run on", t.Ops())
-	}
+	var l format.Losses
+	l.Add("release times", release)
+	l.Add("durations rounded to whole nanoseconds", rounded)
+	l.Add("durations of sends and receives", durations)
+	l.Add("sizes of calcs", sizes)
+	l.Add("received sizes", received)
+	l.Add("tags below -1, written as 4294967296 more, where a receive with any tag matches them", tags)
+	l.Add("flops", flops)
+	l.Add("communicators", comms)
+	l.Add("jobs", jobs)
+	l.Add("measured times", measured)
+	l.Add("attributes", attrs)
+	l.AddNodes(t)
 	return l
-}
-
-func nonzero[T ~int64](column dag.Column[T]) int64 {
-	n := int64(0)
-	for _, v := range column {
-		if v != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-func nonzeroNarrow(column *dag.Narrow) int64 {
-	n := int64(0)
-	for i := range column.Len() {
-		if column.At(i) != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-func texts(column *dag.Text) int64 {
-	n := int64(0)
-	for i := range column.Len() {
-		if column.At(i) != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// placed reports whether some rank runs on another node than that of its own number.
-func placed(nodes []int32) bool {
-	for rank, node := range nodes {
-		if int(node) != rank {
-			return true
-		}
-	}
-	return false
 }
 
 func binaryLosses(t *dag.Trace) []format.Loss {
 	l := commonLosses(t)
 	names := int64(0)
 	for i := range t.Ranks {
-		names += texts(&t.Ranks[i].Name)
+		names += format.Texts(&t.Ranks[i].Name)
 	}
-	l.add("names", names)
+	l.Add("names", names)
 	return l
 }
 
@@ -203,7 +148,7 @@ func textLosses(t *dag.Trace) []format.Loss {
 		}
 		names += lostNames(r)
 	}
-	l.add("peers, tags and NICs of calcs", calcs)
-	l.add("names that are no label, or the label of another op", names)
+	l.Add("peers, tags and NICs of calcs", calcs)
+	l.Add("names that are no label, or the label of another op", names)
 	return l
 }

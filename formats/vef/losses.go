@@ -11,8 +11,8 @@ import (
 
 // losses lists what write leaves out or changes.
 func losses(t *dag.Trace) []format.Loss {
-	var l lossList
-	l.add("collectives that VEF does not have, decomposed into messages", foreign(t))
+	var l format.Losses
+	l.Add("collectives that VEF does not have, decomposed into messages", foreign(t))
 	original := t
 	t, err := lowered(t)
 	if err != nil || checkReferences(t) != nil {
@@ -29,28 +29,26 @@ func losses(t *dag.Trace) []format.Loss {
 			return l
 		}
 	}
-	l.add("dependencies on more than one event, set as the ideal timeline has it", c.unclear)
-	l.add("receives that wait for something before they can match", c.late)
-	l.add("wildcard receives", c.wildcards)
-	l.add("tags", c.tags)
+	l.Add("dependencies on more than one event, set as the ideal timeline has it", c.unclear)
+	l.Add("receives that wait for something before they can match", c.late)
+	l.Add("wildcard receives", c.wildcards)
+	l.Add("tags", c.tags)
 	if c.tail > 0 {
-		l.add(fmt.Sprintf("computation after the last communication of its rank, %v in all", c.tailTime), c.tail)
+		l.Add(fmt.Sprintf("computation after the last communication of its rank, %v in all", c.tailTime), c.tail)
 	}
-	l.add("memory and storage accesses, written as computation", c.accesses)
-	l.add("durations of communication", c.durations)
-	l.add("sizes of computation", c.sizes)
-	l.add("flops", c.flops)
-	l.add("streams", c.streams)
-	l.add("network interfaces", c.nics)
-	l.add("communicators of messages", c.comms)
-	l.add("roots of collectives without content, which are taken to be the first of their tasks", c.roots)
-	l.add("jobs", c.jobs)
-	l.add("names", c.names)
-	l.add("attributes", c.attrs)
-	l.add("measured times", c.measured)
-	if placed(original.Nodes) {
-		l.add("the nodes that their ranks run on", original.Ops())
-	}
+	l.Add("memory and storage accesses, written as computation", c.accesses)
+	l.Add("durations of communication", c.durations)
+	l.Add("sizes of computation", c.sizes)
+	l.Add("flops", c.flops)
+	l.Add("streams", c.streams)
+	l.Add("network interfaces", c.nics)
+	l.Add("communicators of messages", c.comms)
+	l.Add("roots of collectives without content, which are taken to be the first of their tasks", c.roots)
+	l.Add("jobs", c.jobs)
+	l.Add("names", c.names)
+	l.Add("attributes", c.attrs)
+	l.Add("measured times", c.measured)
+	l.AddNodes(original)
 	return l
 }
 
@@ -61,25 +59,6 @@ func checkReferences(t *dag.Trace) error {
 		}
 	}
 	return nil
-}
-
-// lossList collects kinds of loss.
-type lossList []format.Loss
-
-func (l *lossList) add(what string, count int64) {
-	if count > 0 {
-		*l = append(*l, format.Loss{What: what, Count: count})
-	}
-}
-
-// placed reports whether some rank runs on another node than that of its own number.
-func placed(nodes []int32) bool {
-	for rank, node := range nodes {
-		if int(node) != rank {
-			return true
-		}
-	}
-	return false
 }
 
 // lossCounts is how many ops lose what.
@@ -139,18 +118,12 @@ func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
 		if !self && i < r.Attrs.Len() && r.Attrs.At(i) != "" {
 			c.attrs++
 		}
-		if start, end := r.Measured(i); start != dag.Unmeasured || end != dag.Unmeasured {
-			c.measured++
-		}
 	}
-	c.flops += nonzero(r.Flops)
-	c.nics += nonzeroNarrow(&r.NIC)
-	c.jobs += nonzeroNarrow(&r.Job)
-	for i := range r.Name.Len() {
-		if r.Name.At(i) != "" {
-			c.names++
-		}
-	}
+	c.flops += format.Nonzero(r.Flops)
+	c.nics += format.NonzeroNarrow(&r.NIC)
+	c.jobs += format.NonzeroNarrow(&r.Job)
+	c.names += format.Texts(&r.Name)
+	c.measured += format.Measured(r)
 	return nil
 }
 
@@ -196,24 +169,4 @@ func hidesRoot(t *dag.Trace, r *dag.Rank, rank, i int) bool {
 		return false
 	}
 	return r.Bytes.At(i) == 0 && r.RecvBytes.At(i) == 0 && position(&t.Comms[comm], int32(rank)) != 0
-}
-
-func nonzero[T ~int64](column dag.Column[T]) int64 {
-	n := int64(0)
-	for _, v := range column {
-		if v != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-func nonzeroNarrow(column *dag.Narrow) int64 {
-	n := int64(0)
-	for i := range column.Len() {
-		if column.At(i) != 0 {
-			n++
-		}
-	}
-	return n
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/mathext/prng"
+
 	"github.com/tracedag/tracedag/dag"
 )
 
@@ -101,9 +103,10 @@ func (n *NoiseTrace) noise(hosts int) *noise {
 // offsets draws at which point of a noise of the given period each host starts. The reference simulators draw one number
 // before those of the hosts, and use it for all of them where the noise is coscheduled.
 func (n *NoiseTrace) offsets(hosts int, period uint64) []uint64 {
-	random := newMersenneTwister(uint32(n.Seed))
+	random := prng.NewMT19937() // as theirs
+	random.Seed(uint64(n.Seed)) // of which it takes the lower half
 	draw := func() uint64 {
-		return uint64(float64(random.next()) / math.MaxUint32 * float64(period))
+		return uint64(float64(random.Uint32()) / math.MaxUint32 * float64(period))
 	}
 	offsets := make([]uint64, hosts)
 	common := draw()

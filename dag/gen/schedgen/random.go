@@ -2,7 +2,11 @@
 
 package schedgen
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"gonum.org/v1/gonum/mathext/prng"
+)
 
 // additive is the generator behind rand of the GNU C library in its default state: r[i] = r[i-31] + r[i-3], of which
 // the upper 31 bits come out.
@@ -33,61 +37,28 @@ func (a *additive) next() uint32 {
 	return a.r[(a.i-1)%n] >> 1
 }
 
-// mersenneTwister is the generator MT19937 (Matsumoto, Nishimura: Mersenne Twister, ACM TOMACS 8(1), 1998).
-type mersenneTwister struct {
-	state [624]uint32
-	at    int
-}
+// mersenneTwister is the generator MT19937.
+type mersenneTwister struct{ *prng.MT19937 }
 
-func newMersenneTwister(seed uint32) *mersenneTwister {
-	m := &mersenneTwister{at: 624}
-	m.state[0] = seed
-	for i := 1; i < len(m.state); i++ {
-		prev := m.state[i-1]
-		m.state[i] = 1812433253*(prev^prev>>30) + uint32(i)
-	}
-	return m
-}
-
-// next returns the next output, uniform over all 32-bit numbers.
-func (m *mersenneTwister) next() uint32 {
-	if m.at == len(m.state) {
-		m.twist()
-	}
-	y := m.state[m.at]
-	m.at++
-	y ^= y >> 11
-	y ^= y << 7 & 0x9d2c5680
-	y ^= y << 15 & 0xefc60000
-	return y ^ y>>18
-}
-
-func (m *mersenneTwister) twist() {
-	n := len(m.state)
-	for i := range m.state {
-		y := m.state[i]&0x80000000 | m.state[(i+1)%n]&0x7fffffff
-		v := m.state[(i+397)%n] ^ y>>1
-		if y&1 != 0 {
-			v ^= 0x9908b0df
-		}
-		m.state[i] = v
-	}
-	m.at = 0
+func newMersenneTwister(seed uint32) mersenneTwister {
+	m := prng.NewMT19937()
+	m.Seed(uint64(seed))
+	return mersenneTwister{m}
 }
 
 // uniform returns a number in 0..most: the first whose lower bits, as many as most has, are such a number.
-func (m *mersenneTwister) uniform(most uint32) uint32 {
+func (m mersenneTwister) uniform(most uint32) uint32 {
 	mask := uint32(1)<<bits.Len32(most) - 1
 	for {
-		if x := m.next() & mask; x <= most {
+		if x := m.Uint32() & mask; x <= most {
 			return x
 		}
 	}
 }
 
 // fraction returns a number in 0..most as C++ makes one of a part of the range of the generator.
-func (m *mersenneTwister) fraction(most uint32) uint32 {
-	return uint32(float64(m.next()) / (1<<32 - 1) * float64(most))
+func (m mersenneTwister) fraction(most uint32) uint32 {
+	return uint32(float64(m.Uint32()) / (1<<32 - 1) * float64(most))
 }
 
 // permutation returns a random order of 0..n-1: each is the u-th of those that are left, where u is drawn from 0 to how

@@ -1,0 +1,67 @@
+package format
+
+import "github.com/tracedag/tracedag/dag"
+
+// Losses collects kinds of loss.
+type Losses []Loss
+
+// Add adds a kind of loss if there is any of it.
+func (l *Losses) Add(what string, count int64) {
+	if count > 0 {
+		*l = append(*l, Loss{What: what, Count: count})
+	}
+}
+
+// AddNodes adds the nodes that the ranks of a trace run on, unless rank i runs on node i, which needs no saying.
+func (l *Losses) AddNodes(t *dag.Trace) {
+	for rank, node := range t.Nodes {
+		if int(node) != rank {
+			l.Add("the nodes that their ranks run on", t.Ops())
+			return
+		}
+	}
+}
+
+// Measured returns how many ops of a rank have measured times.
+func Measured(r *dag.Rank) int64 {
+	n := int64(0)
+	for op := range max(len(r.MeasuredStart), len(r.MeasuredEnd)) {
+		if start, end := r.Measured(op); start != dag.Unmeasured || end != dag.Unmeasured {
+			n++
+		}
+	}
+	return n
+}
+
+// Nonzero returns how many values of a column are not zero.
+func Nonzero[T ~int64](column dag.Column[T]) int64 {
+	n := int64(0)
+	for _, v := range column {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// NonzeroNarrow returns how many values of a column are not zero.
+func NonzeroNarrow(column *dag.Narrow) int64 {
+	n := int64(0)
+	for i := range column.Len() {
+		if column.At(i) != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Texts returns how many strings of a column are not empty.
+func Texts(column *dag.Text) int64 {
+	n := int64(0)
+	for i := range column.Len() {
+		if column.At(i) != "" {
+			n++
+		}
+	}
+	return n
+}
