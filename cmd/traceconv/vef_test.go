@@ -4,8 +4,46 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
+
+// TestModels reads extended traces with what they have no words for.
+func TestModels(t *testing.T) {
+	const dcnw = "VEF3 4 10 0 0 0 FALSE\nEXT CDCNW\nsizes.txt GAUSS\n"
+	const horovod = "VEF3 4 0 0 0 0 FALSE\nEXT HOROVOD\nBATCHES 2 LAYERS 3\nDEFAULT ARED_KBYTES 64 BCAST_BYTES 100 " +
+		"GATV_PROB 0.5 GATV_TOTAL_BYTES 120 GATV_BYTES 60 NEGOTIATION_LOOP_MS 0.01 COMPUTE_MS 0.1\n"
+	in(t, map[string]string{"d.vef": dcnw, "h.vef": horovod, "sizes.txt": "8 0.5\n100 1\n", "empty.vef": ""})
+	for args, want := range map[string]string{
+		"d.vef --gauss-sigma-frac 0":  "--gauss-sigma-frac: expected a number above 0, found 0",
+		"d.vef --gauss-sigma-frac -1": "--gauss-sigma-frac: expected a number above 0, found -1",
+		"h.vef --jitter -1":           "--jitter: expected 0 to 1, found -1",
+		"h.vef --jitter NaN":          "--jitter: expected 0 to 1, found NaN",
+	} {
+		if got := clitest.Run(newCommand, strings.Fields(args)...); got.Status != 2 || !strings.Contains(got.Stderr, want) {
+			t.Errorf("traceconv %s: status %d, stderr %q", args, got.Status, got.Stderr)
+		}
+	}
+	trace := readStore(t, ok(t, "", "d.vef", "--seed", "3"))
+	p := trace.Provenance[0]
+	if *p.Seed != 3 || len(p.Inputs) != 2 || p.Inputs[1].Name != "sizes.txt" ||
+		p.Inputs[1].SHA256 != "75ac9b746dd1e0cad6b6f257b52a442c03782db66834d8d4ae9d6a4c09a0d353" {
+		t.Errorf("provenance %+v", p)
+	}
+	steps := func(args ...string) (fine bool) {
+		trace := readStore(t, ok(t, "", append(args, "h.vef")...))
+		for _, d := range trace.Ranks[1].Duration {
+			fine = fine || d%(100*dag.Nanosecond) != 0
+		}
+		return fine
+	}
+	if steps() || !steps("--time-step", "1ns") || steps("--time-step", "1ns", "--jitter", "0") {
+		t.Error("drawn times are not multiples of the time step")
+	}
+	if got := clitest.Run(newCommand, "empty.vef"); got.Status != 1 || !strings.HasPrefix(got.Stderr, "empty.vef:1: header: ") {
+		t.Errorf("an empty file: status %d, stderr %q", got.Status, got.Stderr)
+	}
+}
 
 // TestToVEF converts a trace that VEF holds and one that it does not, in every version and mode.
 func TestToVEF(t *testing.T) {

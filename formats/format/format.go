@@ -46,7 +46,8 @@ type Format struct {
 	WriteSource func(w io.Writer, s Source, o WriteOptions) error
 }
 
-// Source is a trace that is read, or made, batch by batch. An input that it was opened from must stay open.
+// Source is a trace that is read, or made, batch by batch. An input that it was opened from must stay open. One that
+// depends on other files, too, names them in a method Files() []string.
 type Source interface {
 	Meta() dag.Meta
 	Comms() []dag.Comm
@@ -99,6 +100,7 @@ type ModelOptions struct {
 	Seed       int64    // of every random choice
 	Jitter     *float64 // standard deviation of what is drawn around a mean, as a part of the mean
 	GaussSigma *float64 // standard deviation of Gaussian destinations, as a part of the number of tasks
+	TimeStep   dag.Time // what drawn times are multiples of
 }
 
 // SchedgenOptions are those of Schedgen for traces, under their names there. docs/formats/mpi.md describes them.

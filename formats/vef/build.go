@@ -93,7 +93,10 @@ func (r *reader) checkAdvice() {
 			only)
 	}
 	if len(r.comms) > 0 && !r.comms[0].isWorld(h.tasks) {
-		r.warn("%s:%d: communicator 0 is not that of all tasks", r.file, h.line+1)
+		r.warn("%s:%d: communicator 0 is not that of all tasks in order", r.file, h.line+1)
+	}
+	if r.rounded > 0 {
+		r.warn("%s:%d: this and %d other times are no whole picoseconds and were rounded", r.file, r.firstRounded, r.rounded-1)
 	}
 	odd, first := 0, int32(-1)
 	for i := range r.records {
@@ -140,7 +143,6 @@ type builder struct {
 	shift    int32     // from numbers of communicators in the file to those in the trace
 	before   []int32   // the record before it in its chain; -1 none
 	sorted   [][]int32 // the chains whose order is not that of the file
-	origins  []int32   // by task: how many records have absolute times
 	sequence []int32   // the records in the order of their ops; nil: that of the file
 	op       []int32   // index, on its task, of the op that stands for it
 	recv     []int32   // of a message: index, on its destination, of the op that receives it
@@ -154,7 +156,6 @@ type builder struct {
 func (b *builder) chain() {
 	n := len(b.records)
 	b.before = make([]int32, n)
-	b.origins = make([]int32, b.header.tasks)
 	last := make([]int32, 2*n) // of each event, one more than its latest record: the end of op i, then the arrival of i
 	lastOrigin := make([]int32, b.header.tasks)
 	var disordered []*int32
@@ -164,7 +165,6 @@ func (b *builder) chain() {
 		switch rec.dep {
 		case depNone:
 			slot = &lastOrigin[rec.task]
-			b.origins[rec.task]++
 		case depRecv:
 			slot = &last[2*rec.ref+1]
 		default:

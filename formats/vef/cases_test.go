@@ -20,7 +20,7 @@ func TestErrors(t *testing.T) {
 		{"header", "VEF3 3 -1 0 0 0 FALSE\n", "number of messages"},
 		{"header", "VEF3 3 1.5 0 0 0 FALSE\n", "number of messages"},
 		{"header", "VEF3 99999999999999999999 0 0 0 0 FALSE\n", "number of tasks"},
-		{"header", "VEF3 2000000000 0 0 0 0 FALSE\n", "at most 65536 tasks in a file of this size"},
+		{"header", "VEF3 2000000000 0 0 0 0 FALSE\n", "at most 65536 tasks, or as many"},
 		{"header", "VEF3 3 0 0 0 0 FALSE 1000 5\n", "found 9 fields"},
 		{"header", "VEF3 3 0 0 0 0 FALSE 1e3\n", "clock tick"},
 		{"header", "VEF3 3 0 0 0 0 FALSE -1\n", "clock tick"},
@@ -147,6 +147,7 @@ func TestWarnings(t *testing.T) {
 		{"VEF 2 0 1 1 2 TRUE\nC0 0 1\nG0 0 3 0 8 9 0 0 -1\nG0 0 3 1 8 0 0 0 -1\n", "x.vef:3: the sizes"},
 		{"VEF 2 0 1 1 2 TRUE\nC0 0 1\nG0 0 3 0 8 9 0 0 -1\nG0 0 3 1 1 0 0 0 -1\n", ""},
 		{"VEF 2 0 1 1 2 TRUE\nC0 0 1\nG0 0 7 0 8 0 0 0 -1\nG0 0 7 1 9 0 0 0 -1\n", "x.vef:3: the sizes"},
+		{"VEF3 2 2 1 0 0 TRUE 1\nC0 0 1\n0 0 1 8 0 0.5 -1\n1 0 1 8 0 0.4 -1\n", "x.vef:3: this and 1 other times"},
 	} {
 		_, warnings, err := readText("x.vef", []byte(c.text), format.ReadOptions{})
 		if err != nil {
@@ -164,16 +165,15 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestOriginStream: the calcs that count the time for several independent messages stand aside; that before a single one
-// is computation.
+// TestOriginStream: the calcs that count the time since the start of the trace stand aside.
 func TestOriginStream(t *testing.T) {
-	trace := mustRead(t, "x", []byte(withHeader(2, "0 0 1 8 0 100 -1\n1 0 1 8 0 250 -1\n2 1 0 8 0 70 -1\n")))
-	for rank, want := range []int32{originStream, 0} {
+	trace := mustRead(t, "x", []byte(withHeader(2, "0 0 1 8 0 100 -1\n1 0 1 8 0 250 -1\n2 1 0 8 0 70 -1\n3 1 0 8 1 5 2\n")))
+	for rank := range trace.Ranks {
 		r := &trace.Ranks[rank]
 		for op, kind := range r.Kind {
 			stream := int32(0)
-			if kind == dag.Calc {
-				stream = want
+			if kind == dag.Calc && r.Deps.Count(op) == 0 || r.Duration.At(op) == 150*dag.Nanosecond {
+				stream = originStream
 			}
 			if r.Stream.At(op) != stream {
 				t.Errorf("rank %d op %d (%s) is on stream %d, expected %d", rank, op, kind, r.Stream.At(op), stream)
@@ -312,6 +312,21 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestOldVersion: version 1 has another clock than the trace was read with, where that does no harm.
+func TestOldVersion(t *testing.T) {
+	for clock, want := range map[int]string{2000: " 6 -1\n", 500: " 1 -1\n", 3: ""} {
+		text := strings.Replace(withHeader(2, "0 0 1 8 0 3 -1\n"), " 1000\n", fmt.Sprintf(" %d\n", clock), 1)
+		if clock == 500 {
+			text = strings.Replace(text, " 3 -1", " 2 -1", 1)
+		}
+		var out bytes.Buffer
+		err := write(&out, mustRead(t, "x", []byte(text)), format.WriteOptions{Version: 1})
+		if want == "" && err == nil || want != "" && (err != nil || !strings.HasSuffix(out.String(), want)) {
+			t.Errorf("clock %d: error %v, wrote %q", clock, err, out.String())
+		}
+	}
+}
+
 func TestWriteErrors(t *testing.T) {
 	deadlock := dag.NewBuilder(2)
 	for i := range 2 {
@@ -327,13 +342,42 @@ func TestWriteErrors(t *testing.T) {
 	missing.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
 	negative := dag.NewBuilder(1)
 	negative.Rank(0).Calc(-5)
+	lonely := dag.NewBuilder(2) // there is a receive, but not one send
+	for i := range 2 {
+		r := lonely.Rank(i)
+		barrier := r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
+		if i == 0 {
+			r.Requires(barrier, r.Recv(1, 8, 0))
+		}
+	}
+	pair := func(a, b dag.Op) *dag.Trace {
+		x := dag.NewBuilder(2)
+		a.Kind, b.Kind = dag.Coll, dag.Coll
+		x.Rank(0).Add(a)
+		x.Rank(1).Add(b)
+		return x.Trace()
+	}
+	more := pair(dag.Op{Subkind: dag.Barrier}, dag.Op{Subkind: dag.Barrier})
+	more.Comms = append(more.Comms, dag.NewComm("", []int32{1}))
+	more.Ranks[0].Comm.Set(0, 1)
+	more.Ranks[1].Comm.Set(0, 1)
+	twice := dag.NewBuilder(2)
+	for range 2 {
+		twice.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
+	}
 	for want, trace := range map[string]*dag.Trace{
-		"at least one task":          dag.NewBuilder(0).Trace(),
-		"circle":                     circle.Trace(),
-		"a receive on rank 0, tag 0": alone.Trace(),
-		"rank 0 op 0 (recv) waits":   deadlock.Trace(),
-		"are missing":                missing.Trace(),
-		"expected no less than noth": negative.Trace(),
+		"at least one task":               dag.NewBuilder(0).Trace(),
+		"rank 0 op 0 waits for itself":    circle.Trace(),
+		"a message from rank 1, tag 0":    lonely.Trace(),
+		"is one collective of":            twice.Trace(),
+		"of which the rank is no member":  more,
+		"is a barrier of root 0 at other": pair(dag.Op{Subkind: dag.Barrier}, dag.Op{Subkind: dag.Alltoall}),
+		"op 0 (bcast of root 1)":          pair(dag.Op{Subkind: dag.Bcast}, dag.Op{Subkind: dag.Bcast, Peer: 1}),
+		"root 7, which is no member":      pair(dag.Op{Subkind: dag.Reduce, Peer: 7}, dag.Op{Subkind: dag.Reduce, Peer: 7}),
+		"a receive on rank 0, tag 0":      alone.Trace(),
+		"rank 0 op 0 (recv) waits":        deadlock.Trace(),
+		"expected as many on each rank":   missing.Trace(),
+		"expected no less than noth":      negative.Trace(),
 	} {
 		var out bytes.Buffer
 		err := write(&out, trace, format.WriteOptions{})
@@ -341,6 +385,20 @@ func TestWriteErrors(t *testing.T) {
 			t.Errorf("error %v, expected %q", err, want)
 		}
 		losses(trace) // must do no harm
+	}
+}
+
+// TestForeignAttributes: attributes that do not mean what VEF means by them are lost, not believed.
+func TestForeignAttributes(t *testing.T) {
+	b := dag.NewBuilder(1)
+	r := b.Rank(0)
+	r.Add(dag.Op{Attrs: selfRecvAttrs})
+	r.Add(dag.Op{Attrs: selfRecvAttrs}, 0)
+	r.Add(dag.Op{Attrs: selfRecvAttrs}, 1, 0)
+	trace := b.Trace()
+	lost := losses(trace)
+	if text := writeDAG(t, trace); text != "" || len(lost) != 1 || lost[0] != (format.Loss{What: "attributes", Count: 3}) {
+		t.Errorf("wrote %q, losses %v", text, lost)
 	}
 }
 

@@ -31,24 +31,34 @@ func (r *reader) readComm(fields []string) error {
 	if len(fields) == 1 {
 		return r.fail(inCommunicator, "the tasks of the communicator", "none")
 	}
-	c := comm{tasks: make([]int32, len(fields)-1), first: r.members}
-	contiguous := true
+	tasks := make([]int32, len(fields)-1)
 	for i, field := range fields[1:] {
 		task, err := strconv.ParseInt(field, 10, 64)
 		if err != nil || task < 0 || task >= r.header.tasks {
 			return r.fail(inCommunicator, fmt.Sprintf("a task in 0..%d", r.header.tasks-1), quote(field))
 		}
-		c.tasks[i] = int32(task)
-		contiguous = contiguous && task == int64(c.tasks[0])+int64(i)
+		tasks[i] = int32(task)
 	}
-	if !contiguous {
-		if task, twice := c.sort(); twice {
-			return r.fail(inCommunicator, "every task at most once", fmt.Sprintf("task %d twice", task))
-		}
+	c, task, twice := newComm(tasks)
+	if twice {
+		return r.fail(inCommunicator, "every task at most once", fmt.Sprintf("task %d twice", task))
 	}
-	r.members += int64(len(c.tasks))
+	c.first = r.members
+	r.members += int64(len(tasks))
 	r.comms = append(r.comms, c)
 	return nil
+}
+
+// newComm returns the communicator of one task or more, and a task that is there twice if there is one.
+func newComm(tasks []int32) (c comm, task int32, twice bool) {
+	c.tasks = tasks
+	for i, task := range tasks {
+		if int64(task) != int64(tasks[0])+int64(i) {
+			task, twice = c.sort()
+			return c, task, twice
+		}
+	}
+	return c, 0, false
 }
 
 // sort sets up the search for tasks, and returns a task that is there twice if there is one.

@@ -77,7 +77,7 @@ func (b *builder) fill() error {
 		on := b.waits(i)
 		if rec.time > 0 {
 			r.Duration[at.op] = rec.time
-			if rec.dep == depNone && b.origins[rec.task] > 1 {
+			if rec.dep == depNone {
 				r.Stream.Set(int(at.op), originStream)
 			}
 			at.finish(r, on)

@@ -25,7 +25,7 @@ func losses(t *dag.Trace) []format.Loss {
 	p.matchByTag()
 	var c lossCounts
 	for rank := range t.Ranks {
-		if err := c.count(t, rank, p.sendOf != nil); err != nil {
+		if err := c.count(t, rank, p.matched); err != nil {
 			return l
 		}
 	}
@@ -168,5 +168,6 @@ func hidesRoot(t *dag.Trace, r *dag.Rank, rank, i int) bool {
 	if !kind.Rooted() || r.Peer.At(i) != int32(rank) || uint32(comm) >= uint32(len(t.Comms)) {
 		return false
 	}
-	return r.Bytes.At(i) == 0 && r.RecvBytes.At(i) == 0 && position(&t.Comms[comm], int32(rank)) != 0
+	members := t.Comms[comm].Ranges
+	return r.Bytes.At(i) == 0 && r.RecvBytes.At(i) == 0 && len(members) > 0 && members[0].First != int32(rank)
 }

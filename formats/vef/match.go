@@ -9,106 +9,117 @@ import (
 )
 
 // findInstances collects the collectives: the k-th collective op of each member of a communicator, in the order of their
-// indices, is its part in instance k of that communicator.
+// indices, is its part in instance k of that communicator. The members must agree on what it is.
 func (p *plan) findInstances() error {
-	t := p.t
-	counts := make([]int, len(t.Comms)) // instances of each communicator
-	known := make([]bool, len(t.Comms))
-	type part struct{ comm, k, position, next int32 }
-	eachPart := func(do func(rank, op int, pt *part) error) error {
-		for rank := range t.Ranks {
-			r := &t.Ranks[rank]
-			if len(r.Subkind) == 0 {
-				continue
-			}
-			parts := map[int32]*part{}
-			var all []*part
-			var pt *part
-			for op, kind := range r.Kind {
-				if kind != dag.Coll {
-					continue
-				}
-				comm := r.Comm.At(op)
-				if pt == nil || pt.comm != comm {
-					if pt = parts[comm]; pt == nil {
-						pt = &part{comm: comm}
-						parts[comm] = pt
-						all = append(all, pt)
-						if comm < 0 || int(comm) >= len(t.Comms) {
-							return fmt.Errorf("rank %d op %d: communicator %d, expected one of the trace's %d", rank, op, comm,
-								len(t.Comms))
-						}
-						if pt.position = position(&t.Comms[comm], int32(rank)); pt.position < 0 {
-							return fmt.Errorf("rank %d op %d: the rank is no member of communicator %d", rank, op, comm)
-						}
-					}
-				}
-				pt.k, pt.next = pt.next, pt.next+1
-				if err := do(rank, op, pt); err != nil {
-					return err
-				}
-			}
-			for _, pt := range all {
-				if known[pt.comm] && counts[pt.comm] != int(pt.next) {
-					return fmt.Errorf("rank %d has %d collectives of communicator %d, other members have %d", rank, pt.next,
-						pt.comm, counts[pt.comm])
-				}
-				counts[pt.comm], known[pt.comm] = int(pt.next), true
-			}
-		}
-		return nil
-	}
-	if err := eachPart(func(int, int, *part) error { p.participations++; return nil }); err != nil {
+	if err := p.countInstances(); err != nil || p.participations == 0 {
 		return err
 	}
-	if p.participations == 0 {
-		return nil
-	}
-	firsts := make([]int, len(t.Comms))
-	members := int64(0)
-	for comm, n := range counts {
-		size := t.Comms[comm].Size()
-		firsts[comm] = len(p.instances)
-		if int64(n)*int64(size) > p.participations {
-			return fmt.Errorf("%d of %d collective ops are missing on communicator %d", int64(n)*int64(size)-p.participations,
-				int64(n)*int64(size), comm)
-		}
-		for range n {
-			p.instances = append(p.instances, collective{comm: int32(comm), members: members})
-			members += int64(size)
+	p.member = make([]int32, p.participations)
+	p.instance = make([]int32, p.first[len(p.t.Ranks)])
+	for rank := range p.t.Ranks {
+		if err := p.addParts(rank); err != nil {
+			return fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}
-	if members != p.participations {
-		return fmt.Errorf("the members of the communicators have %d collective ops, expected %d", p.participations, members)
-	}
-	p.member = make([]int32, members)
-	p.instance = make([]int32, p.first[len(t.Ranks)])
-	return eachPart(func(rank, op int, pt *part) error {
-		k := firsts[pt.comm] + int(pt.k)
-		g := &p.instances[k]
-		kind := t.Ranks[rank].Subkind.At(op)
-		p.member[g.members+int64(pt.position)] = int32(op)
-		p.instance[p.first[rank]+op] = int32(k)
-		if o := uint8(vefOp(kind)); pt.position == 0 {
-			g.op = o
-		}
-		return nil
-	})
+	return nil
 }
 
-// position returns the rank's place in a communicator, -1 if it is no member.
-func position(c *dag.Comm, rank int32) int32 {
-	before := int32(0)
-	for _, r := range c.Ranges {
-		switch distance, stride := int64(rank)-int64(r.First), int64(r.Stride); {
-		case distance == 0:
-			return before
-		case stride != 0 && distance%stride == 0 && distance/stride > 0 && distance/stride < int64(r.Count):
-			return before + int32(distance/stride)
+// countInstances makes the communicators that collectives run on, and as many instances as each must have.
+func (p *plan) countInstances() error {
+	t := p.t
+	counts := make([]int64, len(t.Comms)) // of ops
+	for rank := range t.Ranks {
+		r := &t.Ranks[rank]
+		for op, subkind := range r.Subkind {
+			if subkind == dag.NoSubkind || r.Kind[op] != dag.Coll {
+				continue
+			}
+			comm := r.Comm.At(op)
+			if comm < 0 || int(comm) >= len(t.Comms) {
+				return fmt.Errorf("rank %d op %d: communicator %d, expected one of the trace's %d", rank, op, comm, len(t.Comms))
+			}
+			counts[comm]++
+			p.participations++
 		}
-		before += r.Count
 	}
-	return -1
+	p.groups, p.firstInstance = make([]comm, len(t.Comms)), make([]int, len(t.Comms)+1)
+	members := int64(0)
+	for i, ops := range counts {
+		if ops > 0 {
+			if err := t.Comms[i].Check(len(t.Ranks)); err != nil {
+				return fmt.Errorf("communicator %d: %w", i, err)
+			}
+			size := int64(t.Comms[i].Size())
+			if ops%size != 0 {
+				return fmt.Errorf("communicator %d of %d ranks has %d collective ops, expected as many on each rank", i, size, ops)
+			}
+			p.groups[i], _, _ = newComm(t.Comms[i].Members())
+			for range ops / size {
+				p.instances = append(p.instances, collective{comm: int32(i), members: members})
+				members += size
+			}
+		}
+		p.firstInstance[i+1] = len(p.instances)
+	}
+	return nil
+}
+
+// addParts enters the collective ops of a rank in their instances.
+func (p *plan) addParts(rank int) error {
+	r := &p.t.Ranks[rank]
+	if len(r.Subkind) == 0 {
+		return nil
+	}
+	type part struct{ position, next int32 }
+	parts := map[int32]*part{}
+	latest, pt := int32(-1), (*part)(nil) // the latest communicator, which most often comes again
+	for op, kind := range r.Kind {
+		if kind != dag.Coll {
+			continue
+		}
+		if i := r.Comm.At(op); i != latest {
+			if latest, pt = i, parts[i]; pt == nil {
+				pt = &part{position: p.groups[i].position(int32(rank))}
+				if pt.position < 0 {
+					return fmt.Errorf("op %d is a collective of communicator %d, of which the rank is no member", op, i)
+				}
+				parts[i] = pt
+			}
+		}
+		k := p.firstInstance[latest] + int(pt.next)
+		if k >= p.firstInstance[latest+1] {
+			return fmt.Errorf("op %d is one collective of communicator %d more than other members have", op, latest)
+		}
+		pt.next++
+		g := &p.instances[k]
+		if err := p.addPart(g, r, op); err != nil {
+			return err
+		}
+		p.member[g.members+int64(pt.position)] = int32(op)
+		p.instance[p.first[rank]+op] = int32(k)
+	}
+	return nil
+}
+
+// addPart enters a collective op in its instance.
+func (p *plan) addPart(g *collective, r *dag.Rank, i int) error {
+	op, root := uint8(vefOp(r.Subkind.At(i))), int32(0)
+	if rooted(op) {
+		root = r.Peer.At(i)
+		if p.groups[g.comm].position(root) < 0 {
+			return fmt.Errorf("op %d (%v) has root %d, which is no member of communicator %d", i, r.Subkind.At(i), root, g.comm)
+		}
+	}
+	if g.parts == 0 {
+		g.op, g.root = op, root
+	}
+	if g.op != op || g.root != root {
+		return fmt.Errorf("op %d (%v of root %d) is a %s of root %d at other members of communicator %d", i, r.Subkind.At(i),
+			root, opNames[g.op], g.root, g.comm)
+	}
+	g.parts++
+	g.sum += r.Bytes.At(i)
+	return nil
 }
 
 // matchByTag matches sends with receives where each message has a tag of its own, and those are small numbers, as in a
@@ -132,7 +143,7 @@ func (p *plan) matchByTag() {
 	}
 	p.messages += sends
 	limit := 4*p.messages + 1024
-	if sends != recvs {
+	if p.matched = sends == 0 && recvs == 0; p.matched || sends != recvs {
 		return
 	}
 	sendOf := make([]uint32, limit) // one more than the number of the send
@@ -168,5 +179,5 @@ func (p *plan) matchByTag() {
 			}
 		}
 	}
-	p.sendOf = sendOf
+	p.sendOf, p.matched = sendOf, true
 }

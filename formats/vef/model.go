@@ -59,13 +59,18 @@ func (r *reader) source(o format.ReadOptions) (format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &modelSource{source, `{"vef":` + string(attrs) + `}`}, nil
+	return &modelSource{source, `{"vef":` + string(attrs) + `}`, model.Files()}, nil
 }
 
 // modelSource is the trace of a model, which knows its parameters.
 type modelSource struct {
 	format.Source
 	attrs string
+	files []string
+}
+
+func (s *modelSource) Files() []string {
+	return s.files
 }
 
 func (s *modelSource) Meta() dag.Meta {

@@ -31,21 +31,22 @@ func parseCount(word string) (int64, bool) {
 const maxTimeDigits = 100
 
 // parseTime parses a time in clock ticks, which may have decimals and an exponent, and returns it in picoseconds, a half
-// rounded up.
-func parseTime(word string, clock dag.Time) (dag.Time, bool) {
+// rounded up, and whether it had to be rounded.
+func parseTime(word string, clock dag.Time) (t dag.Time, rounded, ok bool) {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(word), "e")
 	if len(word) > maxTimeDigits || len(exponent) > 3 || mantissa == "" || strings.Trim(mantissa, "0123456789.") != "" {
-		return 0, false
+		return 0, false, false
 	}
 	ticks, ok := new(big.Rat).SetString(word)
 	if !ok {
-		return 0, false
+		return 0, false, false
 	}
 	ticks.Mul(ticks, new(big.Rat).SetInt64(int64(clock)))
+	rounded = !ticks.IsInt()
 	ticks.Add(ticks, big.NewRat(1, 2))
 	ps := new(big.Int).Quo(ticks.Num(), ticks.Denom())
 	if !ps.IsInt64() {
-		return 0, false
+		return 0, false, false
 	}
-	return dag.Time(ps.Int64()), true
+	return dag.Time(ps.Int64()), rounded, true
 }

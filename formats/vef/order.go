@@ -2,42 +2,28 @@
 
 package vef
 
-import "sync/atomic"
-
 // ordered is a record in its place in the file.
 type ordered struct {
 	draft uint32
 	ref   uint32 // number of the message or collective that it depends on
 }
 
-// ordering orders records, and hands them on in batches.
+// ordering orders records.
 type ordering struct {
 	*plan
+	records     []ordered
 	collectives []int32 // by instance: its number in the file, -1 none yet
 	messages    uint32  // so far
-	groups      int32   // collectives so far
+	opens       int32   // collectives so far
 	stack       []uint32
 	opened      []int32 // instances of which some records are yet to come
-
-	batch       []ordered
-	ready, free chan []ordered
-	stopped     atomic.Bool // whether nobody wants more
 }
 
-// maxBatch is how many records are handed on together.
-const maxBatch = 4096
-
 func newOrdering(p *plan) *ordering {
-	const batches = 4
-	o := &ordering{plan: p, collectives: make([]int32, len(p.instances)), ready: make(chan []ordered, batches),
-		free: make(chan []ordered, batches)}
+	o := &ordering{plan: p, records: make([]ordered, 0, len(p.drafts)), collectives: make([]int32, len(p.instances))}
 	for i := range o.collectives {
 		o.collectives[i] = -1
 	}
-	for range batches {
-		o.free <- make([]ordered, 0, maxBatch)
-	}
-	o.batch = <-o.free
 	return o
 }
 
@@ -45,7 +31,7 @@ func newOrdering(p *plan) *ordering {
 // few that the file has what happens at the same time in one place.
 const turn = 8
 
-// run hands on all records.
+// run orders all records.
 func (o *ordering) run() error {
 	next := make([]int, len(o.t.Ranks))
 	copy(next, o.firstDraft)
@@ -64,15 +50,11 @@ func (o *ordering) run() error {
 			}
 			more = more || end < last
 		}
-		if o.stopped.Load() {
-			return nil
-		}
 	}
-	o.ready <- o.batch
 	return nil
 }
 
-// record hands on a record behind those that it depends on, and the rest of each collective that this begins.
+// record orders a record behind those that it depends on, and the rest of each collective that this begins.
 func (o *ordering) record(i uint32) error {
 	if err := o.chain(i); err != nil {
 		return err
@@ -94,7 +76,7 @@ func (o *ordering) record(i uint32) error {
 	return nil
 }
 
-// chain hands on a record behind those that it depends on, one after the other.
+// chain orders a record behind those that it depends on, one after the other.
 func (o *ordering) chain(i uint32) error {
 	o.stack = append(o.stack[:0], i)
 	for len(o.stack) > 0 {
@@ -113,7 +95,7 @@ func (o *ordering) chain(i uint32) error {
 				o.stack = append(o.stack, d.on)
 				continue
 			case entered:
-				return errCircle
+				return inCircle(int(d.rank), int(d.op))
 			}
 			if ref = on.number - 1; d.dep == depCollective {
 				ref = uint32(o.collectives[on.other])
@@ -121,10 +103,7 @@ func (o *ordering) chain(i uint32) error {
 		}
 		o.stack = o.stack[:len(o.stack)-1]
 		o.place(d)
-		if o.batch = append(o.batch, ordered{i, ref}); len(o.batch) == maxBatch {
-			o.ready <- o.batch
-			o.batch = (<-o.free)[:0]
-		}
+		o.records = append(o.records, ordered{i, ref})
 	}
 	return nil
 }
@@ -138,8 +117,8 @@ func (o *ordering) place(d *draft) {
 	}
 	d.number = 1
 	if o.collectives[d.other] < 0 {
-		o.collectives[d.other] = o.groups
-		o.groups++
+		o.collectives[d.other] = o.opens
+		o.opens++
 		o.opened = append(o.opened, d.other)
 	}
 }

@@ -4,7 +4,6 @@
 package vef
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -31,12 +30,15 @@ type plan struct {
 
 	clear []bool // by rank: whether no op that communicates waits for unclear
 
-	sendOf []uint32 // by tag: number of the send. nil where tags do not tell the messages apart
-	sender []uint32 // by number of a receive, where sendOf is nil: that of its send
+	matched bool     // whether tags tell which message meets which receive
+	sendOf  []uint32 // by tag, where they do: one more than the number of the send
+	sender  []uint32 // by number of a receive, where they do not: that of its send
 
-	instances []collective
-	member    []int32 // of each instance from collective.members on: the index of its op on each member's rank
-	instance  []int32 // by number of a coll op: its instance. nil where there are none
+	groups        []comm // of each communicator with collectives, its members
+	firstInstance []int  // of each communicator; and at the end, of all
+	instances     []collective
+	member        []int32 // of each instance from collective.members on: the index of its op on each member's rank
+	instance      []int32 // by number of a coll op: its instance. nil where there are none
 
 	messages, participations int64
 
@@ -56,7 +58,10 @@ type wait struct {
 // collective is an instance of a collective.
 type collective struct {
 	members int64
+	sum     int64 // of what the members contribute
 	comm    int32
+	root    int32 // rank; 0 where there is none
+	parts   int32 // members that are entered
 	op      uint8
 }
 
@@ -99,7 +104,6 @@ func newPlan(t *dag.Trace) (*plan, error) {
 		}
 	}
 	p.makeDrafts()
-	p.chooseClock()
 	return p, nil
 }
 
@@ -155,7 +159,7 @@ func (p *plan) isClear() bool {
 			return false
 		}
 	}
-	return p.sendOf != nil || p.messages == 0
+	return p.matched
 }
 
 // rankPlan finds the events of one rank.
@@ -174,14 +178,21 @@ func (p *plan) newRankPlan(rank int) *rankPlan {
 		clear: &p.clear[rank]}
 }
 
-// self returns the attributes of a calc that stands for a part of a message of the rank to itself, "" for another op.
+// selfPart returns the attributes of a calc that stands for a part of a message of the rank to itself, "" for another op.
 func selfPart(r *dag.Rank, i int) string {
 	if i >= r.Attrs.Len() || r.Kind[i] != dag.Calc {
 		return ""
 	}
-	switch attrs := r.Attrs.At(i); attrs {
-	case selfSendAttrs, selfRecvAttrs:
-		return attrs
+	switch r.Attrs.At(i) {
+	case selfSendAttrs:
+		return selfSendAttrs
+	case selfRecvAttrs:
+		// Anybody can write attributes, so there must be something that it receives.
+		if on := r.Deps.Of(i); len(on) == 1 {
+			if send := i - int(on[0]); r.Kind[send] == dag.Calc && r.Attrs.At(send) == selfSendAttrs {
+				return selfRecvAttrs
+			}
+		}
 	}
 	return ""
 }
@@ -206,7 +217,10 @@ func recorded(r *dag.Rank, i int) bool {
 	return false
 }
 
-var errCircle = errors.New("ops wait for each other in a circle")
+// inCircle is the error that an op waits for itself.
+func inCircle(rank, op int) error {
+	return fmt.Errorf("rank %d op %d waits for itself, through other ops", rank, op)
+}
 
 // find sets the event and the delay of every op.
 func (p *rankPlan) find() error {
@@ -218,7 +232,7 @@ func (p *rankPlan) find() error {
 	}
 	if forward(&r.Deps) || forward(&r.StartDeps) {
 		if err := p.findInOrder(); err != nil {
-			return fmt.Errorf("rank %d: %w", p.rank, err)
+			return err
 		}
 	} else {
 		for i := range r.Kind {
@@ -266,7 +280,7 @@ func (p *rankPlan) findInOrder() error {
 						case unseen:
 							stack = append(stack, on)
 						case entered:
-							return errCircle
+							return inCircle(p.rank, int(on))
 						}
 					}
 				}

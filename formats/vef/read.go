@@ -25,11 +25,12 @@ type reader struct {
 	warn    func(message string, args ...any)
 
 	line    int64 // the line at hand, from 1
-	bytes   int64 // how much was read
 	header  header
 	started bool // whether the header was read
 	comms   []comm
 	members int64 // of all communicators
+
+	rounded, firstRounded int64 // how many times are no whole picoseconds, and the line of the first
 
 	records  []record
 	jumps    []jump  // where the numbers of lines and records drift apart
@@ -150,7 +151,6 @@ func (r *reader) lineOf(i int32) int64 {
 
 // lines parses whole lines.
 func (r *reader) lines(b []byte) error {
-	r.bytes += int64(len(b))
 	inBody := r.started && r.model == nil && int64(len(r.comms)) == r.header.comms
 	for p := 0; p < len(b); {
 		r.line++
@@ -357,8 +357,15 @@ func (r *reader) readDependency(rec *record, fields []string) error {
 		return r.fail(inRecord, "a kind of dependency in 0..3", quote(fields[0]))
 	}
 	rec.dep, rec.ref = uint8(dep), -1
-	if rec.time, ok = parseTime(fields[1], r.header.clock); !ok {
+	var rounded bool
+	if rec.time, rounded, ok = parseTime(fields[1], r.header.clock); !ok {
 		return r.fail(inRecord, "a time in clock ticks, within 106 days", quote(fields[1]))
+	}
+	if rounded {
+		if r.rounded == 0 {
+			r.firstRounded = r.line
+		}
+		r.rounded++
 	}
 	word := fields[2]
 	expected := "the number of a message"
@@ -557,8 +564,8 @@ func (r *reader) end() error {
 	if int64(len(r.comms)) < h.comms {
 		return r.failAt(r.line+1, inCommunicator, fmt.Sprintf("%d communicators", h.comms), strconv.Itoa(len(r.comms)))
 	}
-	if most := max(freeTasks, r.bytes); h.tasks > most {
-		return r.failAt(h.line, inHeader, fmt.Sprintf("at most %d tasks in a file of this size", most),
+	if most := max(freeTasks, r.members+2*int64(len(r.records))); h.tasks > most {
+		return r.failAt(h.line, inHeader, fmt.Sprintf("at most %d tasks, or as many as the file mentions", freeTasks),
 			strconv.FormatInt(h.tasks, 10))
 	}
 	for _, c := range []struct {
@@ -581,5 +588,5 @@ func (r *reader) end() error {
 	return nil
 }
 
-// freeTasks is how many tasks a trace may have, however short: more need as many bytes, for each takes memory.
+// freeTasks is how many tasks a trace may have, however short: each takes memory, so more must be in it somewhere.
 const freeTasks = 1 << 16

@@ -25,7 +25,7 @@ func (p *plan) settle() error {
 		return fmt.Errorf("the trace does not run to its end: rank %d op %d (%s) waits for %s", stuck.Rank, stuck.Op,
 			stuck.Kind, stuck.Waits)
 	}
-	if p.sendOf == nil {
+	if !p.matched {
 		p.sender = make([]uint32, p.first[len(p.t.Ranks)])
 	}
 	for rank := range p.t.Ranks {

@@ -8,7 +8,7 @@ import "github.com/tracedag/tracedag/dag"
 func (w *writer) sizes(g *collective, r *dag.Rank, d *draft) (send, recv int64) {
 	op := int(d.op)
 	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)
-	root := r.Peer.At(op) == d.rank
+	root := g.root == d.rank
 	switch g.op {
 	case opBroadcast, opReduce:
 		if root == (g.op == opBroadcast) {
@@ -25,18 +25,18 @@ func (w *writer) sizes(g *collective, r *dag.Rank, d *draft) (send, recv int64) 
 			return bytes, 0
 		}
 		if received == 0 {
-			received = w.sum(g, func(r *dag.Rank, op int) int64 { return r.Bytes.At(op) })
+			received = g.sum
 		}
 		return bytes, received
 	case opScatter:
 		return w.scatterSizes(g, r, d, root)
 	case opAllgather:
 		if received == 0 {
-			received = w.sum(g, func(r *dag.Rank, op int) int64 { return r.Bytes.At(op) })
+			received = g.sum
 		}
 		return bytes, received
 	case opAlltoall:
-		n := int64(w.t.Comms[g.comm].Size())
+		n := int64(len(w.groups[g.comm].tasks))
 		if r.Subkind.At(op) == dag.Alltoall && bytes%n == 0 {
 			return bytes / n, 0
 		}
@@ -59,31 +59,16 @@ func (w *writer) scatterSizes(g *collective, r *dag.Rank, d *draft, root bool) (
 		return 0, received
 	}
 	if received == 0 {
-		comm := &w.t.Comms[g.comm]
-		n := int64(comm.Size())
-		rootRank := r.Peer.At(op)
-		if p := position(comm, rootRank); p >= 0 {
-			whole := w.t.Ranks[rootRank].Bytes.At(int(w.member[g.members+int64(p)]))
-			received = whole / n
-			if int64(position(comm, d.rank)) < whole%n {
-				received++
-			}
+		comm := &w.groups[g.comm]
+		n := int64(len(comm.tasks))
+		whole := w.t.Ranks[g.root].Bytes.At(int(w.member[g.members+int64(comm.position(g.root))]))
+		received = whole / n
+		if int64(comm.position(d.rank)) < whole%n {
+			received++
 		}
 	}
 	if root {
 		return bytes, received
 	}
 	return 0, received
-}
-
-// sum adds up a size of all ops of a collective.
-func (w *writer) sum(g *collective, size func(r *dag.Rank, op int) int64) int64 {
-	sum, position := int64(0), 0
-	for _, r := range w.t.Comms[g.comm].Ranges {
-		for i := range r.Count {
-			sum += size(&w.t.Ranks[r.First+i*r.Stride], int(w.member[g.members+int64(position)]))
-			position++
-		}
-	}
-	return sum
 }

@@ -59,8 +59,8 @@ const (
 
 var opNames = [numOps]string{"broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "barrier", "alltoall"}
 
-// originStream is the stream of the calcs that count the time since the start of the trace, on tasks with several records
-// of absolute time: they are clocks, not computation, and must neither delay what runs on stream 0 nor be delayed by it.
+// originStream is the stream of the calcs that count the time since the start of the trace: they are clocks, not
+// computation, and must neither delay what runs on stream 0 nor be delayed by it.
 const originStream = 1
 
 // plain is the kind of a trace that is no model.
@@ -92,7 +92,7 @@ type collectiveSummary struct {
 	Root *int32 `json:"root"`
 }
 
-// magics are the first words of a VEF file. The reader does not tell them apart.
+// isMagic reports whether a VEF file may begin with the word. The reader does not tell the magics apart.
 func isMagic(word []byte) bool {
 	switch string(word) {
 	case "VEF", "VEF2", "VEF3":

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strconv"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -25,26 +25,29 @@ func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 	if err != nil {
 		return fmt.Errorf("VEF cannot hold the trace: %w", err)
 	}
+	p.chooseClock(o.Version == 1)
 	if o.Version == 1 && p.clock != defaultClock {
 		return fmt.Errorf("VEF of version 1 has no clock but that of %v, of which some times are no multiples", defaultClock)
 	}
-	out := writer{plan: p, w: w}
+	order := newOrdering(p)
+	if err := order.run(); err != nil {
+		return fmt.Errorf("VEF cannot hold the trace: %w", err)
+	}
+	out := writer{ordering: order, w: w}
 	out.header(o.Version == 1)
 	for i := range p.t.Comms {
 		out.communicator(i)
 	}
-	if err := out.records(); err != nil {
-		return fmt.Errorf("VEF cannot hold the trace: %w", err)
-	}
+	out.records()
 	return out.flush()
 }
 
 // chooseClock sets the clock tick: the longest of which the tick that the trace was read with, or the default, and all
 // times are multiples.
-func (p *plan) chooseClock() {
+func (p *plan) chooseClock(old bool) {
 	p.clock = defaultClock
 	if known := p.facts(); known != nil {
-		if known.Clock > 0 {
+		if known.Clock > 0 && !old {
 			p.clock = known.Clock
 		}
 		p.dropWorld = known.Kind == plain && known.Communicators == len(p.t.Comms)-1
@@ -98,9 +101,9 @@ func (p *plan) onlySend() bool {
 	return true
 }
 
-// writer writes a plan. One goroutine orders the records, another makes lines of them.
+// writer writes what was ordered.
 type writer struct {
-	*plan
+	*ordering
 	w   io.Writer
 	buf []byte
 	err error
@@ -163,31 +166,38 @@ func (w *writer) communicator(i int) {
 	w.buf = append(w.buf, '\n')
 }
 
-// records writes the records as they come in order.
-func (w *writer) records() error {
-	o := newOrdering(w.plan)
-	var ordering errgroup.Group
-	ordering.Go(func() error {
-		defer close(o.ready)
-		return o.run()
-	})
-	for batch := range o.ready {
-		for i := range batch {
-			w.line(o, batch[i])
-			w.spill()
+// chunk is how many records one goroutine makes lines of at a time.
+const chunk = 1 << 13
+
+// records writes all records: every processor makes the lines of a chunk, then they are written in order.
+func (w *writer) records() {
+	records := w.ordering.records
+	lines := make([][]byte, runtime.GOMAXPROCS(0))
+	for len(records) > 0 && w.flush() == nil {
+		var making sync.WaitGroup
+		for k := range lines {
+			n := min(chunk, len(records))
+			part := records[:n]
+			records = records[n:]
+			making.Go(func() {
+				lines[k] = lines[k][:0]
+				for _, rec := range part {
+					lines[k] = w.appendLine(lines[k], rec)
+				}
+			})
 		}
-		if w.err != nil {
-			o.stopped.Store(true)
+		making.Wait()
+		for _, text := range lines {
+			if w.err == nil {
+				_, w.err = w.w.Write(text)
+			}
 		}
-		o.free <- batch
 	}
-	return ordering.Wait()
 }
 
-// line writes the line of a record.
-func (w *writer) line(o *ordering, rec ordered) {
+// appendLine appends the line of a record.
+func (w *writer) appendLine(b []byte, rec ordered) []byte {
 	d := &w.drafts[rec.draft]
-	b := w.buf
 	if d.kind == participation {
 		g := &w.instances[d.other]
 		comm := g.comm
@@ -195,7 +205,7 @@ func (w *writer) line(o *ordering, rec ordered) {
 			comm--
 		}
 		send, recv := w.sizes(g, &w.t.Ranks[d.rank], d)
-		b = append(appendNumber(append(b, 'G'), uint64(o.collectives[d.other])), ' ')
+		b = append(appendNumber(append(b, 'G'), uint64(w.collectives[d.other])), ' ')
 		b = append(appendNumber(b, uint64(comm)), ' ', '0'+g.op, ' ')
 		b = append(appendNumber(b, uint64(d.rank)), ' ')
 		b = append(appendNumber(b, uint64(send)), ' ')
@@ -222,7 +232,7 @@ func (w *writer) line(o *ordering, rec ordered) {
 	default:
 		b = appendNumber(b, uint64(rec.ref))
 	}
-	w.buf = append(b, '\n')
+	return append(b, '\n')
 }
 
 // appendNumber is strconv.AppendUint for numbers that are short for the most part.

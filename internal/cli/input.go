@@ -219,7 +219,7 @@ func (p *Program) Detect(in *Input, from string) (*format.Format, error) {
 	if from != "" {
 		return p.named(from, "--from", readable)
 	}
-	if len(in.Head) == 0 {
+	if len(in.Head) == 0 && readable.ForPath(in.name) == nil {
 		return nil, &format.SyntaxError{File: in.Name, Expected: "a trace", Found: "an empty input"}
 	}
 	found := readable.Detect(in.Head)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type ReadFlags struct {
 type ModelFlags struct {
 	seed               int64
 	jitter, gaussSigma float64
+	timeStep           dag.Time
 	flags              *pflag.FlagSet // nil: not registered
 }
 
@@ -47,21 +49,29 @@ func (f *ModelFlags) Register(cmd *cobra.Command) {
 			"(default: the model's)")
 	flags.Float64Var(&f.gaussSigma, "gauss-sigma-frac", 0,
 		"standard deviation of Gaussian destinations as a part of the number of tasks, likewise (default: the model's)")
+	TimeVar(flags, &f.timeStep, "time-step", 0, 0, "what drawn times are multiples of, likewise (default: the model's)")
 }
 
-func (f *ModelFlags) options() format.ModelOptions {
+func (f *ModelFlags) options() (format.ModelOptions, error) {
 	var o format.ModelOptions
 	if f.flags == nil {
-		return o
+		return o, nil
 	}
 	o.Seed, _ = f.flags.GetInt64("seed") // Register saw to it that it is there
+	o.TimeStep = f.timeStep
 	if f.flags.Changed("jitter") {
+		if !(f.jitter >= 0 && f.jitter <= 1) {
+			return o, Usagef("--jitter: expected 0 to 1, found %v", f.jitter)
+		}
 		o.Jitter = &f.jitter
 	}
 	if f.flags.Changed("gauss-sigma-frac") {
+		if !(f.gaussSigma > 0 && f.gaussSigma <= math.MaxFloat64) {
+			return o, Usagef("--gauss-sigma-frac: expected a number above 0, found %v", f.gaussSigma)
+		}
 		o.GaussSigma = &f.gaussSigma
 	}
-	return o
+	return o, nil
 }
 
 // Register adds the flags to the command.
@@ -166,8 +176,11 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 }
 
 func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
-	o := format.ReadOptions{Compat: f.Compat, Lenient: f.Lenient, Model: f.Model.options(), Warn: p.Warn}
+	o := format.ReadOptions{Compat: f.Compat, Lenient: f.Lenient, Warn: p.Warn}
 	var err error
+	if o.Model, err = f.Model.options(); err != nil {
+		return o, err
+	}
 	o.Schedgen, err = f.Schedgen.options()
 	return o, err
 }
@@ -231,7 +244,26 @@ func (t *OpenTrace) Digests() ([]dag.Input, error) {
 		}
 		digests = append(digests, digest)
 	}
+	if s, ok := t.Source.(interface{ Files() []string }); ok {
+		for _, name := range s.Files() {
+			digest, err := t.p.digestFile(name)
+			if err != nil {
+				return nil, err
+			}
+			digests = append(digests, digest)
+		}
+	}
 	return digests, nil
+}
+
+// digestFile returns the digest of a file that a format has read by itself.
+func (p *Program) digestFile(name string) (dag.Input, error) {
+	in, err := p.Open(name, true, nil)
+	if err != nil {
+		return dag.Input{}, err
+	}
+	defer in.Close()
+	return in.Digest()
 }
 
 // Seed returns the seed for the provenance, nil where the input is a trace and not a model that makes one: only what is

@@ -562,7 +562,7 @@ func TestRefused(t *testing.T) {
 		{func(p *Params) { p.Overrides = map[int]Layer{2: {}} },
 			"layer 2: compute time is 0s, expected 1ps"},
 		{func(p *Params) { p.Layer.GathervProbability = 1e-9 },
-			"about 3e+11 ops a rank, expected at most 1073741824: fewer batches or l"},
+			"about 3e+11 ops a rank, expected at most 67108864: fewer batches or l"},
 	} {
 		p := Default()
 		test.change(&p)

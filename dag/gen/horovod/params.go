@@ -89,7 +89,7 @@ const (
 	maxTime         = 1000 * dag.Second
 	maxBytes        = 1 << 40
 	maxGathervBytes = 1 << 32
-	maxOps          = 1 << 30 // of a rank
+	maxOps          = 1 << 26 // of a rank, which is in memory as a whole
 )
 
 // Check returns an error that names the first parameter outside its range.

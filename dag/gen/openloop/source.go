@@ -11,6 +11,9 @@ import (
 // maxBatch is how many ops a batch of several ranks has at most. A reader takes 29 bytes for each.
 const maxBatch = 8 << 20
 
+// maxRankOps is how many ops a rank has at most: it is in memory as a whole.
+const maxRankOps = 1 << 26
+
 // Source is the trace of a workload, made batch by batch: each batch draws all messages and keeps those of its ranks,
 // so that no more than a batch is in memory. It is a format.Source.
 type Source struct {
@@ -42,7 +45,7 @@ func newSource(w Workload, maxBatch int64) (*Source, error) {
 
 // count returns how many ops each rank has.
 func (p *plan) count() ([]uint32, error) {
-	if p.Messages > dag.MaxOps/2*int64(p.Tasks) {
+	if p.Messages > maxRankOps/2*int64(p.Tasks) {
 		return nil, p.tooMany()
 	}
 	ops := make([]uint32, p.Tasks)
@@ -56,7 +59,7 @@ func (p *plan) count() ([]uint32, error) {
 			ops[source]++
 			ops[destination]++
 		}
-		if slices.Max(ops) > dag.MaxOps {
+		if slices.Max(ops) > maxRankOps {
 			return nil, p.tooMany()
 		}
 	}
@@ -65,7 +68,7 @@ func (p *plan) count() ([]uint32, error) {
 
 func (p *plan) tooMany() error {
 	return &ParamError{"messages", fmt.Sprint(p.Messages),
-		fmt.Sprintf("so few that none of %d ranks has more than %d ops", p.Tasks, dag.MaxOps)}
+		fmt.Sprintf("so few that none of %d ranks has more than %d ops", p.Tasks, maxRankOps)}
 }
 
 // divide divides all ranks into batches of at most maxOps ops, or one rank.

@@ -123,6 +123,7 @@ func (p *parser) sizes(name string) (*dcnw.Curve, error) {
 		defer file.Close()
 		var c *dcnw.Curve
 		if c, err = ReadSizes(path, bufio.NewReader(file), p.options.Warn); err == nil {
+			p.files = append(p.files, path)
 			return c, nil
 		}
 	}

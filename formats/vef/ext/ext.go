@@ -39,6 +39,7 @@ type Model struct {
 	model   model
 	seed    int64
 	records place
+	files   []string
 }
 
 // model is one of the four.
@@ -87,7 +88,12 @@ func Parse(file string, h Header, kind Line, lines []Line, o format.ReadOptions)
 	if err != nil {
 		return nil, p.explain(err)
 	}
-	return &Model{header: h, kind: name, model: parsed, seed: o.Model.Seed, records: p.place}, nil
+	return &Model{header: h, kind: name, model: parsed, seed: o.Model.Seed, records: p.place, files: p.files}, nil
+}
+
+// Files returns the names of the files that the model was read from besides the trace.
+func (m *Model) Files() []string {
+	return m.files
 }
 
 // Source returns the trace that the model makes. What only shows now to be wrong with the records is a

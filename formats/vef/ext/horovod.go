@@ -102,7 +102,7 @@ func parseHorovod(p *parser) (model, error) {
 	first := p.place
 	m := &horovodModel{horovod.Params{
 		Workers: int(p.header.Tasks), Batches: int(batches), Layers: int(layers), Overrides: map[int]horovod.Layer{},
-		Jitter: horovod.Default().Jitter, Clock: p.header.Clock,
+		Jitter: horovod.Default().Jitter, Clock: p.header.Clock, TimeStep: p.options.Model.TimeStep,
 	}}
 	if jitter := p.options.Model.Jitter; jitter != nil {
 		m.params.Jitter = *jitter

@@ -51,7 +51,8 @@ type parser struct {
 	header  Header
 	options format.ReadOptions
 	record
-	rest []Line
+	rest  []Line
+	files []string // that were read
 }
 
 // next goes on to the next record, of which what says what it is to be.
