@@ -24,35 +24,6 @@ type Source interface {
 	Reader() func(dag.Batch) ([]dag.Rank, error)
 }
 
-// InMemory returns a trace as a Source.
-func InMemory(t *dag.Trace) Source {
-	return inMemory{t}
-}
-
-type inMemory struct{ trace *dag.Trace }
-
-func (m inMemory) Comms() []dag.Comm {
-	return m.trace.Comms
-}
-
-func (m inMemory) NumRanks() int {
-	return len(m.trace.Ranks)
-}
-
-func (m inMemory) Batches() []dag.Batch {
-	batches := make([]dag.Batch, len(m.trace.Ranks))
-	for i := range batches {
-		r := &m.trace.Ranks[i]
-		batches[i] = dag.Batch{First: i, Last: i + 1, Ops: int64(r.Len()), Deps: int64(len(r.Deps.Off)),
-			StartDeps: int64(len(r.StartDeps.Off))}
-	}
-	return batches
-}
-
-func (m inMemory) Reader() func(dag.Batch) ([]dag.Rank, error) {
-	return func(b dag.Batch) ([]dag.Rank, error) { return m.trace.Ranks[b.First:b.Last], nil }
-}
-
 // CompileOptions says how to compile.
 type CompileOptions struct {
 	Unit dag.Time // unit of Op.Size of calcs; 0: picoseconds

@@ -132,7 +132,7 @@ func TestCompile(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		trace := variedTrace(random)
 		sources := []Source{
-			InMemory(trace),
+			dag.NewInMemory(trace),
 			inBatchesOf(trace, 1+random.IntN(6), 0),
 			inBatchesOf(trace, 1+random.IntN(6), int64(random.IntN(100))),
 			inBatchesOf(trace, 1+random.IntN(6), 1<<40), // to be counted first
@@ -262,7 +262,7 @@ func compareProgram(p *Program, trace *dag.Trace, o CompileOptions) string {
 func TestCompileNothing(t *testing.T) {
 	for ranks := range 3 {
 		trace := dag.NewBuilder(ranks).Trace()
-		for _, source := range []Source{InMemory(trace), inBatchesOf(trace, 2, 1<<40)} {
+		for _, source := range []Source{dag.NewInMemory(trace), inBatchesOf(trace, 2, 1<<40)} {
 			p, err := Compile(source, CompileOptions{DenseStreams: true})
 			if err != nil {
 				t.Fatal(err)
@@ -409,7 +409,7 @@ func TestDenseStreams(t *testing.T) {
 		}
 		trace := b.Trace()
 		trace.Ranks[0].Stream.Set(streams-1, 3)
-		p, err := Compile(InMemory(trace), CompileOptions{DenseStreams: true})
+		p, err := Compile(dag.NewInMemory(trace), CompileOptions{DenseStreams: true})
 		if streams > 65536 {
 			var refused *NotCompiledError
 			if !errors.As(err, &refused) || refused.Op != 65536 {

@@ -120,7 +120,7 @@ func compileWhole(p *cli.Program, o *options, run runner, name string, trace *da
 
 // lowered returns the trace with whatever lowered that the backend does not run.
 func lowered(o *options, run runner, trace *dag.Trace, choice lower.Choice) (lower.Source, error) {
-	source := lower.InMemory(trace)
+	source := dag.NewInMemory(trace)
 	if !run.lowers() {
 		return source, nil
 	}
@@ -131,7 +131,7 @@ func lowered(o *options, run runner, trace *dag.Trace, choice lower.Choice) (low
 	if err != nil {
 		return nil, err
 	}
-	return lower.InMemory(whole), nil
+	return dag.NewInMemory(whole), nil
 }
 
 func loadBatches(in *cli.OpenTrace, run runner, ph *phases) (*loaded, error) {

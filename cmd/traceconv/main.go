@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 )
@@ -107,7 +106,7 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 		return err
 	}
 	if c.lowers { // to more than should be in memory
-		return c.convertBatches(lower.InMemory(t), in, to)
+		return c.convertBatches(dag.NewInMemory(t), in, to)
 	}
 	if err := c.describe(&t.Meta, in, to); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/vef"
 	"github.com/tracedag/tracedag/formats/vef/ext"
@@ -72,7 +71,7 @@ func (g *generation) run(seed *int64, generate func() (*dag.Trace, error)) error
 	if !g.lower.Asked() {
 		return g.p.WriteTrace(t, to)
 	}
-	s, err := pass(lower.InMemory(t))
+	s, err := pass(dag.NewInMemory(t))
 	if err != nil {
 		return err
 	}

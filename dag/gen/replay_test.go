@@ -22,7 +22,6 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/stencil"
 	"github.com/tracedag/tracedag/dag/gen/sweep3d"
 	"github.com/tracedag/tracedag/dag/lower"
-	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
@@ -95,7 +94,7 @@ func mustRun(t *testing.T, what string, s *rankwise.Source, err error) (messages
 		t.Fatal(err)
 	}
 	for _, params.S = range []int64{0, 1 << 40} {
-		replay, err := loggops.Compile(sim.InMemory(lowered), loggops.Strict, t.Logf)
+		replay, err := loggops.Compile(dag.NewInMemory(lowered), loggops.Strict, t.Logf)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}

@@ -22,7 +22,7 @@ func Collectives(t *dag.Trace, choice Choice) (*dag.Trace, error) {
 // they are; on these, members must agree in number and kind, so that it is certain which op belongs to which
 // collective.
 func CollectivesOf(t *dag.Trace, choice Choice, lowered func(dag.Subkind) bool) (*dag.Trace, error) {
-	s, err := sourceOf(InMemory(t), choice, lowered)
+	s, err := sourceOf(dag.NewInMemory(t), choice, lowered)
 	if err != nil {
 		return nil, err
 	}

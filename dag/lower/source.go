@@ -22,49 +22,6 @@ type Source interface {
 	Close() error
 }
 
-// InMemory returns a trace as a Source, a batch for each rank.
-func InMemory(t *dag.Trace) Source {
-	return inMemory{t}
-}
-
-type inMemory struct{ trace *dag.Trace }
-
-func (m inMemory) Meta() dag.Meta    { return m.trace.Meta }
-func (m inMemory) Comms() []dag.Comm { return m.trace.Comms }
-func (m inMemory) NumRanks() int     { return len(m.trace.Ranks) }
-func (m inMemory) NumOps() int64     { return m.trace.Ops() }
-func (m inMemory) Complete() bool    { return true }
-func (m inMemory) Close() error      { return nil }
-
-func (m inMemory) Trace() (*dag.Trace, error) {
-	t := *m.trace
-	return &t, nil
-}
-
-func (m inMemory) Kinds() (kinds []dag.Kind, err error) {
-	for kind := range dag.Kind(dag.NumKinds) {
-		has := func(r dag.Rank) bool { return slices.Contains(r.Kind, kind) }
-		if slices.ContainsFunc(m.trace.Ranks, has) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds, nil
-}
-
-func (m inMemory) Batches() []dag.Batch {
-	batches := make([]dag.Batch, len(m.trace.Ranks))
-	for i := range batches {
-		r := &m.trace.Ranks[i]
-		batches[i] = dag.Batch{First: i, Last: i + 1, Ops: int64(r.Len()), Deps: int64(len(r.Deps.Off)),
-			StartDeps: int64(len(r.StartDeps.Off))}
-	}
-	return batches
-}
-
-func (m inMemory) Reader() func(dag.Batch) ([]dag.Rank, error) {
-	return func(b dag.Batch) ([]dag.Rank, error) { return m.trace.Ranks[b.First:b.Last], nil }
-}
-
 // SourceOf returns the source's trace with its collectives lowered as [Collectives] does, but each batch only when it is
 // read: of what it makes, no more is in memory than the batches that readers have at the time. It reads the source four
 // times beforehand, for what it must know of all ranks. It returns the source itself if there is nothing to lower.
@@ -198,7 +155,7 @@ func (l *loweredSource) Trace() (*dag.Trace, error) {
 	}
 	out := *t
 	out.Ranks = make([]dag.Rank, len(t.Ranks))
-	err = forEachRank(InMemory(t), l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
+	err = forEachRank(dag.NewInMemory(t), l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
 		out.Ranks[rank], err = w.write(rank, r, l.sizes[rank], &dag.Rank{})
 		return err
 	})

@@ -12,9 +12,10 @@ import (
 
 // inBatches is a source of a trace that delivers so many ranks at a time, in memory that it uses again.
 type inBatches struct {
-	inMemory
-	size int
-	fail int // the batch that cannot be read, from 1
+	dag.InMemory
+	trace *dag.Trace
+	size  int
+	fail  int // the batch that cannot be read, from 1
 }
 
 func (b *inBatches) Batches() (batches []dag.Batch) {
@@ -91,7 +92,8 @@ func TestSource(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := dump(whole)
-			for _, s := range []Source{InMemory(tr), &inBatches{inMemory{tr}, 4, 0}, &inBatches{inMemory{tr}, 100, 0}} {
+			memory := dag.NewInMemory(tr)
+			for _, s := range []Source{memory, &inBatches{memory, tr, 4, 0}, &inBatches{memory, tr, 100, 0}} {
 				lowered, err := SourceOf(s, choice)
 				if err != nil {
 					t.Fatal(err)
@@ -114,11 +116,11 @@ func TestSource(t *testing.T) {
 
 func TestSourceErrors(t *testing.T) {
 	tr := randomTrace(9, 10, 1)
-	if _, err := SourceOf(&inBatches{inMemory{tr}, 2, 3}, Choice{}); err == nil || err.Error() !=
+	if _, err := SourceOf(&inBatches{dag.NewInMemory(tr), tr, 2, 3}, Choice{}); err == nil || err.Error() !=
 		"lowering collectives: a faulty batch" {
 		t.Errorf("error %v", err)
 	}
-	source := &inBatches{inMemory{tr}, 2, 0}
+	source := &inBatches{dag.NewInMemory(tr), tr, 2, 0}
 	lowered, err := SourceOf(source, Choice{})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +135,7 @@ func TestSourceErrors(t *testing.T) {
 	}
 	b := dag.NewBuilder(2)
 	b.Rank(0).Calc(1)
-	plain := InMemory(b.Trace())
+	plain := dag.NewInMemory(b.Trace())
 	if same, err := SourceOf(plain, Choice{}); err != nil || same != plain {
 		t.Errorf("a trace without collectives becomes %v (error %v)", same, err)
 	}
@@ -152,7 +154,7 @@ func TestSourceMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := SourceOf(InMemory(b.Trace()), choice)
+	s, err := SourceOf(dag.NewInMemory(b.Trace()), choice)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
 
@@ -35,7 +34,7 @@ func TestLogGOPSim(t *testing.T) {
 				if want.Status != "complete" {
 					continue
 				}
-				replay, err := loggops.Compile(sim.InMemory(trace), loggops.LogGOPSim, t.Logf)
+				replay, err := loggops.Compile(dag.NewInMemory(trace), loggops.LogGOPSim, t.Logf)
 				if err != nil {
 					t.Fatal(err)
 				}

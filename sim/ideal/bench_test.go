@@ -7,7 +7,6 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/horovod"
 	"github.com/tracedag/tracedag/dag/gen/pattern"
-	"github.com/tracedag/tracedag/sim"
 )
 
 // BenchmarkReplay measures the replay alone, of traces of one to three million ops.
@@ -45,7 +44,7 @@ func BenchmarkReplay(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			compiled, err := Compile(sim.InMemory(trace))
+			compiled, err := Compile(dag.NewInMemory(trace))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -123,7 +122,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Compile(sim.InMemory(trace)); err != nil {
+		if _, err := Compile(dag.NewInMemory(trace)); err != nil {
 			b.Fatal(err)
 		}
 	}

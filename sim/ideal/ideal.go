@@ -60,7 +60,7 @@ func (r *Replay) Timeline() *Timeline {
 
 // Run compiles and replays a trace.
 func Run(t *dag.Trace) (*Timeline, error) {
-	r, err := Compile(sim.InMemory(t))
+	r, err := Compile(dag.NewInMemory(t))
 	if err != nil {
 		return nil, err
 	}

@@ -220,7 +220,7 @@ func TestBound(t *testing.T) {
 		}
 		ideal := mustRun(t, trace)
 		for _, p := range []loggops.Params{params, free} {
-			compiled, err := loggops.Compile(sim.InMemory(lowered), loggops.Strict, t.Logf)
+			compiled, err := loggops.Compile(dag.NewInMemory(lowered), loggops.Strict, t.Logf)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -493,7 +493,7 @@ func TestOnce(t *testing.T) {
 	for range 3 * progressEvery / 2 {
 		b.Rank(0).Calc(1)
 	}
-	r, err := Compile(sim.InMemory(b.Trace()))
+	r, err := Compile(dag.NewInMemory(b.Trace()))
 	if err != nil {
 		t.Fatal(err)
 	}
