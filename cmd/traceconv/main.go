@@ -57,7 +57,7 @@ hold is said on stderr; with --strict nothing is written then.`,
 				return err
 			}
 			c.p, c.read, c.lowers, c.retitle = p, read, lowering.Asked(), cmd.Flags().Changed("title")
-			write.Compat = read.Compat
+			write.Compat = read.Reference()
 			if isFolder(write.Output) {
 				if jobs < 1 {
 					return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)

@@ -67,6 +67,32 @@ func TestManyFiles(t *testing.T) {
 }
 
 // There may be more files than can be open at the same time.
+// TestOddFolders: what lies beside the files of the ranks, and a trace that is one file.
+func TestOddFolders(t *testing.T) {
+	one := strings.ReplaceAll(ping, "MPI_Send:110:9:4:1,4,4:1:5:0,0,2:120\n", "")
+	in(t, map[string]string{
+		"one/x-0.txt": strings.ReplaceAll(one, ",2:", ",1:"), "hidden/x-0.txt": ping, "hidden/x-1.txt": pong, "hidden/.y-7.txt": "",
+		"bad/x-0.txt": ping, "bad/x-1.txt": "\x1f\x8b\bjunk",
+	})
+	if got := readStore(t, ok(t, "", "one")); len(got.Ranks) != 1 {
+		t.Errorf("one file: %d ranks", len(got.Ranks))
+	}
+	if got := readStore(t, ok(t, "", "hidden")); len(got.Ranks) != 2 {
+		t.Errorf("with a hidden file: %d ranks", len(got.Ranks))
+	}
+	if err := os.Symlink("nowhere", "hidden/x-2.txt"); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{
+		"bad":    "traceconv: bad/x-1.txt: reading: damaged gzip data: unexpected EOF\n",
+		"hidden": "traceconv: hidden/x-2.txt: reading: no such file or directory\n",
+	} {
+		if got := clitest.Run(newCommand, folder); got.Status != 1 || got.Stderr != want {
+			t.Errorf("%s: status %d, stderr %q, want %q", folder, got.Status, got.Stderr, want)
+		}
+	}
+}
+
 func TestManyRanks(t *testing.T) {
 	in(t, nil)
 	const ranks = 3000
@@ -98,7 +124,7 @@ func TestSchedgen(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--schedgen upstream own-coll", "own-coll.schedgen.bin"},
 		{"--schedgen atlahs own-persist/pmpi-trace-rank-0.txt", "own-persist.schedgen-atlahs.bin"},
-		{"--schedgen upstream --compat own-timeback", "own-timeback.schedgen.bin"},
+		{"--schedgen upstream own-timeback", "own-timeback.schedgen.bin"},
 	} {
 		args := strings.Fields(c.args)
 		args[len(args)-1] = filepath.Join(vectors, args[len(args)-1])

@@ -3,9 +3,12 @@
 package cli
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -55,7 +58,7 @@ func filesIn(folder, name string, f *format.Format) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() {
+		if plain(folder, e) && e.Name()[0] != '.' {
 			names = append(names, e.Name())
 		}
 	}
@@ -67,6 +70,15 @@ func filesIn(folder, name string, f *format.Format) ([]string, error) {
 		files[i] = filepath.Join(folder, files[i])
 	}
 	return files, nil
+}
+
+// plain reports whether an entry of a folder is a plain file or a link to one. Another, such as a pipe, may have no end.
+func plain(folder string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.Type().IsRegular()
+	}
+	info, err := os.Stat(filepath.Join(folder, e.Name()))
+	return err != nil || info.Mode().IsRegular() // Open says what is wrong with a link that leads nowhere
 }
 
 // laterInput is one of many files of a trace. It is opened when it is first read and closed at its end, so that there
@@ -87,7 +99,7 @@ func (l *laterInput) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if err := l.open(); err != nil {
-		return 0, cause(err)
+		return 0, errors.New(strings.TrimPrefix(cause(err).Error(), l.name+": reading: ")) // who reads knows the name
 	}
 	n, err := l.in.Reader.Read(b)
 	if err == io.EOF {

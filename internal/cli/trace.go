@@ -151,15 +151,14 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 		return nil, err
 	}
 	switch {
-	case t.Format.Files != nil && len(names) == 1 && given != "-":
+	case t.Format.Files != nil && len(names) == 1 && given == names[0] && given != "-":
 		if names, err = siblings(given, t.Format); err != nil {
 			return nil, err
 		}
 	case t.Format.Files == nil && len(names) > 1:
 		return nil, Usagef("%d inputs for one output: give a folder, as in -o out/", len(names))
 	}
-	first := slices.Index(names, t.in.name)
-	for _, name := range slices.Delete(slices.Clone(names), first, first+1) {
+	for _, name := range slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == t.in.name }) {
 		t.others = append(t.others, &laterInput{p: p, name: name, digest: o.Digest, progress: progress})
 	}
 	if t.options.Schedgen != nil && t.Format.Files == nil {
@@ -176,13 +175,19 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 }
 
 func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
-	o := format.ReadOptions{Compat: f.Compat, Lenient: f.Lenient, Warn: p.Warn}
+	o := format.ReadOptions{Lenient: f.Lenient, Warn: p.Warn}
 	var err error
 	if o.Model, err = f.Model.options(); err != nil {
 		return o, err
 	}
 	o.Schedgen, err = f.Schedgen.options()
+	o.Compat = f.Reference()
 	return o, err
+}
+
+// Reference reports whether to do what the format's reference program does, its mistakes included.
+func (f *ReadFlags) Reference() bool {
+	return f.Compat || f.Schedgen.variant != ""
 }
 
 // inputs returns the files of the trace.
@@ -210,10 +215,20 @@ func (t *OpenTrace) Read() (trace *dag.Trace, err error) {
 		}
 	}
 	if err != nil {
-		return nil, InFile(t.Name, err)
+		return nil, t.inFile(err)
 	}
 	t.WasRead(trace.Ops(), len(trace.Ranks), time.Since(start))
 	return trace, nil
+}
+
+// inFile is InFile for an error that may be about any of the trace's files.
+func (t *OpenTrace) inFile(err error) error {
+	for _, other := range t.others {
+		if strings.HasPrefix(err.Error(), other.name+":") {
+			return err
+		}
+	}
+	return InFile(t.Name, err)
 }
 
 // WasRead tells the user, with -v, that the trace was read.
