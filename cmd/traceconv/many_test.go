@@ -100,7 +100,7 @@ func TestManyRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rank := range ranks {
-		text := fmt.Sprintf("MPI_Barrier:1:0,%d,%d:2\n", rank, ranks)
+		text := fmt.Sprintf("MPI_Barrier:1:0,%d,%d:2\nMPI_Finalize:2:-\n", rank, ranks)
 		if err := os.WriteFile(fmt.Sprintf("trace/x-%04d.txt", rank), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

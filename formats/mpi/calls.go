@@ -15,6 +15,7 @@ const (
 	nothing     action = iota // done at the rank itself: its time counts as computation
 	initialize                // MPI_Init: the time begins
 	finalize                  // MPI_Finalize: the last computation ends
+	abort                     // MPI_Abort: the same
 	send                      // a message
 	receive                   //
 	exchange                  // MPI_Sendrecv
@@ -24,16 +25,16 @@ const (
 	start
 	startAll
 	free
+	cancel
 	waitOne
 	waitAll
 	waitSome // or any
 	testOne
 	testSome // or any, or all
 	collective
-	commInfo  // names a communicator, does nothing
+	commInfo  // names a communicator; should it make one, that is found by other means
 	commSplit // makes one
 	commDup
-	commOther
 	commFree
 )
 
@@ -75,6 +76,7 @@ func makeCalls() map[string]*call {
 		"MPI_Init":        {do: initialize},
 		"MPI_Init_thread": {do: initialize},
 		"MPI_Finalize":    {do: finalize},
+		"MPI_Abort":       {do: abort},
 
 		"MPI_Recv":             {do: receive, fields: "xntnnc"},
 		"MPI_Irecv":            {do: receive, fields: "xntnncq", later: true},
@@ -84,6 +86,7 @@ func makeCalls() map[string]*call {
 		"MPI_Start":            {do: start, fields: "q"},
 		"MPI_Startall":         {do: startAll, fields: "nq"},
 		"MPI_Request_free":     {do: free, fields: "q"},
+		"MPI_Cancel":           {do: cancel, fields: "q"},
 		"MPI_Wait":             {do: waitOne, fields: "q"},
 		"MPI_Waitall":          {do: waitAll, fields: "nq"},
 		"MPI_Waitany":          {do: waitSome, fields: "nq"},
@@ -98,12 +101,13 @@ func makeCalls() map[string]*call {
 		"MPI_Comm_split":         {do: commSplit, fields: "cnnq"},
 		"MPI_Comm_dup":           {do: commDup, fields: "cq"},
 		"MPI_Comm_dup_with_info": {do: commDup, fields: "cxq"},
-		"MPI_Comm_create":        {do: commOther, fields: "cxq"},
-		"MPI_Comm_create_group":  {do: commOther, fields: "cxnq"},
-		"MPI_Comm_split_type":    {do: commOther, fields: "cnnxq"},
-		"MPI_Cart_create":        {do: commOther, fields: "cxxxxq"},
-		"MPI_Cart_sub":           {do: commOther, fields: "cxq"},
-		"MPI_Graph_create":       {do: commOther, fields: "cxxxxq"},
+		"MPI_Comm_idup":          {do: commDup, fields: "cqx"},
+		"MPI_Comm_create":        {do: commInfo, fields: "c"},
+		"MPI_Comm_create_group":  {do: commInfo, fields: "c"},
+		"MPI_Comm_split_type":    {do: commInfo, fields: "c"},
+		"MPI_Cart_create":        {do: commInfo, fields: "c"},
+		"MPI_Cart_sub":           {do: commInfo, fields: "c"},
+		"MPI_Graph_create":       {do: commInfo, fields: "c"},
 		"MPI_Comm_free":          {do: commFree, fields: "q"},
 		"MPI_Comm_disconnect":    {do: commFree, fields: "q"},
 	}
@@ -151,23 +155,28 @@ func capital(name string) string {
 // of. Probes are among them, for the message that they see is received by another call.
 var local = []string{
 	"Probe", "Iprobe", "Mprobe", "Improbe", "Get_count", "Get_elements", "Request_get_status", "Test_cancelled",
-	"Status_set_cancelled", "Status_set_elements", "Buffer_attach", "Buffer_detach", "Pcontrol",
-	"Comm_compare", "Comm_group", "Comm_remote_group", "Comm_remote_size", "Comm_test_inter", "Comm_get_name",
+	"Status_set_cancelled", "Status_set_elements", "Reduce_local", "Op_commutative",
+	"Buffer_attach", "Buffer_detach", "Pcontrol",
+	"Comm_set_info", "Comm_get_info", "Comm_compare", "Comm_group", "Comm_remote_group",
+	"Comm_remote_size", "Comm_test_inter", "Comm_get_name",
 	"Comm_set_name", "Comm_get_attr", "Comm_set_attr", "Comm_delete_attr", "Comm_create_keyval", "Comm_free_keyval",
 	"Comm_get_errhandler", "Comm_set_errhandler", "Comm_create_errhandler", "Comm_call_errhandler", "Comm_get_parent",
 	"Group_size", "Group_rank", "Group_translate_ranks", "Group_compare", "Group_union", "Group_intersection",
 	"Group_difference", "Group_incl", "Group_excl", "Group_range_incl", "Group_range_excl", "Group_free",
-	"Type_commit", "Type_free", "Type_size", "Type_extent", "Type_lb", "Type_ub", "Type_get_extent",
+	"Type_commit", "Type_free", "Type_size", "Type_size_x", "Type_extent", "Type_lb", "Type_ub", "Type_get_extent",
 	"Type_get_true_extent", "Type_contiguous", "Type_vector", "Type_hvector", "Type_indexed", "Type_hindexed",
-	"Type_struct", "Type_create_struct", "Type_create_hvector", "Type_create_hindexed", "Type_create_indexed_block",
+	"Type_struct", "Type_create_struct", "Type_create_hvector", "Type_create_hindexed",
+	"Type_create_indexed_block", "Type_create_hindexed_block",
 	"Type_create_subarray", "Type_create_darray", "Type_create_resized", "Type_create_f90_complex",
 	"Type_create_f90_integer", "Type_create_f90_real", "Type_create_keyval", "Type_free_keyval", "Type_dup",
 	"Type_get_name", "Type_set_name", "Type_get_attr", "Type_set_attr", "Type_delete_attr", "Type_get_contents",
-	"Type_get_envelope", "Type_match_size", "Address", "Get_address", "Pack", "Unpack", "Pack_size", "Pack_external",
+	"Type_get_envelope", "Type_match_size", "Address", "Get_address", "Aint_add", "Aint_diff",
+	"Pack", "Unpack", "Pack_size", "Pack_external",
 	"Unpack_external", "Pack_external_size", "Op_create", "Op_free", "Keyval_create", "Keyval_free", "Attr_get",
 	"Attr_put", "Attr_delete", "Errhandler_create", "Errhandler_free", "Errhandler_get", "Errhandler_set",
 	"Error_class", "Error_string", "Add_error_class", "Add_error_code", "Add_error_string", "Initialized", "Finalized",
-	"Is_thread_main", "Query_thread", "Get_processor_name", "Get_version", "Wtime", "Wtick", "Alloc_mem", "Free_mem",
+	"Is_thread_main", "Query_thread", "Get_processor_name", "Get_version", "Get_library_version",
+	"Wtime", "Wtick", "Alloc_mem", "Free_mem",
 	"Info_create", "Info_delete", "Info_dup", "Info_free", "Info_get", "Info_get_nkeys", "Info_get_nthkey",
 	"Info_get_valuelen", "Info_set", "Topo_test", "Dims_create", "Cart_rank", "Cart_coords", "Cart_shift", "Cart_get",
 	"Cart_map", "Cartdim_get", "Graph_get", "Graph_map", "Graph_neighbors", "Graph_neighbors_count", "Graphdims_get",

@@ -112,6 +112,9 @@ func (p *participation) setSizes(op *dag.Op) {
 		if !inPlace {
 			op.Bytes, _ = p.blocks(0, size[0])
 		}
+		if p.err == nil && (uneven(p.f.arrays[2]) || !inPlace && uneven(p.f.arrays[0])) {
+			p.r.uneven.add(p.r.line)
+		}
 	case dag.ReduceScatter:
 		if p.f.arrays[0] != nil {
 			op.Bytes, op.RecvBytes = p.blocks(0, size[0])

@@ -9,6 +9,7 @@ package mpi
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
@@ -20,10 +21,13 @@ type communicators struct {
 	byKey     map[keyInEpoch]int32
 	lastKey   keyInEpoch // of the last look-up
 	lastFound int32
+	latest    map[commKey]int32
 	epoch     int32 // how many communicators were freed: only then can a handle mean something new
 	events    []commEvent
 
-	misnumbered finding // communicators of all ranks in which the file's rank is not that of its name
+	histories   []uint64 // of the instances, see history
+	guessed     finding  // communicators that may be one of several
+	misnumbered finding  // communicators of all ranks in which the file's rank is not that of its name
 }
 
 type keyInEpoch struct {
@@ -35,6 +39,7 @@ type keyInEpoch struct {
 type instance struct {
 	commKey
 	line  int64  // where it is first used
+	again bool   // another instance has the same commKey
 	group *group // nil: not known
 }
 
@@ -56,6 +61,9 @@ func (r *rankReader) communicator(f *fields) (int32, error) {
 		}
 		f.comm.rank, f.comm.size = r.rank, r.ranks
 	}
+	if r.library == unknownLibrary {
+		r.library = libraryOf(f.comm.handle)
+	}
 	if f.comm.size > r.ranks {
 		return 0, r.fail(inFiles, fmt.Sprintf("a file for each of the %d ranks of a communicator", f.comm.size),
 			fmt.Sprintf("none of rank %d", r.ranks))
@@ -67,11 +75,15 @@ func (r *rankReader) communicator(f *fields) (int32, error) {
 	i, known := r.byKey[key]
 	if !known {
 		if r.byKey == nil {
-			r.byKey = make(map[keyInEpoch]int32)
+			r.byKey, r.latest = make(map[keyInEpoch]int32), make(map[commKey]int32)
 		}
 		i = int32(len(r.instances))
-		r.instances = append(r.instances, instance{commKey: f.comm, line: r.line})
-		r.byKey[key] = i
+		earlier, again := r.latest[f.comm]
+		if again {
+			r.instances[earlier].again = true
+		}
+		r.instances = append(r.instances, instance{commKey: f.comm, line: r.line, again: again})
+		r.byKey[key], r.latest[f.comm] = i, i
 		r.events = append(r.events, commEvent{do: commInfo, inst: i})
 	}
 	r.lastKey, r.lastFound = key, i
@@ -102,9 +114,14 @@ func (r *rankReader) communicatorCall(c *call, f *fields) error {
 // group is a communicator of the trace.
 type group struct {
 	members []int32
+	set     int32 // the number of its members: those of another group with the same are the same
 	comm    int32 // in the DAG; -1 until it is used
 	arrived []arrival
+	witness *witness // the first member that is known to use it and has a history, nil if there is none yet
 }
+
+// witness is a rank that uses a group, by an instance.
+type witness struct{ rank, inst int32 }
 
 // arrival is a member of a group that has come to a call which makes a communicator of it.
 type arrival struct {
@@ -118,10 +135,20 @@ func (g *group) has(rank int32, key commKey) bool {
 
 // created is a communicator that a rank has made.
 type created struct {
-	group   *group
-	address uint64
-	handle  uint64
-	bound   bool // whether handle is known
+	group  *group
+	order  int // among all that the rank has made
+	handle uint64
+	bound  bool // whether handle is known
+	freed  bool
+}
+
+// place is where a rank stands in a communicator.
+type place struct{ rank, size int32 }
+
+// alike are communicators that a rank has made and not used yet, with the same members.
+type alike struct {
+	set  int32
+	made []*created // in that order; those in front of the first may be in use or gone
 }
 
 // resolver finds the groups of all instances.
@@ -129,16 +156,21 @@ type resolver struct {
 	ranks   []*rankReader
 	world   *group
 	cursors []commCursor
+	stuck   []int32 // ranks that begin to use one of several communicators, it is not known which
+	sets    map[string]int32
+	members [][]int32 // of each set
 }
 
 // commCursor is how far a rank has come.
 type commCursor struct {
-	next     int
-	waits    bool
-	made     []created
-	byHandle map[uint64]*group
-	inWorld  bool    // the handle of the world is known
-	unclear  []int32 // instances that may be one of several of made
+	next      int
+	waits     bool
+	made      int // how many communicators
+	byAddress map[uint64][]*created
+	unused    map[*group]*created
+	byPlace   map[place][]*alike
+	byHandle  map[uint64]*group
+	inWorld   bool // the handle of the world is known
 }
 
 // resolveCommunicators sets the groups of all instances, as far as they can be known.
@@ -147,14 +179,23 @@ func resolveCommunicators(ranks []*rankReader) {
 	for i := range world {
 		world[i] = int32(i)
 	}
-	v := &resolver{ranks: ranks, world: &group{members: world}, cursors: make([]commCursor, len(ranks))}
-	work := slices.Clone(world)
-	for len(work) > 0 {
+	v := &resolver{ranks: ranks, cursors: make([]commCursor, len(ranks)), sets: map[string]int32{}}
+	for i := range v.cursors {
+		v.cursors[i] = commCursor{byAddress: map[uint64][]*created{}, unused: map[*group]*created{},
+			byPlace: map[place][]*alike{}, byHandle: map[uint64]*group{}}
+	}
+	v.world = v.newGroup(world)
+	v.world.comm = 0
+	for work := slices.Clone(world); len(work) > 0; {
 		for len(work) > 0 {
 			rank := work[len(work)-1]
 			work = v.advance(rank, work[:len(work)-1])
 		}
-		for v.clarify() {
+		if work = v.clarify(work, false); len(work) > 0 {
+			continue
+		}
+		if work = v.clarify(work, true); len(work) > 0 {
+			continue
 		}
 		for rank := range v.cursors {
 			if c := &v.cursors[rank]; c.waits { // for ranks that do not come: what they were to make stays unknown
@@ -169,6 +210,37 @@ func resolveCommunicators(ranks []*rankReader) {
 	v.matchRest()
 }
 
+// newGroup returns a new communicator of some ranks.
+func (v *resolver) newGroup(members []int32) *group {
+	key := make([]byte, 0, 4*len(members))
+	for _, rank := range members {
+		key = append(key, byte(rank), byte(rank>>8), byte(rank>>16), byte(rank>>24))
+	}
+	set, known := v.sets[string(key)]
+	if !known {
+		set = int32(len(v.members))
+		v.sets[string(key)] = set
+		v.members = append(v.members, members)
+	}
+	return &group{members: v.members[set], set: set, comm: -1}
+}
+
+// create notes that a rank has made a communicator, in which it has a number.
+func (c *commCursor) create(g *group, number int, address uint64) {
+	m := &created{group: g, order: c.made}
+	c.made++
+	c.byAddress[address] = append(c.byAddress[address], m)
+	c.unused[g] = m
+	at := place{int32(number), int32(len(g.members))}
+	for _, a := range c.byPlace[at] {
+		if a.set == g.set {
+			a.made = append(a.made, m)
+			return
+		}
+	}
+	c.byPlace[at] = append(c.byPlace[at], &alike{g.set, []*created{m}})
+}
+
 // advance executes what a rank does up to a call that others have to come to, and appends to work the ranks that can go
 // on because of it.
 func (v *resolver) advance(rank int32, work []int32) []int32 {
@@ -178,7 +250,10 @@ func (v *resolver) advance(rank int32, work []int32) []int32 {
 		c.next++
 		switch e.do {
 		case commInfo:
-			v.use(rank, e.inst)
+			if !v.use(rank, e.inst) {
+				v.stuck = append(v.stuck, rank)
+				return work
+			}
 		case commFree:
 			c.free(e.address)
 		case commSplit, commDup:
@@ -206,14 +281,16 @@ func (v *resolver) advance(rank int32, work []int32) []int32 {
 
 // free forgets the communicator in a variable.
 func (c *commCursor) free(address uint64) {
-	for i := len(c.made) - 1; i >= 0; i-- {
-		if m := c.made[i]; m.address == address {
-			if m.bound && c.byHandle[m.handle] == m.group {
-				delete(c.byHandle, m.handle)
-			}
-			c.made = slices.Delete(c.made, i, i+1)
-			return
-		}
+	made := c.byAddress[address]
+	if len(made) == 0 {
+		return
+	}
+	m := made[len(made)-1]
+	c.byAddress[address] = made[:len(made)-1]
+	m.freed = true
+	delete(c.unused, m.group)
+	if m.bound && c.byHandle[m.handle] == m.group {
+		delete(c.byHandle, m.handle)
 	}
 }
 
@@ -226,17 +303,16 @@ func (v *resolver) make(g *group) {
 			return // they do different things
 		}
 	}
-	if do == commDup {
-		dup := &group{members: g.members, comm: -1}
-		for _, a := range g.arrived {
-			c := &v.cursors[a.rank]
-			c.made = append(c.made, created{group: dup, address: a.event.address})
-		}
-		return
-	}
 	position := make(map[int32]int, len(g.members))
 	for i, rank := range g.members {
 		position[rank] = i
+	}
+	if do == commDup {
+		dup := &group{members: g.members, set: g.set, comm: -1}
+		for _, a := range g.arrived {
+			v.cursors[a.rank].create(dup, position[a.rank], a.event.address)
+		}
+		return
 	}
 	slices.SortFunc(g.arrived, func(x, y arrival) int {
 		return cmp.Or(cmp.Compare(x.event.color, y.event.color), cmp.Compare(x.event.key, y.event.key),
@@ -248,94 +324,172 @@ func (v *resolver) make(g *group) {
 			n++
 		}
 		if rest[0].event.color >= 0 { // MPI_UNDEFINED is negative
-			part := &group{members: make([]int32, n), comm: -1}
+			members := make([]int32, n)
 			for i, a := range rest[:n] {
-				part.members[i] = a.rank
-				c := &v.cursors[a.rank]
-				c.made = append(c.made, created{group: part, address: a.event.address})
+				members[i] = a.rank
+			}
+			part := v.newGroup(members)
+			for i, a := range rest[:n] {
+				v.cursors[a.rank].create(part, i, a.event.address)
 			}
 		}
 		rest = rest[n:]
 	}
 }
 
-// use finds the group of an instance that a rank begins to use.
-func (v *resolver) use(rank, inst int32) {
+// use finds the group of an instance that a rank begins to use. It reports whether the rank can go on: not if the
+// instance may be one of several.
+func (v *resolver) use(rank, inst int32) bool {
 	in, c := &v.ranks[rank].instances[inst], &v.cursors[rank]
-	if c.byHandle == nil {
-		c.byHandle = make(map[uint64]*group)
-	}
 	g := c.byHandle[in.handle]
 	switch {
 	case g.has(rank, in.commKey):
 	case !c.inWorld && v.world.has(rank, in.commKey):
 		g, c.inWorld = v.world, true
 	default:
-		candidates := c.candidates(rank, in.commKey)
-		if len(candidates) == 0 {
-			if in.size > 1 {
-				return
-			}
-			g = &group{members: []int32{rank}, comm: -1}
-			break
+		candidates := c.candidates(in.commKey)
+		switch {
+		case len(candidates) > 1:
+			return false
+		case len(candidates) == 1:
+			v.bind(rank, inst, candidates[0].made[0])
+			return true
+		case in.size > 1:
+			return true // not known
 		}
-		for _, m := range candidates[1:] {
-			if !slices.Equal(c.made[m].group.members, c.made[candidates[0]].group.members) {
-				c.unclear = append(c.unclear, inst)
-				return
-			}
-		}
-		c.bind(candidates[0], in)
-		return
+		g = v.newGroup([]int32{rank})
 	}
 	in.group = g
 	c.byHandle[in.handle] = g
+	return true
 }
 
 // candidates returns which of the communicators that a rank has made and not used yet an instance may be.
-func (c *commCursor) candidates(rank int32, key commKey) []int {
-	var fit []int
-	for i := range c.made {
-		if m := &c.made[i]; !m.bound && m.group.has(rank, key) {
-			fit = append(fit, i)
+func (c *commCursor) candidates(key commKey) []*alike {
+	at := place{key.rank, key.size}
+	left := slices.DeleteFunc(c.byPlace[at], func(a *alike) bool {
+		for len(a.made) > 0 && (a.made[0].bound || a.made[0].freed) {
+			a.made = a.made[1:]
 		}
-	}
-	return fit
+		return len(a.made) == 0
+	})
+	c.byPlace[at] = left
+	return left
 }
 
-func (c *commCursor) bind(made int, in *instance) {
-	m := &c.made[made]
+// bind makes an instance one of the communicators that its rank has made.
+func (v *resolver) bind(rank, inst int32, m *created) {
+	in, c := &v.ranks[rank].instances[inst], &v.cursors[rank]
 	m.bound, m.handle = true, in.handle
+	delete(c.unused, m.group)
 	in.group = m.group
 	c.byHandle[in.handle] = m.group
+	if m.group.witness == nil && v.ranks[rank].hasHistory(inst) {
+		m.group.witness = &witness{rank, inst}
+	}
 }
 
-// clarify decides between several communicators by the handles that the other members have for them, which most MPI
-// libraries choose alike on all ranks. It reports whether that helped anywhere.
-func (v *resolver) clarify() bool {
-	helped := false
-	for rank := range v.cursors {
-		c := &v.cursors[rank]
-		c.unclear = slices.DeleteFunc(c.unclear, func(inst int32) bool {
-			in := &v.ranks[rank].instances[inst]
-			candidates := c.candidates(int32(rank), in.commKey)
-			if len(candidates) > 1 {
-				candidates = slices.DeleteFunc(candidates, func(m int) bool {
-					g := c.made[m].group
-					return !slices.ContainsFunc(g.members, func(other int32) bool {
-						return v.cursors[other].byHandle[in.handle] == g
-					})
-				})
-			}
-			if len(candidates) != 1 {
-				return false
-			}
-			c.bind(candidates[0], in)
-			helped = true
-			return true
-		})
+// clarify lets those of the stuck ranks go on for which it shows which communicator they use, or all if it may guess.
+// It appends them to work.
+func (v *resolver) clarify(work []int32, guess bool) []int32 {
+	slices.Sort(v.stuck)
+	v.stuck = slices.DeleteFunc(v.stuck, func(rank int32) bool {
+		r := v.ranks[rank]
+		inst := r.events[v.cursors[rank].next-1].inst
+		m := v.choose(rank, inst, guess)
+		if m == nil {
+			return false
+		}
+		v.bind(rank, inst, m)
+		work = append(work, rank)
+		return true
+	})
+	return work
+}
+
+// choose decides which of the communicators that a rank has made an instance is: not one on which other members call
+// other collectives; among the rest, the one for which other members have the same handle, as handles often are alike
+// on all ranks. A guess is the one that was made first.
+func (v *resolver) choose(rank, inst int32, guess bool) *created {
+	r, c := v.ranks[rank], &v.cursors[rank]
+	in := &r.instances[inst]
+	possible := func(m *created) bool {
+		w := m.group.witness
+		return w == nil || !r.hasHistory(inst) || v.ranks[w.rank].history(w.inst) == r.history(inst)
 	}
-	return helped
+	candidates := c.candidates(in.commKey)
+	var firsts []*created
+	for _, a := range candidates {
+		if m := a.first(possible); m != nil {
+			firsts = append(firsts, m)
+		}
+	}
+	if len(firsts) == 0 { // some of the files must be wrong
+		possible = func(*created) bool { return true }
+		for _, a := range candidates {
+			firsts = append(firsts, a.first(possible))
+		}
+	}
+	if len(firsts) == 1 {
+		return firsts[0]
+	}
+	var same *created
+	several := false
+	for _, a := range candidates {
+		for _, other := range v.members[a.set] {
+			m := c.unused[v.cursors[other].byHandle[in.handle]]
+			if m != nil && m.group.set == a.set && possible(m) {
+				several = several || same != nil && same != m
+				same = m
+			}
+		}
+	}
+	switch {
+	case same != nil && !several:
+		return same
+	case !guess:
+		return nil
+	}
+	r.guessed.add(in.line)
+	return slices.MinFunc(firsts, func(x, y *created) int { return cmp.Compare(x.order, y.order) })
+}
+
+// first returns the first that is still unused and possible, nil if there is none among many.
+func (a *alike) first(possible func(*created) bool) *created {
+	const many = 64
+	for _, m := range a.made[:min(many, len(a.made))] {
+		if !m.bound && !m.freed && possible(m) {
+			return m
+		}
+	}
+	return nil
+}
+
+// hasHistory reports whether all calls on an instance are known.
+func (r *rankReader) hasHistory(inst int32) bool {
+	return r.whole && len(r.problems.list) == 0 && !r.instances[inst].again
+}
+
+// history returns a hash of the collectives that a rank calls on an instance, which are the same on all members.
+func (r *rankReader) history(inst int32) uint64 {
+	if r.histories == nil {
+		r.histories = make([]uint64, len(r.instances))
+		d := &r.dag
+		for i, kind := range d.Kind {
+			if kind != dag.Coll {
+				continue
+			}
+			subkind := d.Subkind.At(i)
+			call := uint64(subkind)
+			if subkind.Rooted() {
+				call |= uint64(d.Peer.At(i)+1) << 8
+			}
+			const prime = 0x9e3779b97f4a7c15
+			h := &r.histories[d.Comm.At(i)]
+			*h = bits.RotateLeft64((*h^call)*prime, 29)
+		}
+	}
+	return r.histories[inst]
 }
 
 // findWorld takes the first communicator of all ranks to be the world also on ranks that number themselves otherwise in

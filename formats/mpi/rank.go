@@ -34,10 +34,13 @@ type rankReader struct {
 	based    bool
 	began    bool     // whether last is set
 	first    dag.Time // what it was set to first
-	over     bool     // MPI_Finalize was called
+	over     bool     // MPI_Finalize or MPI_Abort was called
+	whole    bool     // MPI_Finalize was
 	backward finding  // gaps that would be negative
+	uneven   finding  // calls of MPI_Alltoallv whose counts differ
 	shift    int64    // microseconds by which the clock is behind that of rank 0, as the tracer found at the start
 	second   bool     // the file is of liballprof2
+	library  library  // MPI, that the program ran with
 
 	dag dag.Rank // once the file is read
 
@@ -97,7 +100,7 @@ func (r *rankReader) comment(line []byte) error {
 	value, _, _ := strings.Cut(string(rest), " ")
 	seconds, err := strconv.ParseFloat(value, 64)
 	const most = 1 << 33 // seconds, some 270 years
-	if err != nil || seconds < -most || seconds > most {
+	if err != nil || !(seconds >= -most && seconds <= most) {
 		return r.fail(inValue, "a difference of clocks in seconds", strconv.Quote(excerpt(rest)))
 	}
 	micros, _ := strconv.ParseInt(strings.Replace(strconv.FormatFloat(seconds, 'f', 6, 64), ".", "", 1), 10, 64)
@@ -172,21 +175,21 @@ func (r *rankReader) call(name []byte, c *call, f *fields) error {
 	switch c.do {
 	case initialize:
 		return r.initialize(f)
-	case finalize:
+	case finalize, abort:
 		if !f.hasStart {
-			return r.fail(inLine, "the time at which MPI_Finalize starts", `"-"`)
+			return r.fail(inLine, "the time at which "+excerpt(name)+" starts", `"-"`)
 		}
 		at, err := r.since(f.start)
 		if err != nil {
 			return err
 		}
 		r.closeGap(at)
-		r.over = true
+		r.over, r.whole = true, c.do == finalize
 		return nil
 	case commInfo:
 		_, err := r.communicator(f)
 		return err
-	case commSplit, commDup, commOther, commFree:
+	case commSplit, commDup, commFree:
 		return r.communicatorCall(c, f)
 	}
 	if !f.hasStart || !f.hasEnd {
@@ -349,8 +352,10 @@ func (r *rankReader) pointToPoint(c *call, f *fields, at span) error {
 	op.Attrs = c.mode
 	switch {
 	case c.do == sendLater || c.do == receiveLater:
+		r.noteAlignment(f.request)
 		r.prepare(f.request, &op, none)
 	case none && c.later:
+		r.noteAlignment(f.request)
 		r.forget(f.request)
 	case none:
 	case c.later:
@@ -368,9 +373,8 @@ func (r *rankReader) pointToPoint(c *call, f *fields, at span) error {
 // message returns the op of a message, or none where the partner is MPI_PROC_NULL.
 func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, peer, tag int64) (op dag.Op, none bool,
 	err error) {
-	source := anySource(f.comm.handle)
 	switch {
-	case kind == dag.Recv && peer == source:
+	case kind == dag.Recv && peer == r.anySource():
 		peer = dag.AnySource
 	case peer == -1 || peer == -2:
 		return op, true, nil
@@ -385,11 +389,29 @@ func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, 
 	return dag.Op{Kind: kind, Bytes: bytes, Peer: int32(peer), Tag: tag, Comm: comm}, false, err
 }
 
-// anySource returns the value of MPI_ANY_SOURCE in the MPI library whose communicators have such handles: -2 in MPICH
-// and those that descend from it, whose handles are 32-bit words 44xxxxxx and 84xxxxxx, -1 in Open MPI. The other of
-// both is MPI_PROC_NULL.
-func anySource(handle uint64) int64 {
-	if top := uint32(handle) >> 24; (top == 0x44 || top == 0x84) && (handle>>32 == 0 || handle>>31 == 1<<33-1) {
+// library is an implementation of MPI, as far as the meaning of a trace depends on it.
+type library uint8
+
+const (
+	unknownLibrary library = iota // before the first communicator
+	mpich                         // or one that descends from it
+	otherLibrary                  // Open MPI and the rest
+)
+
+// libraryOf returns which library has such handles of communicators. MPICH's are words of 32 bits: the two above say
+// whether the object is predefined, one of a first block or of a later one, the next four that it is a communicator.
+func libraryOf(handle uint64) library {
+	word := uint32(handle)
+	fits := handle == uint64(word) || handle == uint64(int64(int32(word)))
+	if fits && word>>30 != 0 && word>>26&0xf == 1 {
+		return mpich
+	}
+	return otherLibrary
+}
+
+// anySource returns the value of MPI_ANY_SOURCE: -2 in MPICH, -1 in Open MPI. The other of both is MPI_PROC_NULL.
+func (r *rankReader) anySource() int64 {
+	if r.library == mpich {
 		return -2
 	}
 	return -1

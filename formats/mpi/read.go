@@ -77,11 +77,7 @@ func inParallel(n int, do func(i int) error) error {
 // read reads the file of a rank.
 func (r *rankReader) read(in *format.Input) error {
 	if err := format.EachLines(in.Reader, r.lines); err != nil {
-		var syntax *format.SyntaxError
-		if errors.As(err, &syntax) {
-			return err
-		}
-		return fmt.Errorf("%s: %w", in.Name, err)
+		return readingError(in.Name, r.line, err)
 	}
 	r.closeTests()
 	for i := range r.all {
@@ -91,8 +87,24 @@ func (r *rankReader) read(in *format.Input) error {
 	if err := r.b.Err(); err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
+	for _, i := range r.undone {
+		r.leaveOut(int(i))
+	}
 	r.b = dag.RankBuilder{}
 	return nil
+}
+
+// readingError says where reading a file failed, so many lines of which were read before.
+func readingError(file string, lines int64, err error) error {
+	var syntax *format.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return err
+	case errors.Is(err, format.ErrLongLine):
+		return &format.SyntaxError{File: file, Line: lines + 1, Class: inLine, Expected: "a shorter line",
+			Found: err.Error()}
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // translate turns communicators and ranks in them into those of the trace. An op of a communicator whose members are
@@ -115,13 +127,7 @@ func (r *rankReader) translate() error {
 		g := r.instances[inst].group
 		if g == nil {
 			left[inst]++
-			d.Kind[i] = dag.Calc
-			d.Subkind.Set(i, dag.NoSubkind)
-			d.Bytes.Set(i, 0)
-			d.RecvBytes.Set(i, 0)
-			d.Peer.Set(i, 0)
-			d.Tag.Set(i, 0)
-			d.Comm.Set(i, 0)
+			r.leaveOut(i)
 			continue
 		}
 		d.Comm.Set(i, g.comm)
@@ -140,10 +146,28 @@ func (r *rankReader) translate() error {
 	return nil
 }
 
+// leaveOut makes an op a calc of no length.
+func (r *rankReader) leaveOut(i int) {
+	d := &r.dag
+	d.Kind[i] = dag.Calc
+	d.Subkind.Set(i, dag.NoSubkind)
+	d.Bytes.Set(i, 0)
+	d.RecvBytes.Set(i, 0)
+	d.Peer.Set(i, 0)
+	d.Tag.Set(i, 0)
+	d.Comm.Set(i, 0)
+}
+
 // warn says what looks wrong in the trace.
 func warn(ranks []*rankReader, o format.ReadOptions) {
-	var backward, unwaited, misnumbered finding
+	var backward, unwaited, cancelled, uneven, misnumbered, guessed, cut finding
 	for _, r := range ranks {
+		cancelled.merge(r.file, &r.cancelled)
+		uneven.merge(r.file, &r.uneven)
+		guessed.merge(r.file, &r.guessed)
+		if !r.over {
+			cut.merge(r.file, &finding{count: 1})
+		}
 		backward.merge(r.file, &r.backward)
 		unwaited.merge(r.file, &r.unwaited)
 		misnumbered.merge(r.file, &r.misnumbered)
@@ -158,6 +182,29 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 	}
 	if unwaited.count > 0 {
 		o.Warn("%s:%d: a request that no call completes (%s in all)", unwaited.file, unwaited.line, times(unwaited.count))
+	}
+	if cancelled.count > 0 {
+		o.Warn("%s:%d: MPI_Cancel of a receive, for which no message is taken to come (%s in all)", cancelled.file,
+			cancelled.line, times(cancelled.count))
+	}
+	if uneven.count > 0 {
+		o.Warn("%s:%d: MPI_Alltoallv with uneven counts, of which only the sums are kept (%s in all)", uneven.file,
+			uneven.line, times(uneven.count))
+	}
+	if guessed.count > 0 {
+		o.Warn("%s:%d: a communicator that may be one of several is taken for the one that was made first (%s in all)",
+			guessed.file, guessed.line, times(guessed.count))
+	}
+	warnOfEnds(&cut, o.Warn)
+}
+
+// warnOfEnds says how many files lack their end.
+func warnOfEnds(cut *finding, warn func(string, ...any)) {
+	switch {
+	case cut.count == 1:
+		warn("%s: the file ends without MPI_Finalize", cut.file)
+	case cut.count > 1:
+		warn("%d files end without MPI_Finalize, the first is %s", cut.count, cut.file)
 	}
 }
 

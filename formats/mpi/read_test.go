@@ -25,7 +25,11 @@ func readTexts(o format.ReadOptions, texts ...string) (*dag.Trace, []string, err
 		inputs = append(inputs, &format.Input{Name: fmt.Sprintf("x-%d.txt", rank), Reader: strings.NewReader(text)})
 	}
 	var warnings []string
-	o.Warn = func(message string, args ...any) { warnings = append(warnings, fmt.Sprintf(message, args...)) }
+	o.Warn = func(message string, args ...any) {
+		if !strings.Contains(message, "without MPI_Finalize") { // most texts have no end
+			warnings = append(warnings, fmt.Sprintf(message, args...))
+		}
+	}
 	t, err := read(inputs, o)
 	return t, warnings, err
 }
@@ -277,7 +281,7 @@ func TestCalls(t *testing.T) {
 				"MPI_Scatterv:100:9:77:3,5:78:0,3:1,4,4:9:3:1,4,4:0:0,0,2:100\n" +
 				"MPI_Allgatherv:100:1:0:1,4,4:9:77:3,5:78:0,3:1,4,4:0,0,2:100\n" +
 				"MPI_Alltoall:100:9:2:1,4,4:9:2:1,4,4:0,0,2:100\n" +
-				"MPI_Alltoallv:100:9:76:1,2:77:0,1:1,4,4:9:78:3,5:79:0,3:1,4,4:0,0,2:100\n" +
+				"MPI_Alltoallv:100:9:76:1,1:77:0,1:1,4,4:9:78:4,4:79:0,4:1,4,4:0,0,2:100\n" +
 				"MPI_Reduce_scatter:100:8:9:77:3,5:1,4,4:3:0,0,2:100\nMPI_Reduce_scatter_block:100:8:9:3:1,4,4:3:0,0,2:100\n",
 			`0 coll bcast 8 root 0 @0s-0s
 1 coll bcast 0/8 root 1 after 0 @0s-0s
@@ -293,17 +297,17 @@ func TestCalls(t *testing.T) {
 11 coll scatterv 32/12 root 0 after 10 @0s-0s
 12 coll allgatherv 12/32 after 11 @0s-0s
 13 coll alltoall 16/16 after 12 @0s-0s
-14 coll alltoallv 12/32 after 13 @0s-0s
+14 coll alltoallv 8/32 after 13 @0s-0s
 15 coll reducescatter 32/12 after 14 @0s-0s
 16 coll reducescatter 24/12 after 15 @0s-0s
 `},
 		"liballprof2": {
 			"MPI_Init:0.00:0x7ffe:0x7fff:100.00  # backtrace [0x40:  (main+0x10) <- ]\n" +
 				"MPI_Send:101.25:0x55:2:1275069445:1:7:1140850688:102.50  # backtrace [0x40:  (main+0x10) <- ]\n" +
-				"MPI_Alltoallv:102.50:0x55:0x56,2[1;2;]:0x57,2[0;1;]:1275069445:0x58:0x59,2[3;4;]:0x5a,2[0;3;]:1275069445:" +
+				"MPI_Alltoallv:102.50:0x55:0x56,2[1;1;]:0x57,2[0;1;]:1275069445:0x58:0x59,2[4;4;]:0x5a,2[0;4;]:1275069445:" +
 				"1140850688:103.00\nMPI_Finalize:103.00:0.00\n", `0 calc 1.25us @0s-1.25us
 1 send 8 to 1 tag 7 after 0 @1.25us-2.5us
-2 coll alltoallv 12/28 after 1 @2.5us-3us
+2 coll alltoallv 8/32 after 1 @2.5us-3us
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -628,7 +632,7 @@ func TestMissingFiles(t *testing.T) {
 		}
 	}
 	stdin := []*format.Input{{Name: "<stdin>", Reader: strings.NewReader(begin)}}
-	if _, err := read(stdin, format.ReadOptions{}); err != nil {
+	if _, err := read(stdin, format.ReadOptions{Warn: t.Logf}); err != nil {
 		t.Errorf("one file of any name: %v", err)
 	}
 }

@@ -17,19 +17,23 @@ import (
 type requests struct {
 	byAddress map[uint64]int32
 	all       []request
-	stride    uint64   // distance of requests in an array: 8 for pointers; 4 once an address shows that they are integers
-	tested    []int32  // the op that follows each test point that mattered, by its id
-	tests     int32    // how many test points there were
-	unwaited  finding  // requests that no call completes
-	found     []int32  // the requests of an array
-	addresses []uint64 // and their addresses
+	integers  bool      // the variables have 4 bytes, as an address has shown; else 8, as pointers have
+	sets      []testSet // of requests that the same call tested last
+	tested    []int32   // the op that follows each test point that mattered, by its id
+	array     requestArray
+	changes   int     // how often a request was started, ended, or tested by another call than before
+	unwaited  finding // requests that no call completes
+	cancelled finding // receives that MPI_Cancel ended
+	undone    []int32 // and their ops
+	found     []int32 // the requests that a call is about
 }
 
 // request is one variable.
 type request struct {
 	op         int32 // that is under way
 	active     bool
-	test       int32 // id of the test point that may have completed it, noTest
+	receives   bool
+	set        int32 // the test set that it is in, noTest
 	line       int64 // where it was started
 	persistent bool
 	none       bool   // the partner is MPI_PROC_NULL
@@ -38,11 +42,27 @@ type request struct {
 
 const noTest = -1
 
+// testSet are requests that one call may have completed, and no later one.
+type testSet struct {
+	point int32 // the id of that call's test point
+	size  int32
+}
+
 // testPoint is a call in the gap at hand after which requests may have been complete.
 type testPoint struct {
 	id      int32
 	at      span
 	waiting int32 // requests of which it is the last such call, plus 1 for a call that waits
+}
+
+// requestArray is the array of requests that a call named last. Programs poll the same one over and over.
+type requestArray struct {
+	address, stride uint64
+	count           int64
+	known           int     // how many requests there were
+	requests        []int32 // in the array
+	changes         int     // when it was tested last
+	set             int32   // of those that were under way then, noTest
 }
 
 // requestAt returns the index of the request at an address, -1 if there was never one.
@@ -60,19 +80,29 @@ func (r *rankReader) request(address uint64) int32 {
 	}
 	if r.byAddress == nil {
 		r.byAddress = make(map[uint64]int32)
-		r.stride = 8
-	}
-	if address%8 != 0 {
-		r.stride = 4
 	}
 	i := int32(len(r.all))
-	r.all = append(r.all, request{test: noTest})
+	r.all = append(r.all, request{set: noTest})
 	r.byAddress[address] = i
 	return i
 }
 
+// noteAlignment learns from the address of a request how large its variable may be.
+func (q *requests) noteAlignment(address uint64) {
+	q.integers = q.integers || address%8 != 0
+}
+
+// stride is the distance of requests in an array.
+func (r *rankReader) stride() uint64 {
+	if r.integers || r.library == mpich {
+		return 4
+	}
+	return 8
+}
+
 // startRequest adds an op whose end a later call waits for.
 func (r *rankReader) startRequest(address uint64, op *dag.Op, at span) {
+	r.noteAlignment(address)
 	r.closeGap(at.start)
 	i := r.request(address)
 	r.all[i].persistent = false
@@ -83,8 +113,9 @@ func (r *rankReader) startRequest(address uint64, op *dag.Op, at span) {
 // startOp adds the op of a request. The gap in front of it must be closed.
 func (r *rankReader) startOp(i int32, op *dag.Op, at span) {
 	r.settle(i)
+	r.changes++
 	q := &r.all[i]
-	q.active, q.line = true, r.line
+	q.active, q.receives, q.line = true, op.Kind == dag.Recv, r.line
 	q.op = int32(r.add(op, at))
 	r.after.clear()
 	r.after.starts = append(r.after.starts, int(q.op))
@@ -97,19 +128,23 @@ func (r *rankReader) settle(i int32) {
 	if !q.active {
 		return
 	}
+	r.changes++
 	q.active = false
-	if q.test != noTest && r.tested[q.test] == noTest {
+	if q.set == noTest {
+		r.unwaited.add(q.line)
+		return
+	}
+	set := &r.sets[q.set]
+	if r.tested[set.point] == noTest {
 		r.closeTests()
 	}
-	switch {
-	case q.test == noTest:
-		r.unwaited.add(q.line)
-	case int(r.tested[q.test]) < r.b.Len():
-		r.b.Requires(int(r.tested[q.test]), int(q.op))
-	default: // what follows the test is the next op
+	if follows := r.tested[set.point]; int(follows) < r.b.Len() {
+		r.b.Requires(int(follows), int(q.op))
+	} else { // what follows the test is the next op
 		r.after.ends = append(r.after.ends, int(q.op))
 	}
-	q.test = noTest
+	set.size--
+	q.set = noTest
 }
 
 // forget makes a variable hold no request.
@@ -130,16 +165,26 @@ func (r *rankReader) prepare(address uint64, op *dag.Op, none bool) {
 
 // requestCall does what a call about requests does.
 func (r *rankReader) requestCall(c *call, f *fields, at span) error {
+	r.noteAlignment(f.request)
+	array := false
 	r.found = r.found[:0]
 	switch c.do {
-	case start, free, waitOne, testOne:
+	case start, free, cancel, waitOne, testOne:
 		if i := r.requestAt(f.request); i >= 0 {
 			r.found = append(r.found, i)
 		}
 	default:
-		if err := r.findArray(f); err != nil {
-			return err
+		if f.numbers[0] < 0 {
+			return r.fail(inValue, "a number of requests", "a negative one")
 		}
+		array = true
+		r.findArray(f.request, f.numbers[0])
+		if a := &r.array; a.set != noTest && a.changes == r.changes && r.sets[a.set].size > 1 &&
+			(c.do == waitSome || c.do == testSome) {
+			r.testAgain(a.set, at, c.do == waitSome)
+			return nil
+		}
+		r.found = append(r.found, r.array.requests...)
 	}
 	switch c.do {
 	case start, startAll:
@@ -147,11 +192,17 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 		return nil
 	case free:
 		for _, i := range r.found {
-			if q := &r.all[i]; q.test == noTest {
+			if q := &r.all[i]; q.active && q.set == noTest {
 				q.active = false // it ends by itself
+				r.changes++
 			}
 		}
 		r.forget(f.request)
+		return nil
+	case cancel:
+		for _, i := range r.found {
+			r.cancel(&r.all[i])
+		}
 		return nil
 	}
 	r.found = slices.DeleteFunc(r.found, func(i int32) bool { return !r.all[i].active })
@@ -159,41 +210,51 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 	case len(r.found) == 0: // null requests
 	case c.do == waitOne || c.do == waitAll || c.do == waitSome && len(r.found) == 1:
 		r.wait(at)
+	case array:
+		r.array.set = r.test(r.array.set, at, c.do == waitSome)
+		r.array.changes = r.changes
 	default:
-		r.test(at, c.do == waitSome)
+		r.test(noTest, at, false)
 	}
 	return nil
 }
 
-// findArray lists the known requests of an array.
-func (r *rankReader) findArray(f *fields) error {
-	count := f.numbers[0]
-	if count < 0 {
-		return r.fail(inValue, "a number of requests", "a negative one")
+// cancel makes a receive that is under way one that nothing comes for.
+func (r *rankReader) cancel(q *request) {
+	if q.active && q.receives {
+		r.cancelled.add(r.line)
+		r.undone = append(r.undone, q.op)
 	}
-	if f.request%8 != 0 {
-		r.stride = 4
+}
+
+// findArray sets r.array to the known requests of an array.
+func (r *rankReader) findArray(address uint64, count int64) {
+	a := &r.array
+	stride := r.stride()
+	if a.address == address && a.count == count && a.stride == stride && a.known == len(r.all) {
+		return
 	}
+	*a = requestArray{address: address, stride: stride, count: count, known: len(r.all), requests: a.requests[:0],
+		set: noTest}
 	if count <= int64(2*len(r.all)) {
 		for k := range uint64(count) {
-			if i := r.requestAt(f.request + k*r.stride); i >= 0 {
-				r.found = append(r.found, i)
+			if i := r.requestAt(address + k*stride); i >= 0 {
+				a.requests = append(a.requests, i)
 			}
 		}
-		return nil
+		return
 	}
 	// The array is longer than there are requests, of whom most must be null.
-	r.addresses = r.addresses[:0]
-	for address := range r.byAddress {
-		if d := address - f.request; d%r.stride == 0 && d/r.stride < uint64(count) {
-			r.addresses = append(r.addresses, address)
+	var addresses []uint64
+	for other := range r.byAddress {
+		if d := other - address; d%stride == 0 && d/stride < uint64(count) {
+			addresses = append(addresses, other)
 		}
 	}
-	slices.Sort(r.addresses)
-	for _, address := range r.addresses {
-		r.found = append(r.found, r.byAddress[address])
+	slices.Sort(addresses)
+	for _, other := range addresses {
+		a.requests = append(a.requests, r.byAddress[other])
 	}
-	return nil
 }
 
 // startPersistent starts persistent requests.
@@ -216,6 +277,7 @@ func (r *rankReader) startPersistent(c *call, f *fields, at span) {
 
 // wait adds an op of no length that waits for the requests found.
 func (r *rankReader) wait(at span) {
+	r.changes++
 	for _, k := range r.found {
 		r.releaseTest(k)
 	}
@@ -224,39 +286,75 @@ func (r *rankReader) wait(at span) {
 	for _, k := range r.found {
 		q := &r.all[k]
 		r.b.Requires(i, int(q.op))
-		q.active, q.test = false, noTest
+		q.active = false
 	}
 	r.after.clear()
 	r.after.ends = append(r.after.ends, i)
 	r.leave(at)
 }
 
-// test notes that a call may have completed the requests found.
-func (r *rankReader) test(at span, waits bool) {
-	point := testPoint{id: r.tests, at: at}
+// test notes that a call may have completed the requests found, among them all that are in a set. It returns the set
+// that they make.
+func (r *rankReader) test(set int32, at span, waits bool) int32 {
+	if set == noTest {
+		set = int32(len(r.sets))
+		r.sets = append(r.sets, testSet{point: noTest})
+	}
+	for _, k := range r.found {
+		if q := &r.all[k]; q.set != set {
+			r.changes++
+			r.releaseTest(k)
+			q.set = set
+			r.sets[set].size++
+			if t := r.pendingPoint(r.sets[set].point); t != nil {
+				t.waiting++
+			}
+		}
+	}
+	r.testAgain(set, at, waits)
+	return set
+}
+
+// testAgain makes a call the last that tested the requests of a set.
+func (r *rankReader) testAgain(set int32, at span, waits bool) {
+	s := &r.sets[set]
+	if t := r.pendingPoint(s.point); t != nil {
+		t.waiting -= s.size
+	}
+	point := testPoint{id: int32(len(r.tested)), at: at, waiting: s.size}
 	if waits {
 		point.waiting++
 	}
-	r.tests++
+	s.point = point.id
 	r.tested = append(r.tested, noTest)
-	for _, k := range r.found {
-		r.releaseTest(k)
-		r.all[k].test = point.id
-		point.waiting++
+	if len(r.pending) == cap(r.pending) { // points that no request needs any more are no more than computation
+		r.pending = slices.DeleteFunc(r.pending, func(t testPoint) bool { return t.waiting == 0 })
+		r.pending = slices.Grow(r.pending, len(r.pending)+1)
 	}
-	// Points that no request needs any more are no more than computation.
-	r.pending = slices.DeleteFunc(r.pending, func(t testPoint) bool { return t.waiting == 0 })
 	r.pending = append(r.pending, point)
 }
 
-// releaseTest takes a request from its test point, if that is in the gap at hand.
+// releaseTest takes a request from its test set.
 func (r *rankReader) releaseTest(k int32) {
-	i, found := slices.BinarySearchFunc(r.pending, r.all[k].test, func(t testPoint, id int32) int {
-		return cmp.Compare(t.id, id)
-	})
-	if found {
-		r.pending[i].waiting--
+	q := &r.all[k]
+	if q.set == noTest {
+		return
 	}
+	s := &r.sets[q.set]
+	s.size--
+	if t := r.pendingPoint(s.point); t != nil {
+		t.waiting--
+	}
+	q.set = noTest
+}
+
+// pendingPoint returns a test point if it is in the gap at hand, else nil.
+func (r *rankReader) pendingPoint(id int32) *testPoint {
+	i, found := slices.BinarySearchFunc(r.pending, id, func(t testPoint, id int32) int { return cmp.Compare(t.id, id) })
+	if !found {
+		return nil
+	}
+	return &r.pending[i]
 }
 
 // closeTests ends the gap at hand behind its last test point, so that all of them have an op that follows.

@@ -5,7 +5,6 @@ package mpi
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -61,11 +60,14 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 
 // warnOfSchedules says what Schedgen says, and where it made a computation of negative length.
 func warnOfSchedules(files []*scheduleReader, warn func(string, ...any)) {
-	var negative finding
+	var negative, cut finding
 	var said problems
 	for _, f := range files {
 		negative.merge(f.file, &f.negative)
 		said.collect(f.file, &f.said)
+		if !f.finalized && !f.stopped {
+			cut.merge(f.file, &finding{count: 1})
+		}
 	}
 	for _, message := range said.list {
 		warn("schedgen: %s (%s)", message.what, times(message.count))
@@ -74,6 +76,7 @@ func warnOfSchedules(files []*scheduleReader, warn func(string, ...any)) {
 		warn("%s:%d: computation of negative length, for the clock ran backwards (%s in all)", negative.file, negative.line,
 			times(negative.count))
 	}
+	warnOfEnds(&cut, warn)
 }
 
 // scheduleReader converts the file of a rank, for each copy of the ranks at the same time.
@@ -87,11 +90,12 @@ type scheduleReader struct {
 	hosts  int // ranks with a file
 	copies []*schedule
 
-	text     []byte // the line at hand
-	cuts     []int  // the places of its separators, and its end
-	negative finding
-	said     problems // what Schedgen prints
-	stopped  bool     // behind enough collectives
+	text      []byte // the line at hand
+	cuts      []int  // the places of its separators, and its end
+	negative  finding
+	said      problems // what Schedgen prints
+	stopped   bool     // behind enough collectives
+	finalized bool     // MPI_Finalize was read
 }
 
 // schedule is a rank of the schedule in the making.
@@ -168,12 +172,8 @@ func (f *scheduleReader) read(src io.Reader, place *format.Place) error {
 		}
 	}
 	err := format.EachLines(src, func(lines []byte) error { return f.lines(lines, skip) })
-	var syntax *format.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return err
-	case err != nil:
-		return fmt.Errorf("%s: %w", f.file, err)
+	if err != nil {
+		return readingError(f.file, f.line, err)
 	}
 	if place != nil && f.stopped {
 		*place = format.Place{Offset: f.offset, Time: f.copies[len(f.copies)-1].last}
@@ -196,6 +196,7 @@ func (f *scheduleReader) lines(b []byte, skip int64) error {
 		if begin < skip {
 			f.text = f.text[skip-begin:]
 		}
+		f.text = bytes.TrimSuffix(f.text, []byte("\r"))
 		if err := f.convert(); err != nil {
 			return err
 		}

@@ -281,6 +281,7 @@ func (s *schedule) finalize(*function) error {
 	if v.err != nil {
 		return v.err
 	}
+	s.f.finalized = true
 	s.next = s.next[:0]
 	return s.gap(at, at)
 }

@@ -1,0 +1,162 @@
+package mpi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// TestIndirectHandles: MPICH's any source is -2 also on a communicator of the kind that it makes when it has run out of
+// others, as a signed or an unsigned number.
+func TestIndirectHandles(t *testing.T) {
+	for _, handle := range []string{"3288334336", "-1006632960", "2214592513", "1140850688"} {
+		file := func(rank int, call string) string {
+			return fmt.Sprintf("MPI_Init:-:1:2:0\nMPI_Comm_dup:1:1140850688,%d,2:900:1\n", rank) + call +
+				fmt.Sprintf("MPI_Barrier:9:1140850688,%d,2:9\nMPI_Finalize:9:-\n", rank)
+		}
+		trace := mustRead(t, file(0, "MPI_Send:2:9:4:1,4,4:1:5:"+handle+",0,2:3\n"),
+			file(1, "MPI_Recv:2:9:4:1,4,4:-2:5:"+handle+",1,2:0:3\n"))
+		found := false
+		for i, kind := range trace.Ranks[1].Kind {
+			found = found || kind == dag.Recv && trace.Ranks[1].Peer.At(i) == dag.AnySource
+		}
+		if !found {
+			t.Errorf("handle %s: no receive from any source:\n%s", handle, list(&trace.Ranks[1]))
+		}
+	}
+}
+
+// TestRequestsOfNoProcess: requests of messages to no process count for how far apart requests are.
+func TestRequestsOfNoProcess(t *testing.T) {
+	const comm = "1140850688,0,2"
+	trace := mustRead(t, "MPI_Init:-:1:2:0\n"+
+		"MPI_Irecv:1:9:4:1,4,4:1:5:"+comm+":5000:1\nMPI_Irecv:1:9:4:1,4,4:-1:5:"+comm+":5004:1\n"+
+		"MPI_Isend:1:9:4:1,4,4:1:5:"+comm+":5008:1\nMPI_Isend:1:9:4:1,4,4:-1:5:"+comm+":5012:1\n"+
+		"MPI_Waitall:2:2:5000:0:2\nMPI_Waitall:4:2:5008:0:5\nMPI_Finalize:9:-\n",
+		"MPI_Init:-:1:2:0\nMPI_Send:1:9:4:1,4,4:0:5:1140850688,1,2:1\nMPI_Recv:1:9:4:1,4,4:0:5:1140850688,1,2:0:1\nMPI_Finalize:9:-\n")
+	// The gap between the two calls of MPI_Waitall waits for the receive alone, the one after both for the send, too.
+	r := &trace.Ranks[0]
+	var recv, send int
+	for i, kind := range r.Kind {
+		switch kind {
+		case dag.Recv:
+			recv = i
+		case dag.Send:
+			send = i
+		}
+	}
+	waits := map[int][]int{}
+	for i, kind := range r.Kind {
+		if kind != dag.Calc {
+			continue
+		}
+		for _, off := range r.Deps.Of(i) {
+			waits[i-int(off)] = append(waits[i-int(off)], i)
+		}
+	}
+	if len(waits[recv]) != 1 || len(waits[send]) != 1 || waits[recv][0] >= waits[send][0] {
+		t.Errorf("the receive %d and the send %d are waited for by %v:\n%s", recv, send, waits, list(r))
+	}
+}
+
+// grid returns the files of a square of ranks that splits the world into rows and columns, whose handles are pointers that
+// differ from rank to rank.
+func grid(side int) (files []string) {
+	n := side * side
+	for rank := range n {
+		row, column := rank/side, rank%side
+		call := func(name, handle string, position int) string {
+			return fmt.Sprintf("%s:5:%s,%d,%d:6\n", name, handle, position, side)
+		}
+		world := fmt.Sprintf("94000%05d,%d,%d", 16*rank, rank, n)
+		rows, columns := fmt.Sprint(94100000000+160*rank), fmt.Sprint(94200000000+160*rank)
+		files = append(files, "MPI_Init:-:1:2:0\n"+
+			fmt.Sprintf("MPI_Comm_split:1:%s:%d:%d:700:2\n", world, row, column)+
+			fmt.Sprintf("MPI_Comm_split:3:%s:%d:%d:708:4\n", world, column, row)+
+			call("MPI_Barrier", rows, column)+call("MPI_Barrier", columns, row)+call("MPI_Barrier", rows, column)+
+			"MPI_Finalize:9:-\n")
+	}
+	return files
+}
+
+// TestGrid: rows and columns of a square grid are told apart, though the ranks of its diagonal have the same place in both.
+func TestGrid(t *testing.T) {
+	const side = 4
+	trace, warnings, err := readTexts(format.ReadOptions{}, grid(side)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(warnings)
+	for rank := range trace.Ranks {
+		r := &trace.Ranks[rank]
+		want := [][]int32{{}, {}}
+		for i := range int32(side) {
+			want[0] = append(want[0], int32(rank)/side*side+i)
+			want[1] = append(want[1], int32(rank)%side+side*i)
+		}
+		k := 0
+		for i, kind := range r.Kind {
+			if kind != dag.Coll || r.Comm.At(i) == 0 {
+				continue
+			}
+			members := trace.Comms[r.Comm.At(i)].Members()
+			if fmt.Sprint(members) != fmt.Sprint(want[k%2]) {
+				t.Errorf("rank %d, barrier %d is of %v, expected %v", rank, k, members, want[k%2])
+			}
+			k++
+		}
+		if k != 3 {
+			t.Errorf("rank %d has %d barriers", rank, k)
+		}
+	}
+	if problems := dag.Validate(trace); len(problems) > 0 {
+		t.Error(problems[0])
+	}
+}
+
+// TestUnfinished: files that are cut off are named, whatever they end with.
+func TestUnfinished(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty": "", "cut": "MPI_Init:-:1:2:0\nMPI_Barrier:1:0,1,2:2\n", "carriage returns": "# x\rMPI_Init:-:1:2:0\r",
+	} {
+		var warnings []string
+		_, _ = read([]*format.Input{
+			{Name: "x-0.txt", Reader: strings.NewReader("MPI_Init:-:1:2:0\nMPI_Barrier:1:0,0,2:2\nMPI_Finalize:9:-\n")},
+			{Name: "x-1.txt", Reader: strings.NewReader(text)},
+		}, format.ReadOptions{Warn: func(m string, args ...any) { warnings = append(warnings, fmt.Sprintf(m, args...)) }, Lenient: true})
+		if len(warnings) == 0 || !strings.Contains(strings.Join(warnings, "\n"), "x-1.txt") {
+			t.Errorf("%s: warnings %q", name, warnings)
+		}
+	}
+}
+
+// TestManyCommunicators: tens of thousands of communicators and requests take no time to speak of.
+func TestManyCommunicators(t *testing.T) {
+	const n = 20_000
+	var files []string
+	for rank := range 2 {
+		var b strings.Builder
+		b.WriteString("MPI_Init:-:1:2:0\n")
+		for i := range n {
+			fmt.Fprintf(&b, "MPI_Comm_split:1:1140850688,%d,2:0:%d:%d:1\n", rank, rank, 9000+4*i)
+		}
+		for i := range n {
+			fmt.Fprintf(&b, "MPI_Barrier:2:%d,%d,2:2\n", 2214592512+i, rank)
+		}
+		for i := range n {
+			fmt.Fprintf(&b, "MPI_Irecv:3:9:4:1,4,4:%d:5:1140850688,%d,2:%d:3\n", 1-rank, rank, 500_000+4*i)
+		}
+		for range n {
+			fmt.Fprintf(&b, "MPI_Test:4:%d:9:0:4\n", 500_000)
+		}
+		b.WriteString("MPI_Finalize:9:-\n")
+		files = append(files, b.String())
+	}
+	trace, _, err := readTexts(format.ReadOptions{}, files...)
+	if err != nil || len(trace.Comms) != n+1 {
+		t.Errorf("error %v", err)
+	}
+}
