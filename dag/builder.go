@@ -19,6 +19,7 @@ type Op struct {
 	Flops                      int64
 	Release                    Time
 	Stream, NIC, Job           int32
+	Host, Dims, Priority       int32
 	Name, Attrs                string
 	Timed                      bool // whether the measured times are set
 	MeasuredStart, MeasuredEnd Time
@@ -31,6 +32,7 @@ func (r *Rank) Op(i int) Op {
 		Kind: r.Kind[i], Subkind: r.Subkind.At(i), Bytes: r.Bytes.At(i), RecvBytes: r.RecvBytes.At(i),
 		Peer: r.Peer.At(i), Tag: r.Tag.At(i), Comm: r.Comm.At(i), Duration: r.Duration.At(i), Flops: r.Flops.At(i),
 		Release: r.Release.At(i), Stream: r.Stream.At(i), NIC: r.NIC.At(i), Job: r.Job.At(i),
+		Host: r.Host.At(i), Dims: r.Dims.At(i), Priority: r.Priority.At(i),
 		Name: r.Name.At(i), Attrs: r.Attrs.At(i),
 	}
 	if start != Unmeasured || end != Unmeasured {
@@ -158,6 +160,9 @@ func (b *RankBuilder) Add(op Op, deps ...int) int {
 	r.Stream.Set(i, op.Stream)
 	r.NIC.Set(i, op.NIC)
 	r.Job.Set(i, op.Job)
+	r.Host.Set(i, op.Host)
+	r.Dims.Set(i, op.Dims)
+	r.Priority.Set(i, op.Priority)
 	if !r.Name.Append(i, op.Name) || !r.Attrs.Append(i, op.Attrs) {
 		b.fail(errText)
 	}
@@ -232,7 +237,7 @@ func (r *Rank) trim() {
 	r.Peer, r.Tag, r.Duration = trim(r.Peer), trim(r.Tag), trim(r.Duration)
 	r.Flops, r.Release = trim(r.Flops), trim(r.Release)
 	r.MeasuredStart, r.MeasuredEnd = trim(r.MeasuredStart), trim(r.MeasuredEnd)
-	for _, c := range []*Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Job} {
+	for _, c := range []*Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Job, &r.Host, &r.Dims, &r.Priority} {
 		c.trim()
 	}
 	for _, e := range []*Edges{&r.Deps, &r.StartDeps, &r.Order, &r.StartOrder} {

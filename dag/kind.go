@@ -40,7 +40,7 @@ func ParseKind(name string) (Kind, bool) {
 // Subkind narrows a Kind: which collective, or the direction of a memory or storage access.
 type Subkind uint8
 
-// The subkinds. NoSubkind is the only one of Calc, Send and Recv.
+// The subkinds. NoSubkind is the only one of Send and Recv, and the usual one of Calc.
 const (
 	NoSubkind Subkind = iota
 
@@ -65,6 +65,8 @@ const (
 
 	Read  // storage
 	Write // storage
+
+	Marker // calc: does nothing and takes no time, such as a trace's node of metadata
 
 	NumSubkinds = iota
 )
@@ -93,6 +95,7 @@ var subkinds = [NumSubkinds]struct {
 	Store:         {"store", Mem},
 	Read:          {"read", IO},
 	Write:         {"write", IO},
+	Marker:        {"marker", Calc},
 }
 
 // String returns the subkind's name in the store and in every listing, such as "allreduce"; NoSubkind is "".
@@ -114,10 +117,10 @@ func ParseSubkind(name string) (Subkind, bool) {
 }
 
 // Of reports whether s is a subkind that an op of kind k may have: collectives, memory and storage ops need one of
-// their own, the other kinds have none.
+// their own, a calc may be a Marker, and the other kinds have none.
 func (s Subkind) Of(k Kind) bool {
 	if k == Calc || k == Send || k == Recv {
-		return s == NoSubkind
+		return s == NoSubkind || k == Calc && s == Marker
 	}
 	return s != NoSubkind && int(s) < len(subkinds) && subkinds[s].kind == k
 }

@@ -1,8 +1,10 @@
 package dag
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // AnySource and AnyTag are the wildcards of a receive's Peer and Tag.
@@ -10,6 +12,9 @@ const (
 	AnySource = -1
 	AnyTag    = -1
 )
+
+// UnknownRoot is the Peer of a rooted collective of which the trace does not say which member is the root.
+const UnknownRoot = -1
 
 // CollectiveTag is the first tag of messages that stand for collectives; the others go down from there. They lie below
 // AnyTag, and a receive with AnyTag does not match them, as in MPI, where collectives have a context of their own.
@@ -55,7 +60,7 @@ type Rank struct {
 	Subkind   Column[Subkind]
 	Bytes     Column[int64] // message, tensor or I/O size; collectives: contributed by this rank
 	RecvBytes Column[int64] // collectives: received by this rank where that differs from Bytes; 0 = it does not
-	Peer      Column[int32] // partner rank; rooted collectives: the root's rank; AnySource
+	Peer      Column[int32] // partner rank; rooted collectives: the root's rank, or UnknownRoot; AnySource
 	Tag       Column[int64] // message tag; AnyTag; collectives: a number of the format's own
 	Comm      Narrow        // communicator, an index of Trace.Comms
 	Duration  Column[Time]  // compute, memory or I/O time
@@ -64,6 +69,9 @@ type Rank struct {
 	Stream    Narrow        // compute stream: ops on one stream do not overlap
 	NIC       Narrow        // network interface
 	Job       Narrow        // job of a merged trace
+	Host      Narrow        // 1: runs on the host processor, not on the accelerator that the rank is otherwise
+	Dims      Narrow        // collectives: the network dimensions that take part, bit d for dimension d; 0 = all
+	Priority  Narrow        // collectives: the higher goes first, where a backend schedules by priority
 	Deps      Edges         // ops that must finish first, as (this index - that index)
 	StartDeps Edges         // ops that must have started first, as (this index - that index)
 
@@ -91,6 +99,7 @@ func (r *Rank) Clone() Rank {
 		Bytes: slices.Clone(r.Bytes), RecvBytes: slices.Clone(r.RecvBytes), Peer: slices.Clone(r.Peer),
 		Tag: slices.Clone(r.Tag), Comm: r.Comm.clone(), Duration: slices.Clone(r.Duration), Flops: slices.Clone(r.Flops),
 		Release: slices.Clone(r.Release), Stream: r.Stream.clone(), NIC: r.NIC.clone(), Job: r.Job.clone(),
+		Host: r.Host.clone(), Dims: r.Dims.clone(), Priority: r.Priority.clone(),
 		Deps: r.Deps.clone(), StartDeps: r.StartDeps.clone(), Order: r.Order.clone(), StartOrder: r.StartOrder.clone(),
 		Name: r.Name.clone(), Attrs: r.Attrs.clone(),
 		MeasuredStart: slices.Clone(r.MeasuredStart), MeasuredEnd: slices.Clone(r.MeasuredEnd),
@@ -107,6 +116,24 @@ func (r *Rank) Measured(i int) (start, end Time) {
 		end = r.MeasuredEnd[i]
 	}
 	return start, end
+}
+
+// ID returns the number by which the trace's own format knows op i. It is i, unless the op or one before it has a member
+// "id" in its attributes: then the number goes on counting from the nearest of these.
+func (r *Rank) ID(i int) uint64 {
+	for k := min(i, r.Attrs.Len()-1); k >= 0; k-- {
+		attrs := r.Attrs.At(k)
+		if !strings.Contains(attrs, `"id":`) {
+			continue
+		}
+		var known struct {
+			ID *uint64 `json:"id"`
+		}
+		if json.Unmarshal([]byte(attrs), &known) == nil && known.ID != nil {
+			return *known.ID + uint64(i-k)
+		}
+	}
+	return uint64(i)
 }
 
 // Dependents returns the ops that wait for the end of each op, in order.

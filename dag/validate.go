@@ -329,12 +329,13 @@ type columnLength struct {
 	length int
 }
 
-func (r *Rank) columnLengths() [15]columnLength {
+func (r *Rank) columnLengths() [18]columnLength {
 	return [...]columnLength{
 		{"subkinds", len(r.Subkind)}, {"bytes", len(r.Bytes)}, {"recv_bytes", len(r.RecvBytes)},
 		{"peers", len(r.Peer)}, {"tags", len(r.Tag)}, {"communicators", r.Comm.Len()},
 		{"durations", len(r.Duration)}, {"flops", len(r.Flops)}, {"release times", len(r.Release)},
 		{"streams", r.Stream.Len()}, {"nics", r.NIC.Len()}, {"jobs", r.Job.Len()},
+		{"hosts", r.Host.Len()}, {"dimensions", r.Dims.Len()}, {"priorities", r.Priority.Len()},
 		{"names", r.Name.Len()}, {"attrs", r.Attrs.Len()},
 		{"measured times", max(len(r.MeasuredStart), len(r.MeasuredEnd))},
 	}
@@ -349,7 +350,7 @@ func (c *rankCheck) checkColumns() {
 }
 
 // signedFields are the fields that are stored as signed numbers but must not be negative.
-var signedFields = [...]string{"bytes", "recv_bytes", "duration", "flops", "release", "stream", "nic"}
+var signedFields = [...]string{"bytes", "recv_bytes", "duration", "flops", "release", "stream", "nic", "host", "dims"}
 
 func (c *rankCheck) checkOps() {
 	r := c.rank
@@ -367,6 +368,8 @@ func (c *rankCheck) checkOps() {
 	findNegative(c, 4, r.Release)
 	c.eachOutside(&r.Stream, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, 5, int64(value)) })
 	c.eachOutside(&r.NIC, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, 6, int64(value)) })
+	c.eachOutside(&r.Host, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, 7, int64(value)) })
+	c.eachOutside(&r.Dims, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, 8, int64(value)) })
 	c.eachOutside(&r.Job, c.trace.jobs(), func(i int, _ int32) { c.add(i, ruleJob, 0, 0) })
 	if comms := len(c.trace.Comms); comms > 0 {
 		c.eachOutside(&r.Comm, comms, func(i int, _ int32) { c.add(i, ruleCommNumber, 0, 0) })
@@ -408,7 +411,7 @@ func (c *rankCheck) checkPeers() {
 				c.add(i, rulePeer, 0, 0)
 			}
 		case Coll:
-			if r.Subkind.At(i).Rooted() && !inRange(r.Peer.At(i), ranks) {
+			if root := r.Peer.At(i); r.Subkind.At(i).Rooted() && root != UnknownRoot && !inRange(root, ranks) {
 				c.add(i, rulePeer, 0, 0)
 			}
 		}

@@ -119,7 +119,7 @@ func TestValidate(t *testing.T) {
 			"kind rank 0, op 0: kind(6), expected one below 6",
 			`kind rank 0, op 1: mem with subkind "read"`,
 			`kind rank 0, op 2: io with subkind ""`,
-			`kind rank 0, op 3: calc with subkind "subkind(20)"`}},
+			`kind rank 0, op 3: calc with subkind "subkind(21)"`}},
 		{"negative fields", calcs(3, func(_ *Trace, r *Rank) {
 			r.Bytes, r.RecvBytes = Column[int64]{-1}, Column[int64]{0, -2}
 			r.Duration, r.Flops, r.Release = Column[Time]{-3}, Column[int64]{0, 0, -4}, Column[Time]{-5}
@@ -149,15 +149,15 @@ func TestValidate(t *testing.T) {
 			b.Rank(1).Recv(2, 1, 1)
 			b.Rank(1).Recv(-2, 1, 1)
 			for i := range 2 {
-				b.Rank(i).Add(Op{Kind: Coll, Subkind: Reduce, Peer: -1})
+				b.Rank(i).Add(Op{Kind: Coll, Subkind: Reduce, Peer: -2})
 			}
 		}), []string{
 			"peer rank 0, op 0: send to rank 2, expected 0..1",
 			"peer rank 0, op 1: send to rank -1, expected 0..1",
-			"peer rank 0, op 2: reduce with root -1, expected 0..1",
+			"peer rank 0, op 2: reduce with root -2, expected 0..1",
 			"peer rank 1, op 0: receive from rank 2, expected 0..1 or -1 (any source)",
 			"peer rank 1, op 1: receive from rank -2, expected 0..1 or -1 (any source)",
-			"peer rank 1, op 2: reduce with root -1, expected 0..1"}},
+			"peer rank 1, op 2: reduce with root -2, expected 0..1"}},
 
 		{"world", build(2, func(b *Builder) { b.trace.Comms[0] = NewComm("", []int32{1, 0}) }), []string{
 			"communicator trace: communicator 0 is not all ranks in ascending order"}},

@@ -143,7 +143,9 @@ func (p *Program) linkCollectives(comms []dag.Comm) error {
 				in := &p.Instances[k]
 				in.Kind = op.Collective()
 				if in.Kind.Rooted() {
-					in.Root, roots[k] = -1, op.Peer
+					if in.Root, roots[k] = -1, op.Peer; op.Peer == dag.UnknownRoot {
+						in.Root = 0
+					}
 				}
 			}
 			return nil

@@ -46,7 +46,10 @@ func (n *numbering) renumberPeers(r *dag.Rank) error {
 	}
 	for i, kind := range r.Kind {
 		peer := r.Peer.At(i)
-		if !usesComm(kind) || kind == dag.Coll && !r.Subkind.At(i).Rooted() || kind == dag.Recv && peer == dag.AnySource {
+		switch {
+		case !usesComm(kind), kind == dag.Recv && peer == dag.AnySource:
+			continue
+		case kind == dag.Coll && (!r.Subkind.At(i).Rooted() || peer == dag.UnknownRoot):
 			continue
 		}
 		if peer < 0 || peer >= n.ownRanks {

@@ -20,7 +20,7 @@ func (in *instances) describe(m *member) error {
 	}
 	inst := instance{kind: kind, op: int32(m.op), table: -1}
 	if kind.Rooted() && in.lowered[kind] {
-		root, ok := m.comm.position(m.r.Peer.At(m.op))
+		root, ok := m.comm.position(m.root())
 		if !ok {
 			return fmt.Errorf("rank %d, op %d: root %d of %s, expected a member of communicator %d",
 				m.rank, m.op, m.r.Peer.At(m.op), kind, m.id)
@@ -30,6 +30,14 @@ func (in *instances) describe(m *member) error {
 	inst.bytes, _ = agreed(m.r, m.op)
 	m.comm.instances[m.k] = inst
 	return nil
+}
+
+// root returns the rank of the root that a rooted collective states: the first member where it is not known.
+func (m *member) root() int32 {
+	if root := m.r.Peer.At(m.op); root != dag.UnknownRoot {
+		return root
+	}
+	return m.comm.rank(0)
 }
 
 // agreed returns the size that all members of a collective must state alike, and whether there is one. What only
@@ -89,7 +97,7 @@ func (in *instances) makeTables() {
 // check compares a member's op with what the member at position 0 states, and enters its own size in the table.
 func (in *instances) check(m *member) error {
 	inst := &m.comm.instances[m.k]
-	kind, peer := m.r.Subkind.At(m.op), m.r.Peer.At(m.op)
+	kind := m.r.Subkind.At(m.op)
 	if kind != inst.kind {
 		return m.differs(kind.String(), inst.kind.String())
 	}
@@ -99,7 +107,7 @@ func (in *instances) check(m *member) error {
 	isRoot := false
 	if kind.Rooted() {
 		root := m.comm.rank(int(inst.root))
-		if peer != root {
+		if peer := m.root(); peer != root {
 			return m.differs(fmt.Sprintf("%s with root %d", kind, peer), fmt.Sprintf("root %d", root))
 		}
 		isRoot = m.position == int(inst.root)

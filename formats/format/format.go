@@ -42,6 +42,11 @@ type Format struct {
 	// all; what it merely loses is for Losses to say. nil: the format is only read.
 	Write func(w io.Writer, t *dag.Trace, o WriteOptions) error
 
+	// WriteFiles writes a trace as several files instead, one after the other. create begins the next one, whose name is
+	// that of the output, without the ending it may have, and suffix, such as ".12.et"; it is complete when create is
+	// called again or WriteFiles returns. What holds for Write holds for it. One of Write and WriteFiles is nil.
+	WriteFiles func(create func(suffix string) (io.Writer, error), t *dag.Trace, o WriteOptions) error
+
 	// WriteSource writes what Write writes, of a trace that is Complete and need not be in memory. It may be nil.
 	WriteSource func(w io.Writer, s Source, o WriteOptions) error
 }
@@ -91,6 +96,11 @@ type ReadOptions struct {
 	Model   ModelOptions // for inputs that describe a workload model
 	// Schedgen asks for the schedule that Schedgen makes of MPI traces; nil: the trace as it is.
 	Schedgen *SchedgenOptions
+	// CommGroups is a file that defines the communicators which a trace in Chakra's format names; nil: there is none.
+	CommGroups *Input
+	// Ranks is how many ranks a trace has whose files are the same for all of them, and of which there is only the first;
+	// 0: a file is there for every rank.
+	Ranks int
 	Warn     func(message string, args ...any) // reports what the user should know; never nil
 }
 
@@ -101,6 +111,9 @@ type ModelOptions struct {
 	Jitter     *float64 // standard deviation of what is drawn around a mean, as a part of the mean
 	GaussSigma *float64 // standard deviation of Gaussian destinations, as a part of the number of tasks
 	TimeStep   dag.Time // what drawn times are multiples of
+	Ranks      int      // how many ranks to make; 0: the model's own choice
+	Passes     int      // how many times to run through the model; 0: once
+	Cycle      dag.Time // how long a cycle is that a workload counts in; 0: the model's own choice
 }
 
 // SchedgenOptions are those of Schedgen for traces, under their names there. docs/formats/mpi.md describes them.

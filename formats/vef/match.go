@@ -105,7 +105,9 @@ func (p *plan) addParts(rank int) error {
 func (p *plan) addPart(g *collective, r *dag.Rank, i int) error {
 	op, root := uint8(vefOp(r.Subkind.At(i))), int32(0)
 	if rooted(op) {
-		root = r.Peer.At(i)
+		if root = r.Peer.At(i); root == dag.UnknownRoot {
+			root = p.groups[g.comm].tasks[0]
+		}
 		if p.groups[g.comm].position(root) < 0 {
 			return fmt.Errorf("op %d (%v) has root %d, which is no member of communicator %d", i, r.Subkind.At(i), root, g.comm)
 		}
