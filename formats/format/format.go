@@ -101,7 +101,7 @@ type ReadOptions struct {
 	// Ranks is how many ranks a trace has whose files are the same for all of them, and of which there is only the first;
 	// 0: a file is there for every rank.
 	Ranks int
-	Warn     func(message string, args ...any) // reports what the user should know; never nil
+	Warn  func(message string, args ...any) // reports what the user should know; never nil
 }
 
 // ModelOptions says what an input that describes a workload model leaves open. The zero value is seed 0 and the model's
