@@ -64,7 +64,7 @@ func TestSubkindOf(t *testing.T) {
 	last := map[Kind]Subkind{Coll: Exscan, Mem: Store, IO: Write}
 	for k := range Kind(NumKinds) {
 		for s := range Subkind(NumSubkinds + 3) {
-			want := s == NoSubkind
+			want := s == NoSubkind || k == Calc && s == Marker
 			if low, has := first[k]; has {
 				want = s >= low && s <= last[k]
 			}
@@ -439,7 +439,8 @@ func TestBuilderTrace(t *testing.T) {
 	comm := b.AddComm(NewComm("pair", []int32{2, 0}))
 	op := Op{
 		Kind: Coll, Subkind: Bcast, Bytes: 1, RecvBytes: 2, Peer: 2, Tag: -5, Comm: comm, Duration: 3, Flops: 4,
-		Release: 5, Stream: 6, NIC: 7, Job: 300, Name: "n", Attrs: "{}", Timed: true, MeasuredStart: -1, MeasuredEnd: 9,
+		Release: 5, Stream: 6, NIC: 7, Job: 300, Host: 1, Dims: 0b1001, Priority: -8, Name: "n", Attrs: "{}", Timed: true,
+		MeasuredStart: -1, MeasuredEnd: 9,
 	}
 	b.Rank(2).Calc(5)
 	b.Rank(2).Add(op, 0)
@@ -479,7 +480,8 @@ func TestRankClone(t *testing.T) {
 			n := int32(100 * i) // in the last op too wide for a byte
 			r.Add(Op{
 				Kind: Coll, Subkind: Bcast, Bytes: 1, RecvBytes: 2, Peer: 2, Tag: -5, Comm: n, Duration: 3, Flops: 4, Release: 5,
-				Stream: 6, NIC: n, Job: 2 * n, Name: "n", Attrs: "{}", Timed: true, MeasuredStart: -1, MeasuredEnd: 9,
+				Stream: 6, NIC: n, Job: 2 * n, Host: 1, Dims: n + 1, Priority: -n, Name: "n", Attrs: "{}", Timed: true,
+				MeasuredStart: -1, MeasuredEnd: 9,
 			})
 			r.RequiresStart(i, 0)
 		}
@@ -504,7 +506,9 @@ func TestRankClone(t *testing.T) {
 	original.Kind[0], original.Subkind[0], original.Bytes[0], original.RecvBytes[0] = 0, 0, 0, 0
 	original.Peer[0], original.Tag[0], original.Duration[0], original.Flops[0], original.Release[0] = 0, 0, 0, 0, 0
 	original.MeasuredStart[0], original.MeasuredEnd[0] = 0, 0
-	for _, c := range []*Narrow{&original.Comm, &original.Stream, &original.NIC, &original.Job} {
+	for _, c := range []*Narrow{
+		&original.Comm, &original.Stream, &original.NIC, &original.Job, &original.Host, &original.Dims, &original.Priority,
+	} {
 		c.Set(1, 77)
 	}
 	for _, e := range []*Edges{&original.Deps, &original.StartDeps, &original.Order} {
@@ -515,6 +519,33 @@ func TestRankClone(t *testing.T) {
 	}
 	if !reflect.DeepEqual(clone, want) {
 		t.Errorf("the clone changes with the original: %+v, want %+v", clone, want)
+	}
+}
+
+// The number of an op in its own format is told by its attributes, or by those of an op before it.
+func TestRankID(t *testing.T) {
+	for _, c := range []struct {
+		attrs []string // of the ops
+		want  []uint64
+	}{
+		{[]string{"", "", ""}, []uint64{0, 1, 2}},
+		{[]string{"", `{"id":7}`, "", `{"x":1}`, `{"x":{"id":3},"id":20}`, ""}, []uint64{0, 7, 8, 9, 20, 21}},
+		{[]string{`{"id":18446744073709551615}`}, []uint64{math.MaxUint64}},
+		{[]string{`{"id":5}`, `{"id":-1}`, `{"id":"9"}`, `{"id":null}`, `{"x":{"id":3}}`, `{"id":8`, `{"id" : 9}`},
+			[]uint64{5, 6, 7, 8, 9, 10, 9}},
+	} {
+		var b RankBuilder
+		for _, attrs := range c.attrs {
+			b.Add(Op{Attrs: attrs})
+		}
+		b.Calc(1)
+		r := b.Rank()
+		last := len(c.want) - 1
+		for i, want := range append(c.want, c.want[last]+1) {
+			if got := r.ID(i); got != want {
+				t.Errorf("attributes %q: op %d is %d, want %d", c.attrs, i, got, want)
+			}
+		}
 	}
 }
 

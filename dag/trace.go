@@ -123,7 +123,7 @@ func (r *Rank) Measured(i int) (start, end Time) {
 func (r *Rank) ID(i int) uint64 {
 	for k := min(i, r.Attrs.Len()-1); k >= 0; k-- {
 		attrs := r.Attrs.At(k)
-		if !strings.Contains(attrs, `"id":`) {
+		if !strings.Contains(attrs, `"id"`) {
 			continue
 		}
 		var known struct {

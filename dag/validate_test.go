@@ -55,7 +55,7 @@ func collectives(ranks ...[]Op) *Trace {
 
 func TestValidate(t *testing.T) {
 	barrier, bcast0, bcast1 := Op{Subkind: Barrier}, Op{Subkind: Bcast}, Op{Subkind: Bcast, Peer: 1}
-	even := Op{Subkind: Allreduce, Comm: 1}
+	even, unknown := Op{Subkind: Allreduce, Comm: 1}, Op{Subkind: Bcast, Peer: UnknownRoot}
 	ring := func(n int) []int32 {
 		off := []int32{int32(1 - n)}
 		return append(off, slices.Repeat([]int32{1}, n-1)...)
@@ -106,9 +106,15 @@ func TestValidate(t *testing.T) {
 			r.Stream.Set(4, 1)
 			r.MeasuredEnd = []Time{1, 2, 3}
 			r.Name.Append(1, "x")
+			r.Host.Set(1, 1)
+			r.Dims.Set(2, 1)
+			r.Priority.Set(3, 1)
 		}), []string{
 			"trace rank 0: 2 bytes for 1 ops",
 			"trace rank 0: 5 streams for 1 ops",
+			"trace rank 0: 2 hosts for 1 ops",
+			"trace rank 0: 3 dimensions for 1 ops",
+			"trace rank 0: 4 priorities for 1 ops",
 			"trace rank 0: 2 names for 1 ops",
 			"trace rank 0: 3 measured times for 1 ops"}},
 		{"kinds", calcs(4, func(_ *Trace, r *Rank) {
@@ -120,11 +126,22 @@ func TestValidate(t *testing.T) {
 			`kind rank 0, op 1: mem with subkind "read"`,
 			`kind rank 0, op 2: io with subkind ""`,
 			`kind rank 0, op 3: calc with subkind "subkind(21)"`}},
+		{"markers", build(1, func(b *Builder) {
+			b.Rank(0).Add(Op{Kind: Calc, Subkind: Marker})
+			b.Rank(0).Add(Op{Kind: Mem, Subkind: Marker})
+			b.Rank(0).Add(Op{Kind: Recv, Subkind: Marker, Peer: AnySource, Tag: AnyTag})
+			b.Rank(0).Send(0, 0, 0)
+		}), []string{
+			`kind rank 0, op 1: mem with subkind "marker"`,
+			`kind rank 0, op 2: recv with subkind "marker"`}},
 		{"negative fields", calcs(3, func(_ *Trace, r *Rank) {
 			r.Bytes, r.RecvBytes = Column[int64]{-1}, Column[int64]{0, -2}
 			r.Duration, r.Flops, r.Release = Column[Time]{-3}, Column[int64]{0, 0, -4}, Column[Time]{-5}
 			r.Stream.Set(1, -6)
 			r.NIC.Set(2, -7)
+			r.Host.Set(1, -8)
+			r.Dims.Set(2, -9)
+			r.Priority.Set(2, -10)
 			r.Tag = Column[int64]{math.MinInt64}
 		}), []string{
 			"field rank 0, op 0: bytes is -1, expected 0 or more",
@@ -132,8 +149,10 @@ func TestValidate(t *testing.T) {
 			"field rank 0, op 0: release is -5, expected 0 or more",
 			"field rank 0, op 1: recv_bytes is -2, expected 0 or more",
 			"field rank 0, op 1: stream is -6, expected 0 or more",
+			"field rank 0, op 1: host is -8, expected 0 or more",
 			"field rank 0, op 2: flops is -4, expected 0 or more",
-			"field rank 0, op 2: nic is -7, expected 0 or more"}},
+			"field rank 0, op 2: nic is -7, expected 0 or more",
+			"field rank 0, op 2: dims is -9, expected 0 or more"}},
 		{"jobs", calcs(3, func(t *Trace, r *Rank) {
 			t.Jobs = []string{"a", "b"}
 			r.Job.Set(1, 2)
@@ -321,6 +340,12 @@ func TestValidate(t *testing.T) {
 		{"collectives agree", collectives(
 			[]Op{barrier, bcast1, even, {Subkind: Allreduce, Peer: 1}}, []Op{barrier, bcast1, {Subkind: Allreduce}},
 			[]Op{even, barrier, bcast1, {Subkind: Allreduce}}), nil},
+		{"unknown roots", collectives(
+			[]Op{{Subkind: Reduce, Peer: UnknownRoot, Comm: 1}, unknown},
+			[]Op{unknown},
+			[]Op{{Subkind: Reduce, Peer: UnknownRoot, Comm: 1}, unknown}), nil},
+		{"a root that some do not know", collectives([]Op{unknown}, []Op{bcast0}, []Op{unknown}), []string{
+			"collective rank 1, op 0: bcast with root 0 on communicator 0, where op 0 of rank 2 is bcast with root -1"}},
 		{"not a member", collectives([]Op{even}, []Op{even, even}, []Op{even, {Subkind: Scan, Comm: 2}}), []string{
 			"collective rank 1, op 0: allreduce on communicator 1, of which the rank is no member",
 			"collective rank 1, op 1: allreduce on communicator 1, of which the rank is no member",

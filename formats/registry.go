@@ -70,7 +70,9 @@ func (l List) Readable() List {
 
 // Writable returns the formats that can be written.
 func (l List) Writable() List {
-	return slices.DeleteFunc(slices.Clone(l), func(f format.Format) bool { return f.Write == nil })
+	return slices.DeleteFunc(slices.Clone(l), func(f format.Format) bool {
+		return f.Write == nil && f.WriteFiles == nil
+	})
 }
 
 // Names returns the names of the formats.

@@ -30,7 +30,8 @@ func newCommand(p *cli.Program) *cobra.Command {
 		Use:   "tracecat [FILE]",
 		Short: "show a trace",
 		Long: `Tracecat prints a summary of a trace: what is in it and where it comes from. The trace is read
-from standard input where no FILE is given or it is "-", in any format, compressed or not.
+from standard input where no FILE is given or it is "-", in any format, compressed or not. FILE
+may be the folder of a trace of many files, or what these are called before their rank.
 
 --ops lists the ops, --matrix what each rank sends to each other, and --check what is wrong
 with the trace. Both lists are columns separated by tabs under a line of headings; a field

@@ -81,6 +81,15 @@ var rareColumns = []column{
 	{"job", func(r *dag.Rank) bool { return r.Job.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
 		return strconv.AppendInt(line, int64(r.Job.At(i)), 10)
 	}},
+	{"host", func(r *dag.Rank) bool { return r.Host.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
+		return appendNonzero(line, int64(r.Host.At(i)))
+	}},
+	{"dims", func(r *dag.Rank) bool { return r.Dims.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
+		return appendNonzero(line, int64(r.Dims.At(i)))
+	}},
+	{"priority", func(r *dag.Rank) bool { return r.Priority.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
+		return appendNonzero(line, int64(r.Priority.At(i)))
+	}},
 	{"measured_start", isMeasured, func(line []byte, r *dag.Rank, i int) []byte {
 		start, _ := r.Measured(i)
 		return appendMeasured(line, start)
@@ -145,10 +154,15 @@ func appendOpText(line []byte, rank int, r *dag.Rank, i int) []byte {
 	}
 	message := kind == dag.Send || kind == dag.Recv
 	line = append(line, '\t')
-	if message || subkind.Rooted() {
-		line = appendOrAny(line, int64(r.Peer.At(i)))
-	} else {
-		line = appendNonzero(line, int64(r.Peer.At(i)))
+	switch peer := r.Peer.At(i); {
+	case message:
+		line = appendOrAny(line, int64(peer))
+	case subkind.Rooted() && peer != dag.UnknownRoot:
+		line = strconv.AppendInt(line, int64(peer), 10)
+	case subkind.Rooted():
+		line = append(line, '-')
+	default:
+		line = appendNonzero(line, int64(peer))
 	}
 	line = append(line, '\t')
 	if message {
@@ -285,6 +299,9 @@ func appendOpJSON(line []byte, rank int, r *dag.Rank, i int) []byte {
 	number("stream", int64(r.Stream.At(i)), false)
 	number("nic", int64(r.NIC.At(i)), false)
 	number("job", int64(r.Job.At(i)), false)
+	number("host", int64(r.Host.At(i)), false)
+	number("dims", int64(r.Dims.At(i)), false)
+	number("priority", int64(r.Priority.At(i)), false)
 	line = appendDepsJSON(line, `,"deps":[`, &r.Deps, i)
 	line = appendDepsJSON(line, `,"start_deps":[`, &r.StartDeps, i)
 	start, end := r.Measured(i)

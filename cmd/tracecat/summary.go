@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
@@ -22,6 +23,7 @@ type summary struct {
 	Format     string           `json:"format"`
 	Title      string           `json:"title"`
 	Stats      *dag.Stats       `json:"stats"`
+	HostOps    int64            `json:"host_ops,omitempty"` // that run on the host processor
 	Comms      []comm           `json:"communicators"`
 	Jobs       []string         `json:"jobs,omitempty"`
 	Nodes      []int32          `json:"nodes,omitempty"` // of each rank, where rank i is not on node i
@@ -48,6 +50,9 @@ func summarize(r *cli.Read) *summary {
 		Input: r.Name, Format: r.Format.Name, Title: t.Title, Stats: dag.Summarize(t),
 		Comms: make([]comm, len(t.Comms)), Jobs: t.Jobs, Nodes: t.Nodes,
 		Provenance: append([]dag.Provenance{}, t.Provenance...),
+	}
+	for i := range t.Ranks {
+		s.HostOps += format.NonzeroNarrow(&t.Ranks[i].Host)
 	}
 	if t.Attrs != "" {
 		s.Attrs = rawOrText(t.Attrs)
@@ -108,6 +113,9 @@ func (s *summary) writeCounts(t textTable, all bool) {
 		if n > 0 || all {
 			t.row("  "+dag.Kind(k).String(), "%d%s", n, s.subkinds(dag.Kind(k)))
 		}
+	}
+	if s.HostOps > 0 {
+		t.row("host ops", "%d", s.HostOps)
 	}
 	t.row("compute time", "%s on all ranks together", formatTime(st.CalcTime))
 	if all || st.Flops > 0 {

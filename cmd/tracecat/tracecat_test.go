@@ -54,8 +54,10 @@ func everything() *dag.Trace {
 	r.Measure(1, dag.Unmeasured, 0)
 
 	r = b.Rank(2)
-	r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 1 << 20, RecvBytes: 2 << 20, Comm: even})
+	r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 1 << 20, RecvBytes: 2 << 20, Comm: even, Dims: 0b101})
 	r.Add(dag.Op{Kind: dag.Send, Peer: 3, Bytes: 1, Tag: -5}, 0)
+	r.Add(dag.Op{Kind: dag.Calc, Subkind: dag.Marker, Host: 1})
+	r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Reduce, Bytes: 8, Comm: even, Peer: dag.UnknownRoot, Priority: -2})
 	return b.Trace()
 }
 

@@ -26,8 +26,10 @@ func isFolder(output string) bool {
 	return err == nil && info.IsDir()
 }
 
-// convertAll converts each input into the folder write.Output, as many as jobs at the same time.
+// convertAll converts each input into the folder write.Output, as many as jobs at the same time. Files of one trace are
+// one input.
 func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) error {
+	names = c.p.DistinctTraces(names, c.read.From)
 	targets, err := c.targets(names, write)
 	if err != nil {
 		return err
@@ -102,7 +104,7 @@ func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Targe
 }
 
 // outputName returns the base name of the input with the ending of the output format in place of its own, if that is
-// the ending of any format.
+// the ending of any format, and without the rank in the name of the file of rank 0.
 func (c *conversion) outputName(input string, output *format.Format) string {
 	base := filepath.Base(input)
 	for _, ending := range []string{".gz", ".zst"} {
@@ -111,6 +113,9 @@ func (c *conversion) outputName(input string, output *format.Format) string {
 	for i := range c.p.Formats {
 		for _, ending := range c.p.Formats[i].Extensions {
 			if shorter := cutSuffix(base, ending); shorter != base {
+				if c.p.Formats[i].Files != nil {
+					shorter = cutSuffix(shorter, cli.RankZero)
+				}
 				return shorter + output.Extensions[0]
 			}
 		}

@@ -30,8 +30,9 @@ to a file. The input is standard input where no FILE is given or it is "-", and 
 compressed with gzip or zstd. Its format shows from its content; that of the output follows
 --to, else the ending of its name, else it is the store (Parquet).
 
-A trace that is many files, one for each rank, is named by its folder, by the file of rank 0 or
-by all its files.
+A trace that is many files, one for each rank, is named by its folder, by the file of rank 0, by
+what the files are called before their rank, or by all of them. So is one that is written: -o
+x.et makes x.0.et, x.1.et and so on.
 
 With -o FOLDER/, or where -o names a folder that exists, each FILE is converted on its own, into
 the folder: its name gets the ending of the output format in place of its own. A FILE that
@@ -46,6 +47,8 @@ hold is said on stderr; with --strict nothing is written then.`,
   traceconv traces/ -o app.parquet
   traceconv --schedgen upstream --to goalbin traces/pmpi-trace-rank-0.txt -o app.bin
   traceconv --lower collectives=ring horovod.parquet -o horovod.goal
+  traceconv --comm-groups run/groups.json run/resnet -o resnet.parquet
+  traceconv app.goal -o run/app.et
   zstd -dc x.bin.zst | traceconv --strict --to goal | less`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -130,6 +130,27 @@ func TestMergeMerged(t *testing.T) {
 	}
 }
 
+// TestMergeUnknownRoot checks that a root that no trace tells does not become a rank, and that other fields stay.
+func TestMergeUnknownRoot(t *testing.T) {
+	op := dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Peer: dag.UnknownRoot, Bytes: 8, Host: 1, Dims: 6, Priority: -3}
+	b := dag.NewBuilder(2)
+	for rank := range 2 {
+		b.Rank(rank).Add(op)
+		b.Rank(rank).Add(dag.Op{Subkind: dag.Marker, Host: 1})
+	}
+	merged := mustMerge(t, Job{"a", first(), 0}, Job{"b", b.Trace(), 0})
+	op.Comm, op.Job = 3, 1
+	if got := merged.Ranks[4].Op(0); got != op {
+		t.Errorf("the broadcast is %+v, expected %+v", got, op)
+	}
+	if got, want := merged.Ranks[4].Op(1), (dag.Op{Subkind: dag.Marker, Host: 1, Job: 1}); got != want {
+		t.Errorf("the marker is %+v, expected %+v", got, want)
+	}
+	if problems := dag.Validate(merged); len(problems) != 0 {
+		t.Errorf("problems: %v", problems)
+	}
+}
+
 func TestMergeNodes(t *testing.T) {
 	placed := func(nodes ...int32) Job {
 		b := dag.NewBuilder(len(nodes))

@@ -209,7 +209,7 @@ func (l *lowering) writeMessages(m *member) error {
 	}
 	release, name := m.r.Release.At(i), m.r.Name.At(i)
 	if p.fork {
-		t.add(dag.Calc, i)
+		t.marker(i)
 		t.open(release, name)
 		l.require(i)
 		release, name = 0, ""
@@ -236,7 +236,7 @@ func (l *lowering) writeMessages(m *member) error {
 		}
 	}
 	if p.join {
-		t.add(dag.Calc, i)
+		t.marker(i)
 		for k := range l.schedule.Steps {
 			if !l.schedule.Steps[k].Awaited {
 				t.require(begin + int32(k))

@@ -631,7 +631,7 @@ func TestPlace(t *testing.T) {
 		r.RequiresStart(r.Calc(40), 2)
 	}
 	out := mustLower(t, b.Trace(), "")
-	marker := dag.Op{Kind: dag.Calc, Stream: 3, NIC: 1}
+	marker := dag.Op{Kind: dag.Calc, Subkind: dag.Marker, Stream: 3, NIC: 1}
 	named := marker
 	named.Name, named.Release = "collect", 9
 	message := func(kind dag.Kind, peer int32) dag.Op {
@@ -673,6 +673,60 @@ func TestPlace(t *testing.T) {
 			if r.Op(i) != w.op || deps != w.deps || started != w.started {
 				t.Errorf("rank %d, op %d is %+v after %s, starts %s,\nexpected %+v after %s, starts %s", rank, i,
 					r.Op(i), deps, started, w.op, w.deps, w.started)
+			}
+		}
+	}
+}
+
+// TestUnknownRoot: where no member knows the root, it is the first member.
+func TestUnknownRoot(t *testing.T) {
+	for _, kind := range allCollectives {
+		if !kind.Rooted() {
+			continue
+		}
+		members := []int32{2, 0, 3}
+		known := oneCollective(kind, 4, members, 0, 1)
+		want := dump(mustLower(t, known, ""))
+		for _, rank := range members {
+			known.Ranks[rank].Peer.Set(1, dag.UnknownRoot)
+		}
+		if got := dump(mustLower(t, known, "")); got != want {
+			t.Errorf("%s without a root becomes\n%s\nexpected, as with root 2,\n%s", kind, got, want)
+		}
+	}
+}
+
+// TestKept: what is not lowered keeps all that it has, and ops that were read before leave nothing behind.
+func TestKept(t *testing.T) {
+	b := dag.NewBuilder(2)
+	b.Meta().Jobs = []string{"a", "b"}
+	full := dag.Op{
+		Kind: dag.Coll, Subkind: dag.Bcast, Bytes: 1, RecvBytes: 2, Peer: 1, Tag: 3, Duration: 4, Flops: 5, Release: 6, Stream: 7,
+		NIC: 8, Job: 1, Host: 1, Dims: 10, Priority: -11, Name: "n", Attrs: "{}", Timed: true, MeasuredStart: 12, MeasuredEnd: 13,
+	}
+	for rank := range 2 {
+		r := b.Rank(rank)
+		r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 100, Host: 1, Dims: 2, Priority: 3})
+		r.Add(full)
+		host := full
+		host.Kind, host.Subkind, host.Bytes = dag.Mem, dag.Load, 9
+		r.Add(host)
+		r.Add(dag.Op{})
+	}
+	tr := b.Trace()
+	out, err := CollectivesOf(tr, Choice{}, func(kind dag.Subkind) bool { return kind == dag.Allreduce })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range out.Ranks {
+		got, want := ops(&out.Ranks[rank]), ops(&tr.Ranks[rank])
+		n := len(got) - 3
+		if !slices.Equal(got[n:], want[1:]) {
+			t.Errorf("rank %d: kept %+v, expected %+v", rank, got[n:], want[1:])
+		}
+		for _, op := range got[:n] {
+			if op.Host != 0 || op.Dims != 0 || op.Priority != 0 {
+				t.Errorf("rank %d: %+v stands for an allreduce", rank, op)
 			}
 		}
 	}

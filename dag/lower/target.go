@@ -23,6 +23,7 @@ func (t *target) begin(source *dag.Rank, size extent, memory *dag.Rank) {
 	if len(source.Duration) > 0 {
 		t.rank.Duration = zeros(memory.Duration, size.ops)
 	}
+	t.rank.Subkind = memory.Subkind[:0] // which grows to the last marker
 }
 
 // zeros returns n zeros, in the memory of s if that is enough.
@@ -55,6 +56,12 @@ func (t *target) add(kind dag.Kind, i int) {
 // last returns the op added last.
 func (t *target) last() int32 {
 	return int32(t.n - 1)
+}
+
+// marker appends a calc that takes no time, as add does.
+func (t *target) marker(i int) {
+	t.add(dag.Calc, i)
+	t.rank.Subkind.Set(t.n-1, dag.Marker)
 }
 
 // message sets what makes the last op a message.
@@ -95,6 +102,9 @@ func (t *target) copyOp(s *dag.Rank, i int) {
 	r.Subkind.Set(n, s.Subkind.At(i))
 	r.RecvBytes.Set(n, s.RecvBytes.At(i))
 	r.Flops.Set(n, s.Flops.At(i))
+	r.Host.Set(n, s.Host.At(i))
+	r.Dims.Set(n, s.Dims.At(i))
+	r.Priority.Set(n, s.Priority.At(i))
 	t.open(s.Release.At(i), s.Name.At(i))
 	r.Attrs.Append(n, s.Attrs.At(i))
 	if start, end := s.Measured(i); start != dag.Unmeasured || end != dag.Unmeasured {

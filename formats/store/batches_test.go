@@ -109,7 +109,7 @@ func spoil(r *dag.Rank) {
 	fill(r.Duration, -1)
 	fill(r.Flops, -1)
 	fill(r.Release, -1)
-	for _, c := range []*dag.Narrow{&r.Comm, &r.Stream, &r.NIC} {
+	for _, c := range []*dag.Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Host, &r.Dims, &r.Priority} {
 		for i := range c.Len() {
 			c.Set(i, 0xee)
 		}

@@ -32,7 +32,8 @@ func checkRank(r *dag.Rank, comms, jobs int) error {
 		notNegative(colBytes, r.Bytes), notNegative(colRecvBytes, r.RecvBytes), notNegative(colDuration, r.Duration),
 		notNegative(colFlops, r.Flops), notNegative(colRelease, r.Release),
 		below(colComm, &r.Comm, int64(max(1, comms))), below(colJob, &r.Job, int64(max(1, jobs))),
-		below(colStream, &r.Stream, 1<<31), below(colNIC, &r.NIC, 1<<31),
+		below(colStream, &r.Stream, 1<<31), below(colNIC, &r.NIC, 1<<31), below(colHost, &r.Host, 1<<31),
+		below(colDims, &r.Dims, 1<<31),
 	} {
 		if err != nil {
 			return err

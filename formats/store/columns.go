@@ -27,6 +27,7 @@ type columnSet struct {
 	duration, release            valueReader[dag.Time]
 	measuredStart, measuredEnd   valueReader[dag.Time]
 	comm, stream, nic, job       narrowReader
+	host, dims, priority         narrowReader
 	deps, startDeps              listReader
 	dependents, startDependents  listReader
 	name, attrs                  textReader
@@ -48,14 +49,17 @@ func newColumnSet(f *File, except ...int) *columnSet {
 	c.job.limit(uint64(max(1, len(f.descr.Jobs))))
 	c.stream.limit(1 << 31)
 	c.nic.limit(1 << 31)
+	c.host.limit(1 << 31)
+	c.dims.limit(1 << 31)
 	for column, r := range [numColumns]interface {
 		columnReader
 		of(c chunkReader)
 	}{
 		colKind: &c.kind, colSubkind: &c.subkind, colBytes: &c.bytes, colRecvBytes: &c.recvBytes, colPeer: &c.peer,
 		colTag: &c.tag, colComm: &c.comm, colDuration: &c.duration, colFlops: &c.flops, colRelease: &c.release,
-		colStream: &c.stream, colNIC: &c.nic, colJob: &c.job, colDeps: &c.deps, colStartDeps: &c.startDeps,
-		colDependents: &c.dependents, colStartDependents: &c.startDependents, colName: &c.name, colAttrs: &c.attrs,
+		colStream: &c.stream, colNIC: &c.nic, colJob: &c.job, colHost: &c.host, colDims: &c.dims, colPriority: &c.priority,
+		colDeps: &c.deps, colStartDeps: &c.startDeps, colDependents: &c.dependents,
+		colStartDependents: &c.startDependents, colName: &c.name, colAttrs: &c.attrs,
 		colMeasuredStart: &c.measuredStart, colMeasuredEnd: &c.measuredEnd,
 	} {
 		if r == nil || f.leaves[column].index < 0 || slices.Contains(except, column) {
@@ -83,6 +87,9 @@ func (c *columnSet) deliver(r *dag.Rank, k int, rows rows) {
 	r.Stream = c.stream.values(rows)
 	r.NIC = c.nic.values(rows)
 	r.Job = c.job.values(rows)
+	r.Host = c.host.values(rows)
+	r.Dims = c.dims.values(rows)
+	r.Priority = c.priority.values(rows)
 	r.Deps = c.deps.edges(rows)
 	r.StartDeps = c.startDeps.edges(rows)
 	r.Order = c.dependents.edges(rows)
@@ -96,7 +103,8 @@ func (c *columnSet) deliver(r *dag.Rank, k int, rows rows) {
 // suspect reports whether the block that was read may have values that no file may have.
 func (c *columnSet) suspect() bool {
 	return c.bytes.suspect || c.recvBytes.suspect || c.flops.suspect || c.duration.suspect || c.release.suspect ||
-		c.comm.suspect() || c.stream.suspect() || c.nic.suspect() || c.job.suspect()
+		c.comm.suspect() || c.stream.suspect() || c.nic.suspect() || c.job.suspect() ||
+		c.host.suspect() || c.dims.suspect()
 }
 
 // chunkReader is what a reader of a column has to know of the file.

@@ -85,7 +85,13 @@ func (e *encoder) encode(column int, rows []segment, n int) (chunk, error) {
 	at, zero := 0, true
 	for _, s := range rows {
 		dst := e.values[at : at+s.last-s.first]
-		zero = !e.copyInts(dst, column, s) && zero
+		switch copied := e.copyInts(dst, column, s); {
+		case copied && zero:
+			clear(e.values[:at])
+			zero = false
+		case !copied && !zero:
+			clear(dst)
+		}
 		at += len(dst)
 	}
 	if zero {
@@ -94,14 +100,12 @@ func (e *encoder) encode(column int, rows []segment, n int) (chunk, error) {
 	return e.ints(column, e.values, n), nil
 }
 
-// copyInts copies an integer column of a segment, and reports whether there was anything to copy but zeros.
+// copyInts copies an integer column of a segment, unless it is known to be zero in all of it: it reports that.
 func (e *encoder) copyInts(dst []int64, column int, s segment) bool {
 	r := s.rank
 	switch column {
 	case colRank:
-		for i := range dst {
-			dst[i] = int64(s.number)
-		}
+		fill(dst, int64(s.number))
 		return s.number != 0
 	case colBytes:
 		return widen(dst, r.Bytes, s.first)
@@ -125,26 +129,30 @@ func (e *encoder) copyInts(dst []int64, column int, s segment) bool {
 		return e.widenNarrow(dst, &r.NIC, s.first)
 	case colJob:
 		return e.widenNarrow(dst, &r.Job, s.first)
+	case colHost:
+		return e.widenNarrow(dst, &r.Host, s.first)
+	case colDims:
+		return e.widenNarrow(dst, &r.Dims, s.first)
+	case colPriority:
+		return e.widenNarrow(dst, &r.Priority, s.first)
 	}
 	panic(fmt.Sprintf("column %d is not of integers", column))
 }
 
 func widen[T ~int32 | ~int64](dst []int64, src []T, first int) bool {
-	n := 0
-	if first < len(src) {
-		src = src[first:]
-		n = min(len(src), len(dst))
-		for i, v := range src[:n] {
-			dst[i] = int64(v)
-		}
+	if first >= len(src) {
+		return false
 	}
-	clear(dst[n:])
-	return n > 0
+	src = src[first:min(len(src), first+len(dst))]
+	for i, v := range src {
+		dst[i] = int64(v)
+	}
+	clear(dst[len(src):])
+	return true
 }
 
 func (e *encoder) widenNarrow(dst []int64, src *dag.Narrow, first int) bool {
 	if first >= src.Len() {
-		clear(dst)
 		return false
 	}
 	e.narrow = slices.Grow(e.narrow[:0], len(dst))[:len(dst)]

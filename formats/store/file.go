@@ -85,7 +85,8 @@ func (f *File) open() error {
 		return f.syntaxError(offset, "a Parquet footer", err.Error())
 	}
 	keys := values(m.keys)
-	if err := checkVersion(keys[keyVersion]); err != nil {
+	minor, err := checkVersion(keys[keyVersion])
+	if err != nil {
 		return err
 	}
 	if err := f.findColumns(m.schema); err != nil {
@@ -94,7 +95,7 @@ func (f *File) open() error {
 	if err := f.findGroups(m); err != nil {
 		return err
 	}
-	if err := f.checkWhole(keys); err != nil {
+	if err := f.checkWhole(keys, minor); err != nil {
 		return err
 	}
 	ranks, err := f.countRanks(keys)
@@ -105,9 +106,9 @@ func (f *File) open() error {
 	return err
 }
 
-// checkWhole checks, of a file that names its number of ops, as this package's do, that nothing is missing: that it has as
-// many, and all columns. Others may leave out what is zero.
-func (f *File) checkWhole(keys map[string]string) error {
+// checkWhole checks, of a file of a minor version that names its number of ops, as this package's do, that nothing is
+// missing: that it has as many, and all columns. Others may leave out what is zero.
+func (f *File) checkWhole(keys map[string]string, minor int) error {
 	text, ok := keys[keyOps]
 	if !ok {
 		return nil
@@ -116,7 +117,7 @@ func (f *File) checkWhole(keys map[string]string) error {
 		return fmt.Errorf("%s is %q, but there are %d rows", keyOps, text, f.NumOps())
 	}
 	for i := range f.leaves {
-		if f.leaves[i].index < 0 {
+		if f.leaves[i].index < 0 && since(i) <= minor {
 			return fmt.Errorf("there is no column %s", columns[i].name)
 		}
 	}

@@ -35,6 +35,9 @@ type plainRow struct {
 	Stream          int32   `parquet:"stream"`
 	NIC             int32   `parquet:"nic"`
 	Job             int32   `parquet:"job"`
+	Host            int32   `parquet:"host"`
+	Dims            int32   `parquet:"dims"`
+	Priority        int32   `parquet:"priority"`
 	Deps            []int32 `parquet:"deps,list"`
 	StartDeps       []int32 `parquet:"start_deps,list"`
 	Dependents      []int32 `parquet:"dependents,list"`
@@ -69,6 +72,7 @@ func rowsOfTrace(t *dag.Trace) []plainRow {
 				Rank: int32(i), Kind: op.Kind.String(), Subkind: op.Subkind.String(), Bytes: op.Bytes,
 				RecvBytes: op.RecvBytes, Peer: op.Peer, Tag: op.Tag, Comm: op.Comm, Duration: int64(op.Duration),
 				Flops: op.Flops, Release: int64(op.Release), Stream: op.Stream, NIC: op.NIC, Job: op.Job,
+				Host: op.Host, Dims: op.Dims, Priority: op.Priority,
 				Deps: r.Deps.Of(k), StartDeps: r.StartDeps.Of(k), Dependents: r.Order.Of(k),
 				StartDependents: r.StartOrder.Of(k), Name: text(op.Name), Attrs: text(op.Attrs),
 				MeasuredStart: measured(start), MeasuredEnd: measured(end),
@@ -176,6 +180,9 @@ type foreignRow struct {
 	Duration      *int64   `parquet:"duration_ps,optional,dict"`
 	Stream        uint32   `parquet:"stream"`
 	NIC           uint64   `parquet:"nic,dict"`
+	Priority      *int64   `parquet:"priority,optional"`
+	Dims          uint64   `parquet:"dims,delta"`
+	Host          int8     `parquet:"host"`
 	MeasuredStart int64    `parquet:"measured_start_ps,split"`
 	MeasuredEnd   *int64   `parquet:"measured_end_ps,optional"`
 	Release       *int32   `parquet:"release_ps,optional"`
@@ -205,6 +212,7 @@ func foreignTrace(rng *rand.Rand) (*dag.Trace, []foreignRow) {
 				Peer: rng.Int32N(8) - 1, Duration: dag.Time(rng.Int64N(4)), Stream: rng.Int32N(300),
 				NIC: rng.Int32N(2) * rng.Int32(), Release: dag.Time(rng.Int32N(2) * 1e6), Flops: rng.Int64N(1 << 50),
 				Timed: true, MeasuredStart: dag.Time(rng.Int64()), MeasuredEnd: dag.Unmeasured,
+				Host: rng.Int32N(2), Dims: rng.Int32N(1 << 10), Priority: rng.Int32N(3) - 1,
 			}
 			if rng.IntN(3) == 0 {
 				op.Kind, op.Subkind = dag.Coll, dag.Barrier+dag.Subkind(rng.IntN(10))
@@ -217,6 +225,11 @@ func foreignTrace(rng *rand.Rand) (*dag.Trace, []foreignRow) {
 				Extra: "x", Tag: op.Tag, Peer: int64(op.Peer), Stream: uint32(op.Stream), NIC: uint64(op.NIC),
 				MeasuredStart: int64(op.MeasuredStart), Flops: op.Flops, Rank: int64(rank), Bytes: op.Bytes,
 				Duration: (*int64)(&op.Duration), Kind: new(string), Subkind: op.Subkind.String(),
+				Host: int8(op.Host), Dims: uint64(op.Dims),
+			}
+			if op.Priority != 0 {
+				row.Priority = new(int64)
+				*row.Priority = int64(op.Priority)
 			}
 			*row.Kind = op.Kind.String()
 			if op.Release > 0 {
@@ -384,6 +397,8 @@ func TestForeignRefused(t *testing.T) {
 		Peer  int64    `parquet:"peer"`
 		Comm  int32    `parquet:"comm"`
 		Job   int32    `parquet:"job"`
+		Host  int32    `parquet:"host"`
+		Dims  int64    `parquet:"dims"`
 		Bytes int64    `parquet:"bytes"`
 		Deps  []*int32 `parquet:"deps,list"`
 	}
@@ -408,6 +423,9 @@ func TestForeignRefused(t *testing.T) {
 		{"peer too large", rows(func(r []row) { r[1].Peer = 1 << 40 }), "column peer: "},
 		{"comm", rows(func(r []row) { r[2].Comm = 1 }), "rank 1: op 1: comm is 1, expected 0..0"},
 		{"job", rows(func(r []row) { r[2].Job = 1 }), "rank 1: op 1: job is 1, expected 0..0"},
+		{"host", rows(func(r []row) { r[2].Host = -1 }), "rank 1: op 1: host is -1, expected 0..2147483647"},
+		{"dims", rows(func(r []row) { r[0].Dims = -4 }), "rank 0: op 0: dims is -4, expected 0..2147483647"},
+		{"dims too large", rows(func(r []row) { r[0].Dims = 1 << 31 }), "value 2147483648, expected 32 bits"},
 		{"bytes", rows(func(r []row) { r[0].Bytes = -1 }), "rank 0: op 0: bytes is -1, expected 0 or more"},
 		{"deps", rows(func(r []row) { r[0].Deps = []*int32{&offset} }), "rank 0: deps: op 0 depends on op -1"},
 		{"deps NULL", rows(func(r []row) { r[2].Deps = []*int32{&offset, nil} }), "NULL in a list"},

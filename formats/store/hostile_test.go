@@ -53,7 +53,7 @@ func TestVersions(t *testing.T) {
 	for version, want := range map[string]string{
 		"2.0":  "the file has schema version 2.0 and this program reads 1.x: a newer tracedag is needed",
 		"10.3": "schema version 10.3",
-		"0.9":  `tracedag.version is "0.9", expected a version such as "1.0"`,
+		"0.9":  `tracedag.version is "0.9", expected a version such as "1.1"`,
 		"1":    `tracedag.version is "1", expected`,
 		"x.y":  `tracedag.version is "x.y", expected`,
 	} {

@@ -139,22 +139,23 @@ func values(keys []keyValue) map[string]string {
 	return m
 }
 
-// checkVersion returns an error if a file of the given version must not be read. A file without one was written by
-// another program, and its columns must speak for themselves.
-func checkVersion(version string) error {
+// checkVersion returns the minor version of a file of the given version, and an error if it must not be read. A file
+// without one was written by another program, and its columns must speak for themselves.
+func checkVersion(version string) (int, error) {
 	if version == "" {
-		return nil
+		return minorVersion, nil
 	}
 	major, minor, ok := strings.Cut(version, ".")
 	m, err := strconv.Atoi(major)
-	if _, minorErr := strconv.Atoi(minor); !ok || err != nil || minorErr != nil || m < 1 {
-		return fmt.Errorf("%s is %q, expected a version such as %q", keyVersion, version, Version)
+	n, minorErr := strconv.Atoi(minor)
+	if !ok || err != nil || minorErr != nil || m < 1 {
+		return 0, fmt.Errorf("%s is %q, expected a version such as %q", keyVersion, version, Version)
 	}
 	if m > majorVersion {
-		return fmt.Errorf("the file has schema version %s and this program reads %d.x: a newer tracedag is needed",
+		return 0, fmt.Errorf("the file has schema version %s and this program reads %d.x: a newer tracedag is needed",
 			version, majorVersion)
 	}
-	return nil
+	return n, nil
 }
 
 // describe reads the metadata of a file with the given number of ranks. Without metadata there is one communicator, of

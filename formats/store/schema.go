@@ -4,9 +4,9 @@ import "fmt"
 
 // Version is the schema version of the files that this package writes. Readers accept every file of the same major
 // version: a minor version only adds columns or metadata that may be ignored.
-const Version = "1.0"
+const Version = "1.1"
 
-const majorVersion = 1
+const majorVersion, minorVersion = 1, 1
 
 // The columns, in the order in which they are written.
 const (
@@ -24,6 +24,9 @@ const (
 	colStream
 	colNIC
 	colJob
+	colHost
+	colDims
+	colPriority
 	colDeps
 	colStartDeps
 	colDependents
@@ -65,6 +68,9 @@ var columns = [numColumns]struct {
 	colStream:          {"stream", int32s},
 	colNIC:             {"nic", int32s},
 	colJob:             {"job", int32s},
+	colHost:            {"host", int32s},
+	colDims:            {"dims", int32s},
+	colPriority:        {"priority", int32s},
 	colDeps:            {"deps", list},
 	colStartDeps:       {"start_deps", list},
 	colDependents:      {"dependents", list},
@@ -73,6 +79,15 @@ var columns = [numColumns]struct {
 	colAttrs:           {"attrs", optText},
 	colMeasuredStart:   {"measured_start_ps", optInt64s},
 	colMeasuredEnd:     {"measured_end_ps", optInt64s},
+}
+
+// since returns the minor schema version that brought a column.
+func since(column int) int {
+	switch column {
+	case colHost, colDims, colPriority:
+		return 1
+	}
+	return 0
 }
 
 // physicalType is a Parquet type, as numbered in parquet.thrift.

@@ -79,6 +79,9 @@ func randomTrace(rng *rand.Rand, ranks, ops int) *dag.Trace {
 				op.Stream, op.NIC, op.Job = int32(wide(12)), int32(wide(31)), rng.Int32N(3)
 			}
 			if field() {
+				op.Host, op.Dims, op.Priority = rng.Int32N(2), int32(wide(31)), int32(wide(31))*(rng.Int32N(3)-1)
+			}
+			if field() {
 				op.Name = fmt.Sprintf("op %d", rng.IntN(9))
 			}
 			if field() {
@@ -213,10 +216,10 @@ func TestRoundTripLimits(t *testing.T) {
 	extreme.Rank(1).Add(dag.Op{
 		Kind: dag.IO, Subkind: dag.Write, Bytes: math.MaxInt64, RecvBytes: math.MaxInt64, Peer: dag.AnySource,
 		Tag: math.MinInt64, Duration: math.MaxInt64, Flops: math.MaxInt64, Release: math.MaxInt64,
-		Stream: math.MaxInt32, NIC: math.MaxInt32, Name: "\x00\xff", Attrs: strings.Repeat("long ", 1<<20),
+		Stream: math.MaxInt32, NIC: math.MaxInt32, Host: math.MaxInt32, Dims: math.MaxInt32, Priority: math.MinInt32, Name: "\x00\xff", Attrs: strings.Repeat("long ", 1<<20),
 		Timed: true, MeasuredStart: math.MaxInt64, MeasuredEnd: math.MinInt64 + 1,
 	})
-	extreme.Rank(1).Add(dag.Op{Peer: math.MaxInt32, Tag: math.MaxInt64}, 0)
+	extreme.Rank(1).Add(dag.Op{Subkind: dag.Marker, Priority: math.MaxInt32, Peer: math.MaxInt32, Tag: math.MaxInt64}, 0)
 
 	unique := dag.NewBuilder(2) // every value its own: no dictionary, pages of strings in the plural
 	for i := range 70000 {
@@ -449,6 +452,8 @@ func TestWriteRefuses(t *testing.T) {
 		{"comm", func(t *dag.Trace) { t.Ranks[0].Comm.Set(0, 1) }, "comm is 1, expected 0..0"},
 		{"job", func(t *dag.Trace) { t.Ranks[0].Job.Set(0, 1) }, "job is 1, expected 0..0"},
 		{"stream", func(t *dag.Trace) { t.Ranks[0].Stream.Set(0, -1) }, "stream is -1, expected 0..2147483647"},
+		{"host", func(t *dag.Trace) { t.Ranks[1].Host.Set(1, -1) }, "rank 1: op 1: host is -1, expected 0..2147483647"},
+		{"dims", func(t *dag.Trace) { t.Ranks[0].Dims.Set(1, -2) }, "dims is -2, expected 0..2147483647"},
 		{"deps", func(t *dag.Trace) { t.Ranks[0].Deps.Off[0] = 7 }, "rank 0: deps: op 1 depends on op -6"},
 		{"nodes", func(t *dag.Trace) { t.Nodes = []int32{1} }, "nodes of 1 ranks in a trace of 2"},
 		{"node", func(t *dag.Trace) { t.Nodes = []int32{1, -1} }, "rank 1 is on node -1"},

@@ -8,11 +8,35 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 )
+
+// firstOfPrefix returns the file of rank 0 of the trace whose files are called name, their rank and an ending of the
+// format, as in name.0.et: the format called from, or where that is empty any whose traces are many files. It returns
+// name itself where there is a file of that name, or none of the others.
+func (p *Program) firstOfPrefix(name, from string) string {
+	if _, err := os.Lstat(name); err == nil || name == "-" {
+		return name
+	}
+	for _, f := range p.Formats.Readable() {
+		if f.Files == nil || from != "" && f.Name != from {
+			continue
+		}
+		for _, ending := range f.Extensions {
+			if info, err := os.Stat(name + RankZero + ending); err == nil && !info.IsDir() {
+				return name + RankZero + ending
+			}
+		}
+	}
+	return name
+}
+
+// RankZero is what the name of the file of rank 0 has between that of the trace and the ending.
+const RankZero = ".0"
 
 // filesOfFolder returns the files of the trace in a folder, in a format whose traces are many files: the one called
 // from, or where that is empty whichever finds some. Of anything but a folder, or where there is no such trace, it
@@ -34,6 +58,29 @@ func (p *Program) filesOfFolder(name, from string) ([]string, error) {
 	return []string{name}, nil
 }
 
+// DistinctTraces returns the inputs without those that are files of a trace whose file of rank 0 is among them, too, in
+// the format called from, or where that is empty the one that their names suggest.
+func (p *Program) DistinctTraces(names []string, from string) []string {
+	parts := make(map[string]bool) // by clean path
+	for _, name := range names {
+		f := p.Formats.Readable().ForPath(name)
+		if from != "" {
+			f = p.Formats.Named(from)
+		}
+		if f == nil || f.Files == nil || parts[filepath.Clean(name)] {
+			continue
+		}
+		files, err := siblings(name, f)
+		if err != nil || len(files) < 2 || files[0] != name {
+			continue
+		}
+		for _, part := range files[1:] {
+			parts[filepath.Clean(part)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return parts[filepath.Clean(name)] })
+}
+
 // siblings returns the files of the trace to which the one called path belongs.
 func siblings(path string, f *format.Format) ([]string, error) {
 	folder, base := filepath.Split(path)
@@ -52,6 +99,22 @@ func siblings(path string, f *format.Format) ([]string, error) {
 // filesIn returns the files of a folder that make up the trace to which the one called name belongs, or where that is
 // "" the trace that the folder has.
 func filesIn(folder, name string, f *format.Format) ([]string, error) {
+	names, err := plainNames(folder)
+	if err != nil {
+		return nil, err
+	}
+	files, err := f.Files(name, names)
+	if err != nil {
+		return nil, InFile(folder, err)
+	}
+	for i := range files {
+		files[i] = filepath.Join(folder, files[i])
+	}
+	return files, nil
+}
+
+// plainNames returns the names of the plain files in a folder, ascending, without the hidden ones.
+func plainNames(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
@@ -62,14 +125,7 @@ func filesIn(folder, name string, f *format.Format) ([]string, error) {
 			names = append(names, e.Name())
 		}
 	}
-	files, err := f.Files(name, names)
-	if err != nil {
-		return nil, InFile(folder, err)
-	}
-	for i := range files {
-		files[i] = filepath.Join(folder, files[i])
-	}
-	return files, nil
+	return names, nil
 }
 
 // plain reports whether an entry of a folder is a plain file or a link to one. Another, such as a pipe, may have no end.
@@ -89,9 +145,10 @@ type laterInput struct {
 	digest   bool
 	progress *Progress
 
-	in   *Input    // while it is open
-	done bool      // whether it was read to its end
-	sum  dag.Input // then
+	in     *Input    // while it is open
+	opened bool      // whether it was read from
+	done   bool      // whether it was read to its end
+	sum    dag.Input // then
 }
 
 func (l *laterInput) Read(b []byte) (int, error) {
@@ -112,6 +169,7 @@ func (l *laterInput) Read(b []byte) (int, error) {
 
 func (l *laterInput) open() (err error) {
 	if l.in == nil {
+		l.opened = true
 		l.in, err = l.p.Open(l.name, l.digest, l.progress)
 	}
 	return err

@@ -80,8 +80,8 @@ func (o *Output) open(path string) (err error) {
 		}
 	}
 	folder := filepath.Dir(o.final)
-	for n := 0; ; n++ {
-		o.temp = filepath.Join(folder, fmt.Sprintf(".tracedag-%d-%d.tmp", os.Getpid(), n))
+	for {
+		o.temp = o.p.temps.name(folder)
 		o.file, err = o.p.temps.create(o.temp, func() (*os.File, error) {
 			return os.OpenFile(o.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		})
@@ -97,6 +97,18 @@ func (o *Output) open(path string) (err error) {
 
 // Commit finishes the output: what was written is all there is to be.
 func (o *Output) Commit() error {
+	if err := o.finish(); err != nil || o.temp == "" {
+		return err
+	}
+	if err := o.p.temps.rename(o.temp, o.final); err != nil {
+		return o.writeError(renameCause(err))
+	}
+	o.temp = ""
+	return nil
+}
+
+// finish writes what is left to write, but does not give a file its name.
+func (o *Output) finish() error {
 	if err := o.Flush(); err != nil {
 		return o.writeError(err)
 	}
@@ -104,16 +116,6 @@ func (o *Output) Commit() error {
 		return nil
 	}
 	if err := o.file.Close(); err != nil {
-		return o.writeError(err)
-	}
-	if o.temp == "" {
-		return nil
-	}
-	if err := o.p.temps.rename(o.temp, o.final); err != nil {
-		var link *os.LinkError
-		if errors.As(err, &link) {
-			err = link.Err
-		}
 		return o.writeError(err)
 	}
 	return nil

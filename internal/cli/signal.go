@@ -3,9 +3,12 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -13,6 +16,12 @@ import (
 type temporaries struct {
 	mu    sync.Mutex
 	paths map[string]bool
+	names atomic.Int64 // how many names there were so far
+}
+
+// name returns a name in a folder that no other output of the program has or had.
+func (t *temporaries) name(folder string) string {
+	return filepath.Join(folder, fmt.Sprintf(".tracedag-%d-%d.tmp", os.Getpid(), t.names.Add(1)-1))
 }
 
 // create makes a file with create, which must fail if it exists already.

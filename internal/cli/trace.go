@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,17 +18,23 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
 // ReadFlags are the flags of a program that reads traces.
 type ReadFlags struct {
-	From     string // name of the input format; "": as the content shows
-	Compat   bool
-	Lenient  bool
-	Model    ModelFlags
-	Schedgen SchedgenFlags
+	From       string // name of the input format; "": as the content shows
+	Compat     bool
+	Lenient    bool
+	CommGroups string // file that defines the communicators of a trace; "": none
+	Model      ModelFlags
+	Schedgen   SchedgenFlags
+
+	// Ranks is how many ranks do what the file of rank 0, the only one that is read, has; 0: there is a file for each. It
+	// has no flag of its own.
+	Ranks int
 }
 
 // ModelFlags are the flags for inputs that describe a workload model.
@@ -34,6 +42,8 @@ type ModelFlags struct {
 	seed               int64
 	jitter, gaussSigma float64
 	timeStep           dag.Time
+	ranks, passes      int
+	cycle              dag.Time
 	flags              *pflag.FlagSet // nil: not registered
 }
 
@@ -50,6 +60,12 @@ func (f *ModelFlags) Register(cmd *cobra.Command) {
 	flags.Float64Var(&f.gaussSigma, "gauss-sigma-frac", 0,
 		"standard deviation of Gaussian destinations as a part of the number of tasks, likewise (default: the model's)")
 	TimeVar(flags, &f.timeStep, "time-step", 0, 0, "what drawn times are multiples of, likewise (default: the model's)")
+	flags.IntVar(&f.ranks, "ranks", 0, "how many ranks to make, where the input describes a workload for any number of them")
+	flags.IntVar(&f.passes, "passes", 0, "how many times to run through the workload, likewise (default: once)")
+	TimeVar(flags, &f.cycle, "cycle", 0, 0, "how long a cycle is, where the workload counts in them (default: the model's)")
+	for _, name := range []string{"ranks", "passes"} {
+		flags.Lookup(name).DefValue = "0" // prints no default
+	}
 }
 
 func (f *ModelFlags) options() (format.ModelOptions, error) {
@@ -58,7 +74,15 @@ func (f *ModelFlags) options() (format.ModelOptions, error) {
 		return o, nil
 	}
 	o.Seed, _ = f.flags.GetInt64("seed") // Register saw to it that it is there
-	o.TimeStep = f.timeStep
+	o.TimeStep, o.Ranks, o.Passes, o.Cycle = f.timeStep, f.ranks, f.passes, f.cycle
+	for _, count := range []struct {
+		name  string
+		value int
+	}{{"ranks", f.ranks}, {"passes", f.passes}} {
+		if count.value < 0 || count.value > math.MaxInt32 {
+			return o, Usagef("--%s: expected 0..%d, found %d", count.name, math.MaxInt32, count.value)
+		}
+	}
 	if f.flags.Changed("jitter") {
 		if !(f.jitter >= 0 && f.jitter <= 1) {
 			return o, Usagef("--jitter: expected 0 to 1, found %v", f.jitter)
@@ -82,6 +106,8 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	flags.BoolVar(&f.Compat, "compat", false,
 		"accept and do what the format's reference program does, its mistakes included")
 	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
+	flags.StringVar(&f.CommGroups, "comm-groups", "",
+		"`file` that defines the communicators by name, as ASTRA-sim has it for Chakra traces; one called empty is none")
 	CompleteWith(cmd, "from", names)
 	f.Model.Register(cmd)
 	f.Schedgen.Register(cmd)
@@ -110,13 +136,14 @@ type OpenTrace struct {
 	p        *Program
 	in       *Input
 	others   []*laterInput // the files after the first, where the trace has many
+	groups   *laterInput   // the communicators; nil: in none of these files
 	options  format.ReadOptions
 	flags    ReadFlags
 	progress *Progress // its own; nil: the caller's
 }
 
 // OpenTrace opens the trace in the input called name: a file, "-" for standard input, or of a trace that is many files
-// their folder or the file of rank 0.
+// their folder, the file of rank 0, or what comes before its number.
 func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (*OpenTrace, error) {
 	return p.OpenFiles([]string{name}, f, o)
 }
@@ -134,9 +161,13 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	}()
 	given := names[0]
 	if len(names) == 1 {
+		given = p.firstOfPrefix(given, f.From)
 		if names, err = p.filesOfFolder(given, f.From); err != nil {
 			return nil, err
 		}
+	}
+	if f.Ranks > 0 {
+		names = names[:1]
 	}
 	progress := o.Progress
 	if progress == nil {
@@ -151,7 +182,7 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 		return nil, err
 	}
 	switch {
-	case t.Format.Files != nil && len(names) == 1 && given == names[0] && given != "-":
+	case t.Format.Files != nil && len(names) == 1 && given == names[0] && given != "-" && f.Ranks == 0:
 		if names, err = siblings(given, t.Format); err != nil {
 			return nil, err
 		}
@@ -161,21 +192,27 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	for _, name := range slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == t.in.name }) {
 		t.others = append(t.others, &laterInput{p: p, name: name, digest: o.Digest, progress: progress})
 	}
-	if t.options.Schedgen != nil && t.Format.Files == nil {
+	if t.options.Schedgen != nil && t.Format.Name != "mpi" {
 		return nil, Usagef("--schedgen is for MPI traces, and %s is %s", t.Name, t.Format.Name)
 	}
-	if t.Format.Open != nil {
+	if f.namesCommGroups() {
+		t.groups = &laterInput{p: p, name: f.CommGroups, digest: o.Digest, progress: progress}
+		t.options.CommGroups = &format.Input{Name: f.CommGroups, Reader: t.groups}
+	}
+	if t.Format.Open != nil && f.Ranks == 0 {
 		source, err := t.Format.Open(&t.in.Input, t.options)
 		if err != nil {
 			return nil, InFile(t.Name, err)
 		}
-		t.Source = source
+		if t.Source = source; source != nil {
+			t.dropUnusedGroups()
+		}
 	}
 	return t, nil
 }
 
 func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
-	o := format.ReadOptions{Lenient: f.Lenient, Warn: p.Warn}
+	o := format.ReadOptions{Lenient: f.Lenient, Ranks: f.Ranks, Warn: p.Warn}
 	var err error
 	if o.Model, err = f.Model.options(); err != nil {
 		return o, err
@@ -185,9 +222,27 @@ func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
 	return o, err
 }
 
+// namesCommGroups reports whether there is a file of communicators. As with ASTRA-sim, a name with the word "empty" in it
+// stands for none, unless there is such a file.
+func (f *ReadFlags) namesCommGroups() bool {
+	if f.CommGroups == "" || !strings.Contains(f.CommGroups, "empty") {
+		return f.CommGroups != ""
+	}
+	_, err := os.Stat(f.CommGroups)
+	return err == nil
+}
+
 // Reference reports whether to do what the format's reference program does, its mistakes included.
 func (f *ReadFlags) Reference() bool {
 	return f.Compat || f.Schedgen.variant != ""
+}
+
+// later returns the files that are read after the first.
+func (t *OpenTrace) later() []*laterInput {
+	if t.groups == nil {
+		return t.others
+	}
+	return append(slices.Clone(t.others), t.groups)
 }
 
 // inputs returns the files of the trace.
@@ -214,16 +269,38 @@ func (t *OpenTrace) Read() (trace *dag.Trace, err error) {
 			err = t.p.writePlaces(t.flags.Schedgen.start, stopped)
 		}
 	}
+	if err == nil && t.flags.Ranks > 0 && len(trace.Ranks) != t.flags.Ranks {
+		trace, err = t.replicate(trace)
+	}
 	if err != nil {
 		return nil, t.inFile(err)
 	}
+	t.dropUnusedGroups()
 	t.WasRead(trace.Ops(), len(trace.Ranks), time.Since(start))
 	return trace, nil
 }
 
+// dropUnusedGroups forgets a file of communicators that was not looked at, and says so.
+func (t *OpenTrace) dropUnusedGroups() {
+	if t.groups == nil || t.groups.opened {
+		return
+	}
+	t.p.Warn("%s: --comm-groups %s is not used: a trace in %s defines its communicators itself", t.Name, t.groups.name,
+		t.Format.Name)
+	t.groups = nil
+}
+
+// replicate returns the trace with its only rank done by all that there are to be.
+func (t *OpenTrace) replicate(trace *dag.Trace) (*dag.Trace, error) {
+	if n := len(trace.Ranks); n != 1 {
+		return nil, fmt.Errorf("the trace has %d ranks, expected one that stands for all", n)
+	}
+	return compose.Replicate(trace, t.flags.Ranks)
+}
+
 // inFile is InFile for an error that may be about any of the trace's files.
 func (t *OpenTrace) inFile(err error) error {
-	for _, other := range t.others {
+	for _, other := range t.later() {
 		if strings.HasPrefix(err.Error(), other.name+":") {
 			return err
 		}
@@ -252,7 +329,7 @@ func (t *OpenTrace) Digests() ([]dag.Input, error) {
 		return nil, err
 	}
 	digests := []dag.Input{first}
-	for _, other := range t.others {
+	for _, other := range t.later() {
 		digest, err := other.Digest()
 		if err != nil {
 			return nil, err
@@ -302,7 +379,7 @@ func (t *OpenTrace) Close() {
 		t.in.Close()
 		t.in = nil
 	}
-	for _, other := range t.others {
+	for _, other := range t.later() {
 		other.Close()
 	}
 }
@@ -427,6 +504,16 @@ func (p *Program) Target(f WriteFlags) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if output.WriteFiles != nil {
+		if isStdout(f.Output) {
+			return nil, Usagef("a trace in %s is many files: name them with -o, as in -o FOLDER/NAME%s", output.Name,
+				output.Extensions[0])
+		}
+		if info, err := os.Stat(f.Output); err == nil && info.IsDir() {
+			return nil, Usagef("-o: %s is a directory, expected a name for the files, as in -o %s", f.Output,
+				filepath.Join(f.Output, "NAME"))
+		}
+	}
 	if err := p.CheckOutput(f.Output, output.Binary); err != nil {
 		return nil, err
 	}
@@ -466,7 +553,12 @@ func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
 	if len(losses) > 0 && to.Strict {
 		return &lossError{to.Name(), losses}
 	}
-	err := p.write(to, t.Ops(), func(w io.Writer, o format.WriteOptions) error { return to.Format.Write(w, t, o) })
+	var err error
+	if to.Format.WriteFiles != nil {
+		err = p.writeFiles(to, t)
+	} else {
+		err = p.write(to, t.Ops(), func(w io.Writer, o format.WriteOptions) error { return to.Format.Write(w, t, o) })
+	}
 	if err != nil {
 		return err
 	}
@@ -505,7 +597,7 @@ func (p *Program) write(to *Target, ops int64, write func(io.Writer, format.Writ
 	}
 	defer out.Close()
 	w := &countingWriter{w: out, progress: progress}
-	err = write(w, format.WriteOptions{Compat: to.Compat, Version: to.Version, Warn: p.Warn})
+	err = write(w, to.options(p))
 	if w.err != nil {
 		return out.writeError(w.err)
 	}
@@ -518,6 +610,11 @@ func (p *Program) write(to *Target, ops int64, write func(io.Writer, format.Writ
 	p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), ops, to.Format.Name, FormatSize(w.n),
 		time.Since(start).Round(time.Millisecond))
 	return nil
+}
+
+// options returns what the format is told.
+func (t *Target) options(p *Program) format.WriteOptions {
+	return format.WriteOptions{Compat: t.Compat, Version: t.Version, Warn: p.Warn}
 }
 
 // WithMeta returns the source with other metadata.

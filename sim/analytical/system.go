@@ -87,11 +87,9 @@ type System struct {
 	Roofline       bool
 	ReplayOnly     bool
 	TrackLocalMem  bool
+	LocalMemTrace  string // with TrackLocalMem: what the names of its files begin with
 	Rendezvous     bool
 	InterDimension InterDimension
 	IntraDimension IntraDimension
 	SharedBus      *SharedBus // nil: none
 }
-
-// Program is a trace, compiled.
-type Program struct{}

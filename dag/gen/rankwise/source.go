@@ -36,8 +36,11 @@ type Source struct {
 // count is how many ops a rank has, and how many dependencies at most.
 type count struct{ ops, deps int64 }
 
-// batchOps is how many ops a batch of more than one rank has at most.
-const batchOps = 1 << 18
+// How many ops a batch of more than one rank has at most, and how many ranks: a rank takes memory even if its ops do not.
+const (
+	batchOps   = 1 << 18
+	batchRanks = 1 << 12
+)
 
 // NewSource returns the trace of a model, after counting its ops. It fails if a rank has more than it can hold.
 func NewSource(m Model) (*Source, error) {
@@ -55,7 +58,7 @@ func NewSource(m Model) (*Source, error) {
 			return nil, fmt.Errorf("rank %d has %d ops and %d dependencies, expected at most %d and %d",
 				rank, n.ops, n.deps, dag.MaxOps, int64(dag.MaxDeps))
 		}
-		if rank > b.First && b.Ops+n.ops > batchOps {
+		if rank > b.First && (b.Ops+n.ops > batchOps || rank-b.First == batchRanks) {
 			s.batches = append(s.batches, b)
 			b = dag.Batch{First: rank}
 		}

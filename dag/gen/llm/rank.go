@@ -1,0 +1,281 @@
+package llm
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// writer makes a rank. Its calcs are done one after the other, in order. So are its collectives, as far as they have to;
+// each waits for the messages before it, too. So whatever takes how long, no two ranks can wait for each other: see
+// docs/generators/llm.md.
+//
+// Ops are known by their index, -1 is none.
+type writer struct {
+	*plan
+	b         *dag.RankBuilder // nil: only count
+	ops, deps int
+
+	at      place
+	units   []unit           // of a step
+	comm    [numGroups]int32 // -1: the rank is alone
+	calcs   int              // the last calc
+	colls   [numGroups]int   // the last collective of each group
+	coll    int              // the last collective
+	sends   []int            // since then
+	pending []int            // what the next calc waits for
+	ended   [2]int           // the last calc of the last pass, and of the one before
+	step    int
+	list    []int // dependencies of the op at hand
+}
+
+// Streams, as those of a trace in Chakra's format.
+const (
+	computeStream = 0
+	networkStream = 2
+)
+
+// write makes all ops.
+func (w *writer) write() {
+	for g := range w.comm {
+		w.comm[g] = w.layout.comm(group(g), w.at)
+		w.colls[g] = -1
+	}
+	w.calcs, w.coll, w.ended = -1, -1, [2]int{-1, -1}
+	w.units = w.p.units(w.at[Pipeline])
+	for w.step = range w.p.Steps {
+		w.writeStep()
+	}
+}
+
+func (w *writer) writeStep() {
+	data := -1 // the op that has what the unit works on
+	fetched := w.fetch(&w.units[0], nil)
+	for i := range w.units {
+		u := &w.units[i]
+		w.pending = append(w.pending, fetched...)
+		if fetched = fetched[:0]; i+1 < len(w.units) {
+			fetched = w.fetch(&w.units[i+1], fetched)
+		}
+		if u.opens {
+			data = w.receive(u)
+		}
+		data = w.unit(u, data)
+		if u.closes {
+			w.ended = [2]int{w.calcs, w.ended[0]}
+			w.send(u, data)
+		}
+		if u.backward {
+			w.reduceGradients(u)
+		}
+	}
+	w.optimize()
+}
+
+// add makes an op.
+func (w *writer) add(op dag.Op) int {
+	w.ops++
+	w.deps += len(w.list)
+	if w.b != nil {
+		w.b.Add(op, w.list...)
+	}
+	w.list = w.list[:0]
+	return w.ops - 1
+}
+
+// after makes the op at hand wait for others.
+func (w *writer) after(ops ...int) {
+	for _, op := range ops {
+		if op >= 0 && !slices.Contains(w.list, op) {
+			w.list = append(w.list, op)
+		}
+	}
+}
+
+// calc makes a calc that waits for the one before and for what it works on.
+func (w *writer) calc(name string, k work, data int) int {
+	w.after(data)
+	w.after(w.pending...)
+	w.after(w.calcs)
+	w.pending = w.pending[:0]
+	return w.compute(name, k.flops, k.elements*w.p.DtypeBytes)
+}
+
+func (w *writer) compute(name string, flops, bytes int64) int {
+	op := dag.Op{Kind: dag.Calc, Flops: flops, Bytes: bytes, Stream: computeStream, Name: name}
+	if w.p.PeakFlops > 0 {
+		op.Duration = max(duration(flops, w.p.PeakFlops), duration(bytes, w.p.MemoryBandwidth))
+	}
+	w.calcs = w.add(op)
+	return w.calcs
+}
+
+// duration returns how long so much takes at a rate in a second, rounded up.
+func duration(amount, rate int64) dag.Time {
+	high, low := bits.Mul64(uint64(amount), uint64(dag.Second))
+	low, carry := bits.Add64(low, uint64(rate-1), 0)
+	quotient, _ := bits.Div64(high+carry, low, uint64(rate))
+	return dag.Time(quotient)
+}
+
+// collective makes a collective that waits for the data. A rank that is alone has none, and the data is the result.
+func (w *writer) collective(name string, kind dag.Subkind, g group, bytes int64, data int) int {
+	if w.comm[g] < 0 {
+		return data
+	}
+	w.after(data)
+	if w.p.ConcurrentCollectives {
+		w.after(w.colls[g])
+	} else {
+		w.after(w.coll)
+		w.after(w.sends...)
+	}
+	w.sends = w.sends[:0]
+	w.coll = w.add(dag.Op{
+		Kind: dag.Coll, Subkind: kind, Bytes: bytes, Comm: w.comm[g], Stream: networkStream, Name: name,
+	})
+	w.colls[g] = w.coll
+	return w.coll
+}
+
+// receive makes the receive of what a pass begins with, if that comes from another stage. It is posted when the pass
+// before begins.
+func (w *writer) receive(u *unit) int {
+	p := w.p
+	part := u.chunk*p.PP + w.at[Pipeline]
+	from := part - 1
+	name := "activations"
+	if u.backward {
+		from, name = part+1, "gradients"
+	}
+	if from < 0 || from >= p.virtualStages() {
+		return -1
+	}
+	w.after(w.ended[1])
+	return w.add(dag.Op{
+		Kind: dag.Recv, Peer: w.stage(from), Tag: w.tag(u, part), Bytes: w.activations(1), Stream: networkStream, Name: name,
+	})
+}
+
+// send makes the send of what a pass ends with, if another stage needs it.
+func (w *writer) send(u *unit, data int) {
+	p := w.p
+	to := u.chunk*p.PP + w.at[Pipeline] + 1
+	name := "activations"
+	if u.backward {
+		to, name = to-2, "gradients"
+	}
+	if to < 0 || to >= p.virtualStages() {
+		return
+	}
+	w.after(data, w.calcs)
+	w.sends = append(w.sends, w.add(dag.Op{
+		Kind: dag.Send, Peer: w.stage(to), Tag: w.tag(u, to), Bytes: w.activations(1), Stream: networkStream, Name: name,
+	}))
+}
+
+// stage returns the rank that has a part of the model, of those that this one exchanges activations with.
+func (w *writer) stage(part int) int32 {
+	at := w.at
+	at[Pipeline] = part % w.p.PP
+	return w.layout.rank(at)
+}
+
+// tag returns the tag of a message: no two between the same ranks have the same.
+func (w *writer) tag(u *unit, to int) int64 {
+	p := w.p
+	tag := (int64(w.step)*int64(p.MicroBatches)+int64(u.microBatch))*int64(p.VirtualStages) + int64(to/p.PP)
+	if u.backward {
+		return 2*tag + 1
+	}
+	return 2 * tag
+}
+
+// activations returns the size of what a rank has of so many copies of a micro-batch between the matrices.
+func (w *writer) activations(copies int64) int64 {
+	return w.p.localTokens() * copies * w.p.Hidden * w.p.DtypeBytes
+}
+
+// tensor returns the size of so many copies of a whole micro-batch.
+func (w *writer) tensor(copies int64) int64 {
+	return w.p.MicroBatch * w.p.Seq * copies * w.p.Hidden * w.p.DtypeBytes
+}
+
+// fetch gathers the parameters of a unit from those that share them, once the calcs so far are done, and appends the
+// collectives that do so.
+func (w *writer) fetch(u *unit, list []int) []int {
+	if w.p.ZeRO < 3 {
+		return list
+	}
+	return w.gatherParameters(u, w.calcs, list)
+}
+
+func (w *writer) gatherParameters(u *unit, after int, list []int) []int {
+	shards := w.shards(w.weights(u))
+	name := w.name(u, parameters, forward)
+	for _, s := range [...]struct {
+		weights int64
+		group   group
+	}{{shards.dense, dataGroup}, {shards.experts, expertDataGroup}} {
+		if s.weights > 0 && w.comm[s.group] >= 0 {
+			list = append(list, w.collective(name, dag.Allgather, s.group, s.weights*w.p.DtypeBytes, after))
+		}
+	}
+	return list
+}
+
+// reduceGradients adds up the gradients of a unit's parameters, if it is time.
+func (w *writer) reduceGradients(u *unit) {
+	kind := dag.ReduceScatter
+	switch {
+	case w.p.ZeRO < 2 && !u.final:
+		return
+	case w.p.ZeRO == 0:
+		kind = dag.Allreduce
+	}
+	own := w.weights(u)
+	name := w.name(u, gradients, forward)
+	w.collective(name, kind, dataGroup, own.dense*w.p.DtypeBytes, w.calcs)
+	if own.experts > 0 {
+		w.collective(name, kind, expertDataGroup, own.experts*w.p.DtypeBytes, w.calcs)
+	}
+}
+
+// The optimizer is Adam (Kingma and Ba, ICLR 2015, algorithm 1): so many operations for a parameter, and so many bytes
+// read and written of its two moments and its value, all with four bytes. Besides these the gradient is read and the
+// parameter written.
+const (
+	optimizerFlops = 14
+	optimizerBytes = 2 * 3 * 4
+)
+
+// optimize ends a step.
+func (w *writer) optimize() {
+	p := w.p
+	var units []unit
+	for chunk := range p.VirtualStages {
+		units = append(units, p.part(chunk*p.PP+w.at[Pipeline])...)
+	}
+	if w.comm[tableGroup] >= 0 {
+		table := w.slice.vocabulary() * p.Hidden
+		w.collective("table gradients", dag.Allreduce, tableGroup, w.shards(weights{dense: table}).dense*p.DtypeBytes,
+			w.calcs)
+	}
+	own := int64(0)
+	for i := range units {
+		shards := w.shards(w.weights(&units[i]))
+		own += shards.dense + shards.experts
+	}
+	w.after(w.calcs, w.colls[dataGroup], w.colls[expertDataGroup], w.colls[tableGroup])
+	done := w.compute("optimizer", optimizerFlops*own, (optimizerBytes+2*p.DtypeBytes)*own)
+	if p.ZeRO == 1 || p.ZeRO == 2 {
+		for i := range units {
+			w.pending = w.gatherParameters(&units[i], done, w.pending)
+		}
+	}
+}
+
+func (w *writer) name(u *unit, piece piece, phase phase) string {
+	return w.names[u.kind][u.layer][piece][phase]
+}

@@ -1,0 +1,120 @@
+package llm
+
+// work is what a calc does: floating-point operations of its matrices, and elements that it moves to and from memory.
+type work struct {
+	flops, elements int64
+}
+
+func (w work) plus(v work) work {
+	return work{w.flops + v.flops, w.elements + v.elements}
+}
+
+// matmul is the product of a matrix of rows x inner and one of inner x columns.
+func matmul(rows, inner, columns int64) work {
+	return work{2 * rows * inner * columns, rows*inner + inner*columns + rows*columns}
+}
+
+// gradient is the product that adds to the gradient of a matrix of inner x columns.
+func gradient(rows, inner, columns int64) work {
+	w := matmul(rows, inner, columns)
+	w.elements += inner * columns // read before it is written
+	return w
+}
+
+// passes is so many readings or writings of the elements.
+func passes(n, elements int64) work {
+	return work{0, n * elements}
+}
+
+// How often an operation goes over its elements: a norm reads and writes them, and backward reads them, their gradients
+// and writes others; a sum reads two and writes one, and so does the sum of the gradients of both branches.
+const (
+	normForward, normBackward = 2, 3
+	residual                  = 3
+)
+
+// pieceWork is what the calcs of a micro-batch take on one rank, by piece.
+type pieceWork struct {
+	forward work
+	input   work // backward: gradients of the inputs
+	weights work // backward: gradients of the weights
+}
+
+// costs are the works of all calcs of a micro-batch on a rank.
+type costs struct {
+	qkv, attention, projection, mlp, router, embedding, output pieceWork
+}
+
+// costs returns the work of a micro-batch on a rank. docs/generators/llm.md has the formulas.
+func (p *Params) costs(s *slice) costs {
+	tokens := p.MicroBatch * p.Seq
+	local := p.localTokens()
+	h, qkv, attention := p.Hidden, s.qkv(), s.attention()
+	normed, summed := passes(normForward, local*h), passes(residual, local*h)
+	unnormed := passes(normBackward+residual, local*h)
+
+	var c costs
+	c.qkv = linear(tokens, h, qkv)
+	c.qkv.forward = c.qkv.forward.plus(normed)
+	c.qkv.input = c.qkv.input.plus(unnormed)
+
+	scores := 4 * p.MicroBatch * p.Seq * p.Seq * attention // two products of s x h/a x s for each head
+	if p.Causal {
+		scores /= 2
+	}
+	c.attention.forward = work{scores, tokens * (qkv + attention)}
+	c.attention.input = work{2 * scores, 2 * tokens * (qkv + attention)}
+
+	c.projection = linear(tokens, attention, h)
+	c.projection.forward = c.projection.forward.plus(summed)
+
+	if p.Experts == 0 {
+		c.mlp = s.mlpWork(tokens, 1)
+		c.mlp.forward = c.mlp.forward.plus(normed).plus(summed)
+		c.mlp.input = c.mlp.input.plus(unnormed)
+	} else {
+		c.mlp = s.mlpWork(tokens*p.TopK, p.Experts/s.ep)
+		c.mlp.forward = c.mlp.forward.plus(summed).plus(passes(p.TopK, local*h))
+		c.mlp.input = c.mlp.input.plus(passes(p.TopK, local*h))
+		c.router = linear(local, h, p.Experts)
+		c.router.forward = c.router.forward.plus(normed)
+		c.router.input = c.router.input.plus(unnormed)
+	}
+
+	if p.Vocab > 0 {
+		rows := int64(2)
+		if p.Learned {
+			rows = 3
+		}
+		c.embedding.forward = work{tokens * h, rows * tokens * h}
+		c.embedding.input = work{tokens * h, 3 * tokens * h}
+		c.output = linear(tokens, h, s.vocabulary())
+		c.output.forward = c.output.forward.plus(normed).plus(passes(2, tokens*s.vocabulary()))
+		c.output.input = c.output.input.plus(passes(normBackward, local*h))
+	}
+	return c
+}
+
+// linear is a linear layer.
+func linear(rows, inner, columns int64) pieceWork {
+	return pieceWork{
+		forward: matmul(rows, inner, columns),
+		input:   matmul(rows, columns, inner),
+		weights: gradient(rows, inner, columns),
+	}
+}
+
+// mlpWork is an MLP on so many rows, which several experts share.
+func (s *slice) mlpWork(rows, experts int64) pieceWork {
+	in, out := linear(rows, s.Hidden, s.gates()*s.inner()), linear(rows, s.inner(), s.Hidden)
+	w := pieceWork{
+		forward: in.forward.plus(out.forward).plus(passes(s.gates()+1, rows*s.inner())),
+		input:   in.input.plus(out.input).plus(passes(2*s.gates()+1, rows*s.inner())),
+		weights: in.weights.plus(out.weights),
+	}
+	others := (experts - 1) * (s.gates() + 1) * s.Hidden * s.inner() // elements of the other experts' matrices
+	w.forward.elements += others
+	w.input.elements += others
+	w.weights.elements += 2 * others
+	return w
+}

@@ -1,0 +1,409 @@
+// This file knows which attributes of a node are columns of an op, and which ones an op has that comes from no file.
+
+package chakra
+
+import (
+	"math"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// column is a field of an op that an attribute stands for.
+type column uint8
+
+const (
+	noColumn column = iota
+	hostColumn
+	flopsColumn
+	bytesColumn
+	peerColumn
+	tagColumn
+	collectiveColumn
+	groupColumn
+	dimsColumn
+	priorityColumn
+	rootColumn
+	markerColumn
+)
+
+// Names of attributes. Those of roots and markers are ours: no other program has them, and none minds them.
+const (
+	hostName       = "is_cpu_op"
+	flopsName      = "num_ops"
+	tensorName     = "tensor_size"
+	sizeName       = "comm_size"
+	sourceName     = "comm_src"
+	destName       = "comm_dst"
+	tagName        = "comm_tag"
+	collectiveName = "comm_type"
+	groupName      = "pg_name"
+	dimsName       = "involved_dim"
+	priorityName   = "comm_priority"
+	rootName       = "root"
+	markerName     = "marker"
+	oldGroupName   = "comm_group" // what pg_name was until 2025
+)
+
+// columnOf returns what the first attribute of a name stands for in a node of the type.
+func columnOf(t NodeType, name []byte) column {
+	if string(name) == hostName {
+		return hostColumn
+	}
+	switch t {
+	case CompNode:
+		switch string(name) {
+		case flopsName:
+			return flopsColumn
+		case tensorName:
+			return bytesColumn
+		case markerName:
+			return markerColumn
+		}
+	case MemLoadNode, MemStoreNode:
+		if string(name) == tensorName {
+			return bytesColumn
+		}
+	case CommSendNode, CommRecvNode:
+		switch string(name) {
+		case sizeName:
+			return bytesColumn
+		case tagName:
+			return tagColumn
+		case destName:
+			if t == CommSendNode {
+				return peerColumn
+			}
+		case sourceName:
+			if t == CommRecvNode {
+				return peerColumn
+			}
+		}
+	case CommCollNode:
+		switch string(name) {
+		case collectiveName:
+			return collectiveColumn
+		case sizeName:
+			return bytesColumn
+		case groupName:
+			return groupColumn
+		case dimsName:
+			return dimsColumn
+		case priorityName:
+			return priorityColumn
+		case rootName:
+			return rootColumn
+		}
+	}
+	return noColumn
+}
+
+// fit says how well a column holds the value of an attribute.
+type fit uint8
+
+const (
+	fits    fit = iota
+	clamped     // the column has the nearest value that it can hold
+	misfit      // it is no value of this kind
+)
+
+// number returns the value of a column that is a number, as an attribute has it.
+func (c column) number(kind Kind, num uint64) (int64, fit) {
+	v := int64(num)
+	switch kind {
+	case BoolVal, Int32Val, Int64Val, Uint32Val, Sint32Val, Sint64Val, Fixed32Val, Sfixed32Val, Sfixed64Val:
+	case Uint64Val, Fixed64Val:
+		if v < 0 && c != hostColumn && c != markerColumn {
+			v, how := c.number(Int64Val, math.MaxInt64)
+			return v, max(how, clamped)
+		}
+	default:
+		return 0, misfit
+	}
+	switch c {
+	case hostColumn, markerColumn:
+		if v != 0 {
+			return 1, fits
+		}
+	case flopsColumn, bytesColumn:
+		if v < 0 {
+			return 0, clamped
+		}
+	case peerColumn, rootColumn:
+		if v < 0 || v > math.MaxInt32 {
+			return math.MaxInt32, clamped // no rank, and no wildcard either
+		}
+	case tagColumn:
+		// Tags are 32 bits in every simulator. Those below 0 are kept above the others, for here -1 is any tag.
+		return int64(uint32(v)), fitIf(v >= math.MinInt32 && v <= math.MaxUint32)
+	case collectiveColumn:
+		if v < 0 || v >= numCollectives {
+			return 0, misfit
+		}
+	case priorityColumn:
+		if p := min(max(v, math.MinInt32), math.MaxInt32); p != v {
+			return p, clamped
+		}
+	}
+	return v, fits
+}
+
+func fitIf(ok bool) fit {
+	if ok {
+		return fits
+	}
+	return clamped
+}
+
+// collectives are the kinds of collective by their number in comm_type.
+var collectives = [numCollectives]dag.Subkind{
+	AllReduce: dag.Allreduce, Reduce: dag.Reduce, AllGather: dag.Allgather, Gather: dag.Gather, Scatter: dag.Scatter,
+	Broadcast: dag.Bcast, AllToAll: dag.Alltoall, ReduceScatter: dag.ReduceScatter,
+	ReduceScatterBlock: dag.ReduceScatter, Barrier: dag.Barrier,
+}
+
+// collectiveNumber returns the comm_type of a kind of collective, -1 where there is none.
+func collectiveNumber(s dag.Subkind) int64 {
+	for number, subkind := range collectives {
+		if subkind == s {
+			return int64(number)
+		}
+	}
+	return -1
+}
+
+// noDims are the dimensions of a collective that involves none: one that no network has.
+const noDims = 1 << 30
+
+// maxDims is how many flags of dimensions a column holds.
+const maxDims = 30
+
+// dims returns the dimensions that flags stand for.
+func dims(flags []uint64) (int64, fit) {
+	mask, how := int64(0), fits
+	for d, flag := range flags {
+		switch {
+		case flag == 0:
+		case d < maxDims:
+			mask |= 1 << d
+		default:
+			how = clamped
+		}
+	}
+	if mask == 0 && len(flags) > 0 {
+		mask = noDims
+	}
+	return mask, how
+}
+
+// flags returns the flags of dimensions, up to the last that is involved.
+func flags(mask int32) []uint64 {
+	if mask == noDims {
+		return []uint64{0}
+	}
+	var flags []uint64
+	for ; mask > 0; mask >>= 1 {
+		flags = append(flags, uint64(mask&1))
+	}
+	return flags
+}
+
+// valueOf returns the value of a column of an op.
+func (c column) valueOf(op *dag.Op) int64 {
+	switch c {
+	case hostColumn:
+		return int64(op.Host)
+	case flopsColumn:
+		return op.Flops
+	case bytesColumn:
+		return op.Bytes
+	case peerColumn, rootColumn:
+		return int64(op.Peer)
+	case tagColumn:
+		return op.Tag
+	case collectiveColumn:
+		return collectiveNumber(op.Subkind)
+	case dimsColumn:
+		return int64(op.Dims)
+	case priorityColumn:
+		return int64(op.Priority)
+	case markerColumn:
+		if op.Subkind == dag.Marker {
+			return 1
+		}
+	}
+	return 0
+}
+
+// set sets a column of an op that is a number.
+func (c column) set(op *dag.Op, v int64) {
+	switch c {
+	case hostColumn:
+		op.Host = int32(v)
+	case flopsColumn:
+		op.Flops = v
+	case bytesColumn:
+		op.Bytes = v
+	case peerColumn, rootColumn:
+		op.Peer = int32(v)
+	case tagColumn:
+		op.Tag = v
+	case collectiveColumn:
+		op.Subkind = collectives[v]
+	case dimsColumn:
+		op.Dims = int32(v)
+	case priorityColumn:
+		op.Priority = int32(v)
+	case markerColumn:
+		if v != 0 {
+			op.Subkind = dag.Marker
+		}
+	}
+}
+
+// usualKind returns the kind of the attribute that stands for a column.
+func (c column) usualKind(op *dag.Op) Kind {
+	switch c {
+	case hostColumn, markerColumn:
+		return BoolVal
+	case bytesColumn:
+		if op.Kind == dag.Calc || op.Kind == dag.Mem {
+			return Uint64Val
+		}
+	case peerColumn, tagColumn, priorityColumn, rootColumn:
+		return Int32Val
+	case groupColumn:
+		return StringVal
+	case dimsColumn:
+		return BoolVal + listOf
+	}
+	return Int64Val
+}
+
+// attr returns the attribute of an op that stands for a column, of the given kind if that will do. group is the name of
+// the op's communicator.
+func (c column) attr(name string, kind Kind, op *dag.Op, group string) Attr {
+	switch c {
+	case groupColumn:
+		return String(name, group)
+	case dimsColumn:
+		return Attr{Name: name, Kind: BoolVal + listOf, nums: flags(op.Dims)}
+	}
+	if _, how := c.number(kind, 0); how == misfit {
+		kind = c.usualKind(op)
+	}
+	v := uint64(c.valueOf(op))
+	switch kind {
+	case BoolVal:
+		v = min(v, 1)
+	case Int32Val, Sint32Val, Sfixed32Val:
+		v = uint64(int64(int32(v)))
+	case Uint32Val, Fixed32Val:
+		v = uint64(uint32(v))
+	}
+	return Attr{Name: name, Kind: kind, num: v}
+}
+
+// typeOf returns the type of node that an op is that comes from no file.
+func typeOf(op *dag.Op) NodeType {
+	switch op.Kind {
+	case dag.Send:
+		return CommSendNode
+	case dag.Recv:
+		return CommRecvNode
+	case dag.Coll:
+		return CommCollNode
+	case dag.Mem:
+		if op.Subkind == dag.Store {
+			return MemStoreNode
+		}
+		return MemLoadNode
+	}
+	return CompNode
+}
+
+// sized reports whether a computation has num_ops and tensor_size. One of known length and nothing else has not, so that
+// a simulator with a roofline model refuses it rather than take it for nothing.
+func sized(op *dag.Op) bool {
+	return op.Flops != 0 || op.Bytes != 0 || op.Duration == 0
+}
+
+// appendUsual puts the attributes on the wire, as fields of a node, that an op has unless its attrs say otherwise: all
+// that simulators ask for, of the kinds that they take. group is the name of its communicator.
+func appendUsual(b []byte, op *dag.Op, group string) []byte {
+	communication := op.Kind == dag.Send || op.Kind == dag.Recv || op.Kind == dag.Coll
+	host := uint64(0)
+	if !communication {
+		host = min(uint64(uint32(op.Host)), 1)
+	}
+	b = appendNumber(b, hostName, BoolVal, host)
+	switch op.Kind {
+	case dag.Calc:
+		if sized(op) {
+			b = appendNumber(b, flopsName, Int64Val, uint64(op.Flops))
+			b = appendNumber(b, tensorName, Uint64Val, uint64(op.Bytes))
+		}
+		if op.Subkind == dag.Marker {
+			b = appendNumber(b, markerName, BoolVal, 1)
+		}
+	case dag.Mem:
+		b = appendNumber(b, tensorName, Uint64Val, uint64(op.Bytes))
+	case dag.Send, dag.Recv:
+		name := destName
+		if op.Kind == dag.Recv {
+			name = sourceName
+		}
+		b = appendNumber(b, name, Int32Val, uint64(int64(op.Peer)))
+		b = appendNumber(b, sizeName, Int64Val, uint64(op.Bytes))
+		b = appendNumber(b, tagName, Int32Val, uint64(int64(int32(op.Tag))))
+	case dag.Coll:
+		b = appendNumber(b, collectiveName, Int64Val, uint64(collectiveNumber(op.Subkind)))
+		b = appendNumber(b, sizeName, Int64Val, uint64(op.Bytes))
+		if op.Comm != 0 {
+			b = appendAttr(b, String(groupName, group))
+		}
+		if op.Dims != 0 {
+			b = appendAttr(b, dimsColumn.attr(dimsName, NoValue, op, ""))
+		}
+		if op.Priority != 0 {
+			b = appendNumber(b, priorityName, Int32Val, uint64(int64(op.Priority)))
+		}
+		if op.Subkind.Rooted() && op.Peer != dag.UnknownRoot {
+			b = appendNumber(b, rootName, Int32Val, uint64(int64(op.Peer)))
+		}
+	}
+	return b
+}
+
+// appendNumber puts an attribute on the wire, as a field of a node, whose value is a varint. Its name is short.
+func appendNumber(b []byte, name string, kind Kind, v uint64) []byte {
+	b = append(b, byte(nodeAttr))
+	start := len(b)
+	b = append(b, 0, byte(attrName), byte(len(name)))
+	b = append(b, name...)
+	tag := uint64(kind)<<3 | uint64(protowire.VarintType)
+	if tag >= 0x80 {
+		b = append(b, byte(tag)|0x80)
+		tag >>= 7
+	}
+	b = append(b, byte(tag))
+	if v < 0x80 {
+		b = append(b, byte(v))
+	} else {
+		b = protowire.AppendVarint(b, v)
+	}
+	b[start] = byte(len(b) - start - 1)
+	return b
+}
+
+func appendAttr(b []byte, a Attr) []byte {
+	return appendMessage(b, nodeAttr, a.append)
+}
+
+// isGroupNumber reports whether a name is one that a group in a file of groups can have: a number from 1 on.
+func isGroupNumber(name string) bool {
+	n, err := strconv.ParseUint(name, 10, 31)
+	return err == nil && n > 0 && name[0] != '0' && name[0] != '+'
+}

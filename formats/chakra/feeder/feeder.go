@@ -1,0 +1,111 @@
+// Package feeder reads the JSON that the first feeder of Chakra took in place of a Chakra trace.
+//
+// docs/formats/stg.md describes the files.
+package feeder
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/chakra"
+	"github.com/tracedag/tracedag/formats/chakra/nodejson"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Format is the feeder's JSON, one file a rank.
+var Format = format.Format{
+	Name:   "workloadgraph",
+	Title:  "workload_graph of Chakra's first feeder (JSON), one file a rank",
+	Detect: beginning.Match,
+	Files:  nodejson.Files,
+	Read:   read,
+}
+
+// beginning is a member that such a file has, at its beginning.
+var beginning = regexp.MustCompile(`^\s*\{\s*"(` + list + `|workload_name|ngpus|soc)"\s*:`)
+
+const list = "workload_graph"
+
+func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
+	return nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
+		g := &graph{file: in.Name}
+		err := nodejson.Read(in, list, g)
+		return g.result, err
+	})
+}
+
+// graph is a file.
+type graph struct {
+	file   string
+	result chakra.File
+}
+
+// Member takes a member of the file: the names of the workload and the system, which mean nothing to a simulation.
+func (g *graph) Member(int64, string, json.RawMessage) error {
+	return nil
+}
+
+// node is a node as it is in the file. What is missing is nil.
+type node struct {
+	ID       *uint64  `json:"Id"`
+	Name     string   `json:"Name"`
+	Type     *uint8   `json:"NodeType"`
+	OnHost   *bool    `json:"is_cpu_op"`
+	Runtime  uint64   `json:"runtime"` // microseconds
+	DataDeps []uint64 `json:"data_deps"`
+
+	// Of communications only.
+	TensorSize   *uint64 `json:"tensor_size"`
+	CommType     *int64  `json:"comm_type"`
+	CommPriority *int32  `json:"comm_priority"`
+	CommSize     *int64  `json:"comm_size"`
+	CommSrc      *int32  `json:"comm_src"`
+	CommDst      *int32  `json:"comm_dst"`
+	CommTag      *int32  `json:"comm_tag"`
+}
+
+// Node takes a node.
+func (g *graph) Node(line int64, value json.RawMessage) error {
+	var n node
+	if err := json.Unmarshal(value, &n); err != nil {
+		return nodejson.Fail(g.file, line, "a node", err.Error())
+	}
+	switch {
+	case n.ID == nil || n.Type == nil:
+		return nodejson.Fail(g.file, line, "a node with Id and NodeType", nodejson.Show(value))
+	case *n.Type > uint8(chakra.CommCollNode):
+		return nodejson.Fail(g.file, line, "a NodeType of 0 to 7", fmt.Sprint(*n.Type))
+	}
+	g.result.Nodes = append(g.result.Nodes, chakra.Node{
+		ID: *n.ID, Name: n.Name, Type: chakra.NodeType(*n.Type), DataDeps: n.DataDeps, DurationMicros: n.Runtime,
+		Attr: n.attrs(),
+	})
+	return nil
+}
+
+func (n *node) attrs() []chakra.Attr {
+	var attrs []chakra.Attr
+	if n.OnHost != nil {
+		attrs = append(attrs, chakra.Bool("is_cpu_op", *n.OnHost))
+	}
+	if t := chakra.NodeType(*n.Type); t != chakra.CommCollNode && t != chakra.CommSendNode && t != chakra.CommRecvNode {
+		return attrs
+	}
+	add(&attrs, chakra.Int64, "comm_type", n.CommType)
+	add(&attrs, chakra.Int64, "comm_size", n.CommSize)
+	add(&attrs, chakra.Int32, "comm_priority", n.CommPriority)
+	add(&attrs, chakra.Int32, "comm_src", n.CommSrc)
+	add(&attrs, chakra.Int32, "comm_dst", n.CommDst)
+	add(&attrs, chakra.Int32, "comm_tag", n.CommTag)
+	add(&attrs, chakra.Uint64, "tensor_size", n.TensorSize)
+	return attrs
+}
+
+// add adds an attribute that is there.
+func add[T any](attrs *[]chakra.Attr, attr func(string, T) chakra.Attr, name string, value *T) {
+	if value != nil {
+		*attrs = append(*attrs, attr(name, *value))
+	}
+}

@@ -1,0 +1,226 @@
+// This file takes a file apart into its messages: each stands behind its length, a varint, first the metadata and then
+// the nodes.
+
+package chakra
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// The classes of mistakes.
+const (
+	inFiles   = "files"   // a rank's file is missing, or there twice
+	inFrame   = "frame"   // a message is longer than the file
+	inMessage = "message" // bytes that are no message, or JSON that is none
+	inGraph   = "graph"   // nodes of the same number, dependencies on nodes that do not exist or in a circle
+	inNode    = "node"    // attributes that cannot be understood
+	inGroups  = "groups"  // communicators
+)
+
+// source is the file of a rank, taken apart but with its nodes still on the wire.
+type source struct {
+	name   string
+	data   []byte
+	meta   Metadata
+	nodes  []frame // in the order of the file
+	lines  []int64 // where the nodes come from a text: their lines in it
+	made   bool    // the nodes come from no file
+	schema string  // an old schema, from which the nodes were converted; "": today's
+}
+
+// frame is where in a file the message of a node is.
+type frame struct {
+	id         uint64
+	start, end int
+}
+
+// node returns the message of node k.
+func (s *source) node(k int) []byte {
+	return s.data[s.nodes[k].start:s.nodes[k].end]
+}
+
+// wrong returns the error of a mistake in the file as it is on the wire.
+func (s *source) wrong(offset int64, class, expected, found string) error {
+	return &format.SyntaxError{File: s.name, Offset: offset, Class: class, Expected: expected, Found: found}
+}
+
+// wrongNode returns the error of a mistake in node k.
+func (s *source) wrongNode(k int, class, expected, found string) error {
+	switch {
+	case s.lines != nil:
+		return &format.SyntaxError{File: s.name, Line: s.lines[k], Class: class, Expected: expected, Found: found}
+	case s.made:
+		return fmt.Errorf("%s: %s: expected %s, found %s", s.name, class, expected, found)
+	}
+	return s.wrong(int64(s.nodes[k].start), class, expected, found)
+}
+
+// wrongMessage returns the error of bytes of node k that cannot be parsed.
+func (s *source) wrongMessage(k int, m *malformed) error {
+	at := m.offsetIn(s.data)
+	if f := s.nodes[k]; at < int64(f.start) || at > int64(f.end) {
+		at = int64(f.start) // a message in several parts, which were joined elsewhere
+	}
+	if s.lines != nil || s.made {
+		return s.wrongNode(k, inMessage, m.expected, m.found)
+	}
+	return s.wrong(at, inMessage, m.expected, m.found)
+}
+
+// take takes the file apart.
+func (s *source) take(o format.ReadOptions) error {
+	if len(s.data) == 0 {
+		return s.wrong(0, inFrame, "a trace, which begins with the metadata of its file", "an empty file")
+	}
+	if old := oldSchema(s.data); old != nil {
+		return s.convert(old, o)
+	}
+	first := true
+	err := s.frames(o, func(start, end int) error {
+		body := s.data[start:end]
+		if first {
+			first = false
+			if m := s.meta.parse(body); m != nil {
+				return s.wrong(m.offsetIn(s.data), inMessage, "the metadata of a Chakra trace: "+m.expected, m.found)
+			}
+			return nil
+		}
+		s.nodes = append(s.nodes, frame{start: start, end: end})
+		id, m := idOf(body)
+		if m != nil {
+			return s.wrongMessage(len(s.nodes)-1, m)
+		}
+		s.nodes[len(s.nodes)-1].id = id
+		return nil
+	})
+	if err == nil && first { // a lone piece of a message, which was passed over
+		return s.wrong(0, inFrame, "the metadata of a Chakra trace", "less")
+	}
+	return err
+}
+
+// frames calls take with where each message of the file is.
+func (s *source) frames(o format.ReadOptions, take func(start, end int) error) error {
+	for at := 0; at < len(s.data); {
+		length, k := varint(s.data[at:])
+		rest := len(s.data) - at - max(k, 0)
+		if k < 0 || length > uint64(rest) {
+			expected, found := "the length of a message", protowire.ParseError(k).Error()
+			if k >= 0 {
+				expected, found = fmt.Sprintf("a message of %d bytes", length), fmt.Sprintf("%d bytes to the end", rest)
+			}
+			if o.Lenient {
+				o.Warn("%s: offset %d: expected %s, found %s: the rest is left out", s.name, at, expected, found)
+				return nil
+			}
+			return s.wrong(int64(at), inFrame, expected, found)
+		}
+		at += k
+		if err := take(at, at+int(length)); err != nil {
+			return err
+		}
+		at += int(length)
+	}
+	return nil
+}
+
+// idOf returns the number of a node, which most often is its first field.
+func idOf(b []byte) (uint64, *malformed) {
+	id := uint64(0)
+	for len(b) > 0 {
+		tag, k := varint(b)
+		if k < 0 {
+			return 0, bad(b, "the tag of a field of a node", protowire.ParseError(k).Error())
+		}
+		b = b[k:]
+		switch {
+		case tag == nodeID:
+			id, k = varint(b)
+		case tag > 7 && tag&7 == uint64(protowire.BytesType):
+			_, k = bytesOf(b)
+		default:
+			var m *malformed
+			if k, m = skip(tag, b); m != nil {
+				return 0, m
+			}
+		}
+		if k < 0 {
+			return 0, bad(b, "the value of a field of a node", protowire.ParseError(k).Error())
+		}
+		b = b[k:]
+	}
+	return id, nil
+}
+
+// graph is the order of the nodes of a file by their numbers, and finds nodes by them.
+type graph struct {
+	order []int32 // the nodes by ascending number, as places in the file; nil: they are in this order
+	ids   []uint64
+	table []int32 // of the numbers from ids[0] on, where they are dense: 1 + the node's place in the order
+}
+
+// newGraph orders the nodes of a file. No two may have the same number.
+func newGraph(s *source) (*graph, error) {
+	g := &graph{ids: make([]uint64, len(s.nodes))}
+	ascending := true
+	for k, f := range s.nodes {
+		g.ids[k] = f.id
+		ascending = ascending && (k == 0 || s.nodes[k-1].id < f.id)
+	}
+	if !ascending {
+		g.order = make([]int32, len(s.nodes))
+		for k := range g.order {
+			g.order[k] = int32(k)
+		}
+		slices.SortStableFunc(g.order, func(x, y int32) int { return cmp.Compare(s.nodes[x].id, s.nodes[y].id) })
+		for i, k := range g.order {
+			g.ids[i] = s.nodes[k].id
+			if i > 0 && g.ids[i] == g.ids[i-1] {
+				return nil, s.wrongNode(int(k), inGraph, "a number that no other node has",
+					fmt.Sprintf("another node %d", g.ids[i]))
+			}
+		}
+	}
+	if n := len(g.ids); n > 0 {
+		if span := g.ids[n-1] - g.ids[0]; span < uint64(4*n) && span != uint64(n-1) {
+			g.table = make([]int32, span+1)
+			for i, id := range g.ids {
+				g.table[id-g.ids[0]] = int32(i) + 1
+			}
+		}
+	}
+	return g, nil
+}
+
+// place returns which node in the file is i-th by number.
+func (g *graph) place(i int) int {
+	if g.order == nil {
+		return i
+	}
+	return int(g.order[i])
+}
+
+// find returns which node by number has the number id, -1 if none has.
+func (g *graph) find(id uint64) int {
+	n := len(g.ids)
+	if n == 0 || id < g.ids[0] || id > g.ids[n-1] {
+		return -1
+	}
+	d := id - g.ids[0]
+	switch {
+	case g.table != nil:
+		return int(g.table[d]) - 1
+	case g.ids[n-1]-g.ids[0] == uint64(n-1):
+		return int(d)
+	}
+	if i, found := slices.BinarySearch(g.ids, id); found {
+		return i
+	}
+	return -1
+}

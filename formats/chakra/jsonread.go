@@ -1,0 +1,418 @@
+// This file reads messages from JSON, in the form that jsonwrite.go writes and in whatever else protobuf's mapping
+// allows: names of fields as in the schema, numbers of enumerations, numbers of 64 bits with or without quotes.
+
+package chakra
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// takeJSON takes a file of JSON apart: objects one after the other, with or without space between them, or a list of
+// them. The first one is the metadata, unless it has what only nodes have.
+func (s *source) takeJSON() error {
+	text := bytes.TrimPrefix(s.data, []byte("\ufeff"))
+	lines := lineCounter{text: text}
+	wrong := func(offset int64, err error) error {
+		return &format.SyntaxError{File: s.name, Line: lines.at(offset), Class: inMessage,
+			Expected: "Chakra's messages in JSON", Found: err.Error()}
+	}
+	if !utf8.Valid(text) {
+		return wrong(int64(len(text)), errors.New("text that is not UTF-8"))
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	list := bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("["))
+	if list {
+		if _, err := d.Token(); err != nil {
+			return wrong(d.InputOffset(), err)
+		}
+	}
+	var wire []byte
+	s.lines = []int64{}
+	for first := true; ; first = false {
+		start := d.InputOffset()
+		if list && !d.More() {
+			break
+		}
+		var raw json.RawMessage
+		err := d.Decode(&raw)
+		if err == io.EOF && !list && !first {
+			break
+		}
+		if err != nil {
+			return wrong(max(start, syntaxOffset(err)), err)
+		}
+		start = d.InputOffset() - int64(len(raw))
+		if first && isMetadata(raw) {
+			if err := s.meta.parseJSON(raw); err != nil {
+				return wrong(start, err)
+			}
+			continue
+		}
+		var n Node
+		if err := n.parseJSON(raw); err != nil {
+			return wrong(start, err)
+		}
+		begin := len(wire)
+		wire = n.append(wire)
+		s.nodes = append(s.nodes, frame{id: n.ID, start: begin, end: len(wire)})
+		s.lines = append(s.lines, lines.at(start))
+	}
+	if list {
+		if _, err := d.Token(); err != nil {
+			return wrong(d.InputOffset(), err)
+		}
+		if _, err := d.Token(); err != io.EOF {
+			return wrong(d.InputOffset(), errors.New("more behind the list"))
+		}
+	}
+	s.data = wire
+	return nil
+}
+
+// syntaxOffset returns where the text is wrong, as far as the error says.
+func syntaxOffset(err error) int64 {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return syntax.Offset
+	}
+	return 0
+}
+
+// lineCounter finds the lines of offsets that ascend, most of them.
+type lineCounter struct {
+	text  []byte
+	known int64 // the lines up to here are counted
+	lines int64
+}
+
+func (l *lineCounter) at(offset int64) int64 {
+	if offset < l.known {
+		l.known, l.lines = 0, 0
+	}
+	offset = min(offset, int64(len(l.text)))
+	l.lines += int64(bytes.Count(l.text[l.known:offset], []byte("\n")))
+	l.known = offset
+	return l.lines + 1
+}
+
+// isMetadata reports whether an object has nothing that metadata has not.
+func isMetadata(raw json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return false
+	}
+	for name := range members {
+		if name != "version" && name != "attr" {
+			return false
+		}
+	}
+	return true
+}
+
+// members calls take with each member of an object, under the name that it has in the schema. Members that are null are
+// as good as not there.
+func members(raw json.RawMessage, what string, take func(name string, value json.RawMessage) error) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return fmt.Errorf("%s that is no object", what)
+	}
+	var seen []string
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name := t.(string)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		schemaName := snake(name)
+		if slices.Contains(seen, schemaName) {
+			return fmt.Errorf("%s with two members %q", what, name)
+		}
+		seen = append(seen, schemaName)
+		if string(value) == "null" {
+			continue
+		}
+		if err := take(schemaName, value); err != nil {
+			if err == errMember {
+				return fmt.Errorf("%s with a member %q", what, name)
+			}
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// errMember says that a message has no such field.
+var errMember = errors.New("no such member")
+
+// snake returns a name with words that begin with capitals as it is in the schema.
+func snake(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return 'A' <= r && r <= 'Z' }) < 0 {
+		return name
+	}
+	var b strings.Builder
+	for _, r := range name {
+		if 'A' <= r && r <= 'Z' {
+			b.WriteByte('_')
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func (m *Metadata) parseJSON(raw json.RawMessage) error {
+	return members(raw, "metadata", func(name string, value json.RawMessage) (err error) {
+		switch name {
+		case "version":
+			m.Version, err = parseText(value)
+		case "attr":
+			m.Attr, err = parseAttrs(value)
+		default:
+			err = errMember
+		}
+		return err
+	})
+}
+
+func (n *Node) parseJSON(raw json.RawMessage) error {
+	return members(raw, "a node", func(name string, value json.RawMessage) (err error) {
+		switch name {
+		case "id":
+			n.ID, err = parseID(value)
+		case "name":
+			n.Name, err = parseText(value)
+		case "type":
+			n.Type, err = parseType(value)
+		case "ctrl_deps":
+			n.CtrlDeps, err = parseList(value, parseID)
+		case "data_deps":
+			n.DataDeps, err = parseList(value, parseID)
+		case "start_time_micros":
+			n.StartTimeMicros, err = parseID(value)
+		case "duration_micros":
+			n.DurationMicros, err = parseID(value)
+		case "inputs":
+			n.Inputs, err = parseIO(value)
+		case "outputs":
+			n.Outputs, err = parseIO(value)
+		case "attr":
+			n.Attr, err = parseAttrs(value)
+		default:
+			err = errMember
+		}
+		return err
+	})
+}
+
+func parseText(raw json.RawMessage) (s string, err error) {
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", fmt.Errorf("%.40s, not text", raw)
+	}
+	return s, nil
+}
+
+func parseID(raw json.RawMessage) (uint64, error) {
+	v, err := parseScalar(Uint64Val, raw)
+	return v, err
+}
+
+func parseType(raw json.RawMessage) (NodeType, error) {
+	if raw[0] == '"' {
+		name, err := parseText(raw)
+		if err != nil {
+			return 0, err
+		}
+		if i := slices.Index(nodeTypeNames[:], name); i >= 0 {
+			return NodeType(i), nil
+		}
+	} else if v, err := parseScalar(Int32Val, raw); err == nil && v < uint64(numNodeTypes) {
+		return NodeType(v), nil
+	}
+	return 0, fmt.Errorf("%.40s, not a type of node", raw)
+}
+
+func parseList[T any](raw json.RawMessage, parse func(json.RawMessage) (T, error)) ([]T, error) {
+	var elements []json.RawMessage
+	if json.Unmarshal(raw, &elements) != nil {
+		return nil, fmt.Errorf("%.40s, not a list", raw)
+	}
+	list := make([]T, len(elements))
+	for i, e := range elements {
+		var err error
+		if list[i], err = parse(e); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func parseIO(raw json.RawMessage) (*IOInfo, error) {
+	io := new(IOInfo)
+	return io, members(raw, "an object", func(name string, value json.RawMessage) (err error) {
+		switch name {
+		case "values":
+			io.Values, err = parseText(value)
+		case "shapes":
+			io.Shapes, err = parseText(value)
+		case "types":
+			io.Types, err = parseText(value)
+		default:
+			err = errMember
+		}
+		return err
+	})
+}
+
+func parseAttrs(raw json.RawMessage) ([]Attr, error) {
+	return parseList(raw, func(raw json.RawMessage) (a Attr, err error) {
+		err = members(raw, "an attribute", func(name string, value json.RawMessage) (err error) {
+			switch name {
+			case "name":
+				a.Name, err = parseText(value)
+			case "doc_string":
+				a.Doc, err = parseText(value)
+			default:
+				kind, ok := kindNamed(name)
+				if !ok {
+					return errMember
+				}
+				if a.Kind != NoValue {
+					return errors.New("a second value")
+				}
+				a.Kind = kind
+				err = a.parseValue(value)
+			}
+			return err
+		})
+		return a, err
+	})
+}
+
+// parseValue reads the value of an attribute whose kind is known.
+func (a *Attr) parseValue(raw json.RawMessage) (err error) {
+	scalar, list := a.Kind.scalar()
+	textual := scalar == StringVal || scalar == BytesVal
+	switch {
+	case list:
+		return members(raw, "a list", func(name string, value json.RawMessage) (err error) {
+			switch {
+			case name != "values":
+				err = errMember
+			case textual:
+				a.texts, err = parseList(value, scalar.parseText)
+			default:
+				a.nums, err = parseList(value, func(raw json.RawMessage) (uint64, error) { return parseScalar(scalar, raw) })
+			}
+			return err
+		})
+	case textual:
+		a.text, err = scalar.parseText(raw)
+	default:
+		a.num, err = parseScalar(scalar, raw)
+	}
+	return err
+}
+
+// parseText reads text, or bytes in base64 of either alphabet, with or without padding.
+func (k Kind) parseText(raw json.RawMessage) (string, error) {
+	s, err := parseText(raw)
+	if err != nil || k == StringVal {
+		return s, err
+	}
+	plain := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(s), "=")
+	b, err := base64.RawStdEncoding.DecodeString(plain)
+	if err != nil {
+		return "", fmt.Errorf("%.40q, not base64", s)
+	}
+	return string(b), nil
+}
+
+// parseScalar reads a number of the kind, as Attr keeps it.
+func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
+	wrong := fmt.Errorf("%.40s, not a value of the kind %s", raw, k.wireName())
+	if k == BoolVal {
+		switch string(raw) {
+		case "true":
+			return 1, nil
+		case "false":
+			return 0, nil
+		}
+		return 0, wrong
+	}
+	s := string(raw)
+	if raw[0] == '"' {
+		var err error
+		if s, err = parseText(raw); err != nil {
+			return 0, wrong
+		}
+	}
+	switch k {
+	case DoubleVal, FloatVal:
+		bits := 64
+		if k == FloatVal {
+			bits = 32
+		}
+		f, err := strconv.ParseFloat(s, bits)
+		switch {
+		case s == "Infinity" || s == "-Infinity":
+		case s == "NaN":
+			f = math.NaN()
+		case err != nil || strings.Trim(s, "0123456789+-.eE") != "":
+			return 0, wrong
+		}
+		if k == FloatVal {
+			return uint64(math.Float32bits(float32(f))), nil
+		}
+		return math.Float64bits(f), nil
+	case Uint32Val, Fixed32Val, Uint64Val, Fixed64Val:
+		bits := 64
+		if k == Uint32Val || k == Fixed32Val {
+			bits = 32
+		}
+		v, err := strconv.ParseUint(s, 10, bits)
+		if err != nil {
+			v, err = wholeNumber[uint64](s, 0, math.Ldexp(1, bits))
+		}
+		if err != nil {
+			return 0, wrong
+		}
+		return v, nil
+	}
+	bits := 64
+	if k == Int32Val || k == Sint32Val || k == Sfixed32Val {
+		bits = 32
+	}
+	v, err := strconv.ParseInt(s, 10, bits)
+	if err != nil {
+		v, err = wholeNumber[int64](s, -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1))
+	}
+	if err != nil {
+		return 0, wrong
+	}
+	return uint64(v), nil
+}
+
+// wholeNumber reads a number that is whole but written as 1e3 or 5.0, from low to below high.
+func wholeNumber[T int64 | uint64](s string, low, high float64) (T, error) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || strings.Trim(s, "0123456789+-.eE") != "" || f != math.Trunc(f) || f < low || f >= high {
+		return 0, errors.New("no whole number")
+	}
+	return T(f), nil
+}

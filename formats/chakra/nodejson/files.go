@@ -1,0 +1,103 @@
+// This file knows which files make a trace: one for each rank, whose number is in the name.
+
+package nodejson
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/chakra"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// fileName is the name of a rank's file without folder and endings, taken apart.
+type fileName struct {
+	prefix string // with the character between it and the number
+	rank   int
+}
+
+// parseName finds the rank in a name such as PREFIX.3.json, PREFIX_3.json or PREFIX-3.json.gz.
+func parseName(path string) (fileName, bool) {
+	name := filepath.Base(path)
+	for _, ending := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	stem, isJSON := strings.CutSuffix(name, ".json")
+	at := strings.LastIndexAny(stem, "._-") + 1
+	rank, err := strconv.ParseUint(stem[at:], 10, 31)
+	return fileName{stem[:at], int(rank)}, isJSON && err == nil
+}
+
+// Files is a format.Format.Files.
+func Files(name string, folder []string) ([]string, error) {
+	first, ok := parseName(name)
+	if name != "" && (!ok || first.rank != 0) {
+		return []string{name}, nil
+	}
+	var found []string
+	for _, other := range folder {
+		n, ok := parseName(other)
+		if !ok {
+			continue
+		}
+		if name == "" && len(found) == 0 {
+			first = n
+		}
+		if n.prefix == first.prefix {
+			found = append(found, other)
+		} else if name == "" {
+			return nil, fmt.Errorf("several traces in one folder, of the files %sN.json and %sN.json: name the file of rank 0",
+				first.prefix, n.prefix)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b string) int {
+		x, _ := parseName(a)
+		y, _ := parseName(b)
+		return cmp.Compare(x.rank, y.rank)
+	})
+	return found, nil
+}
+
+// ReadRanks reads the file of each rank, and makes a trace of them.
+func ReadRanks(inputs []*format.Input, o format.ReadOptions,
+	readFile func(*format.Input) (chakra.File, error)) (*dag.Trace, error) {
+	inputs, err := byRank(inputs)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]chakra.File, len(inputs))
+	names := make([]string, len(inputs))
+	for i, in := range inputs {
+		if files[i], err = readFile(in); err != nil {
+			return nil, err
+		}
+		names[i] = in.Name
+	}
+	return chakra.Build(files, o, names)
+}
+
+// byRank returns the inputs in the order of their ranks, all of which must be there. A single input may have any name.
+func byRank(inputs []*format.Input) ([]*format.Input, error) {
+	if len(inputs) == 1 {
+		return inputs, nil
+	}
+	sorted := make([]*format.Input, len(inputs))
+	for _, in := range inputs {
+		n, ok := parseName(in.Name)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%s: expected a file name with the number of a rank, as in trace.0.json", in.Name)
+		case n.rank >= len(inputs):
+			return nil, fmt.Errorf("%s: rank %d among the files of %d ranks", in.Name, n.rank, len(inputs))
+		case sorted[n.rank] != nil:
+			return nil, fmt.Errorf("%s: rank %d has another file, %s", in.Name, n.rank, sorted[n.rank].Name)
+		}
+		sorted[n.rank] = in
+	}
+	return sorted, nil
+}

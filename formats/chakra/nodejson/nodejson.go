@@ -1,0 +1,203 @@
+// Package nodejson reads what the JSON dialects of Chakra have in common: a file for each rank, which is an object with a
+// long list of nodes among its members.
+package nodejson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// File is what takes the parts of a file, as they come. A line is the one on which a part begins.
+type File interface {
+	Member(line int64, name string, value json.RawMessage) error // of the object, other than the list
+	Node(line int64, value json.RawMessage) error                // of the list
+}
+
+// Read reads the object that the input is, whose member called list has the nodes. One that has no such member is an error.
+func Read(in *format.Input, list string, f File) error {
+	r := &reader{file: in.Name, lines: lines{src: in.Reader}, list: list, parts: f}
+	r.dec = json.NewDecoder(&r.lines)
+	err := r.object()
+	var syntax *format.SyntaxError
+	switch {
+	case err == nil || errors.As(err, &syntax):
+		return err
+	case r.lines.err != nil:
+		return fmt.Errorf("%s: reading: %w", in.Name, r.lines.err)
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return r.fail("more JSON", "the end of the file")
+	}
+	return r.fail("JSON", err.Error())
+}
+
+type reader struct {
+	file  string
+	lines lines
+	dec   *json.Decoder
+	list  string
+	parts File
+}
+
+// fail returns an error about what comes next.
+func (r *reader) fail(expected, found string) error {
+	return Fail(r.file, r.lines.at(r.dec.InputOffset()), expected, found)
+}
+
+// Fail returns an error about a line.
+func Fail(file string, line int64, expected, found string) error {
+	return &format.SyntaxError{File: file, Line: line, Expected: expected, Found: found}
+}
+
+func (r *reader) object() error {
+	if err := r.delim('{', "an object"); err != nil {
+		return err
+	}
+	found := false
+	for r.dec.More() {
+		key, err := r.dec.Token()
+		if err != nil {
+			return err
+		}
+		name := key.(string) // in an object it is
+		switch {
+		case name != r.list:
+			err = r.member(name)
+		case found:
+			err = r.fail("one list called "+name, "another")
+		default:
+			found = true
+			err = r.array()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.delim('}', "the end of the object"); err != nil {
+		return err
+	}
+	if !found {
+		return r.fail("a list called "+r.list, "the end of the object")
+	}
+	if _, err := r.dec.Token(); err != io.EOF {
+		return r.fail("the end of the file", "more behind the object")
+	}
+	return nil
+}
+
+func (r *reader) member(name string) error {
+	value, line, err := r.value()
+	if err != nil {
+		return err
+	}
+	return r.parts.Member(line, name, value)
+}
+
+func (r *reader) array() error {
+	if err := r.delim('[', r.list+" to be a list"); err != nil {
+		return err
+	}
+	for r.dec.More() {
+		element, line, err := r.value()
+		if err != nil {
+			return err
+		}
+		if err := r.parts.Node(line, element); err != nil {
+			return err
+		}
+	}
+	return r.delim(']', "the end of "+r.list)
+}
+
+func (r *reader) delim(want json.Delim, expected string) error {
+	found, err := r.dec.Token()
+	if err != nil {
+		return err
+	}
+	if found != want {
+		return r.fail(expected, fmt.Sprintf("%.60q", fmt.Sprint(found)))
+	}
+	return nil
+}
+
+// value returns the next value and the line on which it begins.
+func (r *reader) value() (json.RawMessage, int64, error) {
+	var value json.RawMessage
+	if err := r.dec.Decode(&value); err != nil {
+		return nil, 0, err
+	}
+	return value, r.lines.at(r.dec.InputOffset() - int64(len(value))), nil
+}
+
+// lines is a reader that knows where lines end.
+type lines struct {
+	src  io.Reader
+	err  error   // what reading failed with
+	read int64   // how much was read
+	ends []int64 // offsets of line ends that were read, those before the last place asked for left out
+	line int64   // how many were left out
+}
+
+func (l *lines) Read(b []byte) (int, error) {
+	n, err := l.src.Read(b)
+	for i, c := range b[:n] {
+		if c == '\n' {
+			l.ends = append(l.ends, l.read+int64(i))
+		}
+	}
+	l.read += int64(n)
+	if err != nil && err != io.EOF {
+		l.err = err
+	}
+	return n, err
+}
+
+// at returns the line of a place, from 1. Places are asked for in ascending order.
+func (l *lines) at(offset int64) int64 {
+	n := 0
+	for n < len(l.ends) && l.ends[n] < offset {
+		n++
+	}
+	l.line += int64(n)
+	l.ends = l.ends[n:]
+	return l.line + 1
+}
+
+// Show returns a value for a message, the beginning of a long one.
+func Show(value json.RawMessage) string {
+	const most = 60
+	switch {
+	case value == nil:
+		return "nothing"
+	case len(value) > most:
+		return strings.ToValidUTF8(string(value[:most]), "") + "..."
+	}
+	return string(value)
+}
+
+// Int returns the integer that value is.
+func Int(value json.RawMessage) (int64, bool) {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return n, err == nil
+}
+
+// Uint returns the integer that value is, if it is not negative.
+func Uint(value json.RawMessage) (uint64, bool) {
+	n, err := strconv.ParseUint(string(value), 10, 64)
+	return n, err == nil
+}
+
+// String returns the string that value is.
+func String(value json.RawMessage) (string, bool) {
+	var s *string
+	err := json.Unmarshal(value, &s)
+	if err != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}

@@ -1,0 +1,263 @@
+// This file has the rules by which Chakra's converter makes a graph of a trace, which tells who called whom.
+
+package pytorch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/formats/chakra"
+)
+
+// isRoot reports whether an op is a thread, from which the calls of that thread go out.
+func (o *op) isRoot() bool {
+	return o.Name == "[pytorch|profiler|execution_trace|thread]" ||
+		o.Name == "[pytorch|profiler|execution_graph|thread]"
+}
+
+// isGroup reports whether an op declares process groups.
+func (o *op) isGroup() bool {
+	return strings.Contains(o.Name, "process_group:init")
+}
+
+// communicates reports whether an op is a kernel of NCCL.
+func (o *op) communicates() bool {
+	return o.device && !o.isGroup() && (strings.Contains(o.Name, "ncclKernel") || strings.Contains(o.Name, "ncclDevKernel"))
+}
+
+// convert returns the nodes of the trace, in ascending order of their ids.
+func (t *trace) convert() ([]chakra.Node, error) {
+	calls := t.linkCalls()
+	order, err := t.convertOps()
+	if err != nil {
+		return nil, err
+	}
+	w := walker{trace: t, calls: calls, visited: make([]bool, len(t.ops))}
+	for _, i := range order {
+		if t.ops[i].isRoot() {
+			if err := w.walk(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	needed, err := t.needed(order)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]chakra.Node, 0, len(order))
+	for _, i := range order {
+		if o := &t.ops[i]; len(o.DataDeps) > 0 || needed[i] {
+			nodes = append(nodes, o.Node)
+			if o.sync {
+				t.syncs++
+			}
+		}
+	}
+	slices.SortFunc(nodes, func(a, b chakra.Node) int { return cmp.Compare(a.ID, b.ID) })
+	return nodes, nil
+}
+
+// linkCalls finds the caller of each op, and returns what each op called, in the order of the file.
+func (t *trace) linkCalls() [][]int {
+	calls := make([][]int, len(t.ops))
+	for i := range t.ops {
+		o := &t.ops[i]
+		if !o.hasParent {
+			continue
+		}
+		if parent, there := t.byID[o.parentID]; there {
+			o.parent = parent
+			calls[parent] = append(calls[parent], i)
+		}
+	}
+	return calls
+}
+
+// convertOps makes nodes of ops, without data dependencies, and returns them in the order in which it does. An op on the
+// GPU follows the one that launched it; where that is not there, or is itself on the GPU, it gets lost.
+func (t *trace) convertOps() ([]int, error) {
+	launched := make([][]int, len(t.ops))
+	for i := range t.ops {
+		if o := &t.ops[i]; o.device && o.parent != none {
+			launched[o.parent] = append(launched[o.parent], i)
+		}
+	}
+	order := make([]int, 0, len(t.ops))
+	convert := func(i int) error {
+		o := &t.ops[i]
+		if !o.converted {
+			order = append(order, i)
+		}
+		if o.parent != none && t.ops[o.parent].converted {
+			o.CtrlDeps = []uint64{o.parentID}
+		}
+		o.converted = true
+		return t.setType(o)
+	}
+	for i := range t.ops {
+		if o := &t.ops[i]; o.device && !o.isGroup() {
+			continue
+		}
+		if err := convert(i); err != nil {
+			return nil, err
+		}
+		for _, k := range launched[i] {
+			if err := convert(k); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return order, nil
+}
+
+// setType decides what an op is, and adds what only communications have.
+func (t *trace) setType(o *op) error {
+	o.Type = chakra.CompNode
+	switch {
+	case o.isGroup():
+		o.Type = chakra.MetadataNode
+		return nil
+	case !o.communicates():
+		return nil
+	}
+	o.Type = chakra.CommCollNode
+	if strings.Contains(o.Name, sendRecvKernel) {
+		if err := t.setSendRecv(o); err != nil {
+			return err
+		}
+	}
+	if o.Type == chakra.CommCollNode {
+		comm, ok := collective(o.Name)
+		if !ok {
+			return t.fail(o.line, "the name of a collective: allreduce, alltoall, allgather, reducescatter or broadcast",
+				fmt.Sprintf("%.60q", o.Name))
+		}
+		o.Attr = append(o.Attr, chakra.Int64("comm_type", comm))
+	}
+	o.Attr = append(o.Attr, chakra.Int64("comm_size", o.bytes))
+	if o.group != "" {
+		o.Attr = append(o.Attr, chakra.String("pg_name", o.group))
+	}
+	return nil
+}
+
+// sendRecvKernel is what NCCL sends and receives with, and what its all-to-all consists of.
+const sendRecvKernel = "ncclDevKernel_SendRecv"
+
+// setSendRecv decides by the names of its callers what a kernel that sends or receives is for.
+func (t *trace) setSendRecv(o *op) error {
+	caller := &t.ops[o.parent]
+	if caller.Name == "record_param_comms" {
+		if caller.group != "" {
+			o.group = caller.group
+		}
+		if caller.parent == none {
+			return t.fail(caller.line, "a caller of record_param_comms among the nodes", strconv.FormatUint(caller.parentID, 10))
+		}
+		caller = &t.ops[caller.parent]
+	}
+	switch {
+	case strings.Contains(caller.Name, "send"):
+		o.Type = chakra.CommSendNode
+	case strings.Contains(caller.Name, "recv"):
+		o.Type = chakra.CommRecvNode
+	}
+	return nil
+}
+
+// collective returns the kind of collective (comm_type) of a kernel, by its name.
+func collective(name string) (int64, bool) {
+	plain := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+	for _, known := range []struct {
+		name string
+		comm int64
+	}{
+		{"allreduce", chakra.AllReduce},
+		{"alltoall", chakra.AllToAll},
+		{"allgather", chakra.AllGather},
+		{"reducescatter", chakra.ReduceScatter},
+		{"broadcast", chakra.Broadcast},
+	} {
+		if strings.Contains(plain, known.name) {
+			return known.comm, true
+		}
+	}
+	return chakra.AllToAll, strings.Contains(name, sendRecvKernel)
+}
+
+// walker turns calls into dependencies.
+type walker struct {
+	*trace
+	calls   [][]int
+	visited []bool
+	stack   []int
+}
+
+// walk goes through the calls of a thread, callers first, in the order of their ids. An op on the host waits for the one
+// before it. One on the GPU waits for the last op of any kind, after which the last one on the host is that again.
+func (w *walker) walk(root int) error {
+	lastOnHost, last := none, none
+	w.stack = append(w.stack[:0], root)
+	for len(w.stack) > 0 {
+		i := w.stack[len(w.stack)-1]
+		w.stack = w.stack[:len(w.stack)-1]
+		o := &w.ops[i]
+		if i != root && o.isRoot() {
+			return w.fail(o.line, "a thread that is not called by another", "node "+strconv.FormatUint(o.ID, 10))
+		}
+		w.visited[i] = true
+		if o.device && !o.isGroup() {
+			w.waitFor(o, last)
+			last = lastOnHost
+		} else {
+			if o.interDep != 0 {
+				o.addDep(o.interDep)
+			}
+			w.waitFor(o, lastOnHost)
+			lastOnHost, last = i, i
+		}
+		w.push(w.calls[i])
+	}
+	return nil
+}
+
+func (w *walker) waitFor(o *op, other int) {
+	if other != none {
+		o.addDep(w.ops[other].ID)
+	}
+}
+
+func (o *op) addDep(id uint64) {
+	if !slices.Contains(o.DataDeps, id) { // of which there are two at most
+		o.DataDeps = append(o.DataDeps, id)
+	}
+}
+
+// push adds calls so that the one with the lowest id comes next.
+func (w *walker) push(calls []int) {
+	start := len(w.stack)
+	for _, i := range calls {
+		if w.ops[i].converted && !w.visited[i] {
+			w.stack = append(w.stack, i)
+		}
+	}
+	slices.SortFunc(w.stack[start:], func(a, b int) int { return cmp.Compare(w.ops[b].ID, w.ops[a].ID) })
+}
+
+// needed reports for each op whether another waits for it.
+func (t *trace) needed(order []int) ([]bool, error) {
+	needed := make([]bool, len(t.ops))
+	for _, i := range order {
+		for _, id := range t.ops[i].DataDeps {
+			k, there := t.byID[id]
+			if !there || !t.ops[k].converted {
+				return nil, t.fail(t.ops[i].line, "inter_thread_dep to be a node of the trace", strconv.FormatUint(id, 10))
+			}
+			needed[k] = true
+		}
+	}
+	return needed, nil
+}

@@ -1,0 +1,578 @@
+// This file turns the nodes of a rank into ops.
+
+package chakra
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// The streams of ops: simulators run at most one of each sort at a time.
+const (
+	computeStream = iota // computation on the accelerator
+	hostStream           // what the host processor does
+	dataStream           // communication, accesses to memory, and what takes no time
+)
+
+// maxMicros is the longest time that an op can have, in microseconds.
+const maxMicros = uint64(dag.MaxTime / dag.Microsecond)
+
+// rankReader turns the nodes of a rank into ops. It is used again from rank to rank, except for what it found.
+type rankReader struct {
+	o *format.ReadOptions
+	s *source
+	b dag.RankBuilder
+
+	groups  *groups
+	layouts map[string]*layout // those that the ranks read so far use, by their key
+	notices *notices
+
+	// Of the node at hand.
+	node    wireNode
+	attrs   []wireAttr
+	columns []column // what the attributes stand for
+	group   string   // the name of the op's communicator
+	missing [2][]dangling
+	deps    []int
+
+	usual, key, text []byte
+	place            int    // of the node before, in the file
+	id               uint64 // of the node before
+}
+
+// dangling is a dependency on a node that does not exist: its place in the list, and the number of the node.
+type dangling [2]uint64
+
+// read turns a file into the ops of a rank, in the order of the nodes' numbers.
+func (r *rankReader) read(s *source) (rank dag.Rank, err error) {
+	g, err := newGraph(s)
+	if err != nil {
+		return rank, err
+	}
+	r.s, r.b, r.place, r.id = s, dag.RankBuilder{}, -1, math.MaxUint64
+	r.b.Reserve(len(s.nodes), len(s.nodes))
+	backward := true
+	for i := range s.nodes {
+		k := g.place(i)
+		if m := r.node.parse(s.node(k)); m != nil {
+			return rank, s.wrongMessage(k, m)
+		}
+		ordered, err := r.resolve(g, i, k)
+		if err != nil {
+			return rank, err
+		}
+		backward = backward && ordered
+		if err := r.add(k); err != nil {
+			return rank, err
+		}
+	}
+	rank = r.b.Rank()
+	if err := r.b.Err(); err != nil {
+		return rank, fmt.Errorf("%s: %w", s.name, err)
+	}
+	if !backward {
+		if cycle := findCycle(&rank); cycle != nil {
+			return rank, s.wrongNode(g.place(cycle[0]), inGraph, "nodes that can run", describeCycle(cycle, g.ids))
+		}
+	}
+	return rank, nil
+}
+
+// resolve finds the nodes that node i by number, k in the file, depends on, and reports whether all come before it.
+func (r *rankReader) resolve(g *graph, i, k int) (bool, error) {
+	r.deps = r.deps[:0]
+	ordered := true
+	for list, ids := range [2][]uint64{r.node.ctrl, r.node.data} {
+		r.missing[list] = r.missing[list][:0]
+		for at, id := range ids {
+			on := g.find(id)
+			switch {
+			case on == i:
+				return false, r.s.wrongNode(k, inGraph, "nodes that can run", fmt.Sprintf("node %d, which waits for itself", id))
+			case on >= 0:
+				r.deps = append(r.deps, on)
+				ordered = ordered && on < i
+				continue
+			}
+			if list == 0 && r.o.Compat || list == 1 && !r.o.Lenient {
+				return false, r.s.wrongNode(k, inGraph, "dependencies on nodes of the file",
+					fmt.Sprintf("node %d, which waits for node %d", r.node.id, id))
+			}
+			r.notices.add(danglingNotice+notice(list), r.s.name, r.node.id)
+			r.missing[list] = append(r.missing[list], dangling{uint64(at), id})
+		}
+	}
+	return ordered, nil
+}
+
+// add adds the op of the node at hand, k in the file.
+func (r *rankReader) add(k int) error {
+	n := &r.node
+	op := dag.Op{Name: string(n.name)}
+	switch n.typ {
+	case CompNode:
+		op.Kind = dag.Calc
+	case MemLoadNode:
+		op.Kind, op.Subkind = dag.Mem, dag.Load
+	case MemStoreNode:
+		op.Kind, op.Subkind = dag.Mem, dag.Store
+	case CommSendNode:
+		op.Kind = dag.Send
+	case CommRecvNode:
+		op.Kind = dag.Recv
+	case CommCollNode:
+		op.Kind, op.Peer = dag.Coll, dag.UnknownRoot
+	default:
+		op.Kind, op.Subkind = dag.Calc, dag.Marker
+	}
+	if err := r.parseAttrs(k); err != nil {
+		return err
+	}
+	if err := r.setColumns(&op, k); err != nil {
+		return err
+	}
+	if op.Kind == dag.Coll && !op.Subkind.Rooted() {
+		op.Peer = 0
+	}
+	r.setTimes(&op)
+	switch {
+	case op.Host != 0:
+		op.Stream = hostStream
+	case op.Kind != dag.Calc || op.Subkind == dag.Marker:
+		op.Stream = dataStream
+	}
+	if err := r.setAttrs(&op, k); err != nil {
+		return err
+	}
+	r.b.Add(op, r.deps...)
+	r.place, r.id = k, n.id
+	return nil
+}
+
+// parseAttrs reads the attributes of the node at hand, and finds which columns they stand for.
+func (r *rankReader) parseAttrs(k int) error {
+	n := &r.node
+	r.attrs = slices.Grow(r.attrs[:0], len(n.attrs))[:len(n.attrs)]
+	r.columns = slices.Grow(r.columns[:0], len(n.attrs))[:len(n.attrs)]
+	seen := uint32(0)
+	for i, body := range n.attrs {
+		a := &r.attrs[i]
+		if m := a.parse(body); m != nil {
+			return r.s.wrongMessage(k, m)
+		}
+		c := columnOf(n.typ, a.name)
+		if seen&(1<<c) != 0 {
+			c = noColumn // the first one of a name counts
+		}
+		seen |= 1 << c &^ (1 << noColumn)
+		r.columns[i] = c
+	}
+	return nil
+}
+
+// columnIs returns the attribute that stands for a column, nil if there is none.
+func (r *rankReader) columnIs(c column) *wireAttr {
+	if i := slices.Index(r.columns, c); i >= 0 {
+		return &r.attrs[i]
+	}
+	return nil
+}
+
+// setColumns sets the fields of an op that attributes stand for.
+func (r *rankReader) setColumns(op *dag.Op, k int) error {
+	r.group = ""
+	if op.Kind == dag.Coll {
+		if err := r.checkCollective(op, k); err != nil {
+			return err
+		}
+	}
+	for i, c := range r.columns {
+		a := &r.attrs[i]
+		switch c {
+		case noColumn:
+			continue
+		case groupColumn:
+			if a.kind != StringVal {
+				if err := r.misfit(k, i, "text"); err != nil {
+					return err
+				}
+				continue
+			}
+			op.Comm, r.group = r.groups.of(a.value)
+		case dimsColumn:
+			if a.kind != BoolVal+listOf {
+				if err := r.misfit(k, i, "a list of flags"); err != nil {
+					return err
+				}
+				continue
+			}
+			var list Attr
+			if m := list.parseList(BoolVal, a.value); m != nil {
+				return r.s.wrongMessage(k, m)
+			}
+			mask, how := dims(list.nums)
+			if how != fits {
+				r.notices.add(clampedNotice, r.s.name, r.node.id)
+			}
+			op.Dims = int32(mask)
+		default:
+			v, how := c.number(a.kind, a.num)
+			if how == misfit {
+				if c == rootColumn || c == markerColumn {
+					r.columns[i] = noColumn // another's attribute
+				} else if err := r.misfit(k, i, "a whole number"); err != nil {
+					return err
+				}
+				continue
+			}
+			if how == clamped {
+				r.notices.add(clampedNotice, r.s.name, r.node.id)
+			}
+			c.set(op, v)
+		}
+	}
+	r.settle(op)
+	return nil
+}
+
+// checkCollective makes a collective of no known kind a computation. Of PyTorch's collectives the tracer sees two parts:
+// the call on the host, which has none, and the kernel on the accelerator.
+func (r *rankReader) checkCollective(op *dag.Op, k int) error {
+	found := "none"
+	if a := r.columnIs(collectiveColumn); a != nil {
+		v, how := collectiveColumn.number(a.kind, a.num)
+		if how == fits {
+			return nil
+		}
+		found = "one of another kind"
+		if _, how := bytesColumn.number(a.kind, a.num); how != misfit {
+			found = strconv.FormatInt(v, 10)
+		}
+		if _, how := bytesColumn.number(a.kind, a.num); how != misfit {
+			found = strconv.FormatInt(int64(a.num), 10)
+		}
+	}
+	host := false
+	if a := r.columnIs(hostColumn); a != nil {
+		v, _ := hostColumn.number(a.kind, a.num)
+		host = v != 0
+	}
+	switch {
+	case host && found == "none":
+	case r.o.Lenient:
+		r.notices.add(collectiveNotice, r.s.name, r.node.id)
+	default:
+		return r.s.wrongNode(k, inNode, fmt.Sprintf("the kind of collective of node %d, %s from 0 to 9", r.node.id,
+			collectiveName), found)
+	}
+	op.Kind, op.Peer = dag.Calc, 0
+	for i, c := range r.columns {
+		if c != hostColumn {
+			r.columns[i] = noColumn
+		}
+	}
+	return nil
+}
+
+// misfit deals with an attribute of a kind that its name does not have.
+func (r *rankReader) misfit(k, attr int, expected string) error {
+	a := &r.attrs[attr]
+	if r.o.Lenient {
+		r.notices.add(misfitNotice, r.s.name, r.node.id)
+		return nil
+	}
+	return r.s.wrongNode(k, inNode, fmt.Sprintf("%s in the attribute %s of node %d", expected, a.name, r.node.id),
+		a.kind.wireName())
+}
+
+// settle settles what the attributes of a node leave open, or say but cannot mean.
+func (r *rankReader) settle(op *dag.Op) {
+	n := &r.node
+	communication := op.Kind == dag.Send || op.Kind == dag.Recv || op.Kind == dag.Coll
+	if communication && op.Host != 0 {
+		op.Host = 0
+		r.notices.add(hostNotice, r.s.name, n.id)
+	}
+	if op.Kind == dag.Coll && op.Comm == 0 && !r.o.Compat && r.columnIs(groupColumn) == nil {
+		r.oldGroup(op)
+	}
+	if communication && r.columnIs(bytesColumn) == nil {
+		r.notices.add(sizeNotice, r.s.name, n.id)
+	}
+	if op.Kind == dag.Send || op.Kind == dag.Recv {
+		if r.columnIs(peerColumn) == nil {
+			r.notices.add(peerNotice, r.s.name, n.id)
+		}
+		if r.columnIs(tagColumn) == nil {
+			r.notices.add(tagNotice, r.s.name, n.id)
+		}
+	}
+	if n.typ == CompNode && op.Subkind == dag.Marker && (n.duration|uint64(op.Flops)|uint64(op.Bytes)) != 0 {
+		op.Subkind = dag.NoSubkind
+		r.columns[slices.Index(r.columns, markerColumn)] = noColumn // another's attribute
+	}
+}
+
+// oldGroup sets the communicator of a collective that has it under the name of old.
+func (r *rankReader) oldGroup(op *dag.Op) {
+	for i := range r.attrs {
+		a := &r.attrs[i]
+		if string(a.name) == oldGroupName {
+			if v, how := bytesColumn.number(a.kind, a.num); how == fits && v > 0 {
+				op.Comm, r.group = r.groups.of(strconv.AppendInt(nil, v, 10))
+			}
+			return
+		}
+	}
+}
+
+// setTimes sets the times of an op.
+func (r *rankReader) setTimes(op *dag.Op) {
+	n := &r.node
+	duration := dag.Time(min(n.duration, maxMicros)) * dag.Microsecond
+	if n.duration > maxMicros {
+		r.notices.add(timeNotice, r.s.name, n.id)
+	}
+	if op.Subkind != dag.Marker {
+		op.Duration = duration
+	}
+	switch {
+	case n.start == 0:
+	case n.start > maxMicros:
+		r.notices.add(timeNotice, r.s.name, n.id)
+	default:
+		op.Timed = true
+		op.MeasuredStart = dag.Time(n.start) * dag.Microsecond
+		op.MeasuredEnd = op.MeasuredStart + min(duration, dag.MaxTime-op.MeasuredStart)
+	}
+}
+
+// setAttrs sets the attributes of an op: what its columns and its dependencies do not tell of the node.
+func (r *rankReader) setAttrs(op *dag.Op, k int) error {
+	n := &r.node
+	b := append(r.text[:0], '{')
+	if n.id != r.id+1 {
+		b = append(b, `"id":`...)
+		b = append(strconv.AppendUint(b, n.id, 10), ',')
+	}
+	if k != r.place+1 {
+		b = append(b, `"place":`...)
+		b = append(strconv.AppendInt(b, int64(k), 10), ',')
+	}
+	if ctrl := len(n.ctrl) - len(r.missing[0]); ctrl > 0 {
+		b = append(b, `"ctrl":`...)
+		b = append(strconv.AppendInt(b, int64(ctrl), 10), ',')
+	}
+	for list, name := range [2]string{`"dangling_ctrl":[`, `"dangling_data":[`} {
+		if len(r.missing[list]) == 0 {
+			continue
+		}
+		b = append(b, name...)
+		for _, d := range r.missing[list] {
+			b = append(strconv.AppendUint(append(b, '['), d[0], 10), ',')
+			b = append(strconv.AppendUint(b, d[1], 10), "],"...)
+		}
+		b = append(b[:len(b)-1], "],"...)
+	}
+	if n.duration > maxMicros || op.Subkind == dag.Marker && n.duration != 0 {
+		b = append(b, `"duration":`...)
+		b = append(strconv.AppendUint(b, n.duration, 10), ',')
+	}
+	if n.start > maxMicros {
+		b = append(b, `"start":`...)
+		b = append(strconv.AppendUint(b, n.start, 10), ',')
+	}
+	var m *malformed
+	if b, m = appendIO(b, `"inputs":`, n.inputs); m == nil {
+		b, m = appendIO(b, `"outputs":`, n.outputs)
+	}
+	if m == nil {
+		r.usual = appendUsual(r.usual[:0], op, r.group)
+		if typeOf(op) != n.typ || n.block == nil || string(r.usual) != string(n.block) {
+			b, m = r.appendAttrs(b, op)
+		}
+	}
+	if m != nil {
+		return r.s.wrongMessage(k, m)
+	}
+	if len(n.unknown) > 0 {
+		b = appendBase64(b, `"unknown":`, n.unknown)
+		r.notices.add(unknownNotice, r.s.name, n.id)
+	}
+	if len(b) > 1 {
+		b[len(b)-1] = '}'
+		op.Attrs = string(b)
+	}
+	r.text = b
+	return nil
+}
+
+// appendIO appends a member with what a node says of its inputs or outputs, if it does.
+func appendIO(b []byte, name string, body []byte) ([]byte, *malformed) {
+	if body == nil {
+		return b, nil
+	}
+	var io IOInfo
+	if m := io.parse(body); m != nil {
+		return b, m
+	}
+	b = append(append(b, name...), '{')
+	end := len(b)
+	for _, part := range [...]struct{ name, text string }{
+		{`"values":`, io.Values}, {`"shapes":`, io.Shapes}, {`"types":`, io.Types},
+	} {
+		if part.text != "" {
+			b = append(appendString(append(b, part.name...), part.text), ',')
+		}
+	}
+	if len(io.Unknown) > 0 {
+		b = appendBase64(b, `"unknown":`, io.Unknown)
+	}
+	if len(b) > end {
+		b = b[:len(b)-1]
+	}
+	return append(b, "},"...), nil
+}
+
+func appendBase64(b []byte, name string, data []byte) []byte {
+	b = append(append(b, name...), '"')
+	b = base64.StdEncoding.AppendEncode(b, data)
+	return append(b, `",`...)
+}
+
+// appendAttrs appends the attributes of the node at hand, where they are not the usual ones. In the common case that is
+// the name of their layout, and the values that the op's columns do not have.
+func (r *rankReader) appendAttrs(b []byte, op *dag.Op) ([]byte, *malformed) {
+	attrs := make([]Attr, len(r.attrs))
+	described, odd := false, false
+	for i := range r.attrs {
+		var m *malformed
+		if attrs[i], m = r.attrs[i].attr(); m != nil {
+			return b, m
+		}
+		described = described || attrs[i].Doc != ""
+		odd = odd || !attrs[i].fitsJSON()
+	}
+	l := r.layout(attrs)
+	if odd || described || l.repeats {
+		if typ := r.node.typ; typ != typeOf(op) {
+			b = append(b, `"type":"`...)
+			b = append(append(b, typ.String()...), `",`...)
+		}
+		if odd {
+			r.notices.add(unknownNotice, r.s.name, r.node.id)
+			return appendBase64(b, `"wire":`, appendAttrsWire(nil, attrs)), nil
+		}
+		b = append(b, `"attr":[`...)
+		for i := range attrs {
+			b = append(appendCompactAttr(b, &attrs[i]), ',')
+		}
+		b[len(b)-1] = ']'
+		return append(b, ','), nil
+	}
+	b = append(b, `"layout":"`...)
+	b = append(append(b, l.id...), `",`...)
+	values := len(b)
+	b = append(b, `"attr":{`...)
+	empty := len(b)
+	for i := range attrs {
+		a := &attrs[i]
+		if c := r.columns[i]; a.Kind == NoValue || c != noColumn && a.equal(c.attr(a.Name, a.Kind, op, r.group)) {
+			continue
+		}
+		b = append(appendString(b, a.Name), ':')
+		b = append(appendCompactValue(b, a), ',')
+	}
+	if len(b) == empty {
+		return b[:values], nil
+	}
+	b[len(b)-1] = '}'
+	return append(b, ','), nil
+}
+
+func appendAttrsWire(b []byte, attrs []Attr) []byte {
+	return appendAttrs(b, nodeAttr, attrs)
+}
+
+// equal reports whether two regular attributes are the same.
+func (a *Attr) equal(b Attr) bool {
+	return a.Kind == b.Kind && a.num == b.num && a.text == b.text && slices.Equal(a.nums, b.nums) &&
+		slices.Equal(a.texts, b.texts)
+}
+
+// wireName returns the name that the schema has for the kind, such as "int64_val".
+func (k Kind) wireName() string {
+	return kindNames[k].snake
+}
+
+// findCycle returns the nodes of a circle of dependencies, each of which waits for the next one and the last one for
+// the first, nil if there is none.
+func findCycle(r *dag.Rank) []int {
+	n := r.Len()
+	open := make([]int32, n) // how many nodes each waits for
+	for i := range n {
+		open[i] = int32(r.Deps.Count(i))
+	}
+	dependents := r.Dependents()
+	var ready []int32
+	for i, count := range open {
+		if count == 0 {
+			ready = append(ready, int32(i))
+		}
+	}
+	done := 0
+	for ; len(ready) > 0; done++ {
+		i := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for _, d := range dependents.Of(int(i)) {
+			if open[d]--; open[d] == 0 {
+				ready = append(ready, d)
+			}
+		}
+	}
+	if done == n {
+		return nil
+	}
+	// Whoever is left waits for another that is left: that leads into a circle.
+	at := slices.IndexFunc(open, func(count int32) bool { return count > 0 })
+	step := make(map[int]int)
+	var path []int
+	for {
+		if first, seen := step[at]; seen {
+			return path[first:]
+		}
+		step[at] = len(path)
+		path = append(path, at)
+		for _, off := range r.Deps.Of(at) {
+			if on := at - int(off); open[on] > 0 {
+				at = on
+				break
+			}
+		}
+	}
+}
+
+// namedOfCycle is how many nodes of a circle a message names.
+const namedOfCycle = 16
+
+func describeCycle(cycle []int, ids []uint64) string {
+	text := fmt.Sprintf("a circle of %d: node %d", len(cycle), ids[cycle[0]])
+	for i, op := range cycle[1:] {
+		if i == namedOfCycle {
+			text += ", ... and so on,"
+			break
+		}
+		text += fmt.Sprintf(" waits for node %d, which", ids[op])
+	}
+	return text + fmt.Sprintf(" waits for node %d", ids[cycle[0]])
+}
+
+var _ = protowire.MinValidNumber

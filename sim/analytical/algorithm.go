@@ -1,0 +1,270 @@
+package analytical
+
+// How an NPU carries out a phase. What it does is a series of steps: a step begins when the phase begins or a message is
+// received, lasts for the end-point delay and, where what was received is reduced, the time of that; and then a message
+// is sent, and a receive posted for the next. The last steps only wait.
+
+// start has an NPU begin a phase.
+func (e *engine) start(k int32) {
+	s := &e.streams[k]
+	p := e.phaseOf(s)
+	s.started = true
+	s.begun, s.sent, s.received, s.idle, s.tree, s.merged = 0, 0, 0, 0, treeBegin, false
+	if p.comm < 0 {
+		s.position = s.npu / p.stride % p.n
+	} else {
+		s.position = e.p.groups[p.comm].position(s.npu)
+	}
+	if p.algorithm == DoubleBinaryTree {
+		e.climb(k, false)
+		return
+	}
+	for range p.window {
+		e.beginStep(k)
+	}
+}
+
+// beginStep begins a step.
+func (e *engine) beginStep(k int32) {
+	s := &e.streams[k]
+	p := e.phaseOf(s)
+	step := s.begun
+	s.begun++
+	over := stepOver
+	if step%p.cycle >= p.window && (p.op == ReduceScatter || p.op == AllReduce && step/p.cycle%2 == 0) {
+		over = delayOver
+	}
+	e.after(p.delay, newWhat(over, s.npu, uint32(k)))
+}
+
+// reduction returns how long the reduction takes that a step of a stream is about.
+func (e *engine) reduction(k uint32) uint64 {
+	s := &e.streams[k]
+	p := e.phaseOf(s)
+	if p.algorithm != HalvingDoubling {
+		return p.reduction
+	}
+	return e.system.reductionTime(p.halved(s.begun - 1))
+}
+
+// packet has an NPU receive a message of a stream.
+func (e *engine) packet(k uint32) {
+	s := &e.streams[k]
+	if e.phaseOf(s).algorithm == DoubleBinaryTree {
+		e.climb(int32(k), true)
+		return
+	}
+	s.received++
+	e.beginStep(int32(k))
+}
+
+// act does what is to be done when the delays of a step are over.
+func (e *engine) act(k uint32) {
+	s := &e.streams[k]
+	p := e.phaseOf(s)
+	if p.algorithm == DoubleBinaryTree {
+		e.climb(int32(k), false)
+		return
+	}
+	s.idle++
+	if p.algorithm == Direct && p.op == AllReduce && p.sends-s.sent <= p.n-1 {
+		// The second half waits for all of the first.
+		if s.received < p.n-1 {
+			return
+		}
+		for range p.window {
+			e.sendNext(k)
+		}
+	} else {
+		e.sendNext(k)
+	}
+	if s.sent == p.sends && s.idle == p.window {
+		e.endPhase(int32(k))
+	}
+}
+
+// sendNext sends the next message of a phase, if a step is there for it, and posts the receive of another.
+func (e *engine) sendNext(k uint32) {
+	s := &e.streams[k]
+	p := e.phaseOf(s)
+	if s.begun == s.sent || s.sent == p.sends || s.idle == 0 {
+		return
+	}
+	size := p.message
+	var to, from int32
+	switch p.algorithm {
+	case HalvingDoubling:
+		size = p.halved(s.sent)
+		to = p.partner(s.position, s.sent)
+		from = to
+	default:
+		distance := int32(1)
+		if p.algorithm == Direct {
+			distance = s.sent%(p.n-1) + 1
+		}
+		if p.backward {
+			distance = p.n - distance
+		}
+		to, from = s.position+distance, s.position-distance
+		if to >= p.n {
+			to -= p.n
+		}
+		if from < 0 {
+			from += p.n
+		}
+	}
+	s.sent++
+	s.idle--
+	e.exchange(k, e.npuAt(s, p, to), e.npuAt(s, p, from), size)
+}
+
+// npuAt returns the NPU at a position of the ring of a stream's phase.
+func (e *engine) npuAt(s *stream, p *phase, position int32) int32 {
+	if p.comm >= 0 {
+		return e.p.groups[p.comm].members[position]
+	}
+	return s.npu + (position-s.position)*p.stride
+}
+
+// exchange sends a message of a stream to an NPU, and posts a receive from one.
+func (e *engine) exchange(k uint32, to, from int32, size uint64) {
+	e.sendPacket(k, to, size)
+	e.expectPacket(k, from, size)
+}
+
+func (e *engine) sendPacket(k uint32, to int32, size uint64) {
+	s := &e.streams[k]
+	e.send(&key{tag: s.tag, context: s.context, size: size, from: s.npu, to: to}, size, noOp)
+}
+
+func (e *engine) expectPacket(k uint32, from int32, size uint64) {
+	s := &e.streams[k]
+	e.receive(&key{tag: s.tag, context: s.context, size: size, from: from, to: s.npu}, newWhat(packetMet, s.npu, k))
+}
+
+// partner returns the position of the NPU with which one exchanges messages in a step of halvingDoubling.
+func (p *phase) partner(position, step int32) int32 {
+	steps := p.cycle // of one half
+	switch {
+	case p.op == AllGather:
+		step = steps - 1 - step
+	case step >= steps:
+		step = 2*steps - 1 - step
+	}
+	return position ^ 1<<step
+}
+
+// halved returns the size of a message of halvingDoubling, or what it would be for a step that sends none.
+func (p *phase) halved(step int32) uint64 {
+	size := p.message
+	switch steps := p.cycle; {
+	case p.op == AllGather:
+		return size << step
+	case p.op == AllReduce && step >= steps:
+		return size >> (steps - 1) / 2 * 2 << (step - steps)
+	}
+	return size >> step
+}
+
+// treeState is how far an NPU is in a phase of doubleBinaryTree.
+type treeState uint8
+
+const (
+	treeBegin    treeState = iota
+	treeTwo                // waits for two children
+	treeOne                // waits for one child
+	treeUp                 // is about to send to its parent
+	treeTop                // waits for its parent
+	treeDown               // is about to send to its children
+	treeFinished           // is about to end
+)
+
+// climb does what an NPU does in a phase of doubleBinaryTree when it begins, a message is received, or the delays of a
+// step are over.
+func (e *engine) climb(k int32, received bool) {
+	s := &e.streams[k]
+	p := e.phaseOf(s)
+	parent, left, right := p.relatives(s.position)
+	stream := uint32(k)
+	at := func(position int32) int32 { return e.npuAt(s, p, position) }
+	delay := func(over kind) { e.after(p.delay, newWhat(over, s.npu, stream)) }
+	switch {
+	case parent < 0: // the root, which has one child
+		child := max(left, right)
+		switch s.tree {
+		case treeBegin:
+			s.tree = treeOne
+			e.expectPacket(stream, at(child), p.message)
+		case treeOne:
+			s.tree = treeDown
+			delay(delayOver)
+		case treeDown:
+			e.sendPacket(stream, at(child), p.message)
+			e.endPhase(k)
+		}
+	case left < 0: // a leaf
+		switch s.tree {
+		case treeBegin:
+			s.tree = treeUp
+			delay(stepOver)
+		case treeUp:
+			s.tree = treeTop
+			e.sendPacket(stream, at(parent), p.message)
+			e.expectPacket(stream, at(parent), p.message)
+		case treeTop:
+			s.tree = treeFinished
+			delay(stepOver)
+		case treeFinished:
+			e.endPhase(k)
+		}
+	case s.tree == treeBegin:
+		s.tree = treeTwo
+		e.expectPacket(stream, at(left), p.message)
+		e.expectPacket(stream, at(right), p.message)
+	case s.tree == treeTwo && received:
+		s.tree = treeOne
+		delay(delayOver)
+	case s.tree == treeOne && received:
+		s.tree = treeUp
+		delay(delayOver)
+	case !s.merged && !received:
+		s.merged = true
+	case s.tree == treeUp:
+		s.tree = treeTop
+		e.sendPacket(stream, at(parent), p.message)
+		e.expectPacket(stream, at(parent), p.message)
+	case s.tree == treeTop && received:
+		s.tree = treeDown
+		delay(delayOver)
+	case s.tree == treeDown:
+		e.sendPacket(stream, at(left), p.message)
+		e.sendPacket(stream, at(right), p.message)
+		e.endPhase(k)
+	}
+}
+
+// relatives returns the positions of the parent and the children of a position in the tree of a phase, -1 where there is
+// none. All but the root are a perfect tree, numbered in order; the root is behind it, or before it.
+func (p *phase) relatives(position int32) (parent, left, right int32) {
+	n, shift := p.n, int32(0)
+	if p.minTree {
+		shift = 1
+	}
+	inner := n / 2 // the root of the perfect tree, counted from 1
+	if position == (1-shift)*(n-1) {
+		if p.minTree {
+			return -1, -1, inner - 1 + shift
+		}
+		return -1, inner - 1 + shift, -1
+	}
+	i := position + 1 - shift // from 1
+	low := i & -i
+	left, right = -1, -1
+	if low > 1 {
+		left, right = i-low/2-1+shift, i+low/2-1+shift
+	}
+	if i == inner {
+		return (1 - shift) * (n - 1), left, right
+	}
+	return int32(uint32(i)&^uint32(low)|uint32(low)<<1) - 1 + shift, left, right
+}

@@ -1,0 +1,192 @@
+package analytical_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/sim/analytical"
+)
+
+// casesFolder has runs of ASTRA-sim and what it printed; testdata/cases/README.md describes the form.
+var casesFolder = flag.String("cases", "testdata/cases", "folder with cases.json and the files that it names")
+
+// simulationCase is an entry of cases.json.
+type simulationCase struct {
+	ID           string
+	NPUs         int
+	Workload     string
+	Replicated   bool   `json:"replicated_rank0"`
+	CommGroups   string `json:"comm_groups"`
+	Network      string
+	System       string
+	RemoteMemory string `json:"remote_memory"`
+	Queues       int    `json:"num_queues_per_dim"`
+	// By backend (unaware, aware, aware_multidim) and key. "all" stands for every NPU.
+	Expected map[string]map[string]struct {
+		All    *json.Number
+		PerNPU []json.Number `json:"per_npu"`
+	}
+}
+
+func readCases(t testing.TB) []simulationCase {
+	t.Helper()
+	var cases []simulationCase
+	if err := json.Unmarshal(readCaseFile(t, "cases.json"), &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+func readCaseFile(t testing.TB, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(*casesFolder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// trace reads the case's workload.
+func (c *simulationCase) trace(t testing.TB) *dag.Trace {
+	t.Helper()
+	o := format.ReadOptions{Warn: func(message string, args ...any) { t.Errorf("reading: "+message, args...) }}
+	files := c.NPUs
+	if c.Replicated {
+		files, o.Ranks = 1, c.NPUs
+	}
+	var inputs []*format.Input
+	for rank := range files {
+		inputs = append(inputs, openCaseFile(t, fmt.Sprintf("%s.%d.et", c.Workload, rank)))
+	}
+	if c.CommGroups != "" {
+		o.CommGroups = openCaseFile(t, c.CommGroups)
+	}
+	chakra := formats.All.Named("chakra")
+	if chakra == nil {
+		t.Fatal("no format is called chakra")
+	}
+	trace, err := chakra.Read(inputs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trace
+}
+
+func openCaseFile(t testing.TB, name string) *format.Input {
+	t.Helper()
+	content := string(readCaseFile(t, name))
+	return &format.Input{
+		Name: filepath.Base(name), Reader: strings.NewReader(content),
+		Head: []byte(content[:min(len(content), format.DetectBytes)]),
+		At:   strings.NewReader(content), Size: int64(len(content)),
+	}
+}
+
+// options reads the case's configuration for a backend.
+func (c *simulationCase) options(t testing.TB, backend string) analytical.Options {
+	t.Helper()
+	warn := func(message string, args ...any) { t.Logf(message, args...) }
+	network, err := analytical.ReadNetwork(readCaseFile(t, c.Network), c.Network, warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network.Aware = backend != "unaware"
+	file, err := analytical.ReadSystem(readCaseFile(t, c.System), c.System, warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.System.Queues = c.Queues
+	memory, err := analytical.ReadMemory(readCaseFile(t, c.RemoteMemory), c.RemoteMemory, warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return analytical.Options{Network: network, System: file.System, Memory: memory}
+}
+
+// TestCases runs what ASTRA-sim ran, and expects the same numbers.
+func TestCases(t *testing.T) {
+	for _, c := range readCases(t) {
+		t.Run(c.ID, func(t *testing.T) {
+			if testing.Short() && c.NPUs > 512 {
+				t.Skip("large")
+			}
+			program, err := analytical.Compile(dag.NewInMemory(c.trace(t)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for backend := range c.Expected {
+				result, err := program.Run(c.options(t, backend))
+				if err != nil {
+					t.Errorf("%s: %v", backend, err)
+					continue
+				}
+				c.compare(t, backend, result)
+			}
+		})
+	}
+}
+
+// compare checks the statistics of a run against all that is expected of the backend.
+func (c *simulationCase) compare(t *testing.T, backend string, result *analytical.Result) {
+	t.Helper()
+	document, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parsed struct {
+		Complete bool                     `json:"complete"`
+		Stuck    json.RawMessage          `json:"stuck"`
+		Stats    map[string][]json.Number `json:"npu_stats"`
+	}
+	if err := json.Unmarshal(document, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	if !parsed.Complete {
+		t.Errorf("%s: incomplete: %s", backend, parsed.Stuck)
+	}
+	for key, expected := range c.Expected[backend] {
+		want := expected.PerNPU
+		if expected.All != nil {
+			want = slices.Repeat([]json.Number{*expected.All}, c.NPUs)
+		}
+		got := parsed.Stats[key]
+		if len(got) != len(want) {
+			t.Errorf("%s: %s: got %d values, expected %d", backend, key, len(got), len(want))
+			continue
+		}
+		differ := 0
+		for npu := range want {
+			if equalNumbers(got[npu], want[npu]) {
+				continue
+			}
+			if differ++; differ <= 3 {
+				t.Errorf("%s: %s: NPU %d: got %s, expected %s", backend, key, npu, got[npu], want[npu])
+			}
+		}
+		if differ > 3 {
+			t.Errorf("%s: %s: and %d NPUs more", backend, key, differ-3)
+		}
+	}
+}
+
+// equalNumbers compares integers by their digits, for they may exceed 53 bits, and others by their value.
+func equalNumbers(a, b json.Number) bool {
+	if a == b {
+		return true
+	}
+	if !strings.ContainsAny(string(a+b), ".eE") {
+		return false
+	}
+	x, err1 := a.Float64()
+	y, err2 := b.Float64()
+	return err1 == nil && err2 == nil && x == y
+}

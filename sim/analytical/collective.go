@@ -1,0 +1,418 @@
+package analytical
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// How the system layer of an NPU carries out a collective: it cuts it into chunks, each of which goes through phases, one
+// after the other, for each of which it waits in a queue of a dimension.
+
+// collectives is the part of an engine that carries out collectives.
+type collectives struct {
+	topologies [numCollectives][]ring // the rings of the implementations, by dimension
+	all        uint32                 // a bit for each dimension
+	perQueue   int32                  // how many phases a queue runs at a time
+	dims       int
+
+	streams    []stream // numbers begin with 1
+	freeStream int32
+	queues     []queue    // of each dimension of every NPU
+	counters   []counters // of each dimension of every NPU
+	plans      planTable
+
+	instances [][]instance // by communicator, its collectives in the order in which they were issued
+	issued    [][]int32    // by communicator and position, how many were issued; nil: none
+	rotation  []int32      // of each NPU, for RoundRobin
+	themis    *themis
+}
+
+// ring is the NPUs that take part in a phase with each other, as an algorithm sees them: in a dimension of the network,
+// or all of them in a row.
+type ring struct {
+	algorithm Algorithm
+	dim       int
+	n, stride int32
+}
+
+// counters are the places from which the queues of a dimension are taken in turn, and which tree comes next.
+type counters struct {
+	any, lower, upper uint16
+	trees             [numCollectives]uint8
+}
+
+// queue is the phases that wait for a queue of a dimension, and those that run, in front.
+type queue struct {
+	first, last int32 // streams, 0: none
+	waiting     int32 // the first that does not run
+	running     int32
+}
+
+// stream is a chunk of a collective at an NPU.
+type stream struct {
+	npu      int32
+	plan     plan
+	phase    int32 // of the plan
+	position int32 // of the NPU in the phase's ring
+	started  bool
+	tree     treeState
+	merged   bool // of a tree's inner node: one of two reductions is over
+
+	begun    int32 // steps
+	sent     int32
+	received int32
+	idle     int32 // steps whose delays are over, less those that have sent
+
+	next, previous int32 // in the queue
+	priority       int64
+	tag            uint64
+	context        uint32
+}
+
+// instance is a collective as the NPU states it that issued it first.
+type instance struct {
+	coll     Collective
+	dims     int32
+	size     uint64
+	npu      int32
+	op       uint32
+	firstTag uint64 // of its chunks; they count on
+}
+
+func (c *collectives) init(e *engine) error {
+	s := e.system
+	c.dims = len(e.o.Network.Dims)
+	c.all = 1<<c.dims - 1
+	c.perQueue = int32((s.ActiveChunks + s.Queues - 1) / s.Queues)
+	for coll, algorithms := range s.Implementations {
+		if len(algorithms) > c.dims {
+			return fmt.Errorf("%d algorithms for the %v of a network with %d dimensions", len(algorithms), Collective(coll), c.dims)
+		}
+		stride := int32(1)
+		for d, a := range algorithms {
+			n := int32(e.o.Network.Dims[d].NPUs)
+			if a.One {
+				c.topologies[coll] = append(c.topologies[coll], ring{a, d, int32(len(e.npus)), 1})
+				break
+			}
+			c.topologies[coll] = append(c.topologies[coll], ring{a, d, n, stride})
+			stride *= n
+		}
+	}
+	c.streams = make([]stream, 1, len(e.npus)+1)
+	c.queues = make([]queue, len(e.npus)*c.dims*s.Queues)
+	c.counters = make([]counters, len(e.npus)*c.dims)
+	for i := range c.counters {
+		c.counters[i].upper = uint16(s.Queues / 2)
+	}
+	c.plans = newPlanTable()
+	c.instances = make([][]instance, len(e.p.groups))
+	c.issued = make([][]int32, len(e.p.groups))
+	switch s.InterDimension {
+	case RoundRobin:
+		c.rotation = make([]int32, len(e.npus))
+	case Themis, ThemisFlex:
+		c.themis = newThemis(&e.o.Network, s.InterDimension == ThemisFlex)
+	}
+	return nil
+}
+
+// collective issues a collective.
+func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
+	group := &e.p.groups[o.comm]
+	dims := int32(0)
+	if n.g.dims != nil && o.comm == 0 {
+		dims = n.g.dims[i]
+	}
+	in, err := e.enter(r, o, i, group, dims)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	if len(group.members) == 1 {
+		e.finish(r, n, i)
+		return
+	}
+	n.collective = i
+	switch e.system.Scheduling {
+	case LIFO:
+		n.priority++
+	case FIFO:
+		n.priority--
+	case Explicit:
+		n.priority = 0
+		if n.g.priority != nil {
+			n.priority = int64(n.g.priority[i])
+		}
+	}
+	rings := e.topologies[o.coll]
+	involved := uint32(dims)
+	whole := len(group.members) == len(e.npus)
+	if involved == 0 {
+		involved = e.all
+	}
+	switch {
+	case len(rings) == 0:
+		e.fail(fmt.Errorf("rank %d op %d is an %v, for which the system file has no implementation", r, i, o.coll))
+		return
+	case !whole:
+		rings = []ring{e.ringOfGroup(o)}
+		involved = 1
+	}
+	c := chunker{e: e, npu: r, coll: o.coll, rings: rings, involved: involved, comm: -1}
+	if !whole {
+		c.comm = o.comm
+	}
+	if e.themis != nil && r == 0 {
+		e.themis.begin(e.agenda.now)
+	}
+	chunk, size := e.chunkSize(o)
+	n.chunks = 1 // so that it is not over before all chunks are made
+	for k := uint64(0); size > 0 || k == 0; k++ {
+		var plan plan
+		if plan, size, err = c.chunk(o, in.firstTag+k, chunk, size); err != nil {
+			e.fail(fmt.Errorf("rank %d op %d: %w", r, i, err))
+			return
+		}
+		n.chunks++
+		e.enqueue(r, n, plan, o, in.firstTag+k)
+	}
+	n.chunks--
+}
+
+// ringOfGroup returns the ring of a communicator that does not have all NPUs.
+func (e *engine) ringOfGroup(o *op) ring {
+	a := Algorithm{Name: RingAlgorithm}
+	if implementations := e.system.Implementations[o.coll]; len(implementations) == 1 {
+		a = implementations[0]
+	}
+	return ring{algorithm: a, n: int32(len(e.p.groups[o.comm].members))}
+}
+
+// enter returns the instance of which a collective of an NPU is a part, the next one of its communicator, and makes sure
+// that it is the same as that of the others.
+func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (*instance, error) {
+	if e.issued[o.comm] == nil {
+		e.issued[o.comm] = make([]int32, len(g.members))
+	}
+	issued := &e.issued[o.comm][g.position(r)]
+	k := *issued
+	*issued++
+	all := e.instances[o.comm]
+	if int(k) == len(all) {
+		in := instance{coll: o.coll, dims: dims, size: o.bytes, npu: r, op: i}
+		if k > 0 {
+			in.firstTag = all[k-1].firstTag + e.chunksOf(&all[k-1])
+		}
+		e.instances[o.comm] = append(all, in)
+		return &e.instances[o.comm][k], nil
+	}
+	in := &all[k]
+	if in.coll != o.coll || in.size != o.bytes || in.dims != dims {
+		return nil, fmt.Errorf("rank %d op %d (%v of %d bytes%s) is collective %d of communicator %d, which on rank %d is op %d "+
+			"(%v of %d bytes%s): all members must have the same collectives in the same order", r, i, o.coll, o.bytes,
+			inDims(dims), k, o.comm, in.npu, in.op, in.coll, in.size, inDims(in.dims))
+	}
+	return in, nil
+}
+
+func inDims(dims int32) string {
+	if dims == 0 {
+		return ""
+	}
+	s := " in dimensions"
+	for d := range bits.Len32(uint32(dims)) {
+		if dims>>d&1 != 0 {
+			s += fmt.Sprintf(" %d", d)
+		}
+	}
+	return s
+}
+
+// chunkSize returns the size of a chunk of a collective, and how many bytes there are in all.
+func (e *engine) chunkSize(o *op) (chunk, size uint64) {
+	return e.cut(o.coll, o.bytes)
+}
+
+func (e *engine) cut(coll Collective, size uint64) (chunk, all uint64) {
+	splits := uint64(e.system.Splits)
+	chunk = size / splits
+	if npus := uint64(len(e.npus)); coll != AllGather && chunk < npus {
+		chunk, size = npus, npus*splits
+	}
+	return max(chunk, 1), size
+}
+
+// chunksOf returns how many chunks a collective has at most.
+func (e *engine) chunksOf(in *instance) uint64 {
+	if e.themis != nil && e.themis.flexible {
+		return 1 << 32 // as few bytes as there may be in one
+	}
+	chunk, size := e.cut(in.coll, in.size)
+	return max((size+chunk-1)/chunk, 1)
+}
+
+// enqueue has a new chunk wait for its first phase.
+func (e *engine) enqueue(r int32, n *npu, p plan, o *op, tag uint64) {
+	k := e.freeStream
+	if k != 0 {
+		e.freeStream = e.streams[k].next
+	} else {
+		e.streams = append(e.streams, stream{})
+		k = int32(len(e.streams) - 1)
+	}
+	e.streams[k] = stream{npu: r, plan: p, priority: n.priority, tag: tag, context: contextCollective + uint32(o.comm)}
+	e.wait(k)
+	e.startWaiting(e.queueOf(k))
+}
+
+// phaseOf returns the phase of a stream.
+func (e *engine) phaseOf(s *stream) *phase {
+	return &e.plans.phases[s.plan.first+s.phase]
+}
+
+// queueOf returns the queue in which a stream is.
+func (e *engine) queueOf(k int32) *queue {
+	s := &e.streams[k]
+	return &e.queues[int(s.npu)*e.dims*e.system.Queues+int(e.phaseOf(s).queue)]
+}
+
+// wait puts a stream into the queue of its phase.
+func (e *engine) wait(k int32) {
+	s := &e.streams[k]
+	s.started = false
+	q := e.queueOf(k)
+	before := e.place(q, s)
+	s.next = before
+	if before == 0 {
+		s.previous, q.last = q.last, k
+	} else {
+		s.previous, e.streams[before].previous = e.streams[before].previous, k
+	}
+	if s.previous == 0 {
+		q.first = k
+	} else {
+		e.streams[s.previous].next = k
+	}
+	if before == q.waiting {
+		q.waiting = k
+	}
+}
+
+// place returns before which stream of a queue a stream is to wait, 0 for the end.
+func (e *engine) place(q *queue, s *stream) int32 {
+	policy, p := e.system.IntraDimension, e.phaseOf(s)
+	if policy == FIFOOrder {
+		// Those that wait are in the order of their priorities, so the place is found from the end.
+		k := int32(0)
+		for last := q.last; last != 0; last = e.streams[last].previous {
+			if t := &e.streams[last]; t.started || t.priority >= s.priority {
+				break
+			}
+			k = last
+		}
+		return k
+	}
+	k := q.waiting
+	behind := func(t *stream) bool { return t.priority >= s.priority }
+	left := s.plan.count - s.phase - 1
+	switch {
+	case p.op == AllToAll || p.op == AllReduce:
+	case policy == RG:
+		return e.placeAlternating(q, s)
+	case policy == SmallestFirst:
+		if left == 1 {
+			return 0
+		}
+		size := max(p.size, p.out)
+		behind = func(t *stream) bool { return max(e.phaseOf(t).size, e.phaseOf(t).out) < size }
+	case policy == LessRemainingPhaseFirst:
+		behind = func(t *stream) bool { return t.plan.count-t.phase-1 < left }
+	}
+	for k != 0 && behind(&e.streams[k]) {
+		k = e.streams[k].next
+	}
+	return k
+}
+
+// placeAlternating is place for RG, which lets reduce-scatters and all-gathers take turns.
+func (e *engine) placeAlternating(q *queue, s *stream) int32 {
+	const none = numCollectives
+	last, before := Collective(none), Collective(none)
+	k := q.first
+	see := func() {
+		before, last = last, e.phaseOf(&e.streams[k]).op
+	}
+	for k != 0 {
+		see()
+		t := &e.streams[k]
+		alternate := last == ReduceScatter && before == AllGather || last == AllGather && before == ReduceScatter
+		switch {
+		case t.started:
+			if k = t.next; k != 0 && !e.streams[k].started {
+				see()
+				k = e.streams[k].next
+			}
+		case t.priority > s.priority || alternate:
+			k = t.next
+		default:
+			return k
+		}
+	}
+	return 0
+}
+
+// leave takes a stream out of its queue.
+func (e *engine) leave(k int32, q *queue) {
+	s := &e.streams[k]
+	if s.previous == 0 {
+		q.first = s.next
+	} else {
+		e.streams[s.previous].next = s.next
+	}
+	if s.next == 0 {
+		q.last = s.previous
+	} else {
+		e.streams[s.next].previous = s.previous
+	}
+}
+
+// startWaiting starts phases of a queue, as many as it may run.
+func (e *engine) startWaiting(q *queue) {
+	for q.waiting != 0 && q.running < e.perQueue {
+		k := q.waiting
+		q.waiting = e.streams[k].next
+		q.running++
+		e.start(k)
+	}
+}
+
+// endPhase ends the phase of a stream, which goes on to the next one. With the last phase of the last chunk the collective
+// ends at once, and what the NPU does then comes first.
+func (e *engine) endPhase(k int32) {
+	s := &e.streams[k]
+	r := s.npu
+	last := s.phase == s.plan.count-1
+	if last {
+		if n := &e.npus[r]; n.chunks == 1 {
+			n.chunks = 0
+			e.end(r, n.collective)
+		} else {
+			n.chunks--
+		}
+	}
+	q := e.queueOf(k)
+	e.leave(k, q)
+	if last {
+		q.running--
+		e.startWaiting(q)
+		e.streams[k].next = e.freeStream
+		e.freeStream = k
+		return
+	}
+	e.streams[k].phase++
+	e.wait(k)
+	q.running--
+	e.startWaiting(q)
+	e.startWaiting(e.queueOf(k))
+}

@@ -1,0 +1,281 @@
+package analytical
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// compiler makes graphs of the ranks of a program, batch by batch.
+type compiler struct {
+	p    *Program
+	read func(dag.Batch) ([]dag.Rank, error)
+
+	// The rank compiled last, and its columns. They say whether another rank has the same ones, where ranks stay in memory.
+	last    *graph
+	columns dag.Rank
+	keeps   bool
+
+	rank    int
+	r       *dag.Rank
+	g       *graph
+	streams []int32 // of the rank, by lane
+}
+
+func newCompiler(p *Program, s sim.Source) *compiler {
+	if timed, ok := s.(interface{ Unwrap() sim.Source }); ok {
+		s = timed.Unwrap()
+	}
+	_, keeps := s.(dag.InMemory)
+	return &compiler{p: p, read: s.Reader(), keeps: keeps}
+}
+
+func (c *compiler) batch(b dag.Batch) error {
+	ranks, err := c.read(b)
+	if err != nil {
+		return err
+	}
+	for k := range ranks {
+		c.rank, c.r = b.First+k, &ranks[k]
+		if c.last == nil || !c.keeps || !sameColumns(&c.columns, c.r) {
+			if err := c.compile(); err != nil {
+				return err
+			}
+			c.last, c.columns = c.g, *c.r
+		} else if err := c.checkMembership(); err != nil {
+			return err
+		}
+		c.p.graphs[c.rank] = c.last
+	}
+	return nil
+}
+
+// sameColumns reports whether two ranks have the very same columns, as those of a trace do that has one DAG for all.
+func sameColumns(a, b *dag.Rank) bool {
+	const size = unsafe.Sizeof(dag.Rank{})
+	return len(a.Kind) > 0 && *(*[size]byte)(unsafe.Pointer(a)) == *(*[size]byte)(unsafe.Pointer(b))
+}
+
+func (c *compiler) fail(i int, why string) error {
+	return &sim.NotCompiledError{Rank: c.rank, Op: i, Kind: c.r.Kind[i], Why: why}
+}
+
+func (c *compiler) compile() error {
+	n := c.r.Len()
+	if n > sim.MaxOps {
+		return fmt.Errorf("rank %d has %d ops, expected %d at most", c.rank, n, sim.MaxOps)
+	}
+	c.g = &graph{ops: make([]op, n+1), waits: make([]uint32, n), lanes: laneStreams}
+	c.streams = c.streams[:0]
+	for i := range n {
+		if err := c.op(i); err != nil {
+			return err
+		}
+	}
+	c.dependencies()
+	c.g.tags = used(c.r.Tag, n)
+	c.g.flops = used(c.r.Flops, n)
+	c.g.dims = wide(&c.r.Dims, n)
+	c.g.priority = wide(&c.r.Priority, n)
+	for i, release := range c.r.Release {
+		if release != 0 {
+			if c.g.release == nil {
+				c.g.release = make([]uint64, n)
+			}
+			c.g.release[i] = c.nanoseconds(release)
+		}
+	}
+	return nil
+}
+
+// used returns a copy of a column, nil where no op has a value other than 0.
+func used(column dag.Column[int64], n int) []int64 {
+	if len(column) == 0 {
+		return nil
+	}
+	values := make([]int64, n)
+	copy(values, column)
+	return values
+}
+
+func wide(column *dag.Narrow, n int) []int32 {
+	if column.Len() == 0 {
+		return nil
+	}
+	values := make([]int32, n)
+	column.Copy(values, 0)
+	return values
+}
+
+// nanoseconds returns a time in nanoseconds, rounded to the nearest.
+func (c *compiler) nanoseconds(t dag.Time) uint64 {
+	if t%dag.Nanosecond != 0 {
+		c.g.rounded++
+		t += min(dag.Nanosecond/2, dag.MaxTime-t)
+	}
+	return uint64(t / dag.Nanosecond)
+}
+
+func (c *compiler) op(i int) error {
+	r := c.r
+	o := &c.g.ops[i]
+	if b, d := r.Bytes.At(i), r.Duration.At(i); b < 0 || d < 0 || r.Release.At(i) < 0 || r.Flops.At(i) < 0 {
+		return c.fail(i, "has a negative size, time or number of operations")
+	}
+	duration := r.Duration.At(i)
+	*o = op{bytes: uint64(r.Bytes.At(i)), time: max(c.nanoseconds(duration), 1), peer: r.Peer.At(i), comm: r.Comm.At(i),
+		lane: laneComm}
+	if r.Host.At(i) != 0 {
+		o.lane = laneHost
+	}
+	switch kind := r.Kind[i]; kind {
+	case dag.Calc:
+		if r.Subkind.At(i) == dag.Marker {
+			o.kind = opMarker
+			return nil
+		}
+		o.kind = opCompute
+		o.bare = o.bytes == 0 && r.Flops.At(i) == 0 && duration > 0
+		if o.lane != laneHost {
+			return c.chooseLane(i, o)
+		}
+	case dag.Mem:
+		o.kind = opMemory
+	case dag.Send, dag.Recv:
+		if o.kind = opSend; kind == dag.Recv {
+			o.kind, o.lane = opRecv, laneUnneeded
+		}
+		if o.peer < 0 && (kind == dag.Send || o.peer != dag.AnySource) || int(o.peer) >= len(c.p.graphs) {
+			return c.fail(i, fmt.Sprintf("is a %v with rank %d, expected 0..%d", kind, o.peer, len(c.p.graphs)-1))
+		}
+		if r.Host.At(i) != 0 {
+			return c.fail(i, fmt.Sprintf("is a %v on the host", kind))
+		}
+	case dag.Coll:
+		return c.collective(i, o)
+	default:
+		return c.fail(i, fmt.Sprintf("is an op of kind %v, which the analytical backend does not run", kind))
+	}
+	return nil
+}
+
+// chooseLane gives a calc the lane of its stream.
+func (c *compiler) chooseLane(i int, o *op) error {
+	stream := c.r.Stream.At(i)
+	k := slices.Index(c.streams, stream)
+	if k < 0 {
+		k = len(c.streams)
+		if k == maxLanes-laneStreams {
+			return c.fail(i, fmt.Sprintf("is a calc on the %dth stream of its rank, expected %d at most", k+1, k))
+		}
+		c.streams = append(c.streams, stream)
+		c.g.lanes++
+	}
+	o.lane = uint8(laneStreams + k)
+	return nil
+}
+
+func (c *compiler) collective(i int, o *op) error {
+	subkind := c.r.Subkind.At(i)
+	o.kind = opCollective
+	switch subkind {
+	case dag.Allreduce:
+		o.coll = AllReduce
+	case dag.Allgather:
+		o.coll = AllGather
+	case dag.ReduceScatter:
+		o.coll = ReduceScatter
+	case dag.Alltoall:
+		o.coll = AllToAll
+	case dag.Bcast:
+		o.kind = opReplayed
+		if o.peer != dag.UnknownRoot {
+			return c.fail(i, "is a bcast, which is to be lowered first")
+		}
+	default:
+		return c.fail(i, fmt.Sprintf("is a %v, which is to be lowered first", subkind))
+	}
+	if c.r.Host.At(i) != 0 {
+		return c.fail(i, fmt.Sprintf("is a %v on the host", subkind))
+	}
+	return c.member(i, o)
+}
+
+// member returns an error unless the rank is a member of the communicator of its collective.
+func (c *compiler) member(i int, o *op) error {
+	if uint32(o.comm) >= uint32(len(c.p.groups)) {
+		return c.fail(i, fmt.Sprintf("is of communicator %d, expected 0..%d", o.comm, len(c.p.groups)-1))
+	}
+	if c.p.groups[o.comm].position(int32(c.rank)) < 0 {
+		return c.fail(i, fmt.Sprintf("is a %v of communicator %d, of which the rank is no member", c.r.Subkind.At(i), o.comm))
+	}
+	return nil
+}
+
+// checkMembership is member for all collectives of a rank that has the columns of the one before.
+func (c *compiler) checkMembership() error {
+	if len(c.p.groups) == 1 { // of all
+		return nil
+	}
+	for i := range c.last.waits {
+		if o := &c.last.ops[i]; o.kind == opCollective || o.kind == opReplayed {
+			if err := c.member(i, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dependencies turns the dependencies of the rank round.
+func (c *compiler) dependencies() {
+	g, r := c.g, c.r
+	first, dependents := c.turn(&r.Deps)
+	for i := range g.ops {
+		g.ops[i].first = first[i]
+	}
+	g.dependents = dependents
+	if len(r.StartDeps.Off) > 0 {
+		g.startFirst, g.startDependents = c.turn(&r.StartDeps)
+	}
+	for i, w := range g.waits {
+		if w == 0 {
+			g.roots = append(g.roots, uint32(i))
+		}
+	}
+}
+
+// turn returns the ops that depend on each op, ascending, and where those of each begin; and it adds to what ops wait
+// for.
+func (c *compiler) turn(e *dag.Edges) (first, dependents []uint32) {
+	n := len(c.g.waits)
+	first = make([]uint32, n+1)
+	dependents = make([]uint32, len(e.Off))
+	start := uint32(0)
+	for i, end := range e.End {
+		c.g.waits[i] += end - start
+		for _, off := range e.Off[start:end] {
+			first[i-int(off)]++
+		}
+		start = end
+	}
+	sum := uint32(0)
+	for i, count := range first {
+		sum += count
+		first[i] = sum
+	}
+	for i := len(e.End) - 1; i >= 0; i-- {
+		for _, off := range e.Of(i) {
+			first[i-int(off)]--
+			dependents[first[i-int(off)]] = uint32(i)
+		}
+	}
+	return first, dependents
+}
+
+// noTime is later than any time.
+const noTime = math.MaxUint64

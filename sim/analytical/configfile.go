@@ -1,0 +1,218 @@
+// This file reads JSON objects of configuration, as files of ASTRA-sim are: key by key, with the line of each for
+// messages, and with a warning about the keys that nobody asked for.
+
+package analytical
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// maxConfigSize is how large a configuration file may be, in bytes.
+const maxConfigSize = 1 << 20
+
+// configFile is a JSON object that is being read. Its methods return the default where the key is missing. The first
+// value that is not as expected becomes err; what is read from then on means nothing.
+type configFile struct {
+	name    string
+	members map[string]*configMember
+	order   []string // of the keys
+	warn    func(string, ...any)
+	err     error
+}
+
+type configMember struct {
+	line  int
+	value json.RawMessage
+	used  bool
+}
+
+// openConfig reads an object. Of a key that is there twice the last counts, as for ASTRA-sim.
+func openConfig(text []byte, name string, warn func(string, ...any)) (*configFile, error) {
+	f := &configFile{name: name, members: map[string]*configMember{}, warn: warn}
+	if len(text) > maxConfigSize {
+		return nil, fmt.Errorf("%s: expected a configuration file of at most %d bytes, found %d", name, maxConfigSize,
+			len(text))
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	// The decoder stands before the blanks, commas and colons that precede the next value.
+	line := func() int {
+		at := in.InputOffset()
+		rest := text[at:]
+		at += int64(len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,:")))
+		return 1 + bytes.Count(text[:at], []byte("\n"))
+	}
+	syntax := func(expected string, err error) error {
+		return fmt.Errorf("%s:%d: expected %s: %w", name, line(), expected, err)
+	}
+	if start, err := in.Token(); err != nil {
+		return nil, syntax("a JSON object", err)
+	} else if start != json.Delim('{') {
+		return nil, fmt.Errorf("%s:1: expected a JSON object, found %v", name, start)
+	}
+	for in.More() {
+		keyLine := line()
+		token, err := in.Token()
+		if err != nil {
+			return nil, syntax("a key", err)
+		}
+		key, _ := token.(string) // the decoder sees to it that it is one
+		m := &configMember{line: keyLine}
+		if err := in.Decode(&m.value); err != nil {
+			return nil, syntax(fmt.Sprintf("a value of %q", key), err)
+		}
+		if before := f.members[key]; before != nil {
+			warn("%s:%d: %q is there twice, first in line %d: the last one counts", name, m.line, key, before.line)
+		} else {
+			f.order = append(f.order, key)
+		}
+		f.members[key] = m
+	}
+	if _, err := in.Token(); err != nil {
+		return nil, syntax("the end of the object", err)
+	}
+	if rest := bytes.TrimSpace(text[in.InputOffset():]); len(rest) > 0 {
+		return nil, fmt.Errorf("%s:%d: expected nothing after the object, found %q", name, line(), shorten(string(rest)))
+	}
+	return f, nil
+}
+
+// shorten returns a text as it may be in a message.
+func shorten(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "..."
+	}
+	return s
+}
+
+func (f *configFile) has(key string) bool {
+	return f.members[key] != nil
+}
+
+// at returns where the key is.
+func (f *configFile) at(key string) string {
+	if m := f.members[key]; m != nil {
+		return fmt.Sprintf("%s:%d: %s", f.name, m.line, key)
+	}
+	return fmt.Sprintf("%s: %s", f.name, key)
+}
+
+// fail says that the value of the key is not as expected.
+func (f *configFile) fail(key, expected string) {
+	if f.err != nil {
+		return
+	}
+	found := "nothing"
+	if m := f.members[key]; m != nil {
+		found = shorten(string(m.value))
+	}
+	f.err = fmt.Errorf("%s: expected %s, found %s", f.at(key), expected, found)
+}
+
+// decode reads the value of a key, and reports whether it is there and fits into v.
+func (f *configFile) decode(key, expected string, v any) bool {
+	m := f.members[key]
+	if m == nil {
+		return false
+	}
+	m.used = true
+	if string(m.value) == "null" || json.Unmarshal(m.value, v) != nil {
+		f.fail(key, expected)
+		return false
+	}
+	return true
+}
+
+// number returns a number from least to most. ASTRA-sim takes true and false for 1 and 0.
+func (f *configFile) number(key string, missing, least, most float64) float64 {
+	expected := fmt.Sprintf("a number of %v or more", least)
+	if most < math.MaxFloat64 {
+		expected = fmt.Sprintf("a number from %.0f to %.0f", least, most)
+	}
+	var v any
+	if !f.decode(key, expected, &v) {
+		return missing
+	}
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return f.inRange(key, expected, 1, least, most)
+		}
+		return f.inRange(key, expected, 0, least, most)
+	case float64:
+		return f.inRange(key, expected, v, least, most)
+	}
+	f.fail(key, expected)
+	return missing
+}
+
+func (f *configFile) inRange(key, expected string, v, least, most float64) float64 {
+	if v < least || v > most {
+		f.fail(key, expected)
+	}
+	return v
+}
+
+// integer is number without its fraction, which ASTRA-sim drops.
+func (f *configFile) integer(key string, missing, least, most int64) int64 {
+	v := f.number(key, float64(missing), float64(least), float64(most))
+	if v != math.Trunc(v) {
+		f.warn("%s: %v counts as %v: the fraction is dropped, as in ASTRA-sim", f.at(key), v, math.Trunc(v))
+	}
+	return int64(v)
+}
+
+// flag returns whether a number is not 0.
+func (f *configFile) flag(key string) bool {
+	return f.number(key, 0, -math.MaxFloat64, math.MaxFloat64) != 0
+}
+
+func (f *configFile) text(key, missing string) string {
+	f.decode(key, "a string", &missing)
+	return missing
+}
+
+// texts returns a list of strings, nil if the key is missing.
+func (f *configFile) texts(key string) (list []string) {
+	if f.decode(key, "a list of strings", &list) && len(list) == 0 {
+		f.fail(key, "at least one string")
+	}
+	return list
+}
+
+// choice returns the value of the string that the key has, one of names.
+func choice[T any](f *configFile, key string, missing T, names []string, values []T) T {
+	if !f.has(key) {
+		return missing
+	}
+	text := f.text(key, "")
+	for i, name := range names {
+		if name == text {
+			return values[i]
+		}
+	}
+	f.fail(key, "one of "+strings.Join(names, ", "))
+	return missing
+}
+
+// ignore says, if the key is there, that it has no effect, and why.
+func (f *configFile) ignore(key, why string) {
+	if m := f.members[key]; m != nil && !m.used {
+		m.used = true
+		f.warn("%s: has no effect%s", f.at(key), why)
+	}
+}
+
+// close warns about the keys that nobody asked for, and returns what was wrong.
+func (f *configFile) close() error {
+	for _, key := range f.order {
+		if f.err == nil && !f.members[key].used {
+			f.warn("%s:%d: unknown key %s is ignored", f.name, f.members[key].line, strconv.Quote(shorten(key)))
+		}
+	}
+	return f.err
+}

@@ -1,0 +1,175 @@
+package analytical
+
+import "math/bits"
+
+// meeting matches the messages of a run with what receives them. The k-th send and the k-th receive of one key belong
+// together; what has no partner yet waits in a table of such keys.
+type meeting struct {
+	messages []message
+	free     uint32 // of messages, a list through next
+	posts    []post
+	freePost uint32 // of posts, likewise
+
+	table []slot // open addressing; a power of two, less than half of it used
+	used  int
+}
+
+// message is a message on its way, or one that has arrived and has no receive yet.
+type message struct {
+	size     uint64
+	meets    what // what happens at the receiver when it arrives; 0: no receive was posted yet
+	from, to int32
+	at       int32  // congestion-aware: the device where it is
+	sender   uint32 // the op of the sender that ends when the message arrives; noOp: none
+	next     uint32 // of the same key, in a list of those that wait; of a link's queue, while it is on the way
+	queued   uint32 // the next message that waits for the same link
+	sw       int8   // likewise: the dimension of the switch where it is, -1 for an NPU
+	there    bool   // it has arrived
+	control  bool   // it is no message of the trace but one of the rendezvous protocol
+}
+
+// post is a receive that has no message yet.
+type post struct {
+	meets what
+	next  uint32
+}
+
+// key is what a send and its receive have in common.
+type key struct {
+	tag      uint64
+	size     uint64
+	context  uint32 // of the tag
+	from, to int32
+}
+
+// slot has what waits for a partner of a key: messages or posts, as a list that is not empty. Numbers of messages and
+// posts begin with 1.
+type slot struct {
+	key         key
+	first, last uint32
+	posts       bool
+	used        bool
+}
+
+const noOp = ^uint32(0)
+
+func newMeeting() *meeting {
+	return &meeting{messages: make([]message, 1), posts: make([]post, 1), table: make([]slot, 1<<10)}
+}
+
+// newMessage returns the number of a new message.
+func (m *meeting) newMessage() uint32 {
+	if i := m.free; i != 0 {
+		m.free = m.messages[i].next
+		return i
+	}
+	m.messages = append(m.messages, message{})
+	return uint32(len(m.messages) - 1)
+}
+
+// forget gives the memory of a message back.
+func (m *meeting) forget(i uint32) {
+	m.messages[i].next = m.free
+	m.free = i
+}
+
+// send enters a message: it meets the first receive that waits for one of its key, or waits itself.
+func (m *meeting) send(k *key, i uint32) {
+	s := m.find(k)
+	if s.used && s.posts {
+		p := s.first
+		m.messages[i].meets = m.posts[p].meets
+		s.first = m.posts[p].next
+		m.posts[p].next, m.freePost = m.freePost, p
+		if s.first == 0 {
+			m.remove(s)
+		}
+		return
+	}
+	m.messages[i].next = 0
+	if s.used {
+		m.messages[s.last].next = i
+		s.last = i
+		return
+	}
+	m.insert(s, slot{key: *k, first: i, last: i, used: true})
+}
+
+// receive enters a receive, which makes w happen. It returns the message that it meets, 0 if it waits for one.
+func (m *meeting) receive(k *key, w what) uint32 {
+	s := m.find(k)
+	if s.used && !s.posts {
+		i := s.first
+		if s.first = m.messages[i].next; s.first == 0 {
+			m.remove(s)
+		}
+		m.messages[i].meets = w
+		return i
+	}
+	p := m.freePost
+	if p != 0 {
+		m.freePost = m.posts[p].next
+	} else {
+		m.posts = append(m.posts, post{})
+		p = uint32(len(m.posts) - 1)
+	}
+	m.posts[p] = post{meets: w}
+	if s.used {
+		m.posts[s.last].next = p
+		s.last = p
+		return 0
+	}
+	m.insert(s, slot{key: *k, first: p, last: p, posts: true, used: true})
+	return 0
+}
+
+func (k *key) hash() uint64 {
+	const a, b = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93
+	h := (k.tag ^ uint64(k.context)<<40) * a
+	h = bits.RotateLeft64(h, 29) ^ (uint64(uint32(k.from))<<32 | uint64(uint32(k.to)))
+	h *= b
+	h = bits.RotateLeft64(h, 31) ^ k.size
+	h *= a
+	return h ^ h>>32
+}
+
+// find returns the slot of a key, or the one where it belongs.
+func (m *meeting) find(k *key) *slot {
+	mask := uint64(len(m.table) - 1)
+	for h := k.hash() & mask; ; h = (h + 1) & mask {
+		if s := &m.table[h]; !s.used || s.key == *k {
+			return s
+		}
+	}
+}
+
+func (m *meeting) insert(s *slot, content slot) {
+	if m.used++; 2*m.used > len(m.table) {
+		old := m.table
+		m.table = make([]slot, 2*len(old))
+		for i := range old {
+			if old[i].used {
+				*m.find(&old[i].key) = old[i]
+			}
+		}
+		s = m.find(&content.key)
+	}
+	*s = content
+}
+
+// remove empties a slot, and moves those behind it that would no longer be found.
+func (m *meeting) remove(s *slot) {
+	m.used--
+	mask := uint64(len(m.table) - 1)
+	hole := s.key.hash() & mask
+	for &m.table[hole] != s {
+		hole = (hole + 1) & mask
+	}
+	for i := (hole + 1) & mask; m.table[i].used; i = (i + 1) & mask {
+		if home := m.table[i].key.hash() & mask; (i-home)&mask >= (i-hole)&mask {
+			m.table[hole] = m.table[i]
+			hole = i
+		}
+	}
+	m.table[hole].used = false
+}

@@ -1,0 +1,93 @@
+// This file reads memory configurations of ASTRA-sim. docs/backends/analytical.md lists their keys.
+
+package analytical
+
+import "math"
+
+// memoryTypes are the values of the key memory-type.
+var memoryTypes = []string{
+	NoExpansion:      "NO_MEMORY_EXPANSION",
+	PerNPU:           "PER_NPU_MEMORY_EXPANSION",
+	PerNode:          "PER_NODE_MEMORY_EXPANSION",
+	Pool:             "MEMORY_POOL",
+	HierarchicalPool: "HIERARCHICAL_POOL",
+	Local:            "LOCAL",
+}
+
+// String returns the kind's name in ASTRA-sim's memory files.
+func (k MemoryKind) String() string {
+	return memoryTypes[k]
+}
+
+// ReadMemory reads a memory configuration file of the given name. It warns about keys that have no effect.
+func ReadMemory(text []byte, name string, warn func(message string, args ...any)) (Memory, error) {
+	f, err := openConfig(text, name, warn)
+	if err != nil {
+		return Memory{}, err
+	}
+	if !f.has("memory-type") {
+		f.fail("memory-type", "one of the types of memory")
+		return Memory{}, f.err
+	}
+	kinds := []MemoryKind{NoExpansion, PerNPU, PerNode, Pool, HierarchicalPool, Local}
+	m := Memory{Kind: choice(f, "memory-type", NoExpansion, memoryTypes, kinds)}
+	switch m.Kind {
+	case PerNPU, PerNode, Pool:
+		// Integers in ASTRA-sim: a bandwidth below 1 divides by zero.
+		m.Latency = float64(f.integer("remote-mem-latency", 0, 0, maxTicks))
+		m.Bandwidth = float64(f.required("remote-mem-bw").integer("remote-mem-bw", 1, 1, maxTicks))
+	case Local:
+		m.Latency = f.number("latency", 0, 0, maxTicks)
+		m.Bandwidth = f.required("bandwidth").positive("bandwidth")
+	case HierarchicalPool:
+		m.Latency = f.number("remote-mem-latency", 0, 0, maxTicks)
+		m.Hierarchical = &HierarchicalMemory{
+			Switches:  f.count("num-out-node-switches"),
+			Groups:    f.count("num-remote-memory-groups"),
+			ChunkSize: f.required("chunk-size").integer("chunk-size", 1, 1, maxTicks),
+			MemSideBW: f.required("mem-side-bw").positive("mem-side-bw"),
+			GPUSideBW: f.required("gpu-side-bw").positive("gpu-side-bw"),
+			InNodeBW:  f.required("in-node-bw").positive("in-node-bw"),
+			InSwitch:  f.flag("in-switch"),
+		}
+	}
+	if m.Kind == PerNode || m.Kind == HierarchicalPool {
+		m.Nodes, m.NPUsPerNode = f.count("num-nodes"), f.count("num-npus-per-node")
+	}
+	for _, key := range memoryKeys {
+		f.ignore(key, " with "+m.Kind.String())
+	}
+	return m, f.close()
+}
+
+// memoryKeys are the keys that some kind of memory has.
+var memoryKeys = []string{
+	"num-nodes", "num-npus-per-node", "remote-mem-latency", "remote-mem-bw", "latency", "bandwidth",
+	"num-out-node-switches", "num-remote-memory-groups", "chunk-size", "mem-side-bw", "gpu-side-bw", "in-node-bw",
+	"in-switch",
+}
+
+// maxTicks is the longest time in a configuration, in nanoseconds: some 292 years, as far as whole numbers are exact.
+const maxTicks = 1 << 53
+
+// required fails if the key is missing.
+func (f *configFile) required(key string) *configFile {
+	if !f.has(key) {
+		f.fail(key, "a number")
+	}
+	return f
+}
+
+// positive returns a number above 0.
+func (f *configFile) positive(key string) float64 {
+	v := f.number(key, 1, 0, math.MaxFloat64)
+	if v == 0 {
+		f.fail(key, "a number above 0")
+	}
+	return v
+}
+
+// count returns how many there are of something, at least one.
+func (f *configFile) count(key string) int {
+	return int(f.required(key).integer(key, 1, 1, maxNetworkNPUs))
+}

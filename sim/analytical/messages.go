@@ -1,0 +1,192 @@
+package analytical
+
+import (
+	"fmt"
+	"math"
+)
+
+// Contexts of tags: those of messages of the trace are communicators, those of collectives come behind.
+const (
+	contextCollective = 1 << 30
+	contextRequest    = 1 << 31 // added to the context of a message: that its receiver is ready
+)
+
+// keyOf returns the key of a message of the trace.
+func (e *engine) keyOf(n *npu, o *op, i uint32, from, to int32) key {
+	k := key{context: uint32(o.comm), from: from, to: to}
+	if n.g.tags != nil {
+		k.tag = uint64(n.g.tags[i])
+	}
+	if e.o.ExactSizes {
+		k.size = o.bytes
+	}
+	return k
+}
+
+func (e *engine) sendOp(r int32, n *npu, o *op, i uint32) {
+	k := e.keyOf(n, o, i, r, o.peer)
+	e.send(&k, o.bytes, i)
+}
+
+func (e *engine) recvOp(r int32, n *npu, o *op, i uint32) {
+	if e.wild != nil {
+		e.recvAny(r, n, o, i)
+		return
+	}
+	k := e.keyOf(n, o, i, o.peer, r)
+	e.receive(&k, newWhat(recvMet, r, i))
+}
+
+// send sends a message; sender is the op of the NPU that ends when it arrives, or noOp.
+func (e *engine) send(k *key, size uint64, sender uint32) {
+	m := e.meeting.newMessage()
+	e.meeting.messages[m] = message{size: size, from: k.from, to: k.to, sender: sender, at: k.from, sw: -1}
+	if e.wild != nil && k.context < contextCollective {
+		e.wild.sent(m, k)
+	} else {
+		e.meeting.send(k, m)
+	}
+	e.messages++
+	e.bytes += int64(min(size, math.MaxInt64))
+	if !e.system.Rendezvous {
+		e.transmit(m)
+		return
+	}
+	request := requestKey(k)
+	e.meetOrWait(&request, newWhat(readyToSend, k.from, m))
+}
+
+// requestKey returns the key of the message by which the receiver of a message says that it is ready. Its size is always
+// the same, so messages of one tag are requested in their order, whatever their sizes.
+func requestKey(k *key) key {
+	return key{tag: k.tag, context: k.context | contextRequest, from: k.to, to: k.from}
+}
+
+// receive has w happen when the message of the key is there.
+func (e *engine) receive(k *key, w what) {
+	if !e.system.Rendezvous {
+		e.meetOrWait(k, w)
+		return
+	}
+	m := e.meeting.newMessage()
+	if len(e.spareRequests) == 0 {
+		e.requests = append(e.requests, request{})
+		e.spareRequests = append(e.spareRequests, uint32(len(e.requests)-1))
+	}
+	last := len(e.spareRequests) - 1
+	number := e.spareRequests[last]
+	e.spareRequests = e.spareRequests[:last]
+	e.requests[number] = request{key: *k, meets: w}
+	e.meeting.messages[m] = message{size: rendezvousSize, from: k.to, to: k.from, at: k.to, sw: -1, control: true,
+		sender: number}
+	asks := requestKey(k)
+	e.meeting.send(&asks, m)
+	e.transmit(m)
+}
+
+// meetOrWait enters a receive. If its message is there already, w happens after what else happens at this time.
+func (e *engine) meetOrWait(k *key, w what) {
+	m := e.meeting.receive(k, w)
+	if m == 0 || !e.meeting.messages[m].there {
+		return
+	}
+	e.meeting.forget(m)
+	e.agenda.addToday(w)
+}
+
+// transmit puts a message on its way.
+func (e *engine) transmit(i uint32) {
+	m := &e.meeting.messages[i]
+	if e.wires.linked && m.from != m.to {
+		e.enterLink(i)
+		return
+	}
+	delay, ok := e.wires.delay(m.from, m.to, m.size)
+	if !ok {
+		e.fail(fmt.Errorf("a message of %d bytes from rank %d to rank %d takes too long", m.size, m.from, m.to))
+		return
+	}
+	e.after(delay, newWhat(arrived, 0, i))
+}
+
+// enterLink has a message take the next link of its route, or wait for it.
+func (e *engine) enterLink(i uint32) {
+	m := &e.meeting.messages[i]
+	l, next, sw := e.wires.hop(m.at, m.to, int(m.sw))
+	m.at, m.sw, m.queued = next, int8(sw), 0
+	k := &e.wires.links[l]
+	if !k.busy {
+		e.takeLink(l, i)
+		return
+	}
+	if k.first == 0 {
+		k.first = i
+	} else {
+		e.meeting.messages[k.last].queued = i
+	}
+	k.last = i
+}
+
+func (e *engine) takeLink(l int32, i uint32) {
+	m := &e.meeting.messages[i]
+	e.wires.links[l].busy = true
+	d := e.wires.dimOf(l)
+	serialization := float64(m.size) / d.rate
+	reached, ok := truncate(d.latency + serialization)
+	free, _ := truncate(serialization)
+	if !ok {
+		e.fail(fmt.Errorf("a message of %d bytes from rank %d to rank %d takes too long", m.size, m.from, m.to))
+		return
+	}
+	e.after(reached, newWhat(hopped, 0, i))
+	e.after(free, newWhat(linkFree, 0, uint32(l)))
+}
+
+// reachDevice has a message go on from a device, or arrive.
+func (e *engine) reachDevice(i uint32) {
+	if m := &e.meeting.messages[i]; m.sw < 0 && m.at == m.to {
+		e.arrive(i)
+		return
+	}
+	e.enterLink(i)
+}
+
+// freeLink has the next message take a link.
+func (e *engine) freeLink(l int32) {
+	k := &e.wires.links[l]
+	k.busy = false
+	if i := k.first; i != 0 {
+		k.first = e.meeting.messages[i].queued
+		e.takeLink(l, i)
+	}
+}
+
+// arrive has a message arrive: first its send ends, then its receive.
+func (e *engine) arrive(i uint32) {
+	m := &e.meeting.messages[i]
+	m.there = true
+	meets, from, sender := m.meets, m.from, m.sender
+	switch {
+	case m.control:
+		r := e.requests[sender]
+		e.spareRequests = append(e.spareRequests, sender)
+		e.meetOrWait(&r.key, r.meets)
+	case sender != noOp:
+		e.end(from, sender)
+	}
+	if e.wild != nil && e.wild.arrived(e, i) {
+		return
+	}
+	if meets == 0 {
+		return
+	}
+	e.meeting.forget(i)
+	switch r, k := meets.npu(), meets.number(); meets.kind() {
+	case packetMet:
+		e.packet(k)
+	case recvMet:
+		e.end(r, k)
+	case readyToSend:
+		e.transmit(k)
+	}
+}

@@ -1,0 +1,211 @@
+package analytical
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Result is the outcome of a run.
+type Result struct {
+	*sim.Result
+	NPUs NPUStats `json:"npu_stats"`
+}
+
+// NPUStats says what each NPU did: arrays by NPU, times in nanoseconds. The times of ops of one sort are those of the
+// union of their intervals, from when they are issued to when they end.
+type NPUStats struct {
+	Cycles    []uint64 `json:"cycles"`          // when the NPU finished
+	Exposed   []uint64 `json:"exposed"`         // Cycles less all calcs of the accelerator, modulo 2^64
+	WallTime  []uint64 `json:"wall_time"`       // when the last op ended
+	CommTime  []uint64 `json:"comm_time"`       // sends, receives and collectives
+	GPUTime   []uint64 `json:"gpu_time"`        // calcs of the accelerator
+	CPUTime   []uint64 `json:"cpu_time"`        // calcs of the host
+	RemoteMem []uint64 `json:"remote_mem_time"` // loads and stores
+	// GPUTime plus CommTime less WallTime, modulo 2^64, where there are both; else 0.
+	Overlap []uint64 `json:"total_compute_communication_overlap"`
+
+	// With the roofline model, of the time of all calcs: how much the calcs took that the peak performance limits, the mean
+	// use of that and of the memory bandwidth, all three in percent, and the mean operations a byte. To three decimals, as
+	// ASTRA-sim prints them.
+	ComputeBound  []Decimal `json:"compute_bound_percentage,omitempty"`
+	ComputeUse    []Decimal `json:"average_compute_utilization,omitempty"`
+	MemoryUse     []Decimal `json:"average_memory_utilization,omitempty"`
+	MeanIntensity []Decimal `json:"average_operation_intensity,omitempty"`
+	ExposedComm   []uint64  `json:"exposed_comm_time"` // communication while no calc runs
+	ExposedMemory []uint64  `json:"exposed_mem_time"`  // loads and stores while neither calcs nor communication run
+	Idle          []uint64  `json:"idle_time"`         // when nothing runs
+}
+
+// Decimal is a number that is printed to three decimals.
+type Decimal float64
+
+// MarshalJSON returns the number to three decimals, without zeros at the end.
+func (d Decimal) MarshalJSON() ([]byte, error) {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(float64(d), 'f', 3, 64), 64)
+	if err != nil || math.IsInf(rounded, 0) || math.IsNaN(rounded) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(rounded)
+}
+
+// sort is a sort of op, as the statistics have them.
+type sort uint8
+
+const (
+	sortGPU sort = iota
+	sortCPU
+	sortComm
+	sortMemory
+	sorts
+	sortNone = sorts
+)
+
+func (o *op) sort() sort {
+	switch o.kind {
+	case opCompute:
+		if o.lane == laneHost {
+			return sortCPU
+		}
+		return sortGPU
+	case opMemory:
+		return sortMemory
+	case opMarker:
+		return sortNone
+	}
+	return sortComm
+}
+
+// npuStats is what is counted of an NPU.
+type npuStats struct {
+	finished  bool
+	cycles    uint64 // when it finished
+	last      uint64 // when the last op ended
+	computing uint64 // calcs of the accelerator, by their lengths
+	issued    int
+
+	active [sorts]int32
+	had    [sorts]bool
+	since  [sorts]uint64 // when the first active one of the sort was issued
+	total  [sorts]uint64
+
+	changed                          uint64 // when what is active last changed
+	exposedComm, exposedMemory, idle uint64
+
+	calcs                            uint64  // of all calcs, from issue to end
+	bound                            uint64  // of those that the peak performance limits
+	computeUse, memoryUse, intensity float64 // sums, by length
+}
+
+// pass adds the time since the last change to what was going on.
+func (s *npuStats) pass(now uint64) {
+	d := now - s.changed
+	s.changed = now
+	switch {
+	case d == 0, s.active[sortGPU]+s.active[sortCPU] > 0:
+	case s.active[sortComm] > 0:
+		s.exposedComm += d
+	case s.active[sortMemory] > 0:
+		s.exposedMemory += d
+	default:
+		s.idle += d
+	}
+}
+
+func (s *npuStats) begin(o *op, now uint64) {
+	s.issued++
+	k := o.sort()
+	if k == sortNone {
+		return
+	}
+	s.pass(now)
+	if s.active[k] == 0 {
+		s.since[k] = now
+	}
+	s.active[k]++
+	s.had[k] = true
+}
+
+func (s *npuStats) end(o *op, now uint64) {
+	s.last = now
+	k := o.sort()
+	if k == sortNone {
+		return
+	}
+	s.pass(now)
+	if s.active[k]--; s.active[k] == 0 {
+		s.total[k] += now - s.since[k]
+	}
+}
+
+// roofline counts a calc of the roofline model that takes so many nanoseconds.
+func (s *npuStats) roofline(p *point, t uint64) {
+	if !p.memoryBound {
+		s.bound += t
+	}
+	s.computeUse += p.computeUse * float64(t)
+	s.memoryUse += p.memoryUse * float64(t)
+	s.intensity += p.intensity * float64(t)
+}
+
+// result makes what was counted presentable.
+func (e *engine) result() *Result {
+	n := len(e.npus)
+	r := &Result{Result: &sim.Result{
+		Backend: "analytical", Model: "unaware", Ops: e.p.ops, Events: e.events, Messages: e.messages, Bytes: e.bytes,
+		Finish: make([]sim.Clock, n), Makespan: sim.Clock{Unit: dag.Nanosecond},
+	}}
+	if e.o.Network.Aware {
+		r.Model = "aware"
+	}
+	s := &r.NPUs
+	issued := int64(0)
+	for i := range e.npus {
+		c := &e.npus[i].stats
+		issued += int64(c.issued)
+		cycles := c.last
+		if c.finished {
+			cycles = c.cycles
+		}
+		r.Finish[i] = sim.Clock{Ticks: cycles, Unit: dag.Nanosecond}
+		r.Makespan.Ticks = max(r.Makespan.Ticks, cycles)
+		s.Cycles = append(s.Cycles, cycles)
+		s.Exposed = append(s.Exposed, cycles-c.computing)
+		s.WallTime = append(s.WallTime, c.last)
+		s.CommTime = append(s.CommTime, c.total[sortComm])
+		s.GPUTime = append(s.GPUTime, c.total[sortGPU])
+		s.CPUTime = append(s.CPUTime, c.total[sortCPU])
+		s.RemoteMem = append(s.RemoteMem, c.total[sortMemory])
+		overlap := uint64(0)
+		if c.had[sortGPU] && c.had[sortComm] {
+			overlap = c.total[sortGPU] + c.total[sortComm] - c.last
+		}
+		s.Overlap = append(s.Overlap, overlap)
+		s.ExposedComm = append(s.ExposedComm, c.exposedComm)
+		s.ExposedMemory = append(s.ExposedMemory, c.exposedMemory)
+		s.Idle = append(s.Idle, c.idle)
+		if e.system.Roofline {
+			time := float64(c.calcs + 1) // as ASTRA-sim has it, which so avoids a division by 0
+			s.ComputeBound = append(s.ComputeBound, Decimal(100*(float64(c.bound)/time)))
+			s.ComputeUse = append(s.ComputeUse, Decimal(100*(c.computeUse/time)))
+			s.MemoryUse = append(s.MemoryUse, Decimal(100*(c.memoryUse/time)))
+			s.MeanIntensity = append(s.MeanIntensity, Decimal(c.intensity/time))
+		}
+	}
+	r.NeverRun = r.Ops - issued
+	e.explain(r.Result)
+	return r
+}
+
+// explain says of a run what did not come to an end, and why.
+func (e *engine) explain(r *sim.Result) {
+	r.Complete = r.NeverRun == 0
+	for i := range e.npus {
+		r.Complete = r.Complete && e.npus[i].left == 0
+	}
+	_ = fmt.Sprint
+}

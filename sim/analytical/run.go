@@ -1,0 +1,209 @@
+package analytical
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Options says how to run a program.
+type Options struct {
+	Network Network
+	System  System
+	Memory  Memory
+	// ExactSizes has a send and a receive match only if they say the same size, as in ASTRA-sim. Without, those of a pair of
+	// ranks with the same tag match in their order, as in MPI.
+	ExactSizes bool
+	Progress   func(ops int64) // nil, or called now and then with how many more ops ran
+}
+
+// engine is a run of a program.
+type engine struct {
+	p       *Program
+	o       *Options
+	system  *System
+	agenda  *agenda
+	meeting *meeting
+	wires   *wires
+	npus    []npu
+	ready   []heap // of each lane of every NPU, and one for what needs none, the ops that could be issued
+	servers []server
+
+	collectives
+	requests      []request // of the rendezvous protocol
+	spareRequests []uint32  // numbers of those that are not in use
+
+	wild *wildcards // nil where no receive takes any source or tag
+
+	events, messages, bytes, ran, reported int64
+	err                                    error
+}
+
+// npu is the state of an NPU's workload.
+type npu struct {
+	g        *graph
+	waits    []uint32 // of each op, for how many others it waits
+	left     int      // ops that have not ended
+	lanes    int      // where its lanes begin in engine.ready
+	busy     uint64   // a bit for each lane that is in use
+	walking  bool
+	deferred []uint32 // ops that got ready during a walk, to be visited on the next one
+
+	collective uint32 // the op in flight
+	chunks     int    // of it, how many have not ended
+	priority   int64
+
+	stats npuStats
+}
+
+// rendezvousSize is how many bytes a receiver sends to say that it is ready.
+const rendezvousSize = 8192
+
+// request is a receive that the receiver has announced to the sender.
+type request struct {
+	key   key
+	meets what
+}
+
+// server is a memory that serves one access at a time.
+type server struct {
+	busy  bool
+	queue []access
+	first int // of queue
+}
+
+type access struct {
+	npu int32
+	op  uint32
+}
+
+// Run runs the program. It may be called again, also at the same time. It fails with [sim.ErrTooLong] where a time is too
+// long, and where the network, the system or the memory cannot do what an op asks for.
+func (p *Program) Run(o Options) (*Result, error) {
+	started := time.Now()
+	e, err := newEngine(p, &o)
+	if err != nil {
+		return nil, err
+	}
+	for r := range e.npus {
+		e.fire(int32(r))
+	}
+	e.loop()
+	if e.err != nil {
+		return nil, e.err
+	}
+	e.report()
+	result := e.result()
+	result.Finished(started)
+	return result, nil
+}
+
+func newEngine(p *Program, o *Options) (*engine, error) {
+	n := o.Network.NPUs()
+	if n != p.NPUs() {
+		return nil, fmt.Errorf("the network has %d NPUs, and the trace %d ranks", n, p.NPUs())
+	}
+	if n >= maxNPUs {
+		return nil, fmt.Errorf("the network has %d NPUs, expected fewer than %d", n, maxNPUs)
+	}
+	if err := o.Memory.Check(n); err != nil {
+		return nil, err
+	}
+	e := &engine{p: p, o: o, system: &o.System, agenda: newAgenda(n), meeting: newMeeting(), npus: make([]npu, n)}
+	var err error
+	if e.wires, err = newWires(&o.Network); err != nil {
+		return nil, err
+	}
+	lanes, ops := 0, 0
+	for _, g := range p.graphs {
+		lanes += g.lanes + 1
+		ops += len(g.waits)
+	}
+	e.ready = make([]heap, lanes)
+	waits := make([]uint32, ops)
+	lanes = 0
+	for r, g := range p.graphs {
+		e.npus[r] = npu{g: g, waits: waits[:copy(waits, g.waits)], left: len(g.waits), lanes: lanes}
+		waits = waits[len(g.waits):]
+		lanes += g.lanes + 1
+	}
+	if e.wild = findWildcards(p); e.wild != nil && e.system.Rendezvous {
+		return nil, errWildRendezvous
+	}
+	if err := e.collectives.init(e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// fire has an NPU begin.
+func (e *engine) fire(r int32) {
+	n := &e.npus[r]
+	for _, i := range n.g.roots {
+		e.getReady(r, n, i)
+	}
+	e.walk(r, n)
+	e.checkFinished(n)
+}
+
+// loop handles events until there are no more.
+func (e *engine) loop() {
+	for e.err == nil {
+		w, ok := e.agenda.take()
+		if !ok {
+			return
+		}
+		e.events++
+		switch r, i := w.npu(), w.number(); w.kind() {
+		case stepOver:
+			e.act(i)
+		case delayOver:
+			e.after(e.reduction(i), newWhat(stepOver, r, i))
+		case packetMet:
+			e.packet(i)
+		case arrived:
+			e.arrive(i)
+		case hopped:
+			e.reachDevice(i)
+		case linkFree:
+			e.freeLink(int32(i))
+		case opOver, recvMet:
+			e.end(r, i)
+		case opReleased:
+			e.release(r, i)
+		case serverOver:
+			e.serveNext(int(i))
+		case readyToSend:
+			e.transmit(i)
+		}
+	}
+}
+
+// after adds an event that happens in so many nanoseconds.
+func (e *engine) after(delay uint64, w what) {
+	t := e.agenda.now + delay
+	if t < delay || t > math.MaxInt64 {
+		e.fail(sim.ErrTooLong)
+		return
+	}
+	e.agenda.add(t, w)
+}
+
+// fail ends the run.
+func (e *engine) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// progressEvery is after how many ops progress is reported.
+const progressEvery = 1 << 16
+
+func (e *engine) report() {
+	if e.o.Progress != nil {
+		e.o.Progress(e.ran - e.reported)
+	}
+	e.reported = e.ran
+}

@@ -1,0 +1,225 @@
+// This file reads the system configurations of ASTRA-sim. docs/backends/analytical.md lists their keys.
+
+package analytical
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// SystemFile is a system configuration as its file has it.
+type SystemFile struct {
+	System
+	// CustomTraces names the traces for System.Custom, each the prefix of a file for every NPU; "": none.
+	CustomTraces [numCollectives]string
+	// CustomNodesFile names a file as [ReadCustomNodes] reads it, of the traces for System.CustomNodes; "": none.
+	CustomNodesFile string
+
+	ownDelay bool // the file has an end-point delay
+}
+
+// ScaleInjection multiplies the end-point delay by x, if the file has one, and drops the fraction: ASTRA-sim's flag
+// --injection-scale.
+func (s *SystemFile) ScaleInjection(x float64) error {
+	if !s.ownDelay {
+		return nil
+	}
+	scaled := float64(s.EndpointDelay) * x
+	if !(scaled >= 0 && scaled <= maxCount) {
+		return fmt.Errorf("expected an end-point delay from 0 to %d ns, found %d times %v", maxCount, s.EndpointDelay, x)
+	}
+	s.EndpointDelay = int64(scaled)
+	return nil
+}
+
+// collectiveKeys are the collectives in the keys of system files.
+var collectiveKeys = [numCollectives]string{
+	AllReduce: "all-reduce", AllGather: "all-gather", ReduceScatter: "reduce-scatter", AllToAll: "all-to-all",
+}
+
+// String returns the collective's name in ASTRA-sim's system files.
+func (c Collective) String() string {
+	return collectiveKeys[c]
+}
+
+// maxCount is the largest of numbers that are small in practice, as ASTRA-sim has them in 32 bits.
+const maxCount = math.MaxInt32
+
+// defaultEndpointDelay is the end-point delay of ASTRA-sim where the system file has none, in nanoseconds.
+const defaultEndpointDelay = 10
+
+// ReadSystem reads a system configuration file of the given name. It warns about keys that have no effect. Queues,
+// injection scale and rendezvous are not in the file but ASTRA-sim's own flags: the result has one queue.
+func ReadSystem(text []byte, name string, warn func(message string, args ...any)) (*SystemFile, error) {
+	f, err := openConfig(text, name, warn)
+	if err != nil {
+		return nil, err
+	}
+	s := &SystemFile{System: System{Queues: 1}, ownDelay: f.has("endpoint-delay")}
+	s.Scheduling = choice(f, "scheduling-policy", LIFO, []string{"LIFO", "FIFO", "EXPLICIT"},
+		[]Scheduling{LIFO, FIFO, Explicit})
+	s.LocalBWAware = choice(f, "collective-optimization", false, []string{"baseline", "localBWAware"},
+		[]bool{false, true})
+	if !f.has("collective-optimization") {
+		warn("%s: collective-optimization is missing and taken for baseline: an all-reduce goes through each dimension "+
+			"with all of its bytes", name)
+	}
+	if !f.has("preferred-dataset-splits") {
+		warn("%s: preferred-dataset-splits is missing and taken for 1", name)
+	}
+	s.Splits = int(f.integer("preferred-dataset-splits", 1, 1, maxCount))
+	s.ActiveChunks = int(f.integer("active-chunks-per-dimension", 1, 1, maxCount))
+	s.EndpointDelay = f.integer("endpoint-delay", defaultEndpointDelay, 0, maxCount)
+	s.LocalMemBW = f.number("local-mem-bw", 0, 0, math.MaxFloat64)
+	f.readImplementations(s)
+	f.readCompute(s)
+	f.readSharedBus(s)
+	f.readPolicies(s)
+	s.TrackLocalMem = f.flag("track-local-mem")
+	if s.TrackLocalMem {
+		s.LocalMemTrace = f.text("local-mem-trace-filename", "local_mem_trace")
+	}
+	f.ignore("local-mem-trace-filename", " without track-local-mem")
+	for _, key := range []string{"boost-mode", "trace-enabled"} {
+		if f.flag(key) {
+			warn("%s: is not supported, and has no effect", f.at(key))
+		}
+	}
+	return s, f.close()
+}
+
+// readImplementations reads the algorithms of collectives.
+func (f *configFile) readImplementations(s *SystemFile) {
+	for c := range numCollectives {
+		key := collectiveKeys[c] + "-implementation"
+		names := f.texts(key)
+		for k, name := range names {
+			a, err := ParseAlgorithm(name)
+			if err != nil && f.err == nil {
+				f.err = fmt.Errorf("%s: %w", f.at(key), err)
+			}
+			s.Implementations[c] = append(s.Implementations[c], a)
+			if a.One && k < len(names)-1 {
+				f.warn("%s: what follows %s, which takes in all NPUs, has no effect", f.at(key), name)
+				break
+			}
+		}
+		key += "-custom"
+		if custom := f.texts(key); len(custom) == 1 {
+			s.CustomTraces[c] = custom[0]
+		} else if len(custom) > 1 {
+			f.fail(key, "a list of one trace, for all dimensions")
+		}
+	}
+	s.CustomNodesFile = f.text("per-node-custom-implementation", "")
+}
+
+// readCompute reads how long ops of calc take.
+func (f *configFile) readCompute(s *SystemFile) {
+	s.ReplayOnly, s.Roofline = f.flag("replay-only"), f.flag("roofline-enabled")
+	if !s.Roofline {
+		f.ignore("peak-perf", " without roofline-enabled")
+		return
+	}
+	s.PeakPerf = f.number("peak-perf", 0, 0, math.MaxFloat64)
+	for _, key := range []string{"peak-perf", "local-mem-bw"} {
+		if !f.has(key) || f.number(key, 0, 0, math.MaxFloat64) == 0 {
+			f.fail(key, "a number above 0, as roofline-enabled needs it")
+		}
+	}
+	if s.ReplayOnly {
+		f.warn("%s: has no effect with replay-only", f.at("roofline-enabled"))
+	}
+}
+
+// readSharedBus reads the memory bus. ASTRA-sim keeps its parameters in single precision, and drops the fraction of all
+// but G.
+func (f *configFile) readSharedBus(s *SystemFile) {
+	keys := []string{"L", "o", "g", "G", "local-reduction-delay"}
+	if f.number("model-shared-bus", 0, -maxCount, maxCount) != 1 {
+		for _, key := range keys {
+			f.ignore(key, " without model-shared-bus")
+		}
+		return
+	}
+	whole := func(key string) int64 {
+		return int64(float32(f.number(key, 0, 0, maxCount)))
+	}
+	s.SharedBus = &SharedBus{
+		L: whole("L"), O: whole("o"), G: whole("g"), GPerByte: float64(float32(f.number("G", 0, 0, maxCount))),
+		ReductionDelay: f.integer("local-reduction-delay", 1, 0, maxCount),
+	}
+}
+
+// readPolicies reads the keys that only the first version of ASTRA-sim heeded.
+func (f *configFile) readPolicies(s *SystemFile) {
+	s.InterDimension = choice(f, "inter-dimension-scheduling", Ascending,
+		[]string{"baseline", "ascending", "themis", "offlineGreedy", "themisFlex", "offlineGreedyFlex", "roundRobin"},
+		[]InterDimension{Ascending, Ascending, Themis, Themis, ThemisFlex, ThemisFlex, RoundRobin})
+	s.IntraDimension = choice(f, "intra-dimension-scheduling", FIFOOrder,
+		[]string{"FIFO", "RG", "smallestFirst", "SCF", "lessRemainingPhaseFirst"},
+		[]IntraDimension{FIFOOrder, RG, SmallestFirst, SmallestFirst, LessRemainingPhaseFirst})
+}
+
+// algorithmNames are the algorithms in the values of system files.
+var algorithmNames = [...]string{
+	RingAlgorithm: "ring", Direct: "direct", HalvingDoubling: "halvingDoubling", DoubleBinaryTree: "doubleBinaryTree",
+}
+
+// String returns the algorithm as [ParseAlgorithm] reads it.
+func (a Algorithm) String() string {
+	name := algorithmNames[a.Name]
+	if a.One {
+		name = "one" + strings.ToUpper(name[:1]) + name[1:]
+	}
+	if a.Name == Direct && a.Window > 0 {
+		name += strconv.Itoa(a.Window)
+	}
+	return name
+}
+
+// ParseAlgorithm reads the name of an algorithm in ASTRA-sim's system files: ring, direct, direct3, halvingDoubling,
+// doubleBinaryTree, oneRing, oneDirect, oneDirect3 or oneHalvingDoubling.
+func ParseAlgorithm(text string) (Algorithm, error) {
+	name := strings.TrimRight(text, "0123456789")
+	window := text[len(name):]
+	for k := range algorithmNames {
+		for _, one := range []bool{false, true} {
+			a := Algorithm{Name: AlgorithmName(k), One: one}
+			if name != a.String() || one && a.Name == DoubleBinaryTree {
+				continue
+			}
+			if window == "" {
+				return a, nil
+			}
+			if n, err := strconv.Atoi(window); a.Name == Direct && err == nil && n > 0 && n <= maxCount {
+				a.Window = n
+				return a, nil
+			}
+		}
+	}
+	return Algorithm{}, fmt.Errorf("expected ring, direct, direct and a number from 1 for its window, halvingDoubling, "+
+		"doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling, found %q", shorten(text))
+}
+
+// ReadCustomNodes reads a YAML mapping from numbers of ops to the prefixes of the traces that carry them out.
+func ReadCustomNodes(text []byte, name string) (map[uint64]string, error) {
+	f, err := openYAML(text, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make(map[uint64]string, len(f.members))
+	for _, m := range f.members {
+		id, err := strconv.ParseUint(m.key, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: expected the number of an op, found %s", name, m.line, shorten(m.key))
+		}
+		if m.isList {
+			return nil, fmt.Errorf("%s:%d: %d: expected the prefix of a trace, found a list", name, m.line, id)
+		}
+		nodes[id] = m.list[0].text
+	}
+	return nodes, nil
+}

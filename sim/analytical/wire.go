@@ -1,0 +1,144 @@
+package analytical
+
+import (
+	"fmt"
+	"math"
+)
+
+// wires computes how messages get through a network.
+type wires struct {
+	dims   []wireDim
+	links  []link
+	linked bool // congestion-aware
+}
+
+// wireDim is a dimension of a network.
+type wireDim struct {
+	topology Topology
+	n        int32
+	stride   int32 // distance of NPUs that are neighbours in the dimension
+	rate     float64
+	latency  float64
+	first    int32 // of its links
+}
+
+// link is a directed link: one message at a time is on it.
+type link struct {
+	busy        bool
+	first, last uint32 // the messages that wait for it; 0: none
+}
+
+// newWires returns the wires of a network, which must be valid.
+func newWires(n *Network) (*wires, error) {
+	w := &wires{linked: n.Aware}
+	npus, links := int64(1), int64(0)
+	for _, d := range n.Dims {
+		// Multiplied first: the order shows in the last bit.
+		rate := d.Bandwidth * (1 << 30) / 1e9
+		w.dims = append(w.dims, wireDim{topology: d.Topology, n: int32(d.NPUs), stride: int32(npus), rate: rate,
+			latency: d.Latency})
+		npus *= int64(d.NPUs)
+	}
+	if !n.Aware {
+		return w, nil
+	}
+	for i, d := range n.Dims {
+		w.dims[i].first = int32(links)
+		switch d.Topology {
+		case FullyConnected:
+			links += npus * int64(d.NPUs)
+		default: // both ways on a ring, or to the switch and back
+			links += 2 * npus
+		}
+		if links > math.MaxInt32 {
+			return nil, fmt.Errorf("the network has more than %d links", math.MaxInt32)
+		}
+	}
+	w.links = make([]link, links)
+	return w, nil
+}
+
+// differing returns the lowest dimension in which the addresses of two NPUs differ, and both addresses in it; the
+// dimension is -1 if there is none.
+func (w *wires) differing(a, b int32) (dim int, x, y int32) {
+	if a == b {
+		return -1, 0, 0
+	}
+	for i := range w.dims {
+		n := w.dims[i].n
+		x, y = a%n, b%n
+		if x != y {
+			return i, x, y
+		}
+		a, b = a/n, b/n
+	}
+	return -1, 0, 0
+}
+
+// delay returns how long a message takes in a network that is unaware of congestion; false if that is too long.
+func (w *wires) delay(from, to int32, size uint64) (uint64, bool) {
+	dim, x, y := w.differing(from, to)
+	if dim < 0 {
+		return 0, true
+	}
+	d := &w.dims[dim]
+	hops := int32(1)
+	switch d.topology {
+	case Switch:
+		hops = 2
+	case Ring:
+		forward := y - x
+		if forward < 0 {
+			forward += d.n
+		}
+		hops = min(forward, d.n-forward)
+	}
+	return truncate(float64(hops)*d.latency + float64(size)/d.rate)
+}
+
+// truncate returns a time without its fraction; false if it is too long.
+func truncate(t float64) (uint64, bool) {
+	if !(t < 1<<62) {
+		return 0, false
+	}
+	return uint64(t), true
+}
+
+// A device of a congestion-aware network is an NPU, or where its number is negative a switch: that of dimension d which
+// an NPU is at, as seen from there, has the number -1 - d of a message that was at that NPU before. So a message at a
+// switch needs no more than the dimension, for where it goes from there is determined by where it is to arrive.
+
+// hop returns the link by which a message gets from a device towards an NPU, and the next device. The device is a switch
+// of dimension sw where that is not negative; then from is the NPU from which the message came.
+func (w *wires) hop(from, to int32, sw int) (l int32, next int32, nextSwitch int) {
+	if sw >= 0 {
+		d := &w.dims[sw]
+		target := from + (to/d.stride%d.n-from/d.stride%d.n)*d.stride
+		return d.first + 2*target + 1, target, -1
+	}
+	dim, x, y := w.differing(from, to)
+	d := &w.dims[dim]
+	switch d.topology {
+	case Switch:
+		return d.first + 2*from, from, dim
+	case FullyConnected:
+		return d.first + from*d.n + y, from + (y-x)*d.stride, -1
+	}
+	forward := y - x
+	if forward < 0 {
+		forward += d.n
+	}
+	if forward <= d.n-forward {
+		return d.first + 2*from, from + ((x+1)%d.n-x)*d.stride, -1
+	}
+	return d.first + 2*from + 1, from + ((x+d.n-1)%d.n-x)*d.stride, -1
+}
+
+// dimOf returns the dimension of a link.
+func (w *wires) dimOf(l int32) *wireDim {
+	i := len(w.dims) - 1
+	for w.dims[i].first > l {
+		i--
+	}
+	return &w.dims[i]
+}

@@ -1,0 +1,239 @@
+package analytical
+
+import "fmt"
+
+// How an NPU issues its ops: those that wait for no other are visited in their order whenever something has ended, and
+// each is issued if the lane that it needs is free at that moment.
+
+// getReady notes that an op waits for no other op any more.
+func (e *engine) getReady(r int32, n *npu, i uint32) {
+	if n.g.release != nil {
+		if t := n.g.release[i]; t > e.agenda.now {
+			e.after(t-e.agenda.now, newWhat(opReleased, r, i))
+			return
+		}
+	}
+	if n.walking {
+		n.deferred = append(n.deferred, i)
+		return
+	}
+	e.makeReady(n, i)
+}
+
+func (e *engine) makeReady(n *npu, i uint32) {
+	lane := int(n.g.ops[i].lane)
+	if lane == laneUnneeded {
+		lane = n.g.lanes
+	}
+	e.ready[n.lanes+lane].push(i)
+}
+
+// release issues what can be issued when an op's release time has come.
+func (e *engine) release(r int32, i uint32) {
+	n := &e.npus[r]
+	e.makeReady(n, i)
+	e.walk(r, n)
+	e.checkFinished(n)
+}
+
+// walk issues the ops that are ready and whose lanes are free. Those that get ready on the way have their turn afterwards.
+func (e *engine) walk(r int32, n *npu) {
+	n.walking = true
+	for {
+		for e.err == nil {
+			lane := -1
+			lowest := uint32(noOp)
+			for k, h := range e.ready[n.lanes : n.lanes+n.g.lanes+1] {
+				if len(h) > 0 && h[0] < lowest && (n.busy>>k&1 == 0 || k == n.g.lanes) {
+					lane, lowest = k, h[0]
+				}
+			}
+			if lane < 0 {
+				break
+			}
+			e.issue(r, n, e.ready[n.lanes+lane].pop())
+		}
+		if len(n.deferred) == 0 {
+			break
+		}
+		for _, i := range n.deferred {
+			e.makeReady(n, i)
+		}
+		n.deferred = n.deferred[:0]
+	}
+	n.walking = false
+}
+
+// issue begins an op.
+func (e *engine) issue(r int32, n *npu, i uint32) {
+	g := n.g
+	o := &g.ops[i]
+	if o.lane != laneUnneeded {
+		n.busy |= 1 << o.lane
+	}
+	n.stats.begin(o, e.agenda.now)
+	if g.startFirst != nil {
+		e.meet(r, n, g.startDependents[g.startFirst[i]:g.startFirst[i+1]])
+	}
+	if e.system.ReplayOnly {
+		e.run(r, n, o, i, o.time)
+		return
+	}
+	switch o.kind {
+	case opMarker:
+		e.finish(r, n, i)
+	case opCompute:
+		e.compute(r, n, o, i)
+	case opReplayed:
+		e.after(o.time, newWhat(opOver, r, i))
+	case opMemory:
+		e.accessMemory(r, n, o, i)
+	case opSend:
+		e.sendOp(r, n, o, i)
+	case opRecv:
+		e.recvOp(r, n, o, i)
+	case opCollective:
+		e.collective(r, n, o, i)
+	}
+}
+
+// run lets an op take so many nanoseconds.
+func (e *engine) run(r int32, n *npu, o *op, i uint32, t uint64) {
+	if o.lane != laneHost {
+		n.stats.computing += t
+	}
+	if o.kind == opCompute {
+		n.stats.calcs += t
+	}
+	e.after(t, newWhat(opOver, r, i))
+}
+
+// compute runs a calc.
+func (e *engine) compute(r int32, n *npu, o *op, i uint32) {
+	s := e.system
+	if !s.Roofline || o.lane == laneHost || o.bare {
+		e.run(r, n, o, i, o.time)
+		return
+	}
+	if o.bytes == 0 {
+		e.finish(r, n, i)
+		return
+	}
+	flops := 0.0
+	if n.g.flops != nil {
+		flops = float64(n.g.flops[i])
+	}
+	point := s.roofline(flops, float64(o.bytes))
+	t, ok := truncate(point.time)
+	if !ok {
+		e.fail(fmt.Errorf("rank %d op %d takes %v s on the NPU that the system file describes", r, i, point.time/1e9))
+		return
+	}
+	n.stats.roofline(&point, t)
+	e.run(r, n, o, i, t)
+}
+
+// point is where a calc is under the roof of an NPU (S. Williams et al., "Roofline", CACM 52(4), 2009).
+type point struct {
+	time        float64 // nanoseconds
+	intensity   float64 // operations a byte
+	computeUse  float64 // of the peak performance
+	memoryUse   float64 // of the memory bandwidth
+	memoryBound bool
+}
+
+// roofline returns where a calc is that moves some bytes. One without operations takes as long as they do.
+func (s *System) roofline(flops, bytes float64) point {
+	bandwidth, peak := s.LocalMemBW*1e9, s.PeakPerf*1e12
+	if flops == 0 {
+		return point{time: bytes / bandwidth * 1e9, memoryUse: 1, memoryBound: true}
+	}
+	intensity := flops / bytes
+	perf := min(bandwidth*intensity, peak)
+	return point{
+		time: flops / perf * 1e9, intensity: intensity, computeUse: perf / peak, memoryUse: perf / intensity / bandwidth,
+		memoryBound: perf < peak,
+	}
+}
+
+// end ends an op, and issues what can be issued then.
+func (e *engine) end(r int32, i uint32) {
+	n := &e.npus[r]
+	e.finish(r, n, i)
+	e.walk(r, n)
+	e.checkFinished(n)
+}
+
+// finish ends an op.
+func (e *engine) finish(r int32, n *npu, i uint32) {
+	o := &n.g.ops[i]
+	if o.lane != laneUnneeded {
+		n.busy &^= 1 << o.lane
+	}
+	n.stats.end(o, e.agenda.now)
+	n.left--
+	if e.ran++; e.ran-e.reported >= progressEvery {
+		e.report()
+	}
+	e.meet(r, n, n.g.dependents[o.first:n.g.ops[i+1].first])
+}
+
+// meet counts something that ops wait for.
+func (e *engine) meet(r int32, n *npu, waiting []uint32) {
+	for _, d := range waiting {
+		if n.waits[d]--; n.waits[d] == 0 {
+			e.getReady(r, n, d)
+		}
+	}
+}
+
+func (e *engine) checkFinished(n *npu) {
+	if n.left == 0 && !n.stats.finished {
+		n.stats.finished, n.stats.cycles = true, e.agenda.now
+	}
+}
+
+// accessMemory runs a load or store of remote memory.
+func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
+	m := &e.o.Memory
+	if m.Kind == NoExpansion {
+		e.fail(fmt.Errorf("rank %d op %d accesses remote memory, and the memory configuration has none", r, i))
+		return
+	}
+	k := m.Server(int(r))
+	if k == NoServer {
+		e.after(e.accessTime(o), newWhat(opOver, r, i))
+		return
+	}
+	for len(e.servers) <= k {
+		e.servers = append(e.servers, server{})
+	}
+	if s := &e.servers[k]; s.busy {
+		s.queue = append(s.queue, access{r, i})
+		return
+	}
+	e.serve(k, access{r, i})
+}
+
+func (e *engine) accessTime(o *op) uint64 {
+	return uint64(e.o.Memory.AccessTime(int64(o.bytes)))
+}
+
+// serve has a server begin with an access.
+func (e *engine) serve(k int, a access) {
+	e.servers[k].busy = true
+	t := e.accessTime(&e.npus[a.npu].g.ops[a.op])
+	e.after(t, newWhat(opOver, a.npu, a.op))
+	e.after(t, newWhat(serverOver, a.npu, uint32(k)))
+}
+
+// serveNext has a server begin with the access that has waited longest.
+func (e *engine) serveNext(k int) {
+	s := &e.servers[k]
+	if s.first == len(s.queue) {
+		s.busy, s.queue, s.first = false, s.queue[:0], 0
+		return
+	}
+	s.first++
+	e.serve(k, s.queue[s.first-1])
+}
