@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +18,14 @@ func TestAllIsSound(t *testing.T) {
 			t.Errorf("format %q has a bad name or title %q, or is there twice", f.Name, f.Title)
 		}
 		seen[f.Name] = true
-		if f.Read == nil && f.Write == nil {
+		written := f.Write != nil || f.WriteFiles != nil
+		if f.Read == nil && !written {
 			t.Errorf("%s can neither be read nor written", f.Name)
 		}
-		if f.Write != nil && len(f.Extensions) == 0 {
+		if f.Write != nil && f.WriteFiles != nil {
+			t.Errorf("%s is written both as one file and as many", f.Name)
+		}
+		if written && len(f.Extensions) == 0 {
 			t.Errorf("%s is written, but has no file name ending", f.Name)
 		}
 		for _, ending := range f.Extensions {
@@ -48,8 +53,22 @@ func TestWrittenIsDetected(t *testing.T) {
 	b.Rank(1).Recv(0, 10, 0)
 	trace := b.Trace()
 	for _, f := range All.Writable() {
-		var content strings.Builder
-		if err := f.Write(&content, trace, format.WriteOptions{Warn: func(string, ...any) {}}); err != nil {
+		var content strings.Builder // of the first file
+		var err error
+		o := format.WriteOptions{Warn: func(string, ...any) {}}
+		if f.Write != nil {
+			err = f.Write(&content, trace, o)
+		} else {
+			first := true
+			err = f.WriteFiles(func(string) (io.Writer, error) {
+				if first {
+					first = false
+					return &content, nil
+				}
+				return io.Discard, nil
+			}, trace, o)
+		}
+		if err != nil {
 			t.Errorf("%s: %v", f.Name, err)
 			continue
 		}

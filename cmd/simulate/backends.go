@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/analytical"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
@@ -24,6 +25,7 @@ type backend struct {
 
 var backends = []backend{
 	{"loggops", registerLogGOPS},
+	{"analytical", registerAnalytical},
 	{"ideal", registerIdeal},
 }
 
@@ -41,18 +43,25 @@ type runner interface {
 	check() error
 	// parameters lists what a sweep can vary.
 	parameters() []parameter
-	// lowers reports whether collectives are to be lowered before the trace is compiled.
-	lowers() bool
+	// lowers returns which collectives of a trace are to be lowered before it is compiled; nil: none of any trace. It is
+	// asked with nil for the trace, too, before that is in memory.
+	lowers(t *dag.Trace) func(dag.Subkind) bool
 	// timeline returns what writes a timeline to w in the form that the path asks for.
 	timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error)
 	// compile prepares the trace.
-	compile(t sim.Source) error
+	compile(t sim.Source, meta dag.Meta) error
 	// params returns the model and the parameters of a run with the given settings, as its result has them.
 	params(settings []setting) (model string, params any)
 	// run replays the trace with the given settings.
-	run(settings []setting, r replay) (*sim.Result, error)
+	run(settings []setting, r replay) (*result, error)
 	// opTimes returns when each op of the last run ran; nil if the backend does not tell.
 	opTimes() *ideal.Timeline
+}
+
+// result is the outcome of a run, with what its backend alone has.
+type result struct {
+	*sim.Result
+	NPUs *analytical.NPUStats `json:"npu_stats,omitempty"`
 }
 
 // replay is how to run a trace.
@@ -178,8 +187,8 @@ func (b *logGOPS) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline
 	return nil, cli.Usagef("--timeline: %s: expected a name that ends with .json or .viz", path)
 }
 
-func (b *logGOPS) lowers() bool {
-	return true
+func (b *logGOPS) lowers(*dag.Trace) func(dag.Subkind) bool {
+	return func(dag.Subkind) bool { return true }
 }
 
 func (b *logGOPS) opTimes() *ideal.Timeline {
@@ -193,7 +202,7 @@ func (b *logGOPS) parameters() []parameter {
 	}
 }
 
-func (b *logGOPS) compile(t sim.Source) (err error) {
+func (b *logGOPS) compile(t sim.Source, _ dag.Meta) (err error) {
 	b.replay, err = loggops.Compile(t, b.checkedModel, b.p.Warn)
 	return err
 }
@@ -224,11 +233,12 @@ func (b *logGOPS) with(settings []setting) loggops.Params {
 	return params
 }
 
-func (b *logGOPS) run(settings []setting, r replay) (*sim.Result, error) {
+func (b *logGOPS) run(settings []setting, r replay) (*result, error) {
 	compiled := b.replay
 	if r.again {
 		compiled = compiled.Clone()
 	}
-	return compiled.Run(loggops.Options{Params: b.with(settings), Noise: b.noiseTrace, Timeline: r.timeline,
+	done, err := compiled.Run(loggops.Options{Params: b.with(settings), Noise: b.noiseTrace, Timeline: r.timeline,
 		Threads: r.threads, Progress: r.progress})
+	return &result{Result: done}, err
 }

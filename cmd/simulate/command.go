@@ -12,7 +12,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/internal/cli"
-	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/ideal"
 )
 
@@ -190,32 +189,32 @@ func simulateJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice
 		ph.explain(p, l.ops)
 		return err
 	}
-	result, err := runOnce(p, o, l, run)
+	done, err := runOnce(p, o, l, run)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
 	ph.done("run")
-	if err := report(out, o, l, result, run.opTimes()); err != nil {
+	if err := report(out, o, l, done, run.opTimes()); err != nil {
 		return err
 	}
 	ph.done("report")
 	ph.explain(p, l.ops)
-	if !result.Complete {
-		explainIncomplete(p, l.name, result)
+	if !done.Complete {
+		explainIncomplete(p, l.name, done)
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil
 }
 
 // report prints the result; times is nil where the backend does not tell when each op ran.
-func report(out *cli.Output, o *options, l *loaded, result *sim.Result, times *ideal.Timeline) error {
+func report(out *cli.Output, o *options, l *loaded, done *result, times *ideal.Timeline) error {
 	var path *ideal.Path
 	if times != nil {
 		path = times.CriticalPath()
 	}
 	switch {
 	case o.json:
-		document, err := json.Marshal(result)
+		document, err := json.Marshal(done)
 		if err != nil {
 			return fmt.Errorf("writing the result: %w", err)
 		}
@@ -234,7 +233,7 @@ func report(out *cli.Output, o *options, l *loaded, result *sim.Result, times *i
 			return err
 		}
 	default:
-		printTable(out, l, result, path)
+		printTable(out, l, done, path)
 		if o.criticalPath {
 			printCriticalPath(out, path)
 		}
@@ -243,7 +242,7 @@ func report(out *cli.Output, o *options, l *loaded, result *sim.Result, times *i
 }
 
 // runOnce runs the trace, and writes the timeline where one was asked for; a run that fails leaves none.
-func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*sim.Result, error) {
+func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error) {
 	progress := p.Progress("simulating", l.ops, "ops")
 	defer progress.Close()
 	r := replay{threads: o.threads, progress: progress.Add}
@@ -258,18 +257,18 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*sim.Result, er
 	if r.timeline, err = run.timeline(out, o.timeline, l.trace); err != nil {
 		return nil, err
 	}
-	result, err := run.run(nil, r)
+	done, err := run.run(nil, r)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.timeline.End(); err != nil {
 		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
 	}
-	return result, out.Commit()
+	return done, out.Commit()
 }
 
 // explainIncomplete says on stderr why a run is not complete.
-func explainIncomplete(p *cli.Program, name string, r *sim.Result) {
+func explainIncomplete(p *cli.Program, name string, r *result) {
 	unmatched := r.Leftover.Count()
 	if r.Aborted != "" {
 		p.Info("%s: aborted: %s", name, r.Aborted)

@@ -43,15 +43,15 @@ func (b *idealBackend) parameters() []parameter {
 	return nil
 }
 
-func (b *idealBackend) lowers() bool {
-	return false
+func (b *idealBackend) lowers(*dag.Trace) func(dag.Subkind) bool {
+	return nil
 }
 
 func (b *idealBackend) timeline(io.Writer, string, *dag.Trace) (sim.Timeline, error) {
 	return nil, errors.New("the ideal backend writes no timeline")
 }
 
-func (b *idealBackend) compile(t sim.Source) (err error) {
+func (b *idealBackend) compile(t sim.Source, _ dag.Meta) (err error) {
 	b.replay, err = ideal.Compile(t)
 	return err
 }
@@ -60,8 +60,9 @@ func (b *idealBackend) params([]setting) (model string, params any) {
 	return "", struct{}{}
 }
 
-func (b *idealBackend) run(_ []setting, r replay) (*sim.Result, error) {
-	return b.replay.Run(ideal.Options{Progress: r.progress})
+func (b *idealBackend) run(_ []setting, r replay) (*result, error) {
+	done, err := b.replay.Run(ideal.Options{Progress: r.progress})
+	return &result{Result: done}, err
 }
 
 func (b *idealBackend) opTimes() *ideal.Timeline {

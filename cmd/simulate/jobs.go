@@ -15,17 +15,17 @@ type withJobs struct {
 	jobs []cli.Job
 }
 
-func (r *withJobs) run(settings []setting, how replay) (*sim.Result, error) {
-	result, err := r.runner.run(settings, how)
+func (r *withJobs) run(settings []setting, how replay) (*result, error) {
+	done, err := r.runner.run(settings, how)
 	if err != nil {
 		return nil, err
 	}
 	outcomes := make([]jobOutcome, len(r.jobs))
 	for i, job := range r.jobs {
-		outcomes[i] = newJobOutcome(job, result.Finish)
+		outcomes[i] = newJobOutcome(job, done.Finish)
 	}
-	result.Jobs = outcomes
-	return result, nil
+	done.Jobs = outcomes
+	return done, nil
 }
 
 // jobOutcome is how a job fared.
@@ -55,8 +55,8 @@ func newJobOutcome(job cli.Job, finish []sim.Clock) jobOutcome {
 }
 
 // printJobs prints how the jobs fared, where there are some.
-func printJobs(w io.Writer, result *sim.Result) {
-	outcomes, _ := result.Jobs.([]jobOutcome)
+func printJobs(w io.Writer, r *result) {
+	outcomes, _ := r.Jobs.([]jobOutcome)
 	if len(outcomes) == 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -50,8 +51,8 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.C
 		if err != nil {
 			return nil, cli.InFile(in.Name, err)
 		}
-		if !run.lowers() || !slices.Contains(kinds, dag.Coll) {
-			l, err := loadBatches(in, run, ph)
+		if run.lowers(nil) == nil || !slices.Contains(kinds, dag.Coll) {
+			l, err := loadBatches(in, o, run, ph)
 			if err == nil && o.ops {
 				l.source, l.close, keep = in.Source, in.Close, true
 			}
@@ -74,7 +75,7 @@ func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice low
 	if err != nil {
 		return nil, err
 	}
-	if trace.Nodes != nil && !(run.lowers() && choice.UsesNodes()) {
+	if trace.Nodes != nil && !(run.lowers(trace) != nil && choice.UsesNodes()) {
 		p.Explain("%s: placed on nodes, which makes no difference to the %s backend", name, o.backend)
 	}
 	ph.done("decode")
@@ -89,6 +90,9 @@ func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice low
 // there is a timeline.
 func compileWhole(p *cli.Program, o *options, run runner, name string, trace *dag.Trace, choice lower.Choice,
 	ph *phases) (*loaded, error) {
+	if err := o.checkGroups(trace.Meta); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	source, err := lowered(o, run, trace, choice)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -97,7 +101,7 @@ func compileWhole(p *cli.Program, o *options, run runner, name string, trace *da
 	if ops != before {
 		p.Explain("%s: lowered %d ops to %d", name, before, ops)
 	}
-	lowering, compiling, err := compileBatches(run, source, ph)
+	lowering, compiling, err := compileBatches(run, source, trace.Meta, ph)
 	if err != nil {
 		if ops != before {
 			err = fmt.Errorf("with its collectives lowered, %w", err)
@@ -118,24 +122,75 @@ func compileWhole(p *cli.Program, o *options, run runner, name string, trace *da
 	return l, nil
 }
 
+// chakraAttrs is what a trace that comes from Chakra's format has in its attributes.
+type chakraAttrs struct {
+	Chakra *struct {
+		Undefined []string `json:"undefined_groups"`
+	} `json:"chakra"`
+}
+
+func attrsOf(meta dag.Meta) (attrs chakraAttrs) {
+	if json.Unmarshal([]byte(meta.Attrs), &attrs) != nil {
+		return chakraAttrs{}
+	}
+	return attrs
+}
+
+// checkGroups returns an error if nothing defines a communicator that the trace names, unless that is to be overlooked.
+func (o *options) checkGroups(meta dag.Meta) error {
+	attrs := attrsOf(meta)
+	if attrs.Chakra == nil || len(attrs.Chakra.Undefined) == 0 || o.read.Lenient {
+		return nil
+	}
+	return fmt.Errorf("nothing defines the communicator %q: give a file that does with --comm-groups, or --lenient to take "+
+		"the ranks that use it for its members", attrs.Chakra.Undefined[0])
+}
+
 // lowered returns the trace with whatever lowered that the backend does not run.
 func lowered(o *options, run runner, trace *dag.Trace, choice lower.Choice) (lower.Source, error) {
 	source := dag.NewInMemory(trace)
-	if !run.lowers() {
+	which := run.lowers(trace)
+	if which == nil {
 		return source, nil
 	}
-	if o.timeline == "" {
+	some, all := lowerable(trace, which)
+	switch {
+	case !some:
+		return source, nil
+	case all && o.timeline == "":
 		return lower.SourceOf(source, choice)
 	}
-	whole, err := lower.Collectives(trace, choice)
+	whole, err := lower.CollectivesOf(trace, choice, which)
 	if err != nil {
 		return nil, err
 	}
 	return dag.NewInMemory(whole), nil
 }
 
-func loadBatches(in *cli.OpenTrace, run runner, ph *phases) (*loaded, error) {
-	reading, compiling, err := compileBatches(run, in.Source, ph)
+// lowerable reports whether a trace has collectives that are to be lowered, and whether all of its collectives are.
+func lowerable(t *dag.Trace, which func(dag.Subkind) bool) (some, all bool) {
+	all = true
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for op, kind := range r.Kind {
+			if kind != dag.Coll {
+				continue
+			}
+			if which(r.Subkind.At(op)) {
+				some = true
+			} else {
+				all = false
+			}
+		}
+	}
+	return some, all
+}
+
+func loadBatches(in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded, error) {
+	if err := o.checkGroups(in.Source.Meta()); err != nil {
+		return nil, cli.InFile(in.Name, err)
+	}
+	reading, compiling, err := compileBatches(run, in.Source, in.Source.Meta(), ph)
 	if err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
@@ -149,9 +204,9 @@ func loadBatches(in *cli.OpenTrace, run runner, ph *phases) (*loaded, error) {
 
 // compileBatches compiles the trace while it is read, and returns how long either took; to reading it adds what was done
 // since the last phase.
-func compileBatches(run runner, s sim.Source, ph *phases) (reading, compiling time.Duration, err error) {
+func compileBatches(run runner, s sim.Source, meta dag.Meta, ph *phases) (reading, compiling time.Duration, err error) {
 	source, began := &timedSource{Source: s}, time.Now()
-	if err := run.compile(source); err != nil {
+	if err := run.compile(source, meta); err != nil {
 		return 0, 0, err
 	}
 	now := time.Now()
@@ -169,6 +224,11 @@ func compileBatches(run runner, s sim.Source, ph *phases) (reading, compiling ti
 type timedSource struct {
 	sim.Source
 	reading atomic.Int64 // nanoseconds of all readers
+}
+
+// Unwrap returns the source itself, for those who can make use of what it is.
+func (s *timedSource) Unwrap() sim.Source {
+	return s.Source
 }
 
 func (s *timedSource) Reader() func(dag.Batch) ([]dag.Rank, error) {

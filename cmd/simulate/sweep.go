@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/internal/cli"
-	"github.com/tracedag/tracedag/sim"
 )
 
 // point is the outcome at one point of a sweep: a result or an error.
 type point struct {
-	result *sim.Result
+	result *result
 	model  string
 	params any
 	err    error

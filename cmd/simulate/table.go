@@ -16,7 +16,7 @@ import (
 const listedRanks = 16
 
 // printTable prints a result for people, with its critical path if that is not nil.
-func printTable(w io.Writer, l *loaded, r *sim.Result, path *ideal.Path) {
+func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(tab, "%s\t"+format+"\n", append([]any{what}, args...)...)
@@ -46,7 +46,9 @@ func printTable(w io.Writer, l *loaded, r *sim.Result, path *ideal.Path) {
 	row("messages", "%d, %s", r.Messages, cli.FormatSize(r.Bytes))
 	wall := time.Duration(r.Wall)
 	row("replay", "%d events in %v, %.3g ops/s", r.Events, wall.Round(time.Microsecond), r.OpsPerS)
-	if n := len(r.Finish); n > 0 && n <= listedRanks {
+	if r.NPUs != nil {
+		printBreakdown(tab, r.NPUs)
+	} else if n := len(r.Finish); n > 0 && n <= listedRanks {
 		fmt.Fprintln(tab, "\nrank\tfinish")
 		for rank, finish := range r.Finish {
 			fmt.Fprintf(tab, "%d\t%v\n", rank, finish)

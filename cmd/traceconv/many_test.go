@@ -48,6 +48,10 @@ func TestManyFiles(t *testing.T) {
 	if got := files(t, "out"); !slices.Equal(got, []string{"out/a.parquet", "out/b.parquet", "out/c.parquet"}) {
 		t.Errorf("there is %q", got)
 	}
+	ok(t, "", "-o", "files/", "a/x-00.txt", "a/x-01.txt", "b/y-1.txt", "b/y-0.txt")
+	if got := files(t, "files"); !slices.Equal(got, []string{"files/x-00.txt.parquet", "files/y-0.txt.parquet"}) {
+		t.Errorf("of all files there is %q", got)
+	}
 	for args, message := range map[string]string{
 		"a/x-01.txt":               "a/x-01.txt: files: the file of rank 0 is missing",
 		"a/x-00.txt b/y-0.txt":     "b/y-0.txt: files: rank 0 has another file, a/x-00.txt",

@@ -49,7 +49,8 @@ func TestReplicate(t *testing.T) {
 	}{
 		{dag.NewBuilder(0).Trace(), 4, "rank 0 of 0 ranks cannot stand for 4"},
 		{one(), 0, "rank 0 of 1 ranks cannot stand for 0"},
-		{one(dag.NewComm("", []int32{0, 4})), 4, "communicator 1: range of 2 ranks from 0 in steps of 4, expected ranks in 0..3"},
+		{one(dag.NewComm("", []int32{0, 4})), 4,
+			"communicator 1: range of 2 ranks from 0 in steps of 4, expected ranks in 0..3"},
 		{one(dag.NewComm("", []int32{0})), 4,
 			"rank 0 op 2 is of communicator 1, which has 1 of the 4 ranks that are to do the same"},
 	} {

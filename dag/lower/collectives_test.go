@@ -701,8 +701,9 @@ func TestKept(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Meta().Jobs = []string{"a", "b"}
 	full := dag.Op{
-		Kind: dag.Coll, Subkind: dag.Bcast, Bytes: 1, RecvBytes: 2, Peer: 1, Tag: 3, Duration: 4, Flops: 5, Release: 6, Stream: 7,
-		NIC: 8, Job: 1, Host: 1, Dims: 10, Priority: -11, Name: "n", Attrs: "{}", Timed: true, MeasuredStart: 12, MeasuredEnd: 13,
+		Kind: dag.Coll, Subkind: dag.Bcast, Bytes: 1, RecvBytes: 2, Peer: 1, Tag: 3, Duration: 4, Flops: 5, Release: 6,
+		Stream: 7, NIC: 8, Job: 1, Host: 1, Dims: 10, Priority: -11, Name: "n", Attrs: "{}", Timed: true,
+		MeasuredStart: 12, MeasuredEnd: 13,
 	}
 	for rank := range 2 {
 		r := b.Rank(rank)

@@ -238,8 +238,8 @@ func parseType(raw json.RawMessage) (NodeType, error) {
 		if err != nil {
 			return 0, err
 		}
-		if i := slices.Index(nodeTypeNames[:], name); i >= 0 {
-			return NodeType(i), nil
+		if t, ok := typeNamed(name); ok {
+			return t, nil
 		}
 	} else if v, err := parseScalar(Int32Val, raw); err == nil && v < uint64(numNodeTypes) {
 		return NodeType(v), nil
@@ -371,8 +371,10 @@ func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
 		f, err := strconv.ParseFloat(s, bits)
 		switch {
 		case s == "Infinity" || s == "-Infinity":
+		case s == "NaN" && k == FloatVal:
+			return floatNaN, nil
 		case s == "NaN":
-			f = math.NaN()
+			return doubleNaN, nil
 		case err != nil || strings.Trim(s, "0123456789+-.eE") != "":
 			return 0, wrong
 		}

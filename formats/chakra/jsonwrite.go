@@ -325,6 +325,12 @@ func appendCompactValue(b []byte, a *Attr) []byte {
 	return p.b
 }
 
+// The bits of the one NaN that JSON has.
+const (
+	floatNaN  = 0x7fc00000
+	doubleNaN = 0x7ff8 << 48
+)
+
 // fitsJSON reports whether JSON holds all of an attribute: it knows one NaN only, and no fields beyond the schema's.
 func (a *Attr) fitsJSON() bool {
 	if len(a.Unknown)+len(a.listUnknown) > 0 {
@@ -340,8 +346,8 @@ func (a *Attr) fitsJSON() bool {
 		values = one[:]
 	}
 	for _, v := range values {
-		if scalar == FloatVal && v&0x7fffffff > 0x7f800000 && v != uint64(math.Float32bits(float32(math.NaN()))) ||
-			scalar == DoubleVal && v&math.MaxInt64 > 0x7ff<<52 && v != math.Float64bits(math.NaN()) {
+		if scalar == FloatVal && v&0x7fffffff > 0x7f800000 && v != floatNaN ||
+			scalar == DoubleVal && v&math.MaxInt64 > 0x7ff<<52 && v != doubleNaN {
 			return false
 		}
 	}

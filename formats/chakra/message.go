@@ -60,6 +60,12 @@ var nodeTypeNames = [numNodeTypes]string{
 	"COMM_RECV_NODE", "COMM_COLL_NODE",
 }
 
+// typeNamed is the inverse of [NodeType.String].
+func typeNamed(name string) (NodeType, bool) {
+	i := slices.Index(nodeTypeNames[:], name)
+	return NodeType(max(i, 0)), i >= 0
+}
+
 // String returns the name of the type in the schema, such as "COMP_NODE".
 func (t NodeType) String() string {
 	return nodeTypeNames[t]

@@ -3,13 +3,12 @@
 package chakra
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -142,6 +141,9 @@ func (r *rankReader) add(k int) error {
 	if op.Kind == dag.Coll && !op.Subkind.Rooted() {
 		op.Peer = 0
 	}
+	if n.typ == MetadataNode && bytes.Contains(n.name, []byte("process_group:init")) {
+		r.defineGroups()
+	}
 	r.setTimes(&op)
 	switch {
 	case op.Host != 0:
@@ -248,15 +250,12 @@ func (r *rankReader) setColumns(op *dag.Op, k int) error {
 func (r *rankReader) checkCollective(op *dag.Op, k int) error {
 	found := "none"
 	if a := r.columnIs(collectiveColumn); a != nil {
-		v, how := collectiveColumn.number(a.kind, a.num)
+		_, how := collectiveColumn.number(a.kind, a.num)
 		if how == fits {
 			return nil
 		}
-		found = "one of another kind"
-		if _, how := bytesColumn.number(a.kind, a.num); how != misfit {
-			found = strconv.FormatInt(v, 10)
-		}
-		if _, how := bytesColumn.number(a.kind, a.num); how != misfit {
+		found = a.kind.wireName()
+		if _, how := priorityColumn.number(a.kind, a.num); how != misfit {
 			found = strconv.FormatInt(int64(a.num), 10)
 		}
 	}
@@ -291,6 +290,18 @@ func (r *rankReader) misfit(k, attr int, expected string) error {
 	}
 	return r.s.wrongNode(k, inNode, fmt.Sprintf("%s in the attribute %s of node %d", expected, a.name, r.node.id),
 		a.kind.wireName())
+}
+
+// defineGroups takes the communicators that the node at hand defines.
+func (r *rankReader) defineGroups() {
+	var io IOInfo
+	if io.parse(r.node.inputs) == nil {
+		if defined, ok := processGroups(io.Values, r.s.name); ok {
+			r.groups.defined = append(r.groups.defined, defined...)
+			return
+		}
+	}
+	r.notices.add(groupsNotice, r.s.name, r.node.id)
 }
 
 // settle settles what the attributes of a node leave open, or say but cannot mean.
@@ -574,5 +585,3 @@ func describeCycle(cycle []int, ids []uint64) string {
 	}
 	return text + fmt.Sprintf(" waits for node %d", ids[cycle[0]])
 }
-
-var _ = protowire.MinValidNumber

@@ -216,7 +216,8 @@ func TestRoundTripLimits(t *testing.T) {
 	extreme.Rank(1).Add(dag.Op{
 		Kind: dag.IO, Subkind: dag.Write, Bytes: math.MaxInt64, RecvBytes: math.MaxInt64, Peer: dag.AnySource,
 		Tag: math.MinInt64, Duration: math.MaxInt64, Flops: math.MaxInt64, Release: math.MaxInt64,
-		Stream: math.MaxInt32, NIC: math.MaxInt32, Host: math.MaxInt32, Dims: math.MaxInt32, Priority: math.MinInt32, Name: "\x00\xff", Attrs: strings.Repeat("long ", 1<<20),
+		Stream: math.MaxInt32, NIC: math.MaxInt32, Host: math.MaxInt32, Dims: math.MaxInt32, Priority: math.MinInt32,
+		Name: "\x00\xff", Attrs: strings.Repeat("long ", 1<<20),
 		Timed: true, MeasuredStart: math.MaxInt64, MeasuredEnd: math.MinInt64 + 1,
 	})
 	extreme.Rank(1).Add(dag.Op{Subkind: dag.Marker, Priority: math.MaxInt32, Peer: math.MaxInt32, Tag: math.MaxInt64}, 0)

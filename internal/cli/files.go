@@ -59,23 +59,26 @@ func (p *Program) filesOfFolder(name, from string) ([]string, error) {
 }
 
 // DistinctTraces returns the inputs without those that are files of a trace whose file of rank 0 is among them, too, in
-// the format called from, or where that is empty the one that their names suggest.
+// the format called from, or where that is empty as their names tell.
 func (p *Program) DistinctTraces(names []string, from string) []string {
+	readable := p.Formats.Readable()
 	parts := make(map[string]bool) // by clean path
 	for _, name := range names {
-		f := p.Formats.Readable().ForPath(name)
-		if from != "" {
-			f = p.Formats.Named(from)
-		}
-		if f == nil || f.Files == nil || parts[filepath.Clean(name)] {
+		if parts[filepath.Clean(name)] {
 			continue
 		}
-		files, err := siblings(name, f)
-		if err != nil || len(files) < 2 || files[0] != name {
-			continue
-		}
-		for _, part := range files[1:] {
-			parts[filepath.Clean(part)] = true
+		of := readable.ForPath(name)
+		for i := range readable {
+			f := &readable[i]
+			if f.Files == nil || from != "" && f.Name != from || from == "" && of != nil && f.Name != of.Name {
+				continue
+			}
+			if files, err := siblings(name, f); err == nil && len(files) > 1 && files[0] == name {
+				for _, part := range files[1:] {
+					parts[filepath.Clean(part)] = true
+				}
+				break
+			}
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return parts[filepath.Clean(name)] })

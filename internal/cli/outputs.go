@@ -42,7 +42,7 @@ func (p *Program) writeFiles(to *Target, t *dag.Trace) error {
 	return nil
 }
 
-// outputs are the files of a trace. They have their names only after Commit.
+// outputs are the files of a trace. They have their names only after commit.
 type outputs struct {
 	p        *Program
 	prefix   string // what the names of all begin with
@@ -105,12 +105,9 @@ func (o *outputs) finish() error {
 	return nil
 }
 
-// commit gives all files their names, and removes those of a trace that had the same name and more files. Where something
-// cannot be done, all is as it was before.
+// commit gives all files, which must be complete, their names, and removes those of a trace that had the same name and
+// more files. Where something cannot be done, all is as it was before.
 func (o *outputs) commit() error {
-	if err := o.finish(); err != nil {
-		return err
-	}
 	stale, err := o.stale()
 	if err != nil {
 		return err
@@ -118,22 +115,11 @@ func (o *outputs) commit() error {
 	if err := o.p.temps.replace(o.done, stale); err != nil {
 		return err
 	}
-	if len(stale) > 0 {
-		o.p.Info("%s: removed: it belonged to a trace of the same name that was there before%s", stale[0],
-			others(len(stale)-1))
+	if n := len(stale); n > 0 {
+		o.p.Info("%s: removed what was left of the trace that was there before: %s to %s, %d files", o.prefix, stale[0],
+			stale[n-1], n)
 	}
 	return nil
-}
-
-// others returns how many files beside the one named a message is about.
-func others(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return ", as did 1 other file"
-	}
-	return fmt.Sprintf(", as did %d other files", n)
 }
 
 // stale returns the files that would be taken for files of the trace and are not.

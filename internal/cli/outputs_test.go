@@ -129,7 +129,10 @@ func bound(ranks int) func(p *cli.Program) *cobra.Command {
 }
 
 func TestPrefix(t *testing.T) {
-	in(t, map[string]string{"x.0.page": "page\n1\n2\n", "x.1.page": "page\n3\n", "y": "lines\n4\n", "y.0.page": "page\n9\n", "y.1.page": "page\n"})
+	in(t, map[string]string{
+		"x.0.page": "page\n1\n2\n", "x.1.page": "page\n3\n",
+		"y": "lines\n4\n", "y.0.page": "page\n9\n", "y.1.page": "page\n",
+	})
 	for name, ranks := range map[string]int{"x": 2, "./x": 2, "x.0.page": 2, "y": 1} {
 		got := runPages(name, "-o", "out.parquet")
 		want(t, got, 0, "", "")
@@ -181,7 +184,8 @@ func TestWorkloadFlags(t *testing.T) {
 	title("passes 0, ranks 0, cycle 0s, of 0")
 	title("passes 3, ranks 8, cycle 1.5ns, of 0", "--passes", "3", "--ranks", "8", "--cycle", "1.5ns")
 	for _, flag := range []string{"--ranks", "--passes"} {
-		if got := runPages("x", flag, "-1"); got.Status != 2 || !strings.Contains(got.Stderr, flag+": expected 0..2147483647, found -1") {
+		message := flag + ": expected 0..2147483647, found -1"
+		if got := runPages("x", flag, "-1"); got.Status != 2 || !strings.Contains(got.Stderr, message) {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -206,7 +210,9 @@ func TestReplicated(t *testing.T) {
 }
 
 func TestWriteFiles(t *testing.T) {
-	in(t, map[string]string{"l.lines": "lines\n5\n", "r.0.page": "page\n1\n", "r.1.page": "page\n2\n", "r.2.page": "page\n300\n"})
+	in(t, map[string]string{
+		"l.lines": "lines\n5\n", "r.0.page": "page\n1\n", "r.1.page": "page\n2\n", "r.2.page": "page\n300\n",
+	})
 	if err := os.Mkdir("d", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +231,7 @@ func TestWriteFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, runPages("l.lines", "-o", "d/x.page"), 0, "",
-		"copy: d/x.1.page: removed: it belonged to a trace of the same name that was there before, as did 2 other files\n")
+		"copy: d/x: removed what was left of the trace that was there before: d/x.1.page to d/x.index, 3 files\n")
 	wantFiles(t, files("d/x.0.page", "d/x.7.page")...)
 	wantContent(t, "d/x.0.page", "page\n5\n")
 	if info, err := os.Stat("d/x.0.page"); err != nil || info.Mode().Perm() != 0o600 {
@@ -244,14 +250,16 @@ func TestWriteFilesRefused(t *testing.T) {
 	if err := os.Mkdir("d", 0o777); err != nil {
 		t.Fatal(err)
 	}
+	const many = "copy: a trace in pages is many files: name them with -o, as in -o FOLDER/NAME.page"
+	const help = " (see 'copy --help')\n"
 	for _, c := range []struct {
 		args   string
 		status int
 		stderr string
 	}{
-		{"--to pages", 2, "copy: a trace in pages is many files: name them with -o, as in -o FOLDER/NAME.page (see 'copy --help')\n"},
-		{"--to pages -o -", 2, "copy: a trace in pages is many files: name them with -o, as in -o FOLDER/NAME.page (see 'copy --help')\n"},
-		{"--to pages -o d", 2, "copy: -o: d is a directory, expected a name for the files, as in -o d/NAME (see 'copy --help')\n"},
+		{"--to pages", 2, many + help},
+		{"--to pages -o -", 2, many + help},
+		{"--to pages -o d", 2, "copy: -o: d is a directory, expected a name for the files, as in -o d/NAME" + help},
 		{"-o no/x.page", 1, "copy: no/x.page: creating: folder no: no such file or directory\n"},
 		{"-o x.page --strict", 3, "copy: x.page: not written, would lose 1 op: release times\n"},
 		{"-o x.page", 0, "copy: x.page: lost: 1 op: release times\n"},
@@ -285,7 +293,8 @@ func TestWriteFilesFails(t *testing.T) {
 	if err := os.Mkdir("x.index", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	want(t, runPages("good", "-o", "x.page"), 2, "", "copy: -o: x.index is a directory, expected a file (see 'copy --help')\n")
+	want(t, runPages("good", "-o", "x.page"), 2, "",
+		"copy: -o: x.index is a directory, expected a file (see 'copy --help')\n")
 	unchanged()
 	os.Remove("x.index")
 	if os.Getuid() == 0 {

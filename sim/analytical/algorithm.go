@@ -9,6 +9,10 @@ func (e *engine) start(k int32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
 	s.started = true
+	if p.algorithm == customAlgorithm {
+		e.beginCustom(k)
+		return
+	}
 	s.begun, s.sent, s.received, s.idle, s.tree, s.merged = 0, 0, 0, 0, treeBegin, false
 	if p.comm < 0 {
 		s.position = s.npu / p.stride % p.n

@@ -145,6 +145,11 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 			n.priority = int64(n.g.priority[i])
 		}
 	}
+	if custom := e.customOf(r, o, i); custom != nil {
+		n.chunks = 1
+		e.enqueue(r, n, e.customPlan(custom, o), o, in.firstTag)
+		return
+	}
 	rings := e.topologies[o.coll]
 	involved := uint32(dims)
 	whole := len(group.members) == len(e.npus)

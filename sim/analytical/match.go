@@ -25,6 +25,7 @@ type message struct {
 	queued   uint32 // the next message that waits for the same link
 	sw       int8   // likewise: the dimension of the switch where it is, -1 for an NPU
 	there    bool   // it has arrived
+	custom   bool   // sender is an op of a custom collective
 	control  bool   // it is no message of the trace but one of the rendezvous protocol
 }
 

@@ -39,9 +39,15 @@ func (e *engine) recvOp(r int32, n *npu, o *op, i uint32) {
 
 // send sends a message; sender is the op of the NPU that ends when it arrives, or noOp.
 func (e *engine) send(k *key, size uint64, sender uint32) {
+	e.sendAs(k, size, sender, false)
+}
+
+// sendAs is send, where sender may be an op of a custom collective.
+func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 	m := e.meeting.newMessage()
-	e.meeting.messages[m] = message{size: size, from: k.from, to: k.to, sender: sender, at: k.from, sw: -1}
-	if e.wild != nil && k.context < contextCollective {
+	e.meeting.messages[m] = message{size: size, from: k.from, to: k.to, sender: sender, at: k.from, sw: -1,
+		custom: custom}
+	if e.wild != nil && !custom && k.context < contextCollective {
 		e.wild.sent(m, k)
 	} else {
 		e.meeting.send(k, m)
@@ -167,6 +173,8 @@ func (e *engine) arrive(i uint32) {
 	m.there = true
 	meets, from, sender := m.meets, m.from, m.sender
 	switch {
+	case m.custom:
+		e.endCustom(from, sender)
 	case m.control:
 		r := e.requests[sender]
 		e.spareRequests = append(e.spareRequests, sender)
@@ -186,6 +194,8 @@ func (e *engine) arrive(i uint32) {
 		e.packet(k)
 	case recvMet:
 		e.end(r, k)
+	case graphMet:
+		e.endCustom(r, k)
 	case readyToSend:
 		e.transmit(k)
 	}

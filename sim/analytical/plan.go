@@ -23,7 +23,11 @@ type phase struct {
 	message   uint64 // bytes of a message; HalvingDoubling: of the first
 	delay     uint64 // end-point delay, nanoseconds
 	reduction uint64 // of a message, likewise; not of HalvingDoubling
+	custom    *Program
 }
+
+// customAlgorithm is that of a phase whose program says what to do.
+const customAlgorithm AlgorithmName = 255
 
 // plan is the phases of a chunk, a part of planTable.phases.
 type plan struct {

@@ -2,7 +2,6 @@ package analytical
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -199,13 +198,4 @@ func (e *engine) result() *Result {
 	r.NeverRun = r.Ops - issued
 	e.explain(r.Result)
 	return r
-}
-
-// explain says of a run what did not come to an end, and why.
-func (e *engine) explain(r *sim.Result) {
-	r.Complete = r.NeverRun == 0
-	for i := range e.npus {
-		r.Complete = r.Complete && e.npus[i].left == 0
-	}
-	_ = fmt.Sprint
 }

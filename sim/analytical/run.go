@@ -16,7 +16,9 @@ type Options struct {
 	// ExactSizes has a send and a receive match only if they say the same size, as in ASTRA-sim. Without, those of a pair of
 	// ranks with the same tag match in their order, as in MPI.
 	ExactSizes bool
-	Progress   func(ops int64) // nil, or called now and then with how many more ops ran
+	// Node returns the number by which System.CustomNodes knows an op. nil: none is known.
+	Node     func(rank, op int) uint64
+	Progress func(ops int64) // nil, or called now and then with how many more ops ran
 }
 
 // engine is a run of a program.
@@ -32,8 +34,9 @@ type engine struct {
 	servers []server
 
 	collectives
-	requests      []request // of the rendezvous protocol
-	spareRequests []uint32  // numbers of those that are not in use
+	runs          []customRun // by NPU; nil: none
+	requests      []request   // of the rendezvous protocol
+	spareRequests []uint32    // numbers of those that are not in use
 
 	wild *wildcards // nil where no receive takes any source or tag
 
@@ -173,6 +176,8 @@ func (e *engine) loop() {
 			e.end(r, i)
 		case opReleased:
 			e.release(r, i)
+		case graphOver, graphMet:
+			e.endCustom(r, i)
 		case serverOver:
 			e.serveNext(int(i))
 		case readyToSend:

@@ -71,9 +71,10 @@ func (e *engine) issue(r int32, n *npu, i uint32) {
 	if o.lane != laneUnneeded {
 		n.busy |= 1 << o.lane
 	}
+	n.waits[i] = opIssued
 	n.stats.begin(o, e.agenda.now)
 	if g.startFirst != nil {
-		e.meet(r, n, g.startDependents[g.startFirst[i]:g.startFirst[i+1]])
+		e.meet(r, n, n.startDependents(int(i)))
 	}
 	if e.system.ReplayOnly {
 		e.run(r, n, o, i, o.time)
@@ -170,12 +171,13 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 	if o.lane != laneUnneeded {
 		n.busy &^= 1 << o.lane
 	}
+	n.waits[i] = opEnded
 	n.stats.end(o, e.agenda.now)
 	n.left--
 	if e.ran++; e.ran-e.reported >= progressEvery {
 		e.report()
 	}
-	e.meet(r, n, n.g.dependents[o.first:n.g.ops[i+1].first])
+	e.meet(r, n, n.dependents(int(i)))
 }
 
 // meet counts something that ops wait for.

@@ -249,6 +249,9 @@ func TestTmp(t *testing.T) {
 			}
 			file.System.Queues = c.Queues
 			file.System.Rendezvous = c.Rendezvous
+			if c.Injection != 0 && c.Injection != 1 {
+				continue
+			}
 			memory, err := analytical.ReadMemory(read(c.RemoteMemory), c.RemoteMemory, warn)
 			if err != nil {
 				t.Fatal(err)

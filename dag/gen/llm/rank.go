@@ -126,7 +126,11 @@ func (w *writer) collective(name string, kind dag.Subkind, g group, bytes int64,
 	}
 	w.after(data)
 	if w.p.ConcurrentCollectives {
-		w.after(w.colls[g])
+		for k, comm := range w.comm {
+			if comm == w.comm[g] { // groups of all ranks have one communicator
+				w.after(w.colls[k])
+			}
+		}
 	} else {
 		w.after(w.coll)
 		w.after(w.sends...)

@@ -31,7 +31,7 @@ func Read(in *format.Input, list string, f File) error {
 	case r.lines.err != nil:
 		return fmt.Errorf("%s: reading: %w", in.Name, r.lines.err)
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return r.fail("more JSON", "the end of the file")
+		return Fail(r.file, r.lines.at(r.lines.read), "more JSON", "the end of the file")
 	}
 	return r.fail("JSON", err.Error())
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/analytical"
+)
+
+// printBreakdown prints what the time of NPUs went into: of each where there are few, else the mean and the extremes.
+func printBreakdown(w io.Writer, s *analytical.NPUStats) {
+	if len(s.Cycles) == 0 {
+		return
+	}
+	rows := []struct {
+		what string
+		of   []uint64
+	}{
+		{"finish", s.Cycles}, {"compute", computing(s)}, {"exposed communication", s.ExposedComm},
+		{"exposed memory", s.ExposedMemory}, {"idle", s.Idle},
+	}
+	fmt.Fprint(w, "\nNPU")
+	for _, r := range rows {
+		fmt.Fprintf(w, "\t%s", r.what)
+	}
+	fmt.Fprintln(w)
+	line := func(name string, of func([]uint64) uint64) {
+		fmt.Fprint(w, name)
+		for _, r := range rows {
+			fmt.Fprintf(w, "\t%v", sim.Clock{Ticks: of(r.of), Unit: dag.Nanosecond})
+		}
+		fmt.Fprintln(w)
+	}
+	if n := len(s.Cycles); n <= listedRanks {
+		for npu := range n {
+			line(fmt.Sprint(npu), func(times []uint64) uint64 { return times[npu] })
+		}
+		return
+	}
+	line("mean", mean)
+	line("min", slices.Min[[]uint64])
+	line("max", slices.Max[[]uint64])
+}
+
+// computing returns for how long some calc ran on each NPU.
+func computing(s *analytical.NPUStats) []uint64 {
+	times := make([]uint64, len(s.Cycles))
+	for npu := range times {
+		times[npu] = s.Cycles[npu] - s.ExposedComm[npu] - s.ExposedMemory[npu] - s.Idle[npu]
+	}
+	return times
+}
+
+// mean returns the mean to whole nanoseconds.
+func mean(times []uint64) uint64 {
+	sum := 0.0
+	for _, t := range times {
+		sum += float64(t)
+	}
+	return uint64(sum/float64(len(times)) + 0.5)
+}

@@ -1,0 +1,130 @@
+// This file knows which files make a trace: one for each rank, PREFIX.RANK.et or PREFIX.RANK.json, and perhaps
+// PREFIX.comm_groups.json with its communicators.
+
+package chakra
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// groupsEnding is what the name of a file of groups ends with that belongs to a trace.
+const groupsEnding = ".comm_groups.json"
+
+// fileName is the name of a rank's file, taken apart.
+type fileName struct {
+	prefix, ending string // the ending without that of a compressor
+	rank           int
+}
+
+func uncompressed(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+}
+
+// parseName finds the rank in a name: the number before the ending, without leading zeros.
+func parseName(path string) (n fileName, ok bool) {
+	name := uncompressed(filepath.Base(path))
+	n.ending = filepath.Ext(name)
+	stem := strings.TrimSuffix(name, n.ending)
+	dot := strings.LastIndexByte(stem, '.')
+	if dot < 0 {
+		return n, false
+	}
+	digits := stem[dot+1:]
+	rank, err := strconv.ParseUint(digits, 10, 31)
+	n.prefix, n.rank = stem[:dot], int(rank)
+	return n, err == nil && strconv.Itoa(n.rank) == digits
+}
+
+// files is format.Format.Files of the form whose names have the ending.
+func files(name string, folder []string, ending string) ([]string, error) {
+	given, ok := parseName(name)
+	if name != "" && (!ok || given.rank != 0) {
+		return []string{name}, nil
+	}
+	type rankFile struct {
+		name string
+		rank int
+	}
+	var all []rankFile
+	var prefixes []string
+	for _, other := range folder {
+		n, ok := parseName(other)
+		if !ok || n.ending != cmp.Or(given.ending, ending) || name != "" && n.prefix != given.prefix {
+			continue
+		}
+		if !slices.Contains(prefixes, n.prefix) {
+			prefixes = append(prefixes, n.prefix)
+		}
+		all = append(all, rankFile{other, n.rank})
+	}
+	if len(prefixes) > 1 {
+		slices.Sort(prefixes)
+		const named = 8
+		list := strings.Join(prefixes[:min(named, len(prefixes))], ", ")
+		if len(prefixes) > named {
+			list += ", ..."
+		}
+		return nil, fmt.Errorf("%d traces in one folder, of the prefixes %s: name the file of rank 0", len(prefixes), list)
+	}
+	slices.SortStableFunc(all, func(x, y rankFile) int { return cmp.Compare(x.rank, y.rank) })
+	var names []string
+	for i := range all {
+		names = append(names, all[i].name)
+	}
+	if len(prefixes) == 1 {
+		for _, other := range folder {
+			if uncompressed(other) == prefixes[0]+groupsEnding {
+				return append(names, other), nil
+			}
+		}
+	}
+	return names, nil
+}
+
+// cutGroups takes the file of groups off the files of a trace.
+func cutGroups(inputs []*format.Input) ([]*format.Input, *format.Input) {
+	for i, in := range inputs {
+		if len(inputs) > 1 && strings.HasSuffix(uncompressed(in.Name), groupsEnding) {
+			return slices.Delete(slices.Clone(inputs), i, i+1), in
+		}
+	}
+	return inputs, nil
+}
+
+// byRank returns the inputs in the order of their ranks, of which none may be missing. A single input may have any
+// name.
+func byRank(inputs []*format.Input) ([]*format.Input, error) {
+	if len(inputs) == 1 {
+		return inputs, nil
+	}
+	type rankInput struct {
+		*format.Input
+		rank int
+	}
+	sorted := make([]rankInput, len(inputs))
+	for i, in := range inputs {
+		n, ok := parseName(in.Name)
+		if !ok {
+			return nil, fmt.Errorf("%s: %s: expected a file name with the number of a rank, as in PREFIX.0.et", in.Name, inFiles)
+		}
+		sorted[i] = rankInput{in, n.rank}
+	}
+	slices.SortStableFunc(sorted, func(x, y rankInput) int { return cmp.Compare(x.rank, y.rank) })
+	for i, in := range sorted {
+		switch {
+		case in.rank > i:
+			return nil, fmt.Errorf("%s: %s: the file of rank %d is missing", inputs[0].Name, inFiles, i)
+		case in.rank < i:
+			return nil, fmt.Errorf("%s: %s: rank %d has another file, %s", in.Name, inFiles, in.rank, sorted[i-1].Name)
+		}
+		inputs[i] = in.Input
+	}
+	return inputs, nil
+}

@@ -1,0 +1,271 @@
+// This file finds the communicators of a trace: the groups that a file defines, those that nodes of metadata define,
+// and those that are only used.
+
+package chakra
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// group is the definition of a communicator.
+type group struct {
+	name  string
+	ranks []int32 // nil: all
+	from  string  // the file, for messages
+}
+
+// groups numbers the communicators that a rank uses, those of the file of groups first.
+type groups struct {
+	numbers map[string]int32
+	names   []string // by number
+	known   int      // how many are the same on all ranks
+	used    []bool
+	defined []group // by nodes of the rank
+}
+
+func newGroups(defined []group) *groups {
+	g := &groups{numbers: make(map[string]int32, len(defined)), names: []string{""}}
+	for _, d := range defined {
+		g.add(d.name)
+	}
+	g.known = len(g.names)
+	return g
+}
+
+func (g *groups) add(name string) int32 {
+	n := int32(len(g.names))
+	g.names = append(g.names, name)
+	g.numbers[name] = n
+	return n
+}
+
+// of returns the number of a communicator, and its name where a file of groups can have it, else nothing.
+func (g *groups) of(name []byte) (int32, string) {
+	if len(name) == 0 || string(name) == "0" {
+		return 0, "0"
+	}
+	n, ok := g.numbers[string(name)]
+	if !ok {
+		n = g.add(string(name))
+	}
+	for len(g.used) <= int(n) {
+		g.used = append(g.used, false)
+	}
+	g.used[n] = true
+	if s := g.names[n]; isGroupNumber(s) {
+		return n, s
+	}
+	return n, ""
+}
+
+// readGroups reads a file of groups: {"1": [0, 1], "2": [2, 3]}.
+func readGroups(in *format.Input) ([]group, error) {
+	text, err := io.ReadAll(in.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	wrong := func(expected, found string) error {
+		return &format.SyntaxError{File: in.Name, Line: (&lineCounter{text: text}).at(d.InputOffset()), Class: inGroups,
+			Expected: expected, Found: found}
+	}
+	const form = `groups in the form {"1": [0, 1], "2": [2, 3]}`
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, wrong(form, "something else")
+	}
+	var all []group
+	seen := make(map[string]bool)
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, wrong(form, err.Error())
+		}
+		g := group{name: t.(string), ranks: []int32{}, from: in.Name}
+		if !isGroupNumber(g.name) {
+			return nil, wrong("the number of a group, 1 or more: group 0 is all ranks", fmt.Sprintf("%.40q", g.name))
+		}
+		if seen[g.name] {
+			return nil, wrong("each group once", "a second group "+g.name)
+		}
+		seen[g.name] = true
+		if err := d.Decode(&g.ranks); err != nil {
+			return nil, wrong("the ranks of group "+g.name, err.Error())
+		}
+		all = append(all, g)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, wrong(form, err.Error())
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, wrong("the end of the groups", "more")
+	}
+	return all, nil
+}
+
+// processGroups returns the groups that a node of metadata of PyTorch defines: its inputs are a list of Python with one
+// string, JSON of a list of groups.
+func processGroups(inputs, from string) ([]group, bool) {
+	text, ok := strings.CutPrefix(strings.TrimSpace(inputs), "[")
+	if text, ok = strings.CutSuffix(text, "]"); !ok || len(text) < 2 {
+		return nil, false
+	}
+	quote := text[0]
+	if quote != '\'' && quote != '"' || text[len(text)-1] != quote {
+		return nil, false
+	}
+	text = strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(text[1 : len(text)-1])
+	var list []struct {
+		Name  any     `json:"pg_name"`
+		Ranks []int32 `json:"ranks"`
+	}
+	if json.Unmarshal([]byte(text), &list) != nil {
+		return nil, false
+	}
+	var all []group
+	for _, g := range list {
+		if g.Name == nil {
+			return nil, false
+		}
+		name := fmt.Sprint(g.Name)
+		if len(g.Ranks) == 0 {
+			g.Ranks = nil
+		}
+		all = append(all, group{name, g.Ranks, from})
+	}
+	return all, true
+}
+
+// communicators makes the communicators of the trace of all that the ranks use and define, and gives the ops of the
+// ranks the numbers that they have there. It returns the names of those that nobody defines.
+func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, o *format.ReadOptions) ([]string, error) {
+	n := len(t.Ranks)
+	t.Comms = []dag.Comm{dag.World(n)}
+	numbers := make(map[string]int32)
+	byName := make(map[string]*group)
+	add := func(g *group) error {
+		members := g.ranks
+		if members == nil {
+			members = dag.World(n).Members()
+		}
+		c := dag.NewComm(g.name, members)
+		if err := c.Check(n); err != nil {
+			return fmt.Errorf("%s: %s: group %s: %w", g.from, inGroups, g.name, err)
+		}
+		numbers[g.name] = int32(len(t.Comms))
+		byName[g.name] = g
+		t.Comms = append(t.Comms, c)
+		return nil
+	}
+	for i := range defined {
+		if err := add(&defined[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range ranks {
+		for i := range r.defined {
+			g := &r.defined[i]
+			number, known := numbers[g.name]
+			switch {
+			case g.name == "" || g.name == "0":
+				number, known = 0, true
+				if g.ranks == nil {
+					continue
+				}
+			case !known:
+				if err := add(g); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			members := g.ranks
+			if members == nil {
+				members = dag.World(n).Members()
+			}
+			if c := dag.NewComm("", members); !sameMembers(&c, &t.Comms[number]) {
+				other := "all ranks"
+				if first := byName[g.name]; first != nil {
+					other = "that of " + first.from
+				}
+				if number != 0 && int(number) > len(defined) && !o.Lenient {
+					return nil, fmt.Errorf("%s: %s: process group %s differs from %s", g.from, inGroups, g.name, other)
+				}
+				o.Warn("%s: process group %s differs from %s, which counts", g.from, g.name, other)
+			}
+		}
+	}
+	undefined, err := usersOf(t, numbers, ranks, shared)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range ranks {
+		renumber(&t.Ranks[i], r, numbers)
+	}
+	if shared {
+		for i := range t.Ranks {
+			t.Ranks[i] = t.Ranks[0]
+		}
+	}
+	return undefined, nil
+}
+
+func sameMembers(c, d *dag.Comm) bool {
+	return c.Equal(&dag.Comm{Ranges: d.Ranges})
+}
+
+// usersOf adds the communicators that ranks use and nobody defines: those ranks are the members, all of them where one
+// file is there for all.
+func usersOf(t *dag.Trace, numbers map[string]int32, ranks []*groups, shared bool) ([]string, error) {
+	var names []string
+	users := make(map[string][]int32)
+	for rank, r := range ranks {
+		for n, used := range r.used {
+			name := r.names[n]
+			if !used {
+				continue
+			}
+			if _, known := numbers[name]; known {
+				continue
+			}
+			if users[name] == nil {
+				names = append(names, name)
+			}
+			users[name] = append(users[name], int32(rank))
+		}
+	}
+	for _, name := range names {
+		members := users[name]
+		if shared {
+			members = dag.World(len(t.Ranks)).Members()
+		}
+		numbers[name] = int32(len(t.Comms))
+		t.Comms = append(t.Comms, dag.NewComm(name, members))
+	}
+	return names, nil
+}
+
+// renumber gives the ops of a rank the numbers of communicators that they have in the trace.
+func renumber(rank *dag.Rank, g *groups, numbers map[string]int32) {
+	same := true
+	for n, used := range g.used {
+		same = same && (!used || numbers[g.names[n]] == int32(n))
+	}
+	if same {
+		return
+	}
+	comms := make([]int32, rank.Comm.Len())
+	rank.Comm.Copy(comms, 0)
+	for i, n := range comms {
+		if n != 0 {
+			comms[i] = numbers[g.names[n]]
+		}
+	}
+	rank.Comm = dag.Narrow{}
+	rank.Comm.SetRange(0, comms)
+}

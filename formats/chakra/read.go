@@ -1,0 +1,207 @@
+// This file makes one trace of the files of its ranks.
+
+package chakra
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
+	return readFiles(inputs, o, (*source).take)
+}
+
+func readJSON(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
+	return readFiles(inputs, o, func(s *source, _ format.ReadOptions) error { return s.takeJSON() })
+}
+
+func readFiles(inputs []*format.Input, o format.ReadOptions, take func(*source, format.ReadOptions) error) (
+	*dag.Trace, error) {
+	inputs, groups := cutGroups(inputs)
+	inputs, err := byRank(inputs)
+	if err != nil {
+		return nil, err
+	}
+	if o.CommGroups == nil {
+		o.CommGroups = groups
+	}
+	return build(len(inputs), o, func(rank int, s *source) error {
+		in := inputs[rank]
+		data, err := readAll(in, s.data)
+		*s = source{name: in.Name, data: data}
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		return take(s, o)
+	})
+}
+
+// Build makes a trace of the files of its ranks, in order. The names of the files are for messages.
+func Build(files []File, o format.ReadOptions, names []string) (*dag.Trace, error) {
+	return build(len(files), o, func(rank int, s *source) error {
+		*s = source{name: names[rank], made: true, data: s.data[:0], meta: files[rank].Metadata}
+		for i := range files[rank].Nodes {
+			n := &files[rank].Nodes[i]
+			start := len(s.data)
+			s.data = n.append(s.data)
+			s.nodes = append(s.nodes, frame{id: n.ID, start: start, end: len(s.data)})
+		}
+		return nil
+	})
+}
+
+// readAll returns the content of a file, in the memory of buffer if that is enough.
+func readAll(in *format.Input, buffer []byte) ([]byte, error) {
+	if in.At != nil {
+		if int64(cap(buffer)) < in.Size {
+			buffer = make([]byte, in.Size)
+		}
+		buffer = buffer[:in.Size]
+		_, err := io.ReadFull(io.NewSectionReader(in.At, 0, in.Size), buffer)
+		return buffer, err
+	}
+	b := bytes.NewBuffer(buffer[:0])
+	_, err := b.ReadFrom(in.Reader)
+	return b.Bytes(), err
+}
+
+// build makes a trace of the files of its ranks, which take opens.
+func build(files int, o format.ReadOptions, take func(rank int, s *source) error) (*dag.Trace, error) {
+	var defined []group
+	if o.CommGroups != nil {
+		var err error
+		if defined, err = readGroups(o.CommGroups); err != nil {
+			return nil, err
+		}
+	}
+	shared := o.Ranks > 0
+	if shared {
+		files = 1
+	}
+	b := building{
+		o: &o, defined: defined, take: take, trace: &dag.Trace{Ranks: make([]dag.Rank, max(files, o.Ranks))},
+		groups: make([]*groups, files), notices: make([]notices, files), metadata: make([]Metadata, files),
+		schemas: make([]string, files),
+	}
+	readers, err := b.readRanks()
+	if err != nil {
+		return nil, err
+	}
+	return b.finish(readers, shared)
+}
+
+// building is a trace in the making.
+type building struct {
+	o       *format.ReadOptions
+	defined []group // by a file of groups
+	take    func(rank int, s *source) error
+	trace   *dag.Trace
+
+	// By file.
+	groups   []*groups
+	notices  []notices
+	metadata []Metadata
+	schemas  []string
+}
+
+// readRanks reads all files, several at the same time. It returns the readers, or the error of the lowest rank.
+func (b *building) readRanks() ([]*rankReader, error) {
+	n := len(b.groups)
+	readers := make([]*rankReader, min(n, runtime.GOMAXPROCS(0)))
+	errs := make([]error, n)
+	var next atomic.Int64
+	var failed atomic.Bool
+	var workers sync.WaitGroup
+	for w := range readers {
+		r := &rankReader{o: b.o, layouts: make(map[string]*layout)}
+		readers[w] = r
+		workers.Go(func() {
+			var s source
+			for i := int(next.Add(1)) - 1; i < n && !failed.Load(); i = int(next.Add(1)) - 1 {
+				if errs[i] = b.readRank(r, &s, i); errs[i] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return readers, nil
+}
+
+func (b *building) readRank(r *rankReader, s *source, rank int) (err error) {
+	if err := b.take(rank, s); err != nil {
+		return err
+	}
+	r.groups, r.notices = newGroups(b.defined), &b.notices[rank]
+	b.trace.Ranks[rank], err = r.read(s)
+	b.groups[rank], b.metadata[rank], b.schemas[rank] = r.groups, s.meta, s.schema
+	return err
+}
+
+// finish makes the trace of its ranks.
+func (b *building) finish(readers []*rankReader, shared bool) (*dag.Trace, error) {
+	undefined, err := communicators(b.trace, b.defined, b.groups, shared, b.o)
+	if err != nil {
+		return nil, err
+	}
+	known := knowledge{Undefined: undefined}
+	for rank := range b.metadata {
+		known.addMetadata(&b.metadata[rank])
+	}
+	for _, r := range readers {
+		if err := known.addLayouts(r.layouts); err != nil {
+			return nil, err
+		}
+	}
+	if b.trace.Attrs, err = known.text(); err != nil {
+		return nil, fmt.Errorf("the attributes of the trace: %w", err)
+	}
+	b.warn(undefined)
+	return b.trace, nil
+}
+
+// warn reports what is odd in the trace.
+func (b *building) warn(undefined []string) {
+	all := &b.notices[0]
+	for i := range b.notices[1:] {
+		all.merge(&b.notices[i+1])
+	}
+	all.warn(b.o)
+	for rank, schema := range b.schemas {
+		if schema != "" {
+			b.o.Warn("rank %d: a file in the schema of Chakra %s, which is turned into today's", rank, schema)
+			break
+		}
+	}
+	if len(undefined) > 0 {
+		b.o.Warn("nothing defines the communicator %q (of %d such): its members are taken to be the ranks that use it",
+			undefined[0], len(undefined))
+	}
+	ranks := len(b.trace.Ranks)
+	strays, first := 0, ""
+	for rank := range b.groups {
+		r := &b.trace.Ranks[rank]
+		for i, kind := range r.Kind {
+			if (kind == dag.Send || kind == dag.Recv) && int(r.Peer.At(i)) >= ranks {
+				if strays++; strays == 1 {
+					first = fmt.Sprintf("rank %d: node %d is a %v with rank %d", rank, r.ID(i), kind, r.Peer.At(i))
+				}
+			}
+		}
+	}
+	if strays > 0 {
+		b.o.Warn("%s, of %d in the trace (%d such nodes in all)", first, ranks, strays)
+	}
+}

@@ -1,0 +1,221 @@
+package analytical
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// What an op of an NPU waits for is one of these once it waits for no other op.
+const (
+	opIssued = ^uint32(0) - 1 // it has begun
+	opEnded  = ^uint32(0)
+)
+
+// explain says of a run what did not come to an end, and why.
+func (e *engine) explain(r *sim.Result) {
+	r.Leftover = e.leftover()
+	r.Complete = r.Leftover == nil
+	for i := range e.npus {
+		if e.npus[i].left > 0 {
+			r.Complete = false
+		}
+	}
+	if r.Complete {
+		return
+	}
+	// First what has begun and does not end, for that is the cause of the rest.
+	for _, begun := range []bool{true, false} {
+		for i := range e.npus {
+			n := &e.npus[i]
+			for k, waits := range n.waits {
+				if len(r.Stuck) == sim.MaxStuck || n.left == 0 {
+					break
+				}
+				switch {
+				case begun && waits == opIssued:
+					e.stuck(r, i, k, e.partner(int32(i), n, uint32(k)))
+				case !begun && waits < opIssued:
+					e.stuck(r, i, k, n.unmet(uint32(k)))
+				}
+			}
+		}
+	}
+}
+
+func (e *engine) stuck(r *sim.Result, rank, k int, waits string) {
+	r.Stuck = append(r.Stuck, sim.Stuck{Rank: rank, Op: k, Kind: e.npus[rank].g.ops[k].dagKind().String(), Waits: waits})
+}
+
+func (o *op) dagKind() dag.Kind {
+	switch o.kind {
+	case opSend:
+		return dag.Send
+	case opRecv:
+		return dag.Recv
+	case opMemory:
+		return dag.Mem
+	case opCollective, opReplayed:
+		return dag.Coll
+	}
+	return dag.Calc
+}
+
+// leftover lists the messages and receives of the trace that found no partner, nil if there are none.
+func (e *engine) leftover() *sim.Leftover {
+	l := &sim.Leftover{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
+	for i := range e.meeting.table {
+		s := &e.meeting.table[i]
+		if !s.used || s.key.context >= contextCollective {
+			continue
+		}
+		list := l.Unexpected
+		next := func(i uint32) uint32 { return e.meeting.messages[i].next }
+		if s.posts {
+			list = l.Receive
+			next = func(i uint32) uint32 { return e.meeting.posts[i].next }
+		}
+		for i := s.first; i != 0; i = next(i) {
+			list[int(s.key.to)] = append(list[int(s.key.to)], [2]int64{int64(s.key.from), int64(s.key.tag)})
+		}
+	}
+	if w := e.wild; w != nil {
+		for npu := range w.posted {
+			for _, m := range w.unexpected[npu] {
+				l.Unexpected[npu] = append(l.Unexpected[npu],
+					[2]int64{int64(e.meeting.messages[m].from), int64(w.details[m].tag)})
+			}
+			for _, p := range w.posted[npu] {
+				l.Receive[npu] = append(l.Receive[npu], [2]int64{int64(p.from), p.tag})
+			}
+		}
+	}
+	if len(l.Unexpected)+len(l.Receive) == 0 {
+		return nil
+	}
+	for _, lists := range []map[int][][2]int64{l.Unexpected, l.Receive} {
+		for npu := range lists {
+			slices.SortFunc(lists[npu], func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+		}
+	}
+	return l
+}
+
+// partner says what an op that has begun waits for.
+func (e *engine) partner(r int32, n *npu, i uint32) string {
+	o := &n.g.ops[i]
+	tag := int64(0)
+	if n.g.tags != nil {
+		tag = n.g.tags[i]
+	}
+	switch o.kind {
+	case opRecv:
+		s := fmt.Sprintf("a message of %d bytes from %s, %s", o.bytes, orAny("rank", int64(o.peer)), orAny("tag", tag))
+		return s + e.otherSize(r, o, tag)
+	case opSend:
+		return fmt.Sprintf("rank %d to be ready to receive a message of %d bytes, %s", o.peer, o.bytes, orAny("tag", tag))
+	case opCollective:
+		return e.absent(r, o)
+	}
+	return "its end, which the run did not get to"
+}
+
+// orAny returns "rank 5", or "any rank" for the wildcard.
+func orAny(what string, n int64) string {
+	if n < 0 {
+		return "any " + what
+	}
+	return fmt.Sprintf("%s %d", what, n)
+}
+
+// otherSize says if there is a message for a receive but for its size.
+func (e *engine) otherSize(r int32, o *op, tag int64) string {
+	if !e.o.ExactSizes {
+		return ""
+	}
+	var sizes []uint64
+	for i := range e.meeting.table {
+		s := &e.meeting.table[i]
+		k := &s.key
+		if s.used && !s.posts && k.from == o.peer && k.to == r && k.tag == uint64(tag) && k.context == uint32(o.comm) {
+			sizes = append(sizes, k.size)
+		}
+	}
+	if len(sizes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; rank %d sent one of %d bytes, which does not match", o.peer, slices.Min(sizes))
+}
+
+// absent says for whom a member of a collective waits.
+func (e *engine) absent(r int32, o *op) string {
+	g := &e.p.groups[o.comm]
+	issued := e.issued[o.comm]
+	k := issued[g.position(r)]
+	first, more := int32(-1), 0
+	for position, npu := range g.members {
+		switch {
+		case issued[position] >= k:
+		case first < 0:
+			first = npu
+		default:
+			more++
+		}
+	}
+	what := fmt.Sprintf("%v %d of communicator %d", o.coll, k-1, o.comm)
+	switch {
+	case first < 0:
+		return fmt.Sprintf("messages of %s: all members have begun it, and wait for each other", what)
+	case more > 0:
+		return fmt.Sprintf("rank %d and %d more to come to %s", first, more, what)
+	}
+	return fmt.Sprintf("rank %d to come to %s", first, what)
+}
+
+// unmet says for which others an op waits that has not begun.
+func (n *npu) unmet(i uint32) string {
+	if n.waits[i] == 0 {
+		return "an op of its own rank to end that needs what it needs"
+	}
+	const most = 3
+	var unmet []string
+	more := 0
+	for _, by := range []struct {
+		what       string
+		dependents func(k int) []uint32
+		met        func(waits uint32) bool
+	}{
+		{"end", n.dependents, func(waits uint32) bool { return waits == opEnded }},
+		{"start", n.startDependents, func(waits uint32) bool { return waits >= opIssued }},
+	} {
+		for k, waits := range n.waits {
+			if by.met(waits) || !slices.Contains(by.dependents(k), i) {
+				continue
+			}
+			if len(unmet) == most {
+				more++
+				continue
+			}
+			unmet = append(unmet, fmt.Sprintf("the %s of op %d (%v)", by.what, k, n.g.ops[k].dagKind()))
+		}
+	}
+	if more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(unmet, ", "), more)
+	}
+	return strings.Join(unmet, ", ")
+}
+
+func (n *npu) dependents(k int) []uint32 {
+	return n.g.dependents[n.g.ops[k].first:n.g.ops[k+1].first]
+}
+
+func (n *npu) startDependents(k int) []uint32 {
+	if n.g.startFirst == nil {
+		return nil
+	}
+	return n.g.startDependents[n.g.startFirst[k]:n.g.startFirst[k+1]]
+}
