@@ -82,8 +82,10 @@ var profiles = []profile{
 		return each(ops, func(r *RankBuilder, id, k int) {
 			op := Op{Kind: Calc, Bytes: int64(k), Duration: Time(k) * Microsecond, Flops: int64(k) << 20, Stream: 7}
 			switch k % 8 {
+			case 0:
+				op = Op{Kind: Calc, Subkind: Marker, Host: 1, Stream: 1}
 			case 5:
-				op = Op{Kind: Coll, Subkind: Allreduce, Bytes: int64(k) << 10, Stream: 20}
+				op = Op{Kind: Coll, Subkind: Allreduce, Bytes: int64(k) << 10, Stream: 20, Dims: 0b101, Priority: int32(k % 100)}
 			case 6:
 				op = Op{Kind: Send, Peer: int32(id+1) % profileRanks, Bytes: 5, Tag: int64(k)}
 			case 7:
@@ -125,7 +127,7 @@ func before(k int, distances ...int) []int {
 func (r *Rank) size() (columns, deps int) {
 	columns = cap(r.Kind) + cap(r.Subkind) + 8*(cap(r.Bytes)+cap(r.RecvBytes)+cap(r.Tag)+cap(r.Duration)+cap(r.Flops)+
 		cap(r.Release)+cap(r.MeasuredStart)+cap(r.MeasuredEnd)) + 4*cap(r.Peer)
-	for _, c := range []*Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Job} {
+	for _, c := range []*Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Job, &r.Host, &r.Dims, &r.Priority} {
 		columns += cap(c.small) + 4*cap(c.wide)
 	}
 	for _, c := range []*Text{&r.Name, &r.Attrs} {

@@ -540,11 +540,14 @@ func TestRankID(t *testing.T) {
 		}
 		b.Calc(1)
 		r := b.Rank()
-		last := len(c.want) - 1
-		for i, want := range append(c.want, c.want[last]+1) {
+		all := append(c.want, c.want[len(c.want)-1]+1)
+		for i, want := range all {
 			if got := r.ID(i); got != want {
 				t.Errorf("attributes %q: op %d is %d, want %d", c.attrs, i, got, want)
 			}
+		}
+		if got := r.IDs(); !slices.Equal(got, all) {
+			t.Errorf("attributes %q: ops are %d, want %d", c.attrs, got, all)
 		}
 	}
 }

@@ -122,18 +122,40 @@ func (r *Rank) Measured(i int) (start, end Time) {
 // "id" in its attributes: then the number goes on counting from the nearest of these.
 func (r *Rank) ID(i int) uint64 {
 	for k := min(i, r.Attrs.Len()-1); k >= 0; k-- {
-		attrs := r.Attrs.At(k)
-		if !strings.Contains(attrs, `"id"`) {
-			continue
-		}
-		var known struct {
-			ID *uint64 `json:"id"`
-		}
-		if json.Unmarshal([]byte(attrs), &known) == nil && known.ID != nil {
-			return *known.ID + uint64(i-k)
+		if id, ok := r.statedID(k); ok {
+			return id + uint64(i-k)
 		}
 	}
 	return uint64(i)
+}
+
+// IDs returns ID of all ops.
+func (r *Rank) IDs() []uint64 {
+	ids := make([]uint64, r.Len())
+	next := uint64(0)
+	for i := range ids {
+		if id, ok := r.statedID(i); ok {
+			next = id
+		}
+		ids[i] = next
+		next++
+	}
+	return ids
+}
+
+// statedID returns the number of op i that its own attributes have.
+func (r *Rank) statedID(i int) (id uint64, ok bool) {
+	attrs := r.Attrs.At(i)
+	if !strings.Contains(attrs, `"id"`) {
+		return 0, false
+	}
+	var known struct {
+		ID *uint64 `json:"id"`
+	}
+	if json.Unmarshal([]byte(attrs), &known) != nil || known.ID == nil {
+		return 0, false
+	}
+	return *known.ID, true
 }
 
 // Dependents returns the ops that wait for the end of each op, in order.

@@ -89,6 +89,7 @@ func TestList(t *testing.T) {
 		{Name: "one", Extensions: []string{".one", ".x"}, Detect: starts("1"), Read: read, Write: write},
 		{Name: "two", Extensions: []string{".two", ".x"}, Detect: starts("12"), Read: read},
 		{Name: "three", Extensions: []string{".three", ".x"}, Write: write},
+		{Name: "pages", WriteFiles: func(func(string) (io.Writer, error), *dag.Trace, format.WriteOptions) error { return nil }},
 	}
 	for name, want := range map[string]bool{"one": true, "two": true, "three": true, "": false, "ONE": false, "four": false} {
 		if got := list.Named(name); (got != nil) != want || want && got.Name != name {
@@ -114,7 +115,7 @@ func TestList(t *testing.T) {
 	if got := list.Readable().Names(); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("readable: %q", got)
 	}
-	if got := list.Writable().Names(); !slices.Equal(got, []string{"one", "three"}) {
+	if got := list.Writable().Names(); !slices.Equal(got, []string{"one", "three", "pages"}) {
 		t.Errorf("writable: %q", got)
 	}
 }

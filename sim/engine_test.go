@@ -169,11 +169,11 @@ func TestStuck(t *testing.T) {
 	}
 	result := out.Result(p)
 	want := []Stuck{
-		{0, 0, "recv", "a message from rank 1, tag 5"},
-		{1, 0, "send", "a receive on rank 0, tag 6"},
-		{0, 1, "calc", "the end of op 0 (recv)"},
-		{0, 2, "calc", "the start of op 1 (calc)"},
-		{1, 1, "calc", "the end of op 1 (calc)"},
+		{Rank: 0, Op: 0, Kind: "recv", Waits: "a message from rank 1, tag 5"},
+		{Rank: 1, Op: 0, Kind: "send", Waits: "a receive on rank 0, tag 6"},
+		{Rank: 0, Op: 1, Kind: "calc", Waits: "the end of op 0 (recv)"},
+		{Rank: 0, Op: 2, Kind: "calc", Waits: "the start of op 1 (calc)"},
+		{Rank: 1, Op: 1, Kind: "calc", Waits: "the end of op 1 (calc)"},
 	}
 	if result.Complete || result.NeverRun != 3 || !slices.Equal(result.Stuck, want) {
 		t.Errorf("complete %v, %d never ran, stuck %v, expected %v", result.Complete, result.NeverRun, result.Stuck, want)

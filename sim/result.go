@@ -97,6 +97,7 @@ type Stuck struct {
 	Op    int    `json:"op"` // its index within the rank
 	Kind  string `json:"kind"`
 	Waits string `json:"waits_for"`
+	Node  string `json:"node,omitempty"` // what the trace's own format calls the op, where that is known
 }
 
 // MaxStuck is how many stuck ops a result lists.

@@ -32,6 +32,7 @@ type analyticalBackend struct {
 
 	program    *analytical.Program
 	exactSizes bool
+	ids        [][]uint64 // of ops, by rank, where System.CustomNodes asks for them
 }
 
 // analyticalFlags are the backend's flags.
@@ -276,13 +277,42 @@ func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta) (err error) {
 	}
 	b.exactSizes = attrsOf(meta).Chakra != nil // as ASTRA-sim matches messages
 	b.system = b.system.For(&b.network, b.program.Uses, b.p.Warn)
+	if b.system.CustomNodes != nil {
+		return b.numberOps(t)
+	}
+	return nil
+}
+
+// numberOps finds out by which numbers the trace's format knows its ops.
+func (b *analyticalBackend) numberOps(t sim.Source) error {
+	if timed, ok := t.(*timedSource); ok {
+		t = timed.Unwrap()
+	}
+	trace, err := t.(interface{ Trace() (*dag.Trace, error) }).Trace()
+	if err != nil {
+		return err
+	}
+	for rank := range trace.Ranks {
+		r := &trace.Ranks[rank]
+		for i, kind := range r.Kind {
+			if kind == dag.Send && r.Tag.At(i) <= dag.CollectiveTag {
+				return fmt.Errorf("%s: per-node-custom-implementation is for traces whose collectives ASTRA-sim has, and rank %d "+
+					"has others, which were lowered to messages", b.flags.system, rank)
+			}
+		}
+		b.ids = append(b.ids, r.IDs())
+	}
 	return nil
 }
 
 func (b *analyticalBackend) run(settings []setting, r replay) (*result, error) {
 	network, system := b.with(settings)
-	done, err := b.program.Run(analytical.Options{Network: network, System: system, Memory: b.memory,
-		ExactSizes: b.exactSizes, Progress: r.progress})
+	o := analytical.Options{Network: network, System: system, Memory: b.memory, ExactSizes: b.exactSizes,
+		Progress: r.progress}
+	if b.ids != nil {
+		o.Node = func(rank, op int) uint64 { return b.ids[rank][op] }
+	}
+	done, err := b.program.Run(o)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,7 @@ Calcs have no durations, for how long they take is the machine's to say, unless 
 	flags.Var((*bandwidth)(&params.MemoryBandwidth), "mem-bw",
 		"bandwidth of an accelerator's memory, such as 2TB/s, likewise")
 	g.register(p, cmd)
+	cmd.MarkFlagsMutuallyExclusive("micro-batches", "global-batch")
 	cli.CompleteWith(cmd, "preset", llm.Presets())
 	return cmd
 }

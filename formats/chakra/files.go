@@ -54,12 +54,14 @@ func files(name string, folder []string, ending string) ([]string, error) {
 	}
 	var all []rankFile
 	var prefixes []string
+	known := make(map[string]bool)
 	for _, other := range folder {
 		n, ok := parseName(other)
 		if !ok || n.ending != cmp.Or(given.ending, ending) || name != "" && n.prefix != given.prefix {
 			continue
 		}
-		if !slices.Contains(prefixes, n.prefix) {
+		if !known[n.prefix] {
+			known[n.prefix] = true
 			prefixes = append(prefixes, n.prefix)
 		}
 		all = append(all, rankFile{other, n.rank})
@@ -117,6 +119,7 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 		sorted[i] = rankInput{in, n.rank}
 	}
 	slices.SortStableFunc(sorted, func(x, y rankInput) int { return cmp.Compare(x.rank, y.rank) })
+	inputs = slices.Clone(inputs)
 	for i, in := range sorted {
 		switch {
 		case in.rank > i:

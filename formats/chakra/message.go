@@ -30,6 +30,8 @@ type Node struct {
 	Inputs, Outputs                 *IOInfo
 	Attr                            []Attr
 	Unknown                         []byte // fields that the schema does not have, as they are on the wire
+
+	wired []byte // more attributes, before the others, as they are on the wire
 }
 
 // IOInfo describes the inputs or the outputs of a node, as text of Python lists.

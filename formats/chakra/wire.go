@@ -595,6 +595,7 @@ func (n *Node) append(b []byte) []byte {
 	if n.Outputs != nil {
 		b = appendMessage(b, nodeOutputs, n.Outputs.append)
 	}
+	b = append(b, n.wired...)
 	b = appendAttrs(b, nodeAttr, n.Attr)
 	return append(b, n.Unknown...)
 }

@@ -22,6 +22,21 @@ func (l *Losses) AddNodes(t *dag.Trace) {
 	}
 }
 
+// AddHints adds what only simulators of accelerators look at: which ops run on the host, and the dimensions and
+// priorities of collectives.
+func (l *Losses) AddHints(t *dag.Trace) {
+	var hosts, dims, priorities int64
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		hosts += NonzeroNarrow(&r.Host)
+		dims += NonzeroNarrow(&r.Dims)
+		priorities += NonzeroNarrow(&r.Priority)
+	}
+	l.Add("that they run on the host", hosts)
+	l.Add("network dimensions of collectives", dims)
+	l.Add("priorities", priorities)
+}
+
 // Measured returns how many ops of a rank have measured times.
 func Measured(r *dag.Rank) int64 {
 	n := int64(0)

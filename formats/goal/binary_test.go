@@ -288,9 +288,9 @@ func TestLosses(t *testing.T) {
 	r := b.Rank(0)
 	r.Add(dag.Op{
 		Duration: 1500, Bytes: 7, Flops: 1, Release: 1, Job: 1, Comm: 1, NIC: 1, Name: "a name", Attrs: "{}",
-		Timed: true, MeasuredEnd: 1,
+		Timed: true, MeasuredEnd: 1, Host: 1,
 	})
-	r.Add(dag.Op{Kind: dag.Send, Bytes: 8, RecvBytes: 9, Duration: 1, Tag: -2, Name: "b"})
+	r.Add(dag.Op{Kind: dag.Send, Bytes: 8, RecvBytes: 9, Duration: 1, Tag: -2, Name: "b", Dims: 2, Priority: -1})
 	r.Calc(0, 1, 0)
 	trace := b.Trace()
 	trace.Nodes = []int32{1, 0}
@@ -306,6 +306,9 @@ func TestLosses(t *testing.T) {
 		{What: "jobs", Count: 1},
 		{What: "measured times", Count: 1},
 		{What: "attributes", Count: 1},
+		{What: "that they run on the host", Count: 1},
+		{What: "network dimensions of collectives", Count: 1},
+		{What: "priorities", Count: 1},
 		{What: "the nodes that their ranks run on", Count: 3},
 	}
 	wantText := append(common[:len(common):len(common)],

@@ -122,6 +122,7 @@ func commonLosses(t *dag.Trace) format.Losses {
 	l.Add("jobs", jobs)
 	l.Add("measured times", measured)
 	l.Add("attributes", attrs)
+	l.AddHints(t)
 	l.AddNodes(t)
 	return l
 }

@@ -48,6 +48,7 @@ func losses(t *dag.Trace) []format.Loss {
 	l.Add("names", c.names)
 	l.Add("attributes", c.attrs)
 	l.Add("measured times", c.measured)
+	l.AddHints(original)
 	l.AddNodes(original)
 	return l
 }

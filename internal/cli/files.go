@@ -27,8 +27,11 @@ func (p *Program) firstOfPrefix(name, from string) string {
 			continue
 		}
 		for _, ending := range f.Extensions {
-			if info, err := os.Stat(name + RankZero + ending); err == nil && !info.IsDir() {
-				return name + RankZero + ending
+			for _, compressed := range []string{"", ".gz", ".zst"} {
+				file := name + RankZero + ending + compressed
+				if info, err := os.Stat(file); err == nil && !info.IsDir() {
+					return file
+				}
 			}
 		}
 	}
@@ -114,6 +117,19 @@ func filesIn(folder, name string, f *format.Format) ([]string, error) {
 		files[i] = filepath.Join(folder, files[i])
 	}
 	return files, nil
+}
+
+// sameButDigits reports whether two names of files of a trace differ in digits only, as those of different ranks do.
+func sameButDigits(a, b string) bool {
+	rest := func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' {
+				return -1
+			}
+			return r
+		}, filepath.Base(name))
+	}
+	return rest(a) == rest(b)
 }
 
 // plainNames returns the names of the plain files in a folder, ascending, without the hidden ones.

@@ -35,6 +35,9 @@ var pages = format.Format{
 		var files []string
 		for rank := 0; ; rank++ {
 			file := fmt.Sprintf("%s.%d.page", prefix, rank)
+			if slices.Contains(folder, file+".gz") {
+				file += ".gz"
+			}
 			if !slices.Contains(folder, file) {
 				break
 			}
@@ -131,9 +134,9 @@ func bound(ranks int) func(p *cli.Program) *cobra.Command {
 func TestPrefix(t *testing.T) {
 	in(t, map[string]string{
 		"x.0.page": "page\n1\n2\n", "x.1.page": "page\n3\n",
-		"y": "lines\n4\n", "y.0.page": "page\n9\n", "y.1.page": "page\n",
+		"y": "lines\n4\n", "y.0.page": "page\n9\n", "y.1.page": "page\n", "z.0.page.gz": gz(t, "page\n6\n"),
 	})
-	for name, ranks := range map[string]int{"x": 2, "./x": 2, "x.0.page": 2, "y": 1} {
+	for name, ranks := range map[string]int{"x": 2, "./x": 2, "x.0.page": 2, "y": 1, "z": 1} {
 		got := runPages(name, "-o", "out.parquet")
 		want(t, got, 0, "", "")
 		if last == nil || len(last.Trace.Ranks) != ranks {
@@ -148,7 +151,7 @@ func TestPrefix(t *testing.T) {
 	if !slices.Equal(names, []string{"x.0.page", "x.1.page"}) {
 		t.Errorf("the inputs are %q", names)
 	}
-	want(t, runPages("z", "-o", "out.parquet"), 1, "", "copy: z: no such file or directory\n")
+	want(t, runPages("no", "-o", "out.parquet"), 1, "", "copy: no: no such file or directory\n")
 	want(t, runPages("--from", "lines", "x", "-o", "out.parquet"), 1, "", "copy: x: no such file or directory\n")
 }
 
@@ -193,11 +196,17 @@ func TestWorkloadFlags(t *testing.T) {
 
 // A file stands for all ranks, if the format knows how, or else if it has but one.
 func TestReplicated(t *testing.T) {
-	in(t, map[string]string{"x.0.page": "page\n1\n", "x.1.page": "page\n2\n", "zl.lines": "lines\n5\n"})
+	in(t, map[string]string{
+		"x.0.page": "page\n1\n", "x.1.page": "page\n2\n", "x.index": "index\n", "zl.lines": "lines\n5\n",
+	})
 	session := clitest.Session{Formats: append(slices.Clone(testFormats), pages)}
 	for name, duration := range map[string]dag.Time{"x": 1, "x.0.page": 1, ".": 1, "x.1.page": 2, "zl.lines": 5} {
 		want(t, session.Run(bound(3), name), 0, "", "")
-		if len(last.Trace.Ranks) != 3 || last.Trace.Ranks[2].Duration[0] != duration || len(last.Inputs) != 1 {
+		inputs := 1
+		if name != "zl.lines" { // the index belongs to it
+			inputs = 2
+		}
+		if len(last.Trace.Ranks) != 3 || last.Trace.Ranks[2].Duration[0] != duration || len(last.Inputs) != inputs {
 			t.Errorf("%s: %d ranks, of the inputs %v", name, len(last.Trace.Ranks), last.Inputs)
 		}
 	}

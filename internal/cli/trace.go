@@ -166,9 +166,6 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 			return nil, err
 		}
 	}
-	if f.Ranks > 0 {
-		names = names[:1]
-	}
 	progress := o.Progress
 	if progress == nil {
 		progress = p.Progress("reading", p.TotalSize(names), "B")
@@ -182,14 +179,17 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 		return nil, err
 	}
 	switch {
-	case t.Format.Files != nil && len(names) == 1 && given == names[0] && given != "-" && f.Ranks == 0:
+	case t.Format.Files != nil && len(names) == 1 && given == names[0] && given != "-":
 		if names, err = siblings(given, t.Format); err != nil {
 			return nil, err
 		}
 	case t.Format.Files == nil && len(names) > 1:
 		return nil, Usagef("%d inputs for one output: give a folder, as in -o out/", len(names))
 	}
-	for _, name := range slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == t.in.name }) {
+	for _, name := range names {
+		if name == t.in.name || f.Ranks > 0 && sameButDigits(name, t.in.name) {
+			continue
+		}
 		t.others = append(t.others, &laterInput{p: p, name: name, digest: o.Digest, progress: progress})
 	}
 	if t.options.Schedgen != nil && t.Format.Name != "mpi" {

@@ -158,7 +158,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	}
 	switch {
 	case len(rings) == 0:
-		e.fail(fmt.Errorf("rank %d op %d is an %v, for which the system file has no implementation", r, i, o.coll))
+		e.failOp(r, i, "is an %v, for which the system file has no implementation", o.coll)
 		return
 	case !whole:
 		rings = []ring{e.ringOfGroup(o)}
@@ -176,7 +176,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	for k := uint64(0); size > 0 || k == 0; k++ {
 		var plan plan
 		if plan, size, err = c.chunk(o, in.firstTag+k, chunk, size); err != nil {
-			e.fail(fmt.Errorf("rank %d op %d: %w", r, i, err))
+			e.failOp(r, i, "is an %v of %d bytes: %v", o.coll, o.bytes, err)
 			return
 		}
 		n.chunks++
@@ -214,9 +214,9 @@ func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (*instanc
 	}
 	in := &all[k]
 	if in.coll != o.coll || in.size != o.bytes || in.dims != dims {
-		return nil, fmt.Errorf("rank %d op %d (%v of %d bytes%s) is collective %d of communicator %d, which on rank %d is op %d "+
-			"(%v of %d bytes%s): all members must have the same collectives in the same order", r, i, o.coll, o.bytes,
-			inDims(dims), k, o.comm, in.npu, in.op, in.coll, in.size, inDims(in.dims))
+		return nil, fmt.Errorf("rank %d %s (%v of %d bytes%s) is collective %d of communicator %d, which on rank %d is %s "+
+			"(%v of %d bytes%s): all members must have the same collectives in the same order", r, e.label(r, i), o.coll,
+			o.bytes, inDims(dims), k, o.comm, in.npu, e.label(in.npu, in.op), in.coll, in.size, inDims(in.dims))
 	}
 	return in, nil
 }

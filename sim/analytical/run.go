@@ -16,7 +16,8 @@ type Options struct {
 	// ExactSizes has a send and a receive match only if they say the same size, as in ASTRA-sim. Without, those of a pair of
 	// ranks with the same tag match in their order, as in MPI.
 	ExactSizes bool
-	// Node returns the number by which System.CustomNodes knows an op. nil: none is known.
+	// Node returns the number of the node in the trace's own format that an op is, by which System.CustomNodes and messages
+	// name it. nil: it is not known.
 	Node     func(rank, op int) uint64
 	Progress func(ops int64) // nil, or called now and then with how many more ops ran
 }
@@ -211,4 +212,17 @@ func (e *engine) report() {
 		e.o.Progress(e.ran - e.reported)
 	}
 	e.reported = e.ran
+}
+
+// label returns what messages call an op: by its number in the trace's own format, where that is known.
+func (e *engine) label(r int32, i uint32) string {
+	if e.o.Node == nil {
+		return fmt.Sprintf("op %d", i)
+	}
+	return fmt.Sprintf("node %d", e.o.Node(int(r), int(i)))
+}
+
+// failOp ends the run because of an op.
+func (e *engine) failOp(r int32, i uint32, why string, args ...any) {
+	e.fail(fmt.Errorf("rank %d %s %s", r, e.label(r, i), fmt.Sprintf(why, args...)))
 }

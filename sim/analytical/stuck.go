@@ -40,7 +40,7 @@ func (e *engine) explain(r *sim.Result) {
 				case begun && waits == opIssued:
 					e.stuck(r, i, k, e.partner(int32(i), n, uint32(k)))
 				case !begun && waits < opIssued:
-					e.stuck(r, i, k, n.unmet(uint32(k)))
+					e.stuck(r, i, k, e.unmet(int32(i), n, uint32(k)))
 				}
 			}
 		}
@@ -48,7 +48,11 @@ func (e *engine) explain(r *sim.Result) {
 }
 
 func (e *engine) stuck(r *sim.Result, rank, k int, waits string) {
-	r.Stuck = append(r.Stuck, sim.Stuck{Rank: rank, Op: k, Kind: e.npus[rank].g.ops[k].dagKind().String(), Waits: waits})
+	s := sim.Stuck{Rank: rank, Op: k, Kind: e.npus[rank].g.ops[k].dagKind().String(), Waits: waits}
+	if e.o.Node != nil {
+		s.Node = fmt.Sprint(e.o.Node(rank, k))
+	}
+	r.Stuck = append(r.Stuck, s)
 }
 
 func (o *op) dagKind() dag.Kind {
@@ -177,7 +181,7 @@ func (e *engine) absent(r int32, o *op) string {
 }
 
 // unmet says for which others an op waits that has not begun.
-func (n *npu) unmet(i uint32) string {
+func (e *engine) unmet(r int32, n *npu, i uint32) string {
 	if n.waits[i] == 0 {
 		return "an op of its own rank to end that needs what it needs"
 	}
@@ -200,7 +204,7 @@ func (n *npu) unmet(i uint32) string {
 				more++
 				continue
 			}
-			unmet = append(unmet, fmt.Sprintf("the %s of op %d (%v)", by.what, k, n.g.ops[k].dagKind()))
+			unmet = append(unmet, fmt.Sprintf("the %s of %s (%v)", by.what, e.label(r, uint32(k)), n.g.ops[k].dagKind()))
 		}
 	}
 	if more > 0 {

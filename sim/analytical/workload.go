@@ -1,7 +1,5 @@
 package analytical
 
-import "fmt"
-
 // How an NPU issues its ops: those that wait for no other are visited in their order whenever something has ended, and
 // each is issued if the lane that it needs is free at that moment.
 
@@ -127,7 +125,7 @@ func (e *engine) compute(r int32, n *npu, o *op, i uint32) {
 	point := s.roofline(flops, float64(o.bytes))
 	t, ok := truncate(point.time)
 	if !ok {
-		e.fail(fmt.Errorf("rank %d op %d takes %v s on the NPU that the system file describes", r, i, point.time/1e9))
+		e.failOp(r, i, "takes %v s on the NPU that the system file describes", point.time/1e9)
 		return
 	}
 	n.stats.roofline(&point, t)
@@ -199,7 +197,7 @@ func (e *engine) checkFinished(n *npu) {
 func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
 	m := &e.o.Memory
 	if m.Kind == NoExpansion {
-		e.fail(fmt.Errorf("rank %d op %d accesses remote memory, and the memory configuration has none", r, i))
+		e.failOp(r, i, "accesses remote memory, and the memory configuration has none")
 		return
 	}
 	k := m.Server(int(r))

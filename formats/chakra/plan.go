@@ -1,0 +1,333 @@
+// This file settles, before anything is written, what the files of a trace need that the trace does not have: numbers of
+// communicators, tags of 32 bits, and receives that are as large as their messages.
+
+package chakra
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"encoding/json"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// maxTag is beyond the highest tag that simulators tell from others.
+const maxTag = 500_000_000
+
+// plan is what is settled for a trace.
+type plan struct {
+	t       *dag.Trace
+	known   *knowledge        // of the files that the trace was read from; nil: from none
+	jobs    []bool            // where the trace is merged: which of its jobs were read from such files
+	layouts map[string]layout // by name
+	groups  []string          // the number of each communicator
+	tags    map[message]int32 // those that are not as in the trace
+	sizes   []map[int32]int64 // by rank: those of receives that are not as in the trace
+}
+
+// message is what a tag is unique in.
+type message struct {
+	comm int32
+	tag  int64
+}
+
+// newPlan makes the plan of a trace. It fails if the format cannot hold the trace.
+func newPlan(t *dag.Trace) (*plan, error) {
+	if len(t.Ranks) == 0 {
+		return nil, errors.New("a Chakra trace needs at least one rank")
+	}
+	for rank := range t.Ranks {
+		if err := check(t, rank); err != nil {
+			return nil, err
+		}
+	}
+	p := &plan{t: t, layouts: make(map[string]layout)}
+	p.remember()
+	p.numberGroups()
+	if err := p.numberTags(); err != nil {
+		return nil, err
+	}
+	p.matchSizes()
+	return p, nil
+}
+
+// check returns an error if a rank has what no node can be.
+func check(t *dag.Trace, rank int) error {
+	r := &t.Ranks[rank]
+	if err := r.CheckReferences(); err != nil {
+		return fmt.Errorf("rank %d: %w", rank, err)
+	}
+	wrong := func(i int, what string, args ...any) error {
+		return fmt.Errorf("rank %d, op %d: %s", rank, i, fmt.Sprintf(what, args...))
+	}
+	for i, kind := range r.Kind {
+		peer, subkind := r.Peer.At(i), r.Subkind.At(i)
+		switch {
+		case kind == dag.Recv && peer == dag.AnySource:
+			return wrong(i, "a receive from any source, which Chakra cannot express")
+		case kind == dag.Recv && r.Tag.At(i) == dag.AnyTag:
+			return wrong(i, "a receive with any tag, which Chakra cannot express")
+		case (kind == dag.Send || kind == dag.Recv) && peer < 0:
+			return wrong(i, "a %v with rank %d", kind, peer)
+		case kind == dag.Coll && collectiveNumber(subkind) < 0:
+			return wrong(i, "Chakra has no %v: lower such collectives first (--lower)", subkind)
+		case kind >= dag.IO:
+			return wrong(i, "Chakra has no access to storage: lower it first (--lower)")
+		case !subkind.Of(kind):
+			return wrong(i, "a %v cannot be of the kind %v", kind, subkind)
+		case r.Bytes.At(i) < 0 || r.Flops.At(i) < 0 || r.Duration.At(i) < 0:
+			return wrong(i, "a negative size, time or number of operations")
+		}
+		if comm := r.Comm.At(i); comm < 0 || int(comm) >= max(1, len(t.Comms)) {
+			return wrong(i, "communicator %d of a trace with %d", comm, len(t.Comms))
+		}
+	}
+	return nil
+}
+
+// remember finds what the trace knows of the files that it was read from.
+func (p *plan) remember() {
+	var attrs struct {
+		Chakra *knowledge        `json:"chakra"`
+		Jobs   []json.RawMessage `json:"jobs"`
+	}
+	if p.t.Attrs == "" || json.Unmarshal([]byte(p.t.Attrs), &attrs) != nil {
+		return
+	}
+	p.known = attrs.Chakra
+	p.addLayouts(attrs.Chakra)
+	for _, job := range attrs.Jobs {
+		p.jobs = append(p.jobs, p.addJob(job))
+	}
+}
+
+// addJob takes the layouts of a job of a merged trace, which may be merged itself, and reports whether it comes from
+// files of this format.
+func (p *plan) addJob(text json.RawMessage) bool {
+	var attrs struct {
+		Chakra *knowledge `json:"chakra"`
+	}
+	if json.Unmarshal(text, &attrs) != nil || attrs.Chakra == nil {
+		return false
+	}
+	p.addLayouts(attrs.Chakra)
+	return true
+}
+
+func (p *plan) addLayouts(k *knowledge) {
+	if k == nil {
+		return
+	}
+	for id, stored := range k.Layouts {
+		if l, ok := stored.layout(); ok {
+			p.layouts[id] = l
+		}
+	}
+}
+
+// ours reports whether the attributes of a job's ops are of this format.
+func (p *plan) ours(job int32) bool {
+	return p.known != nil || job >= 0 && int(job) < len(p.jobs) && p.jobs[job]
+}
+
+// numberGroups gives every communicator a number: the one that is its name, if no other has it, else the one that it has
+// in the trace or, if that is taken, a free one.
+func (p *plan) numberGroups() {
+	comms := p.t.Comms
+	p.groups = make([]string, max(1, len(comms)))
+	p.groups[0] = "0"
+	taken := make(map[string]bool, len(comms))
+	for i := 1; i < len(comms); i++ {
+		if name := comms[i].Name; isGroupNumber(name) && !taken[name] {
+			p.groups[i], taken[name] = name, true
+		}
+	}
+	free := 1
+	for i := 1; i < len(comms); i++ {
+		if p.groups[i] != "" {
+			continue
+		}
+		number := strconv.Itoa(i)
+		for taken[number] {
+			number = strconv.Itoa(free)
+			free++
+		}
+		p.groups[i], taken[number] = number, true
+	}
+}
+
+// group returns the number of an op's communicator.
+func (p *plan) group(comm int32) string {
+	return p.groups[comm]
+}
+
+// keepsTag reports whether a message can have the tag that it has in the trace. The tags of files are kept as they are.
+func (p *plan) keepsTag(m message) bool {
+	limit := int64(maxTag)
+	if p.known != nil {
+		limit = 1 << 32
+	}
+	return m.comm == 0 && 0 <= m.tag && m.tag < limit
+}
+
+// numberTags gives new tags to messages whose own are too large or below 0, or which are on a communicator, where the
+// same tag means something else. Those are the lowest that no other message has, in the order of the tags.
+func (p *plan) numberTags() error {
+	p.tags = make(map[message]int32)
+	var others []message
+	for rank := range p.t.Ranks {
+		eachMessage(&p.t.Ranks[rank], func(i int, m message) {
+			if !p.keepsTag(m) {
+				if _, known := p.tags[m]; !known {
+					p.tags[m] = 0
+					others = append(others, m)
+				}
+			}
+		})
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	kept := make(map[int64]bool)
+	for rank := range p.t.Ranks {
+		eachMessage(&p.t.Ranks[rank], func(i int, m message) {
+			if p.keepsTag(m) {
+				kept[m.tag%maxTag] = true
+			}
+		})
+	}
+	slices.SortFunc(others, func(x, y message) int { return cmp.Or(cmp.Compare(x.comm, y.comm), cmp.Compare(x.tag, y.tag)) })
+	free := int64(0)
+	for _, m := range others {
+		for kept[free] {
+			free++
+		}
+		if free >= maxTag {
+			return fmt.Errorf("messages with more than %d different tags, which is all that Chakra's simulators tell apart",
+				maxTag)
+		}
+		p.tags[m] = int32(free)
+		free++
+	}
+	return nil
+}
+
+// eachMessage calls do for the messages of a rank.
+func eachMessage(r *dag.Rank, do func(i int, m message)) {
+	for i, kind := range r.Kind {
+		if kind == dag.Send || kind == dag.Recv {
+			do(i, message{r.Comm.At(i), r.Tag.At(i)})
+		}
+	}
+}
+
+// tag returns the tag of a message.
+func (p *plan) tag(m message) int64 {
+	if len(p.tags) > 0 {
+		if tag, ok := p.tags[m]; ok {
+			return int64(tag)
+		}
+	}
+	return m.tag
+}
+
+// transfer is one end of a message.
+type transfer struct {
+	source, dest int32
+	tag, bytes   int64
+	op           int32 // at its end
+}
+
+// matchSizes finds the sizes that receives must have. Simulators match a message with a receive of the same size only,
+// while one in a trace may leave room for more. Messages with one source, destination and tag are matched in order.
+func (p *plan) matchSizes() {
+	p.sizes = make([]map[int32]int64, len(p.t.Ranks))
+	if p.sizesAgree() {
+		return
+	}
+	var ends [2][]transfer // of sends and of receives
+	for rank := range p.t.Ranks {
+		p.eachTransfer(rank, func(kind dag.Kind, x transfer) { ends[kind-dag.Send] = append(ends[kind-dag.Send], x) })
+	}
+	channel := func(x, y transfer) int {
+		return cmp.Or(cmp.Compare(x.source, y.source), cmp.Compare(x.dest, y.dest), cmp.Compare(x.tag, y.tag))
+	}
+	for _, e := range ends {
+		slices.SortStableFunc(e, channel)
+	}
+	sends, recvs := ends[0], ends[1]
+	for len(recvs) > 0 {
+		n := 1
+		for n < len(recvs) && channel(recvs[n], recvs[0]) == 0 {
+			n++
+		}
+		first, _ := slices.BinarySearchFunc(sends, recvs[0], channel)
+		last := first
+		for last < len(sends) && channel(sends[last], recvs[0]) == 0 {
+			last++
+		}
+		p.matchChannel(sends[first:last], recvs[:n])
+		recvs = recvs[n:]
+	}
+}
+
+// matchChannel gives receives the sizes of the messages, unless those are the same but in another order.
+func (p *plan) matchChannel(sends, recvs []transfer) {
+	bytes := func(all []transfer) []int64 {
+		b := make([]int64, len(all))
+		for i := range all {
+			b[i] = all[i].bytes
+		}
+		slices.Sort(b)
+		return b
+	}
+	if slices.Equal(bytes(sends), bytes(recvs)) {
+		return
+	}
+	for i, recv := range recvs[:min(len(sends), len(recvs))] {
+		if sends[i].bytes == recv.bytes {
+			continue
+		}
+		sizes := &p.sizes[recv.dest]
+		if *sizes == nil {
+			*sizes = make(map[int32]int64)
+		}
+		(*sizes)[recv.op] = sends[i].bytes
+	}
+}
+
+func (p *plan) eachTransfer(rank int, do func(kind dag.Kind, x transfer)) {
+	r := &p.t.Ranks[rank]
+	eachMessage(r, func(i int, m message) {
+		x := transfer{source: int32(rank), dest: r.Peer.At(i), tag: p.tag(m), bytes: r.Bytes.At(i), op: int32(i)}
+		if r.Kind[i] == dag.Recv {
+			x.source, x.dest = x.dest, x.source
+		}
+		do(r.Kind[i], x)
+	})
+}
+
+// sizesAgree reports whether there is a receive of the same size for every message, and the other way round, by a hash
+// of all of either.
+func (p *plan) sizesAgree() bool {
+	sum := uint64(0)
+	mix := func(h, v uint64) uint64 {
+		h = (h ^ v) * 0x9e3779b97f4a7c15
+		return h ^ h>>29
+	}
+	for rank := range p.t.Ranks {
+		p.eachTransfer(rank, func(kind dag.Kind, x transfer) {
+			h := mix(mix(mix(math.MaxUint32, uint64(x.source)<<32|uint64(x.dest)), uint64(x.tag)), uint64(x.bytes))
+			if kind == dag.Recv {
+				h = -h
+			}
+			sum += h
+		})
+	}
+	return sum == 0
+}
