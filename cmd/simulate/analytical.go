@@ -58,7 +58,7 @@ func registerAnalytical(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	flags.StringVar(&b.flags.memory, "memory", "",
 		"`file` with ASTRA-sim's configuration of remote memory (analytical; default: there is none)")
 	flags.StringVar(&b.flags.congestion, "congestion", congestion[0],
-		"whether messages wait for links that others use: `unaware` or aware (analytical)")
+		"whether messages wait for links that others use: `mode` unaware or aware (analytical)")
 	cli.CompleteWith(cmd, "congestion", congestion)
 	flags.IntVar(&b.flags.queues, "queues-per-dim", 1, "in how many queues chunks of collectives wait for a dimension (analytical)")
 	flags.BoolVar(&b.flags.replicate, "replicate-rank0", false,

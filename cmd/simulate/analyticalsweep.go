@@ -135,22 +135,23 @@ func parseCount(text string) (*big.Rat, error) {
 // analyticalParams are the parameters of a run as its result has them.
 type analyticalParams struct {
 	network analytical.Network
-	memory  analytical.MemoryKind
 	names   []string
 	values  []any
 }
 
 func (b *analyticalBackend) parametersOf(n analytical.Network, s analytical.System) analyticalParams {
-	p := analyticalParams{network: n, memory: b.memory.Kind}
+	p := analyticalParams{network: n}
 	for _, known := range b.table() {
 		if known.field != "" {
 			p.names, p.values = append(p.names, known.field), append(p.values, known.get(&n, &s))
 		}
 	}
+	p.names = append(p.names, "system", "memory")
+	p.values = append(p.values, b.flags.system, b.memory.Kind.String())
 	return p
 }
 
-// MarshalJSON returns the shape of the network, then the numbers, then the kind of memory.
+// MarshalJSON returns the shape of the network, and then the rest.
 func (p analyticalParams) MarshalJSON() ([]byte, error) {
 	b := fmt.Appendf(nil, `{"network":%q`, p.network.Shape())
 	for i, name := range p.names {
@@ -160,14 +161,14 @@ func (p analyticalParams) MarshalJSON() ([]byte, error) {
 		}
 		b = fmt.Appendf(b, `,%q:%s`, name, value)
 	}
-	return fmt.Appendf(b, `,"memory":%q}`, p.memory.String()), nil
+	return append(b, '}'), nil
 }
 
 // String returns the parameters for the table.
 func (p analyticalParams) String() string {
 	text := p.network.String()
 	for i, name := range p.names {
-		if !strings.HasPrefix(name, "bw") && !strings.HasPrefix(name, "lat") {
+		if !strings.HasPrefix(name, "bw") && !strings.HasPrefix(name, "lat") && p.values[i] != "" {
 			text += fmt.Sprintf(" %s=%v", name, p.values[i])
 		}
 	}

@@ -27,19 +27,25 @@ they apply, leftover, stuck, aborted, backend_stats, critical_path and op_times.
 The ideal backend runs the trace without a network: messages take no time, and the makespan is the length of the
 trace's critical path, which --critical-path prints. --ops prints when each op starts and ends.
 
+The analytical backend runs the trace as ASTRA-sim does, with its configuration files: --network, --system, --memory and
+--comm-groups. Its result has npu_stats, too: arrays by NPU, in nanoseconds.
+
 A run that ends with ops that never ran, or with messages or receives without a partner, is not complete: the first
 ten are listed with what they wait for, "complete" is false, and the exit status is 1.
 
 --sweep runs a grid of parameters over one trace, several points at the same time, and prints one JSON line for each,
-in the order of the grid (--csv: a table without the finish times of the ranks). A parameter is L, o, g, G, O or S; its
-values are separated by commas, and FROM..TO:N stands for N values at equal distances. A point that fails has its
-parameters and an error in its line, and does not stop the others; the exit status is 1 then.`
+in the order of the grid (--csv: a table without the finish times of the ranks). A parameter is L, o, g, G, O or S, and
+with the analytical backend bw0, lat0, splits and others that its page lists; its values are separated by commas, and
+FROM..TO:N stands for N values at equal distances. A point that fails has its parameters and an error in its line, and
+does not stop the others; the exit status is 1 then.`
 
 const examples = `  simulate x.parquet
   tracegen horovod | simulate
   simulate --params ai --G 400Gbps --json x.parquet
   simulate --model loggopsim --L 2500 --o 1500 --g 1000 --G 6 --O 0 --S 65535 --json x.bin
   simulate --backend ideal --critical-path x.parquet
+  simulate --backend analytical --network 'Ring(4)_Switch(8)@100,50GB/s,500ns' x.parquet
+  simulate --backend analytical --network n.yml --system s.json --memory m.json --json PREFIX
   simulate --timeline x.json x.parquet        (open x.json in https://ui.perfetto.dev)
   simulate --noise-trace noise.txt --seed 7 x.parquet
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet`

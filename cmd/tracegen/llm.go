@@ -78,6 +78,8 @@ Calcs have no durations, for how long they take is the machine's to say, unless 
 	flags.Var((*rankOrder)(&params.Order), "order", "dimensions of ranks, the one in which neighbours differ first")
 	flags.IntVar(&params.ZeRO, "zero", params.ZeRO,
 		"what data-parallel ranks divide: 1 states of the optimizer, 2 also gradients, 3 also parameters (FSDP)")
+	flags.BoolVar(&params.Offload, "offload", params.Offload,
+		"parameters, gradients and states of the optimizer are in remote memory, with --zero 3")
 	choiceVar(cmd, &params.Schedule, "schedule", []llm.Schedule{llm.OneFOneB, llm.GPipe, llm.Interleaved},
 		"order of passes on a stage")
 	flags.IntVar(&params.VirtualStages, "virtual-stages", params.VirtualStages,

@@ -152,7 +152,7 @@ func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, 
 	add := func(g *group) error {
 		members := g.ranks
 		if members == nil {
-			members = dag.World(n).Members()
+			members = everyone(n)
 		}
 		c := dag.NewComm(g.name, members)
 		if err := c.Check(n); err != nil {
@@ -186,7 +186,7 @@ func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, 
 			}
 			members := g.ranks
 			if members == nil {
-				members = dag.World(n).Members()
+				members = everyone(n)
 			}
 			if c := dag.NewComm("", members); !sameMembers(&c, &t.Comms[number]) {
 				other := "all ranks"
@@ -213,6 +213,11 @@ func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, 
 		}
 	}
 	return undefined, nil
+}
+
+func everyone(ranks int) []int32 {
+	world := dag.World(ranks)
+	return world.Members()
 }
 
 func sameMembers(c, d *dag.Comm) bool {
@@ -242,7 +247,7 @@ func usersOf(t *dag.Trace, numbers map[string]int32, ranks []*groups, shared boo
 	for _, name := range names {
 		members := users[name]
 		if shared {
-			members = dag.World(len(t.Ranks)).Members()
+			members = everyone(len(t.Ranks))
 		}
 		numbers[name] = int32(len(t.Comms))
 		t.Comms = append(t.Comms, dag.NewComm(name, members))

@@ -3,6 +3,8 @@
 package chakra
 
 import (
+	"unicode/utf8"
+
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 )
@@ -68,65 +70,72 @@ func commonLosses(t *dag.Trace) (format.Losses, int64) {
 func (c *lossCounts) count(w *rankWriter) {
 	r, p := w.r, w.p
 	c.foreign += w.foreign
-	if w.ids0 {
+	if w.renumbered {
 		c.ids += int64(r.Len())
 	}
 	for i := range r.Kind {
 		op := r.Op(i)
-		a := w.of(i)
-		if a != nil {
-			if _, _, ok := w.stored(&op, a); !ok && (a.Layout != "" || a.Wire != nil || len(a.Attr) > 0) {
+		if a := w.of(i); a != nil {
+			if _, _, ok := w.stored(&op, a); !ok && a.describes() {
 				c.foreign++
 			}
-			if a.Wire != nil || a.Unknown != nil || a.Inputs != nil && a.Inputs.Unknown != nil ||
-				a.Outputs != nil && a.Outputs.Unknown != nil {
+			if a.beyondJSON() {
 				c.unknown++
 			}
 		}
-		c.add(&op, p)
-		if r.Deps.Count(i) != 0 && r.Order.Count(i) != 0 || r.Order.Count(i) != 0 {
-			c.orders++
-		}
-		if r.StartDeps.Count(i) != 0 {
-			c.starts++
-		}
-		if _, other := p.sizes[w.rank][int32(i)]; other {
-			c.sizes++
-		}
-		if lostMeasure(&op) {
-			c.measured++
-		}
+		_, resized := p.sizes[w.rank][int32(i)]
+		add(&c.sizes, resized)
+		add(&c.orders, r.Order.Count(i) != 0 || r.StartOrder.Count(i) != 0)
+		add(&c.starts, r.StartDeps.Count(i) != 0)
+		add(&c.measured, op.Timed && w.losesMeasure(i, &op))
+		c.countFields(&op, p)
 	}
 }
 
-// add adds what the fields of an op lose.
-func (c *lossCounts) add(op *dag.Op, p *plan) {
-	communication := op.Kind == dag.Send || op.Kind == dag.Recv || op.Kind == dag.Coll
-	message := communication && op.Kind != dag.Coll
-	for _, x := range [...]struct {
-		lost  bool
-		count *int64
-	}{
-		{op.Release != 0, &c.release},
-		{op.Duration%dag.Microsecond != 0, &c.rounded},
-		{op.NIC != 0, &c.nics},
-		{op.Job != 0, &c.jobs},
-		{op.RecvBytes != 0, &c.received},
-		{message && op.Comm != 0, &c.comms},
-		{message && p.tag(mes(op)) != op.Tag, &c.renumbered},
-		{op.Kind == dag.Coll && op.Tag != 0, &c.calls},
-		{op.Kind == dag.Coll && op.Comm != 0 && !p.keepsName(op.Comm), &c.groups},
-		{op.Kind != dag.Calc && op.Flops != 0, &c.flops},
-		{communication && op.Host != 0, &c.hosts},
-		{op.Kind != dag.Coll && op.Dims|op.Priority != 0, &c.dims},
-		{op.Stream != streamOf(op), &c.streams},
-	} {
-		if x.lost {
-			*x.count++
-		}
+func add(count *int64, lost bool) {
+	if lost {
+		*count++
 	}
 }
 
-func mes(op *dag.Op) message {
-	return message{op.Comm, op.Tag}
+// describes reports whether the attributes of an op tell those of a node.
+func (a *opAttrs) describes() bool {
+	return a.Layout != "" || a.Wire != nil || len(a.Attr) > 0
+}
+
+// beyondJSON reports whether a node has what its JSON has not.
+func (a *opAttrs) beyondJSON() bool {
+	return a.Wire != nil || a.Unknown != nil || a.Inputs != nil && a.Inputs.Unknown != nil ||
+		a.Outputs != nil && a.Outputs.Unknown != nil
+}
+
+// losesMeasure reports whether the node of an op has other measured times: its end is a whole number of microseconds
+// after its start, by the duration.
+func (w *rankWriter) losesMeasure(i int, op *dag.Op) bool {
+	n := w.node(i)
+	start, length := n.StartTimeMicros, min(n.DurationMicros, maxMicros)
+	if start == 0 || start > maxMicros || dag.Time(start)*dag.Microsecond != op.MeasuredStart {
+		return true
+	}
+	return op.MeasuredStart+min(dag.Time(length)*dag.Microsecond, dag.MaxTime-op.MeasuredStart) != op.MeasuredEnd
+}
+
+// countFields adds what the fields of an op lose.
+func (c *lossCounts) countFields(op *dag.Op, p *plan) {
+	collective := op.Kind == dag.Coll
+	transfer := op.Kind == dag.Send || op.Kind == dag.Recv
+	add(&c.release, op.Release != 0)
+	add(&c.rounded, op.Duration%dag.Microsecond != 0)
+	add(&c.comms, transfer && op.Comm != 0)
+	add(&c.renumbered, transfer && p.tag(message{op.Comm, op.Tag}) != op.Tag)
+	add(&c.received, op.RecvBytes != 0)
+	add(&c.groups, collective && !p.keepsName(op.Comm))
+	add(&c.calls, collective && op.Tag != 0)
+	add(&c.flops, op.Kind != dag.Calc && op.Flops != 0)
+	add(&c.hosts, (collective || transfer) && op.Host != 0)
+	add(&c.dims, !collective && op.Dims|op.Priority != 0)
+	add(&c.streams, op.Stream != streamOf(op))
+	add(&c.nics, op.NIC != 0)
+	add(&c.jobs, op.Job != 0)
+	add(&c.names, !utf8.ValidString(op.Name))
 }

@@ -166,6 +166,11 @@ func (p *plan) group(comm int32) string {
 	return p.groups[comm]
 }
 
+// keepsName reports whether a communicator keeps its name, as one does that comes from a file.
+func (p *plan) keepsName(comm int32) bool {
+	return comm == 0 || p.known != nil || p.t.Comms[comm].Name == "" || p.t.Comms[comm].Name == p.groups[comm]
+}
+
 // keepsTag reports whether a message can have the tag that it has in the trace. The tags of files are kept as they are.
 func (p *plan) keepsTag(m message) bool {
 	limit := int64(maxTag)

@@ -145,18 +145,24 @@ func (r *rankReader) add(k int) error {
 		r.defineGroups()
 	}
 	r.setTimes(&op)
-	switch {
-	case op.Host != 0:
-		op.Stream = hostStream
-	case op.Kind != dag.Calc || op.Subkind == dag.Marker:
-		op.Stream = dataStream
-	}
+	op.Stream = streamOf(&op)
 	if err := r.setAttrs(&op, k); err != nil {
 		return err
 	}
 	r.b.Add(op, r.deps...)
 	r.place, r.id = k, n.id
 	return nil
+}
+
+// streamOf returns the stream of an op.
+func streamOf(op *dag.Op) int32 {
+	switch {
+	case op.Host != 0:
+		return hostStream
+	case op.Kind != dag.Calc || op.Subkind == dag.Marker:
+		return dataStream
+	}
+	return computeStream
 }
 
 // parseAttrs reads the attributes of the node at hand, and finds which columns they stand for.

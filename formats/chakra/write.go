@@ -184,11 +184,11 @@ type rankWriter struct {
 	order []int32    // the ops in the order of the file; nil: their own
 	start [][]int32  // of each op: what must have finished before the ops can have started for whose start it waits
 
-	n       Node
-	a       []Attr
-	usual   []byte
-	foreign int64 // ops whose attributes are not of this format
-	ids0    bool  // whether numbers of nodes are lost
+	n          Node
+	a          []Attr
+	usual      []byte
+	foreign    int64 // ops whose attributes are not of this format
+	renumbered bool  // the nodes have other numbers than the ops know
 }
 
 // begin begins a rank.
@@ -241,7 +241,7 @@ func (w *rankWriter) number() {
 		}
 		w.ids[i] = next
 		if i > 0 && next <= w.ids[i-1] {
-			w.ids, w.ids0 = nil, true
+			w.ids, w.renumbered = nil, true
 			return
 		}
 		next++

@@ -22,7 +22,7 @@ const (
 	opReleased             // an op's release time has come
 	serverOver             // a memory server has served the NPU
 	graphOver              // an op of a custom collective has ended
-	busEvent               // a memory bus
+	busEvent               // a side of the NPU's buses, and what happens there
 
 	arrived     // a message: it is at its destination
 	hopped      // a message: it is at the next device of its route

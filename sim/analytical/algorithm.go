@@ -32,11 +32,15 @@ func (e *engine) start(k int32) {
 func (e *engine) beginStep(k int32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
-	step := s.begun
+	step, place := s.begun, s.begun%p.cycle
 	s.begun++
 	over := stepOver
-	if step%p.cycle >= p.window && (p.op == ReduceScatter || p.op == AllReduce && step/p.cycle%2 == 0) {
+	if place >= p.window && (p.op == ReduceScatter || p.op == AllReduce && step/p.cycle%2 == 0) {
 		over = delayOver
+	}
+	if e.buses != nil && p.comm < 0 {
+		e.crossForStep(k, p, step, place, over == delayOver)
+		return
 	}
 	e.after(p.delay, newWhat(over, s.npu, uint32(k)))
 }
@@ -191,7 +195,13 @@ func (e *engine) climb(k int32, received bool) {
 	parent, left, right := p.relatives(s.position)
 	stream := uint32(k)
 	at := func(position int32) int32 { return e.npuAt(s, p, position) }
-	delay := func(over kind) { e.after(p.delay, newWhat(over, s.npu, stream)) }
+	delay := func(over kind, w way) {
+		if e.buses != nil {
+			e.cross(k, w, p.message, over == delayOver)
+			return
+		}
+		e.after(p.delay, newWhat(over, s.npu, stream))
+	}
 	switch {
 	case parent < 0: // the root, which has one child
 		child := max(left, right)
@@ -201,7 +211,7 @@ func (e *engine) climb(k int32, received bool) {
 			e.expectPacket(stream, at(child), p.message)
 		case treeOne:
 			s.tree = treeDown
-			delay(delayOver)
+			delay(delayOver, toNPUAndBack)
 		case treeDown:
 			e.sendPacket(stream, at(child), p.message)
 			e.endPhase(k)
@@ -210,14 +220,14 @@ func (e *engine) climb(k int32, received bool) {
 		switch s.tree {
 		case treeBegin:
 			s.tree = treeUp
-			delay(stepOver)
+			delay(stepOver, toMemory)
 		case treeUp:
 			s.tree = treeTop
 			e.sendPacket(stream, at(parent), p.message)
 			e.expectPacket(stream, at(parent), p.message)
 		case treeTop:
 			s.tree = treeFinished
-			delay(stepOver)
+			delay(stepOver, toNPU)
 		case treeFinished:
 			e.endPhase(k)
 		}
@@ -227,10 +237,10 @@ func (e *engine) climb(k int32, received bool) {
 		e.expectPacket(stream, at(right), p.message)
 	case s.tree == treeTwo && received:
 		s.tree = treeOne
-		delay(delayOver)
+		delay(delayOver, toNPU)
 	case s.tree == treeOne && received:
 		s.tree = treeUp
-		delay(delayOver)
+		delay(delayOver, toNPUAndBack)
 	case !s.merged && !received:
 		s.merged = true
 	case s.tree == treeUp:
@@ -239,7 +249,7 @@ func (e *engine) climb(k int32, received bool) {
 		e.expectPacket(stream, at(parent), p.message)
 	case s.tree == treeTop && received:
 		s.tree = treeDown
-		delay(delayOver)
+		delay(delayOver, toNPUAndBack)
 	case s.tree == treeDown:
 		e.sendPacket(stream, at(left), p.message)
 		e.sendPacket(stream, at(right), p.message)

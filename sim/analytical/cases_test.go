@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/sim/analytical"
 )
@@ -70,11 +70,7 @@ func (c *simulationCase) trace(t testing.TB) *dag.Trace {
 	if c.CommGroups != "" {
 		o.CommGroups = openCaseFile(t, c.CommGroups)
 	}
-	chakra := formats.All.Named("chakra")
-	if chakra == nil {
-		t.Fatal("no format is called chakra")
-	}
-	trace, err := chakra.Read(inputs, o)
+	trace, err := chakra.Format.Read(inputs, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +105,7 @@ func (c *simulationCase) options(t testing.TB, backend string) analytical.Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	return analytical.Options{Network: network, System: file.System, Memory: memory}
+	return analytical.Options{Network: network, System: file.System, Memory: memory, ExactSizes: true}
 }
 
 // TestCases runs what ASTRA-sim ran, and expects the same numbers.

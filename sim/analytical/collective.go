@@ -171,7 +171,12 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	if e.themis != nil && r == 0 {
 		e.themis.begin(e.agenda.now)
 	}
-	chunk, size := e.chunkSize(o)
+	chunk, size := e.cut(o.coll, o.bytes)
+	if chunks := size / chunk; chunks > maxChunks/uint64(len(e.npus)) {
+		e.failOp(r, i, "is an %v that is cut into %d chunks for each of %d NPUs, expected %d in all at most", o.coll, chunks,
+			len(e.npus), maxChunks)
+		return
+	}
 	n.chunks = 1 // so that it is not over before all chunks are made
 	for k := uint64(0); size > 0 || k == 0; k++ {
 		var plan plan
@@ -234,11 +239,10 @@ func inDims(dims int32) string {
 	return s
 }
 
-// chunkSize returns the size of a chunk of a collective, and how many bytes there are in all.
-func (e *engine) chunkSize(o *op) (chunk, size uint64) {
-	return e.cut(o.coll, o.bytes)
-}
+// maxChunks is how many chunks there may be of a collective at all NPUs together.
+const maxChunks = 1 << 28
 
+// cut returns the size of a chunk of a collective, and how many bytes there are in all.
 func (e *engine) cut(coll Collective, size uint64) (chunk, all uint64) {
 	splits := uint64(e.system.Splits)
 	chunk = size / splits

@@ -27,10 +27,11 @@ type compiler struct {
 }
 
 func newCompiler(p *Program, s sim.Source) *compiler {
-	if timed, ok := s.(interface{ Unwrap() sim.Source }); ok {
-		s = timed.Unwrap()
+	inner := s
+	if wrapped, ok := s.(interface{ Unwrap() sim.Source }); ok {
+		inner = wrapped.Unwrap()
 	}
-	_, keeps := s.(dag.InMemory)
+	_, keeps := inner.(dag.InMemory)
 	return &compiler{p: p, read: s.Reader(), keeps: keeps}
 }
 
@@ -200,7 +201,7 @@ func (c *compiler) collective(i int, o *op) error {
 		return c.fail(i, fmt.Sprintf("is a %v, which is to be lowered first", subkind))
 	}
 	if c.r.Host.At(i) != 0 {
-		return c.fail(i, fmt.Sprintf("is a %v on the host", subkind))
+		return c.fail(i, fmt.Sprintf("is the %v on the host", subkind))
 	}
 	return c.member(i, o)
 }
@@ -211,7 +212,7 @@ func (c *compiler) member(i int, o *op) error {
 		return c.fail(i, fmt.Sprintf("is of communicator %d, expected 0..%d", o.comm, len(c.p.groups)-1))
 	}
 	if c.p.groups[o.comm].position(int32(c.rank)) < 0 {
-		return c.fail(i, fmt.Sprintf("is a %v of communicator %d, of which the rank is no member", c.r.Subkind.At(i), o.comm))
+		return c.fail(i, fmt.Sprintf("is the %v of communicator %d, of which the rank is no member", c.r.Subkind.At(i), o.comm))
 	}
 	return nil
 }

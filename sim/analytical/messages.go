@@ -53,7 +53,7 @@ func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 		e.meeting.send(k, m)
 	}
 	e.messages++
-	e.bytes += int64(min(size, math.MaxInt64))
+	e.bytes += int64(min(size, uint64(math.MaxInt64-e.bytes)))
 	if !e.system.Rendezvous {
 		e.transmit(m)
 		return

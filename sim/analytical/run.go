@@ -33,6 +33,7 @@ type engine struct {
 	npus    []npu
 	ready   []heap // of each lane of every NPU, and one for what needs none, the ops that could be issued
 	servers []server
+	buses   *buses // nil: none
 
 	collectives
 	runs          []customRun // by NPU; nil: none
@@ -133,6 +134,9 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 		waits = waits[len(g.waits):]
 		lanes += g.lanes + 1
 	}
+	if o.System.SharedBus != nil {
+		e.buses = newBuses(o.System.SharedBus, n)
+	}
 	if e.wild = findWildcards(p); e.wild != nil && e.system.Rendezvous {
 		return nil, errWildRendezvous
 	}
@@ -181,6 +185,8 @@ func (e *engine) loop() {
 			e.endCustom(r, i)
 		case serverOver:
 			e.serveNext(int(i))
+		case busEvent:
+			e.busEvent(r, i)
 		case readyToSend:
 			e.transmit(i)
 		}

@@ -23,9 +23,13 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		counts[stage] = writer{plan: pl, at: place{Pipeline: stage}}
 		counts[stage].write()
 	}
-	kinds := []dag.Kind{dag.Calc, dag.Coll}
+	kinds := []dag.Kind{dag.Calc}
 	if p.PP > 1 {
-		kinds = []dag.Kind{dag.Calc, dag.Send, dag.Recv, dag.Coll}
+		kinds = append(kinds, dag.Send, dag.Recv)
+	}
+	kinds = append(kinds, dag.Coll)
+	if p.Offload {
+		kinds = append(kinds, dag.Mem)
 	}
 	s, err := rankwise.NewSource(rankwise.Model{
 		Title: p.title(),

@@ -56,6 +56,7 @@ func grid() (all []Params) {
 					p.Order = Order{Pipeline, Tensor, Data}
 				}
 				p.Steps = 1 + variant/6
+				p.Offload = zero == 3 && variant%4 == 0
 				all = append(all, p)
 			}
 		}
@@ -157,6 +158,7 @@ func TestMessages(t *testing.T) {
 		if i%5 != 0 {
 			continue
 		}
+		p.Offload = false // that backend has no memory
 		lowered, err := lower.Collectives(mustGenerate(t, p), choice)
 		if err != nil {
 			t.Fatalf("%+v: %v", p, err)
@@ -502,6 +504,41 @@ func TestPipelineBytes(t *testing.T) {
 	}
 }
 
+// TestOffload: all that a rank has to load and to store, of the parameters that it is in charge of.
+func TestOffload(t *testing.T) {
+	for _, shape := range [][3]int{{1, 1, 1}, {1, 4, 1}, {2, 2, 2}} {
+		p := small(shape[0], shape[1], shape[2])
+		p.ZeRO, p.Offload, p.Steps = 3, true, 3
+		if shape[1] > 1 {
+			p = sparse(p, 2)
+		}
+		tr := mustGenerate(t, p)
+		for rank := range tr.Ranks {
+			of := func(kind dag.Subkind) int64 {
+				return total(tr, rank, func(op *dag.Op) int64 {
+					if op.Kind != dag.Mem || op.Subkind != kind {
+						return 0
+					}
+					return op.Bytes
+				})
+			}
+			own := total(tr, rank, func(op *dag.Op) int64 {
+				if op.Kind != dag.Calc || op.Name != "optimizer" {
+					return 0
+				}
+				return op.Flops / optimizerFlops
+			})
+			m, dtype := int64(p.MicroBatches), p.DtypeBytes
+			if got, want := of(dag.Load), own*(2*m*dtype+12+dtype); got != want {
+				t.Errorf("%+v: rank %d loads %d bytes, expected %d", p, rank, got, want)
+			}
+			if got, want := of(dag.Store), own*(m*dtype+12+dtype); got != want {
+				t.Errorf("%+v: rank %d stores %d bytes, expected %d", p, rank, got, want)
+			}
+		}
+	}
+}
+
 // TestBubble: without a network a step takes, besides the optimizer, what a stage computes and the bubble, (p-1)/m of that,
 // or (p-1)/(v m) of it.
 func TestBubble(t *testing.T) {
@@ -620,6 +657,77 @@ func TestLayout(t *testing.T) {
 		if _, err := ParseOrder(text); err == nil {
 			t.Errorf("order %q is accepted", text)
 		}
+	}
+}
+
+// TestWork compares each calc of a stage with the formulas of the documentation.
+func TestWork(t *testing.T) {
+	const b, s, h, f, g, vocab, tp, dtype = 3, 32, 64, 160, 16, 320, 2, 4
+	const tokens, local = b * s, b * s / tp
+	const c, h1, f1, v1 = (h + 2*g) / tp, h / tp, f / tp, vocab / tp
+	type numbers struct{ flops, elements int64 }
+	dense := map[string]numbers{
+		"embedding forward":   {tokens * h, 3 * tokens * h},
+		"embedding gradients": {tokens * h, 3 * tokens * h},
+		"layer 0 qkv forward": {2 * tokens * h * c, tokens*h + h*c + tokens*c + 2*local*h},
+		"layer 0 qkv input gradients": {
+			2 * tokens * h * c, tokens*h + h*c + tokens*c + 3*local*h + 3*local*h,
+		},
+		"layer 0 attention forward":          {4 * b * s * s * h1, tokens * (c + h1)},
+		"layer 0 attention recompute":        {4 * b * s * s * h1, tokens * (c + h1)},
+		"layer 0 attention input gradients":  {8 * b * s * s * h1, 2 * tokens * (c + h1)},
+		"layer 0 projection forward":         {2 * tokens * h1 * h, tokens*h1 + h1*h + tokens*h + 3*local*h},
+		"layer 0 projection input gradients": {2 * tokens * h1 * h, tokens*h1 + h1*h + tokens*h},
+		"layer 0 attention weight gradients": {2*tokens*h*c + 2*tokens*h1*h, tokens*h + 2*h*c + tokens*c + tokens*h1 + 2*h1*h + tokens*h},
+		"output forward":                     {2 * tokens * h * v1, tokens*h + h*v1 + tokens*v1 + 2*local*h + 2*tokens*v1},
+		"output input gradients":             {2 * tokens * h * v1, tokens*h + h*v1 + tokens*v1 + 3*local*h},
+		"output weight gradients":            {2 * tokens * h * v1, tokens*h + 2*h*v1 + tokens*v1},
+		"layer 0 mlp forward": {
+			6 * tokens * h * f1, tokens*h + 2*h*f1 + 2*tokens*f1 + tokens*f1 + f1*h + tokens*h + 3*tokens*f1 + 2*local*h + 3*local*h,
+		},
+		"layer 0 mlp input gradients": {
+			6 * tokens * h * f1, tokens*h + 2*h*f1 + 2*tokens*f1 + tokens*f1 + f1*h + tokens*h + 5*tokens*f1 + 6*local*h,
+		},
+		"layer 0 mlp weight gradients": {
+			6 * tokens * h * f1, tokens*h + 4*h*f1 + 2*tokens*f1 + tokens*f1 + 2*f1*h + tokens*h,
+		},
+	}
+	const experts, topK, ep = 8, 3, 4
+	const rows, mine = topK * tokens, experts / ep
+	moe := map[string]numbers{
+		"layer 0 router forward": {2 * local * h * experts, local*h + h*experts + local*experts + 2*local*h},
+		"layer 0 router gradients": {
+			4 * local * h * experts, 2*local*h + 3*h*experts + 2*local*experts + 6*local*h,
+		},
+		"layer 0 mlp forward": {
+			6 * rows * h * f1,
+			2*rows*h + mine*3*h*f1 + 3*rows*f1 + 3*rows*f1 + 3*local*h + topK*local*h,
+		},
+		"layer 0 mlp input gradients": {
+			6 * rows * h * f1, 2*rows*h + mine*3*h*f1 + 3*rows*f1 + 5*rows*f1 + topK*local*h,
+		},
+		"layer 0 mlp weight gradients": {6 * rows * h * f1, 2*rows*h + 2*mine*3*h*f1 + 3*rows*f1},
+	}
+	p := small(tp, 4, 1)
+	p.Model = Model{Layers: 1, Hidden: h, FFN: f, Heads: 8, KVHeads: 2, Vocab: vocab, Seq: s, Learned: true}
+	p.MicroBatch, p.DtypeBytes, p.SequenceParallel, p.Recompute = b, dtype, true, Selective
+	for _, want := range []map[string]numbers{dense, moe} {
+		seen := map[string]bool{}
+		r := &mustGenerate(t, p).Ranks[0]
+		for i := range r.Len() {
+			op := r.Op(i)
+			if n, ok := want[op.Name]; ok && op.Kind == dag.Calc {
+				seen[op.Name] = true
+				if op.Flops != n.flops || op.Bytes != n.elements*dtype {
+					t.Errorf("%s: %d operations and %d bytes, expected %d and %d", op.Name, op.Flops, op.Bytes, n.flops,
+						n.elements*dtype)
+				}
+			}
+		}
+		if len(seen) != len(want) {
+			t.Errorf("found %v of the calcs", seen)
+		}
+		p.Experts, p.TopK, p.EP = experts, topK, ep
 	}
 }
 
@@ -763,6 +871,7 @@ func TestRefused(t *testing.T) {
 		"virtual-stages is 2, but the schedule":         func(p *Params) { p.VirtualStages = 2 },
 		"micro-batches is 3, expected a multiple of pp": func(p *Params) { p.Schedule, p.VirtualStages, p.PP, p.MicroBatches = Interleaved, 2, 2, 3 },
 		"pp x virtual-stages is 5":                      func(p *Params) { p.PP = 5 },
+		"zero is 2, expected 3 to offload":              func(p *Params) { p.ZeRO, p.Offload = 2, true },
 		"peak-flops is 1000000000000 and mem-bw 0":      func(p *Params) { p.MemoryBandwidth = 0 },
 		"expected at most 67108864":                     func(p *Params) { p.MicroBatches = 1 << 20 },
 		"operations, expected at most":                  func(p *Params) { p.Seq = 1 << 28 },

@@ -23,7 +23,8 @@ type Params struct {
 	EP               int  // expert parallelism among neighbouring DP ranks; divides DP and Experts
 	PP               int  // pipeline stages, at most as many as there are layers
 	Order            Order
-	ZeRO             int // 0: gradients are reduced; 1, 2, 3: optimizer states, gradients, parameters are divided as well
+	ZeRO             int  // 0: gradients are reduced; 1, 2, 3: optimizer states, gradients, parameters are divided as well
+	Offload          bool // parameters, gradients and states of the optimizer are in remote memory; needs ZeRO 3
 	Schedule         Schedule
 	VirtualStages    int // v: parts of the model on each stage; 2 or more for Interleaved, otherwise 1
 	Recompute        Recompute
@@ -193,6 +194,8 @@ func (p *Params) check() error {
 	case p.virtualStages() > p.Layers:
 		return fmt.Errorf("pp x virtual-stages is %d, expected at most as many as there are layers, %d",
 			p.virtualStages(), p.Layers)
+	case p.Offload && p.ZeRO < 3:
+		return fmt.Errorf("zero is %d, expected 3 to offload parameters", p.ZeRO)
 	case (p.PeakFlops == 0) != (p.MemoryBandwidth == 0):
 		return fmt.Errorf("peak-flops is %d and mem-bw %d, expected both or neither", p.PeakFlops, p.MemoryBandwidth)
 	}
@@ -213,7 +216,7 @@ func (p *Params) checkSizes() error {
 	widest := max(3*h, 3*f, float64(p.Vocab)+tp, float64(p.Experts))
 	flops := 8 * max(tokens*h*widest, tokens*float64(p.Seq)*h)
 	parameters := float64(p.Layers)*h*(4*h+4*f*float64(max(p.Experts, 1))+widest) + h*(2*widest+float64(p.Seq))
-	bytes := float64(optimizerBytes+8*p.DtypeBytes) * max(parameters, 8*tokens*(h+widest))
+	bytes := float64(2*optimizerStates+8*p.DtypeBytes) * max(parameters, 8*tokens*(h+widest))
 	flops = max(flops, optimizerFlops*parameters)
 	switch {
 	case flops > math.MaxInt64:

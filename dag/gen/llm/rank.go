@@ -7,8 +7,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// writer makes a rank. Its calcs are done one after the other, in order. So are its collectives, as far as they have to;
-// each waits for the messages before it, too. So whatever takes how long, no two ranks can wait for each other: see
+// writer makes a rank. Its calcs are done one after the other, in order. So are its collectives, each of which waits for
+// the messages and accesses to remote memory before it, too, so that no ranks can wait for each other in a circle: see
 // docs/generators/llm.md.
 //
 // Ops are known by their index, -1 is none.
@@ -23,7 +23,9 @@ type writer struct {
 	calcs   int              // the last calc
 	colls   [numGroups]int   // the last collective of each group
 	coll    int              // the last collective
-	sends   []int            // since then
+	stored  int              // the last store of gradients in remote memory
+	updated int              // what ended the last step
+	loose   []int            // messages and accesses to remote memory since then
 	pending []int            // what the next calc waits for
 	ended   [2]int           // the last calc of the last pass, and of the one before
 	step    int
@@ -42,7 +44,7 @@ func (w *writer) write() {
 		w.comm[g] = w.layout.comm(group(g), w.at)
 		w.colls[g] = -1
 	}
-	w.calcs, w.coll, w.ended = -1, -1, [2]int{-1, -1}
+	w.calcs, w.coll, w.stored, w.updated, w.ended = -1, -1, -1, -1, [2]int{-1, -1}
 	w.units = w.p.units(w.at[Pipeline])
 	for w.step = range w.p.Steps {
 		w.writeStep()
@@ -133,9 +135,9 @@ func (w *writer) collective(name string, kind dag.Subkind, g group, bytes int64,
 		}
 	} else {
 		w.after(w.coll)
-		w.after(w.sends...)
+		w.after(w.loose...)
 	}
-	w.sends = w.sends[:0]
+	w.loose = w.loose[:0]
 	w.coll = w.add(dag.Op{
 		Kind: dag.Coll, Subkind: kind, Bytes: bytes, Comm: w.comm[g], Stream: networkStream, Name: name,
 	})
@@ -174,7 +176,7 @@ func (w *writer) send(u *unit, data int) {
 		return
 	}
 	w.after(data, w.calcs)
-	w.sends = append(w.sends, w.add(dag.Op{
+	w.loose = append(w.loose, w.add(dag.Op{
 		Kind: dag.Send, Peer: w.stage(to), Tag: w.tag(u, to), Bytes: w.activations(1), Stream: networkStream, Name: name,
 	}))
 }
@@ -206,43 +208,62 @@ func (w *writer) tensor(copies int64) int64 {
 	return w.p.MicroBatch * w.p.Seq * copies * w.p.Hidden * w.p.DtypeBytes
 }
 
-// fetch gathers the parameters of a unit from those that share them, once the calcs so far are done, and appends the
-// collectives that do so.
+// fetch gets the parameters of a unit, of which a rank keeps only its part, once the calcs so far are done. It appends the
+// ops that they come with.
 func (w *writer) fetch(u *unit, list []int) []int {
 	if w.p.ZeRO < 3 {
 		return list
 	}
-	return w.gatherParameters(u, w.calcs, list)
+	return w.gatherParameters(u, max(w.calcs, w.updated), list)
 }
 
 func (w *writer) gatherParameters(u *unit, after int, list []int) []int {
-	shards := w.shards(w.weights(u))
-	name := w.name(u, parameters, forward)
-	for _, s := range [...]struct {
-		weights int64
-		group   group
-	}{{shards.dense, dataGroup}, {shards.experts, expertDataGroup}} {
-		if s.weights > 0 && w.comm[s.group] >= 0 {
-			list = append(list, w.collective(name, dag.Allgather, s.group, s.weights*w.p.DtypeBytes, after))
-		}
+	own := w.shards(w.weights(u))
+	list = w.gatherPart(u, dataGroup, own.dense, after, list)
+	if own.experts > 0 {
+		list = w.gatherPart(u, expertDataGroup, own.experts, after, list)
 	}
 	return list
 }
 
+func (w *writer) gatherPart(u *unit, g group, weights int64, after int, list []int) []int {
+	name, bytes := w.name(u, parameters, forward), weights*w.p.DtypeBytes
+	if w.p.Offload {
+		after = w.remote(name, dag.Load, bytes, after)
+	}
+	return append(list, w.collective(name, dag.Allgather, g, bytes, after))
+}
+
+// remote makes an access to remote memory.
+func (w *writer) remote(name string, kind dag.Subkind, bytes int64, after int) int {
+	w.after(after)
+	op := w.add(dag.Op{Kind: dag.Mem, Subkind: kind, Bytes: bytes, Stream: networkStream, Name: name})
+	w.loose = append(w.loose, op)
+	return op
+}
+
 // reduceGradients adds up the gradients of a unit's parameters, if it is time.
 func (w *writer) reduceGradients(u *unit) {
-	kind := dag.ReduceScatter
-	switch {
-	case w.p.ZeRO < 2 && !u.final:
+	if w.p.ZeRO < 2 && !u.final {
 		return
-	case w.p.ZeRO == 0:
+	}
+	whole := w.weights(u)
+	own := w.shards(whole)
+	w.reducePart(u, dataGroup, whole.dense, own.dense)
+	if whole.experts > 0 {
+		w.reducePart(u, expertDataGroup, whole.experts, own.experts)
+	}
+}
+
+func (w *writer) reducePart(u *unit, g group, whole, own int64) {
+	name, kind := w.name(u, gradients, forward), dag.ReduceScatter
+	if w.p.ZeRO == 0 {
 		kind = dag.Allreduce
 	}
-	own := w.weights(u)
-	name := w.name(u, gradients, forward)
-	w.collective(name, kind, dataGroup, own.dense*w.p.DtypeBytes, w.calcs)
-	if own.experts > 0 {
-		w.collective(name, kind, expertDataGroup, own.experts*w.p.DtypeBytes, w.calcs)
+	sum := w.collective(name, kind, g, whole*w.p.DtypeBytes, w.calcs)
+	if w.p.Offload {
+		w.after(w.stored)
+		w.stored = w.remote(name, dag.Store, own*w.p.DtypeBytes, sum)
 	}
 }
 
@@ -250,8 +271,8 @@ func (w *writer) reduceGradients(u *unit) {
 // read and written of its two moments and its value, all with four bytes. Besides these the gradient is read and the
 // parameter written.
 const (
-	optimizerFlops = 14
-	optimizerBytes = 2 * 3 * 4
+	optimizerFlops  = 14
+	optimizerStates = 3 * 4
 )
 
 // optimize ends a step.
@@ -271,11 +292,19 @@ func (w *writer) optimize() {
 		shards := w.shards(w.weights(&units[i]))
 		own += shards.dense + shards.experts
 	}
+	bytes := (optimizerStates + p.DtypeBytes) * own // read, and as many written
+	if p.Offload {
+		w.after(w.colls[tableGroup], w.stored)
+		w.after(w.remote("optimizer", dag.Load, bytes, w.calcs))
+	}
 	w.after(w.calcs, w.colls[dataGroup], w.colls[expertDataGroup], w.colls[tableGroup])
-	done := w.compute("optimizer", optimizerFlops*own, (optimizerBytes+2*p.DtypeBytes)*own)
+	w.updated = w.compute("optimizer", optimizerFlops*own, 2*bytes)
+	if p.Offload {
+		w.updated = w.remote("optimizer", dag.Store, bytes, w.updated)
+	}
 	if p.ZeRO == 1 || p.ZeRO == 2 {
 		for i := range units {
-			w.pending = w.gatherParameters(&units[i], done, w.pending)
+			w.pending = w.gatherParameters(&units[i], w.updated, w.pending)
 		}
 	}
 }

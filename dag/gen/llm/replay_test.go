@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// oneAtATime replays a trace as ASTRA-sim would: a rank does one calc at a time, has one send or collective on its way at
+// oneAtATime replays a trace as ASTRA-sim would: a rank does one calc at a time, has one send, collective or memory access on its way at
 // a time and any number of receives, and of what is ready begins the lowest op first. Sends end when they arrive,
 // received or not. All times are drawn. It returns what is wrong: ops that never end, or members that are not in the
 // same collective.
@@ -152,7 +152,7 @@ func (r *replay) finish(rank, op int) {
 	switch ops.Kind[op] {
 	case dag.Calc:
 		s.computing = false
-	case dag.Coll, dag.Send:
+	case dag.Coll, dag.Send, dag.Mem:
 		s.talking = false
 	}
 	s.done++

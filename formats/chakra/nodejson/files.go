@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -61,24 +59,6 @@ func Files(name string, folder []string) ([]string, error) {
 		return cmp.Compare(x.rank, y.rank)
 	})
 	return found, nil
-}
-
-// ReadRanks reads the file of each rank, and makes a trace of them.
-func ReadRanks(inputs []*format.Input, o format.ReadOptions,
-	readFile func(*format.Input) (chakra.File, error)) (*dag.Trace, error) {
-	inputs, err := byRank(inputs)
-	if err != nil {
-		return nil, err
-	}
-	files := make([]chakra.File, len(inputs))
-	names := make([]string, len(inputs))
-	for i, in := range inputs {
-		if files[i], err = readFile(in); err != nil {
-			return nil, err
-		}
-		names[i] = in.Name
-	}
-	return chakra.Build(files, o, names)
 }
 
 // byRank returns the inputs in the order of their ranks, all of which must be there. A single input may have any name.

@@ -22,7 +22,7 @@ type trace struct {
 	ops   []op
 	byID  map[uint64]int // ops by their id
 
-	syncs int // how many ops that are part of the result have a sync_dep
+	syncs int64 // how many ops that are part of the result have a sync_dep
 }
 
 // op is a node of a trace, and what becomes of it.

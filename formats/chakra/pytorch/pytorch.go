@@ -6,6 +6,7 @@ package pytorch
 
 import (
 	"regexp"
+	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/chakra"
@@ -35,24 +36,27 @@ var schemas = map[string]bool{
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	return nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) { return readFile(in, o.Warn) })
+	var syncs atomic.Int64
+	t, err := nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
+		t := &trace{file: in.Name}
+		f, err := t.read(in)
+		syncs.Add(t.syncs)
+		return f, err
+	})
+	if err == nil && syncs.Load() > 0 {
+		o.Warn("%s: sync_dep is ignored, as by Chakra's converter (%d nodes)", inputs[0].Name, syncs.Load())
+	}
+	return t, err
 }
 
-func readFile(in *format.Input, warn func(string, ...any)) (chakra.File, error) {
-	t := &trace{file: in.Name}
+// read reads the file.
+func (t *trace) read(in *format.Input) (f chakra.File, err error) {
 	if err := nodejson.Read(in, "nodes", t); err != nil {
-		return chakra.File{}, err
+		return f, err
 	}
-	metadata, err := t.metadata()
-	if err != nil {
-		return chakra.File{}, err
+	if f.Metadata, err = t.metadata(); err != nil {
+		return f, err
 	}
-	nodes, err := t.convert()
-	if err != nil {
-		return chakra.File{}, err
-	}
-	if t.syncs > 0 {
-		warn("%s: sync_dep of %d nodes is ignored, as by Chakra's converter", in.Name, t.syncs)
-	}
-	return chakra.File{Metadata: metadata, Nodes: nodes}, nil
+	f.Nodes, err = t.convert()
+	return f, err
 }

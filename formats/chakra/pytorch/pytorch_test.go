@@ -15,8 +15,8 @@ import (
 
 // The files in testdata, and what the converter of Chakra makes of them, are compared in package dialects.
 
-// node returns a node with the members that each must have, and others.
-func node(id int, name string, caller int, others string) string {
+// call returns a node with the members that each must have, and others.
+func call(id int, name string, caller int, others string) string {
 	var attrs []string
 	for _, n := range numbers {
 		attrs = append(attrs, fmt.Sprintf(`{"name": %q, "value": 1}`, n))
@@ -34,12 +34,9 @@ func file(nodes ...string) string {
 		strings.Join(nodes, ",\n") + "]}"
 }
 
-func readNodes(text string) ([]chakra.Node, []string, error) {
-	var warnings []string
-	f, err := readFile(&format.Input{Name: "p.json", Reader: strings.NewReader(text)}, func(message string, args ...any) {
-		warnings = append(warnings, fmt.Sprintf(message, args...))
-	})
-	return f.Nodes, warnings, err
+func readNodes(text string) ([]chakra.Node, error) {
+	f, err := (&trace{file: "p.json"}).read(&format.Input{Name: "p.json", Reader: strings.NewReader(text)})
+	return f.Nodes, err
 }
 
 // show returns ids, types and dependencies of nodes.
@@ -59,38 +56,38 @@ func TestRules(t *testing.T) {
 		want  string
 	}{
 		"host operators wait for the one before": {
-			[]string{node(1, thread, 0, ""), node(4, "c", 1, ""), node(2, "a", 1, ""), node(3, "b", 2, "")},
+			[]string{call(1, thread, 0, ""), call(4, "c", 1, ""), call(2, "a", 1, ""), call(3, "b", 2, "")},
 			"1 COMP_NODE [] []\n2 COMP_NODE [1] [1]\n3 COMP_NODE [2] [2]\n4 COMP_NODE [1] [3]\n",
 		},
 		"the first kernel waits for the last node, the second for the last operator": {
-			[]string{node(1, thread, 0, ""), node(2, "a", 1, ""), node(3, "k", 2, gpu), node(4, "k", 2, gpu), node(5, "b", 1, "")},
+			[]string{call(1, thread, 0, ""), call(2, "a", 1, ""), call(3, "k", 2, gpu), call(4, "k", 2, gpu), call(5, "b", 1, "")},
 			"1 COMP_NODE [] []\n2 COMP_NODE [1] [1]\n3 COMP_NODE [2] [2]\n4 COMP_NODE [2] [2]\n5 COMP_NODE [1] [2]\n",
 		},
 		"another thread": {
-			[]string{node(1, thread, 0, ""), node(2, "a", 1, ""), node(3, thread, 0, ""),
-				node(4, "b", 3, `, "inter_thread_dep": 2`)},
+			[]string{call(1, thread, 0, ""), call(2, "a", 1, ""), call(3, thread, 0, ""),
+				call(4, "b", 3, `, "inter_thread_dep": 2`)},
 			"1 COMP_NODE [] []\n2 COMP_NODE [1] [1]\n3 COMP_NODE [] []\n4 COMP_NODE [3] [2 3]\n",
 		},
 		"nodes without a thread are left out": {
-			[]string{node(7, "process", 7, ""), node(1, thread, 7, ""), node(2, "a", 1, ""), node(3, "k", 9, gpu),
-				node(4, "b", 5, "")},
+			[]string{call(7, "process", 7, ""), call(1, thread, 7, ""), call(2, "a", 1, ""), call(3, "k", 9, gpu),
+				call(4, "b", 5, "")},
 			"1 COMP_NODE [7] []\n2 COMP_NODE [1] [1]\n",
 		},
 		"a caller behind the node is no dependency": {
-			[]string{node(2, "a", 1, ""), node(1, thread, 0, "")},
+			[]string{call(2, "a", 1, ""), call(1, thread, 0, "")},
 			"1 COMP_NODE [] []\n2 COMP_NODE [] [1]\n",
 		},
 		"types": {
-			[]string{node(1, thread, 0, ""), node(2, "## process_group:init ##", 1, ""),
-				node(3, "ncclDevKernel_AllReduce", 2, gpu), node(4, "c10d::send", 1, ""),
-				node(5, "ncclDevKernel_SendRecv", 4, gpu), node(6, "nccl:recv", 1, ""), node(7, "record_param_comms", 6, ""),
-				node(8, "ncclDevKernel_SendRecv", 7, gpu), node(9, "ncclDevKernel_SendRecv", 2, gpu)},
+			[]string{call(1, thread, 0, ""), call(2, "## process_group:init ##", 1, ""),
+				call(3, "ncclDevKernel_AllReduce", 2, gpu), call(4, "c10d::send", 1, ""),
+				call(5, "ncclDevKernel_SendRecv", 4, gpu), call(6, "nccl:recv", 1, ""), call(7, "record_param_comms", 6, ""),
+				call(8, "ncclDevKernel_SendRecv", 7, gpu), call(9, "ncclDevKernel_SendRecv", 2, gpu)},
 			"1 COMP_NODE [] []\n2 METADATA_NODE [1] [1]\n3 COMM_COLL_NODE [2] [2]\n4 COMP_NODE [1] [2]\n" +
 				"5 COMM_SEND_NODE [4] [4]\n6 COMP_NODE [1] [4]\n7 COMP_NODE [6] [6]\n8 COMM_RECV_NODE [7] [7]\n" +
 				"9 COMM_COLL_NODE [2] [2]\n",
 		},
 	} {
-		nodes, _, err := readNodes(file(c.nodes...))
+		nodes, err := readNodes(file(c.nodes...))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -100,19 +97,25 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestWarnings(t *testing.T) {
-	_, warnings, err := readNodes(file(node(1, thread, 0, ""), node(2, "a", 1, `, "sync_dep": [1]`), node(3, "b", 9, `, "sync_dep": [1]`)))
-	if err != nil || !slices.Equal(warnings, []string{"p.json: sync_dep of 1 nodes is ignored, as by Chakra's converter"}) {
+func TestWarning(t *testing.T) {
+	var warnings []string
+	o := format.ReadOptions{Warn: func(message string, args ...any) {
+		warnings = append(warnings, fmt.Sprintf(message, args...))
+	}}
+	text := file(call(1, thread, 0, ""), call(2, "a", 1, `, "sync_dep": [1]`), call(3, "b", 9, `, "sync_dep": [1]`))
+	_, err := read([]*format.Input{{Name: "p.json", Reader: strings.NewReader(text)}}, o)
+	const want = "p.json: sync_dep is ignored, as by Chakra's converter (1 nodes)"
+	if err != nil || !slices.Contains(warnings, want) {
 		t.Errorf("got %q, %v", warnings, err)
 	}
 }
 
 func TestErrors(t *testing.T) {
-	first := node(1, thread, 0, "")
+	first := call(1, thread, 0, "")
 	lines := strings.Count(first, "\n") + 1
 	second := fmt.Sprintf("p.json:%d: ", 2+lines)
 	kernel := func(name, inputs string) string {
-		n := node(2, "a", 1, "") + ",\n" + node(3, name, 2, `, "cat": "kernel"`)
+		n := call(2, "a", 1, "") + ",\n" + call(3, name, 2, `, "cat": "kernel"`)
 		at := strings.LastIndex(n, `"inputs": {`)
 		end := at + strings.IndexByte(n[at:], '}') + 1
 		return n[:at] + `"inputs": ` + inputs + n[end:]
@@ -134,24 +137,24 @@ func TestErrors(t *testing.T) {
 		"no caller":       {file(first, `{"id": 2, "name": "a"}`), second + "expected ctrl_deps to be the id of a node"},
 		"callers":         {file(first, `{"id": 2, "name": "a", "ctrl_deps": [1]}`), "expected ctrl_deps to be the id of a node, found [1]"},
 		"no inputs":       {file(first, `{"id": 2, "name": "a", "ctrl_deps": null}`), second + "expected inputs to be an object"},
-		"no types":        {file(first, strings.Replace(node(2, "a", 1, ""), `, "types": []`, "", 1)), "expected inputs.types to be there"},
-		"no attribute":    {file(first, strings.Replace(node(2, "a", 1, ""), "seq_id", "seq", 1)), "expected the attribute seq_id to be an integer, found nothing"},
-		"no op_schema":    {file(first, strings.Replace(node(2, "a", 1, ""), "op_schema", "schema", 1)), "expected the attribute op_schema"},
-		"duration":        {file(first, node(2, "a", 1, `, "exclusive_dur": -1`)), "expected exclusive_dur to be a duration"},
-		"long duration":   {file(first, node(2, "a", 1, `, "exclusive_dur": 1e20`)), "expected exclusive_dur to be a duration"},
-		"stream":          {file(first, node(2, "a", 1, `, "stream": 1.5`)), "expected stream to be an integer, found 1.5"},
-		"group":           {file(first, node(2, "a", 1, `, "pg_name": 7`)), "expected pg_name to be a string, found 7"},
-		"dependency":      {file(first, node(2, "a", 1, `, "inter_thread_dep": 99`)), second + "expected inter_thread_dep to be a node of the trace, found 99"},
-		"no UTF-8":        {file(first, node(2, "a", 1, ", \"x\": \"\xff\"")), second + "expected UTF-8"},
-		"thread in one":   {file(first, node(2, thread, 1, "")), second + "expected a thread that is not called by another, found node 2"},
+		"no types":        {file(first, strings.Replace(call(2, "a", 1, ""), `, "types": []`, "", 1)), "expected inputs.types to be there"},
+		"no attribute":    {file(first, strings.Replace(call(2, "a", 1, ""), "seq_id", "seq", 1)), "expected the attribute seq_id to be an integer, found nothing"},
+		"no op_schema":    {file(first, strings.Replace(call(2, "a", 1, ""), "op_schema", "schema", 1)), "expected the attribute op_schema"},
+		"duration":        {file(first, call(2, "a", 1, `, "exclusive_dur": -1`)), "expected exclusive_dur to be a duration"},
+		"long duration":   {file(first, call(2, "a", 1, `, "exclusive_dur": 1e20`)), "expected exclusive_dur to be a duration"},
+		"stream":          {file(first, call(2, "a", 1, `, "stream": 1.5`)), "expected stream to be an integer, found 1.5"},
+		"group":           {file(first, call(2, "a", 1, `, "pg_name": 7`)), "expected pg_name to be a string, found 7"},
+		"dependency":      {file(first, call(2, "a", 1, `, "inter_thread_dep": 99`)), second + "expected inter_thread_dep to be a node of the trace, found 99"},
+		"no UTF-8":        {file(first, call(2, "a", 1, ", \"x\": \"\xff\"")), second + "expected UTF-8"},
+		"thread in one":   {file(first, call(2, thread, 1, "")), second + "expected a thread that is not called by another, found node 2"},
 		"collective":      {file(first, kernel("ncclDevKernel_Generic", none)), third + "expected the name of a collective"},
 		"tensor":          {file(first, kernel("ncclKernel_AllReduce", `{"values": [[1,2,3]], "shapes": [], "types": ["Tensor(int)"]}`)), third + "expected a tensor to be a list with numbers of elements and bytes, found [1,2,3]"},
 		"long tensor":     {file(first, kernel("ncclKernel_AllReduce", `{"values": [[[0,0,0,9000000000000000000,2]]], "shapes": [], "types": ["GenericList[Tensor(int)]"]}`)), "expected a tensor to be"},
 		"tensor list":     {file(first, kernel("ncclKernel_AllReduce", `{"values": [1], "shapes": [], "types": ["GenericList[Tensor(int)]"]}`)), "expected a GenericList[Tensor(int)] to be a list, found 1"},
 		"types of tensor": {file(first, kernel("ncclKernel_AllReduce", `{"values": [], "shapes": [], "types": 1}`)), "expected inputs of a communication to be lists"},
-		"no grandparent":  {file(node(1, "record_param_comms", 9, ""), node(2, "ncclDevKernel_SendRecv", 1, `, "cat": ""`)), "p.json:2: expected a caller of record_param_comms among the nodes, found 9"},
+		"no grandparent":  {file(call(1, "record_param_comms", 9, ""), call(2, "ncclDevKernel_SendRecv", 1, `, "cat": ""`)), "p.json:2: expected a caller of record_param_comms among the nodes, found 9"},
 	} {
-		_, _, err := readNodes(c.text)
+		_, err := readNodes(c.text)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
@@ -164,7 +167,7 @@ func TestErrors(t *testing.T) {
 
 // A cycle is found when the trace is built.
 func TestCycle(t *testing.T) {
-	text := file(node(1, thread, 0, ""), node(2, "a", 1, `, "inter_thread_dep": 3`), node(3, "b", 1, ""))
+	text := file(call(1, thread, 0, ""), call(2, "a", 1, `, "inter_thread_dep": 3`), call(3, "b", 1, ""))
 	in := &format.Input{Name: "p.json", Reader: strings.NewReader(text)}
 	if _, err := read([]*format.Input{in}, format.ReadOptions{Warn: t.Logf}); err == nil || !strings.Contains(err.Error(), "3") {
 		t.Errorf("got %v", err)
@@ -183,7 +186,7 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(string(text))
 	}
-	f.Add(file(node(1, thread, 0, ""), node(2, "a", 1, `, "inter_thread_dep": 1`), node(3, "ncclKernel_AllReduce", 2, `, "cat": ""`)))
+	f.Add(file(call(1, thread, 0, ""), call(2, "a", 1, `, "inter_thread_dep": 1`), call(3, "ncclKernel_AllReduce", 2, `, "cat": ""`)))
 	f.Fuzz(func(t *testing.T, text string) {
 		in := &format.Input{Name: "p.json", Reader: strings.NewReader(text)}
 		trace, err := read([]*format.Input{in}, format.ReadOptions{Warn: func(string, ...any) {}})

@@ -134,7 +134,7 @@ func unique(ids []uint64) []uint64 {
 // attrs returns the attributes that STG gives a node of a type, or which member is missing.
 func (n *node) attrs(kind chakra.NodeType) (attrs []chakra.Attr, missing string) {
 	if n.Inputs != nil {
-		attrs = []chakra.Attr{chakra.Strings("inputs", list(n.Inputs)...), chakra.Strings("outputs", list(n.Outputs)...)}
+		attrs = []chakra.Attr{list("inputs", n.Inputs), list("outputs", n.Outputs)}
 	}
 	switch kind {
 	case chakra.CompNode:
@@ -173,11 +173,14 @@ func (n *node) attrs(kind chakra.NodeType) (attrs []chakra.Attr, missing string)
 	return append(attrs, chakra.Int32("is_cpu_op", 0)), ""
 }
 
-// list returns names and sizes by turns.
-func list(tensors []tensor) []string {
+// list returns an attribute of names and sizes by turns, which has no value where there are none.
+func list(name string, tensors []tensor) chakra.Attr {
+	if len(tensors) == 0 {
+		return chakra.Attr{Name: name}
+	}
 	words := make([]string, 0, 2*len(tensors))
 	for _, t := range tensors {
 		words = append(words, t.Name, t.Size.String())
 	}
-	return words
+	return chakra.Strings(name, words...)
 }

@@ -1,0 +1,163 @@
+package analytical
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+func pairOptions(npus int) Options {
+	o := oneDim(Dim{Ring, npus, 50, 500}, RingAlgorithm, 1, 10, 50)
+	o.ExactSizes = true
+	return o
+}
+
+// TestStuck has traces that do not come to an end, and what is said of them.
+func TestStuck(t *testing.T) {
+	coll := func(s dag.Subkind, bytes int64) dag.Op { return dag.Op{Kind: dag.Coll, Subkind: s, Bytes: bytes} }
+	for _, c := range []struct {
+		name  string
+		build func(b *dag.Builder)
+		want  []string
+	}{
+		{"receive without a message", func(b *dag.Builder) {
+			b.Rank(1).Recv(0, 100, 5)
+			b.Rank(1).Calc(1000, 0)
+		}, []string{
+			"1 0 recv: a message of 100 bytes from rank 0, tag 5",
+			"1 1 calc: the end of op 0 (recv)"}},
+		{"another size", func(b *dag.Builder) {
+			b.Rank(0).Send(1, 200, 5)
+			b.Rank(1).Recv(0, 100, 5)
+		}, []string{"1 0 recv: a message of 100 bytes from rank 0, tag 5; rank 0 sent one of 200 bytes, which does not match"}},
+		{"message without a receive", func(b *dag.Builder) { b.Rank(0).Send(1, 200, 5) }, nil},
+		{"cycle", func(b *dag.Builder) {
+			r := b.Rank(0)
+			r.Calc(1000)
+			r.Calc(1000)
+			r.Requires(0, 1)
+			r.Requires(1, 0)
+		}, []string{"0 0 calc: the end of op 1 (calc)", "0 1 calc: the end of op 0 (calc)"}},
+		{"absent member", func(b *dag.Builder) { b.Rank(1).Add(coll(dag.Allreduce, 1000)) },
+			[]string{"1 0 coll: rank 0 and 2 more to come to all-reduce 0 of communicator 0"}},
+		{"absent from the second", func(b *dag.Builder) {
+			for r := range 4 {
+				b.Rank(r).Add(coll(dag.Allreduce, 1000))
+				if r != 2 {
+					b.Rank(r).Add(coll(dag.Alltoall, 1000))
+				}
+			}
+		}, []string{
+			"0 1 coll: rank 2 to come to all-to-all 1 of communicator 0",
+			"1 1 coll: rank 2 to come to all-to-all 1 of communicator 0",
+			"3 1 coll: rank 2 to come to all-to-all 1 of communicator 0"}},
+		{"message behind a collective", func(b *dag.Builder) {
+			b.Rank(0).Add(coll(dag.Allgather, 1000))
+			b.Rank(0).Send(1, 10, 0)
+			for r := 1; r < 4; r++ {
+				b.Rank(r).Recv(0, 10, 0)
+				b.Rank(r).Add(coll(dag.Allgather, 1000), 0)
+			}
+		}, []string{
+			"0 0 coll: rank 1 and 2 more to come to all-gather 0 of communicator 0",
+			"1 0 recv: a message of 10 bytes from rank 0, tag 0",
+			"2 0 recv: a message of 10 bytes from rank 0, tag 0",
+			"3 0 recv: a message of 10 bytes from rank 0, tag 0",
+			"0 1 send: an op of its own rank to end that needs what it needs",
+			"1 1 coll: the end of op 0 (recv)", "2 1 coll: the end of op 0 (recv)", "3 1 coll: the end of op 0 (recv)"}},
+	} {
+		b := dag.NewBuilder(4)
+		c.build(b)
+		r := run(t, b.Trace(), pairOptions(4))
+		if r.Complete {
+			t.Errorf("%s: complete", c.name)
+		}
+		var got []string
+		for _, s := range r.Stuck {
+			got = append(got, fmt.Sprintf("%d %d %s: %s", s.Rank, s.Op, s.Kind, s.Waits))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%s\nexpected\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+// TestDisagreement has collectives of which the members say different things.
+func TestDisagreement(t *testing.T) {
+	for _, c := range []struct {
+		a, b dag.Op
+		want string
+	}{
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 10}, dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 20},
+			"rank 1 node 100 (all-reduce of 20 bytes) is collective 0 of communicator 0, which on rank 0 is node 0 " +
+				"(all-reduce of 10 bytes): all members must have the same collectives in the same order"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 10}, dag.Op{Kind: dag.Coll, Subkind: dag.Alltoall, Bytes: 10},
+			"rank 1 node 100 (all-to-all of 10 bytes) is collective 0 of communicator 0, which on rank 0 is node 0 " +
+				"(all-reduce of 10 bytes): all members must have the same collectives in the same order"},
+		{dag.Op{Kind: dag.Mem, Subkind: dag.Load, Bytes: 10}, dag.Op{Kind: dag.Calc},
+			"rank 0 node 0 accesses remote memory, and the memory configuration has none"},
+	} {
+		b := dag.NewBuilder(2)
+		b.Rank(0).Add(c.a)
+		b.Rank(1).Add(c.b)
+		p, err := Compile(dag.NewInMemory(b.Trace()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := pairOptions(2)
+		o.Node = func(rank, op int) uint64 { return uint64(100*rank + op) }
+		if _, err := p.Run(o); err == nil || err.Error() != c.want {
+			t.Errorf("error %v, expected %s", err, c.want)
+		}
+	}
+}
+
+// TestNotCompiled has ops that this backend does not run.
+func TestNotCompiled(t *testing.T) {
+	for _, c := range []struct {
+		op   dag.Op
+		want string
+	}{
+		{dag.Op{Kind: dag.IO, Subkind: dag.Read}, "rank 0 op 0 is an op of kind io, which the analytical backend does not run"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Barrier}, "rank 0 op 0 is a barrier, which is to be lowered first"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Bcast}, "rank 0 op 0 is a bcast, which is to be lowered first"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Comm: 1},
+			"rank 0 op 0 is the allreduce of communicator 1, of which the rank is no member"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Comm: 2}, "rank 0 op 0 is of communicator 2, expected 0..1"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Host: 1}, "rank 0 op 0 is the allreduce on the host"},
+		{dag.Op{Kind: dag.Send, Peer: 2}, "rank 0 op 0 is a send with rank 2, expected 0..1"},
+	} {
+		b := dag.NewBuilder(2)
+		b.AddComm(dag.NewComm("1", []int32{1}))
+		b.Rank(0).Add(c.op)
+		if _, err := Compile(dag.NewInMemory(b.Trace())); err == nil || err.Error() != c.want {
+			t.Errorf("error %v, expected %s", err, c.want)
+		}
+	}
+}
+
+// TestWildcards has receives from any source, and messages of which the later one is faster.
+func TestWildcards(t *testing.T) {
+	b := dag.NewBuilder(4)
+	b.Rank(0).Send(1, 1<<30, 5)
+	b.Rank(2).Send(1, 10, 6)
+	b.Rank(2).Send(1, 20, 7, 0)
+	r := b.Rank(1)
+	first := r.Recv(dag.AnySource, 0, dag.AnyTag)
+	r.Calc(1*dag.Microsecond, first)
+	r.Recv(0, 0, 5)
+	r.Recv(2, 0, 7)
+	o := pairOptions(4)
+	o.ExactSizes = false
+	res := run(t, b.Trace(), o)
+	// The first receive takes what arrives first, from rank 2 at 500 ns: the calc ends at 1500 ns.
+	if !res.Complete || res.NPUs.GPUTime[1] != 1000 {
+		t.Errorf("complete %v, stuck %v", res.Complete, res.Stuck)
+	}
+	if want := uint64(500 + (1<<30)/(50*(1<<30)/1e9)); res.Finish[1].Ticks != want {
+		t.Errorf("rank 1 finishes at %v, expected %d ns", res.Finish[1], want)
+	}
+}
