@@ -7,6 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracedag/tracedag/formats/chakra"
+	"github.com/tracedag/tracedag/formats/chakra/feeder"
+	"github.com/tracedag/tracedag/formats/chakra/pytorch"
+	"github.com/tracedag/tracedag/formats/chakra/stg"
+	"github.com/tracedag/tracedag/formats/chakra/text"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
 	"github.com/tracedag/tracedag/formats/mpi"
@@ -25,6 +30,12 @@ var All = List{
 	goal.Text,
 	vef.Format,
 	mpi.Format,
+	chakra.Format,
+	chakra.JSON,
+	text.Format,
+	pytorch.Format,
+	stg.Format,
+	feeder.Format,
 }
 
 // List is a set of formats, in probe order.

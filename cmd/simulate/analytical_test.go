@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/collective"
+	"github.com/tracedag/tracedag/formats/chakra"
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
@@ -227,6 +231,133 @@ func TestAnalyticalReplicates(t *testing.T) {
 	d := runAnalytical(t, "--network", "R(8)@50GB/s,500ns", "--system", system, "--replicate-rank0", storedFile(t, b.Trace()))
 	if d.Makespan != 117780000 || len(d.Finish) != 8 {
 		t.Errorf("got %+v", d)
+	}
+}
+
+// TestAnalyticalCases runs what ASTRA-sim ran on up to 64 NPUs, from its files.
+func TestAnalyticalCases(t *testing.T) {
+	const folder = "../../sim/analytical/testdata/cases/"
+	text, err := os.ReadFile(folder + "cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		ID, Workload, Network, System string
+		NPUs                          int
+		Memory                        string `json:"remote_memory"`
+		Groups                        string `json:"comm_groups"`
+		Queues                        int    `json:"num_queues_per_dim"`
+		Replicated                    bool   `json:"replicated_rank0"`
+		Expected                      map[string]map[string]struct {
+			All    *json.Number
+			PerNPU []json.Number `json:"per_npu"`
+		}
+	}
+	if err := json.Unmarshal(text, &cases); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, c := range cases {
+		if c.NPUs > 64 {
+			continue
+		}
+		ran++
+		for backend, expected := range c.Expected {
+			congestion, _, _ := strings.Cut(backend, "_")
+			args := []string{"--backend", "analytical", "--json", "--congestion", congestion, "--network", folder + c.Network,
+				"--system", folder + c.System, "--memory", folder + c.Memory, "--queues-per-dim", fmt.Sprint(c.Queues)}
+			if c.Groups != "" {
+				args = append(args, "--comm-groups", folder+c.Groups)
+			}
+			if c.Replicated {
+				args = append(args, "--replicate-rank0")
+			}
+			r := clitest.Run(newCommand, append(args, folder+c.Workload)...)
+			var d npuDocument
+			if err := json.Unmarshal([]byte(r.Stdout), &d); err != nil || r.Status != 0 {
+				t.Errorf("%s: status %d, %v, %s", c.ID, r.Status, err, r.Stderr)
+				continue
+			}
+			want := expected["cycles"].PerNPU
+			if all := expected["cycles"].All; all != nil {
+				want = slices.Repeat([]json.Number{*all}, c.NPUs)
+			}
+			if !slices.Equal(d.NPUs["cycles"], want) {
+				t.Errorf("%s, %s: got cycles %v, expected %v", c.ID, backend, d.NPUs["cycles"], want)
+			}
+		}
+	}
+	if ran == 0 {
+		t.Error("no case ran")
+	}
+}
+
+// chakraFiles writes a trace as Chakra files of the given prefix.
+func chakraFiles(t *testing.T, prefix string, trace *dag.Trace) {
+	t.Helper()
+	create := func(suffix string) (io.Writer, error) {
+		f, err := os.Create(prefix + suffix)
+		if err == nil {
+			t.Cleanup(func() { f.Close() })
+		}
+		return f, err
+	}
+	if err := chakra.Format.WriteFiles(create, trace, format.WriteOptions{Warn: t.Logf}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shift returns a trace in which each of 4 ranks sends so many bytes to another, at a distance.
+func shift(bytes int64, distance int) *dag.Trace {
+	b := dag.NewBuilder(4)
+	for rank := range 4 {
+		b.Rank(rank).Send(int32((rank+distance)%4), bytes, 0)
+		b.Rank(rank).Recv(int32((rank+4-distance)%4), bytes, 0)
+	}
+	return b.Trace()
+}
+
+// TestAnalyticalCustom checks collectives that are given as traces, of all or of single ops, in paths relative to the
+// system file, and to the working directory, which comes first.
+func TestAnalyticalCustom(t *testing.T) {
+	folder, working := t.TempDir(), t.TempDir()
+	t.Chdir(working)
+	const message = 500 + 93 // of 5000 bytes, over one link
+	chakraFiles(t, filepath.Join(folder, "near"), shift(5000, 1))
+	chakraFiles(t, filepath.Join(folder, "far"), shift(5000, 2))
+	b := dag.NewBuilder(4)
+	for rank := range 4 {
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 1 << 20})
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 1 << 20, Attrs: `{"id":7}`}, 0)
+	}
+	trace := storedFile(t, b.Trace())
+	system := filepath.Join(folder, "s.json")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(want int64) {
+		t.Helper()
+		d := runAnalytical(t, "--network", "R(4)@50GB/s,500ns", "--system", system, trace)
+		if d.Makespan != want*1000 {
+			t.Errorf("got %d ps, expected %d ns", d.Makespan, want)
+		}
+	}
+	const common = `{"collective-optimization": "baseline", "preferred-dataset-splits": 1,
+		"all-reduce-implementation-custom": ["near"]`
+	write(system, common+"}")
+	run(2 * message)
+	write(filepath.Join(folder, "nodes.yml"), "7: far\n")
+	write(system, common+`, "per-node-custom-implementation": "nodes.yml"}`)
+	run(2*message + 500)
+	write("nodes.yml", "0: far\n7: far\n")
+	run(2 * (message + 500))
+	write("nodes.yml", "7: missing\n")
+	r := clitest.Run(newCommand, "--backend", "analytical", "--network", "R(4)@50GB/s,500ns", "--system", system, trace)
+	if r.Status != 1 || !strings.Contains(r.Stderr, "missing: no such file") {
+		t.Errorf("status %d, %s", r.Status, r.Stderr)
 	}
 }
 

@@ -29,11 +29,12 @@ func TestLLMFlags(t *testing.T) {
 		"--dp 1 --layers 2 --tied=false --preset gpt3-175b --learned-positions=false": gpt,
 		"--dp 2 --layers 1 --preset mixtral-8x7b --vocab 0":                           short,
 		modelFlags + "--micro-batch 2 --micro-batches 6 --steps 2 --dtype-bytes 4 --causal --tp 2 --sequence-parallel " +
-			"--dp 4 --ep 2 --pp 2 --order pp,dp,tp --zero 3 --offload --schedule interleaved --virtual-stages 2 --recompute full " +
-			"--peak-flops 312TFLOPS --mem-bw 2039GB/s": {
-			Model: model, MicroBatch: 2, MicroBatches: 6, Steps: 2, DtypeBytes: 4, Causal: true, TP: 2, SequenceParallel: true,
-			DP: 4, EP: 2, PP: 2, Order: llm.Order{llm.Pipeline, llm.Data, llm.Tensor}, ZeRO: 3, Offload: true, Schedule: llm.Interleaved,
-			VirtualStages: 2, Recompute: llm.Full, PeakFlops: 312e12, MemoryBandwidth: 2039e9,
+			"--dp 4 --ep 2 --pp 2 --order pp,dp,tp --zero 3 --offload --schedule interleaved --virtual-stages 2 " +
+			"--recompute full --peak-flops 312TFLOPS --mem-bw 2039GB/s": {
+			Model: model, MicroBatch: 2, MicroBatches: 6, Steps: 2, DtypeBytes: 4, Causal: true,
+			TP: 2, SequenceParallel: true, DP: 4, EP: 2, PP: 2, Order: llm.Order{llm.Pipeline, llm.Data, llm.Tensor},
+			ZeRO: 3, Offload: true, Schedule: llm.Interleaved, VirtualStages: 2, Recompute: llm.Full,
+			PeakFlops: 312e12, MemoryBandwidth: 2039e9,
 		},
 		modelFlags + "--dp 2 --micro-batch 2 --global-batch 12 --tp 2 --concurrent-collectives --schedule GPipe --pp 2 " +
 			"--peak-flops 1.5e12 --mem-bw 1ps/B --recompute selective": {

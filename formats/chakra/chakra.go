@@ -8,7 +8,6 @@ package chakra
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -43,23 +42,25 @@ var JSON = format.Format{
 }
 
 // detect reports whether a file begins with the messages of a trace. Nothing marks them, so all of head must be such
-// messages, and one of them must have some text.
+// messages, and one of them must have a name and what else it needs.
 func detect(head []byte) bool {
 	sure := false
-	for i, rest := 0, head; len(rest) > 0; i++ {
-		length, k := varint(rest)
+	for first := true; len(head) > 0; first = false {
+		length, k := varint(head)
 		if k < 0 {
-			return sure && len(head) == format.DetectBytes
+			return sure // cut off, or not a trace that can be read
 		}
-		body := rest[k:]
-		whole := length <= uint64(len(body))
-		if whole {
-			body, rest = body[:length], body[length:]
-		} else if rest = nil; len(head) < format.DetectBytes {
-			return false
+		body := head[k:]
+		cut := length > uint64(len(body))
+		if !cut {
+			body = body[:length]
 		}
-		var likely, evident bool
-		if likely, evident = looksLike(body, whole, i == 0); !likely {
+		head = head[k+len(body):]
+		likely, evident := looksLikeNode(body, cut)
+		if tag, _ := varint(body); first && tag != nodeID {
+			likely, evident = looksLikeMetadata(body, cut)
+		}
+		if !likely {
 			return false
 		}
 		sure = sure || evident
@@ -67,75 +68,83 @@ func detect(head []byte) bool {
 	return sure
 }
 
-// looksLike reports whether bytes, whole or cut off, are a message of a trace: the first one, or a node; and whether
-// they have something that says so.
-func looksLike(b []byte, whole, first bool) (likely, evident bool) {
-	named := false // has a name or an attribute
-	typed := false
+// looksLikeMetadata reports whether bytes, which may be cut off, can be the metadata of a file, and whether they have a
+// version or an attribute, which nothing else is likely to have.
+func looksLikeMetadata(b []byte, cut bool) (likely, evident bool) {
+	err := fields(b, func(tag, _ uint64, value, _ []byte) *malformed {
+		if tag != metaVersion && tag != metaAttr || !isWord(value) && !isNamed(value) {
+			return bad(value, "", "")
+		}
+		evident = true
+		return nil
+	})
+	if err == nil || !cut {
+		return err == nil, evident
+	}
+	if evident { // then it is only cut off within a later attribute
+		return true, true
+	}
+	// The first attribute is itself cut off, but not its name.
+	tag, k := varint(b)
+	if k < 0 || tag != metaVersion && tag != metaAttr {
+		return false, false
+	}
+	_, size := varint(b[k:])
+	return true, size > 0 && isNamed(b[k+size:])
+}
+
+// isWord reports whether bytes are text of one line, such as a version.
+func isWord(b []byte) bool {
+	return len(b) > 0 && utf8.Valid(b) && bytes.IndexFunc(b, unicode.IsControl) < 0
+}
+
+// isNamed reports whether bytes begin with the name of an attribute.
+func isNamed(b []byte) bool {
+	if len(b) == 0 || uint64(b[0]) != attrName {
+		return false
+	}
+	name, k := bytesOf(b[1:])
+	return k > 0 && isWord(name)
+}
+
+// looksLikeNode reports whether bytes, which may be cut off, can be a node, and whether they have a name and a type.
+func looksLikeNode(b []byte, cut bool) (likely, evident bool) {
+	named, typed := false, false
 	for len(b) > 0 {
 		tag, k := varint(b)
 		if k < 0 {
-			return !whole, evident
+			return cut, named && typed
 		}
 		b = b[k:]
+		size, err := skip(tag, b)
 		num, typ := protowire.DecodeTag(tag)
-		if num < 1 || num > 20 || typ != protowire.BytesType && typ != protowire.VarintType {
+		known := num <= 20 // as many as any schema has
+		if num < 1 || typ == protowire.StartGroupType || typ == protowire.EndGroupType || err != nil && !(cut && known) {
 			return false, false
 		}
-		n := protowire.ConsumeFieldValue(num, typ, b)
-		if n < 0 && whole {
+		if err != nil {
+			return true, named && typed
+		}
+		switch value := b[:size]; {
+		case num == 1 && typ != protowire.VarintType || num == 2 && typ != protowire.BytesType ||
+			num == 3 && typ != protowire.VarintType:
 			return false, false
-		}
-		value := b
-		if n >= 0 {
-			value, b = b[:n], b[n:]
-		} else {
-			b = nil
-		}
-		switch {
-		case typ == protowire.BytesType && num <= 2:
-			_, k := varint(value)
-			if k < 0 {
-				return n < 0, false
-			}
-			if len(value) == k {
-				continue
-			}
-			text := value[k:]
-			if text[0] == byte(attrName) { // an attribute, whose first field is its name
-				if text = text[1:]; len(text) < 2 || int(text[0]) >= len(text) {
-					continue
-				}
-				text = text[1 : 1+int(text[0])]
-			}
-			if !printable(text, n < 0) {
+		case num == 2:
+			name, _ := bytesOf(value)
+			named = len(name) > 0
+			if !utf8.Valid(name) {
 				return false, false
 			}
-			named = true
-		case tag == nodeType:
-			if v, _ := varint(value); v >= uint64(numNodeTypes) {
+		case num == 3:
+			number, _ := varint(value)
+			typed = number < uint64(numNodeTypes)
+			if !typed {
 				return false, false
 			}
-			typed = true
 		}
+		b = b[size:]
 	}
-	return true, named && (first || typed)
-}
-
-// printable reports whether text has no control characters but the white space of names. It may be cut within a
-// character.
-func printable(text []byte, cut bool) bool {
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		if r == utf8.RuneError && size == 1 {
-			return cut && !utf8.FullRune(text)
-		}
-		if unicode.IsControl(r) {
-			return false
-		}
-		text = text[size:]
-	}
-	return true
+	return true, named && typed
 }
 
 // detectJSON reports whether a file begins with an object that has what only the messages of a trace have: a node's
@@ -143,7 +152,7 @@ func printable(text []byte, cut bool) bool {
 func detectJSON(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\ufeff"))
 	d := json.NewDecoder(bytes.NewReader(head))
-	depth, list := 0, 0 // of brackets; 1 where all is one list
+	depth, list := 0, 0 // open brackets, and 1 where all is one list
 	key, isKey := "", false
 	var open []json.Delim
 	for {
@@ -152,10 +161,8 @@ func detectJSON(head []byte) bool {
 			return false
 		}
 		if b, ok := t.(json.Delim); ok {
-			switch {
-			case b == '[' && depth == 0:
+			if b == '[' && depth == 0 {
 				list = 1
-			case b == '{' && depth == list:
 			}
 			if b == '{' || b == '[' {
 				open = append(open, b)
@@ -173,10 +180,10 @@ func detectJSON(head []byte) bool {
 			key, _ = t.(string)
 			isKey = false
 			level := depth - list
-			if _, kind := kindNamed(key); kind && level == 2 {
+			if _, kind := kindNamed(key); kind && level == 3 {
 				return true // {"attr": [{"int64Val": ...
 			}
-			switch snake(key) {
+			switch schemaName(key) {
 			case "version", "attr", "id", "name", "type", "ctrl_deps", "data_deps", "start_time_micros", "duration_micros",
 				"inputs", "outputs":
 			default:
@@ -193,5 +200,3 @@ func detectJSON(head []byte) bool {
 		isKey = open[depth-1] == '{'
 	}
 }
-
-var _ = strings.Cut

@@ -122,58 +122,116 @@ func isMetadata(raw json.RawMessage) bool {
 }
 
 // members calls take with each member of an object, under the name that it has in the schema. Members that are null are
-// as good as not there.
+// as good as not there. The text is valid JSON.
 func members(raw json.RawMessage, what string, take func(name string, value json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	if raw[0] != '{' {
 		return fmt.Errorf("%s that is no object", what)
 	}
-	var seen []string
-	for d.More() {
-		t, err := d.Token()
+	var seen [maxFields]string
+	count := 0
+	for rest := space(raw[1:]); rest[0] != '}'; rest = next(rest) {
+		size := valueSize(rest)
+		key, err := parseText(rest[:size])
 		if err != nil {
 			return err
 		}
-		name := t.(string)
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
+		name := schemaName(key)
+		if slices.Contains(seen[:count], name) {
+			return fmt.Errorf("%s with two members %q", what, key)
 		}
-		schemaName := snake(name)
-		if slices.Contains(seen, schemaName) {
-			return fmt.Errorf("%s with two members %q", what, name)
-		}
-		seen = append(seen, schemaName)
-		if string(value) == "null" {
+		rest = space(space(rest[size:])[1:]) // behind the colon
+		size = valueSize(rest)
+		value := json.RawMessage(rest[:size])
+		rest = rest[size:]
+		if value[0] == 'n' {
 			continue
 		}
-		if err := take(schemaName, value); err != nil {
-			if err == errMember {
-				return fmt.Errorf("%s with a member %q", what, name)
-			}
-			return fmt.Errorf("%s: %w", name, err)
+		err = errMember
+		if count < maxFields {
+			seen[count] = name
+			count++
+			err = take(name, value)
+		}
+		switch {
+		case err == errMember:
+			return fmt.Errorf("%s with a member %q", what, key)
+		case err != nil:
+			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil
 }
 
+// maxFields is how many fields a message has at most that can be there at the same time.
+const maxFields = 16
+
+// space returns what is behind the white space that b begins with.
+func space(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
+}
+
+// next returns the next member or element of an object or list, behind a value of it, or the bracket at its end.
+func next(b []byte) []byte {
+	if b = space(b); b[0] == ',' {
+		return space(b[1:])
+	}
+	return b
+}
+
+// valueSize returns the length of the value that b begins with.
+func valueSize(b []byte) int {
+	depth := 0
+	for i := 0; ; i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		default:
+			if depth > 0 {
+				continue
+			}
+			for i+1 < len(b) && !bytes.ContainsRune([]byte(" \n\t\r,}]:"), rune(b[i+1])) {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+}
+
 // errMember says that a message has no such field.
 var errMember = errors.New("no such member")
 
-// snake returns a name with words that begin with capitals as it is in the schema.
-func snake(name string) string {
-	if strings.IndexFunc(name, func(r rune) bool { return 'A' <= r && r <= 'Z' }) < 0 {
-		return name
+// schemaNames are the names of fields in the schema by those in JSON, where they differ.
+var schemaNames = func() map[string]string {
+	names := map[string]string{
+		"ctrlDeps": "ctrl_deps", "dataDeps": "data_deps", "startTimeMicros": "start_time_micros",
+		"durationMicros": "duration_micros", "docString": "doc_string",
 	}
-	var b strings.Builder
-	for _, r := range name {
-		if 'A' <= r && r <= 'Z' {
-			b.WriteByte('_')
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
+	for _, kind := range kindNames {
+		names[kind.camel] = kind.snake
 	}
-	return b.String()
+	return names
+}()
+
+// schemaName returns the name that a field has in the schema.
+func schemaName(name string) string {
+	if s, other := schemaNames[name]; other {
+		return s
+	}
+	return name
 }
 
 func (m *Metadata) parseJSON(raw json.RawMessage) error {
@@ -221,6 +279,9 @@ func (n *Node) parseJSON(raw json.RawMessage) error {
 }
 
 func parseText(raw json.RawMessage) (s string, err error) {
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), nil
+	}
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return "", fmt.Errorf("%.40s, not text", raw)
 	}
@@ -228,8 +289,7 @@ func parseText(raw json.RawMessage) (s string, err error) {
 }
 
 func parseID(raw json.RawMessage) (uint64, error) {
-	v, err := parseScalar(Uint64Val, raw)
-	return v, err
+	return parseScalar(Uint64Val, raw)
 }
 
 func parseType(raw json.RawMessage) (NodeType, error) {
@@ -248,16 +308,18 @@ func parseType(raw json.RawMessage) (NodeType, error) {
 }
 
 func parseList[T any](raw json.RawMessage, parse func(json.RawMessage) (T, error)) ([]T, error) {
-	var elements []json.RawMessage
-	if json.Unmarshal(raw, &elements) != nil {
+	if raw[0] != '[' {
 		return nil, fmt.Errorf("%.40s, not a list", raw)
 	}
-	list := make([]T, len(elements))
-	for i, e := range elements {
-		var err error
-		if list[i], err = parse(e); err != nil {
+	var list []T
+	for rest := space(raw[1:]); rest[0] != ']'; rest = next(rest) {
+		size := valueSize(rest)
+		element, err := parse(json.RawMessage(rest[:size]))
+		if err != nil {
 			return nil, err
 		}
+		list = append(list, element)
+		rest = rest[size:]
 	}
 	return list, nil
 }
@@ -345,7 +407,18 @@ func (k Kind) parseText(raw json.RawMessage) (string, error) {
 
 // parseScalar reads a number of the kind, as Attr keeps it.
 func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
-	wrong := fmt.Errorf("%.40s, not a value of the kind %s", raw, k.wireName())
+	v, err := k.parseNumber(raw)
+	if err != nil {
+		return 0, fmt.Errorf("%.40s, not a value of the kind %s", raw, k.wireName())
+	}
+	return v, nil
+}
+
+// errNumber says that text is no number of a kind.
+var errNumber = errors.New("no such number")
+
+// parseNumber reads a number, or true or false.
+func (k Kind) parseNumber(raw json.RawMessage) (uint64, error) {
 	if k == BoolVal {
 		switch string(raw) {
 		case "true":
@@ -353,13 +426,13 @@ func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
 		case "false":
 			return 0, nil
 		}
-		return 0, wrong
+		return 0, errNumber
 	}
 	s := string(raw)
 	if raw[0] == '"' {
 		var err error
 		if s, err = parseText(raw); err != nil {
-			return 0, wrong
+			return 0, errNumber
 		}
 	}
 	switch k {
@@ -376,7 +449,7 @@ func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
 		case s == "NaN":
 			return doubleNaN, nil
 		case err != nil || strings.Trim(s, "0123456789+-.eE") != "":
-			return 0, wrong
+			return 0, errNumber
 		}
 		if k == FloatVal {
 			return uint64(math.Float32bits(float32(f))), nil
@@ -392,7 +465,7 @@ func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
 			v, err = wholeNumber[uint64](s, 0, math.Ldexp(1, bits))
 		}
 		if err != nil {
-			return 0, wrong
+			return 0, errNumber
 		}
 		return v, nil
 	}
@@ -405,7 +478,7 @@ func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
 		v, err = wholeNumber[int64](s, -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1))
 	}
 	if err != nil {
-		return 0, wrong
+		return 0, errNumber
 	}
 	return uint64(v), nil
 }
@@ -414,7 +487,7 @@ func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
 func wholeNumber[T int64 | uint64](s string, low, high float64) (T, error) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || strings.Trim(s, "0123456789+-.eE") != "" || f != math.Trunc(f) || f < low || f >= high {
-		return 0, errors.New("no whole number")
+		return 0, errNumber
 	}
 	return T(f), nil
 }

@@ -30,14 +30,19 @@ var kindNames = [lastKind + 1]struct{ snake, camel string }{
 	BytesVal: {"bytes_val", "bytesVal"}, BytesVal + listOf: {"bytes_list", "bytesList"},
 }
 
-// kindNamed returns the kind of a name in JSON, which may be either.
-func kindNamed(name string) (Kind, bool) {
+// kindsByName are the kinds by their names in the schema.
+var kindsByName = func() map[string]Kind {
+	kinds := make(map[string]Kind)
 	for k := firstKind; k <= lastKind; k++ {
-		if name == kindNames[k].camel || name == kindNames[k].snake {
-			return k, true
-		}
+		kinds[kindNames[k].snake] = k
 	}
-	return NoValue, false
+	return kinds
+}()
+
+// kindNamed returns the kind of a name in the schema or in JSON.
+func kindNamed(name string) (Kind, bool) {
+	k, ok := kindsByName[schemaName(name)]
+	return k, ok
 }
 
 // printer prints JSON.

@@ -17,6 +17,7 @@ type layout struct {
 	typ     NodeType
 	slots   []slot
 	repeats bool // a name is there twice, so that values cannot be told apart by names
+	used    bool // by the attributes of an op
 }
 
 type slot struct {
@@ -83,6 +84,8 @@ type knowledge struct {
 
 	Layouts   map[string]storedLayout `json:"layouts,omitempty"`
 	Undefined []string                `json:"undefined_groups,omitempty"` // whose members are those who use it
+
+	places map[string]int32 // of metadata in Metadata
 }
 
 // addMetadata adds the metadata of the next rank.
@@ -98,17 +101,15 @@ func (k *knowledge) addMetadata(m *Metadata) {
 		text = appendBase64([]byte("{"), `"wire":`, m.append(nil))
 		text[len(text)-1] = '}'
 	}
-	at := len(k.Metadata)
-	for i := range k.Metadata {
-		if string(k.Metadata[i]) == string(text) {
-			at = i
-			break
+	at, known := k.places[string(text)]
+	if !known {
+		if at = int32(len(k.Metadata)); at == 0 {
+			k.places = make(map[string]int32)
 		}
-	}
-	if at == len(k.Metadata) {
+		k.places[string(text)] = at
 		k.Metadata = append(k.Metadata, text)
 	}
-	k.Ranks = append(k.Ranks, int32(at))
+	k.Ranks = append(k.Ranks, at)
 }
 
 // metadataOf returns the metadata of a rank, as far as it is known.
@@ -135,7 +136,7 @@ func (k *knowledge) metadataOf(rank int) (m Metadata, ok bool) {
 // addLayouts adds the layouts of a rank.
 func (k *knowledge) addLayouts(layouts map[string]*layout) error {
 	for _, l := range layouts {
-		if l.repeats {
+		if !l.used {
 			continue
 		}
 		stored := l.stored()

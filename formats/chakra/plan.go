@@ -5,13 +5,12 @@ package chakra
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-
-	"encoding/json"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -44,6 +43,11 @@ func newPlan(t *dag.Trace) (*plan, error) {
 	for rank := range t.Ranks {
 		if err := check(t, rank); err != nil {
 			return nil, err
+		}
+	}
+	for i := range t.Comms {
+		if err := t.Comms[i].Check(len(t.Ranks)); err != nil {
+			return nil, fmt.Errorf("communicator %d: %w", i, err)
 		}
 	}
 	p := &plan{t: t, layouts: make(map[string]layout)}
@@ -249,7 +253,8 @@ type transfer struct {
 }
 
 // matchSizes finds the sizes that receives must have. Simulators match a message with a receive of the same size only,
-// while one in a trace may leave room for more. Messages with one source, destination and tag are matched in order.
+// while one in a trace may leave room for more. Messages with one source, destination and tag are matched in order. What
+// was read from files has the sizes that it has there.
 func (p *plan) matchSizes() {
 	p.sizes = make([]map[int32]int64, len(p.t.Ranks))
 	if p.sizesAgree() {
@@ -309,6 +314,9 @@ func (p *plan) matchChannel(sends, recvs []transfer) {
 func (p *plan) eachTransfer(rank int, do func(kind dag.Kind, x transfer)) {
 	r := &p.t.Ranks[rank]
 	eachMessage(r, func(i int, m message) {
+		if p.ours(r.Job.At(i)) {
+			return
+		}
 		x := transfer{source: int32(rank), dest: r.Peer.At(i), tag: p.tag(m), bytes: r.Bytes.At(i), op: int32(i)}
 		if r.Kind[i] == dag.Recv {
 			x.source, x.dest = x.dest, x.source

@@ -495,6 +495,7 @@ func (r *rankReader) appendAttrs(b []byte, op *dag.Op) ([]byte, *malformed) {
 		b[len(b)-1] = ']'
 		return append(b, ','), nil
 	}
+	l.used = true
 	b = append(b, `"layout":"`...)
 	b = append(append(b, l.id...), `",`...)
 	values := len(b)

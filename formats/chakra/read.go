@@ -35,7 +35,7 @@ func readFiles(inputs []*format.Input, o format.ReadOptions, take func(*source, 
 	return build(len(inputs), o, func(rank int, s *source) error {
 		in := inputs[rank]
 		data, err := readAll(in, s.data)
-		*s = source{name: in.Name, data: data}
+		*s = source{name: in.Name, data: data, nodes: s.nodes[:0]}
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -46,7 +46,7 @@ func readFiles(inputs []*format.Input, o format.ReadOptions, take func(*source, 
 // Build makes a trace of the files of its ranks, in order. The names of the files are for messages.
 func Build(files []File, o format.ReadOptions, names []string) (*dag.Trace, error) {
 	return build(len(files), o, func(rank int, s *source) error {
-		*s = source{name: names[rank], made: true, data: s.data[:0], meta: files[rank].Metadata}
+		*s = source{name: names[rank], made: true, data: s.data[:0], nodes: s.nodes[:0], meta: files[rank].Metadata}
 		for i := range files[rank].Nodes {
 			n := &files[rank].Nodes[i]
 			start := len(s.data)

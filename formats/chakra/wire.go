@@ -600,6 +600,17 @@ func (n *Node) append(b []byte) []byte {
 	return append(b, n.Unknown...)
 }
 
+// unwire makes attributes of those that the node has as they are on the wire, which must be right.
+func (n *Node) unwire() {
+	if n.wired == nil {
+		return
+	}
+	var w wireNode
+	w.parse(n.wired)
+	usual, _ := w.node()
+	n.Attr, n.wired = append(usual.Attr, n.Attr...), nil
+}
+
 // appendNonzero puts a number on the wire, unless it is 0.
 func appendNonzero(b []byte, tag, v uint64) []byte {
 	if v == 0 {

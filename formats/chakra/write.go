@@ -36,6 +36,7 @@ func writeJSON(create func(suffix string) (io.Writer, error), t *dag.Trace, o fo
 			return p.b
 		},
 		func(b []byte, n *Node) []byte {
+			n.unwire()
 			p := printer{b: b}
 			p.node(n)
 			return p.b

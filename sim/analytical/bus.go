@@ -54,7 +54,7 @@ type transfer struct {
 	size     uint64
 	stream   uint32
 	reduces  bool   // when it has ended, a reduction comes next
-	process  bool   // it is to be processed where it is received
+	process  bool   // it is to be processed where it is received, at an NPU
 	sendBack bool   // and goes back afterwards
 	after    detour // of the inner bus: what the transfer that waits for this one does next
 	waits    uint32 // that transfer; 0: none
@@ -182,10 +182,9 @@ func (e *engine) sendTransfer(i int32) {
 	}
 	t := b.pop(&s.sends)
 	serialization := float64(perByte * float64(int64(b.transfers[t].size)-1))
-	other.previous, other.state = other.state, sideReceives
 	b.push(&other.receives, t)
 	other.receiving++
-	other.inRow = 0
+	other.state, other.inRow = sideReceives, 0
 	e.afterTransfer(i^1, sideReceived, float64(wait)+serialization+float64(b.L)+float64(b.O))
 	s.state = sideSends
 	e.afterTransfer(i, sideSent, float64(wait)+serialization)
@@ -226,17 +225,12 @@ func (e *engine) receiveTransfer(i int32, s *side) {
 		s.state = sideFree
 	}
 	t := b.pop(&s.receives)
-	if !b.transfers[t].process {
-		e.passOn(i, t)
-		return
-	}
-	b.transfers[t].process = false
-	if i%numSides == npuSide {
+	if b.transfers[t].process { // on npuSide
+		b.transfers[t].process = false
 		e.detour(i+innerNPUSide, t, toBeProcessed, true)
 		return
 	}
-	b.push(&s.processing, t)
-	e.process(i, s)
+	e.passOn(i, t)
 }
 
 // process has a side begin to process the next transfer.
@@ -254,10 +248,10 @@ func (e *engine) passOn(i int32, t uint32) {
 	b := e.buses
 	back := b.transfers[t].sendBack
 	b.transfers[t].sendBack = false
-	switch outer := i%numSides == npuSide; {
-	case outer && back:
+	switch npu := i%numSides == npuSide; {
+	case npu && back:
 		e.detour(i+innerNPUSide, t, toBeSent, true)
-	case outer:
+	case npu:
 		e.detour(i+innerNPUSide, t, toEnd, false)
 	case back:
 		b.push(&b.sides[i].sends, t)

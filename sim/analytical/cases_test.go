@@ -16,8 +16,8 @@ import (
 	"github.com/tracedag/tracedag/sim/analytical"
 )
 
-// casesFolder has runs of ASTRA-sim and what it printed; testdata/cases/README.md describes the form.
-var casesFolder = flag.String("cases", "testdata/cases", "folder with cases.json and the files that it names")
+// casesFolders have runs of ASTRA-sim and what it printed; testdata/cases/README.md describes the form.
+var casesFolders = flag.String("cases", "testdata/cases,testdata/bus", "folders with cases.json and the files that it names")
 
 // simulationCase is an entry of cases.json.
 type simulationCase struct {
@@ -30,25 +30,35 @@ type simulationCase struct {
 	System       string
 	RemoteMemory string `json:"remote_memory"`
 	Queues       int    `json:"num_queues_per_dim"`
-	// By backend (unaware, aware, aware_multidim) and key. "all" stands for every NPU.
+	Rendezvous   bool
+	Injection    *float64 `json:"injection_scale"`
+	// By backend (unaware, aware, aware_multidim) and key. "all" stands for every NPU, and null for 0.
 	Expected map[string]map[string]struct {
 		All    *json.Number
 		PerNPU []json.Number `json:"per_npu"`
 	}
+
+	folder string
 }
 
-func readCases(t testing.TB) []simulationCase {
+func readCases(t testing.TB) (all []simulationCase) {
 	t.Helper()
-	var cases []simulationCase
-	if err := json.Unmarshal(readCaseFile(t, "cases.json"), &cases); err != nil {
-		t.Fatal(err)
+	for folder := range strings.SplitSeq(*casesFolders, ",") {
+		var cases []simulationCase
+		if err := json.Unmarshal(readCaseFile(t, folder, "cases.json"), &cases); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cases {
+			c.folder = folder
+			all = append(all, c)
+		}
 	}
-	return cases
+	return all
 }
 
-func readCaseFile(t testing.TB, name string) []byte {
+func readCaseFile(t testing.TB, folder, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(*casesFolder, name))
+	content, err := os.ReadFile(filepath.Join(folder, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,10 +75,10 @@ func (c *simulationCase) trace(t testing.TB) *dag.Trace {
 	}
 	var inputs []*format.Input
 	for rank := range files {
-		inputs = append(inputs, openCaseFile(t, fmt.Sprintf("%s.%d.et", c.Workload, rank)))
+		inputs = append(inputs, openCaseFile(t, c.folder, fmt.Sprintf("%s.%d.et", c.Workload, rank)))
 	}
 	if c.CommGroups != "" {
-		o.CommGroups = openCaseFile(t, c.CommGroups)
+		o.CommGroups = openCaseFile(t, c.folder, c.CommGroups)
 	}
 	trace, err := chakra.Format.Read(inputs, o)
 	if err != nil {
@@ -77,9 +87,9 @@ func (c *simulationCase) trace(t testing.TB) *dag.Trace {
 	return trace
 }
 
-func openCaseFile(t testing.TB, name string) *format.Input {
+func openCaseFile(t testing.TB, folder, name string) *format.Input {
 	t.Helper()
-	content := string(readCaseFile(t, name))
+	content := string(readCaseFile(t, folder, name))
 	return &format.Input{
 		Name: filepath.Base(name), Reader: strings.NewReader(content),
 		Head: []byte(content[:min(len(content), format.DetectBytes)]),
@@ -91,17 +101,22 @@ func openCaseFile(t testing.TB, name string) *format.Input {
 func (c *simulationCase) options(t testing.TB, backend string) analytical.Options {
 	t.Helper()
 	warn := func(message string, args ...any) { t.Logf(message, args...) }
-	network, err := analytical.ReadNetwork(readCaseFile(t, c.Network), c.Network, warn)
+	network, err := analytical.ReadNetwork(readCaseFile(t, c.folder, c.Network), c.Network, warn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	network.Aware = backend != "unaware"
-	file, err := analytical.ReadSystem(readCaseFile(t, c.System), c.System, warn)
+	file, err := analytical.ReadSystem(readCaseFile(t, c.folder, c.System), c.System, warn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.System.Queues = c.Queues
-	memory, err := analytical.ReadMemory(readCaseFile(t, c.RemoteMemory), c.RemoteMemory, warn)
+	if c.Injection != nil {
+		if err := file.ScaleInjection(*c.Injection); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file.System.Queues, file.System.Rendezvous = c.Queues, c.Rendezvous
+	memory, err := analytical.ReadMemory(readCaseFile(t, c.folder, c.RemoteMemory), c.RemoteMemory, warn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +191,7 @@ func (c *simulationCase) compare(t *testing.T, backend string, result *analytica
 
 // equalNumbers compares integers by their digits, for they may exceed 53 bits, and others by their value.
 func equalNumbers(a, b json.Number) bool {
-	if a == b {
+	if a == b || a == "0" && b == "" {
 		return true
 	}
 	if !strings.ContainsAny(string(a+b), ".eE") {

@@ -164,12 +164,12 @@ func TestReadSystem(t *testing.T) {
 			[]string{"collective-optimization is missing", "preferred-dataset-splits is missing"}},
 		{`{"collective-optimization": "baseline", "preferred-dataset-splits": 1,
 			"model-shared-bus": 1, "L": 5.7, "o": 1, "g": 2, "G": 0.1, "local-reduction-delay": 4,
-			"roofline-enabled": true, "peak-perf": 312, "local-mem-bw": 2039, "track-local-mem": 1,
+			"roofline-enabled": true, "peak-perf": 312, "local-mem-bw": 2039, "track-local-mem": 0,
 			"all-reduce-implementation-custom": ["x/y"], "per-node-custom-implementation": "nodes.yml",
 			"inter-dimension-scheduling": "offlineGreedyFlex", "intra-dimension-scheduling": "SCF"}`,
 			SystemFile{
 				System: System{Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: 10, LocalMemBW: 2039, Roofline: true,
-					PeakPerf: 312, TrackLocalMem: true, LocalMemTrace: "local_mem_trace", InterDimension: ThemisFlex,
+					PeakPerf: 312, InterDimension: ThemisFlex,
 					IntraDimension: SmallestFirst,
 					SharedBus:      &SharedBus{L: 5, O: 1, G: 2, GPerByte: float64(float32(0.1)), ReductionDelay: 4}},
 				CustomTraces: [numCollectives]string{AllReduce: "x/y"}, CustomNodesFile: "nodes.yml",
@@ -181,8 +181,8 @@ func TestReadSystem(t *testing.T) {
 			[]string{`s.json:3: "active-chunks-per-dimension" is there twice, first in line 3`,
 				"s.json:2: peak-perf: has no effect without roofline-enabled",
 				"s.json:2: L: has no effect without model-shared-bus",
-				"s.json:2: local-mem-trace-filename: has no effect without track-local-mem",
 				"s.json:1: boost-mode: is not supported", "s.json:1: trace-enabled: is not supported",
+				"s.json:2: local-mem-trace-filename: has no effect, as track-local-mem is not supported",
 				`s.json:3: unknown key "Comment" is ignored`}},
 	} {
 		var w warnings
@@ -276,7 +276,7 @@ func TestSystemFor(t *testing.T) {
 	square := Network{Dims: []Dim{{Ring, 4, 1, 1}, {Ring, 4, 1, 1}}}
 	s.For(&square, all, w.add)
 	w.expect(t, "halvingDoubling does not carry out all-to-all", "doubleBinaryTree does not carry out all-to-all",
-		"2 active chunks and 1 queues")
+		"up to 2 chunks are under way")
 	square.Aware = true
 	w = nil
 	s.For(&square, func(Collective) bool { return false }, w.add)

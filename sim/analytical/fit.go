@@ -65,9 +65,9 @@ func (s System) For(n *Network, uses func(Collective) bool, warn func(message st
 				"each other's %v", key, len(list), len(n.Dims), dimensions(len(list), len(n.Dims)), c)
 		}
 	}
-	if !n.Aware && (s.ActiveChunks > 1 || s.Queues > 1) {
-		warn("%d active chunks and %d queues in each dimension: without congestion, chunks that are under way at the same "+
-			"time do not share the bandwidth, so collectives are faster than the links", s.ActiveChunks, s.Queues)
+	if chunks := (s.ActiveChunks + s.Queues - 1) / s.Queues * s.Queues; chunks > 1 && !n.Aware {
+		warn("up to %d chunks are under way in a dimension at the same time: without congestion they do not share the "+
+			"bandwidth, so collectives are faster than the links", chunks)
 	}
 	return s
 }

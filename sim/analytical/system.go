@@ -86,8 +86,6 @@ type System struct {
 	PeakPerf       float64             // in 10^12 floating-point operations a second
 	Roofline       bool
 	ReplayOnly     bool
-	TrackLocalMem  bool
-	LocalMemTrace  string // with TrackLocalMem: what the names of its files begin with
 	Rendezvous     bool
 	InterDimension InterDimension
 	IntraDimension IntraDimension

@@ -77,16 +77,12 @@ func ReadSystem(text []byte, name string, warn func(message string, args ...any)
 	f.readCompute(s)
 	f.readSharedBus(s)
 	f.readPolicies(s)
-	s.TrackLocalMem = f.flag("track-local-mem")
-	if s.TrackLocalMem {
-		s.LocalMemTrace = f.text("local-mem-trace-filename", "local_mem_trace")
-	}
-	f.ignore("local-mem-trace-filename", " without track-local-mem")
-	for _, key := range []string{"boost-mode", "trace-enabled"} {
+	for _, key := range []string{"boost-mode", "trace-enabled", "track-local-mem"} {
 		if f.flag(key) {
 			warn("%s: is not supported, and has no effect", f.at(key))
 		}
 	}
+	f.ignore("local-mem-trace-filename", ", as track-local-mem is not supported")
 	return s, f.close()
 }
 

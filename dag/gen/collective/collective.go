@@ -49,6 +49,9 @@ const (
 	maxSize  = 1 << 38
 )
 
+// stream is that of collectives in traces that come from Chakra's format.
+const stream = 2
+
 // NewSource returns the trace of a benchmark.
 func NewSource(p Params) (*rankwise.Source, error) {
 	if err := p.check(); err != nil {
@@ -153,7 +156,7 @@ func (p *Params) rank(group, member int) int32 {
 func (p *Params) fill(rank int, b *dag.RankBuilder) {
 	group := rank/(p.members()*p.Stride)*p.Stride + rank%p.Stride
 	op := dag.Op{
-		Kind: dag.Coll, Subkind: p.Type, Bytes: p.Size, Dims: p.Dims, Priority: p.Priority,
+		Kind: dag.Coll, Subkind: p.Type, Bytes: p.Size, Stream: stream, Dims: p.Dims, Priority: p.Priority,
 	}
 	if p.Group > 0 {
 		op.Comm = int32(group + 1)

@@ -22,7 +22,8 @@ func TestRuns(t *testing.T) {
 	}
 	for _, kind := range Types() {
 		for _, shape := range []struct{ ranks, group, stride, root int }{
-			{1, 0, 1, 0}, {6, 0, 1, 5}, {12, 4, 1, 2}, {12, 3, 2, 2}, {12, 3, 4, 0}, {12, 12, 1, 7}, {5, 1, 1, 0}, {6, 1, 3, 0},
+			{1, 0, 1, 0}, {6, 0, 1, 5}, {12, 4, 1, 2}, {12, 3, 2, 2}, {12, 3, 4, 0}, {12, 12, 1, 7}, {5, 1, 1, 0},
+			{6, 1, 3, 0},
 		} {
 			p := Default()
 			p.Type, p.Size, p.Repeat, p.Compute = kind, 1000, 3, 7*dag.Microsecond
@@ -83,7 +84,8 @@ func TestOps(t *testing.T) {
 	for rank := range tr.Ranks {
 		r := &tr.Ranks[rank]
 		bcast := dag.Op{
-			Kind: dag.Coll, Subkind: dag.Bcast, Bytes: 1 << 20, Peer: roots[rank], Comm: comms[rank], Dims: 0b101, Priority: -3,
+			Kind: dag.Coll, Subkind: dag.Bcast, Bytes: 1 << 20, Peer: roots[rank], Comm: comms[rank], Stream: 2,
+			Dims: 0b101, Priority: -3,
 		}
 		want := []dag.Op{bcast, {Kind: dag.Calc, Duration: 5}, bcast}
 		got := []dag.Op{}

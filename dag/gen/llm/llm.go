@@ -65,6 +65,6 @@ func (p *Params) title() string {
 	if p.EP > 1 {
 		title += fmt.Sprintf(", ep %d", p.EP)
 	}
-	return title + fmt.Sprintf(", pp %d, %d micro-batches of %d x %d tokens, %d steps", p.PP, p.MicroBatches, p.MicroBatch,
-		p.Seq, p.Steps)
+	return title + fmt.Sprintf(", pp %d, %d micro-batches of %d x %d tokens, %d steps", p.PP, p.MicroBatches,
+		p.MicroBatch, p.Seq, p.Steps)
 }

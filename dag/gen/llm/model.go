@@ -2,8 +2,8 @@ package llm
 
 import "fmt"
 
-// Model is a decoder-only transformer. Its linear layers have no biases and its norms no shifts (RMSNorm) unless Biases is
-// set.
+// Model is a decoder-only transformer. Its linear layers have no biases and its norms no shifts (RMSNorm) unless Biases
+// is set.
 type Model struct {
 	Layers  int   // 1..2^12
 	Hidden  int64 // h: elements of a token between layers; a multiple of Heads
@@ -32,13 +32,15 @@ var presets = []struct {
 	{"llama3-70b", Model{Layers: 80, Hidden: 8192, FFN: 28672, Heads: 64, KVHeads: 8, Vocab: 128256, Seq: 8192}},
 	{"llama3-405b", Model{Layers: 126, Hidden: 16384, FFN: 53248, Heads: 128, KVHeads: 8, Vocab: 128256, Seq: 8192}},
 	{"gpt3-175b", Model{
-		Layers: 96, Hidden: 12288, Heads: 96, Vocab: 50257, Seq: 2048, GELU: true, Biases: true, Learned: true, Tied: true,
+		Layers: 96, Hidden: 12288, Heads: 96, Vocab: 50257, Seq: 2048,
+		GELU: true, Biases: true, Learned: true, Tied: true,
 	}},
 	{"mixtral-8x7b", Model{
 		Layers: 32, Hidden: 4096, FFN: 14336, Heads: 32, KVHeads: 8, Vocab: 32000, Seq: 4096, Experts: 8, TopK: 2,
 	}},
 	{"transformer-1t", Model{
-		Layers: 128, Hidden: 25600, Heads: 160, Vocab: 51200, Seq: 2048, GELU: true, Biases: true, Learned: true, Tied: true,
+		Layers: 128, Hidden: 25600, Heads: 160, Vocab: 51200, Seq: 2048,
+		GELU: true, Biases: true, Learned: true, Tied: true,
 	}},
 }
 

@@ -23,7 +23,7 @@ type Params struct {
 	EP               int  // expert parallelism among neighbouring DP ranks; divides DP and Experts
 	PP               int  // pipeline stages, at most as many as there are layers
 	Order            Order
-	ZeRO             int  // 0: gradients are reduced; 1, 2, 3: optimizer states, gradients, parameters are divided as well
+	ZeRO             int  // 1 divides states of the optimizer among the DP ranks, 2 also gradients, 3 also parameters
 	Offload          bool // parameters, gradients and states of the optimizer are in remote memory; needs ZeRO 3
 	Schedule         Schedule
 	VirtualStages    int // v: parts of the model on each stage; 2 or more for Interleaved, otherwise 1
@@ -81,7 +81,7 @@ func Default() Params {
 
 // Limits that keep sizes and counts in range.
 const (
-	maxRanks = 1 << 24
+	maxRanks = 1 << 20
 	maxOps   = 1 << 26 // of a rank, about
 	maxTag   = 5e8     // ASTRA-sim keeps the higher ones for itself
 )
@@ -208,8 +208,8 @@ func (p *Params) check() error {
 	return p.checkSizes()
 }
 
-// checkSizes returns an error if a number of operations, bytes or picoseconds may not fit its field. What it compares is
-// above all of them, and their parts.
+// checkSizes returns an error if a number of operations, bytes or picoseconds may not fit its field. What it compares
+// is above all of them, and their parts.
 func (p *Params) checkSizes() error {
 	h, f, tp := float64(p.Hidden), float64(p.ffn()), float64(p.TP)
 	tokens := float64(p.MicroBatch) * float64(p.Seq) * float64(max(p.TopK, 1))
@@ -219,9 +219,9 @@ func (p *Params) checkSizes() error {
 	bytes := float64(2*optimizerStates+8*p.DtypeBytes) * max(parameters, 8*tokens*(h+widest))
 	flops = max(flops, optimizerFlops*parameters)
 	switch {
-	case flops > math.MaxInt64:
+	case flops >= math.MaxInt64:
 		return fmt.Errorf("a calc has up to %.3g operations, expected at most %d", flops, int64(math.MaxInt64))
-	case bytes > math.MaxInt64:
+	case bytes >= math.MaxInt64:
 		return fmt.Errorf("a calc moves up to %.3g bytes, expected at most %d", bytes, int64(math.MaxInt64))
 	}
 	if p.PeakFlops > 0 {

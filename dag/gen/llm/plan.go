@@ -49,8 +49,8 @@ const (
 )
 
 var pieceNames = [numPieces]string{
-	"qkv", "attention", "projection", "mlp", "router", "attention", "", "tensor parallel", "expert parallel", "parameters",
-	"gradients",
+	"qkv", "attention", "projection", "mlp", "router", "attention", "", "tensor parallel", "expert parallel",
+	"parameters", "gradients",
 }
 
 // phase says what a calc computes of its piece.

@@ -7,9 +7,9 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// writer makes a rank. Its calcs are done one after the other, in order. So are its collectives, each of which waits for
-// the messages and accesses to remote memory before it, too, so that no ranks can wait for each other in a circle: see
-// docs/generators/llm.md.
+// writer makes a rank. Its calcs are done one after the other, in order. So are its collectives, each of which waits
+// for the messages and accesses to remote memory before it, too, so that no ranks can wait for each other in a circle:
+// see docs/generators/llm.md.
 //
 // Ops are known by their index, -1 is none.
 type writer struct {
@@ -23,9 +23,9 @@ type writer struct {
 	calcs   int              // the last calc
 	colls   [numGroups]int   // the last collective of each group
 	coll    int              // the last collective
+	loose   []int            // messages and accesses to remote memory since then
 	stored  int              // the last store of gradients in remote memory
 	updated int              // what ended the last step
-	loose   []int            // messages and accesses to remote memory since then
 	pending []int            // what the next calc waits for
 	ended   [2]int           // the last calc of the last pass, and of the one before
 	step    int
@@ -160,7 +160,8 @@ func (w *writer) receive(u *unit) int {
 	}
 	w.after(w.ended[1])
 	return w.add(dag.Op{
-		Kind: dag.Recv, Peer: w.stage(from), Tag: w.tag(u, part), Bytes: w.activations(1), Stream: networkStream, Name: name,
+		Kind: dag.Recv, Peer: w.stage(from), Tag: w.tag(u, part), Bytes: w.activations(1), Stream: networkStream,
+		Name: name,
 	})
 }
 
@@ -177,7 +178,8 @@ func (w *writer) send(u *unit, data int) {
 	}
 	w.after(data, w.calcs)
 	w.loose = append(w.loose, w.add(dag.Op{
-		Kind: dag.Send, Peer: w.stage(to), Tag: w.tag(u, to), Bytes: w.activations(1), Stream: networkStream, Name: name,
+		Kind: dag.Send, Peer: w.stage(to), Tag: w.tag(u, to), Bytes: w.activations(1), Stream: networkStream,
+		Name: name,
 	}))
 }
 
@@ -208,8 +210,8 @@ func (w *writer) tensor(copies int64) int64 {
 	return w.p.MicroBatch * w.p.Seq * copies * w.p.Hidden * w.p.DtypeBytes
 }
 
-// fetch gets the parameters of a unit, of which a rank keeps only its part, once the calcs so far are done. It appends the
-// ops that they come with.
+// fetch gets the parameters of a unit, of which a rank keeps only its part, once the calcs so far are done. It appends
+// the ops that they come with.
 func (w *writer) fetch(u *unit, list []int) []int {
 	if w.p.ZeRO < 3 {
 		return list
@@ -284,6 +286,7 @@ func (w *writer) optimize() {
 	}
 	if w.comm[tableGroup] >= 0 {
 		table := w.slice.vocabulary() * p.Hidden
+		w.after(w.colls[dataGroup])
 		w.collective("table gradients", dag.Allreduce, tableGroup, w.shards(weights{dense: table}).dense*p.DtypeBytes,
 			w.calcs)
 	}
@@ -304,8 +307,9 @@ func (w *writer) optimize() {
 	}
 	if p.ZeRO == 1 || p.ZeRO == 2 {
 		for i := range units {
-			w.pending = w.gatherParameters(&units[i], w.updated, w.pending)
+			w.gatherParameters(&units[i], w.updated, nil)
 		}
+		w.pending = append(w.pending, w.colls[dataGroup], w.colls[expertDataGroup])
 	}
 }
 

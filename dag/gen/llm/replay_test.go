@@ -8,10 +8,10 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// oneAtATime replays a trace as ASTRA-sim would: a rank does one calc at a time, has one send, collective or memory access on its way at
-// a time and any number of receives, and of what is ready begins the lowest op first. Sends end when they arrive,
-// received or not. All times are drawn. It returns what is wrong: ops that never end, or members that are not in the
-// same collective.
+// oneAtATime replays a trace as ASTRA-sim would: a rank does one calc at a time, has one send, collective or memory
+// access on its way at a time and any number of receives, and of what is ready begins the lowest op first. Sends end
+// when they arrive, received or not. All times are drawn. It returns what is wrong: ops that never end, or members that
+// are not in the same collective.
 func oneAtATime(tr *dag.Trace, seed uint64) string {
 	r := replay{
 		trace: tr, random: rand.New(rand.NewPCG(seed, 1)), ranks: make([]rankState, len(tr.Ranks)),

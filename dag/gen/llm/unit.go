@@ -39,13 +39,10 @@ func (w *writer) reduce(u *unit, data int) int {
 	return w.collective(w.name(u, tensorParallel, forward), kind, tensorGroup, w.tensor(1), data)
 }
 
-// inputs gathers the inputs of a matrix again for the gradient of its weights: with sequence parallelism ranks keep only
-// their own, but for those that are recomputed.
+// inputs gathers the inputs of a matrix again for the gradient of its weights: with sequence parallelism ranks keep
+// only their own, but for those that are recomputed.
 func (w *writer) inputs(u *unit, data int) int {
-	if w.p.Recompute == Full && u.kind == layer {
-		return -1
-	}
-	if !w.p.SequenceParallel {
+	if !w.p.SequenceParallel || w.p.Recompute == Full && u.kind == layer {
 		return -1
 	}
 	return w.gather(u, data)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/chakra"
@@ -29,17 +30,24 @@ var beginning = regexp.MustCompile(`^\s*\{\s*"(` + list + `|workload_name|ngpus|
 const list = "workload_graph"
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	return nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
+	var unknown atomic.Int64
+	t, err := nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
 		g := &graph{file: in.Name}
 		err := nodejson.Read(in, list, g)
+		unknown.Add(g.unknown)
 		return g.result, err
 	})
+	if err == nil && unknown.Load() > 0 {
+		o.Warn("%s: collectives without comm_type are taken for computation (%d nodes)", inputs[0].Name, unknown.Load())
+	}
+	return t, err
 }
 
 // graph is a file.
 type graph struct {
-	file   string
-	result chakra.File
+	file    string
+	result  chakra.File
+	unknown int64 // collectives that do not say of which kind they are
 }
 
 // Member takes a member of the file: the names of the workload and the system, which mean nothing to a simulation.
@@ -78,19 +86,25 @@ func (g *graph) Node(line int64, value json.RawMessage) error {
 	case *n.Type > uint8(chakra.CommCollNode):
 		return nodejson.Fail(g.file, line, "a NodeType of 0 to 7", fmt.Sprint(*n.Type))
 	}
+	kind := chakra.NodeType(*n.Type)
+	if kind == chakra.CommCollNode && n.CommType == nil {
+		// In real traces none says it, neither the call on the host nor the kernel. What they have is how long they took.
+		kind = chakra.CompNode
+		g.unknown++
+	}
 	g.result.Nodes = append(g.result.Nodes, chakra.Node{
-		ID: *n.ID, Name: n.Name, Type: chakra.NodeType(*n.Type), DataDeps: n.DataDeps, DurationMicros: n.Runtime,
-		Attr: n.attrs(),
+		ID: *n.ID, Name: n.Name, Type: kind, DataDeps: n.DataDeps, DurationMicros: n.Runtime,
+		Attr: n.attrs(kind),
 	})
 	return nil
 }
 
-func (n *node) attrs() []chakra.Attr {
+func (n *node) attrs(kind chakra.NodeType) []chakra.Attr {
 	var attrs []chakra.Attr
 	if n.OnHost != nil {
 		attrs = append(attrs, chakra.Bool("is_cpu_op", *n.OnHost))
 	}
-	if t := chakra.NodeType(*n.Type); t != chakra.CommCollNode && t != chakra.CommSendNode && t != chakra.CommRecvNode {
+	if kind != chakra.CommCollNode && kind != chakra.CommSendNode && kind != chakra.CommRecvNode {
 		return attrs
 	}
 	add(&attrs, chakra.Int64, "comm_type", n.CommType)

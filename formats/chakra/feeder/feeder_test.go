@@ -99,6 +99,11 @@ func TestForeign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, kind := range trace.Ranks[0].Kind {
+		if kind != dag.Calc { // the collectives do not say of which kind they are
+			t.Errorf("a %v", kind)
+		}
+	}
 	if trace.Ops() != 7 || trace.Ranks[0].Duration.At(0) != 318*dag.Microsecond || !Format.Detect(text) {
 		t.Errorf("%d ops, the first takes %v", trace.Ops(), trace.Ranks[0].Duration.At(0))
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/chakra"
@@ -19,11 +20,10 @@ import (
 // Format is the text of ASTRA-sim 1.0. How many ranks, how many passes and how long a cycle is are
 // [format.ModelOptions].
 var Format = format.Format{
-	Name:       "astratext",
-	Title:      "workloads of ASTRA-sim 1.0, a text of layers",
-	Extensions: []string{".txt"},
-	Detect:     detect,
-	Read:       read,
+	Name:   "astratext",
+	Title:  "workloads of ASTRA-sim 1.0, a text of layers",
+	Detect: detect,
+	Read:   read,
 }
 
 // detect reports whether the first line begins with a kind of workload and the second is a number.
@@ -40,7 +40,10 @@ func detect(head []byte) bool {
 }
 
 // What is made of a text is bounded, for a few lines and two flags can ask for any number of nodes.
-const maxNodes = 1 << 23 // of all ranks
+const (
+	maxNodes    = 1 << 22 // of a rank
+	maxAllNodes = 1 << 26 // of all ranks
+)
 
 // schema is what the converter of Chakra calls its own version.
 const schema = "1.0.2-chakra.1.0.0"
@@ -55,76 +58,75 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := w.files(in.Name, o)
+	ranks, passes := max(o.Model.Ranks, o.Ranks, 1), max(o.Model.Passes, 1)
+	perPass := max(len(w.run(1)), 1)
+	if perPass > maxNodes/passes || perPass*passes > maxAllNodes/ranks {
+		return nil, fmt.Errorf("%s: %d ranks that go %d times through %d nodes, expected %d nodes a rank and %d in all at most",
+			in.Name, ranks, passes, perPass, maxNodes, maxAllNodes)
+	}
+	f := w.file(passes)
+	if max(o.Model.Ranks, o.Ranks) == 0 {
+		o.Warn("%s: read as the workload of 1 rank: --ranks says how many NPUs there are, which the text does not", in.Name)
+	}
+	if o.Model.Cycle == 0 && slices.ContainsFunc(f.Nodes, func(n chakra.Node) bool { return n.DurationMicros > 0 }) {
+		o.Warn("%s: each cycle is read as a microsecond, as Chakra's converter does; "+
+			"--cycle 1ns is what ASTRA-sim 1.0 meant", in.Name)
+	}
+	o.Ranks = ranks // they all do the same
+	t, err := chakra.Build([]chakra.File{f}, o, []string{in.Name})
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(files))
-	for i := range names {
-		names[i] = in.Name
-	}
-	t, err := chakra.Build(files, o, names)
-	if err != nil {
-		return nil, err
-	}
+	number(t)
 	if o.Model.Cycle != 0 {
 		err = setCycle(t, o.Model.Cycle)
 	}
 	return t, err
 }
 
-// files returns the file of each rank. The ids of a rank's nodes go on counting where those of the rank before end.
-func (w *workload) files(name string, o format.ReadOptions) ([]chakra.File, error) {
-	ranks, passes := max(o.Model.Ranks, 1), max(o.Model.Passes, 1)
-	perPass := max(len(w.run(1)), 1)
-	if perPass > maxNodes/ranks/passes {
-		return nil, fmt.Errorf("%s: %d nodes a pass, %d passes and %d ranks, expected %d nodes at most", name, perPass, passes,
-			ranks, maxNodes)
-	}
-	if o.Model.Ranks == 0 {
-		o.Warn("%s: read as the workload of 1 rank: --ranks says how many NPUs there are, which the text does not", name)
-	}
-	nodes := w.run(passes)
-	if o.Model.Cycle == 0 && slices.ContainsFunc(nodes, func(n chakra.Node) bool { return n.DurationMicros > 0 }) {
-		o.Warn("%s: each cycle is read as a microsecond, as Chakra's converter does; "+
-			"--cycle 1ns is what ASTRA-sim 1.0 meant", name)
-	}
-	metadata := chakra.Metadata{Attr: []chakra.Attr{chakra.String("schema", schema), chakra.String("input_file", w.text)}}
-	files := make([]chakra.File, ranks)
-	for rank := range files {
-		files[rank] = chakra.File{Metadata: metadata, Nodes: numberedFrom(nodes, uint64(rank*len(nodes)))}
-	}
-	return files, nil
+// file returns the file of rank 0.
+func (w *workload) file(passes int) chakra.File {
+	attrs := []chakra.Attr{chakra.String("schema", schema), chakra.String("input_file", w.text)}
+	return chakra.File{Metadata: chakra.Metadata{Attr: attrs}, Nodes: w.run(passes)}
 }
 
-// numberedFrom returns the nodes with ids from first on instead of 0.
-func numberedFrom(nodes []chakra.Node, first uint64) []chakra.Node {
-	if first == 0 {
-		return nodes
+// number gives the ops of each rank the ids behind those of the rank before, as the converter does. They are all those of
+// rank 0, whose ids count from 0.
+func number(t *dag.Trace) {
+	first := &t.Ranks[0]
+	attrs := make([]string, first.Len())
+	for op := range attrs {
+		attrs[op] = first.Attrs.At(op)
 	}
-	nodes = slices.Clone(nodes)
-	for i := range nodes {
-		n := &nodes[i]
-		n.ID += first
-		n.DataDeps = slices.Clone(n.DataDeps)
-		for k := range n.DataDeps {
-			n.DataDeps[k] += first
+	if len(attrs) == 0 {
+		return
+	}
+	others := "}" // that the first op has
+	if attrs[0] != "" {
+		others = "," + strings.TrimPrefix(attrs[0], "{")
+	}
+	for rank := 1; rank < len(t.Ranks); rank++ {
+		var numbered dag.Text
+		numbered.Append(0, fmt.Sprintf(`{"id":%d%s`, rank*len(attrs), others))
+		for op, a := range attrs[1:] {
+			numbered.Append(op+1, a)
 		}
+		t.Ranks[rank].Attrs = numbered
 	}
-	return nodes
 }
 
-// setCycle makes the cycles of a trace, which are a microsecond each, as long as they should be.
+// setCycle makes the cycles of a trace, which are a microsecond each and the same on all ranks, as long as they should be.
 func setCycle(t *dag.Trace, cycle dag.Time) error {
-	for rank := range t.Ranks {
-		durations := t.Ranks[rank].Duration
-		for op, d := range durations {
-			cycles := d / dag.Microsecond
-			if cycles > dag.MaxTime/cycle {
-				return fmt.Errorf("rank %d, op %d: %d cycles of %v are longer than a trace can be", rank, op, cycles, cycle)
-			}
-			durations[op] = cycles * cycle
+	durations := slices.Clone(t.Ranks[0].Duration)
+	for op, d := range durations {
+		cycles := int64(d / dag.Microsecond)
+		if cycles > int64(dag.MaxTime/cycle) {
+			return fmt.Errorf("%d cycles of %v: expected less than %v", cycles, cycle, dag.MaxTime)
 		}
+		durations[op] = dag.Time(cycles) * cycle
+	}
+	for rank := range t.Ranks {
+		t.Ranks[rank].Duration = durations
 	}
 	return nil
 }

@@ -1,0 +1,116 @@
+package chakra
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// training is a trace like that of a training step: on each rank layers of computation, after each of which a collective
+// goes on behind, and a stage of a pipeline that gets and sends messages.
+func training(ranks, layers int) *dag.Trace {
+	b := dag.NewBuilder(ranks)
+	pairs := make([]int32, 0, ranks/2)
+	for r := 0; r+1 < ranks; r += 2 {
+		pairs = append(pairs, b.AddComm(dag.NewComm(fmt.Sprint(r/2+1), []int32{int32(r), int32(r + 1)})))
+	}
+	for r := range ranks {
+		rank := b.Rank(r)
+		last, comm := -1, -1
+		for layer := range layers {
+			op := dag.Op{Kind: dag.Calc, Name: fmt.Sprintf("layer_%d.attention.forward", layer), Flops: int64(layer) << 20,
+				Bytes: 1 << 22, Duration: dag.Time(layer+1) * dag.Microsecond}
+			var deps []int
+			if last >= 0 {
+				deps = []int{last, comm}
+			}
+			last = rank.Add(op, deps...)
+			if layer%4 == 3 {
+				rank.Add(dag.Op{Kind: dag.Send, Name: "pipeline_send", Peer: int32((r + 1) % ranks), Bytes: 1 << 20,
+					Tag: int64(layer), Stream: dataStream}, last)
+				last = rank.Add(dag.Op{Kind: dag.Recv, Name: "pipeline_recv", Peer: int32((r + ranks - 1) % ranks),
+					Bytes: 1 << 20, Tag: int64(layer), Stream: dataStream}, last)
+			}
+			coll := dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Name: fmt.Sprintf("layer_%d.gradients", layer),
+				Bytes: 1 << 24, Stream: dataStream}
+			if layer%2 == 0 && r/2 < len(pairs) {
+				coll.Comm = pairs[r/2]
+			}
+			comm = rank.Add(coll, last)
+		}
+	}
+	return b.Trace()
+}
+
+// encode returns the files of a trace by suffix.
+func encode(t testing.TB, f *format.Format, trace *dag.Trace) map[string]*bytes.Buffer {
+	t.Helper()
+	files := make(map[string]*bytes.Buffer)
+	err := f.WriteFiles(func(suffix string) (io.Writer, error) {
+		files[suffix] = new(bytes.Buffer)
+		return files[suffix], nil
+	}, trace, format.WriteOptions{Warn: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func benchmarkRead(b *testing.B, f *format.Format, ranks, layers int) {
+	trace := training(ranks, layers)
+	files := encode(b, f, trace)
+	size := 0
+	for _, content := range files {
+		size += content.Len()
+	}
+	ops := int64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		var inputs []*format.Input
+		for rank := range ranks {
+			suffix := fmt.Sprintf(".%d%s", rank, f.Extensions[0])
+			content := files[suffix].Bytes()
+			inputs = append(inputs, &format.Input{Name: "x" + suffix, At: bytes.NewReader(content), Size: int64(len(content))})
+		}
+		o := format.ReadOptions{Warn: func(m string, a ...any) { b.Errorf(m, a...) }}
+		if groups := files[groupsEnding]; groups != nil {
+			o.CommGroups = &format.Input{Name: "groups", Reader: bytes.NewReader(groups.Bytes())}
+		}
+		t, err := f.Read(inputs, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ops = t.Ops()
+	}
+	b.SetBytes(int64(size))
+	b.ReportMetric(float64(ops)*float64(b.N)/b.Elapsed().Seconds(), "nodes/s")
+	b.ReportMetric(float64(size)/float64(ops), "B/node")
+}
+
+func BenchmarkRead(b *testing.B) {
+	b.Run("ranks=1", func(b *testing.B) { benchmarkRead(b, &Format, 1, 40_000) })
+	b.Run("ranks=16", func(b *testing.B) { benchmarkRead(b, &Format, 16, 10_000) })
+}
+
+func BenchmarkReadJSON(b *testing.B) { benchmarkRead(b, &JSON, 2, 5_000) }
+
+func BenchmarkWrite(b *testing.B) {
+	trace := training(16, 10_000)
+	size := 0
+	for _, content := range encode(b, &Format, trace) {
+		size += content.Len()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		err := Format.WriteFiles(func(string) (io.Writer, error) { return io.Discard, nil }, trace, format.WriteOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(size))
+	b.ReportMetric(float64(trace.Ops())*float64(b.N)/b.Elapsed().Seconds(), "nodes/s")
+}
