@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,8 +78,8 @@ func (b *analyticalBackend) check() error {
 		return cli.Usagef("--network: the analytical backend needs a network")
 	case f.congestion != "unaware" && f.congestion != "aware":
 		return cli.Usagef("--congestion: expected unaware or aware, found %q", f.congestion)
-	case f.queues < 1 || f.queues > math.MaxInt16:
-		return cli.Usagef("--queues-per-dim: expected 1 to %d, found %d", math.MaxInt16, f.queues)
+	case f.queues < 1 || f.queues > analytical.MaxQueues:
+		return cli.Usagef("--queues-per-dim: expected 1 to %d, found %d", analytical.MaxQueues, f.queues)
 	}
 	if err := b.readNetwork(); err != nil {
 		return err

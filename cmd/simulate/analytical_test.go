@@ -163,6 +163,10 @@ func TestAnalyticalSweep(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v ns, expected %v", got, want)
 	}
+	one := clitest.Run(newCommand, append(args, "--sweep", "bw0=50;bw=3", "--csv", trace)...)
+	if !strings.Contains(one.Stdout, ",117780000,") {
+		t.Errorf("bw0 does not go before bw: %s", one.Stdout)
+	}
 	r = clitest.Run(newCommand, append(args, "--sweep", "bw=50..100:2", "--csv", trace)...)
 	lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[0], "backend,model,network,bw0_GiBps,lat0_ns,splits,") ||
@@ -170,7 +174,8 @@ func TestAnalyticalSweep(t *testing.T) {
 		!strings.HasPrefix(lines[2], "analytical,unaware,Ring(8),100,500,4,") {
 		t.Errorf("got %s%s", r.Stdout, r.Stderr)
 	}
-	for _, sweep := range []string{"bw0=0", "bw1=5", "splits=0", "splits=1.5", "lat0=-1", "lat0=5GB/s", "peak-perf=nan"} {
+	for _, sweep := range []string{"bw0=0", "bw1=5", "splits=0", "splits=1.5", "lat0=-1", "lat0=5GB/s", "peak-perf=1", "endpoint-delay=3s",
+		"local-mem-bw=nan", "queues=5000"} {
 		if r := clitest.Run(newCommand, append(args, "--sweep", sweep, trace)...); r.Status != 2 {
 			t.Errorf("%s: status %d, %s", sweep, r.Status, r.Stderr)
 		}

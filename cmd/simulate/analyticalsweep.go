@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -23,51 +24,54 @@ type analyticalParameter struct {
 	get   func(*analytical.Network, *analytical.System) any
 }
 
-// table lists the parameters of a network of so many dimensions and its system.
+// table lists the parameters of the network and the system. What sets a number of several dimensions comes before what
+// sets that of one.
 func (b *analyticalBackend) table() []analyticalParameter {
 	type network = *analytical.Network
 	type system = *analytical.System
-	var all []analyticalParameter
-	for d := range b.network.Dims {
-		all = append(all, analyticalParameter{fmt.Sprintf("bw%d", d), fmt.Sprintf("bw%d_GiBps", d), parseBandwidth,
-			func(n network, _ system, v setting) { n.Dims[d].Bandwidth = v.float() },
-			func(n network, _ system) any { return n.Dims[d].Bandwidth }})
-	}
-	for d := range b.network.Dims {
-		all = append(all, analyticalParameter{fmt.Sprintf("lat%d", d), fmt.Sprintf("lat%d_ns", d), parseNanoseconds,
-			func(n network, _ system, v setting) { n.Dims[d].Latency = v.float() },
-			func(n network, _ system) any { return n.Dims[d].Latency }})
-	}
-	return append(all,
-		analyticalParameter{"bw", "", parseBandwidth, func(n network, _ system, v setting) {
+	var all, single []analyticalParameter
+	for _, link := range []struct {
+		name, unit string
+		parse      func(string) (*big.Rat, error)
+		of         func(*analytical.Dim) *float64
+	}{
+		{"bw", "GiBps", parseBandwidth, func(d *analytical.Dim) *float64 { return &d.Bandwidth }},
+		{"lat", "ns", parseNanoseconds, func(d *analytical.Dim) *float64 { return &d.Latency }},
+	} {
+		all = append(all, analyticalParameter{link.name, "", link.parse, func(n network, _ system, v setting) {
 			for d := range n.Dims {
-				n.Dims[d].Bandwidth = v.float()
+				*link.of(&n.Dims[d]) = v.float()
 			}
-		}, nil},
-		analyticalParameter{"lat", "", parseNanoseconds, func(n network, _ system, v setting) {
-			for d := range n.Dims {
-				n.Dims[d].Latency = v.float()
-			}
-		}, nil},
-		analyticalParameter{"splits", "splits", parseCount,
+		}, nil})
+		for d := range b.network.Dims {
+			name := fmt.Sprintf("%s%d", link.name, d)
+			single = append(single, analyticalParameter{name, name + "_" + link.unit, link.parse,
+				func(n network, _ system, v setting) { *link.of(&n.Dims[d]) = v.float() },
+				func(n network, _ system) any { return *link.of(&n.Dims[d]) }})
+		}
+	}
+	all = append(append(all, single...),
+		analyticalParameter{"splits", "splits", parseCount(analytical.MaxSplits),
 			func(_ network, s system, v setting) { s.Splits = int(v.rounded()) },
 			func(_ network, s system) any { return s.Splits }},
-		analyticalParameter{"active-chunks", "active_chunks", parseCount,
+		analyticalParameter{"active-chunks", "active_chunks", parseCount(math.MaxInt32),
 			func(_ network, s system, v setting) { s.ActiveChunks = int(v.rounded()) },
 			func(_ network, s system) any { return s.ActiveChunks }},
-		analyticalParameter{"queues", "queues", parseCount,
+		analyticalParameter{"queues", "queues", parseCount(analytical.MaxQueues),
 			func(_ network, s system, v setting) { s.Queues = int(v.rounded()) },
 			func(_ network, s system) any { return s.Queues }},
-		analyticalParameter{"endpoint-delay", "endpoint_delay_ns", parseNanoseconds,
+		analyticalParameter{"endpoint-delay", "endpoint_delay_ns", parseDelay,
 			func(_ network, s system, v setting) { s.EndpointDelay = v.rounded() },
 			func(_ network, s system) any { return s.EndpointDelay }},
 		analyticalParameter{"local-mem-bw", "local_mem_bw_GBps", parseNumber,
 			func(_ network, s system, v setting) { s.LocalMemBW = v.float() },
-			func(_ network, s system) any { return s.LocalMemBW }},
-		analyticalParameter{"peak-perf", "peak_perf_TFLOPS", parseNumber,
+			func(_ network, s system) any { return s.LocalMemBW }})
+	if b.system.Roofline {
+		all = append(all, analyticalParameter{"peak-perf", "peak_perf_TFLOPS", parseNumber,
 			func(_ network, s system, v setting) { s.PeakPerf = v.float() },
-			func(_ network, s system) any { return s.PeakPerf }},
-	)
+			func(_ network, s system) any { return s.PeakPerf }})
+	}
+	return all
 }
 
 func (b *analyticalBackend) parameters() []parameter {
@@ -124,12 +128,24 @@ func parseNanoseconds(text string) (*big.Rat, error) {
 	return big.NewRat(int64(t), 1000), err
 }
 
-func parseCount(text string) (*big.Rat, error) {
-	n, err := strconv.ParseInt(text, 10, 31)
-	if err != nil || n < 1 {
-		return nil, fmt.Errorf("expected a whole number of 1 or more, found %q", text)
+// parseDelay reads a time of at most a second or two.
+func parseDelay(text string) (*big.Rat, error) {
+	v, err := parseNanoseconds(text)
+	if err == nil && v.Cmp(big.NewRat(math.MaxInt32, 1)) > 0 {
+		err = fmt.Errorf("expected at most %d ns, found %q", math.MaxInt32, text)
 	}
-	return new(big.Rat).SetInt64(n), nil
+	return v, err
+}
+
+// parseCount returns what reads a whole number from 1 to most.
+func parseCount(most int64) func(string) (*big.Rat, error) {
+	return func(text string) (*big.Rat, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 || n > most {
+			return nil, fmt.Errorf("expected a whole number from 1 to %d, found %q", most, text)
+		}
+		return new(big.Rat).SetInt64(n), nil
+	}
 }
 
 // analyticalParams are the parameters of a run as its result has them.

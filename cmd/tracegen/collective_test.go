@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,6 +42,31 @@ func TestCollectiveUsage(t *testing.T) {
 		got := clitest.Run(newCommand, append([]string{"collective"}, strings.Fields(args)...)...)
 		if got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
 			t.Errorf("tracegen collective %s: exit status %d, stderr %q, expected %q", args, got.Status, got.Stderr, want)
+		}
+	}
+}
+
+// TestCollectiveChakra: written as Chakra, a benchmark has the nodes of ASTRA-sim's micro-benchmarks, but for their
+// names and numbers.
+func TestCollectiveChakra(t *testing.T) {
+	for kind, number := range map[string]string{
+		"allreduce": "\x00", "allgather": "\x02", "alltoall": "\x06", "reducescatter": "\x07",
+	} {
+		prefix := filepath.Join(t.TempDir(), "micro")
+		got := clitest.Run(newCommand, "collective", "--type", kind, "--size", "1MiB", "--ranks", "2", "--to", "chakra",
+			"--strict", "-o", prefix)
+		if got.Status != 0 || got.Stderr != "" {
+			t.Fatalf("%s: exit status %d, stderr %q", kind, got.Status, got.Stderr)
+		}
+		want := "\x07\x0a\x050.0.4" + "\x32\x18\x07" + // the version; a node of type COMM_COLL
+			"\x52\x0e\x0a\x09is_cpu_op\xd8\x01\x00" +
+			"\x52\x0d\x0a\x09comm_type\x48" + number +
+			"\x52\x0f\x0a\x09comm_size\x48\x80\x80\x40"
+		for _, rank := range []string{"0", "1"} {
+			file, err := os.ReadFile(prefix + "." + rank + ".et")
+			if err != nil || string(file) != want {
+				t.Errorf("%s: rank %s is %q, expected %q, error %v", kind, rank, file, want, err)
+			}
 		}
 	}
 }

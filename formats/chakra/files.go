@@ -45,7 +45,10 @@ func parseName(path string) (n fileName, ok bool) {
 // files is format.Format.Files of the form whose names have the ending.
 func files(name string, folder []string, ending string) ([]string, error) {
 	given, ok := parseName(name)
-	if name != "" && (!ok || given.rank != 0) {
+	switch {
+	case name == "":
+		given = fileName{ending: ending}
+	case !ok || given.rank != 0:
 		return []string{name}, nil
 	}
 	type rankFile struct {
@@ -57,7 +60,7 @@ func files(name string, folder []string, ending string) ([]string, error) {
 	known := make(map[string]bool)
 	for _, other := range folder {
 		n, ok := parseName(other)
-		if !ok || n.ending != cmp.Or(given.ending, ending) || name != "" && n.prefix != given.prefix {
+		if !ok || n.ending != given.ending || name != "" && n.prefix != given.prefix {
 			continue
 		}
 		if !known[n.prefix] {

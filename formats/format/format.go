@@ -100,8 +100,17 @@ type ReadOptions struct {
 	CommGroups *Input
 	// Ranks is how many ranks a trace has whose files are the same for all of them, and of which there is only the first;
 	// 0: a file is there for every rank.
-	Ranks int
-	Warn  func(message string, args ...any) // reports what the user should know; never nil
+	Ranks   int
+	Storage StorageOptions                    // for traces of storage accesses
+	Warn    func(message string, args ...any) // reports what the user should know; never nil
+}
+
+// StorageOptions says how to read traces of storage accesses. The zero value is each format's own rules.
+type StorageOptions struct {
+	BlockSize   int64 // bytes of a block, where the format leaves that open; 0: 512
+	MaxRecords  int64 // read so many records at most; 0: all
+	ByteAddress bool  // addresses are in bytes, where the format has them in blocks
+	AnyOrder    bool  // accept times that decrease, with a warning
 }
 
 // ModelOptions says what an input that describes a workload model leaves open. The zero value is seed 0 and the model's

@@ -4,11 +4,11 @@
 package analytical
 
 // buses are the buses of all NPUs. Each has one between itself and its memory adapter, and an inner one behind its own
-// side of the first: what is sent on that side has come over the inner bus, and what is received there goes over it next.
+// side of that: what is sent on that side has come over the inner bus, and what is received there goes over it next.
 //
 // The times of a bus are those of LogGP (A. Alexandrov et al., "LogGP: Incorporating Long Messages into the Parallel
-// Computation Model", SPAA 1995): a transfer of n bytes keeps its sender for o + (n-1)G and its receiver for L + o more,
-// and a side that has just sent sends again no sooner than after g.
+// Computation Model", SPAA 1995): a transfer of n bytes keeps its sender for o + (n-1)G and its receiver for L + o
+// more, and a side that has just sent sends again no sooner than after g.
 type buses struct {
 	SharedBus
 	sides     []side     // of every NPU, as many as numSides
@@ -28,7 +28,8 @@ const (
 	numSides
 )
 
-// side is a side of a bus. It sends one transfer at a time, and none while it receives.
+// side is a side of a bus. It begins to send when it is free. It is not while it sends or receives, but as in ASTRA-sim it
+// is when the one ends, even if the other goes on.
 type side struct {
 	sends, receives, processing transferList
 	receiving                   int32 // how many there are in receives
@@ -46,7 +47,7 @@ const (
 	sideReceives
 )
 
-// maxInRow is after how many transfers a side lets the other one go first.
+// maxInRow is how many transfers a side may have sent and still go first if the other one has some, too.
 const maxInRow = 8
 
 // transfer is a transfer over a bus for a step of a stream.
@@ -110,7 +111,8 @@ func (e *engine) crossForStep(k int32, p *phase, step, place int32, reduces bool
 	e.cross(k, w, size, reduces)
 }
 
-// cross begins a transfer for a step of a stream.
+// cross begins a transfer for a step of a stream. The step goes on when it ends, after a reduction if there is one. Of a
+// size of 2^31 bytes or more ASTRA-sim has the lower 32 bits only.
 func (e *engine) cross(k int32, w way, size uint64, reduces bool) {
 	t := e.buses.newTransfer(transfer{size: size, stream: uint32(k), reduces: reduces, process: reduces,
 		sendBack: w == toNPUAndBack})
@@ -161,7 +163,7 @@ func (e *engine) enqueueTransfer(i int32, t uint32) {
 	e.sendTransfer(i)
 }
 
-// sendTransfer has a side send the next transfer, if it is free and it or the other side, whose turn it may be, has one.
+// sendTransfer has a side send the next transfer, if it is free and has one; or the other side, if it is that one's turn.
 func (e *engine) sendTransfer(i int32) {
 	b := e.buses
 	s, other := &b.sides[i], &b.sides[i^1]

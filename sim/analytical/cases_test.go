@@ -17,7 +17,7 @@ import (
 )
 
 // casesFolders have runs of ASTRA-sim and what it printed; testdata/cases/README.md describes the form.
-var casesFolders = flag.String("cases", "testdata/cases,testdata/bus", "folders with cases.json and the files that it names")
+var casesFolders = flag.String("cases", "testdata/cases,testdata/bus", "folders with cases.json and the files it names")
 
 // simulationCase is an entry of cases.json.
 type simulationCase struct {

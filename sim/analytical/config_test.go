@@ -208,7 +208,7 @@ func TestReadSystemErrors(t *testing.T) {
 		{`{"scheduling-policy": "lifo"}`, "s.json:1: scheduling-policy: expected one of LIFO, FIFO, EXPLICIT, found \"lifo\""},
 		{`{"scheduling-policy": 1}`, "s.json:1: scheduling-policy: expected a string, found 1"},
 		{`{"collective-optimization": null}`, "s.json:1: collective-optimization: expected a string, found null"},
-		{`{"preferred-dataset-splits": 0}`, "s.json:1: preferred-dataset-splits: expected a number from 1 to 2147483647, found 0"},
+		{`{"preferred-dataset-splits": 0}`, "s.json:1: preferred-dataset-splits: expected a number from 1 to 1048576, found 0"},
 		{`{"preferred-dataset-splits": 0.5}`, "s.json:1: preferred-dataset-splits: expected a number from 1"},
 		{`{"preferred-dataset-splits": 1e300}`, "s.json:1: preferred-dataset-splits: expected a number from 1"},
 		{`{"preferred-dataset-splits": 1e400}`, "s.json:1: preferred-dataset-splits: expected a number from 1"},

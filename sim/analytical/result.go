@@ -12,7 +12,8 @@ import (
 // Result is the outcome of a run.
 type Result struct {
 	*sim.Result
-	NPUs NPUStats `json:"npu_stats"`
+	NPUs     NPUStats   `json:"npu_stats"`
+	LocalMem []LocalMem `json:"-"` // by NPU; nil without Options.Tensors
 }
 
 // NPUStats says what each NPU did: arrays by NPU, times in nanoseconds. The times of ops of one sort are those of the
@@ -35,9 +36,11 @@ type NPUStats struct {
 	ComputeUse    []Decimal `json:"average_compute_utilization,omitempty"`
 	MemoryUse     []Decimal `json:"average_memory_utilization,omitempty"`
 	MeanIntensity []Decimal `json:"average_operation_intensity,omitempty"`
-	ExposedComm   []uint64  `json:"exposed_comm_time"` // communication while no calc runs
-	ExposedMemory []uint64  `json:"exposed_mem_time"`  // loads and stores while neither calcs nor communication run
-	Idle          []uint64  `json:"idle_time"`         // when nothing runs
+
+	PeakMemory    []int64  `json:"peak_memory_usage,omitempty"` // LocalMem.Peak
+	ExposedComm   []uint64 `json:"exposed_comm_time"`           // communication while no calc runs
+	ExposedMemory []uint64 `json:"exposed_mem_time"`            // loads and stores while neither calcs nor communication run
+	Idle          []uint64 `json:"idle_time"`                   // when nothing runs
 }
 
 // Decimal is a number that is printed to three decimals.

@@ -18,7 +18,10 @@ type Options struct {
 	ExactSizes bool
 	// Node returns the number of the node in the trace's own format that an op is, by which System.CustomNodes and messages
 	// name it. nil: it is not known.
-	Node     func(rank, op int) uint64
+	Node func(rank, op int) uint64
+	// Tensors returns what an op reads and writes in the memory of its NPU, for Result.LocalMem. It is called when all ops
+	// have run. nil: nobody wants to know.
+	Tensors  func(rank, op int) (reads, writes []Tensor, err error)
 	Progress func(ops int64) // nil, or called now and then with how many more ops ran
 }
 
@@ -33,7 +36,8 @@ type engine struct {
 	npus    []npu
 	ready   []heap // of each lane of every NPU, and one for what needs none, the ops that could be issued
 	servers []server
-	buses   *buses // nil: none
+	buses   *buses    // nil: none
+	opTimes []opTimes // by NPU; nil: nobody wants to know
 
 	collectives
 	runs          []customRun // by NPU; nil: none
@@ -101,6 +105,11 @@ func (p *Program) Run(o Options) (*Result, error) {
 	}
 	e.report()
 	result := e.result()
+	if e.opTimes != nil {
+		if err := e.localMem(result); err != nil {
+			return nil, err
+		}
+	}
 	result.Finished(started)
 	return result, nil
 }
@@ -136,6 +145,9 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	}
 	if o.System.SharedBus != nil {
 		e.buses = newBuses(o.System.SharedBus, n)
+	}
+	if o.Tensors != nil {
+		e.opTimes = newOpTimes(p.graphs)
 	}
 	if e.wild = findWildcards(p); e.wild != nil && e.system.Rendezvous {
 		return nil, errWildRendezvous

@@ -67,7 +67,7 @@ const (
 type SharedBus struct {
 	L, O, G        int64
 	GPerByte       float64
-	ReductionDelay int64 // in place of the reduction time
+	ReductionDelay int64 // of 100 bytes that are reduced on the bus, on top of 50 ns and the reduction time
 }
 
 // System is the configuration of the system layer: how each NPU carries out its ops.

@@ -47,6 +47,12 @@ func (c Collective) String() string {
 // maxCount is the largest of numbers that are small in practice, as ASTRA-sim has them in 32 bits.
 const maxCount = math.MaxInt32
 
+// Limits of what takes memory at every NPU.
+const (
+	MaxSplits = 1 << 20 // of System.Splits
+	MaxQueues = 1 << 10 // of System.Queues
+)
+
 // defaultEndpointDelay is the end-point delay of ASTRA-sim where the system file has none, in nanoseconds.
 const defaultEndpointDelay = 10
 
@@ -69,7 +75,7 @@ func ReadSystem(text []byte, name string, warn func(message string, args ...any)
 	if !f.has("preferred-dataset-splits") {
 		warn("%s: preferred-dataset-splits is missing and taken for 1", name)
 	}
-	s.Splits = int(f.integer("preferred-dataset-splits", 1, 1, maxCount))
+	s.Splits = int(f.integer("preferred-dataset-splits", 1, 1, MaxSplits))
 	s.ActiveChunks = int(f.integer("active-chunks-per-dimension", 1, 1, maxCount))
 	s.EndpointDelay = f.integer("endpoint-delay", defaultEndpointDelay, 0, maxCount)
 	s.LocalMemBW = f.number("local-mem-bw", 0, 0, math.MaxFloat64)

@@ -71,6 +71,9 @@ func (e *engine) issue(r int32, n *npu, i uint32) {
 	}
 	n.waits[i] = opIssued
 	n.stats.begin(o, e.agenda.now)
+	if e.opTimes != nil {
+		e.opTimes[r].issued[i] = e.agenda.now
+	}
 	if g.startFirst != nil {
 		e.meet(r, n, n.startDependents(int(i)))
 	}
@@ -171,6 +174,9 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 	}
 	n.waits[i] = opEnded
 	n.stats.end(o, e.agenda.now)
+	if e.opTimes != nil {
+		e.opTimes[r].end(i, e.agenda.now)
+	}
 	n.left--
 	if e.ran++; e.ran-e.reported >= progressEvery {
 		e.report()

@@ -1,5 +1,5 @@
-// Package dialects tests that what other projects turn into Chakra traces becomes here, through the store, byte for byte
-// the files that they write.
+// Package dialects tests that what other projects turn into Chakra traces becomes here, through the store, byte for
+// byte the files that they write.
 package dialects
 
 import (
@@ -31,9 +31,9 @@ type conversion struct {
 
 // own are the conversions in testdata: of inputs made for these tests, by the programs of the projects.
 func own(t *testing.T) []conversion {
-	all := []conversion{
-		{stg.Format, []string{"../stg/testdata/plain.0.json", "../stg/testdata/plain.1.json"}, "../stg/testdata/plain", 0},
-		{stg.Format, []string{"../stg/testdata/tensors.0.json", "../stg/testdata/tensors.1.json"}, "../stg/testdata/tensors", 0},
+	var all []conversion
+	for _, prefix := range []string{"../stg/testdata/plain", "../stg/testdata/tensors"} {
+		all = append(all, conversion{stg.Format, []string{prefix + ".0.json", prefix + ".1.json"}, prefix, 0})
 	}
 	for _, name := range glob(t, "../text/testdata/*.txt") {
 		all = append(all, conversion{text.Format, []string{name}, strings.TrimSuffix(name, ".txt"), 2})
@@ -127,7 +127,8 @@ func open(t *testing.T, name string) *format.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &format.Input{Name: name, Reader: bytes.NewReader(content), Head: content[:min(len(content), format.DetectBytes)]}
+	head := content[:min(len(content), format.DetectBytes)]
+	return &format.Input{Name: name, Reader: bytes.NewReader(content), Head: head}
 }
 
 func throughStore(t *testing.T, trace *dag.Trace) *dag.Trace {

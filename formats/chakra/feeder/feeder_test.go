@@ -11,10 +11,12 @@ import (
 )
 
 const sample = `{"workload_name": "w", "workload_graph": [
-  {"Id": 5, "Name": "a", "NodeType": 4, "data_deps": [], "ctrlDeps": [99], "runtime": 7, "is_cpu_op": true, "tensor_size": 9},
+  {"Id": 5, "Name": "a", "NodeType": 4, "data_deps": [], "ctrlDeps": [99], "runtime": 7, "is_cpu_op": true,
+   "tensor_size": 9},
   {"Id": 6, "Name": "b", "NodeType": 7, "data_deps": [5], "is_cpu_op": false, "comm_type": 2, "comm_size": 64,
    "comm_priority": -3},
-  {"Id": 9, "Name": "c", "NodeType": 5, "data_deps": [5, 6], "is_cpu_op": false, "comm_size": 8, "comm_dst": 0, "comm_tag": 4},
+  {"Id": 9, "Name": "c", "NodeType": 5, "data_deps": [5, 6], "is_cpu_op": false, "comm_size": 8, "comm_dst": 0,
+   "comm_tag": 4},
   {"Id": 10, "Name": "d", "NodeType": 2, "data_deps": [9], "runtime": 1}
 ], "ngpus": 8, "soc": "s"}`
 

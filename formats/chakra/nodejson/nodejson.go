@@ -1,8 +1,9 @@
-// Package nodejson reads what the JSON dialects of Chakra have in common: a file for each rank, which is an object with a
-// long list of nodes among its members.
+// Package nodejson reads what the JSON dialects of Chakra have in common: a file for each rank, which is an object with
+// a long list of nodes among its members.
 package nodejson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ type File interface {
 	Node(line int64, value json.RawMessage) error                // of the list
 }
 
-// Read reads the object that the input is, whose member called list has the nodes. One that has no such member is an error.
+// Read reads the object that the input is, whose member called list has the nodes. That it must have.
 func Read(in *format.Input, list string, f File) error {
 	r := &reader{file: in.Name, lines: lines{src: in.Reader}, list: list, parts: f}
 	r.dec = json.NewDecoder(&r.lines)
@@ -31,7 +32,7 @@ func Read(in *format.Input, list string, f File) error {
 	case r.lines.err != nil:
 		return fmt.Errorf("%s: reading: %w", in.Name, r.lines.err)
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return Fail(r.file, r.lines.at(r.lines.read), "more JSON", "the end of the file")
+		return Fail(r.file, r.lines.end(), "more JSON", "the end of the file")
 	}
 	return r.fail("JSON", err.Error())
 }
@@ -134,23 +135,18 @@ func (r *reader) value() (json.RawMessage, int64, error) {
 	return value, r.lines.at(r.dec.InputOffset() - int64(len(value))), nil
 }
 
-// lines is a reader that knows where lines end.
+// lines is a reader that knows on which line a place is.
 type lines struct {
-	src  io.Reader
-	err  error   // what reading failed with
-	read int64   // how much was read
-	ends []int64 // offsets of line ends that were read, those before the last place asked for left out
-	line int64   // how many were left out
+	src   io.Reader
+	err   error  // what reading failed with
+	start int64  // the last place asked for
+	line  int64  // how many lines end before it
+	ahead []byte // what was read from there on
 }
 
 func (l *lines) Read(b []byte) (int, error) {
 	n, err := l.src.Read(b)
-	for i, c := range b[:n] {
-		if c == '\n' {
-			l.ends = append(l.ends, l.read+int64(i))
-		}
-	}
-	l.read += int64(n)
+	l.ahead = append(l.ahead, b[:n]...)
 	if err != nil && err != io.EOF {
 		l.err = err
 	}
@@ -159,13 +155,15 @@ func (l *lines) Read(b []byte) (int, error) {
 
 // at returns the line of a place, from 1. Places are asked for in ascending order.
 func (l *lines) at(offset int64) int64 {
-	n := 0
-	for n < len(l.ends) && l.ends[n] < offset {
-		n++
-	}
-	l.line += int64(n)
-	l.ends = l.ends[n:]
+	n := offset - l.start
+	l.line += int64(bytes.Count(l.ahead[:n], []byte("\n")))
+	l.start, l.ahead = offset, l.ahead[n:]
 	return l.line + 1
+}
+
+// end returns the last line.
+func (l *lines) end() int64 {
+	return l.at(l.start + int64(len(l.ahead)))
 }
 
 // Show returns a value for a message, the beginning of a long one.

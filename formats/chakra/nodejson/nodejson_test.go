@@ -138,13 +138,13 @@ func TestFiles(t *testing.T) {
 
 func TestByRank(t *testing.T) {
 	for names, want := range map[string]string{
-		"a.1.json a.0.json":           "a.0.json a.1.json",
-		"d/anything":                  "d/anything",
-		"d/a.7.json":                  "d/a.7.json",
-		"a.1.json a.2.json":           "a.2.json: rank 2 among the files of 2 ranks",
-		"a.0.json b_0.json":           "b_0.json: rank 0 has another file, a.0.json",
-		"a.0.json a.json":             "a.json: expected a file name with the number of a rank, as in trace.0.json",
-		"a.0.json a.99999999999.json": "a.99999999999.json: expected a file name with the number of a rank, as in trace.0.json",
+		"a.1.json a.0.json":          "a.0.json a.1.json",
+		"d/anything":                 "d/anything",
+		"d/a.7.json":                 "d/a.7.json",
+		"a.1.json a.2.json":          "a.2.json: rank 2 among the files of 2 ranks",
+		"a.0.json b_0.json":          "b_0.json: rank 0 has another file, a.0.json",
+		"a.0.json a.json":            "a.json: expected a file name with the number of a rank, as in trace.0.json",
+		"a.0.json a.9876543210.json": "a.9876543210.json: expected a file name with the number of a rank, as in trace.0.json",
 	} {
 		var inputs []*format.Input
 		for _, name := range strings.Fields(names) {

@@ -25,7 +25,8 @@ func (o *op) isGroup() bool {
 
 // communicates reports whether an op is a kernel of NCCL.
 func (o *op) communicates() bool {
-	return o.device && !o.isGroup() && (strings.Contains(o.Name, "ncclKernel") || strings.Contains(o.Name, "ncclDevKernel"))
+	return o.device && !o.isGroup() &&
+		(strings.Contains(o.Name, "ncclKernel") || strings.Contains(o.Name, "ncclDevKernel"))
 }
 
 // convert returns the nodes of the trace, in ascending order of their ids.
@@ -76,8 +77,8 @@ func (t *trace) linkCalls() [][]int {
 	return calls
 }
 
-// convertOps makes nodes of ops, without data dependencies, and returns them in the order in which it does. An op on the
-// GPU follows the one that launched it; where that is not there, or is itself on the GPU, it gets lost.
+// convertOps makes nodes of ops, without data dependencies, and returns them in the order in which it does. An op on
+// the GPU follows the one that launched it; where that is not there, or is itself on the GPU, it gets lost.
 func (t *trace) convertOps() ([]int, error) {
 	launched := make([][]int, len(t.ops))
 	for i := range t.ops {
@@ -196,8 +197,8 @@ type walker struct {
 	stack   []int
 }
 
-// walk goes through the calls of a thread, callers first, in the order of their ids. An op on the host waits for the one
-// before it. One on the GPU waits for the last op of any kind, after which the last one on the host is that again.
+// walk goes through the calls of a thread, callers first, in the order of their ids. An op on the host waits for the
+// one before it. One on the GPU waits for the last op of any kind, after which the last one on the host is that again.
 func (w *walker) walk(root int) error {
 	lastOnHost, last := none, none
 	w.stack = append(w.stack[:0], root)

@@ -34,7 +34,6 @@ type op struct {
 	hasParent bool
 	device    bool   // it ran on the GPU
 	group     string // process group
-	stream    *int64
 	interDep  uint64 // what it waits for on another thread; 0: nothing
 	sync      bool
 	bytes     int64 // of a communication
@@ -102,7 +101,9 @@ type member struct {
 
 const schemaOfFile = "schema"
 
-var members = [...]member{{schemaOfFile, true}, {"pid", false}, {"time", true}, {"start_ts", false}, {"finish_ts", false}}
+var members = [...]member{
+	{schemaOfFile, true}, {"pid", false}, {"time", true}, {"start_ts", false}, {"finish_ts", false},
+}
 
 // metadata returns what a file begins with.
 func (t *trace) metadata() (chakra.Metadata, error) {

@@ -58,7 +58,8 @@ func TestRules(t *testing.T) {
 			"1 COMP_NODE [] []\n2 COMP_NODE [1] [1]\n3 COMP_NODE [2] [2]\n4 COMP_NODE [1] [3]\n",
 		},
 		"the first kernel waits for the last node, the second for the last operator": {
-			[]string{call(1, thread, 0, ""), call(2, "a", 1, ""), call(3, "k", 2, gpu), call(4, "k", 2, gpu), call(5, "b", 1, "")},
+			[]string{call(1, thread, 0, ""), call(2, "a", 1, ""), call(3, "k", 2, gpu), call(4, "k", 2, gpu),
+				call(5, "b", 1, "")},
 			"1 COMP_NODE [] []\n2 COMP_NODE [1] [1]\n3 COMP_NODE [2] [2]\n4 COMP_NODE [2] [2]\n5 COMP_NODE [1] [2]\n",
 		},
 		"another thread": {
@@ -108,58 +109,75 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
-	first := call(1, thread, 0, "")
-	lines := strings.Count(first, "\n") + 1
-	second := fmt.Sprintf("p.json:%d: ", 2+lines)
-	kernel := func(name, inputs string) string {
-		n := call(2, "a", 1, "") + ",\n" + call(3, name, 2, `, "cat": "kernel"`)
-		at := strings.LastIndex(n, `"inputs": {`)
-		end := at + strings.IndexByte(n[at:], '}') + 1
-		return n[:at] + `"inputs": ` + inputs + n[end:]
+func checkError(t *testing.T, text, want string) {
+	t.Helper()
+	_, err := readNodes(text)
+	var syntax *format.SyntaxError
+	if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
-	third := fmt.Sprintf("p.json:%d: ", 2+2*lines)
-	const none = `{"values": [], "shapes": [], "types": []}`
-	for name, c := range map[string]struct{ text, want string }{
-		"no JSON":         {"[", `p.json:1: expected an object, found "["`},
-		"old schema":      {"\n" + `{"schema": "1.0.1", "nodes": [{}]}`, "p.json:2: expected one of the schemas 1.0.2-"},
-		"no schema":       {`{"nodes": []}`, "p.json: expected an object with a member schema"},
-		"no time":         {`{"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}`, "with a member time"},
-		"odd pid":         {`{"pid": "1", "nodes": []}`, `p.json:1: expected pid to be an integer, found "1"`},
-		"odd time":        {`{"time": 1, "nodes": []}`, "p.json:1: expected time to be a string, found 1"},
-		"no nodes":        {`{"schema": "1.1.1-chakra.0.0.4"}`, "expected a list called nodes"},
-		"node":            {file(first, "3"), second + "expected a node, found json: cannot unmarshal number"},
-		"id":              {file(first, strings.Replace(first, `"id": 1`, `"id": -1`, 1)), second + "expected id to be an integer"},
-		"twice":           {file(first, first), second + "expected an id that no other node has, found 1"},
-		"no name":         {file(first, `{"id": 2}`), second + "expected name to be a string, found nothing"},
-		"no caller":       {file(first, `{"id": 2, "name": "a"}`), second + "expected ctrl_deps to be the id of a node"},
-		"callers":         {file(first, `{"id": 2, "name": "a", "ctrl_deps": [1]}`), "expected ctrl_deps to be the id of a node, found [1]"},
-		"no inputs":       {file(first, `{"id": 2, "name": "a", "ctrl_deps": null}`), second + "expected inputs to be an object"},
-		"no types":        {file(first, strings.Replace(call(2, "a", 1, ""), `, "types": []`, "", 1)), "expected inputs.types to be there"},
-		"no attribute":    {file(first, strings.Replace(call(2, "a", 1, ""), "seq_id", "seq", 1)), "expected the attribute seq_id to be an integer, found nothing"},
-		"no op_schema":    {file(first, strings.Replace(call(2, "a", 1, ""), "op_schema", "schema", 1)), "expected the attribute op_schema"},
-		"duration":        {file(first, call(2, "a", 1, `, "exclusive_dur": -1`)), "expected exclusive_dur to be a duration"},
-		"long duration":   {file(first, call(2, "a", 1, `, "exclusive_dur": 1e20`)), "expected exclusive_dur to be a duration"},
-		"stream":          {file(first, call(2, "a", 1, `, "stream": 1.5`)), "expected stream to be an integer, found 1.5"},
-		"group":           {file(first, call(2, "a", 1, `, "pg_name": 7`)), "expected pg_name to be a string, found 7"},
-		"dependency":      {file(first, call(2, "a", 1, `, "inter_thread_dep": 99`)), second + "expected inter_thread_dep to be a node of the trace, found 99"},
-		"no UTF-8":        {file(first, call(2, "a", 1, ", \"x\": \"\xff\"")), second + "expected UTF-8"},
-		"thread in one":   {file(first, call(2, thread, 1, "")), second + "expected a thread that is not called by another, found node 2"},
-		"collective":      {file(first, kernel("ncclDevKernel_Generic", none)), third + "expected the name of a collective"},
-		"tensor":          {file(first, kernel("ncclKernel_AllReduce", `{"values": [[1,2,3]], "shapes": [], "types": ["Tensor(int)"]}`)), third + "expected a tensor to be a list with numbers of elements and bytes, found [1,2,3]"},
-		"long tensor":     {file(first, kernel("ncclKernel_AllReduce", `{"values": [[[0,0,0,9000000000000000000,2]]], "shapes": [], "types": ["GenericList[Tensor(int)]"]}`)), "expected a tensor to be"},
-		"tensor list":     {file(first, kernel("ncclKernel_AllReduce", `{"values": [1], "shapes": [], "types": ["GenericList[Tensor(int)]"]}`)), "expected a GenericList[Tensor(int)] to be a list, found 1"},
-		"types of tensor": {file(first, kernel("ncclKernel_AllReduce", `{"values": [], "shapes": [], "types": 1}`)), "expected inputs of a communication to be lists"},
-		"no grandparent":  {file(call(1, "record_param_comms", 9, ""), call(2, "ncclDevKernel_SendRecv", 1, `, "cat": ""`)), "p.json:2: expected a caller of record_param_comms among the nodes, found 9"},
+}
+
+func TestErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"[": `p.json:1: expected an object, found "["`,
+		"\n" + `{"schema": "1.0.1", "nodes": [{}]}`: "p.json:2: expected one of the schemas 1.0.2-",
+		`{"pid": "1", "nodes": []}`:                 `p.json:1: expected pid to be an integer, found "1"`,
+		`{"time": 1, "nodes": []}`:                  "p.json:1: expected time to be a string, found 1",
+		`{"schema": "1.1.1-chakra.0.0.4"}`:          "p.json:1: expected a list called nodes",
+		file(call(1, "record_param_comms", 9, ""), call(2, "ncclDevKernel_SendRecv", 1, `, "cat": ""`)): "p.json:2: " +
+			"expected a caller of record_param_comms among the nodes, found 9",
 	} {
-		_, err := readNodes(c.text)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %s", name, err, c.want)
-		}
-		var syntax *format.SyntaxError
-		if !errors.As(err, &syntax) && !strings.Contains(c.want, "with a member") {
-			t.Errorf("%s: %v has no line", name, err)
-		}
+		checkError(t, text, want)
+	}
+	_, err := readNodes(`{"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}`)
+	if err == nil || err.Error() != "p.json: expected an object with a member time" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Nodes behind a good one.
+func TestNodeErrors(t *testing.T) {
+	first := call(1, thread, 0, "")
+	where := fmt.Sprintf("p.json:%d: expected ", 3+strings.Count(first, "\n"))
+	for node, want := range map[string]string{
+		"3":                                  "a node, found json: cannot unmarshal number",
+		`{"id": -1}`:                         "id to be an integer, found -1",
+		first:                                "an id that no other node has, found 1",
+		`{"id": 2}`:                          "name to be a string, found nothing",
+		`{"id": 2, "name": "a"}`:             "ctrl_deps to be the id of a node, found nothing",
+		strings.Replace(first, "0", "[]", 1): "ctrl_deps to be the id of a node, found []",
+		strings.Replace(first, "inputs", "in", 1):        "inputs to be an object",
+		strings.Replace(first, "types", "kinds", 2):      "inputs.types to be there, found nothing",
+		strings.Replace(first, "seq_id", "seq", 1):       "the attribute seq_id to be an integer, found nothing",
+		strings.Replace(first, "op_schema", "schema", 1): "the attribute op_schema to be a string, found nothing",
+		call(2, "a", 1, `, "exclusive_dur": -1`):         "exclusive_dur to be a duration in microseconds, found -1",
+		call(2, "a", 1, `, "exclusive_dur": 1e20`):       "exclusive_dur to be a duration in microseconds, found 1e20",
+		call(2, "a", 1, `, "stream": 1.5`):               "stream to be an integer, found 1.5",
+		call(2, "a", 1, `, "pg_name": 7`):                "pg_name to be a string, found 7",
+		call(2, "a", 1, `, "inter_thread_dep": 99`):      "inter_thread_dep to be a node of the trace, found 99",
+		call(2, "a", 1, ", \"x\": \"\xff\""):             "UTF-8",
+		call(2, thread, 1, ""):                           "a thread that is not called by another, found node 2",
+	} {
+		checkError(t, file(first, node), where+want)
+	}
+}
+
+// Kernels of NCCL.
+func TestKernelErrors(t *testing.T) {
+	thread := call(1, thread, 0, "")
+	where := fmt.Sprintf("p.json:%d: expected ", 3+strings.Count(thread, "\n"))
+	const list = `["GenericList[Tensor(int)]"]`
+	for _, c := range []struct{ name, values, types, want string }{
+		{"ncclDevKernel_Generic", `[]`, `[]`, "the name of a collective"},
+		{"ncclKernel_AllReduce", `[[1,2,3]]`, `["Tensor(int)"]`, "a tensor to be a list with numbers of elements"},
+		{"ncclKernel_AllReduce", `[[[0,0,0,9000000000000000000,2]]]`, list, "a tensor to be"},
+		{"ncclKernel_AllReduce", `[1]`, list, "a GenericList[Tensor(int)] to be a list, found 1"},
+		{"ncclKernel_AllReduce", `[]`, `1`, "inputs of a communication to be lists of values and types, found []"},
+	} {
+		kernel := strings.Replace(call(2, c.name, 1, `, "cat": "kernel"`), `"values": [], "shapes": [], "types": []`,
+			fmt.Sprintf(`"values": %s, "shapes": [], "types": %s`, c.values, c.types), 1)
+		checkError(t, file(thread, kernel), where+c.want)
 	}
 }
 
@@ -167,7 +185,8 @@ func TestErrors(t *testing.T) {
 func TestCycle(t *testing.T) {
 	text := file(call(1, thread, 0, ""), call(2, "a", 1, `, "inter_thread_dep": 3`), call(3, "b", 1, ""))
 	in := &format.Input{Name: "p.json", Reader: strings.NewReader(text)}
-	if _, err := read([]*format.Input{in}, format.ReadOptions{Warn: t.Logf}); err == nil || !strings.Contains(err.Error(), "3") {
+	_, err := read([]*format.Input{in}, format.ReadOptions{Warn: t.Logf})
+	if err == nil || !strings.Contains(err.Error(), "node 2 waits for node 3") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -176,7 +195,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(file(call(1, thread, 0, ""), call(2, "nccl:send", 1, `, "inter_thread_dep": 1`),
 		call(3, "ncclDevKernel_SendRecv", 2, `, "cat": "", "pg_name": "1", "exclusive_dur": 1.5, "stream": null`)))
 	f.Add(file(call(2, "## process_group:init ##", 1, `, "cat": null, "sync_dep": [1]`), call(1, thread, 1, "")))
-	tensors := `{"values": [[1,2,0,4,8,"cuda:0"],[[1,2,0,4,8]]], "shapes": [], "types": ["Tensor(int)","GenericList[Tensor(int)]"]}`
+	const tensors = `{"values": [[1,2,0,4,8,"cuda:0"],[[1,2,0,4,8]]], "shapes": [],
+ "types": ["Tensor(int)","GenericList[Tensor(int)]"]}`
 	f.Add(strings.Replace(file(call(1, thread, 0, ""), call(3, "ncclKernel_AllReduce", 1, `, "cat": ""`)),
 		`{"values": [], "shapes": [], "types": []}`, tensors, 3))
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,4 +1,5 @@
-// Package stg reads the JSON of the Symbolic Tensor Graph generator (STG). It becomes what STG writes as a Chakra trace.
+// Package stg reads the JSON of the Symbolic Tensor Graph generator (STG), which becomes what STG writes as a Chakra
+// trace.
 //
 // docs/formats/stg.md describes the files.
 package stg

@@ -168,6 +168,9 @@ func (p *parser) parseLayer(fields []string) (err error) {
 	if p.w.kind == "HYBRID_DATA_MODEL" {
 		collective += "_IG_COMM_"
 	}
+	if len(p.w.layers) == maxLayers {
+		return p.fail(fmt.Sprintf("at most %d layers", maxLayers), "another")
+	}
 	var l layer
 	if l.forward, err = p.parsePhase(name+"_FWD", name, fields[2:5]); err != nil {
 		return err

@@ -67,8 +67,8 @@ func (r *run) data() {
 	}
 }
 
-// model is model parallelism: activations and their gradients are put together, and in the hybrid kinds the gradients of
-// weights, too.
+// model is model parallelism: activations and their gradients are put together, and in the hybrid kinds the gradients
+// of weights, too.
 func (r *run) model() {
 	hybrid := r.kind != "MODEL"
 	latest := nothing

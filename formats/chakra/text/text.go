@@ -41,6 +41,7 @@ func detect(head []byte) bool {
 
 // What is made of a text is bounded, for a few lines and two flags can ask for any number of nodes.
 const (
+	maxLayers   = 1 << 16
 	maxNodes    = 1 << 22 // of a rank
 	maxAllNodes = 1 << 26 // of all ranks
 )
@@ -61,7 +62,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	ranks, passes := max(o.Model.Ranks, o.Ranks, 1), max(o.Model.Passes, 1)
 	perPass := max(len(w.run(1)), 1)
 	if perPass > maxNodes/passes || perPass*passes > maxAllNodes/ranks {
-		return nil, fmt.Errorf("%s: %d ranks that go %d times through %d nodes, expected %d nodes a rank and %d in all at most",
+		return nil, fmt.Errorf("%s: %d ranks that go %d times through %d nodes, expected at most %d nodes a rank, %d in all",
 			in.Name, ranks, passes, perPass, maxNodes, maxAllNodes)
 	}
 	f := w.file(passes)
@@ -72,16 +73,24 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		o.Warn("%s: each cycle is read as a microsecond, as Chakra's converter does; "+
 			"--cycle 1ns is what ASTRA-sim 1.0 meant", in.Name)
 	}
+	var durations dag.Column[dag.Time]
+	if o.Model.Cycle != 0 {
+		if durations, err = takeDurations(f.Nodes, o.Model.Cycle); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+	}
 	o.Ranks = ranks // they all do the same
 	t, err := chakra.Build([]chakra.File{f}, o, []string{in.Name})
 	if err != nil {
 		return nil, err
 	}
 	number(t)
-	if o.Model.Cycle != 0 {
-		err = setCycle(t, o.Model.Cycle)
+	for rank := range t.Ranks {
+		if durations != nil {
+			t.Ranks[rank].Duration = durations
+		}
 	}
-	return t, err
+	return t, nil
 }
 
 // file returns the file of rank 0.
@@ -90,8 +99,8 @@ func (w *workload) file(passes int) chakra.File {
 	return chakra.File{Metadata: chakra.Metadata{Attr: attrs}, Nodes: w.run(passes)}
 }
 
-// number gives the ops of each rank the ids behind those of the rank before, as the converter does. They are all those of
-// rank 0, whose ids count from 0.
+// number gives the ops of each rank the ids behind those of the rank before, as the converter does. They all have those
+// of rank 0, which count from 0.
 func number(t *dag.Trace) {
 	first := &t.Ranks[0]
 	attrs := make([]string, first.Len())
@@ -115,18 +124,16 @@ func number(t *dag.Trace) {
 	}
 }
 
-// setCycle makes the cycles of a trace, which are a microsecond each and the same on all ranks, as long as they should be.
-func setCycle(t *dag.Trace, cycle dag.Time) error {
-	durations := slices.Clone(t.Ranks[0].Duration)
-	for op, d := range durations {
-		cycles := int64(d / dag.Microsecond)
-		if cycles > int64(dag.MaxTime/cycle) {
-			return fmt.Errorf("%d cycles of %v: expected less than %v", cycles, cycle, dag.MaxTime)
+// takeDurations takes the durations, in cycles, off nodes, whose ids are those of ops.
+func takeDurations(nodes []chakra.Node, cycle dag.Time) (dag.Column[dag.Time], error) {
+	durations := make(dag.Column[dag.Time], len(nodes))
+	for op := range nodes {
+		cycles := &nodes[op].DurationMicros
+		if *cycles > uint64(dag.MaxTime/cycle) {
+			return nil, fmt.Errorf("%d cycles of %v: expected less than %v", *cycles, cycle, dag.MaxTime)
 		}
-		durations[op] = dag.Time(cycles) * cycle
+		durations[op] = dag.Time(*cycles) * cycle
+		*cycles = 0
 	}
-	for rank := range t.Ranks {
-		t.Ranks[rank].Duration = durations
-	}
-	return nil
+	return durations, nil
 }

@@ -44,21 +44,22 @@ func TestErrors(t *testing.T) {
 		"DATA\n1\n" + strings.Replace(layerLine, "64", "64kB", 1):         `w.txt:3: expected a size in bytes, found "64kB"`,
 		"DATA\n1\n" + strings.Replace(layerLine, "ALLREDUCE", "BCAST", 1): `w.txt:3: expected NONE, ALLREDUCE, ALLTOALL, `,
 		"DATA\n1\n" + strings.Replace(layerLine, "conv", "\xff", 1):       "w.txt:3: expected UTF-8",
-		"MODEL\n1\n" + layerLine + layerLine:                              "w.txt:2: expected 2, the number of layers, found 1",
-		"HYBRID_DLRM\n1\n" + layerLine:                                    "w.txt:1: expected HYBRID_DLRM and the number of the last",
-		"HYBRID_DLRM 0\n2\n" + dlrm:                                       `w.txt:1: expected the number of the last bottom layer, 1 or more`,
-		"HYBRID_DLRM 1\n2\n" + layerLine + layerLine:                      "w.txt:3: expected ALLTOALL forward in the first layer",
+		"MODEL\n1\n" + layerLine + layerLine:                              "w.txt:2: expected 2, the number of layers",
+		"DATA\n1\n" + strings.Repeat(layerLine, maxLayers+1):              "w.txt:65539: expected at most 65536 layers",
+		"HYBRID_DLRM\n1\n" + layerLine:                                    "w.txt:1: expected HYBRID_DLRM and the number of",
+		"HYBRID_DLRM 0\n2\n" + dlrm:                                       "w.txt:1: expected the number of the last bottom",
+		"HYBRID_DLRM 1\n2\n" + layerLine + layerLine:                      "w.txt:3: expected ALLTOALL forward in the first",
 	} {
 		_, _, err := readText(text, format.ModelOptions{Ranks: 1})
 		var syntax *format.SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %s", text, err, want)
+			t.Errorf("%.80q: got %v, want %s", text, err, want)
 		}
 	}
 	for _, m := range []format.ModelOptions{
 		{Ranks: 1 << 30}, {Passes: 1 << 40}, {Ranks: 1 << 16, Passes: 1 << 10}, {Ranks: 1 << 40, Passes: 1 << 40},
 	} {
-		if _, _, err := readText("DATA\n1\n"+layerLine, m); err == nil || !strings.Contains(err.Error(), "at most") {
+		if _, _, err := readText("DATA\n1\n"+layerLine, m); err == nil || !strings.Contains(err.Error(), "expected at most") {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}
@@ -96,10 +97,11 @@ func TestWarnings(t *testing.T) {
 // A cycle is a microsecond, or as long as it is said to be.
 func TestCycle(t *testing.T) {
 	text := "DATA\n1\n" + layerLine
+	text = strings.Replace(text, "30 ALL", "9000000000000 ALL", 1) // 104 days, in microseconds
 	for cycle, want := range map[dag.Time][]dag.Time{
-		0:                  {10 * dag.Microsecond, 30 * dag.Microsecond},
-		dag.Nanosecond:     {10 * dag.Nanosecond, 30 * dag.Nanosecond},
-		3 * dag.Picosecond: {30, 90},
+		0:                  {10 * dag.Microsecond, 9e12 * dag.Microsecond},
+		dag.Nanosecond:     {10 * dag.Nanosecond, 9e12 * dag.Nanosecond},
+		3 * dag.Picosecond: {30, 27e12},
 	} {
 		trace, _, err := readText(text, format.ModelOptions{Ranks: 3, Cycle: cycle})
 		if err != nil {

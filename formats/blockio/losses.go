@@ -1,0 +1,117 @@
+package blockio
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Check returns an error if the trace has no storage accesses, or some that no format can hold.
+func Check(t *dag.Trace) error {
+	any := false
+	for rank := range t.Ranks {
+		r := &t.Ranks[rank]
+		for i, kind := range r.Kind {
+			if kind != dag.IO {
+				continue
+			}
+			any = true
+			if s := r.Subkind.At(i); s != dag.Read && s != dag.Write {
+				return fmt.Errorf("rank %d, op %d: expected a read or a write, found %q", rank, i, s)
+			}
+			for _, field := range [...]struct {
+				name  string
+				value int64
+			}{
+				{"unit", int64(r.Peer.At(i))}, {"address", r.Tag.At(i)}, {"size", r.Bytes.At(i)},
+				{"time", int64(r.Release.At(i))},
+			} {
+				if field.value < 0 {
+					return fmt.Errorf("rank %d, op %d: expected a %s of 0 or more, found %d", rank, i, field.name, field.value)
+				}
+			}
+		}
+	}
+	if !any {
+		return errors.New("the trace has no storage accesses (io ops)")
+	}
+	return nil
+}
+
+// Losses returns what no block-storage trace can hold. known reports whether a format keeps the attributes of an op that
+// are not the place among others of the same time.
+func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
+	var others, deps, durations, received, flops, comms, streams, nics, jobs, measured, names, attrs int64
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for op, kind := range r.Kind {
+			if kind != dag.IO {
+				others++
+			}
+			if r.Deps.Count(op) > 0 || r.StartDeps.Count(op) > 0 {
+				deps++
+			}
+		}
+		for op := range r.Attrs.Len() {
+			text := r.Attrs.At(op)
+			if _, tied := tie(text); text != "" && !tied && !known(text) {
+				attrs++
+			}
+		}
+		durations += format.Nonzero(r.Duration)
+		received += format.Nonzero(r.RecvBytes)
+		flops += format.Nonzero(r.Flops)
+		comms += format.NonzeroNarrow(&r.Comm)
+		streams += format.NonzeroNarrow(&r.Stream)
+		nics += format.NonzeroNarrow(&r.NIC)
+		jobs += format.NonzeroNarrow(&r.Job)
+		measured += format.Measured(r)
+		names += format.Texts(&r.Name)
+	}
+	var l format.Losses
+	l.Add("that they are no reads or writes of storage: left out", others)
+	l.Add("dependencies", deps)
+	l.Add("durations", durations)
+	l.Add("received sizes", received)
+	l.Add("flops", flops)
+	l.Add("communicators", comms)
+	l.Add("streams", streams)
+	l.Add("network interfaces", nics)
+	l.Add("jobs", jobs)
+	l.Add("measured times", measured)
+	l.Add("names", names)
+	l.Add("attributes", attrs)
+	l.AddHints(t)
+	l.AddNodes(t)
+	if !unitsAreRanks(t) {
+		l.Add("ranks, which units do not tell", t.Ops()-others)
+	}
+	return l
+}
+
+// unitsAreRanks reports whether the ranks of a trace are those that its units, ascending, make.
+func unitsAreRanks(t *dag.Trace) bool {
+	last := int32(-1)
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		unit := int32(-1)
+		for op, kind := range r.Kind {
+			if kind != dag.IO {
+				continue
+			}
+			if unit < 0 {
+				unit = r.Peer.At(op)
+			}
+			if unit <= last || r.Peer.At(op) != unit {
+				return false
+			}
+		}
+		if unit < 0 {
+			return false
+		}
+		last = unit
+	}
+	return true
+}

@@ -1,0 +1,32 @@
+package blockio
+
+// Names numbers the units of a trace that has names for them, from 0 in the order of their first use. The zero value is
+// ready for use.
+type Names struct {
+	numbers map[string]int32
+	names   []string
+	last    int32 // the number that was asked for last
+}
+
+// Number returns the number of a name.
+func (n *Names) Number(name []byte) int32 {
+	if len(n.names) > 0 && n.names[n.last] == string(name) {
+		return n.last
+	}
+	number, ok := n.numbers[string(name)]
+	if !ok {
+		if n.numbers == nil {
+			n.numbers = make(map[string]int32)
+		}
+		number = int32(len(n.names))
+		n.names = append(n.names, string(name))
+		n.numbers[string(name)] = number
+	}
+	n.last = number
+	return number
+}
+
+// List returns the names by number.
+func (n *Names) List() []string {
+	return n.names
+}

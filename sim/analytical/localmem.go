@@ -1,0 +1,226 @@
+// This file follows the tensors in the memory of each NPU, as ASTRA-sim does where the system file says
+// track-local-mem.
+
+package analytical
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// Tensor is data that ops read and write in the memory of their NPU.
+type Tensor struct {
+	Name  string // within the rank
+	Bytes int64  // 0 or more; one of 0 bytes is none
+}
+
+// LocalMem is what became of the tensors in the memory of an NPU. A tensor is there from the beginning of the op that
+// writes it to the end of the last one that reads it; one that is read but was not written was there at the start, and
+// one that is not read stays.
+type LocalMem struct {
+	Peak     int64 // the most bytes that were there at the same time
+	Rewrites int   // writes of tensors that were there already, which change nothing
+
+	tensors []heldTensor // in the order of their first uses
+	usage   []usage      // by time
+}
+
+// heldTensor is a tensor and the ops that use it. Of its sizes the first counts.
+type heldTensor struct {
+	Tensor
+	written use
+	reads   []use // by end
+}
+
+// use is when an op used a tensor, from issue to end, in nanoseconds.
+type use struct {
+	begin, end uint64
+	op         int // noUser: it was there before all ops
+}
+
+const noUser = -1
+
+// beforehand is when a tensor counts as written that was there before all ops.
+var beforehand = use{0, 10, noUser}
+
+// usage is how many bytes there are from a time on.
+type usage struct {
+	time  uint64
+	bytes int64
+}
+
+// opTimes is when the ops of an NPU ran.
+type opTimes struct {
+	issued []uint64 // by op
+	ended  []use    // in the order of their ends
+}
+
+func newOpTimes(graphs []*graph) []opTimes {
+	times := make([]opTimes, len(graphs))
+	for r, g := range graphs {
+		times[r].issued = make([]uint64, len(g.waits))
+	}
+	return times
+}
+
+func (t *opTimes) end(i uint32, now uint64) {
+	t.ended = append(t.ended, use{t.issued[i], now, int(i)})
+}
+
+// localMem adds to a result what became of the tensors of each NPU.
+func (e *engine) localMem(result *Result) error {
+	result.LocalMem = make([]LocalMem, len(e.npus))
+	for r := range result.LocalMem {
+		m := &result.LocalMem[r]
+		if err := m.fill(r, e.opTimes[r].ended, e.o.Tensors); err != nil {
+			return err
+		}
+		result.NPUs.PeakMemory = append(result.NPUs.PeakMemory, m.Peak)
+	}
+	return nil
+}
+
+// fill finds the tensors that the ops of a rank use.
+func (m *LocalMem) fill(rank int, uses []use, of func(rank, op int) (reads, writes []Tensor, err error)) error {
+	known := make(map[string]int)
+	all := int64(0)
+	add := func(t Tensor, written use) error {
+		if t.Bytes > math.MaxInt64-all {
+			return fmt.Errorf("the tensors of rank %d have more than %d bytes", rank, int64(math.MaxInt64))
+		}
+		all += t.Bytes
+		known[t.Name] = len(m.tensors)
+		m.tensors = append(m.tensors, heldTensor{Tensor: t, written: written})
+		return nil
+	}
+	for _, u := range uses {
+		reads, writes, err := of(rank, u.op)
+		if err != nil {
+			return err
+		}
+		for _, t := range reads {
+			if t.Bytes <= 0 {
+				continue
+			}
+			if _, ok := known[t.Name]; !ok {
+				if err := add(t, beforehand); err != nil {
+					return err
+				}
+			}
+			held := &m.tensors[known[t.Name]]
+			held.reads = append(held.reads, u)
+		}
+		for _, t := range writes {
+			if t.Bytes <= 0 {
+				continue
+			}
+			if _, ok := known[t.Name]; ok {
+				m.Rewrites++
+			} else if err := add(t, u); err != nil {
+				return err
+			}
+		}
+	}
+	m.sum()
+	return nil
+}
+
+// sum adds up what there is at each time at which something comes or goes.
+func (m *LocalMem) sum() {
+	var changes []usage
+	for i := range m.tensors {
+		t := &m.tensors[i]
+		changes = append(changes, usage{t.written.begin, t.Bytes})
+		if n := len(t.reads); n > 0 {
+			changes = append(changes, usage{t.reads[n-1].end, -t.Bytes})
+		}
+	}
+	slices.SortFunc(changes, func(a, b usage) int { return cmp.Compare(a.time, b.time) })
+	now := int64(0)
+	for i, c := range changes {
+		now += c.bytes
+		if i+1 < len(changes) && changes[i+1].time == c.time {
+			continue
+		}
+		m.usage = append(m.usage, usage{c.time, now})
+		m.Peak = max(m.Peak, now)
+	}
+}
+
+// The processes of a trace of local memory: numbers that are added to that of the NPU.
+const (
+	usesProcess      = 0
+	lifetimesProcess = 1e6
+	usageProcess     = 2e6
+)
+
+// memEvent is an event of a trace of local memory.
+type memEvent struct {
+	Name    string         `json:"name"`
+	Sort    string         `json:"cat"`
+	Phase   string         `json:"ph"`
+	Time    float64        `json:"ts"` // microseconds
+	Process int            `json:"pid"`
+	Thread  *int           `json:"tid,omitempty"` // a tensor
+	Args    map[string]any `json:"args"`
+}
+
+// WriteTrace writes what became of the tensors of an NPU in the Trace Event Format of Chromium, as ASTRA-sim does: when
+// each was read and written, and by which op, how long each was there, and how much memory was used. node returns the
+// name and the number of an op.
+func (m *LocalMem) WriteTrace(w io.Writer, npu int, node func(op int) (name string, id uint64)) error {
+	out := bufio.NewWriter(w)
+	out.WriteString(`{"traceEvents":[`)
+	separator := "\n"
+	var failed error
+	write := func(e memEvent, t uint64) {
+		e.Time = float64(t) / 1000
+		text, err := json.Marshal(&e)
+		failed = cmp.Or(failed, err)
+		out.WriteString(separator)
+		out.Write(text)
+		separator = ",\n"
+	}
+	used := func(i int, sort string, u use) {
+		name, id := "UNDEFINED", uint64(math.MaxUint64)
+		if u.op != noUser {
+			name, id = node(u.op)
+		}
+		t := &m.tensors[i]
+		e := memEvent{Name: t.Name, Sort: sort, Process: usesProcess + npu, Thread: &i,
+			Args: map[string]any{"size": t.Bytes, "node_name": name, "node_id": id}}
+		e.Phase = "B"
+		write(e, u.begin)
+		e.Phase = "E"
+		write(e, u.end)
+	}
+	for i := range m.tensors {
+		for _, u := range m.tensors[i].reads {
+			used(i, "tensorRead", u)
+		}
+	}
+	for i := range m.tensors {
+		used(i, "tensorWrite", m.tensors[i].written)
+	}
+	for i := range m.tensors {
+		t := &m.tensors[i]
+		e := memEvent{Name: t.Name, Sort: "tensorLifetime", Phase: "B", Process: lifetimesProcess + npu, Thread: &i,
+			Args: map[string]any{"size": t.Bytes}}
+		write(e, t.written.begin)
+		if n := len(t.reads); n > 0 {
+			e.Phase = "E"
+			write(e, t.reads[n-1].end)
+		}
+	}
+	for _, u := range m.usage {
+		write(memEvent{Name: "GPU Memory Usage (MB)", Sort: "GPU Memory", Phase: "C", Process: usageProcess + npu,
+			Args: map[string]any{"Memory_MB": float64(u.bytes) / (1 << 20)}}, u.time)
+	}
+	out.WriteString("\n]}\n")
+	return cmp.Or(failed, out.Flush())
+}
