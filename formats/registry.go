@@ -7,14 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracedag/tracedag/formats/blkparse"
+	"github.com/tracedag/tracedag/formats/blktracer"
 	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/chakra/feeder"
 	"github.com/tracedag/tracedag/formats/chakra/pytorch"
 	"github.com/tracedag/tracedag/formats/chakra/stg"
 	"github.com/tracedag/tracedag/formats/chakra/text"
+	"github.com/tracedag/tracedag/formats/disksim"
+	"github.com/tracedag/tracedag/formats/fio"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
 	"github.com/tracedag/tracedag/formats/mpi"
+	"github.com/tracedag/tracedag/formats/msr"
+	"github.com/tracedag/tracedag/formats/spc"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/vef"
 )
@@ -36,6 +42,13 @@ var All = List{
 	pytorch.Format,
 	stg.Format,
 	feeder.Format,
+	spc.Format,
+	msr.Format,
+	blkparse.Format,
+	fio.Format,
+	disksim.DiskSim,
+	disksim.MQSim,
+	blktracer.Format,
 }
 
 // List is a set of formats, in probe order.

@@ -51,8 +51,15 @@ func TestWrittenIsDetected(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Rank(0).Send(1, 10, 0)
 	b.Rank(1).Recv(0, 10, 0)
-	trace := b.Trace()
+	messages := b.Trace()
+	b = dag.NewBuilder(1)
+	b.Rank(0).Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Bytes: 512})
+	accesses := b.Trace()
 	for _, f := range All.Writable() {
+		trace := messages
+		if f.Name == "spc" || f.Name == "fio" {
+			trace = accesses
+		}
 		var content strings.Builder // of the first file
 		var err error
 		o := format.WriteOptions{Warn: func(string, ...any) {}}

@@ -32,6 +32,7 @@ type analyticalBackend struct {
 	program    *analytical.Program
 	exactSizes bool
 	ids        [][]uint64 // of ops, by rank, where System.CustomNodes asks for them
+	localMem   localMem
 }
 
 // analyticalFlags are the backend's flags.
@@ -142,6 +143,10 @@ func (b *analyticalBackend) readSystem() error {
 		b.system = file.System
 		if err := b.readCustom(file); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		b.localMem.prefix = file.LocalMemTrace
+		if err := b.localMem.check(b.p, b.network.NPUs(), b.common.sweep != ""); err != nil {
+			return err
 		}
 	} else if b.flags.injectionScale != 1 {
 		return cli.Usagef("--injection-scale needs --system, with an endpoint-delay")
@@ -276,18 +281,28 @@ func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta) (err error) {
 	}
 	b.exactSizes = attrsOf(meta).Chakra != nil // as ASTRA-sim matches messages
 	b.system = b.system.For(&b.network, b.program.Uses, b.p.Warn)
+	if b.localMem.prefix != "" {
+		if b.localMem.trace, err = wholeTrace(t); err != nil {
+			return err
+		}
+	}
 	if b.system.CustomNodes != nil {
 		return b.numberOps(t)
 	}
 	return nil
 }
 
-// numberOps finds out by which numbers the trace's format knows its ops.
-func (b *analyticalBackend) numberOps(t sim.Source) error {
+// wholeTrace returns the trace of a source.
+func wholeTrace(t sim.Source) (*dag.Trace, error) {
 	if timed, ok := t.(*timedSource); ok {
 		t = timed.Unwrap()
 	}
-	trace, err := t.(interface{ Trace() (*dag.Trace, error) }).Trace()
+	return t.(interface{ Trace() (*dag.Trace, error) }).Trace()
+}
+
+// numberOps finds out by which numbers the trace's format knows its ops.
+func (b *analyticalBackend) numberOps(t sim.Source) error {
+	trace, err := wholeTrace(t)
 	if err != nil {
 		return err
 	}
@@ -311,9 +326,15 @@ func (b *analyticalBackend) run(settings []setting, r replay) (*result, error) {
 	if b.ids != nil {
 		o.Node = func(rank, op int) uint64 { return b.ids[rank][op] }
 	}
+	o.Tensors = b.localMem.tensors()
 	done, err := b.program.Run(o)
 	if err != nil {
 		return nil, err
+	}
+	if done.LocalMem != nil && !r.again {
+		if err := b.localMem.write(b.p, done.LocalMem); err != nil {
+			return nil, err
+		}
 	}
 	done.Params = b.parametersOf(network, system)
 	return &result{done.Result, &done.NPUs}, nil

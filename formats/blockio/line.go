@@ -142,6 +142,15 @@ func (l *Line) Word() []byte {
 	return word
 }
 
+// Name steps over what comes before the next blank or the end of the line, and returns it.
+func (l *Line) Name() []byte {
+	from := l.at
+	for l.at < len(l.text) && !isBlank(l.text[l.at]) {
+		l.at++
+	}
+	return l.text[from:l.at]
+}
+
 // Number parses a decimal number of 0 to most, without a sign.
 func (l *Line) Number(what string, most int64) int64 {
 	at := l.at

@@ -3,15 +3,11 @@
 package fio
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/blockio"
@@ -29,7 +25,7 @@ var Format = format.Format{
 	Write:      write,
 }
 
-// header is the first line, around the version.
+// The first line, around the version.
 const headerStart, headerEnd = "fio version ", " iolog"
 
 // facts is what dag.Meta.Attrs says of a trace, under the key "fio".
@@ -83,9 +79,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 // line parses [TIME] FILE ACTION [OFFSET LENGTH], of which version 3 has the time.
 func (r *reader) line(l *blockio.Line) blockio.Verdict {
 	if r.version == 0 {
-		if r.version = version(l); r.version == 0 {
-			return blockio.Taken
-		}
+		r.version = version(l)
 		return blockio.Taken
 	}
 	r.record.Time = r.clock
@@ -148,71 +142,3 @@ func end(l *blockio.Line) {
 		l.Fail("the end of the line")
 	}
 }
-
-// maxName is how long the name of a file can be that fio reads.
-const maxName = 255
-
-// names returns the name of the file of each unit: the one that the trace was read with, where it is one that fio can read
-// and no other unit's.
-func names(t *dag.Trace) map[int32]string {
-	var attrs struct {
-		Fio facts `json:"fio"`
-	}
-	if t.Attrs != "" && json.Unmarshal([]byte(t.Attrs), &attrs) != nil {
-		attrs.Fio.Units = nil
-	}
-	names := make(map[int32]string)
-	taken := make(map[string]bool)
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		for op, kind := range r.Kind {
-			unit := r.Peer.At(op)
-			if kind != dag.IO || names[unit] != "" {
-				continue
-			}
-			name := fmt.Sprintf("unit%d", unit)
-			if int(unit) < len(attrs.Fio.Units) {
-				if known := attrs.Fio.Units[unit]; isName(known) {
-					name = known
-				}
-			}
-			for taken[name] {
-				name += "_"
-			}
-			names[unit], taken[name] = name, true
-		}
-	}
-	return names
-}
-
-// isName reports whether fio can read the name of a file in a log.
-func isName(name string) bool {
-	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, isSpace)
-}
-
-func isSpace(c rune) bool {
-	return c == ' ' || '\t' <= c && c <= '\r'
-}
-
-func losses(t *dag.Trace) []format.Loss {
-	l := blockio.Losses(t, func(string) bool { return false })
-	rounded := int64(0)
-	for i := range t.Ranks {
-		for op, release := range t.Ranks[i].Release {
-			if t.Ranks[i].Kind[op] == dag.IO && release%dag.Microsecond != 0 {
-				rounded++
-			}
-		}
-	}
-	l.Add("times rounded to whole microseconds", rounded)
-	return l
-}
-
-func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
-	if err := blockio.Check(t); err != nil {
-		return fmt.Errorf("fio cannot hold the trace: %w", err)
-	}
-	return nil
-}
-
-var _ = bufio.NewWriter

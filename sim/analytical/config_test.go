@@ -164,7 +164,7 @@ func TestReadSystem(t *testing.T) {
 			[]string{"collective-optimization is missing", "preferred-dataset-splits is missing"}},
 		{`{"collective-optimization": "baseline", "preferred-dataset-splits": 1,
 			"model-shared-bus": 1, "L": 5.7, "o": 1, "g": 2, "G": 0.1, "local-reduction-delay": 4,
-			"roofline-enabled": true, "peak-perf": 312, "local-mem-bw": 2039, "track-local-mem": 0,
+			"roofline-enabled": true, "peak-perf": 312, "local-mem-bw": 2039, "track-local-mem": 1,
 			"all-reduce-implementation-custom": ["x/y"], "per-node-custom-implementation": "nodes.yml",
 			"inter-dimension-scheduling": "offlineGreedyFlex", "intra-dimension-scheduling": "SCF"}`,
 			SystemFile{
@@ -173,6 +173,7 @@ func TestReadSystem(t *testing.T) {
 					IntraDimension: SmallestFirst,
 					SharedBus:      &SharedBus{L: 5, O: 1, G: 2, GPerByte: float64(float32(0.1)), ReductionDelay: 4}},
 				CustomTraces: [numCollectives]string{AllReduce: "x/y"}, CustomNodesFile: "nodes.yml",
+				LocalMemTrace: "local_mem_trace",
 			}, nil},
 		{`{"collective-optimization": "baseline", "preferred-dataset-splits": 1, "boost-mode": 1, "trace-enabled": 1,
 			"L": 5, "peak-perf": 3, "local-mem-trace-filename": "x",
@@ -181,8 +182,8 @@ func TestReadSystem(t *testing.T) {
 			[]string{`s.json:3: "active-chunks-per-dimension" is there twice, first in line 3`,
 				"s.json:2: peak-perf: has no effect without roofline-enabled",
 				"s.json:2: L: has no effect without model-shared-bus",
+				"s.json:2: local-mem-trace-filename: has no effect without track-local-mem",
 				"s.json:1: boost-mode: is not supported", "s.json:1: trace-enabled: is not supported",
-				"s.json:2: local-mem-trace-filename: has no effect, as track-local-mem is not supported",
 				`s.json:3: unknown key "Comment" is ignored`}},
 	} {
 		var w warnings

@@ -16,6 +16,8 @@ type SystemFile struct {
 	CustomTraces [numCollectives]string
 	// CustomNodesFile names a file as [ReadCustomNodes] reads it, of the traces for System.CustomNodes; "": none.
 	CustomNodesFile string
+	// LocalMemTrace is what the names of files with [LocalMem] begin with; "": nobody wants to know.
+	LocalMemTrace string
 
 	ownDelay bool // the file has an end-point delay
 }
@@ -83,12 +85,18 @@ func ReadSystem(text []byte, name string, warn func(message string, args ...any)
 	f.readCompute(s)
 	f.readSharedBus(s)
 	f.readPolicies(s)
-	for _, key := range []string{"boost-mode", "trace-enabled", "track-local-mem"} {
+	if f.flag("track-local-mem") {
+		s.LocalMemTrace = f.text("local-mem-trace-filename", "local_mem_trace")
+		if s.LocalMemTrace == "" {
+			f.fail("local-mem-trace-filename", "what names of files begin with")
+		}
+	}
+	f.ignore("local-mem-trace-filename", " without track-local-mem")
+	for _, key := range []string{"boost-mode", "trace-enabled"} {
 		if f.flag(key) {
 			warn("%s: is not supported, and has no effect", f.at(key))
 		}
 	}
-	f.ignore("local-mem-trace-filename", ", as track-local-mem is not supported")
 	return s, f.close()
 }
 
