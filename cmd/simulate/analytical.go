@@ -31,7 +31,7 @@ type analyticalBackend struct {
 
 	program    *analytical.Program
 	exactSizes bool
-	ids        [][]uint64 // of ops, by rank, where System.CustomNodes asks for them
+	node       func(rank, op int) uint64 // the number of an op in the trace's format; nil: not known
 	localMem   localMem
 }
 
@@ -52,7 +52,8 @@ func registerAnalytical(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	b := &analyticalBackend{p: p, common: o}
 	flags := cmd.Flags()
 	flags.StringVar(&b.flags.network, "network", "",
-		"`file` with ASTRA-sim's network configuration, or a network such as 'Ring(4)_Switch(8)@100,50GB/s,500ns' (analytical)")
+		"`file` with ASTRA-sim's network configuration, or a network such as 'Ring(4)_Switch(8)@100,50GB/s,500ns' "+
+			"(analytical)")
 	flags.StringVar(&b.flags.system, "system", "",
 		"`file` with ASTRA-sim's system configuration (analytical; default: what suits the network)")
 	flags.StringVar(&b.flags.memory, "memory", "",
@@ -60,10 +61,12 @@ func registerAnalytical(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	flags.StringVar(&b.flags.congestion, "congestion", congestion[0],
 		"whether messages wait for links that others use: `mode` unaware or aware (analytical)")
 	cli.CompleteWith(cmd, "congestion", congestion)
-	flags.IntVar(&b.flags.queues, "queues-per-dim", 1, "in how many queues chunks of collectives wait for a dimension (analytical)")
+	flags.IntVar(&b.flags.queues, "queues-per-dim", 1,
+		"in how many queues chunks of collectives wait for a dimension (analytical)")
 	flags.BoolVar(&b.flags.replicate, "replicate-rank0", false,
 		"have all NPUs do what the file of rank 0 says, the only one that is read (analytical)")
-	flags.BoolVar(&b.flags.rendezvous, "rendezvous", false, "send no message before its receiver has asked for it (analytical)")
+	flags.BoolVar(&b.flags.rendezvous, "rendezvous", false,
+		"send no message before its receiver has asked for it (analytical)")
 	flags.Float64Var(&b.flags.injectionScale, "injection-scale", 1,
 		"`factor` for the endpoint-delay of the system file (analytical)")
 	return b
@@ -286,48 +289,67 @@ func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta) (err error) {
 			return err
 		}
 	}
-	if b.system.CustomNodes != nil {
-		return b.numberOps(t)
-	}
-	return nil
+	return b.numberOps(t)
 }
 
 // wholeTrace returns the trace of a source.
 func wholeTrace(t sim.Source) (*dag.Trace, error) {
-	if timed, ok := t.(*timedSource); ok {
-		t = timed.Unwrap()
-	}
-	return t.(interface{ Trace() (*dag.Trace, error) }).Trace()
+	return unwrapped(t).(interface{ Trace() (*dag.Trace, error) }).Trace()
 }
 
-// numberOps finds out by which numbers the trace's format knows its ops.
+func unwrapped(t sim.Source) sim.Source {
+	if timed, ok := t.(*timedSource); ok {
+		return timed.Unwrap()
+	}
+	return t
+}
+
+// numberOps finds out by which numbers the trace's format knows its ops: for single custom collectives and, where the
+// format has such numbers and the trace is at hand, for messages.
 func (b *analyticalBackend) numberOps(t sim.Source) error {
+	custom := b.system.CustomNodes != nil
+	if _, atHand := unwrapped(t).(dag.InMemory); !custom && !(atHand && b.exactSizes) {
+		return nil
+	}
 	trace, err := wholeTrace(t)
 	if err != nil {
 		return err
 	}
-	for rank := range trace.Ranks {
-		r := &trace.Ranks[rank]
-		for i, kind := range r.Kind {
-			if kind == dag.Send && r.Tag.At(i) <= dag.CollectiveTag {
-				return fmt.Errorf("%s: per-node-custom-implementation is for traces whose collectives ASTRA-sim has, and rank %d "+
-					"has others, which were lowered to messages", b.flags.system, rank)
-			}
+	rank := loweredRank(trace)
+	switch {
+	case rank >= 0 && custom:
+		return fmt.Errorf("%s: per-node-custom-implementation is for traces whose collectives ASTRA-sim has, and rank %d has "+
+			"others, which were lowered to messages", b.flags.system, rank)
+	case rank >= 0: // so its ops are not those of the format
+	case custom:
+		ids := make([][]uint64, len(trace.Ranks))
+		for rank := range ids {
+			ids[rank] = trace.Ranks[rank].IDs()
 		}
-		b.ids = append(b.ids, r.IDs())
+		b.node = func(rank, op int) uint64 { return ids[rank][op] }
+	default:
+		b.node = func(rank, op int) uint64 { return trace.Ranks[rank].ID(op) }
 	}
 	return nil
 }
 
+// loweredRank returns the first rank with messages that stand for a collective, -1 if there is none.
+func loweredRank(t *dag.Trace) int {
+	for rank := range t.Ranks {
+		r := &t.Ranks[rank]
+		for i, kind := range r.Kind {
+			if kind == dag.Send && r.Tag.At(i) <= dag.CollectiveTag {
+				return rank
+			}
+		}
+	}
+	return -1
+}
+
 func (b *analyticalBackend) run(settings []setting, r replay) (*result, error) {
 	network, system := b.with(settings)
-	o := analytical.Options{Network: network, System: system, Memory: b.memory, ExactSizes: b.exactSizes,
-		Progress: r.progress}
-	if b.ids != nil {
-		o.Node = func(rank, op int) uint64 { return b.ids[rank][op] }
-	}
-	o.Tensors = b.localMem.tensors()
-	done, err := b.program.Run(o)
+	done, err := b.program.Run(analytical.Options{Network: network, System: system, Memory: b.memory,
+		ExactSizes: b.exactSizes, Node: b.node, Tensors: b.localMem.tensors(), Progress: r.progress})
 	if err != nil {
 		return nil, err
 	}

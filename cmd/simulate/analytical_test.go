@@ -124,8 +124,8 @@ func TestAnalyticalTable(t *testing.T) {
 		"32": {"\nmean  ", "\nmin   ", "\nmax   "},
 	} {
 		n := map[string]int{"8": 8, "32": 32}[ranks]
-		r := clitest.Run(newCommand, "--backend", "analytical", "--network", "Ring("+ranks+")@50GB/s,500ns", "--system", system,
-			allreduceFile(t, n))
+		network := "Ring(" + ranks + ")@50GB/s,500ns"
+		r := clitest.Run(newCommand, "--backend", "analytical", "--network", network, "--system", system, allreduceFile(t, n))
 		for _, text := range want {
 			if !strings.Contains(r.Stdout, text) {
 				t.Errorf("%s ranks: expected %q in %s%s", ranks, text, r.Stdout, r.Stderr)
@@ -138,7 +138,8 @@ func TestAnalyticalSweep(t *testing.T) {
 	trace := allreduceFile(t, 8)
 	system := configFile(t, "s.json", ringSystem)
 	args := []string{"--backend", "analytical", "--network", "Ring(8)@50GB/s,500ns", "--system", system}
-	r := clitest.Run(newCommand, append(args, "--sweep", "bw0=50,100GB/s;lat=500,1us;splits=1..4:2;endpoint-delay=10", trace)...)
+	const grid = "bw0=50,100GB/s;lat=500,1us;splits=1..4:2;endpoint-delay=10"
+	r := clitest.Run(newCommand, append(args, "--sweep", grid, trace)...)
 	if r.Status != 0 || r.Stderr != "" {
 		t.Fatalf("status %d, stderr %q", r.Status, r.Stderr)
 	}
@@ -151,7 +152,7 @@ func TestAnalyticalSweep(t *testing.T) {
 		got = append(got, d.Makespan/1000)
 	}
 	var want []int64
-	for _, serial := range [][2]float64{{2441.40625, 610.3515625}, {1220.703125, 305.17578125}} { // of a message, by bandwidth
+	for _, serial := range [][2]float64{{2441.40625, 610.3515625}, {1220.703125, 305.17578125}} { // by bandwidth
 		for _, latency := range []float64{500, 1000} {
 			for i, chunks := range []int64{1, 4} {
 				message := int64(latency + serial[i])
@@ -174,8 +175,8 @@ func TestAnalyticalSweep(t *testing.T) {
 		!strings.HasPrefix(lines[2], "analytical,unaware,Ring(8),100,500,4,") {
 		t.Errorf("got %s%s", r.Stdout, r.Stderr)
 	}
-	for _, sweep := range []string{"bw0=0", "bw1=5", "splits=0", "splits=1.5", "lat0=-1", "lat0=5GB/s", "peak-perf=1", "endpoint-delay=3s",
-		"local-mem-bw=nan", "queues=5000"} {
+	for _, sweep := range []string{"bw0=0", "bw1=5", "splits=0", "splits=1.5", "lat0=-1", "lat0=5GB/s", "peak-perf=1",
+		"endpoint-delay=3s", "local-mem-bw=nan", "queues=5000"} {
 		if r := clitest.Run(newCommand, append(args, "--sweep", sweep, trace)...); r.Status != 2 {
 			t.Errorf("%s: status %d, %s", sweep, r.Status, r.Stderr)
 		}
@@ -226,6 +227,22 @@ func TestUndefinedGroups(t *testing.T) {
 		if r := clitest.Run(newCommand, append(args, "--lenient")...); r.Status != 0 {
 			t.Errorf("%q: status %d, %s", backend, r.Status, r.Stderr)
 		}
+	}
+}
+
+// TestAnalyticalNamesNodes checks that messages have the numbers of nodes in Chakra's format.
+func TestAnalyticalNamesNodes(t *testing.T) {
+	b := dag.NewBuilder(2)
+	for rank := range 2 {
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 10})
+	}
+	b.Rank(1).Add(dag.Op{Kind: dag.Recv, Peer: 0, Bytes: 5, Tag: 3, Attrs: `{"id":42}`})
+	trace := b.Trace()
+	trace.Attrs = `{"chakra": {}}`
+	r := clitest.Run(newCommand, "--backend", "analytical", "--network", "R(2)@1GB/s,1ns", "--json", storedFile(t, trace))
+	if r.Status != 1 || !strings.Contains(r.Stderr, "rank 1 op 1 (recv, node 42) waits for a message of 5 bytes") ||
+		!strings.Contains(r.Stdout, `"node":"42"`) {
+		t.Errorf("status %d, %s%s", r.Status, r.Stderr, r.Stdout)
 	}
 }
 

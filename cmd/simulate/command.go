@@ -282,7 +282,11 @@ func explainIncomplete(p *cli.Program, name string, r *result) {
 	p.Info("%s: incomplete: %d of %d ops never ran, %d messages and receives found no partner", name, r.NeverRun, r.Ops,
 		unmatched)
 	for _, s := range r.Stuck {
-		p.Info("%s: rank %d op %d (%s) waits for %s", name, s.Rank, s.Op, s.Kind, s.Waits)
+		op := fmt.Sprintf("op %d (%s)", s.Op, s.Kind)
+		if s.Node != "" {
+			op = fmt.Sprintf("op %d (%s, node %s)", s.Op, s.Kind, s.Node)
+		}
+		p.Info("%s: rank %d %s waits for %s", name, s.Rank, op, s.Waits)
 	}
 	if total := r.NeverRun + unmatched; total > int64(len(r.Stuck)) {
 		p.Info("%s: and %d more", name, total-int64(len(r.Stuck)))

@@ -71,8 +71,8 @@ func TestLocalMem(t *testing.T) {
 		want   string
 	}{
 		{append(args, "--sweep", "bw0=1,2", trace), 0, "no traces of local memory are written"},
-		{append(args, allreduceFile(t, 2)), 0, "no op that ran says which tensors it reads or writes"},
 		{[]string{"--network", args[1], "--system", system(filepath.Join(prefix, "no", "folder")), trace}, 1, "no such file"},
+		{append(args, allreduceFile(t, 2)), 0, "no op that ran says which tensors it reads or writes"},
 	} {
 		r := clitest.Run(newCommand, append([]string{"--backend", "analytical"}, c.args...)...)
 		if r.Status != c.status || !strings.Contains(r.Stderr, c.want) {

@@ -152,15 +152,8 @@ func TestLimits(t *testing.T) {
 func TestOrderOfAnyTrace(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 5))
 	for range 300 {
-		b := dag.NewBuilder(1 + random.IntN(4))
-		count := 0
-		for rank := range 4 {
-			if rank >= len(b.Trace().Ranks) {
-				break
-			}
-		}
 		ranks := 1 + random.IntN(4)
-		b = dag.NewBuilder(ranks)
+		b, count := dag.NewBuilder(ranks), 0
 		for rank := range ranks {
 			for range random.IntN(20) {
 				op := dag.Op{Kind: dag.IO, Subkind: dag.Read, Release: dag.Time(random.IntN(4))}
@@ -205,7 +198,7 @@ func TestCheckAndLosses(t *testing.T) {
 		"the trace has no storage accesses (io ops)":                func(op *dag.Op) { *op = dag.Op{} },
 		`rank 0, op 0: expected a read or a write, found ""`:        func(op *dag.Op) { op.Subkind = 0 },
 		"rank 0, op 0: expected a unit of 0 or more, found -1":      func(op *dag.Op) { op.Peer = -1 },
-		"rank 0, op 0: expected a address of 0 or more, found -512": func(op *dag.Op) { op.Tag = -512 },
+		"rank 0, op 0: expected an address of 0 or more, found -512": func(op *dag.Op) { op.Tag = -512 },
 		"rank 0, op 0: expected a size of 0 or more, found -1":      func(op *dag.Op) { op.Bytes = -1 },
 		"rank 0, op 0: expected a time of 0 or more, found -1":      func(op *dag.Op) { op.Release = -1 },
 	} {

@@ -70,6 +70,9 @@ func (l *Line) field(at int) string {
 	if len(field) == 0 {
 		return "the end of the line"
 	}
+	if field[0] == ',' {
+		return `","`
+	}
 	if end := bytes.IndexAny(field[1:], ", \t"); end >= 0 {
 		field = field[:end+1]
 	}

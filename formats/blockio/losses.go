@@ -25,11 +25,11 @@ func Check(t *dag.Trace) error {
 				name  string
 				value int64
 			}{
-				{"unit", int64(r.Peer.At(i))}, {"address", r.Tag.At(i)}, {"size", r.Bytes.At(i)},
-				{"time", int64(r.Release.At(i))},
+				{"a unit", int64(r.Peer.At(i))}, {"an address", r.Tag.At(i)}, {"a size", r.Bytes.At(i)},
+				{"a time", int64(r.Release.At(i))},
 			} {
 				if field.value < 0 {
-					return fmt.Errorf("rank %d, op %d: expected a %s of 0 or more, found %d", rank, i, field.name, field.value)
+					return fmt.Errorf("rank %d, op %d: expected %s of 0 or more, found %d", rank, i, field.name, field.value)
 				}
 			}
 		}
