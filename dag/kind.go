@@ -66,7 +66,7 @@ const (
 	Read  // storage
 	Write // storage
 
-	Marker // calc: does nothing and takes no time, such as a trace's node of metadata
+	Marker // calc: does nothing and takes no time, such as a trace's node of metadata; see Rank.CalcTime
 
 	NumSubkinds = iota
 )

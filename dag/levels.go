@@ -55,7 +55,7 @@ func (l *levels) visit(r *Rank, g *graph, op int) {
 	level++
 	finish := start
 	if r.Kind[op] == Calc {
-		finish = addTimes(start, max(0, r.Duration.At(op)))
+		finish = addTimes(start, max(0, r.CalcTime(op)))
 	}
 	l.level[op], l.start[op], l.finish[op] = level, start, finish
 	l.last = max(l.last, finish)

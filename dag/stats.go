@@ -224,7 +224,7 @@ func (s *tally) countOps(r *Rank) (sent, calc sum) {
 		bytes := r.Bytes.At(i)
 		switch kind {
 		case Calc:
-			calc.add(int64(r.Duration.At(i)))
+			calc.add(int64(r.CalcTime(i)))
 		case Send:
 			sent.add(bytes)
 			s.least, s.greatest = min(s.least, bytes), max(s.greatest, bytes)

@@ -63,7 +63,7 @@ type Rank struct {
 	Peer      Column[int32] // partner rank; rooted collectives: the root's rank, or UnknownRoot; AnySource
 	Tag       Column[int64] // message tag; AnyTag; collectives: a number of the format's own
 	Comm      Narrow        // communicator, an index of Trace.Comms
-	Duration  Column[Time]  // compute, memory or I/O time
+	Duration  Column[Time]  // compute, memory or I/O time; of other ops what was recorded, see CalcTime
 	Flops     Column[int64] // floating-point operations, for roofline models; 0 = unknown
 	Release   Column[Time]  // not before this time after the start of the trace; 0 = no limit
 	Stream    Narrow        // compute stream: ops on one stream do not overlap
@@ -166,6 +166,15 @@ func (r *Rank) Dependents() Dependents {
 // StartDependents returns the ops that wait for the start of each op, in order.
 func (r *Rank) StartDependents() Dependents {
 	return r.StartDeps.Dependents(r.Len(), &r.StartOrder)
+}
+
+// CalcTime returns how long a calc takes: its duration, but no time if it is a Marker, whose duration is on record only for
+// backends that replay recorded durations.
+func (r *Rank) CalcTime(i int) Time {
+	if r.Subkind.At(i) == Marker {
+		return 0
+	}
+	return r.Duration.At(i)
 }
 
 // CheckReferences returns an error if a list of dependencies is malformed, a dependency leaves the rank, or an explicit

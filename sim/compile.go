@@ -370,6 +370,11 @@ func (c *rankCompiler) sizes(t []Op, first int) error {
 		}
 		t[i].Size = d
 	}
+	for i := range min(len(t), max(0, len(c.r.Subkind)-first)) {
+		if c.r.Subkind[first+i] == dag.Marker {
+			t[i].Size = 0
+		}
+	}
 	for i, flops := range part(c.r.Flops, first, len(t)) {
 		if flops > 0 && t[i].Flags == 0 && c.r.Duration.At(first+i) == 0 {
 			return c.fail(first+i, "gives flops but no duration, which needs a backend with a roofline model")

@@ -282,6 +282,10 @@ func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta) (err error) {
 	if n := b.program.Rounded(); n > 0 {
 		b.p.Warn("%d durations or release times are no whole number of nanoseconds, and are rounded to the nearest", n)
 	}
+	if n := b.program.Untimed(); n > 0 && !b.system.Roofline {
+		b.p.Warn("%d calcs have operations but no duration, and take 1 ns each, as in ASTRA-sim: \"roofline-enabled\": 1 in the "+
+			"system file lets local-mem-bw and peak-perf say how long they take", n)
+	}
 	b.exactSizes = attrsOf(meta).Chakra != nil // as ASTRA-sim matches messages
 	b.system = b.system.For(&b.network, b.program.Uses, b.p.Warn)
 	if b.localMem.prefix != "" {

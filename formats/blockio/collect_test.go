@@ -195,12 +195,12 @@ func TestCheckAndLosses(t *testing.T) {
 	}
 	for want, change := range map[string]func(op *dag.Op){
 		"": func(*dag.Op) {},
-		"the trace has no storage accesses (io ops)":                func(op *dag.Op) { *op = dag.Op{} },
-		`rank 0, op 0: expected a read or a write, found ""`:        func(op *dag.Op) { op.Subkind = 0 },
-		"rank 0, op 0: expected a unit of 0 or more, found -1":      func(op *dag.Op) { op.Peer = -1 },
+		"the trace has no storage accesses (io ops)":                 func(op *dag.Op) { *op = dag.Op{} },
+		`rank 0, op 0: expected a read or a write, found ""`:         func(op *dag.Op) { op.Subkind = 0 },
+		"rank 0, op 0: expected a unit of 0 or more, found -1":       func(op *dag.Op) { op.Peer = -1 },
 		"rank 0, op 0: expected an address of 0 or more, found -512": func(op *dag.Op) { op.Tag = -512 },
-		"rank 0, op 0: expected a size of 0 or more, found -1":      func(op *dag.Op) { op.Bytes = -1 },
-		"rank 0, op 0: expected a time of 0 or more, found -1":      func(op *dag.Op) { op.Release = -1 },
+		"rank 0, op 0: expected a size of 0 or more, found -1":       func(op *dag.Op) { op.Bytes = -1 },
+		"rank 0, op 0: expected a time of 0 or more, found -1":       func(op *dag.Op) { op.Release = -1 },
 	} {
 		if err := bad(change); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)

@@ -1,7 +1,6 @@
 package chakra
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"testing"
@@ -46,41 +45,21 @@ func training(ranks, layers int) *dag.Trace {
 	return b.Trace()
 }
 
-// encode returns the files of a trace by suffix.
-func encode(t testing.TB, f *format.Format, trace *dag.Trace) map[string]*bytes.Buffer {
-	t.Helper()
-	files := make(map[string]*bytes.Buffer)
-	err := f.WriteFiles(func(suffix string) (io.Writer, error) {
-		files[suffix] = new(bytes.Buffer)
-		return files[suffix], nil
-	}, trace, format.WriteOptions{Warn: t.Logf})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 func benchmarkRead(b *testing.B, f *format.Format, ranks, layers int) {
 	trace := training(ranks, layers)
 	files := encode(b, f, trace)
 	size := 0
 	for _, content := range files {
-		size += content.Len()
+		size += len(content)
 	}
 	ops := int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		var inputs []*format.Input
-		for rank := range ranks {
-			suffix := fmt.Sprintf(".%d%s", rank, f.Extensions[0])
-			content := files[suffix].Bytes()
-			inputs = append(inputs, &format.Input{Name: "x" + suffix, At: bytes.NewReader(content), Size: int64(len(content))})
+		for suffix, content := range files {
+			inputs = append(inputs, input("x"+suffix, content))
 		}
-		o := format.ReadOptions{Warn: func(m string, a ...any) { b.Errorf(m, a...) }}
-		if groups := files[groupsEnding]; groups != nil {
-			o.CommGroups = &format.Input{Name: "groups", Reader: bytes.NewReader(groups.Bytes())}
-		}
-		t, err := f.Read(inputs, o)
+		t, err := f.Read(inputs, format.ReadOptions{Warn: func(m string, a ...any) { b.Errorf(m, a...) }})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -102,7 +81,7 @@ func BenchmarkWrite(b *testing.B) {
 	trace := training(16, 10_000)
 	size := 0
 	for _, content := range encode(b, &Format, trace) {
-		size += content.Len()
+		size += len(content)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

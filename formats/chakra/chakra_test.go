@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,62 +14,129 @@ import (
 	"github.com/tracedag/tracedag/formats/store"
 )
 
-func TestTmp(t *testing.T) {
-	paths, _ := filepath.Glob("/work/shared/vectors/chakra/*/*.et")
-	for _, p := range paths {
-		data, _ := os.ReadFile(p)
-		in := &format.Input{Name: p, Reader: bytes.NewReader(data)}
-		tr, err := read([]*format.Input{in}, format.ReadOptions{Warn: func(m string, a ...any) { t.Logf("  warn "+m, a...) }})
-		if err != nil {
-			t.Log(p, err)
-			continue
-		}
-		var sb bytes.Buffer
-		if err := store.Write(&sb, tr); err != nil {
-			t.Error(err)
-		}
-		tr, err = store.Format.Read([]*format.Input{{Name: "x", At: bytes.NewReader(sb.Bytes()), Size: int64(sb.Len())}}, format.ReadOptions{Warn: t.Logf})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		var out bytes.Buffer
-		err = write(func(s string) (io.Writer, error) {
-			if strings.HasSuffix(s, ".0.et") {
-				return &out, nil
-			}
-			return io.Discard, nil
-		}, tr, format.WriteOptions{})
-		t.Log(p, len(data), err, bytes.Equal(out.Bytes(), data), losses(tr), detect(data[:min(4096, len(data))]))
-		attrs := 0
-		r := &tr.Ranks[0]
-		for i := range r.Len() {
-			attrs += len(r.Attrs.At(i))
-		}
-		t.Log("    ops", r.Len(), "attrs", attrs, fmt.Sprintf("%.200s", tr.Attrs), fmt.Sprintf("%.150s", r.Attrs.At(0)))
-		jp := strings.TrimSuffix(p, ".et") + ".json"
-		if js, err := os.ReadFile(jp); err == nil {
-			var jout bytes.Buffer
-			err = writeJSON(func(s string) (io.Writer, error) {
-				if strings.HasSuffix(s, ".0.json") {
-					return &jout, nil
-				}
-				return io.Discard, nil
-			}, tr, format.WriteOptions{})
-			tr2, err2 := readJSON([]*format.Input{{Name: jp, Reader: bytes.NewReader(js)}}, format.ReadOptions{Warn: func(string, ...any) {}})
-			eq := false
-			if err2 == nil {
-				out.Reset()
-				write(func(s string) (io.Writer, error) {
-					if strings.HasSuffix(s, ".0.et") {
-						return &out, nil
-					}
-					return io.Discard, nil
-				}, tr2, format.WriteOptions{})
-				eq = bytes.Equal(out.Bytes(), data)
-			}
-			t.Log("    json", err, bytes.Equal(jout.Bytes(), js), err2, eq, detectJSON(js[:min(4096, len(js))]))
-		}
+// input returns a plain file.
+func input(name string, content []byte) *format.Input {
+	return &format.Input{Name: name, Reader: bytes.NewReader(content), Head: content[:min(len(content), format.DetectBytes)],
+		At: bytes.NewReader(content), Size: int64(len(content))}
+}
+
+// options returns options that put warnings into a list.
+func options(warnings *[]string) format.ReadOptions {
+	return format.ReadOptions{Warn: func(message string, args ...any) {
+		*warnings = append(*warnings, fmt.Sprintf(message, args...))
+	}}
+}
+
+var quiet = format.ReadOptions{Warn: func(string, ...any) {}}
+
+// encode returns the files of a trace, by suffix.
+func encode(t testing.TB, f *format.Format, trace *dag.Trace) map[string][]byte {
+	t.Helper()
+	files := make(map[string]*bytes.Buffer)
+	err := f.WriteFiles(func(suffix string) (io.Writer, error) {
+		files[suffix] = new(bytes.Buffer)
+		return files[suffix], nil
+	}, trace, format.WriteOptions{Warn: t.Logf})
+	if err != nil {
+		t.Fatal(err)
 	}
-	_ = dag.Calc
+	contents := make(map[string][]byte)
+	for suffix, file := range files {
+		contents[suffix] = file.Bytes()
+	}
+	return contents
+}
+
+// decode reads the files of a trace that encode returned.
+func decode(t testing.TB, f *format.Format, files map[string][]byte, o format.ReadOptions) *dag.Trace {
+	t.Helper()
+	var inputs []*format.Input
+	for _, suffix := range slices.Sorted(maps.Keys(files)) {
+		inputs = append(inputs, input("x"+suffix, files[suffix]))
+	}
+	trace, err := f.Read(inputs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trace
+}
+
+// throughStore returns the trace as the store keeps it.
+func throughStore(t testing.TB, trace *dag.Trace) *dag.Trace {
+	t.Helper()
+	var file bytes.Buffer
+	if err := store.Write(&file, trace); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := store.Format.Read([]*format.Input{input("store", file.Bytes())}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+// messages returns what a file of a rank holds.
+func messages(t testing.TB, content []byte) File {
+	t.Helper()
+	s := source{name: "file", data: content}
+	if err := s.take(quiet); err != nil {
+		t.Fatal(err)
+	}
+	f := File{Metadata: s.meta}
+	for k := range s.nodes {
+		var w wireNode
+		if m := w.parse(s.node(k)); m != nil {
+			t.Fatal(s.wrongMessage(k, m))
+		}
+		n, m := w.node()
+		if m != nil {
+			t.Fatal(s.wrongMessage(k, m))
+		}
+		f.Nodes = append(f.Nodes, n)
+	}
+	return f
+}
+
+// wire returns a file with the messages.
+func wire(f *File) []byte {
+	b := appendFrame(nil, f.Metadata.append)
+	for i := range f.Nodes {
+		b = appendFrame(b, f.Nodes[i].append)
+	}
+	return b
+}
+
+// lines prints the ops of a rank, one a line, with what is not zero.
+func lines(r *dag.Rank) string {
+	var b strings.Builder
+	for i := range r.Kind {
+		op := r.Op(i)
+		fmt.Fprintf(&b, "%d %v", r.ID(i), op.Kind)
+		if op.Subkind != dag.NoSubkind {
+			fmt.Fprintf(&b, " %v", op.Subkind)
+		}
+		for _, f := range []struct {
+			name  string
+			value int64
+		}{
+			{"bytes", op.Bytes}, {"peer", int64(op.Peer)}, {"tag", op.Tag}, {"comm", int64(op.Comm)}, {"flops", op.Flops},
+			{"stream", int64(op.Stream)}, {"host", int64(op.Host)}, {"dims", int64(op.Dims)},
+			{"priority", int64(op.Priority)},
+		} {
+			if f.value != 0 {
+				fmt.Fprintf(&b, " %s=%d", f.name, f.value)
+			}
+		}
+		if op.Duration != 0 {
+			fmt.Fprintf(&b, " %v", op.Duration)
+		}
+		if op.Timed {
+			fmt.Fprintf(&b, " [%v %v]", op.MeasuredStart, op.MeasuredEnd)
+		}
+		for _, off := range r.Deps.Of(i) {
+			fmt.Fprintf(&b, " <%d", r.ID(i-int(off)))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

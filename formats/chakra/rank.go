@@ -358,9 +358,7 @@ func (r *rankReader) setTimes(op *dag.Op) {
 	if n.duration > maxMicros {
 		r.notices.add(timeNotice, r.s.name, n.id)
 	}
-	if op.Subkind != dag.Marker {
-		op.Duration = duration
-	}
+	op.Duration = duration
 	switch {
 	case n.start == 0:
 	case n.start > maxMicros:

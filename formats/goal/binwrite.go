@@ -125,7 +125,7 @@ func writeRecords(out *output, r *dag.Rank, requires, irequires *dag.Dependents)
 	for i, kind := range r.Kind {
 		value := uint64(r.Bytes.At(i))
 		if kind == dag.Calc {
-			value = nanoseconds(r.Duration.At(i))
+			value = nanoseconds(r.CalcTime(i))
 		}
 		a, s := uint32(len(requires.Of(i))), uint32(len(irequires.Of(i)))
 		binary.LittleEndian.PutUint32(rec[0:], uint32(r.Deps.Count(i)+r.StartDeps.Count(i)))

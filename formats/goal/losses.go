@@ -86,7 +86,7 @@ func commonLosses(t *dag.Trace) format.Losses {
 		r := &t.Ranks[i]
 		for op, d := range r.Duration {
 			switch {
-			case r.Kind[op] != dag.Calc && d != 0:
+			case (r.Kind[op] != dag.Calc || r.Subkind.At(op) == dag.Marker) && d != 0:
 				durations++
 			case d%dag.Nanosecond != 0:
 				rounded++

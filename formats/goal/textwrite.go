@@ -63,7 +63,7 @@ func appendOp(b []byte, r *dag.Rank, i int) []byte {
 	kind := r.Kind[i]
 	switch kind {
 	case dag.Calc:
-		b = strconv.AppendUint(append(b, "calc "...), nanoseconds(r.Duration.At(i)), 10)
+		b = strconv.AppendUint(append(b, "calc "...), nanoseconds(r.CalcTime(i)), 10)
 	case dag.Send:
 		b = strconv.AppendUint(append(b, "send "...), uint64(r.Bytes.At(i)), 10)
 		b = strconv.AppendUint(append(b, "b to "...), uint64(uint32(r.Peer.At(i))), 10)

@@ -107,7 +107,7 @@ func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
 		if message && r.Comm.At(i) != 0 {
 			c.comms++
 		}
-		if (message || kind == dag.Coll) && r.Duration.At(i) != 0 {
+		if (message || kind == dag.Coll || r.Subkind.At(i) == dag.Marker) && r.Duration.At(i) != 0 {
 			c.durations++
 		}
 		if r.Stream.At(i) != 0 && (kind != dag.Calc || p.waits[i].event != origin) {
@@ -155,8 +155,8 @@ func (c *lossCounts) countTail(p *rankPlan) {
 			}
 		}
 	}
-	for i, d := range r.Duration {
-		if d > 0 && !used[i] && !p.communicates(i) {
+	for i := range r.Duration {
+		if d := r.CalcTime(i); d > 0 && !used[i] && !p.communicates(i) {
 			c.tail++
 			c.tailTime += min(d, dag.MaxTime-c.tailTime)
 		}

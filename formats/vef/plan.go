@@ -327,7 +327,7 @@ func (p *rankPlan) end(i int) (int32, dag.Time) {
 	if p.waits[i].event == unclear {
 		return unclear, 0
 	}
-	return p.after(p.waits[i].event, p.waits[i].delay, p.r.Duration.At(i))
+	return p.after(p.waits[i].event, p.waits[i].delay, p.r.CalcTime(i))
 }
 
 // after returns the event, and how long after it a time later than delay is.

@@ -142,6 +142,9 @@ func (c *compiler) op(i int) error {
 		o.kind = opCompute
 		o.bare = o.bytes == 0 && r.Flops.At(i) == 0 && duration > 0
 		if o.lane != laneHost {
+			if duration == 0 && r.Flops.At(i) > 0 {
+				c.g.untimed++
+			}
 			return c.chooseLane(i, o)
 		}
 	case dag.Mem:

@@ -18,6 +18,7 @@ type Program struct {
 	groups  []group  // by communicator
 	ops     int64
 	rounded int64
+	untimed int64
 }
 
 // NPUs returns how many NPUs the program is for: its ranks.
@@ -29,6 +30,12 @@ func (p *Program) NPUs() int {
 // nearest.
 func (p *Program) Rounded() int64 {
 	return p.rounded
+}
+
+// Untimed returns how many calcs of the accelerator have operations but no duration: without the roofline model, each takes
+// a nanosecond, as in ASTRA-sim.
+func (p *Program) Untimed() int64 {
+	return p.untimed
 }
 
 // graph is the DAG of a rank.
@@ -50,6 +57,7 @@ type graph struct {
 	startDependents []uint32
 
 	rounded int64
+	untimed int64
 }
 
 // op is an op of a graph.
@@ -163,6 +171,7 @@ func Compile(s sim.Source) (*Program, error) {
 	for _, g := range p.graphs {
 		p.ops += int64(len(g.waits))
 		p.rounded += g.rounded
+		p.untimed += g.untimed
 	}
 	return p, nil
 }
