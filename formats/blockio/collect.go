@@ -172,6 +172,11 @@ func (c *Collector) Full() bool {
 	return c.count > 0 && c.count == c.options.Storage.MaxRecords
 }
 
+// Start returns the time of records that is time 0 of the trace: 0, unless a record is before that.
+func (c *Collector) Start() dag.Time {
+	return c.earliest
+}
+
 // Trace returns the trace of all records, of which there must be one. The collector cannot be used afterwards. If times
 // decreased, the records are put in the order of their times, and where some are before 0 they are all moved so that
 // the first is at 0.

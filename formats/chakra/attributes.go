@@ -341,7 +341,7 @@ func appendUsual(b []byte, op *dag.Op, group string) []byte {
 	b = appendNumber(b, hostName, BoolVal, host)
 	switch op.Kind {
 	case dag.Calc:
-		if sized(op) {
+		if sized(op) || op.Subkind == dag.Marker {
 			b = appendNumber(b, flopsName, Int64Val, uint64(op.Flops))
 			b = appendNumber(b, tensorName, Uint64Val, uint64(op.Bytes))
 		}

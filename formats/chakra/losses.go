@@ -24,7 +24,7 @@ func jsonLosses(t *dag.Trace) []format.Loss {
 // lossCounts is how many ops lose what.
 type lossCounts struct {
 	release, rounded, starts, streams, nics, jobs, orders, received, renumbered, comms, sizes, ids int64
-	hosts, dims, priorities, calls, flops, names, measured, foreign, unknown, groups               int64
+	hosts, dims, priorities, calls, flops, names, measured, markers, foreign, unknown, groups      int64
 }
 
 // commonLosses returns what both forms leave out or change, and how many ops have something that JSON has not.
@@ -45,6 +45,7 @@ func commonLosses(t *dag.Trace) (format.Losses, int64) {
 	l.Add("dependencies on starts of ops, which become ones on what those wait for", c.starts)
 	l.Add("release times", c.release)
 	l.Add("durations rounded to whole microseconds", c.rounded)
+	l.Add("durations of what takes no time", c.markers)
 	l.Add("tags, renumbered", c.renumbered)
 	l.Add("communicators of messages", c.comms)
 	l.Add("sizes of receives, which become those of their messages", c.sizes)
@@ -88,6 +89,7 @@ func (c *lossCounts) count(w *rankWriter) {
 		add(&c.orders, r.Order.Count(i) != 0 || r.StartOrder.Count(i) != 0)
 		add(&c.starts, r.StartDeps.Count(i) != 0)
 		add(&c.measured, op.Timed && w.losesMeasure(i, &op))
+		add(&c.markers, op.Subkind == dag.Marker && op.Duration != 0 && w.node(i).DurationMicros == 0)
 		c.countFields(&op, p)
 	}
 }

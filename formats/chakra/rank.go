@@ -358,7 +358,7 @@ func (r *rankReader) setTimes(op *dag.Op) {
 	if n.duration > maxMicros {
 		r.notices.add(timeNotice, r.s.name, n.id)
 	}
-	op.Duration = duration
+	op.Duration = duration // of a marker, too: it is on record
 	switch {
 	case n.start == 0:
 	case n.start > maxMicros:
@@ -397,7 +397,7 @@ func (r *rankReader) setAttrs(op *dag.Op, k int) error {
 		}
 		b = append(b[:len(b)-1], "],"...)
 	}
-	if n.duration > maxMicros || op.Subkind == dag.Marker && n.duration != 0 {
+	if n.duration > maxMicros {
 		b = append(b, `"duration":`...)
 		b = append(strconv.AppendUint(b, n.duration, 10), ',')
 	}

@@ -319,8 +319,7 @@ func (w *rankWriter) node(i int) *Node {
 		DurationMicros: micros(op.Duration), Inputs: a.Inputs.io(), Outputs: a.Outputs.io(), Unknown: a.Unknown,
 	}
 	w.setDeps(i, a)
-	if d := a.Duration; d != nil && (op.Subkind == dag.Marker && op.Duration == 0 ||
-		dag.Time(min(*d, maxMicros))*dag.Microsecond == op.Duration) {
+	if d := a.Duration; d != nil && dag.Time(min(*d, maxMicros))*dag.Microsecond == op.Duration {
 		n.DurationMicros = *d
 	}
 	switch {
@@ -330,6 +329,9 @@ func (w *rankWriter) node(i int) *Node {
 		n.StartTimeMicros = *a.Start
 	}
 	w.setAttrs(&op, a)
+	if op.Subkind == dag.Marker && n.Type == CompNode {
+		n.DurationMicros = 0 // simulators would take that long for it
+	}
 	return n
 }
 
@@ -417,8 +419,25 @@ type storedAttr struct {
 }
 
 // stored returns the type and the attributes that are known of an op's node, false where nothing is known or it does
-// not fit the op.
+// not suit the op.
 func (w *rankWriter) stored(op *dag.Op, a *opAttrs) (typ NodeType, attrs []storedAttr, ok bool) {
+	typ, attrs, ok = w.recall(op, a)
+	return typ, attrs, ok && (typ != CommCollNode || op.Kind != dag.Calc || !knownCollective(attrs))
+}
+
+// knownCollective reports whether the attributes of a collective say which one it is.
+func knownCollective(attrs []storedAttr) bool {
+	for i := range attrs {
+		if a := &attrs[i]; a.Name == collectiveName {
+			_, how := collectiveColumn.number(a.Kind, a.num)
+			return a.implied || how == fits
+		}
+	}
+	return false
+}
+
+// recall returns what stored returns, but a computation may have been any collective.
+func (w *rankWriter) recall(op *dag.Op, a *opAttrs) (typ NodeType, attrs []storedAttr, ok bool) {
 	if a.Layout != "" {
 		l, known := w.p.layouts[a.Layout]
 		if !known || !suits(l.typ, op) {

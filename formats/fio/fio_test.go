@@ -131,10 +131,10 @@ func TestWrite(t *testing.T) {
 0 unit3 open
 1 unit2 read 0 8
 2 unit2_ write 9 0
-9223372036855 unit3 read 0 0
-9223372036855 unit2 close
-9223372036855 unit2_ close
-9223372036855 unit3 close
+9223372036854 unit3 read 0 0
+9223372036854 unit2 close
+9223372036854 unit2_ close
+9223372036854 unit3 close
 `
 	if got := written(t, trace); got != want {
 		t.Errorf("written\n%s, want\n%s", got, want)

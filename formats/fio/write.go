@@ -71,10 +71,10 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	return out.Flush()
 }
 
-// microseconds returns a time in whole microseconds, halves rounded up.
+// microseconds returns a time in whole microseconds, halves rounded up unless that is later than any time.
 func microseconds(t dag.Time) int64 {
 	us := int64(t / dag.Microsecond)
-	if t%dag.Microsecond >= dag.Microsecond/2 {
+	if t%dag.Microsecond >= dag.Microsecond/2 && us < int64(dag.MaxTime/dag.Microsecond) {
 		us++
 	}
 	return us

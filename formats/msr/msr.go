@@ -1,5 +1,5 @@
 // Package msr reads the block-storage traces of Microsoft Research Cambridge: a line of comma-separated values for each
-// read or write, with the time in Windows file time. docs/formats/msr.md describes the mapping.
+// read or write, with the time in Windows file time. docs/formats/blocktraces.md describes the mapping.
 package msr
 
 import (
@@ -26,7 +26,7 @@ const tick = 100 * dag.Nanosecond
 
 // facts is what dag.Meta.Attrs says of a trace, under the key "msr".
 type facts struct {
-	Start int64    `json:"start"` // time of the first record, in ticks since 1601-01-01 UTC
+	Start int64    `json:"start"` // time 0, in ticks since 1601-01-01 UTC
 	Units []string `json:"units"` // HOST.DISK of each unit
 }
 
@@ -103,7 +103,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	for i, name := range names {
 		names[i] = string(bytes.Replace([]byte(name), []byte(","), []byte("."), 1))
 	}
-	attrs, err := json.Marshal(map[string]facts{"msr": {Start: start, Units: names}})
+	attrs, err := json.Marshal(map[string]facts{"msr": {Start: start + int64(c.Start()/tick), Units: names}})
 	t.Attrs = string(attrs)
 	return t, err
 }

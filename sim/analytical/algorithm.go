@@ -123,7 +123,8 @@ func (e *engine) sendNext(k uint32) {
 	}
 	s.sent++
 	s.idle--
-	e.exchange(k, e.npuAt(s, p, to), e.npuAt(s, p, from), size)
+	e.sendPacket(k, e.npuAt(s, p, to), size)
+	e.expectPacket(k, e.npuAt(s, p, from), size)
 }
 
 // npuAt returns the NPU at a position of the ring of a stream's phase.
@@ -134,17 +135,13 @@ func (e *engine) npuAt(s *stream, p *phase, position int32) int32 {
 	return s.npu + (position-s.position)*p.stride
 }
 
-// exchange sends a message of a stream to an NPU, and posts a receive from one.
-func (e *engine) exchange(k uint32, to, from int32, size uint64) {
-	e.sendPacket(k, to, size)
-	e.expectPacket(k, from, size)
-}
-
+// sendPacket sends a message of a stream to an NPU.
 func (e *engine) sendPacket(k uint32, to int32, size uint64) {
 	s := &e.streams[k]
 	e.send(&key{tag: s.tag, context: s.context, size: size, from: s.npu, to: to}, size, noOp)
 }
 
+// expectPacket posts a receive of a stream from an NPU.
 func (e *engine) expectPacket(k uint32, from int32, size uint64) {
 	s := &e.streams[k]
 	e.receive(&key{tag: s.tag, context: s.context, size: size, from: from, to: s.npu}, newWhat(packetMet, s.npu, k))

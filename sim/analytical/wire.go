@@ -104,12 +104,9 @@ func truncate(t float64) (uint64, bool) {
 	return uint64(t), true
 }
 
-// A device of a congestion-aware network is an NPU, or where its number is negative a switch: that of dimension d which
-// an NPU is at, as seen from there, has the number -1 - d of a message that was at that NPU before. So a message at a
-// switch needs no more than the dimension, for where it goes from there is determined by where it is to arrive.
-
-// hop returns the link by which a message gets from a device towards an NPU, and the next device. The device is a switch
-// of dimension sw where that is not negative; then from is the NPU from which the message came.
+// hop returns the link that a message takes next on its way to an NPU, and the device at its end. A device is an NPU, with
+// sw -1, or the switch of dimension sw to which an NPU is linked. Dimensions are taken one after the other, the lowest
+// first; on a ring a message goes the shorter way, forward where both are as long.
 func (w *wires) hop(from, to int32, sw int) (l int32, next int32, nextSwitch int) {
 	if sw >= 0 {
 		d := &w.dims[sw]
