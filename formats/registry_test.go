@@ -87,6 +87,23 @@ func TestWrittenIsDetected(t *testing.T) {
 	}
 }
 
+// Storage traces, all of them lines of numbers, are told from each other.
+func TestStorageTracesAreTold(t *testing.T) {
+	for head, want := range map[string][]string{
+		"0,303567,3584,w,0.000000\n":                                    {"spc"},
+		"0,303567,3584,W,1500\n":                                        {"blktracer"},
+		"128166372003061629,hm,0,Read,383496192,32768,413\n":            {"msr"},
+		"  8,0    1        1     0.000000000  3013  Q   R 0 + 8 [dd]\n": {"blkparse"},
+		"fio version 2 iolog\nf add\n":                                  {"fio"},
+		"0.5 0 303567 7 0\n":                                            {"disksim"},
+		"500 0 303567 7 0\n":                                            {"disksim", "mqsim"},
+	} {
+		if got := All.Detect([]byte(head)).Names(); !slices.Equal(got, want) {
+			t.Errorf("%q is detected as %q, want %q", head, got, want)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	starts := func(text string) func([]byte) bool {
 		return func(head []byte) bool { return strings.HasPrefix(string(head), text) }

@@ -158,7 +158,7 @@ func (l *Line) Name() []byte {
 func (l *Line) Number(what string, most int64) int64 {
 	at := l.at
 	v, ok := l.digits()
-	if !ok || v > uint64(most) {
+	if (!ok || v > uint64(most)) && !l.failed {
 		l.failAt(at, fmt.Sprintf("%s (0..%d)", what, most))
 	}
 	return int64(v)

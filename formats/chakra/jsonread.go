@@ -51,7 +51,7 @@ func (s *source) takeJSON() error {
 			break
 		}
 		if err != nil {
-			return wrong(max(start, syntaxOffset(err)), err)
+			return wrong(max(start, offsetOf(err, text)), err)
 		}
 		start = d.InputOffset() - int64(len(raw))
 		if first && isMetadata(raw) {
@@ -81,11 +81,14 @@ func (s *source) takeJSON() error {
 	return nil
 }
 
-// syntaxOffset returns where the text is wrong, as far as the error says.
-func syntaxOffset(err error) int64 {
+// offsetOf returns where the text is wrong, as far as the error says.
+func offsetOf(err error, text []byte) int64 {
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	switch {
+	case errors.As(err, &syntax):
 		return syntax.Offset
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return int64(len(text))
 	}
 	return 0
 }

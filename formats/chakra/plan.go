@@ -69,6 +69,11 @@ func check(t *dag.Trace, rank int) error {
 	wrong := func(i int, what string, args ...any) error {
 		return fmt.Errorf("rank %d, op %d: %s", rank, i, fmt.Sprintf(what, args...))
 	}
+	if slices.ContainsFunc(r.Deps.Off, func(off int32) bool { return off <= 0 }) {
+		if cycle := findCycle(r); cycle != nil {
+			return wrong(cycle[0], "it waits for itself, in a circle of %d ops", len(cycle))
+		}
+	}
 	for i, kind := range r.Kind {
 		peer, subkind := r.Peer.At(i), r.Subkind.At(i)
 		switch {

@@ -156,6 +156,13 @@ func TestRefused(t *testing.T) {
 			t.Errorf("losses %v", l)
 		}
 	}
+	b := dag.NewBuilder(1)
+	b.Rank(0).Calc(0, 1)
+	b.Rank(0).Calc(0, 0)
+	if err := Format.WriteFiles(nil, b.Trace(), format.WriteOptions{}); err == nil ||
+		err.Error() != "rank 0, op 0: it waits for itself, in a circle of 2 ops" {
+		t.Errorf("error %v for a circle", err)
+	}
 	if err := Format.WriteFiles(nil, &dag.Trace{}, format.WriteOptions{}); err == nil {
 		t.Error("no error for a trace without ranks")
 	}

@@ -104,7 +104,10 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	var record blockio.Record
 	err = blockio.EachLine(in, &o, func(l *blockio.Line) blockio.Verdict {
 		f := parse(l, block, &record)
-		if s.Opcodes == "" && !l.Failed() {
+		if l.Failed() {
+			return blockio.Taken
+		}
+		if s.Opcodes == "" {
 			s.Decimals, s.Opcodes = min(f.decimals, maxDecimals), "RW"
 			if f.opcode >= 'a' {
 				s.Opcodes = "rw"

@@ -183,6 +183,7 @@ func TestRoundTrip(t *testing.T) {
 		"0,20941264,8192,W,0.551706,42\n0,20939840,8192,W,0.554041\n7, 1, 0, r, 0000.55404100, a,,b \n",
 		"0,1,2,r,0.1234567890123456\n00,01,02,R,0.5\n0,1,2,r,0.500000000000\n0,1,2,r,9223372.000000\n",
 		"2147483647,0,9223372036854775807,r,0.0\n",
+		"0,1,2,r,0.0,x\ry\n",
 		"0,1,2,r,0.0,\"quoted\" <&> \u00e4 \x01\n",
 	} {
 		trace, _, err := readText(text, format.ReadOptions{})
@@ -192,6 +193,13 @@ func TestRoundTrip(t *testing.T) {
 		if got := writeText(t, throughStore(t, trace)); got != text {
 			t.Errorf("written\n%s, want\n%s", got, text)
 		}
+	}
+	trace, _, err := readText("0,1,2,r,0.5,x\r\r\n0,1,2,r,0.5", format.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := writeText(t, trace), "0,1,2,r,0.5\n0,1,2,r,0.5\n"; got != want {
+		t.Errorf("written %q, want %q", got, want)
 	}
 	const noText = "0,1,2,r,0.5,\xff\n"
 	trace, warnings, err := readText(noText, format.ReadOptions{})

@@ -114,7 +114,7 @@ func (s *style) append(line []byte, r *dag.Rank, op int) []byte {
 
 // says reports whether a line says what a record is.
 func (s *style) says(line string, record *blockio.Record) bool {
-	if line == "" || strings.ContainsAny(line, "\r\n") {
+	if line == "" || strings.Contains(line, "\n") || strings.HasSuffix(line, "\r") {
 		return false
 	}
 	l := blockio.NewLine([]byte(line))

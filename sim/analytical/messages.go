@@ -13,10 +13,7 @@ const (
 
 // keyOf returns the key of a message of the trace.
 func (e *engine) keyOf(n *npu, o *op, i uint32, from, to int32) key {
-	k := key{context: uint32(o.comm), from: from, to: to}
-	if n.g.tags != nil {
-		k.tag = uint64(n.g.tags[i])
-	}
+	k := key{tag: uint64(n.g.tag(i)), context: uint32(o.comm), from: from, to: to}
 	if e.o.ExactSizes {
 		k.size = o.bytes
 	}

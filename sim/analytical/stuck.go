@@ -28,8 +28,11 @@ func (e *engine) explain(r *sim.Result) {
 	if r.Complete {
 		return
 	}
-	// First what has begun and does not end, for that is the cause of the rest.
+	// First what has begun and does not end, for that is the cause of the rest, then messages that nobody received.
 	for _, begun := range []bool{true, false} {
+		if !begun {
+			e.unreceived(r)
+		}
 		for i := range e.npus {
 			n := &e.npus[i]
 			for k, waits := range n.waits {
@@ -45,6 +48,66 @@ func (e *engine) explain(r *sim.Result) {
 			}
 		}
 	}
+}
+
+// unreceived lists the sends whose messages nobody received.
+func (e *engine) unreceived(r *sim.Result) {
+	var lost []access
+	e.eachLeft(func(k *key, m uint32) {
+		if m != 0 {
+			lost = append(lost, access{k.from, e.meeting.messages[m].sender})
+		}
+	})
+	slices.SortFunc(lost, func(a, b access) int { return cmp.Or(cmp.Compare(a.npu, b.npu), cmp.Compare(a.op, b.op)) })
+	for _, send := range lost[:min(len(lost), sim.MaxStuck-len(r.Stuck))] {
+		o := &e.npus[send.npu].g.ops[send.op]
+		if e.npus[send.npu].waits[send.op] == opEnded { // else it is listed already
+			e.stuck(r, int(send.npu), int(send.op), fmt.Sprintf("a receive of %d bytes on rank %d, tag %d", o.bytes, o.peer,
+				e.npus[send.npu].g.tag(send.op)))
+		}
+	}
+}
+
+// eachLeft calls found for the messages of the trace that have no receive, by their numbers, and for the receives that have
+// no message, with 0.
+func (e *engine) eachLeft(found func(k *key, m uint32)) {
+	for i := range e.meeting.table {
+		s := &e.meeting.table[i]
+		if !s.used || s.key.context >= contextCollective {
+			continue
+		}
+		for m := s.first; m != 0; {
+			if s.posts {
+				found(&s.key, 0)
+				m = e.meeting.posts[m].next
+			} else {
+				next := e.meeting.messages[m].next
+				if !e.meeting.messages[m].custom {
+					found(&s.key, m)
+				}
+				m = next
+			}
+		}
+	}
+	if w := e.wild; w != nil {
+		for npu := range w.posted {
+			for _, m := range w.unexpected[npu] {
+				k := key{tag: w.details[m].tag, context: w.details[m].comm, from: e.meeting.messages[m].from, to: int32(npu)}
+				found(&k, m)
+			}
+			for _, p := range w.posted[npu] {
+				found(&key{tag: uint64(p.tag), context: p.comm, from: p.from, to: int32(npu)}, 0)
+			}
+		}
+	}
+}
+
+// tag returns the tag of an op.
+func (g *graph) tag(i uint32) int64 {
+	if g.tags == nil {
+		return 0
+	}
+	return g.tags[i]
 }
 
 func (e *engine) stuck(r *sim.Result, rank, k int, waits string) {
@@ -72,32 +135,13 @@ func (o *op) dagKind() dag.Kind {
 // leftover lists the messages and receives of the trace that found no partner, nil if there are none.
 func (e *engine) leftover() *sim.Leftover {
 	l := &sim.Leftover{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
-	for i := range e.meeting.table {
-		s := &e.meeting.table[i]
-		if !s.used || s.key.context >= contextCollective {
-			continue
-		}
+	e.eachLeft(func(k *key, m uint32) {
 		list := l.Unexpected
-		next := func(i uint32) uint32 { return e.meeting.messages[i].next }
-		if s.posts {
+		if m == 0 {
 			list = l.Receive
-			next = func(i uint32) uint32 { return e.meeting.posts[i].next }
 		}
-		for i := s.first; i != 0; i = next(i) {
-			list[int(s.key.to)] = append(list[int(s.key.to)], [2]int64{int64(s.key.from), int64(s.key.tag)})
-		}
-	}
-	if w := e.wild; w != nil {
-		for npu := range w.posted {
-			for _, m := range w.unexpected[npu] {
-				l.Unexpected[npu] = append(l.Unexpected[npu],
-					[2]int64{int64(e.meeting.messages[m].from), int64(w.details[m].tag)})
-			}
-			for _, p := range w.posted[npu] {
-				l.Receive[npu] = append(l.Receive[npu], [2]int64{int64(p.from), p.tag})
-			}
-		}
-	}
+		list[int(k.to)] = append(list[int(k.to)], [2]int64{int64(k.from), int64(k.tag)})
+	})
 	if len(l.Unexpected)+len(l.Receive) == 0 {
 		return nil
 	}
@@ -112,10 +156,7 @@ func (e *engine) leftover() *sim.Leftover {
 // partner says what an op that has begun waits for.
 func (e *engine) partner(r int32, n *npu, i uint32) string {
 	o := &n.g.ops[i]
-	tag := int64(0)
-	if n.g.tags != nil {
-		tag = n.g.tags[i]
-	}
+	tag := n.g.tag(i)
 	switch o.kind {
 	case opRecv:
 		s := fmt.Sprintf("a message of %d bytes from %s, %s", o.bytes, orAny("rank", int64(o.peer)), orAny("tag", tag))

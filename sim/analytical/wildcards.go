@@ -121,10 +121,7 @@ func (r *wanted) takes(d *detail, from int32) bool {
 
 // recvAny posts a receive.
 func (e *engine) recvAny(r int32, n *npu, o *op, i uint32) {
-	want := wanted{op: i, from: o.peer, comm: uint32(o.comm)}
-	if n.g.tags != nil {
-		want.tag = n.g.tags[i]
-	}
+	want := wanted{op: i, from: o.peer, tag: n.g.tag(i), comm: uint32(o.comm)}
 	w := e.wild
 	for k, m := range w.unexpected[r] {
 		if want.takes(&w.details[m], e.meeting.messages[m].from) {
