@@ -324,8 +324,8 @@ func typeOf(op *dag.Op) NodeType {
 	return CompNode
 }
 
-// sized reports whether a computation has num_ops and tensor_size. One of known length and nothing else has not, so that
-// a simulator with a roofline model refuses it rather than take it for nothing.
+// sized reports whether a computation has num_ops and tensor_size. One of known length and nothing else has not, so
+// that a simulator with a roofline model refuses it rather than take it for nothing.
 func sized(op *dag.Op) bool {
 	return op.Flops != 0 || op.Bytes != 0 || op.Duration == 0
 }

@@ -75,6 +75,31 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("ranks=16", func(b *testing.B) { benchmarkRead(b, &Format, 16, 10_000) })
 }
 
+// BenchmarkReadAttributes reads nodes as PyTorch's converter makes them, most of whose attributes no op has.
+func BenchmarkReadAttributes(b *testing.B) {
+	var f File
+	for id := range uint64(20_000) {
+		n := Node{ID: 2 * id, Name: "aten::empty_strided", Type: CompNode, DurationMicros: id % 97,
+			Inputs:  &IOInfo{Values: "[[1024, 1024], [1024, 1], 6, 0, 'cuda:0', False]", Shapes: "[[], [], [], [], [], []]"},
+			Outputs: &IOInfo{Values: "[[4, 5, 0, 1048576, 4, 'cuda:0']]", Shapes: "[[1024, 1024]]", Types: "['Tensor(float)']"},
+			Attr: []Attr{Int64("rf_id", int64(id)), Int64("fw_parent", 0), Int64("seq_id", -1), Int64("scope", 7),
+				Int64("tid", 1), Int64("fw_tid", 0), String("op_schema", "aten::empty_strided(SymInt[] size) -> Tensor"),
+				Bool(hostName, true), Int64("stream", 0)}}
+		if id > 0 {
+			n.CtrlDeps, n.DataDeps = []uint64{2*id - 2}, []uint64{2*id - 2}
+		}
+		f.Nodes = append(f.Nodes, n)
+	}
+	content := wire(&f)
+	b.SetBytes(int64(len(content)))
+	for b.Loop() {
+		if _, err := Format.Read([]*format.Input{input("x.0.et", content)}, quiet); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(f.Nodes))*float64(b.N)/b.Elapsed().Seconds(), "nodes/s")
+}
+
 func BenchmarkReadJSON(b *testing.B) { benchmarkRead(b, &JSON, 2, 5_000) }
 
 func BenchmarkWrite(b *testing.B) {

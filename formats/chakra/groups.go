@@ -112,8 +112,9 @@ func readGroups(in *format.Input) ([]group, error) {
 // processGroups returns the groups that a node of metadata of PyTorch defines: its inputs are a list of Python with one
 // string, JSON of a list of groups.
 func processGroups(inputs, from string) ([]group, bool) {
-	text, ok := strings.CutPrefix(strings.TrimSpace(inputs), "[")
-	if text, ok = strings.CutSuffix(text, "]"); !ok || len(text) < 2 {
+	text, isList := strings.CutPrefix(strings.TrimSpace(inputs), "[")
+	text, isWhole := strings.CutSuffix(text, "]")
+	if !isList || !isWhole || len(text) < 2 {
 		return nil, false
 	}
 	quote := text[0]
@@ -144,7 +145,8 @@ func processGroups(inputs, from string) ([]group, bool) {
 
 // communicators makes the communicators of the trace of all that the ranks use and define, and gives the ops of the
 // ranks the numbers that they have there. It returns the names of those that nobody defines.
-func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, o *format.ReadOptions) ([]string, error) {
+func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, o *format.ReadOptions) (
+	[]string, error) {
 	n := len(t.Ranks)
 	t.Comms = []dag.Comm{dag.World(n)}
 	numbers := make(map[string]int32)

@@ -24,7 +24,7 @@ func jsonLosses(t *dag.Trace) []format.Loss {
 // lossCounts is how many ops lose what.
 type lossCounts struct {
 	release, rounded, starts, streams, nics, jobs, orders, received, renumbered, comms, sizes, ids int64
-	hosts, dims, priorities, calls, flops, names, measured, markers, foreign, unknown, groups      int64
+	hosts, dims, calls, flops, names, measured, markers, foreign, unknown, groups                  int64
 }
 
 // commonLosses returns what both forms leave out or change, and how many ops have something that JSON has not.

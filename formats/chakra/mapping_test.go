@@ -104,7 +104,7 @@ func TestMapping(t *testing.T) {
 			"calc bytes=9223372036854775807", false,
 			"node 0 has a size or another number out of range: the nearest one in range is taken"},
 		{"a long time", Node{Type: CompNode, DurationMicros: math.MaxUint64}, "calc 9223372.036854s", false,
-			"node 0 has a time of more than 106 days: the simulated duration is cut to that, the start is left out"},
+			"node 0 has a time of more than 106 days: a duration is cut to that, a start is left out"},
 		{"twice", Node{Type: CompNode, Attr: []Attr{Int64(flopsName, 3), Int64(flopsName, 4)}}, "calc flops=3", false, ""},
 		{"lists", Node{Type: CompNode, Attr: []Attr{int32s("x", 1, 2), Strings("y", "a", ""), Strings("z")}}, "calc", false, ""},
 		{"descriptions", Node{Type: CompNode, Attr: []Attr{{Name: flopsName, Doc: "how many", Kind: Int64Val, num: 3}}},

@@ -1,5 +1,5 @@
-// This file settles, before anything is written, what the files of a trace need that the trace does not have: numbers of
-// communicators, tags of 32 bits, and receives that are as large as their messages.
+// This file settles, before anything is written, what the files of a trace need that the trace does not have: numbers
+// of communicators, tags of 32 bits, and receives that are as large as their messages.
 
 package chakra
 
@@ -101,31 +101,30 @@ func check(t *dag.Trace, rank int) error {
 
 // remember finds what the trace knows of the files that it was read from.
 func (p *plan) remember() {
+	p.jobs = p.addJobs([]byte(p.t.Attrs), &p.known)
+	if len(p.jobs) != len(p.t.Jobs) {
+		p.jobs = nil // a job of which nothing is known had jobs itself: no telling which is which
+	}
+}
+
+// addJobs takes the layouts that the attributes of a trace have, and returns which of its jobs come from files of this
+// format. Those of a merged trace may be merged traces themselves. If it is not one, known becomes what it knows.
+func (p *plan) addJobs(text json.RawMessage, known **knowledge) []bool {
 	var attrs struct {
 		Chakra *knowledge        `json:"chakra"`
 		Jobs   []json.RawMessage `json:"jobs"`
 	}
-	if p.t.Attrs == "" || json.Unmarshal([]byte(p.t.Attrs), &attrs) != nil {
-		return
+	if len(text) == 0 || json.Unmarshal(text, &attrs) != nil || attrs.Chakra != nil || attrs.Jobs == nil {
+		*known = attrs.Chakra
+		p.addLayouts(attrs.Chakra)
+		return []bool{attrs.Chakra != nil}
 	}
-	p.known = attrs.Chakra
-	p.addLayouts(attrs.Chakra)
+	var jobs []bool
 	for _, job := range attrs.Jobs {
-		p.jobs = append(p.jobs, p.addJob(job))
+		var own *knowledge
+		jobs = append(jobs, p.addJobs(job, &own)...)
 	}
-}
-
-// addJob takes the layouts of a job of a merged trace, which may be merged itself, and reports whether it comes from
-// files of this format.
-func (p *plan) addJob(text json.RawMessage) bool {
-	var attrs struct {
-		Chakra *knowledge `json:"chakra"`
-	}
-	if json.Unmarshal(text, &attrs) != nil || attrs.Chakra == nil {
-		return false
-	}
-	p.addLayouts(attrs.Chakra)
-	return true
+	return jobs
 }
 
 func (p *plan) addLayouts(k *knowledge) {
@@ -144,8 +143,8 @@ func (p *plan) ours(job int32) bool {
 	return p.known != nil || job >= 0 && int(job) < len(p.jobs) && p.jobs[job]
 }
 
-// numberGroups gives every communicator a number: the one that is its name, if no other has it, else the one that it has
-// in the trace or, if that is taken, a free one.
+// numberGroups gives every communicator a number: the one that is its name, if no other has it, else the one that it
+// has in the trace or, if that is taken, a free one.
 func (p *plan) numberGroups() {
 	comms := p.t.Comms
 	p.groups = make([]string, max(1, len(comms)))
@@ -215,7 +214,9 @@ func (p *plan) numberTags() error {
 			}
 		})
 	}
-	slices.SortFunc(others, func(x, y message) int { return cmp.Or(cmp.Compare(x.comm, y.comm), cmp.Compare(x.tag, y.tag)) })
+	slices.SortFunc(others, func(x, y message) int {
+		return cmp.Or(cmp.Compare(x.comm, y.comm), cmp.Compare(x.tag, y.tag))
+	})
 	free := int64(0)
 	for _, m := range others {
 		for kept[free] {
@@ -258,8 +259,8 @@ type transfer struct {
 }
 
 // matchSizes finds the sizes that receives must have. Simulators match a message with a receive of the same size only,
-// while one in a trace may leave room for more. Messages with one source, destination and tag are matched in order. What
-// was read from files has the sizes that it has there.
+// while one in a trace may leave room for more. Messages with one source, destination and tag are matched in order.
+// What was read from files has the sizes that it has there.
 func (p *plan) matchSizes() {
 	p.sizes = make([]map[int32]int64, len(p.t.Ranks))
 	if p.sizesAgree() {

@@ -251,8 +251,8 @@ func (r *rankReader) setColumns(op *dag.Op, k int) error {
 	return nil
 }
 
-// checkCollective makes a collective of no known kind a computation. Of PyTorch's collectives the tracer sees two parts:
-// the call on the host, which has none, and the kernel on the accelerator.
+// checkCollective makes a collective of no known kind a computation. Of PyTorch's collectives the tracer sees two
+// parts: the call on the host, which has none, and the kernel on the accelerator.
 func (r *rankReader) checkCollective(op *dag.Op, k int) error {
 	found := "none"
 	if a := r.columnIs(collectiveColumn); a != nil {

@@ -1,5 +1,5 @@
-// This file turns dependencies on starts of ops, which Chakra does not have, into dependencies on ends as far as that is
-// possible: what waits for the start of an op waits for all that the op itself waits for.
+// This file turns dependencies on starts of ops, which Chakra does not have, into dependencies on ends as far as that
+// is possible: what waits for the start of an op waits for all that the op itself waits for.
 
 package chakra
 

@@ -543,15 +543,16 @@ var usualColumns = [numNodeTypes][]struct {
 	InvalidNode:  {{hostColumn, hostName}},
 	MemLoadNode:  {{hostColumn, hostName}, {bytesColumn, tensorName}},
 	MemStoreNode: {{hostColumn, hostName}, {bytesColumn, tensorName}},
-	CompNode:     {{hostColumn, hostName}, {flopsColumn, flopsName}, {bytesColumn, tensorName}, {markerColumn, markerName}},
+	CompNode: {{hostColumn, hostName}, {flopsColumn, flopsName}, {bytesColumn, tensorName},
+		{markerColumn, markerName}},
 	CommSendNode: {{peerColumn, destName}, {bytesColumn, sizeName}, {tagColumn, tagName}},
 	CommRecvNode: {{peerColumn, sourceName}, {bytesColumn, sizeName}, {tagColumn, tagName}},
 	CommCollNode: {{collectiveColumn, collectiveName}, {bytesColumn, sizeName}, {groupColumn, groupName},
 		{dimsColumn, dimsName}, {priorityColumn, priorityName}, {rootColumn, rootName}},
 }
 
-// appendLacking appends the attributes of columns that an op has and the node that it was read from had not, because the
-// op was changed since. seen says which columns have attributes.
+// appendLacking appends the attributes of columns that an op has and the node that it was read from had not, because
+// the op was changed since. seen says which columns have attributes.
 func appendLacking(attrs []Attr, t NodeType, seen uint32, op *dag.Op, group string) []Attr {
 	for _, u := range usualColumns[t] {
 		if seen&(1<<u.column) != 0 {

@@ -31,7 +31,7 @@ const headerStart, headerEnd = "fio version ", " iolog"
 // facts is what dag.Meta.Attrs says of a trace, under the key "fio".
 type facts struct {
 	Version int      `json:"version"`
-	Units   []string `json:"units"` // the file of each unit
+	Units   []string `json:"units"` // names of files, by the number of the unit
 }
 
 func isHeader(l *blockio.Line) bool {
@@ -95,7 +95,9 @@ func (r *reader) line(l *blockio.Line) blockio.Verdict {
 	switch action := l.Peek(); string(action) {
 	case "add", "open", "close":
 		l.Word()
-		end(l)
+		if end(l); !l.Failed() {
+			r.files.Number(file)
+		}
 		return blockio.Taken
 	case "read", "write":
 		r.record.Write = string(action) == "write"

@@ -40,8 +40,8 @@ f close
 
 func TestVersion3(t *testing.T) {
 	blocktest.Check(t, &Format, version3, format.ReadOptions{},
-		"0: write 0 0+16384 @878us 0s\n0: read 0 1+0 @950us 0s\n1: read 1 4096+512 @878us 0s\n",
-		`{"fio":{"version":3,"units":["b,1","/dev/sdb"]}}`, "x:8: neither a read nor a write: left out (3 lines in all)\n")
+		"0: read 0 4096+512 @878us 0s {\"tie\":1}\n1: write 1 0+16384 @878us 0s\n1: read 1 1+0 @950us 0s\n",
+		`{"fio":{"version":3,"units":["/dev/sdb","b,1"]}}`, "x:8: neither a read nor a write: left out (3 lines in all)\n")
 }
 
 func TestVersion2(t *testing.T) {
@@ -97,15 +97,15 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `fio version 3 iolog
-0 b,1 add
-0 b,1 open
 0 /dev/sdb add
 0 /dev/sdb open
+0 b,1 add
+0 b,1 open
 878 b,1 write 0 16384
 878 /dev/sdb read 4096 512
 950 b,1 read 1 0
-950 b,1 close
 950 /dev/sdb close
+950 b,1 close
 `
 	if got := written(t, trace); got != want {
 		t.Errorf("written\n%s, want\n%s", got, want)

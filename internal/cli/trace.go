@@ -31,6 +31,7 @@ type ReadFlags struct {
 	CommGroups string // file that defines the communicators of a trace; "": none
 	Model      ModelFlags
 	Schedgen   SchedgenFlags
+	Storage    StorageFlags
 
 	// Ranks is how many ranks do what the file of rank 0, the only one that is read, has; 0: there is a file for each. It
 	// has no flag of its own.
@@ -106,11 +107,13 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	flags.BoolVar(&f.Compat, "compat", false,
 		"accept and do what the format's reference program does, its mistakes included")
 	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
+	flags.BoolVar(&f.Lenient, "skip-bad", false, "another name of --lenient")
 	flags.StringVar(&f.CommGroups, "comm-groups", "",
 		"`file` that defines the communicators by name, as ASTRA-sim has it for Chakra traces; one called empty is none")
 	CompleteWith(cmd, "from", names)
 	f.Model.Register(cmd)
 	f.Schedgen.Register(cmd)
+	f.Storage.Register(cmd)
 }
 
 // Read is a trace that was read.
@@ -215,6 +218,9 @@ func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
 	o := format.ReadOptions{Lenient: f.Lenient, Ranks: f.Ranks, Warn: p.Warn}
 	var err error
 	if o.Model, err = f.Model.options(); err != nil {
+		return o, err
+	}
+	if o.Storage, err = f.Storage.options(); err != nil {
 		return o, err
 	}
 	o.Schedgen, err = f.Schedgen.options()
