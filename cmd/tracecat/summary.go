@@ -23,6 +23,7 @@ type summary struct {
 	Format     string           `json:"format"`
 	Title      string           `json:"title"`
 	Stats      *dag.Stats       `json:"stats"`
+	Storage    *dag.IOStats     `json:"storage,omitempty"`
 	HostOps    int64            `json:"host_ops,omitempty"` // that run on the host processor
 	Comms      []comm           `json:"communicators"`
 	Jobs       []string         `json:"jobs,omitempty"`
@@ -49,7 +50,7 @@ func summarize(r *cli.Read) *summary {
 	s := &summary{
 		Input: r.Name, Format: r.Format.Name, Title: t.Title, Stats: dag.Summarize(t),
 		Comms: make([]comm, len(t.Comms)), Jobs: t.Jobs, Nodes: t.Nodes,
-		Provenance: append([]dag.Provenance{}, t.Provenance...),
+		Provenance: append([]dag.Provenance{}, t.Provenance...), Storage: dag.SummarizeIO(t),
 	}
 	for i := range t.Ranks {
 		s.HostOps += format.NonzeroNarrow(&t.Ranks[i].Host)
@@ -137,6 +138,7 @@ func (s *summary) writeCounts(t textTable, all bool) {
 	}
 	if all || st.Kinds[dag.IO] > 0 {
 		t.row("storage", "%s", amount(st.IOBytes))
+		s.writeStorage(t, all)
 	}
 	if all || st.LastRelease > 0 {
 		t.row("last release", "%v", st.LastRelease)

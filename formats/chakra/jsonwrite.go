@@ -6,6 +6,7 @@ package chakra
 import (
 	"encoding/base64"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -275,8 +276,7 @@ func appendFloat(b []byte, v float64) []byte {
 }
 
 // appendString appends text as JSON in ASCII.
-func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
+func appendString[T string | []byte](b []byte, s T) []byte {
 	b = append(b, '"')
 	from := 0
 	for i := 0; i < len(s); {
@@ -286,34 +286,39 @@ func appendString(b []byte, s string) []byte {
 			continue
 		}
 		b = append(b, s[from:i]...)
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', c)
-		case r == '\n':
-			b = append(b, `\n`...)
-		case r == '\r':
-			b = append(b, `\r`...)
-		case r == '\t':
-			b = append(b, `\t`...)
-		case r == '\b':
-			b = append(b, `\b`...)
-		case r == '\f':
-			b = append(b, `\f`...)
-		default:
-			units := [2]rune{r}
-			count := 1
-			if r > math.MaxUint16 {
-				units, count = [2]rune{0xd800 + (r-0x10000)>>10, 0xdc00 + (r-0x10000)&0x3ff}, 2
-			}
-			for _, u := range units[:count] {
-				b = append(b, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])
-			}
+		r, size := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
 		}
+		b = appendEscaped(b, r)
 		i += size
 		from = i
 	}
 	return append(append(b, s[from:]...), '"')
+}
+
+// appendEscaped appends a character of a JSON string that cannot stand for itself.
+func appendEscaped(b []byte, r rune) []byte {
+	const hex = "0123456789abcdef"
+	switch r {
+	case '"', '\\':
+		return append(b, '\\', byte(r))
+	case '\n':
+		return append(b, `\n`...)
+	case '\r':
+		return append(b, `\r`...)
+	case '\t':
+		return append(b, `\t`...)
+	case '\b':
+		return append(b, `\b`...)
+	case '\f':
+		return append(b, `\f`...)
+	}
+	if r > math.MaxUint16 { // two halves
+		r -= 0x10000
+		return appendEscaped(appendEscaped(b, 0xd800+r>>10), 0xdc00+r&0x3ff)
+	}
+	return append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
 // appendCompactAttr appends an attribute as JSON on one line.
@@ -342,19 +347,19 @@ func (a *Attr) fitsJSON() bool {
 		return false
 	}
 	scalar, list := a.Kind.scalar()
-	if scalar != FloatVal && scalar != DoubleVal {
-		return true
-	}
-	one := [1]uint64{a.num}
-	values := a.nums
 	if !list {
-		values = one[:]
+		return !oddNaN(scalar, a.num)
 	}
-	for _, v := range values {
-		if scalar == FloatVal && v&0x7fffffff > 0x7f800000 && v != floatNaN ||
-			scalar == DoubleVal && v&math.MaxInt64 > 0x7ff<<52 && v != doubleNaN {
-			return false
-		}
+	return !slices.ContainsFunc(a.nums, func(v uint64) bool { return oddNaN(scalar, v) })
+}
+
+// oddNaN reports whether a number is a NaN that JSON has not.
+func oddNaN(kind Kind, v uint64) bool {
+	switch kind {
+	case FloatVal:
+		return v&0x7fffffff > 0x7f800000 && v != floatNaN
+	case DoubleVal:
+		return v&math.MaxInt64 > 0x7ff<<52 && v != doubleNaN
 	}
-	return true
+	return false
 }

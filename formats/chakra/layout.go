@@ -25,12 +25,12 @@ type slot struct {
 	kind Kind
 }
 
-// layout returns the layout of the node at hand, whose attributes are given.
-func (r *rankReader) layout(attrs []Attr) *layout {
+// layout returns the layout of the node at hand.
+func (r *rankReader) layout() *layout {
 	b := append(r.key[:0], byte(r.node.typ))
-	for i := range attrs {
-		b = append(b, byte(attrs[i].Kind))
-		b = append(append(b, attrs[i].Name...), 0xff) // which no text has
+	for i := range r.attrs {
+		b = append(b, byte(r.attrs[i].kind))
+		b = append(append(b, r.attrs[i].name...), 0xff) // which no text has
 	}
 	r.key = b
 	if l := r.layouts[string(b)]; l != nil {
@@ -38,11 +38,12 @@ func (r *rankReader) layout(attrs []Attr) *layout {
 	}
 	sum := sha256.Sum256(b)
 	l := &layout{id: base64.RawURLEncoding.EncodeToString(sum[:6]), typ: r.node.typ}
-	names := make(map[string]bool, len(attrs))
-	for i := range attrs {
-		l.repeats = l.repeats || names[attrs[i].Name]
-		names[attrs[i].Name] = true
-		l.slots = append(l.slots, slot{attrs[i].Name, attrs[i].Kind})
+	names := make(map[string]bool, len(r.attrs))
+	for i := range r.attrs {
+		name := string(r.attrs[i].name)
+		l.repeats = l.repeats || names[name]
+		names[name] = true
+		l.slots = append(l.slots, slot{name, r.attrs[i].kind})
 	}
 	r.layouts[string(b)] = l
 	return l

@@ -38,6 +38,7 @@ type rankReader struct {
 	node    wireNode
 	attrs   []wireAttr
 	columns []column // what the attributes stand for
+	lists   []Attr   // those that are lists
 	group   string   // the name of the op's communicator
 	missing [2][]dangling
 	deps    []int
@@ -435,21 +436,19 @@ func appendIO(b []byte, name string, body []byte) ([]byte, *malformed) {
 	if body == nil {
 		return b, nil
 	}
-	var io IOInfo
+	var io wireIO
 	if m := io.parse(body); m != nil {
 		return b, m
 	}
 	b = append(append(b, name...), '{')
 	end := len(b)
-	for _, part := range [...]struct{ name, text string }{
-		{`"values":`, io.Values}, {`"shapes":`, io.Shapes}, {`"types":`, io.Types},
-	} {
-		if part.text != "" {
-			b = append(appendString(append(b, part.name...), part.text), ',')
+	for i, name := range [...]string{`"values":`, `"shapes":`, `"types":`} {
+		if text := io.texts[i]; len(text) > 0 {
+			b = append(appendString(append(b, name...), text), ',')
 		}
 	}
-	if len(io.Unknown) > 0 {
-		b = appendBase64(b, `"unknown":`, io.Unknown)
+	if len(io.unknown) > 0 {
+		b = appendBase64(b, `"unknown":`, io.unknown)
 	}
 	if len(b) > end {
 		b = b[:len(b)-1]
@@ -466,32 +465,24 @@ func appendBase64(b []byte, name string, data []byte) []byte {
 // appendAttrs appends the attributes of the node at hand, where they are not the usual ones. In the common case that is
 // the name of their layout, and the values that the op's columns do not have.
 func (r *rankReader) appendAttrs(b []byte, op *dag.Op) ([]byte, *malformed) {
-	attrs := make([]Attr, len(r.attrs))
+	l := r.layout()
+	r.lists = slices.Grow(r.lists[:0], len(r.attrs))[:len(r.attrs)]
 	described, odd := false, false
 	for i := range r.attrs {
+		a := &r.attrs[i]
+		described = described || len(a.doc) > 0
+		if _, list := a.kind.scalar(); !list {
+			odd = odd || len(a.unknown) > 0 || oddNaN(a.kind, a.num)
+			continue
+		}
 		var m *malformed
-		if attrs[i], m = r.attrs[i].attr(); m != nil {
+		if r.lists[i], m = a.attr(); m != nil {
 			return b, m
 		}
-		described = described || attrs[i].Doc != ""
-		odd = odd || !attrs[i].fitsJSON()
+		odd = odd || !r.lists[i].fitsJSON()
 	}
-	l := r.layout(attrs)
 	if odd || described || l.repeats {
-		if typ := r.node.typ; typ != typeOf(op) {
-			b = append(b, `"type":"`...)
-			b = append(append(b, typ.String()...), `",`...)
-		}
-		if odd {
-			r.notices.add(unknownNotice, r.s.name, r.node.id)
-			return appendBase64(b, `"wire":`, appendAttrsWire(nil, attrs)), nil
-		}
-		b = append(b, `"attr":[`...)
-		for i := range attrs {
-			b = append(appendCompactAttr(b, &attrs[i]), ',')
-		}
-		b[len(b)-1] = ']'
-		return append(b, ','), nil
+		return r.appendVerbatim(b, op, odd)
 	}
 	l.used = true
 	b = append(b, `"layout":"`...)
@@ -499,13 +490,21 @@ func (r *rankReader) appendAttrs(b []byte, op *dag.Op) ([]byte, *malformed) {
 	values := len(b)
 	b = append(b, `"attr":{`...)
 	empty := len(b)
-	for i := range attrs {
-		a := &attrs[i]
-		if c := r.columns[i]; a.Kind == NoValue || c != noColumn && a.equal(c.attr(a.Name, a.Kind, op, r.group)) {
+	for i := range r.attrs {
+		a := &r.attrs[i]
+		if a.kind == NoValue || r.implied(i, op) {
 			continue
 		}
-		b = append(appendString(b, a.Name), ':')
-		b = append(appendCompactValue(b, a), ',')
+		b = append(appendString(b, a.name), ':')
+		switch _, list := a.kind.scalar(); {
+		case list:
+			b = appendCompactValue(b, &r.lists[i])
+		case a.kind == StringVal:
+			b = appendString(b, a.value)
+		default:
+			b = appendCompactValue(b, &Attr{Kind: a.kind, num: a.num, text: string(a.value)})
+		}
+		b = append(b, ',')
 	}
 	if len(b) == empty {
 		return b[:values], nil
@@ -514,14 +513,45 @@ func (r *rankReader) appendAttrs(b []byte, op *dag.Op) ([]byte, *malformed) {
 	return append(b, ','), nil
 }
 
-func appendAttrsWire(b []byte, attrs []Attr) []byte {
-	return appendAttrs(b, nodeAttr, attrs)
+// implied reports whether attribute i of the node at hand is just what the columns of its op say.
+func (r *rankReader) implied(i int, op *dag.Op) bool {
+	a, c := &r.attrs[i], r.columns[i]
+	switch c {
+	case noColumn:
+		return false
+	case groupColumn:
+		return a.kind == StringVal && string(a.value) == r.group
+	case dimsColumn:
+		return a.kind == BoolVal+listOf && slices.Equal(r.lists[i].nums, flags(op.Dims))
+	}
+	same := c.attr("", a.kind, op, "")
+	return same.Kind == a.kind && same.num == a.num
 }
 
-// equal reports whether two regular attributes are the same.
-func (a *Attr) equal(b Attr) bool {
-	return a.Kind == b.Kind && a.num == b.num && a.text == b.text && slices.Equal(a.nums, b.nums) &&
-		slices.Equal(a.texts, b.texts)
+// appendVerbatim appends the attributes of the node at hand as they are: as JSON or, where that is not enough, as they
+// are on the wire.
+func (r *rankReader) appendVerbatim(b []byte, op *dag.Op, odd bool) ([]byte, *malformed) {
+	attrs := make([]Attr, len(r.attrs))
+	for i := range r.attrs {
+		var m *malformed
+		if attrs[i], m = r.attrs[i].attr(); m != nil {
+			return b, m
+		}
+	}
+	if typ := r.node.typ; typ != typeOf(op) {
+		b = append(b, `"type":"`...)
+		b = append(append(b, typ.String()...), `",`...)
+	}
+	if odd {
+		r.notices.add(unknownNotice, r.s.name, r.node.id)
+		return appendBase64(b, `"wire":`, appendAttrs(nil, nodeAttr, attrs)), nil
+	}
+	b = append(b, `"attr":[`...)
+	for i := range attrs {
+		b = append(appendCompactAttr(b, &attrs[i]), ',')
+	}
+	b[len(b)-1] = ']'
+	return append(b, ','), nil
 }
 
 // wireName returns the name that the schema has for the kind, such as "int64_val".

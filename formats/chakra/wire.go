@@ -530,21 +530,33 @@ func parseAttr(to *[]Attr, b []byte) *malformed {
 	return err
 }
 
-func (io *IOInfo) parse(b []byte) *malformed {
-	*io = IOInfo{}
-	return fields(b, func(tag, _ uint64, value, whole []byte) (err *malformed) {
+// wireIO is what a node says of its inputs or outputs as it stands on the wire: values, shapes and types.
+type wireIO struct {
+	texts   [3][]byte
+	unknown []byte
+}
+
+func (w *wireIO) parse(b []byte) *malformed {
+	*w = wireIO{}
+	return fields(b, func(tag, _ uint64, value, whole []byte) *malformed {
 		switch tag {
-		case ioValues:
-			io.Values, err = text(value)
-		case ioShapes:
-			io.Shapes, err = text(value)
-		case ioTypes:
-			io.Types, err = text(value)
+		case ioValues, ioShapes, ioTypes:
+			if !utf8.Valid(value) {
+				return bad(value, errText, "other bytes")
+			}
+			w.texts[tag>>3-1] = value
 		default:
-			io.Unknown = append(io.Unknown, whole...)
+			w.unknown = append(w.unknown, whole...)
 		}
-		return err
+		return nil
 	})
+}
+
+func (io *IOInfo) parse(b []byte) *malformed {
+	var w wireIO
+	m := w.parse(b)
+	*io = IOInfo{string(w.texts[0]), string(w.texts[1]), string(w.texts[2]), w.unknown}
+	return m
 }
 
 func (io *IOInfo) append(b []byte) []byte {

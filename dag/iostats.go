@@ -1,0 +1,139 @@
+package dag
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// IOStats says what a trace asks of storage: of its ops of kind IO, each of which is a request to a unit of storage (Peer),
+// issued at its release time.
+type IOStats struct {
+	Requests IOCounts     `json:"requests"`
+	Units    int          `json:"units"`
+	First    Time         `json:"first_ps"` // when the first request is issued
+	Last     Time         `json:"last_ps"`
+	IOPS     float64      `json:"iops"`             // requests a second, from the first to the last
+	Rate     float64      `json:"bytes_per_second"` // likewise
+	Sizes    []IOSizes    `json:"sizes"`            // those that occur, ascending
+	Times    []IOInterval `json:"intervals"`        // of equal length, at most 20
+	Hot      []IOUnit     `json:"hot_units"`        // those with the most requests, the most first, 10 at most
+}
+
+// IOCounts counts requests.
+type IOCounts struct {
+	Reads      int64 `json:"reads"`
+	Writes     int64 `json:"writes"`
+	ReadBytes  int64 `json:"read_bytes"`
+	WriteBytes int64 `json:"write_bytes"`
+}
+
+// Total returns how many requests there are.
+func (c *IOCounts) Total() int64 { return c.Reads + c.Writes }
+
+// Bytes returns how many bytes the requests have.
+func (c *IOCounts) Bytes() int64 { return c.ReadBytes + c.WriteBytes }
+
+func (c *IOCounts) add(write bool, bytes int64) {
+	if write {
+		c.Writes++
+		c.WriteBytes += bytes
+		return
+	}
+	c.Reads++
+	c.ReadBytes += bytes
+}
+
+// IOSizes counts the requests of From to To bytes.
+type IOSizes struct {
+	From   int64 `json:"from"`
+	To     int64 `json:"to"`
+	Reads  int64 `json:"reads"`
+	Writes int64 `json:"writes"`
+}
+
+// IOInterval counts the requests from a time on until the next interval.
+type IOInterval struct {
+	Start Time `json:"start_ps"`
+	IOCounts
+}
+
+// IOUnit counts the requests to a unit.
+type IOUnit struct {
+	Rank int   `json:"rank"`
+	Unit int32 `json:"unit"`
+	IOCounts
+}
+
+// The most intervals and units that IOStats lists.
+const (
+	maxIOIntervals = 20
+	maxIOUnits     = 10
+)
+
+// SummarizeIO returns the statistics of a trace's requests to storage, nil if it has none.
+func SummarizeIO(t *Trace) *IOStats {
+	s := &IOStats{First: MaxTime}
+	var sizes [65]IOCounts
+	var units []IOUnit
+	eachIO(t, func(rank int, r *Rank, i int, write bool) {
+		bytes, at := max(r.Bytes.At(i), 0), r.Release.At(i)
+		s.Requests.add(write, bytes)
+		s.First, s.Last = min(s.First, at), max(s.Last, at)
+		sizes[bits.Len64(uint64(bytes))].add(write, bytes)
+	})
+	if s.Requests.Total() == 0 {
+		return nil
+	}
+	for k := range sizes {
+		if c := &sizes[k]; c.Total() > 0 {
+			from, to := int64(0), int64(0)
+			if k > 0 {
+				from = 1 << (k - 1)
+				to = from + (from - 1)
+			}
+			s.Sizes = append(s.Sizes, IOSizes{from, to, c.Reads, c.Writes})
+		}
+	}
+	span := s.Last - s.First
+	length := span/maxIOIntervals + 1
+	s.Times = make([]IOInterval, span/length+1)
+	for k := range s.Times {
+		s.Times[k].Start = s.First + Time(k)*length
+	}
+	index := make(map[[2]int32]int)
+	eachIO(t, func(rank int, r *Rank, i int, write bool) {
+		bytes := max(r.Bytes.At(i), 0)
+		s.Times[(r.Release.At(i)-s.First)/length].add(write, bytes)
+		k := [2]int32{int32(rank), r.Peer.At(i)}
+		at, known := index[k]
+		if !known {
+			at = len(units)
+			index[k] = at
+			units = append(units, IOUnit{Rank: rank, Unit: k[1]})
+		}
+		units[at].add(write, bytes)
+	})
+	s.Units = len(units)
+	slices.SortFunc(units, func(a, b IOUnit) int {
+		return cmp.Or(cmp.Compare(b.Total(), a.Total()), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Unit, b.Unit))
+	})
+	s.Hot = units[:min(len(units), maxIOUnits)]
+	if seconds := float64(span) / float64(Second); seconds > 0 {
+		s.IOPS = float64(s.Requests.Total()) / seconds
+		s.Rate = float64(s.Requests.Bytes()) / seconds
+	}
+	return s
+}
+
+// eachIO calls do for every request, by rank and op.
+func eachIO(t *Trace, do func(rank int, r *Rank, i int, write bool)) {
+	for rank := range t.Ranks {
+		r := &t.Ranks[rank]
+		for i, kind := range r.Kind {
+			if kind == IO {
+				do(rank, r, i, r.Subkind.At(i) == Write)
+			}
+		}
+	}
+}
