@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -32,6 +33,7 @@ type source struct {
 	lines  []int64 // where the nodes come from a text: their lines in it
 	made   bool    // the nodes come from no file
 	schema string  // an old schema, from which the nodes were converted; "": today's
+	cut    string  // what was left out at the end; "": nothing
 }
 
 // frame is where in a file the message of a node is.
@@ -65,7 +67,7 @@ func (s *source) wrongNode(k int, class, expected, found string) error {
 func (s *source) wrongMessage(k int, m *malformed) error {
 	at := m.offsetIn(s.data)
 	if f := s.nodes[k]; at < int64(f.start) || at > int64(f.end) {
-		at = int64(f.start) // a message in several parts, which were joined elsewhere
+		at = int64(f.start)
 	}
 	if s.lines != nil || s.made {
 		return s.wrongNode(k, inMessage, m.expected, m.found)
@@ -96,7 +98,11 @@ func (s *source) take(o format.ReadOptions) error {
 		if m != nil {
 			return s.wrongMessage(len(s.nodes)-1, m)
 		}
-		s.nodes[len(s.nodes)-1].id = id
+		k := len(s.nodes) - 1
+		s.nodes[k].id = id
+		if k > 0 && id == s.nodes[k-1].id { // before there are too many
+			return s.twice(k)
+		}
 		return nil
 	})
 	if err == nil && first { // a lone piece of a message, which was passed over
@@ -116,7 +122,7 @@ func (s *source) frames(o format.ReadOptions, take func(start, end int) error) e
 				expected, found = "the length of a message", protowire.ParseError(k).Error()
 			}
 			if o.Lenient {
-				o.Warn("%s: offset %d: expected %s, found %s: the rest is left out", s.name, at, expected, found)
+				s.cut = fmt.Sprintf("%s: offset %d: expected %s, found %s: the rest is left out", s.name, at, expected, found)
 				return nil
 			}
 			return s.wrong(int64(at), inFrame, expected, found)
@@ -158,6 +164,11 @@ func idOf(b []byte) (uint64, *malformed) {
 	return id, nil
 }
 
+// twice returns the error of node k having the number of another.
+func (s *source) twice(k int) error {
+	return s.wrongNode(k, inGraph, "a number that no other node has", fmt.Sprintf("another node %d", s.nodes[k].id))
+}
+
 // graph is the order of the nodes of a file by their numbers, and finds nodes by them.
 type graph struct {
 	order []int32 // the nodes by ascending number, as places in the file; nil: they are in this order
@@ -167,6 +178,9 @@ type graph struct {
 
 // newGraph orders the nodes of a file. No two may have the same number.
 func newGraph(s *source) (*graph, error) {
+	if len(s.nodes) > dag.MaxOps {
+		return nil, fmt.Errorf("%s: %d nodes, at most %d are possible", s.name, len(s.nodes), dag.MaxOps)
+	}
 	g := &graph{ids: make([]uint64, len(s.nodes))}
 	ascending := true
 	for k, f := range s.nodes {
@@ -182,8 +196,7 @@ func newGraph(s *source) (*graph, error) {
 		for i, k := range g.order {
 			g.ids[i] = s.nodes[k].id
 			if i > 0 && g.ids[i] == g.ids[i-1] {
-				return nil, s.wrongNode(int(k), inGraph, "a number that no other node has",
-					fmt.Sprintf("another node %d", g.ids[i]))
+				return nil, s.twice(int(k))
 			}
 		}
 	}

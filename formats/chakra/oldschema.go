@@ -4,7 +4,7 @@
 package chakra
 
 import (
-	"fmt"
+	"errors"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -41,6 +41,7 @@ var (
 			13: StringVal + listOf},
 	}
 	schema004First = &schema{name: "0.0.4 of its first day", metadata: true, nodes: true}
+	noSchema       = &schema{} // nodes of today without the metadata that must come first
 )
 
 // oldSchema returns the schema of old that a file is in, nil for today's. Metadata of today has text as its field 1; of
@@ -83,29 +84,22 @@ const (
 	oldAttrType = 2<<3 | uint64(protowire.VarintType)
 )
 
-// nodeSchema tells the schemas without metadata apart, by the first node that shows it: only 0.0.1 has no attributes,
-// and the value in field 4 to 7 of an attribute is of another type in 0.0.2 and 0.0.3.
+// nodeSchema tells the schemas without metadata apart, by the first node that shows it. Only 0.0.1 has no attributes,
+// and today's has them in field 10, where 0.0.1 has a number. The value in field 4 to 6 of an attribute is of another
+// type in 0.0.2 and 0.0.3.
 func nodeSchema(data []byte) *schema {
 	found := schema001
 	decided := false
 	s := source{data: data}
-	s.frames(format.ReadOptions{Lenient: true, Warn: func(string, ...any) {}}, func(start, end int) error {
+	s.frames(format.ReadOptions{Lenient: true}, func(start, end int) error {
 		fields(data[start:end], func(tag, _ uint64, attr, _ []byte) *malformed {
-			if tag != oldNodeAttr || decided {
-				return nil
+			switch {
+			case tag == nodeAttr && found == schema001:
+				found = noSchema
+			case tag == oldNodeAttr && !decided:
+				found, decided = attrSchema(attr)
 			}
-			found = schema003
-			return fields(attr, func(tag, _ uint64, _, _ []byte) *malformed {
-				number, typ := tag>>3, protowire.Type(tag&7)
-				if number >= 4 && number <= 6 {
-					decided = true
-					if number == 5 && typ == protowire.VarintType || number == 4 && typ != protowire.VarintType ||
-						number == 6 && typ == protowire.BytesType {
-						found = schema002
-					}
-				}
-				return nil
-			})
+			return nil
 		})
 		if decided {
 			return errStop
@@ -115,10 +109,31 @@ func nodeSchema(data []byte) *schema {
 	return found
 }
 
-var errStop = fmt.Errorf("enough")
+// attrSchema returns the schema of an attribute of old, and whether that is sure.
+func attrSchema(attr []byte) (found *schema, sure bool) {
+	found = schema003
+	fields(attr, func(tag, _ uint64, _, _ []byte) *malformed {
+		number, typ := tag>>3, protowire.Type(tag&7)
+		if number < 4 || number > 6 {
+			return nil
+		}
+		sure = true
+		if number == 5 && typ == protowire.VarintType || number == 4 && typ != protowire.VarintType ||
+			number == 6 && typ == protowire.BytesType {
+			found = schema002
+		}
+		return nil
+	})
+	return found, sure
+}
+
+var errStop = errors.New("enough")
 
 // convert takes a file in a schema of old apart.
 func (s *source) convert(old *schema, o format.ReadOptions) error {
+	if old == noSchema {
+		return s.wrong(0, inMessage, "the metadata of a Chakra trace", "a node")
+	}
 	s.schema = old.name
 	var wire []byte
 	first := old.metadata

@@ -169,11 +169,6 @@ func (p *plan) numberGroups() {
 	}
 }
 
-// group returns the number of an op's communicator.
-func (p *plan) group(comm int32) string {
-	return p.groups[comm]
-}
-
 // keepsName reports whether a communicator keeps its name, as one does that comes from a file.
 func (p *plan) keepsName(comm int32) bool {
 	return comm == 0 || p.known != nil || p.t.Comms[comm].Name == "" || p.t.Comms[comm].Name == p.groups[comm]

@@ -4,6 +4,7 @@ package chakra
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -74,6 +75,9 @@ func readAll(in *format.Input, buffer []byte) ([]byte, error) {
 
 // build makes a trace of the files of its ranks, which take opens.
 func build(files int, o format.ReadOptions, take func(rank int, s *source) error) (*dag.Trace, error) {
+	if files == 0 {
+		return nil, errors.New("a Chakra trace needs at least one file")
+	}
 	var defined []group
 	if o.CommGroups != nil {
 		var err error
@@ -88,7 +92,7 @@ func build(files int, o format.ReadOptions, take func(rank int, s *source) error
 	b := building{
 		o: &o, defined: defined, take: take, trace: &dag.Trace{Ranks: make([]dag.Rank, max(files, o.Ranks))},
 		groups: make([]*groups, files), notices: make([]notices, files), metadata: make([]Metadata, files),
-		schemas: make([]string, files),
+		schemas: make([]string, files), cut: make([]string, files),
 	}
 	readers, err := b.readRanks()
 	if err != nil {
@@ -109,6 +113,7 @@ type building struct {
 	notices  []notices
 	metadata []Metadata
 	schemas  []string
+	cut      []string
 }
 
 // readRanks reads all files, several at the same time. It returns the readers, or the error of the lowest rank.
@@ -146,7 +151,7 @@ func (b *building) readRank(r *rankReader, s *source, rank int) (err error) {
 	}
 	r.groups, r.notices = newGroups(b.defined), &b.notices[rank]
 	b.trace.Ranks[rank], err = r.read(s)
-	b.groups[rank], b.metadata[rank], b.schemas[rank] = r.groups, s.meta, s.schema
+	b.groups[rank], b.metadata[rank], b.schemas[rank], b.cut[rank] = r.groups, s.meta, s.schema, s.cut
 	return err
 }
 
@@ -174,6 +179,11 @@ func (b *building) finish(readers []*rankReader, shared bool) (*dag.Trace, error
 
 // warn reports what is odd in the trace.
 func (b *building) warn(undefined []string) {
+	for _, cut := range b.cut {
+		if cut != "" {
+			b.o.Warn("%s", cut)
+		}
+	}
 	all := &b.notices[0]
 	for i := range b.notices[1:] {
 		all.merge(&b.notices[i+1])

@@ -271,6 +271,18 @@ func TestBad(t *testing.T) {
 	}
 }
 
+// Nodes of today without metadata before them are not taken for a schema of old.
+func TestNoMetadata(t *testing.T) {
+	content := wire(&File{Nodes: []Node{{ID: 1, Name: "a", Type: CompNode, Attr: []Attr{Bool(hostName, false)}}}})[1:]
+	_, err := Format.Read([]*format.Input{input("x", content)}, quiet)
+	if want := "x: offset 0: message: expected the metadata of a Chakra trace, found a node"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err := Format.Read(nil, quiet); err == nil {
+		t.Error("no error without files")
+	}
+}
+
 // What looks bad, and is not, is read and written again.
 func TestOdd(t *testing.T) {
 	for _, c := range []struct{ name, want, warning, compat string }{

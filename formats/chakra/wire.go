@@ -50,9 +50,13 @@ type malformed struct {
 	expected, found string
 }
 
-// offsetIn returns where in data the mistake is, of which what was parsed must be a part.
+// offsetIn returns where in data the mistake is; 0 in a message that came in several parts, which were joined
+// elsewhere.
 func (m *malformed) offsetIn(data []byte) int64 {
-	return int64(cap(data) - cap(m.rest))
+	if at := cap(data) - cap(m.rest); at >= 0 && at <= len(data) {
+		return int64(at)
+	}
+	return 0
 }
 
 func bad(rest []byte, expected, found string) *malformed {
@@ -61,7 +65,6 @@ func bad(rest []byte, expected, found string) *malformed {
 
 const (
 	errVarint = "a number of at most 64 bits"
-	errBytes  = "a value within its message"
 	errText   = "text in UTF-8"
 )
 

@@ -379,7 +379,7 @@ func (w *rankWriter) insertDangling(ids []uint64, missing []dangling) []uint64 {
 // setAttrs sets the type and the attributes of the node of an op.
 func (w *rankWriter) setAttrs(op *dag.Op, a *opAttrs) {
 	n := &w.n
-	group := w.p.group(op.Comm)
+	group := w.p.groups[op.Comm]
 	typ, attrs, ok := w.stored(op, a)
 	if !ok {
 		w.usual = appendUsual(w.usual[:0], op, group)

@@ -1,0 +1,47 @@
+package storage
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// order says what the accesses of a host wait for, beside its mount.
+type order struct {
+	kind   string // "serial", "window", "timed" or "none"
+	window int64  // of "window"
+}
+
+func (o *order) String() string {
+	if o.kind == "window" {
+		return "window:" + strconv.FormatInt(o.window, 10)
+	}
+	return o.kind
+}
+
+func (o *order) Set(text string) error {
+	number, isWindow := strings.CutPrefix(text, "window:")
+	w := count{most: math.MaxInt32}
+	switch {
+	case isWindow && w.Set(number) == nil:
+		*o = order{"window", w.n}
+	case text == "serial", text == "timed", text == "none":
+		*o = order{kind: text}
+	default:
+		return errors.New("expected serial, window:N with N of 1 or more, timed or none")
+	}
+	return nil
+}
+
+// distance returns how many accesses before an access of the same host is the one that it waits for; 0: it waits for
+// none.
+func (o *order) distance() int {
+	switch o.kind {
+	case "serial":
+		return 1
+	case "window":
+		return int(o.window)
+	}
+	return 0
+}
