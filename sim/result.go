@@ -16,13 +16,14 @@ type Result struct {
 	Params   any       `json:"params"`          // the backend's parameters, as they were used
 	Complete bool      `json:"complete"`        // every op ran, and every message met its receive
 	Aborted  string    `json:"aborted,omitempty"`
-	Makespan Clock     `json:"makespan_ps"` // the latest finish
-	Finish   []Clock   `json:"finish_ps"`   // by rank: when its last op finished
-	Ops      int64     `json:"ops"`         // of the trace
-	NeverRun int64     `json:"never_run"`   // ops that did not run
-	Events   int64     `json:"events"`      // handled, as the backend counts them
-	Messages int64     `json:"messages"`    // sent
-	Bytes    int64     `json:"bytes"`       // of the messages sent
+	Makespan Clock     `json:"makespan_ps"`       // the latest finish
+	Finish   []Clock   `json:"finish_ps"`         // by rank: when its last op finished
+	Ops      int64     `json:"ops"`               // of the trace
+	NeverRun int64     `json:"never_run"`         // ops that did not run
+	Unended  int64     `json:"unended,omitempty"` // ops that began and did not end, where the backend tells
+	Events   int64     `json:"events"`            // handled, as the backend counts them
+	Messages int64     `json:"messages"`          // sent
+	Bytes    int64     `json:"bytes"`             // of the messages sent
 	Leftover *Leftover `json:"leftover,omitempty"`
 	Stuck    []Stuck   `json:"stuck,omitempty"`         // the first ops that did not run or were not matched
 	Jobs     any       `json:"jobs,omitempty"`          // how each of several jobs fared

@@ -273,14 +273,22 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error)
 	return done, out.Commit()
 }
 
+// incomplete says how much of a run did not come to its end.
+func incomplete(r *sim.Result) string {
+	s := fmt.Sprintf("%d of %d ops never ran, ", r.NeverRun, r.Ops)
+	if r.Unended > 0 {
+		s += fmt.Sprintf("%d more never ended, ", r.Unended)
+	}
+	return s + fmt.Sprintf("%d messages and receives found no partner", r.Leftover.Count())
+}
+
 // explainIncomplete says on stderr why a run is not complete.
 func explainIncomplete(p *cli.Program, name string, r *result) {
 	unmatched := r.Leftover.Count()
 	if r.Aborted != "" {
 		p.Info("%s: aborted: %s", name, r.Aborted)
 	}
-	p.Info("%s: incomplete: %d of %d ops never ran, %d messages and receives found no partner", name, r.NeverRun, r.Ops,
-		unmatched)
+	p.Info("%s: incomplete: %s", name, incomplete(r.Result))
 	for _, s := range r.Stuck {
 		op := fmt.Sprintf("op %d (%s)", s.Op, s.Kind)
 		if s.Node != "" {
@@ -288,7 +296,7 @@ func explainIncomplete(p *cli.Program, name string, r *result) {
 		}
 		p.Info("%s: rank %d %s waits for %s", name, s.Rank, op, s.Waits)
 	}
-	if total := r.NeverRun + unmatched; total > int64(len(r.Stuck)) {
+	if total := r.NeverRun + max(unmatched, r.Unended); total > int64(len(r.Stuck)) {
 		p.Info("%s: and %d more", name, total-int64(len(r.Stuck)))
 	}
 }

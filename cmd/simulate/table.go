@@ -33,7 +33,7 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 		row("parameters", "%v", r.Params)
 	}
 	if !r.Complete {
-		row("complete", "no: %d ops never ran, %d messages and receives found no partner", r.NeverRun, r.Leftover.Count())
+		row("complete", "no: %s", incomplete(r))
 	}
 	row("makespan", "%v", r.Makespan)
 	if path != nil {

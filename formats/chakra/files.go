@@ -81,6 +81,12 @@ func files(name string, folder []string, ending string) ([]string, error) {
 	slices.SortStableFunc(all, func(x, y rankFile) int { return cmp.Compare(x.rank, y.rank) })
 	var names []string
 	for i := range all {
+		if missing := i; all[i].rank > missing && (i == 0 || all[i-1].rank < missing) {
+			if name == "" {
+				return nil, &format.MissingError{Rank: missing}
+			}
+			return []string{name}, &format.MissingError{Rank: missing}
+		}
 		names = append(names, all[i].name)
 	}
 	if len(prefixes) == 1 {

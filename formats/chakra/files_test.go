@@ -12,7 +12,14 @@ import (
 )
 
 func TestFiles(t *testing.T) {
-	folder := []string{"a.10.et", "a.2.et", "a.0.et", "a.1.et", "a.01.et", "a.0.json", "a.et", "notes", "a.comm_groups.json"}
+	folder := []string{"a.01.et", "a.0.json", "a.et", "notes", "a.comm_groups.json"}
+	var ranks []string
+	for rank := range 11 {
+		ranks = append(ranks, fmt.Sprintf("a.%d.et", rank))
+		folder = append(folder, fmt.Sprintf("a.%d.et", 10-rank))
+	}
+	all := strings.Join(ranks, " ") + " a.comm_groups.json"
+	gap := []string{"x.0.et", "x.2.et"}
 	two := append(slices.Clone(folder), "b.0.et.gz", "b.1.et.zst", "b.x.et")
 	for _, c := range []struct {
 		format format.Format
@@ -20,19 +27,21 @@ func TestFiles(t *testing.T) {
 		folder []string
 		want   string
 	}{
-		{Format, "", folder, "a.0.et a.1.et a.2.et a.10.et a.comm_groups.json"},
-		{Format, "a.0.et", folder, "a.0.et a.1.et a.2.et a.10.et a.comm_groups.json"},
+		{Format, "", folder, all},
+		{Format, "a.0.et", folder, all},
 		{Format, "a.2.et", folder, "a.2.et"},
 		{Format, "a.et", folder, "a.et"},
 		{Format, "b.0.et.gz", two, "b.0.et.gz b.1.et.zst"},
 		{Format, "", two, "2 traces in one folder, of the prefixes a, b: name the file of rank 0"},
 		{Format, "", []string{"notes"}, ""},
+		{Format, "", gap, "the file of rank 1 is missing"},
+		{Format, "x.0.et", gap, "x.0.et, for the file of rank 1 is missing"},
 		{JSON, "", folder, "a.0.json a.comm_groups.json"},
 	} {
 		names, err := c.format.Files(c.name, c.folder)
 		got := strings.Join(names, " ")
 		if err != nil {
-			got = err.Error()
+			got = strings.Join(append(names, err.Error()), ", for ")
 		}
 		if got != c.want {
 			t.Errorf("%s: the files of %q are %s, want %s", c.format.Name, c.name, got, c.want)

@@ -142,7 +142,7 @@ func (r *rankReader) add(k int) error {
 	if op.Kind == dag.Coll && !op.Subkind.Rooted() {
 		op.Peer = 0
 	}
-	if n.typ == MetadataNode && bytes.Contains(n.name, []byte("process_group:init")) {
+	if n.typ == MetadataNode && len(n.inputs) > 0 {
 		r.defineGroups()
 	}
 	r.setTimes(&op)
@@ -299,7 +299,7 @@ func (r *rankReader) misfit(k, attr int, expected string) error {
 		a.kind.wireName())
 }
 
-// defineGroups takes the communicators that the node at hand defines.
+// defineGroups takes the communicators that the node at hand, of metadata, defines, if it does.
 func (r *rankReader) defineGroups() {
 	var io IOInfo
 	if io.parse(r.node.inputs) == nil {
@@ -308,7 +308,9 @@ func (r *rankReader) defineGroups() {
 			return
 		}
 	}
-	r.notices.add(groupsNotice, r.s.name, r.node.id)
+	if bytes.Contains(r.node.name, []byte("process_group:init")) {
+		r.notices.add(groupsNotice, r.s.name, r.node.id)
+	}
 }
 
 // settle settles what the attributes of a node leave open, or say but cannot mean.

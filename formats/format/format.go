@@ -24,8 +24,8 @@ type Format struct {
 	Detect func(head []byte) bool
 
 	// Files returns, of a trace that is many files, which of the files of a folder it is: those that belong to the file
-	// called name, or where that is "" to whatever trace the folder has. All are names without the folder. nil: a trace is
-	// one file.
+	// called name, or where that is "" to whatever trace the folder has. All are names without the folder. Where some of the
+	// trace's files are missing it returns a *MissingError, and name, if that is not "". nil: a trace is one file.
 	Files func(name string, folder []string) ([]string, error)
 
 	// Read reads one trace from its files, most often one. nil: the format is only written.
@@ -152,6 +152,15 @@ type WriteOptions struct {
 	Compat  bool // write what the format's reference program writes, its mistakes included
 	Version int  // of the format, where it has several; 0: the newest
 	Warn    func(message string, args ...any)
+}
+
+// MissingError says that a trace that is many files lacks one.
+type MissingError struct {
+	Rank int // whose file is missing
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("the file of rank %d is missing", e.Rank)
 }
 
 // Loss is one kind of thing that a format cannot express, and how often the trace has it.

@@ -17,12 +17,22 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// writeFiles writes a trace in a format of many files.
+// writeFiles writes a trace in a format of many files. That of a trace with one rank is called as the user says, where that
+// is a name for a file: it has an ending, or is standard output.
 func (p *Program) writeFiles(to *Target, t *dag.Trace) error {
 	progress := p.Progress("writing", -1, "B")
 	defer progress.Close()
 	start := time.Now()
 	out := &outputs{p: p, prefix: filesPrefix(to.Path, to.Format), format: to.Format, progress: progress}
+	switch stdout := isStdout(to.Path); {
+	case len(t.Ranks) == 1 && to.named && (stdout || out.prefix != to.Path):
+		if out.only = to.Path; stdout {
+			out.only = "-"
+		}
+	case stdout:
+		return Usagef("a trace in %s is many files: name them with -o, as in -o FOLDER/NAME%s", to.Format.Name,
+			to.Format.Extensions[0])
+	}
 	defer out.close()
 	err := to.Format.WriteFiles(out.create, t, to.options(p))
 	if out.err == nil {
@@ -46,6 +56,7 @@ func (p *Program) writeFiles(to *Target, t *dag.Trace) error {
 type outputs struct {
 	p        *Program
 	prefix   string // what the names of all begin with
+	only     string // the name of rank 0's file, where there is no other rank and the user says how it is called; else ""
 	format   *format.Format
 	progress *Progress
 
@@ -78,7 +89,16 @@ func (o *outputs) create(suffix string) (io.Writer, error) {
 		o.err = err
 		return nil, err
 	}
-	out, err := o.p.Create(o.prefix+suffix, false)
+	name := o.prefix + suffix
+	if o.only != "" {
+		if strings.HasPrefix(suffix, RankZero) {
+			name = o.only
+		} else if isStdout(o.only) {
+			o.p.Warn("what belongs into a file of its own, called NAME%s, is left out", suffix)
+			return io.Discard, nil
+		}
+	}
+	out, err := o.p.Create(name, false)
 	if err != nil {
 		o.err = err
 		return nil, err
@@ -124,7 +144,7 @@ func (o *outputs) commit() error {
 
 // stale returns the files that would be taken for files of the trace and are not.
 func (o *outputs) stale() ([]string, error) {
-	if len(o.done) == 0 || o.format.Files == nil {
+	if len(o.done) == 0 || o.format.Files == nil || o.only != "" {
 		return nil, nil
 	}
 	folder, first := filepath.Split(o.done[0].name)

@@ -239,7 +239,7 @@ func TestWriteFiles(t *testing.T) {
 	if err := os.WriteFile("d/x.7.page", nil, 0o666); err != nil { // of no trace, there is no rank 3
 		t.Fatal(err)
 	}
-	want(t, runPages("l.lines", "-o", "d/x.page"), 0, "",
+	want(t, runPages("l.lines", "--to", "pages", "-o", "d/x"), 0, "",
 		"copy: d/x: removed what was left of the trace that was there before: d/x.1.page to d/x.index, 3 files\n")
 	wantFiles(t, files("d/x.0.page", "d/x.7.page")...)
 	wantContent(t, "d/x.0.page", "page\n5\n")
@@ -247,6 +247,11 @@ func TestWriteFiles(t *testing.T) {
 		t.Errorf("permissions %v, %v", info.Mode(), err)
 	}
 	os.Remove("d/x.7.page")
+	// A trace of one rank is called what the user calls it.
+	want(t, runPages("l.lines", "-o", "d/y.page"), 0, "", "")
+	wantFiles(t, files("d/x.0.page", "d/y.page")...)
+	os.Remove("d/y.page")
+	want(t, runPages("l.lines", "--to", "pages"), 0, "page\n5\n", "")
 	got := runPages("r", "-v", "-o", "r.page")
 	if got.Status != 0 || !strings.Contains(got.Stderr, "r.page: wrote 3 ops as 4 files in pages, 29B, in ") {
 		t.Errorf("onto itself: %+v", got)
@@ -255,7 +260,7 @@ func TestWriteFiles(t *testing.T) {
 }
 
 func TestWriteFilesRefused(t *testing.T) {
-	in(t, map[string]string{"l.lines": "lines\n5@7\n"})
+	in(t, map[string]string{"l.lines": "lines\n5@7\n", "r.0.page": "page\n1\n", "r.1.page": "page\n1\n"})
 	if err := os.Mkdir("d", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -266,16 +271,16 @@ func TestWriteFilesRefused(t *testing.T) {
 		status int
 		stderr string
 	}{
-		{"--to pages", 2, many + help},
-		{"--to pages -o -", 2, many + help},
-		{"--to pages -o d", 2, "copy: -o: d is a directory, expected a name for the files, as in -o d/NAME" + help},
-		{"-o no/x.page", 1, "copy: no/x.page: creating: folder no: no such file or directory\n"},
-		{"-o x.page --strict", 3, "copy: x.page: not written, would lose 1 op: release times\n"},
-		{"-o x.page", 0, "copy: x.page: lost: 1 op: release times\n"},
+		{"r --to pages", 2, many + help},
+		{"r --to pages -o -", 2, many + help},
+		{"l.lines --to pages -o d", 2, "copy: -o: d is a directory, expected a name for the files, as in -o d/NAME" + help},
+		{"l.lines -o no/x.page", 1, "copy: no/x.page: creating: folder no: no such file or directory\n"},
+		{"l.lines -o x.page --strict", 3, "copy: x.page: not written, would lose 1 op: release times\n"},
+		{"l.lines -o x.page", 0, "copy: x.page: lost: 1 op: release times\n"},
 	} {
-		want(t, runPages(append(strings.Fields(c.args), "l.lines")...), c.status, "", c.stderr)
+		want(t, runPages(strings.Fields(c.args)...), c.status, "", c.stderr)
 		if c.status != 0 {
-			wantFiles(t, "l.lines")
+			wantFiles(t, "l.lines", "r.0.page", "r.1.page")
 		}
 	}
 }

@@ -163,6 +163,7 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 		}
 	}()
 	given := names[0]
+	asked := given
 	if len(names) == 1 {
 		given = p.firstOfPrefix(given, f.From)
 		if names, err = p.filesOfFolder(given, f.From); err != nil {
@@ -183,8 +184,14 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	}
 	switch {
 	case t.Format.Files != nil && len(names) == 1 && given == names[0] && given != "-":
+		var missing *format.MissingError
 		if names, err = siblings(given, t.Format); err != nil {
-			return nil, err
+			if !errors.As(err, &missing) || given != asked && f.Ranks == 0 {
+				return nil, err
+			}
+			if names = []string{given}; f.Ranks == 0 {
+				p.Warn("%s: read alone, as a trace of one rank, for %v", given, missing)
+			}
 		}
 	case t.Format.Files == nil && len(names) > 1:
 		return nil, Usagef("%d inputs for one output: give a folder, as in -o out/", len(names))
@@ -473,6 +480,8 @@ type Target struct {
 	Strict  bool
 	Compat  bool
 	Version int // of the format; 0: the newest
+
+	named bool // Path is what the user calls the output
 }
 
 // Name returns the target's name for messages.
@@ -511,10 +520,6 @@ func (p *Program) Target(f WriteFlags) (*Target, error) {
 		return nil, err
 	}
 	if output.WriteFiles != nil {
-		if isStdout(f.Output) {
-			return nil, Usagef("a trace in %s is many files: name them with -o, as in -o FOLDER/NAME%s", output.Name,
-				output.Extensions[0])
-		}
 		if info, err := os.Stat(f.Output); err == nil && info.IsDir() {
 			return nil, Usagef("-o: %s is a directory, expected a name for the files, as in -o %s", f.Output,
 				filepath.Join(f.Output, "NAME"))
@@ -523,7 +528,11 @@ func (p *Program) Target(f WriteFlags) (*Target, error) {
 	if err := p.CheckOutput(f.Output, output.Binary); err != nil {
 		return nil, err
 	}
-	return p.TargetIn(f.Output, output, f)
+	to, err := p.TargetIn(f.Output, output, f)
+	if err == nil {
+		to.named = true
+	}
+	return to, err
 }
 
 // TargetIn returns the target at a path in a format that OutputFormat gave for the flags.

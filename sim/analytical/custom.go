@@ -81,7 +81,7 @@ func (e *engine) issueCustom(r int32, i uint32) {
 			return
 		}
 	}
-	k := key{tag: uint64(run.g.tag(i)), size: o.bytes}
+	k := key{tag: shortTag(uint64(run.g.tag(i))), size: o.bytes}
 	switch o.kind {
 	case opSend:
 		k.from, k.to = r, peer

@@ -15,9 +15,14 @@ const (
 func (e *engine) keyOf(n *npu, o *op, i uint32, from, to int32) key {
 	k := key{tag: uint64(n.g.tag(i)), context: uint32(o.comm), from: from, to: to}
 	if e.o.ExactSizes {
-		k.size = o.bytes
+		k.tag, k.size = shortTag(k.tag), o.bytes
 	}
 	return k
+}
+
+// shortTag returns what ASTRA-sim makes of the tag of a message, lest it be that of a collective.
+func shortTag(tag uint64) uint64 {
+	return uint64(uint32(tag)) % 500_000_000
 }
 
 func (e *engine) sendOp(r int32, n *npu, o *op, i uint32) {

@@ -198,7 +198,7 @@ func (e *engine) result() *Result {
 			s.MeanIntensity = append(s.MeanIntensity, Decimal(c.intensity/time))
 		}
 	}
-	r.NeverRun = r.Ops - issued
+	r.NeverRun, r.Unended = r.Ops-issued, issued-e.ran
 	e.explain(r.Result)
 	return r
 }

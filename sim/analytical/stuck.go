@@ -186,7 +186,7 @@ func (e *engine) otherSize(r int32, o *op, tag int64) string {
 	for i := range e.meeting.table {
 		s := &e.meeting.table[i]
 		k := &s.key
-		if s.used && !s.posts && k.from == o.peer && k.to == r && k.tag == uint64(tag) && k.context == uint32(o.comm) {
+		if s.used && !s.posts && k.from == o.peer && k.to == r && k.tag == shortTag(uint64(tag)) && k.context == uint32(o.comm) {
 			sizes = append(sizes, k.size)
 		}
 	}

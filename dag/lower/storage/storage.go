@@ -7,7 +7,6 @@
 package storage
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
@@ -42,6 +41,7 @@ type architecture interface {
 
 // layout is what a system needs to know of a trace.
 type layout struct {
+	trace   *dag.Trace
 	units   []unit    // ascending
 	servers [][]int32 // the ranks of the servers of each kind
 }
@@ -70,7 +70,6 @@ type Report struct {
 	SliceOps  int64 `json:"slice_ops"`  // parts of accesses, one for each slice that an access touches
 	Ranks     int64 `json:"ranks"`
 	Gaps      int64 `json:"gaps"`
-	GapNS     int64 `json:"gap_ns"`
 	Markers   int64 `json:"markers"`
 
 	*CompatReport // nil unless the choice is to do what a published tool does
@@ -121,14 +120,17 @@ func lower(t *dag.Trace, c *Choice) (*dag.Trace, *Report, error) {
 	if err := l.run(); err != nil {
 		return nil, nil, err
 	}
-	out, err := l.trace()
+	out, err := l.written()
 	if err != nil {
 		return nil, nil, err
 	}
 	report := l.report
 	report.Ranks = int64(len(out.Ranks))
 	if c.arch.compat() {
-		report.CompatReport = &CompatReport{Sends: report.Messages, Recvs: report.Messages, Requires: out.edges()}
+		report.CompatReport = &CompatReport{Sends: report.Messages, Recvs: report.Messages}
+		for i := range out.Ranks {
+			report.Requires += int64(len(out.Ranks[i].Deps.Off))
+		}
 	}
-	return out.Trace, &report, nil
+	return out, &report, nil
 }

@@ -112,11 +112,10 @@ var rateUnits = func() (units []unitOf) {
 	for _, u := range sizeUnits[1:] {
 		units = append(units, unitOf{u.name + "/s", u.size})
 	}
-	for _, u := range []unitOf{{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
-		units = append(units, unitOf{u.name + "bps", u.size / 8})
-	}
 	return units
 }()
+
+var bitRateUnits = []unitOf{{"Tbps", 1e12 / 8}, {"Gbps", 1e9 / 8}, {"Mbps", 1e6 / 8}, {"kbps", 1e3 / 8}}
 
 func newRate(perSecond int64) rate {
 	r := rate{perSecond: perSecond, num: 1e9, den: perSecond}
@@ -137,7 +136,7 @@ func newRate(perSecond int64) rate {
 func (r *rate) String() string { return format(r.perSecond, rateUnits) }
 
 func (r *rate) Set(text string) error {
-	perSecond, err := parse(text, rateUnits)
+	perSecond, err := parse(text, slices.Concat(rateUnits, bitRateUnits))
 	if err != nil || perSecond < 1 {
 		return errors.New("expected a rate of 1B/s or more, such as 6GB/s or 25Gbps")
 	}
@@ -178,12 +177,18 @@ func parse(text string, units []unitOf) (int64, error) {
 	return n.Num().Int64(), nil
 }
 
-// format returns a number in the first unit of which it is a whole number.
+// format returns a number exactly, in the unit that needs the fewest characters.
 func format(n int64, units []unitOf) string {
+	best := ""
 	for _, u := range units {
-		if u.size > 1 && n > 0 && n%u.size == 0 {
-			return strconv.FormatInt(n/u.size, 10) + u.name
+		if u.size > max(n, 1) {
+			continue
+		}
+		number := big.NewRat(n, u.size)
+		digits, exact := number.FloatPrec()
+		if text := number.FloatString(digits) + u.name; exact && u.name != "" && (best == "" || len(text) < len(best)) {
+			best = text
 		}
 	}
-	return strconv.FormatInt(n, 10) + units[len(units)-1].name
+	return best
 }

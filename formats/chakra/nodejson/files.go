@@ -58,6 +58,14 @@ func Files(name string, folder []string) ([]string, error) {
 		y, _ := parseName(b)
 		return cmp.Compare(x.rank, y.rank)
 	})
+	for i := range found {
+		if n, _ := parseName(found[i]); n.rank > i {
+			if name == "" {
+				return nil, &format.MissingError{Rank: i}
+			}
+			return []string{name}, &format.MissingError{Rank: i}
+		}
+	}
 	return found, nil
 }
 

@@ -111,11 +111,11 @@ func TestValues(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	folder := []string{"a.10.json", "a.0.json", "a.2.json.gz", "a.0.et", "a.json", "a-0.json", "rank_0.json"}
+	folder := []string{"a.2.json", "a.0.json", "a.1.json.gz", "a.0.et", "a.json", "a-0.json", "rank_0.json", "b.0.json", "b.2.json"}
 	for name, want := range map[string][]string{
-		"a.0.json":    {"a.0.json", "a.2.json.gz", "a.10.json"},
+		"a.0.json":    {"a.0.json", "a.1.json.gz", "a.2.json"},
 		"rank_0.json": {"rank_0.json"},
-		"a.10.json":   {"a.10.json"},
+		"a.2.json":    {"a.2.json"},
 		"a.json":      {"a.json"},
 		"x":           {"x"},
 	} {
@@ -123,6 +123,9 @@ func TestFiles(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("Files(%q) = %q, %v, want %q", name, got, err, want)
 		}
+	}
+	if got, err := Files("b.0.json", folder); err == nil || !slices.Equal(got, []string{"b.0.json"}) {
+		t.Errorf("one of two files that are not all: %q, %v", got, err)
 	}
 	if got, err := Files("", folder); err == nil {
 		t.Errorf("a folder with several traces: %q", got)
