@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/ideal"
 )
 
