@@ -33,7 +33,7 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 		row("parameters", "%v", r.Params)
 	}
 	if !r.Complete {
-		row("complete", "no: %s", incomplete(r))
+		row("complete", "no: %s", incomplete(r.Result))
 	}
 	row("makespan", "%v", r.Makespan)
 	if path != nil {

@@ -26,14 +26,14 @@ type writer struct {
 	ranks   []rankWriter
 	filling bool
 	header  int64 // bytes added to every message
-	tag     int64 // of the next message
 	comm    int32 // of all messages
-	ops     int64 // in all
-	deps    int64
+	tag     int64 // of the next message
 	report  Report
 	err     error // why the rest is not written
 
-	// What the ops stand for has these, and its host; special: not all are 0.
+	ops, deps int64 // counted so far
+
+	// What the ops stand for has these, and its host; special: one of them, or comm, is not 0.
 	job, stream, nic, host int32
 	special                bool
 }
