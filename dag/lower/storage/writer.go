@@ -11,7 +11,7 @@ import (
 const (
 	maxOps   = 1 << 30
 	maxDeps  = 3 << 30
-	maxRanks = 1 << 20
+	maxRanks = 1 << 18
 )
 
 // maxMessage is the largest size that a message of a fixed size, or a header, may have: 1 TiB.
