@@ -21,7 +21,8 @@ func (t *Trace) Records() iter.Seq2[int, int] {
 		queue := newRecordQueue(t)
 		var group, placed []recordPlace // of one time
 		for len(queue) > 0 {
-			now, first := queue[0].time, queue.take()
+			now := queue[0].time
+			first := queue.take()
 			if len(queue) == 0 || queue[0].time != now {
 				if !yield(int(first.rank), int(first.op)) {
 					return

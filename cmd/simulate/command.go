@@ -136,6 +136,7 @@ func simulate(p *cli.Program, o *options, run runner, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.read.CheckedComms = !o.read.Lenient // by checkGroups
 	jobs, err := o.jobs.Jobs(p, args)
 	if err != nil {
 		return err

@@ -122,11 +122,13 @@ func compileWhole(p *cli.Program, o *options, run runner, name string, trace *da
 	return l, nil
 }
 
-// chakraAttrs is what a trace that comes from Chakra's format has in its attributes.
+// chakraAttrs is what a trace that comes from Chakra's format has in its attributes, and for one made of several each of
+// these.
 type chakraAttrs struct {
 	Chakra *struct {
 		Undefined []string `json:"undefined_groups"`
 	} `json:"chakra"`
+	Jobs []chakraAttrs `json:"jobs"`
 }
 
 func attrsOf(meta dag.Meta) (attrs chakraAttrs) {
@@ -139,11 +141,24 @@ func attrsOf(meta dag.Meta) (attrs chakraAttrs) {
 // checkGroups returns an error if nothing defines a communicator that the trace names, unless that is to be overlooked.
 func (o *options) checkGroups(meta dag.Meta) error {
 	attrs := attrsOf(meta)
-	if attrs.Chakra == nil || len(attrs.Chakra.Undefined) == 0 || o.read.Lenient {
+	undefined := attrs.undefined()
+	if len(undefined) == 0 || o.read.Lenient {
 		return nil
 	}
 	return fmt.Errorf("nothing defines the communicator %q: give a file that does with --comm-groups, or --lenient to take "+
-		"the ranks that use it for its members", attrs.Chakra.Undefined[0])
+		"the ranks that use it for its members", undefined[0])
+}
+
+// undefined returns the communicators that the trace names and nothing defines.
+func (a *chakraAttrs) undefined() []string {
+	var all []string
+	if a.Chakra != nil {
+		all = a.Chakra.Undefined
+	}
+	for i := range a.Jobs {
+		all = append(all, a.Jobs[i].undefined()...)
+	}
+	return all
 }
 
 // lowered returns the trace with whatever lowered that the backend does not run.

@@ -56,6 +56,10 @@ func TestChakraRoundTrip(t *testing.T) {
 		t.Errorf("inputs %v", inputs)
 	}
 	ok(t, "", "a", "-o", "x.parquet")
+	if got := ok(t, "", "-q", "a/x.et", "--to", "goal", "--lower", "collectives"); got !=
+		ok(t, "", "-q", "a/x", "--to", "goal", "--lower", "collectives") {
+		t.Error("a/x.et is another trace than a/x")
+	}
 	ok(t, "", "--strict", "x.parquet", "-o", "b/x", "--to", "chakra")
 	sameFiles(t, "b", "a")
 	ok(t, "", "--strict", "a/x.0.et", "-o", "j/x.json", "--to", "chakrajson")

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/storage"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 )
@@ -39,7 +40,11 @@ the folder: its name gets the ending of the output format in place of its own. A
 cannot be converted does not keep the others from it; in the end the exit status is 1.
 
 A file that could not be converted completely is not there. What the output format cannot
-hold is said on stderr; with --strict nothing is written then.`,
+hold is said on stderr; with --strict nothing is written then.
+
+Storage accesses are lowered with --lower to what a storage system does, with the parameters:
+
+` + storage.Help(95),
 		Example: `  traceconv x.goal -o x.parquet
   traceconv x.parquet -o x.bin
   traceconv --from goal --to goalbin < x.goal > x.bin
@@ -47,6 +52,8 @@ hold is said on stderr; with --strict nothing is written then.`,
   traceconv traces/ -o app.parquet
   traceconv --schedgen upstream --to goalbin traces/pmpi-trace-rank-0.txt -o app.bin
   traceconv --lower collectives=ring horovod.parquet -o horovod.goal
+  traceconv --lower directdrive:replicas=8,order=timed --report r.json x.spc -o x.parquet
+  traceconv --lower roofline:peak-flops=312TFLOPS,mem-bw=2TB/s llama.parquet -o llama.vef
   traceconv --comm-groups run/groups.json run/resnet -o resnet.parquet
   traceconv app.goal -o run/app.et
   zstd -dc x.bin.zst | traceconv --strict --to goal | less`,
@@ -78,7 +85,7 @@ hold is said on stderr; with --strict nothing is written then.`,
 	flags.SortFlags = false
 	write.Register(p, cmd, "output `file`, or a folder for each input's own output (default: standard output)")
 	read.Register(p, cmd)
-	lowering.Register(cmd)
+	lowering.Register(p, cmd)
 	flags.StringVar(&c.title, "title", "", "give the trace this title")
 	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many inputs to convert at the same time")
 	return cmd
@@ -120,17 +127,18 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 
 // convertBatches writes a trace while it is made, batch by batch.
 func (c *conversion) convertBatches(s format.Source, in *cli.OpenTrace, to *cli.Target) error {
+	inMemory := s != in.Source
+	s, err := c.lower(s)
+	if err != nil {
+		return cli.InFile(in.Name, err)
+	}
 	meta := s.Meta()
 	if err := c.describe(&meta, in, to); err != nil {
 		return err
 	}
 	in.DoneReading()
-	if s != in.Source {
+	if inMemory {
 		in.Close() // it may be replaced
-	}
-	s, err := c.lower(s)
-	if err != nil {
-		return cli.InFile(in.Name, err)
 	}
 	return c.p.WriteSource(cli.WithMeta(s, meta), to)
 }

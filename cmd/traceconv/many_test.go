@@ -55,7 +55,8 @@ func TestManyFiles(t *testing.T) {
 	for args, message := range map[string]string{
 		"a/x-01.txt":               "a/x-01.txt: files: the file of rank 0 is missing",
 		"a/x-00.txt b/y-0.txt":     "b/y-0.txt: files: rank 0 has another file, a/x-00.txt",
-		"a/x-00.txt a/none-1.txt":  "a/none-1.txt: reading: no such file or directory",
+		"a/x-00.txt a/none-1.txt":  "a/none-1.txt: no such file or directory; an output is named with -o",
+		"a/x-00.txt x.parquet":     "x.parquet: no such file or directory; an output is named with -o",
 		"d":                        "d: expected a file, found a directory",
 		"--from goal a":            "a: expected a file, found a directory",
 		"--from goal b/y-0.txt":    "b/y-0.txt:1: expected ",

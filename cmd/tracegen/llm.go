@@ -4,15 +4,11 @@ package main
 
 import (
 	"errors"
-	"math"
-	"math/big"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/llm"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
@@ -89,9 +85,9 @@ Calcs have no durations, for how long they take is the machine's to say, unless 
 	flags.BoolVar(&params.ConcurrentCollectives, "concurrent-collectives", params.ConcurrentCollectives,
 		"collectives of different groups do not wait for each other")
 
-	flags.Var((*flopRate)(&params.PeakFlops), "peak-flops",
+	flags.Var((*cli.FlopRate)(&params.PeakFlops), "peak-flops",
 		"operations that an accelerator does in a second, such as 312TFLOPS, for durations of calcs")
-	flags.Var((*bandwidth)(&params.MemoryBandwidth), "mem-bw",
+	flags.Var((*cli.Bandwidth)(&params.MemoryBandwidth), "mem-bw",
 		"bandwidth of an accelerator's memory, such as 2TB/s, likewise")
 	g.register(p, cmd)
 	cmd.MarkFlagsMutuallyExclusive("micro-batches", "global-batch")
@@ -150,59 +146,4 @@ func (o *rankOrder) Set(s string) (err error) {
 		*o = rankOrder(order)
 	}
 	return err
-}
-
-// flopRate is a flag whose value is a number of floating-point operations in a second.
-type flopRate int64
-
-func (r *flopRate) Type() string { return "rate" }
-
-func (r *flopRate) String() string {
-	if *r == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(float64(*r)/1e12, 'g', -1, 64) + "TFLOPS"
-}
-
-func (r *flopRate) Set(s string) error {
-	number, factor := s, 1.0
-	for unit, size := range map[string]float64{"GFLOPS": 1e9, "TFLOPS": 1e12, "PFLOPS": 1e15} {
-		if n, ok := strings.CutSuffix(s, unit); ok {
-			number, factor = n, size
-		}
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	if v = math.Round(v * factor); err != nil || !(v >= 1 && v <= 1e18) {
-		return errors.New("expected 1 to 10^18 operations in a second, such as 312TFLOPS or 312e12")
-	}
-	*r = flopRate(v)
-	return nil
-}
-
-// bandwidth is a flag whose value is a number of bytes in a second.
-type bandwidth int64
-
-func (b *bandwidth) Type() string { return "rate" }
-
-func (b *bandwidth) String() string {
-	if *b == 0 {
-		return ""
-	}
-	return cli.FormatSize(int64(*b)) + "/s"
-}
-
-func (b *bandwidth) Set(s string) error {
-	rate, err := cli.ParseRate(s, 0)
-	if err != nil {
-		return err
-	}
-	if rate.Num == 0 {
-		return errors.New("expected a rate of a memory")
-	}
-	perSecond := new(big.Int).Mul(big.NewInt(int64(dag.Second)), big.NewInt(rate.Den))
-	if perSecond.Quo(perSecond, big.NewInt(rate.Num)); !perSecond.IsInt64() || perSecond.Sign() == 0 {
-		return errors.New("expected 1 to 2^63-1 bytes in a second")
-	}
-	*b = bandwidth(perSecond.Int64())
-	return nil
 }

@@ -50,7 +50,7 @@ type generation struct {
 func (g *generation) register(p *cli.Program, cmd *cobra.Command) {
 	g.p = p
 	g.write.Register(p, cmd, "output `file` (default: standard output)")
-	g.lower.Register(cmd)
+	g.lower.Register(p, cmd)
 }
 
 // run writes the trace that generate makes. The seed is nil where nothing is random.
@@ -93,11 +93,11 @@ func (g *generation) runSource(seed *int64, generate func() (format.Source, erro
 		return cli.Usagef("%v", err)
 	}
 	defer s.Close()
-	meta := s.Meta()
-	g.describe(&meta, seed, to)
 	if s, err = pass(s); err != nil {
 		return err
 	}
+	meta := s.Meta()
+	g.describe(&meta, seed, to)
 	return g.p.WriteSource(cli.WithMeta(s, meta), to)
 }
 

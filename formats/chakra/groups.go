@@ -6,8 +6,10 @@ package chakra
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -71,6 +73,7 @@ func readGroups(in *format.Input) ([]group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, as some editors write it
 	d := json.NewDecoder(bytes.NewReader(text))
 	wrong := func(expected, found string) error {
 		return &format.SyntaxError{File: in.Name, Line: (&lineCounter{text: text}).at(d.InputOffset()), Class: inGroups,
@@ -85,7 +88,7 @@ func readGroups(in *format.Input) ([]group, error) {
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
-			return nil, wrong(form, err.Error())
+			return nil, wrong(form, foundJSON(err))
 		}
 		g := group{name: t.(string), ranks: []int32{}, from: in.Name}
 		if !isGroupNumber(g.name) {
@@ -95,18 +98,38 @@ func readGroups(in *format.Input) ([]group, error) {
 			return nil, wrong("each group once", "a second group "+g.name)
 		}
 		seen[g.name] = true
-		if err := d.Decode(&g.ranks); err != nil {
-			return nil, wrong("the ranks of group "+g.name, err.Error())
+		var ranks []*int32 // with null as nil
+		err = d.Decode(&ranks)
+		if err == nil && (ranks == nil || slices.Contains(ranks, nil)) {
+			err = errors.New("null")
+		}
+		if err != nil {
+			return nil, wrong("a list of the ranks of group "+g.name, foundJSON(err))
+		}
+		for _, rank := range ranks {
+			g.ranks = append(g.ranks, *rank)
 		}
 		all = append(all, g)
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, wrong(form, err.Error())
+		return nil, wrong(form, foundJSON(err))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, wrong("the end of the groups", "more")
 	}
 	return all, nil
+}
+
+// foundJSON says what JSON had where something else was expected.
+func foundJSON(err error) string {
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped):
+		return mistyped.Value
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return "the end of the file"
+	}
+	return err.Error()
 }
 
 // processGroups returns the groups that a node of metadata of PyTorch defines: its inputs are a list of Python with one

@@ -225,7 +225,7 @@ func TestGroups(t *testing.T) {
 	for _, c := range []struct{ groups, want, warning string }{
 		{"", `""[0 1 2] "9"[2 1] "all"[0 1 2] "7"[0 2] 0:3 0:0 1:1 1:2 2:3`,
 			`nothing defines the communicator "7" (of 1 such): its members are taken to be the ranks that use it`},
-		{`{"7": [2, 0], "5": [1]}`, `""[0 1 2] "7"[2 0] "5"[1] "9"[2 1] "all"[0 1 2] 0:1 0:0 1:3 1:4 2:1`, ""},
+		{"\ufeff" + `{"7": [2, 0], "5": [1]}`, `""[0 1 2] "7"[2 0] "5"[1] "9"[2 1] "all"[0 1 2] 0:1 0:0 1:3 1:4 2:1`, ""},
 		{` {"9":[0], "7":[0,2]} `, `""[0 1 2] "9"[0] "7"[0 2] "all"[0 1 2] 0:2 0:0 1:1 1:3 2:2`,
 			"rank1: process group 9 differs from that of groups, which counts"},
 	} {
@@ -279,11 +279,15 @@ func TestBadGroups(t *testing.T) {
 		"{\n\"0\": [0]}":          `groups:2: groups: expected the number of a group, 1 or more: group 0 is all ranks, found "0"`,
 		`{"-1": [0]}`:             `groups:1: groups: expected the number of a group, 1 or more: group 0 is all ranks, found "-1"`,
 		`{"1": [0], "1": [1]}`:    `groups:1: groups: expected each group once, found a second group 1`,
-		`{"1": ["0"]}`:            `groups:1: groups: expected the ranks of group 1, found json: cannot unmarshal string into Go value of type int32`,
+		`{"1": ["0"]}`:            `groups:1: groups: expected a list of the ranks of group 1, found string`,
+		`{"1": [1.5]}`:            `groups:1: groups: expected a list of the ranks of group 1, found number 1.5`,
+		`{"1": 1}`:                `groups:1: groups: expected a list of the ranks of group 1, found number`,
+		`{"1": null}`:             `groups:1: groups: expected a list of the ranks of group 1, found null`,
+		`{"1": [0, null]}`:        `groups:1: groups: expected a list of the ranks of group 1, found null`,
 		`{"1": [0, 2]}`:           `groups: groups: group 1: range of 2 ranks from 0 in steps of 2, expected ranks in 0..1`,
 		`{"1": [0, 0]}`:           `groups: groups: group 1: rank 0 twice`,
 		`{"1": [0]} x`:            `groups:1: groups: expected the end of the groups, found more`,
-		`{"1": [0]`:               `groups:1: groups: expected groups in the form {"1": [0, 1], "2": [2, 3]}, found EOF`,
+		`{"1": [0]`:               `groups:1: groups: expected groups in the form {"1": [0, 1], "2": [2, 3]}, found the end of the file`,
 		`{"99999999999999": [0]}`: `groups:1: groups: expected the number of a group, 1 or more: group 0 is all ranks, found "99999999999999"`,
 	} {
 		o := quiet

@@ -195,7 +195,7 @@ func (b *building) warn(undefined []string) {
 			break
 		}
 	}
-	if len(undefined) > 0 {
+	if len(undefined) > 0 && !b.o.CheckedComms {
 		b.o.Warn("nothing defines the communicator %q (of %d such): its members are taken to be the ranks that use it",
 			undefined[0], len(undefined))
 	}

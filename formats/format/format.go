@@ -98,6 +98,8 @@ type ReadOptions struct {
 	Schedgen *SchedgenOptions
 	// CommGroups is a file that defines the communicators which a trace in Chakra's format names; nil: there is none.
 	CommGroups *Input
+	// CheckedComms is for callers that look for communicators which nothing defines themselves: there is no warning.
+	CheckedComms bool
 	// Ranks is how many ranks a trace has whose files are the same for all of them, and of which there is only the first;
 	// 0: a file is there for every rank.
 	Ranks   int

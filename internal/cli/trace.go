@@ -33,9 +33,10 @@ type ReadFlags struct {
 	Schedgen   SchedgenFlags
 	Storage    StorageFlags
 
-	// Ranks is how many ranks do what the file of rank 0, the only one that is read, has; 0: there is a file for each. It
-	// has no flag of its own.
-	Ranks int
+	// Ranks is how many ranks do what the file of rank 0, the only one that is read, has; 0: there is a file for each.
+	// CheckedComms is that of format.ReadOptions. They have no flags of their own.
+	Ranks        int
+	CheckedComms bool
 }
 
 // ModelFlags are the flags for inputs that describe a workload model.
@@ -162,6 +163,9 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 			t.Close()
 		}
 	}()
+	if err := checkExist(names); err != nil {
+		return nil, err
+	}
 	given := names[0]
 	asked := given
 	if len(names) == 1 {
@@ -221,8 +225,18 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	return t, nil
 }
 
+// checkExist returns an error if one of several inputs is not there: most often what was to be the output.
+func checkExist(names []string) error {
+	for _, name := range names[1:] {
+		if _, err := os.Stat(name); name != "-" && err != nil {
+			return fmt.Errorf("%s: %w; an output is named with -o", name, cause(err))
+		}
+	}
+	return nil
+}
+
 func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
-	o := format.ReadOptions{Lenient: f.Lenient, Ranks: f.Ranks, Warn: p.Warn}
+	o := format.ReadOptions{Lenient: f.Lenient, Ranks: f.Ranks, CheckedComms: f.CheckedComms, Warn: p.Warn}
 	var err error
 	if o.Model, err = f.Model.options(); err != nil {
 		return o, err

@@ -53,6 +53,31 @@ nics: 3
 	w.expect(t, `n.yml:9: unknown key "nics"`)
 }
 
+// TestReadOddYAML reads what editors and people make of a network file.
+func TestReadOddYAML(t *testing.T) {
+	want := []Dim{{Ring, 4, 50, 500}, {Switch, 4, 50, 500}}
+	for _, text := range []string{
+		"\ufefftopology: [Ring, Switch]\nnpus_count: [4, 4]\nbandwidth: [50, 50]\nlatency: [500, 500]\n",
+		"topology: [Ring, Switch]\r\nnpus_count: [&n 4, *n]\r\nbandwidth: [50, 50]\r\nlatency: &l [500, 500]\r\n",
+		"topology: [Ring, Switch]\nnpus_count: &a [4, 4]\nbandwidth: &a [50, 50]\nlatency: [&b 500, *b]\n",
+		"--- &all\ntopology: [Ring, Switch]\nlatency: &x [500, &y 500]\nbandwidth: [&x 50, *x]\nnpus_count: [&y 4, *y]\n",
+	} {
+		var w warnings
+		n, err := ReadNetwork([]byte(text), "n.yml", w.add)
+		if err != nil || !slices.Equal(n.Dims, want) {
+			t.Errorf("%q: got %v, %v", text, n.Dims, err)
+		}
+		w.expect(t)
+	}
+	same := "topology: &t [Ring, Ring]\nnpus_count: &a [4, 4]\nbandwidth: *a\nlatency: *a\nagain: *t\n"
+	var w warnings
+	n, err := ReadNetwork([]byte(same), "n.yml", w.add)
+	if err != nil || !slices.Equal(n.Dims, []Dim{{Ring, 4, 4, 4}, {Ring, 4, 4, 4}}) {
+		t.Errorf("%q: got %v, %v", same, n.Dims, err)
+	}
+	w.expect(t, `n.yml:5: unknown key "again"`)
+}
+
 func TestReadNetworkErrors(t *testing.T) {
 	lines := func(topology, npus, bandwidth, latency string) string {
 		return "topology: " + topology + "\nnpus_count: " + npus + "\nbandwidth: " + bandwidth + "\nlatency: " + latency
@@ -68,6 +93,9 @@ func TestReadNetworkErrors(t *testing.T) {
 		{lines("[]", "[]", "[]", "[]"), "n.yml:1: topology: expected at least one dimension, found none"},
 		{lines("[Ring, Ring]", "[4]", "[1, 1]", "[1, 1]"),
 			"n.yml:2: npus_count: expected 2 values, as many as topology has, found 1"},
+		{lines("[Ring]", "&n [4]", "[*m]", "[1]"), "n.yml:3: bandwidth: expected plain values, found alias"},
+		{lines("[Ring]", "*n", "&n [4]", "[1]"), "n.yml:2: npus_count: expected plain values, found alias"},
+		{lines("[Ring]", "&n [*n]", "[4]", "[1]"), "n.yml:2: npus_count: expected plain values, found sequence"},
 		{lines("[Ring]", "[1]", "[1]", "[1]"), "n.yml:2: npus_count: expected a whole number of 2 or more, found 1"},
 		{lines("[Ring]", "[4.0]", "[1]", "[1]"), "n.yml:2: npus_count: expected a whole number of 2 or more, found 4.0"},
 		{lines("[Ring]", "[-4]", "[1]", "[1]"), "n.yml:2: npus_count: expected a whole number of 2 or more, found -4"},
@@ -125,7 +153,8 @@ func TestParseNetwork(t *testing.T) {
 		{"Ring(4)@1GB/s", "expected bandwidths and latencies"},
 		{"Ring(4)@1GB/s1ns", "expected bandwidths and latencies"},
 		{"Ring(4)@1Gbps,1ns", "expected bandwidths and latencies"},
-		{"Ring(4)@1,2GB/s,1ns", "bandwidth: expected 1 number or 1, found 2"},
+		{"Ring(4)@1,2GB/s,1ns", "bandwidth: expected 1 number, found 2"},
+		{"Ring(4)_FC(2)@1,2,3GB/s,1ns", "bandwidth: expected 1 number or 2, found 3"},
 		{"Ring(4)@0GB/s,1ns", "expected a bandwidth above 0"},
 		{"Ring(4)@infGB/s,1ns", "bandwidth: expected a number"},
 		{"Ring(4)@1GB/s,-1ns", "expected a latency of 0 or more"},
@@ -162,6 +191,18 @@ func TestReadSystem(t *testing.T) {
 		},
 		{"{}", SystemFile{System: System{Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: 10}},
 			[]string{"collective-optimization is missing", "preferred-dataset-splits is missing"}},
+		{"\ufeff" + `{"collective-optimization": "baseline", "preferred-dataset-splits": 1,
+			"reduce-scatter-implementation": ["ring"]}`,
+			SystemFile{System: System{Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: 10,
+				Implementations: [numCollectives][]Algorithm{ReduceScatter: {{Name: RingAlgorithm}}}}},
+			[]string{"s.json: local-mem-bw is missing and taken for 0: reductions take no time"}},
+		{`{"collective-optimization": "baseline", "preferred-dataset-splits": 1, "replay-only": 1,
+			"all-reduce-implementation": ["ring"]}`,
+			SystemFile{System: System{Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: 10, ReplayOnly: true,
+				Implementations: [numCollectives][]Algorithm{AllReduce: {{Name: RingAlgorithm}}}}}, nil},
+		{`{"collective-optimization": "baseline", "preferred-dataset-splits": 1, "all-gather-implementation": ["ring"]}`,
+			SystemFile{System: System{Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: 10,
+				Implementations: [numCollectives][]Algorithm{AllGather: {{Name: RingAlgorithm}}}}}, nil},
 		{`{"collective-optimization": "baseline", "preferred-dataset-splits": 1,
 			"model-shared-bus": 1, "L": 5.7, "o": 1, "g": 2, "G": 0.1, "local-reduction-delay": 4,
 			"roofline-enabled": true, "peak-perf": 312, "local-mem-bw": 2039, "track-local-mem": 1,
@@ -201,10 +242,11 @@ func TestReadSystem(t *testing.T) {
 
 func TestReadSystemErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"", "s.json:1: expected a JSON object: EOF"},
+		{"", "s.json:1: expected a JSON object, found the end of the file"},
 		{"[]", "s.json:1: expected a JSON object, found ["},
 		{"{\n\"a\": }", "s.json:2: expected a value of \"a\": "},
-		{"{\n\"a\": 1", "s.json:2: expected the end of the object"},
+		{"{\n\"a\": 1", "s.json:2: expected the end of the object, found the end of the file"},
+		{"{\n\"a\": [1", "s.json:2: expected a value of \"a\", found the end of the file"},
 		{"{} {}", "s.json:1: expected nothing after the object, found \"{}\""},
 		{`{"scheduling-policy": "lifo"}`, "s.json:1: scheduling-policy: expected one of LIFO, FIFO, EXPLICIT, found \"lifo\""},
 		{`{"scheduling-policy": 1}`, "s.json:1: scheduling-policy: expected a string, found 1"},
@@ -213,6 +255,8 @@ func TestReadSystemErrors(t *testing.T) {
 		{`{"preferred-dataset-splits": 0.5}`, "s.json:1: preferred-dataset-splits: expected a number from 1"},
 		{`{"preferred-dataset-splits": 1e300}`, "s.json:1: preferred-dataset-splits: expected a number from 1"},
 		{`{"preferred-dataset-splits": 1e400}`, "s.json:1: preferred-dataset-splits: expected a number from 1"},
+		{`{"replay-only": "1"}`, `s.json:1: replay-only: expected 0 or 1, found "1"`},
+		{`{"model-shared-bus": "1"}`, `s.json:1: model-shared-bus: expected 0 or 1, found "1"`},
 		{`{"endpoint-delay": -1}`, "s.json:1: endpoint-delay: expected a number from 0"},
 		{`{"endpoint-delay": "1"}`, "s.json:1: endpoint-delay: expected a number from 0"},
 		{`{"all-reduce-implementation": "ring"}`, "s.json:1: all-reduce-implementation: expected a list of strings"},
@@ -349,7 +393,10 @@ func TestReadMemory(t *testing.T) {
 				"num-nodes: has no effect with PER_NPU_MEMORY_EXPANSION", `unknown key "x"`}},
 		{`{"memory-type": "PER_NODE_MEMORY_EXPANSION", "num-nodes": 2, "num-npus-per-node": 4, "remote-mem-latency": 100,
 			"remote-mem-bw": 100}`, Memory{Kind: PerNode, Latency: 100, Bandwidth: 100, Nodes: 2, NPUsPerNode: 4}, nil},
-		{`{"memory-type": "MEMORY_POOL", "remote-mem-bw": 100}`, Memory{Kind: Pool, Bandwidth: 100}, nil},
+		{`{"memory-type": "MEMORY_POOL", "remote-mem-bw": 100}`, Memory{Kind: Pool, Bandwidth: 100},
+			[]string{"m.json: remote-mem-latency is missing and taken for 0"}},
+		{`{"memory-type": "LOCAL", "bandwidth": 100}`, Memory{Kind: Local, Bandwidth: 100},
+			[]string{"m.json: latency is missing and taken for 0"}},
 		{`{"memory-type": "LOCAL", "latency": 0.5, "bandwidth": 2.5}`, Memory{Kind: Local, Latency: 0.5, Bandwidth: 2.5}, nil},
 		{`{"memory-type": "HIERARCHICAL_POOL", "num-nodes": 16, "num-npus-per-node": 8, "num-out-node-switches": 4,
 			"num-remote-memory-groups": 2, "chunk-size": 1048576, "mem-side-bw": 100, "gpu-side-bw": 50.5, "in-node-bw": 256,
@@ -366,7 +413,7 @@ func TestReadMemory(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{`{}`, "m.json: memory-type: expected one of the types of memory, found nothing"},
-		{`{"memory-type": "POOL"}`, "m.json:1: memory-type: expected one of NO_MEMORY_EXPANSION, "},
+		{`{"memory-type": "POOL", "remote-mem-bw": 1, "x": 2}`, "m.json:1: memory-type: expected one of NO_MEMORY_EXPANSION, "},
 		{`{"memory-type": "MEMORY_POOL"}`, "m.json: remote-mem-bw: expected a number, found nothing"},
 		{`{"memory-type": "MEMORY_POOL", "remote-mem-bw": 0.5}`, "m.json:1: remote-mem-bw: expected a number from 1 to"},
 		{`{"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-bw": 1, "num-nodes": 2}`,
@@ -374,10 +421,16 @@ func TestReadMemory(t *testing.T) {
 		{`{"memory-type": "LOCAL", "bandwidth": 0}`, "m.json:1: bandwidth: expected a number above 0, found 0"},
 		{`{"memory-type": "HIERARCHICAL_POOL"}`, "m.json: num-out-node-switches: expected a number, found nothing"},
 	} {
-		if _, err := ReadMemory([]byte(c.text), "m.json", new(warnings).add); err == nil ||
-			!strings.HasPrefix(err.Error(), c.want) {
+		var afterwards warnings
+		warn := func(message string, args ...any) {
+			if !strings.Contains(message, "is missing") {
+				afterwards.add(message, args...)
+			}
+		}
+		if _, err := ReadMemory([]byte(c.text), "m.json", warn); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, expected %s", c.text, err, c.want)
 		}
+		afterwards.expect(t)
 	}
 }
 

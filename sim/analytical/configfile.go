@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -15,13 +16,16 @@ import (
 // maxConfigSize is how large a configuration file may be, in bytes.
 const maxConfigSize = 1 << 20
 
+// byteOrderMark begins the files that some editors write in UTF-8. It means nothing.
+var byteOrderMark = []byte("\ufeff")
+
 // configFile is a JSON object that is being read. Its methods return the default where the key is missing. The first
 // value that is not as expected becomes err; what is read from then on means nothing.
 type configFile struct {
 	name    string
 	members map[string]*configMember
-	order   []string // of the keys
-	warn    func(string, ...any)
+	order   []string             // of the keys
+	warn    func(string, ...any) // says nothing once err is set
 	err     error
 }
 
@@ -33,11 +37,17 @@ type configMember struct {
 
 // openConfig reads an object. Of a key that is there twice the last counts, as for ASTRA-sim.
 func openConfig(text []byte, name string, warn func(string, ...any)) (*configFile, error) {
-	f := &configFile{name: name, members: map[string]*configMember{}, warn: warn}
+	f := &configFile{name: name, members: map[string]*configMember{}}
+	f.warn = func(message string, args ...any) {
+		if f.err == nil {
+			warn(message, args...)
+		}
+	}
 	if len(text) > maxConfigSize {
 		return nil, fmt.Errorf("%s: expected a configuration file of at most %d bytes, found %d", name, maxConfigSize,
 			len(text))
 	}
+	text = bytes.TrimPrefix(text, byteOrderMark)
 	in := json.NewDecoder(bytes.NewReader(text))
 	// The decoder stands before the blanks, commas and colons that precede the next value.
 	line := func() int {
@@ -47,6 +57,9 @@ func openConfig(text []byte, name string, warn func(string, ...any)) (*configFil
 		return 1 + bytes.Count(text[:at], []byte("\n"))
 	}
 	syntax := func(expected string, err error) error {
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return fmt.Errorf("%s:%d: expected %s, found the end of the file", name, line(), expected)
+		}
 		return fmt.Errorf("%s:%d: expected %s: %w", name, line(), expected, err)
 	}
 	if start, err := in.Token(); err != nil {
@@ -66,7 +79,7 @@ func openConfig(text []byte, name string, warn func(string, ...any)) (*configFil
 			return nil, syntax(fmt.Sprintf("a value of %q", key), err)
 		}
 		if before := f.members[key]; before != nil {
-			warn("%s:%d: %q is there twice, first in line %d: the last one counts", name, m.line, key, before.line)
+			f.warn("%s:%d: %q is there twice, first in line %d: the last one counts", name, m.line, key, before.line)
 		} else {
 			f.order = append(f.order, key)
 		}
@@ -133,6 +146,11 @@ func (f *configFile) number(key string, missing, least, most float64) float64 {
 	if most < math.MaxFloat64 {
 		expected = fmt.Sprintf("a number from %.0f to %.0f", least, most)
 	}
+	return f.numberAs(key, expected, missing, least, most)
+}
+
+// numberAs is number with what messages say is expected.
+func (f *configFile) numberAs(key, expected string, missing, least, most float64) float64 {
 	var v any
 	if !f.decode(key, expected, &v) {
 		return missing
@@ -168,7 +186,7 @@ func (f *configFile) integer(key string, missing, least, most int64) int64 {
 
 // flag returns whether a number is not 0.
 func (f *configFile) flag(key string) bool {
-	return f.number(key, 0, -math.MaxFloat64, math.MaxFloat64) != 0
+	return f.numberAs(key, "0 or 1", 0, -math.MaxFloat64, math.MaxFloat64) != 0
 }
 
 func (f *configFile) text(key, missing string) string {
@@ -207,10 +225,17 @@ func (f *configFile) ignore(key, why string) {
 	}
 }
 
+// missing warns, if the key is not there, about what that means.
+func (f *configFile) missing(key, consequence string) {
+	if !f.has(key) {
+		f.warn("%s: %s is missing and taken for %s", f.name, key, consequence)
+	}
+}
+
 // close warns about the keys that nobody asked for, and returns what was wrong.
 func (f *configFile) close() error {
 	for _, key := range f.order {
-		if f.err == nil && !f.members[key].used {
+		if !f.members[key].used {
 			f.warn("%s:%d: unknown key %s is ignored", f.name, f.members[key].line, strconv.Quote(shorten(key)))
 		}
 	}

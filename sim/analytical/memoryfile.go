@@ -33,10 +33,12 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 	m := Memory{Kind: choice(f, "memory-type", NoExpansion, memoryTypes, kinds)}
 	switch m.Kind {
 	case PerNPU, PerNode, Pool:
+		f.missing("remote-mem-latency", "0")
 		// Integers in ASTRA-sim: a bandwidth below 1 divides by zero.
 		m.Latency = float64(f.integer("remote-mem-latency", 0, 0, maxTicks))
 		m.Bandwidth = float64(f.required("remote-mem-bw").integer("remote-mem-bw", 1, 1, maxTicks))
 	case Local:
+		f.missing("latency", "0")
 		m.Latency = f.number("latency", 0, 0, maxTicks)
 		m.Bandwidth = f.required("bandwidth").positive("bandwidth")
 	case HierarchicalPool:

@@ -89,7 +89,11 @@ func parseDim(text string) (d Dim, err error) {
 // parseEach reads numbers separated by commas, as many as there are dimensions or one that stands for all.
 func parseEach(text string, dims int) ([]float64, error) {
 	parts := strings.Split(text, ",")
-	if len(parts) != 1 && len(parts) != dims {
+	switch {
+	case len(parts) == 1 || len(parts) == dims:
+	case dims == 1:
+		return nil, fmt.Errorf("expected 1 number, found %d", len(parts))
+	default:
 		return nil, fmt.Errorf("expected 1 number or %d, found %d", dims, len(parts))
 	}
 	values := make([]float64, dims)

@@ -70,19 +70,17 @@ func ReadSystem(text []byte, name string, warn func(message string, args ...any)
 		[]Scheduling{LIFO, FIFO, Explicit})
 	s.LocalBWAware = choice(f, "collective-optimization", false, []string{"baseline", "localBWAware"},
 		[]bool{false, true})
-	if !f.has("collective-optimization") {
-		warn("%s: collective-optimization is missing and taken for baseline: an all-reduce goes through each dimension "+
-			"with all of its bytes", name)
-	}
-	if !f.has("preferred-dataset-splits") {
-		warn("%s: preferred-dataset-splits is missing and taken for 1", name)
-	}
+	f.missing("collective-optimization", "baseline: an all-reduce goes through each dimension with all of its bytes")
+	f.missing("preferred-dataset-splits", "1")
 	s.Splits = int(f.integer("preferred-dataset-splits", 1, 1, MaxSplits))
 	s.ActiveChunks = int(f.integer("active-chunks-per-dimension", 1, 1, maxCount))
 	s.EndpointDelay = f.integer("endpoint-delay", defaultEndpointDelay, 0, maxCount)
 	s.LocalMemBW = f.number("local-mem-bw", 0, 0, math.MaxFloat64)
 	f.readImplementations(s)
 	f.readCompute(s)
+	if s.reduces() {
+		f.missing("local-mem-bw", "0: reductions take no time")
+	}
 	f.readSharedBus(s)
 	f.readPolicies(s)
 	if f.flag("track-local-mem") {
@@ -94,7 +92,7 @@ func ReadSystem(text []byte, name string, warn func(message string, args ...any)
 	f.ignore("local-mem-trace-filename", " without track-local-mem")
 	for _, key := range []string{"boost-mode", "trace-enabled"} {
 		if f.flag(key) {
-			warn("%s: is not supported, and has no effect", f.at(key))
+			f.warn("%s: is not supported, and has no effect", f.at(key))
 		}
 	}
 	return s, f.close()
@@ -126,6 +124,11 @@ func (f *configFile) readImplementations(s *SystemFile) {
 	s.CustomNodesFile = f.text("per-node-custom-implementation", "")
 }
 
+// reduces reports whether there are collectives that reduce what they receive.
+func (s *SystemFile) reduces() bool {
+	return !s.ReplayOnly && (len(s.Implementations[AllReduce]) > 0 || len(s.Implementations[ReduceScatter]) > 0)
+}
+
 // readCompute reads how long ops of calc take.
 func (f *configFile) readCompute(s *SystemFile) {
 	s.ReplayOnly, s.Roofline = f.flag("replay-only"), f.flag("roofline-enabled")
@@ -148,7 +151,7 @@ func (f *configFile) readCompute(s *SystemFile) {
 // but G.
 func (f *configFile) readSharedBus(s *SystemFile) {
 	keys := []string{"L", "o", "g", "G", "local-reduction-delay"}
-	if f.number("model-shared-bus", 0, -maxCount, maxCount) != 1 {
+	if f.numberAs("model-shared-bus", "0 or 1", 0, -maxCount, maxCount) != 1 {
 		for _, key := range keys {
 			f.ignore(key, " without model-shared-bus")
 		}

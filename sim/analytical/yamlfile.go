@@ -44,7 +44,7 @@ const (
 
 // openYAML reads a mapping.
 func openYAML(text []byte, name string, warn func(string, ...any)) (*yamlFile, error) {
-	body, err := parseYAML(text)
+	body, err := parseYAML(bytes.TrimPrefix(text, byteOrderMark))
 	var problem yaml.Error
 	switch {
 	case errors.As(err, &problem) && problem.GetToken() != nil && problem.GetToken().Position != nil:
@@ -55,7 +55,8 @@ func openYAML(text []byte, name string, warn func(string, ...any)) (*yamlFile, e
 		return nil, fmt.Errorf("%s: expected a mapping, found nothing", name)
 	}
 	f := &yamlFile{name: name, warn: warn}
-	mapping, ok := body.(ast.MapNode)
+	anchors := anchors{}
+	mapping, ok := anchors.resolve(body).(ast.MapNode)
 	if !ok {
 		return nil, fmt.Errorf("%s:%d: expected a mapping, found %s", name, nodeLine(body), kindOf(body))
 	}
@@ -65,13 +66,14 @@ func openYAML(text []byte, name string, warn func(string, ...any)) (*yamlFile, e
 			return nil, fmt.Errorf("%s:%d: expected a key, found %s", name, m.line, kindOf(entries.Key()))
 		}
 		values := []ast.Node{entries.Value()}
-		if sequence, ok := entries.Value().(*ast.SequenceNode); ok {
+		if sequence, ok := anchors.resolve(entries.Value()).(*ast.SequenceNode); ok {
 			m.isList, values = true, sequence.Values
 		}
 		for _, v := range values {
-			text, ok := scalar(v)
+			resolved := anchors.resolve(v)
+			text, ok := scalar(resolved)
 			if !ok {
-				return nil, fmt.Errorf("%s:%d: %s: expected plain values, found %s", name, nodeLine(v), m.key, kindOf(v))
+				return nil, fmt.Errorf("%s:%d: %s: expected plain values, found %s", name, nodeLine(v), m.key, kindOf(resolved))
 			}
 			m.list = append(m.list, yamlValue{nodeLine(v), text})
 		}
@@ -103,6 +105,24 @@ func parseYAML(text []byte) (body ast.Node, err error) {
 		return nil, err
 	}
 	return file.Docs[0].Body, nil
+}
+
+// anchors are the nodes of a file that aliases can name.
+type anchors map[string]ast.Node
+
+// resolve returns the node that an anchor gives a name, or that an alias names, which it is to see in their order in the
+// file. An alias without an anchor, and all other nodes, it returns as they are.
+func (a anchors) resolve(n ast.Node) ast.Node {
+	switch n := n.(type) {
+	case *ast.AnchorNode:
+		a[n.Name.String()] = n.Value
+		return n.Value
+	case *ast.AliasNode:
+		if named := a[n.Value.String()]; named != nil {
+			return named
+		}
+	}
+	return n
 }
 
 // scalar returns the text of a plain value as it is written, without quotes.

@@ -741,7 +741,7 @@ func TestRoofline(t *testing.T) {
 		amount, rate int64
 		want         dag.Time
 	}{{0, 7, 0}, {1, 1e12, 1}, {1, 3e12, 1}, {4, 3e12, 2}, {1 << 50, 1 << 50, dag.Second}, {7, 3, 2333333333334}} {
-		if got := duration(c.amount, c.rate); got != c.want {
+		if got := dag.AtRate(c.amount, c.rate); got != c.want {
 			t.Errorf("%d at %d/s takes %v, expected %v", c.amount, c.rate, got, c.want)
 		}
 	}

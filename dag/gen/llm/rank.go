@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
@@ -107,18 +106,10 @@ func (w *writer) calc(name string, k work, data int) int {
 func (w *writer) compute(name string, flops, bytes int64) int {
 	op := dag.Op{Kind: dag.Calc, Flops: flops, Bytes: bytes, Stream: computeStream, Name: name}
 	if w.p.PeakFlops > 0 {
-		op.Duration = max(duration(flops, w.p.PeakFlops), duration(bytes, w.p.MemoryBandwidth))
+		op.Duration = max(dag.AtRate(flops, w.p.PeakFlops), dag.AtRate(bytes, w.p.MemoryBandwidth))
 	}
 	w.calcs = w.add(op)
 	return w.calcs
-}
-
-// duration returns how long so much takes at a rate in a second, rounded up.
-func duration(amount, rate int64) dag.Time {
-	high, low := bits.Mul64(uint64(amount), uint64(dag.Second))
-	low, carry := bits.Add64(low, uint64(rate-1), 0)
-	quotient, _ := bits.Div64(high+carry, low, uint64(rate))
-	return dag.Time(quotient)
 }
 
 // collective makes a collective that waits for the data. A rank that is alone has none, and the data is the result.

@@ -94,14 +94,14 @@ type CompatReport struct {
 // dependencies in all, 2^63 bytes.
 func Lower(t *dag.Trace, c Choice) (*dag.Trace, *Report, error) {
 	c.complete()
-	lowered, report, err := lower(t, &c)
+	lowered, report, err := lowerTrace(t, &c)
 	if err != nil {
 		return nil, nil, fmt.Errorf("lowering storage accesses to %s: %w", c.system.name, err)
 	}
 	return lowered, report, nil
 }
 
-func lower(t *dag.Trace, c *Choice) (*dag.Trace, *Report, error) {
+func lowerTrace(t *dag.Trace, c *Choice) (*dag.Trace, *Report, error) {
 	units, err := findUnits(t)
 	if err != nil {
 		return nil, nil, err

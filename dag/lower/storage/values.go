@@ -5,7 +5,9 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +107,7 @@ func (d *duration) Set(text string) error {
 type rate struct {
 	perSecond int64
 	num, den  int64 // a byte takes num/den nanoseconds
-	most      int64 // more bytes would take too long
+	short     int64 // so many bytes at most are counted in 64 bits
 }
 
 var rateUnits = func() (units []unitOf) {
@@ -125,11 +127,7 @@ func newRate(perSecond int64) rate {
 			break
 		}
 	}
-	// num*most + den - 1 must not overflow, and the quotient be a time.
-	r.most = (1<<63 - 1 - (r.den - 1)) / r.num
-	if limit := new(big.Int).Mul(big.NewInt(maxNS), big.NewInt(r.den)); limit.Div(limit, big.NewInt(r.num)).IsInt64() {
-		r.most = min(r.most, limit.Int64())
-	}
+	r.short = (math.MaxInt64 - r.den) / r.num
 	return r
 }
 
@@ -146,10 +144,17 @@ func (r *rate) Set(text string) error {
 
 // time returns how many nanoseconds so many bytes take, rounded up, and whether a trace can have such a time.
 func (r *rate) time(bytes int64) (ns int64, ok bool) {
-	if bytes > r.most {
+	if bytes <= r.short {
+		ns = (bytes*r.num + r.den - 1) / r.den
+		return ns, ns <= maxNS
+	}
+	high, low := bits.Mul64(uint64(bytes), uint64(r.num))
+	low, carry := bits.Add64(low, uint64(r.den-1), 0)
+	if high += carry; high >= uint64(r.den) {
 		return 0, false
 	}
-	return (bytes*r.num + r.den - 1) / r.den, true
+	quotient, _ := bits.Div64(high, low, uint64(r.den))
+	return int64(quotient), quotient <= uint64(maxNS)
 }
 
 // unitOf is a unit by name.
