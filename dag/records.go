@@ -12,10 +12,10 @@ import (
 // attribute is its place, from 0, among them.
 const TieAttr = `"tie":`
 
-// Records returns rank and index of all io ops of the trace, in the order of the records that they stand for: by release
-// time, those of the same time by rank, those of the same rank by index. Where ops of the same time have attributes that
-// begin with [TieAttr], these come at the places that they name, unless another has it, and the others where there is
-// room.
+// Records returns rank and index of all io ops of the trace, in the order of the records that they stand for: by
+// release time, those of the same time by rank, those of the same rank by index. Where ops of the same time have
+// attributes that begin with [TieAttr], these come at the places that they name, unless another has it, and the others
+// where there is room.
 func (t *Trace) Records() iter.Seq2[int, int] {
 	return func(yield func(rank, op int) bool) {
 		queue := newRecordQueue(t)

@@ -235,7 +235,8 @@ func readConfig(name string) ([]byte, error) {
 }
 
 func (b *analyticalBackend) lowers(t *dag.Trace) func(dag.Subkind) bool {
-	bcast := t != nil && knowsRoots(t)
+	// ASTRA-sim has no algorithm for a bcast: it takes the time that its trace has on record.
+	bcast := t != nil && knowsRoots(t) && (attrsOf(t.Meta).Chakra == nil || b.common.collective != "")
 	return func(kind dag.Subkind) bool {
 		switch kind {
 		case dag.Allreduce, dag.Allgather, dag.ReduceScatter, dag.Alltoall:
@@ -363,7 +364,7 @@ func (b *analyticalBackend) run(settings []setting, r replay) (*result, error) {
 		}
 	}
 	done.Params = b.parametersOf(network, system)
-	return &result{done.Result, &done.NPUs}, nil
+	return &result{Result: done.Result, NPUs: &done.NPUs}, nil
 }
 
 func (b *analyticalBackend) params(settings []setting) (model string, params any) {

@@ -230,17 +230,24 @@ func TestUndefinedGroups(t *testing.T) {
 	}
 }
 
-// TestUndefinedGroupsOnce checks that of a communicator that nothing defines there is one message: the error, or with
-// --lenient the reader's warning. What is put together of traces is refused for any of them.
+// TestUndefinedGroupsOnce checks that of a communicator which nothing defines there is one message: the error, or with
+// --lenient the warning. What is made of several traces is refused for any of them.
 func TestUndefinedGroupsOnce(t *testing.T) {
-	folder := t.TempDir()
-	for rank := range 2 {
-		file := chakra.File{Nodes: []chakra.Node{{ID: 1, Type: chakra.CommColl, Attrs: []chakra.Attr{
-			chakra.Int("comm_type", 0), chakra.Int("comm_size", 1024), chakra.Text("pg_name", "7")}}}}
-		_ = file
-		_ = rank
+	node := `{"id": "1", "type": "COMM_COLL_NODE", "attr": [{"name": "is_cpu_op", "boolVal": false},
+		{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "1024"},
+		{"name": "pg_name", "stringVal": "7"}]}`
+	path := configFile(t, "x.0.json", `{"version": "1.0.0"}`+node)
+	for _, args := range [][]string{{path}, {path, "--trace", path}, {"--trace", path + "@1us"}} {
+		args = append(args, "--backend", "ideal")
+		r := clitest.Run(newCommand, args...)
+		if r.Status != 1 || strings.Count(r.Stderr, "\n") != 1 || !strings.Contains(r.Stderr, `the communicator "7"`) {
+			t.Errorf("%q: status %d, %s", args, r.Status, r.Stderr)
+		}
+		r = clitest.Run(newCommand, append(args, "--lenient")...)
+		if r.Status != 0 || !strings.Contains(r.Stderr, `warning: nothing defines the communicator "7"`) {
+			t.Errorf("%q, lenient: status %d, %s", args, r.Status, r.Stderr)
+		}
 	}
-	_ = folder
 }
 
 // TestAnalyticalNamesNodes checks that messages have the numbers of nodes in Chakra's format.

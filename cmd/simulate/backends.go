@@ -61,7 +61,8 @@ type runner interface {
 // result is the outcome of a run, with what its backend alone has.
 type result struct {
 	*sim.Result
-	NPUs *analytical.NPUStats `json:"npu_stats,omitempty"`
+	NPUs      *analytical.NPUStats `json:"npu_stats,omitempty"`
+	IOLatency *ioLatency           `json:"io_latency,omitempty"` // of storage accesses that were lowered
 }
 
 // replay is how to run a trace.

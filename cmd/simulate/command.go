@@ -254,8 +254,19 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error)
 	progress := p.Progress("simulating", l.ops, "ops")
 	defer progress.Close()
 	r := replay{threads: o.threads, progress: progress.Add}
+	var io *accessTimes
+	if l.trace != nil && o.measuresIO(l.trace.Meta) {
+		io = &accessTimes{trace: l.trace}
+	}
 	if o.timeline == "" {
-		return run.run(nil, r)
+		if io != nil {
+			r.timeline = io
+		}
+		done, err := run.run(nil, r)
+		if err == nil && io != nil {
+			done.IOLatency = latencies(io, run)
+		}
+		return done, err
 	}
 	out, err := p.Create(o.timeline, false)
 	if err != nil {
@@ -265,14 +276,29 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error)
 	if r.timeline, err = run.timeline(out, o.timeline, l.trace); err != nil {
 		return nil, err
 	}
+	if io != nil {
+		io.Timeline = r.timeline
+		r.timeline = io
+	}
 	done, err := run.run(nil, r)
 	if err != nil {
 		return nil, err
+	}
+	if io != nil {
+		done.IOLatency = latencies(io, run)
 	}
 	if err := r.timeline.End(); err != nil {
 		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
 	}
 	return done, out.Commit()
+}
+
+// latencies returns the latencies of storage accesses after a run.
+func latencies(io *accessTimes, run runner) *ioLatency {
+	if times := run.opTimes(); times != nil {
+		io.from(times)
+	}
+	return io.latency()
 }
 
 // incomplete says how much of a run did not come to its end.

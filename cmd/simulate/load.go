@@ -46,7 +46,7 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.C
 		}
 	}()
 	ph.done("open")
-	if in.Source != nil && o.timeline == "" {
+	if in.Source != nil && o.timeline == "" && !o.measuresIO(in.Source.Meta()) {
 		kinds, err := in.Source.Kinds()
 		if err != nil {
 			return nil, cli.InFile(in.Name, err)
@@ -66,6 +66,11 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.C
 	in.DoneReading()
 	ph.done("decode")
 	return compileWhole(p, o, run, in.Name, trace, choice, ph)
+}
+
+// measuresIO reports whether the latencies of storage accesses are to be measured in a trace.
+func (o *options) measuresIO(meta dag.Meta) bool {
+	return o.sweep == "" && isStorage(meta)
 }
 
 // loadJobs is load for traces that are placed, or become the jobs of one.
@@ -111,7 +116,7 @@ func compileWhole(p *cli.Program, o *options, run runner, name string, trace *da
 	ph.add("lower", lowering)
 	ph.add("compile", compiling)
 	l := &loaded{name: name, title: trace.Title, ranks: len(trace.Ranks), ops: ops}
-	if o.timeline != "" {
+	if o.timeline != "" || o.measuresIO(trace.Meta) {
 		if l.trace, err = source.Trace(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -44,6 +44,10 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 		row("finish", "first rank %d at %v, last rank %d at %v", first, r.Finish[first], last, r.Finish[last])
 	}
 	row("messages", "%d, %s", r.Messages, cli.FormatSize(r.Bytes))
+	if io := r.IOLatency; io != nil {
+		row("I/O latency", "%d accesses, mean %v, p50 %v, p99 %v, p99.9 %v, max %v", io.Count, io.Mean, io.P50, io.P99, io.P999,
+			io.Max)
+	}
 	wall := time.Duration(r.Wall)
 	row("replay", "%d events in %v, %.3g ops/s", r.Events, wall.Round(time.Microsecond), r.OpsPerS)
 	if r.NPUs != nil {

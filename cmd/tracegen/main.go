@@ -35,7 +35,7 @@ the store.`,
 		},
 	}
 	cmd.AddCommand(newHorovod(p), newDCNW(p), newCDCNW(p), newFlows(p), newPattern(p), newSchedgen(p),
-		newStencil(p), newSweep3D(p), newFFT(p), newMasterWorker(p), newNBody(p), newCollective(p), newLLM(p))
+		newStencil(p), newSweep3D(p), newFFT(p), newMasterWorker(p), newNBody(p), newCollective(p), newLLM(p), newStorage(p))
 	return cmd
 }
 

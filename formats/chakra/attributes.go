@@ -26,10 +26,9 @@ const (
 	dimsColumn
 	priorityColumn
 	rootColumn
-	markerColumn
 )
 
-// Names of attributes. Those of roots and markers are ours: no other program has them, and none minds them.
+// Names of attributes. That of roots is ours: no other program has it, and none minds it.
 const (
 	hostName       = "is_cpu_op"
 	flopsName      = "num_ops"
@@ -43,7 +42,6 @@ const (
 	dimsName       = "involved_dim"
 	priorityName   = "comm_priority"
 	rootName       = "root"
-	markerName     = "marker"
 	oldGroupName   = "comm_group" // what pg_name was until 2025
 )
 
@@ -59,8 +57,6 @@ func columnOf(t NodeType, name []byte) column {
 			return flopsColumn
 		case tensorName:
 			return bytesColumn
-		case markerName:
-			return markerColumn
 		}
 	case MemLoadNode, MemStoreNode:
 		if string(name) == tensorName {
@@ -115,7 +111,7 @@ func (c column) number(kind Kind, num uint64) (int64, fit) {
 	switch kind {
 	case BoolVal, Int32Val, Int64Val, Uint32Val, Sint32Val, Sint64Val, Fixed32Val, Sfixed32Val, Sfixed64Val:
 	case Uint64Val, Fixed64Val:
-		if v < 0 && c != hostColumn && c != markerColumn {
+		if v < 0 && c != hostColumn {
 			v, how := c.number(Int64Val, math.MaxInt64)
 			return v, max(how, clamped)
 		}
@@ -123,7 +119,7 @@ func (c column) number(kind Kind, num uint64) (int64, fit) {
 		return 0, misfit
 	}
 	switch c {
-	case hostColumn, markerColumn:
+	case hostColumn:
 		if v != 0 {
 			return 1, fits
 		}
@@ -229,10 +225,6 @@ func (c column) valueOf(op *dag.Op) int64 {
 		return int64(op.Dims)
 	case priorityColumn:
 		return int64(op.Priority)
-	case markerColumn:
-		if op.Subkind == dag.Marker {
-			return 1
-		}
 	}
 	return 0
 }
@@ -256,17 +248,13 @@ func (c column) set(op *dag.Op, v int64) {
 		op.Dims = int32(v)
 	case priorityColumn:
 		op.Priority = int32(v)
-	case markerColumn:
-		if v != 0 {
-			op.Subkind = dag.Marker
-		}
 	}
 }
 
 // usualKind returns the kind of the attribute that stands for a column.
 func (c column) usualKind(op *dag.Op) Kind {
 	switch c {
-	case hostColumn, markerColumn:
+	case hostColumn:
 		return BoolVal
 	case bytesColumn:
 		if op.Kind == dag.Calc || op.Kind == dag.Mem {
@@ -344,9 +332,6 @@ func appendUsual(b []byte, op *dag.Op, group string) []byte {
 		if sized(op) || op.Subkind == dag.Marker {
 			b = appendNumber(b, flopsName, Int64Val, uint64(op.Flops))
 			b = appendNumber(b, tensorName, Uint64Val, uint64(op.Bytes))
-		}
-		if op.Subkind == dag.Marker {
-			b = appendNumber(b, markerName, BoolVal, 1)
 		}
 	case dag.Mem:
 		b = appendNumber(b, tensorName, Uint64Val, uint64(op.Bytes))

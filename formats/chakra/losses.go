@@ -24,7 +24,7 @@ func jsonLosses(t *dag.Trace) []format.Loss {
 // lossCounts is how many ops lose what.
 type lossCounts struct {
 	release, rounded, starts, streams, nics, jobs, orders, received, renumbered, comms, sizes, ids int64
-	hosts, dims, calls, flops, names, measured, markers, foreign, unknown, groups                  int64
+	hosts, dims, calls, flops, names, measured, markers, untimed, foreign, unknown, groups         int64
 }
 
 // commonLosses returns what both forms leave out or change, and how many ops have something that JSON has not.
@@ -45,7 +45,8 @@ func commonLosses(t *dag.Trace) (format.Losses, int64) {
 	l.Add("dependencies on starts of ops, which become ones on what those wait for", c.starts)
 	l.Add("release times", c.release)
 	l.Add("durations rounded to whole microseconds", c.rounded)
-	l.Add("durations of what takes no time", c.markers)
+	l.Add("markers, which become computations of no time", c.markers)
+	l.Add("durations of what takes no time", c.untimed)
 	l.Add("tags, renumbered", c.renumbered)
 	l.Add("communicators of messages", c.comms)
 	l.Add("sizes of receives, which become those of their messages", c.sizes)
@@ -89,7 +90,11 @@ func (c *lossCounts) count(w *rankWriter) {
 		add(&c.orders, r.Order.Count(i) != 0 || r.StartOrder.Count(i) != 0)
 		add(&c.starts, r.StartDeps.Count(i) != 0)
 		add(&c.measured, op.Timed && w.losesMeasure(i, &op))
-		add(&c.markers, op.Subkind == dag.Marker && op.Duration != 0 && w.node(i).DurationMicros == 0)
+		if op.Subkind == dag.Marker && w.node(i).Type == CompNode {
+			c.markers++
+			add(&c.untimed, op.Duration != 0)
+			op.Subkind, op.Duration = dag.NoSubkind, 0
+		}
 		c.countFields(&op, p)
 	}
 }
@@ -130,7 +135,7 @@ func (c *lossCounts) countFields(op *dag.Op, p *plan) {
 	add(&c.rounded, op.Duration%dag.Microsecond != 0)
 	add(&c.comms, transfer && op.Comm != 0)
 	add(&c.renumbered, transfer && p.tag(message{op.Comm, op.Tag}) != op.Tag)
-	add(&c.received, op.RecvBytes != 0)
+	add(&c.received, op.RecvBytes != 0 && !oneSize(op))
 	add(&c.groups, collective && !p.keepsName(op.Comm))
 	add(&c.calls, collective && op.Tag != 0)
 	add(&c.flops, op.Kind != dag.Calc && op.Flops != 0)

@@ -120,7 +120,7 @@ func (r messageMaker) usual(t NodeType) []Attr {
 			if r.IntN(3) == 0 {
 				attrs = append(attrs, Bools(u.name, []bool{true, false, true, true}[:r.IntN(5)]...))
 			}
-		case markerColumn, rootColumn, priorityColumn:
+		case rootColumn, priorityColumn:
 			if r.IntN(3) == 0 {
 				attrs = append(attrs, Int32(u.name, int32(r.number())))
 			}

@@ -235,7 +235,7 @@ func (r *rankReader) setColumns(op *dag.Op, k int) error {
 		default:
 			v, how := c.number(a.kind, a.num)
 			if how == misfit {
-				if c == rootColumn || c == markerColumn {
+				if c == rootColumn {
 					r.columns[i] = noColumn // another's attribute
 				} else if err := r.misfit(k, i, "a whole number"); err != nil {
 					return err
@@ -334,10 +334,6 @@ func (r *rankReader) settle(op *dag.Op) {
 		if r.columnIs(tagColumn) == nil {
 			r.notices.add(tagNotice, r.s.name, n.id)
 		}
-	}
-	if n.typ == CompNode && op.Subkind == dag.Marker && (n.duration|uint64(op.Flops)|uint64(op.Bytes)) != 0 {
-		op.Subkind = dag.NoSubkind
-		r.columns[slices.Index(r.columns, markerColumn)] = noColumn // another's attribute
 	}
 }
 

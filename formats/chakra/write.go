@@ -61,13 +61,11 @@ func writeFiles(create func(suffix string) (io.Writer, error), t *dag.Trace, o f
 			return err
 		}
 		out := bufio.NewWriterSize(file, outputSize)
-		m := Metadata{Version: version}
-		if p.known != nil {
-			if known, ok := p.known.metadataOf(rank); ok {
-				m = known
-			}
-		}
+		m, recorded := p.metadata(rank)
 		b := metadata(nil, &m)
+		if !recorded && w.r.Len() == 0 {
+			b = node(b, idleNode())
+		}
 		for k := range w.r.Len() {
 			if _, err := out.Write(b); err != nil {
 				return err
@@ -82,6 +80,21 @@ func writeFiles(create func(suffix string) (io.Writer, error), t *dag.Trace, o f
 		}
 	}
 	return p.writeGroups(create)
+}
+
+// metadata returns that of the file of a rank, and whether it is on record from a file.
+func (p *plan) metadata(rank int) (Metadata, bool) {
+	if p.known != nil {
+		if m, ok := p.known.metadataOf(rank); ok {
+			return m, true
+		}
+	}
+	return Metadata{Version: version}, false
+}
+
+// idleNode returns what a rank does that has nothing to do: ASTRA-sim refuses a file without nodes.
+func idleNode() *Node {
+	return &Node{Name: "idle", Type: CompNode, wired: appendUsual(nil, &dag.Op{Kind: dag.Calc}, "")}
 }
 
 // writeGroups writes the file of communicators, if there are any but that of all ranks.
@@ -118,28 +131,47 @@ func (p *plan) writeGroups(create func(suffix string) (io.Writer, error)) error 
 	return out.Flush()
 }
 
-// warn says what simulators stop at.
+// warn says what simulators stop at or make nothing of, unless it was read from such files.
 func (p *plan) warn(o format.WriteOptions) {
-	empty, own := int64(0), int64(0)
+	if o.Warn == nil {
+		return
+	}
+	var idle, empty, own, refused, bcasts int64
 	for rank := range p.t.Ranks {
 		r := &p.t.Ranks[rank]
+		if _, recorded := p.metadata(rank); r.Len() == 0 {
+			add(&idle, !recorded)
+		}
+		if p.known != nil {
+			continue
+		}
 		for i, kind := range r.Kind {
-			if kind != dag.Send {
-				continue
-			}
-			if r.Bytes.At(i) == 0 {
-				empty++
-			}
-			if int(r.Peer.At(i)) == rank {
-				own++
+			switch kind {
+			case dag.Send:
+				add(&empty, r.Bytes.At(i) == 0)
+				add(&own, int(r.Peer.At(i)) == rank)
+			case dag.Coll:
+				subkind := r.Subkind.At(i)
+				add(&bcasts, subkind == dag.Bcast)
+				add(&refused, subkind == dag.Barrier || subkind == dag.Reduce || subkind == dag.Gather || subkind == dag.Scatter)
 			}
 		}
 	}
-	if p.known == nil && empty > 0 && o.Warn != nil {
-		o.Warn("%d messages of 0 bytes, at which ASTRA-sim stops", empty)
-	}
-	if p.known == nil && own > 0 && o.Warn != nil {
-		o.Warn("%d messages of a rank to itself, at which ASTRA-sim stops", own)
+	for _, w := range [...]struct {
+		count int64
+		text  string
+	}{
+		{idle, "%d ranks do nothing: each gets a computation of no time, for ASTRA-sim refuses files without nodes"},
+		{empty, "%d messages of 0 bytes, at which ASTRA-sim stops"},
+		{own, "%d messages of a rank to itself, at which ASTRA-sim stops"},
+		{refused, "%d ops of barriers, reduces, gathers or scatters, at which ASTRA-sim stops: lower them " +
+			"(--lower collectives)"},
+		{bcasts, "%d ops of bcasts, for which ASTRA-sim takes their recorded duration or 1 ns, unless they are lowered " +
+			"(--lower collectives)"},
+	} {
+		if w.count > 0 {
+			o.Warn(w.text, w.count)
+		}
 	}
 }
 
@@ -308,6 +340,9 @@ func (w *rankWriter) node(i int) *Node {
 			op.Bytes = bytes
 		}
 	}
+	if oneSize(&op) {
+		op.Bytes = max(op.Bytes, op.RecvBytes)
+	}
 	a := w.of(i)
 	if a == nil {
 		a = &opAttrs{}
@@ -333,6 +368,12 @@ func (w *rankWriter) node(i int) *Node {
 		n.DurationMicros = 0 // simulators would take that long for it
 	}
 	return n
+}
+
+// oneSize reports whether an op is of the kinds of collective that have one size, which for some members is only what
+// they contribute and for others only what they receive. All files have it as comm_size.
+func oneSize(op *dag.Op) bool {
+	return op.Kind == dag.Coll && (op.Subkind == dag.Bcast || op.Subkind == dag.Reduce)
 }
 
 // micros returns a time in whole microseconds, half a one rounded up.
@@ -506,7 +547,7 @@ func suits(t NodeType, op *dag.Op) bool {
 // changed since.
 func (w *rankWriter) stale(c column, a *Attr, op *dag.Op) bool {
 	switch c {
-	case rootColumn, markerColumn:
+	case rootColumn:
 		return false
 	case hostColumn:
 		if op.Kind != dag.Calc && op.Kind != dag.Mem {
@@ -543,8 +584,7 @@ var usualColumns = [numNodeTypes][]struct {
 	InvalidNode:  {{hostColumn, hostName}},
 	MemLoadNode:  {{hostColumn, hostName}, {bytesColumn, tensorName}},
 	MemStoreNode: {{hostColumn, hostName}, {bytesColumn, tensorName}},
-	CompNode: {{hostColumn, hostName}, {flopsColumn, flopsName}, {bytesColumn, tensorName},
-		{markerColumn, markerName}},
+	CompNode:     {{hostColumn, hostName}, {flopsColumn, flopsName}, {bytesColumn, tensorName}},
 	CommSendNode: {{peerColumn, destName}, {bytesColumn, sizeName}, {tagColumn, tagName}},
 	CommRecvNode: {{peerColumn, sourceName}, {bytesColumn, sizeName}, {tagColumn, tagName}},
 	CommCollNode: {{collectiveColumn, collectiveName}, {bytesColumn, sizeName}, {groupColumn, groupName},

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -68,7 +70,7 @@ func TestWriteForeign(t *testing.T) {
 		`{"name":"pg_name","stringVal":"1"},{"name":"involved_dim","boolList":{"values":[true,false,true]}},` +
 		`{"name":"comm_priority","int32Val":2}]}
 {"id":"6","type":"COMP_NODE","dataDeps":["0","0"],"attr":[` + host + `,{"name":"num_ops","int64Val":"0"},` +
-		`{"name":"tensor_size","uint64Val":"0"},{"name":"marker","boolVal":true}]}
+		`{"name":"tensor_size","uint64Val":"0"}]}
 `
 	if got := described(t, files[".0.et"]); got != want {
 		t.Errorf("rank 0 is\n%s, want\n%s", got, want)
@@ -97,13 +99,14 @@ func TestWriteForeign(t *testing.T) {
 	want = `2 ops: dependencies on starts of ops, which become ones on what those wait for
 1 op: release times
 1 op: durations rounded to whole microseconds
+1 op: markers, which become computations of no time
 4 ops: tags, renumbered
 2 ops: communicators of messages
 1 op: sizes of receives, which become those of their messages
 1 op: received sizes of collectives
 2 ops: names of communicators that are no numbers
 1 op: tags of collectives
-12 ops: streams
+11 ops: streams
 1 op: network interfaces
 1 op: measured times
 1 op: attributes
@@ -122,6 +125,151 @@ func TestWriteForeign(t *testing.T) {
 	if problems := dag.Validate(again); len(problems) > 0 {
 		t.Error(problems)
 	}
+}
+
+// warningsOf returns what writing a trace warns of.
+func warningsOf(t *testing.T, trace *dag.Trace) string {
+	var warnings []string
+	err := Format.WriteFiles(func(string) (io.Writer, error) { return io.Discard, nil }, trace,
+		format.WriteOptions{Warn: options(&warnings).Warn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(warnings, "\n")
+}
+
+// What ASTRA-sim does not run as it is meant is said, each once, but not of files that were so before.
+func TestWriteWarnings(t *testing.T) {
+	b := dag.NewBuilder(3)
+	for rank := range 2 {
+		for _, subkind := range []dag.Subkind{dag.Barrier, dag.Reduce, dag.Gather, dag.Scatter, dag.Bcast, dag.Allreduce,
+			dag.Allgather, dag.ReduceScatter, dag.Alltoall} {
+			b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: subkind, Bytes: 8})
+		}
+	}
+	b.Rank(0).Send(1, 0, 7)
+	b.Rank(0).Send(0, 8, 8)
+	b.Rank(0).Recv(0, 8, 8)
+	b.Rank(1).Recv(0, 0, 7)
+	trace := b.Trace()
+	want := `1 ranks do nothing: each gets a computation of no time, for ASTRA-sim refuses files without nodes
+1 messages of 0 bytes, at which ASTRA-sim stops
+1 messages of a rank to itself, at which ASTRA-sim stops
+8 ops of barriers, reduces, gathers or scatters, at which ASTRA-sim stops: lower them (--lower collectives)
+2 ops of bcasts, for which ASTRA-sim takes their recorded duration or 1 ns, unless they are lowered ` +
+		`(--lower collectives)`
+	if got := warningsOf(t, trace); got != want {
+		t.Errorf("warnings\n%s, want\n%s", got, want)
+	}
+	if got := warningsOf(t, decode(t, &Format, encode(t, &Format, trace), quiet)); got != "" {
+		t.Errorf("of what was written, warnings\n%s", got)
+	}
+	plain := dag.NewBuilder(1)
+	plain.Rank(0).Calc(1)
+	if got := warningsOf(t, plain.Trace()); got != "" {
+		t.Errorf("of a calc, warnings\n%s", got)
+	}
+}
+
+// A rank that does nothing gets a node, unless its file had none.
+func TestIdleRank(t *testing.T) {
+	b := dag.NewBuilder(2)
+	b.Rank(0).Calc(dag.Microsecond)
+	trace := b.Trace()
+	for _, f := range []*format.Format{&Format, &JSON} {
+		files := encode(t, f, trace)
+		again := decode(t, f, files, quiet)
+		if got := lines(&again.Ranks[1]); got != "0 calc\n" || again.Ranks[1].Name.At(0) != "idle" {
+			t.Errorf("%s: the rank became %s", f.Name, got)
+		}
+	}
+	files := encode(t, &Format, trace)
+	want := `{"name":"idle","type":"COMP_NODE","attr":[{"name":"is_cpu_op","boolVal":false},` +
+		`{"name":"num_ops","int64Val":"0"},{"name":"tensor_size","uint64Val":"0"}]}` + "\n"
+	if got := described(t, files[".1.et"]); got != want {
+		t.Errorf("the rank is\n%s, want\n%s", got, want)
+	}
+	files[".1.et"] = wire(&File{Metadata: Metadata{Version: "x"}})
+	again := encode(t, &Format, throughStore(t, decode(t, &Format, files, quiet)))
+	if !bytes.Equal(again[".1.et"], files[".1.et"]) {
+		t.Errorf("a file of metadata becomes %q", again[".1.et"])
+	}
+}
+
+// What the members of a collective state of its size in their own ways is one size in the files, of which the same
+// messages come.
+func TestSizesOfRooted(t *testing.T) {
+	const x, n, root = 12, 3, 1
+	for _, c := range []struct {
+		subkind      dag.Subkind
+		root, others dag.Op
+		want         [2]int64 // the root's comm_size, and that of the others
+		received     int      // by how many ops, as losses have it
+	}{
+		{dag.Bcast, dag.Op{Bytes: x}, dag.Op{RecvBytes: x}, [2]int64{x, x}, 0},
+		{dag.Reduce, dag.Op{RecvBytes: x}, dag.Op{Bytes: x}, [2]int64{x, x}, 0},
+		{dag.Reduce, dag.Op{Bytes: x, RecvBytes: x}, dag.Op{Bytes: x}, [2]int64{x, x}, 0},
+		{dag.Gather, dag.Op{Bytes: x, RecvBytes: n * x}, dag.Op{Bytes: x}, [2]int64{x, x}, 1},
+		{dag.Scatter, dag.Op{Bytes: n * x, RecvBytes: x}, dag.Op{RecvBytes: x}, [2]int64{n * x, 0}, n},
+	} {
+		b := dag.NewBuilder(n)
+		for rank := range n {
+			op := c.others
+			if rank == root {
+				op = c.root
+			}
+			op.Kind, op.Subkind, op.Peer = dag.Coll, c.subkind, root
+			b.Rank(rank).Add(op)
+		}
+		trace := b.Trace()
+		again := decode(t, &Format, encode(t, &Format, trace), quiet)
+		for rank := range n {
+			want := c.want[1]
+			if rank == root {
+				want = c.want[0]
+			}
+			if op := again.Ranks[rank].Op(0); op.Bytes != want || op.Peer != root {
+				t.Errorf("%v: rank %d has %d bytes, root %d, want %d, %d", c.subkind, rank, op.Bytes, op.Peer, want, root)
+			}
+		}
+		if got, want := loweredLines(t, again), loweredLines(t, trace); got != want {
+			t.Errorf("%v: becomes the messages\n%s, want\n%s", c.subkind, got, want)
+		}
+		want := "[]"
+		if c.received > 0 {
+			want = fmt.Sprint([]format.Loss{{What: "received sizes of collectives", Count: int64(c.received)}})
+		}
+		losses := slices.DeleteFunc(Format.Losses(trace), func(l format.Loss) bool { return l.What == "streams" })
+		if got := fmt.Sprint(losses); got != want {
+			t.Errorf("%v: losses %s, want %s", c.subkind, got, want)
+		}
+	}
+}
+
+// loweredLines prints the messages that the collectives of a trace become.
+func loweredLines(t *testing.T, trace *dag.Trace) string {
+	choice, err := lower.ParseChoice("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := lower.SourceOf(dag.NewInMemory(trace), choice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lowered, err := source.Trace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for rank := range lowered.Ranks {
+		r := &lowered.Ranks[rank]
+		for i, kind := range r.Kind {
+			if kind == dag.Send || kind == dag.Recv {
+				fmt.Fprintf(&b, "%d: %v %d, %d bytes\n", rank, kind, r.Peer.At(i), r.Bytes.At(i))
+			}
+		}
+	}
+	return b.String()
 }
 
 // What no node can be is refused before anything is written.

@@ -1,9 +1,6 @@
 package analytical
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // How the system layer of an NPU carries out a collective: it cuts it into chunks, each of which goes through phases, one
 // after the other, for each of which it waits in a queue of a dimension.
@@ -21,9 +18,9 @@ type collectives struct {
 	counters   []counters // of each dimension of every NPU
 	plans      planTable
 
-	instances [][]instance // by communicator, its collectives in the order in which they were issued
-	issued    [][]int32    // by communicator and position, how many were issued; nil: none
-	rotation  []int32      // of each NPU, for RoundRobin
+	instances []map[uint64]*instance // by communicator, the collectives that some members have issued, by their first tags
+	issued    [][]uint64             // by communicator and position, how many tags are taken; nil: none
+	rotation  []int32                // of each NPU, for RoundRobin
 	themis    *themis
 }
 
@@ -71,12 +68,11 @@ type stream struct {
 
 // instance is a collective as the NPU states it that issued it first.
 type instance struct {
-	coll     Collective
-	dims     int32
-	size     uint64
-	npu      int32
-	op       uint32
-	firstTag uint64 // of its chunks; they count on
+	coll   Collective
+	size   uint64
+	npu    int32
+	op     uint32
+	issued int // by how many members
 }
 
 func (c *collectives) init(e *engine) error {
@@ -106,8 +102,8 @@ func (c *collectives) init(e *engine) error {
 		c.counters[i].upper = uint16(s.Queues / 2)
 	}
 	c.plans = newPlanTable()
-	c.instances = make([][]instance, len(e.p.groups))
-	c.issued = make([][]int32, len(e.p.groups))
+	c.instances = make([]map[uint64]*instance, len(e.p.groups))
+	c.issued = make([][]uint64, len(e.p.groups))
 	switch s.InterDimension {
 	case RoundRobin:
 		c.rotation = make([]int32, len(e.npus))
@@ -124,7 +120,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	if n.g.dims != nil && o.comm == 0 {
 		dims = n.g.dims[i]
 	}
-	in, err := e.enter(r, o, i, group, dims)
+	tag, err := e.enter(r, o, i, group, dims)
 	if err != nil {
 		e.fail(err)
 		return
@@ -133,7 +129,10 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 		e.finish(r, n, i)
 		return
 	}
-	n.collective = i
+	n.collective, n.tag = i, tag
+	if e.themis != nil && r == 0 {
+		e.themis.begin(e.agenda.now)
+	}
 	switch e.system.Scheduling {
 	case LIFO:
 		n.priority++
@@ -147,7 +146,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	}
 	if custom := e.customOf(r, o, i); custom != nil {
 		n.chunks = 1
-		e.enqueue(r, n, e.customPlan(custom, o), o, in.firstTag)
+		e.enqueue(r, n, e.customPlan(custom, o), o, tag)
 		return
 	}
 	rings := e.topologies[o.coll]
@@ -168,9 +167,6 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	if !whole {
 		c.comm = o.comm
 	}
-	if e.themis != nil && r == 0 {
-		e.themis.begin(e.agenda.now)
-	}
 	chunk, size := e.cut(o.coll, o.bytes)
 	if chunks := size / chunk; chunks > maxChunks/uint64(len(e.npus)) {
 		e.failOp(r, i, "is an %v that is cut into %d chunks for each of %d NPUs, expected %d in all at most", o.coll, chunks,
@@ -180,12 +176,12 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	n.chunks = 1 // so that it is not over before all chunks are made
 	for k := uint64(0); size > 0 || k == 0; k++ {
 		var plan plan
-		if plan, size, err = c.chunk(o, in.firstTag+k, chunk, size); err != nil {
+		if plan, size, err = c.chunk(o, tag+k, chunk, size); err != nil {
 			e.failOp(r, i, "is an %v of %d bytes: %v", o.coll, o.bytes, err)
 			return
 		}
 		n.chunks++
-		e.enqueue(r, n, plan, o, in.firstTag+k)
+		e.enqueue(r, n, plan, o, tag+k)
 	}
 	n.chunks--
 }
@@ -199,44 +195,33 @@ func (e *engine) ringOfGroup(o *op) ring {
 	return ring{algorithm: a, n: int32(len(e.p.groups[o.comm].members))}
 }
 
-// enter returns the instance of which a collective of an NPU is a part, the next one of its communicator, and makes sure
-// that it is the same as that of the others.
-func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (*instance, error) {
+// enter returns the tag of the first chunk of a collective that an NPU issues; those of the others follow. As in ASTRA-sim
+// each NPU counts for itself. It makes sure that a collective is the same at all members, where all of them take part.
+func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint64, err error) {
 	if e.issued[o.comm] == nil {
-		e.issued[o.comm] = make([]int32, len(g.members))
+		e.issued[o.comm] = make([]uint64, len(g.members))
+		e.instances[o.comm] = make(map[uint64]*instance)
 	}
 	issued := &e.issued[o.comm][g.position(r)]
-	k := *issued
-	*issued++
-	all := e.instances[o.comm]
-	if int(k) == len(all) {
-		in := instance{coll: o.coll, dims: dims, size: o.bytes, npu: r, op: i}
-		if k > 0 {
-			in.firstTag = all[k-1].firstTag + e.chunksOf(&all[k-1])
-		}
-		e.instances[o.comm] = append(all, in)
-		return &e.instances[o.comm][k], nil
+	tag = *issued
+	*issued += e.chunksOf(o)
+	if dims != 0 && uint32(dims)&e.all != e.all {
+		return tag, nil // those with whom it has nothing to do may do something else
 	}
-	in := &all[k]
-	if in.coll != o.coll || in.size != o.bytes || in.dims != dims {
-		return nil, fmt.Errorf("rank %d %s (%v of %d bytes%s) is collective %d of communicator %d, which on rank %d is %s "+
-			"(%v of %d bytes%s): all members must have the same collectives in the same order", r, e.label(r, i), o.coll,
-			o.bytes, inDims(dims), k, o.comm, in.npu, e.label(in.npu, in.op), in.coll, in.size, inDims(in.dims))
+	in := e.instances[o.comm][tag]
+	if in == nil {
+		in = &instance{coll: o.coll, size: o.bytes, npu: r, op: i}
+		e.instances[o.comm][tag] = in
 	}
-	return in, nil
-}
-
-func inDims(dims int32) string {
-	if dims == 0 {
-		return ""
+	if in.coll != o.coll || in.size != o.bytes {
+		return 0, fmt.Errorf("rank %d %s (%v of %d bytes) is a collective of communicator %d, which on rank %d is %s (%v of %d "+
+			"bytes): all members must have the same collectives in the same order", r, e.label(r, i), o.coll, o.bytes, o.comm,
+			in.npu, e.label(in.npu, in.op), in.coll, in.size)
 	}
-	s := " in dimensions"
-	for d := range bits.Len32(uint32(dims)) {
-		if dims>>d&1 != 0 {
-			s += fmt.Sprintf(" %d", d)
-		}
+	if in.issued++; in.issued == len(g.members) {
+		delete(e.instances[o.comm], tag)
 	}
-	return s
+	return tag, nil
 }
 
 // maxChunks is how many chunks there may be of a collective at all NPUs together.
@@ -253,11 +238,11 @@ func (e *engine) cut(coll Collective, size uint64) (chunk, all uint64) {
 }
 
 // chunksOf returns how many chunks a collective has at most.
-func (e *engine) chunksOf(in *instance) uint64 {
+func (e *engine) chunksOf(o *op) uint64 {
 	if e.themis != nil && e.themis.flexible {
 		return 1 << 32 // as few bytes as there may be in one
 	}
-	chunk, size := e.cut(in.coll, in.size)
+	chunk, size := e.cut(o.coll, o.bytes)
 	return max((size+chunk-1)/chunk, 1)
 }
 

@@ -197,9 +197,6 @@ func (c *compiler) collective(i int, o *op) error {
 		o.coll = AllToAll
 	case dag.Bcast:
 		o.kind = opReplayed
-		if o.peer != dag.UnknownRoot {
-			return c.fail(i, "is a bcast, which is to be lowered first")
-		}
 	default:
 		return c.fail(i, fmt.Sprintf("is a %v, which is to be lowered first", subkind))
 	}

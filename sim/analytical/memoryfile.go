@@ -31,16 +31,19 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 	}
 	kinds := []MemoryKind{NoExpansion, PerNPU, PerNode, Pool, HierarchicalPool, Local}
 	m := Memory{Kind: choice(f, "memory-type", NoExpansion, memoryTypes, kinds)}
+	if m.Kind == PerNode || m.Kind == HierarchicalPool {
+		m.Nodes, m.NPUsPerNode = f.count("num-nodes"), f.count("num-npus-per-node")
+	}
 	switch m.Kind {
 	case PerNPU, PerNode, Pool:
-		f.missing("remote-mem-latency", "0")
 		// Integers in ASTRA-sim: a bandwidth below 1 divides by zero.
 		m.Latency = float64(f.integer("remote-mem-latency", 0, 0, maxTicks))
 		m.Bandwidth = float64(f.required("remote-mem-bw").integer("remote-mem-bw", 1, 1, maxTicks))
+		f.missing("remote-mem-latency", "0")
 	case Local:
-		f.missing("latency", "0")
 		m.Latency = f.number("latency", 0, 0, maxTicks)
 		m.Bandwidth = f.required("bandwidth").positive("bandwidth")
+		f.missing("latency", "0")
 	case HierarchicalPool:
 		m.Latency = f.number("remote-mem-latency", 0, 0, maxTicks)
 		m.Hierarchical = &HierarchicalMemory{
@@ -52,9 +55,6 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 			InNodeBW:  f.required("in-node-bw").positive("in-node-bw"),
 			InSwitch:  f.flag("in-switch"),
 		}
-	}
-	if m.Kind == PerNode || m.Kind == HierarchicalPool {
-		m.Nodes, m.NPUsPerNode = f.count("num-nodes"), f.count("num-npus-per-node")
 	}
 	for _, key := range memoryKeys {
 		f.ignore(key, " with "+m.Kind.String())

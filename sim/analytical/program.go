@@ -135,7 +135,7 @@ func newGroup(c *dag.Comm, ranks int) (group, error) {
 
 // Compile prepares a trace, reading and compiling batches of ranks in parallel. It fails with a [sim.NotCompiledError] on
 // ops that the backend does not run: I/O, and collectives other than allreduce, allgather, reducescatter, alltoall and a
-// bcast of unknown root, which are to be lowered first. The trace's references must be in range.
+// bcast, which takes its duration; the rest is to be lowered first. The trace's references must be in range.
 func Compile(s sim.Source) (*Program, error) {
 	ranks, comms := s.NumRanks(), s.Comms()
 	p := &Program{graphs: make([]*graph, ranks), groups: make([]group, len(comms))}

@@ -61,6 +61,7 @@ type npu struct {
 	deferred []uint32 // ops that got ready during a walk, to be visited on the next one
 
 	collective uint32 // the op in flight
+	tag        uint64 // of its first chunk
 	chunks     int    // of it, how many have not ended
 	priority   int64
 

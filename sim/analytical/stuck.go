@@ -164,7 +164,7 @@ func (e *engine) partner(r int32, n *npu, i uint32) string {
 	case opSend:
 		return fmt.Sprintf("rank %d to be ready to receive a message of %d bytes, %s", o.peer, o.bytes, orAny("tag", tag))
 	case opCollective:
-		return e.absent(r, o)
+		return e.absent(r, n, o)
 	}
 	return "its end, which the run did not get to"
 }
@@ -197,28 +197,30 @@ func (e *engine) otherSize(r int32, o *op, tag int64) string {
 }
 
 // absent says for whom a member of a collective waits.
-func (e *engine) absent(r int32, o *op) string {
+func (e *engine) absent(r int32, n *npu, o *op) string {
 	g := &e.p.groups[o.comm]
-	issued := e.issued[o.comm]
-	k := issued[g.position(r)]
+	dims := uint32(0)
+	if n.g.dims != nil && o.comm == 0 {
+		dims = uint32(n.g.dims[n.collective])
+	}
 	first, more := int32(-1), 0
 	for position, npu := range g.members {
 		switch {
-		case issued[position] >= k:
+		case e.issued[o.comm][position] > n.tag || !e.wires.inRow(r, npu, dims):
 		case first < 0:
 			first = npu
 		default:
 			more++
 		}
 	}
-	what := fmt.Sprintf("%v %d of communicator %d", o.coll, k-1, o.comm)
+	what := fmt.Sprintf("%v of communicator %d", o.coll, o.comm)
 	switch {
 	case first < 0:
-		return fmt.Sprintf("messages of %s: all members have begun it, and wait for each other", what)
+		return fmt.Sprintf("messages of an %s: all members have begun it, and wait for each other", what)
 	case more > 0:
-		return fmt.Sprintf("rank %d and %d more to come to %s", first, more, what)
+		return fmt.Sprintf("rank %d and %d more to come to an %s", first, more, what)
 	}
-	return fmt.Sprintf("rank %d to come to %s", first, what)
+	return fmt.Sprintf("rank %d to come to an %s", first, what)
 }
 
 // unmet says for which others an op waits that has not begun.

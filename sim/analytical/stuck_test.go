@@ -44,7 +44,7 @@ func TestStuck(t *testing.T) {
 			r.Requires(1, 0)
 		}, []string{"0 0 calc: the end of op 1 (calc)", "0 1 calc: the end of op 0 (calc)"}},
 		{"absent member", func(b *dag.Builder) { b.Rank(1).Add(coll(dag.Allreduce, 1000)) },
-			[]string{"1 0 coll: rank 0 and 2 more to come to all-reduce 0 of communicator 0"}},
+			[]string{"1 0 coll: rank 0 and 2 more to come to an all-reduce of communicator 0"}},
 		{"absent from the second", func(b *dag.Builder) {
 			for r := range 4 {
 				b.Rank(r).Add(coll(dag.Allreduce, 1000))
@@ -53,9 +53,9 @@ func TestStuck(t *testing.T) {
 				}
 			}
 		}, []string{
-			"0 1 coll: rank 2 to come to all-to-all 1 of communicator 0",
-			"1 1 coll: rank 2 to come to all-to-all 1 of communicator 0",
-			"3 1 coll: rank 2 to come to all-to-all 1 of communicator 0"}},
+			"0 1 coll: rank 2 to come to an all-to-all of communicator 0",
+			"1 1 coll: rank 2 to come to an all-to-all of communicator 0",
+			"3 1 coll: rank 2 to come to an all-to-all of communicator 0"}},
 		{"message behind a collective", func(b *dag.Builder) {
 			b.Rank(0).Add(coll(dag.Allgather, 1000))
 			b.Rank(0).Send(1, 10, 0)
@@ -64,7 +64,7 @@ func TestStuck(t *testing.T) {
 				b.Rank(r).Add(coll(dag.Allgather, 1000), 0)
 			}
 		}, []string{
-			"0 0 coll: rank 1 and 2 more to come to all-gather 0 of communicator 0",
+			"0 0 coll: rank 1 and 2 more to come to an all-gather of communicator 0",
 			"1 0 recv: a message of 10 bytes from rank 0, tag 0",
 			"2 0 recv: a message of 10 bytes from rank 0, tag 0",
 			"3 0 recv: a message of 10 bytes from rank 0, tag 0",
@@ -94,10 +94,10 @@ func TestDisagreement(t *testing.T) {
 		want string
 	}{
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 10}, dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 20},
-			"rank 1 node 100 (all-reduce of 20 bytes) is collective 0 of communicator 0, which on rank 0 is node 0 " +
+			"rank 1 node 100 (all-reduce of 20 bytes) is a collective of communicator 0, which on rank 0 is node 0 " +
 				"(all-reduce of 10 bytes): all members must have the same collectives in the same order"},
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 10}, dag.Op{Kind: dag.Coll, Subkind: dag.Alltoall, Bytes: 10},
-			"rank 1 node 100 (all-to-all of 10 bytes) is collective 0 of communicator 0, which on rank 0 is node 0 " +
+			"rank 1 node 100 (all-to-all of 10 bytes) is a collective of communicator 0, which on rank 0 is node 0 " +
 				"(all-reduce of 10 bytes): all members must have the same collectives in the same order"},
 		{dag.Op{Kind: dag.Mem, Subkind: dag.Load, Bytes: 10}, dag.Op{Kind: dag.Calc},
 			"rank 0 node 0 accesses remote memory, and the memory configuration has none"},
@@ -125,7 +125,6 @@ func TestNotCompiled(t *testing.T) {
 	}{
 		{dag.Op{Kind: dag.IO, Subkind: dag.Read}, "rank 0 op 0 is an op of kind io, which the analytical backend does not run"},
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Barrier}, "rank 0 op 0 is a barrier, which is to be lowered first"},
-		{dag.Op{Kind: dag.Coll, Subkind: dag.Bcast}, "rank 0 op 0 is a bcast, which is to be lowered first"},
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Comm: 1},
 			"rank 0 op 0 is the allreduce of communicator 1, of which the rank is no member"},
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Comm: 2}, "rank 0 op 0 is of communicator 2, expected 0..1"},
@@ -161,5 +160,34 @@ func TestWildcards(t *testing.T) {
 	}
 	if want := uint64(500 + (1<<30)/(50*(1<<30)/1e9)); res.Finish[1].Ticks != want {
 		t.Errorf("rank 1 finishes at %v, expected %d ns", res.Finish[1], want)
+	}
+}
+
+// TestRows has collectives of rows of a network, which are none of the other rows' business.
+func TestRows(t *testing.T) {
+	o := oneDim(Dim{Ring, 2, 50, 500}, RingAlgorithm, 1, 10, 50)
+	o.Network.Dims = append(o.Network.Dims, Dim{Ring, 2, 50, 500})
+	for c := range o.System.Implementations {
+		o.System.Implementations[c] = []Algorithm{{Name: RingAlgorithm}, {Name: RingAlgorithm}}
+	}
+	b := dag.NewBuilder(4)
+	add := func(rank int, s dag.Subkind, bytes int64, dims int32) {
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: s, Bytes: bytes, Dims: dims})
+	}
+	for rank := range 4 {
+		if rank < 2 {
+			add(rank, dag.Allreduce, 1000, 1)
+		} else {
+			add(rank, dag.Allgather, 77, 1)
+		}
+	}
+	if r := run(t, b.Trace(), o); !r.Complete || r.Finish[0] == r.Finish[2] {
+		t.Errorf("complete %v, finish %v", r.Complete, r.Finish)
+	}
+	b = dag.NewBuilder(4)
+	add(0, dag.Allreduce, 1000, 1)
+	if r := run(t, b.Trace(), o); len(r.Stuck) != 1 ||
+		r.Stuck[0].Waits != "rank 1 to come to an all-reduce of communicator 0" {
+		t.Errorf("stuck %v", r.Stuck)
 	}
 }

@@ -75,6 +75,19 @@ func (w *wires) differing(a, b int32) (dim int, x, y int32) {
 	return -1, 0, 0
 }
 
+// inRow reports whether two NPUs are in the same place in all dimensions but the given ones, a bit for each; 0 stands for
+// all.
+func (w *wires) inRow(a, b int32, dims uint32) bool {
+	for i := range w.dims {
+		n := w.dims[i].n
+		if dims != 0 && dims>>i&1 == 0 && a%n != b%n {
+			return false
+		}
+		a, b = a/n, b/n
+	}
+	return true
+}
+
 // delay returns how long a message takes in a network that is unaware of congestion; false if that is too long.
 func (w *wires) delay(from, to int32, size uint64) (uint64, bool) {
 	dim, x, y := w.differing(from, to)

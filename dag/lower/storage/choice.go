@@ -76,8 +76,8 @@ func IsChoice(text string) bool {
 //
 //	directdrive:slice=1MiB,replicas=3,order=timed,lookup=none
 //
-// which is a system, then, if not all are to be the defaults, ":" and parameters. docs/storage.md lists them. A parameter
-// that is on or off is on if it is just named. Spaces do not matter, nor does "-" or "_" in a name.
+// which is a system, then, if not all are to be the defaults, ":" and parameters. docs/storage.md lists them. A
+// parameter that is on or off is on if it is just named. Spaces do not matter, nor does "-" or "_" in a name.
 func ParseChoice(text string) (Choice, error) {
 	c, err := parseChoice(text)
 	if err != nil {
@@ -189,8 +189,8 @@ func fold(text string, width int) (lines []string) {
 	return lines
 }
 
-// addTo returns the attributes of a trace with those of the choice added: "storage", which has the name of the system and
-// all parameters as ParseChoice takes them.
+// addTo returns the attributes of a trace with those of the choice added: "storage", which has the name of the system
+// and all parameters as ParseChoice takes them.
 func (c *Choice) addTo(attrs string) (string, error) {
 	members := map[string]json.RawMessage{}
 	if attrs != "" {

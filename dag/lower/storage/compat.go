@@ -27,8 +27,8 @@ func (d *directDrive) checkCompat(given map[string]bool) error {
 	return nil
 }
 
-// compatReplica returns a replica of a slice: each coordinator has storage services of its own, side by side, which hold
-// all of its slices.
+// compatReplica returns a replica of a slice: each coordinator has storage services of its own, side by side, which
+// hold all of its slices.
 func (s *drive) compatReplica(slice, r int64) int32 {
 	return s.bsss[slice%s.ccs.n*s.replicas.n+r]
 }
@@ -45,9 +45,10 @@ func (d *directDrive) compatTable(t *dag.Trace) int64 {
 	return (end-1)/d.slice.bytes + 1
 }
 
-// compatAccess writes an access. Its block number is taken for a byte address, in a space that all units have in common.
-// The slice before that address, and the one after the end, are touched where one of them begins there, but none beyond
-// the table; bytes are counted from the start of the first slice, and in the others from the start of the access.
+// compatAccess writes an access. Its block number is taken for a byte address, in a space that all units have in
+// common. The slice before that address, and the one after the end, are touched where one of them begins there, but
+// none beyond the table; bytes are counted from the start of the first slice, and in the others from the start of the
+// access.
 func (s *drive) compatAccess(a *access) {
 	size, start := s.slice.bytes, a.address/s.block.bytes
 	end := start + a.bytes

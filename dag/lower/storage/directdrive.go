@@ -1,6 +1,6 @@
 // This file has Azure Direct Drive: G. Kramer, "Direct Drive - Azure's Next-generation Block Storage Architecture", SDC
-// 2022, as P. Jordan's report of January 2024 in the ATLAHS repository retells it. Sizes of messages and rates are those
-// of the public converter TrimVis/DirectDriveSim. docs/storage.md says what is ours.
+// 2022, as P. Jordan's report of January 2024 in the ATLAHS repository retells it. Sizes of messages and rates are
+// those of the public converter TrimVis/DirectDriveSim. docs/storage.md says what is ours.
 
 package storage
 

@@ -117,8 +117,8 @@ func (l *lowering) record(s server, h *host, r *dag.Rank, i int, number int64, t
 	h.records++
 }
 
-// tick writes the calc with which the chain of times of a host reaches a time after the first record of the trace, to the
-// nearest nanosecond.
+// tick writes the calc with which the chain of times of a host reaches a time after the first record of the trace, to
+// the nearest nanosecond.
 func (l *lowering) tick(h *host, time dag.Time) (op int32) {
 	now := int64(time / dag.Nanosecond)
 	if time%dag.Nanosecond >= dag.Nanosecond/2 {

@@ -8,9 +8,9 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// chooseComms chooses the communicators. All ranks are more than they were, so collectives of all ranks of the source get
-// another one; and where receives take messages from any source, the messages of storage do, so that they are not taken
-// for others.
+// chooseComms chooses the communicators. All ranks are more than they were, so collectives of all ranks of the source
+// get another one; and where receives take messages from any source, the messages of storage do, so that they are not
+// taken for others.
 func (l *lowering) chooseComms() error {
 	l.comms = []dag.Comm{dag.World(len(l.ranks))}
 	if l.choice.arch.compat() {
@@ -137,8 +137,8 @@ func (l *lowering) requireAs(h *host, i int) {
 	}
 }
 
-// checkCycles returns an error if ops of a host wait for each other: if its program has an access wait for one that comes
-// later in the order of the records.
+// checkCycles returns an error if ops of a host wait for each other: if its program has an access wait for one that
+// comes later in the order of the records.
 func (l *lowering) checkCycles() error {
 	if l.choice.common.order.distance() == 0 {
 		return nil

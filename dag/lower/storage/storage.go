@@ -83,15 +83,15 @@ type CompatReport struct {
 }
 
 // Lower returns the trace with every io op replaced by what the chosen storage system does for it, and a report. The
-// references of t must be in range ([dag.Rank.CheckReferences]); t is not changed. A trace without io ops is returned as
-// it is.
+// references of t must be in range ([dag.Rank.CheckReferences]); t is not changed. A trace without io ops is returned
+// as it is.
 //
 // Ranks of t are the hosts. They keep their other ops, in order: what waits for an io op waits for the end of its last
 // message, and what an io op waits for, its first messages wait for. The ops that issue record N (counted from 0 in the
 // order of [dag.Trace.Records]) and those that end it have the attributes {"io":N}.
 //
-// It fails for accesses that no trace can hold: records that touch more than 2^20 slices, more than 2^30 ops or 3 * 2^30
-// dependencies in all, 2^63 bytes.
+// It fails for accesses that no trace can hold: records that touch more than 2^20 slices, more than 2^30 ops or 3 *
+// 2^30 dependencies in all, 2^63 bytes.
 func Lower(t *dag.Trace, c Choice) (*dag.Trace, *Report, error) {
 	c.complete()
 	lowered, report, err := lowerTrace(t, &c)

@@ -1,0 +1,138 @@
+// This file measures how long storage accesses take that were lowered to messages: from the start of the first op that
+// stands for one on its host to the end of the last.
+
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/ideal"
+)
+
+// ioLatency is the distribution of the latencies of storage accesses: of n in ascending order, percentile p is number
+// ceil(p/100 n).
+type ioLatency struct {
+	Count int64    `json:"count"`
+	Mean  dag.Time `json:"mean_ps"`
+	P50   dag.Time `json:"p50_ps"`
+	P99   dag.Time `json:"p99_ps"`
+	P999  dag.Time `json:"p99.9_ps"`
+	Max   dag.Time `json:"max_ps"`
+}
+
+// isStorage reports whether a trace is one of storage accesses that were lowered.
+func isStorage(meta dag.Meta) bool {
+	var attrs struct {
+		Storage *json.RawMessage `json:"storage"`
+	}
+	return strings.Contains(meta.Attrs, "storage") && json.Unmarshal([]byte(meta.Attrs), &attrs) == nil &&
+		attrs.Storage != nil
+}
+
+// accessTimes is when the accesses of a trace started and ended, by number. It is a timeline that passes on what it is
+// told.
+type accessTimes struct {
+	sim.Timeline // nil: nobody else listens
+	trace        *dag.Trace
+	access       []uint32 // of each op of the program, one more than the number of its access; 0: it belongs to none
+	start, end   []uint64
+	unit         dag.Time
+}
+
+func (a *accessTimes) Begin(p *sim.Program) {
+	a.unit = p.Unit
+	a.access = make([]uint32, p.NumOps())
+	for rank := range a.trace.Ranks {
+		a.eachOp(rank, func(op int, access uint32) { a.access[p.Start[rank]+uint32(op)] = access + 1 })
+	}
+	if a.Timeline != nil {
+		a.Timeline.Begin(p)
+	}
+}
+
+// eachOp calls found for the ops of a rank that begin or end an access.
+func (a *accessTimes) eachOp(rank int, found func(op int, access uint32)) {
+	r := &a.trace.Ranks[rank]
+	for op := range r.Attrs.Len() {
+		attrs := r.Attrs.At(op)
+		if !strings.Contains(attrs, `"io"`) {
+			continue
+		}
+		var known struct {
+			IO *uint32 `json:"io"`
+		}
+		if json.Unmarshal([]byte(attrs), &known) == nil && known.IO != nil && *known.IO < math.MaxUint32 {
+			found(op, *known.IO)
+		}
+	}
+}
+
+func (a *accessTimes) Span(s sim.Span) {
+	if access := a.access[s.Op]; access != 0 {
+		a.add(access-1, s.Start, s.End)
+	}
+	if a.Timeline != nil {
+		a.Timeline.Span(s)
+	}
+}
+
+func (a *accessTimes) add(access uint32, start, end uint64) {
+	for uint32(len(a.start)) <= access {
+		a.start, a.end = append(a.start, math.MaxUint64), append(a.end, 0)
+	}
+	a.start[access], a.end[access] = min(a.start[access], start), max(a.end[access], end)
+}
+
+func (a *accessTimes) Transfer(t sim.Transfer) {
+	if a.Timeline != nil {
+		a.Timeline.Transfer(t)
+	}
+}
+
+func (a *accessTimes) End() error {
+	if a.Timeline == nil {
+		return nil
+	}
+	return a.Timeline.End()
+}
+
+// from takes the times of a backend that tells when each op ran.
+func (a *accessTimes) from(times *ideal.Timeline) {
+	a.unit = dag.Picosecond
+	for rank := range a.trace.Ranks {
+		a.eachOp(rank, func(op int, access uint32) {
+			if start, end := times.Start(rank, op), times.End(rank, op); end != ideal.Never {
+				a.add(access, uint64(start), uint64(end))
+			}
+		})
+	}
+}
+
+// latency returns the distribution of the latencies, nil if there are none.
+func (a *accessTimes) latency() *ioLatency {
+	var all []dag.Time
+	sum := 0.0
+	for k, start := range a.start {
+		if start == math.MaxUint64 {
+			continue
+		}
+		t := dag.Time(a.end[k]-start) * a.unit
+		all = append(all, t)
+		sum += float64(t)
+	}
+	if all == nil {
+		return nil
+	}
+	slices.Sort(all)
+	n := len(all)
+	percentile := func(p float64) dag.Time { return all[int(math.Ceil(p*float64(n)))-1] }
+	return &ioLatency{
+		Count: int64(n), Mean: dag.Time(math.Round(sum / float64(n))), P50: percentile(0.5), P99: percentile(0.99),
+		P999: percentile(0.999), Max: all[n-1],
+	}
+}

@@ -1,0 +1,159 @@
+// Package storage generates traces of storage accesses whose statistics are those of another trace, or of one of the
+// built-in profiles. docs/generators/storage.md describes the model.
+package storage
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Params are the parameters of a workload.
+type Params struct {
+	Profile *Profile
+	Records int64 // 1..MaxRecords
+}
+
+// MaxRecords is how many records a trace has at most.
+const MaxRecords = 1 << 30
+
+// Default returns 5,000 records of the profile "financial".
+func Default() Params {
+	return Params{Profile: &financial, Records: 5000}
+}
+
+// Generate returns a trace of io ops: a rank for each unit that has any, in ascending order. The same parameters and
+// seed give the same trace. It fails if the records take longer than [dag.MaxTime].
+func Generate(p Params, seed int64) (*dag.Trace, error) {
+	if p.Records < 1 || p.Records > MaxRecords {
+		return nil, fmt.Errorf("records is %d, expected 1..%d", p.Records, MaxRecords)
+	}
+	units := make([]unit, len(p.Profile.units))
+	popularity := distribution{step: 1}
+	for i := range units {
+		units[i].of(&p.Profile.units[i])
+		popularity.bins = append(popularity.bins, bin{int64(i), int64(i), units[i].count()})
+	}
+	choose := newSampler(popularity)
+	choices := draws(seed, "unit")
+	for range p.Records {
+		units[choose.draw(choices.Uint64())].records++
+	}
+	for i := range units {
+		units[i].begin()
+	}
+	g := generator{
+		gapSampler: newSampler(p.Profile.gaps), gaps: draws(seed, "gap"), directions: draws(seed, "direction"),
+		sizes: draws(seed, "size"), jumps: draws(seed, "jump"),
+	}
+	choices = draws(seed, "unit")
+	for range p.Records {
+		if err := g.add(&units[choose.draw(choices.Uint64())]); err != nil {
+			return nil, err
+		}
+	}
+	t := &dag.Trace{Meta: dag.Meta{Title: fmt.Sprintf("storage, %s, %d records", p.Profile.Name, p.Records)}}
+	for i := range units {
+		if units[i].records > 0 {
+			t.Ranks = append(t.Ranks, units[i].rank)
+		}
+	}
+	t.Comms = []dag.Comm{dag.World(len(t.Ranks))}
+	return t, nil
+}
+
+// draws returns the random numbers for one quantity. Every quantity has a stream of its own, of which every record
+// takes one number: so profiles that differ in one quantity have the others in common, record by record.
+func draws(seed int64, quantity string) *rand.ChaCha8 {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[0:], uint64(seed))
+	copy(key[16:], quantity)
+	return rand.NewChaCha8(key)
+}
+
+// generator draws records, one after the other.
+type generator struct {
+	gapSampler                     sampler
+	gaps, directions, sizes, jumps *rand.ChaCha8
+	started                        bool
+	now                            dag.Time
+}
+
+// add draws a record of a unit.
+func (g *generator) add(u *unit) error {
+	gap := dag.Time(g.gapSampler.draw(g.gaps.Uint64()))
+	if g.started {
+		if gap > dag.MaxTime-g.now {
+			return fmt.Errorf("the records take more than %v", dag.MaxTime)
+		}
+		g.now += gap
+	}
+	g.started = true
+	u.add(g.now, g.directions.Uint64(), g.sizes.Uint64(), g.jumps.Uint64())
+	return nil
+}
+
+// unit is a unit whose records are being drawn.
+type unit struct {
+	*unitProfile
+	readSizes, writeSizes, distances sampler
+
+	records int64 // to be drawn
+	rank    dag.Rank
+	n       int    // drawn
+	end     uint64 // of the last access, from low
+}
+
+func (u *unit) of(p *unitProfile) {
+	u.unitProfile = p
+	u.readSizes, u.writeSizes, u.distances = newSampler(p.reads.sizes), newSampler(p.writes.sizes), newSampler(p.jumps)
+}
+
+// count returns how many accesses the profile is of.
+func (u *unit) count() int64 {
+	return u.reads.count + u.writes.count
+}
+
+// begin makes room for the unit's records.
+func (u *unit) begin() {
+	n := u.records
+	u.rank = dag.Rank{
+		Kind: make([]dag.Kind, n), Subkind: make([]dag.Subkind, n), Bytes: make([]int64, n), Peer: make([]int32, n),
+		Tag: make([]int64, n), Release: make([]dag.Time, n),
+	}
+	for i := range u.rank.Kind {
+		u.rank.Kind[i], u.rank.Peer[i] = dag.IO, u.number
+	}
+}
+
+// add appends the record at a time that uniform bits choose.
+func (u *unit) add(time dag.Time, direction, size, jump uint64) {
+	subkind, sizes := dag.Write, &u.writeSizes
+	if number, _ := bits.Mul64(direction, uint64(u.count())); number < uint64(u.reads.count) {
+		subkind, sizes = dag.Read, &u.readSizes
+	}
+	bytes := sizes.draw(size)
+	r, i := &u.rank, u.n
+	r.Subkind[i], r.Bytes[i], r.Tag[i], r.Release[i] = subkind, bytes, u.place(bytes, jump), time
+	u.n++
+}
+
+// place returns the address of the next access, which begins as far from the end of the last one as uniform bits
+// choose: in a circle from low to high, and not so close to high that it would end beyond it.
+func (u *unit) place(bytes int64, jump uint64) int64 {
+	size := uint64(u.high - u.low)
+	at := uint64(u.start - u.low)
+	if u.n > 0 && size > 0 {
+		distance := u.distances.draw(jump)
+		if distance %= int64(size); distance < 0 {
+			distance += int64(size)
+		}
+		at = (u.end + uint64(distance)) % size
+	}
+	at = min(at, size-uint64(bytes))
+	u.end = at + uint64(bytes)
+	return u.low + int64(at)
+}
