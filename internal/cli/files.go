@@ -30,7 +30,7 @@ func (p *Program) firstOfPrefix(name, from string) string {
 		for _, ending := range f.Extensions {
 			name := strings.TrimSuffix(name, ending) // as -o NAME.et calls such a trace
 			for _, compressed := range []string{"", ".gz", ".zst"} {
-				file := strings.TrimSuffix(name, ending) + RankZero + ending + compressed
+				file := name + RankZero + ending + compressed
 				if info, err := os.Stat(file); err == nil && !info.IsDir() {
 					return file
 				}

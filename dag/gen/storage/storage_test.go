@@ -71,8 +71,8 @@ func TestBuiltin(t *testing.T) {
 			`financial is the first 5,000 records of Financial1 of the UMass trace repository, of transactions at a financial
 // institution. Times after the first 949 records are from a copy that has them to 8 us`},
 		"websearch": {"websearch_5000.spc",
-			`websearch is the first 5,000 records of the trace wsrch-small that comes with the simulator MQSim, which looks like one
-// of WebSearch1 to 3 of the UMass trace repository, of a search engine`},
+			`websearch is the first 5,000 records of the trace wsrch-small that comes with the simulator MQSim, which looks like
+// one of WebSearch1 to 3 of the UMass trace repository, of a search engine`},
 	} {
 		p, err := measureProfile(readSPC(t, filepath.Join(folder, "spc", c.file)), builtinBins)
 		if err != nil {

@@ -1,7 +1,7 @@
 package storage
 
-// websearch is the first 5,000 records of the trace wsrch-small that comes with the simulator MQSim, which looks like one
-// of WebSearch1 to 3 of the UMass trace repository, of a search engine.
+// websearch is the first 5,000 records of the trace wsrch-small that comes with the simulator MQSim, which looks like
+// one of WebSearch1 to 3 of the UMass trace repository, of a search engine.
 // It is measured by measureProfile with 32 bins.
 var websearch = Profile{
 	Name: "websearch",

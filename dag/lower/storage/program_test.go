@@ -25,7 +25,9 @@ func application() *dag.Trace {
 	r.Send(1, 77, 5, 1)
 	r.RequiresStart(r.Calc(dag.Microsecond), 1)
 	r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Peer: 1, Bytes: 8}, 2)
-	r.Add(dag.Op{Kind: dag.Recv, Peer: dag.AnySource, Bytes: 9, Tag: dag.AnyTag, Comm: pair, Attrs: `{"b":2}`, Name: "any"})
+	r.Add(dag.Op{
+		Kind: dag.Recv, Peer: dag.AnySource, Bytes: 9, Tag: dag.AnyTag, Comm: pair, Attrs: `{"b":2}`, Name: "any",
+	})
 	r.Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Peer: 3, Bytes: 100, Tag: 100}, 5, 3)
 	r.RequiresStart(6, 4)
 	r = b.Rank(1)
