@@ -236,7 +236,7 @@ func readConfig(name string) ([]byte, error) {
 
 func (b *analyticalBackend) lowers(t *dag.Trace) func(dag.Subkind) bool {
 	// ASTRA-sim has no algorithm for a bcast: it takes the time that its trace has on record.
-	bcast := t != nil && knowsRoots(t) && (attrsOf(t.Meta).Chakra == nil || b.common.collective != "")
+	bcast := t != nil && knowsRoots(t) && (!isChakra(t.Meta) || b.common.collective != "")
 	return func(kind dag.Subkind) bool {
 		switch kind {
 		case dag.Allreduce, dag.Allgather, dag.ReduceScatter, dag.Alltoall:
@@ -246,6 +246,12 @@ func (b *analyticalBackend) lowers(t *dag.Trace) func(dag.Subkind) bool {
 		}
 		return true
 	}
+}
+
+// isChakra reports whether all of a trace comes from Chakra's format.
+func isChakra(meta dag.Meta) bool {
+	attrs := attrsOf(meta)
+	return attrs.all()
 }
 
 // knowsRoots reports whether the trace tells the root of some bcast.
@@ -287,7 +293,7 @@ func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta) (err error) {
 		b.p.Warn("%d calcs have operations but no duration, and take 1 ns each, as in ASTRA-sim: \"roofline-enabled\": 1 in the "+
 			"system file lets local-mem-bw and peak-perf say how long they take", n)
 	}
-	b.exactSizes = attrsOf(meta).Chakra != nil // as ASTRA-sim matches messages
+	b.exactSizes = isChakra(meta) // as ASTRA-sim matches messages
 	b.system = b.system.For(&b.network, b.program.Uses, b.p.Warn)
 	if b.localMem.prefix != "" {
 		if b.localMem.trace, err = wholeTrace(t); err != nil {

@@ -136,6 +136,16 @@ type chakraAttrs struct {
 	Jobs []chakraAttrs `json:"jobs"`
 }
 
+// all reports whether all of the trace comes from Chakra's format.
+func (c *chakraAttrs) all() bool {
+	for i := range c.Jobs {
+		if !c.Jobs[i].all() {
+			return false
+		}
+	}
+	return c.Chakra != nil || len(c.Jobs) > 0
+}
+
 func attrsOf(meta dag.Meta) (attrs chakraAttrs) {
 	if json.Unmarshal([]byte(meta.Attrs), &attrs) != nil {
 		return chakraAttrs{}

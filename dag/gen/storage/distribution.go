@@ -25,7 +25,10 @@ func measure(values []int64, n int) distribution {
 	}
 	slices.Sort(values)
 	d := distribution{step: commonStep(values)}
-	full := int64(len(values)/n) + 1
+	full := int64(1)
+	if different(values) > n {
+		full += int64(len(values) / n)
+	}
 	alone := true // the last bin is of a value that needs one of its own
 	for len(values) > 0 {
 		v := values[0]
@@ -41,6 +44,17 @@ func measure(values []int64, n int) distribution {
 		d.bins[last].weight += weight
 	}
 	return d
+}
+
+// different returns how many different ones there are of values that ascend.
+func different(values []int64) int {
+	n := 1
+	for i := 1; i < len(values); i++ {
+		if values[i] != values[i-1] {
+			n++
+		}
+	}
+	return n
 }
 
 // near reports whether a bin from low to high, which is higher, is narrow enough.

@@ -336,6 +336,19 @@ func TestLikeItself(t *testing.T) {
 	}
 }
 
+// TestPrefix checks that a trace of fewer records is the beginning of one of more.
+func TestPrefix(t *testing.T) {
+	few, many := mustGenerate(t, Params{&websearch, 500}, 1), mustGenerate(t, Params{&websearch, 5000}, 1)
+	for rank := range few.Ranks {
+		f, m := &few.Ranks[rank], &many.Ranks[rank]
+		for i := range f.Len() {
+			if f.Op(i) != m.Op(i) {
+				t.Fatalf("rank %d, op %d is %+v, expected %+v", rank, i, f.Op(i), m.Op(i))
+			}
+		}
+	}
+}
+
 // TestDeterministic checks that a trace hangs on the parameters and the seed alone.
 func TestDeterministic(t *testing.T) {
 	a, b := mustGenerate(t, Default(), 1), mustGenerate(t, Default(), 1)
@@ -356,6 +369,7 @@ func TestMeasure(t *testing.T) {
 		{nil, 5, distribution{}},
 		{[]int64{7}, 5, distribution{1, []bin{{7, 7, 1}}}},
 		{[]int64{5, 1, 3, 1}, 9, distribution{2, []bin{{1, 1, 2}, {3, 3, 1}, {5, 5, 1}}}},
+		{[]int64{1, 1, 1, 1, 1, 1, 1, 1, 100, 101}, 3, distribution{1, []bin{{1, 1, 8}, {100, 100, 1}, {101, 101, 1}}}},
 		{[]int64{0, 10, 20, 30, 40, 40, 40, 40, 50, 60}, 3,
 			distribution{10, []bin{{0, 0, 1}, {10, 10, 1}, {20, 30, 2}, {40, 40, 4}, {50, 60, 2}}}},
 		{[]int64{-60, -50, -30, -20, -10}, 1, distribution{10, []bin{{-60, -50, 2}, {-30, -20, 2}, {-10, -10, 1}}}},

@@ -1,11 +1,15 @@
 package storage
 
-import "github.com/tracedag/tracedag/dag"
+import (
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+)
 
 // host is a rank that may access storage.
 type host struct {
 	rank   int32 // in the lowered trace
-	stream int32 // on which its chain of times is
+	stream int32 // on which its chain of times is; below 0: none is left
 
 	records int       // so far
 	ends    dag.Edges // of each record, the ops that end it
@@ -23,8 +27,12 @@ type host struct {
 // of makes r the rank that the host is in the source.
 func (h *host) of(r *dag.Rank) {
 	h.source, h.mixed = r, !isPlain(r)
+	last := int32(0)
 	for i := range r.Stream.Len() {
-		h.stream = max(h.stream, r.Stream.At(i)+1)
+		last = max(last, r.Stream.At(i))
+	}
+	if h.stream = none; last < math.MaxInt32 {
+		h.stream = last + 1
 	}
 }
 

@@ -32,6 +32,7 @@ func TestHostile(t *testing.T) {
 	badAttrs.Attrs = "["
 	badNodes := traceOf(record{bytes: 1})
 	badNodes.Nodes = []int32{1, 2}
+	lastStream := dag.Op{Subkind: dag.Read, Bytes: 1, Stream: math.MaxInt32}
 	lastNode := traceOf(record{bytes: 1})
 	lastNode.Nodes = []int32{math.MaxInt32}
 	for _, c := range []struct {
@@ -60,6 +61,8 @@ func TestHostile(t *testing.T) {
 		{io(dag.Op{Subkind: dag.Read, Peer: -1}), "directdrive", "access to unit -1"},
 		{io(dag.Op{Subkind: dag.Read, Release: -1}), "directdrive", "released at -1ps"},
 		{io(dag.Op{Subkind: dag.Load}), "directdrive", `subkind "load"`},
+		{io(lastStream), "directdrive", ""},
+		{io(lastStream), "directdrive:order=timed", "no stream is left"},
 		{sends, "directdrive:compat", "rank 0 has more than storage accesses"},
 		{sends, "directdrive", "rank 0: op 1 is a send with rank 1, expected 0..0"},
 		{badComm.Trace(), "directdrive", "op 1 is of communicator 1, expected 0..0"},
@@ -121,6 +124,10 @@ func TestLongTimes(t *testing.T) {
 		if r.Stream.At(i) == 1 {
 			got = append(got, r.Duration.At(i))
 		}
+	}
+	whole, _ := mustLower(t, traceOf(record{bytes: 1}, record{bytes: 1, time: dag.MaxTime}), "directdrive:order=timed")
+	if problems := dag.Validate(whole); len(problems) > 0 {
+		t.Error(problems[0])
 	}
 	// Times since the first: 0, 600 ps, 1600 ps, nearly MaxTime; to the nanosecond: 0, 1, 2, MaxTime.
 	if report.Gaps != 4 || len(got) != 4 || got[0] != 0 || got[1] != 1000 || got[2] != 1000 ||

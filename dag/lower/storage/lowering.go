@@ -121,8 +121,11 @@ func (l *lowering) record(s server, h *host, r *dag.Rank, i int, number int64, t
 // the nearest nanosecond.
 func (l *lowering) tick(h *host, time dag.Time) (op int32) {
 	now := int64(time / dag.Nanosecond)
-	if time%dag.Nanosecond >= dag.Nanosecond/2 {
+	if time%dag.Nanosecond >= dag.Nanosecond/2 && now < maxNS {
 		now++
+	}
+	if h.stream < 0 {
+		l.fail("no stream is left for the chain of times")
 	}
 	op = l.busy(h.rank, now-h.now)
 	l.require(h.rank, h.tick)
@@ -134,7 +137,7 @@ func (l *lowering) tick(h *host, time dag.Time) (op int32) {
 	return op
 }
 
-// trace returns what was written.
+// written returns the lowered trace.
 func (l *lowering) written() (*dag.Trace, error) {
 	out := &dag.Trace{Meta: l.trace.Meta, Comms: l.comms, Ranks: make([]dag.Rank, len(l.ranks))}
 	for i := range l.ranks {
