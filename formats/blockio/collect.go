@@ -147,7 +147,7 @@ func (c *Collector) attributes(tied bool, members []byte) string {
 	}
 	text := append(c.attrs[:0], '{')
 	if tied {
-		text = append(text, tieMember...)
+		text = append(text, dag.TieAttr...)
 		text = strconv.AppendInt(text, int64(c.place), 10)
 	}
 	if tied && len(members) > 0 {

@@ -42,7 +42,7 @@ func collect(t *testing.T, o format.StorageOptions, records []Record) (*dag.Trac
 // records returns the records of a trace in order.
 func records(trace *dag.Trace) []Record {
 	var list []Record
-	for rank, i := range InOrder(trace) {
+	for rank, i := range trace.Records() {
 		op := trace.Ranks[rank].Op(i)
 		list = append(list, Record{Time: op.Release, Unit: op.Peer, Address: op.Tag, Bytes: op.Bytes,
 			Write: op.Subkind == dag.Write, Duration: op.Duration})
@@ -171,7 +171,7 @@ func TestOrderOfAnyTrace(t *testing.T) {
 		}
 		trace := b.Trace()
 		seen, last := map[[2]int]bool{}, dag.Time(0)
-		for rank, op := range InOrder(trace) {
+		for rank, op := range trace.Records() {
 			now := trace.Ranks[rank].Release.At(op)
 			if seen[[2]int{rank, op}] || now < last || trace.Ranks[rank].Kind[op] != dag.IO {
 				t.Fatalf("op %d of rank %d at %v after %v, seen %v", op, rank, now, last, seen)

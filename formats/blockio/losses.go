@@ -1,6 +1,8 @@
 package blockio
 
 import (
+	"strings"
+
 	"errors"
 	"fmt"
 
@@ -56,7 +58,7 @@ func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 		}
 		for op := range r.Attrs.Len() {
 			text := r.Attrs.At(op)
-			if _, tied := tie(text); text != "" && !tied && !known(text) {
+			if tied := strings.HasPrefix(text, "{"+dag.TieAttr); text != "" && !tied && !known(text) {
 				attrs++
 			}
 		}

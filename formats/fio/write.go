@@ -47,7 +47,7 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 		fmt.Fprintf(out, "0 %s add\n0 %s open\n", files[unit], files[unit])
 	}
 	end := int64(0)
-	for rank, op := range blockio.InOrder(t) {
+	for rank, op := range t.Records() {
 		r := &t.Ranks[rank]
 		action := " read "
 		if r.Subkind.At(op) == dag.Write {

@@ -80,7 +80,7 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	}
 	s := styleOf(t)
 	out := bufio.NewWriterSize(w, 1<<18)
-	for rank, op := range blockio.InOrder(t) {
+	for rank, op := range t.Records() {
 		r := &t.Ranks[rank]
 		line := s.append(out.AvailableBuffer(), r, op)
 		if _, err := out.Write(append(line, '\n')); err != nil {

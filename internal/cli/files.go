@@ -17,8 +17,8 @@ import (
 
 // firstOfPrefix returns the file of rank 0 of the trace whose files are called name, their rank and an ending of the
 // format, as in name.0.et: the format called from, or where that is empty any whose traces are many files. The name may
-// have the ending, too, as that of an output does. It returns name itself where there is a file of that name, or none of
-// the others.
+// have the ending, too, as that of an output does. Where there is no such file it may be name.et, of a trace of one rank. It
+// returns name itself where there is a file of that name, or none of the others.
 func (p *Program) firstOfPrefix(name, from string) string {
 	if _, err := os.Lstat(name); err == nil || name == "-" {
 		return name
@@ -29,10 +29,12 @@ func (p *Program) firstOfPrefix(name, from string) string {
 		}
 		for _, ending := range f.Extensions {
 			name := strings.TrimSuffix(name, ending) // as -o NAME.et calls such a trace
-			for _, compressed := range []string{"", ".gz", ".zst"} {
-				file := name + RankZero + ending + compressed
-				if info, err := os.Stat(file); err == nil && !info.IsDir() {
-					return file
+			for _, rank := range []string{RankZero, ""} {
+				for _, compressed := range []string{"", ".gz", ".zst"} {
+					file := name + rank + ending + compressed
+					if info, err := os.Stat(file); err == nil && !info.IsDir() {
+						return file
+					}
 				}
 			}
 		}
