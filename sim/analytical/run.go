@@ -176,7 +176,9 @@ func (e *engine) loop() {
 		if !ok {
 			return
 		}
-		e.events++
+		if e.events++; e.events%progressEvents == 0 {
+			e.report()
+		}
 		switch r, i := w.npu(), w.number(); w.kind() {
 		case stepOver:
 			e.act(i)
@@ -223,8 +225,12 @@ func (e *engine) fail(err error) {
 	}
 }
 
-// progressEvery is after how many ops progress is reported.
-const progressEvery = 1 << 16
+// progressEvery is after how many ops progress is reported, and progressEvents after how many events, for the ops of some
+// traces take many.
+const (
+	progressEvery  = 1 << 16
+	progressEvents = 1 << 20
+)
 
 func (e *engine) report() {
 	if e.o.Progress != nil {
