@@ -260,7 +260,7 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		{dag.NewBuilder(0).Trace(), "GOAL needs at least one rank"},
 		{many.Trace(), "3 ops are collectives, memory or storage accesses, which GOAL does not have: " +
-			"lower them first (--lower)"},
+			"--lower can turn collectives and storage accesses into messages"},
 		{refused(dag.Op{Stream: 256}), in + "runs on stream 256: must be in 0..255"},
 		{refused(dag.Op{Stream: -1}), in + "runs on stream -1: must be in 0..255"},
 		{refused(dag.Op{Kind: dag.Send, NIC: 1000}), in + "uses NIC 1000: must be in 0..255"},

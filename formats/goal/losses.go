@@ -30,7 +30,7 @@ func check(t *dag.Trace, compat bool) error {
 	}
 	if high > 0 {
 		return fmt.Errorf("%d ops are collectives, memory or storage accesses, which GOAL does not have: "+
-			"lower them first (--lower)", high)
+			"--lower can turn collectives and storage accesses into messages", high)
 	}
 	for i := range t.Ranks {
 		if err := checkRank(&t.Ranks[i], compat); err != nil {
