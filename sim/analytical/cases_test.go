@@ -146,6 +146,42 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// TestSampleCases runs the cases whose traces are sample files of others, which are not part of this repository.
+func TestSampleCases(t *testing.T) {
+	vectors := os.Getenv("TRACEDAG_VECTORS")
+	if vectors == "" {
+		t.Skip("TRACEDAG_VECTORS is not set: no sample files")
+	}
+	ours := make(map[string]bool)
+	for _, c := range readCases(t) {
+		ours[c.ID] = true
+	}
+	defer func(folders string) { *casesFolders = folders }(*casesFolders)
+	*casesFolders = filepath.Join(vectors, "astrasim")
+	ran := 0
+	for _, c := range readCases(t) {
+		if ours[c.ID] {
+			continue
+		}
+		ran++
+		program, err := analytical.Compile(dag.NewInMemory(c.trace(t)))
+		if err != nil {
+			t.Fatalf("%s: %v", c.ID, err)
+		}
+		for backend := range c.Expected {
+			result, err := program.Run(c.options(t, backend))
+			if err != nil {
+				t.Errorf("%s, %s: %v", c.ID, backend, err)
+				continue
+			}
+			c.compare(t, backend, result)
+		}
+	}
+	if ran == 0 {
+		t.Error("there are no such cases")
+	}
+}
+
 // compare checks the statistics of a run against all that is expected of the backend.
 func (c *simulationCase) compare(t *testing.T, backend string, result *analytical.Result) {
 	t.Helper()
