@@ -2,6 +2,7 @@ package dag
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -20,7 +21,7 @@ type IOStats struct {
 	Hot      []IOUnit     `json:"hot_units"`        // those with the most requests, the most first, 10 at most
 }
 
-// IOCounts counts requests.
+// IOCounts counts requests. Bytes stop at 2^63-1.
 type IOCounts struct {
 	Reads      int64 `json:"reads"`
 	Writes     int64 `json:"writes"`
@@ -31,17 +32,17 @@ type IOCounts struct {
 // Total returns how many requests there are.
 func (c *IOCounts) Total() int64 { return c.Reads + c.Writes }
 
-// Bytes returns how many bytes the requests have.
-func (c *IOCounts) Bytes() int64 { return c.ReadBytes + c.WriteBytes }
+// Bytes returns how many bytes the requests have, 2^63-1 if it is more.
+func (c *IOCounts) Bytes() int64 { return c.ReadBytes + min(c.WriteBytes, math.MaxInt64-c.ReadBytes) }
 
 func (c *IOCounts) add(write bool, bytes int64) {
 	if write {
 		c.Writes++
-		c.WriteBytes += bytes
+		c.WriteBytes += min(bytes, math.MaxInt64-c.WriteBytes)
 		return
 	}
 	c.Reads++
-	c.ReadBytes += bytes
+	c.ReadBytes += min(bytes, math.MaxInt64-c.ReadBytes)
 }
 
 // IOSizes counts the requests of From to To bytes.

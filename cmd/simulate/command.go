@@ -54,6 +54,7 @@ const examples = `  simulate x.parquet
 // options are the flags that do not depend on the backend.
 type options struct {
 	read       cli.ReadFlags
+	lower      cli.LowerFlags
 	jobs       cli.JobFlags
 	backend    string
 	collective string
@@ -108,6 +109,7 @@ func newCommand(p *cli.Program) *cobra.Command {
 		"profile this program for go tool pprof: processor time to `FILE`, or memory if its name begins with mem")
 	o.jobs.Register(cmd)
 	o.read.Register(p, cmd)
+	o.lower.Register(p, cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		run, known := runs[o.backend]
 		if !known {
@@ -264,7 +266,7 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error)
 		}
 		done, err := run.run(nil, r)
 		if err == nil && io != nil {
-			done.IOLatency = latencies(io, run)
+			done.IOLatency = latencies(io, run, done.Complete)
 		}
 		return done, err
 	}
@@ -285,7 +287,7 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error)
 		return nil, err
 	}
 	if io != nil {
-		done.IOLatency = latencies(io, run)
+		done.IOLatency = latencies(io, run, done.Complete)
 	}
 	if err := r.timeline.End(); err != nil {
 		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
@@ -294,11 +296,11 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error)
 }
 
 // latencies returns the latencies of storage accesses after a run.
-func latencies(io *accessTimes, run runner) *ioLatency {
+func latencies(io *accessTimes, run runner, complete bool) *ioLatency {
 	if times := run.opTimes(); times != nil {
 		io.from(times)
 	}
-	return io.latency()
+	return io.latency(complete)
 }
 
 // incomplete says how much of a run did not come to its end.

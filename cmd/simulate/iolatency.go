@@ -41,6 +41,7 @@ type accessTimes struct {
 	trace        *dag.Trace
 	access       []uint32 // of each op of the program, one more than the number of its access; 0: it belongs to none
 	start, end   []uint64
+	known        []bool // numbers that some op of the trace has
 	unit         dag.Time
 }
 
@@ -48,7 +49,11 @@ func (a *accessTimes) Begin(p *sim.Program) {
 	a.unit = p.Unit
 	a.access = make([]uint32, p.NumOps())
 	for rank := range a.trace.Ranks {
-		a.eachOp(rank, func(op int, access uint32) { a.access[p.Start[rank]+uint32(op)] = access + 1 })
+		a.eachOp(rank, func(op int, access uint32) {
+			a.access[p.Start[rank]+uint32(op)] = access + 1
+			a.extend(access)
+			a.known[access] = true
+		})
 	}
 	if a.Timeline != nil {
 		a.Timeline.Begin(p)
@@ -82,10 +87,14 @@ func (a *accessTimes) Span(s sim.Span) {
 }
 
 func (a *accessTimes) add(access uint32, start, end uint64) {
-	for uint32(len(a.start)) <= access {
-		a.start, a.end = append(a.start, math.MaxUint64), append(a.end, 0)
-	}
+	a.extend(access)
 	a.start[access], a.end[access] = min(a.start[access], start), max(a.end[access], end)
+}
+
+func (a *accessTimes) extend(access uint32) {
+	for uint32(len(a.start)) <= access {
+		a.start, a.end, a.known = append(a.start, math.MaxUint64), append(a.end, 0), append(a.known, false)
+	}
 }
 
 func (a *accessTimes) Transfer(t sim.Transfer) {
@@ -113,15 +122,18 @@ func (a *accessTimes) from(times *ideal.Timeline) {
 	}
 }
 
-// latency returns the distribution of the latencies, nil if there are none.
-func (a *accessTimes) latency() *ioLatency {
+// latency returns the distribution of the latencies, nil if there are none. In a complete run, an access that kept no
+// stream busy, for it was of no bytes, took no time.
+func (a *accessTimes) latency(complete bool) *ioLatency {
 	var all []dag.Time
 	sum := 0.0
 	for k, start := range a.start {
-		if start == math.MaxUint64 {
+		t := dag.Time(0)
+		if start != math.MaxUint64 {
+			t = dag.Time(a.end[k]-start) * a.unit
+		} else if !complete || !a.known[k] {
 			continue
 		}
-		t := dag.Time(a.end[k]-start) * a.unit
 		all = append(all, t)
 		sum += float64(t)
 	}

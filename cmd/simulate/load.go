@@ -33,7 +33,14 @@ type loaded struct {
 func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.Choice, ph *phases) (*loaded, error) {
 	name, single := jobs.Single()
 	if !single {
+		if o.lower.Asked() {
+			return nil, cli.Usagef("--lower is for a single trace: lower each with traceconv")
+		}
 		return loadJobs(p, o, run, jobs, choice, ph)
+	}
+	pass, err := o.lower.Pass()
+	if err != nil {
+		return nil, err
 	}
 	in, err := p.OpenTrace(name, o.read, cli.ReadOptions{})
 	if err != nil {
@@ -46,7 +53,7 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.C
 		}
 	}()
 	ph.done("open")
-	if in.Source != nil && o.timeline == "" && !o.measuresIO(in.Source.Meta()) {
+	if in.Source != nil && o.timeline == "" && !o.lower.Asked() && !o.measuresIO(in.Source.Meta()) {
 		kinds, err := in.Source.Kinds()
 		if err != nil {
 			return nil, cli.InFile(in.Name, err)
@@ -65,6 +72,15 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.C
 	}
 	in.DoneReading()
 	ph.done("decode")
+	if o.lower.Asked() {
+		s, err := pass(dag.NewInMemory(trace))
+		if err != nil {
+			return nil, cli.InFile(in.Name, err)
+		}
+		if trace, err = s.Trace(); err != nil {
+			return nil, cli.InFile(in.Name, err)
+		}
+	}
 	return compileWhole(p, o, run, in.Name, trace, choice, ph)
 }
 
