@@ -69,6 +69,9 @@ Storage accesses are lowered with --lower to what a storage system does, with th
 			c.p, c.read, c.lowers, c.retitle = p, read, lowering.Asked(), cmd.Flags().Changed("title")
 			write.Compat = read.Reference()
 			if isFolder(write.Output) {
+				if lowering.Reports() {
+					return cli.Usagef("--report is for a single output")
+				}
 				if jobs < 1 {
 					return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)
 				}

@@ -40,6 +40,11 @@ func (f *LowerFlags) Asked() bool {
 	return len(f.rules) > 0
 }
 
+// Reports reports whether there is to be a report.
+func (f *LowerFlags) Reports() bool {
+	return f.report != ""
+}
+
 // roofline is a machine that gives calcs durations.
 type roofline struct {
 	peak      FlopRate
