@@ -260,23 +260,16 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error)
 	if l.trace != nil && o.measuresIO(l.trace.Meta) {
 		io = &accessTimes{trace: l.trace}
 	}
-	if o.timeline == "" {
-		if io != nil {
-			r.timeline = io
+	var out *cli.Output
+	if o.timeline != "" {
+		var err error
+		if out, err = p.Create(o.timeline, false); err != nil {
+			return nil, err
 		}
-		done, err := run.run(nil, r)
-		if err == nil && io != nil {
-			done.IOLatency = latencies(io, run, done.Complete)
+		defer out.Close()
+		if r.timeline, err = run.timeline(out, o.timeline, l.trace); err != nil {
+			return nil, err
 		}
-		return done, err
-	}
-	out, err := p.Create(o.timeline, false)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	if r.timeline, err = run.timeline(out, o.timeline, l.trace); err != nil {
-		return nil, err
 	}
 	if io != nil {
 		io.Timeline = r.timeline
@@ -288,6 +281,9 @@ func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error)
 	}
 	if io != nil {
 		done.IOLatency = latencies(io, run, done.Complete)
+	}
+	if out == nil {
+		return done, nil
 	}
 	if err := r.timeline.End(); err != nil {
 		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))

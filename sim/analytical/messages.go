@@ -111,10 +111,15 @@ func (e *engine) transmit(i uint32) {
 	}
 	delay, ok := e.wires.delay(m.from, m.to, m.size)
 	if !ok {
-		e.fail(fmt.Errorf("a message of %d bytes from rank %d to rank %d takes too long", m.size, m.from, m.to))
+		e.tooLong(m)
 		return
 	}
 	e.after(delay, newWhat(arrived, 0, i))
+}
+
+// tooLong ends the run at a message whose time on the wire does not fit the clock.
+func (e *engine) tooLong(m *message) {
+	e.fail(fmt.Errorf("a message of %d bytes from rank %d to rank %d takes too long", m.size, m.from, m.to))
 }
 
 // enterLink has a message take the next link of its route, or wait for it.
@@ -143,7 +148,7 @@ func (e *engine) takeLink(l int32, i uint32) {
 	reached, ok := truncate(d.latency + serialization)
 	free, _ := truncate(serialization)
 	if !ok {
-		e.fail(fmt.Errorf("a message of %d bytes from rank %d to rank %d takes too long", m.size, m.from, m.to))
+		e.tooLong(m)
 		return
 	}
 	e.after(reached, newWhat(hopped, 0, i))

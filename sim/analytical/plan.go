@@ -113,14 +113,11 @@ func (c *chunker) chunk(o *op, tag, chunk, left uint64) (plan, uint64, error) {
 		if *turn++; int(*turn) == len(c.rings) {
 			*turn = 0
 		}
-		left -= min(chunk, left)
 	case c.byThemis():
 		p := e.themis.plan(c, chunkKey{o.comm, tag}, left, chunk)
 		c.order, chunk = append(c.order[:0], p.dims...), p.chunk
-		left -= min(chunk, left)
-	default:
-		left -= min(chunk, left)
 	}
+	left -= min(chunk, left)
 	c.size, c.phases = chunk, c.phases[:0]
 	if err := c.makePhases(); err != nil {
 		return plan{}, 0, err
