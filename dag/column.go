@@ -192,7 +192,11 @@ func (c *Text) Len() int {
 // Append gives op i the string s. It reports whether it could: ops get their strings in ascending order, and a rank
 // holds less than 4 GiB of them a column.
 func (c *Text) Append(i int, s string) bool {
-	if s == "" {
+	return appendText(c, i, s)
+}
+
+func appendText[S string | []byte](c *Text, i int, s S) bool {
+	if len(s) == 0 {
 		return true
 	}
 	if i < len(c.end) || uint64(len(c.data))+uint64(len(s)) > math.MaxUint32 {
@@ -204,6 +208,18 @@ func (c *Text) Append(i int, s string) bool {
 	c.data = append(c.data, s...)
 	c.end = append(c.end, uint32(len(c.data)))
 	return true
+}
+
+// AppendFrom is Append of the string of op k of another column.
+func (c *Text) AppendFrom(i int, from *Text, k int) bool {
+	if k >= len(from.end) {
+		return true
+	}
+	start := uint32(0)
+	if k > 0 {
+		start = from.end[k-1]
+	}
+	return appendText(c, i, from.data[start:from.end[k]])
 }
 
 func (c *Text) clone() Text {

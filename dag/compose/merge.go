@@ -36,11 +36,13 @@ type Job struct {
 // Nodes: each job has nodes of its own, after those of the jobs before it, in the arrangement that its trace gives.
 // [Place] gives other ones.
 //
-// Names: Meta.Jobs has the names of the jobs, made unique ([UniqueNames]). A trace that was merged before brings in its
-// own jobs; the job a of one called night is night/a then. If any trace has a title, the title is that of each, or its
-// name, with " + " between them. The provenance is that of all, one after the other. What formats know of the traces
-// becomes Attrs {"jobs":[...]}, with a null for each of which they know nothing; what they know of single ops stays the
-// same, so that ranks and communicators in it have the numbers of the job.
+// Names: Meta.Jobs has the names of the jobs, made unique ([UniqueNames]). A trace that was merged before brings in
+// its own jobs; the job a of one called night is night/a then. If any trace has a title, the title is that of each,
+// or its name, with " + " between them. The provenance is that of all traces, each once, one after the other. What
+// formats know of the traces becomes Attrs {"jobs":[...]}, an element for each of Meta.Jobs in the same order, null
+// where they know nothing. A trace that was merged before brings in the elements of its own jobs, or, where it has no
+// such list, its attributes for each of them. What formats know of single ops stays the same, so that ranks and
+// communicators in it have the numbers of the job.
 //
 // It fails on ops whose partner, communicator or job is not one of their own trace's, for there may be one of that
 // number now; on communicators that are malformed; and on more ranks or later times than a trace can have.
@@ -52,18 +54,67 @@ func Merge(jobs []Job) (*dag.Trace, error) {
 	if len(jobs) == 1 {
 		return delayed(&jobs[0])
 	}
-	merged := &dag.Trace{}
-	merged.Comms = []dag.Comm{dag.World(ranks)}
-	merged.Ranks = make([]dag.Rank, 0, ranks)
-	for i := range jobs {
-		if err := appendJob(merged, &jobs[i]); err != nil {
-			return nil, fmt.Errorf("job %s: %w", jobs[i].Name, err)
-		}
+	merged, err := merge(jobs, ranks, nil)
+	if err != nil {
+		return nil, err
 	}
-	merged.Title, merged.Jobs = mergeTitles(jobs), UniqueNames(merged.Jobs)
 	if merged.Nodes, err = ownNodes(jobs); err != nil {
 		return nil, err
 	}
+	return merged, nil
+}
+
+// OnNodes merges the jobs as [Merge] does, but makes the rank of every node what the jobs have there: nodes, as
+// [Layout.Place] gives it, is the node of each rank, those of one job after those of the jobs before, and at most one
+// rank is on each. The trace has one rank more than the highest node; those on which nothing runs are empty. A single
+// job is treated like several.
+func OnNodes(jobs []Job, nodes []int32) (*dag.Trace, error) {
+	ranks, err := checkJobs(jobs)
+	if err != nil {
+		return nil, err
+	}
+	if len(nodes) != ranks {
+		return nil, fmt.Errorf("nodes of %d ranks, expected %d", len(nodes), ranks)
+	}
+	highest, most := int32(-1), int32(min(64*int64(ranks)+1<<16, math.MaxInt32))
+	for _, node := range nodes {
+		if node < 0 || node >= most {
+			return nil, fmt.Errorf("%d ranks, one of them on node %d, expected nodes of 0..%d where each becomes a rank", ranks,
+				node, most-1)
+		}
+		highest = max(highest, node)
+	}
+	taken := make([]bool, highest+1)
+	for _, node := range nodes {
+		if taken[node] {
+			return nil, fmt.Errorf("several ranks are on node %d, expected one", node)
+		}
+		taken[node] = true
+	}
+	return merge(jobs, int(highest)+1, nodes)
+}
+
+// merge returns a trace of so many ranks with the ranks of the jobs, where to says, if it is not nil.
+func merge(jobs []Job, ranks int, to []int32) (*dag.Trace, error) {
+	merged := &dag.Trace{Comms: []dag.Comm{dag.World(ranks)}, Ranks: make([]dag.Rank, ranks)}
+	first, seen := 0, make(map[*dag.Provenance]bool)
+	for i := range jobs {
+		n := numbering{ranks: int32(first)}
+		last := first + len(jobs[i].Trace.Ranks)
+		if to != nil {
+			n.to = to[first:last]
+		}
+		if err := n.add(merged, &jobs[i]); err != nil {
+			return nil, fmt.Errorf("job %s: %w", jobs[i].Name, err)
+		}
+		if p := jobs[i].Trace.Provenance; len(p) > 0 && !seen[&p[0]] { // what was made of one trace shares it
+			merged.Provenance = append(merged.Provenance, p...)
+			seen[&p[0]] = true
+		}
+		first = last
+	}
+	merged.Title, merged.Jobs = mergeTitles(jobs), UniqueNames(merged.Jobs)
+	var err error
 	if merged.Attrs, err = mergeAttrs(jobs); err != nil {
 		return nil, err
 	}
@@ -103,22 +154,16 @@ func delayed(job *Job) (*dag.Trace, error) {
 	return &out, nil
 }
 
-// appendJob adds a job to the merged trace: its ranks and communicators, and that part of the metadata that is a list.
-func appendJob(merged *dag.Trace, job *Job) error {
+// add adds a job to the merged trace: its ranks and communicators, and that part of the metadata that is a list.
+func (n *numbering) add(merged *dag.Trace, job *Job) error {
 	t := job.Trace
-	n := numbering{
-		ranks: int32(len(merged.Ranks)), comms: int32(len(merged.Comms)), jobs: int32(len(merged.Jobs)),
-		ownRanks: int32(len(t.Ranks)), ownComms: int32(len(t.Comms)), ownJobs: int32(max(1, len(t.Jobs))),
-	}
+	n.comms, n.jobs = int32(len(merged.Comms)), int32(len(merged.Jobs))
+	n.ownRanks, n.ownComms, n.ownJobs = int32(len(t.Ranks)), int32(len(t.Comms)), int32(max(1, len(t.Jobs)))
 	for i := range t.Comms {
 		if err := t.Comms[i].Check(len(t.Ranks)); err != nil {
 			return fmt.Errorf("communicator %d: %w", i, err)
 		}
-		ranges := slices.Clone(t.Comms[i].Ranges)
-		for k := range ranges {
-			ranges[k].First += n.ranks
-		}
-		merged.Comms = append(merged.Comms, dag.Comm{Name: t.Comms[i].Name, Ranges: ranges})
+		merged.Comms = append(merged.Comms, n.comm(&t.Comms[i]))
 	}
 	for i := range t.Ranks {
 		r := t.Ranks[i]
@@ -129,7 +174,7 @@ func appendJob(merged *dag.Trace, job *Job) error {
 		if err != nil {
 			return fmt.Errorf("rank %d %w", i, err)
 		}
-		merged.Ranks = append(merged.Ranks, r)
+		merged.Ranks[n.rank(int32(i))] = r
 	}
 	if len(t.Jobs) == 0 {
 		merged.Jobs = append(merged.Jobs, job.Name)
@@ -137,7 +182,6 @@ func appendJob(merged *dag.Trace, job *Job) error {
 	for _, name := range t.Jobs {
 		merged.Jobs = append(merged.Jobs, job.Name+"/"+name)
 	}
-	merged.Provenance = append(merged.Provenance, t.Provenance...)
 	return nil
 }
 
@@ -187,25 +231,44 @@ func mergeTitles(jobs []Job) string {
 
 // mergeAttrs returns the attributes of a merged trace.
 func mergeAttrs(jobs []Job) (string, error) {
-	merged := struct {
-		Jobs []json.RawMessage `json:"jobs"`
-	}{make([]json.RawMessage, len(jobs))}
+	var merged jobAttrs
 	known := false
 	for i := range jobs {
-		attrs := jobs[i].Trace.Attrs
-		if attrs == "" {
-			continue
+		attrs, err := attrsOf(jobs[i].Trace)
+		if err != nil {
+			return "", fmt.Errorf("job %s: %w", jobs[i].Name, err)
 		}
-		if !json.Valid([]byte(attrs)) {
-			return "", fmt.Errorf("job %s: the attributes of the trace are not JSON", jobs[i].Name)
-		}
-		merged.Jobs[i], known = json.RawMessage(attrs), true
+		merged.Jobs = append(merged.Jobs, attrs...)
+		known = known || jobs[i].Trace.Attrs != ""
 	}
 	if !known {
 		return "", nil
 	}
 	text, err := json.Marshal(merged)
 	return string(text), err
+}
+
+// jobAttrs are the attributes of a merged trace.
+type jobAttrs struct {
+	Jobs []json.RawMessage `json:"jobs"` // by job
+}
+
+// attrsOf returns the attributes of each job of a trace.
+func attrsOf(t *dag.Trace) ([]json.RawMessage, error) {
+	jobs := max(1, len(t.Jobs))
+	if t.Attrs == "" {
+		return make([]json.RawMessage, jobs), nil
+	}
+	if !json.Valid([]byte(t.Attrs)) {
+		return nil, errors.New("the attributes of the trace are not JSON")
+	}
+	var merged jobAttrs
+	decoder := json.NewDecoder(strings.NewReader(t.Attrs))
+	decoder.DisallowUnknownFields()
+	if len(t.Jobs) > 0 && decoder.Decode(&merged) == nil && len(merged.Jobs) == jobs {
+		return merged.Jobs, nil
+	}
+	return slices.Repeat([]json.RawMessage{json.RawMessage(t.Attrs)}, jobs), nil
 }
 
 // UniqueNames returns the names, those that are taken already with the first of #2, #3, ... after them that is not.

@@ -9,9 +9,34 @@ import (
 
 // numbering says where the ranks, communicators and jobs of a trace are in a merged one.
 type numbering struct {
-	ranks, comms, jobs          int32 // how many come before those of the trace
-	ownRanks, ownComms, ownJobs int32 // how many the trace has
+	ranks, comms, jobs          int32   // how many come before those of the trace
+	to                          []int32 // where each rank is; nil: after those that come before
+	ownRanks, ownComms, ownJobs int32   // how many the trace has
 	column                      []int32
+}
+
+// rank returns where a rank of the trace is.
+func (n *numbering) rank(own int32) int32 {
+	if n.to != nil {
+		return n.to[own]
+	}
+	return n.ranks + own
+}
+
+// comm returns a communicator of the trace.
+func (n *numbering) comm(own *dag.Comm) dag.Comm {
+	if n.to != nil {
+		members := own.Members()
+		for i, rank := range members {
+			members[i] = n.to[rank]
+		}
+		return dag.NewComm(own.Name, members)
+	}
+	ranges := slices.Clone(own.Ranges)
+	for i := range ranges {
+		ranges[i].First += n.ranks
+	}
+	return dag.Comm{Name: own.Name, Ranges: ranges}
 }
 
 // renumber gives a rank the numbers of the merged trace.
@@ -41,7 +66,8 @@ func usesComm(kind dag.Kind) bool {
 
 func (n *numbering) renumberPeers(r *dag.Rank) error {
 	peers := r.Peer
-	if n.ranks > 0 {
+	moved := n.ranks > 0 || n.to != nil
+	if moved {
 		peers = slices.Clone(peers)
 	}
 	for i, kind := range r.Kind {
@@ -55,8 +81,8 @@ func (n *numbering) renumberPeers(r *dag.Rank) error {
 		if peer < 0 || peer >= n.ownRanks {
 			return fmt.Errorf("op %d is a %v with rank %d, expected 0..%d", i, kind, peer, n.ownRanks-1)
 		}
-		if n.ranks > 0 {
-			peers.Set(i, peer+n.ranks)
+		if moved {
+			peers.Set(i, n.rank(peer))
 		}
 	}
 	r.Peer = peers

@@ -1,0 +1,61 @@
+package compose
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Scale returns a trace whose calcs take numerator/denominator times as long, rounded to picoseconds, half of one up.
+// Calcs that have operations but no duration stay as they are; it returns how many there are. Markers, other ops and
+// measured times stay as they are, too. It changes nothing of t, and the result shares with it all but the durations.
+//
+// It fails on a factor that is negative or no number, on durations that are negative, and where one becomes longer
+// than [dag.MaxTime].
+func Scale(t *dag.Trace, numerator, denominator int64) (scaled *dag.Trace, without int64, err error) {
+	if numerator < 0 || denominator <= 0 {
+		return nil, 0, fmt.Errorf("compute cannot take %d/%d times as long", numerator, denominator)
+	}
+	out := *t
+	out.Ranks = slices.Clone(t.Ranks)
+	for rank := range out.Ranks {
+		r := &out.Ranks[rank]
+		r.Duration = slices.Clone(r.Duration)
+		for i, kind := range r.Kind {
+			if kind != dag.Calc || r.Subkind.At(i) == dag.Marker {
+				continue
+			}
+			d := r.Duration.At(i)
+			if d == 0 {
+				if r.Flops.At(i) > 0 {
+					without++
+				}
+				continue
+			}
+			if r.Duration[i], err = scaleTime(d, numerator, denominator); err != nil {
+				return nil, 0, fmt.Errorf("rank %d op %d %w", rank, i, err)
+			}
+		}
+	}
+	return &out, without, nil
+}
+
+func scaleTime(d dag.Time, numerator, denominator int64) (dag.Time, error) {
+	if d < 0 {
+		return 0, fmt.Errorf("takes %v, expected 0s or more", d)
+	}
+	high, low := bits.Mul64(uint64(d), uint64(numerator))
+	if high < uint64(denominator) {
+		quotient, rest := bits.Div64(high, low, uint64(denominator))
+		if rest >= uint64(denominator)-rest && quotient < math.MaxUint64 {
+			quotient++
+		}
+		if quotient <= uint64(dag.MaxTime) {
+			return dag.Time(quotient), nil
+		}
+	}
+	return 0, fmt.Errorf("takes %v, and %d/%d times as long is more than %v", d, numerator, denominator, dag.MaxTime)
+}
