@@ -1,0 +1,168 @@
+package nccl
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// call is what a trace says of an NCCL call beyond what the model has: the member "nccl" of an op's attributes.
+type call struct {
+	algorithm algorithm
+	protocol  protocol
+	chosen    bool // the trace does not say how the call was carried out
+	typeSize  int64
+	slices    int64 // of a chunk, for the protocol Simple
+	slice     int64 // the least size of a slice in elements, likewise
+	channels  []channel
+	inPlace   bool
+	grouped   bool  // runs in the kernel of the call before
+	chunk     int64 // of sends and receives: bytes of one message; 0: the whole
+}
+
+// channel is the part of a collective that one channel carries, in elements.
+type channel struct {
+	ring              int32 // which of the communicator's rings or trees
+	work, chunk, last int64
+}
+
+// maxChannels is how many channels a collective may have; NCCL has 32.
+const maxChannels = 1024
+
+// callAttrs is the member as JSON.
+type callAttrs struct {
+	Algorithm  string    `json:"algo"`
+	Protocol   string    `json:"proto"`
+	Type       int64     `json:"type"`
+	ChunkSteps int64     `json:"chunk_steps"`
+	SliceSteps int64     `json:"slice_steps"`
+	StepSize   int64     `json:"step_size"`
+	Channels   [][]int64 `json:"channels"`
+	InPlace    bool      `json:"in_place"`
+	Grouped    bool      `json:"grouped"`
+	Chunk      int64     `json:"chunk"`
+}
+
+// parseCall reads the attributes of an op of the given kind.
+func parseCall(attrs string, kind dag.Kind) (*call, error) {
+	var known struct {
+		NCCL *callAttrs `json:"nccl"`
+	}
+	if strings.Contains(attrs, `"nccl"`) {
+		if err := json.Unmarshal([]byte(attrs), &known); err != nil {
+			return nil, fmt.Errorf("the attributes of an NCCL call: %w", err)
+		}
+	}
+	if known.NCCL == nil {
+		return &call{chosen: true}, nil
+	}
+	a := known.NCCL
+	c := &call{chosen: a.Algorithm == "" && a.Protocol == "", inPlace: a.InPlace, grouped: a.Grouped}
+	if c.chosen {
+		return c, nil
+	}
+	var ok bool
+	if c.protocol, ok = parseProtocol(a.Protocol); !ok {
+		return nil, fmt.Errorf("NCCL protocol %q, expected one of %s", a.Protocol, strings.Join(protocolNames[:], ", "))
+	}
+	if kind != dag.Coll {
+		if c.chunk = a.Chunk; c.chunk < 0 || c.chunk == 1 && c.protocol == ll {
+			return nil, fmt.Errorf("messages of %d bytes of an NCCL send or receive", a.Chunk)
+		}
+		return c, nil
+	}
+	if c.algorithm, ok = parseAlgorithm(a.Algorithm); !ok {
+		return nil, fmt.Errorf("NCCL algorithm %q, expected one of %s", a.Algorithm, strings.Join(algorithmNames[:], ", "))
+	}
+	return c, c.setChannels(a)
+}
+
+// setChannels sets what a collective says of its channels.
+func (c *call) setChannels(a *callAttrs) error {
+	c.typeSize = a.Type
+	if a.Type < 1 || a.Type > 1<<20 {
+		return fmt.Errorf("NCCL data type of %d bytes", a.Type)
+	}
+	if len(a.Channels) > maxChannels {
+		return fmt.Errorf("%d channels of an NCCL call, expected at most %d", len(a.Channels), maxChannels)
+	}
+	if c.protocol == simple {
+		if a.ChunkSteps < 1 || a.SliceSteps < 1 || a.SliceSteps > a.ChunkSteps || a.ChunkSteps > 1<<20 || a.StepSize < 0 ||
+			a.StepSize > maxElements {
+			return fmt.Errorf("NCCL chunks of %d steps and slices of %d, of %d bytes a step", a.ChunkSteps, a.SliceSteps, a.StepSize)
+		}
+		c.slices = a.ChunkSteps / a.SliceSteps
+		c.slice = a.StepSize * a.SliceSteps / 32
+	}
+	c.channels = make([]channel, len(a.Channels))
+	messages := int64(0)
+	for i, n := range a.Channels {
+		if len(n) != 4 {
+			return errors.New("expected four numbers for each channel of an NCCL call: ring, work, chunk and last chunk")
+		}
+		ch := channel{int32(n[0]), n[1], n[2], n[3]}
+		if n[0] < 0 || n[0] >= maxChannels || ch.work < 0 || ch.work > maxElements/a.Type || ch.chunk < 1 ||
+			ch.chunk > maxElements || ch.last < 0 || ch.last > maxElements {
+			return fmt.Errorf("an NCCL call of %d elements in chunks of %d, the last of %d, on channel %d", n[1], n[2], n[3], n[0])
+		}
+		if messages += (ch.work/ch.chunk + 1) * max(c.slices, 1); messages > maxMessages {
+			return fmt.Errorf("an NCCL call of more than %d messages: %d elements in chunks of %d and %d slices on channel %d",
+				maxMessages, n[1], n[2], c.slices, n[0])
+		}
+		c.channels[i] = ch
+	}
+	return nil
+}
+
+// maxElements is how many elements a channel may carry at most, so that no sum of a few products with the number of ranks
+// overflows.
+const maxElements = 1 << 40
+
+// maxMessages is how many messages a call may be cut into for each step of its algorithm, so that lowering ends before long.
+const maxMessages = 1 << 24
+
+// agrees reports whether two members of a collective call say the same of it.
+func (c *call) agrees(d *call) bool {
+	return c == d || c.chosen == d.chosen && c.algorithm == d.algorithm && c.protocol == d.protocol && c.typeSize == d.typeSize &&
+		c.slices == d.slices && c.slice == d.slice && slices.Equal(c.channels, d.channels)
+}
+
+// topologyAttrs is what a trace says of a communicator: of each channel the ring, as its ranks from rank 0 on, and the
+// tree, as the parent of each rank, -1 at the root. Channels is how many there are where there are neither.
+type topologyAttrs struct {
+	Rings    [][]int32 `json:"rings,omitempty"`
+	Trees    [][]int32 `json:"trees,omitempty"`
+	Channels int       `json:"channels,omitempty"`
+}
+
+// traceAttrs is what a trace has in its attributes of communicators, by name, and for one made of several each of these, in
+// the order of its jobs.
+type traceAttrs struct {
+	NCCL struct {
+		Comms map[string]topologyAttrs `json:"comms"`
+	} `json:"nccl"`
+	Jobs []traceAttrs `json:"jobs"`
+}
+
+// topologies returns what is known of the communicators of each job.
+func topologies(meta dag.Meta) ([]map[string]topologyAttrs, error) {
+	var attrs traceAttrs
+	if strings.Contains(meta.Attrs, `"nccl"`) {
+		if err := json.Unmarshal([]byte(meta.Attrs), &attrs); err != nil {
+			return nil, fmt.Errorf("the attributes of the trace: %w", err)
+		}
+	}
+	jobs := attrs.Jobs
+	if jobs == nil {
+		jobs = []traceAttrs{attrs}
+	}
+	var comms []map[string]topologyAttrs
+	for i := range jobs {
+		comms = append(comms, jobs[i].NCCL.Comms)
+	}
+	return comms, nil
+}

@@ -1,0 +1,128 @@
+package nccl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// What NCCL 2.20 does where a trace does not say it, as far as it does not measure the machine first: buffers of 8 steps, and
+// blocks of threads.
+const (
+	steps          = 8
+	simpleBuffer   = 4 << 20
+	llBuffer       = 512 << 10
+	ll128Buffer    = 4915200
+	threads        = 512
+	llBytes        = 64 << 10 // of a rank and channel: with fewer, the protocol is LL
+	treeBytes      = 1 << 20  // with fewer, on more than two nodes, the algorithm of an allreduce is tree
+	chosenChannels = 2        // where nothing says how many a communicator has
+)
+
+// Check returns an error if the options name an algorithm or a protocol that does not exist, or too many channels.
+func (o *Options) Check() error {
+	if _, ok := parseAlgorithm(o.Algorithm); o.Algorithm != "" && (!ok || o.algorithm() > ring) {
+		return fmt.Errorf("algorithm %q, expected tree or ring", o.Algorithm)
+	}
+	if _, ok := parseProtocol(o.Protocol); o.Protocol != "" && !ok {
+		return fmt.Errorf("protocol %q, expected one of %s", o.Protocol, strings.Join(protocolNames[:], ", "))
+	}
+	if o.Channels < 0 || o.Channels > maxChannels {
+		return fmt.Errorf("%d channels, expected 1..%d", o.Channels, maxChannels)
+	}
+	return nil
+}
+
+func (o *Options) algorithm() algorithm {
+	a, _ := parseAlgorithm(o.Algorithm)
+	return a
+}
+
+// choiceKey is what a choice depends on.
+type choiceKey struct {
+	kind  dag.Subkind
+	bytes int64
+}
+
+// choose returns how a collective is carried out of which the trace does not say it; bytes and received are those that the
+// op has.
+func (c *comm) choose(o *Options, kind dag.Subkind, bytes, received int64) *call {
+	n := int64(len(c.members))
+	switch {
+	case kind == dag.ReduceScatter && received > 0:
+		bytes = received
+	case kind == dag.ReduceScatter:
+		bytes = (max(bytes, 0) + n - 1) / n
+	case kind == dag.Bcast: // of which a member that is not the root contributes nothing
+		bytes = max(bytes, received)
+	}
+	bytes = min(max(bytes, 0), maxElements)
+	key := choiceKey{kind, bytes}
+	if known := c.chosen[key]; known != nil {
+		return known
+	}
+	chosen := &call{chosen: true, algorithm: ring, protocol: simple, typeSize: 4}
+	if kind == dag.Allgather || kind == dag.Bcast || bytes%4 != 0 {
+		chosen.typeSize = 1
+	}
+	channels := int64(chosenChannels)
+	if c.topology.given {
+		channels = int64(len(c.topology.rings))
+	}
+	if o.Channels > 0 {
+		channels = int64(o.Channels)
+	}
+	if kind == dag.Allreduce {
+		if bytes < treeBytes && c.topology.nodes > 2 {
+			chosen.algorithm = tree
+		}
+		if o.Algorithm != "" {
+			chosen.algorithm = o.algorithm()
+		}
+	}
+	if bytes/channels < llBytes {
+		chosen.protocol = ll
+	}
+	if o.Protocol != "" {
+		chosen.protocol, _ = parseProtocol(o.Protocol)
+	}
+	chosen.lay(kind, bytes, channels, n)
+	c.chosen[key] = chosen
+	return chosen
+}
+
+// lay divides so many bytes among channels, as NCCL's scheduler does.
+func (c *call) lay(kind dag.Subkind, bytes, channels, members int64) {
+	chunkSteps, sliceSteps := int64(1), int64(1)
+	if c.protocol == simple && c.algorithm == ring && kind != dag.Bcast && kind != dag.Reduce {
+		chunkSteps, sliceSteps = 4, 2
+	}
+	t := c.typeSize
+	var chunk, step, align int64
+	switch c.protocol {
+	case ll:
+		step = llBuffer / steps
+		chunk, align = step*chunkSteps/2, 8/t*threads
+	case ll128:
+		step = ll128Buffer / steps
+		chunk, align = step*chunkSteps/16*15, 480/t*(threads/32)
+	default:
+		step = simpleBuffer / steps
+		chunk, align = step*chunkSteps, 4096/t
+	}
+	c.slices, c.slice = chunkSteps/sliceSteps, step*sliceSteps/32
+	roundUp := func(a, b int64) int64 { return (a + b - 1) / b * b }
+	left := bytes / t
+	budget := roundUp((bytes+channels-1)/channels, 16)
+	for i := int32(0); left > 0; i++ {
+		ch := channel{ring: i, chunk: chunk / t, last: chunk / t}
+		ch.work = min(roundUp((min(budget, left*t)+t-1)/t, align), left)
+		if kind == dag.Allreduce && c.algorithm == ring {
+			rest := ch.work % (members * ch.chunk)
+			ch.last = roundUp((rest+members-1)/members, align)
+		}
+		left -= ch.work
+		c.channels = append(c.channels, ch)
+	}
+}

@@ -1,0 +1,288 @@
+package nccl
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/nodes"
+)
+
+// feed writes ranks.
+type feed struct {
+	*lowering
+	*nodes.Writer
+	clock  *clock
+	cut    cut
+	labels [][]int32 // of each communicator: the streams of its channels on the rank at hand
+	label  int32     // the next stream that is free
+
+	rank      int32
+	plan      *plan
+	figures   *figures
+	in        int32   // the op before all of an event
+	terminals []int32 // the ops that the one after all of an event waits for
+	stream    int32   // of the channel at hand
+	nic       int32   // of the event
+	protocol  protocol
+	typeSize  int64
+	next, prv link
+	near      []link // those of a tree's children
+}
+
+// link is the messages that the rank exchanges with another on a channel.
+type link struct {
+	peer           int32
+	send, recv     int64 // first tags
+	sent, received int64 // messages
+	bytes          int64 // sent
+	bytesReceived  int64
+}
+
+// Feed returns a function that writes a rank.
+func (l *lowering) Feed() func(rank int, w *nodes.Writer) error {
+	f := &feed{lowering: l, clock: newClock(l.o), labels: make([][]int32, len(l.comms)+1)}
+	return func(rank int, w *nodes.Writer) error {
+		if w.Counting() && l.ranks[rank].forward { // so that it is known where later ops are
+			f.Writer = w.Dry()
+			f.begin(int32(rank))
+			if err := f.write(); err != nil {
+				return err
+			}
+		}
+		f.Writer = w
+		f.begin(int32(rank))
+		return f.write()
+	}
+}
+
+func (f *feed) begin(rank int32) {
+	f.rank, f.plan = rank, &f.ranks[rank]
+	for i := range f.labels {
+		f.labels[i] = f.labels[i][:0]
+	}
+	f.label = f.plan.stream
+	f.LowestStream(f.plan.lowest)
+	f.figures = &figures{} // which are thrown away
+	if f.Counting() {
+		f.plan.figures = newFigures()
+		f.figures = &f.plan.figures
+	}
+}
+
+// write writes the rank.
+func (f *feed) write() error {
+	r, p := &f.trace.Ranks[f.rank], f.plan
+	base := f.Base()
+	for first := 0; first < r.Len(); {
+		last := first + 1
+		for last < r.Len() && p.event[last] == p.event[first] {
+			last++
+		}
+		f.SetJob(r.Job.At(first))
+		start := f.Base()
+		if f.isEvent(r, first, last) {
+			f.kernel(r, first, last, base)
+		} else {
+			f.single(r, first, base)
+		}
+		if err := f.Err(); err != nil {
+			return err
+		}
+		if f.Counting() {
+			end := f.Base() - 1
+			for i := first; i < last; i++ {
+				p.start[i], p.end[i] = start-base, end-base
+			}
+		}
+		first = last
+	}
+	return nil
+}
+
+// isEvent reports whether ops are calls that run in one kernel of NCCL.
+func (f *feed) isEvent(r *dag.Rank, first, last int) bool {
+	c := f.plan.calls[first]
+	return c != nil && (r.Kind[first] == dag.Coll || !c.chosen || last > first+1)
+}
+
+// require makes the last op wait for what ops of the rank wait for.
+func (f *feed) require(r *dag.Rank, first, last int, base int32) {
+	p, before := f.plan, int32(none)
+	for i := first; i < last; i++ {
+		for _, off := range r.Deps.Of(i) {
+			on := int32(i) - off
+			if event := p.event[on]; event != before {
+				f.Require(base + p.end[on])
+				before = event
+			}
+		}
+		for _, off := range r.StartDeps.Of(i) {
+			f.RequireStart(base + p.start[int32(i)-off])
+		}
+		f.Release(r.Release.At(i))
+	}
+}
+
+// single writes what is not part of a kernel of NCCL.
+func (f *feed) single(r *dag.Rank, i int, base int32) {
+	peer, bytes, tag := r.Peer.At(i), r.Bytes.At(i), int64(f.plan.number[i])
+	switch r.Kind[i] {
+	case dag.Send:
+		f.Send(peer, bytes, tag, r.Stream.At(i), r.NIC.At(i))
+		f.count(peer, 1, bytes, 0, 0)
+		f.figures.kinds[sendKind]++
+	case dag.Recv:
+		f.Recv(peer, bytes, tag, r.Stream.At(i), r.NIC.At(i))
+		f.count(peer, 0, 0, 1, bytes)
+		f.figures.kinds[recvKind]++
+	default:
+		f.Copy(r, i)
+		if r.Kind[i] == dag.Calc {
+			f.figures.gapNS += int64(r.CalcTime(i) / dag.Nanosecond)
+		}
+	}
+	f.require(r, i, i+1, base)
+}
+
+// kernel writes the calls that run in one kernel.
+func (f *feed) kernel(r *dag.Rank, first, last int, base int32) {
+	f.clock.begin(f.rank, int32(first))
+	f.nic = r.NIC.At(first)
+	f.terminals = f.terminals[:0]
+	group := &f.labels[r.Comm.At(first)]
+	stream := f.channelStream(group, 0)
+	f.in = f.Calc(stream, 0)
+	f.require(r, first, last, base)
+	for i := first; i < last && f.Err() == nil; i++ {
+		group := &f.labels[r.Comm.At(i)]
+		if r.Kind[i] == dag.Coll {
+			f.collective(r, i, group)
+		} else {
+			f.stream = f.channelStream(group, i-first)
+			f.messages(r, i)
+		}
+	}
+	out := f.Calc(stream, 0)
+	if len(f.terminals) == 0 {
+		f.Require(f.in)
+	}
+	for _, op := range f.terminals {
+		f.Require(op)
+	}
+	f.Calc(r.Stream.At(first), 0)
+	f.Require(out)
+}
+
+// channelStream returns the stream of a channel of a communicator.
+func (f *feed) channelStream(group *[]int32, channel int) int32 {
+	for len(*group) <= channel {
+		if f.label == math.MaxInt32 {
+			f.Fail(fmt.Errorf("no stream is left"))
+			return 0
+		}
+		*group = append(*group, f.label)
+		f.label++
+	}
+	return (*group)[channel]
+}
+
+// messages writes a send or a receive in a kernel.
+func (f *feed) messages(r *dag.Rank, i int) {
+	c, peer, left := f.plan.calls[i], r.Peer.At(i), r.Bytes.At(i)
+	step := c.step()
+	if step == 0 {
+		step = max(left, 1)
+	}
+	link := link{peer: peer, send: int64(f.plan.number[i])}
+	link.recv = link.send
+	for ; left > 0 && f.Err() == nil; left -= step {
+		bytes := min(step, left)
+		if c.protocol == ll {
+			bytes = lineBytes(bytes)
+		}
+		if r.Kind[i] == dag.Send {
+			f.terminals = append(f.terminals, f.sendOn(&link, bytes, f.in))
+		} else {
+			f.terminals = append(f.terminals, f.recvOn(&link, bytes))
+		}
+	}
+	kind := recvKind
+	if r.Kind[i] == dag.Send {
+		kind = sendKind
+	}
+	f.figures.kinds[kind]++
+	f.countLink(&link)
+}
+
+// sendOn sends the next message of a link after op on.
+func (f *feed) sendOn(l *link, bytes int64, on int32) int32 {
+	op := f.Send(l.peer, bytes, l.send+l.sent, f.stream, f.nic)
+	f.Require(on)
+	l.sent++
+	l.bytes += bytes
+	return op
+}
+
+// recvOn receives the next message of a link.
+func (f *feed) recvOn(l *link, bytes int64) int32 {
+	op := f.Recv(l.peer, bytes, l.recv+l.received, f.stream, f.nic)
+	f.Require(f.in)
+	l.received++
+	l.bytesReceived += bytes
+	return op
+}
+
+// work computes on so many bytes after op on.
+func (f *feed) work(w work, bytes int64, on int32) int32 {
+	op := f.computes(w, bytes)
+	f.Require(on)
+	return op
+}
+
+// computes computes on so many bytes.
+func (f *feed) computes(w work, bytes int64) int32 {
+	ns, known := f.clock.time(f.protocol, w, bytes)
+	if f.figures.workNS += ns; !known {
+		f.figures.untimed++
+	}
+	return f.Calc(f.stream, duration(ns))
+}
+
+// maxMembers is how many ranks a communicator may have, so that no product of it with a size overflows.
+const maxMembers = 1 << 22
+
+// collective writes a collective.
+func (f *feed) collective(r *dag.Rank, i int, group *[]int32) {
+	c := f.comms[r.Comm.At(i)]
+	inst := &c.instances[f.plan.number[i]]
+	f.figures.kinds[kindOf(inst.kind)]++
+	n := int32(len(c.members))
+	call := inst.call
+	if n == 1 {
+		return
+	}
+	if call.algorithm > ring && !f.o.AssumeRing {
+		f.figures.unsupported[call.algorithm]++
+		return
+	}
+	if n > maxMembers {
+		f.Fail(fmt.Errorf("a communicator of %d ranks, expected at most %d", n, maxMembers))
+		return
+	}
+	me := c.position[f.rank]
+	f.protocol, f.typeSize = call.protocol, call.typeSize
+	f.cut.begin(call)
+	lane := inst.lanes
+	for k := range call.channels {
+		ch := &call.channels[k]
+		f.stream = f.channelStream(group, k)
+		if call.algorithm == tree && inst.kind == dag.Allreduce {
+			f.tree(c, ch, lane, me)
+			lane += 2 * n
+		} else {
+			f.ring(c, inst, ch, lane, me, f.plan.calls[i].inPlace)
+			lane += n
+		}
+	}
+}

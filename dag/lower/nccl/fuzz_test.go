@@ -1,0 +1,60 @@
+package nccl
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// FuzzAttributes lowers two ranks whose trace and whose calls have any attributes: either that fails, or all messages have
+// partners.
+func FuzzAttributes(f *testing.F) {
+	f.Add(`{"nccl":{"comms":{"c":{"rings":[[0,1]],"trees":[[-1,0]]}}}}`, `{"nccl":{"algo":"ring","proto":"simple","type":4,`+
+		`"chunk_steps":4,"slice_steps":2,"step_size":64,"channels":[[0,50,10,5],[1,3,10,10]],"in_place":true}}`,
+		`{"nccl":{"proto":"ll","chunk":16,"grouped":true}}`)
+	f.Add(`{"jobs":[{"nccl":{"comms":{"c":{"channels":3}}}}]}`, `{"nccl":{"algo":"tree","proto":"ll128","type":1,"channels":[[0,9,2,2]]}}`, "")
+	f.Add("", `{"nccl":{"grouped":true}}`, `{"nccl":null}`)
+	f.Fuzz(func(t *testing.T, trace, coll, message string) {
+		b := dag.NewBuilder(2)
+		b.Meta().Attrs = trace
+		comm := b.AddComm(dag.NewComm("c", []int32{0, 1}))
+		for rank := range int32(2) {
+			r := b.Rank(int(rank))
+			r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Comm: comm, Bytes: 100, Attrs: coll})
+			r.Add(dag.Op{Kind: dag.Send, Peer: 1 - rank, Bytes: 100, Attrs: message})
+			r.Add(dag.Op{Kind: dag.Recv, Peer: 1 - rank, Bytes: 100, Attrs: message})
+		}
+		if c, err := parseCall(coll, dag.Coll); err == nil {
+			for _, ch := range c.channels {
+				if ch.work/ch.chunk*max(c.slices, 1) > 1<<10 {
+					t.Skip("it takes long")
+				}
+			}
+		}
+		l, err := Lower(b.Trace(), Options{AssumeRing: true})
+		if err != nil {
+			return
+		}
+		lowered, err := l.Trace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := dag.Validate(lowered); len(problems) > 0 {
+			t.Error(problems[0])
+		}
+	})
+}
+
+func FuzzTable(f *testing.F) {
+	f.Add([]byte(`{"NPKIT_EVENT_GPU_RECV_REDUCE_SEND":{"8":[10],"16":[30,50]},"NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND":{"100":[1]}}`), int64(12))
+	f.Fuzz(func(t *testing.T, text []byte, size int64) {
+		table, err := ReadTable(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		if ns := table.reduce.mean(size); ns < 0 || ns > maxNS {
+			t.Errorf("%d bytes take %d ns", size, ns)
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package nccl
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Table says how long a GPU takes to reduce and to copy pieces of data, as measured with NPKit: for each size in bytes a list
+// of times in nanoseconds.
+type Table struct {
+	reduce, copy curve
+}
+
+// curve is the times of one kind of work, by ascending size.
+type curve struct {
+	sizes   []int64
+	samples [][]int64 // ns
+	means   []float64
+}
+
+// The events of NPKit that stand for a reduction and a copy.
+const (
+	reduceEvent = "NPKIT_EVENT_GPU_RECV_REDUCE_SEND"
+	copyEvent   = "NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND"
+)
+
+// maxNS is the longest time that a table may have: 10^15 ns are 11 days.
+const maxNS = 1e15
+
+// ReadTable reads a table in ATLAHS' form: a JSON object of events, each an object of sizes as text, each a list of times in
+// nanoseconds. It must have the events NPKIT_EVENT_GPU_RECV_REDUCE_SEND and NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND.
+func ReadTable(r io.Reader) (*Table, error) {
+	var events map[string]map[string][]float64
+	d := json.NewDecoder(r)
+	if err := d.Decode(&events); err != nil {
+		return nil, fmt.Errorf("a table of NPKit: %w", err)
+	}
+	t := &Table{}
+	for name, c := range map[string]*curve{reduceEvent: &t.reduce, copyEvent: &t.copy} {
+		if err := c.set(events[name]); err != nil {
+			return nil, fmt.Errorf("a table of NPKit: %s: %w", name, err)
+		}
+	}
+	return t, nil
+}
+
+func (c *curve) set(times map[string][]float64) error {
+	if len(times) == 0 {
+		return fmt.Errorf("expected lists of times by size, found none")
+	}
+	for text, list := range times {
+		size, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || size < 0 {
+			return fmt.Errorf("expected a size in bytes, found %q", text)
+		}
+		if len(list) == 0 {
+			return fmt.Errorf("size %d: expected times, found none", size)
+		}
+		c.sizes = append(c.sizes, size)
+	}
+	slices.Sort(c.sizes)
+	c.samples, c.means = make([][]int64, len(c.sizes)), make([]float64, len(c.sizes))
+	for text, list := range times {
+		size, _ := strconv.ParseInt(text, 10, 64)
+		i, _ := slices.BinarySearch(c.sizes, size)
+		if c.samples[i] != nil {
+			return fmt.Errorf("size %d comes twice", size)
+		}
+		samples, sum := make([]int64, len(list)), 0.0
+		for k, ns := range list {
+			if !(ns >= 0 && ns <= maxNS) {
+				return fmt.Errorf("size %d: expected times of 0 to 10^15 ns, found %v", size, ns)
+			}
+			samples[k] = int64(ns)
+			sum += ns
+		}
+		slices.Sort(samples) // what a sample is drawn from does not depend on the order in the file
+		c.samples[i], c.means[i] = samples, sum/float64(len(list))
+	}
+	return nil
+}
+
+// mean returns the expected time for so many bytes in nanoseconds, truncated: the mean of the size's times, interpolated
+// linearly between sizes, and beyond them that of the last size.
+func (c *curve) mean(bytes int64) int64 {
+	i, exact := slices.BinarySearch(c.sizes, bytes)
+	switch {
+	case exact || i == 0:
+		return int64(c.means[i])
+	case i == len(c.sizes):
+		return int64(c.means[i-1])
+	}
+	return int64(c.between(i, bytes))
+}
+
+func (c *curve) between(i int, bytes int64) float64 {
+	low, high := c.sizes[i-1], c.sizes[i]
+	a, b := c.means[i-1], c.means[i]
+	return a + (b-a)*float64(bytes-low)/float64(high-low)
+}
+
+// sample draws a time for so many bytes in nanoseconds: one of the size's, or beyond the sizes of the last one's; between
+// sizes the mean with a Gaussian deviation of 1 %.
+func (c *curve) sample(bytes int64, draw *rand.Rand) int64 {
+	i, exact := slices.BinarySearch(c.sizes, bytes)
+	if i == len(c.sizes) {
+		i--
+	}
+	if exact || i == 0 || bytes > c.sizes[i] {
+		list := c.samples[i]
+		return list[draw.IntN(len(list))]
+	}
+	mean := c.between(i, bytes)
+	return int64(max(0, mean*(1+0.01*draw.NormFloat64())))
+}
+
+// Machines are the machines whose tables are built in: the clusters Clariden (GH200) and Ault of ATLAHS' measurements.
+var Machines = []string{"clariden", "ault"}
+
+// machineFile has the median times of the machines, by machine, protocol and event.
+//
+//go:embed machines.json
+var machineFile embed.FS
+
+// MachineTables returns the tables of a machine for the protocols Simple and LL.
+func MachineTables(name string) (simple, ll *Table, err error) {
+	text, err := machineFile.ReadFile("machines.json")
+	if err != nil {
+		return nil, nil, err
+	}
+	var machines map[string]map[string]map[string]map[string]int64
+	if err := json.Unmarshal(text, &machines); err != nil {
+		return nil, nil, err
+	}
+	machine := machines[name]
+	if machine == nil {
+		return nil, nil, fmt.Errorf("no machine %q, expected one of %v", name, Machines)
+	}
+	table := func(protocol string) (*Table, error) {
+		t := &Table{}
+		for event, c := range map[string]*curve{reduceEvent: &t.reduce, copyEvent: &t.copy} {
+			lists := make(map[string][]float64)
+			for size, ns := range machine[protocol][event] {
+				lists[size] = []float64{float64(ns)}
+			}
+			if err := c.set(lists); err != nil {
+				return nil, err
+			}
+		}
+		return t, nil
+	}
+	if simple, err = table("simple"); err == nil {
+		ll, err = table("ll")
+	}
+	return simple, ll, err
+}
+
+// work is what a GPU does with a piece of data.
+type work uint8
+
+const (
+	noWork work = iota
+	copies
+	reduces
+	reducesAndCopies
+	works = iota
+)
+
+// clock tells how long work takes, by the tables of the options.
+type clock struct {
+	tables [protocols]*Table // nil: it takes no time
+	draw   *rand.Rand        // nil: means
+	source *rand.PCG
+	seed   uint64
+	last   [protocols][works]lastTime
+	zero   bool // there are no tables because no time is to be taken
+}
+
+type lastTime struct{ bytes, ns int64 }
+
+func newClock(o *Options) *clock {
+	c := &clock{seed: uint64(o.Seed), zero: o.ZeroReduction}
+	if !o.ZeroReduction {
+		c.tables = [protocols]*Table{ll: o.LL, ll128: o.LL128, simple: o.Simple}
+	}
+	if o.Sample {
+		c.source = rand.NewPCG(0, 0)
+		c.draw = rand.New(c.source)
+	}
+	for p := range c.last {
+		for w := range c.last[p] {
+			c.last[p][w].bytes = -1
+		}
+	}
+	return c
+}
+
+// begin begins an event of a rank, whose times do not depend on those of others.
+func (c *clock) begin(rank, event int32) {
+	if c.draw != nil {
+		c.source.Seed(c.seed, uint64(rank)<<32|uint64(uint32(event)))
+	}
+}
+
+// time returns how long work on so many bytes takes, in nanoseconds, and whether there is a table that says so.
+func (c *clock) time(p protocol, w work, bytes int64) (ns int64, known bool) {
+	t, last := c.tables[p], &c.last[p][w]
+	switch {
+	case t == nil:
+		return 0, c.zero
+	case c.draw == nil && last.bytes == bytes:
+		return last.ns, true
+	}
+	if w == reduces || w == reducesAndCopies {
+		ns += c.of(&t.reduce, bytes)
+	}
+	if w == copies || w == reducesAndCopies {
+		ns += c.of(&t.copy, bytes)
+	}
+	*last = lastTime{bytes, ns}
+	return ns, true
+}
+
+func (c *clock) of(curve *curve, bytes int64) int64 {
+	if c.draw == nil {
+		return curve.mean(bytes)
+	}
+	return curve.sample(bytes, c.draw)
+}
+
+// duration returns nanoseconds as time.
+func duration(ns int64) dag.Time {
+	return dag.Time(min(ns, int64(dag.MaxTime/dag.Nanosecond))) * dag.Nanosecond
+}

@@ -1,0 +1,224 @@
+package nccl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// topology is how the ranks of a communicator are connected, by their numbers in it.
+type topology struct {
+	rings []ringOrder // by channel
+	trees []treeOrder
+	given bool // the trace says how many channels there are
+	nodes int  // how many nodes the ranks are on
+}
+
+// ringOrder is a ring.
+type ringOrder struct {
+	order    []int32 // ranks from rank 0 on
+	position []int32 // of each rank: how far it is from rank 0
+}
+
+func (o *ringOrder) next(rank int32) int32 { return o.order[(int(o.position[rank])+1)%len(o.order)] }
+
+func (o *ringOrder) prev(rank int32) int32 {
+	return o.order[(int(o.position[rank])+len(o.order)-1)%len(o.order)]
+}
+
+// treeOrder is a tree.
+type treeOrder struct {
+	parent   []int32 // of each rank; none at the root
+	children [][]int32
+}
+
+const none = -1
+
+func newRing(order []int32, n int) (ringOrder, error) {
+	o := ringOrder{order: order, position: slices.Repeat([]int32{none}, n)}
+	if len(order) != n || n > 0 && order[0] != 0 {
+		return o, fmt.Errorf("a ring of %d ranks, expected all %d from rank 0 on", len(order), n)
+	}
+	for i, rank := range order {
+		if rank < 0 || int(rank) >= n || o.position[rank] != none {
+			return o, fmt.Errorf("a ring in which rank %d does not come once", rank)
+		}
+		o.position[rank] = int32(i)
+	}
+	return o, nil
+}
+
+func newTree(parent []int32, n int) (treeOrder, error) {
+	o := treeOrder{parent: parent, children: make([][]int32, n)}
+	if len(parent) != n {
+		return o, fmt.Errorf("a tree of %d ranks, expected %d", len(parent), n)
+	}
+	roots := 0
+	for rank, up := range parent {
+		switch {
+		case up == none:
+			roots++
+		case up < 0 || int(up) >= n || int(up) == rank:
+			return o, fmt.Errorf("a tree in which the parent of rank %d is %d", rank, up)
+		default:
+			o.children[up] = append(o.children[up], int32(rank))
+		}
+	}
+	// With one root, all ranks are below it unless some form a cycle.
+	reached, next := 0, []int32{}
+	if roots == 1 {
+		next = append(next, int32(slices.Index(parent, none)))
+	}
+	for len(next) > 0 {
+		rank := next[len(next)-1]
+		next = append(next[:len(next)-1], o.children[rank]...)
+		reached++
+	}
+	if reached != n {
+		return o, fmt.Errorf("a tree that does not connect all %d ranks to one root", n)
+	}
+	return o, nil
+}
+
+// newTopology returns what a trace says of a communicator of n ranks, or where it says nothing the connections that
+// [Regroup] describes; members has the rank of each in the trace, and nodes its node.
+func newTopology(a topologyAttrs, members, nodes []int32) (*topology, error) {
+	n := len(members)
+	t := &topology{nodes: len(slices.Compact(slices.Sorted(slices.Values(nodes))))}
+	channels := max(len(a.Rings), len(a.Trees), a.Channels)
+	if channels > maxChannels {
+		return nil, fmt.Errorf("%d channels, expected at most %d", channels, maxChannels)
+	}
+	if t.given = channels > 0; !t.given {
+		channels = 1
+	}
+	for _, order := range a.Rings {
+		r, err := newRing(order, n)
+		if err != nil {
+			return nil, err
+		}
+		t.rings = append(t.rings, r)
+	}
+	for _, parent := range a.Trees {
+		r, err := newTree(parent, n)
+		if err != nil {
+			return nil, err
+		}
+		t.trees = append(t.trees, r)
+	}
+	if len(t.rings) == 0 {
+		r, err := newRing(rotated(byNode(members, nodes)), n)
+		if err != nil {
+			return nil, err
+		}
+		t.rings = slices.Repeat([]ringOrder{r}, channels)
+	}
+	if len(t.trees) == 0 {
+		trees := doubleTree(members, nodes)
+		for ch := range max(channels, 2) {
+			t.trees = append(t.trees, trees[ch%2])
+		}
+	}
+	return t, nil
+}
+
+// ring returns the ring of a channel. Beyond those of the communicator they begin anew.
+func (t *topology) ring(channel int32) *ringOrder { return &t.rings[int(channel)%len(t.rings)] }
+
+func (t *topology) tree(channel int32) *treeOrder { return &t.trees[int(channel)%len(t.trees)] }
+
+// byNode returns the ranks, node by node in ascending order, those of a node in the order that they have in the trace.
+func byNode(members, nodes []int32) []int32 {
+	ranks := make([]int32, len(nodes))
+	for i := range ranks {
+		ranks[i] = int32(i)
+	}
+	slices.SortFunc(ranks, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(nodes[a], nodes[b]), cmp.Compare(members[a], members[b]))
+	})
+	return ranks
+}
+
+// rotated returns a ring from rank 0 on.
+func rotated(order []int32) []int32 {
+	zero := max(slices.Index(order, 0), 0)
+	return append(slices.Clone(order[zero:]), order[:zero]...)
+}
+
+// doubleTree returns two trees: in each a chain inside every node, through which data goes up from the lowest to the highest
+// rank, and NCCL's two complementary binary trees between nodes, which go from the highest rank of a node to the lowest of
+// its parent's.
+func doubleTree(members, nodes []int32) [2]treeOrder {
+	var groups [][]int32
+	flat := byNode(members, nodes)
+	for i, rank := range flat {
+		if i == 0 || nodes[rank] != nodes[flat[i-1]] {
+			groups = append(groups, nil)
+		}
+		last := &groups[len(groups)-1]
+		*last = append(*last, rank)
+	}
+	var trees [2]treeOrder
+	for which := range trees {
+		parent := make([]int32, len(nodes))
+		for i, ranks := range groups {
+			for k, rank := range ranks {
+				switch up := nodeParent(which, len(groups), i); {
+				case k+1 < len(ranks):
+					parent[rank] = ranks[k+1]
+				case up == none:
+					parent[rank] = none
+				default:
+					parent[rank] = groups[up][0]
+				}
+			}
+		}
+		trees[which], _ = newTree(parent, len(nodes)) // which it is
+	}
+	return trees
+}
+
+// nodeParent returns the parent of node i of n in the first or the second of NCCL's trees between nodes. The second is the
+// first with the nodes shifted by one, or where n is even mirrored (S. Jeaugey, "Massively scale your deep learning training
+// with NCCL 2.4", 2019; P. Sanders, J. Speck, J. L. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and
+// scan", 2009).
+func nodeParent(which, n, i int) int {
+	switch {
+	case which == 0:
+		return binaryParent(n, i)
+	case n%2 == 0:
+		if up := binaryParent(n, n-1-i); up != none {
+			return n - 1 - up
+		}
+	default:
+		if up := binaryParent(n, (i+n-1)%n); up != none {
+			return (up + 1) % n
+		}
+	}
+	return none
+}
+
+// binaryParent returns the parent of node i of n in a binary tree whose leaves are the odd nodes and whose root is node 0.
+func binaryParent(n, i int) int {
+	if i == 0 {
+		return none
+	}
+	low := i & -i
+	up := i&^low | low<<1
+	if up >= n {
+		up = i &^ low
+	}
+	return up
+}
+
+// nodesOf returns the node of each of the ranks.
+func nodesOf(members, nodes []int32) []int32 {
+	of := make([]int32, len(members))
+	for i, rank := range members {
+		of[i] = rank
+		if nodes != nil {
+			of[i] = nodes[rank]
+		}
+	}
+	return of
+}
