@@ -20,6 +20,7 @@ import (
 	"github.com/tracedag/tracedag/formats/goal"
 	"github.com/tracedag/tracedag/formats/mpi"
 	"github.com/tracedag/tracedag/formats/msr"
+	"github.com/tracedag/tracedag/formats/nsys"
 	"github.com/tracedag/tracedag/formats/spc"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/vef"
@@ -35,6 +36,7 @@ var All = List{
 	goal.Binary,
 	goal.Text,
 	vef.Format,
+	nsys.Format, // before mpi, which takes every name with a number for a file of its own
 	mpi.Format,
 	chakra.Format,
 	chakra.JSON,

@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +23,11 @@ func newCommand(p *cli.Program) *cobra.Command {
 	var read cli.ReadFlags
 	var write cli.WriteFlags
 	var lowering cli.LowerFlags
+	var planning cli.PlanFlags
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "traceconv [FILE...]",
-		Short: "convert traces",
+		Short: "convert traces, and make one of several jobs",
 		Long: `Traceconv reads a trace in one format and writes it in another: to standard output, or with -o
 to a file. The input is standard input where no FILE is given or it is "-", and may be
 compressed with gzip or zstd. Its format shows from its content; that of the output follows
@@ -42,6 +44,10 @@ cannot be converted does not keep the others from it; in the end the exit status
 A file that could not be converted completely is not there. What the output format cannot
 hold is said on stderr; with --strict nothing is written then.
 
+Several jobs become one trace by a plan, which is a file (--plan), or is given by --job and the
+flags that follow it in the list below. --window, --only-ranks, --repeat and --scale-compute are done
+to each trace before anything else, in this order.
+
 Storage accesses are lowered with --lower to what a storage system does, with the parameters:
 
 ` + storage.Help(95),
@@ -54,14 +60,26 @@ Storage accesses are lowered with --lower to what a storage system does, with th
   traceconv --lower collectives=ring horovod.parquet -o horovod.goal
   traceconv --lower directdrive:replicas=8,order=timed --report r.json x.spc -o x.parquet
   traceconv --lower roofline:peak-flops=312TFLOPS,mem-bw=2TB/s llama.parquet -o llama.vef
+  traceconv --plan cluster.yaml -o merged.parquet
+  traceconv --job train.parquet,count=4 --job app.goal@5ms --placement random --nodes 64 -o x.parquet
+  traceconv --only-ranks 0-7 --scale-compute 0.5 llama.parquet -o half.parquet
   traceconv --comm-groups run/groups.json run/resnet -o resnet.parquet
   traceconv app.goal -o run/app.et
   zstd -dc x.bin.zst | traceconv --strict --to goal | less`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := p.InputNames(args)
+			plan, err := planning.Plan(p, args)
 			if err != nil {
 				return err
+			}
+			names := args
+			if plan == nil {
+				if names, err = p.InputNames(args); err != nil {
+					return err
+				}
+				if c.edit, err = planning.Edit(p); err != nil {
+					return err
+				}
 			}
 			if c.lower, err = lowering.Pass(); err != nil {
 				return err
@@ -69,6 +87,9 @@ Storage accesses are lowered with --lower to what a storage system does, with th
 			c.p, c.read, c.lowers, c.retitle = p, read, lowering.Asked(), cmd.Flags().Changed("title")
 			write.Compat = read.Reference()
 			if isFolder(write.Output) {
+				if plan != nil {
+					return cli.Usagef("a plan makes one trace: name a file with -o")
+				}
 				if lowering.Reports() {
 					return cli.Usagef("--report is for a single output")
 				}
@@ -81,6 +102,9 @@ Storage accesses are lowered with --lower to what a storage system does, with th
 			if err != nil {
 				return err
 			}
+			if plan != nil {
+				return c.compose(plan, to)
+			}
 			return c.convert(names, to, nil)
 		},
 	}
@@ -89,6 +113,7 @@ Storage accesses are lowered with --lower to what a storage system does, with th
 	write.Register(p, cmd, "output `file`, or a folder for each input's own output (default: standard output)")
 	read.Register(p, cmd)
 	lowering.Register(p, cmd)
+	planning.Register(cmd)
 	flags.StringVar(&c.title, "title", "", "give the trace this title")
 	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many inputs to convert at the same time")
 	return cmd
@@ -99,7 +124,8 @@ type conversion struct {
 	p       *cli.Program
 	read    cli.ReadFlags
 	lower   func(format.Source) (format.Source, error)
-	lowers  bool // lower does anything
+	lowers  bool                                                // lower does anything
+	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // of a single trace; nil: nothing
 	retitle bool
 	title   string
 }
@@ -111,12 +137,17 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 		return err
 	}
 	defer in.Close()
-	if in.Source != nil && in.Source.Complete() {
+	if c.edit == nil && in.Source != nil && in.Source.Complete() {
 		return c.convertBatches(in.Source, in, to)
 	}
 	t, err := in.Read()
 	if err != nil {
 		return err
+	}
+	if c.edit != nil {
+		if t, err = c.edit(t, in.Name); err != nil {
+			return err
+		}
 	}
 	if c.lowers { // to more than should be in memory
 		return c.convertBatches(dag.NewInMemory(t), in, to)
@@ -143,6 +174,27 @@ func (c *conversion) convertBatches(s format.Source, in *cli.OpenTrace, to *cli.
 	if inMemory {
 		in.Close() // it may be replaced
 	}
+	return c.p.WriteSource(cli.WithMeta(s, meta), to)
+}
+
+// compose makes the trace of a plan.
+func (c *conversion) compose(plan *cli.Plan, to *cli.Target) error {
+	made, err := plan.Compose(c.p, c.read)
+	if err != nil {
+		return err
+	}
+	s, err := c.lower(dag.NewInMemory(made.Trace))
+	if err == nil {
+		s, err = made.Join(c.p, s)
+	}
+	if err != nil {
+		return cli.InFile(made.Name, err)
+	}
+	meta := s.Meta()
+	if c.retitle {
+		meta.Title = c.title
+	}
+	meta.Provenance = append(slices.Clip(meta.Provenance), c.p.Provenance(made.Seed, made.Inputs...))
 	return c.p.WriteSource(cli.WithMeta(s, meta), to)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -11,6 +12,8 @@ import (
 	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/goal"
+	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
@@ -77,5 +80,29 @@ func TestStream(t *testing.T) {
 	got = readStore(t, run("x.model", "--seed", "5", "--lower", "collectives"))
 	if !reflect.DeepEqual(got.Ranks, readStore(t, asStore(t, lowered)).Ranks) || whole != 0 {
 		t.Errorf("%d ops, expected %d, made as a whole %d times", got.Ops(), lowered.Ops(), whole)
+	}
+
+	// In a format that loses something, too, and says so.
+	asGOAL := func(args ...string) clitest.Result {
+		args = append(args, "x.model", "--seed", "5", "--lower", "collectives", "--to", "goal")
+		return clitest.Session{Formats: append(formats.List{model(&whole)}, formats.All...)}.Run(newCommand, args...)
+	}
+	lossy, strict := asGOAL(), asGOAL("--strict")
+	var goalText bytes.Buffer
+	if err := goal.Text.Write(&goalText, lowered, format.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	losses := goal.Text.Losses(lowered)
+	if lossy.Status != 0 || lossy.Stdout != goalText.String() || whole != 0 {
+		t.Errorf("exit status %d, %d bytes, made as a whole %d times", lossy.Status, len(lossy.Stdout), whole)
+	}
+	for _, l := range losses {
+		lost := "<stdout>: lost: " + l.String() + "\n"
+		if !strings.Contains(lossy.Stderr, lost) || !strings.Contains(strict.Stderr, l.String()) {
+			t.Errorf("stderr %q and %q, expected %s", lossy.Stderr, strict.Stderr, l)
+		}
+	}
+	if len(losses) == 0 || strict.Status != cli.ExitLoss || strict.Stdout != "" || whole != 0 {
+		t.Errorf("%d losses; with --strict exit status %d, %d bytes", len(losses), strict.Status, len(strict.Stdout))
 	}
 }

@@ -47,7 +47,8 @@ type Format struct {
 	// called again or WriteFiles returns. What holds for Write holds for it. One of Write and WriteFiles is nil.
 	WriteFiles func(create func(suffix string) (io.Writer, error), t *dag.Trace, o WriteOptions) error
 
-	// WriteSource writes what Write writes, of a trace that is Complete and need not be in memory. It may be nil.
+	// WriteSource writes what Write writes, of a trace that is Complete and need not be in memory, and tells o.Losses what
+	// Losses lists of it. It may be nil.
 	WriteSource func(w io.Writer, s Source, o WriteOptions) error
 }
 
@@ -104,6 +105,7 @@ type ReadOptions struct {
 	// 0: a file is there for every rank.
 	Ranks   int
 	Storage StorageOptions                    // for traces of storage accesses
+	NSys    NSysOptions                       // for exports of Nsight Systems
 	Warn    func(message string, args ...any) // reports what the user should know; never nil
 }
 
@@ -113,6 +115,15 @@ type StorageOptions struct {
 	MaxRecords  int64 // read so many records at most; 0: all
 	ByteAddress bool  // addresses are in bytes, where the format has them in blocks
 	AnyOrder    bool  // accept times that decrease, with a warning
+}
+
+// NSysOptions says how to read exports of Nsight Systems. docs/formats/nsys.md describes them.
+type NSysOptions struct {
+	MergeNonOverlap bool              // make one stream of each GPU's where none overlap on any GPU
+	Hosts           map[string]string // the host of each file, by its name, which may lack the ending
+	KeepEnds        bool              // keep the time before the first and after the last kernel of each GPU
+	AlignClocks     bool              // correct the clocks of hosts so that collectives end at the same time
+	SyncEdges       bool              // keep the waits of streams for each other as dependencies
 }
 
 // ModelOptions says what an input that describes a workload model leaves open. The zero value is seed 0 and the model's
@@ -154,6 +165,9 @@ type WriteOptions struct {
 	Compat  bool // write what the format's reference program writes, its mistakes included
 	Version int  // of the format, where it has several; 0: the newest
 	Warn    func(message string, args ...any)
+	// Losses is told by WriteSource what the format would leave out or change, before the first byte; an error ends the
+	// writing. nil: nobody asks.
+	Losses func([]Loss) error
 }
 
 // MissingError says that a trace that is many files lacks one.

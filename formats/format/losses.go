@@ -12,14 +12,29 @@ func (l *Losses) Add(what string, count int64) {
 	}
 }
 
-// AddNodes adds the nodes that the ranks of a trace run on, unless rank i runs on node i, which needs no saying.
+// What several formats cannot express.
+const (
+	LossNodes      = "the nodes that their ranks run on"
+	LossHosts      = "that they run on the host"
+	LossDims       = "network dimensions of collectives"
+	LossPriorities = "priorities"
+)
+
+// AddNodes adds the nodes that the ranks of a trace run on, where they are Placed.
 func (l *Losses) AddNodes(t *dag.Trace) {
-	for rank, node := range t.Nodes {
+	if Placed(t.Nodes) {
+		l.Add(LossNodes, t.Ops())
+	}
+}
+
+// Placed reports whether the nodes of ranks need saying: whether not every rank i runs on node i.
+func Placed(nodes []int32) bool {
+	for rank, node := range nodes {
 		if int(node) != rank {
-			l.Add("the nodes that their ranks run on", t.Ops())
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // AddHints adds what only simulators of accelerators look at: which ops run on the host, and the dimensions and
@@ -32,9 +47,9 @@ func (l *Losses) AddHints(t *dag.Trace) {
 		dims += NonzeroNarrow(&r.Dims)
 		priorities += NonzeroNarrow(&r.Priority)
 	}
-	l.Add("that they run on the host", hosts)
-	l.Add("network dimensions of collectives", dims)
-	l.Add("priorities", priorities)
+	l.Add(LossHosts, hosts)
+	l.Add(LossDims, dims)
+	l.Add(LossPriorities, priorities)
 }
 
 // Measured returns how many ops of a rank have measured times.

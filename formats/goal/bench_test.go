@@ -87,8 +87,13 @@ func BenchmarkReadBinary(b *testing.B) {
 	b.Run("stream", func(b *testing.B) { benchmarkRead(b, Binary, data, stream) })
 }
 
-func BenchmarkWriteText(b *testing.B)   { benchmarkWrite(b, Text, stencil(benchRanks, benchSteps)) }
-func BenchmarkWriteBinary(b *testing.B) { benchmarkWrite(b, Binary, stencil(benchRanks, benchSteps)) }
+func benchmarkWrites(b *testing.B, f format.Format) {
+	b.Run("ranks", func(b *testing.B) { benchmarkWrite(b, f, stencil(benchRanks, benchSteps)) })
+	b.Run("rank", func(b *testing.B) { benchmarkWrite(b, f, stencil(1, benchRanks*benchSteps)) })
+}
+
+func BenchmarkWriteText(b *testing.B)   { benchmarkWrites(b, Text) }
+func BenchmarkWriteBinary(b *testing.B) { benchmarkWrites(b, Binary) }
 
 func BenchmarkLosses(b *testing.B) {
 	trace := stencil(benchRanks, benchSteps)

@@ -254,16 +254,20 @@ func TestWriteRefuses(t *testing.T) {
 		many.Rank(0).Add(op)
 	}
 	const in = "GOAL cannot hold rank 1: op 1 "
+	const foreign = "3 ops are collectives, memory or storage accesses, which GOAL does not have: " +
+		"--lower can turn collectives and storage accesses into messages"
+	alone := many.Trace()
+	both := refused(dag.Op{Stream: -1})
+	both.Ranks = append(both.Ranks, alone.Ranks...)
 	for _, c := range []struct {
 		trace *dag.Trace
-		want  string
+		want  string // NNN: the highest stream and NIC of the form
 	}{
 		{dag.NewBuilder(0).Trace(), "GOAL needs at least one rank"},
-		{many.Trace(), "3 ops are collectives, memory or storage accesses, which GOAL does not have: " +
-			"--lower can turn collectives and storage accesses into messages"},
-		{refused(dag.Op{Stream: 256}), in + "runs on stream 256: must be in 0..255"},
-		{refused(dag.Op{Stream: -1}), in + "runs on stream -1: must be in 0..255"},
-		{refused(dag.Op{Kind: dag.Send, NIC: 1000}), in + "uses NIC 1000: must be in 0..255"},
+		{alone, foreign},
+		{both, foreign},
+		{refused(dag.Op{Stream: -1}), in + "runs on stream -1: must be in 0..NNN"},
+		{refused(dag.Op{Kind: dag.Send, NIC: -2}), in + "uses NIC -2: must be in 0..NNN"},
 		{refused(dag.Op{Duration: -1}), in + "lasts -1ps: must not be negative"},
 		{refused(dag.Op{Kind: dag.Send, Bytes: -1}), in + "has -1 bytes: must not be negative"},
 		{refused(dag.Op{Kind: dag.Recv, Tag: 1<<32 - 1}),
@@ -271,15 +275,21 @@ func TestWriteRefuses(t *testing.T) {
 		{refused(dag.Op{Kind: dag.Recv, Tag: -1<<31 - 1}),
 			in + "has tag -2147483649: must be in -2147483648..4294967294"},
 	} {
-		for _, f := range []format.Format{Text, Binary} {
-			var out bytes.Buffer
-			if err := f.Write(&out, c.trace, format.WriteOptions{}); err == nil || err.Error() != c.want {
-				t.Errorf("%s: got error %v, want %s", f.Name, err, c.want)
-			}
-			if out.Len() > 0 {
-				t.Errorf("%s: wrote before it failed", f.Name)
-			}
-		}
+		checkRefused(t, Text, c.trace, strings.Replace(c.want, "NNN", "2147483647", 1))
+		checkRefused(t, Binary, c.trace, strings.Replace(c.want, "NNN", "255", 1))
+	}
+	checkRefused(t, Binary, refused(dag.Op{Stream: 256}), in+"runs on stream 256: must be in 0..255")
+	checkRefused(t, Binary, refused(dag.Op{Kind: dag.Send, NIC: 1000}), in+"uses NIC 1000: must be in 0..255")
+}
+
+func checkRefused(t *testing.T, f format.Format, trace *dag.Trace, want string) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := f.Write(&out, trace, format.WriteOptions{}); err == nil || err.Error() != want {
+		t.Errorf("%s: got error %v, want %s", f.Name, err, want)
+	}
+	if out.Len() > 0 {
+		t.Errorf("%s: wrote before it failed", f.Name)
 	}
 }
 

@@ -5,72 +5,30 @@ package goal
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/format"
 )
 
 var typeOfKind = [...]uint8{dag.Send: typeSend, dag.Recv: typeRecv, dag.Calc: typeCalc}
 
-func writeBinary(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
-	if err := check(t, o.Compat); err != nil {
-		return err
-	}
-	if uint64(len(t.Ranks)) > math.MaxUint32 {
-		return fmt.Errorf("GOAL cannot hold %d ranks: at most %d", len(t.Ranks), uint32(math.MaxUint32))
-	}
-	out := output{w: w}
-	writeHeader(&out, t)
-	for i := range t.Ranks {
-		writeSection(&out, &t.Ranks[i])
-		if out.err != nil {
-			break
-		}
-	}
-	return out.flush()
-}
-
-// output collects what is written. After an error it writes nothing more.
-type output struct {
-	w   io.Writer
-	buf []byte
-	err error
-}
-
-// spill writes the buffer out when it is large. Callers append to buf and spill now and then.
-func (o *output) spill() {
-	if len(o.buf) >= chunk {
-		o.flush()
-	}
-}
-
-func (o *output) flush() error {
-	if o.err == nil {
-		_, o.err = o.w.Write(o.buf)
-	}
-	o.buf = o.buf[:0]
-	return o.err
-}
-
 // writeHeader writes all that stands before the sections.
-func writeHeader(out *output, t *dag.Trace) {
-	var units unitMax
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		units = units.with(unitMax{highest(&r.Stream), highest(&r.NIC)})
+func writeHeader(out *output, found *survey) error {
+	ranks := uint64(len(found.sections))
+	if ranks > math.MaxUint32 {
+		return fmt.Errorf("GOAL cannot hold %d ranks: at most %d", ranks, uint32(math.MaxUint32))
 	}
 	out.buf = binary.LittleEndian.AppendUint64(out.buf, magic)
-	out.buf = binary.LittleEndian.AppendUint32(out.buf, uint32(len(t.Ranks)))
-	out.buf = append(out.buf, units.cpu, units.nic)
-	at := uint64(headerSize-magicSize) + jumpSize*uint64(len(t.Ranks))
-	for i := range t.Ranks {
+	out.buf = binary.LittleEndian.AppendUint32(out.buf, uint32(ranks))
+	out.buf = append(out.buf, found.units.cpu, found.units.nic)
+	at := headerSize - magicSize + jumpSize*ranks
+	for _, size := range found.sections {
 		out.buf = binary.LittleEndian.AppendUint64(out.buf, at)
-		at += sectionSize(&t.Ranks[i])
+		at += size
 		out.buf = binary.LittleEndian.AppendUint64(out.buf, at)
 		out.spill()
 	}
+	return nil
 }
 
 func highest(c *dag.Narrow) (m uint8) {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/tracedag/tracedag/dag"
@@ -20,8 +21,13 @@ var Text = format.Format{
 	Extensions: []string{".goal"},
 	Detect:     detectText,
 	Read:       readText,
-	Losses:     textLosses,
-	Write:      writeText,
+	Losses:     func(t *dag.Trace) []format.Loss { return losses(t, false) },
+	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
+		return writeSource(w, dag.NewInMemory(t), o, false)
+	},
+	WriteSource: func(w io.Writer, s format.Source, o format.WriteOptions) error {
+		return writeSource(w, s, o, false)
+	},
 }
 
 // Binary is the binary form, which the simulators run.
@@ -32,8 +38,13 @@ var Binary = format.Format{
 	Binary:     true,
 	Detect:     detectBinary,
 	Read:       readBinary,
-	Losses:     binaryLosses,
-	Write:      writeBinary,
+	Losses:     func(t *dag.Trace) []format.Loss { return losses(t, true) },
+	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
+		return writeSource(w, dag.NewInMemory(t), o, true)
+	},
+	WriteSource: func(w io.Writer, s format.Source, o format.WriteOptions) error {
+		return writeSource(w, s, o, true)
+	},
 }
 
 // The first eight bytes of a binary, and what a simulation that frees memory as it goes leaves there.

@@ -5,7 +5,6 @@ package goal
 import (
 	"bytes"
 	"hash/maphash"
-	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -63,7 +62,14 @@ func canonicalOp(label []byte) (op int, ok bool) {
 
 // appendCanonical appends the canonical label of an op.
 func appendCanonical(b []byte, op int) []byte {
-	return strconv.AppendUint(append(b, 'l'), uint64(op)+1, 10)
+	return appendDecimal(append(b, 'l'), uint64(op)+1)
+}
+
+// canonicalWord returns the canonical label of an op.
+func canonicalWord(op int) (w word) {
+	w.text[0] = 'l'
+	w.n = len(appendDecimal(w.text[:1], uint64(op)+1))
+	return w
 }
 
 // number returns the number of a label that has the prefix.

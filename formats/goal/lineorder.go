@@ -67,6 +67,11 @@ func newLineOrder(edges *dag.Edges, n int, order *dag.Edges) lineOrder {
 	return o
 }
 
+// plain reports whether the dependencies of an op can follow it as it lists them.
+func (o *lineOrder) plain() bool {
+	return o.waits == nil
+}
+
 // listDependents sets on and end.
 func (o *lineOrder) listDependents(n int, order *dag.Edges) {
 	dependents := o.edges.Dependents(n, &dag.Edges{})
@@ -108,7 +113,7 @@ func (o *lineOrder) listDependents(n int, order *dag.Edges) {
 // other; what it returns is valid until the next call.
 func (o *lineOrder) after(i int) []edge {
 	o.lines = o.lines[:0]
-	if o.waits == nil {
+	if o.plain() {
 		for _, off := range o.edges.Of(i) {
 			o.lines = append(o.lines, edge{int32(i), int32(i) - off})
 		}

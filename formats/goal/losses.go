@@ -3,7 +3,6 @@
 package goal
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -14,40 +13,75 @@ import (
 // lowestTag is the lowest tag whose 32-bit pattern can be written.
 const lowestTag = math.MinInt32
 
-// check returns an error if GOAL cannot hold the trace at all. With compat, negative sizes and lengths are written as the
-// reference does, as their two's complement.
-func check(t *dag.Trace, compat bool) error {
-	if len(t.Ranks) == 0 {
-		return errors.New("GOAL needs at least one rank")
-	}
-	high := int64(0)
-	for i := range t.Ranks {
-		for _, k := range t.Ranks[i].Kind {
-			if k > dag.Recv {
-				high++
-			}
+// survey is what must be known of a trace, or of a part of it, before the first byte is written.
+type survey struct {
+	ops     int64
+	foreign int64 // ops that GOAL does not have
+	refused int   // the first rank that GOAL cannot hold
+	why     error // why it cannot, nil: there is no such rank
+	lost    tally // only where it is asked for
+
+	// For the header of a binary.
+	units    unitMax
+	sections []uint64 // size of each rank's section
+}
+
+// add adds a rank that comes after all that the survey has.
+func (s *survey) add(p plan, rank int, r *dag.Rank) {
+	s.ops += int64(r.Len())
+	for _, k := range r.Kind {
+		if k > dag.Recv {
+			s.foreign++
 		}
 	}
-	if high > 0 {
+	if s.why == nil {
+		s.refused, s.why = rank, p.check(r)
+	}
+	if p.counts {
+		s.lost.count(r, p.binary)
+	}
+	if p.binary {
+		s.units = s.units.with(unitMax{highest(&r.Stream), highest(&r.NIC)})
+		s.sections = append(s.sections, sectionSize(r))
+	}
+}
+
+// append adds a survey of what comes after all that the survey has.
+func (s *survey) append(next *survey) {
+	s.ops += next.ops
+	s.foreign += next.foreign
+	if s.why == nil {
+		s.refused, s.why = next.refused, next.why
+	}
+	for i, count := range next.lost {
+		s.lost[i] += count
+	}
+	s.units = s.units.with(next.units)
+	s.sections = append(s.sections, next.sections...)
+}
+
+// err returns an error if GOAL cannot hold the trace at all.
+func (s *survey) err() error {
+	switch {
+	case s.foreign > 0:
 		return fmt.Errorf("%d ops are collectives, memory or storage accesses, which GOAL does not have: "+
-			"--lower can turn collectives and storage accesses into messages", high)
-	}
-	for i := range t.Ranks {
-		if err := checkRank(&t.Ranks[i], compat); err != nil {
-			return fmt.Errorf("GOAL cannot hold rank %d: %w", i, err)
-		}
+			"--lower can turn collectives and storage accesses into messages", s.foreign)
+	case s.why != nil:
+		return fmt.Errorf("GOAL cannot hold rank %d: %w", s.refused, s.why)
 	}
 	return nil
 }
 
-func checkRank(r *dag.Rank, compat bool) error {
+// check returns an error if the rank cannot be written. With compat, negative sizes and lengths are written as the
+// reference does, as their two's complement.
+func (p plan) check(r *dag.Rank) error {
 	for i, d := range r.Duration {
-		if d < 0 && !compat && r.Kind[i] == dag.Calc {
+		if d < 0 && !p.compat && r.Kind[i] == dag.Calc {
 			return fmt.Errorf("op %d lasts %v: must not be negative", i, d)
 		}
 	}
 	for i, n := range r.Bytes {
-		if n < 0 && !compat && r.Kind[i] != dag.Calc {
+		if n < 0 && !p.compat && r.Kind[i] != dag.Calc {
 			return fmt.Errorf("op %d has %d bytes: must not be negative", i, n)
 		}
 	}
@@ -56,12 +90,16 @@ func checkRank(r *dag.Rank, compat bool) error {
 			return fmt.Errorf("op %d has tag %d: must be in %d..%d", i, tag, lowestTag, int64(anyTag)-1)
 		}
 	}
+	highest := int32(math.MaxInt32)
+	if p.binary {
+		highest = math.MaxUint8
+	}
 	for i := range max(r.Stream.Len(), r.NIC.Len()) {
-		if s := r.Stream.At(i); s < 0 || s > math.MaxUint8 {
-			return fmt.Errorf("op %d runs on stream %d: must be in 0..%d", i, s, math.MaxUint8)
+		if s := r.Stream.At(i); s < 0 || s > highest {
+			return fmt.Errorf("op %d runs on stream %d: must be in 0..%d", i, s, highest)
 		}
-		if n := r.NIC.At(i); n < 0 || n > math.MaxUint8 {
-			return fmt.Errorf("op %d uses NIC %d: must be in 0..%d", i, n, math.MaxUint8)
+		if n := r.NIC.At(i); n < 0 || n > highest {
+			return fmt.Errorf("op %d uses NIC %d: must be in 0..%d", i, n, highest)
 		}
 	}
 	if n := uint64(len(r.Deps.Off)) + uint64(len(r.StartDeps.Off)); n > math.MaxUint32 {
@@ -79,77 +117,110 @@ func nanoseconds(d dag.Time) uint64 {
 	return uint64(ns)
 }
 
-// commonLosses returns what both forms leave out or change.
-func commonLosses(t *dag.Trace) format.Losses {
-	var release, rounded, durations, sizes, received, tags, flops, comms, jobs, measured, attrs int64
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		for op, d := range r.Duration {
-			switch {
-			case (r.Kind[op] != dag.Calc || r.Subkind.At(op) == dag.Marker) && d != 0:
-				durations++
-			case d%dag.Nanosecond != 0:
-				rounded++
-			}
+// What is left out or changed, in the order in which it is reported.
+const (
+	lostReleases = iota
+	lostPicoseconds
+	lostDurations
+	lostSizes
+	lostReceived
+	lostTags
+	lostFlops
+	lostComms
+	lostJobs
+	lostTimes
+	lostAttrs
+	lostHosts
+	lostDims
+	lostPriorities
+	lostNodes
+	lostCalcs // only of texts, as the next two
+	lostUnits
+	lostLabels
+	lostNames // only of binaries
+	numLosses
+)
+
+var lossTexts = [numLosses]string{
+	lostReleases:    "release times",
+	lostPicoseconds: "durations rounded to whole nanoseconds",
+	lostDurations:   "durations of sends and receives",
+	lostSizes:       "sizes of calcs",
+	lostReceived:    "received sizes",
+	lostTags:        "tags below -1, written as 4294967296 more, where a receive with any tag matches them",
+	lostFlops:       "flops",
+	lostComms:       "communicators",
+	lostJobs:        "jobs",
+	lostTimes:       "measured times",
+	lostAttrs:       "attributes",
+	lostHosts:       format.LossHosts,
+	lostDims:        format.LossDims,
+	lostPriorities:  format.LossPriorities,
+	lostNodes:       format.LossNodes,
+	lostCalcs:       "peers, tags and NICs of calcs",
+	lostUnits:       "streams or NICs above 255, which the binary form and LogGOPSim do not have",
+	lostLabels:      "names that are no label, or the label of another op",
+	lostNames:       "names",
+}
+
+// tally is how many ops are touched by each loss.
+type tally [numLosses]int64
+
+// count adds what a rank loses.
+func (t *tally) count(r *dag.Rank, binary bool) {
+	for op, d := range r.Duration {
+		switch {
+		case (r.Kind[op] != dag.Calc || r.Subkind.At(op) == dag.Marker) && d != 0:
+			t[lostDurations]++
+		case d%dag.Nanosecond != 0:
+			t[lostPicoseconds]++
 		}
-		for op, n := range r.Bytes {
-			if n != 0 && r.Kind[op] == dag.Calc {
-				sizes++
-			}
+	}
+	for op, n := range r.Bytes {
+		if n != 0 && r.Kind[op] == dag.Calc {
+			t[lostSizes]++
 		}
-		for _, tag := range r.Tag {
-			if tag < dag.AnyTag {
-				tags++
-			}
+	}
+	for _, tag := range r.Tag {
+		if tag < dag.AnyTag {
+			t[lostTags]++
 		}
-		release += format.Nonzero(r.Release)
-		received += format.Nonzero(r.RecvBytes)
-		flops += format.Nonzero(r.Flops)
-		comms += format.NonzeroNarrow(&r.Comm)
-		jobs += format.NonzeroNarrow(&r.Job)
-		measured += format.Measured(r)
-		attrs += format.Texts(&r.Attrs)
+	}
+	t[lostReleases] += format.Nonzero(r.Release)
+	t[lostReceived] += format.Nonzero(r.RecvBytes)
+	t[lostFlops] += format.Nonzero(r.Flops)
+	t[lostComms] += format.NonzeroNarrow(&r.Comm)
+	t[lostJobs] += format.NonzeroNarrow(&r.Job)
+	t[lostTimes] += format.Measured(r)
+	t[lostAttrs] += format.Texts(&r.Attrs)
+	t[lostHosts] += format.NonzeroNarrow(&r.Host)
+	t[lostDims] += format.NonzeroNarrow(&r.Dims)
+	t[lostPriorities] += format.NonzeroNarrow(&r.Priority)
+	if binary {
+		t[lostNames] += format.Texts(&r.Name)
+		return
+	}
+	for op := range max(len(r.Peer), len(r.Tag), r.NIC.Len()) {
+		if r.Kind[op] == dag.Calc && (r.Peer.At(op) != 0 || r.Tag.At(op) != 0 || r.NIC.At(op) != 0) {
+			t[lostCalcs]++
+		}
+	}
+	for op := range max(r.Stream.Len(), r.NIC.Len()) {
+		if r.Stream.At(op) > math.MaxUint8 || r.NIC.At(op) > math.MaxUint8 && r.Kind[op] != dag.Calc {
+			t[lostUnits]++
+		}
+	}
+	t[lostLabels] += namesLost(r)
+}
+
+// losses returns what is left out or changed of a trace whose ranks run on these nodes.
+func (s *survey) losses(nodes []int32) []format.Loss {
+	if format.Placed(nodes) {
+		s.lost[lostNodes] = s.ops
 	}
 	var l format.Losses
-	l.Add("release times", release)
-	l.Add("durations rounded to whole nanoseconds", rounded)
-	l.Add("durations of sends and receives", durations)
-	l.Add("sizes of calcs", sizes)
-	l.Add("received sizes", received)
-	l.Add("tags below -1, written as 4294967296 more, where a receive with any tag matches them", tags)
-	l.Add("flops", flops)
-	l.Add("communicators", comms)
-	l.Add("jobs", jobs)
-	l.Add("measured times", measured)
-	l.Add("attributes", attrs)
-	l.AddHints(t)
-	l.AddNodes(t)
-	return l
-}
-
-func binaryLosses(t *dag.Trace) []format.Loss {
-	l := commonLosses(t)
-	names := int64(0)
-	for i := range t.Ranks {
-		names += format.Texts(&t.Ranks[i].Name)
+	for i, count := range s.lost {
+		l.Add(lossTexts[i], count)
 	}
-	l.Add("names", names)
-	return l
-}
-
-func textLosses(t *dag.Trace) []format.Loss {
-	l := commonLosses(t)
-	var calcs, names int64
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		for op := range max(len(r.Peer), len(r.Tag), r.NIC.Len()) {
-			if r.Kind[op] == dag.Calc && (r.Peer.At(op) != 0 || r.Tag.At(op) != 0 || r.NIC.At(op) != 0) {
-				calcs++
-			}
-		}
-		names += lostNames(r)
-	}
-	l.Add("peers, tags and NICs of calcs", calcs)
-	l.Add("names that are no label, or the label of another op", names)
 	return l
 }

@@ -491,17 +491,21 @@ func (r *textReader) unusual(b []byte, p, next int, value uint64, f *field) (uin
 		return 0, r.unexpected(b, p, f.what)
 	}
 	const longest = 20 // digits of the largest uint64
+	limit := f.max
+	if !r.compat && (f == cpuNumber || f == nicNumber) {
+		limit = math.MaxInt32 // only binaries have no more than 8 bits for them
+	}
 	digits := bytes.TrimLeft(b[p:next], "0")
 	if len(digits) <= longest {
 		exact, err := strconv.ParseUint("0"+string(digits), 10, 64)
-		if err == nil && (exact <= f.max || f == sourceRank && exact == anySource) {
+		if err == nil && (exact <= limit || f == sourceRank && exact == anySource) {
 			return exact, nil
 		}
 	}
 	if r.compat && (f.bits < 64 || value <= f.max) {
 		return value & (1<<f.bits - 1), nil
 	}
-	return 0, r.syntaxError(fmt.Sprintf("%s in 0..%d", f.what, f.max), excerpt(digits))
+	return 0, r.syntaxError(fmt.Sprintf("%s in 0..%d", f.what, limit), excerpt(digits))
 }
 
 func (r *textReader) syntaxError(expected, found string) error {

@@ -4,81 +4,156 @@
 package goal
 
 import (
-	"io"
-	"strconv"
+	"runtime"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/format"
 )
 
-func writeText(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
-	if err := check(t, o.Compat); err != nil {
-		return err
-	}
-	out := output{w: w}
+func writeTextHead(out *output, ranks int) {
 	out.buf = append(out.buf, "num_ranks "...)
-	out.buf = strconv.AppendInt(out.buf, int64(len(t.Ranks)), 10)
+	out.buf = appendDecimal(out.buf, uint64(ranks))
 	out.buf = append(out.buf, '\n')
-	for i := range t.Ranks {
-		out.buf = append(out.buf, "\nrank "...)
-		out.buf = strconv.AppendInt(out.buf, int64(i), 10)
-		out.buf = append(out.buf, " {\n"...)
-		writeBlock(&out, &t.Ranks[i])
-		out.buf = append(out.buf, "}\n"...)
-		if out.err != nil {
-			break
-		}
-	}
-	return out.flush()
 }
 
-// writeBlock writes the ops and dependencies of a rank.
-func writeBlock(out *output, r *dag.Rank) {
+var (
+	wordCalc      = newWord(": calc ")
+	wordSend      = newWord(": send ")
+	wordTo        = newWord("b to ")
+	wordRecv      = newWord(": recv ")
+	wordFrom      = newWord("b from ")
+	wordTag       = newWord(" tag ")
+	wordCPU       = newWord(" cpu ")
+	wordNIC       = newWord(" nic ")
+	wordRequires  = newWord(" requires ")
+	wordIrequires = newWord(" irequires ")
+)
+
+// writeBlock writes a rank.
+func writeBlock(out *output, rank int, r *dag.Rank) error {
+	out.buf = append(out.buf, "\nrank "...)
+	out.buf = appendDecimal(out.buf, uint64(rank))
+	out.buf = append(out.buf, " {\n"...)
 	labels := chooseLabels(r)
 	deps := newLineOrder(&r.Deps, r.Len(), &r.Order)
 	start := newLineOrder(&r.StartDeps, r.Len(), &r.StartOrder)
+	if labels.canonical() && deps.plain() && start.plain() {
+		writePlain(out, r)
+	} else {
+		writeOrdered(out, r, &labels, &deps, &start)
+	}
+	out.buf = append(out.buf, "}\n"...)
+	return nil
+}
+
+// A large rank is formatted in pieces of pieceOps ops, unless there are more than pieceDeps dependencies in one.
+const (
+	pieceOps  = 1 << 14
+	pieceDeps = 8 * pieceOps
+)
+
+// writePlain writes the ops of a rank whose labels are canonical and whose dependencies can follow their op: several
+// pieces at the same time, if the output is not itself one that is kept.
+func writePlain(out *output, r *dag.Rank) {
+	pieces := (r.Len() + pieceOps - 1) / pieceOps
+	workers := min(runtime.GOMAXPROCS(0), pieces/2)
+	if out.w == nil || workers < 2 {
+		writeOps(out, r, 0, r.Len())
+		return
+	}
+	piece := func(i int) (first, last int, small bool) {
+		first, last = i*pieceOps, min((i+1)*pieceOps, r.Len())
+		deps := depsBefore(&r.Deps, last) - depsBefore(&r.Deps, first)
+		start := depsBefore(&r.StartDeps, last) - depsBefore(&r.StartDeps, first)
+		return first, last, deps+start <= pieceDeps
+	}
+	out.flush()
+	taken := 0
+	format := func(i int, out *output) error {
+		if first, last, small := piece(i); small {
+			writeOps(out, r, first, last)
+		}
+		return nil
+	}
+	inOrder(pieces, slices.Repeat([]func(int, *output) error{format}, workers), func(formatted *output) error {
+		first, last, small := piece(taken)
+		taken++
+		if small {
+			return out.take(formatted)
+		}
+		writeOps(out, r, first, last)
+		return out.flush()
+	})
+}
+
+// depsBefore returns how many dependencies the ops before op i have.
+func depsBefore(e *dag.Edges, i int) int64 {
+	if i = min(i, len(e.End)); i == 0 {
+		return 0
+	}
+	return int64(e.End[i-1])
+}
+
+// writeOps writes ops first to last-1 as writePlain does.
+func writeOps(out *output, r *dag.Rank, first, last int) {
+	for i := first; i < last; i++ {
+		label := canonicalWord(i)
+		out.buf = appendOp(appendWord(out.buf, &label), r, i)
+		writeList(out, &label, i, r.Deps.Of(i), wordRequires)
+		writeList(out, &label, i, r.StartDeps.Of(i), wordIrequires)
+		out.spill()
+	}
+}
+
+// writeList writes the dependencies of op i.
+func writeList(out *output, label *word, i int, list []int32, word *word) {
+	for _, off := range list {
+		b := appendWord(appendWord(out.buf, label), word)
+		out.buf = append(appendCanonical(b, i-int(off)), '\n')
+		out.spill()
+	}
+}
+
+// writeOrdered writes the ops of a rank, and the dependencies in the order of their lines.
+func writeOrdered(out *output, r *dag.Rank, labels *labelChoice, deps, start *lineOrder) {
+	write := func(lines []edge, word *word) {
+		for _, e := range lines {
+			b := appendWord(labels.append(out.buf, int(e.op)), word)
+			out.buf = append(labels.append(b, int(e.on)), '\n')
+			out.spill()
+		}
+	}
 	for i := range r.Kind {
-		out.buf = append(labels.append(out.buf, i), ": "...)
-		out.buf = appendOp(out.buf, r, i)
-		writeDependencies(out, &labels, deps.after(i), " requires ")
-		writeDependencies(out, &labels, start.after(i), " irequires ")
+		out.buf = appendOp(labels.append(out.buf, i), r, i)
+		write(deps.after(i), wordRequires)
+		write(start.after(i), wordIrequires)
 		out.spill()
 	}
-	writeDependencies(out, &labels, deps.rest(), " requires ")
-	writeDependencies(out, &labels, start.rest(), " irequires ")
+	write(deps.rest(), wordRequires)
+	write(start.rest(), wordIrequires)
 }
 
-func writeDependencies(out *output, labels *labelChoice, lines []edge, word string) {
-	for _, e := range lines {
-		out.buf = labels.append(out.buf, int(e.op))
-		out.buf = append(out.buf, word...)
-		out.buf = labels.append(out.buf, int(e.on))
-		out.buf = append(out.buf, '\n')
-		out.spill()
-	}
-}
-
-// appendOp appends the statement of op i without its label.
+// appendOp appends what follows the label of op i.
 func appendOp(b []byte, r *dag.Rank, i int) []byte {
 	kind := r.Kind[i]
 	switch kind {
 	case dag.Calc:
-		b = strconv.AppendUint(append(b, "calc "...), nanoseconds(r.CalcTime(i)), 10)
+		b = appendDecimal(appendWord(b, wordCalc), nanoseconds(r.CalcTime(i)))
 	case dag.Send:
-		b = strconv.AppendUint(append(b, "send "...), uint64(r.Bytes.At(i)), 10)
-		b = strconv.AppendUint(append(b, "b to "...), uint64(uint32(r.Peer.At(i))), 10)
+		b = appendDecimal(appendWord(b, wordSend), uint64(r.Bytes.At(i)))
+		b = appendDecimal(appendWord(b, wordTo), uint64(uint32(r.Peer.At(i))))
 	case dag.Recv:
-		b = strconv.AppendUint(append(b, "recv "...), uint64(r.Bytes.At(i)), 10)
-		b = appendOrAny(append(b, "b from "...), uint32(r.Peer.At(i)))
+		b = appendDecimal(appendWord(b, wordRecv), uint64(r.Bytes.At(i)))
+		b = appendOrAny(appendWord(b, wordFrom), uint32(r.Peer.At(i)))
 	}
 	if kind != dag.Calc {
-		b = appendOrAny(append(b, " tag "...), uint32(r.Tag.At(i)))
+		b = appendOrAny(appendWord(b, wordTag), uint32(r.Tag.At(i)))
 	}
 	if cpu := r.Stream.At(i); cpu != 0 {
-		b = strconv.AppendInt(append(b, " cpu "...), int64(cpu), 10)
+		b = appendDecimal(appendWord(b, wordCPU), uint64(cpu))
 	}
 	if nic := r.NIC.At(i); nic != 0 && kind != dag.Calc {
-		b = strconv.AppendInt(append(b, " nic "...), int64(nic), 10)
+		b = appendDecimal(appendWord(b, wordNIC), uint64(nic))
 	}
 	return append(b, '\n')
 }
@@ -88,13 +163,18 @@ func appendOrAny(b []byte, value uint32) []byte {
 	if value == anySource {
 		return append(b, "-1"...)
 	}
-	return strconv.AppendUint(b, uint64(value), 10)
+	return appendDecimal(b, uint64(value))
 }
 
 // labelChoice says which ops of a rank keep their name as label; the others take their canonical label.
 type labelChoice struct {
 	names *dag.Text
 	keeps []bool // as long as some op keeps its name
+}
+
+// canonical reports whether all ops take their canonical label.
+func (c *labelChoice) canonical() bool {
+	return len(c.keeps) == 0
 }
 
 func (c *labelChoice) append(b []byte, op int) []byte {
@@ -146,8 +226,8 @@ func isLabel(name string) bool {
 	return identifierEnd([]byte(name), 0) == len(name)
 }
 
-// lostNames returns how many names of a rank cannot be labels.
-func lostNames(r *dag.Rank) int64 {
+// namesLost returns how many names of a rank cannot be labels.
+func namesLost(r *dag.Rank) int64 {
 	lost := int64(0)
 	choice := chooseLabels(r)
 	for i, keeps := range choice.keeps {

@@ -76,7 +76,7 @@ func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
 		j.inputs = append(j.inputs, jobInput{name: name})
 	}
 	for _, text := range f.traces {
-		in, err := parseJobInput(text)
+		in, err := parseJobInput("--trace", text)
 		if err != nil {
 			return nil, err
 		}
@@ -99,8 +99,8 @@ func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
 	return j, err
 }
 
-// parseJobInput reads FILE[@START].
-func parseJobInput(text string) (jobInput, error) {
+// parseJobInput reads FILE[@START], the value of a flag.
+func parseJobInput(flag, text string) (jobInput, error) {
 	at := strings.LastIndexByte(text, '@')
 	if at < 0 {
 		return jobInput{name: text}, nil
@@ -110,7 +110,7 @@ func parseJobInput(text string) (jobInput, error) {
 	}
 	start, err := ParseTime(text[at+1:], 0)
 	if err != nil {
-		return jobInput{}, Usagef("--trace %s: no such file, nor a file and a start: %v", text, err)
+		return jobInput{}, Usagef("%s %s: no such file, nor a file and a start: %v", flag, text, err)
 	}
 	return jobInput{text[:at], start}, nil
 }
@@ -162,26 +162,27 @@ func (f *JobFlags) parseMapping(text string) (m jobMapping, err error) {
 		return m, nil
 	case law == "file" && of != "":
 		m.Law, m.path = compose.Given, of
-		m.Nodes, err = f.readNodes(of)
+		m.Nodes, err = readNodes(of, f.nodes)
 		return m, err
 	}
 	return m, Usagef("--mapping: expected linear, rr, random:SEED or file:PATH, found %q", text)
 }
 
-func (f *JobFlags) readNodes(path string) ([]int32, error) {
+// readNodes reads a file of nodes of which there are so many, 0 for any number.
+func readNodes(path string, nodes int) ([]int32, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return f.parseNodes(file, path)
+	return parseNodes(file, path, nodes)
 }
 
-// parseNodes reads the content of a mapping's file: the node of each task, one on a line.
-func (f *JobFlags) parseNodes(r io.Reader, path string) ([]int32, error) {
+// parseNodes reads the content of such a file: a node on each line.
+func parseNodes(r io.Reader, path string, count int) ([]int32, error) {
 	last := math.MaxInt32
-	if f.nodes > 0 {
-		last = f.nodes - 1
+	if count > 0 {
+		last = count - 1
 	}
 	nodes := []int32{}
 	wrong := func(found string) error {

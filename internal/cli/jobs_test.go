@@ -29,12 +29,12 @@ func TestParseJobInput(t *testing.T) {
 		"absent":                {"absent", 0},
 		"x@9223372.036854775ms": {"x", 9223372036854775},
 	} {
-		if got, err := parseJobInput(text); err != nil || got != want {
+		if got, err := parseJobInput("--trace", text); err != nil || got != want {
 			t.Errorf("%s: %+v, error %v, expected %+v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"x@5", "x@", "x@-1ms", "x@1ps@", "x@0.5ps", "x@107000000s"} {
-		got, err := parseJobInput(text)
+		got, err := parseJobInput("--trace", text)
 		if err == nil || !strings.Contains(err.Error(), "--trace "+text+": no such file, nor a file and a start: time") {
 			t.Errorf("%s: %+v, error %v", text, got, err)
 		}
@@ -61,7 +61,7 @@ func TestParseNodes(t *testing.T) {
 		{content: "1\n" + strings.Repeat("0", 1<<17), err: ":2: expected the number of a node, 0..2147483647, found " +
 			"a very long line"},
 	} {
-		got, err := (&JobFlags{nodes: c.nodes}).parseNodes(strings.NewReader(c.content), "nodes")
+		got, err := parseNodes(strings.NewReader(c.content), "nodes", c.nodes)
 		if c.err == "" && err == nil && slices.Equal(got, c.want) || err != nil && err.Error() == "nodes"+c.err {
 			continue
 		}
@@ -78,7 +78,7 @@ func FuzzParseNodes(f *testing.F) {
 		if nodes < 0 || nodes > math.MaxInt32 {
 			return
 		}
-		got, err := (&JobFlags{nodes: nodes}).parseNodes(strings.NewReader(content), "nodes")
+		got, err := parseNodes(strings.NewReader(content), "nodes", nodes)
 		if err != nil {
 			if got != nil || !strings.HasPrefix(err.Error(), "nodes:") {
 				t.Errorf("%v, error %v", got, err)

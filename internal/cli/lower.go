@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/dag/lower/storage"
 	"github.com/tracedag/tracedag/formats/format"
 )
@@ -20,6 +20,7 @@ import (
 type LowerFlags struct {
 	rules  []string
 	report string
+	nccl   ncclFlags
 	p      *Program
 }
 
@@ -30,14 +31,17 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 		"turn high-level ops into sends, receives and calcs. Collectives: a `choice` of algorithms such as collectives=ring "+
 			"or 'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling', or just collectives for the default ones. Storage: "+
 			"a system with its parameters, such as "+strings.Join(storage.Names(), ", ")+
-			":replicas=3. Calcs without a duration: roofline:peak-flops=312TFLOPS,mem-bw=2TB/s. May be repeated")
+			":replicas=3. Calcs without a duration: roofline:peak-flops=312TFLOPS,mem-bw=2TB/s. NCCL calls: nccl, which joins the "+
+			"ranks of each node to one, or nccl:ranks=gpus,algorithm=ring,protocol=simple,channels=8,machine=clariden. The ranks of "+
+			"each node to one: nodes. May be repeated")
+	f.nccl.register(cmd)
 	cmd.Flags().StringVar(&f.report, "report", "",
-		"with --lower of storage: write counts of what was made to `FILE`, as JSON")
+		"with --lower of storage or of NCCL calls: write counts of what was made to `FILE`, as JSON")
 }
 
 // Asked reports whether the flags ask for anything.
 func (f *LowerFlags) Asked() bool {
-	return len(f.rules) > 0
+	return len(f.rules) > 0 || f.nccl.regroups()
 }
 
 // Reports reports whether there is to be a report.
@@ -74,93 +78,124 @@ func parseRoofline(text string) (*roofline, error) {
 	return &m, nil
 }
 
-// Pass returns the function that the flags ask for, one that returns its argument where they ask for nothing. Collectives
-// are lowered last, while what it returns is read; what comes before has the trace in memory.
+// passes are what the flags ask for, in the order in which it is done.
+type passes struct {
+	storage     *storage.Choice
+	machine     *roofline
+	nccl        *ncclRule
+	joins       bool
+	collectives bool
+	choice      lower.Choice // of algorithms of collectives
+}
+
+// Pass returns the function that the flags ask for, one that returns its argument where they ask for nothing. What lowers
+// collectives alone does so while it is read; all else has the trace in memory.
 func (f *LowerFlags) Pass() (func(format.Source) (format.Source, error), error) {
-	if f.report != "" && !f.lowersStorage() {
-		return nil, Usagef("--report is for --lower of storage: %s", strings.Join(storage.Names(), ", "))
-	}
-	if len(f.rules) == 0 {
-		return func(s format.Source) (format.Source, error) { return s, nil }, nil
-	}
-	var choices []storage.Choice
-	var machine *roofline
-	var rules []string
-	collectives := false
-	for _, rule := range f.rules {
-		switch name, _, _ := strings.Cut(rule, ":"); {
-		case storage.IsChoice(rule):
-			c, err := storage.ParseChoice(rule)
-			if err != nil {
-				return nil, Usagef("--lower: %v", err)
-			}
-			choices = append(choices, c)
-		case strings.TrimSpace(name) == rooflineName:
-			var err error
-			if machine, err = parseRoofline(rule); err != nil {
-				return nil, Usagef("--lower: %v", err)
-			}
-		case strings.TrimSpace(rule) == "collectives":
-			collectives = true
-		default:
-			collectives = true
-			rules = append(rules, rule)
-		}
-	}
-	if len(choices) > 1 {
-		return nil, Usagef("--lower: a storage system is named twice")
-	}
-	choice, err := lower.ParseChoice(strings.Join(rules, ";"))
+	do, err := f.passes()
 	if err != nil {
-		return nil, Usagef("--lower: %v", err)
+		return nil, err
 	}
 	return func(s format.Source) (format.Source, error) {
-		if len(choices) > 0 || machine != nil {
+		if do.storage != nil || do.machine != nil || do.nccl != nil || f.nccl.regroups() {
 			t, err := s.Trace()
+			if err == nil {
+				s, err = f.lower(t, do)
+			}
 			if err != nil {
 				return nil, err
 			}
-			if len(choices) > 0 {
-				if t, err = f.lowerStorage(t, choices[0]); err != nil {
-					return nil, err
-				}
-			}
-			if machine != nil {
-				t = lower.Roofline(t, int64(machine.peak), int64(machine.bandwidth))
-			}
-			s = dag.NewInMemory(t)
 		}
-		if !collectives {
+		if do.collectives {
+			var err error
+			if s, err = lower.SourceOf(s, do.choice); err != nil {
+				return nil, err
+			}
+		}
+		if !do.joins {
 			return s, nil
 		}
-		return lower.SourceOf(s, choice)
+		t, err := s.Trace()
+		if err == nil {
+			t, err = nodes.Join(t, f.nccl.nodeOptions())
+		}
+		if err != nil {
+			return nil, err
+		}
+		return dag.NewInMemory(t), nil
 	}, nil
 }
 
-func (f *LowerFlags) lowersStorage() bool {
-	for _, rule := range f.rules {
-		if storage.IsChoice(rule) {
-			return true
+// lower does what comes before collectives.
+func (f *LowerFlags) lower(t *dag.Trace, do *passes) (s format.Source, err error) {
+	if f.nccl.regroups() {
+		if t, err = f.nccl.regrouped(t); err != nil {
+			return nil, err
 		}
 	}
-	return false
+	if do.storage != nil {
+		if t, err = f.lowerStorage(t, *do.storage); err != nil {
+			return nil, err
+		}
+	}
+	if do.machine != nil {
+		t = lower.Roofline(t, int64(do.machine.peak), int64(do.machine.bandwidth))
+	}
+	if do.nccl != nil {
+		return f.lowerNCCL(t, do.nccl, do.choice)
+	}
+	return dag.NewInMemory(t), nil
+}
+
+// passes reads the flags.
+func (f *LowerFlags) passes() (*passes, error) {
+	do := &passes{}
+	var rules []string
+	for _, rule := range f.rules {
+		var err error
+		twice := false
+		switch name, _, _ := strings.Cut(rule, ":"); {
+		case storage.IsChoice(rule):
+			var c storage.Choice
+			c, err = storage.ParseChoice(rule)
+			twice, do.storage = do.storage != nil, &c
+		case strings.TrimSpace(name) == rooflineName:
+			do.machine, err = parseRoofline(rule)
+		case strings.TrimSpace(name) == ncclName:
+			twice = do.nccl != nil
+			do.nccl, err = parseNCCL(rule)
+		case strings.TrimSpace(rule) == nodesName:
+			do.joins = true
+		case strings.TrimSpace(rule) == "collectives":
+			do.collectives = true
+		default:
+			do.collectives = true
+			rules = append(rules, rule)
+		}
+		if err == nil && twice {
+			err = fmt.Errorf("%s: a storage system or nccl is named twice", rule)
+		}
+		if err != nil {
+			return nil, Usagef("--lower: %v", err)
+		}
+	}
+	if f.report != "" && (do.storage == nil) == (do.nccl == nil) {
+		return nil, Usagef("--report is for --lower of storage (%s) or of nccl", strings.Join(storage.Names(), ", "))
+	}
+	if err := f.nccl.check(do.nccl != nil, do.nccl != nil || do.joins); err != nil {
+		return nil, err
+	}
+	var err error
+	if do.choice, err = lower.ParseChoice(strings.Join(rules, ";")); err != nil {
+		return nil, Usagef("--lower: %v", err)
+	}
+	return do, nil
 }
 
 // lowerStorage lowers the io ops of a trace, and writes the report.
 func (f *LowerFlags) lowerStorage(t *dag.Trace, c storage.Choice) (*dag.Trace, error) {
 	lowered, report, err := storage.Lower(t, c)
-	if err != nil || f.report == "" {
-		return lowered, err
+	if err == nil {
+		err = f.writeReport(report)
 	}
-	document, err := json.Marshal(report)
-	if err != nil {
-		return nil, fmt.Errorf("writing the report: %w", err)
-	}
-	out, err := f.p.Create(f.report, false)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	out.Write(append(document, '\n'))
-	return lowered, out.Commit()
+	return lowered, err
 }

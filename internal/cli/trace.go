@@ -32,6 +32,7 @@ type ReadFlags struct {
 	Model      ModelFlags
 	Schedgen   SchedgenFlags
 	Storage    StorageFlags
+	NSys       NSysFlags
 
 	// Ranks is how many ranks do what the file of rank 0, the only one that is read, has; 0: there is a file for each.
 	// CheckedComms is that of format.ReadOptions. They have no flags of their own.
@@ -115,6 +116,7 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	f.Model.Register(cmd)
 	f.Schedgen.Register(cmd)
 	f.Storage.Register(cmd)
+	f.NSys.Register(cmd)
 }
 
 // Read is a trace that was read.
@@ -242,6 +244,9 @@ func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
 		return o, err
 	}
 	if o.Storage, err = f.Storage.options(); err != nil {
+		return o, err
+	}
+	if o.NSys, err = f.NSys.options(); err != nil {
 		return o, err
 	}
 	o.Schedgen, err = f.Schedgen.options()
@@ -579,8 +584,8 @@ func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
 	if to.Format.Losses != nil {
 		losses = to.Format.Losses(t)
 	}
-	if len(losses) > 0 && to.Strict {
-		return &lossError{to.Name(), losses}
+	if err := to.refuse(losses); err != nil {
+		return err
 	}
 	var err error
 	if to.Format.WriteFiles != nil {
@@ -591,25 +596,48 @@ func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range losses {
-		p.Info("%s: lost: %s", to.Name(), l)
-	}
+	p.tell(losses, to)
 	return nil
 }
 
 // WriteSource is WriteTrace for a trace that need not be in memory, and is not while it is written where the format
-// can do without: one that takes the trace batch by batch and keeps everything.
+// takes it batch by batch.
 func (p *Program) WriteSource(s format.Source, to *Target) error {
-	if !s.Complete() || to.Format.WriteSource == nil || to.Format.Losses != nil {
+	if !s.Complete() || to.Format.WriteSource == nil {
 		t, err := s.Trace()
 		if err != nil {
 			return err
 		}
 		return p.WriteTrace(t, to)
 	}
-	return p.write(to, s.NumOps(), func(w io.Writer, o format.WriteOptions) error {
+	var losses []format.Loss
+	err := p.write(to, s.NumOps(), func(w io.Writer, o format.WriteOptions) error {
+		o.Losses = func(l []format.Loss) error {
+			losses = l
+			return to.refuse(losses)
+		}
 		return to.Format.WriteSource(w, s, o)
 	})
+	if err != nil {
+		return err
+	}
+	p.tell(losses, to)
+	return nil
+}
+
+// refuse returns an error if there are losses and there are to be none.
+func (t *Target) refuse(losses []format.Loss) error {
+	if len(losses) > 0 && t.Strict {
+		return &lossError{t.Name(), losses}
+	}
+	return nil
+}
+
+// tell tells the user what was lost.
+func (p *Program) tell(losses []format.Loss, to *Target) {
+	for _, l := range losses {
+		p.Info("%s: lost: %s", to.Name(), l)
+	}
 }
 
 // write writes what the function writes, a trace of so many ops.

@@ -1,0 +1,196 @@
+// This file takes a trace twice, batch by batch: once to find out what must be known before the first byte, and once to
+// write it.
+
+package goal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// plan is what is asked of the first pass.
+type plan struct {
+	binary bool
+	compat bool
+	counts bool // the losses are asked for
+}
+
+// writeSource writes a trace in either form.
+func writeSource(w io.Writer, s format.Source, o format.WriteOptions, binary bool) error {
+	if !s.Complete() {
+		return errors.New("the trace cannot be written batch by batch: its readers leave something out")
+	}
+	p := plan{binary: binary, compat: o.Compat, counts: o.Losses != nil}
+	in, err := newIntake(s)
+	if err != nil {
+		return err
+	}
+	found, err := p.examine(in)
+	if err != nil {
+		return err
+	}
+	if s.NumRanks() == 0 {
+		return errors.New("GOAL needs at least one rank")
+	}
+	if err := found.err(); err != nil {
+		return err
+	}
+	if o.Losses != nil {
+		if err := o.Losses(found.losses(s.Meta().Nodes)); err != nil {
+			return err
+		}
+	}
+	out := output{w: w}
+	if binary {
+		if err := writeHeader(&out, found); err != nil {
+			return err
+		}
+		return in.write(&out, func(out *output, rank int, r *dag.Rank) error {
+			if sectionSize(r) != found.sections[rank] {
+				return fmt.Errorf("rank %d is not what it was when it was read first", rank)
+			}
+			writeSection(out, r)
+			return nil
+		})
+	}
+	writeTextHead(&out, s.NumRanks())
+	return in.write(&out, writeBlock)
+}
+
+// losses returns what writing a trace would lose.
+func losses(t *dag.Trace, binary bool) []format.Loss {
+	in, err := newIntake(dag.NewInMemory(t))
+	var found *survey
+	if err == nil {
+		found, err = plan{binary: binary, counts: true}.examine(in)
+	}
+	if err != nil {
+		panic(err) // a trace in memory is there to be read
+	}
+	return found.losses(t.Nodes)
+}
+
+// examine takes the first pass.
+func (p plan) examine(in *intake) (*survey, error) {
+	all := new(survey)
+	return all, inOrder(len(in.parts), perReader(in, func(found *survey, rank int, r *dag.Rank) error {
+		found.add(p, rank, r)
+		return nil
+	}), func(found *survey) error {
+		all.append(found)
+		*found = survey{sections: found.sections[:0]}
+		return nil
+	})
+}
+
+// intake takes a trace part by part, several parts at the same time.
+type intake struct {
+	parts   [][]dag.Batch
+	readers []func(dag.Batch) ([]dag.Rank, error)
+}
+
+func newIntake(s format.Source) (*intake, error) {
+	parts, readers, err := divide(s)
+	if err != nil {
+		return nil, err
+	}
+	in := &intake{parts: parts}
+	for range readers {
+		in.readers = append(in.readers, s.Reader())
+	}
+	return in, nil
+}
+
+// write takes the second pass: write writes every rank.
+func (in *intake) write(out *output, write func(*output, int, *dag.Rank) error) error {
+	if err := out.flush(); err != nil {
+		return err
+	}
+	if len(in.readers) > 1 {
+		return inOrder(len(in.parts), perReader(in, write), out.take)
+	}
+	for _, part := range in.parts {
+		err := eachRank(in.readers[0], part, func(rank int, r *dag.Rank) error {
+			if err := write(out, rank, r); err != nil {
+				return err
+			}
+			return out.err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return out.flush()
+}
+
+// perReader returns for each reader a function that adds the ranks of a part to a T.
+func perReader[T any](in *intake, add func(t *T, rank int, r *dag.Rank) error) []func(part int, t *T) error {
+	var work []func(int, *T) error
+	for _, read := range in.readers {
+		work = append(work, func(i int, t *T) error {
+			return eachRank(read, in.parts[i], func(rank int, r *dag.Rank) error { return add(t, rank, r) })
+		})
+	}
+	return work
+}
+
+// Of what is read and formatted at the same time no more is in memory than maxLines ops and dependencies, if batches
+// are no larger. Ranks are taken together up to partLines.
+const (
+	maxLines  = 1 << 21
+	partLines = 1 << 15
+)
+
+// divide divides the batches of a source into parts to be taken one by one, and says how many of them to take at the
+// same time.
+func divide(s format.Source) (parts [][]dag.Batch, readers int, err error) {
+	batches := s.Batches()
+	first, ranks := 0, 0
+	lines, largest := int64(0), int64(1)
+	for i, b := range batches {
+		if b.First != ranks || b.Last < b.First {
+			return nil, 0, fmt.Errorf("the trace has a batch of ranks %d to %d after rank %d", b.First, b.Last-1, ranks-1)
+		}
+		ranks = b.Last
+		n := b.Ops + b.Deps + b.StartDeps
+		if i > first && lines+n > partLines {
+			parts = append(parts, batches[first:i])
+			first, lines = i, 0
+		}
+		lines += n
+		largest = max(largest, lines)
+	}
+	if ranks != s.NumRanks() {
+		return nil, 0, fmt.Errorf("the batches of the trace have %d ranks of %d", ranks, s.NumRanks())
+	}
+	if first < len(batches) {
+		parts = append(parts, batches[first:])
+	}
+	readers = int(min(max(maxLines/largest, 1), int64(runtime.GOMAXPROCS(0)), int64(max(len(parts), 1))))
+	return parts, readers, nil
+}
+
+// eachRank reads batches and calls do for every rank, which is good until do returns.
+func eachRank(read func(dag.Batch) ([]dag.Rank, error), batches []dag.Batch,
+	do func(rank int, r *dag.Rank) error) error {
+	for _, b := range batches {
+		ranks, err := read(b)
+		if err != nil {
+			return err
+		}
+		if len(ranks) != b.Last-b.First {
+			return fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
+		}
+		for i := range ranks {
+			if err := do(b.First+i, &ranks[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+// This file holds the rows of forms that come in no useful order, until all are there.
+
+package nsys
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// buffered is the rows of an export as they were read.
+type buffered struct {
+	r        *report
+	notes    []noteRow
+	kernels  []kernelRow
+	launches []launchRow
+}
+
+// launchRow is a row of the table of the host's calls.
+type launchRow struct {
+	start, globalTid, correlation int64
+}
+
+// finish reads the notes, in order, after all else.
+func (b *buffered) finish() (*report, error) {
+	r := b.r
+	for i := range b.kernels {
+		if err := r.problem("such kernels are left out", r.addKernel(&b.kernels[i])); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	index := r.byCorrelation()
+	for _, l := range b.launches {
+		r.addLaunch(index, l.start, l.globalTid, l.correlation)
+	}
+	r.sortLaunches()
+	slices.SortStableFunc(b.notes, func(x, y noteRow) int { return cmp.Compare(x.start, y.start) })
+	m := newMachine(r)
+	at := int64(0)
+	r.place = func() string { return fmt.Sprintf("%s:%d", r.name, at) }
+	for i := range b.notes {
+		at = b.notes[i].row
+		if err := m.note(&b.notes[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.place(), err)
+		}
+	}
+	r.place = func() string { return r.name }
+	if err := m.finish(); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	return r, nil
+}
+
+// addNote keeps a note of an event type.
+func (b *buffered) addNote(row noteRow, kind int64) {
+	switch kind {
+	case eventCategory, eventThread, eventDomain, eventDomainRemove:
+		return
+	}
+	if row.end < row.start {
+		row.end = unknownTime // 0 or -1, as some versions say that there is none
+	}
+	b.notes = append(b.notes, row)
+}

@@ -1,0 +1,335 @@
+// This file makes the trace.
+
+package nsys
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// trace makes the trace of the job.
+func (j *job) trace() (*dag.Trace, error) {
+	b := dag.NewBuilder(len(j.gpus))
+	meta := b.Meta()
+	meta.Attrs = j.attrs()
+	meta.Nodes = make([]int32, len(j.gpus))
+	for g := range j.gpus {
+		meta.Nodes[g] = j.gpus[g].node
+	}
+	numbers := make([]int32, len(j.comms)) // in the trace
+	for c := range j.comms {
+		numbers[c] = b.AddComm(dag.NewComm(j.comms[c].name(), j.comms[c].gpus))
+	}
+	offsets := j.clocks()
+	if j.options.AlignClocks {
+		j.align(offsets)
+	}
+	for g := range j.gpus {
+		j.gpus[g].setEnds(j.options.KeepEnds)
+	}
+	merged := j.options.MergeNonOverlap && j.mayMerge()
+	if j.options.MergeNonOverlap && !merged {
+		j.warn("the streams of GPUs are not made one, for some kernels of a GPU, or some calls, overlap")
+	}
+	var negative, next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(len(j.gpus), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for g := int(next.Add(1)) - 1; g < len(j.gpus); g = int(next.Add(1)) - 1 {
+				gpu := &j.gpus[g]
+				rb := rankBuilder{RankBuilder: b.Rank(g), gpu: gpu, job: j, comms: numbers, merged: merged,
+					offset: offsets[slices.Index(j.reports, gpu.report)]}
+				negative.Add(rb.build())
+			}
+		})
+	}
+	workers.Wait()
+	if n := negative.Load(); n > 0 {
+		j.warn("%d times between kernels are taken to be 0, for the kernels overlap", n)
+	}
+	t := b.Trace()
+	return t, b.Err()
+}
+
+// setEnds finds out when the time of the GPU begins, and where that is asked for, when it ends.
+func (g *gpu) setEnds(keepEnds bool) {
+	r := g.report
+	w := &r.procs[g.proc].window
+	if g.start, g.stop = w.start, w.stop; keepEnds {
+		if g.start == unknownTime {
+			g.start = max(r.session[0], 0)
+		}
+		if g.stop == math.MaxInt64 {
+			g.stop = r.session[1]
+		}
+	}
+	if g.start != unknownTime {
+		return
+	}
+	g.start = math.MaxInt64
+	for _, i := range g.events {
+		g.start = min(g.start, r.events[i].start)
+	}
+}
+
+// mayMerge reports whether no two events of a GPU overlap, neither as calls nor as kernels, on any GPU.
+func (j *job) mayMerge() bool {
+	for g := range j.gpus {
+		gpu := &j.gpus[g]
+		r := gpu.report
+		byStart := slices.Clone(gpu.events)
+		slices.SortStableFunc(byStart, func(a, b int32) int { return cmp.Compare(r.events[a].start, r.events[b].start) })
+		for k := 1; k < len(byStart); k++ {
+			if r.events[byStart[k]].start < r.events[byStart[k-1]].end {
+				return false
+			}
+			if r.events[gpu.events[k]].call < r.events[gpu.events[k-1]].done {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// rankBuilder makes the rank of a GPU.
+type rankBuilder struct {
+	*dag.RankBuilder
+	gpu     *gpu
+	job     *job
+	comms   []int32
+	offset  int64
+	merged  bool
+	streams []streamState
+	labelOf map[int32]int32 // of a stream of the report, one more than its place in streams
+	final   map[attrsKey]string
+}
+
+// streamState is what a stream has come to.
+type streamState struct {
+	end     int64 // of its last event
+	members []int // ops of that
+}
+
+type attrsKey struct {
+	text             int32
+	inPlace, grouped bool
+}
+
+// build adds the ops. It returns how many gaps were below 0.
+func (b *rankBuilder) build() (negative int64) {
+	b.labelOf = make(map[int32]int32)
+	b.final = make(map[attrsKey]string)
+	r := b.gpu.report
+	ops := 0
+	for _, i := range b.gpu.events {
+		ops += 1 + int(r.events[i].count)
+	}
+	b.Reserve(ops, 2*ops)
+	var waits map[int32][]int32
+	if b.job.options.SyncEdges {
+		waits = b.gpu.waits()
+	}
+	places := make(map[int32]int) // of events that others may wait for, their first op
+	for _, event := range b.gpu.events {
+		e := &r.events[event]
+		label := b.label(e.stream)
+		s := &b.streams[label-1]
+		gap := e.start - s.end
+		before := s.end
+		if gap < 0 {
+			negative++
+			gap, before = 0, e.start
+		}
+		calc := b.Add(dag.Op{Kind: dag.Calc, Duration: ps(gap), Stream: label, Timed: true,
+			MeasuredStart: ps(before + b.offset), MeasuredEnd: ps(e.start + b.offset)}, s.members...)
+		s.members = s.members[:0]
+		for k := range e.count {
+			op := b.op(&r.members[e.first+k], k > 0)
+			op.Stream, op.Timed = label, true
+			op.MeasuredStart, op.MeasuredEnd = ps(e.start+b.offset), ps(e.end+b.offset)
+			i := b.Add(op, calc)
+			s.members = append(s.members, i)
+			for _, w := range waits[event] {
+				for m := range r.events[w].count {
+					b.Requires(i, places[w]+int(m))
+				}
+			}
+		}
+		if waits != nil {
+			places[event] = calc + 1
+		}
+		s.end = max(s.end, e.end)
+	}
+	if b.job.options.KeepEnds {
+		negative += b.tail()
+	}
+	return negative
+}
+
+// tail adds the time after the last kernel of the GPU.
+func (b *rankBuilder) tail() (negative int64) {
+	last, label := b.gpu.start, int32(1)
+	var members []int
+	for i := range b.streams {
+		s := &b.streams[i]
+		if members = append(members, s.members...); s.end > last {
+			last, label = s.end, int32(i+1)
+		}
+	}
+	if b.gpu.stop == unknownTime || b.gpu.stop == math.MaxInt64 || b.gpu.start == math.MaxInt64 {
+		return 0
+	}
+	if b.gpu.stop < last {
+		return 1
+	}
+	b.Add(dag.Op{Kind: dag.Calc, Duration: ps(b.gpu.stop - last), Stream: label, Timed: true,
+		MeasuredStart: ps(last + b.offset), MeasuredEnd: ps(b.gpu.stop + b.offset)}, members...)
+	return 0
+}
+
+func ps(ns int64) dag.Time { return dag.Time(ns) * dag.Nanosecond }
+
+// label returns the number of a stream in the trace: 1, 2, ... in the order of first use.
+func (b *rankBuilder) label(stream int32) int32 {
+	if b.merged {
+		stream = 0
+	}
+	label, ok := b.labelOf[stream]
+	if !ok {
+		b.streams = append(b.streams, streamState{end: b.gpu.start})
+		label = int32(len(b.streams))
+		b.labelOf[stream] = label
+	}
+	return label
+}
+
+// subkinds are the collectives of NCCL.
+var subkinds = [opSend]dag.Subkind{dag.Bcast, dag.Reduce, dag.Allgather, dag.ReduceScatter, dag.Allreduce}
+
+// op returns the op of a member.
+func (b *rankBuilder) op(m *member, grouped bool) dag.Op {
+	at := b.gpu.ranks[m.comm]
+	c := &b.job.comms[at.comm]
+	op := dag.Op{Comm: b.comms[at.comm], Bytes: m.bytes}
+	inPlace := m.inPlace == anyRank || m.inPlace == at.rank
+	switch m.op {
+	case opSend, opRecv:
+		op.Kind, op.Peer, op.Tag = dag.Send, c.gpus[m.peer], int64(m.instance)
+		if m.op == opRecv {
+			op.Kind = dag.Recv
+		}
+		op.Attrs = b.attrs(m, false, grouped)
+		return op
+	case opBroadcast:
+		op.Peer = c.gpus[m.peer]
+		if m.peer != at.rank {
+			op.Bytes, op.RecvBytes = 0, m.bytes
+		}
+	case opReduce:
+		op.Peer = c.gpus[m.peer]
+	case opAllGather:
+		op.RecvBytes = m.bytes * int64(len(c.gpus))
+	case opReduceScatter:
+		op.Bytes, op.RecvBytes = m.bytes*int64(len(c.gpus)), m.bytes
+	}
+	op.Kind, op.Subkind = dag.Coll, subkinds[m.op]
+	op.Attrs = b.attrs(m, inPlace, grouped)
+	return op
+}
+
+// attrs returns the attributes of a member.
+func (b *rankBuilder) attrs(m *member, inPlace, grouped bool) string {
+	key := attrsKey{m.attrs, inPlace, grouped}
+	if m.replayed != 0 && b.job.comms[b.gpu.ranks[m.comm].comm].channelsDiffer {
+		key.text = m.replayed
+	}
+	if s, ok := b.final[key]; ok {
+		return s
+	}
+	s := b.gpu.report.attrs.text(key.text)
+	switch {
+	case s == "" && grouped:
+		s = `{"nccl":{"grouped":true}}`
+	case s != "":
+		if inPlace {
+			s += `,"in_place":true`
+		}
+		if grouped {
+			s += `,"grouped":true`
+		}
+		s += "}}"
+	}
+	b.final[key] = s
+	return s
+}
+
+// attrs returns what the model has no place for: rings and trees, hosts, the version of the program that exported.
+func (j *job) attrs() string {
+	s := []byte{'{'}
+	var names []string
+	byName := make(map[string]*comm)
+	for c := range j.comms {
+		if x := &j.comms[c]; len(x.rings) > 0 || len(x.trees) > 0 {
+			names = append(names, x.name())
+			byName[x.name()] = x
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		s = append(s, `"nccl":{"comms":{`...)
+		for i, name := range names {
+			if i > 0 {
+				s = append(s, ',')
+			}
+			s = append(strconv.AppendQuote(s, name), ":{"...)
+			c := byName[name]
+			if len(c.rings) > 0 {
+				s = appendLists(append(s, `"rings":`...), c.rings)
+			}
+			if len(c.trees) > 0 {
+				if len(c.rings) > 0 {
+					s = append(s, ',')
+				}
+				s = appendLists(append(s, `"trees":`...), c.trees)
+			}
+			s = append(s, '}')
+		}
+		s = append(s, "}},"...)
+	}
+	about := struct {
+		Hosts   []string `json:"hosts"`
+		Version string   `json:"version,omitempty"`
+	}{Hosts: j.hosts}
+	for _, r := range j.reports {
+		about.Version = cmp.Or(about.Version, r.version)
+	}
+	text, _ := json.Marshal(about) // strings: it cannot fail
+	s = append(append(s, `"nsys":`...), text...)
+	return string(append(s, '}'))
+}
+
+func appendLists(s []byte, lists [][]int32) []byte {
+	s = append(s, '[')
+	for i, list := range lists {
+		if i > 0 {
+			s = append(s, ',')
+		}
+		s = append(s, '[')
+		for k, v := range list {
+			if k > 0 {
+				s = append(s, ',')
+			}
+			s = strconv.AppendInt(s, int64(v), 10)
+		}
+		s = append(s, ']')
+	}
+	return append(s, ']')
+}

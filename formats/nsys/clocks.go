@@ -1,0 +1,96 @@
+// This file puts the measured times of different files on one clock.
+
+package nsys
+
+import (
+	"math"
+	"slices"
+)
+
+// clocks returns, for each report, what is to be added to its times so that all are on one clock, the earliest session
+// beginning at 0.
+func (j *job) clocks() []int64 {
+	offsets := make([]int64, len(j.reports))
+	earliest, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, r := range j.reports {
+		if r.epoch <= 0 {
+			if len(j.reports) > 1 && !j.options.AlignClocks {
+				j.warn("%s: it does not say when its session began: the measured times of different files are not on one clock", r.name)
+			}
+			return offsets
+		}
+		earliest, last = min(earliest, r.epoch), max(last, r.epoch)
+	}
+	if last-earliest > latest {
+		j.warn("the sessions began more than %d days apart: the measured times of different files are not on one clock",
+			int64(latest)/int64(24*3600*1e9))
+		return offsets
+	}
+	for i, r := range j.reports {
+		offsets[i] = r.epoch - earliest
+	}
+	return offsets
+}
+
+// align corrects the offsets of the nodes so that collectives end at the same time on all: of each node by the median
+// over the collectives that it shares with one that is corrected already, the first node being right. Collectives with
+// a root do not count, for their members end at different times.
+func (j *job) align(offsets []int64) {
+	of := make(map[*report]int64, len(offsets))
+	for i, r := range j.reports {
+		of[r] = offsets[i]
+	}
+	ends := make(map[[2]int32][]int64) // of two nodes: how much later the first's ends are
+	first := make(map[[2]int32]nodeEnd)
+	for g := range j.gpus {
+		gpu := &j.gpus[g]
+		r := gpu.report
+		for _, i := range gpu.events {
+			e := &r.events[i]
+			for k := e.first; k < e.first+e.count; k++ {
+				m := &r.members[k]
+				if m.op != opAllReduce && m.op != opAllGather && m.op != opReduceScatter {
+					continue
+				}
+				key := [2]int32{gpu.ranks[m.comm].comm, m.instance}
+				f, ok := first[key]
+				if !ok {
+					first[key] = nodeEnd{gpu.node, e.end + of[r]}
+				} else if f.node != gpu.node {
+					late := f.end - e.end - of[r]
+					ends[[2]int32{f.node, gpu.node}] = append(ends[[2]int32{f.node, gpu.node}], late)
+					ends[[2]int32{gpu.node, f.node}] = append(ends[[2]int32{gpu.node, f.node}], -late)
+				}
+			}
+		}
+	}
+	corrections := make([]int64, len(j.hosts))
+	done := make([]bool, len(j.hosts))
+	for root := range j.hosts {
+		if done[root] {
+			continue
+		}
+		done[root] = true
+		for queue := []int32{int32(root)}; len(queue) > 0; queue = queue[1:] {
+			for node := range int32(len(j.hosts)) {
+				if late := ends[[2]int32{queue[0], node}]; len(late) > 0 && !done[node] {
+					slices.Sort(late)
+					corrections[node] = corrections[queue[0]] + late[len(late)/2]
+					done[node] = true
+					queue = append(queue, node)
+				}
+			}
+		}
+	}
+	for i, r := range j.reports {
+		if node := slices.Index(j.hosts, r.host); node >= 0 {
+			offsets[i] += corrections[node]
+		}
+	}
+}
+
+// nodeEnd is when a collective ended on a node.
+type nodeEnd struct {
+	node int32
+	end  int64
+}

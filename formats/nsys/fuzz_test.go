@@ -1,0 +1,223 @@
+package nsys
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// seedNotes are notes of each kind.
+var seedNotes = []string{
+	"commHash 0x7c21e0a94d11b302 commId 0x93b1cc02 rank 0 nranks 2 pid 40008",
+	"commHash 0x7c21e0a94d11b302 Rings [0] 1->0->1 pid 40008",
+	"commHash 0x7c21e0a94d11b302 Trees [0] 1/-1/-1->0->-1 pid 40008",
+	"2 coll channels, 0 nvls channels, 2 p2p channels, 1 p2p channels per peer, pid 40008",
+	"ncclAllReduce(): commHash 0x7c21e0a94d11b302, stream 0x55d0c0114000, data_size 1048576, type_size 4, red_op 0, pid 40008",
+	"collType 4 root 0 redOp 0 algo 1 proto 2 commHash 0x7c21e0a94d11b302 stream 0x55d0c0114000 data_size 1048576 type_size 4 " +
+		"chunkSize 2097152 chunkCount 524288 chunkSteps 4 sliceSteps 2 stepSize 524288 pid 40008",
+	"nWarps 17 count 262144 chunkCount 524288 workCount 262144 lastChunkCount 65536 workOffset 0 sendbuff 139637976727552 " +
+		"recvbuff 139642271694848 pid 40008",
+	"ncclLaunchKernel(): pid 40008",
+	"ncclGroupStart(): pid 40008",
+	"ncclSend(): commHash 0x7c21e0a94d11b302, stream (nil), data_size 200000, type_size 4, receiver_rank 1, pid 40008",
+	"ncclRecv(): commHash 0x7c21e0a94d11b302, stream (nil), data_size 200000, type_size 4, sender_rank 1, pid 40008",
+	"ncclGroupEnd(): pid 40008",
+	"Bytes 200000 nWarps 20 p2pType 1 peer 1 proto 2 countHi32 0 countLo32 200000 chunkSize 65536 pid 40008",
+	"Bytes 200000 nWarps 20 p2pType 2 peer 1 proto 2 countHi32 0 countLo32 200000 chunkSize 65536 pid 40008",
+	"nsys profiling start, pid: 40008",
+	"nsys profiling stopped, pid: 40008",
+	"Not executed in ncclkernel: comm->nRanks == 1 pid 40008",
+	"comm 0x55d0c0114000 commId 0x93b1cc02 rank 1 nranks 2 pid 40008",
+	"comm 0x55d0c0114000 commHash 0x7c21e0a94d11b302 Rings [0] 0->1->0 pid 40008",
+	"ncclAllReduce(): comm 0x55d0c0114000, stream 0x55d0c0114000, data_size 1048576, type_size 4, red_op 0, pid 40008",
+	"collType 4 root 0 redOp 0 algo 1 proto 2 comm 0x55d0c0114000 stream 0x55d0c0114000 data_size 1048576 type_size 4 " +
+		"chunkSize 2097152 chunkCount 524288 chunkSteps 4 sliceSteps 2 stepSize 524288 pid 40008",
+	"ncclCommInitRank", "ncclAllReduce",
+}
+
+func FuzzNote(f *testing.F) {
+	for _, text := range seedNotes {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var n note
+		if err := parseNote(text, &n); err != nil {
+			if n.kind == noNote {
+				t.Errorf("%q: an error of a text that is no note", text)
+			}
+			return
+		}
+		if n.bytes < 0 || n.nranks < 0 || n.rank < -1 || n.peer < -1 || n.channel < 0 {
+			t.Errorf("%q: %+v", text, n)
+		}
+		if n.kind != noNote && !strings.Contains(text, "pid") {
+			t.Errorf("%q: a note without pid", text)
+		}
+	})
+}
+
+// FuzzMachine feeds sequences of notes, each byte of the input one of those above: its text, time and thread.
+func FuzzMachine(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 4, 5, 6, 7})
+	f.Add([]byte{0, 8, 9, 8, 11, 10, 8, 11, 11, 12, 13, 7, 14, 4, 5, 6, 7, 15})
+	f.Add([]byte{0, 1, 17, 18, 4, 5, 6, 7, 64 + 19, 64 + 20, 64 + 6, 64 + 7})
+	f.Add([]byte{17, 18, 19, 5, 6, 6, 7, 7, 12, 11, 11, 128, 140, 255})
+	f.Fuzz(func(t *testing.T, sequence []byte) {
+		for _, lenient := range []bool{false, true} {
+			r := newReport("x", lenient)
+			for i := range len(sequence) { // a kernel for each launch there may be
+				row := kernelRow{start: int64(1000 * i), end: int64(1000*i + 500), stream: int64(i % 3), correlation: int64(i),
+					device: int64(sequence[i] >> 6 & 1), globalPid: 40008 << 24, kind: kernelKind(i % 10)}
+				if i%5 == 0 {
+					row.graphNode = int64(i)
+				}
+				if err := r.addKernel(&row); err != nil {
+					t.Fatal(err)
+				}
+			}
+			index := r.byCorrelation()
+			for i := range sequence {
+				r.addLaunch(index, int64(100*i+10), 40008<<24|int64(sequence[i]>>6&1), int64(i))
+				if i%7 == 0 {
+					r.addGraphNode(int64(100*i+10), 40008<<24, int64(i), int64(i-5))
+				}
+			}
+			r.sortLaunches()
+			m := newMachine(r)
+			failed := false
+			for i, b := range sequence {
+				row := noteRow{start: int64(100 * i), end: int64(100*i + 50), globalTid: 40008<<24 | int64(b>>6&1),
+					text: seedNotes[int(b&31)%len(seedNotes)]}
+				if b >= 128 {
+					row.end = unknownTime
+				}
+				if m.note(&row) != nil {
+					failed = true
+					break
+				}
+			}
+			if failed || m.finish() != nil || r.link() != nil {
+				continue
+			}
+			finish(t, r)
+		}
+	})
+}
+
+// finish makes a trace of a report, which may fail.
+func finish(t *testing.T, r *report) {
+	r.host = "x"
+	var o format.ReadOptions
+	o.Warn = func(string, ...any) {}
+	o.NSys = format.NSysOptions{KeepEnds: true, AlignClocks: true, SyncEdges: true, MergeNonOverlap: true}
+	j, err := newJob([]*report{r}, o)
+	if err != nil || j.settle() != nil {
+		return
+	}
+	trace, err := j.trace()
+	if err != nil {
+		return
+	}
+	checkTrace(t, trace)
+}
+
+// checkTrace fails if the trace is not well-formed.
+func checkTrace(t *testing.T, trace *dag.Trace) {
+	t.Helper()
+	for _, p := range dag.Validate(trace) {
+		t.Errorf("%v", p)
+	}
+}
+
+// readAny reads files, which may fail.
+func readAny(t *testing.T, files ...fuzzFile) {
+	for _, lenient := range []bool{false, true} {
+		var inputs []*format.Input
+		for _, f := range files {
+			inputs = append(inputs, &format.Input{Name: f.name, Reader: bytes.NewReader(f.data), Head: f.data[:min(len(f.data), 100)]})
+		}
+		trace, err := Format.Read(inputs, format.ReadOptions{Lenient: lenient, Warn: func(string, ...any) {}})
+		if err == nil {
+			checkTrace(t, trace)
+		}
+	}
+}
+
+type fuzzFile struct {
+	name string
+	data []byte
+}
+
+func FuzzJSONLines(f *testing.F) {
+	for _, path := range []string{"/08_p2p_single/derived/nsys_report_node00.jsonl"} {
+		data, err := os.ReadFile(vectors + path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{"data":["a","ncclDevKernel_AllReduce"]}` + "\n" + `{"Type":34,"NvtxEvent":{"Timestamp":1.0,"Text":"x"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !isJSONLines(data) {
+			data = append([]byte(`{"data":["a","ncclDevKernel_AllReduce_x"]}`+"\n"), data...)
+		}
+		readAny(t, fuzzFile{"x.jsonl", data})
+	})
+}
+
+func FuzzTables(f *testing.F) {
+	const prefix = vectors + "/08_p2p_single/derived/nsys_report_node00."
+	var seed [3][]byte
+	tables := []string{tableNotes, tableKernel, tableStrings}
+	for i, table := range tables {
+		data, err := os.ReadFile(prefix + table + ".csv")
+		if err != nil {
+			f.Fatal(err)
+		}
+		seed[i] = data
+	}
+	f.Add(seed[0], seed[1], seed[2])
+	f.Fuzz(func(t *testing.T, notes, kernels, strings []byte) {
+		readAny(t, fuzzFile{"x." + tables[0] + ".csv", notes}, fuzzFile{"x." + tables[1] + ".csv", kernels},
+			fuzzFile{"x." + tables[2] + ".csv", strings})
+	})
+}
+
+// FuzzDatabase changes bytes of a database: pairs of offset, as parts of the file, and value.
+func FuzzDatabase(f *testing.F) {
+	path := plain(nil).write(f, f.TempDir())
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{})
+	f.Add([]byte{0, 0, 18, 2, 1, 1, 0x40, 0xff})
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		change := make([]byte, 40)
+		for i := range change {
+			change[i] = byte(random.Uint32())
+		}
+		f.Add(change)
+	}
+	folder := f.TempDir()
+	f.Fuzz(func(t *testing.T, changes []byte) {
+		data := bytes.Clone(whole)
+		for ; len(changes) >= 4; changes = changes[4:] {
+			at := int(changes[0])<<16 | int(changes[1])<<8 | int(changes[2])
+			data[at%len(data)] = changes[3]
+		}
+		name := filepath.Join(folder, fmt.Sprintf("%d.sqlite", os.Getpid()))
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		readAny(t, fuzzFile{name, data})
+	})
+}

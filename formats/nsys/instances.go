@@ -1,0 +1,233 @@
+// This file finds out which collectives and messages all their members have, within the profiled part, and that they
+// agree on them.
+
+package nsys
+
+import (
+	"fmt"
+)
+
+// pair is a direction between two ranks of a communicator.
+type pair struct {
+	comm     int32
+	src, dst int32
+}
+
+// pieces are the pieces that a source sends to a destination, as both ends tell.
+type pieces struct {
+	ends [2][]pieceEnd // of sends, of receives
+}
+
+type pieceEnd struct {
+	bytes int64
+	in    bool // the profiled part
+}
+
+// instance is a collective of a communicator.
+type instance struct {
+	first *member // of the member that came first
+	texts *report // whose attributes that has
+	rank  int32
+	in    int32 // how many members have it in the profiled part
+}
+
+// settle numbers the instances of collectives and the pieces of messages over the whole trace, and removes what not all
+// members have within the profiled part.
+func (j *job) settle() error {
+	colls := make([][]instance, len(j.comms))
+	messages := make(map[pair]*pieces)
+	for g := range j.gpus {
+		if err := j.gpus[g].count(j, colls, messages); err != nil {
+			return err
+		}
+	}
+	if err := j.checkPieces(messages); err != nil {
+		return err
+	}
+	dropped := int64(0)
+	for c := range colls {
+		for k := range colls[c] {
+			if n := colls[c][k].in; n > 0 && int(n) < len(j.comms[c].gpus) {
+				dropped++
+			}
+		}
+	}
+	for _, p := range messages {
+		for k := range max(len(p.ends[0]), len(p.ends[1])) {
+			if p.in(0, k) != p.in(1, k) {
+				dropped++
+			}
+		}
+	}
+	for g := range j.gpus {
+		j.gpus[g].keep(j, colls, messages)
+	}
+	cut := int64(0)
+	for _, r := range j.reports {
+		cut += r.cut
+	}
+	if dropped+cut > 0 {
+		j.warn("left out, for profiles do not reach that far: %d calls without kernels, %d collectives and messages that not all "+
+			"of their members have", cut, dropped)
+	}
+	return nil
+}
+
+// in reports whether an end of the k-th piece is there, and in the profiled part.
+func (p *pieces) in(end, k int) bool {
+	return k < len(p.ends[end]) && p.ends[end][k].in
+}
+
+// inWindow reports whether an event belongs to the profiled part.
+func (r *report) inWindow(e *event) bool {
+	w := &r.procs[e.proc].window
+	return w.contains(e.at) && e.end >= w.start && e.start <= w.stop
+}
+
+// pair returns the direction of a send or receive by the GPU.
+func (g *gpu) pair(m *member) (p pair, end int) {
+	at := g.ranks[m.comm]
+	if m.op == opSend {
+		return pair{at.comm, at.rank, m.peer}, 0
+	}
+	return pair{at.comm, m.peer, at.rank}, 1
+}
+
+// count numbers what the GPU takes part in.
+func (g *gpu) count(j *job, colls [][]instance, messages map[pair]*pieces) error {
+	next := make([]int32, len(j.comms))
+	r := g.report
+	var last pair
+	var list *pieces
+	for _, i := range g.events {
+		e := &r.events[i]
+		in := r.inWindow(e)
+		for k := e.first; k < e.first+e.count; k++ {
+			m := &r.members[k]
+			if m.op.p2p() {
+				p, end := g.pair(m)
+				if p != last || list == nil {
+					if last, list = p, messages[p]; list == nil {
+						list = new(pieces)
+						messages[p] = list
+					}
+				}
+				m.instance = int32(len(list.ends[end]))
+				list.ends[end] = append(list.ends[end], pieceEnd{m.bytes, in})
+				continue
+			}
+			at := g.ranks[m.comm]
+			m.instance = next[at.comm]
+			next[at.comm]++
+			all := &colls[at.comm]
+			if int(m.instance) == len(*all) {
+				*all = append(*all, instance{first: m, texts: r, rank: at.rank})
+			}
+			x := &(*all)[m.instance]
+			if in {
+				x.in++
+			}
+			if difference := x.difference(r, m); difference != "" {
+				return fmt.Errorf("%s: communicator %s: its collective number %d (from 0): ranks %d and %d disagree: %s", r.name,
+					j.comms[at.comm].name(), m.instance, x.rank, at.rank, difference)
+			}
+		}
+	}
+	return nil
+}
+
+// difference says in what a member does not agree with the first, "" if it does.
+func (x *instance) difference(r *report, m *member) string {
+	f := x.first
+	switch {
+	case f.op != m.op:
+		return fmt.Sprintf("%v and %v", f.op, m.op)
+	case f.bytes != m.bytes:
+		return fmt.Sprintf("%v of %d bytes and of %d", f.op, f.bytes, m.bytes)
+	case (f.op == opBroadcast || f.op == opReduce) && f.peer != m.peer:
+		return fmt.Sprintf("%v with root %d and %d", f.op, f.peer, m.peer)
+	case f.algo != m.algo:
+		return fmt.Sprintf("%v by algorithm %s and %s", f.op, algoNames[f.algo], algoNames[m.algo])
+	case f.proto != m.proto:
+		return fmt.Sprintf("%v by protocol %s and %s", f.op, protoNames[f.proto], protoNames[m.proto])
+	}
+	if x.texts == r && f.attrs == m.attrs {
+		return ""
+	}
+	if a, b := x.texts.attrs.text(f.attrs), r.attrs.text(m.attrs); a != b {
+		return fmt.Sprintf("%v as %s}} and as %s}}", f.op, a, b)
+	}
+	return ""
+}
+
+// text returns the text of a number.
+func (t *texts) text(n int32) string {
+	if n == 0 {
+		return ""
+	}
+	return t.all[n]
+}
+
+// checkPieces returns an error if the two ends of a piece have different sizes.
+func (j *job) checkPieces(messages map[pair]*pieces) error {
+	var worst *pair // the first in order, so that the message is always the same
+	at := 0
+	for p, list := range messages {
+		for k := range min(len(list.ends[0]), len(list.ends[1])) {
+			if list.ends[0][k].bytes != list.ends[1][k].bytes {
+				if worst == nil || p.before(*worst) {
+					q := p
+					worst, at = &q, k
+				}
+				break
+			}
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	c := &j.comms[worst.comm]
+	ends := messages[*worst].ends
+	return fmt.Errorf("%s: communicator %s: piece number %d (from 0) from rank %d to rank %d: %d bytes are sent, %d received",
+		j.gpus[c.gpus[worst.src]].report.name, c.name(), at, worst.src, worst.dst, ends[0][at].bytes, ends[1][at].bytes)
+}
+
+func (p pair) before(q pair) bool {
+	if p.comm != q.comm {
+		return p.comm < q.comm
+	}
+	if p.src != q.src {
+		return p.src < q.src
+	}
+	return p.dst < q.dst
+}
+
+// keep removes from the GPU's events the members that are not to be in the trace, and then the events without any.
+func (g *gpu) keep(j *job, colls [][]instance, messages map[pair]*pieces) {
+	r := g.report
+	kept := g.events[:0]
+	for _, i := range g.events {
+		e := &r.events[i]
+		if !r.inWindow(e) {
+			continue
+		}
+		n := e.first
+		for k := e.first; k < e.first+e.count; k++ {
+			m := r.members[k]
+			if m.op.p2p() {
+				p, _ := g.pair(&m)
+				if list := messages[p]; !list.in(0, int(m.instance)) || !list.in(1, int(m.instance)) {
+					continue
+				}
+			} else if at := g.ranks[m.comm]; int(colls[at.comm][m.instance].in) < len(j.comms[at.comm].gpus) {
+				continue
+			}
+			r.members[n] = m
+			n++
+		}
+		if e.count = n - e.first; e.count > 0 {
+			kept = append(kept, i)
+		}
+	}
+	g.events = kept
+}

@@ -1,0 +1,290 @@
+// This file finds the kernels of events: those of CUDA graphs by their nodes, and in exports without the table of host
+// calls by the order of kinds. The others were found by their launches as the notes were read.
+
+package nsys
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// errNoComm says that there are no notes of communicators.
+var errNoComm = errors.New("no communicator is made in any note: expected a profile from the start of a job whose NCCL writes " +
+	"notes, with --trace=cuda,nvtx")
+
+// link gives every event its kernels, and leaves out the events that have none for good reasons.
+func (r *report) link() error {
+	if len(r.made) == 0 && len(r.kernels) > 0 {
+		return fmt.Errorf("%d kernels of NCCL, and %w", len(r.kernels), errNoComm)
+	}
+	for _, c := range r.incomplete {
+		if p := &r.procs[c.proc]; p.window.contains(c.start) {
+			err := fmt.Errorf("process %d, call at %d ns: %s", p.pid, c.start, c.missing)
+			if err := r.problem("such calls are left out", err); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.linked && len(r.kernels) > 0 && len(r.events) > 0 {
+		if err := r.linkByOrder(); err != nil {
+			return err
+		}
+	}
+	if err := r.runGraphs(); err != nil {
+		return err
+	}
+	if err := r.dropWithoutKernels(); err != nil {
+		return err
+	}
+	return r.checkKernels()
+}
+
+// linkByOrder matches the streams that notes tell of with those of the GPU one to one: the kinds of what was called on
+// one, in order, must be those of the kernels on the other. Of several that match, the first to be called has the first
+// that began.
+func (r *report) linkByOrder() error {
+	calls := make(map[noteStream][]int32) // events
+	for i := range r.events {
+		e := &r.events[i]
+		if e.graphNode != 0 {
+			continue
+		}
+		s := noteStream{e.proc, e.noteStream}
+		calls[s] = append(calls[s], int32(i))
+	}
+	kernels := make([][]int32, len(r.streams))
+	for i := range r.kernels {
+		if k := &r.kernels[i]; k.graphNode == 0 {
+			kernels[k.stream] = append(kernels[k.stream], int32(i))
+		}
+	}
+	var hosts []noteStream
+	for s, list := range calls {
+		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(r.events[a].host, r.events[b].host) })
+		hosts = append(hosts, s)
+	}
+	slices.SortFunc(hosts, func(a, b noteStream) int {
+		return cmp.Or(cmp.Compare(r.events[calls[a][0]].host, r.events[calls[b][0]].host), cmp.Compare(a.proc, b.proc),
+			cmp.Compare(a.address, b.address))
+	})
+	var streams []int32
+	for s, list := range kernels {
+		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(r.kernels[a].start, r.kernels[b].start) })
+		if len(list) > 0 {
+			streams = append(streams, int32(s))
+		}
+	}
+	slices.SortStableFunc(streams, func(a, b int32) int {
+		return cmp.Compare(r.kernels[kernels[a][0]].start, r.kernels[kernels[b][0]].start)
+	})
+	if len(hosts) > maxStreams || len(streams) > maxStreams {
+		return fmt.Errorf("calls on %d streams and kernels on %d, and without the host's calls (table %s, or its rows) nothing "+
+			"ties so many", len(hosts), len(streams), tableRuntime)
+	}
+	for _, host := range hosts {
+		match := slices.IndexFunc(streams, func(s int32) bool {
+			return r.streams[s].proc == host.proc && r.sameKinds(calls[host], kernels[s])
+		})
+		if match < 0 {
+			return r.noMatch(host.proc, calls, kernels)
+		}
+		list := kernels[streams[match]]
+		for _, i := range calls[host] {
+			e := &r.events[i]
+			if err := r.setKernels(e, list[:e.launches]); err != nil {
+				return err
+			}
+			list = list[e.launches:]
+		}
+		streams = slices.Delete(streams, match, match+1)
+	}
+	return nil
+}
+
+// maxStreams bounds the time that matching takes.
+const maxStreams = 4096
+
+// noteStream identifies a stream by the address that notes have.
+type noteStream struct {
+	proc    int32
+	address uint64
+}
+
+// sameKinds reports whether the kernels may be those of the events.
+func (r *report) sameKinds(events, kernels []int32) bool {
+	for _, i := range events {
+		e := &r.events[i]
+		if int(e.launches) > len(kernels) {
+			return false
+		}
+		for _, k := range kernels[:e.launches] {
+			if !r.mayBe(e, r.kernels[k].kind) {
+				return false
+			}
+		}
+		kernels = kernels[e.launches:]
+	}
+	return len(kernels) == 0
+}
+
+// mayBe reports whether a kernel of the kind can do what the event does.
+func (r *report) mayBe(e *event, kind kernelKind) bool {
+	return kind == kernelGeneric || slices.ContainsFunc(r.members[e.first:e.first+e.count], func(m member) bool {
+		return m.op.p2p() && kind == kernelSendRecv || kernelKind(m.op) == kind
+	})
+}
+
+// noMatch returns the error that no kernels match the events of a stream, with what there is of both.
+func (r *report) noMatch(proc int32, calls map[noteStream][]int32, kernels [][]int32) error {
+	var have, want []string
+	for s, list := range calls {
+		if s.proc == proc {
+			n := 0
+			for _, i := range list {
+				n += int(r.events[i].launches)
+			}
+			want = append(want, fmt.Sprintf("%#x: %d", s.address, n))
+		}
+	}
+	for s, list := range kernels {
+		if r.streams[s].proc == proc && len(list) > 0 {
+			have = append(have, fmt.Sprintf("%d: %d", r.streams[s].stream, len(list)))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	return fmt.Errorf("process %d: the launches that notes tell of (by stream address, %s) are not the kernels of NCCL (by "+
+		"stream, %s), and without the host's calls (table %s, or its rows) nothing else ties them", r.procs[proc].pid,
+		strings.Join(want, ", "), strings.Join(have, ", "), tableRuntime)
+}
+
+// runGraphs makes an event for every run of the node of a graph, from the one that was noted when the graph was made.
+func (r *report) runGraphs() error {
+	noted := make(map[nodeKey]int32) // events
+	for i := range r.events {
+		if e := &r.events[i]; e.graphNode != 0 {
+			noted[nodeKey{r.procs[e.proc].key, e.graphNode}] = int32(i)
+		}
+	}
+	if len(noted) == 0 {
+		return nil
+	}
+	ran := 0
+	for i := range r.kernels {
+		k := &r.kernels[i]
+		if k.graphNode == 0 || k.used {
+			continue
+		}
+		proc := r.procs[r.streams[k.stream].proc].key
+		node := nodeKey{proc, k.graphNode}
+		at, ok := noted[node]
+		for range 16 { // graphs made from graphs made from graphs
+			if origin := r.graphOrigin[node]; !ok && origin != 0 {
+				node.node = origin
+				at, ok = noted[node]
+			}
+		}
+		if !ok {
+			continue
+		}
+		e := r.events[at]
+		e.start, e.end, e.stream, e.graphNode = k.start, k.end, k.stream, 0
+		e.host = k.start
+		if host, ok := r.graphLaunches[correlationKey{proc, k.correlation}]; ok {
+			e.host = host
+		}
+		e.at, e.call, e.done = e.host, e.host, e.host
+		members := r.members[e.first : e.first+e.count]
+		e.first = int32(len(r.members))
+		r.members = append(r.members, members...)
+		r.events = append(r.events, e)
+		k.used = true
+		ran++
+	}
+	if ran == 0 && r.graphRuns > 0 {
+		return fmt.Errorf("%d NCCL calls were captured in CUDA graphs, which ran %d times, and the export does not say when "+
+			"their kernels ran: profile with --cuda-graph-trace=node", len(noted), r.graphRuns)
+	}
+	r.events = slices.DeleteFunc(r.events, func(e event) bool { return e.graphNode != 0 })
+	return nil
+}
+
+// dropWithoutKernels drops the events that have no kernels because the profile does not reach that far: those after
+// which no other of their stream has any.
+func (r *report) dropWithoutKernels() error {
+	last := make(map[noteStream]int64) // when the last event with a kernel was launched
+	has := make([]bool, len(r.procs))
+	for i := range r.kernels {
+		has[r.streams[r.kernels[i].stream].proc] = true
+	}
+	for i := range r.events {
+		if e := &r.events[i]; e.start != unknownTime {
+			s := noteStream{e.proc, e.noteStream}
+			if host, ok := last[s]; !ok || e.host > host {
+				last[s] = e.host
+			}
+		}
+	}
+	missing := make([]int64, len(r.procs))
+	first := make([]int64, len(r.procs))
+	r.events = slices.DeleteFunc(r.events, func(e event) bool {
+		if e.start != unknownTime {
+			return false
+		}
+		host, ok := last[noteStream{e.proc, e.noteStream}]
+		switch {
+		case !r.procs[e.proc].window.contains(e.at):
+		case ok && e.host <= host || !has[e.proc]:
+			if missing[e.proc]++; missing[e.proc] == 1 {
+				first[e.proc] = e.host
+			}
+		default:
+			r.cut++
+		}
+		return true
+	})
+	for p, n := range missing {
+		if n == 0 {
+			continue
+		}
+		err := fmt.Errorf("process %d: %d NCCL calls have no kernel, the first at %d ns", r.procs[p].pid, n, first[p])
+		if !has[p] {
+			err = fmt.Errorf("process %d: %d NCCL calls and no kernel of NCCL at all (table %s): profile with --trace=cuda,nvtx",
+				r.procs[p].pid, n, tableKernel)
+		}
+		if err := r.problem("such calls are left out", err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKernels returns an error if there are kernels of which nothing tells what they did.
+func (r *report) checkKernels() error {
+	count := make([]int64, len(r.streams))
+	total := int64(0)
+	for i := range r.kernels {
+		k := &r.kernels[i]
+		s := &r.streams[k.stream]
+		w := &r.procs[s.proc].window
+		if k.used || k.end < w.start || k.start > w.stop {
+			continue
+		}
+		count[k.stream]++
+		total++
+	}
+	if total == 0 {
+		return nil
+	}
+	var list []string
+	for s, n := range count {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("process %d, stream %d: %d", r.procs[r.streams[s].proc].pid, r.streams[s].stream, n))
+		}
+	}
+	return r.problem("they are left out", fmt.Errorf("%d kernels of NCCL belong to no call that notes tell of (%s)", total,
+		strings.Join(list, "; ")))
+}

@@ -1,0 +1,465 @@
+// This file reads the texts of notes: the NVTX annotations that an NCCL patched for ATLAHS writes. The grammar is in
+// docs/formats/nsys.md.
+
+package nsys
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// noteKind is what a note says.
+type noteKind uint8
+
+const (
+	noNote         noteKind = iota // anything else
+	noteInit                       // a communicator is made
+	noteRing                       // neighbours in a ring of a communicator
+	noteTree                       // neighbours in a tree of a communicator
+	noteCall                       // NCCL is called for a collective, a send or a receive
+	noteGroupStart                 // ncclGroupStart
+	noteGroupEnd                   // ncclGroupEnd
+	noteColl                       // how a collective is done
+	noteChannel                    // what a channel does of it
+	notePiece                      // a piece of a send or receive
+	noteLaunch                     // a kernel is launched
+	noteStart                      // the profiled part begins
+	noteStop                       // the profiled part ends
+)
+
+// opKind is an operation of NCCL, numbered as in its own notes as far as those go.
+type opKind uint8
+
+const (
+	opBroadcast opKind = iota
+	opReduce
+	opAllGather
+	opReduceScatter
+	opAllReduce
+	opSend
+	opRecv
+	numOps
+)
+
+// opNames are the names as in NCCL's functions and kernels.
+var opNames = [numOps]string{"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "Send", "Recv"}
+
+func (k opKind) String() string { return opNames[k] }
+
+// p2p reports whether the operation has a partner.
+func (k opKind) p2p() bool { return k >= opSend }
+
+// Algorithms and protocols as numbered in notes.
+const (
+	algoTree = 0
+	algoRing = 1
+	protoLL  = 0
+	protoSim = 2
+)
+
+var (
+	algoNames  = []string{"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree"}
+	protoNames = []string{"ll", "ll128", "simple"}
+)
+
+// note is a note, taken apart. Which fields it has depends on the kind.
+type note struct {
+	kind    noteKind
+	op      opKind // call, coll, piece
+	pid     int64
+	comm    uint64 // all that name a communicator: its hash; in older revisions of the notes its address
+	also    uint64 // init: the other of both where the note has both; else 0
+	id      uint64 // init: what is the same on all ranks
+	rank    int32  // init, ring, tree
+	nranks  int32  // init
+	channel int32  // ring, tree
+	prev    int32  // ring
+	next    int32  // ring; tree: the parent, -1 for none
+	down    [3]int32
+	stream  uint64 // call, coll: address of the stream; 0 for the null stream
+	bytes   int64  // call, coll, piece
+	peer    int32  // call, coll: the root; call, piece: the partner
+
+	algo, proto                      uint8
+	typeSize                         int64 // call, coll
+	chunkSize                        int64 // coll, piece
+	chunkSteps, sliceSteps, stepSize int64 // coll
+
+	warps, count, chunkCount, workCount, lastChunk int64 // channel
+	sendBuffer, recvBuffer                         uint64
+	buffers                                        bool // whether the note has them
+}
+
+// parseNote reads the text of a note into n. It returns an error where the text begins as a note does and goes on in
+// another way; any other text is noNote.
+func parseNote(text string, n *note) error {
+	if len(text) == 0 {
+		n.kind = noNote
+		return nil
+	}
+	*n = note{}
+	p := noteParser{text: text}
+	switch text[0] {
+	case 'c':
+		switch {
+		case strings.HasPrefix(text, "collType ") && digitAt(text, 9):
+			p.coll(n)
+		case strings.HasPrefix(text, "commHash 0x") || strings.HasPrefix(text, "comm 0x"):
+			p.communicator(n)
+		}
+	case 'n':
+		switch {
+		case strings.HasPrefix(text, "nWarps ") && digitAt(text, 7):
+			p.element(n)
+		case strings.HasPrefix(text, "nccl"):
+			p.function(n)
+		case strings.HasPrefix(text, "nsys profiling start"):
+			n.kind = noteStart
+			p.literal("nsys profiling start, pid: ")
+			n.pid = p.number()
+		case strings.HasPrefix(text, "nsys profiling stopped"):
+			n.kind = noteStop
+			p.literal("nsys profiling stopped, pid: ")
+			n.pid = p.number()
+		}
+	case 'B':
+		if strings.HasPrefix(text, "Bytes ") && digitAt(text, 6) && strings.Contains(text, " nWarps ") {
+			p.piece(n)
+		}
+	}
+	if n.kind == noNote {
+		return nil
+	}
+	if p.expected == "" && p.at < len(text) {
+		p.fail("the end of the note")
+	}
+	if p.expected != "" {
+		return fmt.Errorf("note %q: expected %s at byte %d", text, p.expected, p.at)
+	}
+	return nil
+}
+
+func digitAt(text string, i int) bool {
+	return i < len(text) && text[i]-'0' <= 9
+}
+
+// noteParser reads a note front to back. After the first mistake it does nothing.
+type noteParser struct {
+	text     string
+	at       int
+	expected string // at the first mistake; "": there is none
+}
+
+func (p *noteParser) fail(expected string) {
+	if p.expected == "" {
+		p.expected = expected
+	}
+}
+
+// literal passes over what must stand there.
+func (p *noteParser) literal(s string) {
+	if p.expected == "" && !p.maybe(s) {
+		p.fail(fmt.Sprintf("%q", s))
+	}
+}
+
+// maybe passes over s if that stands there.
+func (p *noteParser) maybe(s string) bool {
+	if p.expected != "" || !strings.HasPrefix(p.text[p.at:], s) {
+		return false
+	}
+	p.at += len(s)
+	return true
+}
+
+// number reads a decimal number from 0 to 2^63-1.
+func (p *noteParser) number() int64 {
+	v := p.unsigned()
+	if v > math.MaxInt64 {
+		p.fail("a number below 2^63")
+		return 0
+	}
+	return int64(v)
+}
+
+// field is literal and number.
+func (p *noteParser) field(name string) int64 {
+	p.literal(name)
+	return p.number()
+}
+
+func (p *noteParser) unsigned() uint64 {
+	if p.expected != "" {
+		return 0
+	}
+	v, start := uint64(0), p.at
+	for p.at < len(p.text) {
+		d := uint64(p.text[p.at] - '0')
+		if d > 9 {
+			break
+		}
+		if v > math.MaxUint64/10 || v == math.MaxUint64/10 && d > math.MaxUint64%10 {
+			p.fail("a number below 2^64")
+			return 0
+		}
+		v = v*10 + d
+		p.at++
+	}
+	if p.at == start {
+		p.fail("a number")
+	}
+	return v
+}
+
+// rank reads a number from -1, which stands for none, to 2^31-1.
+func (p *noteParser) rank() int32 {
+	if p.maybe("-1") {
+		return -1
+	}
+	v := p.unsigned()
+	if v > math.MaxInt32 {
+		p.fail("a number below 2^31")
+		return 0
+	}
+	return int32(v)
+}
+
+// small reads a number below n.
+func (p *noteParser) small(n int) uint8 {
+	v := p.unsigned()
+	if p.expected == "" && v >= uint64(n) {
+		p.fail(fmt.Sprintf("a number below %d", n))
+		return 0
+	}
+	return uint8(v)
+}
+
+// pointer reads 0x and hexadecimal digits, or (nil).
+func (p *noteParser) pointer() uint64 {
+	if p.maybe("(nil)") {
+		return 0
+	}
+	p.literal("0x")
+	if p.expected != "" {
+		return 0
+	}
+	v, start := uint64(0), p.at
+	for p.at < len(p.text) {
+		c := p.text[p.at]
+		var d byte
+		switch {
+		case c-'0' <= 9:
+			d = c - '0'
+		case c-'a' <= 5:
+			d = c - 'a' + 10
+		case c-'A' <= 5:
+			d = c - 'A' + 10
+		default:
+			d = 16
+		}
+		if d == 16 {
+			break
+		}
+		if v>>60 != 0 {
+			p.fail("at most 16 hexadecimal digits")
+			return 0
+		}
+		v = v<<4 | uint64(d)
+		p.at++
+	}
+	if p.at == start {
+		p.fail("hexadecimal digits")
+	}
+	return v
+}
+
+// commName reads how a note names a communicator: by hash, in older revisions by address, or by both.
+func (p *noteParser) commName(n *note) {
+	if p.maybe("comm ") {
+		n.comm = p.pointer()
+		if p.maybe(" commHash ") {
+			n.also = p.pointer()
+		}
+		return
+	}
+	p.literal("commHash ")
+	n.comm = p.pointer()
+}
+
+func (p *noteParser) pid(n *note, before string) {
+	p.literal(before)
+	n.pid = p.number()
+}
+
+// communicator reads the notes that begin with the name of a communicator.
+func (p *noteParser) communicator(n *note) {
+	p.commName(n)
+	switch {
+	case p.maybe(" commId "):
+		n.kind = noteInit
+		n.id = p.pointer()
+		p.literal(" rank ")
+		n.rank = p.rank()
+		p.literal(" nranks ")
+		n.nranks = p.rank()
+		if p.expected == "" && (n.rank < 0 || n.rank >= n.nranks) {
+			p.fail(fmt.Sprintf("a rank below %d before", n.nranks))
+		}
+	case p.maybe(" Rings ["):
+		n.kind = noteRing
+		n.channel = p.rank()
+		p.literal("] ")
+		n.prev = p.rank()
+		p.literal("->")
+		n.rank = p.rank()
+		p.literal("->")
+		n.next = p.rank()
+	case p.maybe(" Trees ["):
+		n.kind = noteTree
+		n.channel = p.rank()
+		p.literal("] ")
+		n.down[0] = p.rank()
+		p.literal("/")
+		n.down[1] = p.rank()
+		p.literal("/")
+		n.down[2] = p.rank()
+		p.literal("->")
+		n.rank = p.rank()
+		p.literal("->")
+		n.next = p.rank()
+	default:
+		return
+	}
+	if n.channel < 0 || n.channel >= maxChannels {
+		p.fail(fmt.Sprintf("a channel below %d before", maxChannels))
+	}
+	p.pid(n, " pid ")
+}
+
+// maxChannels is more than NCCL has.
+const maxChannels = 256
+
+// function reads the notes of calls of NCCL's functions.
+func (p *noteParser) function(n *note) {
+	name, _, ok := strings.Cut(p.text[len("nccl"):], "(): ")
+	if !ok {
+		return
+	}
+	p.at = len("nccl") + len(name) + len("(): ")
+	switch name {
+	case "GroupStart":
+		n.kind = noteGroupStart
+	case "GroupEnd":
+		n.kind = noteGroupEnd
+	case "LaunchKernel":
+		n.kind = noteLaunch
+	default:
+		for op, known := range opNames {
+			if name == known {
+				n.op = opKind(op)
+				p.call(n)
+			}
+		}
+		return
+	}
+	p.pid(n, "pid ")
+}
+
+func (p *noteParser) call(n *note) {
+	n.kind = noteCall
+	p.commName(n)
+	p.literal(", stream ")
+	n.stream = p.pointer()
+	n.bytes = p.field(", data_size ")
+	n.typeSize = p.field(", type_size ")
+	if p.maybe(", red_op ") {
+		p.number()
+	}
+	switch n.op {
+	case opBroadcast, opReduce:
+		p.literal(", root ")
+		n.peer = p.rank()
+	case opSend:
+		p.literal(", receiver_rank ")
+		n.peer = p.rank()
+	case opRecv:
+		p.literal(", sender_rank ")
+		n.peer = p.rank()
+	}
+	p.pid(n, ", pid ")
+}
+
+func (p *noteParser) coll(n *note) {
+	n.kind = noteColl
+	p.literal("collType ")
+	n.op = opKind(p.small(int(opSend)))
+	p.literal(" root ")
+	n.peer = p.rank()
+	p.field(" redOp ")
+	p.literal(" algo ")
+	n.algo = p.small(len(algoNames))
+	p.literal(" proto ")
+	n.proto = p.small(len(protoNames))
+	p.literal(" ")
+	p.commName(n)
+	p.literal(" stream ")
+	n.stream = p.pointer()
+	n.bytes = p.field(" data_size ")
+	n.typeSize = p.field(" type_size ")
+	n.chunkSize = p.field(" chunkSize ")
+	n.chunkCount = p.field(" chunkCount ")
+	n.chunkSteps = p.field(" chunkSteps ")
+	n.sliceSteps = p.field(" sliceSteps ")
+	n.stepSize = p.field(" stepSize ")
+	p.pid(n, " pid ")
+}
+
+func (p *noteParser) element(n *note) {
+	n.kind = noteChannel
+	n.warps = p.field("nWarps ")
+	n.count = p.field(" count ")
+	n.chunkCount = p.field(" chunkCount ")
+	n.workCount = p.field(" workCount ")
+	n.lastChunk = p.field(" lastChunkCount ")
+	p.field(" workOffset ")
+	if p.maybe(" sendbuff ") {
+		n.buffers = true
+		n.sendBuffer = p.address()
+		p.literal(" recvbuff ")
+		n.recvBuffer = p.address()
+	}
+	p.pid(n, " pid ")
+}
+
+// address reads a decimal number, or a pointer.
+func (p *noteParser) address() uint64 {
+	if p.expected == "" && digitAt(p.text, p.at) && !strings.HasPrefix(p.text[p.at:], "0x") {
+		return p.unsigned()
+	}
+	return p.pointer()
+}
+
+func (p *noteParser) piece(n *note) {
+	n.kind = notePiece
+	n.bytes = p.field("Bytes ")
+	p.field(" nWarps ")
+	switch p.field(" p2pType ") {
+	case 1:
+		n.op = opSend
+	case 2:
+		n.op = opRecv
+	default:
+		p.fail("p2pType 1 or 2")
+	}
+	p.literal(" peer ")
+	n.peer = p.rank()
+	p.literal(" proto ")
+	n.proto = p.small(len(protoNames))
+	high, low := p.field(" countHi32 "), p.field(" countLo32 ")
+	if p.expected == "" && (high > math.MaxInt32 || low > math.MaxUint32 || high<<32|low != n.bytes) {
+		p.fail("counts that make up Bytes before")
+	}
+	n.chunkSize = p.field(" chunkSize ")
+	p.pid(n, " pid ")
+}

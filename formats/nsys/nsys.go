@@ -1,0 +1,166 @@
+// Package nsys reads what Nsight Systems exports of jobs that communicate by NCCL: SQLite databases, JSON lines and
+// tables as CSV. NCCL must write notes (NVTX annotations) of what it does: all there is to know where it is the one that
+// was patched for ATLAHS, sizes and partners where it is NVIDIA's own. docs/formats/nsys.md describes the notes, and
+// what becomes of them.
+package nsys
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Format is the exports of Nsight Systems.
+var Format = format.Format{
+	Name:       "nsys",
+	Title:      "export of Nsight Systems with notes of NCCL (SQLite, JSON lines, CSV tables)",
+	Extensions: []string{".sqlite", ".jsonl", ".nsys-rep", ".qdrep"},
+	Binary:     true,
+	Detect:     detect,
+	Files:      files,
+	Read:       read,
+}
+
+func detect(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(sqliteHeader)) || isJSONLines(head) || isTable(head) || isStats(head)
+}
+
+// read reads a trace. The work on the files is done in parallel.
+func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
+	exports, err := group(inputs)
+	if err != nil {
+		return nil, err
+	}
+	options := reportOptions{lenient: o.Lenient, syncs: o.NSys.SyncEdges}
+	reports := make([]*report, len(exports))
+	errs := make([]error, len(exports))
+	var next sync.Mutex
+	at := 0
+	var workers sync.WaitGroup
+	for range min(len(exports), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for {
+				next.Lock()
+				i := at
+				at++
+				next.Unlock()
+				if i >= len(exports) {
+					return
+				}
+				if reports[i], errs[i] = exports[i].read(options); errs[i] == nil {
+					errs[i] = exports[i].finish(reports[i], o.NSys.Hosts)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	mixed := int64(0)
+	for i, r := range reports {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		r.warn(o.Warn)
+		mixed += r.mixedGroups
+	}
+	if mixed > 0 {
+		o.Warn("%d groups of calls have other numbers of kernels than of communicators and kinds: what a group does is taken "+
+			"to be done by all its kernels together", mixed)
+	}
+	j, err := newJob(reports, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.settle(); err != nil {
+		return nil, err
+	}
+	return j.trace()
+}
+
+// export is the files of one report.
+type export struct {
+	name   string // for messages: the file, or of CSV tables the first
+	base   string // of the file's name, without ending
+	inputs []*format.Input
+	form   form
+}
+
+// read reads the export.
+func (x *export) read(o reportOptions) (*report, error) {
+	in := x.inputs[0]
+	switch x.form {
+	case formJSON:
+		return readJSONLines(in, o)
+	case formCSV:
+		return readTables(x.name, x.inputs, o)
+	}
+	path, remove, err := plainPath(in)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	return readSQLite(in.Name, path, o)
+}
+
+// finish does what all forms have in common.
+func (x *export) finish(r *report, hosts map[string]string) error {
+	if err := r.link(); err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	r.kernels, r.launches, r.graphNodes = nil, nil, nil
+	if r.host == "" {
+		r.host = strings.TrimPrefix(x.base, "nsys_report_")
+	}
+	for _, name := range []string{filepath.Base(x.name), x.base} {
+		if host, ok := hosts[name]; ok {
+			r.host = host
+		}
+	}
+	return nil
+}
+
+// plainPath returns the path of a file with the content of the input, for a library that reads nothing else: the
+// input's own where it is plain, else that of a copy, which remove removes.
+func plainPath(in *format.Input) (path string, remove func(), err error) {
+	remove = func() {}
+	if f, err := os.Open(in.Name); err == nil {
+		head := make([]byte, len(sqliteHeader))
+		_, err := io.ReadFull(f, head)
+		f.Close()
+		if err == nil && string(head) == sqliteHeader {
+			return in.Name, remove, nil
+		}
+	}
+	f, err := os.CreateTemp("", "nsys-*.sqlite")
+	if err != nil {
+		return "", remove, fmt.Errorf("%s: making a plain copy: %w", in.Name, err)
+	}
+	remove = func() { os.Remove(f.Name()) }
+	_, err = io.Copy(f, in.Reader)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		remove()
+		return "", func() {}, fmt.Errorf("%s: making a plain copy: %w", in.Name, cause(err))
+	}
+	return f.Name(), remove, nil
+}
+
+// cause returns an error of the file system without the path, which messages have already.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

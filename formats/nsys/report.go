@@ -1,0 +1,403 @@
+// This file has what is kept of an export: its processes, communicators, NCCL calls and kernels.
+
+package nsys
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// report is what one export says of NCCL. Times are nanoseconds since its session began.
+type report struct {
+	name    string // of the file, for messages
+	host    string // "": the file does not say
+	version string // of the program that exported; "": the file does not say
+	epoch   int64  // the session's start since 1970; 0: the file does not say
+	session [2]int64
+
+	procs    []process
+	procOf   map[uint64]int32 // by what identifies a process in the file
+	streams  []gpuStream
+	streamOf map[gpuStream]int32
+
+	kernels       []kernel
+	launches      []launch // host calls that launched kernels of NCCL, by thread and time
+	graphNodes    []graphNode
+	graphOrigin   map[nodeKey]int64        // of a node of an instantiated graph, that of the graph it was made from
+	graphLaunches map[correlationKey]int64 // when the host launched graphs
+	graphRuns     int64                    // how often a graph ran of which the nodes were not traced
+	syncs         []syncRow                // by time
+	syncCalls     map[correlationKey]int32
+	annotated     bool    // there are notes of an NCCL patched for ATLAHS
+	linked        bool    // some kernel was found by its launch
+	made          []int32 // the processes that made communicators, in that order
+	mixedGroups   int64   // groups of which the notes do not tell what each kernel did
+	incomplete    []incompleteCall
+	cut           int64 // calls at the end that have no kernel
+
+	events  []event
+	members []member
+	attrs   texts
+
+	lenient  bool
+	problems []problem
+	place    func() string // where the reader is, for messages
+}
+
+// process is a process that has made a communicator, or that has kernels of NCCL.
+type process struct {
+	key    uint64
+	pid    int64
+	comms  []localComm
+	commOf map[uint64]int32 // by hash or address: the latest of that name
+	inits  int              // how many communicators it has made, each rank counted
+	window window
+	gpus   []procGPU
+}
+
+// window is the profiled part of a process.
+type window struct {
+	start, stop int64
+	marks       [2]int32 // how many of each kind there are
+}
+
+// contains reports whether a time is in the window.
+func (w *window) contains(t int64) bool {
+	return w.start <= t && t <= w.stop
+}
+
+// localComm is what a process has of a communicator: one rank, or one for each of its devices.
+type localComm struct {
+	id     uint64
+	nranks int32
+	ranks  []localRank // in the order of their notes
+}
+
+// localRank is a rank of a communicator in a process.
+type localRank struct {
+	rank   int32
+	rings  []neighbours // by channel
+	trees  []neighbours
+	device int32 // that its note tells; -1: it does not
+	gpu    int32 // which of the process's
+}
+
+// neighbours are those of a rank in a ring or tree.
+type neighbours struct {
+	present bool
+	prev    int32    // ring
+	next    int32    // ring; tree: the parent
+	down    [3]int32 // tree
+}
+
+// procGPU is a device that a process uses.
+type procGPU struct {
+	device int32
+	number int32 // of the GPU in the trace
+}
+
+// gpuStream identifies a stream of a GPU in a report.
+type gpuStream struct {
+	proc            int32
+	device, context int32
+	stream          int64
+}
+
+// kernel is one execution of a kernel of NCCL.
+type kernel struct {
+	start, end  int64
+	correlation int64
+	graphNode   int64 // 0: launched by itself
+	stream      int32 // an index of streams
+	kind        kernelKind
+	used        bool
+}
+
+// launch is a call that launched a kernel of NCCL, or a graph with some.
+type launch struct {
+	thread uint64
+	start  int64
+	kernel int32
+}
+
+// graphNode is the making of a node of a CUDA graph.
+type graphNode struct {
+	thread uint64
+	start  int64
+	node   int64
+}
+
+// nodeKey identifies a node of a graph.
+type nodeKey struct {
+	proc uint64
+	node int64
+}
+
+// event is one kernel of NCCL, or several that a group of calls needed, and what it did.
+type event struct {
+	start, end int64 // of the kernels; start is unknown until they are found
+	host       int64 // when the kernel was launched; for the order of events
+	call, done int64 // when NCCL was called and that ended
+	at         int64 // when NCCL planned it, which decides whether it is in the window
+	first      int32 // members
+	count      int32
+	proc       int32
+	stream     int32 // an index of report.streams; -1: not known yet
+	launches   int32 // how many kernels it has
+	noteStream uint64
+	graphNode  int64 // 0: none
+	order      int32 // among those of one launch
+}
+
+const unknownTime = math.MinInt64
+
+// member is a collective, or a piece of a send or receive, of an event.
+type member struct {
+	bytes    int64
+	attrs    int32 // an index of report.attrs, of the text up to "in_place"
+	replayed int32 // likewise, with the channels that follow from the budget of each; 0: the same
+	comm     int32 // of the process
+	peer     int32 // rank in the communicator: the root or the partner
+	inPlace  int32 // the rank for which buffers are in place; anyRank, noRank
+	instance int32 // which of its communicator's collectives, or of its pair's pieces
+	op       opKind
+	algo     uint8
+	proto    uint8
+}
+
+const (
+	noRank  = -1
+	anyRank = -2
+)
+
+// incompleteCall is a call of which NCCL did not note all that it did.
+type incompleteCall struct {
+	proc    int32
+	start   int64
+	missing string
+}
+
+// texts are distinct strings. Number 0 is "".
+type texts struct {
+	all []string
+	of  map[string]int32
+}
+
+func (t *texts) number(text []byte) int32 {
+	if n, ok := t.of[string(text)]; ok {
+		return n
+	}
+	if t.of == nil {
+		t.of = map[string]int32{"": 0}
+		t.all = []string{""}
+		if len(text) == 0 {
+			return 0
+		}
+	}
+	n := int32(len(t.all))
+	s := string(text)
+	t.all = append(t.all, s)
+	t.of[s] = n
+	return n
+}
+
+// problem is a kind of mistake that --lenient passes over, and reports once.
+type problem struct {
+	what  string // begins the warning
+	first string
+	count int64
+}
+
+// problem returns an error that says what, unless it is to be passed over.
+func (r *report) problem(what string, err error) error {
+	if err == nil || !r.lenient {
+		return err
+	}
+	for i := range r.problems {
+		if p := &r.problems[i]; p.what == what {
+			p.count++
+			return nil
+		}
+	}
+	first := err.Error()
+	if !strings.HasPrefix(first, r.name) {
+		first = r.place() + ": " + first
+	}
+	r.problems = append(r.problems, problem{what, first, 1})
+	return nil
+}
+
+// warn reports the problems that were passed over.
+func (r *report) warn(warn func(string, ...any)) {
+	for _, p := range r.problems {
+		if p.count == 1 {
+			warn("%s; %s", p.first, p.what)
+		} else {
+			warn("%s, and %d more; %s", p.first, p.count-1, p.what)
+		}
+	}
+}
+
+func newReport(name string, lenient bool) *report {
+	return &report{
+		place: func() string { return name }, name: name, lenient: lenient, procOf: make(map[uint64]int32), streamOf: make(map[gpuStream]int32),
+		graphOrigin:   make(map[nodeKey]int64),
+		graphLaunches: make(map[correlationKey]int64), session: [2]int64{unknownTime, unknownTime},
+	}
+}
+
+// process returns the number of the process with a key.
+func (r *report) process(key uint64) int32 {
+	if p, ok := r.procOf[key]; ok {
+		return p
+	}
+	p := int32(len(r.procs))
+	r.procs = append(r.procs, process{key: key, pid: int64(key & 0xffffff), commOf: make(map[uint64]int32),
+		window: window{start: unknownTime, stop: math.MaxInt64}})
+	r.procOf[key] = p
+	return p
+}
+
+// processKey returns what identifies the process of a globalTid or globalPid: all but the thread.
+func processKey(globalID int64) uint64 {
+	return uint64(globalID) >> 24
+}
+
+// kernelKind is what the name of a kernel says that it does.
+type kernelKind uint8
+
+const (
+	kernelOther    = kernelKind(numOps) + iota // of a kind that has no number here
+	kernelSendRecv                             // sends and receives
+	kernelGeneric                              // may be of any kind
+)
+
+// parseKernel reports whether a kernel is one of NCCL's, and which.
+func parseKernel(name string) (kernelKind, bool) {
+	if !strings.HasPrefix(name, "ncclKernel") && !strings.HasPrefix(name, "ncclDevKernel") {
+		return 0, false
+	}
+	words := strings.FieldsFunc(name, func(c rune) bool { return c == '_' || c == '(' || c == ')' })
+	if len(words) < 2 {
+		return kernelOther, true
+	}
+	switch words[1] {
+	case "SendRecv":
+		return kernelSendRecv, true
+	case "Generic":
+		return kernelGeneric, true
+	}
+	if i := slices.Index(opNames[:], words[1]); i >= 0 && !opKind(i).p2p() {
+		return kernelKind(i), true
+	}
+	return kernelOther, true
+}
+
+// kernelRow is a row of the table of kernels.
+type kernelRow struct {
+	start, end, device, context, stream, correlation, globalPid, graphNode int64
+	kind                                                                   kernelKind
+}
+
+// addKernel adds a kernel of NCCL.
+func (r *report) addKernel(row *kernelRow) error {
+	if err := checkTimes(row.start, row.end); err != nil {
+		return err
+	}
+	s := gpuStream{proc: r.process(processKey(row.globalPid)), device: int32(row.device), context: int32(row.context),
+		stream: row.stream}
+	stream, ok := r.streamOf[s]
+	if !ok {
+		stream = int32(len(r.streams))
+		r.streams = append(r.streams, s)
+		r.streamOf[s] = stream
+	}
+	node := row.graphNode
+	if node < 0 {
+		node = 0 // as some versions say that there is none
+	}
+	if len(r.kernels) == math.MaxInt32 {
+		return fmt.Errorf("more than %d kernels of NCCL", math.MaxInt32)
+	}
+	r.kernels = append(r.kernels, kernel{start: row.start, end: row.end, correlation: row.correlation,
+		graphNode: node, stream: stream, kind: row.kind})
+	return nil
+}
+
+// latest is the latest time that a trace can have, in nanoseconds, and half of the longest.
+const latest = math.MaxInt64 / 1000 / 4
+
+func checkTimes(start, end int64) error {
+	switch {
+	case start < -latest || start > latest:
+		return fmt.Errorf("expected a start between -%d and %[1]d ns, found %d", int64(latest), start)
+	case end < start || end > latest:
+		return fmt.Errorf("expected an end from %d to %d ns, found %d", start, int64(latest), end)
+	}
+	return nil
+}
+
+// correlationKey identifies a call and what it launched.
+type correlationKey struct {
+	proc        uint64
+	correlation int64
+}
+
+// byCorrelation returns the kernels by their launches; those of graphs only where no other has the same.
+func (r *report) byCorrelation() map[correlationKey]int32 {
+	index := make(map[correlationKey]int32, len(r.kernels))
+	for i := range r.kernels {
+		k := &r.kernels[i]
+		key := correlationKey{r.procs[r.streams[k.stream].proc].key, k.correlation}
+		if _, ok := index[key]; !ok {
+			index[key] = int32(i)
+		}
+	}
+	return index
+}
+
+// sortLaunches orders the launches by thread and time.
+func (r *report) sortLaunches() {
+	order := func(a, b launch) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start))
+	}
+	if !slices.IsSortedFunc(r.launches, order) {
+		slices.SortStableFunc(r.launches, order)
+	}
+	slices.SortStableFunc(r.graphNodes, func(a, b graphNode) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start))
+	})
+}
+
+// addLaunch adds a call of the host, if it launched a kernel of NCCL or a graph with some.
+func (r *report) addLaunch(index map[correlationKey]int32, start, globalTid, correlation int64) {
+	key := correlationKey{processKey(globalTid), correlation}
+	k, ok := index[key]
+	switch {
+	case !ok:
+	case r.kernels[k].graphNode != 0:
+		r.graphLaunches[key] = start
+	default:
+		r.launches = append(r.launches, launch{thread: uint64(globalTid), start: start, kernel: k})
+	}
+}
+
+// addGraphNode adds the making of a node of a graph.
+func (r *report) addGraphNode(start, globalTid, node, original int64) {
+	if node <= 0 {
+		return
+	}
+	if original > 0 {
+		r.graphOrigin[nodeKey{processKey(globalTid), node}] = original
+	}
+	r.graphNodes = append(r.graphNodes, graphNode{thread: uint64(globalTid), start: start, node: node})
+}
+
+// reportOptions say how to read an export.
+type reportOptions struct {
+	lenient bool
+	syncs   bool // read what streams wait for
+}

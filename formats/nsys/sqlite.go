@@ -1,0 +1,485 @@
+// This file reads the SQLite form of an export. Columns are found by name, for they differ between versions, and all but
+// the start of a row may be missing.
+
+package nsys
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Tables of an export.
+const (
+	tableNotes      = "NVTX_EVENTS"
+	tableKernel     = "CUPTI_ACTIVITY_KIND_KERNEL"
+	tableRuntime    = "CUPTI_ACTIVITY_KIND_RUNTIME"
+	tableStrings    = "StringIds"
+	tableProcesses  = "PROCESSES"
+	tableSession    = "TARGET_INFO_SESSION_START_TIME"
+	tableSystem     = "TARGET_INFO_SYSTEM_ENV"
+	tableExport     = "META_DATA_EXPORT"
+	tableAnalysis   = "ANALYSIS_DETAILS"
+	tableGraphNodes = "CUDA_GRAPH_NODE_EVENTS"
+	tableGraphRuns  = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+	tableSync       = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+	tableCUDAEvent  = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+	tableSchemas    = "NVTX_PAYLOAD_SCHEMAS"
+	tableEntries    = "NVTX_PAYLOAD_SCHEMA_ENTRIES"
+)
+
+// sqliteHeader is how every SQLite file begins.
+const sqliteHeader = "SQLite format 3\x00"
+
+// errUnsorted says that notes are not in the order of their starts.
+var errUnsorted = errors.New("the notes are not in the order of their starts")
+
+// readSQLite reads the export in the file at path; messages call it name.
+func readSQLite(name, path string, o reportOptions) (*report, error) {
+	dsn, err := checkSQLite(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r, err := readDatabase(name, dsn, o, false)
+	if errors.Is(err, errUnsorted) {
+		r, err = readDatabase(name, dsn, o, true)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, explainSQLite(err, path))
+	}
+	return r, nil
+}
+
+// checkSQLite returns how to open the file at path, having looked at what the library would not say plainly, or would
+// do to the folder.
+func checkSQLite(path string) (dsn string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", cause(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", cause(err)
+	}
+	var head [100]byte
+	if _, err := io.ReadFull(f, head[:]); err != nil || string(head[:16]) != sqliteHeader {
+		if info.Size() < 100 {
+			return "", fmt.Errorf("truncated: %d bytes, and a SQLite database has 100 and more", info.Size())
+		}
+		return "", errors.New("not a SQLite database")
+	}
+	pageSize := int64(binary.BigEndian.Uint16(head[16:]))
+	if pageSize == 1 {
+		pageSize = 65536
+	}
+	pages := int64(binary.BigEndian.Uint32(head[28:]))
+	sizeIsValid := [4]byte(head[24:28]) == [4]byte(head[92:96])
+	if sizeIsValid && info.Size() < pages*pageSize {
+		return "", fmt.Errorf("truncated: %d bytes, and its header says %d", info.Size(), pages*pageSize)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	location := url.URL{Path: "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/")}
+	dsn = "file://" + location.EscapedPath() + "?mode=ro"
+	if head[18] == 2 || head[19] == 2 { // a write-ahead log may be there
+		if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 32 {
+			return "", fmt.Errorf("changes wait in its write-ahead log %s-wal: end the program that writes it, or open and "+
+				"close it with sqlite3", filepath.Base(path))
+		}
+		dsn += "&immutable=1" // else files for the log would be made
+	}
+	return dsn, nil
+}
+
+// explainSQLite says in the user's words what the library says in its own.
+func explainSQLite(err error, path string) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fmt.Errorf("locked by another program (%w)", err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
+		return fmt.Errorf("damaged: %w", err)
+	case sqlite3.SQLITE_IOERR:
+		return fmt.Errorf("damaged or truncated: %w", err)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		if _, statErr := os.Stat(path + "-journal"); statErr == nil {
+			return fmt.Errorf("the program that wrote it was interrupted, and left %s-journal: export again, or open and "+
+				"close it with sqlite3 (%w)", filepath.Base(path), err)
+		}
+	}
+	return err
+}
+
+// database is an open export.
+type database struct {
+	conn   driver.Conn
+	tables map[string][]string // column names, in lower case
+	place  func() string       // of the row at hand, for messages
+}
+
+func openDatabase(dsn string) (*database, error) {
+	conn, err := new(sqlite.Driver).Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{conn: conn, tables: make(map[string][]string)}
+	var names []string
+	err = d.query("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')", func(v []driver.Value) error {
+		names = append(names, asText(v[0]))
+		return nil
+	})
+	for _, name := range names {
+		if err == nil && slices.Contains(tablesRead, name) {
+			err = d.query("SELECT name FROM pragma_table_info("+quoteText(name)+")", func(v []driver.Value) error {
+				d.tables[name] = append(d.tables[name], strings.ToLower(asText(v[0])))
+				return nil
+			})
+		}
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// tablesRead are the tables that are read.
+var tablesRead = []string{tableNotes, tableKernel, tableRuntime, tableStrings, tableProcesses, tableSession, tableSystem,
+	tableExport, tableAnalysis, tableGraphNodes, tableGraphRuns, tableSync, tableCUDAEvent, tableSchemas, tableEntries}
+
+func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// query calls row with each row of the answer. What row gets is good until it returns. It speaks to the driver itself,
+// for with database/sql it takes a third longer.
+func (d *database) query(query string, row func(v []driver.Value) error) error {
+	stmt, err := d.conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	rows, err := stmt.(driver.StmtQueryContext).QueryContext(context.Background(), nil)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	values := make([]driver.Value, len(rows.Columns()))
+	for {
+		if err := rows.Next(values); err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		if err := row(values); err != nil {
+			return err
+		}
+	}
+}
+
+// has reports whether a table has a column.
+func (d *database) has(table, column string) bool {
+	return slices.Contains(d.tables[table], strings.ToLower(column))
+}
+
+// first returns the expression for the first of the columns that a row has; NULL if the table has none of them.
+func (d *database) first(table string, columns ...string) string {
+	list := []string{"NULL", "NULL"} // of which there must be two
+	for _, c := range columns {
+		if d.has(table, c) {
+			list = append(list, `"`+c+`"`)
+		}
+	}
+	return "COALESCE(" + strings.Join(list, ", ") + ")"
+}
+
+// each calls row with the columns of each row of a table that meets the condition; those that the table does not have
+// are nil. A table that is not there has no rows.
+func (d *database) each(table string, columns []string, where string, row func(v []driver.Value) error) error {
+	if _, ok := d.tables[table]; !ok {
+		return nil
+	}
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		if list[i] = "NULL"; d.has(table, c) {
+			list[i] = `"` + c + `"`
+		} else if strings.HasPrefix(c, "COALESCE(") {
+			list[i] = c
+		}
+	}
+	n := int64(0)
+	d.place = func() string { return fmt.Sprintf("%s, row %d", table, n) }
+	return d.query("SELECT "+strings.Join(list, ", ")+" FROM "+table+" "+where, func(v []driver.Value) error {
+		n++
+		if err := row(v); err != nil {
+			if err == errUnsorted {
+				return err
+			}
+			return fmt.Errorf("%s: %w", d.place(), err)
+		}
+		return nil
+	})
+}
+
+// asInt returns a value as a whole number, or what stands for none.
+func asInt(v driver.Value, none int64) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<63 {
+			return int64(v)
+		}
+	case string:
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return n
+		}
+	}
+	return none
+}
+
+func asText(v driver.Value) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	}
+	return ""
+}
+
+// usefulStrings is the condition for strings that may be notes, names of functions and kernels, or payloads.
+const usefulStrings = "WHERE value GLOB 'nccl*' OR value GLOB 'cu*Launch*' OR value GLOB 'comm*' OR " +
+	"value GLOB 'collType *' OR value GLOB 'nWarps *' OR value GLOB 'Bytes *' OR value GLOB 'nsys profiling *' OR " +
+	"value GLOB '{*' OR value GLOB 'NCCL*'"
+
+// readDatabase reads the export.
+func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, error) {
+	d, err := openDatabase(dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer d.conn.Close()
+	if _, ok := d.tables[tableNotes]; !ok {
+		if len(d.tables) == 0 {
+			return nil, fmt.Errorf("not an nsys export: no table %s, nor any other of one", tableNotes)
+		}
+		return nil, fmt.Errorf("not an nsys export with NCCL's notes: no table %s (profile with --trace=cuda,nvtx)", tableNotes)
+	}
+	r := newReport(name, o.lenient)
+	r.place = func() string { return name + ": " + d.place() }
+	if err := r.readMeta(d); err != nil {
+		return nil, err
+	}
+	strings := make(map[int64]string)
+	err = d.each(tableStrings, []string{"id", "value"}, usefulStrings, func(v []driver.Value) error {
+		strings[asInt(v[0], -1)] = asText(v[1])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.readKernels(d, strings); err != nil {
+		return nil, err
+	}
+	if err := r.readLaunches(d); err != nil {
+		return nil, err
+	}
+	if err := r.readGraphs(d); err != nil {
+		return nil, err
+	}
+	if o.syncs {
+		if err := r.readSyncs(d); err != nil {
+			return nil, err
+		}
+	}
+	m := newMachine(r)
+	if err := m.stock.readSchemas(d); err != nil {
+		return nil, err
+	}
+	if err := m.readNotes(d, strings, sorted); err != nil {
+		return nil, err
+	}
+	r.place = func() string { return name }
+	return r, nil
+}
+
+// readMeta reads what the export says of itself and its session.
+func (r *report) readMeta(d *database) error {
+	err := d.each(tableExport, []string{"name", "value"}, "", func(v []driver.Value) error {
+		if asText(v[0]) == "EXPORT_PRODUCT_VERSION" {
+			r.version = asText(v[1])
+		}
+		return nil
+	})
+	if err == nil {
+		err = d.each(tableSystem, []string{"name", "value"}, "", func(v []driver.Value) error {
+			if asText(v[0]) == "Hostname" && r.host == "" {
+				r.host = asText(v[1])
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		err = d.each(tableSession, []string{"utcEpochNs"}, "", func(v []driver.Value) error {
+			r.epoch = asInt(v[0], 0)
+			return nil
+		})
+	}
+	if err == nil {
+		err = d.each(tableAnalysis, []string{"startTime", "stopTime"}, "", func(v []driver.Value) error {
+			r.session = [2]int64{asInt(v[0], unknownTime), asInt(v[1], unknownTime)}
+			return nil
+		})
+	}
+	return err
+}
+
+func (r *report) readKernels(d *database, strings map[int64]string) error {
+	if _, ok := d.tables[tableKernel]; !ok {
+		return nil // tables without rows may be missing
+	}
+	name := "demangledName"
+	if !d.has(tableKernel, name) {
+		name = "shortName"
+	}
+	only, err := d.onlyProcess()
+	if err != nil {
+		return err
+	}
+	names := make(map[int64]kernelKind)
+	for id, s := range strings {
+		if kind, ok := parseKernel(s); ok {
+			names[id] = kind
+		}
+	}
+	columns := []string{"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", name}
+	where := ""
+	if d.has(tableStrings, "id") && d.has(tableKernel, name) {
+		where = `WHERE "` + name + `" IN (SELECT id FROM StringIds WHERE value GLOB 'ncclKernel*' OR value GLOB 'ncclDevKernel*')`
+	}
+	return d.each(tableKernel, columns, where, func(v []driver.Value) error {
+		row := kernelRow{start: asInt(v[0], unknownTime), end: asInt(v[1], unknownTime), device: asInt(v[2], 0),
+			context: asInt(v[3], 0), stream: asInt(v[4], 0), correlation: asInt(v[5], -1), globalPid: asInt(v[6], only),
+			graphNode: asInt(v[7], 0)}
+		var ok bool
+		if row.kind, ok = names[asInt(v[8], -1)]; !ok {
+			return nil
+		}
+		return r.problem("such kernels are left out", r.addKernel(&row))
+	})
+}
+
+// onlyProcess returns the globalPid of the process of all notes, where the kernels do not tell theirs; 0 where there are
+// several.
+func (d *database) onlyProcess() (int64, error) {
+	if d.has(tableKernel, "globalPid") || !d.has(tableNotes, "globalTid") {
+		return 0, nil
+	}
+	var all []int64
+	err := d.query("SELECT DISTINCT (globalTid >> 24) << 24 FROM "+tableNotes+" WHERE globalTid IS NOT NULL LIMIT 2",
+		func(v []driver.Value) error {
+			all = append(all, asInt(v[0], 0))
+			return nil
+		})
+	if len(all) == 1 {
+		return all[0], err
+	}
+	return 0, err
+}
+
+// readLaunches reads the host's calls that launched kernels of NCCL.
+func (r *report) readLaunches(d *database) error {
+	where := ""
+	if d.has(tableRuntime, "nameId") && d.has(tableStrings, "id") {
+		where = "WHERE nameId IN (SELECT id FROM StringIds WHERE value GLOB 'cu*Launch*')"
+	}
+	index := r.byCorrelation()
+	err := d.each(tableRuntime, []string{"start", "globalTid", "correlationId"}, where, func(v []driver.Value) error {
+		r.addLaunch(index, asInt(v[0], 0), asInt(v[1], 0), asInt(v[2], -1))
+		return nil
+	})
+	r.sortLaunches()
+	return err
+}
+
+func (r *report) readGraphs(d *database) error {
+	err := d.each(tableGraphNodes, []string{"start", "globalTid", "graphNodeId", "originalGraphNodeId"}, "",
+		func(v []driver.Value) error {
+			r.addGraphNode(asInt(v[0], 0), asInt(v[1], 0), asInt(v[2], 0), asInt(v[3], 0))
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	r.sortLaunches()
+	return d.each(tableGraphRuns, []string{"start"}, "", func([]driver.Value) error {
+		r.graphRuns++
+		return nil
+	})
+}
+
+// readNotes feeds the notes to the machine, in the order of their starts.
+func (m *machine) readNotes(d *database, strings map[int64]string, sorted bool) error {
+	order := ""
+	if sorted {
+		order = "ORDER BY start, rowid"
+	}
+	where := ""
+	if d.has(tableNotes, "eventType") {
+		where = fmt.Sprintf("WHERE eventType IS NULL OR eventType NOT IN (%d, %d, %d, %d)", eventCategory, eventThread,
+			eventDomain, eventDomainRemove)
+	}
+	// Every column of a row costs as much as the reading of its note, so what is alternative comes as one.
+	columns := []string{"start", "end", "globalTid", d.first(tableNotes, "text", "textId"),
+		d.first(tableNotes, "binaryData", "jsonText", "jsonTextId")}
+	before := int64(math.MinInt64)
+	var row noteRow
+	err := d.each(tableNotes, columns, where+" "+order, func(v []driver.Value) error {
+		row = noteRow{row: row.row + 1, start: asInt(v[0], unknownTime), end: asInt(v[1], unknownTime), globalTid: asInt(v[2], 0)}
+		if row.start < before && !sorted {
+			return errUnsorted
+		}
+		before = row.start
+		switch text := v[3].(type) {
+		case string:
+			row.text = text
+		case int64:
+			row.text = strings[text]
+		}
+		switch payload := v[4].(type) {
+		case string:
+			row.json = payload
+		case int64:
+			row.json = strings[payload]
+		case []byte:
+			row.binary = payload
+		}
+		if row.end < row.start {
+			row.end = unknownTime // 0 or -1, as some versions say that there is none
+		}
+		return m.note(&row)
+	})
+	if err != nil {
+		return err
+	}
+	return m.finish()
+}

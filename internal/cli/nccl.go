@@ -1,0 +1,263 @@
+// This file has the flags for lowering NCCL calls and for joining the ranks of nodes. docs/lowering-nccl.md describes them for
+// users.
+
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/nccl"
+	"github.com/tracedag/tracedag/dag/lower/nodes"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+const (
+	ncclName  = "nccl"
+	nodesName = "nodes"
+)
+
+// ncclFlags are the flags for NCCL calls and for ranks that share a node.
+type ncclFlags struct {
+	simple, ll, ll128 string // files of tables; "": that of the machine
+	sample            bool
+	zero              bool
+	assume            string
+	uniqueNIC         bool
+	bandwidth         Bandwidth
+	regroup           string // file; "": none
+	perNode           int
+	flags             *pflag.FlagSet
+}
+
+// defaultBandwidth is that inside the nodes of ATLAHS' validation.
+const defaultBandwidth = 150e9
+
+func (f *ncclFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.flags, f.bandwidth = flags, defaultBandwidth
+	flags.StringVar(&f.simple, "npkit-simple", "",
+		"`file` of how long GPUs take to reduce and copy with NCCL's protocol Simple, by NPKit (default: the machine's)")
+	flags.StringVar(&f.ll, "npkit-ll", "", "the same `file` for the protocol LL (default: the machine's)")
+	flags.StringVar(&f.ll128, "npkit-ll128", "", "the same `file` for the protocol LL128 (default: no time, with a warning)")
+	flags.BoolVar(&f.sample, "npkit-sample", false, "draw these times, by --seed, instead of taking their means")
+	flags.BoolVar(&f.zero, "zero-reduction", false, "reducing, copying and messages inside a node take no time")
+	flags.StringVar(&f.assume, "assume", "",
+		"carry out NCCL calls by algorithms that are not modelled as `ring`, or as none: without messages")
+	CompleteWith(cmd, "assume", []string{"ring", "none"})
+	flags.BoolVar(&f.uniqueNIC, "unique-nic", false, "when ranks of a node are joined, each keeps network interfaces of its own")
+	flags.Var(&f.bandwidth, "intra-bw", "bandwidth of messages inside a node, when its ranks are joined; half of their time is "+
+		"spent at either end")
+	flags.StringVar(&f.regroup, "regroup", "",
+		"deal the ranks to nodes by a YAML `file` with num_of_nodes and num_gpus_per_node, or num_gpus_list")
+	flags.IntVar(&f.perNode, "gpus-per-node", 0, "deal the ranks to nodes of so many each")
+	flags.Lookup("gpus-per-node").DefValue = "0" // prints no default
+	cmd.MarkFlagsMutuallyExclusive("regroup", "gpus-per-node")
+}
+
+// regroups reports whether the ranks are to be dealt to nodes.
+func (f *ncclFlags) regroups() bool { return f.regroup != "" || f.flags.Changed("gpus-per-node") }
+
+// check returns what is wrong with the flags, given what --lower asks for.
+func (f *ncclFlags) check(nccl, joins bool) error {
+	if f.flags.Changed("gpus-per-node") && (f.perNode < 1 || f.perNode > math.MaxInt32) {
+		return Usagef("--gpus-per-node: expected 1 to %d, found %d", math.MaxInt32, f.perNode)
+	}
+	if f.assume != "" && f.assume != "ring" && f.assume != "none" {
+		return Usagef("--assume: expected ring or none, found %q", f.assume)
+	}
+	for _, name := range []string{"npkit-simple", "npkit-ll", "npkit-ll128", "npkit-sample", "zero-reduction", "assume"} {
+		if f.flags.Changed(name) && !nccl {
+			return Usagef("--%s needs --lower nccl", name)
+		}
+	}
+	for _, name := range []string{"unique-nic", "intra-bw"} {
+		if f.flags.Changed(name) && !joins && !f.flags.Changed("job") { // jobs may share nodes
+			return Usagef("--%s needs --lower nccl, --lower nodes or jobs that share nodes", name)
+		}
+	}
+	return nil
+}
+
+// nodeOptions returns how ranks of a node are joined.
+func (f *ncclFlags) nodeOptions() nodes.Options {
+	return nodes.Options{Bandwidth: int64(f.bandwidth), OwnNICs: f.uniqueNIC}
+}
+
+// ncclRule is what --lower nccl:... asks for.
+type ncclRule struct {
+	machine string
+	options nccl.Options
+}
+
+// parseNCCL reads "nccl" or "nccl:PARAMETER=VALUE,...".
+func parseNCCL(text string) (*ncclRule, error) {
+	r := &ncclRule{machine: nccl.Machines[0]}
+	_, parameters, some := strings.Cut(text, ":")
+	if !some {
+		return r, nil
+	}
+	for parameter := range strings.SplitSeq(parameters, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
+		var err error
+		switch name {
+		case "machine":
+			if r.machine = value; !slices.Contains(nccl.Machines, value) {
+				err = fmt.Errorf("expected one of %s, found %q", strings.Join(nccl.Machines, ", "), value)
+			}
+		case "algorithm":
+			r.options.Algorithm = value
+		case "protocol":
+			r.options.Protocol = value
+		case "channels":
+			if r.options.Channels, err = strconv.Atoi(value); err != nil || r.options.Channels < 1 {
+				err = fmt.Errorf("expected a number of channels, found %q", value)
+			}
+		case "ranks":
+			if r.options.Apart = value == "gpus"; value != "gpus" && value != "nodes" {
+				err = fmt.Errorf("expected gpus or nodes, found %q", value)
+			}
+		default:
+			return nil, fmt.Errorf("%s: expected machine, algorithm, protocol, channels or ranks, found %q", ncclName, parameter)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", ncclName, name, err)
+		}
+	}
+	if err := r.options.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", ncclName, err)
+	}
+	return r, nil
+}
+
+// lowerNCCL lowers the NCCL calls of a trace, and writes the report. Collectives that are none of NCCL's are lowered as
+// chosen before.
+func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice lower.Choice) (format.Source, error) {
+	unknown := func(s dag.Subkind) bool { return !nccl.Knows(s) }
+	t, err := lower.CollectivesOf(t, choice, unknown)
+	if err != nil {
+		return nil, err
+	}
+	o := r.options
+	o.Seed, _ = f.nccl.flags.GetInt64("seed") // 0 where the program draws nothing else
+	o.Sample, o.ZeroReduction, o.AssumeRing = f.nccl.sample, f.nccl.zero, f.nccl.assume == "ring"
+	o.Nodes = f.nccl.nodeOptions()
+	if err := f.setTables(&o, r.machine); err != nil {
+		return nil, err
+	}
+	lowered, err := nccl.Lower(t, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.writeReport(&lowered.Report); err != nil {
+		return nil, err
+	}
+	if calls := lowered.Report.UnsupportedCalls(); calls != "" {
+		if f.nccl.assume == "" {
+			return nil, fmt.Errorf("NCCL calls by algorithms that are not modelled: %s; --assume ring has them carried out as rings, "+
+				"--assume none leaves out their messages", calls)
+		}
+		f.p.Warn("no messages for NCCL calls by algorithms that are not modelled: %s", calls)
+	}
+	if n := lowered.Report.Untimed; n > 0 {
+		f.p.Warn("%d pieces of data take no time to reduce or copy with the protocol LL128: --npkit-ll128 says how long they take", n)
+	}
+	return lowered, nil
+}
+
+// setTables reads the tables of times.
+func (f *LowerFlags) setTables(o *nccl.Options, machine string) (err error) {
+	if o.Simple, o.LL, err = nccl.MachineTables(machine); err != nil {
+		return err
+	}
+	for _, table := range []struct {
+		path string
+		to   **nccl.Table
+	}{{f.nccl.simple, &o.Simple}, {f.nccl.ll, &o.LL}, {f.nccl.ll128, &o.LL128}} {
+		if table.path == "" {
+			continue
+		}
+		in, err := f.p.Open(table.path, false, nil)
+		if err != nil {
+			return err
+		}
+		*table.to, err = nccl.ReadTable(in.Reader)
+		in.Close()
+		if err != nil {
+			return InFile(table.path, err)
+		}
+	}
+	return nil
+}
+
+// writeReport writes the report that was asked for.
+func (f *LowerFlags) writeReport(report any) error {
+	if f.report == "" {
+		return nil
+	}
+	document, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	out, err := f.p.Create(f.report, false)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Write(append(document, '\n'))
+	return out.Commit()
+}
+
+// regrouped returns a trace with its ranks dealt to nodes as the flags say.
+func (f *ncclFlags) regrouped(t *dag.Trace) (*dag.Trace, error) {
+	ranks := len(t.Ranks)
+	if f.regroup == "" {
+		if ranks%f.perNode != 0 {
+			return nil, fmt.Errorf("--gpus-per-node: the trace has %d ranks, which is no multiple of %d", ranks, f.perNode)
+		}
+		return nccl.Regroup(t, slices.Repeat([]int{f.perNode}, ranks/f.perNode))
+	}
+	counts, err := readGrouping(f.regroup, ranks)
+	if err != nil {
+		return nil, err
+	}
+	return nccl.Regroup(t, counts)
+}
+
+// readGrouping reads how many of so many ranks each node gets, in the form of ATLAHS' node_gpu_config.yaml.
+func readGrouping(path string, ranks int) ([]int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var g struct {
+		Nodes   *int  `yaml:"num_of_nodes"`
+		PerNode *int  `yaml:"num_gpus_per_node"`
+		List    []int `yaml:"num_gpus_list"`
+	}
+	if err := yaml.UnmarshalWithOptions(text, &g, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false))
+	}
+	switch {
+	case g.Nodes != nil && g.PerNode != nil:
+		if *g.Nodes < 1 || *g.PerNode < 1 || *g.Nodes > ranks || *g.PerNode > ranks {
+			return nil, fmt.Errorf("%s: %d nodes of %d GPUs each, expected the trace's %d together", path, *g.Nodes, *g.PerNode, ranks)
+		}
+		return slices.Repeat([]int{*g.PerNode}, *g.Nodes), nil
+	case len(g.List) > 0:
+		return g.List, nil
+	}
+	return nil, InFile(path, errors.New("expected num_of_nodes and num_gpus_per_node, or num_gpus_list"))
+}
