@@ -343,7 +343,7 @@ func (a *Actor) receive(i uint32) {
 	_, end := a.occupy(i, op, RecvSpan, a.e.host.Busy(send.Size))
 	if a.e.timeline != nil {
 		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i, Start: a.e.sentAt[m],
-			End: a.now, Bytes: send.Size})
+			End: a.now, Arrived: min(a.now, send.Ready), Bytes: send.Size})
 	}
 	a.ended(i, end)
 }

@@ -37,6 +37,7 @@ type Span struct {
 type Transfer struct {
 	Source, Target uint32 // ranks
 	Send, Recv     uint32 // ops
-	Start, End     uint64
+	Start, End     uint64 // when it entered the network, and when its receive took it
+	Arrived        uint64 // when its last byte was there: at the end, or before where it waited for its receive
 	Bytes          uint64
 }

@@ -360,11 +360,11 @@ func loweredRank(t *dag.Trace) int {
 func (b *analyticalBackend) run(settings []setting, r replay) (*result, error) {
 	network, system := b.with(settings)
 	done, err := b.program.Run(analytical.Options{Network: network, System: system, Memory: b.memory,
-		ExactSizes: b.exactSizes, Node: b.node, Tensors: b.localMem.tensors(), Progress: r.progress})
+		ExactSizes: b.exactSizes, Node: b.node, Tensors: b.localMem.tensors(), Ended: r.opEnded, Progress: r.progress})
 	if err != nil {
 		return nil, err
 	}
-	if done.LocalMem != nil && !r.again {
+	if done.LocalMem != nil && !r.again && !r.part {
 		if err := b.localMem.write(b.p, done.LocalMem); err != nil {
 			return nil, err
 		}

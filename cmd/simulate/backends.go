@@ -63,6 +63,7 @@ type result struct {
 	*sim.Result
 	NPUs      *analytical.NPUStats `json:"npu_stats,omitempty"`
 	IOLatency *ioLatency           `json:"io_latency,omitempty"` // of storage accesses that were lowered
+	Compare   *comparison          `json:"compare,omitempty"`    // with --compare
 }
 
 // replay is how to run a trace.
@@ -71,6 +72,10 @@ type replay struct {
 	threads  int             // to use
 	progress func(ops int64) // nil, or called now and then with how many more ops ran
 	again    bool            // not the only run: others may come, or go on at the same time
+	part     bool            // of a job alone, so it leaves no files
+
+	// opEnded is nil, or called when an op has ended, by backends that have neither timelines nor op times.
+	opEnded func(rank, op int, issued, ended uint64)
 }
 
 // logGOPS runs the loggops backend.

@@ -23,13 +23,17 @@ does not run itself are lowered to sends and receives first; --collective choose
 
 The result is a table, or with --json one JSON object with the same fields for every backend: backend, model, params,
 complete, makespan_ps, finish_ps (by rank), ops, never_run, events, messages, bytes, wall_s, ops_per_s, and, where
-they apply, leftover, stuck, aborted, backend_stats, critical_path and op_times. Times are picoseconds.
+they apply, leftover, stuck, aborted, backend_stats, critical_path, op_times, jobs and compare. Times are picoseconds.
 
 The ideal backend runs the trace without a network: messages take no time, and the makespan is the length of the
 trace's critical path, which --critical-path prints. --ops prints when each op starts and ends.
 
 The analytical backend runs the trace as ASTRA-sim does, with its configuration files: --network, --system, --memory and
 --comm-groups. Its result has npu_stats, too: arrays by NPU, in nanoseconds.
+
+Of a trace that has several jobs, the result has for each when it ran, and how much of its computation went on without
+communication beside it; --alone also runs each job alone and says how much slower it is beside the others. --compare
+holds the times of the ranks against those that the tracer measured.
 
 A run that ends with ops that never ran, or with messages or receives without a partner, is not complete: the first
 ten are listed with what they wait for, "complete" is false, and the exit status is 1.
@@ -49,7 +53,9 @@ const examples = `  simulate x.parquet
   simulate --backend analytical --network n.yml --system s.json --memory m.json --json PREFIX
   simulate --timeline x.json x.parquet        (open x.json in https://ui.perfetto.dev)
   simulate --noise-trace noise.txt --seed 7 x.parquet
-  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet`
+  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet
+  simulate --trace x.parquet --trace x.parquet@5ms --alone
+  simulate --compare --json measured.parquet`
 
 // options are the flags that do not depend on the backend.
 type options struct {
@@ -65,6 +71,8 @@ type options struct {
 	csv        bool
 	threads    int
 	profile    string
+	alone      bool
+	compare    bool
 
 	// Of the backends that tell when each op ran.
 	ops          bool
@@ -105,6 +113,9 @@ func newCommand(p *cli.Program) *cobra.Command {
 		"run a `grid` of parameters, such as 'L=1us..10us:10;G=0.02,0.04', and print a JSON line for each point")
 	flags.BoolVar(&o.csv, "csv", false, "with --sweep: print comma-separated values instead")
 	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "how many processors to use; the result is the same")
+	flags.BoolVar(&o.alone, "alone", false,
+		"run each job of the trace alone, too, and print how much slower it is beside the others")
+	flags.BoolVar(&o.compare, "compare", false, "hold the time of each rank against the one that the tracer measured")
 	flags.StringVar(&o.profile, "profile", "",
 		"profile this program for go tool pprof: processor time to `FILE`, or memory if its name begins with mem")
 	o.jobs.Register(cmd)
@@ -123,6 +134,9 @@ func newCommand(p *cli.Program) *cobra.Command {
 		})
 		if foreign != nil {
 			return foreign
+		}
+		if o.compare && (flags.Changed("regroup") || flags.Changed("gpus-per-node")) {
+			return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or --gpus-per-node")
 		}
 		return simulate(p, &o, run, args)
 	}
@@ -171,6 +185,9 @@ func (o *options) check(run runner) (grid [][]setting, err error) {
 	if o.timeline != "" {
 		return nil, cli.Usagef("--timeline and --sweep exclude each other")
 	}
+	if o.alone {
+		return nil, cli.Usagef("--alone and --sweep exclude each other")
+	}
 	if grid, err = parseGrid(o.sweep, run.parameters()); err != nil {
 		return nil, cli.Usagef("--sweep: %v", err)
 	}
@@ -186,8 +203,15 @@ func simulateJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice
 	if l.close != nil {
 		defer l.close()
 	}
+	if o.alone && l.jobs == nil {
+		return fmt.Errorf("%s: --alone: the trace has no jobs", l.name)
+	}
+	inner := run
 	if l.jobs != nil {
 		run = &withJobs{run, l.jobs}
+	}
+	if l.measured != nil {
+		run = newComparison(run, l.measured, l.parts)
 	}
 	out, err := p.Create("", false)
 	if err != nil {
@@ -204,13 +228,24 @@ func simulateJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
 	ph.done("run")
-	if err := report(out, o, l, done, run.opTimes()); err != nil {
+	complete, times := done.Complete, run.opTimes()
+	if o.alone {
+		allAlone, err := runAlone(p, o, l, inner, done)
+		if err != nil {
+			return err
+		}
+		complete = complete && allAlone
+		ph.done("alone")
+	}
+	if err := report(out, o, l, done, times); err != nil {
 		return err
 	}
 	ph.done("report")
 	ph.explain(p, l.ops)
 	if !done.Complete {
 		explainIncomplete(p, l.name, done)
+	}
+	if !complete {
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil

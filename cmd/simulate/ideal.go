@@ -33,6 +33,8 @@ func (b *idealBackend) check() error {
 		return cli.Usagef("--sweep: the ideal backend has no parameters")
 	case o.collective != "":
 		return cli.Usagef("--collective: the ideal backend runs collectives as such, without an algorithm")
+	case o.ops && (o.alone || o.compare) && !o.json:
+		return cli.Usagef("--ops prints when each op runs and nothing else: --alone and --compare need --json then")
 	case o.ops && o.criticalPath && !o.json:
 		return cli.Usagef("--ops and --critical-path print different tables; --json prints both")
 	}

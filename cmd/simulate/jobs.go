@@ -1,57 +1,400 @@
+// This file finds out how each job of a trace fares; jobs may share ranks. docs/simulate.md has the definitions.
+
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math/big"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/ideal"
 )
 
-// withJobs is a runner whose results say how each of several jobs fared.
+// jobTable is the jobs of a trace, and which ops of it are theirs.
+type jobTable struct {
+	jobs  []tableJob
+	ranks []jobRank // of the trace as it is compiled; see observe
+}
+
+type tableJob struct {
+	name  string
+	given *cli.Job // what the command line says of it; nil: nothing
+}
+
+// jobRank says of which jobs the ops of a rank are.
+type jobRank struct {
+	jobs   []int32    // that the rank has ops of, ascending
+	place  dag.Narrow // of each op, the place of its job among them
+	kinds  []dag.Kind // of each op; joins for calcs that take no time
+	shared bool       // by several jobs
+}
+
+// joins stands for the kind of calcs that take no time: they may join several jobs, so they tell nothing of one.
+const joins dag.Kind = dag.NumKinds
+
+// newJobTable returns the jobs of a trace, nil if it has none. Parts are those that the command line names.
+func newJobTable(meta dag.Meta, ranks int, parts []cli.Job) *jobTable {
+	t := &jobTable{ranks: make([]jobRank, ranks)}
+	for _, name := range meta.Jobs {
+		t.jobs = append(t.jobs, tableJob{name: name})
+	}
+	switch {
+	case len(parts) > 1: // those that were not merged before keep their names
+		for i := range t.jobs {
+			same := func(part cli.Job) bool { return part.Name == t.jobs[i].name }
+			if k := slices.IndexFunc(parts, same); k >= 0 {
+				t.jobs[i].given = &parts[k]
+			}
+		}
+	case len(t.jobs) > 0:
+	case len(parts) == 1 && parts[0].Start > 0:
+		t.jobs = []tableJob{{parts[0].Name, &parts[0]}}
+	default:
+		return nil
+	}
+	return t
+}
+
+// observe takes note of ranks of the trace, the first of which has the given number. It may be called for several ranks
+// at the same time.
+func (t *jobTable) observe(first int, ranks []dag.Rank) error {
+	for i := range ranks {
+		if err := t.ranks[first+i].observe(&ranks[i], len(t.jobs)); err != nil {
+			return fmt.Errorf("rank %d %w", first+i, err)
+		}
+	}
+	return nil
+}
+
+func (j *jobRank) observe(r *dag.Rank, jobs int) error {
+	of := make([]int32, r.Len())
+	r.Job.Copy(of, 0)
+	var changes []int32 // those that are another than the op before
+	for i, job := range of {
+		if job < 0 || int(job) >= jobs {
+			return fmt.Errorf("op %d is of job %d, expected 0..%d", i, job, jobs-1)
+		}
+		if i == 0 || job != of[i-1] {
+			changes = append(changes, job)
+		}
+	}
+	slices.Sort(changes)
+	j.jobs = slices.Clip(slices.Compact(changes))
+	j.shared = len(j.jobs) > 1
+	if j.place = (dag.Narrow{}); j.shared {
+		for i, job := range of {
+			at, _ := slices.BinarySearch(j.jobs, job)
+			of[i] = int32(at)
+		}
+		j.place.SetRange(0, of)
+	}
+	j.kinds = slices.Clone(r.Kind)
+	for i, kind := range j.kinds {
+		if kind == dag.Calc && (r.Subkind.At(i) == dag.Marker || int64(r.Duration.At(i))|r.Flops.At(i)|r.Bytes.At(i) == 0) {
+			j.kinds[i] = joins
+		}
+	}
+	return nil
+}
+
+// withJobs is a runner whose results say how each job fared.
 type withJobs struct {
 	runner
-	jobs []cli.Job
+	table *jobTable
 }
 
 func (r *withJobs) run(settings []setting, how replay) (*result, error) {
+	times := newJobTimes(r.table)
+	times.Timeline, how.timeline, how.opEnded = how.timeline, times, times.opEnded
 	done, err := r.runner.run(settings, how)
 	if err != nil {
 		return nil, err
 	}
-	outcomes := make([]jobOutcome, len(r.jobs))
-	for i, job := range r.jobs {
-		outcomes[i] = newJobOutcome(job, done.Finish)
+	if ops := r.opTimes(); ops != nil {
+		times.from(ops)
 	}
-	done.Jobs = outcomes
+	done.Jobs = times.outcomes(done.Result)
 	return done, nil
 }
 
-// jobOutcome is how a job fared.
-type jobOutcome struct {
-	Name      string    `json:"name"`
-	FirstRank int       `json:"first_rank"`
-	Ranks     int       `json:"ranks"`
-	Start     dag.Time  `json:"start_ps"`
-	Finish    sim.Clock `json:"finish_ps"`   // the latest of its ranks'
-	Makespan  sim.Clock `json:"makespan_ps"` // from its start on
+// jobTimes is when the jobs of a trace did what, in the unit of the backend. It is a timeline that passes on what it is
+// told.
+type jobTimes struct {
+	sim.Timeline // nil: nobody else listens
+	table        *jobTable
+	program      *sim.Program
+	ranks        [][]jobActivity // by rank, then as in jobRank.jobs
 }
 
-func newJobOutcome(job cli.Job, finish []sim.Clock) jobOutcome {
-	o := jobOutcome{Name: job.Name, FirstRank: job.FirstRank, Ranks: job.Ranks, Start: job.Start}
-	if finish = finish[job.FirstRank : job.FirstRank+job.Ranks]; len(finish) > 0 {
-		_, last := extremes(finish)
-		o.Finish = finish[last]
+// jobActivity is what a job does on a rank.
+type jobActivity struct {
+	active        bool // some op is more than a calc that takes no time
+	started       bool
+	start         uint64 // the first, receives aside
+	end           uint64 // the last
+	compute, comm intervals
+}
+
+func newJobTimes(t *jobTable) *jobTimes {
+	times := &jobTimes{table: t, ranks: make([][]jobActivity, len(t.ranks))}
+	for rank := range times.ranks {
+		times.ranks[rank] = make([]jobActivity, len(t.ranks[rank].jobs))
 	}
-	o.Makespan = o.Finish
-	if job.Start > 0 { // so the clock has not wrapped around: backends where it may have no release times
-		o.Makespan = sim.Clock{Unit: dag.Picosecond}
-		if end := dag.Time(o.Finish.Ticks) * o.Finish.Unit; end > job.Start { // it is not where the job has no ops
-			o.Makespan.Ticks = uint64(end - job.Start)
+	return times
+}
+
+// of returns what the job of an op does on the op's rank.
+func (t *jobTimes) of(rank, op int) *jobActivity {
+	return &t.ranks[rank][t.table.ranks[rank].place.At(op)]
+}
+
+// ofNumber is of for an op of the program.
+func (t *jobTimes) ofNumber(i uint32) *jobActivity {
+	return t.of(int(t.program.Ops[i].Rank), t.program.Index(i))
+}
+
+func (t *jobTimes) Begin(p *sim.Program) {
+	t.program = p
+	if t.Timeline != nil {
+		t.Timeline.Begin(p)
+	}
+}
+
+func (t *jobTimes) Span(s sim.Span) {
+	a, op := t.ofNumber(s.Op), &t.program.Ops[s.Op]
+	switch {
+	case s.Kind == sim.NoiseSpan:
+		a.end = max(a.end, s.End)
+	case op.IsMessage():
+		a.ran(s.Start, s.End, s.Kind == sim.SendSpan)
+		a.comm.add(s.Start, s.End)
+	case op.Size > 0:
+		a.ran(s.Start, s.End, true)
+		a.compute.add(s.Start, s.End)
+	}
+	if t.Timeline != nil {
+		t.Timeline.Span(s)
+	}
+}
+
+func (t *jobTimes) Transfer(m sim.Transfer) {
+	for _, op := range [...]uint32{m.Send, m.Recv} {
+		t.ofNumber(op).comm.add(m.Start, m.Arrived)
+	}
+	if t.Timeline != nil {
+		t.Timeline.Transfer(m)
+	}
+}
+
+func (t *jobTimes) End() error {
+	if t.Timeline == nil {
+		return nil
+	}
+	return t.Timeline.End()
+}
+
+// opEnded takes note of an op on a backend that runs ops from when they are issued to when they end.
+func (t *jobTimes) opEnded(rank, op int, issued, ended uint64) {
+	a, kind := t.of(rank, op), t.table.ranks[rank].kinds[op]
+	if kind == joins {
+		return
+	}
+	a.ran(issued, ended, kind != dag.Recv)
+	switch kind {
+	case dag.Calc:
+		a.compute.add(issued, ended)
+	case dag.Send, dag.Recv, dag.Coll:
+		a.comm.add(issued, ended)
+	}
+}
+
+// from takes the times of a backend that tells when each op ran. Messages take no time there, also those that their
+// receive waited for.
+func (t *jobTimes) from(ops *ideal.Timeline) {
+	for rank := range t.ranks {
+		for op := range ops.Ops(rank) {
+			if !ops.Ran(rank, op) {
+				continue
+			}
+			start, end := uint64(ops.Start(rank, op)), uint64(ops.End(rank, op))
+			switch kind := t.table.ranks[rank].kinds[op]; kind {
+			case dag.Send, dag.Recv:
+				t.of(rank, op).ran(start, end, kind == dag.Send)
+			default:
+				t.opEnded(rank, op, start, end)
+			}
 		}
 	}
-	return o
+}
+
+// ran notes when an op ran that is more than a calc that takes no time. Receives start nothing: they may have waited
+// for long, for what others of the job did.
+func (a *jobActivity) ran(start, end uint64, starts bool) {
+	a.active = true
+	a.end = max(a.end, end)
+	if starts && (!a.started || start < a.start) {
+		a.started, a.start = true, start
+	}
+}
+
+// jobOutcome is how a job fared. Compute and ExposedCompute are picoseconds.
+type jobOutcome struct {
+	Name           string    `json:"name"`
+	FirstRank      *int      `json:"first_rank,omitempty"`
+	Ranks          int       `json:"ranks"`
+	Start          sim.Clock `json:"start_ps"`
+	Finish         sim.Clock `json:"finish_ps"`
+	Makespan       sim.Clock `json:"makespan_ps"`
+	Compute        *big.Int  `json:"compute_ps"`
+	ExposedCompute *big.Int  `json:"exposed_compute_ps"`
+	ExposedShare   float64   `json:"exposed_compute_share"` // 0 where there is no compute
+
+	// With --alone, of a run of the job that came to its end.
+	AloneFinish   *sim.Clock `json:"alone_finish_ps,omitempty"`
+	AloneMakespan *sim.Clock `json:"alone_makespan_ps,omitempty"`
+	Slowdown      *float64   `json:"slowdown,omitempty"` // Makespan by AloneMakespan, where that is not 0
+
+	lastRank int
+	started  bool
+}
+
+// outcomes returns how the jobs fared in a run.
+func (t *jobTimes) outcomes(done *sim.Result) []jobOutcome {
+	unit := done.Makespan.Unit
+	outcomes := make([]jobOutcome, len(t.table.jobs))
+	for i := range outcomes {
+		outcomes[i] = jobOutcome{Name: t.table.jobs[i].name, Start: sim.Clock{Unit: unit}, Finish: sim.Clock{Unit: unit},
+			Compute: new(big.Int), ExposedCompute: new(big.Int)}
+	}
+	for rank := range t.ranks {
+		r := &t.table.ranks[rank]
+		for place, job := range r.jobs {
+			o, a := &outcomes[job], &t.ranks[rank][place]
+			finish := a.end
+			if !r.shared {
+				finish = done.Finish[rank].Ticks
+			} else if !a.active {
+				continue
+			}
+			if o.Ranks++; o.FirstRank == nil {
+				o.FirstRank = &rank
+			}
+			o.lastRank = rank
+			o.Finish.Ticks = max(o.Finish.Ticks, finish)
+			if a.started && (!o.started || a.start < o.Start.Ticks) {
+				o.started, o.Start.Ticks = true, a.start
+			}
+			o.addCompute(a)
+		}
+	}
+	for i := range outcomes {
+		outcomes[i].conclude(&t.table.jobs[i], unit)
+	}
+	return outcomes
+}
+
+// addCompute adds what the job computes on a rank, in the unit of the backend.
+func (o *jobOutcome) addCompute(a *jobActivity) {
+	all, exposed := a.compute.beside(&a.comm)
+	o.Compute.Add(o.Compute, new(big.Int).SetUint64(all))
+	o.ExposedCompute.Add(o.ExposedCompute, new(big.Int).SetUint64(exposed))
+}
+
+// conclude fills in what follows from what all ranks did.
+func (o *jobOutcome) conclude(job *tableJob, unit dag.Time) {
+	if o.Compute.Sign() > 0 {
+		o.ExposedShare, _ = new(big.Rat).SetFrac(o.ExposedCompute, o.Compute).Float64()
+	}
+	ps := big.NewInt(int64(unit))
+	o.Compute.Mul(o.Compute, ps)
+	o.ExposedCompute.Mul(o.ExposedCompute, ps)
+	if job.given != nil {
+		o.FirstRank, o.Ranks = &job.given.FirstRank, job.given.Ranks
+		o.Start = sim.Clock{Ticks: uint64(job.given.Start), Unit: dag.Picosecond}
+	} else if o.Ranks > 0 && o.lastRank-*o.FirstRank+1 != o.Ranks {
+		o.FirstRank = nil
+	}
+	o.Makespan = since(o.Start, o.Finish)
+}
+
+// since returns the time from start to end, 0 if that is not later.
+func since(start, end sim.Clock) sim.Clock {
+	if start.Ticks == 0 {
+		return end
+	}
+	if start.Unit != end.Unit { // START, on a backend with clocks that do not wrap around
+		end = sim.Clock{Ticks: end.Ticks * uint64(end.Unit), Unit: dag.Picosecond}
+	}
+	end.Ticks -= min(start.Ticks, end.Ticks)
+	return end
+}
+
+// intervals is a union of intervals.
+type intervals []interval
+
+type interval struct{ start, end uint64 }
+
+// add adds an interval; one that ends before it starts, as clocks that wrap around have it, is none.
+func (s *intervals) add(start, end uint64) {
+	if start >= end {
+		return
+	}
+	if n := len(*s); n > 0 {
+		if last := &(*s)[n-1]; last.start <= start && start <= last.end {
+			last.end = max(last.end, end)
+			return
+		}
+	}
+	if n := len(*s); n == cap(*s) && n >= fewIntervals {
+		if s.unite(); len(*s) > n/2 {
+			*s = slices.Grow(*s, n)
+		}
+	}
+	*s = append(*s, interval{start, end})
+}
+
+// fewIntervals is up to how many are kept as they are added. Of more, there is memory for twice those that are
+// disjoint.
+const fewIntervals = 64
+
+// unite makes the intervals ascending and disjoint.
+func (s *intervals) unite() {
+	slices.SortFunc(*s, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
+	united := (*s)[:0]
+	for _, i := range *s {
+		if n := len(united); n > 0 && i.start <= united[n-1].end {
+			united[n-1].end = max(united[n-1].end, i.end)
+		} else {
+			united = append(united, i)
+		}
+	}
+	*s = united
+}
+
+// beside returns the length of the union, and of the part of it that is not in another.
+func (s *intervals) beside(other *intervals) (all, outside uint64) {
+	s.unite()
+	other.unite()
+	covers := *other
+	for _, i := range *s {
+		all += i.end - i.start
+		outside += i.end - i.start
+		for len(covers) > 0 && covers[0].end <= i.start {
+			covers = covers[1:]
+		}
+		for _, c := range covers {
+			if c.start >= i.end {
+				break
+			}
+			outside -= min(c.end, i.end) - max(c.start, i.start)
+		}
+	}
+	return all, outside
 }
 
 // printJobs prints how the jobs fared, where there are some.
@@ -60,12 +403,36 @@ func printJobs(w io.Writer, r *result) {
 	if len(outcomes) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\njob\tranks\tstart\tfinish\tmakespan")
-	for _, o := range outcomes {
-		ranks := "none"
-		if o.Ranks > 0 {
-			ranks = fmt.Sprintf("%d..%d", o.FirstRank, o.FirstRank+o.Ranks-1)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%v\n", o.Name, ranks, o.Start, o.Finish, o.Makespan)
+	alone := slices.ContainsFunc(outcomes, func(o jobOutcome) bool { return o.AloneFinish != nil })
+	fmt.Fprint(w, "\njob\tranks\tstart\tfinish\tmakespan\texposed compute")
+	if alone {
+		fmt.Fprint(w, "\talone\tslowdown")
 	}
+	fmt.Fprintln(w)
+	for i := range outcomes {
+		o := &outcomes[i]
+		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%v\t%s", o.Name, o.rankList(), o.Start, o.Finish, o.Makespan, o.exposed())
+		if alone {
+			fmt.Fprintf(w, "\t%s", o.besideAlone())
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// rankList says which ranks a job has, or how many where they are not one after the other.
+func (o *jobOutcome) rankList() string {
+	switch {
+	case o.Ranks == 0:
+		return "none"
+	case o.FirstRank == nil:
+		return fmt.Sprintf("%d, scattered", o.Ranks)
+	}
+	return fmt.Sprintf("%d..%d", *o.FirstRank, *o.FirstRank+o.Ranks-1)
+}
+
+func (o *jobOutcome) exposed() string {
+	if o.Compute.Sign() == 0 {
+		return "no compute"
+	}
+	return fmt.Sprintf("%.4g%%", 100*o.ExposedShare)
 }

@@ -140,8 +140,9 @@ func TestJobsTable(t *testing.T) {
 	r := clitest.Run(newCommand, vectors+"pingpong_2.goal", "--trace", vectors+"spec_example.bin@1ms", "-v",
 		"--mapping", "linear")
 	for _, want := range []string{"pingpong_2.goal + ", "4 ranks, 16 ops",
-		"job               ranks  start  finish     makespan\n",
-		"spec_example.bin  2..3   1ms    1.005642ms  5.642us\n"} {
+		"job               ranks  start  finish     makespan  exposed compute\n",
+		"pingpong_2.goal   0..1   0s     884.176us  884.176us no compute\n",
+		"spec_example.bin  2..3   1ms    1.005642ms  5.642us  93.46%\n"} {
 		if !strings.Contains(squeezed(r.Stdout), squeezed(want)) {
 			t.Errorf("no %q in\n%s", want, r.Stdout)
 		}

@@ -21,15 +21,18 @@ type loaded struct {
 	ranks int
 	ops   int64      // as compiled, collectives lowered
 	trace *dag.Trace // nil where it is not in memory
-	jobs  []cli.Job  // of a trace made of several, or of one that starts later
+	parts []cli.Job  // the traces that it is made of, with --trace
+	jobs  *jobTable  // nil: it is one job
+
+	measured []measured // with --compare: what the tracer saw of each rank
 
 	source sim.Source // the trace, to be read again for --ops; else nil
 	close  func()     // closes it; nil where there is nothing to close
 }
 
 // load reads the traces and has the runner compile them. A single one that can be read batch by batch is compiled on
-// the way, and never in memory as a whole, unless there is a timeline, which shows what no replay needs, or something
-// to be lowered.
+// the way, and never in memory as a whole, unless something is wanted that no replay needs, which readers leave out: a
+// timeline, jobs, or measured times; or something is to be lowered.
 func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.Choice, ph *phases) (*loaded, error) {
 	name, single := jobs.Single()
 	if !single {
@@ -53,7 +56,7 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.C
 		}
 	}()
 	ph.done("open")
-	if in.Source != nil && o.timeline == "" && !o.lower.Asked() && !o.measuresIO(in.Source.Meta()) {
+	if in.Source != nil && !o.needsWhole(in.Source.Meta()) {
 		kinds, err := in.Source.Kinds()
 		if err != nil {
 			return nil, cli.InFile(in.Name, err)
@@ -72,16 +75,33 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.C
 	}
 	in.DoneReading()
 	ph.done("decode")
+	l := &loaded{name: in.Name}
+	if o.compare {
+		if l.measured, err = measuredRanks(trace); err != nil {
+			return nil, cli.InFile(in.Name, err)
+		}
+	}
 	if o.lower.Asked() {
 		s, err := pass(dag.NewInMemory(trace))
 		if err != nil {
 			return nil, cli.InFile(in.Name, err)
 		}
+		before := trace
 		if trace, err = s.Trace(); err != nil {
 			return nil, cli.InFile(in.Name, err)
 		}
+		if o.compare {
+			if l.measured, err = onLowered(l.measured, before, trace); err != nil {
+				return nil, cli.InFile(in.Name, err)
+			}
+		}
 	}
-	return compileWhole(p, o, run, in.Name, trace, choice, ph)
+	return l, l.compileWhole(p, o, run, trace, choice, ph)
+}
+
+// needsWhole reports whether a trace must be in memory as a whole.
+func (o *options) needsWhole(meta dag.Meta) bool {
+	return o.timeline != "" || o.lower.Asked() || o.measuresIO(meta) || o.compare || len(meta.Jobs) > 0
 }
 
 // measuresIO reports whether the latencies of storage accesses are to be measured in a trace.
@@ -100,47 +120,54 @@ func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice low
 		p.Explain("%s: placed on nodes, which makes no difference to the %s backend", name, o.backend)
 	}
 	ph.done("decode")
-	l, err := compileWhole(p, o, run, name, trace, choice, ph)
-	if err == nil && (len(parts) > 1 || parts[0].Start > 0) {
-		l.jobs = parts
+	l := &loaded{name: name, parts: parts}
+	if o.compare {
+		if l.measured, err = measuredRanks(trace); err != nil {
+			return nil, cli.InFile(name, err)
+		}
 	}
-	return l, err
+	return l, l.compileWhole(p, o, run, trace, choice, ph)
 }
 
 // compileWhole compiles a trace that is in memory. What is lowered of it is in memory only while it is compiled, unless
-// there is a timeline.
-func compileWhole(p *cli.Program, o *options, run runner, name string, trace *dag.Trace, choice lower.Choice,
-	ph *phases) (*loaded, error) {
+// there is a timeline, or its jobs are to be run alone.
+func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag.Trace, choice lower.Choice,
+	ph *phases) error {
 	if err := o.checkGroups(trace.Meta); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", l.name, err)
 	}
+	l.jobs = newJobTable(trace.Meta, len(trace.Ranks), l.parts)
 	source, err := lowered(o, run, trace, choice)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", l.name, err)
 	}
-	before, ops := trace.Ops(), source.NumOps()
-	if ops != before {
-		p.Explain("%s: lowered %d ops to %d", name, before, ops)
+	before := trace.Ops()
+	l.title, l.ranks, l.ops = trace.Title, len(trace.Ranks), source.NumOps()
+	if l.ops != before {
+		p.Explain("%s: lowered %d ops to %d", l.name, before, l.ops)
 	}
-	lowering, compiling, err := compileBatches(run, source, trace.Meta, ph)
+	observed := &timedSource{Source: source}
+	if l.jobs != nil {
+		observed.observe = l.jobs.observe
+	}
+	lowering, compiling, err := compileBatches(run, observed, trace.Meta, ph)
 	if err != nil {
-		if ops != before {
+		if l.ops != before {
 			err = fmt.Errorf("with its collectives lowered, %w", err)
 		}
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", l.name, err)
 	}
 	ph.add("lower", lowering)
 	ph.add("compile", compiling)
-	l := &loaded{name: name, title: trace.Title, ranks: len(trace.Ranks), ops: ops}
-	if o.timeline != "" || o.measuresIO(trace.Meta) {
+	if o.timeline != "" || o.alone || o.measuresIO(trace.Meta) {
 		if l.trace, err = source.Trace(); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", l.name, err)
 		}
 	}
 	if o.ops {
 		l.source = source
 	}
-	return l, nil
+	return nil
 }
 
 // chakraAttrs is what a trace that comes from Chakra's format has in its attributes, and for one made of several each of
@@ -203,7 +230,7 @@ func lowered(o *options, run runner, trace *dag.Trace, choice lower.Choice) (low
 	switch {
 	case !some:
 		return source, nil
-	case all && o.timeline == "":
+	case all && o.timeline == "" && !o.alone:
 		return lower.SourceOf(source, choice)
 	}
 	whole, err := lower.CollectivesOf(trace, choice, which)
@@ -236,7 +263,7 @@ func loadBatches(in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded
 	if err := o.checkGroups(in.Source.Meta()); err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
-	reading, compiling, err := compileBatches(run, in.Source, in.Source.Meta(), ph)
+	reading, compiling, err := compileBatches(run, &timedSource{Source: in.Source}, in.Source.Meta(), ph)
 	if err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
@@ -250,8 +277,9 @@ func loadBatches(in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded
 
 // compileBatches compiles the trace while it is read, and returns how long either took; to reading it adds what was done
 // since the last phase.
-func compileBatches(run runner, s sim.Source, meta dag.Meta, ph *phases) (reading, compiling time.Duration, err error) {
-	source, began := &timedSource{Source: s}, time.Now()
+func compileBatches(run runner, source *timedSource, meta dag.Meta, ph *phases) (reading, compiling time.Duration,
+	err error) {
+	began := time.Now()
 	if err := run.compile(source, meta); err != nil {
 		return 0, 0, err
 	}
@@ -269,7 +297,8 @@ func compileBatches(run runner, s sim.Source, meta dag.Meta, ph *phases) (readin
 // timedSource measures how long reading takes.
 type timedSource struct {
 	sim.Source
-	reading atomic.Int64 // nanoseconds of all readers
+	observe func(first int, ranks []dag.Rank) error // nil, or called with all that is read
+	reading atomic.Int64                            // nanoseconds of all readers
 }
 
 // Unwrap returns the source itself, for those who can make use of what it is.
@@ -283,6 +312,9 @@ func (s *timedSource) Reader() func(dag.Batch) ([]dag.Rank, error) {
 		start := time.Now()
 		ranks, err := read(b)
 		s.reading.Add(int64(time.Since(start)))
+		if err == nil && s.observe != nil {
+			err = s.observe(b.First, ranks)
+		}
 		return ranks, err
 	}
 }

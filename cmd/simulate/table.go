@@ -59,6 +59,7 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 		}
 	}
 	printJobs(tab, r)
+	printComparison(tab, r.Compare)
 	tab.Flush()
 }
 

@@ -68,8 +68,15 @@ func newOpTimes(graphs []*graph) []opTimes {
 	return times
 }
 
-func (t *opTimes) end(i uint32, now uint64) {
-	t.ended = append(t.ended, use{t.issued[i], now, int(i)})
+// hasEnded notes that an op has ended now.
+func (e *engine) hasEnded(r int32, i uint32) {
+	t := &e.opTimes[r]
+	if e.o.Tensors != nil {
+		t.ended = append(t.ended, use{t.issued[i], e.agenda.now, int(i)})
+	}
+	if e.o.Ended != nil {
+		e.o.Ended(int(r), int(i), t.issued[i], e.agenda.now)
+	}
 }
 
 // localMem adds to a result what became of the tensors of each NPU.

@@ -21,7 +21,9 @@ type Options struct {
 	Node func(rank, op int) uint64
 	// Tensors returns what an op reads and writes in the memory of its NPU, for Result.LocalMem. It is called when all ops
 	// have run. nil: nobody wants to know.
-	Tensors  func(rank, op int) (reads, writes []Tensor, err error)
+	Tensors func(rank, op int) (reads, writes []Tensor, err error)
+	// Ended hears of each op that ended when it was issued and when it ended, in nanoseconds. nil: nobody wants to know.
+	Ended    func(rank, op int, issued, ended uint64)
 	Progress func(ops int64) // nil, or called now and then with how many more ops ran
 }
 
@@ -106,7 +108,7 @@ func (p *Program) Run(o Options) (*Result, error) {
 	}
 	e.report()
 	result := e.result()
-	if e.opTimes != nil {
+	if o.Tensors != nil {
 		if err := e.localMem(result); err != nil {
 			return nil, err
 		}
@@ -147,7 +149,7 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	if o.System.SharedBus != nil {
 		e.buses = newBuses(o.System.SharedBus, n)
 	}
-	if o.Tensors != nil {
+	if o.Tensors != nil || o.Ended != nil {
 		e.opTimes = newOpTimes(p.graphs)
 	}
 	if e.wild = findWildcards(p); e.wild != nil && e.system.Rendezvous {

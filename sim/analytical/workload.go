@@ -175,7 +175,7 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 	n.waits[i] = opEnded
 	n.stats.end(o, e.agenda.now)
 	if e.opTimes != nil {
-		e.opTimes[r].end(i, e.agenda.now)
+		e.hasEnded(r, i)
 	}
 	n.left--
 	if e.ran++; e.ran-e.reported >= progressEvery {

@@ -171,7 +171,7 @@ func (r *reference) span(kind sim.SpanKind, host uint32, stream uint16, op uint3
 func (r *reference) transfer(source, target, send, recv uint32, end, bytes uint64) {
 	if r.timeline != nil {
 		r.timeline.Transfer(sim.Transfer{Source: source, Target: target, Send: send, Recv: recv,
-			Start: r.departed[send] + r.n.o, End: end, Bytes: bytes})
+			Start: r.departed[send] + r.n.o, End: end, Arrived: end, Bytes: bytes})
 	}
 }
 
