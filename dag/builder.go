@@ -133,6 +133,15 @@ func (b *RankBuilder) Reserve(ops, deps int) {
 	b.deps.edges = Edges{End: make([]uint32, 0, ops), Off: make([]int32, 0, deps)}
 }
 
+// ReserveMeasured is Reserve for what ops of measured traces have beside that: durations, measured times, and attributes
+// of so many bytes in all.
+func (b *RankBuilder) ReserveMeasured(ops, attrs int) {
+	r := &b.rank
+	r.Duration = make([]Time, 0, ops)
+	r.MeasuredStart, r.MeasuredEnd = make([]Time, 0, ops), make([]Time, 0, ops)
+	r.Attrs = Text{end: make([]uint32, 0, ops), data: make([]byte, 0, attrs)}
+}
+
 // Len returns the number of ops so far: the index of the next.
 func (b *RankBuilder) Len() int {
 	return len(b.rank.Kind)

@@ -37,7 +37,7 @@ func (j *job) trace() (*dag.Trace, error) {
 	}
 	merged := j.options.MergeNonOverlap && j.mayMerge()
 	if j.options.MergeNonOverlap && !merged {
-		j.warn("the streams of GPUs are not made one, for some kernels of a GPU, or some calls, overlap")
+		j.warn("the streams of GPUs are not made one, for kernels of a GPU, or calls, overlap")
 	}
 	var negative, next atomic.Int64
 	var workers sync.WaitGroup
@@ -80,18 +80,14 @@ func (g *gpu) setEnds(keepEnds bool) {
 	}
 }
 
-// mayMerge reports whether no two events of a GPU overlap, neither as calls nor as kernels, on any GPU.
+// mayMerge reports whether on no GPU two events overlap or overtake each other, neither as calls nor as kernels.
 func (j *job) mayMerge() bool {
 	for g := range j.gpus {
 		gpu := &j.gpus[g]
 		r := gpu.report
-		byStart := slices.Clone(gpu.events)
-		slices.SortStableFunc(byStart, func(a, b int32) int { return cmp.Compare(r.events[a].start, r.events[b].start) })
-		for k := 1; k < len(byStart); k++ {
-			if r.events[byStart[k]].start < r.events[byStart[k-1]].end {
-				return false
-			}
-			if r.events[gpu.events[k]].call < r.events[gpu.events[k-1]].done {
+		for k := 1; k < len(gpu.events); k++ {
+			before, e := &r.events[gpu.events[k-1]], &r.events[gpu.events[k]]
+			if e.start < before.end || e.call < before.done {
 				return false
 			}
 		}
@@ -128,11 +124,16 @@ func (b *rankBuilder) build() (negative int64) {
 	b.labelOf = make(map[int32]int32)
 	b.final = make(map[attrsKey]string)
 	r := b.gpu.report
-	ops := 0
+	ops, attrs := 1, 0
 	for _, i := range b.gpu.events {
-		ops += 1 + int(r.events[i].count)
+		e := &r.events[i]
+		ops += 1 + int(e.count)
+		for k := range e.count {
+			attrs += len(b.attrs(&r.members[e.first+k], k > 0))
+		}
 	}
-	b.Reserve(ops, 2*ops)
+	b.Reserve(ops, ops)
+	b.ReserveMeasured(ops, attrs)
 	var waits map[int32][]int32
 	if b.job.options.SyncEdges {
 		waits = b.gpu.waits()
@@ -218,15 +219,13 @@ var subkinds = [opSend]dag.Subkind{dag.Bcast, dag.Reduce, dag.Allgather, dag.Red
 func (b *rankBuilder) op(m *member, grouped bool) dag.Op {
 	at := b.gpu.ranks[m.comm]
 	c := &b.job.comms[at.comm]
-	op := dag.Op{Comm: b.comms[at.comm], Bytes: m.bytes}
-	inPlace := m.inPlace == anyRank || m.inPlace == at.rank
+	op := dag.Op{Comm: b.comms[at.comm], Bytes: m.bytes, Attrs: b.attrs(m, grouped)}
 	switch m.op {
 	case opSend, opRecv:
 		op.Kind, op.Peer, op.Tag = dag.Send, c.gpus[m.peer], int64(m.instance)
 		if m.op == opRecv {
 			op.Kind = dag.Recv
 		}
-		op.Attrs = b.attrs(m, false, grouped)
 		return op
 	case opBroadcast:
 		op.Peer = c.gpus[m.peer]
@@ -241,12 +240,12 @@ func (b *rankBuilder) op(m *member, grouped bool) dag.Op {
 		op.Bytes, op.RecvBytes = m.bytes*int64(len(c.gpus)), m.bytes
 	}
 	op.Kind, op.Subkind = dag.Coll, subkinds[m.op]
-	op.Attrs = b.attrs(m, inPlace, grouped)
 	return op
 }
 
 // attrs returns the attributes of a member.
-func (b *rankBuilder) attrs(m *member, inPlace, grouped bool) string {
+func (b *rankBuilder) attrs(m *member, grouped bool) string {
+	inPlace := m.inPlace == anyRank || m.inPlace == b.gpu.ranks[m.comm].rank
 	key := attrsKey{m.attrs, inPlace, grouped}
 	if m.replayed != 0 && b.job.comms[b.gpu.ranks[m.comm].comm].channelsDiffer {
 		key.text = m.replayed

@@ -75,7 +75,8 @@ func (j *job) align(offsets []int64) {
 			for node := range int32(len(j.hosts)) {
 				if late := ends[[2]int32{queue[0], node}]; len(late) > 0 && !done[node] {
 					slices.Sort(late)
-					corrections[node] = corrections[queue[0]] + late[len(late)/2]
+					correction := corrections[queue[0]] + late[len(late)/2]
+					corrections[node] = min(max(correction, -latest), latest)
 					done[node] = true
 					queue = append(queue, node)
 				}

@@ -69,6 +69,10 @@ func newJob(reports []*report, o format.ReadOptions) (*job, error) {
 	for _, r := range reports {
 		events := r.byProcess()
 		for _, p := range r.made {
+			if w := &r.procs[p].window; max(w.marks[0], w.marks[1]) > 1 {
+				j.warn("%s: process %d has several profiled parts: taken from the start of the first to the end of the last", r.name,
+					r.procs[p].pid)
+			}
 			if err := r.placeRanks(p, events[p]); err != nil {
 				return nil, fmt.Errorf("%s: %w", r.name, err)
 			}

@@ -12,11 +12,11 @@ import (
 
 // report is what one export says of NCCL. Times are nanoseconds since its session began.
 type report struct {
-	name    string // of the file, for messages
-	host    string // "": the file does not say
-	version string // of the program that exported; "": the file does not say
-	epoch   int64  // the session's start since 1970; 0: the file does not say
-	session [2]int64
+	name    string   // of the file, for messages
+	host    string   // "": the file does not say
+	version string   // of the program that exported; "": the file does not say
+	epoch   int64    // the session's start since 1970; 0: the file does not say
+	session [2]int64 // when it began and ended; unknownTime: the file does not say
 
 	procs    []process
 	procOf   map[uint64]int32 // by what identifies a process in the file
@@ -149,7 +149,7 @@ type event struct {
 	launches   int32 // how many kernels it has
 	noteStream uint64
 	graphNode  int64 // 0: none
-	order      int32 // among those of one launch
+	order      int32 // among events of the same host time; runs of a graph have that of what was captured
 }
 
 const unknownTime = math.MinInt64
@@ -246,6 +246,13 @@ func newReport(name string, lenient bool) *report {
 		place: func() string { return name }, name: name, lenient: lenient, procOf: make(map[uint64]int32), streamOf: make(map[gpuStream]int32),
 		graphOrigin:   make(map[nodeKey]int64),
 		graphLaunches: make(map[correlationKey]int64), session: [2]int64{unknownTime, unknownTime},
+	}
+}
+
+// setSession sets the times of the session, where they are possible.
+func (r *report) setSession(start, stop int64) {
+	if start != unknownTime && stop != unknownTime && checkTimes(start, stop) == nil {
+		r.session = [2]int64{start, stop}
 	}
 }
 

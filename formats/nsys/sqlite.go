@@ -346,7 +346,7 @@ func (r *report) readMeta(d *database) error {
 	}
 	if err == nil {
 		err = d.each(tableAnalysis, []string{"startTime", "stopTime"}, "", func(v []driver.Value) error {
-			r.session = [2]int64{asInt(v[0], unknownTime), asInt(v[1], unknownTime)}
+			r.setSession(asInt(v[0], unknownTime), asInt(v[1], unknownTime))
 			return nil
 		})
 	}

@@ -171,7 +171,7 @@ func (t *tableReader) readMeta() error {
 	}
 	if err == nil {
 		err = t.each(tableAnalysis, []string{"startTime", "stopTime"}, func(r *record) error {
-			t.r.session = [2]int64{r.int(0, unknownTime), r.int(1, unknownTime)}
+			t.r.setSession(r.int(0, unknownTime), r.int(1, unknownTime))
 			return nil
 		})
 	}
