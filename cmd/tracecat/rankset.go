@@ -7,37 +7,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracedag/tracedag/internal/cli"
 )
 
 // rankSet is a set of ranks, as a flag: "3", "0,4-7". The empty set, the flag not being given, stands for all.
-type rankSet []rankRange
-
-type rankRange struct{ first, last int }
+type rankSet cli.Numbers
 
 // Set adds ranks to the set.
 func (s *rankSet) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		low, high, isRange := strings.Cut(part, "-")
-		if !isRange {
-			high = low
-		}
-		first, err := strconv.ParseUint(low, 10, 31)
-		last, err2 := strconv.ParseUint(high, 10, 31)
-		if err != nil || err2 != nil || last < first {
-			return fmt.Errorf("expected ranks such as 3 or 0,4-7, found %q", part)
-		}
-		*s = append(*s, rankRange{int(first), int(last)})
-	}
-	return nil
+	ranks, err := cli.ParseNumbers(text)
+	*s = append(*s, ranks...)
+	return err
 }
 
 // String returns the ranks as Set takes them.
 func (s *rankSet) String() string {
 	parts := make([]string, len(*s))
 	for i, r := range *s {
-		parts[i] = strconv.Itoa(r.first)
-		if r.last > r.first {
-			parts[i] += "-" + strconv.Itoa(r.last)
+		parts[i] = strconv.FormatInt(r.First, 10)
+		if r.Last > r.First {
+			parts[i] += "-" + strconv.FormatInt(r.Last, 10)
 		}
 	}
 	return strings.Join(parts, ",")
@@ -49,15 +39,15 @@ func (s *rankSet) Type() string { return "ranks" }
 // of returns the ranks of the set, ascending, for a trace of n ranks, or an error if one of them does not exist.
 func (s rankSet) of(n int) ([]int, error) {
 	if len(s) == 0 {
-		s = rankSet{{0, n - 1}}
+		s = rankSet{{First: 0, Last: int64(n) - 1}}
 	}
 	var ranks []int
 	for _, r := range s {
-		if r.last >= n {
-			return nil, fmt.Errorf("there is no rank %d, the trace has %d", r.last, n)
+		if r.Last >= int64(n) {
+			return nil, fmt.Errorf("there is no rank %d, the trace has %d", r.Last, n)
 		}
-		for rank := r.first; rank <= r.last; rank++ {
-			ranks = append(ranks, rank)
+		for rank := r.First; rank <= r.Last; rank++ {
+			ranks = append(ranks, int(rank))
 		}
 	}
 	slices.Sort(ranks)

@@ -402,8 +402,8 @@ func (e *edits) apply(p *Program, t *dag.Trace, name string) (*dag.Trace, error)
 // onlyOf returns the ranks to keep of n, ascending.
 func (e *edits) onlyOf(n int) ([]int32, error) {
 	for _, r := range e.only {
-		if r.last >= int64(n) {
-			return nil, fmt.Errorf("there is no rank %d, the trace has %d", r.last, n)
+		if r.Last >= int64(n) {
+			return nil, fmt.Errorf("there is no rank %d, the trace has %d", r.Last, n)
 		}
 	}
 	if e.only.size() > int64(n) {
@@ -411,7 +411,7 @@ func (e *edits) onlyOf(n int) ([]int32, error) {
 	}
 	kept := make([]bool, n)
 	for _, r := range e.only {
-		for rank := r.first; rank <= r.last; rank++ {
+		for rank := r.First; rank <= r.Last; rank++ {
 			kept[rank] = true
 		}
 	}

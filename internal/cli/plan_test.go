@@ -38,8 +38,8 @@ func TestReadPlan(t *testing.T) {
 				layout: compose.Layout{Pattern: compose.Shuffled, Nodes: 12, Shared: true},
 				jobs: []planJob{
 					{file: "/b/c", name: "x", from: "goal", start: 1500 * dag.Nanosecond, count: 3,
-						nodes: numberSet{{0, 2}, {7, 7}, {5, 5}, {6, 6}},
-						edits: edits{window: &timeWindow{dag.Microsecond, dag.MaxTime}, only: numberSet{{0, 7}, {12, 12}}, repeat: 9,
+						nodes: Numbers{{0, 2}, {7, 7}, {5, 5}, {6, 6}},
+						edits: edits{window: &timeWindow{dag.Microsecond, dag.MaxTime}, only: Numbers{{0, 7}, {12, 12}}, repeat: 9,
 							scale: half}},
 					{file: "-", count: 1, edits: edits{window: &timeWindow{0, 2 * dag.Second}}},
 				}}},

@@ -40,14 +40,14 @@ type planJob struct {
 	file, name, from string
 	start            dag.Time
 	count            int
-	nodes            numberSet // nil: as the layout says
+	nodes            Numbers // nil: as the layout says
 	edits            edits
 }
 
 // edits is what is done to a trace by itself, in this order.
 type edits struct {
 	window *timeWindow
-	only   numberSet
+	only   Numbers
 	repeat int      // 0: once
 	scale  *big.Rat // nil: 1
 }
@@ -214,49 +214,8 @@ func parseWindow(text string) (*timeWindow, error) {
 	return w, nil
 }
 
-// numberSet is ranks or nodes, in order.
-type numberSet []numberRange
-
-type numberRange struct{ first, last int64 }
-
-// parseNumbers reads numbers such as 0-7,12.
-func parseNumbers(text string) (set numberSet, err error) {
-	for part := range strings.SplitSeq(text, ",") {
-		low, high, isRange := strings.Cut(part, "-")
-		if !isRange {
-			high = low
-		}
-		first, err := strconv.ParseUint(low, 10, 31)
-		last, err2 := strconv.ParseUint(high, 10, 31)
-		if err != nil || err2 != nil || last < first {
-			return nil, fmt.Errorf("expected numbers such as 3 or 0-7,12, found %.40q", part)
-		}
-		set = append(set, numberRange{int64(first), int64(last)})
-	}
-	return set, nil
-}
-
-// size returns how many numbers there are.
-func (s numberSet) size() (n int64) {
-	for _, r := range s {
-		n += r.last - r.first + 1
-	}
-	return n
-}
-
-// all returns the numbers. There must be few enough of them.
-func (s numberSet) all() []int32 {
-	all := make([]int32, 0, s.size())
-	for _, r := range s {
-		for n := r.first; n <= r.last; n++ {
-			all = append(all, int32(n))
-		}
-	}
-	return all
-}
-
 // numbers returns a reader of a text such as 0-7,12, or of a list of numbers and such texts.
-func (d *planDecoder) numbers(to *numberSet) func(*planNode, string) error {
+func (d *planDecoder) numbers(to *Numbers) func(*planNode, string) error {
 	return func(n *planNode, key string) error {
 		elements := n.list
 		if n.kind != planList {
@@ -265,10 +224,10 @@ func (d *planDecoder) numbers(to *numberSet) func(*planNode, string) error {
 		if len(elements) == 0 {
 			return d.wrong(n, key, "at least one number")
 		}
-		set := numberSet{}
+		set := Numbers{}
 		for i := range elements {
-			var part numberSet
-			if err := d.parsed(parseInto(&part, parseNumbers))(&elements[i], key); err != nil {
+			var part Numbers
+			if err := d.parsed(parseInto(&part, ParseNumbers))(&elements[i], key); err != nil {
 				return err
 			}
 			set = append(set, part...)
@@ -390,7 +349,7 @@ func (p *plan) readLists(d *planDecoder, n *planNode, key string) error {
 	p.lists = [][]int32{}
 	total := int64(0)
 	for i := range n.list {
-		var set numberSet
+		var set Numbers
 		if n.list[i].kind != planList {
 			return d.wrong(&n.list[i], key, "a list of nodes")
 		}
