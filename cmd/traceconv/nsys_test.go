@@ -185,3 +185,55 @@ func TestNsysStore(t *testing.T) {
 		}
 	}
 }
+
+// TestNCCLFlags checks the flags for NCCL calls and nodes.
+func TestNCCLFlags(t *testing.T) {
+	vectors, err := filepath.Abs("../../formats/nsys/testdata/vectors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in(t, map[string]string{"two.yaml": "num_gpus_list: [3, 5]\n", "bad.yaml": "num_of_nodes: x\n", "empty.yaml": "{}\n",
+		"odd.yaml": "nodes: 4\n", "table.json": "{}", "x.goal": pingpong})
+	job := filepath.Join(vectors, "17_regroup")
+	whatIf := ok(t, "", "-q", "--lower", "nccl", "--gpus-per-node", "2", "--to", "goal", job)
+	if whatIf != ok(t, "", "-q", "--lower", "nccl", "--regroup", filepath.Join(job, "regroup.yaml"), "--to", "goal", job) {
+		t.Error("--gpus-per-node 2 is not what num_of_nodes 4 and num_gpus_per_node 2 are")
+	}
+	if got := readStore(t, ok(t, "", "--regroup", "two.yaml", job)); !slices.Equal(got.Nodes, []int32{0, 0, 0, 1, 1, 1, 1, 1}) {
+		t.Errorf("nodes %v", got.Nodes)
+	}
+	if got := readStore(t, ok(t, "", "--lower", "nccl:ranks=gpus", job)); len(got.Ranks) != 8 || len(got.Nodes) != 8 {
+		t.Errorf("%d ranks", len(got.Ranks))
+	}
+	if got := readStore(t, ok(t, "", "--lower", "nodes", "--gpus-per-node", "2", "x.goal")); len(got.Ranks) != 1 || got.Ops() != 5 {
+		t.Errorf("%d ops of %d ranks", got.Ops(), len(got.Ranks))
+	}
+	for args, want := range map[string]string{
+		"--lower nccl --gpus-per-node 3":                    "which is no multiple of 3",
+		"--lower nccl --gpus-per-node 0":                    "--gpus-per-node: expected 1 to",
+		"--lower nccl --regroup none.yaml":                  "none.yaml: no such file",
+		"--lower nccl --regroup bad.yaml":                   "bad.yaml: ",
+		"--lower nccl --regroup empty.yaml":                 "empty.yaml: expected num_of_nodes and num_gpus_per_node, or num_gpus_list",
+		"--lower nccl --regroup odd.yaml":                   "odd.yaml: ",
+		"--npkit-simple table.json":                         "--npkit-simple needs --lower nccl",
+		"--unique-nic":                                      "--unique-nic needs --lower nccl",
+		"--lower nccl --npkit-ll table.json":                "table.json: a table of NPKit: ",
+		"--lower nccl --assume tree":                        "--assume: expected ring or none",
+		"--lower nccl:algorithm=nvls":                       `nccl: algorithm "nvls", expected tree or ring`,
+		"--lower nccl:channels=0":                           "nccl: channels: expected a number of channels",
+		"--lower nccl:machine=none":                         "nccl: machine: expected one of clariden, ault",
+		"--lower nccl:speed=1":                              "nccl: expected machine, algorithm, protocol, channels or ranks",
+		"--lower nccl --lower nccl":                         "named twice",
+		"--lower collectives --report r.json":               "--report is for --lower of storage",
+		"--lower nccl --lower directdrive --report r":       "--report is for --lower of storage",
+		"--lower nccl --regroup bad.yaml --gpus-per-node 2": "none of the others can be",
+	} {
+		got := clitest.Run(newCommand, append(strings.Fields(args), job, "-o", "out.parquet")...)
+		if got.Status == 0 || !strings.Contains(got.Stderr, want) {
+			t.Errorf("traceconv %s: exit status %d, stderr %q, want %q", args, got.Status, got.Stderr, want)
+		}
+	}
+	if _, err := os.Stat("out.parquet"); err == nil {
+		t.Error("there is an output")
+	}
+}

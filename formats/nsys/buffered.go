@@ -51,12 +51,8 @@ func (b *buffered) finish() (*report, error) {
 	return r, nil
 }
 
-// addNote keeps a note of an event type.
-func (b *buffered) addNote(row noteRow, kind int64) {
-	switch kind {
-	case eventCategory, eventThread, eventDomain, eventDomainRemove:
-		return
-	}
+// addNote keeps a note.
+func (b *buffered) addNote(row noteRow) {
 	if row.end < row.start {
 		row.end = unknownTime // 0 or -1, as some versions say that there is none
 	}

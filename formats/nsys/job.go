@@ -400,7 +400,8 @@ func (g *gpu) check(j *job, m *member) error {
 	c := &j.comms[at.comm]
 	switch {
 	case at.rank < 0:
-		return fmt.Errorf("a kernel of communicator %s on device %d, of which no rank of it is", c.name(), g.report.procs[g.proc].gpus[g.local].device)
+		device := g.report.procs[g.proc].gpus[g.local].device
+		return fmt.Errorf("a kernel of communicator %s on device %d, on which it has no rank", c.name(), device)
 	case (m.op.p2p() || m.op == opBroadcast || m.op == opReduce) && (m.peer < 0 || int(m.peer) >= len(c.gpus)):
 		return fmt.Errorf("communicator %s: expected a rank below %d as root or partner, found %d", c.name(), len(c.gpus), m.peer)
 	case m.bytes > math.MaxInt64/int64(len(c.gpus)):

@@ -33,9 +33,7 @@ func (n *number) UnmarshalJSON(text []byte) error {
 
 // jsonEvent is a line but the first. What is not there is nil.
 type jsonEvent struct {
-	Type      number
 	NvtxEvent *struct {
-		Type         *number
 		Timestamp    *number
 		EndTimestamp *number
 		Text         string
@@ -123,14 +121,10 @@ func (j *jsonReader) parse(line []byte) error {
 		if n.EndTimestamp != nil {
 			row.end = int64(*n.EndTimestamp)
 		}
-		kind := e.Type
-		if n.Type != nil {
-			kind = *n.Type
-		}
 		if row.text == "" && n.TextId != nil {
 			row.text = j.string(int64(*n.TextId))
 		}
-		j.addNote(row, int64(kind))
+		j.addNote(row)
 	case e.TraceProcessEvent != nil:
 		if p := e.TraceProcessEvent; p.StartNs != nil && p.CorrelationID != nil {
 			j.launches = append(j.launches, launchRow{int64(*p.StartNs), int64(p.GlobalTid), int64(*p.CorrelationID)})

@@ -12,8 +12,8 @@ import (
 )
 
 // errNoComm says that there are no notes of communicators.
-var errNoComm = errors.New("no communicator is made in any note: expected a profile from the start of a job whose NCCL writes " +
-	"notes, with --trace=cuda,nvtx")
+var errNoComm = errors.New("no communicator is made in any note: expected a profile from the start of a job whose NCCL " +
+	"writes notes, with --trace=cuda,nvtx")
 
 // link gives every event its kernels, and leaves out the events that have none for good reasons.
 func (r *report) link() error {

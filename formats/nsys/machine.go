@@ -41,16 +41,6 @@ type noteRow struct {
 	binary     []byte // payload
 }
 
-// Event types: those of notes, for tests, and those of no notes.
-const (
-	eventCategory     = 33
-	eventMark         = 34
-	eventThread       = 39
-	eventRange        = 59
-	eventDomain       = 75
-	eventDomainRemove = 76
-)
-
 // thread is the state of a thread.
 type thread struct {
 	proc     int32

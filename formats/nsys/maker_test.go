@@ -23,6 +23,12 @@ type maker struct {
 	textIDs bool // texts of notes are in StringIds
 }
 
+// Event types of notes.
+const (
+	eventMark  = 34
+	eventRange = 59
+)
+
 // standard are the columns of tables.
 var standard = map[string]string{
 	tableNotes: "start INTEGER NOT NULL, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER, " +

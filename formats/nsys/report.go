@@ -243,7 +243,8 @@ func (r *report) warn(warn func(string, ...any)) {
 
 func newReport(name string, lenient bool) *report {
 	return &report{
-		place: func() string { return name }, name: name, lenient: lenient, procOf: make(map[uint64]int32), streamOf: make(map[gpuStream]int32),
+		place: func() string { return name }, name: name, lenient: lenient,
+		procOf: make(map[uint64]int32), streamOf: make(map[gpuStream]int32),
 		graphOrigin:   make(map[nodeKey]int64),
 		graphLaunches: make(map[correlationKey]int64), session: [2]int64{unknownTime, unknownTime},
 	}

@@ -166,7 +166,7 @@ type schemaEntry struct {
 func (s *stockReader) readSchemas(d *database) error {
 	s.schemas = make(map[schemaKey][]schemaEntry)
 	columns := []string{"domainId", "schemaId", "idx", "type", "name", "offset"}
-	err := d.each(tableEntries, columns, "", func(v []driver.Value) error {
+	err := d.each(tableEntries, columns, "", "", func(v []driver.Value) error {
 		key := schemaKey{asInt(v[0], 0), asInt(v[1], 0)}
 		s.schemas[key] = append(s.schemas[key], schemaEntry{index: asInt(v[2], 0), kind: asInt(v[3], 0),
 			offset: asInt(v[5], absent), name: asText(v[4])})

@@ -30,7 +30,7 @@ const streamWait = 2
 func (r *report) readSyncs(d *database) error {
 	read := func(table, time string, wait bool) error {
 		columns := []string{time, "contextId", "streamId", "correlationId", "globalPid", "eventId", "syncType"}
-		return d.each(table, columns, "", func(v []driver.Value) error {
+		return d.each(table, columns, "", "", func(v []driver.Value) error {
 			if wait && asInt(v[6], 0) != streamWait {
 				return nil
 			}
@@ -50,7 +50,7 @@ func (r *report) readSyncs(d *database) error {
 	if len(r.syncs) == 0 {
 		return nil
 	}
-	err := d.each(tableRuntime, []string{"start", "globalTid", "correlationId"}, "", func(v []driver.Value) error {
+	err := d.each(tableRuntime, []string{"start", "globalTid", "correlationId"}, "", "", func(v []driver.Value) error {
 		if i, ok := r.syncCalls[correlationKey{processKey(asInt(v[1], 0)), asInt(v[2], -1)}]; ok {
 			r.syncs[i].host = asInt(v[0], 0)
 		}

@@ -220,17 +220,17 @@ func (t *tableReader) readRows(texts map[int64]string) error {
 	if err != nil {
 		return err
 	}
-	columns = []string{"start", "end", "eventType", "text", "textId", "globalTid", "jsonText", "jsonTextId"}
+	columns = []string{"start", "end", "text", "textId", "globalTid", "jsonText", "jsonTextId"}
 	return t.each(tableNotes, columns, func(r *record) error {
 		row := noteRow{row: r.line, start: r.int(0, unknownTime), end: r.int(1, unknownTime),
-			text: strings.Clone(r.fields[3]), globalTid: r.int(5, 0), json: strings.Clone(r.fields[6])}
+			text: strings.Clone(r.fields[2]), globalTid: r.int(4, 0), json: strings.Clone(r.fields[5])}
 		if row.text == "" {
-			row.text = texts[r.int(4, -1)]
+			row.text = texts[r.int(3, -1)]
 		}
 		if row.json == "" {
-			row.json = texts[r.int(7, -1)]
+			row.json = texts[r.int(6, -1)]
 		}
-		t.addNote(row, r.int(2, eventMark))
+		t.addNote(row)
 		return nil
 	})
 }

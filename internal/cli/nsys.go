@@ -4,7 +4,9 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -45,8 +47,8 @@ func (f *NSysFlags) options() (format.NSysOptions, error) {
 	if err := yaml.Unmarshal(text, &o.Hosts); err != nil {
 		return o, fmt.Errorf("%s: expected FILE: HOST on each line: %w", f.hosts, err)
 	}
-	for name, host := range o.Hosts {
-		if name == "" || host == "" {
+	for _, name := range slices.Sorted(maps.Keys(o.Hosts)) {
+		if host := o.Hosts[name]; name == "" || host == "" {
 			return o, fmt.Errorf("%s: expected names of files and hosts, found %q: %q", f.hosts, name, host)
 		}
 	}
