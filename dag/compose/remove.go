@@ -3,6 +3,7 @@ package compose
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -204,4 +205,43 @@ func ascending(e *dag.Edges) bool {
 		}
 	}
 	return true
+}
+
+// reordered returns the dependents of ops that are left in the order in which they were before, where that is not
+// ascending. Those that are new come last.
+func reordered(dependents dag.Dependents, before *dag.Edges, index, old []int32) dag.Edges {
+	var order dag.Edges
+	if len(before.Off) == 0 {
+		return order
+	}
+	left := make([]int32, len(old)) // of each op, how often it is to be listed yet
+	var list []int32
+	for n, i := range old {
+		canonical := dependents.Of(n)
+		for _, d := range canonical {
+			left[d]++
+		}
+		list = list[:0]
+		add := func(d int32) {
+			if left[d] > 0 {
+				left[d]--
+				list = append(list, d-int32(n))
+			}
+		}
+		for _, off := range before.Of(int(i)) {
+			if d := index[i+off]; old[d] == i+off {
+				add(d)
+			}
+		}
+		for _, d := range canonical {
+			add(d)
+		}
+		if slices.IsSorted(list) {
+			continue
+		}
+		for _, off := range list {
+			order.Append(n, off)
+		}
+	}
+	return order
 }
