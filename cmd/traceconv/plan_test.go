@@ -158,6 +158,8 @@ mode: multi-tenant
 placement: strided:2
 nodes: 5
 share-nic: true
+unique-nic: true
+intra-bw: 1GB/s
 scale-compute: 1/2
 jobs:
   - {file: x.goal, name: slow, count: 2, repeat: 3, scale-compute: 3}
@@ -166,10 +168,10 @@ jobs:
     nodes: [4, 0]
 `,
 		"plans/p.json": `{"title": "night", "mode": "multi-tenant", "placement": "strided:2", "nodes": 5, "share-nic": true,
-			"scale-compute": 0.5, "jobs": [{"file": "x.goal", "name": "slow", "count": 2, "repeat": 3, "scale-compute": "3"},
+			"unique-nic": true, "intra-bw": "1GB/s", "scale-compute": 0.5, "jobs": [{"file": "x.goal", "name": "slow", "count": 2, "repeat": 3, "scale-compute": "3"},
 			{"file": "../pingpong.goal", "start": "2us", "nodes": "4,0"}]}`,
 	})
-	flags := strings.Fields("--mode multi-tenant --placement strided:2 --nodes 5 --share-nic --scale-compute 1/2 " +
+	flags := strings.Fields("--mode multi-tenant --placement strided:2 --nodes 5 --share-nic --unique-nic --intra-bw 1GB/s --scale-compute 1/2 " +
 		"--job plans/x.goal,name=slow,count=2,repeat=3,scale-compute=3 --job pingpong.goal@2us,nodes=4,0 --title night")
 	want := readStore(t, ok(t, "", flags...))
 	for _, args := range [][]string{{"--plan", "plans/p.yaml"}, {"--plan", "plans/p.json"}} {

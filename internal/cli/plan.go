@@ -33,6 +33,7 @@ type PlanFlags struct {
 var (
 	planFlagNames = []string{"mode", "placement", "nodes", "one-rank-per-node", "share-nic", "share-streams",
 		"start-calc"}
+	nodeFlagNames = []string{"intra-bw", "unique-nic"} // which --lower has, too, so that they alone ask for no plan
 	editFlagNames = []string{"window", "only-ranks", "repeat", "scale-compute"}
 )
 
@@ -107,6 +108,7 @@ func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
 	if len(f.jobs)+len(global) == 0 {
 		return nil, nil
 	}
+	global = append(global, f.changed(nodeFlagNames)...)
 	jobs, err := f.jobNodes(p, args)
 	if err != nil {
 		return nil, err
