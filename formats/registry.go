@@ -18,11 +18,14 @@ import (
 	"github.com/tracedag/tracedag/formats/fio"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
+	"github.com/tracedag/tracedag/formats/hpcc"
+	"github.com/tracedag/tracedag/formats/htsim"
 	"github.com/tracedag/tracedag/formats/mpi"
 	"github.com/tracedag/tracedag/formats/msr"
 	"github.com/tracedag/tracedag/formats/nsys"
 	"github.com/tracedag/tracedag/formats/spc"
 	"github.com/tracedag/tracedag/formats/store"
+	"github.com/tracedag/tracedag/formats/trafpy"
 	"github.com/tracedag/tracedag/formats/vef"
 )
 
@@ -51,6 +54,10 @@ var All = List{
 	disksim.DiskSim,
 	disksim.MQSim,
 	blktracer.Format,
+	trafpy.JSON,
+	trafpy.CSV,
+	htsim.Format,
+	hpcc.Format,
 }
 
 // List is a set of formats, in probe order.

@@ -1,0 +1,318 @@
+// Package flowio is what the formats of flow lists have in common: how flows become ops and ops flows. It is no format.
+//
+// A flow is a message that is sent at some time, whatever became of those before. Flow k of a file, from 0, becomes a
+// send of its source, released at its start, and a receive of its destination without dependencies, both with tag k.
+package flowio
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// MaxRanks is how many ranks a trace can have. With more than manyRanks there must be a flow for every sparseRanks of
+// them: a rank takes memory, which a short file must not ask for without end.
+const (
+	MaxRanks    = 1 << 20
+	manyRanks   = 1 << 16
+	sparseRanks = 16
+)
+
+// CheckRanks returns an error if there are too many ranks for so many flows.
+func CheckRanks(ranks, flows int) error {
+	if ranks > manyRanks && ranks/sparseRanks > flows {
+		return fmt.Errorf("%d nodes have only %d flows: expected at most %d nodes, or a flow for every %d of them", ranks, flows,
+			manyRanks, sparseRanks)
+	}
+	return nil
+}
+
+// Flow is one flow of a file.
+type Flow struct {
+	Source, Destination int32 // ranks
+	Bytes               int64
+	Start               dag.Time // since the start of the trace
+	Name, Attrs         string   // of the send
+}
+
+// Op returns the send of flow number k.
+func (f *Flow) Op(k int) dag.Op {
+	return dag.Op{Kind: dag.Send, Peer: f.Destination, Bytes: f.Bytes, Tag: int64(k), Release: f.Start, Name: f.Name,
+		Attrs: f.Attrs}
+}
+
+// Trace returns the trace of flows between so many ranks.
+func Trace(ranks int, flows []Flow) (*dag.Trace, error) {
+	if err := CheckRanks(ranks, len(flows)); err != nil {
+		return nil, err
+	}
+	ops := make([]int, ranks)
+	for i := range flows {
+		ops[flows[i].Source]++
+		ops[flows[i].Destination]++
+	}
+	b := dag.NewBuilder(ranks)
+	for rank, n := range ops {
+		if n > 0 {
+			b.Rank(rank).Reserve(n, 0)
+		}
+	}
+	for k := range flows {
+		f := &flows[k]
+		b.Rank(int(f.Source)).Add(f.Op(k))
+		b.Rank(int(f.Destination)).Recv(f.Source, f.Bytes, int64(k))
+	}
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	return b.Trace(), nil
+}
+
+// Single returns the one input of a format whose traces are one file.
+func Single(inputs []*format.Input) (*format.Input, error) {
+	if len(inputs) != 1 {
+		return nil, fmt.Errorf("a list of flows is one file, not %d", len(inputs))
+	}
+	return inputs[0], nil
+}
+
+// Ranks returns how many ranks a trace has whose flows name nodes below most: at least as many as --ranks asks for.
+func Ranks(most int32, o *format.ReadOptions) int {
+	return max(1, int(most), min(o.Model.Ranks, MaxRanks))
+}
+
+// Send is where a send is in a trace.
+type Send struct {
+	Rank int32
+	Op   int32
+}
+
+// Sends returns all sends of the trace but those for which own, if it is not nil, returns true: messages that stand for
+// something else in the file. They are in the order of their times, those of the same time in that of tags, then of ranks
+// and indices; or, where fileOrder is set and the tags number them from 0, in the order of tags alone.
+func Sends(t *dag.Trace, fileOrder bool, own func(r *dag.Rank, op int) bool) []Send {
+	var sends []Send
+	for rank := range t.Ranks {
+		r := &t.Ranks[rank]
+		for op, kind := range r.Kind {
+			if kind == dag.Send && (own == nil || !own(r, op)) {
+				sends = append(sends, Send{int32(rank), int32(op)})
+			}
+		}
+	}
+	tag := func(s Send) int64 { return t.Ranks[s.Rank].Tag.At(int(s.Op)) }
+	if fileOrder && numbered(sends, tag) {
+		placed := make([]Send, len(sends))
+		for _, s := range sends {
+			placed[tag(s)] = s
+		}
+		return placed
+	}
+	release := func(s Send) dag.Time { return t.Ranks[s.Rank].Release.At(int(s.Op)) }
+	slices.SortFunc(sends, func(a, b Send) int {
+		return cmp.Or(cmp.Compare(release(a), release(b)), cmp.Compare(tag(a), tag(b)), cmp.Compare(a.Rank, b.Rank),
+			cmp.Compare(a.Op, b.Op))
+	})
+	return sends
+}
+
+// numbered reports whether each of 0, 1, ... is the tag of one send.
+func numbered(sends []Send, tag func(Send) int64) bool {
+	seen := make([]bool, len(sends))
+	for _, s := range sends {
+		k := tag(s)
+		if uint64(k) >= uint64(len(sends)) || seen[k] {
+			return false
+		}
+		seen[k] = true
+	}
+	return true
+}
+
+// ErrNone says that a trace has no flows.
+var ErrNone = errors.New("the trace has no messages (send ops)")
+
+// Known is what a format keeps beside sources, destinations, sizes and starts. A nil function keeps nothing.
+type Known struct {
+	Own   func(r *dag.Rank, op int) bool // ops that stand for something else in the file
+	Attrs func(attrs string) bool
+	Names bool
+	Deps  bool // the format looks at dependencies by itself
+	Nodes int  // how many ranks reading would make; 0: as many as there are
+}
+
+// Losses returns what a list of flows cannot hold of a trace.
+func Losses(t *dag.Trace, sends []Send, k Known) format.Losses {
+	own := k.Own
+	if own == nil {
+		own = func(*dag.Rank, int) bool { return false }
+	}
+	var others, deps, recvReleases, durations, received, flops, comms, streams, nics, jobs, measured, names, attrs,
+		tags int64
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for op, kind := range r.Kind {
+			switch {
+			case own(r, op):
+				continue
+			case kind != dag.Send && kind != dag.Recv:
+				others++
+				continue
+			case kind == dag.Recv && r.Release.At(op) != 0:
+				recvReleases++
+			}
+			if !k.Deps && (r.Deps.Count(op) > 0 || r.StartDeps.Count(op) > 0) {
+				deps++
+			}
+			if text := r.Attrs.At(op); text != "" && (k.Attrs == nil || !k.Attrs(text)) {
+				attrs++
+			}
+			if r.Name.At(op) != "" && (!k.Names || kind == dag.Recv) {
+				names++
+			}
+		}
+		durations += format.Nonzero(r.Duration)
+		received += format.Nonzero(r.RecvBytes)
+		flops += format.Nonzero(r.Flops)
+		comms += format.NonzeroNarrow(&r.Comm)
+		streams += format.NonzeroNarrow(&r.Stream)
+		nics += format.NonzeroNarrow(&r.NIC)
+		jobs += format.NonzeroNarrow(&r.Job)
+		measured += format.Measured(r)
+	}
+	for i, s := range sends {
+		if t.Ranks[s.Rank].Tag.At(int(s.Op)) != int64(i) {
+			tags++
+		}
+	}
+	var l format.Losses
+	l.Add("that they are no messages: left out", others)
+	l.Add("dependencies", deps)
+	l.Add("release times of receives", recvReleases)
+	l.Add("durations", durations)
+	l.Add("received sizes", received)
+	l.Add("flops", flops)
+	l.Add("communicators", comms)
+	l.Add("streams", streams)
+	l.Add("network interfaces", nics)
+	l.Add("jobs", jobs)
+	l.Add("measured times", measured)
+	l.Add("names", names)
+	l.Add("attributes", attrs)
+	l.Add("tags, which become the numbers of flows in the file", tags)
+	l.AddHints(t)
+	l.AddNodes(t)
+	if k.Nodes > 0 && k.Nodes != len(t.Ranks) {
+		l.Add("ranks without messages, of which there are others when it is read again", int64(len(t.Ranks)-k.Nodes))
+	}
+	return l
+}
+
+// Highest returns one more than the highest rank that sends or receives a flow.
+func Highest(t *dag.Trace, sends []Send) int {
+	most := int32(0)
+	for _, s := range sends {
+		most = max(most, s.Rank, t.Ranks[s.Rank].Peer.At(int(s.Op)))
+	}
+	return int(most) + 1
+}
+
+// Check returns an error if there are no flows, or some that no list can hold.
+func Check(t *dag.Trace, sends []Send) error {
+	if len(sends) == 0 {
+		return ErrNone
+	}
+	for _, s := range sends {
+		r, op := &t.Ranks[s.Rank], int(s.Op)
+		peer := r.Peer.At(op)
+		switch {
+		case uint64(peer) >= uint64(len(t.Ranks)):
+			return fmt.Errorf("rank %d, op %d: expected a send to a rank 0..%d, found %d", s.Rank, op, len(t.Ranks)-1, peer)
+		case r.Bytes.At(op) < 0:
+			return fmt.Errorf("rank %d, op %d: expected a size of 0 or more, found %d", s.Rank, op, r.Bytes.At(op))
+		case r.Release.At(op) < 0:
+			return fmt.Errorf("rank %d, op %d: expected a release time of 0 or more, found %v", s.Rank, op, r.Release.At(op))
+		}
+	}
+	return nil
+}
+
+// Attribute decodes the member of attributes that a format calls its own, and reports whether there is one.
+func Attribute(attrs, name string, to any) bool {
+	if attrs == "" {
+		return false
+	}
+	if only, ok := strings.CutPrefix(attrs, `{"`+name+`":`); ok && json.Unmarshal([]byte(strings.TrimSuffix(only, "}")), to) == nil {
+		return true
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(attrs), &members) != nil || members[name] == nil {
+		return false
+	}
+	return json.Unmarshal(members[name], to) == nil
+}
+
+// Wrap returns attributes with what a format keeps under its own name.
+func Wrap(name string, value any) string {
+	text, err := json.Marshal(map[string]any{name: value})
+	if err != nil {
+		panic(fmt.Sprintf("unreachable: %T cannot be encoded: %v", value, err))
+	}
+	return string(text)
+}
+
+// Of returns the flow of a send.
+func Of(t *dag.Trace, s Send) Flow {
+	r, op := &t.Ranks[s.Rank], int(s.Op)
+	return Flow{Source: s.Rank, Destination: r.Peer.At(op), Bytes: r.Bytes.At(op), Start: r.Release.At(op),
+		Name: r.Name.At(op), Attrs: r.Attrs.At(op)}
+}
+
+var powers = [...]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12}
+
+// AppendDecimal appends a time, not negative, in units of 10^exp picoseconds (exp 0 to 12): with so many digits behind
+// the point, or as many more as it needs. Where that is none there is no point.
+func AppendDecimal(text []byte, t dag.Time, exp, decimals int) []byte {
+	unit := powers[exp]
+	whole, part := int64(t)/unit, int64(t)%unit
+	digits := exp
+	for digits > decimals && part%10 == 0 {
+		part /= 10
+		digits--
+	}
+	text = strconv.AppendInt(text, whole, 10)
+	if max(digits, decimals) == 0 {
+		return text
+	}
+	text = append(text, '.')
+	if digits > 0 {
+		point := len(text)
+		text = strconv.AppendInt(text, powers[digits]+part, 10)
+		text = append(text[:point], text[point+1:]...) // without the 1 in front that keeps the zeros
+	}
+	for ; digits < decimals; digits++ {
+		text = append(text, '0')
+	}
+	return text
+}
+
+// MaxUnit is the exponent of the longest unit of times, which is a second.
+const MaxUnit = 12
+
+// Unit returns 10^exp picoseconds, for exp from 0 to MaxUnit.
+func Unit(exp int) dag.Time {
+	return dag.Time(powers[exp])
+}
+
+// Exponent is the inverse of Unit. ok: the time is such a power of ten.
+func Exponent(unit dag.Time) (exp int, ok bool) {
+	exp = slices.Index(powers[:], int64(unit))
+	return exp, exp >= 0
+}

@@ -1,0 +1,234 @@
+// Package htsim reads and writes the connection matrices (.cm) of htsim and of the simulators that grew out of it:
+// flows that start at a time, or when others have ended. docs/formats/htsim.md specifies them.
+package htsim
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/blockio"
+	"github.com/tracedag/tracedag/formats/flowio"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// Format is that of connection matrices.
+var Format = format.Format{
+	Name:       "htsim",
+	Title:      "connection matrices of htsim",
+	Extensions: []string{".cm"},
+	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isHeader) },
+	Read:       read,
+	Losses:     losses,
+	Write:      write,
+}
+
+// attributes are what dag.Meta.Attrs keeps under the key "htsim".
+type attributes struct {
+	Unit     int      `json:"unit"`               // starts are in units of 10^Unit picoseconds
+	Triggers []string `json:"triggers,omitempty"` // their lines
+	Failures []string `json:"failures,omitempty"` // of links: their lines
+}
+
+// connection is a line of a flow.
+type connection struct {
+	flowio.Flow
+	id                          int64 // 0: none is stated
+	trigger, sendDone, recvDone int64 // numbers of triggers; 0: none
+}
+
+// shot says what a trigger does when it is activated.
+type shot uint8
+
+const (
+	oneshot   shot = iota + 1 // starts all its flows, and must not be activated again
+	multishot                 // starts the next of its flows
+	barrier                   // starts all its flows when it has been activated count times
+)
+
+var shots = map[string]shot{"oneshot": oneshot, "multishot": multishot, "barrier": barrier}
+
+// trigger is a line of a trigger.
+type trigger struct {
+	id, count int64
+	shot      shot
+}
+
+func isHeader(l *blockio.Line) bool {
+	fields := bytes.Fields(l.Text())
+	if len(fields) != 2 {
+		return false
+	}
+	_, err := strconv.ParseUint(string(fields[1]), 10, 31)
+	return err == nil && (string(fields[0]) == "Nodes" || string(fields[0]) == "Connections")
+}
+
+// number parses a token, nil at the end of the line, as a number of least to most.
+func number(l *blockio.Line, token []byte, what string, least, most int64) int64 {
+	n, ok := int64(0), len(token) > 0
+	for _, c := range token {
+		d := int64(c) - '0'
+		if d < 0 || d > 9 || n > (most-d)/10 {
+			ok = false
+			break
+		}
+		n = 10*n + d
+	}
+	if !ok || n < least {
+		l.FailWith(fmt.Sprintf("%s (%d..%d)", what, least, most), shown(token))
+	}
+	return n
+}
+
+// first returns the first of some tokens, nil if there are none.
+func first(tokens [][]byte) []byte {
+	if len(tokens) == 0 {
+		return nil
+	}
+	return tokens[0]
+}
+
+// shown returns what messages show of a token.
+func shown(token []byte) string {
+	const most = 40
+	if token == nil {
+		return "the end of the line"
+	}
+	if len(token) > most {
+		return fmt.Sprintf("%q...", token[:most])
+	}
+	return fmt.Sprintf("%q", token)
+}
+
+// maxTrigger is the highest number of a trigger or flow.
+const maxTrigger = math.MaxInt32
+
+// parseConnection parses the line of a flow whose start is in units of 10^unit picoseconds.
+func parseConnection(l *blockio.Line, unit int) connection {
+	var c connection
+	tokens := bytes.Fields(l.Text())
+	source, destination, _ := bytes.Cut(tokens[0], []byte("->"))
+	c.Source = int32(number(l, source, "the number of a source", 0, flowio.MaxRanks-1))
+	c.Destination = int32(number(l, destination, "the number of a destination", 0, flowio.MaxRanks-1))
+	var started, sized bool
+	for tokens = tokens[1:]; len(tokens) > 0 && !l.Failed(); {
+		key := string(tokens[0])
+		tokens = tokens[1:]
+		take := 1
+		switch key {
+		case "id":
+			c.id = number(l, first(tokens), "the number of a flow", 1, maxTrigger)
+		case "start":
+			started = true
+			c.Start = start(l, first(tokens), unit)
+		case "trigger":
+			c.trigger = number(l, first(tokens), "the number of a trigger", 1, maxTrigger)
+		case "size":
+			sized = true
+			c.Bytes = number(l, first(tokens), "a size in bytes", 1, math.MaxInt64)
+		case "send_done_trigger":
+			c.sendDone = number(l, first(tokens), "the number of a trigger", 1, maxTrigger)
+		case "recv_done_trigger":
+			c.recvDone = number(l, first(tokens), "the number of a trigger", 1, maxTrigger)
+		case "prio":
+			number(l, first(tokens), "a priority", 0, math.MaxInt32)
+		case "msg": // the number may be missing
+			if take = 0; len(tokens) > 0 && tokens[0][0] >= '0' && tokens[0][0] <= '9' {
+				number(l, first(tokens), "the number of a message", 1, math.MaxInt32)
+				take = 1
+			}
+		case "addon":
+			take = 0
+		default:
+			l.FailWith("id, start, trigger, size, send_done_trigger, recv_done_trigger, prio, msg or addon", shown([]byte(key)))
+		}
+		tokens = tokens[min(take, len(tokens)):]
+	}
+	switch {
+	case !sized:
+		l.FailWith("the size of the flow", "none")
+	case started && c.trigger != 0:
+		l.FailWith("a start or a trigger", "both")
+	case !started && c.trigger == 0:
+		l.FailWith("a start or a trigger", "neither")
+	}
+	return c
+}
+
+// start parses a start.
+func start(l *blockio.Line, token []byte, unit int) dag.Time {
+	line := blockio.NewLine(token)
+	t, _ := line.Time("a start", unit)
+	if line.Failed() || !line.End() {
+		l.FailWith(fmt.Sprintf("a start, in units of %v", flowio.Unit(unit)), shown(token))
+	}
+	return t
+}
+
+func parseTrigger(l *blockio.Line) trigger {
+	var t trigger
+	tokens := bytes.Fields(l.Text())[1:]
+	for len(tokens) > 0 && !l.Failed() {
+		key := string(tokens[0])
+		tokens = tokens[1:]
+		if s := shots[key]; s != 0 {
+			if t.shot != 0 {
+				l.FailWith("one of oneshot, multishot and barrier", "two")
+			}
+			t.shot = s
+			continue
+		}
+		switch key {
+		case "id":
+			t.id = number(l, first(tokens), "the number of a trigger", 1, maxTrigger)
+		case "count":
+			t.count = number(l, first(tokens), "how often a barrier is activated", 0, maxTrigger)
+		default:
+			l.FailWith("id, count, oneshot, multishot or barrier", shown([]byte(key)))
+		}
+		tokens = tokens[min(1, len(tokens)):]
+	}
+	switch {
+	case t.id == 0:
+		l.FailWith("the id of the trigger", "none")
+	case t.shot == 0:
+		l.FailWith("oneshot, multishot or barrier", "none of them")
+	case t.shot == barrier && t.count == 0:
+		l.FailWith("the count of the barrier, 1 or more", "none")
+	}
+	return t
+}
+
+// parseFailure checks the line of a link that fails.
+func parseFailure(l *blockio.Line) {
+	tokens := bytes.Fields(l.Text())[1:]
+	for ; len(tokens) > 1 && !l.Failed(); tokens = tokens[2:] {
+		switch string(tokens[0]) {
+		case "switch_type":
+			if s := string(tokens[1]); s != "TOR" && s != "AGG" && s != "CORE" {
+				l.FailWith("TOR, AGG or CORE", shown(tokens[1]))
+			}
+		case "switch_id", "link_id":
+			number(l, tokens[1], "the number of a switch or link", 0, math.MaxInt32)
+		default:
+			l.FailWith("switch_type, switch_id or link_id", shown(tokens[0]))
+		}
+	}
+	if len(tokens) == 1 {
+		l.FailWith("a value", "the end of the line")
+	}
+}
+
+// unitOf returns the exponent of the unit of starts.
+func unitOf(o *format.ReadOptions) (int, error) {
+	if o.Model.Cycle == 0 {
+		return 0, nil
+	}
+	unit, ok := flowio.Exponent(o.Model.Cycle)
+	if !ok {
+		return 0, fmt.Errorf("--cycle, the unit of starts, is %v, expected a power of ten from 1ps to 1s", o.Model.Cycle)
+	}
+	return unit, nil
+}

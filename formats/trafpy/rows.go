@@ -1,0 +1,120 @@
+// This file makes the rows of the table of a trace.
+
+package trafpy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/flowio"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// rows are the flows of a trace, in the order of their times.
+type rows struct {
+	trace *dag.Trace
+	style style
+	sends []flowio.Send
+}
+
+func newRows(t *dag.Trace) (*rows, error) {
+	r := &rows{t, styleOf(t), flowio.Sends(t, false, nil)}
+	if err := flowio.Check(t, r.sends); err != nil {
+		return nil, fmt.Errorf("TrafPy's demand data cannot hold the trace: %w", err)
+	}
+	return r, nil
+}
+
+// styleOf returns the style to write a trace in.
+func styleOf(t *dag.Trace) style {
+	var s style
+	if !flowio.Attribute(t.Attrs, "trafpy", &s) || s.Unit < 0 || s.Unit > flowio.MaxUnit || s.Decimals < 0 ||
+		s.Decimals > 1 || len(s.Labels) > 0 && len(s.Labels) != len(t.Ranks) {
+		return usual
+	}
+	return s
+}
+
+// append appends a value of flow number k, without quotes.
+func (r *rows) append(text []byte, k, column int) []byte {
+	s := r.sends[k]
+	ops, op := &r.trace.Ranks[s.Rank], int(s.Op)
+	switch column {
+	case flowID:
+		if name := ops.Name.At(op); name != "" {
+			return append(text, name...)
+		}
+		return strconv.AppendInt(append(text, "flow_"...), int64(k), 10)
+	case sourceNode:
+		return r.appendLabel(text, s.Rank)
+	case destinationNode:
+		return r.appendLabel(text, ops.Peer.At(op))
+	case flowSize:
+		return r.appendSize(text, ops, op)
+	case eventTime:
+		return r.appendTime(text, ops, op)
+	case establish:
+		return append(text, '1')
+	}
+	return strconv.AppendInt(text, int64(k), 10)
+}
+
+func (r *rows) appendLabel(text []byte, rank int32) []byte {
+	if len(r.style.Labels) > 0 {
+		return append(text, r.style.Labels[rank]...)
+	}
+	return strconv.AppendInt(append(text, r.style.Prefix...), int64(rank), 10)
+}
+
+// appendSize appends a size: as it was read, where that still says what the size is.
+func (r *rows) appendSize(text []byte, ops *dag.Rank, op int) []byte {
+	bytes := ops.Bytes.At(op)
+	if kept := keptValues(ops, op).Size; kept != "" {
+		said := oneValue(r.style)
+		if said.size(0, []byte(kept)) == nil && said.flows[0].Bytes == bytes {
+			return append(text, kept...)
+		}
+	}
+	return r.style.appendSize(text, bytes)
+}
+
+// appendTime appends a time: as it was read, where that still says what the time is.
+func (r *rows) appendTime(text []byte, ops *dag.Rank, op int) []byte {
+	start := ops.Release.At(op)
+	if kept := keptValues(ops, op).Time; kept != "" {
+		said := oneValue(r.style)
+		if said.time(0, []byte(kept)) == nil && said.flows[0].Start == start {
+			return append(text, kept...)
+		}
+	}
+	return r.style.appendTime(text, start)
+}
+
+// oneValue returns a table to read a value into.
+func oneValue(s style) *table {
+	return &table{style: s, flows: make([]flowio.Flow, 1)}
+}
+
+func keptValues(ops *dag.Rank, op int) valueAttrs {
+	var a valueAttrs
+	if op < ops.Attrs.Len() {
+		flowio.Attribute(ops.Attrs.At(op), "trafpy", &a)
+	}
+	return a
+}
+
+func losses(t *dag.Trace) []format.Loss {
+	sends := flowio.Sends(t, false, nil)
+	s := styleOf(t)
+	nodes := flowio.Highest(t, sends)
+	if len(s.Labels) > 0 {
+		nodes = len(t.Ranks)
+	}
+	return flowio.Losses(t, sends, flowio.Known{
+		Attrs: func(attrs string) bool { return strings.HasPrefix(attrs, attrsPrefix) },
+		Names: true,
+		Nodes: nodes,
+	})
+}
