@@ -35,7 +35,8 @@ the store.`,
 		},
 	}
 	cmd.AddCommand(newHorovod(p), newDCNW(p), newCDCNW(p), newFlows(p), newPattern(p), newSchedgen(p),
-		newStencil(p), newSweep3D(p), newFFT(p), newMasterWorker(p), newNBody(p), newCollective(p), newLLM(p), newStorage(p))
+		newStencil(p), newSweep3D(p), newFFT(p), newMasterWorker(p), newNBody(p), newCollective(p), newLLM(p), newStorage(p),
+		newMatrix(p), newGraph500(p), newWorkload(p))
 	return cmd
 }
 

@@ -6,9 +6,9 @@ package openloop
 
 import "math"
 
-// exponential returns -ln(u) for u in (0, 1], drawn from uniform bits in steps of 2^-53: an exponential number of mean
+// Exponential returns -ln(u) for u in (0, 1], drawn from uniform bits in steps of 2^-53: an exponential number of mean
 // 1, at most 36.8.
-func exponential(bits uint64) float64 {
+func Exponential(bits uint64) float64 {
 	const sqrtHalf = math.Sqrt2 / 2
 	m, e := math.Frexp(float64(bits>>11 + 1))
 	if m < sqrtHalf {
@@ -35,8 +35,8 @@ func logNearOne(m float64) float64 {
 	return 2 * (s + float64(s*float64(q*sum)))
 }
 
-// expMinus returns exp(-x) for x from 0 to 700.
-func expMinus(x float64) float64 {
+// ExpMinus returns exp(-x) for x from 0 to 700.
+func ExpMinus(x float64) float64 {
 	const ln2High, ln2Low = 0x1.62e42feep-1, 0x1.a39ef35793c76p-33 // together ln 2; k*ln2High is exact
 	k := math.Floor(float64(x/math.Ln2) + 0.5)
 	r := (x - float64(k*ln2High)) - float64(k*ln2Low)

@@ -92,14 +92,14 @@ const maxSigma = 1000 // wider ones look uniform
 // task.
 func (d *destinations) draw(uniform uint64, source int32) int32 {
 	if d.table == nil {
-		other := int32(scale(uniform, d.tasks-1))
+		other := int32(Scale(uniform, d.tasks-1))
 		if other >= source {
 			other++
 		}
 		return other
 	}
 	first, count := d.table.numbers(int(source))
-	number := scale(uniform, tableUnit-count)
+	number := Scale(uniform, tableUnit-count)
 	if number >= first {
 		number += count
 	}
@@ -169,7 +169,7 @@ func normalWeight(a, b float64) float64 {
 		middle := a + float64(half*float64(2*i+1))
 		for k, node := range legendreNodes {
 			z := middle + float64(half*node)
-			sum += float64(legendreWeights[k] * expMinus(float64(z*z)/2))
+			sum += float64(legendreWeights[k] * ExpMinus(float64(z*z)/2))
 		}
 	}
 	return float64(sum * half)

@@ -1,5 +1,5 @@
 // Package openloop generates traces of messages that do not wait for each other: they come at random times, however
-// busy the network is. It is what the generators dag/gen/dcnw and dag/gen/flows have in common.
+// busy the network is. It is what the generators dag/gen/dcnw, dag/gen/flows and dag/gen/workload have in common.
 //
 // Message k of a workload, counted from 0 in the order of time, is a send of its source task, released at its time, and
 // a receive of its destination without dependencies, both with tag k.

@@ -45,10 +45,10 @@ func mustTrace(t testing.TB, w Workload) *dag.Trace {
 }
 
 // messages returns the messages of a trace in the order of their tags, after checks of how they are represented.
-func messages(t testing.TB, tr *dag.Trace) []message {
+func messages(t testing.TB, tr *dag.Trace) []Message {
 	t.Helper()
-	all := make([]message, tr.Ops()/2)
-	received := make([]message, len(all))
+	all := make([]Message, tr.Ops()/2)
+	received := make([]Message, len(all))
 	for rank := range tr.Ranks {
 		r := &tr.Ranks[rank]
 		last := int64(-1)
@@ -58,23 +58,23 @@ func messages(t testing.TB, tr *dag.Trace) []message {
 				t.Fatalf("rank %d op %d has tag %d after %d", rank, i, op.Tag, last)
 			}
 			last = op.Tag
-			m := message{op.Release, op.Bytes, int32(rank), op.Peer}
+			m := Message{Time: op.Release, Bytes: op.Bytes, Source: int32(rank), Destination: op.Peer}
 			to := &all[op.Tag]
 			switch op.Kind {
 			case dag.Recv:
-				m.source, m.destination = op.Peer, int32(rank)
+				m.Source, m.Destination = op.Peer, int32(rank)
 				to = &received[op.Tag]
-				op.Release, m.time = 0, 1
-				if m.source == m.destination {
+				op.Release, m.Time = 0, 1
+				if m.Source == m.Destination {
 					t.Fatalf("message %d goes from task %d to itself", op.Tag, rank)
 				}
 			case dag.Send:
-				op.Release, m.time = 0, m.time+1 // not 0, so that a message that is there twice shows
+				op.Release, m.Time = 0, m.Time+1 // not 0, so that a message that is there twice shows
 			}
 			if want := (dag.Op{Kind: op.Kind, Bytes: op.Bytes, Peer: op.Peer, Tag: op.Tag}); op != want {
 				t.Fatalf("rank %d op %d is %+v", rank, i, op)
 			}
-			if to.time != 0 {
+			if to.Time != 0 {
 				t.Fatalf("message %d is there twice", op.Tag)
 			}
 			*to = m
@@ -84,8 +84,8 @@ func messages(t testing.TB, tr *dag.Trace) []message {
 		}
 	}
 	for k := range all {
-		all[k].time--
-		received[k].time = all[k].time
+		all[k].Time--
+		received[k].Time = all[k].Time
 		if all[k] != received[k] {
 			t.Fatalf("message %d is sent as %+v and received as %+v", k, all[k], received[k])
 		}
@@ -105,19 +105,19 @@ func TestMessages(t *testing.T) {
 	}
 	ties := 0
 	for k, m := range all {
-		if m.time%w.Clock != 0 {
-			t.Fatalf("message %d comes at %v, no multiple of %v", k, m.time, w.Clock)
+		if m.Time%w.Clock != 0 {
+			t.Fatalf("message %d comes at %v, no multiple of %v", k, m.Time, w.Clock)
 		}
 		if k == 0 {
 			continue
 		}
 		before := all[k-1]
-		if m.time == before.time {
+		if m.Time == before.Time {
 			ties++
 		}
-		if m.time < before.time || m.time == before.time && m.source < before.source {
-			t.Fatalf("message %d comes at %v from task %d, the one before at %v from task %d", k, m.time, m.source,
-				before.time, before.source)
+		if m.Time < before.Time || m.Time == before.Time && m.Source < before.Source {
+			t.Fatalf("message %d comes at %v from task %d, the one before at %v from task %d", k, m.Time, m.Source,
+				before.Time, before.Source)
 		}
 	}
 	if ties < 5000 {
@@ -175,7 +175,7 @@ func TestShared(t *testing.T) {
 	w := example()
 	w.Classes = w.Classes[:2]
 	base := messages(t, mustTrace(t, w))
-	same := func(what string, vary func(*Workload), equal func(a, b message) bool) {
+	same := func(what string, vary func(*Workload), equal func(a, b Message) bool) {
 		v := example()
 		v.Classes = v.Classes[:2]
 		vary(&v)
@@ -190,16 +190,16 @@ func TestShared(t *testing.T) {
 			t.Errorf("%s: nothing differs", what)
 		}
 	}
-	same("sizes", func(w *Workload) { w.Classes[0].Sizes = Uniform{100, 200} }, func(a, b message) bool {
-		return a.time == b.time && a.source == b.source && a.destination == b.destination
+	same("sizes", func(w *Workload) { w.Classes[0].Sizes = Uniform{100, 200} }, func(a, b Message) bool {
+		return a.Time == b.Time && a.Source == b.Source && a.Destination == b.Destination
 	})
-	same("destinations", func(w *Workload) { w.Classes[0].Destination = Law{Gauss, 0.125} }, func(a, b message) bool {
-		return a.time == b.time && a.source == b.source && a.bytes == b.bytes
+	same("destinations", func(w *Workload) { w.Classes[0].Destination = Law{Gauss, 0.125} }, func(a, b Message) bool {
+		return a.Time == b.Time && a.Source == b.Source && a.Bytes == b.Bytes
 	})
-	same("shares", func(w *Workload) { w.Classes[0].Share = 2 }, func(a, b message) bool {
-		return a.time == b.time && a.source == b.source
+	same("shares", func(w *Workload) { w.Classes[0].Share = 2 }, func(a, b Message) bool {
+		return a.Time == b.Time && a.Source == b.Source
 	})
-	same("fewer tasks", func(w *Workload) { w.Tasks = 7 }, func(a, b message) bool { return a.time == b.time })
+	same("fewer tasks", func(w *Workload) { w.Tasks = 7 }, func(a, b Message) bool { return a.Time == b.Time })
 
 	w = example()
 	w.Seed++
@@ -212,11 +212,11 @@ func TestClock(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, tick := range []dag.Time{1, 2, 3, 500, 1000, 7777} {
 		for _, mean := range []float64{1e-6, 0.3, 5000, 1e12} {
-			c := newClock(tick, 0)
+			c := NewClock(tick, 0)
 			exact := new(big.Float).SetPrec(300)
 			for range 2000 {
 				gap := random.ExpFloat64() * mean
-				got := c.advance(gap)
+				got := c.Advance(gap)
 				exact.Add(exact, big.NewFloat(gap))
 				ticks := new(big.Float).SetPrec(300).Quo(exact, big.NewFloat(float64(tick)))
 				ticks.Add(ticks, big.NewFloat(0.5))
@@ -227,9 +227,9 @@ func TestClock(t *testing.T) {
 			}
 		}
 	}
-	c := newClock(1000, 5000)
+	c := NewClock(1000, 5000)
 	for i, want := range []dag.Time{2000, 5000, 5000, 5000} {
-		if got := c.advance([]float64{1500, 3400, 1e30, 0}[i]); got != want {
+		if got := c.Advance([]float64{1500, 3400, 1e30, 0}[i]); got != want {
 			t.Errorf("step %d: %v, want %v", i, got, want)
 		}
 	}
@@ -241,10 +241,10 @@ func TestEnd(t *testing.T) {
 	all := messages(t, mustTrace(t, w))
 	atEnd := 0
 	for _, m := range all {
-		if m.time > w.End {
-			t.Fatalf("a message comes at %v", m.time)
+		if m.Time > w.End {
+			t.Fatalf("a message comes at %v", m.Time)
 		}
-		if m.time == w.End {
+		if m.Time == w.End {
 			atEnd++
 		}
 	}
@@ -255,20 +255,20 @@ func TestEnd(t *testing.T) {
 
 func TestElementary(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	if got := exponential(math.MaxUint64); got != 0 {
-		t.Errorf("exponential(1) is %v, want 0", got)
+	if got := Exponential(math.MaxUint64); got != 0 {
+		t.Errorf("Exponential(1) is %v, want 0", got)
 	}
-	if got, want := exponential(0), 53*math.Ln2; math.Abs(got-want) > 1e-14 {
-		t.Errorf("exponential(2^-53) is %v, want %v", got, want)
+	if got, want := Exponential(0), 53*math.Ln2; math.Abs(got-want) > 1e-14 {
+		t.Errorf("Exponential(2^-53) is %v, want %v", got, want)
 	}
 	for range 100000 {
 		u := random.Uint64() >> random.IntN(54)
-		got, want := exponential(u), -math.Log(float64(u>>11+1)/(1<<53))
+		got, want := Exponential(u), -math.Log(float64(u>>11+1)/(1<<53))
 		if math.Abs(got-want) > 1e-15*(1+want) && math.Abs(got-want) > 1e-14*want {
-			t.Fatalf("exponential(%x) is %v, want %v", u, got, want)
+			t.Fatalf("Exponential(%x) is %v, want %v", u, got, want)
 		}
 		x := random.Float64() * 100
-		if got, want := expMinus(x), math.Exp(-x); math.Abs(got/want-1) > 1e-14 {
+		if got, want := ExpMinus(x), math.Exp(-x); math.Abs(got/want-1) > 1e-14 {
 			t.Fatalf("exp(-%v) is %v, want %v", x, got, want)
 		}
 	}

@@ -59,7 +59,7 @@ func (u Uniform) Mean() float64 {
 
 // Draw returns the size that uniform bits choose.
 func (u Uniform) Draw(uniform uint64) int64 {
-	return u.Min + int64(scale(uniform, uint64(u.Max-u.Min)+1))
+	return u.Min + int64(Scale(uniform, uint64(u.Max-u.Min)+1))
 }
 
 func (u Uniform) check() error {

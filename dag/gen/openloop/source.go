@@ -8,18 +8,33 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// maxBatch is how many ops a batch of several ranks has at most. A reader takes 29 bytes for each.
+// maxBatch is how many ops a batch of several ranks has at most. A reader takes 30 bytes for each.
 const maxBatch = 8 << 20
 
 // maxRankOps is how many ops a rank has at most: it is in memory as a whole.
 const maxRankOps = 1 << 26
 
+// Model is the messages of any workload.
+type Model struct {
+	Meta  dag.Meta
+	Tasks int // one a rank; 1..MaxTasks
+	// Messages returns the messages from the first on, the same ones whenever it is called.
+	Messages func() Stream
+}
+
+// Stream is messages in the order of their times.
+type Stream interface {
+	// Next returns the next messages, none at the end. They are good until it is called again.
+	Next() []Message
+}
+
 // Source is the trace of a workload, made batch by batch: each batch draws all messages and keeps those of its ranks,
 // so that no more than a batch is in memory. It is a format.Source.
 type Source struct {
-	plan    *plan
-	ops     []uint32 // of each rank
-	batches []dag.Batch
+	Model
+	messages int64
+	ops      []uint32 // of each rank
+	batches  []dag.Batch
 }
 
 // NewSource returns the trace of a workload. It draws the messages once, to count them.
@@ -35,9 +50,29 @@ func newSource(w Workload, maxBatch int64) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{plan: p}
-	if s.ops, err = p.count(); err != nil {
+	ops, err := p.count()
+	if err != nil {
 		return nil, err
+	}
+	m := Model{dag.Meta{Title: p.Title}, p.Tasks, func() Stream { return p.stream() }}
+	return &Source{m, p.Messages, ops, divide(ops, maxBatch)}, nil
+}
+
+// NewModelSource returns the trace of a model. It draws the messages once, to count them, and shows them to look.
+func NewModelSource(m Model, look func([]Message)) (*Source, error) {
+	s := &Source{Model: m, ops: make([]uint32, m.Tasks)}
+	stream := m.Messages()
+	for drawn := stream.Next(); len(drawn) > 0; drawn = stream.Next() {
+		s.messages += int64(len(drawn))
+		for i := range drawn {
+			from, to := &s.ops[drawn[i].Source], &s.ops[drawn[i].Destination]
+			*from++
+			*to++
+			if max(*from, *to) > maxRankOps {
+				return nil, tooMany(s.messages, m.Tasks)
+			}
+		}
+		look(drawn)
 	}
 	s.batches = divide(s.ops, maxBatch)
 	return s, nil
@@ -46,7 +81,7 @@ func newSource(w Workload, maxBatch int64) (*Source, error) {
 // count returns how many ops each rank has.
 func (p *plan) count() ([]uint32, error) {
 	if p.Messages > maxRankOps/2*int64(p.Tasks) {
-		return nil, p.tooMany()
+		return nil, tooMany(p.Messages, p.Tasks)
 	}
 	ops := make([]uint32, p.Tasks)
 	routes := p.routes()
@@ -60,15 +95,15 @@ func (p *plan) count() ([]uint32, error) {
 			ops[destination]++
 		}
 		if slices.Max(ops) > maxRankOps {
-			return nil, p.tooMany()
+			return nil, tooMany(p.Messages, p.Tasks)
 		}
 	}
 	return ops, nil
 }
 
-func (p *plan) tooMany() error {
-	return &ParamError{"messages", fmt.Sprint(p.Messages),
-		fmt.Sprintf("so few that none of %d ranks has more than %d ops", p.Tasks, maxRankOps)}
+func tooMany(messages int64, tasks int) error {
+	return &ParamError{"messages", fmt.Sprint(messages),
+		fmt.Sprintf("so few that none of %d ranks has more than %d ops", tasks, maxRankOps)}
 }
 
 // divide divides all ranks into batches of at most maxOps ops, or one rank.
@@ -86,9 +121,9 @@ func divide(ops []uint32, maxOps int64) []dag.Batch {
 	return append(batches, b)
 }
 
-// Meta returns the trace's metadata, which is its title.
+// Meta returns the trace's metadata: its title, and the names of jobs where there are several.
 func (s *Source) Meta() dag.Meta {
-	return dag.Meta{Title: s.plan.Title}
+	return s.Model.Meta
 }
 
 // Comms returns the communicator of all ranks.
@@ -98,12 +133,12 @@ func (s *Source) Comms() []dag.Comm {
 
 // NumRanks returns the number of tasks.
 func (s *Source) NumRanks() int {
-	return s.plan.Tasks
+	return s.Tasks
 }
 
 // NumOps returns the number of ops, which is exact.
 func (s *Source) NumOps() int64 {
-	return 2 * s.plan.Messages
+	return 2 * s.messages
 }
 
 // Kinds returns sends and receives.
@@ -132,7 +167,7 @@ func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
 	var c columns
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		if c.kind == nil { // large enough for every batch
-			c = newColumns(slices.MaxFunc(s.batches, func(a, b dag.Batch) int { return cmp.Compare(a.Ops, b.Ops) }).Ops)
+			c = s.newColumns(slices.MaxFunc(s.batches, func(a, b dag.Batch) int { return cmp.Compare(a.Ops, b.Ops) }).Ops)
 		}
 		return s.fill(b, &c), nil
 	}
@@ -141,7 +176,7 @@ func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
 // Trace makes the whole trace.
 func (s *Source) Trace() (*dag.Trace, error) {
 	all := dag.Batch{Last: s.NumRanks(), Ops: s.NumOps()}
-	c := newColumns(all.Ops)
+	c := s.newColumns(all.Ops)
 	return &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: s.fill(all, &c)}, nil
 }
 
@@ -152,12 +187,17 @@ type columns struct {
 	peer    []int32
 	tag     []int64
 	release []dag.Time
+	job     []uint8 // nil: there is one
 }
 
-func newColumns(ops int64) columns {
-	return columns{
-		make([]dag.Kind, ops), make([]int64, ops), make([]int32, ops), make([]int64, ops), make([]dag.Time, ops),
+func (s *Source) newColumns(ops int64) columns {
+	c := columns{
+		make([]dag.Kind, ops), make([]int64, ops), make([]int32, ops), make([]int64, ops), make([]dag.Time, ops), nil,
 	}
+	if len(s.Model.Meta.Jobs) > 1 {
+		c.job = make([]uint8, ops)
+	}
+	return c
 }
 
 // fill draws all messages and enters the ops of the batch's ranks into the columns.
@@ -168,22 +208,25 @@ func (s *Source) fill(b dag.Batch, c *columns) []dag.Rank {
 		at[i] = end
 		end += int64(s.ops[b.First+i])
 	}
-	add := func(rank int32, kind dag.Kind, m *message, peer int32, tag int64, release dag.Time) {
+	add := func(rank int32, kind dag.Kind, m *Message, peer int32, tag int64, release dag.Time) {
 		i := uint(int(rank) - b.First)
 		if i >= uint(len(at)) {
 			return
 		}
 		op := at[i]
 		at[i]++
-		c.kind[op], c.bytes[op], c.peer[op], c.tag[op], c.release[op] = kind, m.bytes, peer, tag, release
+		c.kind[op], c.bytes[op], c.peer[op], c.tag[op], c.release[op] = kind, m.Bytes, peer, tag, release
+		if c.job != nil {
+			c.job[op] = m.Job
+		}
 	}
-	stream := s.plan.stream()
+	stream := s.Messages()
 	tag := int64(0)
-	for messages := stream.next(); len(messages) > 0; messages = stream.next() {
+	for messages := stream.Next(); len(messages) > 0; messages = stream.Next() {
 		for i := range messages {
 			m := &messages[i]
-			add(m.source, dag.Send, m, m.destination, tag, m.time)
-			add(m.destination, dag.Recv, m, m.source, tag, 0)
+			add(m.Source, dag.Send, m, m.Destination, tag, m.Time)
+			add(m.Destination, dag.Recv, m, m.Source, tag, 0)
 			tag++
 		}
 	}
@@ -196,6 +239,9 @@ func (s *Source) fill(b dag.Batch, c *columns) []dag.Rank {
 			Peer:    c.peer[first:end:end],
 			Tag:     c.tag[first:end:end],
 			Release: c.release[first:end:end],
+		}
+		if c.job != nil {
+			ranks[i].Job = dag.NewNarrow(c.job[first:end:end], nil)
 		}
 		first = end
 	}

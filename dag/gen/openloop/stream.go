@@ -9,11 +9,12 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// message is one message of a workload.
-type message struct {
-	time                dag.Time
-	bytes               int64
-	source, destination int32
+// Message is one message of a workload.
+type Message struct {
+	Time                dag.Time
+	Bytes               int64
+	Source, Destination int32
+	Job                 uint8
 }
 
 // plan is a workload with its tables, for any number of streams.
@@ -65,9 +66,9 @@ func (p *plan) routes() *routes {
 }
 
 func (r *routes) next() (class int, source, destination int32) {
-	source = int32(scale(r.sources.Uint64(), uint64(r.Tasks)))
+	source = int32(Scale(r.sources.Uint64(), uint64(r.Tasks)))
 	if r.shares != nil {
-		class = r.shares.find(scale(r.classes.Uint64(), tableUnit))
+		class = r.shares.find(Scale(r.classes.Uint64(), tableUnit))
 	}
 	return class, source, r.plan.destinations[class].draw(r.destinations.Uint64(), source)
 }
@@ -77,15 +78,15 @@ func (r *routes) next() (class int, source, destination int32) {
 type stream struct {
 	routes      *routes
 	gaps, sizes *rand.ChaCha8
-	clock       clock
+	clock       Clock
 	left        int64     // messages not drawn yet
-	drawn       []message // the latest ones
+	drawn       []Message // the latest ones
 	complete    int       // those before are of ticks of which all messages are drawn
 }
 
 func (p *plan) stream() *stream {
 	return &stream{
-		routes: p.routes(), gaps: p.draws("gap"), sizes: p.draws("size"), clock: newClock(p.Clock, p.End),
+		routes: p.routes(), gaps: p.draws("gap"), sizes: p.draws("size"), clock: NewClock(p.Clock, p.End),
 		left: p.Messages,
 	}
 }
@@ -93,8 +94,8 @@ func (p *plan) stream() *stream {
 // drawAtOnce is how many messages are drawn at a time.
 const drawAtOnce = 1024
 
-// next returns the next messages, none at the end. They are good until it is called again.
-func (s *stream) next() []message {
+// Next returns the next messages, none at the end. They are good until it is called again.
+func (s *stream) Next() []Message {
 	s.drawn = append(s.drawn[:0], s.drawn[s.complete:]...)
 	s.complete = 0
 	for s.complete == 0 && s.left > 0 {
@@ -112,11 +113,11 @@ func (s *stream) draw(n int) {
 	s.left -= int64(n)
 	s.drawn = slices.Grow(s.drawn, n)
 	for range n {
-		m := message{time: s.clock.advance(float64(exponential(s.gaps.Uint64()) * p.MeanGap))}
+		m := Message{Time: s.clock.Advance(float64(Exponential(s.gaps.Uint64()) * p.MeanGap))}
 		var class int
-		class, m.source, m.destination = s.routes.next()
-		m.bytes = p.Classes[class].Sizes.Draw(s.sizes.Uint64())
-		if k := len(s.drawn); k > 0 && s.drawn[k-1].time != m.time {
+		class, m.Source, m.Destination = s.routes.next()
+		m.Bytes = p.Classes[class].Sizes.Draw(s.sizes.Uint64())
+		if k := len(s.drawn); k > 0 && s.drawn[k-1].Time != m.Time {
 			s.complete = k
 		}
 		s.drawn = append(s.drawn, m)
@@ -124,39 +125,40 @@ func (s *stream) draw(n int) {
 }
 
 // sortTies puts messages of the same time, which follow each other, into the order of their sources.
-func sortTies(messages []message) {
+func sortTies(messages []Message) {
 	for i := 0; i < len(messages); {
 		end := i + 1
-		for end < len(messages) && messages[end].time == messages[i].time {
+		for end < len(messages) && messages[end].Time == messages[i].Time {
 			end++
 		}
 		if end > i+1 {
-			slices.SortStableFunc(messages[i:end], func(a, b message) int { return int(a.source - b.source) })
+			slices.SortStableFunc(messages[i:end], func(a, b Message) int { return int(a.Source - b.Source) })
 		}
 		i = end
 	}
 }
 
-// clock adds up gaps in 2^-64 ps, and tells the time in the nearest tick.
-type clock struct {
+// Clock adds up gaps in 2^-64 ps, and tells the time in the nearest tick.
+type Clock struct {
 	tick     uint64 // in ps, like the others
 	end      uint64 // at the latest
 	ps, frac uint64 // the time, and half a tick more, so that rounding down is rounding to the nearest
 }
 
-func newClock(tick, end dag.Time) clock {
+// NewClock returns a clock at time 0 whose ticks are 1 ps or longer, and that stops at a time, 0: at the end of all times.
+func NewClock(tick, end dag.Time) Clock {
 	if end == 0 {
 		end = dag.MaxTime - tick
 	}
-	c := clock{tick: uint64(tick), end: uint64(end) + uint64(tick)/2, ps: uint64(tick) / 2}
+	c := Clock{tick: uint64(tick), end: uint64(end) + uint64(tick)/2, ps: uint64(tick) / 2}
 	if tick%2 != 0 {
 		c.frac = 1 << 63
 	}
 	return c
 }
 
-// advance moves the clock on by a number of picoseconds and returns the time.
-func (c *clock) advance(gap float64) dag.Time {
+// Advance moves the clock on by a number of picoseconds and returns the time.
+func (c *Clock) Advance(gap float64) dag.Time {
 	if gap >= 1<<62 {
 		c.ps = c.end
 		gap = 0

@@ -52,8 +52,8 @@ func (t *table) numbers(index int) (first, count uint64) {
 	return first, t.ends[index] - first
 }
 
-// scale maps uniform bits to a number in 0..n-1.
-func scale(uniform, n uint64) uint64 {
+// Scale maps uniform bits to a number in 0..n-1.
+func Scale(uniform, n uint64) uint64 {
 	number, _ := bits.Mul64(uniform, n)
 	return number
 }

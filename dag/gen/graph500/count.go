@@ -1,0 +1,99 @@
+package graph500
+
+// How many ops the ranks have, which readers of a trace want to know before it is made.
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// counts returns a function that tells how many ops and dependencies a rank has, and how many ops there are in all.
+// With more than exact processes the former are what is expected.
+func (s *search) counts(exact int) (count func(rank int) (ops, deps int64), total int64, err error) {
+	n := s.p.Nodes
+	sends, all := make([]int64, n), int64(0) // messages with queries
+	for _, level := range s.levels {
+		for process, a := range level {
+			sends[process] += a.messages
+			all += a.messages
+		}
+	}
+	var receives []int64
+	if n <= exact {
+		receives = s.receives()
+	}
+	count = func(rank int) (ops, deps int64) {
+		received := (all - sends[rank]) / int64(n-1)
+		if receives != nil {
+			received = receives[rank]
+		}
+		out, in := s.control(rank)
+		ops = 2*sends[rank] + 2*received + out + in
+		return ops, ops + received + in
+	}
+	for rank := range n {
+		ops, _ := count(rank)
+		if ops > maxRankOps {
+			return nil, 0, fmt.Errorf("rank %d has %d ops, expected at most %d: use more nodes, more coalescing or less scale",
+				rank, ops, maxRankOps)
+		}
+		out, _ := s.control(rank)
+		total += 4*sends[rank] + 2*out // each message is sent and received
+	}
+	return count, total, nil
+}
+
+// control returns how many notices and messages of the all-reduce a rank sends and receives.
+func (s *search) control(rank int) (out, in int64) {
+	others := int64(s.p.Nodes - 1)
+	levels := int64(len(s.levels))
+	if out, in = levels, levels; rank == s.root {
+		out, in = levels*others, levels*others
+	}
+	if s.p.Notices == AllNotices {
+		out += (levels - 1) * others
+		in += (levels - 1) * others
+		if rank == s.root { // level 0
+			out += others
+		} else {
+			in++
+		}
+	}
+	return out, in
+}
+
+// receives returns how many messages with queries each process gets.
+func (s *search) receives() []int64 {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	all := make([]int64, s.p.Nodes)
+	for range min(runtime.GOMAXPROCS(0), s.p.Nodes) {
+		group.Go(func() {
+			own := make([]int64, len(all))
+			for source := int(next.Add(1)) - 1; source < len(all); source = int(next.Add(1)) - 1 {
+				s.sentBy(source, own)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for process, n := range own {
+				all[process] += n
+			}
+		})
+	}
+	group.Wait()
+	return all
+}
+
+// sentBy adds up what a process sends to each.
+func (s *search) sentBy(source int, received []int64) {
+	for level, amounts := range s.levels {
+		for i, run := range amounts[source].runs(s.p.Coalescing) {
+			s.targets.each(sent{source, level, i}, run.messages, func(process int, messages int64) {
+				received[process] += messages
+			})
+		}
+	}
+}

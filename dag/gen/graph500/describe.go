@@ -1,0 +1,76 @@
+package graph500
+
+// The model itself, for people and programs.
+
+import "fmt"
+
+// Description is what the equations give for a search, in real numbers, before anything but the root is drawn. The JSON
+// names are those of the command line.
+type Description struct {
+	Scale       int    `json:"scale"`
+	EdgeFactor  int    `json:"edge_factor"`
+	Nodes       int    `json:"nodes"`
+	Coalescing  int64  `json:"coalescing"`
+	Eq7         string `json:"eq7"`
+	HIntDiv     bool   `json:"h_intdiv"`
+	TotalEdges  int64  `json:"total_edges"` // twice the edges, for each is explored from both ends
+	RootProcess int    `json:"root_process"`
+
+	RootDegree RootDegree `json:"root_degree"`
+	Levels     []Level    `json:"levels"`
+
+	// InjectionProbability is eq. 17; nil where the link is not known, or a query takes no time.
+	InjectionProbability *float64 `json:"injection_probability,omitempty"`
+}
+
+// RootDegree is the degree of the root, drawn or given, and the law that it is drawn by.
+type RootDegree struct {
+	Value  int64   `json:"value"`
+	Mu     float64 `json:"mu"`    // mean of the logarithm: eq. 18
+	Sigma  float64 `json:"sigma"` // standard deviation of the logarithm: eq. 19
+	Median float64 `json:"median"`
+	Mean   float64 `json:"mean"`
+}
+
+// Level is a level of the search. In level 0 the edges are those of the root.
+type Level struct {
+	Level              int     `json:"level"`
+	Mean               float64 `json:"mean"`                 // edges explored by all processes: eq. 4
+	Sigma              float64 `json:"sigma"`                // standard deviation of that: eq. 16
+	MeanTruncated      float64 `json:"mean_truncated"`       // the mean, or what the levels before left
+	QueriesPerProcess  float64 `json:"queries_per_process"`  // eq. 1 of the truncated mean
+	Destinations       float64 `json:"destinations"`         // eq. 2
+	MessagesPerProcess float64 `json:"messages_per_process"` // eq. 3
+}
+
+// Describe returns what the equations give. A byte takes byteTime picoseconds on a node's link; 0: that is not known.
+func Describe(p Params, seed int64, byteTime float64) (*Description, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("graph500: %w", err)
+	}
+	root, degree := p.drawRoot(seed)
+	d := &Description{
+		Scale: p.Scale, EdgeFactor: p.EdgeFactor, Nodes: p.Nodes, Coalescing: p.Coalescing, Eq7: p.Eq7.String(),
+		HIntDiv: p.HIntDiv, TotalEdges: p.totalEdges(), RootProcess: root, RootDegree: p.rootDegree(degree),
+	}
+	w := p.law(degree)
+	left, n := float64(d.TotalEdges), float64(p.Nodes)
+	for l := range p.MaxLevels {
+		level := Level{Level: l, Mean: float64(degree)}
+		if l > 0 {
+			level.Mean, level.Sigma = w.mean(l), w.sigma(l)
+		}
+		level.MeanTruncated = min(level.Mean, left)
+		left -= level.MeanTruncated
+		level.QueriesPerProcess = queries(level.MeanTruncated, n)
+		level.Destinations = destinations(level.QueriesPerProcess, n)
+		level.MessagesPerProcess = messages(level.QueriesPerProcess, level.Destinations, p.Coalescing)
+		d.Levels = append(d.Levels, level)
+	}
+	if byteTime > 0 && p.QueryTime > 0 {
+		packetTime := byteTime * float64(p.messageBytes())
+		probability := injectionProbability(packetTime, float64(p.QueryTime), p.Coalescing)
+		d.InjectionProbability = &probability
+	}
+	return d, nil
+}

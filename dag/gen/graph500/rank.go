@@ -1,0 +1,135 @@
+package graph500
+
+// The ops of a rank, level by level.
+
+import "github.com/tracedag/tracedag/dag"
+
+// Tags of messages are 4 for each level, and which kind of message it is.
+const (
+	queryTag = iota
+	noticeTag
+	reduceTag
+	broadcastTag
+	tagsOfLevel
+)
+
+// writer makes a rank. All of its ops are on one stream, for a process does one thing at a time. Within a level those
+// of receiving come first, so that backends that prefer the first of what is ready consume before they generate.
+//
+// Ops are known by their index, -1 is none.
+type writer struct {
+	*search
+	rank, level int
+	b           *dag.RankBuilder
+	began       int   // the op that began the level
+	last        int   // the last of the ops that are done one after the other
+	received    []int // what has to be done before the level ends
+	order       []int32
+}
+
+func (w *writer) write() {
+	for w.level = range w.levels {
+		w.received, w.last = w.received[:0], w.began
+		w.receive()
+		w.send()
+		w.reduce()
+	}
+}
+
+// tag returns the tag of messages of a kind.
+func (w *writer) tag(kind int64) int64 {
+	return tagsOfLevel*int64(w.level) + kind
+}
+
+// add makes an op that waits for others, of which some may not exist.
+func (w *writer) add(op dag.Op, after ...int) int {
+	i := w.b.Add(op)
+	for _, a := range after {
+		if a >= 0 {
+			w.b.Requires(i, a)
+		}
+	}
+	return i
+}
+
+// receive makes the receives of the level but that of the broadcast, and the consumption of messages.
+func (w *writer) receive() {
+	for source, a := range w.levels[w.level] {
+		if a.messages == 0 || source == w.rank {
+			continue
+		}
+		for i, run := range a.runs(w.p.Coalescing) {
+			time := max(w.p.QueryTime*dag.Time(run.queries), w.p.ConsumeMin)
+			for range w.targets.to(sent{source, w.level, i}, w.rank, run.messages) {
+				message := w.recv(source, queryTag, w.p.messageBytes())
+				w.received = append(w.received, w.add(dag.Op{Kind: dag.Calc, Duration: time}, message))
+			}
+		}
+	}
+	for other := range w.p.Nodes {
+		if other == w.rank {
+			continue
+		}
+		if w.notifies(other) {
+			w.received = append(w.received, w.recv(other, noticeTag, w.p.controlBytes()))
+		}
+		if w.rank == w.root {
+			w.received = append(w.received, w.recv(other, reduceTag, w.p.controlBytes()))
+		}
+	}
+}
+
+func (w *writer) recv(from int, kind, bytes int64) int {
+	return w.add(dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: bytes, Tag: w.tag(kind)}, w.began)
+}
+
+// notifies reports whether a process sends notices of the end of the level. In level 0 only that of the root does.
+func (w *writer) notifies(process int) bool {
+	return w.p.Notices == AllNotices && (w.level > 0 || process == w.root)
+}
+
+// send makes the generation of messages, their sends, and those of the notices, one after the other.
+func (w *writer) send() {
+	a := w.levels[w.level][w.rank]
+	times := draws(w.seed, w.level, w.rank, "generation")
+	mean := float64(w.p.QueryTime) * float64(w.p.Coalescing)
+	if w.p.Injection == ReferenceInjection {
+		mean /= float64(w.p.PacketPhits)
+	}
+	for i, run := range a.runs(w.p.Coalescing) {
+		w.order = w.targets.order(sent{w.rank, w.level, i}, run.messages, w.order)
+		for _, to := range w.order {
+			w.last = w.add(dag.Op{Kind: dag.Calc, Duration: dag.Time(times.ExpFloat64() * mean)}, w.last)
+			w.sendTo(int(to), queryTag, w.p.messageBytes())
+		}
+	}
+	if w.notifies(w.rank) {
+		w.sendToAll(noticeTag)
+	}
+}
+
+// sendToAll makes sends to all others, the first of which waits for some ops.
+func (w *writer) sendToAll(kind int64, after ...int) {
+	for to := range w.p.Nodes {
+		if to != w.rank {
+			w.sendTo(to, kind, w.p.controlBytes(), after...)
+			after = nil
+		}
+	}
+}
+
+func (w *writer) sendTo(to int, kind, bytes int64, after ...int) {
+	w.last = w.add(dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: bytes, Tag: w.tag(kind)}, append(after, w.last)...)
+}
+
+// reduce ends the level: the process of the root hears from all others, and tells them.
+func (w *writer) reduce() {
+	if w.rank != w.root {
+		w.sendTo(w.root, reduceTag, w.p.controlBytes(), w.received...)
+		w.began = w.last
+		w.began = w.recv(w.root, broadcastTag, w.p.controlBytes())
+		return
+	}
+	w.sendToAll(broadcastTag, w.received...)
+	w.began = w.last
+}

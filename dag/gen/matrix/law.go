@@ -1,0 +1,310 @@
+// This file makes the mass functions of sizes and of times between arrivals, from named laws.
+
+package matrix
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Law is a law of sizes or of times between arrivals.
+type Law struct {
+	Family     string    // one of Families
+	Params     []float64 // those of the family, in the order in which Families has them
+	Modes      []Mode    // of multimodal
+	Background float64   // of multimodal: values spread over Min..Max, relative to the number of those of the modes
+	Min, Max   float64   // values outside are drawn again; infinite: no limit
+	Round      float64   // values are rounded to multiples of it, but none below Min; 0: they are not
+}
+
+// Mode is one of the skew-normal laws that a multimodal law mixes.
+type Mode struct {
+	Location, Skew, Scale float64
+	Draws                 int // how many values are drawn from it
+}
+
+// draws is how many values are drawn to make the mass function of a family other than uniform and multimodal.
+const draws = 150_000
+
+const (
+	maxDraws   = 1 << 24 // of a multimodal law, in all
+	maxSupport = 1 << 22 // values of a uniform law
+)
+
+// family is a family of laws with the names of its parameters and how a value is drawn. Those whose name is in positive
+// must be above 0.
+type family struct {
+	name     string
+	params   []string
+	positive []string
+	draw     func(p []float64, random *rand.Rand) float64
+}
+
+var families = []family{
+	{"exponential", []string{"beta"}, []string{"beta"}, func(p []float64, random *rand.Rand) float64 {
+		return p[0] * random.ExpFloat64()
+	}},
+	{"lognormal", []string{"mu", "sigma"}, []string{"sigma"}, func(p []float64, random *rand.Rand) float64 {
+		return math.Exp(p[0] + float64(p[1]*random.NormFloat64()))
+	}},
+	{"weibull", []string{"alpha", "lambda"}, []string{"alpha", "lambda"}, func(p []float64, random *rand.Rand) float64 {
+		return p[1] * math.Pow(random.ExpFloat64(), 1/p[0])
+	}},
+	{"pareto", []string{"alpha", "mode"}, []string{"alpha", "mode"}, func(p []float64, random *rand.Rand) float64 {
+		return p[1] * math.Exp(random.ExpFloat64()/p[0])
+	}},
+	{"normal", []string{"loc", "scale"}, []string{"scale"}, func(p []float64, random *rand.Rand) float64 {
+		return p[0] + float64(p[1]*random.NormFloat64())
+	}},
+	{"skewnorm", []string{"a", "loc", "scale"}, []string{"scale"}, func(p []float64, random *rand.Rand) float64 {
+		return skewNormal(p[0], p[1], p[2], random)
+	}},
+	{name: "uniform"},
+	{name: "multimodal"},
+}
+
+// skewNormal draws from Azzalini's skew-normal law.
+func skewNormal(skew, location, scale float64, random *rand.Rand) float64 {
+	delta := skew / math.Hypot(1, skew)
+	half := math.Abs(random.NormFloat64())
+	z := float64(delta*half) + float64(random.NormFloat64()/math.Hypot(1, skew))
+	return location + float64(scale*z)
+}
+
+// Families returns the families of laws with the names of their parameters, such as "weibull:alpha,lambda".
+func Families() []string {
+	var names []string
+	for _, f := range families {
+		names = append(names, strings.TrimSuffix(f.name+":"+strings.Join(f.params, ","), ":"))
+	}
+	return names
+}
+
+// ParseLaw reads a law such as "weibull:alpha=4.7,lambda=4100,min=1,max=1e6,round=25" or
+// "multimodal:mode=40/-1/60/10000,mode=1/4/1000,background=0.05,min=1,max=1e5,round=25", where a mode is location,
+// skew, scale and draws, 10000 if there is no fourth number.
+func ParseLaw(text string) (*Law, error) {
+	name, rest, _ := strings.Cut(text, ":")
+	l := &Law{Family: name, Min: math.Inf(-1), Max: math.Inf(1)}
+	f := l.family()
+	if f == nil {
+		return nil, fmt.Errorf("expected one of %s, found %q", strings.Join(Families(), " "), name)
+	}
+	l.Params = make([]float64, len(f.params))
+	missing := slices.Clone(f.params)
+	numbers := map[string]*float64{"min": &l.Min, "max": &l.Max, "round": &l.Round}
+	for i, p := range f.params {
+		numbers[p] = &l.Params[i]
+	}
+	if name == "multimodal" {
+		numbers["background"] = &l.Background
+	}
+	err := eachSetting(rest, func(key, value string) error {
+		if key == "mode" && name == "multimodal" {
+			return l.addMode(value)
+		}
+		to, ok := numbers[key]
+		if !ok {
+			return fmt.Errorf("%s has no %q", name, key)
+		}
+		var err error
+		if *to, err = number(value); err != nil {
+			return err
+		}
+		missing = slices.DeleteFunc(missing, func(p string) bool { return p == key })
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%s needs %s=NUMBER", name, missing[0])
+	}
+	return l, l.check()
+}
+
+func (l *Law) addMode(text string) error {
+	parts, err := numbers(text)
+	if err != nil {
+		return err
+	}
+	if len(parts) == 3 {
+		parts = append(parts, 10_000)
+	}
+	if len(parts) != 4 || parts[3] != math.Trunc(parts[3]) || parts[3] < 1 || parts[3] > maxDraws {
+		return fmt.Errorf("expected mode=LOCATION/SKEW/SCALE/DRAWS with 1..%d draws, found %q", maxDraws, text)
+	}
+	l.Modes = append(l.Modes, Mode{parts[0], parts[1], parts[2], int(parts[3])})
+	return nil
+}
+
+func (l *Law) family() *family {
+	for i := range families {
+		if families[i].name == l.Family {
+			return &families[i]
+		}
+	}
+	return nil
+}
+
+// check returns an error for laws from which nothing can be drawn.
+func (l *Law) check() error {
+	f := l.family()
+	if f == nil || len(l.Params) != len(f.params) {
+		return fmt.Errorf("expected the family of one of %s, found %s with %d parameters", strings.Join(Families(), " "),
+			l.Family, len(l.Params))
+	}
+	for i, p := range f.params {
+		if slices.Contains(f.positive, p) && !(l.Params[i] > 0) {
+			return fmt.Errorf("%s is %v, expected above 0", p, l.Params[i])
+		}
+	}
+	bounded := l.Min > math.Inf(-1) && l.Max < math.Inf(1)
+	switch {
+	case !(l.Min <= l.Max):
+		return fmt.Errorf("min is %v and max %v, expected min..max", l.Min, l.Max)
+	case l.Round < 0:
+		return fmt.Errorf("round is %v, expected 0 or more", l.Round)
+	case l.Family == "uniform" && !bounded:
+		return fmt.Errorf("uniform needs min=NUMBER and max=NUMBER")
+	case (l.Family == "uniform" || l.Background > 0) && (!bounded || (l.Max-l.Min)/l.step() >= maxSupport):
+		return fmt.Errorf("values are spread from %v to %v in steps of %v, expected at most %d of them", l.Min, l.Max,
+			l.step(), maxSupport)
+	case l.Family != "multimodal":
+		return nil
+	case len(l.Modes) == 0:
+		return fmt.Errorf("multimodal needs mode=LOCATION/SKEW/SCALE")
+	case l.Background < 0:
+		return fmt.Errorf("background is %v, expected 0 or more", l.Background)
+	}
+	all := 0
+	for _, m := range l.Modes {
+		if !(m.Scale > 0) {
+			return fmt.Errorf("the scale of a mode is %v, expected above 0", m.Scale)
+		}
+		all += m.Draws
+	}
+	if float64(all)*(1+l.Background) > maxDraws {
+		return fmt.Errorf("%.4g values are to be drawn, expected at most %d", float64(all)*(1+l.Background), maxDraws)
+	}
+	return nil
+}
+
+// step is how far apart values are that are spread evenly.
+func (l *Law) step() float64 {
+	if l.Round > 0 {
+		return l.Round
+	}
+	return 1
+}
+
+// spread returns min, min+step, ... as far as max.
+func (l *Law) spread() []float64 {
+	values := make([]float64, 1+int((l.Max-l.Min)/l.step()))
+	for i := range values {
+		values[i] = l.Min + float64(float64(i)*l.step())
+	}
+	return values
+}
+
+// PMF makes the mass function: of uniform the function itself, of the others the frequencies of values drawn.
+func (l *Law) PMF(random *rand.Rand) (*PMF, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	if l.Family == "uniform" {
+		return count(l.spread()), nil
+	}
+	var values []float64
+	var err error
+	if l.Family != "multimodal" {
+		f := l.family()
+		values, err = l.draw(nil, draws, func() float64 { return f.draw(l.Params, random) })
+	}
+	for _, m := range l.Modes {
+		if err == nil {
+			values, err = l.draw(values, m.Draws, func() float64 { return skewNormal(m.Skew, m.Location, m.Scale, random) })
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.Background > 0 {
+		even := l.spread()
+		for range int(l.Background * float64(len(values))) {
+			values = append(values, even[random.IntN(len(even))])
+		}
+	}
+	for i, v := range values {
+		values[i] = l.rounded(v)
+	}
+	return count(values), nil
+}
+
+// draw appends n values in Min..Max.
+func (l *Law) draw(values []float64, n int, next func() float64) ([]float64, error) {
+	const patience = 1000 // draws a value, on average
+	for left := patience * n; n > 0; left-- {
+		if left == 0 {
+			return nil, fmt.Errorf("less than one in %d values lies in %v..%v", patience, l.Min, l.Max)
+		}
+		if v := next(); v >= l.Min && v <= l.Max && !math.IsInf(v, 0) {
+			values = append(values, v)
+			n--
+		}
+	}
+	return values, nil
+}
+
+// rounded returns the nearest multiple of Round, ties to even multiples, to two decimals, and Min at least.
+func (l *Law) rounded(v float64) float64 {
+	if l.Round == 0 {
+		return v
+	}
+	v = math.RoundToEven(v/l.Round) * l.Round
+	v = math.RoundToEven(v*100) / 100
+	return max(v, l.Min)
+}
+
+// eachSetting calls set for each KEY=VALUE of a list with commas.
+func eachSetting(list string, set func(key, value string) error) error {
+	if list == "" {
+		return nil
+	}
+	for setting := range strings.SplitSeq(list, ",") {
+		key, value, ok := strings.Cut(setting, "=")
+		if !ok {
+			return fmt.Errorf("expected NAME=VALUE, found %q", setting)
+		}
+		if err := set(key, value); err != nil {
+			return fmt.Errorf("%s: %w", setting, err)
+		}
+	}
+	return nil
+}
+
+// number parses a finite number in decimal or exponent notation.
+func number(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || strings.Trim(text, "0123456789.eE+-") != "" {
+		return 0, fmt.Errorf("expected a number, found %.40q", text)
+	}
+	return v, nil
+}
+
+// numbers parses numbers with slashes between them.
+func numbers(text string) ([]float64, error) {
+	var all []float64
+	for part := range strings.SplitSeq(text, "/") {
+		v, err := number(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}

@@ -1,0 +1,67 @@
+package matrix
+
+// Preset is the shape of one of TrafPy's benchmark sets, version v001. Sizes are in bytes, times in microseconds.
+type Preset struct {
+	Name          string
+	Sizes         string  // a law, see ParseLaw
+	Interarrivals string  // a law
+	Matrix        string  // a recipe, see ParseMatrixLaw
+	InterRack     float64 // which part of all bytes leaves its rack, where there are racks; 0: racks do not matter
+}
+
+const (
+	universitySizes = "lognormal:mu=7,sigma=2.5,min=1,max=2e7,round=25"
+	cloudTimes      = "multimodal:mode=10/0/1/10000,mode=20/0/3/7000,mode=100/0/4/5000,mode=1/100/50/20000," +
+		"background=0.01,min=1,max=1e4,round=25"
+	skewedNodes = "nodes:fraction=0.2,share=0.55"
+)
+
+var presets = []Preset{
+	{"university", universitySizes, "weibull:alpha=0.9,lambda=6000,min=1,round=25", skewedNodes, 0.7},
+	{"private_enterprise", universitySizes,
+		"multimodal:mode=40/-1/60/10000,mode=1/4/1000/10000,background=0.05,min=1,max=1e5,round=25", skewedNodes, 0.5},
+	{"commercial_cloud", universitySizes, cloudTimes, skewedNodes, 0.2},
+	{"social_media_cloud", "weibull:alpha=0.5,lambda=21000,min=1,max=2e6,round=25",
+		"lognormal:mu=6,sigma=2.3,min=1,round=25", skewedNodes, 0.129},
+	{"rack_sensitivity_0", universitySizes, cloudTimes, "uniform", 0},
+	{"rack_sensitivity_02", universitySizes, cloudTimes, "uniform", 0.8}, // the names have what stays in the rack
+	{"rack_sensitivity_04", universitySizes, cloudTimes, "uniform", 0.6},
+	{"rack_sensitivity_06", universitySizes, cloudTimes, "uniform", 0.4},
+	{"rack_sensitivity_08", universitySizes, cloudTimes, "uniform", 0.2},
+	{"skewed_nodes_sensitivity_0", universitySizes, cloudTimes, "uniform", 0},
+	{"skewed_nodes_sensitivity_005", universitySizes, cloudTimes, "nodes:fraction=0.05,share=0.55", 0},
+	{"skewed_nodes_sensitivity_01", universitySizes, cloudTimes, "nodes:fraction=0.1,share=0.55", 0},
+	{"skewed_nodes_sensitivity_02", universitySizes, cloudTimes, "nodes:fraction=0.2,share=0.55", 0},
+	{"skewed_nodes_sensitivity_04", universitySizes, cloudTimes, "nodes:fraction=0.4,share=0.55", 0},
+	{"uniform", "uniform:min=100,max=10000,round=25", "uniform:min=1,max=10000,round=25", "uniform", 0},
+}
+
+// Presets returns the names of the presets.
+func Presets() []string {
+	var names []string
+	for _, p := range presets {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Use sets sizes, times between arrivals, matrix and the part that leaves the rack to those of a preset.
+func (p *Params) Use(name string) bool {
+	for _, preset := range presets {
+		if preset.Name == name {
+			p.Sizes = Values{Law: mustParse(ParseLaw(preset.Sizes))}
+			p.Interarrivals = Values{Law: mustParse(ParseLaw(preset.Interarrivals))}
+			p.Recipe = mustParse(ParseMatrixLaw(preset.Matrix))
+			p.InterRack = preset.InterRack
+			return true
+		}
+	}
+	return false
+}
+
+func mustParse[T any](law *T, err error) *T {
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return law
+}
