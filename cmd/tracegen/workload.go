@@ -109,15 +109,15 @@ func (j *workloadJob) register(flags *pflag.FlagSet) {
 	cli.TimeVar(flags, &j.Arrivals.Off, "off", j.Arrivals.Off, 0, "mean length of phases without flows, of onoff")
 	flags.Float64Var(&j.load, "load", j.load, "what hosts send, on average, as a part of what their links can carry")
 	flags.Var(&j.link, "link", "what the link of a host can carry")
-	flags.Var(&j.rate, "rate", "what all hosts send together, on average, instead of a load")
+	flags.Var(&j.rate, "rate", "what all hosts send together, on average, instead of a load (0: none)")
 	flags.Int64Var(&j.Flows, "flows", j.Flows, "number of flows, at most (0: no limit; the default, with --duration)")
 	cli.TimeVar(flags, &j.Duration, "duration", j.Duration, 0, "flows start before it (0: no limit)")
 	namedVar(flags, &j.Pattern.Kind, "pattern", workloads.Kinds, "who sends to whom")
 	flags.IntVar(&j.Pattern.Degree, "degree", j.Pattern.Degree, "how many hosts send at a time, of incast")
-	cli.TimeVar(flags, &j.Pattern.Period, "period", j.Pattern.Period, 0, "mean time between two of incast, instead of a load")
+	cli.TimeVar(flags, &j.Pattern.Period, "period", j.Pattern.Period, 0, "mean time between incasts, instead of a load")
 	flags.IntVar(&j.Pattern.Shift, "shift", j.Pattern.Shift, "how far on hosts send, of shift")
-	flags.Float64Var(&j.Pattern.Fraction, "fraction", j.Pattern.Fraction, "part of the flows that goes to one host, of hotspot")
-	flags.IntVar(&j.Pattern.Node, "node", j.Pattern.Node, "that host, of hotspot, or the one of incast (-1: host 0; any)")
+	flags.Float64Var(&j.Pattern.Fraction, "fraction", j.Pattern.Fraction, "part of all flows that goes to the hotspot")
+	flags.IntVar(&j.Pattern.Node, "node", j.Pattern.Node, "host that is the hotspot, or to which incasts go (-1: host 0; any)")
 }
 
 // mixed returns the job that a text such as "name=bulk,load=0.2" describes.

@@ -28,8 +28,8 @@ const (
 // CheckRanks returns an error if there are too many ranks for so many flows.
 func CheckRanks(ranks, flows int) error {
 	if ranks > manyRanks && ranks/sparseRanks > flows {
-		return fmt.Errorf("%d nodes have only %d flows: expected at most %d nodes, or a flow for every %d of them", ranks, flows,
-			manyRanks, sparseRanks)
+		return fmt.Errorf("%d nodes have only %d flows: expected at most %d nodes, or a flow for every %d of them",
+			ranks, flows, manyRanks, sparseRanks)
 	}
 	return nil
 }
@@ -95,8 +95,8 @@ type Send struct {
 }
 
 // Sends returns all sends of the trace but those for which own, if it is not nil, returns true: messages that stand for
-// something else in the file. They are in the order of their times, those of the same time in that of tags, then of ranks
-// and indices; or, where fileOrder is set and the tags number them from 0, in the order of tags alone.
+// something else in the file. They are in the order of their times, those of the same time in that of tags, then of
+// ranks and indices; or, where fileOrder is set and the tags number them from 0, in the order of tags alone.
 func Sends(t *dag.Trace, fileOrder bool, own func(r *dag.Rank, op int) bool) []Send {
 	var sends []Send
 	for rank := range t.Ranks {
@@ -249,8 +249,10 @@ func Attribute(attrs, name string, to any) bool {
 	if attrs == "" {
 		return false
 	}
-	if only, ok := strings.CutPrefix(attrs, `{"`+name+`":`); ok && json.Unmarshal([]byte(strings.TrimSuffix(only, "}")), to) == nil {
-		return true
+	if only, ok := strings.CutPrefix(attrs, `{"`+name+`":`); ok { // most often it is the only member
+		if json.Unmarshal([]byte(strings.TrimSuffix(only, "}")), to) == nil {
+			return true
+		}
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(attrs), &members) != nil || members[name] == nil {

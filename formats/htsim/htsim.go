@@ -35,7 +35,6 @@ type attributes struct {
 // connection is a line of a flow.
 type connection struct {
 	flowio.Flow
-	id                          int64 // 0: none is stated
 	trigger, sendDone, recvDone int64 // numbers of triggers; 0: none
 }
 
@@ -119,7 +118,7 @@ func parseConnection(l *blockio.Line, unit int) connection {
 		take := 1
 		switch key {
 		case "id":
-			c.id = number(l, first(tokens), "the number of a flow", 1, maxTrigger)
+			number(l, first(tokens), "the number of a flow", 1, maxTrigger)
 		case "start":
 			started = true
 			c.Start = start(l, first(tokens), unit)
