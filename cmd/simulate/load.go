@@ -226,7 +226,7 @@ func lowered(o *options, run runner, trace *dag.Trace, choice lower.Choice) (low
 	if which == nil {
 		return source, nil
 	}
-	some, all := lowerable(trace, which)
+	some, all := lower.Selects(trace, which)
 	switch {
 	case !some:
 		return source, nil
@@ -238,25 +238,6 @@ func lowered(o *options, run runner, trace *dag.Trace, choice lower.Choice) (low
 		return nil, err
 	}
 	return dag.NewInMemory(whole), nil
-}
-
-// lowerable reports whether a trace has collectives that are to be lowered, and whether all of its collectives are.
-func lowerable(t *dag.Trace, which func(dag.Subkind) bool) (some, all bool) {
-	all = true
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		for op, kind := range r.Kind {
-			if kind != dag.Coll {
-				continue
-			}
-			if which(r.Subkind.At(op)) {
-				some = true
-			} else {
-				all = false
-			}
-		}
-	}
-	return some, all
 }
 
 func loadBatches(in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded, error) {

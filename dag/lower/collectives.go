@@ -29,6 +29,25 @@ func CollectivesOf(t *dag.Trace, choice Choice, lowered func(dag.Subkind) bool) 
 	return s.Trace()
 }
 
+// Selects reports whether some of the collectives of a trace are among those that the function names, and whether all are.
+func Selects(t *dag.Trace, which func(dag.Subkind) bool) (some, all bool) {
+	all = true
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for op, kind := range r.Kind {
+			if kind != dag.Coll {
+				continue
+			}
+			if which(r.Subkind.At(op)) {
+				some = true
+			} else {
+				all = false
+			}
+		}
+	}
+	return some, all
+}
+
 // maxOps is how many ops a lowered rank may have; three dependencies for each are still in the range of [dag.Edges].
 const maxOps = 1 << 30
 

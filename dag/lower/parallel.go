@@ -9,41 +9,52 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// forEachRank calls work(rank, r, scratch) for every rank of the source, on all processors; scratch is a processor's
-// own, as newScratch makes it, and r is good until work returns. Of several errors it returns that of the lowest rank,
-// whatever the order of events.
-func forEachRank[S any](s Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
+// InParallel calls work(i, scratch) for 0, 1, ... n-1, on all processors; scratch is a processor's own, as newScratch makes
+// it. Of several errors it returns that of the lowest number, whatever the order of events.
+func InParallel[S any](n int, newScratch func() S, work func(i int, scratch S) error) error {
 	var (
-		wait    sync.WaitGroup
-		lock    sync.Mutex
-		next    atomic.Int64
-		batches = s.Batches()
-		failed  = len(batches) // the lowest batch with an error
-		first   error
+		wait   sync.WaitGroup
+		lock   sync.Mutex
+		next   atomic.Int64
+		failed = n // the lowest number with an error
+		first  error
 	)
-	for range min(len(batches), runtime.GOMAXPROCS(0)) {
+	for range min(n, runtime.GOMAXPROCS(0)) {
 		wait.Go(func() {
-			scratch, read := newScratch(), s.Reader()
+			scratch := newScratch()
 			for {
-				k := int(next.Add(1)) - 1
-				if k >= len(batches) {
+				i := int(next.Add(1)) - 1
+				if i >= n {
 					return
 				}
-				err := forEachOf(batches[k], read, scratch, work)
+				err := work(i, scratch)
 				if err == nil {
 					continue
 				}
 				lock.Lock()
-				if k < failed {
-					failed, first = k, err
+				if i < failed {
+					failed, first = i, err
 				}
 				lock.Unlock()
-				return // every lower batch has been taken, by this processor or another
+				return // every lower number has been taken, by this processor or another
 			}
 		})
 	}
 	wait.Wait()
 	return first
+}
+
+// forEachRank calls work(rank, r, scratch) for every rank of the source, as InParallel does; r is good until work returns.
+func forEachRank[S any](s Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
+	type own struct {
+		scratch S
+		read    func(dag.Batch) ([]dag.Rank, error)
+	}
+	batches := s.Batches()
+	newOwn := func() own { return own{newScratch(), s.Reader()} }
+	return InParallel(len(batches), newOwn, func(k int, o own) error {
+		return forEachOf(batches[k], o.read, o.scratch, work)
+	})
 }
 
 func forEachOf[S any](b dag.Batch, read func(dag.Batch) ([]dag.Rank, error), scratch S,

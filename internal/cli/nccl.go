@@ -146,9 +146,11 @@ func parseNCCL(text string) (*ncclRule, error) {
 // chosen before.
 func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice lower.Choice) (format.Source, error) {
 	unknown := func(s dag.Subkind) bool { return !nccl.Knows(s) }
-	t, err := lower.CollectivesOf(t, choice, unknown)
-	if err != nil {
-		return nil, err
+	if some, _ := lower.Selects(t, unknown); some { // otherwise the whole trace would be copied
+		var err error
+		if t, err = lower.CollectivesOf(t, choice, unknown); err != nil {
+			return nil, err
+		}
 	}
 	o := r.options
 	o.Seed, _ = f.nccl.flags.GetInt64("seed") // 0 where the program draws nothing else

@@ -1,7 +1,6 @@
 package nccl
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -147,9 +146,9 @@ func (l *lowering) report(s *nodes.Source) (Report, error) {
 				r.Ops[kindNames[kind]] += n
 			}
 		}
-		for algorithm, n := range f.unsupported {
+		for a, n := range f.unsupported {
 			if n > 0 {
-				r.Unsupported[fmt.Sprintf("algo %d", algorithm)] += n
+				r.Unsupported[algorithm(a).number()] += n
 			}
 		}
 		r.Untimed += f.untimed
@@ -207,20 +206,14 @@ func (l *lowering) reportTraffic(r *Report, rank int32, between map[pair]Traffic
 
 // UnsupportedCalls describes the calls that exchange no messages for want of a model, "" if there are none.
 func (r *Report) UnsupportedCalls() string {
-	type count struct {
-		algorithm int
-		calls     int64
-	}
-	var counts []count
-	for name, n := range r.Unsupported {
-		var algorithm int
-		fmt.Sscanf(name, "algo %d", &algorithm)
-		counts = append(counts, count{algorithm, n})
-	}
-	slices.SortFunc(counts, func(a, b count) int { return cmp.Compare(a.algorithm, b.algorithm) })
 	var parts []string
-	for _, c := range counts {
-		parts = append(parts, fmt.Sprintf("%d of %s", c.calls, algorithmNames[c.algorithm]))
+	for a, name := range algorithmNames {
+		if n := r.Unsupported[algorithm(a).number()]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s", n, name))
+		}
 	}
 	return strings.Join(parts, ", ")
 }
+
+// number returns what reports call an algorithm: by NCCL's number.
+func (a algorithm) number() string { return fmt.Sprintf("algo %d", a) }

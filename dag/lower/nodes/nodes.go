@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
 )
 
 // Options says how ranks of a node share it. The zero value is that messages inside a node take no time and that there is
@@ -149,6 +150,16 @@ func newSource(r Ranks, l *layout) (*Source, error) {
 		s.batches[i] = dag.Batch{First: i, Last: i + 1, Ops: size.ops, Deps: size.deps, StartDeps: size.starts}
 	}
 	return s, nil
+}
+
+// each calls work for every new rank, as lower.InParallel does.
+func (s *Source) each(work func(rank int, w *Writer, feed func(int, *Writer) error) error) error {
+	type own struct {
+		w    *Writer
+		feed func(int, *Writer) error
+	}
+	newOwn := func() own { return own{newWriter(), s.ranks.Feed()} }
+	return lower.InParallel(len(s.sizes), newOwn, func(rank int, o own) error { return work(rank, o.w, o.feed) })
 }
 
 // write has a new rank counted, where size is nil, or written.
