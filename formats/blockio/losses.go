@@ -45,7 +45,7 @@ func Check(t *dag.Trace) error {
 // Losses returns what no block-storage trace can hold. known reports whether a format keeps the attributes of an op that
 // are not the place among others of the same time.
 func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
-	var others, deps, durations, received, flops, comms, streams, nics, jobs, measured, names, attrs int64
+	var others, deps, names, attrs int64
 	for i := range t.Ranks {
 		r := &t.Ranks[i]
 		for op, kind := range r.Kind {
@@ -62,27 +62,12 @@ func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 				attrs++
 			}
 		}
-		durations += format.Nonzero(r.Duration)
-		received += format.Nonzero(r.RecvBytes)
-		flops += format.Nonzero(r.Flops)
-		comms += format.NonzeroNarrow(&r.Comm)
-		streams += format.NonzeroNarrow(&r.Stream)
-		nics += format.NonzeroNarrow(&r.NIC)
-		jobs += format.NonzeroNarrow(&r.Job)
-		measured += format.Measured(r)
 		names += format.Texts(&r.Name)
 	}
 	var l format.Losses
 	l.Add("that they are no reads or writes of storage: left out", others)
 	l.Add("dependencies", deps)
-	l.Add("durations", durations)
-	l.Add("received sizes", received)
-	l.Add("flops", flops)
-	l.Add("communicators", comms)
-	l.Add("streams", streams)
-	l.Add("network interfaces", nics)
-	l.Add("jobs", jobs)
-	l.Add("measured times", measured)
+	l.AddFields(t)
 	l.Add("names", names)
 	l.Add("attributes", attrs)
 	l.AddHints(t)

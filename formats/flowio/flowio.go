@@ -154,8 +154,7 @@ func Losses(t *dag.Trace, sends []Send, k Known) format.Losses {
 	if own == nil {
 		own = func(*dag.Rank, int) bool { return false }
 	}
-	var others, deps, recvReleases, durations, received, flops, comms, streams, nics, jobs, measured, names, attrs,
-		tags int64
+	var others, deps, recvReleases, names, attrs, tags int64
 	for i := range t.Ranks {
 		r := &t.Ranks[i]
 		for op, kind := range r.Kind {
@@ -178,14 +177,6 @@ func Losses(t *dag.Trace, sends []Send, k Known) format.Losses {
 				names++
 			}
 		}
-		durations += format.Nonzero(r.Duration)
-		received += format.Nonzero(r.RecvBytes)
-		flops += format.Nonzero(r.Flops)
-		comms += format.NonzeroNarrow(&r.Comm)
-		streams += format.NonzeroNarrow(&r.Stream)
-		nics += format.NonzeroNarrow(&r.NIC)
-		jobs += format.NonzeroNarrow(&r.Job)
-		measured += format.Measured(r)
 	}
 	for i, s := range sends {
 		if t.Ranks[s.Rank].Tag.At(int(s.Op)) != int64(i) {
@@ -196,14 +187,7 @@ func Losses(t *dag.Trace, sends []Send, k Known) format.Losses {
 	l.Add("that they are no messages: left out", others)
 	l.Add("dependencies", deps)
 	l.Add("release times of receives", recvReleases)
-	l.Add("durations", durations)
-	l.Add("received sizes", received)
-	l.Add("flops", flops)
-	l.Add("communicators", comms)
-	l.Add("streams", streams)
-	l.Add("network interfaces", nics)
-	l.Add("jobs", jobs)
-	l.Add("measured times", measured)
+	l.AddFields(t)
 	l.Add("names", names)
 	l.Add("attributes", attrs)
 	l.Add("tags, which become the numbers of flows in the file", tags)

@@ -20,6 +20,31 @@ const (
 	LossPriorities = "priorities"
 )
 
+// AddFields adds what formats that are lists of single events have no columns for: durations, received sizes, operations,
+// communicators, streams, network interfaces, jobs and measured times.
+func (l *Losses) AddFields(t *dag.Trace) {
+	var durations, received, flops, comms, streams, nics, jobs, measured int64
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		durations += Nonzero(r.Duration)
+		received += Nonzero(r.RecvBytes)
+		flops += Nonzero(r.Flops)
+		comms += NonzeroNarrow(&r.Comm)
+		streams += NonzeroNarrow(&r.Stream)
+		nics += NonzeroNarrow(&r.NIC)
+		jobs += NonzeroNarrow(&r.Job)
+		measured += Measured(r)
+	}
+	l.Add("durations", durations)
+	l.Add("received sizes", received)
+	l.Add("flops", flops)
+	l.Add("communicators", comms)
+	l.Add("streams", streams)
+	l.Add("network interfaces", nics)
+	l.Add("jobs", jobs)
+	l.Add("measured times", measured)
+}
+
 // AddNodes adds the nodes that the ranks of a trace run on, where they are Placed.
 func (l *Losses) AddNodes(t *dag.Trace) {
 	if Placed(t.Nodes) {

@@ -14,7 +14,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -44,23 +45,14 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	options := reportOptions{lenient: o.Lenient, syncs: o.NSys.SyncEdges}
 	reports := make([]*report, len(exports))
 	errs := make([]error, len(exports))
-	var next sync.Mutex
-	at := 0
-	var workers sync.WaitGroup
-	for range min(len(exports), runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for {
-				next.Lock()
-				i := at
-				at++
-				next.Unlock()
-				if i >= len(exports) {
-					return
-				}
-				if reports[i], errs[i] = exports[i].read(options); errs[i] == nil {
-					errs[i] = exports[i].finish(reports[i], o.NSys.Hosts)
-				}
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, x := range exports {
+		workers.Go(func() error {
+			if reports[i], errs[i] = x.read(options); errs[i] == nil {
+				errs[i] = x.finish(reports[i], o.NSys.Hosts)
 			}
+			return nil // of several errors, that of the first file counts
 		})
 	}
 	workers.Wait()
