@@ -1,0 +1,86 @@
+// This file builds dragonflies with the absolute arrangement of global links.
+
+package topology
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// DragonflyParams describes a dragonfly (Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology,
+// ISCA 2008) of its largest size: A*H+1 groups, any two of which are joined by one global link.
+type DragonflyParams struct {
+	P, A, H       int      // hosts of a router, routers of a group, global links of a router
+	Rate          int64    // of the links of hosts and of those within groups, bit/s
+	Latency       dag.Time // of those links
+	GlobalRate    int64    // of the links between groups, bit/s
+	GlobalLatency dag.Time // of those links
+	SwitchLatency dag.Time // of a router
+}
+
+// DragonflyInfo is the shape of a dragonfly: group G has routers (switches) G*A to G*A+A-1, router R has hosts R*P to
+// R*P+P-1.
+type DragonflyInfo struct {
+	P, A, H, Groups int
+}
+
+// Group returns the group of a router.
+func (d *DragonflyInfo) Group(router int) int { return router / d.A }
+
+// Gateway returns the router of group from that has the global link to group to, which is another one. With the other
+// groups of from counted in order, the one at position t is that of router t/H: the absolute arrangement of Hastings et
+// al., Comparing Global Link Arrangements for Dragonfly Networks (CLUSTER 2015).
+func (d *DragonflyInfo) Gateway(from, to int) int {
+	position := to
+	if to > from {
+		position--
+	}
+	return from*d.A + position/d.H
+}
+
+// Dragonfly builds the network. Links are in the order of hosts, then those within groups by the lower and then the
+// higher router, then those between groups by the lower and then the higher group.
+func Dragonfly(p DragonflyParams) (*Network, error) {
+	for _, count := range [...]int{p.P, p.A, p.H} {
+		if count < 1 || count > 4096 {
+			return nil, fmt.Errorf("dragonfly: expected p, a and h from 1 to 4096, found %d, %d and %d", p.P, p.A, p.H)
+		}
+	}
+	d := &DragonflyInfo{p.P, p.A, p.H, p.A*p.H + 1}
+	routers := d.Groups * d.A
+	hosts := routers * d.P
+	links := hosts + d.Groups*(d.A*(d.A-1)/2) + d.Groups*(d.Groups-1)/2
+	if hosts > maxNodes || links > maxLinks {
+		return nil, fmt.Errorf("dragonfly: expected at most %d hosts and %d links, found %d and %d", maxNodes, maxLinks, hosts,
+			links)
+	}
+	n := &Network{Hosts: hosts, Switches: routers, Dragonfly: d, Links: make([]Link, 0, links),
+		Tier: make([]int8, routers), SwitchLatency: make([]dag.Time, routers), Name: func(node uint32) string {
+			if int(node) < hosts {
+				return numbered("host", int(node))
+			}
+			return numbered("router", int(node)-hosts)
+		}}
+	for router := range routers {
+		n.SwitchLatency[router] = p.SwitchLatency
+	}
+	for host := range hosts {
+		n.Links = append(n.Links, Link{uint32(host), n.node(host / d.P), p.Rate, p.Latency})
+	}
+	for low := range routers {
+		for high := low + 1; d.Group(high) == d.Group(low); high++ {
+			n.Links = append(n.Links, Link{n.node(low), n.node(high), p.Rate, p.Latency})
+		}
+	}
+	for low := range d.Groups {
+		for high := low + 1; high < d.Groups; high++ {
+			n.Links = append(n.Links,
+				Link{n.node(d.Gateway(low, high)), n.node(d.Gateway(high, low)), p.GlobalRate, p.GlobalLatency})
+		}
+	}
+	if err := n.Validate(); err != nil {
+		return nil, fmt.Errorf("dragonfly: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,341 @@
+// This file builds fat trees of two tiers (leaf-spine) and three, as htsim does: the same switches, links and numbers.
+
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// FatTreeTier is what the switches of a tier have in common. Tier 0 is the ToRs, tier 1 the aggregation switches or
+// spines, tier 2 the cores.
+type FatTreeTier struct {
+	Rate          int64    // of the links from this tier down, bit/s
+	Latency       dag.Time // of those links
+	SwitchLatency dag.Time // of a switch
+
+	Down, Up int // ports of a switch; 0: whatever the rest makes it. The top tier has no ports up
+	Bundle   int // links to each switch of the tier below that it is connected with; 0: one. Tier 0 has one
+
+	// Oversubscription is the capacity of a switch's ports down, or their number, divided by that of its ports up. Where
+	// Up is given, it is optional (0) and only checked, by either meaning; where not, it is a ratio of capacities, and 0
+	// is 1.
+	Oversubscription int
+
+	QueueDown, QueueUp int64 // bytes of the queue of each port down and up; 0: not said
+}
+
+// FatTreeParams describes a fat tree: pods of ToRs and aggregation switches, all of which are connected with each other,
+// and with three tiers cores, each of which is connected with one aggregation switch of each pod. With two tiers the one
+// pod is all there is.
+type FatTreeParams struct {
+	// Hosts is their number; 0: that of a tree of switches with K ports, K*K*K/4 with three tiers and K*K/2 with two.
+	Hosts int
+	// K is the number of ports of a switch, even. It only counts where ports of ToRs or the hosts of a pod are not given;
+	// 0: the one that suits Hosts.
+	K int
+	// PodHosts is the number of hosts of a pod; 0: K*K/4, and all hosts with two tiers.
+	PodHosts int
+	Tiers    []FatTreeTier // two or three
+}
+
+// FatTree builds the network. Host h is at ToR h / (ports down of a ToR). With a aggregation switches a pod, core c is
+// connected with aggregation switch c mod a of each pod. Links are in the order of hosts, then by ToR and aggregation
+// switch, then by aggregation switch and core, those of a bundle side by side; so are the candidates of [Routes.Next].
+//
+// What the parameters leave open is filled in; [Network.FatTree] has all of them.
+func FatTree(p FatTreeParams) (*Network, error) {
+	n, err := fatTree(p)
+	if err != nil {
+		return nil, fmt.Errorf("fat tree: %w", err)
+	}
+	return n, nil
+}
+
+func fatTree(p FatTreeParams) (*Network, error) {
+	p.Tiers = append([]FatTreeTier(nil), p.Tiers...)
+	if err := p.complete(); err != nil {
+		return nil, err
+	}
+	tors, aggs, cores := p.ToRs(), p.Aggs(), p.Cores()
+	links := p.Hosts + tors*p.Tiers[0].Up
+	if len(p.Tiers) == 3 {
+		links += aggs * p.Tiers[1].Up
+	}
+	if links > maxLinks {
+		return nil, fmt.Errorf("expected at most %d links, found %d", maxLinks, links)
+	}
+	n := &Network{Hosts: p.Hosts, FatTree: &p, Links: make([]Link, 0, links), Name: func(node uint32) string {
+		switch number := int(node) - p.Hosts; {
+		case number < 0:
+			return numbered("host", int(node))
+		case number < tors:
+			return numbered(tierNames[0], number)
+		case number < tors+aggs:
+			return numbered(tierNames[1], number-tors)
+		default:
+			return numbered(tierNames[2], number-tors-aggs)
+		}
+	}}
+	for t, count := range []int{tors, aggs, cores}[:len(p.Tiers)] {
+		for range count {
+			n.Tier = append(n.Tier, int8(t))
+			n.SwitchLatency = append(n.SwitchLatency, p.Tiers[t].SwitchLatency)
+		}
+	}
+	n.Switches = len(n.Tier)
+	for host := range p.Hosts {
+		n.bundle(uint32(host), n.node(host/p.Tiers[0].Down), &p.Tiers[0])
+	}
+	aggsPerPod := p.aggsPerPod()
+	for tor := range tors {
+		pod := tor / p.torsPerPod()
+		for a := range aggsPerPod {
+			n.bundle(n.node(tor), n.node(tors+pod*aggsPerPod+a), &p.Tiers[1])
+		}
+	}
+	for agg := range aggs {
+		for core := agg % aggsPerPod; core < cores; core += aggsPerPod {
+			n.bundle(n.node(tors+agg), n.node(tors+aggs+core), &p.Tiers[2])
+		}
+	}
+	return n, n.Validate()
+}
+
+// bundle adds the links between a and b, which is of tier t.
+func (n *Network) bundle(a, b uint32, t *FatTreeTier) {
+	for range t.Bundle {
+		n.Links = append(n.Links, Link{A: a, B: b, Rate: t.Rate, Latency: t.Latency})
+	}
+}
+
+// ToRs returns the number of ToRs. It and the methods below are for complete parameters, as [Network.FatTree] has them.
+func (p *FatTreeParams) ToRs() int { return p.Hosts / p.Tiers[0].Down }
+
+// Aggs returns the number of aggregation switches, or of spines where there are two tiers.
+func (p *FatTreeParams) Aggs() int { return p.pods() * p.aggsPerPod() }
+
+// Cores returns the number of core switches, 0 where there are two tiers.
+func (p *FatTreeParams) Cores() int {
+	if len(p.Tiers) == 2 {
+		return 0
+	}
+	return p.aggsPerPod() * (p.Tiers[1].Up / p.Tiers[2].Bundle)
+}
+
+func (p *FatTreeParams) pods() int       { return p.Hosts / p.PodHosts }
+func (p *FatTreeParams) torsPerPod() int { return p.PodHosts / p.Tiers[0].Down }
+func (p *FatTreeParams) aggsPerPod() int { return p.Tiers[0].Up / p.Tiers[1].Bundle }
+
+// CoreLink returns the link that is number up, from 0, of those from an aggregation switch to cores: what a failure in
+// a connection matrix of htsim means by its switch_id and link_id.
+func (n *Network) CoreLink(agg, up int) (link int, err error) {
+	p := n.FatTree
+	if p == nil || len(p.Tiers) != 3 {
+		return 0, errors.New("expected a fat tree of three tiers, which has links between aggregation switches and cores")
+	}
+	switch {
+	case agg < 0 || agg >= p.Aggs():
+		return 0, fmt.Errorf("expected an aggregation switch from 0 to %d, found %d", p.Aggs()-1, agg)
+	case up < 0 || up >= p.Tiers[1].Up:
+		return 0, fmt.Errorf("expected a link of agg%d up from 0 to %d, found %d", agg, p.Tiers[1].Up-1, up)
+	}
+	return p.Hosts + p.ToRs()*p.Tiers[0].Up + agg*p.Tiers[1].Up + up, nil
+}
+
+// Queue returns the size in bytes that the network's description gives the queue of a switch's output port, 0 where it
+// says nothing.
+func (n *Network) Queue(port int) int64 {
+	if n.FatTree == nil {
+		return 0
+	}
+	link := n.Links[port/2]
+	from, up := link.A, port%2 == 0
+	if !up {
+		from = link.B
+	}
+	if int(from) < n.Hosts {
+		return 0
+	}
+	tier := &n.FatTree.Tiers[n.Tier[int(from)-n.Hosts]]
+	if up {
+		return tier.QueueUp
+	}
+	return tier.QueueDown
+}
+
+// complete fills in what the parameters leave open, and checks that they fit.
+func (p *FatTreeParams) complete() error {
+	if len(p.Tiers) != 2 && len(p.Tiers) != 3 {
+		return fmt.Errorf("expected 2 or 3 tiers, found %d", len(p.Tiers))
+	}
+	for t := range p.Tiers {
+		if err := p.Tiers[t].check(); err != nil {
+			return fmt.Errorf("tier %d: %w", t, err)
+		}
+	}
+	tor, agg, top := &p.Tiers[0], &p.Tiers[1], &p.Tiers[len(p.Tiers)-1]
+	switch {
+	case tor.Bundle != 1:
+		return fmt.Errorf("tier 0: expected a bundle of 1, found %d: a host has one link", tor.Bundle)
+	case top.Up != 0 || top.QueueUp != 0:
+		return fmt.Errorf("tier %d: expected no ports up from the top tier", len(p.Tiers)-1)
+	case top.Oversubscription > 1:
+		return fmt.Errorf("tier %d: expected no oversubscription of the top tier, found %d", len(p.Tiers)-1,
+			top.Oversubscription)
+	}
+	if err := p.completeSize(); err != nil {
+		return err
+	}
+	if p.PodHosts < 1 || p.Hosts%p.PodHosts != 0 {
+		return fmt.Errorf("expected a number of hosts that is a multiple of the pod's %d, found %d", p.PodHosts, p.Hosts)
+	}
+	if p.PodHosts%tor.Down != 0 {
+		return fmt.Errorf("expected a number of hosts in a pod that is a multiple of the ToR's %d, found %d", tor.Down,
+			p.PodHosts)
+	}
+	if err := p.completeUp(0); err != nil {
+		return err
+	}
+	if err := fit(&agg.Down, p.torsPerPod()*agg.Bundle); err != nil {
+		return fmt.Errorf("tier 1: %w, %d for each of a pod's %d ToRs", err, agg.Bundle, p.torsPerPod())
+	}
+	if len(p.Tiers) == 2 {
+		return nil
+	}
+	if err := p.completeUp(1); err != nil {
+		return err
+	}
+	if err := fit(&top.Down, p.pods()*top.Bundle); err != nil {
+		return fmt.Errorf("tier 2: %w, %d for each of %d pods", err, top.Bundle, p.pods())
+	}
+	return nil
+}
+
+// check checks what a tier says by itself.
+func (t *FatTreeTier) check() error {
+	if t.Bundle == 0 {
+		t.Bundle = 1
+	}
+	for _, count := range []struct {
+		what  string
+		value int
+	}{
+		{"ports down", t.Down}, {"ports up", t.Up}, {"bundle", t.Bundle}, {"oversubscription", t.Oversubscription},
+	} {
+		if count.value < 0 || count.value > maxPorts {
+			return fmt.Errorf("%s: expected at most %d, found %d", count.what, maxPorts, count.value)
+		}
+	}
+	switch {
+	case t.QueueDown < 0 || t.QueueUp < 0:
+		return fmt.Errorf("expected queues of 0 bytes or more, found %d and %d", t.QueueDown, t.QueueUp)
+	case t.Rate < 1 || t.Rate > maxRate:
+		return fmt.Errorf("expected a rate of 1bps to 8Tbps, found %dbps", t.Rate)
+	}
+	return nil
+}
+
+// completeSize finds the numbers of hosts, of those in a pod and of those at a ToR.
+func (p *FatTreeParams) completeSize() error {
+	three := len(p.Tiers) == 3
+	tor := &p.Tiers[0]
+	switch {
+	case p.Hosts < 0 || p.Hosts > maxNodes:
+		return fmt.Errorf("expected at most %d hosts, found %d", maxNodes, p.Hosts)
+	case p.PodHosts < 0 || p.PodHosts > maxNodes:
+		return fmt.Errorf("expected at most %d hosts in a pod, found %d", maxNodes, p.PodHosts)
+	case p.K < 0 || p.K > 4096 || p.K%2 != 0:
+		return fmt.Errorf("expected an even k from 2 to 4096, found %d", p.K)
+	}
+	if !three && p.PodHosts == 0 {
+		p.PodHosts = p.Hosts
+	}
+	size, formula := func(k int) int { return k * k / 2 }, "k^2/2"
+	if three {
+		size, formula = func(k int) int { return k * k * k / 4 }, "k^3/4"
+	}
+	if p.Hosts == 0 || tor.Down == 0 || p.PodHosts == 0 {
+		if p.K == 0 {
+			if p.Hosts == 0 {
+				return errors.New("expected the number of hosts, or k")
+			}
+			for p.K = 2; size(p.K) < p.Hosts; p.K += 2 {
+			}
+			if size(p.K) != p.Hosts {
+				return fmt.Errorf("expected %s hosts, k an even number, where hosts of a ToR or pod are not given, found %d",
+					formula, p.Hosts)
+			}
+		}
+		if p.Hosts == 0 {
+			p.Hosts = size(p.K)
+		}
+		if p.Hosts > maxNodes {
+			return fmt.Errorf("expected at most %d hosts, found %d", maxNodes, p.Hosts)
+		}
+		if tor.Down == 0 {
+			tor.Down = p.K / 2
+		}
+		switch {
+		case p.PodHosts != 0:
+		case three:
+			p.PodHosts = p.K * p.K / 4
+		default:
+			p.PodHosts = p.Hosts
+		}
+	}
+	if !three && p.PodHosts != p.Hosts {
+		return fmt.Errorf("expected one pod with all %d hosts where there are two tiers, found pods of %d", p.Hosts,
+			p.PodHosts)
+	}
+	return nil
+}
+
+// completeUp finds or checks the ports of tier t up, once those down are known.
+func (p *FatTreeParams) completeUp(t int) error {
+	low, high := &p.Tiers[t], &p.Tiers[t+1]
+	if low.Down > maxPorts {
+		return fmt.Errorf("tier %d: expected at most %d ports down, found %d", t, maxPorts, low.Down)
+	}
+	down, up := int64(low.Down)*low.Rate, high.Rate // maxPorts * maxRate fits
+	switch over := int64(low.Oversubscription); {
+	case low.Up == 0:
+		if over == 0 {
+			low.Oversubscription, over = 1, 1
+		}
+		if over > math.MaxInt64/up || down%(up*over) != 0 {
+			return fmt.Errorf("tier %d: expected a whole number of ports up, found %d ports of %dbps down, %dbps up and "+
+				"an oversubscription of %d", t, low.Down, low.Rate, up, over)
+		}
+		ports := down / (up * over)
+		if ports > maxPorts {
+			return fmt.Errorf("tier %d: expected at most %d ports up, found %d", t, maxPorts, ports)
+		}
+		low.Up = int(ports)
+	case over == 0:
+	case int64(low.Down/low.Up) == over: // htsim's rule, whatever the rates
+	case over <= math.MaxInt64/(up*int64(low.Up)) && up*int64(low.Up)*over == down:
+	default:
+		return fmt.Errorf("tier %d: expected an oversubscription of %.4g, found %d: a switch has %d ports of %dbps down, "+
+			"%d of %dbps up", t, float64(down)/(float64(low.Up)*float64(up)), over, low.Down, low.Rate, low.Up, up)
+	}
+	if low.Up%high.Bundle != 0 {
+		return fmt.Errorf("tier %d: expected a number of ports up that is a multiple of the bundle of tier %d, %d, found %d",
+			t, t+1, high.Bundle, low.Up)
+	}
+	return nil
+}
+
+// fit sets a number of ports that is not given, and compares one that is.
+func fit(ports *int, want int) error {
+	if *ports == 0 {
+		*ports = want
+	}
+	if *ports != want {
+		return fmt.Errorf("expected %d ports down, found %d", want, *ports)
+	}
+	return nil
+}

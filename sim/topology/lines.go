@@ -1,0 +1,65 @@
+// This file splits the text files that describe networks into lines and words.
+
+package topology
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxLine is the longest line that is read, in bytes.
+const maxLine = 1 << 16
+
+// lineReader reads the lines of a file that have something on them.
+type lineReader struct {
+	name    string // of the file, for errors
+	scanner *bufio.Scanner
+	line    int      // number of the current line, from 1
+	words   []string // of the current line, at least one
+}
+
+func newLineReader(r io.Reader, name string) *lineReader {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(make([]byte, 0, 4096), maxLine)
+	return &lineReader{name: name, scanner: scanner}
+}
+
+// next goes to the next line with words. What follows a # is a comment.
+func (l *lineReader) next() bool {
+	for l.scanner.Scan() {
+		l.line++
+		text, _, _ := strings.Cut(l.scanner.Text(), "#")
+		if l.words = strings.Fields(text); len(l.words) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// err returns why next found no further line, nil at the end of the file.
+func (l *lineReader) err() error {
+	err := l.scanner.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%s:%d: expected a line of at most %d bytes, found a longer one", l.name, l.line+1, maxLine)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.name, err)
+	}
+	return nil
+}
+
+// expected returns an error about the current line.
+func (l *lineReader) expected(what, found string) error {
+	return fmt.Errorf("%s:%d: expected %s, found %s", l.name, l.line, what, shorten(found))
+}
+
+// shorten makes words of a file fit into a line of an error.
+func shorten(s string) string {
+	if len(s) > 60 {
+		s = s[:60] + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}

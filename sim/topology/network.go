@@ -1,0 +1,208 @@
+// Package topology has networks of hosts and switches, their names and their shortest paths, for backends that simulate
+// packets or flits. Networks are built from parameters ([FatTree], [Dragonfly], [Star], [Parse]) or read from files
+// ([ReadTopo], [ReadEdges], [Open]); docs/topologies.md describes them all.
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Limits of a network, so that a mistyped number is an error and not the end of the machine's memory.
+const (
+	maxNodes   = 1 << 22
+	maxLinks   = 1 << 22
+	maxPorts   = 1 << 20 // of a switch, up or down
+	maxRate    = 8e12    // bit/s: a byte takes a picosecond
+	maxLatency = 1000 * dag.Second
+)
+
+// Link is a cable between two nodes. It carries Rate in each of its two directions at the same time.
+type Link struct {
+	A, B    uint32   // nodes; in a fat tree, A is of the lower tier
+	Rate    int64    // bit/s, 1 to 8e12
+	Latency dag.Time // of the wire, 0 to 1000 s
+}
+
+// Network is hosts, switches and the links between them. Nodes 0 to Hosts-1 are the hosts, the Switches nodes after them
+// the switches: switch s is node Hosts+s. Every host has one link, which leads to its edge switch.
+type Network struct {
+	Hosts, Switches int
+	Links           []Link
+
+	// Tier is that of each switch: 0 ToR, 1 aggregation (the spines where there are two tiers), 2 core; 0 in networks
+	// without tiers.
+	Tier []int8
+	// SwitchLatency is what each switch adds to a packet's way, 0 to 1000 s.
+	SwitchLatency []dag.Time
+	// Name is that of a node, unique: "host3", "tor0", "agg5", "core1", "router7", or that of the file.
+	Name func(node uint32) string
+
+	FatTree   *FatTreeParams // complete parameters, where the network is a fat tree
+	Dragonfly *DragonflyInfo // where it is a dragonfly
+
+	byName map[string]uint32 // made at the first look-up
+}
+
+// Port is one direction of a link: the output of node From towards To.
+type Port struct {
+	From, To uint32
+	Link     int
+}
+
+// Ports returns the ports in order: 2*l is that of link l from its A to its B, 2*l+1 the other.
+func (n *Network) Ports() []Port {
+	ports := make([]Port, 0, 2*len(n.Links))
+	for l, link := range n.Links {
+		ports = append(ports, Port{link.A, link.B, l}, Port{link.B, link.A, l})
+	}
+	return ports
+}
+
+// Validate returns an error where the fields do not describe a network as their comments say.
+func (n *Network) Validate() error {
+	switch {
+	case n.Hosts < 1 || n.Hosts > maxNodes:
+		return fmt.Errorf("expected 1 to %d hosts, found %d", maxNodes, n.Hosts)
+	case n.Switches < 1 || n.Switches > maxNodes:
+		return fmt.Errorf("expected 1 to %d switches, found %d", maxNodes, n.Switches)
+	case len(n.Links) > maxLinks:
+		return fmt.Errorf("expected at most %d links, found %d", maxLinks, len(n.Links))
+	case len(n.Tier) != n.Switches || len(n.SwitchLatency) != n.Switches:
+		return fmt.Errorf("expected a tier and a latency of each of %d switches, found %d and %d",
+			n.Switches, len(n.Tier), len(n.SwitchLatency))
+	case n.Name == nil:
+		return errors.New("expected names of the nodes")
+	}
+	for s, latency := range n.SwitchLatency {
+		if latency < 0 || latency > maxLatency {
+			return fmt.Errorf("%s: expected a latency of 0 to %v, found %v", n.Name(n.node(s)), maxLatency, latency)
+		}
+	}
+	links := make([]uint8, n.Hosts) // of each host, as far as 2
+	nodes := uint32(n.Hosts + n.Switches)
+	for l := range n.Links {
+		link := &n.Links[l]
+		if link.A >= nodes || link.B >= nodes {
+			return fmt.Errorf("link %d: expected nodes below %d, found %d and %d", l, nodes, link.A, link.B)
+		}
+		if err := n.checkLink(link, links); err != nil {
+			return fmt.Errorf("link %s-%s: %w", n.Name(link.A), n.Name(link.B), err)
+		}
+	}
+	for host, count := range links {
+		if count == 0 {
+			return fmt.Errorf("%s: expected a link to a switch, found none", n.Name(uint32(host)))
+		}
+	}
+	return nil
+}
+
+// checkLink checks a link between nodes that exist, and counts the links of its host.
+func (n *Network) checkLink(link *Link, links []uint8) error {
+	hosts := uint32(n.Hosts)
+	switch {
+	case link.A == link.B:
+		return errors.New("expected two nodes, found one")
+	case link.A < hosts && link.B < hosts:
+		return errors.New("expected a switch at one end at least, found two hosts")
+	case link.Rate < 1 || link.Rate > maxRate:
+		return fmt.Errorf("expected a rate of 1bps to 8Tbps, found %dbps", link.Rate)
+	case link.Latency < 0 || link.Latency > maxLatency:
+		return fmt.Errorf("expected a latency of 0 to %v, found %v", maxLatency, link.Latency)
+	}
+	for _, end := range [...]uint32{link.A, link.B} {
+		if end < hosts {
+			if links[end]++; links[end] > 1 {
+				return fmt.Errorf("expected one link of each host, found a second of %s", n.Name(end))
+			}
+		}
+	}
+	return nil
+}
+
+// node returns the node that is switch s.
+func (n *Network) node(s int) uint32 {
+	return uint32(n.Hosts + s)
+}
+
+// LinkByName returns the links that name means, in ascending order: all links between two nodes ("tor3-agg1", in either
+// order), one of several between them ("tor3-agg1#2" is the second), or all links of a node ("agg1"). It must not be
+// called by two goroutines at the same time.
+func (n *Network) LinkByName(name string) ([]int, error) {
+	pair, number, single := strings.Cut(name, "#")
+	which := 0
+	if single {
+		var err error
+		if which, err = strconv.Atoi(number); err != nil || which < 1 {
+			return nil, fmt.Errorf("link %q: expected the number of a link from 1 after #, found %q", name, number)
+		}
+	}
+	a, b, err := n.ends(pair)
+	if err != nil {
+		return nil, fmt.Errorf("link %q: %w", name, err)
+	}
+	var links []int
+	for l, link := range n.Links {
+		if link.A == a && link.B == b || link.A == b && link.B == a || a == b && (link.A == a || link.B == a) {
+			links = append(links, l)
+		}
+	}
+	switch {
+	case len(links) == 0:
+		return nil, fmt.Errorf("link %q: expected nodes with a link, found none", name)
+	case single && a == b:
+		return nil, fmt.Errorf("link %q: expected two nodes before #, found one", name)
+	case which > len(links):
+		return nil, fmt.Errorf("link %q: expected the number of a link from 1 to %d, found %d", name, len(links), which)
+	case single:
+		links = links[which-1 : which]
+	}
+	return links, nil
+}
+
+// ends returns the two nodes of a pair such as tor3-agg1, or the same one twice for a single name. Names may have
+// hyphens in them: all ways to part the pair are tried.
+func (n *Network) ends(pair string) (a, b uint32, err error) {
+	if n.byName == nil {
+		n.byName = make(map[string]uint32, n.Hosts+n.Switches)
+		for node := range uint32(n.Hosts + n.Switches) {
+			n.byName[n.Name(node)] = node
+		}
+	}
+	found := 0
+	if node, ok := n.byName[pair]; ok {
+		a, b, found = node, node, 1
+	}
+	for at := range len(pair) {
+		if pair[at] != '-' {
+			continue
+		}
+		left, isNode := n.byName[pair[:at]]
+		right, isToo := n.byName[pair[at+1:]]
+		if isNode && isToo && left != right {
+			a, b = left, right
+			found++
+		}
+	}
+	switch found {
+	case 0:
+		return 0, 0, fmt.Errorf("expected a node such as %s, or two with a hyphen between them, found %q",
+			n.Name(n.node(0)), pair)
+	case 1:
+		return a, b, nil
+	}
+	return 0, 0, fmt.Errorf("expected one way to read it as names of nodes, found %d", found)
+}
+
+// tierNames are what the switches of tiers 0, 1 and 2 are called, with a number behind.
+var tierNames = [...]string{"tor", "agg", "core"}
+
+// numbered returns a name such as host3.
+func numbered(kind string, number int) string {
+	return kind + strconv.Itoa(number)
+}

@@ -1,0 +1,453 @@
+// This file compiles shortest paths into tables: which output ports a switch may use towards an edge switch, and how many
+// paths there are.
+
+package topology
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+)
+
+// NoPort stands for a port that is not there, or whose link is down.
+const NoPort = math.MaxUint32
+
+// maxTable is the largest number of entries of a table: 12 bytes each.
+const maxTable = 1 << 28
+
+// globalCost is what a global link of a dragonfly costs a path, in local links. Minimal paths in a dragonfly go over one
+// global link (Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4); with all
+// links alike there would be shorter ones over two, through a third group.
+const globalCost = 256
+
+// farAway is the cost to a switch that cannot be reached.
+const farAway = math.MaxUint16
+
+// Routes is the shortest paths of a network from every switch to every edge switch, by number of links. In a dragonfly,
+// paths with fewer global links are shorter. Hosts forward nothing.
+type Routes struct {
+	edges uint32 // columns of the tables: switches 0 to edges-1
+	table []entry
+	paths []uint32
+
+	// pool begins with all ports, each at its own number, which serve as the lists of one port. The lists of several
+	// follow. first has, for each port of those, the first path number that goes there.
+	pool  []uint32
+	first []uint32
+
+	ports          uint32
+	edge           []uint32 // of each host
+	hostPort, nics []uint32 // of each host
+	diameter       int
+}
+
+// entry is a list of candidate ports: count of them, in pool from at on.
+type entry struct {
+	at    uint32
+	count uint32 // and alike
+}
+
+// alike marks the count of a list of two or more ports that have equal numbers of paths behind them.
+const alike = 1 << 31
+
+// NewRoutes compiles the paths over the links for which down is false; a nil down means that all work. That some
+// switches cannot be reached is no error. It takes 12 bytes for each pair of a switch and an edge switch, of which there
+// may be 2^28.
+func NewRoutes(n *Network, down func(link int) bool) (*Routes, error) {
+	if err := n.Validate(); err != nil {
+		return nil, err
+	}
+	c := &compiler{n: n, r: &Routes{ports: uint32(2 * len(n.Links))}}
+	c.connect(down)
+	if entries := uint64(n.Switches) * uint64(c.r.edges); entries > maxTable {
+		return nil, fmt.Errorf("routes: expected at most %d pairs of a switch and an edge switch, found %d", maxTable, entries)
+	}
+	if err := c.search(); err != nil {
+		return nil, err
+	}
+	if err := c.tabulate(); err != nil {
+		return nil, err
+	}
+	return c.r, nil
+}
+
+// Next returns the output ports of switch sw that are on shortest paths to edge switch edge (both numbers of switches),
+// in ascending order. There are none at edge itself and where edge cannot be reached. A number of edge is that of any
+// switch up to the last one with hosts. The result must not be changed.
+func (r *Routes) Next(sw, edge uint32) []uint32 {
+	e := r.table[sw*r.edges+edge]
+	end := e.at + e.count&^alike
+	return r.pool[e.at:end:end]
+}
+
+// Paths returns the number of shortest paths from switch sw to edge switch edge, at most 2^32-1: 1 where they are the
+// same, 0 where edge cannot be reached.
+func (r *Routes) Paths(sw, edge uint32) uint32 {
+	return r.paths[sw*r.edges+edge]
+}
+
+// Choose returns the port that path, below Paths(sw, edge), takes at switch sw, and its number from the next switch on.
+// Candidates are numbered in the order of Next, each with as many consecutive paths as there are behind it. The port is
+// NoPort where Next has none.
+func (r *Routes) Choose(sw, edge, path uint32) (port, rest uint32) {
+	e := r.table[sw*r.edges+edge]
+	if e.count == 1 {
+		return e.at, path
+	}
+	if e.count&alike != 0 {
+		each := r.first[e.at-r.ports+1]
+		i := path / each
+		return r.pool[e.at+i], path - i*each
+	}
+	if e.count == 0 {
+		return NoPort, path
+	}
+	first := r.first[e.at-r.ports:][:e.count]
+	i := sort.Search(len(first), func(i int) bool { return first[i] > path }) - 1
+	return r.pool[int(e.at)+i], path - first[i]
+}
+
+// Edge returns the number of the switch that the host is connected with.
+func (r *Routes) Edge(host uint32) uint32 { return r.edge[host] }
+
+// HostPort returns the port from the edge switch to the host, NoPort if that link is down.
+func (r *Routes) HostPort(host uint32) uint32 { return r.hostPort[host] }
+
+// NIC returns the port from the host to its edge switch, NoPort if that link is down.
+func (r *Routes) NIC(host uint32) uint32 { return r.nics[host] }
+
+// Diameter returns the number of links of the longest of the shortest paths between two hosts, theirs included.
+func (r *Routes) Diameter() int { return r.diameter }
+
+// compiler is what is needed to make the tables.
+type compiler struct {
+	n *Network
+	r *Routes
+
+	// The links between switches that work: those of switch s are hops[start[s]:start[s+1]], by port.
+	start []uint32
+	hops  []hop
+	cost  []uint16 // from each switch (row) to each edge switch (column); farAway: none
+	most  int      // the largest cost of a link
+}
+
+// hop is a way from a switch to a neighbour.
+type hop struct {
+	to   uint32 // switch
+	port uint32
+	cost uint16
+}
+
+// connect finds the ports of the hosts and the links between switches.
+func (c *compiler) connect(down func(link int) bool) {
+	n, r := c.n, c.r
+	hosts := uint32(n.Hosts)
+	r.edge = make([]uint32, hosts)
+	r.hostPort = make([]uint32, hosts)
+	r.nics = make([]uint32, hosts)
+	c.start = make([]uint32, n.Switches+1)
+	c.most = 1
+	works := make([]bool, len(n.Links))
+	for l, link := range n.Links {
+		works[l] = down == nil || !down(l)
+		host, sw, nic := link.A, link.B, uint32(2*l)
+		if sw < hosts {
+			host, sw, nic = sw, host, nic+1
+		}
+		if host >= hosts {
+			if works[l] {
+				c.start[link.A-hosts+1]++
+				c.start[link.B-hosts+1]++
+			}
+			continue
+		}
+		r.edge[host] = sw - hosts
+		r.edges = max(r.edges, sw-hosts+1)
+		r.nics[host], r.hostPort[host] = nic, nic^1
+		if !works[l] {
+			r.nics[host], r.hostPort[host] = NoPort, NoPort
+		}
+	}
+	for s := range n.Switches {
+		c.start[s+1] += c.start[s]
+	}
+	c.hops = make([]hop, c.start[n.Switches])
+	free := append([]uint32(nil), c.start...)
+	for l, link := range n.Links {
+		if !works[l] || link.A < hosts || link.B < hosts {
+			continue
+		}
+		a, b, port, cost := link.A-hosts, link.B-hosts, uint32(2*l), 1
+		if n.Dragonfly != nil && n.Dragonfly.Group(int(a)) != n.Dragonfly.Group(int(b)) {
+			cost = globalCost
+		}
+		c.most = max(c.most, cost)
+		c.hops[free[a]] = hop{b, port, uint16(cost)}
+		c.hops[free[b]] = hop{a, port + 1, uint16(cost)}
+		free[a]++
+		free[b]++
+	}
+}
+
+// inParallel calls do for the numbers below count in blocks, each block on one goroutine. What do returns besides its
+// effects must not depend on which goroutine that is.
+func inParallel(count, block int, start func() (do func(from, to int))) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (count+block-1)/block) {
+		all.Go(func() {
+			do := start()
+			for {
+				from := int(next.Add(int64(block))) - block
+				if from >= count {
+					return
+				}
+				do(from, min(from+block, count))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// search finds the costs and the numbers of paths from every switch to every edge switch.
+func (c *compiler) search() error {
+	n, r := c.n, c.r
+	entries := n.Switches * int(r.edges)
+	r.paths = make([]uint32, entries)
+	c.cost = make([]uint16, entries)
+	var tooFar atomic.Bool
+	var longest atomic.Int64
+	hostsAt := make([]int, r.edges)
+	for _, edge := range r.edge {
+		hostsAt[edge]++
+	}
+	// Blocks of a cache line of costs, so that goroutines do not write to the same one.
+	inParallel(int(r.edges), 32, func() func(from, to int) {
+		s := newSearcher(c)
+		return func(from, to int) {
+			for edge := from; edge < to; edge++ {
+				if !s.from(uint32(edge)) {
+					tooFar.Store(true)
+					return
+				}
+				for sw, cost := range s.cost {
+					c.cost[sw*int(r.edges)+edge] = cost
+					r.paths[sw*int(r.edges)+edge] = s.paths[sw]
+				}
+				for sw, hosts := range hostsAt {
+					if hosts == 0 || hostsAt[edge] == 0 || s.cost[sw] == farAway || sw == edge && hosts == 1 {
+						continue
+					}
+					for old := longest.Load(); int64(s.length[sw])+2 > old; old = longest.Load() {
+						longest.CompareAndSwap(old, int64(s.length[sw])+2)
+					}
+				}
+			}
+		}
+	})
+	if tooFar.Load() {
+		return fmt.Errorf("routes: expected paths of at most %d links, found a longer one", (farAway-1)/c.most)
+	}
+	r.diameter = int(longest.Load())
+	return nil
+}
+
+// searcher finds the shortest paths to one edge switch after another, by Dijkstra's algorithm with a bucket for each
+// cost (Dial, Algorithm 360: Shortest-path forest with topological ordering, CACM 12(11), 1969).
+type searcher struct {
+	c       *compiler
+	cost    []uint16
+	paths   []uint32
+	length  []uint16   // links of the longest of the cheapest paths
+	buckets [][]uint32 // switches by cost, modulo their number
+}
+
+func newSearcher(c *compiler) *searcher {
+	return &searcher{c: c, cost: make([]uint16, c.n.Switches), paths: make([]uint32, c.n.Switches),
+		length: make([]uint16, c.n.Switches), buckets: make([][]uint32, c.most+1)}
+}
+
+// from finds the costs to edge, and is false where they are too large.
+func (s *searcher) from(edge uint32) bool {
+	for i := range s.cost {
+		s.cost[i] = farAway
+	}
+	clear(s.paths)
+	clear(s.length)
+	s.cost[edge], s.paths[edge] = 0, 1
+	s.buckets[0] = append(s.buckets[0], edge)
+	waiting := 1
+	for cost, b := 0, 0; waiting > 0; cost, b = cost+1, b+1 {
+		if b == len(s.buckets) {
+			b = 0
+		}
+		if len(s.buckets[b]) == 0 {
+			continue
+		}
+		if cost+s.c.most >= farAway {
+			return false
+		}
+		waiting -= len(s.buckets[b])
+		for _, sw := range s.buckets[b] {
+			if int(s.cost[sw]) == cost {
+				waiting += s.expand(sw)
+			}
+		}
+		s.buckets[b] = s.buckets[b][:0]
+	}
+	return true
+}
+
+// expand goes from a switch whose cost and paths are known to its neighbours, and returns how many it put into buckets.
+func (s *searcher) expand(sw uint32) (put int) {
+	cost, paths, length := s.cost[sw], s.paths[sw], s.length[sw]+1
+	for _, h := range s.c.hops[s.c.start[sw]:s.c.start[sw+1]] {
+		switch to := cost + h.cost; {
+		case to < s.cost[h.to]:
+			s.cost[h.to], s.paths[h.to], s.length[h.to] = to, paths, length
+			b := int(to) % len(s.buckets)
+			s.buckets[b] = append(s.buckets[b], h.to)
+			put++
+		case to == s.cost[h.to]:
+			s.paths[h.to] = addSaturating(s.paths[h.to], paths)
+			s.length[h.to] = max(s.length[h.to], length)
+		}
+	}
+	return put
+}
+
+func addSaturating(a, b uint32) uint32 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxUint32
+}
+
+// tabulate makes the lists of candidates of each switch, each different one once.
+func (c *compiler) tabulate() error {
+	n, r := c.n, c.r
+	r.table = make([]entry, n.Switches*int(r.edges))
+	lists := make([]portLists, n.Switches)
+	var total atomic.Int64
+	inParallel(n.Switches, 4, func() func(from, to int) {
+		t := tabulator{c: c, known: make(map[uint64]entry)}
+		return func(from, to int) {
+			for sw := from; sw < to && total.Load() <= maxTable; sw++ {
+				lists[sw] = t.lists(uint32(sw))
+				total.Add(int64(len(lists[sw].ports)))
+			}
+		}
+	})
+	size := total.Load()
+	if size > maxTable {
+		return fmt.Errorf("routes: expected at most %d ports in lists of equally good ones, found more", maxTable)
+	}
+	r.pool = make([]uint32, r.ports, int64(r.ports)+size)
+	for port := range r.pool {
+		r.pool[port] = uint32(port)
+	}
+	r.first = make([]uint32, 0, size)
+	for sw := range lists {
+		base := uint32(len(r.pool))
+		for i := range r.row(uint32(sw)) {
+			if e := &r.row(uint32(sw))[i]; e.count > 1 {
+				e.at += base
+			}
+		}
+		r.pool = append(r.pool, lists[sw].ports...)
+		r.first = append(r.first, lists[sw].first...)
+	}
+	return nil
+}
+
+func (r *Routes) row(sw uint32) []entry {
+	return r.table[sw*r.edges:][:r.edges]
+}
+
+// portLists is the lists of two and more ports of a switch, one after the other.
+type portLists struct {
+	ports, first []uint32
+}
+
+// tabulator makes the lists of one switch after another.
+type tabulator struct {
+	c     *compiler
+	known map[uint64]entry // lists that are made, by hash; one whose hash is taken is at the next that is free
+	made  portLists
+}
+
+// lists fills the row of sw, where lists of two and more ports are counted from the beginning of those of the switch,
+// which it returns.
+func (t *tabulator) lists(sw uint32) portLists {
+	c, r := t.c, t.c.r
+	hops := c.hops[c.start[sw]:c.start[sw+1]]
+	row := r.row(sw)
+	costs := c.cost[sw*r.edges:][:r.edges]
+	clear(t.known)
+	t.made = portLists{}
+	var ports, first []uint32
+	var before entry
+	for edge, here := range costs {
+		if here == 0 || here == farAway {
+			continue
+		}
+		ports, first = ports[:0], first[:0]
+		paths, each, same := uint32(0), uint32(0), true
+		for _, h := range hops { // all of them reach edge, as sw does
+			there := h.to*r.edges + uint32(edge)
+			if c.cost[there]+h.cost != here {
+				continue
+			}
+			if len(ports) == 0 {
+				each = r.paths[there]
+			}
+			same = same && r.paths[there] == each
+			ports, first = append(ports, h.port), append(first, paths)
+			paths = addSaturating(paths, r.paths[there])
+		}
+		list := entry{0, uint32(len(ports))}
+		switch {
+		case len(ports) == 1:
+			row[edge] = entry{ports[0], 1}
+			continue
+		case same:
+			list.count |= alike
+		}
+		list.at = before.at
+		if list != before || !t.holds(before.at, ports, first) { // neighbours in the row are mostly the same
+			before = t.find(list.count, ports, first)
+		}
+		row[edge] = before
+	}
+	return t.made
+}
+
+// holds says whether the lists that are made have these ports at a place.
+func (t *tabulator) holds(at uint32, ports, first []uint32) bool {
+	return slices.Equal(t.made.ports[at:][:len(ports)], ports) && slices.Equal(t.made.first[at:][:len(first)], first)
+}
+
+// find returns the list with these ports, and makes it where it is new.
+func (t *tabulator) find(count uint32, ports, first []uint32) entry {
+	hash := uint64(14695981039346656037) // FNV-1a, a port at a time
+	for i := range ports {
+		hash = (hash ^ uint64(ports[i])<<32 ^ uint64(first[i])) * 1099511628211
+	}
+	for ; ; hash++ {
+		e, taken := t.known[hash]
+		if !taken {
+			e = entry{uint32(len(t.made.ports)), count}
+			t.made.ports = append(t.made.ports, ports...)
+			t.made.first = append(t.made.first, first...)
+			t.known[hash] = e
+			return e
+		}
+		if e.count == count && t.holds(e.at, ports, first) {
+			return e
+		}
+	}
+}

@@ -1,0 +1,258 @@
+// This file makes networks of what a command line says: parameters such as fattree:k=8,rate=200Gbps, or a file.
+
+package topology
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// What links and switches are where a description does not say: htsim's defaults.
+const (
+	defaultRate    = "100Gbps"
+	defaultLatency = "1us"
+)
+
+// kinds are the networks that Parse knows.
+var kinds = []struct {
+	name     string
+	keys     []string
+	required []string
+	build    func(o *options) (*Network, error)
+}{
+	{"fattree", []string{"k", "hosts", "tiers", "tor", "pod", "rate", "latency", "switchlatency", "oversubscription",
+		"bundle"}, nil, parseFatTree},
+	{"leafspine", []string{"hosts", "tor", "spines", "rate", "latency", "switchlatency", "oversubscription", "bundle"},
+		[]string{"hosts", "tor"}, parseLeafSpine},
+	{"dragonfly", []string{"p", "a", "h", "rate", "latency", "globalrate", "globallatency", "switchlatency"},
+		[]string{"p", "a", "h"}, parseDragonfly},
+	{"star", []string{"hosts", "rate", "latency", "switchlatency"}, []string{"hosts"}, parseStar},
+}
+
+// Load returns the network of parameters that [Parse] knows, or else of a file that [Open] reads.
+func Load(text string) (*Network, error) {
+	kind, _, found := strings.Cut(text, ":")
+	for _, k := range kinds {
+		if found && k.name == kind {
+			return Parse(text)
+		}
+	}
+	return Open(text)
+}
+
+// Open reads a network from a file: a .topo file of htsim, which begins with one of its keys, or else a list of links.
+func Open(path string) (*Network, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	read := ReadEdges
+	if first := newLineReader(bytes.NewReader(data), path); first.next() && slices.ContainsFunc(
+		[]string{"Nodes", "Tiers", "Podsize", "Tier"}, func(key string) bool { return strings.EqualFold(key, first.words[0]) }) {
+		read = ReadTopo
+	}
+	return read(bytes.NewReader(data), path)
+}
+
+// Parse returns a network of parameters, such as
+//
+//	fattree:k=8,rate=200Gbps,latency=500ns
+//	fattree:hosts=128,tiers=3,rate=200Gbps/400Gbps,oversubscription=4
+//	leafspine:hosts=128,tor=16,spines=16
+//	dragonfly:p=4,a=8,h=4,rate=200Gbps,globallatency=2us
+//	star:hosts=16
+//
+// docs/topologies.md has all of them.
+func Parse(text string) (*Network, error) {
+	kind, rest, _ := strings.Cut(text, ":")
+	for _, k := range kinds {
+		if k.name != kind {
+			continue
+		}
+		o, err := parseOptions(rest, k.keys)
+		if err != nil {
+			return nil, fmt.Errorf("topology %s: %w", shorten(text), err)
+		}
+		for _, key := range k.required {
+			if o.values[key] == "" {
+				return nil, fmt.Errorf("topology %s: expected %s=, found none", shorten(text), key)
+			}
+		}
+		n, err := k.build(o)
+		if o.err != nil {
+			err = o.err
+		}
+		if err != nil {
+			return nil, fmt.Errorf("topology %s: %w", shorten(text), err)
+		}
+		return n, nil
+	}
+	names := make([]string, 0, len(kinds))
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return nil, fmt.Errorf("topology: expected %s and then a colon, found %s", strings.Join(names, ", "), shorten(text))
+}
+
+// options are the parameters of a network.
+type options struct {
+	values map[string]string
+	err    error // the first mistake in a value
+}
+
+func parseOptions(text string, keys []string) (*options, error) {
+	o := &options{values: map[string]string{}}
+	for part := range strings.SplitSeq(text, ",") {
+		key, value, found := strings.Cut(part, "=")
+		switch {
+		case !slices.Contains(keys, key):
+			return nil, fmt.Errorf("expected one of %s, found %s", strings.Join(keys, ", "), shorten(key))
+		case !found || value == "":
+			return nil, fmt.Errorf("expected a value of %s, found none", key)
+		case o.values[key] != "":
+			return nil, fmt.Errorf("expected one value of %s, found another", key)
+		}
+		o.values[key] = value
+	}
+	return o, nil
+}
+
+func (o *options) fail(key string, err error) {
+	if err != nil && o.err == nil {
+		o.err = fmt.Errorf("%s: %w", key, err)
+	}
+}
+
+// count returns a whole number from 1, or without the key what stands for none.
+func (o *options) count(key string, none int) int {
+	text := o.values[key]
+	if text == "" {
+		return none
+	}
+	number, err := parseCount(text)
+	o.fail(key, err)
+	return number
+}
+
+func parseCount(text string) (int, error) {
+	number, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || number == 0 || number > maxNodes {
+		return 0, fmt.Errorf("expected a whole number from 1 to %d, found %s", maxNodes, shorten(text))
+	}
+	return int(number), nil
+}
+
+// list returns the value of each tier: values are separated by slashes, and the last one stands for the tiers above, too.
+func list[T any](o *options, key, otherwise string, tiers int, parse func(string) (T, error)) []T {
+	text := o.values[key]
+	if text == "" {
+		text = otherwise
+	}
+	var values []T
+	for _, part := range strings.Split(strings.ReplaceAll(text, "/s", "\x00"), "/") {
+		value, err := parse(strings.ReplaceAll(part, "\x00", "/s"))
+		o.fail(key, err)
+		values = append(values, value)
+	}
+	if len(values) > tiers {
+		o.fail(key, fmt.Errorf("expected at most %d values, found %d", tiers, len(values)))
+	}
+	for len(values) < tiers {
+		values = append(values, values[len(values)-1])
+	}
+	return values
+}
+
+func (o *options) rate(key, otherwise string) int64 {
+	return list(o, key, otherwise, 1, parseRate)[0]
+}
+
+func (o *options) time(key, otherwise string) dag.Time {
+	return list(o, key, otherwise, 1, parseTime)[0]
+}
+
+// tiers returns the tiers of a fat tree, as far as single tiers have parameters.
+func (o *options) tiers(count int) []FatTreeTier {
+	rates := list(o, "rate", defaultRate, count, parseRate)
+	latencies := list(o, "latency", defaultLatency, count, parseTime)
+	switchLatencies := list(o, "switchlatency", "0", count, parseTime)
+	bundles := list(o, "bundle", "1", count-1, parseCount) // of the tiers from 1 on
+	tiers := make([]FatTreeTier, count)
+	for i := range tiers {
+		tiers[i] = FatTreeTier{Rate: rates[i], Latency: latencies[i], SwitchLatency: switchLatencies[i]}
+		if i > 0 {
+			tiers[i].Bundle = bundles[i-1]
+		}
+	}
+	if text := o.values["oversubscription"]; text != "" {
+		for i, part := range strings.Split(text, "/") {
+			over, err := parseCount(part)
+			if i >= count-1 {
+				err = fmt.Errorf("expected at most %d values, found %s", count-1, shorten(text))
+			}
+			o.fail("oversubscription", err)
+			tiers[min(i, count-1)].Oversubscription = over
+		}
+	}
+	return tiers
+}
+
+func parseFatTree(o *options) (*Network, error) {
+	tiers := o.count("tiers", 3)
+	if tiers != 2 && tiers != 3 {
+		return nil, fmt.Errorf("expected 2 or 3 tiers, found %d", tiers)
+	}
+	p := FatTreeParams{Hosts: o.count("hosts", 0), K: o.count("k", 0), PodHosts: o.count("pod", 0), Tiers: o.tiers(tiers)}
+	p.Tiers[0].Down = o.count("tor", 0)
+	if o.err != nil {
+		return nil, o.err
+	}
+	return FatTree(p)
+}
+
+func parseLeafSpine(o *options) (*Network, error) {
+	p := FatTreeParams{Hosts: o.count("hosts", 0), Tiers: o.tiers(2)}
+	p.Tiers[0].Down = o.count("tor", 0)
+	if spines := o.count("spines", 0); spines > 0 && o.err == nil {
+		if spines > maxPorts/p.Tiers[1].Bundle {
+			return nil, fmt.Errorf("expected at most %d ports up, found %d spines", maxPorts, spines)
+		}
+		p.Tiers[0].Up = spines * p.Tiers[1].Bundle
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return FatTree(p)
+}
+
+func parseDragonfly(o *options) (*Network, error) {
+	p := DragonflyParams{P: o.count("p", 0), A: o.count("a", 0), H: o.count("h", 0),
+		Rate: o.rate("rate", defaultRate), Latency: o.time("latency", defaultLatency),
+		SwitchLatency: o.time("switchlatency", "0")}
+	p.GlobalRate, p.GlobalLatency = p.Rate, p.Latency
+	if o.values["globalrate"] != "" {
+		p.GlobalRate = o.rate("globalrate", "")
+	}
+	if o.values["globallatency"] != "" {
+		p.GlobalLatency = o.time("globallatency", "")
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return Dragonfly(p)
+}
+
+func parseStar(o *options) (*Network, error) {
+	hosts, rate := o.count("hosts", 0), o.rate("rate", defaultRate)
+	latency, switchLatency := o.time("latency", defaultLatency), o.time("switchlatency", "0")
+	if o.err != nil {
+		return nil, o.err
+	}
+	return Star(hosts, rate, latency, switchLatency)
+}

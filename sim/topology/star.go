@@ -1,0 +1,27 @@
+// This file builds a network of one switch.
+
+package topology
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Star returns hosts that are all connected with one switch, "tor0", by links of a rate in bit/s and a latency.
+func Star(hosts int, rate int64, latency, switchLatency dag.Time) (*Network, error) {
+	n := &Network{Hosts: hosts, Switches: 1, Tier: []int8{0}, SwitchLatency: []dag.Time{switchLatency},
+		Name: func(node uint32) string {
+			if int(node) < hosts {
+				return numbered("host", int(node))
+			}
+			return numbered(tierNames[0], int(node)-hosts)
+		}}
+	for host := range min(hosts, maxNodes) {
+		n.Links = append(n.Links, Link{uint32(host), n.node(0), rate, latency})
+	}
+	if err := n.Validate(); err != nil {
+		return nil, fmt.Errorf("star: %w", err)
+	}
+	return n, nil
+}
