@@ -39,8 +39,11 @@ const (
 // ownEvent marks, in the key of an event, those that a rank scheduled for itself: they come after those of the network.
 const ownEvent = 1 << 63
 
-// hasRun is set in Op.Flags once the op has started.
-const hasRun uint8 = 1 << 7
+// The engine's own bits of Op.Flags.
+const (
+	hasRun   uint8 = 1 << 7 // the op has started
+	hasEnded uint8 = 1 << 6 // the receive has ended, or the send whose end is the network's to say
+)
 
 // Actor runs one rank at a time, and is how a network speaks to the engine while it handles a call.
 type Actor struct {
@@ -57,6 +60,8 @@ type Actor struct {
 // counts are what a run reports: events that were handled, ops that started, messages that were sent and their bytes.
 type counts struct {
 	events, ops, messages, bytes int64
+
+	open int64 // receives, and sends whose end is the network's to say: those that started less those that ended
 }
 
 func (c *counts) add(d *counts) {
@@ -64,6 +69,7 @@ func (c *counts) add(d *counts) {
 	c.ops += d.ops
 	c.messages += d.messages
 	c.bytes += d.bytes
+	c.open += d.open
 }
 
 // Now returns the time of the event at hand, in picoseconds.
@@ -91,7 +97,8 @@ func (a *Actor) Op(m uint32) *Op {
 	return &a.e.p.Ops[m]
 }
 
-// Schedule makes the engine call Network.Event at time t, at a rank or the center.
+// Schedule makes the engine call Network.Event at time t, at a rank or the center. Several events that are equal in all four
+// make for as many calls.
 func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -103,6 +110,32 @@ func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 		return
 	}
 	a.group.post(where, ev)
+}
+
+// Wake makes the engine call Network.Event at time t, at the center, with the kind [WakeUp], behind all else that is
+// scheduled there for that time. There is only one such call: the earliest that was asked for since the last.
+func (a *Actor) Wake(t uint64) {
+	if t > math.MaxInt64 {
+		a.err = ErrTooLong
+		return
+	}
+	a.group.wake = min(a.group.wake, t)
+}
+
+// Until returns, at the center, a time before which nothing is scheduled at any rank or at the center, Wake included; at
+// most a picosecond after the latest time that there is. So a network that keeps a queue of its own need not come back to
+// the engine for each of its events: it may handle all of them that are before that time in one call, later than Now, and
+// then uses Wake for the first of the others.
+//
+// What it does at a time of its own, it may schedule for that time or later. That moves Until, which it asks again before it
+// goes on to its next moment. One that handles all its events of a moment at once gets what it would get if it were woken
+// for every moment: the ranks act first, then the network, then the ranks for which that scheduled something at the same
+// moment.
+func (a *Actor) Until() uint64 {
+	if a.err != nil {
+		return 0
+	}
+	return min(a.group.until(), math.MaxInt64+1)
 }
 
 // own schedules an event of the rank's own.
@@ -170,7 +203,9 @@ func (a *Actor) start(i uint32) {
 		begin, end := a.occupy(i, op, SendSpan, a.e.host.Busy(op.Size))
 		op.Ready = underWay
 		a.started(i, begin)
-		if op.Size <= a.e.host.Rendezvous {
+		if a.e.leavesEnd(op) {
+			a.totals.open++
+		} else {
 			a.ended(i, end)
 		}
 		if a.rank.early {
@@ -179,6 +214,7 @@ func (a *Actor) start(i uint32) {
 			a.own(end, opHand, i)
 		}
 	case op.Flags&IsRecv != 0:
+		a.totals.open++
 		a.started(i, a.now)
 		if m := a.e.matchers[a.at].Post(i, op); m != Nobody {
 			a.meet(i, m)
@@ -299,12 +335,16 @@ func (a *Actor) meet(i, m uint32) {
 	}
 }
 
-// Sent says, at the sender, that the last byte of a message that waited for its receive leaves at time t.
+// Sent says, at the sender, that the last byte of a message leaves at time t, or with Host.Acknowledged that by then the
+// sender knows it to have arrived: that its send ends. It is for messages that waited for their receive, and for all with
+// Host.Acknowledged.
 func (a *Actor) Sent(m uint32, t uint64) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
 		return
 	}
+	a.totals.open--
+	a.e.p.Ops[m].Flags |= hasEnded
 	a.ended(m, t)
 }
 
@@ -345,5 +385,7 @@ func (a *Actor) receive(i uint32) {
 		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i, Start: a.e.sentAt[m],
 			End: a.now, Arrived: min(a.now, send.Ready), Bytes: send.Size})
 	}
+	a.totals.open--
+	op.Flags |= hasEnded
 	a.ended(i, end)
 }

@@ -64,11 +64,11 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 	}
 	ranks := t.NumRanks()
 	p := &Program{
-		Ops:        inHugePages(make([]Op, end.op)),
+		Ops:        InHugePages(make([]Op, end.op)),
 		Start:      make([]uint32, ranks+1),
 		Unit:       o.Unit,
 		Plain:      true,
-		dependents: inHugePages(make([]uint32, end.dep)),
+		dependents: InHugePages(make([]uint32, end.dep)),
 		tags:       newTagTable(),
 		ranks:      make([]rankFacts, ranks),
 		starts:     make([]startDependents, ranks),

@@ -13,13 +13,14 @@ import (
 // place at one rank, such as switches. What it keeps for a rank may be touched at that rank only, for ranks run at the
 // same time.
 //
-// For every call of Eager the network calls [Actor.Announce] and [Actor.Deliver], in this order, at the receiver; for
-// every call of Request Announce at the receiver; and for every call of Grant [Actor.Sent] at the sender and Deliver at
-// the receiver.
+// For every call of Eager the network calls [Actor.Announce] and [Actor.Deliver], in this order, at the receiver, and with
+// Host.Acknowledged also [Actor.Sent] at the sender; for every call of Request Announce at the receiver; and for every call
+// of Grant Sent at the sender and Deliver at the receiver.
 type Network interface {
 	// Lookahead is a time that every message, request and grant takes from one rank to another, at least: the network
 	// schedules no event at another place earlier than that from now. Ranks run for so long without hearing of each other,
-	// so larger is faster. A network that uses the center has none, 0.
+	// so larger is faster. A network that uses the center has none, 0, and may run ahead of the ranks in exchange; see
+	// [Actor.Until].
 	Lookahead() uint64
 	// Ordered reports whether the messages and requests from one rank to another are certain to be announced in the order
 	// in which they were taken over. If not, the engine restores that order.
@@ -37,8 +38,12 @@ type Network interface {
 // NetworkEvent tells events of a network apart; their meaning is the network's.
 type NetworkEvent uint8
 
-// NetworkEvents is the number of kinds of event that a network can have.
-const NetworkEvents = 5
+const (
+	// NetworkEvents is the number of kinds of event that a network can have.
+	NetworkEvents = 5
+	// WakeUp is one more, which [Actor.Wake] asks for.
+	WakeUp NetworkEvent = NetworkEvents
+)
 
 // Host is how a rank's processor handles messages.
 type Host struct {
@@ -48,6 +53,9 @@ type Host struct {
 	// Rendezvous is the largest message that is sent eagerly, in bytes; a larger one is announced and waits for its
 	// receive.
 	Rendezvous uint64
+	// Acknowledged says that eager sends, too, end when the network says so by [Actor.Sent], not when their stream is done
+	// with them.
+	Acknowledged bool
 	// Work returns when work that starts at a given time and takes a given time is done, on a rank whose processor does
 	// other things too, more than math.MaxInt64 where that is too late. It must be safe for different ranks at the same
 	// time. nil: when that time has passed.
@@ -61,7 +69,8 @@ type Host struct {
 // which is the network's lookahead after the earliest event of all. Events of a rank at the same time come in this
 // order: those of the network, by the number of the message; then its own, in the order in which they were scheduled.
 // (Without lookahead, ranks take turns within a moment, and what one then sends another at the same moment comes after
-// what that one did in its turn.) So the result does not depend on the order in which ranks run, and ranks may run at the
+// what that one did in its turn. When no rank has anything left to do at that moment the center has its turn, and after it
+// the ranks again for which that scheduled something at the same moment.) So the result does not depend on the order in which ranks run, and ranks may run at the
 // same time.
 type Engine struct {
 	p        *Program
@@ -141,13 +150,34 @@ func (e *Engine) Run() (*Outcome, error) {
 	}
 	out := &Outcome{
 		Finish: make([]uint64, e.p.Ranks()), Eager: e.host.Rendezvous,
-		Unexpected: make([][]uint32, e.p.Ranks()), Posted: make([][]uint32, e.p.Ranks()),
 		Events: e.totals.events, Messages: e.totals.messages, Bytes: e.totals.bytes,
 		Ran: e.p.Ran(e.totals.ops, hasRun),
 	}
+	out.Unexpected, out.Posted = Leftovers(e.matchers)
+	if e.totals.open > 0 {
+		out.Unended = e.unended()
+	}
 	for r := range e.p.Ranks() {
 		out.Finish[r] = e.ranks[r].finish
-		out.Unexpected[r], out.Posted[r] = e.matchers[r].Leftover()
 	}
 	return out, nil
+}
+
+// unended returns the sends and receives that started and did not end.
+func (e *Engine) unended() []uint32 {
+	var ops []uint32
+	for i := range e.p.Ops {
+		op := &e.p.Ops[i]
+		switch {
+		case op.Flags&(hasRun|hasEnded) != hasRun || !op.IsMessage():
+		case op.Flags&IsRecv != 0 || e.leavesEnd(op):
+			ops = append(ops, uint32(i))
+		}
+	}
+	return ops
+}
+
+// leavesEnd reports whether the end of a send is the network's to say.
+func (e *Engine) leavesEnd(send *Op) bool {
+	return e.host.Acknowledged || send.Size > e.host.Rendezvous
 }

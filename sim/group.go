@@ -21,6 +21,12 @@ type group struct {
 	due    calendar // the ranks by the window of their next event; void where next has another
 	next   []uint64 // of each rank of the group, the time of its next event
 
+	// Of a network without lookahead; then there is one group, and windows are moments, few of which have more than one
+	// event.
+	center *rank  // nil with lookahead
+	wake   uint64 // when the network wants to be woken at the center
+	turns  *Wheel // what due is else: the ranks by the time of their next event
+
 	// What the other groups read after a window, while this one may be at the next, for which it uses the other half.
 	reports [2]report
 	half    int
@@ -43,7 +49,7 @@ type letter struct {
 //
 // It takes over the memory of one that had the same ranks, if there was one.
 func newGroup(e *Engine, old *group, index, groups, first, last int, window uint64) *group {
-	g := &group{index: index, first: first, last: last}
+	g := &group{index: index, first: first, last: last, wake: never}
 	if old != nil {
 		g.next, g.reports = old.next, old.reports
 	} else {
@@ -52,29 +58,55 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 			g.reports[half].sent = make([][]letter, groups)
 		}
 	}
-	if lookahead := e.network.Lookahead(); lookahead > 1 {
-		g.window = uint(bits.Len64(lookahead)) - 1
-	}
 	g.actor = Actor{e: e, group: g}
-	g.due.init(last - first)
-	g.due.base = window
+	if lookahead := e.network.Lookahead(); lookahead > 0 {
+		g.window = uint(bits.Len64(lookahead)) - 1
+		g.due.init(last - first)
+		g.due.base = window
+	} else {
+		g.center, g.turns = &e.ranks[e.Center()], NewWheel(turnsGrain)
+	}
 	for r := first; r < last; r++ {
 		g.note(uint32(r), e.ranks[r].queue.Next())
 	}
 	return g
 }
 
+// turnsGrain makes the buckets of turns about a nanosecond long.
+const turnsGrain = 10
+
 // note puts the time of a rank's next event on record.
 func (g *group) note(r uint32, t uint64) {
 	g.next[int(r)-g.first] = t
 	if t != never {
-		g.due.add(r-uint32(g.first), t>>g.window)
+		g.schedule(r, t)
 	}
 }
 
-// post sends an event to a rank of any group. It arrives with collect, so that in the window at hand it makes no difference
-// whether the rank has its turn before or after.
+// schedule has a rank run at time t, or in its window.
+func (g *group) schedule(r uint32, t uint64) {
+	if g.turns != nil {
+		g.turns.Push(Event{Time: t, Key: uint64(r)})
+		return
+	}
+	g.due.add(r-uint32(g.first), t>>g.window)
+}
+
+// nextDue returns a window before which no rank of the group has an event, never if none has any.
+func (g *group) nextDue() uint64 {
+	if g.turns != nil {
+		return g.turns.NotBefore()
+	}
+	return g.due.next()
+}
+
+// post sends an event to a rank of any group, or to the center. It gets to a rank with collect, so that in the window at
+// hand it makes no difference whether the rank has its turn before or after.
 func (g *group) post(to uint32, ev Event) {
+	if to == g.actor.e.Center() {
+		g.center.queue.Push(ev)
+		return
+	}
 	if len(g.all) == 1 && ev.Time >= g.end {
 		g.deliver(to, ev)
 		return
@@ -96,15 +128,57 @@ func (g *group) run(window uint64) {
 		r.sent[k] = r.sent[k][:0]
 	}
 	g.end = (window + 1) << g.window
-	g.due.turnTo(window)
-	g.due.take(func(k uint32) {
-		if g.next[k]>>g.window == window {
-			r := uint32(g.first) + k
+	if g.turns != nil {
+		g.runMoment(window)
+		r.next = min(r.next, g.centerNext())
+	} else {
+		g.due.turnTo(window)
+		g.due.take(func(k uint32) {
+			if g.next[k]>>g.window == window {
+				r := uint32(g.first) + k
+				g.note(r, g.actor.run(r, g.end))
+			}
+		})
+	}
+	r.next = min(r.next, g.nextDue())
+	r.failed = g.actor.err != nil
+}
+
+// runMoment runs the ranks that have events at a time; then the center, if none of them has more to do at that time.
+func (g *group) runMoment(t uint64) {
+	for {
+		turn, ok := g.turns.PopBefore(t + 1)
+		if !ok {
+			break
+		}
+		if r := turn.What(); g.next[r] == t {
 			g.note(r, g.actor.run(r, g.end))
 		}
-	})
-	r.next = min(r.next, g.due.next())
-	r.failed = g.actor.err != nil
+	}
+	if g.reports[g.half].next > t && g.centerNext() == t {
+		g.runCenter()
+	}
+}
+
+// centerNext returns when the center has something to do next, never if it has not.
+func (g *group) centerNext() uint64 {
+	return min(g.center.queue.Next(), g.wake)
+}
+
+// runCenter runs the center in the window at hand, which is one moment.
+func (g *group) runCenter() {
+	a := &g.actor
+	a.run(a.e.Center(), g.end)
+	if g.wake < g.end && a.err == nil {
+		a.now, g.wake = g.wake, never
+		a.totals.events++
+		a.e.network.Event(a, WakeUp, 0)
+	}
+}
+
+// until returns a time that nothing comes before which is scheduled; the center is running.
+func (g *group) until() uint64 {
+	return min(g.reports[g.half].next, g.nextDue(), g.centerNext())
 }
 
 // deliver puts an event into the queue of a rank of the group.
@@ -148,7 +222,7 @@ const (
 // runAll runs all ranks, one window after the other: in groups, on a thread each, while that is faster.
 func (e *Engine) runAll() {
 	groups := e.group(nil, 1, 0)
-	window := groups[0].due.next()
+	window := groups[0].nextDue()
 	var several []*group
 	trial := Trial{Busy: e.busy}
 	for window != never {
@@ -187,13 +261,12 @@ func (e *Engine) runThreads(groups []*group, window uint64, trial *Trial) (next 
 	return window
 }
 
-// group divides the ranks, and the center, into n groups with about as many ops each, which go on from a window. It takes
+// group divides the ranks into n groups with about as many ops each, which go on from a window. It takes
 // over the memory of as many old ones, if there are any.
 func (e *Engine) group(old []*group, n int, window uint64) []*group {
 	n = max(1, min(n, e.p.Ranks()))
 	groups := make([]*group, n)
 	first := e.p.Divide(n)
-	first[n]++ // the center
 	for k := range groups {
 		var before *group
 		if old != nil {

@@ -9,16 +9,16 @@ import (
 // hugePage is the size of a huge page on the machines that matter.
 const hugePage = 2 << 20
 
-// inHugePages asks the system to back a large array, not used yet, with huge pages: replays touch it all over, and with
+// InHugePages asks the system to back a large array, not used yet, with huge pages: replays touch it all over, and with
 // small pages the processor would spend its time looking up where they are. It is advice; nothing is lost where it is not
 // followed.
-func inHugePages[T any](s []T) []T {
-	if len(s) == 0 {
+func InHugePages[T any](s []T) []T {
+	if cap(s) == 0 {
 		return s
 	}
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(s)))
 	skip := -start & (hugePage - 1)
-	size := uintptr(len(s)) * unsafe.Sizeof(s[0])
+	size := uintptr(cap(s)) * unsafe.Sizeof(*new(T))
 	if size < skip+hugePage {
 		return s
 	}

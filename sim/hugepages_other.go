@@ -2,6 +2,6 @@
 
 package sim
 
-func inHugePages[T any](s []T) []T {
+func InHugePages[T any](s []T) []T {
 	return s
 }

@@ -296,6 +296,15 @@ func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 	return unexpected, posted
 }
 
+// Leftovers returns, by rank, what the matchers of all ranks still have waiting, for an [Outcome].
+func Leftovers(matchers []Matcher) (unexpected, posted [][]uint32) {
+	unexpected, posted = make([][]uint32, len(matchers)), make([][]uint32, len(matchers))
+	for rank := range matchers {
+		unexpected[rank], posted[rank] = matchers[rank].Leftover()
+	}
+	return unexpected, posted
+}
+
 // post notes when receive i was posted.
 func (w *wildcards) post(i uint32) {
 	w.stamp[i] = w.stamps

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -16,10 +17,10 @@ type Outcome struct {
 	Messages   int64
 	Bytes      int64
 	Ran        Set        // ops that started
-	Eager      uint64     // sends of at most so many bytes end without their receive
+	Eager      uint64     // sends of at most so many bytes end without their receive, if they are not in Unended
 	Unexpected [][]uint32 // by rank, the sends whose messages arrived and met no receive
 	Posted     [][]uint32 // by rank, the receives that were posted and met no message
-	Entered    []uint32   // the collectives that started and did not end, ascending
+	Unended    []uint32   // ops that started and did not end, those of Unexpected and Posted or not, ascending
 	Aborted    string     // why the replay stopped early, "" if it did not
 }
 
@@ -82,11 +83,37 @@ func (o *Outcome) Result(p *Program) *Result {
 	}
 	r.NeverRun = r.Ops - o.Ran.Count()
 	r.Leftover = o.leftover(p)
-	r.Complete = r.NeverRun == 0 && r.Leftover == nil && r.Aborted == ""
+	r.Complete = r.NeverRun == 0 && r.Leftover == nil && len(o.Unended) == 0 && r.Aborted == ""
 	if !r.Complete {
-		r.Stuck = o.stuck(p)
+		alone := o.alone(p)
+		r.Unended = o.underWay(p, alone)
+		r.Stuck = o.stuck(p, alone)
 	}
 	return r
+}
+
+// alone returns the sends and receives that met no partner.
+func (o *Outcome) alone(p *Program) Set {
+	alone := NewSet(p.NumOps())
+	for _, lists := range [][][]uint32{o.Posted, o.Unexpected} {
+		for _, list := range lists {
+			for _, i := range list {
+				alone.Add(i)
+			}
+		}
+	}
+	return alone
+}
+
+// underWay returns how many sends and receives did not end though they do not lack a partner.
+func (o *Outcome) underWay(p *Program, alone Set) int64 {
+	n := int64(0)
+	for _, i := range o.Unended {
+		if p.Ops[i].IsMessage() && !alone.Has(i) {
+			n++
+		}
+	}
+	return n
 }
 
 // leftover lists the messages and receives without a partner, nil if there are none.
@@ -111,41 +138,48 @@ func (o *Outcome) leftover(p *Program) *Leftover {
 }
 
 // stuck lists the first MaxStuck ops that wait in vain: those without a partner, for they are the cause of most others,
-// then the first of each collective that some members do not come to, then those that never ran, each by rank and op.
-func (o *Outcome) stuck(p *Program) []Stuck {
+// then those whose message the network did not get through and the first of each collective that some members do not come
+// to, then those that never ran, each by rank and op.
+func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 	var stuck []Stuck
 	add := func(i uint32, waits string) {
 		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: p.Kind(i).String(), Waits: waits})
 	}
-	open := NewSet(p.NumOps()) // ran, but without a partner
-	for _, lists := range [][][]uint32{o.Posted, o.Unexpected} {
-		for _, list := range lists {
-			for _, i := range list {
-				open.Add(i)
-			}
+	unended := NewSet(p.NumOps()) // ran, but did not end
+	for i := range uint32(p.NumOps()) {
+		op := &p.Ops[i]
+		if !alone.Has(i) {
+			continue
 		}
-	}
-	for i := uint32(0); i < uint32(p.NumOps()) && len(stuck) < MaxStuck; i++ {
-		if open.Has(i) {
-			op := &p.Ops[i]
+		if op.Flags&IsRecv != 0 || op.Size > o.Eager {
+			unended.Add(i)
+		}
+		if len(stuck) < MaxStuck {
 			if op.Flags&IsRecv != 0 {
-				add(i, fmt.Sprintf("a message from %s, %s", orAny("rank", int64(op.Peer)), orAny("tag", p.Tag(op))))
+				add(i, fmt.Sprintf("a message from %s, %s", OrAny("rank", int64(op.Peer)), OrAny("tag", p.Tag(op))))
 			} else {
-				add(i, fmt.Sprintf("a receive on rank %d, %s", op.Peer, orAny("tag", p.Tag(op))))
+				add(i, fmt.Sprintf("a receive on rank %d, %s", op.Peer, OrAny("tag", p.Tag(op))))
 			}
 		}
 	}
 	listed := make(map[uint32]bool) // instances
-	for _, i := range o.Entered {
-		open.Add(i)
-		if k := p.Ops[i].Match; len(stuck) < MaxStuck && !listed[k] {
-			listed[k] = true
+	for _, i := range o.Unended {
+		unended.Add(i)
+		op := &p.Ops[i]
+		switch {
+		case len(stuck) == MaxStuck || alone.Has(i):
+		case op.Flags&IsColl == IsSend:
+			add(i, fmt.Sprintf("its message to get to rank %d, %s", op.Peer, OrAny("tag", p.Tag(op))))
+		case op.Flags&IsColl == IsRecv:
+			add(i, fmt.Sprintf("its message to get here from rank %d", p.Ops[op.Link].Rank))
+		case !listed[op.Match]:
+			listed[op.Match] = true
 			add(i, o.absent(p, i))
 		}
 	}
 	for i := uint32(0); i < uint32(p.NumOps()) && len(stuck) < MaxStuck; i++ {
 		if !o.Ran.Has(i) {
-			add(i, o.waitsFor(p, i, open))
+			add(i, o.waitsFor(p, i, unended))
 		}
 	}
 	return stuck
@@ -177,25 +211,16 @@ func (o *Outcome) absent(p *Program, i uint32) string {
 
 // waitsFor says which dependencies of an op that never ran are not met. The program knows dependents only, so it looks
 // through all ops of the rank.
-func (o *Outcome) waitsFor(p *Program, i uint32, open Set) string {
-	const most = 3
-	var unmet []string
-	more := 0
-	add := func(what string, on uint32) {
-		if len(unmet) == most {
-			more++
-			return
-		}
-		unmet = append(unmet, fmt.Sprintf("the %s of op %d (%s)", what, p.Index(on), p.Kind(on)))
-	}
+func (o *Outcome) waitsFor(p *Program, i uint32, unended Set) string {
+	var unmet Unmet
 	rank := p.Ops[i].Rank
 	for on := p.Start[rank]; on < p.Start[rank+1]; on++ {
-		if o.Ran.Has(on) && (!open.Has(on) || o.eager(&p.Ops[on])) {
+		if o.Ran.Has(on) && !unended.Has(on) {
 			continue
 		}
 		for _, dependent := range p.Dependents(on) {
 			if dependent == i {
-				add("end", on)
+				unmet.Add("end", fmt.Sprintf("op %d", p.Index(on)), p.Kind(on))
 			}
 		}
 	}
@@ -205,25 +230,41 @@ func (o *Outcome) waitsFor(p *Program, i uint32, open Set) string {
 		}
 		for _, dependent := range p.StartDependents(on) {
 			if dependent == i {
-				add("start", on)
+				unmet.Add("start", fmt.Sprintf("op %d", p.Index(on)), p.Kind(on))
 			}
 		}
 	}
-	switch {
-	case len(unmet) == 0:
-		return "its turn, which the run did not get to"
-	case more > 0:
-		return fmt.Sprintf("%s and %d more", strings.Join(unmet, ", "), more)
+	return cmp.Or(unmet.String(), "its turn, which the run did not get to")
+}
+
+// Unmet is what an op that never ran waits for, as [Stuck.Waits] has it: the first few of its dependencies that are not
+// met, and how many more there are.
+type Unmet struct {
+	first []string
+	more  int
+}
+
+// Add adds that the start or the end of an op did not come to pass.
+func (u *Unmet) Add(what, op string, kind dag.Kind) {
+	const most = 3
+	if len(u.first) == most {
+		u.more++
+		return
 	}
-	return strings.Join(unmet, ", ")
+	u.first = append(u.first, fmt.Sprintf("the %s of %s (%s)", what, op, kind))
 }
 
-func (o *Outcome) eager(op *Op) bool {
-	return op.Flags&IsColl == IsSend && op.Size <= o.Eager
+// String returns the text, "" if nothing was added.
+func (u *Unmet) String() string {
+	s := strings.Join(u.first, ", ")
+	if u.more > 0 {
+		s += fmt.Sprintf(" and %d more", u.more)
+	}
+	return s
 }
 
-// orAny returns "rank 5", or "any rank" for the wildcard.
-func orAny(what string, n int64) string {
+// OrAny returns "rank 5", or "any rank" for the wildcard.
+func OrAny(what string, n int64) string {
 	if n == dag.AnySource {
 		return "any " + what
 	}

@@ -2,8 +2,11 @@ package sim
 
 import "math"
 
-// Event is an entry of a [Queue]: when, and in the low half of Key what. The high half of Key orders events of equal
-// time; no two events of a queue may have equal Time and Key.
+// Event is an entry of a [Queue] or a [Wheel]: when, and in the low half of Key what.
+//
+// Both queues have one rule for ties: events come out by Time, those of equal Time by Key, whatever the order in which they
+// were pushed. So the high half of Key is the rule of a backend, such as the number of a message, or a number that it counts
+// up for the order of pushing. Events equal in both are alike, and all come out.
 type Event struct {
 	Time uint64
 	Key  uint64

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -79,10 +80,10 @@ func sizeName(n int) string {
 // TestWheel holds the wheel against the heap, with times near and far, before the earliest, and around the end of the
 // range.
 func TestWheel(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		var q Queue
-		var w Wheel
+		w := Wheel{grain: uint(seed % 4 * 3)}
 		last := uint64(0)
 		if seed%5 == 0 {
 			last = 1<<64 - 1000
@@ -131,7 +132,7 @@ func TestWheelPopBefore(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 13))
 		var q Queue
-		var w Wheel
+		w := Wheel{grain: uint(seed % 4 * 3)}
 		number := uint64(0)
 		push := func(time uint64) {
 			number++
@@ -149,7 +150,7 @@ func TestWheelPopBefore(t *testing.T) {
 		}
 		for pushes, empty := 0, 0; q.Len() > 0; empty++ {
 			start := w.NotBefore()
-			if start > q.Next() || empty > wheels {
+			if start > q.Next() || empty > wheels+1 {
 				t.Fatalf("seed %d: not before %d, expected %d or less, found nothing %d times", seed, start, q.Next(), empty)
 			}
 			at = start + length
@@ -217,5 +218,102 @@ func BenchmarkWheel(b *testing.B) {
 				key++
 			}
 		})
+	}
+}
+
+// holdTimes are how far ahead the events of a packet-level network are pushed, in picoseconds: half of them a wire's
+// latency, the others the serialisation of a full packet, of a small one, or of any.
+func holdTimes() []uint64 {
+	random := rand.New(rand.NewPCG(4, 5))
+	times := make([]uint64, 1<<12)
+	for i := range times {
+		switch random.IntN(8) {
+		case 0:
+			times[i] = 2560
+		case 1:
+			times[i] = 2560 + 40*random.Uint64N(4096)
+		case 2, 3:
+			times[i] = 166_400
+		default:
+			times[i] = 500_000
+		}
+	}
+	return times
+}
+
+// TestHold holds wheels of several grains against the heap, over the times of a packet-level network.
+func TestHold(t *testing.T) {
+	times := holdTimes()
+	for _, grain := range []uint{0, 5, 8, 10, 20} {
+		for _, n := range []int{1, 30, 3000} {
+			random := rand.New(rand.NewPCG(uint64(n), 6))
+			var q Queue
+			w := NewWheel(grain)
+			number := uint64(0)
+			push := func(time uint64) {
+				e := Event{Time: time, Key: number << 32}
+				number++
+				q.Push(e)
+				w.Push(e)
+			}
+			for range n {
+				push(10 * random.Uint64N(50_000))
+			}
+			for range 30_000 {
+				want, got := q.Pop(), w.Pop()
+				if got != want {
+					t.Fatalf("grain %d, %d events: popped %v, expected %v", grain, n, got, want)
+				}
+				switch random.IntN(16) {
+				case 0: // a timeout
+					push(got.Time + 1<<(20+random.IntN(20)))
+				case 1: // right away
+					push(got.Time + random.Uint64N(2))
+				default:
+					push(got.Time + times[random.IntN(len(times))])
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkHold pops an event and pushes a later one, as a packet-level network does with so many events pending, whose
+// keys begin with a number that ascends.
+func BenchmarkHold(b *testing.B) {
+	times := holdTimes()
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		random := rand.New(rand.NewPCG(1, 2))
+		first := make([]Event, n)
+		for i := range first {
+			first[i] = Event{Time: 10 * random.Uint64N(50_000), Key: uint64(i) << 32}
+		}
+		b.Run(fmt.Sprintf("Queue/%d", n), func(b *testing.B) {
+			var q Queue
+			for _, e := range first {
+				q.Push(e)
+			}
+			b.ReportAllocs()
+			number := uint64(n)
+			for b.Loop() {
+				e := q.Pop()
+				q.Push(Event{Time: e.Time + times[number%uint64(len(times))], Key: number << 32})
+				number++
+			}
+		})
+		for _, grain := range []uint{0, 8, 10} {
+			b.Run(fmt.Sprintf("Wheel,grain=%d/%d", grain, n), func(b *testing.B) {
+				w := NewWheel(grain)
+				for _, e := range first {
+					w.Push(e)
+				}
+				b.ReportAllocs()
+				number := uint64(n)
+				for b.Loop() {
+					e := w.Pop()
+					w.Push(Event{Time: e.Time + times[number%uint64(len(times))], Key: number << 32})
+					number++
+				}
+			})
+		}
 	}
 }

@@ -198,7 +198,7 @@ func (e *engine) result() *Result {
 			s.MeanIntensity = append(s.MeanIntensity, Decimal(c.intensity/time))
 		}
 	}
-	r.NeverRun, r.Unended = r.Ops-issued, issued-e.ran
+	r.NeverRun, r.Unended = r.Ops-issued, issued-e.progress.Ops
 	e.explain(r.Result)
 	return r
 }

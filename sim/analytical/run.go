@@ -48,8 +48,9 @@ type engine struct {
 
 	wild *wildcards // nil where no receive takes any source or tag
 
-	events, messages, bytes, ran, reported int64
-	err                                    error
+	events, messages, bytes int64
+	progress                sim.Progress
+	err                     error
 }
 
 // npu is the state of an NPU's workload.
@@ -106,7 +107,7 @@ func (p *Program) Run(o Options) (*Result, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	e.report()
+	e.progress.Report()
 	result := e.result()
 	if o.Tensors != nil {
 		if err := e.localMem(result); err != nil {
@@ -128,7 +129,8 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	if err := o.Memory.Check(n); err != nil {
 		return nil, err
 	}
-	e := &engine{p: p, o: o, system: &o.System, agenda: newAgenda(n), meeting: newMeeting(), npus: make([]npu, n)}
+	e := &engine{p: p, o: o, system: &o.System, agenda: newAgenda(n), meeting: newMeeting(), npus: make([]npu, n),
+		progress: sim.Progress{Tell: o.Progress}}
 	var err error
 	if e.wires, err = newWires(&o.Network); err != nil {
 		return nil, err
@@ -179,7 +181,7 @@ func (e *engine) loop() {
 			return
 		}
 		if e.events++; e.events%progressEvents == 0 {
-			e.report()
+			e.progress.Report()
 		}
 		switch r, i := w.npu(), w.number(); w.kind() {
 		case stepOver:
@@ -227,19 +229,8 @@ func (e *engine) fail(err error) {
 	}
 }
 
-// progressEvery is after how many ops progress is reported, and progressEvents after how many events, for the ops of some
-// traces take many.
-const (
-	progressEvery  = 1 << 16
-	progressEvents = 1 << 20
-)
-
-func (e *engine) report() {
-	if e.o.Progress != nil {
-		e.o.Progress(e.ran - e.reported)
-	}
-	e.reported = e.ran
-}
+// progressEvents is after how many events progress is reported at the latest, for the ops of some traces take many.
+const progressEvents = 1 << 20
 
 // label returns what messages call an op: by its number in the trace's own format, where that is known.
 func (e *engine) label(r int32, i uint32) string {

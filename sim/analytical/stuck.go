@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
@@ -159,22 +158,14 @@ func (e *engine) partner(r int32, n *npu, i uint32) string {
 	tag := n.g.tag(i)
 	switch o.kind {
 	case opRecv:
-		s := fmt.Sprintf("a message of %d bytes from %s, %s", o.bytes, orAny("rank", int64(o.peer)), orAny("tag", tag))
+		s := fmt.Sprintf("a message of %d bytes from %s, %s", o.bytes, sim.OrAny("rank", int64(o.peer)), sim.OrAny("tag", tag))
 		return s + e.otherSize(r, o, tag)
 	case opSend:
-		return fmt.Sprintf("rank %d to be ready to receive a message of %d bytes, %s", o.peer, o.bytes, orAny("tag", tag))
+		return fmt.Sprintf("rank %d to be ready to receive a message of %d bytes, %s", o.peer, o.bytes, sim.OrAny("tag", tag))
 	case opCollective:
 		return e.absent(r, n, o)
 	}
 	return "its end, which the run did not get to"
-}
-
-// orAny returns "rank 5", or "any rank" for the wildcard.
-func orAny(what string, n int64) string {
-	if n < 0 {
-		return "any " + what
-	}
-	return fmt.Sprintf("%s %d", what, n)
 }
 
 // otherSize says if there is a message for a receive but for its size.
@@ -228,9 +219,7 @@ func (e *engine) unmet(r int32, n *npu, i uint32) string {
 	if n.waits[i] == 0 {
 		return "an op of its own rank to end that needs what it needs"
 	}
-	const most = 3
-	var unmet []string
-	more := 0
+	var unmet sim.Unmet
 	for _, by := range []struct {
 		what       string
 		dependents func(k int) []uint32
@@ -243,17 +232,10 @@ func (e *engine) unmet(r int32, n *npu, i uint32) string {
 			if by.met(waits) || !slices.Contains(by.dependents(k), i) {
 				continue
 			}
-			if len(unmet) == most {
-				more++
-				continue
-			}
-			unmet = append(unmet, fmt.Sprintf("the %s of %s (%v)", by.what, e.label(r, uint32(k)), n.g.ops[k].dagKind()))
+			unmet.Add(by.what, e.label(r, uint32(k)), n.g.ops[k].dagKind())
 		}
 	}
-	if more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(unmet, ", "), more)
-	}
-	return strings.Join(unmet, ", ")
+	return unmet.String()
 }
 
 func (n *npu) dependents(k int) []uint32 {

@@ -178,9 +178,7 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 		e.hasEnded(r, i)
 	}
 	n.left--
-	if e.ran++; e.ran-e.reported >= progressEvery {
-		e.report()
-	}
+	e.progress.Ran()
 	e.meet(r, n, n.dependents(int(i)))
 }
 

@@ -32,9 +32,8 @@ type run struct {
 	scans    []uint32  // for every member of every scan, its op once that has started, else sim.Nobody
 	finish   []uint64  // by rank
 
-	ran, reported   int64
+	progress        sim.Progress
 	messages, bytes int64
-	progress        func(ops int64)
 	err             error
 }
 
@@ -56,13 +55,10 @@ func (c cause) op() uint32 {
 	return uint32(c>>1) - 1
 }
 
-// progressEvery is after how many ops progress is reported.
-const progressEvery = 1 << 16
-
 func newRun(p *sim.Program, progress func(ops int64)) *run {
 	r := &run{
 		p: p, ops: p.Ops, cause: make([]cause, p.NumOps()), agenda: newAgenda(p),
-		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()), progress: progress,
+		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()), progress: sim.Progress{Tell: progress},
 	}
 	for rank := range r.matchers {
 		r.matchers[rank] = sim.NewMatcher(p)
@@ -86,7 +82,7 @@ func (r *run) run() (*sim.Outcome, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	r.report()
+	r.progress.Report()
 	return r.outcome(), nil
 }
 
@@ -168,9 +164,7 @@ func (r *run) start(i uint32, op *sim.Op) {
 	if waiting := r.p.StartDependents(i); len(waiting) > 0 {
 		r.release(waiting, op.Ready, causedBy(i, byStart))
 	}
-	if r.ran++; r.ran-r.reported >= progressEvery {
-		r.report()
-	}
+	r.progress.Ran()
 }
 
 // end counts the end of op i, at time t, for those that wait for it.
@@ -203,25 +197,16 @@ func (r *run) release(waiting []uint32, t uint64, by cause) {
 	}
 }
 
-func (r *run) report() {
-	if r.progress != nil {
-		r.progress(r.ran - r.reported)
-	}
-	r.reported = r.ran
-}
-
 func (r *run) outcome() *sim.Outcome {
 	out := &sim.Outcome{
-		Finish: r.finish, Eager: math.MaxUint64, Events: r.ran, Messages: r.messages, Bytes: r.bytes,
-		Unexpected: make([][]uint32, r.p.Ranks()), Posted: make([][]uint32, r.p.Ranks()), Ran: r.p.Ran(r.ran, started),
+		Finish: r.finish, Eager: math.MaxUint64, Events: r.progress.Ops, Messages: r.messages, Bytes: r.bytes,
+		Ran: r.p.Ran(r.progress.Ops, started),
 	}
-	for rank := range r.matchers {
-		out.Unexpected[rank], out.Posted[rank] = r.matchers[rank].Leftover()
-	}
-	if r.ran < int64(len(r.ops)) {
+	out.Unexpected, out.Posted = sim.Leftovers(r.matchers)
+	if r.progress.Ops < int64(len(r.ops)) {
 		for i := range r.ops {
 			if op := &r.ops[i]; op.Flags&sim.IsColl == sim.IsColl && op.Flags&(started|ended) == started {
-				out.Entered = append(out.Entered, uint32(i))
+				out.Unended = append(out.Unended, uint32(i))
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // order that a binary heap without a tie-break gives them, no cost per byte at the receiver.
 type atlahs struct {
 	*reference
-	queue      timeHeap
+	queue      sim.TimeHeap
 	channel    []uint32 // of each send and receive, the number of its (host, source, tag)
 	unexpected []sim.List
 	posted     []sim.List
@@ -32,17 +32,17 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	}
 	aborted := ""
 	for len(s.queue) > 0 && aborted == "" {
-		e := s.queue.pop()
-		i := e.what &^ isMessage
+		e := s.queue.Pop()
+		i := e.What &^ isMessage
 		op := &p.Ops[i]
 		var err error
 		switch {
-		case e.what&isMessage != 0:
+		case e.What&isMessage != 0:
 			err = s.message(e, i, op)
 		case op.Flags&sim.IsSend != 0:
 			err = s.send(e, i, op)
 		case op.Flags&sim.IsRecv != 0:
-			aborted = s.recv(e.time, i, op)
+			aborted = s.recv(e.Time, i, op)
 		default:
 			err = s.calc(e, i, op)
 		}
@@ -96,7 +96,7 @@ func (s *atlahs) number() {
 }
 
 func (s *atlahs) draw(t uint64, what uint32) {
-	s.queue.push(timeEvent{t, what})
+	s.queue.Push(sim.TimeEvent{Time: t, What: what})
 	s.sequence++
 }
 
@@ -143,14 +143,14 @@ func (s *atlahs) done(t uint64, ops, ready []uint32) []uint32 {
 	return ready
 }
 
-func (s *atlahs) calc(e timeEvent, i uint32, op *sim.Op) error {
+func (s *atlahs) calc(e sim.TimeEvent, i uint32, op *sim.Op) error {
 	cpu, _, _ := s.clocks(op.Rank, op.Stream, op.NIC)
-	if *cpu > e.time {
-		s.queue.push(timeEvent{*cpu, e.what})
+	if *cpu > e.Time {
+		s.queue.Push(sim.TimeEvent{Time: *cpu, What: e.What})
 		return nil
 	}
-	end := e.time + op.Size
-	noise, err := s.noiseOver(op.Rank, e.time, end)
+	end := e.Time + op.Size
+	noise, err := s.noiseOver(op.Rank, e.Time, end)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (s *atlahs) calc(e timeEvent, i uint32, op *sim.Op) error {
 	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
 	s.ready = s.done(*cpu, s.p.Dependents(i), s.ready)
 	s.flush(s.ready)
-	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.time, end)
+	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
 	return nil
 }
 
@@ -170,11 +170,11 @@ func (s *atlahs) sizes(op *sim.Op) (size, x, wire uint64) {
 	return size, size - 1, uint64(float64(size-1) * s.n.GFloat)
 }
 
-func (s *atlahs) send(e timeEvent, i uint32, op *sim.Op) error {
-	t := e.time
+func (s *atlahs) send(e sim.TimeEvent, i uint32, op *sim.Op) error {
+	t := e.Time
 	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 	if free := max(*cpu, *gs); free > t {
-		s.queue.push(timeEvent{free, e.what})
+		s.queue.Push(sim.TimeEvent{Time: free, What: e.What})
 		return nil
 	}
 	noise, err := s.noiseOver(op.Rank, t, t+s.n.o)
@@ -232,8 +232,8 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	return ""
 }
 
-func (s *atlahs) message(e timeEvent, m uint32, send *sim.Op) error {
-	t, host, c := e.time, uint32(send.Peer), s.channel[m]
+func (s *atlahs) message(e sim.TimeEvent, m uint32, send *sim.Op) error {
+	t, host, c := e.Time, uint32(send.Peer), s.channel[m]
 	i := s.posted[c].Head
 	if i == sim.Nobody {
 		s.arrived[m] = t
@@ -245,7 +245,7 @@ func (s *atlahs) message(e timeEvent, m uint32, send *sim.Op) error {
 	cpu, _, gr := s.clocks(host, recv.Stream, send.NIC)
 	s.posted[c].Take(s.p.Ops)
 	if free := max(*cpu, *gr); free > t {
-		s.queue.push(timeEvent{free, e.what})
+		s.queue.Push(sim.TimeEvent{Time: free, What: e.What})
 		s.posted[c].Put(s.p.Ops, i)
 		return nil
 	}
@@ -282,58 +282,4 @@ func (s *atlahs) releaseSend(end, nic uint64, m, host uint32, named *sim.Op) {
 	}
 	cpu, gs, _ := s.clocks(sender, named.Stream, named.NIC)
 	*cpu, *gs = max(*cpu, end), max(*gs, nic)
-}
-
-// timeEvent is an event of the reference, which orders events by time alone.
-type timeEvent struct {
-	time uint64
-	what uint32
-}
-
-// timeHeap is a binary heap that treats events of equal time as the heap of libstdc++ does, for that decides the
-// results.
-type timeHeap []timeEvent
-
-func (h *timeHeap) push(e timeEvent) {
-	*h = append(*h, e)
-	h.rise(len(*h)-1, e)
-}
-
-// rise moves e up from place i while the parent is later.
-func (h timeHeap) rise(i int, e timeEvent) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if h[parent].time <= e.time {
-			break
-		}
-		h[i] = h[parent]
-		i = parent
-	}
-	h[i] = e
-}
-
-// pop lets the hole that the earliest event leaves sink all the way down, the earlier child moving up, the right one
-// where they are equal, and then lets the last event rise from there.
-func (h *timeHeap) pop() timeEvent {
-	heap := *h
-	top, last := heap[0], heap[len(heap)-1]
-	heap = heap[:len(heap)-1]
-	*h = heap
-	if len(heap) == 0 {
-		return top
-	}
-	hole, child := 0, 2
-	for ; child < len(heap); child = 2*hole + 2 {
-		if heap[child].time > heap[child-1].time {
-			child--
-		}
-		heap[hole] = heap[child]
-		hole = child
-	}
-	if child == len(heap) {
-		heap[hole] = heap[child-1]
-		hole = child - 1
-	}
-	heap.rise(hole, last)
-	return top
 }

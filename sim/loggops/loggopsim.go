@@ -375,14 +375,15 @@ func (r *reference) fits(recv, send *sim.Op) bool {
 
 // leftover returns the messages and receives that found no partner, by host, in the order in which they began to wait.
 func (s *loggopsim) leftover() (unexpected, posted [][]uint32) {
-	unexpected, posted = make([][]uint32, s.p.Ranks()), make([][]uint32, s.p.Ranks())
-	byStamp := func(a, b uint32) int { return cmp.Compare(s.p.Ops[a].Ready, s.p.Ops[b].Ready) }
-	for host := range s.p.Ranks() {
-		if s.matchers == nil {
-			unexpected[host], posted[host] = s.list(s.unexpected[host]), s.list(s.posted[host])
-			continue
+	if s.matchers == nil {
+		for host := range s.p.Ranks() {
+			unexpected, posted = append(unexpected, s.list(s.unexpected[host])), append(posted, s.list(s.posted[host]))
 		}
-		unexpected[host], posted[host] = s.matchers[host].Leftover()
+		return unexpected, posted
+	}
+	unexpected, posted = sim.Leftovers(s.matchers)
+	byStamp := func(a, b uint32) int { return cmp.Compare(s.p.Ops[a].Ready, s.p.Ops[b].Ready) }
+	for host := range unexpected {
 		slices.SortFunc(unexpected[host], byStamp)
 		slices.SortFunc(posted[host], byStamp)
 	}

@@ -10,17 +10,15 @@ const isMessage = 1 << 31
 // reference is the state that the replays of the two reference simulators have in common. All clocks are nanoseconds in
 // unsigned integers that wrap around, as theirs are.
 type reference struct {
-	p          *sim.Program
-	n          nanoseconds
-	clock      hostClocks
-	sequence   uint64 // numbers drawn: the reference's count of events
-	messages   int64
-	bytes      uint64
-	ran        int64 // ops
-	noise      *noise
-	timeline   sim.Timeline
-	progress   func(ops int64)
-	progressed int64 // ops that ran since the last report
+	p        *sim.Program
+	n        nanoseconds
+	clock    hostClocks
+	sequence uint64 // numbers drawn: the reference's count of events
+	messages int64
+	bytes    uint64
+	noise    *noise
+	timeline sim.Timeline
+	progress sim.Progress
 
 	ready  []uint32 // ops of the host at hand that became ready in the event at hand
 	remote []uint32 // the same of the other host that the event touches
@@ -37,7 +35,7 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 	}
 	ranks := p.Ranks()
 	r := &reference{
-		p: p, n: n, clock: clock, timeline: o.Timeline, progress: o.Progress,
+		p: p, n: n, clock: clock, timeline: o.Timeline, progress: sim.Progress{Tell: o.Progress},
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)
@@ -118,20 +116,11 @@ func (r *reference) roots(rank int) []uint32 {
 // hasRun is set in Op.Flags once the op has run.
 const hasRun uint8 = 1 << 7
 
-// progressOps is how many ops run between reports of progress.
-const progressOps = 1 << 16
-
 // run notes that an op runs.
 func (r *reference) run(op *sim.Op) {
 	r.p.Ahead(op)
 	op.Flags |= hasRun
-	r.ran++
-	if r.progressed++; r.progressed == progressOps {
-		if r.progress != nil {
-			r.progress(r.progressed)
-		}
-		r.progressed = 0
-	}
+	r.progress.Ran()
 	if op.Flags&sim.IsSend != 0 {
 		r.messages++
 		r.bytes += op.Size
@@ -142,7 +131,7 @@ func (r *reference) run(op *sim.Op) {
 func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	o := &outcome{Outcome: sim.Outcome{
 		Finish: make([]uint64, r.p.Ranks()), Events: int64(r.sequence), Messages: r.messages, Bytes: int64(r.bytes),
-		Ran: r.p.Ran(r.ran, hasRun), Eager: uint64(r.n.S), Unexpected: unexpected, Posted: posted,
+		Ran: r.p.Ran(r.progress.Ops, hasRun), Eager: uint64(r.n.S), Unexpected: unexpected, Posted: posted,
 	}}
 	for h := range o.Finish {
 		o.Finish[h] = r.clock.finish(h)

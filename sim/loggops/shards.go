@@ -140,7 +140,8 @@ func (a *shards) deal(s *loggopsim) {
 	a.start = s.queue.NotBefore()
 	for _, sh := range a.of {
 		sh.base, sh.stamps = s.sequence, s.stamps
-		sh.ran, sh.progressed, sh.messages, sh.bytes = 0, 0, 0, 0
+		sh.progress = sim.Progress{Tell: s.progress.Tell}
+		sh.messages, sh.bytes = 0, 0
 		sh.queue.Rewind()
 	}
 	for s.queue.Len() > 0 {
@@ -182,7 +183,7 @@ func (a *shards) replay(s *loggopsim, goOn func(drawn uint64, windows int, took 
 		if err := cmp.Or(sh.reports[0].failed, sh.reports[1].failed); err != nil {
 			return err
 		}
-		s.ran += sh.ran
+		s.progress.Add(&sh.progress)
 		s.messages += sh.messages
 		s.bytes += sh.bytes
 		s.stamps = max(s.stamps, sh.stamps)
