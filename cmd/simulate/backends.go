@@ -21,12 +21,14 @@ import (
 type backend struct {
 	name     string
 	register func(p *cli.Program, cmd *cobra.Command, o *options) runner // defines the backend's flags
+	shares   []string                                                    // flags of backends before it that it takes, too
 }
 
 var backends = []backend{
-	{"loggops", registerLogGOPS},
-	{"analytical", registerAnalytical},
-	{"ideal", registerIdeal},
+	{"loggops", registerLogGOPS, nil},
+	{"analytical", registerAnalytical, nil},
+	{"packet", registerPacket, packetShares},
+	{"ideal", registerIdeal, nil},
 }
 
 func backendNames() []string {
@@ -64,6 +66,7 @@ type result struct {
 	NPUs      *analytical.NPUStats `json:"npu_stats,omitempty"`
 	IOLatency *ioLatency           `json:"io_latency,omitempty"` // of storage accesses that were lowered
 	Compare   *comparison          `json:"compare,omitempty"`    // with --compare
+	*packetResult
 }
 
 // replay is how to run a trace.
@@ -85,7 +88,7 @@ type logGOPS struct {
 	common       *options
 	model        string
 	preset       string
-	flags        logGOPSFlags
+	flags        *logGOPSFlags
 	noise        string
 	coscheduled  bool
 	noiseTrace   *loggops.NoiseTrace
@@ -102,7 +105,7 @@ type logGOPSFlags struct {
 }
 
 func registerLogGOPS(p *cli.Program, cmd *cobra.Command, o *options) runner {
-	b := &logGOPS{p: p, cmd: cmd, common: o}
+	b := &logGOPS{p: p, cmd: cmd, common: o, flags: &o.costs}
 	preset, err := loggops.Preset("default")
 	if err != nil {
 		panic(err) // it is there

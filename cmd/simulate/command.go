@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/ideal"
+	"github.com/tracedag/tracedag/sim/packet"
 )
 
 const long = `simulate runs a trace on a model of the machine and its network, and prints when each rank finishes.
@@ -31,6 +34,10 @@ trace's critical path, which --critical-path prints. --ops prints when each op s
 The analytical backend runs the trace as ASTRA-sim does, with its configuration files: --network, --system, --memory and
 --comm-groups. Its result has npu_stats, too: arrays by NPU, in nanoseconds.
 
+The packet backend runs the trace on a network of hosts and switches, --topology, packet by packet, with a transport's
+congestion control: --transport; --list-transports lists them with their parameters, which --set sets. Its result has
+flows, fct_ps, slowdown, counters, ports and tiers, too.
+
 Of a trace that has several jobs, the result has for each when it ran, and how much of its computation went on without
 communication beside it; --alone also runs each job alone and says how much slower it is beside the others. --compare
 holds the times of the ranks against those that the tracer measured.
@@ -40,7 +47,8 @@ ten are listed with what they wait for, "complete" is false, and the exit status
 
 --sweep runs a grid of parameters over one trace, several points at the same time, and prints one JSON line for each,
 in the order of the grid (--csv: a table without the finish times of the ranks). A parameter is L, o, g, G, O or S, and
-with the analytical backend bw0, lat0, splits and others that its page lists; its values are separated by commas, and
+with the analytical backend bw0, lat0, splits and others that its page lists, with the packet backend queue, mss, seed,
+parameters of the transport and others; its values are separated by commas, and
 FROM..TO:N stands for N values at equal distances. A point that fails has its parameters and an error in its line, and
 does not stop the others; the exit status is 1 then.`
 
@@ -51,6 +59,7 @@ const examples = `  simulate x.parquet
   simulate --backend ideal --critical-path x.parquet
   simulate --backend analytical --network 'Ring(4)_Switch(8)@100,50GB/s,500ns' x.parquet
   simulate --backend analytical --network n.yml --system s.json --memory m.json --json PREFIX
+  simulate --backend packet --topology leafspine:hosts=128,tor=16,oversubscription=4 --transport dctcp x.parquet
   simulate --timeline x.json x.parquet        (open x.json in https://ui.perfetto.dev)
   simulate --noise-trace noise.txt --seed 7 x.parquet
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet
@@ -74,6 +83,9 @@ type options struct {
 	alone      bool
 	compare    bool
 
+	costs          logGOPSFlags // of messages; those that backends share
+	listTransports bool
+
 	// Of the backends that tell when each op ran.
 	ops          bool
 	criticalPath bool
@@ -93,13 +105,13 @@ func newCommand(p *cli.Program) *cobra.Command {
 	flags.StringVar(&o.backend, "backend", backends[0].name, "`name` of the backend: "+strings.Join(backendNames(), ", "))
 	cli.CompleteWith(cmd, "backend", backendNames())
 	runs := make(map[string]runner)
-	owner := make(map[string]string) // of a flag, the backend that defines it
-	flags.VisitAll(func(f *pflag.Flag) { owner[f.Name] = "" })
+	owners := make(map[string][]string) // of a flag, the backends that it is for; none: it is for all
+	flags.VisitAll(func(f *pflag.Flag) { owners[f.Name] = nil })
 	for _, b := range backends {
 		runs[b.name] = b.register(p, cmd, &o)
 		flags.VisitAll(func(f *pflag.Flag) {
-			if _, known := owner[f.Name]; !known {
-				owner[f.Name] = b.name
+			if _, known := owners[f.Name]; !known || slices.Contains(b.shares, f.Name) {
+				owners[f.Name] = append(owners[f.Name], b.name)
 			}
 		})
 	}
@@ -119,21 +131,28 @@ func newCommand(p *cli.Program) *cobra.Command {
 	flags.StringVar(&o.profile, "profile", "",
 		"profile this program for go tool pprof: processor time to `FILE`, or memory if its name begins with mem")
 	o.jobs.Register(cmd)
+	o.read.Simulators = packet.Simulators()
 	o.read.Register(p, cmd)
 	o.lower.Register(p, cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		run, known := runs[o.backend]
+		if o.listTransports {
+			return printTransports(p)
+		}
 		if !known {
 			return cli.Usagef("no backend %q, expected one of %s", o.backend, strings.Join(backendNames(), ", "))
 		}
 		var foreign error
 		flags.Visit(func(f *pflag.Flag) {
-			if of := owner[f.Name]; of != "" && of != o.backend && foreign == nil {
-				foreign = cli.Usagef("--%s is for the %s backend, not for %s", f.Name, of, o.backend)
+			if of := owners[f.Name]; of != nil && !slices.Contains(of, o.backend) && foreign == nil {
+				foreign = cli.Usagef("--%s is for the %s backend, not for %s", f.Name, strings.Join(of, " and the "), o.backend)
 			}
 		})
 		if foreign != nil {
 			return foreign
+		}
+		if s := o.read.Simulator; s != "" && o.backend != "packet" {
+			return cli.Usagef("--compat %s is for the packet backend, not for %s", s, o.backend)
 		}
 		if o.compare && (flags.Changed("regroup") || flags.Changed("gpus-per-node")) {
 			return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or --gpus-per-node")
@@ -244,6 +263,9 @@ func simulateJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice
 	ph.explain(p, l.ops)
 	if !done.Complete {
 		explainIncomplete(p, l.name, done)
+		if done.packetResult != nil {
+			done.packetResult.explain(p, l.name)
+		}
 	}
 	if !complete {
 		return cli.Reported(cli.ExitFailed)
@@ -259,7 +281,7 @@ func report(out *cli.Output, o *options, l *loaded, done *result, times *ideal.T
 	}
 	switch {
 	case o.json:
-		document, err := json.Marshal(done)
+		document, err := marshal(done)
 		if err != nil {
 			return fmt.Errorf("writing the result: %w", err)
 		}
@@ -284,6 +306,17 @@ func report(out *cli.Output, o *options, l *loaded, done *result, times *ideal.T
 		}
 	}
 	return out.Commit()
+}
+
+// marshal returns a value as JSON, with <, > and & as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes()[:b.Len()-1], nil // without the newline
 }
 
 // runOnce runs the trace, and writes the timeline where one was asked for; a run that fails leaves none.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -105,7 +106,7 @@ func writeJSONLine(w io.Writer, backend string, pt *point) error {
 	if pt.err != nil {
 		document = failure{backend, pt.model, pt.params, pt.err.Error()}
 	}
-	line, err := json.Marshal(document)
+	line, err := marshal(document)
 	if err != nil {
 		return fmt.Errorf("writing a result: %w", err)
 	}
@@ -119,14 +120,19 @@ func csvWriter(w io.Writer) func(io.Writer, string, *point) error {
 	table := csv.NewWriter(w)
 	head := false
 	return func(_ io.Writer, backend string, pt *point) error {
-		names, values, err := columns(pt.params)
+		params := pt.params
+		if pt.err == nil {
+			params = pt.result.Params // with what follows from the network
+		}
+		names, values, err := columns(params)
 		if err != nil {
 			return err
 		}
 		if !head {
 			head = true
 			names = append(append([]string{"backend", "model"}, names...), "complete", "makespan_ps", "ops", "never_run",
-				"events", "messages", "bytes", "wall_s", "ops_per_s", "error")
+				"events", "messages", "bytes", "wall_s", "ops_per_s")
+			names = append(append(names, extraColumns[backend]...), "error")
 			if err := table.Write(names); err != nil {
 				return err
 			}
@@ -141,10 +147,12 @@ func csvWriter(w io.Writer) func(io.Writer, string, *point) error {
 			record = append(record, values...)
 			record = append(record, strconv.FormatBool(r.Complete), string(makespan), fmt.Sprint(r.Ops),
 				fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), fmt.Sprint(r.Bytes), string(wall),
-				strconv.FormatFloat(r.OpsPerS, 'g', 6, 64), "")
+				strconv.FormatFloat(r.OpsPerS, 'g', 6, 64))
+			record = append(append(record, r.packetResult.columns()...), "")
 		} else {
 			record = append(record, values...)
-			record = append(record, "false", "", "", "", "", "", "", "", "", pt.err.Error())
+			record = append(record, "false")
+			record = append(append(record, make([]string, 8+len(extraColumns[backend]))...), pt.err.Error())
 		}
 		if err := table.Write(record); err != nil {
 			return err
@@ -154,7 +162,11 @@ func csvWriter(w io.Writer) func(io.Writer, string, *point) error {
 	}
 }
 
-// columns returns the names and values of what marshals to a flat JSON object, in its order.
+// extraColumns are those that the results of a backend have beyond others'.
+var extraColumns = map[string][]string{"packet": packetColumns}
+
+// columns returns the names and values of what marshals to a JSON object, in its order. Those of an object in it have the
+// object's name in front of theirs, and a dot.
 func columns(params any) (names, values []string, err error) {
 	text, err := json.Marshal(params)
 	if err != nil {
@@ -162,7 +174,9 @@ func columns(params any) (names, values []string, err error) {
 	}
 	tokens := json.NewDecoder(bytes.NewReader(text))
 	tokens.UseNumber()
-	for {
+	var inside []string // names of the objects
+	name := ""
+	for depth := 0; ; {
 		token, err := tokens.Token()
 		if err == io.EOF {
 			return names, values, nil
@@ -170,12 +184,19 @@ func columns(params any) (names, values []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		switch _, brace := token.(json.Delim); {
-		case brace:
-		case len(names) == len(values):
-			names = append(names, fmt.Sprint(token))
+		switch brace, is := token.(json.Delim); {
+		case is && brace == '{':
+			if depth++; depth > 1 {
+				inside, name = append(inside, name+"."), ""
+			}
+		case is:
+			depth--
+			inside = inside[:max(0, len(inside)-1)]
+		case name == "":
+			name = fmt.Sprint(token)
 		default:
-			values = append(values, fmt.Sprint(token))
+			names, values = append(names, strings.Join(inside, "")+name), append(values, fmt.Sprint(token))
+			name = ""
 		}
 	}
 }

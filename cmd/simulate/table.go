@@ -50,6 +50,9 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 	}
 	wall := time.Duration(r.Wall)
 	row("replay", "%d events in %v, %.3g ops/s", r.Events, wall.Round(time.Microsecond), r.OpsPerS)
+	if r.packetResult != nil {
+		r.packetResult.print(row)
+	}
 	if r.NPUs != nil {
 		printBreakdown(tab, r.NPUs)
 	} else if n := len(r.Finish); n > 0 && n <= listedRanks {
@@ -57,6 +60,9 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 		for rank, finish := range r.Finish {
 			fmt.Fprintf(tab, "%d\t%v\n", rank, finish)
 		}
+	}
+	if r.packetResult != nil {
+		r.packetResult.printPorts(tab)
 	}
 	printJobs(tab, r)
 	printComparison(tab, r.Compare)

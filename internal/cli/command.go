@@ -24,7 +24,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	root.DisableSuggestions = true
 	root.Version = p.Version
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetArgs(append([]string{}, p.Args[1:]...))
+	root.SetArgs(append([]string{}, withOptionalValues(root, p.Args[1:])...))
 	root.SetIn(p.Stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.Stderr)

@@ -29,10 +29,15 @@ type ReadFlags struct {
 	Compat     bool
 	Lenient    bool
 	CommGroups string // file that defines the communicators of a trace; "": none
-	Model      ModelFlags
-	Schedgen   SchedgenFlags
-	Storage    StorageFlags
-	NSys       NSysFlags
+
+	// Simulators are what may follow --compat, and Simulator is what did; "": nothing.
+	Simulators []string
+	Simulator  string
+
+	Model    ModelFlags
+	Schedgen SchedgenFlags
+	Storage  StorageFlags
+	NSys     NSysFlags
 
 	// Ranks is how many ranks do what the file of rank 0, the only one that is read, has; 0: there is a file for each.
 	// CheckedComms is that of format.ReadOptions. They have no flags of their own.
@@ -106,8 +111,7 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	names := p.Formats.Readable().Names()
 	flags.StringVar(&f.From, "from", "", "input `format`: "+strings.Join(names, ", ")+" (default: as the content shows)")
-	flags.BoolVar(&f.Compat, "compat", false,
-		"accept and do what the format's reference program does, its mistakes included")
+	f.registerCompat(cmd)
 	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
 	flags.BoolVar(&f.Lenient, "skip-bad", false, "another name of --lenient")
 	flags.StringVar(&f.CommGroups, "comm-groups", "",

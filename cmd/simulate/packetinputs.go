@@ -1,0 +1,337 @@
+// This file reads what flags of the packet backend hold: marks, parameters of transports, failures; and the files that they
+// name: placements and paths.
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/sim/packet"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// parseMarks reads thresholds of marks such as "61440", "20%,80%", "40kB,160kB" or "none".
+func parseMarks(text string, p *packet.Params) error {
+	if text == "none" {
+		p.MarkLeast, p.MarkMost = packet.NoMarks, packet.NoMarks
+		return nil
+	}
+	first, second, both := strings.Cut(text, ",")
+	if !both {
+		second = first
+	}
+	least, isShare, err := parseMark(first)
+	if err != nil {
+		return err
+	}
+	most, isShareToo, err := parseMark(second)
+	switch {
+	case err != nil:
+		return err
+	case isShare != isShareToo:
+		return fmt.Errorf("expected two sizes or two percentages, found %q", text)
+	case most < least || most == 0:
+		return fmt.Errorf("expected KMAX to be above 0 and not below KMIN, found %q", text)
+	case isShare:
+		p.MarkShares = [2]float64{least / 100, most / 100}
+	default:
+		p.MarkLeast, p.MarkMost = int64(least), int64(most)
+	}
+	return nil
+}
+
+func parseMark(text string) (v float64, isShare bool, err error) {
+	if percent, ok := strings.CutSuffix(text, "%"); ok {
+		v, err := strconv.ParseFloat(percent, 64)
+		if err != nil || !(v >= 0 && v <= 100) {
+			return 0, false, fmt.Errorf("expected 0%% to 100%%, found %q", text)
+		}
+		return v, true, nil
+	}
+	n, err := cli.ParseSize(text)
+	if err == nil && n > 1<<53 {
+		err = fmt.Errorf("expected at most 2^53 bytes, found %q", text)
+	}
+	return float64(n), false, err
+}
+
+// setOwn sets a parameter of the transport by a text such as "rto=1ms".
+func setOwn(t *packet.Transport, p *packet.Params, text string) error {
+	name, value, found := strings.Cut(text, "=")
+	if !found {
+		return fmt.Errorf("expected NAME=VALUE, found %q", text)
+	}
+	own, err := t.Find(name)
+	if err != nil {
+		return err
+	}
+	v, err := parseOwn(own, value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p.Own[name] = v
+	return nil
+}
+
+// parseOwn reads the value of a parameter of a transport in its unit; auto, where that is its default.
+func parseOwn(p *packet.Parameter, text string) (float64, error) {
+	if text == "auto" && p.Value < 0 {
+		return p.Value, nil
+	}
+	switch p.Unit {
+	case packet.Bytes:
+		n, err := cli.ParseSize(text)
+		return float64(n), err
+	case packet.Time:
+		t, err := cli.ParseTime(text, 0)
+		return float64(t), err
+	case packet.Switch:
+		switch text {
+		case "on", "1", "true":
+			return 1, nil
+		case "off", "0", "false":
+			return 0, nil
+		}
+		return 0, fmt.Errorf("expected on or off, found %q", text)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("expected a number, found %q", text)
+	}
+	return v, nil
+}
+
+// formatOwn prints the value of a parameter as parseOwn reads it, or "auto" where it follows from others.
+func formatOwn(p *packet.Parameter, v float64) string {
+	switch {
+	case v < 0 && p.Value < 0:
+		return "auto"
+	case p.Unit == packet.Bytes && v == math.Trunc(v):
+		return cli.FormatSize(int64(v))
+	case p.Unit == packet.Time && v == math.Trunc(v):
+		return dag.Time(v).String()
+	case p.Unit == packet.Switch:
+		return [...]string{"off", "on"}[int(v)&1]
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// maxPacketLine is how long a line of a placement or of paths may be.
+const maxPacketLine = 1 << 16
+
+// eachLine calls read with the fields of each line that is neither empty nor a comment.
+func eachLine(r io.Reader, name string, read func(fields []string) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxPacketLine)
+	for n := int64(1); lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if err := read(fields); err != nil {
+			var syntax *format.SyntaxError
+			if errors.As(err, &syntax) {
+				syntax.File, syntax.Line = name, n
+			}
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// readHosts reads a placement: the number of a host for each rank, one a line.
+func readHosts(name string) ([]uint32, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, cli.Usagef("--placement: %q is neither packed, random, strided:N nor nodes, nor a file", name)
+	} else if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parseHosts(f, name)
+}
+
+func parseHosts(r io.Reader, name string) (hosts []uint32, err error) {
+	hosts = []uint32{}
+	err = eachLine(r, name, func(fields []string) error {
+		host, err := strconv.ParseUint(fields[0], 10, 31)
+		if err != nil || len(fields) > 1 {
+			return &format.SyntaxError{Expected: "the number of a host", Found: strings.Join(fields, " ")}
+		}
+		hosts = append(hosts, uint32(host))
+		return nil
+	})
+	return hosts, err
+}
+
+// readPaths reads paths: lines of source, destination, path and, where it is another, the path of acks; or a JSON object that
+// has them as paths, with columns and rows.
+func readPaths(name string) (packet.Paths, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parsePaths(f, name)
+}
+
+func parsePaths(r io.Reader, name string) (packet.Paths, error) {
+	in := bufio.NewReader(r)
+	for {
+		c, err := in.ReadByte()
+		switch {
+		case err == io.EOF:
+			return packet.Paths{}, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case bytes.IndexByte([]byte(" \t\r"), c) >= 0:
+			continue
+		}
+		if err := in.UnreadByte(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if c == '{' {
+			return parseJSONPaths(in, name)
+		}
+		break
+	}
+	paths := make(packet.Paths)
+	err := eachLine(in, name, func(fields []string) error {
+		bad := &format.SyntaxError{
+			Expected: "source, destination, path and maybe the path of acks", Found: strings.Join(fields, " "),
+		}
+		if len(fields) < 3 || len(fields) > 4 {
+			return bad
+		}
+		var numbers [4]uint32
+		for i, field := range fields {
+			n, err := strconv.ParseUint(field, 10, 32)
+			if err != nil {
+				return bad
+			}
+			numbers[i] = uint32(n)
+		}
+		if len(fields) == 3 {
+			numbers[3] = numbers[2]
+		}
+		if !addPath(paths, numbers) {
+			bad.Expected = "one path for each pair of hosts"
+			return bad
+		}
+		return nil
+	})
+	return paths, err
+}
+
+// addPath adds a path, and reports false if the pair of hosts has another.
+func addPath(paths packet.Paths, p [4]uint32) bool {
+	key, path := [2]uint32{p[0], p[1]}, packet.Path{There: p[2], Back: p[3]}
+	if old, ok := paths[key]; ok && old != path {
+		return false
+	}
+	paths[key] = path
+	return true
+}
+
+func parseJSONPaths(r io.Reader, name string) (packet.Paths, error) {
+	var document struct {
+		Paths *struct {
+			Columns []string    `json:"columns"`
+			Rows    [][]*uint32 `json:"rows"`
+		} `json:"paths"`
+	}
+	if err := json.NewDecoder(r).Decode(&document); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if document.Paths == nil {
+		return nil, fmt.Errorf("%s: expected an object with paths, found none", name)
+	}
+	columns := [4]int{-1, -1, -1, -1}
+	for i, column := range document.Paths.Columns {
+		for k, known := range [4]string{"src", "dst", "path", "ack_path"} {
+			if column == known {
+				columns[k] = i
+			}
+		}
+	}
+	if columns[0] < 0 || columns[1] < 0 || columns[2] < 0 {
+		return nil, fmt.Errorf("%s: paths: expected the columns src, dst and path, found %q", name, document.Paths.Columns)
+	}
+	paths := make(packet.Paths, len(document.Paths.Rows))
+	for i, row := range document.Paths.Rows {
+		var numbers [4]uint32
+		for k, at := range columns {
+			switch {
+			case at >= 0 && at < len(row) && row[at] != nil:
+				numbers[k] = *row[at]
+			case k == 3:
+				numbers[k] = numbers[2]
+			default:
+				return nil, fmt.Errorf("%s: paths: row %d has no %s", name, i, document.Paths.Columns[at])
+			}
+		}
+		if !addPath(paths, numbers) {
+			return nil, fmt.Errorf("%s: paths: row %d: %d and %d have another path already", name, i, numbers[0], numbers[1])
+		}
+	}
+	return paths, nil
+}
+
+// parseFailure reads a failure such as tor3-agg1, tor3-agg1@2ms, tor3-agg1@2ms..5ms or tor3-agg1@2ms:25Gbps.
+func parseFailure(text string, t *topology.Network) (f packet.Failure, err error) {
+	name, when, timed := text, "", false
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		name, when, timed = text[:at], text[at+1:], true
+	}
+	if timed {
+		if err := parseFailureTimes(when, &f); err != nil {
+			return f, fmt.Errorf("%s: %w", text, err)
+		}
+	}
+	f.Links, err = t.LinkByName(name)
+	return f, err
+}
+
+func parseFailureTimes(text string, f *packet.Failure) (err error) {
+	when, rate, degraded := strings.Cut(text, ":")
+	from, until, ends := strings.Cut(when, "..")
+	if f.At, err = cli.ParseTime(from, 0); err != nil {
+		return err
+	}
+	if ends {
+		if f.Until, err = cli.ParseTime(until, 0); err != nil {
+			return err
+		}
+		if f.Until <= f.At {
+			return fmt.Errorf("expected an end after %v, found %q", f.At, until)
+		}
+	}
+	if degraded {
+		r, err := cli.ParseRate(rate, 0)
+		if err != nil {
+			return err
+		}
+		if r.Num == 0 {
+			return fmt.Errorf("expected a rate above 0, found %q", rate)
+		}
+		if f.Rate = bitsPerSecond(r); f.Rate > 8e12 {
+			return fmt.Errorf("expected at most 8 Tb/s, found %q", rate)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+// This file is what ports do with packets that come: let them in, trim them or drop them.
+
+package packet
+
+// admit lets a packet into the queue of a port. It returns false where that is not the case; then the packet is dropped.
+// A packet that is trimmed becomes a control packet.
+func (n *network) admit(pt *port, p uint32) bool {
+	pk := &n.packets[p]
+	size := uint64(pk.size)
+	switch pt.discipline {
+	case trimming:
+		return n.admitTrimming(pt, p)
+	case dropTail, markingDropTail, controlFirst, markingFirst:
+		queue := pt.queueOf(pk)
+		if pt.bytes[queue]+size > pt.room[queue] {
+			return n.drop(pt, p)
+		}
+	case randomDrop:
+		if pt.bytes[dataQueue]+size > pt.room[dataQueue] {
+			return n.drop(pt, p)
+		}
+		if pt.bytes[dataQueue]+size+pt.least > pt.room[dataQueue] && pt.random.next()>>11 < pt.most {
+			return n.drop(pt, p)
+		}
+	case aeolus:
+		room := pt.room[pt.queueOf(pk)]
+		if pk.flags&flagA != 0 {
+			room = pt.least
+		}
+		if pt.bytes[pt.queueOf(pk)]+size > room {
+			return n.drop(pt, p)
+		}
+	case lossless: // the pauses came too late for so small a queue
+		if pt.bytes[dataQueue]+size <= pt.room[dataQueue] {
+			break
+		}
+		if n.exact { // htsim warns, and sends it all the same
+			pt.drops++
+			break
+		}
+		return n.drop(pt, p)
+	}
+	return true
+}
+
+func (n *network) drop(pt *port, p uint32) bool {
+	if n.packets[p].kind == data && n.packets[p].flags&trimmed == 0 {
+		pt.drops++
+	} else {
+		pt.controlDrops++
+	}
+	if n.pauses != nil {
+		n.pauses.forget(n, p)
+	}
+	n.free(p)
+	return false
+}
+
+// admitTrimming is admit for the queue of NDP (Handley et al., SIGCOMM 2017, section 3.2): where data does not fit, either
+// it or the last data packet in the queue, as a coin decides, is cut down to its header, which goes with the control
+// packets.
+func (n *network) admitTrimming(pt *port, p uint32) bool {
+	pk := &n.packets[p]
+	if pk.kind != data || pk.flags&trimmed != 0 {
+		return n.admitControl(pt, p)
+	}
+	if pt.bytes[dataQueue]+uint64(pk.size) <= pt.room[dataQueue] {
+		return true
+	}
+	victim := p
+	if pt.random.next()>>63 == 0 {
+		switch {
+		case pt.queues[dataQueue].tail != none:
+			victim = n.takeLast(&pt.queues[dataQueue])
+		case n.exact && pt.serving != none && pt.servingQueue == dataQueue:
+			// htsim trims even the packet in service, and sends what came instead in what is left of the time.
+			victim, pt.serving = pt.serving, p
+			pt.bytes[dataQueue] += uint64(pk.size)
+			pt.bytes[dataQueue] -= uint64(pt.servingSize)
+			pt.servingSize = pk.size
+			n.trim(pt, victim)
+			if n.admitControl(pt, victim) {
+				n.queueControl(pt, victim)
+			}
+			return false
+		}
+	}
+	if victim == p {
+		n.trim(pt, p)
+		pt.trims++
+		return n.admitControl(pt, p)
+	}
+	pt.bytes[dataQueue] -= uint64(n.packets[victim].size)
+	n.trim(pt, victim)
+	pt.trimsTail++
+	if n.admitControl(pt, victim) {
+		n.queueControl(pt, victim)
+	}
+	return true
+}
+
+func (n *network) queueControl(pt *port, p uint32) {
+	pt.bytes[controlQueue] += uint64(n.packets[p].size)
+	pt.peak[controlQueue] = max(pt.peak[controlQueue], pt.bytes[controlQueue])
+	n.put(&pt.queues[controlQueue], p)
+}
+
+func (n *network) admitControl(pt *port, p uint32) bool {
+	if pt.bytes[controlQueue]+uint64(n.packets[p].size) > pt.room[controlQueue] {
+		return n.drop(pt, p)
+	}
+	return true
+}
+
+// trim cuts a data packet down to its header.
+func (n *network) trim(pt *port, p uint32) {
+	pk := &n.packets[p]
+	pk.size = n.headerSize
+	pk.flags |= trimmed
+	pk.class = high
+	pk.atEdge = pt.toHost
+}

@@ -1,0 +1,180 @@
+// This file is DCQCN: Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015. Switches mark packets,
+// receivers turn marks into notices, a few at most, and senders adapt their rates.
+
+package packet
+
+// dcqcn sets the rates of flows.
+type dcqcn struct {
+	window  uint64 // between notices of a flow
+	decay   uint64 // after so long without a notice alpha goes down
+	period  uint64 // of the timer of increases
+	counter uint64 // bytes between increases by the byte counter
+	gain    float64
+	quick   uint32 // increases that are fast recovery
+	step    float64
+	leap    float64 // bit/s that increases add to the target, in the additive and in the hyper phase
+	least   float64 // bit/s
+
+	sources []dcqcnSource
+	sinks   []dcqcnSink
+}
+
+// dcqcnSource is the reaction point of a flow, section 3.1. Its current rate is the flow's.
+type dcqcnSource struct {
+	line     float64 // bit/s of the interface
+	target   float64 // bit/s
+	alpha    float64
+	decayed  uint64 // when alpha was last up to date
+	bytes    uint64 // of the byte counter
+	byBytes  uint32 // increases since the last notice
+	byTime   uint32
+	due      uint64 // when the timer comes; 0: it is off
+	notified bool   // once at least
+}
+
+// dcqcnSink is the notification point of a flow, section 3.1.
+type dcqcnSink struct {
+	next    uint64 // when a notice may be sent
+	waiting bool   // a notice is due then
+}
+
+func newDCQCN(n *network, s *settings) transport {
+	t := makeRoCE(n, s)
+	t.dcqcn = &dcqcn{
+		window: s.time("cnp-interval"), decay: s.time("alpha-timer"), period: s.time("rate-timer"),
+		counter: s.bytes("byte-counter"), gain: s.number("g"), quick: uint32(s.number("fast-recovery")),
+		step: s.number("rate-ai"), leap: s.number("rate-hai"), least: s.number("rate-min"),
+	}
+	for i := range n.ports {
+		n.ports[i].chance = uint64(s.number("pmax") * certain)
+	}
+	return t
+}
+
+func (d *dcqcn) open(f uint32, line float64) {
+	for int(f) >= len(d.sources) {
+		d.sources = append(d.sources, dcqcnSource{})
+		d.sinks = append(d.sinks, dcqcnSink{})
+	}
+	d.sources[f] = dcqcnSource{line: line, target: line, alpha: 1}
+	d.sinks[f] = dcqcnSink{}
+}
+
+// marked has the receiver of a flow send a notice, or one later if the last was sent not long ago.
+func (d *dcqcn) marked(t *roce, f uint32) {
+	k := &d.sinks[f]
+	switch {
+	case k.waiting || t.n.flows[f].received:
+	case t.n.now >= k.next:
+		d.notify(t, f, k)
+	default:
+		k.waiting = true
+		t.n.at(k.next, timerD, f)
+	}
+}
+
+func (d *dcqcn) notify(t *roce, f uint32, k *dcqcnSink) {
+	k.waiting, k.next = false, t.n.now+d.window
+	t.reply(f, t.n.newPacket(f, notice, t.control))
+}
+
+// endWindow sends the notice that waited.
+func (d *dcqcn) endWindow(t *roce, f uint32) {
+	if k := &d.sinks[f]; k.waiting && k.next == t.n.now && !t.n.flows[f].received {
+		d.notify(t, f, k)
+	}
+}
+
+// notified reduces the rate of a flow: equation 1.
+func (d *dcqcn) notified(t *roce, f uint32, s *roceSource) {
+	r := &d.sources[f]
+	if r.notified && d.decay > 0 {
+		r.alpha *= power(1-d.gain, (t.n.now-r.decayed)/d.decay) // equation 2
+	}
+	r.notified, r.decayed = true, t.n.now
+	r.target = s.rate
+	s.rate = max(d.least, s.rate*(1-r.alpha/2))
+	r.alpha = (1-d.gain)*r.alpha + d.gain
+	r.bytes, r.byBytes, r.byTime = 0, 0, 0
+	d.arm(t, f, r)
+}
+
+// power returns x^n.
+func power(x float64, n uint64) float64 {
+	y := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			y *= x
+		}
+		x *= x
+	}
+	return y
+}
+
+// arm sets the timer.
+func (d *dcqcn) arm(t *roce, f uint32, r *dcqcnSource) {
+	r.due = t.n.now + d.period
+	t.n.at(r.due, timerC, f)
+}
+
+func (d *dcqcn) timer(t *roce, f uint32, s *roceSource) {
+	r := &d.sources[f]
+	if r.due != t.n.now || t.n.flows[f].over || s.state == givenUp {
+		return
+	}
+	r.byTime++
+	d.increase(t, f, s, r)
+	r.due = 0
+	if s.rate < r.line {
+		d.arm(t, f, r)
+	}
+}
+
+// sent counts the bytes of a packet.
+func (d *dcqcn) sent(t *roce, f uint32, s *roceSource) {
+	r := &d.sources[f]
+	if r.due == 0 {
+		return
+	}
+	if r.bytes += s.lastSize; r.bytes < d.counter {
+		return
+	}
+	r.bytes -= d.counter
+	r.byBytes++
+	d.increase(t, f, s, r)
+}
+
+// increase raises the rate of a flow: equations 3 and 4. Where the paper leaves the hyper phase to QCN, the target goes up
+// by the same each time.
+func (d *dcqcn) increase(t *roce, f uint32, s *roceSource, r *dcqcnSource) {
+	switch {
+	case max(r.byTime, r.byBytes) < d.quick:
+	case min(r.byTime, r.byBytes) > d.quick:
+		r.target += d.leap
+	default:
+		r.target += d.step
+	}
+	r.target = min(r.target, r.line)
+	s.rate = (r.target + s.rate) / 2
+	if due := max(t.n.now, s.time()); s.state == waiting && due < s.due {
+		t.wait(f, s, due)
+	}
+}
+
+var dcqcnTransport = Transport{
+	Name: "dcqcn", Title: "DCQCN on RoCE v2: rates follow marks",
+	queue: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, make: newDCQCN,
+	ecn: marks{bytes: [2]int64{5_000, 200_000}}, // figure 14 of the paper
+	Parameters: append([]Parameter{
+		{Name: "cnp-interval", Unit: Time, Value: 50e6, Doc: "between notices of a flow"},
+		{Name: "alpha-timer", Unit: Time, Value: 55e6, Doc: "after so long without a notice alpha goes down; 0: it does not"},
+		{Name: "rate-timer", Unit: Time, Value: 55e6, Least: 1, Doc: "between increases by the timer"},
+		{Name: "byte-counter", Unit: Bytes, Value: 10e6, Least: 1, Doc: "bytes sent between increases by the byte counter"},
+		{Name: "g", Value: 1. / 256, Doc: "gain of alpha, 0 to 1"},
+		{Name: "fast-recovery", Value: 5, Doc: "increases before the target goes up"},
+		{Name: "rate-ai", Value: 40e6, Doc: "bit/s that an additive increase adds to the target"},
+		{Name: "rate-hai", Value: 400e6, Doc: "bit/s that a hyper increase adds to the target"},
+		{Name: "rate-min", Value: 40e6, Least: 1e3, Doc: "bit/s that a flow has at least"},
+		{Name: "pmax", Value: 0.01, Doc: "probability of a mark at kmax"},
+	}, roceParameters...),
+}

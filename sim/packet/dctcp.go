@@ -1,0 +1,71 @@
+// This file is DCTCP: Alizadeh et al., Data center TCP, SIGCOMM 2010, section 3.1, on top of TCP NewReno. Once a window
+// the sender takes the share of packets that were marked into a moving average, and cuts its window by half of that.
+
+package packet
+
+// dctcp is what DCTCP adds to TCP.
+type dctcp struct {
+	gain    float64 // of the moving average
+	always  bool    // the window is cut whenever the average is above 0, even after a window without marks
+	mss     uint64
+	sources []dctcpSource
+}
+
+type dctcpSource struct {
+	average float64 // alpha of the paper
+	window  uint64  // that is observed, in bytes
+	acks    uint64  // of which so many came,
+	marked  uint64  // so many of them with a mark
+}
+
+func newDCTCP(n *network, s *settings) transport {
+	t := makeTCP(n, s)
+	t.marks = &dctcp{gain: min(s.number("gain"), 1), always: s.is("cut-always"), mss: s.mss}
+	return t
+}
+
+func (d *dctcp) open(f uint32) {
+	for int(f) >= len(d.sources) {
+		d.sources = append(d.sources, dctcpSource{})
+	}
+	d.sources[f] = dctcpSource{window: 2 * d.mss}
+}
+
+// acked takes note of an ack, before TCP does, with whether the packet was marked.
+func (d *dctcp) acked(t *tcp, f uint32, s *tcpSource, marked bool) {
+	o := &d.sources[f]
+	o.acks++
+	if marked {
+		o.marked++
+		s.threshold = min(s.threshold, s.window) // slow start is over
+	}
+	if o.acks*d.mss < o.window {
+		return
+	}
+	o.average = float64((1-d.gain)*o.average) + float64(d.gain*(float64(o.marked)/float64(o.acks)))
+	cut := o.marked > 0 && !s.recovering
+	if d.always {
+		cut = o.average > 0
+	}
+	if cut {
+		s.window = max(uint64(float64(s.window)*(1-o.average/2)), t.mss)
+		s.threshold = s.window
+	}
+	o.acks, o.marked, o.window = 0, 0, s.window
+}
+
+// lost begins to observe anew when TCP has seen a loss.
+func (d *dctcp) lost(f uint32, s *tcpSource) {
+	o := &d.sources[f]
+	o.acks, o.marked, o.window = 0, 0, s.window
+}
+
+var dctcpTransport = Transport{
+	Name: "dctcp", Title: "DCTCP: TCP with a window by the share of marks",
+	queue: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, ecn: marks{packets: 15}, queueBDPs: 5,
+	make: newDCTCP,
+	Parameters: append(tcpParameters(10e9),
+		Parameter{Name: "gain", Value: 1. / 16, Least: 0, Doc: "weight of the last window in the moving average of marks, at most 1"},
+		Parameter{Name: "cut-always", Unit: Switch, Compat: number(1),
+			Doc: "cut the window also after one without marks, as long as the average is above 0"}),
+}

@@ -1,0 +1,123 @@
+package packet
+
+import "github.com/tracedag/tracedag/dag"
+
+// flow is a flow under way.
+type flow struct {
+	id       uint32 // by which flows take turns; not used again
+	src, dst uint32 // hosts
+	message  uint32 // the driver's
+	record   uint32
+	packets  int32 // on their way, and holds
+	started  bool
+	over     bool // both ends are done with it
+	received bool
+	bytes    uint64
+	start    uint64
+
+	// How it is balanced, from the source and from the destination.
+	labels [2]labels
+	next   uint32 // free slot
+}
+
+// Flow is what became of a message or flow.
+type Flow struct {
+	Source, Target uint32 // hosts
+	ID             uint32
+	Bytes          uint64
+	Start          dag.Time // when it was given to the transport
+	Delivered      dag.Time // when the receiver had the last byte; 0: it never had
+	Acknowledged   dag.Time // when the sender knew; 0: it never did
+	Retransmits    uint32   // packets that were sent again
+	Nacks          uint32   // or other signs of loss that the sender got
+	Message        uint32   // the driver's number of it
+}
+
+// open makes a flow. The transport does nothing before start.
+func (n *network) open(src, dst, message, id uint32, bytes uint64) uint32 {
+	f := n.freeFlow
+	if f != none {
+		n.freeFlow = n.flows[f].next
+	} else {
+		f = uint32(len(n.flows))
+		n.flows = append(n.flows, flow{})
+	}
+	n.flows[f] = flow{id: id, src: src, dst: dst, message: message, bytes: bytes, record: uint32(len(n.records))}
+	n.records = append(n.records, Flow{Source: src, Target: dst, ID: id, Bytes: bytes, Message: message})
+	n.balance.open(n, f)
+	n.transport.open(f)
+	return f
+}
+
+// start has the transport begin with a flow.
+func (n *network) start(f uint32) {
+	fl := &n.flows[f]
+	fl.start, fl.started = n.now, true
+	n.records[fl.record].Start = dag.Time(n.now)
+	if n.sampler != nil {
+		n.sampler.wake(n)
+	}
+	n.transport.start(f)
+}
+
+// record returns the record of a flow.
+func (n *network) record(f uint32) *Flow {
+	return &n.records[n.flows[f].record]
+}
+
+// deliver says that the receiver of a flow has all of it.
+func (n *network) deliver(f uint32) {
+	fl := &n.flows[f]
+	if fl.received {
+		return
+	}
+	fl.received = true
+	n.records[fl.record].Delivered = dag.Time(n.now)
+	n.driver.delivered(f)
+}
+
+// acknowledge says that the sender of a flow knows that the receiver has all of it. With that the flow is over; what is
+// still on its way is ignored.
+func (n *network) acknowledge(f uint32) {
+	fl := &n.flows[f]
+	if fl.over {
+		return
+	}
+	fl.over = true
+	n.records[fl.record].Acknowledged = dag.Time(n.now)
+	n.driver.acknowledged(f)
+	if n.flows[f].packets == 0 {
+		n.release(f)
+	}
+}
+
+// hold keeps the slot of a flow, as a packet on its way does, until letGo.
+func (n *network) hold(f uint32) {
+	n.flows[f].packets++
+}
+
+// letGo ends a hold, or the way of a packet.
+func (n *network) letGo(f uint32) {
+	fl := &n.flows[f]
+	fl.packets--
+	if fl.packets == 0 && fl.over {
+		n.release(f)
+	}
+}
+
+// release gives the slot of a flow back.
+func (n *network) release(f uint32) {
+	n.flows[f].next = n.freeFlow
+	n.freeFlow = f
+}
+
+// leaveHost notes that the interface of a host begins to send a packet.
+func (n *network) leaveHost(pt *port, pk *packet) {
+	if pt.discipline == fairFlows && pk.kind == data {
+		pk.sent = n.now
+	}
+	if pk.flags&last != 0 {
+		pk.flags &^= last
+		n.at(pt.busyUntil, lastLeft, pk.flow)
+	}
+}

@@ -1,0 +1,262 @@
+// This file is HPCC: Li et al., HPCC: High precision congestion control, SIGCOMM 2019. Data packets collect what the ports
+// on their way know of themselves, acks bring it back, and the sender computes from it how many bytes are on each link,
+// and so its window.
+
+package packet
+
+import "slices"
+
+// probes are what data packets have collected, by packet.
+type probes struct {
+	stride uint32 // ports that there is room for in a packet
+	counts []uint32
+	places []probe
+}
+
+// probe is what a packet learns from a port of a switch.
+type probe struct {
+	time   uint64
+	sent   uint64 // bytes before it
+	queued uint64 // bytes
+	port   uint32
+}
+
+// firstStride is room for the ports of most paths.
+const firstStride = 8
+
+// clear prepares a packet.
+func (c *probes) clear(p uint32) {
+	for int(p) >= len(c.counts) {
+		c.counts = append(c.counts, 0)
+		c.places = slices.Grow(c.places, int(c.stride))[:len(c.places)+int(c.stride)]
+	}
+	c.counts[p] = 0
+}
+
+// of returns what a packet has collected.
+func (c *probes) of(p uint32) []probe {
+	at := p * c.stride
+	return c.places[at : at+c.counts[p]]
+}
+
+// copy gives a packet what another has collected.
+func (c *probes) copy(to, from uint32) {
+	c.clear(to)
+	c.counts[to] = c.counts[from]
+	copy(c.of(to), c.of(from))
+}
+
+// read has a packet collect what a port knows.
+func (c *probes) read(n *network, i, p uint32, queued uint64) {
+	pt := &n.ports[i]
+	if pt.host != none || n.packets[p].kind != data {
+		return
+	}
+	if c.counts[p] == c.stride {
+		c.widen()
+	}
+	sent := pt.sent
+	if n.exact { // the packet has been sent
+		sent -= uint64(pt.servingSize)
+	}
+	c.places[p*c.stride+c.counts[p]] = probe{n.now, sent, queued, i}
+	c.counts[p]++
+}
+
+// widen makes room for paths of twice as many ports.
+func (c *probes) widen() {
+	wide := make([]probe, 2*len(c.places))
+	for p := range c.counts {
+		copy(wide[2*p*int(c.stride):], c.of(uint32(p)))
+	}
+	c.stride, c.places = 2*c.stride, wide
+}
+
+// hpcc sets the windows and rates of flows.
+type hpcc struct {
+	mss    uint64
+	rtt    uint64  // T, of the longest path without load
+	eta    float64 // utilisation of links that is aimed at
+	stages uint32  // of additive increase before a multiplicative change
+	add    uint64  // bytes of an additive increase, W_AI
+	htsim  bool
+
+	sources []hpccSource
+}
+
+// hpccSource is the sender of a flow, with the names of algorithm 1 where they say more.
+type hpccSource struct {
+	most      uint64 // bytes that the window may have
+	window    uint64 // W
+	reference uint64 // W^c, which changes once a round trip
+	round     uint64 // the first packet of the next round: lastUpdateSeq
+	stage     uint32
+	use       float64 // U
+	path      []probe // L
+}
+
+func newHPCC(n *network, s *settings) transport {
+	t := makeRoCE(n, s)
+	n.probes = &probes{stride: firstStride}
+	h := &hpcc{mss: s.mss, eta: s.number("eta"), stages: uint32(s.number("max-stage")), htsim: t.htsim}
+	if rtt := s.number("rtt"); rtt > 0 {
+		h.rtt = uint64(rtt)
+	} else {
+		h.rtt = n.unloaded(0, n.hosts-1, uint32(s.mss)+s.header) + n.unloaded(n.hosts-1, 0, s.control)
+	}
+	switch add := s.number("w-ai"); {
+	case add >= 0:
+		h.add = uint64(add)
+	case h.htsim:
+		h.add = s.mss
+	default: // section 3.3
+		bdp := float64(h.rtt) * float64(s.rate) / 8e12
+		h.add = uint64(bdp * (1 - h.eta) / s.number("flows"))
+	}
+	h.add = max(h.add, 1)
+	t.hpcc = h
+	return t
+}
+
+func (h *hpcc) open(f uint32, line float64) {
+	for int(f) >= len(h.sources) {
+		h.sources = append(h.sources, hpccSource{})
+	}
+	window := max(h.mss, uint64(float64(h.rtt)*line/8e12))
+	r := &h.sources[f]
+	*r = hpccSource{most: window, window: window, reference: window, use: 1, path: r.path[:0]}
+	if h.htsim {
+		r.use = h.eta
+	}
+}
+
+// opened reports whether a flow may send with so many bytes on their way. The window may be less than a packet.
+func (h *hpcc) opened(f uint32, flying uint64) bool {
+	if h.htsim {
+		return flying+h.mss <= h.sources[f].window
+	}
+	return flying < h.sources[f].window
+}
+
+// rate returns the rate that goes with the window, in bit/s.
+func (h *hpcc) rate(r *hpccSource) float64 {
+	return float64(r.window) * 8e12 / float64(h.rtt)
+}
+
+// shrink sets the window to a packet, as htsim does upon a nack.
+func (h *hpcc) shrink(f uint32) float64 {
+	r := &h.sources[f]
+	r.window = h.mss
+	return h.rate(r)
+}
+
+// acknowledged takes an ack, and returns the rate: NewAck of algorithm 1.
+func (h *hpcc) acknowledged(n *network, f, p uint32, s *roceSource, acked uint64) float64 {
+	r := &h.sources[f]
+	if h.htsim {
+		h.htsimAcknowledged(n, r, n.probes.of(p), s, acked)
+		return h.rate(r)
+	}
+	update := acked > r.round
+	if update {
+		r.round = s.next
+	}
+	if h.measure(n, r, n.probes.of(p)) {
+		h.compute(r, update)
+	}
+	return h.rate(r)
+}
+
+// measure estimates the bytes on the fullest link of the path, in those that it holds: MeasureInflight of algorithm 1. It
+// returns false where the path is not that of the ack before, with which it compares.
+func (h *hpcc) measure(n *network, r *hpccSource, path []probe) bool {
+	if !samePath(r.path, path) {
+		r.path = append(r.path[:0], path...)
+		return false
+	}
+	most, span := 0.0, uint64(0)
+	for i := range path {
+		now, before := &path[i], &r.path[i]
+		if now.time <= before.time {
+			continue
+		}
+		if u := n.load(now, before, h.rtt); u > most {
+			most, span = u, now.time-before.time
+		}
+	}
+	copy(r.path, path)
+	share := float64(min(span, h.rtt)) / float64(h.rtt)
+	r.use = (1-share)*r.use + share*most
+	return true
+}
+
+// load returns how full a link is: what waits for it, in what it sends in a round trip, and what it sends.
+func (n *network) load(now, before *probe, rtt uint64) float64 {
+	perByte := float64(n.ports[now.port].psPerByte)
+	return float64(min(now.queued, before.queued))*perByte/float64(rtt) +
+		float64(now.sent-before.sent)*perByte/float64(now.time-before.time)
+}
+
+func samePath(a, b []probe) bool {
+	return slices.EqualFunc(a, b, func(a, b probe) bool { return a.port == b.port })
+}
+
+// compute sets the window: ComputeWind of algorithm 1. A window of more than a line holds means nothing.
+func (h *hpcc) compute(r *hpccSource, update bool) {
+	w := r.reference + h.add
+	stage := r.stage + 1
+	if r.use >= h.eta || r.stage >= h.stages {
+		w = uint64(min(maxBytes, float64(r.reference)/(r.use/h.eta))) + h.add
+		stage = 0
+	}
+	r.window = min(w, r.most)
+	if update {
+		r.reference, r.stage = r.window, stage
+	}
+}
+
+// htsimAcknowledged is what htsim makes of NewAck: the window is its own reference; loads are measured from the first ack
+// on, not from the last; and they count from the first round trip after it on, wholly.
+func (h *hpcc) htsimAcknowledged(n *network, r *hpccSource, path []probe, s *roceSource, acked uint64) {
+	if len(path) != len(r.path) {
+		r.path = append(r.path[:0], path...)
+	} else {
+		most, span := 0.0, h.rtt
+		for i := range path {
+			if u := n.load(&path[i], &r.path[i], h.rtt); u > most {
+				most, span = u, path[i].time-r.path[i].time
+			}
+		}
+		if span >= h.rtt {
+			r.use = most
+		}
+	}
+	update := acked > r.round
+	if update {
+		r.round = s.next
+	}
+	w := r.window + h.add
+	stage := r.stage + 1
+	if r.use >= h.eta || r.stage >= h.stages {
+		w = uint64(min(maxBytes, float64(r.window)/(r.use/h.eta))) + h.add
+		stage = 0
+	}
+	r.window = w
+	if update {
+		r.stage = stage
+	}
+}
+
+var hpccTransport = Transport{
+	Name: "hpcc", Title: "HPCC on RoCE v2: windows follow what switches know of their load",
+	queue: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, make: newHPCC,
+	Parameters: append([]Parameter{
+		{Name: "rtt", Unit: Time, Value: -1, Compat: number(12e6), Least: -1,
+			Doc: "round trip without load; -1: that between the first host and the last"},
+		{Name: "eta", Value: 0.95, Least: 1e-3, Doc: "utilisation that is aimed at, 0 to 1"},
+		{Name: "max-stage", Value: 5, Doc: "additive increases before a multiplicative change"},
+		{Name: "w-ai", Unit: Bytes, Value: -1, Least: -1,
+			Doc: "bytes of an additive increase; -1: as flows says, or, as in htsim, a packet's"},
+		{Name: "flows", Value: 100, Least: 1, Doc: "expected on a link at a time"},
+	}, roceParameters...),
+}

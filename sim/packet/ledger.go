@@ -1,0 +1,131 @@
+// This file is what a sender knows of the packets of a flow that are acknowledged selectively.
+
+package packet
+
+// ledger is the packets of a flow at its sender, by their numbers, of which there are less than 1<<32. They are sent for
+// the first time in their order.
+type ledger struct {
+	first uint64 // the lowest that the receiver is not known to have
+	next  uint64 // the lowest that was never sent
+	total uint64
+
+	window         []sentPacket // those from first to next, each at its number modulo the length, a power of two
+	oldest, newest uint32       // of those under way, by when they were sent; none
+	again          lowest       // those to be sent again; some of them may have arrived since
+	lost           int          // how many of again have not
+}
+
+// sentPacket is a packet that was sent.
+type sentPacket struct {
+	at           uint64 // when, for the last time
+	older, newer uint32 // the packets under way that were sent before and after it
+	state        fate
+	repeats      uint8 // how often it was sent again, 255 at most
+}
+
+// fate is what has become of a packet as far as the sender knows.
+type fate uint8
+
+const (
+	received fate = iota
+	underWay
+	missing // to be sent again
+)
+
+const firstWindow = 64
+
+// reset makes it that of another flow.
+func (l *ledger) reset(total uint64) {
+	*l = ledger{total: total, window: l.window, oldest: none, newest: none, again: l.again[:0]}
+}
+
+func (l *ledger) packet(seq uint64) *sentPacket {
+	return &l.window[seq&uint64(len(l.window)-1)]
+}
+
+// has reports whether a packet was sent and is not known to be there.
+func (l *ledger) has(seq uint64, state fate) bool {
+	return seq >= l.first && seq < l.next && l.packet(seq).state == state
+}
+
+// send notes that a packet is sent: the one that takeAgain has returned, or the next new one.
+func (l *ledger) send(seq, now uint64) {
+	if seq == l.next {
+		if l.next-l.first == uint64(len(l.window)) {
+			l.grow()
+		}
+		l.next++
+		*l.packet(seq) = sentPacket{}
+	} else if r := l.packet(seq); r.repeats < 255 {
+		r.repeats++
+	}
+	r := l.packet(seq)
+	r.at, r.state, r.older, r.newer = now, underWay, l.newest, none
+	if l.newest == none {
+		l.oldest = uint32(seq)
+	} else {
+		l.packet(uint64(l.newest)).newer = uint32(seq)
+	}
+	l.newest = uint32(seq)
+}
+
+func (l *ledger) grow() {
+	old := l.window
+	l.window = make([]sentPacket, max(firstWindow, 2*len(old)))
+	for seq := l.first; seq < l.next; seq++ {
+		*l.packet(seq) = old[seq&uint64(len(old)-1)]
+	}
+}
+
+// forget takes a packet out of those under way.
+func (l *ledger) forget(r *sentPacket) {
+	if r.older == none {
+		l.oldest = r.newer
+	} else {
+		l.packet(uint64(r.older)).newer = r.newer
+	}
+	if r.newer == none {
+		l.newest = r.older
+	} else {
+		l.packet(uint64(r.newer)).older = r.older
+	}
+}
+
+// lose has a packet that is under way be sent again.
+func (l *ledger) lose(seq uint64) {
+	r := l.packet(seq)
+	l.forget(r)
+	r.state = missing
+	l.again.push(uint32(seq))
+	l.lost++
+}
+
+// arrived notes that the receiver has a packet, and returns what was known of it before.
+func (l *ledger) arrived(seq uint64) fate {
+	r := l.packet(seq)
+	was := r.state
+	switch was {
+	case underWay:
+		l.forget(r)
+	case missing:
+		l.lost--
+	}
+	r.state = received
+	return was
+}
+
+// lowestLost returns the packet that is to be sent again first; there must be one.
+func (l *ledger) lowestLost() uint64 {
+	for !l.has(uint64(l.again[0]), missing) {
+		l.again.pop()
+	}
+	return uint64(l.again[0])
+}
+
+// takeLost removes the packet that is to be sent again first from those.
+func (l *ledger) takeLost() uint64 {
+	seq := l.lowestLost()
+	l.again.pop()
+	l.lost--
+	return seq
+}

@@ -1,0 +1,259 @@
+// This file is NDP: Handley et al., Re-architecting datacenter networks and stacks for low latency and high performance,
+// SIGCOMM 2017. The sender sends a window at once; from then on the receiver's host pulls packets at the rate of its
+// link, in turns from all senders. Switches trim what does not fit, so that the receiver knows at once what is missing.
+
+package packet
+
+// ndp is the transport.
+type ndp struct {
+	pushing
+	n       *network
+	mss     uint64 // payload bytes of a packet
+	control uint32 // bytes of an ack, nack or pull
+	header  uint32
+	whole   bool   // the last packet of a flow is as long as the others
+	window  uint64 // bytes that are sent at once
+	period  uint64 // between pulls of a host
+	rto     uint64 // after so long without a word from the receiver, what is not known to be there is sent again; 0: never
+
+	sources []ndpSource
+	sinks   []ndpSink
+	pacers  []ndpPacer
+}
+
+type ndpSource struct {
+	sent    uint64 // packets, of new data
+	total   uint64 // packets of the flow
+	pulled  uint32 // the last pull that was used
+	granted uint32 // the highest pull that came
+	again   lowest // packets to be sent again
+	acked   reassembly
+	silence watchdog
+}
+
+type ndpSink struct {
+	got    reassembly
+	number uint32 // of the last pull
+}
+
+// ndpPacer has the pulls of a host wait.
+type ndpPacer struct {
+	last    uint64 // when the last pull left
+	waiting int
+	queue   fairQueue
+}
+
+func newNDP(n *network, s *settings) transport {
+	t := &ndp{
+		n: n, mss: s.mss, control: s.control, header: s.header, whole: s.whole, window: s.packets("window"),
+		rto: s.time("rto"), pacers: make([]ndpPacer, n.hosts),
+	}
+	// Pulls come at 99 % of the rate at which full packets do.
+	t.period = uint64(float64(t.mss+uint64(t.header)) * 8e12 / float64(s.rate) / s.number("pull-rate"))
+	for i := range t.pacers {
+		t.pacers[i].queue.keep = true
+	}
+	return t
+}
+
+func (t *ndp) open(f uint32) {
+	for int(f) >= len(t.sources) {
+		t.sources = append(t.sources, ndpSource{})
+		t.sinks = append(t.sinks, ndpSink{})
+	}
+	s, k := &t.sources[f], &t.sinks[f]
+	acked, again, got := s.acked, s.again[:0], k.got
+	acked.reset()
+	got.reset()
+	*s = ndpSource{total: packetsOf(t.n.flows[f].bytes, t.mss), again: again, acked: acked, silence: watchdog{set: s.silence.set}}
+	*k = ndpSink{got: got}
+}
+
+func (t *ndp) start(f uint32) {
+	s := &t.sources[f]
+	s.silence.hear(t.n)
+	for s.sent < s.total && s.sent*t.mss < t.window {
+		t.transmit(f, s)
+	}
+	s.silence.watch(t.n, f, t.rto, timerB)
+}
+
+// transmit sends a packet: the lowest of those to be sent again, else the next. It returns false if there is none.
+func (t *ndp) transmit(f uint32, s *ndpSource) bool {
+	var seq uint64
+	var marks flags
+	switch {
+	case len(s.again) > 0:
+		seq, marks = uint64(s.again.pop()), retransmit
+		t.n.record(f).Retransmits++
+	case s.sent < s.total:
+		seq = s.sent
+		s.sent++
+		if s.sent == s.total {
+			marks = last
+		}
+	default:
+		return false
+	}
+	p := t.n.newPacket(f, data, uint32(t.payload(f, seq))+t.header)
+	pk := &t.n.packets[p]
+	pk.seq, pk.flags, pk.sent = seq, marks, t.n.now
+	t.n.send(t.n.flows[f].src, p)
+	return true
+}
+
+// payload returns the bytes of data in a packet.
+func (t *ndp) payload(f uint32, seq uint64) uint64 {
+	if t.whole {
+		return t.mss
+	}
+	return min(t.mss, t.n.flows[f].bytes-seq*t.mss)
+}
+
+func (t *ndp) receive(p uint32) {
+	pk := t.n.packets[p]
+	switch pk.kind {
+	case data:
+		t.arrived(p, &pk)
+		return
+	case ack:
+		t.acknowledged(&pk)
+	case nack:
+		s := &t.sources[pk.flow]
+		s.silence.hear(t.n)
+		t.n.record(pk.flow).Nacks++
+		if !t.n.flows[pk.flow].over && !s.acked.has(pk.seq) {
+			s.again.push(uint32(pk.seq))
+		}
+		if pk.flags&pulls != 0 || s.pulled < s.granted {
+			t.pull(pk.flow, pk.pull)
+		}
+	case pull:
+		t.pull(pk.flow, pk.pull)
+	}
+	t.n.free(p)
+}
+
+func (t *ndp) acknowledged(pk *packet) {
+	s := &t.sources[pk.flow]
+	s.silence.hear(t.n)
+	s.acked.add(pk.seq)
+	if pk.ack >= s.total {
+		t.n.acknowledge(pk.flow)
+		return
+	}
+	if pk.flags&pulls != 0 {
+		t.pull(pk.flow, pk.pull)
+	}
+}
+
+// pull lets as many packets go as pulls say; a pull for which there is nothing to send stays good.
+func (t *ndp) pull(f uint32, number uint32) {
+	s := &t.sources[f]
+	s.silence.hear(t.n)
+	s.granted = max(s.granted, number)
+	for s.pulled < s.granted && t.transmit(f, s) {
+		s.pulled++
+	}
+}
+
+// arrived takes a data packet, or the header of one.
+func (t *ndp) arrived(p uint32, pk *packet) {
+	f, k := pk.flow, &t.sinks[pk.flow]
+	answer := ack
+	if pk.flags&trimmed != 0 {
+		answer = nack
+	} else {
+		k.got.add(pk.seq)
+	}
+	t.n.free(p)
+	k.number++
+	a := t.n.newPacket(f, answer, t.control)
+	reply := &t.n.packets[a]
+	reply.seq, reply.ack, reply.pull, reply.sent = pk.seq, k.got.next, k.number, pk.sent
+	if answer == nack {
+		reply.class = low
+	}
+	whole := k.got.next >= t.sources[f].total
+	t.reply(t.n.flows[f].dst, a)
+	if whole {
+		t.dropPulls(f)
+		t.n.deliver(f)
+	}
+}
+
+// reply sends an ack or nack: as a pull, if it is time for one, else with the pull behind the others.
+func (t *ndp) reply(host, a uint32) {
+	c := &t.pacers[host]
+	if c.waiting == 0 {
+		since := t.n.now - c.last
+		if since >= t.period {
+			c.last = t.n.now
+			t.n.packets[a].flags |= pulls
+			t.n.send(host, a)
+			return
+		}
+		t.n.at(t.n.now+t.period-since, timerA, host)
+	}
+	f := t.n.packets[a].flow
+	p := t.n.newPacket(f, pull, t.control)
+	t.n.packets[p].pull = t.n.packets[a].pull
+	c.queue.put(t.n, t.n.flows[f].id, p)
+	c.waiting++
+	t.n.send(host, a)
+}
+
+// dropPulls forgets the pulls of a flow of which all is there.
+func (t *ndp) dropPulls(f uint32) {
+	fl := &t.n.flows[f]
+	c := &t.pacers[fl.dst]
+	c.waiting -= c.queue.drop(t.n, fl.id)
+}
+
+func (t *ndp) timer(e event, i uint32) {
+	if e == timerB {
+		t.look(i)
+		return
+	}
+	c := &t.pacers[i]
+	if c.waiting == 0 {
+		return
+	}
+	p := c.queue.take(t.n)
+	c.waiting--
+	t.n.send(i, p)
+	c.last = t.n.now
+	if c.waiting > 0 {
+		t.n.at(t.n.now+t.period, timerA, i)
+	}
+}
+
+// look has a flow that has not heard of its receiver for long send again what is not known to be there, a window at most.
+func (t *ndp) look(f uint32) {
+	s := &t.sources[f]
+	if !s.silence.bark(t.n, f, t.rto, timerB) {
+		return
+	}
+	s.again = s.again[:0]
+	for seq := s.acked.next; seq < s.sent && uint64(len(s.again))*t.mss < t.window; seq++ {
+		if !s.acked.has(seq) {
+			s.again.push(uint32(seq))
+		}
+	}
+	for len(s.again) > 0 {
+		t.transmit(f, s)
+	}
+}
+
+var ndpTransport = Transport{
+	Name: "ndp", Title: "NDP: receivers pull, switches trim",
+	queue: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray, queueBDPs: 1, make: newNDP,
+	Parameters: []Parameter{
+		{Name: "window", Value: 50, Least: 1, Doc: "packets that are sent at once"},
+		{Name: "pull-rate", Value: 0.99, Least: 1e-3, Doc: "rate of the pulls, as a share of that of full packets"},
+		{Name: "rto", Unit: Time, Value: 1e9, Compat: number(0),
+			Doc: "after so long without a word from the receiver, send again what may be lost; 0: never"},
+	},
+}
+
+func number(v float64) *float64 { return &v }

@@ -1,0 +1,258 @@
+// This file is the network at work: its events, and the way of packets from one to the next.
+
+package packet
+
+import (
+	"math"
+
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// network is a network in a run.
+//
+// A packet that leaves an idle port is scheduled to arrive at the other end at once; the end of its service is an event
+// only where something waits for it. An exact network has what htsim has instead: an event for the end of each service,
+// one for the end of each wire and one for each passage through a switch, for among events of equal time the one goes
+// first that was scheduled first, and so their number decides the order.
+type network struct {
+	queue    *sim.Wheel
+	now      uint64
+	sequence uint32
+	events   int64
+	stop     bool // have run return after the event at hand
+	exact    bool
+	large    bool // its ports and packets do not fit into the cache
+	compat   Compat
+	restamp  bool // data packets that were sent at time 0 are stamped at the first switch, as in ATLAHS
+
+	packets    []packet
+	freePacket uint32
+	headerSize uint32 // of a trimmed packet, in bytes
+
+	ports    []port
+	nics     []nic // by host
+	switches []crossing
+	routes   *topology.Routes
+	hosts    uint32
+	balance  balance
+	pauses   *pauses  // nil: ports are not paused
+	probes   *probes  // nil: packets do not collect what ports know of themselves
+	sampler  *sampler // nil: queues are not sampled
+
+	failures *failures // nil: there are none
+
+	flows     []flow
+	freeFlow  uint32
+	transport transport
+	driver    driver
+	records   []Flow
+	seed      int64
+}
+
+// event is what happens at an event, in the high bits of its key's low half; the rest is the number of what it happens to.
+type event uint32
+
+const (
+	arrival     event = iota // packet
+	serviceEnd               // port
+	wireEnd                  // port
+	crossingEnd              // switch
+	pauseEnd                 // port: a pause or its end has arrived there
+	lastLeft                 // flow: its last byte has left the host
+	flowStart                // flow
+	sampling                 // 0
+	failing                  // failure
+	timerA                   // the transport's own
+	timerB
+	timerC
+	timerD
+	driverEvent
+)
+
+const (
+	indexBits = 28
+	indexMask = 1<<indexBits - 1
+)
+
+// at schedules an event.
+func (n *network) at(t uint64, e event, i uint32) {
+	if n.sequence == math.MaxUint32 {
+		n.renumber()
+	}
+	n.queue.Push(sim.Event{Time: t, Key: uint64(n.sequence)<<32 | uint64(e)<<indexBits | uint64(i)})
+	n.sequence++
+}
+
+// renumber gives the events that are due the lowest numbers, in their order.
+func (n *network) renumber() {
+	events := make([]sim.Event, 0, n.queue.Len())
+	for n.queue.Len() > 0 {
+		events = append(events, n.queue.Pop())
+	}
+	n.queue.Rewind()
+	for i, e := range events {
+		n.queue.Push(sim.Event{Time: e.Time, Key: uint64(i)<<32 | uint64(e.What())})
+	}
+	n.sequence = uint32(len(events))
+}
+
+// run handles the events before a time, or until one sets stop.
+func (n *network) run(until uint64) {
+	n.stop = false
+	for !n.stop {
+		ev, ok := n.queue.PopBefore(until)
+		if !ok {
+			return
+		}
+		if n.large {
+			n.lookAhead()
+		}
+		n.now = ev.Time
+		n.events++
+		i := ev.What() & indexMask
+		switch event(ev.What() >> indexBits) {
+		case arrival:
+			to := n.packets[i].due
+			if to&1 != 0 {
+				n.transport.receive(i)
+			} else {
+				n.forward(uint32(to>>1), i)
+			}
+		case serviceEnd:
+			n.endService(i)
+		case wireEnd:
+			n.endWire(i)
+		case crossingEnd:
+			n.endCrossing(i)
+		case pauseEnd:
+			n.pauses.arrive(n, i)
+		case lastLeft:
+			n.driver.left(i)
+		case flowStart:
+			n.start(i)
+		case sampling:
+			n.sample()
+		case failing:
+			n.failures.happen(n, i)
+		case timerA:
+			n.transport.timer(timerA, i)
+		case timerB:
+			n.transport.timer(timerB, i)
+		case timerC:
+			n.transport.timer(timerC, i)
+		case timerD:
+			n.transport.timer(timerD, i)
+		default:
+			n.driver.event(event(ev.What()>>indexBits), i)
+		}
+	}
+}
+
+// send gives a packet to the interface of the host that it comes from.
+func (n *network) send(host, p uint32) {
+	n.balance.label(n, &n.packets[p])
+	if out := n.routes.NIC(host); out != none {
+		n.enqueue(out, p)
+		return
+	}
+	n.lose(p)
+}
+
+// arrive has a packet that has left a port come to the other end, where it was not scheduled to.
+func (n *network) arrive(p uint32) {
+	i := n.packets[p].port
+	pt := &n.ports[i]
+	if n.exact && n.pauses != nil && !pt.toHost {
+		n.pauses.enter(n, i, n.packets[p].size)
+	}
+	switch {
+	case pt.toHost:
+		n.transport.receive(p)
+	case n.exact && !n.balance.sourceRouted():
+		n.cross(pt.to, p)
+	default:
+		n.forward(pt.to, p)
+	}
+}
+
+// forward has a switch put a packet to a port.
+func (n *network) forward(sw, p uint32) {
+	pk := &n.packets[p]
+	if n.pauses != nil && !n.exact {
+		n.pauses.enter(n, pk.port, pk.size)
+	}
+	if n.restamp && pk.sent == 0 && pk.kind == data && pk.flags&trimmed == 0 {
+		pk.sent = n.now
+	}
+	if out := n.balance.choose(n, sw, pk); out != none {
+		n.enqueue(out, p)
+		return
+	}
+	n.lose(p)
+}
+
+// lose drops a packet for which there is no way.
+func (n *network) lose(p uint32) {
+	if n.failures != nil {
+		n.failures.lost++
+	}
+	if n.pauses != nil {
+		n.pauses.forget(n, p)
+	}
+	n.free(p)
+}
+
+// crossing is the way of packets through a switch of an exact network: they leave it in the order in which they came, after
+// its latency, one event each.
+type crossing struct {
+	latency uint64
+	line    fifo
+}
+
+func (n *network) cross(sw, p uint32) {
+	c := &n.switches[sw]
+	if n.line(&c.line, p, n.now+c.latency) {
+		n.at(n.now+c.latency, crossingEnd, sw)
+	}
+}
+
+func (n *network) endCrossing(sw uint32) {
+	c := &n.switches[sw]
+	n.forward(sw, n.leaveLine(&c.line))
+	if c.line.head != none {
+		n.at(n.packets[c.line.head].due, crossingEnd, sw)
+	}
+}
+
+// unloaded returns how long a packet takes from one host to another where nothing is in its way.
+func (n *network) unloaded(from, to, size uint32) uint64 {
+	t := uint64(0)
+	for i := n.routes.NIC(from); i != none; i = n.onward(i, to) {
+		t += uint64(size)*uint64(n.ports[i].psPerByte) + n.ports[i].latency
+	}
+	return t
+}
+
+// links returns the number of links from one host to another.
+func (n *network) links(from, to uint32) (links int) {
+	for i := n.routes.NIC(from); i != none; i = n.onward(i, to) {
+		links++
+	}
+	return links
+}
+
+// onward returns the port that follows one on a way to a host, none at its end.
+func (n *network) onward(i, to uint32) uint32 {
+	pt, edge := &n.ports[i], n.routes.Edge(to)
+	switch {
+	case pt.toHost:
+		return none
+	case pt.to == edge:
+		return n.routes.HostPort(to)
+	}
+	if ways := n.routes.Next(pt.to, edge); len(ways) > 0 {
+		return ways[0]
+	}
+	return none
+}

@@ -1,0 +1,108 @@
+// This file is the network interfaces of hosts, which serve flows in turns.
+
+package packet
+
+import "slices"
+
+// nic is what waits at the interface of a host: strict classes, and in each a queue for every flow, served in turns in the
+// order of the flows' numbers.
+type nic struct {
+	classes [classes]fairQueue
+	waiting int
+}
+
+// fairQueue has a queue for each flow.
+type fairQueue struct {
+	flows  []fairEntry // ascending
+	cursor int         // the place in flows to be looked at next
+	keep   bool        // flows keep their place when their queue is empty, as in htsim
+}
+
+type fairEntry struct {
+	flow uint32 // its number
+	fifo fifo
+}
+
+func (q *fairQueue) put(n *network, flow, p uint32) {
+	i := len(q.flows)
+	if i > 0 && q.flows[i-1].flow >= flow {
+		i, _ = slices.BinarySearchFunc(q.flows, flow, func(e fairEntry, flow uint32) int { return int(int64(e.flow) - int64(flow)) })
+	}
+	if i == len(q.flows) || q.flows[i].flow != flow {
+		q.flows = slices.Insert(q.flows, i, fairEntry{flow, newFIFO()})
+		if i <= q.cursor {
+			q.cursor++
+		}
+	}
+	n.put(&q.flows[i].fifo, p)
+}
+
+// take removes the packet whose turn it is, none if there is none.
+func (q *fairQueue) take(n *network) uint32 {
+	for range 2 {
+		for ; q.cursor < len(q.flows); q.cursor++ {
+			e := &q.flows[q.cursor]
+			if e.fifo.head == none {
+				continue
+			}
+			p := n.take(&e.fifo)
+			if e.fifo.head == none && !q.keep {
+				q.flows = slices.Delete(q.flows, q.cursor, q.cursor+1)
+			} else {
+				q.cursor++
+			}
+			return p
+		}
+		q.cursor = 0
+	}
+	q.cursor = len(q.flows)
+	return none
+}
+
+// drop frees the packets of a flow, and forgets it.
+func (q *fairQueue) drop(n *network, flow uint32) (dropped int) {
+	i := slices.IndexFunc(q.flows, func(e fairEntry) bool { return e.flow == flow })
+	if i < 0 {
+		return 0
+	}
+	for q.flows[i].fifo.head != none {
+		n.free(n.take(&q.flows[i].fifo))
+		dropped++
+	}
+	q.flows = slices.Delete(q.flows, i, i+1)
+	if q.cursor > i {
+		q.cursor--
+	}
+	return dropped
+}
+
+func (c *nic) put(n *network, d discipline, p uint32) {
+	pk := &n.packets[p]
+	k := pk.class
+	if d == fairFlows {
+		k = high
+	}
+	c.classes[k].put(n, n.flows[pk.flow].id, p)
+	c.waiting++
+}
+
+func (c *nic) take(n *network) uint32 {
+	if c.waiting == 0 {
+		return none
+	}
+	for k := range c.classes {
+		if p := c.classes[k].take(n); p != none {
+			c.waiting--
+			return p
+		}
+	}
+	return none
+}
+
+// pass notes that a packet goes out at once, without waiting, so that its flow had its turn.
+func (c *nic) pass(n *network, d discipline, p uint32) {
+	if c.classes[0].keep {
+		c.put(n, d, p)
+		c.take(n)
+	}
+}

@@ -1,0 +1,195 @@
+// Package packet is the backend of data-centre networks, packet by packet: hosts with network interfaces, switches with
+// queues, load balancing, and transports with congestion control. It is where queues, drops and congestion are seen.
+//
+// It models what htsim does, with the same results where htsim's are no accident, and those as well with [Options].Compat;
+// docs/backends/packet.md has the rules.
+package packet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// Options says how to run.
+type Options struct {
+	Network   *topology.Network
+	Params    Params
+	Placement Placement
+	Paths     Paths // that flows are to take; with the balance [Fixed]
+	Failures  []Failure
+
+	Timeline sim.Timeline    // nil: none
+	Progress func(ops int64) // nil, or called now and then with how many more ops ran
+
+	Sample  dag.Time     // period of samples of the queues; 0: there are none
+	Sampled func(Sample) // nil, or called with the queues that are not empty, by time, then by port
+}
+
+// Paths are the numbers of the paths from one host to another, and of its acks back, by source and destination. Paths are
+// numbered as topology.Routes.Choose has them.
+type Paths map[[2]uint32]Path
+
+// Path is the number of the path of a flow and of the path of what its receiver sends back.
+type Path struct{ There, Back uint32 }
+
+// Coupling says how ranks use the network.
+type Coupling struct {
+	// Rules are those of the coupling: our own; with [HTSim] that of a list of flows, which end, both the send and the
+	// receive, when the last byte is acknowledged, and where messages without bytes, which only say that something has
+	// happened, take no time; with [ATLAHS] that of GOAL in ATLAHS.
+	Rules      Compat   `json:"rules,omitempty"`
+	Overhead   dag.Time `json:"o_ps"`         // that a send or a receive keeps its stream busy
+	Gap        dag.Time `json:"g_ps"`         // between messages that an interface begins to send
+	Rendezvous int64    `json:"S_bytes"`      // largest message that is sent without waiting for its receive
+	AckEnds    bool     `json:"ack_ends"`     // a send ends when its last byte is acknowledged, not when it has left the host
+	LocalRate  int64    `json:"local_bits_s"` // between ranks on one host; 0: without limit
+	// LocalLatency is that of messages between ranks on one host.
+	LocalLatency dag.Time `json:"local_latency_ps"`
+}
+
+// Replay is a compiled trace, to be run once.
+type Replay struct {
+	program *sim.Program
+	rules   Compat
+	used    bool
+}
+
+// Compile compiles a trace of sends, receives and calcs for a run with the given rules of coupling; see [sim.Compile]. Warn
+// hears of what cannot be represented.
+func Compile(t sim.Source, rules Compat, warn func(message string, args ...any)) (*Replay, error) {
+	o := sim.CompileOptions{DenseStreams: true}
+	if rules == ATLAHS {
+		o = sim.CompileOptions{Unit: dag.Nanosecond}
+	}
+	p, err := sim.Compile(t, o)
+	if err != nil {
+		return nil, err
+	}
+	if rules == ATLAHS && p.Releases {
+		return nil, errors.New("the coupling of ATLAHS has no release times, which the trace has")
+	}
+	if p.Rounded > 0 {
+		warn("%d calcs were rounded to whole nanoseconds, the unit of ATLAHS", p.Rounded)
+	}
+	return &Replay{program: p, rules: rules}, nil
+}
+
+// Clone returns another replay of the same trace. It must be called before Run.
+func (r *Replay) Clone() *Replay {
+	return &Replay{program: r.program.Clone(), rules: r.rules}
+}
+
+// Run replays the trace, once.
+func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
+	if r.used {
+		return nil, nil, errors.New("a replay can be run only once")
+	}
+	r.used = true
+	o.Params.Coupling.Rules = r.rules
+	p := r.program
+	if err := o.Placement.check(p.Ranks(), o.Network.Hosts); err != nil {
+		return nil, nil, err
+	}
+	if o.Timeline != nil {
+		o.Timeline.Begin(p)
+	}
+	started := time.Now()
+	n, err := newNetwork(&o)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out *sim.Outcome
+	if r.rules == ATLAHS {
+		out, err = runATLAHS(p, n, &o)
+	} else {
+		out, err = runEngine(p, n, &o)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	out.Events += n.events
+	result := out.Result(p)
+	result.Finished(started)
+	result.Backend, result.Model, result.Params = "packet", o.Params.Transport, o.Params
+	return result, newReport(n, &o), nil
+}
+
+// runEngine replays on the engine.
+func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
+	c := &coupling{p: p, n: n, hosts: o.Placement, c: &o.Params.Coupling, htsim: o.Params.Coupling.Rules == HTSim}
+	c.end = math.MaxUint64
+	if o.Params.End > 0 {
+		c.end = uint64(o.Params.End)
+	}
+	if c.htsim {
+		o.Params.Coupling = Coupling{Rules: HTSim}
+		c.ids = flowNumbers(p)
+	}
+	host := sim.Host{
+		Busy: func(uint64) uint64 { return uint64(o.Params.Coupling.Overhead) }, Rendezvous: uint64(o.Params.Coupling.Rendezvous),
+		Acknowledged: true,
+	}
+	c.free = make([]uint64, p.Ranks()*max(1, p.NICs))
+	c.nics = max(1, p.NICs)
+	if o.Timeline != nil {
+		c.sent = make([]uint64, p.NumOps())
+	}
+	e, err := sim.NewEngine(p, host, c, o.Timeline, 1)
+	if err != nil {
+		return nil, err
+	}
+	e.SetProgress(o.Progress)
+	n.driver = c
+	out, err := e.Run()
+	if err == nil && c.cut {
+		out.Aborted = fmt.Sprintf("the run was to end at %v", o.Params.End)
+	}
+	return out, err
+}
+
+// flowNumbers numbers the messages from 1 on as htsim numbers the flows of a connection matrix: by tag, which is their
+// place there, then by rank.
+func flowNumbers(p *sim.Program) []uint32 {
+	ids := make([]uint32, p.NumOps())
+	var sends []uint32
+	for i := range p.Ops {
+		if op := &p.Ops[i]; op.Flags&sim.IsColl == sim.IsSend && op.Size > 0 {
+			sends = append(sends, uint32(i))
+		}
+	}
+	slices.SortStableFunc(sends, func(a, b uint32) int { return cmp.Compare(p.Tag(&p.Ops[a]), p.Tag(&p.Ops[b])) })
+	for k, i := range sends {
+		ids[i] = uint32(k + 1)
+	}
+	return ids
+}
+
+// Check returns what is wrong with the parameters.
+func (p *Params) Check() error {
+	t, err := FindTransport(p.Transport)
+	if err != nil {
+		return err
+	}
+	for name, v := range p.Own {
+		parameter, err := t.Find(name)
+		if err != nil {
+			return err
+		}
+		if err := parameter.check(v); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.MSS < 1 || p.MSS > math.MaxUint16-64:
+		return fmt.Errorf("packets of %d bytes, expected 1 to %d", p.MSS, math.MaxUint16-64)
+	}
+	return nil
+}

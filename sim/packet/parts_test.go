@@ -1,0 +1,163 @@
+package packet
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// shuffled is a permutation, and another for another key.
+func TestShuffled(t *testing.T) {
+	g := generator(1)
+	for _, n := range []uint32{1, 2, 3, 4, 5, 7, 16, 31, 64, 100, 128, 1000} {
+		first := make(map[uint32]int)
+		const keys = 400
+		for range keys {
+			key := g.next()
+			seen := make([]bool, n)
+			for i := range n {
+				x := shuffled(i, n, key)
+				if x >= n || seen[x] {
+					t.Fatalf("of %d: %d is taken to %d", n, i, x)
+				}
+				seen[x] = true
+			}
+			first[shuffled(0, n, key)]++
+		}
+		for x, count := range first {
+			if n <= 16 && (count < keys/int(n)/2 || count > 2*keys/int(n)+1) {
+				t.Errorf("of %d: %d comes first %d times out of %d", n, x, count, keys)
+			}
+		}
+	}
+}
+
+// reassembly is a set of which all from 0 to the first that is missing are known by that.
+func TestReassembly(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var r reassembly
+	for _, spread := range []int{1, 2, 60, 64, 65, 130, 1000} {
+		r.reset()
+		want := make(map[uint64]bool)
+		next := uint64(0)
+		for range 5000 {
+			i := next + uint64(random.IntN(spread))
+			if random.IntN(10) == 0 && next > 0 {
+				i = uint64(random.IntN(int(next)))
+			}
+			if got := r.add(i); got == want[i] {
+				t.Fatalf("spread %d: add(%d) = %v", spread, i, got)
+			}
+			want[i] = true
+			for want[next] {
+				next++
+			}
+			if r.next != next || !r.has(i) || r.has(next) {
+				t.Fatalf("spread %d: the first that is missing is %d, want %d", spread, r.next, next)
+			}
+			if probe := next + uint64(random.IntN(2*spread)); r.has(probe) != want[probe] {
+				t.Fatalf("spread %d: has(%d) = %v", spread, probe, r.has(probe))
+			}
+		}
+	}
+}
+
+func TestLowest(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	var h lowest
+	var want []uint32
+	for range 3000 {
+		if len(want) == 0 || random.IntN(2) == 0 {
+			x := random.Uint32N(50)
+			h.push(x)
+			want = append(want, x)
+			slices.Sort(want)
+			continue
+		}
+		if got := h.pop(); got != want[0] {
+			t.Fatalf("got %d, want %d", got, want[0])
+		}
+		want = want[1:]
+	}
+}
+
+// bare returns a network with nothing in it but flows 1 to n.
+func bare(flows int) *network {
+	n := &network{freePacket: none, freeFlow: none, headerSize: 64}
+	for i := range flows {
+		n.flows = append(n.flows, flow{id: uint32(i + 1)})
+	}
+	return n
+}
+
+// Flows take turns in the order of their numbers. One that comes anew waits for the next round, if the round at hand has
+// passed its number.
+func TestFairQueue(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		n := bare(5)
+		q := fairQueue{keep: keep}
+		put := func(flows ...uint32) {
+			for _, f := range flows {
+				q.put(n, f, n.newPacket(f-1, data, 100))
+			}
+		}
+		var got []uint32
+		take := func(count int) {
+			for range count {
+				got = append(got, n.flows[n.packets[q.take(n)].flow].id)
+			}
+		}
+		put(2, 2, 4)
+		take(1)
+		put(1, 1, 3) // 3 comes before 4, whose turn it is
+		take(5)
+		put(5, 2)
+		take(2)
+		if q.take(n) != none {
+			t.Error("there is one too many")
+		}
+		if want := []uint32{2, 4, 1, 2, 3, 1, 2, 5}; !slices.Equal(got, want) {
+			t.Errorf("keep %v: %v, want %v", keep, got, want)
+		}
+		if len(q.flows) > 0 != keep {
+			t.Errorf("keep %v: %d flows are known", keep, len(q.flows))
+		}
+	}
+}
+
+// The queue of NDP: what does not fit is trimmed, itself or the last that waits, and control goes first.
+func TestTrimming(t *testing.T) {
+	trims, tails := 0, 0
+	for seed := range int64(40) {
+		n := bare(1)
+		n.queue = newQueue()
+		pt := port{
+			discipline: trimming, twoQueues: true, psPerByte: 1, serving: none, host: none, room: [2]uint64{2000, 100},
+			queues: [2]fifo{newFIFO(), newFIFO()}, controlTurns: 10, random: newGenerator(seed, forPort, 0), least: NoMarks, most: NoMarks,
+		}
+		n.ports = []port{pt}
+		var sent []uint32
+		for range 4 {
+			p := n.newPacket(0, data, 1000)
+			sent = append(sent, p)
+			n.enqueue(0, p)
+		}
+		at := &n.ports[0]
+		// The first is in service, the second waits; of the others one is trimmed after the other, and there is room for one
+		// header only.
+		if at.bytes != [2]uint64{2000, 64} || at.trims+at.trimsTail != 2 || at.controlDrops != 1 || at.peak[dataQueue] != 2000 {
+			t.Fatalf("%+v", at)
+		}
+		trims += int(at.trims)
+		tails += int(at.trimsTail)
+		if first := at.serving; first != sent[0] {
+			t.Errorf("packet %d is in service", first)
+		}
+		if queue := at.turn(); queue != controlQueue {
+			t.Error("data goes first")
+		}
+	}
+	if trims < 20 || tails < 20 {
+		t.Errorf("%d of what comes are trimmed, and %d of what waits", trims, tails)
+	}
+}

@@ -1,0 +1,122 @@
+package packet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// TestPauses has two hosts send to a third over one switch, with thresholds of four and two packets.
+func TestPauses(t *testing.T) {
+	const wire, full = 1_000_000, 4160 * 80
+	p := params(t, "roce", Own)
+	p.Own["pfc-high"], p.Own["pfc-low"] = 4, 2
+	d := incast(1<<20, 1, 2)
+	n := d.run(t, made(t)(topology.Star(3, 100e9, wire, 0)), p)
+	d.check(t, n)
+	if pauseFrames(t, n) == 0 {
+		t.Fatal("nobody was paused")
+	}
+	for host := range uint32(3) {
+		up := n.routes.NIC(host)
+		if sender := host > 0; (n.ports[up].pausesReceived > 0) != sender || (n.ports[up^1].pausesSent > 0) != sender ||
+			n.ports[up].pausesSent+n.ports[up^1].pausesReceived > 0 || (n.ports[up].pausedTime > 0) != sender {
+			t.Errorf("host %d: port %+v, back %+v", host, n.ports[up], n.ports[up^1])
+		}
+	}
+	// An input has at most what was too much, what was on the wire and what was sent until the pause came, and the packet
+	// that was finished.
+	most := uint64(2 * (4*4096 + 2*4160 + 2*wire/80))
+	if got := n.ports[n.routes.HostPort(0)].peak[dataQueue]; got > most || got < most/2 {
+		t.Errorf("%d bytes queued, want at most %d", got, most)
+	}
+	if room := n.ports[n.routes.HostPort(0)].room[dataQueue]; room < most {
+		t.Errorf("room for %d bytes, want %d", room, most)
+	}
+	// The output is never idle, for the wire is longer than two packets: so often both are paused while it empties.
+	if _, last := d.mean(); last < 512*full {
+		t.Errorf("both ended after %v", last)
+	}
+}
+
+// TestLosslessRoom has three inputs with 15 packets above the threshold, a wire of a microsecond there and back, the packet
+// that was too many and the one that is finished.
+func TestLosslessRoom(t *testing.T) {
+	n := (&traffic{}).start(t, made(t)(topology.Star(3, 100e9, dag.Microsecond, 0)), params(t, "roce", Own))
+	if got, want := n.ports[n.routes.HostPort(0)].room[dataQueue], uint64(3*(15*4096+25_000+2*4160)); got != want {
+		t.Errorf("room for %d bytes, want %d", got, want)
+	}
+}
+
+// TestPauseCounts works out when pauses are sent: above high, once; below low, once.
+func TestPauseCounts(t *testing.T) {
+	n := (&traffic{}).start(t, made(t)(topology.Star(2, 100e9, 500, 0)), params(t, "roce", Own))
+	c := n.pauses
+	c.high, c.low = 300, 200
+	i := n.routes.NIC(1)
+	for _, step := range []struct {
+		change int
+		events int
+		paused bool
+	}{
+		{100, 0, false}, {200, 0, false}, {1, 1, true}, {100, 1, true}, {-200, 1, true}, {-1, 1, true}, {-1, 2, false},
+		{-199, 2, false}, {301, 3, true},
+	} {
+		if step.change > 0 {
+			c.enter(n, i, uint32(step.change))
+		} else {
+			c.leave(n, i, uint32(-step.change))
+		}
+		if n.queue.Len() != step.events || c.inputs[i].paused != step.paused {
+			t.Fatalf("%+v: %d events, paused %v", step, n.queue.Len(), c.inputs[i].paused)
+		}
+	}
+	n.run(499)
+	if n.ports[i].paused {
+		t.Error("the pause was there before its time")
+	}
+	n.run(501)
+	if !n.ports[i].paused || n.ports[i].pausesReceived != 2 || n.ports[i^1].pausesSent != 2 {
+		t.Errorf("port %+v", n.ports[i])
+	}
+	if got := n.ports[i].pausedFor(2500); got != 2000 {
+		t.Errorf("paused for %d ps, want 2000", got)
+	}
+}
+
+// TestPauseDeadlock has five switches in a ring, each of which sends to the one after the next: every link waits for the
+// next one's room, and so for its own. The run must end all the same.
+func TestPauseDeadlock(t *testing.T) {
+	var ring strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&ring, "h%d s%d 100Gbps 500ns\ns%d s%d 100Gbps 500ns\n", i, i, i, (i+1)%5)
+	}
+	for _, transport := range []string{"roce", "dcqcn", "hpcc"} {
+		for _, c := range []Compat{Own, HTSim} {
+			p := params(t, transport, c)
+			p.Own["pfc-high"], p.Own["pfc-low"] = 2, 1
+			if transport == "dcqcn" {
+				p.MarkLeast, p.MarkMost = NoMarks, NoMarks
+			}
+			d := &traffic{}
+			for i := range uint32(5) {
+				d.flows = append(d.flows, Flow{Source: i, Target: (i + 2) % 5, Bytes: 10 << 20, Start: dag.Time(i)})
+			}
+			n := d.run(t, made(t)(topology.ReadEdges(strings.NewReader(ring.String()), "ring")), p)
+			if transport == "roce" && d.done > 0 {
+				t.Errorf("%s: %d flows ended", transport, d.done)
+			}
+			if n.events > 10_000_000 {
+				t.Errorf("%s: %d events", transport, n.events)
+			}
+			for i := range n.ports {
+				if pt := &n.ports[i]; pt.pausedFor(n.now) > n.now {
+					t.Errorf("port %d was paused for %d ps of %d", i, pt.pausedFor(n.now), n.now)
+				}
+			}
+		}
+	}
+}

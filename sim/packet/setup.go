@@ -1,0 +1,183 @@
+// This file makes the network of a run.
+
+package packet
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// grain is log2 of the picoseconds of a bucket of the event queue. Found by measuring.
+const grain = 9
+
+func newQueue() *sim.Wheel {
+	return sim.NewWheel(grain)
+}
+
+// picosecondsPerByte returns how long a byte takes at a rate in bit/s, rounded down as in htsim.
+func picosecondsPerByte(rate int64) uint64 {
+	return uint64(8e12) / uint64(rate)
+}
+
+// newNetwork makes the network of a run, and completes the run's parameters.
+func newNetwork(o *Options) (*network, error) {
+	t, p := o.Network, &o.Params
+	m, err := FindTransport(p.Transport)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := topology.NewRoutes(t, nil)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{
+		queue:  sim.NewWheel(grain),
+		compat: p.Compat, exact: p.Compat != Own, restamp: p.Compat == ATLAHS, headerSize: m.control, freePacket: none,
+		freeFlow: none, routes: routes, hosts: uint32(t.Hosts), seed: p.Seed,
+	}
+	n.makePorts(t, m, p)
+	n.large = len(n.ports) >= largeNetwork
+	rate := n.interfaceRate(t)
+	if p.Queue == 0 && m.queue == lossless && p.Own["pfc"] != 0 {
+		p.Queue = n.losslessRoom(p, t.Switches, uint64(p.MSS)+uint64(m.header))
+	}
+	byFile := p.Queue == 0 // the queues are as the network's file says, where it does
+	p.complete(m, n.bandwidthDelay(rate, uint32(p.MSS)+m.header))
+	n.fillQueues(t, m, p, byFile)
+	n.sampler = newSampler(o, len(n.ports))
+	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
+	n.balance.shuffle = p.Compat != ATLAHS
+	n.balance.given = o.Paths
+	n.nics = make([]nic, t.Hosts)
+	if p.Compat == HTSim {
+		for i := range n.nics {
+			for k := range n.nics[i].classes {
+				n.nics[i].classes[k].keep = true
+			}
+		}
+	}
+	n.switches = make([]crossing, t.Switches)
+	for i := range n.switches {
+		n.switches[i] = crossing{latency: uint64(t.SwitchLatency[i]), line: newFIFO()}
+	}
+	if len(o.Failures) > 0 {
+		n.failures = &failures{topology: t, list: o.Failures, down: make([]int, len(t.Links)),
+			routes: make(map[string]*topology.Routes)}
+		for i := range o.Failures {
+			if err := o.Failures[i].check(t); err != nil {
+				return nil, err
+			}
+		}
+		n.failures.schedule(n)
+	}
+	n.transport = m.make(n, &settings{
+		mss: uint64(p.MSS), header: m.header, control: m.control, rate: uint64(rate), whole: p.Whole, compat: p.Compat,
+		values: p.Own,
+	})
+	return n, nil
+}
+
+// bandwidthDelay returns the bandwidth-delay product between the first host and the last, in bytes. ATLAHS takes a round
+// trip of four hops of a microsecond with packets of 4 KiB for that of every network.
+func (n *network) bandwidthDelay(rate int64, full uint32) uint64 {
+	if n.compat == ATLAHS {
+		gbps := uint64(rate / 1e9)
+		return (8000 + 4*(4096*8/max(gbps, 1)) + 4*(64*8/max(gbps, 1))) * gbps / 8
+	}
+	rtt := n.unloaded(0, n.hosts-1, full) + n.unloaded(n.hosts-1, 0, n.headerSize)
+	return uint64(float64(rtt) * float64(rate) / 8e12)
+}
+
+// interfaceRate returns the rate of the first host's interface, in bit/s; transports take it for that of all.
+func (n *network) interfaceRate(t *topology.Network) int64 {
+	return t.Links[n.routes.NIC(0)/2].Rate
+}
+
+func (n *network) makePorts(t *topology.Network, m *Transport, p *Params) {
+	ports := t.Ports()
+	n.ports = sim.InHugePages(make([]port, len(ports)))
+	for i, from := range ports {
+		link := &t.Links[from.Link]
+		pt := &n.ports[i]
+		*pt = port{
+			psPerByte: uint32(picosecondsPerByte(link.Rate)), serving: none, discipline: m.queue,
+			queues: [2]fifo{newFIFO(), newFIFO()}, wire: newFIFO(), wireLatency: uint64(link.Latency),
+			latency: uint64(link.Latency), random: newGenerator(p.Seed, forPort, uint64(i)),
+			markHeaders: !m.ecn.noHeaders, controlTurns: 100_000,
+		}
+		if p.Compat == ATLAHS {
+			pt.controlTurns = 10_000
+		}
+		pt.toHost = int(from.To) < t.Hosts
+		pt.to = from.To
+		if !pt.toHost {
+			pt.to -= uint32(t.Hosts)
+			pt.latency += uint64(t.SwitchLatency[pt.to])
+		}
+		if int(from.From) < t.Hosts {
+			pt.discipline, pt.host = m.nic, from.From
+		} else {
+			pt.host = none
+		}
+		switch pt.discipline {
+		case trimming, controlFirst, markingFirst, aeolus:
+			pt.twoQueues = true
+		}
+		pt.direct = !n.exact && pt.latency > 0
+	}
+}
+
+// randomDropRoom is how many full packets must fit into a queue behind one that comes, so that it is not dropped at random.
+const randomDropRoom = 3
+
+// fillQueues sets what the queues hold, and when they mark.
+func (n *network) fillQueues(t *topology.Network, m *Transport, p *Params, byFile bool) {
+	for i := range n.ports {
+		pt := &n.ports[i]
+		pt.least, pt.most, pt.chance = uint64(p.MarkLeast), uint64(p.MarkMost), certain
+		if m.ecn.notToHosts && pt.toHost {
+			pt.least, pt.most = NoMarks, NoMarks
+		}
+		pt.room = [2]uint64{uint64(p.Queue), uint64(p.ControlQueue)}
+		if size := t.Queue(i); size > 0 && byFile {
+			pt.room[dataQueue] = uint64(size)
+		}
+		if pt.host != none {
+			pt.room = [2]uint64{math.MaxUint64, math.MaxUint64}
+		}
+		if pt.discipline == randomDrop {
+			pt.least, pt.most = randomDropRoom*uint64(p.MSS), uint64(p.Own["drop-chance"]*(1<<53))
+		}
+	}
+}
+
+// ParseBalance returns a way to spread packets by its name.
+func ParseBalance(name string) (Balance, error) {
+	for i, b := range balances {
+		if b == name {
+			return Balance(i), nil
+		}
+	}
+	return 0, fmt.Errorf("no balance %q, expected one of %v", name, balances)
+}
+
+var balances = []string{"flow", "host", "spray", "permute", "random", "fixed", "roundrobin", "adaptive", "flowlet"}
+
+// Balances returns the names of all ways to spread packets.
+func Balances() []string {
+	return slices.Clone(balances)
+}
+
+// String returns the name.
+func (b Balance) String() string {
+	return balances[b]
+}
+
+// MarshalText returns the name.
+func (b Balance) MarshalText() ([]byte, error) {
+	return []byte(b.String()), nil
+}

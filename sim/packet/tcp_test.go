@@ -1,0 +1,146 @@
+package packet
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTCPVectors repeats reference runs of TCP and DCTCP with the paths that their flows took, to the picosecond. The
+// queues of both mark above 15 packets.
+func TestTCPVectors(t *testing.T) {
+	for _, id := range []string{
+		"dctcp-single-64KiB", "dctcp-single-1MiB", "dctcp-single-10MiB", "dctcp-2to1-onespine", "dctcp-4to1-onespine",
+		"dctcp-incast8-1MiB", "dctcp-incast32-1MiB", "dctcp-perm16-ls16_1os", "dctcp-perm16-ls16_4os", "tcp-4to1-onespine",
+	} {
+		t.Run(id, func(t *testing.T) {
+			v := readVector(t, id)
+			transport, _, _ := strings.Cut(id, "-")
+			n, net := v.run(t, transport, HTSim, func(p *Params) { p.MarkLeast, p.MarkMost = 15*p.MSS, 15*p.MSS })
+			v.compare(t, n, net)
+		})
+	}
+}
+
+// TestTCPOwnIsNear runs the reference runs by our own rules, which differ in the handshake's packet, in that no packets
+// follow the data, and for DCTCP in when the window is cut.
+func TestTCPOwnIsNear(t *testing.T) {
+	for _, c := range []struct {
+		id      string
+		percent float64
+	}{{"dctcp-single-10MiB", 1}, {"dctcp-4to1-onespine", 5}, {"dctcp-incast32-1MiB", 5}, {"tcp-4to1-onespine", 2}} {
+		v := readVector(t, c.id)
+		transport, _, _ := strings.Cut(c.id, "-")
+		n, _ := v.run(t, transport, Own, nil)
+		n.allThere(t)
+		mean, _ := n.times()
+		if off := 100 * (mean/v.Summary.FCT.Mean - 1); off > c.percent || off < -c.percent {
+			t.Errorf("%s: mean %v, %v %% off", c.id, mean, off)
+		}
+	}
+}
+
+// TestDCTCPWindow works alpha and the cuts of a window out, for windows of observed acks with some marks each. The first
+// window that is observed is of two packets.
+func TestDCTCPWindow(t *testing.T) {
+	const mss = 1000
+	for _, c := range []struct {
+		name    string
+		always  bool
+		inLoss  bool
+		marks   []int // of ten acks, how many are marked; the first two acks before that have none
+		average float64
+		window  uint64
+	}{
+		{"no marks", true, false, []int{0, 0}, 0, 10_000},
+		{"all marked once", false, false, []int{10}, 1. / 16, 9687},             // 10000 * 31/32
+		{"half marked once", false, false, []int{5}, 1. / 32, 9843},             // 10000 * 63/64
+		{"a window without marks", false, false, []int{10, 0}, 15. / 256, 9687}, // of 9.687 packets: ten acks
+		{"htsim cuts then, too", true, false, []int{10, 0}, 15. / 256, 9403},    // 9687 * (1 - 15/512)
+		{"in recovery", false, true, []int{10}, 1. / 16, 10_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &dctcp{gain: 1. / 16, always: c.always, mss: mss}
+			d.open(0)
+			s := &tcpSource{window: 10_000, threshold: 100_000, recovering: c.inLoss}
+			tr := &tcp{mss: mss}
+			for range 2 {
+				d.acked(tr, 0, s, false)
+			}
+			for _, marks := range c.marks {
+				for i := range 10 {
+					d.acked(tr, 0, s, i < marks)
+				}
+			}
+			if got := d.sources[0].average; got != c.average {
+				t.Errorf("alpha %v, want %v", got, c.average)
+			}
+			if s.window != c.window {
+				t.Errorf("window %d, want %d", s.window, c.window)
+			}
+		})
+	}
+}
+
+// TestDCTCPKeepsQueuesShort holds it against TCP, which fills the queue and loses packets.
+func TestDCTCPKeepsQueuesShort(t *testing.T) {
+	peak := func(transport string) (bytes, drops uint64) {
+		p := defaults(t, transport, Own)
+		p.Queue = 1 << 20
+		list := []connection{{0, 15, 0, 16 << 20}, {4, 15, 0, 16 << 20}, {8, 15, 0, 16 << 20}}
+		n := runConnections(t, fourRacks(t, 4), p, nil, list)
+		for i := range n.ports {
+			if n.ports[i].host == none {
+				bytes = max(bytes, n.ports[i].peak[dataQueue])
+			}
+		}
+		drops, _ = n.total()
+		return bytes, drops
+	}
+	tcpBytes, tcpDrops := peak("tcp")
+	dctcpBytes, dctcpDrops := peak("dctcp")
+	if tcpDrops == 0 || tcpBytes < 1_000_000 || dctcpDrops > 0 || dctcpBytes > 350_000 {
+		t.Errorf("tcp: queue of %d bytes, %d drops; dctcp: %d, %d", tcpBytes, tcpDrops, dctcpBytes, dctcpDrops)
+	}
+}
+
+// TestTCPWindow works out how the window grows.
+func TestTCPWindow(t *testing.T) {
+	for _, c := range []struct {
+		name                      string
+		window, threshold, unsent uint64
+		htsim                     bool
+		want                      uint64
+	}{
+		{"slow start", 10_000, 100_000, 1000, false, 11_000},
+		{"its end", 99_500, 100_000, 1000, false, 100_000},
+		{"avoidance", 10_000, 5000, 1000, false, 10_100},
+		{"the flow uses less", 10_000, 100_000, 5000, false, 11_000},
+		{"nothing of it is free", 10_000, 100_000, 0, false, 10_000},
+		{"a byte at least", 2_000_000, 5000, 1000, false, 2_000_001},
+		{"htsim rounds down", 2_000_000, 5000, 1000, true, 2_000_000},
+	} {
+		s := &tcpSource{window: c.window, threshold: c.threshold, acked: 50_000, sent: 50_000 + c.window - c.unsent}
+		(&tcp{mss: 1000, htsim: c.htsim}).grow(s)
+		if s.window != c.want {
+			t.Errorf("%s: window %d, want %d", c.name, s.window, c.want)
+		}
+	}
+}
+
+// TestRetransmissionTimer works the timeout out (RFC 6298, section 2).
+func TestRetransmissionTimer(t *testing.T) {
+	rules := &timeoutRules{first: 500, least: 100}
+	var r retransmission
+	r.reset(rules)
+	for _, c := range []struct{ delay, rtt, timeout uint64 }{
+		{0, 0, 100}, // nothing was measured
+		{800, 800, 800 + 4*400},
+		{800, 800, 800 + 4*300},
+		{1600, 900, 900 + 4*(225+200)},
+		{0, 900, 900 + 4*425},
+	} {
+		if r.sample(c.delay, rules); r.rtt != c.rtt || r.timeout != c.timeout {
+			t.Errorf("after %d: round trip %d, timeout %d, want %d, %d", c.delay, r.rtt, r.timeout, c.rtt, c.timeout)
+		}
+	}
+}

@@ -1,0 +1,628 @@
+// This file is what EQDS (Olteanu et al., An edge-queued datagram service for all datacenter traffic, NSDI 2022) and the
+// transport of the Ultra Ethernet Specification 1.0 that grew out of it have in common: interfaces that ask flows for
+// packets, so that no queue builds in the host; packets that take all paths and are acknowledged selectively, several at
+// once; and the retransmission of those that switches have trimmed. When a sender may send is up to its window (nscc.go),
+// the credit of the receiver (credit.go), or both.
+//
+// Packets that are dropped, not trimmed, are missed only when a timer ends: the specification's inference of loss from the
+// order of arrivals, for switches that do not trim, is not here.
+
+package packet
+
+import "math"
+
+// uet is the transport. As there, all sizes and windows are of whole packets, with headers.
+type uet struct {
+	n           *network
+	mss, header uint64
+	control     uint32 // bytes of an ack, nack or pull
+	whole       bool   // the last packet of a flow is as long as the others
+	ackEvery    uint64 // an ack is sent for so many bytes
+	ackAbove    bool   // for more than that
+	rto         uint64 // what was sent so long ago, and is not known to be there or lost, is sent again
+	sprays      sprays
+
+	// apart has interfaces be scheduled apart from their ports, as with EQDS in htsim: it is an event of its own when one
+	// turns to what waits, if anything does; and a flow that finds it idle sends one packet, and then waits for a word of
+	// the receiver even where it may send more.
+	apart bool
+	// patient has a flow that waits for credit do so for ever, as in htsim. Otherwise it asks for some now and then, in case
+	// that the last of it was lost.
+	patient bool
+
+	outlets      []outlet // by host
+	controlTurns uint32   // of how many packets are control where both wait, before one is data
+
+	window *nscc    // nil: senders have no window
+	credit *credits // nil: receivers grant no credit
+
+	sources []uetSource
+	sinks   []uetSink
+	live    int // flows that were started, and are neither over nor given up
+}
+
+// outlet is what waits for the interface of a host: control packets, and flows that want to send.
+type outlet struct {
+	port    uint32
+	control fifo
+	flows   ring
+	turns   uint32
+
+	due   bool // there is an event for its next turn; apart
+	ready bool // that is now
+}
+
+// uetSource is the sender of a flow.
+type uetSource struct {
+	ledger
+	unsent    int64  // bytes of the packets that were never sent
+	lostBytes int64  // bytes of those to be sent again
+	heard     uint64 // when the receiver was heard last, or the timer looked for something to be asked for
+	answered  uint64 // when the receiver was heard last
+	requested uint64 // when the last request was sent; 0: never
+	waiting   bool   // for the interface
+	watching  bool   // there is a timer
+	live      bool   // it was started, and is neither over nor given up
+	entropies entropies
+}
+
+// uetSink is the receiver of a flow.
+type uetSink struct {
+	got      reassembly
+	count    uint64 // packets, each once
+	bytes    uint64 // of them
+	accepted uint64 // bytes since the last ack
+	asked    bool   // for an ack when nothing is missing
+}
+
+func newUET(n *network, s *settings) *uet {
+	t := &uet{
+		n: n, mss: s.mss, header: uint64(s.header), control: s.control, whole: s.whole, ackEvery: s.bytes("ack-every"),
+		controlTurns: uint32(min(s.number("control-turns"), math.MaxInt32)), outlets: make([]outlet, n.hosts),
+	}
+	t.sprays.count = n.balance.paths
+	for i := range t.outlets {
+		t.outlets[i].port, t.outlets[i].control = n.routes.NIC(uint32(i)), newFIFO()
+	}
+	return t
+}
+
+// setTimeout sets the time after which packets are sent again: a parameter, but no less than a packet takes, or if it is
+// negative so many picoseconds and the time that six full queues take.
+func (t *uet) setTimeout(s *settings, base uint64) {
+	full := uint64(float64(t.mss+t.header) * 8e12 / float64(s.rate))
+	if v := s.number("rto"); v >= 0 {
+		if v > 0 {
+			t.rto = max(uint64(v), full)
+		}
+		return
+	}
+	queue := uint64(0)
+	for i := range t.n.ports {
+		if pt := &t.n.ports[i]; pt.host == none {
+			queue = max(queue, pt.room[dataQueue])
+		}
+	}
+	const most = 1e15 // so many picoseconds
+	t.rto = base + uint64(min(float64(queue)*6*8e12/float64(s.rate), most))
+}
+
+func (t *uet) open(f uint32) {
+	for int(f) >= len(t.sources) {
+		t.sources = append(t.sources, uetSource{})
+		t.sinks = append(t.sinks, uetSink{})
+	}
+	s, k := &t.sources[f], &t.sinks[f]
+	bytes := t.n.flows[f].bytes
+	total := packetsOf(bytes, t.mss)
+	s.reset(total)
+	t.sprays.open(&s.entropies, t.n.flows[f].labels[0].key)
+	*s = uetSource{ledger: s.ledger, watching: s.watching, entropies: s.entropies}
+	s.unsent = int64((total-1)*(t.mss+t.header) + t.size(f, total-1))
+	got := k.got
+	got.reset()
+	*k = uetSink{got: got}
+	if t.window != nil {
+		t.window.open(f)
+	}
+	if t.credit != nil {
+		t.credit.open(f)
+	}
+}
+
+// size returns the bytes of a packet on the wire.
+func (t *uet) size(f uint32, seq uint64) uint64 {
+	if !t.whole && seq == t.sources[f].total-1 {
+		return t.n.flows[f].bytes - seq*t.mss + t.header
+	}
+	return t.mss + t.header
+}
+
+func (t *uet) start(f uint32) {
+	s := &t.sources[f]
+	t.hear(s)
+	s.live = true
+	if t.live++; t.live == 1 && t.credit != nil {
+		t.credit.goOn()
+	}
+	t.watch(f, s)
+	t.request(f)
+	if t.apart {
+		t.request(f)
+	}
+}
+
+// hear notes that the receiver was heard.
+func (t *uet) hear(s *uetSource) {
+	s.heard, s.answered = t.n.now, t.n.now
+}
+
+// end notes that a flow is over or given up.
+func (t *uet) end(s *uetSource) {
+	if s.live {
+		s.live = false
+		t.live--
+	}
+}
+
+// nextSize returns the bytes of the packet that a flow sends next, 0 if there is none.
+func (t *uet) nextSize(f uint32, s *uetSource) uint64 {
+	switch {
+	case s.lost > 0:
+		return t.size(f, s.lowestLost())
+	case s.next < s.total:
+		return t.size(f, s.next)
+	}
+	return 0
+}
+
+// permitted reports whether a flow has something to send and may.
+func (t *uet) permitted(f uint32) bool {
+	size := int64(t.nextSize(f, &t.sources[f]))
+	return size > 0 && (t.credit == nil || t.credit.left(f) > 0) && (t.window == nil || t.window.allows(f, size))
+}
+
+// request has a flow wait for its turn at the interface if it may send.
+func (t *uet) request(f uint32) {
+	if s := &t.sources[f]; !s.waiting && t.permitted(f) {
+		host := t.n.flows[f].src
+		t.queue(host, f)
+		t.wake(host)
+	}
+}
+
+func (t *uet) queue(host, f uint32) {
+	t.sources[f].waiting = true
+	t.n.hold(f)
+	t.outlets[host].flows.put(f)
+}
+
+// answer has a control packet wait for the interface of a host.
+func (t *uet) answer(host, p uint32) {
+	if pk := &t.n.packets[p]; t.n.balance.how != Spray {
+		t.n.balance.label(t.n, pk)
+	}
+	t.n.put(&t.outlets[host].control, p)
+	t.wake(host)
+}
+
+// wake has the interface of a host look for what waits.
+func (t *uet) wake(host uint32) {
+	o := &t.outlets[host]
+	if !t.apart {
+		t.n.wake(o.port)
+		return
+	}
+	if free := t.n.ports[o.port].busyUntil; free < t.n.now {
+		o.ready = true
+		t.n.wake(o.port)
+		o.ready = false
+	} else if !o.due {
+		o.due = true
+		t.n.at(free, timerD, host)
+	}
+}
+
+// turn has the interface of a host send what waits; in htsim's EQDS that is an event of its own.
+func (t *uet) turn(host uint32) {
+	o := &t.outlets[host]
+	o.ready, o.due = true, false
+	t.n.wake(o.port)
+	o.ready = false
+	if o.flows.count > 0 || o.control.head != none {
+		t.wake(host)
+	}
+}
+
+// next returns what the interface of a host is to send. Where both wait, control goes before data but for once in a while.
+func (t *uet) next(host uint32) uint32 {
+	o := &t.outlets[host]
+	if t.apart && !o.ready {
+		return none
+	}
+	control := o.control.head != none
+	if control && o.flows.count > 0 {
+		if o.turns++; o.turns > t.controlTurns {
+			o.turns = 0
+		}
+		control = o.turns > 0
+	}
+	if control {
+		return t.n.take(&o.control)
+	}
+	idle := t.apart && t.n.ports[o.port].busyUntil < t.n.now
+	for o.flows.count > 0 {
+		f := o.flows.take()
+		t.sources[f].waiting = false
+		p := none
+		if t.permitted(f) {
+			p = t.transmit(f, int(o.flows.count)+1)
+		}
+		if p != none && !idle && t.permitted(f) {
+			t.queue(host, f)
+		}
+		t.n.letGo(f)
+		if p != none {
+			return p
+		}
+	}
+	if o.control.head != none {
+		return t.n.take(&o.control)
+	}
+	return none
+}
+
+// transmit makes the next packet of a flow, one of so many at the interface that want to send. It returns none where
+// credit of the wrong kind is all there is.
+func (t *uet) transmit(f uint32, rivals int) uint32 {
+	s := &t.sources[f]
+	size := t.nextSize(f, s)
+	if t.credit != nil && !t.credit.spend(f, int64(size)) {
+		return none
+	}
+	var seq uint64
+	var marks flags
+	if s.lost > 0 {
+		seq, marks = s.takeLost(), retransmit|flagB
+		s.lostBytes -= int64(size)
+		t.n.record(f).Retransmits++
+	} else {
+		seq = s.next
+		s.unsent -= int64(size)
+		if s.unsent == 0 {
+			marks = last | flagB
+		}
+	}
+	s.send(seq, t.n.now)
+	if t.window != nil && t.window.sent(f, int64(size)) {
+		marks |= flagB
+	}
+	p := t.n.newPacket(f, data, uint32(size))
+	pk := &t.n.packets[p]
+	pk.seq, pk.sent = seq, t.n.now
+	if t.credit != nil {
+		marks |= t.credit.ask(f, marks, rivals, pk)
+	}
+	pk.flags = marks
+	t.label(pk, s)
+	return p
+}
+
+// label gives a packet an entropy, where entropies are what packets are spread by. It is in the packet's ack, too, for the
+// receiver to tell the sender of it.
+func (t *uet) label(pk *packet, s *uetSource) {
+	if t.n.balance.how != Spray {
+		t.n.balance.label(t.n, pk)
+		return
+	}
+	x := t.sprays.choose(&s.entropies)
+	pk.ack = uint64(x)
+	t.n.balance.spread(pk, t.n.flows[pk.flow].id, x)
+}
+
+func (t *uet) left(uint32) {}
+
+func (t *uet) receive(p uint32) {
+	pk := t.n.packets[p]
+	f := pk.flow
+	switch pk.kind {
+	case data:
+		t.arrived(f, &pk)
+	case request:
+		t.acknowledge(f, &t.sinks[f], &pk, false)
+		if !t.n.flows[f].received {
+			t.credit.asked(f, pk.pull, false)
+			if pk.flags&retransmit != 0 {
+				t.credit.trimmed(f)
+			}
+			t.credit.resume(f)
+		}
+	case ack:
+		if !t.n.flows[f].over {
+			t.acknowledged(f, &pk)
+		}
+	case nack:
+		if !t.n.flows[f].over {
+			t.nacked(f, &pk)
+		}
+	case pull:
+		if !t.n.flows[f].over {
+			t.hear(&t.sources[f])
+			t.credit.granted(f, pk.pull)
+			t.request(f)
+		}
+	}
+	t.n.free(p)
+}
+
+// arrived takes a data packet at the receiver. The sender asks with flagB for an ack.
+func (t *uet) arrived(f uint32, pk *packet) {
+	k := &t.sinks[f]
+	cut := pk.flags&trimmed != 0
+	if t.credit != nil {
+		t.credit.note(f, pk)
+	}
+	if cut && !k.got.has(pk.seq) {
+		if t.credit != nil {
+			t.credit.asked(f, pk.pull, pk.flags&wrapped != 0)
+		}
+		a := t.n.newPacket(f, nack, t.control)
+		reply := &t.n.packets[a]
+		reply.seq, reply.path, reply.pull, reply.atEdge = pk.seq, pk.path, uint32(pk.ack), pk.atEdge
+		if pk.flags&marked != 0 {
+			reply.flags |= echo
+		}
+		t.answer(t.n.flows[f].dst, a)
+		if t.credit != nil {
+			t.credit.trimmed(f)
+		}
+		return
+	}
+	if cut {
+		t.acknowledge(f, k, pk, false)
+		return
+	}
+	k.accepted += uint64(pk.size)
+	if t.credit != nil && !t.n.flows[f].received {
+		t.credit.asked(f, pk.pull, pk.flags&wrapped != 0)
+	}
+	if k.got.has(pk.seq) {
+		t.acknowledge(f, k, pk, pk.flags&marked != 0)
+		return
+	}
+	now := pk.flags&(marked|flagB) != 0 || k.count == 0
+	before := k.got.next
+	k.got.add(pk.seq)
+	k.count++
+	k.bytes += uint64(pk.size)
+	k.asked = k.asked || pk.flags&flagB != 0
+	if k.got.next > before && k.count == k.got.next && k.asked {
+		now, k.asked = true, false
+	}
+	if now || k.accepted > t.ackEvery || k.accepted == t.ackEvery && !t.ackAbove {
+		t.acknowledge(f, k, pk, pk.flags&(marked|flagB) != 0)
+	}
+	if k.count == t.sources[f].total {
+		t.n.deliver(f)
+	}
+}
+
+// sackBits is how many packets an ack tells of beyond those that it acknowledges all.
+const sackBits = 64
+
+// acknowledge sends an ack because of a data packet or a request. It tells of the packets from that one, or of those up to
+// it.
+//
+// An ack has the packet's number and in the higher half what is missing first as its ack; which of sackBits packets are
+// there as its seq, the first of which follows from flagA; the bytes that have come as its sent; and the entropy of the
+// data packet as its pull. With flagB the data was sent before.
+func (t *uet) acknowledge(f uint32, k *uetSink, cause *packet, from bool) {
+	a := t.n.newPacket(f, ack, t.control)
+	pk := &t.n.packets[a]
+	pk.ack = k.got.next<<32 | cause.seq
+	if from {
+		pk.flags = flagA
+	}
+	if cause.flags&marked != 0 && cause.flags&trimmed == 0 {
+		pk.flags |= echo
+	}
+	if cause.flags&retransmit != 0 {
+		pk.flags |= flagB
+	}
+	pk.seq = k.got.after(sackBase(pk))
+	pk.sent, pk.pull, pk.path = k.bytes, uint32(cause.ack), cause.path
+	k.accepted = 0
+	t.answer(t.n.flows[f].dst, a)
+}
+
+// sackBase returns the first of the packets that the bits of an ack tell of.
+func sackBase(pk *packet) uint64 {
+	seq := pk.ack & math.MaxUint32
+	if pk.flags&flagA != 0 {
+		return seq
+	}
+	return max(seq, pk.ack>>32+sackBits) - (sackBits - 1)
+}
+
+// after returns which of the sackBits packets from base have come, of those after the first that has not.
+func (r *reassembly) after(base uint64) uint64 {
+	words := uint64(len(r.bits))
+	if words == 0 || base >= r.next+words*64 {
+		return 0
+	}
+	shift := base % 64
+	x := r.bits[base/64%words] >> shift
+	if shift > 0 {
+		x |= r.bits[(base/64+1)%words] << (64 - shift)
+	}
+	if base < r.next { // the bits of those are of others
+		if r.next-base >= 64 {
+			return 0
+		}
+		x &^= 1<<(r.next-base) - 1
+	}
+	if end := r.next + words*64; base+64 > end {
+		x &= 1<<(end-base) - 1
+	}
+	return x
+}
+
+// acknowledged takes an ack at the sender.
+func (t *uet) acknowledged(f uint32, pk *packet) {
+	s := &t.sources[f]
+	t.hear(s)
+	var sample ackSample
+	if t.window != nil {
+		sample = t.window.sample(f, s, pk)
+	}
+	for ; s.first < pk.ack>>32; s.first++ {
+		t.settle(f, s, s.first)
+	}
+	seq := sackBase(pk)
+	for bits := pk.seq; bits != 0; bits >>= 1 {
+		if bits&1 != 0 && seq >= s.first && seq < s.next {
+			t.settle(f, s, seq)
+		}
+		seq++
+	}
+	t.feedback(s, pk)
+	if t.window != nil {
+		t.window.acknowledged(f, &sample)
+	}
+	if t.credit != nil {
+		t.credit.stopSpeculating(f)
+	}
+	if s.first == s.total {
+		t.end(s)
+		t.n.acknowledge(f)
+		return
+	}
+	t.request(f)
+}
+
+// settle notes that a packet is there.
+func (t *uet) settle(f uint32, s *uetSource, seq uint64) {
+	if s.arrived(seq) == missing {
+		size := int64(t.size(f, seq))
+		s.lostBytes -= size
+		if t.window != nil {
+			t.window.wasThere(f, size)
+		}
+	}
+}
+
+// feedback tells the entropies what an ack or nack says of the one that the data packet had.
+func (t *uet) feedback(s *uetSource, pk *packet) {
+	penalty := &t.sprays.penalty
+	switch {
+	case t.n.balance.how != Spray:
+	case pk.kind == nack && (!pk.atEdge || penalty.edge):
+		t.sprays.failed(&s.entropies, pk.pull, penalty.trim)
+	case pk.flags&echo != 0:
+		t.sprays.failed(&s.entropies, pk.pull, penalty.mark)
+	default:
+		t.sprays.worked(&s.entropies, pk.pull, t.n.now)
+	}
+}
+
+// nacked takes a nack at the sender.
+func (t *uet) nacked(f uint32, pk *packet) {
+	s := &t.sources[f]
+	t.hear(s)
+	t.n.record(f).Nacks++
+	if !s.has(pk.seq, underWay) {
+		return
+	}
+	size := int64(t.size(f, pk.seq))
+	if t.window != nil {
+		t.window.nacked(f, s.packet(pk.seq).at, size, pk.atEdge)
+	}
+	s.lose(pk.seq)
+	s.lostBytes += size
+	if t.credit != nil {
+		t.credit.stopSpeculating(f)
+	}
+	t.feedback(s, pk)
+	t.request(f)
+}
+
+func (t *uet) timer(e event, i uint32) {
+	switch e {
+	case timerA:
+		t.credit.grant(i)
+	case timerB:
+		t.look(i)
+	case timerC:
+		t.credit.adapt(i)
+	case timerD:
+		t.turn(i)
+	}
+}
+
+// watch makes sure that there is a timer for a flow: for the packet that was sent first of those under way, or else for
+// when it has waited too long to be allowed to send.
+func (t *uet) watch(f uint32, s *uetSource) {
+	if t.rto == 0 || s.watching {
+		return
+	}
+	s.watching = true
+	since := s.heard
+	if s.oldest != none {
+		since = s.packet(uint64(s.oldest)).at
+	}
+	t.n.at(max(since+t.rto, t.n.now+1), timerB, f)
+}
+
+// look has a packet of a flow that was not heard of for too long be sent again. A flow that may not send asks for credit.
+func (t *uet) look(f uint32) {
+	s := &t.sources[f]
+	s.watching = false
+	if t.n.flows[f].over || !s.live {
+		return
+	}
+	if t.n.now-s.answered > mostTries*t.rto {
+		t.end(s)
+		return
+	}
+	asks := false
+	if s.oldest != none {
+		seq := uint64(s.oldest)
+		if t.n.now >= s.packet(seq).at+t.rto {
+			size := int64(t.size(f, seq))
+			asks = true
+			s.lose(seq)
+			s.lostBytes += size
+			t.sprays.timedOut(&s.entropies, t.n.now)
+			if t.window != nil {
+				t.window.timedOut(f, size)
+			}
+		}
+	} else if t.n.now >= s.heard+t.rto {
+		s.heard = t.n.now
+		asks = !t.patient
+	}
+	if asks {
+		t.request(f)
+		if t.credit != nil && !s.waiting && !t.permitted(f) {
+			t.demand(f, s)
+		}
+	}
+	t.watch(f, s)
+}
+
+// demand asks the receiver for credit, not more often than every timeout.
+func (t *uet) demand(f uint32, s *uetSource) {
+	if s.requested > 0 && t.n.now-s.requested < t.rto {
+		return
+	}
+	s.requested, s.heard = t.n.now, t.n.now
+	p := t.n.newPacket(f, request, t.control)
+	pk := &t.n.packets[p]
+	pk.class, pk.seq = high, s.first
+	t.label(pk, s)
+	if s.lost > 0 {
+		pk.flags = retransmit
+	}
+	t.credit.ask(f, 0, 1, pk)
+	t.answer(t.n.flows[f].src, p)
+}
