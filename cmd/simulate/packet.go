@@ -49,7 +49,7 @@ type packetFlags struct {
 	topology, transport, coupling string
 
 	mss, queue, controlQueue int64
-	ecn                      string
+	ecn, queueing            string
 	balance                  string
 	entropy                  int64
 	flowletGap               dag.Time
@@ -94,6 +94,10 @@ func registerPacket(p *cli.Program, cmd *cobra.Command, o *options) runner {
 
 	cli.SizeVar(flags, &f.mss, "mss", 4096, "payload of a full packet (packet)")
 	flags.BoolVar(&f.whole, "whole-packets", false, "send the last packet of a message as long as the others (packet)")
+	flags.StringVar(&f.queueing, "queueing", "",
+		"what ports of switches do with what they cannot send: `law` "+strings.Join(packet.Queueings(), ", ")+
+			" (packet; default: by the transport)")
+	cli.CompleteWith(cmd, "queueing", packet.Queueings())
 	cli.SizeVar(flags, &f.queue, "queue", 0, "data that a port of a switch holds (packet; default: by the transport)")
 	cli.SizeVar(flags, &f.controlQueue, "control-queue", 0,
 		"control packets that it holds, where they have a queue of their own (packet; default: twice --queue)")
@@ -210,7 +214,7 @@ func (b *packetBackend) readParams() (err error) {
 	}
 	p := &b.base
 	p.MSS, p.Queue, p.ControlQueue, p.Entropy, p.Flowlet = f.mss, f.queue, f.controlQueue, f.entropy, f.flowletGap
-	p.Seed, p.End = b.common.seed, f.end
+	p.Seed, p.End, p.Queueing = b.common.seed, f.end, f.queueing
 	changed := b.cmd.Flags().Changed
 	if changed("whole-packets") {
 		p.Whole = f.whole

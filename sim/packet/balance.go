@@ -2,7 +2,11 @@
 
 package packet
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/tracedag/tracedag/sim/topology"
+)
 
 // Balance says how packets are spread over ways of equal length.
 type Balance uint8
@@ -29,6 +33,12 @@ const (
 	// Flowlet has a switch do so for a packet that comes some time after the one before it of the same flow, and keep the
 	// way otherwise.
 	Flowlet
+	// Valiant sends every packet to a router of another group first, drawn at random; of dragonflies (Kim et al., ISCA
+	// 2008, section 4.1).
+	Valiant
+	// UGAL has the first router decide, for every packet, whether it goes there first: if the queue of the direct way, times
+	// the links of that, is longer than that of the detour, times its links; of dragonflies (UGAL-L, section 4.2).
+	UGAL
 )
 
 // balance spreads packets.
@@ -42,9 +52,10 @@ type balance struct {
 	salts  []uint64 // by switch
 	rounds []rounds // by switch; RoundRobin
 	random []generator
+	shape  *topology.DragonflyInfo // of the network; Valiant and UGAL
 	// Flowlet: of a switch and a flow, what the last packet did; a direct-mapped table, for forgetting does little harm.
-	flowlets   []flowlet
-	gap, quant uint64
+	flowlets []flowlet
+	gap      uint64 // ps, after which a flowlet begins
 }
 
 // labels is how the packets of one end of a flow are labelled.
@@ -153,6 +164,10 @@ func (b *balance) label(n *network, pk *packet) {
 
 // spread labels a packet with a path's number, or with a hash of its flow's number and an entropy, by which switches choose.
 func (b *balance) spread(pk *packet, id, value uint32) {
+	if b.shape != nil {
+		pk.path = undecided
+		return
+	}
 	if b.sourceRouted() {
 		pk.path = value
 		return
@@ -185,7 +200,7 @@ func (b *balance) choose(n *network, sw uint32, pk *packet) uint32 {
 		return n.routes.HostPort(pk.dst)
 	}
 	ways := n.routes.Next(sw, edge)
-	if len(ways) < 2 {
+	if len(ways) < 2 && b.shape == nil {
 		if len(ways) == 0 {
 			return none
 		}
@@ -194,6 +209,8 @@ func (b *balance) choose(n *network, sw uint32, pk *packet) uint32 {
 	switch b.how {
 	case Spray, ByFlow, ByHost:
 		return b.hashed(ways, sw, pk)
+	case Valiant, UGAL:
+		return b.detour(n, sw, edge, pk)
 	case Permute, Random, Fixed:
 		if n.failures != nil { // the ways may have become fewer
 			pk.path %= n.routes.Paths(sw, edge)
@@ -240,10 +257,7 @@ func (b *balance) leastFull(n *network, sw uint32, ways []uint32) uint32 {
 	random := &b.random[sw]
 	for _, w := range ways {
 		pt := &n.ports[w]
-		if pt.serving != none {
-			pt.settle(n.now)
-		}
-		load := fullness(pt.bytes[dataQueue], pt.room[dataQueue])
+		load := fullness(n.backlog(w), pt.room[dataQueue])
 		if pt.paused {
 			load = 4
 		}
@@ -287,4 +301,83 @@ func (b *balance) sameFlowlet(n *network, sw uint32, pk *packet, ways []uint32) 
 	}
 	e.at = n.now
 	return e.port
+}
+
+// What the label of a packet says on a dragonfly: undecided at its first router, direct, or else one more than a router
+// that it goes to first.
+const (
+	undecided = none
+	direct    = 0
+)
+
+// detour returns the port by which a packet leaves a router of a dragonfly, on the direct way or by way of another group.
+func (b *balance) detour(n *network, sw, edge uint32, pk *packet) uint32 {
+	if pk.path == undecided {
+		pk.path = b.decide(n, sw, edge)
+	}
+	if pk.path == sw+1 {
+		pk.path = direct
+	}
+	to := edge
+	if pk.path != direct {
+		to = pk.path - 1
+	}
+	ways := n.routes.Next(sw, to)
+	if len(ways) == 0 {
+		return none
+	}
+	return ways[0]
+}
+
+// decide returns the label of a packet at its first router. Within a group packets go directly.
+func (b *balance) decide(n *network, sw, edge uint32) uint32 {
+	from, to := b.shape.Group(int(sw)), b.shape.Group(int(edge))
+	if from == to || b.shape.Groups < 3 {
+		return direct
+	}
+	group := int(b.random[sw].below(uint32(b.shape.Groups - 2))) // neither of the two
+	if group >= min(from, to) {
+		group++
+	}
+	if group >= max(from, to) {
+		group++
+	}
+	via := uint32(group*b.shape.A) + b.random[sw].below(uint32(b.shape.A))
+	if b.how == Valiant {
+		return via + 1
+	}
+	short, long := n.routes.Next(sw, edge), n.routes.Next(sw, via)
+	if len(long) == 0 || len(short) > 0 &&
+		n.backlog(short[0])*b.hops(int(sw), int(edge)) <= n.backlog(long[0])*(b.hops(int(sw), int(via))+b.hops(int(via), int(edge))) {
+		return direct
+	}
+	return via + 1
+}
+
+// hops returns the links of the minimal way between routers of a dragonfly.
+func (b *balance) hops(from, to int) uint64 {
+	here, there := b.shape.Group(from), b.shape.Group(to)
+	if here == there {
+		if from == to {
+			return 0
+		}
+		return 1
+	}
+	hops := uint64(1)
+	if b.shape.Gateway(here, there) != from {
+		hops++
+	}
+	if b.shape.Gateway(there, here) != to {
+		hops++
+	}
+	return hops
+}
+
+// backlog returns the bytes of data that wait at a port, with the packet in service.
+func (n *network) backlog(i uint32) uint64 {
+	pt := &n.ports[i]
+	if pt.serving != none {
+		pt.settle(n.now)
+	}
+	return pt.bytes[dataQueue]
 }

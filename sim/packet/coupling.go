@@ -34,7 +34,6 @@ type coupling struct {
 type start struct {
 	at      uint64
 	message uint32
-	id      uint32
 }
 
 // The events of the coupling in the engine's queues.

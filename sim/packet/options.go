@@ -98,6 +98,12 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	if err := o.Placement.check(p.Ranks(), o.Network.Hosts); err != nil {
 		return nil, nil, err
 	}
+	if err := o.Params.Check(); err != nil {
+		return nil, nil, err
+	}
+	if most := uint64(math.MaxUint32) * uint64(o.Params.MSS); p.LargestMessage >= most {
+		return nil, nil, fmt.Errorf("a message of %d bytes, expected less than %d", p.LargestMessage, most)
+	}
 	if o.Timeline != nil {
 		o.Timeline.Begin(p)
 	}
@@ -187,9 +193,28 @@ func (p *Params) Check() error {
 			return err
 		}
 	}
+	for i := range t.Parameters {
+		if _, ok := p.Own[t.Parameters[i].Name]; !ok {
+			return fmt.Errorf("the transport %s needs a value for %s", t.Name, t.Parameters[i].Name)
+		}
+	}
+	if _, err := p.discipline(t); err != nil {
+		return err
+	}
+	c := &p.Coupling
 	switch {
 	case p.MSS < 1 || p.MSS > math.MaxUint16-64:
 		return fmt.Errorf("packets of %d bytes, expected 1 to %d", p.MSS, math.MaxUint16-64)
+	case p.Queue < 0 || p.ControlQueue < 0:
+		return fmt.Errorf("queues of %d bytes of data and %d of control packets, expected 0 or more", p.Queue, p.ControlQueue)
+	case p.MarkLeast < 0 || p.MarkMost < p.MarkLeast:
+		return fmt.Errorf("marks from %d to %d bytes, expected two sizes, the second not less than the first", p.MarkLeast, p.MarkMost)
+	case p.Entropy < 1 || p.Entropy > math.MaxUint16+1:
+		return fmt.Errorf("an entropy of %d values, expected 1 to %d", p.Entropy, math.MaxUint16+1)
+	case int(p.Balance) >= len(balances):
+		return fmt.Errorf("the balance %d, expected 0 to %d", p.Balance, len(balances)-1)
+	case min(p.Flowlet, p.End, c.Overhead, c.Gap, c.LocalLatency) < 0 || min(c.Rendezvous, c.LocalRate) < 0:
+		return errors.New("a time, size or rate is negative")
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func TestNDPAlone(t *testing.T) {
 func TestIncast(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, transport := range Transports {
-		for _, balance := range []Balance{ByFlow, ByHost, Spray, Permute, Random, Fixed, RoundRobin, Adaptive, Flowlet} {
+		for _, balance := range []Balance{ByFlow, ByHost, Spray, Permute, Random, Fixed, RoundRobin, Adaptive, Flowlet} { // of all networks
 			for _, compat := range []Compat{Own, HTSim} {
 				var list [][3]int
 				for range 30 {
@@ -293,6 +293,71 @@ func TestFailures(t *testing.T) {
 		place, _ := Packed(4, 4, 1)
 		if _, _, err := r.Run(Options{Network: net, Params: p, Placement: place, Failures: []Failure{f}}); err == nil {
 			t.Errorf("%+v is accepted", f)
+		}
+	}
+}
+
+// On a dragonfly, where all of a group send to the next one, the one link between them is the limit; detours have many, and
+// UGAL takes them only where that helps.
+func TestDragonfly(t *testing.T) {
+	const network, hosts = "dragonfly:p=2,a=4,h=2,rate=100Gbps,latency=100ns,globallatency=500ns", 8
+	net := parse(t, network)
+	run := func(balance Balance, list ...[3]int) *Report {
+		result, report := try{network: network, set: func(o *Options) { o.Params.Balance = balance }}.run(t, messages(net.Hosts, list...))
+		if !result.Complete {
+			t.Fatalf("%v: %v", balance, result.Stuck)
+		}
+		return report
+	}
+	var adversarial [][3]int
+	for i := range hosts {
+		adversarial = append(adversarial, [3]int{i, hosts + i, 1 << 20})
+	}
+	least := dag.Time(hosts << 20 * 80) // over one link of 100 Gb/s
+	minimal, valiant, ugal := run(ByFlow, adversarial...), run(Valiant, adversarial...), run(UGAL, adversarial...)
+	if minimal.Last < least || valiant.Last > least*2/3 || ugal.Last > least*2/3 {
+		t.Errorf("%v minimal, %v with detours, %v with UGAL; one link takes %v", minimal.Last, valiant.Last, ugal.Last, least)
+	}
+	alone := [3]int{0, 3*hosts + 5, 1000}
+	direct, detour := run(UGAL, alone).Flows[0], run(Valiant, alone).Flows[0]
+	if want := run(ByFlow, alone).Flows[0]; direct != want || detour.Delivered <= want.Delivered {
+		t.Errorf("alone: UGAL %+v, Valiant %+v, minimal %+v", direct, detour, want)
+	}
+	p, _ := NewParams("ndp", Own)
+	p.Balance = UGAL
+	if _, err := newNetwork(&Options{Network: parse(t, leafSpine), Params: p}); err == nil {
+		t.Error("UGAL on a leaf-spine is accepted")
+	}
+}
+
+// With every queueing that a transport may have all messages get through, although the queues are short.
+func TestQueueings(t *testing.T) {
+	var list [][3]int
+	for i := range 12 {
+		list = append(list, [3]int{i, 12 + i%4, 100_000 + i})
+	}
+	for _, transport := range Transports {
+		for _, queueing := range Queueings() {
+			p, _ := NewParams(transport.Name, Own)
+			p.Queueing = queueing
+			if p.Check() != nil {
+				if queueing != "trim" && queueing != "pfc" {
+					t.Errorf("%s: %v", transport.Name, p.Check())
+				}
+				continue
+			}
+			set := func(o *Options) {
+				o.Params.Queueing, o.Params.Queue, o.Params.End = queueing, 12*4160, 10*dag.Second
+				o.Params.MarkLeast, o.Params.MarkMost = 5*4160, 5*4160
+			}
+			result, report := try{network: "leafspine:hosts=16,tor=4,spines=2,rate=100Gbps,latency=200ns",
+				transport: transport.Name, set: set}.run(t, messages(16, list...))
+			if !result.Complete {
+				t.Errorf("%s, %s: %v, %+v", transport.Name, queueing, result.Stuck, report.Counters)
+			}
+			if marks := report.Counters.Marks > 0; strings.HasPrefix(queueing, "ecn") && !marks {
+				t.Errorf("%s, %s: no marks", transport.Name, queueing)
+			}
 		}
 	}
 }

@@ -27,11 +27,6 @@ func (g *generator) below(n uint32) uint32 {
 	return uint32((g.next() >> 32) * uint64(n) >> 32)
 }
 
-// chance is true with a probability.
-func (g *generator) chance(p float64) bool {
-	return float64(g.next()>>11) < p*(1<<53)
-}
-
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

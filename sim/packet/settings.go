@@ -96,11 +96,12 @@ type Params struct {
 	MSS       int64  `json:"mss_bytes"`     // payload of a full packet
 	Whole     bool   `json:"whole_packets"` // the last packet of a flow is as long as the others, as in htsim
 
-	// Of every port of a switch. 0 is the default of the transport.
-	Queue        int64 `json:"queue_bytes"`         // data that it holds
-	ControlQueue int64 `json:"control_queue_bytes"` // control packets that it holds, where those have a queue of their own
-	MarkLeast    int64 `json:"ecn_kmin_bytes"`      // above so many bytes in the queue packets begin to be marked,
-	MarkMost     int64 `json:"ecn_kmax_bytes"`      // above so many all are; as many as MarkLeast: a step. [NoMarks]: never
+	// Of every port of a switch. "" and 0 are the default of the transport.
+	Queueing     string `json:"queueing,omitempty"`  // what it does with what it cannot send at once: one of [Queueings]
+	Queue        int64  `json:"queue_bytes"`         // data that it holds
+	ControlQueue int64  `json:"control_queue_bytes"` // control packets that it holds, where those have a queue of their own
+	MarkLeast    int64  `json:"ecn_kmin_bytes"`      // above so many bytes in the queue packets begin to be marked,
+	MarkMost     int64  `json:"ecn_kmax_bytes"`      // above so many all are; as many as MarkLeast: a step. [NoMarks]: never
 	// MarkShares are the same as shares of Queue, 0 to 1; where the second is not 0, they count and become bytes.
 	MarkShares [2]float64 `json:"-"`
 
@@ -130,6 +131,34 @@ func NewParams(transport string, c Compat) (Params, error) {
 	}
 	p.Coupling = Coupling{Rules: c, Rendezvous: math.MaxInt64}
 	return p, nil
+}
+
+// queueings are the disciplines of switches by name.
+var queueings = [...]string{
+	dropTail: "droptail", markingDropTail: "ecn", trimming: "trim", randomDrop: "randomdrop", controlFirst: "priority",
+	markingFirst: "ecnpriority", aeolus: "aeolus", lossless: "pfc",
+}
+
+// Queueings returns the names of what ports of switches can do with packets that they cannot send at once.
+func Queueings() []string {
+	return slices.Clone(queueings[:])
+}
+
+// discipline returns what the ports of switches do. Only transports that know trimmed packets may have switches that trim,
+// and only those made for lossless networks may have these.
+func (p *Params) discipline(t *Transport) (discipline, error) {
+	if p.Queueing == "" {
+		return t.queue, nil
+	}
+	i := slices.Index(queueings[:], p.Queueing)
+	if i < 0 {
+		return 0, fmt.Errorf("no queueing %q, expected one of %s", p.Queueing, strings.Join(queueings[:], ", "))
+	}
+	d := discipline(i)
+	if (d == trimming || d == lossless) && t.queue != d {
+		return 0, fmt.Errorf("the queueing %s is not for the transport %s", p.Queueing, t.Name)
+	}
+	return d, nil
 }
 
 // complete fills in what follows from the network, with the bandwidth-delay product of its longest path.

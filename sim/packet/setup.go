@@ -4,6 +4,7 @@ package packet
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -39,10 +40,18 @@ func newNetwork(o *Options) (*network, error) {
 		compat: p.Compat, exact: p.Compat != Own, restamp: p.Compat == ATLAHS, headerSize: m.control, freePacket: none,
 		freeFlow: none, routes: routes, hosts: uint32(t.Hosts), seed: p.Seed,
 	}
-	n.makePorts(t, m, p)
+	d, err := p.discipline(m)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := p.Own["pfc"]; ok && d != lossless {
+		p.Own = maps.Clone(p.Own)
+		p.Own["pfc"] = 0
+	}
+	n.makePorts(t, m, d, p)
 	n.large = len(n.ports) >= largeNetwork
 	rate := n.interfaceRate(t)
-	if p.Queue == 0 && m.queue == lossless && p.Own["pfc"] != 0 {
+	if p.Queue == 0 && d == lossless && p.Own["pfc"] != 0 {
 		p.Queue = n.losslessRoom(p, t.Switches, uint64(p.MSS)+uint64(m.header))
 	}
 	byFile := p.Queue == 0 // the queues are as the network's file says, where it does
@@ -50,6 +59,11 @@ func newNetwork(o *Options) (*network, error) {
 	n.fillQueues(t, m, p, byFile)
 	n.sampler = newSampler(o, len(n.ports))
 	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
+	if p.Balance == Valiant || p.Balance == UGAL {
+		if n.balance.shape = t.Dragonfly; t.Dragonfly == nil {
+			return nil, fmt.Errorf("the balance %v is for dragonflies, which the network is not", p.Balance)
+		}
+	}
 	n.balance.shuffle = p.Compat != ATLAHS
 	n.balance.given = o.Paths
 	n.nics = make([]nic, t.Hosts)
@@ -97,14 +111,14 @@ func (n *network) interfaceRate(t *topology.Network) int64 {
 	return t.Links[n.routes.NIC(0)/2].Rate
 }
 
-func (n *network) makePorts(t *topology.Network, m *Transport, p *Params) {
+func (n *network) makePorts(t *topology.Network, m *Transport, d discipline, p *Params) {
 	ports := t.Ports()
 	n.ports = sim.InHugePages(make([]port, len(ports)))
 	for i, from := range ports {
 		link := &t.Links[from.Link]
 		pt := &n.ports[i]
 		*pt = port{
-			psPerByte: uint32(picosecondsPerByte(link.Rate)), serving: none, discipline: m.queue,
+			psPerByte: uint32(picosecondsPerByte(link.Rate)), serving: none, discipline: d,
 			queues: [2]fifo{newFIFO(), newFIFO()}, wire: newFIFO(), wireLatency: uint64(link.Latency),
 			latency: uint64(link.Latency), random: newGenerator(p.Seed, forPort, uint64(i)),
 			markHeaders: !m.ecn.noHeaders, controlTurns: 100_000,
@@ -134,6 +148,12 @@ func (n *network) makePorts(t *topology.Network, m *Transport, p *Params) {
 // randomDropRoom is how many full packets must fit into a queue behind one that comes, so that it is not dropped at random.
 const randomDropRoom = 3
 
+// randomDropChance is with what probability one is dropped otherwise, where the transport has no parameter for it.
+const randomDropChance = 0.1
+
+// aeolusRoom is the share of a queue that data sent on speculation may fill (Hu et al., Aeolus, SIGCOMM 2020).
+const aeolusRoom = 0.2
+
 // fillQueues sets what the queues hold, and when they mark.
 func (n *network) fillQueues(t *topology.Network, m *Transport, p *Params, byFile bool) {
 	for i := range n.ports {
@@ -149,8 +169,15 @@ func (n *network) fillQueues(t *topology.Network, m *Transport, p *Params, byFil
 		if pt.host != none {
 			pt.room = [2]uint64{math.MaxUint64, math.MaxUint64}
 		}
-		if pt.discipline == randomDrop {
-			pt.least, pt.most = randomDropRoom*uint64(p.MSS), uint64(p.Own["drop-chance"]*(1<<53))
+		switch pt.discipline {
+		case randomDrop:
+			chance, ok := p.Own["drop-chance"]
+			if !ok {
+				chance = randomDropChance
+			}
+			pt.least, pt.most = randomDropRoom*uint64(p.MSS), uint64(chance*(1<<53))
+		case aeolus:
+			pt.least = uint64(aeolusRoom * float64(pt.room[dataQueue]))
 		}
 	}
 }
@@ -165,7 +192,7 @@ func ParseBalance(name string) (Balance, error) {
 	return 0, fmt.Errorf("no balance %q, expected one of %v", name, balances)
 }
 
-var balances = []string{"flow", "host", "spray", "permute", "random", "fixed", "roundrobin", "adaptive", "flowlet"}
+var balances = []string{"flow", "host", "spray", "permute", "random", "fixed", "roundrobin", "adaptive", "flowlet", "valiant", "ugal"}
 
 // Balances returns the names of all ways to spread packets.
 func Balances() []string {

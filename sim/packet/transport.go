@@ -19,12 +19,11 @@ type transport interface {
 	left(f uint32)
 }
 
-// pushing is a transport that gives packets to the interface when it likes and has no timers.
+// pushing is a transport that gives packets to the interface when it likes.
 type pushing struct{}
 
-func (pushing) timer(event, uint32) {}
-func (pushing) next(uint32) uint32  { return none }
-func (pushing) left(uint32)         {}
+func (pushing) next(uint32) uint32 { return none }
+func (pushing) left(uint32)        {}
 
 // driver is whoever wants flows to run.
 type driver interface {

@@ -290,7 +290,7 @@ func TestUETLoss(t *testing.T) {
 				if d == aeolus {
 					p.MarkLeast = p.Queue / 4
 				}
-				p.Balance = Balance(round % uint32(len(balances)))
+				p.Balance = Balance(round % uint32(int(Flowlet)+1))
 				p.Seed = int64(round)
 				if m != &eqdsTransport {
 					p.Own["entropies"] = float64(round % 4)
