@@ -25,11 +25,33 @@ func (n *network) lookAhead() {
 	case serviceEnd:
 		sim.Fetch(n.ports, i)
 	}
-	if what, _ = n.queue.Coming(portsAhead); event(what>>indexBits) == arrival {
-		if out := n.guess(&n.packets[what&indexMask]); out != none {
+	what, _ = n.queue.Coming(portsAhead)
+	switch i := what & indexMask; event(what >> indexBits) {
+	case arrival:
+		if out := n.guess(&n.packets[i]); out != none {
 			sim.Fetch(n.ports, out)
 		}
+	case serviceEnd:
+		if next := n.waits(&n.ports[i]); next != none {
+			sim.Fetch(n.packets, next)
+		}
 	}
+}
+
+// waits returns a packet that waits at a port and will likely be served next, none if it is not at hand.
+func (n *network) waits(pt *port) uint32 {
+	if pt.host == none {
+		if p := pt.queues[controlQueue].head; p != none {
+			return p
+		}
+		return pt.queues[dataQueue].head
+	}
+	for k := range n.nics[pt.host].classes {
+		if flows := n.nics[pt.host].classes[k].flows; len(flows) > 0 {
+			return flows[0].fifo.head
+		}
+	}
+	return none
 }
 
 // guess returns the port by which a packet will leave the switch that it comes to, if the flow's hash decides that.
