@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,9 +36,10 @@ type packetBackend struct {
 	coupling  packet.Compat // whose rules
 	base      packet.Params
 	paths     packet.Paths
-	failures  []packet.Failure
-	hosts     []uint32 // that a file places ranks on; nil: there is none
-	nodes     []int32  // that the trace places ranks on; nil: rank r on node r
+	failures  []packet.Failure // of the flags
+	failed    []packet.Failure // of the trace
+	hosts     []uint32         // that a file places ranks on; nil: there is none
+	nodes     []int32          // that the trace places ranks on; nil: rank r on node r
 	ranks     int
 	replay    *packet.Replay
 }
@@ -333,12 +333,17 @@ func (b *packetBackend) opTimes() *ideal.Timeline {
 	return nil
 }
 
-func (b *packetBackend) compile(t sim.Source, meta dag.Meta) (err error) {
+func (b *packetBackend) compile(t sim.Source, meta dag.Meta) error {
 	b.ranks, b.nodes = t.NumRanks(), meta.Nodes
 	if _, err := b.place(b.ranks); err != nil {
 		return err
 	}
-	if isFlowList(meta) && b.flags.coupling == "" && b.coupling == packet.ATLAHS {
+	matrix, err := connectionMatrix(meta, b.network)
+	if err != nil {
+		return err
+	}
+	b.failed = matrix.failures
+	if matrix.is && b.flags.coupling == "" && b.coupling == packet.ATLAHS {
 		b.coupling = packet.HTSim // a connection matrix, which ATLAHS runs as htsim does
 		b.base.Coupling.Rules = b.coupling
 	}
@@ -347,14 +352,6 @@ func (b *packetBackend) compile(t sim.Source, meta dag.Meta) (err error) {
 	}
 	b.replay, err = packet.Compile(t, b.coupling, b.p.Warn)
 	return err
-}
-
-// isFlowList reports whether a trace was made of a connection matrix of htsim.
-func isFlowList(meta dag.Meta) bool {
-	var attrs struct {
-		HTSim json.RawMessage `json:"htsim"`
-	}
-	return json.Unmarshal([]byte(meta.Attrs), &attrs) == nil && attrs.HTSim != nil
 }
 
 // parameters lists the numbers of the network and the coupling, and those of the transport.
@@ -417,7 +414,7 @@ func (b *packetBackend) run(settings []setting, r replay) (*result, error) {
 		compiled = compiled.Clone()
 	}
 	o := packet.Options{
-		Network: b.network, Params: b.with(settings), Paths: b.paths, Failures: b.failures, Timeline: r.timeline, Progress: r.progress,
+		Network: b.network, Params: b.with(settings), Paths: b.paths, Failures: slices.Concat(b.failed, b.failures), Timeline: r.timeline, Progress: r.progress,
 		Sample: b.flags.sample,
 	}
 	if err := o.Params.Check(); err != nil {

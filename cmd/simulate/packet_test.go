@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -272,7 +273,6 @@ func TestPacketErrors(t *testing.T) {
 		{[]string{"--flows", "x.csv", "--sweep", "seed=1,2"}, 2, "--flows and --sweep"},
 		{[]string{"--timeline", "x.viz"}, 2, ".json"},
 		{[]string{"--compat", "atlahs", "--coupling", "atlahs", "--end", "1ms"}, 2, "--end"},
-		{[]string{"--backend", "loggops", "--compat", "htsim"}, 2, "packet backend"},
 		{[]string{"--L", "1us"}, 2, "--L is for the loggops backend, not for packet"},
 		{[]string{"--ops"}, 2, "--ops is for the ideal backend"},
 	} {
@@ -392,4 +392,52 @@ func FuzzPacketInputs(f *testing.F) {
 			t.Errorf("%q: no link", text)
 		}
 	})
+}
+
+// --compat may be followed by a simulator, which is no file then; other backends have none.
+func TestPacketCompat(t *testing.T) {
+	for _, args := range [][]string{{"--compat", "htsim", permutation}, {permutation, "--compat=htsim"}, {"--compat", "--compat", "htsim", permutation}} {
+		if d, text := packetRun(t, args...); !strings.Contains(text, `"compat":"htsim"`) || !d.Complete {
+			t.Errorf("%v: %s", args, text)
+		}
+	}
+	if _, text := packetRun(t, "--compat", permutation); strings.Contains(text, `"compat"`) {
+		t.Error("--compat alone is for the format")
+	}
+	r := clitest.Run(newCommand, "--backend", "loggops", "--compat", "htsim", permutation)
+	if r.Status != 2 || !strings.Contains(r.Stderr, "packet backend") {
+		t.Errorf("status %d, %s", r.Status, r.Stderr)
+	}
+}
+
+// A connection matrix may name links that are down.
+func TestPacketMatrixFailures(t *testing.T) {
+	const tree = "fattree:k=4,rate=100Gbps"
+	file := filepath.Join(t.TempDir(), "x.cm")
+	write := func(failures string) {
+		text := "Nodes 16\nConnections 1\n" + failures + "0->15 id 1 start 0 size 1048576\n"
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cores := func() int {
+		d, text := packetRun(t, "--topology", tree, "--balance", "permute", file)
+		if !d.Complete {
+			t.Fatal(text)
+		}
+		return len(regexp.MustCompile(`"agg[01]->core\d"`).FindAllString(text, -1))
+	}
+	write("")
+	if got := cores(); got != 4 {
+		t.Errorf("%d ways up are used", got)
+	}
+	write("Failures 2\nfailure switch_type AGG switch_id 0 link_id 1\nfailure switch_type AGG switch_id 1 link_id 0\n")
+	if got := cores(); got != 2 {
+		t.Errorf("with two links down, %d ways up are used", got)
+	}
+	write("Failures 1\nfailure switch_type AGG switch_id 99 link_id 0\n")
+	r := clitest.Run(newCommand, "--backend", "packet", "--topology", tree, file)
+	if r.Status != 1 || !strings.Contains(r.Stderr, "expected an aggregation switch from 0 to 7, found 99") {
+		t.Errorf("status %d, %s", r.Status, r.Stderr)
+	}
 }

@@ -335,3 +335,34 @@ func parseFailureTimes(text string, f *packet.Failure) (err error) {
 	}
 	return nil
 }
+
+// matrix is what a connection matrix of htsim says besides its flows.
+type matrix struct {
+	is       bool // the trace was made of one
+	failures []packet.Failure
+}
+
+// connectionMatrix returns what the trace keeps of a connection matrix: links between aggregation switches and cores that
+// are down from the start.
+func connectionMatrix(meta dag.Meta, n *topology.Network) (matrix, error) {
+	var attrs struct {
+		HTSim *struct{ Failures []string }
+	}
+	if meta.Attrs == "" || json.Unmarshal([]byte(meta.Attrs), &attrs) != nil || attrs.HTSim == nil {
+		return matrix{}, nil // of another format
+	}
+	m := matrix{is: true}
+	for _, line := range attrs.HTSim.Failures {
+		var kind string
+		var agg, up int
+		if _, err := fmt.Sscanf(line, "failure switch_type %s switch_id %d link_id %d", &kind, &agg, &up); err != nil || kind != "AGG" {
+			return m, fmt.Errorf("a failure: expected \"failure switch_type AGG switch_id N link_id N\", found %q", line)
+		}
+		link, err := n.CoreLink(agg, up)
+		if err != nil {
+			return m, fmt.Errorf("the failure %q: %w", line, err)
+		}
+		m.failures = append(m.failures, packet.Failure{Links: []int{link}})
+	}
+	return m, nil
+}
