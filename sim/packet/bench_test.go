@@ -62,24 +62,31 @@ func BenchmarkPermutation(b *testing.B) {
 
 // The cost of a packet at a port does not depend on the size of the network: as much data in fat trees of 16 to 8192 hosts.
 func BenchmarkScale(b *testing.B) {
+	volume := int64(4 << 30)
+	if testing.Short() {
+		volume = 256 << 20
+	}
 	for _, k := range []int{4, 8, 16, 32} {
 		hosts := k * k * k / 4
 		net := parse(b, fmt.Sprintf("fattree:k=%d,rate=200Gbps,latency=500ns", k))
-		trace := halfway(hosts, 4<<30/int64(hosts))
+		trace := halfway(hosts, volume/int64(hosts))
 		b.Run(fmt.Sprint(hosts), func(b *testing.B) { benchmark(b, net, trace, "ndp", Own) })
 	}
 }
 
 // A ring all-reduce of 64 MiB over 256 ranks, 130,560 messages that wait for each other.
 func BenchmarkRing(b *testing.B) {
-	const ranks, bytes = 256, 64 << 20
+	ranks, bytes := 256, int64(64<<20)
+	if testing.Short() {
+		ranks = 64
+	}
 	builder := dag.NewBuilder(ranks)
 	for r := range ranks {
 		rank := builder.Rank(r)
 		var before []int
 		for step := range 2 * (ranks - 1) {
-			rank.Send(int32((r+1)%ranks), bytes/ranks, int64(step), before...)
-			before = []int{rank.Recv(int32((r+ranks-1)%ranks), bytes/ranks, int64(step), before...)}
+			rank.Send(int32((r+1)%ranks), bytes/int64(ranks), int64(step), before...)
+			before = []int{rank.Recv(int32((r+ranks-1)%ranks), bytes/int64(ranks), int64(step), before...)}
 		}
 	}
 	trace := builder.Trace()
