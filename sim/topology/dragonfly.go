@@ -1,4 +1,4 @@
-// This file builds dragonflies with the absolute arrangement of global links.
+// This file builds dragonflies, with two arrangements of their global links.
 
 package topology
 
@@ -17,26 +17,56 @@ type DragonflyParams struct {
 	GlobalRate    int64    // of the links between groups, bit/s
 	GlobalLatency dag.Time // of those links
 	SwitchLatency dag.Time // of a router
+	Arrangement   Arrangement
 }
+
+// Arrangement says which global link of a group leads to which other one.
+type Arrangement uint8
+
+// The arrangements of Hastings et al., Comparing Global Link Arrangements for Dragonfly Networks (CLUSTER 2015). Global
+// port j of router r of a group is at position r*H+j.
+const (
+	Absolute Arrangement = iota // position t leads to group t of the others, counted in order
+	PalmTree                    // position t of group g leads to group g-t-1, modulo the number of groups
+)
+
+// arrangements are the names of the arrangements.
+var arrangements = [...]string{"absolute", "palmtree"}
+
+// String returns the name.
+func (a Arrangement) String() string { return arrangements[a] }
 
 // DragonflyInfo is the shape of a dragonfly: group G has routers (switches) G*A to G*A+A-1, router R has hosts R*P to
 // R*P+P-1.
 type DragonflyInfo struct {
 	P, A, H, Groups int
+	Arrangement     Arrangement
 }
 
 // Group returns the group of a router.
 func (d *DragonflyInfo) Group(router int) int { return router / d.A }
 
-// Gateway returns the router of group from that has the global link to group to, which is another one. With the other
-// groups of from counted in order, the one at position t is that of router t/H: the absolute arrangement of Hastings et
-// al., Comparing Global Link Arrangements for Dragonfly Networks (CLUSTER 2015).
+// Gateway returns the router of group from that has the global link to group to, which is another one.
 func (d *DragonflyInfo) Gateway(from, to int) int {
-	position := to
-	if to > from {
-		position--
+	return from*d.A + d.position(from, to)/d.H
+}
+
+// GlobalPort returns which of the global ports 0 to H-1 of Gateway(from, to) that link is at.
+func (d *DragonflyInfo) GlobalPort(from, to int) int {
+	return d.position(from, to) % d.H
+}
+
+// position returns at which of the positions 0 to A*H-1 the global link of a group to another is.
+func (d *DragonflyInfo) position(from, to int) int {
+	switch {
+	case d.Arrangement == PalmTree && to > from:
+		return from - to + d.Groups - 1
+	case d.Arrangement == PalmTree:
+		return from - to - 1
+	case to > from:
+		return to - 1
 	}
-	return from*d.A + position/d.H
+	return to
 }
 
 // Dragonfly builds the network. Links are in the order of hosts, then those within groups by the lower and then the
@@ -47,7 +77,10 @@ func Dragonfly(p DragonflyParams) (*Network, error) {
 			return nil, fmt.Errorf("dragonfly: expected p, a and h from 1 to 4096, found %d, %d and %d", p.P, p.A, p.H)
 		}
 	}
-	d := &DragonflyInfo{p.P, p.A, p.H, p.A*p.H + 1}
+	if p.Arrangement > PalmTree {
+		return nil, fmt.Errorf("dragonfly: no arrangement with the number %d", p.Arrangement)
+	}
+	d := &DragonflyInfo{p.P, p.A, p.H, p.A*p.H + 1, p.Arrangement}
 	routers := d.Groups * d.A
 	hosts := routers * d.P
 	links := hosts + d.Groups*(d.A*(d.A-1)/2) + d.Groups*(d.Groups-1)/2

@@ -1,5 +1,5 @@
 // Package topology has networks of hosts and switches, their names and their shortest paths, for backends that simulate
-// packets or flits. Networks are built from parameters ([FatTree], [Dragonfly], [Star], [Parse]) or read from files
+// packets or flits. Networks are built from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Parse]) or read from files
 // ([ReadTopo], [ReadEdges], [Open]); docs/topologies.md describes them all.
 package topology
 
@@ -44,6 +44,7 @@ type Network struct {
 
 	FatTree   *FatTreeParams // complete parameters, where the network is a fat tree
 	Dragonfly *DragonflyInfo // where it is a dragonfly
+	Mesh      *MeshInfo      // where it is a mesh or a torus
 
 	byName map[string]uint32 // made at the first look-up
 }

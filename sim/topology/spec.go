@@ -30,8 +30,11 @@ var kinds = []struct {
 		"bundle"}, nil, parseFatTree},
 	{"leafspine", []string{"hosts", "tor", "spines", "rate", "latency", "switchlatency", "oversubscription", "bundle"},
 		[]string{"hosts", "tor"}, parseLeafSpine},
-	{"dragonfly", []string{"p", "a", "h", "rate", "latency", "globalrate", "globallatency", "switchlatency"},
+	{"dragonfly", []string{"p", "a", "h", "rate", "latency", "globalrate", "globallatency", "switchlatency",
+		"arrangement"},
 		[]string{"p", "a", "h"}, parseDragonfly},
+	{"mesh", []string{"dims", "p", "rate", "latency", "switchlatency"}, []string{"dims"}, parseMesh},
+	{"torus", []string{"dims", "p", "rate", "latency", "switchlatency"}, []string{"dims"}, parseTorus},
 	{"star", []string{"hosts", "rate", "latency", "switchlatency"}, []string{"hosts"}, parseStar},
 }
 
@@ -66,6 +69,9 @@ func Open(path string) (*Network, error) {
 //	fattree:hosts=128,tiers=3,rate=200Gbps/400Gbps,oversubscription=4
 //	leafspine:hosts=128,tor=16,spines=16
 //	dragonfly:p=4,a=8,h=4,rate=200Gbps,globallatency=2us
+//	dragonfly:p=2,a=4,h=2,arrangement=palmtree
+//	mesh:dims=8x8
+//	torus:dims=4x4x4,p=2
 //	star:hosts=16
 //
 // docs/topologies.md has all of them.
@@ -242,10 +248,34 @@ func parseDragonfly(o *options) (*Network, error) {
 	if o.values["globallatency"] != "" {
 		p.GlobalLatency = o.time("globallatency", "")
 	}
+	if name := o.values["arrangement"]; name != "" {
+		i := slices.Index(arrangements[:], name)
+		if i < 0 {
+			return nil, fmt.Errorf("arrangement: expected one of %s, found %s", strings.Join(arrangements[:], ", "), shorten(name))
+		}
+		p.Arrangement = Arrangement(i)
+	}
 	if o.err != nil {
 		return nil, o.err
 	}
 	return Dragonfly(p)
+}
+
+func parseMesh(o *options) (*Network, error)  { return parseGrid(o, false) }
+func parseTorus(o *options) (*Network, error) { return parseGrid(o, true) }
+
+func parseGrid(o *options, wrap bool) (*Network, error) {
+	p := MeshParams{Wrap: wrap, P: o.count("p", 1), Rate: o.rate("rate", defaultRate),
+		Latency: o.time("latency", defaultLatency), SwitchLatency: o.time("switchlatency", "0")}
+	for part := range strings.SplitSeq(o.values["dims"], "x") {
+		size, err := parseCount(part)
+		o.fail("dims", err)
+		p.Dims = append(p.Dims, size)
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return Mesh(p)
 }
 
 func parseStar(o *options) (*Network, error) {

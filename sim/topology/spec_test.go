@@ -62,8 +62,8 @@ func TestParseErrors(t *testing.T) {
 	for _, test := range []struct {
 		spec, want string
 	}{
-		{"", `topology: expected fattree, leafspine, dragonfly, star and then a colon, found ""`},
-		{"torus:k=3", `topology: expected fattree, leafspine, dragonfly, star and then a colon, found "torus:k=3"`},
+		{"", `topology: expected fattree, leafspine, dragonfly, mesh, torus, star and then a colon, found ""`},
+		{"ring:k=3", `topology: expected fattree, leafspine, dragonfly, mesh, torus, star and then a colon, found "ring:k=3"`},
 		{"star:", `topology "star:": expected one of hosts, rate, latency, switchlatency, found ""`},
 		{"star", `topology "star": expected one of hosts, rate, latency, switchlatency, found ""`},
 		{"star:hosts", `topology "star:hosts": expected a value of hosts, found none`},
@@ -147,7 +147,8 @@ func TestLoad(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"fattree:k=8,rate=100Gb/s/25GB/s/400,latency=1us/2/3ns", "leafspine:hosts=12,tor=4,spines=3,bundle=2",
-		"dragonfly:p=1,a=2,h=1,globalrate=50,globallatency=5us,switchlatency=3", "star:hosts=16,rate=1",
+		"dragonfly:p=1,a=2,h=1,globalrate=50,globallatency=5us,switchlatency=3,arrangement=palmtree", "star:hosts=16,rate=1",
+		"mesh:dims=3x4,p=2", "torus:dims=2x3x4,rate=1",
 		"fattree:hosts=32,tor=4,pod=16,tiers=3,oversubscription=2/2"} {
 		f.Add(seed)
 	}

@@ -1,0 +1,118 @@
+// This file has the routing of dragonflies. A packet goes along the sequence of virtual channels
+//
+//	local 0, global 0, local 1, global 1, local 2
+//
+// each hop taking the first of its kind after that of the hop before. So no packet waits for one that is before it in the
+// sequence.
+
+package flit
+
+import "fmt"
+
+// checkDragonfly returns an error where there are too few virtual channels for the ways that packets take.
+func checkDragonfly(p *Params) error {
+	local, global := 2, 1
+	switch p.Routing {
+	case Valiant, UGAL, UGALGlobal:
+		local, global = 3, 2
+	case Adaptive:
+		return fmt.Errorf("routing %v is not for dragonflies; %v is", Adaptive, UGAL)
+	}
+	if p.LocalVCs < local || p.GlobalVCs < global {
+		return fmt.Errorf("routing %v: expected %d local and %d global VCs at least, found %d and %d", p.Routing, local, global,
+			p.LocalVCs, p.GlobalVCs)
+	}
+	return nil
+}
+
+// through reports whether a packet at a router has yet to reach the group that it goes through, and notes when it has.
+func (r *routing) through(pk *packet, at uint32) bool {
+	if r.dragonfly == nil || pk.via == none {
+		return false
+	}
+	if uint32(r.dragonfly.Group(int(at))) == pk.via {
+		pk.via = none
+		return false
+	}
+	return true
+}
+
+// routeDragonfly sets the way of a packet that is not at its last router.
+func (r *routing) routeDragonfly(n *worker, at uint32, pk *packet) {
+	pk.out = r.towards(n, at, n.edge[pk.to], pk.via)
+	if n.ports[pk.out].kind == globalPort {
+		pk.stage |= 1
+		pk.vc = pk.stage / 2
+	} else {
+		pk.stage = (pk.stage + 1) &^ 1
+		pk.vc = pk.stage / 2
+	}
+	pk.stage++
+}
+
+// towards returns the port at a router on the minimal path to another, or to a group where that is not none.
+func (r *routing) towards(n *worker, at, to, via uint32) uint32 {
+	d := r.dragonfly
+	group, target := d.Group(int(at)), via
+	if via == none {
+		target = uint32(d.Group(int(to)))
+	}
+	if int(target) == group {
+		return n.base[at] + r.localPort(at, to)
+	}
+	gateway := uint32(d.Gateway(group, int(target)))
+	if gateway == at {
+		return n.base[at] + uint32(d.P+d.A-1+d.GlobalPort(group, int(target)))
+	}
+	return n.base[at] + r.localPort(at, gateway)
+}
+
+// localPort returns the number of the port from a router to another of its group.
+func (r *routing) localPort(at, to uint32) uint32 {
+	d := r.dragonfly
+	j := to % uint32(d.A)
+	if to > at {
+		j--
+	}
+	return uint32(d.P) + j
+}
+
+// detour chooses the group that a packet goes through by Valiant's method: uniformly that of any node outside its own. A
+// packet within its group goes straight; so do others where the routing says so.
+func (r *routing) detour(n *worker, from uint32, pk *packet) {
+	d := r.dragonfly
+	source := n.edge[from]
+	group := uint32(d.Group(int(source)))
+	if uint32(d.Group(int(n.edge[pk.to]))) == group {
+		return
+	}
+	via := n.nics[from].random.below(uint32(d.Groups - 1))
+	if via >= group {
+		via++
+	}
+	straight, around := source, source // the routers whose queues are compared
+	switch n.p.Routing {
+	case Valiant:
+		pk.via = via
+		return
+	case UGALGlobal:
+		straight = uint32(d.Gateway(int(group), d.Group(int(n.edge[pk.to]))))
+		around = uint32(d.Gateway(int(group), int(via)))
+	}
+	minimal := n.queued(r.towards(n, straight, n.edge[pk.to], none))
+	other := n.queued(r.towards(n, around, none, via))
+	if minimal > 2*other+int64(n.p.Threshold) {
+		pk.via = via
+	}
+}
+
+// queued returns how many flits wait for a port, in its output buffer and the buffers behind it, as far as its router knows.
+func (n *worker) queued(out uint32) int64 {
+	o := &n.ports[out]
+	flits := int64(n.p.OutputBuffer) - int64(o.room)
+	for v := range uint32(n.count[o.kind]) {
+		c := &n.channels[out*n.vcs+v]
+		flits += int64(n.capacity[o.kind] - c.available(n.now, uint64(n.p.Speedup)))
+	}
+	return flits
+}

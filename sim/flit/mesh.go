@@ -1,0 +1,135 @@
+// This file has the routing of meshes and tori: dimension order, and the shortest paths in any order.
+
+package flit
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// mesh has the ways in a mesh or torus. In a ring, packets that have yet to go over the link that closes it use channels of
+// their own (Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection networks, 1987): class 0
+// before, class 1 after it or without.
+//
+// With [Adaptive], there is one channel for each class, on which packets go in dimension order, and all others are free: a
+// packet takes whichever leads nearer to its target and has the most credits. Where none has room it takes the ordered one,
+// and then stays on those (Duato, A new theory of deadlock-free adaptive routing, 1993, without returning).
+type mesh struct {
+	info    *topology.MeshInfo
+	strides []uint32
+	ports   []uint32 // of each router and dimension, down and up; none where there is no link
+	classes uint32
+	lanes   uint32 // channels of a class, which packets use by their targets
+}
+
+func newMesh(n *worker, links []uint32) (*mesh, error) {
+	info := n.topology.Mesh
+	m := &mesh{info: info, classes: 1, ports: make([]uint32, n.routers*len(info.Dims)*2)}
+	stride := uint32(1)
+	for _, size := range info.Dims {
+		m.strides = append(m.strides, stride)
+		stride *= uint32(size)
+		if info.Wrap && size > 2 {
+			m.classes = 2
+		}
+	}
+	need := m.classes
+	if n.p.Routing == Adaptive {
+		need++
+	}
+	if uint32(n.p.LocalVCs) < need {
+		return nil, fmt.Errorf("routing %v: expected %d local VCs at least, found %d", n.p.Routing, need, n.p.LocalVCs)
+	}
+	m.lanes = uint32(n.p.LocalVCs) / m.classes
+	if n.p.Routing == Adaptive {
+		m.lanes = 1
+	}
+	for i := range m.ports {
+		m.ports[i] = none
+	}
+	for l, link := range n.topology.Links[n.hosts:] {
+		a, b := link.A-uint32(n.hosts), link.B-uint32(n.hosts)
+		for d := range info.Dims {
+			x, y := m.coordinate(a, d), m.coordinate(b, d)
+			if x == y {
+				continue
+			}
+			m.ports[(a*uint32(len(info.Dims))+uint32(d))*2+1] = links[2*(n.hosts+l)] // links lead up
+			m.ports[(b*uint32(len(info.Dims))+uint32(d))*2] = links[2*(n.hosts+l)+1]
+		}
+	}
+	return m, nil
+}
+
+func (m *mesh) coordinate(router uint32, d int) uint32 {
+	return router / m.strides[d] % uint32(m.info.Dims[d])
+}
+
+// step returns the port of a router that leads nearer to another along a dimension, and the class of its channel; none where
+// they do not differ. Where both ways around a ring are as long, it is the one up.
+func (m *mesh) step(at, to uint32, d int) (out, class uint32) {
+	size := uint32(m.info.Dims[d])
+	x, y := m.coordinate(at, d), m.coordinate(to, d)
+	if x == y {
+		return none, 0
+	}
+	ring := m.info.Wrap && size > 2
+	up := uint32(0)
+	if y > x {
+		up = 1
+	}
+	if ring {
+		up = 0
+		if (y+size-x)%size*2 <= size {
+			up = 1
+		}
+		if y > x == (up == 1) {
+			class = 1
+		}
+	}
+	return m.ports[(at*uint32(len(m.info.Dims))+uint32(d))*2+up], class
+}
+
+// next returns the port and the channel of dimension order.
+func (m *mesh) next(at, to, host uint32) (out uint32, vc uint8) {
+	for d := range m.info.Dims {
+		if out, class := m.step(at, to, d); out != none {
+			return out, uint8(class*m.lanes + host%m.lanes)
+		}
+	}
+	return none, 0 // it is there
+}
+
+// adapt chooses the free channel with the most credits, or the one of dimension order, for the first packet of a buffer.
+func (m *mesh) adapt(n *worker, c *inputVC, at uint32, t uint64) {
+	pk := &n.packets[c.first]
+	to := n.edge[pk.to]
+	if at == to || pk.stage > 0 {
+		return
+	}
+	best, most := uint32(none), int32(-1)
+	for d := range m.info.Dims {
+		out, _ := m.step(at, to, d)
+		if out == none {
+			continue
+		}
+		for v := m.classes; v < uint32(n.p.LocalVCs); v++ {
+			if credits := n.creditsFor(out, out*n.vcs+v, c.flits, t); credits > most {
+				best, most = out*n.vcs+v, credits
+			}
+		}
+	}
+	if best == none {
+		out, vc := m.next(at, to, pk.to)
+		best = out*n.vcs + uint32(vc)
+	}
+	c.out, c.channel = best/n.vcs, best
+}
+
+// granted notes that a packet goes on in dimension order once it began to.
+func (m *mesh) granted(pk *packet) {
+	if uint32(pk.vc) < m.classes {
+		pk.stage = 1
+	}
+}

@@ -1,0 +1,390 @@
+// This file has the network of a run: its state, and what happens in a cycle.
+
+package flit
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+const (
+	none  = math.MaxUint32
+	never = math.MaxUint64
+)
+
+// packet is a packet on its way.
+type packet struct {
+	head     uint64 // the cycle from which on its head is where it is now, and can go on
+	created  uint64 // when it was put into the interface's queue
+	injected uint64 // when its head left the interface
+	left     uint64 // when its head left the first router; never: it has not
+	next     uint32 // in the list where it is
+	to       uint32 // host
+	message  uint32 // none: of none
+	flits    uint32
+	via      uint32 // the group that it goes through, or what is left of the number of its path; none: nothing
+	out      uint32 // port of the router where it is
+	vc       uint8  // of the buffer where it is; once it is routed, of the next
+	stage    uint8  // how much of the sequence of virtual channels is behind it
+	hops     uint16 // links between routers
+}
+
+// The kinds of ports.
+const (
+	hostPort = iota
+	localPort
+	globalPort
+)
+
+// port is a port of a router, as input and as output.
+type port struct {
+	busy     uint64 // as input: a packet is leaving until then
+	written  uint64 // as output: a packet is coming from the crossbar until then; without output buffers, going to the link
+	linkFree uint64 // the link is free from then on
+	accepts  uint64 // a host that takes packets at once does so from then on
+	peer     uint32 // the port at the other end; of an interface those after all ports of routers
+	router   uint32
+	beyond   uint32 // the router at the other end; of a host's port the same
+	room     int32  // flits that the output buffer has room for
+	first    uint32 // packets of the output buffer
+	last     uint32
+	latency  uint16 // of the link
+	servedIn uint16 // as output: the number of the input port that was served last
+	servedVC uint8  // as input: the virtual channel that was
+	kind     uint8
+	blocked  bool // somebody waits for room or credits here
+	parked   bool // as input: its packets wait, perhaps for an output that is blocked
+}
+
+// inputVC is the buffer of a virtual channel of an input port.
+type inputVC struct {
+	ready   uint64 // when the head of the first packet is there; never: there is none
+	served  uint64 // a number that is higher the later that was
+	since   uint64 // up to when the first packet's waiting is accounted for
+	first   uint32 // packets
+	last    uint32
+	out     uint32 // where the first packet is to go: a port,
+	channel uint32 // and the virtual channel at its end
+	flits   uint32
+	cause   stall // why it did not go when it was looked at last
+}
+
+// channel is a virtual channel of a link, as its sender sees it.
+type channel struct {
+	credits int32 // flits that the buffer at its end has room for
+	stream  int32 // flits of the packet whose credits are coming in one by one,
+	since   uint64
+}
+
+// available returns the credits in a cycle, of which so many come in at a time.
+func (c *channel) available(t, speedup uint64) int32 {
+	return c.credits + int32(min(uint64(c.stream), (t-c.since+1)*speedup))
+}
+
+// coming reports whether more credits come in the next cycle.
+func (c *channel) coming(t, speedup uint64) bool {
+	return uint64(c.stream) > (t-c.since+1)*speedup
+}
+
+// network is what is the same for all workers of a run, and what each changes only of its own routers and hosts.
+type network struct {
+	p        *Params
+	topology *topology.Network
+	driver   driver
+
+	routers, hosts int
+	vcs            uint32   // virtual channels that every port has room for
+	base           []uint32 // first port of each router, and the end
+	edge           []uint32 // router of each host
+	hostPorts      []uint32 // port of each host at its router
+	count          [3]uint8 // virtual channels by kind of port
+	capacity       [3]int32 // of an input buffer
+
+	next     []uint64 // of each port, when its input can request something; never: it has nothing
+	sendAt   []uint64 // of each port, when its output buffer can send; never: it is empty
+	sent     []uint64 // of each port, flits while measuring
+	ports    []port
+	inputs   []inputVC // vcs for each port
+	channels []channel // vcs for each port, then for each interface
+	stamps   []uint64  // of each router and output the inputs, when they were served; nil: not needed
+	stampAt  []int     // of each router
+	widest   uint32    // ports of the router that has the most
+
+	packets  []packet
+	messages []message
+	freeMess uint32
+	nics     []nic
+	routing  routing
+	traffic  *traffic // nil: there is none of its own
+
+	from, to uint64 // the cycles that are measured: from <= t < to
+	horizon  uint64 // how far ahead anything lies at most, in cycles
+}
+
+// driver hears of messages.
+type driver interface {
+	// taken is called in the cycle in which the interface has taken the last packet of a message, with that of the first.
+	taken(op uint32, began, t uint64)
+	// received is called once the cycle in which a message has been received is known, which may lie ahead.
+	received(op uint32, t uint64)
+}
+
+// newNetwork makes a network before its first cycle, with one worker, and checks that it is free of deadlock.
+func newNetwork(t *topology.Network, p *Params) (*worker, error) {
+	n, err := newUnchecked(t, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDependencies(n); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func newUnchecked(t *topology.Network, p *Params) (*worker, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	shared := &network{p: p, topology: t, routers: t.Switches, hosts: t.Hosts, freeMess: none, to: never}
+	n := &worker{network: shared, freePacket: none, last: uint32(t.Switches)}
+	n.count = [3]uint8{uint8(p.InjectionVCs), uint8(p.LocalVCs), uint8(p.GlobalVCs)}
+	n.capacity = [3]int32{int32(p.InjectionBuffer), int32(p.LocalBuffer), int32(p.GlobalBuffer)}
+	n.vcs = uint32(max(p.InjectionVCs, p.LocalVCs))
+	if t.Dragonfly != nil {
+		n.vcs = max(n.vcs, uint32(p.GlobalVCs))
+	}
+	if err := n.countPorts(); err != nil {
+		return nil, err
+	}
+	links, err := n.connect()
+	if err != nil {
+		return nil, err
+	}
+	n.fill()
+	if n.routing, err = newRouting(n, links); err != nil {
+		return nil, err
+	}
+	latest := uint64(0)
+	for i := range n.ports {
+		latest = max(latest, uint64(n.ports[i].latency))
+	}
+	horizon := latest + uint64(max(p.Pipeline, p.InjectionDelay)) + uint64(p.PacketFlits) + 4
+	const most = 1 << 32 // bits
+	if horizon*uint64(n.routers+n.hosts) > most {
+		return nil, fmt.Errorf("expected at most %d routers and hosts with latencies of %d cycles, found %d", most/horizon, latest,
+			n.routers+n.hosts)
+	}
+	n.horizon = horizon
+	n.prepare()
+	return n, nil
+}
+
+// countPorts numbers the ports of routers, and makes what there is for each.
+func (n *worker) countPorts() error {
+	t, hosts := n.topology, uint32(n.hosts)
+	if most := 1 << 26; 2*len(t.Links)*int(n.vcs) > most {
+		return fmt.Errorf("expected at most %d buffers, found %d ports with %d virtual channels", most, 2*len(t.Links), n.vcs)
+	}
+	radix := make([]uint32, n.routers)
+	for _, l := range t.Links {
+		for _, end := range [...]uint32{l.A, l.B} {
+			if end >= hosts {
+				radix[end-hosts]++
+			}
+		}
+	}
+	n.base = make([]uint32, n.routers+1)
+	stamps := 0
+	for r, ports := range radix {
+		if ports > math.MaxUint16 {
+			return fmt.Errorf("%s has %d ports, expected at most %d", t.Name(hosts+uint32(r)), ports, math.MaxUint16)
+		}
+		n.base[r+1] = n.base[r] + ports
+		n.stampAt = append(n.stampAt, stamps)
+		stamps += int(ports) * int(ports)
+		n.widest = max(n.widest, ports)
+	}
+	if n.p.OutputArbiter == LeastRecentlyServed {
+		if stamps > 1<<28 {
+			return fmt.Errorf("the routers have %d pairs of ports, expected at most %d with the arbiter lrs", stamps, 1<<28)
+		}
+		n.stamps = sim.InHugePages(make([]uint64, stamps))
+	}
+	n.ports = sim.InHugePages(make([]port, n.base[n.routers]))
+	n.edge, n.hostPorts = make([]uint32, hosts), make([]uint32, hosts)
+	return nil
+}
+
+// connect connects the ports. It returns, for each port of the topology, the router's port that sends there, none of hosts.
+func (n *worker) connect() (links []uint32, err error) {
+	t, hosts := n.topology, uint32(n.hosts)
+	links = make([]uint32, 2*len(t.Links))
+	taken := make([]uint32, n.routers)
+	number := func(node, other uint32) uint32 {
+		if node < hosts {
+			return uint32(len(n.ports)) + node
+		}
+		if at := n.dragonflyPort(node, other); at != none {
+			return at
+		}
+		r := node - hosts
+		taken[r]++
+		return n.base[r] + taken[r] - 1
+	}
+	for _, toHosts := range [...]bool{true, false} { // those of hosts have the lowest numbers
+		for l := range t.Links {
+			link := &t.Links[l]
+			if toHosts != (link.A < hosts || link.B < hosts) {
+				continue
+			}
+			latency := max(1, (int64(link.Latency)+int64(n.p.Cycle)-1)/int64(n.p.Cycle))
+			if latency > maxCycles {
+				return nil, fmt.Errorf("link %s-%s: expected a latency of at most %d cycles, found %d", t.Name(link.A), t.Name(link.B),
+					maxCycles, latency)
+			}
+			a, b := number(link.A, link.B), number(link.B, link.A)
+			links[2*l] = n.attach(link.A, a, link.B, b, uint16(latency))
+			links[2*l+1] = n.attach(link.B, b, link.A, a, uint16(latency))
+		}
+	}
+	return links, nil
+}
+
+// attach makes a node's port at a link to another one, and returns it, none where the node is a host.
+func (n *worker) attach(node, at, other, peer uint32, latency uint16) uint32 {
+	hosts, d := uint32(n.hosts), n.topology.Dragonfly
+	if node < hosts {
+		n.edge[node], n.hostPorts[node] = other-hosts, peer
+		return none
+	}
+	pt := &n.ports[at]
+	*pt = port{peer: peer, router: node - hosts, beyond: other - hosts, latency: latency, kind: localPort}
+	switch {
+	case other < hosts:
+		pt.kind, pt.beyond = hostPort, pt.router
+	case d != nil && d.Group(int(pt.router)) != d.Group(int(pt.beyond)):
+		pt.kind = globalPort
+	}
+	return at
+}
+
+// dragonflyPort returns the number that a port of a dragonfly's router has whatever the order of the links: after those of
+// hosts those to the other routers of the group, by their numbers, then the global ones. none: as the links come.
+func (n *worker) dragonflyPort(node, other uint32) uint32 {
+	d := n.topology.Dragonfly
+	if d == nil || other < uint32(n.hosts) {
+		return none
+	}
+	x, y := int(node)-n.hosts, int(other)-n.hosts
+	if from, to := d.Group(x), d.Group(y); from != to {
+		return n.base[x] + uint32(d.P+d.A-1+d.GlobalPort(from, to))
+	}
+	j := y % d.A
+	if y > x {
+		j--
+	}
+	return n.base[x] + uint32(d.P+j)
+}
+
+// fill makes all buffers empty.
+func (n *worker) fill() {
+	ports := len(n.ports)
+	n.next, n.sendAt, n.sent = make([]uint64, ports), make([]uint64, ports), make([]uint64, ports)
+	n.inputs = sim.InHugePages(make([]inputVC, ports*int(n.vcs)))
+	n.channels = sim.InHugePages(make([]channel, (ports+n.hosts)*int(n.vcs)))
+	for i := range n.ports {
+		pt := &n.ports[i]
+		n.next[i], n.sendAt[i] = never, never
+		pt.room, pt.first, pt.last = int32(n.p.OutputBuffer), none, none
+		pt.servedIn, pt.servedVC = uint16(n.base[pt.router+1]-n.base[pt.router]-1), n.count[pt.kind]-1
+		for v := range n.vcs {
+			c := &n.inputs[uint32(i)*n.vcs+v]
+			c.ready, c.first, c.last = never, none, none
+			if v < uint32(n.count[pt.kind]) {
+				n.channels[pt.peer*n.vcs+v].credits = n.capacity[pt.kind]
+			}
+		}
+	}
+	n.nics = make([]nic, n.hosts)
+	for h := range n.nics {
+		n.nics[h] = nic{firstMessage: none, lastMessage: none, firstPacket: none, lastPacket: none,
+			random: newGenerator(n.p.Seed, forRoute, uint64(h))}
+	}
+}
+
+// nextCycle returns the next cycle that has anything to do, the one at hand among them while its interfaces have not acted.
+func (n *worker) nextCycle() uint64 {
+	if n.interfaces {
+		return n.now
+	}
+	return n.nextUsed()
+}
+
+// runRouters has credits arrive and the routers act in cycle t. The interfaces are to follow.
+func (n *worker) runRouters(t uint64) {
+	n.now = t
+	n.interfaces = true
+	slot := t & n.mask
+	if events := n.credits[slot]; len(events) > 0 {
+		n.takeCredits(events, t)
+		n.credits[slot] = events[:0]
+	}
+	words := n.routerBits[int(slot)*n.routerW:][:n.routerW]
+	for w, word := range words {
+		if word == 0 {
+			continue
+		}
+		words[w] = 0
+		for ; word != 0; word &= word - 1 {
+			n.router(uint32(w*64+bits.TrailingZeros64(word)), t)
+		}
+	}
+}
+
+// runInterfaces has the interfaces act in the cycle at hand, which is over then.
+func (n *worker) runInterfaces() {
+	t := n.now
+	words := n.nicBits[int(t&n.mask)*n.nicW:][:n.nicW]
+	for w, word := range words {
+		if word == 0 {
+			continue
+		}
+		words[w] = 0
+		for ; word != 0; word &= word - 1 {
+			n.runNIC(uint32(w*64+bits.TrailingZeros64(word)), t)
+		}
+	}
+	n.interfaces, n.over = false, t+1
+	n.done()
+}
+
+// takeCredits has credits arrive.
+func (n *worker) takeCredits(events []creditEvent, t uint64) {
+	for _, e := range events {
+		c := &n.channels[e.channel]
+		if n.p.WholeCredits {
+			c.credits += e.flits
+		} else {
+			c.credits += c.stream
+			c.stream, c.since = e.flits, t
+		}
+		at := e.channel / n.vcs
+		if at >= uint32(len(n.ports)) {
+			h := at - uint32(len(n.ports))
+			if n.nics[h].blocked {
+				n.nics[h].blocked = false
+				n.wakeNIC(h, t)
+			}
+		} else if pt := &n.ports[at]; pt.blocked {
+			pt.blocked = false
+			n.unpark(pt.router, t)
+		}
+	}
+}

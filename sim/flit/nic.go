@@ -1,0 +1,221 @@
+// This file has the network interfaces of hosts: messages that wait, their division into packets, and the sending and
+// receiving of those.
+
+package flit
+
+// nic is a host's interface.
+type nic struct {
+	firstMessage, lastMessage uint32 // that wait, or are being cut into packets
+	firstPacket, lastPacket   uint32 // of the source queue that have not begun to leave
+	queued                    uint32 // their flits
+	blocked                   bool   // waits for credits
+	linkFree                  uint64 // a packet is leaving until then
+	generates                 uint64 // when it makes the next packet of synthetic traffic
+	random                    generator
+}
+
+// message is a message that has not been received.
+type message struct {
+	op     uint32
+	to     uint32 // host
+	next   uint32 // in the queue of an interface
+	began  uint64 // when its first packet was made
+	left   uint64 // flits that are not in packets
+	coming uint64 // flits that have not been received
+	last   uint64 // the latest reception of one of its packets
+}
+
+// post puts a message into the queue of an interface, which acts in cycle t, the one at hand or a later one.
+func (n *worker) post(op, from, to uint32, bytes, t uint64) {
+	flits := max(1, (bytes+uint64(n.p.FlitBytes)-1)/uint64(n.p.FlitBytes))
+	if whole := uint64(n.p.PacketFlits); n.p.Pad {
+		flits = (flits + whole - 1) / whole * whole
+	}
+	id := n.freeMess
+	if id != none {
+		n.freeMess = n.messages[id].next
+	} else {
+		n.messages = append(n.messages, message{})
+		id = uint32(len(n.messages) - 1)
+	}
+	n.messages[id] = message{op: op, to: to, next: none, left: flits, coming: flits, began: never}
+	c := &n.nics[from]
+	if c.firstMessage == none {
+		c.firstMessage = id
+	} else {
+		n.messages[c.lastMessage].next = id
+	}
+	c.lastMessage = id
+	n.wakeNIC(from, t)
+}
+
+// runNIC runs an interface in cycle t.
+func (n *worker) runNIC(h uint32, t uint64) {
+	c := &n.nics[h]
+	if n.traffic != nil && c.generates != never {
+		if c.generates == t {
+			n.generate(h, t)
+		}
+		n.wakeGenerator(h, t)
+	}
+	if n.p.SourceQueue == 0 {
+		n.insert(h, c, t)
+		return
+	}
+	n.packetise(h, c, t)
+	if c.firstPacket != none && c.linkFree <= t {
+		n.inject(h, c, t)
+	}
+	if c.firstPacket != none && c.linkFree > t {
+		n.wakeNIC(h, c.linkFree)
+	}
+	if c.firstMessage != none { // packetise as soon as there is room
+		fits := uint64(c.queued) + c.linkFree + uint64(n.nextFlits(c)) - uint64(n.p.SourceQueue)
+		if fits <= c.linkFree {
+			n.wakeNIC(h, max(fits, t+1))
+		}
+	}
+}
+
+// nextFlits returns the length of the next packet of the first message.
+func (n *worker) nextFlits(c *nic) uint32 {
+	return uint32(min(n.messages[c.firstMessage].left, uint64(n.p.PacketFlits)))
+}
+
+// packetise moves packets from the messages into the source queue while it has room.
+func (n *worker) packetise(h uint32, c *nic, t uint64) {
+	for c.firstMessage != none {
+		flits := n.nextFlits(c)
+		leaving := c.linkFree - min(t, c.linkFree)
+		if uint64(c.queued)+leaving+uint64(flits) > uint64(n.p.SourceQueue) {
+			return
+		}
+		to := n.messages[c.firstMessage].to
+		n.queue(c, n.makePacket(h, to, c.firstMessage, flits, t))
+		n.cut(c, flits, t)
+	}
+}
+
+// queue puts a packet into the source queue.
+func (n *worker) queue(c *nic, id uint32) {
+	if c.firstPacket == none {
+		c.firstPacket = id
+	} else {
+		n.packets[c.lastPacket].next = id
+	}
+	c.lastPacket = id
+	c.queued += n.packets[id].flits
+}
+
+// cut notes that flits of the first message are in a packet, and goes on to the next message after its last.
+func (n *worker) cut(c *nic, flits uint32, t uint64) {
+	m := &n.messages[c.firstMessage]
+	m.left -= uint64(flits)
+	m.began = min(m.began, t)
+	if m.left == 0 {
+		c.firstMessage = m.next
+		n.driver.taken(m.op, m.began, t)
+	}
+}
+
+// makePacket makes a packet of a message, none of none.
+func (n *worker) makePacket(from, to, message, flits uint32, t uint64) uint32 {
+	id := n.newPacket()
+	n.packets[id] = packet{created: t, left: never, next: none, to: to, message: message, flits: flits, via: none,
+		vc: n.injectionVC(to)}
+	n.routing.begin(n, from, &n.packets[id])
+	if n.measures(t) {
+		n.counters.created += uint64(flits)
+	}
+	return id
+}
+
+// injectionVC returns the virtual channel of the link to the router that packets to a host take.
+func (n *worker) injectionVC(to uint32) uint8 {
+	return uint8(uint64(to) * uint64(n.count[hostPort]) / uint64(n.hosts))
+}
+
+// inject begins to send the first packet of the source queue, if there are credits for all of it.
+func (n *worker) inject(h uint32, c *nic, t uint64) {
+	id := c.firstPacket
+	pk := &n.packets[id]
+	ch := &n.channels[(uint32(len(n.ports))+h)*n.vcs+uint32(pk.vc)]
+	if ch.available(t, uint64(n.p.Speedup)) < int32(pk.flits) {
+		if ch.coming(t, uint64(n.p.Speedup)) {
+			n.wakeNIC(h, t+1) // more credits come
+		}
+		c.blocked = true
+		return
+	}
+	ch.credits -= int32(pk.flits)
+	c.firstPacket = pk.next
+	c.queued -= pk.flits
+	c.linkFree = t + uint64(pk.flits)
+	pk.injected = t
+	at := n.hostPorts[h]
+	n.enqueue(id, at, t+uint64(n.ports[at].latency), t)
+}
+
+// insert puts the next packet into the router's buffer, where there is no source queue, if there is room.
+func (n *worker) insert(h uint32, c *nic, t uint64) {
+	if c.firstMessage == none {
+		return
+	}
+	to := n.messages[c.firstMessage].to
+	flits := n.nextFlits(c)
+	ch := n.injectionChannel(h, to)
+	if ch.available(t, uint64(n.p.Speedup)) < int32(flits) {
+		if ch.coming(t, uint64(n.p.Speedup)) {
+			n.wakeNIC(h, t+1)
+		}
+		c.blocked = true
+		return
+	}
+	n.put(h, n.makePacket(h, to, c.firstMessage, flits, t), ch, t)
+	n.cut(c, flits, t)
+	if c.firstMessage != none {
+		n.wakeNIC(h, t+1)
+	}
+}
+
+// injectionChannel returns the channel that packets from one host to another enter.
+func (n *worker) injectionChannel(from, to uint32) *channel {
+	return &n.channels[(uint32(len(n.ports))+from)*n.vcs+uint32(n.injectionVC(to))]
+}
+
+// put puts a packet into the router's buffer.
+func (n *worker) put(h, id uint32, ch *channel, t uint64) {
+	pk := &n.packets[id]
+	ch.credits -= int32(pk.flits)
+	pk.injected = t
+	n.enqueue(id, n.hostPorts[h], t+uint64(n.p.InjectionDelay), t)
+}
+
+// receive takes a packet whose head reaches its host in cycle t, which may lie ahead, and whose last flit does flits-1
+// cycles later.
+func (n *worker) receive(id uint32, t uint64) {
+	pk := &n.packets[id]
+	last := t + uint64(pk.flits) - 1
+	if n.measures(t) {
+		n.counters.receive(pk, t)
+	}
+	if pk.message != none {
+		m := &n.messages[pk.message]
+		m.coming -= uint64(pk.flits)
+		if n.p.Coupling.Head {
+			m.last = max(m.last, t)
+		} else {
+			m.last = max(m.last, last)
+		}
+		if m.coming == 0 {
+			n.driver.received(m.op, m.last)
+			m.next, n.freeMess = n.freeMess, pk.message
+		}
+	}
+	n.release(id)
+}
+
+// measures reports whether what happens in a cycle counts.
+func (n *worker) measures(t uint64) bool {
+	return t >= n.from && t < n.to
+}

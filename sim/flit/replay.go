@@ -1,0 +1,257 @@
+// This file replays traces: it couples the engine, which knows ranks and messages, to the network, which knows hosts and
+// packets.
+
+package flit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// Options says how to run.
+type Options struct {
+	Network   *topology.Network
+	Params    Params
+	Placement Placement
+
+	Timeline sim.Timeline    // nil: none
+	Progress func(ops int64) // nil, or called now and then with how many more ops ran
+}
+
+// Placement says on which host each rank is.
+type Placement struct {
+	Hosts []uint32 // by rank; nil: rank r is on host r / Cores
+	Cores int      // ranks of a host; 0 is 1
+}
+
+// hosts returns the host of each rank.
+func (p *Placement) hosts(ranks, hosts int) ([]uint32, error) {
+	at := p.Hosts
+	if at == nil {
+		if p.Cores < 0 {
+			return nil, fmt.Errorf("%d cores, expected 1 or more", p.Cores)
+		}
+		at = make([]uint32, ranks)
+		for r := range at {
+			at[r] = uint32(r / max(1, p.Cores))
+		}
+	}
+	if len(at) != ranks {
+		return nil, fmt.Errorf("the placement is of %d ranks, but the trace has %d", len(at), ranks)
+	}
+	for r, h := range at {
+		if int(h) >= hosts {
+			return nil, fmt.Errorf("rank %d is placed on host %d, but the network has hosts 0 to %d", r, h, hosts-1)
+		}
+	}
+	return at, nil
+}
+
+// Replay is a compiled trace, to be run once.
+type Replay struct {
+	program *sim.Program
+	used    bool
+}
+
+// Compile compiles a trace of sends, receives and calcs; see [sim.Compile].
+func Compile(t sim.Source) (*Replay, error) {
+	p, err := sim.Compile(t, sim.CompileOptions{DenseStreams: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Replay{program: p}, nil
+}
+
+// Clone returns another replay of the same trace. It must be called before Run.
+func (r *Replay) Clone() *Replay {
+	return &Replay{program: r.program.Clone()}
+}
+
+// Run replays the trace, once.
+func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
+	if r.used {
+		return nil, nil, errors.New("a replay can be run only once")
+	}
+	r.used = true
+	p := r.program
+	n, err := newNetwork(o.Network, &o.Params)
+	if err != nil {
+		return nil, nil, err
+	}
+	return run(p, n, &o)
+}
+
+func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
+	hosts, err := o.Placement.hosts(p.Ranks(), o.Network.Hosts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Timeline != nil {
+		o.Timeline.Begin(p)
+	}
+	started := time.Now()
+	c := &coupling{n: n, p: p, hosts: hosts, cycle: uint64(o.Params.Cycle), c: &o.Params.Coupling,
+		posted: make([]uint64, p.NumOps())}
+	n.driver = c
+	overhead := uint64(o.Params.Coupling.Overhead)
+	host := sim.Host{Busy: func(uint64) uint64 { return overhead }, Rendezvous: math.MaxUint64, Acknowledged: c.c.Injected}
+	e, err := sim.NewEngine(p, host, c, o.Timeline, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.SetProgress(o.Progress)
+	out, err := e.Run()
+	if err == nil {
+		err = c.err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	out.Events += n.events
+	result := out.Result(p)
+	result.Finished(started)
+	result.Backend, result.Model, result.Params = "flit", o.Params.Routing.String(), o.Params
+	return result, n.report((result.Makespan.Ticks + c.cycle - 1) / c.cycle), nil
+}
+
+// coupling is the network as the engine sees it. A message that is handed over at some time comes to its interface in the
+// first cycle that begins no sooner; those of one moment in the order of their ranks. Cycle k begins at k times the length of
+// a cycle.
+type coupling struct {
+	n      *worker
+	p      *sim.Program
+	c      *Coupling
+	actor  *sim.Actor // of the call at hand
+	hosts  []uint32   // of each rank
+	cycle  uint64     // picoseconds
+	posted []uint64   // of each message, when it was handed over
+	next   sim.Queue  // messages that are handed over and have not come to their interfaces
+	err    error
+}
+
+// The events of the coupling in the engine's queues.
+const (
+	delivered sim.NetworkEvent = iota // at the receiver: a message is there
+	ended                             // at the sender: a send has ended
+)
+
+func (*coupling) Lookahead() uint64 { return 0 }
+func (*coupling) Ordered() bool     { return false }
+
+// Eager takes over a message.
+func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
+	op := a.Op(m)
+	c.posted[m] = t
+	if from, to := c.hosts[op.Rank], c.hosts[op.Peer]; from == to {
+		if c.c.Injected {
+			a.Schedule(op.Rank, t, ended, m)
+		}
+		a.Schedule(uint32(op.Peer), t+uint64(c.c.Local)*c.cycle, delivered, m)
+		return
+	}
+	c.next.Push(sim.Event{Time: t, Key: uint64(op.Rank)<<32 | uint64(m)})
+	a.Wake(c.begins(t))
+}
+
+// begins returns when the first cycle begins that does not before t.
+func (c *coupling) begins(t uint64) uint64 {
+	if rest := t % c.cycle; rest > 0 {
+		t += c.cycle - rest
+	}
+	return t
+}
+
+// Request is not called: all messages are sent at once.
+func (*coupling) Request(*sim.Actor, uint32, uint64) {}
+
+// Grant is not called either.
+func (*coupling) Grant(*sim.Actor, uint32, uint64) {}
+
+// Event handles an event of the coupling.
+func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
+	switch kind {
+	case delivered:
+		a.Announce(m)
+		a.Deliver(m, c.posted[m], a.Now())
+	case ended:
+		a.Sent(m, a.Now())
+	case sim.WakeUp:
+		c.actor = a
+		if c.err == nil {
+			c.err = c.advance()
+		}
+	}
+}
+
+// advance runs the network until a rank has something to do. A cycle is left between the routers' part and that of the
+// interfaces, so that ranks can answer in it to what they receive.
+func (c *coupling) advance() error {
+	a, n := c.actor, c.n
+	for {
+		t := n.nextCycle()
+		if c.next.Len() > 0 {
+			earliest := n.over
+			if n.interfaces {
+				earliest = n.now
+			}
+			t = min(t, max(earliest, c.begins(c.next.Next())/c.cycle))
+		}
+		if t == never {
+			if n.live > 0 {
+				return n.deadlock()
+			}
+			return nil
+		}
+		if t > math.MaxInt64/c.cycle {
+			return sim.ErrTooLong
+		}
+		at := t * c.cycle
+		if at > a.Now() && at >= a.Until() {
+			a.Wake(at)
+			return nil
+		}
+		if !n.interfaces {
+			n.runRouters(t)
+			if a.Until() <= at {
+				a.Wake(at)
+				return nil
+			}
+		}
+		c.post(t)
+		n.runInterfaces()
+	}
+}
+
+// post puts the messages that were handed over by the begin of a cycle into the queues of their interfaces.
+func (c *coupling) post(t uint64) {
+	for c.next.Len() > 0 && c.next.Next() <= t*c.cycle {
+		m := c.next.Pop().What()
+		op := &c.p.Ops[m]
+		c.n.post(m, c.hosts[op.Rank], c.hosts[op.Peer], op.Size, t)
+	}
+}
+
+// taken ends a send whose end is its injection.
+func (c *coupling) taken(m uint32, began, t uint64) {
+	if !c.c.Injected {
+		return
+	}
+	op := &c.p.Ops[m]
+	if c.c.Paced {
+		t = max(t, began+max(1, (op.Size+uint64(c.n.p.FlitBytes)-1)/uint64(c.n.p.FlitBytes))-1)
+	}
+	c.actor.Schedule(op.Rank, t*c.cycle, ended, m)
+}
+
+// received has the receive of a message take it.
+func (c *coupling) received(m uint32, t uint64) {
+	op := &c.p.Ops[m]
+	c.n.counters.messages++
+	c.n.counters.waited += t - c.posted[m]/c.cycle
+	c.actor.Schedule(uint32(op.Peer), t*c.cycle, delivered, m)
+}

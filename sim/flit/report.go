@@ -1,0 +1,251 @@
+// This file makes the report of a run from what was counted.
+
+package flit
+
+import (
+	"math/bits"
+	"time"
+)
+
+// counters are what is counted while measuring.
+type counters struct {
+	created   uint64 // flits of packets that were made
+	dropped   uint64 // packets of synthetic traffic for which there was no room
+	packets   uint64 // received, as is what follows
+	flits     uint64
+	endToEnd  uint64 // sums over flits, cycles
+	network   uint64
+	total     uint64 // sums over packets, cycles
+	injection uint64
+	hops      uint64
+	messages  uint64
+	waited    uint64 // sum over messages, cycles
+	shortest  uint64
+	longest   uint64
+	latencies [histogramSize]uint64
+	stalls    [stalls]uint64
+}
+
+// channelUse is the use of the buffers of one virtual channel of all input ports of a kind.
+type channelUse struct {
+	packets   uint64
+	residence uint64 // flits times cycles
+}
+
+// The histogram of latencies has a place for each number of cycles below 2^exactBits, and as many for each power of two above.
+const (
+	exactBits     = 11
+	histogramSize = 1 << exactBits * (64 - exactBits + 1)
+)
+
+func histogramPlace(x uint64) int {
+	if x < 1<<exactBits {
+		return int(x)
+	}
+	shift := bits.Len64(x) - exactBits - 1
+	return (shift+1)<<exactBits + int(x>>shift) - 1<<exactBits
+}
+
+// histogramValue returns the least number of a place.
+func histogramValue(place int) uint64 {
+	if place < 1<<exactBits {
+		return uint64(place)
+	}
+	shift := place>>exactBits - 1
+	return uint64(place&(1<<exactBits-1)|1<<exactBits) << shift
+}
+
+// receive counts a packet whose head is received in cycle t.
+func (c *counters) receive(pk *packet, t uint64) {
+	flits := uint64(pk.flits)
+	behind := flits * (flits - 1) / 2 // what its flits come later than its head, together
+	c.packets++
+	c.flits += flits
+	c.endToEnd += flits*(t-pk.created) + behind
+	c.network += flits*(t-pk.injected) + behind
+	total := t - pk.created + flits
+	c.total += total
+	c.injection += min(pk.left, t) - pk.created
+	c.hops += uint64(pk.hops)
+	if c.shortest == 0 || total < c.shortest {
+		c.shortest = total
+	}
+	c.longest = max(c.longest, total)
+	c.latencies[histogramPlace(total)]++
+}
+
+// add adds what another counted.
+func (c *counters) add(d *counters) {
+	for _, sum := range [...]struct {
+		into *uint64
+		what uint64
+	}{
+		{&c.created, d.created}, {&c.dropped, d.dropped}, {&c.packets, d.packets}, {&c.flits, d.flits}, {&c.endToEnd, d.endToEnd},
+		{&c.network, d.network}, {&c.total, d.total}, {&c.injection, d.injection}, {&c.hops, d.hops},
+		{&c.messages, d.messages}, {&c.waited, d.waited},
+	} {
+		*sum.into += sum.what
+	}
+	if c.shortest == 0 || d.shortest != 0 && d.shortest < c.shortest {
+		c.shortest = d.shortest
+	}
+	c.longest = max(c.longest, d.longest)
+	for i, count := range d.latencies {
+		c.latencies[i] += count
+	}
+	for i, cycles := range d.stalls {
+		c.stalls[i] += cycles
+	}
+}
+
+// Report is what a run has to tell beyond its result. Latencies are in cycles.
+type Report struct {
+	Cycles  uint64 `json:"cycles"` // that were measured
+	Packets uint64 `json:"packets"`
+	Flits   uint64 `json:"flits"`   // received
+	Dropped uint64 `json:"dropped"` // packets of synthetic traffic that found no room
+
+	// Loads in flits a cycle and host: of the packets that were made, and of those received. The latter is the throughput.
+	Applied  float64 `json:"applied_load"`
+	Accepted float64 `json:"accepted_load"`
+
+	// Means over flits, from the making of their packet and from the cycle in which its head left the interface, to their
+	// reception.
+	FlitLatency        float64 `json:"flit_latency"`
+	FlitNetworkLatency float64 `json:"flit_network_latency"`
+
+	// Packet is over packets, from making to the end of the cycle in which the last flit is received; of that, the mean until
+	// the head leaves the first router, and the rest.
+	Packet           Distribution `json:"packet_latency"`
+	InjectionLatency float64      `json:"packet_injection_latency"`
+	NetworkLatency   float64      `json:"packet_network_latency"`
+	Hops             float64      `json:"hops"` // mean, links between routers
+
+	// MessageLatency is the mean over messages of a trace from being handed over to the reception of the last flit.
+	Messages       uint64  `json:"messages"`
+	MessageLatency float64 `json:"message_latency"`
+
+	Links  []LinkReport  `json:"links"`  // each direction from a router, by router and port
+	VCs    []VCReport    `json:"vcs"`    // by kind and number
+	Stalls []StallReport `json:"stalls"` // by cause
+
+	Events int64         `json:"events"` // packets granted, sent or received, from the start
+	Wall   time.Duration `json:"-"`      // of synthetic traffic
+}
+
+// Distribution is of whole cycles. Percentiles are exact up to 2047, and above by 0.05 % too low at most.
+type Distribution struct {
+	Count uint64  `json:"count"`
+	Mean  float64 `json:"mean"`
+	Min   uint64  `json:"min"`
+	P50   uint64  `json:"p50"`
+	P95   uint64  `json:"p95"`
+	P99   uint64  `json:"p99"`
+	Max   uint64  `json:"max"`
+}
+
+// LinkReport is one direction of a link.
+type LinkReport struct {
+	From  string  `json:"from"`
+	To    string  `json:"to"`
+	Kind  string  `json:"kind"`  // host, local or global
+	Flits uint64  `json:"flits"` // sent
+	Use   float64 `json:"use"`   // of its cycles, 0 to 1
+}
+
+// VCReport is a virtual channel of all input ports of routers of a kind.
+type VCReport struct {
+	Kind      string  `json:"kind"` // of the port: from hosts, local or global
+	VC        int     `json:"vc"`
+	Packets   uint64  `json:"packets"`   // that left the buffers
+	Occupancy float64 `json:"occupancy"` // mean flits in one buffer
+	Share     float64 `json:"share"`     // the same of its capacity
+}
+
+// StallReport is cycles in which the first packet of an input buffer was kept from leaving, by one cause: "input", another
+// packet was leaving the port; "output", another was coming to the output; "buffer", the output buffer was full; "credits",
+// the next router's buffer was full; "arbitration", another was served.
+type StallReport struct {
+	Cause  string `json:"cause"`
+	Cycles uint64 `json:"cycles"`
+}
+
+var kindNames = [...]string{"host", "local", "global"}
+
+// ratio is 0 where there is nothing to divide by.
+func ratio[T uint64 | float64](a T, b uint64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// report makes the report of what was measured in so many cycles.
+func (n *worker) report(cycles uint64) *Report {
+	c := &n.counters
+	all := cycles * uint64(n.hosts)
+	r := &Report{
+		Cycles: cycles, Packets: c.packets, Flits: c.flits, Dropped: c.dropped,
+		Applied: ratio(c.created, all), Accepted: ratio(c.flits, all),
+		FlitLatency: ratio(c.endToEnd, c.flits), FlitNetworkLatency: ratio(c.network, c.flits),
+		Packet:           c.distribution(),
+		InjectionLatency: ratio(c.injection, c.packets), NetworkLatency: ratio(c.total-c.injection, c.packets),
+		Hops:     ratio(c.hops, c.packets),
+		Messages: c.messages, MessageLatency: ratio(c.waited, c.messages),
+		Events: n.events,
+	}
+	n.reportLinks(r)
+	n.reportVCs(r)
+	for cause := stallInput; cause < stalls; cause++ {
+		r.Stalls = append(r.Stalls, StallReport{stallNames[cause], c.stalls[cause]})
+	}
+	return r
+}
+
+func (c *counters) distribution() Distribution {
+	d := Distribution{Count: c.packets, Mean: ratio(c.total, c.packets), Min: c.shortest, Max: c.longest}
+	sum := uint64(0)
+	for place, count := range c.latencies {
+		if count == 0 {
+			continue
+		}
+		sum += count
+		for _, q := range [...]struct {
+			percent uint64
+			into    *uint64
+		}{{50, &d.P50}, {95, &d.P95}, {99, &d.P99}} {
+			if *q.into == 0 && sum*100 >= c.packets*q.percent {
+				*q.into = histogramValue(place)
+			}
+		}
+	}
+	return d
+}
+
+func (n *worker) reportLinks(r *Report) {
+	hosts := uint32(n.hosts)
+	for q := range n.ports {
+		pt := &n.ports[q]
+		to := pt.peer - uint32(len(n.ports)) // a host
+		if pt.kind != hostPort {
+			to = n.ports[pt.peer].router + hosts
+		}
+		r.Links = append(r.Links, LinkReport{n.topology.Name(pt.router + hosts), n.topology.Name(to), kindNames[pt.kind], n.sent[q],
+			ratio(n.sent[q], r.Cycles)})
+	}
+}
+
+func (n *worker) reportVCs(r *Report) {
+	var ports [3]uint64
+	for q := range n.ports {
+		ports[n.ports[q].kind]++
+	}
+	for kind, count := range ports {
+		for vc := 0; vc < int(n.count[kind]) && count > 0; vc++ {
+			use := &n.channelUse[kind*maxVCs+vc]
+			v := VCReport{Kind: kindNames[kind], VC: vc, Packets: use.packets, Occupancy: ratio(use.residence, r.Cycles*count)}
+			v.Share = v.Occupancy / float64(n.capacity[kind])
+			r.VCs = append(r.VCs, v)
+		}
+	}
+}

@@ -1,0 +1,296 @@
+// This file has synthetic traffic: packets that hosts make at random, whatever becomes of them.
+
+package flit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// Pattern is where the packets of synthetic traffic go.
+type Pattern uint8
+
+// The patterns.
+const (
+	Uniform     Pattern = iota // any other host, of the same router too, with the same probability
+	Adversarial                // any host of the group of a dragonfly that is Offset groups further
+	Permutation                // one other host each, and each from one
+	Hotspot                    // with a probability of Share one of Hot, otherwise as Uniform
+)
+
+var patterns = []string{"uniform", "adversarial", "permutation", "hotspot"}
+
+// String returns the name.
+func (p Pattern) String() string { return nameOf(patterns, int(p)) }
+
+// MarshalText returns the name.
+func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads a name.
+func (p *Pattern) UnmarshalText(text []byte) error {
+	return unmarshalName(p, "pattern", patterns, text)
+}
+
+// Traffic is synthetic traffic. In every cycle a host makes a packet, a whole one, with a probability of Load divided by the
+// packet's flits. Where its queue, or without one its router's buffer, has no room, the packet is dropped, and not counted: so
+// under saturation less is applied than Load.
+type Traffic struct {
+	Pattern Pattern  `json:"pattern"`
+	Load    float64  `json:"load"`             // flits a cycle and host, 0 to the flits of a packet
+	Offset  int      `json:"offset,omitempty"` // of Adversarial
+	Share   float64  `json:"share,omitempty"`  // of Hotspot, 0 to 1
+	Hot     []uint32 `json:"hot,omitempty"`    // hosts
+	Warmup  uint64   `json:"warmup_cycles"`    // that pass before the measurement
+	Measure uint64   `json:"measure_cycles"`   // that it takes, 1 or more
+}
+
+// SyntheticOptions says what to run.
+type SyntheticOptions struct {
+	Network  *topology.Network
+	Params   Params
+	Traffic  Traffic
+	Threads  int                      // at most; 0: as many as are of use. The results are the same
+	Progress func(cycle uint64) error // nil, or called now and then; an error ends the run
+}
+
+// RunSynthetic runs synthetic traffic and reports what was measured.
+func RunSynthetic(o SyntheticOptions) (*Report, error) {
+	n, err := newSynthetic(&o)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	threads := o.Threads
+	if threads == 0 {
+		threads = n.threadsFor()
+	}
+	run := n.runUntil
+	if n.divide(threads) {
+		run = n.runDivided
+	}
+	if err := run(n.to, o.Progress); err != nil {
+		return nil, err
+	}
+	r := n.report(o.Traffic.Measure)
+	r.Wall = time.Since(started)
+	return r, nil
+}
+
+// Curve runs traffic at several loads, as many at the same time as there are processors, and returns the reports in their
+// order. Progress is not called.
+func Curve(o SyntheticOptions, loads []float64) ([]*Report, error) {
+	reports := make([]*Report, len(loads))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	o.Progress = nil
+	for i, load := range loads {
+		group.Go(func() (err error) {
+			point := o
+			point.Traffic.Load, point.Threads = load, 1
+			if reports[i], err = RunSynthetic(point); err != nil {
+				return fmt.Errorf("load %v: %w", load, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return reports, nil
+}
+
+// newSynthetic makes a network with traffic.
+func newSynthetic(o *SyntheticOptions) (*worker, error) {
+	n, err := newNetwork(o.Network, &o.Params)
+	if err != nil {
+		return nil, err
+	}
+	return n, n.start(&o.Traffic)
+}
+
+// start has the hosts of a network make traffic from its first cycle on.
+func (n *worker) start(t *Traffic) error {
+	if err := t.check(n.topology, n.p); err != nil {
+		return err
+	}
+	n.from, n.to = t.Warmup, t.Warmup+t.Measure
+	n.traffic = &traffic{Traffic: t, logFail: math.Log1p(-t.Load / float64(n.p.PacketFlits)), random: make([]generator, n.hosts)}
+	if t.Pattern == Permutation {
+		n.traffic.targets = permutation(n.hosts, n.p.Seed)
+	}
+	for h := range n.nics {
+		n.nics[h].generates = never
+		n.traffic.random[h] = newGenerator(n.p.Seed, forTraffic, uint64(h))
+		if t.Load > 0 {
+			n.nics[h].generates = n.traffic.random[h].gap(n.traffic.logFail) - 1
+			n.wakeGenerator(uint32(h), 0)
+		}
+	}
+	return nil
+}
+
+// check returns what is wrong with traffic for a network.
+func (t *Traffic) check(n *topology.Network, p *Params) error {
+	switch {
+	case int(t.Pattern) >= len(patterns):
+		return fmt.Errorf("no pattern with the number %d", t.Pattern)
+	case !(t.Load >= 0 && t.Load <= float64(p.PacketFlits)):
+		return fmt.Errorf("load: expected 0 to %d flits a cycle and host, found %v", p.PacketFlits, t.Load)
+	case !(t.Share >= 0 && t.Share <= 1):
+		return fmt.Errorf("share: expected 0 to 1, found %v", t.Share)
+	case t.Measure < 1 || t.Measure > 1<<40 || t.Warmup > 1<<40:
+		return fmt.Errorf("expected 1 to 2^40 cycles of measurement and at most as many before, found %d and %d", t.Measure, t.Warmup)
+	case n.Hosts < 2:
+		return errors.New("synthetic traffic needs two hosts at least")
+	case t.Pattern == Adversarial && n.Dragonfly == nil:
+		return errors.New("pattern adversarial is for dragonflies")
+	case t.Pattern == Adversarial && (t.Offset < 1 || t.Offset >= n.Dragonfly.Groups):
+		return fmt.Errorf("offset: expected 1 to %d groups, found %d", n.Dragonfly.Groups-1, t.Offset)
+	case t.Pattern == Hotspot && len(t.Hot) == 0:
+		return errors.New("pattern hotspot: expected hot hosts, found none")
+	}
+	if len(t.Hot) > 0 && slices.Max(t.Hot) >= uint32(n.Hosts) {
+		return fmt.Errorf("hot hosts: expected 0 to %d, found %d", n.Hosts-1, slices.Max(t.Hot))
+	}
+	return nil
+}
+
+// permutation returns a random permutation of one cycle (Sattolo 1986), so that nobody is its own target.
+func permutation(hosts int, seed int64) []uint32 {
+	to := make([]uint32, hosts)
+	for i := range to {
+		to[i] = uint32(i)
+	}
+	g := newGenerator(seed, forPattern, 0)
+	for i := uint32(hosts - 1); i > 0; i-- {
+		k := g.below(i)
+		to[i], to[k] = to[k], to[i]
+	}
+	return to
+}
+
+// traffic is synthetic traffic in a network.
+type traffic struct {
+	*Traffic
+	logFail float64     // of the probability that a host makes no packet in a cycle
+	random  []generator // of each host
+	targets []uint32    // of a permutation
+}
+
+// wakeGenerator has an interface act when it makes its next packet, or at the end of the agenda if that is before.
+func (n *worker) wakeGenerator(h uint32, t uint64) {
+	n.wakeNIC(h, min(n.nics[h].generates, t+n.mask))
+}
+
+// generate makes the packet of a host that is due.
+func (n *worker) generate(h uint32, t uint64) {
+	c, g := &n.nics[h], n.traffic
+	flits := uint32(n.p.PacketFlits)
+	if room := n.roomFor(h, c, t); room >= int64(flits) {
+		to := g.target(n, h)
+		if n.p.SourceQueue > 0 {
+			n.queue(c, n.makePacket(h, to, none, flits, t))
+		} else if ch := n.injectionChannel(h, to); ch.available(t, uint64(n.p.Speedup)) >= int32(flits) {
+			n.put(h, n.makePacket(h, to, none, flits, t), ch, t)
+		} else if n.measures(t) {
+			n.counters.dropped++
+		}
+	} else if n.measures(t) {
+		n.counters.dropped++
+	}
+	c.generates = t + g.random[h].gap(g.logFail)
+}
+
+// roomFor returns how many flits the source queue has room for, or without one the buffers at the router.
+func (n *worker) roomFor(h uint32, c *nic, t uint64) int64 {
+	if n.p.SourceQueue > 0 {
+		return int64(n.p.SourceQueue) - int64(c.queued) - int64(c.linkFree-min(t, c.linkFree))
+	}
+	room := int64(0)
+	first := (uint32(len(n.ports)) + h) * n.vcs
+	for _, ch := range n.channels[first:][:n.count[hostPort]] {
+		room += int64(ch.available(t, uint64(n.p.Speedup)))
+	}
+	return room
+}
+
+// target draws where a packet goes.
+func (g *traffic) target(n *worker, from uint32) uint32 {
+	r := &g.random[from]
+	switch g.Pattern {
+	case Permutation:
+		return g.targets[from]
+	case Adversarial:
+		d := n.routing.dragonfly
+		each := uint32(d.A * d.P)
+		group := (int(from/each) + g.Offset) % d.Groups
+		return uint32(group)*each + r.below(each)
+	case Hotspot:
+		if hot := g.Hot[r.below(uint32(len(g.Hot)))]; r.uniform() <= g.Share && hot != from {
+			return hot
+		}
+	}
+	to := r.below(uint32(n.hosts - 1))
+	if to >= from {
+		to++
+	}
+	return to
+}
+
+// runUntil runs a network without ranks up to and without a cycle.
+func (n *worker) runUntil(end uint64, progress func(cycle uint64) error) error {
+	const often = 1 << 12 // cycles between looks at what has happened
+	seen, since := n.events, n.over
+	for k := 1; ; k++ {
+		t := n.nextCycle()
+		if t >= end {
+			if t == never && n.live > 0 {
+				return n.deadlock()
+			}
+			return nil
+		}
+		n.runRouters(t)
+		n.runInterfaces()
+		if k%often > 0 {
+			continue
+		}
+		if n.events != seen || n.live == 0 {
+			seen, since = n.events, n.over
+		} else if n.over-since > n.mask { // longer than anything takes
+			return n.deadlock()
+		}
+		if progress != nil {
+			if err := progress(t); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// runDivided is runUntil by several workers.
+func (n *worker) runDivided(end uint64, progress func(cycle uint64) error) error {
+	span := max(1<<10, n.mask+1) // longer than anything takes
+	for t := uint64(0); t < end; {
+		t = min(end, t+span)
+		before := n.events
+		n.runWorkers(t)
+		n.merge()
+		if n.events == before && n.live > 0 {
+			return n.deadlock()
+		}
+		if progress != nil {
+			if err := progress(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

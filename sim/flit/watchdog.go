@@ -1,0 +1,45 @@
+// This file has the watchdog: packets that are under way while nothing is to happen any more wait for each other.
+
+package flit
+
+import "fmt"
+
+// DeadlockError says that packets wait for each other in a circle.
+type DeadlockError struct {
+	Cycle   uint64 // when the last of them came to wait
+	Packets int64  // under way
+	Chain   string // the channels that they are in, each waiting for the next, and the last for the first
+}
+
+func (e *DeadlockError) Error() string {
+	return fmt.Sprintf("deadlock in cycle %d with %d packets under way: %s", e.Cycle, e.Packets, e.Chain)
+}
+
+// deadlock finds a circle of packets that wait for room in a buffer whose first packet waits in turn.
+func (n *worker) deadlock() error {
+	e := &DeadlockError{Cycle: n.now, Packets: n.live}
+	at := uint32(none)
+	for i := range n.inputs {
+		if n.inputs[i].first != none {
+			at = uint32(i)
+			break
+		}
+	}
+	place := map[uint32]int{}
+	var chain []uint32 // channels
+	for at != none {
+		c := &n.inputs[at]
+		if first, ok := place[c.channel]; ok {
+			e.Chain = n.chain(chain[first:])
+			return e
+		}
+		place[c.channel] = len(chain)
+		chain = append(chain, c.channel)
+		at = n.ports[c.out].peer*n.vcs + c.channel%n.vcs
+		if int(at) >= len(n.inputs) || n.inputs[at].first == none {
+			at = none
+		}
+	}
+	e.Chain = "no circle was found"
+	return e
+}

@@ -1,0 +1,84 @@
+// This file builds meshes and tori of any number of dimensions.
+
+package topology
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// MeshParams describes a mesh, or a torus, which is a mesh whose lines are closed to rings (Dally and Towles, Principles and
+// Practices of Interconnection Networks, chapter 5).
+type MeshParams struct {
+	Dims          []int    // routers along each dimension; 1 to 8 dimensions of 1 to 4096 routers
+	Wrap          bool     // a torus
+	P             int      // hosts of a router
+	Rate          int64    // of all links, bit/s
+	Latency       dag.Time // of all links
+	SwitchLatency dag.Time // of a router
+}
+
+// MeshInfo is the shape of a mesh or torus. Router R is at the coordinates whose first is R mod Dims[0], whose second is
+// R / Dims[0] mod Dims[1], and so on, and has hosts R*P to R*P+P-1.
+type MeshInfo struct {
+	Dims []int
+	Wrap bool
+	P    int
+}
+
+// Mesh builds the network. Links are in the order of hosts, then by router and dimension those to the next coordinate. A
+// ring of two routers has one link, not two.
+func Mesh(p MeshParams) (*Network, error) {
+	kind := "mesh"
+	if p.Wrap {
+		kind = "torus"
+	}
+	if len(p.Dims) < 1 || len(p.Dims) > 8 {
+		return nil, fmt.Errorf("%s: expected 1 to 8 dimensions, found %d", kind, len(p.Dims))
+	}
+	routers := 1
+	for _, size := range p.Dims {
+		if size < 1 || size > 4096 {
+			return nil, fmt.Errorf("%s: expected dimensions of 1 to 4096 routers, found %d", kind, size)
+		}
+		if routers *= size; routers > maxNodes {
+			return nil, fmt.Errorf("%s: expected at most %d routers, found more", kind, maxNodes)
+		}
+	}
+	if p.P < 1 || p.P > 4096 {
+		return nil, fmt.Errorf("%s: expected 1 to 4096 hosts of a router, found %d", kind, p.P)
+	}
+	hosts := routers * p.P
+	if links := hosts + routers*len(p.Dims); hosts > maxNodes || links > maxLinks {
+		return nil, fmt.Errorf("%s: expected at most %d hosts and %d links, found %d and %d", kind, maxNodes, maxLinks, hosts, links)
+	}
+	info := &MeshInfo{append([]int(nil), p.Dims...), p.Wrap, p.P}
+	n := &Network{Hosts: hosts, Switches: routers, Mesh: info, Tier: make([]int8, routers),
+		SwitchLatency: make([]dag.Time, routers), Name: func(node uint32) string {
+			if int(node) < hosts {
+				return numbered("host", int(node))
+			}
+			return numbered("router", int(node)-hosts)
+		}}
+	for router := range routers {
+		n.SwitchLatency[router] = p.SwitchLatency
+	}
+	for host := range hosts {
+		n.Links = append(n.Links, Link{uint32(host), n.node(host / p.P), p.Rate, p.Latency})
+	}
+	for router := range routers {
+		stride := 1
+		for _, size := range p.Dims {
+			at := router / stride % size
+			if next := (at + 1) % size; next > at || p.Wrap && size > 2 {
+				n.Links = append(n.Links, Link{n.node(router), n.node(router + (next-at)*stride), p.Rate, p.Latency})
+			}
+			stride *= size
+		}
+	}
+	if err := n.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", kind, err)
+	}
+	return n, nil
+}
