@@ -495,12 +495,12 @@ func TestRoCEFailures(t *testing.T) {
 	}
 }
 
-// TestRoCEGivesUp has a flow whose packets never fit.
+// TestRoCEGivesUp has a flow whose receiver is cut off.
 func TestRoCEGivesUp(t *testing.T) {
 	p := params(t, "roce", Own)
 	p.Own["pfc"] = 0
-	p.Queue = 4096
 	d := flowsOf(Flow{Target: 15, Bytes: 1 << 16}, Flow{Source: 1, Target: 2, Bytes: 100})
+	d.failures = []Failure{{Links: []int{15}}}
 	n := d.run(t, oneSpine(t, 0), p)
 	if d.done != 1 || d.flows[0].Delivered != 0 || d.flows[0].Nacks != 7 {
 		t.Errorf("%d flows ended, %+v", d.done, d.flows[0])

@@ -56,6 +56,9 @@ func newNetwork(o *Options) (*network, error) {
 	}
 	byFile := p.Queue == 0 // the queues are as the network's file says, where it does
 	p.complete(m, n.bandwidthDelay(rate, uint32(p.MSS)+m.header))
+	if full := p.MSS + int64(m.header); p.Queue < full {
+		return nil, fmt.Errorf("queues of %d bytes, expected %d or more, a full packet", p.Queue, full)
+	}
 	n.fillQueues(t, m, p, byFile)
 	n.sampler = newSampler(o, len(n.ports))
 	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
