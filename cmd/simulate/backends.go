@@ -28,6 +28,7 @@ var backends = []backend{
 	{"loggops", registerLogGOPS, nil},
 	{"analytical", registerAnalytical, nil},
 	{"packet", registerPacket, packetShares},
+	{"flit", registerFlit, flitShares},
 	{"ideal", registerIdeal, nil},
 }
 
@@ -67,6 +68,7 @@ type result struct {
 	IOLatency *ioLatency           `json:"io_latency,omitempty"` // of storage accesses that were lowered
 	Compare   *comparison          `json:"compare,omitempty"`    // with --compare
 	*packetResult
+	flit *flitResult // what Stats holds, of the flit backend
 }
 
 // replay is how to run a trace.

@@ -38,6 +38,11 @@ The packet backend runs the trace on a network of hosts and switches, --topology
 congestion control: --transport; --list-transports lists them with their parameters, which --set sets. Its result has
 flows, fct_ps, slowdown, counters, ports and tiers, too.
 
+The flit backend runs the trace on a network of routers with virtual channels and credits, cycle by cycle; --list-presets
+lists published networks, one of which --preset takes, with the parameters that --set changes. Its result has latencies,
+throughput, the use of links and channels, and stalls, in backend_stats. With --synthetic it runs no trace but random traffic at
+each --load, and prints a table (--csv: comma-separated values; --json: a JSON object a line).
+
 Of a trace that has several jobs, the result has for each when it ran, and how much of its computation went on without
 communication beside it; --alone also runs each job alone and says how much slower it is beside the others. --compare
 holds the times of the ranks against those that the tracer measured.
@@ -48,7 +53,7 @@ ten are listed with what they wait for, "complete" is false, and the exit status
 --sweep runs a grid of parameters over one trace, several points at the same time, and prints one JSON line for each,
 in the order of the grid (--csv: a table without the finish times of the ranks). A parameter is L, o, g, G, O or S, and
 with the analytical backend bw0, lat0, splits and others that its page lists, with the packet backend queue, mss, seed,
-parameters of the transport and others; its values are separated by commas, and
+parameters of the transport and others, with the flit backend those of --set; its values are separated by commas, and
 FROM..TO:N stands for N values at equal distances. A point that fails has its parameters and an error in its line, and
 does not stop the others; the exit status is 1 then.`
 
@@ -60,6 +65,8 @@ const examples = `  simulate x.parquet
   simulate --backend analytical --network 'Ring(4)_Switch(8)@100,50GB/s,500ns' x.parquet
   simulate --backend analytical --network n.yml --system s.json --memory m.json --json PREFIX
   simulate --backend packet --topology leafspine:hosts=128,tor=16,oversubscription=4 --transport dctcp x.parquet
+  simulate --backend flit --preset graph500-dragonfly x.parquet
+  simulate --backend flit --preset graph500-dragonfly --routing valiant --synthetic adversarial+1 --load 0.1..0.6:6
   simulate --timeline x.json x.parquet        (open x.json in https://ui.perfetto.dev)
   simulate --noise-trace noise.txt --seed 7 x.parquet
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet
@@ -85,6 +92,7 @@ type options struct {
 
 	costs          logGOPSFlags // of messages; those that backends share
 	listTransports bool
+	listPresets    bool
 
 	// Of the backends that tell when each op ran.
 	ops          bool
@@ -123,7 +131,7 @@ func newCommand(p *cli.Program) *cobra.Command {
 		"write what happens to `FILE`: .json for Perfetto and Chrome, .viz for the viewer of LogGOPSim")
 	flags.StringVar(&o.sweep, "sweep", "",
 		"run a `grid` of parameters, such as 'L=1us..10us:10;G=0.02,0.04', and print a JSON line for each point")
-	flags.BoolVar(&o.csv, "csv", false, "with --sweep: print comma-separated values instead")
+	flags.BoolVar(&o.csv, "csv", false, "with --sweep or --synthetic: print comma-separated values instead")
 	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "how many processors to use; the result is the same")
 	flags.BoolVar(&o.alone, "alone", false,
 		"run each job of the trace alone, too, and print how much slower it is beside the others")
@@ -138,6 +146,9 @@ func newCommand(p *cli.Program) *cobra.Command {
 		run, known := runs[o.backend]
 		if o.listTransports {
 			return printTransports(p)
+		}
+		if o.listPresets {
+			return printPresets(p)
 		}
 		if !known {
 			return cli.Usagef("no backend %q, expected one of %s", o.backend, strings.Join(backendNames(), ", "))
@@ -162,6 +173,12 @@ func newCommand(p *cli.Program) *cobra.Command {
 	return cmd
 }
 
+// standalone is a runner that its flags may ask to run without a trace.
+type standalone interface {
+	standsAlone() bool
+	runAlone(args []string) error
+}
+
 func simulate(p *cli.Program, o *options, run runner, args []string) error {
 	choice, err := lower.ParseChoice(o.collective)
 	if err != nil {
@@ -170,6 +187,13 @@ func simulate(p *cli.Program, o *options, run runner, args []string) error {
 	grid, err := o.check(run)
 	if err != nil {
 		return err
+	}
+	if s, ok := run.(standalone); ok && s.standsAlone() {
+		stop, err := startProfile(p, o.profile)
+		if err != nil {
+			return err
+		}
+		return errors.Join(s.runAlone(args), stop())
 	}
 	o.read.CheckedComms = !o.read.Lenient // by checkGroups
 	jobs, err := o.jobs.Jobs(p, args)
@@ -196,7 +220,7 @@ func (o *options) check(run runner) (grid [][]setting, err error) {
 	}
 	o.threads = min(o.threads, runtime.GOMAXPROCS(0))
 	if o.sweep == "" {
-		if o.csv {
+		if s, ok := run.(standalone); o.csv && !(ok && s.standsAlone()) {
 			return nil, cli.Usagef("--csv needs --sweep")
 		}
 		return nil, nil

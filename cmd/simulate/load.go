@@ -116,7 +116,7 @@ func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice low
 	if err != nil {
 		return nil, err
 	}
-	if trace.Nodes != nil && !(run.lowers(trace) != nil && choice.UsesNodes()) && o.backend != "packet" {
+	if trace.Nodes != nil && !(run.lowers(trace) != nil && choice.UsesNodes()) && o.backend != "packet" && o.backend != "flit" {
 		p.Explain("%s: placed on nodes, which makes no difference to the %s backend", name, o.backend)
 	}
 	ph.done("decode")

@@ -78,7 +78,7 @@ func registerPacket(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	f, flags := &b.flags, cmd.Flags()
 	flags.StringVar(&f.topology, "topology", "",
 		"`network`, such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, or a .topo file or list of links "+
-			"(packet)")
+			"(packet, flit)")
 	var names []string
 	for _, t := range packet.Transports {
 		names = append(names, t.Name)
@@ -87,7 +87,7 @@ func registerPacket(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	flags.StringVar(&f.transport, "transport", "ndp", "`transport` of messages: "+strings.Join(names, ", ")+" (packet)")
 	cli.CompleteWith(cmd, "transport", names)
 	flags.StringSliceVar(&f.set, "set", nil,
-		"parameters of the transport, such as `NAME=VALUE`,... with units; --list-transports has them (packet)")
+		"parameters of the transport, such as `NAME=VALUE`,... with units; --list-transports has them (packet); or of routers; --list-presets has those (flit)")
 	flags.BoolVar(&o.listTransports, "list-transports", false, "print the transports and their parameters, and do nothing else")
 	flags.StringVar(&f.coupling, "coupling", "",
 		"`rules` by which messages use the network: own, htsim for lists of flows, or atlahs (packet; default: as --compat)")
@@ -116,7 +116,7 @@ func registerPacket(p *cli.Program, cmd *cobra.Command, o *options) runner {
 		"have a `link` fail, as in tor3-agg1@2ms..5ms, or have another rate, as in tor3-agg1@2ms:25Gbps; may be repeated (packet)")
 
 	flags.StringVar(&f.placement, "placement", "packed",
-		"which host each rank is on: `law` packed, random, strided:N, nodes of the trace, or a file with a host a line (packet)")
+		"which host each rank is on: `law` packed, random, strided:N, nodes of the trace, or a file with a host a line (packet, flit)")
 	flags.IntVar(&f.nics, "nics", 1, "how many hosts of the network are the interfaces of one rank (packet)")
 	flags.BoolVar(&f.ackEnds, "ack-ends", false,
 		"end a send when its last byte is acknowledged, not when it has left the host (packet)")
@@ -128,7 +128,7 @@ func registerPacket(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	cli.TimeVar(flags, &f.sample, "sample", 0, 0, "period at which to sample how full queues are (packet; default: never)")
 	flags.StringVar(&f.samples, "samples", "", "write the samples to `FILE` as comma-separated values (packet)")
 	flags.StringVar(&f.flows, "flows", "", "write what became of each message to `FILE` as comma-separated values (packet)")
-	flags.StringVar(&f.ports, "ports", "", "write what each port did to `FILE` as comma-separated values (packet)")
+	flags.StringVar(&f.ports, "ports", "", "write what each port did to `FILE` as comma-separated values (packet, flit)")
 	flags.IntVar(&f.maxFlows, "max-flows", 100_000,
 		"up to how many messages --json lists one by one; of more it has quantiles (packet)")
 	return b

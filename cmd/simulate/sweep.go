@@ -148,7 +148,8 @@ func csvWriter(w io.Writer) func(io.Writer, string, *point) error {
 			record = append(record, strconv.FormatBool(r.Complete), string(makespan), fmt.Sprint(r.Ops),
 				fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), fmt.Sprint(r.Bytes), string(wall),
 				strconv.FormatFloat(r.OpsPerS, 'g', 6, 64))
-			record = append(append(record, r.packetResult.columns()...), "")
+			record = append(append(record, r.packetResult.columns()...), r.flit.columns()...)
+			record = append(record, "")
 		} else {
 			record = append(record, values...)
 			record = append(record, "false")
@@ -163,7 +164,7 @@ func csvWriter(w io.Writer) func(io.Writer, string, *point) error {
 }
 
 // extraColumns are those that the results of a backend have beyond others'.
-var extraColumns = map[string][]string{"packet": packetColumns}
+var extraColumns = map[string][]string{"packet": packetColumns, "flit": flitColumns}
 
 // columns returns the names and values of what marshals to a JSON object, in its order. Those of an object in it have the
 // object's name in front of theirs, and a dot.

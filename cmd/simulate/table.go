@@ -53,6 +53,9 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 	if r.packetResult != nil {
 		r.packetResult.print(row)
 	}
+	if r.flit != nil {
+		r.flit.print(row)
+	}
 	if r.NPUs != nil {
 		printBreakdown(tab, r.NPUs)
 	} else if n := len(r.Finish); n > 0 && n <= listedRanks {
@@ -63,6 +66,9 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 	}
 	if r.packetResult != nil {
 		r.packetResult.printPorts(tab)
+	}
+	if r.flit != nil {
+		r.flit.printTables(tab)
 	}
 	printJobs(tab, r)
 	printComparison(tab, r.Compare)
