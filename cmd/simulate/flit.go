@@ -44,7 +44,7 @@ type flitFlags struct {
 	routing string
 	cores   int
 
-	synthetic       string
+	synthetic, plot string
 	load            string
 	warmup, measure int64
 
@@ -79,6 +79,7 @@ func registerFlit(p *cli.Program, cmd *cobra.Command, o *options) runner {
 		"`loads` of --synthetic, in flits a cycle and host: values separated by commas, or FROM..TO:N (flit)")
 	flags.Int64Var(&f.warmup, "warmup", 10_000, "cycles of --synthetic before those that are measured (flit)")
 	flags.Int64Var(&f.measure, "measure", 20_000, "cycles of --synthetic that are measured (flit)")
+	flags.StringVar(&f.plot, "plot", "", "draw latency and accepted load of --synthetic over its loads to `FILE`: .svg, .png or .pdf (flit)")
 	return b
 }
 
@@ -126,7 +127,7 @@ func (b *flitBackend) check() (err error) {
 	if f.synthetic != "" {
 		return b.checkSynthetic()
 	}
-	for _, name := range []string{"load", "warmup", "measure"} {
+	for _, name := range []string{"load", "warmup", "measure", "plot"} {
 		if b.cmd.Flags().Changed(name) {
 			return cli.Usagef("--%s needs --synthetic", name)
 		}

@@ -33,6 +33,14 @@ func (b *flitBackend) checkSynthetic() error {
 	if o.json && o.csv {
 		return cli.Usagef("--json and --csv exclude each other")
 	}
+	if f.plot != "" {
+		if _, err := plotFormat(f.plot); err != nil {
+			return err
+		}
+		if err := b.p.CheckOutput(f.plot, true); err != nil {
+			return err
+		}
+	}
 	t, err := parsePattern(f.synthetic)
 	if err != nil {
 		return cli.Usagef("--synthetic: %v", err)
@@ -156,6 +164,14 @@ func (b *flitBackend) runAlone(args []string) error {
 	if err != nil {
 		return err
 	}
+	defer out.Close()
+	var picture *cli.Output
+	if b.flags.plot != "" {
+		if picture, err = b.p.Create(b.flags.plot, true); err != nil {
+			return err
+		}
+		defer picture.Close()
+	}
 	each := b.flags.warmup + b.flags.measure
 	progress := b.p.Progress("simulating", each*int64(len(b.traffic)), "cycles")
 	points := make([]syntheticPoint, len(b.traffic))
@@ -209,6 +225,15 @@ func (b *flitBackend) runAlone(args []string) error {
 	}
 	if err := b.writePoints(out, points); err != nil {
 		return err
+	}
+	if picture != nil {
+		format, _ := plotFormat(b.flags.plot) // checked
+		if err := plotCurve(picture, format, points); err != nil {
+			return fmt.Errorf("drawing %s: %w", b.flags.plot, err)
+		}
+		if err := picture.Commit(); err != nil {
+			return err
+		}
 	}
 	if err := out.Commit(); err != nil {
 		return err
