@@ -117,6 +117,10 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 func (c *coupling) advance(a *sim.Actor) {
 	c.actor = a
 	n := c.n
+	if a.Now() >= c.end { // what is under way, or comes yet, stays where it is
+		c.cut = true
+		return
+	}
 	n.run(a.Now())
 	c.open(a.Now())
 	for c.live > 0 && n.queue.Len() > 0 {

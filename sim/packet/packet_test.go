@@ -361,3 +361,20 @@ func TestQueueings(t *testing.T) {
 		}
 	}
 }
+
+// At the end of a run the network stops, whatever the ranks do later, and what they send then does not get through.
+func TestEnd(t *testing.T) {
+	b := dag.NewBuilder(4)
+	b.Rank(0).Send(3, 10<<20, 0)
+	b.Rank(3).Recv(0, 10<<20, 0)
+	b.Rank(1).Send(2, 1000, 1, b.Rank(1).Calc(dag.Second))
+	b.Rank(2).Recv(1, 1000, 1)
+	const end = 100 * dag.Microsecond
+	result, report := try{network: leafSpine, set: func(o *Options) { o.Params.End = end }}.run(t, b.Trace())
+	if result.Complete || result.Aborted == "" || report.Incomplete != 1 || len(report.Flows) != 1 || report.Flows[0].Delivered != 0 {
+		t.Errorf("%+v, %+v", result, report.Flows)
+	}
+	if got := dag.Time(result.Finish[1].Ticks); got != dag.Second {
+		t.Errorf("rank 1 is done at %v", got)
+	}
+}
