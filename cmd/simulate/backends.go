@@ -83,8 +83,28 @@ type replay struct {
 	opEnded func(rank, op int, issued, ended uint64)
 }
 
+// messages is what backends have in common that run sends, receives and calcs only: collectives are lowered for them, they do
+// not tell when ops ran, and write timelines for Perfetto.
+type messages struct{}
+
+func (messages) lowers(*dag.Trace) func(dag.Subkind) bool {
+	return func(dag.Subkind) bool { return true }
+}
+
+func (messages) opTimes() *ideal.Timeline {
+	return nil
+}
+
+func (messages) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error) {
+	if strings.ToLower(filepath.Ext(path)) != ".json" {
+		return nil, cli.Usagef("--timeline: %s: expected a name that ends with .json", path)
+	}
+	return sim.NewChromeTimeline(w, t), nil
+}
+
 // logGOPS runs the loggops backend.
 type logGOPS struct {
+	messages
 	p            *cli.Program
 	cmd          *cobra.Command
 	common       *options
@@ -196,14 +216,6 @@ func (b *logGOPS) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline
 		return loggops.NewVizTimeline(w, b.checkedModel, b.base), nil
 	}
 	return nil, cli.Usagef("--timeline: %s: expected a name that ends with .json or .viz", path)
-}
-
-func (b *logGOPS) lowers(*dag.Trace) func(dag.Subkind) bool {
-	return func(dag.Subkind) bool { return true }
-}
-
-func (b *logGOPS) opTimes() *ideal.Timeline {
-	return nil
 }
 
 func (b *logGOPS) parameters() []parameter {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,13 +16,13 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/flit"
-	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/packet"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // flitBackend runs the flit backend.
 type flitBackend struct {
+	messages
 	p      *cli.Program
 	cmd    *cobra.Command
 	common *options
@@ -261,21 +260,6 @@ func (b *flitBackend) place(ranks int) (flit.Placement, error) {
 		hosts[r] = nodes.Hosts[r/cores]
 	}
 	return flit.Placement{Hosts: hosts}, nil
-}
-
-func (b *flitBackend) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error) {
-	if strings.ToLower(filepath.Ext(path)) != ".json" {
-		return nil, cli.Usagef("--timeline: %s: expected a name that ends with .json", path)
-	}
-	return sim.NewChromeTimeline(w, t), nil
-}
-
-func (b *flitBackend) lowers(*dag.Trace) func(dag.Subkind) bool {
-	return func(dag.Subkind) bool { return true }
-}
-
-func (b *flitBackend) opTimes() *ideal.Timeline {
-	return nil
 }
 
 func (b *flitBackend) compile(t sim.Source, meta dag.Meta) (err error) {

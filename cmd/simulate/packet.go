@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"math/big"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,13 +18,13 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
-	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/packet"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // packetBackend runs the packet backend.
 type packetBackend struct {
+	messages
 	p      *cli.Program
 	cmd    *cobra.Command
 	common *options
@@ -316,21 +315,6 @@ func (b *packetBackend) place(ranks int) (packet.Placement, error) {
 		return p, nil
 	}
 	return packet.Placement{}, fmt.Errorf("no placement %q", b.flags.placement)
-}
-
-func (b *packetBackend) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error) {
-	if strings.ToLower(filepath.Ext(path)) != ".json" {
-		return nil, cli.Usagef("--timeline: %s: expected a name that ends with .json", path)
-	}
-	return sim.NewChromeTimeline(w, t), nil
-}
-
-func (b *packetBackend) lowers(*dag.Trace) func(dag.Subkind) bool {
-	return func(dag.Subkind) bool { return true }
-}
-
-func (b *packetBackend) opTimes() *ideal.Timeline {
-	return nil
 }
 
 func (b *packetBackend) compile(t sim.Source, meta dag.Meta) error {

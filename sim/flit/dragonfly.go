@@ -86,7 +86,7 @@ func (r *routing) detour(n *worker, from uint32, pk *packet) {
 	if uint32(d.Group(int(n.edge[pk.to]))) == group {
 		return
 	}
-	via := n.nics[from].random.below(uint32(d.Groups - 1))
+	via := n.nics[from].random.Below(uint32(d.Groups - 1))
 	if via >= group {
 		via++
 	}

@@ -315,7 +315,7 @@ func (n *worker) fill() {
 	n.nics = make([]nic, n.hosts)
 	for h := range n.nics {
 		n.nics[h] = nic{firstMessage: none, lastMessage: none, firstPacket: none, lastPacket: none,
-			random: newGenerator(n.p.Seed, forRoute, uint64(h))}
+			random: sim.NewRandom(n.p.Seed, forRoute, uint64(h))}
 	}
 }
 

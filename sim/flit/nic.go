@@ -3,6 +3,8 @@
 
 package flit
 
+import "github.com/tracedag/tracedag/sim"
+
 // nic is a host's interface.
 type nic struct {
 	firstMessage, lastMessage uint32 // that wait, or are being cut into packets
@@ -11,7 +13,7 @@ type nic struct {
 	blocked                   bool   // waits for credits
 	linkFree                  uint64 // a packet is leaving until then
 	generates                 uint64 // when it makes the next packet of synthetic traffic
-	random                    generator
+	random                    sim.Random
 }
 
 // message is a message that has not been received.

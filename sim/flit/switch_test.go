@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
 )
 
 // recorder is a driver that keeps when messages were received, by their numbers.
@@ -224,12 +225,12 @@ func TestSourceQueue(t *testing.T) {
 func TestConservation(t *testing.T) {
 	for _, text := range []string{"star:hosts=5,latency=1ns", "mesh:dims=3x3,latency=2ns", "fattree:k=4,latency=1ns"} {
 		n := vefSwitch(t, text, func(p *Params) { p.LocalBuffer = 16 })
-		g := newGenerator(1, 99, 0)
+		g := sim.NewRandom(1, 99, 0)
 		var posts []post
 		for i := range 3000 {
-			from := g.below(uint32(n.hosts))
-			to := (from + 1 + g.below(uint32(n.hosts-1))) % uint32(n.hosts)
-			posts = append(posts, post{from, to, uint64(g.below(1000)), uint64(i / 4)})
+			from := g.Below(uint32(n.hosts))
+			to := (from + 1 + g.Below(uint32(n.hosts-1))) % uint32(n.hosts)
+			posts = append(posts, post{from, to, uint64(g.Below(1000)), uint64(i / 4)})
 		}
 		made := uint64(0)
 		for _, p := range posts {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -122,15 +123,15 @@ func (n *worker) start(t *Traffic) error {
 		return err
 	}
 	n.from, n.to = t.Warmup, t.Warmup+t.Measure
-	n.traffic = &traffic{Traffic: t, logFail: math.Log1p(-t.Load / float64(n.p.PacketFlits)), random: make([]generator, n.hosts)}
+	n.traffic = &traffic{Traffic: t, logFail: math.Log1p(-t.Load / float64(n.p.PacketFlits)), random: make([]sim.Random, n.hosts)}
 	if t.Pattern == Permutation {
 		n.traffic.targets = permutation(n.hosts, n.p.Seed)
 	}
 	for h := range n.nics {
 		n.nics[h].generates = never
-		n.traffic.random[h] = newGenerator(n.p.Seed, forTraffic, uint64(h))
+		n.traffic.random[h] = sim.NewRandom(n.p.Seed, forTraffic, uint64(h))
 		if t.Load > 0 {
-			n.nics[h].generates = n.traffic.random[h].gap(n.traffic.logFail) - 1
+			n.nics[h].generates = gap(&n.traffic.random[h], n.traffic.logFail) - 1
 			n.wakeGenerator(uint32(h), 0)
 		}
 	}
@@ -169,9 +170,9 @@ func permutation(hosts int, seed int64) []uint32 {
 	for i := range to {
 		to[i] = uint32(i)
 	}
-	g := newGenerator(seed, forPattern, 0)
+	g := sim.NewRandom(seed, forPattern, 0)
 	for i := uint32(hosts - 1); i > 0; i-- {
-		k := g.below(i)
+		k := g.Below(i)
 		to[i], to[k] = to[k], to[i]
 	}
 	return to
@@ -180,9 +181,9 @@ func permutation(hosts int, seed int64) []uint32 {
 // traffic is synthetic traffic in a network.
 type traffic struct {
 	*Traffic
-	logFail float64     // of the probability that a host makes no packet in a cycle
-	random  []generator // of each host
-	targets []uint32    // of a permutation
+	logFail float64      // of the probability that a host makes no packet in a cycle
+	random  []sim.Random // of each host
+	targets []uint32     // of a permutation
 }
 
 // wakeGenerator has an interface act when it makes its next packet, or at the end of the agenda if that is before.
@@ -206,7 +207,7 @@ func (n *worker) generate(h uint32, t uint64) {
 	} else if n.measures(t) {
 		n.counters.dropped++
 	}
-	c.generates = t + g.random[h].gap(g.logFail)
+	c.generates = t + gap(&g.random[h], g.logFail)
 }
 
 // roomFor returns how many flits the source queue has room for, or without one the buffers at the router.
@@ -232,13 +233,13 @@ func (g *traffic) target(n *worker, from uint32) uint32 {
 		d := n.routing.dragonfly
 		each := uint32(d.A * d.P)
 		group := (int(from/each) + g.Offset) % d.Groups
-		return uint32(group)*each + r.below(each)
+		return uint32(group)*each + r.Below(each)
 	case Hotspot:
-		if hot := g.Hot[r.below(uint32(len(g.Hot)))]; r.uniform() <= g.Share && hot != from {
+		if hot := g.Hot[r.Below(uint32(len(g.Hot)))]; uniform(r) <= g.Share && hot != from {
 			return hot
 		}
 	}
-	to := r.below(uint32(n.hosts - 1))
+	to := r.Below(uint32(n.hosts - 1))
 	if to >= from {
 		to++
 	}

@@ -19,7 +19,7 @@ func (n *network) admit(pt *port, p uint32) bool {
 		if pt.bytes[dataQueue]+size > pt.room[dataQueue] {
 			return n.drop(pt, p)
 		}
-		if pt.bytes[dataQueue]+size+pt.least > pt.room[dataQueue] && pt.random.next()>>11 < pt.most {
+		if pt.bytes[dataQueue]+size+pt.least > pt.room[dataQueue] && pt.random.Next()>>11 < pt.most {
 			return n.drop(pt, p)
 		}
 	case aeolus:
@@ -68,7 +68,7 @@ func (n *network) admitTrimming(pt *port, p uint32) bool {
 		return true
 	}
 	victim := p
-	if pt.random.next()>>63 == 0 {
+	if pt.random.Next()>>63 == 0 {
 		switch {
 		case pt.queues[dataQueue].tail != none:
 			victim = n.takeLast(&pt.queues[dataQueue])

@@ -5,6 +5,7 @@ package packet
 import (
 	"math/bits"
 
+	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -51,7 +52,7 @@ type balance struct {
 
 	salts  []uint64 // by switch
 	rounds []rounds // by switch; RoundRobin
-	random []generator
+	random []sim.Random
 	shape  *topology.DragonflyInfo // of the network; Valiant and UGAL
 	// Flowlet: of a switch and a flow, what the last packet did; a direct-mapped table, for forgetting does little harm.
 	flowlets []flowlet
@@ -86,10 +87,10 @@ func (b *balance) sourceRouted() bool {
 
 func newBalance(how Balance, paths uint32, seed int64, switches int, gap uint64) balance {
 	b := balance{how: how, paths: max(paths, 1), shuffle: true, seed: seed, salts: make([]uint64, switches), gap: gap}
-	b.random = make([]generator, switches)
+	b.random = make([]sim.Random, switches)
 	for i := range b.salts {
-		b.random[i] = newGenerator(seed, forSwitch, uint64(i))
-		b.salts[i] = b.random[i].next()
+		b.random[i] = sim.NewRandom(seed, forSwitch, uint64(i))
+		b.salts[i] = b.random[i].Next()
 	}
 	switch how {
 	case RoundRobin:
@@ -103,10 +104,10 @@ func newBalance(how Balance, paths uint32, seed int64, switches int, gap uint64)
 // open prepares the labels of a flow.
 func (b *balance) open(n *network, f uint32) {
 	fl := &n.flows[f]
-	random := newGenerator(b.seed, forFlow, uint64(fl.id))
+	random := sim.NewRandom(b.seed, forFlow, uint64(fl.id))
 	for end := range fl.labels {
 		l := &fl.labels[end]
-		l.key = random.next()
+		l.key = random.Next()
 		switch b.how {
 		case Spray:
 			l.count, l.next = b.paths, 1%b.paths
@@ -148,12 +149,12 @@ func (b *balance) label(n *network, pk *packet) {
 		}
 		if l.next++; l.next >= l.count {
 			l.next = 0
-			l.key = mix(l.key + 0x9e3779b97f4a7c15)
+			l.key = sim.Mix(l.key + 0x9e3779b97f4a7c15)
 		}
 		b.spread(pk, fl.id, value)
 	case Random:
-		g := generator(l.key)
-		pk.path = g.below(l.count)
+		g := sim.Random(l.key)
+		pk.path = g.Below(l.count)
 		l.key = uint64(g)
 	case ByHost:
 		b.spread(pk, 0, l.fixed)
@@ -172,7 +173,7 @@ func (b *balance) spread(pk *packet, id, value uint32) {
 		pk.path = value
 		return
 	}
-	pk.path = uint32(mix(uint64(id)<<32|uint64(value)) >> 32)
+	pk.path = uint32(sim.Mix(uint64(id)<<32|uint64(value)) >> 32)
 }
 
 // shuffled returns where a permutation of 0 to count-1, which the key chooses, takes i.
@@ -231,7 +232,7 @@ func (b *balance) hashed(ways []uint32, sw uint32, pk *packet) uint32 {
 	if len(ways) == 0 {
 		return none
 	}
-	h := mix(uint64(pk.path)<<32 ^ b.salts[sw])
+	h := sim.Mix(uint64(pk.path)<<32 ^ b.salts[sw])
 	return ways[(h>>32)*uint64(len(ways))>>32]
 }
 
@@ -244,7 +245,7 @@ func (b *balance) inTurn(sw uint32, ways []uint32) uint32 {
 	if r.next >= uint32(len(ways)) {
 		r.next = 0
 		if r.count++; r.count == turnsBeforeShuffle {
-			r.count, r.key = 0, b.random[sw].next()
+			r.count, r.key = 0, b.random[sw].Next()
 		}
 	}
 	return ways[shuffled(r.next, uint32(len(ways)), r.key)]
@@ -265,7 +266,7 @@ func (b *balance) leastFull(n *network, sw uint32, ways []uint32) uint32 {
 		case load < best:
 			best, ties, way = load, 1, w
 		case load == best:
-			if ties++; random.below(ties) == 0 {
+			if ties++; random.Below(ties) == 0 {
 				way = w
 			}
 		}
@@ -293,10 +294,10 @@ func (b *balance) sameFlowlet(n *network, sw uint32, pk *packet, ways []uint32) 
 	if pk.dst == fl.src {
 		id--
 	}
-	e := &b.flowlets[mix(uint64(id)<<32|uint64(sw))%flowletTable]
+	e := &b.flowlets[sim.Mix(uint64(id)<<32|uint64(sw))%flowletTable]
 	if e.flow != id || e.sw != sw || e.at == 0 {
 		*e = flowlet{flow: id, sw: sw, port: b.leastFull(n, sw, ways)}
-	} else if n.now-e.at > b.gap && b.random[sw].next()>>63 == 0 {
+	} else if n.now-e.at > b.gap && b.random[sw].Next()>>63 == 0 {
 		e.port = b.leastFull(n, sw, ways)
 	}
 	e.at = n.now
@@ -335,14 +336,14 @@ func (b *balance) decide(n *network, sw, edge uint32) uint32 {
 	if from == to || b.shape.Groups < 3 {
 		return direct
 	}
-	group := int(b.random[sw].below(uint32(b.shape.Groups - 2))) // neither of the two
+	group := int(b.random[sw].Below(uint32(b.shape.Groups - 2))) // neither of the two
 	if group >= min(from, to) {
 		group++
 	}
 	if group >= max(from, to) {
 		group++
 	}
-	via := uint32(group*b.shape.A) + b.random[sw].below(uint32(b.shape.A))
+	via := uint32(group*b.shape.A) + b.random[sw].Below(uint32(b.shape.A))
 	if b.how == Valiant {
 		return via + 1
 	}

@@ -2,6 +2,8 @@
 
 package packet
 
+import "github.com/tracedag/tracedag/sim"
+
 // spraying is how a sender chooses entropies.
 type spraying uint8
 
@@ -35,7 +37,7 @@ type entropies struct {
 	next      uint32
 	penalties []uint8 // by entropy; none while there were none
 	good      ring    // recycling: those that came back
-	random    generator
+	random    sim.Random
 
 	// reps
 	buffer      [repsBuffer]uint32
@@ -57,7 +59,7 @@ const (
 func (s *sprays) open(e *entropies, key uint64) {
 	clear(e.penalties)
 	e.good.reset()
-	*e = entropies{key: key, penalties: e.penalties, good: e.good, random: generator(mix(key))}
+	*e = entropies{key: key, penalties: e.penalties, good: e.good, random: sim.Random(sim.Mix(key))}
 }
 
 // choose returns the entropy of the next packet.
@@ -90,7 +92,7 @@ func (s *sprays) step(e *entropies) uint32 {
 	x := shuffled(e.next, s.count, e.key)
 	if e.next++; e.next == s.count {
 		e.next = 0
-		e.key = e.random.next()
+		e.key = e.random.Next()
 	}
 	return x
 }
@@ -112,7 +114,7 @@ func (s *sprays) repeat(e *entropies) uint32 {
 		e.fresh &^= 1 << i
 		return e.buffer[i]
 	}
-	return e.random.below(s.count)
+	return e.random.Below(s.count)
 }
 
 // worked notes that a packet got through, unmarked.

@@ -111,7 +111,7 @@ func (n *network) run(until uint64) {
 		n.now = ev.Time
 		n.events++
 		i := ev.What() & indexMask
-		switch event(ev.What() >> indexBits) {
+		switch e := event(ev.What() >> indexBits); e {
 		case arrival:
 			to := n.packets[i].due
 			if to&1 != 0 {
@@ -135,16 +135,10 @@ func (n *network) run(until uint64) {
 			n.sample()
 		case failing:
 			n.failures.happen(n, i)
-		case timerA:
-			n.transport.timer(timerA, i)
-		case timerB:
-			n.transport.timer(timerB, i)
-		case timerC:
-			n.transport.timer(timerC, i)
-		case timerD:
-			n.transport.timer(timerD, i)
+		case timerA, timerB, timerC, timerD:
+			n.transport.timer(e, i)
 		default:
-			n.driver.event(event(ev.What()>>indexBits), i)
+			n.driver.event(e, i)
 		}
 	}
 }

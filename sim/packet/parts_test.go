@@ -4,16 +4,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tracedag/tracedag/sim"
 )
 
 // shuffled is a permutation, and another for another key.
 func TestShuffled(t *testing.T) {
-	g := generator(1)
+	g := sim.Random(1)
 	for _, n := range []uint32{1, 2, 3, 4, 5, 7, 16, 31, 64, 100, 128, 1000} {
 		first := make(map[uint32]int)
 		const keys = 400
 		for range keys {
-			key := g.next()
+			key := g.Next()
 			seen := make([]bool, n)
 			for i := range n {
 				x := shuffled(i, n, key)
@@ -133,7 +135,7 @@ func TestTrimming(t *testing.T) {
 		n.queue = newQueue()
 		pt := port{
 			discipline: trimming, twoQueues: true, psPerByte: 1, serving: none, host: none, room: [2]uint64{2000, 100},
-			queues: [2]fifo{newFIFO(), newFIFO()}, controlTurns: 10, random: newGenerator(seed, forPort, 0), least: NoMarks, most: NoMarks,
+			queues: [2]fifo{newFIFO(), newFIFO()}, controlTurns: 10, random: sim.NewRandom(seed, forPort, 0), least: NoMarks, most: NoMarks,
 		}
 		n.ports = []port{pt}
 		var sent []uint32

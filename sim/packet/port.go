@@ -2,6 +2,8 @@
 
 package packet
 
+import "github.com/tracedag/tracedag/sim"
+
 // discipline is how a port treats packets that it cannot send at once.
 type discipline uint8
 
@@ -48,7 +50,7 @@ type port struct {
 	least, most  uint64 // bytes in the queue above which marks begin and are certain
 	chance       uint64 // of a mark at most, of certain
 	markHeaders  bool   // trimming: those of trimmed packets are marked, too
-	random       generator
+	random       sim.Random
 	turns        uint32 // how often control went first although data waited
 	controlTurns uint32 // after how many of these data goes first once
 	trims, trimsTail, drops, marks,
@@ -269,7 +271,7 @@ func (pt *port) mark(pk *packet, queued uint64) {
 	}
 	if queued <= pt.most {
 		chance := pt.chance * (queued - pt.least) / (pt.most - pt.least)
-		if pt.random.next()>>33 >= chance {
+		if pt.random.Next()>>33 >= chance {
 			return
 		}
 	}

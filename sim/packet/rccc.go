@@ -3,7 +3,11 @@
 
 package packet
 
-import "math"
+import (
+	"math"
+
+	"github.com/tracedag/tracedag/sim"
+)
 
 // Time after which the transport of Ultra Ethernet sends again, beside that of six full queues, in picoseconds.
 const uetTimeout = 15_000_000
@@ -55,7 +59,7 @@ type pullRate struct {
 	marked            uint32
 	cutWithin, cutEnd uint32 // trimmed: within the network, and at the port to the host
 	running           bool   // there is a timer
-	random            generator
+	random            sim.Random
 }
 
 // How the rate changes, by default in the simulator.
@@ -74,7 +78,7 @@ func newRateCut(n *network, over float64, roundTrip uint64) *rateCut {
 		least: max(cutLeast/over, cutMinimum), every: uint64(cutRTTs * float64(roundTrip)), rates: make([]pullRate, n.hosts),
 	}
 	for i := range c.rates {
-		c.rates[i] = pullRate{rate: 1, random: newGenerator(n.seed, forHost, uint64(i))}
+		c.rates[i] = pullRate{rate: 1, random: sim.NewRandom(n.seed, forHost, uint64(i))}
 	}
 	return c
 }
@@ -101,7 +105,7 @@ func (c *rateCut) note(n *network, f uint32, pk *packet) {
 func (c *rateCut) wait(n *network, host uint32) {
 	r := &c.rates[host]
 	r.running = true
-	n.at(n.now+3*c.every/4+r.random.next()%(c.every/2+1), timerC, host)
+	n.at(n.now+3*c.every/4+r.random.Next()%(c.every/2+1), timerC, host)
 }
 
 // adapt sets the rate anew. A host that has got nothing keeps its rate until it does.

@@ -36,7 +36,7 @@ func newNetwork(o *Options) (*network, error) {
 		return nil, err
 	}
 	n := &network{
-		queue:  sim.NewWheel(grain),
+		queue:  newQueue(),
 		compat: p.Compat, exact: p.Compat != Own, restamp: p.Compat == ATLAHS, headerSize: m.control, freePacket: none,
 		freeFlow: none, routes: routes, hosts: uint32(t.Hosts), seed: p.Seed,
 	}
@@ -102,11 +102,16 @@ func newNetwork(o *Options) (*network, error) {
 // trip of four hops of a microsecond with packets of 4 KiB for that of every network.
 func (n *network) bandwidthDelay(rate int64, full uint32) uint64 {
 	if n.compat == ATLAHS {
-		gbps := uint64(rate / 1e9)
-		return (8000 + 4*(4096*8/max(gbps, 1)) + 4*(64*8/max(gbps, 1))) * gbps / 8
+		return atlahsRoundTrip(uint64(rate)) * (uint64(rate) / 1e9) / 8
 	}
 	rtt := n.unloaded(0, n.hosts-1, full) + n.unloaded(n.hosts-1, 0, n.headerSize)
 	return uint64(float64(rtt) * float64(rate) / 8e12)
+}
+
+// atlahsRoundTrip returns the round trip that ATLAHS begins with at a rate in bit/s, in nanoseconds.
+func atlahsRoundTrip(rate uint64) uint64 {
+	gbps := max(rate/1e9, 1)
+	return 8000 + 4*(4096*8/gbps) + 4*(64*8/gbps)
 }
 
 // interfaceRate returns the rate of the first host's interface, in bit/s; transports take it for that of all.
@@ -123,7 +128,7 @@ func (n *network) makePorts(t *topology.Network, m *Transport, d discipline, p *
 		*pt = port{
 			psPerByte: uint32(picosecondsPerByte(link.Rate)), serving: none, discipline: d,
 			queues: [2]fifo{newFIFO(), newFIFO()}, wire: newFIFO(), wireLatency: uint64(link.Latency),
-			latency: uint64(link.Latency), random: newGenerator(p.Seed, forPort, uint64(i)),
+			latency: uint64(link.Latency), random: sim.NewRandom(p.Seed, forPort, uint64(i)),
 			markHeaders: !m.ecn.noHeaders, controlTurns: 100_000,
 		}
 		if p.Compat == ATLAHS {

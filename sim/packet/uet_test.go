@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -279,14 +280,14 @@ func TestUETIncast(t *testing.T) {
 // TestUETLoss has flows at random meet queues that are too short, with and without trimming, on all kinds of paths.
 func TestUETLoss(t *testing.T) {
 	net := fourRacks(t, 1)
-	random := generator(1)
+	random := sim.Random(1)
 	for _, m := range uetTransports {
 		for _, d := range []discipline{trimming, dropTail, controlFirst, aeolus} {
 			for round := range uint32(30) {
 				defer func(was discipline) { m.queue = was }(m.queue)
 				m.queue = d
-				p := uetParams(m, Own, 4160*int64(2+random.below(20)))
-				p.ControlQueue = 64 * int64(1+random.below(200))
+				p := uetParams(m, Own, 4160*int64(2+random.Below(20)))
+				p.ControlQueue = 64 * int64(1+random.Below(200))
 				if d == aeolus {
 					p.MarkLeast = p.Queue / 4
 				}
@@ -299,12 +300,12 @@ func TestUETLoss(t *testing.T) {
 					p.Own["oversubscription"] = 4
 				}
 				var flows []connection
-				for range 1 + random.below(60) {
-					c := connection{src: random.below(16), dst: random.below(16), start: uint64(random.below(50_000_000))}
+				for range 1 + random.Below(60) {
+					c := connection{src: random.Below(16), dst: random.Below(16), start: uint64(random.Below(50_000_000))}
 					if c.dst == c.src {
 						c.dst = (c.src + 1) % 16
 					}
-					c.bytes = uint64(random.below(1 << (1 + random.below(19))))
+					c.bytes = uint64(random.Below(1 << (1 + random.Below(19))))
 					flows = append(flows, c)
 				}
 				n := runMatrix(t, net, m, p, Own, flows, 1_000_000_000_000, false)
@@ -327,16 +328,16 @@ func TestUETLoss(t *testing.T) {
 // flows that are somewhat larger than the window may wait for ever there; the run has to end all the same.
 func TestUETCompat(t *testing.T) {
 	net := fourRacks(t, 2)
-	random := generator(3)
+	random := sim.Random(3)
 	for _, m := range uetTransports {
 		for round := range 6 {
-			p := uetParams(m, HTSim, 4160*int64(4+random.below(30)))
+			p := uetParams(m, HTSim, 4160*int64(4+random.Below(30)))
 			p.ControlQueue, p.Seed = 1<<20, int64(round)
 			var flows []connection
-			for range 1 + random.below(80) {
-				src := random.below(16)
-				dst := (src + 1 + random.below(15)) % 16
-				start, bytes := uint64(random.below(20_000_000)), uint64(1+random.below(400_000))
+			for range 1 + random.Below(80) {
+				src := random.Below(16)
+				dst := (src + 1 + random.Below(15)) % 16
+				start, bytes := uint64(random.Below(20_000_000)), uint64(1+random.Below(400_000))
 				flows = append(flows, connection{src: src, dst: dst, start: start, bytes: bytes})
 			}
 			if n := runMatrix(t, net, m, p, HTSim, flows, 1<<60, false); m != &eqdsTransport {
@@ -362,7 +363,7 @@ func checkEmpty(t *testing.T, n *network) {
 type chain struct {
 	quiet
 	n      *network
-	random generator
+	random sim.Random
 	opened int
 }
 
@@ -372,10 +373,10 @@ func (c *chain) open() {
 	if c.opened++; c.opened > 2000 {
 		return
 	}
-	src := c.random.below(16)
-	dst := (src + 1 + c.random.below(15)) % 16
-	f := c.n.open(src, dst, 0, uint32(c.opened), uint64(c.random.below(300_000)))
-	c.n.at(c.n.now+uint64(c.random.below(3_000_000)), flowStart, f)
+	src := c.random.Below(16)
+	dst := (src + 1 + c.random.Below(15)) % 16
+	f := c.n.open(src, dst, 0, uint32(c.opened), uint64(c.random.Below(300_000)))
+	c.n.at(c.n.now+uint64(c.random.Below(3_000_000)), flowStart, f)
 }
 
 // TestUETSlots has slots be used by many flows, one after the other.
@@ -503,16 +504,16 @@ func TestUETParameters(t *testing.T) {
 
 // TestReassemblyAfter holds the bits of acks against those of a list.
 func TestReassemblyAfter(t *testing.T) {
-	random := generator(1)
+	random := sim.Random(1)
 	for range 200 {
 		var r reassembly
 		has := map[uint64]bool{}
 		for range 300 {
-			i := r.next + uint64(random.below(1+random.below(400)))
+			i := r.next + uint64(random.Below(1+random.Below(400)))
 			r.add(i)
 			has[i] = true
-			base := r.next + uint64(random.below(500))
-			base -= min(base, uint64(random.below(200)))
+			base := r.next + uint64(random.Below(500))
+			base -= min(base, uint64(random.Below(200)))
 			var want uint64
 			for k := range uint64(sackBits) {
 				if base+k >= r.next && has[base+k] {
@@ -528,7 +529,7 @@ func TestReassemblyAfter(t *testing.T) {
 
 // TestLedger holds a ledger against lists.
 func TestLedger(t *testing.T) {
-	random := generator(1)
+	random := sim.Random(1)
 	for range 50 {
 		var l ledger
 		l.reset(1000)
@@ -537,15 +538,15 @@ func TestLedger(t *testing.T) {
 			for l.first < l.next && l.packet(l.first).state == received {
 				l.first++
 			}
-			switch k := random.below(4); {
+			switch k := random.Below(4); {
 			case k == 0 && len(under) > 0:
-				i := random.below(uint32(len(under)))
+				i := random.Below(uint32(len(under)))
 				if was := l.arrived(under[i]); was != underWay {
 					t.Fatalf("packet %d was %d", under[i], was)
 				}
 				under = slices.Delete(under, int(i), int(i)+1)
 			case k == 1 && len(under) > 0:
-				i := random.below(uint32(len(under)))
+				i := random.Below(uint32(len(under)))
 				l.lose(under[i])
 				lost = append(lost, under[i])
 				under = slices.Delete(under, int(i), int(i)+1)

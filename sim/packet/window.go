@@ -77,7 +77,7 @@ func (t *window) open(f uint32) {
 	src, dst := t.n.flows[f].src, t.n.flows[f].dst
 	if t.atlahs {
 		s.bdp = t.n.bandwidthDelay(int64(t.rate), 0)
-		s.lowest = 8000 + 4*(4096*8/(t.rate/1e9)) + 4*(64*8/(t.rate/1e9))
+		s.lowest = atlahsRoundTrip(t.rate)
 	} else {
 		rtt := t.n.unloaded(src, dst, uint32(t.mss)+t.header) + t.n.unloaded(dst, src, t.control)
 		s.lowest = rtt / 1000
