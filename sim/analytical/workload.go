@@ -23,7 +23,7 @@ func (e *engine) makeReady(n *npu, i uint32) {
 	if lane == laneUnneeded {
 		lane = n.g.lanes
 	}
-	e.ready[n.lanes+lane].push(i)
+	e.ready[n.lanes+lane].Push(i)
 }
 
 // release issues what can be issued when an op's release time has come.
@@ -49,7 +49,7 @@ func (e *engine) walk(r int32, n *npu) {
 			if lane < 0 {
 				break
 			}
-			e.issue(r, n, e.ready[n.lanes+lane].pop())
+			e.issue(r, n, e.ready[n.lanes+lane].Pop())
 		}
 		if len(n.deferred) == 0 {
 			break

@@ -121,3 +121,22 @@ func (n *network) leaveHost(pt *port, pk *packet) {
 		n.at(pt.busyUntil, lastLeft, pk.flow)
 	}
 }
+
+// payload returns the bytes of data in a packet of a flow whose packets hold mss, the last one too where they are whole.
+func (n *network) payload(f uint32, seq, mss uint64, whole bool) uint64 {
+	if whole {
+		return mss
+	}
+	return min(mss, n.flows[f].bytes-seq*mss)
+}
+
+// sendData has the source of a flow send a packet of data, of so many bytes on the wire.
+func (n *network) sendData(f uint32, seq uint64, size uint32, marks flags) {
+	if marks&retransmit != 0 {
+		n.record(f).Retransmits++
+	}
+	p := n.newPacket(f, data, size)
+	pk := &n.packets[p]
+	pk.seq, pk.flags, pk.sent = seq, marks, n.now
+	n.send(n.flows[f].src, p)
+}

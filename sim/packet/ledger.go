@@ -2,6 +2,8 @@
 
 package packet
 
+import "github.com/tracedag/tracedag/sim"
+
 // ledger is the packets of a flow at its sender, by their numbers, of which there are less than 1<<32. They are sent for
 // the first time in their order.
 type ledger struct {
@@ -11,7 +13,7 @@ type ledger struct {
 
 	window         []sentPacket // those from first to next, each at its number modulo the length, a power of two
 	oldest, newest uint32       // of those under way, by when they were sent; none
-	again          lowest       // those to be sent again; some of them may have arrived since
+	again          sim.Lowest   // those to be sent again; some of them may have arrived since
 	lost           int          // how many of again have not
 }
 
@@ -96,7 +98,7 @@ func (l *ledger) lose(seq uint64) {
 	r := l.packet(seq)
 	l.forget(r)
 	r.state = missing
-	l.again.push(uint32(seq))
+	l.again.Push(uint32(seq))
 	l.lost++
 }
 
@@ -117,7 +119,7 @@ func (l *ledger) arrived(seq uint64) fate {
 // lowestLost returns the packet that is to be sent again first; there must be one.
 func (l *ledger) lowestLost() uint64 {
 	for !l.has(uint64(l.again[0]), missing) {
-		l.again.pop()
+		l.again.Pop()
 	}
 	return uint64(l.again[0])
 }
@@ -125,7 +127,7 @@ func (l *ledger) lowestLost() uint64 {
 // takeLost removes the packet that is to be sent again first from those.
 func (l *ledger) takeLost() uint64 {
 	seq := l.lowestLost()
-	l.again.pop()
+	l.again.Pop()
 	l.lost--
 	return seq
 }

@@ -4,6 +4,8 @@
 
 package packet
 
+import "github.com/tracedag/tracedag/sim"
+
 // ndp is the transport.
 type ndp struct {
 	pushing
@@ -22,11 +24,11 @@ type ndp struct {
 }
 
 type ndpSource struct {
-	sent    uint64 // packets, of new data
-	total   uint64 // packets of the flow
-	pulled  uint32 // the last pull that was used
-	granted uint32 // the highest pull that came
-	again   lowest // packets to be sent again
+	sent    uint64     // packets, of new data
+	total   uint64     // packets of the flow
+	pulled  uint32     // the last pull that was used
+	granted uint32     // the highest pull that came
+	again   sim.Lowest // packets to be sent again
 	acked   reassembly
 	silence watchdog
 }
@@ -84,8 +86,7 @@ func (t *ndp) transmit(f uint32, s *ndpSource) bool {
 	var marks flags
 	switch {
 	case len(s.again) > 0:
-		seq, marks = uint64(s.again.pop()), retransmit
-		t.n.record(f).Retransmits++
+		seq, marks = uint64(s.again.Pop()), retransmit
 	case s.sent < s.total:
 		seq = s.sent
 		s.sent++
@@ -95,19 +96,8 @@ func (t *ndp) transmit(f uint32, s *ndpSource) bool {
 	default:
 		return false
 	}
-	p := t.n.newPacket(f, data, uint32(t.payload(f, seq))+t.header)
-	pk := &t.n.packets[p]
-	pk.seq, pk.flags, pk.sent = seq, marks, t.n.now
-	t.n.send(t.n.flows[f].src, p)
+	t.n.sendData(f, seq, uint32(t.n.payload(f, seq, t.mss, t.whole))+t.header, marks)
 	return true
-}
-
-// payload returns the bytes of data in a packet.
-func (t *ndp) payload(f uint32, seq uint64) uint64 {
-	if t.whole {
-		return t.mss
-	}
-	return min(t.mss, t.n.flows[f].bytes-seq*t.mss)
 }
 
 func (t *ndp) receive(p uint32) {
@@ -123,7 +113,7 @@ func (t *ndp) receive(p uint32) {
 		s.silence.hear(t.n)
 		t.n.record(pk.flow).Nacks++
 		if !t.n.flows[pk.flow].over && !s.acked.has(pk.seq) {
-			s.again.push(uint32(pk.seq))
+			s.again.Push(uint32(pk.seq))
 		}
 		if pk.flags&pulls != 0 || s.pulled < s.granted {
 			t.pull(pk.flow, pk.pull)
@@ -237,7 +227,7 @@ func (t *ndp) look(f uint32) {
 	s.again = s.again[:0]
 	for seq := s.acked.next; seq < s.sent && uint64(len(s.again))*t.mss < t.window; seq++ {
 		if !s.acked.has(seq) {
-			s.again.push(uint32(seq))
+			s.again.Push(uint32(seq))
 		}
 	}
 	for len(s.again) > 0 {

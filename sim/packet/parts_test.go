@@ -64,25 +64,6 @@ func TestReassembly(t *testing.T) {
 	}
 }
 
-func TestLowest(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	var h lowest
-	var want []uint32
-	for range 3000 {
-		if len(want) == 0 || random.IntN(2) == 0 {
-			x := random.Uint32N(50)
-			h.push(x)
-			want = append(want, x)
-			slices.Sort(want)
-			continue
-		}
-		if got := h.pop(); got != want[0] {
-			t.Fatalf("got %d, want %d", got, want[0])
-		}
-		want = want[1:]
-	}
-}
-
 // bare returns a network with nothing in it but flows 1 to n.
 func bare(flows int) *network {
 	n := &network{freePacket: none, freeFlow: none, headerSize: 64}

@@ -152,7 +152,6 @@ func (t *tcp) transmit(f uint32, s *tcpSource, from, size uint64) {
 	switch bytes := t.bytes(f); {
 	case from < s.newest:
 		marks = retransmit
-		t.n.record(f).Retransmits++
 	case from < bytes && from+size >= bytes:
 		marks = last
 	}
@@ -160,10 +159,7 @@ func (t *tcp) transmit(f uint32, s *tcpSource, from, size uint64) {
 	if t.whole {
 		wire = t.mss
 	}
-	p := t.n.newPacket(f, data, uint32(wire))
-	pk := &t.n.packets[p]
-	pk.seq, pk.flags, pk.sent = from/t.mss, marks, t.n.now
-	t.n.send(t.n.flows[f].src, p)
+	t.n.sendData(f, from/t.mss, uint32(wire), marks)
 }
 
 func (t *tcp) receive(p uint32) {

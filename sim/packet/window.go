@@ -10,7 +10,11 @@
 
 package packet
 
-import "math"
+import (
+	"math"
+
+	"github.com/tracedag/tracedag/sim"
+)
 
 // window is the transport.
 type window struct {
@@ -49,7 +53,7 @@ type windowSource struct {
 	sent    uint64 // packets, of new data
 	flying  uint64 // packets under way: sent, and neither acknowledged nor trimmed
 	acked   reassembly
-	again   lowest // trimmed, to be sent again
+	again   sim.Lowest // trimmed, to be sent again
 	silence watchdog
 }
 
@@ -103,7 +107,7 @@ func (t *window) start(f uint32) {
 // sendWindow sends what the window allows: what is to be sent again, then new packets.
 func (t *window) sendWindow(f uint32, s *windowSource) {
 	for len(s.again) > 0 && s.flying*t.mss < s.window {
-		t.transmit(f, s, uint64(s.again.pop()), retransmit)
+		t.transmit(f, s, uint64(s.again.Pop()), retransmit)
 	}
 	for s.sent < s.total && (s.flying+1)*t.mss <= s.window {
 		marks := flags(0)
@@ -116,18 +120,8 @@ func (t *window) sendWindow(f uint32, s *windowSource) {
 }
 
 func (t *window) transmit(f uint32, s *windowSource, seq uint64, marks flags) {
-	size := t.mss
-	if !t.whole {
-		size = min(size, t.n.flows[f].bytes-seq*t.mss)
-	}
-	if marks&retransmit != 0 {
-		t.n.record(f).Retransmits++
-	}
-	p := t.n.newPacket(f, data, uint32(size)+t.header)
-	pk := &t.n.packets[p]
-	pk.seq, pk.flags, pk.sent = seq, marks, t.n.now
 	s.flying++
-	t.n.send(t.n.flows[f].src, p)
+	t.n.sendData(f, seq, uint32(t.n.payload(f, seq, t.mss, t.whole))+t.header, marks)
 }
 
 func (t *window) receive(p uint32) {
@@ -220,7 +214,7 @@ func (t *window) missed(pk *packet) {
 	if s.flying*t.mss < s.window {
 		t.transmit(f, s, pk.seq, retransmit)
 	} else {
-		s.again.push(uint32(pk.seq))
+		s.again.Push(uint32(pk.seq))
 	}
 }
 
@@ -233,7 +227,7 @@ func (t *window) timer(_ event, f uint32) {
 	s.again, s.flying = s.again[:0], 0
 	for seq := s.acked.next; seq < s.sent; seq++ {
 		if !s.acked.has(seq) {
-			s.again.push(uint32(seq))
+			s.again.Push(uint32(seq))
 		}
 	}
 	t.control_.nack(t, s)
