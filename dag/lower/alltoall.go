@@ -1,5 +1,24 @@
 package lower
 
+// alltoallPairwise: n - 1 rounds; in round k a member exchanges with the member at position me XOR k where n is a
+// power of two, and otherwise sends to me + k and receives from me - k. What a member addresses to itself does not
+// travel.
+//
+// R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
+// Journal of High Performance Computing Applications 19(1), 2005, under "All-to-all".
+func alltoallPairwise(c *Call, s *Schedule) {
+	n := c.Members
+	powerOfTwo := n&(n-1) == 0
+	x := newExchange(s, None)
+	for k := 1; k < n; k++ {
+		to, from := (c.Me+k)%n, (c.Me-k+n)%n
+		if powerOfTwo {
+			to, from = c.Me^k, c.Me^k
+		}
+		x.round(to, c.share(c.Me, to), from, c.share(from, c.Me))
+	}
+}
+
 // alltoallBruck: what member i has for the member d further on moves on by 2^k in round k if bit k of d is set; so in
 // round k a member sends one message, to the one 2^k further on, and receives one from the one 2^k before.
 // ceil(log2 n) rounds.
@@ -42,5 +61,17 @@ func (c *Call) eachMoving(i, bit int, add func(span)) {
 			source := (i - distance%bit + n) % n
 			add(c.share(source, (source+distance)%n))
 		}
+	}
+}
+
+// alltoallLinear: every member sends every other its share, all sends and receives at once.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_alltoall.c (basic linear).
+func alltoallLinear(c *Call, s *Schedule) {
+	n := c.Members
+	for k := 1; k < n; k++ {
+		to, from := (c.Me+k)%n, (c.Me-k+n)%n
+		s.send(to, c.share(c.Me, to))
+		s.recv(from, c.share(from, c.Me))
 	}
 }

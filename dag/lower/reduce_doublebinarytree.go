@@ -1,9 +1,0 @@
-package lower
-
-// reduceDoublebinarytree: each half goes up its tree, which doublebinarytree.go describes.
-//
-// P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan. Parallel
-// Computing 35(12), 2009.
-func reduceDoublebinarytree(c *Call, s *Schedule) {
-	bothTrees(c, s, reduceUp)
-}
