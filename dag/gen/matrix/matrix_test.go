@@ -70,7 +70,7 @@ func TestPresets(t *testing.T) {
 func TestSkewedNodes(t *testing.T) {
 	for _, n := range []int{16, 32, 64, 128} {
 		p := preset(t, "university", n, 4)
-		m, err := p.Recipe.Matrix(n, stream(int64(n), "matrix"))
+		m, err := p.Recipe.Matrix(n, random(int64(n), "matrix"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestRecipes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for seed := range int64(20) {
-			m, err := l.Matrix(10, stream(seed, "matrix"))
+			m, err := l.Matrix(10, random(seed, "matrix"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestRecipes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Matrix(10, stream(1, "matrix")); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := l.Matrix(10, random(1, "matrix")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
@@ -172,7 +172,7 @@ func TestRecipes(t *testing.T) {
 
 // TestRacks moves bytes between racks where some pairs have not enough, against the recipe step by step.
 func TestRacks(t *testing.T) {
-	random := stream(1, "racks")
+	random := random(1, "racks")
 	below := 0
 	for range 300 {
 		n := 4 + random.IntN(10)
@@ -262,7 +262,7 @@ func slowRacks(cells []float64, n, racks int, inter float64) {
 
 // TestCorrect compares the correction with the published sweeps, cell by cell.
 func TestCorrect(t *testing.T) {
-	random := stream(1, "correct")
+	random := random(1, "correct")
 	for range 300 {
 		n := 3 + random.IntN(10)
 		l := &MatrixLaw{Kind: []string{"multinomial", "nodes", "pairs"}[random.IntN(3)]}
@@ -343,7 +343,7 @@ func TestLaws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := l.PMF(stream(3, "law"))
+		p, err := l.PMF(random(3, "law"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +388,7 @@ func TestLaws(t *testing.T) {
 		}
 	}
 	l := mustParse(ParseLaw("multimodal:mode=0/0/1/100,min=50,max=51"))
-	if _, err := l.PMF(stream(1, "law")); err == nil || !strings.Contains(err.Error(), "less than one in 1000") {
+	if _, err := l.PMF(random(1, "law")); err == nil || !strings.Contains(err.Error(), "less than one in 1000") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -430,12 +430,12 @@ func TestDistance(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	l := mustParse(ParseLaw("weibull:alpha=4.7,lambda=4100,round=1"))
 	for seed := range int64(6) {
-		p, err := l.PMF(stream(seed, "law"))
+		p, err := l.PMF(random(seed, "law"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for least, want := range map[int][]int{320: {2344}, 1280: {2264, 2490}} {
-			values, distance := newSampler(p).sampleUntil(0.5, least, MaxFlows, stream(seed, "size"))
+			values, distance := newSampler(p).sampleUntil(0.5, least, MaxFlows, random(seed, "size"))
 			if !slices.Contains(want, len(values)) || distance > 0.5 {
 				t.Errorf("%d values with distance %v, want one of %v", len(values), distance, want)
 			}
@@ -445,7 +445,7 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	p := &PMF{Values: []float64{1, 2, 3}, Probabilities: []float64{0.125, 0.125, 0.75}}
-	if values, _ := newSampler(p).sampleUntil(1e-9, 3, 11, stream(1, "size")); len(values) != 11 {
+	if values, _ := newSampler(p).sampleUntil(1e-9, 3, 11, random(1, "size")); len(values) != 11 {
 		t.Errorf("%d values, want the most that there may be", len(values))
 	}
 }
@@ -491,7 +491,7 @@ func small() Params {
 	return p
 }
 
-func mustSource(t testing.TB, p Params, seed int64) (*Source, *Report) {
+func mustSource(t testing.TB, p Params, seed int64) (*openloop.Source, *Report) {
 	t.Helper()
 	s, r, err := NewSource(p, seed)
 	if err != nil {
@@ -500,7 +500,7 @@ func mustSource(t testing.TB, p Params, seed int64) (*Source, *Report) {
 	return s, r
 }
 
-func mustTrace(t testing.TB, s *Source) *dag.Trace {
+func mustTrace(t testing.TB, s *openloop.Source) *dag.Trace {
 	t.Helper()
 	trace, err := s.Trace()
 	if err != nil {
@@ -572,9 +572,12 @@ func TestBatches(t *testing.T) {
 	if problems := dag.Validate(want); len(problems) > 0 {
 		t.Fatal(problems[0])
 	}
-	s.batches = nil
-	for rank := range p.Nodes {
-		s.batches = append(s.batches, dag.Batch{First: rank, Last: rank + 1, Ops: s.ops[rank]})
+	w, err := generate(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = newSource(w, 1); err != nil || len(s.Batches()) != p.Nodes { // a batch per rank
+		t.Fatalf("%d batches, %v", len(s.Batches()), err)
 	}
 	first, second := s.Reader(), s.Reader()
 	for i, b := range s.Batches() {

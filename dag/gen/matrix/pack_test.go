@@ -101,13 +101,13 @@ func draw(random *rand.Rand) *instance {
 }
 
 func (in *instance) packer(seed int64) *packer {
-	return newPacker(in.n, func(pair int) float64 { return in.targets[pair] }, in.total, in.room, stream(seed, "ties"))
+	return newPacker(in.n, func(pair int) float64 { return in.targets[pair] }, in.total, in.room, random(seed, "ties"))
 }
 
 // TestRule compares the packer with the plain one, flow by flow. Where pairs tie the plain one takes what the packer
 // took, if it is one of those; how often each is taken is for TestTies to see.
 func TestRule(t *testing.T) {
-	random := stream(1, "instances")
+	random := random(1, "instances")
 	flows, tied, bound, unpackable, returned := 0, 0, 0, 0, 0
 	for round := range 20_000 {
 		in := draw(random)
@@ -169,7 +169,7 @@ func TestTies(t *testing.T) {
 	chi, freedom := 0.0, 0.0
 	counts := map[string][]int{} // by what the rule allows: how often each place in it was taken
 	for seed := range int64(rounds) {
-		p := newPacker(4, targets, total, 20, stream(seed, "ties"))
+		p := newPacker(4, targets, total, 20, random(seed, "ties"))
 		s := newPlain(p)
 		for k, z := range sizes {
 			best := s.best(z)
@@ -206,7 +206,7 @@ func TestTies(t *testing.T) {
 }
 
 func TestUnpackable(t *testing.T) {
-	p := newPacker(3, func(int) float64 { return 1 }, 100, 10, stream(1, "ties"))
+	p := newPacker(3, func(int) float64 { return 1 }, 100, 10, random(1, "ties"))
 	var e error = p.unpackable(0, 11, 10)
 	if want := "no port can take flow 0 of 11 bytes: each has room for 10"; !strings.HasPrefix(e.Error(), want) {
 		t.Errorf("error %v", e)
@@ -245,7 +245,7 @@ func BenchmarkPack(b *testing.B) {
 			room := portRoom(w.report.PortRoom)
 			for b.Loop() {
 				p := newPacker(n, func(pair int) float64 { return w.matrix.Cells[pair] * float64(w.report.SumSizes) },
-					w.report.SumSizes, room, stream(1, "ties"))
+					w.report.SumSizes, room, random(1, "ties"))
 				for _, z := range w.sizes {
 					if p.place(z) < 0 {
 						b.Fatal("no pair")

@@ -74,7 +74,7 @@ func FuzzRead(f *testing.F) {
 		if p, err := Size.ReadPMF(strings.NewReader(text)); err == nil {
 			s := newSampler(p)
 			for seed := range int64(3) {
-				if at := s.draw(stream(seed, "fuzz")); !(p.Probabilities[at] > 0) {
+				if at := s.draw(random(seed, "fuzz")); !(p.Probabilities[at] > 0) {
 					t.Errorf("value %v has probability %v and is drawn", p.Values[at], p.Probabilities[at])
 				}
 			}
@@ -102,7 +102,7 @@ func FuzzLaws(f *testing.F) {
 			}
 		}
 		if l, err := ParseMatrixLaw(text); err == nil {
-			if m, err := l.Matrix(6, stream(1, "fuzz")); err == nil {
+			if m, err := l.Matrix(6, random(1, "fuzz")); err == nil {
 				for i, v := range m.Cells {
 					if !(v >= 0 && v <= 1) {
 						t.Fatalf("%q: cell %d is %v", text, i, v)

@@ -185,7 +185,7 @@ func TestCorrectedAsReference(t *testing.T) {
 	sizes := descending(v.params.Sizes.Given)
 	bytes := int64(v.Expected.SumSizes)
 	p := newPacker(v.N, func(pair int) float64 { return 2 * m.Cells[pair] * float64(bytes) }, bytes,
-		portRoom(v.Expected.PortRoom), stream(1, "ties"))
+		portRoom(v.Expected.PortRoom), random(1, "ties"))
 	packed := make([]int64, len(m.Cells))
 	for _, z := range sizes {
 		packed[p.place(z)] += z

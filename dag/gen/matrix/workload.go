@@ -35,28 +35,37 @@ type Report struct {
 	MaxDestinationUse  float64  `json:"max_destination_port_use"` // bytes of the fullest port relative to its room
 }
 
-// stream returns the random numbers for one purpose.
-func stream(seed int64, purpose string) *rand.Rand {
+// random returns the random stream for one purpose.
+func random(seed int64, purpose string) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], uint64(seed))
 	copy(key[16:], purpose)
 	return rand.New(rand.NewChaCha8(key))
 }
 
-// NewSource makes the flows of a workload and returns their trace. The same parameters and seed give the same trace.
+// NewSource generates the flows of a workload and returns their trace. The same parameters and seed give the same trace.
 // Errors are ParamErrors, an UnpackableError, and an OverloadError.
-func NewSource(p Params, seed int64) (*Source, *Report, error) {
-	if err := p.Check(); err != nil {
+func NewSource(p Params, seed int64) (*openloop.Source, *Report, error) {
+	w, err := generate(p, seed)
+	if err != nil {
 		return nil, nil, err
+	}
+	s, err := newSource(w, maxBatch)
+	return s, &w.report, err
+}
+
+// generate makes the flows.
+func generate(p Params, seed int64) (*workload, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
 	}
 	w := &workload{Params: p, seed: seed, report: Report{Nodes: p.Nodes, Copies: 1}}
 	for _, step := range []func() error{w.makeMatrix, w.drawValues, w.adjustLoad, w.checkMatrix, w.pack, w.arrive} {
 		if err := step(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	s, err := newSource(w)
-	return s, &w.report, err
+	return w, nil
 }
 
 // workload is a workload in the making.
@@ -76,7 +85,7 @@ func (w *workload) makeMatrix() (err error) {
 	if w.Matrix != nil {
 		w.matrix = &Matrix{w.Matrix.N, slices.Clone(w.Matrix.Cells)}
 		w.report.NegativeCells = w.matrix.normalise()
-	} else if w.matrix, err = w.Recipe.Matrix(w.Nodes, stream(w.seed, "matrix")); err != nil {
+	} else if w.matrix, err = w.Recipe.Matrix(w.Nodes, random(w.seed, "matrix")); err != nil {
 		return &openloop.ParamError{Param: "matrix", Found: w.Recipe.Kind, Expected: "one that can be made: " + err.Error()}
 	} else if w.Racks > 0 && w.InterRack > 0 {
 		w.report.NegativeCells = w.matrix.shareRacks(w.Racks, w.InterRack)
@@ -137,11 +146,11 @@ type drawn struct {
 }
 
 func (w *workload) values(v *Values, q Quantity) (*drawn, error) {
-	d := &drawn{given: v.Given != nil, values: v.Given, random: stream(w.seed, q.String())}
+	d := &drawn{given: v.Given != nil, values: v.Given, random: random(w.seed, q.String())}
 	pmf := v.PMF
 	if pmf == nil && !d.given {
 		var err error
-		if pmf, err = v.Law.PMF(stream(w.seed, q.String()+" law")); err != nil {
+		if pmf, err = v.Law.PMF(random(w.seed, q.String()+" law")); err != nil {
 			return nil, &openloop.ParamError{Param: q.String() + "-dist", Found: v.Law.Family,
 				Expected: "one that can be drawn from: " + err.Error()}
 		}
@@ -264,7 +273,7 @@ func (w *workload) pack() error {
 	}
 	total := float64(r.SumSizes)
 	targets := func(pair int) float64 { return w.matrix.Cells[pair] * total }
-	p := newPacker(w.Nodes, targets, r.SumSizes, room, stream(w.seed, "ties"))
+	p := newPacker(w.Nodes, targets, r.SumSizes, room, random(w.seed, "ties"))
 	w.routes = make([]uint32, len(w.sizes))
 	const often = 1 << 16
 	for flow, bytes := range w.sizes {
@@ -278,7 +287,7 @@ func (w *workload) pack() error {
 		}
 	}
 	w.measure()
-	shuffle := stream(w.seed, "shuffle")
+	shuffle := random(w.seed, "shuffle")
 	shuffle.Shuffle(len(w.sizes), func(i, j int) {
 		w.sizes[i], w.sizes[j] = w.sizes[j], w.sizes[i]
 		w.routes[i], w.routes[j] = w.routes[j], w.routes[i]

@@ -8,32 +8,32 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// maxBatch is how many ops a batch of several ranks has at most. A reader takes 30 bytes for each.
+// maxBatch is the default limit of the ops in a batch of several ranks. A reader takes 30 bytes for each.
 const maxBatch = 8 << 20
 
-// maxRankOps is how many ops a rank has at most: it is in memory as a whole.
-const maxRankOps = 1 << 26
+// MaxRankOps is the limit of the ops of a rank: it is in memory as a whole.
+const MaxRankOps = 1 << 26
 
-// Model is the messages of any workload.
+// Model is a workload given by its messages.
 type Model struct {
 	Meta  dag.Meta
-	Tasks int // one a rank; 1..MaxTasks
-	// Messages returns the messages from the first on, the same ones whenever it is called.
+	Tasks int // one per rank; 1..MaxTasks
+	// Messages returns the messages from the first on, the same ones on each call.
 	Messages func() Stream
 }
 
 // Stream is messages in the order of their times.
 type Stream interface {
-	// Next returns the next messages, none at the end. They are good until it is called again.
+	// Next returns the next messages, none at the end. They are valid until the next call.
 	Next() []Message
 }
 
-// Source is the trace of a workload, made batch by batch: each batch draws all messages and keeps those of its ranks,
-// so that no more than a batch is in memory. It is a format.Source.
+// Source is the trace of a workload, made batch by batch. Each batch draws all messages and keeps those of its ranks, so
+// that no more than a batch is in memory.
 type Source struct {
 	Model
 	messages int64
-	ops      []uint32 // of each rank
+	ops      []uint32 // per rank
 	batches  []dag.Batch
 }
 
@@ -58,7 +58,7 @@ func newSource(w Workload, maxBatch int64) (*Source, error) {
 	return &Source{m, p.Messages, ops, divide(ops, maxBatch)}, nil
 }
 
-// NewModelSource returns the trace of a model. It draws the messages once, to count them, and shows them to look.
+// NewModelSource returns the trace of a model. It draws the messages once, to count them, and passes them to look.
 func NewModelSource(m Model, look func([]Message)) (*Source, error) {
 	s := &Source{Model: m, ops: make([]uint32, m.Tasks)}
 	stream := m.Messages()
@@ -68,7 +68,7 @@ func NewModelSource(m Model, look func([]Message)) (*Source, error) {
 			from, to := &s.ops[drawn[i].Source], &s.ops[drawn[i].Destination]
 			*from++
 			*to++
-			if max(*from, *to) > maxRankOps {
+			if max(*from, *to) > MaxRankOps {
 				return nil, tooMany(s.messages, m.Tasks)
 			}
 		}
@@ -78,9 +78,19 @@ func NewModelSource(m Model, look func([]Message)) (*Source, error) {
 	return s, nil
 }
 
+// NewCountedSource returns the trace of a model with known numbers of ops per rank, at most MaxRankOps each, in batches of
+// at most batchOps ops or one rank. It draws no messages.
+func NewCountedSource(m Model, ops []uint32, batchOps int64) *Source {
+	s := &Source{Model: m, ops: ops, batches: divide(ops, batchOps)}
+	for _, b := range s.batches {
+		s.messages += b.Ops / 2
+	}
+	return s
+}
+
 // count returns how many ops each rank has.
 func (p *plan) count() ([]uint32, error) {
-	if p.Messages > maxRankOps/2*int64(p.Tasks) {
+	if p.Messages > MaxRankOps/2*int64(p.Tasks) {
 		return nil, tooMany(p.Messages, p.Tasks)
 	}
 	ops := make([]uint32, p.Tasks)
@@ -94,7 +104,7 @@ func (p *plan) count() ([]uint32, error) {
 			ops[source]++
 			ops[destination]++
 		}
-		if slices.Max(ops) > maxRankOps {
+		if slices.Max(ops) > MaxRankOps {
 			return nil, tooMany(p.Messages, p.Tasks)
 		}
 	}
@@ -103,7 +113,7 @@ func (p *plan) count() ([]uint32, error) {
 
 func tooMany(messages int64, tasks int) error {
 	return &ParamError{"messages", fmt.Sprint(messages),
-		fmt.Sprintf("so few that none of %d ranks has more than %d ops", tasks, maxRankOps)}
+		fmt.Sprintf("so few that none of %d ranks has more than %d ops", tasks, MaxRankOps)}
 }
 
 // divide divides all ranks into batches of at most maxOps ops, or one rank.
