@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 )
 
 // training describes a job of tensor x pipeline x data ranks. The tensor-parallel ranks of a stage are neighbours.
@@ -76,11 +76,11 @@ func (j training) trace() (*dag.Trace, error) {
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	choice, err := lower.ParseChoice("allreduce=ring")
+	choice, err := collective.ParseChoice("allreduce=ring")
 	if err != nil {
 		return nil, err
 	}
-	return lower.Collectives(b.Trace(), choice)
+	return collective.Lower(b.Trace(), choice)
 }
 
 // worker builds the ops of one rank.

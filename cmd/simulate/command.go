@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/ideal"
@@ -180,7 +180,7 @@ type standalone interface {
 }
 
 func simulate(p *cli.Program, o *options, run runner, args []string) error {
-	choice, err := lower.ParseChoice(o.collective)
+	choice, err := collective.ParseChoice(o.collective)
 	if err != nil {
 		return cli.Usagef("--collective: %v", err)
 	}
@@ -237,7 +237,7 @@ func (o *options) check(run runner) (grid [][]setting, err error) {
 	return grid, nil
 }
 
-func simulateJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.Choice, grid [][]setting) error {
+func simulateJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice collective.Choice, grid [][]setting) error {
 	ph := newPhases()
 	l, err := load(p, o, run, jobs, choice, ph)
 	if err != nil {

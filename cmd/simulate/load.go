@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -33,7 +33,7 @@ type loaded struct {
 // load reads the traces and has the runner compile them. A single one that can be read batch by batch is compiled on
 // the way, and never in memory as a whole, unless something is wanted that no replay needs, which readers leave out: a
 // timeline, jobs, or measured times; or something is to be lowered.
-func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.Choice, ph *phases) (*loaded, error) {
+func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice collective.Choice, ph *phases) (*loaded, error) {
 	name, single := jobs.Single()
 	if !single {
 		if o.lower.Asked() {
@@ -110,7 +110,7 @@ func (o *options) measuresIO(meta dag.Meta) bool {
 }
 
 // loadJobs is load for traces that are placed, or become the jobs of one.
-func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice lower.Choice, ph *phases) (
+func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice collective.Choice, ph *phases) (
 	*loaded, error) {
 	trace, name, parts, err := jobs.Read(p, o.read)
 	if err != nil {
@@ -131,7 +131,7 @@ func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice low
 
 // compileWhole compiles a trace that is in memory. What is lowered of it is in memory only while it is compiled, unless
 // there is a timeline, or its jobs are to be run alone.
-func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag.Trace, choice lower.Choice,
+func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag.Trace, choice collective.Choice,
 	ph *phases) error {
 	if err := o.checkGroups(trace.Meta); err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
@@ -220,20 +220,20 @@ func (a *chakraAttrs) undefined() []string {
 }
 
 // lowered returns the trace with whatever lowered that the backend does not run.
-func lowered(o *options, run runner, trace *dag.Trace, choice lower.Choice) (lower.Source, error) {
+func lowered(o *options, run runner, trace *dag.Trace, choice collective.Choice) (collective.Source, error) {
 	source := dag.NewInMemory(trace)
 	which := run.lowers(trace)
 	if which == nil {
 		return source, nil
 	}
-	some, all := lower.Selects(trace, which)
+	some, all := collective.Covers(trace, which)
 	switch {
 	case !some:
 		return source, nil
 	case all && o.timeline == "" && !o.alone:
-		return lower.SourceOf(source, choice)
+		return collective.LowerSource(source, choice)
 	}
-	whole, err := lower.CollectivesOf(trace, choice, which)
+	whole, err := collective.LowerSelected(trace, choice, which)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/horovod"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
@@ -73,7 +73,7 @@ func TestStream(t *testing.T) {
 	if store := content(t, "x.parquet"); len(readStore(t, store).Ranks) != 8 || whole != 0 {
 		t.Errorf("%d ranks, made as a whole %d times", len(readStore(t, store).Ranks), whole)
 	}
-	lowered, err := lower.Collectives(want, lower.Choice{})
+	lowered, err := collective.Lower(want, collective.Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
@@ -12,7 +12,7 @@ import (
 // replay lowers a trace and runs it on the strict model of LogGOPS.
 func replay(t *testing.T, trace *dag.Trace) *sim.Result {
 	t.Helper()
-	lowered, err := lower.Collectives(trace, lower.Choice{})
+	lowered, err := collective.Lower(trace, collective.Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/schedgen"
 	"github.com/tracedag/tracedag/dag/gen/stencil"
 	"github.com/tracedag/tracedag/dag/gen/sweep3d"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
@@ -81,11 +81,11 @@ func mustRun(t *testing.T, what string, s *rankwise.Source, err error) (messages
 	if err != nil || !timeline.Result.Complete {
 		t.Fatalf("%s: ideal: not complete, error %v", what, err)
 	}
-	choice, err := lower.ParseChoice("alltoall=pairwise")
+	choice, err := collective.ParseChoice("alltoall=pairwise")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lowered, err := lower.Collectives(tr, choice)
+	lowered, err := collective.Lower(tr, choice)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

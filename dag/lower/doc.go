@@ -1,7 +1,5 @@
-// Package lower holds the passes that turn the high-level ops of a trace into sends, receives and calcs, which every
-// backend can run.
+// Package lower holds the parts that lowering passes share, and the pass [Roofline].
 //
-// [Collectives] lowers collectives. Each collective has a file with its algorithms, each of which names its
-// source; algorithms.go lists them all. docs/lowering.md says what the sizes of a collective mean, which messages each
-// algorithm sends, and how the replacement is tied into the DAG.
+// A lowering pass replaces high-level ops of a trace by sends, receives and calcs, which every backend can run. The other
+// passes are packages of their own: collective, nccl, nodes and storage.
 package lower

@@ -50,7 +50,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestByRank(t *testing.T) {
-	content := wire(&File{Nodes: []Node{collective("1")}})
+	content := wire(&File{Nodes: []Node{collectiveNode("1")}})
 	for _, c := range []struct {
 		names, want string
 	}{
@@ -75,7 +75,7 @@ func TestByRank(t *testing.T) {
 
 // The file of groups beside a trace counts, unless another is named.
 func TestGroupsBeside(t *testing.T) {
-	content := wire(&File{Nodes: []Node{collective("1")}})
+	content := wire(&File{Nodes: []Node{collectiveNode("1")}})
 	for _, named := range []bool{false, true} {
 		o, want := quiet, "[1 0]"
 		if named {

@@ -188,7 +188,7 @@ func groupsFile(text string) *format.Input {
 	return &format.Input{Name: "groups", Reader: strings.NewReader(text)}
 }
 
-func collective(group string) Node {
+func collectiveNode(group string) Node {
 	return Node{Type: CommCollNode, Attr: []Attr{Bool(hostName, false), Int64(collectiveName, 0), Int64(sizeName, 8),
 		String(groupName, group)}}
 }
@@ -218,10 +218,10 @@ func describeComms(trace *dag.Trace) string {
 func TestGroups(t *testing.T) {
 	names := []string{"rank0", "rank1", "rank2"}
 	files := []File{
-		{Nodes: []Node{collective("7"), {ID: 1, Type: CommCollNode, Attr: collective("0").Attr}}},
+		{Nodes: []Node{collectiveNode("7"), {ID: 1, Type: CommCollNode, Attr: collectiveNode("0").Attr}}},
 		{Nodes: []Node{processGroup(0, `[{"pg_name": "9", "ranks": [2, 1]}, {"pg_name": "0", "ranks": []}, {"pg_name": "all", "ranks": []}]`),
-			{ID: 1, Type: CommCollNode, Attr: collective("9").Attr}, {ID: 2, Type: CommCollNode, Attr: collective("all").Attr}}},
-		{Nodes: []Node{collective("7")}},
+			{ID: 1, Type: CommCollNode, Attr: collectiveNode("9").Attr}, {ID: 2, Type: CommCollNode, Attr: collectiveNode("all").Attr}}},
+		{Nodes: []Node{collectiveNode("7")}},
 	}
 	for _, c := range []struct{ groups, want, warning string }{
 		{"", `""[0 1 2] "9"[2 1] "all"[0 1 2] "7"[0 2] 0:3 0:0 1:1 1:2 2:3`,
@@ -273,7 +273,7 @@ func membersOfOps(trace *dag.Trace) string {
 }
 
 func TestBadGroups(t *testing.T) {
-	two := []File{{Nodes: []Node{collective("7")}}, {Nodes: []Node{collective("7")}}}
+	two := []File{{Nodes: []Node{collectiveNode("7")}}, {Nodes: []Node{collectiveNode("7")}}}
 	for text, want := range map[string]string{
 		``:                        `groups:1: groups: expected groups in the form {"1": [0, 1], "2": [2, 3]}, found something else`,
 		`[1]`:                     `groups:1: groups: expected groups in the form {"1": [0, 1], "2": [2, 3]}, found something else`,
@@ -319,7 +319,7 @@ func TestBadGroups(t *testing.T) {
 func TestOneFileForAll(t *testing.T) {
 	o := quiet
 	o.Ranks = 5
-	trace, err := Build([]File{{Nodes: []Node{collective("3")}}, {}}, o, []string{"a", "b"})
+	trace, err := Build([]File{{Nodes: []Node{collectiveNode("3")}}, {}}, o, []string{"a", "b"})
 	if err != nil {
 		t.Fatal(err)
 	}

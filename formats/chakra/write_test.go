@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -248,11 +248,11 @@ func TestSizesOfRooted(t *testing.T) {
 
 // loweredLines prints the messages that the collectives of a trace become.
 func loweredLines(t *testing.T, trace *dag.Trace) string {
-	choice, err := lower.ParseChoice("")
+	choice, err := collective.ParseChoice("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := lower.SourceOf(dag.NewInMemory(trace), choice)
+	source, err := collective.LowerSource(dag.NewInMemory(trace), choice)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (p *plan) countInstances() error {
 			}
 			p.groups[i], _, _ = newComm(t.Comms[i].Members())
 			for range ops / size {
-				p.instances = append(p.instances, collective{comm: int32(i), members: members})
+				p.instances = append(p.instances, collectiveInstance{comm: int32(i), members: members})
 				members += size
 			}
 		}
@@ -102,7 +102,7 @@ func (p *plan) addParts(rank int) error {
 }
 
 // addPart enters a collective op in its instance.
-func (p *plan) addPart(g *collective, r *dag.Rank, i int) error {
+func (p *plan) addPart(g *collectiveInstance, r *dag.Rank, i int) error {
 	op, root := uint8(vefOp(r.Subkind.At(i))), int32(0)
 	if rooted(op) {
 		if root = r.Peer.At(i); root == dag.UnknownRoot {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 )
 
 // An event that something waits for is the end of an op of the same rank that communicates (of a receive: the arrival of
@@ -36,8 +36,8 @@ type plan struct {
 
 	groups        []comm // of each communicator with collectives, its members
 	firstInstance []int  // of each communicator; and at the end, of all
-	instances     []collective
-	member        []int32 // of each instance from collective.members on: the index of its op on each member's rank
+	instances     []collectiveInstance
+	member        []int32 // of each instance from collectiveInstance.members on: the index of its op on each member's rank
 	instance      []int32 // by number of a coll op: its instance. nil where there are none
 
 	messages, participations int64
@@ -55,8 +55,8 @@ type wait struct {
 	event int32
 }
 
-// collective is an instance of a collective.
-type collective struct {
+// collectiveInstance is an instance of a collective.
+type collectiveInstance struct {
 	members int64
 	sum     int64 // of what the members contribute
 	comm    int32
@@ -112,7 +112,7 @@ func lowered(t *dag.Trace) (*dag.Trace, error) {
 	if foreign(t) == 0 {
 		return t, nil
 	}
-	return lower.CollectivesOf(t, lower.Choice{}, func(kind dag.Subkind) bool { return vefOp(kind) < 0 })
+	return collective.LowerSelected(t, collective.Choice{}, func(kind dag.Subkind) bool { return vefOp(kind) < 0 })
 }
 
 // foreign returns how many ops are collectives that VEF does not have.

@@ -5,7 +5,7 @@ package vef
 import "github.com/tracedag/tracedag/dag"
 
 // sizes returns the fields send_size and recv_size of an op of a collective.
-func (w *writer) sizes(g *collective, r *dag.Rank, d *draft) (send, recv int64) {
+func (w *writer) sizes(g *collectiveInstance, r *dag.Rank, d *draft) (send, recv int64) {
 	op := int(d.op)
 	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)
 	root := g.root == d.rank
@@ -46,7 +46,7 @@ func (w *writer) sizes(g *collective, r *dag.Rank, d *draft) (send, recv int64) 
 }
 
 // scatterSizes returns the sizes of a scatter: its blocks are stated by their receivers, or are even parts of the whole.
-func (w *writer) scatterSizes(g *collective, r *dag.Rank, d *draft, root bool) (send, recv int64) {
+func (w *writer) scatterSizes(g *collectiveInstance, r *dag.Rank, d *draft, root bool) (send, recv int64) {
 	op := int(d.op)
 	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)
 	if r.Subkind.At(op) == dag.Scatterv {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/dag/lower/storage"
 	"github.com/tracedag/tracedag/formats/format"
@@ -85,7 +86,7 @@ type passes struct {
 	nccl        *ncclRule
 	joins       bool
 	collectives bool
-	choice      lower.Choice // of algorithms of collectives
+	choice      collective.Choice // of algorithms of collectives
 }
 
 // Pass returns the function that the flags ask for, one that returns its argument where they ask for nothing. What lowers
@@ -107,7 +108,7 @@ func (f *LowerFlags) Pass() (func(format.Source) (format.Source, error), error) 
 		}
 		if do.collectives {
 			var err error
-			if s, err = lower.SourceOf(s, do.choice); err != nil {
+			if s, err = collective.LowerSource(s, do.choice); err != nil {
 				return nil, err
 			}
 		}
@@ -185,7 +186,7 @@ func (f *LowerFlags) passes() (*passes, error) {
 		return nil, err
 	}
 	var err error
-	if do.choice, err = lower.ParseChoice(strings.Join(rules, ";")); err != nil {
+	if do.choice, err = collective.ParseChoice(strings.Join(rules, ";")); err != nil {
 		return nil, Usagef("--lower: %v", err)
 	}
 	return do, nil

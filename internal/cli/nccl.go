@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/formats/format"
@@ -144,11 +144,11 @@ func parseNCCL(text string) (*ncclRule, error) {
 
 // lowerNCCL lowers the NCCL calls of a trace, and writes the report. Collectives that are none of NCCL's are lowered as
 // chosen before.
-func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice lower.Choice) (format.Source, error) {
+func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice collective.Choice) (format.Source, error) {
 	unknown := func(s dag.Subkind) bool { return !nccl.Knows(s) }
-	if some, _ := lower.Selects(t, unknown); some { // otherwise the whole trace would be copied
+	if some, _ := collective.Covers(t, unknown); some { // otherwise the whole trace would be copied
 		var err error
-		if t, err = lower.CollectivesOf(t, choice, unknown); err != nil {
+		if t, err = collective.LowerSelected(t, choice, unknown); err != nil {
 			return nil, err
 		}
 	}

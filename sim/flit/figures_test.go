@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/flows"
 	"github.com/tracedag/tracedag/dag/gen/horovod"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -188,7 +188,7 @@ func TestFigure3(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			tr, err = lower.Collectives(tr, lower.Choice{})
+			tr, err = collective.Lower(tr, collective.Choice{})
 			return dag.NewInMemory(tr), err
 		}}
 		return v.mean(t)

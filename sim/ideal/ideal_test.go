@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
@@ -214,7 +214,7 @@ func TestBound(t *testing.T) {
 				}
 			}
 		}
-		lowered, err := lower.Collectives(trace, lower.Choice{})
+		lowered, err := collective.Lower(trace, collective.Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,12 +20,12 @@ type record struct {
 	start dag.Time // expected, in ns as the delay
 }
 
-// message is a record of a message, collective one of a part in a collective.
+// message returns the record of a message, part that of one task in a collective.
 func message(name string, from, to int, after string, delay, start dag.Time) record {
 	return record{name: name, task: from, to: to, after: after, delay: delay, start: start}
 }
 
-func collective(name string, kind dag.Subkind, comm, root int32, task int, after string,
+func part(name string, kind dag.Subkind, comm, root int32, task int, after string,
 	delay, start dag.Time) record {
 	return record{name: name, task: task, kind: kind, comm: comm, root: root, after: after, delay: delay, start: start}
 }
@@ -76,15 +76,15 @@ func TestRecords(t *testing.T) {
 	}{
 		{"collectives and messages depend on each other", 4, nil, 421, []record{
 			message("0", 0, 1, "", 100, 100),
-			collective("G0", dag.Barrier, 0, 0, 0, "sent 0", 50, 150),
-			collective("G0", dag.Barrier, 0, 0, 1, "rcvd 0", 25, 125),
-			collective("G0", dag.Barrier, 0, 0, 2, "", 400, 400),
-			collective("G0", dag.Barrier, 0, 0, 3, "", 0, 0),
+			part("G0", dag.Barrier, 0, 0, 0, "sent 0", 50, 150),
+			part("G0", dag.Barrier, 0, 0, 1, "rcvd 0", 25, 125),
+			part("G0", dag.Barrier, 0, 0, 2, "", 400, 400),
+			part("G0", dag.Barrier, 0, 0, 3, "", 0, 0),
 			message("1", 2, 3, "done G0", 10, 410),
-			collective("G1", dag.Allreduce, 0, 0, 0, "done G0", 1, 401),
-			collective("G1", dag.Allreduce, 0, 0, 1, "done G0", 2, 402),
-			collective("G1", dag.Allreduce, 0, 0, 2, "sent 1", 3, 413),
-			collective("G1", dag.Allreduce, 0, 0, 3, "rcvd 1", 4, 414),
+			part("G1", dag.Allreduce, 0, 0, 0, "done G0", 1, 401),
+			part("G1", dag.Allreduce, 0, 0, 1, "done G0", 2, 402),
+			part("G1", dag.Allreduce, 0, 0, 2, "sent 1", 3, 413),
+			part("G1", dag.Allreduce, 0, 0, 3, "rcvd 1", 4, 414),
 			message("2", 1, 0, "done G1", 7, 421),
 		}},
 		{"everything", 4, []dag.Comm{dag.NewComm("", []int32{2, 3})}, 185, []record{
@@ -92,33 +92,33 @@ func TestRecords(t *testing.T) {
 			message("1", 0, 2, "sent 0", 10, 10),
 			message("2", 1, 3, "rcvd 0", 20, 20),
 			message("3", 2, 0, "rcvd 1", 30, 40),
-			collective("G0", dag.Allreduce, 0, 0, 0, "rcvd 3", 40, 80),
-			collective("G0", dag.Allreduce, 0, 0, 1, "sent 2", 5, 25),
-			collective("G0", dag.Allreduce, 0, 0, 2, "sent 3", 15, 55),
-			collective("G0", dag.Allreduce, 0, 0, 3, "rcvd 2", 25, 45),
-			collective("G1", dag.Bcast, 1, 2, 2, "done G0", 100, 180),
-			collective("G1", dag.Bcast, 1, 2, 3, "done G0", 1, 81),
+			part("G0", dag.Allreduce, 0, 0, 0, "rcvd 3", 40, 80),
+			part("G0", dag.Allreduce, 0, 0, 1, "sent 2", 5, 25),
+			part("G0", dag.Allreduce, 0, 0, 2, "sent 3", 15, 55),
+			part("G0", dag.Allreduce, 0, 0, 3, "rcvd 2", 25, 45),
+			part("G1", dag.Bcast, 1, 2, 2, "done G0", 100, 180),
+			part("G1", dag.Bcast, 1, 2, 3, "done G0", 1, 81),
 			message("4", 3, 1, "done G1", 2, 182),
 			message("5", 1, 0, "rcvd 4", 3, 185),
 			message("6", 0, 1, "done G0", 50, 130),
-			collective("G2", dag.Barrier, 0, 0, 0, "rcvd 5", 0, 185),
-			collective("G2", dag.Barrier, 0, 0, 1, "rcvd 6", 0, 130),
-			collective("G2", dag.Barrier, 0, 0, 2, "done G1", 0, 180),
-			collective("G2", dag.Barrier, 0, 0, 3, "sent 4", 0, 182),
+			part("G2", dag.Barrier, 0, 0, 0, "rcvd 5", 0, 185),
+			part("G2", dag.Barrier, 0, 0, 1, "rcvd 6", 0, 130),
+			part("G2", dag.Barrier, 0, 0, 2, "done G1", 0, 180),
+			part("G2", dag.Barrier, 0, 0, 3, "sent 4", 0, 182),
 		}},
 		{"communicators", 6, []dag.Comm{dag.NewComm("", []int32{0, 2, 4}), dag.NewComm("", []int32{1, 3, 5})}, 30, []record{
-			collective("G0", dag.Allreduce, 1, 0, 0, "", 10, 10),
-			collective("G0", dag.Allreduce, 1, 0, 2, "", 20, 20),
-			collective("G0", dag.Allreduce, 1, 0, 4, "", 30, 30),
-			collective("G1", dag.Bcast, 2, 5, 5, "", 15, 15),
-			collective("G1", dag.Bcast, 2, 5, 1, "", 5, 5),
-			collective("G1", dag.Bcast, 2, 5, 3, "", 25, 25),
-			collective("G2", dag.Barrier, 0, 0, 0, "done G0", 0, 30),
-			collective("G2", dag.Barrier, 0, 0, 1, "done G1", 0, 15),
-			collective("G2", dag.Barrier, 0, 0, 2, "done G0", 0, 30),
-			collective("G2", dag.Barrier, 0, 0, 3, "done G1", 0, 25),
-			collective("G2", dag.Barrier, 0, 0, 4, "done G0", 0, 30),
-			collective("G2", dag.Barrier, 0, 0, 5, "done G1", 5, 20),
+			part("G0", dag.Allreduce, 1, 0, 0, "", 10, 10),
+			part("G0", dag.Allreduce, 1, 0, 2, "", 20, 20),
+			part("G0", dag.Allreduce, 1, 0, 4, "", 30, 30),
+			part("G1", dag.Bcast, 2, 5, 5, "", 15, 15),
+			part("G1", dag.Bcast, 2, 5, 1, "", 5, 5),
+			part("G1", dag.Bcast, 2, 5, 3, "", 25, 25),
+			part("G2", dag.Barrier, 0, 0, 0, "done G0", 0, 30),
+			part("G2", dag.Barrier, 0, 0, 1, "done G1", 0, 15),
+			part("G2", dag.Barrier, 0, 0, 2, "done G0", 0, 30),
+			part("G2", dag.Barrier, 0, 0, 3, "done G1", 0, 25),
+			part("G2", dag.Barrier, 0, 0, 4, "done G0", 0, 30),
+			part("G2", dag.Barrier, 0, 0, 5, "done G1", 5, 20),
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim/ideal"
 )
 
 // TestRuns makes every collective in groups of several shapes, and checks that the trace has nothing wrong, can be
 // lowered, takes just the computation without a network, and is the same rank by rank.
 func TestRuns(t *testing.T) {
-	choice, err := lower.ParseChoice("default")
+	choice, err := collective.ParseChoice("default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestRuns(t *testing.T) {
 			if err != nil || !timeline.Result.Complete || timeline.Makespan() != 2*p.Compute {
 				t.Errorf("%s: makespan %v, error %v", what, timeline.Makespan(), err)
 			}
-			if _, err := lower.Collectives(tr, choice); err != nil {
+			if _, err := collective.Lower(tr, choice); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
 			var ranks []dag.Rank

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -214,11 +214,11 @@ func TestTraffic(t *testing.T) {
 	p := certain()
 	p.Batches, p.Layers = 1, 1
 	tr := mustGenerate(t, p, 1)
-	choice, err := lower.ParseChoice("gather=linear")
+	choice, err := collective.ParseChoice("gather=linear")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lowered, err := lower.Collectives(tr, choice)
+	lowered, err := collective.Lower(tr, choice)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
@@ -150,7 +150,7 @@ func checkStreamed(t *testing.T, what string, p Params, tr *dag.Trace) {
 
 // TestMessages replays runs as messages that wait for their receives, and as messages that do not.
 func TestMessages(t *testing.T) {
-	choice, err := lower.ParseChoice("default")
+	choice, err := collective.ParseChoice("default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestMessages(t *testing.T) {
 			continue
 		}
 		p.Offload = false // that backend has no memory
-		lowered, err := lower.Collectives(mustGenerate(t, p), choice)
+		lowered, err := collective.Lower(mustGenerate(t, p), choice)
 		if err != nil {
 			t.Fatalf("%+v: %v", p, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 )
 
 // Pattern is a communication pattern.
@@ -21,7 +21,7 @@ type Pattern struct {
 	Title string // one line of help
 
 	// plan appends what a rank does in an iteration to the schedule.
-	plan func(p *Params, rank int, s *lower.Schedule) error
+	plan func(p *Params, rank int, s *collective.Schedule) error
 }
 
 // Patterns returns all patterns, by name.
@@ -58,7 +58,7 @@ func Generate(name string, p Params) (*dag.Trace, error) {
 	var group errgroup.Group
 	for w := range workers {
 		group.Go(func() error {
-			var s lower.Schedule
+			var s collective.Schedule
 			for rank := w; rank < p.Ranks; rank += workers {
 				s.Reset()
 				if err := patterns[i].plan(&p, rank, &s); err != nil {
@@ -78,27 +78,27 @@ func Generate(name string, p Params) (*dag.Trace, error) {
 	return t, nil
 }
 
-func alltoall(p *Params, rank int, s *lower.Schedule) error {
-	return collective(p, rank, s, dag.Alltoall, p.Bytes*int64(p.Ranks), "pairwise")
+func alltoall(p *Params, rank int, s *collective.Schedule) error {
+	return plan(p, rank, s, dag.Alltoall, p.Bytes*int64(p.Ranks), "pairwise")
 }
 
-func binomial(p *Params, rank int, s *lower.Schedule) error {
-	return collective(p, rank, s, dag.Bcast, p.Bytes, "binomial")
+func binomial(p *Params, rank int, s *collective.Schedule) error {
+	return plan(p, rank, s, dag.Bcast, p.Bytes, "binomial")
 }
 
-func dissemination(p *Params, rank int, s *lower.Schedule) error {
-	return collective(p, rank, s, dag.Barrier, p.Bytes, "dissemination")
+func dissemination(p *Params, rank int, s *collective.Schedule) error {
+	return plan(p, rank, s, dag.Barrier, p.Bytes, "dissemination")
 }
 
-func recdoubling(p *Params, rank int, s *lower.Schedule) error {
-	return collective(p, rank, s, dag.Allreduce, p.Bytes, "recdoubling")
+func recdoubling(p *Params, rank int, s *collective.Schedule) error {
+	return plan(p, rank, s, dag.Allreduce, p.Bytes, "recdoubling")
 }
 
-func ring(p *Params, rank int, s *lower.Schedule) error {
-	return collective(p, rank, s, dag.Allreduce, p.Bytes, "ring")
+func ring(p *Params, rank int, s *collective.Schedule) error {
+	return plan(p, rank, s, dag.Allreduce, p.Bytes, "ring")
 }
 
-func collective(p *Params, rank int, s *lower.Schedule, kind dag.Subkind, bytes int64, algorithm string) error {
-	call := lower.Call{Kind: kind, Members: p.Ranks, Me: rank, Root: p.Root, Bytes: bytes}
-	return lower.Plan(&call, algorithm, s)
+func plan(p *Params, rank int, s *collective.Schedule, kind dag.Subkind, bytes int64, algorithm string) error {
+	call := collective.Call{Kind: kind, Members: p.Ranks, Me: rank, Root: p.Root, Bytes: bytes}
+	return collective.Plan(&call, algorithm, s)
 }

@@ -2,12 +2,12 @@ package pattern
 
 import (
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 )
 
 // repeat returns the rank that computes for the given time and then carries out the schedule, over and over. The first
 // steps of the schedule wait for the computation, the computation for the last steps of the iteration before.
-func repeat(s *lower.Schedule, iterations int, compute dag.Time) dag.Rank {
+func repeat(s *collective.Schedule, iterations int, compute dag.Time) dag.Rank {
 	period := len(s.Steps) + 1
 	inner, exits := dependencies(s)
 	n := period * iterations
@@ -46,7 +46,7 @@ func repeat(s *lower.Schedule, iterations int, compute dag.Time) dag.Rank {
 
 // dependencies returns how many dependencies the steps of an iteration have, and what the computation after it waits
 // for, as offsets.
-func dependencies(s *lower.Schedule) (inner int, exits []int32) {
+func dependencies(s *collective.Schedule) (inner int, exits []int32) {
 	for i := range s.Steps {
 		inner += max(1, len(s.After(i)))
 		if !s.Steps[i].Awaited {
@@ -60,7 +60,7 @@ func dependencies(s *lower.Schedule) (inner int, exits []int32) {
 }
 
 // writeIteration fills in the first iteration: op 0 is the computation, op i + 1 step i.
-func writeIteration(r *dag.Rank, s *lower.Schedule) {
+func writeIteration(r *dag.Rank, s *collective.Schedule) {
 	for i := range s.Steps {
 		step, op := &s.Steps[i], int32(i+1)
 		r.Kind[op], r.Bytes[op], r.Peer[op] = step.Kind, step.Bytes, step.Peer

@@ -1,10 +1,10 @@
 package pattern
 
-import "github.com/tracedag/tracedag/dag/lower"
+import "github.com/tracedag/tracedag/dag/lower/collective"
 
 // stencil2D places the ranks row by row on a torus that is as nearly square as their number allows. In each iteration a
 // rank exchanges a message with each of its neighbours, all at once; there are none along a dimension of one.
-func stencil2D(p *Params, rank int, s *lower.Schedule) error {
+func stencil2D(p *Params, rank int, s *collective.Schedule) error {
 	rows := 1
 	for r := 2; r*r <= p.Ranks; r++ {
 		if p.Ranks%r == 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 )
 
 // application returns the trace of two ranks that compute, talk to each other and access storage.
@@ -48,7 +48,7 @@ func TestPrograms(t *testing.T) {
 		if problems := dag.Validate(lowered); len(problems) > 0 {
 			t.Fatalf("%s: %v", name, problems)
 		}
-		withMessages, err := lower.Collectives(lowered, lower.Choice{})
+		withMessages, err := collective.Lower(lowered, collective.Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}

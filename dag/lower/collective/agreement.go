@@ -1,0 +1,193 @@
+package collective
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// What the members of an instance state of it, by the table in docs/lowering.md, and what they must agree on.
+
+// describe sets what the member at position 0 states of an instance.
+func (in *instances) describe(m *member) error {
+	if m.position != 0 {
+		return nil
+	}
+	kind := m.r.Subkind.At(m.op)
+	if !kind.Of(dag.Coll) {
+		return fmt.Errorf("rank %d, op %d: collective %q, expected one such as %q", m.rank, m.op, kind, dag.Allreduce)
+	}
+	inst := instance{kind: kind, op: int32(m.op), table: -1}
+	if kind.Rooted() && in.lowered[kind] {
+		root, ok := m.comm.position(m.root())
+		if !ok {
+			return fmt.Errorf("rank %d, op %d: root %d of %s, expected a member of communicator %d",
+				m.rank, m.op, m.r.Peer.At(m.op), kind, m.id)
+		}
+		inst.root = int32(root)
+	}
+	inst.bytes, _ = agreed(m.r, m.op)
+	m.comm.instances[m.k] = inst
+	return nil
+}
+
+// root returns the rank of the root that a rooted collective states: the first member where it is not known.
+func (m *member) root() int32 {
+	if root := m.r.Peer.At(m.op); root != dag.UnknownRoot {
+		return root
+	}
+	return m.comm.rank(0)
+}
+
+// agreed returns the size that all members of a collective must state alike, and whether there is one. What only
+// arrives at a member may stand as received.
+func agreed(r *dag.Rank, op int) (size int64, ok bool) {
+	switch r.Subkind.At(op) {
+	case dag.Bcast, dag.Reduce:
+		return max(r.Bytes.At(op), r.RecvBytes.At(op)), true
+	case dag.Allreduce, dag.Gather, dag.Allgather, dag.Alltoall, dag.ReduceScatter, dag.Scan, dag.Exscan:
+		return r.Bytes.At(op), true
+	}
+	return 0, false
+}
+
+// own returns the size that a member of a collective states for itself.
+func own(r *dag.Rank, op int) int64 {
+	switch r.Subkind.At(op) {
+	case dag.Gatherv, dag.Allgatherv, dag.Alltoallv:
+		return r.Bytes.At(op)
+	case dag.Scatterv:
+		if size := r.RecvBytes.At(op); size != 0 {
+			return size
+		}
+		return r.Bytes.At(op)
+	case dag.Scatter, dag.ReduceScatter:
+		return r.RecvBytes.At(op)
+	}
+	return 0
+}
+
+// hasTable reports whether the members of a collective may have sizes of their own.
+func hasTable(kind dag.Subkind) bool {
+	switch kind {
+	case dag.Gatherv, dag.Scatterv, dag.Allgatherv, dag.Alltoallv, dag.ReduceScatter:
+		return true
+	}
+	return false
+}
+
+// makeTables allots tables to the instances to be lowered whose members may have their own sizes.
+func (in *instances) makeTables() {
+	for _, c := range in.comms {
+		if c == nil {
+			continue
+		}
+		cells := 0
+		for k := range c.instances {
+			if kind := c.instances[k].kind; hasTable(kind) && in.lowered[kind] {
+				c.instances[k].table = int64(cells)
+				cells += c.size + 1
+			}
+		}
+		c.tables = make([]int64, cells)
+	}
+}
+
+// check compares a member's op with what the member at position 0 states, and enters its own size in the table.
+func (in *instances) check(m *member) error {
+	inst := &m.comm.instances[m.k]
+	kind := m.r.Subkind.At(m.op)
+	if kind != inst.kind {
+		return m.differs(kind.String(), inst.kind.String())
+	}
+	if !in.lowered[kind] {
+		return nil
+	}
+	isRoot := false
+	if kind.Rooted() {
+		root := m.comm.rank(int(inst.root))
+		if peer := m.root(); peer != root {
+			return m.differs(fmt.Sprintf("%s with root %d", kind, peer), fmt.Sprintf("root %d", root))
+		}
+		isRoot = m.position == int(inst.root)
+	}
+	size, common := agreed(m.r, m.op)
+	block := own(m.r, m.op)
+	switch {
+	case isRoot && kind == dag.Scatter:
+		size, block = m.r.Bytes.At(m.op), 0
+	case isRoot && kind == dag.Scatterv:
+		block = 0 // what the root keeps does not travel
+	}
+	limit := math.MaxInt64 / int64(m.comm.size) // keeps sums over the members in range
+	for _, s := range [...]int64{size, block, min(0, m.r.Bytes.At(m.op)), min(0, m.r.RecvBytes.At(m.op))} {
+		if s < 0 || s > limit {
+			return fmt.Errorf("rank %d, op %d: %s of %d bytes, expected 0..%d", m.rank, m.op, kind, s, limit)
+		}
+	}
+	if common && size != inst.bytes {
+		return m.differs(fmt.Sprintf("%s of %d bytes", kind, size), fmt.Sprintf("%d bytes", inst.bytes))
+	}
+	if isRoot && kind == dag.Scatter {
+		inst.bytes = size
+	}
+	if inst.table >= 0 {
+		m.comm.tables[inst.table+int64(m.position)+1] = block // the sum comes when all are there
+	}
+	return nil
+}
+
+// differs returns the error for a member's op that does not agree with that of the member at position 0.
+func (m *member) differs(found, expected string) error {
+	return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: %s, expected %s as in rank %d, op %d",
+		m.rank, m.op, m.k, m.id, found, expected, m.comm.rank(0), m.comm.instances[m.k].op)
+}
+
+// sumTables sets the bytes of the instances with a table from it, and drops the tables of reduce-scatters that leave
+// the blocks to us.
+func (in *instances) sumTables() error {
+	for id, c := range in.comms {
+		if c == nil || len(c.tables) == 0 {
+			continue
+		}
+		for k := range c.instances {
+			inst := &c.instances[k]
+			if inst.table < 0 {
+				continue
+			}
+			sum, most := int64(0), int64(0)
+			table := c.table(inst)
+			for i, size := range table {
+				sum += size
+				most = max(most, size)
+				table[i] = sum
+			}
+			switch {
+			case inst.kind == dag.Alltoallv:
+				inst.bytes = most
+			case inst.kind != dag.ReduceScatter:
+				inst.bytes = sum
+			case sum == 0:
+				inst.table = -1
+			case sum != inst.bytes:
+				return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: the members of the %s receive %d "+
+					"bytes together, expected %d", c.rank(0), inst.op, k, id, inst.kind, sum, inst.bytes)
+			}
+		}
+	}
+	return nil
+}
+
+// checkBlock compares what a member of a scatter states as received with its part of what the root contributes.
+func (m *member) checkBlock() error {
+	if inst := &m.comm.instances[m.k]; inst.kind != dag.Scatter || m.position == int(inst.root) {
+		return nil
+	}
+	c := m.call()
+	if size := own(m.r, m.op); size != 0 && size != c.block(c.Me).bytes {
+		return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: receives %d bytes of a scatter of %d "+
+			"over %d members, expected %d", m.rank, m.op, m.k, m.id, size, c.Bytes, c.Members, c.block(c.Me).bytes)
+	}
+	return nil
+}

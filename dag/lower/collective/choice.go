@@ -1,0 +1,286 @@
+package collective
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Choice says which algorithm carries out which collective. The zero value is [Defaults].
+type Choice struct {
+	rules [dag.NumSubkinds][]rule // the first that fits holds
+	table *Choice                 // where none fits; nil: that of Defaults
+}
+
+// rule is an algorithm for the instances of a collective that meet its conditions.
+type rule struct {
+	use
+	size, block, ranks bounds
+	power              condition // whether the number of members is a power of two
+}
+
+// bounds is the range of a number, ends included.
+type bounds struct{ min, max int64 }
+
+// condition is what a rule asks for.
+type condition uint8
+
+const (
+	either condition = iota
+	yes
+	no
+)
+
+// fits reports whether the rule is for an instance of so many members and bytes.
+func (r *rule) fits(size int64, members int) bool {
+	return r.size.hold(size) && r.ranks.hold(int64(members)) && r.block.hold(size/int64(members)) &&
+		(r.power == either || (r.power == yes) == (members&(members-1) == 0))
+}
+
+func (b bounds) hold(x int64) bool {
+	return b.min <= x && x <= b.max
+}
+
+// find returns how to carry out an instance of so many members, whose size is the largest amount that one member
+// contributes or receives.
+func (c *Choice) find(kind dag.Subkind, size int64, members int) *use {
+	for ; c != nil; c = c.table {
+		for i := range c.rules[kind] {
+			if r := &c.rules[kind][i]; r.fits(size, members) {
+				return &r.use
+			}
+		}
+	}
+	return tables[0].choice.find(kind, size, members)
+}
+
+// UsesNodes reports whether the choice has algorithms that make use of which ranks share a node ([dag.Meta].Nodes).
+func (c *Choice) UsesNodes() bool {
+	for ; c != nil; c = c.table {
+		for _, rules := range c.rules {
+			if slices.ContainsFunc(rules, func(r rule) bool { return r.name == "hierarchical" }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ParseChoice reads a choice such as
+//
+//	mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling;bcast=chain(segment=64KiB)
+//
+// docs/lowering.md defines the language. A collective is followed by its rules, tried in this order. A rule is the name
+// of an algorithm, then its parameters in parentheses, if any, then, if it is not for every instance, ":" and its
+// conditions, joined by "&". "collectives" stands for all collectives that have the algorithms named and no entry of
+// their own. Where no rule fits, the table does whose name comes first, or [Defaults]. Both "," and ";" may separate
+// anything; spaces do not matter. "" is Defaults.
+func ParseChoice(text string) (Choice, error) {
+	c, err := parseChoice(text)
+	if err != nil {
+		return Choice{}, fmt.Errorf("collective algorithms %q: %w", text, err)
+	}
+	return c, nil
+}
+
+func parseChoice(text string) (Choice, error) {
+	var choice, general Choice
+	current := &choice
+	var kinds []dag.Subkind // the collectives that the rules at hand are for
+	seen := map[string]bool{}
+	for i, item := range items(text) {
+		if t := findTable(item); t != nil {
+			if i > 0 {
+				return Choice{}, fmt.Errorf("expected the table %s before everything else", t.name)
+			}
+			choice.table = &t.choice
+			continue
+		}
+		name, conditions, conditional := strings.Cut(item, ":")
+		if collective, first, found := cutCollective(name); found {
+			if collective == "collectives" {
+				current, kinds = &general, allCollectives
+			} else if kind, ok := dag.ParseSubkind(collective); ok && kind.Of(dag.Coll) {
+				current, kinds = &choice, []dag.Subkind{kind}
+			} else {
+				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives, found %q", collective)
+			}
+			if seen[collective] {
+				return Choice{}, fmt.Errorf("%s is there twice", collective)
+			}
+			seen[collective] = true
+			name = first
+		}
+		if kinds == nil {
+			return Choice{}, fmt.Errorf("expected COLLECTIVE=ALGORITHM, or first one of the tables %s, found %q",
+				strings.Join(Tables(), ", "), item)
+		}
+		r := rule{size: everything, block: everything, ranks: everything}
+		if conditional {
+			if err := r.parseConditions(conditions); err != nil {
+				return Choice{}, err
+			}
+		}
+		if err := current.add(kinds, strings.TrimSpace(name), r); err != nil {
+			return Choice{}, err
+		}
+	}
+	for kind, rules := range general.rules {
+		if len(choice.rules[kind]) == 0 {
+			choice.rules[kind] = rules
+		}
+	}
+	return choice, nil
+}
+
+// items splits a choice at the commas and semicolons that are not in parentheses.
+func items(text string) (items []string) {
+	depth := 0
+	split := func(r rune) bool {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		return depth <= 0 && (r == ',' || r == ';')
+	}
+	for item := range strings.FieldsFuncSeq(text, split) {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// cutCollective cuts "allreduce=ring(segment=1MiB)" before the algorithm.
+func cutCollective(text string) (collective, algorithm string, found bool) {
+	collective, algorithm, found = strings.Cut(text, "=")
+	if !found || strings.Contains(collective, "(") {
+		return "", text, false
+	}
+	return strings.TrimSpace(collective), algorithm, true
+}
+
+var allCollectives = func() (all []dag.Subkind) {
+	for k := range dag.Subkind(dag.NumSubkinds) {
+		if k.Of(dag.Coll) {
+			all = append(all, k)
+		}
+	}
+	return all
+}()
+
+// add appends the rule, with the algorithm described, to those of the collectives that have one.
+func (c *Choice) add(kinds []dag.Subkind, algorithm string, r rule) error {
+	found := false
+	var problem error
+	for _, k := range kinds {
+		u, err := parseUse(k, algorithm)
+		if err != nil {
+			problem = err
+			continue
+		}
+		found = true
+		r.use = u
+		c.rules[k] = append(c.rules[k], r)
+	}
+	switch {
+	case found:
+		return nil
+	case len(kinds) > 1:
+		return fmt.Errorf("no collective has an algorithm %q", algorithm)
+	}
+	return problem
+}
+
+var everything = bounds{math.MinInt64, math.MaxInt64}
+
+// parseConditions reads conditions such as ">1MiB&ranks<=16&pof2".
+func (r *rule) parseConditions(text string) error {
+	for condition := range strings.SplitSeq(text, "&") {
+		condition = strings.TrimSpace(condition)
+		var err error
+		switch {
+		case condition == "pof2":
+			r.power = yes
+		case condition == "!pof2":
+			r.power = no
+		case strings.HasPrefix(condition, "ranks"):
+			err = r.ranks.parse(condition[len("ranks"):], "ranks>=8", func(number string) (int64, error) {
+				n, err := parseCount(number)
+				return int64(n), err
+			})
+		case strings.HasPrefix(condition, "block"):
+			err = r.block.parse(condition[len("block"):], "block>1KiB", parseSize)
+		default:
+			err = r.size.parse(strings.TrimPrefix(condition, "size"), ">1MiB", parseSize)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse narrows the bounds by one such as ">=8", whose number the function reads.
+func (b *bounds) parse(text, example string, number func(string) (int64, error)) error {
+	text = strings.TrimSpace(text)
+	digits := strings.TrimLeft(text, "<>=")
+	x, err := number(strings.TrimSpace(digits))
+	if err != nil {
+		return fmt.Errorf("expected a bound such as %s, found %q: %w", example, text, err)
+	}
+	switch text[:len(text)-len(digits)] {
+	case ">":
+		if x == math.MaxInt64 {
+			return fmt.Errorf("expected a bound such as %s, found %q: nothing is larger", example, text)
+		}
+		b.min = max(b.min, x+1)
+	case ">=":
+		b.min = max(b.min, x)
+	case "<":
+		b.max = min(b.max, x-1)
+	case "<=":
+		b.max = min(b.max, x)
+	default:
+		return fmt.Errorf("expected a bound such as %s, found %q", example, text)
+	}
+	return nil
+}
+
+var units = map[string]int64{
+	"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+}
+
+func parseSize(text string) (int64, error) {
+	digits := text
+	if end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = text[:end]
+	}
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("expected a whole number of bytes up to %d", int64(math.MaxInt64))
+	}
+	unit, ok := units[strings.TrimSpace(text[len(digits):])]
+	if !ok {
+		return 0, fmt.Errorf("expected a unit such as kB or MiB, found %q", text[len(digits):])
+	}
+	if number > math.MaxInt64/unit {
+		return 0, fmt.Errorf("expected at most %d bytes", int64(math.MaxInt64))
+	}
+	return number * unit, nil
+}
+
+func parseCount(text string) (int, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("expected a whole number up to %d", math.MaxInt32)
+	}
+	return int(n), nil
+}

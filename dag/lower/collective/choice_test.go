@@ -1,0 +1,240 @@
+package collective
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// TestTablesAreComplete: every table has an algorithm of its own for every collective of whatever size.
+func TestTablesAreComplete(t *testing.T) {
+	for _, table := range tables {
+		for _, kind := range allCollectives {
+			rules := table.choice.rules[kind]
+			if len(rules) == 0 {
+				t.Fatalf("%s: nothing for %v", table.name, kind)
+			}
+			last := rules[len(rules)-1]
+			last.use = use{}
+			if last != (rule{size: everything, block: everything, ranks: everything}) {
+				t.Errorf("%s: the last rule for %v has conditions", table.name, kind)
+			}
+		}
+	}
+}
+
+// TestTables looks into the tables at sizes on either side of where they change.
+func TestTables(t *testing.T) {
+	tests := []struct {
+		table   string
+		kind    dag.Subkind
+		size    int64
+		members int
+		want    string
+	}{
+		{"default", dag.Allreduce, 1<<20 + 1, 4, "ring"},
+		{"mpich", dag.Bcast, 1 << 30, 7, "binomial"},
+		{"mpich", dag.Bcast, 12288, 8, "binomial"},
+		{"mpich", dag.Bcast, 12289, 8, "scatterrecdoubling"},
+		{"mpich", dag.Bcast, 12289, 9, "scatterallgather"},
+		{"mpich", dag.Bcast, 524289, 8, "scatterallgather"},
+		{"mpich", dag.Reduce, 2048, 8, "binomial"},
+		{"mpich", dag.Reduce, 2049, 8, "rabenseifner"},
+		{"mpich", dag.Reduce, 2049, 1024, "binomial"}, // fewer elements than ranks
+		{"mpich", dag.Allreduce, 8, 4, "recdoubling"},
+		{"mpich", dag.Allreduce, 1024, 4, "rabenseifner"},
+		{"mpich", dag.Allgather, 524287, 16, "recdoubling"},
+		{"mpich", dag.Allgather, 524288, 16, "ring"},
+		{"mpich", dag.Allgather, 81919, 15, "bruck"},
+		{"mpich", dag.Allgather, 81920, 15, "ring"},
+		{"mpich", dag.Alltoall, 8 * 256, 8, "bruck"},
+		{"mpich", dag.Alltoall, 8 * 257, 8, "linear"},
+		{"mpich", dag.Alltoall, 7 * 256, 7, "linear"},
+		{"mpich", dag.Alltoall, 8 * 32769, 8, "pairwise"},
+		{"mpich", dag.ReduceScatter, 524287, 5, "rechalving"},
+		{"mpich", dag.ReduceScatter, 524288, 5, "pairwise"},
+		{"openmpi", dag.Barrier, 0, 3, "recdoubling"},
+		{"openmpi", dag.Barrier, 0, 4, "linear"},
+		{"openmpi", dag.Barrier, 0, 5000, "dissemination"},
+		{"openmpi", dag.Bcast, 2047, 32, "binomial"},
+		{"openmpi", dag.Bcast, 2048, 32, "knomial"},
+		{"openmpi", dag.Bcast, 1 << 20, 16, "scatterrecdoubling"},
+		{"openmpi", dag.Allreduce, 8191, 8, "recdoubling"},
+		{"openmpi", dag.Allreduce, 8192, 8, "rabenseifner"},
+		{"openmpi", dag.Allgather, 64 * 511, 64, "recdoubling"},
+		{"openmpi", dag.Allgather, 64 * 512, 64, "neighborexchange"},
+		{"openmpi", dag.Allgather, 64 * 65536, 64, "ring"},
+		{"openmpi", dag.Alltoall, 64 * 1023, 64, "bruck"},
+		{"openmpi", dag.Alltoall, 64 * 1024, 64, "linear"},
+		{"openmpi", dag.Alltoall, 64 << 18, 64, "pairwise"},
+		{"openmpi", dag.Scan, 8, 64, "linear"},
+	}
+	for _, test := range tests {
+		c, err := ParseChoice(test.table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.find(test.kind, test.size, test.members).name; got != test.want {
+			t.Errorf("%s gives %s to %v of %d bytes on %d, expected %s", test.table, got, test.kind, test.size,
+				test.members, test.want)
+		}
+	}
+}
+
+func TestParseChoice(t *testing.T) {
+	const mib = 1 << 20
+	tests := []struct {
+		text string
+		kind dag.Subkind
+		size int64
+		want string
+	}{
+		{"", dag.Allreduce, mib, "recdoubling"},
+		{"", dag.Allreduce, mib + 1, "ring"},
+		{"allreduce=ring", dag.Allreduce, 0, "ring"},
+		{"allreduce=ring:>1KiB,recdoubling", dag.Allreduce, 1024, "recdoubling"},
+		{"allreduce=ring:>1KiB,recdoubling", dag.Allreduce, 1025, "ring"},
+		{"allreduce=ring:>=1kB,recdoubling", dag.Allreduce, 1000, "ring"},
+		{"allreduce=recdoubling:<=8B,ring", dag.Allreduce, 8, "recdoubling"},
+		{"allreduce=recdoubling:<8,ring", dag.Allreduce, 8, "ring"},
+		{"allreduce=recdoubling:<=8,ring", dag.Allreduce, 9, "ring"},
+		{"allreduce=ring:<10", dag.Allreduce, 11, "recdoubling"}, // falls back on the defaults
+		{"allreduce=ring:<10", dag.Allreduce, 2 * mib, "ring"},
+		{" allreduce = ring : >= 1 MB ; gather = linear ", dag.Allreduce, 1e6, "ring"},
+		{" allreduce = ring : >= 1 MB ; gather = linear ", dag.Gather, 0, "linear"},
+		{"allreduce=ring,gather=linear", dag.Gather, 0, "linear"},
+		{"allreduce=ring,gather=linear", dag.Allreduce, 0, "ring"},
+		{"collectives=ring", dag.Allreduce, 0, "ring"},
+		{"collectives=ring", dag.Gather, 0, "binomial"},
+		{"collectives=ring,linear", dag.Gather, 0, "linear"},
+		{"gather=binomial;collectives=linear", dag.Gather, 0, "binomial"},
+		{"gather=binomial;collectives=linear", dag.Scatter, 0, "linear"},
+		{"allreduce=ring:>=9223372036854775807,recdoubling", dag.Allreduce, math.MaxInt64, "ring"},
+		{"allreduce=ring:>1KiB&<=2KiB,rabenseifner", dag.Allreduce, 2048, "ring"},
+		{"allreduce=ring:>1KiB&<=2KiB,rabenseifner", dag.Allreduce, 2049, "rabenseifner"},
+		{"allreduce=ring:size>1KiB,rabenseifner", dag.Allreduce, 1024, "rabenseifner"},
+		{"allreduce=ring:ranks>=16,rabenseifner", dag.Allreduce, 1, "ring"},
+		{"allreduce=ring : ranks > 16 , rabenseifner", dag.Allreduce, 1, "rabenseifner"},
+		{"allreduce=ring:>1MiB&ranks<=16,rabenseifner", dag.Allreduce, 2 * mib, "ring"},
+		{"allreduce=ring:>1MiB&ranks<=16,rabenseifner", dag.Allreduce, mib, "rabenseifner"},
+		{"allreduce=ring:pof2,rabenseifner", dag.Allreduce, 1, "ring"},
+		{"allreduce=ring:!pof2,rabenseifner", dag.Allreduce, 1, "rabenseifner"},
+		{"alltoall=bruck:block<=8,linear", dag.Alltoall, 16*8 + 15, "bruck"},
+		{"alltoall=bruck:block<=8,linear", dag.Alltoall, 16 * 9, "linear"},
+		{"mpich", dag.Allreduce, mib, "rabenseifner"},
+		{"mpich;allreduce=ring", dag.Allreduce, mib, "ring"},
+		{"mpich, allreduce=ring:<8", dag.Allreduce, mib, "rabenseifner"},
+		{"mpich;collectives=linear", dag.Scan, 1, "linear"},
+		{"mpich;collectives=linear", dag.Allreduce, mib, "rabenseifner"},
+		{"openmpi", dag.Scan, 1, "linear"},
+		{"default;bcast=chain", dag.Allreduce, mib, "recdoubling"},
+	}
+	for _, test := range tests {
+		c, err := ParseChoice(test.text)
+		if err != nil {
+			t.Errorf("%q: %v", test.text, err)
+			continue
+		}
+		if got := c.find(test.kind, test.size, 16).name; got != test.want {
+			t.Errorf("%q gives %s to %v of %d bytes, expected %s", test.text, got, test.kind, test.size, test.want)
+		}
+	}
+}
+
+func TestParameters(t *testing.T) {
+	tests := []struct {
+		text    string
+		k       int
+		segment int64
+	}{
+		{"kary", 4, 0},
+		{"chain", 1, 0},
+		{"kary(k=3)", 3, 0},
+		{"kary(segment=64KiB)", 4, 65536},
+		{"kary( k = 3 , segment = 64 KiB )", 3, 65536},
+		{"chain(segment=1,chains=2)", 2, 1},
+		{"chain()", 1, 0},
+	}
+	for _, test := range tests {
+		for _, rest := range []string{"", ",linear", ":>=0&ranks>1;reduce=linear"} {
+			c, err := ParseChoice("bcast=" + test.text + rest)
+			if err != nil {
+				t.Errorf("%q: %v", test.text, err)
+				continue
+			}
+			if u := c.find(dag.Bcast, 8, 2); u.k != test.k || u.segment != test.segment {
+				t.Errorf("%q: %d and segments of %d bytes, expected %d and %d", test.text, u.k, u.segment, test.k,
+					test.segment)
+			}
+		}
+	}
+}
+
+func TestParseChoiceErrors(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"ring", `expected COLLECTIVE=ALGORITHM, or first one of the tables default, mpich, openmpi, found "ring"`},
+		{"alreduce=ring", `expected a collective such as allreduce, or collectives, found "alreduce"`},
+		{"load=ring", `found "load"`},
+		{"=ring", `found ""`},
+		{"allreduce=rung", `no algorithm "rung" for allreduce, expected recdoubling or ring or reducebcast or `},
+		{"allreduce=", `no algorithm "" for allreduce`},
+		{"collectives=rung", `no collective has an algorithm "rung"`},
+		{"allreduce=ring;allreduce=ring", "allreduce is there twice"},
+		{"collectives=ring;collectives=binomial", "collectives is there twice"},
+		{"allreduce=ring:1MiB", `expected a bound such as >1MiB, found "1MiB"`},
+		{"allreduce=ring:=1MiB", `expected a bound such as >1MiB`},
+		{"allreduce=ring:", `expected a bound such as >1MiB, found ""`},
+		{"allreduce=ring:>", `expected a bound such as >1MiB, found ">"`},
+		{"allreduce=ring:>-1", "expected a whole number of bytes"},
+		{"allreduce=ring:>1.5MiB", `expected a unit such as kB or MiB, found ".5MiB"`},
+		{"allreduce=ring:>1Mib", `expected a unit such as kB or MiB, found "Mib"`},
+		{"allreduce=ring:>9223372036854775807", "nothing is larger"},
+		{"allreduce=ring:>9223372036854775808", "expected a whole number of bytes up to 9223372036854775807"},
+		{"bcast=linear;mpich", "expected the table mpich before everything else"},
+		{"mpich;mpich", "expected the table mpich before everything else"},
+		{"allreduce=ring:>1MiB,ranks>8", `no algorithm "ranks>8" for allreduce`},
+		{"allreduce=ring:ranks", `expected a bound such as ranks>=8, found ""`},
+		{"allreduce=ring:ranks>1KiB", `expected a bound such as ranks>=8, found ">1KiB": expected a whole number`},
+		{"allreduce=ring:ranks>-1", `expected a whole number up to 2147483647`},
+		{"allreduce=ring:block=3", `expected a bound such as block>1KiB, found "=3"`},
+		{"allreduce=ring:>1&", `expected a bound such as >1MiB, found ""`},
+		{"allreduce=ring:pof3", `expected a bound such as >1MiB, found "pof3"`},
+		{"bcast=kary(k=0)", `"kary(k=0)": k is "0", expected a whole number of 1 or more`},
+		{"bcast=knomial(k=1)", `k is "1", expected a whole number of 2 or more`},
+		{"bcast=kary(k=two)", `k is "two", expected a whole number of 1 or more`},
+		{"bcast=kary(k=4294967298)", `expected a whole number of 1 or more`},
+		{"bcast=kary(k=2,k=3)", `k is there twice`},
+		{"bcast=kary(chains=2)", `no parameter "chains", expected k or segment`},
+		{"bcast=chain(segment=x)", `segment "x": expected a whole number of bytes`},
+		{"bcast=chain(segment)", `expected an algorithm such as chain(segment=64KiB), found "chain(segment)"`},
+		{"bcast=chain(segment=4", `expected an algorithm such as chain(segment=64KiB), found "chain(segment=4"`},
+		{"bcast=chain(segment=4)x", `expected an algorithm such as chain(segment=64KiB)`},
+		{"bcast=linear(segment=4)", `bcast by linear has no parameters, found "segment"`},
+		{"allreduce=ring:>8388608TiB", "expected at most 9223372036854775807 bytes"},
+	}
+	for _, test := range tests {
+		_, err := ParseChoice(test.text)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: error %v, expected %s", test.text, err, test.want)
+		}
+	}
+}
+
+func FuzzParseChoice(f *testing.F) {
+	f.Add(Defaults)
+	f.Add("collectives=ring,linear;gather=binomial:>=1MiB")
+	f.Add("openmpi;bcast=kary(k=3,segment=64KiB):>1MiB&ranks>=8&!pof2,chain(chains=2)")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseChoice(text)
+		if err != nil {
+			return
+		}
+		for _, kind := range allCollectives {
+			if a := c.find(kind, int64(len(text)), len(text)+1); a == nil || a.kind != kind {
+				t.Errorf("%q gives %v an algorithm of another collective", text, kind)
+			}
+		}
+	})
+}

@@ -1,0 +1,305 @@
+package collective
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// instances knows every instance of every collective of a trace: the k-th collective op, in index order, of each
+// member of a communicator is its part in instance k of that communicator.
+type instances struct {
+	source   Source
+	lowered  [dag.NumSubkinds]bool // which collectives are to be lowered
+	comms    []*comm               // by communicator; nil where no op is a collective of it
+	count    int64                 // of instances through all communicators
+	firstTag int64                 // of the messages of the trace's first instance; the others go down from there
+}
+
+// comm holds the instances of one communicator.
+type comm struct {
+	*group
+	nodes     *Nodes // nil: not needed, or every member on a node of its own
+	first     int64  // number of its instance 0 through all communicators
+	instances []instance
+	tables    []int64 // of each instance whose members have sizes of their own: Call.Starts
+}
+
+// instance is what the members of one instance have in common, as the member at position 0 states it.
+type instance struct {
+	bytes int64 // as Call.Bytes; with a table, the largest amount that one member contributes or receives
+	table int64 // where its table starts in comm.tables, -1 if it has none
+	root  int32 // position
+	op    int32 // index of the op of the member at position 0
+	kind  dag.Subkind
+}
+
+// cursor counts the collectives of a rank by communicator, while its ops are visited in order.
+type cursor struct {
+	next     []int32 // by communicator
+	position []int32 // of the rank, by communicator; set at the first visit
+	touched  []int32
+}
+
+func newCursor(comms int) *cursor {
+	return &cursor{next: make([]int32, comms), position: make([]int32, comms)}
+}
+
+// reset makes the cursor ready for another rank.
+func (c *cursor) reset() {
+	for _, i := range c.touched {
+		c.next[i] = 0
+	}
+	c.touched = c.touched[:0]
+}
+
+// take returns how often it was called for the communicator before.
+func (c *cursor) take(comm int32) int32 {
+	k := c.next[comm]
+	if k == 0 {
+		c.touched = append(c.touched, comm)
+	}
+	c.next[comm]++
+	return k
+}
+
+// findInstances collects the instances of a trace and checks that their members agree, on those that are not lowered
+// no further than in number and kind. It returns nil for a trace without collectives.
+func findInstances(s Source, choice *Choice, lowered func(dag.Subkind) bool) (*instances, error) {
+	in := &instances{source: s, comms: make([]*comm, len(s.Comms()))}
+	for _, kind := range allCollectives {
+		in.lowered[kind] = lowered(kind)
+	}
+	found, err := in.countOps()
+	if err != nil || !found {
+		return nil, err
+	}
+	if choice.UsesNodes() {
+		if err := in.findNodes(); err != nil {
+			return nil, err
+		}
+	}
+	if err := in.eachCollective(in.describe); err != nil {
+		return nil, err
+	}
+	in.makeTables()
+	if err := in.eachCollective(in.check); err != nil {
+		return nil, err
+	}
+	if err := in.sumTables(); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// census is what a rank has: how many collectives of which communicators, and the lowest tag of its messages.
+type census struct {
+	collectives []collectives
+	lowest      int64
+}
+
+type collectives struct{ comm, ops int32 }
+
+// countOps finds the communicators with collectives, checks that their members have equally many, and chooses the tags.
+// It reports whether there are any.
+func (in *instances) countOps() (found bool, err error) {
+	ranks := make([]census, in.source.NumRanks())
+	newScratch := func() *cursor { return newCursor(len(in.comms)) }
+	err = forEachRank(in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) (err error) {
+		ranks[rank], err = in.census(rank, r, c)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	comms := in.source.Comms()
+	members := make([]int, len(in.comms)) // how many have collectives
+	for rank := range ranks {
+		for _, n := range ranks[rank].collectives {
+			found = true
+			c := in.comms[n.comm]
+			if c == nil {
+				g, err := newGroup(&comms[n.comm], len(ranks))
+				if err != nil {
+					return false, fmt.Errorf("communicator %d: %w", n.comm, err)
+				}
+				c = &comm{group: g, instances: make([]instance, n.ops)}
+				in.comms[n.comm] = c
+			}
+			if _, member := c.position(int32(rank)); !member {
+				return false, fmt.Errorf("rank %d has a collective of communicator %d, of which it is no member",
+					rank, n.comm)
+			}
+			if int(n.ops) != len(c.instances) {
+				return false, fmt.Errorf("rank %d has %d collectives of communicator %d, expected %d as other "+
+					"members have", rank, n.ops, n.comm, len(c.instances))
+			}
+			members[n.comm]++
+		}
+	}
+	for i, c := range in.comms {
+		if c == nil {
+			continue
+		}
+		if members[i] < c.size {
+			return false, c.missingMember(int32(i), ranks)
+		}
+		c.first = in.count
+		in.count += int64(len(c.instances))
+	}
+	return found, in.chooseTags(ranks)
+}
+
+// census counts the collectives of a rank.
+func (in *instances) census(rank int, r *dag.Rank, c *cursor) (n census, err error) {
+	c.reset()
+	for i, kind := range r.Kind {
+		switch kind {
+		case dag.Coll:
+			comm := r.Comm.At(i)
+			if comm < 0 || int(comm) >= len(in.comms) {
+				return n, fmt.Errorf("rank %d, op %d: communicator %d, expected one of the trace's %d",
+					rank, i, comm, len(in.comms))
+			}
+			c.take(comm)
+		case dag.Send, dag.Recv:
+			n.lowest = min(n.lowest, r.Tag.At(i))
+		}
+	}
+	for _, comm := range c.touched {
+		n.collectives = append(n.collectives, collectives{comm, c.next[comm]})
+	}
+	return n, nil
+}
+
+// chooseTags sets firstTag so that the instances' messages have tags below those of all messages that the trace has
+// already: some of its collectives may have been lowered before.
+func (in *instances) chooseTags(ranks []census) error {
+	in.firstTag = dag.CollectiveTag
+	for rank := range ranks {
+		lowest := ranks[rank].lowest
+		if least := math.MinInt64 + lanes*in.count; lowest < least {
+			return fmt.Errorf("rank %d: tag %d, expected %d or more, to leave those below to %d collectives", rank,
+				lowest, least, in.count)
+		}
+		in.firstTag = min(in.firstTag, lowest-1)
+	}
+	return nil
+}
+
+// missingMember returns the error for a communicator of which only some members have collectives.
+func (c *comm) missingMember(id int32, ranks []census) error {
+	for p := range c.size {
+		rank := c.rank(p)
+		has := func(n collectives) bool { return n.comm == id }
+		if !slices.ContainsFunc(ranks[rank].collectives, has) {
+			return fmt.Errorf("rank %d has no collective of communicator %d, expected %d as other members have",
+				rank, id, len(c.instances))
+		}
+	}
+	panic("unreachable: a member without collectives was counted")
+}
+
+// findNodes finds out which members of the communicators share a node.
+func (in *instances) findNodes() error {
+	nodes, ranks := in.source.Meta().Nodes, in.source.NumRanks()
+	if nodes == nil {
+		return nil
+	}
+	if len(nodes) != ranks {
+		return fmt.Errorf("the trace names the nodes of %d ranks, expected %d", len(nodes), ranks)
+	}
+	for _, c := range in.comms {
+		if c == nil {
+			continue
+		}
+		of := make([]int32, c.size)
+		for p := range of {
+			of[p] = nodes[c.rank(p)]
+		}
+		c.nodes = NewNodes(of)
+	}
+	return nil
+}
+
+// member is one rank's part in an instance.
+type member struct {
+	comm     *comm
+	id       int32 // of the communicator
+	k        int32 // instance
+	position int
+	rank     int
+	op       int
+	r        *dag.Rank
+}
+
+// eachCollective calls visit for every collective op, several ranks at a time, each rank's in order.
+func (in *instances) eachCollective(visit func(m *member) error) error {
+	newScratch := func() *cursor { return newCursor(len(in.comms)) }
+	return forEachRank(in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) error {
+		c.reset()
+		m := member{rank: rank, r: r}
+		for i, kind := range m.r.Kind {
+			if kind != dag.Coll {
+				continue
+			}
+			in.locate(&m, i, c)
+			if err := visit(&m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// locate sets m to the collective op i of its rank, whose earlier collectives went through the cursor.
+func (in *instances) locate(m *member, i int, c *cursor) {
+	m.op, m.id = i, m.r.Comm.At(i)
+	m.comm = in.comms[m.id]
+	m.k = c.take(m.id)
+	if m.k == 0 {
+		p, _ := m.comm.position(int32(m.rank))
+		c.position[m.id] = int32(p)
+	}
+	m.position = int(c.position[m.id])
+}
+
+// kind returns the collective, which all members have.
+func (m *member) kind() dag.Subkind {
+	return m.comm.instances[m.k].kind
+}
+
+// table returns Call.Starts of an instance.
+func (c *comm) table(inst *instance) []int64 {
+	if inst.table < 0 {
+		return nil
+	}
+	return c.tables[inst.table : inst.table+int64(c.size)+1]
+}
+
+// largest returns the largest amount that one member of an instance contributes or receives.
+func (c *comm) largest(inst *instance) int64 {
+	switch inst.kind {
+	case dag.Gather, dag.Allgather:
+		return int64(c.size) * inst.bytes
+	}
+	return inst.bytes
+}
+
+// call returns a member's part in its instance.
+func (m *member) call() Call {
+	inst := &m.comm.instances[m.k]
+	c := Call{
+		Kind: inst.kind, Members: m.comm.size, Me: m.position, Root: int(inst.root),
+		Bytes: inst.bytes, Starts: m.comm.table(inst), Nodes: m.comm.nodes,
+	}
+	if inst.kind == dag.Barrier {
+		c.Bytes = barrierBytes
+	}
+	return c
+}
+
+// barrierBytes is the size of a barrier's messages: LogGP's (bytes - 1) G has no meaning for none.
+const barrierBytes = 1

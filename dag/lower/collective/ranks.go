@@ -1,0 +1,43 @@
+package collective
+
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
+)
+
+// forEachRank calls work(rank, r, scratch) for every rank of the source, as [lower.InParallel] does; r is good until work returns.
+func forEachRank[S any](s Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
+	type own struct {
+		scratch S
+		read    func(dag.Batch) ([]dag.Rank, error)
+	}
+	batches := s.Batches()
+	newOwn := func() own { return own{newScratch(), s.Reader()} }
+	return lower.InParallel(len(batches), newOwn, func(k int, o own) error {
+		return forEachOf(batches[k], o.read, o.scratch, work)
+	})
+}
+
+func forEachOf[S any](b dag.Batch, read func(dag.Batch) ([]dag.Rank, error), scratch S,
+	work func(rank int, r *dag.Rank, scratch S) error) error {
+	ranks, err := readBatch(read, b)
+	if err != nil {
+		return err
+	}
+	for i := range ranks {
+		if err := work(b.First+i, &ranks[i], scratch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readBatch(read func(dag.Batch) ([]dag.Rank, error), b dag.Batch) ([]dag.Rank, error) {
+	ranks, err := read(b)
+	if err == nil && len(ranks) != b.Last-b.First {
+		err = fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
+	}
+	return ranks, err
+}

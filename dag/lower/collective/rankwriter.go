@@ -1,0 +1,117 @@
+package collective
+
+import "github.com/tracedag/tracedag/dag"
+
+// target is a rank in the making whose size is known. The columns that nearly every op of a lowered rank uses are
+// allotted in full, the others grow as they are needed.
+type target struct {
+	rank   dag.Rank
+	source *dag.Rank
+	n      int // ops so far
+	edges  int // dependencies so far
+}
+
+// begin begins a rank of the given size, in memory that was another's.
+func (t *target) begin(source *dag.Rank, size extent, memory *dag.Rank) {
+	*t = target{source: source, rank: dag.Rank{
+		Kind:  zeros(memory.Kind, size.ops),
+		Bytes: zeros(memory.Bytes, size.ops),
+		Peer:  zeros(memory.Peer, size.ops),
+		Tag:   zeros(memory.Tag, size.ops),
+		Deps:  dag.Edges{End: zeros(memory.Deps.End, size.ops), Off: zeros(memory.Deps.Off, size.deps)},
+	}}
+	if len(source.Duration) > 0 {
+		t.rank.Duration = zeros(memory.Duration, size.ops)
+	}
+	t.rank.Subkind = memory.Subkind[:0] // which grows to the last marker
+}
+
+// zeros returns n zeros, in the memory of s if that is enough.
+func zeros[S ~[]E, E any](s S, n uint32) S {
+	if int(n) > cap(s) {
+		return make(S, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// add appends an op on the stream, network interface and job of op i of the source.
+func (t *target) add(kind dag.Kind, i int) {
+	r, s, n := &t.rank, t.source, t.n
+	r.Kind[n] = kind
+	r.Deps.End[n] = uint32(t.edges)
+	if stream := s.Stream.At(i); stream != 0 {
+		r.Stream.Set(n, stream)
+	}
+	if nic := s.NIC.At(i); nic != 0 {
+		r.NIC.Set(n, nic)
+	}
+	if job := s.Job.At(i); job != 0 {
+		r.Job.Set(n, job)
+	}
+	t.n++
+}
+
+// last returns the op added last.
+func (t *target) last() int32 {
+	return int32(t.n - 1)
+}
+
+// marker appends a calc that takes no time, as add does.
+func (t *target) marker(i int) {
+	t.add(dag.Calc, i)
+	t.rank.Subkind.Set(t.n-1, dag.Marker)
+}
+
+// message sets what makes the last op a message.
+func (t *target) message(peer int32, bytes, tag int64, comm int32) {
+	r, n := &t.rank, t.n-1
+	r.Peer[n], r.Bytes[n], r.Tag[n] = peer, bytes, tag
+	if comm != 0 {
+		r.Comm.Set(n, comm)
+	}
+}
+
+// open gives the last op the release time and name of what it opens.
+func (t *target) open(release dag.Time, name string) {
+	t.rank.Release.Set(t.n-1, release)
+	t.rank.Name.Append(t.n-1, name)
+}
+
+// require makes the last op wait for the end of op on, which may follow.
+func (t *target) require(on int32) {
+	t.rank.Deps.Off[t.edges] = t.last() - on
+	t.edges++
+	t.rank.Deps.End[t.n-1] = uint32(t.edges)
+}
+
+// requireStart makes the last op wait for the start of op on, which may follow.
+func (t *target) requireStart(on int32) {
+	t.rank.StartDeps.Append(t.n-1, t.last()-on)
+}
+
+// copyOp appends op i of the source, without its dependencies.
+func (t *target) copyOp(s *dag.Rank, i int) {
+	t.add(s.Kind[i], i)
+	r, n := &t.rank, t.n-1
+	t.message(s.Peer.At(i), s.Bytes.At(i), s.Tag.At(i), s.Comm.At(i))
+	if d := s.Duration.At(i); d != 0 {
+		r.Duration[n] = d
+	}
+	r.Subkind.Set(n, s.Subkind.At(i))
+	r.RecvBytes.Set(n, s.RecvBytes.At(i))
+	r.Flops.Set(n, s.Flops.At(i))
+	r.Host.Set(n, s.Host.At(i))
+	r.Dims.Set(n, s.Dims.At(i))
+	r.Priority.Set(n, s.Priority.At(i))
+	t.open(s.Release.At(i), s.Name.At(i))
+	r.Attrs.Append(n, s.Attrs.At(i))
+	if start, end := s.Measured(i); start != dag.Unmeasured || end != dag.Unmeasured {
+		for len(r.MeasuredStart) <= n {
+			r.MeasuredStart = append(r.MeasuredStart, dag.Unmeasured)
+			r.MeasuredEnd = append(r.MeasuredEnd, dag.Unmeasured)
+		}
+		r.MeasuredStart[n], r.MeasuredEnd[n] = start, end
+	}
+}

@@ -1,0 +1,179 @@
+package collective
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// inBatches is a source of a trace that delivers so many ranks at a time, in memory that it uses again.
+type inBatches struct {
+	dag.InMemory
+	trace *dag.Trace
+	size  int
+	fail  int // the batch that cannot be read, from 1
+}
+
+func (b *inBatches) Batches() (batches []dag.Batch) {
+	for first := 0; first < len(b.trace.Ranks); first += b.size {
+		batches = append(batches, dag.Batch{First: first, Last: min(first+b.size, len(b.trace.Ranks))})
+	}
+	return batches
+}
+
+func (b *inBatches) Reader() func(dag.Batch) ([]dag.Rank, error) {
+	var ranks []dag.Rank
+	return func(batch dag.Batch) ([]dag.Rank, error) {
+		if b.fail > 0 && batch.First/b.size == b.fail-1 {
+			return nil, errors.New("a faulty batch")
+		}
+		for i := range ranks {
+			for k := range ranks[i].Kind {
+				ranks[i].Kind[k] = 99 // what is read before must not be looked at again
+			}
+		}
+		ranks = ranks[:0]
+		for rank := batch.First; rank < batch.Last; rank++ {
+			ranks = append(ranks, b.trace.Ranks[rank].Clone())
+		}
+		return ranks, nil
+	}
+}
+
+// readAll reads all batches of a source with one reader, and checks that they are of the sizes told.
+func readAll(t *testing.T, s Source) *dag.Trace {
+	t.Helper()
+	out := &dag.Trace{Meta: s.Meta(), Comms: s.Comms()}
+	read, total := s.Reader(), int64(0)
+	for _, b := range s.Batches() {
+		ranks, err := read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.First != len(out.Ranks) || b.Last-b.First != len(ranks) || b.First == b.Last {
+			t.Fatalf("%d ranks after %d in a batch of %d..%d", len(ranks), len(out.Ranks), b.First, b.Last-1)
+		}
+		got := dag.Batch{First: b.First, Last: b.Last}
+		for i := range ranks {
+			got.Ops += int64(ranks[i].Len())
+			got.Deps += int64(len(ranks[i].Deps.Off))
+			got.StartDeps += int64(len(ranks[i].StartDeps.Off))
+			out.Ranks = append(out.Ranks, ranks[i].Clone())
+		}
+		if got != b {
+			t.Fatalf("the batch %+v is %+v", b, got)
+		}
+		total += got.Ops
+	}
+	if total != s.NumOps() || len(out.Ranks) != s.NumRanks() {
+		t.Fatalf("%d ops on %d ranks, expected %d on %d", total, len(out.Ranks), s.NumOps(), s.NumRanks())
+	}
+	return out
+}
+
+// TestSource: a trace that is lowered while it is read is that which is lowered as a whole, whatever the batches.
+func TestSource(t *testing.T) {
+	for seed := range uint64(4) {
+		tr := randomTrace(9, 60, seed)
+		for i := range tr.Ranks {
+			tr.Meta.Nodes = append(tr.Meta.Nodes, int32(i/3))
+		}
+		for _, text := range []string{"", "mpich", "collectives=hierarchical,doublebinarytree"} {
+			choice, err := ParseChoice(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, err := Lower(tr, choice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := dump(whole)
+			memory := dag.NewInMemory(tr)
+			for _, s := range []Source{memory, &inBatches{memory, tr, 4, 0}, &inBatches{memory, tr, 100, 0}} {
+				lowered, err := LowerSource(s, choice)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := dump(readAll(t, lowered)); got != want {
+					t.Fatalf("seed %d, %q: batches differ from the whole", seed, text)
+				}
+				again, err := lowered.Trace()
+				if err != nil || dump(again) != want {
+					t.Fatalf("seed %d, %q: the whole differs from itself (error %v)", seed, text, err)
+				}
+				kinds, err := lowered.Kinds()
+				if slices.Sort(kinds); err != nil || !slices.Equal(kinds, []dag.Kind{dag.Calc, dag.Send, dag.Recv}) {
+					t.Errorf("kinds %v (error %v)", kinds, err)
+				}
+			}
+		}
+	}
+}
+
+func TestSourceErrors(t *testing.T) {
+	tr := randomTrace(9, 10, 1)
+	if _, err := LowerSource(&inBatches{dag.NewInMemory(tr), tr, 2, 3}, Choice{}); err == nil || err.Error() !=
+		"lowering collectives: a faulty batch" {
+		t.Errorf("error %v", err)
+	}
+	source := &inBatches{dag.NewInMemory(tr), tr, 2, 0}
+	lowered, err := LowerSource(source, Choice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := lowered.Reader()
+	if _, err := read(dag.Batch{First: 1, Last: 3}); err == nil || !strings.Contains(err.Error(), "no batch of ranks 1 to 2") {
+		t.Errorf("error %v", err)
+	}
+	source.fail = 1
+	if _, err := read(lowered.Batches()[0]); err == nil || !strings.Contains(err.Error(), "a faulty batch") {
+		t.Errorf("error %v", err)
+	}
+	b := dag.NewBuilder(2)
+	b.Rank(0).Calc(1)
+	plain := dag.NewInMemory(b.Trace())
+	if same, err := LowerSource(plain, Choice{}); err != nil || same != plain {
+		t.Errorf("a trace without collectives becomes %v (error %v)", same, err)
+	}
+}
+
+// TestSourceMemory: reading what is lowered takes the memory of a batch, not of everything.
+func TestSourceMemory(t *testing.T) {
+	const ranks = 1024
+	b := dag.NewBuilder(ranks)
+	for rank := range ranks {
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Alltoall, Bytes: 1 << 20})
+	}
+	choice, err := ParseChoice("alltoall=linear")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := LowerSource(dag.NewInMemory(b.Trace()), choice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, ops := s.Reader(), int64(0)
+	for _, batch := range s.Batches() {
+		lowered, err := read(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range lowered {
+			ops += int64(lowered[i].Len())
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if want := int64(ranks * (2*(ranks-1) + 1)); ops != want {
+		t.Errorf("%d ops, expected %d", ops, want)
+	}
+	// All ops together take 60 MB and more; the schedule of a rank, one for each processor, about 100 kB.
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8<<20 {
+		t.Errorf("%d bytes allocated for %d ops", allocated, ops)
+	}
+}
