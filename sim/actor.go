@@ -1,22 +1,26 @@
 package sim
 
-import "math"
+import (
+	"math"
+
+	"github.com/tracedag/tracedag/sim/event"
+)
 
 // rank is the state of one rank in a run. What nearly every event needs stands together, with room for what ranks mostly
 // have: one stream and few events.
 type rank struct {
-	queue    Queue
+	queue    event.Queue
 	streams  []uint64 // when each stream is free
 	finish   uint64   // the latest end of an op
 	sequence uint32   // numbers the events that the rank scheduled for itself: at most three an op, so 31 bits do
 	early    bool     // sends can be handed to the NIC before their time; see begin
 	stream0  [1]uint64
-	events0  [3]Event
+	events0  [3]event.Event
 	order    *pairOrder // nil while no message came on more than one NIC
 }
 
 func (r *rank) init(streams int) {
-	r.queue.heap = r.events0[:0]
+	r.queue.UseBuffer(r.events0[:])
 	r.streams = r.stream0[:]
 	if streams > 1 {
 		r.streams = make([]uint64, streams)
@@ -104,7 +108,7 @@ func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 		a.err = ErrTooLong
 		return
 	}
-	ev := Event{Time: t, Key: uint64(m)<<32 | uint64((networkEvent+uint32(kind))<<opBits|m)}
+	ev := event.Event{Time: t, Key: uint64(m)<<32 | uint64((networkEvent+uint32(kind))<<opBits|m)}
 	if where == a.at {
 		a.rank.queue.Push(ev)
 		return
@@ -144,7 +148,7 @@ func (a *Actor) own(t uint64, kind, i uint32) {
 		a.err = ErrTooLong
 		return
 	}
-	a.rank.queue.Push(Event{Time: t, Key: ownEvent | uint64(a.rank.sequence)<<32 | uint64(kind<<opBits|i)})
+	a.rank.queue.Push(event.Event{Time: t, Key: ownEvent | uint64(a.rank.sequence)<<32 | uint64(kind<<opBits|i)})
 	a.rank.sequence++
 }
 
@@ -175,8 +179,8 @@ func (a *Actor) run(at uint32, until uint64) (next uint64) {
 		ev := queue.Pop()
 		a.now = ev.Time
 		a.totals.events++
-		i := ev.What() & opMask
-		switch kind := ev.What() >> opBits; kind {
+		i := ev.Payload() & opMask
+		switch kind := ev.Payload() >> opBits; kind {
 		case opReady:
 			a.start(i)
 		case opHand:
@@ -194,7 +198,7 @@ func (a *Actor) run(at uint32, until uint64) (next uint64) {
 func (a *Actor) start(i uint32) {
 	op := &a.e.p.Ops[i]
 	op.Flags |= hasRun
-	a.e.p.Ahead(op)
+	a.e.p.PrefetchOps(op)
 	a.totals.ops++
 	switch {
 	case op.Flags&IsSend != 0:
@@ -216,7 +220,7 @@ func (a *Actor) start(i uint32) {
 	case op.Flags&IsRecv != 0:
 		a.totals.open++
 		a.started(i, a.now)
-		if m := a.e.matchers[a.at].Post(i, op); m != Nobody {
+		if m := a.e.matchers[a.at].Post(i, op); m != NoOp {
 			a.meet(i, m)
 		}
 	case op.Size == 0: // a calc that only joins others takes no stream
@@ -296,7 +300,7 @@ func (a *Actor) Announce(m uint32) {
 		return
 	}
 	from := a.e.p.Ops[m].Rank
-	for m := a.pairs().arrive(from, m, a.e.number); m != Nobody; m = a.pairs().following(from) {
+	for m := a.pairs().arrive(from, m, a.e.number); m != NoOp; m = a.pairs().following(from) {
 		a.announced(m)
 	}
 }
@@ -309,7 +313,7 @@ func (a *Actor) pairs() *pairOrder {
 }
 
 func (a *Actor) announced(m uint32) {
-	if i := a.e.matchers[a.at].Arrive(m, &a.e.p.Ops[m]); i != Nobody {
+	if i := a.e.matchers[a.at].Arrive(m, &a.e.p.Ops[m]); i != NoOp {
 		a.meet(i, m)
 	}
 }

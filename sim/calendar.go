@@ -1,6 +1,10 @@
 package sim
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/tracedag/tracedag/sim/event"
+)
 
 // calendar says which ranks are due in which window of time. The next windows are sets of ranks; later ones wait in a
 // Wheel. A rank may be due in several windows.
@@ -8,7 +12,7 @@ type calendar struct {
 	near   []rankSet // of the windows from base on, each at its number modulo their number, a power of two
 	filled []uint64  // a bit for each of near that is not empty
 	base   uint64    // the window that was taken last
-	far    Wheel
+	far    event.Wheel
 }
 
 // The number of windows that are sets: as many as fit into a part of the cache, within limits.
@@ -39,7 +43,7 @@ func cut(words []uint64, n int) (front, rest []uint64) {
 // add makes a rank due in a window, which must not be before the one that was taken last.
 func (c *calendar) add(rank uint32, window uint64) {
 	if window-c.base >= uint64(len(c.near)) {
-		c.far.Push(Event{Time: window, Key: uint64(rank)})
+		c.far.Push(event.Event{Time: window, Key: uint64(rank)})
 		return
 	}
 	c.addNear(rank, window)
@@ -90,7 +94,7 @@ func (c *calendar) turnTo(window uint64) {
 		if !ok {
 			return
 		}
-		c.addNear(e.What(), e.Time)
+		c.addNear(e.Payload(), e.Time)
 	}
 }
 

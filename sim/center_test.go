@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim/event"
 )
 
 // hub is a network for tests with a queue of its own, at the center: every message takes some steps, some of them of no
@@ -20,7 +21,7 @@ type hub struct {
 	lost   func(m uint32) bool                // messages that stay at the hub
 	silent func(m uint32) bool                // messages that arrive and of which the sender never hears
 
-	queue Queue             // by message
+	queue event.Queue       // by message
 	left  map[uint32]uint64 // steps of each message
 	sent  map[uint32]uint64
 	past  uint64 // no call may come from before
@@ -87,7 +88,7 @@ func (h *hub) Event(a *Actor, kind NetworkEvent, m uint32) {
 	case hubInject:
 		h.left[m], h.sent[m] = h.steps(a.Op(m).Size), a.Now()
 		if !h.lost(m) {
-			h.queue.Push(Event{Time: a.Now(), Key: uint64(m)})
+			h.queue.Push(event.Event{Time: a.Now(), Key: uint64(m)})
 		}
 	}
 	h.calls++
@@ -96,7 +97,7 @@ func (h *hub) Event(a *Actor, kind NetworkEvent, m uint32) {
 			break
 		}
 		for h.past = h.queue.Next(); h.queue.Next() == h.past; {
-			h.step(a, h.queue.Pop().What(), h.past)
+			h.step(a, h.queue.Pop().Payload(), h.past)
 		}
 	}
 	if h.queue.Len() > 0 {
@@ -107,7 +108,7 @@ func (h *hub) Event(a *Actor, kind NetworkEvent, m uint32) {
 func (h *hub) step(a *Actor, m uint32, t uint64) {
 	if h.left[m] > 0 {
 		h.left[m]--
-		h.queue.Push(Event{Time: t + h.length(m, h.left[m]), Key: uint64(m)})
+		h.queue.Push(event.Event{Time: t + h.length(m, h.left[m]), Key: uint64(m)})
 		return
 	}
 	op := a.Op(m)
@@ -292,7 +293,7 @@ func TestUnended(t *testing.T) {
 
 // relay is a network at the center that passes every message on after a time, for the benchmark.
 type relay struct {
-	queue *Wheel
+	queue *event.Wheel
 	calls int
 }
 
@@ -311,12 +312,12 @@ func (n *relay) Event(a *Actor, kind NetworkEvent, m uint32) {
 		a.Deliver(m, a.Now()-500_000, a.Now())
 		return
 	case hubInject:
-		n.queue.Push(Event{Time: a.Now() + 500_000, Key: uint64(m)})
+		n.queue.Push(event.Event{Time: a.Now() + 500_000, Key: uint64(m)})
 	}
 	n.calls++
 	for n.queue.Len() > 0 && n.queue.Next() < a.Until() {
 		e := n.queue.Pop()
-		a.Schedule(uint32(a.Op(e.What()).Peer), e.Time, hubArrived, e.What())
+		a.Schedule(uint32(a.Op(e.Payload()).Peer), e.Time, hubArrived, e.Payload())
 	}
 	if n.queue.Len() > 0 {
 		a.Wake(n.queue.Next())
@@ -351,7 +352,7 @@ func BenchmarkCenter(b *testing.B) {
 			messages, calls := int64(0), 0
 			for b.Loop() {
 				b.StopTimer()
-				n := &relay{queue: NewWheel(8)}
+				n := &relay{queue: event.NewWheel(8)}
 				e, err := NewEngine(p.Clone(), host, n, nil, 1)
 				if err != nil {
 					b.Fatal(err)

@@ -20,7 +20,7 @@ type ChromeTimeline struct {
 	p     *Program
 	begun []uint64 // of each send and receive, when its slice begins; unknown before
 	lane  []uint32 // and on which stream it is
-	sends []uint32 // of each receive whose message came before its slice, the message's send; Nobody elsewhere
+	sends []uint32 // of each receive whose message came before its slice, the message's send; NoOp elsewhere
 	line  []byte
 }
 
@@ -38,7 +38,7 @@ func (c *ChromeTimeline) Begin(p *Program) {
 	c.lane = make([]uint32, p.NumOps())
 	c.sends = make([]uint32, p.NumOps())
 	for i := range c.begun {
-		c.begun[i], c.sends[i] = unknown, Nobody
+		c.begun[i], c.sends[i] = unknown, NoOp
 	}
 	c.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 	for rank := range p.Ranks() {
@@ -114,7 +114,7 @@ func (c *ChromeTimeline) Span(s Span) {
 	}
 	c.line = append(c.line, `}}`...)
 	c.w.Write(c.line)
-	if s.Kind == RecvSpan && c.sends[s.Op] != Nobody {
+	if s.Kind == RecvSpan && c.sends[s.Op] != NoOp {
 		c.arrow(c.sends[s.Op], s.Op)
 	}
 }

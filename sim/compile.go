@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cpu"
 )
 
 // Source is a trace that is read batch by batch, so that it need not be in memory as a whole.
@@ -64,11 +65,11 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 	}
 	ranks := t.NumRanks()
 	p := &Program{
-		Ops:        InHugePages(make([]Op, end.op)),
+		Ops:        cpu.InHugePages(make([]Op, end.op)),
 		Start:      make([]uint32, ranks+1),
 		Unit:       o.Unit,
 		Plain:      true,
-		dependents: InHugePages(make([]uint32, end.dep)),
+		dependents: cpu.InHugePages(make([]uint32, end.dep)),
 		tags:       newTagTable(),
 		ranks:      make([]rankFacts, ranks),
 		starts:     make([]startDependents, ranks),

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"time"
+
+	"github.com/tracedag/tracedag/sim/event"
 )
 
 // group is some of the ranks of an engine, which one thread runs.
@@ -23,9 +25,9 @@ type group struct {
 
 	// Of a network without lookahead; then there is one group, and windows are moments, few of which have more than one
 	// event.
-	center *rank  // nil with lookahead
-	wake   uint64 // when the network wants to be woken at the center
-	turns  *Wheel // what due is else: the ranks by the time of their next event
+	center *rank        // nil with lookahead
+	wake   uint64       // when the network wants to be woken at the center
+	turns  *event.Wheel // what due is else: the ranks by the time of their next event
 
 	// What the other groups read after a window, while this one may be at the next, for which it uses the other half.
 	reports [2]report
@@ -42,7 +44,7 @@ type report struct {
 // letter is an event for a rank of any group.
 type letter struct {
 	to    uint32
-	event Event
+	event event.Event
 }
 
 // newGroup returns a group of ranks that go on from the start of a window.
@@ -64,7 +66,7 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 		g.due.init(last - first)
 		g.due.base = window
 	} else {
-		g.center, g.turns = &e.ranks[e.Center()], NewWheel(turnsGrain)
+		g.center, g.turns = &e.ranks[e.Center()], event.NewWheel(turnsGrain)
 	}
 	for r := first; r < last; r++ {
 		g.note(uint32(r), e.ranks[r].queue.Next())
@@ -86,7 +88,7 @@ func (g *group) note(r uint32, t uint64) {
 // schedule has a rank run at time t, or in its window.
 func (g *group) schedule(r uint32, t uint64) {
 	if g.turns != nil {
-		g.turns.Push(Event{Time: t, Key: uint64(r)})
+		g.turns.Push(event.Event{Time: t, Key: uint64(r)})
 		return
 	}
 	g.due.add(r-uint32(g.first), t>>g.window)
@@ -102,7 +104,7 @@ func (g *group) nextDue() uint64 {
 
 // post sends an event to a rank of any group, or to the center. It gets to a rank with collect, so that in the window at
 // hand it makes no difference whether the rank has its turn before or after.
-func (g *group) post(to uint32, ev Event) {
+func (g *group) post(to uint32, ev event.Event) {
 	if to == g.actor.e.Center() {
 		g.center.queue.Push(ev)
 		return
@@ -151,7 +153,7 @@ func (g *group) runMoment(t uint64) {
 		if !ok {
 			break
 		}
-		if r := turn.What(); g.next[r] == t {
+		if r := turn.Payload(); g.next[r] == t {
 			g.note(r, g.actor.run(r, g.end))
 		}
 	}
@@ -182,7 +184,7 @@ func (g *group) until() uint64 {
 }
 
 // deliver puts an event into the queue of a rank of the group.
-func (g *group) deliver(to uint32, ev Event) {
+func (g *group) deliver(to uint32, ev event.Event) {
 	g.actor.e.ranks[to].queue.Push(ev)
 	if ev.Time < g.next[int(to)-g.first] {
 		g.note(to, ev.Time)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Nobody stands for an op that there is not.
-const Nobody = math.MaxUint32
+// NoOp stands for an op that there is not.
+const NoOp = math.MaxUint32
 
 // Matcher pairs the receives of one rank with the messages for it, by the rules of MPI (MPI 4.1, section 3.5): a receive
 // takes the first message to arrive that fits, and a message meets the first receive to be posted that fits.
@@ -59,19 +59,19 @@ type around struct{ prev, next uint32 }
 
 // List is a list of ops linked through Op.Link, first come first.
 type List struct {
-	Head uint32 // the first, Nobody if the list is empty
+	Head uint32 // the first, NoOp if the list is empty
 	tail uint32
 }
 
 // NewList returns an empty list.
 func NewList() List {
-	return List{Nobody, Nobody}
+	return List{NoOp, NoOp}
 }
 
 // Put appends op i.
 func (l *List) Put(ops []Op, i uint32) {
-	ops[i].Link = Nobody
-	if l.Head == Nobody {
+	ops[i].Link = NoOp
+	if l.Head == NoOp {
 		l.Head = i
 	} else {
 		ops[l.tail].Link = i
@@ -79,9 +79,9 @@ func (l *List) Put(ops []Op, i uint32) {
 	l.tail = i
 }
 
-// Remove takes op i, which follows prev (Nobody: which is first), out of the list.
+// Remove takes op i, which follows prev (NoOp: which is first), out of the list.
 func (l *List) Remove(ops []Op, i, prev uint32) {
-	if prev == Nobody {
+	if prev == NoOp {
 		l.Head = ops[i].Link
 	} else {
 		ops[prev].Link = ops[i].Link
@@ -103,7 +103,7 @@ func NewMatcher(p *Program) Matcher {
 	return Matcher{p: p}
 }
 
-// Post makes receive i meet a message that waits, and returns that, or has it wait and returns Nobody.
+// Post makes receive i meet a message that waits, and returns that, or has it wait and returns NoOp.
 func (m *Matcher) Post(i uint32, op *Op) uint32 {
 	if m.many != nil {
 		return m.postInTable(i, op)
@@ -125,10 +125,10 @@ func (m *Matcher) Post(i uint32, op *Op) uint32 {
 		}
 	}
 	m.wait(w)
-	return Nobody
+	return NoOp
 }
 
-// Arrive makes message k meet a receive that waits, and returns that, or has it wait and returns Nobody.
+// Arrive makes message k meet a receive that waits, and returns that, or has it wait and returns NoOp.
 func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 	if m.many != nil {
 		return m.arriveInTable(k, send)
@@ -146,7 +146,7 @@ func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 		}
 	}
 	m.wait(w)
-	return Nobody
+	return NoOp
 }
 
 // takeFew removes the waiter at place k and returns its op.
@@ -191,13 +191,13 @@ func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
 		return m.postWildcard(i, op)
 	}
 	c := m.many.at(uint32(op.Peer), op.Match)
-	if c.waiting.Head == Nobody || !c.messages {
+	if c.waiting.Head == NoOp || !c.messages {
 		c.messages = false
 		c.waiting.Put(m.p.Ops, i)
 		if m.many.wild != nil {
 			m.many.wild.post(i)
 		}
-		return Nobody
+		return NoOp
 	}
 	k := c.waiting.Take(m.p.Ops)
 	if m.many.wild != nil {
@@ -208,7 +208,7 @@ func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
 
 func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 	w := m.many.wild
-	for k := w.arrived.Head; k != Nobody; k = w.around[k].next {
+	for k := w.arrived.Head; k != NoOp; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
 			// Whatever fits and came first is first in its channel, for all of a channel fit alike.
 			m.many.at(send.Rank, send.Match).waiting.Take(m.p.Ops)
@@ -218,19 +218,19 @@ func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 	}
 	w.posted.Put(m.p.Ops, i)
 	w.post(i)
-	return Nobody
+	return NoOp
 }
 
 func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 	c := m.many.at(send.Rank, send.Match)
-	exact := uint32(Nobody)
-	if c.waiting.Head != Nobody && !c.messages {
+	exact := uint32(NoOp)
+	if c.waiting.Head != NoOp && !c.messages {
 		exact = c.waiting.Head
 	}
 	if w := m.many.wild; w != nil {
-		prev := uint32(Nobody)
-		for i := w.posted.Head; i != Nobody; prev, i = i, m.p.Ops[i].Link {
-			if exact != Nobody && w.stamp[i] > w.stamp[exact] {
+		prev := uint32(NoOp)
+		for i := w.posted.Head; i != NoOp; prev, i = i, m.p.Ops[i].Link {
+			if exact != NoOp && w.stamp[i] > w.stamp[exact] {
 				break
 			}
 			if m.fits(&m.p.Ops[i], send) {
@@ -241,7 +241,7 @@ func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 		}
 		delete(w.stamp, exact)
 	}
-	if exact != Nobody {
+	if exact != NoOp {
 		return c.waiting.Take(m.p.Ops)
 	}
 	c.messages = true
@@ -249,7 +249,7 @@ func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 	if m.many.wild != nil {
 		m.many.wild.enter(k)
 	}
-	return Nobody
+	return NoOp
 }
 
 // fits reports whether a wildcard receive takes a message.
@@ -266,7 +266,7 @@ func (m *Matcher) fits(recv, send *Op) bool {
 // Leftover returns the messages and receives that still wait, in the order of their ops.
 func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 	add := func(l List) {
-		for i := l.Head; i != Nobody; i = m.p.Ops[i].Link {
+		for i := l.Head; i != NoOp; i = m.p.Ops[i].Link {
 			if m.p.Ops[i].Flags&IsSend != 0 {
 				unexpected = append(unexpected, i)
 			} else {
@@ -314,14 +314,14 @@ func (w *wildcards) post(i uint32) {
 // enter appends message k to those that arrived.
 func (w *wildcards) enter(k uint32) {
 	l := &w.arrived
-	if l.Head == Nobody {
-		w.around[k] = around{Nobody, Nobody}
+	if l.Head == NoOp {
+		w.around[k] = around{NoOp, NoOp}
 		l.Head, l.tail = k, k
 		return
 	}
 	last := w.around[l.tail]
 	w.around[l.tail] = around{last.prev, k}
-	w.around[k] = around{l.tail, Nobody}
+	w.around[k] = around{l.tail, NoOp}
 	l.tail = k
 }
 
@@ -329,12 +329,12 @@ func (w *wildcards) enter(k uint32) {
 func (w *wildcards) leave(k uint32) {
 	here := w.around[k]
 	delete(w.around, k)
-	if here.prev == Nobody {
+	if here.prev == NoOp {
 		w.arrived.Head = here.next
 	} else {
 		w.around[here.prev] = around{w.around[here.prev].prev, here.next}
 	}
-	if here.next == Nobody {
+	if here.next == NoOp {
 		w.arrived.tail = here.prev
 	} else {
 		w.around[here.next] = around{here.prev, w.around[here.next].next}
@@ -423,7 +423,7 @@ func (o *pairOrder) issue(to uint32) uint32 {
 	return n
 }
 
-// arrive returns m, which came from a rank, if it is its turn, or keeps it and returns Nobody. number holds the places.
+// arrive returns m, which came from a rank, if it is its turn, or keeps it and returns NoOp. number holds the places.
 func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	in := o.incoming[from]
 	if in == nil {
@@ -432,13 +432,13 @@ func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	}
 	if number[m] != in.matched {
 		in.early[number[m]] = m
-		return Nobody
+		return NoOp
 	}
 	in.matched++
 	return m
 }
 
-// following returns the kept message from a rank whose turn it now is, Nobody if that has not arrived.
+// following returns the kept message from a rank whose turn it now is, NoOp if that has not arrived.
 func (o *pairOrder) following(from uint32) uint32 {
 	in := o.incoming[from]
 	if m, here := in.early[in.matched]; here {
@@ -446,5 +446,5 @@ func (o *pairOrder) following(from uint32) uint32 {
 		in.matched++
 		return m
 	}
-	return Nobody
+	return NoOp
 }

@@ -40,7 +40,7 @@ func (m *naive) post(i uint32) uint32 {
 		}
 	}
 	m.posted[rank] = append(m.posted[rank], i)
-	return Nobody
+	return NoOp
 }
 
 func (m *naive) arrive(s uint32) uint32 {
@@ -52,7 +52,7 @@ func (m *naive) arrive(s uint32) uint32 {
 		}
 	}
 	m.arrived[rank] = append(m.arrived[rank], s)
-	return Nobody
+	return NoOp
 }
 
 // TestMatcher holds the Matcher against the naive one, on random ops in random order, with and without wildcards.

@@ -187,18 +187,18 @@ func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 
 // absent says which other members the collective op i waits for.
 func (o *Outcome) absent(p *Program, i uint32) string {
-	first, more := uint32(Nobody), 0
+	first, more := uint32(NoOp), 0
 	for k := range uint32(p.NumOps()) {
 		if op := &p.Ops[k]; op.Flags&IsColl != IsColl || op.Match != p.Ops[i].Match || o.Ran.Has(k) || !p.awaits(i, k) {
 			continue
 		}
-		if first == Nobody {
+		if first == NoOp {
 			first = k
 		} else {
 			more++
 		}
 	}
-	if first == Nobody {
+	if first == NoOp {
 		return "its end, which the run did not get to"
 	}
 	what := fmt.Sprintf("rank %d to come to op %d, its part in the same %s", p.Ops[first].Rank, p.Index(first),

@@ -1,6 +1,6 @@
 package analytical
 
-import "github.com/tracedag/tracedag/sim"
+import simevent "github.com/tracedag/tracedag/sim/event"
 
 // what says what happens: a kind, an NPU, and a number whose meaning is the kind's.
 type what uint64
@@ -45,15 +45,15 @@ const maxNPUs = 1 << 28
 // that time happen, with one exception, which ASTRA-sim's event queue of each NPU makes: where an NPU has several events
 // of its own at one time, all happen when the first of them has its turn, and so do those that are added meanwhile.
 //
-// That is no order by a key, so the events come from [sim.Moments], and those of now are put in order here.
+// That is no order by a key, so the events come from [simevent.BatchQueue], and those of now are put in order here.
 type agenda struct {
 	now     uint64
-	later   *sim.Moments // whose keys are what happens
-	today   []what       // the events of now
-	next    []int32      // of an event of an NPU, the NPU's event that happens right after it; 0: none
-	turn    int          // of today: which is next
-	chain   int32        // the event of an NPU after which the NPU's next one happens; 0: none, look at turn
-	chained int32        // whose events chain is about
+	later   *simevent.BatchQueue // whose keys are what happens
+	today   []what               // the events of now
+	next    []int32              // of an event of an NPU, the NPU's event that happens right after it; 0: none
+	turn    int                  // of today: which is next
+	chain   int32                // the event of an NPU after which the NPU's next one happens; 0: none, look at turn
+	chained int32                // whose events chain is about
 	last    []lastEvent
 }
 
@@ -64,7 +64,7 @@ type lastEvent struct {
 }
 
 func newAgenda(npus int) *agenda {
-	a := &agenda{later: sim.NewMoments(), last: make([]lastEvent, npus)}
+	a := &agenda{later: simevent.NewBatchQueue(), last: make([]lastEvent, npus)}
 	a.today, a.next = append(a.today, 0), append(a.next, 0) // so that no event is number 0
 	a.turn = 1
 	return a
@@ -76,7 +76,7 @@ func (a *agenda) add(time uint64, w what) {
 		a.addToday(w)
 		return
 	}
-	a.later.Push(sim.Event{Time: time, Key: uint64(w)})
+	a.later.Push(simevent.Event{Time: time, Key: uint64(w)})
 }
 
 func (a *agenda) addToday(w what) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/sim"
+	simevent "github.com/tracedag/tracedag/sim/event"
 )
 
 // Options says how to run a program.
@@ -36,7 +37,7 @@ type engine struct {
 	meeting *meeting
 	wires   *wires
 	npus    []npu
-	ready   []sim.Lowest // of each lane of every NPU, and one for what needs none, the ops that could be issued
+	ready   []simevent.MinHeap // of each lane of every NPU, and one for what needs none, the ops that could be issued
 	servers []server
 	buses   *buses    // nil: none
 	opTimes []opTimes // by NPU; nil: nobody wants to know
@@ -140,7 +141,7 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 		lanes += g.lanes + 1
 		ops += len(g.waits)
 	}
-	e.ready = make([]sim.Lowest, lanes)
+	e.ready = make([]simevent.MinHeap, lanes)
 	waits := make([]uint32, ops)
 	lanes = 0
 	for r, g := range p.graphs {

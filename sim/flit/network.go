@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -215,9 +216,9 @@ func (n *worker) countPorts() error {
 		if stamps > 1<<28 {
 			return fmt.Errorf("the routers have %d pairs of ports, expected at most %d with the arbiter lrs", stamps, 1<<28)
 		}
-		n.stamps = sim.InHugePages(make([]uint64, stamps))
+		n.stamps = cpu.InHugePages(make([]uint64, stamps))
 	}
-	n.ports = sim.InHugePages(make([]port, n.base[n.routers]))
+	n.ports = cpu.InHugePages(make([]port, n.base[n.routers]))
 	n.edge, n.hostPorts = make([]uint32, hosts), make([]uint32, hosts)
 	return nil
 }
@@ -297,8 +298,8 @@ func (n *worker) dragonflyPort(node, other uint32) uint32 {
 func (n *worker) fill() {
 	ports := len(n.ports)
 	n.next, n.sendAt, n.sent = make([]uint64, ports), make([]uint64, ports), make([]uint64, ports)
-	n.inputs = sim.InHugePages(make([]inputVC, ports*int(n.vcs)))
-	n.channels = sim.InHugePages(make([]channel, (ports+n.hosts)*int(n.vcs)))
+	n.inputs = cpu.InHugePages(make([]inputVC, ports*int(n.vcs)))
+	n.channels = cpu.InHugePages(make([]channel, (ports+n.hosts)*int(n.vcs)))
 	for i := range n.ports {
 		pt := &n.ports[i]
 		n.next[i], n.sendAt[i] = never, never

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/event"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -126,11 +127,11 @@ type coupling struct {
 	n      *worker
 	p      *sim.Program
 	c      *Coupling
-	actor  *sim.Actor // of the call at hand
-	hosts  []uint32   // of each rank
-	cycle  uint64     // picoseconds
-	posted []uint64   // of each message, when it was handed over
-	next   sim.Queue  // messages that are handed over and have not come to their interfaces
+	actor  *sim.Actor  // of the call at hand
+	hosts  []uint32    // of each rank
+	cycle  uint64      // picoseconds
+	posted []uint64    // of each message, when it was handed over
+	next   event.Queue // messages that are handed over and have not come to their interfaces
 	err    error
 }
 
@@ -154,7 +155,7 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 		a.Schedule(uint32(op.Peer), t+uint64(c.c.Local)*c.cycle, delivered, m)
 		return
 	}
-	c.next.Push(sim.Event{Time: t, Key: uint64(op.Rank)<<32 | uint64(m)})
+	c.next.Push(event.Event{Time: t, Key: uint64(op.Rank)<<32 | uint64(m)})
 	a.Wake(c.begins(t))
 }
 
@@ -230,7 +231,7 @@ func (c *coupling) advance() error {
 // post puts the messages that were handed over by the begin of a cycle into the queues of their interfaces.
 func (c *coupling) post(t uint64) {
 	for c.next.Len() > 0 && c.next.Next() <= t*c.cycle {
-		m := c.next.Pop().What()
+		m := c.next.Pop().Payload()
 		op := &c.p.Ops[m]
 		c.n.post(m, c.hosts[op.Rank], c.hosts[op.Peer], op.Size, t)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -78,7 +79,7 @@ func (n *worker) newPacket() uint32 {
 		return n.fresh - 1
 	}
 	if len(n.packets) == cap(n.packets) {
-		grown := sim.InHugePages(make([]packet, 0, 2*cap(n.packets)+1024))
+		grown := cpu.InHugePages(make([]packet, 0, 2*cap(n.packets)+1024))
 		n.packets = append(grown, n.packets...)
 	}
 	n.packets = append(n.packets, packet{})
@@ -134,7 +135,7 @@ func (n *worker) divide(count int) bool {
 	if count < 2 || packets > mostPackets/count {
 		return false
 	}
-	n.packets = sim.InHugePages(make([]packet, packets*count))
+	n.packets = cpu.InHugePages(make([]packet, packets*count))
 	n.each, n.own = uint32((n.routers+count-1)/count), uint32(packets)
 	var workers []*worker
 	for k := range uint32(count) {

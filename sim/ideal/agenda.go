@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/event"
 )
 
 // agenda holds the sends and receives of which it is known when they start. They come out in the order of their starts,
@@ -16,8 +17,8 @@ import (
 type agenda struct {
 	ops   []sim.Op
 	now   uint64
-	today opSet     // the ops that start now
-	later sim.Queue // the lists, by their first op; its number times two, plus isRoot
+	today opSet       // the ops that start now
+	later event.Queue // the lists, by their first op; its number times two, plus isRoot
 	lists [1 << 8]list
 
 	// Of each rank, the ops that waited for nothing and are not in a list yet, by start. Of each rank, one at a time is
@@ -52,8 +53,8 @@ func (a *agenda) add(i uint32) {
 		return
 	}
 	*l = list{t, i}
-	a.ops[i].Link = sim.Nobody
-	a.later.Push(sim.Event{Time: t, Key: uint64(i) << 1})
+	a.ops[i].Link = sim.NoOp
+	a.later.Push(event.Event{Time: t, Key: uint64(i) << 1})
 }
 
 // addRoots puts ops of a rank on the agenda, ascending, before the first is taken.
@@ -75,7 +76,7 @@ func (a *agenda) nextRoots(rank uint32) {
 		roots = roots[1:]
 	}
 	if len(roots) > 0 {
-		a.later.Push(sim.Event{Time: a.ops[roots[0]].Ready, Key: uint64(roots[0])<<1 | isRoot})
+		a.later.Push(event.Event{Time: a.ops[roots[0]].Ready, Key: uint64(roots[0])<<1 | isRoot})
 		roots = roots[1:]
 	}
 	a.roots[rank] = roots
@@ -103,7 +104,7 @@ func (a *agenda) turn() bool {
 			a.nextRoots(a.ops[i].Rank)
 			continue
 		}
-		for i != sim.Nobody {
+		for i != sim.NoOp {
 			a.today.add(i)
 			i = a.ops[i].Link
 		}

@@ -6,7 +6,7 @@ import "github.com/tracedag/tracedag/sim"
 // on its flow.
 type partial struct {
 	time uint64 // when the last of those that count came, so far
-	last uint32 // and its op, sim.Nobody while there is none
+	last uint32 // and its op, sim.NoOp while there is none
 	head uint32 // those that wait, linked through Op.Link; of scans, where the instance has its part of run.scans
 	left uint32 // members that have not come; of scans, members that have ended
 }
@@ -17,7 +17,7 @@ func (r *run) beginCollectives() {
 	scanning := uint32(0) // members of scans
 	for k := range r.partial {
 		in := &r.p.Instances[k]
-		r.partial[k] = partial{last: sim.Nobody, head: sim.Nobody, left: uint32(in.Size)}
+		r.partial[k] = partial{last: sim.NoOp, head: sim.NoOp, left: uint32(in.Size)}
 		if sim.FlowOf(in.Kind) == sim.FromLower {
 			r.partial[k].head, r.partial[k].left = scanning, 0
 			scanning += uint32(in.Size) // all have an op, so that this is less than the number of ops
@@ -25,7 +25,7 @@ func (r *run) beginCollectives() {
 	}
 	r.scans = make([]uint32, scanning)
 	for k := range r.scans {
-		r.scans[k] = sim.Nobody
+		r.scans[k] = sim.NoOp
 	}
 }
 
@@ -54,7 +54,7 @@ func (r *run) enterFromRoot(i uint32, op *sim.Op, part *partial) {
 		part.note(i, op)
 		part.wait(i, op)
 		r.leave(part)
-	case part.last != sim.Nobody:
+	case part.last != sim.NoOp:
 		r.complete(i, part)
 	default:
 		part.wait(i, op)
@@ -77,7 +77,7 @@ func (r *run) enterFromLower(i uint32, op *sim.Op, part *partial) {
 	size := uint32(r.p.Instances[op.Match].Size)
 	members := r.scans[part.head : part.head+size]
 	members[op.Peer] = i
-	for part.left < size && members[part.left] != sim.Nobody {
+	for part.left < size && members[part.left] != sim.NoOp {
 		k := members[part.left]
 		part.note(k, &r.ops[k])
 		part.left++
@@ -88,7 +88,7 @@ func (r *run) enterFromLower(i uint32, op *sim.Op, part *partial) {
 // note puts on record that op i is there, if it is the last so far; of several at the same time, the one of the lowest
 // number.
 func (p *partial) note(i uint32, op *sim.Op) {
-	if p.last == sim.Nobody || op.Ready > p.time || op.Ready == p.time && i < p.last {
+	if p.last == sim.NoOp || op.Ready > p.time || op.Ready == p.time && i < p.last {
 		p.time, p.last = op.Ready, i
 	}
 }
@@ -100,12 +100,12 @@ func (p *partial) wait(i uint32, op *sim.Op) {
 
 // leave ends the parts of all that wait.
 func (r *run) leave(part *partial) {
-	for i := part.head; i != sim.Nobody; {
+	for i := part.head; i != sim.NoOp; {
 		next := r.ops[i].Link
 		r.complete(i, part)
 		i = next
 	}
-	part.head = sim.Nobody
+	part.head = sim.NoOp
 }
 
 // complete ends the part of op i, which waited for the last op of a partial.

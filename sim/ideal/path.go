@@ -56,7 +56,7 @@ type Entry struct {
 func (t *Timeline) CriticalPath() *Path {
 	p := &Path{Length: t.Makespan(), timeline: t}
 	last := t.last()
-	if last == sim.Nobody {
+	if last == sim.NoOp {
 		return p
 	}
 	s := step(last)<<1 | 1
@@ -80,7 +80,7 @@ func (t *Timeline) CriticalPath() *Path {
 	}
 }
 
-// last returns the first of the ops that end at the makespan, sim.Nobody if no op has ended.
+// last returns the first of the ops that end at the makespan, sim.NoOp if no op has ended.
 func (t *Timeline) last() uint32 {
 	for rank, finish := range t.Result.Finish {
 		if finish.Ticks < t.Result.Makespan.Ticks {
@@ -92,7 +92,7 @@ func (t *Timeline) last() uint32 {
 			}
 		}
 	}
-	return sim.Nobody
+	return sim.NoOp
 }
 
 // entry returns what a step stands for, and the step before it, if there is one.

@@ -29,7 +29,7 @@ type run struct {
 	ready    []uint32 // calcs and collectives that are to be settled
 	matchers []sim.Matcher
 	partial  []partial // by instance
-	scans    []uint32  // for every member of every scan, its op once that has started, else sim.Nobody
+	scans    []uint32  // for every member of every scan, its op once that has started, else sim.NoOp
 	finish   []uint64  // by rank
 
 	progress        sim.Progress
@@ -110,10 +110,10 @@ func (r *run) begin(rank int) {
 
 // communicate runs a send or receive.
 func (r *run) communicate(i uint32, op *sim.Op) {
-	r.p.Ahead(op)
+	r.p.PrefetchOps(op)
 	r.start(i, op)
 	if op.Flags&sim.IsRecv != 0 {
-		if m := r.matchers[op.Rank].Post(i, op); m != sim.Nobody {
+		if m := r.matchers[op.Rank].Post(i, op); m != sim.NoOp {
 			r.receive(i, m, op.Ready)
 		}
 		return
@@ -121,7 +121,7 @@ func (r *run) communicate(i uint32, op *sim.Op) {
 	r.messages++
 	r.bytes += int64(op.Size)
 	r.end(i, op, op.Ready)
-	if k := r.matchers[op.Peer].Arrive(i, op); k != sim.Nobody {
+	if k := r.matchers[op.Peer].Arrive(i, op); k != sim.NoOp {
 		r.receive(k, i, op.Ready)
 	}
 }
@@ -144,7 +144,7 @@ func (r *run) settle() {
 			r.err = sim.ErrTooLong
 			return
 		}
-		r.p.Ahead(op)
+		r.p.PrefetchOps(op)
 		r.start(i, op)
 		if op.Flags&sim.IsColl == sim.IsColl {
 			r.enter(i, op)

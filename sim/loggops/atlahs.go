@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/event"
 )
 
 // atlahs replays as the LogGOPSim of spcl/atlahs does (commit 8837294): exact matching only, events of equal time in the
 // order that a binary heap without a tie-break gives them, no cost per byte at the receiver.
 type atlahs struct {
 	*reference
-	queue      sim.TimeHeap
+	queue      event.StdHeap
 	channel    []uint32 // of each send and receive, the number of its (host, source, tag)
 	unexpected []sim.List
 	posted     []sim.List
@@ -33,11 +34,11 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	aborted := ""
 	for len(s.queue) > 0 && aborted == "" {
 		e := s.queue.Pop()
-		i := e.What &^ isMessage
+		i := e.Payload &^ isMessage
 		op := &p.Ops[i]
 		var err error
 		switch {
-		case e.What&isMessage != 0:
+		case e.Payload&isMessage != 0:
 			err = s.message(e, i, op)
 		case op.Flags&sim.IsSend != 0:
 			err = s.send(e, i, op)
@@ -96,7 +97,7 @@ func (s *atlahs) number() {
 }
 
 func (s *atlahs) draw(t uint64, what uint32) {
-	s.queue.Push(sim.TimeEvent{Time: t, What: what})
+	s.queue.Push(event.StdEvent{Time: t, Payload: what})
 	s.sequence++
 }
 
@@ -143,10 +144,10 @@ func (s *atlahs) done(t uint64, ops, ready []uint32) []uint32 {
 	return ready
 }
 
-func (s *atlahs) calc(e sim.TimeEvent, i uint32, op *sim.Op) error {
+func (s *atlahs) calc(e event.StdEvent, i uint32, op *sim.Op) error {
 	cpu, _, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 	if *cpu > e.Time {
-		s.queue.Push(sim.TimeEvent{Time: *cpu, What: e.What})
+		s.queue.Push(event.StdEvent{Time: *cpu, Payload: e.Payload})
 		return nil
 	}
 	end := e.Time + op.Size
@@ -170,11 +171,11 @@ func (s *atlahs) sizes(op *sim.Op) (size, x, wire uint64) {
 	return size, size - 1, uint64(float64(size-1) * s.n.GFloat)
 }
 
-func (s *atlahs) send(e sim.TimeEvent, i uint32, op *sim.Op) error {
+func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 	t := e.Time
 	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 	if free := max(*cpu, *gs); free > t {
-		s.queue.Push(sim.TimeEvent{Time: free, What: e.What})
+		s.queue.Push(event.StdEvent{Time: free, Payload: e.Payload})
 		return nil
 	}
 	noise, err := s.noiseOver(op.Rank, t, t+s.n.o)
@@ -205,7 +206,7 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	c := s.channel[i]
 	m := s.unexpected[c].Head
-	if m == sim.Nobody {
+	if m == sim.NoOp {
 		s.posted[c].Put(s.p.Ops, i)
 		s.flush(s.ready)
 		return ""
@@ -232,10 +233,10 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	return ""
 }
 
-func (s *atlahs) message(e sim.TimeEvent, m uint32, send *sim.Op) error {
+func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	t, host, c := e.Time, uint32(send.Peer), s.channel[m]
 	i := s.posted[c].Head
-	if i == sim.Nobody {
+	if i == sim.NoOp {
 		s.arrived[m] = t
 		s.unexpected[c].Put(s.p.Ops, m)
 		s.depart(m, t)
@@ -245,7 +246,7 @@ func (s *atlahs) message(e sim.TimeEvent, m uint32, send *sim.Op) error {
 	cpu, _, gr := s.clocks(host, recv.Stream, send.NIC)
 	s.posted[c].Take(s.p.Ops)
 	if free := max(*cpu, *gr); free > t {
-		s.queue.Push(sim.TimeEvent{Time: free, What: e.What})
+		s.queue.Push(event.StdEvent{Time: free, Payload: e.Payload})
 		s.posted[c].Put(s.p.Ops, i)
 		return nil
 	}

@@ -1,6 +1,9 @@
 package loggops
 
-import "github.com/tracedag/tracedag/sim"
+import (
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/event"
+)
 
 // What waits at a clock.
 const (
@@ -27,7 +30,7 @@ type clockWaits []clockLine
 type clockLine struct {
 	kind, nic uint8
 	stream    uint16
-	keys      []uint64 // of the events, see sim.Event
+	keys      []uint64 // of the events, see event.Event
 	due       uint64   // the time of the event in the queue that is good for the first; others for it are void
 	renumber  bool     // some events wait under the numbers of a shard; see shards
 }
@@ -47,7 +50,7 @@ func (w *clockWaits) line(kind uint8, stream uint16, nic uint8) *clockLine {
 // turn decides whether the event of an op or message, which needs clocks of host that are free from the time free on,
 // takes place now, and if not sees to it that it does later. It returns the line in which the event has stood, nil if it
 // has not; the caller must call wakeNext with it when the event has taken place.
-func (s *loggopsim) turn(e sim.Event, op *sim.Op, host uint32, kind uint8, free uint64) (*clockLine, bool) {
+func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind uint8, free uint64) (*clockLine, bool) {
 	waited := opWaited
 	if kind == messageWaits {
 		waited = messageWaited
@@ -57,7 +60,7 @@ func (s *loggopsim) turn(e sim.Event, op *sim.Op, host uint32, kind uint8, free 
 			return nil, true
 		}
 		if s.waits == nil {
-			s.push(sim.Event{Time: free, Key: e.Key})
+			s.push(event.Event{Time: free, Key: e.Key})
 			return nil, false
 		}
 		op.Flags |= waited
@@ -102,7 +105,7 @@ func (s *loggopsim) wakeNext(line *clockLine, t, free uint64) {
 // wake gives the first in line an event.
 func (s *loggopsim) wake(line *clockLine, t uint64) {
 	line.due = t
-	s.push(sim.Event{Time: t, Key: line.keys[0]})
+	s.push(event.Event{Time: t, Key: line.keys[0]})
 }
 
 // push adds an event and reports whether it is now the first.

@@ -1,13 +1,16 @@
 package loggops
 
-import "github.com/tracedag/tracedag/sim"
+import (
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/event"
+)
 
 // literal replays as spcl/LogGOPSim does (commit 76451de), word by word: one heap for all events, an op or message that
 // finds its clock busy goes back into it with the time at which the clock is free, and receives and messages wait in
 // lists that are searched from the front. It is what loggopsim is held against.
 type literal struct {
 	*reference
-	queue      sim.Queue
+	queue      event.Queue
 	unexpected []sim.List // messages, by host
 	posted     []sim.List // receives, by host
 }
@@ -23,11 +26,11 @@ func runLiteral(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	}
 	for s.queue.Len() > 0 {
 		e := s.queue.Pop()
-		i := e.What() &^ isMessage
+		i := e.Payload() &^ isMessage
 		op := &p.Ops[i]
 		var err error
 		switch {
-		case e.What()&isMessage != 0:
+		case e.Payload()&isMessage != 0:
 			err = s.message(e, i, op)
 		case op.Flags&sim.IsSend != 0:
 			err = s.send(e, i, op)
@@ -49,7 +52,7 @@ func runLiteral(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 
 // draw puts an event into the queue under the next number.
 func (s *literal) draw(t uint64, what uint32) {
-	s.queue.Push(sim.Event{Time: t, Key: s.sequence<<32 | uint64(what)})
+	s.queue.Push(event.Event{Time: t, Key: s.sequence<<32 | uint64(what)})
 	s.sequence++
 }
 
@@ -96,10 +99,10 @@ func (s *literal) release(ops, ready []uint32) []uint32 {
 	return ready
 }
 
-func (s *literal) calc(e sim.Event, i uint32, op *sim.Op) error {
+func (s *literal) calc(e event.Event, i uint32, op *sim.Op) error {
 	cpu, _, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 	if *cpu > e.Time {
-		s.queue.Push(sim.Event{Time: *cpu, Key: e.Key})
+		s.queue.Push(event.Event{Time: *cpu, Key: e.Key})
 		return nil
 	}
 	end := e.Time + op.Size
@@ -116,11 +119,11 @@ func (s *literal) calc(e sim.Event, i uint32, op *sim.Op) error {
 	return nil
 }
 
-func (s *literal) send(e sim.Event, i uint32, op *sim.Op) error {
+func (s *literal) send(e event.Event, i uint32, op *sim.Op) error {
 	t := e.Time
 	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 	if free := max(*cpu, *gs); free > t {
-		s.queue.Push(sim.Event{Time: free, Key: e.Key})
+		s.queue.Push(event.Event{Time: free, Key: e.Key})
 		return nil
 	}
 	noise, err := s.noiseOver(op.Rank, t, t+s.n.o)
@@ -148,7 +151,7 @@ func (s *literal) recv(t uint64, i uint32, op *sim.Op) {
 	s.run(op)
 	s.ready, s.remote = s.release(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	m := s.takeMessage(&s.unexpected[op.Rank], op)
-	if m == sim.Nobody {
+	if m == sim.NoOp {
 		s.posted[op.Rank].Put(s.p.Ops, i)
 		s.flush(s.ready, false)
 		return
@@ -165,11 +168,11 @@ func (s *literal) recv(t uint64, i uint32, op *sim.Op) {
 
 // message handles the arrival of the message of send m. The receiving host's clocks are those of the stream and NIC that
 // the send names.
-func (s *literal) message(e sim.Event, m uint32, send *sim.Op) error {
+func (s *literal) message(e event.Event, m uint32, send *sim.Op) error {
 	t, host := e.Time, uint32(send.Peer)
 	cpu, _, gr := s.clocks(host, send.Stream, send.NIC)
 	if free := max(*cpu, *gr); free > t {
-		s.queue.Push(sim.Event{Time: free, Key: e.Key})
+		s.queue.Push(event.Event{Time: free, Key: e.Key})
 		return nil
 	}
 	noise, err := s.noiseOver(host, t, t+s.n.o)
@@ -181,7 +184,7 @@ func (s *literal) message(e sim.Event, m uint32, send *sim.Op) error {
 	*cpu = received + noise
 	*gr = t + s.n.g + x*s.n.G
 	i := s.takeReceive(&s.posted[host], send)
-	if i == sim.Nobody {
+	if i == sim.NoOp {
 		s.unexpected[host].Put(s.p.Ops, m)
 		s.depart(m, t)
 		return nil
@@ -211,26 +214,26 @@ func (s *literal) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	*cpu, *gs = max(*cpu, t), max(*gs, t)
 }
 
-// takeMessage removes the first message that fits the receive, sim.Nobody if there is none.
+// takeMessage removes the first message that fits the receive, sim.NoOp if there is none.
 func (s *literal) takeMessage(w *sim.List, recv *sim.Op) uint32 {
-	prev := uint32(sim.Nobody)
-	for m := w.Head; m != sim.Nobody; prev, m = m, s.p.Ops[m].Link {
+	prev := uint32(sim.NoOp)
+	for m := w.Head; m != sim.NoOp; prev, m = m, s.p.Ops[m].Link {
 		if s.fits(recv, &s.p.Ops[m]) {
 			w.Remove(s.p.Ops, m, prev)
 			return m
 		}
 	}
-	return sim.Nobody
+	return sim.NoOp
 }
 
-// takeReceive removes the first receive that the message fits, sim.Nobody if there is none.
+// takeReceive removes the first receive that the message fits, sim.NoOp if there is none.
 func (s *literal) takeReceive(w *sim.List, send *sim.Op) uint32 {
-	prev := uint32(sim.Nobody)
-	for i := w.Head; i != sim.Nobody; prev, i = i, s.p.Ops[i].Link {
+	prev := uint32(sim.NoOp)
+	for i := w.Head; i != sim.NoOp; prev, i = i, s.p.Ops[i].Link {
 		if s.fits(&s.p.Ops[i], send) {
 			w.Remove(s.p.Ops, i, prev)
 			return i
 		}
 	}
-	return sim.Nobody
+	return sim.NoOp
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/event"
 )
 
 // loggopsim replays as spcl/LogGOPSim does (commit 76451de), with the same result by faster means. Where the reference
@@ -15,7 +16,7 @@ import (
 // conditions, and where those do not hold, the reference's own way is taken.
 type loggopsim struct {
 	*reference
-	queue sim.Wheel
+	queue event.Wheel
 	shard *shard       // that this is part of; nil: the replay is not divided
 	waits []clockWaits // of each host; nil: events go back into the queue
 
@@ -81,11 +82,11 @@ func (s *loggopsim) finish() error {
 }
 
 // handle handles an event.
-func (s *loggopsim) handle(e sim.Event) error {
-	i := e.What() &^ isMessage
+func (s *loggopsim) handle(e event.Event) error {
+	i := e.Payload() &^ isMessage
 	op := &s.p.Ops[i]
 	switch {
-	case e.What()&isMessage != 0:
+	case e.Payload()&isMessage != 0:
 		return s.message(e, i, op)
 	case op.Flags&sim.IsSend != 0:
 		return s.send(e, i, op)
@@ -131,12 +132,12 @@ func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 
 // draw puts an event into the queue under the next number.
 func (s *loggopsim) draw(t uint64, what uint32) {
-	s.push(sim.Event{Time: t, Key: s.sequence<<32 | uint64(what)})
+	s.push(event.Event{Time: t, Key: s.sequence<<32 | uint64(what)})
 	s.sequence++
 }
 
 // push puts an event into the queue, or where a shard keeps what its queue is not to have yet.
-func (s *loggopsim) push(e sim.Event) {
+func (s *loggopsim) push(e event.Event) {
 	if s.shard != nil && e.Time >= s.shard.end {
 		s.shard.later(e)
 		return
@@ -152,7 +153,7 @@ func (s *loggopsim) flush(ready []uint32, atStart bool) {
 		t := uint64(0)
 		if !atStart {
 			op := &s.p.Ops[i]
-			s.p.AheadOf(op)
+			s.p.PrefetchDependents(op)
 			cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 			t = *cpu
 			if op.Flags&sim.IsSend != 0 {
@@ -188,7 +189,7 @@ func (s *loggopsim) release(ops, ready []uint32) []uint32 {
 	return ready
 }
 
-func (s *loggopsim) calc(e sim.Event, i uint32, op *sim.Op) error {
+func (s *loggopsim) calc(e event.Event, i uint32, op *sim.Op) error {
 	cpu, _, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 	w, run := s.turn(e, op, op.Rank, calcWaits, *cpu)
 	if !run {
@@ -209,7 +210,7 @@ func (s *loggopsim) calc(e sim.Event, i uint32, op *sim.Op) error {
 	return nil
 }
 
-func (s *loggopsim) send(e sim.Event, i uint32, op *sim.Op) error {
+func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 	t := e.Time
 	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 	w, run := s.turn(e, op, op.Rank, sendWaits, max(*cpu, *gs))
@@ -242,7 +243,7 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	s.run(op)
 	s.ready, s.remote = s.release(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	m := s.post(i, op)
-	if m == sim.Nobody {
+	if m == sim.NoOp {
 		s.flush(s.ready, false)
 		return
 	}
@@ -258,7 +259,7 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 
 // message handles the arrival of the message of send m. The receiving host's clocks are those of the stream and NIC that
 // the send names.
-func (s *loggopsim) message(e sim.Event, m uint32, send *sim.Op) error {
+func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	t, host := e.Time, uint32(send.Peer)
 	cpu, _, gr := s.clocks(host, send.Stream, send.NIC)
 	w, run := s.turn(e, send, host, messageWaits, max(*cpu, *gr))
@@ -274,7 +275,7 @@ func (s *loggopsim) message(e sim.Event, m uint32, send *sim.Op) error {
 	*cpu = received + noise
 	*gr = t + s.n.g + x*s.n.G
 	i := s.arrive(m, send)
-	if i == sim.Nobody {
+	if i == sim.NoOp {
 		s.depart(m, t)
 		s.wakeNext(w, t, max(*cpu, *gr))
 		return nil
@@ -311,7 +312,7 @@ func (s *loggopsim) post(i uint32, op *sim.Op) uint32 {
 		return s.takeMessage(&s.unexpected[op.Rank], i, op)
 	}
 	m := s.matchers[op.Rank].Post(i, op)
-	if m == sim.Nobody {
+	if m == sim.NoOp {
 		s.stamped(i)
 	}
 	return m
@@ -323,7 +324,7 @@ func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
 		return s.takeReceive(&s.posted[send.Peer], m, send)
 	}
 	i := s.matchers[send.Peer].Arrive(m, send)
-	if i == sim.Nobody {
+	if i == sim.NoOp {
 		s.stamped(m)
 	}
 	return i
@@ -337,28 +338,28 @@ func (s *loggopsim) stamped(i uint32) {
 
 // takeMessage is post by searching the list.
 func (s *loggopsim) takeMessage(w *sim.List, i uint32, recv *sim.Op) uint32 {
-	prev := uint32(sim.Nobody)
-	for m := w.Head; m != sim.Nobody; prev, m = m, s.p.Ops[m].Link {
+	prev := uint32(sim.NoOp)
+	for m := w.Head; m != sim.NoOp; prev, m = m, s.p.Ops[m].Link {
 		if s.fits(recv, &s.p.Ops[m]) {
 			w.Remove(s.p.Ops, m, prev)
 			return m
 		}
 	}
 	s.posted[recv.Rank].Put(s.p.Ops, i)
-	return sim.Nobody
+	return sim.NoOp
 }
 
 // takeReceive is arrive by searching the list.
 func (s *loggopsim) takeReceive(w *sim.List, m uint32, send *sim.Op) uint32 {
-	prev := uint32(sim.Nobody)
-	for i := w.Head; i != sim.Nobody; prev, i = i, s.p.Ops[i].Link {
+	prev := uint32(sim.NoOp)
+	for i := w.Head; i != sim.NoOp; prev, i = i, s.p.Ops[i].Link {
 		if s.fits(&s.p.Ops[i], send) {
 			w.Remove(s.p.Ops, i, prev)
 			return i
 		}
 	}
 	s.unexpected[send.Peer].Put(s.p.Ops, m)
-	return sim.Nobody
+	return sim.NoOp
 }
 
 // fits reports whether a receive takes the message of a send. In the reference either side may have the any-tag. It knows

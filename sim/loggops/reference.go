@@ -118,7 +118,7 @@ const hasRun uint8 = 1 << 7
 
 // run notes that an op runs.
 func (r *reference) run(op *sim.Op) {
-	r.p.Ahead(op)
+	r.p.PrefetchOps(op)
 	op.Flags |= hasRun
 	r.progress.Ran()
 	if op.Flags&sim.IsSend != 0 {
@@ -176,7 +176,7 @@ func newLists(n int) []sim.List {
 // list returns the ops of a list.
 func (r *reference) list(l sim.List) []uint32 {
 	var ops []uint32
-	for i := l.Head; i != sim.Nobody; i = r.p.Ops[i].Link {
+	for i := l.Head; i != sim.NoOp; i = r.p.Ops[i].Link {
 		ops = append(ops, i)
 	}
 	return ops

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/event"
 )
 
 // shards run the loggopsim replay on several threads, with the same result.
@@ -59,10 +60,10 @@ type shard struct {
 // report is what a shard tells the others of a window.
 type report struct {
 	notes     []note
-	sent      [maxShards][]sim.Event // to each shard, itself included: events that are not before the end of the window
-	stop      bool                   // that was the last window
-	drawn     int                    // how many numbers the shard drew
-	notBefore uint64                 // the shard has nothing to do before
+	sent      [maxShards][]event.Event // to each shard, itself included: events that are not before the end of the window
+	stop      bool                     // that was the last window
+	drawn     int                      // how many numbers the shard drew
+	notBefore uint64                   // the shard has nothing to do before
 	failed    error
 }
 
@@ -152,11 +153,11 @@ func (a *shards) deal(s *loggopsim) {
 }
 
 // place returns the host at which an event takes place.
-func (s *loggopsim) place(e sim.Event) uint32 {
-	if what := e.What(); what&isMessage != 0 {
+func (s *loggopsim) place(e event.Event) uint32 {
+	if what := e.Payload(); what&isMessage != 0 {
 		return uint32(s.p.Ops[what&^isMessage].Peer)
 	}
-	return s.p.Ops[e.What()].Rank
+	return s.p.Ops[e.Payload()].Rank
 }
 
 // at returns the shard of a host.
@@ -242,9 +243,9 @@ func (sh *shard) run(end uint64, mine *report) {
 }
 
 // later keeps an event that is not before the end of the window.
-func (sh *shard) later(e sim.Event) {
+func (sh *shard) later(e event.Event) {
 	to := sh.index
-	if e.What()&isMessage != 0 {
+	if e.Payload()&isMessage != 0 {
 		to = sh.all.at(sh.place(e))
 	}
 	sh.mine.sent[to] = append(sh.mine.sent[to], e)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
+	simevent "github.com/tracedag/tracedag/sim/event"
 )
 
 // atlahs replays a program whose unit is the nanosecond.
@@ -21,7 +22,7 @@ type atlahs struct {
 	timeline sim.Timeline
 	progress sim.Progress
 
-	agenda   sim.TimeHeap // what is to be looked at once the network has reached its time, in ns
+	agenda   simevent.StdHeap // what is to be looked at once the network has reached its time, in ns
 	matchers []sim.Matcher
 	streams  []int      // of each rank, where the clocks of its streams begin
 	nics     []int      // and those of its NICs
@@ -95,7 +96,7 @@ func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 }
 
 func (s *atlahs) put(t uint64, what, i uint32) {
-	s.agenda.Push(sim.TimeEvent{Time: t, What: what<<shift | i})
+	s.agenda.Push(simevent.StdEvent{Time: t, Payload: what<<shift | i})
 }
 
 // run works off what is due on the agenda, then lets the network run until it returns control, and so on.
@@ -104,7 +105,7 @@ func (s *atlahs) run() {
 		now := s.now()
 		s.gap = noAlarm
 		for !s.more && len(s.agenda) > 0 && s.agenda[0].Time <= now {
-			s.handle(s.agenda.Pop().What, now)
+			s.handle(s.agenda.Pop().Payload, now)
 		}
 		if s.fill(now) {
 			continue
@@ -190,7 +191,7 @@ func (s *atlahs) handle(what uint32, now uint64) {
 		s.send(i, op, now)
 	default:
 		s.begin(i, op)
-		if m := s.matchers[op.Rank].Post(i, op); m != sim.Nobody {
+		if m := s.matchers[op.Rank].Post(i, op); m != sim.NoOp {
 			s.meetLate(i, m, now)
 		}
 	}
@@ -247,7 +248,7 @@ func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 func (s *atlahs) arrive(m uint32, send *sim.Op, now uint64) {
 	host := uint32(send.Peer)
 	i := s.matchers[host].Arrive(m, send)
-	if i == sim.Nobody {
+	if i == sim.NoOp {
 		return
 	}
 	recv := &s.p.Ops[i]

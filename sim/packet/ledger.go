@@ -2,7 +2,7 @@
 
 package packet
 
-import "github.com/tracedag/tracedag/sim"
+import simevent "github.com/tracedag/tracedag/sim/event"
 
 // ledger is the packets of a flow at its sender, by their numbers, of which there are less than 1<<32. They are sent for
 // the first time in their order.
@@ -11,10 +11,10 @@ type ledger struct {
 	next  uint64 // the lowest that was never sent
 	total uint64
 
-	window         []sentPacket // those from first to next, each at its number modulo the length, a power of two
-	oldest, newest uint32       // of those under way, by when they were sent; none
-	again          sim.Lowest   // those to be sent again; some of them may have arrived since
-	lost           int          // how many of again have not
+	window         []sentPacket     // those from first to next, each at its number modulo the length, a power of two
+	oldest, newest uint32           // of those under way, by when they were sent; none
+	again          simevent.MinHeap // those to be sent again; some of them may have arrived since
+	lost           int              // how many of again have not
 }
 
 // sentPacket is a packet that was sent.

@@ -4,7 +4,7 @@
 
 package packet
 
-import "github.com/tracedag/tracedag/sim"
+import simevent "github.com/tracedag/tracedag/sim/event"
 
 // ndp is the transport.
 type ndp struct {
@@ -24,11 +24,11 @@ type ndp struct {
 }
 
 type ndpSource struct {
-	sent    uint64     // packets, of new data
-	total   uint64     // packets of the flow
-	pulled  uint32     // the last pull that was used
-	granted uint32     // the highest pull that came
-	again   sim.Lowest // packets to be sent again
+	sent    uint64           // packets, of new data
+	total   uint64           // packets of the flow
+	pulled  uint32           // the last pull that was used
+	granted uint32           // the highest pull that came
+	again   simevent.MinHeap // packets to be sent again
 	acked   reassembly
 	silence watchdog
 }

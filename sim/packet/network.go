@@ -5,7 +5,7 @@ package packet
 import (
 	"math"
 
-	"github.com/tracedag/tracedag/sim"
+	simevent "github.com/tracedag/tracedag/sim/event"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -16,7 +16,7 @@ import (
 // one for the end of each wire and one for each passage through a switch, for among events of equal time the one goes
 // first that was scheduled first, and so their number decides the order.
 type network struct {
-	queue    *sim.Wheel
+	queue    *simevent.Wheel
 	now      uint64
 	sequence uint32
 	events   int64
@@ -80,19 +80,19 @@ func (n *network) at(t uint64, e event, i uint32) {
 	if n.sequence == math.MaxUint32 {
 		n.renumber()
 	}
-	n.queue.Push(sim.Event{Time: t, Key: uint64(n.sequence)<<32 | uint64(e)<<indexBits | uint64(i)})
+	n.queue.Push(simevent.Event{Time: t, Key: uint64(n.sequence)<<32 | uint64(e)<<indexBits | uint64(i)})
 	n.sequence++
 }
 
 // renumber gives the events that are due the lowest numbers, in their order.
 func (n *network) renumber() {
-	events := make([]sim.Event, 0, n.queue.Len())
+	events := make([]simevent.Event, 0, n.queue.Len())
 	for n.queue.Len() > 0 {
 		events = append(events, n.queue.Pop())
 	}
 	n.queue.Rewind()
 	for i, e := range events {
-		n.queue.Push(sim.Event{Time: e.Time, Key: uint64(i)<<32 | uint64(e.What())})
+		n.queue.Push(simevent.Event{Time: e.Time, Key: uint64(i)<<32 | uint64(e.Payload())})
 	}
 	n.sequence = uint32(len(events))
 }
@@ -106,12 +106,12 @@ func (n *network) run(until uint64) {
 			return
 		}
 		if n.large {
-			n.lookAhead()
+			n.prefetch()
 		}
 		n.now = ev.Time
 		n.events++
-		i := ev.What() & indexMask
-		switch e := event(ev.What() >> indexBits); e {
+		i := ev.Payload() & indexMask
+		switch e := event(ev.Payload() >> indexBits); e {
 		case arrival:
 			to := n.packets[i].due
 			if to&1 != 0 {

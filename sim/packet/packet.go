@@ -1,6 +1,6 @@
 package packet
 
-import "github.com/tracedag/tracedag/sim"
+import "github.com/tracedag/tracedag/internal/cpu"
 
 // packet is a packet on its way, 64 bytes so that it takes one cache line.
 type packet struct {
@@ -118,7 +118,7 @@ func (n *network) newPacket(f uint32, k kind, size uint32) uint32 {
 	} else {
 		p = uint32(len(n.packets))
 		if len(n.packets) == cap(n.packets) {
-			n.packets = append(sim.InHugePages(make([]packet, 0, max(1024, 2*cap(n.packets)))), n.packets...)
+			n.packets = append(cpu.InHugePages(make([]packet, 0, max(1024, 2*cap(n.packets)))), n.packets...)
 		}
 		n.packets = append(n.packets, packet{})
 	}

@@ -8,15 +8,17 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/sim"
+	simevent "github.com/tracedag/tracedag/sim/event"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // grain is log2 of the picoseconds of a bucket of the event queue. Found by measuring.
 const grain = 9
 
-func newQueue() *sim.Wheel {
-	return sim.NewWheel(grain)
+func newQueue() *simevent.Wheel {
+	return simevent.NewWheel(grain)
 }
 
 // picosecondsPerByte returns how long a byte takes at a rate in bit/s, rounded down as in htsim.
@@ -121,7 +123,7 @@ func (n *network) interfaceRate(t *topology.Network) int64 {
 
 func (n *network) makePorts(t *topology.Network, m *Transport, d discipline, p *Params) {
 	ports := t.Ports()
-	n.ports = sim.InHugePages(make([]port, len(ports)))
+	n.ports = cpu.InHugePages(make([]port, len(ports)))
 	for i, from := range ports {
 		link := &t.Links[from.Link]
 		pt := &n.ports[i]

@@ -13,7 +13,7 @@ package packet
 import (
 	"math"
 
-	"github.com/tracedag/tracedag/sim"
+	simevent "github.com/tracedag/tracedag/sim/event"
 )
 
 // window is the transport.
@@ -53,7 +53,7 @@ type windowSource struct {
 	sent    uint64 // packets, of new data
 	flying  uint64 // packets under way: sent, and neither acknowledged nor trimmed
 	acked   reassembly
-	again   sim.Lowest // trimmed, to be sent again
+	again   simevent.MinHeap // trimmed, to be sent again
 	silence watchdog
 }
 

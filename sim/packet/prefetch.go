@@ -1,39 +1,39 @@
-// This file asks for memory before it is needed: the ports and packets of large networks do not fit into the cache, and
-// events touch them in no order that the processor could find out by itself.
+// This file prefetches ports and packets. Those of large networks do not fit into the cache, and events access them in an
+// order that the processor cannot predict.
 
 package packet
 
-import "github.com/tracedag/tracedag/sim"
+import "github.com/tracedag/tracedag/internal/cpu"
 
 const (
-	largeNetwork = 4096 // ports of a network from which on it is worth it
+	largeNetwork = 4096 // the fewest ports of a network that benefits
 
-	// How many events ahead packets and ports are asked for. Found by measuring.
+	// Prefetch distances in events, found by measurement.
 	packetsAhead = 8
 	portsAhead   = 3
 )
 
-// lookAhead asks for what events to come will touch.
-func (n *network) lookAhead() {
-	what, ok := n.queue.Coming(packetsAhead)
+// prefetch prefetches the packet or port of an upcoming event.
+func (n *network) prefetch() {
+	payload, ok := n.queue.Peek(packetsAhead)
 	if !ok {
 		return
 	}
-	switch i := what & indexMask; event(what >> indexBits) {
+	switch i := payload & indexMask; event(payload >> indexBits) {
 	case arrival:
-		sim.Fetch(n.packets, i)
+		cpu.Prefetch(n.packets, i)
 	case serviceEnd:
-		sim.Fetch(n.ports, i)
+		cpu.Prefetch(n.ports, i)
 	}
-	what, _ = n.queue.Coming(portsAhead)
-	switch i := what & indexMask; event(what >> indexBits) {
+	payload, _ = n.queue.Peek(portsAhead)
+	switch i := payload & indexMask; event(payload >> indexBits) {
 	case arrival:
 		if out := n.guess(&n.packets[i]); out != none {
-			sim.Fetch(n.ports, out)
+			cpu.Prefetch(n.ports, out)
 		}
 	case serviceEnd:
 		if next := n.waits(&n.ports[i]); next != none {
-			sim.Fetch(n.packets, next)
+			cpu.Prefetch(n.packets, next)
 		}
 	}
 }

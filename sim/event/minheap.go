@@ -1,10 +1,10 @@
-package sim
+package event
 
-// Lowest is numbers, of ops or packets, of which the lowest comes out first: a binary heap. The zero value is empty.
-type Lowest []uint32
+// MinHeap is a binary min-heap of numbers, such as op or packet numbers. The zero value is an empty heap.
+type MinHeap []uint32
 
 // Push adds a number.
-func (h *Lowest) Push(x uint32) {
+func (h *MinHeap) Push(x uint32) {
 	*h = append(*h, x)
 	s, i := *h, len(*h)-1
 	for i > 0 {
@@ -18,8 +18,8 @@ func (h *Lowest) Push(x uint32) {
 	s[i] = x
 }
 
-// Pop removes and returns the lowest; there must be one.
-func (h *Lowest) Pop() uint32 {
+// Pop removes and returns the lowest number. The heap must not be empty.
+func (h *MinHeap) Pop() uint32 {
 	s := *h
 	top, x := s[0], s[len(s)-1]
 	s = s[:len(s)-1]

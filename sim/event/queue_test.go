@@ -1,7 +1,8 @@
-package sim
+package event
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -195,7 +196,7 @@ func TestWheelPopBefore(t *testing.T) {
 				t.Fatalf("seed %d: %d events, expected %d", seed, w.Len(), q.Len())
 			}
 		}
-		if _, ok := w.PopBefore(1 << 63); ok || w.NotBefore() != never || w.Next() != never {
+		if _, ok := w.PopBefore(1 << 63); ok || w.NotBefore() != math.MaxUint64 || w.Next() != math.MaxUint64 {
 			t.Fatalf("seed %d: more came out", seed)
 		}
 	}

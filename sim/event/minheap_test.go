@@ -1,4 +1,4 @@
-package sim
+package event
 
 import (
 	"math/rand/v2"
@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-func TestLowest(t *testing.T) {
+// TestMinHeap compares the heap with a sorted slice.
+func TestMinHeap(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	var h Lowest
+	var h MinHeap
 	var want []uint32
 	for range 3000 {
 		if len(want) == 0 || random.IntN(2) == 0 {

@@ -1,4 +1,4 @@
-package sim
+package cpu
 
 import (
 	"unsafe"
@@ -6,12 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hugePage is the size of a huge page on the machines that matter.
+// hugePage is the size of a transparent huge page on amd64 and on arm64 with 4 KiB pages, in bytes.
 const hugePage = 2 << 20
 
-// InHugePages asks the system to back a large array, not used yet, with huge pages: replays touch it all over, and with
-// small pages the processor would spend its time looking up where they are. It is advice; nothing is lost where it is not
-// followed.
+// InHugePages advises the kernel to back a large unused array with huge pages, and returns s. Replays access such arrays
+// at random; with small pages, address translation would dominate.
 func InHugePages[T any](s []T) []T {
 	if cap(s) == 0 {
 		return s

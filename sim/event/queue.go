@@ -1,0 +1,126 @@
+// Package event has the event queues of the simulation backends, and nothing else.
+//
+//   - [Queue], a 4-ary heap, is best for few events.
+//   - [Wheel], a hierarchical timing wheel, is best for many events that lie close together in time.
+//   - [BatchQueue] returns all events of the earliest time at once, in push order.
+//   - [StdHeap] breaks ties as std::priority_queue of libstdc++ does.
+//   - [MinHeap] holds plain numbers.
+//
+// Times are unsigned; their unit is the caller's. All queues hold events by value. None is safe for concurrent use.
+package event
+
+import "math"
+
+// Event is an entry of a [Queue], [Wheel] or [BatchQueue].
+//
+// Queue and Wheel order events by Time, and events of equal Time by Key, whatever the push order. The high half of Key
+// therefore encodes the tie rule of a backend, for example a message number or a running count. Events equal in both
+// fields are interchangeable; duplicates are kept.
+type Event struct {
+	Time uint64
+	Key  uint64 // tie rule in the high 32 bits, payload in the low 32 bits
+}
+
+// Payload returns the low half of the key.
+func (e Event) Payload() uint32 {
+	return uint32(e.Key)
+}
+
+// Before reports whether e precedes f.
+func (e Event) Before(f Event) bool {
+	return e.Time < f.Time || e.Time == f.Time && e.Key < f.Key
+}
+
+// Queue is a priority queue of events, the earliest first. It is a heap with four children per node: the 16-byte entries
+// of four siblings fill one cache line. The zero value is an empty queue.
+type Queue struct {
+	heap []Event
+}
+
+// UseBuffer makes an empty queue store its events in buffer until that is full.
+func (q *Queue) UseBuffer(buffer []Event) {
+	q.heap = buffer[:0]
+}
+
+// Len returns the number of events.
+func (q *Queue) Len() int {
+	return len(q.heap)
+}
+
+// Top returns the earliest event. The queue must not be empty.
+func (q *Queue) Top() Event {
+	return q.heap[0]
+}
+
+// Next returns the time of the earliest event, or math.MaxUint64 if the queue is empty.
+func (q *Queue) Next() uint64 {
+	if len(q.heap) == 0 {
+		return math.MaxUint64
+	}
+	return q.heap[0].Time
+}
+
+// Push adds an event.
+func (q *Queue) Push(e Event) {
+	q.heap = append(q.heap, e)
+	h, i := q.heap, len(q.heap)-1
+	for i > 0 {
+		parent := (i - 1) / 4
+		if !e.Before(h[parent]) {
+			break
+		}
+		h[i] = h[parent]
+		i = parent
+	}
+	h[i] = e
+}
+
+// Pop removes and returns the earliest event. The queue must not be empty.
+func (q *Queue) Pop() Event {
+	h := q.heap
+	top, last := h[0], h[len(h)-1]
+	q.heap = h[:len(h)-1]
+	if len(q.heap) > 0 {
+		q.sink(last)
+	}
+	return top
+}
+
+// sink replaces the top by e and restores the heap order.
+func (q *Queue) sink(e Event) {
+	h, i := q.heap, 0
+	for {
+		first := 4*i + 1
+		if first >= len(h) {
+			break
+		}
+		least := first
+		if first+4 <= len(h) {
+			four := h[first : first+4 : first+4]
+			k := 0
+			if four[1].Before(four[0]) {
+				k = 1
+			}
+			k2 := 2
+			if four[3].Before(four[2]) {
+				k2 = 3
+			}
+			if four[k2].Before(four[k]) {
+				k = k2
+			}
+			least = first + k
+		} else {
+			for child := first + 1; child < len(h); child++ {
+				if h[child].Before(h[least]) {
+					least = child
+				}
+			}
+		}
+		if !h[least].Before(e) {
+			break
+		}
+		h[i] = h[least]
+		i = least
+	}
+	h[i] = e
+}

@@ -1,0 +1,417 @@
+package event
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Wheel is a priority queue for events that mostly lie shortly after the earliest: a hierarchical timing wheel. It is
+// faster than a [Queue] for more than a few events, and its cost per event does not grow with their number.
+//
+// Time is divided into buckets. Each of the next few thousand buckets has its own list of events. Later events wait in
+// wheels of 2048 slots each: a slot of the first wheel covers 2048 buckets, a slot of each further wheel covers one turn
+// of the wheel before. When a slot comes up, its events move down in push order. When a bucket comes up, its events are
+// sorted; mostly they are sorted already.
+//
+// Events earlier than the last popped one are legal but slower; they may wait in a separate heap. The zero value is an
+// empty queue whose buckets are one time unit long.
+type Wheel struct {
+	grain    uint // log2 of the length of a bucket
+	unsorted bool // events of a bucket keep their push order
+
+	late    Queue   // events of the current bucket or an earlier one that were not inserted into current
+	current []Event // the events of the bucket now, in order
+	cursor  int     // index in current of the next event
+	ready   int     // how many of current may be popped without looking at late: all or none
+	now     uint64  // the number of the current bucket, a time shifted by grain
+	span    uint64  // how many buckets after now are near; 0 in an empty queue that has not been used
+
+	near       [nearSize][]Event // the buckets after now, by bucket number modulo nearSize; nil: empty
+	nearFilled [nearSize / 64]uint64
+	nearWords  uint64 // one bit per nearGroup words of nearFilled that are not all 0
+
+	// The events of later turns. The wheel is chosen by the highest digit in which the turn differs from the last near turn.
+	wheels  [wheels][wheelSize][]Event     // nil: empty
+	filled  [wheels][wheelSize / 64]uint64 // one bit per slot that is not empty
+	words   [wheels]uint64                 // one bit per word of filled that is not 0
+	waiting int                            // events in near buckets and wheels
+
+	// Free lists: the memory of emptied buckets and slots serves the next one filled, which keeps it small and cached.
+	spareNear, spareFar [][]Event
+
+	ends [1 << mostDigits]uint32 // scratch space of distribute
+}
+
+const (
+	wheelBits = 11
+	wheelSize = 1 << wheelBits // slots of a wheel, and buckets of a turn
+	wheels    = (64 - wheelBits + wheelBits - 1) / wheelBits
+	nearTurns = 4 // the current turn and the next three
+	nearSize  = nearTurns * wheelSize
+	nearGroup = nearSize / 64 / 64 // words of nearFilled per bit of nearWords
+
+	// mostMoves bounds how many events of current move to insert another.
+	mostMoves = 16
+	// fewEvents is the largest bucket that is sorted by insertion alone.
+	fewEvents = 24
+	// mostDigits bounds how many bits of the times distribute sorts by.
+	mostDigits = 8
+)
+
+// NewWheel returns an empty queue whose buckets are 1<<grain time units long. grain must be less than 32. The wheel is
+// fastest if most events lie at most 6144 buckets after the earliest, since they are then moved only once, and if few
+// buckets are empty or hold more than a few hundred events.
+func NewWheel(grain uint) *Wheel {
+	return &Wheel{grain: grain}
+}
+
+// Len returns the number of events.
+func (w *Wheel) Len() int {
+	return w.late.Len() + len(w.current) - w.cursor + w.waiting
+}
+
+// Rewind resets the time of an empty queue to 0. Without it, events earlier than the last popped one are slower.
+func (w *Wheel) Rewind() {
+	if w.Len() == 0 {
+		w.turnTo(0)
+		w.current, w.cursor, w.ready = w.current[:0], 0, 0
+	}
+}
+
+// Push adds an event.
+func (w *Wheel) Push(e Event) {
+	bucket := e.Time >> (w.grain & 63)
+	if bucket-w.now-1 >= w.span {
+		w.pushElsewhere(e, bucket)
+		return
+	}
+	w.waiting++
+	slot := bucket % nearSize
+	events := &w.near[slot]
+	if *events == nil {
+		w.nearFilled[slot/64] |= 1 << (slot % 64)
+		w.nearWords |= 1 << (slot / 64 / nearGroup)
+		*events = reuse(&w.spareNear)
+	}
+	*events = append(*events, e)
+}
+
+// reuse returns an empty list of events, from the free list if that has one.
+func reuse(spare *[][]Event) []Event {
+	s := *spare
+	last := len(s) - 1
+	if last < 0 {
+		return make([]Event, 0, 4)
+	}
+	*spare = s[:last]
+	return s[last]
+}
+
+// pushElsewhere adds an event to a bucket that is not near: the current one, an earlier or a far one.
+func (w *Wheel) pushElsewhere(e Event, bucket uint64) {
+	if bucket > w.now {
+		if w.span == 0 {
+			w.turnTo(w.now)
+			w.Push(e)
+			return
+		}
+		w.waiting++
+		w.putFar(e)
+		return
+	}
+	if bucket < w.now {
+		w.late.Push(e)
+		w.ready = 0
+		return
+	}
+	if w.cursor == len(w.current) {
+		w.current, w.cursor = w.current[:0], 0
+	}
+	at := len(w.current)
+	if at == 0 || w.current[at-1].Before(e) { // the usual case
+		w.current = append(w.current, e)
+		w.count()
+		return
+	}
+	for at > w.cursor && at+mostMoves > len(w.current) && e.Before(w.current[at-1]) {
+		at--
+	}
+	if at > w.cursor && e.Before(w.current[at-1]) {
+		w.late.Push(e)
+	} else {
+		w.current = append(w.current, e)
+		copy(w.current[at+1:], w.current[at:])
+		w.current[at] = e
+	}
+	w.count()
+}
+
+// count sets ready.
+func (w *Wheel) count() {
+	w.ready = 0
+	if w.late.Len() == 0 {
+		w.ready = len(w.current)
+	}
+}
+
+// turnTo makes bucket the current one.
+func (w *Wheel) turnTo(bucket uint64) {
+	w.now = bucket
+	w.span = min((bucket>>wheelBits+nearTurns)<<wheelBits-1-bucket, math.MaxUint64>>w.grain-bucket)
+}
+
+// lastNear returns the number of the last near turn.
+func (w *Wheel) lastNear() uint64 {
+	return w.now>>wheelBits + nearTurns - 1
+}
+
+// putFar adds an event of a later turn to a wheel.
+func (w *Wheel) putFar(e Event) {
+	turn := e.Time >> w.grain >> wheelBits
+	wheel := (bits.Len64(turn^w.lastNear()) - 1) / wheelBits
+	slot := uint(turn>>(wheel*wheelBits)) % wheelSize
+	events := &w.wheels[wheel][slot]
+	if *events == nil {
+		w.filled[wheel][slot/64] |= 1 << (slot % 64)
+		w.words[wheel] |= 1 << (slot / 64)
+		*events = reuse(&w.spareFar)
+	}
+	*events = append(*events, e)
+}
+
+// Pop removes and returns the earliest event. The queue must not be empty.
+func (w *Wheel) Pop() Event {
+	if w.cursor >= w.ready {
+		return w.popElsewhere()
+	}
+	w.cursor++
+	return w.current[w.cursor-1]
+}
+
+// popElsewhere is Pop if the earliest event may not be the next of current.
+func (w *Wheel) popElsewhere() Event {
+	if w.late.Len() > 0 && (w.cursor == len(w.current) || w.late.Top().Before(w.current[w.cursor])) {
+		e := w.late.Pop()
+		w.count()
+		return e
+	}
+	if w.cursor == len(w.current) {
+		w.advance(math.MaxUint64)
+	}
+	w.cursor++
+	return w.current[w.cursor-1]
+}
+
+// PopBefore removes and returns the earliest event if it is before time, which must not be 0. Otherwise ok is false.
+func (w *Wheel) PopBefore(time uint64) (e Event, ok bool) {
+	if w.cursor < w.ready { // the usual case
+		if e = w.current[w.cursor]; e.Time >= time {
+			return Event{}, false
+		}
+		w.cursor++
+		return e, true
+	}
+	if w.cursor == len(w.current) && w.late.Len() == 0 && (w.waiting == 0 || !w.advance(time-1)) || w.Next() >= time {
+		return Event{}, false
+	}
+	return w.Pop(), true
+}
+
+// Next returns the time of the earliest event, or math.MaxUint64 if the queue is empty.
+func (w *Wheel) Next() uint64 {
+	if w.cursor == len(w.current) {
+		if w.late.Len() > 0 || w.waiting == 0 {
+			return w.late.Next()
+		}
+		w.advance(math.MaxUint64)
+	}
+	return min(w.current[w.cursor].Time, w.late.Next())
+}
+
+// NotBefore returns a lower bound of the earliest time, or math.MaxUint64 if the queue is empty. It is cheaper than Next
+// and does not advance the wheel. Next does: events pushed afterwards for a time before its result are slower.
+func (w *Wheel) NotBefore() uint64 {
+	if w.late.Len() > 0 || w.cursor < len(w.current) || w.waiting == 0 {
+		return w.Next()
+	}
+	if bucket, ok := w.firstNear(); ok {
+		return bucket << w.grain
+	}
+	turn, _, _ := w.firstFar()
+	return turn << wheelBits << w.grain
+}
+
+// advance opens the next bucket that has events. If that begins after last, it returns false, and now stays at last or
+// before. There must be events in buckets or wheels, and none in current and late.
+func (w *Wheel) advance(last uint64) bool {
+	for {
+		if bucket, ok := w.firstNear(); ok {
+			if bucket<<w.grain > last {
+				return false
+			}
+			w.open(bucket)
+			return true
+		}
+		turn, wheel, slot := w.firstFar()
+		if turn<<wheelBits<<w.grain > last {
+			return false
+		}
+		w.turnTo((turn-nearTurns+2)<<wheelBits - 1) // which makes turn the last near one
+		w.empty(wheel, slot)
+	}
+}
+
+// open makes a near bucket the current one.
+func (w *Wheel) open(bucket uint64) {
+	slot := bucket % nearSize
+	events := w.near[slot]
+	w.near[slot] = nil
+	w.nearFilled[slot/64] &^= 1 << (slot % 64)
+	if group := slot / 64 / nearGroup; *(*[nearGroup]uint64)(w.nearFilled[group*nearGroup:]) == [nearGroup]uint64{} {
+		w.nearWords &^= 1 << group
+	}
+	if w.current != nil {
+		w.spareNear = append(w.spareNear, w.current[:0])
+	}
+	w.waiting -= len(events)
+	w.current, w.cursor, w.ready = w.inOrder(events), 0, len(events)
+	last := w.lastNear()
+	w.turnTo(bucket)
+	for turn := last + 1; turn <= w.lastNear(); turn++ {
+		// Its events wait by the highest digit in which it differs from the turn before.
+		wheel := (bits.Len64(turn^(turn-1)) - 1) / wheelBits
+		if slot := int(turn >> (wheel * wheelBits) % wheelSize); w.wheels[wheel][slot] != nil {
+			w.empty(wheel, slot)
+		}
+	}
+}
+
+// empty moves the events of a slot down.
+func (w *Wheel) empty(wheel, slot int) {
+	events := w.wheels[wheel][slot]
+	w.wheels[wheel][slot] = nil
+	if w.filled[wheel][slot/64] &^= 1 << (slot % 64); w.filled[wheel][slot/64] == 0 {
+		w.words[wheel] &^= 1 << (slot / 64)
+	}
+	w.waiting -= len(events)
+	for _, e := range events {
+		w.Push(e)
+	}
+	w.spareFar = append(w.spareFar, events[:0])
+}
+
+// firstNear returns the number of the first near bucket that is not empty; ok is false if all are.
+func (w *Wheel) firstNear() (bucket uint64, ok bool) {
+	from := w.now + 1
+	slot := from % nearSize
+	first := slot / 64
+	if word := w.nearFilled[first] >> (slot % 64); word != 0 {
+		return from + uint64(bits.TrailingZeros64(word)), true
+	}
+	for k := first + 1; k%nearGroup != 0; k++ {
+		if word := w.nearFilled[k]; word != 0 {
+			return from + k*64 + uint64(bits.TrailingZeros64(word)) - slot, true
+		}
+	}
+	next := first/nearGroup + 1
+	groups := bits.RotateLeft64(w.nearWords, -int(next))
+	if groups == 0 {
+		return 0, false
+	}
+	k := (next + uint64(bits.TrailingZeros64(groups))) % 64 * nearGroup
+	for w.nearFilled[k] == 0 {
+		k++
+	}
+	return from + (k*64+uint64(bits.TrailingZeros64(w.nearFilled[k]))-slot)%nearSize, true
+}
+
+// firstFar returns the first slot of the wheels that is not empty, and its first turn. There must be events in wheels.
+func (w *Wheel) firstFar() (turn uint64, wheel, slot int) {
+	for ; ; wheel++ {
+		shift := wheel * wheelBits
+		digit := int(w.lastNear() >> shift % wheelSize)
+		if slot = w.firstFilled(wheel, digit+1); slot >= 0 {
+			return (w.lastNear()>>shift&^(wheelSize-1) | uint64(slot)) << shift, wheel, slot
+		}
+	}
+}
+
+// firstFilled returns the first slot at or after from that is not empty in a wheel, or -1.
+func (w *Wheel) firstFilled(wheel, from int) int {
+	if from == wheelSize {
+		return -1
+	}
+	words := &w.filled[wheel]
+	k := from / 64
+	if word := words[k] & (math.MaxUint64 << (from % 64)); word != 0 {
+		return k*64 + bits.TrailingZeros64(word)
+	}
+	k = bits.TrailingZeros64(w.words[wheel] & (math.MaxUint64 << (k + 1)))
+	if k == 64 {
+		return -1
+	}
+	return k*64 + bits.TrailingZeros64(words[k])
+}
+
+// inOrder sorts the events of a bucket, which mostly are in key order. It may return them in other memory.
+func (w *Wheel) inOrder(events []Event) []Event {
+	if w.unsorted {
+		return events
+	}
+	if len(events) > fewEvents {
+		if w.grain == 0 { // all have the same time
+			if !slices.IsSortedFunc(events, byKey) {
+				slices.SortFunc(events, byKey)
+			}
+			return events
+		}
+		events = w.distribute(events)
+	}
+	for i := 1; i < len(events); i++ {
+		e, at := events[i], i
+		for ; at > 0 && e.Before(events[at-1]); at-- {
+			events[at] = events[at-1]
+		}
+		events[at] = e
+	}
+	return events
+}
+
+func byKey(a, b Event) int {
+	return cmp.Compare(a.Key, b.Key)
+}
+
+// distribute sorts events by the highest bits of their times within a bucket, by a stable counting sort.
+func (w *Wheel) distribute(events []Event) []Event {
+	digits := min(uint(bits.Len(uint(len(events)))), w.grain, mostDigits)
+	shift := w.grain - digits
+	ends := w.ends[:1<<digits]
+	clear(ends)
+	mask := uint64(len(ends) - 1)
+	for i := range events {
+		ends[events[i].Time>>shift&mask]++
+	}
+	sum := uint32(0)
+	for i := range ends {
+		sum, ends[i] = sum+ends[i], sum
+	}
+	out := slices.Grow(reuse(&w.spareNear), len(events))[:len(events)]
+	for i := range events {
+		k := &ends[events[i].Time>>shift&mask]
+		out[*k] = events[i]
+		*k++
+	}
+	w.spareNear = append(w.spareNear, events[:0])
+	return out
+}
+
+// Peek returns the payload of the event that pops after k others, if the wheel knows it without any work: for prefetching.
+// Events pushed meanwhile may pop before it.
+func (w *Wheel) Peek(k int) (payload uint32, ok bool) {
+	if i := w.cursor + k; i < w.ready {
+		return w.current[i].Payload(), true
+	}
+	return 0, false
+}
