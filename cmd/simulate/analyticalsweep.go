@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim/analytical"
 )
 
@@ -124,7 +124,7 @@ func parseNanoseconds(text string) (*big.Rat, error) {
 	if v, err := parseNumber(text); err == nil {
 		return v, nil
 	}
-	t, err := cli.ParseTime(text, 0)
+	t, err := units.ParseTime(text, 0)
 	return big.NewRat(int64(t), 1000), err
 }
 
@@ -140,11 +140,8 @@ func parseDelay(text string) (*big.Rat, error) {
 // parseCount returns what reads a whole number from 1 to most.
 func parseCount(most int64) func(string) (*big.Rat, error) {
 	return func(text string) (*big.Rat, error) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 1 || n > most {
-			return nil, fmt.Errorf("expected a whole number from 1 to %d, found %q", most, text)
-		}
-		return new(big.Rat).SetInt64(n), nil
+		n, err := units.ParseCount(text, 1, most)
+		return new(big.Rat).SetInt64(n), err
 	}
 }
 

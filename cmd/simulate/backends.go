@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/analytical"
 	"github.com/tracedag/tracedag/sim/ideal"
@@ -122,7 +123,7 @@ type logGOPS struct {
 // logGOPSFlags are the parameters that flags give; those of the preset stand where a flag is not used.
 type logGOPSFlags struct {
 	L, o, g dag.Time
-	G, O    cli.Rate
+	G, O    units.Rate
 	S       int64
 }
 
@@ -141,9 +142,9 @@ func registerLogGOPS(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	cli.TimeVar(flags, &b.flags.L, "L", preset.L, dag.Nanosecond, "latency; a number without unit is in ns")
 	cli.TimeVar(flags, &b.flags.o, "o", preset.Overhead, dag.Nanosecond, "overhead per message at a processor")
 	cli.TimeVar(flags, &b.flags.g, "g", preset.Gap, dag.Nanosecond, "gap between messages at a NIC")
-	cli.RateVar(flags, &b.flags.G, "G", rate(preset.GPerByte), dag.Nanosecond,
+	cli.RateVar(flags, &b.flags.G, "G", rate(preset.GPerByte), "ns/B",
 		"gap per byte at a NIC: its bandwidth, or time per byte; without unit ns/B")
-	cli.RateVar(flags, &b.flags.O, "O", rate(preset.OPerByte), dag.Nanosecond, "overhead per byte at a processor")
+	cli.RateVar(flags, &b.flags.O, "O", rate(preset.OPerByte), "ns/B", "overhead per byte at a processor")
 	cli.SizeVar(flags, &b.flags.S, "S", preset.S, "largest message that is sent eagerly")
 	flags.StringVar(&b.noise, "noise-trace", "", "`FILE` of operating-system noise: lines of start and length in ns")
 	flags.BoolVar(&b.coscheduled, "noise-cosched", false, "have the noise hit all ranks at the same time")
@@ -159,8 +160,8 @@ func modelNames() []string {
 }
 
 // rate returns picoseconds per byte as a flag's value; those of the presets fit.
-func rate(r *big.Rat) cli.Rate {
-	return cli.Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}
+func rate(r *big.Rat) units.Rate {
+	return units.Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}
 }
 
 func (b *logGOPS) check() (err error) {
@@ -175,8 +176,8 @@ func (b *logGOPS) check() (err error) {
 		"L": func() { b.base.L = b.flags.L },
 		"o": func() { b.base.Overhead = b.flags.o },
 		"g": func() { b.base.Gap = b.flags.g },
-		"G": func() { b.base.GPerByte = big.NewRat(b.flags.G.Num, b.flags.G.Den) },
-		"O": func() { b.base.OPerByte = big.NewRat(b.flags.O.Num, b.flags.O.Den) },
+		"G": func() { b.base.GPerByte = b.flags.G.PerByte() },
+		"O": func() { b.base.OPerByte = b.flags.O.PerByte() },
 		"S": func() { b.base.S = b.flags.S },
 	} {
 		if changed(name) {
@@ -221,7 +222,7 @@ func (b *logGOPS) timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline
 func (b *logGOPS) parameters() []parameter {
 	return []parameter{
 		timeParameter("L", dag.Nanosecond), timeParameter("o", dag.Nanosecond), timeParameter("g", dag.Nanosecond),
-		rateParameter("G", dag.Nanosecond), rateParameter("O", dag.Nanosecond), sizeParameter("S"),
+		rateParameter("G", "ns/B"), rateParameter("O", "ns/B"), sizeParameter("S"),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim/flit"
 )
 
@@ -72,7 +73,7 @@ func setFlit(p *flit.Params, text string) error {
 	}
 	switch at := f.at(p).(type) {
 	case *dag.Time:
-		t, err := cli.ParseTime(value, 0)
+		t, err := units.ParseTime(value, 0)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -132,7 +133,7 @@ type flitParams flit.Params
 
 // String returns the parameters for the table.
 func (p flitParams) String() string {
-	text := fmt.Sprintf("cycle=%v flit=%s packet=%d vcs=%d,%d,%d buffers=%d,%d,%d", p.Cycle, cli.FormatSize(int64(p.FlitBytes)),
+	text := fmt.Sprintf("cycle=%v flit=%s packet=%d vcs=%d,%d,%d buffers=%d,%d,%d", p.Cycle, units.FormatSize(int64(p.FlitBytes)),
 		p.PacketFlits, p.InjectionVCs, p.LocalVCs, p.GlobalVCs, p.InjectionBuffer, p.LocalBuffer, p.GlobalBuffer)
 	if p.OutputBuffer > 0 {
 		text += fmt.Sprintf(" output-buffer=%d", p.OutputBuffer)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // parameter is a number that a sweep can vary. parse reads it as its flag does, into picoseconds, picoseconds per byte
@@ -19,24 +19,21 @@ type parameter struct {
 
 func timeParameter(name string, bare dag.Time) parameter {
 	return parameter{name, func(s string) (*big.Rat, error) {
-		t, err := cli.ParseTime(s, bare)
+		t, err := units.ParseTime(s, bare)
 		return new(big.Rat).SetInt64(int64(t)), err
 	}}
 }
 
-func rateParameter(name string, bare dag.Time) parameter {
+func rateParameter(name, bare string) parameter {
 	return parameter{name, func(s string) (*big.Rat, error) {
-		r, err := cli.ParseRate(s, bare)
-		if err != nil {
-			return nil, err
-		}
-		return big.NewRat(r.Num, r.Den), nil
+		r, err := units.ParseRate(s, bare)
+		return r.PerByte(), err
 	}}
 }
 
 func sizeParameter(name string) parameter {
 	return parameter{name, func(s string) (*big.Rat, error) {
-		n, err := cli.ParseSize(s)
+		n, err := units.ParseSize(s)
 		return new(big.Rat).SetInt64(n), err
 	}}
 }

@@ -11,7 +11,7 @@ func FuzzGrid(f *testing.F) {
 	f.Add("L=1us..10us:10;G=0.02,0.04")
 	f.Add("S=0..1MiB:3,7;L=5")
 	f.Add("G=100Gbps..400Gbps:4")
-	parameters := []parameter{timeParameter("L", dag.Nanosecond), rateParameter("G", dag.Nanosecond), sizeParameter("S")}
+	parameters := []parameter{timeParameter("L", dag.Nanosecond), rateParameter("G", "ns/B"), sizeParameter("S")}
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 100 {
 			return // much text makes many points, which takes long and shows nothing new

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/packet"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -60,7 +61,7 @@ type packetFlags struct {
 	paths        string
 	failures     []string
 	ackEnds      bool
-	localRate    cli.Rate
+	localRate    units.Rate
 	localLatency dag.Time
 	end          dag.Time
 
@@ -119,7 +120,7 @@ func registerPacket(p *cli.Program, cmd *cobra.Command, o *options) runner {
 	flags.IntVar(&f.nics, "nics", 1, "how many hosts of the network are the interfaces of one rank (packet)")
 	flags.BoolVar(&f.ackEnds, "ack-ends", false,
 		"end a send when its last byte is acknowledged, not when it has left the host (packet)")
-	cli.RateVar(flags, &f.localRate, "local-rate", cli.Rate{Den: 1}, 0,
+	cli.RateVar(flags, &f.localRate, "local-rate", units.Rate{Den: 1}, "",
 		"rate of messages between ranks on one host (packet; default: without limit)")
 	cli.TimeVar(flags, &f.localLatency, "local-latency", 0, 0, "latency of those (packet)")
 	cli.TimeVar(flags, &f.end, "end", 0, 0, "stop the network at a time (packet; default: when nothing is left to do)")
@@ -260,14 +261,10 @@ func (b *packetBackend) readParams() (err error) {
 	return nil
 }
 
-func bitsPerSecond(r cli.Rate) int64 {
-	bits := new(big.Rat).SetFrac64(r.Den, r.Num)
-	bits.Mul(bits, big.NewRat(8e12, 1))
-	whole := new(big.Int).Quo(bits.Num(), bits.Denom())
-	if !whole.IsInt64() {
-		return math.MaxInt64
-	}
-	return max(1, whole.Int64())
+// bitsPerSecond returns a rate in whole bits per second, at least 1.
+func bitsPerSecond(r units.Rate) int64 {
+	bits, _ := r.BitsPerSecond()
+	return max(1, bits)
 }
 
 func (b *packetBackend) readPlacement() error {
@@ -434,12 +431,12 @@ type packetParams packet.Params
 
 // String returns the parameters for the table.
 func (p packetParams) String() string {
-	text := fmt.Sprintf("mss=%s queue=%s balance=%v", cli.FormatSize(p.MSS), cli.FormatSize(p.Queue), p.Balance)
+	text := fmt.Sprintf("mss=%s queue=%s balance=%v", units.FormatSize(p.MSS), units.FormatSize(p.Queue), p.Balance)
 	if p.Balance == packet.Spray {
 		text += fmt.Sprintf(" entropy=%d", p.Entropy)
 	}
 	if p.MarkLeast != packet.NoMarks {
-		text += fmt.Sprintf(" ecn=%s,%s", cli.FormatSize(p.MarkLeast), cli.FormatSize(p.MarkMost))
+		text += fmt.Sprintf(" ecn=%s,%s", units.FormatSize(p.MarkLeast), units.FormatSize(p.MarkMost))
 	}
 	if p.Compat != packet.Own {
 		text += " rules=" + p.Compat.String()

@@ -18,6 +18,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim/packet"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -60,7 +61,7 @@ func parseMark(text string) (v float64, isShare bool, err error) {
 		}
 		return v, true, nil
 	}
-	n, err := cli.ParseSize(text)
+	n, err := units.ParseSize(text)
 	if err == nil && n > 1<<53 {
 		err = fmt.Errorf("expected at most 2^53 bytes, found %q", text)
 	}
@@ -92,10 +93,10 @@ func parseOwn(p *packet.Parameter, text string) (float64, error) {
 	}
 	switch p.Unit {
 	case packet.Bytes:
-		n, err := cli.ParseSize(text)
+		n, err := units.ParseSize(text)
 		return float64(n), err
 	case packet.Time:
-		t, err := cli.ParseTime(text, 0)
+		t, err := units.ParseTime(text, 0)
 		return float64(t), err
 	case packet.Switch:
 		switch text {
@@ -119,7 +120,7 @@ func formatOwn(p *packet.Parameter, v float64) string {
 	case v < 0 && p.Value < 0:
 		return "auto"
 	case p.Unit == packet.Bytes && v == math.Trunc(v):
-		return cli.FormatSize(int64(v))
+		return units.FormatSize(int64(v))
 	case p.Unit == packet.Time && v == math.Trunc(v):
 		return dag.Time(v).String()
 	case p.Unit == packet.Switch:
@@ -310,11 +311,11 @@ func parseFailure(text string, t *topology.Network) (f packet.Failure, err error
 func parseFailureTimes(text string, f *packet.Failure) (err error) {
 	when, rate, degraded := strings.Cut(text, ":")
 	from, until, ends := strings.Cut(when, "..")
-	if f.At, err = cli.ParseTime(from, 0); err != nil {
+	if f.At, err = units.ParseTime(from, 0); err != nil {
 		return err
 	}
 	if ends {
-		if f.Until, err = cli.ParseTime(until, 0); err != nil {
+		if f.Until, err = units.ParseTime(until, 0); err != nil {
 			return err
 		}
 		if f.Until <= f.At {
@@ -322,7 +323,7 @@ func parseFailureTimes(text string, f *packet.Failure) (err error) {
 		}
 	}
 	if degraded {
-		r, err := cli.ParseRate(rate, 0)
+		r, err := units.ParseRate(rate, "")
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/ideal"
 )
@@ -43,7 +43,7 @@ func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
 	if len(r.Finish) > 0 {
 		row("finish", "first rank %d at %v, last rank %d at %v", first, r.Finish[first], last, r.Finish[last])
 	}
-	row("messages", "%d, %s", r.Messages, cli.FormatSize(r.Bytes))
+	row("messages", "%d, %s", r.Messages, units.FormatSize(r.Bytes))
 	if io := r.IOLatency; io != nil {
 		row("I/O latency", "%d accesses, mean %v, p50 %v, p99 %v, p99.9 %v, max %v", io.Count, io.Mean, io.P50, io.P99, io.P999,
 			io.Max)

@@ -5,32 +5,23 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // rankSet is a set of ranks, as a flag: "3", "0,4-7". The empty set, the flag not being given, stands for all.
-type rankSet cli.Numbers
+type rankSet units.Numbers
 
 // Set adds ranks to the set.
 func (s *rankSet) Set(text string) error {
-	ranks, err := cli.ParseNumbers(text)
+	ranks, err := units.ParseNumbers(text)
 	*s = append(*s, ranks...)
 	return err
 }
 
 // String returns the ranks as Set takes them.
 func (s *rankSet) String() string {
-	parts := make([]string, len(*s))
-	for i, r := range *s {
-		parts[i] = strconv.FormatInt(r.First, 10)
-		if r.Last > r.First {
-			parts[i] += "-" + strconv.FormatInt(r.Last, 10)
-		}
-	}
-	return strings.Join(parts, ",")
+	return units.Numbers(*s).String()
 }
 
 // Type names the kind of value in the help.

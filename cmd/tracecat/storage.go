@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // maxHot is how many units the short summary lists.
@@ -28,7 +28,7 @@ func (s *summary) writeStorage(t textTable, all bool) {
 		if i == 0 {
 			name = "  sizes"
 		}
-		t.row(name, "%s to %s: %s", cli.FormatSize(size.From), cli.FormatSize(size.To), requests(size.Reads, size.Writes))
+		t.row(name, "%s to %s: %s", units.FormatSize(size.From), units.FormatSize(size.To), requests(size.Reads, size.Writes))
 	}
 	t.row("  units", "%d", io.Units)
 	for i, u := range io.Hot {

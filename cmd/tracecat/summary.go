@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // summary is what tracecat prints by default, and as JSON.
@@ -124,8 +125,8 @@ func (s *summary) writeCounts(t textTable, all bool) {
 	}
 	t.row("sent", "%s", amount(st.SentBytes))
 	if m := st.Messages; m.Count > 0 {
-		t.row("messages", "%d of %s to %s, median %s, mean %sB", m.Count, cli.FormatSize(m.Min), cli.FormatSize(m.Max),
-			cli.FormatSize(m.Median), formatMean(m.Mean))
+		t.row("messages", "%d of %s to %s, median %s, mean %sB", m.Count, units.FormatSize(m.Min), units.FormatSize(m.Max),
+			units.FormatSize(m.Median), formatMean(m.Mean))
 	}
 	if all || st.ReceivedBytes != st.SentBytes {
 		t.row("received", "%s", amount(st.ReceivedBytes))
@@ -183,8 +184,8 @@ func (s *summary) writeShape(t textTable, all bool) {
 	}
 	if all && st.Ranks > 0 {
 		t.row("ops a rank", "%d to %d, mean %s", st.RankOps.Min, st.RankOps.Max, formatMean(st.RankOps.Mean))
-		t.row("sent a rank", "%s to %s, mean %sB", cli.FormatSize(st.RankSentBytes.Min),
-			cli.FormatSize(st.RankSentBytes.Max), formatMean(st.RankSentBytes.Mean))
+		t.row("sent a rank", "%s to %s, mean %sB", units.FormatSize(st.RankSentBytes.Min),
+			units.FormatSize(st.RankSentBytes.Max), formatMean(st.RankSentBytes.Mean))
 		t.row("compute a rank", "%v to %v, mean %v", dag.Time(st.RankCalcTime.Min), dag.Time(st.RankCalcTime.Max),
 			dag.Time(math.Round(st.RankCalcTime.Mean)))
 	}
@@ -264,7 +265,7 @@ func shellWord(s string) string {
 
 // amount returns a size, and where that is long, also three digits of it.
 func amount(bytes int64) string {
-	exact := cli.FormatSize(bytes)
+	exact := units.FormatSize(bytes)
 	if bytes < 10_000 || len(exact) < 7 {
 		return exact
 	}

@@ -15,12 +15,13 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/graph500"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 func newGraph500(p *cli.Program) *cobra.Command {
 	var g generation
 	var seed int64
-	var link cli.Rate
+	var link units.Rate
 	var printsModel, asJSON bool
 	params := graph500.Default()
 	cmd := &cobra.Command{
@@ -81,13 +82,13 @@ degree of the root; --print-model prints the laws instead of a trace.`,
 	flags.Int64Var(&seed, "seed", 1, "seed of every random choice")
 	flags.BoolVar(&printsModel, "print-model", false, "print what the equations of the model give, not a trace")
 	flags.BoolVar(&asJSON, "json", false, "with --print-model: JSON instead of a table")
-	cli.RateVar(flags, &link, "link", link, 0, "with --print-model: bandwidth of a node, for the injection probability")
+	cli.RateVar(flags, &link, "link", link, "", "with --print-model: bandwidth of a node, for the injection probability")
 	g.register(p, cmd)
 	return cmd
 }
 
 // printModel prints what the equations give.
-func (g *generation) printModel(params graph500.Params, seed int64, link cli.Rate, asJSON bool) error {
+func (g *generation) printModel(params graph500.Params, seed int64, link units.Rate, asJSON bool) error {
 	if g.lower.Asked() || g.write.To != "" {
 		return cli.Usagef("--print-model makes no trace: --to and --lower are for those")
 	}
@@ -153,7 +154,7 @@ func (q *queryTime) Set(s string) error {
 			return nil
 		}
 	}
-	t, err := cli.ParseTime(s, 0)
+	t, err := units.ParseTime(s, 0)
 	if err != nil {
 		return fmt.Errorf("%w, or one of %s", err, strings.Join(machineNames(), ", "))
 	}

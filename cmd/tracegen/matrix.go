@@ -17,6 +17,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // matrixRun is the flags of the generator, before the files that they name are read.
@@ -269,7 +270,7 @@ func (c *capacity) Set(s string) error {
 		*c = capacity(v)
 		return nil
 	}
-	rate, err := cli.ParseRate(s, 0)
+	rate, err := units.ParseRate(s, "")
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // openLoop are the flags that all these generators have.
@@ -78,10 +79,7 @@ func (g *gbps) String() string { return strconv.FormatFloat(float64(*g), 'g', -1
 func (g *gbps) Type() string   { return "rate" }
 
 func (g *gbps) Set(s string) error {
-	if strings.Trim(s, "0123456789.eE+-") == "" { // which no rate with a unit is
-		s += "Gbps"
-	}
-	rate, err := cli.ParseRate(s, 0)
+	rate, err := units.ParseRate(s, "Gbps")
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/schedgen"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 func newSchedgen(p *cli.Program) *cobra.Command {
@@ -119,7 +120,7 @@ func (o *optionalTime) Set(s string) error {
 		*o.t = schedgen.None
 		return nil
 	}
-	t, err := cli.ParseTime(s, dag.Nanosecond)
+	t, err := units.ParseTime(s, dag.Nanosecond)
 	if err == nil {
 		*o.t = t
 	}

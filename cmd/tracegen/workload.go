@@ -17,6 +17,7 @@ import (
 	workloads "github.com/tracedag/tracedag/dag/gen/workload"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // workloadRun is the flags of the generator, before the files that they name are read.
@@ -237,7 +238,7 @@ func (w *workloadRun) setSizes(j *workloadJob) error {
 		}
 		return nil
 	}
-	if bytes, err := cli.ParseSize(j.sizes); err == nil {
+	if bytes, err := units.ParseSize(j.sizes); err == nil {
 		if err := openloop.InRange("sizes", bytes, 1, openloop.MaxBytes); err != nil {
 			return cli.Usagef("%v", flagError(err))
 		}

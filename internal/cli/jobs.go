@@ -21,6 +21,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // JobFlags are the flags of a program that takes several traces as jobs that run at the same time.
@@ -108,7 +109,7 @@ func parseJobInput(flag, text string) (jobInput, error) {
 	if _, err := os.Stat(text); !errors.Is(err, fs.ErrNotExist) {
 		return jobInput{name: text}, nil
 	}
-	start, err := ParseTime(text[at+1:], 0)
+	start, err := units.ParseTime(text[at+1:], 0)
 	if err != nil {
 		return jobInput{}, Usagef("%s %s: no such file, nor a file and a start: %v", flag, text, err)
 	}

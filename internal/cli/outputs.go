@@ -15,6 +15,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // writeFiles writes a trace in a format of many files. That of a trace with one rank is called as the user says, where that
@@ -48,7 +49,7 @@ func (p *Program) writeFiles(to *Target, t *dag.Trace) error {
 		return err
 	}
 	p.Explain("%s: wrote %d ops as %d files in %s, %s, in %v", to.Name(), t.Ops(), len(out.done), to.Format.Name,
-		FormatSize(out.size), time.Since(start).Round(time.Millisecond))
+		units.FormatSize(out.size), time.Since(start).Round(time.Millisecond))
 	return nil
 }
 

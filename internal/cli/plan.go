@@ -408,8 +408,8 @@ func (e *edits) onlyOf(n int) ([]int32, error) {
 			return nil, fmt.Errorf("there is no rank %d, the trace has %d", r.Last, n)
 		}
 	}
-	if e.only.size() > int64(n) {
-		return nil, fmt.Errorf("there are %d ranks to keep, the trace has %d", e.only.size(), n)
+	if e.only.Len() > int64(n) {
+		return nil, fmt.Errorf("there are %d ranks to keep, the trace has %d", e.only.Len(), n)
 	}
 	kept := make([]bool, n)
 	for _, r := range e.only {
@@ -513,10 +513,10 @@ func (pl *Plan) given(jobs []compose.Job) ([][]int32, error) {
 		j := &pl.jobs[i]
 		var nodes []int32
 		if j.nodes != nil {
-			if ranks := len(jobs[len(given)].Trace.Ranks); j.nodes.size() > int64(ranks) {
-				return nil, fmt.Errorf("job %s: a list of %d nodes for %d ranks", jobs[len(given)].Name, j.nodes.size(), ranks)
+			if ranks := len(jobs[len(given)].Trace.Ranks); j.nodes.Len() > int64(ranks) {
+				return nil, fmt.Errorf("job %s: a list of %d nodes for %d ranks", jobs[len(given)].Name, j.nodes.Len(), ranks)
 			}
-			nodes = j.nodes.all()
+			nodes = j.nodes.All()
 		}
 		for range j.count {
 			given = append(given, nodes)

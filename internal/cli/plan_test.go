@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // readPlan reads a plan in the folder called plans.
@@ -38,8 +39,9 @@ func TestReadPlan(t *testing.T) {
 				layout: compose.Layout{Pattern: compose.Shuffled, Nodes: 12, Shared: true},
 				jobs: []planJob{
 					{file: "/b/c", name: "x", from: "goal", start: 1500 * dag.Nanosecond, count: 3,
-						nodes: Numbers{{0, 2}, {7, 7}, {5, 5}, {6, 6}},
-						edits: edits{window: &timeWindow{dag.Microsecond, dag.MaxTime}, only: Numbers{{0, 7}, {12, 12}}, repeat: 9,
+						nodes: units.Numbers{{First: 0, Last: 2}, {First: 7, Last: 7}, {First: 5, Last: 5}, {First: 6, Last: 6}},
+						edits: edits{window: &timeWindow{dag.Microsecond, dag.MaxTime},
+							only: units.Numbers{{First: 0, Last: 7}, {First: 12, Last: 12}}, repeat: 9,
 							scale: half}},
 					{file: "-", count: 1, edits: edits{window: &timeWindow{0, 2 * dag.Second}}},
 				}}},

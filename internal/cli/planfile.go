@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // plan is what a plan file says, or the flags.
@@ -40,14 +41,14 @@ type planJob struct {
 	file, name, from string
 	start            dag.Time
 	count            int
-	nodes            Numbers // nil: as the layout says
+	nodes            units.Numbers // nil: as the layout says
 	edits            edits
 }
 
 // edits is what is done to a trace by itself, in this order.
 type edits struct {
 	window *timeWindow
-	only   Numbers
+	only   units.Numbers
 	repeat int      // 0: once
 	scale  *big.Rat // nil: 1
 }
@@ -175,10 +176,10 @@ func parseInto[T any](to *T, parse func(string) (T, error)) func(string) error {
 // parseFactor reads a factor such as 0.5 or 2/3.
 func parseFactor(text string) (*big.Rat, error) {
 	over, under, fraction := strings.Cut(text, "/")
-	n, rest, err := splitNumber(over)
+	n, rest, err := units.CutNumber(over)
 	if err == nil && rest == "" && fraction {
 		var d *big.Rat
-		if d, rest, err = splitNumber(under); err == nil && d.Sign() > 0 {
+		if d, rest, err = units.CutNumber(under); err == nil && d.Sign() > 0 {
 			n.Quo(n, d)
 		} else {
 			rest = under
@@ -203,10 +204,10 @@ func parseWindow(text string) (*timeWindow, error) {
 	w := &timeWindow{0, dag.MaxTime}
 	var err error
 	if ok && from != "" {
-		w.from, err = ParseTime(from, 0)
+		w.from, err = units.ParseTime(from, 0)
 	}
 	if ok && err == nil && to != "" {
-		w.to, err = ParseTime(to, 0)
+		w.to, err = units.ParseTime(to, 0)
 	}
 	if !ok || err != nil || w.to <= w.from {
 		return nil, fmt.Errorf("expected FROM..TO such as 1ms..2.5ms, 1ms.. or ..2ms, found %q", text)
@@ -215,7 +216,7 @@ func parseWindow(text string) (*timeWindow, error) {
 }
 
 // numbers returns a reader of a text such as 0-7,12, or of a list of numbers and such texts.
-func (d *planDecoder) numbers(to *Numbers) func(*planNode, string) error {
+func (d *planDecoder) numbers(to *units.Numbers) func(*planNode, string) error {
 	return func(n *planNode, key string) error {
 		elements := n.list
 		if n.kind != planList {
@@ -224,10 +225,10 @@ func (d *planDecoder) numbers(to *Numbers) func(*planNode, string) error {
 		if len(elements) == 0 {
 			return d.wrong(n, key, "at least one number")
 		}
-		set := Numbers{}
+		set := units.Numbers{}
 		for i := range elements {
-			var part Numbers
-			if err := d.parsed(parseInto(&part, ParseNumbers))(&elements[i], key); err != nil {
+			var part units.Numbers
+			if err := d.parsed(parseInto(&part, units.ParseNumbers))(&elements[i], key); err != nil {
 				return err
 			}
 			set = append(set, part...)
@@ -254,7 +255,7 @@ func (d *planDecoder) job(n *planNode) (planJob, error) {
 		{"file", d.text(&j.file)},
 		{"name", d.text(&j.name)},
 		{"from", d.text(&j.from)},
-		{"start", d.parsed(parseInto(&j.start, func(s string) (dag.Time, error) { return ParseTime(s, 0) }))},
+		{"start", d.parsed(parseInto(&j.start, func(s string) (dag.Time, error) { return units.ParseTime(s, 0) }))},
 		{"count", d.whole(&j.count, 1, maxCopies)},
 		{"nodes", d.numbers(&j.nodes)},
 	}
@@ -349,17 +350,17 @@ func (p *plan) readLists(d *planDecoder, n *planNode, key string) error {
 	p.lists = [][]int32{}
 	total := int64(0)
 	for i := range n.list {
-		var set Numbers
+		var set units.Numbers
 		if n.list[i].kind != planList {
 			return d.wrong(&n.list[i], key, "a list of nodes")
 		}
 		if err := d.numbers(&set)(&n.list[i], key); err != nil {
 			return err
 		}
-		if total += set.size(); total > maxPlanRanks {
+		if total += set.Len(); total > maxPlanRanks {
 			return d.fail(n.list[i].line, key, fmt.Sprintf("at most %d nodes", maxPlanRanks), strconv.FormatInt(total, 10))
 		}
-		p.lists = append(p.lists, set.all())
+		p.lists = append(p.lists, set.All())
 	}
 	return nil
 }

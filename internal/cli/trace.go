@@ -21,6 +21,7 @@ import (
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // ReadFlags are the flags of a program that reads traces.
@@ -668,7 +669,7 @@ func (p *Program) write(to *Target, ops int64, write func(io.Writer, format.Writ
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), ops, to.Format.Name, FormatSize(w.n),
+	p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), ops, to.Format.Name, units.FormatSize(w.n),
 		time.Since(start).Round(time.Millisecond))
 	return nil
 }

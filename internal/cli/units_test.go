@@ -1,197 +1,23 @@
 package cli
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/units"
 )
-
-func TestParseTime(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		bare dag.Time
-		want dag.Time
-	}{
-		{"0", 0, 0},
-		{"0s", 0, 0},
-		{"1ps", 0, 1},
-		{"3.7us", 0, 3_700_000},
-		{"3.7\u00b5s", 0, 3_700_000},
-		{"3.7\u03bcs", 0, 3_700_000},
-		{"0.1ns", 0, 100},
-		{"100ns", 0, 100_000},
-		{"5ms", 0, 5_000_000_000},
-		{"12ps", 0, 12},
-		{"1s", 0, 1_000_000_000_000},
-		{"2500", dag.Nanosecond, 2_500_000},
-		{"0.5", dag.Nanosecond, 500},
-		{"1e3ns", 0, 1_000_000},
-		{"1E-3s", 0, 1_000_000_000},
-		{"2.500000000000000000ns", 0, 2500},
-		{"9223372.036854775807s", 0, dag.MaxTime},
-		{"9223372036854775807", dag.Picosecond, dag.MaxTime},
-	} {
-		if got, err := ParseTime(c.text, c.bare); err != nil || got != c.want {
-			t.Errorf("ParseTime(%q, %v) = %v, %v; want %v", c.text, c.bare, got, err, c.want)
-		}
-	}
-}
-
-func TestParseTimeErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                      "expected a number",
-		"us":                    "expected a number",
-		".5us":                  "expected a number",
-		"5.us":                  "expected a number",
-		"-1us":                  "expected a number",
-		"+1us":                  "expected a number",
-		"1e999s":                "expected a number",
-		strings.Repeat("1", 50): "expected a number",
-		"12":                    "with unit",
-		"1 us":                  "with unit",
-		"1US":                   "with unit",
-		"1m":                    "with unit",
-		"1,5us":                 "with unit",
-		"0.5ps":                 "a whole number of picoseconds",
-		"0.0001ns":              "a whole number of picoseconds",
-		"9223372.036854775808s": "at most 9223372036854775807 picoseconds",
-		"1e99s":                 "at most",
-		"1_000us":               "with unit",
-		"0x10us":                "with unit",
-	} {
-		if got, err := ParseTime(text, 0); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ParseTime(%q) = %v, %v; want an error with %q", text, got, err, want)
-		}
-	}
-}
-
-func TestParseSize(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "4096": 4096, "4096B": 4096, "64KiB": 65536, "1MB": 1_000_000, "1.5MB": 1_500_000, "1.5KiB": 1536,
-		"1kB": 1000, "1KB": 1000, "2e9": 2_000_000_000, "0.5GiB": 1 << 29, "1EB": 1e18, "7EiB": 7 << 60,
-		"9223372036854775807": 1<<63 - 1,
-	} {
-		if got, err := ParseSize(text); err != nil || got != want {
-			t.Errorf("ParseSize(%q) = %v, %v; want %v", text, got, err, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"":                    "expected a number",
-		"64K":                 "kB (1000)",
-		"64k":                 "kB (1000)",
-		"64Kb":                "kB (1000)",
-		"1.5":                 "a whole number of bytes",
-		"0.1KiB":              "a whole number of bytes",
-		"8EiB":                "at most",
-		"9223372036854775808": "at most",
-		"-5":                  "expected a number",
-	} {
-		if got, err := ParseSize(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ParseSize(%q) = %v, %v; want an error with %q", text, got, err, want)
-		}
-	}
-}
-
-func TestParseRate(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		bare dag.Time
-		want Rate
-	}{
-		{"25GB/s", 0, Rate{40, 1}},
-		{"400Gbps", 0, Rate{20, 1}},
-		{"400Gb/s", 0, Rate{20, 1}},
-		{"400Gbit/s", 0, Rate{20, 1}},
-		{"1.5TB/s", 0, Rate{2, 3}},
-		{"800Gbps", 0, Rate{10, 1}},
-		{"1GiB/s", 0, Rate{1e12 >> 12, 1 << 18}},
-		{"1B/s", 0, Rate{1e12, 1}},
-		{"8bps", 0, Rate{1e12, 1}},
-		{"6ns/B", 0, Rate{6000, 1}},
-		{"40ps/B", 0, Rate{40, 1}},
-		{"0.04ns/B", 0, Rate{40, 1}},
-		{"0.5ps/B", 0, Rate{1, 2}},
-		{"6", dag.Nanosecond, Rate{6000, 1}},
-		{"0.018", dag.Nanosecond, Rate{18, 1}},
-		{"0", dag.Nanosecond, Rate{0, 1}},
-	} {
-		if got, err := ParseRate(c.text, c.bare); err != nil || got != c.want {
-			t.Errorf("ParseRate(%q, %v) = %v, %v; want %v", c.text, c.bare, got, err, c.want)
-		}
-	}
-	for text, want := range map[string]string{
-		"":         "expected a number",
-		"25":       "expected a rate",
-		"25GB":     "expected a rate",
-		"25Gb":     "expected a rate",
-		"25GBps":   "expected a rate",
-		"25Gs":     "expected a rate",
-		"25ps":     "expected a rate",
-		"0GB/s":    "above 0",
-		"6ns":      "expected a rate",
-		"1e-40B/s": "less extreme",
-	} {
-		if got, err := ParseRate(text, 0); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ParseRate(%q) = %v, %v; want an error with %q", text, got, err, want)
-		}
-	}
-}
-
-func TestQuantitiesPrint(t *testing.T) {
-	for size, want := range map[int64]string{
-		0: "0B", 1: "1B", 999: "999B", 1000: "1kB", 1024: "1KiB", 1500: "1.5kB", 4096: "4KiB", 65535: "65535B",
-		65536: "64KiB", 1_000_000: "1MB", 1 << 20: "1MiB", 123_456_789: "123456789B", 25_000_000: "25MB", -5: "-5B",
-	} {
-		if got := FormatSize(size); got != want {
-			t.Errorf("FormatSize(%d) = %q, want %q", size, got, want)
-		}
-	}
-	for rate, want := range map[Rate]string{
-		{0, 1}: "0s/B", {40, 1}: "25GB/s", {2, 3}: "1.5TB/s", {6000, 1}: "6ns/B", {1, 2}: "2TB/s", {3, 7}: "3/7ps/B",
-		{}: "0s/B",
-	} {
-		if got := rate.String(); got != want {
-			t.Errorf("%#v prints %q, want %q", rate, got, want)
-		}
-	}
-}
-
-// What is printed is read back as the same value.
-func TestQuantitiesRoundTrip(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		n := random.Int64() >> random.IntN(63)
-		if got, err := ParseSize(FormatSize(n)); err != nil || got != n {
-			t.Fatalf("size %d prints %s, is read as %d, %v", n, FormatSize(n), got, err)
-		}
-		at := dag.Time(n)
-		if got, err := ParseTime(at.String(), 0); err != nil || got != at {
-			t.Fatalf("time %d prints %v, is read as %d, %v", n, at, got, err)
-		}
-		amount := FormatSize(1+random.Int64N(1000)) + []string{"/s", "ps/B", "ns/B"}[random.IntN(3)]
-		amount = strings.Replace(strings.Replace(amount, "Bps", "ps", 1), "Bns", "ns", 1)
-		rate, err := ParseRate(amount, 0)
-		if err != nil {
-			continue // such as KiB before ps/B
-		}
-		if got, err := ParseRate(rate.String(), 0); err != nil || got != rate {
-			t.Fatalf("rate %s prints %v, is read as %v, %v", amount, rate, got, err)
-		}
-	}
-}
 
 func TestQuantityFlags(t *testing.T) {
 	var latency dag.Time
 	var message int64
-	var bandwidth Rate
+	var bandwidth units.Rate
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	TimeVar(flags, &latency, "L", 2500*dag.Nanosecond, dag.Nanosecond, "latency")
 	SizeVar(flags, &message, "size", 64<<10, "message size")
-	RateVar(flags, &bandwidth, "G", Rate{40, 1}, dag.Nanosecond, "bandwidth")
+	RateVar(flags, &bandwidth, "G", units.Rate{Num: 40, Den: 1}, "ns/B", "bandwidth")
 	usages := flags.FlagUsages()
 	for _, want := range []string{"--L time", "(default 2.5us)", "--size size", "(default 64KiB)", "(default 25GB/s)"} {
 		if !strings.Contains(usages, want) {
@@ -201,36 +27,10 @@ func TestQuantityFlags(t *testing.T) {
 	if err := flags.Parse([]string{"--L", "1000", "--size=1MB", "--G=400Gbps"}); err != nil {
 		t.Fatal(err)
 	}
-	if latency != dag.Microsecond || message != 1e6 || bandwidth != (Rate{20, 1}) {
+	if latency != dag.Microsecond || message != 1e6 || bandwidth != (units.Rate{Num: 20, Den: 1}) {
 		t.Errorf("flags were read as %v, %v, %v", latency, message, bandwidth)
 	}
 	if err := flags.Parse([]string{"--size", "1.5"}); err == nil {
 		t.Error("--size 1.5 was accepted")
 	}
-}
-
-func FuzzQuantities(f *testing.F) {
-	for _, s := range []string{"3.7us", "64KiB", "25GB/s", "400Gbps", "1e9", "6ns/B", "1e", "1e+", "0.5"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if v, err := ParseTime(s, dag.Nanosecond); err == nil {
-			if again, err := ParseTime(v.String(), 0); err != nil || again != v || v < 0 {
-				t.Errorf("time %q is %d, which is read as %d, %v", s, v, again, err)
-			}
-		}
-		if v, err := ParseSize(s); err == nil {
-			if again, err := ParseSize(FormatSize(v)); err != nil || again != v || v < 0 {
-				t.Errorf("size %q is %d, which is read as %d, %v", s, v, again, err)
-			}
-		}
-		if v, err := ParseRate(s, dag.Nanosecond); err == nil {
-			if v.Num < 0 || v.Den < 1 {
-				t.Errorf("rate %q is %d/%d", s, v.Num, v.Den)
-			}
-			if again, err := ParseRate(v.String(), 0); err != nil || again != v {
-				t.Errorf("rate %q is %v, which is read as %v, %v", s, v, again, err)
-			}
-		}
-	})
 }

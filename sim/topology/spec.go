@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // What links and switches are where a description does not say: htsim's defaults.
@@ -147,12 +147,15 @@ func (o *options) count(key string, none int) int {
 }
 
 func parseCount(text string) (int, error) {
-	number, err := strconv.ParseUint(text, 10, 31)
-	if err != nil || number == 0 || number > maxNodes {
-		return 0, fmt.Errorf("expected a whole number from 1 to %d, found %s", maxNodes, shorten(text))
-	}
-	return int(number), nil
+	number, err := units.ParseCount(text, 1, maxNodes)
+	return int(number), err
 }
+
+// perUnit replaces the slashes of the units /s and /B, which separate no values, and perUnitBack restores them.
+var (
+	perUnit     = strings.NewReplacer("/s", "\x00", "/B", "\x01")
+	perUnitBack = strings.NewReplacer("\x00", "/s", "\x01", "/B")
+)
 
 // list returns the value of each tier: values are separated by slashes, and the last one stands for the tiers above, too.
 func list[T any](o *options, key, otherwise string, tiers int, parse func(string) (T, error)) []T {
@@ -161,8 +164,8 @@ func list[T any](o *options, key, otherwise string, tiers int, parse func(string
 		text = otherwise
 	}
 	var values []T
-	for _, part := range strings.Split(strings.ReplaceAll(text, "/s", "\x00"), "/") {
-		value, err := parse(strings.ReplaceAll(part, "\x00", "/s"))
+	for _, part := range strings.Split(perUnit.Replace(text), "/") {
+		value, err := parse(perUnitBack.Replace(part))
 		o.fail(key, err)
 		values = append(values, value)
 	}

@@ -98,8 +98,9 @@ func TestParseErrors(t *testing.T) {
 
 func TestQuantities(t *testing.T) {
 	for text, want := range map[string]int64{"200Gbps": 200e9, "200": 200e9, "0.1": 1e8, "25GB/s": 200e9, "1bps": 1, "8Tbps": 8e12,
-		"2.500kb/s": 2500, "000000000000000001": 1e9, "1.5bps": -1, "": -1, "Gbps": -1, "-1": -1, "1e3": -1, "1.2.3": -1, "1.": -1,
-		".5": -1, "0": -1, "8.1Tbps": -1, "99999999999999999": -1, "9999999999999999999": -1, "1 Gbps": -1, "1gbps": -1} {
+		"2.500kb/s": 2500, "000000000000000001": 1e9, "1.5bps": -1, "": -1, "Gbps": -1, "-1": -1, "1e3": 1e12,
+		"1.2.3": -1, "1.": 1e9, ".5": 5e8, "0": -1, "8.1Tbps": -1, "99999999999999999": -1, "9999999999999999999": -1, "1 Gbps": 1e9,
+		"1gbps": -1, "40ps/B": 200e9, "400Gbit/s": 400e9, "1KiB/s": 8192, "infps/B": -1, "0ps/B": -1} {
 		rate, err := parseRate(text)
 		if (err != nil) != (want < 0) || err == nil && rate != want {
 			t.Errorf("rate %s: %d (%v), want %d", text, rate, err, want)

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // Choice says which algorithm carries out which collective. The zero value is [Defaults].
@@ -253,28 +255,17 @@ func (b *bounds) parse(text, example string, number func(string) (int64, error))
 	return nil
 }
 
-var units = map[string]int64{
-	"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
-}
-
+// parseSize reads a size in bytes such as 64KiB.
 func parseSize(text string) (int64, error) {
-	digits := text
-	if end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
-		digits = text[:end]
+	bytes, err := units.ParseSize(text)
+	if errors.Is(err, units.ErrUnit) {
+		unit := strings.TrimSpace(strings.TrimLeft(text, "0123456789."))
+		return 0, fmt.Errorf("expected a unit such as kB or MiB, found %q", unit)
 	}
-	number, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("expected a whole number of bytes up to %d", int64(math.MaxInt64))
+		return 0, fmt.Errorf("expected a whole number of bytes up to %d: %w", int64(math.MaxInt64), err)
 	}
-	unit, ok := units[strings.TrimSpace(text[len(digits):])]
-	if !ok {
-		return 0, fmt.Errorf("expected a unit such as kB or MiB, found %q", text[len(digits):])
-	}
-	if number > math.MaxInt64/unit {
-		return 0, fmt.Errorf("expected at most %d bytes", int64(math.MaxInt64))
-	}
-	return number * unit, nil
+	return bytes, nil
 }
 
 func parseCount(text string) (int, error) {

@@ -155,6 +155,7 @@ func TestParameters(t *testing.T) {
 		{"kary(segment=64KiB)", 4, 65536},
 		{"kary( k = 3 , segment = 64 KiB )", 3, 65536},
 		{"chain(segment=1,chains=2)", 2, 1},
+		{"chain(segment=1.5MB)", 1, 1_500_000},
 		{"chain()", 1, 0},
 	}
 	for _, test := range tests {
@@ -188,7 +189,7 @@ func TestParseChoiceErrors(t *testing.T) {
 		{"allreduce=ring:", `expected a bound such as >1MiB, found ""`},
 		{"allreduce=ring:>", `expected a bound such as >1MiB, found ">"`},
 		{"allreduce=ring:>-1", "expected a whole number of bytes"},
-		{"allreduce=ring:>1.5MiB", `expected a unit such as kB or MiB, found ".5MiB"`},
+		{"allreduce=ring:>1.5", `expected a whole number of bytes`},
 		{"allreduce=ring:>1Mib", `expected a unit such as kB or MiB, found "Mib"`},
 		{"allreduce=ring:>9223372036854775807", "nothing is larger"},
 		{"allreduce=ring:>9223372036854775808", "expected a whole number of bytes up to 9223372036854775807"},
