@@ -1,0 +1,265 @@
+// Package param declares tunables: each option of a format, pass, generator or backend is described once, in its owner's
+// folder, by name, unit, help, default and range. Flags, --set keys, sweep axes, JSON parameters, --list tables and the
+// option tables of the documentation all come from that description.
+//
+// An owner keeps its configuration in a struct and returns the table that describes it:
+//
+//	func (c *Config) Params() param.Set {
+//		return param.Set{
+//			param.Size(&c.Queue, "queue", "capacity of a switch queue").Default("set by the transport").Sweep(),
+//			param.Choice(&c.Mode, "mode", "how messages wait for links", "unaware", "aware"),
+//		}
+//	}
+//
+// The values that the struct has when the table is made are the defaults. Values are applied in the order of the table
+// ([Set.Apply]), so a parameter that changes the defaults of others, such as a preset, stands before them.
+package param
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// Value is the value behind a parameter. Set parses and checks a text; String returns the value as Set reads it.
+type Value interface {
+	Set(text string) error
+	String() string
+	Type() string // placeholder in help, such as "size" or "time"
+}
+
+// Number is a Value that a sweep can vary: it converts between texts and exact numbers in the parameter's base unit.
+type Number interface {
+	Value
+	Parse(text string) (*big.Rat, error)
+	SetNumber(n *big.Rat) error // rounds half away from zero where the value is a whole number
+}
+
+// Param describes one tunable. The constructors of this package make it; its methods return changed copies.
+type Param struct {
+	Name    string   // of the flag or --set key, such as "control-queue"
+	Help    string   // noun phrase without the default
+	Arg     string   // placeholder of the value in help; "" for the value's type
+	Initial string   // the default, for people; "" if there is none to print
+	Choices []string // allowed values, for completion and messages
+	Shown   []string // further values to offer in completion, such as "strided:"
+	Aliases []string // former names of the flag, hidden
+
+	Sweeps   bool   // a sweep can vary it
+	Key      bool   // set by --set NAME=VALUE and not by a flag of its own
+	Hide     bool   // accepted, but not listed in help
+	Repeated bool   // may be given several times
+	Bare     string // value of the flag without a value; "" if it needs one
+
+	Value Value
+}
+
+// Set is the table of an owner's parameters.
+type Set []Param
+
+// Default returns the parameter with a text that describes its default, for one that follows from others.
+func (p Param) Default(text string) Param { p.Initial = text; return p }
+
+// Sweep returns the parameter as one that sweeps can vary. Its value must be a [Number].
+func (p Param) Sweep() Param {
+	if _, ok := p.Value.(Number); !ok {
+		panic("param: " + p.Name + " cannot be swept")
+	}
+	p.Sweeps = true
+	return p
+}
+
+// Only returns the parameter as one that --set and sweeps set, and no flag.
+func (p Param) Only() Param { p.Key = true; return p }
+
+// Hidden returns the parameter as one that help does not list.
+func (p Param) Hidden() Param { p.Hide = true; return p }
+
+// Placeholder returns the parameter with another placeholder of its value in help.
+func (p Param) Placeholder(text string) Param { p.Arg = text; return p }
+
+// Alias returns the parameter with former names that keep working.
+func (p Param) Alias(names ...string) Param {
+	p.Aliases = append(slices.Clip(p.Aliases), names...)
+	return p
+}
+
+// Offer returns the parameter with values that completion offers beside any others.
+func (p Param) Offer(values ...string) Param {
+	p.Shown = append(slices.Clip(p.Shown), values...)
+	return p
+}
+
+// Check returns the parameter with one more check, which follows each successful Set. It returns what is wrong.
+func (p Param) Check(check func() error) Param {
+	if n, ok := p.Value.(interface{ then(func() error) }); ok {
+		n.then(check)
+	} else {
+		p.Value = &checked{p.Value, check}
+	}
+	return p
+}
+
+// checked is a Value with one more check.
+type checked struct {
+	Value
+	check func() error
+}
+
+func (c *checked) Set(text string) error {
+	if err := c.Value.Set(text); err != nil {
+		return err
+	}
+	return c.check()
+}
+
+// checks follow each change of a number.
+type checks []func() error
+
+func (c *checks) then(check func() error) { *c = append(*c, check) }
+
+func (c checks) run() error {
+	for _, check := range c {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ArgName returns the placeholder of the value in help.
+func (p *Param) ArgName() string {
+	if p.Arg != "" {
+		return p.Arg
+	}
+	return p.Value.Type()
+}
+
+// Find returns the parameter of a name or former name, nil if there is none.
+func (s Set) Find(name string) *Param {
+	for i := range s {
+		if s[i].Name == name || slices.Contains(s[i].Aliases, name) {
+			return &s[i]
+		}
+	}
+	return nil
+}
+
+// Flags returns the parameters that have flags of their own.
+func (s Set) Flags() Set {
+	return slices.DeleteFunc(slices.Clone(s), func(p Param) bool { return p.Key })
+}
+
+// Keys returns the parameters that --set sets.
+func (s Set) Keys() Set {
+	return slices.DeleteFunc(slices.Clone(s), func(p Param) bool { return !p.Key })
+}
+
+// Names returns the names, in the order of the table.
+func (s Set) Names() []string {
+	names := make([]string, len(s))
+	for i := range s {
+		names[i] = s[i].Name
+	}
+	return names
+}
+
+// Error says which parameter has a value that cannot be, and why.
+type Error struct {
+	Name string
+	Text string // the value as it was given
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf returns an [Error] about the parameter of a name, for checks that involve several parameters.
+func Errorf(name, format string, args ...any) error {
+	return &Error{Name: name, Err: fmt.Errorf(format, args...)}
+}
+
+// Texts are values by the name of their parameter, each as often as it was given.
+type Texts map[string][]string
+
+// Apply sets the parameters that have texts, in the order of the table. The error is an [*Error]. Names that the table
+// lacks are not an error: several owners may share the texts.
+func (s Set) Apply(texts Texts) error {
+	for i := range s {
+		p := &s[i]
+		for _, name := range append([]string{p.Name}, p.Aliases...) {
+			for _, text := range texts[name] {
+				if err := p.Value.Set(text); err != nil {
+					return &Error{Name: name, Text: text, Err: err}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Assign sets the parameter of a text such as "pipeline=3" among those that --set sets.
+func (s Set) Assign(text string) error {
+	name, value, found := strings.Cut(text, "=")
+	if !found {
+		return fmt.Errorf("expected NAME=VALUE, found %q", text)
+	}
+	p := s.Find(name)
+	if p == nil || !p.Key {
+		return fmt.Errorf("expected one of %s, found %q", strings.Join(s.Keys().Names(), ", "), name)
+	}
+	if err := p.Value.Set(value); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// Setting gives a parameter a number, at a point of a sweep.
+type Setting struct {
+	Name   string
+	Number *big.Rat // in the parameter's base unit
+}
+
+// Override sets parameters to the numbers of a sweep's point.
+func (s Set) Override(settings []Setting) error {
+	for _, setting := range settings {
+		p := s.Find(setting.Name)
+		if p == nil || !p.Sweeps {
+			return fmt.Errorf("expected a parameter out of %s, found %q", strings.Join(s.swept(), ", "), setting.Name)
+		}
+		if err := p.Value.(Number).SetNumber(setting.Number); err != nil {
+			return &Error{Name: setting.Name, Err: err}
+		}
+	}
+	return nil
+}
+
+func (s Set) swept() (names []string) {
+	for i := range s {
+		if s[i].Sweeps {
+			names = append(names, s[i].Name)
+		}
+	}
+	return names
+}
+
+// errRange is the reason for numbers outside an int64.
+var errRange = errors.New("the number is too large")
+
+// Rounded returns the whole number nearest to n, half away from zero.
+func Rounded(n *big.Rat) (int64, error) {
+	half := big.NewRat(1, 2)
+	if n.Sign() < 0 {
+		half.Neg(half)
+	}
+	sum := half.Add(half, n)
+	whole := new(big.Int).Quo(sum.Num(), sum.Denom())
+	if !whole.IsInt64() {
+		return 0, errRange
+	}
+	return whole.Int64(), nil
+}
