@@ -30,6 +30,11 @@ type Result struct {
 	Stats    any       `json:"backend_stats,omitempty"` // what the backend alone has to say
 	Wall     Seconds   `json:"wall_s"`                  // of the replay proper
 	OpsPerS  float64   `json:"ops_per_s"`               // ops that ran, by wall time
+
+	Settings string    `json:"-"` // parameters in one line for people; "": none
+	Sections []Section `json:"-"` // results beyond the common fields
+	Cells    []string  `json:"-"` // values of Traits.Columns in tables of sweeps
+	Times    OpTimes   `json:"-"` // of all ops; nil: the backend does not record them
 }
 
 // Clock is a time that a backend reports: Ticks of Unit each. Backends that reproduce a simulator whose clocks wrap

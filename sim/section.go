@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Section is a named part of a result beyond the common fields: a member of the JSON document, lines and tables for
+// people, or any of these. Programs print sections without knowing their backend.
+type Section struct {
+	Key   string // name of the member; "" for a section that only people read
+	Value any    // of the member; a [StreamedJSON] writes itself
+	At    Place
+
+	Rows      []Row                   // lines of the summary
+	RowsAfter string                  // label of the summary's line that they follow; "" for the end
+	Tables    func(w io.Writer)       // writes tables below the summary, cells separated by tabs; nil: none
+	Ranks     bool                    // Tables takes the place of the table of finish times
+	Instead   func(w io.Writer) error // writes a text that takes the place of all others for people; nil: none
+}
+
+// Place says where sections stand in the JSON document and among the tables.
+type Place uint8
+
+// Places of sections. Those of equal places follow each other in the order in which they were added.
+const (
+	Middle Place = iota // after the wall-clock figures
+	Early               // before them
+	Late                // at the end
+)
+
+// Row is a line of the summary: a label and a text.
+type Row struct{ Label, Text string }
+
+// Rowf returns a line of the summary.
+func Rowf(label, format string, args ...any) Row {
+	return Row{label, fmt.Sprintf(format, args...)}
+}
+
+// StreamedJSON is a JSON value too large for memory. WriteJSON writes it.
+type StreamedJSON interface {
+	WriteJSON(w io.Writer) error
+}
+
+// Add appends a section.
+func (r *Result) Add(s Section) {
+	r.Sections = append(r.Sections, s)
+}
+
+// Section returns the section of a key, nil if there is none.
+func (r *Result) Section(key string) *Section {
+	for i := range r.Sections {
+		if r.Sections[i].Key == key {
+			return &r.Sections[i]
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the result as one JSON object without a line end: the common fields, and each section that has a key.
+func (r *Result) WriteJSON(w io.Writer) error {
+	d := document{w: w}
+	d.member("backend", r.Backend, true)
+	d.member("model", r.Model, r.Model != "")
+	d.member("params", r.Params, true)
+	d.member("complete", r.Complete, true)
+	d.member("aborted", r.Aborted, r.Aborted != "")
+	d.member("makespan_ps", r.Makespan, true)
+	d.member("finish_ps", r.Finish, true)
+	d.member("ops", r.Ops, true)
+	d.member("never_run", r.NeverRun, true)
+	d.member("unended", r.Unended, r.Unended != 0)
+	d.member("events", r.Events, true)
+	d.member("messages", r.Messages, true)
+	d.member("bytes", r.Bytes, true)
+	d.member("leftover", r.Leftover, r.Leftover != nil)
+	d.member("stuck", r.Stuck, len(r.Stuck) > 0)
+	d.member("jobs", r.Jobs, r.Jobs != nil)
+	d.member("backend_stats", r.Stats, r.Stats != nil)
+	d.sections(r.Sections, Early)
+	d.member("wall_s", r.Wall, true)
+	d.member("ops_per_s", r.OpsPerS, true)
+	d.sections(r.Sections, Middle)
+	d.sections(r.Sections, Late)
+	d.text("}")
+	return d.err
+}
+
+// document writes the members of a JSON object and keeps the first error.
+type document struct {
+	w     io.Writer
+	begun bool
+	err   error
+}
+
+func (d *document) text(s string) {
+	if d.err == nil {
+		_, d.err = io.WriteString(d.w, s)
+	}
+}
+
+func (d *document) member(key string, value any, present bool) {
+	if !present || d.err != nil {
+		return
+	}
+	lead := ","
+	if !d.begun {
+		lead, d.begun = "{", true
+	}
+	d.text(lead + `"` + key + `":`)
+	if s, streamed := value.(StreamedJSON); streamed {
+		if d.err == nil {
+			d.err = s.WriteJSON(d.w)
+		}
+		return
+	}
+	b, err := MarshalJSON(value)
+	if err != nil {
+		d.err = fmt.Errorf("writing %q of the result: %w", key, err)
+		return
+	}
+	d.text(string(b))
+}
+
+func (d *document) sections(sections []Section, at Place) {
+	for i := range sections {
+		s := &sections[i]
+		d.member(s.Key, s.Value, s.Key != "" && s.At == at)
+	}
+}
+
+// MarshalJSON returns a value as JSON, with <, > and & as they are.
+func MarshalJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes()[:b.Len()-1], nil // without the line end
+}
