@@ -1,0 +1,218 @@
+// This file turns tables of parameters into flags, and prints help grouped by the owner of the flags.
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tracedag/tracedag/param"
+)
+
+// Group is the options of one owner: a backend, format, pass or generator, or of a program itself.
+type Group struct {
+	Owner  string // name that users choose it by; "" for options of the program
+	Title  string // heading in help
+	Topic  bool   // help lists the options only when asked for the owner
+	Page   string // long text of the owner's help; may be ""
+	Params param.Set
+}
+
+// Options are the flags of a command that owners declare as tables. The flags only collect texts: which owner takes them
+// is known when all are parsed.
+type Options struct {
+	flags  *pflag.FlagSet
+	texts  param.Texts
+	groups []Group
+	owners map[string][]string // by flag: the owners that declare it, "" among them if the program does
+}
+
+// NewOptions returns the options of a command, none so far.
+func NewOptions(cmd *cobra.Command) *Options {
+	return &Options{flags: cmd.Flags(), texts: make(param.Texts), owners: make(map[string][]string)}
+}
+
+// Add defines the flags of a group. Owners may share a flag. A flag that the command has already, such as --seed, serves
+// the group as well.
+func (o *Options) Add(cmd *cobra.Command, g Group) {
+	for i := range g.Params {
+		p := &g.Params[i]
+		if p.Key {
+			continue
+		}
+		for k, name := range append([]string{p.Name}, p.Aliases...) {
+			o.define(cmd, p, name, k > 0 || p.Hide)
+			o.owners[name] = append(o.owners[name], g.Owner)
+		}
+	}
+	o.groups = append(o.groups, g)
+}
+
+func (o *Options) define(cmd *cobra.Command, p *param.Param, name string, hidden bool) {
+	if o.flags.Lookup(name) != nil {
+		return
+	}
+	usage := "`" + p.ArgName() + "` " + p.Help
+	if p.Bare != "" {
+		usage = p.Help
+	}
+	f := o.flags.VarPF(&collected{texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name, "", usage)
+	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
+	if values := slices.Concat(p.Choices, p.Shown); len(values) > 0 {
+		CompleteWith(cmd, name, values)
+	}
+}
+
+// collected is a flag that keeps its texts.
+type collected struct {
+	texts param.Texts
+	name  string
+	kind  string
+	bare  bool
+}
+
+func (c *collected) String() string { return strings.Join(c.texts[c.name], ",") }
+
+// Type returns the placeholder in help; "bool" makes a flag that needs no value.
+func (c *collected) Type() string {
+	if c.bare {
+		return "bool"
+	}
+	return c.kind
+}
+
+func (c *collected) Set(text string) error {
+	c.texts[c.name] = append(c.texts[c.name], text)
+	return nil
+}
+
+// Given reports whether the command line has a flag.
+func (o *Options) Given(name string) bool {
+	return o.flags.Changed(name)
+}
+
+// Apply sets the parameters of a table to the texts of their flags. An error is one of usage.
+func (o *Options) Apply(set param.Set) error {
+	texts := make(param.Texts, len(o.texts))
+	for i := range set {
+		for _, name := range append([]string{set[i].Name}, set[i].Aliases...) {
+			f := o.flags.Lookup(name)
+			switch {
+			case f == nil || !f.Changed:
+			case o.texts[name] != nil:
+				texts[name] = o.texts[name]
+			default: // a flag of the command, which serves the owner as well
+				texts[name] = []string{f.Value.String()}
+			}
+		}
+	}
+	return FlagError(set.Apply(texts))
+}
+
+// FlagError returns an error of usage for an [*param.Error] that names a flag, and any other error as it is.
+func FlagError(err error) error {
+	bad, ok := err.(*param.Error)
+	switch {
+	case !ok:
+		return err
+	case bad.Text != "":
+		return Usagef("invalid argument %q for \"--%s\" flag: %v", bad.Text, bad.Name, bad.Err)
+	}
+	return Usagef("--%s: %v", bad.Name, bad.Err)
+}
+
+// Foreign returns an error if the command line has a flag that belongs to other owners than those that the run uses.
+func (o *Options) Foreign(kind string, used ...string) error {
+	var foreign error
+	o.flags.Visit(func(f *pflag.Flag) {
+		of := o.owners[f.Name]
+		shared := func(owner string) bool { return owner == "" || slices.Contains(used, owner) }
+		if len(of) == 0 || foreign != nil || slices.ContainsFunc(of, shared) || !o.collects(f) {
+			return
+		}
+		foreign = Usagef("--%s is for the %s %s, not for %s", f.Name, strings.Join(of, " and the "), kind, strings.Join(used, ", "))
+	})
+	return foreign
+}
+
+// collects reports whether a flag belongs to owners alone, and not to the command as well.
+func (o *Options) collects(f *pflag.Flag) bool {
+	_, is := f.Value.(*collected)
+	return is
+}
+
+// Group returns the group of an owner, nil if there is none.
+func (o *Options) Group(owner string) *Group {
+	for i := range o.groups {
+		if o.groups[i].Owner == owner {
+			return &o.groups[i]
+		}
+	}
+	return nil
+}
+
+// helpWidth is the number of columns of help texts.
+const helpWidth = 100
+
+// printGroup prints the options of a table, a line or more each.
+func printGroup(w io.Writer, title string, set param.Set) {
+	var names, texts []string
+	widest := 0
+	for i := range set {
+		p := &set[i]
+		if p.Hide {
+			continue
+		}
+		name := "      --" + p.Name
+		if p.Key {
+			name = "  " + p.Name
+		}
+		if p.Bare == "" {
+			name += " " + strings.ToUpper(p.ArgName())
+		}
+		text := p.Help
+		if len(p.Choices) > 0 && !strings.Contains(text, p.Choices[0]) {
+			text += ": " + strings.Join(p.Choices, ", ")
+		}
+		if p.Initial != "" && p.Bare == "" {
+			text += " (default " + p.Initial + ")"
+		}
+		names, texts = append(names, name), append(texts, text)
+		widest = max(widest, len(name))
+	}
+	if len(names) == 0 {
+		return
+	}
+	widest = min(widest, 32)
+	fmt.Fprintf(w, "\n%s:\n", title)
+	for i, name := range names {
+		if len(name) > widest {
+			fmt.Fprintln(w, name)
+			name = ""
+		}
+		for _, line := range wrap(texts[i], helpWidth-widest-3) {
+			fmt.Fprintf(w, "%-*s   %s\n", widest, name, line)
+			name = ""
+		}
+	}
+}
+
+// wrap breaks a text into lines of at most so many characters, at spaces.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
