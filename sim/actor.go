@@ -81,7 +81,7 @@ func (a *Actor) Now() uint64 {
 	return a.now
 }
 
-// At returns the rank at which the event at hand is, or [Engine.Center].
+// At returns the rank at which the event at hand is, or [Engine.Fabric].
 func (a *Actor) At() uint32 {
 	return a.at
 }
@@ -101,7 +101,7 @@ func (a *Actor) Op(m uint32) *Op {
 	return &a.e.p.Ops[m]
 }
 
-// Schedule makes the engine call Network.Event at time t, at a rank or the center. Several events that are equal in all four
+// Schedule makes the engine call Network.Event at time t, at a rank or the fabric. Several events that are equal in all four
 // make for as many calls.
 func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	if t > math.MaxInt64 {
@@ -116,7 +116,7 @@ func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	a.group.post(where, ev)
 }
 
-// Wake makes the engine call Network.Event at time t, at the center, with the kind [WakeUp], behind all else that is
+// Wake makes the engine call Network.Event at time t, at the fabric, with the kind [WakeUp], behind all else that is
 // scheduled there for that time. There is only one such call: the earliest that was asked for since the last.
 func (a *Actor) Wake(t uint64) {
 	if t > math.MaxInt64 {
@@ -126,7 +126,7 @@ func (a *Actor) Wake(t uint64) {
 	a.group.wake = min(a.group.wake, t)
 }
 
-// Until returns, at the center, a time before which nothing is scheduled at any rank or at the center, Wake included; at
+// Until returns, at the fabric, a time before which nothing is scheduled at any rank or at the fabric, Wake included; at
 // most a picosecond after the latest time that there is. So a network that keeps a queue of its own need not come back to
 // the engine for each of its events: it may handle all of them that are before that time in one call, later than Now, and
 // then uses Wake for the first of the others.

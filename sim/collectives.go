@@ -32,18 +32,18 @@ func (op *Op) IsMessage() bool {
 	return (op.Flags+1)&IsRecv != 0
 }
 
-// Flow is who of a collective's members hears from whom, and so waits for whom.
-type Flow uint8
+// DataPattern states which members of a collective receive data from which others, and so wait for them.
+type DataPattern uint8
 
 const (
-	AllToAll  Flow = iota // every member from every other
-	FromRoot              // every member from the root
-	ToRoot                // the root from every other
-	FromLower             // every member from those at lower positions
+	AllToAll  DataPattern = iota // every member from every other
+	FromRoot                     // every member from the root
+	ToRoot                       // the root from every other
+	FromLower                    // every member from those at lower positions
 )
 
-// FlowOf returns the flow of a collective.
-func FlowOf(kind dag.Subkind) Flow {
+// DataPatternOf returns the data pattern of a collective.
+func DataPatternOf(kind dag.Subkind) DataPattern {
 	switch kind {
 	case dag.Bcast, dag.Scatter, dag.Scatterv:
 		return FromRoot
@@ -59,7 +59,7 @@ func FlowOf(kind dag.Subkind) Flow {
 func (p *Program) awaits(i, k uint32) bool {
 	waiting, other := &p.Ops[i], &p.Ops[k]
 	root := p.Instances[waiting.Match].Root
-	switch FlowOf(waiting.Collective()) {
+	switch DataPatternOf(waiting.Collective()) {
 	case FromRoot:
 		return other.Peer == root
 	case ToRoot:

@@ -9,7 +9,7 @@ import (
 // its send. All times are picoseconds. Calls come in the order of their times, which are the present, [Actor.Now]; except
 // that those of Eager may be later, in ascending order, at ranks that call nothing else.
 //
-// A network acts in events, each at a rank, or at [Engine.Center], which is nowhere: there a network keeps what has no
+// A network acts in events, each at a rank, or at [Engine.Fabric], which is nowhere: there a network keeps what has no
 // place at one rank, such as switches. What it keeps for a rank may be touched at that rank only, for ranks run at the
 // same time.
 //
@@ -19,7 +19,7 @@ import (
 type Network interface {
 	// Lookahead is a time that every message, request and grant takes from one rank to another, at least: the network
 	// schedules no event at another place earlier than that from now. Ranks run for so long without hearing of each other,
-	// so larger is faster. A network that uses the center has none, 0, and may run ahead of the ranks in exchange; see
+	// so larger is faster. A network that uses the fabric has none, 0, and may run ahead of the ranks in exchange; see
 	// [Actor.Until].
 	Lookahead() uint64
 	// Ordered reports whether the messages and requests from one rank to another are certain to be announced in the order
@@ -69,7 +69,7 @@ type Host struct {
 // which is the network's lookahead after the earliest event of all. Events of a rank at the same time come in this
 // order: those of the network, by the number of the message; then its own, in the order in which they were scheduled.
 // (Without lookahead, ranks take turns within a moment, and what one then sends another at the same moment comes after
-// what that one did in its turn. When no rank has anything left to do at that moment the center has its turn, and after it
+// what that one did in its turn. When no rank has anything left to do at that moment the fabric has its turn, and after it
 // the ranks again for which that scheduled something at the same moment.) So the result does not depend on the order in which ranks run, and ranks may run at the
 // same time.
 type Engine struct {
@@ -84,7 +84,7 @@ type Engine struct {
 	totals counts
 	err    error // the first that ended the run
 
-	ranks    []rank    // and the center, behind the ranks
+	ranks    []rank    // and the fabric, behind the ranks
 	matchers []Matcher // of each rank
 
 	number []uint32 // of each message by its send, its place among those of its pair of ranks; nil where order is certain
@@ -125,8 +125,8 @@ func (e *Engine) SetProgress(progress func(ops int64)) {
 	e.progress = progress
 }
 
-// Center is the place of the events of a network that belong to no rank.
-func (e *Engine) Center() uint32 {
+// Fabric returns the place of network events that belong to no rank: the shared state of the network.
+func (e *Engine) Fabric() uint32 {
 	return uint32(e.p.Ranks())
 }
 

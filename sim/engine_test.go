@@ -18,8 +18,8 @@ type bus struct {
 }
 
 const (
-	busReady   NetworkEvent = iota // at the center: a message waits for the wire
-	busFree                        // at the center: the wire is free
+	busReady   NetworkEvent = iota // at the fabric: a message waits for the wire
+	busFree                        // at the fabric: the wire is free
 	busRequest                     // at the receiver
 	busArrived                     // at the receiver
 	busSent                        // at the sender
@@ -30,11 +30,11 @@ func (b *bus) Lookahead() uint64 { return 0 }
 
 func (b *bus) Ordered() bool { return false }
 
-func (b *bus) Eager(a *Actor, m uint32, t uint64) { a.Schedule(a.Engine().Center(), t, busReady, m) }
+func (b *bus) Eager(a *Actor, m uint32, t uint64) { a.Schedule(a.Engine().Fabric(), t, busReady, m) }
 func (b *bus) Request(a *Actor, m uint32, t uint64) {
 	a.Schedule(uint32(a.Op(m).Peer), t, busRequest, m)
 }
-func (b *bus) Grant(a *Actor, m uint32, t uint64) { a.Schedule(a.Engine().Center(), t, busReady, m) }
+func (b *bus) Grant(a *Actor, m uint32, t uint64) { a.Schedule(a.Engine().Fabric(), t, busReady, m) }
 
 func (b *bus) Event(a *Actor, kind NetworkEvent, m uint32) {
 	send := a.Op(m)
@@ -55,7 +55,7 @@ func (b *bus) Event(a *Actor, kind NetworkEvent, m uint32) {
 		a.Deliver(m, b.sent[m], a.Now())
 	}
 	last := len(b.waiting) - 1
-	if a.At() != a.Engine().Center() || b.busy || last < 0 {
+	if a.At() != a.Engine().Fabric() || b.busy || last < 0 {
 		return
 	}
 	next := b.waiting[last]

@@ -25,8 +25,8 @@ type group struct {
 
 	// Of a network without lookahead; then there is one group, and windows are moments, few of which have more than one
 	// event.
-	center *rank        // nil with lookahead
-	wake   uint64       // when the network wants to be woken at the center
+	fabric *rank        // nil with lookahead
+	wake   uint64       // when the network wants to be woken at the fabric
 	turns  *event.Wheel // what due is else: the ranks by the time of their next event
 
 	// What the other groups read after a window, while this one may be at the next, for which it uses the other half.
@@ -66,7 +66,7 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 		g.due.init(last - first)
 		g.due.base = window
 	} else {
-		g.center, g.turns = &e.ranks[e.Center()], event.NewWheel(turnsGrain)
+		g.fabric, g.turns = &e.ranks[e.Fabric()], event.NewWheel(turnsGrain)
 	}
 	for r := first; r < last; r++ {
 		g.note(uint32(r), e.ranks[r].queue.Next())
@@ -102,11 +102,11 @@ func (g *group) nextDue() uint64 {
 	return g.due.next()
 }
 
-// post sends an event to a rank of any group, or to the center. It gets to a rank with collect, so that in the window at
+// post sends an event to a rank of any group, or to the fabric. It gets to a rank with collect, so that in the window at
 // hand it makes no difference whether the rank has its turn before or after.
 func (g *group) post(to uint32, ev event.Event) {
-	if to == g.actor.e.Center() {
-		g.center.queue.Push(ev)
+	if to == g.actor.e.Fabric() {
+		g.fabric.queue.Push(ev)
 		return
 	}
 	if len(g.all) == 1 && ev.Time >= g.end {
@@ -132,7 +132,7 @@ func (g *group) run(window uint64) {
 	g.end = (window + 1) << g.window
 	if g.turns != nil {
 		g.runMoment(window)
-		r.next = min(r.next, g.centerNext())
+		r.next = min(r.next, g.fabricNext())
 	} else {
 		g.due.turnTo(window)
 		g.due.take(func(k uint32) {
@@ -146,7 +146,7 @@ func (g *group) run(window uint64) {
 	r.failed = g.actor.err != nil
 }
 
-// runMoment runs the ranks that have events at a time; then the center, if none of them has more to do at that time.
+// runMoment runs the ranks that have events at a time; then the fabric, if none of them has more to do at that time.
 func (g *group) runMoment(t uint64) {
 	for {
 		turn, ok := g.turns.PopBefore(t + 1)
@@ -157,20 +157,20 @@ func (g *group) runMoment(t uint64) {
 			g.note(r, g.actor.run(r, g.end))
 		}
 	}
-	if g.reports[g.half].next > t && g.centerNext() == t {
-		g.runCenter()
+	if g.reports[g.half].next > t && g.fabricNext() == t {
+		g.runFabric()
 	}
 }
 
-// centerNext returns when the center has something to do next, never if it has not.
-func (g *group) centerNext() uint64 {
-	return min(g.center.queue.Next(), g.wake)
+// fabricNext returns when the fabric has something to do next, never if it has not.
+func (g *group) fabricNext() uint64 {
+	return min(g.fabric.queue.Next(), g.wake)
 }
 
-// runCenter runs the center in the window at hand, which is one moment.
-func (g *group) runCenter() {
+// runFabric runs the fabric in the window at hand, which is one moment.
+func (g *group) runFabric() {
 	a := &g.actor
-	a.run(a.e.Center(), g.end)
+	a.run(a.e.Fabric(), g.end)
 	if g.wake < g.end && a.err == nil {
 		a.now, g.wake = g.wake, never
 		a.totals.events++
@@ -178,9 +178,9 @@ func (g *group) runCenter() {
 	}
 }
 
-// until returns a time that nothing comes before which is scheduled; the center is running.
+// until returns a time that nothing comes before which is scheduled; the fabric is running.
 func (g *group) until() uint64 {
-	return min(g.reports[g.half].next, g.nextDue(), g.centerNext())
+	return min(g.reports[g.half].next, g.nextDue(), g.fabricNext())
 }
 
 // deliver puts an event into the queue of a rank of the group.
@@ -226,28 +226,28 @@ func (e *Engine) runAll() {
 	groups := e.group(nil, 1, 0)
 	window := groups[0].nextDue()
 	var several []*group
-	trial := Trial{Busy: e.busy}
+	tuner := ThreadTuner{MinEvents: e.busy}
 	for window != never {
 		before, windows := e.totals.events, int64(0)
-		for k := int64(0); k < trial.Patience() && window != never && (e.busy > 0 || e.threads == 1); k++ {
+		for k := int64(0); k < tuner.SingleRounds() && window != never && (e.busy > 0 || e.threads == 1); k++ {
 			began, ran := time.Now(), e.totals.events
 			var n int64
 			window, n = runAlone(groups[0], window)
 			windows += n
 			e.count(groups)
-			trial.Alone(time.Since(began), e.totals.events-ran)
+			tuner.Single(time.Since(began), e.totals.events-ran)
 		}
 		if window == never || e.threads == 1 || e.totals.events-before < int64(e.busy)*windows {
 			continue
 		}
 		several = e.group(several, e.threads, window)
-		window = e.runThreads(several, window, &trial)
+		window = e.runThreads(several, window, &tuner)
 		groups = e.group(groups, 1, window)
 	}
 }
 
 // runThreads runs groups on a thread each while that is faster than on one. It returns the next window.
-func (e *Engine) runThreads(groups []*group, window uint64, trial *Trial) (next uint64) {
+func (e *Engine) runThreads(groups []*group, window uint64, tuner *ThreadTuner) (next uint64) {
 	crew := newCrew(groups)
 	defer crew.dismiss()
 	for windows := int64(fewestWindows); window != never; {
@@ -255,7 +255,7 @@ func (e *Engine) runThreads(groups []*group, window uint64, trial *Trial) (next 
 		window = crew.run(window, windows)
 		e.count(groups)
 		events := e.totals.events - before
-		if !trial.Several(time.Since(began), events, windows) {
+		if !tuner.Parallel(time.Since(began), events, windows) {
 			break
 		}
 		windows = min(max(windows*epochEvents/max(events, 1), fewestWindows), mostWindows)

@@ -2,66 +2,67 @@ package sim
 
 import "time"
 
-// Trial finds out whether several threads are faster than one, by trying: how much the threads have to wait for each other
-// depends on the trace, the machine, and what else that does. It looks at the clock, so it may decide only how a replay
-// is run, not what comes of it.
-type Trial struct {
-	// Busy is how many events a window must have on average for several threads to be worth their while; 0: they are kept
-	// once they are tried.
-	Busy int
+// ThreadTuner decides during a replay whether several threads are faster than one. It alternates between both and measures:
+// the cost of synchronization depends on the trace, the machine and its load. It reads the wall clock, so its decisions
+// may affect the speed of a replay only, never the result.
+type ThreadTuner struct {
+	// MinEvents is the fewest events per window, on average, at which several threads are worth keeping. If it is 0,
+	// several threads are kept once they have been tried.
+	MinEvents int
 
-	underWay bool    // several threads are, since one was last tried
-	alone    float64 // nanoseconds an event took on one thread, lately
-	slow     int     // how often in a row several threads were not faster
-	fast     int     // how often they were, since one was last tried
-	patience int
-	trust    int // log2 of how often they may be until one is tried again
+	parallel bool    // several threads have run since the last single-threaded round
+	single   float64 // nanoseconds per event of the last single-threaded round
+	slow     int     // consecutive parallel rounds that were not faster
+	fast     int     // parallel rounds that were faster, since the last single-threaded round
+	patience int     // log2 of the single-threaded rounds before the next parallel one, less that of minSingle
+	trust    int     // log2 of the fast rounds before the next single-threaded one, less that of minFast
 }
 
 const (
-	gain     = 1.1 // how many times faster several threads must be to be worth their while
-	mostSlow = 3   // how often in a row they may fail to be
+	minSpeedup = 1.1 // at which several threads are worth keeping
+	maxSlow    = 3   // consecutive slow rounds that end parallel running
 
-	leastWait  = 2  // the least patience: the first that a thread does is slow, for the memory is not in the cache
-	firstTrust = 4  // the least trust
-	doublings  = 20 // how often either is doubled at most
+	minSingle    = 2  // the first single-threaded round is slow, since the caches are cold
+	minFast      = 4  // fast rounds before the next single-threaded one, at least
+	maxDoublings = 20 // of minSingle and minFast
 )
 
-// Patience returns how often to do something on one thread, and note it, before several are tried.
-func (t *Trial) Patience() int64 {
-	return leastWait << t.patience
+// SingleRounds returns how many single-threaded rounds to run, and report to [ThreadTuner.Single], before the next parallel
+// one.
+func (t *ThreadTuner) SingleRounds() int64 {
+	return minSingle << t.patience
 }
 
-// Alone notes how long one thread took for some events. Only the last time counts.
-func (t *Trial) Alone(took time.Duration, events int64) {
-	t.underWay = false
+// Single records the duration of a single-threaded round of some events. Only the last round counts.
+func (t *ThreadTuner) Single(took time.Duration, events int64) {
+	t.parallel = false
 	if events > 0 {
-		t.alone = float64(took) / float64(events)
+		t.single = float64(took) / float64(events)
 	}
 }
 
-// Several notes how long several threads took for some events in some windows, and returns whether to go on with them.
-// The first time does not count: it is slow, too.
-func (t *Trial) Several(took time.Duration, events, windows int64) bool {
-	if !t.underWay || t.Busy == 0 {
-		t.underWay = true
+// Parallel records the duration of a parallel round of some events in some windows, and reports whether to run another
+// one. The first round after a single-threaded one does not count, since its caches are cold too.
+func (t *ThreadTuner) Parallel(took time.Duration, events, windows int64) bool {
+	if !t.parallel || t.MinEvents == 0 {
+		t.parallel = true
 		return true
 	}
-	return t.faster(took, events) && events >= int64(t.Busy)*windows
+	return t.faster(took, events) && events >= int64(t.MinEvents)*windows
 }
 
-func (t *Trial) faster(took time.Duration, events int64) bool {
-	if float64(took)*gain < t.alone*float64(events) {
+func (t *ThreadTuner) faster(took time.Duration, events int64) bool {
+	if float64(took)*minSpeedup < t.single*float64(events) {
 		t.slow, t.patience = 0, 0
-		if t.fast++; t.fast < firstTrust<<t.trust {
+		if t.fast++; t.fast < minFast<<t.trust {
 			return true
 		}
-		t.fast, t.trust = 0, min(t.trust+2, doublings)
-		return false // to see how fast one is by now
+		t.fast, t.trust = 0, min(t.trust+2, maxDoublings)
+		return false // measure a single thread again
 	}
-	if t.slow++; t.slow < mostSlow {
+	if t.slow++; t.slow < maxSlow {
 		return true
 	}
-	t.slow, t.fast, t.trust, t.patience = 0, 0, 0, min(t.patience+2, doublings)
+	t.slow, t.fast, t.trust, t.patience = 0, 0, 0, min(t.patience+2, maxDoublings)
 	return false
 }

@@ -4,8 +4,8 @@ package analytical
 // received, lasts for the end-point delay and, where what was received is reduced, the time of that; and then a message
 // is sent, and a receive posted for the next. The last steps only wait.
 
-// start has an NPU begin a phase.
-func (e *engine) start(k int32) {
+// startStream begins a phase of a stream.
+func (e *engine) startStream(k int32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
 	s.started = true
@@ -42,7 +42,7 @@ func (e *engine) beginStep(k int32) {
 		e.crossForStep(k, p, step, place, over == delayOver)
 		return
 	}
-	e.after(p.delay, newWhat(over, s.npu, uint32(k)))
+	e.after(p.delay, newEvent(over, s.npu, uint32(k)))
 }
 
 // reduction returns how long the reduction takes that a step of a stream is about.
@@ -144,7 +144,7 @@ func (e *engine) sendPacket(k uint32, to int32, size uint64) {
 // expectPacket posts a receive of a stream from an NPU.
 func (e *engine) expectPacket(k uint32, from int32, size uint64) {
 	s := &e.streams[k]
-	e.receive(&key{tag: s.tag, context: s.context, size: size, from: from, to: s.npu}, newWhat(packetMet, s.npu, k))
+	e.receive(&key{tag: s.tag, context: s.context, size: size, from: from, to: s.npu}, newEvent(packetMet, s.npu, k))
 }
 
 // partner returns the position of the NPU with which one exchanges messages in a step of halvingDoubling.
@@ -197,7 +197,7 @@ func (e *engine) climb(k int32, received bool) {
 			e.cross(k, w, p.message, over == delayOver)
 			return
 		}
-		e.after(p.delay, newWhat(over, s.npu, stream))
+		e.after(p.delay, newEvent(over, s.npu, stream))
 	}
 	switch {
 	case parent < 0: // the root, which has one child

@@ -176,7 +176,7 @@ func (e *engine) sendTransfer(i int32) {
 	}
 	wait := b.O
 	if s.previous == sideSends {
-		wait = max(wait, b.G-int64(e.agenda.now-s.last))
+		wait = max(wait, b.G-int64(e.queue.now-s.last))
 	}
 	perByte := b.GPerByte
 	if i%numSides >= innerNPUSide {
@@ -198,7 +198,7 @@ func (e *engine) afterTransfer(i int32, event uint32, delay float64) {
 	if !ok {
 		t = noTime
 	}
-	e.after(t, newWhat(busEvent, i/numSides, event*numSides+uint32(i%numSides)))
+	e.after(t, newEvent(busEvent, i/numSides, event*numSides+uint32(i%numSides)))
 }
 
 // busEvent handles an event of a side.
@@ -207,7 +207,7 @@ func (e *engine) busEvent(npu int32, number uint32) {
 	s := &e.buses.sides[i]
 	switch number / numSides {
 	case sideSent:
-		s.previous, s.state, s.last = s.state, sideFree, e.agenda.now
+		s.previous, s.state, s.last = s.state, sideFree, e.queue.now
 		s.inRow++
 	case sideReceived:
 		e.receiveTransfer(i, s)
@@ -222,7 +222,7 @@ func (e *engine) busEvent(npu int32, number uint32) {
 // receiveTransfer has a side receive a transfer, wholly.
 func (e *engine) receiveTransfer(i int32, s *side) {
 	b := e.buses
-	s.previous, s.last = s.state, e.agenda.now
+	s.previous, s.last = s.state, e.queue.now
 	if s.receiving--; s.receiving == 0 {
 		s.state = sideFree
 	}
@@ -270,7 +270,7 @@ func (e *engine) endTransfer(i int32, t uint32) {
 	b.free = t
 	if ended.waits == 0 {
 		if ended.reduces {
-			e.after(e.reduction(ended.stream), newWhat(stepOver, i/numSides, ended.stream))
+			e.after(e.reduction(ended.stream), newEvent(stepOver, i/numSides, ended.stream))
 		} else {
 			e.act(ended.stream)
 		}

@@ -131,7 +131,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	}
 	n.collective, n.tag = i, tag
 	if e.themis != nil && r == 0 {
-		e.themis.begin(e.agenda.now)
+		e.themis.begin(e.queue.now)
 	}
 	switch e.system.Scheduling {
 	case LIFO:
@@ -377,7 +377,7 @@ func (e *engine) startWaiting(q *queue) {
 		k := q.waiting
 		q.waiting = e.streams[k].next
 		q.running++
-		e.start(k)
+		e.startStream(k)
 	}
 }
 

@@ -88,9 +88,9 @@ func (e *engine) issueCustom(r int32, i uint32) {
 		e.sendAs(&k, o.bytes, i, true)
 	case opRecv:
 		k.from, k.to = peer, r
-		e.receive(&k, newWhat(graphMet, r, i))
+		e.receive(&k, newEvent(graphMet, r, i))
 	case opCompute:
-		e.after(o.time, newWhat(graphOver, r, i))
+		e.after(o.time, newEvent(graphOver, r, i))
 	default:
 		e.fail(fmt.Errorf("op %d of a custom collective is a %v, expected sends, receives and calcs", i, o.dagKind()))
 	}

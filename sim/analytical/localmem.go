@@ -72,10 +72,10 @@ func newOpTimes(graphs []*graph) []opTimes {
 func (e *engine) hasEnded(r int32, i uint32) {
 	t := &e.opTimes[r]
 	if e.o.Tensors != nil {
-		t.ended = append(t.ended, use{t.issued[i], e.agenda.now, int(i)})
+		t.ended = append(t.ended, use{t.issued[i], e.queue.now, int(i)})
 	}
 	if e.o.Ended != nil {
-		e.o.Ended(int(r), int(i), t.issued[i], e.agenda.now)
+		e.o.Ended(int(r), int(i), t.issued[i], e.queue.now)
 	}
 }
 

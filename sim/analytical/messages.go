@@ -36,7 +36,7 @@ func (e *engine) recvOp(r int32, n *npu, o *op, i uint32) {
 		return
 	}
 	k := e.keyOf(n, o, i, o.peer, r)
-	e.receive(&k, newWhat(recvMet, r, i))
+	e.receive(&k, newEvent(recvMet, r, i))
 }
 
 // send sends a message; sender is the op of the NPU that ends when it arrives, or noOp.
@@ -46,13 +46,13 @@ func (e *engine) send(k *key, size uint64, sender uint32) {
 
 // sendAs is send, where sender may be an op of a custom collective.
 func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
-	m := e.meeting.newMessage()
-	e.meeting.messages[m] = message{size: size, from: k.from, to: k.to, sender: sender, at: k.from, sw: -1,
+	m := e.matcher.newMessage()
+	e.matcher.messages[m] = message{size: size, from: k.from, to: k.to, sender: sender, at: k.from, sw: -1,
 		custom: custom}
 	if e.wild != nil && !custom && k.context < contextCollective {
 		e.wild.sent(m, k)
 	} else {
-		e.meeting.send(k, m)
+		e.matcher.send(k, m)
 	}
 	e.messages++
 	e.bytes += int64(min(size, uint64(math.MaxInt64-e.bytes)))
@@ -61,7 +61,7 @@ func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 		return
 	}
 	request := requestKey(k)
-	e.meetOrWait(&request, newWhat(readyToSend, k.from, m))
+	e.meetOrWait(&request, newEvent(readyToSend, k.from, m))
 }
 
 // requestKey returns the key of the message by which the receiver of a message says that it is ready. Its size is always
@@ -70,13 +70,13 @@ func requestKey(k *key) key {
 	return key{tag: k.tag, context: k.context | contextRequest, from: k.to, to: k.from}
 }
 
-// receive has w happen when the message of the key is there.
-func (e *engine) receive(k *key, w what) {
+// receive makes ev happen when the message of the key is there.
+func (e *engine) receive(k *key, ev event) {
 	if !e.system.Rendezvous {
-		e.meetOrWait(k, w)
+		e.meetOrWait(k, ev)
 		return
 	}
-	m := e.meeting.newMessage()
+	m := e.matcher.newMessage()
 	if len(e.spareRequests) == 0 {
 		e.requests = append(e.requests, request{})
 		e.spareRequests = append(e.spareRequests, uint32(len(e.requests)-1))
@@ -84,37 +84,37 @@ func (e *engine) receive(k *key, w what) {
 	last := len(e.spareRequests) - 1
 	number := e.spareRequests[last]
 	e.spareRequests = e.spareRequests[:last]
-	e.requests[number] = request{key: *k, meets: w}
-	e.meeting.messages[m] = message{size: rendezvousSize, from: k.to, to: k.from, at: k.to, sw: -1, control: true,
+	e.requests[number] = request{key: *k, meets: ev}
+	e.matcher.messages[m] = message{size: rendezvousSize, from: k.to, to: k.from, at: k.to, sw: -1, control: true,
 		sender: number}
 	asks := requestKey(k)
-	e.meeting.send(&asks, m)
+	e.matcher.send(&asks, m)
 	e.transmit(m)
 }
 
-// meetOrWait enters a receive. If its message is there already, w happens after what else happens at this time.
-func (e *engine) meetOrWait(k *key, w what) {
-	m := e.meeting.receive(k, w)
-	if m == 0 || !e.meeting.messages[m].there {
+// meetOrWait adds a receive. If its message is there already, ev happens now, after the pending events of this time.
+func (e *engine) meetOrWait(k *key, ev event) {
+	m := e.matcher.receive(k, ev)
+	if m == 0 || !e.matcher.messages[m].there {
 		return
 	}
-	e.meeting.forget(m)
-	e.agenda.addToday(w)
+	e.matcher.forget(m)
+	e.queue.addNow(ev)
 }
 
 // transmit puts a message on its way.
 func (e *engine) transmit(i uint32) {
-	m := &e.meeting.messages[i]
-	if e.wires.linked && m.from != m.to {
+	m := &e.matcher.messages[i]
+	if e.links.linked && m.from != m.to {
 		e.enterLink(i)
 		return
 	}
-	delay, ok := e.wires.delay(m.from, m.to, m.size)
+	delay, ok := e.links.delay(m.from, m.to, m.size)
 	if !ok {
 		e.tooLong(m)
 		return
 	}
-	e.after(delay, newWhat(arrived, 0, i))
+	e.after(delay, newEvent(arrived, 0, i))
 }
 
 // tooLong ends the run at a message whose time on the wire does not fit the clock.
@@ -124,10 +124,10 @@ func (e *engine) tooLong(m *message) {
 
 // enterLink has a message take the next link of its route, or wait for it.
 func (e *engine) enterLink(i uint32) {
-	m := &e.meeting.messages[i]
-	l, next, sw := e.wires.hop(m.at, m.to, int(m.sw))
+	m := &e.matcher.messages[i]
+	l, next, sw := e.links.hop(m.at, m.to, int(m.sw))
 	m.at, m.sw, m.queued = next, int8(sw), 0
-	k := &e.wires.links[l]
+	k := &e.links.all[l]
 	if !k.busy {
 		e.takeLink(l, i)
 		return
@@ -135,15 +135,15 @@ func (e *engine) enterLink(i uint32) {
 	if k.first == 0 {
 		k.first = i
 	} else {
-		e.meeting.messages[k.last].queued = i
+		e.matcher.messages[k.last].queued = i
 	}
 	k.last = i
 }
 
 func (e *engine) takeLink(l int32, i uint32) {
-	m := &e.meeting.messages[i]
-	e.wires.links[l].busy = true
-	d := e.wires.dimOf(l)
+	m := &e.matcher.messages[i]
+	e.links.all[l].busy = true
+	d := e.links.dimOf(l)
 	serialization := float64(m.size) / d.rate
 	reached, ok := truncate(d.latency + serialization)
 	free, _ := truncate(serialization)
@@ -151,13 +151,13 @@ func (e *engine) takeLink(l int32, i uint32) {
 		e.tooLong(m)
 		return
 	}
-	e.after(reached, newWhat(hopped, 0, i))
-	e.after(free, newWhat(linkFree, 0, uint32(l)))
+	e.after(reached, newEvent(hopped, 0, i))
+	e.after(free, newEvent(linkFree, 0, uint32(l)))
 }
 
 // reachDevice has a message go on from a device, or arrive.
 func (e *engine) reachDevice(i uint32) {
-	if m := &e.meeting.messages[i]; m.sw < 0 && m.at == m.to {
+	if m := &e.matcher.messages[i]; m.sw < 0 && m.at == m.to {
 		e.arrive(i)
 		return
 	}
@@ -166,17 +166,17 @@ func (e *engine) reachDevice(i uint32) {
 
 // freeLink has the next message take a link.
 func (e *engine) freeLink(l int32) {
-	k := &e.wires.links[l]
+	k := &e.links.all[l]
 	k.busy = false
 	if i := k.first; i != 0 {
-		k.first = e.meeting.messages[i].queued
+		k.first = e.matcher.messages[i].queued
 		e.takeLink(l, i)
 	}
 }
 
 // arrive has a message arrive: first its send ends, then its receive.
 func (e *engine) arrive(i uint32) {
-	m := &e.meeting.messages[i]
+	m := &e.matcher.messages[i]
 	m.there = true
 	meets, from, sender := m.meets, m.from, m.sender
 	switch {
@@ -195,7 +195,7 @@ func (e *engine) arrive(i uint32) {
 	if meets == 0 {
 		return
 	}
-	e.meeting.forget(i)
+	e.matcher.forget(i)
 	switch r, k := meets.npu(), meets.number(); meets.kind() {
 	case packetMet:
 		e.packet(k)

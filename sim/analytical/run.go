@@ -33,9 +33,9 @@ type engine struct {
 	p       *Program
 	o       *Options
 	system  *System
-	agenda  *agenda
-	meeting *meeting
-	wires   *wires
+	queue   *eventQueue
+	matcher *matcher
+	links   *links
 	npus    []npu
 	ready   []simevent.MinHeap // of each lane of every NPU, and one for what needs none, the ops that could be issued
 	servers []server
@@ -78,7 +78,7 @@ const rendezvousSize = 8192
 // request is a receive that the receiver has announced to the sender.
 type request struct {
 	key   key
-	meets what
+	meets event
 }
 
 // server is a memory that serves one access at a time.
@@ -102,7 +102,7 @@ func (p *Program) Run(o Options) (*Result, error) {
 		return nil, err
 	}
 	for r := range e.npus {
-		e.fire(int32(r))
+		e.start(int32(r))
 	}
 	e.loop()
 	if e.err != nil {
@@ -130,10 +130,10 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	if err := o.Memory.Check(n); err != nil {
 		return nil, err
 	}
-	e := &engine{p: p, o: o, system: &o.System, agenda: newAgenda(n), meeting: newMeeting(), npus: make([]npu, n),
+	e := &engine{p: p, o: o, system: &o.System, queue: newEventQueue(n), matcher: newMatcher(), npus: make([]npu, n),
 		progress: sim.Progress{Tell: o.Progress}}
 	var err error
-	if e.wires, err = newWires(&o.Network); err != nil {
+	if e.links, err = newLinks(&o.Network); err != nil {
 		return nil, err
 	}
 	lanes, ops := 0, 0
@@ -164,8 +164,8 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	return e, nil
 }
 
-// fire has an NPU begin.
-func (e *engine) fire(r int32) {
+// start begins the workload of an NPU.
+func (e *engine) start(r int32) {
 	n := &e.npus[r]
 	for _, i := range n.g.roots {
 		e.getReady(r, n, i)
@@ -177,18 +177,18 @@ func (e *engine) fire(r int32) {
 // loop handles events until there are no more.
 func (e *engine) loop() {
 	for e.err == nil {
-		w, ok := e.agenda.take()
+		ev, ok := e.queue.take()
 		if !ok {
 			return
 		}
 		if e.events++; e.events%progressEvents == 0 {
 			e.progress.Report()
 		}
-		switch r, i := w.npu(), w.number(); w.kind() {
+		switch r, i := ev.npu(), ev.number(); ev.kind() {
 		case stepOver:
 			e.act(i)
 		case delayOver:
-			e.after(e.reduction(i), newWhat(stepOver, r, i))
+			e.after(e.reduction(i), newEvent(stepOver, r, i))
 		case packetMet:
 			e.packet(i)
 		case arrived:
@@ -214,13 +214,13 @@ func (e *engine) loop() {
 }
 
 // after adds an event that happens in so many nanoseconds.
-func (e *engine) after(delay uint64, w what) {
-	t := e.agenda.now + delay
+func (e *engine) after(delay uint64, ev event) {
+	t := e.queue.now + delay
 	if t < delay || t > math.MaxInt64 {
 		e.fail(sim.ErrTooLong)
 		return
 	}
-	e.agenda.add(t, w)
+	e.queue.add(t, ev)
 }
 
 // fail ends the run.

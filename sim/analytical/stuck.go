@@ -54,7 +54,7 @@ func (e *engine) unreceived(r *sim.Result) {
 	var lost []access
 	e.eachLeft(func(k *key, m uint32) {
 		if m != 0 {
-			lost = append(lost, access{k.from, e.meeting.messages[m].sender})
+			lost = append(lost, access{k.from, e.matcher.messages[m].sender})
 		}
 	})
 	slices.SortFunc(lost, func(a, b access) int { return cmp.Or(cmp.Compare(a.npu, b.npu), cmp.Compare(a.op, b.op)) })
@@ -70,18 +70,18 @@ func (e *engine) unreceived(r *sim.Result) {
 // eachLeft calls found for the messages of the trace that have no receive, by their numbers, and for the receives that have
 // no message, with 0.
 func (e *engine) eachLeft(found func(k *key, m uint32)) {
-	for i := range e.meeting.table {
-		s := &e.meeting.table[i]
+	for i := range e.matcher.table {
+		s := &e.matcher.table[i]
 		if !s.used || s.key.context >= contextCollective {
 			continue
 		}
 		for m := s.first; m != 0; {
 			if s.posts {
 				found(&s.key, 0)
-				m = e.meeting.posts[m].next
+				m = e.matcher.posts[m].next
 			} else {
-				next := e.meeting.messages[m].next
-				if !e.meeting.messages[m].custom {
+				next := e.matcher.messages[m].next
+				if !e.matcher.messages[m].custom {
 					found(&s.key, m)
 				}
 				m = next
@@ -91,7 +91,7 @@ func (e *engine) eachLeft(found func(k *key, m uint32)) {
 	if w := e.wild; w != nil {
 		for npu := range w.posted {
 			for _, m := range w.unexpected[npu] {
-				k := key{tag: w.details[m].tag, context: w.details[m].comm, from: e.meeting.messages[m].from, to: int32(npu)}
+				k := key{tag: w.details[m].tag, context: w.details[m].comm, from: e.matcher.messages[m].from, to: int32(npu)}
 				found(&k, m)
 			}
 			for _, p := range w.posted[npu] {
@@ -174,8 +174,8 @@ func (e *engine) otherSize(r int32, o *op, tag int64) string {
 		return ""
 	}
 	var sizes []uint64
-	for i := range e.meeting.table {
-		s := &e.meeting.table[i]
+	for i := range e.matcher.table {
+		s := &e.matcher.table[i]
 		k := &s.key
 		if s.used && !s.posts && k.from == o.peer && k.to == r && k.tag == shortTag(uint64(tag)) && k.context == uint32(o.comm) {
 			sizes = append(sizes, k.size)
@@ -197,7 +197,7 @@ func (e *engine) absent(r int32, n *npu, o *op) string {
 	first, more := int32(-1), 0
 	for position, npu := range g.members {
 		switch {
-		case e.issued[o.comm][position] > n.tag || !e.wires.inRow(r, npu, dims):
+		case e.issued[o.comm][position] > n.tag || !e.links.inRow(r, npu, dims):
 		case first < 0:
 			first = npu
 		default:

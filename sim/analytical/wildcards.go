@@ -76,7 +76,7 @@ func (w *wildcards) arrived(e *engine, m uint32) bool {
 	if int(m) >= len(w.details) || !w.details[m].known {
 		return false
 	}
-	p := w.pairs[[2]int32{e.meeting.messages[m].from, e.meeting.messages[m].to}]
+	p := w.pairs[[2]int32{e.matcher.messages[m].from, e.matcher.messages[m].to}]
 	p.early[w.details[m].number] = m
 	for {
 		m, ok := p.early[p.matched]
@@ -90,7 +90,7 @@ func (w *wildcards) arrived(e *engine, m uint32) bool {
 }
 
 func (w *wildcards) deliver(e *engine, m uint32) {
-	d, from, to := &w.details[m], e.meeting.messages[m].from, e.meeting.messages[m].to
+	d, from, to := &w.details[m], e.matcher.messages[m].from, e.matcher.messages[m].to
 	posted := w.posted[to]
 	for i := range posted {
 		if posted[i].takes(d, from) {
@@ -106,7 +106,7 @@ func (w *wildcards) deliver(e *engine, m uint32) {
 
 func (w *wildcards) forget(e *engine, m uint32) {
 	w.details[m].known = false
-	e.meeting.forget(m)
+	e.matcher.forget(m)
 }
 
 func (r *wanted) takes(d *detail, from int32) bool {
@@ -124,10 +124,10 @@ func (e *engine) recvAny(r int32, n *npu, o *op, i uint32) {
 	want := wanted{op: i, from: o.peer, tag: n.g.tag(i), comm: uint32(o.comm)}
 	w := e.wild
 	for k, m := range w.unexpected[r] {
-		if want.takes(&w.details[m], e.meeting.messages[m].from) {
+		if want.takes(&w.details[m], e.matcher.messages[m].from) {
 			w.unexpected[r] = append(w.unexpected[r][:k], w.unexpected[r][k+1:]...)
 			w.forget(e, m)
-			e.agenda.addToday(newWhat(recvMet, r, i))
+			e.queue.addNow(newEvent(recvMet, r, i))
 			return
 		}
 	}

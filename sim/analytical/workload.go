@@ -6,8 +6,8 @@ package analytical
 // getReady notes that an op waits for no other op any more.
 func (e *engine) getReady(r int32, n *npu, i uint32) {
 	if n.g.release != nil {
-		if t := n.g.release[i]; t > e.agenda.now {
-			e.after(t-e.agenda.now, newWhat(opReleased, r, i))
+		if t := n.g.release[i]; t > e.queue.now {
+			e.after(t-e.queue.now, newEvent(opReleased, r, i))
 			return
 		}
 	}
@@ -70,9 +70,9 @@ func (e *engine) issue(r int32, n *npu, i uint32) {
 		n.busy |= 1 << o.lane
 	}
 	n.waits[i] = opIssued
-	n.stats.begin(o, e.agenda.now)
+	n.stats.begin(o, e.queue.now)
 	if e.opTimes != nil {
-		e.opTimes[r].issued[i] = e.agenda.now
+		e.opTimes[r].issued[i] = e.queue.now
 	}
 	if g.startFirst != nil {
 		e.meet(r, n, n.startDependents(int(i)))
@@ -87,7 +87,7 @@ func (e *engine) issue(r int32, n *npu, i uint32) {
 	case opCompute:
 		e.compute(r, n, o, i)
 	case opReplayed:
-		e.after(o.time, newWhat(opOver, r, i))
+		e.after(o.time, newEvent(opOver, r, i))
 	case opMemory:
 		e.accessMemory(r, n, o, i)
 	case opSend:
@@ -107,7 +107,7 @@ func (e *engine) run(r int32, n *npu, o *op, i uint32, t uint64) {
 	if o.kind == opCompute {
 		n.stats.calcs += t
 	}
-	e.after(t, newWhat(opOver, r, i))
+	e.after(t, newEvent(opOver, r, i))
 }
 
 // compute runs a calc.
@@ -173,7 +173,7 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 		n.busy &^= 1 << o.lane
 	}
 	n.waits[i] = opEnded
-	n.stats.end(o, e.agenda.now)
+	n.stats.end(o, e.queue.now)
 	if e.opTimes != nil {
 		e.hasEnded(r, i)
 	}
@@ -193,7 +193,7 @@ func (e *engine) meet(r int32, n *npu, waiting []uint32) {
 
 func (e *engine) checkFinished(n *npu) {
 	if n.left == 0 && !n.stats.finished {
-		n.stats.finished, n.stats.cycles = true, e.agenda.now
+		n.stats.finished, n.stats.cycles = true, e.queue.now
 	}
 }
 
@@ -206,7 +206,7 @@ func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
 	}
 	k := m.Server(int(r))
 	if k == NoServer {
-		e.after(e.accessTime(o), newWhat(opOver, r, i))
+		e.after(e.accessTime(o), newEvent(opOver, r, i))
 		return
 	}
 	for len(e.servers) <= k {
@@ -227,8 +227,8 @@ func (e *engine) accessTime(o *op) uint64 {
 func (e *engine) serve(k int, a access) {
 	e.servers[k].busy = true
 	t := e.accessTime(&e.npus[a.npu].g.ops[a.op])
-	e.after(t, newWhat(opOver, a.npu, a.op))
-	e.after(t, newWhat(serverOver, a.npu, uint32(k)))
+	e.after(t, newEvent(opOver, a.npu, a.op))
+	e.after(t, newEvent(serverOver, a.npu, uint32(k)))
 }
 
 // serveNext has a server begin with the access that has waited longest.

@@ -186,7 +186,7 @@ type traffic struct {
 	targets []uint32     // of a permutation
 }
 
-// wakeGenerator has an interface act when it makes its next packet, or at the end of the agenda if that is before.
+// wakeGenerator has an interface act when it makes its next packet, or at the end of the event queue if that is earlier.
 func (n *worker) wakeGenerator(h uint32, t uint64) {
 	n.wakeNIC(h, min(n.nics[h].generates, t+n.mask))
 }

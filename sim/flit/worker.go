@@ -16,7 +16,7 @@ import (
 // worker runs some of the routers of a network, and their hosts. A network has one from the start.
 type worker struct {
 	*network
-	agenda
+	eventQueue
 	first, last uint32 // its routers: first to last-1
 	index       uint32
 
@@ -62,7 +62,7 @@ type creditLetter struct {
 
 // prepare makes what a worker has for itself.
 func (n *worker) prepare() {
-	n.agenda = newAgenda(n.horizon, n.routers, n.hosts)
+	n.eventQueue = newEventQueue(n.horizon, n.routers, n.hosts)
 	n.channelUse = make([]channelUse, 3*maxVCs)
 	n.bestInput = slices.Repeat([]uint32{none}, int(n.widest))
 }

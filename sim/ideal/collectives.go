@@ -18,7 +18,7 @@ func (r *run) beginCollectives() {
 	for k := range r.partial {
 		in := &r.p.Instances[k]
 		r.partial[k] = partial{last: sim.NoOp, head: sim.NoOp, left: uint32(in.Size)}
-		if sim.FlowOf(in.Kind) == sim.FromLower {
+		if sim.DataPatternOf(in.Kind) == sim.FromLower {
 			r.partial[k].head, r.partial[k].left = scanning, 0
 			scanning += uint32(in.Size) // all have an op, so that this is less than the number of ops
 		}
@@ -32,7 +32,7 @@ func (r *run) beginCollectives() {
 // enter has op i start its part in a collective, and ends all parts that can end now.
 func (r *run) enter(i uint32, op *sim.Op) {
 	part := &r.partial[op.Match]
-	switch sim.FlowOf(op.Collective()) {
+	switch sim.DataPatternOf(op.Collective()) {
 	case sim.FromRoot:
 		r.enterFromRoot(i, op, part)
 	case sim.ToRoot:

@@ -15,7 +15,7 @@ const (
 
 // run is a replay.
 //
-// Only the order in which sends and receives meet depends on their times, so only they go through the agenda. Calcs and
+// Only the order in which sends and receives meet depends on their times, so only they go through the queue. Calcs and
 // collectives are settled as soon as it is known when they start, even if that is in the future.
 //
 // While it runs, Op.Ready is the latest time of what the op waits for; then it is when the op started. Op.Link of a
@@ -25,7 +25,7 @@ type run struct {
 	p        *sim.Program
 	ops      []sim.Op
 	cause    []cause // of each op
-	agenda   agenda
+	queue    eventQueue
 	ready    []uint32 // calcs and collectives that are to be settled
 	matchers []sim.Matcher
 	partial  []partial // by instance
@@ -57,7 +57,7 @@ func (c cause) op() uint32 {
 
 func newRun(p *sim.Program, progress func(ops int64)) *run {
 	r := &run{
-		p: p, ops: p.Ops, cause: make([]cause, p.NumOps()), agenda: newAgenda(p),
+		p: p, ops: p.Ops, cause: make([]cause, p.NumOps()), queue: newEventQueue(p),
 		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()), progress: sim.Progress{Tell: progress},
 	}
 	for rank := range r.matchers {
@@ -72,7 +72,7 @@ func (r *run) run() (*sim.Outcome, error) {
 		r.begin(rank)
 	}
 	for r.err == nil {
-		i, ok := r.agenda.take()
+		i, ok := r.queue.take()
 		if !ok {
 			break
 		}
@@ -104,7 +104,7 @@ func (r *run) begin(rank int) {
 			return
 		}
 	}
-	r.agenda.addRoots(uint32(rank), roots)
+	r.queue.addRoots(uint32(rank), roots)
 	r.settle()
 }
 
@@ -192,7 +192,7 @@ func (r *run) release(waiting []uint32, t uint64, by cause) {
 		case op.Ready > math.MaxInt64:
 			r.err = sim.ErrTooLong
 		default:
-			r.agenda.add(d)
+			r.queue.add(d)
 		}
 	}
 }

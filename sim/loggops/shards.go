@@ -84,9 +84,9 @@ func (s *loggopsim) divisible() bool {
 }
 
 const (
-	// trialEvents is about how many events are handled before it is looked at how fast that was; by several threads in no
+	// roundEvents is about how many events are handled before it is looked at how fast that was; by several threads in no
 	// fewer and no more windows than that.
-	trialEvents   = 1 << 16
+	roundEvents   = 1 << 16
 	fewestWindows = 4
 	mostWindows   = 512
 	// minDrawn is how many numbers the hosts must draw in a window on average for threads to be tried any longer.
@@ -95,12 +95,12 @@ const (
 
 // replayOn replays on one thread or several, whichever is faster.
 func (s *loggopsim) replayOn(threads int) error {
-	trial := sim.Trial{Busy: minDrawn}
+	tuner := sim.ThreadTuner{MinEvents: minDrawn}
 	var all *shards
 	for {
-		for range trial.Patience() {
+		for range tuner.SingleRounds() {
 			began, before := time.Now(), s.sequence
-			for range max(trialEvents, s.queue.Len()) {
+			for range max(roundEvents, s.queue.Len()) {
 				if s.queue.Len() == 0 {
 					return nil
 				}
@@ -108,13 +108,13 @@ func (s *loggopsim) replayOn(threads int) error {
 					return err
 				}
 			}
-			trial.Alone(time.Since(began), int64(s.sequence-before))
+			tuner.Single(time.Since(began), int64(s.sequence-before))
 		}
 		if all == nil {
 			all = s.divide(threads)
 		}
 		err := all.replay(s, func(drawn uint64, windows int, took time.Duration) bool {
-			return trial.Several(took, int64(drawn), int64(windows))
+			return tuner.Parallel(took, int64(drawn), int64(windows))
 		})
 		if err != nil {
 			return err
@@ -203,7 +203,7 @@ func (sh *shard) replay() {
 	for half := 0; !stop && start != never; half = 1 - half {
 		sh.run(start+sh.all.lookahead, &sh.reports[half])
 		windows++
-		look := windows == sh.all.mostWindows || windows >= fewestWindows && sh.base-before >= trialEvents
+		look := windows == sh.all.mostWindows || windows >= fewestWindows && sh.base-before >= roundEvents
 		if look && sh.index == 0 {
 			now := time.Now()
 			sh.mine.stop = !sh.all.goOn(sh.base-before, windows, now.Sub(began))

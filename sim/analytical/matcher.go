@@ -2,9 +2,9 @@ package analytical
 
 import "math/bits"
 
-// meeting matches the messages of a run with what receives them. The k-th send and the k-th receive of one key belong
-// together; what has no partner yet waits in a table of such keys.
-type meeting struct {
+// matcher matches messages with receives: the k-th send of a key with the k-th receive of that key. Unmatched messages and
+// receives wait in a hash table of keys.
+type matcher struct {
 	messages []message
 	free     uint32 // of messages, a list through next
 	posts    []post
@@ -17,7 +17,7 @@ type meeting struct {
 // message is a message on its way, or one that has arrived and has no receive yet.
 type message struct {
 	size     uint64
-	meets    what // what happens at the receiver when it arrives; 0: no receive was posted yet
+	meets    event // the event at the receiver on arrival; 0: no receive was posted yet
 	from, to int32
 	at       int32  // congestion-aware: the device where it is
 	sender   uint32 // the op of the sender that ends when the message arrives; noOp: none
@@ -31,11 +31,11 @@ type message struct {
 
 // post is a receive that has no message yet.
 type post struct {
-	meets what
+	meets event
 	next  uint32
 }
 
-// key is what a send and its receive have in common.
+// key identifies the messages that a receive matches.
 type key struct {
 	tag      uint64
 	size     uint64
@@ -54,12 +54,12 @@ type slot struct {
 
 const noOp = ^uint32(0)
 
-func newMeeting() *meeting {
-	return &meeting{messages: make([]message, 1), posts: make([]post, 1), table: make([]slot, 1<<10)}
+func newMatcher() *matcher {
+	return &matcher{messages: make([]message, 1), posts: make([]post, 1), table: make([]slot, 1<<10)}
 }
 
 // newMessage returns the number of a new message.
-func (m *meeting) newMessage() uint32 {
+func (m *matcher) newMessage() uint32 {
 	if i := m.free; i != 0 {
 		m.free = m.messages[i].next
 		return i
@@ -68,14 +68,14 @@ func (m *meeting) newMessage() uint32 {
 	return uint32(len(m.messages) - 1)
 }
 
-// forget gives the memory of a message back.
-func (m *meeting) forget(i uint32) {
+// forget frees the memory of a message.
+func (m *matcher) forget(i uint32) {
 	m.messages[i].next = m.free
 	m.free = i
 }
 
-// send enters a message: it meets the first receive that waits for one of its key, or waits itself.
-func (m *meeting) send(k *key, i uint32) {
+// send adds a message. It matches the first waiting receive of its key, or waits itself.
+func (m *matcher) send(k *key, i uint32) {
 	s := m.find(k)
 	if s.used && s.posts {
 		p := s.first
@@ -96,15 +96,15 @@ func (m *meeting) send(k *key, i uint32) {
 	m.insert(s, slot{key: *k, first: i, last: i, used: true})
 }
 
-// receive enters a receive, which makes w happen. It returns the message that it meets, 0 if it waits for one.
-func (m *meeting) receive(k *key, w what) uint32 {
+// receive adds a receive that leads to ev. It returns the message that it matches, 0 if it waits for one.
+func (m *matcher) receive(k *key, ev event) uint32 {
 	s := m.find(k)
 	if s.used && !s.posts {
 		i := s.first
 		if s.first = m.messages[i].next; s.first == 0 {
 			m.remove(s)
 		}
-		m.messages[i].meets = w
+		m.messages[i].meets = ev
 		return i
 	}
 	p := m.freePost
@@ -114,7 +114,7 @@ func (m *meeting) receive(k *key, w what) uint32 {
 		m.posts = append(m.posts, post{})
 		p = uint32(len(m.posts) - 1)
 	}
-	m.posts[p] = post{meets: w}
+	m.posts[p] = post{meets: ev}
 	if s.used {
 		m.posts[s.last].next = p
 		s.last = p
@@ -135,7 +135,7 @@ func (k *key) hash() uint64 {
 }
 
 // find returns the slot of a key, or the one where it belongs.
-func (m *meeting) find(k *key) *slot {
+func (m *matcher) find(k *key) *slot {
 	mask := uint64(len(m.table) - 1)
 	for h := k.hash() & mask; ; h = (h + 1) & mask {
 		if s := &m.table[h]; !s.used || s.key == *k {
@@ -144,7 +144,7 @@ func (m *meeting) find(k *key) *slot {
 	}
 }
 
-func (m *meeting) insert(s *slot, content slot) {
+func (m *matcher) insert(s *slot, content slot) {
 	if m.used++; 2*m.used > len(m.table) {
 		old := m.table
 		m.table = make([]slot, 2*len(old))
@@ -159,7 +159,7 @@ func (m *meeting) insert(s *slot, content slot) {
 }
 
 // remove empties a slot, and moves those behind it that would no longer be found.
-func (m *meeting) remove(s *slot) {
+func (m *matcher) remove(s *slot) {
 	m.used--
 	mask := uint64(len(m.table) - 1)
 	hole := s.key.hash() & mask

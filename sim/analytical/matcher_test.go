@@ -6,20 +6,20 @@ import (
 )
 
 // TestMeeting matches random sends and receives, and compares with lists.
-func TestMeeting(t *testing.T) {
-	type list struct{ messages, posts []what }
+func TestMatcher(t *testing.T) {
+	type list struct{ messages, posts []event }
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 2))
-		m := newMeeting()
+		m := newMatcher()
 		lists := map[key]*list{}
-		numbers := map[uint32]what{} // of messages that wait
+		numbers := map[uint32]event{} // of messages that wait
 		keys := 1 + random.IntN(3000)
 		for n := range 20_000 {
 			k := key{tag: random.Uint64N(uint64(keys)), size: random.Uint64N(2), from: random.Int32N(2), to: 1}
 			if lists[k] == nil {
 				lists[k] = &list{}
 			}
-			l, w := lists[k], newWhat(recvMet, 0, uint32(n))
+			l, ev := lists[k], newEvent(recvMet, 0, uint32(n))
 			if random.IntN(2) == 0 {
 				i := m.newMessage()
 				m.messages[i] = message{}
@@ -36,19 +36,19 @@ func TestMeeting(t *testing.T) {
 				if met != 0 {
 					t.Fatalf("seed %d, %d: message meets %x, expected nothing", seed, n, met)
 				}
-				numbers[i] = w
-				l.messages = append(l.messages, w)
+				numbers[i] = ev
+				l.messages = append(l.messages, ev)
 				continue
 			}
-			i := m.receive(&k, w)
+			i := m.receive(&k, ev)
 			if len(l.messages) == 0 {
 				if i != 0 {
 					t.Fatalf("seed %d, %d: receive meets %x, expected nothing", seed, n, numbers[i])
 				}
-				l.posts = append(l.posts, w)
+				l.posts = append(l.posts, ev)
 				continue
 			}
-			if numbers[i] != l.messages[0] || m.messages[i].meets != w {
+			if numbers[i] != l.messages[0] || m.messages[i].meets != ev {
 				t.Fatalf("seed %d, %d: receive meets %x, expected %x", seed, n, numbers[i], l.messages[0])
 			}
 			l.messages = l.messages[1:]

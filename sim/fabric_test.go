@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// hub is a network for tests with a queue of its own, at the center: every message takes some steps, some of them of no
+// hub is a network for tests with a queue of its own, at the fabric: every message takes some steps, some of them of no
 // time, then arrives, and its sender hears of that later.
 type hub struct {
 	t      *testing.T
@@ -25,11 +25,11 @@ type hub struct {
 	left  map[uint32]uint64 // steps of each message
 	sent  map[uint32]uint64
 	past  uint64 // no call may come from before
-	calls int    // at the center
+	calls int    // at the fabric
 }
 
 const (
-	hubInject  NetworkEvent = iota // at the center: a message comes
+	hubInject  NetworkEvent = iota // at the fabric: a message comes
 	hubRequest                     // at the receiver
 	hubArrived                     // at the receiver
 	hubSent                        // at the sender
@@ -58,7 +58,7 @@ func (h *hub) check(a *Actor) {
 
 func (h *hub) Eager(a *Actor, m uint32, t uint64) {
 	h.check(a)
-	a.Schedule(a.Engine().Center(), t, hubInject, m)
+	a.Schedule(a.Engine().Fabric(), t, hubInject, m)
 }
 
 func (h *hub) Request(a *Actor, m uint32, t uint64) {
@@ -291,7 +291,7 @@ func TestUnended(t *testing.T) {
 	}
 }
 
-// relay is a network at the center that passes every message on after a time, for the benchmark.
+// relay is a network at the fabric that passes every message on after a time, for the benchmark.
 type relay struct {
 	queue *event.Wheel
 	calls int
@@ -302,7 +302,7 @@ func (n *relay) Ordered() bool                        { return true }
 func (n *relay) Request(a *Actor, m uint32, t uint64) {}
 func (n *relay) Grant(a *Actor, m uint32, t uint64)   {}
 func (n *relay) Eager(a *Actor, m uint32, t uint64) {
-	a.Schedule(a.Engine().Center(), t, hubInject, m)
+	a.Schedule(a.Engine().Fabric(), t, hubInject, m)
 }
 
 func (n *relay) Event(a *Actor, kind NetworkEvent, m uint32) {
@@ -324,9 +324,9 @@ func (n *relay) Event(a *Actor, kind NetworkEvent, m uint32) {
 	}
 }
 
-// BenchmarkCenter replays messages around a ring over a network at the center, where ranks do something at times of their
+// BenchmarkFabric replays messages around a ring over a fabric network, where ranks do something at times of their
 // own, which is what the engine costs such a network.
-func BenchmarkCenter(b *testing.B) {
+func BenchmarkFabric(b *testing.B) {
 	for _, ranks := range []int{16, 1024, 16384} {
 		b.Run(fmt.Sprint(ranks), func(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 2))

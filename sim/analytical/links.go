@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// wires computes how messages get through a network.
-type wires struct {
-	dims   []wireDim
-	links  []link
+// links models the links of a network.
+type links struct {
+	dims   []linkDim
+	all    []link
 	linked bool // congestion-aware
 }
 
-// wireDim is a dimension of a network.
-type wireDim struct {
+// linkDim is a dimension of a network.
+type linkDim struct {
 	topology Topology
 	n        int32
 	stride   int32 // distance of NPUs that are neighbours in the dimension
@@ -22,50 +22,50 @@ type wireDim struct {
 	first    int32 // of its links
 }
 
-// link is a directed link: one message at a time is on it.
+// link is a directed link, which carries one message at a time.
 type link struct {
 	busy        bool
-	first, last uint32 // the messages that wait for it; 0: none
+	first, last uint32 // queue of waiting messages; 0: none
 }
 
-// newWires returns the wires of a network, which must be valid.
-func newWires(n *Network) (*wires, error) {
-	w := &wires{linked: n.Aware}
-	npus, links := int64(1), int64(0)
+// newLinks returns the links of a network, which must be valid.
+func newLinks(n *Network) (*links, error) {
+	ls := &links{linked: n.Aware}
+	npus, count := int64(1), int64(0)
 	for _, d := range n.Dims {
 		// Multiplied first: the order shows in the last bit.
 		rate := d.Bandwidth * (1 << 30) / 1e9
-		w.dims = append(w.dims, wireDim{topology: d.Topology, n: int32(d.NPUs), stride: int32(npus), rate: rate,
+		ls.dims = append(ls.dims, linkDim{topology: d.Topology, n: int32(d.NPUs), stride: int32(npus), rate: rate,
 			latency: d.Latency})
 		npus *= int64(d.NPUs)
 	}
 	if !n.Aware {
-		return w, nil
+		return ls, nil
 	}
 	for i, d := range n.Dims {
-		w.dims[i].first = int32(links)
+		ls.dims[i].first = int32(count)
 		switch d.Topology {
 		case FullyConnected:
-			links += npus * int64(d.NPUs)
+			count += npus * int64(d.NPUs)
 		default: // both ways on a ring, or to the switch and back
-			links += 2 * npus
+			count += 2 * npus
 		}
-		if links > math.MaxInt32 {
+		if count > math.MaxInt32 {
 			return nil, fmt.Errorf("the network has more than %d links", math.MaxInt32)
 		}
 	}
-	w.links = make([]link, links)
-	return w, nil
+	ls.all = make([]link, count)
+	return ls, nil
 }
 
 // differing returns the lowest dimension in which the addresses of two NPUs differ, and both addresses in it; the
 // dimension is -1 if there is none.
-func (w *wires) differing(a, b int32) (dim int, x, y int32) {
+func (ls *links) differing(a, b int32) (dim int, x, y int32) {
 	if a == b {
 		return -1, 0, 0
 	}
-	for i := range w.dims {
-		n := w.dims[i].n
+	for i := range ls.dims {
+		n := ls.dims[i].n
 		x, y = a%n, b%n
 		if x != y {
 			return i, x, y
@@ -77,9 +77,9 @@ func (w *wires) differing(a, b int32) (dim int, x, y int32) {
 
 // inRow reports whether two NPUs are in the same place in all dimensions but the given ones, a bit for each; 0 stands for
 // all.
-func (w *wires) inRow(a, b int32, dims uint32) bool {
-	for i := range w.dims {
-		n := w.dims[i].n
+func (ls *links) inRow(a, b int32, dims uint32) bool {
+	for i := range ls.dims {
+		n := ls.dims[i].n
 		if dims != 0 && dims>>i&1 == 0 && a%n != b%n {
 			return false
 		}
@@ -89,12 +89,12 @@ func (w *wires) inRow(a, b int32, dims uint32) bool {
 }
 
 // delay returns how long a message takes in a network that is unaware of congestion; false if that is too long.
-func (w *wires) delay(from, to int32, size uint64) (uint64, bool) {
-	dim, x, y := w.differing(from, to)
+func (ls *links) delay(from, to int32, size uint64) (uint64, bool) {
+	dim, x, y := ls.differing(from, to)
 	if dim < 0 {
 		return 0, true
 	}
-	d := &w.dims[dim]
+	d := &ls.dims[dim]
 	hops := int32(1)
 	switch d.topology {
 	case Switch:
@@ -120,14 +120,14 @@ func truncate(t float64) (uint64, bool) {
 // hop returns the link that a message takes next on its way to an NPU, and the device at its end. A device is an NPU, with
 // sw -1, or the switch of dimension sw to which an NPU is linked. Dimensions are taken one after the other, the lowest
 // first; on a ring a message goes the shorter way, forward where both are as long.
-func (w *wires) hop(from, to int32, sw int) (l int32, next int32, nextSwitch int) {
+func (ls *links) hop(from, to int32, sw int) (l int32, next int32, nextSwitch int) {
 	if sw >= 0 {
-		d := &w.dims[sw]
+		d := &ls.dims[sw]
 		target := from + (to/d.stride%d.n-from/d.stride%d.n)*d.stride
 		return d.first + 2*target + 1, target, -1
 	}
-	dim, x, y := w.differing(from, to)
-	d := &w.dims[dim]
+	dim, x, y := ls.differing(from, to)
+	d := &ls.dims[dim]
 	switch d.topology {
 	case Switch:
 		return d.first + 2*from, from, dim
@@ -145,10 +145,10 @@ func (w *wires) hop(from, to int32, sw int) (l int32, next int32, nextSwitch int
 }
 
 // dimOf returns the dimension of a link.
-func (w *wires) dimOf(l int32) *wireDim {
-	i := len(w.dims) - 1
-	for w.dims[i].first > l {
+func (ls *links) dimOf(l int32) *linkDim {
+	i := len(ls.dims) - 1
+	for ls.dims[i].first > l {
 		i--
 	}
-	return &w.dims[i]
+	return &ls.dims[i]
 }

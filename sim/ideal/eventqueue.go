@@ -1,0 +1,160 @@
+package ideal
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/event"
+)
+
+// eventQueue holds sends and receives whose start times are known. It orders them by start, and ops of equal start by
+// number: by rank, then by index.
+//
+// If ranks behave alike, very many ops start at the same time. The ops of a time therefore form one unordered list, linked
+// through Op.Link, and only the lists are in a queue. A time may have several lists.
+type eventQueue struct {
+	ops     []sim.Op
+	now     uint64
+	current opSet       // the ops that start now
+	later   event.Queue // the lists; the key is twice the number of the first op, plus isRoot
+	lists   [1 << 8]list
+
+	// By rank, its ops without dependencies that are not queued yet, by start. Only one per rank needs to be queued.
+	roots [][]uint32
+}
+
+// list is a recent list of ops.
+type list struct {
+	time uint64 // 0: there is none
+	head uint32
+}
+
+// isRoot marks, in a key of later, an op from roots, which is a list of its own.
+const isRoot = 1
+
+func newEventQueue(p *sim.Program) eventQueue {
+	return eventQueue{ops: p.Ops, current: newOpSet(p.NumOps()), roots: make([][]uint32, p.Ranks())}
+}
+
+// add adds an op. It must not start before now.
+func (q *eventQueue) add(i uint32) {
+	t := q.ops[i].Ready
+	if t == q.now {
+		q.current.add(i)
+		return
+	}
+	l := &q.lists[t*0x9e3779b97f4a7c15>>(64-8)]
+	if l.time == t {
+		q.ops[i].Link = q.ops[l.head].Link
+		q.ops[l.head].Link = i
+		return
+	}
+	*l = list{t, i}
+	q.ops[i].Link = sim.NoOp
+	q.later.Push(event.Event{Time: t, Key: uint64(i) << 1})
+}
+
+// addRoots adds ops of a rank, ascending by number. It must be called before the first op is taken.
+func (q *eventQueue) addRoots(rank uint32, ops []uint32) {
+	earlier := func(i, k uint32) int { return cmp.Compare(q.ops[i].Ready, q.ops[k].Ready) }
+	if !slices.IsSortedFunc(ops, earlier) {
+		ops = slices.Clone(ops)
+		slices.SortStableFunc(ops, earlier)
+	}
+	q.roots[rank] = ops
+	q.nextRoots(rank)
+}
+
+// nextRoots moves the roots of a rank that start now to current, and queues one more.
+func (q *eventQueue) nextRoots(rank uint32) {
+	roots := q.roots[rank]
+	for len(roots) > 0 && q.ops[roots[0]].Ready == q.now {
+		q.current.add(roots[0])
+		roots = roots[1:]
+	}
+	if len(roots) > 0 {
+		q.later.Push(event.Event{Time: q.ops[roots[0]].Ready, Key: uint64(roots[0])<<1 | isRoot})
+		roots = roots[1:]
+	}
+	q.roots[rank] = roots
+}
+
+// take removes and returns the next op; ok is false if the queue is empty.
+func (q *eventQueue) take() (i uint32, ok bool) {
+	if q.current.empty() && !q.advance() {
+		return 0, false
+	}
+	return q.current.takeFirst(), true
+}
+
+// advance moves on to the next time, and reports whether there is one.
+func (q *eventQueue) advance() bool {
+	if q.later.Len() == 0 {
+		return false
+	}
+	q.now = q.later.Next()
+	for q.later.Next() == q.now {
+		ev := q.later.Pop()
+		i := uint32(ev.Key >> 1)
+		if ev.Key&isRoot != 0 {
+			q.current.add(i)
+			q.nextRoots(q.ops[i].Rank)
+			continue
+		}
+		for i != sim.NoOp {
+			q.current.add(i)
+			i = q.ops[i].Link
+		}
+	}
+	return true
+}
+
+// opSet is a set of ops that returns the lowest first. It is a tree of bitmaps: one bit per op, one bit per non-zero word
+// of these, and so on up to a single word.
+type opSet [][]uint64
+
+func newOpSet(n int) opSet {
+	var s opSet
+	for {
+		n = (n + 63) / 64
+		s = append(s, make([]uint64, max(n, 1)))
+		if n <= 1 {
+			return s
+		}
+	}
+}
+
+func (s opSet) empty() bool {
+	return s[len(s)-1][0] == 0
+}
+
+func (s opSet) add(i uint32) {
+	for _, words := range s {
+		word := &words[i/64]
+		full := *word != 0
+		*word |= 1 << (i % 64)
+		if full {
+			return
+		}
+		i /= 64
+	}
+}
+
+// takeFirst removes and returns the lowest op. The set must not be empty.
+func (s opSet) takeFirst() uint32 {
+	first := uint32(0)
+	for level := len(s) - 1; level >= 0; level-- {
+		first = first*64 + uint32(bits.TrailingZeros64(s[level][first]))
+	}
+	i := first
+	for _, words := range s {
+		word := &words[i/64]
+		if *word &= *word - 1; *word != 0 { // the lowest bit is its own
+			break
+		}
+		i /= 64
+	}
+	return first
+}
