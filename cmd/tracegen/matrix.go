@@ -248,7 +248,7 @@ func readInto[T any](m *matrixRun, name string, to *T, parse func(io.Reader) (T,
 	}
 	defer in.Close()
 	*to, err = parse(in.Reader)
-	var wrong *matrix.ReadError
+	var wrong *openloop.LineError
 	if errors.As(err, &wrong) {
 		return &format.SyntaxError{File: in.Name, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
 	} else if err != nil {

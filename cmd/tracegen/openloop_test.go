@@ -63,7 +63,7 @@ func TestDCNW(t *testing.T) {
 	same(t, got, traceOf(t, s, err))
 }
 
-const sizes = "900\n100 0.25\n1000 0.75\n1500 1\n"
+const sizeTable = "900\n100 0.25\n1000 0.75\n1500 1\n"
 
 // inFolder makes the test run in a new folder, with a file of sizes in a folder of that.
 func inFolder(t *testing.T) {
@@ -71,7 +71,7 @@ func inFolder(t *testing.T) {
 	if err := os.Mkdir("data", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("data/sizes.txt", []byte(sizes), 0o666); err != nil {
+	if err := os.WriteFile("data/sizes.txt", []byte(sizeTable), 0o666); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -80,7 +80,7 @@ func TestCDCNW(t *testing.T) {
 	inFolder(t)
 	params := dcnw.Default()
 	var err error
-	if params.Sizes, _, err = dcnw.ReadCurve("sizes.txt", strings.NewReader(sizes)); err != nil {
+	if params.Sizes, _, err = dcnw.ReadCurve("sizes.txt", strings.NewReader(sizeTable)); err != nil {
 		t.Fatal(err)
 	}
 	params.Tasks, params.Messages = 10, 700
@@ -88,12 +88,12 @@ func TestCDCNW(t *testing.T) {
 	want := traceOf(t, s, err)
 	got, _ := generate(t, "cdcnw", "data/sizes.txt", "--tasks", "10", "--messages", "700", "--seed", "3")
 	same(t, got, want)
-	inputs := []dag.Input{{Name: "data/sizes.txt", SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(sizes)))}}
+	inputs := []dag.Input{{Name: "data/sizes.txt", SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(sizeTable)))}}
 	if !reflect.DeepEqual(got.Provenance[0].Inputs, inputs) {
 		t.Errorf("inputs %+v, want %+v", got.Provenance[0].Inputs, inputs)
 	}
 
-	if err := os.WriteFile("bad.txt", []byte("1700\n"+sizes[4:]), 0o666); err != nil {
+	if err := os.WriteFile("bad.txt", []byte("1700\n"+sizeTable[4:]), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	warned := clitest.Run(newCommand, "cdcnw", "bad.txt", "--messages", "10")
@@ -222,11 +222,11 @@ func TestOpenLoopUsage(t *testing.T) {
 				got.Stderr, want)
 		}
 	}
-	got := clitest.Session{Stdin: strings.NewReader(sizes)}.Run(newCommand, "cdcnw", "-", "--emit-spec")
+	got := clitest.Session{Stdin: strings.NewReader(sizeTable)}.Run(newCommand, "cdcnw", "-", "--emit-spec")
 	if got.Status != 2 || !strings.Contains(got.Stderr, "--emit-spec: the sizes must be in a file") {
 		t.Errorf("exit status %d, stderr %q", got.Status, got.Stderr)
 	}
-	got = clitest.Session{Stdin: strings.NewReader(sizes)}.Run(newCommand, "cdcnw", "-", "--messages", "5")
+	got = clitest.Session{Stdin: strings.NewReader(sizeTable)}.Run(newCommand, "cdcnw", "-", "--messages", "5")
 	if got.Status != 0 || got.Stdout == "" {
 		t.Errorf("exit status %d, stderr %q", got.Status, got.Stderr)
 	}

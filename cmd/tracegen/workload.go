@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/dag/gen/sizes"
 	workloads "github.com/tracedag/tracedag/dag/gen/workload"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
@@ -35,7 +36,7 @@ type workloadRun struct {
 type workloadJob struct {
 	workloads.Job
 	sizes  string
-	rule   workloads.Rule
+	rule   sizes.Rule
 	load   float64
 	link   gbps
 	rate   gbps // of all hosts; 0: what makes the load
@@ -54,7 +55,7 @@ given load. Hosts send at random times of several laws, to each other in several
 --mix describes one of several kinds of traffic, each of them a job of the trace: what of the flags from
 --sizes to --duration it has of its own, such as name=bulk,sizes=websearch,load=0.4.
 
-The sizes are those of ` + wrapNames(workloads.Names()) + `,
+The sizes are those of ` + wrapNames(sizes.Names()) + `,
 a size such as 64KiB, or a FILE of lines with a size in bytes and its cumulative probability.`,
 		Example: `  tracegen workload | simulate
   tracegen workload --sizes w4 --ranks 64 --load 0.6 --link 200Gbps --flows 50000 -o hadoop.parquet
@@ -68,7 +69,7 @@ a size such as 64KiB, or a FILE of lines with a size in bytes and its cumulative
 	flags.IntVar(&w.params.Ranks, "ranks", w.params.Ranks, "number of hosts, one a rank")
 	w.base = workloadJob{Job: w.params.Jobs[0], sizes: "websearch", load: 0.5, link: 100}
 	w.base.register(flags)
-	cli.CompleteWith(cmd, "sizes", workloads.Names())
+	cli.CompleteWith(cmd, "sizes", sizes.Names())
 	flags.StringArrayVar(&w.mix, "mix", nil,
 		"a `job` of a mix, such as name=bulk,sizes=w4,load=0.2,pattern=shift; repeat it")
 	cli.TimeVar(flags, &w.params.Clock, "clock", w.params.Clock, 0, "resolution of times")
@@ -103,7 +104,7 @@ func wrapNames(names []string) string {
 func (j *workloadJob) register(flags *pflag.FlagSet) {
 	j.flags = flags
 	flags.StringVar(&j.sizes, "sizes", j.sizes, "whose sizes: a name, a size or a `FILE`")
-	namedVar(flags, &j.rule, "rule", workloads.Rules, "how to read the table of a FILE of sizes")
+	namedVar(flags, &j.rule, "rule", sizes.Rules, "how to read the table of a FILE of sizes")
 	namedVar(flags, &j.Arrivals.Process, "arrivals", workloads.Processes, "law of the gaps")
 	flags.Float64Var(&j.Arrivals.Sigma, "sigma", j.Arrivals.Sigma, "standard deviation of the logarithm of lognormal gaps")
 	cli.TimeVar(flags, &j.Arrivals.On, "on", j.Arrivals.On, 0, "mean length of phases with flows, of onoff")
@@ -232,7 +233,7 @@ func (j *workloadJob) setRate(ranks int) error {
 // setSizes sets the sizes of a job: of the name that they have, or else a size, or else of a file.
 func (w *workloadRun) setSizes(j *workloadJob) error {
 	var known bool
-	if j.Sizes, known = workloads.Named(j.sizes); known {
+	if j.Sizes, known = sizes.Named(j.sizes); known {
 		if j.flags.Changed("rule") {
 			return cli.Usagef("--rule is for files: %s has its own, which is %v", j.sizes, j.Sizes.Rule)
 		}
@@ -242,7 +243,7 @@ func (w *workloadRun) setSizes(j *workloadJob) error {
 		if err := openloop.InRange("sizes", bytes, 1, openloop.MaxBytes); err != nil {
 			return cli.Usagef("%v", flagError(err))
 		}
-		j.Sizes = workloads.Constant(bytes)
+		j.Sizes = sizes.Constant(bytes)
 		return nil
 	}
 	in, err := w.p.Open(j.sizes, true, nil)
@@ -250,8 +251,8 @@ func (w *workloadRun) setSizes(j *workloadJob) error {
 		return fmt.Errorf("--sizes: neither a name that tracegen workload --help lists, nor a size, nor a file: %w", err)
 	}
 	defer in.Close()
-	j.Sizes, err = workloads.Read(in.Name, in.Reader, j.rule)
-	var wrong *workloads.TableError
+	j.Sizes, err = sizes.Read(in.Name, in.Reader, sizes.CSV, j.rule)
+	var wrong *openloop.LineError
 	if errors.As(err, &wrong) {
 		return &format.SyntaxError{File: in.Name, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
 	} else if err != nil {

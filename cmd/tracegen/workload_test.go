@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/sizes"
 	workloads "github.com/tracedag/tracedag/dag/gen/workload"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
@@ -57,14 +58,14 @@ func TestWorkloadMix(t *testing.T) {
 	bulk, own, bursts := job, job, job
 	bulk.Name, bulk.Rate = "bulk", 0.25*50e9*40
 	bulk.Arrivals.Process, bulk.Arrivals.Sigma = workloads.Lognormal, 1.5
-	bulk.Sizes, _ = workloads.Named("w4")
+	bulk.Sizes, _ = sizes.Named("w4")
 	var err error
-	if own.Sizes, err = workloads.Read("own.csv", strings.NewReader("1000 0.5\n3000 1"), workloads.Linear); err != nil {
+	if own.Sizes, err = sizes.Read("own.csv", strings.NewReader("1000 0.5\n3000 1"), sizes.CSV, sizes.Linear); err != nil {
 		t.Fatal(err)
 	}
 	own.Name, own.Rate, own.Flows = "job1", 1e12, 100
 	own.Pattern.Kind, own.Pattern.Fraction, own.Pattern.Node = workloads.Hotspot, 0.75, 3
-	bursts.Name, bursts.Sizes, bursts.Rate = "bursts", workloads.Constant(20_000), 0.5*50e9*40
+	bursts.Name, bursts.Sizes, bursts.Rate = "bursts", sizes.Constant(20_000), 0.5*50e9*40
 	bursts.Pattern.Kind, bursts.Pattern.Degree, bursts.Pattern.Period = workloads.Incast, 5, 100*dag.Microsecond
 	bursts.Arrivals.Process = workloads.Periodic
 	params.Jobs = []workloads.Job{bulk, own, bursts}

@@ -293,7 +293,7 @@ func TestReadCurveErrors(t *testing.T) {
 		}
 	}
 	rows := strings.NewReader(strings.Join(slices.Collect(func(yield func(string) bool) {
-		for i := range maxRows + 1 {
+		for i := range 1<<20 + 1 {
 			if !yield(fmt.Sprint(i, " 0.5")) {
 				return
 			}

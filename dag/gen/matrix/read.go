@@ -12,6 +12,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/tracedag/tracedag/dag/gen/openloop"
 )
 
 const (
@@ -34,7 +36,7 @@ func rows(file io.Reader, row func(line int64, fields []float64) error) (lines i
 		for field := range strings.SplitSeq(text, ",") {
 			v, err := number(strings.TrimSpace(field))
 			if err != nil {
-				return lines, &ReadError{lines, "numbers with commas between them", fmt.Sprintf("%.40q", field)}
+				return lines, lineError(lines, "numbers with commas between them", fmt.Sprintf("%.40q", field))
 			}
 			values = append(values, v)
 		}
@@ -43,7 +45,7 @@ func rows(file io.Reader, row func(line int64, fields []float64) error) (lines i
 		}
 	}
 	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return lines, &ReadError{lines + 1, fmt.Sprintf("a line of less than %d bytes", maxLine), "a longer one"}
+		return lines, lineError(lines+1, fmt.Sprintf("a line of less than %d bytes", maxLine), "a longer one")
 	} else if err != nil {
 		return lines, fmt.Errorf("reading: %w", err)
 	}
@@ -58,51 +60,45 @@ func isHeader(text string) bool {
 	return err != nil && (letter >= 'a' && letter <= 'z' || text[0] == '_' || text[0] == '"')
 }
 
-// ReadError says where and why a file of numbers cannot be understood.
-type ReadError struct {
-	Line            int64 // from 1
-	Expected, Found string
+func lineError(line int64, expected, found string) error {
+	return &openloop.LineError{Line: line, Expected: expected, Found: found}
 }
 
-func (e *ReadError) Error() string {
-	return fmt.Sprintf("line %d: expected %s, found %s", e.Line, e.Expected, e.Found)
-}
-
-// ReadValues reads one value a line. What is wrong with the file is a ReadError.
+// ReadValues reads one value a line. What is wrong with the file is an *openloop.LineError.
 func (q Quantity) ReadValues(file io.Reader) ([]float64, error) {
 	var values []float64
 	lines, err := rows(file, func(line int64, fields []float64) error {
 		switch {
 		case len(fields) != 1:
-			return &ReadError{line, "one number", fmt.Sprintf("%d", len(fields))}
+			return lineError(line, "one number", fmt.Sprintf("%d", len(fields)))
 		case !q.has(fields[0]):
-			return &ReadError{line, q.expected(), fmt.Sprint(fields[0])}
+			return lineError(line, q.expected(), fmt.Sprint(fields[0]))
 		case len(values) == maxRows:
-			return &ReadError{line, fmt.Sprintf("at most %d values", maxRows), "more"}
+			return lineError(line, fmt.Sprintf("at most %d values", maxRows), "more")
 		}
 		values = append(values, fields[0])
 		return nil
 	})
 	if err == nil && len(values) == 0 {
-		err = &ReadError{max(1, lines), "values", "none"}
+		err = lineError(max(1, lines), "values", "none")
 	}
 	return values, err
 }
 
 // ReadPMF reads a mass function, a value and its probability a line, in any order. What is wrong with the file is a
-// ReadError.
+// *openloop.LineError.
 func (q Quantity) ReadPMF(file io.Reader) (*PMF, error) {
 	p := &PMF{}
 	lines, err := rows(file, func(line int64, fields []float64) error {
 		switch {
 		case len(fields) != 2:
-			return &ReadError{line, "a value and its probability", fmt.Sprintf("%d numbers", len(fields))}
+			return lineError(line, "a value and its probability", fmt.Sprintf("%d numbers", len(fields)))
 		case !q.has(fields[0]):
-			return &ReadError{line, q.expected(), fmt.Sprint(fields[0])}
+			return lineError(line, q.expected(), fmt.Sprint(fields[0]))
 		case !(fields[1] >= 0 && fields[1] <= 1+tolerance):
-			return &ReadError{line, "a probability of 0..1", fmt.Sprint(fields[1])}
+			return lineError(line, "a probability of 0..1", fmt.Sprint(fields[1]))
 		case len(p.Values) == maxSupport:
-			return &ReadError{line, fmt.Sprintf("at most %d values", maxSupport), "more"}
+			return lineError(line, fmt.Sprintf("at most %d values", maxSupport), "more")
 		}
 		p.Values, p.Probabilities = append(p.Values, fields[0]), append(p.Probabilities, fields[1])
 		return nil
@@ -111,10 +107,10 @@ func (q Quantity) ReadPMF(file io.Reader) (*PMF, error) {
 		return nil, err
 	}
 	if all := sum(p.Probabilities); math.Abs(all-1) > tolerance {
-		return nil, &ReadError{max(1, lines), "probabilities that add up to 1", fmt.Sprint(all)}
+		return nil, lineError(max(1, lines), "probabilities that add up to 1", fmt.Sprint(all))
 	}
 	if v, twice := p.sortByValue(); twice {
-		return nil, &ReadError{lines, "values that differ", fmt.Sprintf("%v twice", v)}
+		return nil, lineError(lines, "values that differ", fmt.Sprintf("%v twice", v))
 	}
 	return p, nil
 }
@@ -123,7 +119,7 @@ func (q Quantity) ReadPMF(file io.Reader) (*PMF, error) {
 const tolerance = 1e-6
 
 // ReadMatrix reads a node matrix, a line for each source, and divides it by its sum. Numbers below 0 stay for NewSource
-// to set to 0 and report. What is wrong with the file is a ReadError.
+// to set to 0 and report. What is wrong with the file is an *openloop.LineError.
 func ReadMatrix(file io.Reader) (*Matrix, error) {
 	m := &Matrix{}
 	row := 0
@@ -133,12 +129,12 @@ func ReadMatrix(file io.Reader) (*Matrix, error) {
 		}
 		switch {
 		case m.N < 2 || m.N > MaxNodes:
-			return &ReadError{line, fmt.Sprintf("2..%d numbers", MaxNodes), fmt.Sprintf("%d", m.N)}
+			return lineError(line, fmt.Sprintf("2..%d numbers", MaxNodes), fmt.Sprintf("%d", m.N))
 		case len(fields) != m.N || row == m.N:
-			return &ReadError{line, fmt.Sprintf("%d rows of as many numbers, as in the first", m.N),
-				fmt.Sprintf("%d numbers in row %d", len(fields), row+1)}
+			return lineError(line, fmt.Sprintf("%d rows of as many numbers, as in the first", m.N),
+				fmt.Sprintf("%d numbers in row %d", len(fields), row+1))
 		case fields[row] != 0:
-			return &ReadError{line, fmt.Sprintf("0 from node %d to itself", row), fmt.Sprint(fields[row])}
+			return lineError(line, fmt.Sprintf("0 from node %d to itself", row), fmt.Sprint(fields[row]))
 		}
 		m.Cells = append(m.Cells, fields...)
 		row++
@@ -148,11 +144,11 @@ func ReadMatrix(file io.Reader) (*Matrix, error) {
 		return nil, err
 	}
 	if m.N == 0 || row < m.N {
-		return nil, &ReadError{max(1, lines), fmt.Sprintf("%d rows", max(2, m.N)), fmt.Sprintf("%d", row)}
+		return nil, lineError(max(1, lines), fmt.Sprintf("%d rows", max(2, m.N)), fmt.Sprintf("%d", row))
 	}
 	total := sum(m.Cells)
 	if !(total > 0 && total < math.MaxFloat64) {
-		return nil, &ReadError{lines, "numbers whose sum is above 0 and finite", fmt.Sprint(total)}
+		return nil, lineError(lines, "numbers whose sum is above 0 and finite", fmt.Sprint(total))
 	}
 	for i := range m.Cells {
 		m.Cells[i] /= total

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/tracedag/tracedag/dag/gen/openloop"
 )
 
 func TestRead(t *testing.T) {
@@ -56,7 +58,7 @@ func TestRead(t *testing.T) {
 		{matrix, "0,1e308\n1e308,0\n", "line 2: expected numbers whose sum is above 0 and finite, found +Inf"},
 	} {
 		err := c.read(c.text)
-		var wrong *ReadError
+		var wrong *openloop.LineError
 		if err == nil || err.Error() != c.want || !errors.As(err, &wrong) {
 			t.Errorf("%.20q: error %v, want %q", c.text, err, c.want)
 		}

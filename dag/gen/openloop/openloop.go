@@ -41,8 +41,17 @@ const (
 	maxTied = 1 << 22 // messages in a tick, on average: those of a tick are in memory at a time
 )
 
-// ParamError says which parameter of a workload is not what it can be. The generators name parameters as the flags of
-// tracegen do.
+// LineError reports a line of an input file that does not parse.
+type LineError struct {
+	Line            int64 // from 1
+	Expected, Found string
+}
+
+func (e *LineError) Error() string {
+	return fmt.Sprintf("line %d: expected %s, found %s", e.Line, e.Expected, e.Found)
+}
+
+// ParamError reports a parameter out of range. The generators name parameters as the flags of tracegen do.
 type ParamError struct {
 	Param    string // such as "load"
 	Found    string

@@ -56,7 +56,7 @@ func newTally(p *Params) *tally {
 	t := &tally{p, make([]jobTally, len(p.Jobs))}
 	for i := range t.jobs {
 		j, c := &t.jobs[i], p.Jobs[i].Sizes
-		j.marks, j.cdf = c.marks()
+		j.marks, j.cdf = c.Marks()
 		for k := range j.marks {
 			j.marks[k] *= c.Unit
 		}

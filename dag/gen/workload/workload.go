@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/dag/gen/sizes"
 )
 
 // Params describe a workload.
@@ -29,7 +30,7 @@ const MaxJobs = 256
 // Job is one kind of traffic.
 type Job struct {
 	Name     string
-	Sizes    *Curve
+	Sizes    *sizes.Curve
 	Arrivals Arrivals
 	Pattern  Pattern
 	Rate     float64  // bits a second that all hosts generate together, on average; above 0
@@ -39,7 +40,7 @@ type Job struct {
 
 // Default returns a job without a name: flows of web search at half the load of 128 hosts with links of 100 Gbit/s.
 func Default() Params {
-	sizes, _ := Named("websearch")
+	sizes, _ := sizes.Named("websearch")
 	return Params{Ranks: 128, Clock: dag.Nanosecond, Jobs: []Job{{
 		Sizes: sizes, Arrivals: Arrivals{Sigma: 2, On: 100 * dag.Microsecond, Off: 100 * dag.Microsecond},
 		Pattern: Pattern{Degree: 16, Shift: 1, Fraction: 0.5, Node: -1}, Rate: 0.5 * 100e9 * 128, Flows: 100_000,

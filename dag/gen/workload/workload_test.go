@@ -2,79 +2,27 @@ package workload
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/dag/gen/sizes"
 )
-
-// Every table is sound, listed in the README, and has the mean that this states.
-func TestTables(t *testing.T) {
-	readme, err := os.ReadFile("sizes/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed := map[string]bool{}
-	for line := range strings.Lines(string(readme)) {
-		cells := strings.Split(line, " | ")
-		name, isTable := strings.CutSuffix(strings.TrimPrefix(cells[0], "| "), ".csv")
-		if !isTable {
-			continue
-		}
-		listed[name] = true
-		c, ok := Named(name)
-		if !ok {
-			t.Errorf("%s is not embedded", name)
-			continue
-		}
-		want, err := strconv.ParseFloat(cells[5], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.TableMean(); c.Rule.String() != cells[4] || math.Abs(got/want-1) > 1e-6 {
-			t.Errorf("%s: rule %v, mean %v, want %s, %v", name, c.Rule, got, cells[4], want)
-		}
-		if got := fmt.Sprint(len(c.sizes), c.sizes[0], c.sizes[len(c.sizes)-1]); got != strings.Join(cells[1:4], " ") {
-			t.Errorf("%s: rows, smallest and largest are %s, want %v", name, got, cells[1:4])
-		}
-		if !slices.IsSorted(c.sizes) || !slices.IsSorted(c.cdf) || c.cdf[len(c.cdf)-1] != 1 {
-			t.Errorf("%s is not ascending to 1", name)
-		}
-		if strings.HasSuffix(name, "_pkts") != (c.Unit > 1) {
-			t.Errorf("%s is in units of %d bytes", name, c.Unit)
-		}
-	}
-	files, err := tables.ReadDir("sizes")
-	if err != nil || len(files) != len(listed) || len(all) != len(listed) {
-		t.Errorf("%v: %d files and %d names, %d listed", err, len(files), len(all), len(listed))
-	}
-	seen := map[string]bool{}
-	for _, name := range Names() {
-		if _, ok := Named(strings.ToUpper(name)); !ok || seen[name] {
-			t.Errorf("%s is there twice, or not", name)
-		}
-		seen[name] = true
-	}
-	if _, ok := Named("w6"); ok {
-		t.Error("there is a table W6")
-	}
-}
 
 // A million sizes have the distribution of their table, and its mean as far as a million can.
 func TestDraw(t *testing.T) {
 	const draws = 1_000_000
 	tolerances := map[string]float64{"w4_facebook_hadoop": 0.03, "w2_google_search": 0.1, "w5_dctcp_websearch": 0.01}
-	for _, table := range all {
-		c, _ := Named(table.name)
+	for _, name := range sizes.Names() {
+		c, _ := sizes.Named(name)
+		if c.Name != name { // an alias
+			continue
+		}
 		tally := newTally(&Params{Jobs: []Job{{Sizes: c}}})
 		random := rand.NewChaCha8([32]byte{1})
 		flows := make([]openloop.Message, draws)
@@ -84,82 +32,25 @@ func TestDraw(t *testing.T) {
 		tally.add(flows)
 		j := &tally.jobs[0]
 		if d := j.distance(); !(d < 0.002) {
-			t.Errorf("%s: Kolmogorov distance %v", table.name, d)
+			t.Errorf("%s: Kolmogorov distance %v", name, d)
 		}
-		if most := tolerances[table.name]; most > 0 && math.Abs(j.sum/draws/c.Mean()-1) > most {
-			t.Errorf("%s: mean %v, want %v", table.name, j.sum/draws, c.Mean())
+		if most := tolerances[name]; most > 0 && math.Abs(j.sum/draws/c.Mean()-1) > most {
+			t.Errorf("%s: mean %v, want %v", name, j.sum/draws, c.Mean())
 		}
 		// The same for some without the marks, at the rows of the table.
-		if !slices.Contains([]string{"w3_google_all", "hkust_facebook_memcached", "pfabric_datamining_pkts"}, table.name) {
+		if !slices.Contains([]string{"w3_google_all", "hkust_facebook_memcached", "pfabric_datamining_pkts"}, name) {
 			continue
 		}
 		slices.SortFunc(flows, func(a, b openloop.Message) int { return int(a.Bytes - b.Bytes) })
-		for i, size := range c.sizes {
-			if size == 0 || i+1 < len(c.sizes) && c.sizes[i+1] == size {
+		distinct, cdf := c.Distinct()
+		for i, size := range distinct {
+			if size == 0 {
 				continue
 			}
 			n, _ := slices.BinarySearchFunc(flows, size*c.Unit+1, func(f openloop.Message, s int64) int { return int(f.Bytes - s) })
-			if d := math.Abs(float64(n)/draws - c.cdf[i]); !(d < 0.002) {
-				t.Errorf("%s: %d of sizes up to %d, want a part of %v", table.name, n, size, c.cdf[i])
+			if d := math.Abs(float64(n)/draws - cdf[i]); !(d < 0.002) {
+				t.Errorf("%s: %d of sizes up to %d, want a part of %v", name, n, size, cdf[i])
 			}
-		}
-	}
-}
-
-// The mean of what is drawn is that of all u, and no size is 0 or beyond the table.
-func TestDrawnMean(t *testing.T) {
-	const steps = 1 << 20
-	for _, table := range all {
-		c, _ := Named(table.name)
-		sum := 0.0
-		for i := range steps {
-			size := c.draw((float64(i) + 0.5) / steps)
-			sum += float64(max(1, size))
-		}
-		if got := sum / steps; math.Abs(got/c.mean-1) > 1e-3 {
-			t.Errorf("%s: mean %v, want %v", c.Name, got, c.mean)
-		}
-		if least, most := c.Draw(0), c.Draw(math.MaxUint64); least < c.Unit || most != c.Unit*c.sizes[len(c.sizes)-1] {
-			t.Errorf("%s: sizes from %d to %d", c.Name, least, most)
-		}
-	}
-}
-
-func TestRules(t *testing.T) {
-	const text = "size,cdf\n0 0\n10,25\n10\t50\n30 100\n"
-	for rule, want := range map[Rule]string{Step: "10 10 10 10 30 30", Linear: "1 2 10 10 11 30"} {
-		c, err := Read("x", strings.NewReader(text), rule)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, u := range []float64{1e-9, 0.05, 0.25, 0.5, 0.501, 1} {
-			got = append(got, fmt.Sprint(c.draw(u)))
-		}
-		if text := strings.Join(got, " "); text != want {
-			t.Errorf("%v: got %s, want %s", rule, text, want)
-		}
-	}
-}
-
-func TestReadErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                        "line 1: expected sizes with their cumulative probabilities, found none",
-		"size cdf\n":              "line 1: expected sizes with their cumulative probabilities, found none",
-		"1 0.5 3\n":               "line 1: expected a size and a cumulative probability, found 3 fields",
-		"a b\nc d\n":              `line 2: expected a size in bytes, a whole number up to 1125899906842624, found "c"`,
-		"-1 1\n2 x\n":             `line 2: expected a cumulative probability from 0 to 1, or to 100 %, found "x"`,
-		"1 0.5\n0 1\n":            "line 2: expected a size of at least the 1 of the line before, found 0",
-		"1 0.5\n2 0.4\n":          "line 2: expected a cumulative probability of at least the 0.5 of the line before, found 0.4",
-		"1 0.5\n2 0.9\n":          "line 2: expected a last cumulative probability of 1, or 100 %, found 0.9",
-		"1 NaN\n":                 `line 1: expected a cumulative probability from 0 to 1, or to 100 %, found "NaN"`,
-		"0 1\n":                   "line 1: expected a size above 0, found none",
-		"9999999999999999999 1\n": `line 1: expected a size in bytes, a whole number up to 1125899906842624, found "9999999999999999999"`,
-		strings.Repeat("1", 5000): "line 1: expected a line of less than 4096 bytes, found a longer one",
-	} {
-		_, err := Read("x", strings.NewReader(text), Step)
-		if err == nil || err.Error() != want {
-			t.Errorf("%.20q: error %v, want %s", text, err, want)
 		}
 	}
 }
@@ -190,7 +81,7 @@ func TestGaps(t *testing.T) {
 	for _, process := range Processes {
 		p := Default()
 		p.Jobs[0].Arrivals = Arrivals{Process: process, Sigma: 1, On: 3 * dag.Millisecond, Off: dag.Millisecond}
-		p.Jobs[0].Sizes, _ = Named("w3")
+		p.Jobs[0].Sizes, _ = sizes.Named("w3")
 		p.Jobs[0].Rate = 128 * 0.5e9 // so that a host sends every 46.838 us
 		p.Jobs[0].Flows = flows
 		drawn := draw(t, p, 1)
@@ -251,7 +142,7 @@ func TestOnOff(t *testing.T) {
 	p := Default()
 	p.Ranks, p.Clock = 10, 1
 	j := &p.Jobs[0]
-	j.Sizes, j.Rate = Constant(12_500), 10*10e9 // a flow of each host every 10 us
+	j.Sizes, j.Rate = sizes.Constant(12_500), 10*10e9 // a flow of each host every 10 us
 	j.Arrivals, j.Flows = Arrivals{Process: OnOff, On: 100 * dag.Microsecond, Off: 300 * dag.Microsecond}, 1_000_000
 	all, mean := gaps(draw(t, p, 3))
 	square := 0.0
@@ -275,7 +166,7 @@ func TestStart(t *testing.T) {
 		p := Default()
 		p.Ranks = 50_000
 		j := &p.Jobs[0]
-		j.Sizes, j.Rate = Constant(12_500), 50_000*10e9 // a flow of each host every 10 us
+		j.Sizes, j.Rate = sizes.Constant(12_500), 50_000*10e9 // a flow of each host every 10 us
 		j.Arrivals, j.Flows, j.Duration = arrivals, 0, 20*dag.Microsecond
 		flows := draw(t, p, 1)
 		early := 0
@@ -296,7 +187,7 @@ func TestLoad(t *testing.T) {
 		p := Default()
 		p.Ranks = 32
 		j := &p.Jobs[0]
-		j.Sizes, j.Rate, j.Pattern.Kind, j.Flows, j.Duration = Constant(10_000), 32*4e9, kind, 0, 50*dag.Millisecond
+		j.Sizes, j.Rate, j.Pattern.Kind, j.Flows, j.Duration = sizes.Constant(10_000), 32*4e9, kind, 0, 50*dag.Millisecond
 		s, err := NewSource(p, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -316,7 +207,7 @@ func TestPatterns(t *testing.T) {
 		p := Default()
 		p.Ranks = 10
 		p.Jobs[0].Pattern, p.Jobs[0].Flows = pattern, flows
-		p.Jobs[0].Sizes = Constant(1000)
+		p.Jobs[0].Sizes = sizes.Constant(1000)
 		return draw(t, p, 5)
 	}
 	to := map[int32]int32{}
@@ -409,7 +300,7 @@ func mix() Params {
 	back := p.Jobs[0]
 	back.Name, back.Flows = "background", 3000
 	front := back
-	front.Name, front.Sizes, front.Pattern, front.Rate = "incasts", Constant(20_000),
+	front.Name, front.Sizes, front.Pattern, front.Rate = "incasts", sizes.Constant(20_000),
 		Pattern{Kind: Incast, Degree: 8, Node: -1}, 20*5e9
 	front.Flows, front.Duration = 0, dag.Millisecond
 	p.Jobs = []Job{back, front}
@@ -503,7 +394,7 @@ func TestCommonNumbers(t *testing.T) {
 	same("destinations", func(j *Job) { j.Pattern.Kind = Hotspot }, func(a, b openloop.Message) bool {
 		return a.Time == b.Time && a.Bytes == b.Bytes && a.Source == b.Source
 	})
-	same("sizes of the same mean", func(j *Job) { j.Sizes = Constant(1000); j.Rate = j.Rate * 1000 / base.Jobs[0].Sizes.Mean() },
+	same("sizes of the same mean", func(j *Job) { j.Sizes = sizes.Constant(1000); j.Rate = j.Rate * 1000 / base.Jobs[0].Sizes.Mean() },
 		func(a, b openloop.Message) bool { return max(a.Time-b.Time, b.Time-a.Time) <= dag.Nanosecond })
 	same("times", func(j *Job) { j.Arrivals.Process = Periodic }, func(a, b openloop.Message) bool { return a.Bytes == b.Bytes })
 }

@@ -150,7 +150,7 @@ func openRegular(path string) (*os.File, error) {
 // that it states. What is wrong with it is a format.SyntaxError.
 func ReadSizes(file string, r io.Reader, warn func(message string, args ...any)) (*dcnw.Curve, error) {
 	c, stated, err := dcnw.ReadCurve(filepath.Base(file), r)
-	var wrong *dcnw.CurveError
+	var wrong *openloop.LineError
 	switch {
 	case errors.As(err, &wrong):
 		return nil, &format.SyntaxError{File: file, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
