@@ -1,22 +1,25 @@
 package storage
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Profile is what is known of the accesses of a trace.
+// Profile is the statistics of the accesses of a trace.
 type Profile struct {
 	Name  string
 	gaps  distribution  // times between one record and the next, in picoseconds
 	units []unitProfile // ascending; one or more
 }
 
-// unitProfile is what is known of the accesses to a storage unit.
+// unitProfile is the statistics of the accesses to a storage unit.
 type unitProfile struct {
 	number        int32
 	reads, writes accesses     // one or more in all
@@ -25,33 +28,80 @@ type unitProfile struct {
 	jumps         distribution // bytes from the end of an access to the start of the next; 0: it is sequential
 }
 
-// accesses is what is known of the reads or the writes of a unit.
+// accesses is the statistics of the reads or the writes of a unit.
 type accesses struct {
 	count int64
 	sizes distribution // in bytes
 }
 
-// builtin are the profiles that come with the generator.
-var builtin = []*Profile{&financial, &websearch}
+//go:embed profiles/*.txt
+var profiles embed.FS
 
-// Names returns the names of the built-in profiles.
+// Names returns the names of the built-in profiles: "financial", of transactions at a financial institution, and
+// "websearch", of a search engine.
 func Names() []string {
-	var names []string
-	for _, p := range builtin {
-		names = append(names, p.Name)
-	}
-	return names
+	return []string{"financial", "websearch"}
 }
 
-// Builtin returns the built-in profile of a name, nil if there is none: "financial", of transactions at a financial
-// institution, or "websearch", of a search engine.
+// Builtin returns the built-in profile of a name, nil if there is none.
 func Builtin(name string) *Profile {
-	for _, p := range builtin {
-		if p.Name == name {
-			return p
+	if !slices.Contains(Names(), name) {
+		return nil
+	}
+	text, err := profiles.ReadFile("profiles/" + name + ".txt")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	p, err := parseProfile(name, string(text))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// parseProfile parses a profile: the lines "gaps STEP", "unit NUMBER START LOW HIGH", and below each unit
+// "reads COUNT STEP", "writes COUNT STEP" and "jumps STEP", each but unit followed by the bins "LOW HIGH WEIGHT" of its
+// distribution. Lines that begin with # are comments.
+func parseProfile(name, text string) (*Profile, error) {
+	p := &Profile{Name: name}
+	var u *unitProfile
+	d := &p.gaps
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if fields[0] == "#" {
+			continue
+		}
+		word := ""
+		if fields[0][0] >= 'a' {
+			word, fields = fields[0], fields[1:]
+		}
+		n := make([]int64, len(fields))
+		for i := range fields {
+			var err error
+			if n[i], err = strconv.ParseInt(fields[i], 10, 64); err != nil {
+				return nil, fmt.Errorf("profile %s: %q: %w", name, line, err)
+			}
+		}
+		switch word {
+		case "gaps":
+			d.step = n[0]
+		case "unit":
+			p.units = append(p.units, unitProfile{number: int32(n[0]), start: n[1], low: n[2], high: n[3]})
+			u = &p.units[len(p.units)-1]
+		case "reads":
+			u.reads.count, d = n[0], &u.reads.sizes
+			d.step = n[1]
+		case "writes":
+			u.writes.count, d = n[0], &u.writes.sizes
+			d.step = n[1]
+		case "jumps":
+			d = &u.jumps
+			d.step = n[0]
+		default:
+			d.bins = append(d.bins, bin{n[0], n[1], n[2]})
 		}
 	}
-	return nil
+	return p, nil
 }
 
 // maxBins is about how many bins a distribution of a profile has at most.

@@ -22,7 +22,7 @@ const MaxRecords = 1 << 30
 
 // Default returns 5,000 records of the profile "financial".
 func Default() Params {
-	return Params{Profile: &financial, Records: 5000}
+	return Params{Profile: Builtin("financial"), Records: 5000}
 }
 
 // Generate returns a trace of io ops: a rank for each unit that has any, in ascending order. The same parameters and

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"go/format"
 	"math"
 	"os"
 	"path/filepath"
@@ -68,11 +67,11 @@ func TestBuiltin(t *testing.T) {
 		file, about string
 	}{
 		"financial": {"financial1_5000.spc",
-			`financial is the first 5,000 records of Financial1 of the UMass trace repository, of transactions at a financial
-// institution. Times after the first 949 records are from a copy that has them to 8 us`},
+			"The first 5,000 records of Financial1 of the UMass trace repository, of transactions at a financial\n" +
+				"# institution. Times after the first 949 records are from a copy that has them to 8 us."},
 		"websearch": {"websearch_5000.spc",
-			`websearch is the first 5,000 records of the trace wsrch-small that comes with the simulator MQSim, which looks like
-// one of WebSearch1 to 3 of the UMass trace repository, of a search engine`},
+			"The first 5,000 records of the trace wsrch-small that comes with the simulator MQSim, which looks like one\n" +
+				"# of WebSearch1 to 3 of the UMass trace repository, of a search engine."},
 	} {
 		p, err := measureProfile(readSPC(t, filepath.Join(folder, "spc", c.file)), builtinBins)
 		if err != nil {
@@ -80,52 +79,33 @@ func TestBuiltin(t *testing.T) {
 		}
 		p.Name = name
 		if *update {
-			writeGo(t, p, c.about)
+			writeProfile(t, p, c.about)
 		} else if !reflect.DeepEqual(p, Builtin(name)) {
 			t.Errorf("%s is not what is measured; -update makes it so", name)
 		}
 	}
 }
 
-// writeGo writes a profile as Go.
-func writeGo(t *testing.T, p *Profile, about string) {
+// writeProfile writes a built-in profile.
+func writeProfile(t *testing.T, p *Profile, about string) {
 	var b bytes.Buffer
-	distribution := func(d distribution) string {
-		var s strings.Builder
-		if len(d.bins) == 0 {
-			return "distribution{}"
+	distribution := func(d distribution) {
+		fmt.Fprintf(&b, " %d\n", d.step)
+		for _, x := range d.bins {
+			fmt.Fprintf(&b, "%d %d %d\n", x.low, x.high, x.weight)
 		}
-		fmt.Fprintf(&s, "distribution{%d, []bin{", d.step)
-		column := 0
-		for i, b := range d.bins {
-			text := fmt.Sprintf("{%d, %d, %d}", b.low, b.high, b.weight)
-			if column -= len(text) + 2; column < 0 && len(d.bins) > 2 {
-				s.WriteString("\n")
-				column = 90 - len(text) - 2
-			} else if i > 0 {
-				s.WriteString(" ")
-			}
-			s.WriteString(text + ",")
-		}
-		if len(d.bins) > 2 {
-			return s.String() + "\n}}"
-		}
-		return strings.TrimSuffix(s.String(), ",") + "}}"
 	}
-	fmt.Fprintf(&b, "package storage\n\n// %s.\n// It is measured by measureProfile with %d bins.\n", about, builtinBins)
-	fmt.Fprintf(&b, "var %s = Profile{\nName: %q,\ngaps: %s,\nunits: []unitProfile{\n", p.Name, p.Name,
-		distribution(p.gaps))
+	fmt.Fprintf(&b, "# %s\n# Measured by measureProfile with %d bins.\ngaps", about, builtinBins)
+	distribution(p.gaps)
 	for _, u := range p.units {
-		fmt.Fprintf(&b, "{\nnumber: %d, start: %d, low: %d, high: %d,\n", u.number, u.start, u.low, u.high)
-		fmt.Fprintf(&b, "reads: accesses{%d, %s},\nwrites: accesses{%d, %s},\njumps: %s,\n},\n", u.reads.count,
-			distribution(u.reads.sizes), u.writes.count, distribution(u.writes.sizes), distribution(u.jumps))
+		fmt.Fprintf(&b, "unit %d %d %d %d\nreads %d", u.number, u.start, u.low, u.high, u.reads.count)
+		distribution(u.reads.sizes)
+		fmt.Fprintf(&b, "writes %d", u.writes.count)
+		distribution(u.writes.sizes)
+		b.WriteString("jumps")
+		distribution(u.jumps)
 	}
-	b.WriteString("},\n}\n")
-	text, err := format.Source(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(p.Name+".go", text, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join("profiles", p.Name+".txt"), b.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -195,7 +175,8 @@ func checkValues(t *testing.T, what string, values []int64, d distribution) {
 // TestStatistics compares the statistics of generated traces with those of their profiles.
 func TestStatistics(t *testing.T) {
 	const n = 200_000
-	for _, p := range builtin {
+	for _, name := range Names() {
+		p := Builtin(name)
 		tr := mustGenerate(t, Params{p, n}, 3)
 		total := int64(0)
 		for _, u := range p.units {
@@ -324,7 +305,7 @@ func TestLike(t *testing.T) {
 
 // TestLikeItself measures what was generated, and generates what looks like that.
 func TestLikeItself(t *testing.T) {
-	first := mustGenerate(t, Params{&financial, 50_000}, 1)
+	first := mustGenerate(t, Params{Builtin("financial"), 50_000}, 1)
 	p, err := Like(first)
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +319,7 @@ func TestLikeItself(t *testing.T) {
 
 // TestPrefix checks that a trace of fewer records is the beginning of one of more.
 func TestPrefix(t *testing.T) {
-	few, many := mustGenerate(t, Params{&websearch, 500}, 1), mustGenerate(t, Params{&websearch, 5000}, 1)
+	few, many := mustGenerate(t, Params{Builtin("websearch"), 500}, 1), mustGenerate(t, Params{Builtin("websearch"), 5000}, 1)
 	for rank := range few.Ranks {
 		f, m := &few.Ranks[rank], &many.Ranks[rank]
 		for i := range f.Len() {
@@ -414,7 +395,7 @@ func TestHostile(t *testing.T) {
 		t.Error("no error for no accesses")
 	}
 	for _, n := range []int64{-1, 0, MaxRecords + 1} {
-		if _, err := Generate(Params{&financial, n}, 1); err == nil {
+		if _, err := Generate(Params{Builtin("financial"), n}, 1); err == nil {
 			t.Errorf("no error for %d records", n)
 		}
 	}
@@ -441,7 +422,8 @@ func TestBuiltinNames(t *testing.T) {
 // BenchmarkGenerate generates a million records.
 func BenchmarkGenerate(b *testing.B) {
 	const records = 1_000_000
-	for _, p := range builtin {
+	for _, name := range Names() {
+		p := Builtin(name)
 		b.Run(p.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -457,7 +439,7 @@ func BenchmarkGenerate(b *testing.B) {
 // BenchmarkLike measures a trace of a million records.
 func BenchmarkLike(b *testing.B) {
 	const records = 1_000_000
-	tr := mustGenerate(b, Params{&financial, records}, 1)
+	tr := mustGenerate(b, Params{Builtin("financial"), records}, 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Like(tr); err != nil {
