@@ -99,6 +99,6 @@ func ring(p *Params, rank int, s *collective.Schedule) error {
 }
 
 func plan(p *Params, rank int, s *collective.Schedule, kind dag.Subkind, bytes int64, algorithm string) error {
-	call := collective.Call{Kind: kind, Members: p.Ranks, Me: rank, Root: p.Root, Bytes: bytes}
-	return collective.Plan(&call, algorithm, s)
+	participant := collective.Participant{Kind: kind, Members: p.Ranks, Me: rank, Root: p.Root, Bytes: bytes}
+	return collective.Plan(&participant, algorithm, s)
 }

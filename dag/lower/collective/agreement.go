@@ -7,9 +7,9 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// What the members of an instance state of it, by the table in docs/lowering.md, and what they must agree on.
+// docs/lowering.md defines the sizes that members of a collective state, and the values they must agree on.
 
-// describe sets what the member at position 0 states of an instance.
+// describe sets the instance from the op of the member at position 0.
 func (in *instances) describe(m *member) error {
 	if m.position != 0 {
 		return nil
@@ -32,7 +32,7 @@ func (in *instances) describe(m *member) error {
 	return nil
 }
 
-// root returns the rank of the root that a rooted collective states: the first member where it is not known.
+// root returns the rank of the root of a rooted collective. An unknown root is the first member.
 func (m *member) root() int32 {
 	if root := m.r.Peer.At(m.op); root != dag.UnknownRoot {
 		return root
@@ -40,8 +40,8 @@ func (m *member) root() int32 {
 	return m.comm.rank(0)
 }
 
-// agreed returns the size that all members of a collective must state alike, and whether there is one. What only
-// arrives at a member may stand as received.
+// agreed returns the size on which all members of a collective must agree, and whether there is one. Members that only
+// receive may state it as received bytes.
 func agreed(r *dag.Rank, op int) (size int64, ok bool) {
 	switch r.Subkind.At(op) {
 	case dag.Bcast, dag.Reduce:
@@ -52,7 +52,7 @@ func agreed(r *dag.Rank, op int) (size int64, ok bool) {
 	return 0, false
 }
 
-// own returns the size that a member of a collective states for itself.
+// own returns the size of the member's own block as its op states it.
 func own(r *dag.Rank, op int) int64 {
 	switch r.Subkind.At(op) {
 	case dag.Gatherv, dag.Allgatherv, dag.Alltoallv:
@@ -68,7 +68,7 @@ func own(r *dag.Rank, op int) int64 {
 	return 0
 }
 
-// hasTable reports whether the members of a collective may have sizes of their own.
+// hasTable reports whether the members of a collective may have different sizes.
 func hasTable(kind dag.Subkind) bool {
 	switch kind {
 	case dag.Gatherv, dag.Scatterv, dag.Allgatherv, dag.Alltoallv, dag.ReduceScatter:
@@ -77,7 +77,7 @@ func hasTable(kind dag.Subkind) bool {
 	return false
 }
 
-// makeTables allots tables to the instances to be lowered whose members may have their own sizes.
+// makeTables allocates the tables of the instances to lower.
 func (in *instances) makeTables() {
 	for _, c := range in.comms {
 		if c == nil {
@@ -94,7 +94,7 @@ func (in *instances) makeTables() {
 	}
 }
 
-// check compares a member's op with what the member at position 0 states, and enters its own size in the table.
+// check compares a member's op with the instance, and enters its own size in the table.
 func (in *instances) check(m *member) error {
 	inst := &m.comm.instances[m.k]
 	kind := m.r.Subkind.At(m.op)
@@ -118,9 +118,9 @@ func (in *instances) check(m *member) error {
 	case isRoot && kind == dag.Scatter:
 		size, block = m.r.Bytes.At(m.op), 0
 	case isRoot && kind == dag.Scatterv:
-		block = 0 // what the root keeps does not travel
+		block = 0 // the root does not send its own block
 	}
-	limit := math.MaxInt64 / int64(m.comm.size) // keeps sums over the members in range
+	limit := math.MaxInt64 / int64(m.comm.size) // keeps sums over all members in range
 	for _, s := range [...]int64{size, block, min(0, m.r.Bytes.At(m.op)), min(0, m.r.RecvBytes.At(m.op))} {
 		if s < 0 || s > limit {
 			return fmt.Errorf("rank %d, op %d: %s of %d bytes, expected 0..%d", m.rank, m.op, kind, s, limit)
@@ -133,19 +133,19 @@ func (in *instances) check(m *member) error {
 		inst.bytes = size
 	}
 	if inst.table >= 0 {
-		m.comm.tables[inst.table+int64(m.position)+1] = block // the sum comes when all are there
+		m.comm.tables[inst.table+int64(m.position)+1] = block // sumTables computes the prefix sums
 	}
 	return nil
 }
 
-// differs returns the error for a member's op that does not agree with that of the member at position 0.
+// differs returns the error for a member's op that disagrees with that of the member at position 0.
 func (m *member) differs(found, expected string) error {
 	return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: %s, expected %s as in rank %d, op %d",
 		m.rank, m.op, m.k, m.id, found, expected, m.comm.rank(0), m.comm.instances[m.k].op)
 }
 
-// sumTables sets the bytes of the instances with a table from it, and drops the tables of reduce-scatters that leave
-// the blocks to us.
+// sumTables computes the prefix sums of the tables and the bytes of their instances. It drops the tables of
+// reduce-scatters that state no blocks; Participant.splitsTotal divides these.
 func (in *instances) sumTables() error {
 	for id, c := range in.comms {
 		if c == nil || len(c.tables) == 0 {
@@ -179,12 +179,12 @@ func (in *instances) sumTables() error {
 	return nil
 }
 
-// checkBlock compares what a member of a scatter states as received with its part of what the root contributes.
+// checkBlock compares the received bytes of a member of a scatter with its part of the root's data.
 func (m *member) checkBlock() error {
 	if inst := &m.comm.instances[m.k]; inst.kind != dag.Scatter || m.position == int(inst.root) {
 		return nil
 	}
-	c := m.call()
+	c := m.participant()
 	if size := own(m.r, m.op); size != 0 && size != c.block(c.Me).bytes {
 		return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: receives %d bytes of a scatter of %d "+
 			"over %d members, expected %d", m.rank, m.op, m.k, m.id, size, c.Bytes, c.Members, c.block(c.Me).bytes)

@@ -7,137 +7,134 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// algorithm is one way to carry out a collective. plan appends one member's part; it is not called where that is the
-// only one.
+// algorithm is an algorithm for a collective.
 type algorithm struct {
 	kind      dag.Subkind
 	name      string
-	plan      func(c *Call, s *Schedule)
-	parameter parameter // Call.K
-	segments  bool      // whether it has the parameter segment: Call.Segment
+	plan      func(p *Participant, s *Schedule) // appends the part of one member of two or more
+	parameter parameter                         // Participant.k
+	segments  bool                              // has the parameter segment: Participant.segmentSize
 }
 
-// parameter is a number that an algorithm takes.
+// parameter is an integer parameter of an algorithm.
 type parameter struct {
-	name      string // "": it takes none
-	least     int
-	otherwise int // where the choice says nothing
+	name     string // "": no parameter
+	min      int
+	standard int // default value
 }
 
 var (
-	none      = parameter{}
-	children  = parameter{"k", 1, 4}
-	radix     = parameter{"k", 2, 4}
-	howMany   = parameter{"chains", 1, 1}
-	segmented = true
-	atOnce    = false
+	children = parameter{"k", 1, 4}
+	radix    = parameter{"k", 2, 4}
+	chains   = parameter{"chains", 1, 1}
 )
 
 var algorithms = []algorithm{
-	{dag.Barrier, "dissemination", barrierDissemination, none, atOnce},
-	{dag.Barrier, "recdoubling", barrierRecdoubling, none, atOnce},
-	{dag.Barrier, "binomial", barrierBinomial, none, atOnce},
-	{dag.Barrier, "linear", barrierLinear, none, atOnce},
-	{dag.Barrier, "hierarchical", barrierHierarchical, none, atOnce},
-	{dag.Bcast, "binomial", bcastBinomial, none, segmented},
-	{dag.Bcast, "binary", bcastBinary, none, segmented},
-	{dag.Bcast, "kary", bcastKary, children, segmented},
-	{dag.Bcast, "knomial", bcastKnomial, radix, segmented},
-	{dag.Bcast, "chain", bcastChain, howMany, segmented},
-	{dag.Bcast, "linear", bcastLinear, none, atOnce},
-	{dag.Bcast, "scatterallgather", bcastScatterallgather, none, atOnce},
-	{dag.Bcast, "scatterrecdoubling", bcastScatterrecdoubling, none, atOnce},
-	{dag.Bcast, "doublebinarytree", bcastDoublebinarytree, none, segmented},
-	{dag.Bcast, "hierarchical", bcastHierarchical, none, segmented},
-	{dag.Reduce, "binomial", reduceBinomial, none, segmented},
-	{dag.Reduce, "binary", reduceBinary, none, segmented},
-	{dag.Reduce, "kary", reduceKary, children, segmented},
-	{dag.Reduce, "knomial", reduceKnomial, radix, segmented},
-	{dag.Reduce, "chain", reduceChain, howMany, segmented},
-	{dag.Reduce, "linear", reduceLinear, none, atOnce},
-	{dag.Reduce, "rabenseifner", reduceRabenseifner, none, atOnce},
-	{dag.Reduce, "doublebinarytree", reduceDoublebinarytree, none, segmented},
-	{dag.Reduce, "hierarchical", reduceHierarchical, none, segmented},
-	{dag.Allreduce, "recdoubling", allreduceRecdoubling, none, atOnce},
-	{dag.Allreduce, "ring", allreduceRing, none, segmented},
-	{dag.Allreduce, "reducebcast", allreduceReducebcast, none, segmented},
-	{dag.Allreduce, "rabenseifner", allreduceRabenseifner, none, atOnce},
-	{dag.Allreduce, "doublebinarytree", allreduceDoublebinarytree, none, segmented},
-	{dag.Allreduce, "hierarchical", allreduceHierarchical, none, segmented},
-	{dag.Gather, "binomial", gatherBinomial, none, atOnce},
-	{dag.Gather, "linear", gatherLinear, none, atOnce},
-	{dag.Gatherv, "binomial", gatherBinomial, none, atOnce},
-	{dag.Gatherv, "linear", gatherLinear, none, atOnce},
-	{dag.Scatter, "binomial", scatterBinomial, none, atOnce},
-	{dag.Scatter, "linear", scatterLinear, none, atOnce},
-	{dag.Scatterv, "binomial", scatterBinomial, none, atOnce},
-	{dag.Scatterv, "linear", scatterLinear, none, atOnce},
-	{dag.Allgather, "ring", allgatherRing, none, atOnce},
-	{dag.Allgather, "recdoubling", allgatherRecdoubling, none, atOnce},
-	{dag.Allgather, "bruck", allgatherBruck, none, atOnce},
-	{dag.Allgather, "neighborexchange", allgatherNeighborexchange, none, atOnce},
-	{dag.Allgather, "gatherbcast", allgatherGatherbcast, none, segmented},
-	{dag.Allgather, "linear", allgatherLinear, none, atOnce},
-	{dag.Allgatherv, "ring", allgatherRing, none, atOnce},
-	{dag.Allgatherv, "recdoubling", allgatherRecdoubling, none, atOnce},
-	{dag.Allgatherv, "bruck", allgatherBruck, none, atOnce},
-	{dag.Allgatherv, "neighborexchange", allgatherNeighborexchange, none, atOnce},
-	{dag.Allgatherv, "gatherbcast", allgatherGatherbcast, none, segmented},
-	{dag.Allgatherv, "linear", allgatherLinear, none, atOnce},
-	{dag.Alltoall, "pairwise", alltoallPairwise, none, atOnce},
-	{dag.Alltoall, "bruck", alltoallBruck, none, atOnce},
-	{dag.Alltoall, "linear", alltoallLinear, none, atOnce},
-	{dag.Alltoallv, "pairwise", alltoallPairwise, none, atOnce},
-	{dag.Alltoallv, "linear", alltoallLinear, none, atOnce},
-	{dag.ReduceScatter, "ring", reducescatterRing, none, atOnce},
-	{dag.ReduceScatter, "rechalving", reducescatterRechalving, none, atOnce},
-	{dag.ReduceScatter, "pairwise", reducescatterPairwise, none, atOnce},
-	{dag.ReduceScatter, "reducescatterv", reducescatterReducescatterv, none, atOnce},
-	{dag.Scan, "recdoubling", scanRecdoubling, none, atOnce},
-	{dag.Scan, "linear", scanLinear, none, atOnce},
-	{dag.Exscan, "recdoubling", scanRecdoubling, none, atOnce},
-	{dag.Exscan, "linear", scanLinear, none, atOnce},
+	{kind: dag.Barrier, name: "dissemination", plan: barrierDissemination},
+	{kind: dag.Barrier, name: "recdoubling", plan: barrierRecdoubling},
+	{kind: dag.Barrier, name: "binomial", plan: barrierBinomial},
+	{kind: dag.Barrier, name: "linear", plan: barrierLinear},
+	{kind: dag.Barrier, name: "hierarchical", plan: barrierHierarchical},
+	{kind: dag.Bcast, name: "binomial", plan: bcastBinomial, segments: true},
+	{kind: dag.Bcast, name: "binary", plan: bcastBinary, segments: true},
+	{kind: dag.Bcast, name: "kary", plan: bcastKary, parameter: children, segments: true},
+	{kind: dag.Bcast, name: "knomial", plan: bcastKnomial, parameter: radix, segments: true},
+	{kind: dag.Bcast, name: "chain", plan: bcastChain, parameter: chains, segments: true},
+	{kind: dag.Bcast, name: "linear", plan: bcastLinear},
+	{kind: dag.Bcast, name: "scatterallgather", plan: bcastScatterallgather},
+	{kind: dag.Bcast, name: "scatterrecdoubling", plan: bcastScatterrecdoubling},
+	{kind: dag.Bcast, name: "doublebinarytree", plan: bcastDoublebinarytree, segments: true},
+	{kind: dag.Bcast, name: "hierarchical", plan: bcastHierarchical, segments: true},
+	{kind: dag.Reduce, name: "binomial", plan: reduceBinomial, segments: true},
+	{kind: dag.Reduce, name: "binary", plan: reduceBinary, segments: true},
+	{kind: dag.Reduce, name: "kary", plan: reduceKary, parameter: children, segments: true},
+	{kind: dag.Reduce, name: "knomial", plan: reduceKnomial, parameter: radix, segments: true},
+	{kind: dag.Reduce, name: "chain", plan: reduceChain, parameter: chains, segments: true},
+	{kind: dag.Reduce, name: "linear", plan: reduceLinear},
+	{kind: dag.Reduce, name: "rabenseifner", plan: reduceRabenseifner},
+	{kind: dag.Reduce, name: "doublebinarytree", plan: reduceDoublebinarytree, segments: true},
+	{kind: dag.Reduce, name: "hierarchical", plan: reduceHierarchical, segments: true},
+	{kind: dag.Allreduce, name: "recdoubling", plan: allreduceRecdoubling},
+	{kind: dag.Allreduce, name: "ring", plan: allreduceRing, segments: true},
+	{kind: dag.Allreduce, name: "reducebcast", plan: allreduceReducebcast, segments: true},
+	{kind: dag.Allreduce, name: "rabenseifner", plan: allreduceRabenseifner},
+	{kind: dag.Allreduce, name: "doublebinarytree", plan: allreduceDoublebinarytree, segments: true},
+	{kind: dag.Allreduce, name: "hierarchical", plan: allreduceHierarchical, segments: true},
+	{kind: dag.Gather, name: "binomial", plan: gatherBinomial},
+	{kind: dag.Gather, name: "linear", plan: gatherLinear},
+	{kind: dag.Gatherv, name: "binomial", plan: gatherBinomial},
+	{kind: dag.Gatherv, name: "linear", plan: gatherLinear},
+	{kind: dag.Scatter, name: "binomial", plan: scatterBinomial},
+	{kind: dag.Scatter, name: "linear", plan: scatterLinear},
+	{kind: dag.Scatterv, name: "binomial", plan: scatterBinomial},
+	{kind: dag.Scatterv, name: "linear", plan: scatterLinear},
+	{kind: dag.Allgather, name: "ring", plan: allgatherRing},
+	{kind: dag.Allgather, name: "recdoubling", plan: allgatherRecdoubling},
+	{kind: dag.Allgather, name: "bruck", plan: allgatherBruck},
+	{kind: dag.Allgather, name: "neighborexchange", plan: allgatherNeighborexchange},
+	{kind: dag.Allgather, name: "gatherbcast", plan: allgatherGatherbcast, segments: true},
+	{kind: dag.Allgather, name: "linear", plan: allgatherLinear},
+	{kind: dag.Allgatherv, name: "ring", plan: allgatherRing},
+	{kind: dag.Allgatherv, name: "recdoubling", plan: allgatherRecdoubling},
+	{kind: dag.Allgatherv, name: "bruck", plan: allgatherBruck},
+	{kind: dag.Allgatherv, name: "neighborexchange", plan: allgatherNeighborexchange},
+	{kind: dag.Allgatherv, name: "gatherbcast", plan: allgatherGatherbcast, segments: true},
+	{kind: dag.Allgatherv, name: "linear", plan: allgatherLinear},
+	{kind: dag.Alltoall, name: "pairwise", plan: alltoallPairwise},
+	{kind: dag.Alltoall, name: "bruck", plan: alltoallBruck},
+	{kind: dag.Alltoall, name: "linear", plan: alltoallLinear},
+	{kind: dag.Alltoallv, name: "pairwise", plan: alltoallPairwise},
+	{kind: dag.Alltoallv, name: "linear", plan: alltoallLinear},
+	{kind: dag.ReduceScatter, name: "ring", plan: reducescatterRing},
+	{kind: dag.ReduceScatter, name: "rechalving", plan: reducescatterRechalving},
+	{kind: dag.ReduceScatter, name: "pairwise", plan: reducescatterPairwise},
+	{kind: dag.ReduceScatter, name: "reducescatterv", plan: reducescatterReducescatterv},
+	{kind: dag.Scan, name: "recdoubling", plan: scanRecdoubling},
+	{kind: dag.Scan, name: "linear", plan: scanLinear},
+	{kind: dag.Exscan, name: "recdoubling", plan: scanRecdoubling},
+	{kind: dag.Exscan, name: "linear", plan: scanLinear},
 }
 
-// Plan appends to s what c's member does in the algorithm of that name for c.Kind. The name may have parameters in
-// parentheses, as in a choice; they take the place of those in c.
-func Plan(c *Call, algorithm string, s *Schedule) error {
-	u, err := parseUse(c.Kind, algorithm)
+// Plan appends the participant's part in the named algorithm of p.Kind to s. The name may have parameters in
+// parentheses, as in a choice. Plan returns an error for an unknown algorithm or parameter, and for more than 2^20
+// segments.
+func Plan(p *Participant, algorithm string, s *Schedule) error {
+	chosen, err := parseSelection(p.Kind, algorithm)
 	if err != nil {
 		return err
 	}
-	call := *c
-	return u.plan(&call, s)
+	participant := *p
+	return chosen.plan(&participant, s)
 }
 
-// use is an algorithm with its parameters.
-type use struct {
+// selection is an algorithm with the values of its parameters.
+type selection struct {
 	*algorithm
 	k       int
-	segment int64
+	segment int64 // bytes; 0: no segmentation
 }
 
-// plan sets the parameters of the call and appends the member's part.
-func (u *use) plan(c *Call, s *Schedule) error {
-	if c.Members == 1 {
+// plan sets the parameters of p and appends its part to s.
+func (sel *selection) plan(p *Participant, s *Schedule) error {
+	if p.Members == 1 {
 		return nil
 	}
-	c.K, c.Segment = u.k, u.segment
-	if u.segment > 0 {
-		x := c.whole()
-		if c.Kind == dag.Allgather || c.Kind == dag.Allgatherv {
-			x = c.blocks(0, c.Members)
+	p.k, p.segmentSize = sel.k, sel.segment
+	if sel.segment > 0 {
+		x := p.whole()
+		if p.Kind == dag.Allgather || p.Kind == dag.Allgatherv {
+			x = p.blocks(0, p.Members)
 		}
-		if (x.bytes-1)/u.segment >= maxSegments {
-			return fmt.Errorf("%s of %d bytes by %s in segments of %d bytes, expected at most %d of them", u.kind, x.bytes,
-				u.name, u.segment, maxSegments)
+		if (x.bytes-1)/sel.segment >= maxSegments {
+			return fmt.Errorf("%s of %d bytes by %s in segments of %d bytes, expected at most %d of them", sel.kind, x.bytes,
+				sel.name, sel.segment, maxSegments)
 		}
 	}
-	u.algorithm.plan(c, s)
+	sel.algorithm.plan(p, s)
 	return nil
 }
 
-func find(kind dag.Subkind, name string) (*algorithm, error) {
+func findAlgorithm(kind dag.Subkind, name string) (*algorithm, error) {
 	for i := range algorithms {
 		if a := &algorithms[i]; a.kind == kind && a.name == name {
 			return a, nil
@@ -152,62 +149,62 @@ func find(kind dag.Subkind, name string) (*algorithm, error) {
 	return nil, fmt.Errorf("no algorithm %q for %s, expected %s", name, kind, strings.Join(names, " or "))
 }
 
-// parseUse reads an algorithm with parameters, such as "chain(chains=2,segment=64KiB)".
-func parseUse(kind dag.Subkind, text string) (use, error) {
+// parseSelection parses an algorithm with parameters, such as "chain(chains=2,segment=64KiB)".
+func parseSelection(kind dag.Subkind, text string) (selection, error) {
 	name, rest, open := strings.Cut(text, "(")
-	a, err := find(kind, strings.TrimSpace(name))
+	a, err := findAlgorithm(kind, strings.TrimSpace(name))
 	if err != nil {
-		return use{}, err
+		return selection{}, err
 	}
-	u := use{algorithm: a, k: a.parameter.otherwise}
+	sel := selection{algorithm: a, k: a.parameter.standard}
 	if !open {
-		return u, nil
+		return sel, nil
 	}
 	list, after, closed := strings.Cut(rest, ")")
 	if !closed || strings.TrimSpace(after) != "" {
-		return use{}, fmt.Errorf("expected an algorithm such as chain(segment=64KiB), found %q", text)
+		return selection{}, fmt.Errorf("expected an algorithm such as chain(segment=64KiB), found %q", text)
 	}
 	set := map[string]bool{}
 	for assignment := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {
 		name, value, found := strings.Cut(assignment, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !found {
-			return use{}, fmt.Errorf("expected an algorithm such as chain(segment=64KiB), found %q", text)
+			return selection{}, fmt.Errorf("expected an algorithm such as chain(segment=64KiB), found %q", text)
 		}
 		if set[name] {
-			return use{}, fmt.Errorf("%q: %s is there twice", text, name)
+			return selection{}, fmt.Errorf("%q: %s is there twice", text, name)
 		}
 		set[name] = true
-		if err := u.set(name, value); err != nil {
-			return use{}, fmt.Errorf("%q: %w", text, err)
+		if err := sel.set(name, value); err != nil {
+			return selection{}, fmt.Errorf("%q: %w", text, err)
 		}
 	}
-	return u, nil
+	return sel, nil
 }
 
-// set gives a parameter its value.
-func (u *use) set(name, value string) (err error) {
+// set sets a parameter.
+func (sel *selection) set(name, value string) (err error) {
 	switch {
-	case name == "segment" && u.segments:
-		if u.segment, err = parseSize(value); err != nil {
+	case name == "segment" && sel.segments:
+		if sel.segment, err = parseSize(value); err != nil {
 			return fmt.Errorf("segment %q: %w", value, err)
 		}
 		return nil
-	case name == u.parameter.name && name != "":
-		if u.k, err = parseCount(value); err != nil || u.k < u.parameter.least {
-			return fmt.Errorf("%s is %q, expected a whole number of %d or more", name, value, u.parameter.least)
+	case name == sel.parameter.name && name != "":
+		if sel.k, err = parseCount(value); err != nil || sel.k < sel.parameter.min {
+			return fmt.Errorf("%s is %q, expected a whole number of %d or more", name, value, sel.parameter.min)
 		}
 		return nil
 	}
 	var names []string
-	if u.parameter.name != "" {
-		names = append(names, u.parameter.name)
+	if sel.parameter.name != "" {
+		names = append(names, sel.parameter.name)
 	}
-	if u.segments {
+	if sel.segments {
 		names = append(names, "segment")
 	}
 	if names == nil {
-		return fmt.Errorf("%s by %s has no parameters, found %q", u.kind, u.name, name)
+		return fmt.Errorf("%s by %s has no parameters, found %q", sel.kind, sel.name, name)
 	}
 	return fmt.Errorf("no parameter %q, expected %s", name, strings.Join(names, " or "))
 }

@@ -1,114 +1,115 @@
 package collective
 
-// allgatherRing: every member passes on to its right neighbour, n - 1 times, the block it got last, its own first.
+// allgatherRing sends, in each of n - 1 rounds, the block received last to the right neighbour, in the first round the
+// member's own block.
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Allgather".
-func allgatherRing(c *Call, s *Schedule) {
-	passRound(c, newExchange(s, None))
+func allgatherRing(p *Participant, s *Schedule) {
+	ringBlocks(p, newExchange(s, noStep))
 }
 
-// passRound is allgatherRing in the given exchange.
-func passRound(c *Call, x exchange) {
-	n := c.Members
-	right, left := (c.Me+1)%n, (c.Me-1+n)%n
-	sending := c.Me
+// ringBlocks appends allgatherRing to an exchange.
+func ringBlocks(p *Participant, x exchange) {
+	n := p.Members
+	right, left := (p.Me+1)%n, (p.Me-1+n)%n
+	sending := p.Me
 	for range n - 1 {
 		receiving := (sending - 1 + n) % n
-		x.round(right, c.block(sending), left, c.block(receiving))
+		x.round(right, p.block(sending), left, p.block(receiving))
 		sending = receiving
 	}
 }
 
-// allgatherRecdoubling: members whose positions differ in one bit exchange all the blocks that they have, one bit a
-// round. Where the number of members is not a power of two, allgatherBruck takes its place, as in MPICH.
+// allgatherRecdoubling exchanges, in round k, all blocks at hand between members whose positions differ in bit k. If n
+// is not a power of two, it is allgatherBruck, as in MPICH.
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Allgather".
-func allgatherRecdoubling(c *Call, s *Schedule) {
-	doubleBlocks(c, newExchange(s, None))
+func allgatherRecdoubling(p *Participant, s *Schedule) {
+	doubleBlocks(p, newExchange(s, noStep))
 }
 
-// doubleBlocks is allgatherRecdoubling in the given exchange.
-func doubleBlocks(c *Call, x exchange) {
-	n := c.Members
+// doubleBlocks appends allgatherRecdoubling to an exchange.
+func doubleBlocks(p *Participant, x exchange) {
+	n := p.Members
 	if n&(n-1) != 0 {
-		bruckBlocks(c, x)
+		bruckBlocks(p, x)
 		return
 	}
 	for bit := 1; bit < n; bit *= 2 {
-		partner, has := c.Me^bit, ^(bit - 1) // what a member has begins at its position, the bits below this one 0
-		x.round(partner, c.blocks(c.Me&has, bit), partner, c.blocks(partner&has, bit))
+		partner, has := p.Me^bit, ^(bit - 1) // a member's blocks start at its position with the lower bits cleared
+		x.round(partner, p.blocks(p.Me&has, bit), partner, p.blocks(partner&has, bit))
 	}
 }
 
-// allgatherBruck: in round k a member sends the first 2^k blocks that it has, its own and those of the members that
-// follow it, to the member 2^k before, and receives as many from the one 2^k further on; in the last round only those
-// still missing. ceil(log2 n) rounds.
+// allgatherBruck sends, in round k, the first 2^k blocks at hand (the member's own and those of the members that follow
+// it) to the member 2^k positions before, and receives as many from the member 2^k positions behind. The last of the
+// ceil(log2 n) rounds carries the missing blocks only.
 //
 // J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby: Efficient algorithms for all-to-all communications in
 // multiport message-passing systems. IEEE Transactions on Parallel and Distributed Systems 8(11), 1997.
-func allgatherBruck(c *Call, s *Schedule) {
-	bruckBlocks(c, newExchange(s, None))
+func allgatherBruck(p *Participant, s *Schedule) {
+	bruckBlocks(p, newExchange(s, noStep))
 }
 
-// bruckBlocks is allgatherBruck in the given exchange.
-func bruckBlocks(c *Call, x exchange) {
-	n := c.Members
+// bruckBlocks appends allgatherBruck to an exchange.
+func bruckBlocks(p *Participant, x exchange) {
+	n := p.Members
 	for have := 1; have < n; have *= 2 {
-		to, from := (c.Me-have+n)%n, (c.Me+have)%n
+		to, from := (p.Me-have+n)%n, (p.Me+have)%n
 		count := min(have, n-have)
-		x.round(to, c.blocks(c.Me, count), from, c.blocks(from, count))
+		x.round(to, p.blocks(p.Me, count), from, p.blocks(from, count))
 	}
 }
 
-// allgatherNeighborexchange: n/2 rounds in which a member exchanges with its left and its right neighbour by turns: its
-// block in the first, and then the two blocks that it got last, or its own and the one it got first. The even members
-// begin with the right neighbour. Where the number of members is odd, allgatherRing takes its place, as in Open MPI.
+// allgatherNeighborexchange exchanges blocks with the left and the right neighbour alternately, in n/2 rounds: the
+// member's own block in round 0, its own and the received block in round 1, and the two blocks received last in later
+// rounds. Even members start with the right neighbour. If n is odd, it is allgatherRing, as in Open MPI.
 //
 // J. Chen, L. Zhang, Y. Zhang, W. Yuan: Performance evaluation of allgather algorithms on terascale Linux cluster with
 // fast Ethernet. HPC Asia, 2005.
-func allgatherNeighborexchange(c *Call, s *Schedule) {
-	n := c.Members
+func allgatherNeighborexchange(p *Participant, s *Schedule) {
+	n := p.Members
 	if n%2 != 0 {
-		allgatherRing(c, s)
+		allgatherRing(p, s)
 		return
 	}
-	x := newExchange(s, None)
-	side := 1 - 2*(c.Me%2)
-	partner := func() int { return (c.Me + side + n) % n }
-	x.round(partner(), c.block(c.Me), partner(), c.block(partner()))
-	// Blocks travel in pairs, an even member's and that of its right neighbour; the even member of the pair names it.
-	pair := c.Me &^ 1
+	x := newExchange(s, noStep)
+	side := 1 - 2*(p.Me%2)
+	partner := func() int { return (p.Me + side + n) % n }
+	x.round(partner(), p.block(p.Me), partner(), p.block(partner()))
+	// Blocks travel in pairs, that of an even member and that of its right neighbour. The even member identifies the
+	// pair.
+	pair := p.Me &^ 1
 	for k := 1; k < n/2; k++ {
 		side = -side
-		// What comes from the left are the pairs further and further to the left, and likewise from the right.
+		// The left neighbour sends pairs further and further to the left, the right one pairs to the right.
 		distance := 2 * ((k + 1) / 2)
-		got := (c.Me&^1 + distance*side + n) % n
-		x.round(partner(), c.blocks(pair, 2), partner(), c.blocks(got, 2))
+		got := (p.Me&^1 + distance*side + n) % n
+		x.round(partner(), p.blocks(pair, 2), partner(), p.blocks(got, 2))
 		pair = got
 	}
 }
 
-// allgatherGatherbcast: every member sends its block to the first, which posts all receives at once and then broadcasts
-// them all down a binomial tree.
+// allgatherGatherbcast gathers all blocks at member 0 by gatherLinear, then broadcasts them down a binomial tree.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_allgatherv.c (default).
-func allgatherGatherbcast(c *Call, s *Schedule) {
-	all := c.blocks(0, c.Members)
-	position := func(p int32) int32 { return p }
-	s.stage(position, func() { gatherLinear(c, s) })
-	s.stage(position, func() { bcastDown(c, s, binomial, all) })
+func allgatherGatherbcast(p *Participant, s *Schedule) {
+	all := p.blocks(0, p.Members)
+	identity := func(position int32) int32 { return position }
+	s.stage(identity, func() { gatherLinear(p, s) })
+	s.stage(identity, func() { bcastTree(p, s, binomial, all) })
 }
 
-// allgatherLinear: every member sends its block to every other, all sends and receives at once.
+// allgatherLinear sends the member's block to every other member; all sends and receives are concurrent.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_allgather.c (direct messaging).
-func allgatherLinear(c *Call, s *Schedule) {
-	n := c.Members
+func allgatherLinear(p *Participant, s *Schedule) {
+	n := p.Members
 	for k := 1; k < n; k++ {
-		to, from := (c.Me+k)%n, (c.Me-k+n)%n
-		s.send(to, c.block(c.Me))
-		s.recv(from, c.block(from))
+		to, from := (p.Me+k)%n, (p.Me-k+n)%n
+		s.send(to, p.block(p.Me))
+		s.recv(from, p.block(from))
 	}
 }

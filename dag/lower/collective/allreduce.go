@@ -1,118 +1,118 @@
 package collective
 
-// allreduceRecdoubling: members whose positions differ in one bit exchange their partial results, one bit a round.
-// Where the number of members is not a power of two, the first members pair up beforehand: the even ones hand their
-// data to their odd neighbours, sit out, and get the result afterwards.
+// allreduceRecdoubling exchanges, in round k, partial results between members whose positions differ in bit k. If n is
+// not a power of two, the first members form pairs; the even member of each pair sends its data to the odd one, is
+// idle, and receives the result at the end.
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Reduce and Allreduce".
-func allreduceRecdoubling(c *Call, s *Schedule) {
-	f := fold(c.Members, 0)
-	x := newExchange(s, None)
-	me, takesPart := f.part(c.Me)
-	if !takesPart {
-		s.recv(f.member(me), c.whole(), s.send(f.member(me), c.whole()))
+func allreduceRecdoubling(p *Participant, s *Schedule) {
+	f := fold(p.Members, 0)
+	x := newExchange(s, noStep)
+	me, active := f.number(p.Me)
+	if !active {
+		s.recv(f.member(me), p.whole(), s.send(f.member(me), p.whole()))
 		return
 	}
-	sitter, paired := f.sitter(me)
+	idle, paired := f.idlePartner(me)
 	if paired {
-		x.rcvd = s.combine(sitter, c.whole())
+		x.rcvd = s.combine(idle, p.whole())
 	}
 	for bit := 1; bit < f.power; bit *= 2 {
 		partner := f.member(me ^ bit)
-		x.reduce(partner, c.whole(), partner, c.whole())
+		x.reduce(partner, p.whole(), partner, p.whole())
 	}
 	if paired {
-		s.send(sitter, c.whole(), x.sent, x.rcvd)
+		s.send(idle, p.whole(), x.sent, x.rcvd)
 	}
 }
 
-// allreduceRing: a ring reduce-scatter of n parts, then a ring allgather of the reduced parts, 2 (n - 1) rounds in
-// each of which every member sends one part to its right neighbour. With segments the reduce-scatter is done once for
-// the first segment of all parts, once for the second, ...
+// allreduceRing is a ring reduce-scatter of n parts followed by a ring allgather of the reduced parts: 2 (n - 1) rounds
+// in each of which every member sends one part to its right neighbour. With segments, the reduce-scatter runs once for
+// the first segment of all parts, once for the second, and so on.
 //
 // P. Patarasuk, X. Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations. Journal of Parallel
 // and Distributed Computing 69(2), 2009. With segments: Open MPI, ompi/mca/coll/base/coll_base_allreduce.c (segmented
 // ring).
-func allreduceRing(c *Call, s *Schedule) {
-	n := c.Members
-	right, left := (c.Me+1)%n, (c.Me-1+n)%n
-	x := newExchange(s, None)
-	for i := range c.segments(c.parts(n, 0, 1)) {
-		piece := func(p int) span { return c.segment(c.parts(n, p, p+1), i) }
-		sending := c.Me
+func allreduceRing(p *Participant, s *Schedule) {
+	n := p.Members
+	right, left := (p.Me+1)%n, (p.Me-1+n)%n
+	x := newExchange(s, noStep)
+	for i := range p.segments(p.parts(n, 0, 1)) {
+		piece := func(part int) span { return p.segment(p.parts(n, part, part+1), i) }
+		sending := p.Me
 		for range n - 1 {
 			receiving := (sending - 1 + n) % n
 			x.reduce(right, piece(sending), left, piece(receiving))
 			sending = receiving
 		}
 	}
-	sending := right // the part that is reduced
+	sending := right // the part that this member has reduced
 	for range n - 1 {
 		receiving := (sending - 1 + n) % n
-		x.round(right, c.parts(n, sending, sending+1), left, c.parts(n, receiving, receiving+1))
+		x.round(right, p.parts(n, sending, sending+1), left, p.parts(n, receiving, receiving+1))
 		sending = receiving
 	}
 }
 
-// allreduceReducebcast: a binomial reduction to the first member, then a binomial broadcast from it. A segment is
-// broadcast as soon as it is reduced.
+// allreduceReducebcast is a binomial reduction to member 0 followed by a binomial broadcast. The broadcast of a segment
+// starts as soon as the segment is reduced.
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Reduce and Allreduce".
-func allreduceReducebcast(c *Call, s *Schedule) {
-	reduceDown(c, s, binomial, c.whole())
+func allreduceReducebcast(p *Participant, s *Schedule) {
+	reduceBcastTree(p, s, binomial, p.whole())
 }
 
-// allreduceRabenseifner: a reduce-scatter by recursive halving of as many parts as there are members, then an allgather
-// by recursive doubling. Where the number of members is not a power of two, it begins and ends as
-// allreduceRecdoubling.
+// allreduceRabenseifner is a reduce-scatter by recursive halving followed by an allgather by recursive doubling, with
+// one part per active member. If n is not a power of two, members pair up as in allreduceRecdoubling.
 //
 // R. Rabenseifner: Optimization of collective reduction operations. International Conference on Computational Science,
 // LNCS 3036, 2004.
-func allreduceRabenseifner(c *Call, s *Schedule) {
-	f := fold(c.Members, 0)
-	x := newExchange(s, None)
-	me, takesPart := f.part(c.Me)
-	if !takesPart {
-		s.recv(f.member(me), c.whole(), s.send(f.member(me), c.whole()))
+func allreduceRabenseifner(p *Participant, s *Schedule) {
+	f := fold(p.Members, 0)
+	x := newExchange(s, noStep)
+	me, active := f.number(p.Me)
+	if !active {
+		s.recv(f.member(me), p.whole(), s.send(f.member(me), p.whole()))
 		return
 	}
-	sitter, paired := f.sitter(me)
+	idle, paired := f.idlePartner(me)
 	if paired {
-		x.rcvd = s.combine(sitter, c.whole())
+		x.rcvd = s.combine(idle, p.whole())
 	}
-	parts := func(first, last int) span { return c.parts(f.power, first, last) }
+	parts := func(first, last int) span { return p.parts(f.power, first, last) }
 	f.halve(&x, me, parts, func(v int) int { return v })
 	for bit := 1; bit < f.power; bit *= 2 {
 		partner, mine, theirs := f.member(me^bit), me&^(bit-1), (me^bit)&^(bit-1)
 		x.round(partner, parts(mine, mine+bit), partner, parts(theirs, theirs+bit))
 	}
 	if paired {
-		s.send(sitter, c.whole(), x.sent, x.rcvd)
+		s.send(idle, p.whole(), x.sent, x.rcvd)
 	}
 }
 
-// allreduceDoublebinarytree: each half goes up its tree, which bothTrees describes, to the first member, and
-// down again as soon as it is there.
+// allreduceDoublebinarytree reduces each half of the vector up its tree of doubleTree, and broadcasts a segment down as
+// soon as it is reduced.
 //
 // P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan. Parallel
 // Computing 35(12), 2009. NCCL does so (src/device/all_reduce.h, tree).
-func allreduceDoublebinarytree(c *Call, s *Schedule) {
-	bothTrees(c, s, reduceDown)
+func allreduceDoublebinarytree(p *Participant, s *Schedule) {
+	doubleTree(p, s, reduceBcastTree)
 }
 
-// allreduceHierarchical: reduceBinomial in each node to its first member; these do allreduceRabenseifner, or
-// allreduceRecdoubling where the vector is short, 2048 bytes at most; then bcastBinomial in each node.
+// allreduceHierarchical reduces in each node to its first member by reduceBinomial, combines these by
+// allreduceRecdoubling up to 2048 bytes and by allreduceRabenseifner above, and broadcasts in each node by
+// bcastBinomial.
 //
 // MPICH, src/mpi/coll/allreduce/allreduce_intra_smp.c.
-func allreduceHierarchical(c *Call, s *Schedule) {
-	l := c.setLevels(s, 0)
-	l.within(s, reduceBinomial)
-	if c.Bytes <= 2048 {
-		l.among(s, allreduceRecdoubling)
+func allreduceHierarchical(p *Participant, s *Schedule) {
+	h := p.setHierarchy(s, 0)
+	h.withinNode(s, reduceBinomial)
+	if p.Bytes <= 2048 {
+		h.amongLeaders(s, allreduceRecdoubling)
 	} else {
-		l.among(s, allreduceRabenseifner)
+		h.amongLeaders(s, allreduceRabenseifner)
 	}
-	l.within(s, bcastBinomial)
+	h.withinNode(s, bcastBinomial)
 }

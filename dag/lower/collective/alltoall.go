@@ -1,47 +1,46 @@
 package collective
 
-// alltoallPairwise: n - 1 rounds; in round k a member exchanges with the member at position me XOR k where n is a
-// power of two, and otherwise sends to me + k and receives from me - k. What a member addresses to itself does not
-// travel.
+// alltoallPairwise exchanges, in round k of n - 1, shares with the member at position me XOR k if n is a power of two;
+// otherwise it sends to me + k and receives from me - k. The share of a member for itself is not sent.
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "All-to-all".
-func alltoallPairwise(c *Call, s *Schedule) {
-	n := c.Members
+func alltoallPairwise(p *Participant, s *Schedule) {
+	n := p.Members
 	powerOfTwo := n&(n-1) == 0
-	x := newExchange(s, None)
+	x := newExchange(s, noStep)
 	for k := 1; k < n; k++ {
-		to, from := (c.Me+k)%n, (c.Me-k+n)%n
+		to, from := (p.Me+k)%n, (p.Me-k+n)%n
 		if powerOfTwo {
-			to, from = c.Me^k, c.Me^k
+			to, from = p.Me^k, p.Me^k
 		}
-		x.round(to, c.share(c.Me, to), from, c.share(from, c.Me))
+		x.round(to, p.share(p.Me, to), from, p.share(from, p.Me))
 	}
 }
 
-// alltoallBruck: what member i has for the member d further on moves on by 2^k in round k if bit k of d is set; so in
-// round k a member sends one message, to the one 2^k further on, and receives one from the one 2^k before.
-// ceil(log2 n) rounds.
+// alltoallBruck moves, in round k, all shares whose distance to their destination has bit k set by 2^k positions. In
+// each of the ceil(log2 n) rounds a member sends one message to the member 2^k positions behind and receives one from
+// the member 2^k positions before.
 //
 // J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby: Efficient algorithms for all-to-all communications in
 // multiport message-passing systems. IEEE Transactions on Parallel and Distributed Systems 8(11), 1997.
-func alltoallBruck(c *Call, s *Schedule) {
-	n := c.Members
-	x := newExchange(s, None)
+func alltoallBruck(p *Participant, s *Schedule) {
+	n := p.Members
+	x := newExchange(s, noStep)
 	for bit := 1; bit < n; bit *= 2 {
-		to, from := (c.Me+bit)%n, (c.Me-bit+n)%n
-		x.round(to, c.moving(c.Me, bit), from, c.moving(from, bit))
-		s.hold(x.sent, func(add func(span)) { c.eachMoving(c.Me, bit, add) })
-		s.hold(x.rcvd, func(add func(span)) { c.eachMoving(from, bit, add) })
+		to, from := (p.Me+bit)%n, (p.Me-bit+n)%n
+		x.round(to, p.moving(p.Me, bit), from, p.moving(from, bit))
+		s.setContents(x.sent, func(add func(span)) { p.eachMoving(p.Me, bit, add) })
+		s.setContents(x.rcvd, func(add func(span)) { p.eachMoving(from, bit, add) })
 	}
 }
 
-// moving returns how much of an all-to-all member i sends in the round in which distances with this bit move.
-func (c *Call) moving(i, bit int) span {
-	n := c.Members
-	size, longer := c.Bytes/int64(n), int(c.Bytes%int64(n)) // of the members' shares, the first have one byte more
-	// A share moves this round if its distance has the bit. Shares whose distances are the same from the bit up, an odd
-	// multiple of it, have the same destination: as many as the bit, but for those cut off by the end.
+// moving returns the size of the data that member i sends in the alltoallBruck round of the given bit.
+func (p *Participant) moving(i, bit int) span {
+	n := p.Members
+	size, longer := p.Bytes/int64(n), int(p.Bytes%int64(n)) // the first `longer` shares have one byte more
+	// A share moves in this round if its distance has the bit set. The distances of moving shares form runs of `bit`
+	// consecutive distances, each run starting at an odd multiple of the bit; the last run may be cut off at n.
 	below := func(x int) int { return (min(max(x, 0), n) + bit - 1) / (2 * bit) } // odd multiples below x
 	last := bit * (2*below(n) - 1)
 	cut := max(0, bit-(n-last))
@@ -53,25 +52,25 @@ func (c *Call) moving(i, bit int) span {
 	return span{0, int64(shares)*size + int64(more)}
 }
 
-// eachMoving calls add for every share of which moving is the sum.
-func (c *Call) eachMoving(i, bit int, add func(span)) {
-	n := c.Members
+// eachMoving calls add for every share that member i sends in the alltoallBruck round of the given bit.
+func (p *Participant) eachMoving(i, bit int, add func(span)) {
+	n := p.Members
 	for distance := range n {
 		if distance&bit != 0 {
 			source := (i - distance%bit + n) % n
-			add(c.share(source, (source+distance)%n))
+			add(p.share(source, (source+distance)%n))
 		}
 	}
 }
 
-// alltoallLinear: every member sends every other its share, all sends and receives at once.
+// alltoallLinear sends every other member its share; all sends and receives are concurrent.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_alltoall.c (basic linear).
-func alltoallLinear(c *Call, s *Schedule) {
-	n := c.Members
+func alltoallLinear(p *Participant, s *Schedule) {
+	n := p.Members
 	for k := 1; k < n; k++ {
-		to, from := (c.Me+k)%n, (c.Me-k+n)%n
-		s.send(to, c.share(c.Me, to))
-		s.recv(from, c.share(from, c.Me))
+		to, from := (p.Me+k)%n, (p.Me-k+n)%n
+		s.send(to, p.share(p.Me, to))
+		s.recv(from, p.share(from, p.Me))
 	}
 }

@@ -1,57 +1,57 @@
 package collective
 
-// barrierDissemination: in round k every member sends to the one 2^k further on and receives from the one 2^k before,
-// ceil(log2 n) rounds.
+// barrierDissemination sends, in round k of ceil(log2 n), to the member 2^k positions behind and receives from the
+// member 2^k positions before.
 //
 // D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier synchronization. International Journal of Parallel
 // Programming 17(1), 1988.
-func barrierDissemination(c *Call, s *Schedule) {
-	x := newExchange(s, None)
-	for distance := 1; distance < c.Members; distance *= 2 {
-		to, from := (c.Me+distance)%c.Members, (c.Me-distance+c.Members)%c.Members
-		x.reduce(to, c.whole(), from, c.whole())
+func barrierDissemination(p *Participant, s *Schedule) {
+	x := newExchange(s, noStep)
+	for distance := 1; distance < p.Members; distance *= 2 {
+		to, from := (p.Me+distance)%p.Members, (p.Me-distance+p.Members)%p.Members
+		x.reduce(to, p.whole(), from, p.whole())
 	}
 }
 
-// barrierRecdoubling: as allreduceRecdoubling, of the fact that all have come.
+// barrierRecdoubling is allreduceRecdoubling with messages of one byte.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_barrier.c (recursive doubling).
-func barrierRecdoubling(c *Call, s *Schedule) {
-	allreduceRecdoubling(c, s)
+func barrierRecdoubling(p *Participant, s *Schedule) {
+	allreduceRecdoubling(p, s)
 }
 
-// barrierBinomial: reduceBinomial to the first member, of the fact that all have come, then bcastBinomial from it.
+// barrierBinomial is reduceBinomial to member 0 followed by bcastBinomial.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_barrier.c (tree).
-func barrierBinomial(c *Call, s *Schedule) {
-	reduceDown(c, s, binomial, c.whole())
+func barrierBinomial(p *Participant, s *Schedule) {
+	reduceBcastTree(p, s, binomial, p.whole())
 }
 
-// barrierLinear: every member sends to the first, which posts all receives at once and, when it has them all, sends to
-// the others one after the other.
+// barrierLinear sends from every member to member 0, which posts all receives at once. After all of them, member 0
+// sends to the other members one after the other.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_barrier.c (basic linear).
-func barrierLinear(c *Call, s *Schedule) {
-	if c.Me != 0 {
-		s.recv(0, c.whole(), s.send(0, c.whole()))
+func barrierLinear(p *Participant, s *Schedule) {
+	if p.Me != 0 {
+		s.recv(0, p.whole(), s.send(0, p.whole()))
 		return
 	}
-	after := make([]int32, 0, c.Members)
-	for i := 1; i < c.Members; i++ {
-		after = append(after, s.combine(i, c.whole()))
+	after := make([]int32, 0, p.Members)
+	for i := 1; i < p.Members; i++ {
+		after = append(after, s.combine(i, p.whole()))
 	}
-	for i := 1; i < c.Members; i++ {
-		after = append(after[:0], s.send(i, c.whole(), after...))
+	for i := 1; i < p.Members; i++ {
+		after = append(after[:0], s.send(i, p.whole(), after...))
 	}
 }
 
-// barrierHierarchical: reduceBinomial in each node to its first member, of the fact that all have come; these do
-// barrierDissemination; then bcastBinomial in each node.
+// barrierHierarchical is reduceBinomial in each node to its first member, barrierDissemination among these, then
+// bcastBinomial in each node.
 //
 // MPICH, src/mpi/coll/barrier/barrier_intra_smp.c, which begins with a barrier in each node.
-func barrierHierarchical(c *Call, s *Schedule) {
-	l := c.setLevels(s, 0)
-	l.within(s, reduceBinomial)
-	l.among(s, barrierDissemination)
-	l.within(s, bcastBinomial)
+func barrierHierarchical(p *Participant, s *Schedule) {
+	h := p.setHierarchy(s, 0)
+	h.withinNode(s, reduceBinomial)
+	h.amongLeaders(s, barrierDissemination)
+	h.withinNode(s, bcastBinomial)
 }

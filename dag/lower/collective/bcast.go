@@ -2,95 +2,95 @@ package collective
 
 import "github.com/tracedag/tracedag/dag"
 
-// bcastBinomial: a member receives from its parent in a binomial tree, then sends to its children one after the
-// other, the one with the largest subtree first.
+// bcastBinomial receives from the parent in a binomial tree, then sends to the children one after the other in
+// descending order of subtree size.
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Broadcast".
-func bcastBinomial(c *Call, s *Schedule) {
-	bcastDown(c, s, binomial, c.whole())
+func bcastBinomial(p *Participant, s *Schedule) {
+	bcastTree(p, s, binomial, p.whole())
 }
 
-// bcastBinary: a member receives from its parent in a binary tree numbered level by level, then sends to its children.
+// bcastBinary receives from the parent in a binary tree numbered level by level, then sends to the children.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_bcast.c (binary tree), whose trees are numbered otherwise.
-func bcastBinary(c *Call, s *Schedule) {
-	bcastDown(c, s, binary, c.whole())
+func bcastBinary(p *Participant, s *Schedule) {
+	bcastTree(p, s, binary, p.whole())
 }
 
-// bcastKary: as bcastBinary, with k children.
+// bcastKary is bcastBinary with k children per member.
 //
 // MPICH, src/mpi/coll/bcast/bcast_intra_pipelined_tree.c with trees of type kary.
-func bcastKary(c *Call, s *Schedule) {
-	bcastDown(c, s, kary, c.whole())
+func bcastKary(p *Participant, s *Schedule) {
+	bcastTree(p, s, kary, p.whole())
 }
 
-// bcastKnomial: as bcastBinomial, in the k-nomial tree, which is the binomial one for k = 2.
+// bcastKnomial is bcastBinomial in the k-nomial tree; for k = 2 that is the binomial tree.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_bcast.c (k-nomial tree).
-func bcastKnomial(c *Call, s *Schedule) {
-	bcastDown(c, s, knomial, c.whole())
+func bcastKnomial(p *Participant, s *Schedule) {
+	bcastTree(p, s, knomial, p.whole())
 }
 
-// bcastChain: the root sends to the first member of each chain, and every member to the next in its chain. With one
-// chain and segments it is known as the pipeline.
+// bcastChain sends from the root to the first member of each chain, and from every member to the next of its chain. One
+// chain with segments is the pipeline algorithm.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_bcast.c (chain, pipeline).
-func bcastChain(c *Call, s *Schedule) {
-	bcastDown(c, s, chains, c.whole())
+func bcastChain(p *Participant, s *Schedule) {
+	bcastTree(p, s, chain, p.whole())
 }
 
-// bcastLinear: the root sends to every member, all at once.
+// bcastLinear sends from the root to every member, concurrently.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_bcast.c (basic linear).
-func bcastLinear(c *Call, s *Schedule) {
-	if c.Me != c.Root {
-		s.recv(c.Root, c.whole())
+func bcastLinear(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		s.recv(p.Root, p.whole())
 		return
 	}
-	for i := range c.Members {
-		if i != c.Root {
-			s.send(i, c.whole())
+	for i := range p.Members {
+		if i != p.Root {
+			s.send(i, p.whole())
 		}
 	}
 }
 
-// bcastScatterallgather: the root scatters n blocks down a binomial tree, then all members gather them in a ring, in
-// which the root takes part like the others (van de Geijn's algorithm).
+// bcastScatterallgather scatters n blocks from the root down a binomial tree, then gathers them at all members in a
+// ring, the root included (van de Geijn's algorithm).
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Broadcast".
-func bcastScatterallgather(c *Call, s *Schedule) {
-	blocks := *c
+func bcastScatterallgather(p *Participant, s *Schedule) {
+	blocks := *p
 	blocks.Kind = dag.Scatter
 	scatterBinomial(&blocks, s)
-	passRound(&blocks, newExchange(s, s.last()))
+	ringBlocks(&blocks, newExchange(s, s.last()))
 }
 
-// bcastScatterrecdoubling: as bcastScatterallgather, but the members gather the blocks by allgatherRecdoubling.
+// bcastScatterrecdoubling is bcastScatterallgather with allgatherRecdoubling in place of the ring.
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Broadcast".
-func bcastScatterrecdoubling(c *Call, s *Schedule) {
-	blocks := *c
+func bcastScatterrecdoubling(p *Participant, s *Schedule) {
+	blocks := *p
 	blocks.Kind = dag.Scatter
 	scatterBinomial(&blocks, s)
 	doubleBlocks(&blocks, newExchange(s, s.last()))
 }
 
-// bcastDoublebinarytree: each half goes down its tree, which bothTrees describes.
+// bcastDoublebinarytree broadcasts each half of the vector down its tree of doubleTree.
 //
 // P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan. Parallel
 // Computing 35(12), 2009.
-func bcastDoublebinarytree(c *Call, s *Schedule) {
-	bothTrees(c, s, bcastDown)
+func bcastDoublebinarytree(p *Participant, s *Schedule) {
+	doubleTree(p, s, bcastTree)
 }
 
-// bcastHierarchical: bcastBinomial from the root to a leader on every node, then in each node.
+// bcastHierarchical is bcastBinomial from the root to one leader per node, then in each node.
 //
 // MPICH, src/mpi/coll/bcast/bcast_intra_smp.c.
-func bcastHierarchical(c *Call, s *Schedule) {
-	l := c.setLevels(s, c.Root)
-	l.among(s, bcastBinomial)
-	l.within(s, bcastBinomial)
+func bcastHierarchical(p *Participant, s *Schedule) {
+	h := p.setHierarchy(s, p.Root)
+	h.amongLeaders(s, bcastBinomial)
+	h.withinNode(s, bcastBinomial)
 }

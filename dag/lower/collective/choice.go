@@ -12,23 +12,23 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// Choice says which algorithm carries out which collective. The zero value is [Defaults].
+// Choice selects the algorithm of each collective. The zero value selects by the table "default".
 type Choice struct {
-	rules [dag.NumSubkinds][]rule // the first that fits holds
-	table *Choice                 // where none fits; nil: that of Defaults
+	rules [dag.NumSubkinds][]rule // the first rule that fits applies
+	table *Choice                 // rules if none fits; nil: the table "default"
 }
 
-// rule is an algorithm for the instances of a collective that meet its conditions.
+// rule selects an algorithm for the instances of a collective that meet its conditions.
 type rule struct {
-	use
+	selection
 	size, block, ranks bounds
-	power              condition // whether the number of members is a power of two
+	power              condition // number of members is a power of two
 }
 
-// bounds is the range of a number, ends included.
+// bounds is an inclusive range.
 type bounds struct{ min, max int64 }
 
-// condition is what a rule asks for.
+// condition is a condition on a boolean property.
 type condition uint8
 
 const (
@@ -37,30 +37,30 @@ const (
 	no
 )
 
-// fits reports whether the rule is for an instance of so many members and bytes.
+// fits reports whether the rule applies to an instance. size is that of [Choice.find].
 func (r *rule) fits(size int64, members int) bool {
-	return r.size.hold(size) && r.ranks.hold(int64(members)) && r.block.hold(size/int64(members)) &&
+	return r.size.contains(size) && r.ranks.contains(int64(members)) && r.block.contains(size/int64(members)) &&
 		(r.power == either || (r.power == yes) == (members&(members-1) == 0))
 }
 
-func (b bounds) hold(x int64) bool {
+func (b bounds) contains(x int64) bool {
 	return b.min <= x && x <= b.max
 }
 
-// find returns how to carry out an instance of so many members, whose size is the largest amount that one member
-// contributes or receives.
-func (c *Choice) find(kind dag.Subkind, size int64, members int) *use {
+// find returns the selection for an instance. size is the largest number of bytes that one member contributes or
+// receives.
+func (c *Choice) find(kind dag.Subkind, size int64, members int) *selection {
 	for ; c != nil; c = c.table {
 		for i := range c.rules[kind] {
 			if r := &c.rules[kind][i]; r.fits(size, members) {
-				return &r.use
+				return &r.selection
 			}
 		}
 	}
 	return tables[0].choice.find(kind, size, members)
 }
 
-// UsesNodes reports whether the choice has algorithms that make use of which ranks share a node ([dag.Meta].Nodes).
+// UsesNodes reports whether the choice has algorithms that depend on the nodes of the ranks ([dag.Meta].Nodes).
 func (c *Choice) UsesNodes() bool {
 	for ; c != nil; c = c.table {
 		for _, rules := range c.rules {
@@ -72,15 +72,15 @@ func (c *Choice) UsesNodes() bool {
 	return false
 }
 
-// ParseChoice reads a choice such as
+// ParseChoice parses a choice such as
 //
 //	mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling;bcast=chain(segment=64KiB)
 //
-// docs/lowering.md defines the language. A collective is followed by its rules, tried in this order. A rule is the name
-// of an algorithm, then its parameters in parentheses, if any, then, if it is not for every instance, ":" and its
-// conditions, joined by "&". "collectives" stands for all collectives that have the algorithms named and no entry of
-// their own. Where no rule fits, the table does whose name comes first, or [Defaults]. Both "," and ";" may separate
-// anything; spaces do not matter. "" is Defaults.
+// docs/lowering.md defines the language. A collective is followed by its rules in order of precedence. A rule is the
+// name of an algorithm, optional parameters in parentheses, and optional conditions after ":", joined by "&".
+// "collectives" means all collectives that have the named algorithms and no entry of their own. If no rule fits, the
+// table at the start of the choice applies, or the table "default". "," and ";" are equivalent separators; spaces are
+// ignored. The empty text is the zero Choice.
 func ParseChoice(text string) (Choice, error) {
 	c, err := parseChoice(text)
 	if err != nil {
@@ -92,7 +92,7 @@ func ParseChoice(text string) (Choice, error) {
 func parseChoice(text string) (Choice, error) {
 	var choice, general Choice
 	current := &choice
-	var kinds []dag.Subkind // the collectives that the rules at hand are for
+	var kinds []dag.Subkind // collectives of the current rules
 	seen := map[string]bool{}
 	for i, item := range items(text) {
 		if t := findTable(item); t != nil {
@@ -119,7 +119,7 @@ func parseChoice(text string) (Choice, error) {
 		}
 		if kinds == nil {
 			return Choice{}, fmt.Errorf("expected COLLECTIVE=ALGORITHM, or first one of the tables %s, found %q",
-				strings.Join(Tables(), ", "), item)
+				strings.Join(tableNames(), ", "), item)
 		}
 		r := rule{size: everything, block: everything, ranks: everything}
 		if conditional {
@@ -139,7 +139,7 @@ func parseChoice(text string) (Choice, error) {
 	return choice, nil
 }
 
-// items splits a choice at the commas and semicolons that are not in parentheses.
+// items splits a choice at commas and semicolons outside parentheses.
 func items(text string) (items []string) {
 	depth := 0
 	split := func(r rune) bool {
@@ -159,7 +159,7 @@ func items(text string) (items []string) {
 	return items
 }
 
-// cutCollective cuts "allreduce=ring(segment=1MiB)" before the algorithm.
+// cutCollective splits "allreduce=ring(segment=1MiB)" into the collective and the algorithm.
 func cutCollective(text string) (collective, algorithm string, found bool) {
 	collective, algorithm, found = strings.Cut(text, "=")
 	if !found || strings.Contains(collective, "(") {
@@ -177,18 +177,18 @@ var allCollectives = func() (all []dag.Subkind) {
 	return all
 }()
 
-// add appends the rule, with the algorithm described, to those of the collectives that have one.
+// add appends the rule, with the given algorithm, to the rules of the collectives that have the algorithm.
 func (c *Choice) add(kinds []dag.Subkind, algorithm string, r rule) error {
 	found := false
 	var problem error
 	for _, k := range kinds {
-		u, err := parseUse(k, algorithm)
+		u, err := parseSelection(k, algorithm)
 		if err != nil {
 			problem = err
 			continue
 		}
 		found = true
-		r.use = u
+		r.selection = u
 		c.rules[k] = append(c.rules[k], r)
 	}
 	switch {
@@ -202,7 +202,7 @@ func (c *Choice) add(kinds []dag.Subkind, algorithm string, r rule) error {
 
 var everything = bounds{math.MinInt64, math.MaxInt64}
 
-// parseConditions reads conditions such as ">1MiB&ranks<=16&pof2".
+// parseConditions parses conditions such as ">1MiB&ranks<=16&pof2".
 func (r *rule) parseConditions(text string) error {
 	for condition := range strings.SplitSeq(text, "&") {
 		condition = strings.TrimSpace(condition)
@@ -229,7 +229,7 @@ func (r *rule) parseConditions(text string) error {
 	return nil
 }
 
-// parse narrows the bounds by one such as ">=8", whose number the function reads.
+// parse narrows the bounds by one such as ">=8"; number parses the value.
 func (b *bounds) parse(text, example string, number func(string) (int64, error)) error {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimLeft(text, "<>=")

@@ -17,7 +17,7 @@ func TestTablesAreComplete(t *testing.T) {
 				t.Fatalf("%s: nothing for %v", table.name, kind)
 			}
 			last := rules[len(rules)-1]
-			last.use = use{}
+			last.selection = selection{}
 			if last != (rule{size: everything, block: everything, ranks: everything}) {
 				t.Errorf("%s: the last rule for %v has conditions", table.name, kind)
 			}
@@ -224,7 +224,7 @@ func TestParseChoiceErrors(t *testing.T) {
 }
 
 func FuzzParseChoice(f *testing.F) {
-	f.Add(Defaults)
+	f.Add(defaults)
 	f.Add("collectives=ring,linear;gather=binomial:>=1MiB")
 	f.Add("openmpi;bcast=kary(k=3,segment=64KiB):>1MiB&ranks>=8&!pof2,chain(chains=2)")
 	f.Fuzz(func(t *testing.T, text string) {

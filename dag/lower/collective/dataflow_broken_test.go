@@ -9,24 +9,24 @@ import (
 
 // TestDataFlowFindsMistakes gives the check of the data flow algorithms that are wrong.
 func TestDataFlowFindsMistakes(t *testing.T) {
-	neighbours := func(c *Call) (right, left int) {
+	neighbours := func(c *Participant) (right, left int) {
 		return (c.Me + 1) % c.Members, (c.Me - 1 + c.Members) % c.Members
 	}
 	tests := []struct {
 		mistake string
 		kind    dag.Subkind
-		plan    func(c *Call, s *Schedule)
+		plan    func(c *Participant, s *Schedule)
 		want    string
 	}{
-		{"nothing is sent", dag.Barrier, func(*Call, *Schedule) {}, "member 0 depends on"},
-		{"one round is missing", dag.Allgather, func(c *Call, s *Schedule) {
+		{"nothing is sent", dag.Barrier, func(*Participant, *Schedule) {}, "member 0 depends on"},
+		{"one round is missing", dag.Allgather, func(c *Participant, s *Schedule) {
 			right, left := neighbours(c)
-			x := newExchange(s, None)
+			x := newExchange(s, noStep)
 			for k := range c.Members - 2 {
 				x.round(right, c.block((c.Me-k+c.Members)%c.Members), left, c.block((left-k+c.Members)%c.Members))
 			}
 		}, "member 0 depends on"},
-		{"data is sent on before it is there", dag.Bcast, func(c *Call, s *Schedule) {
+		{"data is sent on before it is there", dag.Bcast, func(c *Participant, s *Schedule) {
 			if c.Me > 0 {
 				s.recv(c.Me-1, c.whole())
 			}
@@ -34,17 +34,17 @@ func TestDataFlowFindsMistakes(t *testing.T) {
 				s.send(c.Me+1, c.whole())
 			}
 		}, "member 1 sends to member 2: it has no byte 0"},
-		{"contributions come twice", dag.Allreduce, func(c *Call, s *Schedule) {
+		{"contributions come twice", dag.Allreduce, func(c *Participant, s *Schedule) {
 			barrierDissemination(c, s)
 		}, "is reduced twice"},
-		{"a partial result is passed round", dag.Allreduce, func(c *Call, s *Schedule) {
+		{"a partial result is passed round", dag.Allreduce, func(c *Participant, s *Schedule) {
 			right, left := neighbours(c)
-			x := newExchange(s, None)
+			x := newExchange(s, noStep)
 			for range c.Members - 1 {
 				x.reduce(right, c.whole(), left, c.whole())
 			}
 		}, "is reduced twice"},
-		{"own data is lost", dag.Reduce, func(c *Call, s *Schedule) {
+		{"own data is lost", dag.Reduce, func(c *Participant, s *Schedule) {
 			if c.Me == 0 {
 				for i := 1; i < c.Members; i++ {
 					s.recv(i, c.whole())
@@ -53,9 +53,9 @@ func TestDataFlowFindsMistakes(t *testing.T) {
 				s.send(0, c.whole())
 			}
 		}, "in any order"},
-		{"the last receive wins", dag.Reduce, func(c *Call, s *Schedule) {
+		{"the last receive wins", dag.Reduce, func(c *Participant, s *Schedule) {
 			if c.Me == 0 {
-				last := None
+				last := noStep
 				for i := 1; i < c.Members; i++ {
 					last = s.recv(i, c.whole(), last)
 				}
@@ -63,7 +63,7 @@ func TestDataFlowFindsMistakes(t *testing.T) {
 				s.send(0, c.whole())
 			}
 		}, "member 0 has of byte 0 the contributions of"},
-		{"sizes differ", dag.Bcast, func(c *Call, s *Schedule) {
+		{"sizes differ", dag.Bcast, func(c *Participant, s *Schedule) {
 			if c.Me == 0 {
 				for i := 1; i < c.Members; i++ {
 					s.send(i, c.whole())
@@ -72,7 +72,7 @@ func TestDataFlowFindsMistakes(t *testing.T) {
 				s.recv(0, span{0, c.Bytes - 1})
 			}
 		}, "member 0 sends 7 bytes to member 1, which receives 6"},
-		{"other bytes are expected", dag.Bcast, func(c *Call, s *Schedule) {
+		{"other bytes are expected", dag.Bcast, func(c *Participant, s *Schedule) {
 			if c.Me == 0 {
 				for i := 1; i < c.Members; i++ {
 					s.send(i, c.parts(7, 0, 3))
@@ -83,7 +83,7 @@ func TestDataFlowFindsMistakes(t *testing.T) {
 				s.recv(0, c.parts(7, 0, 4), s.last())
 			}
 		}, "member 0 sends [{0 3}] to member 1, which expects [{4 3}]"},
-		{"two messages may overtake each other", dag.Bcast, func(c *Call, s *Schedule) {
+		{"two messages may overtake each other", dag.Bcast, func(c *Participant, s *Schedule) {
 			if c.Me == 0 {
 				for i := 1; i < c.Members; i++ {
 					s.send(i, c.parts(2, 0, 1))
@@ -94,25 +94,25 @@ func TestDataFlowFindsMistakes(t *testing.T) {
 				s.recv(0, c.parts(2, 1, 2), s.last())
 			}
 		}, "is not certain to come before"},
-		{"everyone waits for everyone", dag.Barrier, func(c *Call, s *Schedule) {
+		{"everyone waits for everyone", dag.Barrier, func(c *Participant, s *Schedule) {
 			right, left := neighbours(c)
 			s.send(right, c.whole(), s.combine(left, c.whole()))
 		}, "of 10 steps never run"},
-		{"a message has no receiver", dag.Barrier, func(c *Call, s *Schedule) {
+		{"a message has no receiver", dag.Barrier, func(c *Participant, s *Schedule) {
 			right, _ := neighbours(c)
 			s.send(right, c.whole())
 		}, "sends 1 messages to member 1, which receives 0"},
-		{"a size is not that of the blocks", dag.Alltoall, func(c *Call, s *Schedule) {
-			x := newExchange(s, None)
+		{"a size is not that of the blocks", dag.Alltoall, func(c *Participant, s *Schedule) {
+			x := newExchange(s, noStep)
 			right, left := neighbours(c)
 			x.round(right, c.share(c.Me, right), left, c.share(left, c.Me))
-			s.hold(x.sent, func(add func(span)) { add(c.share(c.Me, right)); add(c.share(c.Me, left)) })
+			s.setContents(x.sent, func(add func(span)) { add(c.share(c.Me, right)); add(c.share(c.Me, left)) })
 		}, "bytes and holds"},
 	}
 	for _, test := range tests {
-		u := use{algorithm: &algorithm{kind: test.kind, plan: test.plan}}
+		u := selection{algorithm: &algorithm{kind: test.kind, plan: test.plan}}
 		var f flow
-		err := f.check(&u, Call{Kind: test.kind, Members: 5, Bytes: 7})
+		err := f.check(&u, Participant{Kind: test.kind, Members: 5, Bytes: 7})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, expected %s", test.mistake, err, test.want)
 		}

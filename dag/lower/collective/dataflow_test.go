@@ -38,14 +38,14 @@ func TestDataFlow(t *testing.T) {
 			t.Parallel()
 			var f flow
 			for _, parameters := range variants(a) {
-				u, err := parseUse(a.kind, a.name+parameters)
+				u, err := parseSelection(a.kind, a.name+parameters)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for n := 1; n <= mostMembers; n++ {
 					for _, c := range calls(a, n) {
 						if err := f.check(&u, c); err != nil {
-							t.Fatalf("%d members, root %d, %d bytes %v, parameters %q: %v", n, c.Root, c.Bytes, c.Starts,
+							t.Fatalf("%d members, root %d, %d bytes %v, parameters %q: %v", n, c.Root, c.Bytes, c.starts,
 								parameters, err)
 						}
 					}
@@ -67,14 +67,14 @@ func variants(a *algorithm) []string {
 	case "chains":
 		all = append(all, "(chains=3)", "(chains=8,segment=5)", "(chains=1000)")
 	}
-	if a.parameter.least == 1 && a.parameter.name == "k" {
+	if a.parameter.min == 1 && a.parameter.name == "k" {
 		all = append(all, "(k=1)")
 	}
 	return all
 }
 
 // calls returns the calls of member 0 of n to try.
-func calls(a *algorithm, n int) (all []Call) {
+func calls(a *algorithm, n int) (all []Participant) {
 	roots := []int{0}
 	if a.kind.Rooted() {
 		roots = []int{0, n / 3, n - 1}
@@ -85,14 +85,14 @@ func calls(a *algorithm, n int) (all []Call) {
 			}
 		}
 	}
-	nodes := []*Nodes{nil}
+	nodes := []*nodeMap{nil}
 	if a.name == "hierarchical" {
 		nodes = append(nodes, nodesOf(n, func(i int) int { return i / 4 }), nodesOf(n, func(i int) int { return i % 3 }),
 			nodesOf(n, func(i int) int { return i * i % 7 / 3 }), nodesOf(n, func(int) int { return 5 }))
 	}
 	for _, root := range roots {
 		for _, nodes := range nodes {
-			call := Call{Kind: a.kind, Members: n, Root: root, Nodes: nodes}
+			call := Participant{Kind: a.kind, Members: n, Root: root, nodes: nodes}
 			if hasTable(a.kind) {
 				for _, size := range []func(i int) int64{
 					func(int) int64 { return 0 },
@@ -102,14 +102,14 @@ func calls(a *algorithm, n int) (all []Call) {
 					if n == 1 {
 						size = func(int) int64 { return 3 }
 					}
-					call.Starts = []int64{0}
+					call.starts = []int64{0}
 					for i := range n {
-						call.Starts = append(call.Starts, call.Starts[i]+size(i))
+						call.starts = append(call.starts, call.starts[i]+size(i))
 					}
-					call.Bytes = call.Starts[n]
+					call.Bytes = call.starts[n]
 					all = append(all, call)
 				}
-				call.Starts = nil
+				call.starts = nil
 			}
 			if hasTable(a.kind) && a.kind != dag.ReduceScatter {
 				continue
@@ -133,17 +133,17 @@ func sizes(n int) []int64 {
 	return all
 }
 
-func nodesOf(n int, node func(i int) int) *Nodes {
+func nodesOf(n int, node func(i int) int) *nodeMap {
 	of := make([]int32, n)
 	for i := range of {
 		of[i] = int32(node(i))
 	}
-	return NewNodes(of)
+	return newNodeMap(of)
 }
 
 // flow executes the schedules of all members. It keeps its memory from one collective to the next.
 type flow struct {
-	c         Call
+	c         Participant
 	schedules [mostMembers]Schedule
 	base      [mostMembers + 1]int // number of each member's first step
 	steps     []flowStep
@@ -176,7 +176,7 @@ type flowEntry struct {
 	more  int32 // the entry before, -1 if there is none
 }
 
-func (f *flow) check(u *use, c Call) error {
+func (f *flow) check(u *selection, c Participant) error {
 	f.c = c
 	if err := f.plan(u); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (f *flow) check(u *use, c Call) error {
 }
 
 // plan has all members plan their part.
-func (f *flow) plan(u *use) error {
+func (f *flow) plan(u *selection) error {
 	f.steps = f.steps[:0]
 	for me := range f.c.Members {
 		call, s := f.c, &f.schedules[me]
@@ -247,8 +247,8 @@ func (f *flow) precedes(a, b int32) bool {
 	return f.steps[b].before[i/64]>>(i%64)&1 != 0
 }
 
-// match pairs sends with receives: the k-th send from one member to another in a lane meets the k-th receive. Their order
-// must be certain at both ends.
+// match pairs sends with receives: the k-th send from one member to another in a lane meets the k-th receive. Their
+// order must be certain at both ends.
 func (f *flow) match() error {
 	n := f.c.Members
 	for kind := range f.unmatched {
@@ -302,8 +302,8 @@ func (f *flow) total() int64 {
 	case dag.Barrier, dag.Bcast, dag.Reduce, dag.Allreduce, dag.Scan, dag.Exscan, dag.Scatter:
 		return c.Bytes
 	}
-	if c.Starts != nil {
-		return c.Starts[c.Members]
+	if c.starts != nil {
+		return c.starts[c.Members]
 	}
 	if c.Kind == dag.ReduceScatter {
 		return c.Bytes
@@ -376,14 +376,14 @@ func blockOf(total int64, n int, at int64) int {
 // place returns the member whose block has the byte, and where the block begins and ends.
 func (f *flow) place(at int64) (i int, begin, end int64) {
 	c := &f.c
-	if c.Starts == nil {
+	if c.starts == nil {
 		i = int(at / c.Bytes)
 		return i, int64(i) * c.Bytes, int64(i+1) * c.Bytes
 	}
-	for c.Starts[i+1] <= at {
+	for c.starts[i+1] <= at {
 		i++
 	}
-	return i, c.Starts[i], c.Starts[i+1]
+	return i, c.starts[i], c.starts[i+1]
 }
 
 // origin returns the member that has a byte at first, -1 where all have their own.
@@ -407,7 +407,7 @@ func (f *flow) target(at int64) int {
 		i, _, _ := f.place(at)
 		return i
 	case dag.ReduceScatter:
-		if c.Starts != nil {
+		if c.starts != nil {
 			i, _, _ := f.place(at)
 			return i
 		}
@@ -521,22 +521,22 @@ func (f *flow) value(member int, number, cell int32) (v members, err error) {
 	}
 	list := f.lists[member*f.cells+int(cell)]
 	latest := int32(-1) // receive of data that takes the place of what was there
-	visit := func(do func(e *flowEntry, how arriving)) {
+	visit := func(do func(e *flowEntry, action onRecv)) {
 		for i := list; i >= 0; i = f.entry[i].more {
 			if e := &f.entry[i]; number < 0 || f.precedes(e.step, number) {
-				do(e, f.schedules[member].contents.how[f.steps[e.step].index])
+				do(e, f.schedules[member].contents.onRecv[f.steps[e.step].index])
 			}
 		}
 	}
-	visit(func(e *flowEntry, how arriving) {
-		if how == keep && (latest < 0 || f.precedes(latest, e.step)) {
+	visit(func(e *flowEntry, action onRecv) {
+		if action == overwrite && (latest < 0 || f.precedes(latest, e.step)) {
 			latest, v = e.step, e.value
 		}
 	})
-	visit(func(e *flowEntry, how arriving) {
+	visit(func(e *flowEntry, action onRecv) {
 		switch {
 		case e.step == latest || latest >= 0 && f.precedes(e.step, latest):
-		case how == keep || latest >= 0 && !f.precedes(latest, e.step):
+		case action == overwrite || latest >= 0 && !f.precedes(latest, e.step):
 			err = fmt.Errorf("steps %d and %d write byte %d in any order", f.steps[e.step].index, f.steps[latest].index,
 				f.first[cell])
 		case v.and(e.value) != members{} && f.c.Kind != dag.Barrier:
@@ -555,7 +555,7 @@ func (f *flow) prefix(member int, cell int32) (v members, err error) {
 	}
 	for i := f.lists[member*f.cells+int(cell)]; i >= 0; i = f.entry[i].more {
 		e := &f.entry[i]
-		if f.schedules[member].contents.how[f.steps[e.step].index] != reduceAll {
+		if f.schedules[member].contents.onRecv[f.steps[e.step].index] != reducePrefix {
 			continue
 		}
 		if v.and(e.value) != (members{}) {

@@ -1,33 +1,33 @@
 package collective
 
-// gatherBinomial: as reduceBinomial, but a message holds the blocks of the sender's whole subtree.
+// gatherBinomial is reduceBinomial with the blocks of the sender's subtree in each message.
 //
 // E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn: Collective communication: theory, practice, and experience.
 // Concurrency and Computation: Practice and Experience 19(13), 2007 (minimum spanning tree gather).
-func gatherBinomial(c *Call, s *Schedule) {
-	v, last := c.relative(), None
-	for bit := 1; bit < c.Members; bit *= 2 {
+func gatherBinomial(p *Participant, s *Schedule) {
+	v, last := p.relative(), noStep
+	for bit := 1; bit < p.Members; bit *= 2 {
 		if v&bit != 0 {
-			s.send(c.absolute(v-bit), c.blocks(c.absolute(v), min(bit, c.Members-v)), last)
+			s.send(p.absolute(v-bit), p.blocks(p.absolute(v), min(bit, p.Members-v)), last)
 			return
 		}
-		if child := v + bit; child < c.Members {
-			last = s.recv(c.absolute(child), c.blocks(c.absolute(child), min(bit, c.Members-child)), last)
+		if child := v + bit; child < p.Members {
+			last = s.recv(p.absolute(child), p.blocks(p.absolute(child), min(bit, p.Members-child)), last)
 		}
 	}
 }
 
-// gatherLinear: every member sends its block to the root, which posts all receives at once.
+// gatherLinear sends every block directly to the root, which posts all receives at once.
 //
 // MPICH, src/mpi/coll/gatherv/gatherv_allcomm_linear.c.
-func gatherLinear(c *Call, s *Schedule) {
-	if c.Me != c.Root {
-		s.send(c.Root, c.block(c.Me))
+func gatherLinear(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		s.send(p.Root, p.block(p.Me))
 		return
 	}
-	for i := range c.Members {
-		if i != c.Root {
-			s.recv(i, c.block(i))
+	for i := range p.Members {
+		if i != p.Root {
+			s.recv(i, p.block(i))
 		}
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// group finds the members of a communicator by position and the position by rank.
+// group maps positions in a communicator to ranks and ranks to positions.
 type group struct {
 	size    int
-	single  dag.Range // the members, where ordered is nil
+	single  dag.Range // the members, if ordered is nil
 	ordered []int32   // rank of each position
-	sorted  []int32   // positions by ascending rank
+	sorted  []int32   // positions in ascending order of rank
 }
 
 func newGroup(c *dag.Comm, ranks int) (*group, error) {

@@ -1,42 +1,44 @@
 package collective
 
-// folded is a power of two of members, the others being left out. Where the communicator has more, its first 2 extra
-// members are pairs of which one sits out.
+// folded selects a power of two of the members as active. The first 2 * idle members form pairs, and one member of
+// each pair is idle: it sends its data to its partner before the algorithm, and receives its result afterwards.
 type folded struct {
-	extra int // members that sit out
-	power int // members that take part
-	sits  int // which of a pair sits out: 0, the first, or 1
+	idle   int // number of idle members
+	power  int // number of active members, a power of two
+	idleOf int // idle member of each pair: 0, the first, or 1, the second
 }
 
-func fold(n, sits int) folded {
+// fold selects floorPower(n) of n members.
+func fold(n, idleOf int) folded {
 	power := floorPower(n)
-	return folded{extra: n - power, power: power, sits: sits}
+	return folded{idle: n - power, power: power, idleOf: idleOf}
 }
 
-// part returns the number of member v among those that take part; or, if it sits out, false and its partner's.
-func (f folded) part(v int) (number int, takesPart bool) {
-	if v < 2*f.extra {
-		return v / 2, v%2 != f.sits
+// number returns the number of member v among the active members. If v is idle, it returns the number of v's partner
+// and false.
+func (f folded) number(v int) (number int, active bool) {
+	if v < 2*f.idle {
+		return v / 2, v%2 != f.idleOf
 	}
-	return v - f.extra, true
+	return v - f.idle, true
 }
 
-// member is the inverse of part for one that takes part.
+// member returns the member with the given number among the active members.
 func (f folded) member(number int) int {
-	if number < f.extra {
-		return 2*number + 1 - f.sits
+	if number < f.idle {
+		return 2*number + 1 - f.idleOf
 	}
-	return number + f.extra
+	return number + f.idle
 }
 
-// sitter returns which member sits out for the one that takes part under this number, if there is one.
-func (f folded) sitter(number int) (v int, is bool) {
-	return 2*number + f.sits, number < f.extra
+// idlePartner returns the idle partner of the active member with the given number, and whether it has one.
+func (f folded) idlePartner(number int) (v int, paired bool) {
+	return 2*number + f.idleOf, number < f.idle
 }
 
-// halve is recursive halving, the reduce-scatter over the members that take part: partners whose numbers differ in one
-// bit exchange the halves of what they still reduce, the highest bit first, so that in the end member q has part q.
-// Data gives the parts first to last-1, absolute the position of a member.
+// halve appends recursive halving, a reduce-scatter over the active members: partners whose numbers differ in one bit
+// exchange the halves of the range that they still reduce, from the highest bit to the lowest. At the end the member
+// with number q has part q. data returns parts first to last-1; absolute returns the position of a member.
 func (f folded) halve(x *exchange, me int, data func(first, last int) span, absolute func(v int) int) {
 	first, last := 0, f.power
 	for bit := f.power / 2; bit > 0; bit /= 2 {

@@ -1,16 +1,16 @@
 package collective
 
-// Nodes says which members of a communicator share a node. Nodes are numbered in the order of their first members.
-type Nodes struct {
+// nodeMap maps the members of a communicator to nodes. Nodes are numbered in the order of their first members.
+type nodeMap struct {
 	of      []int32 // node of each position
-	place   []int32 // of each position among the members of its node
-	starts  []int32 // where the members of each node begin in members, and where the last node's end
-	members []int32 // positions, node by node, ascending in each
+	place   []int32 // index of each position among the members of its node
+	starts  []int32 // first index of each node in members, then len(members)
+	members []int32 // positions, node by node, ascending in each node
 }
 
-// NewNodes returns the nodes of a communicator, given for each position the number of its node in some numbering.
-func NewNodes(nodes []int32) *Nodes {
-	n := &Nodes{of: make([]int32, len(nodes)), place: make([]int32, len(nodes)), members: make([]int32, len(nodes))}
+// newNodeMap returns the node map of a communicator. nodes[i] identifies the node of the member at position i.
+func newNodeMap(nodes []int32) *nodeMap {
+	n := &nodeMap{of: make([]int32, len(nodes)), place: make([]int32, len(nodes)), members: make([]int32, len(nodes))}
 	numbers := map[int32]int32{}
 	for i, node := range nodes {
 		number, known := numbers[node]
@@ -34,62 +34,62 @@ func NewNodes(nodes []int32) *Nodes {
 	return n
 }
 
-// levels is the place of a member in a communicator of two levels: its node, and the leaders of all nodes. A node's
-// leader is its first member; that of the root's node is the root.
-type levels struct {
-	nodes  *Nodes
+// hierarchy is the place of a member in a two-level communicator: its node, and the leaders of all nodes. The leader of
+// the root's node is the root; the leader of another node is its first member.
+type hierarchy struct {
+	nodes  *nodeMap
 	root   int32
-	node   int32
-	inside Call // in the member's node, with the leader as root
-	across Call // among the leaders, who have the numbers of their nodes, with the root as root
+	node   int32       // the member's node
+	inside Participant // among the members of the node; the leader is the root
+	across Participant // among the leaders; positions are node numbers
 }
 
-// setLevels sets s.levels to the member's place and returns it. The root is that of the collective, or a member that
-// takes its part.
-func (c *Call) setLevels(s *Schedule, root int) *levels {
-	l := &s.levels
-	*l = levels{nodes: c.Nodes, root: int32(root), inside: *c, across: *c}
-	l.across.Root = root
-	if c.Nodes == nil {
-		l.inside.Members = 1
-		return l
+// setHierarchy sets s.hierarchy to the place of the participant and returns it. root is the root of the collective, or
+// the member that takes its role in a collective without a root.
+func (p *Participant) setHierarchy(s *Schedule, root int) *hierarchy {
+	h := &s.hierarchy
+	*h = hierarchy{nodes: p.nodes, root: int32(root), inside: *p, across: *p}
+	h.across.Root = root
+	if p.nodes == nil {
+		h.inside.Members = 1
+		return h
 	}
-	n := c.Nodes
-	l.node = n.of[c.Me]
-	l.inside.Members, l.inside.Me, l.inside.Root = len(n.mates(l.node)), int(n.place[c.Me]), 0
-	l.across.Members, l.across.Me, l.across.Root = len(n.starts)-1, int(l.node), int(n.of[root])
-	if l.across.Me == l.across.Root {
-		l.inside.Root = int(n.place[root])
+	n := p.nodes
+	h.node = n.of[p.Me]
+	h.inside.Members, h.inside.Me, h.inside.Root = len(n.membersOf(h.node)), int(n.place[p.Me]), 0
+	h.across.Members, h.across.Me, h.across.Root = len(n.starts)-1, int(h.node), int(n.of[root])
+	if h.across.Me == h.across.Root {
+		h.inside.Root = int(n.place[root])
 	}
-	return l
+	return h
 }
 
-// mates returns the members of a node.
-func (n *Nodes) mates(node int32) []int32 {
+// membersOf returns the positions of the members of a node.
+func (n *nodeMap) membersOf(node int32) []int32 {
 	return n.members[n.starts[node]:n.starts[node+1]]
 }
 
-// within has the members of the node carry out a part of the collective.
-func (l *levels) within(s *Schedule, plan func(c *Call, s *Schedule)) {
-	if l.inside.Members > 1 {
-		mates := l.nodes.mates(l.node)
-		s.stage(func(p int32) int32 { return mates[p] }, func() { plan(&l.inside, s) })
+// withinNode appends a stage of the collective among the members of the node.
+func (h *hierarchy) withinNode(s *Schedule, plan func(p *Participant, s *Schedule)) {
+	if h.inside.Members > 1 {
+		members := h.nodes.membersOf(h.node)
+		s.stage(func(position int32) int32 { return members[position] }, func() { plan(&h.inside, s) })
 	}
 }
 
-// among has the leaders carry out a part of the collective.
-func (l *levels) among(s *Schedule, plan func(c *Call, s *Schedule)) {
-	if l.across.Members == 1 || l.inside.Members > 1 && l.inside.Me != l.inside.Root {
+// amongLeaders appends a stage of the collective among the leaders, if the member is one.
+func (h *hierarchy) amongLeaders(s *Schedule, plan func(p *Participant, s *Schedule)) {
+	if h.across.Members == 1 || h.inside.Members > 1 && h.inside.Me != h.inside.Root {
 		return
 	}
 	leader := func(node int32) int32 {
 		switch {
-		case l.nodes == nil:
+		case h.nodes == nil:
 			return node
-		case node == l.nodes.of[l.root]:
-			return l.root
+		case node == h.nodes.of[h.root]:
+			return h.root
 		}
-		return l.nodes.mates(node)[0]
+		return h.nodes.membersOf(node)[0]
 	}
-	s.stage(leader, func() { plan(&l.across, s) })
+	s.stage(leader, func() { plan(&h.across, s) })
 }

@@ -8,38 +8,38 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// instances knows every instance of every collective of a trace: the k-th collective op, in index order, of each
-// member of a communicator is its part in instance k of that communicator.
+// instances are all collective instances of a trace. Instance k of a communicator consists of the k-th collective op of
+// each member, in index order.
 type instances struct {
 	source   Source
-	lowered  [dag.NumSubkinds]bool // which collectives are to be lowered
-	comms    []*comm               // by communicator; nil where no op is a collective of it
-	count    int64                 // of instances through all communicators
-	firstTag int64                 // of the messages of the trace's first instance; the others go down from there
+	lowered  [dag.NumSubkinds]bool // collectives to lower
+	comms    []*comm               // by communicator; nil for communicators without collectives
+	count    int64                 // instances of all communicators
+	firstTag int64                 // tag of the first instance of the trace; later instances have lower tags
 }
 
-// comm holds the instances of one communicator.
+// comm is the instances of one communicator.
 type comm struct {
 	*group
-	nodes     *Nodes // nil: not needed, or every member on a node of its own
-	first     int64  // number of its instance 0 through all communicators
+	nodes     *nodeMap // nil: not needed, or each member has a node of its own
+	first     int64    // number of instance 0 among the instances of all communicators
 	instances []instance
-	tables    []int64 // of each instance whose members have sizes of their own: Call.Starts
+	tables    []int64 // Participant.starts of the instances that have it
 }
 
-// instance is what the members of one instance have in common, as the member at position 0 states it.
+// instance is one collective as the member at position 0 states it.
 type instance struct {
-	bytes int64 // as Call.Bytes; with a table, the largest amount that one member contributes or receives
-	table int64 // where its table starts in comm.tables, -1 if it has none
+	bytes int64 // as Participant.Bytes; with a table, the largest number of bytes that one member contributes or receives
+	table int64 // index of its table in comm.tables; -1: none
 	root  int32 // position
-	op    int32 // index of the op of the member at position 0
+	op    int32 // op index at the member at position 0
 	kind  dag.Subkind
 }
 
-// cursor counts the collectives of a rank by communicator, while its ops are visited in order.
+// cursor counts the collectives of a rank by communicator during a pass over its ops.
 type cursor struct {
 	next     []int32 // by communicator
-	position []int32 // of the rank, by communicator; set at the first visit
+	position []int32 // position of the rank, by communicator; set at its first collective
 	touched  []int32
 }
 
@@ -47,7 +47,7 @@ func newCursor(comms int) *cursor {
 	return &cursor{next: make([]int32, comms), position: make([]int32, comms)}
 }
 
-// reset makes the cursor ready for another rank.
+// reset prepares the cursor for another rank.
 func (c *cursor) reset() {
 	for _, i := range c.touched {
 		c.next[i] = 0
@@ -55,7 +55,7 @@ func (c *cursor) reset() {
 	c.touched = c.touched[:0]
 }
 
-// take returns how often it was called for the communicator before.
+// take returns the number of earlier calls for the communicator.
 func (c *cursor) take(comm int32) int32 {
 	k := c.next[comm]
 	if k == 0 {
@@ -65,9 +65,9 @@ func (c *cursor) take(comm int32) int32 {
 	return k
 }
 
-// findInstances collects the instances of a trace and checks that their members agree, on those that are not lowered
-// no further than in number and kind. It returns nil for a trace without collectives.
-func findInstances(s Source, choice *Choice, lowered func(dag.Subkind) bool) (*instances, error) {
+// collectInstances collects the instances of a trace. It returns an error if the members of an instance disagree; for
+// instances that are not lowered, it checks number and kind only. It returns nil for a trace without collectives.
+func collectInstances(s Source, choice *Choice, lowered func(dag.Subkind) bool) (*instances, error) {
 	in := &instances{source: s, comms: make([]*comm, len(s.Comms()))}
 	for _, kind := range allCollectives {
 		in.lowered[kind] = lowered(kind)
@@ -94,7 +94,7 @@ func findInstances(s Source, choice *Choice, lowered func(dag.Subkind) bool) (*i
 	return in, nil
 }
 
-// census is what a rank has: how many collectives of which communicators, and the lowest tag of its messages.
+// census counts the collectives of a rank by communicator, and has the lowest tag of its messages.
 type census struct {
 	collectives []collectives
 	lowest      int64
@@ -102,8 +102,8 @@ type census struct {
 
 type collectives struct{ comm, ops int32 }
 
-// countOps finds the communicators with collectives, checks that their members have equally many, and chooses the tags.
-// It reports whether there are any.
+// countOps finds the communicators with collectives, checks that their members have equal numbers of them, and chooses
+// the tags. It reports whether the trace has collectives.
 func (in *instances) countOps() (found bool, err error) {
 	ranks := make([]census, in.source.NumRanks())
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
@@ -115,7 +115,7 @@ func (in *instances) countOps() (found bool, err error) {
 		return false, err
 	}
 	comms := in.source.Comms()
-	members := make([]int, len(in.comms)) // how many have collectives
+	members := make([]int, len(in.comms)) // number of members with collectives
 	for rank := range ranks {
 		for _, n := range ranks[rank].collectives {
 			found = true
@@ -174,8 +174,8 @@ func (in *instances) census(rank int, r *dag.Rank, c *cursor) (n census, err err
 	return n, nil
 }
 
-// chooseTags sets firstTag so that the instances' messages have tags below those of all messages that the trace has
-// already: some of its collectives may have been lowered before.
+// chooseTags sets firstTag so that the tags of the instances are below all tags of the trace. Some collectives of the
+// trace may have been lowered before.
 func (in *instances) chooseTags(ranks []census) error {
 	in.firstTag = dag.CollectiveTag
 	for rank := range ranks {
@@ -189,7 +189,7 @@ func (in *instances) chooseTags(ranks []census) error {
 	return nil
 }
 
-// missingMember returns the error for a communicator of which only some members have collectives.
+// missingMember returns the error for a communicator with collectives at some of its members only.
 func (c *comm) missingMember(id int32, ranks []census) error {
 	for p := range c.size {
 		rank := c.rank(p)
@@ -202,7 +202,7 @@ func (c *comm) missingMember(id int32, ranks []census) error {
 	panic("unreachable: a member without collectives was counted")
 }
 
-// findNodes finds out which members of the communicators share a node.
+// findNodes sets the node maps of the communicators.
 func (in *instances) findNodes() error {
 	nodes, ranks := in.source.Meta().Nodes, in.source.NumRanks()
 	if nodes == nil {
@@ -219,15 +219,15 @@ func (in *instances) findNodes() error {
 		for p := range of {
 			of[p] = nodes[c.rank(p)]
 		}
-		c.nodes = NewNodes(of)
+		c.nodes = newNodeMap(of)
 	}
 	return nil
 }
 
-// member is one rank's part in an instance.
+// member is the part of one rank in an instance.
 type member struct {
 	comm     *comm
-	id       int32 // of the communicator
+	id       int32 // communicator
 	k        int32 // instance
 	position int
 	rank     int
@@ -235,7 +235,7 @@ type member struct {
 	r        *dag.Rank
 }
 
-// eachCollective calls visit for every collective op, several ranks at a time, each rank's in order.
+// eachCollective calls visit for every collective op, in order within a rank and in parallel over ranks.
 func (in *instances) eachCollective(visit func(m *member) error) error {
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
 	return forEachRank(in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) error {
@@ -254,7 +254,7 @@ func (in *instances) eachCollective(visit func(m *member) error) error {
 	})
 }
 
-// locate sets m to the collective op i of its rank, whose earlier collectives went through the cursor.
+// locate sets m to collective op i of its rank. The cursor must have seen the rank's earlier collectives.
 func (in *instances) locate(m *member, i int, c *cursor) {
 	m.op, m.id = i, m.r.Comm.At(i)
 	m.comm = in.comms[m.id]
@@ -266,12 +266,12 @@ func (in *instances) locate(m *member, i int, c *cursor) {
 	m.position = int(c.position[m.id])
 }
 
-// kind returns the collective, which all members have.
+// kind returns the kind of the collective.
 func (m *member) kind() dag.Subkind {
 	return m.comm.instances[m.k].kind
 }
 
-// table returns Call.Starts of an instance.
+// table returns Participant.starts of an instance, nil if it has none.
 func (c *comm) table(inst *instance) []int64 {
 	if inst.table < 0 {
 		return nil
@@ -279,7 +279,7 @@ func (c *comm) table(inst *instance) []int64 {
 	return c.tables[inst.table : inst.table+int64(c.size)+1]
 }
 
-// largest returns the largest amount that one member of an instance contributes or receives.
+// largest returns the largest number of bytes that one member of an instance contributes or receives.
 func (c *comm) largest(inst *instance) int64 {
 	switch inst.kind {
 	case dag.Gather, dag.Allgather:
@@ -288,12 +288,12 @@ func (c *comm) largest(inst *instance) int64 {
 	return inst.bytes
 }
 
-// call returns a member's part in its instance.
-func (m *member) call() Call {
+// participant returns the member's part in its instance.
+func (m *member) participant() Participant {
 	inst := &m.comm.instances[m.k]
-	c := Call{
+	c := Participant{
 		Kind: inst.kind, Members: m.comm.size, Me: m.position, Root: int(inst.root),
-		Bytes: inst.bytes, Starts: m.comm.table(inst), Nodes: m.comm.nodes,
+		Bytes: inst.bytes, starts: m.comm.table(inst), nodes: m.comm.nodes,
 	}
 	if inst.kind == dag.Barrier {
 		c.Bytes = barrierBytes
@@ -301,5 +301,5 @@ func (m *member) call() Call {
 	return c
 }
 
-// barrierBytes is the size of a barrier's messages: LogGP's (bytes - 1) G has no meaning for none.
+// barrierBytes is the message size of a barrier. LogGP's (bytes - 1) G is undefined for 0 bytes.
 const barrierBytes = 1

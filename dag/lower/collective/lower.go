@@ -6,31 +6,34 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Collectives returns the trace with every collective replaced by the sends and receives of the algorithm that choice
-// gives it. The references of t must be in range ([dag.Rank.CheckReferences]); t is not changed, and shares with the
-// result whatever is the same in both.
+// Lower returns the trace with every collective replaced by the sends and receives of its chosen algorithm. The
+// references of t must be in range ([dag.Rank.CheckReferences]). Lower does not change t; the result shares its
+// unchanged parts.
 //
-// It fails if the members of a communicator disagree on their collectives: on how many there are, or on the kind, the
-// root or the size of one. Messages of the s-th collective of the trace, counted from 0 through the communicators and
-// through each one's collectives in order, have the tag [dag.CollectiveTag] - s; where t has such tags already, they go
-// on from the lowest. Messages of lane 1 have tags that come after those of all collectives. See docs/lowering.md.
+// Messages of collective s of the trace, counted from 0 over all communicators and the collectives of each in order,
+// have the tag [dag.CollectiveTag] - s. If t already has such tags, numbering continues below the lowest tag of t.
+// Messages of lane 1 have tags below those of lane 0. See docs/lowering.md.
+//
+// Lower returns an error if the members of a communicator disagree on their number of collectives, or on the kind, the
+// root or the size of one.
 func Lower(t *dag.Trace, choice Choice) (*dag.Trace, error) {
 	return LowerSelected(t, choice, every)
 }
 
-// LowerSelected is [Lower] for those collectives only whose subkind lowered reports true for. The others stay as
-// they are; on these, members must agree in number and kind, so that it is certain which op belongs to which
+// LowerSelected is [Lower] restricted to collectives for whose subkind selected returns true. The other collectives
+// remain in the trace. Members must agree on their number and kind, because these determine which ops form a
 // collective.
-func LowerSelected(t *dag.Trace, choice Choice, lowered func(dag.Subkind) bool) (*dag.Trace, error) {
-	s, err := lowerSource(dag.NewInMemory(t), choice, lowered)
+func LowerSelected(t *dag.Trace, choice Choice, selected func(dag.Subkind) bool) (*dag.Trace, error) {
+	s, err := lowerSource(dag.NewInMemory(t), choice, selected)
 	if err != nil {
 		return nil, err
 	}
 	return s.Trace()
 }
 
-// Covers reports whether some of the collectives of a trace are among those that the function names, and whether all are.
-func Covers(t *dag.Trace, which func(dag.Subkind) bool) (some, all bool) {
+// Covers reports whether selected returns true for at least one collective of the trace (some), and for every one
+// (all).
+func Covers(t *dag.Trace, selected func(dag.Subkind) bool) (some, all bool) {
 	all = true
 	for i := range t.Ranks {
 		r := &t.Ranks[i]
@@ -38,7 +41,7 @@ func Covers(t *dag.Trace, which func(dag.Subkind) bool) (some, all bool) {
 			if kind != dag.Coll {
 				continue
 			}
-			if which(r.Subkind.At(op)) {
+			if selected(r.Subkind.At(op)) {
 				some = true
 			} else {
 				all = false
@@ -48,45 +51,45 @@ func Covers(t *dag.Trace, which func(dag.Subkind) bool) (some, all bool) {
 	return some, all
 }
 
-// maxOps is how many ops a lowered rank may have; three dependencies for each are still in the range of [dag.Edges].
+// maxOps is the maximum number of ops of a lowered rank. It keeps three dependencies per op in the range of
+// [dag.Edges].
 const maxOps = 1 << 30
 
-// extent is how many ops and dependencies a rank has.
+// extent is the number of ops and dependencies of a rank.
 type extent struct{ ops, deps, startDeps uint32 }
 
-// lowering rewrites one rank after another, each in two passes: the first finds where everything will be, the second
-// writes it there.
+// lowering rewrites ranks, each in two passes: place computes the index of every new op, write writes the ops.
 type lowering struct {
 	*instances
 	choice *Choice
 	cursor *cursor
 
 	source      *dag.Rank
-	first, last []int32 // for each op of source, the ops that will stand for its start and its end
-	call        Call
+	first, last []int32 // new ops at which each op of source starts and ends
+	participant Participant
 	schedule    Schedule
-	target      target
+	out         rankWriter
 }
 
 func newLowering(in *instances, choice *Choice) *lowering {
 	return &lowering{instances: in, choice: choice, cursor: newCursor(len(in.comms))}
 }
 
-// write returns the rank lowered, which has the given size. It may use the given memory for it.
+// write returns the lowered rank, whose size is that returned by place. It may reuse the given memory.
 func (l *lowering) write(rank int, r *dag.Rank, size extent, memory *dag.Rank) (dag.Rank, error) {
-	if !l.concerns(r) {
+	if !l.hasCollectives(r) {
 		return *r, nil
 	}
-	if looksAhead(&r.Deps) || looksAhead(&r.StartDeps) {
+	if hasForwardDeps(&r.Deps) || hasForwardDeps(&r.StartDeps) {
 		if _, err := l.place(rank, r); err != nil {
 			return dag.Rank{}, err
 		}
 	}
 	l.start(r)
-	l.target.begin(r, size, memory)
+	l.out.begin(r, size, memory)
 	m := member{rank: rank, r: r}
 	for i, kind := range r.Kind {
-		l.first[i] = int32(l.target.n)
+		l.first[i] = int32(l.out.n)
 		if kind == dag.Coll {
 			l.locate(&m, i, l.cursor)
 		}
@@ -95,17 +98,17 @@ func (l *lowering) write(rank int, r *dag.Rank, size extent, memory *dag.Rank) (
 				return dag.Rank{}, err
 			}
 		} else {
-			l.target.copyOp(r, i)
+			l.out.copyOp(r, i)
 			l.require(i)
 		}
-		l.last[i] = l.target.last()
+		l.last[i] = l.out.last()
 	}
-	*memory = l.target.rank
-	return l.target.rank, nil
+	*memory = l.out.rank
+	return l.out.rank, nil
 }
 
-// concerns reports whether the rank has collectives to lower.
-func (l *lowering) concerns(r *dag.Rank) bool {
+// hasCollectives reports whether the rank has collectives to lower.
+func (l *lowering) hasCollectives(r *dag.Rank) bool {
 	for i, kind := range r.Kind {
 		if kind == dag.Coll && l.lowered[r.Subkind.At(i)] {
 			return true
@@ -114,8 +117,8 @@ func (l *lowering) concerns(r *dag.Rank) bool {
 	return false
 }
 
-// looksAhead reports whether an op waits for one that follows it.
-func looksAhead(e *dag.Edges) bool {
+// hasForwardDeps reports whether an op waits for a later one.
+func hasForwardDeps(e *dag.Edges) bool {
 	for _, off := range e.Off {
 		if off <= 0 {
 			return true
@@ -124,16 +127,16 @@ func looksAhead(e *dag.Edges) bool {
 	return false
 }
 
-// start begins with a rank.
+// start begins a pass over a rank.
 func (l *lowering) start(r *dag.Rank) {
 	l.source = r
 	l.first, l.last = resize(l.first, r.Len()), resize(l.last, r.Len())
 	l.cursor.reset()
 }
 
-// place sets first and last, and returns the size that the rank will have.
+// place sets first and last, and returns the size of the lowered rank.
 func (l *lowering) place(rank int, r *dag.Rank) (extent, error) {
-	if !l.concerns(r) {
+	if !l.hasCollectives(r) {
 		return extent{uint32(r.Len()), uint32(len(r.Deps.Off)), uint32(len(r.StartDeps.Off))}, nil
 	}
 	l.start(r)
@@ -185,8 +188,8 @@ func resize(s []int32, n int) []int32 {
 	return s[:n]
 }
 
-// plan is the form of what stands for a member's part in a collective: the messages of its schedule, a marker before
-// them where that saves dependencies, and a marker after them where several of them are the last.
+// plan is the form of a member's part in a collective: the messages of its schedule, a marker before them (fork) if
+// that saves dependencies, and a marker after them (join) if several messages have no dependents.
 type plan struct {
 	fork, join            bool
 	steps, entries, exits int
@@ -203,12 +206,12 @@ func (p *plan) ops() int {
 	return n
 }
 
-// plan sets the schedule for a member's part in a collective.
+// plan computes the schedule of a member's part in a collective.
 func (l *lowering) plan(m *member) (plan, error) {
-	l.call = m.call()
+	l.participant = m.participant()
 	l.schedule.Reset()
 	inst := &m.comm.instances[m.k]
-	if err := l.choice.find(inst.kind, m.comm.largest(inst), m.comm.size).plan(&l.call, &l.schedule); err != nil {
+	if err := l.choice.find(inst.kind, m.comm.largest(inst), m.comm.size).plan(&l.participant, &l.schedule); err != nil {
 		return plan{}, fmt.Errorf("rank %d, op %d: %w", m.rank, m.op, err)
 	}
 	p := plan{steps: len(l.schedule.Steps)}
@@ -219,9 +222,9 @@ func (l *lowering) plan(m *member) (plan, error) {
 	return p, nil
 }
 
-// writeMessages appends what stands for a member's part in a collective.
+// writeMessages appends the ops of a member's part in a collective.
 func (l *lowering) writeMessages(m *member) error {
-	t, i := &l.target, m.op
+	t, i := &l.out, m.op
 	p, err := l.plan(m)
 	if err != nil {
 		return err
@@ -265,12 +268,12 @@ func (l *lowering) writeMessages(m *member) error {
 	return nil
 }
 
-// require makes the last op of target wait for what op i of source waits for.
+// require copies the dependencies of op i of source to the last op of out.
 func (l *lowering) require(i int) {
 	for _, off := range l.source.Deps.Of(i) {
-		l.target.require(l.last[int32(i)-off])
+		l.out.require(l.last[int32(i)-off])
 	}
 	for _, off := range l.source.StartDeps.Of(i) {
-		l.target.requireStart(l.first[int32(i)-off])
+		l.out.requireStart(l.first[int32(i)-off])
 	}
 }

@@ -54,7 +54,7 @@ func collectiveOp(kind dag.Subkind, n, position, root int, scale int64) dag.Op {
 			op.RecvBytes = commonSize
 		}
 	case dag.Scatter:
-		op.RecvBytes = part(commonSize, n, position)
+		op.RecvBytes = partSize(commonSize, n, position)
 		if isRoot {
 			op.Bytes = commonSize
 		}
@@ -184,7 +184,7 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 		sum += ownSize(i)
 	}
 	common := func(int) int64 { return commonSize }
-	commonPart := func(p int) int64 { return part(commonSize, n, p) }
+	commonPart := func(p int) int64 { return partSize(commonSize, n, p) }
 	// What the subtrees of a binomial tree, root excluded, hold together.
 	subtrees := func(block func(position int) int64) int64 {
 		all := int64(0)
@@ -199,7 +199,7 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 	parts := func(own func(position int) int64) int64 {
 		all := int64(0)
 		for i := range n {
-			all += own(i) - part(own(i), n, i)
+			all += own(i) - partSize(own(i), n, i)
 		}
 		return all
 	}
@@ -224,7 +224,7 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 	case "reduce/rabenseifner":
 		messages, bytes = extra+power*floorLog+power-1, (extra+power-1)*commonSize
 		for q := range power { // what the binomial gather sends
-			bytes += int64(bits.OnesCount64(uint64(q))) * part(commonSize, int(power), int(q))
+			bytes += int64(bits.OnesCount64(uint64(q))) * partSize(commonSize, int(power), int(q))
 		}
 	case "allreduce/recdoubling", "allreduce/hierarchical": // on one level, and of so few bytes
 		messages, bytes = power*floorLog+2*extra, (power*floorLog+2*extra)*commonSize
@@ -260,7 +260,7 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 		messages = members * ceilLog
 		for i := range n {
 			for distance := range n {
-				bytes += int64(bits.OnesCount(uint(distance))) * part(commonSize, n, (i+distance)%n)
+				bytes += int64(bits.OnesCount(uint(distance))) * partSize(commonSize, n, (i+distance)%n)
 			}
 		}
 	case "alltoallv/pairwise", "alltoallv/linear":

@@ -6,115 +6,120 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Call is the part of one member in one instance of a collective. What Bytes means for each collective is the table in
-// docs/lowering.md.
-type Call struct {
+// Participant is one member of a communicator in one instance of a collective. docs/lowering.md defines Bytes for each
+// collective.
+type Participant struct {
 	Kind    dag.Subkind
-	Members int     // size of the communicator
-	Me      int     // position of this member in the communicator
-	Root    int     // position of the root, where there is one
-	Bytes   int64   // size of the instance where all members have the same, at most the largest int64 / Members
-	Starts  []int64 // where members have sizes of their own: the sum of those before each, and that of all; else nil
-	Nodes   *Nodes  // which members share a node; nil: none
+	Members int   // size of the communicator, 1 or more
+	Me      int   // position of this member in the communicator, 0..Members-1
+	Root    int   // position of the root of a rooted collective
+	Bytes   int64 // size of the instance, 0..MaxInt64/Members
 
-	// The algorithm's parameters, as the choice has them.
-	K       int   // radix of a tree, or how many chains
-	Segment int64 // size of the messages that the data is cut into; 0: it is not
+	starts []int64  // prefix sums of the members' sizes if they differ, Members+1 entries; otherwise nil
+	nodes  *nodeMap // nodes of the members; nil: each member has a node of its own
+
+	// Parameters of the algorithm.
+	k           int   // radix of a tree, or number of chains
+	segmentSize int64 // largest message in bytes; 0: no segmentation
 }
 
-// relative returns the member's position as counted from the root.
-func (c *Call) relative() int {
-	return (c.Me - c.Root + c.Members) % c.Members
+// relative returns the member's position relative to the root, 0 for the root.
+func (p *Participant) relative() int {
+	return (p.Me - p.Root + p.Members) % p.Members
 }
 
-// absolute is the inverse of relative for any member v.
-func (c *Call) absolute(v int) int {
-	if v += c.Root; v >= c.Members {
-		v -= c.Members
+// absolute returns the position of the member with relative position v.
+func (p *Participant) absolute(v int) int {
+	if v += p.Root; v >= p.Members {
+		v -= p.Members
 	}
 	return v
 }
 
-// whole returns the vector of a bcast, reduce, allreduce or scan.
-func (c *Call) whole() span {
-	return span{0, c.Bytes}
+// whole returns the whole vector of a bcast, reduce, allreduce or scan.
+func (p *Participant) whole() span {
+	return span{0, p.Bytes}
 }
 
-// block returns what member i contributes to a gather or an allgather, or gets from a scatter or a reduce-scatter.
-func (c *Call) block(i int) span {
-	from := c.offset(i)
-	return span{from, c.offset(i+1) - from}
+// block returns the block of member i: its contribution to a gather or allgather, its result of a scatter or
+// reduce-scatter.
+func (p *Participant) block(i int) span {
+	from := p.offset(i)
+	return span{from, p.offset(i+1) - from}
 }
 
-// blocks returns the blocks of count <= Members members from position first on; after the last member comes the first.
-func (c *Call) blocks(first, count int) span {
-	from, last := c.offset(first), first+count
-	if last <= c.Members {
-		return span{from, c.offset(last) - from}
+// blocks returns the blocks of count <= Members consecutive members, starting at position first and wrapping around
+// after the last member.
+func (p *Participant) blocks(first, count int) span {
+	from, last := p.offset(first), first+count
+	if last <= p.Members {
+		return span{from, p.offset(last) - from}
 	}
-	return span{from, c.offset(c.Members) - from + c.offset(last-c.Members)}
+	return span{from, p.offset(p.Members) - from + p.offset(last-p.Members)}
 }
 
-// offset returns where the block of member i begins, for i = Members where all end.
-func (c *Call) offset(i int) int64 {
+// offset returns the first byte of member i's block; offset(Members) is the total size.
+func (p *Participant) offset(i int) int64 {
 	switch {
-	case c.Starts != nil:
-		return c.Starts[i]
-	case c.cut():
-		return start(c.Bytes, c.Members, i)
+	case p.starts != nil:
+		return p.starts[i]
+	case p.splitsTotal():
+		return partStart(p.Bytes, p.Members, i)
 	}
-	return int64(i) * c.Bytes
+	return int64(i) * p.Bytes
 }
 
-// cut reports whether Bytes is the size of the whole, of which every member has a part.
-func (c *Call) cut() bool {
-	return c.Kind == dag.Scatter || c.Kind == dag.ReduceScatter
+// splitsTotal reports whether Bytes is the total size, divided among the members. Otherwise Bytes is the size of one
+// block.
+func (p *Participant) splitsTotal() bool {
+	return p.Kind == dag.Scatter || p.Kind == dag.ReduceScatter
 }
 
-// parts returns the parts first to last-1 of the vector, cut into n.
-func (c *Call) parts(n, first, last int) span {
-	from := start(c.Bytes, n, first)
-	return span{from, start(c.Bytes, n, last) - from}
+// parts divides the vector into n parts and returns parts first to last-1.
+func (p *Participant) parts(n, first, last int) span {
+	from := partStart(p.Bytes, n, first)
+	return span{from, partStart(p.Bytes, n, last) - from}
 }
 
-// share returns what member i sends to member j in an all-to-all.
-func (c *Call) share(i, j int) span {
-	own := c.block(i)
-	from := start(own.bytes, c.Members, j)
-	return span{own.from + from, start(own.bytes, c.Members, j+1) - from}
+// share returns the data that member i sends to member j in an all-to-all.
+func (p *Participant) share(i, j int) span {
+	own := p.block(i)
+	from := partStart(own.bytes, p.Members, j)
+	return span{own.from + from, partStart(own.bytes, p.Members, j+1) - from}
 }
 
-// start returns where part i begins of total bytes cut into n parts as equal as can be, the larger ones first.
-func start(total int64, n, i int) int64 {
+// partStart returns the first byte of part i of total bytes divided into n parts. The sizes of the parts differ by at
+// most one byte; the larger parts come first.
+func partStart(total int64, n, i int) int64 {
 	return int64(i)*(total/int64(n)) + min(int64(i), total%int64(n))
 }
 
-// part returns the size of part i of total bytes cut into n parts as equal as can be, the larger ones first.
-func part(total int64, n, i int) int64 {
-	return start(total, n, i+1) - start(total, n, i)
+// partSize returns the size of part i in the division of [partStart].
+func partSize(total int64, n, i int) int64 {
+	return partStart(total, n, i+1) - partStart(total, n, i)
 }
 
-// maxSegments is how many segments there may be, for the memory that a member's schedule takes.
+// maxSegments limits the number of segments of one message, which bounds the memory of a member's schedule.
 const maxSegments = 1 << 20
 
-// segments returns how many messages x is cut into, at least one.
-func (c *Call) segments(x span) int {
-	if c.Segment == 0 || x.bytes <= c.Segment {
+// segments returns the number of messages that carry x, 1 or more.
+func (p *Participant) segments(x span) int {
+	if p.segmentSize == 0 || x.bytes <= p.segmentSize {
 		return 1
 	}
-	return int((x.bytes-1)/c.Segment + 1)
+	return int((x.bytes-1)/p.segmentSize + 1)
 }
 
-// segment returns message i of those that x is cut into.
-func (c *Call) segment(x span, i int) span {
-	if c.Segment == 0 {
+// segment returns segment i of x.
+func (p *Participant) segment(x span, i int) span {
+	if p.segmentSize == 0 {
 		return x
 	}
-	before := int64(i) * c.Segment
-	return span{x.from + before, min(c.Segment, x.bytes-before)}
+	before := int64(i) * p.segmentSize
+	return span{x.from + before, min(p.segmentSize, x.bytes-before)}
 }
 
-// floorPower returns the largest power of two that is not above n.
+// floorPower returns the largest power of two <= n, for n >= 1.
 func floorPower(n int) int {
 	return 1 << (bits.Len(uint(n)) - 1)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/tracedag/tracedag/dag/lower"
 )
 
-// forEachRank calls work(rank, r, scratch) for every rank of the source, as [lower.InParallel] does; r is good until work returns.
+// forEachRank calls work(rank, r, scratch) for every rank of the source, as [lower.InParallel] does; r is good until
+// work returns.
 func forEachRank[S any](s Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
 	type own struct {
 		scratch S

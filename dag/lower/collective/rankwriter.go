@@ -2,18 +2,18 @@ package collective
 
 import "github.com/tracedag/tracedag/dag"
 
-// target is a rank in the making whose size is known. The columns that nearly every op of a lowered rank uses are
-// allotted in full, the others grow as they are needed.
-type target struct {
+// rankWriter writes a rank of known size. It allocates the columns that nearly every op uses in full; the other columns
+// grow on demand.
+type rankWriter struct {
 	rank   dag.Rank
 	source *dag.Rank
 	n      int // ops so far
 	edges  int // dependencies so far
 }
 
-// begin begins a rank of the given size, in memory that was another's.
-func (t *target) begin(source *dag.Rank, size extent, memory *dag.Rank) {
-	*t = target{source: source, rank: dag.Rank{
+// begin starts a rank of the given size in the memory of an earlier one.
+func (t *rankWriter) begin(source *dag.Rank, size extent, memory *dag.Rank) {
+	*t = rankWriter{source: source, rank: dag.Rank{
 		Kind:  zeros(memory.Kind, size.ops),
 		Bytes: zeros(memory.Bytes, size.ops),
 		Peer:  zeros(memory.Peer, size.ops),
@@ -23,10 +23,10 @@ func (t *target) begin(source *dag.Rank, size extent, memory *dag.Rank) {
 	if len(source.Duration) > 0 {
 		t.rank.Duration = zeros(memory.Duration, size.ops)
 	}
-	t.rank.Subkind = memory.Subkind[:0] // which grows to the last marker
+	t.rank.Subkind = memory.Subkind[:0] // grows up to the last marker
 }
 
-// zeros returns n zeros, in the memory of s if that is enough.
+// zeros returns n zeros, in the memory of s if it is large enough.
 func zeros[S ~[]E, E any](s S, n uint32) S {
 	if int(n) > cap(s) {
 		return make(S, n)
@@ -36,8 +36,8 @@ func zeros[S ~[]E, E any](s S, n uint32) S {
 	return s
 }
 
-// add appends an op on the stream, network interface and job of op i of the source.
-func (t *target) add(kind dag.Kind, i int) {
+// add appends an op with the stream, NIC and job of op i of the source.
+func (t *rankWriter) add(kind dag.Kind, i int) {
 	r, s, n := &t.rank, t.source, t.n
 	r.Kind[n] = kind
 	r.Deps.End[n] = uint32(t.edges)
@@ -53,19 +53,19 @@ func (t *target) add(kind dag.Kind, i int) {
 	t.n++
 }
 
-// last returns the op added last.
-func (t *target) last() int32 {
+// last returns the index of the last op.
+func (t *rankWriter) last() int32 {
 	return int32(t.n - 1)
 }
 
-// marker appends a calc that takes no time, as add does.
-func (t *target) marker(i int) {
+// marker appends a calc of zero duration with the attributes that add sets.
+func (t *rankWriter) marker(i int) {
 	t.add(dag.Calc, i)
 	t.rank.Subkind.Set(t.n-1, dag.Marker)
 }
 
-// message sets what makes the last op a message.
-func (t *target) message(peer int32, bytes, tag int64, comm int32) {
+// message sets the message fields of the last op.
+func (t *rankWriter) message(peer int32, bytes, tag int64, comm int32) {
 	r, n := &t.rank, t.n-1
 	r.Peer[n], r.Bytes[n], r.Tag[n] = peer, bytes, tag
 	if comm != 0 {
@@ -73,26 +73,26 @@ func (t *target) message(peer int32, bytes, tag int64, comm int32) {
 	}
 }
 
-// open gives the last op the release time and name of what it opens.
-func (t *target) open(release dag.Time, name string) {
+// open sets the release time and the name of the last op.
+func (t *rankWriter) open(release dag.Time, name string) {
 	t.rank.Release.Set(t.n-1, release)
 	t.rank.Name.Append(t.n-1, name)
 }
 
-// require makes the last op wait for the end of op on, which may follow.
-func (t *target) require(on int32) {
+// require makes the last op wait for the end of op on, which may be a later one.
+func (t *rankWriter) require(on int32) {
 	t.rank.Deps.Off[t.edges] = t.last() - on
 	t.edges++
 	t.rank.Deps.End[t.n-1] = uint32(t.edges)
 }
 
-// requireStart makes the last op wait for the start of op on, which may follow.
-func (t *target) requireStart(on int32) {
+// requireStart makes the last op wait for the start of op on, which may be a later one.
+func (t *rankWriter) requireStart(on int32) {
 	t.rank.StartDeps.Append(t.n-1, t.last()-on)
 }
 
-// copyOp appends op i of the source, without its dependencies.
-func (t *target) copyOp(s *dag.Rank, i int) {
+// copyOp appends op i of s without its dependencies.
+func (t *rankWriter) copyOp(s *dag.Rank, i int) {
 	t.add(s.Kind[i], i)
 	r, n := &t.rank, t.n-1
 	t.message(s.Peer.At(i), s.Bytes.At(i), s.Tag.At(i), s.Comm.At(i))

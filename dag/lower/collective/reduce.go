@@ -1,100 +1,100 @@
 package collective
 
-// reduceBinomial: a member receives from its children in a binomial tree one after the other, the one with the
-// smallest subtree first, then sends to its parent.
+// reduceBinomial receives from the children in a binomial tree one after the other in ascending order of subtree size,
+// then sends to the parent.
 //
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Reduce and Allreduce".
-func reduceBinomial(c *Call, s *Schedule) {
-	reduceUp(c, s, binomial, c.whole())
+func reduceBinomial(p *Participant, s *Schedule) {
+	reduceTree(p, s, binomial, p.whole())
 }
 
-// reduceBinary: a member receives from its children in a binary tree numbered level by level, then sends to its parent.
+// reduceBinary receives from the children in a binary tree numbered level by level, then sends to the parent.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_reduce.c (binary tree), whose trees are numbered otherwise.
-func reduceBinary(c *Call, s *Schedule) {
-	reduceUp(c, s, binary, c.whole())
+func reduceBinary(p *Participant, s *Schedule) {
+	reduceTree(p, s, binary, p.whole())
 }
 
-// reduceKary: as reduceBinary, with k children.
+// reduceKary is reduceBinary with k children per member.
 //
 // MPICH, src/mpi/coll/ireduce/ireduce_tsp_tree_algos.h with trees of type kary.
-func reduceKary(c *Call, s *Schedule) {
-	reduceUp(c, s, kary, c.whole())
+func reduceKary(p *Participant, s *Schedule) {
+	reduceTree(p, s, kary, p.whole())
 }
 
-// reduceKnomial: as reduceBinomial, in the k-nomial tree, which is the binomial one for k = 2.
+// reduceKnomial is reduceBinomial in the k-nomial tree; for k = 2 that is the binomial tree.
 //
 // MPICH, src/mpi/coll/ireduce/ireduce_tsp_tree_algos.h with trees of type knomial_1.
-func reduceKnomial(c *Call, s *Schedule) {
-	reduceUp(c, s, knomial, c.whole())
+func reduceKnomial(p *Participant, s *Schedule) {
+	reduceTree(p, s, knomial, p.whole())
 }
 
-// reduceChain: every member sends to the one before in its chain, and the first members of all chains to the root. With
-// one chain and segments it is known as the pipeline.
+// reduceChain sends from every member to the previous one of its chain, and from the first member of each chain to the
+// root. One chain with segments is the pipeline algorithm.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_reduce.c (chain, pipeline).
-func reduceChain(c *Call, s *Schedule) {
-	reduceUp(c, s, chains, c.whole())
+func reduceChain(p *Participant, s *Schedule) {
+	reduceTree(p, s, chain, p.whole())
 }
 
-// reduceLinear: every member sends its data to the root, which posts all receives at once.
+// reduceLinear sends every member's data to the root, which posts all receives at once.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_reduce.c (basic linear).
-func reduceLinear(c *Call, s *Schedule) {
-	if c.Me != c.Root {
-		s.send(c.Root, c.whole())
+func reduceLinear(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		s.send(p.Root, p.whole())
 		return
 	}
-	for i := range c.Members {
-		if i != c.Root {
-			s.combine(i, c.whole())
+	for i := range p.Members {
+		if i != p.Root {
+			s.combine(i, p.whole())
 		}
 	}
 }
 
-// reduceRabenseifner: a reduce-scatter by recursive halving of as many parts as there are members, then a binomial
-// gather of the parts. Where the number of members is not a power of two, the first members after the root pair up
-// beforehand, and one of each pair hands its data to the other and has done its part.
+// reduceRabenseifner is a reduce-scatter by recursive halving followed by a binomial gather, with one part per active
+// member. If n is not a power of two, the first members from the root on form pairs; one member of each pair sends its
+// data to the other and is idle.
 //
 // R. Rabenseifner: Optimization of collective reduction operations. International Conference on Computational Science,
 // LNCS 3036, 2004.
-func reduceRabenseifner(c *Call, s *Schedule) {
-	f := fold(c.Members, 1) // the root takes part
-	x := newExchange(s, None)
-	me, takesPart := f.part(c.relative())
-	if !takesPart {
-		s.send(c.absolute(f.member(me)), c.whole())
+func reduceRabenseifner(p *Participant, s *Schedule) {
+	f := fold(p.Members, 1) // the root is active
+	x := newExchange(s, noStep)
+	me, active := f.number(p.relative())
+	if !active {
+		s.send(p.absolute(f.member(me)), p.whole())
 		return
 	}
-	if sitter, paired := f.sitter(me); paired {
-		x.rcvd = s.combine(c.absolute(sitter), c.whole())
+	if idle, paired := f.idlePartner(me); paired {
+		x.rcvd = s.combine(p.absolute(idle), p.whole())
 	}
-	parts := func(first, last int) span { return c.parts(f.power, first, last) }
-	f.halve(&x, me, parts, c.absolute)
+	parts := func(first, last int) span { return p.parts(f.power, first, last) }
+	f.halve(&x, me, parts, p.absolute)
 	for bit := 1; bit < f.power; bit *= 2 {
 		if me&bit != 0 {
-			s.send(c.absolute(f.member(me^bit)), parts(me, me+bit), x.sent, x.rcvd)
+			s.send(p.absolute(f.member(me^bit)), parts(me, me+bit), x.sent, x.rcvd)
 			return
 		}
-		x.rcvd = s.recv(c.absolute(f.member(me+bit)), parts(me+bit, me+2*bit), x.sent, x.rcvd)
-		x.sent = None
+		x.rcvd = s.recv(p.absolute(f.member(me+bit)), parts(me+bit, me+2*bit), x.sent, x.rcvd)
+		x.sent = noStep
 	}
 }
 
-// reduceDoublebinarytree: each half goes up its tree, which bothTrees describes.
+// reduceDoublebinarytree reduces each half of the vector up its tree of doubleTree.
 //
 // P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan. Parallel
 // Computing 35(12), 2009.
-func reduceDoublebinarytree(c *Call, s *Schedule) {
-	bothTrees(c, s, reduceUp)
+func reduceDoublebinarytree(p *Participant, s *Schedule) {
+	doubleTree(p, s, reduceTree)
 }
 
-// reduceHierarchical: reduceBinomial in each node to its leader, then from the leaders to the root.
+// reduceHierarchical is reduceBinomial in each node to its leader, then from the leaders to the root.
 //
 // MPICH, src/mpi/coll/reduce/reduce_intra_smp.c.
-func reduceHierarchical(c *Call, s *Schedule) {
-	l := c.setLevels(s, c.Root)
-	l.within(s, reduceBinomial)
-	l.among(s, reduceBinomial)
+func reduceHierarchical(p *Participant, s *Schedule) {
+	h := p.setHierarchy(s, p.Root)
+	h.withinNode(s, reduceBinomial)
+	h.amongLeaders(s, reduceBinomial)
 }

@@ -2,34 +2,34 @@ package collective
 
 import "github.com/tracedag/tracedag/dag"
 
-// scanRecdoubling: members whose positions differ in one bit exchange the partial results of their blocks of 2^k
-// members, one bit a round; a member without a partner skips the round. What comes from a lower position enters the
-// member's own prefix. The inclusive and the exclusive scan send the same messages.
+// scanRecdoubling exchanges, in round k, the partial results of groups of 2^k members between members whose positions
+// differ in bit k. A member without a partner skips the round. Data from a lower position enters the member's prefix.
+// The inclusive and the exclusive scan send the same messages.
 //
 // MPICH, src/mpi/coll/scan/scan_intra_recursive_doubling.c and exscan/exscan_intra_recursive_doubling.c.
-func scanRecdoubling(c *Call, s *Schedule) {
-	x := newExchange(s, None)
-	for bit := 1; bit < c.Members; bit *= 2 {
-		if partner := c.Me ^ bit; partner < c.Members {
+func scanRecdoubling(p *Participant, s *Schedule) {
+	x := newExchange(s, noStep)
+	for bit := 1; bit < p.Members; bit *= 2 {
+		if partner := p.Me ^ bit; partner < p.Members {
 			how := reduce
-			if partner < c.Me {
-				how = reduceAll
+			if partner < p.Me {
+				how = reducePrefix
 			}
-			x.do(partner, c.whole(), partner, c.whole(), how)
+			x.sendrecv(partner, p.whole(), partner, p.whole(), how)
 		}
 	}
 }
 
-// scanLinear: every member receives from the one before what all up to that one have together, and sends it on with its
-// own. The inclusive and the exclusive scan send the same messages.
+// scanLinear receives the prefix of the previous member, reduces the member's own data into it, and sends it to the
+// next member. The inclusive and the exclusive scan send the same messages.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_scan.c and coll_base_exscan.c (linear).
-func scanLinear(c *Call, s *Schedule) {
-	rcvd := None
-	if c.Me > 0 {
-		rcvd = s.add(dag.Recv, c.Me-1, c.whole(), reduceAll, nil)
+func scanLinear(p *Participant, s *Schedule) {
+	rcvd := noStep
+	if p.Me > 0 {
+		rcvd = s.add(dag.Recv, p.Me-1, p.whole(), reducePrefix, nil)
 	}
-	if c.Me < c.Members-1 {
-		s.send(c.Me+1, c.whole(), rcvd)
+	if p.Me < p.Members-1 {
+		s.send(p.Me+1, p.whole(), rcvd)
 	}
 }

@@ -1,36 +1,36 @@
 package collective
 
-// scatterBinomial: as bcastBinomial, but a message holds only the blocks of the receiver's subtree.
+// scatterBinomial is bcastBinomial with the blocks of the receiver's subtree in each message.
 //
 // E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn: Collective communication: theory, practice, and experience.
 // Concurrency and Computation: Practice and Experience 19(13), 2007 (minimum spanning tree scatter).
-func scatterBinomial(c *Call, s *Schedule) {
-	v := c.relative()
-	bit, last := 1, None
-	for ; bit < c.Members; bit *= 2 {
+func scatterBinomial(p *Participant, s *Schedule) {
+	v := p.relative()
+	bit, last := 1, noStep
+	for ; bit < p.Members; bit *= 2 {
 		if v&bit != 0 {
-			last = s.recv(c.absolute(v-bit), c.blocks(c.absolute(v), min(bit, c.Members-v)))
+			last = s.recv(p.absolute(v-bit), p.blocks(p.absolute(v), min(bit, p.Members-v)))
 			break
 		}
 	}
 	for bit /= 2; bit > 0; bit /= 2 {
-		if child := v + bit; child < c.Members {
-			last = s.send(c.absolute(child), c.blocks(c.absolute(child), min(bit, c.Members-child)), last)
+		if child := v + bit; child < p.Members {
+			last = s.send(p.absolute(child), p.blocks(p.absolute(child), min(bit, p.Members-child)), last)
 		}
 	}
 }
 
-// scatterLinear: the root sends every member its block, all at once.
+// scatterLinear sends every block directly from the root, concurrently.
 //
 // MPICH, src/mpi/coll/scatterv/scatterv_allcomm_linear.c.
-func scatterLinear(c *Call, s *Schedule) {
-	if c.Me != c.Root {
-		s.recv(c.Root, c.block(c.Me))
+func scatterLinear(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		s.recv(p.Root, p.block(p.Me))
 		return
 	}
-	for i := range c.Members {
-		if i != c.Root {
-			s.send(i, c.block(i))
+	for i := range p.Members {
+		if i != p.Root {
+			s.send(i, p.block(i))
 		}
 	}
 }

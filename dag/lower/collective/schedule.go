@@ -2,67 +2,67 @@ package collective
 
 import "github.com/tracedag/tracedag/dag"
 
-// None stands for no step where an algorithm names the step that another one waits for.
-const None int32 = -1
+// noStep, in place of the number of a step, is no dependency.
+const noStep int32 = -1
 
-// lanes is how many lanes a schedule's messages may have.
+// lanes is the number of message lanes of a schedule.
 const lanes = 2
 
-// Schedule is what one member does in one collective: its messages, each after the steps that it waits for. Peers are
-// positions in the communicator. A schedule keeps its memory from one use to the next.
+// Schedule is the part of one member in one collective: its messages and their dependencies. Peers are positions in
+// the communicator. A schedule reuses its memory after [Schedule.Reset].
 type Schedule struct {
 	Steps []Step
-	after []int32
-	lane  uint8 // of the steps to come
+	after []int32 // dependencies of all steps
+	lane  uint8   // lane of the next steps
 
-	entry    []int32 // what steps to come wait for that are given nothing to wait for, the end of entries
-	entries  []int32 // of the stages under way, one within the other
-	children []int32 // of the branch at hand
-	levels   levels
-	contents *contents
+	stageDeps  []int32   // dependencies of steps without others: the last steps before the current stage
+	stageStack []int32   // stageDeps of the current stage and of those around it
+	children   []int32   // memory of treeNode.children
+	hierarchy  hierarchy // memory of setHierarchy
+	contents   *contents // nil except in tests
 }
 
 // Step is one message of a schedule, a [dag.Send] or a [dag.Recv].
 type Step struct {
 	Kind    dag.Kind
-	Awaited bool  // whether a later step waits for this one; the others are the schedule's last steps
-	Lane    uint8 // less than lanes; messages of different lanes never match
-	Peer    int32 // position of the partner
-	Bytes   int64
-	end     uint32 // where the step's list ends in Schedule.after
+	Awaited bool   // a later step waits for this one; the others are the last steps of the schedule
+	Lane    uint8  // 0..lanes-1; messages of different lanes never match
+	Peer    int32  // position of the partner
+	Bytes   int64  // message size
+	end     uint32 // end of the step's dependencies in Schedule.after
 }
 
-// span is a run of bytes of the data of a collective, in which the first byte follows the last. The data is the vector,
-// or the members' blocks one behind the other; that of an all-to-all is what member 0 contributes, then member 1, ...
+// span is a range of bytes of the data of a collective, which wraps around after the last byte. The data is the vector,
+// or the members' blocks in order, or for an all-to-all the contribution of member 0, then that of member 1, ...
 type span struct{ from, bytes int64 }
 
-// contents tells what the messages of a schedule hold, and what the member does with those that it receives. A schedule
-// that has it fills it: tests prove with it that every member gets what it should.
+// contents records the data of each message and its use by the receiver. Tests attach it to a schedule to prove that
+// every member gets the result that MPI defines.
 type contents struct {
-	spans []span
-	held  [][]span // by step, of spans
-	how   []arriving
+	spans  []span
+	held   [][]span // data of each step, in spans
+	onRecv []onRecv // of each step; overwrite for sends
 }
 
-// arriving is what a member does with data that it receives.
-type arriving uint8
+// onRecv is the use of received data.
+type onRecv uint8
 
 const (
-	keep      arriving = iota // it has the data from then on, instead of its own
-	reduce                    // it reduces its own with it
-	reduceAll                 // likewise, and so it does with its result of a scan
+	overwrite    onRecv = iota // replace the member's own data
+	reduce                     // reduce into the member's own data
+	reducePrefix               // reduce into the member's own data and into its result of a scan
 )
 
-// Reset empties the schedule.
+// Reset removes all steps.
 func (s *Schedule) Reset() {
 	s.Steps, s.after, s.lane = s.Steps[:0], s.after[:0], 0
 	if s.contents != nil {
 		c := s.contents
-		c.spans, c.held, c.how = c.spans[:0], c.held[:0], c.how[:0]
+		c.spans, c.held, c.onRecv = c.spans[:0], c.held[:0], c.onRecv[:0]
 	}
 }
 
-// After returns the steps that step i waits for; a step that waits for none is one of the schedule's first.
+// After returns the steps that step i waits for. The slice is empty for the first steps of the schedule.
 func (s *Schedule) After(i int) []int32 {
 	start := uint32(0)
 	if i > 0 {
@@ -71,12 +71,12 @@ func (s *Schedule) After(i int) []int32 {
 	return s.after[start:s.Steps[i].end]
 }
 
-// last returns the step added last, None if there is none.
+// last returns the number of the last step, noStep if there is none.
 func (s *Schedule) last() int32 {
 	return int32(len(s.Steps) - 1)
 }
 
-// ends returns how many steps wait for none, and for how many none waits.
+// ends returns the number of steps without dependencies (entries) and of steps without dependents (exits).
 func (s *Schedule) ends() (entries, exits int) {
 	for i := range s.Steps {
 		if len(s.After(i)) == 0 {
@@ -89,44 +89,43 @@ func (s *Schedule) ends() (entries, exits int) {
 	return entries, exits
 }
 
-// Send appends a send to position to, which waits for the steps after (but for those that are None), and returns its
-// number.
+// Send appends a send to position to, which waits for the steps after, and returns its number.
 func (s *Schedule) Send(to int, bytes int64, after ...int32) int32 {
-	return s.add(dag.Send, to, span{0, bytes}, keep, after)
+	return s.add(dag.Send, to, span{0, bytes}, overwrite, after)
 }
 
-// Recv appends a receive from position from, like Send.
+// Recv appends a receive from position from, which waits for the steps after, and returns its number.
 func (s *Schedule) Recv(from int, bytes int64, after ...int32) int32 {
-	return s.add(dag.Recv, from, span{0, bytes}, keep, after)
+	return s.add(dag.Recv, from, span{0, bytes}, overwrite, after)
 }
 
-// send is Send, of the data x.
+// send appends a send of the data x. It ignores noStep among the steps after.
 func (s *Schedule) send(to int, x span, after ...int32) int32 {
-	return s.add(dag.Send, to, x, keep, after)
+	return s.add(dag.Send, to, x, overwrite, after)
 }
 
-// recv is Recv, of the data x, which takes the place of the member's own.
+// recv appends a receive of the data x, which replaces the member's own.
 func (s *Schedule) recv(from int, x span, after ...int32) int32 {
-	return s.add(dag.Recv, from, x, keep, after)
+	return s.add(dag.Recv, from, x, overwrite, after)
 }
 
-// combine is Recv, of the data x, with which the member reduces its own.
+// combine appends a receive of the data x, which the member reduces into its own.
 func (s *Schedule) combine(from int, x span, after ...int32) int32 {
 	return s.add(dag.Recv, from, x, reduce, after)
 }
 
-func (s *Schedule) add(kind dag.Kind, peer int, x span, how arriving, after []int32) int32 {
+func (s *Schedule) add(kind dag.Kind, peer int, x span, action onRecv, after []int32) int32 {
 	free := true
 	for _, a := range after {
-		if a != None {
+		if a != noStep {
 			s.after = append(s.after, a)
 			s.Steps[a].Awaited = true
 			free = false
 		}
 	}
-	if free && len(s.entry) > 0 {
-		s.after = append(s.after, s.entry...)
-		for _, a := range s.entry {
+	if free && len(s.stageDeps) > 0 {
+		s.after = append(s.after, s.stageDeps...)
+		for _, a := range s.stageDeps {
 			s.Steps[a].Awaited = true
 		}
 	}
@@ -136,13 +135,13 @@ func (s *Schedule) add(kind dag.Kind, peer int, x span, how arriving, after []in
 	if s.contents != nil {
 		c := s.contents
 		c.spans = append(c.spans, x)
-		c.held, c.how = append(c.held, c.spans[len(c.spans)-1:]), append(c.how, how)
+		c.held, c.onRecv = append(c.held, c.spans[len(c.spans)-1:]), append(c.onRecv, action)
 	}
 	return s.last()
 }
 
-// hold tells what a message holds where that is not one span.
-func (s *Schedule) hold(step int32, each func(add func(span))) {
+// setContents records the data of a message that is not one span.
+func (s *Schedule) setContents(step int32, each func(add func(span))) {
 	if s.contents != nil {
 		c, begin := s.contents, len(s.contents.spans)
 		each(func(x span) { c.spans = append(c.spans, x) })
@@ -150,47 +149,48 @@ func (s *Schedule) hold(step int32, each func(add func(span))) {
 	}
 }
 
-// stage appends what plan appends, a part that begins when all before it has ended. The peers that plan gives are
-// positions in a part of the communicator; member returns the position of each in the whole.
+// stage appends the steps that plan appends, as a stage that begins when all steps before it have completed. The peers
+// that plan gives are positions in a subset of the communicator; member maps them to positions in the communicator.
 func (s *Schedule) stage(member func(position int32) int32, plan func()) {
-	begin, outer, mark := len(s.Steps), s.entry, len(s.entries)
+	begin, outer, mark := len(s.Steps), s.stageDeps, len(s.stageStack)
 	for i := range s.Steps {
 		if !s.Steps[i].Awaited {
-			s.entries = append(s.entries, int32(i))
+			s.stageStack = append(s.stageStack, int32(i))
 		}
 	}
-	s.entry = s.entries[mark:]
+	s.stageDeps = s.stageStack[mark:]
 	plan()
-	s.entry, s.entries = outer, s.entries[:mark]
+	s.stageDeps, s.stageStack = outer, s.stageStack[:mark]
 	for i := begin; i < len(s.Steps); i++ {
 		s.Steps[i].Peer = member(s.Steps[i].Peer)
 	}
 }
 
-// exchange is a series of rounds in each of which the member sends one message and receives another at the same time,
-// as MPI_Sendrecv does: both messages of a round wait for both of the round before.
+// exchange is a sequence of rounds. In each round the member sends one message and receives another concurrently, as
+// MPI_Sendrecv does; both messages wait for both messages of the previous round.
 type exchange struct {
 	schedule   *Schedule
-	sent, rcvd int32
+	sent, rcvd int32 // last step of each direction
 }
 
-// newExchange returns the exchange whose first round waits for the step after.
+// newExchange returns an exchange whose first round waits for the step after.
 func newExchange(s *Schedule, after int32) exchange {
-	return exchange{schedule: s, sent: None, rcvd: after}
+	return exchange{schedule: s, sent: noStep, rcvd: after}
 }
 
+// round appends a round whose received data replaces the member's own.
 func (x *exchange) round(to int, out span, from int, in span) {
-	x.do(to, out, from, in, keep)
+	x.sendrecv(to, out, from, in, overwrite)
 }
 
-// reduce is a round after which the member reduces its own data with what it received.
+// reduce appends a round whose received data is reduced into the member's own.
 func (x *exchange) reduce(to int, out span, from int, in span) {
-	x.do(to, out, from, in, reduce)
+	x.sendrecv(to, out, from, in, reduce)
 }
 
-func (x *exchange) do(to int, out span, from int, in span, how arriving) {
+func (x *exchange) sendrecv(to int, out span, from int, in span, action onRecv) {
 	after := [2]int32{x.sent, x.rcvd}
-	sent := x.schedule.add(dag.Send, to, out, keep, after[:])
-	x.rcvd = x.schedule.add(dag.Recv, from, in, how, after[:])
+	sent := x.schedule.add(dag.Send, to, out, overwrite, after[:])
+	x.rcvd = x.schedule.add(dag.Recv, from, in, action, after[:])
 	x.sent = sent
 }

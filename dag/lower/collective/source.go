@@ -7,8 +7,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Source is a trace that is read, or made, batch by batch: it is what a formats/format.Source is, and promises the same.
-// The references of its ranks must be in range ([dag.Rank.CheckReferences]).
+// Source is a trace that is read, or made, batch by batch: it is what a formats/format.Source is, and promises the
+// same. The references of its ranks must be in range ([dag.Rank.CheckReferences]).
 type Source interface {
 	Meta() dag.Meta
 	Comms() []dag.Comm
@@ -32,7 +32,7 @@ func LowerSource(s Source, choice Choice) (Source, error) {
 func every(dag.Subkind) bool { return true }
 
 func lowerSource(s Source, choice Choice, which func(dag.Subkind) bool) (Source, error) {
-	in, err := findInstances(s, &choice, which)
+	in, err := collectInstances(s, &choice, which)
 	if err != nil {
 		return nil, fmt.Errorf("lowering collectives: %w", err)
 	}

@@ -1,12 +1,11 @@
 package collective
 
-// Defaults is the choice, in the language of [ParseChoice], that holds wherever another one says nothing. It is the
-// table "default".
-const Defaults = "barrier=dissemination; bcast=binomial; reduce=binomial; allreduce=ring:>1MiB,recdoubling; " +
+// defaults is the table "default", which applies if no rule of a choice fits.
+const defaults = "barrier=dissemination; bcast=binomial; reduce=binomial; allreduce=ring:>1MiB,recdoubling; " +
 	"gather=binomial; gatherv=linear; scatter=binomial; scatterv=linear; allgather=ring; allgatherv=ring; " +
 	"alltoall=pairwise; alltoallv=pairwise; reducescatter=ring; scan=recdoubling; exscan=recdoubling"
 
-// table is a choice by name, for all collectives.
+// table is a named choice that covers all collectives.
 type table struct {
 	name   string
 	text   string
@@ -14,7 +13,7 @@ type table struct {
 }
 
 var tables = [...]*table{
-	{name: "default", text: Defaults},
+	{name: "default", text: defaults},
 	{name: "mpich", text: mpich},
 	{name: "openmpi", text: openMPI},
 }
@@ -23,7 +22,7 @@ func init() {
 	for _, t := range tables {
 		var err error
 		if t.choice, err = ParseChoice(t.text); err != nil {
-			panic(err) // a test parses them all
+			panic(err) // a test parses all tables
 		}
 	}
 }
@@ -37,8 +36,8 @@ func findTable(name string) *table {
 	return nil
 }
 
-// Tables returns the names of the tables with which a choice may begin.
-func Tables() []string {
+// tableNames returns the names of the tables, one of which may start a choice.
+func tableNames() []string {
 	names := make([]string, len(tables))
 	for i, t := range tables {
 		names[i] = t.name

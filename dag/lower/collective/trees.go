@@ -1,12 +1,10 @@
 package collective
 
-// Trees of the members 0..n-1, relative to the root, which is 0.
+// treeShape defines a tree of the members 0..n-1, whose root is member 0. It returns the parent of member v > 0, and
+// appends v's children to the given slice in descending order of subtree size. k is the shape's parameter.
+type treeShape func(v, n, k int, children []int32) (parent int, all []int32)
 
-// shape returns the parent of member v > 0, and appends its children to those given, the one with the largest subtree
-// first. What k means depends on the shape.
-type shape func(v, n, k int, children []int32) (parent int, all []int32)
-
-// knomial is the tree in which v's parent is v with its last digit other than 0 set to 0, by base k.
+// knomial is the k-nomial tree: the parent of v is v with its last nonzero digit in base k set to 0.
 func knomial(v, n, k int, children []int32) (int, []int32) {
 	unit := 1
 	for unit < n && v/unit%k == 0 {
@@ -21,17 +19,17 @@ func knomial(v, n, k int, children []int32) (int, []int32) {
 	return parent, children
 }
 
-// binomial is the binomial tree; the child with the largest subtree is the farthest.
+// binomial is the binomial tree, knomial with k = 2.
 func binomial(v, n, _ int, children []int32) (int, []int32) {
 	return knomial(v, n, 2, children)
 }
 
-// binary is kary of two children.
+// binary is kary with k = 2.
 func binary(v, n, _ int, children []int32) (int, []int32) {
 	return kary(v, n, 2, children)
 }
 
-// kary is the tree in which every member has k children, numbered level by level.
+// kary is the complete tree with k children per member, numbered level by level.
 func kary(v, n, k int, children []int32) (int, []int32) {
 	for child := k*v + 1; child <= k*v+k && child < n; child++ {
 		children = append(children, int32(child))
@@ -39,16 +37,17 @@ func kary(v, n, k int, children []int32) (int, []int32) {
 	return (v - 1) / k, children
 }
 
-// chains is k chains of neighbours as equally long as can be, whose first members are the root's children.
-func chains(v, n, k int, children []int32) (int, []int32) {
+// chain is k chains of consecutive members. Their lengths differ by at most one; the longer chains come first. The
+// first member of each chain is a child of the root.
+func chain(v, n, k int, children []int32) (int, []int32) {
 	k = min(k, n-1)
 	if v == 0 {
 		for i := range k {
-			children = append(children, int32(1+start(int64(n-1), k, i)))
+			children = append(children, int32(1+partStart(int64(n-1), k, i)))
 		}
 		return 0, children
 	}
-	// The first long chains have one member more than the others.
+	// The first `long` chains have short+1 members, the others have short.
 	short, long := (n-1)/k, (n-1)%k
 	place := (v - 1) % (short + 1)
 	length := short + 1
@@ -64,88 +63,81 @@ func chains(v, n, k int, children []int32) (int, []int32) {
 	return v - 1, children
 }
 
-// branch is a member's place in a tree. Through it the data goes down from the root, or up to it and is reduced,
-// segment by segment. Segments follow each other: a member receives one after the other, and sends one message after
-// the other.
-type branch struct {
-	c          *Call
+// treeNode is a member's place in a tree, through which segments move down from the root or up to it. A member sends
+// one message at a time, and receives one message at a time.
+type treeNode struct {
+	p          *Participant
 	s          *Schedule
 	root       bool
 	parent     int
 	children   []int32
-	sent, rcvd int32 // last step
+	sent, rcvd int32 // last step of each direction
 }
 
-// newBranch returns the member's place in a tree of the given shape.
-func newBranch(c *Call, s *Schedule, form shape) branch {
-	v := c.relative()
-	parent, children := form(v, c.Members, c.K, s.children[:0])
+// newTreeNode returns the participant's place in a tree.
+func newTreeNode(p *Participant, s *Schedule, shape treeShape) treeNode {
+	v := p.relative()
+	parent, children := shape(v, p.Members, p.k, s.children[:0])
 	s.children = children
 	for i, child := range children {
-		children[i] = int32(c.absolute(int(child)))
+		children[i] = int32(p.absolute(int(child)))
 	}
-	return branch{c: c, s: s, root: v == 0, parent: c.absolute(parent), children: children, sent: None, rcvd: None}
+	return treeNode{p: p, s: s, root: v == 0, parent: p.absolute(parent), children: children, sent: noStep, rcvd: noStep}
 }
 
-// down passes x on from the parent to the children, the one with the largest subtree first. The root has it after the
-// step after; others expect it only then.
-func (b *branch) down(x span, after int32) {
-	if !b.root {
-		b.rcvd = b.s.recv(b.parent, x, b.rcvd, after)
-		after = b.rcvd
+// bcast receives x from the parent and sends it to the children in order. At the root, x is available after the step
+// after; other members post the receive after that step.
+func (t *treeNode) bcast(x span, after int32) {
+	if !t.root {
+		t.rcvd = t.s.recv(t.parent, x, t.rcvd, after)
+		after = t.rcvd
 	}
-	for _, child := range b.children {
-		b.sent = b.s.send(int(child), x, b.sent, after)
-		after = None
-	}
-}
-
-// up reduces x with that of the children, the one with the smallest subtree first, and hands it to the parent. It
-// returns the last step of that.
-func (b *branch) up(x span) int32 {
-	for i := range b.children {
-		b.rcvd = b.s.combine(int(b.children[len(b.children)-1-i]), x, b.rcvd)
-	}
-	if b.root {
-		return b.rcvd
-	}
-	b.sent = b.s.send(b.parent, x, b.sent, b.rcvd)
-	return b.sent
-}
-
-// bcastDown broadcasts x in a tree, segment by segment.
-func bcastDown(c *Call, s *Schedule, form shape, x span) {
-	b := newBranch(c, s, form)
-	for i := range c.segments(x) {
-		b.down(c.segment(x, i), None)
+	for _, child := range t.children {
+		t.sent = t.s.send(int(child), x, t.sent, after)
+		after = noStep
 	}
 }
 
-// reduceUp reduces x in a tree, segment by segment.
-func reduceUp(c *Call, s *Schedule, form shape, x span) {
-	b := newBranch(c, s, form)
-	for i := range c.segments(x) {
-		b.up(c.segment(x, i))
+// reduce receives x from the children in reverse order, reduces it, and sends the result to the parent. It returns the
+// last step.
+func (t *treeNode) reduce(x span) int32 {
+	for i := range t.children {
+		t.rcvd = t.s.combine(int(t.children[len(t.children)-1-i]), x, t.rcvd)
+	}
+	if t.root {
+		return t.rcvd
+	}
+	t.sent = t.s.send(t.parent, x, t.sent, t.rcvd)
+	return t.sent
+}
+
+// bcastTree appends a broadcast of x in a tree, segment by segment.
+func bcastTree(p *Participant, s *Schedule, shape treeShape, x span) {
+	t := newTreeNode(p, s, shape)
+	for i := range p.segments(x) {
+		t.bcast(p.segment(x, i), noStep)
 	}
 }
 
-// reduceDown reduces x to the root of a tree and broadcasts the result in it, segment by segment.
-func reduceDown(c *Call, s *Schedule, form shape, x span) {
-	up := newBranch(c, s, form)
+// reduceTree appends a reduction of x in a tree, segment by segment.
+func reduceTree(p *Participant, s *Schedule, shape treeShape, x span) {
+	t := newTreeNode(p, s, shape)
+	for i := range p.segments(x) {
+		t.reduce(p.segment(x, i))
+	}
+}
+
+// reduceBcastTree appends a reduction of x in a tree and the broadcast of the result, segment by segment.
+func reduceBcastTree(p *Participant, s *Schedule, shape treeShape, x span) {
+	up := newTreeNode(p, s, shape)
 	down := up
-	for i := range c.segments(x) {
-		segment := c.segment(x, i)
-		down.down(segment, up.up(segment))
+	for i := range p.segments(x) {
+		segment := p.segment(x, i)
+		down.bcast(segment, up.reduce(segment))
 	}
 }
 
-// Two binary trees over the same members, in which hardly any member has children in both. Each carries one half of the
-// data, so that every member can send as much as it receives.
-//
-// P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan. Parallel
-// Computing 35(12), 2009. NCCL builds its trees in nearly the same way (src/graph/trees.cc).
-
-// inorder is a binary tree of the members 1..n-1, numbered in order, below the root 0: odd members are leaves.
+// inorder is a binary tree of the members 1..n-1 in in-order numbering, below the root 0. Odd members are leaves.
 func inorder(v, n, _ int, children []int32) (int, []int32) {
 	if v == 0 {
 		return 0, append(children, int32(floorPower(n-1)))
@@ -168,10 +160,10 @@ func inorder(v, n, _ int, children []int32) (int, []int32) {
 	return parent, children
 }
 
-// otherInorder is inorder with other members as leaves: mirrored, or shifted by one where that would change nothing.
-func otherInorder(v, n, k int, children []int32) (int, []int32) {
+// complementaryInorder is inorder with other leaves: mirrored if n is odd, otherwise shifted by one.
+func complementaryInorder(v, n, k int, children []int32) (int, []int32) {
 	last := n - 1
-	place := func(v int) int { return last + 1 - v } // its own inverse
+	place := func(v int) int { return last + 1 - v } // is its own inverse
 	member := place
 	if last%2 != 0 {
 		place = func(v int) int { return (v+last-2)%last + 1 }
@@ -190,10 +182,14 @@ func otherInorder(v, n, k int, children []int32) (int, []int32) {
 	return parent, children
 }
 
-// bothTrees has carry move each half of the vector through its tree.
-func bothTrees(c *Call, s *Schedule, carry func(c *Call, s *Schedule, form shape, x span)) {
-	carry(c, s, inorder, c.parts(2, 0, 1))
+// doubleTree calls move for each half of the vector with one of two complementary binary trees. Almost no member has
+// children in both trees, so that every member can send as much data as it receives.
+//
+// P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan. Parallel
+// Computing 35(12), 2009. NCCL builds nearly the same trees (src/graph/trees.cc).
+func doubleTree(p *Participant, s *Schedule, move func(p *Participant, s *Schedule, shape treeShape, x span)) {
+	move(p, s, inorder, p.parts(2, 0, 1))
 	s.lane = 1
-	carry(c, s, otherInorder, c.parts(2, 1, 2))
+	move(p, s, complementaryInorder, p.parts(2, 1, 2))
 	s.lane = 0
 }
