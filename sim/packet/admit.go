@@ -34,7 +34,7 @@ func (n *network) admit(pt *port, p uint32) bool {
 		if pt.bytes[dataQueue]+size <= pt.room[dataQueue] {
 			break
 		}
-		if n.exact { // htsim warns, and sends it all the same
+		if n.quirks.overfillLossless {
 			pt.drops++
 			break
 		}
@@ -72,8 +72,7 @@ func (n *network) admitTrimming(pt *port, p uint32) bool {
 		switch {
 		case pt.queues[dataQueue].tail != none:
 			victim = n.takeLast(&pt.queues[dataQueue])
-		case n.exact && pt.serving != none && pt.servingQueue == dataQueue:
-			// htsim trims even the packet in service, and sends what came instead in what is left of the time.
+		case n.quirks.trimInService && pt.serving != none && pt.servingQueue == dataQueue:
 			victim, pt.serving = pt.serving, p
 			pt.bytes[dataQueue] += uint64(pk.size)
 			pt.bytes[dataQueue] -= uint64(pt.servingSize)

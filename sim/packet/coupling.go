@@ -12,14 +12,14 @@ import (
 
 // coupling is the network as the engine sees it: every message is a flow. docs/backends/packet.md has the rules.
 type coupling struct {
-	n     *network
-	p     *sim.Program
-	actor *sim.Actor // of the call at hand
-	hosts Placement
-	nics  int // of a rank
-	c     *Coupling
-	htsim bool
-	ids   []uint32 // htsim: of each message the number of its flow; nil: in order of their starts
+	n      *network
+	p      *sim.Program
+	actor  *sim.Actor // of the call at hand
+	hosts  Placement
+	nics   int // of a rank
+	c      *Coupling
+	quirks couplingQuirks
+	ids    []uint32 // htsim: of each message the number of its flow; nil: in order of their starts
 
 	starts  []start  // messages that are handed over and are no flows yet
 	started uint32   // flows
@@ -51,7 +51,7 @@ func (*coupling) Ordered() bool     { return false }
 func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
 	from, to := c.hosts.ends(op)
-	if c.htsim && op.Size == 0 || from == to {
+	if c.quirks.emptyIsLocal && op.Size == 0 || from == to {
 		there := t + c.c.local(op.Size)
 		a.Schedule(op.Rank, there, ended, m)
 		a.Schedule(uint32(op.Peer), there, delivered, m)
@@ -83,7 +83,7 @@ func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
 
 // handshake returns how long a request or its answer takes: as long as a control packet with nothing in its way.
 func (c *coupling) handshake(from, to uint32) uint64 {
-	if c.htsim || from == to {
+	if c.quirks.freeHandshake || from == to {
 		return 0
 	}
 	return c.n.unloaded(from, to, c.n.headerSize)
@@ -179,14 +179,14 @@ func (c *coupling) open(now uint64) {
 
 // left ends the send of a flow whose last byte has left the host.
 func (c *coupling) left(f uint32) {
-	if !c.c.AckEnds && !c.htsim {
+	if !c.c.AckEnds && !c.quirks.endAtLastACK {
 		c.tell(c.rankOf(f), ended, f)
 	}
 }
 
 // delivered has the receive of a flow's message take it.
 func (c *coupling) delivered(f uint32) {
-	if !c.htsim {
+	if !c.quirks.endAtLastACK {
 		m := c.n.flows[f].message
 		c.tell(uint32(c.p.Ops[m].Peer), delivered, f)
 	}
@@ -195,10 +195,10 @@ func (c *coupling) delivered(f uint32) {
 // acknowledged ends the send of a flow, and with htsim's rules the receive as well.
 func (c *coupling) acknowledged(f uint32) {
 	c.live--
-	if c.c.AckEnds || c.htsim {
+	if c.c.AckEnds || c.quirks.endAtLastACK {
 		c.tell(c.rankOf(f), ended, f)
 	}
-	if c.htsim {
+	if c.quirks.endAtLastACK {
 		m := c.n.flows[f].message
 		c.tell(uint32(c.p.Ops[m].Peer), delivered, f)
 	}

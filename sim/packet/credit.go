@@ -19,14 +19,8 @@ type credits struct {
 	again   bool    // those whose packets were trimmed come first
 	capped  bool    // a sender keeps no more credit than limit
 
-	// As EQDS in htsim: what is left of speculative credit when the receiver is heard is used up packet by packet, each
-	// time that one could be sent, without sending it; and the target of a flow that is smaller than the window wraps
-	// around, so that it is granted credit for ever. As such credit counts against what a flow asks for, one that is
-	// somewhat larger than the window may wait for ever.
-	compat bool
-
-	// keeps has pacers grant credit to flows that are over, and to a flow as often as it has been satisfied, as in htsim.
-	keeps bool
+	quirks        eqdsQuirks // of EQDS; those of RCCC are off
+	grantFinished bool       // see quirks
 
 	sources []creditSource
 	sinks   []creditSink
@@ -97,7 +91,7 @@ func (c *credits) spend(f uint32, size int64) bool {
 	switch {
 	case s.speculating && s.pulled <= 0:
 		s.speculative -= size
-	case !c.compat || s.pulled > 0:
+	case !c.quirks.drainSpeculation || s.pulled > 0:
 		s.pulled -= size
 	default:
 		s.speculative -= size
@@ -110,7 +104,7 @@ func (c *credits) spend(f uint32, size int64) bool {
 func (c *credits) stopSpeculating(f uint32) {
 	s := &c.sources[f]
 	s.speculating = false
-	if !c.compat {
+	if !c.quirks.drainSpeculation {
 		s.speculative = min(s.speculative, 0)
 	}
 }
@@ -127,7 +121,7 @@ func (c *credits) ask(f uint32, about flags, rivals int, pk *packet) flags {
 	if c.exactly && left <= 0 || !c.exactly && s.pulled < 0 {
 		marks |= flagB
 	}
-	if c.compat && about&retransmit != 0 {
+	if c.quirks.repeatTarget && about&retransmit != 0 {
 		pk.pull = s.target
 		return marks
 	}
@@ -136,7 +130,7 @@ func (c *credits) ask(f uint32, about flags, rivals int, pk *packet) flags {
 		wants += u.lostBytes
 	}
 	wants = min(wants, c.limit) - left
-	if full := int64(c.t.mss + c.t.header); !c.compat && s.speculating && u.unsent > 0 {
+	if full := int64(c.t.mss + c.t.header); !c.quirks.wrapTarget && s.speculating && u.unsent > 0 {
 		// However much there is to speculate with, it may have to stop before all is sent.
 		wants = max(wants, full)
 	}
@@ -144,7 +138,7 @@ func (c *credits) ask(f uint32, about flags, rivals int, pk *packet) flags {
 		wants /= int64(rivals)
 	}
 	quanta := (wants + c.quantum - 1) / c.quantum
-	if c.compat && int64(s.total)+quanta < 0 {
+	if c.quirks.wrapTarget && int64(s.total)+quanta < 0 {
 		marks |= wrapped
 	}
 	s.target = s.total + uint32(int32(max(quanta, math.MinInt32)))
@@ -212,7 +206,7 @@ func (c *credits) trimmed(f uint32) {
 
 // goOn starts the pacers again that had stopped although flows are granted credit for ever.
 func (c *credits) goOn() {
-	if !c.compat {
+	if !c.quirks.wrapTarget {
 		return
 	}
 	for host := range c.pacers {
@@ -267,7 +261,7 @@ func (c *credits) grant(host uint32) {
 			return
 		}
 		k.active = false
-		if k.idle && !c.keeps {
+		if k.idle && !c.grantFinished {
 			c.t.n.letGo(f)
 			return
 		}
@@ -288,7 +282,7 @@ func (c *credits) grant(host uint32) {
 
 // next drops the flows at the head of a list that are over, and reports whether there are others.
 func (c *credits) next(r *ring) bool {
-	for r.count > 0 && !c.keeps && c.t.n.flows[r.items[r.head]].received {
+	for r.count > 0 && !c.grantFinished && c.t.n.flows[r.items[r.head]].received {
 		f := r.take()
 		c.t.n.letGo(f)
 	}

@@ -20,7 +20,7 @@ type dctcpSource struct {
 
 func newDCTCP(n *network, s *settings) transport {
 	t := makeTCP(n, s)
-	t.marks = &dctcp{gain: min(s.number("gain"), 1), always: s.is("cut-always"), mss: s.mss}
+	t.dctcp = &dctcp{gain: min(s.number("gain"), 1), always: s.is("cut-always"), mss: s.mss}
 	return t
 }
 

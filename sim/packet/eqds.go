@@ -15,11 +15,11 @@ func newEQDS(n *network, s *settings) transport {
 	t.sprays.penalty.all, t.sprays.penalty.edge = true, true
 	full := float64(t.mss + t.header)
 	c := newCredits(t, s.number("quantum"), float64(t.mss))
-	c.again, c.compat, c.keeps = true, s.compat != Own, s.compat != Own
-	t.apart, t.patient = c.compat, c.compat
+	c.again, c.quirks, c.grantFinished = true, s.quirks.eqds, s.quirks.grantFinished
+	t.detachedNIC, t.waitForCredit = s.quirks.eqds.detachedNIC, s.quirks.waitForCredit
 	c.setLimit(s.number("window") * full)
 	const frame = 38 // preamble, Ethernet's header and check sum, and the gap between packets, in bytes
-	if c.compat {
+	if c.quirks.fixedPullSize {
 		full = 4160
 	}
 	c.period = s.number("pull-interval") * 8e12 * (full + frame) / float64(s.rate)

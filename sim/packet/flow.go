@@ -130,13 +130,18 @@ func (n *network) payload(f uint32, seq, mss uint64, whole bool) uint64 {
 	return min(mss, n.flows[f].bytes-seq*mss)
 }
 
-// sendData has the source of a flow send a packet of data, of so many bytes on the wire.
-func (n *network) sendData(f uint32, seq uint64, size uint32, marks flags) {
+// newData returns a new data packet of a flow with the given size on the wire, in bytes.
+func (n *network) newData(f uint32, seq uint64, size uint32, marks flags) uint32 {
 	if marks&retransmit != 0 {
 		n.record(f).Retransmits++
 	}
 	p := n.newPacket(f, data, size)
 	pk := &n.packets[p]
 	pk.seq, pk.flags, pk.sent = seq, marks, n.now
-	n.send(n.flows[f].src, p)
+	return p
+}
+
+// sendData sends a new data packet from the source of a flow.
+func (n *network) sendData(f uint32, seq uint64, size uint32, marks flags) {
+	n.send(n.flows[f].src, n.newData(f, seq, size, marks))
 }

@@ -56,7 +56,7 @@ func (c *probes) read(n *network, i, p uint32, queued uint64) {
 		c.widen()
 	}
 	sent := pt.sent
-	if n.exact { // the packet has been sent
+	if n.quirks.telemetryAtServiceEnd { // the packet has been sent
 		sent -= uint64(pt.servingSize)
 	}
 	c.places[p*c.stride+c.counts[p]] = probe{n.now, sent, queued, i}
@@ -79,7 +79,7 @@ type hpcc struct {
 	eta    float64 // utilisation of links that is aimed at
 	stages uint32  // of additive increase before a multiplicative change
 	add    uint64  // bytes of an additive increase, W_AI
-	htsim  bool
+	quirks *quirks
 
 	sources []hpccSource
 }
@@ -98,7 +98,7 @@ type hpccSource struct {
 func newHPCC(n *network, s *settings) transport {
 	t := makeRoCE(n, s)
 	n.probes = &probes{stride: firstStride}
-	h := &hpcc{mss: s.mss, eta: s.number("eta"), stages: uint32(s.number("max-stage")), htsim: t.htsim}
+	h := &hpcc{mss: s.mss, eta: s.number("eta"), stages: uint32(s.number("max-stage")), quirks: &t.quirks}
 	if rtt := s.number("rtt"); rtt > 0 {
 		h.rtt = uint64(rtt)
 	} else {
@@ -107,7 +107,7 @@ func newHPCC(n *network, s *settings) transport {
 	switch add := s.number("w-ai"); {
 	case add >= 0:
 		h.add = uint64(add)
-	case h.htsim:
+	case h.quirks.increaseByMSS:
 		h.add = s.mss
 	default: // section 3.3
 		bdp := float64(h.rtt) * float64(s.rate) / 8e12
@@ -125,14 +125,14 @@ func (h *hpcc) open(f uint32, line float64) {
 	window := max(h.mss, uint64(float64(h.rtt)*line/8e12))
 	r := &h.sources[f]
 	*r = hpccSource{most: window, window: window, reference: window, use: 1, path: r.path[:0]}
-	if h.htsim {
+	if h.quirks.startAtTarget {
 		r.use = h.eta
 	}
 }
 
 // opened reports whether a flow may send with so many bytes on their way. The window may be less than a packet.
 func (h *hpcc) opened(f uint32, flying uint64) bool {
-	if h.htsim {
+	if h.quirks.wholePacketWindow {
 		return flying+h.mss <= h.sources[f].window
 	}
 	return flying < h.sources[f].window
@@ -153,7 +153,7 @@ func (h *hpcc) shrink(f uint32) float64 {
 // acknowledged takes an ack, and returns the rate: NewAck of algorithm 1.
 func (h *hpcc) acknowledged(n *network, f, p uint32, s *roceSource, acked uint64) float64 {
 	r := &h.sources[f]
-	if h.htsim {
+	if h.quirks.singleWindow {
 		h.htsimAcknowledged(n, r, n.probes.of(p), s, acked)
 		return h.rate(r)
 	}

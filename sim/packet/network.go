@@ -21,10 +21,8 @@ type network struct {
 	sequence uint32
 	events   int64
 	stop     bool // have run return after the event at hand
-	exact    bool
 	large    bool // its ports and packets do not fit into the cache
-	compat   Compat
-	restamp  bool // data packets that were sent at time 0 are stamped at the first switch, as in ATLAHS
+	quirks   quirks
 
 	packets    []packet
 	freePacket uint32
@@ -157,13 +155,13 @@ func (n *network) send(host, p uint32) {
 func (n *network) arrive(p uint32) {
 	i := n.packets[p].port
 	pt := &n.ports[i]
-	if n.exact && n.pauses != nil && !pt.toHost {
+	if n.quirks.pfcCountsAtArrival && n.pauses != nil && !pt.toHost {
 		n.pauses.enter(n, i, n.packets[p].size)
 	}
 	switch {
 	case pt.toHost:
 		n.transport.receive(p)
-	case n.exact && !n.balance.sourceRouted():
+	case n.quirks.stagedEvents && !n.balance.sourceRouted():
 		n.cross(pt.to, p)
 	default:
 		n.forward(pt.to, p)
@@ -173,10 +171,10 @@ func (n *network) arrive(p uint32) {
 // forward has a switch put a packet to a port.
 func (n *network) forward(sw, p uint32) {
 	pk := &n.packets[p]
-	if n.pauses != nil && !n.exact {
+	if n.pauses != nil && !n.quirks.pfcCountsAtArrival {
 		n.pauses.enter(n, pk.port, pk.size)
 	}
-	if n.restamp && pk.sent == 0 && pk.kind == data && pk.flags&trimmed == 0 {
+	if n.quirks.stampAtFirstSwitch && pk.sent == 0 && pk.kind == data && pk.flags&trimmed == 0 {
 		pk.sent = n.now
 	}
 	if out := n.balance.choose(n, sw, pk); out != none {

@@ -130,13 +130,16 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 
 // runEngine replays on the engine.
 func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
-	c := &coupling{p: p, n: n, hosts: o.Placement, c: &o.Params.Coupling, htsim: o.Params.Coupling.Rules == HTSim}
+	rules := o.Params.Coupling.Rules
+	c := &coupling{p: p, n: n, hosts: o.Placement, c: &o.Params.Coupling, quirks: couplingQuirksOf(rules)}
 	c.end = math.MaxUint64
 	if o.Params.End > 0 {
 		c.end = uint64(o.Params.End)
 	}
-	if c.htsim {
+	if rules == HTSim { // the other fields mean nothing there
 		o.Params.Coupling = Coupling{Rules: HTSim}
+	}
+	if c.quirks.numberByTag {
 		c.ids = flowNumbers(p)
 	}
 	host := sim.Host{

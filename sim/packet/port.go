@@ -130,7 +130,7 @@ func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 	pk := &n.packets[p]
 	pt.serving, pt.servingSize, pt.servingQueue = p, pk.size, uint8(queue)
 	pt.busyUntil = n.now + uint64(pk.size)*uint64(pt.psPerByte)
-	if n.probes != nil && !n.exact {
+	if n.probes != nil && !n.quirks.telemetryAtServiceEnd {
 		n.probes.read(n, i, p, pt.bytes[queue]-uint64(pk.size))
 	}
 	pt.packets++
@@ -198,7 +198,7 @@ func (n *network) endService(i uint32) {
 			leaves = pk.flow
 		}
 	}
-	if n.probes != nil && n.exact {
+	if n.probes != nil && n.quirks.telemetryAtServiceEnd {
 		n.probes.read(n, i, p, queued)
 	}
 	if !pt.direct {
@@ -282,7 +282,7 @@ func (pt *port) mark(pk *packet, queued uint64) {
 // handOn puts a packet that was served on the wire; of ports that are not direct.
 func (n *network) handOn(i uint32, pt *port, p uint32) {
 	n.packets[p].port = i
-	if !n.exact {
+	if !n.quirks.stagedEvents {
 		n.arrive(p)
 		return
 	}

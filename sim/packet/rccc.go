@@ -18,7 +18,7 @@ func (t *uet) setUET(s *settings) (bdp float64, roundTrip uint64) {
 	t.setTimeout(s, uetTimeout)
 	t.sprays.how = spraying(min(s.number("entropies"), float64(reps)))
 	t.sprays.penalty.mark, t.sprays.penalty.trim, t.sprays.penalty.most = 1, 4, 15
-	t.patient = s.compat != Own
+	t.waitForCredit = s.quirks.waitForCredit
 	if v := s.number("base-rtt"); v >= 0 {
 		roundTrip = uint64(v)
 	} else {
@@ -33,7 +33,7 @@ func newRCCC(n *network, s *settings) transport {
 	bdp, roundTrip := t.setUET(s)
 	quantum := s.number("quantum")
 	c := newCredits(t, quantum, s.number("packets-per-pull")*float64(t.mss))
-	c.exactly, c.capped, c.keeps = true, true, s.compat != Own
+	c.exactly, c.capped, c.grantFinished = true, true, s.quirks.grantFinished
 	c.setLimit(s.number("window") * bdp)
 	c.period = math.Trunc(float64(c.quantum) * 8e12 / float64(s.rate) / s.number("pull-rate"))
 	if over := s.number("oversubscription"); over > 1 {

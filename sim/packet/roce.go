@@ -14,9 +14,7 @@ type roce struct {
 	header  uint32
 	control uint32 // bytes of an ack, a nack or a notice
 	whole   bool   // the last packet of a flow is as long as the others
-	// As in htsim: flows push packets into their interface when it is their time, whatever waits there, and every packet
-	// that is out of order is answered with a nack.
-	htsim   bool
+	quirks  quirks
 	rto     uint64 // after so long without progress the sender goes back; 0: never
 	retries int    // how often, twice as late each time, before the flow is given up
 
@@ -80,13 +78,13 @@ func newRoCE(n *network, s *settings) transport {
 
 func makeRoCE(n *network, s *settings) *roce {
 	t := &roce{
-		n: n, mss: s.mss, header: s.header, control: s.control, whole: s.whole, htsim: s.compat != Own,
+		n: n, mss: s.mss, header: s.header, control: s.control, whole: s.whole, quirks: s.quirks,
 		rto: s.time("rto"), retries: int(s.number("retries")), hosts: make([]roceHost, n.hosts),
 	}
 	for i := range t.hosts {
 		t.hosts[i] = roceHost{n.routes.NIC(uint32(i)), newFIFO(), none, none, none}
 	}
-	if t.htsim {
+	if t.quirks.pushToNIC {
 		n.redo(scheduled, fairClasses)
 	}
 	if !s.is("pfc") {
@@ -94,7 +92,7 @@ func makeRoCE(n *network, s *settings) *roce {
 		return t
 	}
 	n.pauses = newPauses(n, s)
-	if t.htsim {
+	if t.quirks.pushToNIC {
 		n.pauses.resumed = t.resumed
 	}
 	return t
@@ -147,7 +145,7 @@ func (t *roce) resume(f uint32) {
 		return
 	}
 	host := t.n.flows[f].src
-	if !t.htsim {
+	if !t.quirks.pushToNIC {
 		t.queue(f, s)
 		t.kick(host)
 		return
@@ -304,7 +302,7 @@ func (t *roce) packet(f uint32, s *roceSource) uint32 {
 	if t.dcqcn != nil {
 		t.dcqcn.sent(t, f, s)
 	}
-	if !t.htsim {
+	if !t.quirks.pushToNIC {
 		t.n.balance.label(t.n, pk)
 	}
 	return p
@@ -344,7 +342,7 @@ func (t *roce) arrived(p uint32, pk *packet) {
 		// went back to is missing again.
 		again := k.nacked && pk.seq > k.ahead
 		k.nacked, k.ahead = true, pk.seq
-		if again && !t.htsim {
+		if again && !t.quirks.nackEveryPacket {
 			t.n.free(p)
 			return
 		}
@@ -367,7 +365,7 @@ func (t *roce) arrived(p uint32, pk *packet) {
 // reply sends a packet of the receiver of a flow.
 func (t *roce) reply(f, p uint32) {
 	host := t.n.flows[f].dst
-	if t.htsim {
+	if t.quirks.pushToNIC {
 		t.n.send(host, p)
 		return
 	}
@@ -413,7 +411,7 @@ func (t *roce) goBack(pk *packet) {
 		t.progress(s, pk.ack)
 	}
 	s.next = s.acked
-	if t.hpcc != nil && t.htsim {
+	if t.hpcc != nil && t.quirks.nackShrinksWindow {
 		s.rate = t.hpcc.shrink(f)
 	}
 	t.resume(f)

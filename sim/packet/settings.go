@@ -124,7 +124,7 @@ func NewParams(transport string, c Compat) (Params, error) {
 	if err != nil {
 		return Params{}, err
 	}
-	p := Params{Transport: transport, Compat: c, MSS: 4096, Whole: c != Own && !t.remainder, Balance: t.balance, Entropy: 128,
+	p := Params{Transport: transport, Compat: c, MSS: 4096, Whole: quirksOf(c).padLastPacket && !t.remainder, Balance: t.balance, Entropy: 128,
 		Flowlet: 10 * dag.Microsecond, Seed: 1, Own: make(map[string]float64)}
 	for i := range t.Parameters {
 		p.Own[t.Parameters[i].Name] = t.Parameters[i].value(c)
@@ -162,16 +162,13 @@ func (p *Params) discipline(t *Transport) (discipline, error) {
 }
 
 // complete fills in what follows from the network, with the bandwidth-delay product of its longest path.
-func (p *Params) complete(t *Transport, bdp uint64) {
+func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 	full := p.MSS + int64(t.header)
 	if p.Queue == 0 {
 		p.Queue = max(full, int64(t.queueBDPs*float64(bdp)))
 	}
 	if p.ControlQueue == 0 {
-		p.ControlQueue = 2 * p.Queue
-		if p.Compat == ATLAHS {
-			p.ControlQueue = 20_000 * p.Queue // as good as without limit
-		}
+		p.ControlQueue = q.controlQueues * p.Queue
 	}
 	if s := p.MarkShares; s[1] > 0 {
 		p.MarkLeast, p.MarkMost = int64(s[0]*float64(p.Queue)), int64(s[1]*float64(p.Queue))
@@ -197,7 +194,7 @@ type settings struct {
 	control uint32
 	rate    uint64 // bit/s of the interfaces
 	whole   bool
-	compat  Compat
+	quirks  quirks
 	values  map[string]float64
 }
 

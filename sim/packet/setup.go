@@ -39,8 +39,8 @@ func newNetwork(o *Options) (*network, error) {
 	}
 	n := &network{
 		queue:  newQueue(),
-		compat: p.Compat, exact: p.Compat != Own, restamp: p.Compat == ATLAHS, headerSize: m.control, freePacket: none,
-		freeFlow: none, routes: routes, hosts: uint32(t.Hosts), seed: p.Seed,
+		quirks: quirksOf(p.Compat), headerSize: m.control, freePacket: none, freeFlow: none,
+		routes: routes, hosts: uint32(t.Hosts), seed: p.Seed,
 	}
 	d, err := p.discipline(m)
 	if err != nil {
@@ -57,7 +57,7 @@ func newNetwork(o *Options) (*network, error) {
 		p.Queue = n.losslessRoom(p, t.Switches, uint64(p.MSS)+uint64(m.header))
 	}
 	byFile := p.Queue == 0 // the queues are as the network's file says, where it does
-	p.complete(m, n.bandwidthDelay(rate, uint32(p.MSS)+m.header))
+	p.complete(m, &n.quirks, n.bandwidthDelay(rate, uint32(p.MSS)+m.header))
 	if full := p.MSS + int64(m.header); p.Queue < full {
 		return nil, fmt.Errorf("queues of %d bytes, expected %d or more, a full packet", p.Queue, full)
 	}
@@ -69,10 +69,10 @@ func newNetwork(o *Options) (*network, error) {
 			return nil, fmt.Errorf("the balance %v is for dragonflies, which the network is not", p.Balance)
 		}
 	}
-	n.balance.shuffle = p.Compat != ATLAHS
+	n.balance.shuffle = !n.quirks.fixedEntropyOrder
 	n.balance.given = o.Paths
 	n.nics = make([]nic, t.Hosts)
-	if p.Compat == HTSim {
+	if n.quirks.keepIdleFlows {
 		for i := range n.nics {
 			for k := range n.nics[i].classes {
 				n.nics[i].classes[k].keep = true
@@ -94,7 +94,7 @@ func newNetwork(o *Options) (*network, error) {
 		n.failures.schedule(n)
 	}
 	n.transport = m.make(n, &settings{
-		mss: uint64(p.MSS), header: m.header, control: m.control, rate: uint64(rate), whole: p.Whole, compat: p.Compat,
+		mss: uint64(p.MSS), header: m.header, control: m.control, rate: uint64(rate), whole: p.Whole, quirks: n.quirks,
 		values: p.Own,
 	})
 	return n, nil
@@ -103,7 +103,7 @@ func newNetwork(o *Options) (*network, error) {
 // bandwidthDelay returns the bandwidth-delay product between the first host and the last, in bytes. ATLAHS takes a round
 // trip of four hops of a microsecond with packets of 4 KiB for that of every network.
 func (n *network) bandwidthDelay(rate int64, full uint32) uint64 {
-	if n.compat == ATLAHS {
+	if n.quirks.fixedRoundTrip {
 		return atlahsRoundTrip(uint64(rate)) * (uint64(rate) / 1e9) / 8
 	}
 	rtt := n.unloaded(0, n.hosts-1, full) + n.unloaded(n.hosts-1, 0, n.headerSize)
@@ -131,10 +131,7 @@ func (n *network) makePorts(t *topology.Network, m *Transport, d discipline, p *
 			psPerByte: uint32(picosecondsPerByte(link.Rate)), serving: none, discipline: d,
 			queues: [2]fifo{newFIFO(), newFIFO()}, wire: newFIFO(), wireLatency: uint64(link.Latency),
 			latency: uint64(link.Latency), random: sim.NewRandom(p.Seed, forPort, uint64(i)),
-			markHeaders: !m.ecn.noHeaders, controlTurns: 100_000,
-		}
-		if p.Compat == ATLAHS {
-			pt.controlTurns = 10_000
+			markHeaders: !m.ecn.noHeaders, controlTurns: n.quirks.controlTurns,
 		}
 		pt.toHost = int(from.To) < t.Hosts
 		pt.to = from.To
@@ -151,7 +148,7 @@ func (n *network) makePorts(t *topology.Network, m *Transport, d discipline, p *
 		case trimming, controlFirst, markingFirst, aeolus:
 			pt.twoQueues = true
 		}
-		pt.direct = !n.exact && pt.latency > 0
+		pt.direct = !n.quirks.stagedEvents && pt.latency > 0
 	}
 }
 

@@ -1,8 +1,8 @@
 // This file is Swift: Kumar et al., Swift: Delay is simple and effective for congestion control in the datacenter,
-// SIGCOMM 2020. The sender holds the delay of its packets against a target, which grows with the length of the path and with the
-// number of flows that share it (algorithm 1 and section 3.5); below one packet the window becomes a pace (section 3.6).
-// Losses are found as in TCP NewReno. A host's interface takes packets of all flows in turns and tells the sender when it
-// may give it more, so that the delay is that of the network.
+// SIGCOMM 2020. The sender compares the delay of its packets with a target, which grows with the length of the path and with
+// the number of flows that share it (algorithm 1 and section 3.5). A window below one packet becomes a pace (section 3.6).
+// The NIC serves the packets of all flows in round robin and tells a sender when a packet has left, so that the measured
+// delay is that of the network.
 
 package packet
 
@@ -10,86 +10,66 @@ import "math"
 
 // swift is the transport.
 type swift struct {
-	n       *network
-	mss     uint64
-	control uint32 // bytes of an ack
-	whole   bool   // the last packet of a flow is as long as the others
-	htsim   bool
-
-	initial     uint64 // window at the start, in bytes
-	least, most uint64 // window, in bytes
+	stream
+	initial     uint64 // window of a new flow, in bytes
+	least, most uint64 // bounds of the window, in bytes
 	increase    float64
 	decrease    float64
 	maxDecrease float64
-	base        float64 // target, in picoseconds
-	hop         float64 // that each link of the path adds to it
+	base        float64 // target delay without what follows, in picoseconds
+	hop         float64 // picoseconds that each link of the path adds to the target
 	scaling     swiftScaling
-	timeouts    timeoutRules
 
 	sources []swiftSource
 	sinks   []swiftSink
 }
 
-// swiftScaling is what the target grows by where windows are small (section 3.5, equation 3).
+// swiftScaling is the increase of the target for small windows (section 3.5, equation 3).
 type swiftScaling struct {
 	most        float64 // picoseconds
 	alpha, beta float64
 }
 
-// swiftSource is the sender of a flow. Where it is in the data is in bytes from 0.
+// swiftSource is the sender of a flow.
 type swiftSource struct {
+	streamSource
 	window       uint64
-	before       uint64 // the window before the ack at hand
-	inflated     uint64 // what duplicate acks add to the window
-	acked        uint64 // all before it is there
-	sent         uint64 // all before it was sent; after a timeout, again
-	newest       uint64 // all before it was sent once
-	recover      uint64 // an ack of it ends the recovery
-	lastDecrease uint64 // when the window last shrank
+	before       uint64 // the window before the current ACK
+	inflated     uint64 // what duplicate ACKs add to the window
+	lastDecrease uint64 // time of the last decrease of the window
 	target       float64
-	duplicates   int // acks that said nothing new
-	timeouts     int // in a row
-	recovering   bool
-	mayDecrease  bool // the window did not shrink within the last round trip
-	waits        bool // it would send, but the interface has enough of its packets
-	inHost       int  // packets of data at the interface
+	timeouts     int  // in a row
+	mayDecrease  bool // the window was not decreased within the last round trip
+	blocked      bool // a packet is due, but the NIC holds enough packets of the flow
+	atNIC        int  // data packets of the flow that the NIC holds
 
-	// The pace, where the window is less than a packet.
-	interval uint64 // between packets, as the last ack left it; 0: there is none
+	// Pacing, for windows below one packet.
+	interval uint64 // picoseconds between packets, set by each ACK; 0: none
 	paced    bool
 	lastSend uint64
-	nextSend uint64 // when the pace next has a packet go
+	nextSend uint64 // time of the next paced packet
 
-	timer retransmission
-
-	// In htsim, packets have a number on their way and one in the data. After a timeout those on the way begin again where
-	// the timeout left them, but those in the data do not, so that a second hole is never filled.
-	handed uint64   // packets of data that have a number
-	number []uint32 // in the data, of each packet on the way
+	// Only with the quirk separateDataNumbers.
+	handed uint64   // data packets that have a data number
+	number []uint32 // data number of each packet, by its number on the path
 }
 
 type swiftSink struct {
 	got  reassembly
-	data reassembly // of the numbers in the data; htsim
+	data reassembly // by data numbers, with the quirk separateDataNumbers
 }
 
-// The events of the transport.
-const (
-	swiftTimer  = timerA
-	swiftAction = timerB
-	swiftPace   = timerC
-)
+// swiftPace is the event of the next paced packet.
+const swiftPace = timerC
 
-// swiftHeld is how many packets of a flow the interface may hold before the flow has to wait.
+// swiftHeld is the number of packets of a flow at the NIC above which the flow waits.
 const swiftHeld = 2
 
 func newSwift(n *network, s *settings) transport {
 	t := &swift{
-		n: n, mss: s.mss, control: s.control, whole: s.whole, htsim: s.compat != Own,
-		initial: s.packets("window"), least: s.bytes("window-min"), most: s.packets("window-max"),
+		stream: newStream(n, s), initial: s.packets("window"), least: s.bytes("window-min"), most: s.packets("window-max"),
 		increase: s.number("increase"), decrease: s.number("decrease"), maxDecrease: min(s.number("decrease-max"), 1),
 		base: s.number("target"), hop: s.number("target-hop"),
-		timeouts: timeoutRules{first: s.time("rto-initial"), least: s.time("rto-min"), scan: s.time("rto-scan")},
 	}
 	if few, many := s.number("scaling-min"), s.number("scaling-max"); few < many {
 		t.scaling.most = s.number("scaling")
@@ -105,10 +85,9 @@ func (t *swift) open(f uint32) {
 		t.sinks = append(t.sinks, swiftSink{})
 	}
 	s, k := &t.sources[f], &t.sinks[f]
-	timer, fl := s.timer, &t.n.flows[f]
-	timer.reset(&t.timeouts)
+	fl := &t.n.flows[f]
 	*s = swiftSource{
-		window: t.initial, timer: timer, number: s.number[:0], lastSend: t.n.now,
+		streamSource: t.reset(&s.streamSource), window: t.initial, number: s.number[:0], lastSend: t.n.now,
 		target: t.base + float64(t.hop*float64(t.n.links(fl.src, fl.dst))),
 	}
 	k.got.reset()
@@ -119,22 +98,17 @@ func (t *swift) start(f uint32) {
 	t.sendWindow(f, &t.sources[f])
 }
 
-// bytes returns the length of a flow. One without data has a byte, so that there is something to acknowledge.
-func (t *swift) bytes(f uint32) uint64 {
-	return max(t.n.flows[f].bytes, 1)
-}
-
-// end returns what is sent of a flow. Htsim sends one packet more than fit into it.
+// end returns the position at which the sender stops.
 func (t *swift) end(f uint32) uint64 {
-	if t.htsim {
+	if t.quirks.sendPastEnd {
 		return (t.n.flows[f].bytes/t.mss + 1) * t.mss
 	}
 	return t.bytes(f)
 }
 
-// more reports whether there is data to be sent.
+// more reports whether there is data to send.
 func (t *swift) more(f uint32, s *swiftSource) bool {
-	if t.htsim {
+	if t.quirks.separateDataNumbers {
 		return s.handed*t.mss < t.end(f)
 	}
 	return s.sent < t.end(f)
@@ -154,11 +128,11 @@ func (t *swift) sendWindow(f uint32, s *swiftSource) {
 		if !t.sendNext(f, s) {
 			return
 		}
-		s.timer.ensure(t.n, f, swiftTimer, &t.timeouts)
+		s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
 	}
 }
 
-// pace has the next packet go when the interval since the last is over, which may be now.
+// pace schedules the next packet for the end of the interval since the last one, which may be now.
 func (t *swift) pace(f uint32, s *swiftSource) {
 	s.nextSend = s.lastSend + s.interval
 	if s.nextSend <= t.n.now {
@@ -169,15 +143,15 @@ func (t *swift) pace(f uint32, s *swiftSource) {
 	t.n.at(s.nextSend, swiftPace, f)
 }
 
-// sendPaced sends a packet at its time.
+// sendPaced sends a paced packet.
 func (t *swift) sendPaced(f uint32, s *swiftSource) {
 	s.paced = false
 	if !t.more(f, s) {
 		return
 	}
 	t.sendNext(f, s)
-	if !t.htsim {
-		s.timer.ensure(t.n, f, swiftTimer, &t.timeouts)
+	if !t.quirks.unarmedPacing {
+		s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
 	}
 	s.lastSend = t.n.now
 	if s.interval > 0 {
@@ -185,67 +159,44 @@ func (t *swift) sendPaced(f uint32, s *swiftSource) {
 	}
 }
 
-// sendNext gives the interface the next packet, unless it has enough of the flow's; then the flow waits.
+// sendNext gives the next packet to the NIC. If the NIC holds enough packets of the flow, it returns false, and the flow is
+// blocked.
 func (t *swift) sendNext(f uint32, s *swiftSource) bool {
-	s.waits = s.inHost > swiftHeld
-	if s.waits {
+	s.blocked = s.atNIC > swiftHeld
+	if s.blocked {
 		return false
 	}
-	size := t.payload(f, s.sent)
-	if t.htsim {
+	if t.quirks.separateDataNumbers {
 		s.number = append(s.number[:min(s.sent/t.mss, uint64(len(s.number)))], uint32(s.handed))
 		s.handed++
 	}
-	t.transmit(f, s, s.sent, size)
-	s.sent += size
-	s.newest = max(s.newest, s.sent)
+	s.atNIC++
+	t.transmitNext(f, &s.streamSource, t.payload(f, s.sent), s.dataNumber(s.sent/t.mss))
 	s.lastSend = t.n.now
 	return true
 }
 
-// retransmit sends the first packet that is not acknowledged, whatever the interface has.
+// retransmit sends the first packet that is not acknowledged, however many packets the NIC holds.
 func (t *swift) retransmit(f uint32, s *swiftSource) {
-	t.transmit(f, s, s.acked, t.payload(f, s.acked))
-	s.timer.ensure(t.n, f, swiftTimer, &t.timeouts)
+	s.atNIC++
+	t.transmit(f, &s.streamSource, s.acked, t.payload(f, s.acked), s.dataNumber(s.acked/t.mss))
+	s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
 }
 
-// payload returns the bytes of data in the packet that begins with a byte of a flow.
-func (t *swift) payload(f uint32, from uint64) uint64 {
-	if t.htsim {
-		return t.mss
+// dataNumber returns the data number of a packet, 0 if it has none.
+func (s *swiftSource) dataNumber(seq uint64) uint64 {
+	if seq < uint64(len(s.number)) {
+		return uint64(s.number[seq])
 	}
-	return min(t.mss, t.bytes(f)-from)
+	return 0
 }
 
-func (t *swift) transmit(f uint32, s *swiftSource, from, size uint64) {
-	marks := flags(0)
-	switch bytes := t.bytes(f); {
-	case from < s.newest:
-		marks = retransmit
-		t.n.record(f).Retransmits++
-	case from < bytes && from+size >= bytes:
-		marks = last
-	}
-	wire := size
-	if t.whole {
-		wire = t.mss
-	}
-	p := t.n.newPacket(f, data, uint32(wire))
-	pk := &t.n.packets[p]
-	pk.seq, pk.flags = from/t.mss, marks
-	if pk.seq < uint64(len(s.number)) {
-		pk.ack = uint64(s.number[pk.seq])
-	}
-	s.inHost++
-	t.n.send(t.n.flows[f].src, p)
-}
-
-// left lets a flow that waits send once the interface has sent a packet of its data.
+// left notes that a data packet has left the NIC, and lets a blocked flow send.
 func (t *swift) left(f uint32) {
 	s := &t.sources[f]
-	s.inHost = max(s.inHost-1, 0)
-	if s.waits {
-		s.waits = false
+	s.atNIC = max(s.atNIC-1, 0)
+	if s.blocked {
+		s.blocked = false
 		t.sendWindow(f, s)
 	}
 }
@@ -262,27 +213,17 @@ func (t *swift) receive(p uint32) {
 	t.arrived(p, &pk)
 }
 
-// arrived takes a packet of data. Each is answered with all that is there without a gap.
+// arrived takes a data packet at the receiver.
 func (t *swift) arrived(p uint32, pk *packet) {
-	f, k := pk.flow, &t.sinks[pk.flow]
-	bytes := t.bytes(f)
+	k := &t.sinks[pk.flow]
 	k.got.add(pk.seq)
-	there := k.got.next * t.mss
-	whole := there
-	if t.htsim {
+	upTo := t.inOrder(pk.flow, &k.got)
+	complete := upTo
+	if t.quirks.separateDataNumbers {
 		k.data.add(pk.ack)
-		whole = k.data.next * t.mss
-	} else {
-		there = min(there, bytes)
+		complete = k.data.next * t.mss
 	}
-	a := t.n.newPacket(f, ack, t.control)
-	reply := &t.n.packets[a]
-	reply.ack, reply.seq, reply.sent = there, whole, pk.sent
-	t.n.free(p)
-	t.n.send(t.n.flows[f].dst, a)
-	if whole >= bytes {
-		t.n.deliver(f)
-	}
+	t.reply(p, pk, upTo, complete, 0)
 }
 
 func (t *swift) acknowledged(pk *packet) {
@@ -296,36 +237,27 @@ func (t *swift) acknowledged(pk *packet) {
 		return
 	}
 	if pk.ack == s.acked {
-		if s.acked < s.sent || t.htsim {
-			t.repeated(f, s)
+		if s.acked < s.sent || t.quirks.countIdleDuplicates {
+			t.duplicate(f, s)
 		}
 		return
 	}
-	s.timer.start(t.n, f, swiftTimer, &t.timeouts)
-	if pk.ack >= s.sent {
-		s.sent = pk.ack
-		s.timer.stop()
-	}
-	news := pk.ack - s.acked
-	s.acked = pk.ack
-	switch {
-	case !s.recovering:
-		s.duplicates = 0
-	case pk.ack >= s.recover:
-		s.inflated, s.duplicates, s.recovering = 0, 0, false
+	switch phase, news := t.advance(f, &s.streamSource, pk.ack); phase {
+	case fullACK:
+		s.inflated = 0
 		if s.mayDecrease {
 			s.window = uint64((1 - t.maxDecrease) * float64(s.window))
 			s.lastDecrease = t.n.now
 		}
-	default: // a partial ack: the next hole is known
-		s.inflated = s.inflated - min(s.inflated, news) + t.mss
+	case partialACK:
+		s.inflated = t.deflate(s.inflated, news)
 		t.retransmit(f, s)
 	}
 	t.limit(s)
 	t.sendWindow(f, s)
 }
 
-// adjust sets the window by the delay of a packet (algorithm 1).
+// adjust sets the window by the delay of a packet, in picoseconds (algorithm 1).
 func (t *swift) adjust(s *swiftSource, delay, fresh uint64) {
 	s.before = s.window
 	s.mayDecrease = t.n.now-s.lastDecrease >= s.timer.rtt
@@ -343,17 +275,17 @@ func (t *swift) adjust(s *swiftSource, delay, fresh uint64) {
 	}
 }
 
-// target returns the delay that a flow aims at.
+// target returns the target delay of a flow, in picoseconds.
 func (t *swift) target(s *swiftSource) uint64 {
 	packets := float64(s.window) / float64(t.mss)
-	if t.htsim {
+	if t.quirks.wholePacketTarget {
 		packets = math.Floor(packets)
 	}
 	more := t.scaling.alpha/math.Sqrt(packets) + t.scaling.beta
 	return uint64(s.target + max(0, min(more, t.scaling.most)))
 }
 
-// limit keeps the window within bounds, and notes when it shrinks.
+// limit keeps the window within its bounds, notes a decrease and sets the pace.
 func (t *swift) limit(s *swiftSource) {
 	s.window = max(t.least, min(s.window, t.most))
 	if s.window < s.before {
@@ -365,90 +297,78 @@ func (t *swift) limit(s *swiftSource) {
 	}
 }
 
-// repeated handles an ack that says nothing new. The third has the packet sent again that it waits for.
-func (t *swift) repeated(f uint32, s *swiftSource) {
-	if s.recovering {
+// duplicate handles a duplicate ACK.
+func (t *swift) duplicate(f uint32, s *swiftSource) {
+	switch s.duplicate() {
+	case inflate:
 		s.inflated = min(s.inflated+t.mss, s.window)
 		t.sendWindow(f, s)
-		return
-	}
-	s.duplicates++
-	if s.duplicates != 3 {
+	case sendMore:
 		t.limit(s)
 		t.sendWindow(f, s)
-		return
+	case fastRetransmit:
+		t.n.record(f).Nacks++
+		t.limit(s)
+		t.retransmit(f, s)
+		s.startRecovery()
 	}
-	if s.acked < s.recover { // what was sent before a timeout is no sign of a loss after it
-		return
-	}
-	t.n.record(f).Nacks++
-	t.limit(s)
-	t.retransmit(f, s)
-	s.recovering, s.recover = true, s.sent
 }
 
-// finish ends a flow.
+// finish completes a flow.
 func (t *swift) finish(f uint32, s *swiftSource) {
 	s.timer.stop()
-	s.paced, s.waits = false, false
+	s.paced, s.blocked = false, false
 	t.n.acknowledge(f)
 }
 
 func (t *swift) timer(e event, f uint32) {
 	s := &t.sources[f]
-	over := t.n.flows[f].over
-	switch e {
-	case swiftPace:
-		if !over && s.paced && s.nextSend == t.n.now {
+	if e == swiftPace {
+		if !t.n.flows[f].over && s.paced && s.nextSend == t.n.now {
 			t.sendPaced(f, s)
 		}
-	case swiftTimer:
-		if s.timer.expire(t.n, f, swiftTimer, swiftAction, &t.timeouts) {
-			t.expired(f, s)
-		}
-	case swiftAction:
-		if !over && s.timer.acts(t.n) {
-			t.expired(f, s)
-		}
+		return
+	}
+	if t.expired(e, f, &s.streamSource) {
+		t.goBack(f, s)
 	}
 }
 
-// swiftPatience is after how many timeouts in a row the window is the smallest.
-const swiftPatience = 5
+// swiftResetTimeouts is the number of timeouts in a row that sets the window to the smallest.
+const swiftResetTimeouts = 5
 
-// expired begins again with the first packet that is not acknowledged.
-func (t *swift) expired(f uint32, s *swiftSource) {
-	s.recovering, s.duplicates = false, 0
-	s.recover = s.sent
-	if !t.htsim {
-		s.recover, s.inflated = s.newest, 0
-		s.inHost, s.waits = 0, false // whatever was there may have been lost with the link
+// goBack restarts at the first packet that is not acknowledged, after a timeout.
+func (t *swift) goBack(f uint32, s *swiftSource) {
+	t.endRecovery(&s.streamSource)
+	if !t.quirks.timeoutKeepsState {
+		s.inflated = 0
+		s.atNIC, s.blocked = 0, false // packets at the NIC may have been lost with the link
 	}
 	s.sent = s.acked + t.payload(f, s.acked)
 	s.timeouts++
 	switch {
-	case s.timeouts >= swiftPatience:
+	case s.timeouts >= swiftResetTimeouts:
 		s.window = t.least
 	case t.n.now-s.lastDecrease >= s.timer.rtt:
 		s.window = uint64(float64(s.window) * (1 - t.maxDecrease))
-		if !t.htsim {
+		if !t.quirks.timeoutKeepsState {
 			s.lastDecrease = t.n.now
 		}
 	}
-	if !t.htsim {
+	if !t.quirks.timeoutKeepsState {
 		s.before = s.window
 		t.limit(s)
 	}
 	t.retransmit(f, s)
 }
 
-// swiftTarget is the delay that flows aim at without what the path and the other flows add; in picoseconds.
+// swiftTarget is the default target delay, without what the path and other flows add, in picoseconds.
 const swiftTarget = 20e6
 
 var swiftTransport = Transport{
 	Name: "swift", Title: "Swift: a window by delay",
 	queue: randomDrop, nic: fairFlows, control: 40, balance: Fixed, queueBDPs: 5, make: newSwift,
-	Parameters: []Parameter{
+	Parameters: append([]Parameter{
 		{Name: "window", Value: 15, Least: 1e-3, Doc: "window at the start, in packets"},
 		{Name: "window-min", Unit: Bytes, Value: 10, Least: 1, Doc: "smallest window"},
 		{Name: "window-max", Value: 1000, Least: 1, Doc: "largest window, in packets"},
@@ -466,8 +386,5 @@ var swiftTransport = Transport{
 			Doc: "window that adds nothing, in packets; no window adds anything unless it is above scaling-min"},
 		{Name: "drop-chance", Value: 0, Compat: number(0.1),
 			Doc: "probability that a switch drops a packet that leaves less room than three full ones"},
-		{Name: "rto-initial", Unit: Time, Value: 1e9, Least: 1, Doc: "timeout before anything is known of the round trip"},
-		{Name: "rto-min", Unit: Time, Value: 100e6, Least: 1, Doc: "shortest timeout"},
-		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "timers are looked at once in so long; 0: they are exact"},
-	},
+	}, timeoutParameters(1e9, 100e6, nil, nil)...),
 }

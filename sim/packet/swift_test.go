@@ -100,7 +100,7 @@ func TestSwiftWindow(t *testing.T) {
 		{"far above", 10_000, 1000 * us, 80 * us, 5000},
 		{"at it", 10_000, 100 * us, 80 * us, 10_000},
 	} {
-		tr := &swift{n: &network{now: 500 * us}, mss: 1000, increase: 1, decrease: 0.8, maxDecrease: 0.5}
+		tr := &swift{stream: stream{n: &network{now: 500 * us}, mss: 1000}, increase: 1, decrease: 0.8, maxDecrease: 0.5}
 		s := &swiftSource{window: c.window, target: 100 * us, lastDecrease: 500*us - c.since}
 		s.timer.rtt = 80 * us
 		if tr.adjust(s, c.delay, 1000); s.window != c.want {

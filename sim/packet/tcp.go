@@ -1,48 +1,31 @@
-// This file is TCP NewReno: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (recovery) and RFC
-// 6298 (timeouts), with packets in place of bytes at the receiver, an ack for every packet, and windows as htsim has them.
+// This file is TCP NewReno: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (recovery) and RFC 6298
+// (timeouts). The receiver counts packets, not bytes, and sends an ACK for each. Windows are as in htsim.
 
 package packet
 
 // tcp is the transport.
 type tcp struct {
 	pushing
-	n         *network
-	mss       uint64
-	control   uint32 // bytes of an ack
-	whole     bool   // the last packet of a flow is as long as the others
-	htsim     bool
+	stream
 	handshake bool
-	initial   uint64 // window at the start, in bytes
-	threshold uint64 // between slow start and congestion avoidance at the start, in bytes
-	timeouts  timeoutRules
-	marks     *dctcp // nil: marks mean nothing
+	initial   uint64 // window of a new flow, in bytes
+	threshold uint64 // slow start threshold of a new flow, in bytes
+	dctcp     *dctcp // nil: marks are ignored
 
 	sources []tcpSource
 	sinks   []reassembly
 }
 
-// tcpSource is the sender of a flow. Where it is in the data is in bytes from 0.
+// tcpSource is the sender of a flow.
 type tcpSource struct {
-	window     uint64
-	threshold  uint64
-	acked      uint64 // all before it is there
-	sent       uint64 // all before it was sent; after a timeout, again
-	newest     uint64 // all before it was sent once
-	recover    uint64 // an ack of it ends the recovery
-	duplicates int    // acks that said nothing new
-	recovering bool
-	open       bool // the handshake is over
-	timer      retransmission
+	streamSource
+	window    uint64
+	threshold uint64
+	open      bool // the handshake is complete
 }
 
-// The events of the transport.
-const (
-	tcpTimer  = timerA
-	tcpAction = timerB
-)
-
-// greeting is the flag of the ack of a handshake.
-const greeting = flagA
+// synACK is the flag of the ACK of a handshake.
+const synACK = flagA
 
 func newTCP(n *network, s *settings) transport {
 	return makeTCP(n, s)
@@ -50,9 +33,7 @@ func newTCP(n *network, s *settings) transport {
 
 func makeTCP(n *network, s *settings) *tcp {
 	return &tcp{
-		n: n, mss: s.mss, control: s.control, whole: s.whole, htsim: s.compat != Own, handshake: s.is("handshake"),
-		initial: s.packets("window"), threshold: s.packets("ssthresh"),
-		timeouts: timeoutRules{first: s.time("rto-initial"), least: s.time("rto-min"), scan: s.time("rto-scan")},
+		stream: newStream(n, s), handshake: s.is("handshake"), initial: s.packets("window"), threshold: s.packets("ssthresh"),
 	}
 }
 
@@ -62,12 +43,10 @@ func (t *tcp) open(f uint32) {
 		t.sinks = append(t.sinks, reassembly{})
 	}
 	s := &t.sources[f]
-	timer := s.timer
-	timer.reset(&t.timeouts)
-	*s = tcpSource{window: t.initial, threshold: t.threshold, timer: timer}
+	*s = tcpSource{streamSource: t.reset(&s.streamSource), window: t.initial, threshold: t.threshold}
 	t.sinks[f].reset()
-	if t.marks != nil {
-		t.marks.open(f)
+	if t.dctcp != nil {
+		t.dctcp.open(f)
 	}
 }
 
@@ -78,14 +57,14 @@ func (t *tcp) start(f uint32) {
 		t.sendWindow(f, s)
 		return
 	}
-	t.greet(f)
-	s.timer.ensure(t.n, f, tcpTimer, &t.timeouts)
+	t.sendSYN(f)
+	s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
 }
 
-// greet sends the packet that opens the connection; in htsim it is one byte long.
-func (t *tcp) greet(f uint32) {
+// sendSYN sends the packet that opens the connection.
+func (t *tcp) sendSYN(f uint32) {
 	size := t.control
-	if t.htsim {
+	if t.quirks.oneByteSYN {
 		size = 1
 	}
 	p := t.n.newPacket(f, syn, size)
@@ -93,33 +72,20 @@ func (t *tcp) greet(f uint32) {
 	t.n.send(t.n.flows[f].src, p)
 }
 
-// bytes returns the length of a flow. One without data has a byte, so that there is something to acknowledge.
-func (t *tcp) bytes(f uint32) uint64 {
-	return max(t.n.flows[f].bytes, 1)
-}
-
-// end returns what is sent of a flow. Htsim goes on for a packet after the end of the data, or two.
+// end returns the position at which the sender stops.
 func (t *tcp) end(f uint32) uint64 {
-	if t.htsim {
+	if t.quirks.sendPastEnd {
 		return t.bytes(f) + t.mss + 1
 	}
 	return t.bytes(f)
 }
 
-// complete returns what must be acknowledged for a flow to be over.
+// complete returns the position whose ACK completes a flow.
 func (t *tcp) complete(f uint32) uint64 {
-	if t.htsim {
+	if t.quirks.sendPastEnd {
 		return t.bytes(f) + t.mss - 1
 	}
 	return t.bytes(f)
-}
-
-// payload returns the bytes of data in the packet that begins with a byte of a flow.
-func (t *tcp) payload(f uint32, from uint64) uint64 {
-	if t.htsim {
-		return t.mss
-	}
-	return min(t.mss, t.bytes(f)-from)
 }
 
 // sendWindow sends what the window allows.
@@ -129,37 +95,19 @@ func (t *tcp) sendWindow(f uint32, s *tcpSource) {
 		if s.acked+s.window < s.sent+size {
 			return
 		}
-		t.transmit(f, s, s.sent, size)
-		s.sent += size
-		s.newest = max(s.newest, s.sent)
-		s.timer.ensure(t.n, f, tcpTimer, &t.timeouts)
+		t.transmitNext(f, &s.streamSource, size, 0)
+		s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
 	}
 }
 
 // retransmit sends the first packet that is not acknowledged.
 func (t *tcp) retransmit(f uint32, s *tcpSource) {
 	if s.open {
-		t.transmit(f, s, s.acked, t.payload(f, s.acked))
+		t.transmit(f, &s.streamSource, s.acked, t.payload(f, s.acked), 0)
 	} else {
-		t.greet(f)
+		t.sendSYN(f)
 	}
-	s.timer.ensure(t.n, f, tcpTimer, &t.timeouts)
-}
-
-// transmit sends a packet of data.
-func (t *tcp) transmit(f uint32, s *tcpSource, from, size uint64) {
-	marks := flags(0)
-	switch bytes := t.bytes(f); {
-	case from < s.newest:
-		marks = retransmit
-	case from < bytes && from+size >= bytes:
-		marks = last
-	}
-	wire := size
-	if t.whole {
-		wire = t.mss
-	}
-	t.n.sendData(f, from/t.mss, uint32(wire), marks)
+	s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
 }
 
 func (t *tcp) receive(p uint32) {
@@ -172,41 +120,30 @@ func (t *tcp) receive(p uint32) {
 	t.arrived(p, &pk)
 }
 
-// arrived takes a packet of data, or that of a handshake. Each is answered with all that is there without a gap.
+// arrived takes a SYN or a data packet at the receiver.
 func (t *tcp) arrived(p uint32, pk *packet) {
-	f, got := pk.flow, &t.sinks[pk.flow]
+	got := &t.sinks[pk.flow]
 	marks := flags(0)
 	if pk.kind == syn {
-		marks = greeting
+		marks = synACK
 	} else {
 		got.add(pk.seq)
 	}
 	if pk.flags&marked != 0 {
 		marks |= echo
 	}
-	there := got.next * t.mss
-	bytes := t.bytes(f)
-	if !t.htsim {
-		there = min(there, bytes)
-	}
-	a := t.n.newPacket(f, ack, t.control)
-	reply := &t.n.packets[a]
-	reply.ack, reply.flags, reply.sent = there, marks, pk.sent
-	t.n.free(p)
-	t.n.send(t.n.flows[f].dst, a)
-	if there >= bytes {
-		t.n.deliver(f)
-	}
+	upTo := t.inOrder(pk.flow, got)
+	t.reply(p, pk, upTo, upTo, marks)
 }
 
 func (t *tcp) acknowledged(pk *packet) {
 	f, s := pk.flow, &t.sources[pk.flow]
-	opens := pk.flags&greeting != 0
-	if t.n.flows[f].over && !t.htsim || opens && s.open {
+	opens := pk.flags&synACK != 0
+	if t.n.flows[f].over && !t.quirks.sendPastEnd || opens && s.open {
 		return
 	}
-	if t.marks != nil && (!opens || t.htsim) {
-		t.marks.acked(t, f, s, pk.flags&echo != 0)
+	if t.dctcp != nil && (!opens || t.quirks.countSYNACK) {
+		t.dctcp.acked(t, f, s, pk.flags&echo != 0)
 	}
 	if pk.ack < s.acked {
 		return
@@ -215,41 +152,33 @@ func (t *tcp) acknowledged(pk *packet) {
 	if pk.ack >= t.complete(f) {
 		s.timer.stop()
 		t.n.acknowledge(f)
-		if !t.htsim {
+		if !t.quirks.sendPastEnd {
 			return
 		}
-		s = &t.sources[f] // others may have been opened
+		s = &t.sources[f] // the driver may have opened other flows
 	}
 	if !opens && pk.ack == s.acked {
-		if s.acked < s.sent || t.htsim {
-			t.repeated(f, s)
+		if s.acked < s.sent || t.quirks.countIdleDuplicates {
+			t.duplicate(f, s)
 		}
 		return
 	}
 	s.open = true
-	s.timer.start(t.n, f, tcpTimer, &t.timeouts)
-	if pk.ack >= s.sent {
-		s.sent = pk.ack
-		s.timer.stop()
-	}
-	switch {
-	case !s.recovering:
-		s.acked, s.duplicates = pk.ack, 0
-		if !opens || t.htsim {
+	switch phase, news := t.advance(f, &s.streamSource, pk.ack); phase {
+	case normalACK:
+		if !opens || t.quirks.countSYNACK {
 			t.grow(s)
 		}
-	case pk.ack >= s.recover:
+	case fullACK:
 		s.window = min(s.threshold, s.sent-pk.ack+t.mss)
-		s.acked, s.duplicates, s.recovering = pk.ack, 0, false
-	default: // a partial ack: the next hole is known
-		s.window = s.window - min(s.window, pk.ack-s.acked) + t.mss
-		s.acked = pk.ack
+	case partialACK:
+		s.window = t.deflate(s.window, news)
 		t.retransmit(f, s)
 	}
 	t.sendWindow(f, s)
 }
 
-// grow widens the window for an ack of new data, by no more than a packet and by no more than the flow could use.
+// grow widens the window for an ACK of new data, by at most one packet and at most what the flow has used.
 func (t *tcp) grow(s *tcpSource) {
 	if s.acked+s.window < s.sent {
 		return
@@ -260,90 +189,61 @@ func (t *tcp) grow(s *tcpSource) {
 		return
 	}
 	more := fresh * t.mss / s.window
-	if more == 0 && !t.htsim {
+	if more == 0 && !t.quirks.dropSmallIncrease {
 		more = 1
 	}
 	s.window += more
 }
 
-// repeated handles an ack that says nothing new. The third has the packet sent again that it waits for.
-func (t *tcp) repeated(f uint32, s *tcpSource) {
-	if s.recovering {
+// duplicate handles a duplicate ACK.
+func (t *tcp) duplicate(f uint32, s *tcpSource) {
+	switch s.duplicate() {
+	case inflate:
 		s.window += t.mss
 		t.sendWindow(f, s)
-		return
-	}
-	s.duplicates++
-	if s.duplicates != 3 {
+	case sendMore:
 		t.sendWindow(f, s)
-		return
+	case fastRetransmit:
+		t.n.record(f).Nacks++
+		t.lost(f, s)
+		t.retransmit(f, s)
+		s.window = s.threshold + 3*t.mss
+		s.startRecovery()
 	}
-	if s.acked < s.recover { // what was sent before a timeout is no sign of a loss after it
-		return
-	}
-	t.n.record(f).Nacks++
-	t.lost(f, s)
-	t.retransmit(f, s)
-	s.window = s.threshold + 3*t.mss
-	s.recovering, s.recover = true, s.sent
 }
 
-// lost takes a loss for a sign of congestion.
+// lost lowers the slow start threshold after a loss.
 func (t *tcp) lost(f uint32, s *tcpSource) {
-	if t.marks != nil {
-		t.marks.lost(f, s)
+	if t.dctcp != nil {
+		t.dctcp.lost(f, s)
 	}
 	s.threshold = max(s.window/2, 2*t.mss)
 }
 
-// timer handles the timer of a flow. What htsim sends after the end of the data is not sent again.
 func (t *tcp) timer(e event, f uint32) {
 	s := &t.sources[f]
-	if t.n.flows[f].over {
-		s.timer.stop()
+	if !t.expired(e, f, &s.streamSource) {
+		return
 	}
-	switch e {
-	case tcpTimer:
-		if !s.timer.expire(t.n, f, tcpTimer, tcpAction, &t.timeouts) {
-			return
-		}
-	case tcpAction:
-		if t.n.flows[f].over || !s.timer.acts(t.n) {
-			return
-		}
-	}
-	t.expired(f, s)
-}
-
-// expired begins again with the first packet that is not acknowledged.
-func (t *tcp) expired(f uint32, s *tcpSource) {
 	if s.recovering {
 		s.window = min(s.threshold, s.sent-s.acked+t.mss)
 	}
 	t.lost(f, s)
 	s.window = t.mss
-	s.recovering, s.duplicates = false, 0
-	s.recover = s.newest
-	if t.htsim {
-		s.recover = s.sent
-	}
+	t.endRecovery(&s.streamSource)
 	if s.open {
 		s.sent = s.acked + t.payload(f, s.acked)
 	}
 	t.retransmit(f, s)
 }
 
-// tcpParameters returns the parameters of TCP; the first timeout is that of htsim.
+// tcpParameters returns the parameters of TCP, with the first timeout of htsim in picoseconds.
 func tcpParameters(first float64) []Parameter {
-	return []Parameter{
+	return append([]Parameter{
 		{Name: "window", Value: 10, Least: 1, Doc: "window at the start, in packets"},
 		{Name: "ssthresh", Value: 100, Least: 2, Doc: "window at which slow start ends, in packets"},
 		{Name: "handshake", Unit: Switch, Value: 1, Doc: "a flow opens a connection first; 0: there is one"},
-		{Name: "rto-initial", Unit: Time, Value: 10e9, Least: 1, Compat: number(first),
-			Doc: "timeout before anything is known of the round trip"},
-		{Name: "rto-min", Unit: Time, Value: 1e9, Least: 1, Compat: number(250e9), Doc: "shortest timeout"},
-		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "timers are looked at once in so long; 0: they are exact"},
-	}
+	}, timeoutParameters(10e9, 1e9, number(first), number(250e9))...)
 }
 
 var tcpTransport = Transport{

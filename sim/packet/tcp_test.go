@@ -61,8 +61,8 @@ func TestDCTCPWindow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := &dctcp{gain: 1. / 16, always: c.always, mss: mss}
 			d.open(0)
-			s := &tcpSource{window: 10_000, threshold: 100_000, recovering: c.inLoss}
-			tr := &tcp{mss: mss}
+			s := &tcpSource{window: 10_000, threshold: 100_000, streamSource: streamSource{recovering: c.inLoss}}
+			tr := &tcp{stream: stream{mss: mss}}
 			for range 2 {
 				d.acked(tr, 0, s, false)
 			}
@@ -119,8 +119,9 @@ func TestTCPWindow(t *testing.T) {
 		{"a byte at least", 2_000_000, 5000, 1000, false, 2_000_001},
 		{"htsim rounds down", 2_000_000, 5000, 1000, true, 2_000_000},
 	} {
-		s := &tcpSource{window: c.window, threshold: c.threshold, acked: 50_000, sent: 50_000 + c.window - c.unsent}
-		(&tcp{mss: 1000, htsim: c.htsim}).grow(s)
+		s := &tcpSource{window: c.window, threshold: c.threshold}
+		s.acked, s.sent = 50_000, 50_000+c.window-c.unsent
+		(&tcp{stream: stream{mss: 1000, quirks: quirks{dropSmallIncrease: c.htsim}}}).grow(s)
 		if s.window != c.want {
 			t.Errorf("%s: window %d, want %d", c.name, s.window, c.want)
 		}

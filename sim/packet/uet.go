@@ -22,13 +22,8 @@ type uet struct {
 	rto         uint64 // what was sent so long ago, and is not known to be there or lost, is sent again
 	sprays      sprays
 
-	// apart has interfaces be scheduled apart from their ports, as with EQDS in htsim: it is an event of its own when one
-	// turns to what waits, if anything does; and a flow that finds it idle sends one packet, and then waits for a word of
-	// the receiver even where it may send more.
-	apart bool
-	// patient has a flow that waits for credit do so for ever, as in htsim. Otherwise it asks for some now and then, in case
-	// that the last of it was lost.
-	patient bool
+	detachedNIC   bool // see eqdsQuirks
+	waitForCredit bool // see quirks
 
 	outlets      []outlet // by host
 	controlTurns uint32   // of how many packets are control where both wait, before one is data
@@ -48,7 +43,7 @@ type outlet struct {
 	flows   ring
 	turns   uint32
 
-	due   bool // there is an event for its next turn; apart
+	due   bool // there is an event for its next turn; detachedNIC
 	ready bool // that is now
 }
 
@@ -147,7 +142,7 @@ func (t *uet) start(f uint32) {
 	}
 	t.watch(f, s)
 	t.request(f)
-	if t.apart {
+	if t.detachedNIC {
 		t.request(f)
 	}
 }
@@ -209,7 +204,7 @@ func (t *uet) answer(host, p uint32) {
 // wake has the interface of a host look for what waits.
 func (t *uet) wake(host uint32) {
 	o := &t.outlets[host]
-	if !t.apart {
+	if !t.detachedNIC {
 		t.n.wake(o.port)
 		return
 	}
@@ -237,7 +232,7 @@ func (t *uet) turn(host uint32) {
 // next returns what the interface of a host is to send. Where both wait, control goes before data but for once in a while.
 func (t *uet) next(host uint32) uint32 {
 	o := &t.outlets[host]
-	if t.apart && !o.ready {
+	if t.detachedNIC && !o.ready {
 		return none
 	}
 	control := o.control.head != none
@@ -250,7 +245,7 @@ func (t *uet) next(host uint32) uint32 {
 	if control {
 		return t.n.take(&o.control)
 	}
-	idle := t.apart && t.n.ports[o.port].busyUntil < t.n.now
+	idle := t.detachedNIC && t.n.ports[o.port].busyUntil < t.n.now
 	for o.flows.count > 0 {
 		f := o.flows.take()
 		t.sources[f].waiting = false
@@ -599,7 +594,7 @@ func (t *uet) look(f uint32) {
 		}
 	} else if t.n.now >= s.heard+t.rto {
 		s.heard = t.n.now
-		asks = !t.patient
+		asks = !t.waitForCredit
 	}
 	if asks {
 		t.request(f)

@@ -24,7 +24,7 @@ type window struct {
 	header   uint32
 	control  uint32
 	whole    bool
-	atlahs   bool
+	quirks   quirks
 	rate     uint64 // bit/s of the interfaces
 	rto      uint64
 	control_ windowControl
@@ -60,7 +60,7 @@ type windowSource struct {
 func newWindow(c windowControl) func(n *network, s *settings) transport {
 	return func(n *network, s *settings) transport {
 		return &window{
-			n: n, mss: s.mss, header: s.header, control: s.control, whole: s.whole, atlahs: s.compat == ATLAHS, rate: s.rate,
+			n: n, mss: s.mss, header: s.header, control: s.control, whole: s.whole, quirks: s.quirks, rate: s.rate,
 			rto: s.time("rto"), initial: s.number("initial"), cap: s.number("cap"), target: s.number("target"), control_: c,
 		}
 	}
@@ -79,7 +79,7 @@ func (t *window) open(f uint32) {
 		total: packetsOf(t.n.flows[f].bytes, t.mss), acked: acked, again: s.again[:0], silence: watchdog{set: s.silence.set},
 	}
 	src, dst := t.n.flows[f].src, t.n.flows[f].dst
-	if t.atlahs {
+	if t.quirks.fixedRoundTrip {
 		s.bdp = t.n.bandwidthDelay(int64(t.rate), 0)
 		s.lowest = atlahsRoundTrip(t.rate)
 	} else {
@@ -177,7 +177,7 @@ func (t *window) acknowledged(pk *packet) {
 	if rtt < s.lowest {
 		s.lowest = rtt
 		s.target = uint64(t.target * float64(rtt))
-		if t.atlahs {
+		if t.quirks.capAtLowestRTT {
 			s.most = rtt * (t.rate / 1e9) / 8
 			s.window = min(s.window, s.most)
 		}
@@ -191,7 +191,7 @@ func (t *window) acknowledged(pk *packet) {
 			s.flying--
 		}
 	}
-	if s.acked.next >= s.total && (pk.ack >= s.total || !t.atlahs) {
+	if s.acked.next >= s.total && (pk.ack >= s.total || !t.quirks.finishOnLastACK) {
 		t.n.acknowledge(f)
 		return
 	}

@@ -1,0 +1,202 @@
+// This file is the byte-stream sender and receiver that TCP and Swift share: positions in the data, cumulative ACKs, and the
+// loss recovery of TCP NewReno (RFC 6582) with the timer of RFC 6298. The transports add their windows.
+
+package packet
+
+// stream is the state of the transport that all flows share.
+type stream struct {
+	n        *network
+	mss      uint64 // payload of a full packet, in bytes
+	control  uint32 // size of an ACK, in bytes
+	whole    bool   // the last packet of a flow is as long as the others
+	quirks   quirks
+	timeouts timeoutRules
+}
+
+// streamSource is the sender of a flow. Positions are bytes from the start of the data.
+type streamSource struct {
+	acked      uint64 // all before it is acknowledged
+	sent       uint64 // all before it was sent; a timeout moves it back
+	newest     uint64 // all before it was sent at least once
+	recover    uint64 // an ACK of it ends the recovery
+	duplicates int    // duplicate ACKs in a row
+	recovering bool
+	timer      retransmission
+}
+
+// The timer events of a stream.
+const (
+	streamTimer  = timerA
+	streamAction = timerB
+)
+
+func newStream(n *network, s *settings) stream {
+	return stream{
+		n: n, mss: s.mss, control: s.control, whole: s.whole, quirks: s.quirks,
+		timeouts: timeoutRules{first: s.time("rto-initial"), least: s.time("rto-min"), scan: s.time("rto-scan")},
+	}
+}
+
+// reset returns the state of a new flow in the slot of an old one, whose timer event may still be scheduled.
+func (t *stream) reset(old *streamSource) streamSource {
+	timer := old.timer
+	timer.reset(&t.timeouts)
+	return streamSource{timer: timer}
+}
+
+// bytes returns the length of a flow. A flow without data has one byte, so that there is something to acknowledge.
+func (t *stream) bytes(f uint32) uint64 {
+	return max(t.n.flows[f].bytes, 1)
+}
+
+// payload returns the bytes of data in the packet that starts at a position.
+func (t *stream) payload(f uint32, from uint64) uint64 {
+	if t.quirks.sendPastEnd {
+		return t.mss
+	}
+	return min(t.mss, t.bytes(f)-from)
+}
+
+// transmit sends the packet of the given payload that starts at a position, with its data number, which is 0 unless
+// packets have separate ones.
+func (t *stream) transmit(f uint32, s *streamSource, from, size, number uint64) {
+	marks := flags(0)
+	switch bytes := t.bytes(f); {
+	case from < s.newest:
+		marks = retransmit
+	case from < bytes && from+size >= bytes:
+		marks = last
+	}
+	if t.whole {
+		size = t.mss
+	}
+	p := t.n.newData(f, from/t.mss, uint32(size), marks)
+	t.n.packets[p].ack = number
+	t.n.send(t.n.flows[f].src, p)
+}
+
+// transmitNext sends the packet at s.sent, and moves that on.
+func (t *stream) transmitNext(f uint32, s *streamSource, size, number uint64) {
+	t.transmit(f, s, s.sent, size, number)
+	s.sent += size
+	s.newest = max(s.newest, s.sent)
+}
+
+// inOrder returns the position up to which a receiver has all data.
+func (t *stream) inOrder(f uint32, got *reassembly) uint64 {
+	upTo := got.next * t.mss
+	if t.quirks.sendPastEnd {
+		return upTo
+	}
+	return min(upTo, t.bytes(f))
+}
+
+// reply frees a packet that the receiver got, and acknowledges all before upTo. The flow is delivered if the data before
+// complete, the same position unless packets have separate data numbers, is all of it.
+func (t *stream) reply(p uint32, pk *packet, upTo, complete uint64, marks flags) {
+	f := pk.flow
+	a := t.n.newPacket(f, ack, t.control)
+	reply := &t.n.packets[a]
+	reply.ack, reply.seq, reply.flags, reply.sent = upTo, complete, marks, pk.sent
+	t.n.free(p)
+	t.n.send(t.n.flows[f].dst, a)
+	if complete >= t.bytes(f) {
+		t.n.deliver(f)
+	}
+}
+
+// ackPhase is the phase of recovery that an ACK of new data ends or continues.
+type ackPhase uint8
+
+const (
+	normalACK  ackPhase = iota // outside of recovery
+	partialACK                 // in recovery, and more packets are missing: the first of them is known
+	fullACK                    // the recovery is over
+)
+
+// advance takes an ACK of new data, and returns the number of bytes that it acknowledges for the first time.
+func (t *stream) advance(f uint32, s *streamSource, upTo uint64) (phase ackPhase, news uint64) {
+	s.timer.start(t.n, f, streamTimer, &t.timeouts)
+	if upTo >= s.sent {
+		s.sent = upTo
+		s.timer.stop()
+	}
+	news = upTo - s.acked
+	s.acked = upTo
+	switch {
+	case !s.recovering:
+		s.duplicates = 0
+		return normalACK, news
+	case upTo >= s.recover:
+		s.duplicates, s.recovering = 0, false
+		return fullACK, news
+	}
+	return partialACK, news
+}
+
+// deflate returns a window in recovery after a partial ACK (RFC 6582, section 3.2, step 3).
+func (t *stream) deflate(window, news uint64) uint64 {
+	return window - min(window, news) + t.mss
+}
+
+// duplicateAction is the reaction to a duplicate ACK.
+type duplicateAction uint8
+
+const (
+	sendMore       duplicateAction = iota // send what the window allows
+	inflate                               // widen the window, since a packet has left the network
+	fastRetransmit                        // retransmit the first unacknowledged packet
+	ignore                                // the packets were sent before a timeout, so this is no sign of a loss after it
+)
+
+// duplicate counts a duplicate ACK. The third in a row starts a recovery, which the caller begins with startRecovery.
+func (s *streamSource) duplicate() duplicateAction {
+	if s.recovering {
+		return inflate
+	}
+	s.duplicates++
+	switch {
+	case s.duplicates != 3:
+		return sendMore
+	case s.acked < s.recover:
+		return ignore
+	}
+	return fastRetransmit
+}
+
+func (s *streamSource) startRecovery() {
+	s.recovering, s.recover = true, s.sent
+}
+
+// expired handles an event of the retransmission timer, and reports whether the sender has to go back. Data that is sent
+// past the end of a flow is not retransmitted.
+func (t *stream) expired(e event, f uint32, s *streamSource) bool {
+	over := t.n.flows[f].over
+	if over {
+		s.timer.stop()
+	}
+	if e == streamTimer {
+		return s.timer.expire(t.n, f, streamTimer, streamAction, &t.timeouts)
+	}
+	return !over && s.timer.acts(t.n)
+}
+
+// endRecovery ends a recovery at a timeout.
+func (t *stream) endRecovery(s *streamSource) {
+	s.recovering, s.duplicates = false, 0
+	s.recover = s.newest
+	if t.quirks.recoverAtSent {
+		s.recover = s.sent
+	}
+}
+
+// timeoutParameters returns the parameters of retransmission timers, with the defaults in picoseconds of the first and of the
+// shortest timeout. A value of nil with --compat is the same.
+func timeoutParameters(first, least float64, compatFirst, compatLeast *float64) []Parameter {
+	return []Parameter{
+		{Name: "rto-initial", Unit: Time, Value: first, Least: 1, Compat: compatFirst,
+			Doc: "timeout before anything is known of the round trip"},
+		{Name: "rto-min", Unit: Time, Value: least, Least: 1, Compat: compatLeast, Doc: "shortest timeout"},
+		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "timers are looked at once in so long; 0: they are exact"},
+	}
+}
