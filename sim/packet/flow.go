@@ -17,7 +17,8 @@ type flow struct {
 
 	// How it is balanced, from the source and from the destination.
 	labels [2]labels
-	next   uint32 // free slot
+	next   uint32 // the next free slot
+	behind uint32 // the next flow in a flowList
 }
 
 // Flow is what became of a message or flow.

@@ -1,4 +1,5 @@
-// This file is the network interfaces of hosts, which serve flows in turns.
+// This file is the NICs of hosts, which serve flows in round robin: a fair queue that transports push packets into, and the
+// list of ready flows of a NIC that asks its transport for packets.
 
 package packet
 
@@ -105,4 +106,62 @@ func (c *nic) pass(n *network, d discipline, p uint32) {
 		c.put(n, d, p)
 		c.take(n)
 	}
+}
+
+// flowList is a list of flows in order, linked through the flows. A flow is in one list at most.
+type flowList struct {
+	head, tail uint32
+	count      int
+}
+
+func newFlowList() flowList {
+	return flowList{head: none, tail: none}
+}
+
+// pushFlow appends a flow.
+func (n *network) pushFlow(l *flowList, f uint32) {
+	n.flows[f].behind = none
+	if l.head == none {
+		l.head = f
+	} else {
+		n.flows[l.tail].behind = f
+	}
+	l.tail = f
+	l.count++
+}
+
+// popFlow removes the first flow; there must be one.
+func (n *network) popFlow(l *flowList) uint32 {
+	f := l.head
+	l.head = n.flows[f].behind
+	l.count--
+	return f
+}
+
+// removeFlow removes a flow, which must be in the list.
+func (n *network) removeFlow(l *flowList, f uint32) {
+	before := none
+	for g := l.head; g != f; g = n.flows[g].behind {
+		before = g
+	}
+	if before == none {
+		l.head = n.flows[f].behind
+	} else {
+		n.flows[before].behind = n.flows[f].behind
+	}
+	if l.tail == f {
+		l.tail = before
+	}
+	l.count--
+}
+
+// nicQueue is the queue of a NIC that asks its transport for packets: control packets, and flows that are ready to send.
+type nicQueue struct {
+	port    uint32
+	control fifo
+	flows   flowList
+}
+
+func (n *network) newNICQueue(host uint32) nicQueue {
+	return nicQueue{port: n.routes.NIC(host), control: newFIFO(), flows: newFlowList()}
 }

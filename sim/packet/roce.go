@@ -39,7 +39,6 @@ type roceSource struct {
 
 	state   turn
 	due     uint64 // waiting: when its time comes
-	behind  uint32 // ready: the flow behind it
 	silence watchdog
 }
 
@@ -65,11 +64,8 @@ type roceSink struct {
 
 // roceHost is the sending side of a host.
 type roceHost struct {
-	port    uint32
-	control fifo // packets, which go first
-	first   uint32
-	last    uint32 // of the flows that are ready
-	turn    uint32 // the flow that sent last, to be put behind the others if it is still ready
+	nicQueue
+	turn uint32 // the flow that sent last and is still ready, which goes behind the others
 }
 
 func newRoCE(n *network, s *settings) transport {
@@ -82,7 +78,7 @@ func makeRoCE(n *network, s *settings) *roce {
 		rto: s.time("rto"), retries: int(s.number("retries")), hosts: make([]roceHost, n.hosts),
 	}
 	for i := range t.hosts {
-		t.hosts[i] = roceHost{n.routes.NIC(uint32(i)), newFIFO(), none, none, none}
+		t.hosts[i] = roceHost{n.newNICQueue(uint32(i)), none}
 	}
 	if t.quirks.pushToNIC {
 		n.redo(scheduled, fairClasses)
@@ -167,10 +163,10 @@ func (t *roce) resume(f uint32) {
 // resumed has the flows go on whose time came while their interface was paused.
 func (t *roce) resumed(host uint32) {
 	h := &t.hosts[host]
-	for f := h.first; f != none; f = t.sources[f].behind {
+	for h.flows.head != none {
+		f := t.n.popFlow(&h.flows)
 		t.wait(f, &t.sources[f], t.n.now)
 	}
-	h.first = none
 }
 
 // time returns when the next packet may be sent by the rate.
@@ -186,24 +182,14 @@ func (t *roce) wait(f uint32, s *roceSource, due uint64) {
 
 // queue makes a flow ready.
 func (t *roce) queue(f uint32, s *roceSource) {
-	h := &t.hosts[t.n.flows[f].src]
-	s.state, s.behind = ready, none
-	h.push(t, f)
-}
-
-func (h *roceHost) push(t *roce, f uint32) {
-	if h.first == none {
-		h.first = f
-	} else {
-		t.sources[h.last].behind = f
-	}
-	h.last = f
+	s.state = ready
+	t.n.pushFlow(&t.hosts[t.n.flows[f].src].flows, f)
 }
 
 // settle ends the turn of the flow that sent last.
 func (h *roceHost) settle(t *roce) {
 	if h.turn != none {
-		h.push(t, h.turn)
+		t.n.pushFlow(&h.flows, h.turn)
 		h.turn = none
 	}
 }
@@ -214,18 +200,7 @@ func (t *roce) withdraw(f uint32) {
 	if s.state == ready {
 		h := &t.hosts[t.n.flows[f].src]
 		h.settle(t)
-		before := none
-		for g := h.first; g != f; g = t.sources[g].behind {
-			before = g
-		}
-		if before == none {
-			h.first = s.behind
-		} else {
-			t.sources[before].behind = s.behind
-		}
-		if h.last == f {
-			h.last = before
-		}
+		t.n.removeFlow(&h.flows, f)
 	}
 	s.state = idle
 }
@@ -244,10 +219,9 @@ func (t *roce) next(host uint32) uint32 {
 		return t.n.take(&h.control)
 	}
 	h.settle(t)
-	for h.first != none {
-		f := h.first
+	for h.flows.head != none {
+		f := t.n.popFlow(&h.flows)
 		s := &t.sources[f]
-		h.first = s.behind
 		s.state = idle
 		if s.next >= s.total || !t.opened(f, s) {
 			continue
@@ -256,7 +230,7 @@ func (t *roce) next(host uint32) uint32 {
 		if due := s.time(); s.next >= s.total {
 			// It waits for acks.
 		} else if due <= t.n.now+s.lastSize*uint64(t.interfaceOf(host).psPerByte) {
-			s.state, s.behind = ready, none
+			s.state = ready
 			h.turn = f
 		} else {
 			t.wait(f, s, due)

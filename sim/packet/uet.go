@@ -25,8 +25,8 @@ type uet struct {
 	detachedNIC   bool // see eqdsQuirks
 	waitForCredit bool // see quirks
 
-	outlets      []outlet // by host
-	controlTurns uint32   // of how many packets are control where both wait, before one is data
+	hosts        []uetHost
+	controlTurns uint32 // of how many packets are control where both wait, before one is data
 
 	window *nscc    // nil: senders have no window
 	credit *credits // nil: receivers grant no credit
@@ -36,12 +36,10 @@ type uet struct {
 	live    int // flows that were started, and are neither over nor given up
 }
 
-// outlet is what waits for the interface of a host: control packets, and flows that want to send.
-type outlet struct {
-	port    uint32
-	control fifo
-	flows   ring
-	turns   uint32
+// uetHost is the sending side of a host.
+type uetHost struct {
+	nicQueue
+	turns uint32 // control packets sent in a row while flows waited
 
 	due   bool // there is an event for its next turn; detachedNIC
 	ready bool // that is now
@@ -73,11 +71,11 @@ type uetSink struct {
 func newUET(n *network, s *settings) *uet {
 	t := &uet{
 		n: n, mss: s.mss, header: uint64(s.header), control: s.control, whole: s.whole, ackEvery: s.bytes("ack-every"),
-		controlTurns: uint32(min(s.number("control-turns"), math.MaxInt32)), outlets: make([]outlet, n.hosts),
+		controlTurns: uint32(min(s.number("control-turns"), math.MaxInt32)), hosts: make([]uetHost, n.hosts),
 	}
 	t.sprays.count = n.balance.paths
-	for i := range t.outlets {
-		t.outlets[i].port, t.outlets[i].control = n.routes.NIC(uint32(i)), newFIFO()
+	for i := range t.hosts {
+		t.hosts[i].nicQueue = n.newNICQueue(uint32(i))
 	}
 	return t
 }
@@ -189,7 +187,7 @@ func (t *uet) request(f uint32) {
 func (t *uet) queue(host, f uint32) {
 	t.sources[f].waiting = true
 	t.n.hold(f)
-	t.outlets[host].flows.put(f)
+	t.n.pushFlow(&t.hosts[host].flows, f)
 }
 
 // answer has a control packet wait for the interface of a host.
@@ -197,61 +195,61 @@ func (t *uet) answer(host, p uint32) {
 	if pk := &t.n.packets[p]; t.n.balance.how != Spray {
 		t.n.balance.label(t.n, pk)
 	}
-	t.n.put(&t.outlets[host].control, p)
+	t.n.put(&t.hosts[host].control, p)
 	t.wake(host)
 }
 
 // wake has the interface of a host look for what waits.
 func (t *uet) wake(host uint32) {
-	o := &t.outlets[host]
+	h := &t.hosts[host]
 	if !t.detachedNIC {
-		t.n.wake(o.port)
+		t.n.wake(h.port)
 		return
 	}
-	if free := t.n.ports[o.port].busyUntil; free < t.n.now {
-		o.ready = true
-		t.n.wake(o.port)
-		o.ready = false
-	} else if !o.due {
-		o.due = true
+	if free := t.n.ports[h.port].busyUntil; free < t.n.now {
+		h.ready = true
+		t.n.wake(h.port)
+		h.ready = false
+	} else if !h.due {
+		h.due = true
 		t.n.at(free, timerD, host)
 	}
 }
 
 // turn has the interface of a host send what waits; in htsim's EQDS that is an event of its own.
 func (t *uet) turn(host uint32) {
-	o := &t.outlets[host]
-	o.ready, o.due = true, false
-	t.n.wake(o.port)
-	o.ready = false
-	if o.flows.count > 0 || o.control.head != none {
+	h := &t.hosts[host]
+	h.ready, h.due = true, false
+	t.n.wake(h.port)
+	h.ready = false
+	if h.flows.count > 0 || h.control.head != none {
 		t.wake(host)
 	}
 }
 
 // next returns what the interface of a host is to send. Where both wait, control goes before data but for once in a while.
 func (t *uet) next(host uint32) uint32 {
-	o := &t.outlets[host]
-	if t.detachedNIC && !o.ready {
+	h := &t.hosts[host]
+	if t.detachedNIC && !h.ready {
 		return none
 	}
-	control := o.control.head != none
-	if control && o.flows.count > 0 {
-		if o.turns++; o.turns > t.controlTurns {
-			o.turns = 0
+	control := h.control.head != none
+	if control && h.flows.count > 0 {
+		if h.turns++; h.turns > t.controlTurns {
+			h.turns = 0
 		}
-		control = o.turns > 0
+		control = h.turns > 0
 	}
 	if control {
-		return t.n.take(&o.control)
+		return t.n.take(&h.control)
 	}
-	idle := t.detachedNIC && t.n.ports[o.port].busyUntil < t.n.now
-	for o.flows.count > 0 {
-		f := o.flows.take()
+	idle := t.detachedNIC && t.n.ports[h.port].busyUntil < t.n.now
+	for h.flows.count > 0 {
+		f := t.n.popFlow(&h.flows)
 		t.sources[f].waiting = false
 		p := none
 		if t.permitted(f) {
-			p = t.transmit(f, int(o.flows.count)+1)
+			p = t.transmit(f, h.flows.count+1)
 		}
 		if p != none && !idle && t.permitted(f) {
 			t.queue(host, f)
@@ -261,8 +259,8 @@ func (t *uet) next(host uint32) uint32 {
 			return p
 		}
 	}
-	if o.control.head != none {
-		return t.n.take(&o.control)
+	if h.control.head != none {
+		return t.n.take(&h.control)
 	}
 	return none
 }
