@@ -29,7 +29,8 @@ type Backend interface {
 	Compile(s Source, env *Env) (Replay, error)
 }
 
-// Replay is a compiled trace. Clone must be called before Run, which uses the replay up.
+// Replay is a compiled trace. Clone must be called before Run, which uses the replay up. With an error, Run returns a
+// result that has at least the backend, model and parameters, or nil where the settings are at fault.
 type Replay interface {
 	Clone() Replay
 	Run(o RunOptions) (*Result, error)

@@ -120,6 +120,8 @@ func FlagError(err error) error {
 	switch {
 	case !ok:
 		return err
+	case bad.Name == "":
+		return Usagef("%v", bad.Err)
 	case bad.Text != "":
 		return Usagef("invalid argument %q for \"--%s\" flag: %v", bad.Text, bad.Name, bad.Err)
 	}

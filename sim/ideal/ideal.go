@@ -34,6 +34,11 @@ func Compile(t sim.Source) (*Replay, error) {
 	return &Replay{program: p}, nil
 }
 
+// Clone returns another replay of the same trace. It must be called before Run.
+func (r *Replay) Clone() *Replay {
+	return &Replay{program: r.program.Clone()}
+}
+
 // Run replays the trace, once. It fails with [sim.ErrTooLong] where a time exceeds [dag.MaxTime].
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	if r.used {

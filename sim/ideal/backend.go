@@ -1,0 +1,88 @@
+package ideal
+
+import (
+	"io"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Backend is the entry of this backend in a registry.
+var Backend = sim.Kind{
+	Name:  "ideal",
+	Title: "no network; lower bound and critical path",
+	New:   func() sim.Backend { return new(backend) },
+}
+
+// backend is the configuration of the backend.
+type backend struct {
+	criticalPath bool
+	ops          bool
+}
+
+func (b *backend) Traits() sim.Traits {
+	return sim.Traits{NoTimes: "--ops prints when each op runs"}
+}
+
+func (b *backend) Params() param.Set {
+	return param.Set{
+		param.Bool(&b.criticalPath, "critical-path", "print the critical path op by op"),
+		param.Bool(&b.ops, "ops", "print the start and end of each op, separated by tabs or with --json"),
+	}
+}
+
+func (b *backend) Check(env *sim.Env) error {
+	switch {
+	case b.ops && env.Jobs && !env.JSON:
+		return param.Errorf("ops", "prints when each op runs and nothing else: --alone and --compare need --json then")
+	case b.ops && b.criticalPath && !env.JSON:
+		return param.Errorf("ops", "prints another table than --critical-path; --json prints both")
+	}
+	return nil
+}
+
+func (b *backend) Lowers(sim.Source) func(dag.Subkind) bool { return nil }
+
+func (b *backend) Compile(s sim.Source, _ *sim.Env) (sim.Replay, error) {
+	r, err := Compile(s)
+	if err != nil {
+		return nil, err
+	}
+	return &reported{b, s, r}, nil
+}
+
+// reported is a replay whose result has the critical path and the times of ops.
+type reported struct {
+	b      *backend
+	source sim.Source
+	replay *Replay
+}
+
+func (r *reported) Clone() sim.Replay {
+	return &reported{r.b, r.source, r.replay.Clone()}
+}
+
+func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
+	result, err := r.replay.Run(Options{Progress: o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	times := r.replay.Timeline()
+	result.Times = times
+	path := times.CriticalPath()
+	s := sim.Section{
+		Key: "critical_path", Value: pathJSON{path, r.b.criticalPath}, At: sim.Late,
+		Rows:      []sim.Row{sim.Rowf("critical path", "%d ops, %s", path.Ops(), shares(path))},
+		RowsAfter: "makespan",
+	}
+	if r.b.criticalPath {
+		s.Tables = func(w io.Writer) { printPath(w, path) }
+	}
+	result.Add(s)
+	if r.b.ops {
+		table := &opTable{r.source, times}
+		result.Add(sim.Section{Key: "op_times", Value: table, At: sim.Late, Instead: table.print})
+	}
+	return result, nil
+}
