@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // Reader returns a function that reads a batch, one of those that [File.Batches] returns: rank k of what it returns is
@@ -55,7 +56,7 @@ func (r *batchReader) read(b dag.Batch) error {
 			return err
 		}
 	}
-	r.ranks = resize(r.ranks, b.Last-b.First)
+	r.ranks = parquet.Resize(r.ranks, b.Last-b.First)
 	suspect, next := r.block.columns.suspect(), 0
 	for k, rank := range r.block.ranks {
 		at := rank.number - b.First

@@ -8,9 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parquet-go/parquet-go"
+	parquetgo "github.com/parquet-go/parquet-go"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // encodeGroups returns the trace as a file of row groups of the given number of rows: exactly, whatever ranks they
@@ -100,23 +101,23 @@ func sameBatches(tb testing.TB, f *File, want []dag.Rank, rng *rand.Rand) {
 
 // spoil overwrites all that a rank has, in the memory that the reader uses again.
 func spoil(r *dag.Rank) {
-	fill(r.Kind, 0xff)
-	fill(r.Subkind, 0xff)
-	fill(r.Bytes, -1)
-	fill(r.RecvBytes, -1)
-	fill(r.Peer, -77)
-	fill(r.Tag, -77)
-	fill(r.Duration, -1)
-	fill(r.Flops, -1)
-	fill(r.Release, -1)
+	parquet.Fill(r.Kind, 0xff)
+	parquet.Fill(r.Subkind, 0xff)
+	parquet.Fill(r.Bytes, -1)
+	parquet.Fill(r.RecvBytes, -1)
+	parquet.Fill(r.Peer, -77)
+	parquet.Fill(r.Tag, -77)
+	parquet.Fill(r.Duration, -1)
+	parquet.Fill(r.Flops, -1)
+	parquet.Fill(r.Release, -1)
 	for _, c := range []*dag.Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Host, &r.Dims, &r.Priority} {
 		for i := range c.Len() {
 			c.Set(i, 0xee)
 		}
 	}
 	for _, e := range []*dag.Edges{&r.Deps, &r.StartDeps, &r.Order, &r.StartOrder} {
-		fill(e.End, 0xffffffff)
-		fill(e.Off, -77)
+		parquet.Fill(e.End, 0xffffffff)
+		parquet.Fill(e.Off, -77)
 	}
 }
 
@@ -218,8 +219,8 @@ func TestReaderForeign(t *testing.T) {
 	want, rows := foreignTrace(rand.New(rand.NewPCG(1, 4)))
 	for version := 1; version <= 2; version++ {
 		for _, group := range []int64{1 << 20, 130, 200} {
-			f, err := openBytes(writeForeign(t, rows, parquet.DataPageVersion(version),
-				parquet.MaxRowsPerRowGroup(group), parquet.PageBufferSize(500)))
+			f, err := openBytes(writeForeign(t, rows, parquetgo.DataPageVersion(version),
+				parquetgo.MaxRowsPerRowGroup(group), parquetgo.PageBufferSize(500)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,7 +267,7 @@ func TestReaderErrors(t *testing.T) {
 		{Kind: "calc", Rank: 3, Stream: 1 << 31}, {Kind: "calc", Rank: 4, Deps: []int32{1}},
 		{Kind: "jump", Rank: 5}, {Kind: "calc", Rank: 6, Stream: -1}, {Kind: "calc", Rank: 7, Stream: 256},
 	}
-	f, err := openBytes(writeForeign(t, rows, parquet.MaxRowsPerRowGroup(1)))
+	f, err := openBytes(writeForeign(t, rows, parquetgo.MaxRowsPerRowGroup(1)))
 	if err != nil {
 		t.Fatal(err)
 	}

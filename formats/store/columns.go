@@ -5,9 +5,11 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // columnReader reads a column of blocks, one after the other, into memory that it keeps: what it makes of a block is
@@ -62,7 +64,7 @@ func newColumnSet(f *File, except ...int) *columnSet {
 		colStartDependents: &c.startDependents, colName: &c.name, colAttrs: &c.attrs,
 		colMeasuredStart: &c.measuredStart, colMeasuredEnd: &c.measuredEnd,
 	} {
-		if r == nil || f.leaves[column].index < 0 || slices.Contains(except, column) {
+		if r == nil || f.leaves[column].Index < 0 || slices.Contains(except, column) {
 			continue
 		}
 		r.of(chunkReader{file: f, column: column, leaf: f.leaves[column]})
@@ -111,7 +113,7 @@ func (c *columnSet) suspect() bool {
 type chunkReader struct {
 	file   *File
 	column int
-	leaf   leaf
+	leaf   parquet.Leaf
 }
 
 func (c *chunkReader) of(column chunkReader) {
@@ -119,37 +121,13 @@ func (c *chunkReader) of(column chunkReader) {
 }
 
 // pages reads the pages of a row group.
-func (c *chunkReader) pages(d *decoder, g *group, r pageReader) error {
+func (c *chunkReader) pages(d *decoder, g *group, r parquet.PageReader) error {
 	return c.file.pages(d, &g.chunks[c.column], c.leaf, r)
-}
-
-// resize returns a slice of n elements of any value, of the memory of s where it has enough. Memory that does not
-// suffice once is replaced by more than needed, for the next time.
-func resize[T any](s []T, n int) []T {
-	switch {
-	case cap(s) >= n:
-		return s[:n]
-	case cap(s) == 0:
-		return make([]T, n)
-	}
-	return make([]T, n, n+n/4)
-}
-
-// fill sets all of dst to v.
-func fill[T any](dst []T, v T) {
-	const head = 1024 // copied from then on, which is faster
-	first := dst[:min(head, len(dst))]
-	for i := range first {
-		first[i] = v
-	}
-	for at := len(first); at < len(dst); {
-		at += copy(dst[at:], first)
-	}
 }
 
 // buffer is the values of rows that are set in order, in memory that is not touched before there is a value that is not
 // absent.
-type buffer[T number] struct {
+type buffer[T parquet.Number] struct {
 	values []T
 	rows   int
 	absent T
@@ -164,8 +142,8 @@ func (b *buffer[T]) begin(rows int, absent T) {
 // room returns rows first to last-1, the next to be set, for their values.
 func (b *buffer[T]) room(first, last int) []T {
 	if !b.used {
-		b.values = resize(b.values, b.rows)
-		fill(b.values[:first], b.absent)
+		b.values = parquet.Resize(b.values, b.rows)
+		parquet.Fill(b.values[:first], b.absent)
 		b.used = true
 	}
 	return b.values[first:last]
@@ -174,12 +152,12 @@ func (b *buffer[T]) room(first, last int) []T {
 // skip makes rows first to last-1, the next to be set, absent.
 func (b *buffer[T]) skip(first, last int) {
 	if b.used {
-		fill(b.values[first:last], b.absent)
+		parquet.Fill(b.values[first:last], b.absent)
 	}
 }
 
 // valueReader reads a column of one value a row.
-type valueReader[T number] struct {
+type valueReader[T parquet.Number] struct {
 	chunkReader
 	absent   T                         // what NULL stands for
 	required bool                      // NULL is an error, and the values are wanted even if all are absent
@@ -234,13 +212,13 @@ func (r *valueReader[T]) readGroup(g *group, out *buffer[T], row int) error {
 	return r.pages(r.decoder, g, r)
 }
 
-func (r *valueReader[T]) dictionary(body []byte, n int) (err error) {
+func (r *valueReader[T]) Dictionary(body []byte, n int) (err error) {
 	r.loaded = true
 	if r.parse != nil {
-		r.numbers, err = loadLabels(r.numbers, body, n, r.parse)
+		r.numbers, err = parquet.LabelDictionary(r.numbers, body, n, r.parse)
 		return err
 	}
-	r.numbers, err = loadIntegers(r.numbers, body, n, r.leaf)
+	r.numbers, err = parquet.IntegerDictionary(r.numbers, body, n, r.leaf)
 	for _, v := range r.numbers {
 		r.check(uint64(v))
 	}
@@ -254,10 +232,10 @@ func (r *valueReader[T]) check(all uint64) {
 	}
 }
 
-func (r *valueReader[T]) page(p *page) error {
+func (r *valueReader[T]) Page(p *parquet.Page) error {
 	first := r.row
-	r.row += p.n
-	if p.hasNumbers() && !r.loaded {
+	r.row += p.N
+	if p.HasDictionary() && !r.loaded {
 		return errors.New("it has no dictionary")
 	}
 	if r.allAbsent(p) {
@@ -265,10 +243,10 @@ func (r *valueReader[T]) page(p *page) error {
 		return nil
 	}
 	dst := r.out.room(first, r.row)
-	if r.leaf.maxDef == 0 {
+	if r.leaf.MaxDef == 0 {
 		return r.decode(dst, p)
 	}
-	present, err := r.decoder.definitions(p, r.leaf)
+	present, err := r.decoder.Present(p, r.leaf)
 	if err != nil {
 		return err
 	}
@@ -276,37 +254,36 @@ func (r *valueReader[T]) page(p *page) error {
 }
 
 // decode decodes the len(dst) values that a page has.
-func (r *valueReader[T]) decode(dst []T, p *page) error {
+func (r *valueReader[T]) decode(dst []T, p *parquet.Page) error {
 	if r.parse != nil {
-		return labels(r.decoder, dst, p, r.numbers, r.parse)
+		return parquet.Labels(r.decoder.Decoder, dst, p, r.numbers, r.parse)
 	}
-	all, err := integers(r.decoder, dst, p, r.leaf, r.numbers)
+	all, err := parquet.Integers(r.decoder.Decoder, dst, p, r.leaf, r.numbers)
 	r.check(uint64(all))
 	return err
 }
 
 // allAbsent reports whether a page shows at once that it has nothing but absent values.
-func (r *valueReader[T]) allAbsent(p *page) bool {
+func (r *valueReader[T]) allAbsent(p *parquet.Page) bool {
 	if r.required {
 		return false
 	}
-	if p.hasNumbers() && len(r.numbers) == 1 && r.numbers[0] == r.absent {
+	if p.HasDictionary() && len(r.numbers) == 1 && r.numbers[0] == r.absent {
 		return true
 	}
-	def, same := p.def.constant(p.n)
-	return same && int(def) < r.leaf.maxDef
+	return p.AllNull(r.leaf)
 }
 
 // scatter decodes the values of a page to the rows in which they are present.
-func (r *valueReader[T]) scatter(dst []T, p *page, present []uint8) error {
+func (r *valueReader[T]) scatter(dst []T, p *parquet.Page, present []uint8) error {
 	count := 0
 	for _, one := range present {
 		count += int(one)
 	}
 	if r.required && count < len(present) {
-		return errNull
+		return parquet.ErrNull
 	}
-	r.dense = resize(r.dense, count)
+	r.dense = parquet.Resize(r.dense, count)
 	if err := r.decode(r.dense, p); err != nil {
 		return err
 	}
@@ -342,6 +319,20 @@ func (r *valueReader[T]) values(of rows) []T {
 		return nil
 	}
 	return values[:last:last]
+}
+
+func parseKind(s string) (dag.Kind, error) {
+	if k, ok := dag.ParseKind(s); ok {
+		return k, nil
+	}
+	return 0, fmt.Errorf("unknown kind %q", s)
+}
+
+func parseSubkind(s string) (dag.Subkind, error) {
+	if k, ok := dag.ParseSubkind(s); ok {
+		return k, nil
+	}
+	return 0, fmt.Errorf("unknown subkind %q", s)
 }
 
 // narrowReader reads a column of a [dag.Narrow]: a byte a value while no block has one that does not fit.
@@ -415,23 +406,23 @@ func (r *textReader) read(d *decoder, b *block) error {
 	return nil
 }
 
-func (r *textReader) dictionary(body []byte, n int) error {
+func (r *textReader) Dictionary(body []byte, n int) error {
 	r.strings = make([]string, n)
-	return plainTexts(body, n, func(i int, s string) error {
+	return parquet.PlainTexts(body, n, func(i int, s string) error {
 		r.strings[i] = string([]byte(s))
 		return nil
 	})
 }
 
-func (r *textReader) page(p *page) error {
+func (r *textReader) Page(p *parquet.Page) error {
 	first, l := r.row, r.leaf
-	r.row += p.n
-	if def, same := p.def.constant(p.n); same && l.maxDef > 0 && int(def) < l.maxDef {
+	r.row += p.N
+	if p.AllNull(l) {
 		return nil
 	}
 	var rows []int // of the values, in the group
-	if l.maxDef > 0 {
-		present, err := r.decoder.definitions(p, l)
+	if l.MaxDef > 0 {
+		present, err := r.decoder.Present(p, l)
 		if err != nil {
 			return err
 		}
@@ -441,11 +432,11 @@ func (r *textReader) page(p *page) error {
 			}
 		}
 	} else {
-		for i := range p.n {
+		for i := range p.N {
 			rows = append(rows, first+i)
 		}
 	}
-	return texts(r.decoder, len(rows), p, r.strings, func(i int, s string) error {
+	return parquet.Texts(r.decoder.Decoder, len(rows), p, r.strings, func(i int, s string) error {
 		if rows[i] < r.part.first || rows[i] >= r.part.last {
 			return nil
 		}

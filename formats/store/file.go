@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // File is an open store, of which ranks can be read alone and in parallel.
@@ -18,7 +19,7 @@ type File struct {
 	at     io.ReaderAt
 	size   int64
 	name   string
-	leaves [numColumns]leaf
+	leaves [numColumns]parquet.Leaf
 	groups []group
 	descr  *description
 	spool  io.Closer // the copy of a pipe; nil for a file
@@ -26,21 +27,11 @@ type File struct {
 	decoders sync.Pool
 }
 
-// leaf is where and how the file at hand holds a column.
-type leaf struct {
-	index    int // among the leaves of the schema; -1: nowhere
-	typ      physicalType
-	unsigned bool
-	maxRep   int // 1 for lists
-	maxDef   int // definition level of a value that is there
-	slotDef  int // of lists: definition level of an element, NULL or not
-}
-
 // group is a row group of a file.
 type group struct {
 	rows        int
 	first, last int32 // its ranks
-	chunks      [numColumns]chunkMeta
+	chunks      [numColumns]parquet.Chunk
 }
 
 // Limits on what a file may claim, in proportion to its size, so that a small file cannot ask for all memory. They lie
@@ -80,16 +71,16 @@ func (f *File) open() error {
 	if err != nil {
 		return err
 	}
-	m, err := readFooter(footer)
+	m, err := parquet.ReadFooter(footer)
 	if err != nil {
 		return f.syntaxError(offset, "a Parquet footer", err.Error())
 	}
-	keys := values(m.keys)
+	keys := values(m.Keys)
 	minor, err := checkVersion(keys[keyVersion])
 	if err != nil {
 		return err
 	}
-	if err := f.findColumns(m.schema); err != nil {
+	if err := f.findColumns(m.Schema); err != nil {
 		return err
 	}
 	if err := f.findGroups(m); err != nil {
@@ -117,7 +108,7 @@ func (f *File) checkWhole(keys map[string]string, minor int) error {
 		return fmt.Errorf("%s is %q, but there are %d rows", keyOps, text, f.NumOps())
 	}
 	for i := range f.leaves {
-		if f.leaves[i].index < 0 && since(i) <= minor {
+		if f.leaves[i].Index < 0 && since(i) <= minor {
 			return fmt.Errorf("there is no column %s", columns[i].name)
 		}
 	}
@@ -128,26 +119,26 @@ func (f *File) checkWhole(keys map[string]string, minor int) error {
 func (f *File) footer() ([]byte, int64, error) {
 	const ends = 8 // length and magic
 	tail := make([]byte, ends)
-	if f.size < int64(len(magic))+ends {
+	if f.size < int64(len(parquet.Magic))+ends {
 		return nil, 0, f.syntaxError(0, "a Parquet file", fmt.Sprintf("%d bytes", f.size))
 	}
-	head := make([]byte, len(magic))
+	head := make([]byte, len(parquet.Magic))
 	if err := f.read(head, 0); err != nil {
 		return nil, 0, err
 	}
-	if string(head) != magic {
-		return nil, 0, f.syntaxError(0, strconv.Quote(magic), strconv.Quote(string(head)))
+	if string(head) != parquet.Magic {
+		return nil, 0, f.syntaxError(0, strconv.Quote(parquet.Magic), strconv.Quote(string(head)))
 	}
 	if err := f.read(tail, f.size-ends); err != nil {
 		return nil, 0, err
 	}
-	if string(tail[4:]) != magic {
-		return nil, 0, f.syntaxError(f.size-4, strconv.Quote(magic)+" at the end of the file",
+	if string(tail[4:]) != parquet.Magic {
+		return nil, 0, f.syntaxError(f.size-4, strconv.Quote(parquet.Magic)+" at the end of the file",
 			strconv.Quote(string(tail[4:]))+"; the file may be cut short")
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	offset := f.size - ends - n
-	if offset < int64(len(magic)) {
+	if offset < int64(len(parquet.Magic)) {
 		return nil, 0, f.syntaxError(f.size-ends, "the length of the footer", strconv.FormatInt(n, 10))
 	}
 	footer := make([]byte, n)
@@ -166,10 +157,53 @@ func (f *File) read(b []byte, offset int64) error {
 	return fmt.Errorf("%s: reading at offset %d: %w", f.name, offset, err)
 }
 
+// decoder is the state of decoding chunks, one at a time.
+type decoder struct {
+	*parquet.Decoder
+	ranks rankReader
+}
+
+func newDecoder() *decoder {
+	return &decoder{Decoder: parquet.NewDecoder()}
+}
+
+func (f *File) decoder() *decoder {
+	if d, ok := f.decoders.Get().(*decoder); ok {
+		return d
+	}
+	return newDecoder()
+}
+
+// pages passes the pages of a chunk to r.
+func (f *File) pages(d *decoder, c *parquet.Chunk, l parquet.Leaf, r parquet.PageReader) error {
+	raw, err := f.chunk(d, c)
+	if err != nil {
+		return err
+	}
+	return f.located(d.Pages(c, raw, l, r))
+}
+
+// chunk reads a chunk as it is stored, into memory of the decoder.
+func (f *File) chunk(d *decoder, c *parquet.Chunk) ([]byte, error) {
+	raw := d.Buffer(c.CompressedSize)
+	return raw, f.read(raw, c.Start())
+}
+
+// located returns an error with its place in the file, if it is one of a chunk.
+func (f *File) located(err error) error {
+	if err == nil {
+		return nil // without the allocation below
+	}
+	if e := (*parquet.Error)(nil); errors.As(err, &e) {
+		return f.syntaxError(e.Offset, e.Expected, e.Found)
+	}
+	return err
+}
+
 // findColumns finds the columns in the schema by their names.
-func (f *File) findColumns(schema []element) error {
+func (f *File) findColumns(schema []parquet.Element) error {
 	for i := range f.leaves {
-		f.leaves[i].index = -1
+		f.leaves[i].Index = -1
 	}
 	if len(schema) == 0 {
 		return errors.New("the file has no schema")
@@ -179,121 +213,86 @@ func (f *File) findColumns(schema []element) error {
 		byName[c.name] = i
 	}
 	rest, index := schema[1:], 0
-	for range schema[0].children {
+	for range schema[0].Children {
 		if len(rest) == 0 {
 			return errors.New("the schema ends early")
 		}
-		field := fieldSize(rest)
+		field := parquet.FieldSize(rest)
 		if field == 0 {
 			return errors.New("the schema ends early")
 		}
 		leaves := 0
 		for _, e := range rest[:field] {
-			if e.children == 0 {
+			if e.Children == 0 {
 				leaves++
 			}
 		}
-		if column, ok := byName[rest[0].name]; ok {
-			if f.leaves[column].index >= 0 {
-				return fmt.Errorf("column %s: there are two of them", rest[0].name)
+		if column, ok := byName[rest[0].Name]; ok {
+			if f.leaves[column].Index >= 0 {
+				return fmt.Errorf("column %s: there are two of them", rest[0].Name)
 			}
 			l, err := newLeaf(columns[column].shape, rest[:field])
 			if err != nil {
-				return fmt.Errorf("column %s: %w", rest[0].name, err)
+				return fmt.Errorf("column %s: %w", rest[0].Name, err)
 			}
-			l.index = index
+			l.Index = index
 			f.leaves[column] = l
 		}
 		index += leaves
 		rest = rest[field:]
 	}
 	for _, column := range []int{colRank, colKind} {
-		if f.leaves[column].index < 0 {
+		if f.leaves[column].Index < 0 {
 			return fmt.Errorf("there is no column %s: not a tracedag store", columns[column].name)
 		}
 	}
 	return nil
 }
 
-// fieldSize returns how many elements of the flattened schema the first field takes, 0 if it is cut off.
-func fieldSize(schema []element) int {
-	open := int64(1) // elements that are still to come
-	for i, e := range schema {
-		open += int64(max(0, e.children)) - 1
-		if open == 0 {
-			return i + 1
-		}
-	}
-	return 0
-}
-
 // newLeaf returns how the elements of a field hold a column of the given shape.
-func newLeaf(s shape, field []element) (leaf, error) {
-	l := leaf{}
-	for i, e := range field {
-		if e.children > 1 || e.children == 0 && i < len(field)-1 {
-			return l, errors.New("it is a structure")
-		}
-		switch e.repetition {
-		case required:
-		case optional:
-			l.maxDef++
-		case repeated:
-			l.maxDef++
-			l.maxRep++
-			l.slotDef = l.maxDef
-		default:
-			return l, fmt.Errorf("unknown repetition %d", e.repetition)
-		}
-	}
-	if l.maxDef > math.MaxUint8 {
-		return l, errors.New("it is nested too deep")
-	}
-	e := field[len(field)-1]
-	l.typ = e.typ
-	isInt := e.typ == typeInt32 || e.typ == typeInt64
+func newLeaf(s shape, field []parquet.Element) (parquet.Leaf, error) {
+	l, err := parquet.NewLeaf(field)
 	switch {
-	case s == list && l.maxRep != 1:
+	case err != nil:
+		return l, err
+	case s == list && l.MaxRep != 1:
 		return l, errors.New("expected a list")
-	case s != list && len(field) > 1, s != list && l.maxRep > 0:
+	case s != list && len(field) > 1, s != list && l.MaxRep > 0:
 		return l, errors.New("expected plain values, found lists or structures")
 	case s == label || s == optText:
-		if e.typ != typeByteArray {
-			return l, fmt.Errorf("expected strings, found %v", e.typ)
+		if l.Type != parquet.ByteArray {
+			return l, fmt.Errorf("expected strings, found %v", l.Type)
 		}
-	case !isInt:
-		return l, fmt.Errorf("expected integers, found %v", e.typ)
-	case e.converted == convertedNone, e.converted >= convertedInt8 && e.converted <= convertedInt64:
-	case e.converted >= convertedUint8 && e.converted <= convertedUint64:
-		l.unsigned = true
-	default:
+	case l.Type != parquet.Int32 && l.Type != parquet.Int64:
+		return l, fmt.Errorf("expected integers, found %v", l.Type)
+	case !l.Integers:
 		return l, errors.New("expected integers, found decimals, dates or times")
 	}
 	return l, nil
 }
 
 // findGroups checks the row groups and finds the ranks of each.
-func (f *File) findGroups(m *fileMeta) error {
+func (f *File) findGroups(m *parquet.Footer) error {
 	limit, rows := f.size*maxRowsPerByte, int64(0)
-	for i, g := range m.groups {
-		if g.rows < 0 || g.rows > math.MaxInt32 || rows+g.rows > limit {
-			return fmt.Errorf("row group %d: %d rows in a file of %d bytes", i, g.rows, f.size)
+	for i, g := range m.Groups {
+		if g.Rows < 0 || g.Rows > math.MaxInt32 || rows+g.Rows > limit {
+			return fmt.Errorf("row group %d: %d rows in a file of %d bytes", i, g.Rows, f.size)
 		}
-		rows += g.rows
-		if g.rows == 0 {
+		rows += g.Rows
+		if g.Rows == 0 {
 			continue
 		}
-		out := group{rows: int(g.rows)}
+		out := group{rows: int(g.Rows)}
 		for column := range numColumns {
 			l := f.leaves[column]
-			if l.index < 0 {
+			if l.Index < 0 {
 				continue
 			}
-			if l.index >= len(g.chunks) {
+			if l.Index >= len(g.Chunks) {
 				return fmt.Errorf("row group %d has no column %s", i, columns[column].name)
 			}
-			c := g.chunks[l.index]
-			if err := f.checkChunk(c, l, g.rows); err != nil {
+			c := g.Chunks[l.Index]
+			if err := f.checkChunk(c, l, g.Rows); err != nil {
 				return fmt.Errorf("row group %d, column %s: %w", i, columns[column].name, err)
 			}
 			out.chunks[column] = c
@@ -311,33 +310,25 @@ func (f *File) findGroups(m *fileMeta) error {
 }
 
 // checkChunk checks what the footer says of a chunk.
-func (f *File) checkChunk(c chunkMeta, l leaf, rows int64) error {
-	start := c.start()
+func (f *File) checkChunk(c parquet.Chunk, l parquet.Leaf, rows int64) error {
+	start := c.Start()
 	switch {
-	case c.typ != l.typ:
-		return fmt.Errorf("%v in a column of %v", c.typ, l.typ)
-	case c.values < rows, l.maxRep == 0 && c.values != rows, c.values > f.size*maxRowsPerByte, c.values > math.MaxInt32:
-		return fmt.Errorf("%d values in %d rows", c.values, rows)
-	case start < 0, c.compressedSize < 0, start > f.size, c.compressedSize > f.size-start:
-		return f.syntaxError(start, fmt.Sprintf("%d bytes of pages", c.compressedSize), "the end of the file")
+	case c.Type != l.Type:
+		return fmt.Errorf("%v in a column of %v", c.Type, l.Type)
+	case c.Values < rows, l.MaxRep == 0 && c.Values != rows, c.Values > f.size*maxRowsPerByte, c.Values > math.MaxInt32:
+		return fmt.Errorf("%d values in %d rows", c.Values, rows)
+	case start < 0, c.CompressedSize < 0, start > f.size, c.CompressedSize > f.size-start:
+		return f.syntaxError(start, fmt.Sprintf("%d bytes of pages", c.CompressedSize), "the end of the file")
 	}
 	return nil
-}
-
-// start returns the offset of the chunk's first page of any type.
-func (c *chunkMeta) start() int64 {
-	if c.dictionaryOffset > 0 {
-		return min(c.dictionaryOffset, c.firstPage)
-	}
-	return c.firstPage
 }
 
 // findRanks sets the first and the last rank of a row group: from the statistics or, without, from the column.
 func (f *File) findRanks(g *group) error {
 	c := &g.chunks[colRank]
-	width := c.typ.width()
-	if len(c.min) == width && len(c.max) == width && !f.leaves[colRank].unsigned {
-		first, last := statistic(c.min), statistic(c.max)
+	width := c.Type.Width()
+	if len(c.Min) == width && len(c.Max) == width && !f.leaves[colRank].Unsigned {
+		first, last := statistic(c.Min), statistic(c.Max)
 		if first >= 0 && first <= last && last < math.MaxInt32 {
 			g.first, g.last = int32(first), int32(last)
 			return nil
@@ -435,8 +426,8 @@ func (f *File) eachBatch(do func(b dag.Batch, groups []group)) {
 		g := &f.groups[i]
 		skip(int(g.first))
 		b.Ops += int64(g.rows)
-		b.Deps += g.chunks[colDeps].values
-		b.StartDeps += g.chunks[colStartDeps].values
+		b.Deps += g.chunks[colDeps].Values
+		b.StartDeps += g.chunks[colStartDeps].Values
 		if i+1 < len(f.groups) && f.groups[i+1].first == g.last {
 			continue
 		}

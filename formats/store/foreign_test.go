@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parquet-go/parquet-go"
+	parquetgo "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	parquetformat "github.com/parquet-go/parquet-go/format"
 
@@ -96,7 +96,7 @@ func TestParquetGoReads(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		trace := randomTrace(rng, 6, 60)
 		file := encode(t, trace)
-		r := parquet.NewGenericReader[plainRow](bytes.NewReader(file))
+		r := parquetgo.NewGenericReader[plainRow](bytes.NewReader(file))
 		rows := make([]plainRow, r.NumRows())
 		if n, err := r.Read(rows); n != len(rows) || err != nil && err != io.EOF {
 			t.Fatalf("seed %d: read %d of %d rows: %v", seed, n, len(rows), err)
@@ -105,7 +105,7 @@ func TestParquetGoReads(t *testing.T) {
 			t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, got, want)
 		}
 	}
-	f, err := parquet.OpenFile(bytes.NewReader(encode(t, family("stencil-jitter").trace(t, 600_000))), 1<<20)
+	f, err := parquetgo.OpenFile(bytes.NewReader(encode(t, family("stencil-jitter").trace(t, 600_000))), 1<<20)
 	if err == nil {
 		t.Errorf("a file with a wrong size was opened: %v", f)
 	}
@@ -114,7 +114,7 @@ func TestParquetGoReads(t *testing.T) {
 // Statistics let SQL engines skip row groups, so they must be right.
 func TestStatistics(t *testing.T) {
 	file := encode(t, family("stencil-jitter").trace(t, 900_000))
-	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	f, err := parquetgo.OpenFile(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,13 +127,13 @@ func TestStatistics(t *testing.T) {
 			if column.shape != int32s && column.shape != int64s && column.shape != label {
 				continue
 			}
-			low, high, ok := chunk.(*parquet.FileColumnChunk).Bounds()
+			low, high, ok := chunk.(*parquetgo.FileColumnChunk).Bounds()
 			if !ok {
 				t.Errorf("row group %d has no statistics of %s", g, column.name)
 				continue
 			}
 			least, most := chunkBounds(t, chunk)
-			if !parquet.Equal(low, least) || !parquet.Equal(high, most) {
+			if !parquetgo.Equal(low, least) || !parquetgo.Equal(high, most) {
 				t.Errorf("row group %d, %s: statistics say %v to %v, values are %v to %v", g, column.name, low, high,
 					least, most)
 			}
@@ -141,7 +141,7 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-func chunkBounds(t *testing.T, chunk parquet.ColumnChunk) (least, most parquet.Value) {
+func chunkBounds(t *testing.T, chunk parquetgo.ColumnChunk) (least, most parquetgo.Value) {
 	pages := chunk.Pages()
 	defer pages.Close()
 	for {
@@ -152,7 +152,7 @@ func chunkBounds(t *testing.T, chunk parquet.ColumnChunk) (least, most parquet.V
 		if err != nil {
 			t.Fatal(err)
 		}
-		values := make([]parquet.Value, page.NumValues())
+		values := make([]parquetgo.Value, page.NumValues())
 		if n, err := page.Values().ReadValues(values); n != len(values) {
 			t.Fatal(err)
 		}
@@ -264,10 +264,10 @@ func foreignTrace(rng *rand.Rand) (*dag.Trace, []foreignRow) {
 	return b.Trace(), rows
 }
 
-func writeForeign[T any](tb testing.TB, rows []T, options ...parquet.WriterOption) []byte {
+func writeForeign[T any](tb testing.TB, rows []T, options ...parquetgo.WriterOption) []byte {
 	tb.Helper()
 	var file bytes.Buffer
-	w := parquet.NewGenericWriter[T](&file, options...)
+	w := parquetgo.NewGenericWriter[T](&file, options...)
 	if _, err := w.Write(rows); err != nil {
 		tb.Fatal(err)
 	}
@@ -279,19 +279,19 @@ func writeForeign[T any](tb testing.TB, rows []T, options ...parquet.WriterOptio
 
 func TestForeignEncodings(t *testing.T) {
 	codecs := map[string]compress.Codec{
-		"none": &parquet.Uncompressed, "snappy": &parquet.Snappy, "gzip": &parquet.Gzip, "zstd": &parquet.Zstd,
-		"brotli": &parquet.Brotli, "lz4": &parquet.Lz4Raw,
+		"none": &parquetgo.Uncompressed, "snappy": &parquetgo.Snappy, "gzip": &parquetgo.Gzip, "zstd": &parquetgo.Zstd,
+		"brotli": &parquetgo.Brotli, "lz4": &parquetgo.Lz4Raw,
 	}
 	want, rows := foreignTrace(rand.New(rand.NewPCG(1, 4)))
 	for name, codec := range codecs {
 		for version := 1; version <= 2; version++ {
 			for _, group := range []int64{1 << 20, 130} {
 				t.Run(fmt.Sprintf("%s/v%d/%d", name, version, group), func(t *testing.T) {
-					file := writeForeign(t, rows, parquet.Compression(codec), parquet.DataPageVersion(version),
-						parquet.MaxRowsPerRowGroup(group), parquet.PageBufferSize(500))
-					wantEncodings(t, file, parquet.Plain.Encoding(), parquet.RLEDictionary.Encoding(),
-						parquet.DeltaBinaryPacked.Encoding(), parquet.DeltaLengthByteArray.Encoding(),
-						parquet.ByteStreamSplit.Encoding())
+					file := writeForeign(t, rows, parquetgo.Compression(codec), parquetgo.DataPageVersion(version),
+						parquetgo.MaxRowsPerRowGroup(group), parquetgo.PageBufferSize(500))
+					wantEncodings(t, file, parquetgo.Plain.Encoding(), parquetgo.RLEDictionary.Encoding(),
+						parquetgo.DeltaBinaryPacked.Encoding(), parquetgo.DeltaLengthByteArray.Encoding(),
+						parquetgo.ByteStreamSplit.Encoding())
 					f, err := openBytes(file)
 					if err != nil {
 						t.Fatal(err)
@@ -317,7 +317,7 @@ func TestForeignEncodings(t *testing.T) {
 // wantEncodings fails the test if the file does without one of the encodings that the test is about.
 func wantEncodings(t *testing.T, file []byte, encodings ...parquetformat.Encoding) {
 	t.Helper()
-	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	f, err := parquetgo.OpenFile(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,10 +342,10 @@ func TestForeignDeltaByteArray(t *testing.T) {
 		Name string `parquet:"name,optional"`
 		Rank int32  `parquet:"rank"`
 	}
-	schema := parquet.NewSchema("rows", parquet.Group{
-		"kind": parquet.Encoded(parquet.String(), &parquet.DeltaByteArray),
-		"name": parquet.Optional(parquet.Encoded(parquet.String(), &parquet.DeltaByteArray)),
-		"rank": parquet.Leaf(parquet.Int32Type),
+	schema := parquetgo.NewSchema("rows", parquetgo.Group{
+		"kind": parquetgo.Encoded(parquetgo.String(), &parquetgo.DeltaByteArray),
+		"name": parquetgo.Optional(parquetgo.Encoded(parquetgo.String(), &parquetgo.DeltaByteArray)),
+		"rank": parquetgo.Leaf(parquetgo.Int32Type),
 	})
 	var rows []row
 	b := dag.NewBuilder(1)
@@ -358,7 +358,7 @@ func TestForeignDeltaByteArray(t *testing.T) {
 		rows = append(rows, row{Kind: op.Kind.String(), Name: op.Name})
 	}
 	file := writeForeign(t, rows, schema)
-	wantEncodings(t, file, parquet.DeltaByteArray.Encoding())
+	wantEncodings(t, file, parquetgo.DeltaByteArray.Encoding())
 	sameTrace(t, mustDecode(t, file), b.Trace())
 }
 
@@ -383,8 +383,8 @@ func TestColumnMissing(t *testing.T) {
 		Kind string `parquet:"kind"`
 		Rank int32  `parquet:"rank"`
 	}
-	file := writeForeign(t, []row{{"calc", 0}}, parquet.KeyValueMetadata(keyVersion, Version),
-		parquet.KeyValueMetadata(keyOps, "1"))
+	file := writeForeign(t, []row{{"calc", 0}}, parquetgo.KeyValueMetadata(keyVersion, Version),
+		parquetgo.KeyValueMetadata(keyOps, "1"))
 	if _, err := decode(file); err == nil || !strings.Contains(err.Error(), "there is no column subkind") {
 		t.Errorf("got error %v", err)
 	}

@@ -4,32 +4,34 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	parquetformat "github.com/parquet-go/parquet-go/format"
+
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // withKeys returns the file with other metadata in its footer.
-func withKeys(tb testing.TB, file []byte, keys ...keyValue) []byte {
+func withKeys(tb testing.TB, file []byte, keys ...parquet.KeyValue) []byte {
 	tb.Helper()
 	f := &File{at: bytes.NewReader(file), size: int64(len(file))}
 	footer, offset, err := f.footer()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m, err := readFooter(footer)
+	m, err := parquet.ReadFooter(footer)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	out := appendFooter(bytes.Clone(file[:offset]), m.groups, keys)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(out)-int(offset)))
-	return append(out, magic...)
+	return appendFooter(bytes.Clone(file[:offset]), m.Groups, keys)
 }
 
 func smallTrace() *dag.Trace {
@@ -39,13 +41,14 @@ func smallTrace() *dag.Trace {
 func TestVersions(t *testing.T) {
 	trace := smallTrace()
 	file := encode(t, trace)
-	keys := func(version string) []keyValue {
+	keys := func(version string) []parquet.KeyValue {
 		keys, err := metadata(trace.Meta, trace.Comms, len(trace.Ranks), trace.Ops())
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys[0].value = version
-		return append(keys, keyValue{"tracedag.newer", "ignored"}, keyValue{"pandas", "{}"})
+		keys[0].Value = version
+		return append(keys, parquet.KeyValue{Key: "tracedag.newer", Value: "ignored"},
+			parquet.KeyValue{Key: "pandas", Value: "{}"})
 	}
 	for _, version := range []string{"1.0", "1.1", "1.99"} {
 		sameTrace(t, mustDecode(t, withKeys(t, file, keys(version)...)), trace)
@@ -88,12 +91,14 @@ func TestMetadataRefused(t *testing.T) {
 		{keyJobs, `{}`, "tracedag.jobs: "},
 		{keyProvenance, `[1]`, "tracedag.provenance: "},
 	} {
-		_, err := decode(withKeys(t, file, keyValue{keyVersion, Version}, keyValue{test.key, test.value}))
+		_, err := decode(withKeys(t, file, parquet.KeyValue{Key: keyVersion, Value: Version},
+			parquet.KeyValue{Key: test.key, Value: test.value}))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s = %s: got error %v, want %q", test.key, test.value, err, test.want)
 		}
 	}
-	if trace := mustDecode(t, withKeys(t, file, keyValue{keyRanks, "1000"})); len(trace.Ranks) != 1000 {
+	thousand := withKeys(t, file, parquet.KeyValue{Key: keyRanks, Value: "1000"})
+	if trace := mustDecode(t, thousand); len(trace.Ranks) != 1000 {
 		t.Errorf("%d ranks, want 1000", len(trace.Ranks))
 	}
 }
@@ -126,13 +131,10 @@ func TestBitFlips(t *testing.T) {
 	inPage := make([]bool, len(file)) // the body of a page
 	for g := range f.groups {
 		for _, c := range f.groups[g].chunks {
-			for at := c.start(); at < c.start()+c.compressedSize; {
-				h, n, err := readPageHeader(file[at:])
-				if err != nil {
-					t.Fatal(err)
-				}
+			for at := c.Start(); at < c.Start()+c.CompressedSize; {
+				h, n := pageHeader(t, file[at:])
 				at += int64(n)
-				for range h.compressed {
+				for range h.CompressedPageSize {
 					inPage[at] = true
 					at++
 				}
@@ -151,6 +153,16 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
+// pageHeader returns the header at the start of b and its length.
+func pageHeader(tb testing.TB, b []byte) (h parquetformat.PageHeader, n int) {
+	tb.Helper()
+	r := bytes.NewReader(b)
+	if err := thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(r)).Decode(&h); err != nil {
+		tb.Fatal(err)
+	}
+	return h, len(b) - r.Len()
+}
+
 // withoutChecksums returns a file whose pages have none, so that damage reaches the decoders.
 func withoutChecksums(tb testing.TB, file []byte) []byte {
 	tb.Helper()
@@ -159,62 +171,48 @@ func withoutChecksums(tb testing.TB, file []byte) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m, err := readFooter(footer)
+	m, err := parquet.ReadFooter(footer)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := newDecoder()
-	out := []byte(magic)
-	for g := range m.groups {
-		for c := range m.groups[g].chunks {
-			meta := &m.groups[g].chunks[c]
-			chunk := file[meta.start() : meta.start()+meta.compressedSize]
+	z, err := zstd.NewReader(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer z.Close()
+	out := []byte(parquet.Magic)
+	for g := range m.Groups {
+		for c := range m.Groups[g].Chunks {
+			meta := &m.Groups[g].Chunks[c]
+			chunk := file[meta.Start() : meta.Start()+meta.CompressedSize]
 			moved := *meta
-			moved.codec, moved.encodings = codecNone, []encoding{encPlain, encRLE, encRLEDictionary}
-			moved.dictionaryOffset, moved.firstPage = 0, 0
+			moved.Codec, moved.DictionaryOffset, moved.FirstPage = parquet.Uncompressed, 0, 0
 			start := int64(len(out))
 			for len(chunk) > 0 {
-				h, n, err := readPageHeader(chunk)
+				h, n := pageHeader(tb, chunk)
+				body, err := z.DecodeAll(chunk[n:n+int(h.CompressedPageSize)], nil)
 				if err != nil {
 					tb.Fatal(err)
 				}
-				body, err := d.decompress(chunk[n:n+int(h.compressed)], int(h.size), meta.codec)
+				chunk = chunk[n+int(h.CompressedPageSize):]
+				h.CompressedPageSize, h.CRC = h.UncompressedPageSize, 0
+				header, err := thrift.Marshal(new(thrift.CompactProtocol), h)
 				if err != nil {
 					tb.Fatal(err)
 				}
-				chunk = chunk[n+int(h.compressed):]
-				w := thriftWriter{buf: out}
-				w.int32(1, int32(h.typ))
-				w.int32(2, int32(len(body)))
-				w.int32(3, int32(len(body)))
-				if h.typ == pageDictionary {
-					moved.dictionaryOffset = int64(len(out))
-					w.begin(7)
-					w.int32(1, h.values)
-					w.int32(2, int32(encPlain))
-				} else {
-					if moved.firstPage == 0 {
-						moved.firstPage = int64(len(out))
-					}
-					w.begin(5)
-					w.int32(1, h.values)
-					w.int32(2, int32(h.encoding))
-					w.int32(3, int32(encRLE))
-					w.int32(4, int32(encRLE))
+				if h.Type == parquetformat.DictionaryPage {
+					moved.DictionaryOffset = int64(len(out))
+				} else if moved.FirstPage == 0 {
+					moved.FirstPage = int64(len(out))
 				}
-				w.end()
-				w.end()
-				out = append(w.buf, body...)
+				out = append(append(out, header...), body...)
 			}
-			moved.compressedSize = int64(len(out)) - start
-			moved.size = moved.compressedSize
+			moved.CompressedSize = int64(len(out)) - start
+			moved.Size = moved.CompressedSize
 			*meta = moved
 		}
 	}
-	offset := len(out)
-	out = appendFooter(out, m.groups, m.keys)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(out)-offset))
-	return append(out, magic...)
+	return appendFooter(out, m.Groups, m.Keys)
 }
 
 // Without checksums and compression every byte of every page reaches a decoder.
@@ -243,29 +241,27 @@ func TestClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(m *fileMeta){
-		"rows":   func(m *fileMeta) { m.groups[0].rows = 1 << 30 },
-		"minus":  func(m *fileMeta) { m.groups[0].rows = -1 },
-		"values": func(m *fileMeta) { m.groups[0].chunks[colDeps].values = 1 << 40 },
-		"size":   func(m *fileMeta) { m.groups[0].chunks[colTag].compressedSize = 1 << 40 },
-		"offset": func(m *fileMeta) {
-			m.groups[0].chunks[colDeps].dictionaryOffset, m.groups[0].chunks[colDeps].firstPage = 1<<40, 1<<40
+	for name, change := range map[string]func(m *parquet.Footer){
+		"rows":   func(m *parquet.Footer) { m.Groups[0].Rows = 1 << 30 },
+		"minus":  func(m *parquet.Footer) { m.Groups[0].Rows = -1 },
+		"values": func(m *parquet.Footer) { m.Groups[0].Chunks[colDeps].Values = 1 << 40 },
+		"size":   func(m *parquet.Footer) { m.Groups[0].Chunks[colTag].CompressedSize = 1 << 40 },
+		"offset": func(m *parquet.Footer) {
+			m.Groups[0].Chunks[colDeps].DictionaryOffset, m.Groups[0].Chunks[colDeps].FirstPage = 1<<40, 1<<40
 		},
-		"before":  func(m *fileMeta) { m.groups[0].chunks[colTag].firstPage = -1 },
-		"columns": func(m *fileMeta) { m.groups[0].chunks = m.groups[0].chunks[:3] },
-		"codec":   func(m *fileMeta) { m.groups[0].chunks[colTag].codec = 99 },
-		"type":    func(m *fileMeta) { m.groups[0].chunks[colTag].typ = typeInt32 },
-		"ranks":   func(m *fileMeta) { m.groups[0].chunks[colRank].max = []byte{0, 0, 0, 0} },
-		"order":   func(m *fileMeta) { m.groups = append(m.groups, m.groups[0]) },
+		"before":  func(m *parquet.Footer) { m.Groups[0].Chunks[colTag].FirstPage = -1 },
+		"columns": func(m *parquet.Footer) { m.Groups[0].Chunks = m.Groups[0].Chunks[:3] },
+		"codec":   func(m *parquet.Footer) { m.Groups[0].Chunks[colTag].Codec = 99 },
+		"type":    func(m *parquet.Footer) { m.Groups[0].Chunks[colTag].Type = parquet.Int32 },
+		"ranks":   func(m *parquet.Footer) { m.Groups[0].Chunks[colRank].Max = []byte{0, 0, 0, 0} },
+		"order":   func(m *parquet.Footer) { m.Groups = append(m.Groups, m.Groups[0]) },
 	} {
-		m, err := readFooter(footer)
+		m, err := parquet.ReadFooter(footer)
 		if err != nil {
 			t.Fatal(err)
 		}
 		change(m)
-		out := appendFooter(bytes.Clone(file[:offset]), m.groups, m.keys)
-		out = binary.LittleEndian.AppendUint32(out, uint32(len(out)-int(offset)))
-		if _, err := decode(append(out, magic...)); err == nil {
+		if _, err := decode(appendFooter(bytes.Clone(file[:offset]), m.Groups, m.Keys)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// Kinds returns the kinds of op that the trace may have: those that it has, in a file of this package. It looks at all
-// pages of the column without decoding them, and so makes sure that there are pages for as many ops as the footer tells,
-// before anyone makes room for those.
+// Kinds returns the kinds of op that the trace may have: those that it has, in a file of this package. It checks all
+// pages of the column without decoding them, which ensures that there are pages for as many ops as the footer states,
+// before a caller allocates memory for those.
 func (f *File) Kinds() ([]dag.Kind, error) {
 	found := make([]kindSet, len(f.groups))
 	err := parallel(len(f.groups), func(i int) error {
@@ -32,25 +33,21 @@ func (f *File) Kinds() ([]dag.Kind, error) {
 // kindSet is a set of kinds.
 type kindSet [dag.NumKinds]bool
 
-// addKinds adds the kinds that a chunk may have: those in its dictionary, or all where there are pages without.
-func (f *File) addKinds(set *kindSet, d *decoder, c *chunkMeta) error {
-	return f.eachPage(d, c, func(h pageHeader, body []byte) error {
-		if h.typ == pageDictionary {
-			body, err := d.dictionaryPage(h, body, c)
-			if err != nil {
-				return err
-			}
-			kinds, err := loadLabels[dag.Kind](nil, body, int(h.values), parseKind)
-			for _, kind := range kinds {
-				set[kind] = true
-			}
-			return err
+// addKinds adds the kinds that a chunk may have: those in its dictionary, or all if there are pages without.
+func (f *File) addKinds(set *kindSet, d *decoder, c *parquet.Chunk) error {
+	raw, err := f.chunk(d, c)
+	if err != nil {
+		return err
+	}
+	all, err := d.Dictionary(c, raw, func(body []byte, n int) error {
+		kinds, err := parquet.LabelDictionary[dag.Kind](nil, body, n, parseKind)
+		for _, kind := range kinds {
+			set[kind] = true
 		}
-		if p := (page{encoding: h.encoding}); !p.hasNumbers() {
-			for kind := range set {
-				set[kind] = true
-			}
-		}
-		return nil
+		return err
 	})
+	for kind := range set {
+		set[kind] = set[kind] || !all
+	}
+	return f.located(err)
 }

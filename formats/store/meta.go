@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // The keys of the file metadata.
@@ -34,7 +35,7 @@ type communicator struct {
 }
 
 // metadata returns what the footer says of a trace of n ranks beside its ops.
-func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]keyValue, error) {
+func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]parquet.KeyValue, error) {
 	if n > math.MaxInt32 {
 		return nil, fmt.Errorf("%d ranks, expected %d at most", n, math.MaxInt32)
 	}
@@ -49,7 +50,10 @@ func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]keyValue, error
 	if int64(n) > maxEmptyRanks+ops {
 		return nil, fmt.Errorf("%d ranks with %d ops, expected at most %d ranks more than ops", n, ops, maxEmptyRanks)
 	}
-	keys := []keyValue{{keyVersion, Version}, {keyRanks, strconv.Itoa(n)}, {keyOps, strconv.FormatInt(ops, 10)}}
+	keys := []parquet.KeyValue{
+		{Key: keyVersion, Value: Version}, {Key: keyRanks, Value: strconv.Itoa(n)},
+		{Key: keyOps, Value: strconv.FormatInt(ops, 10)},
+	}
 	add := func(key string, value any) error {
 		var text bytes.Buffer
 		e := json.NewEncoder(&text)
@@ -57,7 +61,7 @@ func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]keyValue, error
 		if err := e.Encode(value); err != nil {
 			return fmt.Errorf("writing %s: %w", key, err)
 		}
-		keys = append(keys, keyValue{key, strings.TrimSuffix(text.String(), "\n")})
+		keys = append(keys, parquet.KeyValue{Key: key, Value: strings.TrimSuffix(text.String(), "\n")})
 		return nil
 	}
 	communicators := make([]communicator, len(comms))
@@ -71,7 +75,7 @@ func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]keyValue, error
 		return nil, err
 	}
 	if t.Title != "" {
-		keys = append(keys, keyValue{keyTitle, t.Title})
+		keys = append(keys, parquet.KeyValue{Key: keyTitle, Value: t.Title})
 	}
 	if t.Provenance != nil {
 		if err := add(keyProvenance, t.Provenance); err != nil {
@@ -89,7 +93,7 @@ func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]keyValue, error
 		}
 	}
 	if t.Attrs != "" {
-		keys = append(keys, keyValue{keyAttrs, t.Attrs})
+		keys = append(keys, parquet.KeyValue{Key: keyAttrs, Value: t.Attrs})
 	}
 	return keys, nil
 }
@@ -131,10 +135,10 @@ type description struct {
 }
 
 // values returns the metadata by key.
-func values(keys []keyValue) map[string]string {
+func values(keys []parquet.KeyValue) map[string]string {
 	m := make(map[string]string, len(keys))
 	for _, k := range keys {
-		m[k.key] = k.value
+		m[k.Key] = k.Value
 	}
 	return m
 }

@@ -5,6 +5,8 @@ package store
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // rankRun is a run of rows of one rank.
@@ -16,7 +18,7 @@ type rankRun struct {
 // rankReader reads the ranks of a row group, which must be ascending and within those that the footer tells.
 type rankReader struct {
 	decoder *decoder
-	leaf    leaf
+	leaf    parquet.Leaf
 	group   *group
 	runs    []rankRun
 	numbers []int32 // the values of the dictionary
@@ -34,26 +36,26 @@ func (f *File) rankRuns(d *decoder, g *group) ([]rankRun, error) {
 	return r.runs, nil
 }
 
-func (r *rankReader) dictionary(body []byte, n int) (err error) {
-	r.numbers, err = loadIntegers(r.numbers, body, n, r.leaf)
+func (r *rankReader) Dictionary(body []byte, n int) (err error) {
+	r.numbers, err = parquet.IntegerDictionary(r.numbers, body, n, r.leaf)
 	return err
 }
 
-func (r *rankReader) page(p *page) error {
-	if r.leaf.maxDef > 0 {
-		present, err := r.decoder.definitions(p, r.leaf)
+func (r *rankReader) Page(p *parquet.Page) error {
+	if r.leaf.MaxDef > 0 {
+		present, err := r.decoder.Present(p, r.leaf)
 		if err != nil {
 			return err
 		}
 		if slices.Contains(present, 0) {
-			return errNull
+			return parquet.ErrNull
 		}
 	}
-	if p.hasNumbers() {
-		return r.lookUp(p.values, p.n)
+	if p.HasDictionary() {
+		return parquet.Runs(p, r.numbers, r.add)
 	}
-	r.ranks = resize(r.ranks, p.n)
-	if _, err := integers(r.decoder, r.ranks, p, r.leaf, r.numbers); err != nil {
+	r.ranks = parquet.Resize(r.ranks, p.N)
+	if _, err := parquet.Integers(r.decoder.Decoder, r.ranks, p, r.leaf, r.numbers); err != nil {
 		return err
 	}
 	for _, rank := range r.ranks {
@@ -77,44 +79,5 @@ func (r *rankReader) add(rank int32, rows int) error {
 		return fmt.Errorf("rank %d, expected one of %d to %d", rank, r.group.first, r.group.last)
 	}
 	r.runs = append(r.runs, rankRun{rank, rows})
-	return nil
-}
-
-// lookUp is the function lookUp, run by run.
-func (r *rankReader) lookUp(src []byte, n int) error {
-	if n == 0 {
-		return nil
-	}
-	if len(src) == 0 || src[0] > 32 {
-		return errHybrid
-	}
-	h := hybrid{src: src[1:], width: int(src[0])}
-	for n > 0 {
-		count, value, packed, err := h.next()
-		if err != nil {
-			return err
-		}
-		if count == 0 {
-			return errHybrid
-		}
-		count = min(count, n)
-		n -= count
-		times, each := 1, count
-		if packed != nil {
-			times, each = count, 1
-		}
-		for i := range times {
-			number := uint64(value)
-			if packed != nil {
-				number = bitsAt(packed, i*h.width, h.width)
-			}
-			if number >= uint64(len(r.numbers)) {
-				return numberError(number, len(r.numbers))
-			}
-			if err := r.add(r.numbers[number], each); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }

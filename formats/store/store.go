@@ -1,10 +1,10 @@
 // Package store reads and writes the Parquet store: one file a trace, one row an op. Its schema is specified in
 // docs/store.md; Parquet itself at https://parquet.apache.org/docs/file-format/.
 //
-// The package writes and reads Parquet pages itself, a column of a row group at a time, because a general library goes
-// through a value at a time: it knows what a trace looks like, keeps numbers of dictionary values in whole bytes so
-// that zstd sees the repetition of a periodic schedule, and decodes straight into the columns of package dag. It reads
-// what other programs write, too: every encoding, codec and page version that fits the columns.
+// The package maps the columns of package dag to Parquet columns. Package internal/parquet encodes and decodes pages, a
+// column of a row group at a time and straight from and into those columns, where a general library takes one value at
+// a time. It keeps dictionary indices in whole bytes so that zstd finds the repetition of a periodic schedule. Files of
+// other programs are read in every encoding, codec and page version that fits the columns.
 package store
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // Format is the store.
@@ -23,10 +24,12 @@ var Format = format.Format{
 	Title:      "Parquet store: all of a trace in one compressed file that any data tool reads",
 	Extensions: []string{".parquet"},
 	Binary:     true,
-	Detect:     func(head []byte) bool { return len(head) >= len(magic) && string(head[:len(magic)]) == magic },
-	Read:       read,
-	Open:       open,
-	Write:      func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
+	Detect: func(head []byte) bool {
+		return len(head) >= len(parquet.Magic) && string(head[:len(parquet.Magic)]) == parquet.Magic
+	},
+	Read:  read,
+	Open:  open,
+	Write: func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
 	WriteSource: func(w io.Writer, s format.Source, _ format.WriteOptions) error {
 		return WriteSource(w, s)
 	},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -409,7 +410,7 @@ func TestFormat(t *testing.T) {
 	if _, err := Format.Read([]*format.Input{plain, plain}, format.ReadOptions{}); err == nil {
 		t.Error("two files were read as one trace")
 	}
-	broken := &format.Input{Name: "<stdin>", Reader: io.MultiReader(strings.NewReader(magic), errReader{})}
+	broken := &format.Input{Name: "<stdin>", Reader: io.MultiReader(strings.NewReader(parquet.Magic), errReader{})}
 	if _, err := Format.Read([]*format.Input{broken}, format.ReadOptions{}); !errors.Is(err, errBroken) {
 		t.Errorf("got error %v from a pipe that breaks", err)
 	}
@@ -506,9 +507,9 @@ func TestReadOneRank(t *testing.T) {
 	if len(f.groups) < 5 {
 		t.Fatalf("%d row groups tell nothing", len(f.groups))
 	}
-	first := f.groups[0].chunks[0].start()
+	first := f.groups[0].chunks[0].Start()
 	end := f.groups[len(f.groups)-1].chunks[numColumns-1]
-	dataEnd := end.start() + end.compressedSize
+	dataEnd := end.Start() + end.CompressedSize
 	for _, s := range counter.spans {
 		if s[0] >= first && s[0] < dataEnd {
 			t.Errorf("opening reads bytes %d to %d, where ops are", s[0], s[1])
@@ -523,8 +524,8 @@ func TestReadOneRank(t *testing.T) {
 		sameRanks(t, got, trace.Ranks[rank:rank+1])
 		for i := range f.groups {
 			g := &f.groups[i]
-			from, last := g.chunks[0].start(), g.chunks[numColumns-1]
-			to := last.start() + last.compressedSize
+			from, last := g.chunks[0].Start(), g.chunks[numColumns-1]
+			to := last.Start() + last.CompressedSize
 			for _, s := range counter.spans {
 				if overlap := s[0] < to && s[1] > from; overlap && (rank < int(g.first) || rank > int(g.last)) {
 					t.Errorf("rank %d: bytes %d to %d belong to row group %d", rank, s[0], s[1], i)
@@ -598,28 +599,28 @@ func TestSchemaGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := readFooter(footer)
+	m, err := parquet.ReadFooter(footer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
 	repetitions := []string{"required", "optional", "repeated"}
-	for _, e := range m.schema[1:] {
+	for _, e := range m.Schema[1:] {
 		typ := "group"
-		if e.children == 0 {
-			typ = e.typ.String()
+		if e.Children == 0 {
+			typ = e.Type.String()
 		}
-		fmt.Fprintf(&text, "%s %s %s", repetitions[e.repetition], typ, e.name)
-		switch e.converted {
-		case convertedUTF8:
+		fmt.Fprintf(&text, "%s %s %s", repetitions[e.Repetition], typ, e.Name)
+		switch e.Converted {
+		case parquet.ConvertedUTF8:
 			text.WriteString(" (UTF8)")
-		case convertedList:
+		case parquet.ConvertedList:
 			text.WriteString(" (LIST)")
 		}
 		text.WriteByte('\n')
 	}
-	for _, k := range m.keys {
-		fmt.Fprintf(&text, "%s = %s\n", k.key, k.value)
+	for _, k := range m.Keys {
+		fmt.Fprintf(&text, "%s = %s\n", k.Key, k.Value)
 	}
 	golden(t, "schema.txt", text.String())
 }

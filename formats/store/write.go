@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/parquet"
 )
 
 // A row group holds groupRanks ranks of mean length where that makes no fewer than minGroupRows rows and no more than
@@ -51,9 +51,9 @@ func WriteSource(w io.Writer, s format.Source) error {
 }
 
 // writeGroups writes the trace that is divided into groups.
-func writeGroups(w io.Writer, keys []keyValue, groups iter.Seq2[[]segment, error]) error {
+func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segment, error]) error {
 	out := &fileWriter{w: w}
-	out.write([]byte(magic))
+	out.write([]byte(parquet.Magic))
 	if err := out.groups(groups); err != nil {
 		return err
 	}
@@ -61,9 +61,16 @@ func writeGroups(w io.Writer, keys []keyValue, groups iter.Seq2[[]segment, error
 	if len(footer) > math.MaxInt32 {
 		return errors.New("the metadata of the trace is too long for the store")
 	}
-	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
-	out.write(append(footer, magic...))
+	out.write(footer)
 	return out.err
+}
+
+// appendFooter appends the end of a file of this package's schema.
+func appendFooter(dst []byte, groups []parquet.RowGroup, keys []parquet.KeyValue) []byte {
+	return parquet.AppendFooter(dst, &parquet.Footer{
+		Schema: writtenSchema(), Groups: groups, Keys: keys, SortedBy: colRank,
+		CreatedBy: "tracedag version " + Version,
+	})
 }
 
 // inMemory yields the ranks.
@@ -131,13 +138,7 @@ type fileWriter struct {
 	w      io.Writer
 	offset int64
 	err    error
-	done   []groupMeta
-}
-
-// groupMeta is what the footer says of a row group.
-type groupMeta struct {
-	rows   int64
-	chunks []chunkMeta // by column
+	done   []parquet.RowGroup
 }
 
 func (w *fileWriter) write(b []byte) {
@@ -154,7 +155,7 @@ type task struct {
 	column int
 	rows   []segment
 	n      int
-	chunk  chunk // the result
+	chunk  parquet.EncodedChunk // the result
 	err    error
 }
 
@@ -175,10 +176,10 @@ func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
 			return t.err
 		}
 		if t.column == 0 {
-			w.done = append(w.done, groupMeta{rows: int64(t.n), chunks: make([]chunkMeta, numColumns)})
+			w.done = append(w.done, parquet.RowGroup{Rows: int64(t.n), Chunks: make([]parquet.Chunk, numColumns)})
 		}
-		w.done[len(w.done)-1].chunks[t.column] = t.chunk.meta.at(w.offset)
-		if w.write(t.chunk.data); w.err != nil {
+		w.done[len(w.done)-1].Chunks[t.column] = t.chunk.Meta.At(w.offset)
+		if w.write(t.chunk.Data); w.err != nil {
 			return w.err
 		}
 	}
@@ -204,13 +205,4 @@ func rowsOf(group []segment) int {
 		n += s.last - s.first
 	}
 	return n
-}
-
-// at returns the chunk's metadata with the offsets of its pages in the file, in which it begins at offset.
-func (m chunkMeta) at(offset int64) chunkMeta {
-	if m.firstPage > 0 {
-		m.dictionaryOffset = offset
-	}
-	m.firstPage += offset
-	return m
 }

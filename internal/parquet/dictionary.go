@@ -1,4 +1,4 @@
-package store
+package parquet
 
 import (
 	"encoding/binary"
@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// maxDictionary is the most values a dictionary may have: those that two bytes can number.
-const maxDictionary = 1 << 16
+// MaxDictionary is the largest number of values of a dictionary that this package writes: an index takes two bytes.
+const MaxDictionary = 1 << 16
 
 // dictionary numbers the distinct values of a column chunk. The zero value is ready for use, again and again.
 type dictionary struct {
@@ -24,7 +24,7 @@ type dictionarySlot struct {
 const dictionarySlots = 1 << 10 // to begin with
 
 // number sets numbers[i] to the number of values[i], in the order of first appearance. It reports whether the
-// distinct values are no more than maxDictionary.
+// distinct values are no more than MaxDictionary.
 func (d *dictionary) number(values []int64, numbers []uint16) bool {
 	d.values = d.values[:0]
 	if cap(d.slots) < dictionarySlots {
@@ -41,7 +41,7 @@ func (d *dictionary) number(values []int64, numbers []uint16) bool {
 		}
 		s := d.find(v)
 		if s.number == 0 {
-			if len(d.values) == maxDictionary {
+			if len(d.values) == MaxDictionary {
 				return false
 			}
 			if 2*len(d.values) >= len(d.slots) {
@@ -120,8 +120,8 @@ func (d *dictionary) spread(numbers []uint16) {
 }
 
 // appendInts appends values in PLAIN encoding.
-func appendInts(dst []byte, values []int64, typ physicalType) []byte {
-	if typ == typeInt32 {
+func appendInts(dst []byte, values []int64, typ Type) []byte {
+	if typ == Int32 {
 		dst = slices.Grow(dst, 4*len(values))
 		for _, v := range values {
 			dst = binary.LittleEndian.AppendUint32(dst, uint32(v))

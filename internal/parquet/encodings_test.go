@@ -1,6 +1,6 @@
-package store
+package parquet
 
-// The decoders' fast paths against the plainest way to decode.
+// The decoders' fast paths, compared with the plainest way to decode.
 
 import (
 	"fmt"
@@ -56,14 +56,14 @@ func TestLookUp(t *testing.T) {
 
 func TestDelta(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	for _, typ := range []physicalType{typeInt32, typeInt64} {
-		for width := range 8 * typ.width() {
+	for _, typ := range []Type{Int32, Int64} {
+		for width := range 8 * typ.Width() {
 			for range 20 {
 				values := make([]int64, 1+rng.IntN(400))
 				all, last := int64(0), int64(0)
 				for i := range values {
 					last += int64(rng.Uint64() >> (64 - max(1, width)))
-					if typ == typeInt32 {
+					if typ == Int32 {
 						last = int64(int32(last))
 					}
 					values[i] = last
@@ -92,44 +92,55 @@ func TestBitLevels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 5000 {
 		n := 1 + rng.IntN(400)
-		var rep, def bitmap
+		var rep, def Bitmap
 		inList, isEmpty := rng.IntN(100), rng.IntN(100)
 		rows, before := 0, rng.IntN(3)
 		for i := range n {
 			if i > 0 && rng.IntN(100) < inList { // an element more, of a list that is not empty
 				if def.words[(i-1)/64]>>((i-1)%64)&1 == 1 {
-					rep.append(1)
-					def.append(1)
+					rep.Append(1)
+					def.Append(1)
 					continue
 				}
 			}
 			rows++
-			rep.append(0)
+			rep.Append(0)
 			if rng.IntN(100) < isEmpty {
-				def.append(0)
+				def.Append(0)
 			} else {
-				def.append(1)
+				def.Append(1)
 			}
 		}
-		p := &page{n: n, rep: levels{1, rep.appendLevels(nil)[4:]}, def: levels{1, def.appendLevels(nil)[4:]}}
-		read := func(levels func(r *listReader) error) *listReader {
-			r := &listReader{out: &buffer[uint32]{}, decoder: &decoder{}, count: 7}
-			r.row, r.last = before-1, before+rows-1
-			r.leaf.maxDef, r.leaf.slotDef = 1, 1
-			r.out.begin(before+rows, 7)
-			if err := levels(r); err != nil {
+		p := &Page{N: n, rep: levels{1, rep.appendLevels(nil)[4:]}, def: levels{1, def.appendLevels(nil)[4:]}}
+		leaf := Leaf{MaxRep: 1, MaxDef: 1, slotDef: 1}
+		read := func(l *Lists) (ends []uint32, at int, count uint32) {
+			ends = make([]uint32, before+rows)
+			Fill(ends, 7)
+			if l.Empty {
+				return ends, before - 1 + l.Rows, 7
+			}
+			at, count, err := l.Ends(ends, before-1, 7)
+			if err != nil {
 				t.Fatal(err)
 			}
-			return r
+			return ends, at, count
 		}
-		want := read(func(r *listReader) error { return r.byteLevels(p) })
-		got := read(func(r *listReader) error { return r.levels(p) })
-		if !got.out.used {
-			got.out.room(got.row+1, got.row+1)
+		got, err := new(Decoder).Lists(p, leaf)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got.row != want.row || got.count != want.count || !slices.Equal(got.out.values, want.out.values) {
-			t.Fatalf("got row %d, count %d, ends %v, want %d, %d, %v", got.row, got.count, got.out.values, want.row,
-				want.count, want.out.values)
+		want := Lists{n: n, leaf: leaf}
+		if err := want.expand(new(Decoder), p); err != nil {
+			t.Fatal(err)
+		}
+		if got.Rows != want.Rows || got.Continues != want.Continues || !got.Empty && !got.bits {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+		gotEnds, gotAt, gotCount := read(&got)
+		wantEnds, wantAt, wantCount := read(&want)
+		if gotAt != wantAt || gotCount != wantCount || !slices.Equal(gotEnds, wantEnds) {
+			t.Fatalf("got row %d, count %d, ends %v, want %d, %d, %v", gotAt, gotCount, gotEnds, wantAt, wantCount,
+				wantEnds)
 		}
 	}
 }

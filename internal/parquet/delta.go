@@ -1,4 +1,4 @@
-package store
+package parquet
 
 import (
 	"encoding/binary"
@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// DELTA_BINARY_PACKED: https://parquet.apache.org/docs/file-format/data-pages/encodings/. It suits values that grow
-// steadily, such as tags that count messages.
+// DELTA_BINARY_PACKED (Encodings.md, "Delta Encoding"). It suits values that grow steadily, such as message tags that
+// count.
 
 const (
 	deltaBlock      = 128
@@ -16,8 +16,8 @@ const (
 	deltaMiniblock  = deltaBlock / deltaMiniblocks
 )
 
-// appendDelta appends values, of which there must be one at least.
-func appendDelta(dst []byte, values []int64, typ physicalType) []byte {
+// appendDelta appends the values, at least one.
+func appendDelta(dst []byte, values []int64, typ Type) []byte {
 	dst = binary.AppendUvarint(dst, deltaBlock)
 	dst = binary.AppendUvarint(dst, deltaMiniblocks)
 	dst = binary.AppendUvarint(dst, uint64(len(values)))
@@ -29,7 +29,7 @@ func appendDelta(dst []byte, values []int64, typ physicalType) []byte {
 		smallest := int64(0)
 		for i, v := range rest[:n] {
 			d := v - previous
-			if typ == typeInt32 {
+			if typ == Int32 {
 				d = int64(int32(d)) // readers add in 32 bits
 			}
 			deltas[i], previous = d, v
@@ -82,9 +82,9 @@ func appendPacked(dst []byte, values []int64, width int) []byte {
 
 var errDelta = errors.New("its differences end early")
 
-// decodeDelta decodes len(dst) values and returns what follows them. A value that T cannot hold is cut, and some bit of
-// lost is set; all has all bits of the values together.
-func decodeDelta[T number](dst []T, src []byte, typ physicalType) (rest []byte, all, lost int64, err error) {
+// decodeDelta decodes len(dst) values and returns the bytes after them. A value that T cannot hold is truncated and
+// sets some bit of lost; all is the bitwise OR of the values.
+func decodeDelta[T Number](dst []T, src []byte, typ Type) (rest []byte, all, lost int64, err error) {
 	short := false
 	uvarint := func() uint64 {
 		v, n := binary.Uvarint(src)
@@ -136,7 +136,7 @@ func decodeDelta[T number](dst []T, src []byte, typ physicalType) (rest []byte, 
 				return nil, 0, 0, errDelta
 			}
 			var a, l int64
-			if typ == typeInt32 {
+			if typ == Int32 {
 				a, l = addDeltas[T, int32](dst[:n], src, width, &sum)
 			} else {
 				a, l = addDeltas[T, int64](dst[:n], src, width, &sum)
@@ -148,14 +148,14 @@ func decodeDelta[T number](dst []T, src []byte, typ physicalType) (rest []byte, 
 	return src, all, lost, nil
 }
 
-// deltaSum adds up differences.
+// deltaSum is the state of a running sum of differences.
 type deltaSum struct {
-	value, step int64 // the last value; what each difference is more than is written
+	value, step int64 // the last value; the minimum of the block, to be added to each stored difference
 }
 
-// addDeltas sets dst to the values, of the physical type P, that follow from the width bits of each difference at the
-// start of packed, which has enough and may have more. What it returns is as all and lost of decodeDelta.
-func addDeltas[T number, P int32 | int64](dst []T, packed []byte, width int, sum *deltaSum) (all, lost int64) {
+// addDeltas sets dst to the values, of the physical type P, that follow from differences of width bits each at the
+// start of packed, which may be longer. Its results are all and lost of decodeDelta.
+func addDeltas[T Number, P int32 | int64](dst []T, packed []byte, width int, sum *deltaSum) (all, lost int64) {
 	value, step := sum.value, sum.step
 	add := func(dst *T, delta uint64) {
 		value += step + int64(delta)

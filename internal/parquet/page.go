@@ -1,4 +1,4 @@
-package store
+package parquet
 
 import (
 	"bytes"
@@ -15,27 +15,27 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// Codecs, as numbered in parquet.thrift.
-const (
-	codecNone   = 0
-	codecSnappy = 1
-	codecGzip   = 2
-	codecBrotli = 4
-	codecZstd   = 6
-	codecLZ4Raw = 7
-)
-
-// page is a data page, decompressed: levels and values of n entries.
-type page struct {
-	n        int
+// Page is a data page, decompressed: levels and values of N entries (README.md, "Data Pages").
+type Page struct {
+	N        int
 	rep, def levels
 	encoding encoding
 	values   []byte
 }
 
-// hasNumbers reports whether the values are numbers of values in the dictionary.
-func (p *page) hasNumbers() bool {
-	return p.encoding == encRLEDictionary || p.encoding == encPlainDictionary
+// HasDictionary reports whether the values are indices of values in the dictionary of the chunk.
+func (p *Page) HasDictionary() bool {
+	return p.encoding.hasDictionary()
+}
+
+func (e encoding) hasDictionary() bool {
+	return e == encRLEDictionary || e == encPlainDictionary
+}
+
+// AllNull reports whether the encoding shows at once that all entries are NULL.
+func (p *Page) AllNull(l Leaf) bool {
+	def, same := p.def.constant(p.N)
+	return same && int(def) < l.MaxDef
 }
 
 // levels are the encoded levels of a page.
@@ -44,103 +44,116 @@ type levels struct {
 	bytes []byte // in the hybrid encoding
 }
 
-// decoder reads chunks, one at a time, with buffers that it keeps.
-type decoder struct {
+// Decoder decodes chunks, one at a time, with buffers that it keeps.
+type Decoder struct {
 	zstd     *zstd.Decoder
 	raw      []byte // the chunk as stored
 	buffer   []byte // the page at hand
-	page     page
+	page     Page
 	rep, def []uint8
 	ints     []int64
-	ranks    rankReader
 }
 
-func newDecoder() *decoder {
+// NewDecoder returns a decoder.
+func NewDecoder() *Decoder {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &decoder{zstd: z}
+	return &Decoder{zstd: z}
 }
 
-func (f *File) decoder() *decoder {
-	if d, ok := f.decoders.Get().(*decoder); ok {
-		return d
-	}
-	return newDecoder()
+// Buffer returns n bytes of memory for a chunk, valid until the next call.
+func (d *Decoder) Buffer(n int64) []byte {
+	d.raw = Resize(d.raw, int(n))
+	return d.raw
 }
 
-// pageReader takes the pages of a chunk. What it gets is valid during the call only.
-type pageReader interface {
-	// dictionary takes the body of the dictionary page, if there is one, which comes first and has n values.
-	dictionary(body []byte, n int) error
-	// page takes a data page.
-	page(p *page) error
+// PageReader takes the pages of a chunk. Its arguments are valid during the call only.
+type PageReader interface {
+	// Dictionary takes the decompressed dictionary page, if there is one, which comes first and has n values.
+	Dictionary(body []byte, n int) error
+	// Page takes a data page.
+	Page(p *Page) error
 }
 
-// pages reads the pages of a chunk.
-func (f *File) pages(d *decoder, c *chunkMeta, l leaf, r pageReader) error {
-	return f.eachPage(d, c, func(h pageHeader, body []byte) (err error) {
+// Pages passes the pages of a chunk, which raw holds as stored, to r. Its errors are of type [*Error].
+func (d *Decoder) Pages(c *Chunk, raw []byte, l Leaf, r PageReader) error {
+	return eachPage(c, raw, func(h pageHeader, body []byte) (err error) {
 		switch h.typ {
 		case pageDictionary:
 			if body, err = d.dictionaryPage(h, body, c); err != nil {
 				return err
 			}
-			return r.dictionary(body, int(h.values))
+			return r.Dictionary(body, int(h.values))
 		case pageData, pageDataV2:
 			if d.page, err = d.dataPage(h, body, c, l); err == nil {
-				err = r.page(&d.page)
+				err = r.Page(&d.page)
 			}
 		}
 		return err
 	})
 }
 
+// Dictionary passes only the dictionary page of a chunk to read, and decompresses no data page. It reports whether all
+// data pages refer to the dictionary. It checks headers and checksums of all pages, so that the chunk is known to have
+// pages for all its values. Its errors are of type [*Error].
+func (d *Decoder) Dictionary(c *Chunk, raw []byte, read func(body []byte, n int) error) (all bool, err error) {
+	all = true
+	err = eachPage(c, raw, func(h pageHeader, body []byte) error {
+		if h.typ != pageDictionary {
+			all = all && h.encoding.hasDictionary()
+			return nil
+		}
+		body, err := d.dictionaryPage(h, body, c)
+		if err != nil {
+			return err
+		}
+		return read(body, int(h.values))
+	})
+	return all, err
+}
+
 // eachPage calls do with the pages of a chunk, as they are stored, up to the one that completes its values.
-func (f *File) eachPage(d *decoder, c *chunkMeta, do func(h pageHeader, body []byte) error) error {
-	start := c.start()
-	d.raw = resize(d.raw, int(c.compressedSize))
-	if err := f.read(d.raw, start); err != nil {
-		return err
-	}
-	rest, seen := d.raw, int64(0)
-	for seen < c.values {
-		offset := start + int64(len(d.raw)-len(rest))
+func eachPage(c *Chunk, raw []byte, do func(h pageHeader, body []byte) error) error {
+	rest, seen := raw, int64(0)
+	for seen < c.Values {
+		offset := c.Start() + int64(len(raw)-len(rest))
 		h, n, err := readPageHeader(rest)
 		if err != nil {
-			return f.syntaxError(offset, "a page header", err.Error())
+			return &Error{offset, "a page header", err.Error()}
 		}
 		rest = rest[n:]
 		if h.compressed < 0 || int(h.compressed) > len(rest) || h.size < 0 {
-			return f.syntaxError(offset, fmt.Sprintf("a page in the %d bytes that are left of the chunk", len(rest)),
-				fmt.Sprintf("one of %d", h.compressed))
+			return &Error{offset, fmt.Sprintf("a page in the %d bytes that are left of the chunk", len(rest)),
+				fmt.Sprintf("one of %d", h.compressed)}
 		}
 		body := rest[:h.compressed]
 		rest = rest[h.compressed:]
 		if h.hasCRC && crc32.ChecksumIEEE(body) != h.crc {
-			return f.syntaxError(offset, fmt.Sprintf("a page with checksum %08x", h.crc),
-				fmt.Sprintf("%08x", crc32.ChecksumIEEE(body)))
+			return &Error{offset, fmt.Sprintf("a page with checksum %08x", h.crc),
+				fmt.Sprintf("%08x", crc32.ChecksumIEEE(body))}
 		}
 		if h.typ == pageData || h.typ == pageDataV2 {
-			if h.values < 0 || int64(h.values) > c.values-seen {
-				return f.syntaxError(offset, fmt.Sprintf("a page of %d values at most", c.values-seen),
-					fmt.Sprintf("%d", h.values))
+			if h.values < 0 || int64(h.values) > c.Values-seen {
+				return &Error{offset, fmt.Sprintf("a page of %d values at most", c.Values-seen),
+					fmt.Sprintf("%d", h.values)}
 			}
 			seen += int64(h.values)
 		}
 		if err := do(h, body); err != nil {
-			return f.syntaxError(offset, "a valid page", err.Error())
+			return &Error{offset, "a valid page", err.Error()}
 		}
 	}
 	return nil
 }
 
 // dictionaryPage decompresses a dictionary page of h.values values.
-func (d *decoder) dictionaryPage(h pageHeader, body []byte, c *chunkMeta) ([]byte, error) {
+func (d *Decoder) dictionaryPage(h pageHeader, body []byte, c *Chunk) ([]byte, error) {
 	if h.encoding != encPlain && h.encoding != encPlainDictionary {
 		return nil, fmt.Errorf("a dictionary with encoding %d", h.encoding)
 	}
-	body, err := d.decompress(body, int(h.size), c.codec)
+	body, err := d.decompress(body, int(h.size), c.Codec)
 	if err != nil {
 		return nil, err
 	}
@@ -151,9 +164,9 @@ func (d *decoder) dictionaryPage(h pageHeader, body []byte, c *chunkMeta) ([]byt
 }
 
 // dataPage decompresses a data page and finds its parts.
-func (d *decoder) dataPage(h pageHeader, body []byte, c *chunkMeta, l leaf) (page, error) {
-	p := page{n: int(h.values), encoding: h.encoding}
-	p.rep.width, p.def.width = levelWidth(l.maxRep), levelWidth(l.maxDef)
+func (d *Decoder) dataPage(h pageHeader, body []byte, c *Chunk, l Leaf) (Page, error) {
+	p := Page{N: int(h.values), encoding: h.encoding}
+	p.rep.width, p.def.width = levelWidth(l.MaxRep), levelWidth(l.MaxDef)
 	if h.typ == pageDataV2 {
 		rep, def := int(h.repBytes), int(h.defBytes)
 		if rep < 0 || def < 0 || rep > len(body) || def > len(body)-rep || rep+def > int(h.size) {
@@ -164,10 +177,10 @@ func (d *decoder) dataPage(h pageHeader, body []byte, c *chunkMeta, l leaf) (pag
 			return p, nil
 		}
 		var err error
-		p.values, err = d.decompress(p.values, int(h.size)-rep-def, c.codec)
+		p.values, err = d.decompress(p.values, int(h.size)-rep-def, c.Codec)
 		return p, err
 	}
-	body, err := d.decompress(body, int(h.size), c.codec)
+	body, err := d.decompress(body, int(h.size), c.Codec)
 	if err != nil {
 		return p, err
 	}
@@ -194,15 +207,16 @@ func (d *decoder) dataPage(h pageHeader, body []byte, c *chunkMeta, l leaf) (pag
 	return p, nil
 }
 
-// definitions returns for each entry of a page whether its value is there: 1, or NULL: 0.
-func (d *decoder) definitions(p *page, l leaf) ([]uint8, error) {
-	d.def = resize(d.def, p.n)
+// Present returns, for each entry of a page, 1 if its value is present and 0 if it is NULL. The result is valid until
+// the next call.
+func (d *Decoder) Present(p *Page, l Leaf) ([]uint8, error) {
+	d.def = Resize(d.def, p.N)
 	if err := p.def.expand(d.def); err != nil {
 		return nil, err
 	}
 	for i, def := range d.def {
 		d.def[i] = 0
-		if int(def) == l.maxDef {
+		if int(def) == l.MaxDef {
 			d.def[i] = 1
 		}
 	}
@@ -221,13 +235,13 @@ func levelWidth(highest int) int {
 }
 
 // expansion bounds how much larger than its compressed form a page can be, by codec.
-var expansion = map[int32]int64{
-	codecSnappy: 32, codecGzip: 1100, codecBrotli: 1 << 20, codecZstd: 1 << 16, codecLZ4Raw: 256,
+var expansion = map[Codec]int64{
+	Snappy: 32, Gzip: 1100, Brotli: 1 << 20, Zstd: 1 << 16, LZ4Raw: 256,
 }
 
-// decompress returns the size bytes that body stands for.
-func (d *decoder) decompress(body []byte, size int, codec int32) ([]byte, error) {
-	if codec == codecNone {
+// decompress decompresses a body to size bytes.
+func (d *Decoder) decompress(body []byte, size int, codec Codec) ([]byte, error) {
+	if codec == Uncompressed {
 		if len(body) != size {
 			return nil, fmt.Errorf("%d bytes, expected %d", len(body), size)
 		}
@@ -243,7 +257,7 @@ func (d *decoder) decompress(body []byte, size int, codec int32) ([]byte, error)
 	if int64(size) > (int64(len(body))+16)*ratio {
 		return nil, fmt.Errorf("%d bytes said to be %d compressed", size, len(body))
 	}
-	d.buffer = resize(d.buffer, size+zstdRoom)[:size]
+	d.buffer = Resize(d.buffer, size+zstdRoom)[:size]
 	n, err := d.decompressInto(d.buffer, body, codec)
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
@@ -254,30 +268,30 @@ func (d *decoder) decompress(body []byte, size int, codec int32) ([]byte, error)
 	return d.buffer, nil
 }
 
-// zstdRoom is how much more room than it needs the zstd decoder must have to copy long runs at once in its last block.
+// zstdRoom is the spare capacity, in bytes, with which the zstd decoder copies long runs at once in its last block.
 const zstdRoom = 128<<10 + 16
 
-// decompressInto decompresses body into dst, of which the capacity is zstdRoom more than the length, and returns how
-// long it is.
-func (d *decoder) decompressInto(dst, body []byte, codec int32) (int, error) {
+// decompressInto decompresses body into dst, whose capacity is zstdRoom more than its length, and returns the
+// decompressed length.
+func (d *Decoder) decompressInto(dst, body []byte, codec Codec) (int, error) {
 	switch codec {
-	case codecZstd:
+	case Zstd:
 		out, err := d.zstd.DecodeAll(body, dst[:0:len(dst)+zstdRoom])
 		return len(out), err
-	case codecSnappy:
+	case Snappy:
 		n, err := snappy.DecodedLen(body)
 		if err != nil || n != len(dst) {
 			return n, err
 		}
 		_, err = snappy.Decode(dst, body)
 		return n, err
-	case codecGzip:
+	case Gzip:
 		r, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
 			return 0, err
 		}
 		return readAll(r, dst)
-	case codecBrotli:
+	case Brotli:
 		return readAll(brotli.NewReader(bytes.NewReader(body)), dst)
 	}
 	return lz4.UncompressBlock(body, dst)

@@ -1,75 +1,109 @@
-package store
+package parquet
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
-// The footer of a Parquet file, as specified in parquet.thrift
-// (https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift); numbers of fields are its.
+// Footers and page headers (parquet.thrift). Field numbers in the code are those of its structures.
 
-const magic = "PAR1"
+// KeyValue is an entry of the metadata of a file.
+type KeyValue struct{ Key, Value string }
 
-// keyValue is an entry of the metadata of a file.
-type keyValue struct{ key, value string }
+// Footer is the metadata of a file (parquet.thrift, FileMetaData).
+type Footer struct {
+	Schema    []Element
+	Rows      int64 // AppendFooter takes those of Groups
+	Groups    []RowGroup
+	Keys      []KeyValue
+	CreatedBy string // ReadFooter does not read it
+	SortedBy  int32  // leaf by which rows ascend within a row group; ReadFooter does not read it
+}
 
-// appendFooter appends the footer of a file of this package's schema.
-func appendFooter(dst []byte, groups []groupMeta, keys []keyValue) []byte {
+// AppendFooter appends a footer, its length and Magic: all that follows the last chunk of a file.
+func AppendFooter(dst []byte, f *Footer) []byte {
+	start := len(dst)
 	w := &thriftWriter{buf: dst}
 	w.int32(1, 2)
-	schema := writtenSchema()
-	w.list(2, thriftStruct, len(schema))
-	for _, e := range schema {
+	w.list(2, thriftStruct, len(f.Schema))
+	for _, e := range f.Schema {
 		appendElement(w, e)
 	}
 	rows := int64(0)
-	for i := range groups {
-		rows += groups[i].rows
+	for i := range f.Groups {
+		rows += f.Groups[i].Rows
 	}
 	w.int64(3, rows)
-	w.list(4, thriftStruct, len(groups))
-	for i := range groups {
-		appendGroup(w, &groups[i])
+	paths := leafPaths(f.Schema)
+	w.list(4, thriftStruct, len(f.Groups))
+	for i := range f.Groups {
+		appendGroup(w, &f.Groups[i], paths, f.SortedBy)
 	}
-	w.list(5, thriftStruct, len(keys))
-	for _, k := range keys {
+	w.list(5, thriftStruct, len(f.Keys))
+	for _, k := range f.Keys {
 		w.beginItem()
-		w.string(1, k.key)
-		w.string(2, k.value)
+		w.string(1, k.Key)
+		w.string(2, k.Value)
 		w.end()
 	}
-	w.string(6, "tracedag version "+Version)
-	w.list(7, thriftStruct, numColumns) // columns are ordered as their types define: min and max hold
-	for range numColumns {
+	w.string(6, f.CreatedBy)
+	w.list(7, thriftStruct, len(paths)) // TYPE_ORDER for each column: min and max are valid
+	for range paths {
 		w.beginItem()
 		w.begin(1)
 		w.end()
 		w.end()
 	}
 	w.end()
-	return w.buf
+	dst = binary.LittleEndian.AppendUint32(w.buf, uint32(len(w.buf)-start))
+	return append(dst, Magic...)
 }
 
-func appendElement(w *thriftWriter, e element) {
-	w.beginItem()
-	if e.children == 0 {
-		w.int32(1, int32(e.typ))
+// leafPaths returns the path of each leaf of a schema, without the root.
+func leafPaths(schema []Element) [][]string {
+	var paths [][]string
+	var path []string
+	var open []int32 // children that each group on the path still lacks
+	for i, e := range schema {
+		if i == 0 {
+			open = append(open, e.Children)
+			continue
+		}
+		open[len(open)-1]--
+		if path = append(path, e.Name); e.Children > 0 {
+			open = append(open, e.Children)
+			continue
+		}
+		paths = append(paths, slices.Clone(path))
+		for path = path[:len(path)-1]; len(open) > 1 && open[len(open)-1] == 0; path = path[:len(path)-1] {
+			open = open[:len(open)-1]
+		}
 	}
-	w.int32(3, int32(e.repetition))
-	w.string(4, e.name)
-	if e.children > 0 {
-		w.int32(5, e.children)
+	return paths
+}
+
+func appendElement(w *thriftWriter, e Element) {
+	w.beginItem()
+	if e.Children == 0 {
+		w.int32(1, int32(e.Type))
+	}
+	w.int32(3, int32(e.Repetition))
+	w.string(4, e.Name)
+	if e.Children > 0 {
+		w.int32(5, e.Children)
 	}
 	logical := int16(0)
-	switch e.converted {
-	case convertedUTF8:
+	switch e.Converted {
+	case ConvertedUTF8:
 		logical = 1
-	case convertedList:
+	case ConvertedList:
 		logical = 3
 	}
 	if logical != 0 {
-		w.int32(6, e.converted)
+		w.int32(6, int32(e.Converted))
 		w.begin(10)
 		w.begin(logical)
 		w.end()
@@ -78,21 +112,21 @@ func appendElement(w *thriftWriter, e element) {
 	w.end()
 }
 
-func appendGroup(w *thriftWriter, g *groupMeta) {
+func appendGroup(w *thriftWriter, g *RowGroup, paths [][]string, sortedBy int32) {
 	w.beginItem()
 	size, compressed := int64(0), int64(0)
-	w.list(1, thriftStruct, len(g.chunks))
-	for column := range g.chunks {
-		c := &g.chunks[column]
-		size += c.size
-		compressed += c.compressedSize
-		appendChunkMeta(w, c, path(column))
+	w.list(1, thriftStruct, len(g.Chunks))
+	for column := range g.Chunks {
+		c := &g.Chunks[column]
+		size += c.Size
+		compressed += c.CompressedSize
+		appendChunkMeta(w, c, paths[column])
 	}
 	w.int64(2, size)
-	w.int64(3, g.rows)
-	w.list(4, thriftStruct, 1) // sorted by rank
+	w.int64(3, g.Rows)
+	w.list(4, thriftStruct, 1) // sorting_columns
 	w.beginItem()
-	w.int32(1, colRank)
+	w.int32(1, sortedBy)
 	w.bool(2, false)
 	w.bool(3, false)
 	w.end()
@@ -100,11 +134,11 @@ func appendGroup(w *thriftWriter, g *groupMeta) {
 	w.end()
 }
 
-func appendChunkMeta(w *thriftWriter, c *chunkMeta, path []string) {
+func appendChunkMeta(w *thriftWriter, c *Chunk, path []string) {
 	w.beginItem()
 	w.int64(2, 0)
 	w.begin(3)
-	w.int32(1, int32(c.typ))
+	w.int32(1, int32(c.Type))
 	w.list(2, thriftI32, len(c.encodings))
 	for _, e := range c.encodings {
 		w.int32Item(int32(e))
@@ -113,22 +147,22 @@ func appendChunkMeta(w *thriftWriter, c *chunkMeta, path []string) {
 	for _, p := range path {
 		w.stringItem(p)
 	}
-	w.int32(4, c.codec)
-	w.int64(5, c.values)
-	w.int64(6, c.size)
-	w.int64(7, c.compressedSize)
-	w.int64(9, c.firstPage)
-	if c.dictionaryOffset > 0 {
-		w.int64(11, c.dictionaryOffset)
+	w.int32(4, int32(c.Codec))
+	w.int64(5, c.Values)
+	w.int64(6, c.Size)
+	w.int64(7, c.CompressedSize)
+	w.int64(9, c.FirstPage)
+	if c.DictionaryOffset > 0 {
+		w.int64(11, c.DictionaryOffset)
 	}
-	if c.min != nil || c.nulls >= 0 {
+	if c.Min != nil || c.Nulls >= 0 {
 		w.begin(12)
-		if c.nulls >= 0 {
-			w.int64(3, c.nulls)
+		if c.Nulls >= 0 {
+			w.int64(3, c.Nulls)
 		}
-		if c.min != nil {
-			w.string(5, string(c.max))
-			w.string(6, string(c.min))
+		if c.Min != nil {
+			w.string(5, string(c.Max))
+			w.string(6, string(c.Min))
 		}
 		w.end()
 	}
@@ -136,20 +170,12 @@ func appendChunkMeta(w *thriftWriter, c *chunkMeta, path []string) {
 	w.end()
 }
 
-// fileMeta is a footer.
-type fileMeta struct {
-	schema []element
-	rows   int64
-	groups []groupMeta // chunks by leaf of the schema
-	keys   []keyValue
-}
-
 var errEncrypted = errors.New("the file is encrypted")
 
-// readFooter reads a footer.
-func readFooter(b []byte) (*fileMeta, error) {
+// ReadFooter parses a footer, without the length and Magic that follow it. Statistics share the memory of b.
+func ReadFooter(b []byte) (*Footer, error) {
 	r := &thriftReader{buf: b}
-	m := &fileMeta{}
+	m := &Footer{}
 	seen := 0 // a bit for each field
 	r.fields(func(f thriftField) bool {
 		if f.id >= 0 && f.id < 16 {
@@ -158,17 +184,17 @@ func readFooter(b []byte) (*fileMeta, error) {
 		switch f.id {
 		case 2:
 			for n := r.list(f, thriftStruct); n > 0 && r.err == nil; n-- {
-				m.schema = append(m.schema, readElement(r))
+				m.Schema = append(m.Schema, readElement(r))
 			}
 		case 3:
-			m.rows = r.int(f)
+			m.Rows = r.int(f)
 		case 4:
 			for n := r.list(f, thriftStruct); n > 0 && r.err == nil; n-- {
-				m.groups = append(m.groups, readGroup(r))
+				m.Groups = append(m.Groups, readGroup(r))
 			}
 		case 5:
 			for n := r.list(f, thriftStruct); n > 0 && r.err == nil; n-- {
-				m.keys = append(m.keys, readKeyValue(r))
+				m.Keys = append(m.Keys, readKeyValue(r))
 			}
 		case 8:
 			r.fail(errEncrypted)
@@ -184,13 +210,13 @@ func readFooter(b []byte) (*fileMeta, error) {
 		return nil, errors.New("no version, schema, number of rows or row groups")
 	}
 	rows := int64(0)
-	for _, g := range m.groups {
-		if rows += g.rows; rows < 0 {
+	for _, g := range m.Groups {
+		if rows += g.Rows; rows < 0 {
 			break
 		}
 	}
-	if rows != m.rows {
-		return nil, fmt.Errorf("%d rows in the row groups and %d in all", rows, m.rows)
+	if rows != m.Rows {
+		return nil, fmt.Errorf("%d rows in the row groups and %d in all", rows, m.Rows)
 	}
 	if left := len(r.buf) - r.pos; left > 0 {
 		return nil, fmt.Errorf("%d bytes after its end", left)
@@ -198,24 +224,24 @@ func readFooter(b []byte) (*fileMeta, error) {
 	return m, nil
 }
 
-func readElement(r *thriftReader) element {
-	e := element{typ: -1, converted: convertedNone}
+func readElement(r *thriftReader) Element {
+	e := Element{Type: -1, Converted: ConvertedNone}
 	r.fields(func(f thriftField) bool {
 		switch f.id {
 		case 1:
-			e.typ = physicalType(r.int32(f))
+			e.Type = Type(r.int32(f))
 		case 3:
-			e.repetition = repetition(r.int32(f))
+			e.Repetition = Repetition(r.int32(f))
 		case 4:
-			e.name = string(r.bytes(f))
+			e.Name = string(r.bytes(f))
 		case 5:
-			e.children = r.int32(f)
+			e.Children = r.int32(f)
 		case 6:
-			e.converted = r.int32(f)
+			e.Converted = Converted(r.int32(f))
 		case 10:
 			if r.isStruct(f) {
-				if c := readLogicalType(r); c != convertedNone {
-					e.converted = c
+				if c := readLogicalType(r); c != ConvertedNone {
+					e.Converted = c
 				}
 			}
 		default:
@@ -226,16 +252,16 @@ func readElement(r *thriftReader) element {
 	return e
 }
 
-// readLogicalType reads a LogicalType and returns the converted type that says the same; for those that are no plain
-// integer, string or list, one that is none either.
-func readLogicalType(r *thriftReader) int32 {
-	converted := int32(convertedNone)
+// readLogicalType reads a LogicalType and returns the converted type of the same meaning, or convertedOther if the type
+// is no plain integer, string or list.
+func readLogicalType(r *thriftReader) Converted {
+	converted := ConvertedNone
 	r.fields(func(f thriftField) bool {
 		switch f.id {
 		case 1, 4, 12: // string, enum, JSON
-			converted = convertedUTF8
+			converted = ConvertedUTF8
 		case 3:
-			converted = convertedList
+			converted = ConvertedList
 		case 10:
 			converted = convertedInt8
 			if !r.isStruct(f) {
@@ -269,14 +295,14 @@ func readLogicalType(r *thriftReader) int32 {
 	return converted
 }
 
-func readKeyValue(r *thriftReader) keyValue {
-	var k keyValue
+func readKeyValue(r *thriftReader) KeyValue {
+	var k KeyValue
 	r.fields(func(f thriftField) bool {
 		switch f.id {
 		case 1:
-			k.key = string(r.bytes(f))
+			k.Key = string(r.bytes(f))
 		case 2:
-			k.value = string(r.bytes(f))
+			k.Value = string(r.bytes(f))
 		default:
 			return false
 		}
@@ -285,16 +311,16 @@ func readKeyValue(r *thriftReader) keyValue {
 	return k
 }
 
-func readGroup(r *thriftReader) groupMeta {
-	var g groupMeta
+func readGroup(r *thriftReader) RowGroup {
+	var g RowGroup
 	r.fields(func(f thriftField) bool {
 		switch f.id {
 		case 1:
 			for n := r.list(f, thriftStruct); n > 0 && r.err == nil; n-- {
-				g.chunks = append(g.chunks, readChunk(r))
+				g.Chunks = append(g.Chunks, readChunk(r))
 			}
 		case 3:
-			g.rows = r.int(f)
+			g.Rows = r.int(f)
 		default:
 			return false
 		}
@@ -303,8 +329,8 @@ func readGroup(r *thriftReader) groupMeta {
 	return g
 }
 
-func readChunk(r *thriftReader) chunkMeta {
-	c := chunkMeta{values: -1, nulls: -1}
+func readChunk(r *thriftReader) Chunk {
+	c := Chunk{Values: -1, Nulls: -1}
 	r.fields(func(f thriftField) bool {
 		switch f.id {
 		case 1:
@@ -325,21 +351,21 @@ func readChunk(r *thriftReader) chunkMeta {
 	return c
 }
 
-func readChunkMeta(r *thriftReader, c *chunkMeta) {
+func readChunkMeta(r *thriftReader, c *Chunk) {
 	r.fields(func(f thriftField) bool {
 		switch f.id {
 		case 1:
-			c.typ = physicalType(r.int32(f))
+			c.Type = Type(r.int32(f))
 		case 4:
-			c.codec = r.int32(f)
+			c.Codec = Codec(r.int32(f))
 		case 5:
-			c.values = r.int(f)
+			c.Values = r.int(f)
 		case 7:
-			c.compressedSize = r.int(f)
+			c.CompressedSize = r.int(f)
 		case 9:
-			c.firstPage = r.int(f)
+			c.FirstPage = r.int(f)
 		case 11:
-			c.dictionaryOffset = r.int(f)
+			c.DictionaryOffset = r.int(f)
 		case 12:
 			if r.isStruct(f) {
 				readStatistics(r, c)
@@ -351,15 +377,15 @@ func readChunkMeta(r *thriftReader, c *chunkMeta) {
 	})
 }
 
-func readStatistics(r *thriftReader, c *chunkMeta) {
+func readStatistics(r *thriftReader, c *Chunk) {
 	r.fields(func(f thriftField) bool {
 		switch f.id {
 		case 3:
-			c.nulls = r.int(f)
+			c.Nulls = r.int(f)
 		case 5:
-			c.max = r.bytes(f)
+			c.Max = r.bytes(f)
 		case 6:
-			c.min = r.bytes(f)
+			c.Min = r.bytes(f)
 		default:
 			return false
 		}

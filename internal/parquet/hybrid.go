@@ -1,4 +1,4 @@
-package store
+package parquet
 
 import (
 	"encoding/binary"
@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// The hybrid of run lengths and bit packing in which Parquet writes levels and numbers of dictionary values:
-// https://parquet.apache.org/docs/file-format/data-pages/encodings/ (RLE).
+// The hybrid of run lengths and bit packing, the encoding of levels and dictionary indices (Encodings.md, "Run Length
+// Encoding / Bit-Packing Hybrid"). Comments call the index of a dictionary value its number.
 
 // appendRun appends a run of count times the value, which has width bits.
 func appendRun(dst []byte, value uint32, width, count int) []byte {
@@ -66,48 +66,55 @@ func appendRuns(dst []byte, numbers []uint16, distinct int) []byte {
 	return dst
 }
 
-// bitmap collects levels of one bit.
-type bitmap struct {
+// Bitmap collects levels of one bit. The zero value is empty.
+type Bitmap struct {
 	words []uint64
 	n     int
-	ones  int
+	Ones  int // how many levels are 1
 }
 
-func (b *bitmap) reset() {
-	b.words, b.n, b.ones = b.words[:0], 0, 0
+// Reset empties the bitmap.
+func (b *Bitmap) Reset() {
+	b.words, b.n, b.Ones = b.words[:0], 0, 0
 }
 
-func (b *bitmap) append(bit uint64) {
+// Append appends a level, 0 or 1.
+func (b *Bitmap) Append(bit uint64) {
 	if b.n&63 == 0 {
 		b.words = append(b.words, 0)
 	}
 	b.words[b.n>>6] |= bit << (b.n & 63)
 	b.n++
-	b.ones += int(bit)
+	b.Ones += int(bit)
 }
 
-// appendSame appends count times the bit.
-func (b *bitmap) appendSame(bit uint64, count int) {
+// Len returns the number of levels.
+func (b *Bitmap) Len() int {
+	return b.n
+}
+
+// AppendSame appends the level count times; a negative count appends none.
+func (b *Bitmap) AppendSame(bit uint64, count int) {
 	for ; count > 0 && b.n&63 != 0; count-- {
-		b.append(bit)
+		b.Append(bit)
 	}
 	for ; count >= 64; count -= 64 {
 		b.words = append(b.words, -bit)
 		b.n += 64
-		b.ones += 64 * int(bit)
+		b.Ones += 64 * int(bit)
 	}
 	for ; count > 0; count-- {
-		b.append(bit)
+		b.Append(bit)
 	}
 }
 
 // appendLevels appends the levels as a data page of version 1 holds them: their size in four bytes, and one run.
-func (b *bitmap) appendLevels(dst []byte) []byte {
+func (b *Bitmap) appendLevels(dst []byte) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
-	switch b.ones {
+	switch b.Ones {
 	case 0, b.n:
-		dst = appendRun(dst, uint32(min(b.ones, 1)), 1, b.n)
+		dst = appendRun(dst, uint32(min(b.Ones, 1)), 1, b.n)
 	default:
 		dst = appendPackedHeader(dst, b.n)
 		bytes := (b.n + 7) / 8
@@ -121,7 +128,7 @@ func (b *bitmap) appendLevels(dst []byte) []byte {
 	return dst
 }
 
-// hybrid goes through values of width bits in the hybrid encoding.
+// hybrid reads values of width bits in the hybrid encoding.
 type hybrid struct {
 	src   []byte
 	width int
@@ -129,8 +136,7 @@ type hybrid struct {
 
 var errHybrid = errors.New("its run lengths end early")
 
-// next returns the next run: count times the value or, where packed is not nil, bit-packed values, count of them at
-// most.
+// next returns the next run: count times the value or, if packed is not nil, at most count bit-packed values.
 func (h *hybrid) next() (count int, value uint32, packed []byte, err error) {
 	header, n := binary.Uvarint(h.src)
 	if n <= 0 || header>>1 > math.MaxInt32 {
@@ -176,7 +182,7 @@ func (l *levels) expand(dst []uint8) error {
 		dst = dst[count:]
 		switch {
 		case packed == nil:
-			fill(run, uint8(value))
+			Fill(run, uint8(value))
 		case l.width == 1:
 			expandBits(run, packed)
 		default:
@@ -271,7 +277,7 @@ func lookUp[T any](dst []T, src []byte, dictionary []T) error {
 		if int64(value) >= int64(len(dictionary)) {
 			return numberError(uint64(value), len(dictionary))
 		}
-		fill(run, dictionary[value])
+		Fill(run, dictionary[value])
 	}
 	return nil
 }
@@ -327,8 +333,8 @@ func lookUpBytes[T any](dst []T, numbers []byte, dictionary []T) error {
 			high = 0x8080808080808080 // the highest of each
 		)
 		table, limit := (*[byteNumbers]T)(dictionary[:byteNumbers]), min(len(dictionary), byteNumbers)
-		// What is added to the low bits of a number sets the high bit if they reach the limit's. The number is too high,
-		// where the limit has no high bit, if that sets it or it was set; where the limit has it, if both are so.
+		// The sum of add and the low bits of a number has the high bit set if these reach the low bits of the limit. If
+		// the limit has no high bit, the number is too high if the sum or the number has it; else if both have it.
 		add, either, bad := (0x80-uint64(limit)&0x7f)*(high>>7), uint64(0), uint64(0)
 		switch {
 		case limit < 0x80:
@@ -382,6 +388,48 @@ func lookUpPairs[T any](dst []T, numbers []byte, dictionary []T) error {
 			return numberError(uint64(number), len(dictionary))
 		}
 		dst[i] = dictionary[number]
+	}
+	return nil
+}
+
+// Runs decodes the dictionary indices of a page and calls f for each run of equal ones, with the value in the
+// dictionary and the length of the run.
+func Runs[T any](p *Page, dictionary []T, f func(value T, count int) error) error {
+	src, n := p.values, p.N
+	if n == 0 {
+		return nil
+	}
+	if len(src) == 0 || src[0] > 32 {
+		return errHybrid
+	}
+	h := hybrid{src: src[1:], width: int(src[0])}
+	for n > 0 {
+		count, value, packed, err := h.next()
+		if err != nil {
+			return err
+		}
+		if count == 0 {
+			return errHybrid
+		}
+		count = min(count, n)
+		n -= count
+		number := uint64(value)
+		for i := 0; i < count; {
+			each := count // of the same number from i on
+			if packed != nil {
+				number, each = bitsAt(packed, i*h.width, h.width), 1
+				for i+each < count && bitsAt(packed, (i+each)*h.width, h.width) == number {
+					each++
+				}
+			}
+			if number >= uint64(len(dictionary)) {
+				return numberError(number, len(dictionary))
+			}
+			if err := f(dictionary[number], each); err != nil {
+				return err
+			}
+			i += each
+		}
 	}
 	return nil
 }

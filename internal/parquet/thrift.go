@@ -1,4 +1,4 @@
-package store
+package parquet
 
 import (
 	"encoding/binary"
@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The compact protocol of Thrift, in which Parquet writes its footer and its page headers: the specification is
+// The compact protocol of Thrift, the encoding of footers and page headers:
 // https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md.
 
 // Types of the compact protocol.
@@ -60,7 +60,7 @@ func (w *thriftWriter) string(id int16, s string) {
 	w.stringItem(s)
 }
 
-// list begins a list of n items, which follow by stringItem, int32Item or beginItem and end.
+// list begins a list of n items. They follow by stringItem, int32Item, or beginItem and end.
 func (w *thriftWriter) list(id int16, typ byte, n int) {
 	w.header(id, thriftList)
 	if n < 15 {
@@ -80,13 +80,13 @@ func (w *thriftWriter) int32Item(v int32) {
 	w.buf = binary.AppendVarint(w.buf, int64(v))
 }
 
-// begin opens a struct as a field, to be closed with end.
+// begin opens a struct as a field; end closes it.
 func (w *thriftWriter) begin(id int16) {
 	w.header(id, thriftStruct)
 	w.beginItem()
 }
 
-// beginItem opens a struct as an item of a list, to be closed with end.
+// beginItem opens a struct as an item of a list; end closes it.
 func (w *thriftWriter) beginItem() {
 	w.outer = append(w.outer, w.last)
 	w.last = 0
@@ -146,7 +146,7 @@ type thriftField struct {
 	typ byte
 }
 
-// fields calls f for every field of a struct; f reads the value, or returns false to have it skipped.
+// fields calls f for every field of a struct. If f returns true it has read the value, else fields skips it.
 func (r *thriftReader) fields(f func(thriftField) bool) {
 	id := int16(0)
 	for r.err == nil {
@@ -214,8 +214,8 @@ func (r *thriftReader) bytesItem() []byte {
 	return r.buf[r.pos-int(n) : r.pos]
 }
 
-// list reads the header of a list field whose items must have the given type, and returns how many there are. Every
-// item takes at least a byte, which bounds the number.
+// list reads the header of a list field whose items must have the given type, and returns their number. Every item
+// takes at least one byte, which bounds the number.
 func (r *thriftReader) list(f thriftField, typ byte) int {
 	if f.typ != thriftList {
 		r.fail(fmt.Errorf("field %d has type %d, expected a list", f.id, f.typ))
@@ -253,7 +253,7 @@ func (r *thriftReader) isStruct(f thriftField) bool {
 
 const thriftMaxDepth = 32
 
-// skip passes over a value of the given type.
+// skip skips a value of the given type.
 func (r *thriftReader) skip(typ byte, depth int) {
 	if depth > thriftMaxDepth {
 		r.fail(errors.New("structures are nested too deep"))
@@ -302,7 +302,7 @@ func (r *thriftReader) skip(typ byte, depth int) {
 	}
 }
 
-// skipItem passes over an item of a list, set or map, where a boolean takes a byte.
+// skipItem skips an item of a list, set or map, in which a boolean takes a byte.
 func (r *thriftReader) skipItem(typ byte, depth int) {
 	if typ == thriftTrue || typ == thriftFalse {
 		r.byte()

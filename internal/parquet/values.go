@@ -1,33 +1,25 @@
-package store
+package parquet
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"unsafe"
-
-	"github.com/tracedag/tracedag/dag"
 )
 
-// number is how a trace holds the values of a column.
-type number interface {
-	~uint8 | ~int32 | ~uint32 | ~int64
-}
-
-// loadIntegers returns the n integers of a dictionary in memory of dst, where it has enough.
-func loadIntegers[T number](dst []T, src []byte, n int, l leaf) ([]T, error) {
-	if n*l.typ.width() > len(src) {
+// IntegerDictionary decodes the n integers of a dictionary page, in the memory of dst if that suffices.
+func IntegerDictionary[T Number](dst []T, src []byte, n int, l Leaf) ([]T, error) {
+	if n*l.Type.Width() > len(src) {
 		return dst[:0], errShortPage
 	}
-	dst = resize(dst, max(n, byteNumbers))[:n] // as lookUp likes it
+	dst = Resize(dst, max(n, byteNumbers))[:n] // as lookUp likes it
 	_, err := plainIntegers(dst, src, l)
 	return dst, err
 }
 
-// plainIntegers decodes len(dst) integers in PLAIN encoding, and fails on one that T cannot hold. It returns all bits
-// of them together.
-func plainIntegers[T number](dst []T, src []byte, l leaf) (int64, error) {
-	width, n := l.typ.width(), len(dst)
+// plainIntegers decodes len(dst) integers in PLAIN encoding (Encodings.md, "Plain"). A value that T cannot hold is an
+// error. It returns the bitwise OR of the values.
+func plainIntegers[T Number](dst []T, src []byte, l Leaf) (int64, error) {
+	width, n := l.Type.Width(), len(dst)
 	if n*width > len(src) {
 		return 0, errShortPage
 	}
@@ -63,7 +55,7 @@ func plainIntegers[T number](dst []T, src []byte, l leaf) (int64, error) {
 			set(&dst[i], int64(int32(le.Uint32(src[4*i:]))))
 		}
 	}
-	if lost == 0 && (!l.unsigned || all >= 0) {
+	if lost == 0 && (!l.Unsigned || all >= 0) {
 		return all, nil
 	}
 	all = 0
@@ -85,9 +77,9 @@ func plainIntegers[T number](dst []T, src []byte, l leaf) (int64, error) {
 }
 
 // convert returns a value of the physical type of the leaf, sign-extended to 64 bits, as a T.
-func convert[T number](v int64, l leaf) (T, error) {
-	if l.unsigned {
-		if l.typ == typeInt32 {
+func convert[T Number](v int64, l Leaf) (T, error) {
+	if l.Unsigned {
+		if l.Type == Int32 {
 			v = int64(uint32(v))
 		} else if v < 0 {
 			return 0, fmt.Errorf("value %d, expected 63 bits", uint64(v))
@@ -100,25 +92,26 @@ func convert[T number](v int64, l leaf) (T, error) {
 	return t, nil
 }
 
-// integers decodes len(dst) values of a page. It returns all bits together of those that are not from the dictionary.
-func integers[T number](d *decoder, dst []T, p *page, l leaf, dictionary []T) (int64, error) {
+// Integers decodes len(dst) integers of a page, of any encoding. A value that T cannot hold is an error. It returns the
+// bitwise OR of all values that are not from the dictionary.
+func Integers[T Number](d *Decoder, dst []T, p *Page, l Leaf, dictionary []T) (int64, error) {
 	switch p.encoding {
 	case encRLEDictionary, encPlainDictionary:
 		return 0, lookUp(dst, p.values, dictionary)
 	case encPlain:
 		return plainIntegers(dst, p.values, l)
 	case encDeltaBinary:
-		_, all, lost, err := decodeDelta(dst, p.values, l.typ)
-		if err != nil || lost == 0 && (!l.unsigned || all >= 0) {
+		_, all, lost, err := decodeDelta(dst, p.values, l.Type)
+		if err != nil || lost == 0 && (!l.Unsigned || all >= 0) {
 			return all, err
 		}
-		d.ints = resize(d.ints, len(dst))
-		if _, _, _, err := decodeDelta(d.ints, p.values, l.typ); err != nil {
+		d.ints = Resize(d.ints, len(dst))
+		if _, _, _, err := decodeDelta(d.ints, p.values, l.Type); err != nil {
 			return 0, err
 		}
 	case encByteStreamSplit:
-		d.ints = resize(d.ints, len(dst))
-		if err := decodeByteStreamSplit(d.ints, p.values, l.typ); err != nil {
+		d.ints = Resize(d.ints, len(dst))
+		if err := decodeByteStreamSplit(d.ints, p.values, l.Type); err != nil {
 			return 0, err
 		}
 	default:
@@ -136,9 +129,10 @@ func integers[T number](d *decoder, dst []T, p *page, l leaf, dictionary []T) (i
 	return all, nil
 }
 
-// decodeByteStreamSplit decodes len(dst) values: all first bytes, then all second bytes, and so on.
-func decodeByteStreamSplit(dst []int64, src []byte, typ physicalType) error {
-	width, n := typ.width(), len(dst)
+// decodeByteStreamSplit decodes len(dst) values: all first bytes, then all second bytes, and so on (Encodings.md, "Byte
+// Stream Split").
+func decodeByteStreamSplit(dst []int64, src []byte, typ Type) error {
+	width, n := typ.Width(), len(dst)
 	if n*width > len(src) {
 		return errShortPage
 	}
@@ -155,8 +149,8 @@ func decodeByteStreamSplit(dst []int64, src []byte, typ physicalType) error {
 	return nil
 }
 
-// texts calls f with n strings of a page, which are valid during the call only.
-func texts(d *decoder, n int, p *page, dictionary []string, f func(i int, s string) error) error {
+// Texts calls f with n strings of a page, of any encoding. A string is valid during its call only.
+func Texts(d *Decoder, n int, p *Page, dictionary []string, f func(i int, s string) error) error {
 	switch p.encoding {
 	case encRLEDictionary, encPlainDictionary:
 		all := make([]string, n)
@@ -170,7 +164,7 @@ func texts(d *decoder, n int, p *page, dictionary []string, f func(i int, s stri
 		}
 		return nil
 	case encPlain:
-		return plainTexts(p.values, n, f)
+		return PlainTexts(p.values, n, f)
 	case encDeltaLength:
 		_, err := d.deltaLengthTexts(p.values, n, f)
 		return err
@@ -185,7 +179,9 @@ func view(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-func plainTexts(src []byte, n int, f func(i int, s string) error) error {
+// PlainTexts calls f with n strings in PLAIN encoding, such as those of a dictionary page. A string is valid during its
+// call only.
+func PlainTexts(src []byte, n int, f func(i int, s string) error) error {
 	for i := range n {
 		if len(src) < 4 {
 			return errShortPage
@@ -202,10 +198,11 @@ func plainTexts(src []byte, n int, f func(i int, s string) error) error {
 	return nil
 }
 
-// deltaLengthTexts decodes DELTA_LENGTH_BYTE_ARRAY: all lengths, then all strings.
-func (d *decoder) deltaLengthTexts(src []byte, n int, f func(i int, s string) error) ([]byte, error) {
+// deltaLengthTexts decodes DELTA_LENGTH_BYTE_ARRAY: all lengths, then all strings (Encodings.md, "Delta-length byte
+// array").
+func (d *Decoder) deltaLengthTexts(src []byte, n int, f func(i int, s string) error) ([]byte, error) {
 	lengths := make([]int64, n)
-	src, _, _, err := decodeDelta(lengths, src, typeInt32)
+	src, _, _, err := decodeDelta(lengths, src, Int32)
 	if err != nil {
 		return nil, err
 	}
@@ -221,10 +218,11 @@ func (d *decoder) deltaLengthTexts(src []byte, n int, f func(i int, s string) er
 	return src, nil
 }
 
-// deltaTexts decodes DELTA_BYTE_ARRAY: how much each string shares with the one before, then the rests.
-func (d *decoder) deltaTexts(src []byte, n int, f func(i int, s string) error) error {
+// deltaTexts decodes DELTA_BYTE_ARRAY: the lengths of the prefixes that strings share with their predecessors, then the
+// suffixes (Encodings.md, "Delta Strings").
+func (d *Decoder) deltaTexts(src []byte, n int, f func(i int, s string) error) error {
 	prefixes := make([]int64, n)
-	src, _, _, err := decodeDelta(prefixes, src, typeInt32)
+	src, _, _, err := decodeDelta(prefixes, src, Int32)
 	if err != nil {
 		return err
 	}
@@ -239,39 +237,24 @@ func (d *decoder) deltaTexts(src []byte, n int, f func(i int, s string) error) e
 	return err
 }
 
-func parseKind(s string) (dag.Kind, error) {
-	if k, ok := dag.ParseKind(s); ok {
-		return k, nil
-	}
-	return 0, fmt.Errorf("unknown kind %q", s)
-}
-
-func parseSubkind(s string) (dag.Subkind, error) {
-	if k, ok := dag.ParseSubkind(s); ok {
-		return k, nil
-	}
-	return 0, fmt.Errorf("unknown subkind %q", s)
-}
-
-// loadLabels returns the n kinds or subkinds of a dictionary in memory of dst, where it has enough.
-func loadLabels[T number](dst []T, src []byte, n int, parse func(s string) (T, error)) ([]T, error) {
-	dst = resize(dst, max(n, byteNumbers))[:n] // as lookUp likes it
-	return dst, plainTexts(src, n, func(i int, s string) (err error) {
+// LabelDictionary decodes the n strings of a dictionary page to the numbers that parse gives them, in the memory of dst
+// if that suffices.
+func LabelDictionary[T Number](dst []T, src []byte, n int, parse func(s string) (T, error)) ([]T, error) {
+	dst = Resize(dst, max(n, byteNumbers))[:n] // as lookUp likes it
+	return dst, PlainTexts(src, n, func(i int, s string) (err error) {
 		dst[i], err = parse(s)
 		return err
 	})
 }
 
-// labels decodes len(dst) kinds or subkinds of a page.
-func labels[T number](d *decoder, dst []T, p *page, dictionary []T, parse func(s string) (T, error)) error {
-	if p.hasNumbers() {
+// Labels decodes len(dst) strings of a page to the numbers that parse gives them. The dictionary holds numbers already.
+func Labels[T Number](d *Decoder, dst []T, p *Page, dictionary []T, parse func(s string) (T, error)) error {
+	if p.HasDictionary() {
 		return lookUp(dst, p.values, dictionary)
 	}
-	return texts(d, len(dst), p, nil, func(i int, s string) error {
+	return Texts(d, len(dst), p, nil, func(i int, s string) error {
 		var err error
 		dst[i], err = parse(s)
 		return err
 	})
 }
-
-var errNull = errors.New("NULL")
