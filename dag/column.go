@@ -17,6 +17,11 @@ func (c Column[T]) At(i int) T {
 	return 0
 }
 
+// Equal reports whether two columns have the same stored values. It takes constant time for columns in the same memory.
+func (c Column[T]) Equal(d Column[T]) bool {
+	return equal(c, d)
+}
+
 // Set gives op i the value v, lengthening the column where v is not zero.
 func (c *Column[T]) Set(i int, v T) {
 	if i < len(*c) {
@@ -155,6 +160,16 @@ func (c *Narrow) Copy(dst []int32, first int) {
 		}
 	}
 	clear(dst[n:])
+}
+
+// Equal reports whether two columns have the same stored values. It takes constant time for columns in the same memory.
+func (c *Narrow) Equal(d *Narrow) bool {
+	return equal(c.small, d.small) && equal(c.wide, d.wide)
+}
+
+// equal is slices.Equal, in constant time for slices in the same memory.
+func equal[T comparable](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 func (c *Narrow) clone() Narrow {

@@ -39,11 +39,7 @@ func runJob(p *cli.Program, o *options, l *loaded, run runner, job int32) (*resu
 	}
 	table := &jobTable{jobs: l.jobs.jobs, ranks: make([]jobRank, len(l.jobs.ranks))}
 	source := &timedSource{Source: dag.NewInMemory(trace), observe: table.observe}
-	quiet := p.Quiet
-	p.Quiet = true // for there is nothing to warn of that was not said of all jobs together
-	err = run.compile(source, trace.Meta)
-	p.Quiet = quiet
-	if err != nil {
+	if err := run.compile(source, trace.Meta, nil); err != nil { // without warnings: those of all jobs together include them
 		return nil, err
 	}
 	for rank := range table.ranks { // what counts is what did together

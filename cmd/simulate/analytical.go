@@ -275,7 +275,10 @@ func (b *analyticalBackend) opTimes() *ideal.Timeline {
 	return nil
 }
 
-func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta) (err error) {
+func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta, warn func(string, ...any)) (err error) {
+	if warn == nil {
+		warn = func(string, ...any) {}
+	}
 	if ranks, npus := t.NumRanks(), b.network.NPUs(); ranks != npus {
 		hint := fmt.Sprintf("choose a network of %d NPUs", ranks)
 		if ranks < npus {
@@ -287,14 +290,14 @@ func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta) (err error) {
 		return err
 	}
 	if n := b.program.Rounded(); n > 0 {
-		b.p.Warn("%d durations or release times are no whole number of nanoseconds, and are rounded to the nearest", n)
+		warn("%d durations or release times are no whole number of nanoseconds, and are rounded to the nearest", n)
 	}
 	if n := b.program.Untimed(); n > 0 && !b.system.Roofline {
-		b.p.Warn("%d calcs have operations but no duration, and take 1 ns each, as in ASTRA-sim: \"roofline-enabled\": 1 in the "+
+		warn("%d calcs have operations but no duration, and take 1 ns each, as in ASTRA-sim: \"roofline-enabled\": 1 in the "+
 			"system file lets local-mem-bw and peak-perf say how long they take", n)
 	}
 	b.exactSizes = isChakra(meta) // as ASTRA-sim matches messages
-	b.system = b.system.For(&b.network, b.program.Uses, b.p.Warn)
+	b.system = b.system.For(&b.network, b.program.Uses, warn)
 	if b.localMem.prefix != "" {
 		if b.localMem.trace, err = wholeTrace(t); err != nil {
 			return err

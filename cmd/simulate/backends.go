@@ -52,8 +52,8 @@ type runner interface {
 	lowers(t *dag.Trace) func(dag.Subkind) bool
 	// timeline returns what writes a timeline to w in the form that the path asks for.
 	timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error)
-	// compile prepares the trace.
-	compile(t sim.Source, meta dag.Meta) error
+	// compile prepares the trace. It passes warnings to warn, which discards them if nil.
+	compile(t sim.Source, meta dag.Meta, warn func(message string, args ...any)) error
 	// params returns the model and the parameters of a run with the given settings, as its result has them.
 	params(settings []setting) (model string, params any)
 	// run replays the trace with the given settings.
@@ -226,8 +226,8 @@ func (b *logGOPS) parameters() []parameter {
 	}
 }
 
-func (b *logGOPS) compile(t sim.Source, _ dag.Meta) (err error) {
-	b.replay, err = loggops.Compile(t, b.checkedModel, b.p.Warn)
+func (b *logGOPS) compile(t sim.Source, _ dag.Meta, warn func(string, ...any)) (err error) {
+	b.replay, err = loggops.Compile(t, b.checkedModel, warn)
 	return err
 }
 

@@ -262,7 +262,7 @@ func (b *flitBackend) place(ranks int) (flit.Placement, error) {
 	return flit.Placement{Hosts: hosts}, nil
 }
 
-func (b *flitBackend) compile(t sim.Source, meta dag.Meta) (err error) {
+func (b *flitBackend) compile(t sim.Source, meta dag.Meta, _ func(string, ...any)) (err error) {
 	b.ranks, b.nodes = t.NumRanks(), meta.Nodes
 	if _, err := b.place(b.ranks); err != nil {
 		return err

@@ -62,7 +62,7 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice collect
 			return nil, cli.InFile(in.Name, err)
 		}
 		if run.lowers(nil) == nil || !slices.Contains(kinds, dag.Coll) {
-			l, err := loadBatches(in, o, run, ph)
+			l, err := loadBatches(p, in, o, run, ph)
 			if err == nil && o.ops {
 				l.source, l.close, keep = in.Source, in.Close, true
 			}
@@ -150,7 +150,7 @@ func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag
 	if l.jobs != nil {
 		observed.observe = l.jobs.observe
 	}
-	lowering, compiling, err := compileBatches(run, observed, trace.Meta, ph)
+	lowering, compiling, err := compileBatches(run, observed, trace.Meta, p.Warn, ph)
 	if err != nil {
 		if l.ops != before {
 			err = fmt.Errorf("with its collectives lowered, %w", err)
@@ -240,11 +240,11 @@ func lowered(o *options, run runner, trace *dag.Trace, choice collective.Choice)
 	return dag.NewInMemory(whole), nil
 }
 
-func loadBatches(in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded, error) {
+func loadBatches(p *cli.Program, in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded, error) {
 	if err := o.checkGroups(in.Source.Meta()); err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
-	reading, compiling, err := compileBatches(run, &timedSource{Source: in.Source}, in.Source.Meta(), ph)
+	reading, compiling, err := compileBatches(run, &timedSource{Source: in.Source}, in.Source.Meta(), p.Warn, ph)
 	if err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
@@ -258,10 +258,10 @@ func loadBatches(in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded
 
 // compileBatches compiles the trace while it is read, and returns how long either took; to reading it adds what was done
 // since the last phase.
-func compileBatches(run runner, source *timedSource, meta dag.Meta, ph *phases) (reading, compiling time.Duration,
-	err error) {
+func compileBatches(run runner, source *timedSource, meta dag.Meta, warn func(string, ...any), ph *phases) (reading,
+	compiling time.Duration, err error) {
 	began := time.Now()
-	if err := run.compile(source, meta); err != nil {
+	if err := run.compile(source, meta, warn); err != nil {
 		return 0, 0, err
 	}
 	now := time.Now()

@@ -314,7 +314,7 @@ func (b *packetBackend) place(ranks int) (packet.Placement, error) {
 	return packet.Placement{}, fmt.Errorf("no placement %q", b.flags.placement)
 }
 
-func (b *packetBackend) compile(t sim.Source, meta dag.Meta) error {
+func (b *packetBackend) compile(t sim.Source, meta dag.Meta, warn func(string, ...any)) error {
 	b.ranks, b.nodes = t.NumRanks(), meta.Nodes
 	if _, err := b.place(b.ranks); err != nil {
 		return err
@@ -331,7 +331,7 @@ func (b *packetBackend) compile(t sim.Source, meta dag.Meta) error {
 	if b.coupling == packet.ATLAHS && b.flags.end > 0 {
 		return errors.New("--end: the coupling of ATLAHS runs until nothing is left to do")
 	}
-	b.replay, err = packet.Compile(t, b.coupling, b.p.Warn)
+	b.replay, err = packet.Compile(t, b.coupling, warn)
 	return err
 }
 

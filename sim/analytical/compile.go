@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"unsafe"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
@@ -15,7 +14,7 @@ type compiler struct {
 	p    *Program
 	read func(dag.Batch) ([]dag.Rank, error)
 
-	// The rank compiled last, and its columns. They say whether another rank has the same ones, where ranks stay in memory.
+	// The rank compiled last and its columns. If ranks stay in memory, further ranks with equal columns share its graph.
 	last    *graph
 	columns dag.Rank
 	keeps   bool
@@ -55,10 +54,14 @@ func (c *compiler) batch(b dag.Batch) error {
 	return nil
 }
 
-// sameColumns reports whether two ranks have the very same columns, as those of a trace do that has one DAG for all.
+// sameColumns reports whether two ranks have the same values in all columns that a graph depends on. Ranks of a trace with
+// one DAG for all ranks share these columns.
 func sameColumns(a, b *dag.Rank) bool {
-	const size = unsafe.Sizeof(dag.Rank{})
-	return len(a.Kind) > 0 && *(*[size]byte)(unsafe.Pointer(a)) == *(*[size]byte)(unsafe.Pointer(b))
+	return len(a.Kind) > 0 && dag.Column[dag.Kind](a.Kind).Equal(b.Kind) && a.Subkind.Equal(b.Subkind) &&
+		a.Bytes.Equal(b.Bytes) && a.Peer.Equal(b.Peer) && a.Tag.Equal(b.Tag) && a.Comm.Equal(&b.Comm) &&
+		a.Duration.Equal(b.Duration) && a.Flops.Equal(b.Flops) && a.Release.Equal(b.Release) &&
+		a.Stream.Equal(&b.Stream) && a.Host.Equal(&b.Host) && a.Dims.Equal(&b.Dims) && a.Priority.Equal(&b.Priority) &&
+		a.Deps.Equal(&b.Deps) && a.StartDeps.Equal(&b.StartDeps)
 }
 
 func (c *compiler) fail(i int, why string) error {

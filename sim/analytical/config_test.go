@@ -511,3 +511,19 @@ func FuzzReadCustomNodes(f *testing.F) {
 		}
 	})
 }
+
+// TestNilWarn reads files that cause warnings, with nobody to warn.
+func TestNilWarn(t *testing.T) {
+	n, err := ReadNetwork([]byte("topology: [Ring]\nnpus_count: [6]\nbandwidth: [50]\nlatency: [500]\nnics: 3\n"), "n.yml", nil)
+	if err != nil {
+		t.Error(err)
+	}
+	f, err := ReadSystem([]byte(`{"all-reduce-implementation": ["halvingDoubling", "ring"], "nics": 3}`), "s.json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.System.For(&n, func(Collective) bool { return true }, nil)
+	if _, err := ReadMemory([]byte(`{"memory-type": "NO_MEMORY_EXPANSION", "nics": 3}`), "m.json", nil); err != nil {
+		t.Error(err)
+	}
+}

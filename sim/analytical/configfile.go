@@ -25,7 +25,7 @@ type configFile struct {
 	name    string
 	members map[string]*configMember
 	order   []string             // of the keys
-	warn    func(string, ...any) // says nothing once err is set
+	warn    func(string, ...any) // discards once err is set, and if the caller's is nil
 	err     error
 }
 
@@ -39,7 +39,7 @@ type configMember struct {
 func openConfig(text []byte, name string, warn func(string, ...any)) (*configFile, error) {
 	f := &configFile{name: name, members: map[string]*configMember{}}
 	f.warn = func(message string, args ...any) {
-		if f.err == nil {
+		if f.err == nil && warn != nil {
 			warn(message, args...)
 		}
 	}

@@ -30,9 +30,13 @@ func isPowerOfTwo(n int) bool {
 	return n&(n-1) == 0
 }
 
-// For returns the system as it applies to a network, whose dimensions are all that its implementations are for. It
-// warns about what is most likely not meant, of collectives if uses reports that they will be used.
+// For returns the system as it applies to a network: with implementations for the network's dimensions only. It reports
+// settings that are most likely mistakes to warn, those of a collective only if uses reports that it occurs. A nil warn
+// discards.
 func (s System) For(n *Network, uses func(Collective) bool, warn func(message string, args ...any)) System {
+	if warn == nil {
+		warn = func(string, ...any) {}
+	}
 	for c := range numCollectives {
 		list := s.Implementations[c]
 		key := collectiveKeys[c] + "-implementation"

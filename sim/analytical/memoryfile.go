@@ -19,7 +19,8 @@ func (k MemoryKind) String() string {
 	return memoryTypes[k]
 }
 
-// ReadMemory reads a memory configuration file of the given name. It warns about keys that have no effect.
+// ReadMemory reads a memory configuration file. Errors and warnings call it name. It reports keys without effect to
+// warn; a nil warn discards.
 func ReadMemory(text []byte, name string, warn func(message string, args ...any)) (Memory, error) {
 	f, err := openConfig(text, name, warn)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // maxNetworkNPUs is how many NPUs a network may have.
 const maxNetworkNPUs = 1 << 24
 
-// ReadNetwork reads a network configuration file of the given name. It warns about keys that have no effect.
+// ReadNetwork reads a network configuration file. Errors and warnings call it name. It reports keys without effect to
+// warn; a nil warn discards.
 func ReadNetwork(text []byte, name string, warn func(message string, args ...any)) (Network, error) {
 	file, err := openYAML(text, name, warn)
 	if err != nil {

@@ -58,8 +58,9 @@ const (
 // defaultEndpointDelay is the end-point delay of ASTRA-sim where the system file has none, in nanoseconds.
 const defaultEndpointDelay = 10
 
-// ReadSystem reads a system configuration file of the given name. It warns about keys that have no effect. Queues,
-// injection scale and rendezvous are not in the file but ASTRA-sim's own flags: the result has one queue.
+// ReadSystem reads a system configuration file. Errors and warnings call it name. It reports keys without effect to
+// warn; a nil warn discards. Queues, injection scale and rendezvous are flags of ASTRA-sim, not keys of the file: the
+// result has one queue.
 func ReadSystem(text []byte, name string, warn func(message string, args ...any)) (*SystemFile, error) {
 	f, err := openConfig(text, name, warn)
 	if err != nil {

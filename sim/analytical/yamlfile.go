@@ -54,6 +54,9 @@ func openYAML(text []byte, name string, warn func(string, ...any)) (*yamlFile, e
 	case body == nil:
 		return nil, fmt.Errorf("%s: expected a mapping, found nothing", name)
 	}
+	if warn == nil {
+		warn = func(string, ...any) {}
+	}
 	f := &yamlFile{name: name, warn: warn}
 	anchors := anchors{}
 	mapping, ok := anchors.resolve(body).(ast.MapNode)

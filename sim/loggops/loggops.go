@@ -39,8 +39,8 @@ type Replay struct {
 	used    bool
 }
 
-// Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. Warn hears of what the model
-// cannot represent exactly.
+// Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. It reports what the model cannot
+// represent exactly to warn; a nil warn discards.
 func Compile(t sim.Source, m Model, warn func(message string, args ...any)) (*Replay, error) {
 	compile := sim.CompileOptions{DenseStreams: true}
 	if m != Strict {
@@ -53,7 +53,7 @@ func Compile(t sim.Source, m Model, warn func(message string, args ...any)) (*Re
 	if m != Strict && p.Releases {
 		return nil, fmt.Errorf("the %s model has no release times, which the trace has; use the strict model", m)
 	}
-	if p.Rounded > 0 {
+	if p.Rounded > 0 && warn != nil {
 		warn("%d calcs were rounded to whole nanoseconds, the unit of the %s model", p.Rounded, m)
 	}
 	return &Replay{model: m, program: p}, nil

@@ -455,3 +455,12 @@ func TestStrictThreads(t *testing.T) {
 		}
 	}
 }
+
+// TestNilWarn compiles a trace that causes a warning, with nobody to warn.
+func TestNilWarn(t *testing.T) {
+	b := dag.NewBuilder(1)
+	b.Rank(0).Calc(1500)
+	if _, err := loggops.Compile(dag.NewInMemory(b.Trace()), loggops.LogGOPSim, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -76,7 +76,7 @@ func Compile(t sim.Source, rules Compat, warn func(message string, args ...any))
 	if rules == ATLAHS && p.Releases {
 		return nil, errors.New("the coupling of ATLAHS has no release times, which the trace has")
 	}
-	if p.Rounded > 0 {
+	if p.Rounded > 0 && warn != nil {
 		warn("%d calcs were rounded to whole nanoseconds, the unit of ATLAHS", p.Rounded)
 	}
 	return &Replay{program: p, rules: rules}, nil
