@@ -1,6 +1,10 @@
 package dag
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tracedag/tracedag/internal/par"
+)
 
 // Pair is what one rank sends to another.
 type Pair struct {
@@ -15,7 +19,7 @@ type Pair struct {
 // hold read as the most that it can.
 func Matrix(t *Trace) []Pair {
 	rows := make([][]Pair, len(t.Ranks))
-	inParallel(len(rows), func() *matrixRow { return newMatrixRow(len(t.Ranks)) }, func(m *matrixRow, i int) {
+	par.ForWith(len(rows), func() *matrixRow { return newMatrixRow(len(t.Ranks)) }, func(m *matrixRow, i int) {
 		rows[i] = m.count(&t.Ranks[i], int32(i))
 	})
 	return slices.Concat(rows...)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Stats says how much of what is in a trace. JSON names carry the units. A sum that an int64 cannot hold reads as the
@@ -123,7 +125,7 @@ type Spread struct {
 // durations take no time on a critical path.
 func Summarize(t *Trace) *Stats {
 	ranks := make([]rankTotals, len(t.Ranks))
-	tallies := inParallel(len(t.Ranks), newTally, func(s *tally, i int) { ranks[i] = s.count(&t.Ranks[i], i) })
+	tallies := par.ForWith(len(t.Ranks), newTally, func(s *tally, i int) { ranks[i] = s.count(&t.Ranks[i], i) })
 	all := newTally()
 	for _, s := range tallies {
 		all.merge(s)
@@ -362,7 +364,7 @@ func (t *Trace) medianMessage(m *Messages) int64 {
 
 // countDigits counts the digits of the sizes of messages.
 func (t *Trace) countDigits(digit func(size int64) (digit uint16, counts bool)) []int64 {
-	counts := inParallel(len(t.Ranks), func() []int64 { return make([]int64, 1<<16) }, func(counts []int64, i int) {
+	counts := par.ForWith(len(t.Ranks), func() []int64 { return make([]int64, 1<<16) }, func(counts []int64, i int) {
 		r := &t.Ranks[i]
 		for k, kind := range r.Kind {
 			if kind != Send {

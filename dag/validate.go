@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Class is the kind of a [Problem].
@@ -300,7 +302,7 @@ func (v *validation) checkTrace() {
 // checkRanks checks what concerns one rank alone.
 func (v *validation) checkRanks() {
 	found := make([][]finding, len(v.trace.Ranks))
-	inParallel(len(found), func() *rankCheck { return &rankCheck{trace: v.trace} }, func(c *rankCheck, i int) {
+	par.ForWith(len(found), func() *rankCheck { return &rankCheck{trace: v.trace} }, func(c *rankCheck, i int) {
 		c.rank, c.id, c.findings, c.cycles = &v.trace.Ranks[i], int32(i), nil, nil
 		c.checkColumns()
 		c.checkOps()

@@ -2,6 +2,8 @@ package dag
 
 import (
 	"slices"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // participation is the collectives of one rank on one communicator.
@@ -14,7 +16,7 @@ type participation struct {
 func (v *validation) checkCollectives() {
 	byComm := v.collectParticipations()
 	found := make([][]finding, len(byComm))
-	inParallel(len(found), func() *collectiveCheck { return &collectiveCheck{trace: v.trace} },
+	par.ForWith(len(found), func() *collectiveCheck { return &collectiveCheck{trace: v.trace} },
 		func(c *collectiveCheck, i int) {
 			if len(byComm[i]) > 0 && v.comms[i] {
 				c.comm, c.findings = int32(i), nil
@@ -28,7 +30,7 @@ func (v *validation) checkCollectives() {
 // collectParticipations lists the participations in each communicator by rank.
 func (v *validation) collectParticipations() [][]participation {
 	byRank := make([][]participation, len(v.trace.Ranks))
-	inParallel(len(byRank), func() struct{} { return struct{}{} }, func(_ struct{}, i int) {
+	par.For(len(byRank), func(i int) {
 		byRank[i] = v.participations(int32(i))
 	})
 	byComm := make([][]participation, len(v.trace.Comms))

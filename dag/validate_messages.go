@@ -3,6 +3,8 @@ package dag
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // message is a send or a receive, as its receiver sees it.
@@ -35,7 +37,7 @@ func (v *validation) checkMessages() {
 	scratch := func() *matcher {
 		return &matcher{trace: v.trace, sends: sends, first: make([]int32, len(v.trace.Ranks))}
 	}
-	inParallel(len(found), scratch, func(m *matcher, i int) { found[i] = m.match(int32(i)) })
+	par.ForWith(len(found), scratch, func(m *matcher, i int) { found[i] = m.match(int32(i)) })
 	v.findings = append(v.findings, slices.Concat(found...)...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Instance is one collective of a communicator. The k-th collective op, in index order, that a rank has on a
@@ -239,33 +240,36 @@ func (p *Program) numberInstances(comms []dag.Comm) error {
 // number of its instance; several ranks at the same time, the ops of each in order.
 func (p *Program) eachCollective(comms int, wanted func(q *participation) bool,
 	visit func(q *participation, k uint32, op *Op) error) error {
-	return inParallel(p.Ranks(), func() func(rank int) error {
-		at := make([]*participation, comms)
-		next := make([]uint32, comms)
-		return func(rank int) error {
-			participations, some := p.participations[rank], false
-			for i := range participations {
-				q := &participations[i]
-				at[q.comm], next[q.comm] = q, q.first
-				some = some || wanted(q)
-			}
-			if !some {
-				return nil
-			}
-			ops := p.Ops[p.Start[rank]:p.Start[rank+1]]
-			for i := range ops {
-				op := &ops[i]
-				if op.Flags&IsColl == IsColl {
-					comm := op.Link
-					if err := visit(at[comm], next[comm], op); err != nil {
-						return err
-					}
-					next[comm]++
-				}
-			}
+	type state struct {
+		at   []*participation // by communicator
+		next []uint32
+	}
+	start := func() state { return state{make([]*participation, comms), make([]uint32, comms)} }
+	_, err := par.EachWith(p.Ranks(), start, func(s state, rank int) error {
+		at, next := s.at, s.next
+		participations, some := p.participations[rank], false
+		for i := range participations {
+			q := &participations[i]
+			at[q.comm], next[q.comm] = q, q.first
+			some = some || wanted(q)
+		}
+		if !some {
 			return nil
 		}
+		ops := p.Ops[p.Start[rank]:p.Start[rank+1]]
+		for i := range ops {
+			op := &ops[i]
+			if op.Flags&IsColl == IsColl {
+				comm := op.Link
+				if err := visit(at[comm], next[comm], op); err != nil {
+					return err
+				}
+				next[comm]++
+			}
+		}
+		return nil
 	})
+	return err
 }
 
 // differs returns the error for a collective op that does not agree with that of the member at position 0.

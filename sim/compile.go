@@ -3,15 +3,13 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cpu"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Source is a trace that is read batch by batch, so that it need not be in memory as a whole.
@@ -106,40 +104,19 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 // inBatches reads batches in parallel, and has each goroutine do with what it read what work returned to it. It returns
 // the error of the first batch that has one.
 func inBatches(t Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
-	return inParallel(len(batches), func() func(k int) error {
-		do, read := work(), t.Reader()
-		return func(k int) error {
-			ranks, err := read(batches[k])
-			if err != nil {
-				return err
-			}
-			return do(k, ranks)
-		}
-	})
-}
-
-// inParallel has goroutines do 0 to n-1, each what work returned to it. It returns the error of the first that has one.
-func inParallel(n int, work func() (do func(k int) error)) error {
-	errs := make([]error, n)
-	var next atomic.Int64
-	var failed atomic.Bool
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		workers.Go(func() {
-			do := work()
-			for !failed.Load() {
-				k := int(next.Add(1)) - 1
-				if k >= n {
-					return
-				}
-				if errs[k] = do(k); errs[k] != nil {
-					failed.Store(true)
-				}
-			}
-		})
+	type reader struct {
+		read func(dag.Batch) ([]dag.Rank, error)
+		do   func(k int, ranks []dag.Rank) error
 	}
-	workers.Wait()
-	return cmp.Or(errs...)
+	start := func() reader { return reader{do: work(), read: t.Reader()} }
+	_, err := par.EachWith(len(batches), start, func(r reader, k int) error {
+		ranks, err := r.read(batches[k])
+		if err != nil {
+			return err
+		}
+		return r.do(k, ranks)
+	})
+	return err
 }
 
 // place is a place in Program.Ops and one in Program.dependents.

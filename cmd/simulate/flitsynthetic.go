@@ -13,9 +13,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/sim/flit"
 )
 
@@ -181,32 +180,27 @@ func (b *flitBackend) runAlone(args []string) error {
 			threads = b.common.threads
 		}
 	}
-	var runs errgroup.Group
-	runs.SetLimit(b.common.threads)
-	for i := range points {
-		runs.Go(func() error {
-			pt := &points[i]
-			*pt = syntheticPoint{Backend: "flit", Model: b.base.Routing.String(), Params: flitParams(b.base), Traffic: b.traffic[i]}
-			seen := int64(0)
-			r, err := flit.RunSynthetic(flit.SyntheticOptions{Network: b.network, Params: b.base, Traffic: b.traffic[i], Threads: threads,
-				Progress: func(cycle uint64) error {
-					progress.Add(int64(cycle) - seen)
-					seen = int64(cycle)
-					return nil
-				}})
-			progress.Add(each - seen)
-			if deadlock := (*flit.DeadlockError)(nil); errors.As(err, &deadlock) {
-				pt.Error = err.Error()
+	err = par.EachOn(b.common.threads, len(points), func(i int) error {
+		pt := &points[i]
+		*pt = syntheticPoint{Backend: "flit", Model: b.base.Routing.String(), Params: flitParams(b.base), Traffic: b.traffic[i]}
+		seen := int64(0)
+		r, err := flit.RunSynthetic(flit.SyntheticOptions{Network: b.network, Params: b.base, Traffic: b.traffic[i], Threads: threads,
+			Progress: func(cycle uint64) error {
+				progress.Add(int64(cycle) - seen)
+				seen = int64(cycle)
 				return nil
-			} else if err != nil {
-				return err // of the network, whatever the load
-			}
-			pt.flitResult = newFlitResult(r)
-			r.Links = nil // there may be many, and the tables have them
+			}})
+		progress.Add(each - seen)
+		if deadlock := (*flit.DeadlockError)(nil); errors.As(err, &deadlock) {
+			pt.Error = err.Error()
 			return nil
-		})
-	}
-	err = runs.Wait()
+		} else if err != nil {
+			return err // of the network, whatever the load
+		}
+		pt.flitResult = newFlitResult(r)
+		r.Links = nil // there may be many, and the tables have them
+		return nil
+	})
 	progress.Close()
 	if err != nil {
 		return err

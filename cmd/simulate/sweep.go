@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // point is the outcome at one point of a sweep: a result or an error.
@@ -20,7 +20,6 @@ type point struct {
 	model  string
 	params any
 	err    error
-	ready  chan struct{} // closed when the rest is set
 }
 
 // failure is what a sweep prints for a point without a result.
@@ -36,63 +35,34 @@ type failure struct {
 func sweep(p *cli.Program, o *options, run runner, name string, grid [][]setting, out *cli.Output) error {
 	progress := p.Progress("sweeping", int64(len(grid)), "points")
 	defer progress.Close()
-	points := make([]point, len(grid))
-	for i := range points {
-		points[i].ready = make(chan struct{})
+	runPoint := func(settings []setting) (pt point) {
+		defer progress.Add(1)
+		pt.model, pt.params = run.params(settings)
+		pt.result, pt.err = run.run(settings, replay{threads: 1, again: true})
+		return pt
 	}
-	// Results wait for those before them to be printed; ahead bounds how many may.
-	ahead := make(chan struct{}, 4*o.threads)
-	stop := make(chan struct{})
-	var runs errgroup.Group
-	runs.SetLimit(min(o.threads, len(grid)) + 1) // and the one that starts them
-	runs.Go(func() error {
-		for i := range points {
-			select {
-			case ahead <- struct{}{}:
-			case <-stop:
-				return nil
-			}
-			runs.Go(func() error {
-				pt := &points[i]
-				defer close(pt.ready)
-				defer progress.Add(1)
-				pt.model, pt.params = run.params(grid[i])
-				pt.result, pt.err = run.run(grid[i], replay{threads: 1, again: true})
-				return nil
-			})
-		}
-		return nil
-	})
 	write := writeJSONLine
 	if o.csv {
 		write = csvWriter(out)
 	}
 	failed, incomplete := 0, 0
-	var broken error
-	for i := range points {
-		<-points[i].ready
-		<-ahead
+	threads, i := min(o.threads, len(grid)), 0
+	// Results wait for those before them to be written, but not arbitrarily many: they may be large.
+	for pt := range par.Ordered(slices.Values(grid), threads, 4*threads, func() func([]setting) point { return runPoint }) {
+		i++
 		switch {
-		case points[i].err != nil:
+		case pt.err != nil:
 			failed++
-			p.Error("%s: point %d: %v", name, i+1, points[i].err)
-		case !points[i].result.Complete:
+			p.Error("%s: point %d: %v", name, i, pt.err)
+		case !pt.result.Complete:
 			incomplete++
 		}
-		if broken = write(out, o.backend, &points[i]); broken == nil {
-			broken = out.Flush()
+		if err := write(out, o.backend, &pt); err != nil {
+			return err
 		}
-		if broken != nil {
-			close(stop)
-			break
+		if err := out.Flush(); err != nil {
+			return err
 		}
-		points[i] = point{} // a result may be large
-	}
-	if err := runs.Wait(); err != nil {
-		return err
-	}
-	if broken != nil {
-		return broken
 	}
 	if failed+incomplete > 0 {
 		p.Info("%s: of %d points, %d failed and %d are incomplete", name, len(grid), failed, incomplete)

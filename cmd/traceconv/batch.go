@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // isFolder reports whether output asks for a folder: by a slash at its end or by naming one that exists.
@@ -66,16 +65,10 @@ func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs
 	progress := c.p.Progress("converting", c.p.TotalSize(names), "B")
 	defer progress.Close()
 	statuses := make([]int, len(names))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(jobs, len(names)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
-				statuses[i] = c.p.Try(func() error { return c.convert(names[i:i+1], targets[i], progress) })
-			}
-		})
-	}
-	workers.Wait()
+	par.EachOn(jobs, len(names), func(i int) error {
+		statuses[i] = c.p.Try(func() error { return c.convert(names[i:i+1], targets[i], progress) })
+		return nil
+	})
 	return statuses
 }
 

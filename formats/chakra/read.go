@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -118,29 +116,18 @@ type building struct {
 
 // readRanks reads all files, several at the same time. It returns the readers, or the error of the lowest rank.
 func (b *building) readRanks() ([]*rankReader, error) {
-	n := len(b.groups)
-	readers := make([]*rankReader, min(n, runtime.GOMAXPROCS(0)))
-	errs := make([]error, n)
-	var next atomic.Int64
-	var failed atomic.Bool
-	var workers sync.WaitGroup
-	for w := range readers {
-		r := &rankReader{o: b.o, layouts: make(map[string]*layout)}
-		readers[w] = r
-		workers.Go(func() {
-			var s source
-			for i := int(next.Add(1)) - 1; i < n && !failed.Load(); i = int(next.Add(1)) - 1 {
-				if errs[i] = b.readRank(r, &s, i); errs[i] != nil {
-					failed.Store(true)
-				}
-			}
-		})
+	type worker struct {
+		r *rankReader
+		s source
 	}
-	workers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	start := func() *worker { return &worker{r: &rankReader{o: b.o, layouts: make(map[string]*layout)}} }
+	workers, err := par.EachWith(len(b.groups), start, func(w *worker, i int) error { return b.readRank(w.r, &w.s, i) })
+	if err != nil {
+		return nil, err
+	}
+	readers := make([]*rankReader, len(workers))
+	for i, w := range workers {
+		readers[i] = w.r
 	}
 	return readers, nil
 }

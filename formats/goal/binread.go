@@ -11,11 +11,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
-	"sync"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // The parts of a binary, in bytes. The jump table counts from the end of the magic.
@@ -188,40 +187,20 @@ func streamRanks(src *part, h *binaryHeader) (ranks []dag.Rank, used unitMax, er
 // readRanks reads the ranks of a plain file in parallel. Of several errors it returns that of the first rank.
 func readRanks(in *format.Input, h *binaryHeader) (ranks []dag.Rank, used unitMax, err error) {
 	ranks = make([]dag.Rank, len(h.ends))
-	var mu sync.Mutex // guards next, failed, err and used
-	next, failed := 0, len(ranks)
-	nextRank := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1, next <= failed
+	type reader struct {
+		decoder rankDecoder
+		src     part
 	}
-	work := func() {
-		var d rankDecoder
-		src := &part{file: in.Name}
-		for i, ok := nextRank(); ok; i, ok = nextRank() {
-			size := h.ends[i] - h.start(i)
-			src.src, src.at, src.data = io.NewSectionReader(in.At, h.start(i), size), h.start(i), nil
-			rank, rankErr := d.decode(src, i, size)
-			if rankErr == nil {
-				ranks[i] = rank
-				continue
-			}
-			mu.Lock()
-			if i < failed {
-				failed, err = i, rankErr
-			}
-			mu.Unlock()
-		}
-		mu.Lock()
-		used = used.with(d.used)
-		mu.Unlock()
+	start := func() *reader { return &reader{src: part{file: in.Name}} }
+	readers, err := par.EachWith(len(ranks), start, func(r *reader, i int) (err error) {
+		size := h.ends[i] - h.start(i)
+		r.src.src, r.src.at, r.src.data = io.NewSectionReader(in.At, h.start(i), size), h.start(i), nil
+		ranks[i], err = r.decoder.decode(&r.src, i, size)
+		return err
+	})
+	for _, r := range readers {
+		used = used.with(r.decoder.used)
 	}
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(ranks)) {
-		workers.Go(work)
-	}
-	workers.Wait()
 	return ranks, used, err
 }
 

@@ -4,8 +4,9 @@ package goal
 
 import (
 	"io"
-	"sync"
 	"sync/atomic"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // output collects what is written. After an error it writes nothing more.
@@ -69,39 +70,20 @@ func inOrder[T any](n int, workers []func(i int, t *T) error, take func(t *T) er
 		t   *T
 		err error
 	}
-	var wait sync.WaitGroup
-	var next atomic.Int64
-	// Whoever takes a number has a T first, so that all numbers under way are less than spare apart.
-	spare := 2 * len(workers)
+	spare := 2 * len(workers) // at most so many numbers are under way
 	free := make(chan *T, spare)
-	done := make([]chan result, spare)
-	for i := range done {
-		done[i] = make(chan result, 1)
+	for range spare {
 		free <- new(T)
 	}
-	stop := make(chan struct{})
-	defer wait.Wait()
-	defer close(stop)
-	for _, work := range workers {
-		wait.Go(func() {
-			for {
-				var t *T
-				select {
-				case t = <-free:
-				case <-stop:
-					return
-				}
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				err := work(i, t)
-				done[i%spare] <- result{t, err}
-			}
-		})
+	var next atomic.Int64
+	start := func() func(int) result {
+		work := workers[next.Add(1)-1]
+		return func(i int) result {
+			t := <-free
+			return result{t, work(i, t)}
+		}
 	}
-	for i := range n {
-		r := <-done[i%spare]
+	for r := range par.Ordered(par.Indices(n), len(workers), spare-2, start) {
 		if r.err != nil {
 			return r.err
 		}

@@ -5,12 +5,10 @@ package mpi
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -25,13 +23,13 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	for i, in := range inputs {
 		ranks[i] = &rankReader{file: in.Name, rank: int32(i), ranks: int32(len(inputs)), lenient: o.Lenient}
 	}
-	err = inParallel(len(ranks), func(i int) error { return ranks[i].read(inputs[i]) })
+	err = par.Each(len(ranks), func(i int) error { return ranks[i].read(inputs[i]) })
 	if err != nil {
 		return nil, err
 	}
 	resolveCommunicators(ranks)
 	t := &dag.Trace{Comms: number(ranks), Ranks: make([]dag.Rank, len(ranks))}
-	if err := inParallel(len(ranks), func(i int) error { return ranks[i].translate() }); err != nil {
+	if err := par.Each(len(ranks), func(i int) error { return ranks[i].translate() }); err != nil {
 		return nil, err
 	}
 	var problems problems
@@ -48,30 +46,6 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	warn(ranks, o)
 	alignClocks(ranks, o.Warn)
 	return t, nil
-}
-
-// inParallel calls do for 0..n-1, several at the same time, and returns the error of the lowest.
-func inParallel(n int, do func(i int) error) error {
-	errs := make([]error, n)
-	var next atomic.Int64
-	var failed atomic.Bool
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && !failed.Load(); i = int(next.Add(1)) - 1 {
-				if errs[i] = do(i); errs[i] != nil {
-					failed.Store(true)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // read reads the file of a rank.

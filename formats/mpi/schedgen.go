@@ -13,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/schedgen"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // readSchedgen reads the files of a trace, in the order of their ranks, into the ranks of a schedule: rank h of copy x
@@ -30,7 +31,7 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 	t := &dag.Trace{Ranks: make([]dag.Rank, s.Extrapolate*len(inputs))}
 	t.Comms = []dag.Comm{dag.World(len(t.Ranks))}
 	files := make([]*scheduleReader, len(inputs))
-	err := inParallel(len(inputs), func(h int) error {
+	err := par.Each(len(inputs), func(h int) error {
 		f := newScheduleReader(inputs[h].Name, o, h, len(inputs))
 		files[h] = f
 		var place *format.Place

@@ -6,13 +6,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
-	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // trace makes the trace of the job.
@@ -39,19 +38,13 @@ func (j *job) trace() (*dag.Trace, error) {
 	if j.options.MergeNonOverlap && !merged {
 		j.warn("the streams of GPUs are not made one, for kernels of a GPU, or calls, overlap")
 	}
-	var negative, next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(len(j.gpus), runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for g := int(next.Add(1)) - 1; g < len(j.gpus); g = int(next.Add(1)) - 1 {
-				gpu := &j.gpus[g]
-				rb := rankBuilder{RankBuilder: b.Rank(g), gpu: gpu, job: j, comms: numbers, merged: merged,
-					offset: offsets[slices.Index(j.reports, gpu.report)]}
-				negative.Add(rb.build())
-			}
-		})
-	}
-	workers.Wait()
+	var negative atomic.Int64
+	par.For(len(j.gpus), func(g int) {
+		gpu := &j.gpus[g]
+		rb := rankBuilder{RankBuilder: b.Rank(g), gpu: gpu, job: j, comms: numbers, merged: merged,
+			offset: offsets[slices.Index(j.reports, gpu.report)]}
+		negative.Add(rb.build())
+	})
 	if n := negative.Load(); n > 0 {
 		j.warn("%d times between kernels are taken to be 0, for the kernels overlap", n)
 	}

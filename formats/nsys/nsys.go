@@ -12,13 +12,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Format is the exports of Nsight Systems.
@@ -45,17 +43,12 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	options := reportOptions{lenient: o.Lenient, syncs: o.NSys.SyncEdges}
 	reports := make([]*report, len(exports))
 	errs := make([]error, len(exports))
-	var workers errgroup.Group
-	workers.SetLimit(runtime.GOMAXPROCS(0))
-	for i, x := range exports {
-		workers.Go(func() error {
-			if reports[i], errs[i] = x.read(options); errs[i] == nil {
-				errs[i] = x.finish(reports[i], o.NSys.Hosts)
-			}
-			return nil // of several errors, that of the first file counts
-		})
-	}
-	workers.Wait()
+	par.For(len(exports), func(i int) {
+		x := exports[i]
+		if reports[i], errs[i] = x.read(options); errs[i] == nil {
+			errs[i] = x.finish(reports[i], o.NSys.Hosts)
+		}
+	})
 	mixed := int64(0)
 	for i, r := range reports {
 		if errs[i] != nil {

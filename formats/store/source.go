@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // maxAhead is how many ops are read ahead at most, if batches are no larger.
@@ -41,7 +42,7 @@ func readAhead(s format.Source, comms, jobs int) iter.Seq2[*dag.Rank, error] {
 		}
 		readers := int(min(max(maxAhead/largest, 1), int64(runtime.GOMAXPROCS(0))))
 		ranks, ops := 0, int64(0)
-		for d := range inOrder(slices.Values(batches), readers, readers-1, reader) {
+		for d := range par.Ordered(slices.Values(batches), readers, readers-1, reader) {
 			if d.err != nil {
 				yield(nil, d.err)
 				return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
@@ -171,7 +172,7 @@ func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
 		}
 	}
 	workers := runtime.GOMAXPROCS(0)
-	for t := range inOrder(tasks, workers, (workers+1)*numColumns, func() func(task) task { return encodeTask }) {
+	for t := range par.Ordered(tasks, workers, (workers+1)*numColumns, func() func(task) task { return encodeTask }) {
 		if t.err != nil {
 			return t.err
 		}

@@ -5,12 +5,10 @@ package vef
 
 import (
 	"math"
-	"runtime"
 	"sort"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // draft is a record that has no place in the file yet.
@@ -34,15 +32,7 @@ func (p *plan) makeDrafts() {
 	p.firstDraft = make([]int, ranks+1)
 	p.draftOf = make([]uint32, p.first[ranks])
 	eachRank := func(do func(rank int, r *dag.Rank)) {
-		var group errgroup.Group
-		group.SetLimit(runtime.GOMAXPROCS(0))
-		for rank := range p.t.Ranks {
-			group.Go(func() error {
-				do(rank, &p.t.Ranks[rank])
-				return nil
-			})
-		}
-		_ = group.Wait() // there are no errors
+		par.For(ranks, func(rank int) { do(rank, &p.t.Ranks[rank]) })
 	}
 	eachRank(func(rank int, r *dag.Rank) {
 		n, draftOf := uint32(0), p.draftOf[p.first[rank]:]

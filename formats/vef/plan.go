@@ -6,12 +6,10 @@ package vef
 import (
 	"fmt"
 	"math"
-	"runtime"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // An event that something waits for is the end of an op of the same rank that communicates (of a receive: the arrival of
@@ -86,12 +84,7 @@ func newPlan(t *dag.Trace) (*plan, error) {
 		return nil, fmt.Errorf("%d ops, expected at most %d", n, maxPlanOps)
 	}
 	p.waits = make([]wait, n)
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for rank := range t.Ranks {
-		group.Go(func() error { return p.newRankPlan(rank).find() })
-	}
-	if err := group.Wait(); err != nil {
+	if err := par.Each(len(t.Ranks), func(rank int) error { return p.newRankPlan(rank).find() }); err != nil {
 		return nil, err
 	}
 	if err := p.findInstances(); err != nil {

@@ -11,10 +11,10 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
@@ -174,19 +174,14 @@ func (w *writer) records() {
 	records := w.ordering.records
 	lines := make([][]byte, runtime.GOMAXPROCS(0))
 	for len(records) > 0 && w.flush() == nil {
-		var making sync.WaitGroup
-		for k := range lines {
-			n := min(chunk, len(records))
-			part := records[:n]
-			records = records[n:]
-			making.Go(func() {
-				lines[k] = lines[k][:0]
-				for _, rec := range part {
-					lines[k] = w.appendLine(lines[k], rec)
-				}
-			})
-		}
-		making.Wait()
+		taken := min(len(lines)*chunk, len(records))
+		par.For(len(lines), func(k int) {
+			lines[k] = lines[k][:0]
+			for _, rec := range records[min(k*chunk, taken):min((k+1)*chunk, taken)] {
+				lines[k] = w.appendLine(lines[k], rec)
+			}
+		})
+		records = records[taken:]
 		for _, text := range lines {
 			if w.err == nil {
 				_, w.err = w.w.Write(text)

@@ -1,14 +1,11 @@
 package analytical
 
 import (
-	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -146,26 +143,9 @@ func Compile(s sim.Source) (*Program, error) {
 		}
 	}
 	batches := s.Batches()
-	errs := make([]error, len(batches))
-	var next atomic.Int64
-	var failed atomic.Bool
-	var threads sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(batches)) {
-		threads.Go(func() {
-			c := newCompiler(p, s)
-			for !failed.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= len(batches) {
-					return
-				}
-				if errs[i] = c.batch(batches[i]); errs[i] != nil {
-					failed.Store(true) // batches before this one have begun, so the first error is always the same
-				}
-			}
-		})
-	}
-	threads.Wait()
-	if err := cmp.Or(errs...); err != nil {
+	_, err := par.EachWith(len(batches), func() *compiler { return newCompiler(p, s) },
+		func(c *compiler, i int) error { return c.batch(batches[i]) })
+	if err != nil {
 		return nil, err
 	}
 	for _, g := range p.graphs {

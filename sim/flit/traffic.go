@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -89,20 +87,16 @@ func RunSynthetic(o SyntheticOptions) (*Report, error) {
 // order. Progress is not called.
 func Curve(o SyntheticOptions, loads []float64) ([]*Report, error) {
 	reports := make([]*Report, len(loads))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
 	o.Progress = nil
-	for i, load := range loads {
-		group.Go(func() (err error) {
-			point := o
-			point.Traffic.Load, point.Threads = load, 1
-			if reports[i], err = RunSynthetic(point); err != nil {
-				return fmt.Errorf("load %v: %w", load, err)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := par.Each(len(loads), func(i int) (err error) {
+		point := o
+		point.Traffic.Load, point.Threads = loads[i], 1
+		if reports[i], err = RunSynthetic(point); err != nil {
+			return fmt.Errorf("load %v: %w", loads[i], err)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return reports, nil

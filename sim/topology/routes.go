@@ -6,11 +6,11 @@ package topology
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sort"
-	"sync"
 	"sync/atomic"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // NoPort stands for a port that is not there, or whose link is down.
@@ -193,26 +193,6 @@ func (c *compiler) connect(down func(link int) bool) {
 	}
 }
 
-// inParallel calls do for the numbers below count in blocks, each block on one goroutine. What do returns besides its
-// effects must not depend on which goroutine that is.
-func inParallel(count, block int, start func() (do func(from, to int))) {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (count+block-1)/block) {
-		all.Go(func() {
-			do := start()
-			for {
-				from := int(next.Add(int64(block))) - block
-				if from >= count {
-					return
-				}
-				do(from, min(from+block, count))
-			}
-		})
-	}
-	all.Wait()
-}
-
 // search finds the costs and the numbers of paths from every switch to every edge switch.
 func (c *compiler) search() error {
 	n, r := c.n, c.r
@@ -226,7 +206,7 @@ func (c *compiler) search() error {
 		hostsAt[edge]++
 	}
 	// Blocks of a cache line of costs, so that goroutines do not write to the same one.
-	inParallel(int(r.edges), 32, func() func(from, to int) {
+	par.Blocks(int(r.edges), 32, func() func(from, to int) {
 		s := newSearcher(c)
 		return func(from, to int) {
 			for edge := from; edge < to; edge++ {
@@ -333,7 +313,7 @@ func (c *compiler) tabulate() error {
 	r.table = make([]entry, n.Switches*int(r.edges))
 	lists := make([]portLists, n.Switches)
 	var total atomic.Int64
-	inParallel(n.Switches, 4, func() func(from, to int) {
+	par.Blocks(n.Switches, 4, func() func(from, to int) {
 		t := tabulator{c: c, known: make(map[uint64]entry)}
 		return func(from, to int) {
 			for sw := from; sw < to && total.Load() <= maxTable; sw++ {

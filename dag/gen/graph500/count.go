@@ -4,9 +4,8 @@ package graph500
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // counts returns a function that tells how many ops and dependencies a rank has, and how many ops there are in all.
@@ -66,24 +65,13 @@ func (s *search) control(rank int) (out, in int64) {
 
 // receives returns how many messages with queries each process gets.
 func (s *search) receives() []int64 {
-	var next atomic.Int64
-	var group sync.WaitGroup
-	var mu sync.Mutex
 	all := make([]int64, s.p.Nodes)
-	for range min(runtime.GOMAXPROCS(0), s.p.Nodes) {
-		group.Go(func() {
-			own := make([]int64, len(all))
-			for source := int(next.Add(1)) - 1; source < len(all); source = int(next.Add(1)) - 1 {
-				s.sentBy(source, own)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for process, n := range own {
-				all[process] += n
-			}
-		})
+	newCounts := func() []int64 { return make([]int64, len(all)) }
+	for _, part := range par.ForWith(s.p.Nodes, newCounts, func(own []int64, source int) { s.sentBy(source, own) }) {
+		for process, n := range part {
+			all[process] += n
+		}
 	}
-	group.Wait()
 	return all
 }
 

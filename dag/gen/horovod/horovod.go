@@ -7,12 +7,10 @@
 package horovod
 
 import (
-	"runtime"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Sizes of the negotiation's fixed messages in bytes.
@@ -36,24 +34,11 @@ func opsOf[N int64 | float64](iterations N) N {
 	return 2 + 5*iterations - 1 // compute and allreduce; four collectives and a wait for each but the last
 }
 
-// eachWorker calls work for every worker, on all processors.
-func eachWorker(workers int, work func(w int)) {
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for w := range workers {
-		group.Go(func() error {
-			work(w)
-			return nil
-		})
-	}
-	_ = group.Wait() // work returns no error
-}
-
 // negotiate returns how many iterations the negotiation of each layer of each batch takes: as many as the worker that
 // is ready last.
 func negotiate(p *Params, seed int64) []int64 {
 	iterations := make([]int64, p.Batches*p.Layers)
-	eachWorker(p.Workers, func(w int) {
+	par.For(p.Workers, func(w int) {
 		d := newDraws(seed, w, p.Jitter)
 		for i := range iterations {
 			l := p.layer(i % p.Layers)
@@ -82,7 +67,7 @@ func announcedBytes(p *Params, seed int64, iterations []int64) []int64 {
 	for i := range sums {
 		sums[i] = int64(p.Workers) * emptyBytes
 	}
-	eachWorker(p.Workers, func(w int) {
+	par.For(p.Workers, func(w int) {
 		d := newDraws(seed, w, p.Jitter)
 		first := int64(0) // of the layer
 		for i, n := range iterations {

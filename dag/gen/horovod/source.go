@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Source is the trace of a run that is made rank by rank, whenever a rank is wanted.
@@ -103,7 +104,7 @@ func (s *Source) Complete() bool {
 // Trace makes the whole trace.
 func (s *Source) Trace() (*dag.Trace, error) {
 	t := &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: make([]dag.Rank, s.p.Workers)}
-	eachWorker(s.p.Workers, func(w int) {
+	par.For(s.p.Workers, func(w int) {
 		t.Ranks[w] = s.blank()
 		s.fill(&t.Ranks[w], w)
 	})

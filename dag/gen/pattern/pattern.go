@@ -5,14 +5,12 @@ package pattern
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Pattern is a communication pattern.
@@ -54,25 +52,19 @@ func Generate(name string, p Params) (*dag.Trace, error) {
 	}
 	t := &dag.Trace{Comms: []dag.Comm{dag.World(p.Ranks)}, Ranks: make([]dag.Rank, p.Ranks)}
 	t.Title = fmt.Sprintf("%s, %d ranks, %d bytes, %d iterations", name, p.Ranks, p.Bytes, p.Iterations)
-	workers := min(p.Ranks, runtime.GOMAXPROCS(0))
-	var group errgroup.Group
-	for w := range workers {
-		group.Go(func() error {
-			var s collective.Schedule
-			for rank := w; rank < p.Ranks; rank += workers {
-				s.Reset()
-				if err := patterns[i].plan(&p, rank, &s); err != nil {
-					return err
-				}
-				if ops := int64(len(s.Steps)+1) * int64(p.Iterations); ops > maxOps {
-					return fmt.Errorf("more than %d ops on a rank", maxOps)
-				}
-				t.Ranks[rank] = repeat(&s, p.Iterations, p.Compute)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	newSchedule := func() *collective.Schedule { return new(collective.Schedule) }
+	_, err := par.EachWith(p.Ranks, newSchedule, func(s *collective.Schedule, rank int) error {
+		s.Reset()
+		if err := patterns[i].plan(&p, rank, s); err != nil {
+			return err
+		}
+		if ops := int64(len(s.Steps)+1) * int64(p.Iterations); ops > maxOps {
+			return fmt.Errorf("more than %d ops on a rank", maxOps)
+		}
+		t.Ranks[rank] = repeat(s, p.Iterations, p.Compute)
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("pattern %s: %w", name, err)
 	}
 	return t, nil

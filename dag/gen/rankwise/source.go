@@ -4,11 +4,9 @@ package rankwise
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Model is a trace that can be made rank by rank. Its functions are called by several goroutines at the same time.
@@ -48,8 +46,13 @@ func NewSource(m Model) (*Source, error) {
 		m.Comms = []dag.Comm{dag.World(m.Ranks)}
 	}
 	counts := make([]count, m.Ranks)
-	eachRank(m.Ranks, func(rank int) {
-		counts[rank].ops, counts[rank].deps = m.Count(rank)
+	const block = 16 // ranks that a goroutine takes at a time
+	par.Blocks(m.Ranks, block, func() func(from, to int) {
+		return func(from, to int) {
+			for rank := from; rank < to; rank++ {
+				counts[rank].ops, counts[rank].deps = m.Count(rank)
+			}
+		}
 	})
 	s := &Source{m: m, counts: counts}
 	var b dag.Batch
@@ -69,27 +72,6 @@ func NewSource(m Model) (*Source, error) {
 	}
 	s.batches = append(s.batches, b)
 	return s, nil
-}
-
-// eachRank calls work for every rank, from as many goroutines as there are processors.
-func eachRank(ranks int, work func(rank int)) {
-	const block = 16 // ranks that a goroutine takes at a time
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (ranks+block-1)/block) {
-		group.Go(func() {
-			for {
-				first := int(next.Add(block)) - block
-				if first >= ranks {
-					return
-				}
-				for rank := first; rank < min(first+block, ranks); rank++ {
-					work(rank)
-				}
-			}
-		})
-	}
-	group.Wait()
 }
 
 // Meta returns the title.
@@ -160,21 +142,12 @@ func (s *Source) Complete() bool {
 // Trace makes the whole trace.
 func (s *Source) Trace() (*dag.Trace, error) {
 	t := &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: make([]dag.Rank, s.m.Ranks)}
-	var mu sync.Mutex
-	failed, failure := s.m.Ranks, error(nil) // of the lowest rank that has one
-	eachRank(s.m.Ranks, func(rank int) {
-		r, err := s.rank(rank)
-		t.Ranks[rank] = r
-		if err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			if rank < failed {
-				failed, failure = rank, err
-			}
-		}
+	err := par.Each(s.m.Ranks, func(rank int) (err error) {
+		t.Ranks[rank], err = s.rank(rank)
+		return err
 	})
-	if failure != nil {
-		return nil, failure
+	if err != nil {
+		return nil, err
 	}
 	return t, nil
 }

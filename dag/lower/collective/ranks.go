@@ -4,11 +4,11 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
-// forEachRank calls work(rank, r, scratch) for every rank of the source, as [lower.InParallel] does; r is good until
-// work returns.
+// forEachRank calls work(rank, r, scratch) for every rank of the source, as [par.EachWith] does; r is good until work
+// returns.
 func forEachRank[S any](s Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
 	type own struct {
 		scratch S
@@ -16,9 +16,10 @@ func forEachRank[S any](s Source, newScratch func() S, work func(rank int, r *da
 	}
 	batches := s.Batches()
 	newOwn := func() own { return own{newScratch(), s.Reader()} }
-	return lower.InParallel(len(batches), newOwn, func(k int, o own) error {
+	_, err := par.EachWith(len(batches), newOwn, func(o own, k int) error {
 		return forEachOf(batches[k], o.read, o.scratch, work)
 	})
+	return err
 }
 
 func forEachOf[S any](b dag.Batch, read func(dag.Batch) ([]dag.Rank, error), scratch S,

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Options says how ranks of a node share it. The zero value is that messages inside a node take no time and that there is
@@ -152,14 +152,15 @@ func newSource(r Ranks, l *layout) (*Source, error) {
 	return s, nil
 }
 
-// each calls work for every new rank, as lower.InParallel does.
+// each calls work for every new rank, as par.EachWith does.
 func (s *Source) each(work func(rank int, w *Writer, feed func(int, *Writer) error) error) error {
 	type own struct {
 		w    *Writer
 		feed func(int, *Writer) error
 	}
 	newOwn := func() own { return own{newWriter(), s.ranks.Feed()} }
-	return lower.InParallel(len(s.sizes), newOwn, func(rank int, o own) error { return work(rank, o.w, o.feed) })
+	_, err := par.EachWith(len(s.sizes), newOwn, func(o own, rank int) error { return work(rank, o.w, o.feed) })
+	return err
 }
 
 // write has a new rank counted, where size is nil, or written.

@@ -3,13 +3,10 @@
 package nodejson
 
 import (
-	"runtime"
-	"sync"
-	"sync/atomic"
-
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // ReadRanks reads the file of each rank, several at the same time, and makes a trace of them. The error is that of the
@@ -22,25 +19,13 @@ func ReadRanks(inputs []*format.Input, o format.ReadOptions,
 	}
 	n := len(inputs)
 	files, names := make([]chakra.File, n), make([]string, n)
-	errs := make([]error, n)
-	var next atomic.Int64
-	var failed atomic.Bool
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && !failed.Load(); i = int(next.Add(1)) - 1 {
-				names[i] = inputs[i].Name
-				if files[i], errs[i] = readFile(inputs[i]); errs[i] != nil {
-					failed.Store(true)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	err = par.Each(n, func(i int) (err error) {
+		names[i] = inputs[i].Name
+		files[i], err = readFile(inputs[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return chakra.Build(files, o, names)
 }
