@@ -200,7 +200,7 @@ func (b *packetBackend) readParams() (err error) {
 	switch b.coupling = compat; f.coupling {
 	case "":
 	case "own":
-		b.coupling = packet.Own
+		b.coupling = packet.CompatNone
 	default:
 		if b.coupling, err = packet.ParseCompat(f.coupling); err != nil {
 			return cli.Usagef("--coupling: expected own, htsim or atlahs, found %q", f.coupling)
@@ -217,7 +217,7 @@ func (b *packetBackend) readParams() (err error) {
 	p.Seed, p.End, p.Queueing = b.common.seed, f.end, f.queueing
 	changed := b.cmd.Flags().Changed
 	if changed("whole-packets") {
-		p.Whole = f.whole
+		p.PadLastPacket = f.whole
 	}
 	if f.balance != "" {
 		if p.Balance, err = packet.ParseBalance(f.balance); err != nil {
@@ -324,11 +324,11 @@ func (b *packetBackend) compile(t sim.Source, meta dag.Meta, warn func(string, .
 		return err
 	}
 	b.failed = matrix.failures
-	if matrix.is && b.flags.coupling == "" && b.coupling == packet.ATLAHS {
-		b.coupling = packet.HTSim // a connection matrix, which ATLAHS runs as htsim does
+	if matrix.is && b.flags.coupling == "" && b.coupling == packet.CompatATLAHS {
+		b.coupling = packet.CompatHTSim // a connection matrix, which ATLAHS runs as htsim does
 		b.base.Coupling.Rules = b.coupling
 	}
-	if b.coupling == packet.ATLAHS && b.flags.end > 0 {
+	if b.coupling == packet.CompatATLAHS && b.flags.end > 0 {
 		return errors.New("--end: the coupling of ATLAHS runs until nothing is left to do")
 	}
 	b.replay, err = packet.Compile(t, b.coupling, warn)
@@ -355,7 +355,7 @@ func (b *packetBackend) parameters() []parameter {
 // with returns the parameters of the flags, with the given settings.
 func (b *packetBackend) with(settings []setting) packet.Params {
 	p := b.base
-	p.Own = maps.Clone(p.Own)
+	p.TransportParams = maps.Clone(p.TransportParams)
 	for _, s := range settings {
 		switch n := s.rounded(); s.name {
 		case "mss":
@@ -379,7 +379,7 @@ func (b *packetBackend) with(settings []setting) packet.Params {
 		case "seed":
 			p.Seed = n
 		default:
-			p.Own[s.name] = s.float()
+			p.TransportParams[s.name] = s.float()
 		}
 	}
 	return p
@@ -411,7 +411,7 @@ func (b *packetBackend) run(settings []setting, r replay) (*result, error) {
 			return nil, err
 		}
 		defer files.close()
-		o.Sampled = files.sampled()
+		o.OnSample = files.sampled()
 	}
 	done, report, err := compiled.Run(o)
 	if err != nil {
@@ -435,10 +435,10 @@ func (p packetParams) String() string {
 	if p.Balance == packet.Spray {
 		text += fmt.Sprintf(" entropy=%d", p.Entropy)
 	}
-	if p.MarkLeast != packet.NoMarks {
-		text += fmt.Sprintf(" ecn=%s,%s", units.FormatSize(p.MarkLeast), units.FormatSize(p.MarkMost))
+	if p.ECNMin != packet.NoECN {
+		text += fmt.Sprintf(" ecn=%s,%s", units.FormatSize(p.ECNMin), units.FormatSize(p.ECNMax))
 	}
-	if p.Compat != packet.Own {
+	if p.Compat != packet.CompatNone {
 		text += " rules=" + p.Compat.String()
 	}
 	transport, err := packet.FindTransport(p.Transport)
@@ -447,7 +447,7 @@ func (p packetParams) String() string {
 	}
 	for i := range transport.Parameters {
 		own := &transport.Parameters[i]
-		if v := p.Own[own.Name]; v != own.Value {
+		if v := p.TransportParams[own.Name]; v != own.Value {
 			text += fmt.Sprintf(" %s=%s", own.Name, formatOwn(own, v))
 		}
 	}

@@ -332,9 +332,9 @@ func TestParsePaths(t *testing.T) {
 	}{
 		{"", packet.Paths{}, ""},
 		{"# none\n\n", packet.Paths{}, ""},
-		{"0 1 2\n1 0 3 4\n", packet.Paths{{0, 1}: {There: 2, Back: 2}, {1, 0}: {There: 3, Back: 4}}, ""},
+		{"0 1 2\n1 0 3 4\n", packet.Paths{{0, 1}: {Forward: 2, Reverse: 2}, {1, 0}: {Forward: 3, Reverse: 4}}, ""},
 		{` {"paths":{"columns":["src","dst","flow","path","ack_path"],"rows":[[0,1,9,2,null],[1,0,9,3,4]]}}`,
-			packet.Paths{{0, 1}: {There: 2, Back: 2}, {1, 0}: {There: 3, Back: 4}}, ""},
+			packet.Paths{{0, 1}: {Forward: 2, Reverse: 2}, {1, 0}: {Forward: 3, Reverse: 4}}, ""},
 		{"0 1\n", nil, "f:1: expected source"},
 		{"0 1 2\n\n0 1 3\n", nil, "f:3: expected one path"},
 		{"0 1 -2\n", nil, "f:1: expected source"},
@@ -385,7 +385,7 @@ func FuzzPacketInputs(f *testing.F) {
 			}
 		}
 		var p packet.Params
-		if err := parseMarks(text, &p); err == nil && (p.MarkMost < p.MarkLeast || p.MarkShares[1] < p.MarkShares[0]) {
+		if err := parseMarks(text, &p); err == nil && (p.ECNMax < p.ECNMin || p.ECNShares[1] < p.ECNShares[0]) {
 			t.Errorf("%q: %+v", text, p)
 		}
 		if failure, err := parseFailure(text, network); err == nil && len(failure.Links) == 0 {

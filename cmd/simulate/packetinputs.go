@@ -26,7 +26,7 @@ import (
 // parseMarks reads thresholds of marks such as "61440", "20%,80%", "40kB,160kB" or "none".
 func parseMarks(text string, p *packet.Params) error {
 	if text == "none" {
-		p.MarkLeast, p.MarkMost = packet.NoMarks, packet.NoMarks
+		p.ECNMin, p.ECNMax = packet.NoECN, packet.NoECN
 		return nil
 	}
 	first, second, both := strings.Cut(text, ",")
@@ -46,9 +46,9 @@ func parseMarks(text string, p *packet.Params) error {
 	case most < least || most == 0:
 		return fmt.Errorf("expected KMAX to be above 0 and not below KMIN, found %q", text)
 	case isShare:
-		p.MarkShares = [2]float64{least / 100, most / 100}
+		p.ECNShares = [2]float64{least / 100, most / 100}
 	default:
-		p.MarkLeast, p.MarkMost = int64(least), int64(most)
+		p.ECNMin, p.ECNMax = int64(least), int64(most)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func setOwn(t *packet.Transport, p *packet.Params, text string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	p.Own[name] = v
+	p.TransportParams[name] = v
 	return nil
 }
 
@@ -241,7 +241,7 @@ func parsePaths(r io.Reader, name string) (packet.Paths, error) {
 
 // addPath adds a path, and reports false if the pair of hosts has another.
 func addPath(paths packet.Paths, p [4]uint32) bool {
-	key, path := [2]uint32{p[0], p[1]}, packet.Path{There: p[2], Back: p[3]}
+	key, path := [2]uint32{p[0], p[1]}, packet.Path{Forward: p[2], Reverse: p[3]}
 	if old, ok := paths[key]; ok && old != path {
 		return false
 	}

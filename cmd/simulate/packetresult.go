@@ -306,7 +306,7 @@ func portTable(r *packet.Report, most int) *rowTable {
 		t.uint(p.Drops)
 		t.uint(p.Marks)
 		t.uint(p.MaxQueue)
-		t.float(p.Utilisation, 4)
+		t.float(p.Utilization, 4)
 		t.uint(p.ControlDrops)
 		t.uint(p.Pauses)
 		t.int(int64(p.Paused))
@@ -335,8 +335,8 @@ func tierTable(r *packet.Report) *rowTable {
 		t.uint(s.Drops)
 		t.uint(s.Marks)
 		t.uint(s.MaxQueue)
-		t.float(s.MeanUtilisation, 4)
-		t.float(s.MaxUtilisation, 4)
+		t.float(s.MeanUtilization, 4)
+		t.float(s.MaxUtilization, 4)
 		t.float(s.Imbalance, 4)
 		if r.Sampled {
 			t.float(s.MeanQueue, 1)
@@ -406,7 +406,7 @@ func (p *packetResult) printPorts(w io.Writer) {
 	for i := range r.Tiers {
 		s := &r.Tiers[i]
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%.1f%%\t%.1f%%\t%.3g\t%d\t%d\t%d\t%s", s.Name, s.Ports, s.Packets,
-			roughly(s.Bytes), 100*s.MeanUtilisation, 100*s.MaxUtilisation, s.Imbalance, s.Trims, s.Drops, s.Marks,
+			roughly(s.Bytes), 100*s.MeanUtilization, 100*s.MaxUtilization, s.Imbalance, s.Trims, s.Drops, s.Marks,
 			roughly(s.MaxQueue))
 		printSampled(w, r.Sampled, s.MeanQueue, s.P99Queue)
 	}
@@ -417,7 +417,7 @@ func (p *packetResult) printPorts(w io.Writer) {
 	for i := range min(busiestPorts, len(r.Ports)) {
 		q := &r.Ports[i]
 		fmt.Fprintf(w, "%s\t\t%d\t%s\t%.1f%%\t\t\t%d\t%d\t%d\t%s", q.Name, q.Packets, roughly(q.Bytes),
-			100*q.Utilisation, q.Trims, q.Drops, q.Marks, roughly(q.MaxQueue))
+			100*q.Utilization, q.Trims, q.Drops, q.Marks, roughly(q.MaxQueue))
 		printSampled(w, r.Sampled, q.MeanQueue, q.P99Queue)
 	}
 }

@@ -12,26 +12,26 @@ func (n *network) admit(pt *port, p uint32) bool {
 		return n.admitTrimming(pt, p)
 	case dropTail, markingDropTail, controlFirst, markingFirst:
 		queue := pt.queueOf(pk)
-		if pt.bytes[queue]+size > pt.room[queue] {
+		if pt.bytes[queue]+size > pt.capacity[queue] {
 			return n.drop(pt, p)
 		}
 	case randomDrop:
-		if pt.bytes[dataQueue]+size > pt.room[dataQueue] {
+		if pt.bytes[dataQueue]+size > pt.capacity[dataQueue] {
 			return n.drop(pt, p)
 		}
-		if pt.bytes[dataQueue]+size+pt.least > pt.room[dataQueue] && pt.random.Next()>>11 < pt.most {
+		if pt.bytes[dataQueue]+size+pt.kmin > pt.capacity[dataQueue] && pt.random.Next()>>11 < pt.kmax {
 			return n.drop(pt, p)
 		}
 	case aeolus:
-		room := pt.room[pt.queueOf(pk)]
+		room := pt.capacity[pt.queueOf(pk)]
 		if pk.flags&flagA != 0 {
-			room = pt.least
+			room = pt.kmin
 		}
 		if pt.bytes[pt.queueOf(pk)]+size > room {
 			return n.drop(pt, p)
 		}
 	case lossless: // the pauses came too late for so small a queue
-		if pt.bytes[dataQueue]+size <= pt.room[dataQueue] {
+		if pt.bytes[dataQueue]+size <= pt.capacity[dataQueue] {
 			break
 		}
 		if n.quirks.overfillLossless {
@@ -49,8 +49,8 @@ func (n *network) drop(pt *port, p uint32) bool {
 	} else {
 		pt.controlDrops++
 	}
-	if n.pauses != nil {
-		n.pauses.forget(n, p)
+	if n.pfc != nil {
+		n.pfc.lose(n, p)
 	}
 	n.free(p)
 	return false
@@ -64,14 +64,14 @@ func (n *network) admitTrimming(pt *port, p uint32) bool {
 	if pk.kind != data || pk.flags&trimmed != 0 {
 		return n.admitControl(pt, p)
 	}
-	if pt.bytes[dataQueue]+uint64(pk.size) <= pt.room[dataQueue] {
+	if pt.bytes[dataQueue]+uint64(pk.size) <= pt.capacity[dataQueue] {
 		return true
 	}
 	victim := p
 	if pt.random.Next()>>63 == 0 {
 		switch {
 		case pt.queues[dataQueue].tail != none:
-			victim = n.takeLast(&pt.queues[dataQueue])
+			victim = n.popLastPacket(&pt.queues[dataQueue])
 		case n.quirks.trimInService && pt.serving != none && pt.servingQueue == dataQueue:
 			victim, pt.serving = pt.serving, p
 			pt.bytes[dataQueue] += uint64(pk.size)
@@ -101,11 +101,11 @@ func (n *network) admitTrimming(pt *port, p uint32) bool {
 func (n *network) queueControl(pt *port, p uint32) {
 	pt.bytes[controlQueue] += uint64(n.packets[p].size)
 	pt.peak[controlQueue] = max(pt.peak[controlQueue], pt.bytes[controlQueue])
-	n.put(&pt.queues[controlQueue], p)
+	n.pushPacket(&pt.queues[controlQueue], p)
 }
 
 func (n *network) admitControl(pt *port, p uint32) bool {
-	if pt.bytes[controlQueue]+uint64(n.packets[p].size) > pt.room[controlQueue] {
+	if pt.bytes[controlQueue]+uint64(n.packets[p].size) > pt.capacity[controlQueue] {
 		return n.drop(pt, p)
 	}
 	return true
@@ -116,6 +116,6 @@ func (n *network) trim(pt *port, p uint32) {
 	pk := &n.packets[p]
 	pk.size = n.headerSize
 	pk.flags |= trimmed
-	pk.class = high
-	pk.atEdge = pt.toHost
+	pk.priority = highPriority
+	pk.trimmedAtLastHop = pt.toHost
 }

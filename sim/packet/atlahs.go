@@ -22,54 +22,54 @@ type atlahs struct {
 	timeline sim.Timeline
 	progress sim.Progress
 
-	agenda   simevent.StdHeap // what is to be looked at once the network has reached its time, in ns
+	queue    simevent.StdHeap // what is to be looked at once the network has reached its time, in ns
 	matchers []sim.Matcher
 	streams  []int      // of each rank, where the clocks of its streams begin
 	nics     []int      // and those of its NICs
 	free     []uint64   // of each stream, when it is free, ns
 	sends    []uint64   // of each NIC, when it can send again
 	recvs    []uint64   // and receive again
-	touched  rankSet    // ranks at which something has happened since the agenda was filled last
-	fresh    [][]uint32 // of each rank, ops that wait for nothing more and are not on the agenda
+	changed  rankSet    // ranks at which something has happened since the agenda was filled last
+	ready    [][]uint32 // of each rank, ops that wait for nothing more and are not on the agenda
 
-	flying  int  // messages that are under way
-	running int  // calcs and alarms of which the network has not said that they are over
-	more    bool // the network has more to do at the present time
-	gap     uint64
+	inFlight    int  // messages that are under way
+	running     int  // calcs and alarms of which the network has not said that they are over
+	morePending bool // the network has more to do at the present time
+	gap         uint64
 
 	messages int64
 	bytes    uint64
-	handed   []uint64 // of each message, when it was handed over; nil without a timeline
+	sentAt   []uint64 // of each message, when it was handed over; nil without a timeline
 }
 
 // What an entry of the agenda is about.
 const (
-	begins  uint32 = iota // an op
-	ends                  // a calc
-	arrives               // a message
-	shift   = 29
+	opStart        uint32 = iota // an op
+	calcEnd                      // a calc
+	messageArrival               // a message
+	kindShift      = 29
 )
 
 // What an event of the network is about.
 const (
-	calcOver uint32 = iota
-	alarm
+	calcTimer uint32 = iota
+	wakeTimer
 )
 
 // The replay's own bits of Op.Flags.
 const (
-	hasBegun uint8 = 1 << 7
-	hasEnded uint8 = 1 << 6
+	opStarted uint8 = 1 << 7
+	opEnded   uint8 = 1 << 6
 )
 
 // noAlarm says that the network need not return control at a given time.
-const noAlarm = math.MaxUint64
+const noWake = math.MaxUint64
 
 func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	s := &atlahs{
 		p: p, n: n, hosts: o.Placement, overhead: uint64(o.Params.Coupling.Overhead / dag.Nanosecond), timeline: o.Timeline,
-		progress: sim.Progress{Tell: o.Progress}, matchers: make([]sim.Matcher, p.Ranks()), touched: newRankSet(p.Ranks()),
-		fresh: make([][]uint32, p.Ranks()),
+		progress: sim.Progress{Tell: o.Progress}, matchers: make([]sim.Matcher, p.Ranks()), changed: newRankSet(p.Ranks()),
+		ready: make([][]uint32, p.Ranks()),
 	}
 	var err error
 	if s.streams, err = p.StreamClocks(); err != nil {
@@ -81,13 +81,13 @@ func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	s.free = make([]uint64, s.streams[p.Ranks()])
 	s.sends, s.recvs = make([]uint64, s.nics[p.Ranks()]), make([]uint64, s.nics[p.Ranks()])
 	if o.Timeline != nil {
-		s.handed = make([]uint64, p.NumOps())
+		s.sentAt = make([]uint64, p.NumOps())
 	}
 	n.driver = s
 	for rank := range s.matchers {
 		s.matchers[rank] = sim.NewMatcher(p)
 		for _, i := range p.Roots(rank) {
-			s.put(0, begins, i)
+			s.schedule(0, opStart, i)
 		}
 	}
 	s.run()
@@ -95,48 +95,48 @@ func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	return s.outcome(), nil
 }
 
-func (s *atlahs) put(t uint64, what, i uint32) {
-	s.agenda.Push(simevent.StdEvent{Time: t, Payload: what<<shift | i})
+func (s *atlahs) schedule(t uint64, what, i uint32) {
+	s.queue.Push(simevent.StdEvent{Time: t, Payload: what<<kindShift | i})
 }
 
 // run works off what is due on the agenda, then lets the network run until it returns control, and so on.
 func (s *atlahs) run() {
-	for len(s.agenda) > 0 || s.flying > 0 || s.running > 0 {
+	for len(s.queue) > 0 || s.inFlight > 0 || s.running > 0 {
 		now := s.now()
-		s.gap = noAlarm
-		for !s.more && len(s.agenda) > 0 && s.agenda[0].Time <= now {
-			s.handle(s.agenda.Pop().Payload, now)
+		s.gap = noWake
+		for !s.morePending && len(s.queue) > 0 && s.queue[0].Time <= now {
+			s.handle(s.queue.Pop().Payload, now)
 		}
-		if s.fill(now) {
+		if s.enqueueReady(now) {
 			continue
 		}
 		switch {
-		case s.flying > 0 || s.running > 0:
-			if !s.simulate(s.gap) && !s.more && (len(s.agenda) == 0 || s.agenda[0].Time > s.now()) {
-				if len(s.agenda) == 0 {
+		case s.inFlight > 0 || s.running > 0:
+			if !s.simulate(s.gap) && !s.morePending && (len(s.queue) == 0 || s.queue[0].Time > s.now()) {
+				if len(s.queue) == 0 {
 					return // packets were lost, and nobody sends them again
 				}
-				s.simulate(s.agenda[0].Time)
+				s.simulate(s.queue[0].Time)
 			}
-		case s.more:
-			s.more = false
-		case len(s.agenda) > 0 && s.agenda[0].Time > now:
-			s.simulate(s.agenda[0].Time)
+		case s.morePending:
+			s.morePending = false
+		case len(s.queue) > 0 && s.queue[0].Time > now:
+			s.simulate(s.queue[0].Time)
 		}
 	}
 }
 
 // fill puts the ops that wait for nothing more on the agenda, and returns whether there were any.
-func (s *atlahs) fill(now uint64) bool {
+func (s *atlahs) enqueueReady(now uint64) bool {
 	any := false
-	for r := s.touched.first; r != nobody; r = s.touched.next[r] {
-		for _, i := range s.fresh[r] {
-			s.put(now, begins, i)
+	for r := s.changed.first; r != noRank; r = s.changed.next[r] {
+		for _, i := range s.ready[r] {
+			s.schedule(now, opStart, i)
 			any = true
 		}
-		s.fresh[r] = s.fresh[r][:0]
+		s.ready[r] = s.ready[r][:0]
 	}
-	s.touched.clear()
+	s.changed.clear()
 	return any
 }
 
@@ -147,12 +147,12 @@ func (s *atlahs) now() uint64 {
 // simulate lets the network run until a message or calc is over or, unless that is noAlarm, until a time in ns. It returns
 // false if nothing was left to do.
 func (s *atlahs) simulate(until uint64) bool {
-	if until != noAlarm {
+	if until != noWake {
 		s.running++
-		s.n.at(max(s.n.now, until*1000), driverEvent, alarm)
+		s.n.at(max(s.n.now, until*1000), driverEvent, wakeTimer)
 	}
 	s.n.run(math.MaxInt64)
-	s.more = s.n.stop && s.n.queue.Len() > 0 && s.n.queue.Next() == s.n.now
+	s.morePending = s.n.stop && s.n.queue.Len() > 0 && s.n.queue.Next() == s.n.now
 	return s.n.stop
 }
 
@@ -162,25 +162,25 @@ func (s *atlahs) event(event, uint32) {
 	s.n.stop = true
 }
 
-func (s *atlahs) left(uint32)      {}
-func (s *atlahs) delivered(uint32) {}
+func (s *atlahs) lastByteSent(uint32) {}
+func (s *atlahs) delivered(uint32)    {}
 
 // acknowledged is how it returns control when a message is over.
 func (s *atlahs) acknowledged(f uint32) {
-	s.flying--
-	s.put(s.now(), arrives, s.n.flows[f].message)
+	s.inFlight--
+	s.schedule(s.now(), messageArrival, s.n.flows[f].message)
 	s.n.stop = true
 }
 
 // handle does what is due on the agenda.
 func (s *atlahs) handle(what uint32, now uint64) {
-	i := what & (1<<shift - 1)
+	i := what & (1<<kindShift - 1)
 	op := &s.p.Ops[i]
-	switch what >> shift {
-	case ends:
+	switch what >> kindShift {
+	case calcEnd:
 		s.end(i, op)
 		return
-	case arrives:
+	case messageArrival:
 		s.arrive(i, op, now)
 		return
 	}
@@ -192,7 +192,7 @@ func (s *atlahs) handle(what uint32, now uint64) {
 	default:
 		s.begin(i, op)
 		if m := s.matchers[op.Rank].Post(i, op); m != sim.NoOp {
-			s.meetLate(i, m, now)
+			s.completeLate(i, m, now)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (s *atlahs) handle(what uint32, now uint64) {
 func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	free := s.stream(op.Rank, op)
 	if *free > now {
-		s.put(*free, begins, i)
+		s.schedule(*free, opStart, i)
 		return
 	}
 	length := max(op.Size, 1)
@@ -210,9 +210,9 @@ func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	}
 	*free = now + length
 	s.begin(i, op)
-	s.put(*free, ends, i)
+	s.schedule(*free, calcEnd, i)
 	s.running++
-	s.n.at(s.n.now+length*1000, driverEvent, calcOver)
+	s.n.at(s.n.now+length*1000, driverEvent, calcTimer)
 	if s.timeline != nil {
 		s.timeline.Span(sim.Span{Kind: sim.CalcSpan, Rank: op.Rank, Stream: uint32(op.Stream), Op: i, Start: now, End: *free})
 	}
@@ -223,23 +223,23 @@ func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 	gap, free := s.nic(s.sends, op.Rank, op), s.stream(op.Rank, op)
 	if *gap > now {
-		s.put(max(*free, *gap), begins, i)
+		s.schedule(max(*free, *gap), opStart, i)
 		return
 	}
 	s.begin(i, op)
-	s.touched.add(uint32(op.Peer))
+	s.changed.add(uint32(op.Peer))
 	*free = now + s.overhead
 	size := max(op.Size, 1)
-	*gap = now + uint64(float64((packetsOf(size, 4096)+1)*4160)*0.04)
+	*gap = now + uint64(float64((packetCount(size, 4096)+1)*4160)*0.04)
 	s.gap = *gap
 	s.messages++
 	s.bytes += size
-	s.flying++
-	from, to := s.hosts.ends(op)
-	f := s.n.open(from, to, i, uint32(len(s.n.records)+1), size)
+	s.inFlight++
+	from, to := s.hosts.endpoints(op)
+	f := s.n.openFlow(from, to, i, uint32(len(s.n.records)+1), size)
 	s.n.at(s.n.now, flowStart, f)
-	if s.handed != nil {
-		s.handed[i] = now
+	if s.sentAt != nil {
+		s.sentAt[i] = now
 	}
 }
 
@@ -254,34 +254,34 @@ func (s *atlahs) arrive(m uint32, send *sim.Op, now uint64) {
 	recv := &s.p.Ops[i]
 	free, nic := s.stream(host, recv), s.nic(s.recvs, host, send)
 	if busy := max(*free, *nic); busy > now {
-		s.put(busy, arrives, m)
+		s.schedule(busy, messageArrival, m)
 		s.matchers[host].Post(i, recv)
 		return
 	}
 	*free, *nic = now, now
-	s.lift(send.Rank, send, now, now)
-	s.meet(i, m, now)
+	s.raiseClocks(send.Rank, send, now, now)
+	s.complete(i, m, now)
 }
 
 // meetLate has a receive take a message that waited for it.
-func (s *atlahs) meetLate(i, m uint32, now uint64) {
+func (s *atlahs) completeLate(i, m uint32, now uint64) {
 	recv := &s.p.Ops[i]
 	nic := max(*s.nic(s.sends, recv.Rank, recv), now)
-	s.lift(s.p.Ops[m].Rank, recv, nic+s.overhead, nic)
-	s.meet(i, m, now)
+	s.raiseClocks(s.p.Ops[m].Rank, recv, nic+s.overhead, nic)
+	s.complete(i, m, now)
 }
 
 // lift has a sender's stream and NIC, those of the op named, be busy until given times at least.
-func (s *atlahs) lift(sender uint32, named *sim.Op, stream, nic uint64) {
+func (s *atlahs) raiseClocks(sender uint32, named *sim.Op, stream, nic uint64) {
 	free, gap := s.stream(sender, named), s.nic(s.sends, sender, named)
 	*free, *gap = max(*free, stream), max(*gap, nic)
 }
 
 // meet ends a receive and the send of its message.
-func (s *atlahs) meet(i, m uint32, now uint64) {
+func (s *atlahs) complete(i, m uint32, now uint64) {
 	send, recv := &s.p.Ops[m], &s.p.Ops[i]
 	if s.timeline != nil {
-		s.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: recv.Rank, Send: m, Recv: i, Start: s.handed[m], End: now,
+		s.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: recv.Rank, Send: m, Recv: i, Start: s.sentAt[m], End: now,
 			Arrived: now, Bytes: send.Size})
 	}
 	s.end(m, send)
@@ -289,15 +289,15 @@ func (s *atlahs) meet(i, m uint32, now uint64) {
 }
 
 func (s *atlahs) begin(i uint32, op *sim.Op) {
-	op.Flags |= hasBegun
+	op.Flags |= opStarted
 	s.progress.Ran()
-	s.touched.add(op.Rank)
+	s.changed.add(op.Rank)
 	s.release(s.p.StartDependents(i))
 }
 
 func (s *atlahs) end(i uint32, op *sim.Op) {
-	op.Flags |= hasEnded
-	s.touched.add(op.Rank)
+	op.Flags |= opEnded
+	s.changed.add(op.Rank)
 	s.release(s.p.Dependents(i))
 }
 
@@ -305,7 +305,7 @@ func (s *atlahs) release(ops []uint32) {
 	for _, d := range ops {
 		op := &s.p.Ops[d]
 		if op.Waits--; op.Waits == 0 {
-			s.fresh[op.Rank] = append(s.fresh[op.Rank], d)
+			s.ready[op.Rank] = append(s.ready[op.Rank], d)
 		}
 	}
 }
@@ -324,7 +324,7 @@ func (s *atlahs) outcome() *sim.Outcome {
 	ranks := s.p.Ranks()
 	out := &sim.Outcome{
 		Finish: make([]uint64, ranks), Events: s.progress.Ops, Messages: s.messages, Bytes: int64(s.bytes),
-		Ran: s.p.Ran(s.progress.Ops, hasBegun),
+		Ran: s.p.Ran(s.progress.Ops, opStarted),
 	}
 	out.Unexpected, out.Posted = sim.Leftovers(s.matchers)
 	for rank := range ranks {
@@ -333,7 +333,7 @@ func (s *atlahs) outcome() *sim.Outcome {
 		}
 	}
 	for i := range s.p.Ops {
-		if s.p.Ops[i].Flags&(hasBegun|hasEnded) == hasBegun {
+		if s.p.Ops[i].Flags&(opStarted|opEnded) == opStarted {
 			out.Unended = append(out.Unended, uint32(i))
 		}
 	}

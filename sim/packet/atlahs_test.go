@@ -39,7 +39,7 @@ func TestATLAHSCoupling(t *testing.T) {
 	} {
 		b := dag.NewBuilder(4)
 		test.make(b.Rank(0), b.Rank(3))
-		result, _ := try{network: leafSpine, transport: "mprdma", compat: ATLAHS}.run(t, b.Trace())
+		result, _ := try{network: leafSpine, transport: "mprdma", compat: CompatATLAHS}.run(t, b.Trace())
 		if got := [2]uint64{result.Finish[0].Ticks, result.Finish[3].Ticks}; got != test.finish || !result.Complete {
 			t.Errorf("%s: %v, want %v; %v", test.name, got, test.finish, result.Stuck)
 		}
@@ -51,7 +51,7 @@ func TestATLAHSStuck(t *testing.T) {
 	b := dag.NewBuilder(4)
 	b.Rank(0).Calc(1000, b.Rank(0).Send(3, 4096, 7))
 	b.Rank(1).Recv(2, 4096, 8)
-	result, _ := try{network: leafSpine, transport: "mprdma", compat: ATLAHS}.run(t, b.Trace())
+	result, _ := try{network: leafSpine, transport: "mprdma", compat: CompatATLAHS}.run(t, b.Trace())
 	if result.Complete || result.NeverRun != 1 || result.Leftover.Count() != 2 || len(result.Stuck) != 3 {
 		t.Errorf("%+v", result)
 	}

@@ -43,24 +43,24 @@ const (
 )
 
 // balance spreads packets.
-type balance struct {
-	how     Balance
-	paths   uint32 // entropies
-	shuffle bool   // the order of entropies changes with every round
-	seed    int64
-	given   Paths // Fixed
+type loadBalancer struct {
+	policy    Balance
+	entropies uint32 // entropies
+	shuffle   bool   // the order of entropies changes with every round
+	seed      int64
+	paths     Paths // Fixed
 
-	salts  []uint64 // by switch
-	rounds []rounds // by switch; RoundRobin
-	random []sim.Random
-	shape  *topology.DragonflyInfo // of the network; Valiant and UGAL
+	salts     []uint64 // by switch
+	rounds    []rounds // by switch; RoundRobin
+	random    []sim.Random
+	dragonfly *topology.DragonflyInfo // of the network; Valiant and UGAL
 	// Flowlet: of a switch and a flow, what the last packet did; a direct-mapped table, for forgetting does little harm.
 	flowlets []flowlet
 	gap      uint64 // ps, after which a flowlet begins
 }
 
 // labels is how the packets of one end of a flow are labelled.
-type labels struct {
+type flowLabels struct {
 	key   uint64 // of the permutation at hand
 	count uint32 // of the entropies or paths
 	next  uint32
@@ -81,12 +81,12 @@ type rounds struct {
 
 const flowletTable = 1 << 16
 
-func (b *balance) sourceRouted() bool {
-	return b.how == Permute || b.how == Random || b.how == Fixed
+func (b *loadBalancer) sourceRouted() bool {
+	return b.policy == Permute || b.policy == Random || b.policy == Fixed
 }
 
-func newBalance(how Balance, paths uint32, seed int64, switches int, gap uint64) balance {
-	b := balance{how: how, paths: max(paths, 1), shuffle: true, seed: seed, salts: make([]uint64, switches), gap: gap}
+func newBalance(how Balance, paths uint32, seed int64, switches int, gap uint64) loadBalancer {
+	b := loadBalancer{policy: how, entropies: max(paths, 1), shuffle: true, seed: seed, salts: make([]uint64, switches), gap: gap}
 	b.random = make([]sim.Random, switches)
 	for i := range b.salts {
 		b.random[i] = sim.NewRandom(seed, forSwitch, uint64(i))
@@ -102,15 +102,15 @@ func newBalance(how Balance, paths uint32, seed int64, switches int, gap uint64)
 }
 
 // open prepares the labels of a flow.
-func (b *balance) open(n *network, f uint32) {
+func (b *loadBalancer) open(n *network, f uint32) {
 	fl := &n.flows[f]
 	random := sim.NewRandom(b.seed, forFlow, uint64(fl.id))
 	for end := range fl.labels {
 		l := &fl.labels[end]
 		l.key = random.Next()
-		switch b.how {
+		switch b.policy {
 		case Spray:
-			l.count, l.next = b.paths, 1%b.paths
+			l.count, l.next = b.entropies, 1%b.entropies
 		case Permute, Random, Fixed:
 			from, to := n.routes.Edge(fl.src), n.routes.Edge(fl.dst)
 			if end == 1 {
@@ -125,26 +125,26 @@ func (b *balance) open(n *network, f uint32) {
 			l.fixed = fl.src ^ bits.RotateLeft32(fl.dst, 16)
 		}
 	}
-	if given, ok := b.given[[2]uint32{fl.src, fl.dst}]; ok && b.how == Fixed {
-		fl.labels[0].fixed, fl.labels[1].fixed = given.There%fl.labels[0].count, given.Back%fl.labels[1].count
+	if given, ok := b.paths[[2]uint32{fl.src, fl.dst}]; ok && b.policy == Fixed {
+		fl.labels[0].fixed, fl.labels[1].fixed = given.Forward%fl.labels[0].count, given.Reverse%fl.labels[1].count
 	}
 }
 
 // label gives a packet that leaves its host what it is spread by.
-func (b *balance) label(n *network, pk *packet) {
+func (b *loadBalancer) label(n *network, pk *packet) {
 	fl := &n.flows[pk.flow]
 	l := &fl.labels[0]
 	if pk.dst == fl.src {
 		l = &fl.labels[1]
 	}
-	switch b.how {
+	switch b.policy {
 	case Spray, Permute:
 		if pk.kind == pull { // as in NDP, all of a flow the same way
 			b.spread(pk, fl.id, l.fixed)
 			return
 		}
 		value := l.next
-		if b.shuffle || b.how == Permute {
+		if b.shuffle || b.policy == Permute {
 			value = shuffled(l.next, l.count, l.key)
 		}
 		if l.next++; l.next >= l.count {
@@ -164,9 +164,9 @@ func (b *balance) label(n *network, pk *packet) {
 }
 
 // spread labels a packet with a path's number, or with a hash of its flow's number and an entropy, by which switches choose.
-func (b *balance) spread(pk *packet, id, value uint32) {
-	if b.shape != nil {
-		pk.path = undecided
+func (b *loadBalancer) spread(pk *packet, id, value uint32) {
+	if b.dragonfly != nil {
+		pk.path = undecidedRoute
 		return
 	}
 	if b.sourceRouted() {
@@ -195,23 +195,23 @@ func shuffled(i, count uint32, key uint64) uint32 {
 }
 
 // choose returns the port by which a packet leaves a switch, none if there is no way.
-func (b *balance) choose(n *network, sw uint32, pk *packet) uint32 {
+func (b *loadBalancer) choosePort(n *network, sw uint32, pk *packet) uint32 {
 	edge := n.routes.Edge(pk.dst)
 	if edge == sw {
 		return n.routes.HostPort(pk.dst)
 	}
 	ways := n.routes.Next(sw, edge)
-	if len(ways) < 2 && b.shape == nil {
+	if len(ways) < 2 && b.dragonfly == nil {
 		if len(ways) == 0 {
 			return none
 		}
 		return ways[0]
 	}
-	switch b.how {
+	switch b.policy {
 	case Spray, ByFlow, ByHost:
-		return b.hashed(ways, sw, pk)
+		return b.hashedPort(ways, sw, pk)
 	case Valiant, UGAL:
-		return b.detour(n, sw, edge, pk)
+		return b.dragonflyPort(n, sw, edge, pk)
 	case Permute, Random, Fixed:
 		if n.failures != nil { // the ways may have become fewer
 			pk.path %= n.routes.Paths(sw, edge)
@@ -220,15 +220,15 @@ func (b *balance) choose(n *network, sw uint32, pk *packet) uint32 {
 		pk.path = rest
 		return port
 	case RoundRobin:
-		return b.inTurn(sw, ways)
+		return b.roundRobinPort(sw, ways)
 	case Adaptive:
-		return b.leastFull(n, sw, ways)
+		return b.leastLoadedPort(n, sw, ways)
 	}
-	return b.sameFlowlet(n, sw, pk, ways)
+	return b.flowletPort(n, sw, pk, ways)
 }
 
 // hashed returns the one of several ways that a hash of what the packet is spread by says, none if there are none.
-func (b *balance) hashed(ways []uint32, sw uint32, pk *packet) uint32 {
+func (b *loadBalancer) hashedPort(ways []uint32, sw uint32, pk *packet) uint32 {
 	if len(ways) == 0 {
 		return none
 	}
@@ -237,14 +237,14 @@ func (b *balance) hashed(ways []uint32, sw uint32, pk *packet) uint32 {
 }
 
 // turnsBeforeShuffle is how often a switch goes round its ways before it shuffles them.
-const turnsBeforeShuffle = 5
+const roundsBeforeShuffle = 5
 
-func (b *balance) inTurn(sw uint32, ways []uint32) uint32 {
+func (b *loadBalancer) roundRobinPort(sw uint32, ways []uint32) uint32 {
 	r := &b.rounds[sw]
 	r.next++
 	if r.next >= uint32(len(ways)) {
 		r.next = 0
-		if r.count++; r.count == turnsBeforeShuffle {
+		if r.count++; r.count == roundsBeforeShuffle {
 			r.count, r.key = 0, b.random[sw].Next()
 		}
 	}
@@ -253,12 +253,12 @@ func (b *balance) inTurn(sw uint32, ways []uint32) uint32 {
 
 // leastFull returns one of the ways whose queues are the least full, in steps of a twentieth, a tenth and a fifth of what
 // they hold, at random.
-func (b *balance) leastFull(n *network, sw uint32, ways []uint32) uint32 {
+func (b *loadBalancer) leastLoadedPort(n *network, sw uint32, ways []uint32) uint32 {
 	best, ties, way := uint32(255), uint32(0), ways[0]
 	random := &b.random[sw]
 	for _, w := range ways {
 		pt := &n.ports[w]
-		load := fullness(n.backlog(w), pt.room[dataQueue])
+		load := loadLevel(n.backlog(w), pt.capacity[dataQueue])
 		if pt.paused {
 			load = 4
 		}
@@ -274,7 +274,7 @@ func (b *balance) leastFull(n *network, sw uint32, ways []uint32) uint32 {
 	return way
 }
 
-func fullness(bytes, room uint64) uint32 {
+func loadLevel(bytes, room uint64) uint32 {
 	switch {
 	case bytes*20 < room:
 		return 0
@@ -288,7 +288,7 @@ func fullness(bytes, room uint64) uint32 {
 
 // sameFlowlet keeps the way of a flow while its packets follow each other closely; after a gap, half of the time, it takes
 // one whose queue is the least full.
-func (b *balance) sameFlowlet(n *network, sw uint32, pk *packet, ways []uint32) uint32 {
+func (b *loadBalancer) flowletPort(n *network, sw uint32, pk *packet, ways []uint32) uint32 {
 	fl := &n.flows[pk.flow]
 	id := fl.id<<1 | 1
 	if pk.dst == fl.src {
@@ -296,9 +296,9 @@ func (b *balance) sameFlowlet(n *network, sw uint32, pk *packet, ways []uint32) 
 	}
 	e := &b.flowlets[sim.Mix(uint64(id)<<32|uint64(sw))%flowletTable]
 	if e.flow != id || e.sw != sw || e.at == 0 {
-		*e = flowlet{flow: id, sw: sw, port: b.leastFull(n, sw, ways)}
+		*e = flowlet{flow: id, sw: sw, port: b.leastLoadedPort(n, sw, ways)}
 	} else if n.now-e.at > b.gap && b.random[sw].Next()>>63 == 0 {
-		e.port = b.leastFull(n, sw, ways)
+		e.port = b.leastLoadedPort(n, sw, ways)
 	}
 	e.at = n.now
 	return e.port
@@ -307,20 +307,20 @@ func (b *balance) sameFlowlet(n *network, sw uint32, pk *packet, ways []uint32) 
 // What the label of a packet says on a dragonfly: undecided at its first router, direct, or else one more than a router
 // that it goes to first.
 const (
-	undecided = none
-	direct    = 0
+	undecidedRoute = none
+	directRoute    = 0
 )
 
 // detour returns the port by which a packet leaves a router of a dragonfly, on the direct way or by way of another group.
-func (b *balance) detour(n *network, sw, edge uint32, pk *packet) uint32 {
-	if pk.path == undecided {
-		pk.path = b.decide(n, sw, edge)
+func (b *loadBalancer) dragonflyPort(n *network, sw, edge uint32, pk *packet) uint32 {
+	if pk.path == undecidedRoute {
+		pk.path = b.chooseIntermediate(n, sw, edge)
 	}
 	if pk.path == sw+1 {
-		pk.path = direct
+		pk.path = directRoute
 	}
 	to := edge
-	if pk.path != direct {
+	if pk.path != directRoute {
 		to = pk.path - 1
 	}
 	ways := n.routes.Next(sw, to)
@@ -331,33 +331,33 @@ func (b *balance) detour(n *network, sw, edge uint32, pk *packet) uint32 {
 }
 
 // decide returns the label of a packet at its first router. Within a group packets go directly.
-func (b *balance) decide(n *network, sw, edge uint32) uint32 {
-	from, to := b.shape.Group(int(sw)), b.shape.Group(int(edge))
-	if from == to || b.shape.Groups < 3 {
-		return direct
+func (b *loadBalancer) chooseIntermediate(n *network, sw, edge uint32) uint32 {
+	from, to := b.dragonfly.Group(int(sw)), b.dragonfly.Group(int(edge))
+	if from == to || b.dragonfly.Groups < 3 {
+		return directRoute
 	}
-	group := int(b.random[sw].Below(uint32(b.shape.Groups - 2))) // neither of the two
+	group := int(b.random[sw].Below(uint32(b.dragonfly.Groups - 2))) // neither of the two
 	if group >= min(from, to) {
 		group++
 	}
 	if group >= max(from, to) {
 		group++
 	}
-	via := uint32(group*b.shape.A) + b.random[sw].Below(uint32(b.shape.A))
-	if b.how == Valiant {
+	via := uint32(group*b.dragonfly.A) + b.random[sw].Below(uint32(b.dragonfly.A))
+	if b.policy == Valiant {
 		return via + 1
 	}
 	short, long := n.routes.Next(sw, edge), n.routes.Next(sw, via)
 	if len(long) == 0 || len(short) > 0 &&
 		n.backlog(short[0])*b.hops(int(sw), int(edge)) <= n.backlog(long[0])*(b.hops(int(sw), int(via))+b.hops(int(via), int(edge))) {
-		return direct
+		return directRoute
 	}
 	return via + 1
 }
 
 // hops returns the links of the minimal way between routers of a dragonfly.
-func (b *balance) hops(from, to int) uint64 {
-	here, there := b.shape.Group(from), b.shape.Group(to)
+func (b *loadBalancer) hops(from, to int) uint64 {
+	here, there := b.dragonfly.Group(from), b.dragonfly.Group(to)
 	if here == there {
 		if from == to {
 			return 0
@@ -365,10 +365,10 @@ func (b *balance) hops(from, to int) uint64 {
 		return 1
 	}
 	hops := uint64(1)
-	if b.shape.Gateway(here, there) != from {
+	if b.dragonfly.Gateway(here, there) != from {
 		hops++
 	}
-	if b.shape.Gateway(there, here) != to {
+	if b.dragonfly.Gateway(there, here) != to {
 		hops++
 	}
 	return hops
@@ -378,7 +378,7 @@ func (b *balance) hops(from, to int) uint64 {
 func (n *network) backlog(i uint32) uint64 {
 	pt := &n.ports[i]
 	if pt.serving != none {
-		pt.settle(n.now)
+		pt.finishService(n.now)
 	}
 	return pt.bytes[dataQueue]
 }

@@ -55,9 +55,9 @@ func BenchmarkPermutation(b *testing.B) {
 	net := parse(b, "leafspine:hosts=128,tor=16,spines=16,rate=200Gbps,latency=500ns")
 	trace := halfway(128, 10<<20)
 	for _, t := range Transports {
-		b.Run(t.Name, func(b *testing.B) { benchmark(b, net, trace, t.Name, Own) })
+		b.Run(t.Name, func(b *testing.B) { benchmark(b, net, trace, t.Name, CompatNone) })
 	}
-	b.Run("ndp/htsim", func(b *testing.B) { benchmark(b, net, trace, "ndp", HTSim) })
+	b.Run("ndp/htsim", func(b *testing.B) { benchmark(b, net, trace, "ndp", CompatHTSim) })
 }
 
 // The cost of a packet at a port does not depend on the size of the network: as much data in fat trees of 16 to 8192 hosts.
@@ -70,7 +70,7 @@ func BenchmarkScale(b *testing.B) {
 		hosts := k * k * k / 4
 		net := parse(b, fmt.Sprintf("fattree:k=%d,rate=200Gbps,latency=500ns", k))
 		trace := halfway(hosts, volume/int64(hosts))
-		b.Run(fmt.Sprint(hosts), func(b *testing.B) { benchmark(b, net, trace, "ndp", Own) })
+		b.Run(fmt.Sprint(hosts), func(b *testing.B) { benchmark(b, net, trace, "ndp", CompatNone) })
 	}
 }
 
@@ -91,6 +91,6 @@ func BenchmarkRing(b *testing.B) {
 	}
 	trace := builder.Trace()
 	net := parse(b, "leafspine:hosts=256,tor=16,spines=16,rate=200Gbps,latency=500ns")
-	b.Run("mprdma", func(b *testing.B) { benchmark(b, net, trace, "mprdma", Own) })
-	b.Run("mprdma/atlahs", func(b *testing.B) { benchmark(b, net, trace, "mprdma", ATLAHS) })
+	b.Run("mprdma", func(b *testing.B) { benchmark(b, net, trace, "mprdma", CompatNone) })
+	b.Run("mprdma/atlahs", func(b *testing.B) { benchmark(b, net, trace, "mprdma", CompatATLAHS) })
 }

@@ -76,7 +76,7 @@ func TestSmallFlowTimes(t *testing.T) {
 			{10 * mss, 4*(wire+mss*beta) + 9*mss*beta},
 		} {
 			t.Run(fmt.Sprint(transport, c.bytes), func(t *testing.T) {
-				n := runConnections(t, fourRacks(t, 4), defaults(t, transport, Own), nil, []connection{{0, 15, 1000, c.bytes}})
+				n := runConnections(t, fourRacks(t, 4), defaults(t, transport, CompatNone), nil, []connection{{0, 15, 1000, c.bytes}})
 				want := c.data
 				if transport != "swift" {
 					want += handshake
@@ -94,8 +94,8 @@ func TestSmallFlowTimes(t *testing.T) {
 }
 
 func TestFlowWithoutHandshake(t *testing.T) {
-	p := defaults(t, "tcp", Own)
-	p.Own["handshake"] = 0
+	p := defaults(t, "tcp", CompatNone)
+	p.TransportParams["handshake"] = 0
 	n := runConnections(t, fourRacks(t, 4), p, nil, []connection{{0, 15, 1000, 4096}})
 	if got, want := n.records[0].Delivered-n.records[0].Start, dag.Time(4*(500_000+4096*40)); got != want {
 		t.Errorf("delivered after %d, want %d", got, want)
@@ -105,7 +105,7 @@ func TestFlowWithoutHandshake(t *testing.T) {
 func TestLongFlowFillsTheLink(t *testing.T) {
 	const bytes = 32 << 20
 	for _, transport := range windowTransports {
-		n := runConnections(t, fourRacks(t, 4), defaults(t, transport, Own), nil, []connection{{0, 15, 0, bytes}})
+		n := runConnections(t, fourRacks(t, 4), defaults(t, transport, CompatNone), nil, []connection{{0, 15, 0, bytes}})
 		n.allThere(t)
 		if took, least := float64(n.records[0].Delivered), float64(bytes*40); took < least || took > 1.05*least {
 			t.Errorf("%s: took %v, want %v to 5 %% more", transport, took, least)
@@ -124,7 +124,7 @@ func TestIncastShares(t *testing.T) {
 		for i := range uint32(8) {
 			list = append(list, connection{i, 15, 0, bytes})
 		}
-		p := defaults(t, transport, Own)
+		p := defaults(t, transport, CompatNone)
 		p.Queue = 1 << 20
 		n := runConnections(t, fourRacks(t, 4), p, nil, list)
 		n.allThere(t)
@@ -151,7 +151,7 @@ func TestIncastWithSmallQueues(t *testing.T) {
 				for i := range uint32(45) {
 					list = append(list, connection{i % 15, 15, 0, 100_000 + uint64(i)})
 				}
-				p := defaults(t, transport, Own)
+				p := defaults(t, transport, CompatNone)
 				p.Queue = queue * p.MSS
 				n := runConnections(t, fourRacks(t, 4), p, nil, list)
 				n.allThere(t)
@@ -176,7 +176,7 @@ func (d *endless) another() {
 	if len(d.rest) > 0 {
 		c, i := d.rest[0], uint32(len(d.rest))
 		d.rest = d.rest[1:]
-		d.n.at(d.n.now+c.start, flowStart, d.n.open(c.src, c.dst, i, i, c.bytes))
+		d.n.at(d.n.now+c.start, flowStart, d.n.openFlow(c.src, c.dst, i, i, c.bytes))
 	}
 }
 
@@ -186,11 +186,11 @@ func randomRun(t testing.TB, transport string, c Compat, seed uint64) *network {
 	p.MSS = 1 + random.Int64N(9000)
 	p.Queue = p.MSS * (1 + random.Int64N(30))
 	p.Seed = int64(seed)
-	p.Whole = p.Whole || random.IntN(2) == 0
-	p.Own["window"] = float64(1 + random.IntN(30))
+	p.PadLastPacket = p.PadLastPacket || random.IntN(2) == 0
+	p.TransportParams["window"] = float64(1 + random.IntN(30))
 	if transport == "swift" && random.IntN(2) == 0 {
-		p.Own["window"] = 0.1
-		p.Own["target"] = 1e6
+		p.TransportParams["window"] = 0.1
+		p.TransportParams["target"] = 1e6
 	}
 	hosts := 2 + random.Uint32N(15)
 	largest := 1 + random.Uint64N(uint64(40*p.MSS))
@@ -223,7 +223,7 @@ func TestRandomFlowsEnd(t *testing.T) {
 	for _, transport := range windowTransports {
 		lost := uint64(0)
 		for seed := range uint64(60) {
-			n := randomRun(t, transport, Own, seed)
+			n := randomRun(t, transport, CompatNone, seed)
 			n.allThere(t)
 			if len(n.records) != 100 {
 				t.Errorf("%d flows", len(n.records))
@@ -244,7 +244,7 @@ func TestRandomFlowsEnd(t *testing.T) {
 func TestRandomFlowsAsHTSim(t *testing.T) {
 	for _, transport := range windowTransports {
 		for seed := range uint64(20) {
-			n := randomRun(t, transport, HTSim, seed)
+			n := randomRun(t, transport, CompatHTSim, seed)
 			if transport != "swift" {
 				n.allThere(t)
 			}
@@ -257,7 +257,7 @@ func TestRandomFlowsAsHTSim(t *testing.T) {
 
 func TestRunsAreRepeatable(t *testing.T) {
 	for _, transport := range windowTransports {
-		a, b := randomRun(t, transport, Own, 7), randomRun(t, transport, Own, 7)
+		a, b := randomRun(t, transport, CompatNone, 7), randomRun(t, transport, CompatNone, 7)
 		for i := range a.records {
 			if a.records[i] != b.records[i] {
 				t.Fatalf("%s: flow %d is %+v, then %+v", transport, i, a.records[i], b.records[i])
@@ -283,8 +283,8 @@ type holes struct {
 
 func (d *holes) event(_ event, i uint32) {
 	pt := &d.n.ports[d.port]
-	if pt.room[dataQueue] = d.room; i%2 == 0 {
-		pt.room[dataQueue] = 0
+	if pt.capacity[dataQueue] = d.room; i%2 == 0 {
+		pt.capacity[dataQueue] = 0
 	}
 }
 
@@ -299,7 +299,7 @@ func runWithHoles(t testing.TB, p Params, bytes uint64, list ...hole) *network {
 	d := &holes{n: n, list: list}
 	for i, port := range net.Ports() {
 		if net.Name(port.From) == "tor0" && net.Name(port.To) == "agg0" {
-			d.port, d.room = uint32(i), n.ports[i].room[dataQueue]
+			d.port, d.room = uint32(i), n.ports[i].capacity[dataQueue]
 		}
 	}
 	n.driver = d
@@ -307,7 +307,7 @@ func runWithHoles(t testing.TB, p Params, bytes uint64, list ...hole) *network {
 		n.at(h.from, driverEvent, uint32(2*i))
 		n.at(h.until, driverEvent, uint32(2*i+1))
 	}
-	n.at(0, flowStart, n.open(0, 15, 0, 1, bytes))
+	n.at(0, flowStart, n.openFlow(0, 15, 0, 1, bytes))
 	n.run(1 << 62)
 	return n
 }
@@ -347,9 +347,9 @@ func TestLosses(t *testing.T) {
 				[]hole{during(0, 0), {rto, rto + ms}, {3 * rto, 3*rto + ms}}, 3, 3, 0, 7 * rto, 7*rto + ms/10},
 		} {
 			t.Run(transport+" "+c.name, func(t *testing.T) {
-				p := defaults(t, transport, Own)
-				p.Own["window"] = 10
-				p.Own["rto-min"], p.Own["rto-initial"] = rto, rto
+				p := defaults(t, transport, CompatNone)
+				p.TransportParams["window"] = 10
+				p.TransportParams["rto-min"], p.TransportParams["rto-initial"] = rto, rto
 				p.Queue = 1 << 20
 				n := runWithHoles(t, p, c.packets*mss, c.holes...)
 				n.allThere(t)
@@ -371,7 +371,7 @@ func TestLosses(t *testing.T) {
 func TestNoAllocationPerPacket(t *testing.T) {
 	net := fourRacks(t, 4)
 	for _, transport := range windowTransports {
-		for _, c := range []Compat{Own, HTSim} {
+		for _, c := range []Compat{CompatNone, CompatHTSim} {
 			allocations := func(bytes uint64) float64 {
 				return testing.AllocsPerRun(1, func() {
 					runConnections(t, net, defaults(t, transport, c), nil, []connection{{0, 15, 0, bytes}, {1, 15, 0, bytes}})
@@ -396,7 +396,7 @@ func BenchmarkWindowTransports(b *testing.B) {
 			b.ReportAllocs()
 			hops, events := uint64(0), int64(0)
 			for b.Loop() {
-				n := runConnections(b, net, defaults(b, transport, Own), nil, list)
+				n := runConnections(b, net, defaults(b, transport, CompatNone), nil, list)
 				events += n.events
 				for i := range n.ports {
 					hops += n.ports[i].packets
@@ -418,7 +418,7 @@ func TestFailingInterface(t *testing.T) {
 	}
 	for _, transport := range windowTransports {
 		o := &Options{
-			Network: net, Params: defaults(t, transport, Own),
+			Network: net, Params: defaults(t, transport, CompatNone),
 			Failures: []Failure{{Links: link, At: 30 * us, Until: 300 * us}, {Links: link, At: 2000 * us, Until: 2001 * us}},
 		}
 		n, err := newNetwork(o)
@@ -431,7 +431,7 @@ func TestFailingInterface(t *testing.T) {
 			if i >= 4 {
 				from, to = to, from
 			}
-			n.at(0, flowStart, n.open(from, to, i, i+1, 8<<20))
+			n.at(0, flowStart, n.openFlow(from, to, i, i+1, 8<<20))
 		}
 		n.run(1 << 62)
 		n.allThere(t)

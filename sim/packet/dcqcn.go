@@ -5,15 +5,15 @@ package packet
 
 // dcqcn sets the rates of flows.
 type dcqcn struct {
-	window  uint64 // between notices of a flow
-	decay   uint64 // after so long without a notice alpha goes down
-	period  uint64 // of the timer of increases
-	counter uint64 // bytes between increases by the byte counter
-	gain    float64
-	quick   uint32 // increases that are fast recovery
-	step    float64
-	leap    float64 // bit/s that increases add to the target, in the additive and in the hyper phase
-	least   float64 // bit/s
+	cnpInterval  uint64 // between notices of a flow
+	alphaTimer   uint64 // after so long without a notice alpha goes down
+	rateTimer    uint64 // of the timer of increases
+	byteCounter  uint64 // bytes between increases by the byte counter
+	gain         float64
+	fastRecovery uint32 // increases that are fast recovery
+	rateAI       float64
+	rateHAI      float64 // bit/s that increases add to the target, in the additive and in the hyper phase
+	minRate      float64 // bit/s
 
 	sources []dcqcnSource
 	sinks   []dcqcnSink
@@ -21,32 +21,32 @@ type dcqcn struct {
 
 // dcqcnSource is the reaction point of a flow, section 3.1. Its current rate is the flow's.
 type dcqcnSource struct {
-	line     float64 // bit/s of the interface
-	target   float64 // bit/s
-	alpha    float64
-	decayed  uint64 // when alpha was last up to date
-	bytes    uint64 // of the byte counter
-	byBytes  uint32 // increases since the last notice
-	byTime   uint32
-	due      uint64 // when the timer comes; 0: it is off
-	notified bool   // once at least
+	lineRate       float64 // bit/s of the interface
+	target         float64 // bit/s
+	alpha          float64
+	alphaUpdated   uint64 // when alpha was last up to date
+	bytes          uint64 // of the byte counter
+	byteIncreases  uint32 // increases since the last notice
+	timerIncreases uint32
+	timerDue       uint64 // when the timer comes; 0: it is off
+	gotCNP         bool   // once at least
 }
 
 // dcqcnSink is the notification point of a flow, section 3.1.
 type dcqcnSink struct {
-	next    uint64 // when a notice may be sent
-	waiting bool   // a notice is due then
+	nextCNP uint64 // when a notice may be sent
+	pending bool   // a notice is due then
 }
 
-func newDCQCN(n *network, s *settings) transport {
+func newDCQCN(n *network, s *transportConfig) transport {
 	t := makeRoCE(n, s)
 	t.dcqcn = &dcqcn{
-		window: s.time("cnp-interval"), decay: s.time("alpha-timer"), period: s.time("rate-timer"),
-		counter: s.bytes("byte-counter"), gain: s.number("g"), quick: uint32(s.number("fast-recovery")),
-		step: s.number("rate-ai"), leap: s.number("rate-hai"), least: s.number("rate-min"),
+		cnpInterval: s.time("cnp-interval"), alphaTimer: s.time("alpha-timer"), rateTimer: s.time("rate-timer"),
+		byteCounter: s.bytes("byte-counter"), gain: s.number("g"), fastRecovery: uint32(s.number("fast-recovery")),
+		rateAI: s.number("rate-ai"), rateHAI: s.number("rate-hai"), minRate: s.number("rate-min"),
 	}
 	for i := range n.ports {
-		n.ports[i].chance = uint64(s.number("pmax") * certain)
+		n.ports[i].markChance = uint64(s.number("pmax") * alwaysMark)
 	}
 	return t
 }
@@ -56,51 +56,51 @@ func (d *dcqcn) open(f uint32, line float64) {
 		d.sources = append(d.sources, dcqcnSource{})
 		d.sinks = append(d.sinks, dcqcnSink{})
 	}
-	d.sources[f] = dcqcnSource{line: line, target: line, alpha: 1}
+	d.sources[f] = dcqcnSource{lineRate: line, target: line, alpha: 1}
 	d.sinks[f] = dcqcnSink{}
 }
 
 // marked has the receiver of a flow send a notice, or one later if the last was sent not long ago.
-func (d *dcqcn) marked(t *roce, f uint32) {
+func (d *dcqcn) onMark(t *roce, f uint32) {
 	k := &d.sinks[f]
 	switch {
-	case k.waiting || t.n.flows[f].received:
-	case t.n.now >= k.next:
-		d.notify(t, f, k)
+	case k.pending || t.n.flows[f].delivered:
+	case t.n.now >= k.nextCNP:
+		d.sendCNP(t, f, k)
 	default:
-		k.waiting = true
-		t.n.at(k.next, timerD, f)
+		k.pending = true
+		t.n.at(k.nextCNP, timerD, f)
 	}
 }
 
-func (d *dcqcn) notify(t *roce, f uint32, k *dcqcnSink) {
-	k.waiting, k.next = false, t.n.now+d.window
-	t.reply(f, t.n.newPacket(f, notice, t.control))
+func (d *dcqcn) sendCNP(t *roce, f uint32, k *dcqcnSink) {
+	k.pending, k.nextCNP = false, t.n.now+d.cnpInterval
+	t.reply(f, t.n.newPacket(f, cnp, t.control))
 }
 
 // endWindow sends the notice that waited.
-func (d *dcqcn) endWindow(t *roce, f uint32) {
-	if k := &d.sinks[f]; k.waiting && k.next == t.n.now && !t.n.flows[f].received {
-		d.notify(t, f, k)
+func (d *dcqcn) sendDelayedCNP(t *roce, f uint32) {
+	if k := &d.sinks[f]; k.pending && k.nextCNP == t.n.now && !t.n.flows[f].delivered {
+		d.sendCNP(t, f, k)
 	}
 }
 
 // notified reduces the rate of a flow: equation 1.
-func (d *dcqcn) notified(t *roce, f uint32, s *roceSource) {
+func (d *dcqcn) onCNP(t *roce, f uint32, s *roceSource) {
 	r := &d.sources[f]
-	if r.notified && d.decay > 0 {
-		r.alpha *= power(1-d.gain, (t.n.now-r.decayed)/d.decay) // equation 2
+	if r.gotCNP && d.alphaTimer > 0 {
+		r.alpha *= integerPower(1-d.gain, (t.n.now-r.alphaUpdated)/d.alphaTimer) // equation 2
 	}
-	r.notified, r.decayed = true, t.n.now
+	r.gotCNP, r.alphaUpdated = true, t.n.now
 	r.target = s.rate
-	s.rate = max(d.least, s.rate*(1-r.alpha/2))
+	s.rate = max(d.minRate, s.rate*(1-r.alpha/2))
 	r.alpha = (1-d.gain)*r.alpha + d.gain
-	r.bytes, r.byBytes, r.byTime = 0, 0, 0
+	r.bytes, r.byteIncreases, r.timerIncreases = 0, 0, 0
 	d.arm(t, f, r)
 }
 
 // power returns x^n.
-func power(x float64, n uint64) float64 {
+func integerPower(x float64, n uint64) float64 {
 	y := 1.0
 	for ; n > 0; n >>= 1 {
 		if n&1 != 0 {
@@ -113,19 +113,19 @@ func power(x float64, n uint64) float64 {
 
 // arm sets the timer.
 func (d *dcqcn) arm(t *roce, f uint32, r *dcqcnSource) {
-	r.due = t.n.now + d.period
-	t.n.at(r.due, timerC, f)
+	r.timerDue = t.n.now + d.rateTimer
+	t.n.at(r.timerDue, timerC, f)
 }
 
 func (d *dcqcn) timer(t *roce, f uint32, s *roceSource) {
 	r := &d.sources[f]
-	if r.due != t.n.now || t.n.flows[f].over || s.state == givenUp {
+	if r.timerDue != t.n.now || t.n.flows[f].complete || s.state == givenUp {
 		return
 	}
-	r.byTime++
+	r.timerIncreases++
 	d.increase(t, f, s, r)
-	r.due = 0
-	if s.rate < r.line {
+	r.timerDue = 0
+	if s.rate < r.lineRate {
 		d.arm(t, f, r)
 	}
 }
@@ -133,14 +133,14 @@ func (d *dcqcn) timer(t *roce, f uint32, s *roceSource) {
 // sent counts the bytes of a packet.
 func (d *dcqcn) sent(t *roce, f uint32, s *roceSource) {
 	r := &d.sources[f]
-	if r.due == 0 {
+	if r.timerDue == 0 {
 		return
 	}
-	if r.bytes += s.lastSize; r.bytes < d.counter {
+	if r.bytes += s.lastSize; r.bytes < d.byteCounter {
 		return
 	}
-	r.bytes -= d.counter
-	r.byBytes++
+	r.bytes -= d.byteCounter
+	r.byteIncreases++
 	d.increase(t, f, s, r)
 }
 
@@ -148,13 +148,13 @@ func (d *dcqcn) sent(t *roce, f uint32, s *roceSource) {
 // by the same each time.
 func (d *dcqcn) increase(t *roce, f uint32, s *roceSource, r *dcqcnSource) {
 	switch {
-	case max(r.byTime, r.byBytes) < d.quick:
-	case min(r.byTime, r.byBytes) > d.quick:
-		r.target += d.leap
+	case max(r.timerIncreases, r.byteIncreases) < d.fastRecovery:
+	case min(r.timerIncreases, r.byteIncreases) > d.fastRecovery:
+		r.target += d.rateHAI
 	default:
-		r.target += d.step
+		r.target += d.rateAI
 	}
-	r.target = min(r.target, r.line)
+	r.target = min(r.target, r.lineRate)
 	s.rate = (r.target + s.rate) / 2
 	if due := max(t.n.now, s.time()); s.state == waiting && due < s.due {
 		t.wait(f, s, due)
@@ -163,18 +163,18 @@ func (d *dcqcn) increase(t *roce, f uint32, s *roceSource, r *dcqcnSource) {
 
 var dcqcnTransport = Transport{
 	Name: "dcqcn", Title: "DCQCN on RoCE v2: rates follow marks",
-	queue: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, make: newDCQCN,
-	ecn: marks{bytes: [2]int64{5_000, 200_000}}, // figure 14 of the paper
+	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newDCQCN,
+	ecn: ecnDefaults{bytes: [2]int64{5_000, 200_000}}, // figure 14 of the paper
 	Parameters: append([]Parameter{
 		{Name: "cnp-interval", Unit: Time, Value: 50e6, Doc: "between notices of a flow"},
 		{Name: "alpha-timer", Unit: Time, Value: 55e6, Doc: "after so long without a notice alpha goes down; 0: it does not"},
-		{Name: "rate-timer", Unit: Time, Value: 55e6, Least: 1, Doc: "between increases by the timer"},
-		{Name: "byte-counter", Unit: Bytes, Value: 10e6, Least: 1, Doc: "bytes sent between increases by the byte counter"},
+		{Name: "rate-timer", Unit: Time, Value: 55e6, Min: 1, Doc: "between increases by the timer"},
+		{Name: "byte-counter", Unit: Bytes, Value: 10e6, Min: 1, Doc: "bytes sent between increases by the byte counter"},
 		{Name: "g", Value: 1. / 256, Doc: "gain of alpha, 0 to 1"},
 		{Name: "fast-recovery", Value: 5, Doc: "increases before the target goes up"},
 		{Name: "rate-ai", Value: 40e6, Doc: "bit/s that an additive increase adds to the target"},
 		{Name: "rate-hai", Value: 400e6, Doc: "bit/s that a hyper increase adds to the target"},
-		{Name: "rate-min", Value: 40e6, Least: 1e3, Doc: "bit/s that a flow has at least"},
+		{Name: "rate-min", Value: 40e6, Min: 1e3, Doc: "bit/s that a flow has at least"},
 		{Name: "pmax", Value: 0.01, Doc: "probability of a mark at kmax"},
 	}, roceParameters...),
 }

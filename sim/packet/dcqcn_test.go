@@ -13,7 +13,7 @@ import (
 func oneDCQCN(t *testing.T) (*roce, *roceSource, *dcqcnSource) {
 	t.Helper()
 	d := flowsOf(Flow{Target: 1, Bytes: 1 << 30})
-	n := d.start(t, made(t)(topology.Star(2, 40e9, dag.Microsecond, 0)), params(t, "dcqcn", Own))
+	n := d.start(t, made(t)(topology.Star(2, 40e9, dag.Microsecond, 0)), params(t, "dcqcn", CompatNone))
 	r := n.transport.(*roce)
 	return r, &r.sources[0], &r.dcqcn.sources[0]
 }
@@ -28,12 +28,12 @@ func TestDCQCNRates(t *testing.T) {
 		}
 	}
 	near("line", s.rate, 40e9)
-	r.dcqcn.notified(r, 0, s)
+	r.dcqcn.onCNP(r, 0, s)
 	near("rate", s.rate, 20e9)
 	near("alpha", q.alpha, 1)
 	// 120 us later alpha has decayed twice.
 	r.n.now = 120e6
-	r.dcqcn.notified(r, 0, s)
+	r.dcqcn.onCNP(r, 0, s)
 	alpha := 255. / 256 * 255 / 256
 	near("rate", s.rate, 20e9*(1-alpha/2))
 	near("target", q.target, 20e9)
@@ -50,14 +50,14 @@ func TestDCQCNRates(t *testing.T) {
 		near("rate", s.rate, rate)
 	}
 	// When both have, hyper increases.
-	q.byBytes = 6
+	q.byteIncreases = 6
 	r.n.now += 55e6
 	r.dcqcn.timer(r, 0, s)
 	target += 400e6
 	rate = (rate + target) / 2
 	near("rate", s.rate, rate)
 	// A timer that was set before the last notice does nothing.
-	r.dcqcn.notified(r, 0, s)
+	r.dcqcn.onCNP(r, 0, s)
 	before := *s
 	r.n.now += 54e6
 	r.dcqcn.timer(r, 0, s)
@@ -72,15 +72,15 @@ func TestDCQCNRates(t *testing.T) {
 	near("rate", s.rate, (before.rate+q.target)/2)
 	for range 5000 {
 		r.n.now += 1e6
-		r.dcqcn.notified(r, 0, s)
+		r.dcqcn.onCNP(r, 0, s)
 	}
 	near("least rate", s.rate, 40e6)
 	// And back to the line, after which there is no timer.
-	for i := 0; q.due != 0; i++ {
+	for i := 0; q.timerDue != 0; i++ {
 		if i > 10_000 {
 			t.Fatalf("rate %v after %d increases", s.rate, i)
 		}
-		r.n.now = q.due
+		r.n.now = q.timerDue
 		r.dcqcn.timer(r, 0, s)
 	}
 	near("rate", s.rate, 40e9)
@@ -92,7 +92,7 @@ func TestDCQCNNotices(t *testing.T) {
 	n := r.n
 	var sent []uint64
 	notices := func() {
-		for n.flows[0].packets > int32(len(sent)) {
+		for n.flows[0].references > int32(len(sent)) {
 			sent = append(sent, n.now)
 		}
 	}
@@ -100,7 +100,7 @@ func TestDCQCNNotices(t *testing.T) {
 	for now := uint64(10e6); now < 210e6; now += 1e6 {
 		n.now = now
 		if (now-10e6)%7e6 == 0 {
-			r.dcqcn.marked(r, 0)
+			r.dcqcn.onMark(r, 0)
 		}
 		notices()
 		r.timer(timerD, 0)
@@ -140,7 +140,7 @@ func TestDCQCNMarks(t *testing.T) {
 // TestDCQCNShare has two long flows share a link, the second of which begins later, at 40 Gb/s as in the paper.
 func TestDCQCNShare(t *testing.T) {
 	d := flowsOf(Flow{Source: 1, Bytes: 100e6}, Flow{Source: 2, Bytes: 100e6, Start: 2 * dag.Millisecond})
-	n := d.run(t, made(t)(topology.Star(3, 40e9, dag.Microsecond, 0)), params(t, "dcqcn", Own))
+	n := d.run(t, made(t)(topology.Star(3, 40e9, dag.Microsecond, 0)), params(t, "dcqcn", CompatNone))
 	d.check(t, n)
 	marks := uint64(0)
 	for i := range n.ports {

@@ -5,10 +5,10 @@ package packet
 
 // dctcp is what DCTCP adds to TCP.
 type dctcp struct {
-	gain    float64 // of the moving average
-	always  bool    // the window is cut whenever the average is above 0, even after a window without marks
-	mss     uint64
-	sources []dctcpSource
+	gain      float64 // of the moving average
+	cutAlways bool    // the window is cut whenever the average is above 0, even after a window without marks
+	mss       uint64
+	sources   []dctcpSource
 }
 
 type dctcpSource struct {
@@ -18,9 +18,9 @@ type dctcpSource struct {
 	marked  uint64  // so many of them with a mark
 }
 
-func newDCTCP(n *network, s *settings) transport {
+func newDCTCP(n *network, s *transportConfig) transport {
 	t := makeTCP(n, s)
-	t.dctcp = &dctcp{gain: min(s.number("gain"), 1), always: s.is("cut-always"), mss: s.mss}
+	t.dctcp = &dctcp{gain: min(s.number("gain"), 1), cutAlways: s.enabled("cut-always"), mss: s.mss}
 	return t
 }
 
@@ -44,7 +44,7 @@ func (d *dctcp) acked(t *tcp, f uint32, s *tcpSource, marked bool) {
 	}
 	o.average = float64((1-d.gain)*o.average) + float64(d.gain*(float64(o.marked)/float64(o.acks)))
 	cut := o.marked > 0 && !s.recovering
-	if d.always {
+	if d.cutAlways {
 		cut = o.average > 0
 	}
 	if cut {
@@ -62,10 +62,10 @@ func (d *dctcp) lost(f uint32, s *tcpSource) {
 
 var dctcpTransport = Transport{
 	Name: "dctcp", Title: "DCTCP: TCP with a window by the share of marks",
-	queue: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, ecn: marks{packets: 15}, queueBDPs: 5,
-	make: newDCTCP,
+	discipline: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, ecn: ecnDefaults{packets: 15}, queueBDPs: 5,
+	build: newDCTCP,
 	Parameters: append(tcpParameters(10e9),
-		Parameter{Name: "gain", Value: 1. / 16, Least: 0, Doc: "weight of the last window in the moving average of marks, at most 1"},
+		Parameter{Name: "gain", Value: 1. / 16, Min: 0, Doc: "weight of the last window in the moving average of marks, at most 1"},
 		Parameter{Name: "cut-always", Unit: Switch, Compat: number(1),
 			Doc: "cut the window also after one without marks, as long as the average is above 0"}),
 }

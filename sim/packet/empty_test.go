@@ -9,7 +9,7 @@ import (
 // Messages without bytes get through, whatever the transport.
 func TestEmptyMessages(t *testing.T) {
 	for _, transport := range Transports {
-		for _, compat := range []Compat{Own, HTSim, ATLAHS} {
+		for _, compat := range []Compat{CompatNone, CompatHTSim, CompatATLAHS} {
 			result, report := try{network: leafSpine, transport: transport.Name, compat: compat, rules: new(Compat), set: func(o *Options) {
 				o.Params.End = 1e12
 			}}.run(t, messages(4, [3]int{0, 3, 0}, [3]int{1, 2, 1}, [3]int{1, 3, 0}))

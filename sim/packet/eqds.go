@@ -6,16 +6,16 @@ package packet
 // Time after which EQDS sends again, beside that of six full queues, in picoseconds.
 const eqdsTimeout = 150_000_000
 
-func newEQDS(n *network, s *settings) transport {
+func newEQDS(n *network, s *transportConfig) transport {
 	t := newUET(n, s)
-	t.ackAbove = true
+	t.ackExceeds = true
 	t.setTimeout(s, eqdsTimeout)
-	t.sprays.how = skipping
-	t.sprays.penalty.mark, t.sprays.penalty.trim, t.sprays.penalty.most = 1, 1, 1
-	t.sprays.penalty.all, t.sprays.penalty.edge = true, true
+	t.sprayer.mode = skipping
+	t.sprayer.penalty.mark, t.sprayer.penalty.trim, t.sprayer.penalty.most = 1, 1, 1
+	t.sprayer.penalty.all, t.sprayer.penalty.edge = true, true
 	full := float64(t.mss + t.header)
 	c := newCredits(t, s.number("quantum"), float64(t.mss))
-	c.again, c.quirks, c.grantFinished = true, s.quirks.eqds, s.quirks.grantFinished
+	c.trimmedFirst, c.quirks, c.grantFinished = true, s.quirks.eqds, s.quirks.grantFinished
 	t.detachedNIC, t.waitForCredit = s.quirks.eqds.detachedNIC, s.quirks.waitForCredit
 	c.setLimit(s.number("window") * full)
 	const frame = 38 // preamble, Ethernet's header and check sum, and the gap between packets, in bytes
@@ -23,7 +23,7 @@ func newEQDS(n *network, s *settings) transport {
 		full = 4160
 	}
 	c.period = s.number("pull-interval") * 8e12 * (full + frame) / float64(s.rate)
-	if credit := float64(int64(c.grants) * c.quantum); credit > full {
+	if credit := float64(int64(c.quantaPerPull) * c.quantum); credit > full {
 		c.period *= credit / full
 	}
 	return t
@@ -31,17 +31,17 @@ func newEQDS(n *network, s *settings) transport {
 
 var eqdsTransport = Transport{
 	Name: "eqds", Title: "EQDS: receivers grant credit, switches trim",
-	queue: trimming, nic: scheduled, header: 64, control: 64, balance: Spray, queueBDPs: 1, remainder: true,
-	make: newEQDS,
+	discipline: trimming, nic: scheduled, header: 64, control: 64, balance: Spray, queueBDPs: 1, neverPad: true,
+	build: newEQDS,
 	Parameters: []Parameter{
 		{Name: "window", Value: 50,
 			Doc: "packets that are sent on speculation, and that a sender asks credit for"},
-		{Name: "quantum", Unit: Bytes, Value: 512, Least: 1, Doc: "unit of credit; a pull grants a packet's payload, rounded down"},
-		{Name: "pull-interval", Value: 0.99, Least: 1e-3,
+		{Name: "quantum", Unit: Bytes, Value: 512, Min: 1, Doc: "unit of credit; a pull grants a packet's payload, rounded down"},
+		{Name: "pull-interval", Value: 0.99, Min: 1e-3,
 			Doc: "time between pulls of a host, as a share of what a full packet takes with its Ethernet frame"},
 		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes that are acknowledged at once, at the latest"},
-		{Name: "control-turns", Value: 20, Least: 1, Doc: "control packets that a host sends before data, where both wait"},
-		{Name: "rto", Unit: Time, Value: -1, Least: -1,
+		{Name: "control-turns", Value: 20, Min: 1, Doc: "control packets that a host sends before data, where both wait"},
+		{Name: "rto", Unit: Time, Value: -1, Min: -1,
 			Doc: "after so long, send again what is not known to be there; 0: never; negative: 150 us and the time " +
 				"of six full queues"},
 	},

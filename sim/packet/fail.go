@@ -39,11 +39,11 @@ func (f *Failure) check(t *topology.Network) error {
 
 // failures are those of a run.
 type failures struct {
-	topology *topology.Network
-	list     []Failure
-	down     []int                       // of each link, failures that are under way
-	routes   map[string]*topology.Routes // by the links that are down, for links that come and go
-	lost     uint64                      // packets for which there was no way
+	topology   *topology.Network
+	list       []Failure
+	down       []int                       // of each link, failures that are under way
+	routes     map[string]*topology.Routes // by the links that are down, for links that come and go
+	unroutable uint64                      // packets for which there was no way
 }
 
 // schedule schedules the beginnings and ends of failures.
@@ -57,7 +57,7 @@ func (f *failures) schedule(n *network) {
 }
 
 // happen has failure i/2 begin, or end where i is odd.
-func (f *failures) happen(n *network, i uint32) {
+func (f *failures) apply(n *network, i uint32) {
 	failure := &f.list[i/2]
 	for _, l := range failure.Links {
 		switch {
@@ -67,8 +67,8 @@ func (f *failures) happen(n *network, i uint32) {
 			n.setRate(l, f.topology.Links[l].Rate)
 		case i%2 == 0:
 			if f.down[l]++; f.down[l] == 1 {
-				n.clear(uint32(2 * l))
-				n.clear(uint32(2*l + 1))
+				n.dropQueued(uint32(2 * l))
+				n.dropQueued(uint32(2*l + 1))
 			}
 		default:
 			f.down[l]--
@@ -77,7 +77,7 @@ func (f *failures) happen(n *network, i uint32) {
 	if failure.Rate > 0 {
 		return
 	}
-	n.routes = f.routesNow()
+	n.routes = f.currentRoutes()
 	for _, l := range failure.Links {
 		if f.down[l] == 0 {
 			n.wake(uint32(2 * l))
@@ -90,7 +90,7 @@ func (f *failures) happen(n *network, i uint32) {
 func (n *network) wake(i uint32) {
 	pt := &n.ports[i]
 	if pt.serving != none {
-		pt.settle(n.now)
+		pt.finishService(n.now)
 	}
 	if pt.serving == none && !pt.paused {
 		n.serveNext(i, pt)
@@ -98,7 +98,7 @@ func (n *network) wake(i uint32) {
 }
 
 // routesNow returns the routes without the links that are down.
-func (f *failures) routesNow() *topology.Routes {
+func (f *failures) currentRoutes() *topology.Routes {
 	var key strings.Builder
 	for l, n := range f.down {
 		if n > 0 {
@@ -124,17 +124,17 @@ func (n *network) setRate(link int, rate int64) {
 }
 
 // clear drops what waits at a port.
-func (n *network) clear(i uint32) {
+func (n *network) dropQueued(i uint32) {
 	pt := &n.ports[i]
 	for queue := range pt.queues {
 		for pt.queues[queue].head != none {
-			p := n.take(&pt.queues[queue])
+			p := n.popPacket(&pt.queues[queue])
 			pt.bytes[queue] -= uint64(n.packets[p].size)
 			n.drop(pt, p)
 		}
 	}
 	if pt.host != none {
-		for p := n.nics[pt.host].take(n); p != none; p = n.nics[pt.host].take(n) {
+		for p := n.nics[pt.host].pop(n); p != none; p = n.nics[pt.host].pop(n) {
 			pt.bytes[dataQueue] -= uint64(n.packets[p].size)
 			n.drop(pt, p)
 		}

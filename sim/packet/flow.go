@@ -4,19 +4,19 @@ import "github.com/tracedag/tracedag/dag"
 
 // flow is a flow under way.
 type flow struct {
-	id       uint32 // by which flows take turns; not used again
-	src, dst uint32 // hosts
-	message  uint32 // the driver's
-	record   uint32
-	packets  int32 // on their way, and holds
-	started  bool
-	over     bool // both ends are done with it
-	received bool
-	bytes    uint64
-	start    uint64
+	id         uint32 // by which flows take turns; not used again
+	src, dst   uint32 // hosts
+	message    uint32 // the driver's
+	record     uint32
+	references int32 // on their way, and holds
+	started    bool
+	complete   bool // both ends are done with it
+	delivered  bool
+	bytes      uint64
+	start      uint64
 
 	// How it is balanced, from the source and from the destination.
-	labels [2]labels
+	labels [2]flowLabels
 	next   uint32 // the next free slot
 	behind uint32 // the next flow in a flowList
 }
@@ -35,7 +35,7 @@ type Flow struct {
 }
 
 // open makes a flow. The transport does nothing before start.
-func (n *network) open(src, dst, message, id uint32, bytes uint64) uint32 {
+func (n *network) openFlow(src, dst, message, id uint32, bytes uint64) uint32 {
 	f := n.freeFlow
 	if f != none {
 		n.freeFlow = n.flows[f].next
@@ -51,7 +51,7 @@ func (n *network) open(src, dst, message, id uint32, bytes uint64) uint32 {
 }
 
 // start has the transport begin with a flow.
-func (n *network) start(f uint32) {
+func (n *network) startFlow(f uint32) {
 	fl := &n.flows[f]
 	fl.start, fl.started = n.now, true
 	n.records[fl.record].Start = dag.Time(n.now)
@@ -67,59 +67,59 @@ func (n *network) record(f uint32) *Flow {
 }
 
 // deliver says that the receiver of a flow has all of it.
-func (n *network) deliver(f uint32) {
+func (n *network) deliverFlow(f uint32) {
 	fl := &n.flows[f]
-	if fl.received {
+	if fl.delivered {
 		return
 	}
-	fl.received = true
+	fl.delivered = true
 	n.records[fl.record].Delivered = dag.Time(n.now)
 	n.driver.delivered(f)
 }
 
 // acknowledge says that the sender of a flow knows that the receiver has all of it. With that the flow is over; what is
 // still on its way is ignored.
-func (n *network) acknowledge(f uint32) {
+func (n *network) completeFlow(f uint32) {
 	fl := &n.flows[f]
-	if fl.over {
+	if fl.complete {
 		return
 	}
-	fl.over = true
+	fl.complete = true
 	n.records[fl.record].Acknowledged = dag.Time(n.now)
 	n.driver.acknowledged(f)
-	if n.flows[f].packets == 0 {
-		n.release(f)
+	if n.flows[f].references == 0 {
+		n.freeSlot(f)
 	}
 }
 
 // hold keeps the slot of a flow, as a packet on its way does, until letGo.
-func (n *network) hold(f uint32) {
-	n.flows[f].packets++
+func (n *network) retain(f uint32) {
+	n.flows[f].references++
 }
 
 // letGo ends a hold, or the way of a packet.
-func (n *network) letGo(f uint32) {
+func (n *network) release(f uint32) {
 	fl := &n.flows[f]
-	fl.packets--
-	if fl.packets == 0 && fl.over {
-		n.release(f)
+	fl.references--
+	if fl.references == 0 && fl.complete {
+		n.freeSlot(f)
 	}
 }
 
 // release gives the slot of a flow back.
-func (n *network) release(f uint32) {
+func (n *network) freeSlot(f uint32) {
 	n.flows[f].next = n.freeFlow
 	n.freeFlow = f
 }
 
 // leaveHost notes that the interface of a host begins to send a packet.
-func (n *network) leaveHost(pt *port, pk *packet) {
+func (n *network) noteDeparture(pt *port, pk *packet) {
 	if pt.discipline == fairFlows && pk.kind == data {
 		pk.sent = n.now
 	}
-	if pk.flags&last != 0 {
-		pk.flags &^= last
-		n.at(pt.busyUntil, lastLeft, pk.flow)
+	if pk.flags&lastPacket != 0 {
+		pk.flags &^= lastPacket
+		n.at(pt.busyUntil, lastByteSent, pk.flow)
 	}
 }
 

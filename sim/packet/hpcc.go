@@ -7,14 +7,14 @@ package packet
 import "slices"
 
 // probes are what data packets have collected, by packet.
-type probes struct {
-	stride uint32 // ports that there is room for in a packet
-	counts []uint32
-	places []probe
+type telemetry struct {
+	stride  uint32 // ports that there is room for in a packet
+	counts  []uint32
+	records []telemetryRecord
 }
 
 // probe is what a packet learns from a port of a switch.
-type probe struct {
+type telemetryRecord struct {
 	time   uint64
 	sent   uint64 // bytes before it
 	queued uint64 // bytes
@@ -22,32 +22,32 @@ type probe struct {
 }
 
 // firstStride is room for the ports of most paths.
-const firstStride = 8
+const minStride = 8
 
 // clear prepares a packet.
-func (c *probes) clear(p uint32) {
+func (c *telemetry) clear(p uint32) {
 	for int(p) >= len(c.counts) {
 		c.counts = append(c.counts, 0)
-		c.places = slices.Grow(c.places, int(c.stride))[:len(c.places)+int(c.stride)]
+		c.records = slices.Grow(c.records, int(c.stride))[:len(c.records)+int(c.stride)]
 	}
 	c.counts[p] = 0
 }
 
 // of returns what a packet has collected.
-func (c *probes) of(p uint32) []probe {
+func (c *telemetry) path(p uint32) []telemetryRecord {
 	at := p * c.stride
-	return c.places[at : at+c.counts[p]]
+	return c.records[at : at+c.counts[p]]
 }
 
 // copy gives a packet what another has collected.
-func (c *probes) copy(to, from uint32) {
+func (c *telemetry) copy(to, from uint32) {
 	c.clear(to)
 	c.counts[to] = c.counts[from]
-	copy(c.of(to), c.of(from))
+	copy(c.path(to), c.path(from))
 }
 
 // read has a packet collect what a port knows.
-func (c *probes) read(n *network, i, p uint32, queued uint64) {
+func (c *telemetry) record(n *network, i, p uint32, queued uint64) {
 	pt := &n.ports[i]
 	if pt.host != none || n.packets[p].kind != data {
 		return
@@ -59,61 +59,61 @@ func (c *probes) read(n *network, i, p uint32, queued uint64) {
 	if n.quirks.telemetryAtServiceEnd { // the packet has been sent
 		sent -= uint64(pt.servingSize)
 	}
-	c.places[p*c.stride+c.counts[p]] = probe{n.now, sent, queued, i}
+	c.records[p*c.stride+c.counts[p]] = telemetryRecord{n.now, sent, queued, i}
 	c.counts[p]++
 }
 
 // widen makes room for paths of twice as many ports.
-func (c *probes) widen() {
-	wide := make([]probe, 2*len(c.places))
+func (c *telemetry) widen() {
+	wide := make([]telemetryRecord, 2*len(c.records))
 	for p := range c.counts {
-		copy(wide[2*p*int(c.stride):], c.of(uint32(p)))
+		copy(wide[2*p*int(c.stride):], c.path(uint32(p)))
 	}
-	c.stride, c.places = 2*c.stride, wide
+	c.stride, c.records = 2*c.stride, wide
 }
 
 // hpcc sets the windows and rates of flows.
 type hpcc struct {
-	mss    uint64
-	rtt    uint64  // T, of the longest path without load
-	eta    float64 // utilisation of links that is aimed at
-	stages uint32  // of additive increase before a multiplicative change
-	add    uint64  // bytes of an additive increase, W_AI
-	quirks *quirks
+	mss      uint64
+	rtt      uint64  // T, of the longest path without load
+	eta      float64 // utilisation of links that is aimed at
+	maxStage uint32  // of additive increase before a multiplicative change
+	wAI      uint64  // bytes of an additive increase, W_AI
+	quirks   *quirks
 
 	sources []hpccSource
 }
 
 // hpccSource is the sender of a flow, with the names of algorithm 1 where they say more.
 type hpccSource struct {
-	most      uint64 // bytes that the window may have
-	window    uint64 // W
-	reference uint64 // W^c, which changes once a round trip
-	round     uint64 // the first packet of the next round: lastUpdateSeq
-	stage     uint32
-	use       float64 // U
-	path      []probe // L
+	maxWindow     uint64 // bytes that the window may have
+	window        uint64 // W
+	reference     uint64 // W^c, which changes once a round trip
+	lastUpdateSeq uint64 // the first packet of the next round: lastUpdateSeq
+	stage         uint32
+	utilization   float64           // U
+	path          []telemetryRecord // L
 }
 
-func newHPCC(n *network, s *settings) transport {
+func newHPCC(n *network, s *transportConfig) transport {
 	t := makeRoCE(n, s)
-	n.probes = &probes{stride: firstStride}
-	h := &hpcc{mss: s.mss, eta: s.number("eta"), stages: uint32(s.number("max-stage")), quirks: &t.quirks}
+	n.telemetry = &telemetry{stride: minStride}
+	h := &hpcc{mss: s.mss, eta: s.number("eta"), maxStage: uint32(s.number("max-stage")), quirks: &t.quirks}
 	if rtt := s.number("rtt"); rtt > 0 {
 		h.rtt = uint64(rtt)
 	} else {
-		h.rtt = n.unloaded(0, n.hosts-1, uint32(s.mss)+s.header) + n.unloaded(n.hosts-1, 0, s.control)
+		h.rtt = n.unloadedLatency(0, n.hosts-1, uint32(s.mss)+s.header) + n.unloadedLatency(n.hosts-1, 0, s.control)
 	}
 	switch add := s.number("w-ai"); {
 	case add >= 0:
-		h.add = uint64(add)
+		h.wAI = uint64(add)
 	case h.quirks.increaseByMSS:
-		h.add = s.mss
+		h.wAI = s.mss
 	default: // section 3.3
 		bdp := float64(h.rtt) * float64(s.rate) / 8e12
-		h.add = uint64(bdp * (1 - h.eta) / s.number("flows"))
+		h.wAI = uint64(bdp * (1 - h.eta) / s.number("flows"))
 	}
-	h.add = max(h.add, 1)
+	h.wAI = max(h.wAI, 1)
 	t.hpcc = h
 	return t
 }
@@ -124,14 +124,14 @@ func (h *hpcc) open(f uint32, line float64) {
 	}
 	window := max(h.mss, uint64(float64(h.rtt)*line/8e12))
 	r := &h.sources[f]
-	*r = hpccSource{most: window, window: window, reference: window, use: 1, path: r.path[:0]}
+	*r = hpccSource{maxWindow: window, window: window, reference: window, utilization: 1, path: r.path[:0]}
 	if h.quirks.startAtTarget {
-		r.use = h.eta
+		r.utilization = h.eta
 	}
 }
 
 // opened reports whether a flow may send with so many bytes on their way. The window may be less than a packet.
-func (h *hpcc) opened(f uint32, flying uint64) bool {
+func (h *hpcc) windowOpen(f uint32, flying uint64) bool {
 	if h.quirks.wholePacketWindow {
 		return flying+h.mss <= h.sources[f].window
 	}
@@ -144,7 +144,7 @@ func (h *hpcc) rate(r *hpccSource) float64 {
 }
 
 // shrink sets the window to a packet, as htsim does upon a nack.
-func (h *hpcc) shrink(f uint32) float64 {
+func (h *hpcc) onNACK(f uint32) float64 {
 	r := &h.sources[f]
 	r.window = h.mss
 	return h.rate(r)
@@ -154,22 +154,22 @@ func (h *hpcc) shrink(f uint32) float64 {
 func (h *hpcc) acknowledged(n *network, f, p uint32, s *roceSource, acked uint64) float64 {
 	r := &h.sources[f]
 	if h.quirks.singleWindow {
-		h.htsimAcknowledged(n, r, n.probes.of(p), s, acked)
+		h.singleWindowACK(n, r, n.telemetry.path(p), s, acked)
 		return h.rate(r)
 	}
-	update := acked > r.round
+	update := acked > r.lastUpdateSeq
 	if update {
-		r.round = s.next
+		r.lastUpdateSeq = s.next
 	}
-	if h.measure(n, r, n.probes.of(p)) {
-		h.compute(r, update)
+	if h.measureInflight(n, r, n.telemetry.path(p)) {
+		h.computeWindow(r, update)
 	}
 	return h.rate(r)
 }
 
 // measure estimates the bytes on the fullest link of the path, in those that it holds: MeasureInflight of algorithm 1. It
 // returns false where the path is not that of the ack before, with which it compares.
-func (h *hpcc) measure(n *network, r *hpccSource, path []probe) bool {
+func (h *hpcc) measureInflight(n *network, r *hpccSource, path []telemetryRecord) bool {
 	if !samePath(r.path, path) {
 		r.path = append(r.path[:0], path...)
 		return false
@@ -180,36 +180,36 @@ func (h *hpcc) measure(n *network, r *hpccSource, path []probe) bool {
 		if now.time <= before.time {
 			continue
 		}
-		if u := n.load(now, before, h.rtt); u > most {
+		if u := n.linkUtilization(now, before, h.rtt); u > most {
 			most, span = u, now.time-before.time
 		}
 	}
 	copy(r.path, path)
 	share := float64(min(span, h.rtt)) / float64(h.rtt)
-	r.use = (1-share)*r.use + share*most
+	r.utilization = (1-share)*r.utilization + share*most
 	return true
 }
 
 // load returns how full a link is: what waits for it, in what it sends in a round trip, and what it sends.
-func (n *network) load(now, before *probe, rtt uint64) float64 {
+func (n *network) linkUtilization(now, before *telemetryRecord, rtt uint64) float64 {
 	perByte := float64(n.ports[now.port].psPerByte)
 	return float64(min(now.queued, before.queued))*perByte/float64(rtt) +
 		float64(now.sent-before.sent)*perByte/float64(now.time-before.time)
 }
 
-func samePath(a, b []probe) bool {
-	return slices.EqualFunc(a, b, func(a, b probe) bool { return a.port == b.port })
+func samePath(a, b []telemetryRecord) bool {
+	return slices.EqualFunc(a, b, func(a, b telemetryRecord) bool { return a.port == b.port })
 }
 
 // compute sets the window: ComputeWind of algorithm 1. A window of more than a line holds means nothing.
-func (h *hpcc) compute(r *hpccSource, update bool) {
-	w := r.reference + h.add
+func (h *hpcc) computeWindow(r *hpccSource, update bool) {
+	w := r.reference + h.wAI
 	stage := r.stage + 1
-	if r.use >= h.eta || r.stage >= h.stages {
-		w = uint64(min(maxBytes, float64(r.reference)/(r.use/h.eta))) + h.add
+	if r.utilization >= h.eta || r.stage >= h.maxStage {
+		w = uint64(min(maxBytes, float64(r.reference)/(r.utilization/h.eta))) + h.wAI
 		stage = 0
 	}
-	r.window = min(w, r.most)
+	r.window = min(w, r.maxWindow)
 	if update {
 		r.reference, r.stage = r.window, stage
 	}
@@ -217,28 +217,28 @@ func (h *hpcc) compute(r *hpccSource, update bool) {
 
 // htsimAcknowledged is what htsim makes of NewAck: the window is its own reference; loads are measured from the first ack
 // on, not from the last; and they count from the first round trip after it on, wholly.
-func (h *hpcc) htsimAcknowledged(n *network, r *hpccSource, path []probe, s *roceSource, acked uint64) {
+func (h *hpcc) singleWindowACK(n *network, r *hpccSource, path []telemetryRecord, s *roceSource, acked uint64) {
 	if len(path) != len(r.path) {
 		r.path = append(r.path[:0], path...)
 	} else {
 		most, span := 0.0, h.rtt
 		for i := range path {
-			if u := n.load(&path[i], &r.path[i], h.rtt); u > most {
+			if u := n.linkUtilization(&path[i], &r.path[i], h.rtt); u > most {
 				most, span = u, path[i].time-r.path[i].time
 			}
 		}
 		if span >= h.rtt {
-			r.use = most
+			r.utilization = most
 		}
 	}
-	update := acked > r.round
+	update := acked > r.lastUpdateSeq
 	if update {
-		r.round = s.next
+		r.lastUpdateSeq = s.next
 	}
-	w := r.window + h.add
+	w := r.window + h.wAI
 	stage := r.stage + 1
-	if r.use >= h.eta || r.stage >= h.stages {
-		w = uint64(min(maxBytes, float64(r.window)/(r.use/h.eta))) + h.add
+	if r.utilization >= h.eta || r.stage >= h.maxStage {
+		w = uint64(min(maxBytes, float64(r.window)/(r.utilization/h.eta))) + h.wAI
 		stage = 0
 	}
 	r.window = w
@@ -249,14 +249,14 @@ func (h *hpcc) htsimAcknowledged(n *network, r *hpccSource, path []probe, s *roc
 
 var hpccTransport = Transport{
 	Name: "hpcc", Title: "HPCC on RoCE v2: windows follow what switches know of their load",
-	queue: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, make: newHPCC,
+	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newHPCC,
 	Parameters: append([]Parameter{
-		{Name: "rtt", Unit: Time, Value: -1, Compat: number(12e6), Least: -1,
+		{Name: "rtt", Unit: Time, Value: -1, Compat: number(12e6), Min: -1,
 			Doc: "round trip without load; -1: that between the first host and the last"},
-		{Name: "eta", Value: 0.95, Least: 1e-3, Doc: "utilisation that is aimed at, 0 to 1"},
+		{Name: "eta", Value: 0.95, Min: 1e-3, Doc: "utilisation that is aimed at, 0 to 1"},
 		{Name: "max-stage", Value: 5, Doc: "additive increases before a multiplicative change"},
-		{Name: "w-ai", Unit: Bytes, Value: -1, Least: -1,
+		{Name: "w-ai", Unit: Bytes, Value: -1, Min: -1,
 			Doc: "bytes of an additive increase; -1: as flows says, or, as in htsim, a packet's"},
-		{Name: "flows", Value: 100, Least: 1, Doc: "expected on a link at a time"},
+		{Name: "flows", Value: 100, Min: 1, Doc: "expected on a link at a time"},
 	}, roceParameters...),
 }

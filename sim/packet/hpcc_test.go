@@ -12,17 +12,17 @@ import (
 
 // TestHPCCWindow works out algorithm 1 for a link of 100 Gb/s, a round trip of 10 us and so a window of 125,000 bytes.
 func TestHPCCWindow(t *testing.T) {
-	p := params(t, "hpcc", Own)
-	p.Own["rtt"], p.Own["w-ai"] = 10e6, 100
+	p := params(t, "hpcc", CompatNone)
+	p.TransportParams["rtt"], p.TransportParams["w-ai"] = 10e6, 100
 	d := flowsOf(Flow{Target: 1, Bytes: 1 << 30})
 	n := d.start(t, made(t)(topology.Star(2, 100e9, 1000, 0)), p)
 	r := n.transport.(*roce)
 	h, s := r.hpcc, &r.hpcc.sources[0]
 	i := n.routes.HostPort(1)
-	if s.window != 125_000 || !h.opened(0, 124_999) || h.opened(0, 125_000) {
+	if s.window != 125_000 || !h.windowOpen(0, 124_999) || h.windowOpen(0, 125_000) {
 		t.Fatalf("window %d", s.window)
 	}
-	path := probe{port: i}
+	path := telemetryRecord{port: i}
 	for k, step := range []struct {
 		time, sent, queued uint64 // picoseconds and bytes since the ack before; bytes
 		acked, next        uint64 // packets
@@ -50,11 +50,11 @@ func TestHPCCWindow(t *testing.T) {
 		path.time += step.time
 		path.sent += step.sent
 		path.queued = step.queued
-		n.probes.clear(0)
-		n.probes.counts[0] = 1
-		n.probes.of(0)[0] = path
+		n.telemetry.clear(0)
+		n.telemetry.counts[0] = 1
+		n.telemetry.path(0)[0] = path
 		rate := h.acknowledged(n, 0, 0, &roceSource{next: step.next}, step.acked)
-		if s.window != step.window || s.reference != step.reference || math.Abs(s.use-step.use) > 1e-9 || s.stage != step.stage {
+		if s.window != step.window || s.reference != step.reference || math.Abs(s.utilization-step.use) > 1e-9 || s.stage != step.stage {
 			t.Fatalf("ack %d: %+v, want %+v", k, *s, step)
 		}
 		if math.Abs(rate-float64(step.window)*8e5) > 1 {
@@ -64,7 +64,7 @@ func TestHPCCWindow(t *testing.T) {
 	// On another path there is nothing to compare with again.
 	before := *s
 	path.port ^= 2
-	n.probes.of(0)[0] = path
+	n.telemetry.path(0)[0] = path
 	if h.acknowledged(n, 0, 0, &roceSource{next: 300}, 212); s.window != before.window || s.path[0].port != path.port {
 		t.Errorf("%+v", *s)
 	}
@@ -74,12 +74,12 @@ func TestHPCCWindow(t *testing.T) {
 func TestHPCCProbes(t *testing.T) {
 	for _, c := range []struct {
 		compat Compat
-		want   []probe
+		want   []telemetryRecord
 	}{
 		// When the packet begins to leave: what waits behind it.
-		{Own, []probe{{0, 0, 0, 0}, {80_000, 1000, 2000, 0}, {240_000, 3000, 0, 0}}},
+		{CompatNone, []telemetryRecord{{0, 0, 0, 0}, {80_000, 1000, 2000, 0}, {240_000, 3000, 0, 0}}},
 		// When it has left, and with it.
-		{HTSim, []probe{{80_000, 0, 5000, 0}, {240_000, 1000, 4000, 0}, {400_000, 3000, 2000, 0}}},
+		{CompatHTSim, []telemetryRecord{{80_000, 0, 5000, 0}, {240_000, 1000, 4000, 0}, {400_000, 3000, 2000, 0}}},
 	} {
 		d := flowsOf(Flow{Target: 1, Bytes: 1 << 20})
 		n := d.start(t, made(t)(topology.Star(2, 100e9, dag.Microsecond, 0)), params(t, "hpcc", c.compat))
@@ -87,8 +87,8 @@ func TestHPCCProbes(t *testing.T) {
 		for _, size := range []uint32{1000, 2000, 2000} {
 			p := n.newPacket(0, data, size)
 			n.packets[p].port = n.routes.NIC(0)
-			n.probes.clear(p)
-			n.pauses.enter(n, n.routes.NIC(0), size)
+			n.telemetry.clear(p)
+			n.pfc.enter(n, n.routes.NIC(0), size)
 			n.enqueue(out, p)
 		}
 		for n.ports[out].serving != none {
@@ -97,7 +97,7 @@ func TestHPCCProbes(t *testing.T) {
 		}
 		for p, want := range c.want {
 			want.port = out
-			if got := n.probes.of(uint32(p)); len(got) != 1 || got[0] != want {
+			if got := n.telemetry.path(uint32(p)); len(got) != 1 || got[0] != want {
 				t.Errorf("%d, packet %d: %+v, want %+v", c.compat, p, got, want)
 			}
 		}
@@ -113,10 +113,10 @@ func TestHPCCLongPath(t *testing.T) {
 	}
 	fmt.Fprintf(&line, "h1 s19 100Gbps 500ns\n")
 	d := flowsOf(Flow{Target: 1, Bytes: 4 << 20}, Flow{Source: 1, Bytes: 4 << 20})
-	n := d.run(t, made(t)(topology.ReadEdges(strings.NewReader(line.String()), "line")), params(t, "hpcc", Own))
+	n := d.run(t, made(t)(topology.ReadEdges(strings.NewReader(line.String()), "line")), params(t, "hpcc", CompatNone))
 	d.check(t, n)
-	if n.probes.stride != 32 {
-		t.Errorf("room for %d ports", n.probes.stride)
+	if n.telemetry.stride != 32 {
+		t.Errorf("room for %d ports", n.telemetry.stride)
 	}
 	// Acks wait behind data at every switch, so that a window takes longer than its round trip.
 	ideal := 1024*4160*80 + 42*500e3

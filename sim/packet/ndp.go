@@ -8,12 +8,12 @@ import simevent "github.com/tracedag/tracedag/sim/event"
 
 // ndp is the transport.
 type ndp struct {
-	pushing
+	pushTransport
 	n       *network
 	mss     uint64 // payload bytes of a packet
 	control uint32 // bytes of an ack, nack or pull
 	header  uint32
-	whole   bool   // the last packet of a flow is as long as the others
+	padLast bool   // the last packet of a flow is as long as the others
 	window  uint64 // bytes that are sent at once
 	period  uint64 // between pulls of a host
 	rto     uint64 // after so long without a word from the receiver, what is not known to be there is sent again; 0: never
@@ -24,18 +24,18 @@ type ndp struct {
 }
 
 type ndpSource struct {
-	sent    uint64           // packets, of new data
-	total   uint64           // packets of the flow
-	pulled  uint32           // the last pull that was used
-	granted uint32           // the highest pull that came
-	again   simevent.MinHeap // packets to be sent again
-	acked   reassembly
-	silence watchdog
+	sent        uint64           // packets, of new data
+	total       uint64           // packets of the flow
+	pulled      uint32           // the last pull that was used
+	granted     uint32           // the highest pull that came
+	retransmits simevent.MinHeap // packets to be sent again
+	acked       reassembly
+	watchdog    watchdog
 }
 
 type ndpSink struct {
-	got    reassembly
-	number uint32 // of the last pull
+	got      reassembly
+	lastPull uint32 // of the last pull
 }
 
 // ndpPacer has the pulls of a host wait.
@@ -45,15 +45,15 @@ type ndpPacer struct {
 	queue   fairQueue
 }
 
-func newNDP(n *network, s *settings) transport {
+func newNDP(n *network, s *transportConfig) transport {
 	t := &ndp{
-		n: n, mss: s.mss, control: s.control, header: s.header, whole: s.whole, window: s.packets("window"),
+		n: n, mss: s.mss, control: s.control, header: s.header, padLast: s.padLast, window: s.packets("window"),
 		rto: s.time("rto"), pacers: make([]ndpPacer, n.hosts),
 	}
 	// Pulls come at 99 % of the rate at which full packets do.
 	t.period = uint64(float64(t.mss+uint64(t.header)) * 8e12 / float64(s.rate) / s.number("pull-rate"))
 	for i := range t.pacers {
-		t.pacers[i].queue.keep = true
+		t.pacers[i].queue.keepIdle = true
 	}
 	return t
 }
@@ -64,20 +64,20 @@ func (t *ndp) open(f uint32) {
 		t.sinks = append(t.sinks, ndpSink{})
 	}
 	s, k := &t.sources[f], &t.sinks[f]
-	acked, again, got := s.acked, s.again[:0], k.got
+	acked, again, got := s.acked, s.retransmits[:0], k.got
 	acked.reset()
 	got.reset()
-	*s = ndpSource{total: packetsOf(t.n.flows[f].bytes, t.mss), again: again, acked: acked, silence: watchdog{set: s.silence.set}}
+	*s = ndpSource{total: packetCount(t.n.flows[f].bytes, t.mss), retransmits: again, acked: acked, watchdog: watchdog{armed: s.watchdog.armed}}
 	*k = ndpSink{got: got}
 }
 
 func (t *ndp) start(f uint32) {
 	s := &t.sources[f]
-	s.silence.hear(t.n)
+	s.watchdog.noteHeard(t.n)
 	for s.sent < s.total && s.sent*t.mss < t.window {
 		t.transmit(f, s)
 	}
-	s.silence.watch(t.n, f, t.rto, timerB)
+	s.watchdog.arm(t.n, f, t.rto, timerB)
 }
 
 // transmit sends a packet: the lowest of those to be sent again, else the next. It returns false if there is none.
@@ -85,18 +85,18 @@ func (t *ndp) transmit(f uint32, s *ndpSource) bool {
 	var seq uint64
 	var marks flags
 	switch {
-	case len(s.again) > 0:
-		seq, marks = uint64(s.again.Pop()), retransmit
+	case len(s.retransmits) > 0:
+		seq, marks = uint64(s.retransmits.Pop()), retransmit
 	case s.sent < s.total:
 		seq = s.sent
 		s.sent++
 		if s.sent == s.total {
-			marks = last
+			marks = lastPacket
 		}
 	default:
 		return false
 	}
-	t.n.sendData(f, seq, uint32(t.n.payload(f, seq, t.mss, t.whole))+t.header, marks)
+	t.n.sendData(f, seq, uint32(t.n.payload(f, seq, t.mss, t.padLast))+t.header, marks)
 	return true
 }
 
@@ -110,12 +110,12 @@ func (t *ndp) receive(p uint32) {
 		t.acknowledged(&pk)
 	case nack:
 		s := &t.sources[pk.flow]
-		s.silence.hear(t.n)
+		s.watchdog.noteHeard(t.n)
 		t.n.record(pk.flow).Nacks++
-		if !t.n.flows[pk.flow].over && !s.acked.has(pk.seq) {
-			s.again.Push(uint32(pk.seq))
+		if !t.n.flows[pk.flow].complete && !s.acked.has(pk.seq) {
+			s.retransmits.Push(uint32(pk.seq))
 		}
-		if pk.flags&pulls != 0 || s.pulled < s.granted {
+		if pk.flags&carriesPull != 0 || s.pulled < s.granted {
 			t.pull(pk.flow, pk.pull)
 		}
 	case pull:
@@ -126,13 +126,13 @@ func (t *ndp) receive(p uint32) {
 
 func (t *ndp) acknowledged(pk *packet) {
 	s := &t.sources[pk.flow]
-	s.silence.hear(t.n)
+	s.watchdog.noteHeard(t.n)
 	s.acked.add(pk.seq)
 	if pk.ack >= s.total {
-		t.n.acknowledge(pk.flow)
+		t.n.completeFlow(pk.flow)
 		return
 	}
-	if pk.flags&pulls != 0 {
+	if pk.flags&carriesPull != 0 {
 		t.pull(pk.flow, pk.pull)
 	}
 }
@@ -140,7 +140,7 @@ func (t *ndp) acknowledged(pk *packet) {
 // pull lets as many packets go as pulls say; a pull for which there is nothing to send stays good.
 func (t *ndp) pull(f uint32, number uint32) {
 	s := &t.sources[f]
-	s.silence.hear(t.n)
+	s.watchdog.noteHeard(t.n)
 	s.granted = max(s.granted, number)
 	for s.pulled < s.granted && t.transmit(f, s) {
 		s.pulled++
@@ -157,18 +157,18 @@ func (t *ndp) arrived(p uint32, pk *packet) {
 		k.got.add(pk.seq)
 	}
 	t.n.free(p)
-	k.number++
+	k.lastPull++
 	a := t.n.newPacket(f, answer, t.control)
 	reply := &t.n.packets[a]
-	reply.seq, reply.ack, reply.pull, reply.sent = pk.seq, k.got.next, k.number, pk.sent
+	reply.seq, reply.ack, reply.pull, reply.sent = pk.seq, k.got.next, k.lastPull, pk.sent
 	if answer == nack {
-		reply.class = low
+		reply.priority = lowPriority
 	}
 	whole := k.got.next >= t.sources[f].total
 	t.reply(t.n.flows[f].dst, a)
 	if whole {
 		t.dropPulls(f)
-		t.n.deliver(f)
+		t.n.deliverFlow(f)
 	}
 }
 
@@ -179,7 +179,7 @@ func (t *ndp) reply(host, a uint32) {
 		since := t.n.now - c.last
 		if since >= t.period {
 			c.last = t.n.now
-			t.n.packets[a].flags |= pulls
+			t.n.packets[a].flags |= carriesPull
 			t.n.send(host, a)
 			return
 		}
@@ -188,7 +188,7 @@ func (t *ndp) reply(host, a uint32) {
 	f := t.n.packets[a].flow
 	p := t.n.newPacket(f, pull, t.control)
 	t.n.packets[p].pull = t.n.packets[a].pull
-	c.queue.put(t.n, t.n.flows[f].id, p)
+	c.queue.push(t.n, t.n.flows[f].id, p)
 	c.waiting++
 	t.n.send(host, a)
 }
@@ -202,14 +202,14 @@ func (t *ndp) dropPulls(f uint32) {
 
 func (t *ndp) timer(e event, i uint32) {
 	if e == timerB {
-		t.look(i)
+		t.checkTimeout(i)
 		return
 	}
 	c := &t.pacers[i]
 	if c.waiting == 0 {
 		return
 	}
-	p := c.queue.take(t.n)
+	p := c.queue.pop(t.n)
 	c.waiting--
 	t.n.send(i, p)
 	c.last = t.n.now
@@ -219,28 +219,28 @@ func (t *ndp) timer(e event, i uint32) {
 }
 
 // look has a flow that has not heard of its receiver for long send again what is not known to be there, a window at most.
-func (t *ndp) look(f uint32) {
+func (t *ndp) checkTimeout(f uint32) {
 	s := &t.sources[f]
-	if !s.silence.bark(t.n, f, t.rto, timerB) {
+	if !s.watchdog.expired(t.n, f, t.rto, timerB) {
 		return
 	}
-	s.again = s.again[:0]
-	for seq := s.acked.next; seq < s.sent && uint64(len(s.again))*t.mss < t.window; seq++ {
+	s.retransmits = s.retransmits[:0]
+	for seq := s.acked.next; seq < s.sent && uint64(len(s.retransmits))*t.mss < t.window; seq++ {
 		if !s.acked.has(seq) {
-			s.again.Push(uint32(seq))
+			s.retransmits.Push(uint32(seq))
 		}
 	}
-	for len(s.again) > 0 {
+	for len(s.retransmits) > 0 {
 		t.transmit(f, s)
 	}
 }
 
 var ndpTransport = Transport{
 	Name: "ndp", Title: "NDP: receivers pull, switches trim",
-	queue: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray, queueBDPs: 1, make: newNDP,
+	discipline: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray, queueBDPs: 1, build: newNDP,
 	Parameters: []Parameter{
-		{Name: "window", Value: 50, Least: 1, Doc: "packets that are sent at once"},
-		{Name: "pull-rate", Value: 0.99, Least: 1e-3, Doc: "rate of the pulls, as a share of that of full packets"},
+		{Name: "window", Value: 50, Min: 1, Doc: "packets that are sent at once"},
+		{Name: "pull-rate", Value: 0.99, Min: 1e-3, Doc: "rate of the pulls, as a share of that of full packets"},
 		{Name: "rto", Unit: Time, Value: 1e9, Compat: number(0),
 			Doc: "after so long without a word from the receiver, send again what may be lost; 0: never"},
 	},

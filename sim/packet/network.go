@@ -28,15 +28,15 @@ type network struct {
 	freePacket uint32
 	headerSize uint32 // of a trimmed packet, in bytes
 
-	ports    []port
-	nics     []nic // by host
-	switches []crossing
-	routes   *topology.Routes
-	hosts    uint32
-	balance  balance
-	pauses   *pauses  // nil: ports are not paused
-	probes   *probes  // nil: packets do not collect what ports know of themselves
-	sampler  *sampler // nil: queues are not sampled
+	ports     []port
+	nics      []nic // by host
+	switches  []switchDelay
+	routes    *topology.Routes
+	hosts     uint32
+	balance   loadBalancer
+	pfc       *pfc       // nil: ports are not paused
+	telemetry *telemetry // nil: packets do not collect what ports know of themselves
+	sampler   *sampler   // nil: queues are not sampled
 
 	failures *failures // nil: there are none
 
@@ -52,16 +52,16 @@ type network struct {
 type event uint32
 
 const (
-	arrival     event = iota // packet
-	serviceEnd               // port
-	wireEnd                  // port
-	crossingEnd              // switch
-	pauseEnd                 // port: a pause or its end has arrived there
-	lastLeft                 // flow: its last byte has left the host
-	flowStart                // flow
-	sampling                 // 0
-	failing                  // failure
-	timerA                   // the transport's own
+	arrival      event = iota // packet
+	serviceEnd                // port
+	wireEnd                   // port
+	switchEnd                 // switch
+	pauseArrival              // port: a pause or its end has arrived there
+	lastByteSent              // flow: its last byte has left the host
+	flowStart                 // flow
+	sampling                  // 0
+	failing                   // failure
+	timerA                    // the transport's own
 	timerB
 	timerC
 	timerD
@@ -121,18 +121,18 @@ func (n *network) run(until uint64) {
 			n.endService(i)
 		case wireEnd:
 			n.endWire(i)
-		case crossingEnd:
-			n.endCrossing(i)
-		case pauseEnd:
-			n.pauses.arrive(n, i)
-		case lastLeft:
-			n.driver.left(i)
+		case switchEnd:
+			n.leaveSwitch(i)
+		case pauseArrival:
+			n.pfc.takeEffect(n, i)
+		case lastByteSent:
+			n.driver.lastByteSent(i)
 		case flowStart:
-			n.start(i)
+			n.startFlow(i)
 		case sampling:
 			n.sample()
 		case failing:
-			n.failures.happen(n, i)
+			n.failures.apply(n, i)
 		case timerA, timerB, timerC, timerD:
 			n.transport.timer(e, i)
 		default:
@@ -148,21 +148,21 @@ func (n *network) send(host, p uint32) {
 		n.enqueue(out, p)
 		return
 	}
-	n.lose(p)
+	n.dropUnroutable(p)
 }
 
 // arrive has a packet that has left a port come to the other end, where it was not scheduled to.
 func (n *network) arrive(p uint32) {
 	i := n.packets[p].port
 	pt := &n.ports[i]
-	if n.quirks.pfcCountsAtArrival && n.pauses != nil && !pt.toHost {
-		n.pauses.enter(n, i, n.packets[p].size)
+	if n.quirks.pfcCountsAtArrival && n.pfc != nil && !pt.toHost {
+		n.pfc.enter(n, i, n.packets[p].size)
 	}
 	switch {
 	case pt.toHost:
 		n.transport.receive(p)
 	case n.quirks.stagedEvents && !n.balance.sourceRouted():
-		n.cross(pt.to, p)
+		n.enterSwitch(pt.to, p)
 	default:
 		n.forward(pt.to, p)
 	}
@@ -171,71 +171,71 @@ func (n *network) arrive(p uint32) {
 // forward has a switch put a packet to a port.
 func (n *network) forward(sw, p uint32) {
 	pk := &n.packets[p]
-	if n.pauses != nil && !n.quirks.pfcCountsAtArrival {
-		n.pauses.enter(n, pk.port, pk.size)
+	if n.pfc != nil && !n.quirks.pfcCountsAtArrival {
+		n.pfc.enter(n, pk.port, pk.size)
 	}
 	if n.quirks.stampAtFirstSwitch && pk.sent == 0 && pk.kind == data && pk.flags&trimmed == 0 {
 		pk.sent = n.now
 	}
-	if out := n.balance.choose(n, sw, pk); out != none {
+	if out := n.balance.choosePort(n, sw, pk); out != none {
 		n.enqueue(out, p)
 		return
 	}
-	n.lose(p)
+	n.dropUnroutable(p)
 }
 
 // lose drops a packet for which there is no way.
-func (n *network) lose(p uint32) {
+func (n *network) dropUnroutable(p uint32) {
 	if n.failures != nil {
-		n.failures.lost++
+		n.failures.unroutable++
 	}
-	if n.pauses != nil {
-		n.pauses.forget(n, p)
+	if n.pfc != nil {
+		n.pfc.lose(n, p)
 	}
 	n.free(p)
 }
 
 // crossing is the way of packets through a switch of an exact network: they leave it in the order in which they came, after
 // its latency, one event each.
-type crossing struct {
+type switchDelay struct {
 	latency uint64
-	line    fifo
+	queue   fifo
 }
 
-func (n *network) cross(sw, p uint32) {
+func (n *network) enterSwitch(sw, p uint32) {
 	c := &n.switches[sw]
-	if n.line(&c.line, p, n.now+c.latency) {
-		n.at(n.now+c.latency, crossingEnd, sw)
+	if n.pushDelayed(&c.queue, p, n.now+c.latency) {
+		n.at(n.now+c.latency, switchEnd, sw)
 	}
 }
 
-func (n *network) endCrossing(sw uint32) {
+func (n *network) leaveSwitch(sw uint32) {
 	c := &n.switches[sw]
-	n.forward(sw, n.leaveLine(&c.line))
-	if c.line.head != none {
-		n.at(n.packets[c.line.head].due, crossingEnd, sw)
+	n.forward(sw, n.popDelayed(&c.queue))
+	if c.queue.head != none {
+		n.at(n.packets[c.queue.head].due, switchEnd, sw)
 	}
 }
 
 // unloaded returns how long a packet takes from one host to another where nothing is in its way.
-func (n *network) unloaded(from, to, size uint32) uint64 {
+func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 	t := uint64(0)
-	for i := n.routes.NIC(from); i != none; i = n.onward(i, to) {
+	for i := n.routes.NIC(from); i != none; i = n.nextPort(i, to) {
 		t += uint64(size)*uint64(n.ports[i].psPerByte) + n.ports[i].latency
 	}
 	return t
 }
 
 // links returns the number of links from one host to another.
-func (n *network) links(from, to uint32) (links int) {
-	for i := n.routes.NIC(from); i != none; i = n.onward(i, to) {
+func (n *network) hopCount(from, to uint32) (links int) {
+	for i := n.routes.NIC(from); i != none; i = n.nextPort(i, to) {
 		links++
 	}
 	return links
 }
 
 // onward returns the port that follows one on a way to a host, none at its end.
-func (n *network) onward(i, to uint32) uint32 {
+func (n *network) nextPort(i, to uint32) uint32 {
 	pt, edge := &n.ports[i], n.routes.Edge(to)
 	switch {
 	case pt.toHost:

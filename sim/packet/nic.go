@@ -8,15 +8,15 @@ import "slices"
 // nic is what waits at the interface of a host: strict classes, and in each a queue for every flow, served in turns in the
 // order of the flows' numbers.
 type nic struct {
-	classes [classes]fairQueue
-	waiting int
+	priorities [priorities]fairQueue
+	waiting    int
 }
 
 // fairQueue has a queue for each flow.
 type fairQueue struct {
-	flows  []fairEntry // ascending
-	cursor int         // the place in flows to be looked at next
-	keep   bool        // flows keep their place when their queue is empty, as in htsim
+	flows    []fairEntry // ascending
+	cursor   int         // the place in flows to be looked at next
+	keepIdle bool        // flows keep their place when their queue is empty, as in htsim
 }
 
 type fairEntry struct {
@@ -24,7 +24,7 @@ type fairEntry struct {
 	fifo fifo
 }
 
-func (q *fairQueue) put(n *network, flow, p uint32) {
+func (q *fairQueue) push(n *network, flow, p uint32) {
 	i := len(q.flows)
 	if i > 0 && q.flows[i-1].flow >= flow {
 		i, _ = slices.BinarySearchFunc(q.flows, flow, func(e fairEntry, flow uint32) int { return int(int64(e.flow) - int64(flow)) })
@@ -35,19 +35,19 @@ func (q *fairQueue) put(n *network, flow, p uint32) {
 			q.cursor++
 		}
 	}
-	n.put(&q.flows[i].fifo, p)
+	n.pushPacket(&q.flows[i].fifo, p)
 }
 
 // take removes the packet whose turn it is, none if there is none.
-func (q *fairQueue) take(n *network) uint32 {
+func (q *fairQueue) pop(n *network) uint32 {
 	for range 2 {
 		for ; q.cursor < len(q.flows); q.cursor++ {
 			e := &q.flows[q.cursor]
 			if e.fifo.head == none {
 				continue
 			}
-			p := n.take(&e.fifo)
-			if e.fifo.head == none && !q.keep {
+			p := n.popPacket(&e.fifo)
+			if e.fifo.head == none && !q.keepIdle {
 				q.flows = slices.Delete(q.flows, q.cursor, q.cursor+1)
 			} else {
 				q.cursor++
@@ -67,7 +67,7 @@ func (q *fairQueue) drop(n *network, flow uint32) (dropped int) {
 		return 0
 	}
 	for q.flows[i].fifo.head != none {
-		n.free(n.take(&q.flows[i].fifo))
+		n.free(n.popPacket(&q.flows[i].fifo))
 		dropped++
 	}
 	q.flows = slices.Delete(q.flows, i, i+1)
@@ -77,22 +77,22 @@ func (q *fairQueue) drop(n *network, flow uint32) (dropped int) {
 	return dropped
 }
 
-func (c *nic) put(n *network, d discipline, p uint32) {
+func (c *nic) push(n *network, d discipline, p uint32) {
 	pk := &n.packets[p]
-	k := pk.class
+	k := pk.priority
 	if d == fairFlows {
-		k = high
+		k = highPriority
 	}
-	c.classes[k].put(n, n.flows[pk.flow].id, p)
+	c.priorities[k].push(n, n.flows[pk.flow].id, p)
 	c.waiting++
 }
 
-func (c *nic) take(n *network) uint32 {
+func (c *nic) pop(n *network) uint32 {
 	if c.waiting == 0 {
 		return none
 	}
-	for k := range c.classes {
-		if p := c.classes[k].take(n); p != none {
+	for k := range c.priorities {
+		if p := c.priorities[k].pop(n); p != none {
 			c.waiting--
 			return p
 		}
@@ -101,10 +101,10 @@ func (c *nic) take(n *network) uint32 {
 }
 
 // pass notes that a packet goes out at once, without waiting, so that its flow had its turn.
-func (c *nic) pass(n *network, d discipline, p uint32) {
-	if c.classes[0].keep {
-		c.put(n, d, p)
-		c.take(n)
+func (c *nic) passThrough(n *network, d discipline, p uint32) {
+	if c.priorities[0].keepIdle {
+		c.push(n, d, p)
+		c.pop(n)
 	}
 }
 

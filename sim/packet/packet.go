@@ -19,12 +19,12 @@ type packet struct {
 	// a queue it is the packet before it, and on a wire or in a switch of an exact network when it leaves that.
 	due uint64
 
-	pull  uint32 // the transport's own
-	kind  kind
-	flags flags
-	class class
+	pull     uint32 // the transport's own
+	kind     kind
+	flags    flags
+	priority priority
 	// atEdge says of a trimmed packet that it was trimmed at the port to its destination, not within the network.
-	atEdge bool
+	trimmedAtLastHop bool
 }
 
 // kind is what a packet is to its transport.
@@ -35,32 +35,32 @@ const (
 	ack
 	nack
 	pull
-	syn     // of a transport with a handshake: it comes before the data
-	request // to send: of a transport whose receivers grant credit
-	notice  // of congestion, from the receiver
+	syn           // of a transport with a handshake: it comes before the data
+	creditRequest // to send: of a transport whose receivers grant credit
+	cnp           // of congestion, from the receiver
 )
 
 type flags uint8
 
 const (
-	marked     flags = 1 << iota // congestion experienced
-	trimmed                      // of a data packet only the header is left
-	retransmit                   // the data was sent before
-	last                         // of a data packet: it has the last byte of the flow, for the first time
-	pulls                        // of an ack or nack: it is a pull, too
-	echo                         // of an ack or nack: the data packet was marked
-	flagA                        // the transport's own
+	marked      flags = 1 << iota // congestion experienced
+	trimmed                       // of a data packet only the header is left
+	retransmit                    // the data was sent before
+	lastPacket                    // of a data packet: it has the last byte of the flow, for the first time
+	carriesPull                   // of an ack or nack: it is a pull, too
+	ecnEcho                       // of an ack or nack: the data packet was marked
+	flagA                         // the transport's own
 	flagB
 )
 
 // class is the priority of a packet at network interfaces, where the lower goes first.
-type class uint8
+type priority uint8
 
 const (
-	high class = iota
-	middle
-	low
-	classes
+	highPriority priority = iota
+	middlePriority
+	lowPriority
+	priorities
 )
 
 // none is no packet, no port, and so on.
@@ -75,7 +75,7 @@ func newFIFO() fifo {
 	return fifo{none, none}
 }
 
-func (n *network) put(q *fifo, p uint32) {
+func (n *network) pushPacket(q *fifo, p uint32) {
 	pk := &n.packets[p]
 	pk.next = none
 	pk.due = uint64(q.tail)
@@ -88,7 +88,7 @@ func (n *network) put(q *fifo, p uint32) {
 }
 
 // take removes the first packet; there must be one.
-func (n *network) take(q *fifo) uint32 {
+func (n *network) popPacket(q *fifo) uint32 {
 	p := q.head
 	q.head = n.packets[p].next
 	if q.head == none {
@@ -98,7 +98,7 @@ func (n *network) take(q *fifo) uint32 {
 }
 
 // takeLast removes the last packet; there must be one.
-func (n *network) takeLast(q *fifo) uint32 {
+func (n *network) popLastPacket(q *fifo) uint32 {
 	p := q.tail
 	if p == q.head {
 		q.head, q.tail = none, none
@@ -123,11 +123,11 @@ func (n *network) newPacket(f uint32, k kind, size uint32) uint32 {
 		n.packets = append(n.packets, packet{})
 	}
 	fl := &n.flows[f]
-	fl.packets++
+	fl.references++
 	pk := &n.packets[p]
-	*pk = packet{flow: f, dst: fl.dst, size: size, kind: k, next: none, port: none, class: low}
-	if k == ack || k == nack || k == pull || k == notice {
-		pk.dst, pk.class = fl.src, high
+	*pk = packet{flow: f, dst: fl.dst, size: size, kind: k, next: none, port: none, priority: lowPriority}
+	if k == ack || k == nack || k == pull || k == cnp {
+		pk.dst, pk.priority = fl.src, highPriority
 	}
 	return p
 }
@@ -137,5 +137,5 @@ func (n *network) free(p uint32) {
 	pk := &n.packets[p]
 	pk.next = n.freePacket
 	n.freePacket = p
-	n.letGo(pk.flow)
+	n.release(pk.flow)
 }

@@ -95,8 +95,8 @@ func TestOneMessage(t *testing.T) {
 		for _, name := range []string{"ndp", "mprdma", "constant", "swiftlike"} {
 			set := func(o *Options) {
 				for _, p := range []string{"initial", "cap"} {
-					if _, ok := o.Params.Own[p]; ok {
-						o.Params.Own[p] = 4
+					if _, ok := o.Params.TransportParams[p]; ok {
+						o.Params.TransportParams[p] = 4
 					}
 				}
 			}
@@ -116,7 +116,7 @@ func TestOneMessage(t *testing.T) {
 func TestNDPAlone(t *testing.T) {
 	const rtt, period = 4*(4160*40+500_000) + 4*(64*40+500_000), 168_080
 	for _, n := range []int{10, 30, 2000} {
-		_, report := try{network: leafSpine, set: func(o *Options) { o.Params.Own["window"] = 40 }}.run(t,
+		_, report := try{network: leafSpine, set: func(o *Options) { o.Params.TransportParams["window"] = 40 }}.run(t,
 			messages(4, [3]int{0, 3, n * 4096}))
 		want := dag.Time(rtt + (n-1)*4160*40)
 		if n > 40 {
@@ -134,7 +134,7 @@ func TestIncast(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, transport := range Transports {
 		for _, balance := range []Balance{ByFlow, ByHost, Spray, Permute, Random, Fixed, RoundRobin, Adaptive, Flowlet} { // of all networks
-			for _, compat := range []Compat{Own, HTSim} {
+			for _, compat := range []Compat{CompatNone, CompatHTSim} {
 				var list [][3]int
 				for range 30 {
 					list = append(list, [3]int{random.IntN(12), 12 + random.IntN(4), 1 + random.IntN(300_000)})
@@ -145,7 +145,7 @@ func TestIncast(t *testing.T) {
 				}
 				result, report := try{network: "leafspine:hosts=16,tor=4,spines=2,rate=100Gbps,latency=200ns",
 					transport: transport.Name, compat: compat, set: set}.run(t, messages(16, list...))
-				if compat != Own && !result.Complete {
+				if compat != CompatNone && !result.Complete {
 					continue // htsim's transports may lack what repairs such losses
 				}
 				if !result.Complete {
@@ -288,8 +288,8 @@ func TestFailures(t *testing.T) {
 		t.Errorf("%v whole, %v with a link down, %v with a slow one", whole, down, slow)
 	}
 	for _, f := range []Failure{{}, {Links: []int{99}}, {Links: links, At: 5, Until: 5}, {Links: links, Rate: -1}} {
-		p, _ := NewParams("ndp", Own)
-		r, _ := Compile(dag.NewInMemory(trace), Own, t.Logf)
+		p, _ := NewParams("ndp", CompatNone)
+		r, _ := Compile(dag.NewInMemory(trace), CompatNone, t.Logf)
 		place, _ := Packed(4, 4, 1)
 		if _, _, err := r.Run(Options{Network: net, Params: p, Placement: place, Failures: []Failure{f}}); err == nil {
 			t.Errorf("%+v is accepted", f)
@@ -323,7 +323,7 @@ func TestDragonfly(t *testing.T) {
 	if want := run(ByFlow, alone).Flows[0]; direct != want || detour.Delivered <= want.Delivered {
 		t.Errorf("alone: UGAL %+v, Valiant %+v, minimal %+v", direct, detour, want)
 	}
-	p, _ := NewParams("ndp", Own)
+	p, _ := NewParams("ndp", CompatNone)
 	p.Balance = UGAL
 	if _, err := newNetwork(&Options{Network: parse(t, leafSpine), Params: p}); err == nil {
 		t.Error("UGAL on a leaf-spine is accepted")
@@ -338,7 +338,7 @@ func TestQueueings(t *testing.T) {
 	}
 	for _, transport := range Transports {
 		for _, queueing := range Queueings() {
-			p, _ := NewParams(transport.Name, Own)
+			p, _ := NewParams(transport.Name, CompatNone)
 			p.Queueing = queueing
 			if p.Check() != nil {
 				if queueing != "trim" && queueing != "pfc" {
@@ -348,7 +348,7 @@ func TestQueueings(t *testing.T) {
 			}
 			set := func(o *Options) {
 				o.Params.Queueing, o.Params.Queue, o.Params.End = queueing, 12*4160, 10*dag.Second
-				o.Params.MarkLeast, o.Params.MarkMost = 5*4160, 5*4160
+				o.Params.ECNMin, o.Params.ECNMax = 5*4160, 5*4160
 			}
 			result, report := try{network: "leafspine:hosts=16,tor=4,spines=2,rate=100Gbps,latency=200ns",
 				transport: transport.Name, set: set}.run(t, messages(16, list...))

@@ -78,16 +78,16 @@ func bare(flows int) *network {
 func TestFairQueue(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		n := bare(5)
-		q := fairQueue{keep: keep}
+		q := fairQueue{keepIdle: keep}
 		put := func(flows ...uint32) {
 			for _, f := range flows {
-				q.put(n, f, n.newPacket(f-1, data, 100))
+				q.push(n, f, n.newPacket(f-1, data, 100))
 			}
 		}
 		var got []uint32
 		take := func(count int) {
 			for range count {
-				got = append(got, n.flows[n.packets[q.take(n)].flow].id)
+				got = append(got, n.flows[n.packets[q.pop(n)].flow].id)
 			}
 		}
 		put(2, 2, 4)
@@ -96,7 +96,7 @@ func TestFairQueue(t *testing.T) {
 		take(5)
 		put(5, 2)
 		take(2)
-		if q.take(n) != none {
+		if q.pop(n) != none {
 			t.Error("there is one too many")
 		}
 		if want := []uint32{2, 4, 1, 2, 3, 1, 2, 5}; !slices.Equal(got, want) {
@@ -115,8 +115,8 @@ func TestTrimming(t *testing.T) {
 		n := bare(1)
 		n.queue = newQueue()
 		pt := port{
-			discipline: trimming, twoQueues: true, psPerByte: 1, serving: none, host: none, room: [2]uint64{2000, 100},
-			queues: [2]fifo{newFIFO(), newFIFO()}, controlTurns: 10, random: sim.NewRandom(seed, forPort, 0), least: NoMarks, most: NoMarks,
+			discipline: trimming, twoQueues: true, psPerByte: 1, serving: none, host: none, capacity: [2]uint64{2000, 100},
+			queues: [2]fifo{newFIFO(), newFIFO()}, controlTurns: 10, random: sim.NewRandom(seed, forPort, 0), kmin: NoECN, kmax: NoECN,
 		}
 		n.ports = []port{pt}
 		var sent []uint32
@@ -136,7 +136,7 @@ func TestTrimming(t *testing.T) {
 		if first := at.serving; first != sent[0] {
 			t.Errorf("packet %d is in service", first)
 		}
-		if queue := at.turn(); queue != controlQueue {
+		if queue := at.nextQueue(); queue != controlQueue {
 			t.Error("data goes first")
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // TestPauses has two hosts send to a third over one switch, with thresholds of four and two packets.
 func TestPauses(t *testing.T) {
 	const wire, full = 1_000_000, 4160 * 80
-	p := params(t, "roce", Own)
-	p.Own["pfc-high"], p.Own["pfc-low"] = 4, 2
+	p := params(t, "roce", CompatNone)
+	p.TransportParams["pfc-high"], p.TransportParams["pfc-low"] = 4, 2
 	d := incast(1<<20, 1, 2)
 	n := d.run(t, made(t)(topology.Star(3, 100e9, wire, 0)), p)
 	d.check(t, n)
@@ -33,7 +33,7 @@ func TestPauses(t *testing.T) {
 	if got := n.ports[n.routes.HostPort(0)].peak[dataQueue]; got > most || got < most/2 {
 		t.Errorf("%d bytes queued, want at most %d", got, most)
 	}
-	if room := n.ports[n.routes.HostPort(0)].room[dataQueue]; room < most {
+	if room := n.ports[n.routes.HostPort(0)].capacity[dataQueue]; room < most {
 		t.Errorf("room for %d bytes, want %d", room, most)
 	}
 	// The output is never idle, for the wire is longer than two packets: so often both are paused while it empties.
@@ -45,17 +45,17 @@ func TestPauses(t *testing.T) {
 // TestLosslessRoom has three inputs with 15 packets above the threshold, a wire of a microsecond there and back, the packet
 // that was too many and the one that is finished.
 func TestLosslessRoom(t *testing.T) {
-	n := (&traffic{}).start(t, made(t)(topology.Star(3, 100e9, dag.Microsecond, 0)), params(t, "roce", Own))
-	if got, want := n.ports[n.routes.HostPort(0)].room[dataQueue], uint64(3*(15*4096+25_000+2*4160)); got != want {
+	n := (&traffic{}).start(t, made(t)(topology.Star(3, 100e9, dag.Microsecond, 0)), params(t, "roce", CompatNone))
+	if got, want := n.ports[n.routes.HostPort(0)].capacity[dataQueue], uint64(3*(15*4096+25_000+2*4160)); got != want {
 		t.Errorf("room for %d bytes, want %d", got, want)
 	}
 }
 
 // TestPauseCounts works out when pauses are sent: above high, once; below low, once.
 func TestPauseCounts(t *testing.T) {
-	n := (&traffic{}).start(t, made(t)(topology.Star(2, 100e9, 500, 0)), params(t, "roce", Own))
-	c := n.pauses
-	c.high, c.low = 300, 200
+	n := (&traffic{}).start(t, made(t)(topology.Star(2, 100e9, 500, 0)), params(t, "roce", CompatNone))
+	c := n.pfc
+	c.xoff, c.xon = 300, 200
 	i := n.routes.NIC(1)
 	for _, step := range []struct {
 		change int
@@ -95,11 +95,11 @@ func TestPauseDeadlock(t *testing.T) {
 		fmt.Fprintf(&ring, "h%d s%d 100Gbps 500ns\ns%d s%d 100Gbps 500ns\n", i, i, i, (i+1)%5)
 	}
 	for _, transport := range []string{"roce", "dcqcn", "hpcc"} {
-		for _, c := range []Compat{Own, HTSim} {
+		for _, c := range []Compat{CompatNone, CompatHTSim} {
 			p := params(t, transport, c)
-			p.Own["pfc-high"], p.Own["pfc-low"] = 2, 1
+			p.TransportParams["pfc-high"], p.TransportParams["pfc-low"] = 2, 1
 			if transport == "dcqcn" {
-				p.MarkLeast, p.MarkMost = NoMarks, NoMarks
+				p.ECNMin, p.ECNMax = NoECN, NoECN
 			}
 			d := &traffic{}
 			for i := range uint32(5) {

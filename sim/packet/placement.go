@@ -75,7 +75,7 @@ func (p *Placement) check(ranks, hosts int) error {
 }
 
 // ends returns the hosts that a send's message goes from and to.
-func (p *Placement) ends(send *sim.Op) (from, to uint32) {
+func (p *Placement) endpoints(send *sim.Op) (from, to uint32) {
 	nic := uint32(0)
 	if p.NICs > 1 {
 		nic = uint32(int(send.NIC) % p.NICs)

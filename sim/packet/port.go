@@ -41,17 +41,17 @@ type port struct {
 	host         uint32    // whose interface it is; none of a switch's
 	servingFrom  uint32    // lossless: the port by which the packet in service came
 
-	queues  [2]fifo   // of data and control; those without classes use data
-	room    [2]uint64 // bytes that fit
-	peak    [2]uint64 // most bytes queued
-	packets uint64
-	sent    uint64 // bytes
+	queues   [2]fifo   // of data and control; those without classes use data
+	capacity [2]uint64 // bytes that fit
+	peak     [2]uint64 // most bytes queued
+	packets  uint64
+	sent     uint64 // bytes
 
-	least, most  uint64 // bytes in the queue above which marks begin and are certain
-	chance       uint64 // of a mark at most, of certain
+	kmin, kmax   uint64 // bytes in the queue above which marks begin and are certain
+	markChance   uint64 // of a mark at most, of certain
 	markHeaders  bool   // trimming: those of trimmed packets are marked, too
 	random       sim.Random
-	turns        uint32 // how often control went first although data waited
+	controlRun   uint32 // how often control went first although data waited
 	controlTurns uint32 // after how many of these data goes first once
 	trims, trimsTail, drops, marks,
 	controlDrops uint64
@@ -65,7 +65,7 @@ type port struct {
 }
 
 // certain is the chance of what always happens.
-const certain = 0x7fffffff
+const alwaysMark = 0x7fffffff
 
 // Queues of a port.
 const (
@@ -74,7 +74,7 @@ const (
 )
 
 // settle takes note of a service that has ended without an event.
-func (pt *port) settle(now uint64) {
+func (pt *port) finishService(now uint64) {
 	if !pt.pending && pt.busyUntil <= now {
 		pt.bytes[pt.servingQueue] -= uint64(pt.servingSize)
 		pt.serving = none
@@ -85,7 +85,7 @@ func (pt *port) settle(now uint64) {
 func (n *network) enqueue(i, p uint32) {
 	pt := &n.ports[i]
 	if pt.serving != none {
-		pt.settle(n.now)
+		pt.finishService(n.now)
 	}
 	if !n.admit(pt, p) {
 		return
@@ -96,17 +96,17 @@ func (n *network) enqueue(i, p uint32) {
 	pt.peak[queue] = max(pt.peak[queue], pt.bytes[queue])
 	if pt.serving == none && !pt.paused {
 		if pt.discipline >= fairClasses {
-			n.nics[pt.host].pass(n, pt.discipline, p)
+			n.nics[pt.host].passThrough(n, pt.discipline, p)
 		}
 		n.serve(i, pt, p, queue)
 		return
 	}
 	if pt.discipline >= fairClasses {
-		n.nics[pt.host].put(n, pt.discipline, p)
+		n.nics[pt.host].push(n, pt.discipline, p)
 	} else {
-		n.put(&pt.queues[queue], p)
+		n.pushPacket(&pt.queues[queue], p)
 	}
-	n.await(i, pt)
+	n.scheduleServiceEnd(i, pt)
 }
 
 // queueOf returns which queue of the port is for a packet.
@@ -118,7 +118,7 @@ func (pt *port) queueOf(pk *packet) int {
 }
 
 // await makes sure that there is an event when the service at hand ends, if there is one.
-func (n *network) await(i uint32, pt *port) {
+func (n *network) scheduleServiceEnd(i uint32, pt *port) {
 	if !pt.pending && pt.serving != none {
 		pt.pending = true
 		n.at(pt.busyUntil, serviceEnd, i)
@@ -130,13 +130,13 @@ func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 	pk := &n.packets[p]
 	pt.serving, pt.servingSize, pt.servingQueue = p, pk.size, uint8(queue)
 	pt.busyUntil = n.now + uint64(pk.size)*uint64(pt.psPerByte)
-	if n.probes != nil && !n.quirks.telemetryAtServiceEnd {
-		n.probes.read(n, i, p, pt.bytes[queue]-uint64(pk.size))
+	if n.telemetry != nil && !n.quirks.telemetryAtServiceEnd {
+		n.telemetry.record(n, i, p, pt.bytes[queue]-uint64(pk.size))
 	}
 	pt.packets++
 	pt.sent += uint64(pk.size)
 	if pt.discipline >= fairClasses {
-		n.leaveHost(pt, pk)
+		n.noteDeparture(pt, pk)
 	}
 	if pt.discipline == lossless {
 		pt.servingFrom = pk.port
@@ -152,18 +152,18 @@ func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 		pk.due |= 1
 	}
 	n.at(pt.busyUntil+pt.latency, arrival, p)
-	if pt.mustEnd() {
-		n.await(i, pt)
+	if pt.needsServiceEnd() {
+		n.scheduleServiceEnd(i, pt)
 	}
 }
 
 // mustEnd reports whether something depends on the end of a service even where nothing waits for it.
-func (pt *port) mustEnd() bool {
+func (pt *port) needsServiceEnd() bool {
 	switch pt.discipline {
 	case lossless, fairFlows, scheduled:
 		return true
 	case markingDropTail, markingFirst:
-		return pt.least < uint64(pt.servingSize)
+		return pt.kmin < uint64(pt.servingSize)
 	}
 	return false
 }
@@ -179,36 +179,36 @@ func (n *network) endService(i uint32) {
 	// The packet is not looked at if that can be helped: it has gone on, and is no longer in the cache.
 	switch pt.discipline {
 	case trimming: // by what is left behind
-		if left := pt.bytes[dataQueue]; left > pt.least {
+		if left := pt.bytes[dataQueue]; left > pt.kmin {
 			if pk := &n.packets[p]; queue == dataQueue || pk.kind == data && pt.markHeaders {
 				pt.mark(pk, left)
 			}
 		}
 	case markingDropTail, markingFirst: // with the packet itself
-		if queued > pt.least {
+		if queued > pt.kmin {
 			pt.mark(&n.packets[p], queued)
 		}
 	case lossless:
 		if pk := &n.packets[p]; pk.kind == data {
 			pt.mark(pk, queued)
 		}
-		n.pauses.leave(n, pt.servingFrom, pt.servingSize)
+		n.pfc.leave(n, pt.servingFrom, pt.servingSize)
 	case fairFlows:
 		if pk := &n.packets[p]; pk.kind == data {
 			leaves = pk.flow
 		}
 	}
-	if n.probes != nil && n.quirks.telemetryAtServiceEnd {
-		n.probes.read(n, i, p, queued)
+	if n.telemetry != nil && n.quirks.telemetryAtServiceEnd {
+		n.telemetry.record(n, i, p, queued)
 	}
 	if !pt.direct {
-		n.handOn(i, pt, p)
+		n.startWire(i, pt, p)
 	}
 	if !pt.paused && pt.serving == none {
 		n.serveNext(i, pt)
 	}
 	if leaves != none {
-		n.transport.left(leaves)
+		n.transport.packetSent(leaves)
 	}
 }
 
@@ -225,33 +225,33 @@ func (n *network) serveNext(i uint32, pt *port) {
 		n.serve(i, pt, p, dataQueue)
 		return
 	case pt.discipline >= fairClasses:
-		p := n.nics[pt.host].take(n)
+		p := n.nics[pt.host].pop(n)
 		if p == none {
 			return
 		}
 		n.serve(i, pt, p, dataQueue)
 	default:
-		queue := pt.turn()
+		queue := pt.nextQueue()
 		if queue < 0 {
 			return
 		}
-		n.serve(i, pt, n.take(&pt.queues[queue]), queue)
+		n.serve(i, pt, n.popPacket(&pt.queues[queue]), queue)
 	}
 	if pt.direct && (pt.queues[dataQueue].head != none || pt.queues[controlQueue].head != none ||
 		pt.discipline >= fairClasses && n.nics[pt.host].waiting > 0) {
-		n.await(i, pt)
+		n.scheduleServiceEnd(i, pt)
 	}
 }
 
 // turn returns which queue is served next, -1 if both are empty: control, but now and then data.
-func (pt *port) turn() int {
+func (pt *port) nextQueue() int {
 	control, data := pt.queues[controlQueue].head != none, pt.queues[dataQueue].head != none
 	switch {
 	case control && data:
-		if pt.turns++; pt.turns > pt.controlTurns {
-			pt.turns = 0
+		if pt.controlRun++; pt.controlRun > pt.controlTurns {
+			pt.controlRun = 0
 		}
-		if pt.turns < pt.controlTurns {
+		if pt.controlRun < pt.controlTurns {
 			return controlQueue
 		}
 		return dataQueue
@@ -266,11 +266,11 @@ func (pt *port) turn() int {
 // mark marks a packet with the probability that the bytes in the queue call for: none up to least, one above most, in
 // between growing linearly to chance.
 func (pt *port) mark(pk *packet, queued uint64) {
-	if queued <= pt.least {
+	if queued <= pt.kmin {
 		return
 	}
-	if queued <= pt.most {
-		chance := pt.chance * (queued - pt.least) / (pt.most - pt.least)
+	if queued <= pt.kmax {
+		chance := pt.markChance * (queued - pt.kmin) / (pt.kmax - pt.kmin)
 		if pt.random.Next()>>33 >= chance {
 			return
 		}
@@ -280,19 +280,19 @@ func (pt *port) mark(pk *packet, queued uint64) {
 }
 
 // handOn puts a packet that was served on the wire; of ports that are not direct.
-func (n *network) handOn(i uint32, pt *port, p uint32) {
+func (n *network) startWire(i uint32, pt *port, p uint32) {
 	n.packets[p].port = i
 	if !n.quirks.stagedEvents {
 		n.arrive(p)
 		return
 	}
-	if n.line(&pt.wire, p, n.now+pt.wireLatency) {
+	if n.pushDelayed(&pt.wire, p, n.now+pt.wireLatency) {
 		n.at(n.now+pt.wireLatency, wireEnd, i)
 	}
 }
 
 // line puts a packet at the end of a line, where each leaves at a time of its own, and reports whether it is the first.
-func (n *network) line(q *fifo, p uint32, due uint64) (first bool) {
+func (n *network) pushDelayed(q *fifo, p uint32, due uint64) (first bool) {
 	pk := &n.packets[p]
 	pk.next, pk.due = none, due
 	first = q.head == none
@@ -306,7 +306,7 @@ func (n *network) line(q *fifo, p uint32, due uint64) (first bool) {
 }
 
 // leaveLine takes the first of a line, and has an event come for the next once what is to be done with the first is done.
-func (n *network) leaveLine(q *fifo) (p uint32) {
+func (n *network) popDelayed(q *fifo) (p uint32) {
 	p = q.head
 	q.head = n.packets[p].next
 	if q.head == none {
@@ -318,7 +318,7 @@ func (n *network) leaveLine(q *fifo) (p uint32) {
 // endWire delivers the first packet on a wire.
 func (n *network) endWire(i uint32) {
 	pt := &n.ports[i]
-	n.arrive(n.leaveLine(&pt.wire))
+	n.arrive(n.popDelayed(&pt.wire))
 	if pt.wire.head != none {
 		n.at(n.packets[pt.wire.head].due, wireEnd, i)
 	}

@@ -9,13 +9,13 @@ const (
 	largeNetwork = 4096 // the fewest ports of a network that benefits
 
 	// Prefetch distances in events, found by measurement.
-	packetsAhead = 8
-	portsAhead   = 3
+	packetDistance = 8
+	portDistance   = 3
 )
 
 // prefetch prefetches the packet or port of an upcoming event.
 func (n *network) prefetch() {
-	payload, ok := n.queue.Peek(packetsAhead)
+	payload, ok := n.queue.Peek(packetDistance)
 	if !ok {
 		return
 	}
@@ -25,29 +25,29 @@ func (n *network) prefetch() {
 	case serviceEnd:
 		cpu.Prefetch(n.ports, i)
 	}
-	payload, _ = n.queue.Peek(portsAhead)
+	payload, _ = n.queue.Peek(portDistance)
 	switch i := payload & indexMask; event(payload >> indexBits) {
 	case arrival:
-		if out := n.guess(&n.packets[i]); out != none {
+		if out := n.predictPort(&n.packets[i]); out != none {
 			cpu.Prefetch(n.ports, out)
 		}
 	case serviceEnd:
-		if next := n.waits(&n.ports[i]); next != none {
+		if next := n.predictPacket(&n.ports[i]); next != none {
 			cpu.Prefetch(n.packets, next)
 		}
 	}
 }
 
 // waits returns a packet that waits at a port and will likely be served next, none if it is not at hand.
-func (n *network) waits(pt *port) uint32 {
+func (n *network) predictPacket(pt *port) uint32 {
 	if pt.host == none {
 		if p := pt.queues[controlQueue].head; p != none {
 			return p
 		}
 		return pt.queues[dataQueue].head
 	}
-	for k := range n.nics[pt.host].classes {
-		if flows := n.nics[pt.host].classes[k].flows; len(flows) > 0 {
+	for k := range n.nics[pt.host].priorities {
+		if flows := n.nics[pt.host].priorities[k].flows; len(flows) > 0 {
 			return flows[0].fifo.head
 		}
 	}
@@ -55,7 +55,7 @@ func (n *network) waits(pt *port) uint32 {
 }
 
 // guess returns the port by which a packet will leave the switch that it comes to, if the flow's hash decides that.
-func (n *network) guess(pk *packet) uint32 {
+func (n *network) predictPort(pk *packet) uint32 {
 	if pk.due&1 != 0 { // it comes to a host
 		return none
 	}
@@ -63,5 +63,5 @@ func (n *network) guess(pk *packet) uint32 {
 	if sw == edge {
 		return n.routes.HostPort(pk.dst)
 	}
-	return n.balance.hashed(n.routes.Next(sw, edge), sw, pk)
+	return n.balance.hashedPort(n.routes.Next(sw, edge), sw, pk)
 }

@@ -121,7 +121,7 @@ type eqdsQuirks struct {
 // quirksOf returns the quirks of a compatibility mode.
 func quirksOf(c Compat) quirks {
 	q := quirks{controlTurns: 100_000, controlQueues: 2}
-	if c == Own {
+	if c == CompatNone {
 		return q
 	}
 	q = quirks{
@@ -138,9 +138,9 @@ func quirksOf(c Compat) quirks {
 		grantFinished: true, waitForCredit: true,
 	}
 	switch c {
-	case HTSim:
+	case CompatHTSim:
 		q.keepIdleFlows = true
-	case ATLAHS:
+	case CompatATLAHS:
 		q.stampAtFirstSwitch, q.fixedEntropyOrder, q.fixedRoundTrip = true, true, true
 		q.capAtLowestRTT, q.finishOnLastACK = true, true
 		q.controlTurns = 10_000
@@ -162,7 +162,7 @@ type couplingQuirks struct {
 }
 
 func couplingQuirksOf(rules Compat) couplingQuirks {
-	if rules != HTSim {
+	if rules != CompatHTSim {
 		return couplingQuirks{}
 	}
 	return couplingQuirks{emptyIsLocal: true, freeHandshake: true, endAtLastACK: true, numberByTag: true}

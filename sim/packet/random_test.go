@@ -48,7 +48,7 @@ func TestRandomRuns(t *testing.T) {
 				p.Balance = Spray
 			}
 			p.Entropy, p.Seed, p.End = 1+random.Int64N(300), int64(round), dag.Second
-			if compat != Own { // where EQDS may pull for ever
+			if compat != CompatNone { // where EQDS may pull for ever
 				p.End = 20 * dag.Millisecond
 			}
 			p.Queueing = one(append(Queueings(), "", "")...)
@@ -68,7 +68,7 @@ func TestRandomRuns(t *testing.T) {
 				t.Errorf("%s: %+v", name, f)
 			}
 		}
-		if !result.Complete && compat == Own && o.Failures == nil && report.Counters.Drops+report.Counters.ControlDrops == 0 {
+		if !result.Complete && compat == CompatNone && o.Failures == nil && report.Counters.Drops+report.Counters.ControlDrops == 0 {
 			t.Errorf("%s: %d of %d flows: %s", name, report.Incomplete, len(report.Flows), result.Aborted)
 		}
 	}

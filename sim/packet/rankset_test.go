@@ -25,7 +25,7 @@ func TestRankSetOrder(t *testing.T) {
 			s.add((y >> 8) % uint32(2*test.n))
 		}
 		hash, size := uint64(1469598103934665603), 0
-		for r := s.first; r != nobody; r = s.next[r] {
+		for r := s.first; r != noRank; r = s.next[r] {
 			hash = (hash ^ uint64(r)) * 1099511628211
 			size++
 		}

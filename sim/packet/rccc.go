@@ -14,68 +14,68 @@ const uetTimeout = 15_000_000
 
 // setUET sets what both congestion controls of Ultra Ethernet have in common, and returns the bandwidth-delay product in
 // bytes and the round trip in picoseconds that it is of.
-func (t *uet) setUET(s *settings) (bdp float64, roundTrip uint64) {
+func (t *uet) setUET(s *transportConfig) (bdp float64, roundTrip uint64) {
 	t.setTimeout(s, uetTimeout)
-	t.sprays.how = spraying(min(s.number("entropies"), float64(reps)))
-	t.sprays.penalty.mark, t.sprays.penalty.trim, t.sprays.penalty.most = 1, 4, 15
+	t.sprayer.mode = sprayMode(min(s.number("entropies"), float64(reps)))
+	t.sprayer.penalty.mark, t.sprayer.penalty.trim, t.sprayer.penalty.most = 1, 4, 15
 	t.waitForCredit = s.quirks.waitForCredit
 	if v := s.number("base-rtt"); v >= 0 {
 		roundTrip = uint64(v)
 	} else {
 		last := t.n.hosts - 1
-		roundTrip = t.n.unloaded(0, last, uint32(t.mss+t.header)) + t.n.unloaded(last, 0, t.control)
+		roundTrip = t.n.unloadedLatency(0, last, uint32(t.mss+t.header)) + t.n.unloadedLatency(last, 0, t.control)
 	}
 	return math.Trunc(float64(roundTrip) / 1e12 * float64(s.rate/8)), roundTrip
 }
 
-func newRCCC(n *network, s *settings) transport {
+func newRCCC(n *network, s *transportConfig) transport {
 	t := newUET(n, s)
 	bdp, roundTrip := t.setUET(s)
 	quantum := s.number("quantum")
 	c := newCredits(t, quantum, s.number("packets-per-pull")*float64(t.mss))
-	c.exactly, c.capped, c.grantFinished = true, true, s.quirks.grantFinished
+	c.grantExact, c.capCredit, c.grantFinished = true, true, s.quirks.grantFinished
 	c.setLimit(s.number("window") * bdp)
 	c.period = math.Trunc(float64(c.quantum) * 8e12 / float64(s.rate) / s.number("pull-rate"))
 	if over := s.number("oversubscription"); over > 1 {
-		c.cut = newRateCut(n, over, roundTrip)
+		c.rate = newPullRateControl(n, over, roundTrip)
 	}
 	return t
 }
 
 // rateCut has receivers pull the slower the more of what they get is marked or trimmed, for fabrics whose core is narrower
 // than the links of the hosts.
-type rateCut struct {
-	least float64 // share of the rate of the link
-	every uint64  // between two changes, on average, in picoseconds
-	rates []pullRate
+type pullRateControl struct {
+	minRate  float64 // share of the rate of the link
+	interval uint64  // between two changes, on average, in picoseconds
+	rates    []pullRate
 }
 
 // pullRate is the rate at which a host pulls.
 type pullRate struct {
-	rate              float64 // as a share
-	marks             float64 // average share of marked packets
-	rises             uint    // how often the rate has risen since it fell
-	packets           uint32  // since the last change
-	marked            uint32
-	cutWithin, cutEnd uint32 // trimmed: within the network, and at the port to the host
-	running           bool   // there is a timer
-	random            sim.Random
+	rate                            float64 // as a share
+	marks                           float64 // average share of marked packets
+	increases                       uint    // how often the rate has risen since it fell
+	packets                         uint32  // since the last change
+	marked                          uint32
+	trimmedInside, trimmedAtLastHop uint32 // trimmed: within the network, and at the port to the host
+	running                         bool   // there is a timer
+	random                          sim.Random
 }
 
 // How the rate changes, by default in the simulator.
 const (
-	cutTarget  = 0.3  // of the packets may be marked
-	cutRise    = 0.01 // of the link's rate
-	cutFall    = 0.5
-	cutGain    = 0.5 // of the average of the marks
-	cutRTTs    = 1.5
-	cutLeast   = 0.9
-	cutMinimum = 0.01
+	pullMarkTarget = 0.3  // of the packets may be marked
+	pullIncrease   = 0.01 // of the link's rate
+	pullDecrease   = 0.5
+	pullMarkGain   = 0.5 // of the average of the marks
+	pullRTTs       = 1.5
+	pullMinShare   = 0.9
+	pullMinRate    = 0.01
 )
 
-func newRateCut(n *network, over float64, roundTrip uint64) *rateCut {
-	c := &rateCut{
-		least: max(cutLeast/over, cutMinimum), every: uint64(cutRTTs * float64(roundTrip)), rates: make([]pullRate, n.hosts),
+func newPullRateControl(n *network, over float64, roundTrip uint64) *pullRateControl {
+	c := &pullRateControl{
+		minRate: max(pullMinShare/over, pullMinRate), interval: uint64(pullRTTs * float64(roundTrip)), rates: make([]pullRate, n.hosts),
 	}
 	for i := range c.rates {
 		c.rates[i] = pullRate{rate: 1, random: sim.NewRandom(n.seed, forHost, uint64(i))}
@@ -84,91 +84,91 @@ func newRateCut(n *network, over float64, roundTrip uint64) *rateCut {
 }
 
 // note counts a packet that a receiver gets.
-func (c *rateCut) note(n *network, f uint32, pk *packet) {
+func (c *pullRateControl) count(n *network, f uint32, pk *packet) {
 	host := n.flows[f].dst
 	r := &c.rates[host]
 	r.packets++
 	switch {
 	case pk.flags&trimmed == 0 && pk.flags&marked != 0:
 		r.marked++
-	case pk.flags&trimmed != 0 && pk.atEdge:
-		r.cutEnd++
+	case pk.flags&trimmed != 0 && pk.trimmedAtLastHop:
+		r.trimmedAtLastHop++
 	case pk.flags&trimmed != 0:
-		r.cutWithin++
+		r.trimmedInside++
 	}
 	if !r.running {
-		c.wait(n, host)
+		c.schedule(n, host)
 	}
 }
 
 // wait has the rate change after a time that differs from host to host, so that they do not all change theirs at once.
-func (c *rateCut) wait(n *network, host uint32) {
+func (c *pullRateControl) schedule(n *network, host uint32) {
 	r := &c.rates[host]
 	r.running = true
-	n.at(n.now+3*c.every/4+r.random.Next()%(c.every/2+1), timerC, host)
+	n.at(n.now+3*c.interval/4+r.random.Next()%(c.interval/2+1), timerC, host)
 }
 
 // adapt sets the rate anew. A host that has got nothing keeps its rate until it does.
-func (c *rateCut) adapt(n *network, host uint32) {
+func (c *pullRateControl) adapt(n *network, host uint32) {
 	r := &c.rates[host]
 	r.running = false
 	if r.packets == 0 {
 		return
 	}
 	share := 0.0
-	if whole := r.packets - r.cutWithin - r.cutEnd; whole > 0 {
+	if whole := r.packets - r.trimmedInside - r.trimmedAtLastHop; whole > 0 {
 		share = float64(r.marked) / float64(whole)
 	}
-	fall := r.cutWithin > 0
+	fall := r.trimmedInside > 0
 	if fall {
-		r.rate -= float64(r.cutWithin) / float64(r.packets)
+		r.rate -= float64(r.trimmedInside) / float64(r.packets)
 	}
-	r.marks = float64(r.marks*(1-cutGain)) + float64(cutGain*share)
-	if r.marks > cutTarget {
-		r.rate *= 1 - float64((r.marks-cutTarget)*cutFall)
+	r.marks = float64(r.marks*(1-pullMarkGain)) + float64(pullMarkGain*share)
+	if r.marks > pullMarkTarget {
+		r.rate *= 1 - float64((r.marks-pullMarkTarget)*pullDecrease)
 		fall = true
 	}
 	switch {
 	case fall:
-		r.rises = 0
+		r.increases = 0
 	case r.marked == 0:
-		r.rate += float64(cutRise * float64(uint(1)<<min(r.rises, 7)))
-		r.rises++
+		r.rate += float64(pullIncrease * float64(uint(1)<<min(r.increases, 7)))
+		r.increases++
 	default:
-		r.rate += cutRise
-		r.rises++
+		r.rate += pullIncrease
+		r.increases++
 	}
-	r.rate = min(1, max(c.least, r.rate))
-	r.packets, r.marked, r.cutWithin, r.cutEnd = 0, 0, 0, 0
-	c.wait(n, host)
+	r.rate = min(1, max(c.minRate, r.rate))
+	r.packets, r.marked, r.trimmedInside, r.trimmedAtLastHop = 0, 0, 0, 0
+	c.schedule(n, host)
 }
 
 // uetParameters are those of both congestion controls of Ultra Ethernet.
 func uetParameters(own ...Parameter) []Parameter {
 	return append(own, []Parameter{
-		{Name: "window", Value: 1.5, Least: 1e-3,
+		{Name: "window", Value: 1.5, Min: 1e-3,
 			Doc: "bytes, with headers, that a sender sends before it hears of the receiver, in bandwidth-delay products"},
-		{Name: "base-rtt", Unit: Time, Value: -1, Least: -1,
+		{Name: "base-rtt", Unit: Time, Value: -1, Min: -1,
 			Doc: "round trip of a full packet in a network without load; negative: from the first host to the last"},
 		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes that are acknowledged at once, at the latest"},
-		{Name: "control-turns", Value: 10, Least: 1, Doc: "control packets that a host sends before data, where both wait"},
+		{Name: "control-turns", Value: 10, Min: 1, Doc: "control packets that a host sends before data, where both wait"},
 		{Name: "entropies", Value: 2, Doc: "how senders choose entropies: 0 in turn, 1 skipping those that had marks or trims, " +
 			"2 those that came back without a mark, if none as with 1, 3 REPS"},
-		{Name: "rto", Unit: Time, Value: -1, Least: -1,
+		{Name: "rto", Unit: Time, Value: -1, Min: -1,
 			Doc: "after so long, send again what is not known to be there; 0: never; negative: 15 us and the time of six full queues"},
 	}...)
 }
 
 var rcccTransport = Transport{
 	Name: "rccc", Title: "Ultra Ethernet with RCCC: receivers grant credit, switches trim",
-	queue: trimming, nic: scheduled, header: 64, control: 64, balance: Spray, queueBDPs: 1, remainder: true,
-	make: newRCCC,
-	ecn:  marks{least: 0.2, most: 0.8, notToHosts: true, noHeaders: true},
+	discipline: trimming, nic: scheduled, header: 64, control: 64, balance: Spray, queueBDPs: 1, neverPad: true,
+	build: newRCCC,
+	ecn:   ecnDefaults{minShare: 0.2, maxShare: 0.8, notToHosts: true, noHeaders: true},
 	Parameters: uetParameters(
-		Parameter{Name: "quantum", Unit: Bytes, Value: 256, Least: 1, Doc: "unit of credit"},
-		Parameter{Name: "packets-per-pull", Value: 4, Least: 1, Doc: "payload of so many packets is what a pull grants"},
-		Parameter{Name: "pull-rate", Value: 0.99, Least: 1e-3, Doc: "rate of the credit, as a share of that of the link"},
-		Parameter{Name: "oversubscription", Value: 1, Least: 1,
+		Parameter{Name: "quantum", Unit: Bytes, Value: 256, Min: 1, Doc: "unit of credit"},
+		Parameter{Name: "packets-per-pull", Value: 4, Min: 1, Doc: "payload of so many packets is what a pull grants"},
+		Parameter{Name: "pull-rate", Value: 0.99, Min: 1e-3, Doc: "rate of the credit, as a share of that of the link"},
+		Parameter{Name: "oversubscription", Value: 1, Min: 1,
 			Doc: "above 1, receivers pull more slowly where packets are marked or trimmed within the network, but no slower than " +
 				"0.9 of the link's rate divided by this"},
 	),

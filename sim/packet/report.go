@@ -59,7 +59,7 @@ type Counters struct {
 	ControlOrPauses uint64 `json:"header_drops_or_pfc_pauses"` // the sum of the next two, of which a network has one
 	ControlDrops    uint64 `json:"header_drops"`               // control packets, and headers of trimmed ones
 	Pauses          uint64 `json:"pfc_pauses"`                 // that switches sent
-	NoWay           uint64 `json:"no_way_drops"`               // packets for which failures had left no way
+	Unroutable      uint64 `json:"no_way_drops"`               // packets for which failures had left no way
 	Marks           uint64 `json:"ecn_marks"`
 	MaxDataQueue    uint64 `json:"max_data_queue_bytes"`
 	MaxControlQueue uint64 `json:"max_control_queue_bytes"`
@@ -81,7 +81,7 @@ type PortReport struct {
 	MaxQueue     uint64   // bytes of data, with the packet in service
 	Pauses       uint64   // that it was sent
 	Paused       dag.Time // how long it was paused
-	Utilisation  float64  // share of the time until Report.Last in which it sent, 0 to 1
+	Utilization  float64  // share of the time until Report.Last in which it sent, 0 to 1
 
 	// Of samples, in bytes; see Options.Sample.
 	MeanQueue float64
@@ -98,8 +98,8 @@ type TierReport struct {
 	Drops           uint64
 	Marks           uint64
 	MaxQueue        uint64
-	MeanUtilisation float64
-	MaxUtilisation  float64
+	MeanUtilization float64
+	MaxUtilization  float64
 	Imbalance       float64 // bytes of the port that sent the most, divided by the mean of all; 0 where none sent any
 
 	// Of samples of all these ports, in bytes.
@@ -116,10 +116,10 @@ func newReport(n *network, o *Options) *Report {
 		routes = intactRoutes(o.Network)
 	}
 	r.Ideal = idealTimes(r.Flows, routes, o)
-	r.summarise()
+	r.summarize()
 	r.Counters.Events = n.events
 	if n.failures != nil {
-		r.Counters.NoWay = n.failures.lost
+		r.Counters.Unroutable = n.failures.unroutable
 	}
 	if n.sampler != nil {
 		r.Sampled = true
@@ -148,8 +148,8 @@ func idealTimes(flows []Flow, routes *topology.Routes, o *Options) []dag.Time {
 	ideal := make([]dag.Time, len(flows))
 	for i := range flows {
 		f := &flows[i]
-		first, rest := wireBytes(f.Bytes, uint64(o.Params.MSS), uint64(t.header), o.Params.Whole)
-		time, slowest := unloadedWay(o.Network, routes, f.Source, f.Target, first)
+		first, rest := wireBytes(f.Bytes, uint64(o.Params.MSS), uint64(t.header), o.Params.PadLastPacket)
+		time, slowest := unloadedPath(o.Network, routes, f.Source, f.Target, first)
 		if slowest > 0 {
 			ideal[i] = dag.Time(time + rest*slowest)
 		}
@@ -170,7 +170,7 @@ func wireBytes(bytes, mss, header uint64, whole bool) (first, rest uint64) {
 
 // unloadedWay returns how long a packet takes from one host to another where nothing is in its way, and how many
 // picoseconds the slowest link takes for a byte, 0 if no way leads there.
-func unloadedWay(t *topology.Network, routes *topology.Routes, from, to uint32, size uint64) (time, slowest uint64) {
+func unloadedPath(t *topology.Network, routes *topology.Routes, from, to uint32, size uint64) (time, slowest uint64) {
 	edge := routes.Edge(to)
 	for port := routes.NIC(from); ; {
 		link := &t.Links[port/2]
@@ -197,7 +197,7 @@ func unloadedWay(t *topology.Network, routes *topology.Routes, from, to uint32, 
 }
 
 // summarise computes what is told of all flows.
-func (r *Report) summarise() {
+func (r *Report) summarize() {
 	var fct, delivered, slowdown []float64
 	var sum, squares float64
 	classOf, classes := sizeClasses(r.Flows)
@@ -240,20 +240,20 @@ func (r *Report) summarise() {
 }
 
 // listedSizes is up to how many sizes of flows have a class each.
-const listedSizes = 32
+const maxSizeClasses = 32
 
 // sizeClasses returns the largest size of each class, ascending, and of which class a flow is by its size.
 func sizeClasses(flows []Flow) (classOf func(uint64) int, classes []uint64) {
 	seen := make(map[uint64]bool)
 	for i := range flows {
-		if seen[flows[i].Bytes] = true; len(seen) > listedSizes {
+		if seen[flows[i].Bytes] = true; len(seen) > maxSizeClasses {
 			break
 		}
 	}
-	if many := len(seen) > listedSizes; many {
+	if many := len(seen) > maxSizeClasses; many {
 		clear(seen)
 		for i := range flows {
-			seen[powerAbove(flows[i].Bytes)] = true
+			seen[nextPowerOfTwo(flows[i].Bytes)] = true
 		}
 	}
 	for bytes := range seen {
@@ -267,7 +267,7 @@ func sizeClasses(flows []Flow) (classOf func(uint64) int, classes []uint64) {
 }
 
 // powerAbove returns the least power of two that is not below n.
-func powerAbove(n uint64) uint64 {
+func nextPowerOfTwo(n uint64) uint64 {
 	p := uint64(1)
 	for p < n && p < 1<<63 {
 		p <<= 1
@@ -352,7 +352,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 			Pauses: uint64(pt.pausesReceived), Paused: dag.Time(pt.pausedFor(n.now)),
 		}
 		if r.Last > 0 {
-			row.Utilisation = min(1, float64(pt.sent)*float64(pt.psPerByte)/float64(r.Last))
+			row.Utilization = min(1, float64(pt.sent)*float64(pt.psPerByte)/float64(r.Last))
 		}
 		if n.sampler != nil {
 			h := &n.sampler.queues[i]
@@ -374,7 +374,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 			continue
 		}
 		s.Name = tiers[i]
-		s.MeanUtilisation /= float64(s.Ports)
+		s.MeanUtilization /= float64(s.Ports)
 		if s.Bytes > 0 {
 			s.Imbalance *= float64(s.Ports) / float64(s.Bytes)
 		}
@@ -395,8 +395,8 @@ func (s *TierReport) count(p *PortReport) {
 	s.Drops += p.Drops
 	s.Marks += p.Marks
 	s.MaxQueue = max(s.MaxQueue, p.MaxQueue)
-	s.MeanUtilisation += p.Utilisation
-	s.MaxUtilisation = max(s.MaxUtilisation, p.Utilisation)
+	s.MeanUtilization += p.Utilization
+	s.MaxUtilization = max(s.MaxUtilization, p.Utilization)
 	s.Imbalance = max(s.Imbalance, float64(p.Bytes))
 }
 

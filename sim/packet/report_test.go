@@ -53,7 +53,7 @@ func TestIdealTimes(t *testing.T) {
 		{0, 15, 4097, false, 4*(4160*40+500_000) + 65*40},
 		{0, 15, 3 * 4096, false, 4*(4160*40+500_000) + 2*4160*40},
 	} {
-		o := &Options{Network: leafSpine, Params: Params{Transport: "ndp", MSS: 4096, Whole: test.whole}}
+		o := &Options{Network: leafSpine, Params: Params{Transport: "ndp", MSS: 4096, PadLastPacket: test.whole}}
 		got := idealTimes([]Flow{{Source: test.from, Target: test.to, Bytes: test.bytes}}, intactRoutes(leafSpine), o)
 		if got[0] != test.want {
 			t.Errorf("%+v: got %v", test, got[0])
@@ -78,7 +78,7 @@ func TestSummarise(t *testing.T) {
 		},
 		Ideal: []dag.Time{50, 100, 100, 100},
 	}
-	r.summarise()
+	r.summarize()
 	if r.Incomplete != 2 || r.FCT.Count != 2 || r.FCT.Mean != 250 || r.Delivered.Count != 3 || r.Slowdown.Max != 2 ||
 		r.Last != 320 || r.Bytes != 4000 || r.Counters.Retransmitted != 2 || r.Counters.Nacks != 1 {
 		t.Errorf("got %+v", r)
@@ -112,7 +112,7 @@ func TestTiers(t *testing.T) {
 		network := parseNetwork(t, test.network)
 		o := &Options{Network: network}
 		var err error
-		if o.Params, err = NewParams("ndp", Own); err != nil {
+		if o.Params, err = NewParams("ndp", CompatNone); err != nil {
 			t.Fatal(err)
 		}
 		n, err := newNetwork(o)

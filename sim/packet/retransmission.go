@@ -4,38 +4,38 @@
 package packet
 
 // timeoutRules is how the timers of a transport work. All are in picoseconds.
-type timeoutRules struct {
-	first uint64 // timeout before anything is known of the round trip
-	least uint64 // that the estimate makes it
-	scan  uint64 // timers are looked at once in so long, from time 0, as in htsim; 0: they are exact
+type rtoRules struct {
+	initial uint64 // timeout before anything is known of the round trip
+	min     uint64 // that the estimate makes it
+	scan    uint64 // timers are looked at once in so long, from time 0, as in htsim; 0: they are exact
 }
 
 // longestTimeout ends the doubling of timeouts (RFC 6298, 2.5).
-const longestTimeout = 60e12
+const maxTimeout = 60e12
 
 // mostTimeouts is how often in a row an exact timer expires before the sender gives up: its receiver cannot be reached, and
 // a run has to end. In htsim it never does.
-const mostTimeouts = 64
+const maxTimeouts = 64
 
 // retransmission is the timer of a flow. Its event is looked at when it comes, so that to set the timer, as every ack
 // does, mostly costs nothing.
-type retransmission struct {
+type rtoTimer struct {
 	rtt, deviation uint64 // smoothed; 0: nothing is known yet
 	timeout        uint64
 	due            uint64 // when the timer expires; 0: it is off
 	event          uint64 // when the event comes that looks at it; 0: there is none
-	expired        int    // how often in a row
+	expirations    int    // how often in a row
 	action         uint64 // when what the timer is for is done, where timers are scanned
 }
 
 // reset is for a new flow. The event of the old one may still come.
-func (r *retransmission) reset(rules *timeoutRules) {
-	*r = retransmission{timeout: rules.first, event: r.event}
+func (r *rtoTimer) reset(rules *rtoRules) {
+	*r = rtoTimer{timeout: rules.initial, event: r.event}
 }
 
 // sample takes note of a round trip, in whole picoseconds with every quotient rounded down, as in htsim.
-func (r *retransmission) sample(delay uint64, rules *timeoutRules) {
-	r.expired = 0
+func (r *rtoTimer) sample(delay uint64, rules *rtoRules) {
+	r.expirations = 0
 	switch {
 	case r.rtt == 0:
 		r.rtt, r.deviation = delay, delay/2
@@ -44,25 +44,25 @@ func (r *retransmission) sample(delay uint64, rules *timeoutRules) {
 		r.deviation = 3*r.deviation/4 + off/4
 		r.rtt = 7*r.rtt/8 + delay/8
 	}
-	r.timeout = max(r.rtt+4*r.deviation, rules.least)
+	r.timeout = max(r.rtt+4*r.deviation, rules.min)
 }
 
 // start sets the timer, also where it is set already.
-func (r *retransmission) start(n *network, f uint32, e event, rules *timeoutRules) {
+func (r *rtoTimer) start(n *network, f uint32, e event, rules *rtoRules) {
 	r.due = n.now + r.timeout
-	r.await(n, f, e, rules)
+	r.schedule(n, f, e, rules)
 }
 
 // ensure sets the timer where it is off.
-func (r *retransmission) ensure(n *network, f uint32, e event, rules *timeoutRules) {
+func (r *rtoTimer) startIfOff(n *network, f uint32, e event, rules *rtoRules) {
 	if r.due == 0 {
 		r.start(n, f, e, rules)
 	}
 }
 
-func (r *retransmission) stop() { r.due = 0 }
+func (r *rtoTimer) stop() { r.due = 0 }
 
-func (r *retransmission) await(n *network, f uint32, e event, rules *timeoutRules) {
+func (r *rtoTimer) schedule(n *network, f uint32, e event, rules *rtoRules) {
 	at := r.due
 	if rules.scan > 0 {
 		at += rules.scan - at%rules.scan
@@ -75,7 +75,7 @@ func (r *retransmission) await(n *network, f uint32, e event, rules *timeoutRule
 
 // expire handles an event of the timer, and reports whether it has expired. Then it is set again for twice as long. Where
 // timers are scanned the flow is to act only some time later, at an event of its own, so that not all do at once.
-func (r *retransmission) expire(n *network, f uint32, e, act event, rules *timeoutRules) bool {
+func (r *rtoTimer) expire(n *network, f uint32, e, act event, rules *rtoRules) bool {
 	if n.now != r.event { // of a flow that had the slot before, or of a timer that was set for an earlier time
 		return false
 	}
@@ -84,15 +84,15 @@ func (r *retransmission) expire(n *network, f uint32, e, act event, rules *timeo
 		return false
 	}
 	if n.now < r.due {
-		r.await(n, f, e, rules)
+		r.schedule(n, f, e, rules)
 		return false
 	}
-	if r.expired++; r.expired > mostTimeouts && rules.scan == 0 {
+	if r.expirations++; r.expirations > maxTimeouts && rules.scan == 0 {
 		r.due = 0
 		return false
 	}
 	late := n.now - r.due
-	r.timeout = min(2*r.timeout, longestTimeout)
+	r.timeout = min(2*r.timeout, maxTimeout)
 	r.start(n, f, e, rules)
 	if rules.scan == 0 {
 		return true
@@ -106,6 +106,6 @@ func (r *retransmission) expire(n *network, f uint32, e, act event, rules *timeo
 }
 
 // acts reports whether an event is that at which the flow acts.
-func (r *retransmission) acts(n *network) bool {
+func (r *rtoTimer) actsNow(n *network) bool {
 	return r.action == n.now && r.action > 0
 }

@@ -6,7 +6,7 @@ type ring struct {
 	head, count uint32
 }
 
-func (r *ring) put(x uint32) {
+func (r *ring) push(x uint32) {
 	if int(r.count) == len(r.items) {
 		items := make([]uint32, max(8, 2*len(r.items)))
 		for i := range r.count {
@@ -19,7 +19,7 @@ func (r *ring) put(x uint32) {
 }
 
 // take removes the first number; there must be one.
-func (r *ring) take() uint32 {
+func (r *ring) pop() uint32 {
 	x := r.items[r.head]
 	r.head = (r.head + 1) & uint32(len(r.items)-1)
 	r.count--

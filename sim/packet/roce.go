@@ -13,7 +13,7 @@ type roce struct {
 	mss     uint64 // payload bytes of a packet
 	header  uint32
 	control uint32 // bytes of an ack, a nack or a notice
-	whole   bool   // the last packet of a flow is as long as the others
+	padLast bool   // the last packet of a flow is as long as the others
 	quirks  quirks
 	rto     uint64 // after so long without progress the sender goes back; 0: never
 	retries int    // how often, twice as late each time, before the flow is given up
@@ -28,74 +28,74 @@ type roce struct {
 
 // roceSource is the sender of a flow.
 type roceSource struct {
-	total uint64 // packets of the flow
-	next  uint64 // the packet to be sent next
-	acked uint64 // packets that the receiver has
-	most  uint64 // packets that were sent before
+	total   uint64 // packets of the flow
+	next    uint64 // the packet to be sent next
+	acked   uint64 // packets that the receiver has
+	highest uint64 // packets that were sent before
 
 	rate     float64 // bit/s
 	lastSent uint64  // when the last packet was,
 	lastSize uint64  // and its bytes; 0: there was none
 
-	state   turn
-	due     uint64 // waiting: when its time comes
-	silence watchdog
+	state    senderState
+	due      uint64 // waiting: when its time comes
+	watchdog watchdog
 }
 
 // maxTime is longer than any gap between packets.
-const maxTime = 1 << 60
+const maxGap = 1 << 60
 
 // turn is what a flow does between packets.
-type turn uint8
+type senderState uint8
 
 const (
-	idle    turn = iota // there is nothing that it may send
-	waiting             // for its time
-	ready               // for the interface
+	idle    senderState = iota // there is nothing that it may send
+	waiting                    // for its time
+	ready                      // for the interface
 	givenUp
 )
 
 // roceSink is the receiver of a flow.
 type roceSink struct {
-	next   uint64 // the packet that is expected
-	nacked bool   // that it is missing was said
-	ahead  uint64 // the last packet that came instead
+	next      uint64 // the packet that is expected
+	nacked    bool   // that it is missing was said
+	lastEarly uint64 // the last packet that came instead
 }
 
 // roceHost is the sending side of a host.
 type roceHost struct {
 	nicQueue
-	turn uint32 // the flow that sent last and is still ready, which goes behind the others
+	lastSender uint32 // the flow that sent last and is still ready, which goes behind the others
 }
 
-func newRoCE(n *network, s *settings) transport {
+func newRoCE(n *network, s *transportConfig) transport {
 	return makeRoCE(n, s)
 }
 
-func makeRoCE(n *network, s *settings) *roce {
+func makeRoCE(n *network, s *transportConfig) *roce {
 	t := &roce{
-		n: n, mss: s.mss, header: s.header, control: s.control, whole: s.whole, quirks: s.quirks,
+		n: n, mss: s.mss, header: s.header, control: s.control, padLast: s.padLast, quirks: s.quirks,
 		rto: s.time("rto"), retries: int(s.number("retries")), hosts: make([]roceHost, n.hosts),
 	}
 	for i := range t.hosts {
 		t.hosts[i] = roceHost{n.newNICQueue(uint32(i)), none}
 	}
 	if t.quirks.pushToNIC {
-		n.redo(scheduled, fairClasses)
+		n.replaceDiscipline(scheduled, fairClasses)
 	}
-	if !s.is("pfc") {
-		n.redo(lossless, markingDropTail)
+	if !s.enabled("pfc") {
+		n.replaceDiscipline(lossless, markingDropTail)
 		return t
 	}
-	n.pauses = newPauses(n, s)
+	n.pfc = newPFC(n, s)
 	if t.quirks.pushToNIC {
-		n.pauses.resumed = t.resumed
+		n.pfc.onResume = t.nicResumed
 	}
 	return t
 }
 
 // redo has all ports of a discipline follow another.
-func (n *network) redo(from, to discipline) {
+func (n *network) replaceDiscipline(from, to discipline) {
 	for i := range n.ports {
 		if n.ports[i].discipline == from {
 			n.ports[i].discipline = to
@@ -110,8 +110,8 @@ func (t *roce) open(f uint32) {
 	}
 	fl := &t.n.flows[f]
 	t.sources[f] = roceSource{
-		total: packetsOf(fl.bytes, t.mss), rate: 8e12 / float64(t.interfaceOf(fl.src).psPerByte),
-		silence: watchdog{set: t.sources[f].silence.set},
+		total: packetCount(fl.bytes, t.mss), rate: 8e12 / float64(t.nicPort(fl.src).psPerByte),
+		watchdog: watchdog{armed: t.sources[f].watchdog.armed},
 	}
 	t.sinks[f] = roceSink{}
 	if t.dcqcn != nil {
@@ -122,16 +122,16 @@ func (t *roce) open(f uint32) {
 	}
 }
 
-func (t *roce) interfaceOf(host uint32) *port {
+func (t *roce) nicPort(host uint32) *port {
 	return &t.n.ports[t.hosts[host].port]
 }
 
 func (t *roce) start(f uint32) {
-	t.resume(f)
+	t.trySend(f)
 }
 
 // resume has a flow go on that had nothing that it might send.
-func (t *roce) resume(f uint32) {
+func (t *roce) trySend(f uint32) {
 	s := &t.sources[f]
 	if s.state != idle || s.next >= s.total {
 		return
@@ -142,16 +142,16 @@ func (t *roce) resume(f uint32) {
 	}
 	host := t.n.flows[f].src
 	if !t.quirks.pushToNIC {
-		t.queue(f, s)
-		t.kick(host)
+		t.makeReady(f, s)
+		t.wakeNIC(host)
 		return
 	}
-	if t.interfaceOf(host).paused {
-		t.queue(f, s)
+	if t.nicPort(host).paused {
+		t.makeReady(f, s)
 		return
 	}
-	if t.opened(f, s) {
-		t.n.send(host, t.packet(f, s))
+	if t.windowOpen(f, s) {
+		t.n.send(host, t.nextPacket(f, s))
 	} else { // htsim looks again when it would have sent the next packet
 		s.lastSent, s.lastSize = t.n.now, t.mss+uint64(t.header)
 	}
@@ -161,7 +161,7 @@ func (t *roce) resume(f uint32) {
 }
 
 // resumed has the flows go on whose time came while their interface was paused.
-func (t *roce) resumed(host uint32) {
+func (t *roce) nicResumed(host uint32) {
 	h := &t.hosts[host]
 	for h.flows.head != none {
 		f := t.n.popFlow(&h.flows)
@@ -171,7 +171,7 @@ func (t *roce) resumed(host uint32) {
 
 // time returns when the next packet may be sent by the rate.
 func (s *roceSource) time() uint64 {
-	return s.lastSent + uint64(min(maxTime, float64(s.lastSize)*8e12/s.rate))
+	return s.lastSent + uint64(min(maxGap, float64(s.lastSize)*8e12/s.rate))
 }
 
 // wait has a flow wait for its time.
@@ -181,32 +181,32 @@ func (t *roce) wait(f uint32, s *roceSource, due uint64) {
 }
 
 // queue makes a flow ready.
-func (t *roce) queue(f uint32, s *roceSource) {
+func (t *roce) makeReady(f uint32, s *roceSource) {
 	s.state = ready
 	t.n.pushFlow(&t.hosts[t.n.flows[f].src].flows, f)
 }
 
 // settle ends the turn of the flow that sent last.
-func (h *roceHost) settle(t *roce) {
-	if h.turn != none {
-		t.n.pushFlow(&h.flows, h.turn)
-		h.turn = none
+func (h *roceHost) requeueLastSender(t *roce) {
+	if h.lastSender != none {
+		t.n.pushFlow(&h.flows, h.lastSender)
+		h.lastSender = none
 	}
 }
 
 // withdraw makes a flow idle.
-func (t *roce) withdraw(f uint32) {
+func (t *roce) makeIdle(f uint32) {
 	s := &t.sources[f]
 	if s.state == ready {
 		h := &t.hosts[t.n.flows[f].src]
-		h.settle(t)
+		h.requeueLastSender(t)
 		t.n.removeFlow(&h.flows, f)
 	}
 	s.state = idle
 }
 
 // kick has the interface of a host ask for a packet, if it has none.
-func (t *roce) kick(host uint32) {
+func (t *roce) wakeNIC(host uint32) {
 	t.n.wake(t.hosts[host].port)
 }
 
@@ -216,22 +216,22 @@ func (t *roce) next(host uint32) uint32 {
 		return none
 	}
 	if h.control.head != none {
-		return t.n.take(&h.control)
+		return t.n.popPacket(&h.control)
 	}
-	h.settle(t)
+	h.requeueLastSender(t)
 	for h.flows.head != none {
 		f := t.n.popFlow(&h.flows)
 		s := &t.sources[f]
 		s.state = idle
-		if s.next >= s.total || !t.opened(f, s) {
+		if s.next >= s.total || !t.windowOpen(f, s) {
 			continue
 		}
-		p := t.packet(f, s)
+		p := t.nextPacket(f, s)
 		if due := s.time(); s.next >= s.total {
 			// It waits for acks.
-		} else if due <= t.n.now+s.lastSize*uint64(t.interfaceOf(host).psPerByte) {
+		} else if due <= t.n.now+s.lastSize*uint64(t.nicPort(host).psPerByte) {
 			s.state = ready
-			h.turn = f
+			h.lastSender = f
 		} else {
 			t.wait(f, s, due)
 		}
@@ -241,36 +241,36 @@ func (t *roce) next(host uint32) uint32 {
 }
 
 // opened reports whether the window of a flow, if it has one, allows a packet.
-func (t *roce) opened(f uint32, s *roceSource) bool {
-	return t.hpcc == nil || t.hpcc.opened(f, (s.next-s.acked)*t.mss)
+func (t *roce) windowOpen(f uint32, s *roceSource) bool {
+	return t.hpcc == nil || t.hpcc.windowOpen(f, (s.next-s.acked)*t.mss)
 }
 
 // packet returns the next packet of a flow.
-func (t *roce) packet(f uint32, s *roceSource) uint32 {
+func (t *roce) nextPacket(f uint32, s *roceSource) uint32 {
 	payload := t.mss
-	if !t.whole {
+	if !t.padLast {
 		payload = min(payload, t.n.flows[f].bytes-s.next*t.mss)
 	}
 	p := t.n.newPacket(f, data, uint32(payload)+t.header)
 	pk := &t.n.packets[p]
 	pk.seq, pk.sent = s.next, t.n.now
 	if s.next == s.acked {
-		s.silence.heard = t.n.now
-		s.silence.watch(t.n, f, t.patience(s), timerB)
+		s.watchdog.heard = t.n.now
+		s.watchdog.arm(t.n, f, t.timeout(s), timerB)
 	}
 	s.next++
 	switch {
-	case s.next <= s.most:
+	case s.next <= s.highest:
 		pk.flags = retransmit
 		t.n.record(f).Retransmits++
 	case s.next == s.total:
-		pk.flags = last
+		pk.flags = lastPacket
 		fallthrough
 	default:
-		s.most = s.next
+		s.highest = s.next
 	}
 	if t.hpcc != nil {
-		t.n.probes.clear(p)
+		t.n.telemetry.clear(p)
 	}
 	s.lastSent, s.lastSize = t.n.now, uint64(pk.size)
 	if t.dcqcn != nil {
@@ -292,9 +292,9 @@ func (t *roce) receive(p uint32) {
 		t.acknowledged(p, &pk)
 	case nack:
 		t.goBack(&pk)
-	case notice:
-		if !t.n.flows[pk.flow].over {
-			t.dcqcn.notified(t, pk.flow, &t.sources[pk.flow])
+	case cnp:
+		if !t.n.flows[pk.flow].complete {
+			t.dcqcn.onCNP(t, pk.flow, &t.sources[pk.flow])
 		}
 	}
 	t.n.free(p)
@@ -304,7 +304,7 @@ func (t *roce) receive(p uint32) {
 func (t *roce) arrived(p uint32, pk *packet) {
 	f, k := pk.flow, &t.sinks[pk.flow]
 	if pk.flags&marked != 0 && t.dcqcn != nil {
-		t.dcqcn.marked(t, f)
+		t.dcqcn.onMark(t, f)
 	}
 	answer := ack
 	switch {
@@ -314,8 +314,8 @@ func (t *roce) arrived(p uint32, pk *packet) {
 	case pk.seq > k.next:
 		// One nack a gap. A packet that is not further ahead than the last was sent after the sender went back, so what it
 		// went back to is missing again.
-		again := k.nacked && pk.seq > k.ahead
-		k.nacked, k.ahead = true, pk.seq
+		again := k.nacked && pk.seq > k.lastEarly
+		k.nacked, k.lastEarly = true, pk.seq
 		if again && !t.quirks.nackEveryPacket {
 			t.n.free(p)
 			return
@@ -326,13 +326,13 @@ func (t *roce) arrived(p uint32, pk *packet) {
 	reply := &t.n.packets[a]
 	reply.seq, reply.ack, reply.sent = pk.seq, k.next, pk.sent
 	if t.hpcc != nil {
-		t.n.probes.copy(a, p)
+		t.n.telemetry.copy(a, p)
 	}
 	t.n.free(p)
 	whole := k.next >= t.sources[f].total
 	t.reply(f, a)
 	if whole {
-		t.n.deliver(f)
+		t.n.deliverFlow(f)
 	}
 }
 
@@ -344,40 +344,40 @@ func (t *roce) reply(f, p uint32) {
 		return
 	}
 	t.n.balance.label(t.n, &t.n.packets[p])
-	t.n.put(&t.hosts[host].control, p)
-	t.kick(host)
+	t.n.pushPacket(&t.hosts[host].control, p)
+	t.wakeNIC(host)
 }
 
 func (t *roce) acknowledged(p uint32, pk *packet) {
 	f, s := pk.flow, &t.sources[pk.flow]
-	if t.n.flows[f].over {
+	if t.n.flows[f].complete {
 		return
 	}
 	if pk.ack > s.acked {
 		t.progress(s, pk.ack)
 	}
 	if s.acked >= s.total {
-		t.withdraw(f)
-		t.n.acknowledge(f)
+		t.makeIdle(f)
+		t.n.completeFlow(f)
 		return
 	}
 	if t.hpcc != nil {
 		s.rate = t.hpcc.acknowledged(t.n, f, p, s, pk.ack)
 	}
-	t.resume(f)
+	t.trySend(f)
 }
 
 // progress notes that the receiver has more.
 func (t *roce) progress(s *roceSource, acked uint64) {
 	s.acked = acked
 	s.next = max(s.next, acked)
-	s.silence.hear(t.n)
+	s.watchdog.noteHeard(t.n)
 }
 
 // goBack has the sender of a flow go back to what the receiver misses.
 func (t *roce) goBack(pk *packet) {
 	f, s := pk.flow, &t.sources[pk.flow]
-	if t.n.flows[f].over || pk.ack < s.acked || s.state == givenUp {
+	if t.n.flows[f].complete || pk.ack < s.acked || s.state == givenUp {
 		return
 	}
 	t.n.record(f).Nacks++
@@ -386,9 +386,9 @@ func (t *roce) goBack(pk *packet) {
 	}
 	s.next = s.acked
 	if t.hpcc != nil && t.quirks.nackShrinksWindow {
-		s.rate = t.hpcc.shrink(f)
+		s.rate = t.hpcc.onNACK(f)
 	}
-	t.resume(f)
+	t.trySend(f)
 }
 
 func (t *roce) timer(e event, f uint32) {
@@ -399,51 +399,51 @@ func (t *roce) timer(e event, f uint32) {
 			return
 		}
 		s.state = idle
-		t.resume(f)
+		t.trySend(f)
 	case timerB:
-		t.look(f, s)
+		t.checkProgress(f, s)
 	case timerC:
 		t.dcqcn.timer(t, f, s)
 	case timerD:
-		t.dcqcn.endWindow(t, f)
+		t.dcqcn.sendDelayedCNP(t, f)
 	}
 }
 
 // patience returns how long a flow waits for progress.
-func (t *roce) patience(s *roceSource) uint64 {
-	return t.rto << min(s.silence.tries, 7)
+func (t *roce) timeout(s *roceSource) uint64 {
+	return t.rto << min(s.watchdog.expirations, 7)
 }
 
 // look has a flow go back that has made no progress for long, though something is on its way; or gives it up.
-func (t *roce) look(f uint32, s *roceSource) {
+func (t *roce) checkProgress(f uint32, s *roceSource) {
 	if s.next == s.acked || s.state == givenUp {
-		s.silence.set = false
+		s.watchdog.armed = false
 		return
 	}
-	if !s.silence.bark(t.n, f, t.patience(s), timerB) {
+	if !s.watchdog.expired(t.n, f, t.timeout(s), timerB) {
 		return
 	}
-	if s.silence.tries > t.retries {
-		t.withdraw(f)
+	if s.watchdog.expirations > t.retries {
+		t.makeIdle(f)
 		s.state = givenUp
 		return
 	}
 	t.n.record(f).Nacks++
 	s.next = s.acked
-	t.resume(f)
+	t.trySend(f)
 }
 
-func (t *roce) left(uint32) {}
+func (t *roce) packetSent(uint32) {}
 
 // roceParameters are the parameters of all transports on RoCE.
 var roceParameters = append([]Parameter{
 	{Name: "rto", Unit: Time, Value: 4096e3 * 1024, Compat: number(0),
 		Doc: "after so long without progress, go back to what is not known to be there, then after twice as long; 0: never"},
 	{Name: "retries", Value: 7, Doc: "how often, before the flow is given up"},
-}, pauseParameters...)
+}, pfcParameters...)
 
 var roceTransport = Transport{
 	Name: "roce", Title: "RoCE v2: line rate, go-back-N, pauses",
-	queue: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, make: newRoCE,
+	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newRoCE,
 	Parameters: roceParameters,
 }

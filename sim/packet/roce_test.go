@@ -23,7 +23,7 @@ type traffic struct {
 	done     int
 }
 
-func (d *traffic) left(uint32)         {}
+func (d *traffic) lastByteSent(uint32) {}
 func (d *traffic) delivered(uint32)    {}
 func (d *traffic) acknowledged(uint32) { d.done++ }
 func (d *traffic) event(event, uint32) {}
@@ -41,7 +41,7 @@ func (d *traffic) start(t testing.TB, net *topology.Network, p Params) *network 
 	n.driver = d
 	for i := range d.flows {
 		fl := &d.flows[i]
-		n.at(uint64(fl.Start), flowStart, n.open(fl.Source, fl.Target, uint32(i), uint32(i+1), fl.Bytes))
+		n.at(uint64(fl.Start), flowStart, n.openFlow(fl.Source, fl.Target, uint32(i), uint32(i+1), fl.Bytes))
 	}
 	return n
 }
@@ -69,9 +69,9 @@ func (d *traffic) check(t *testing.T, n *network) {
 	for i := range n.ports {
 		pt := &n.ports[i]
 		if pt.serving != none {
-			pt.settle(n.now)
+			pt.finishService(n.now)
 		}
-		if pt.bytes[dataQueue] != 0 || pt.paused || n.pauses != nil && n.pauses.inputs[i].bytes != 0 {
+		if pt.bytes[dataQueue] != 0 || pt.paused || n.pfc != nil && n.pfc.inputs[i].bytes != 0 {
 			t.Fatalf("port %d: %d bytes are left, or it is paused, or its input counts bytes", i, pt.bytes[dataQueue])
 		}
 		if pt.pausedTime > n.now {
@@ -234,12 +234,12 @@ func TestRoCELikeHTSim(t *testing.T) {
 			[]dag.Time{63250618, 63250618}, 0},
 	} {
 		t.Run(c.transport+" "+c.name, func(t *testing.T) {
-			p := params(t, c.transport, HTSim)
+			p := params(t, c.transport, CompatHTSim)
 			p.Queue = 20_000 * 4096
 			net := oneSpine(t, c.latency)
 			if c.transport == "hpcc" {
 				net = threeTiers(t)
-				p.Own["pfc-delay"] = 1e6
+				p.TransportParams["pfc-delay"] = 1e6
 			}
 			n := c.traffic.run(t, net, p)
 			c.traffic.check(t, n)
@@ -293,12 +293,12 @@ func TestRoCEVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			net := threeTiers(t)
-			p := params(t, c.transport, HTSim)
+			p := params(t, c.transport, CompatHTSim)
 			p.Queue = 20_000 * 4096
 			if run.Topology.File != "" {
 				net = readTopology(t, filepath.Join(dir, run.Topology.File))
 			} else {
-				p.Own["pfc-delay"] = 1e6
+				p.TransportParams["pfc-delay"] = 1e6
 			}
 			matrix := filepath.Join(dir, run.Inputs.Traffic)
 			if c.exact {
@@ -374,7 +374,7 @@ func checkPorts(t *testing.T, n *network, net *topology.Network, rows [][]any) {
 func TestRoCEOneFlow(t *testing.T) {
 	for _, bytes := range []uint64{1, 4096, 4097, 1 << 20, 10<<20 + 5} {
 		d := flowsOf(Flow{Target: 15, Bytes: bytes, Start: 12345})
-		d.check(t, d.run(t, oneSpine(t, 0), params(t, "roce", Own)))
+		d.check(t, d.run(t, oneSpine(t, 0), params(t, "roce", CompatNone)))
 		full, rest := (bytes-1)/4096, (bytes-1)%4096+1
 		const path = 4 * 500_000
 		last := dag.Time(full*4160*40 + 4*(rest+64)*40)
@@ -394,7 +394,7 @@ func TestRoCEOneFlow(t *testing.T) {
 // TestRoCEIncast has the last link never idle, so that the last flow ends when all bytes have gone over it.
 func TestRoCEIncast(t *testing.T) {
 	d := incast(1<<20, 1, 5, 9, 13)
-	n := d.run(t, oneSpine(t, 0), params(t, "roce", Own))
+	n := d.run(t, oneSpine(t, 0), params(t, "roce", CompatNone))
 	d.check(t, n)
 	_, most := d.mean()
 	if least := 4.0 * 256 * 4160 * 40; most < least || most > least+5e6 {
@@ -408,7 +408,7 @@ func TestRoCEIncast(t *testing.T) {
 // TestRoCENacks has packets come out of order.
 func TestRoCENacks(t *testing.T) {
 	d := flowsOf(Flow{Target: 15, Bytes: 10 * 4096})
-	n := d.start(t, oneSpine(t, 0), params(t, "roce", Own))
+	n := d.start(t, oneSpine(t, 0), params(t, "roce", CompatNone))
 	for i, step := range []struct {
 		seq    uint64
 		answer kind
@@ -438,17 +438,17 @@ func TestRoCETurns(t *testing.T) {
 	for range 5 {
 		d.flows = append(d.flows, Flow{Target: 15, Bytes: 10})
 	}
-	n := d.start(t, oneSpine(t, 0), params(t, "roce", Own))
+	n := d.start(t, oneSpine(t, 0), params(t, "roce", CompatNone))
 	r := n.transport.(*roce)
 	for f := range uint32(4) {
-		r.queue(f, &r.sources[f])
+		r.makeReady(f, &r.sources[f])
 	}
-	r.withdraw(3)
-	r.queue(4, &r.sources[4])
-	r.withdraw(0)
-	r.withdraw(2)
-	r.withdraw(2)
-	r.queue(0, &r.sources[0])
+	r.makeIdle(3)
+	r.makeReady(4, &r.sources[4])
+	r.makeIdle(0)
+	r.makeIdle(2)
+	r.makeIdle(2)
+	r.makeReady(0, &r.sources[0])
 	var order []uint32
 	for p := r.next(0); p != none; p = r.next(0) {
 		order = append(order, n.packets[p].flow)
@@ -461,8 +461,8 @@ func TestRoCETurns(t *testing.T) {
 // TestRoCELoss has switches that drop what does not fit: senders go back, and all is delivered.
 func TestRoCELoss(t *testing.T) {
 	for _, transport := range []string{"roce", "dcqcn", "hpcc"} {
-		p := params(t, transport, Own)
-		p.Own["pfc"] = 0
+		p := params(t, transport, CompatNone)
+		p.TransportParams["pfc"] = 0
 		p.Queue = 5 * 4160
 		d := incast(1<<19, 1, 2, 5, 6, 9, 10, 13, 14)
 		n := d.run(t, oneSpine(t, 0), p)
@@ -474,7 +474,7 @@ func TestRoCELoss(t *testing.T) {
 		for i := range n.ports {
 			drops += n.ports[i].drops
 		}
-		if again == 0 || drops == 0 || n.pauses != nil {
+		if again == 0 || drops == 0 || n.pfc != nil {
 			t.Errorf("%s: %d drops, %d packets sent again", transport, drops, again)
 		}
 	}
@@ -486,8 +486,8 @@ func TestRoCEFailures(t *testing.T) {
 	net := threeTiers(t)
 	for _, transport := range []string{"roce", "dcqcn", "hpcc"} {
 		for _, links := range []([]int){{1}, {0}, {16}, {0, 1, 16, 17, 40}} {
-			p := params(t, transport, Own)
-			p.Own["pfc-high"], p.Own["pfc-low"] = 3, 2
+			p := params(t, transport, CompatNone)
+			p.TransportParams["pfc-high"], p.TransportParams["pfc-low"] = 3, 2
 			d := incast(1<<20, 1, 2, 5, 6, 9, 13)
 			d.failures = []Failure{{Links: links, At: 30 * dag.Microsecond, Until: 300 * dag.Microsecond}}
 			d.check(t, d.run(t, net, p))
@@ -497,8 +497,8 @@ func TestRoCEFailures(t *testing.T) {
 
 // TestRoCEGivesUp has a flow whose receiver is cut off.
 func TestRoCEGivesUp(t *testing.T) {
-	p := params(t, "roce", Own)
-	p.Own["pfc"] = 0
+	p := params(t, "roce", CompatNone)
+	p.TransportParams["pfc"] = 0
 	d := flowsOf(Flow{Target: 15, Bytes: 1 << 16}, Flow{Source: 1, Target: 2, Bytes: 100})
 	d.failures = []Failure{{Links: []int{15}}}
 	n := d.run(t, oneSpine(t, 0), p)
@@ -517,16 +517,16 @@ func TestRoCERandom(t *testing.T) {
 	for seed := range uint64(150) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		transport := []string{"roce", "dcqcn", "hpcc"}[random.IntN(3)]
-		c := []Compat{Own, Own, HTSim}[random.IntN(3)]
+		c := []Compat{CompatNone, CompatNone, CompatHTSim}[random.IntN(3)]
 		p := params(t, transport, c)
 		p.Seed = int64(seed)
 		p.MSS = []int64{256, 1000, 4096, 9000}[random.IntN(4)]
 		p.Balance = []Balance{ByFlow, Spray, Permute, Adaptive}[random.IntN(4)]
-		p.Own["pfc-high"] = float64(1 + random.IntN(20))
-		p.Own["pfc-low"] = float64(1 + random.IntN(25))
-		p.Own["pfc-delay"] = []float64{-1, 0, 300e3, 5e6}[random.IntN(4)]
-		if c == Own && random.IntN(3) == 0 {
-			p.Own["pfc"] = 0
+		p.TransportParams["pfc-high"] = float64(1 + random.IntN(20))
+		p.TransportParams["pfc-low"] = float64(1 + random.IntN(25))
+		p.TransportParams["pfc-delay"] = []float64{-1, 0, 300e3, 5e6}[random.IntN(4)]
+		if c == CompatNone && random.IntN(3) == 0 {
+			p.TransportParams["pfc"] = 0
 			p.Queue = p.MSS * int64(2+random.IntN(20))
 		}
 		var net *topology.Network
@@ -548,7 +548,7 @@ func TestRoCERandom(t *testing.T) {
 		n := d.run(t, net, p)
 		d.check(t, n)
 		for i := range n.ports {
-			if n.pauses != nil && p.Queue == 0 && n.ports[i].drops > 0 {
+			if n.pfc != nil && p.Queue == 0 && n.ports[i].drops > 0 {
 				t.Errorf("seed %d: %d packets were dropped", seed, n.ports[i].drops)
 			}
 		}
@@ -568,7 +568,7 @@ func BenchmarkRoCE(b *testing.B) {
 			hops := uint64(0)
 			for b.Loop() {
 				d := permutation(2<<20, 2, 10, 0, 14, 6, 5, 3, 8, 7, 11, 15, 1, 12, 13, 9, 4)
-				n := d.run(b, net, params(b, transport, Own))
+				n := d.run(b, net, params(b, transport, CompatNone))
 				for i := range n.ports {
 					hops += n.ports[i].packets
 				}

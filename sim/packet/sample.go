@@ -22,14 +22,14 @@ type sampler struct {
 	taken   int64  // events
 	count   uint64 // samples from the beginning to the last with a queue, or the last completion; empty ones included
 	queues  []histogram
-	tell    func(Sample) // nil, or hears of queues that are not empty
+	emit    func(Sample) // nil, or hears of queues that are not empty
 }
 
 func newSampler(o *Options, ports int) *sampler {
 	if o.Sample <= 0 {
 		return nil
 	}
-	return &sampler{period: uint64(o.Sample), queues: make([]histogram, ports), tell: o.Sampled}
+	return &sampler{period: uint64(o.Sample), queues: make([]histogram, ports), emit: o.OnSample}
 }
 
 // wake has samples be taken from now on, until nothing is left to do.
@@ -66,8 +66,8 @@ func (n *network) sample() {
 		}
 		s.count = n.now/s.period + 1
 		s.queues[i].count(data)
-		if s.tell != nil {
-			s.tell(Sample{dag.Time(n.now), i, data, control})
+		if s.emit != nil {
+			s.emit(Sample{dag.Time(n.now), i, data, control})
 		}
 	}
 }

@@ -5,12 +5,12 @@ package packet
 
 // stream is the state of the transport that all flows share.
 type stream struct {
-	n        *network
-	mss      uint64 // payload of a full packet, in bytes
-	control  uint32 // size of an ACK, in bytes
-	whole    bool   // the last packet of a flow is as long as the others
-	quirks   quirks
-	timeouts timeoutRules
+	n       *network
+	mss     uint64 // payload of a full packet, in bytes
+	control uint32 // size of an ACK, in bytes
+	padLast bool   // the last packet of a flow is as long as the others
+	quirks  quirks
+	rto     rtoRules
 }
 
 // streamSource is the sender of a flow. Positions are bytes from the start of the data.
@@ -21,7 +21,7 @@ type streamSource struct {
 	recover    uint64 // an ACK of it ends the recovery
 	duplicates int    // duplicate ACKs in a row
 	recovering bool
-	timer      retransmission
+	timer      rtoTimer
 }
 
 // The timer events of a stream.
@@ -30,17 +30,17 @@ const (
 	streamAction = timerB
 )
 
-func newStream(n *network, s *settings) stream {
+func newStream(n *network, s *transportConfig) stream {
 	return stream{
-		n: n, mss: s.mss, control: s.control, whole: s.whole, quirks: s.quirks,
-		timeouts: timeoutRules{first: s.time("rto-initial"), least: s.time("rto-min"), scan: s.time("rto-scan")},
+		n: n, mss: s.mss, control: s.control, padLast: s.padLast, quirks: s.quirks,
+		rto: rtoRules{initial: s.time("rto-initial"), min: s.time("rto-min"), scan: s.time("rto-scan")},
 	}
 }
 
 // reset returns the state of a new flow in the slot of an old one, whose timer event may still be scheduled.
 func (t *stream) reset(old *streamSource) streamSource {
 	timer := old.timer
-	timer.reset(&t.timeouts)
+	timer.reset(&t.rto)
 	return streamSource{timer: timer}
 }
 
@@ -65,9 +65,9 @@ func (t *stream) transmit(f uint32, s *streamSource, from, size, number uint64) 
 	case from < s.newest:
 		marks = retransmit
 	case from < bytes && from+size >= bytes:
-		marks = last
+		marks = lastPacket
 	}
-	if t.whole {
+	if t.padLast {
 		size = t.mss
 	}
 	p := t.n.newData(f, from/t.mss, uint32(size), marks)
@@ -101,7 +101,7 @@ func (t *stream) reply(p uint32, pk *packet, upTo, complete uint64, marks flags)
 	t.n.free(p)
 	t.n.send(t.n.flows[f].dst, a)
 	if complete >= t.bytes(f) {
-		t.n.deliver(f)
+		t.n.deliverFlow(f)
 	}
 }
 
@@ -116,7 +116,7 @@ const (
 
 // advance takes an ACK of new data, and returns the number of bytes that it acknowledges for the first time.
 func (t *stream) advance(f uint32, s *streamSource, upTo uint64) (phase ackPhase, news uint64) {
-	s.timer.start(t.n, f, streamTimer, &t.timeouts)
+	s.timer.start(t.n, f, streamTimer, &t.rto)
 	if upTo >= s.sent {
 		s.sent = upTo
 		s.timer.stop()
@@ -171,14 +171,14 @@ func (s *streamSource) startRecovery() {
 // expired handles an event of the retransmission timer, and reports whether the sender has to go back. Data that is sent
 // past the end of a flow is not retransmitted.
 func (t *stream) expired(e event, f uint32, s *streamSource) bool {
-	over := t.n.flows[f].over
+	over := t.n.flows[f].complete
 	if over {
 		s.timer.stop()
 	}
 	if e == streamTimer {
-		return s.timer.expire(t.n, f, streamTimer, streamAction, &t.timeouts)
+		return s.timer.expire(t.n, f, streamTimer, streamAction, &t.rto)
 	}
-	return !over && s.timer.acts(t.n)
+	return !over && s.timer.actsNow(t.n)
 }
 
 // endRecovery ends a recovery at a timeout.
@@ -194,9 +194,9 @@ func (t *stream) endRecovery(s *streamSource) {
 // shortest timeout. A value of nil with --compat is the same.
 func timeoutParameters(first, least float64, compatFirst, compatLeast *float64) []Parameter {
 	return []Parameter{
-		{Name: "rto-initial", Unit: Time, Value: first, Least: 1, Compat: compatFirst,
+		{Name: "rto-initial", Unit: Time, Value: first, Min: 1, Compat: compatFirst,
 			Doc: "timeout before anything is known of the round trip"},
-		{Name: "rto-min", Unit: Time, Value: least, Least: 1, Compat: compatLeast, Doc: "shortest timeout"},
+		{Name: "rto-min", Unit: Time, Value: least, Min: 1, Compat: compatLeast, Doc: "shortest timeout"},
 		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "timers are looked at once in so long; 0: they are exact"},
 	}
 }

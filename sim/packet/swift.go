@@ -11,14 +11,14 @@ import "math"
 // swift is the transport.
 type swift struct {
 	stream
-	initial     uint64 // window of a new flow, in bytes
-	least, most uint64 // bounds of the window, in bytes
-	increase    float64
-	decrease    float64
-	maxDecrease float64
-	base        float64 // target delay without what follows, in picoseconds
-	hop         float64 // picoseconds that each link of the path adds to the target
-	scaling     swiftScaling
+	initial              uint64 // window of a new flow, in bytes
+	minWindow, maxWindow uint64 // bounds of the window, in bytes
+	increase             float64
+	decrease             float64
+	maxDecrease          float64
+	baseTarget           float64 // target delay without what follows, in picoseconds
+	hopTarget            float64 // picoseconds that each link of the path adds to the target
+	scaling              swiftScaling
 
 	sources []swiftSource
 	sinks   []swiftSink
@@ -26,7 +26,7 @@ type swift struct {
 
 // swiftScaling is the increase of the target for small windows (section 3.5, equation 3).
 type swiftScaling struct {
-	most        float64 // picoseconds
+	max         float64 // picoseconds
 	alpha, beta float64
 }
 
@@ -34,7 +34,7 @@ type swiftScaling struct {
 type swiftSource struct {
 	streamSource
 	window       uint64
-	before       uint64 // the window before the current ACK
+	previous     uint64 // the window before the current ACK
 	inflated     uint64 // what duplicate ACKs add to the window
 	lastDecrease uint64 // time of the last decrease of the window
 	target       float64
@@ -50,8 +50,8 @@ type swiftSource struct {
 	nextSend uint64 // time of the next paced packet
 
 	// Only with the quirk separateDataNumbers.
-	handed uint64   // data packets that have a data number
-	number []uint32 // data number of each packet, by its number on the path
+	nextDataNumber uint64   // data packets that have a data number
+	dataNumbers    []uint32 // data number of each packet, by its number on the path
 }
 
 type swiftSink struct {
@@ -63,17 +63,17 @@ type swiftSink struct {
 const swiftPace = timerC
 
 // swiftHeld is the number of packets of a flow at the NIC above which the flow waits.
-const swiftHeld = 2
+const swiftMaxAtNIC = 2
 
-func newSwift(n *network, s *settings) transport {
+func newSwift(n *network, s *transportConfig) transport {
 	t := &swift{
-		stream: newStream(n, s), initial: s.packets("window"), least: s.bytes("window-min"), most: s.packets("window-max"),
+		stream: newStream(n, s), initial: s.packets("window"), minWindow: s.bytes("window-min"), maxWindow: s.packets("window-max"),
 		increase: s.number("increase"), decrease: s.number("decrease"), maxDecrease: min(s.number("decrease-max"), 1),
-		base: s.number("target"), hop: s.number("target-hop"),
+		baseTarget: s.number("target"), hopTarget: s.number("target-hop"),
 	}
 	if few, many := s.number("scaling-min"), s.number("scaling-max"); few < many {
-		t.scaling.most = s.number("scaling")
-		t.scaling.alpha = t.scaling.most / (1/math.Sqrt(few) - 1/math.Sqrt(many))
+		t.scaling.max = s.number("scaling")
+		t.scaling.alpha = t.scaling.max / (1/math.Sqrt(few) - 1/math.Sqrt(many))
 		t.scaling.beta = -t.scaling.alpha / math.Sqrt(many)
 	}
 	return t
@@ -87,8 +87,8 @@ func (t *swift) open(f uint32) {
 	s, k := &t.sources[f], &t.sinks[f]
 	fl := &t.n.flows[f]
 	*s = swiftSource{
-		streamSource: t.reset(&s.streamSource), window: t.initial, number: s.number[:0], lastSend: t.n.now,
-		target: t.base + float64(t.hop*float64(t.n.links(fl.src, fl.dst))),
+		streamSource: t.reset(&s.streamSource), window: t.initial, dataNumbers: s.dataNumbers[:0], lastSend: t.n.now,
+		target: t.baseTarget + float64(t.hopTarget*float64(t.n.hopCount(fl.src, fl.dst))),
 	}
 	k.got.reset()
 	k.data.reset()
@@ -109,7 +109,7 @@ func (t *swift) end(f uint32) uint64 {
 // more reports whether there is data to send.
 func (t *swift) more(f uint32, s *swiftSource) bool {
 	if t.quirks.separateDataNumbers {
-		return s.handed*t.mss < t.end(f)
+		return s.nextDataNumber*t.mss < t.end(f)
 	}
 	return s.sent < t.end(f)
 }
@@ -128,7 +128,7 @@ func (t *swift) sendWindow(f uint32, s *swiftSource) {
 		if !t.sendNext(f, s) {
 			return
 		}
-		s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
+		s.timer.startIfOff(t.n, f, streamTimer, &t.rto)
 	}
 }
 
@@ -151,7 +151,7 @@ func (t *swift) sendPaced(f uint32, s *swiftSource) {
 	}
 	t.sendNext(f, s)
 	if !t.quirks.unarmedPacing {
-		s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
+		s.timer.startIfOff(t.n, f, streamTimer, &t.rto)
 	}
 	s.lastSend = t.n.now
 	if s.interval > 0 {
@@ -162,13 +162,13 @@ func (t *swift) sendPaced(f uint32, s *swiftSource) {
 // sendNext gives the next packet to the NIC. If the NIC holds enough packets of the flow, it returns false, and the flow is
 // blocked.
 func (t *swift) sendNext(f uint32, s *swiftSource) bool {
-	s.blocked = s.atNIC > swiftHeld
+	s.blocked = s.atNIC > swiftMaxAtNIC
 	if s.blocked {
 		return false
 	}
 	if t.quirks.separateDataNumbers {
-		s.number = append(s.number[:min(s.sent/t.mss, uint64(len(s.number)))], uint32(s.handed))
-		s.handed++
+		s.dataNumbers = append(s.dataNumbers[:min(s.sent/t.mss, uint64(len(s.dataNumbers)))], uint32(s.nextDataNumber))
+		s.nextDataNumber++
 	}
 	s.atNIC++
 	t.transmitNext(f, &s.streamSource, t.payload(f, s.sent), s.dataNumber(s.sent/t.mss))
@@ -180,19 +180,19 @@ func (t *swift) sendNext(f uint32, s *swiftSource) bool {
 func (t *swift) retransmit(f uint32, s *swiftSource) {
 	s.atNIC++
 	t.transmit(f, &s.streamSource, s.acked, t.payload(f, s.acked), s.dataNumber(s.acked/t.mss))
-	s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
+	s.timer.startIfOff(t.n, f, streamTimer, &t.rto)
 }
 
 // dataNumber returns the data number of a packet, 0 if it has none.
 func (s *swiftSource) dataNumber(seq uint64) uint64 {
-	if seq < uint64(len(s.number)) {
-		return uint64(s.number[seq])
+	if seq < uint64(len(s.dataNumbers)) {
+		return uint64(s.dataNumbers[seq])
 	}
 	return 0
 }
 
 // left notes that a data packet has left the NIC, and lets a blocked flow send.
-func (t *swift) left(f uint32) {
+func (t *swift) packetSent(f uint32) {
 	s := &t.sources[f]
 	s.atNIC = max(s.atNIC-1, 0)
 	if s.blocked {
@@ -228,7 +228,7 @@ func (t *swift) arrived(p uint32, pk *packet) {
 
 func (t *swift) acknowledged(pk *packet) {
 	f, s := pk.flow, &t.sources[pk.flow]
-	if t.n.flows[f].over || pk.ack < s.acked {
+	if t.n.flows[f].complete || pk.ack < s.acked {
 		return
 	}
 	t.adjust(s, t.n.now-pk.sent, pk.ack-s.acked)
@@ -259,9 +259,9 @@ func (t *swift) acknowledged(pk *packet) {
 
 // adjust sets the window by the delay of a packet, in picoseconds (algorithm 1).
 func (t *swift) adjust(s *swiftSource, delay, fresh uint64) {
-	s.before = s.window
+	s.previous = s.window
 	s.mayDecrease = t.n.now-s.lastDecrease >= s.timer.rtt
-	s.timer.sample(delay, &t.timeouts)
+	s.timer.sample(delay, &t.rto)
 	s.timeouts = 0
 	target := t.target(s)
 	window := float64(s.window)
@@ -282,13 +282,13 @@ func (t *swift) target(s *swiftSource) uint64 {
 		packets = math.Floor(packets)
 	}
 	more := t.scaling.alpha/math.Sqrt(packets) + t.scaling.beta
-	return uint64(s.target + max(0, min(more, t.scaling.most)))
+	return uint64(s.target + max(0, min(more, t.scaling.max)))
 }
 
 // limit keeps the window within its bounds, notes a decrease and sets the pace.
 func (t *swift) limit(s *swiftSource) {
-	s.window = max(t.least, min(s.window, t.most))
-	if s.window < s.before {
+	s.window = max(t.minWindow, min(s.window, t.maxWindow))
+	if s.window < s.previous {
 		s.lastDecrease = t.n.now
 	}
 	s.interval = 0
@@ -318,13 +318,13 @@ func (t *swift) duplicate(f uint32, s *swiftSource) {
 func (t *swift) finish(f uint32, s *swiftSource) {
 	s.timer.stop()
 	s.paced, s.blocked = false, false
-	t.n.acknowledge(f)
+	t.n.completeFlow(f)
 }
 
 func (t *swift) timer(e event, f uint32) {
 	s := &t.sources[f]
 	if e == swiftPace {
-		if !t.n.flows[f].over && s.paced && s.nextSend == t.n.now {
+		if !t.n.flows[f].complete && s.paced && s.nextSend == t.n.now {
 			t.sendPaced(f, s)
 		}
 		return
@@ -348,7 +348,7 @@ func (t *swift) goBack(f uint32, s *swiftSource) {
 	s.timeouts++
 	switch {
 	case s.timeouts >= swiftResetTimeouts:
-		s.window = t.least
+		s.window = t.minWindow
 	case t.n.now-s.lastDecrease >= s.timer.rtt:
 		s.window = uint64(float64(s.window) * (1 - t.maxDecrease))
 		if !t.quirks.timeoutKeepsState {
@@ -356,7 +356,7 @@ func (t *swift) goBack(f uint32, s *swiftSource) {
 		}
 	}
 	if !t.quirks.timeoutKeepsState {
-		s.before = s.window
+		s.previous = s.window
 		t.limit(s)
 	}
 	t.retransmit(f, s)
@@ -367,22 +367,22 @@ const swiftTarget = 20e6
 
 var swiftTransport = Transport{
 	Name: "swift", Title: "Swift: a window by delay",
-	queue: randomDrop, nic: fairFlows, control: 40, balance: Fixed, queueBDPs: 5, make: newSwift,
+	discipline: randomDrop, nic: fairFlows, control: 40, balance: Fixed, queueBDPs: 5, build: newSwift,
 	Parameters: append([]Parameter{
-		{Name: "window", Value: 15, Least: 1e-3, Doc: "window at the start, in packets"},
-		{Name: "window-min", Unit: Bytes, Value: 10, Least: 1, Doc: "smallest window"},
-		{Name: "window-max", Value: 1000, Least: 1, Doc: "largest window, in packets"},
-		{Name: "increase", Value: 1, Least: 0, Doc: "packets by which the window grows in a round trip"},
-		{Name: "decrease", Value: 0.8, Least: 0,
+		{Name: "window", Value: 15, Min: 1e-3, Doc: "window at the start, in packets"},
+		{Name: "window-min", Unit: Bytes, Value: 10, Min: 1, Doc: "smallest window"},
+		{Name: "window-max", Value: 1000, Min: 1, Doc: "largest window, in packets"},
+		{Name: "increase", Value: 1, Min: 0, Doc: "packets by which the window grows in a round trip"},
+		{Name: "decrease", Value: 0.8, Min: 0,
 			Doc: "share of the window that it shrinks by for an excess delay, per share of the delay that is excess"},
-		{Name: "decrease-max", Value: 0.5, Least: 0,
+		{Name: "decrease-max", Value: 0.5, Min: 0,
 			Doc: "largest share of the window that it shrinks by at once, at most 1"},
-		{Name: "target", Unit: Time, Value: swiftTarget, Least: 1, Doc: "delay that flows aim at, without what follows"},
+		{Name: "target", Unit: Time, Value: swiftTarget, Min: 1, Doc: "delay that flows aim at, without what follows"},
 		{Name: "target-hop", Unit: Time, Value: 3_053_435, Compat: number(0),
 			Doc: "what each link of the path adds to the target"},
 		{Name: "scaling", Unit: Time, Value: 5 * swiftTarget, Doc: "the most that small windows add to the target"},
-		{Name: "scaling-min", Value: 0.1, Least: 1e-6, Doc: "window that adds the most, in packets"},
-		{Name: "scaling-max", Value: 100, Least: 1e-6,
+		{Name: "scaling-min", Value: 0.1, Min: 1e-6, Doc: "window that adds the most, in packets"},
+		{Name: "scaling-max", Value: 100, Min: 1e-6,
 			Doc: "window that adds nothing, in packets; no window adds anything unless it is above scaling-min"},
 		{Name: "drop-chance", Value: 0, Compat: number(0.1),
 			Doc: "probability that a switch drops a packet that leaves less room than three full ones"},

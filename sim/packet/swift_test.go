@@ -14,7 +14,7 @@ func TestSwiftVectors(t *testing.T) {
 	} {
 		t.Run(id, func(t *testing.T) {
 			v := readVector(t, id)
-			n, net := v.run(t, "swift", HTSim, nil)
+			n, net := v.run(t, "swift", CompatHTSim, nil)
 			v.compare(t, n, net)
 		})
 	}
@@ -25,7 +25,7 @@ func TestSwiftVectors(t *testing.T) {
 func TestSwiftLossy(t *testing.T) {
 	v := readVector(t, "swift-incast32-lossy")
 	for seed := range int64(5) {
-		n, _ := v.run(t, "swift", HTSim, func(p *Params) { p.Seed = seed })
+		n, _ := v.run(t, "swift", CompatHTSim, func(p *Params) { p.Seed = seed })
 		unfinished := 0
 		for _, r := range n.records {
 			if r.Acknowledged == 0 {
@@ -47,7 +47,7 @@ func TestSwiftLossy(t *testing.T) {
 			t.Errorf("seed %d: %d drops, want %v", seed, drops, v.Counters.Drops)
 		}
 	}
-	n, _ := v.run(t, "swift", Own, nil)
+	n, _ := v.run(t, "swift", CompatNone, nil)
 	n.allThere(t)
 }
 
@@ -61,23 +61,23 @@ func TestSwiftTarget(t *testing.T) {
 		window uint64
 		want   float64 // us
 	}{
-		{Own, 1, 4096, 20 + 2*3.053435 + 32.6549 - 3.26549},
-		{Own, 15, 4096, 20 + 4*3.053435 + 32.6549 - 3.26549},
-		{Own, 15, 6144, 20 + 4*3.053435 + 32.6549/1.2247449 - 3.26549},
-		{Own, 15, 2048, 20 + 4*3.053435 + 32.6549*1.4142136 - 3.26549},
-		{Own, 15, 40 * 4096, 20 + 4*3.053435 + 32.6549/6.3245553 - 3.26549},
-		{Own, 15, 400, 20 + 4*3.053435 + 100},
-		{Own, 15, 200 * 4096, 20 + 4*3.053435},
-		{HTSim, 15, 4096, 20 + 32.6549 - 3.26549},
-		{HTSim, 15, 6144, 20 + 32.6549 - 3.26549}, // whole packets
-		{HTSim, 15, 4095, 20 + 100},
+		{CompatNone, 1, 4096, 20 + 2*3.053435 + 32.6549 - 3.26549},
+		{CompatNone, 15, 4096, 20 + 4*3.053435 + 32.6549 - 3.26549},
+		{CompatNone, 15, 6144, 20 + 4*3.053435 + 32.6549/1.2247449 - 3.26549},
+		{CompatNone, 15, 2048, 20 + 4*3.053435 + 32.6549*1.4142136 - 3.26549},
+		{CompatNone, 15, 40 * 4096, 20 + 4*3.053435 + 32.6549/6.3245553 - 3.26549},
+		{CompatNone, 15, 400, 20 + 4*3.053435 + 100},
+		{CompatNone, 15, 200 * 4096, 20 + 4*3.053435},
+		{CompatHTSim, 15, 4096, 20 + 32.6549 - 3.26549},
+		{CompatHTSim, 15, 6144, 20 + 32.6549 - 3.26549}, // whole packets
+		{CompatHTSim, 15, 4095, 20 + 100},
 	} {
 		n, err := newNetwork(&Options{Network: net, Params: defaults(t, "swift", c.compat)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tr := n.transport.(*swift)
-		f := n.open(0, c.dst, 0, 1, 1000)
+		f := n.openFlow(0, c.dst, 0, 1, 1000)
 		tr.sources[f].window = c.window
 		if got := float64(tr.target(&tr.sources[f])) / 1e6; got < c.want-1e-3 || got > c.want+1e-3 {
 			t.Errorf("rules %d, to %d with a window of %d: %v us, want %v", c.compat, c.dst, c.window, got, c.want)
@@ -116,10 +116,10 @@ func TestSwiftPace(t *testing.T) {
 	for i := range uint32(300) {
 		list = append(list, connection{i % 15, 15, 0, 64 << 10})
 	}
-	p := defaults(t, "swift", Own)
+	p := defaults(t, "swift", CompatNone)
 	p.Queue = 8 << 20
-	p.Own["window"] = 1
-	p.Own["scaling"] = 0
+	p.TransportParams["window"] = 1
+	p.TransportParams["scaling"] = 0
 	net := fourRacks(t, 4)
 	n, err := newNetwork(&Options{Network: net, Params: p})
 	if err != nil {
@@ -127,7 +127,7 @@ func TestSwiftPace(t *testing.T) {
 	}
 	n.driver = quiet{}
 	for i, c := range list {
-		n.at(c.start, flowStart, n.open(c.src, c.dst, uint32(i), uint32(i+1), c.bytes))
+		n.at(c.start, flowStart, n.openFlow(c.src, c.dst, uint32(i), uint32(i+1), c.bytes))
 	}
 	port := &n.ports[n.routes.HostPort(15)]
 	n.run(400 * 1_000_000)
@@ -158,11 +158,11 @@ func TestSwiftPace(t *testing.T) {
 
 // TestSwiftPaceEnds has the window grow to two packets while a paced one is due. Both go at once, and no third at its time.
 func TestSwiftPaceEnds(t *testing.T) {
-	n, err := newNetwork(&Options{Network: fourRacks(t, 4), Params: defaults(t, "swift", Own)})
+	n, err := newNetwork(&Options{Network: fourRacks(t, 4), Params: defaults(t, "swift", CompatNone)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := n.open(0, 15, 0, 1, 1<<20)
+	f := n.openFlow(0, 15, 0, 1, 1<<20)
 	tr := n.transport.(*swift)
 	s := &tr.sources[f]
 	s.window, s.interval = 2048, 1000

@@ -5,7 +5,7 @@ package packet
 
 // tcp is the transport.
 type tcp struct {
-	pushing
+	pushTransport
 	stream
 	handshake bool
 	initial   uint64 // window of a new flow, in bytes
@@ -27,13 +27,13 @@ type tcpSource struct {
 // synACK is the flag of the ACK of a handshake.
 const synACK = flagA
 
-func newTCP(n *network, s *settings) transport {
+func newTCP(n *network, s *transportConfig) transport {
 	return makeTCP(n, s)
 }
 
-func makeTCP(n *network, s *settings) *tcp {
+func makeTCP(n *network, s *transportConfig) *tcp {
 	return &tcp{
-		stream: newStream(n, s), handshake: s.is("handshake"), initial: s.packets("window"), threshold: s.packets("ssthresh"),
+		stream: newStream(n, s), handshake: s.enabled("handshake"), initial: s.packets("window"), threshold: s.packets("ssthresh"),
 	}
 }
 
@@ -58,7 +58,7 @@ func (t *tcp) start(f uint32) {
 		return
 	}
 	t.sendSYN(f)
-	s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
+	s.timer.startIfOff(t.n, f, streamTimer, &t.rto)
 }
 
 // sendSYN sends the packet that opens the connection.
@@ -96,7 +96,7 @@ func (t *tcp) sendWindow(f uint32, s *tcpSource) {
 			return
 		}
 		t.transmitNext(f, &s.streamSource, size, 0)
-		s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
+		s.timer.startIfOff(t.n, f, streamTimer, &t.rto)
 	}
 }
 
@@ -107,7 +107,7 @@ func (t *tcp) retransmit(f uint32, s *tcpSource) {
 	} else {
 		t.sendSYN(f)
 	}
-	s.timer.ensure(t.n, f, streamTimer, &t.timeouts)
+	s.timer.startIfOff(t.n, f, streamTimer, &t.rto)
 }
 
 func (t *tcp) receive(p uint32) {
@@ -130,7 +130,7 @@ func (t *tcp) arrived(p uint32, pk *packet) {
 		got.add(pk.seq)
 	}
 	if pk.flags&marked != 0 {
-		marks |= echo
+		marks |= ecnEcho
 	}
 	upTo := t.inOrder(pk.flow, got)
 	t.reply(p, pk, upTo, upTo, marks)
@@ -139,19 +139,19 @@ func (t *tcp) arrived(p uint32, pk *packet) {
 func (t *tcp) acknowledged(pk *packet) {
 	f, s := pk.flow, &t.sources[pk.flow]
 	opens := pk.flags&synACK != 0
-	if t.n.flows[f].over && !t.quirks.sendPastEnd || opens && s.open {
+	if t.n.flows[f].complete && !t.quirks.sendPastEnd || opens && s.open {
 		return
 	}
 	if t.dctcp != nil && (!opens || t.quirks.countSYNACK) {
-		t.dctcp.acked(t, f, s, pk.flags&echo != 0)
+		t.dctcp.acked(t, f, s, pk.flags&ecnEcho != 0)
 	}
 	if pk.ack < s.acked {
 		return
 	}
-	s.timer.sample(t.n.now-pk.sent, &t.timeouts)
+	s.timer.sample(t.n.now-pk.sent, &t.rto)
 	if pk.ack >= t.complete(f) {
 		s.timer.stop()
-		t.n.acknowledge(f)
+		t.n.completeFlow(f)
 		if !t.quirks.sendPastEnd {
 			return
 		}
@@ -240,14 +240,14 @@ func (t *tcp) timer(e event, f uint32) {
 // tcpParameters returns the parameters of TCP, with the first timeout of htsim in picoseconds.
 func tcpParameters(first float64) []Parameter {
 	return append([]Parameter{
-		{Name: "window", Value: 10, Least: 1, Doc: "window at the start, in packets"},
-		{Name: "ssthresh", Value: 100, Least: 2, Doc: "window at which slow start ends, in packets"},
+		{Name: "window", Value: 10, Min: 1, Doc: "window at the start, in packets"},
+		{Name: "ssthresh", Value: 100, Min: 2, Doc: "window at which slow start ends, in packets"},
 		{Name: "handshake", Unit: Switch, Value: 1, Doc: "a flow opens a connection first; 0: there is one"},
 	}, timeoutParameters(10e9, 1e9, number(first), number(250e9))...)
 }
 
 var tcpTransport = Transport{
 	Name: "tcp", Title: "TCP NewReno: a window, by losses",
-	queue: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, queueBDPs: 5, make: newTCP,
+	discipline: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, queueBDPs: 5, build: newTCP,
 	Parameters: tcpParameters(3e12),
 }

@@ -15,7 +15,7 @@ func TestTCPVectors(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			v := readVector(t, id)
 			transport, _, _ := strings.Cut(id, "-")
-			n, net := v.run(t, transport, HTSim, func(p *Params) { p.MarkLeast, p.MarkMost = 15*p.MSS, 15*p.MSS })
+			n, net := v.run(t, transport, CompatHTSim, func(p *Params) { p.ECNMin, p.ECNMax = 15*p.MSS, 15*p.MSS })
 			v.compare(t, n, net)
 		})
 	}
@@ -30,7 +30,7 @@ func TestTCPOwnIsNear(t *testing.T) {
 	}{{"dctcp-single-10MiB", 1}, {"dctcp-4to1-onespine", 5}, {"dctcp-incast32-1MiB", 5}, {"tcp-4to1-onespine", 2}} {
 		v := readVector(t, c.id)
 		transport, _, _ := strings.Cut(c.id, "-")
-		n, _ := v.run(t, transport, Own, nil)
+		n, _ := v.run(t, transport, CompatNone, nil)
 		n.allThere(t)
 		mean, _ := n.times()
 		if off := 100 * (mean/v.Summary.FCT.Mean - 1); off > c.percent || off < -c.percent {
@@ -59,7 +59,7 @@ func TestDCTCPWindow(t *testing.T) {
 		{"in recovery", false, true, []int{10}, 1. / 16, 10_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := &dctcp{gain: 1. / 16, always: c.always, mss: mss}
+			d := &dctcp{gain: 1. / 16, cutAlways: c.always, mss: mss}
 			d.open(0)
 			s := &tcpSource{window: 10_000, threshold: 100_000, streamSource: streamSource{recovering: c.inLoss}}
 			tr := &tcp{stream: stream{mss: mss}}
@@ -84,7 +84,7 @@ func TestDCTCPWindow(t *testing.T) {
 // TestDCTCPKeepsQueuesShort holds it against TCP, which fills the queue and loses packets.
 func TestDCTCPKeepsQueuesShort(t *testing.T) {
 	peak := func(transport string) (bytes, drops uint64) {
-		p := defaults(t, transport, Own)
+		p := defaults(t, transport, CompatNone)
 		p.Queue = 1 << 20
 		list := []connection{{0, 15, 0, 16 << 20}, {4, 15, 0, 16 << 20}, {8, 15, 0, 16 << 20}}
 		n := runConnections(t, fourRacks(t, 4), p, nil, list)
@@ -130,8 +130,8 @@ func TestTCPWindow(t *testing.T) {
 
 // TestRetransmissionTimer works the timeout out (RFC 6298, section 2).
 func TestRetransmissionTimer(t *testing.T) {
-	rules := &timeoutRules{first: 500, least: 100}
-	var r retransmission
+	rules := &rtoRules{initial: 500, min: 100}
+	var r rtoTimer
 	r.reset(rules)
 	for _, c := range []struct{ delay, rtt, timeout uint64 }{
 		{0, 0, 100}, // nothing was measured

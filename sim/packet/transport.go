@@ -16,19 +16,19 @@ type transport interface {
 	next(host uint32) uint32
 	// left says that a data packet of a flow has left its host, and the next is served. Only where flows take turns at
 	// interfaces whatever the class; there data packets are stamped when the interface begins to send them, too.
-	left(f uint32)
+	packetSent(f uint32)
 }
 
 // pushing is a transport that gives packets to the interface when it likes.
-type pushing struct{}
+type pushTransport struct{}
 
-func (pushing) next(uint32) uint32 { return none }
-func (pushing) left(uint32)        {}
+func (pushTransport) next(uint32) uint32 { return none }
+func (pushTransport) packetSent(uint32)  {}
 
 // driver is whoever wants flows to run.
 type driver interface {
 	// left says that the last byte of a flow has left the sender's host.
-	left(f uint32)
+	lastByteSent(f uint32)
 	// delivered says that the receiver of a flow has all of it.
 	delivered(f uint32)
 	// acknowledged says that the sender of a flow knows that.

@@ -16,11 +16,11 @@ type uet struct {
 	n           *network
 	mss, header uint64
 	control     uint32 // bytes of an ack, nack or pull
-	whole       bool   // the last packet of a flow is as long as the others
+	padLast     bool   // the last packet of a flow is as long as the others
 	ackEvery    uint64 // an ack is sent for so many bytes
-	ackAbove    bool   // for more than that
+	ackExceeds  bool   // for more than that
 	rto         uint64 // what was sent so long ago, and is not known to be there or lost, is sent again
-	sprays      sprays
+	sprayer     sprayer
 
 	detachedNIC   bool // see eqdsQuirks
 	waitForCredit bool // see quirks
@@ -28,8 +28,8 @@ type uet struct {
 	hosts        []uetHost
 	controlTurns uint32 // of how many packets are control where both wait, before one is data
 
-	window *nscc    // nil: senders have no window
-	credit *credits // nil: receivers grant no credit
+	window *nscc          // nil: senders have no window
+	credit *creditManager // nil: receivers grant no credit
 
 	sources []uetSource
 	sinks   []uetSink
@@ -39,41 +39,41 @@ type uet struct {
 // uetHost is the sending side of a host.
 type uetHost struct {
 	nicQueue
-	turns uint32 // control packets sent in a row while flows waited
+	controlRun uint32 // control packets sent in a row while flows waited
 
-	due   bool // there is an event for its next turn; detachedNIC
-	ready bool // that is now
+	turnScheduled bool // there is an event for its next turn; detachedNIC
+	inTurn        bool // that is now
 }
 
 // uetSource is the sender of a flow.
 type uetSource struct {
-	ledger
+	scoreboard
 	unsent    int64  // bytes of the packets that were never sent
 	lostBytes int64  // bytes of those to be sent again
 	heard     uint64 // when the receiver was heard last, or the timer looked for something to be asked for
 	answered  uint64 // when the receiver was heard last
 	requested uint64 // when the last request was sent; 0: never
-	waiting   bool   // for the interface
-	watching  bool   // there is a timer
+	queued    bool   // for the interface
+	timerSet  bool   // there is a timer
 	live      bool   // it was started, and is neither over nor given up
-	entropies entropies
+	entropy   entropyState
 }
 
 // uetSink is the receiver of a flow.
 type uetSink struct {
-	got      reassembly
-	count    uint64 // packets, each once
-	bytes    uint64 // of them
-	accepted uint64 // bytes since the last ack
-	asked    bool   // for an ack when nothing is missing
+	got          reassembly
+	count        uint64 // packets, each once
+	bytes        uint64 // of them
+	unacked      uint64 // bytes since the last ack
+	ackRequested bool   // for an ack when nothing is missing
 }
 
-func newUET(n *network, s *settings) *uet {
+func newUET(n *network, s *transportConfig) *uet {
 	t := &uet{
-		n: n, mss: s.mss, header: uint64(s.header), control: s.control, whole: s.whole, ackEvery: s.bytes("ack-every"),
+		n: n, mss: s.mss, header: uint64(s.header), control: s.control, padLast: s.padLast, ackEvery: s.bytes("ack-every"),
 		controlTurns: uint32(min(s.number("control-turns"), math.MaxInt32)), hosts: make([]uetHost, n.hosts),
 	}
-	t.sprays.count = n.balance.paths
+	t.sprayer.count = n.balance.entropies
 	for i := range t.hosts {
 		t.hosts[i].nicQueue = n.newNICQueue(uint32(i))
 	}
@@ -82,7 +82,7 @@ func newUET(n *network, s *settings) *uet {
 
 // setTimeout sets the time after which packets are sent again: a parameter, but no less than a packet takes, or if it is
 // negative so many picoseconds and the time that six full queues take.
-func (t *uet) setTimeout(s *settings, base uint64) {
+func (t *uet) setTimeout(s *transportConfig, base uint64) {
 	full := uint64(float64(t.mss+t.header) * 8e12 / float64(s.rate))
 	if v := s.number("rto"); v >= 0 {
 		if v > 0 {
@@ -93,7 +93,7 @@ func (t *uet) setTimeout(s *settings, base uint64) {
 	queue := uint64(0)
 	for i := range t.n.ports {
 		if pt := &t.n.ports[i]; pt.host == none {
-			queue = max(queue, pt.room[dataQueue])
+			queue = max(queue, pt.capacity[dataQueue])
 		}
 	}
 	const most = 1e15 // so many picoseconds
@@ -107,10 +107,10 @@ func (t *uet) open(f uint32) {
 	}
 	s, k := &t.sources[f], &t.sinks[f]
 	bytes := t.n.flows[f].bytes
-	total := packetsOf(bytes, t.mss)
+	total := packetCount(bytes, t.mss)
 	s.reset(total)
-	t.sprays.open(&s.entropies, t.n.flows[f].labels[0].key)
-	*s = uetSource{ledger: s.ledger, watching: s.watching, entropies: s.entropies}
+	t.sprayer.open(&s.entropy, t.n.flows[f].labels[0].key)
+	*s = uetSource{scoreboard: s.scoreboard, timerSet: s.timerSet, entropy: s.entropy}
 	s.unsent = int64((total-1)*(t.mss+t.header) + t.size(f, total-1))
 	got := k.got
 	got.reset()
@@ -125,7 +125,7 @@ func (t *uet) open(f uint32) {
 
 // size returns the bytes of a packet on the wire.
 func (t *uet) size(f uint32, seq uint64) uint64 {
-	if !t.whole && seq == t.sources[f].total-1 {
+	if !t.padLast && seq == t.sources[f].total-1 {
 		return t.n.flows[f].bytes - seq*t.mss + t.header
 	}
 	return t.mss + t.header
@@ -133,25 +133,25 @@ func (t *uet) size(f uint32, seq uint64) uint64 {
 
 func (t *uet) start(f uint32) {
 	s := &t.sources[f]
-	t.hear(s)
+	t.noteHeard(s)
 	s.live = true
 	if t.live++; t.live == 1 && t.credit != nil {
-		t.credit.goOn()
+		t.credit.restartPacers()
 	}
-	t.watch(f, s)
-	t.request(f)
+	t.setTimer(f, s)
+	t.requestTurn(f)
 	if t.detachedNIC {
-		t.request(f)
+		t.requestTurn(f)
 	}
 }
 
 // hear notes that the receiver was heard.
-func (t *uet) hear(s *uetSource) {
+func (t *uet) noteHeard(s *uetSource) {
 	s.heard, s.answered = t.n.now, t.n.now
 }
 
 // end notes that a flow is over or given up.
-func (t *uet) end(s *uetSource) {
+func (t *uet) finish(s *uetSource) {
 	if s.live {
 		s.live = false
 		t.live--
@@ -161,7 +161,7 @@ func (t *uet) end(s *uetSource) {
 // nextSize returns the bytes of the packet that a flow sends next, 0 if there is none.
 func (t *uet) nextSize(f uint32, s *uetSource) uint64 {
 	switch {
-	case s.lost > 0:
+	case s.lostCount > 0:
 		return t.size(f, s.lowestLost())
 	case s.next < s.total:
 		return t.size(f, s.next)
@@ -170,32 +170,32 @@ func (t *uet) nextSize(f uint32, s *uetSource) uint64 {
 }
 
 // permitted reports whether a flow has something to send and may.
-func (t *uet) permitted(f uint32) bool {
+func (t *uet) maySend(f uint32) bool {
 	size := int64(t.nextSize(f, &t.sources[f]))
-	return size > 0 && (t.credit == nil || t.credit.left(f) > 0) && (t.window == nil || t.window.allows(f, size))
+	return size > 0 && (t.credit == nil || t.credit.available(f) > 0) && (t.window == nil || t.window.allows(f, size))
 }
 
 // request has a flow wait for its turn at the interface if it may send.
-func (t *uet) request(f uint32) {
-	if s := &t.sources[f]; !s.waiting && t.permitted(f) {
+func (t *uet) requestTurn(f uint32) {
+	if s := &t.sources[f]; !s.queued && t.maySend(f) {
 		host := t.n.flows[f].src
-		t.queue(host, f)
+		t.enqueueFlow(host, f)
 		t.wake(host)
 	}
 }
 
-func (t *uet) queue(host, f uint32) {
-	t.sources[f].waiting = true
-	t.n.hold(f)
+func (t *uet) enqueueFlow(host, f uint32) {
+	t.sources[f].queued = true
+	t.n.retain(f)
 	t.n.pushFlow(&t.hosts[host].flows, f)
 }
 
 // answer has a control packet wait for the interface of a host.
-func (t *uet) answer(host, p uint32) {
-	if pk := &t.n.packets[p]; t.n.balance.how != Spray {
+func (t *uet) sendControl(host, p uint32) {
+	if pk := &t.n.packets[p]; t.n.balance.policy != Spray {
 		t.n.balance.label(t.n, pk)
 	}
-	t.n.put(&t.hosts[host].control, p)
+	t.n.pushPacket(&t.hosts[host].control, p)
 	t.wake(host)
 }
 
@@ -207,21 +207,21 @@ func (t *uet) wake(host uint32) {
 		return
 	}
 	if free := t.n.ports[h.port].busyUntil; free < t.n.now {
-		h.ready = true
+		h.inTurn = true
 		t.n.wake(h.port)
-		h.ready = false
-	} else if !h.due {
-		h.due = true
+		h.inTurn = false
+	} else if !h.turnScheduled {
+		h.turnScheduled = true
 		t.n.at(free, timerD, host)
 	}
 }
 
 // turn has the interface of a host send what waits; in htsim's EQDS that is an event of its own.
-func (t *uet) turn(host uint32) {
+func (t *uet) nicTurn(host uint32) {
 	h := &t.hosts[host]
-	h.ready, h.due = true, false
+	h.inTurn, h.turnScheduled = true, false
 	t.n.wake(h.port)
-	h.ready = false
+	h.inTurn = false
 	if h.flows.count > 0 || h.control.head != none {
 		t.wake(host)
 	}
@@ -230,37 +230,37 @@ func (t *uet) turn(host uint32) {
 // next returns what the interface of a host is to send. Where both wait, control goes before data but for once in a while.
 func (t *uet) next(host uint32) uint32 {
 	h := &t.hosts[host]
-	if t.detachedNIC && !h.ready {
+	if t.detachedNIC && !h.inTurn {
 		return none
 	}
 	control := h.control.head != none
 	if control && h.flows.count > 0 {
-		if h.turns++; h.turns > t.controlTurns {
-			h.turns = 0
+		if h.controlRun++; h.controlRun > t.controlTurns {
+			h.controlRun = 0
 		}
-		control = h.turns > 0
+		control = h.controlRun > 0
 	}
 	if control {
-		return t.n.take(&h.control)
+		return t.n.popPacket(&h.control)
 	}
 	idle := t.detachedNIC && t.n.ports[h.port].busyUntil < t.n.now
 	for h.flows.count > 0 {
 		f := t.n.popFlow(&h.flows)
-		t.sources[f].waiting = false
+		t.sources[f].queued = false
 		p := none
-		if t.permitted(f) {
+		if t.maySend(f) {
 			p = t.transmit(f, h.flows.count+1)
 		}
-		if p != none && !idle && t.permitted(f) {
-			t.queue(host, f)
+		if p != none && !idle && t.maySend(f) {
+			t.enqueueFlow(host, f)
 		}
-		t.n.letGo(f)
+		t.n.release(f)
 		if p != none {
 			return p
 		}
 	}
 	if h.control.head != none {
-		return t.n.take(&h.control)
+		return t.n.popPacket(&h.control)
 	}
 	return none
 }
@@ -275,15 +275,15 @@ func (t *uet) transmit(f uint32, rivals int) uint32 {
 	}
 	var seq uint64
 	var marks flags
-	if s.lost > 0 {
-		seq, marks = s.takeLost(), retransmit|flagB
+	if s.lostCount > 0 {
+		seq, marks = s.popLost(), retransmit|flagB
 		s.lostBytes -= int64(size)
 		t.n.record(f).Retransmits++
 	} else {
 		seq = s.next
 		s.unsent -= int64(size)
 		if s.unsent == 0 {
-			marks = last | flagB
+			marks = lastPacket | flagB
 		}
 	}
 	s.send(seq, t.n.now)
@@ -294,7 +294,7 @@ func (t *uet) transmit(f uint32, rivals int) uint32 {
 	pk := &t.n.packets[p]
 	pk.seq, pk.sent = seq, t.n.now
 	if t.credit != nil {
-		marks |= t.credit.ask(f, marks, rivals, pk)
+		marks |= t.credit.stampDemand(f, marks, rivals, pk)
 	}
 	pk.flags = marks
 	t.label(pk, s)
@@ -304,16 +304,16 @@ func (t *uet) transmit(f uint32, rivals int) uint32 {
 // label gives a packet an entropy, where entropies are what packets are spread by. It is in the packet's ack, too, for the
 // receiver to tell the sender of it.
 func (t *uet) label(pk *packet, s *uetSource) {
-	if t.n.balance.how != Spray {
+	if t.n.balance.policy != Spray {
 		t.n.balance.label(t.n, pk)
 		return
 	}
-	x := t.sprays.choose(&s.entropies)
+	x := t.sprayer.choose(&s.entropy)
 	pk.ack = uint64(x)
 	t.n.balance.spread(pk, t.n.flows[pk.flow].id, x)
 }
 
-func (t *uet) left(uint32) {}
+func (t *uet) packetSent(uint32) {}
 
 func (t *uet) receive(p uint32) {
 	pk := t.n.packets[p]
@@ -321,28 +321,28 @@ func (t *uet) receive(p uint32) {
 	switch pk.kind {
 	case data:
 		t.arrived(f, &pk)
-	case request:
+	case creditRequest:
 		t.acknowledge(f, &t.sinks[f], &pk, false)
-		if !t.n.flows[f].received {
-			t.credit.asked(f, pk.pull, false)
+		if !t.n.flows[f].delivered {
+			t.credit.updateDemand(f, pk.pull, false)
 			if pk.flags&retransmit != 0 {
-				t.credit.trimmed(f)
+				t.credit.packetTrimmed(f)
 			}
-			t.credit.resume(f)
+			t.credit.activate(f)
 		}
 	case ack:
-		if !t.n.flows[f].over {
+		if !t.n.flows[f].complete {
 			t.acknowledged(f, &pk)
 		}
 	case nack:
-		if !t.n.flows[f].over {
+		if !t.n.flows[f].complete {
 			t.nacked(f, &pk)
 		}
 	case pull:
-		if !t.n.flows[f].over {
-			t.hear(&t.sources[f])
-			t.credit.granted(f, pk.pull)
-			t.request(f)
+		if !t.n.flows[f].complete {
+			t.noteHeard(&t.sources[f])
+			t.credit.addCredit(f, pk.pull)
+			t.requestTurn(f)
 		}
 	}
 	t.n.free(p)
@@ -353,21 +353,21 @@ func (t *uet) arrived(f uint32, pk *packet) {
 	k := &t.sinks[f]
 	cut := pk.flags&trimmed != 0
 	if t.credit != nil {
-		t.credit.note(f, pk)
+		t.credit.countPacket(f, pk)
 	}
 	if cut && !k.got.has(pk.seq) {
 		if t.credit != nil {
-			t.credit.asked(f, pk.pull, pk.flags&wrapped != 0)
+			t.credit.updateDemand(f, pk.pull, pk.flags&targetWrapped != 0)
 		}
 		a := t.n.newPacket(f, nack, t.control)
 		reply := &t.n.packets[a]
-		reply.seq, reply.path, reply.pull, reply.atEdge = pk.seq, pk.path, uint32(pk.ack), pk.atEdge
+		reply.seq, reply.path, reply.pull, reply.trimmedAtLastHop = pk.seq, pk.path, uint32(pk.ack), pk.trimmedAtLastHop
 		if pk.flags&marked != 0 {
-			reply.flags |= echo
+			reply.flags |= ecnEcho
 		}
-		t.answer(t.n.flows[f].dst, a)
+		t.sendControl(t.n.flows[f].dst, a)
 		if t.credit != nil {
-			t.credit.trimmed(f)
+			t.credit.packetTrimmed(f)
 		}
 		return
 	}
@@ -375,9 +375,9 @@ func (t *uet) arrived(f uint32, pk *packet) {
 		t.acknowledge(f, k, pk, false)
 		return
 	}
-	k.accepted += uint64(pk.size)
-	if t.credit != nil && !t.n.flows[f].received {
-		t.credit.asked(f, pk.pull, pk.flags&wrapped != 0)
+	k.unacked += uint64(pk.size)
+	if t.credit != nil && !t.n.flows[f].delivered {
+		t.credit.updateDemand(f, pk.pull, pk.flags&targetWrapped != 0)
 	}
 	if k.got.has(pk.seq) {
 		t.acknowledge(f, k, pk, pk.flags&marked != 0)
@@ -388,15 +388,15 @@ func (t *uet) arrived(f uint32, pk *packet) {
 	k.got.add(pk.seq)
 	k.count++
 	k.bytes += uint64(pk.size)
-	k.asked = k.asked || pk.flags&flagB != 0
-	if k.got.next > before && k.count == k.got.next && k.asked {
-		now, k.asked = true, false
+	k.ackRequested = k.ackRequested || pk.flags&flagB != 0
+	if k.got.next > before && k.count == k.got.next && k.ackRequested {
+		now, k.ackRequested = true, false
 	}
-	if now || k.accepted > t.ackEvery || k.accepted == t.ackEvery && !t.ackAbove {
+	if now || k.unacked > t.ackEvery || k.unacked == t.ackEvery && !t.ackExceeds {
 		t.acknowledge(f, k, pk, pk.flags&(marked|flagB) != 0)
 	}
 	if k.count == t.sources[f].total {
-		t.n.deliver(f)
+		t.n.deliverFlow(f)
 	}
 }
 
@@ -417,15 +417,15 @@ func (t *uet) acknowledge(f uint32, k *uetSink, cause *packet, from bool) {
 		pk.flags = flagA
 	}
 	if cause.flags&marked != 0 && cause.flags&trimmed == 0 {
-		pk.flags |= echo
+		pk.flags |= ecnEcho
 	}
 	if cause.flags&retransmit != 0 {
 		pk.flags |= flagB
 	}
-	pk.seq = k.got.after(sackBase(pk))
+	pk.seq = k.got.bitmap(sackBase(pk))
 	pk.sent, pk.pull, pk.path = k.bytes, uint32(cause.ack), cause.path
-	k.accepted = 0
-	t.answer(t.n.flows[f].dst, a)
+	k.unacked = 0
+	t.sendControl(t.n.flows[f].dst, a)
 }
 
 // sackBase returns the first of the packets that the bits of an ack tell of.
@@ -438,7 +438,7 @@ func sackBase(pk *packet) uint64 {
 }
 
 // after returns which of the sackBits packets from base have come, of those after the first that has not.
-func (r *reassembly) after(base uint64) uint64 {
+func (r *reassembly) bitmap(base uint64) uint64 {
 	words := uint64(len(r.bits))
 	if words == 0 || base >= r.next+words*64 {
 		return 0
@@ -463,22 +463,22 @@ func (r *reassembly) after(base uint64) uint64 {
 // acknowledged takes an ack at the sender.
 func (t *uet) acknowledged(f uint32, pk *packet) {
 	s := &t.sources[f]
-	t.hear(s)
+	t.noteHeard(s)
 	var sample ackSample
 	if t.window != nil {
 		sample = t.window.sample(f, s, pk)
 	}
 	for ; s.first < pk.ack>>32; s.first++ {
-		t.settle(f, s, s.first)
+		t.markArrived(f, s, s.first)
 	}
 	seq := sackBase(pk)
 	for bits := pk.seq; bits != 0; bits >>= 1 {
 		if bits&1 != 0 && seq >= s.first && seq < s.next {
-			t.settle(f, s, seq)
+			t.markArrived(f, s, seq)
 		}
 		seq++
 	}
-	t.feedback(s, pk)
+	t.updateEntropy(s, pk)
 	if t.window != nil {
 		t.window.acknowledged(f, &sample)
 	}
@@ -486,106 +486,106 @@ func (t *uet) acknowledged(f uint32, pk *packet) {
 		t.credit.stopSpeculating(f)
 	}
 	if s.first == s.total {
-		t.end(s)
-		t.n.acknowledge(f)
+		t.finish(s)
+		t.n.completeFlow(f)
 		return
 	}
-	t.request(f)
+	t.requestTurn(f)
 }
 
 // settle notes that a packet is there.
-func (t *uet) settle(f uint32, s *uetSource, seq uint64) {
-	if s.arrived(seq) == missing {
+func (t *uet) markArrived(f uint32, s *uetSource, seq uint64) {
+	if s.markArrived(seq) == lost {
 		size := int64(t.size(f, seq))
 		s.lostBytes -= size
 		if t.window != nil {
-			t.window.wasThere(f, size)
+			t.window.spuriousLoss(f, size)
 		}
 	}
 }
 
 // feedback tells the entropies what an ack or nack says of the one that the data packet had.
-func (t *uet) feedback(s *uetSource, pk *packet) {
-	penalty := &t.sprays.penalty
+func (t *uet) updateEntropy(s *uetSource, pk *packet) {
+	penalty := &t.sprayer.penalty
 	switch {
-	case t.n.balance.how != Spray:
-	case pk.kind == nack && (!pk.atEdge || penalty.edge):
-		t.sprays.failed(&s.entropies, pk.pull, penalty.trim)
-	case pk.flags&echo != 0:
-		t.sprays.failed(&s.entropies, pk.pull, penalty.mark)
+	case t.n.balance.policy != Spray:
+	case pk.kind == nack && (!pk.trimmedAtLastHop || penalty.edge):
+		t.sprayer.penalize(&s.entropy, pk.pull, penalty.trim)
+	case pk.flags&ecnEcho != 0:
+		t.sprayer.penalize(&s.entropy, pk.pull, penalty.mark)
 	default:
-		t.sprays.worked(&s.entropies, pk.pull, t.n.now)
+		t.sprayer.succeeded(&s.entropy, pk.pull, t.n.now)
 	}
 }
 
 // nacked takes a nack at the sender.
 func (t *uet) nacked(f uint32, pk *packet) {
 	s := &t.sources[f]
-	t.hear(s)
+	t.noteHeard(s)
 	t.n.record(f).Nacks++
-	if !s.has(pk.seq, underWay) {
+	if !s.has(pk.seq, inFlight) {
 		return
 	}
 	size := int64(t.size(f, pk.seq))
 	if t.window != nil {
-		t.window.nacked(f, s.packet(pk.seq).at, size, pk.atEdge)
+		t.window.nacked(f, s.packet(pk.seq).sentAt, size, pk.trimmedAtLastHop)
 	}
-	s.lose(pk.seq)
+	s.markLost(pk.seq)
 	s.lostBytes += size
 	if t.credit != nil {
 		t.credit.stopSpeculating(f)
 	}
-	t.feedback(s, pk)
-	t.request(f)
+	t.updateEntropy(s, pk)
+	t.requestTurn(f)
 }
 
 func (t *uet) timer(e event, i uint32) {
 	switch e {
 	case timerA:
-		t.credit.grant(i)
+		t.credit.sendGrant(i)
 	case timerB:
-		t.look(i)
+		t.checkTimeout(i)
 	case timerC:
-		t.credit.adapt(i)
+		t.credit.adaptRate(i)
 	case timerD:
-		t.turn(i)
+		t.nicTurn(i)
 	}
 }
 
 // watch makes sure that there is a timer for a flow: for the packet that was sent first of those under way, or else for
 // when it has waited too long to be allowed to send.
-func (t *uet) watch(f uint32, s *uetSource) {
-	if t.rto == 0 || s.watching {
+func (t *uet) setTimer(f uint32, s *uetSource) {
+	if t.rto == 0 || s.timerSet {
 		return
 	}
-	s.watching = true
+	s.timerSet = true
 	since := s.heard
 	if s.oldest != none {
-		since = s.packet(uint64(s.oldest)).at
+		since = s.packet(uint64(s.oldest)).sentAt
 	}
 	t.n.at(max(since+t.rto, t.n.now+1), timerB, f)
 }
 
 // look has a packet of a flow that was not heard of for too long be sent again. A flow that may not send asks for credit.
-func (t *uet) look(f uint32) {
+func (t *uet) checkTimeout(f uint32) {
 	s := &t.sources[f]
-	s.watching = false
-	if t.n.flows[f].over || !s.live {
+	s.timerSet = false
+	if t.n.flows[f].complete || !s.live {
 		return
 	}
-	if t.n.now-s.answered > mostTries*t.rto {
-		t.end(s)
+	if t.n.now-s.answered > maxExpirations*t.rto {
+		t.finish(s)
 		return
 	}
 	asks := false
 	if s.oldest != none {
 		seq := uint64(s.oldest)
-		if t.n.now >= s.packet(seq).at+t.rto {
+		if t.n.now >= s.packet(seq).sentAt+t.rto {
 			size := int64(t.size(f, seq))
 			asks = true
-			s.lose(seq)
+			s.markLost(seq)
 			s.lostBytes += size
-			t.sprays.timedOut(&s.entropies, t.n.now)
+			t.sprayer.timedOut(&s.entropy, t.n.now)
 			if t.window != nil {
 				t.window.timedOut(f, size)
 			}
@@ -595,27 +595,27 @@ func (t *uet) look(f uint32) {
 		asks = !t.waitForCredit
 	}
 	if asks {
-		t.request(f)
-		if t.credit != nil && !s.waiting && !t.permitted(f) {
-			t.demand(f, s)
+		t.requestTurn(f)
+		if t.credit != nil && !s.queued && !t.maySend(f) {
+			t.requestCredit(f, s)
 		}
 	}
-	t.watch(f, s)
+	t.setTimer(f, s)
 }
 
 // demand asks the receiver for credit, not more often than every timeout.
-func (t *uet) demand(f uint32, s *uetSource) {
+func (t *uet) requestCredit(f uint32, s *uetSource) {
 	if s.requested > 0 && t.n.now-s.requested < t.rto {
 		return
 	}
 	s.requested, s.heard = t.n.now, t.n.now
-	p := t.n.newPacket(f, request, t.control)
+	p := t.n.newPacket(f, creditRequest, t.control)
 	pk := &t.n.packets[p]
-	pk.class, pk.seq = high, s.first
+	pk.priority, pk.seq = highPriority, s.first
 	t.label(pk, s)
-	if s.lost > 0 {
+	if s.lostCount > 0 {
 		pk.flags = retransmit
 	}
-	t.credit.ask(f, 0, 1, pk)
-	t.answer(t.n.flows[f].src, p)
+	t.credit.stampDemand(f, 0, 1, pk)
+	t.sendControl(t.n.flows[f].src, p)
 }

@@ -27,15 +27,15 @@ func (d *flowDriver) acknowledged(uint32) {
 // uetParams returns parameters of a transport by default.
 func uetParams(m *Transport, c Compat, queue int64) *Params {
 	p := &Params{
-		Transport: m.Name, Compat: c, MSS: 4096, Queue: queue, ControlQueue: 2 * queue, MarkLeast: NoMarks, MarkMost: NoMarks,
-		Balance: Spray, Entropy: 64, Own: map[string]float64{}, Seed: 1,
+		Transport: m.Name, Compat: c, MSS: 4096, Queue: queue, ControlQueue: 2 * queue, ECNMin: NoECN, ECNMax: NoECN,
+		Balance: Spray, Entropy: 64, TransportParams: map[string]float64{}, Seed: 1,
 	}
-	if m.ecn.most > 0 {
+	if m.ecn.maxShare > 0 {
 		packets := func(share float64) int64 { return 4160 * int64(math.Ceil(share*float64(queue/4160))) }
-		p.MarkLeast, p.MarkMost = packets(m.ecn.least), packets(m.ecn.most)
+		p.ECNMin, p.ECNMax = packets(m.ecn.minShare), packets(m.ecn.maxShare)
 	}
 	for i := range m.Parameters {
-		p.Own[m.Parameters[i].Name] = m.Parameters[i].value(c)
+		p.TransportParams[m.Parameters[i].Name] = m.Parameters[i].value(c)
 	}
 	return p
 }
@@ -55,7 +55,7 @@ func runMatrix(t testing.TB, net *topology.Network, m *Transport, p *Params, c C
 	}
 	n.driver = d
 	for i, c := range flows {
-		n.at(c.start, flowStart, n.open(c.src, c.dst, uint32(i), uint32(i+1), c.bytes))
+		n.at(c.start, flowStart, n.openFlow(c.src, c.dst, uint32(i), uint32(i+1), c.bytes))
 	}
 	n.run(until)
 	return n
@@ -84,7 +84,7 @@ func TestUETVectors(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			v, m, queue := uetVector(t, id)
 			net := v.network(t)
-			n := runMatrix(t, net, m, uetParams(m, HTSim, queue), HTSim, v.connections(t), 3_000_000_000, false)
+			n := runMatrix(t, net, m, uetParams(m, CompatHTSim, queue), CompatHTSim, v.connections(t), 3_000_000_000, false)
 			ports := v.Ports.Rows
 			v.Ports.Rows = nil
 			v.compare(t, n, net)
@@ -118,7 +118,7 @@ func TestUETVectorsOfSeeds(t *testing.T) {
 		t.Run(c.id, func(t *testing.T) {
 			v, m, queue := uetVector(t, c.id)
 			net, flows := v.network(t), v.connections(t)
-			for _, compat := range []Compat{HTSim, Own} {
+			for _, compat := range []Compat{CompatHTSim, CompatNone} {
 				var mean, p99 float64
 				for seed := range 3 {
 					p := uetParams(m, compat, queue)
@@ -131,7 +131,7 @@ func TestUETVectorsOfSeeds(t *testing.T) {
 				}
 				// Our own rules differ where flows end early: in htsim they go on being pulled, at the expense of others.
 				most := 3.
-				if compat == Own {
+				if compat == CompatNone {
 					most = 5
 				}
 				if off := 100 * (mean/c.mean - 1); math.Abs(off) > most {
@@ -208,7 +208,7 @@ func TestUETSingle(t *testing.T) {
 	net := fourRacks(t, 4)
 	for _, m := range uetTransports {
 		for _, bytes := range []uint64{1, 100, 4095, 4096, 4097, 20_000, 29 * 4096, 1 << 20, 10 << 20} {
-			n := runMatrix(t, net, m, uetParams(m, Own, 1<<20), Own, []connection{{src: 1, dst: 14, bytes: bytes}}, 1<<60, false)
+			n := runMatrix(t, net, m, uetParams(m, CompatNone, 1<<20), CompatNone, []connection{{src: 1, dst: 14, bytes: bytes}}, 1<<60, false)
 			checkFinished(t, n)
 			packets := (bytes + 4095) / 4096
 			rest := bytes - (packets-1)*4096 + 64
@@ -239,7 +239,7 @@ func TestUETSingle(t *testing.T) {
 // pull with which the credit so far exceeds what the k-1 before it have taken.
 func TestEQDSCredit(t *testing.T) {
 	const first, back, control = 2_665_600, 2_010_240, 64 * 40
-	n := runMatrix(t, fourRacks(t, 4), &eqdsTransport, uetParams(&eqdsTransport, Own, 1<<20), Own,
+	n := runMatrix(t, fourRacks(t, 4), &eqdsTransport, uetParams(&eqdsTransport, CompatNone, 1<<20), CompatNone,
 		[]connection{{src: 1, dst: 14, bytes: 1000 * 4096}}, 1<<60, false)
 	interval := uint64(166_240)
 	k := uint64(1000 - 29)
@@ -259,7 +259,7 @@ func TestUETIncast(t *testing.T) {
 		for i := range uint32(8) {
 			flows = append(flows, connection{src: 4 + i, dst: 0, bytes: 2 << 20, start: uint64(i) * 1000})
 		}
-		n := runMatrix(t, net, m, uetParams(m, Own, 120640), Own, flows, 1<<60, false)
+		n := runMatrix(t, net, m, uetParams(m, CompatNone, 120640), CompatNone, flows, 1<<60, false)
 		checkFinished(t, n)
 		sum, squares, end := 0.0, 0.0, dag.Time(0)
 		for _, r := range n.records {
@@ -284,20 +284,20 @@ func TestUETLoss(t *testing.T) {
 	for _, m := range uetTransports {
 		for _, d := range []discipline{trimming, dropTail, controlFirst, aeolus} {
 			for round := range uint32(30) {
-				defer func(was discipline) { m.queue = was }(m.queue)
-				m.queue = d
-				p := uetParams(m, Own, 4160*int64(2+random.Below(20)))
+				defer func(was discipline) { m.discipline = was }(m.discipline)
+				m.discipline = d
+				p := uetParams(m, CompatNone, 4160*int64(2+random.Below(20)))
 				p.ControlQueue = 64 * int64(1+random.Below(200))
 				if d == aeolus {
-					p.MarkLeast = p.Queue / 4
+					p.ECNMin = p.Queue / 4
 				}
 				p.Balance = Balance(round % uint32(int(Flowlet)+1))
 				p.Seed = int64(round)
 				if m != &eqdsTransport {
-					p.Own["entropies"] = float64(round % 4)
+					p.TransportParams["entropies"] = float64(round % 4)
 				}
 				if m == &rcccTransport && round%2 == 0 {
-					p.Own["oversubscription"] = 4
+					p.TransportParams["oversubscription"] = 4
 				}
 				var flows []connection
 				for range 1 + random.Below(60) {
@@ -308,14 +308,14 @@ func TestUETLoss(t *testing.T) {
 					c.bytes = uint64(random.Below(1 << (1 + random.Below(19))))
 					flows = append(flows, c)
 				}
-				n := runMatrix(t, net, m, p, Own, flows, 1_000_000_000_000, false)
+				n := runMatrix(t, net, m, p, CompatNone, flows, 1_000_000_000_000, false)
 				if t.Logf("%s, queue %d, %s, round %d", m.Name, d, p.Balance, round); t.Failed() {
 					return
 				}
 				checkFinished(t, n)
 				for i := range n.flows {
-					if fl := &n.flows[i]; fl.packets != 0 || !fl.over {
-						t.Fatalf("flow %d: %d packets are left", i, fl.packets)
+					if fl := &n.flows[i]; fl.references != 0 || !fl.complete {
+						t.Fatalf("flow %d: %d packets are left", i, fl.references)
 					}
 				}
 				checkEmpty(t, n)
@@ -331,7 +331,7 @@ func TestUETCompat(t *testing.T) {
 	random := sim.Random(3)
 	for _, m := range uetTransports {
 		for round := range 6 {
-			p := uetParams(m, HTSim, 4160*int64(4+random.Below(30)))
+			p := uetParams(m, CompatHTSim, 4160*int64(4+random.Below(30)))
 			p.ControlQueue, p.Seed = 1<<20, int64(round)
 			var flows []connection
 			for range 1 + random.Below(80) {
@@ -340,7 +340,7 @@ func TestUETCompat(t *testing.T) {
 				start, bytes := uint64(random.Below(20_000_000)), uint64(1+random.Below(400_000))
 				flows = append(flows, connection{src: src, dst: dst, start: start, bytes: bytes})
 			}
-			if n := runMatrix(t, net, m, p, HTSim, flows, 1<<60, false); m != &eqdsTransport {
+			if n := runMatrix(t, net, m, p, CompatHTSim, flows, 1<<60, false); m != &eqdsTransport {
 				checkFinished(t, n)
 			}
 		}
@@ -375,14 +375,14 @@ func (c *chain) open() {
 	}
 	src := c.random.Below(16)
 	dst := (src + 1 + c.random.Below(15)) % 16
-	f := c.n.open(src, dst, 0, uint32(c.opened), uint64(c.random.Below(300_000)))
+	f := c.n.openFlow(src, dst, 0, uint32(c.opened), uint64(c.random.Below(300_000)))
 	c.n.at(c.n.now+uint64(c.random.Below(3_000_000)), flowStart, f)
 }
 
 // TestUETSlots has slots be used by many flows, one after the other.
 func TestUETSlots(t *testing.T) {
 	for _, m := range uetTransports {
-		n, err := newNetwork(&Options{Network: fourRacks(t, 2), Params: *uetParams(m, Own, 10*4160)})
+		n, err := newNetwork(&Options{Network: fourRacks(t, 2), Params: *uetParams(m, CompatNone, 10*4160)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,9 +410,9 @@ func TestUETSeeds(t *testing.T) {
 	for _, m := range uetTransports {
 		var runs [3][]Flow
 		for i := range runs {
-			p := uetParams(m, Own, 120640)
+			p := uetParams(m, CompatNone, 120640)
 			p.Seed = int64(i / 2)
-			runs[i] = runMatrix(t, net, m, p, Own, flows, 1<<60, false).records
+			runs[i] = runMatrix(t, net, m, p, CompatNone, flows, 1<<60, false).records
 		}
 		if !slices.Equal(runs[0], runs[1]) {
 			t.Errorf("%s: the same seed gives something else", m.Name)
@@ -468,8 +468,8 @@ func TestUETInterfaces(t *testing.T) {
 			for _, f := range c.flows {
 				flows = append(flows, connection{src: uint32(f[0]), dst: uint32(f[1]), bytes: f[2], start: start})
 			}
-			p := uetParams(m, HTSim, queue)
-			n := runMatrix(t, fourRacks(t, 4), m, p, HTSim, flows, 3_000_000_000, true)
+			p := uetParams(m, CompatHTSim, queue)
+			n := runMatrix(t, fourRacks(t, 4), m, p, CompatHTSim, flows, 3_000_000_000, true)
 			for i, r := range n.records {
 				if got := r.Acknowledged - r.Start; got != c.want[m.Name][i] {
 					t.Errorf("%s, flow %d of %d: %d ps, want %d", m.Name, i, len(flows), got, c.want[m.Name][i])
@@ -489,14 +489,14 @@ func TestUETParameters(t *testing.T) {
 	flows = slices.DeleteFunc(flows, func(c connection) bool { return c.src == c.dst })
 	for _, m := range uetTransports {
 		for _, q := range m.Parameters {
-			for _, v := range []float64{q.Least, 0, 1e-3, 1, 1000, 1e9, 1 << 53} {
+			for _, v := range []float64{q.Min, 0, 1e-3, 1, 1000, 1e9, 1 << 53} {
 				if q.check(v) != nil {
 					continue
 				}
-				p := uetParams(m, Own, 120640)
-				p.Own[q.Name] = v
+				p := uetParams(m, CompatNone, 120640)
+				p.TransportParams[q.Name] = v
 				t.Logf("%s, %s=%v", m.Name, q.Name, v)
-				checkFinished(t, runMatrix(t, net, m, p, Own, flows, 1<<62, false))
+				checkFinished(t, runMatrix(t, net, m, p, CompatNone, flows, 1<<62, false))
 			}
 		}
 	}
@@ -520,7 +520,7 @@ func TestReassemblyAfter(t *testing.T) {
 					want |= 1 << k
 				}
 			}
-			if got := r.after(base); got != want {
+			if got := r.bitmap(base); got != want {
 				t.Fatalf("from %d, first missing %d: %064b, want %064b", base, r.next, got, want)
 			}
 		}
@@ -531,28 +531,28 @@ func TestReassemblyAfter(t *testing.T) {
 func TestLedger(t *testing.T) {
 	random := sim.Random(1)
 	for range 50 {
-		var l ledger
+		var l scoreboard
 		l.reset(1000)
 		under, lost := []uint64{}, []uint64{}
 		for now := range uint64(5000) {
-			for l.first < l.next && l.packet(l.first).state == received {
+			for l.first < l.next && l.packet(l.first).state == arrived {
 				l.first++
 			}
 			switch k := random.Below(4); {
 			case k == 0 && len(under) > 0:
 				i := random.Below(uint32(len(under)))
-				if was := l.arrived(under[i]); was != underWay {
+				if was := l.markArrived(under[i]); was != inFlight {
 					t.Fatalf("packet %d was %d", under[i], was)
 				}
 				under = slices.Delete(under, int(i), int(i)+1)
 			case k == 1 && len(under) > 0:
 				i := random.Below(uint32(len(under)))
-				l.lose(under[i])
+				l.markLost(under[i])
 				lost = append(lost, under[i])
 				under = slices.Delete(under, int(i), int(i)+1)
 			case k == 2 && len(lost) > 0:
 				slices.Sort(lost)
-				seq := l.takeLost()
+				seq := l.popLost()
 				if seq != lost[0] {
 					t.Fatalf("packet %d is lost first, want %d", seq, lost[0])
 				}
@@ -562,12 +562,12 @@ func TestLedger(t *testing.T) {
 				under = append(under, l.next)
 				l.send(l.next, now)
 			}
-			if l.lost != len(lost) {
-				t.Fatalf("%d packets are lost, want %d", l.lost, len(lost))
+			if l.lostCount != len(lost) {
+				t.Fatalf("%d packets are lost, want %d", l.lostCount, len(lost))
 			}
 			i := l.oldest
 			for _, seq := range under {
-				if i == none || uint64(i) != seq || l.packet(seq).state != underWay {
+				if i == none || uint64(i) != seq || l.packet(seq).state != inFlight {
 					t.Fatalf("packet %d is under way, want %d", i, seq)
 				}
 				i = l.packet(seq).newer
@@ -581,10 +581,10 @@ func TestLedger(t *testing.T) {
 
 // TestSprays draws entropies.
 func TestSprays(t *testing.T) {
-	for _, how := range []spraying{oblivious, skipping, recycling} {
-		s := sprays{how: how, count: 48}
+	for _, how := range []sprayMode{oblivious, skipping, recycling} {
+		s := sprayer{mode: how, count: 48}
 		s.penalty.most = 4
-		var e entropies
+		var e entropyState
 		s.open(&e, 7)
 		for round := range 20 {
 			seen := map[uint32]bool{}
@@ -598,7 +598,7 @@ func TestSprays(t *testing.T) {
 		if how == oblivious {
 			continue
 		}
-		s.failed(&e, 11, 2)
+		s.penalize(&e, 11, 2)
 		found := 0
 		for range 48*4 - 2 {
 			if s.choose(&e) == 11 {
@@ -609,18 +609,18 @@ func TestSprays(t *testing.T) {
 			t.Errorf("spraying %d: the entropy was not skipped twice: it was chosen %d times", how, found)
 		}
 	}
-	s := sprays{how: recycling, count: 48}
-	var e entropies
+	s := sprayer{mode: recycling, count: 48}
+	var e entropyState
 	s.open(&e, 7)
-	s.worked(&e, 30, 0)
-	s.worked(&e, 20, 0)
+	s.succeeded(&e, 30, 0)
+	s.succeeded(&e, 20, 0)
 	if a, b := s.choose(&e), s.choose(&e); a != 30 || b != 20 {
 		t.Errorf("recycled %d and %d, want 30 and 20", a, b)
 	}
-	s = sprays{how: reps, count: 1 << 20}
+	s = sprayer{mode: reps, count: 1 << 20}
 	s.open(&e, 7)
 	for x := range uint32(10) {
-		s.worked(&e, 100+x, 0)
+		s.succeeded(&e, 100+x, 0)
 	}
 	for x := range uint32(8) {
 		if got := s.choose(&e); got != 102+x {
@@ -636,19 +636,19 @@ func TestSprays(t *testing.T) {
 			t.Errorf("REPS, frozen: entropy %d, want %d", got, want)
 		}
 	}
-	s.worked(&e, 1, 6+repsFreeze)
-	if e.frozen || e.explore != repsExplore {
+	s.succeeded(&e, 1, 6+repsFreeze)
+	if e.frozen || e.exploring != repsExplore {
 		t.Error("REPS: still frozen")
 	}
 }
 
 // TestRateCut has the rate of pulls follow marks and trims.
 func TestRateCut(t *testing.T) {
-	n := runMatrix(t, fourRacks(t, 1), &rcccTransport, uetParams(&rcccTransport, Own, 1<<20), Own, nil, 1, false)
-	c := newRateCut(n, 4, 1000)
+	n := runMatrix(t, fourRacks(t, 1), &rcccTransport, uetParams(&rcccTransport, CompatNone, 1<<20), CompatNone, nil, 1, false)
+	c := newPullRateControl(n, 4, 1000)
 	at := func(packets, marked, within, end uint32) float64 {
 		r := &c.rates[3]
-		r.packets, r.marked, r.cutWithin, r.cutEnd = packets, marked, within, end
+		r.packets, r.marked, r.trimmedInside, r.trimmedAtLastHop = packets, marked, within, end
 		c.adapt(n, 3)
 		return r.rate
 	}
@@ -691,7 +691,7 @@ func BenchmarkUET(b *testing.B) {
 			b.ReportAllocs()
 			hops := uint64(0)
 			for b.Loop() {
-				n := runMatrix(b, net, m, uetParams(m, Own, 120640), Own, flows, 1<<60, false)
+				n := runMatrix(b, net, m, uetParams(m, CompatNone, 120640), CompatNone, flows, 1<<60, false)
 				for i := range n.ports {
 					hops += n.ports[i].packets
 				}

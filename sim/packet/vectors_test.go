@@ -116,7 +116,7 @@ func (v *vector) paths() Paths {
 		if !ok {
 			back = there
 		}
-		paths[[2]uint32{uint32(src), uint32(dst)}] = Path{There: uint32(there), Back: uint32(back)}
+		paths[[2]uint32{uint32(src), uint32(dst)}] = Path{Forward: uint32(there), Reverse: uint32(back)}
 	}
 	return paths
 }
@@ -163,7 +163,7 @@ func (v *vector) connections(t testing.TB) []connection {
 // quiet is a driver that only lets flows run.
 type quiet struct{}
 
-func (quiet) left(uint32)         {}
+func (quiet) lastByteSent(uint32) {}
 func (quiet) delivered(uint32)    {}
 func (quiet) acknowledged(uint32) {}
 func (quiet) event(event, uint32) {}
@@ -177,7 +177,7 @@ func runConnections(t testing.TB, net *topology.Network, p Params, paths Paths, 
 	}
 	n.driver = quiet{}
 	for i, c := range list {
-		n.at(c.start, flowStart, n.open(c.src, c.dst, uint32(i), uint32(i+1), c.bytes))
+		n.at(c.start, flowStart, n.openFlow(c.src, c.dst, uint32(i), uint32(i+1), c.bytes))
 	}
 	n.run(1 << 62)
 	return n
@@ -197,8 +197,8 @@ func defaults(t testing.TB, transport string, c Compat) Params {
 func (v *vector) run(t testing.TB, transport string, c Compat, change func(*Params)) (*network, *topology.Network) {
 	t.Helper()
 	p := defaults(t, transport, c)
-	p.MSS, p.Queue, p.Balance, p.Whole = v.Params.MSS, v.Params.Queue, Fixed, true
-	p.Own["window"] = v.Params.Window
+	p.MSS, p.Queue, p.Balance, p.PadLastPacket = v.Params.MSS, v.Params.Queue, Fixed, true
+	p.TransportParams["window"] = v.Params.Window
 	if change != nil {
 		change(&p)
 	}

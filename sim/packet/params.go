@@ -16,9 +16,9 @@ type Compat uint8
 
 // Whose rules runs follow.
 const (
-	Own    Compat = iota // ours
-	HTSim                // those of htsim (Broadcom/csg-htsim)
-	ATLAHS               // those of the htsim in ATLAHS, and its coupling of GOAL to packets
+	CompatNone   Compat = iota // ours
+	CompatHTSim                // those of htsim (Broadcom/csg-htsim)
+	CompatATLAHS               // those of the htsim in ATLAHS, and its coupling of GOAL to packets
 )
 
 // Unit is what a parameter is measured in.
@@ -37,9 +37,9 @@ type Parameter struct {
 	Name  string
 	Unit  Unit
 	Value float64 // by default; in terms of bytes or picoseconds where the unit is. Negative: it follows from others, as Doc says
-	Least float64
+	Min   float64
 	Doc   string
-	// Compat is the value with [HTSim] or [ATLAHS] where it is another; nil otherwise.
+	// Compat is the value with [CompatHTSim] or [CompatATLAHS] where it is another; nil otherwise.
 	Compat *float64
 }
 
@@ -48,26 +48,26 @@ type Transport struct {
 	Name, Title string
 	Parameters  []Parameter
 
-	queue   discipline // of switches, by default
-	nic     discipline
-	header  uint32 // bytes of data packets beyond the payload
-	control uint32 // bytes of acks and other control packets
-	balance Balance
-	ecn     marks
+	discipline discipline // of switches, by default
+	nic        discipline
+	header     uint32 // bytes of data packets beyond the payload
+	control    uint32 // bytes of acks and other control packets
+	balance    Balance
+	ecn        ecnDefaults
 	// remainder says that the last packet of a flow is as long as what is left in the reference, too.
-	remainder bool
+	neverPad bool
 
 	queueBDPs float64 // bandwidth-delay products that a port of a switch holds
-	make      func(n *network, s *settings) transport
+	build     func(n *network, s *transportConfig) transport
 }
 
 // marks says by default when switches mark packets: never, if it is zero.
-type marks struct {
-	least, most float64  // shares of the queue
-	packets     int64    // or a step at so many full packets
-	bytes       [2]int64 // or so many bytes
-	notToHosts  bool     // ports to hosts do not mark
-	noHeaders   bool     // the headers of trimmed packets are not marked
+type ecnDefaults struct {
+	minShare, maxShare float64  // shares of the queue
+	packets            int64    // or a step at so many full packets
+	bytes              [2]int64 // or so many bytes
+	notToHosts         bool     // ports to hosts do not mark
+	noHeaders          bool     // the headers of trimmed packets are not marked
 }
 
 // Transports are all transports.
@@ -91,32 +91,32 @@ func FindTransport(name string) (*Transport, error) {
 
 // Params are the parameters of a run. Its JSON is part of results.
 type Params struct {
-	Transport string `json:"transport"`
-	Compat    Compat `json:"compat,omitempty"`
-	MSS       int64  `json:"mss_bytes"`     // payload of a full packet
-	Whole     bool   `json:"whole_packets"` // the last packet of a flow is as long as the others, as in htsim
+	Transport     string `json:"transport"`
+	Compat        Compat `json:"compat,omitempty"`
+	MSS           int64  `json:"mss_bytes"`     // payload of a full packet
+	PadLastPacket bool   `json:"whole_packets"` // the last packet of a flow is as long as the others, as in htsim
 
 	// Of every port of a switch. "" and 0 are the default of the transport.
 	Queueing     string `json:"queueing,omitempty"`  // what it does with what it cannot send at once: one of [Queueings]
 	Queue        int64  `json:"queue_bytes"`         // data that it holds
 	ControlQueue int64  `json:"control_queue_bytes"` // control packets that it holds, where those have a queue of their own
-	MarkLeast    int64  `json:"ecn_kmin_bytes"`      // above so many bytes in the queue packets begin to be marked,
-	MarkMost     int64  `json:"ecn_kmax_bytes"`      // above so many all are; as many as MarkLeast: a step. [NoMarks]: never
+	ECNMin       int64  `json:"ecn_kmin_bytes"`      // above so many bytes in the queue packets begin to be marked,
+	ECNMax       int64  `json:"ecn_kmax_bytes"`      // above so many all are; as many as ECNMin: a step. [NoECN]: never
 	// MarkShares are the same as shares of Queue, 0 to 1; where the second is not 0, they count and become bytes.
-	MarkShares [2]float64 `json:"-"`
+	ECNShares [2]float64 `json:"-"`
 
 	Balance Balance  `json:"balance"`
 	Entropy int64    `json:"entropy"` // how many values the packets of a flow that is sprayed have
 	Flowlet dag.Time `json:"flowlet_gap_ps"`
 
-	Own      map[string]float64 `json:"transport_params"` // the transport's, by name, in bytes and picoseconds
-	Coupling Coupling           `json:"coupling"`
-	Seed     int64              `json:"seed"`
-	End      dag.Time           `json:"end_ps,omitempty"` // when the run is stopped; 0: when nothing is left to do
+	TransportParams map[string]float64 `json:"transport_params"` // the transport's, by name, in bytes and picoseconds
+	Coupling        Coupling           `json:"coupling"`
+	Seed            int64              `json:"seed"`
+	End             dag.Time           `json:"end_ps,omitempty"` // when the run is stopped; 0: when nothing is left to do
 }
 
 // NoMarks is a threshold that no queue exceeds.
-const NoMarks = math.MaxInt64
+const NoECN = math.MaxInt64
 
 // NewParams returns the parameters of a transport by default.
 func NewParams(transport string, c Compat) (Params, error) {
@@ -124,10 +124,10 @@ func NewParams(transport string, c Compat) (Params, error) {
 	if err != nil {
 		return Params{}, err
 	}
-	p := Params{Transport: transport, Compat: c, MSS: 4096, Whole: quirksOf(c).padLastPacket && !t.remainder, Balance: t.balance, Entropy: 128,
-		Flowlet: 10 * dag.Microsecond, Seed: 1, Own: make(map[string]float64)}
+	p := Params{Transport: transport, Compat: c, MSS: 4096, PadLastPacket: quirksOf(c).padLastPacket && !t.neverPad, Balance: t.balance, Entropy: 128,
+		Flowlet: 10 * dag.Microsecond, Seed: 1, TransportParams: make(map[string]float64)}
 	for i := range t.Parameters {
-		p.Own[t.Parameters[i].Name] = t.Parameters[i].value(c)
+		p.TransportParams[t.Parameters[i].Name] = t.Parameters[i].value(c)
 	}
 	p.Coupling = Coupling{Rules: c, Rendezvous: math.MaxInt64}
 	return p, nil
@@ -148,14 +148,14 @@ func Queueings() []string {
 // and only those made for lossless networks may have these.
 func (p *Params) discipline(t *Transport) (discipline, error) {
 	if p.Queueing == "" {
-		return t.queue, nil
+		return t.discipline, nil
 	}
 	i := slices.Index(queueings[:], p.Queueing)
 	if i < 0 {
 		return 0, fmt.Errorf("no queueing %q, expected one of %s", p.Queueing, strings.Join(queueings[:], ", "))
 	}
 	d := discipline(i)
-	if (d == trimming || d == lossless) && t.queue != d {
+	if (d == trimming || d == lossless) && t.discipline != d {
 		return 0, fmt.Errorf("the queueing %s is not for the transport %s", p.Queueing, t.Name)
 	}
 	return d, nil
@@ -170,50 +170,50 @@ func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 	if p.ControlQueue == 0 {
 		p.ControlQueue = q.controlQueues * p.Queue
 	}
-	if s := p.MarkShares; s[1] > 0 {
-		p.MarkLeast, p.MarkMost = int64(s[0]*float64(p.Queue)), int64(s[1]*float64(p.Queue))
+	if s := p.ECNShares; s[1] > 0 {
+		p.ECNMin, p.ECNMax = int64(s[0]*float64(p.Queue)), int64(s[1]*float64(p.Queue))
 	}
-	if p.MarkLeast == 0 && p.MarkMost == 0 {
-		p.MarkLeast, p.MarkMost = NoMarks, NoMarks
+	if p.ECNMin == 0 && p.ECNMax == 0 {
+		p.ECNMin, p.ECNMax = NoECN, NoECN
 		switch e := t.ecn; {
 		case e.bytes[1] > 0:
-			p.MarkLeast, p.MarkMost = e.bytes[0], e.bytes[1]
+			p.ECNMin, p.ECNMax = e.bytes[0], e.bytes[1]
 		case e.packets > 0:
-			p.MarkLeast = e.packets * p.MSS
-			p.MarkMost = p.MarkLeast
-		case e.most > 0:
-			p.MarkLeast, p.MarkMost = int64(e.least*float64(p.Queue)), int64(e.most*float64(p.Queue))
+			p.ECNMin = e.packets * p.MSS
+			p.ECNMax = p.ECNMin
+		case e.maxShare > 0:
+			p.ECNMin, p.ECNMax = int64(e.minShare*float64(p.Queue)), int64(e.maxShare*float64(p.Queue))
 		}
 	}
 }
 
 // settings is what a transport is made with.
-type settings struct {
+type transportConfig struct {
 	mss     uint64
 	header  uint32
 	control uint32
 	rate    uint64 // bit/s of the interfaces
-	whole   bool
+	padLast bool
 	quirks  quirks
-	values  map[string]float64
+	params  map[string]float64
 }
 
 // bytes returns a parameter in bytes.
-func (s *settings) bytes(name string) uint64 { return uint64(s.number(name)) }
+func (s *transportConfig) bytes(name string) uint64 { return uint64(s.number(name)) }
 
 // time returns a parameter in picoseconds.
-func (s *settings) time(name string) uint64 { return uint64(s.number(name)) }
+func (s *transportConfig) time(name string) uint64 { return uint64(s.number(name)) }
 
 // packets returns a parameter that is a number of full packets, in bytes.
-func (s *settings) packets(name string) uint64 {
+func (s *transportConfig) packets(name string) uint64 {
 	return uint64(min(s.number(name)*float64(s.mss), 1<<62))
 }
 
 // is returns a parameter that is 0 or 1.
-func (s *settings) is(name string) bool { return s.number(name) != 0 }
+func (s *transportConfig) enabled(name string) bool { return s.number(name) != 0 }
 
-func (s *settings) number(name string) float64 {
-	v, ok := s.values[name]
+func (s *transportConfig) number(name string) float64 {
+	v, ok := s.params[name]
 	if !ok {
 		panic("no parameter " + name)
 	}
@@ -222,7 +222,7 @@ func (s *settings) number(name string) float64 {
 
 // value returns the value of a parameter by default.
 func (p *Parameter) value(c Compat) float64 {
-	if c != Own && p.Compat != nil {
+	if c != CompatNone && p.Compat != nil {
 		return *p.Compat
 	}
 	return p.Value
@@ -231,8 +231,8 @@ func (p *Parameter) value(c Compat) float64 {
 // check returns what is wrong with a value.
 func (p *Parameter) check(v float64) error {
 	switch {
-	case math.IsNaN(v) || v < p.Least || v > 1<<53:
-		return fmt.Errorf("%s: expected %v or more, found %v", p.Name, p.Least, v)
+	case math.IsNaN(v) || v < p.Min || v > 1<<53:
+		return fmt.Errorf("%s: expected %v or more, found %v", p.Name, p.Min, v)
 	case p.Unit == Switch && v != 0 && v != 1, (p.Unit == Bytes || p.Unit == Time) && v != math.Trunc(v):
 		return fmt.Errorf("%s: found %v, which is not possible", p.Name, v)
 	}
@@ -269,7 +269,7 @@ func ParseCompat(name string) (Compat, error) {
 	return 0, fmt.Errorf("no rules %q, expected htsim or atlahs", name)
 }
 
-// String returns the name, "" for [Own].
+// String returns the name, "" for [CompatNone].
 func (c Compat) String() string {
 	return compats[c]
 }

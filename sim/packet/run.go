@@ -29,8 +29,8 @@ type Options struct {
 	Timeline sim.Timeline    // nil: none
 	Progress func(ops int64) // nil, or called now and then with how many more ops ran
 
-	Sample  dag.Time     // period of samples of the queues; 0: there are none
-	Sampled func(Sample) // nil, or called with the queues that are not empty, by time, then by port
+	Sample   dag.Time     // period of samples of the queues; 0: there are none
+	OnSample func(Sample) // nil, or called with the queues that are not empty, by time, then by port
 }
 
 // Paths are the numbers of the paths from one host to another, and of its acks back, by source and destination. Paths are
@@ -38,13 +38,13 @@ type Options struct {
 type Paths map[[2]uint32]Path
 
 // Path is the number of the path of a flow and of the path of what its receiver sends back.
-type Path struct{ There, Back uint32 }
+type Path struct{ Forward, Reverse uint32 }
 
 // Coupling says how ranks use the network.
 type Coupling struct {
-	// Rules are those of the coupling: our own; with [HTSim] that of a list of flows, which end, both the send and the
+	// Rules are those of the coupling: our own; with [CompatHTSim] that of a list of flows, which end, both the send and the
 	// receive, when the last byte is acknowledged, and where messages without bytes, which only say that something has
-	// happened, take no time; with [ATLAHS] that of GOAL in ATLAHS.
+	// happened, take no time; with [CompatATLAHS] that of GOAL in ATLAHS.
 	Rules      Compat   `json:"rules,omitempty"`
 	Overhead   dag.Time `json:"o_ps"`         // that a send or a receive keeps its stream busy
 	Gap        dag.Time `json:"g_ps"`         // between messages that an interface begins to send
@@ -66,14 +66,14 @@ type Replay struct {
 // hears of what cannot be represented.
 func Compile(t sim.Source, rules Compat, warn func(message string, args ...any)) (*Replay, error) {
 	o := sim.CompileOptions{DenseStreams: true}
-	if rules == ATLAHS {
+	if rules == CompatATLAHS {
 		o = sim.CompileOptions{Unit: dag.Nanosecond}
 	}
 	p, err := sim.Compile(t, o)
 	if err != nil {
 		return nil, err
 	}
-	if rules == ATLAHS && p.Releases {
+	if rules == CompatATLAHS && p.Releases {
 		return nil, errors.New("the coupling of ATLAHS has no release times, which the trace has")
 	}
 	if p.Rounded > 0 && warn != nil {
@@ -113,7 +113,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 		return nil, nil, err
 	}
 	var out *sim.Outcome
-	if r.rules == ATLAHS {
+	if r.rules == CompatATLAHS {
 		out, err = runATLAHS(p, n, &o)
 	} else {
 		out, err = runEngine(p, n, &o)
@@ -131,22 +131,22 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 // runEngine replays on the engine.
 func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	rules := o.Params.Coupling.Rules
-	c := &coupling{p: p, n: n, hosts: o.Placement, c: &o.Params.Coupling, quirks: couplingQuirksOf(rules)}
+	c := &coupling{program: p, n: n, placement: o.Placement, params: &o.Params.Coupling, quirks: couplingQuirksOf(rules)}
 	c.end = math.MaxUint64
 	if o.Params.End > 0 {
 		c.end = uint64(o.Params.End)
 	}
-	if rules == HTSim { // the other fields mean nothing there
-		o.Params.Coupling = Coupling{Rules: HTSim}
+	if rules == CompatHTSim { // the other fields mean nothing there
+		o.Params.Coupling = Coupling{Rules: CompatHTSim}
 	}
 	if c.quirks.numberByTag {
-		c.ids = flowNumbers(p)
+		c.flowIDs = flowNumbers(p)
 	}
 	host := sim.Host{
 		Busy: func(uint64) uint64 { return uint64(o.Params.Coupling.Overhead) }, Rendezvous: uint64(o.Params.Coupling.Rendezvous),
 		Acknowledged: true,
 	}
-	c.free = make([]uint64, p.Ranks()*max(1, p.NICs))
+	c.nicFree = make([]uint64, p.Ranks()*max(1, p.NICs))
 	c.nics = max(1, p.NICs)
 	if o.Timeline != nil {
 		c.sent = make([]uint64, p.NumOps())
@@ -158,7 +158,7 @@ func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	e.SetProgress(o.Progress)
 	n.driver = c
 	out, err := e.Run()
-	if err == nil && c.cut {
+	if err == nil && c.stopped {
 		out.Aborted = fmt.Sprintf("the run was to end at %v", o.Params.End)
 	}
 	return out, err
@@ -187,7 +187,7 @@ func (p *Params) Check() error {
 	if err != nil {
 		return err
 	}
-	for name, v := range p.Own {
+	for name, v := range p.TransportParams {
 		parameter, err := t.Find(name)
 		if err != nil {
 			return err
@@ -197,7 +197,7 @@ func (p *Params) Check() error {
 		}
 	}
 	for i := range t.Parameters {
-		if _, ok := p.Own[t.Parameters[i].Name]; !ok {
+		if _, ok := p.TransportParams[t.Parameters[i].Name]; !ok {
 			return fmt.Errorf("the transport %s needs a value for %s", t.Name, t.Parameters[i].Name)
 		}
 	}
@@ -210,8 +210,8 @@ func (p *Params) Check() error {
 		return fmt.Errorf("packets of %d bytes, expected 1 to %d", p.MSS, math.MaxUint16-64)
 	case p.Queue < 0 || p.ControlQueue < 0:
 		return fmt.Errorf("queues of %d bytes of data and %d of control packets, expected 0 or more", p.Queue, p.ControlQueue)
-	case p.MarkLeast < 0 || p.MarkMost < p.MarkLeast:
-		return fmt.Errorf("marks from %d to %d bytes, expected two sizes, the second not less than the first", p.MarkLeast, p.MarkMost)
+	case p.ECNMin < 0 || p.ECNMax < p.ECNMin:
+		return fmt.Errorf("marks from %d to %d bytes, expected two sizes, the second not less than the first", p.ECNMin, p.ECNMax)
 	case p.Entropy < 1 || p.Entropy > math.MaxUint16+1:
 		return fmt.Errorf("an entropy of %d values, expected 1 to %d", p.Entropy, math.MaxUint16+1)
 	case int(p.Balance) >= len(balances):

@@ -6,54 +6,54 @@ import simevent "github.com/tracedag/tracedag/sim/event"
 
 // ledger is the packets of a flow at its sender, by their numbers, of which there are less than 1<<32. They are sent for
 // the first time in their order.
-type ledger struct {
+type scoreboard struct {
 	first uint64 // the lowest that the receiver is not known to have
 	next  uint64 // the lowest that was never sent
 	total uint64
 
-	window         []sentPacket     // those from first to next, each at its number modulo the length, a power of two
+	sentPackets    []sentPacket     // those from first to next, each at its number modulo the length, a power of two
 	oldest, newest uint32           // of those under way, by when they were sent; none
-	again          simevent.MinHeap // those to be sent again; some of them may have arrived since
-	lost           int              // how many of again have not
+	retransmits    simevent.MinHeap // those to be sent again; some of them may have arrived since
+	lostCount      int              // how many of again have not
 }
 
 // sentPacket is a packet that was sent.
 type sentPacket struct {
-	at           uint64 // when, for the last time
+	sentAt       uint64 // when, for the last time
 	older, newer uint32 // the packets under way that were sent before and after it
-	state        fate
+	state        packetState
 	repeats      uint8 // how often it was sent again, 255 at most
 }
 
 // fate is what has become of a packet as far as the sender knows.
-type fate uint8
+type packetState uint8
 
 const (
-	received fate = iota
-	underWay
-	missing // to be sent again
+	arrived packetState = iota
+	inFlight
+	lost // to be sent again
 )
 
-const firstWindow = 64
+const minScoreboard = 64
 
 // reset makes it that of another flow.
-func (l *ledger) reset(total uint64) {
-	*l = ledger{total: total, window: l.window, oldest: none, newest: none, again: l.again[:0]}
+func (l *scoreboard) reset(total uint64) {
+	*l = scoreboard{total: total, sentPackets: l.sentPackets, oldest: none, newest: none, retransmits: l.retransmits[:0]}
 }
 
-func (l *ledger) packet(seq uint64) *sentPacket {
-	return &l.window[seq&uint64(len(l.window)-1)]
+func (l *scoreboard) packet(seq uint64) *sentPacket {
+	return &l.sentPackets[seq&uint64(len(l.sentPackets)-1)]
 }
 
 // has reports whether a packet was sent and is not known to be there.
-func (l *ledger) has(seq uint64, state fate) bool {
+func (l *scoreboard) has(seq uint64, state packetState) bool {
 	return seq >= l.first && seq < l.next && l.packet(seq).state == state
 }
 
 // send notes that a packet is sent: the one that takeAgain has returned, or the next new one.
-func (l *ledger) send(seq, now uint64) {
+func (l *scoreboard) send(seq, now uint64) {
 	if seq == l.next {
-		if l.next-l.first == uint64(len(l.window)) {
+		if l.next-l.first == uint64(len(l.sentPackets)) {
 			l.grow()
 		}
 		l.next++
@@ -62,7 +62,7 @@ func (l *ledger) send(seq, now uint64) {
 		r.repeats++
 	}
 	r := l.packet(seq)
-	r.at, r.state, r.older, r.newer = now, underWay, l.newest, none
+	r.sentAt, r.state, r.older, r.newer = now, inFlight, l.newest, none
 	if l.newest == none {
 		l.oldest = uint32(seq)
 	} else {
@@ -71,16 +71,16 @@ func (l *ledger) send(seq, now uint64) {
 	l.newest = uint32(seq)
 }
 
-func (l *ledger) grow() {
-	old := l.window
-	l.window = make([]sentPacket, max(firstWindow, 2*len(old)))
+func (l *scoreboard) grow() {
+	old := l.sentPackets
+	l.sentPackets = make([]sentPacket, max(minScoreboard, 2*len(old)))
 	for seq := l.first; seq < l.next; seq++ {
 		*l.packet(seq) = old[seq&uint64(len(old)-1)]
 	}
 }
 
 // forget takes a packet out of those under way.
-func (l *ledger) forget(r *sentPacket) {
+func (l *scoreboard) unlink(r *sentPacket) {
 	if r.older == none {
 		l.oldest = r.newer
 	} else {
@@ -94,40 +94,40 @@ func (l *ledger) forget(r *sentPacket) {
 }
 
 // lose has a packet that is under way be sent again.
-func (l *ledger) lose(seq uint64) {
+func (l *scoreboard) markLost(seq uint64) {
 	r := l.packet(seq)
-	l.forget(r)
-	r.state = missing
-	l.again.Push(uint32(seq))
-	l.lost++
+	l.unlink(r)
+	r.state = lost
+	l.retransmits.Push(uint32(seq))
+	l.lostCount++
 }
 
 // arrived notes that the receiver has a packet, and returns what was known of it before.
-func (l *ledger) arrived(seq uint64) fate {
+func (l *scoreboard) markArrived(seq uint64) packetState {
 	r := l.packet(seq)
 	was := r.state
 	switch was {
-	case underWay:
-		l.forget(r)
-	case missing:
-		l.lost--
+	case inFlight:
+		l.unlink(r)
+	case lost:
+		l.lostCount--
 	}
-	r.state = received
+	r.state = arrived
 	return was
 }
 
 // lowestLost returns the packet that is to be sent again first; there must be one.
-func (l *ledger) lowestLost() uint64 {
-	for !l.has(uint64(l.again[0]), missing) {
-		l.again.Pop()
+func (l *scoreboard) lowestLost() uint64 {
+	for !l.has(uint64(l.retransmits[0]), lost) {
+		l.retransmits.Pop()
 	}
-	return uint64(l.again[0])
+	return uint64(l.retransmits[0])
 }
 
 // takeLost removes the packet that is to be sent again first from those.
-func (l *ledger) takeLost() uint64 {
+func (l *scoreboard) popLost() uint64 {
 	seq := l.lowestLost()
-	l.again.Pop()
-	l.lost--
+	l.retransmits.Pop()
+	l.lostCount--
 	return seq
 }

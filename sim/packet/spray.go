@@ -5,11 +5,11 @@ package packet
 import "github.com/tracedag/tracedag/sim"
 
 // spraying is how a sender chooses entropies.
-type spraying uint8
+type sprayMode uint8
 
 const (
 	// oblivious takes all in turn, in an order that is drawn anew for every round.
-	oblivious spraying = iota
+	oblivious sprayMode = iota
 	// skipping does the same, and skips those that had marks or trimmed packets.
 	skipping
 	// recycling takes one that came back without a mark if there is one, the oldest first, and skips otherwise: "mixed" in
@@ -21,8 +21,8 @@ const (
 )
 
 // sprays is how all flows of a transport choose entropies.
-type sprays struct {
-	how     spraying
+type sprayer struct {
+	mode    sprayMode
 	count   uint32 // of entropies
 	penalty struct {
 		mark, trim, most uint8 // how often an entropy is skipped then, and at most
@@ -32,11 +32,11 @@ type sprays struct {
 }
 
 // entropies is what a flow's sender knows of its entropies.
-type entropies struct {
+type entropyState struct {
 	key       uint64 // of the order at hand
 	next      uint32
 	penalties []uint8 // by entropy; none while there were none
-	good      ring    // recycling: those that came back
+	recycled  ring    // recycling: those that came back
 	random    sim.Random
 
 	// reps
@@ -47,7 +47,7 @@ type entropies struct {
 	frozenNext  uint8
 	frozen      bool
 	frozenUntil uint64
-	explore     uint8 // so many packets are sent at random
+	exploring   uint8 // so many packets are sent at random
 }
 
 const (
@@ -56,25 +56,25 @@ const (
 	repsFreeze  = 10_000_000_000 // ps
 )
 
-func (s *sprays) open(e *entropies, key uint64) {
+func (s *sprayer) open(e *entropyState, key uint64) {
 	clear(e.penalties)
-	e.good.reset()
-	*e = entropies{key: key, penalties: e.penalties, good: e.good, random: sim.Random(sim.Mix(key))}
+	e.recycled.reset()
+	*e = entropyState{key: key, penalties: e.penalties, recycled: e.recycled, random: sim.Random(sim.Mix(key))}
 }
 
 // choose returns the entropy of the next packet.
-func (s *sprays) choose(e *entropies) uint32 {
-	switch s.how {
+func (s *sprayer) choose(e *entropyState) uint32 {
+	switch s.mode {
 	case oblivious:
-		return s.step(e)
+		return s.nextInRound(e)
 	case recycling:
-		if e.good.count > 0 {
-			return e.good.take()
+		if e.recycled.count > 0 {
+			return e.recycled.pop()
 		}
 	case reps:
-		return s.repeat(e)
+		return s.nextREPS(e)
 	}
-	x := s.step(e)
+	x := s.nextInRound(e)
 	if len(e.penalties) == 0 {
 		return x
 	}
@@ -82,13 +82,13 @@ func (s *sprays) choose(e *entropies) uint32 {
 		if i == 0 || s.penalty.all {
 			e.penalties[x]--
 		}
-		x = s.step(e)
+		x = s.nextInRound(e)
 	}
 	return x
 }
 
 // step returns one entropy after the other, each once in a round.
-func (s *sprays) step(e *entropies) uint32 {
+func (s *sprayer) nextInRound(e *entropyState) uint32 {
 	x := shuffled(e.next, s.count, e.key)
 	if e.next++; e.next == s.count {
 		e.next = 0
@@ -97,10 +97,10 @@ func (s *sprays) step(e *entropies) uint32 {
 	return x
 }
 
-func (s *sprays) repeat(e *entropies) uint32 {
+func (s *sprayer) nextREPS(e *entropyState) uint32 {
 	switch {
-	case e.explore > 0:
-		e.explore--
+	case e.exploring > 0:
+		e.exploring--
 	case e.frozen && e.count > 0:
 		x := e.buffer[e.frozenNext]
 		e.fresh &^= 1 << e.frozenNext
@@ -118,10 +118,10 @@ func (s *sprays) repeat(e *entropies) uint32 {
 }
 
 // worked notes that a packet got through, unmarked.
-func (s *sprays) worked(e *entropies, x uint32, now uint64) {
-	switch s.how {
+func (s *sprayer) succeeded(e *entropyState, x uint32, now uint64) {
+	switch s.mode {
 	case recycling:
-		e.good.put(x)
+		e.recycled.push(x)
 	case reps:
 		s.thaw(e, now)
 		e.buffer[e.head] = x
@@ -131,16 +131,16 @@ func (s *sprays) worked(e *entropies, x uint32, now uint64) {
 	}
 }
 
-func (s *sprays) thaw(e *entropies, now uint64) {
+func (s *sprayer) thaw(e *entropyState, now uint64) {
 	if e.frozen && now > e.frozenUntil {
 		e.frozen, e.fresh, e.head, e.count, e.frozenNext = false, 0, 0, 0, 0
-		e.explore = repsExplore
+		e.exploring = repsExplore
 	}
 }
 
 // failed notes that a packet was marked or trimmed: it is to be skipped as often as the penalty says.
-func (s *sprays) failed(e *entropies, x uint32, penalty uint8) {
-	if s.how != skipping && s.how != recycling {
+func (s *sprayer) penalize(e *entropyState, x uint32, penalty uint8) {
+	if s.mode != skipping && s.mode != recycling {
 		return
 	}
 	if len(e.penalties) == 0 {
@@ -150,8 +150,8 @@ func (s *sprays) failed(e *entropies, x uint32, penalty uint8) {
 }
 
 // timedOut notes that a packet was lost without a word, as where a link has failed.
-func (s *sprays) timedOut(e *entropies, now uint64) {
-	if s.how == reps && !e.frozen && e.explore == 0 {
+func (s *sprayer) timedOut(e *entropyState, now uint64) {
+	if s.mode == reps && !e.frozen && e.exploring == 0 {
 		e.frozen, e.frozenUntil = true, now+repsFreeze
 	}
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // grain is log2 of the picoseconds of a bucket of the event queue. Found by measuring.
-const grain = 9
+const wheelGranularity = 9
 
 func newQueue() *simevent.Wheel {
-	return simevent.NewWheel(grain)
+	return simevent.NewWheel(wheelGranularity)
 }
 
 // picosecondsPerByte returns how long a byte takes at a rate in bit/s, rounded down as in htsim.
@@ -46,42 +46,42 @@ func newNetwork(o *Options) (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := p.Own["pfc"]; ok && d != lossless {
-		p.Own = maps.Clone(p.Own)
-		p.Own["pfc"] = 0
+	if _, ok := p.TransportParams["pfc"]; ok && d != lossless {
+		p.TransportParams = maps.Clone(p.TransportParams)
+		p.TransportParams["pfc"] = 0
 	}
-	n.makePorts(t, m, d, p)
+	n.buildPorts(t, m, d, p)
 	n.large = len(n.ports) >= largeNetwork
-	rate := n.interfaceRate(t)
-	if p.Queue == 0 && d == lossless && p.Own["pfc"] != 0 {
-		p.Queue = n.losslessRoom(p, t.Switches, uint64(p.MSS)+uint64(m.header))
+	rate := n.nicRate(t)
+	if p.Queue == 0 && d == lossless && p.TransportParams["pfc"] != 0 {
+		p.Queue = n.losslessCapacity(p, t.Switches, uint64(p.MSS)+uint64(m.header))
 	}
 	byFile := p.Queue == 0 // the queues are as the network's file says, where it does
 	p.complete(m, &n.quirks, n.bandwidthDelay(rate, uint32(p.MSS)+m.header))
 	if full := p.MSS + int64(m.header); p.Queue < full {
 		return nil, fmt.Errorf("queues of %d bytes, expected %d or more, a full packet", p.Queue, full)
 	}
-	n.fillQueues(t, m, p, byFile)
+	n.configureQueues(t, m, p, byFile)
 	n.sampler = newSampler(o, len(n.ports))
 	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
 	if p.Balance == Valiant || p.Balance == UGAL {
-		if n.balance.shape = t.Dragonfly; t.Dragonfly == nil {
+		if n.balance.dragonfly = t.Dragonfly; t.Dragonfly == nil {
 			return nil, fmt.Errorf("the balance %v is for dragonflies, which the network is not", p.Balance)
 		}
 	}
 	n.balance.shuffle = !n.quirks.fixedEntropyOrder
-	n.balance.given = o.Paths
+	n.balance.paths = o.Paths
 	n.nics = make([]nic, t.Hosts)
 	if n.quirks.keepIdleFlows {
 		for i := range n.nics {
-			for k := range n.nics[i].classes {
-				n.nics[i].classes[k].keep = true
+			for k := range n.nics[i].priorities {
+				n.nics[i].priorities[k].keepIdle = true
 			}
 		}
 	}
-	n.switches = make([]crossing, t.Switches)
+	n.switches = make([]switchDelay, t.Switches)
 	for i := range n.switches {
-		n.switches[i] = crossing{latency: uint64(t.SwitchLatency[i]), line: newFIFO()}
+		n.switches[i] = switchDelay{latency: uint64(t.SwitchLatency[i]), queue: newFIFO()}
 	}
 	if len(o.Failures) > 0 {
 		n.failures = &failures{topology: t, list: o.Failures, down: make([]int, len(t.Links)),
@@ -93,9 +93,9 @@ func newNetwork(o *Options) (*network, error) {
 		}
 		n.failures.schedule(n)
 	}
-	n.transport = m.make(n, &settings{
-		mss: uint64(p.MSS), header: m.header, control: m.control, rate: uint64(rate), whole: p.Whole, quirks: n.quirks,
-		values: p.Own,
+	n.transport = m.build(n, &transportConfig{
+		mss: uint64(p.MSS), header: m.header, control: m.control, rate: uint64(rate), padLast: p.PadLastPacket, quirks: n.quirks,
+		params: p.TransportParams,
 	})
 	return n, nil
 }
@@ -106,7 +106,7 @@ func (n *network) bandwidthDelay(rate int64, full uint32) uint64 {
 	if n.quirks.fixedRoundTrip {
 		return atlahsRoundTrip(uint64(rate)) * (uint64(rate) / 1e9) / 8
 	}
-	rtt := n.unloaded(0, n.hosts-1, full) + n.unloaded(n.hosts-1, 0, n.headerSize)
+	rtt := n.unloadedLatency(0, n.hosts-1, full) + n.unloadedLatency(n.hosts-1, 0, n.headerSize)
 	return uint64(float64(rtt) * float64(rate) / 8e12)
 }
 
@@ -117,11 +117,11 @@ func atlahsRoundTrip(rate uint64) uint64 {
 }
 
 // interfaceRate returns the rate of the first host's interface, in bit/s; transports take it for that of all.
-func (n *network) interfaceRate(t *topology.Network) int64 {
+func (n *network) nicRate(t *topology.Network) int64 {
 	return t.Links[n.routes.NIC(0)/2].Rate
 }
 
-func (n *network) makePorts(t *topology.Network, m *Transport, d discipline, p *Params) {
+func (n *network) buildPorts(t *topology.Network, m *Transport, d discipline, p *Params) {
 	ports := t.Ports()
 	n.ports = cpu.InHugePages(make([]port, len(ports)))
 	for i, from := range ports {
@@ -153,38 +153,38 @@ func (n *network) makePorts(t *topology.Network, m *Transport, d discipline, p *
 }
 
 // randomDropRoom is how many full packets must fit into a queue behind one that comes, so that it is not dropped at random.
-const randomDropRoom = 3
+const randomDropPackets = 3
 
 // randomDropChance is with what probability one is dropped otherwise, where the transport has no parameter for it.
 const randomDropChance = 0.1
 
 // aeolusRoom is the share of a queue that data sent on speculation may fill (Hu et al., Aeolus, SIGCOMM 2020).
-const aeolusRoom = 0.2
+const aeolusShare = 0.2
 
 // fillQueues sets what the queues hold, and when they mark.
-func (n *network) fillQueues(t *topology.Network, m *Transport, p *Params, byFile bool) {
+func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, byFile bool) {
 	for i := range n.ports {
 		pt := &n.ports[i]
-		pt.least, pt.most, pt.chance = uint64(p.MarkLeast), uint64(p.MarkMost), certain
+		pt.kmin, pt.kmax, pt.markChance = uint64(p.ECNMin), uint64(p.ECNMax), alwaysMark
 		if m.ecn.notToHosts && pt.toHost {
-			pt.least, pt.most = NoMarks, NoMarks
+			pt.kmin, pt.kmax = NoECN, NoECN
 		}
-		pt.room = [2]uint64{uint64(p.Queue), uint64(p.ControlQueue)}
+		pt.capacity = [2]uint64{uint64(p.Queue), uint64(p.ControlQueue)}
 		if size := t.Queue(i); size > 0 && byFile {
-			pt.room[dataQueue] = uint64(size)
+			pt.capacity[dataQueue] = uint64(size)
 		}
 		if pt.host != none {
-			pt.room = [2]uint64{math.MaxUint64, math.MaxUint64}
+			pt.capacity = [2]uint64{math.MaxUint64, math.MaxUint64}
 		}
 		switch pt.discipline {
 		case randomDrop:
-			chance, ok := p.Own["drop-chance"]
+			chance, ok := p.TransportParams["drop-chance"]
 			if !ok {
 				chance = randomDropChance
 			}
-			pt.least, pt.most = randomDropRoom*uint64(p.MSS), uint64(chance*(1<<53))
+			pt.kmin, pt.kmax = randomDropPackets*uint64(p.MSS), uint64(chance*(1<<53))
 		case aeolus:
-			pt.least = uint64(aeolusRoom * float64(pt.room[dataQueue]))
+			pt.kmin = uint64(aeolusShare * float64(pt.capacity[dataQueue]))
 		}
 	}
 }
