@@ -15,6 +15,10 @@ type Range struct {
 type Comm struct {
 	Name   string // optional
 	Ranges []Range
+
+	// Undefined means that ops name the communicator and the input does not define it; its members are the ranks that
+	// use it. Stores have it in the attributes of the trace (attr.ChakraGroups).
+	Undefined bool
 }
 
 // World returns the communicator of all ranks of a trace with n ranks.

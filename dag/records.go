@@ -4,17 +4,13 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"strconv"
-	"strings"
-)
 
-// TieAttr begins the attributes of an io op that is not where [Records] would put it among those of its time: the
-// attribute is its place, from 0, among them.
-const TieAttr = `"tie":`
+	"github.com/tracedag/tracedag/dag/attr"
+)
 
 // Records returns rank and index of all io ops of the trace, in the order of the records that they stand for: by
 // release time, those of the same time by rank, those of the same rank by index. Where ops of the same time have
-// attributes that begin with [TieAttr], these come at the places that they name, unless another has it, and the others
+// attributes that begin with [attr.RecordTie], these come at the places that they name, unless another has it, and the others
 // where there is room.
 func (t *Trace) Records() iter.Seq2[int, int] {
 	return func(yield func(rank, op int) bool) {
@@ -54,8 +50,8 @@ func placeTied(t *Trace, placed, group []recordPlace) []recordPlace {
 		placed = append(placed, none)
 	}
 	for _, p := range group {
-		k, ok := tie(t.Ranks[p.rank].Attrs.At(int(p.op)))
-		if ok && k < len(placed) && placed[k] == none {
+		k, ok := attr.ParseRecordTie(t.Ranks[p.rank].Attrs.At(int(p.op)))
+		if ok && int(k) < len(placed) && placed[k] == none {
 			placed[k] = p
 		} else {
 			group[others] = p
@@ -70,20 +66,6 @@ func placeTied(t *Trace, placed, group []recordPlace) []recordPlace {
 		}
 	}
 	return placed
-}
-
-// tie returns the place of a record among those of its time, where its attributes tell.
-func tie(attrs string) (place int, ok bool) {
-	rest, ok := strings.CutPrefix(attrs, "{"+TieAttr)
-	if !ok {
-		return 0, false
-	}
-	end := strings.IndexAny(rest, ",}")
-	if end < 0 {
-		return 0, false
-	}
-	place, err := strconv.Atoi(rest[:end])
-	return place, err == nil && place >= 0
 }
 
 // recordCursor goes through the io ops of a rank in the order of their times.

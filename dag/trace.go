@@ -1,10 +1,10 @@
 package dag
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // AnySource and AnyTag are the wildcards of a receive's Peer and Tag.
@@ -145,17 +145,8 @@ func (r *Rank) IDs() []uint64 {
 
 // statedID returns the number of op i that its own attributes have.
 func (r *Rank) statedID(i int) (id uint64, ok bool) {
-	attrs := r.Attrs.At(i)
-	if !strings.Contains(attrs, `"id"`) {
-		return 0, false
-	}
-	var known struct {
-		ID *uint64 `json:"id"`
-	}
-	if json.Unmarshal([]byte(attrs), &known) != nil || known.ID == nil {
-		return 0, false
-	}
-	return *known.ID, true
+	known, ok := attr.ParseNodeID(r.Attrs.At(i))
+	return uint64(known), ok
 }
 
 // Dependents returns the ops that wait for the end of each op, in order.

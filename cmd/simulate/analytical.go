@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/analytical"
@@ -250,8 +251,7 @@ func (b *analyticalBackend) lowers(t *dag.Trace) func(dag.Subkind) bool {
 
 // isChakra reports whether all of a trace comes from Chakra's format.
 func isChakra(meta dag.Meta) bool {
-	attrs := attrsOf(meta)
-	return attrs.all()
+	return attr.FromChakra(meta.Attrs)
 }
 
 // knowsRoots reports whether the trace tells the root of some bcast.

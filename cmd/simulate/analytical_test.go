@@ -212,8 +212,9 @@ func TestAnalyticalLowers(t *testing.T) {
 // TestUndefinedGroups checks that a communicator of which the trace says that nothing defines it is refused.
 func TestUndefinedGroups(t *testing.T) {
 	b := dag.NewBuilder(8)
+	group := b.AddComm(dag.NewComm("7", []int32{0, 1, 2, 3, 4, 5, 6, 7}))
 	for rank := range 8 {
-		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 1 << 20})
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 1 << 20, Comm: group})
 	}
 	trace := b.Trace()
 	trace.Attrs = `{"chakra": {"undefined_groups": ["7"]}}`

@@ -4,12 +4,11 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/ideal"
 )
@@ -27,11 +26,7 @@ type ioLatency struct {
 
 // isStorage reports whether a trace is one of storage accesses that were lowered.
 func isStorage(meta dag.Meta) bool {
-	var attrs struct {
-		Storage *json.RawMessage `json:"storage"`
-	}
-	return strings.Contains(meta.Attrs, "storage") && json.Unmarshal([]byte(meta.Attrs), &attrs) == nil &&
-		attrs.Storage != nil
+	return attr.HasStorage(meta.Attrs)
 }
 
 // accessTimes is when the accesses of a trace started and ended, by number. It is a timeline that passes on what it is
@@ -64,15 +59,8 @@ func (a *accessTimes) Begin(p *sim.Program) {
 func (a *accessTimes) eachOp(rank int, found func(op int, access uint32)) {
 	r := &a.trace.Ranks[rank]
 	for op := range r.Attrs.Len() {
-		attrs := r.Attrs.At(op)
-		if !strings.Contains(attrs, `"io"`) {
-			continue
-		}
-		var known struct {
-			IO *uint32 `json:"io"`
-		}
-		if json.Unmarshal([]byte(attrs), &known) == nil && known.IO != nil && *known.IO < math.MaxUint32 {
-			found(op, *known.IO)
+		if access, ok := attr.ParseIOAccess(r.Attrs.At(op)); ok && access < math.MaxUint32 {
+			found(op, uint32(access))
 		}
 	}
 }

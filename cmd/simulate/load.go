@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -133,7 +132,7 @@ func loadJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice col
 // there is a timeline, or its jobs are to be run alone.
 func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag.Trace, choice collective.Choice,
 	ph *phases) error {
-	if err := o.checkGroups(trace.Meta); err != nil {
+	if err := o.checkGroups(trace.Comms); err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
 	l.jobs = newJobTable(trace.Meta, len(trace.Ranks), l.parts)
@@ -170,53 +169,18 @@ func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag
 	return nil
 }
 
-// chakraAttrs is what a trace that comes from Chakra's format has in its attributes, and for one made of several each of
-// these.
-type chakraAttrs struct {
-	Chakra *struct {
-		Undefined []string `json:"undefined_groups"`
-	} `json:"chakra"`
-	Jobs []chakraAttrs `json:"jobs"`
-}
-
-// all reports whether all of the trace comes from Chakra's format.
-func (c *chakraAttrs) all() bool {
-	for i := range c.Jobs {
-		if !c.Jobs[i].all() {
-			return false
-		}
-	}
-	return c.Chakra != nil || len(c.Jobs) > 0
-}
-
-func attrsOf(meta dag.Meta) (attrs chakraAttrs) {
-	if json.Unmarshal([]byte(meta.Attrs), &attrs) != nil {
-		return chakraAttrs{}
-	}
-	return attrs
-}
-
-// checkGroups returns an error if nothing defines a communicator that the trace names, unless that is to be overlooked.
-func (o *options) checkGroups(meta dag.Meta) error {
-	attrs := attrsOf(meta)
-	undefined := attrs.undefined()
-	if len(undefined) == 0 || o.read.Lenient {
+// checkGroups returns an error if the trace has an undefined communicator, unless --lenient is set.
+func (o *options) checkGroups(comms []dag.Comm) error {
+	if o.read.Lenient {
 		return nil
 	}
-	return fmt.Errorf("nothing defines the communicator %q: give a file that does with --comm-groups, or --lenient to take "+
-		"the ranks that use it for its members", undefined[0])
-}
-
-// undefined returns the communicators that the trace names and nothing defines.
-func (a *chakraAttrs) undefined() []string {
-	var all []string
-	if a.Chakra != nil {
-		all = a.Chakra.Undefined
+	for i := range comms {
+		if comms[i].Undefined {
+			return fmt.Errorf("nothing defines the communicator %q: give a file that does with --comm-groups, or --lenient to take "+
+				"the ranks that use it for its members", comms[i].Name)
+		}
 	}
-	for i := range a.Jobs {
-		all = append(all, a.Jobs[i].undefined()...)
-	}
-	return all
+	return nil
 }
 
 // lowered returns the trace with whatever lowered that the backend does not run.
@@ -241,7 +205,7 @@ func lowered(o *options, run runner, trace *dag.Trace, choice collective.Choice)
 }
 
 func loadBatches(p *cli.Program, in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded, error) {
-	if err := o.checkGroups(in.Source.Meta()); err != nil {
+	if err := o.checkGroups(in.Source.Comms()); err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
 	reading, compiling, err := compileBatches(run, &timedSource{Source: in.Source}, in.Source.Meta(), p.Warn, ph)

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/units"
@@ -346,20 +347,17 @@ type matrix struct {
 // connectionMatrix returns what the trace keeps of a connection matrix: links between aggregation switches and cores that
 // are down from the start.
 func connectionMatrix(meta dag.Meta, n *topology.Network) (matrix, error) {
-	var attrs struct {
-		HTSim *struct{ Failures []string }
-	}
-	if meta.Attrs == "" || json.Unmarshal([]byte(meta.Attrs), &attrs) != nil || attrs.HTSim == nil {
+	known, ok := attr.ParseHTSim(meta.Attrs)
+	if !ok {
 		return matrix{}, nil // of another format
 	}
 	m := matrix{is: true}
-	for _, line := range attrs.HTSim.Failures {
-		var kind string
-		var agg, up int
-		if _, err := fmt.Sscanf(line, "failure switch_type %s switch_id %d link_id %d", &kind, &agg, &up); err != nil || kind != "AGG" {
-			return m, fmt.Errorf("a failure: expected \"failure switch_type AGG switch_id N link_id N\", found %q", line)
+	for _, line := range known.Failures {
+		failure, err := attr.ParseLinkFailure(line)
+		if err != nil {
+			return m, err
 		}
-		link, err := n.CoreLink(agg, up)
+		link, err := n.CoreLink(failure.Aggregation, failure.Uplink)
 		if err != nil {
 			return m, fmt.Errorf("the failure %q: %w", line, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // Job is a trace that runs beside others.
@@ -231,26 +232,21 @@ func mergeTitles(jobs []Job) string {
 
 // mergeAttrs returns the attributes of a merged trace.
 func mergeAttrs(jobs []Job) (string, error) {
-	var merged jobAttrs
+	var merged attr.Jobs
 	known := false
 	for i := range jobs {
 		attrs, err := attrsOf(jobs[i].Trace)
 		if err != nil {
 			return "", fmt.Errorf("job %s: %w", jobs[i].Name, err)
 		}
-		merged.Jobs = append(merged.Jobs, attrs...)
+		merged = append(merged, attrs...)
 		known = known || jobs[i].Trace.Attrs != ""
 	}
 	if !known {
 		return "", nil
 	}
-	text, err := json.Marshal(merged)
-	return string(text), err
-}
-
-// jobAttrs are the attributes of a merged trace.
-type jobAttrs struct {
-	Jobs []json.RawMessage `json:"jobs"` // by job
+	text, err := merged.Append([]byte{'{'})
+	return string(text) + "}", err
 }
 
 // attrsOf returns the attributes of each job of a trace.
@@ -262,11 +258,8 @@ func attrsOf(t *dag.Trace) ([]json.RawMessage, error) {
 	if !json.Valid([]byte(t.Attrs)) {
 		return nil, errors.New("the attributes of the trace are not JSON")
 	}
-	var merged jobAttrs
-	decoder := json.NewDecoder(strings.NewReader(t.Attrs))
-	decoder.DisallowUnknownFields()
-	if len(t.Jobs) > 0 && decoder.Decode(&merged) == nil && len(merged.Jobs) == jobs {
-		return merged.Jobs, nil
+	if merged, ok := attr.ParseJobs(t.Attrs); ok && len(t.Jobs) > 0 && len(merged) == jobs {
+		return merged, nil
 	}
 	return slices.Repeat([]json.RawMessage{json.RawMessage(t.Attrs)}, jobs), nil
 }

@@ -3,9 +3,9 @@ package compose
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // Removed counts what a filter took out of a trace.
@@ -180,7 +180,7 @@ func (k *keeping) goes(r *dag.Rank, i int) (bool, error) {
 	case dag.Scatter, dag.Scatterv, dag.Alltoall, dag.Alltoallv, dag.ReduceScatter:
 		return false, fmt.Errorf("op %d is a collective %v of ranks that are not all kept: lower it first", i, subkind)
 	}
-	if strings.Contains(r.Attrs.At(i), `"nccl"`) {
+	if attr.HasNCCLCall(r.Attrs.At(i)) {
 		return false, fmt.Errorf("op %d is a collective of NCCL with ranks that are not all kept: lower it first", i)
 	}
 	if gone {

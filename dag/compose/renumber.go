@@ -30,13 +30,15 @@ func (n *numbering) comm(own *dag.Comm) dag.Comm {
 		for i, rank := range members {
 			members[i] = n.to[rank]
 		}
-		return dag.NewComm(own.Name, members)
+		comm := dag.NewComm(own.Name, members)
+		comm.Undefined = own.Undefined
+		return comm
 	}
 	ranges := slices.Clone(own.Ranges)
 	for i := range ranges {
 		ranges[i].First += n.ranks
 	}
-	return dag.Comm{Name: own.Name, Ranges: ranges}
+	return dag.Comm{Name: own.Name, Ranges: ranges, Undefined: own.Undefined}
 }
 
 // renumber gives a rank the numbers of the merged trace.

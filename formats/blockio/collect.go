@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -147,8 +147,7 @@ func (c *Collector) attributes(tied bool, members []byte) string {
 	}
 	text := append(c.attrs[:0], '{')
 	if tied {
-		text = append(text, dag.TieAttr...)
-		text = strconv.AppendInt(text, int64(c.place), 10)
+		text = attr.RecordTie(c.place).Append(text)
 	}
 	if tied && len(members) > 0 {
 		text = append(text, ',')

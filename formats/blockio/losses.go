@@ -1,12 +1,11 @@
 package blockio
 
 import (
-	"strings"
-
 	"errors"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -58,7 +57,7 @@ func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 		}
 		for op := range r.Attrs.Len() {
 			text := r.Attrs.At(op)
-			if tied := strings.HasPrefix(text, "{"+dag.TieAttr); text != "" && !tied && !known(text) {
+			if tied := attr.HasRecordTie(text); text != "" && !tied && !known(text) {
 				attrs++
 			}
 		}

@@ -275,7 +275,9 @@ func usersOf(t *dag.Trace, numbers map[string]int32, ranks []*groups, shared boo
 			members = everyone(len(t.Ranks))
 		}
 		numbers[name] = int32(len(t.Comms))
-		t.Comms = append(t.Comms, dag.NewComm(name, members))
+		comm := dag.NewComm(name, members)
+		comm.Undefined = true
+		t.Comms = append(t.Comms, comm)
 	}
 	return names, nil
 }

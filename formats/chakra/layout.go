@@ -9,6 +9,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // layout is the types and names of the attributes of a node, in their order.
@@ -83,8 +85,8 @@ type knowledge struct {
 	Metadata []json.RawMessage `json:"metadata"`        // of the files, each once
 	Ranks    []int32           `json:"ranks,omitempty"` // which of them the file of each rank has; none: all the first
 
-	Layouts   map[string]storedLayout `json:"layouts,omitempty"`
-	Undefined []string                `json:"undefined_groups,omitempty"` // whose members are those who use it
+	Layouts map[string]storedLayout `json:"layouts,omitempty"`
+	attr.ChakraGroups
 
 	places map[string]int32 // of metadata in Metadata
 }

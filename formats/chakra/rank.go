@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -374,8 +375,7 @@ func (r *rankReader) setAttrs(op *dag.Op, k int) error {
 	n := &r.node
 	b := append(r.text[:0], '{')
 	if n.id != r.id+1 {
-		b = append(b, `"id":`...)
-		b = append(strconv.AppendUint(b, n.id, 10), ',')
+		b = append(attr.NodeID(n.id).Append(b), ',')
 	}
 	if k != r.place+1 {
 		b = append(b, `"place":`...)

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par"
 )
@@ -148,7 +149,7 @@ func (b *building) finish(readers []*rankReader, shared bool) (*dag.Trace, error
 	if err != nil {
 		return nil, err
 	}
-	known := knowledge{Undefined: undefined}
+	known := knowledge{ChakraGroups: attr.ChakraGroups{Undefined: undefined}}
 	for rank := range b.metadata {
 		known.addMetadata(&b.metadata[rank])
 	}

@@ -6,12 +6,10 @@ package flowio
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -226,32 +224,6 @@ func Check(t *dag.Trace, sends []Send) error {
 		}
 	}
 	return nil
-}
-
-// Attribute decodes the member of attributes that a format calls its own, and reports whether there is one.
-func Attribute(attrs, name string, to any) bool {
-	if attrs == "" {
-		return false
-	}
-	if only, ok := strings.CutPrefix(attrs, `{"`+name+`":`); ok { // most often it is the only member
-		if json.Unmarshal([]byte(strings.TrimSuffix(only, "}")), to) == nil {
-			return true
-		}
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(attrs), &members) != nil || members[name] == nil {
-		return false
-	}
-	return json.Unmarshal(members[name], to) == nil
-}
-
-// Wrap returns attributes with what a format keeps under its own name.
-func Wrap(name string, value any) string {
-	text, err := json.Marshal(map[string]any{name: value})
-	if err != nil {
-		panic(fmt.Sprintf("unreachable: %T cannot be encoded: %v", value, err))
-	}
-	return string(text)
 }
 
 // Of returns the flow of a send.

@@ -51,14 +51,3 @@ func TestSends(t *testing.T) {
 		t.Errorf("with a number twice %v", got)
 	}
 }
-
-func TestAttribute(t *testing.T) {
-	for attrs, want := range map[string]int{
-		`{"a":{"n":3}}`: 3, `{"a":{"n":3},"b":1}`: 3, `{"b":1,"a":{"n":3}}`: 3, `{"b":{"n":3}}`: 0, "": 0, `{"a":`: 0, `{"a":"x"}`: 0,
-	} {
-		var to struct{ N int }
-		if got := Attribute(attrs, "a", &to); got != (want > 0) || to.N != want {
-			t.Errorf("%s: %v, %+v", attrs, got, to)
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/blockio"
 	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
@@ -133,7 +134,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 			s.Decimals = min(s.Decimals, maxDecimals)
 		}
 		if canonical = s.append(canonical[:0], &f); !bytes.Equal(canonical, l.Text()) {
-			f.Attrs = flowio.Wrap("hpcc", lineAttrs{string(l.Text())})
+			f.Attrs = attr.Encode("hpcc", lineAttrs{string(l.Text())})
 		}
 		most = max(most, f.Source+1, f.Destination+1)
 		flows = append(flows, f)
@@ -154,14 +155,14 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
-	t.Attrs = flowio.Wrap("hpcc", s)
+	t.Attrs = attr.Encode("hpcc", s)
 	return t, nil
 }
 
 // styleOf returns the style to write a trace in.
 func styleOf(t *dag.Trace) style {
 	var s style
-	if !flowio.Attribute(t.Attrs, "hpcc", &s) || s.Priority < 0 || s.Decimals < 0 || s.Decimals > maxDecimals ||
+	if !attr.Decode(t.Attrs, "hpcc", &s) || s.Priority < 0 || s.Decimals < 0 || s.Decimals > maxDecimals ||
 		s.Port != nil && *s.Port < 0 {
 		return usual()
 	}
@@ -217,7 +218,7 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 // keptLine returns the line that attributes keep, "" if they do not.
 func keptLine(attrs string) string {
 	var a lineAttrs
-	flowio.Attribute(attrs, "hpcc", &a)
+	attr.Decode(attrs, "hpcc", &a)
 	return a.Line
 }
 

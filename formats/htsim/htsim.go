@@ -25,13 +25,6 @@ var Format = format.Format{
 	Write:      write,
 }
 
-// attributes are what dag.Meta.Attrs keeps under the key "htsim".
-type attributes struct {
-	Unit     int      `json:"unit"`               // starts are in units of 10^Unit picoseconds
-	Triggers []string `json:"triggers,omitempty"` // their lines
-	Failures []string `json:"failures,omitempty"` // of links: their lines
-}
-
 // connection is a line of a flow.
 type connection struct {
 	flowio.Flow

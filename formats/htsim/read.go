@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/blockio"
 	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
@@ -14,7 +15,7 @@ import (
 
 // reader reads a file line by line.
 type reader struct {
-	attributes
+	attr.HTSim
 	nodes       int64            // -1: not stated
 	stated      map[string]int64 // how many connections, triggers and failures there are to be
 	connections []connection
@@ -50,7 +51,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
-	t.Attrs = flowio.Wrap("htsim", r.attributes)
+	t.Attrs = r.HTSim.Encode()
 	return t, nil
 }
 
@@ -100,7 +101,7 @@ func (r *reader) connection(l *blockio.Line) {
 	}
 	r.canonical = appendLine(r.canonical[:0], &c.Flow, len(r.connections)+1, r.Unit)
 	if !bytes.Equal(r.canonical, l.Text()) {
-		c.Attrs = flowio.Wrap("htsim", lineAttrs{string(l.Text())})
+		c.Attrs = attr.Encode("htsim", lineAttrs{string(l.Text())})
 	}
 	r.most = max(r.most, most)
 	r.connections = append(r.connections, c)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/blockio"
 	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
@@ -26,7 +27,7 @@ type notice struct {
 	Trigger int64 `json:"trigger"`
 }
 
-func noticeAttrs(trigger int64) string { return flowio.Wrap("htsim", notice{trigger}) }
+func noticeAttrs(trigger int64) string { return attr.Encode("htsim", notice{trigger}) }
 
 // isNotice reports whether an op stands for a trigger.
 func isNotice(r *dag.Rank, op int) bool {
@@ -34,7 +35,7 @@ func isNotice(r *dag.Rank, op int) bool {
 		return false
 	}
 	var n notice
-	return flowio.Attribute(r.Attrs.At(op), "htsim", &n) && n.Trigger > 0
+	return attr.Decode(r.Attrs.At(op), "htsim", &n) && n.Trigger > 0
 }
 
 // appendLine appends the plain line of a flow that starts at a time.
@@ -56,7 +57,7 @@ func appendEnds(line []byte, f *flowio.Flow, id int) []byte {
 
 // file is what is written of a trace.
 type file struct {
-	attributes
+	attr.HTSim
 	trace *dag.Trace
 	sends []flowio.Send
 	kept  []string // line of each flow, "" for a plain one; nil: the triggers are made of dependencies
@@ -71,7 +72,8 @@ type file struct {
 // newFile plans the file of a trace: with the lines that it was read from, as long as they say what the trace does.
 func newFile(t *dag.Trace) *file {
 	f := &file{trace: t}
-	if flowio.Attribute(t.Attrs, "htsim", &f.attributes) && f.Unit >= 0 && f.Unit <= flowio.MaxUnit {
+	var known bool
+	if f.HTSim, known = attr.ParseHTSim(t.Attrs); known && f.Unit >= 0 && f.Unit <= flowio.MaxUnit {
 		f.own = isNotice
 		f.sends = flowio.Sends(t, true, f.own)
 		if f.keep() {
@@ -91,7 +93,7 @@ func (f *file) keep() bool {
 	for k, s := range f.sends {
 		flow := flowio.Of(f.trace, s)
 		var a lineAttrs
-		flowio.Attribute(flow.Attrs, "htsim", &a)
+		attr.Decode(flow.Attrs, "htsim", &a)
 		connections[k].Flow = flow
 		if a.Line == "" {
 			continue

@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/internal/par"
 )
 
@@ -246,19 +246,7 @@ func (b *rankBuilder) attrs(m *member, grouped bool) string {
 	if s, ok := b.final[key]; ok {
 		return s
 	}
-	s := b.gpu.report.attrs.text(key.text)
-	switch {
-	case s == "" && grouped:
-		s = `{"nccl":{"grouped":true}}`
-	case s != "":
-		if inPlace {
-			s += `,"in_place":true`
-		}
-		if grouped {
-			s += `,"grouped":true`
-		}
-		s += "}}"
-	}
+	s := attr.WithNCCLFlags(b.gpu.report.attrs.text(key.text), inPlace, grouped)
 	b.final[key] = s
 	return s
 }
@@ -266,35 +254,14 @@ func (b *rankBuilder) attrs(m *member, grouped bool) string {
 // attrs returns what the model has no place for: rings and trees, hosts, the version of the program that exported.
 func (j *job) attrs() string {
 	s := []byte{'{'}
-	var names []string
-	byName := make(map[string]*comm)
+	topologies := make(attr.NCCLTopologies)
 	for c := range j.comms {
 		if x := &j.comms[c]; len(x.rings) > 0 || len(x.trees) > 0 {
-			names = append(names, x.name())
-			byName[x.name()] = x
+			topologies[x.name()] = attr.NCCLTopology{Rings: x.rings, Trees: x.trees}
 		}
 	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		s = append(s, `"nccl":{"comms":{`...)
-		for i, name := range names {
-			if i > 0 {
-				s = append(s, ',')
-			}
-			s = append(strconv.AppendQuote(s, name), ":{"...)
-			c := byName[name]
-			if len(c.rings) > 0 {
-				s = appendLists(append(s, `"rings":`...), c.rings)
-			}
-			if len(c.trees) > 0 {
-				if len(c.rings) > 0 {
-					s = append(s, ',')
-				}
-				s = appendLists(append(s, `"trees":`...), c.trees)
-			}
-			s = append(s, '}')
-		}
-		s = append(s, "}},"...)
+	if len(topologies) > 0 {
+		s = append(topologies.Append(s), ',')
 	}
 	about := struct {
 		Hosts   []string `json:"hosts"`
@@ -306,22 +273,4 @@ func (j *job) attrs() string {
 	text, _ := json.Marshal(about) // strings: it cannot fail
 	s = append(append(s, `"nsys":`...), text...)
 	return string(append(s, '}'))
-}
-
-func appendLists(s []byte, lists [][]int32) []byte {
-	s = append(s, '[')
-	for i, list := range lists {
-		if i > 0 {
-			s = append(s, ',')
-		}
-		s = append(s, '[')
-		for k, v := range list {
-			if k > 0 {
-				s = append(s, ',')
-			}
-			s = strconv.AppendInt(s, int64(v), 10)
-		}
-		s = append(s, ']')
-	}
-	return append(s, ']')
 }

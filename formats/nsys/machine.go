@@ -13,7 +13,8 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
+
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // machine takes notes.
@@ -22,6 +23,8 @@ type machine struct {
 	threads map[uint64]*thread
 	n       note
 	scratch []byte
+	member  attr.NCCLCall // memory of attrs
+	numbers []int64
 	stock   stockReader
 }
 
@@ -667,52 +670,31 @@ func (r *report) setKernels(e *event, kernels []int32) error {
 	return nil
 }
 
-// attrs returns what a member's attributes begin with. channels are the numbers of its channels; nil: 0, 1, ...
+// attrs returns the attributes of a member without the flags for in-place and grouped calls, nil if the member has no
+// annotation. channels are the numbers of its channels; nil means 0, 1, ...
 func (m *machine) attrs(b *batch, d *detail, channels []int32) []byte {
 	if d.stock {
 		return nil
 	}
-	s := append(m.scratch[:0], `{"nccl":{`...)
+	m.member = attr.NCCLCall{Protocol: protoNames[d.proto], Channels: m.member.Channels[:0]}
 	if d.op.p2p() {
-		s = append(s, `"proto":"`...)
-		s = append(s, protoNames[d.proto]...)
-		s = append(s, `","chunk":`...)
-		s = strconv.AppendInt(s, d.chunk, 10)
-		m.scratch = s
-		return s
+		m.member.Chunk = d.chunk
+	} else {
+		m.member.Algorithm, m.member.Type = algoNames[d.algo], d.typeSize
+		m.member.ChunkSteps, m.member.SliceSteps, m.member.StepSize = d.chunkSteps, d.sliceSteps, d.stepSize
+		list := b.channels[d.first:d.end]
+		m.numbers = slices.Grow(m.numbers[:0], 4*len(list)) // never moves while channels refer to it
+		for i, c := range list {
+			number := int64(i)
+			if channels != nil {
+				number = int64(channels[i])
+			}
+			m.numbers = append(m.numbers, number, c.work, c.chunk, c.last)
+			m.member.Channels = append(m.member.Channels, m.numbers[4*i:])
+		}
 	}
-	s = append(s, `"algo":"`...)
-	s = append(s, algoNames[d.algo]...)
-	s = append(s, `","proto":"`...)
-	s = append(s, protoNames[d.proto]...)
-	s = append(s, `","type":`...)
-	s = strconv.AppendInt(s, d.typeSize, 10)
-	s = append(s, `,"chunk_steps":`...)
-	s = strconv.AppendInt(s, d.chunkSteps, 10)
-	s = append(s, `,"slice_steps":`...)
-	s = strconv.AppendInt(s, d.sliceSteps, 10)
-	s = append(s, `,"step_size":`...)
-	s = strconv.AppendInt(s, d.stepSize, 10)
-	s = append(s, `,"channels":[`...)
-	for i, c := range b.channels[d.first:d.end] {
-		if i > 0 {
-			s = append(s, ',')
-		}
-		number := int64(i)
-		if channels != nil {
-			number = int64(channels[i])
-		}
-		s = append(s, '[')
-		s = strconv.AppendInt(s, number, 10)
-		for _, v := range [...]int64{c.work, c.chunk, c.last} {
-			s = append(s, ',')
-			s = strconv.AppendInt(s, v, 10)
-		}
-		s = append(s, ']')
-	}
-	s = append(s, ']')
-	m.scratch = s
-	return s
+	m.scratch = append(m.member.Append(append(m.scratch[:0], '{')), '}')
+	return m.scratch
 }
 
 // replay returns the channels of the collectives of a group that are done by one kernel, where they are not 0, 1, ...

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
@@ -190,6 +191,13 @@ func describe(keys map[string]string, ranks int) (*description, error) {
 			return nil, fmt.Errorf("%s: communicator %d: %w", keyComms, i, err)
 		}
 		d.comms = append(d.comms, comm)
+	}
+	for _, name := range attr.ParseUndefinedGroups(d.Attrs) {
+		for i := range d.comms {
+			if d.comms[i].Name == name {
+				d.comms[i].Undefined = true
+			}
+		}
 	}
 	if len(d.comms) == 0 {
 		d.comms = []dag.Comm{dag.World(ranks)}

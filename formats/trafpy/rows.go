@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
 )
@@ -30,7 +31,7 @@ func newRows(t *dag.Trace) (*rows, error) {
 // styleOf returns the style to write a trace in.
 func styleOf(t *dag.Trace) style {
 	var s style
-	if !flowio.Attribute(t.Attrs, "trafpy", &s) || s.Unit < 0 || s.Unit > flowio.MaxUnit || s.Decimals < 0 ||
+	if !attr.Decode(t.Attrs, "trafpy", &s) || s.Unit < 0 || s.Unit > flowio.MaxUnit || s.Decimals < 0 ||
 		s.Decimals > 1 || len(s.Labels) > 0 && len(s.Labels) != len(t.Ranks) {
 		return usual
 	}
@@ -100,7 +101,7 @@ func oneValue(s style) *table {
 func keptValues(ops *dag.Rank, op int) valueAttrs {
 	var a valueAttrs
 	if op < ops.Attrs.Len() {
-		flowio.Attribute(ops.Attrs.At(op), "trafpy", &a)
+		attr.Decode(ops.Attrs.At(op), "trafpy", &a)
 	}
 	return a
 }

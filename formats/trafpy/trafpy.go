@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/blockio"
 	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
@@ -309,7 +310,7 @@ func (t *table) trace() (*dag.Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.file, err)
 	}
-	trace.Attrs = flowio.Wrap("trafpy", t.style)
+	trace.Attrs = attr.Encode("trafpy", t.style)
 	if t.rounded > 0 {
 		t.options.Warn("%s: sizes are rounded to whole bytes (%d in all)", t.file, t.rounded)
 	}

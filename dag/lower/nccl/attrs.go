@@ -1,13 +1,13 @@
 package nccl
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // call is what a trace says of an NCCL call beyond what the model has: the member "nccl" of an op's attributes.
@@ -33,34 +33,15 @@ type channel struct {
 // maxChannels is how many channels a collective may have; NCCL has 32.
 const maxChannels = 1024
 
-// callAttrs is the member as JSON.
-type callAttrs struct {
-	Algorithm  string    `json:"algo"`
-	Protocol   string    `json:"proto"`
-	Type       int64     `json:"type"`
-	ChunkSteps int64     `json:"chunk_steps"`
-	SliceSteps int64     `json:"slice_steps"`
-	StepSize   int64     `json:"step_size"`
-	Channels   [][]int64 `json:"channels"`
-	InPlace    bool      `json:"in_place"`
-	Grouped    bool      `json:"grouped"`
-	Chunk      int64     `json:"chunk"`
-}
-
 // parseCall reads the attributes of an op of the given kind.
 func parseCall(attrs string, kind dag.Kind) (*call, error) {
-	var known struct {
-		NCCL *callAttrs `json:"nccl"`
+	a, err := attr.ParseNCCLCall(attrs)
+	if err != nil {
+		return nil, fmt.Errorf("the attributes of an NCCL call: %w", err)
 	}
-	if strings.Contains(attrs, `"nccl"`) {
-		if err := json.Unmarshal([]byte(attrs), &known); err != nil {
-			return nil, fmt.Errorf("the attributes of an NCCL call: %w", err)
-		}
-	}
-	if known.NCCL == nil {
+	if a == nil {
 		return &call{chosen: true}, nil
 	}
-	a := known.NCCL
 	c := &call{chosen: a.Algorithm == "" && a.Protocol == "", inPlace: a.InPlace, grouped: a.Grouped}
 	if c.chosen {
 		return c, nil
@@ -82,7 +63,7 @@ func parseCall(attrs string, kind dag.Kind) (*call, error) {
 }
 
 // setChannels sets what a collective says of its channels.
-func (c *call) setChannels(a *callAttrs) error {
+func (c *call) setChannels(a *attr.NCCLCall) error {
 	c.typeSize = a.Type
 	if a.Type < 1 || a.Type > 1<<20 {
 		return fmt.Errorf("NCCL data type of %d bytes", a.Type)
@@ -129,40 +110,4 @@ const maxMessages = 1 << 24
 func (c *call) agrees(d *call) bool {
 	return c == d || c.chosen == d.chosen && c.algorithm == d.algorithm && c.protocol == d.protocol && c.typeSize == d.typeSize &&
 		c.slices == d.slices && c.slice == d.slice && slices.Equal(c.channels, d.channels)
-}
-
-// topologyAttrs is what a trace says of a communicator: of each channel the ring, as its ranks from rank 0 on, and the
-// tree, as the parent of each rank, -1 at the root. Channels is how many there are where there are neither.
-type topologyAttrs struct {
-	Rings    [][]int32 `json:"rings,omitempty"`
-	Trees    [][]int32 `json:"trees,omitempty"`
-	Channels int       `json:"channels,omitempty"`
-}
-
-// traceAttrs is what a trace has in its attributes of communicators, by name, and for one made of several each of these, in
-// the order of its jobs.
-type traceAttrs struct {
-	NCCL struct {
-		Comms map[string]topologyAttrs `json:"comms"`
-	} `json:"nccl"`
-	Jobs []traceAttrs `json:"jobs"`
-}
-
-// topologies returns what is known of the communicators of each job.
-func topologies(meta dag.Meta) ([]map[string]topologyAttrs, error) {
-	var attrs traceAttrs
-	if strings.Contains(meta.Attrs, `"nccl"`) {
-		if err := json.Unmarshal([]byte(meta.Attrs), &attrs); err != nil {
-			return nil, fmt.Errorf("the attributes of the trace: %w", err)
-		}
-	}
-	jobs := attrs.Jobs
-	if jobs == nil {
-		jobs = []traceAttrs{attrs}
-	}
-	var comms []map[string]topologyAttrs
-	for i := range jobs {
-		comms = append(comms, jobs[i].NCCL.Comms)
-	}
-	return comms, nil
 }

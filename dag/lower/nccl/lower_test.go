@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 )
 
@@ -109,8 +110,8 @@ func TestWorkedExample(t *testing.T) {
 }
 
 // randomTopology returns the attributes of a communicator.
-func randomTopology(draw *rand.Rand, n, channels int) topologyAttrs {
-	var a topologyAttrs
+func randomTopology(draw *rand.Rand, n, channels int) attr.NCCLTopology {
+	var a attr.NCCLTopology
 	for range channels {
 		order := []int32{0}
 		for _, rank := range draw.Perm(n - 1) {
@@ -136,7 +137,7 @@ func randomJob(draw *rand.Rand) *dag.Trace {
 		nodeOf[i] = int32(draw.IntN(4))
 	}
 	j := newJob(n, nodeOf...)
-	comms := make(map[string]topologyAttrs)
+	comms := make(map[string]attr.NCCLTopology)
 	var groups [][]int32
 	for c := range 1 + draw.IntN(3) {
 		var members []int32
@@ -339,7 +340,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}
 	}
-	for _, a := range []topologyAttrs{
+	for _, a := range []attr.NCCLTopology{
 		{Rings: [][]int32{{0, 1, 1}}}, {Rings: [][]int32{{0, 1}}}, {Rings: [][]int32{{1, 0, 2}}}, {Rings: [][]int32{{0, 1, 9}}},
 		{Trees: [][]int32{{-1, 0}}}, {Trees: [][]int32{{-1, 2, 1}}}, {Trees: [][]int32{{-1, -1, 0}}}, {Trees: [][]int32{{1, 2, 0}}},
 		{Trees: [][]int32{{-1, 7, 0}}}, {Channels: 1 << 30},
@@ -487,7 +488,7 @@ func TestChoice(t *testing.T) {
 		for i := range members {
 			members[i] = int32(i)
 		}
-		topology, err := newTopology(topologyAttrs{}, members, members)
+		topology, err := newTopology(attr.NCCLTopology{}, members, members)
 		if err != nil {
 			t.Fatal(err)
 		}

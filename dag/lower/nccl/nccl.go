@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 )
 
@@ -151,9 +152,9 @@ func newLowering(t *dag.Trace, o *Options) (*lowering, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	topologies, err := topologies(t.Meta)
+	topologies, err := attr.ParseNCCLTopologies(t.Attrs)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the attributes of the trace: %w", err)
 	}
 	parsed := make(map[string]*call)
 	found := make(map[laneKey]*lane)
@@ -174,7 +175,7 @@ func newLowering(t *dag.Trace, o *Options) (*lowering, error) {
 }
 
 // planRank finds the calls of a rank.
-func (l *lowering) planRank(rank int, parsed map[string]*call, topologies []map[string]topologyAttrs,
+func (l *lowering) planRank(rank int, parsed map[string]*call, topologies []attr.NCCLTopologies,
 	found map[laneKey]*lane) error {
 	r, p := &l.trace.Ranks[rank], &l.ranks[rank]
 	n := r.Len()
@@ -224,7 +225,7 @@ func (p *plan) setEvents(r *dag.Rank) {
 }
 
 // addCollective notes a collective and returns the number of its instance.
-func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call, topologies []map[string]topologyAttrs) (int32, error) {
+func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call, topologies []attr.NCCLTopologies) (int32, error) {
 	kind := r.Subkind.At(i)
 	if !Knows(kind) {
 		return 0, fmt.Errorf("NCCL has no %v: lower it before, as with --lower collectives", kind)
@@ -271,7 +272,7 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call, to
 }
 
 // comm returns a communicator; of the first call it has the job.
-func (l *lowering) comm(id, job int32, topologies []map[string]topologyAttrs) (*comm, error) {
+func (l *lowering) comm(id, job int32, topologies []attr.NCCLTopologies) (*comm, error) {
 	if id < 0 || int(id) >= len(l.comms) {
 		return nil, fmt.Errorf("communicator %d, expected one of the trace's %d", id, len(l.comms))
 	}
@@ -288,12 +289,12 @@ func (l *lowering) comm(id, job int32, topologies []map[string]topologyAttrs) (*
 		c.position[rank] = int32(i)
 	}
 	c.counts = make([]int32, len(c.members))
-	var attrs topologyAttrs
+	var known attr.NCCLTopology
 	if int(job) < len(topologies) && job >= 0 {
-		attrs = topologies[job][given.Name]
+		known = topologies[job][given.Name]
 	}
 	var err error
-	if c.topology, err = newTopology(attrs, c.members, nodesOf(c.members, l.trace.Nodes)); err != nil {
+	if c.topology, err = newTopology(known, c.members, nodesOf(c.members, l.trace.Nodes)); err != nil {
 		return nil, fmt.Errorf("communicator %d (%s): %w", id, given.Name, err)
 	}
 	l.comms[id] = c

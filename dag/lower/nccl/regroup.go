@@ -1,10 +1,10 @@
 package nccl
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // Regroup returns the trace with its ranks dealt to nodes in ascending order: counts has how many each node gets, all
@@ -36,53 +36,11 @@ func Regroup(t *dag.Trace, counts []int) (*dag.Trace, error) {
 		}
 	}
 	var err error
-	out.Attrs, err = disconnect(t.Attrs)
-	return &out, err
-}
-
-// disconnect returns the attributes of a trace without the connections of communicators.
-func disconnect(attrs string) (string, error) {
-	if attrs == "" {
-		return "", nil
+	out.Attrs, err = attr.EditNCCLTopologies(t.Attrs, func(c attr.NCCLTopology) attr.NCCLTopology {
+		return attr.NCCLTopology{Channels: max(len(c.Rings), len(c.Trees), c.Channels)}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("regrouping: the attributes of the trace: %w", err)
 	}
-	var known map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(attrs), &known); err != nil {
-		return "", fmt.Errorf("regrouping: the attributes of the trace: %w", err)
-	}
-	var jobs []json.RawMessage
-	if json.Unmarshal(known["jobs"], &jobs) == nil {
-		for i := range jobs {
-			if string(jobs[i]) == "null" {
-				continue
-			}
-			text, err := disconnect(string(jobs[i]))
-			if err != nil {
-				return "", err
-			}
-			jobs[i] = json.RawMessage(text)
-		}
-		if err := set(known, "jobs", jobs); err != nil {
-			return "", err
-		}
-	}
-	var nccl map[string]json.RawMessage
-	var comms map[string]topologyAttrs
-	if json.Unmarshal(known["nccl"], &nccl) == nil && json.Unmarshal(nccl["comms"], &comms) == nil {
-		for name, c := range comms {
-			comms[name] = topologyAttrs{Channels: max(len(c.Rings), len(c.Trees), c.Channels)}
-		}
-		if err := set(nccl, "comms", comms); err != nil {
-			return "", err
-		}
-		if err := set(known, "nccl", nccl); err != nil {
-			return "", err
-		}
-	}
-	text, err := json.Marshal(known)
-	return string(text), err
-}
-
-func set(object map[string]json.RawMessage, key string, value any) (err error) {
-	object[key], err = json.Marshal(value)
-	return err
+	return &out, nil
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // topology is how the ranks of a communicator are connected, by their numbers in it.
@@ -82,7 +84,7 @@ func newTree(parent []int32, n int) (treeOrder, error) {
 
 // newTopology returns what a trace says of a communicator of n ranks, or where it says nothing the connections that
 // [Regroup] describes; members has the rank of each in the trace, and nodes its node.
-func newTopology(a topologyAttrs, members, nodes []int32) (*topology, error) {
+func newTopology(a attr.NCCLTopology, members, nodes []int32) (*topology, error) {
 	n := len(members)
 	t := &topology{nodes: len(slices.Compact(slices.Sorted(slices.Values(nodes))))}
 	channels := max(len(a.Rings), len(a.Trees), a.Channels)

@@ -1,9 +1,8 @@
 package storage
 
 import (
-	"strconv"
-
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // maxParts is how many slices a record may touch.
@@ -35,9 +34,7 @@ func (a *access) begin(l *lowering, h *host, r *dag.Rank, i int, number int64) {
 		write: r.Subkind.At(i) == dag.Write, op: i, first: none, label: a.label[:0], ends: a.ends[:0],
 	}
 	if l.filling {
-		a.label = append(a.label, `{"io":`...)
-		a.label = strconv.AppendInt(a.label, number, 10)
-		a.label = append(a.label, '}')
+		a.label = append(attr.IOAccess(number).Append(append(a.label, '{')), '}')
 	}
 }
 

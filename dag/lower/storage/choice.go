@@ -1,10 +1,11 @@
 package storage
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // Choice is a storage system with its parameters. The zero value is the first system with its defaults.
@@ -189,24 +190,15 @@ func fold(text string, width int) (lines []string) {
 	return lines
 }
 
-// addTo returns the attributes of a trace with those of the choice added: "storage", which has the name of the system
-// and all parameters as ParseChoice takes them.
+// addTo returns the attributes of a trace with those of the choice added.
 func (c *Choice) addTo(attrs string) (string, error) {
-	members := map[string]json.RawMessage{}
-	if attrs != "" {
-		if err := json.Unmarshal([]byte(attrs), &members); err != nil {
-			return "", fmt.Errorf("the attributes of the trace: %w", err)
-		}
-	}
-	settings := map[string]string{"system": c.system.name}
+	settings := attr.Storage{"system": c.system.name}
 	for _, p := range c.parameters() {
 		settings[p.name] = p.value.String()
 	}
-	text, err := json.Marshal(settings)
+	attrs, err := settings.AddTo(attrs)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the attributes of the trace: %w", err)
 	}
-	members["storage"] = text
-	text, err = json.Marshal(members)
-	return string(text), err
+	return attrs, nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/format"
 )
@@ -116,7 +117,7 @@ func number(t *dag.Trace) {
 	}
 	for rank := 1; rank < len(t.Ranks); rank++ {
 		var numbered dag.Text
-		numbered.Append(0, fmt.Sprintf(`{"id":%d%s`, rank*len(attrs), others))
+		numbered.Append(0, string(attr.NodeID(rank*len(attrs)).Append([]byte{'{'}))+others)
 		for op, a := range attrs[1:] {
 			numbered.Append(op+1, a)
 		}

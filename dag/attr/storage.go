@@ -1,0 +1,87 @@
+package attr
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// IOAccess is the number of a storage access, from 0 in the order of the trace's records: the member "io" of the
+// attributes of the ops that issue and end the access after lowering.
+type IOAccess uint32
+
+const ioKey = `"io"`
+
+// Append appends the member to b.
+func (a IOAccess) Append(b []byte) []byte {
+	return strconv.AppendUint(append(b, ioKey+":"...), uint64(a), 10)
+}
+
+// ParseIOAccess returns the number of the access that an op issues or ends, and whether it does.
+func ParseIOAccess(attrs string) (IOAccess, bool) {
+	if !strings.Contains(attrs, ioKey) {
+		return 0, false
+	}
+	var known struct {
+		IO *IOAccess `json:"io"`
+	}
+	if json.Unmarshal([]byte(attrs), &known) != nil || known.IO == nil {
+		return 0, false
+	}
+	return *known.IO, true
+}
+
+// Storage is the parameters of a storage system, with its name as "system": the member "storage" of the attributes of a
+// trace whose storage accesses were lowered.
+type Storage map[string]string
+
+// AddTo returns the attributes of a trace with the member added. It returns the JSON error of malformed attributes.
+func (s Storage) AddTo(attrs string) (string, error) {
+	members := map[string]json.RawMessage{}
+	if attrs != "" {
+		if err := json.Unmarshal([]byte(attrs), &members); err != nil {
+			return "", err
+		}
+	}
+	if err := set(members, "storage", s); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(members)
+	return string(text), err
+}
+
+// HasStorage reports whether the attributes of a trace have the member "storage".
+func HasStorage(attrs string) bool {
+	var known struct {
+		Storage *json.RawMessage `json:"storage"`
+	}
+	return strings.Contains(attrs, "storage") && json.Unmarshal([]byte(attrs), &known) == nil && known.Storage != nil
+}
+
+// RecordTie is the place of an I/O record, from 0, among the records of the same time: the first member, "tie", of the
+// attributes of an io op whose place differs from that of dag.Trace.Records.
+type RecordTie int
+
+const tieKey = `"tie":`
+
+// Append appends the member to b.
+func (t RecordTie) Append(b []byte) []byte {
+	return strconv.AppendInt(append(b, tieKey...), int64(t), 10)
+}
+
+// HasRecordTie reports whether the attributes of an io op begin with a RecordTie.
+func HasRecordTie(attrs string) bool { return strings.HasPrefix(attrs, "{"+tieKey) }
+
+// ParseRecordTie returns the place of a record, and whether the attributes of its op begin with it.
+func ParseRecordTie(attrs string) (RecordTie, bool) {
+	rest, ok := strings.CutPrefix(attrs, "{"+tieKey)
+	if !ok {
+		return 0, false
+	}
+	end := strings.IndexAny(rest, ",}")
+	if end < 0 {
+		return 0, false
+	}
+	place, err := strconv.Atoi(rest[:end])
+	return RecordTie(place), err == nil && place >= 0
+}
