@@ -20,6 +20,7 @@ import (
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/conf"
 )
 
 // PlanFlags are the flags of a program that composes traces.
@@ -62,18 +63,18 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 }
 
 // changed returns the flags of the given names that were given, as keys of a plan.
-func (f *PlanFlags) changed(names []string) (members []planMember) {
+func (f *PlanFlags) changed(names []string) (members []conf.Member) {
 	for _, name := range names {
 		if flag := f.flags.Lookup(name); flag.Changed {
-			members = append(members, planMember{key: name, value: word(flag.Value.String())})
+			members = append(members, conf.Member{Key: name, Value: word(flag.Value.String())})
 		}
 	}
 	return members
 }
 
 // word returns a value of the command line.
-func word(text string) planNode {
-	return planNode{kind: planWord, text: text}
+func word(text string) conf.Node {
+	return conf.Node{Kind: conf.Word, Text: text}
 }
 
 // Edit returns a function that does with a trace what the flags ask for, nil where they ask for nothing.
@@ -84,7 +85,7 @@ func (f *PlanFlags) Edit(p *Program) (func(t *dag.Trace, name string) (*dag.Trac
 	}
 	var e edits
 	d := &planDecoder{}
-	if err := d.mapping(&planNode{members: members}, d.editKeys(&e)); err != nil {
+	if err := d.mapping(&conf.Node{Members: members}, d.editKeys(&e)); err != nil {
 		return nil, err
 	}
 	return func(t *dag.Trace, name string) (*dag.Trace, error) { return e.apply(p, t, name) }, nil
@@ -115,16 +116,16 @@ func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
 	}
 	for _, m := range edit {
 		switch {
-		case m.key == "scale-compute":
+		case m.Key == "scale-compute":
 			global = append(global, m)
 		case len(jobs) == 1:
-			jobs[0].members = append(jobs[0].members, m)
+			jobs[0].Members = append(jobs[0].Members, m)
 		default:
-			return nil, Usagef("--%s: say which job's, as in --job FILE,%s=%s", m.key, m.key, m.value.text)
+			return nil, Usagef("--%s: say which job's, as in --job FILE,%s=%s", m.Key, m.Key, m.Value.Text)
 		}
 	}
-	global = append(global, planMember{key: "jobs", value: planNode{kind: planList, list: jobs}})
-	decoded, err := decodePlan(&planNode{kind: planMap, members: global}, &planDecoder{})
+	global = append(global, conf.Member{Key: "jobs", Value: conf.Node{Kind: conf.List, List: jobs}})
+	decoded, err := decodePlan(&conf.Node{Kind: conf.Map, Members: global}, &planDecoder{})
 	if err != nil {
 		return nil, err
 	}
@@ -132,15 +133,15 @@ func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
 }
 
 // jobNodes returns the jobs that the arguments and flags name.
-func (f *PlanFlags) jobNodes(p *Program, args []string) (jobs []planNode, err error) {
+func (f *PlanFlags) jobNodes(p *Program, args []string) (jobs []conf.Node, err error) {
 	if len(args) > 1 {
 		return nil, Usagef("%d inputs beside jobs: name them with --job", len(args))
 	}
 	var names []string
-	add := func(file string, members []planMember) {
+	add := func(file string, members []conf.Member) {
 		names = append(names, file)
-		members = append(members, planMember{key: "file", value: word(file)})
-		jobs = append(jobs, planNode{kind: planMap, members: members})
+		members = append(members, conf.Member{Key: "file", Value: word(file)})
+		jobs = append(jobs, conf.Node{Kind: conf.Map, Members: members})
 	}
 	for _, name := range args {
 		add(name, nil)
@@ -152,7 +153,7 @@ func (f *PlanFlags) jobNodes(p *Program, args []string) (jobs []planNode, err er
 			return nil, err
 		}
 		if in.start != 0 {
-			members = append(members, planMember{key: "start", value: word(in.start.String())})
+			members = append(members, conf.Member{Key: "start", Value: word(in.start.String())})
 		}
 		add(in.name, members)
 	}
@@ -163,7 +164,7 @@ func (f *PlanFlags) jobNodes(p *Program, args []string) (jobs []planNode, err er
 }
 
 // splitJob splits FILE[@START][,KEY=VALUE...]. A value may have commas itself.
-func splitJob(text string) (file string, members []planMember) {
+func splitJob(text string) (file string, members []conf.Member) {
 	if _, err := os.Stat(text); err == nil {
 		return text, nil
 	}
@@ -173,9 +174,9 @@ func splitJob(text string) (file string, members []planMember) {
 		key, value, isKey := strings.Cut(part, "=")
 		switch {
 		case isKey:
-			members = append(members, planMember{key: key, value: word(value)})
+			members = append(members, conf.Member{Key: key, Value: word(value)})
 		case len(members) > 0:
-			members[len(members)-1].value.text += "," + part
+			members[len(members)-1].Value.Text += "," + part
 		default:
 			file += "," + part
 		}

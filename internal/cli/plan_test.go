@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
+	"github.com/tracedag/tracedag/internal/conf"
 	"github.com/tracedag/tracedag/internal/units"
 )
 
@@ -70,10 +71,10 @@ func TestReadPlan(t *testing.T) {
 // TestPlanLimits checks texts that a parser could take too long or too much stack for.
 func TestPlanLimits(t *testing.T) {
 	for text, want := range map[string]string{
-		strings.Repeat("a", maxYAMLLine+1):                       "expected lines of at most 4096 bytes",
-		strings.Repeat("a\n", maxYAMLPlan):                       "expected at most 131072 bytes of YAML, found 262144",
-		strings.Repeat("[\n", maxYAMLBrackets+1):                 "expected at most 1000 opening brackets",
-		strings.Repeat("- ", maxPlanDepth+1) + "a":               "plans/p:1: expected at most 16 levels, found more",
+		strings.Repeat("a", 4097):                                "expected lines of at most 4096 bytes",
+		strings.Repeat("a\n", conf.MaxYAMLSize):                  "expected at most 131072 bytes of YAML, found 262144",
+		strings.Repeat("[\n", 1001):                              "expected at most 1000 opening brackets",
+		strings.Repeat("- ", 17) + "a":                           "plans/p:1: expected at most 16 levels, found more",
 		`{"a":` + strings.Repeat(`{"a":`, 1<<20):                 "plans/p:1: expected at most 16 levels, found more",
 		"{\"jobs\":[\n" + strings.Repeat("{},\n", 9) + "{\"file": "plans/p:11: expected JSON, found the end of the file",
 	} {
@@ -100,7 +101,7 @@ func TestSplitJob(t *testing.T) {
 		file, members := splitJob(text)
 		got := []string{file}
 		for _, m := range members {
-			got = append(got, m.key+"="+m.value.text)
+			got = append(got, m.Key+"="+m.Value.Text)
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %q, expected %q", text, got, want)

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/conf"
 	"github.com/tracedag/tracedag/internal/units"
 )
 
@@ -57,9 +59,23 @@ type timeWindow struct{ from, to dag.Time }
 
 // Limits of plans.
 const (
+	maxPlanSize  = 4 << 20 // bytes of the file
 	maxCopies    = 1 << 20
 	maxPlanRanks = 1 << 22 // of all jobs
 )
+
+// parsePlan reads the syntax of a plan file.
+func parsePlan(text []byte, name string) (conf.Node, error) {
+	n, err := conf.Read(text, name)
+	var wrong *conf.Error
+	switch {
+	case errors.As(err, &wrong):
+		err = &format.SyntaxError{File: wrong.File, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
+	case err == nil && n.Kind == conf.Null:
+		err = &format.SyntaxError{File: name, Line: n.Line, Expected: "a mapping", Found: "nothing"}
+	}
+	return n, err
+}
 
 // planDecoder reads the keys of a plan.
 type planDecoder struct {
@@ -76,8 +92,8 @@ func (d *planDecoder) folder(path string) string {
 }
 
 // wrong returns an error about a value.
-func (d *planDecoder) wrong(n *planNode, key, expected string) error {
-	return d.fail(n.line, key, expected, n.found())
+func (d *planDecoder) wrong(n *conf.Node, key, expected string) error {
+	return d.fail(n.Line, key, expected, n.Found())
 }
 
 func (d *planDecoder) fail(line int64, key, expected, found string) error {
@@ -90,27 +106,27 @@ func (d *planDecoder) fail(line int64, key, expected, found string) error {
 // planKey reads the value of a key.
 type planKey struct {
 	name string
-	read func(n *planNode, key string) error
+	read func(n *conf.Node, key string) error
 }
 
 // mapping reads a mapping that has no other keys.
-func (d *planDecoder) mapping(n *planNode, keys []planKey) error {
+func (d *planDecoder) mapping(n *conf.Node, keys []planKey) error {
 	seen := make(map[string]bool)
 	var names []string
 	for _, k := range keys {
 		names = append(names, k.name)
 	}
-	for i := range n.members {
-		m := &n.members[i]
-		k := slices.Index(names, m.key)
+	for i := range n.Members {
+		m := &n.Members[i]
+		k := slices.Index(names, m.Key)
 		switch {
 		case k < 0:
-			return d.fail(m.line, "key", "one of "+strings.Join(names, ", "), fmt.Sprintf("%.60q", m.key))
-		case seen[m.key]:
-			return d.fail(m.line, m.key, "the key once", "it again")
+			return d.fail(m.Line, "key", "one of "+strings.Join(names, ", "), fmt.Sprintf("%.60q", m.Key))
+		case seen[m.Key]:
+			return d.fail(m.Line, m.Key, "the key once", "it again")
 		}
-		seen[m.key] = true
-		if err := keys[k].read(&m.value, m.key); err != nil {
+		seen[m.Key] = true
+		if err := keys[k].read(&m.Value, m.Key); err != nil {
 			return err
 		}
 	}
@@ -118,31 +134,32 @@ func (d *planDecoder) mapping(n *planNode, keys []planKey) error {
 }
 
 // text returns a reader of words.
-func (d *planDecoder) text(to *string) func(*planNode, string) error {
-	return func(n *planNode, key string) error {
-		if n.kind != planText && n.kind != planWord || n.text == "" {
+func (d *planDecoder) text(to *string) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) error {
+		if n.Kind != conf.Text && n.Kind != conf.Word || n.Text == "" {
 			return d.wrong(n, key, "a text")
 		}
-		*to = n.text
+		*to = n.Text
 		return nil
 	}
 }
 
-func (d *planDecoder) boolean(to *bool) func(*planNode, string) error {
-	return func(n *planNode, key string) error {
-		if n.kind != planBool && n.kind != planWord || n.text != "true" && n.text != "false" {
+func (d *planDecoder) boolean(to *bool) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) error {
+		value := strings.ToLower(n.Text)
+		if n.Kind != conf.Bool && n.Kind != conf.Word || value != "true" && value != "false" {
 			return d.wrong(n, key, "true or false")
 		}
-		*to = n.text == "true"
+		*to = value == "true"
 		return nil
 	}
 }
 
 // whole returns a reader of whole numbers in a range.
-func (d *planDecoder) whole(to *int, least, most int) func(*planNode, string) error {
-	return func(n *planNode, key string) error {
-		v, err := strconv.Atoi(n.text)
-		if n.kind != planNumber && n.kind != planWord || err != nil || v < least || v > most {
+func (d *planDecoder) whole(to *int, least, most int) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) error {
+		v, err := strconv.Atoi(n.Text)
+		if n.Kind != conf.Number && n.Kind != conf.Word || err != nil || v < least || v > most {
 			return d.wrong(n, key, fmt.Sprintf("a whole number from %d to %d", least, most))
 		}
 		*to = v
@@ -151,16 +168,16 @@ func (d *planDecoder) whole(to *int, least, most int) func(*planNode, string) er
 }
 
 // parsed returns a reader of numbers or texts that have a form of their own.
-func (d *planDecoder) parsed(parse func(string) error) func(*planNode, string) error {
-	return func(n *planNode, key string) error {
-		if n.kind != planText && n.kind != planNumber && n.kind != planWord {
+func (d *planDecoder) parsed(parse func(string) error) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) error {
+		if n.Kind != conf.Text && n.Kind != conf.Number && n.Kind != conf.Word {
 			return d.wrong(n, key, "a number or a text")
 		}
-		if err := parse(n.text); err != nil {
+		if err := parse(n.Text); err != nil {
 			if d.file == "" {
 				return Usagef("--%s%s: %v", d.in, key, err)
 			}
-			return fmt.Errorf("%s:%d: %s%s: %w", d.file, n.line, d.in, key, err)
+			return fmt.Errorf("%s:%d: %s%s: %w", d.file, n.Line, d.in, key, err)
 		}
 		return nil
 	}
@@ -216,11 +233,11 @@ func parseWindow(text string) (*timeWindow, error) {
 }
 
 // numbers returns a reader of a text such as 0-7,12, or of a list of numbers and such texts.
-func (d *planDecoder) numbers(to *units.Numbers) func(*planNode, string) error {
-	return func(n *planNode, key string) error {
-		elements := n.list
-		if n.kind != planList {
-			elements = []planNode{*n}
+func (d *planDecoder) numbers(to *units.Numbers) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) error {
+		elements := n.List
+		if n.Kind != conf.List {
+			elements = []conf.Node{*n}
 		}
 		if len(elements) == 0 {
 			return d.wrong(n, key, "at least one number")
@@ -249,7 +266,7 @@ func (d *planDecoder) editKeys(e *edits) []planKey {
 }
 
 // job reads a job.
-func (d *planDecoder) job(n *planNode) (planJob, error) {
+func (d *planDecoder) job(n *conf.Node) (planJob, error) {
 	j := planJob{count: 1}
 	keys := []planKey{
 		{"file", d.text(&j.file)},
@@ -263,27 +280,27 @@ func (d *planDecoder) job(n *planNode) (planJob, error) {
 		return j, err
 	}
 	if j.file == "" {
-		return j, d.fail(n.line, "file", "the name of a trace", "none")
+		return j, d.fail(n.Line, "file", "the name of a trace", "none")
 	}
 	j.file = d.folder(j.file)
 	return j, nil
 }
 
 // jobs reads the list of jobs.
-func (d *planDecoder) jobs(to *[]planJob) func(*planNode, string) error {
-	return func(n *planNode, key string) error {
-		if n.kind != planList || len(n.list) == 0 {
+func (d *planDecoder) jobs(to *[]planJob) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) error {
+		if n.Kind != conf.List || len(n.List) == 0 {
 			return d.wrong(n, key, "a list of jobs")
 		}
 		in := *d
 		if in.in = "jobs: "; d.file == "" {
 			in.in = "job: "
 		}
-		for i := range n.list {
-			if n.list[i].kind != planMap {
-				return d.wrong(&n.list[i], key, "a mapping")
+		for i := range n.List {
+			if n.List[i].Kind != conf.Map {
+				return d.wrong(&n.List[i], key, "a mapping")
 			}
-			j, err := in.job(&n.list[i])
+			j, err := in.job(&n.List[i])
 			if err != nil {
 				return err
 			}
@@ -296,10 +313,10 @@ func (d *planDecoder) jobs(to *[]planJob) func(*planNode, string) error {
 // modes are the values of the key mode: whether jobs share nodes.
 var modes = map[string]bool{"multi-job": false, "multi-tenant": true}
 
-func (p *plan) readMode(d *planDecoder) func(*planNode, string) error {
-	return func(n *planNode, key string) error {
-		shared, ok := modes[n.text]
-		if !ok || n.kind != planText && n.kind != planWord {
+func (p *plan) readMode(d *planDecoder) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) error {
+		shared, ok := modes[n.Text]
+		if !ok || n.Kind != conf.Text && n.Kind != conf.Word {
 			return d.wrong(n, key, "multi-job or multi-tenant")
 		}
 		p.layout.Shared, p.placed = shared, true
@@ -312,16 +329,16 @@ var patterns = map[string]compose.Pattern{"packed": compose.Packed, "round-robin
 	"round_robin": compose.Dealt, "random": compose.Shuffled}
 
 // readPlacement reads the key placement, or pattern, as the ATLAHS generator calls it.
-func (p *plan) readPlacement(d *planDecoder) func(*planNode, string) error {
-	return func(n *planNode, key string) (err error) {
+func (p *plan) readPlacement(d *planDecoder) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) (err error) {
 		p.placed = true
-		if n.kind == planList {
+		if n.Kind == conf.List {
 			return p.readLists(d, n, key)
 		}
-		pattern, ok := patterns[n.text]
-		law, of, _ := strings.Cut(n.text, ":")
+		pattern, ok := patterns[n.Text]
+		law, of, _ := strings.Cut(n.Text, ":")
 		switch {
-		case n.kind != planText && n.kind != planWord:
+		case n.Kind != conf.Text && n.Kind != conf.Word:
 		case ok:
 			p.layout.Pattern = pattern
 			return nil
@@ -346,19 +363,19 @@ func (p *plan) readPlacement(d *planDecoder) func(*planNode, string) error {
 }
 
 // readLists reads a list of nodes for each job.
-func (p *plan) readLists(d *planDecoder, n *planNode, key string) error {
+func (p *plan) readLists(d *planDecoder, n *conf.Node, key string) error {
 	p.lists = [][]int32{}
 	total := int64(0)
-	for i := range n.list {
+	for i := range n.List {
 		var set units.Numbers
-		if n.list[i].kind != planList {
-			return d.wrong(&n.list[i], key, "a list of nodes")
+		if n.List[i].Kind != conf.List {
+			return d.wrong(&n.List[i], key, "a list of nodes")
 		}
-		if err := d.numbers(&set)(&n.list[i], key); err != nil {
+		if err := d.numbers(&set)(&n.List[i], key); err != nil {
 			return err
 		}
 		if total += set.Len(); total > maxPlanRanks {
-			return d.fail(n.list[i].line, key, fmt.Sprintf("at most %d nodes", maxPlanRanks), strconv.FormatInt(total, 10))
+			return d.fail(n.List[i].Line, key, fmt.Sprintf("at most %d nodes", maxPlanRanks), strconv.FormatInt(total, 10))
 		}
 		p.lists = append(p.lists, set.All())
 	}
@@ -366,7 +383,7 @@ func (p *plan) readLists(d *planDecoder, n *planNode, key string) error {
 }
 
 // decodePlan reads a plan: one of ours, or a configuration of the ATLAHS generator's merge_goals.
-func decodePlan(n *planNode, d *planDecoder) (*plan, error) {
+func decodePlan(n *conf.Node, d *planDecoder) (*plan, error) {
 	p := &plan{bandwidth: defaultBandwidth}
 	var seed int64
 	perNode := false
@@ -385,7 +402,7 @@ func decodePlan(n *planNode, d *planDecoder) (*plan, error) {
 		{"scale-compute", d.parsed(parseInto(&p.scale, parseFactor))},
 		{"jobs", d.jobs(&p.jobs)},
 	}
-	if n.has("goal_files") {
+	if n.Has("goal_files") {
 		keys = []planKey{
 			{"mode", p.readMode(d)},
 			{"goal_files", p.readGoalFiles(d)},
@@ -393,41 +410,41 @@ func decodePlan(n *planNode, d *planDecoder) (*plan, error) {
 			{"share-nic", d.boolean(&p.shareNIC)},
 		}
 	}
-	if n.kind != planMap {
+	if n.Kind != conf.Map {
 		return nil, d.wrong(n, "plan", "a mapping")
 	}
 	if err := d.mapping(n, keys); err != nil {
 		return nil, err
 	}
-	if n.has("goal_files") {
+	if n.Has("goal_files") {
 		perNode, p.perNode = true, &perNode
 		for _, key := range []string{"mode", "pattern"} {
-			if !n.has(key) {
-				return nil, d.fail(n.line, key, "the key beside goal_files", "none")
+			if !n.Has(key) {
+				return nil, d.fail(n.Line, key, "the key beside goal_files", "none")
 			}
 		}
 	}
 	if len(p.jobs) == 0 {
-		return nil, d.fail(n.line, "jobs", "a list of jobs", "none")
+		return nil, d.fail(n.Line, "jobs", "a list of jobs", "none")
 	}
-	if n.has("seed") {
+	if n.Has("seed") {
 		if p.seed != nil {
-			return nil, d.fail(n.line, "seed", "one seed", "one of the placement, too")
+			return nil, d.fail(n.Line, "seed", "one seed", "one of the placement, too")
 		}
 		p.seed = &seed
 	}
-	if n.has("one-rank-per-node") {
+	if n.Has("one-rank-per-node") {
 		p.perNode, p.placed = &perNode, true
 	}
 	if p.startCalc && p.streams {
-		return nil, d.fail(n.line, "start-calc", "streams that are not shared, on which nothing else waits for the start",
+		return nil, d.fail(n.Line, "start-calc", "streams that are not shared, on which nothing else waits for the start",
 			"share-streams")
 	}
-	p.placed = p.placed || n.has("nodes")
+	p.placed = p.placed || n.Has("nodes")
 	for i := range p.jobs {
 		p.placed = p.placed || p.jobs[i].nodes != nil
 		if (p.lists != nil || p.nodesPath != "") && p.jobs[i].nodes != nil {
-			return nil, d.fail(n.line, "placement", "lists there or at the jobs", "both")
+			return nil, d.fail(n.Line, "placement", "lists there or at the jobs", "both")
 		}
 	}
 	return p, nil
@@ -442,14 +459,14 @@ func parseSeed(text string) (int64, error) {
 }
 
 // readGoalFiles reads the list of traces of a configuration of merge_goals.
-func (p *plan) readGoalFiles(d *planDecoder) func(*planNode, string) error {
-	return func(n *planNode, key string) error {
-		if n.kind != planList || len(n.list) == 0 {
+func (p *plan) readGoalFiles(d *planDecoder) func(*conf.Node, string) error {
+	return func(n *conf.Node, key string) error {
+		if n.Kind != conf.List || len(n.List) == 0 {
 			return d.wrong(n, key, "a list of files")
 		}
-		for i := range n.list {
+		for i := range n.List {
 			j := planJob{count: 1}
-			if err := d.text(&j.file)(&n.list[i], key); err != nil {
+			if err := d.text(&j.file)(&n.List[i], key); err != nil {
 				return err
 			}
 			j.file = d.folder(j.file)
@@ -457,14 +474,4 @@ func (p *plan) readGoalFiles(d *planDecoder) func(*planNode, string) error {
 		}
 		return nil
 	}
-}
-
-// has reports whether a mapping has a key.
-func (n *planNode) has(key string) bool {
-	for i := range n.members {
-		if n.members[i].key == key {
-			return true
-		}
-	}
-	return false
 }

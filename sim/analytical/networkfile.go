@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/tracedag/tracedag/internal/conf"
 )
 
 // maxNetworkNPUs is how many NPUs a network may have.
@@ -64,28 +66,28 @@ func (n *Network) checkSize() error {
 	return nil
 }
 
-func (f *yamlFile) topology(v yamlValue) Topology {
+func (f *yamlFile) topology(v conf.Node) Topology {
 	for t, name := range topologyNames {
-		if v.text == name {
+		if v.Text == name {
 			return Topology(t)
 		}
 	}
-	f.fail(v.line, "topology", "one of "+strings.Join(topologyNames[:], ", "), v.text)
+	f.fail(v.Line, "topology", "one of "+strings.Join(topologyNames[:], ", "), v.Text)
 	return 0
 }
 
-func (f *yamlFile) count(v yamlValue) int {
-	n, err := strconv.ParseUint(v.text, 10, 31)
+func (f *yamlFile) count(v conf.Node) int {
+	n, err := strconv.ParseUint(v.Text, 10, 31)
 	if err != nil || n < 2 {
-		f.fail(v.line, "npus_count", "a whole number of 2 or more", v.text)
+		f.fail(v.Line, "npus_count", "a whole number of 2 or more", v.Text)
 	}
 	return int(n)
 }
 
-func (f *yamlFile) number(key string, v yamlValue, expected string, good func(float64) bool) float64 {
-	n, err := parseDecimal(v.text)
+func (f *yamlFile) number(key string, v conf.Node, expected string, good func(float64) bool) float64 {
+	n, err := parseDecimal(v.Text)
 	if err != nil || !good(n) {
-		f.fail(v.line, key, "a number "+expected, v.text)
+		f.fail(v.Line, key, "a number "+expected, v.Text)
 	}
 	return n
 }

@@ -233,7 +233,7 @@ func ReadCustomNodes(text []byte, name string) (map[uint64]string, error) {
 		if m.isList {
 			return nil, fmt.Errorf("%s:%d: %d: expected the prefix of a trace, found a list", name, m.line, id)
 		}
-		nodes[id] = m.list[0].text
+		nodes[id] = m.list[0].Text
 	}
 	return nodes, nil
 }

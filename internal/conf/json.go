@@ -1,0 +1,117 @@
+package conf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// jsonReader makes the nodes of a JSON text.
+type jsonReader struct {
+	name    string
+	text    []byte
+	decoder *json.Decoder
+	counted int64 // bytes whose lines are in line
+	line    int64
+}
+
+func readJSON(text []byte, name string) (Node, error) {
+	r := &jsonReader{name: name, text: text, decoder: json.NewDecoder(bytes.NewReader(text)), line: 1}
+	r.decoder.UseNumber()
+	n, err := r.value(0)
+	if err != nil {
+		return n, err
+	}
+	if _, err := r.decoder.Token(); err != io.EOF {
+		return n, r.fail("the end of the file", "more")
+	}
+	return n, nil
+}
+
+func (r *jsonReader) fail(expected, found string) error {
+	return &Error{r.name, r.at(), expected, found}
+}
+
+// at returns the line of the last token.
+func (r *jsonReader) at() int64 {
+	offset := r.decoder.InputOffset()
+	r.line += int64(bytes.Count(r.text[r.counted:offset], []byte("\n")))
+	r.counted = offset
+	return r.line
+}
+
+func (r *jsonReader) token() (json.Token, error) {
+	t, err := r.decoder.Token()
+	if err != nil {
+		var syntax *json.SyntaxError
+		switch {
+		case errors.As(err, &syntax):
+			r.line = 1 + int64(bytes.Count(r.text[:min(max(syntax.Offset-1, 0), int64(len(r.text)))], []byte("\n")))
+			return nil, &Error{r.name, r.line, "JSON", syntax.Error()}
+		default:
+			return nil, r.fail("JSON", "the end of the file")
+		}
+	}
+	return t, nil
+}
+
+func (r *jsonReader) value(depth int) (Node, error) {
+	t, err := r.token()
+	if err != nil {
+		return Node{}, err
+	}
+	n := Node{Line: r.at()}
+	switch t := t.(type) {
+	case nil:
+		n.Kind = Null
+	case bool:
+		n.Kind, n.Text = Bool, fmt.Sprint(t)
+	case json.Number:
+		n.Kind, n.Text = Number, t.String()
+	case string:
+		n.Text = t
+	case json.Delim:
+		if depth == maxDepth {
+			return n, r.fail(fmt.Sprintf("at most %d levels", maxDepth), "more")
+		}
+		if t == '[' {
+			n.Kind = List
+			err = r.elements(&n, depth)
+		} else {
+			n.Kind = Map
+			err = r.mapping(&n, depth)
+		}
+	}
+	return n, err
+}
+
+func (r *jsonReader) elements(n *Node, depth int) error {
+	for r.decoder.More() {
+		element, err := r.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.List = append(n.List, element)
+	}
+	_, err := r.token()
+	return err
+}
+
+func (r *jsonReader) mapping(n *Node, depth int) error {
+	for r.decoder.More() {
+		key, err := r.token()
+		if err != nil {
+			return err
+		}
+		m := Member{Line: r.at()}
+		m.Key, _ = key.(string) // the decoder lets nothing else be a key
+		if m.Value, err = r.value(depth + 1); err != nil {
+			return err
+		}
+		n.Members = append(n.Members, m)
+	}
+	_, err := r.token()
+	return err
+}
