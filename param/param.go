@@ -46,6 +46,7 @@ type Param struct {
 	Choices []string // allowed values, for completion and messages
 	Shown   []string // further values to offer in completion, such as "strided:"
 	Aliases []string // former names of the flag, hidden
+	Letter  string   // one-letter form of the flag; "" for none
 
 	Sweeps   bool   // a sweep can vary it
 	Key      bool   // set by --set NAME=VALUE and not by a flag of its own
@@ -85,6 +86,9 @@ func (p Param) Alias(names ...string) Param {
 	p.Aliases = append(slices.Clip(p.Aliases), names...)
 	return p
 }
+
+// Shorthand returns the parameter with a one-letter form of its flag.
+func (p Param) Shorthand(letter string) Param { p.Letter = letter; return p }
 
 // Offer returns the parameter with values that completion offers beside any others.
 func (p Param) Offer(values ...string) Param {

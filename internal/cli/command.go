@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const exitStatusHelp = `Exit status:
@@ -67,15 +68,9 @@ func help(cmd *cobra.Command, _ []string) {
 	}
 	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(text))
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "\nCommands (%s COMMAND --help says more):\n", cmd.CommandPath())
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				fmt.Fprintf(w, "  %-14s %s\n", sub.Name(), sub.Short)
-			}
-		}
+		printCommands(w, cmd)
 	}
-	printFlags(w, "Flags", cmd.LocalFlags().FlagUsagesWrapped(100))
-	printFlags(w, "Flags of all commands", cmd.InheritedFlags().FlagUsagesWrapped(100))
+	printSections(w, cmd)
 	if cmd.HasExample() {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
 	}
@@ -89,6 +84,57 @@ func help(cmd *cobra.Command, _ []string) {
 			fmt.Fprintf(w, "\n'%s completion bash|zsh|fish|powershell' prints a completion script for that shell.\n", cmd.Name())
 		}
 	}
+}
+
+// printCommands lists the subcommands, by group if there are groups.
+func printCommands(w io.Writer, cmd *cobra.Command) {
+	list := func(group string) {
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.GroupID == group {
+				fmt.Fprintf(w, "  %-14s %s\n", sub.Name(), sub.Short)
+			}
+		}
+	}
+	fmt.Fprintf(w, "\nCommands (%s COMMAND --help says more):\n", cmd.CommandPath())
+	list("")
+	for i, group := range cmd.Groups() {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, " %s\n", group.Title)
+		list(group.ID)
+	}
+}
+
+// printSections lists the flags below the headings of their sections, and then the others.
+func printSections(w io.Writer, cmd *cobra.Command) {
+	var titles []string
+	sections := map[string]*pflag.FlagSet{}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		title := ""
+		if marks := f.Annotations[sectionAnnotation]; len(marks) > 0 {
+			title = marks[0]
+		}
+		if sections[title] == nil {
+			titles = append(titles, title)
+			sections[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			sections[title].SortFlags = false
+		}
+		sections[title].AddFlag(f)
+	})
+	for _, title := range titles {
+		if title != "" {
+			printFlags(w, title, sections[title].FlagUsagesWrapped(helpWidth))
+		}
+	}
+	if rest := sections[""]; rest != nil && len(titles) == 1 {
+		printFlags(w, "Flags", rest.FlagUsagesWrapped(helpWidth))
+	} else if rest != nil {
+		cmd.InheritedFlags().VisitAll(rest.AddFlag)
+		printFlags(w, "Flags of all commands", rest.FlagUsagesWrapped(helpWidth))
+		return
+	}
+	printFlags(w, "Flags of all commands", cmd.InheritedFlags().FlagUsagesWrapped(helpWidth))
 }
 
 func printFlags(w io.Writer, title, usages string) {

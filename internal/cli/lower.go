@@ -22,6 +22,7 @@ type LowerFlags struct {
 	rules  []string
 	report string
 	nccl   ncclFlags
+	Seed   *int64 // of sampled times; nil: that of the command's flag --seed
 	p      *Program
 }
 

@@ -153,7 +153,9 @@ func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice collective.Choi
 		}
 	}
 	o := r.options
-	o.Seed, _ = f.nccl.flags.GetInt64("seed") // 0 where the program draws nothing else
+	if o.Seed, _ = f.nccl.flags.GetInt64("seed"); f.Seed != nil { // 0 for a program without a seed
+		o.Seed = *f.Seed
+	}
 	o.Sample, o.ZeroReduction, o.AssumeRing = f.nccl.sample, f.nccl.zero, f.nccl.assume == "ring"
 	o.Nodes = f.nccl.nodeOptions()
 	if err := f.setTables(&o, r.machine); err != nil {

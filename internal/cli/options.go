@@ -51,21 +51,52 @@ func (o *Options) Add(cmd *cobra.Command, g Group) {
 		}
 	}
 	o.groups = append(o.groups, g)
+	if g.Title != "" {
+		Section(cmd, g.Title)
+	}
+}
+
+// sectionAnnotation marks flags with the heading that help lists them below.
+const sectionAnnotation = "section"
+
+// Section puts all flags of the command that are in no section yet below a heading in help.
+func Section(cmd *cobra.Command, title string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Annotations[sectionAnnotation] == nil {
+			if f.Annotations == nil {
+				f.Annotations = map[string][]string{}
+			}
+			f.Annotations[sectionAnnotation] = []string{title}
+		}
+	})
+}
+
+// InSection reports whether help lists the flag below a heading.
+func InSection(f *pflag.Flag, title string) bool {
+	return slices.Contains(f.Annotations[sectionAnnotation], title)
 }
 
 func (o *Options) define(cmd *cobra.Command, p *param.Param, name string, hidden bool) {
 	if o.flags.Lookup(name) != nil {
 		return
 	}
-	usage := "`" + p.ArgName() + "` " + p.Help
-	if p.Bare != "" {
-		usage = p.Help
+	letter := p.Letter
+	if name != p.Name {
+		letter = ""
 	}
-	f := o.flags.VarPF(&collected{texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name, "", usage)
+	f := o.flags.VarPF(&collected{texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name, letter, usage(p))
 	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
 	if values := slices.Concat(p.Choices, p.Shown); len(values) > 0 {
 		CompleteWith(cmd, name, values)
 	}
+}
+
+// usage returns the help of a parameter with its choices.
+func usage(p *param.Param) string {
+	if len(p.Choices) > 0 && !strings.Contains(p.Help, p.Choices[0]) {
+		return p.Help + ": " + strings.Join(p.Choices, ", ")
+	}
+	return p.Help
 }
 
 // collected is a flag that keeps its texts.
@@ -177,10 +208,7 @@ func printGroup(w io.Writer, title string, set param.Set) {
 		if p.Bare == "" {
 			name += " " + strings.ToUpper(p.ArgName())
 		}
-		text := p.Help
-		if len(p.Choices) > 0 && !strings.Contains(text, p.Choices[0]) {
-			text += ": " + strings.Join(p.Choices, ", ")
-		}
+		text := usage(p)
 		if p.Initial != "" && p.Bare == "" {
 			text += " (default " + p.Initial + ")"
 		}

@@ -1,0 +1,93 @@
+package param
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/internal/units"
+)
+
+// OneOf declares one of several values by name. Case, - and _ in the name do not matter.
+func OneOf[T fmt.Stringer](at *T, name, help string, values ...T) Param {
+	c := &oneOf[T]{at: at, values: values}
+	for _, v := range values {
+		c.names = append(c.names, v.String())
+	}
+	p := define(c, name, help, c.String())
+	p.Choices = c.names
+	return p
+}
+
+type oneOf[T fmt.Stringer] struct {
+	at     *T
+	values []T
+	names  []string
+}
+
+func (c *oneOf[T]) Type() string   { return "name" }
+func (c *oneOf[T]) String() string { return (*c.at).String() }
+
+func (c *oneOf[T]) Set(text string) error {
+	plain := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(text))
+	for i, name := range c.names {
+		if name == plain {
+			*c.at = c.values[i]
+			return nil
+		}
+	}
+	return errors.New("expected one of " + strings.Join(c.names, ", "))
+}
+
+// Dims declares numbers of 0 or more, one per dimension, such as 4x4x2.
+func Dims[T ~int | ~int64](at *[]T, name, help string) Param {
+	d := &dims[T]{at}
+	return define(d, name, help, d.String())
+}
+
+type dims[T ~int | ~int64] struct{ at *[]T }
+
+func (d *dims[T]) Type() string { return "dims" }
+
+func (d *dims[T]) String() string {
+	parts := make([]string, len(*d.at))
+	for i, n := range *d.at {
+		parts[i] = formatInt(n)
+	}
+	return strings.Join(parts, "x")
+}
+
+func (d *dims[T]) Set(text string) error {
+	var list []T
+	for part := range strings.SplitSeq(text, "x") {
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil || n < 0 || int64(T(n)) != n {
+			return errors.New("expected numbers with x between them, such as 4x4x2")
+		}
+		list = append(list, T(n))
+	}
+	*d.at = list
+	return nil
+}
+
+// Bandwidth declares the finite bandwidth of a memory or link, kept as whole bytes per second; 0 is none.
+func Bandwidth(at *int64, name, help string) Param {
+	parse := func(s string) (int64, error) {
+		r, err := units.ParseRate(s, "")
+		if err != nil {
+			return 0, err
+		}
+		if r.Num == 0 {
+			return 0, errors.New("expected a rate of a memory")
+		}
+		n, exact := r.BytesPerSecond()
+		if n == 0 || n == math.MaxInt64 && !exact {
+			return 0, errors.New("expected 1 to 2^63-1 bytes in a second")
+		}
+		return n, nil
+	}
+	text := func(n int64) string { return unlessZero(n == 0, units.FormatSize(n)+"/s") }
+	return define(wholeNumber(at, "rate", parse, text), name, help, text(*at))
+}
