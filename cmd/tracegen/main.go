@@ -1,15 +1,14 @@
-// Tracegen makes synthetic traces.
+// Tracegen generates synthetic traces.
 package main
 
 import (
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/formats/vef"
-	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/dag/gen"
+	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
@@ -21,8 +20,8 @@ func newCommand(p *cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tracegen",
 		Short: "make a synthetic trace",
-		Long: `Tracegen makes the trace of a workload model and writes it to standard output or a file,
-as a store (Parquet) unless --to or the name of the file says otherwise.
+		Long: `Tracegen generates the trace of a workload model and writes it to standard output or a file,
+as a store (Parquet) unless --to or the name of the file selects another format.
 
 The same flags and seed give the same bytes. The command line and the seed are recorded in
 the store.`,
@@ -30,128 +29,42 @@ the store.`,
   tracegen horovod --workers 64 --seed 7 -o horovod.parquet
   tracegen pattern ring --ranks 16 --bytes 1MiB -o ring.goal`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			return cli.Usagef("expected the name of a generator, such as horovod")
 		},
 	}
-	cmd.AddCommand(newHorovod(p), newDCNW(p), newCDCNW(p), newFlows(p), newPattern(p), newSchedgen(p),
-		newStencil(p), newSweep3D(p), newFFT(p), newMasterWorker(p), newNBody(p), newCollective(p), newLLM(p), newStorage(p),
-		newMatrix(p), newGraph500(p), newWorkload(p))
+	for _, group := range generator.Groups() {
+		cmd.AddGroup(&cobra.Group{ID: group, Title: group})
+	}
+	for _, g := range gen.All {
+		cmd.AddCommand(newGenerator(p, g))
+	}
 	return cmd
 }
 
-// generation is what all generators have in common: where the trace goes, and what is done to it on the way.
-type generation struct {
-	p      *cli.Program
-	write  cli.WriteFlags
-	lower  cli.LowerFlags
-	inputs []dag.Input // what the generator read
-}
-
-func (g *generation) register(p *cli.Program, cmd *cobra.Command) {
-	g.p = p
-	g.write.Register(p, cmd, "output `file` (default: standard output)")
-	g.lower.Register(p, cmd)
-}
-
-// run writes the trace that generate makes. The seed is nil where nothing is random.
-func (g *generation) run(seed *int64, generate func() (*dag.Trace, error)) error {
-	to, err := g.p.Target(g.write)
-	if err != nil {
-		return err
+// newGenerator returns the command of a generator.
+func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
+	r := &run{p: p, generator: g, config: g.New()}
+	r.params = r.config.Params()
+	cmd := &cobra.Command{
+		Use: g.Name, Short: g.Title, Long: g.Page, Example: g.Example, GroupID: g.Group, Args: cobra.NoArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return r.run(args) },
 	}
-	pass, err := g.lower.Pass()
-	if err != nil {
-		return err
+	if argument := r.params.Find(g.Argument); argument != nil {
+		cmd.Use += " " + strings.ToUpper(argument.Name)
+		cmd.Args, cmd.ValidArgs = cobra.ExactArgs(1), argument.Choices
 	}
-	t, err := generate()
-	if err != nil {
-		return cli.Usagef("%v", err) // parameters out of range
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	r.options = cli.NewOptions(cmd)
+	r.options.Add(cmd, cli.Group{Owner: g.Name, Title: "Options of " + g.Name, Params: r.params})
+	for _, names := range g.Exclusive {
+		cmd.MarkFlagsMutuallyExclusive(names...)
 	}
-	g.describe(&t.Meta, seed, to)
-	if !g.lower.Asked() {
-		return g.p.WriteTrace(t, to)
+	if specs[g.Name] != nil {
+		flags.BoolVar(&r.emitSpec, "emit-spec", false,
+			"write the extended VEF trace (EXT) that describes the model, not the trace of the model")
 	}
-	s, err := pass(dag.NewInMemory(t))
-	if err != nil {
-		return err
-	}
-	return g.p.WriteSource(s, to)
-}
-
-// runSource is run for a trace that is made while it is written, batch by batch, unless something needs the whole.
-func (g *generation) runSource(seed *int64, generate func() (format.Source, error)) error {
-	to, err := g.p.Target(g.write)
-	if err != nil {
-		return err
-	}
-	pass, err := g.lower.Pass()
-	if err != nil {
-		return err
-	}
-	s, err := generate()
-	if err != nil {
-		return cli.Usagef("%v", err)
-	}
-	defer s.Close()
-	if s, err = pass(s); err != nil {
-		return err
-	}
-	meta := s.Meta()
-	g.describe(&meta, seed, to)
-	return g.p.WriteSource(cli.WithMeta(s, meta), to)
-}
-
-// describe enters the provenance.
-func (g *generation) describe(meta *dag.Meta, seed *int64, to *cli.Target) {
-	if to.KeepsProvenance() {
-		meta.Provenance = append(meta.Provenance, g.p.Provenance(seed, g.inputs...))
-	}
-}
-
-// model is a generation of what an extended VEF trace can describe.
-type model struct {
-	generation
-	cmd      *cobra.Command
-	emitSpec bool
-}
-
-func (m *model) register(p *cli.Program, cmd *cobra.Command) {
-	m.cmd = cmd
-	cmd.Flags().BoolVar(&m.emitSpec, "emit-spec", false,
-		"write the extended VEF trace (EXT) that describes the model, not what the model makes")
-	m.generation.register(p, cmd)
-}
-
-// run writes the trace that generate makes, or the extended VEF trace that describe returns, where that is asked for.
-// In that one there is no place for what the seed and the flags besides set.
-func (m *model) run(seed *int64, generate func() (format.Source, error), describe func() (*ext.Model, error),
-	besides ...string) error {
-	if !m.emitSpec {
-		return m.runSource(seed, generate)
-	}
-	if m.lower.Asked() || m.write.To != "" && m.write.To != vef.Format.Name {
-		return cli.Usagef("--emit-spec writes an extended VEF trace: --to and --lower are for those who read it")
-	}
-	spec, err := describe()
-	if err != nil {
-		return cli.Usagef("%v", err)
-	}
-	out, err := m.p.Create(m.write.Output, false)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if _, err := out.Write(spec.Spec()); err != nil {
-		return out.Failed(err)
-	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	for _, flag := range append(besides, "seed") {
-		if m.cmd.Flags().Changed(flag) {
-			m.p.Warn("the file has no place for --%s: give it again to what reads the file", flag)
-		}
-	}
-	return nil
+	r.registerOutput(cmd)
+	return cmd
 }

@@ -107,7 +107,7 @@ func TestWorkloadUsage(t *testing.T) {
 		"extra":                             "unknown command",
 		"--ranks 1":                         "--ranks is 1, expected 2..1048576",
 		"--load 0":                          "--load is 0, expected above 0",
-		"--load NaN":                        "--load is NaN, expected above 0",
+		"--load NaN":                        `expected a number, found "NaN"`,
 		"--load 0.5 --rate 1Gbps":           "expected --load and --link, or --rate",
 		"--flows -1":                        "--flows is -1, expected 0..1099511627776",
 		"--flows 0":                         "--flows is 0, expected 1 or more, or a duration",

@@ -54,6 +54,18 @@ func ParseOrder(s string) (o Order, err error) {
 	return o, nil
 }
 
+// MarshalText returns the order as a text.
+func (o Order) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText parses an order.
+func (o *Order) UnmarshalText(text []byte) error {
+	order, err := ParseOrder(string(text))
+	if err == nil {
+		*o = order
+	}
+	return err
+}
+
 func (o Order) valid() bool {
 	seen := [3]bool{}
 	for _, d := range o {

@@ -19,8 +19,8 @@ type columns struct {
 	copies int64 // of all flows; each begins when the previous one ends
 }
 
-// newSource returns the trace of the flows: each is a send of its source, released when it arrives, and a receive of its
-// destination.
+// newSource returns the trace of the flows. Each flow is a send of its source, released when it arrives, and a receive
+// of its destination.
 func newSource(w *workload, maxBatch int64) (*openloop.Source, error) {
 	c := &columns{w.sizes, w.routes, w.times, w.report.Copies}
 	flows := c.copies * int64(len(c.sizes))

@@ -28,8 +28,8 @@ type Stream interface {
 	Next() []Message
 }
 
-// Source is the trace of a workload, made batch by batch. Each batch draws all messages and keeps those of its ranks, so
-// that no more than a batch is in memory.
+// Source is the trace of a workload, made batch by batch. Each batch draws all messages and keeps those of its ranks:
+// no more than a batch is in memory.
 type Source struct {
 	Model
 	messages int64
@@ -78,8 +78,8 @@ func NewModelSource(m Model, look func([]Message)) (*Source, error) {
 	return s, nil
 }
 
-// NewCountedSource returns the trace of a model with known numbers of ops per rank, at most MaxRankOps each, in batches of
-// at most batchOps ops or one rank. It draws no messages.
+// NewCountedSource returns the trace of a model with known numbers of ops per rank, at most MaxRankOps each, in batches
+// of at most batchOps ops or one rank. It draws no messages.
 func NewCountedSource(m Model, ops []uint32, batchOps int64) *Source {
 	s := &Source{Model: m, ops: ops, batches: divide(ops, batchOps)}
 	for _, b := range s.batches {

@@ -21,7 +21,7 @@ const (
 	// CSV separates fields by commas or blanks. The first line may name the columns, probabilities may be percentages,
 	// and sizes may repeat.
 	CSV Syntax = iota
-	// CDCNW separates fields by blanks and has strictly ascending sizes. The mean size may come first, alone on its line.
+	// CDCNW separates fields by blanks and has strictly ascending sizes. The mean size may come first, alone.
 	// docs/generators/cdcnw.md specifies it.
 	CDCNW
 )
@@ -130,7 +130,8 @@ func (r *reader) ascending(size int64, p float64, fields []string) error {
 	case r.syntax == CDCNW && size <= r.sizes[k]:
 		return r.fail(fmt.Sprintf("a size above the %d of the line before", r.sizes[k]), fields[0])
 	case p < r.cdf[k]:
-		return r.fail(fmt.Sprintf("a cumulative probability of at least the %v of the line before", r.cdf[k]), fields[1])
+		expected := fmt.Sprintf("a cumulative probability of at least the %v of the line before", r.cdf[k])
+		return r.fail(expected, fields[1])
 	}
 	return nil
 }

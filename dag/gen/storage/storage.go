@@ -45,7 +45,7 @@ func Generate(p Params, seed int64) (*dag.Trace, error) {
 	for i := range units {
 		units[i].begin()
 	}
-	g := generator{
+	g := recordStream{
 		gapSampler: newSampler(p.Profile.gaps), gaps: draws(seed, "gap"), directions: draws(seed, "direction"),
 		sizes: draws(seed, "size"), jumps: draws(seed, "jump"),
 	}
@@ -74,8 +74,8 @@ func draws(seed int64, quantity string) *rand.ChaCha8 {
 	return rand.NewChaCha8(key)
 }
 
-// generator draws records, one after the other.
-type generator struct {
+// recordStream draws records, one after the other.
+type recordStream struct {
 	gapSampler                     sampler
 	gaps, directions, sizes, jumps *rand.ChaCha8
 	started                        bool
@@ -83,7 +83,7 @@ type generator struct {
 }
 
 // add draws a record of a unit.
-func (g *generator) add(u *unit) error {
+func (g *recordStream) add(u *unit) error {
 	gap := dag.Time(g.gapSampler.draw(g.gaps.Uint64()))
 	if g.started {
 		if gap > dag.MaxTime-g.now {

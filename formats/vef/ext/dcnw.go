@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,16 +148,13 @@ func openRegular(path string) (*os.File, error) {
 // ReadSizes reads a size file of CDCNW, which is called file in messages, and warns if its sizes do not have the mean
 // that it states. What is wrong with it is a format.SyntaxError.
 func ReadSizes(file string, r io.Reader, warn func(message string, args ...any)) (*dcnw.Curve, error) {
-	c, stated, err := dcnw.ReadCurve(filepath.Base(file), r)
+	c, err := dcnw.ReadSizes(file, r, warn)
 	var wrong *openloop.LineError
 	switch {
 	case errors.As(err, &wrong):
 		return nil, &format.SyntaxError{File: file, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if stated > 0 && math.Abs(stated-c.Mean()) > c.Mean()/100 {
-		warn("%s: states a mean of %v bytes, but its sizes have %.7g", file, stated, c.Mean())
 	}
 	return c, nil
 }

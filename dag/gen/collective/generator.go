@@ -1,0 +1,82 @@
+package collective
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag/gen/generator"
+	"github.com/tracedag/tracedag/param"
+)
+
+// Generator is the entry of the registry.
+var Generator = generator.Generator{
+	Name:  "collective",
+	Title: "micro-benchmark of one collective, once or repeated",
+	Group: generator.Patterns,
+	Page: `Collective generates a trace in which every rank takes part in one collective, or, with --repeat, in
+several of them in sequence. With --group, each of several groups runs its own collectives.
+Collectives stay collectives unless --lower is given.
+
+The size is the input of each rank; the contribution of each rank for allgather and gather; the
+data of the root for bcast and scatter.`,
+	Example: `  tracegen collective --type allreduce --size 1GiB --ranks 512 -o allreduce.parquet
+  tracegen collective --type alltoall --size 1MiB --ranks 64 --group 8 --stride 8 | simulate
+  tracegen collective --type allgather --size 64KiB --ranks 32 --repeat 100 --compute 10us | tracecat`,
+	New:   func() generator.Config { return &Config{Default()} },
+	Small: param.Texts{"repeat": {"10"}},
+	Large: param.Texts{"repeat": {"100"}},
+}
+
+// Config is a configuration of the generator.
+type Config struct{ model Params }
+
+// Params describes the parameters.
+func (c *Config) Params() param.Set {
+	p := &c.model
+	return param.Set{
+		param.OneOf(&p.Type, "type", "collective", Types()...),
+		param.Size(&p.Size, "size", "bytes of each rank"),
+		generator.Ranks(&p.Ranks),
+		param.Int(&p.Group, "group", "number of ranks in each group").Default("one group of all ranks"),
+		param.Int(&p.Stride, "stride", "distance of neighbours in a group"),
+		param.Int(&p.Root, "root", "index of the root in its group, for collectives with a root"),
+		param.Int(&p.Repeat, "repeat", "number of collectives in sequence"),
+		param.Time(&p.Compute, "compute", "computation of every rank between two collectives"),
+		param.Enum((*dims)(&p.Dims), "dims",
+			"network dimensions that take part, such as 0,2").Placeholder("dims").Default("all"),
+		param.Int(&p.Priority, "priority", "priority, for backends that schedule by it"),
+	}
+}
+
+// Source returns the trace.
+func (c *Config) Source(*generator.Env) (generator.Source, error) {
+	return generator.From(NewSource(c.model))
+}
+
+// dims is a list of network dimensions, kept as a bit mask.
+type dims int32
+
+// MarshalText returns the list.
+func (d *dims) MarshalText() ([]byte, error) {
+	var list []string
+	for i := range 31 {
+		if *d>>i&1 != 0 {
+			list = append(list, strconv.Itoa(i))
+		}
+	}
+	return []byte(strings.Join(list, ",")), nil
+}
+
+// UnmarshalText parses a list such as 0,2.
+func (d *dims) UnmarshalText(text []byte) error {
+	*d = 0
+	for part := range strings.SplitSeq(string(text), ",") {
+		i, err := strconv.ParseUint(part, 10, 5)
+		if err != nil || i > 30 {
+			return errors.New("expected numbers of dimensions, 0 to 30, with commas between them, such as 0,2")
+		}
+		*d |= 1 << i
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package graph500
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/generator"
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/param"
+)
+
+// Generator is the entry of the registry.
+var Generator = generator.Generator{
+	Name:  "graph500",
+	Title: "the breadth-first search of Graph500",
+	Group: generator.Applications,
+	Page: `Graph500 generates a breadth-first search of Graph500 by a model of its traffic: in each level of the
+search every process generates queries, sends them in messages to random others, processes the received
+ones, and notifies all others when it is done; an all-reduce ends the level.
+
+The amounts are drawn for each process from distributions that depend on the size of the graph and on
+the degree of the root; --print-model prints the distributions instead of a trace.`,
+	Example: `  tracegen graph500 --scale 20 --nodes 72 | simulate
+  tracegen graph500 --scale 26 --query-time mont-blanc --seed 7 -o search.parquet
+  tracegen graph500 --print-model --scale 26 --root-degree 16 --link 40Gbps`,
+	New:   func() generator.Config { return &Config{model: Default(), Seed: generator.NewSeed()} },
+	Small: param.Texts{"scale": {"12"}, "nodes": {"4"}},
+	Large: param.Texts{"scale": {"12"}, "nodes": {"16"}},
+}
+
+// Config is a configuration of the generator.
+type Config struct {
+	model Params
+	generator.Seed
+	prints, json bool
+	link         *big.Rat // picoseconds per byte; nil: unknown
+}
+
+// Params describes the parameters.
+func (c *Config) Params() param.Set {
+	p := &c.model
+	time := param.Enum((*queryTime)(&p.QueryTime), "query-time",
+		"time per query of a process, or a machine with a known one: "+
+			strings.Join(machineNames(), ", ")).Placeholder("time").Offer(machineNames()...)
+	return param.Set{
+		param.Int(&p.Scale, "scale", "logarithm of the number of vertices, base 2"),
+		param.Int(&p.EdgeFactor, "edge-factor", "edges per vertex"),
+		param.Int(&p.Nodes, "nodes", "number of processes, one per rank, each on its own node"),
+		param.Int(&p.Coalescing, "coalescing", "queries of a full message"),
+		time,
+		param.Int(&p.RootDegree, "root-degree", "degree of the root; 0: drawn"),
+		param.Int(&p.RootProcess, "root-process", "process that has the root; -1: drawn"),
+		param.Float(&p.Variation, "variation",
+			"factor of the standard deviations of the amounts; 0: all processes send the same"),
+		param.OneOf(&p.Eq7, "eq7",
+			"form of equation 7: that of the reference program, which fits measured graphs, or that "+
+				"of the paper", ReferenceEq7, PrintedEq7),
+		param.Bool(&p.HIntDiv, "h-intdiv",
+			"the division in equation 13 drops the fraction, as in the reference program"),
+		param.OneOf(&p.Injection, "inj",
+			"time to generate a message: the time of its queries by --packet-phits, or all of it",
+			ReferenceInjection, PaperInjection),
+		param.Int(&p.PacketPhits, "packet-phits", "phits of a packet, for --inj ref"),
+		param.Time(&p.ConsumeMin, "consume-min",
+			"shortest processing time of a received message, such as the time of a packet on the link"),
+		param.Size(&p.MessageBytes, "message-bytes",
+			"size of a message, full or not; 0: 16 bytes for each query of a full one"),
+		param.OneOf(&p.Notices, "notices", "receivers of the notice that a process has ended a level", AllNotices,
+			NoNotices),
+		param.Size(&p.ControlBytes, "control-bytes",
+			"size of notices and of messages of the all-reduce; 0: as --message-bytes"),
+		param.Int(&p.MaxLevels, "max-levels", "largest number of levels, including level 0"),
+		param.Float(&p.Rest, "rest", "share of all queries below which the search ends, from level 5 on"),
+		c.SeedParam(),
+		param.Bool(&c.prints, "print-model", "print the results of the model's equations, not a trace"),
+		param.Bool(&c.json, "json", "with --print-model: JSON instead of a table"),
+		param.Rate(&c.link, "link", "with --print-model: bandwidth of a node, for the injection probability"),
+	}
+}
+
+// Source returns the trace.
+func (c *Config) Source(*generator.Env) (generator.Source, error) {
+	if c.json || c.link != nil {
+		return nil, errors.New("--json and --link are for --print-model")
+	}
+	return generator.From(NewSource(c.model, c.Seed.Value))
+}
+
+// Prints reports whether Print takes the place of Source, because of --print-model.
+func (c *Config) Prints() (name string, prints bool) { return "print-model", c.prints }
+
+// Print writes the results of the model's equations.
+func (c *Config) Print(w io.Writer) error {
+	bytePicoseconds := 0.0
+	if c.link != nil {
+		bytePicoseconds, _ = c.link.Float64()
+	}
+	d, err := Describe(c.model, c.Seed.Value, bytePicoseconds)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(d)
+	}
+	return d.write(w)
+}
+
+// write prints the description for people.
+func (d *Description) write(w io.Writer) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tab, "graph\tscale %d, edge factor %d, %d ends of edges\n", d.Scale, d.EdgeFactor, d.TotalEdges)
+	fmt.Fprintf(tab, "processes\t%d, the root's is %d, %d queries a message\n", d.Nodes, d.RootProcess, d.Coalescing)
+	fmt.Fprintf(tab, "equations\t7: %s, integer division in 13: %v\n", d.Eq7, d.HIntDiv)
+	r := d.RootDegree
+	fmt.Fprintf(tab, "root degree\t%d; drawn: median %.6g, mean %.6g, logarithm %.6g +- %.6g\n",
+		r.Value, r.Median, r.Mean, r.Mu, r.Sigma)
+	if d.InjectionProbability != nil {
+		fmt.Fprintf(tab, "injection probability\t%.6g\n", *d.InjectionProbability)
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	tab = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tab, "\nlevel\tmean\tsigma\ttruncated\tqueries\tdestinations\tmessages\t\n")
+	for _, l := range d.Levels {
+		fmt.Fprintf(tab, "%d\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t\n", l.Level, l.Mean, l.Sigma, l.MeanTruncated,
+			l.QueriesPerProcess, l.Destinations, l.MessagesPerProcess)
+	}
+	return tab.Flush()
+}
+
+// queryTime is a time or the name of a machine.
+type queryTime dag.Time
+
+// MarshalText returns the time.
+func (q *queryTime) MarshalText() ([]byte, error) { return []byte(dag.Time(*q).String()), nil }
+
+// UnmarshalText parses a time or the name of a machine.
+func (q *queryTime) UnmarshalText(text []byte) error {
+	for _, m := range Machines {
+		if strings.EqualFold(string(text), m.Name) {
+			*q = queryTime(m.QueryTime)
+			return nil
+		}
+	}
+	t, err := units.ParseTime(string(text), 0)
+	if err != nil {
+		return fmt.Errorf("%w, or one of %s", err, strings.Join(machineNames(), ", "))
+	}
+	*q = queryTime(t)
+	return nil
+}
+
+func machineNames() (names []string) {
+	for _, m := range Machines {
+		names = append(names, m.Name)
+	}
+	return names
+}

@@ -1,0 +1,153 @@
+package horovod
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag/gen/generator"
+	"github.com/tracedag/tracedag/param"
+)
+
+// Generator is the entry of the registry.
+var Generator = generator.Generator{
+	Name:  "horovod",
+	Title: "data-parallel training with Horovod",
+	Group: generator.Training,
+	Page: `Horovod generates data-parallel training: in each layer of each batch, all workers compute, negotiate
+through the first of them (the master) until all are ready, and reduce their tensors. Collectives stay
+collectives unless --lower is given.
+
+Times and sizes are the means of normal distributions, drawn for each worker and use. The defaults
+give a small trace; --listing gives the published example, 67 million ops.`,
+	Example: `  tracegen horovod | simulate
+  tracegen horovod --listing -o listing8.parquet
+  tracegen horovod --listing --emit-spec -o listing8.vef
+  tracegen horovod --workers 64 --allreduce-bytes 100MiB --seed 7 -o horovod.parquet
+  tracegen horovod --layers 2 --layer 1:compute=30ms,allreduce-bytes=1MiB | tracecat
+  tracegen horovod --jitter 0 --lower collectives=ring -o horovod.bin`,
+	New:   func() generator.Config { return &Config{model: Default(), Seed: generator.NewSeed()} },
+	Small: param.Texts{"workers": {"4"}, "batches": {"1"}},
+	Large: param.Texts{"workers": {"4"}, "batches": {"8"}},
+}
+
+// Config is a configuration of the generator.
+type Config struct {
+	model Params
+	generator.Seed
+	listing bool
+	layers  []string // texts of --layer
+}
+
+// Params describes the parameters.
+func (c *Config) Params() param.Set {
+	p := &c.model
+	set := param.Set{
+		param.Bool(&c.listing, "listing",
+			"the published example, except for parameters set otherwise: 128 workers, 10 batches, "+
+				"5 layers, of which layer 3 has larger tensors, and a gatherv probability of 0.01").Check(c.useListing),
+		param.Int(&p.Workers, "workers", "number of workers, one per rank"),
+		param.Int(&p.Batches, "batches", "number of batches"),
+		param.Int(&p.Layers, "layers", "number of layers, each reduced by itself"),
+	}
+	set = append(set, p.Layer.params()...)
+	return append(set,
+		param.Strings(&c.layers, "layer", "parameters of one layer, such as 2:compute=30ms,bcast-bytes=500; "+
+			"may be repeated, once per layer").Placeholder("layer"),
+		param.Float(&p.Jitter, "jitter", "standard deviation of times and sizes as a part of the mean"),
+		param.Time(&p.Clock, "clock", "resolution of times"),
+		param.Time(&p.TimeStep, "time-step",
+			"unit of drawn times").Default("a fifth of their standard deviation at most"),
+		c.SeedParam(),
+	)
+}
+
+// useListing sets the parameters that the published example has different defaults for.
+func (c *Config) useListing() error {
+	if c.listing {
+		p, l := &c.model, Listing()
+		p.Workers, p.Batches, p.Layers = l.Workers, l.Batches, l.Layers
+		p.Layer.GathervProbability = l.Layer.GathervProbability
+	}
+	return nil
+}
+
+// params describes the parameters of a layer.
+func (l *Layer) params() param.Set {
+	return param.Set{
+		param.Time(&l.Compute, "compute", "mean computation before the negotiation"),
+		param.Time(&l.NegotiationLoop, "negotiation-loop", "mean wait between two iterations of the negotiation"),
+		param.Size(&l.GathervBytes, "gatherv-bytes", "mean size of a worker's announcement"),
+		param.Size(&l.GathervTotalBytes, "gatherv-total-bytes", "announced bytes that make a worker ready"),
+		param.Float(&l.GathervProbability, "gatherv-probability",
+			"probability that a worker that is not ready announces in an iteration"),
+		param.Size(&l.BcastBytes, "bcast-bytes", "answer of the master when all workers are ready"),
+		param.Size(&l.AllreduceBytes, "allreduce-bytes", "size of the reduced tensors"),
+	}
+}
+
+// Resolve parses the layers that differ, and returns the parameters.
+func (c *Config) Resolve() (Params, error) {
+	p := c.model
+	if c.listing { // its layers differ in message sizes only
+		p.Overrides = map[int]Layer{}
+		for i, differs := range Listing().Overrides {
+			if i < p.Layers {
+				l := p.Layer
+				l.BcastBytes, l.AllreduceBytes = differs.BcastBytes, differs.AllreduceBytes
+				p.Overrides[i] = l
+			}
+		}
+	}
+	var err error
+	p.Overrides, err = parseOverrides(&p, c.layers)
+	return p, err
+}
+
+// Source returns the trace.
+func (c *Config) Source(*generator.Env) (generator.Source, error) {
+	p, err := c.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	return generator.From(NewSource(p, c.Seed.Value))
+}
+
+// parseOverrides parses texts such as "2:compute=30ms,bcast-bytes=500", a layer's number and its differences from p. It
+// returns the layers that differ.
+func parseOverrides(p *Params, texts []string) (map[int]Layer, error) {
+	overrides := maps.Clone(p.Overrides)
+	if overrides == nil {
+		overrides = map[int]Layer{}
+	}
+	given := map[int]bool{}
+	for _, text := range texts {
+		number, settings, found := strings.Cut(text, ":")
+		id, err := strconv.Atoi(number)
+		if err != nil || !found {
+			return nil, fmt.Errorf("--layer: expected LAYER:FLAG=VALUE,..., found %q", text)
+		}
+		if given[id] {
+			return nil, fmt.Errorf("--layer: layer %d is there twice", id)
+		}
+		given[id] = true
+		l, differs := p.Overrides[id]
+		if !differs {
+			l = p.Layer
+		}
+		set := l.params()
+		for setting := range strings.SplitSeq(settings, ",") {
+			name, value, found := strings.Cut(setting, "=")
+			if !found || set.Find(name) == nil {
+				return nil, fmt.Errorf("--layer: expected a parameter of a layer such as compute=30ms, found %q in %q",
+					setting, text)
+			}
+			if err := generator.Assign(set, name, value); err != nil {
+				return nil, fmt.Errorf("--layer: %s: %w", text, err)
+			}
+		}
+		overrides[id] = l
+	}
+	return overrides, nil
+}

@@ -1,0 +1,231 @@
+package matrix
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag/gen/generator"
+	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/param"
+)
+
+// Generator is the entry of the registry.
+var Generator = generator.Generator{
+	Name:  "matrix",
+	Title: "flows that follow a node matrix, by the model of TrafPy",
+	Group: generator.Traffic,
+	Page: `Matrix generates flows whose sizes and times follow given distributions, at a given load, and whose
+bytes are spread over the pairs of nodes by a node matrix, within the capacity of ports. The
+distributions and the matrix are those of a benchmark set of TrafPy, or given by laws or files. --report
+states how closely they are met.
+
+Sizes are in bytes, times in files and laws in microseconds. Laws are such as
+weibull:alpha=4.7,lambda=4100,round=1; see docs/generators/matrix.md.`,
+	Example: `  tracegen matrix | simulate
+  tracegen matrix --preset social_media_cloud --nodes 128 --racks 4 --load 0.3 -o social.parquet
+  tracegen matrix --node-matrix M.csv --sizes S.csv.gz --interarrivals T.csv.gz --load 0.5 \
+    --capacity 12500 --report r.json -o flows.parquet`,
+	Lowered: true,
+	Exclusive: [][]string{
+		{"node-matrix", "matrix"}, {"node-matrix", "inter-rack"}, {"size-pmf", "size-dist"},
+		{"interarrival-pmf", "interarrival-dist"},
+	},
+	New: func() generator.Config {
+		return &Config{model: Default(), Seed: generator.NewSeed(), preset: "uniform"}
+	},
+	Small: param.Texts{"nodes": {"8"}, "flows": {"300"}},
+	Large: param.Texts{"nodes": {"8"}, "flows": {"3000"}},
+}
+
+// Config is a configuration of the generator.
+type Config struct {
+	model Params
+	generator.Seed
+	generator.Report
+	preset, recipe          string
+	sizeLaw, gapLaw         string
+	nodeMatrix, sizes, gaps string // files, like the next two
+	sizePMF, gapPMF         string
+	nodes, flows            *int // nil: not given
+	interRack               *float64
+}
+
+// Params describes the parameters.
+func (c *Config) Params() param.Set {
+	p := &c.model
+	preset := param.String(&c.preset, "preset", "benchmark set of the distributions and the matrix").
+		Placeholder("name")
+	preset.Choices = Presets()
+	return param.Set{
+		preset,
+		param.Int(&p.Nodes, "nodes", "number of nodes, one per rank").Check(given(&c.nodes, &p.Nodes)),
+		param.Int(&p.Racks, "racks", "number of racks of consecutive nodes; 0: no racks"),
+		param.Given(&c.interRack, "inter-rack", "part of all bytes that leaves its rack").Default("the preset's"),
+		param.Float(&p.Load, "load", "sent bytes, relative to half the capacity of the nodes; 0: times stay as drawn"),
+		param.Enum((*capacity)(&p.Capacity), "capacity", "capacity of a node, half of it per direction, "+
+			"in bytes per microsecond or with another unit").Placeholder("rate"),
+		param.Int(&p.Flows, "flows", "smallest number of flows").Default("5 for each pair of nodes").
+			Check(given(&c.flows, &p.Flows)),
+		param.Int(&p.MaxFlows, "max-flows", "largest number of flows"),
+		param.Float(&p.Threshold, "threshold",
+			"largest Jensen-Shannon distance of drawn sizes and times; above it more are drawn"),
+		param.Time(&p.MinDuration, "min-duration", "repeat all flows until the last arrives then or later"),
+		param.String(&c.sizeLaw, "size-dist", "law of the sizes").Placeholder("law"),
+		param.String(&c.gapLaw, "interarrival-dist", "law of the times between arrivals").Placeholder("law"),
+		param.String(&c.recipe, "matrix", "node matrix: "+strings.Join(Kinds(), ", ")+
+			", the last two as nodes:fraction=0.2,share=0.55").Placeholder("recipe"),
+		param.File(&c.nodeMatrix, "node-matrix", "file of the node matrix"),
+		param.File(&c.sizes, "sizes", "file of the sizes"),
+		param.File(&c.gaps, "interarrivals", "file of the times between arrivals"),
+		param.File(&c.sizePMF, "size-pmf", "file of the mass function of the sizes"),
+		param.File(&c.gapPMF, "interarrival-pmf", "file of the mass function of the times between arrivals"),
+		param.Bool(&p.AutoCorrect, "auto-correct", "spread bytes above a node's capacity over other nodes"),
+		param.Bool(&p.IgnorePorts, "ignore-ports", "ignore the capacity of ports"),
+		c.ReportParam("the reached distances and loads"),
+		c.SeedParam(),
+	}
+}
+
+// given returns a check that records a parameter as given.
+func given[T any](mark **T, value *T) func() error {
+	return func() error {
+		*mark = value
+		return nil
+	}
+}
+
+// Source generates the flows and returns their trace.
+func (c *Config) Source(env *generator.Env) (generator.Source, error) {
+	p := c.model
+	if err := c.setLaws(&p); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(
+		readInto(env, c.nodeMatrix, &p.Matrix, ReadMatrix),
+		readInto(env, c.sizes, &p.Sizes.Given, Size.ReadValues),
+		readInto(env, c.gaps, &p.Interarrivals.Given, Interarrival.ReadValues),
+		readInto(env, c.sizePMF, &p.Sizes.PMF, Size.ReadPMF),
+		readInto(env, c.gapPMF, &p.Interarrivals.PMF, Interarrival.ReadPMF),
+	); err != nil {
+		return nil, err
+	}
+	if err := c.setCounts(&p); err != nil {
+		return nil, err
+	}
+	add, done := env.StartProgress("packing", "flows")
+	p.Placed = add
+	s, report, err := NewSource(p, c.Seed.Value)
+	done()
+	var param *openloop.ParamError
+	if errors.As(err, &param) {
+		return nil, err
+	} else if err != nil {
+		return nil, &generator.Failure{Err: err}
+	}
+	report.warn(&p, env)
+	return s, env.PutReport(report)
+}
+
+// setLaws sets the preset, and the laws and the recipe that are given in its place.
+func (c *Config) setLaws(p *Params) (err error) {
+	if !p.Use(c.preset) {
+		return fmt.Errorf("--preset: expected one of %s, found %q", strings.Join(Presets(), ", "), c.preset)
+	}
+	if c.interRack != nil {
+		if p.Racks == 0 {
+			return errors.New("--inter-rack needs --racks")
+		}
+		p.InterRack = *c.interRack
+	}
+	if c.sizeLaw != "" {
+		if p.Sizes.Law, err = ParseLaw(c.sizeLaw); err != nil {
+			return fmt.Errorf("--size-dist: %w", err)
+		}
+	}
+	if c.gapLaw != "" {
+		if p.Interarrivals.Law, err = ParseLaw(c.gapLaw); err != nil {
+			return fmt.Errorf("--interarrival-dist: %w", err)
+		}
+	}
+	if c.recipe != "" {
+		if p.Recipe, err = ParseMatrixLaw(c.recipe); err != nil {
+			return fmt.Errorf("--matrix: %w", err)
+		}
+	}
+	return nil
+}
+
+// setCounts sets the numbers of nodes and flows that were not given.
+func (c *Config) setCounts(p *Params) error {
+	if p.Matrix != nil {
+		if c.nodes != nil && p.Nodes != p.Matrix.N {
+			return fmt.Errorf("--nodes is %d, expected %d, as %s has", p.Nodes, p.Matrix.N, c.nodeMatrix)
+		}
+		p.Nodes = p.Matrix.N
+	}
+	if c.flows == nil {
+		pairs := min(p.Nodes, MaxNodes) * min(p.Nodes, MaxNodes)
+		p.Flows = max(1, min(5*pairs, p.MaxFlows, MaxFlows))
+	}
+	return nil
+}
+
+// warn reports differences from the parameters.
+func (r *Report) warn(p *Params, env *generator.Env) {
+	if r.NegativeCells > 0 {
+		env.Warnf("%d cells of the node matrix were below 0 and are 0 now", r.NegativeCells)
+	}
+	if r.MatrixCorrected {
+		env.Warnf("nodes would have had more than their capacity: the node matrix was corrected")
+	}
+	warnDistance(p, env, "sizes", r.SizeDistance)
+	warnDistance(p, env, "times between arrivals", r.IntervalDistance)
+	if end := float64(p.MinDuration) / 1e6; float64(r.Copies)*r.Duration < end {
+		env.Warnf("the flows end before --min-duration: --max-flows forbids more")
+	}
+}
+
+func warnDistance(p *Params, env *generator.Env, quantity string, distance *float64) {
+	if distance != nil && *distance > p.Threshold {
+		env.Warnf("the distance of the %s from their distribution is %.3g", quantity, *distance)
+	}
+}
+
+// readInto reads a file, if its name is not "".
+func readInto[T any](env *generator.Env, name string, to *T, parse func(io.Reader) (T, error)) error {
+	if name == "" {
+		return nil
+	}
+	return env.OpenFile(name, func(_ string, r io.Reader) (err error) {
+		*to, err = parse(r)
+		return err
+	})
+}
+
+// capacity is in bytes per microsecond, which is also the unit of one without.
+type capacity float64
+
+// MarshalText returns the number of bytes per microsecond.
+func (c *capacity) MarshalText() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(*c), 'g', -1, 64), nil
+}
+
+// UnmarshalText parses a rate.
+func (c *capacity) UnmarshalText(text []byte) error {
+	if v, err := strconv.ParseFloat(string(text), 64); err == nil && !math.IsNaN(v) {
+		*c = capacity(v)
+		return nil
+	}
+	rate, err := units.ParseRate(string(text), "")
+	if err != nil {
+		return err
+	}
+	*c = capacity(1e6 * float64(rate.Den) / float64(rate.Num))
+	return nil
+}
