@@ -23,10 +23,10 @@ type Backend interface {
 
 	// Lowers returns which collectives must be lowered to messages before Compile; nil if the backend runs all of them
 	// itself. The source is nil before the trace is open; the answer may then be more than is needed.
-	Lowers(s Source) func(dag.Subkind) bool
+	Lowers(s dag.Source) func(dag.Subkind) bool
 
 	// Compile prepares a trace. The source stays open until the last run's result has been printed.
-	Compile(s Source, env *Env) (Replay, error)
+	Compile(s dag.Source, env *Env) (Replay, error)
 }
 
 // Replay is a compiled trace. Clone must be called before Run, which uses the replay up. With an error, Run returns a

@@ -58,7 +58,7 @@ func TestCollectives(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		trace := collectiveTrace(random)
-		for k, source := range []Source{dag.NewInMemory(trace), inBatchesOf(trace, 1+random.IntN(4), 0)} {
+		for k, source := range []dag.Source{dag.FromTrace(trace), inBatchesOf(trace, 1+random.IntN(4), 0)} {
 			p, err := Compile(source, CompileOptions{HighLevel: true, DenseStreams: k > 0})
 			if err != nil {
 				t.Fatalf("seed %d, source %d: %v", seed, k, err)
@@ -129,7 +129,7 @@ func TestNotHighLevel(t *testing.T) {
 	for _, kind := range []dag.Kind{dag.Coll, dag.Mem, dag.IO, 99} {
 		b := dag.NewBuilder(1)
 		b.Rank(0).Add(dag.Op{Kind: kind, Subkind: dag.Barrier})
-		_, err := Compile(dag.NewInMemory(b.Trace()), CompileOptions{})
+		_, err := Compile(dag.FromTrace(b.Trace()), CompileOptions{})
 		if err == nil || !strings.Contains(err.Error(), "which this backend does not run") {
 			t.Errorf("%v: %v", kind, err)
 		}
@@ -152,7 +152,7 @@ func TestMemberMissing(t *testing.T) {
 				b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
 			}
 		}
-		if _, err := Compile(dag.NewInMemory(b.Trace()), CompileOptions{HighLevel: true}); err == nil || err.Error() != c.want {
+		if _, err := Compile(dag.FromTrace(b.Trace()), CompileOptions{HighLevel: true}); err == nil || err.Error() != c.want {
 			t.Errorf("got %v, expected %q", err, c.want)
 		}
 	}
@@ -161,7 +161,7 @@ func TestMemberMissing(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier, Comm: 1})
 	trace.Ranks = b.Trace().Ranks
-	if _, err := Compile(dag.NewInMemory(trace), CompileOptions{HighLevel: true}); err == nil ||
+	if _, err := Compile(dag.FromTrace(trace), CompileOptions{HighLevel: true}); err == nil ||
 		!strings.Contains(err.Error(), "communicator 1: range of 1073741824 ranks") {
 		t.Errorf("got %v", err)
 	}

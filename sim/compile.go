@@ -12,17 +12,6 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Source is a trace that is read batch by batch, so that it need not be in memory as a whole.
-type Source interface {
-	Comms() []dag.Comm
-	NumRanks() int
-	// Batches divides all ranks, ascending.
-	Batches() []dag.Batch
-	// Reader returns a function that reads a batch; what it returns is good until it is called again. A reader is for
-	// one goroutine; several may read at the same time.
-	Reader() func(dag.Batch) ([]dag.Rank, error)
-}
-
 // CompileOptions says how to compile.
 type CompileOptions struct {
 	Unit dag.Time // unit of Op.Size of calcs; 0: picoseconds
@@ -52,16 +41,19 @@ func (e *NotCompiledError) Error() string {
 // [NotCompiledError] on ops that no replay loop runs (calcs with flops only; without HighLevel coll, mem and io, which
 // are to be lowered first), on peers that do not exist, and where the members of a communicator disagree on a
 // collective; and on more than MaxOps ops. The trace's references must be in range (dag.Rank.CheckReferences).
-func Compile(t Source, o CompileOptions) (*Program, error) {
+func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	if o.Unit == 0 {
 		o.Unit = dag.Picosecond
 	}
-	batches := t.Batches()
+	h, err := t.Header()
+	if err != nil {
+		return nil, err
+	}
+	batches, ranks, comms := h.Batches, h.Ranks, h.Comms
 	places, end, err := lay(t, batches)
 	if err != nil {
 		return nil, err
 	}
-	ranks := t.NumRanks()
 	p := &Program{
 		Ops:        cpu.InHugePages(make([]Op, end.op)),
 		Start:      make([]uint32, ranks+1),
@@ -75,7 +67,6 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 	if o.DenseStreams {
 		p.streams = make([][]int32, ranks)
 	}
-	comms := t.Comms()
 	if o.HighLevel {
 		p.participations = make([][]participation, ranks)
 	}
@@ -103,12 +94,12 @@ func Compile(t Source, o CompileOptions) (*Program, error) {
 
 // inBatches reads batches in parallel, and has each goroutine do with what it read what work returned to it. It returns
 // the error of the first batch that has one.
-func inBatches(t Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
+func inBatches(t dag.Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
 	type reader struct {
-		read func(dag.Batch) ([]dag.Rank, error)
+		read dag.Reader
 		do   func(k int, ranks []dag.Rank) error
 	}
-	start := func() reader { return reader{do: work(), read: t.Reader()} }
+	start := func() reader { return reader{do: work(), read: t.NewReader(dag.Replay)} }
 	_, err := par.EachWith(len(batches), start, func(r reader, k int) error {
 		ranks, err := r.read(batches[k])
 		if err != nil {
@@ -123,7 +114,7 @@ func inBatches(t Source, batches []dag.Batch, work func() (do func(k int, ranks 
 type place struct{ op, dep int64 }
 
 // lay returns where the ops and dependents of each batch begin, and where all end.
-func lay(t Source, batches []dag.Batch) (places []place, end place, err error) {
+func lay(t dag.Source, batches []dag.Batch) (places []place, end place, err error) {
 	places = make([]place, len(batches)+1)
 	for k, b := range batches {
 		places[k+1] = place{places[k].op + b.Ops, places[k].dep + b.Deps}

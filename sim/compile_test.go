@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// batched is a trace as a Source that delivers several ranks at a time, in memory that the next batch overwrites, as
+// batched is a trace as a source that delivers several ranks at a time, in memory that the next batch overwrites, as
 // readers of files do.
 type batched struct {
 	*dag.Trace
@@ -36,13 +36,15 @@ func inBatchesOf(t *dag.Trace, n int, moreDeps int64) *batched {
 	return s
 }
 
-func (s *batched) Comms() []dag.Comm { return s.Trace.Comms }
+func (s *batched) Header() (*dag.Header, error) {
+	return &dag.Header{
+		Meta: s.Meta, Comms: s.Comms, Ranks: len(s.Ranks), Ops: s.Ops(), Kinds: s.Kinds(), Batches: s.batches,
+	}, nil
+}
 
-func (s *batched) NumRanks() int { return len(s.Ranks) }
+func (s *batched) Close() error { return nil }
 
-func (s *batched) Batches() []dag.Batch { return s.batches }
-
-func (s *batched) Reader() func(dag.Batch) ([]dag.Rank, error) {
+func (s *batched) NewReader(dag.Columns) dag.Reader {
 	var last []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		for i := range last {
@@ -131,8 +133,8 @@ func TestCompile(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		trace := variedTrace(random)
-		sources := []Source{
-			dag.NewInMemory(trace),
+		sources := []dag.Source{
+			dag.FromTrace(trace),
 			inBatchesOf(trace, 1+random.IntN(6), 0),
 			inBatchesOf(trace, 1+random.IntN(6), int64(random.IntN(100))),
 			inBatchesOf(trace, 1+random.IntN(6), 1<<40), // to be counted first
@@ -262,7 +264,7 @@ func compareProgram(p *Program, trace *dag.Trace, o CompileOptions) string {
 func TestCompileNothing(t *testing.T) {
 	for ranks := range 3 {
 		trace := dag.NewBuilder(ranks).Trace()
-		for _, source := range []Source{dag.NewInMemory(trace), inBatchesOf(trace, 2, 1<<40)} {
+		for _, source := range []dag.Source{dag.FromTrace(trace), inBatchesOf(trace, 2, 1<<40)} {
 			p, err := Compile(source, CompileOptions{DenseStreams: true})
 			if err != nil {
 				t.Fatal(err)
@@ -409,7 +411,7 @@ func TestDenseStreams(t *testing.T) {
 		}
 		trace := b.Trace()
 		trace.Ranks[0].Stream.Set(streams-1, 3)
-		p, err := Compile(dag.NewInMemory(trace), CompileOptions{DenseStreams: true})
+		p, err := Compile(dag.FromTrace(trace), CompileOptions{DenseStreams: true})
 		if streams > 65536 {
 			var refused *NotCompiledError
 			if !errors.As(err, &refused) || refused.Op != 65536 {

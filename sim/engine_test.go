@@ -99,7 +99,7 @@ func TestEventDrivenNetwork(t *testing.T) {
 	recv(1, 3)
 	b.Rank(2).Add(dag.Op{Duration: 1000, Stream: 4}, third)
 	trace := b.Trace()
-	p, err := Compile(dag.NewInMemory(trace), CompileOptions{DenseStreams: true})
+	p, err := Compile(dag.FromTrace(trace), CompileOptions{DenseStreams: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestRendezvousOverBus(t *testing.T) {
 			b.Rank(to).Add(dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: bytes, Tag: tag, Stream: random.Int32N(3)})
 		}
 		trace := b.Trace()
-		p, err := Compile(dag.NewInMemory(trace), CompileOptions{DenseStreams: true})
+		p, err := Compile(dag.FromTrace(trace), CompileOptions{DenseStreams: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestStuck(t *testing.T) {
 	x := b.Rank(1).Calc(1)
 	b.Rank(1).Requires(x, x)
 	trace := b.Trace()
-	p, err := Compile(dag.NewInMemory(trace), CompileOptions{DenseStreams: true})
+	p, err := Compile(dag.FromTrace(trace), CompileOptions{DenseStreams: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestThreads(t *testing.T) {
 			b.Rank(to).Calc(dag.Time(random.Int64N(1000)), b.Rank(to).Add(recv))
 		}
 		trace := b.Trace()
-		p, err := Compile(dag.NewInMemory(trace), CompileOptions{DenseStreams: true})
+		p, err := Compile(dag.FromTrace(trace), CompileOptions{DenseStreams: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +313,7 @@ func TestThreadsTooLong(t *testing.T) {
 		if seed%2 == 0 { // one rank is too late, where the others would be in time
 			b.Rank(int(seed)).Calc(dag.Time(end), b.Rank(int(seed)).Calc(1))
 		}
-		p, err := Compile(dag.NewInMemory(b.Trace()), CompileOptions{DenseStreams: true})
+		p, err := Compile(dag.FromTrace(b.Trace()), CompileOptions{DenseStreams: true})
 		if err != nil {
 			t.Fatal(err)
 		}

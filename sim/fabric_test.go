@@ -128,7 +128,7 @@ func (h *hub) run(p *Program, host Host) (*Outcome, error) {
 
 func denseProgram(t *testing.T, b *dag.Builder) *Program {
 	t.Helper()
-	p, err := Compile(dag.NewInMemory(b.Trace()), CompileOptions{DenseStreams: true})
+	p, err := Compile(dag.FromTrace(b.Trace()), CompileOptions{DenseStreams: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func BenchmarkFabric(b *testing.B) {
 					last = rank.Recv(int32((r+ranks-1)%ranks), 8, 0, work)
 				}
 			}
-			p, err := Compile(dag.NewInMemory(builder.Trace()), CompileOptions{DenseStreams: true})
+			p, err := Compile(dag.FromTrace(builder.Trace()), CompileOptions{DenseStreams: true})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -80,7 +80,7 @@ func TestMatcher(t *testing.T) {
 		}
 		b.AddComm(dag.World(ranks))
 		trace := b.Trace()
-		p, err := Compile(dag.NewInMemory(trace), CompileOptions{DenseStreams: true})
+		p, err := Compile(dag.FromTrace(trace), CompileOptions{DenseStreams: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestMatcherTurnsToTable(t *testing.T) {
 			}
 		}
 		trace := b.Trace()
-		p, err := Compile(dag.NewInMemory(trace), CompileOptions{DenseStreams: true})
+		p, err := Compile(dag.FromTrace(trace), CompileOptions{DenseStreams: true})
 		if err != nil {
 			t.Fatal(err)
 		}

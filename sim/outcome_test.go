@@ -15,7 +15,7 @@ func TestRan(t *testing.T) {
 		for range ops {
 			b.Rank(0).Calc(1)
 		}
-		p, err := Compile(dag.NewInMemory(b.Trace()), CompileOptions{})
+		p, err := Compile(dag.FromTrace(b.Trace()), CompileOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

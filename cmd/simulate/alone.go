@@ -38,8 +38,8 @@ func runJob(p *cli.Program, o *options, l *loaded, run runner, job int32) (*resu
 		return nil, err
 	}
 	table := &jobTable{jobs: l.jobs.jobs, ranks: make([]jobRank, len(l.jobs.ranks))}
-	source := &timedSource{Source: dag.NewInMemory(trace), observe: table.observe}
-	if err := run.compile(source, trace.Meta, nil); err != nil { // without warnings: those of all jobs together include them
+	source := &timedSource{Source: dag.FromTrace(trace), observe: table.observe}
+	if err := run.compile(source, nil); err != nil { // without warnings: those of all jobs together include them
 		return nil, err
 	}
 	for rank := range table.ranks { // what counts is what did together

@@ -203,7 +203,7 @@ func (b *analyticalBackend) readCustomTrace(prefix string) (*analytical.Program,
 	if err != nil {
 		return nil, err
 	}
-	program, err := analytical.Compile(dag.NewInMemory(read.Trace))
+	program, err := analytical.Compile(dag.FromTrace(read.Trace))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", read.Name, err)
 	}
@@ -275,11 +275,15 @@ func (b *analyticalBackend) opTimes() *ideal.Timeline {
 	return nil
 }
 
-func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta, warn func(string, ...any)) (err error) {
+func (b *analyticalBackend) compile(t dag.Source, warn func(string, ...any)) error {
 	if warn == nil {
 		warn = func(string, ...any) {}
 	}
-	if ranks, npus := t.NumRanks(), b.network.NPUs(); ranks != npus {
+	h, err := t.Header()
+	if err != nil {
+		return err
+	}
+	if ranks, npus := h.Ranks, b.network.NPUs(); ranks != npus {
 		hint := fmt.Sprintf("choose a network of %d NPUs", ranks)
 		if ranks < npus {
 			hint += fmt.Sprintf(", a trace of %d ranks, or with --replicate-rank0 one rank for all NPUs", npus)
@@ -296,36 +300,24 @@ func (b *analyticalBackend) compile(t sim.Source, meta dag.Meta, warn func(strin
 		warn("%d calcs have operations but no duration, and take 1 ns each, as in ASTRA-sim: \"roofline-enabled\": 1 in the "+
 			"system file lets local-mem-bw and peak-perf say how long they take", n)
 	}
-	b.exactSizes = isChakra(meta) // as ASTRA-sim matches messages
+	b.exactSizes = isChakra(h.Meta) // as ASTRA-sim matches messages
 	b.system = b.system.For(&b.network, b.program.Uses, warn)
 	if b.localMem.prefix != "" {
-		if b.localMem.trace, err = wholeTrace(t); err != nil {
+		if b.localMem.trace, err = dag.ReadAll(t); err != nil {
 			return err
 		}
 	}
-	return b.numberOps(t)
-}
-
-// wholeTrace returns the trace of a source.
-func wholeTrace(t sim.Source) (*dag.Trace, error) {
-	return unwrapped(t).(interface{ Trace() (*dag.Trace, error) }).Trace()
-}
-
-func unwrapped(t sim.Source) sim.Source {
-	if timed, ok := t.(*timedSource); ok {
-		return timed.Unwrap()
-	}
-	return t
+	return b.numberOps(t, h.Stable)
 }
 
 // numberOps finds out by which numbers the trace's format knows its ops: for single custom collectives and, where the
 // format has such numbers and the trace is at hand, for messages.
-func (b *analyticalBackend) numberOps(t sim.Source) error {
+func (b *analyticalBackend) numberOps(t dag.Source, inMemory bool) error {
 	custom := b.system.CustomNodes != nil
-	if _, atHand := unwrapped(t).(dag.InMemory); !custom && !(atHand && b.exactSizes) {
+	if !custom && !(inMemory && b.exactSizes) {
 		return nil
 	}
-	trace, err := wholeTrace(t)
+	trace, err := dag.ReadAll(t)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func allreduceFile(t *testing.T, ranks int) string {
 	t.Helper()
 	p := collective.Default()
 	p.Size, p.Ranks = 1<<20, ranks
-	trace, err := collective.Generate(p)
+	trace, err := readAll(collective.NewSource(p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,4 +442,12 @@ func TestAnalyticalRefuses(t *testing.T) {
 	if r := clitest.Run(newCommand, "--network", "R(8)@1GB/s,1ns", trace); r.Status != 2 {
 		t.Errorf("--network of another backend: status %d", r.Status)
 	}
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

@@ -53,7 +53,7 @@ type runner interface {
 	// timeline returns what writes a timeline to w in the form that the path asks for.
 	timeline(w io.Writer, path string, t *dag.Trace) (sim.Timeline, error)
 	// compile prepares the trace. It passes warnings to warn, which discards them if nil.
-	compile(t sim.Source, meta dag.Meta, warn func(message string, args ...any)) error
+	compile(t dag.Source, warn func(message string, args ...any)) error
 	// params returns the model and the parameters of a run with the given settings, as its result has them.
 	params(settings []setting) (model string, params any)
 	// run replays the trace with the given settings.
@@ -226,7 +226,7 @@ func (b *logGOPS) parameters() []parameter {
 	}
 }
 
-func (b *logGOPS) compile(t sim.Source, _ dag.Meta, warn func(string, ...any)) (err error) {
+func (b *logGOPS) compile(t dag.Source, warn func(string, ...any)) (err error) {
 	b.replay, err = loggops.Compile(t, b.checkedModel, warn)
 	return err
 }

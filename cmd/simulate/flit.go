@@ -14,7 +14,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
-	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/flit"
 	"github.com/tracedag/tracedag/sim/packet"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -262,8 +261,12 @@ func (b *flitBackend) place(ranks int) (flit.Placement, error) {
 	return flit.Placement{Hosts: hosts}, nil
 }
 
-func (b *flitBackend) compile(t sim.Source, meta dag.Meta, _ func(string, ...any)) (err error) {
-	b.ranks, b.nodes = t.NumRanks(), meta.Nodes
+func (b *flitBackend) compile(t dag.Source, _ func(string, ...any)) error {
+	h, err := t.Header()
+	if err != nil {
+		return err
+	}
+	b.ranks, b.nodes = h.Ranks, h.Nodes
 	if _, err := b.place(b.ranks); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (b *idealBackend) timeline(io.Writer, string, *dag.Trace) (sim.Timeline, er
 	return nil, errors.New("the ideal backend writes no timeline")
 }
 
-func (b *idealBackend) compile(t sim.Source, _ dag.Meta, _ func(string, ...any)) (err error) {
+func (b *idealBackend) compile(t dag.Source, _ func(string, ...any)) (err error) {
 	b.replay, err = ideal.Compile(t)
 	return err
 }

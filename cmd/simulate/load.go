@@ -10,7 +10,6 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
-	"github.com/tracedag/tracedag/sim"
 )
 
 // loaded is what is known of a trace that was compiled.
@@ -25,7 +24,7 @@ type loaded struct {
 
 	measured []measured // with --compare: what the tracer saw of each rank
 
-	source sim.Source // the trace, to be read again for --ops; else nil
+	source dag.Source // the trace, to be read again for --ops; else nil
 	close  func()     // closes it; nil where there is nothing to close
 }
 
@@ -55,13 +54,13 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice collect
 		}
 	}()
 	ph.done("open")
-	if in.Source != nil && !o.needsWhole(in.Source.Meta()) {
-		kinds, err := in.Source.Kinds()
+	if in.Source != nil && !o.wantsWhole() {
+		h, err := in.Source.Header()
 		if err != nil {
 			return nil, cli.InFile(in.Name, err)
 		}
-		if run.lowers(nil) == nil || !slices.Contains(kinds, dag.Coll) {
-			l, err := loadBatches(p, in, o, run, ph)
+		if !o.needsWhole(h.Meta) && (run.lowers(nil) == nil || !slices.Contains(h.Kinds, dag.Coll)) {
+			l, err := loadBatches(p, in, h, o, run, ph)
 			if err == nil && o.ops {
 				l.source, l.close, keep = in.Source, in.Close, true
 			}
@@ -81,12 +80,12 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice collect
 		}
 	}
 	if o.lower.Asked() {
-		s, err := pass(dag.NewInMemory(trace))
+		s, err := pass(dag.FromTrace(trace))
 		if err != nil {
 			return nil, cli.InFile(in.Name, err)
 		}
 		before := trace
-		if trace, err = s.Trace(); err != nil {
+		if trace, err = dag.ReadAll(s); err != nil {
 			return nil, cli.InFile(in.Name, err)
 		}
 		if o.compare {
@@ -98,9 +97,14 @@ func load(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice collect
 	return l, l.compileWhole(p, o, run, trace, choice, ph)
 }
 
+// wantsWhole reports whether any trace must be in memory as a whole.
+func (o *options) wantsWhole() bool {
+	return o.timeline != "" || o.lower.Asked() || o.compare
+}
+
 // needsWhole reports whether a trace must be in memory as a whole.
 func (o *options) needsWhole(meta dag.Meta) bool {
-	return o.timeline != "" || o.lower.Asked() || o.measuresIO(meta) || o.compare || len(meta.Jobs) > 0
+	return o.wantsWhole() || o.measuresIO(meta) || len(meta.Jobs) > 0
 }
 
 // measuresIO reports whether the latencies of storage accesses are to be measured in a trace.
@@ -140,8 +144,12 @@ func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
+	h, err := source.Header()
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.name, err)
+	}
 	before := trace.Ops()
-	l.title, l.ranks, l.ops = trace.Title, len(trace.Ranks), source.NumOps()
+	l.title, l.ranks, l.ops = trace.Title, len(trace.Ranks), h.Ops
 	if l.ops != before {
 		p.Explain("%s: lowered %d ops to %d", l.name, before, l.ops)
 	}
@@ -149,7 +157,7 @@ func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag
 	if l.jobs != nil {
 		observed.observe = l.jobs.observe
 	}
-	lowering, compiling, err := compileBatches(run, observed, trace.Meta, p.Warn, ph)
+	lowering, compiling, err := compileBatches(run, observed, h, p.Warn, ph)
 	if err != nil {
 		if l.ops != before {
 			err = fmt.Errorf("with its collectives lowered, %w", err)
@@ -159,7 +167,7 @@ func (l *loaded) compileWhole(p *cli.Program, o *options, run runner, trace *dag
 	ph.add("lower", lowering)
 	ph.add("compile", compiling)
 	if o.timeline != "" || o.alone || o.measuresIO(trace.Meta) {
-		if l.trace, err = source.Trace(); err != nil {
+		if l.trace, err = dag.ReadAll(source); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}
 	}
@@ -184,8 +192,8 @@ func (o *options) checkGroups(comms []dag.Comm) error {
 }
 
 // lowered returns the trace with whatever lowered that the backend does not run.
-func lowered(o *options, run runner, trace *dag.Trace, choice collective.Choice) (collective.Source, error) {
-	source := dag.NewInMemory(trace)
+func lowered(o *options, run runner, trace *dag.Trace, choice collective.Choice) (dag.Source, error) {
+	source := dag.FromTrace(trace)
 	which := run.lowers(trace)
 	if which == nil {
 		return source, nil
@@ -201,37 +209,38 @@ func lowered(o *options, run runner, trace *dag.Trace, choice collective.Choice)
 	if err != nil {
 		return nil, err
 	}
-	return dag.NewInMemory(whole), nil
+	return dag.FromTrace(whole), nil
 }
 
-func loadBatches(p *cli.Program, in *cli.OpenTrace, o *options, run runner, ph *phases) (*loaded, error) {
-	if err := o.checkGroups(in.Source.Comms()); err != nil {
+func loadBatches(p *cli.Program, in *cli.OpenTrace, h *dag.Header, o *options, run runner, ph *phases) (
+	*loaded, error) {
+	if err := o.checkGroups(h.Comms); err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
-	reading, compiling, err := compileBatches(run, &timedSource{Source: in.Source}, in.Source.Meta(), p.Warn, ph)
+	reading, compiling, err := compileBatches(run, &timedSource{Source: in.Source}, h, p.Warn, ph)
 	if err != nil {
 		return nil, cli.InFile(in.Name, err)
 	}
 	in.DoneReading()
-	in.WasRead(in.Source.NumOps(), in.Source.NumRanks(), reading+compiling)
+	in.WasRead(h.Ops, h.Ranks, reading+compiling)
 	ph.add("decode", reading)
 	ph.add("lower", 0)
 	ph.add("compile", compiling)
-	return &loaded{name: in.Name, title: in.Source.Meta().Title, ranks: in.Source.NumRanks(), ops: in.Source.NumOps()}, nil
+	return &loaded{name: in.Name, title: h.Title, ranks: h.Ranks, ops: h.Ops}, nil
 }
 
 // compileBatches compiles the trace while it is read, and returns how long either took; to reading it adds what was done
 // since the last phase.
-func compileBatches(run runner, source *timedSource, meta dag.Meta, warn func(string, ...any), ph *phases) (reading,
+func compileBatches(run runner, source *timedSource, h *dag.Header, warn func(string, ...any), ph *phases) (reading,
 	compiling time.Duration, err error) {
 	began := time.Now()
-	if err := run.compile(source, meta, warn); err != nil {
+	if err := run.compile(source, warn); err != nil {
 		return 0, 0, err
 	}
 	now := time.Now()
 	took := now.Sub(began)
 	// Each thread reads, then compiles, over and over.
-	threads := min(runtime.GOMAXPROCS(0), max(len(source.Batches()), 1))
+	threads := min(runtime.GOMAXPROCS(0), max(len(h.Batches), 1))
 	reading = min(took, time.Duration(source.reading.Load())/time.Duration(threads))
 	compiling = took - reading
 	reading += began.Sub(ph.last)
@@ -241,18 +250,21 @@ func compileBatches(run runner, source *timedSource, meta dag.Meta, warn func(st
 
 // timedSource measures how long reading takes.
 type timedSource struct {
-	sim.Source
+	dag.Source
 	observe func(first int, ranks []dag.Rank) error // nil, or called with all that is read
 	reading atomic.Int64                            // nanoseconds of all readers
 }
 
-// Unwrap returns the source itself, for those who can make use of what it is.
-func (s *timedSource) Unwrap() sim.Source {
-	return s.Source
+// ReadAll reads the whole trace, unobserved.
+func (s *timedSource) ReadAll() (*dag.Trace, error) {
+	return dag.ReadAll(s.Source)
 }
 
-func (s *timedSource) Reader() func(dag.Batch) ([]dag.Rank, error) {
-	read := s.Source.Reader()
+func (s *timedSource) NewReader(columns dag.Columns) dag.Reader {
+	if s.observe != nil {
+		columns = dag.All
+	}
+	read := s.Source.NewReader(columns)
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		start := time.Now()
 		ranks, err := read(b)

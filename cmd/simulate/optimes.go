@@ -71,10 +71,14 @@ func writeOpTimes(out *cli.Output, l *loaded, times *ideal.Timeline, asJSON bool
 	} else {
 		writeOpHeader(out)
 	}
-	read := l.source.Reader()
+	h, err := l.source.Header()
+	if err != nil {
+		return cli.InFile(l.name, err)
+	}
+	read := l.source.NewReader(dag.Replay)
 	var line []byte
 	first := true
-	for _, batch := range l.source.Batches() {
+	for _, batch := range h.Batches {
 		ranks, err := read(batch)
 		if err != nil {
 			return cli.InFile(l.name, fmt.Errorf("reading it again: %w", err))

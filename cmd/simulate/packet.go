@@ -18,7 +18,6 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/units"
-	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/packet"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -314,12 +313,16 @@ func (b *packetBackend) place(ranks int) (packet.Placement, error) {
 	return packet.Placement{}, fmt.Errorf("no placement %q", b.flags.placement)
 }
 
-func (b *packetBackend) compile(t sim.Source, meta dag.Meta, warn func(string, ...any)) error {
-	b.ranks, b.nodes = t.NumRanks(), meta.Nodes
+func (b *packetBackend) compile(t dag.Source, warn func(string, ...any)) error {
+	h, err := t.Header()
+	if err != nil {
+		return err
+	}
+	b.ranks, b.nodes = h.Ranks, h.Nodes
 	if _, err := b.place(b.ranks); err != nil {
 		return err
 	}
-	matrix, err := connectionMatrix(meta, b.network)
+	matrix, err := connectionMatrix(h.Meta, b.network)
 	if err != nil {
 		return err
 	}

@@ -413,7 +413,7 @@ func TestMergedBefore(t *testing.T) {
 func TestSharedAsApart(t *testing.T) {
 	p := collective.Default()
 	p.Size, p.Ranks = 1<<20, 6
-	allreduce, err := collective.Generate(p)
+	allreduce, err := readAll(collective.NewSource(p))
 	if err != nil {
 		t.Fatal(err)
 	}

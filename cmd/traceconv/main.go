@@ -10,7 +10,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/storage"
-	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
@@ -123,7 +122,7 @@ Storage accesses are lowered with --lower to what a storage system does, with th
 type conversion struct {
 	p       *cli.Program
 	read    cli.ReadFlags
-	lower   func(format.Source) (format.Source, error)
+	lower   func(dag.Source) (dag.Source, error)
 	lowers  bool                                                // lower does anything
 	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // of a single trace; nil: nothing
 	retitle bool
@@ -137,7 +136,7 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 		return err
 	}
 	defer in.Close()
-	if c.edit == nil && in.Source != nil && in.Source.Complete() {
+	if c.edit == nil && in.Generates() {
 		return c.convertBatches(in.Source, in, to)
 	}
 	t, err := in.Read()
@@ -150,7 +149,7 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 		}
 	}
 	if c.lowers { // to more than should be in memory
-		return c.convertBatches(dag.NewInMemory(t), in, to)
+		return c.convertBatches(dag.FromTrace(t), in, to)
 	}
 	if err := c.describe(&t.Meta, in, to); err != nil {
 		return err
@@ -160,21 +159,25 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 }
 
 // convertBatches writes a trace while it is made, batch by batch.
-func (c *conversion) convertBatches(s format.Source, in *cli.OpenTrace, to *cli.Target) error {
+func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Target) error {
 	inMemory := s != in.Source
 	s, err := c.lower(s)
 	if err != nil {
 		return cli.InFile(in.Name, err)
 	}
-	meta := s.Meta()
-	if err := c.describe(&meta, in, to); err != nil {
+	h, err := s.Header()
+	if err != nil {
+		return cli.InFile(in.Name, err)
+	}
+	described := *h
+	if err := c.describe(&described.Meta, in, to); err != nil {
 		return err
 	}
 	in.DoneReading()
 	if inMemory {
 		in.Close() // it may be replaced
 	}
-	return c.p.WriteSource(cli.WithMeta(s, meta), to)
+	return c.p.WriteSource(dag.WithHeader(s, &described), to)
 }
 
 // compose makes the trace of a plan.
@@ -183,19 +186,23 @@ func (c *conversion) compose(plan *cli.Plan, to *cli.Target) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.lower(dag.NewInMemory(made.Trace))
+	s, err := c.lower(dag.FromTrace(made.Trace))
 	if err == nil {
 		s, err = made.Join(c.p, s)
 	}
 	if err != nil {
 		return cli.InFile(made.Name, err)
 	}
-	meta := s.Meta()
-	if c.retitle {
-		meta.Title = c.title
+	h, err := s.Header()
+	if err != nil {
+		return cli.InFile(made.Name, err)
 	}
-	meta.Provenance = append(slices.Clip(meta.Provenance), c.p.Provenance(made.Seed, made.Inputs...))
-	return c.p.WriteSource(cli.WithMeta(s, meta), to)
+	described := *h
+	if c.retitle {
+		described.Title = c.title
+	}
+	described.Provenance = append(slices.Clip(h.Provenance), c.p.Provenance(made.Seed, made.Inputs...))
+	return c.p.WriteSource(dag.WithHeader(s, &described), to)
 }
 
 // describe enters the title and the provenance.

@@ -25,7 +25,8 @@ func model(whole *int) format.Format {
 		Read: func([]*format.Input, format.ReadOptions) (*dag.Trace, error) {
 			return nil, errors.New("read where it could be opened")
 		},
-		Open: func(_ *format.Input, o format.ReadOptions) (format.Source, error) {
+		Generates: true,
+		Open: func(_ *format.Input, o format.ReadOptions) (dag.Source, error) {
 			s, err := horovod.NewSource(horovod.Default(), o.Model.Seed)
 			return &generated{s, whole}, err
 		},
@@ -37,9 +38,9 @@ type generated struct {
 	whole *int
 }
 
-func (g *generated) Trace() (*dag.Trace, error) {
+func (g *generated) ReadAll() (*dag.Trace, error) {
 	*g.whole++
-	return g.Source.Trace()
+	return dag.ReadAll(g.Source)
 }
 
 // A trace that can be read batch by batch is converted so where nothing needs the whole.
@@ -54,7 +55,7 @@ func TestStream(t *testing.T) {
 		}
 		return got.Stdout
 	}
-	want, err := horovod.Generate(horovod.Default(), 5)
+	want, err := readAll(horovod.NewSource(horovod.Default(), 5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,4 +106,12 @@ func TestStream(t *testing.T) {
 	if len(losses) == 0 || strict.Status != cli.ExitLoss || strict.Stdout != "" || whole != 0 {
 		t.Errorf("%d losses; with --strict exit status %d, %d bytes", len(losses), strict.Status, len(strict.Stdout))
 	}
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

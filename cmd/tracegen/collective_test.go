@@ -22,7 +22,7 @@ func TestCollectiveFlags(t *testing.T) {
 		},
 		"--type bcast --ranks 4 --root 3": {Type: dag.Bcast, Size: 1 << 30, Ranks: 4, Stride: 1, Root: 3, Repeat: 1},
 	} {
-		want, err := collective.Generate(params)
+		want, err := readAll(collective.NewSource(params))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func TestLLMFlags(t *testing.T) {
 			ConcurrentCollectives: true, PeakFlops: 15e11, MemoryBandwidth: 1e12,
 		},
 	} {
-		want, err := llm.Generate(params)
+		want, err := readAll(llm.NewSource(params))
 		if err != nil {
 			t.Fatal(err)
 		}

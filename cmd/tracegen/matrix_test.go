@@ -24,7 +24,7 @@ func matrixTrace(t *testing.T, p matrix.Params, seed int64) (*dag.Trace, *matrix
 	if err != nil {
 		t.Fatal(err)
 	}
-	trace, err := s.Trace()
+	trace, err := dag.ReadAll(s)
 	if err != nil {
 		t.Fatal(err)
 	}

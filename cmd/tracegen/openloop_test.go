@@ -25,7 +25,7 @@ func traceOf(t *testing.T, s *openloop.Source, err error) *dag.Trace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := s.Trace()
+	tr, err := dag.ReadAll(s)
 	if err != nil {
 		t.Fatal(err)
 	}

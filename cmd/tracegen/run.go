@@ -92,7 +92,7 @@ func (r *run) writeTrace() error {
 	if err := r.checkReport(); err != nil {
 		return err
 	}
-	pass := func(s format.Source) (format.Source, error) { return s, nil }
+	pass := func(s dag.Source) (dag.Source, error) { return s, nil }
 	if !r.generator.Lowered {
 		if pass, err = r.lower.Pass(); err != nil {
 			return err
@@ -110,11 +110,15 @@ func (r *run) writeTrace() error {
 	if err != nil {
 		return err
 	}
-	meta := s.Meta()
-	if to.KeepsProvenance() {
-		meta.Provenance = append(meta.Provenance, r.p.Provenance(r.seed(), r.inputs...))
+	h, err := s.Header()
+	if err != nil {
+		return err
 	}
-	if err := r.p.WriteSource(cli.WithMeta(s, meta), to); err != nil || r.report == nil {
+	described := *h
+	if to.KeepsProvenance() {
+		described.Provenance = append(described.Provenance, r.p.Provenance(r.seed(), r.inputs...))
+	}
+	if err := r.p.WriteSource(dag.WithHeader(s, &described), to); err != nil || r.report == nil {
 		return err
 	}
 	return r.report.Commit()

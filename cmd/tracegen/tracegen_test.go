@@ -50,7 +50,7 @@ func same(t *testing.T, got, want *dag.Trace) {
 }
 
 func TestHorovod(t *testing.T) {
-	want, err := horovod.Generate(horovod.Default(), 1)
+	want, err := readAll(horovod.NewSource(horovod.Default(), 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestHorovod(t *testing.T) {
 	differs := params.Layer
 	differs.Compute, differs.BcastBytes = 7*dag.Millisecond, 64<<10
 	params.Overrides = map[int]horovod.Layer{1: differs}
-	if want, err = horovod.Generate(params, 9); err != nil {
+	if want, err = readAll(horovod.NewSource(params, 9)); err != nil {
 		t.Fatal(err)
 	}
 	// The override comes before a flag that it inherits from.
@@ -101,7 +101,7 @@ func TestHorovodListing(t *testing.T) {
 	args := []string{"horovod", "--workers", "3", "--listing", "--gatherv-probability", "0.5"}
 	check := func(args ...string) {
 		t.Helper()
-		want, err := horovod.Generate(params, 1)
+		want, err := readAll(horovod.NewSource(params, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,4 +249,12 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

@@ -16,7 +16,7 @@ func replay(t *testing.T, trace *dag.Trace) *sim.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := loggops.Compile(dag.NewInMemory(lowered), loggops.Strict, t.Errorf)
+	compiled, err := loggops.Compile(dag.FromTrace(lowered), loggops.Strict, t.Errorf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,16 +35,20 @@ func mustMake(t *testing.T, what string, s *rankwise.Source, err error) *dag.Tra
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	tr, err := s.Trace()
+	tr, err := dag.ReadAll(s)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if tr.Ops() != s.NumOps() || len(tr.Ranks) != s.NumRanks() {
-		t.Errorf("%s: %d ops on %d ranks, expected %d on %d", what, tr.Ops(), len(tr.Ranks), s.NumOps(), s.NumRanks())
+	h, err := s.Header()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if tr.Ops() != h.Ops || len(tr.Ranks) != h.Ranks {
+		t.Errorf("%s: %d ops on %d ranks, expected %d on %d", what, tr.Ops(), len(tr.Ranks), h.Ops, h.Ranks)
 	}
 	next := 0
-	read := s.Reader()
-	for _, batch := range s.Batches() {
+	read := s.NewReader(dag.All)
+	for _, batch := range h.Batches {
 		ranks, err := read(batch)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
@@ -62,8 +66,8 @@ func mustMake(t *testing.T, what string, s *rankwise.Source, err error) *dag.Tra
 			t.Errorf("%s: batch %+v has %d ops and %d dependencies", what, batch, ops, deps)
 		}
 	}
-	if next != s.NumRanks() {
-		t.Errorf("%s: batches end at rank %d of %d", what, next, s.NumRanks())
+	if next != h.Ranks {
+		t.Errorf("%s: batches end at rank %d of %d", what, next, h.Ranks)
 	}
 	return tr
 }
@@ -94,7 +98,7 @@ func mustRun(t *testing.T, what string, s *rankwise.Source, err error) (messages
 		t.Fatal(err)
 	}
 	for _, params.S = range []int64{0, 1 << 40} {
-		replay, err := loggops.Compile(dag.NewInMemory(lowered), loggops.Strict, t.Logf)
+		replay, err := loggops.Compile(dag.FromTrace(lowered), loggops.Strict, t.Logf)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -496,7 +500,7 @@ func BenchmarkGenerate(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				tr, err := s.Trace()
+				tr, err := dag.ReadAll(s)
 				if err != nil {
 					b.Fatal(err)
 				}

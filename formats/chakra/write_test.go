@@ -252,11 +252,11 @@ func loweredLines(t *testing.T, trace *dag.Trace) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := collective.LowerSource(dag.NewInMemory(trace), choice)
+	source, err := collective.LowerSource(dag.FromTrace(trace), choice)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lowered, err := source.Trace()
+	lowered, err := dag.ReadAll(source)
 	if err != nil {
 		t.Fatal(err)
 	}

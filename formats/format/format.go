@@ -32,8 +32,13 @@ type Format struct {
 	Read func(inputs []*Input, o ReadOptions) (*dag.Trace, error)
 
 	// Open opens a trace that can be read batch by batch, without having all of it in memory. It returns nil for one that
-	// cannot, having read nothing; Read then reads the whole. nil: none can.
-	Open func(in *Input, o ReadOptions) (Source, error)
+	// cannot, having read nothing; Read then reads the whole. nil: none can. The input must stay open until the source is
+	// closed. A source that depends on other files, too, names them in a method Files() []string.
+	Open func(in *Input, o ReadOptions) (dag.Source, error)
+
+	// Generates reports that what Open opens are descriptions of workload models. Their traces depend on ReadOptions.Model
+	// and are generated while they are read.
+	Generates bool
 
 	// Losses lists what Write would leave out or change, without writing. nil: nothing ever.
 	Losses func(t *dag.Trace) []Loss
@@ -47,32 +52,9 @@ type Format struct {
 	// called again or WriteFiles returns. What holds for Write holds for it. One of Write and WriteFiles is nil.
 	WriteFiles func(create func(suffix string) (io.Writer, error), t *dag.Trace, o WriteOptions) error
 
-	// WriteSource writes what Write writes, of a trace that is Complete and need not be in memory, and tells o.Losses what
-	// Losses lists of it. It may be nil.
-	WriteSource func(w io.Writer, s Source, o WriteOptions) error
-}
-
-// Source is a trace that is read, or made, batch by batch. An input that it was opened from must stay open. One that
-// depends on other files, too, names them in a method Files() []string.
-type Source interface {
-	Meta() dag.Meta
-	Comms() []dag.Comm
-	NumRanks() int
-	NumOps() int64
-	// Kinds returns the kinds of op that the trace has, or may have. Once it has, NumOps can be relied upon: before, it is
-	// what the file says.
-	Kinds() ([]dag.Kind, error)
-	// Batches divides all ranks, ascending, so that the batches have nothing in common in the file.
-	Batches() []dag.Batch
-	// Reader returns a function that reads a batch for replay, without what no replay needs: names, attributes, measured
-	// times and jobs. What it returns is good until it is called again. A reader is for one goroutine; several may read
-	// at the same time.
-	Reader() func(dag.Batch) ([]dag.Rank, error)
-	// Complete reports whether readers leave nothing out.
-	Complete() bool
-	// Trace reads the whole trace.
-	Trace() (*dag.Trace, error)
-	Close() error
+	// WriteSource writes what Write writes, of a trace that need not be in memory, and tells o.Losses what Losses lists of
+	// it. It may be nil.
+	WriteSource func(w io.Writer, s dag.Source, o WriteOptions) error
 }
 
 // DetectBytes is how much of a file Format.Detect gets to see.

@@ -23,9 +23,9 @@ var Text = format.Format{
 	Read:       readText,
 	Losses:     func(t *dag.Trace) []format.Loss { return losses(t, false) },
 	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
-		return writeSource(w, dag.NewInMemory(t), o, false)
+		return writeSource(w, dag.FromTrace(t), o, false)
 	},
-	WriteSource: func(w io.Writer, s format.Source, o format.WriteOptions) error {
+	WriteSource: func(w io.Writer, s dag.Source, o format.WriteOptions) error {
 		return writeSource(w, s, o, false)
 	},
 }
@@ -40,9 +40,9 @@ var Binary = format.Format{
 	Read:       readBinary,
 	Losses:     func(t *dag.Trace) []format.Loss { return losses(t, true) },
 	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
-		return writeSource(w, dag.NewInMemory(t), o, true)
+		return writeSource(w, dag.FromTrace(t), o, true)
 	},
-	WriteSource: func(w io.Writer, s format.Source, o format.WriteOptions) error {
+	WriteSource: func(w io.Writer, s dag.Source, o format.WriteOptions) error {
 		return writeSource(w, s, o, true)
 	},
 }

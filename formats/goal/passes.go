@@ -21,12 +21,13 @@ type plan struct {
 }
 
 // writeSource writes a trace in either form.
-func writeSource(w io.Writer, s format.Source, o format.WriteOptions, binary bool) error {
-	if !s.Complete() {
-		return errors.New("the trace cannot be written batch by batch: its readers leave something out")
+func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) error {
+	h, err := s.Header()
+	if err != nil {
+		return err
 	}
 	p := plan{binary: binary, compat: o.Compat, counts: o.Losses != nil}
-	in, err := newIntake(s)
+	in, err := newIntake(s, h)
 	if err != nil {
 		return err
 	}
@@ -34,14 +35,14 @@ func writeSource(w io.Writer, s format.Source, o format.WriteOptions, binary boo
 	if err != nil {
 		return err
 	}
-	if s.NumRanks() == 0 {
+	if h.Ranks == 0 {
 		return errors.New("GOAL needs at least one rank")
 	}
 	if err := found.err(); err != nil {
 		return err
 	}
 	if o.Losses != nil {
-		if err := o.Losses(found.losses(s.Meta().Nodes)); err != nil {
+		if err := o.Losses(found.losses(h.Nodes)); err != nil {
 			return err
 		}
 	}
@@ -58,13 +59,18 @@ func writeSource(w io.Writer, s format.Source, o format.WriteOptions, binary boo
 			return nil
 		})
 	}
-	writeTextHead(&out, s.NumRanks())
+	writeTextHead(&out, h.Ranks)
 	return in.write(&out, writeBlock)
 }
 
 // losses returns what writing a trace would lose.
 func losses(t *dag.Trace, binary bool) []format.Loss {
-	in, err := newIntake(dag.NewInMemory(t))
+	s := dag.FromTrace(t)
+	h, err := s.Header()
+	var in *intake
+	if err == nil {
+		in, err = newIntake(s, h)
+	}
 	var found *survey
 	if err == nil {
 		found, err = plan{binary: binary, counts: true}.examine(in)
@@ -91,17 +97,17 @@ func (p plan) examine(in *intake) (*survey, error) {
 // intake takes a trace part by part, several parts at the same time.
 type intake struct {
 	parts   [][]dag.Batch
-	readers []func(dag.Batch) ([]dag.Rank, error)
+	readers []dag.Reader
 }
 
-func newIntake(s format.Source) (*intake, error) {
-	parts, readers, err := divide(s)
+func newIntake(s dag.Source, h *dag.Header) (*intake, error) {
+	parts, readers, err := divide(h)
 	if err != nil {
 		return nil, err
 	}
 	in := &intake{parts: parts}
 	for range readers {
-		in.readers = append(in.readers, s.Reader())
+		in.readers = append(in.readers, s.NewReader(dag.All))
 	}
 	return in, nil
 }
@@ -148,8 +154,8 @@ const (
 
 // divide divides the batches of a source into parts to be taken one by one, and says how many of them to take at the
 // same time.
-func divide(s format.Source) (parts [][]dag.Batch, readers int, err error) {
-	batches := s.Batches()
+func divide(h *dag.Header) (parts [][]dag.Batch, readers int, err error) {
+	batches := h.Batches
 	first, ranks := 0, 0
 	lines, largest := int64(0), int64(1)
 	for i, b := range batches {
@@ -165,8 +171,8 @@ func divide(s format.Source) (parts [][]dag.Batch, readers int, err error) {
 		lines += n
 		largest = max(largest, lines)
 	}
-	if ranks != s.NumRanks() {
-		return nil, 0, fmt.Errorf("the batches of the trace have %d ranks of %d", ranks, s.NumRanks())
+	if ranks != h.Ranks {
+		return nil, 0, fmt.Errorf("the batches of the trace have %d ranks of %d", ranks, h.Ranks)
 	}
 	if first < len(batches) {
 		parts = append(parts, batches[first:])
@@ -176,7 +182,7 @@ func divide(s format.Source) (parts [][]dag.Batch, readers int, err error) {
 }
 
 // eachRank reads batches and calls do for every rank, which is good until do returns.
-func eachRank(read func(dag.Batch) ([]dag.Rank, error), batches []dag.Batch,
+func eachRank(read dag.Reader, batches []dag.Batch,
 	do func(rank int, r *dag.Rank) error) error {
 	for _, b := range batches {
 		ranks, err := read(b)

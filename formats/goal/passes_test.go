@@ -22,18 +22,21 @@ import (
 
 // batched is a trace that is read in batches of some ranks. What a reader has returned is gone when it reads again.
 type batched struct {
-	format.Source // of the trace in memory
-	batches       []dag.Batch
-	readers       atomic.Int64
-	fails         int // a rank that cannot be read
-	partial       bool
+	dag.Source // of the trace in memory
+	batches    []dag.Batch
+	readers    atomic.Int64
+	fails      int // a rank that cannot be read
 }
 
 var errSource = errors.New("the source broke")
 
 func newBatched(trace *dag.Trace, size func() int) *batched {
-	b := &batched{Source: dag.NewInMemory(trace), fails: -1}
-	each := b.Source.Batches()
+	b := &batched{Source: dag.FromTrace(trace), fails: -1}
+	h, err := b.Source.Header()
+	if err != nil {
+		panic(err)
+	}
+	each := h.Batches
 	for first := 0; first < len(each); {
 		all := dag.Batch{First: first, Last: min(first+size(), len(each))}
 		for _, one := range each[first:all.Last] {
@@ -45,12 +48,19 @@ func newBatched(trace *dag.Trace, size func() int) *batched {
 	return b
 }
 
-func (b *batched) Batches() []dag.Batch { return b.batches }
-func (b *batched) Complete() bool       { return !b.partial }
+func (b *batched) Header() (*dag.Header, error) {
+	h, err := b.Source.Header()
+	if err != nil {
+		return nil, err
+	}
+	header := *h
+	header.Batches, header.Stable = b.batches, false
+	return &header, nil
+}
 
-func (b *batched) Reader() func(dag.Batch) ([]dag.Rank, error) {
+func (b *batched) NewReader(columns dag.Columns) dag.Reader {
 	b.readers.Add(1)
-	read := b.Source.Reader()
+	read := b.Source.NewReader(columns)
 	var ranks []dag.Rank
 	return func(batch dag.Batch) ([]dag.Rank, error) {
 		for i := range ranks {
@@ -226,7 +236,7 @@ func TestWriteSourceErrors(t *testing.T) {
 	lossy.Nodes = make([]int32, 8)
 	for _, f := range []format.Format{Text, Binary} {
 		withProcessors(func() {
-			check := func(what string, s format.Source, want string) {
+			check := func(what string, s dag.Source, want string) {
 				t.Helper()
 				var out bytes.Buffer
 				o := format.WriteOptions{Losses: func([]format.Loss) error { return errLoss }}
@@ -238,9 +248,6 @@ func TestWriteSourceErrors(t *testing.T) {
 			s := newBatched(lossy, one)
 			s.fails = 5
 			check("broken", s, errSource.Error())
-			s = newBatched(lossy, one)
-			s.partial = true
-			check("not complete", s, "the trace cannot be written batch by batch: its readers leave something out")
 			s = newBatched(lossy, one)
 			s.batches = s.batches[:7]
 			check("a batch missing", s, "the batches of the trace have 7 ranks of 8")
@@ -262,12 +269,13 @@ func TestBatchesInMemory(t *testing.T) {
 		{10, 0, 0, 64}, {partLines, 0, 0, 64}, {maxLines / 4, 0, 0, 4}, {1000, maxLines / 8, maxLines / 8, 3},
 		{maxLines/2 + 1, 0, 0, 1}, {0, maxLines/2 + 1, 0, 1}, {0, 0, maxLines/2 + 1, 1}, {math.MaxInt32, 1, 1, 1},
 	} {
-		s := &batched{Source: dag.NewInMemory(&dag.Trace{Ranks: make([]dag.Rank, 300_000)})}
-		for i := range 300_000 {
-			s.batches = append(s.batches, dag.Batch{First: i, Last: i + 1, Ops: 1})
+		h := &dag.Header{Ranks: 300_000}
+		for i := range h.Ranks {
+			h.Batches = append(h.Batches, dag.Batch{First: i, Last: i + 1, Ops: 1})
 		}
-		s.batches[100_000].Ops, s.batches[100_000].Deps, s.batches[100_000].StartDeps = c.ops, c.deps, c.start
-		parts, readers, err := divide(s)
+		b := &h.Batches[100_000]
+		b.Ops, b.Deps, b.StartDeps = c.ops, c.deps, c.start
+		parts, readers, err := divide(h)
 		if err != nil || int64(readers) != min(c.readers, int64(len(parts))) {
 			t.Errorf("%+v: %d readers of %d parts, error %v", c, readers, len(parts), err)
 		}

@@ -34,7 +34,7 @@ func TestLogGOPSim(t *testing.T) {
 				if want.Status != "complete" {
 					continue
 				}
-				replay, err := loggops.Compile(dag.NewInMemory(trace), loggops.LogGOPSim, t.Logf)
+				replay, err := loggops.Compile(dag.FromTrace(trace), loggops.LogGOPSim, t.Logf)
 				if err != nil {
 					t.Fatal(err)
 				}

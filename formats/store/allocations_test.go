@@ -4,7 +4,11 @@ package store
 
 // With the race detector, pools forget at random what the decompression keeps in them.
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
 
 // Once it has read the largest batch, a reader allocates next to nothing.
 func TestReaderAllocations(t *testing.T) {
@@ -14,7 +18,7 @@ func TestReaderAllocations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		batches, read := f.Batches(), f.Reader()
+		batches, read := f.batches(), f.NewReader(dag.Replay)
 		if len(batches) < 5 {
 			t.Fatalf("%d batches tell nothing", len(batches))
 		}

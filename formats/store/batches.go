@@ -10,14 +10,18 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// Reader returns a function that reads a batch, one of those that [File.Batches] returns: rank k of what it returns is
-// rank b.First+k. It decodes on the calling goroutine, and into memory that it uses again: the ranks are valid until
-// its next call only. Several goroutines can read different batches at the same time, with a Reader each.
-//
-// It is for replay, and leaves out what no replay needs: names, attributes, measured times and jobs.
-func (f *File) Reader() func(b dag.Batch) ([]dag.Rank, error) {
+// replayless are the columns that no replay needs: names, attributes, measured times and jobs.
+var replayless = []int{colName, colAttrs, colMeasuredStart, colMeasuredEnd, colJob}
+
+// NewReader returns a reader. It decodes on the calling goroutine, and into memory that it reuses. For dag.Replay it
+// leaves out names, attributes, measured times and jobs.
+func (f *File) NewReader(columns dag.Columns) dag.Reader {
 	r := &batchReader{file: f, decoder: newDecoder()}
-	r.block.columns = newColumnSet(f, colName, colAttrs, colMeasuredStart, colMeasuredEnd, colJob)
+	var except []int
+	if columns == dag.Replay {
+		except = replayless
+	}
+	r.block.columns = newColumnSet(f, except...)
 	f.eachBatch(func(b dag.Batch, groups []group) {
 		r.batches = append(r.batches, b)
 		r.groups = append(r.groups, groups)
@@ -69,9 +73,4 @@ func (r *batchReader) read(b dag.Batch) error {
 	}
 	clear(r.ranks[next:])
 	return nil
-}
-
-// Complete reports whether [File.Reader] gives all that [File.Trace] does: it does not.
-func (f *File) Complete() bool {
-	return false
 }

@@ -64,7 +64,7 @@ func replayed(ranks []dag.Rank) []dag.Rank {
 // ranks are not those wanted.
 func sameBatches(tb testing.TB, f *File, want []dag.Rank, rng *rand.Rand) {
 	tb.Helper()
-	batches, read := f.Batches(), f.Reader()
+	batches, read, readAll := f.batches(), f.NewReader(dag.Replay), f.NewReader(dag.All)
 	next, ops := 0, int64(0)
 	for _, b := range batches {
 		if b.First != next || b.Last <= b.First {
@@ -73,8 +73,8 @@ func sameBatches(tb testing.TB, f *File, want []dag.Rank, rng *rand.Rand) {
 		next = b.Last
 		ops += b.Ops
 	}
-	if next != len(want) || ops != f.NumOps() {
-		tb.Fatalf("%d ranks and %d ops in the batches, want %d and %d", next, ops, len(want), f.NumOps())
+	if next != len(want) || ops != f.numOps() {
+		tb.Fatalf("%d ranks and %d ops in the batches, want %d and %d", next, ops, len(want), f.numOps())
 	}
 	for range 2 {
 		for _, i := range rng.Perm(len(batches)) {
@@ -95,6 +95,13 @@ func sameBatches(tb testing.TB, f *File, want []dag.Rank, rng *rand.Rand) {
 			if ops != b.Ops || deps > b.Deps || startDeps > b.StartDeps {
 				tb.Fatalf("batch %+v has %d ops, %d dependencies and %d on starts", b, ops, deps, startDeps)
 			}
+			if got, err = readAll(b); err != nil {
+				tb.Fatalf("batch %+v, all columns: %v", b, err)
+			}
+			sameRanks(tb, got, want[b.First:b.Last])
+			for k := range got {
+				spoil(&got[k])
+			}
 		}
 	}
 }
@@ -110,7 +117,9 @@ func spoil(r *dag.Rank) {
 	parquet.Fill(r.Duration, -1)
 	parquet.Fill(r.Flops, -1)
 	parquet.Fill(r.Release, -1)
-	for _, c := range []*dag.Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Host, &r.Dims, &r.Priority} {
+	parquet.Fill(r.MeasuredStart, -1)
+	parquet.Fill(r.MeasuredEnd, -1)
+	for _, c := range []*dag.Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Job, &r.Host, &r.Dims, &r.Priority} {
 		for i := range c.Len() {
 			c.Set(i, 0xee)
 		}
@@ -130,7 +139,7 @@ func TestReaderRandom(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			got, err := f.Trace()
+			got, err := f.ReadAll()
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -208,7 +217,7 @@ func TestReaderDifferentBatches(t *testing.T) {
 
 func mustTrace(tb testing.TB, f *File) *dag.Trace {
 	tb.Helper()
-	t, err := f.Trace()
+	t, err := f.ReadAll()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -234,7 +243,7 @@ func TestReaderRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batches, read := f.Batches(), f.Reader()
+	batches, read := f.batches(), f.NewReader(dag.Replay)
 	one := batches[1]
 	ops, deps := one, one
 	ops.Ops++
@@ -271,8 +280,8 @@ func TestReaderErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := f.Reader()
-	for i, b := range f.Batches() {
+	read := f.NewReader(dag.Replay)
+	for i, b := range f.batches() {
 		want := []string{
 			"", "rank 1: op 0: bytes is -4", "rank 2: op 0: comm is 1, expected 0..0",
 			"value 2147483648, expected 32 bits",

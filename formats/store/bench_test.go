@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/tracedag/tracedag/dag"
 )
 
 // benchmarkOps returns the size of the traces that speed and size are measured on.
@@ -70,7 +72,7 @@ func BenchmarkRead(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := f.Trace(); err != nil {
+				if _, err := f.ReadAll(); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -89,7 +91,7 @@ func BenchmarkReadBatches(b *testing.B) {
 				b.Fatal(err)
 			}
 			t = nil
-			batches, read := f.Batches(), f.Reader()
+			batches, read := f.batches(), f.NewReader(dag.Replay)
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, batch := range batches {
@@ -98,7 +100,7 @@ func BenchmarkReadBatches(b *testing.B) {
 					}
 				}
 			}
-			b.ReportMetric(float64(f.NumOps())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
+			b.ReportMetric(float64(f.numOps())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
 		})
 	}
 }
@@ -115,7 +117,7 @@ func BenchmarkReadRank(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := 0; b.Loop(); i++ {
-		rank := i * 7 % f.NumRanks()
+		rank := i * 7 % f.descr.ranks
 		if _, err := f.ReadRanks(rank, rank+1); err != nil {
 			b.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 package store
 
-// Decoding of columns, for [File.ReadRanks] and [File.Reader] alike: of their values, whatever the pages that they are
+// Decoding of columns, for [File.ReadRanks] and [File.NewReader] alike: of their values, whatever the pages that they are
 // in, and into ranks.
 
 import (

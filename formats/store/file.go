@@ -22,7 +22,8 @@ type File struct {
 	leaves [numColumns]parquet.Leaf
 	groups []group
 	descr  *description
-	spool  io.Closer // the copy of a pipe; nil for a file
+	header func() (*dag.Header, error) // made once
+	spool  io.Closer                   // the copy of a pipe; nil for a file
 
 	decoders sync.Pool
 }
@@ -46,6 +47,7 @@ const (
 // messages. It reads the footer only.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{at: r, size: size, name: name}
+	f.header = sync.OnceValues(f.makeHeader)
 	err := guard(f.open)
 	if err != nil {
 		return nil, f.wrap(err)
@@ -104,8 +106,8 @@ func (f *File) checkWhole(keys map[string]string, minor int) error {
 	if !ok {
 		return nil
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err != nil || n != f.NumOps() {
-		return fmt.Errorf("%s is %q, but there are %d rows", keyOps, text, f.NumOps())
+	if n, err := strconv.ParseInt(text, 10, 64); err != nil || n != f.numOps() {
+		return fmt.Errorf("%s is %q, but there are %d rows", keyOps, text, f.numOps())
 	}
 	for i := range f.leaves {
 		if f.leaves[i].Index < 0 && since(i) <= minor {
@@ -366,7 +368,7 @@ func (f *File) countRanks(keys map[string]string) (int, error) {
 		}
 		ranks = n
 	}
-	if ops := f.NumOps(); ranks > maxEmptyRanks+ops {
+	if ops := f.numOps(); ranks > maxEmptyRanks+ops {
 		return 0, fmt.Errorf("%d ranks with %d ops, expected at most %d ranks more than ops", ranks, ops, maxEmptyRanks)
 	}
 	return int(ranks), nil
@@ -380,23 +382,23 @@ func (f *File) Close() error {
 	return f.spool.Close()
 }
 
-// Meta returns the metadata of the trace.
-func (f *File) Meta() dag.Meta {
-	return f.descr.Meta
+// Header returns the header. The first call reads the pages of the column of kinds, without decoding them.
+func (f *File) Header() (*dag.Header, error) {
+	return f.header()
 }
 
-// Comms returns the communicators of the trace.
-func (f *File) Comms() []dag.Comm {
-	return f.descr.comms
+func (f *File) makeHeader() (*dag.Header, error) {
+	kinds, err := f.kinds()
+	if err != nil {
+		return nil, err
+	}
+	return &dag.Header{
+		Meta: f.descr.Meta, Comms: f.descr.comms, Ranks: f.descr.ranks, Ops: f.numOps(), Kinds: kinds, Batches: f.batches(),
+	}, nil
 }
 
-// NumRanks returns the number of ranks of the trace.
-func (f *File) NumRanks() int {
-	return f.descr.ranks
-}
-
-// NumOps returns the number of ops of the trace.
-func (f *File) NumOps() int64 {
+// numOps returns the number of ops of the trace.
+func (f *File) numOps() int64 {
 	n := int64(0)
 	for i := range f.groups {
 		n += int64(f.groups[i].rows)
@@ -404,9 +406,9 @@ func (f *File) NumOps() int64 {
 	return n
 }
 
-// Batches divides all ranks into the smallest runs that share no row group with another: a program that goes through
+// batches divides all ranks into the smallest runs that share no row group with another: a program that goes through
 // a trace batch by batch reads every row group once and needs memory for a batch only.
-func (f *File) Batches() []dag.Batch {
+func (f *File) batches() []dag.Batch {
 	var batches []dag.Batch
 	f.eachBatch(func(b dag.Batch, _ []group) { batches = append(batches, b) })
 	return batches
@@ -435,9 +437,9 @@ func (f *File) eachBatch(do func(b dag.Batch, groups []group)) {
 		do(b, f.groups[first:i+1])
 		b, first = dag.Batch{First: b.Last}, i+1
 	}
-	skip(f.NumRanks())
-	if b.First < f.NumRanks() {
-		b.Last = f.NumRanks()
+	skip(f.descr.ranks)
+	if b.First < f.descr.ranks {
+		b.Last = f.descr.ranks
 		do(b, nil)
 	}
 }
@@ -445,9 +447,9 @@ func (f *File) eachBatch(do func(b dag.Batch, groups []group)) {
 // mostEmpty is the most empty ranks at the start of a batch: they take memory, too.
 const mostEmpty = 1 << 12
 
-// Trace reads the whole trace.
-func (f *File) Trace() (*dag.Trace, error) {
-	ranks, err := f.ReadRanks(0, f.NumRanks())
+// ReadAll reads the whole trace, all columns of all batches in parallel.
+func (f *File) ReadAll() (*dag.Trace, error) {
+	ranks, err := f.ReadRanks(0, f.descr.ranks)
 	if err != nil {
 		return nil, err
 	}

@@ -296,7 +296,7 @@ func TestForeignEncodings(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					got, err := f.Trace()
+					got, err := f.ReadAll()
 					if err != nil {
 						t.Fatal(err)
 					}

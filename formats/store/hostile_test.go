@@ -307,16 +307,23 @@ func checkReader(t *testing.T, file []byte) {
 	if err != nil {
 		return
 	}
-	read := f.Reader()
-	for _, b := range f.Batches() {
+	read, readAll := f.NewReader(dag.Replay), f.NewReader(dag.All)
+	for _, b := range f.batches() {
 		got, readerErr := read(b)
-		if readerErr != nil && strings.Contains(readerErr.Error(), "internal error") {
-			t.Fatal(readerErr)
+		all, allErr := readAll(b)
+		for _, err := range []error{readerErr, allErr} {
+			if err != nil && strings.Contains(err.Error(), "internal error") {
+				t.Fatal(err)
+			}
 		}
 		want, err := f.ReadRanks(b.First, b.Last)
+		if (err == nil) != (allErr == nil) {
+			t.Fatalf("all columns: error %v, expected %v", allErr, err)
+		}
 		switch {
 		case err == nil && readerErr == nil:
 			sameRanks(t, got, replayed(want))
+			sameRanks(t, all, want)
 		case err == nil:
 			t.Fatal(readerErr)
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// Kinds returns the kinds of op that the trace may have: those that it has, in a file of this package. It checks all
+// kinds returns the kinds of op that the trace may have: those that it has, in a file of this package. It checks all
 // pages of the column without decoding them, which ensures that there are pages for as many ops as the footer states,
 // before a caller allocates memory for those.
-func (f *File) Kinds() ([]dag.Kind, error) {
+func (f *File) kinds() ([]dag.Kind, error) {
 	found := make([]kindSet, len(f.groups))
 	err := parallel(len(f.groups), func(i int) error {
 		d := f.decoder()

@@ -20,7 +20,7 @@ func TestKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := f.Kinds()
+	kinds, err := f.kinds()
 	if want := []dag.Kind{dag.Send, dag.IO}; err != nil || !slices.Equal(kinds, want) {
 		t.Errorf("got %v, %v, expected %v", kinds, err, want)
 	}
@@ -41,8 +41,8 @@ func TestEmptyBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	next, ops := 0, 0
-	read := f.Reader()
-	for _, batch := range f.Batches() {
+	read := f.NewReader(dag.Replay)
+	for _, batch := range f.batches() {
 		if batch.First != next || batch.Last-batch.First > mostEmpty+2 {
 			t.Errorf("ranks %d to %d, expected no more than %d from %d on", batch.First, batch.Last-1, mostEmpty+2, next)
 		}

@@ -10,8 +10,8 @@ import (
 // ReadRanks reads the ranks first to last-1, and of the file no more than the row groups that hold them. It may be
 // called from several goroutines at the same time.
 func (f *File) ReadRanks(first, last int) ([]dag.Rank, error) {
-	if first < 0 || last < first || last > f.NumRanks() {
-		return nil, fmt.Errorf("%s: ranks %d to %d, expected some of 0 to %d", f.name, first, last-1, f.NumRanks()-1)
+	if first < 0 || last < first || last > f.descr.ranks {
+		return nil, fmt.Errorf("%s: ranks %d to %d, expected some of 0 to %d", f.name, first, last-1, f.descr.ranks-1)
 	}
 	ranks := make([]dag.Rank, last-first)
 	if err := f.readRanks(ranks, first); err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par"
 )
 
@@ -24,25 +23,25 @@ type delivery struct {
 
 // readAhead yields the ranks of a source in order, after the checks that Write makes, and reads some batches ahead. It
 // ends with an error if the source has not what it told.
-func readAhead(s format.Source, comms, jobs int) iter.Seq2[*dag.Rank, error] {
+func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 	reader := func() func(dag.Batch) delivery {
-		read := s.Reader()
+		read := s.NewReader(dag.All)
 		return func(b dag.Batch) (d delivery) {
 			d.err = guard(func() (err error) {
-				d.ranks, err = readBatch(read, b, comms, jobs)
+				d.ranks, err = readBatch(read, b, len(h.Comms), len(h.Jobs))
 				return err
 			})
 			return d
 		}
 	}
 	return func(yield func(*dag.Rank, error) bool) {
-		batches, largest := s.Batches(), int64(1)
-		for _, b := range batches {
+		largest := int64(1)
+		for _, b := range h.Batches {
 			largest = max(largest, b.Ops)
 		}
 		readers := int(min(max(maxAhead/largest, 1), int64(runtime.GOMAXPROCS(0))))
 		ranks, ops := 0, int64(0)
-		for d := range par.Ordered(slices.Values(batches), readers, readers-1, reader) {
+		for d := range par.Ordered(slices.Values(h.Batches), readers, readers-1, reader) {
 			if d.err != nil {
 				yield(nil, d.err)
 				return
@@ -56,14 +55,14 @@ func readAhead(s format.Source, comms, jobs int) iter.Seq2[*dag.Rank, error] {
 				}
 			}
 		}
-		if ranks != s.NumRanks() || ops != s.NumOps() {
-			yield(nil, fmt.Errorf("the trace has %d ops on %d ranks, expected %d on %d", ops, ranks, s.NumOps(), s.NumRanks()))
+		if ranks != h.Ranks || ops != h.Ops {
+			yield(nil, fmt.Errorf("the trace has %d ops on %d ranks, expected %d on %d", ops, ranks, h.Ops, h.Ranks))
 		}
 	}
 }
 
 // readBatch reads a batch into memory of its own.
-func readBatch(read func(dag.Batch) ([]dag.Rank, error), b dag.Batch, comms, jobs int) ([]*dag.Rank, error) {
+func readBatch(read dag.Reader, b dag.Batch, comms, jobs int) ([]*dag.Rank, error) {
 	ranks, err := read(b)
 	if err != nil {
 		return nil, err

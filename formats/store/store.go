@@ -30,7 +30,7 @@ var Format = format.Format{
 	Read:  read,
 	Open:  open,
 	Write: func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
-	WriteSource: func(w io.Writer, s format.Source, _ format.WriteOptions) error {
+	WriteSource: func(w io.Writer, s dag.Source, _ format.WriteOptions) error {
 		return WriteSource(w, s)
 	},
 }
@@ -44,11 +44,11 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return f.Trace()
+	return dag.ReadAll(f)
 }
 
 // open opens the store in an input; what comes through a pipe is copied to a temporary file first.
-func open(in *format.Input, _ format.ReadOptions) (format.Source, error) {
+func open(in *format.Input, _ format.ReadOptions) (dag.Source, error) {
 	if in.At != nil {
 		f, err := Open(in.At, in.Size, in.Name)
 		if err != nil {

@@ -173,7 +173,7 @@ func decode(file []byte) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Trace()
+	return f.ReadAll()
 }
 
 func mustDecode(tb testing.TB, file []byte) *dag.Trace {
@@ -194,13 +194,13 @@ func TestRoundTripRandom(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		got, err := f.Trace()
+		got, err := f.ReadAll()
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		sameTrace(t, got, trace)
-		if f.NumOps() != trace.Ops() {
-			t.Fatalf("seed %d: %d ops, want %d", seed, f.NumOps(), trace.Ops())
+		if f.numOps() != trace.Ops() {
+			t.Fatalf("seed %d: %d ops, want %d", seed, f.numOps(), trace.Ops())
 		}
 		first := rng.IntN(len(trace.Ranks) + 1)
 		last := first + rng.IntN(len(trace.Ranks)-first+1)
@@ -280,7 +280,7 @@ func TestRoundTripLongRank(t *testing.T) {
 	if len(f.groups) < 4 {
 		t.Fatalf("%d row groups, expected the ranks apart and one of them in two at least", len(f.groups))
 	}
-	got, err := f.Trace()
+	got, err := f.ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,10 +291,10 @@ func TestRoundTripLongRank(t *testing.T) {
 		{First: 1, Last: 2, Ops: long, Deps: long, StartDeps: long},
 		{First: 2, Last: 4, Ops: 500, Deps: 500, StartDeps: 500},
 	}
-	if !slices.Equal(f.Batches(), want) {
-		t.Errorf("batches %v, want %v", f.Batches(), want)
+	if !slices.Equal(f.batches(), want) {
+		t.Errorf("batches %v, want %v", f.batches(), want)
 	}
-	for _, b := range f.Batches() {
+	for _, b := range f.batches() {
 		ranks, err := f.ReadRanks(b.First, b.Last)
 		if err != nil {
 			t.Fatal(err)
@@ -545,8 +545,8 @@ func TestReadRanksRange(t *testing.T) {
 			t.Errorf("ranks %d to %d of 3 were read", span[0], span[1])
 		}
 	}
-	if want := []dag.Batch{{First: 0, Last: 3}}; !slices.Equal(f.Batches(), want) {
-		t.Errorf("batches %v, want %v", f.Batches(), want)
+	if want := []dag.Batch{{First: 0, Last: 3}}; !slices.Equal(f.batches(), want) {
+		t.Errorf("batches %v, want %v", f.batches(), want)
 	}
 }
 
@@ -558,9 +558,9 @@ func TestBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := 0
-	for _, b := range f.Batches() {
+	for _, b := range f.batches() {
 		if b.First != next || b.Last <= b.First {
-			t.Fatalf("batches %v", f.Batches())
+			t.Fatalf("batches %v", f.batches())
 		}
 		next = b.Last
 		ranks, err := f.ReadRanks(b.First, b.Last)
@@ -569,8 +569,8 @@ func TestBatches(t *testing.T) {
 		}
 		sameRanks(t, ranks, trace.Ranks[b.First:b.Last])
 	}
-	if next != len(trace.Ranks) || len(f.Batches()) != len(f.groups) {
-		t.Errorf("batches %v of %d row groups", f.Batches(), len(f.groups))
+	if next != len(trace.Ranks) || len(f.batches()) != len(f.groups) {
+		t.Errorf("batches %v of %d row groups", f.batches(), len(f.groups))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"runtime"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/internal/parquet"
 )
@@ -38,17 +37,17 @@ func Write(w io.Writer, t *dag.Trace) error {
 }
 
 // WriteSource writes what Write writes of the whole trace, the same bytes, and has no more of it in memory than a few
-// row groups and batches. The source must be Complete.
-func WriteSource(w io.Writer, s format.Source) error {
-	if !s.Complete() {
-		return errors.New("the trace cannot be written batch by batch: its readers leave something out")
-	}
-	meta, comms := s.Meta(), s.Comms()
-	keys, err := metadata(meta, comms, s.NumRanks(), s.NumOps())
+// row groups and batches.
+func WriteSource(w io.Writer, s dag.Source) error {
+	h, err := s.Header()
 	if err != nil {
 		return err
 	}
-	return writeGroups(w, keys, divide(s.NumOps(), s.NumRanks(), readAhead(s, len(comms), len(meta.Jobs))))
+	keys, err := metadata(h.Meta, h.Comms, h.Ranks, h.Ops)
+	if err != nil {
+		return err
+	}
+	return writeGroups(w, keys, divide(h.Ops, h.Ranks, readAhead(s, h)))
 }
 
 // writeGroups writes the trace that is divided into groups.

@@ -17,7 +17,7 @@ type modelText struct {
 }
 
 // open opens an extended trace, which can be made batch by batch; a plain one is read as a whole.
-func open(in *format.Input, o format.ReadOptions) (format.Source, error) {
+func open(in *format.Input, o format.ReadOptions) (dag.Source, error) {
 	if !isModel(in.Head) {
 		return nil, nil
 	}
@@ -45,7 +45,7 @@ func isModel(head []byte) bool {
 }
 
 // source returns the trace of the model of an extended trace.
-func (r *reader) source(o format.ReadOptions) (format.Source, error) {
+func (r *reader) source(o format.ReadOptions) (dag.Source, error) {
 	h := ext.Header{Line: r.header.line, Tasks: r.header.tasks, Messages: r.header.messages, Clock: r.header.clock}
 	model, err := ext.Parse(r.file, h, r.model.kind, r.model.lines, o)
 	if err != nil {
@@ -59,13 +59,18 @@ func (r *reader) source(o format.ReadOptions) (format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &modelSource{source, `{"vef":` + string(attrs) + `}`, model.Files()}, nil
+	header, err := source.Header()
+	if err != nil {
+		return nil, err
+	}
+	described := *header
+	described.Attrs = `{"vef":` + string(attrs) + `}`
+	return &modelSource{dag.WithHeader(source, &described), model.Files()}, nil
 }
 
-// modelSource is the trace of a model, which knows its parameters.
+// modelSource is the trace of a model, which may be described in several files.
 type modelSource struct {
-	format.Source
-	attrs string
+	dag.Source
 	files []string
 }
 
@@ -73,17 +78,6 @@ func (s *modelSource) Files() []string {
 	return s.files
 }
 
-func (s *modelSource) Meta() dag.Meta {
-	meta := s.Source.Meta()
-	meta.Attrs = s.attrs
-	return meta
-}
-
-func (s *modelSource) Trace() (*dag.Trace, error) {
-	t, err := s.Source.Trace()
-	if err != nil {
-		return nil, err
-	}
-	t.Attrs = s.attrs
-	return t, nil
+func (s *modelSource) ReadAll() (*dag.Trace, error) {
+	return dag.ReadAll(s.Source)
 }

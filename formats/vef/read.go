@@ -97,7 +97,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		if err != nil {
 			return nil, err
 		}
-		return source.Trace()
+		return dag.ReadAll(source)
 	}
 	return r.trace()
 }

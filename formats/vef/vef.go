@@ -19,6 +19,7 @@ var Format = format.Format{
 	Detect:     detect,
 	Read:       read,
 	Open:       open,
+	Generates:  true,
 	Losses:     losses,
 	Write:      write,
 }

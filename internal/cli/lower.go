@@ -14,7 +14,6 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/dag/lower/storage"
-	"github.com/tracedag/tracedag/formats/format"
 )
 
 // LowerFlags are the flags of a program that can turn high-level ops into sends, receives and calcs.
@@ -92,14 +91,14 @@ type passes struct {
 
 // Pass returns the function that the flags ask for, one that returns its argument where they ask for nothing. What lowers
 // collectives alone does so while it is read; all else has the trace in memory.
-func (f *LowerFlags) Pass() (func(format.Source) (format.Source, error), error) {
+func (f *LowerFlags) Pass() (func(dag.Source) (dag.Source, error), error) {
 	do, err := f.passes()
 	if err != nil {
 		return nil, err
 	}
-	return func(s format.Source) (format.Source, error) {
+	return func(s dag.Source) (dag.Source, error) {
 		if do.storage != nil || do.machine != nil || do.nccl != nil || f.nccl.regroups() {
-			t, err := s.Trace()
+			t, err := dag.ReadAll(s)
 			if err == nil {
 				s, err = f.lower(t, do)
 			}
@@ -116,19 +115,19 @@ func (f *LowerFlags) Pass() (func(format.Source) (format.Source, error), error) 
 		if !do.joins {
 			return s, nil
 		}
-		t, err := s.Trace()
+		t, err := dag.ReadAll(s)
 		if err == nil {
 			t, err = nodes.Join(t, f.nccl.nodeOptions())
 		}
 		if err != nil {
 			return nil, err
 		}
-		return dag.NewInMemory(t), nil
+		return dag.FromTrace(t), nil
 	}, nil
 }
 
 // lower does what comes before collectives.
-func (f *LowerFlags) lower(t *dag.Trace, do *passes) (s format.Source, err error) {
+func (f *LowerFlags) lower(t *dag.Trace, do *passes) (s dag.Source, err error) {
 	if f.nccl.regroups() {
 		if t, err = f.nccl.regrouped(t); err != nil {
 			return nil, err
@@ -145,7 +144,7 @@ func (f *LowerFlags) lower(t *dag.Trace, do *passes) (s format.Source, err error
 	if do.nccl != nil {
 		return f.lowerNCCL(t, do.nccl, do.choice)
 	}
-	return dag.NewInMemory(t), nil
+	return dag.FromTrace(t), nil
 }
 
 // passes reads the flags.

@@ -21,7 +21,6 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
-	"github.com/tracedag/tracedag/formats/format"
 )
 
 const (
@@ -144,7 +143,7 @@ func parseNCCL(text string) (*ncclRule, error) {
 
 // lowerNCCL lowers the NCCL calls of a trace, and writes the report. Collectives that are none of NCCL's are lowered as
 // chosen before.
-func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice collective.Choice) (format.Source, error) {
+func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice collective.Choice) (dag.Source, error) {
 	unknown := func(s dag.Subkind) bool { return !nccl.Knows(s) }
 	if some, _ := collective.Covers(t, unknown); some { // otherwise the whole trace would be copied
 		var err error

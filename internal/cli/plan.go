@@ -558,22 +558,26 @@ func repeats(nodes []int32) bool {
 }
 
 // Join makes what runs on a node of the trace, lowered or not, one rank where that is to be done and was not yet.
-func (c *Composed) Join(p *Program, s format.Source) (format.Source, error) {
-	if c.apart && s.Meta().Nodes != nil {
+func (c *Composed) Join(p *Program, s dag.Source) (dag.Source, error) {
+	h, err := s.Header()
+	if err != nil {
+		return nil, err
+	}
+	if c.apart && h.Nodes != nil {
 		p.Info("%s: the jobs have ranks of their own on the nodes that they share, for there are collectives, or jobs with "+
 			"several ranks on a node: one-rank-per-node joins them", c.Name)
 	}
-	if c.join == nil || s.Meta().Nodes == nil {
+	if c.join == nil || h.Nodes == nil {
 		return s, nil
 	}
-	t, err := s.Trace()
+	t, err := dag.ReadAll(s)
 	if err != nil {
 		return nil, err
 	}
 	if t, err = c.join(t); err != nil {
 		return nil, err
 	}
-	return dag.NewInMemory(t), nil
+	return dag.FromTrace(t), nil
 }
 
 // join makes what runs on a node one rank.

@@ -141,8 +141,8 @@ type ReadOptions struct {
 // OpenTrace is a trace that is open and of known format, but not read.
 type OpenTrace struct {
 	Format *format.Format
-	Name   string        // of the input, for messages
-	Source format.Source // the trace, where the format lets it be read batch by batch; else nil
+	Name   string     // of the input, for messages
+	Source dag.Source // the trace, where the format lets it be read batch by batch; else nil
 
 	p        *Program
 	in       *Input
@@ -295,7 +295,7 @@ func (t *OpenTrace) inputs() []*format.Input {
 func (t *OpenTrace) Read() (trace *dag.Trace, err error) {
 	start := time.Now()
 	if t.Source != nil {
-		trace, err = t.Source.Trace()
+		trace, err = dag.ReadAll(t.Source)
 	} else {
 		var stopped []format.Place
 		if schedgen := t.options.Schedgen; schedgen != nil {
@@ -395,10 +395,14 @@ func (p *Program) digestFile(name string) (dag.Input, error) {
 	return in.Digest()
 }
 
-// Seed returns the seed for the provenance, nil where the input is a trace and not a model that makes one: only what is
-// made can be delivered batch by batch with nothing left out.
+// Generates reports whether the input describes a workload model, whose trace is generated while it is read.
+func (t *OpenTrace) Generates() bool {
+	return t.Source != nil && t.Format.Generates
+}
+
+// Seed returns the seed for the provenance, nil if the input is a trace and not a model that generates one.
 func (t *OpenTrace) Seed() *int64 {
-	if t.Source == nil || !t.Source.Complete() {
+	if !t.Generates() {
 		return nil
 	}
 	seed := t.options.Model.Seed
@@ -607,16 +611,20 @@ func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
 
 // WriteSource is WriteTrace for a trace that need not be in memory, and is not while it is written where the format
 // takes it batch by batch.
-func (p *Program) WriteSource(s format.Source, to *Target) error {
-	if !s.Complete() || to.Format.WriteSource == nil {
-		t, err := s.Trace()
+func (p *Program) WriteSource(s dag.Source, to *Target) error {
+	if to.Format.WriteSource == nil {
+		t, err := dag.ReadAll(s)
 		if err != nil {
 			return err
 		}
 		return p.WriteTrace(t, to)
 	}
+	h, err := s.Header()
+	if err != nil {
+		return err
+	}
 	var losses []format.Loss
-	err := p.write(to, s.NumOps(), func(w io.Writer, o format.WriteOptions) error {
+	err = p.write(to, h.Ops, func(w io.Writer, o format.WriteOptions) error {
 		o.Losses = func(l []format.Loss) error {
 			losses = l
 			return to.refuse(losses)
@@ -677,29 +685,6 @@ func (p *Program) write(to *Target, ops int64, write func(io.Writer, format.Writ
 // options returns what the format is told.
 func (t *Target) options(p *Program) format.WriteOptions {
 	return format.WriteOptions{Compat: t.Compat, Version: t.Version, Warn: p.Warn}
-}
-
-// WithMeta returns the source with other metadata.
-func WithMeta(s format.Source, meta dag.Meta) format.Source {
-	return &described{s, meta}
-}
-
-type described struct {
-	format.Source
-	meta dag.Meta
-}
-
-func (d *described) Meta() dag.Meta {
-	return d.meta
-}
-
-func (d *described) Trace() (*dag.Trace, error) {
-	t, err := d.Source.Trace()
-	if err != nil {
-		return nil, err
-	}
-	t.Meta = d.meta
-	return t, nil
 }
 
 type countingWriter struct {

@@ -60,7 +60,7 @@ func BenchmarkCollective(b *testing.B) {
 				var messages int64
 				b.ReportAllocs()
 				for b.Loop() {
-					p, err := Compile(dag.NewInMemory(t))
+					p, err := Compile(dag.FromTrace(t))
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -121,7 +121,7 @@ func BenchmarkTraining(b *testing.B) {
 	var nodes int64
 	b.ReportAllocs()
 	for b.Loop() {
-		p, err := Compile(dag.NewInMemory(t))
+		p, err := Compile(dag.FromTrace(t))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func BenchmarkReady(b *testing.B) {
 					builder.Rank(r).Add(dag.Op{Kind: dag.Calc, Duration: dag.Microsecond})
 				}
 			}
-			p, err := Compile(dag.NewInMemory(builder.Trace()))
+			p, err := Compile(dag.FromTrace(builder.Trace()))
 			if err != nil {
 				b.Fatal(err)
 			}

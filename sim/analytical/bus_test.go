@@ -10,7 +10,7 @@ func BenchmarkSharedBus(b *testing.B) {
 	o := torus(2, 16)
 	o.System.Splits, o.System.ActiveChunks = 16, 4
 	o.System.SharedBus = &SharedBus{L: 5, O: 1, G: 4, GPerByte: 0.0038, ReductionDelay: 1}
-	p, err := Compile(dag.NewInMemory(allreduce(o.Network.NPUs(), 1<<24)))
+	p, err := Compile(dag.FromTrace(allreduce(o.Network.NPUs(), 1<<24)))
 	if err != nil {
 		b.Fatal(err)
 	}

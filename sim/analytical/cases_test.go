@@ -130,7 +130,7 @@ func TestCases(t *testing.T) {
 			if testing.Short() && c.NPUs > 512 {
 				t.Skip("large")
 			}
-			program, err := analytical.Compile(dag.NewInMemory(c.trace(t)))
+			program, err := analytical.Compile(dag.FromTrace(c.trace(t)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestSampleCases(t *testing.T) {
 			continue
 		}
 		ran++
-		program, err := analytical.Compile(dag.NewInMemory(c.trace(t)))
+		program, err := analytical.Compile(dag.FromTrace(c.trace(t)))
 		if err != nil {
 			t.Fatalf("%s: %v", c.ID, err)
 		}

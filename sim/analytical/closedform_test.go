@@ -10,7 +10,7 @@ import (
 
 func run(t *testing.T, trace *dag.Trace, o Options) *Result {
 	t.Helper()
-	p, err := Compile(dag.NewInMemory(trace))
+	p, err := Compile(dag.FromTrace(trace))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,12 @@ import (
 // compiler makes graphs of the ranks of a program, batch by batch.
 type compiler struct {
 	p    *Program
-	read func(dag.Batch) ([]dag.Rank, error)
+	read dag.Reader
 
-	// The rank compiled last and its columns. If ranks stay in memory, further ranks with equal columns share its graph.
+	// The rank compiled last and its columns. If the source is stable, further ranks with equal columns share its graph.
 	last    *graph
 	columns dag.Rank
-	keeps   bool
+	stable  bool
 
 	rank    int
 	r       *dag.Rank
@@ -25,13 +25,8 @@ type compiler struct {
 	streams []int32 // of the rank, by lane
 }
 
-func newCompiler(p *Program, s sim.Source) *compiler {
-	inner := s
-	if wrapped, ok := s.(interface{ Unwrap() sim.Source }); ok {
-		inner = wrapped.Unwrap()
-	}
-	_, keeps := inner.(dag.InMemory)
-	return &compiler{p: p, read: s.Reader(), keeps: keeps}
+func newCompiler(p *Program, s dag.Source, h *dag.Header) *compiler {
+	return &compiler{p: p, read: s.NewReader(dag.Replay), stable: h.Stable}
 }
 
 func (c *compiler) batch(b dag.Batch) error {
@@ -41,7 +36,7 @@ func (c *compiler) batch(b dag.Batch) error {
 	}
 	for k := range ranks {
 		c.rank, c.r = b.First+k, &ranks[k]
-		if c.last == nil || !c.keeps || !sameColumns(&c.columns, c.r) {
+		if c.last == nil || !c.stable || !sameColumns(&c.columns, c.r) {
 			if err := c.compile(); err != nil {
 				return err
 			}

@@ -49,7 +49,7 @@ func TestSharedGraphs(t *testing.T) {
 		{"dependencies", func(r *dag.Rank) { r.Deps = dag.Edges{} }, false},
 		{"start dependencies", func(r *dag.Rank) { r.StartDeps, r.Deps = r.Deps, dag.Edges{} }, false},
 	} {
-		p, err := Compile(dag.NewInMemory(pair(c.change)))
+		p, err := Compile(dag.FromTrace(pair(c.change)))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

@@ -33,7 +33,7 @@ func TestLocalMem(t *testing.T) {
 			c := simulationCase{NPUs: len(npus), Workload: "w", Network: "net.yml", System: "sys.json",
 				RemoteMemory: "mem.json", Queues: 1, folder: folder}
 			trace := c.trace(t)
-			program, err := analytical.Compile(dag.NewInMemory(trace))
+			program, err := analytical.Compile(dag.FromTrace(trace))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestLocalMemory(t *testing.T) {
 				rank.Add(op, i-1)
 			}
 		}
-		program, err := analytical.Compile(dag.NewInMemory(builder.Trace()))
+		program, err := analytical.Compile(dag.FromTrace(builder.Trace()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
-	"github.com/tracedag/tracedag/sim"
 )
 
 // Program is a trace, compiled.
@@ -133,17 +132,19 @@ func newGroup(c *dag.Comm, ranks int) (group, error) {
 // Compile prepares a trace, reading and compiling batches of ranks in parallel. It fails with a [sim.NotCompiledError] on
 // ops that the backend does not run: I/O, and collectives other than allreduce, allgather, reducescatter, alltoall and a
 // bcast, which takes its duration; the rest is to be lowered first. The trace's references must be in range.
-func Compile(s sim.Source) (*Program, error) {
-	ranks, comms := s.NumRanks(), s.Comms()
+func Compile(s dag.Source) (*Program, error) {
+	h, err := s.Header()
+	if err != nil {
+		return nil, err
+	}
+	ranks, comms, batches := h.Ranks, h.Comms, h.Batches
 	p := &Program{graphs: make([]*graph, ranks), groups: make([]group, len(comms))}
 	for i := range comms {
-		var err error
 		if p.groups[i], err = newGroup(&comms[i], ranks); err != nil {
 			return nil, fmt.Errorf("communicator %d: %w", i, err)
 		}
 	}
-	batches := s.Batches()
-	_, err := par.EachWith(len(batches), func() *compiler { return newCompiler(p, s) },
+	_, err = par.EachWith(len(batches), func() *compiler { return newCompiler(p, s, h) },
 		func(c *compiler, i int) error { return c.batch(batches[i]) })
 	if err != nil {
 		return nil, err

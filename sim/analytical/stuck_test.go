@@ -105,7 +105,7 @@ func TestDisagreement(t *testing.T) {
 		b := dag.NewBuilder(2)
 		b.Rank(0).Add(c.a)
 		b.Rank(1).Add(c.b)
-		p, err := Compile(dag.NewInMemory(b.Trace()))
+		p, err := Compile(dag.FromTrace(b.Trace()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestNotCompiled(t *testing.T) {
 		b := dag.NewBuilder(2)
 		b.AddComm(dag.NewComm("1", []int32{1}))
 		b.Rank(0).Add(c.op)
-		if _, err := Compile(dag.NewInMemory(b.Trace())); err == nil || err.Error() != c.want {
+		if _, err := Compile(dag.FromTrace(b.Trace())); err == nil || err.Error() != c.want {
 			t.Errorf("error %v, expected %s", err, c.want)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/horovod"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/dag/lower/collective"
-	"github.com/tracedag/tracedag/sim"
 )
 
 // figure is what the paper's figures 1 to 3 show of a run: time, end-to-end and network latency of flits, throughput.
@@ -24,7 +23,7 @@ const seeds = 5
 type variant struct {
 	ports string
 	cores int
-	make  func(seed int64) (sim.Source, error)
+	make  func(seed int64) (dag.Source, error)
 }
 
 // mean runs a variant with all seeds, at the same time.
@@ -90,7 +89,7 @@ func within(t *testing.T, what string, got, least, most float64) {
 // TestFigure1: DCNW with 20 000 messages.
 func TestFigure1(t *testing.T) {
 	run := func(ports string, change func(p *dcnw.Params)) figure {
-		v := variant{ports, 16, func(seed int64) (sim.Source, error) {
+		v := variant{ports, 16, func(seed int64) (dag.Source, error) {
 			p := dcnw.Default()
 			p.Messages, p.Load, p.Destination = 20_000, 1, openloop.Law{}
 			change(&p)
@@ -123,7 +122,7 @@ func TestFigure1(t *testing.T) {
 func TestFigure2(t *testing.T) {
 	const messages, ticks, part = 2000, 200_000, 20
 	run := func(ports string, change func(p *flows.Params)) figure {
-		v := variant{ports, 16, func(seed int64) (sim.Source, error) {
+		v := variant{ports, 16, func(seed int64) (dag.Source, error) {
 			p := flows.Default()
 			p.Messages, p.Ticks = messages, ticks
 			for i := range p.Classes {
@@ -134,7 +133,7 @@ func TestFigure2(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			tr, err := s.Trace()
+			tr, err := dag.ReadAll(s)
 			if err != nil {
 				return nil, err
 			}
@@ -146,7 +145,7 @@ func TestFigure2(t *testing.T) {
 					b.Rank(r).Add(op)
 				}
 			}
-			return dag.NewInMemory(b.Trace()), b.Err()
+			return dag.FromTrace(b.Trace()), b.Err()
 		}}
 		return v.mean(t)
 	}
@@ -178,18 +177,18 @@ func TestFigure2(t *testing.T) {
 // TestFigure3: HOROVOD with 98 tasks, one layer of a hundredth of the size and a tenth of the loop time, and fewer iterations.
 func TestFigure3(t *testing.T) {
 	run := func(change func(l *horovod.Layer)) figure {
-		v := variant{"7", 14, func(seed int64) (sim.Source, error) {
+		v := variant{"7", 14, func(seed int64) (dag.Source, error) {
 			p := horovod.Default()
 			p.Workers, p.Batches, p.Layers = 98, 1, 1
 			p.Layer.Compute, p.Layer.NegotiationLoop = 20*dag.Microsecond, 140*dag.Microsecond
 			p.Layer.GathervProbability, p.Layer.AllreduceBytes = 0.25, 512<<10
 			change(&p.Layer)
-			tr, err := horovod.Generate(p, seed)
+			tr, err := readAll(horovod.NewSource(p, seed))
 			if err != nil {
 				return nil, err
 			}
 			tr, err = collective.Lower(tr, collective.Choice{})
-			return dag.NewInMemory(tr), err
+			return dag.FromTrace(tr), err
 		}}
 		return v.mean(t)
 	}
@@ -210,4 +209,12 @@ func TestFigure3(t *testing.T) {
 	within(t, "3.3 E(loop)", loop.e, 0.95, 1.05)
 	within(t, "3.3 N(loop)", loop.n, 0.95, 1.05)
 	within(t, "3.4 X(loop) / X(allreduce)", loop.x/allreduce.x, 0.75, 1.25)
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

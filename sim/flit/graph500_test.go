@@ -87,7 +87,7 @@ func search(t testing.TB, name string, query float64, seed int64, change func(g 
 	g.HIntDiv, g.QueryTime, g.PacketPhits = true, dag.Time(query*float64(cycle)), int64(p.PacketFlits)
 	g.MessageBytes, g.ControlBytes = int64(p.PacketFlits*p.FlitBytes), int64(p.FlitBytes)
 	change(&g)
-	tr, err := graph500.Generate(g, seed)
+	tr, err := readAll(graph500.NewSource(g, seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func search(t testing.TB, name string, query float64, seed int64, change func(g 
 // replay runs a trace and returns how many cycles it takes, and the report.
 func replay(t testing.TB, tr *dag.Trace, o Options) (float64, *Report) {
 	t.Helper()
-	c, err := Compile(dag.NewInMemory(tr))
+	c, err := Compile(dag.FromTrace(tr))
 	if err != nil {
 		t.Fatal(err)
 	}

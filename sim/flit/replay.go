@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/event"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -60,7 +61,7 @@ type Replay struct {
 }
 
 // Compile compiles a trace of sends, receives and calcs; see [sim.Compile].
-func Compile(t sim.Source) (*Replay, error) {
+func Compile(t dag.Source) (*Replay, error) {
 	p, err := sim.Compile(t, sim.CompileOptions{DenseStreams: true})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func TestPacedSends(t *testing.T) {
 				b.Rank(1).Requires(recv, recv-1)
 			}
 		}
-		replay, err := Compile(dag.NewInMemory(b.Trace()))
+		replay, err := Compile(dag.FromTrace(b.Trace()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestOrder(t *testing.T) {
 	}
 	b.Rank(4).Send(0, 16, 9, before)
 	b.Rank(0).Recv(4, 16, 9)
-	replay, err := Compile(dag.NewInMemory(b.Trace()))
+	replay, err := Compile(dag.FromTrace(b.Trace()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestRunRefused(t *testing.T) {
 	compile := func(build func(b *dag.Builder)) *Replay {
 		b := dag.NewBuilder(4)
 		build(b)
-		r, err := Compile(dag.NewInMemory(b.Trace()))
+		r, err := Compile(dag.FromTrace(b.Trace()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestRunRefused(t *testing.T) {
 // TestSameResult: the number of threads changes nothing, nor does what a copy of the trace did.
 func TestSameResult(t *testing.T) {
 	tr, o := search(t, "UN/MIN", 0.25, 1, func(g *graph500.Params) { g.Scale, g.RootDegree = 14, 16 })
-	compiled, err := Compile(dag.NewInMemory(tr))
+	compiled, err := Compile(dag.FromTrace(tr))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -270,7 +270,7 @@ func TestReplayTimes(t *testing.T) {
 	b.Rank(2).Recv(1, 16, 2)
 	b.Rank(3).Recv(2, 16, 3)
 	b.Rank(1).Recv(0, 128, 1)
-	c, err := Compile(dag.NewInMemory(b.Trace()))
+	c, err := Compile(dag.FromTrace(b.Trace()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,9 +42,9 @@ func (b *backend) Check(env *sim.Env) error {
 	return nil
 }
 
-func (b *backend) Lowers(sim.Source) func(dag.Subkind) bool { return nil }
+func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool { return nil }
 
-func (b *backend) Compile(s sim.Source, _ *sim.Env) (sim.Replay, error) {
+func (b *backend) Compile(s dag.Source, _ *sim.Env) (sim.Replay, error) {
 	r, err := Compile(s)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (b *backend) Compile(s sim.Source, _ *sim.Env) (sim.Replay, error) {
 // reported is a replay whose result has the critical path and the times of ops.
 type reported struct {
 	b      *backend
-	source sim.Source
+	source dag.Source
 	replay *Replay
 }
 

@@ -34,7 +34,7 @@ func BenchmarkReplay(b *testing.B) {
 		{"horovod", func() (*dag.Trace, error) {
 			p := horovod.Listing()
 			p.Batches, p.Workers = 1, 32
-			return horovod.Generate(p, 1)
+			return readAll(horovod.NewSource(p, 1))
 		}},
 		{"messages", messages},
 		{"arrivals", arrivals},
@@ -44,7 +44,7 @@ func BenchmarkReplay(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			compiled, err := Compile(dag.NewInMemory(trace))
+			compiled, err := Compile(dag.FromTrace(trace))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -116,15 +116,23 @@ func arrivals() (*dag.Trace, error) {
 func BenchmarkCompile(b *testing.B) {
 	p := horovod.Listing()
 	p.Batches, p.Workers = 1, 32
-	trace, err := horovod.Generate(p, 1)
+	trace, err := readAll(horovod.NewSource(p, 1))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Compile(dag.NewInMemory(trace)); err != nil {
+		if _, err := Compile(dag.FromTrace(trace)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(trace.Ops())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

@@ -26,7 +26,7 @@ type Replay struct {
 }
 
 // Compile compiles a trace, collectives included; see [sim.Compile].
-func Compile(t sim.Source) (*Replay, error) {
+func Compile(t dag.Source) (*Replay, error) {
 	p, err := sim.Compile(t, sim.CompileOptions{HighLevel: true})
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (r *Replay) Timeline() *Timeline {
 
 // Run compiles and replays a trace.
 func Run(t *dag.Trace) (*Timeline, error) {
-	r, err := Compile(dag.NewInMemory(t))
+	r, err := Compile(dag.FromTrace(t))
 	if err != nil {
 		return nil, err
 	}

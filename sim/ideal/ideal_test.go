@@ -220,7 +220,7 @@ func TestBound(t *testing.T) {
 		}
 		ideal := mustRun(t, trace)
 		for _, p := range []loggops.Params{params, free} {
-			compiled, err := loggops.Compile(dag.NewInMemory(lowered), loggops.Strict, t.Logf)
+			compiled, err := loggops.Compile(dag.FromTrace(lowered), loggops.Strict, t.Logf)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -494,7 +494,7 @@ func TestOnce(t *testing.T) {
 	for range calcs {
 		b.Rank(0).Calc(1)
 	}
-	r, err := Compile(dag.NewInMemory(b.Trace()))
+	r, err := Compile(dag.FromTrace(b.Trace()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/sim"
 )
 
 // opField is a column of the table of ops, and a member of their JSON objects. Append returns false for an op that does
@@ -65,7 +64,7 @@ func appendTime(b []byte, t dag.Time) ([]byte, bool) {
 
 // opTable prints when each op ran, by rank and op. It reads the trace again, batch by batch.
 type opTable struct {
-	source sim.Source
+	source dag.Source
 	times  *Timeline
 }
 
@@ -100,9 +99,13 @@ func (t *opTable) print(w io.Writer) error {
 
 // eachOp writes the line of each op.
 func (t *opTable) eachOp(appendOp func(op *timedOp, line []byte) []byte, w io.Writer) error {
-	read := t.source.Reader()
+	h, err := t.source.Header()
+	if err != nil {
+		return err
+	}
+	read := t.source.NewReader(dag.Replay)
 	var line []byte
-	for _, batch := range t.source.Batches() {
+	for _, batch := range h.Batches {
 		ranks, err := read(batch)
 		if err != nil {
 			return fmt.Errorf("reading it again: %w", err)

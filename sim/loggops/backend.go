@@ -87,7 +87,7 @@ func (b *backend) Check(env *sim.Env) error {
 	return nil
 }
 
-func (b *backend) Lowers(sim.Source) func(dag.Subkind) bool {
+func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 	return func(dag.Subkind) bool { return true }
 }
 
@@ -102,7 +102,7 @@ func (b *backend) NewTimeline(w io.Writer, ending string, t *dag.Trace) (sim.Tim
 	return nil, fmt.Errorf("no timeline in a file that ends with %q", ending)
 }
 
-func (b *backend) Compile(s sim.Source, env *sim.Env) (sim.Replay, error) {
+func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	r, err := Compile(s, b.model, env.Warnf)
 	if err != nil {
 		return nil, err

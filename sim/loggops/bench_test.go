@@ -34,7 +34,7 @@ func BenchmarkCompile(b *testing.B) {
 	trace := benchmarkTrace(b, "stencil2d", 1024, 220)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := loggops.Compile(dag.NewInMemory(trace), loggops.Strict, b.Logf); err != nil {
+		if _, err := loggops.Compile(dag.FromTrace(trace), loggops.Strict, b.Logf); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func BenchmarkReplay(b *testing.B) {
 				}
 				b.Run(fmt.Sprintf("%s/%s/threads=%d", c.pattern, model, threads), func(b *testing.B) {
 					trace := benchmarkTrace(b, c.pattern, c.ranks, c.iterations)
-					compiled, err := loggops.Compile(dag.NewInMemory(trace), model, b.Logf)
+					compiled, err := loggops.Compile(dag.FromTrace(trace), model, b.Logf)
 					if err != nil {
 						b.Fatal(err)
 					}

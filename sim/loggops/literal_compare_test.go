@@ -241,7 +241,7 @@ func crowds(t *testing.T, seed uint64) {
 // compile compiles a trace for the replays in nanoseconds.
 func compile(t *testing.T, trace *dag.Trace) *sim.Program {
 	t.Helper()
-	p, err := sim.Compile(dag.NewInMemory(trace), sim.CompileOptions{Unit: dag.Nanosecond})
+	p, err := sim.Compile(dag.FromTrace(trace), sim.CompileOptions{Unit: dag.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}

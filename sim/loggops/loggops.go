@@ -41,7 +41,7 @@ type Replay struct {
 
 // Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. It reports what the model cannot
 // represent exactly to warn; a nil warn discards.
-func Compile(t sim.Source, m Model, warn func(message string, args ...any)) (*Replay, error) {
+func Compile(t dag.Source, m Model, warn func(message string, args ...any)) (*Replay, error) {
 	compile := sim.CompileOptions{DenseStreams: true}
 	if m != Strict {
 		compile = sim.CompileOptions{Unit: dag.Nanosecond}

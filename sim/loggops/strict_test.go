@@ -460,7 +460,7 @@ func TestStrictThreads(t *testing.T) {
 func TestNilWarn(t *testing.T) {
 	b := dag.NewBuilder(1)
 	b.Rank(0).Calc(1500)
-	if _, err := loggops.Compile(dag.NewInMemory(b.Trace()), loggops.LogGOPSim, nil); err != nil {
+	if _, err := loggops.Compile(dag.FromTrace(b.Trace()), loggops.LogGOPSim, nil); err != nil {
 		t.Error(err)
 	}
 }

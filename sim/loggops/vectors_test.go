@@ -174,7 +174,7 @@ func equalQueues(t *testing.T, what string, got, want map[int][][2]int64) {
 
 // run compiles and runs a trace.
 func run(trace *dag.Trace, m loggops.Model, o loggops.Options, warn func(string, ...any)) (*sim.Result, error) {
-	replay, err := loggops.Compile(dag.NewInMemory(trace), m, warn)
+	replay, err := loggops.Compile(dag.FromTrace(trace), m, warn)
 	if err != nil {
 		return nil, err
 	}

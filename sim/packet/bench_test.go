@@ -12,7 +12,7 @@ import (
 func benchmark(b *testing.B, net *topology.Network, trace *dag.Trace, transport string, compat Compat) {
 	b.Helper()
 	b.ReportAllocs()
-	replay, err := Compile(dag.NewInMemory(trace), compat, b.Logf)
+	replay, err := Compile(dag.FromTrace(trace), compat, b.Logf)
 	if err != nil {
 		b.Fatal(err)
 	}

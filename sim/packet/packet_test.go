@@ -49,7 +49,7 @@ func (r try) run(t testing.TB, trace *dag.Trace) (*sim.Result, *Report) {
 	if r.rules != nil {
 		rules = *r.rules
 	}
-	replay, err := Compile(dag.NewInMemory(trace), rules, t.Logf)
+	replay, err := Compile(dag.FromTrace(trace), rules, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestFailures(t *testing.T) {
 	}
 	for _, f := range []Failure{{}, {Links: []int{99}}, {Links: links, At: 5, Until: 5}, {Links: links, Rate: -1}} {
 		p, _ := NewParams("ndp", CompatNone)
-		r, _ := Compile(dag.NewInMemory(trace), CompatNone, t.Logf)
+		r, _ := Compile(dag.FromTrace(trace), CompatNone, t.Logf)
 		place, _ := Packed(4, 4, 1)
 		if _, _, err := r.Run(Options{Network: net, Params: p, Placement: place, Failures: []Failure{f}}); err == nil {
 			t.Errorf("%+v is accepted", f)

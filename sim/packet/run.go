@@ -64,7 +64,7 @@ type Replay struct {
 
 // Compile compiles a trace of sends, receives and calcs for a run with the given rules of coupling; see [sim.Compile]. Warn
 // hears of what cannot be represented.
-func Compile(t sim.Source, rules Compat, warn func(message string, args ...any)) (*Replay, error) {
+func Compile(t dag.Source, rules Compat, warn func(message string, args ...any)) (*Replay, error) {
 	o := sim.CompileOptions{DenseStreams: true}
 	if rules == CompatATLAHS {
 		o = sim.CompileOptions{Unit: dag.Nanosecond}

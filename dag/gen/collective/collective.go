@@ -84,15 +84,6 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	return s, nil
 }
 
-// Generate returns the trace of a benchmark.
-func Generate(p Params) (*dag.Trace, error) {
-	s, err := NewSource(p)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
-}
-
 func (p *Params) check() error {
 	known := false
 	for _, t := range Types() {

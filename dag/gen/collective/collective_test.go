@@ -33,7 +33,7 @@ func TestRuns(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			tr, err := s.Trace()
+			tr, err := dag.ReadAll(s)
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
@@ -47,16 +47,20 @@ func TestRuns(t *testing.T) {
 			if _, err := collective.Lower(tr, choice); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
+			h, err := s.Header()
+			if err != nil {
+				t.Fatal(err)
+			}
 			var ranks []dag.Rank
-			read := s.Reader()
-			for _, b := range s.Batches() {
+			read := s.NewReader(dag.All)
+			for _, b := range h.Batches {
 				some, err := read(b)
 				if err != nil {
 					t.Fatal(err)
 				}
 				ranks = append(ranks, some...)
 			}
-			if !reflect.DeepEqual(ranks, tr.Ranks) || s.NumOps() != tr.Ops() {
+			if !reflect.DeepEqual(ranks, tr.Ranks) || h.Ops != tr.Ops() {
 				t.Errorf("%s: not the same rank by rank", what)
 			}
 		}
@@ -65,10 +69,10 @@ func TestRuns(t *testing.T) {
 
 // TestOps looks at every op of a small benchmark.
 func TestOps(t *testing.T) {
-	tr, err := Generate(Params{
+	tr, err := readAll(NewSource(Params{
 		Type: dag.Bcast, Size: 1 << 20, Ranks: 8, Group: 2, Stride: 2, Root: 1, Repeat: 2, Compute: 5, Dims: 0b101,
 		Priority: -3,
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +110,7 @@ func TestSizes(t *testing.T) {
 	for _, kind := range Types() {
 		p := Default()
 		p.Type, p.Size, p.Ranks, p.Root = kind, 100, 3, 1
-		tr, err := Generate(p)
+		tr, err := readAll(NewSource(p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,8 +165,12 @@ func BenchmarkSource(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		read := s.Reader()
-		for _, batch := range s.Batches() {
+		h, err := s.Header()
+		if err != nil {
+			b.Fatal(err)
+		}
+		read := s.NewReader(dag.All)
+		for _, batch := range h.Batches {
 			some, err := read(batch)
 			if err != nil {
 				b.Fatal(err)
@@ -171,4 +179,12 @@ func BenchmarkSource(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(ranks)/b.Elapsed().Seconds(), "ranks/s")
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

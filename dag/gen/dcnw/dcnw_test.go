@@ -33,7 +33,7 @@ func sends(t testing.TB, p Params, seed int64) []send {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := s.Trace()
+	tr, err := dag.ReadAll(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func FuzzReadCurve(f *testing.F) {
 		p := Default()
 		p.Sizes, p.Messages = c, 100
 		if s, err := NewSource(p, 1); err == nil {
-			if _, err := s.Trace(); err != nil {
+			if _, err := dag.ReadAll(s); err != nil {
 				t.Error(err)
 			}
 		}
@@ -350,10 +350,14 @@ func BenchmarkGenerate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Trace(); err != nil {
+		if _, err := dag.ReadAll(s); err != nil {
 			b.Fatal(err)
 		}
-		ops += s.NumOps()
+		h, err := s.Header()
+		if err != nil {
+			b.Fatal(err)
+		}
+		ops += h.Ops
 	}
 	b.ReportMetric(float64(ops)/b.Elapsed().Seconds(), "ops/s")
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/param"
@@ -90,7 +91,7 @@ func (c *Config) Resolve(env *generator.Env) (Params, error) {
 }
 
 // Source returns the trace.
-func (c *Config) Source(env *generator.Env) (generator.Source, error) {
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p, err := c.Resolve(env)
 	if err != nil {
 		return nil, err

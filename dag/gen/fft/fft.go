@@ -72,15 +72,6 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	return s, nil
 }
 
-// Generate returns the trace of a run.
-func Generate(p Params) (*dag.Trace, error) {
-	s, err := NewSource(p)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
-}
-
 func (p *Params) check() error {
 	if n := len(p.Size); n != 2 && n != 3 {
 		return fmt.Errorf("size has %d dimensions, expected 2 or 3", n)

@@ -3,6 +3,7 @@ package fft
 import (
 	"fmt"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/param"
 )
@@ -45,7 +46,7 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (generator.Source, error) {
+func (c *Config) Source(*generator.Env) (dag.Source, error) {
 	p := c.model
 	if len(c.grid) != 2 {
 		return nil, fmt.Errorf("--grid has %d dimensions, expected 2", len(c.grid))

@@ -30,7 +30,7 @@ func sends(t testing.TB, p Params, seed int64) []send {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := s.Trace()
+	tr, err := dag.ReadAll(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,10 +215,14 @@ func BenchmarkGenerate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Trace(); err != nil {
+		if _, err := dag.ReadAll(s); err != nil {
 			b.Fatal(err)
 		}
-		ops += s.NumOps()
+		h, err := s.Header()
+		if err != nil {
+			b.Fatal(err)
+		}
+		ops += h.Ops
 	}
 	b.ReportMetric(float64(ops)/b.Elapsed().Seconds(), "ops/s")
 }

@@ -80,7 +80,7 @@ func (c *Config) Resolve() (Params, error) {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (generator.Source, error) {
+func (c *Config) Source(*generator.Env) (dag.Source, error) {
 	p, err := c.Resolve()
 	if err != nil {
 		return nil, err

@@ -39,21 +39,7 @@ type Config interface {
 
 	// Source returns the trace of the configuration, which starts with the defaults. An error is about the parameters
 	// unless it is a [*Failure] or one that env returned. The env may be nil.
-	Source(env *Env) (Source, error)
-}
-
-// Source is a trace that is generated batch by batch.
-type Source interface {
-	Meta() dag.Meta
-	Comms() []dag.Comm
-	NumRanks() int
-	NumOps() int64
-	Kinds() ([]dag.Kind, error)
-	Complete() bool
-	Batches() []dag.Batch
-	Reader() func(dag.Batch) ([]dag.Rank, error)
-	Trace() (*dag.Trace, error)
-	Close() error
+	Source(env *Env) (dag.Source, error)
 }
 
 // Env connects a generator with its caller. Every field may be nil.
@@ -198,7 +184,7 @@ func Groups() []string {
 func Ranks(at *int) param.Param { return param.Int(at, "ranks", "number of ranks") }
 
 // From returns the results of a constructor as a Source and an error, so that an error has no source.
-func From[S Source](s S, err error) (Source, error) {
+func From[S dag.Source](s S, err error) (dag.Source, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (generator.Source, error) {
+func (c *Config) Source(*generator.Env) (dag.Source, error) {
 	if c.json || c.link != nil {
 		return nil, errors.New("--json and --link are for --print-model")
 	}

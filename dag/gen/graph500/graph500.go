@@ -12,25 +12,19 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/rankwise"
 )
 
-// Source is the trace of a search, made rank by rank. It is a format.Source.
-//
-// How many ops a rank has depends on what all others draw for it. Of up to exactProcesses processes that is counted
-// beforehand; of more, the Ops of batches are what is expected. NumOps is exact in any case.
-type Source struct {
-	*rankwise.Source
-	ops int64
-}
-
 // exactProcesses is up to how many processes the ops of each rank are counted beforehand, which takes a time that grows
 // with the square of their number.
 const exactProcesses = 4096
 
 // NewSource returns the trace of a search. The same parameters and seed give the same trace.
-func NewSource(p Params, seed int64) (*Source, error) {
+//
+// The number of ops of a rank depends on the draws of all others. For up to exactProcesses processes it is counted
+// beforehand; above, the Ops of batches are expected values. Header.Ops is exact in any case.
+func NewSource(p Params, seed int64) (*rankwise.Source, error) {
 	return newSource(p, seed, exactProcesses)
 }
 
-func newSource(p Params, seed int64, exact int) (*Source, error) {
+func newSource(p Params, seed int64, exact int) (*rankwise.Source, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("graph500: %w", err)
 	}
@@ -45,6 +39,7 @@ func newSource(p Params, seed int64, exact int) (*Source, error) {
 		Ranks: p.Nodes,
 		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv},
 		Count: count,
+		Ops:   total,
 		Fill: func(rank int, b *dag.RankBuilder) {
 			w := writer{search: s, rank: rank, b: b, began: -1, last: -1}
 			w.write()
@@ -53,19 +48,5 @@ func newSource(p Params, seed int64, exact int) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("graph500: %w", err)
 	}
-	return &Source{ranks, total}, nil
-}
-
-// NumOps returns how many ops the trace has.
-func (s *Source) NumOps() int64 {
-	return s.ops
-}
-
-// Generate returns the trace of a search.
-func Generate(p Params, seed int64) (*dag.Trace, error) {
-	s, err := NewSource(p, seed)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
+	return ranks, nil
 }

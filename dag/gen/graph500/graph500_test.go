@@ -43,7 +43,7 @@ func variants() map[string]Params {
 
 func mustMake(t *testing.T, p Params, seed int64) *dag.Trace {
 	t.Helper()
-	tr, err := Generate(p, seed)
+	tr, err := readAll(NewSource(p, seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func mustMake(t *testing.T, p Params, seed int64) *dag.Trace {
 // replay returns how long a run takes, with sends that end at once, or when they have been received.
 func replay(t *testing.T, tr *dag.Trace, p loggops.Params) dag.Time {
 	t.Helper()
-	compiled, err := loggops.Compile(dag.NewInMemory(tr), loggops.Strict, t.Logf)
+	compiled, err := loggops.Compile(dag.FromTrace(tr), loggops.Strict, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,15 +72,19 @@ func TestSound(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			tr, err := s.Trace()
+			tr, err := dag.ReadAll(s)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if problems, n := dag.ValidateLimit(tr, 3); n > 0 {
 				t.Fatalf("%s: %d problems: %v", name, n, problems)
 			}
-			if tr.Ops() != s.NumOps() {
-				t.Errorf("%s: %d ops, the source says %d", name, tr.Ops(), s.NumOps())
+			h, err := s.Header()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if tr.Ops() != h.Ops {
+				t.Errorf("%s: %d ops, the source says %d", name, tr.Ops(), h.Ops)
 			}
 			params, err := loggops.Preset("hpc")
 			if err != nil {
@@ -89,8 +93,8 @@ func TestSound(t *testing.T) {
 			for _, params.S = range []int64{0, 1 << 40} {
 				replay(t, tr, params)
 			}
-			read := s.Reader()
-			for _, batch := range s.Batches() {
+			read := s.NewReader(dag.All)
+			for _, batch := range h.Batches {
 				ranks, err := read(batch)
 				if err != nil || !reflect.DeepEqual(ranks, tr.Ranks[batch.First:batch.Last]) {
 					t.Fatalf("%s: batch %+v is not what the trace has, error %v", name, batch, err)
@@ -117,7 +121,7 @@ func TestSameBytes(t *testing.T) {
 		}
 		var out bytes.Buffer
 		if whole {
-			tr, err := s.Trace()
+			tr, err := dag.ReadAll(s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -330,9 +334,13 @@ func BenchmarkRank(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	read, ops, rank := s.Reader(), 0, 0
+	h, err := s.Header()
+	if err != nil {
+		b.Fatal(err)
+	}
+	read, ops, rank := s.NewReader(dag.All), 0, 0
 	for b.Loop() {
-		ranks, err := read(s.Batches()[rank%len(s.Batches())])
+		ranks, err := read(h.Batches[rank%len(h.Batches)])
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -342,4 +350,12 @@ func BenchmarkRank(b *testing.B) {
 		rank++
 	}
 	b.ReportMetric(float64(ops)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

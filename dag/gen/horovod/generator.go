@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/param"
 )
@@ -106,7 +107,7 @@ func (c *Config) Resolve() (Params, error) {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (generator.Source, error) {
+func (c *Config) Source(*generator.Env) (dag.Source, error) {
 	p, err := c.Resolve()
 	if err != nil {
 		return nil, err

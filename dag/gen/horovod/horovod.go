@@ -9,7 +9,6 @@ package horovod
 import (
 	"sync/atomic"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
 )
 
@@ -19,15 +18,6 @@ const (
 	lengthBytes = 4  // the master, before its answer
 	emptyBytes  = 25 // an announcement or an answer without content
 )
-
-// Generate returns the trace of a run. The same parameters and seed give the same trace.
-func Generate(p Params, seed int64) (*dag.Trace, error) {
-	s, err := NewSource(p, seed)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
-}
 
 // opsOf returns the number of ops of a layer that takes so many iterations.
 func opsOf[N int64 | float64](iterations N) N {

@@ -9,12 +9,11 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
-	"github.com/tracedag/tracedag/formats/format"
 )
 
 func mustGenerate(t testing.TB, p Params, seed int64) *dag.Trace {
 	t.Helper()
-	tr, err := Generate(p, seed)
+	tr, err := readAll(NewSource(p, seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,16 +410,19 @@ func TestSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var _ format.Source = s
 	want := mustGenerate(t, p, 3)
-	if s.NumOps() != want.Ops() || s.NumRanks() != len(want.Ranks) || !reflect.DeepEqual(s.Meta(), want.Meta) ||
-		!reflect.DeepEqual(s.Comms(), want.Comms) || !s.Complete() {
-		t.Errorf("%d ops, %d ranks, %+v, %v", s.NumOps(), s.NumRanks(), s.Meta(), s.Comms())
+	h, err := s.Header()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if kinds, err := s.Kinds(); err != nil || !reflect.DeepEqual(kinds, []dag.Kind{dag.Calc, dag.Coll}) {
-		t.Errorf("kinds %v, %v", kinds, err)
+	if h.Ops != want.Ops() || h.Ranks != len(want.Ranks) || !reflect.DeepEqual(h.Meta, want.Meta) ||
+		!reflect.DeepEqual(h.Comms, want.Comms) {
+		t.Errorf("%d ops, %d ranks, %+v, %v", h.Ops, h.Ranks, h.Meta, h.Comms)
 	}
-	batches, next := s.Batches(), 0
+	if !reflect.DeepEqual(h.Kinds, []dag.Kind{dag.Calc, dag.Coll}) {
+		t.Errorf("kinds %v", h.Kinds)
+	}
+	batches, next := h.Batches, 0
 	if len(batches) < 2 || len(batches) == p.Workers {
 		t.Fatalf("%d batches", len(batches))
 	}
@@ -433,7 +435,7 @@ func TestSource(t *testing.T) {
 	if next != p.Workers {
 		t.Errorf("batches of %d ranks", next)
 	}
-	read := s.Reader()
+	read := s.NewReader(dag.All)
 	for _, i := range []int{len(batches) - 1, 0, 1, 1, 0} {
 		b := batches[i]
 		ranks, err := read(b)
@@ -566,7 +568,7 @@ func TestRefused(t *testing.T) {
 	} {
 		p := Default()
 		test.change(&p)
-		if _, err := Generate(p, 1); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := readAll(NewSource(p, 1)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, expected %s", err, test.want)
 		}
 	}
@@ -581,4 +583,12 @@ func BenchmarkGenerate(b *testing.B) {
 		ops += mustGenerate(b, p, 1).Ops()
 	}
 	b.ReportMetric(float64(ops)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

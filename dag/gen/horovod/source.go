@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Source is the trace of a run that is made rank by rank, whenever a rank is wanted.
@@ -14,6 +13,7 @@ type Source struct {
 	iterations []int64 // of each layer of each batch
 	received   []int64 // by the master in each iteration of the run
 	ops        int     // of each rank
+	header     dag.Header
 }
 
 // NewSource returns the trace of a run. The same parameters and seed give the same trace. It draws the negotiations,
@@ -32,41 +32,26 @@ func NewSource(p Params, seed int64) (*Source, error) {
 	}
 	s.ops = int(ops)
 	s.received = announcedBytes(&p, seed, s.iterations)
+	s.header = dag.Header{
+		Meta: dag.Meta{
+			Title: fmt.Sprintf("Horovod, %d workers, %d batches, %d layers", p.Workers, p.Batches, p.Layers),
+		},
+		Comms: []dag.Comm{dag.World(p.Workers)}, Ranks: p.Workers, Ops: int64(s.ops) * int64(p.Workers),
+		Kinds: []dag.Kind{dag.Calc, dag.Coll}, Batches: s.divide(),
+	}
 	return s, nil
 }
 
-// Meta returns the title.
-func (s *Source) Meta() dag.Meta {
-	return dag.Meta{
-		Title: fmt.Sprintf("Horovod, %d workers, %d batches, %d layers", s.p.Workers, s.p.Batches, s.p.Layers),
-	}
-}
-
-// Comms returns the communicator of all workers.
-func (s *Source) Comms() []dag.Comm {
-	return []dag.Comm{dag.World(s.p.Workers)}
-}
-
-// NumRanks returns the number of workers.
-func (s *Source) NumRanks() int {
-	return s.p.Workers
-}
-
-// NumOps returns how many ops the trace has.
-func (s *Source) NumOps() int64 {
-	return int64(s.ops) * int64(s.p.Workers)
-}
-
-// Kinds returns the kinds of op of the trace.
-func (s *Source) Kinds() ([]dag.Kind, error) {
-	return []dag.Kind{dag.Calc, dag.Coll}, nil
+// Header returns the header, which costs nothing.
+func (s *Source) Header() (*dag.Header, error) {
+	return &s.header, nil
 }
 
 // batchOps is how many ops a batch of more than one rank has at most.
 const batchOps = 1 << 16
 
-// Batches divides the ranks into runs that take little memory: one rank, or some short ones.
-func (s *Source) Batches() []dag.Batch {
+// divide divides the ranks into batches that take little memory: one rank, or some short ones.
+func (s *Source) divide() []dag.Batch {
 	size := max(1, batchOps/s.ops)
 	batches := make([]dag.Batch, 0, (s.p.Workers+size-1)/size)
 	for first := 0; first < s.p.Workers; first += size {
@@ -77,9 +62,8 @@ func (s *Source) Batches() []dag.Batch {
 	return batches
 }
 
-// Reader returns a function that makes the ranks of a batch, in memory that it uses again: they are valid until its
-// next call. Several goroutines can make ranks at the same time, with a Reader each.
-func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
+// NewReader returns a reader that generates all columns of the ranks of a batch, in memory that it reuses.
+func (s *Source) NewReader(dag.Columns) dag.Reader {
 	var ranks []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		if b.First < 0 || b.Last > s.p.Workers || b.First > b.Last {
@@ -94,21 +78,6 @@ func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
 		}
 		return ranks[:n], nil
 	}
-}
-
-// Complete reports that readers leave nothing out.
-func (s *Source) Complete() bool {
-	return true
-}
-
-// Trace makes the whole trace.
-func (s *Source) Trace() (*dag.Trace, error) {
-	t := &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: make([]dag.Rank, s.p.Workers)}
-	par.For(s.p.Workers, func(w int) {
-		t.Ranks[w] = s.blank()
-		s.fill(&t.Ranks[w], w)
-	})
-	return t, nil
 }
 
 // Close does nothing.

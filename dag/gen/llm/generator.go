@@ -3,6 +3,7 @@ package llm
 import (
 	"fmt"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/param"
 )
@@ -108,7 +109,7 @@ func (c *Config) usePreset() error {
 }
 
 // Source returns the trace.
-func (c *Config) Source(env *generator.Env) (generator.Source, error) {
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p := c.model
 	if c.unknown != nil {
 		return nil, fmt.Errorf("--preset: %w", c.unknown)

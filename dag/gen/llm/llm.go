@@ -51,15 +51,6 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	return s, nil
 }
 
-// Generate returns the trace of a run.
-func Generate(p Params) (*dag.Trace, error) {
-	s, err := NewSource(p)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
-}
-
 func (p *Params) title() string {
 	title := fmt.Sprintf("transformer of %.4g billion parameters, tp %d, dp %d", float64(p.Parameters())/1e9, p.TP, p.DP)
 	if p.EP > 1 {

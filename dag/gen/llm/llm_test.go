@@ -66,7 +66,7 @@ func grid() (all []Params) {
 
 func mustGenerate(t testing.TB, p Params) *dag.Trace {
 	t.Helper()
-	tr, err := Generate(p)
+	tr, err := readAll(NewSource(p))
 	if err != nil {
 		t.Fatalf("%+v: %v", p, err)
 	}
@@ -126,8 +126,12 @@ func checkStreamed(t *testing.T, what string, p Params, tr *dag.Trace) {
 	}
 	var ranks []dag.Rank
 	ops, deps := int64(0), 0
-	read := s.Reader()
-	for _, b := range s.Batches() {
+	h, err := s.Header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := s.NewReader(dag.All)
+	for _, b := range h.Batches {
 		some, err := read(b)
 		if err != nil {
 			t.Fatal(err)
@@ -142,8 +146,8 @@ func checkStreamed(t *testing.T, what string, p Params, tr *dag.Trace) {
 	if !reflect.DeepEqual(ranks, tr.Ranks) {
 		t.Errorf("%s: not the same rank by rank", what)
 	}
-	if ops != tr.Ops() || s.NumOps() != ops || deps != 0 {
-		t.Errorf("%s: %d ops, %d of the source, %d of the batches, %d dependencies too many", what, tr.Ops(), s.NumOps(),
+	if ops != tr.Ops() || h.Ops != ops || deps != 0 {
+		t.Errorf("%s: %d ops, %d of the source, %d of the batches, %d dependencies too many", what, tr.Ops(), h.Ops,
 			ops, deps)
 	}
 }
@@ -168,7 +172,7 @@ func TestMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, params.S = range []int64{0, 1 << 40} {
-			replay, err := loggops.Compile(dag.NewInMemory(lowered), loggops.Strict, t.Logf)
+			replay, err := loggops.Compile(dag.FromTrace(lowered), loggops.Strict, t.Logf)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -929,13 +933,25 @@ func BenchmarkSource(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		read := s.Reader()
-		for _, batch := range s.Batches() {
+		h, err := s.Header()
+		if err != nil {
+			b.Fatal(err)
+		}
+		read := s.NewReader(dag.All)
+		for _, batch := range h.Batches {
 			if _, err := read(batch); err != nil {
 				b.Fatal(err)
 			}
 		}
-		ops += s.NumOps()
+		ops += h.Ops
 	}
 	b.ReportMetric(float64(ops)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

@@ -75,15 +75,6 @@ func NewSource(p Params, seed int64) (*rankwise.Source, error) {
 	return s, nil
 }
 
-// Generate returns the trace of a run, see [NewSource].
-func Generate(p Params, seed int64) (*dag.Trace, error) {
-	s, err := NewSource(p, seed)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
-}
-
 func (p *Params) check() error {
 	switch {
 	case p.Workers < 1 || p.Workers > maxWorkers:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/internal/units"
@@ -101,7 +102,7 @@ func given[T any](mark **T, value *T) func() error {
 }
 
 // Source generates the flows and returns their trace.
-func (c *Config) Source(env *generator.Env) (generator.Source, error) {
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p := c.model
 	if err := c.setLaws(&p); err != nil {
 		return nil, err

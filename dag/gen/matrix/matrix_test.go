@@ -35,7 +35,7 @@ func TestPresets(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		trace, err := s.Trace()
+		trace, err := dag.ReadAll(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -502,7 +502,7 @@ func mustSource(t testing.TB, p Params, seed int64) (*openloop.Source, *Report) 
 
 func mustTrace(t testing.TB, s *openloop.Source) *dag.Trace {
 	t.Helper()
-	trace, err := s.Trace()
+	trace, err := dag.ReadAll(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,7 +521,11 @@ func TestMinDuration(t *testing.T) {
 	}
 	p.MinDuration = 3 * duration
 	s, r := mustSource(t, p, 1)
-	if r.Copies != 4 || r.Flows != 3 || s.NumOps() != 24 {
+	h, err := s.Header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Copies != 4 || r.Flows != 3 || h.Ops != 24 {
 		t.Fatalf("%+v", r)
 	}
 	type flow struct {
@@ -576,12 +580,16 @@ func TestBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = newSource(w, 1); err != nil || len(s.Batches()) != p.Nodes { // a batch per rank
-		t.Fatalf("%d batches, %v", len(s.Batches()), err)
+	if s, err = newSource(w, 1); err != nil {
+		t.Fatal(err)
 	}
-	first, second := s.Reader(), s.Reader()
-	for i, b := range s.Batches() {
-		for _, read := range []func(dag.Batch) ([]dag.Rank, error){first, second} {
+	h, err := s.Header()
+	if err != nil || len(h.Batches) != p.Nodes { // a batch per rank
+		t.Fatalf("%d batches, %v", len(h.Batches), err)
+	}
+	first, second := s.NewReader(dag.All), s.NewReader(dag.All)
+	for i, b := range h.Batches {
+		for _, read := range []dag.Reader{first, second} {
 			ranks, err := read(b)
 			if err != nil || !reflect.DeepEqual(ranks, want.Ranks[i:i+1]) {
 				t.Fatalf("rank %d differs, %v", i, err)

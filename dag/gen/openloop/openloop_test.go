@@ -37,7 +37,7 @@ func mustSource(t testing.TB, w Workload, maxBatch int64) *Source {
 
 func mustTrace(t testing.TB, w Workload) *dag.Trace {
 	t.Helper()
-	tr, err := mustSource(t, w, maxBatch).Trace()
+	tr, err := dag.ReadAll(mustSource(t, w, maxBatch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,12 +131,12 @@ func TestBatches(t *testing.T) {
 	want := mustTrace(t, w)
 	for _, maxBatch := range []int64{1, 3000, 7000, 1 << 40} {
 		s := mustSource(t, w, maxBatch)
-		batches := s.Batches()
-		got := make([]dag.Rank, s.NumRanks())
+		batches := s.header.Batches
+		got := make([]dag.Rank, s.header.Ranks)
 		var readers sync.WaitGroup
 		for _, part := range [][]dag.Batch{batches[:len(batches)/2], batches[len(batches)/2:]} {
 			readers.Go(func() {
-				read := s.Reader()
+				read := s.NewReader(dag.All)
 				for _, b := range part {
 					ranks, err := read(b)
 					if err != nil {
@@ -165,8 +165,8 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	s := mustSource(t, w, maxBatch)
-	if s.NumOps() != want.Ops() || s.NumRanks() != w.Tasks || s.Meta().Title != w.Title || !s.Complete() {
-		t.Errorf("%d ops, %d ranks, %+v", s.NumOps(), s.NumRanks(), s.Meta())
+	if s.header.Ops != want.Ops() || s.header.Ranks != w.Tasks || s.header.Meta.Title != w.Title {
+		t.Errorf("%d ops, %d ranks, %+v", s.header.Ops, s.header.Ranks, s.header.Meta)
 	}
 }
 

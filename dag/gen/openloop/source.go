@@ -29,12 +29,11 @@ type Stream interface {
 }
 
 // Source is the trace of a workload, made batch by batch. Each batch draws all messages and keeps those of its ranks:
-// no more than a batch is in memory.
+// no more than a batch is in memory. It is a [dag.Source].
 type Source struct {
 	Model
-	messages int64
-	ops      []uint32 // per rank
-	batches  []dag.Batch
+	ops    []uint32 // per rank
+	header dag.Header
 }
 
 // NewSource returns the trace of a workload. It draws the messages once, to count them.
@@ -55,35 +54,39 @@ func newSource(w Workload, maxBatch int64) (*Source, error) {
 		return nil, err
 	}
 	m := Model{dag.Meta{Title: p.Title}, p.Tasks, func() Stream { return p.stream() }}
-	return &Source{m, p.Messages, ops, divide(ops, maxBatch)}, nil
+	return NewCountedSource(m, ops, maxBatch), nil
 }
 
 // NewModelSource returns the trace of a model. It draws the messages once, to count them, and passes them to look.
 func NewModelSource(m Model, look func([]Message)) (*Source, error) {
-	s := &Source{Model: m, ops: make([]uint32, m.Tasks)}
+	ops := make([]uint32, m.Tasks)
 	stream := m.Messages()
+	messages := int64(0)
 	for drawn := stream.Next(); len(drawn) > 0; drawn = stream.Next() {
-		s.messages += int64(len(drawn))
+		messages += int64(len(drawn))
 		for i := range drawn {
-			from, to := &s.ops[drawn[i].Source], &s.ops[drawn[i].Destination]
+			from, to := &ops[drawn[i].Source], &ops[drawn[i].Destination]
 			*from++
 			*to++
 			if max(*from, *to) > MaxRankOps {
-				return nil, tooMany(s.messages, m.Tasks)
+				return nil, tooMany(messages, m.Tasks)
 			}
 		}
 		look(drawn)
 	}
-	s.batches = divide(s.ops, maxBatch)
-	return s, nil
+	return NewCountedSource(m, ops, maxBatch), nil
 }
 
 // NewCountedSource returns the trace of a model with known numbers of ops per rank, at most MaxRankOps each, in batches
 // of at most batchOps ops or one rank. It draws no messages.
 func NewCountedSource(m Model, ops []uint32, batchOps int64) *Source {
-	s := &Source{Model: m, ops: ops, batches: divide(ops, batchOps)}
-	for _, b := range s.batches {
-		s.messages += b.Ops / 2
+	s := &Source{Model: m, ops: ops}
+	s.header = dag.Header{
+		Meta: m.Meta, Comms: []dag.Comm{dag.World(m.Tasks)}, Ranks: m.Tasks, Kinds: []dag.Kind{dag.Send, dag.Recv},
+		Batches: divide(ops, batchOps),
+	}
+	for _, b := range s.header.Batches {
+		s.header.Ops += b.Ops
 	}
 	return s
 }
@@ -131,39 +134,9 @@ func divide(ops []uint32, maxOps int64) []dag.Batch {
 	return append(batches, b)
 }
 
-// Meta returns the trace's metadata: its title, and the names of jobs where there are several.
-func (s *Source) Meta() dag.Meta {
-	return s.Model.Meta
-}
-
-// Comms returns the communicator of all ranks.
-func (s *Source) Comms() []dag.Comm {
-	return []dag.Comm{dag.World(s.NumRanks())}
-}
-
-// NumRanks returns the number of tasks.
-func (s *Source) NumRanks() int {
-	return s.Tasks
-}
-
-// NumOps returns the number of ops, which is exact.
-func (s *Source) NumOps() int64 {
-	return 2 * s.messages
-}
-
-// Kinds returns sends and receives.
-func (s *Source) Kinds() ([]dag.Kind, error) {
-	return []dag.Kind{dag.Send, dag.Recv}, nil
-}
-
-// Batches divides all ranks. The number of ops of each batch is exact.
-func (s *Source) Batches() []dag.Batch {
-	return s.batches
-}
-
-// Complete reports that readers leave nothing out.
-func (s *Source) Complete() bool {
-	return true
+// Header returns the header, which costs nothing. The number of ops of each batch is exact.
+func (s *Source) Header() (*dag.Header, error) {
+	return &s.header, nil
 }
 
 // Close does nothing.
@@ -171,23 +144,22 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Reader returns a function that makes the ranks of a batch. What it returns is good until it is called again. A reader
-// is for one goroutine; several may be used at the same time.
-func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
+// NewReader returns a reader that generates all columns of the ranks of a batch.
+func (s *Source) NewReader(dag.Columns) dag.Reader {
 	var c columns
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		if c.kind == nil { // large enough for every batch
-			c = s.newColumns(slices.MaxFunc(s.batches, func(a, b dag.Batch) int { return cmp.Compare(a.Ops, b.Ops) }).Ops)
+			c = s.newColumns(slices.MaxFunc(s.header.Batches, func(a, b dag.Batch) int { return cmp.Compare(a.Ops, b.Ops) }).Ops)
 		}
 		return s.fill(b, &c), nil
 	}
 }
 
-// Trace makes the whole trace.
-func (s *Source) Trace() (*dag.Trace, error) {
-	all := dag.Batch{Last: s.NumRanks(), Ops: s.NumOps()}
-	c := s.newColumns(all.Ops)
-	return &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: s.fill(all, &c)}, nil
+// ReadAll generates the whole trace in one pass through the messages.
+func (s *Source) ReadAll() (*dag.Trace, error) {
+	h := &s.header
+	c := s.newColumns(h.Ops)
+	return &dag.Trace{Meta: h.Meta, Comms: h.Comms, Ranks: s.fill(dag.Batch{Last: h.Ranks, Ops: h.Ops}, &c)}, nil
 }
 
 // columns are those of the ops of a batch, rank after rank.

@@ -57,10 +57,10 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (generator.Source, error) {
+func (c *Config) Source(*generator.Env) (dag.Source, error) {
 	t, err := Generate(c.name, c.model)
 	if err != nil {
 		return nil, err
 	}
-	return dag.NewInMemory(t), nil
+	return dag.FromTrace(t), nil
 }

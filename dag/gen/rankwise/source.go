@@ -19,16 +19,18 @@ type Model struct {
 	// Count returns how many ops a rank has, and how many dependencies on ends of ops at most.
 	Count func(rank int) (ops, deps int64)
 
+	// Ops is the number of ops in all, if Count only returns expected values; 0: the sum of what Count returns.
+	Ops int64
+
 	// Fill makes a rank.
 	Fill func(rank int, b *dag.RankBuilder)
 }
 
-// Source is the trace of a model. It is a format.Source.
+// Source is the trace of a model. It is a [dag.Source].
 type Source struct {
-	m       Model
-	counts  []count
-	ops     int64
-	batches []dag.Batch
+	m      Model
+	counts []count
+	header dag.Header
 }
 
 // count is how many ops a rank has, and how many dependencies at most.
@@ -55,6 +57,8 @@ func NewSource(m Model) (*Source, error) {
 		}
 	})
 	s := &Source{m: m, counts: counts}
+	h := &s.header
+	*h = dag.Header{Meta: dag.Meta{Title: m.Title}, Comms: m.Comms, Ranks: m.Ranks, Kinds: m.Kinds, Stable: true}
 	var b dag.Batch
 	for rank, n := range counts {
 		if n.ops > dag.MaxOps || n.deps > dag.MaxDeps {
@@ -62,50 +66,28 @@ func NewSource(m Model) (*Source, error) {
 				rank, n.ops, n.deps, dag.MaxOps, int64(dag.MaxDeps))
 		}
 		if rank > b.First && (b.Ops+n.ops > batchOps || rank-b.First == batchRanks) {
-			s.batches = append(s.batches, b)
+			h.Batches = append(h.Batches, b)
 			b = dag.Batch{First: rank}
 		}
 		b.Last = rank + 1
 		b.Ops += n.ops
 		b.Deps += n.deps
-		s.ops += n.ops
+		h.Ops += n.ops
 	}
-	s.batches = append(s.batches, b)
+	h.Batches = append(h.Batches, b)
+	if m.Ops > 0 {
+		h.Ops = m.Ops
+	}
 	return s, nil
 }
 
-// Meta returns the title.
-func (s *Source) Meta() dag.Meta {
-	return dag.Meta{Title: s.m.Title}
+// Header returns the header, which costs nothing.
+func (s *Source) Header() (*dag.Header, error) {
+	return &s.header, nil
 }
 
-// Comms returns the communicators.
-func (s *Source) Comms() []dag.Comm {
-	return s.m.Comms
-}
-
-// NumRanks returns the number of ranks.
-func (s *Source) NumRanks() int {
-	return s.m.Ranks
-}
-
-// NumOps returns how many ops the trace has.
-func (s *Source) NumOps() int64 {
-	return s.ops
-}
-
-// Kinds returns the kinds of op that the trace may have.
-func (s *Source) Kinds() ([]dag.Kind, error) {
-	return s.m.Kinds, nil
-}
-
-// Batches divides the ranks into runs that take little memory: one rank, or some short ones.
-func (s *Source) Batches() []dag.Batch {
-	return s.batches
-}
-
-// Reader returns a function that makes the ranks of a batch.
-func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
+// NewReader returns a reader that generates all columns of the ranks of a batch.
+func (s *Source) NewReader(dag.Columns) dag.Reader {
 	var ranks []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		if b.First < 0 || b.Last > s.m.Ranks || b.First > b.Last {
@@ -132,24 +114,6 @@ func (s *Source) rank(rank int) (dag.Rank, error) {
 		return dag.Rank{}, fmt.Errorf("rank %d: %w", rank, err)
 	}
 	return r, nil
-}
-
-// Complete reports that readers leave nothing out.
-func (s *Source) Complete() bool {
-	return true
-}
-
-// Trace makes the whole trace.
-func (s *Source) Trace() (*dag.Trace, error) {
-	t := &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: make([]dag.Rank, s.m.Ranks)}
-	err := par.Each(s.m.Ranks, func(rank int) (err error) {
-		t.Ranks[rank], err = s.rank(rank)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
 }
 
 // Close does nothing.

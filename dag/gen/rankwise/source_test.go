@@ -24,10 +24,10 @@ func TestSourceErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "rank 17: a dependency of or on an op with an impossible index"
-	if _, err := s.Trace(); err == nil || err.Error() != want {
+	if _, err := dag.ReadAll(s); err == nil || err.Error() != want {
 		t.Errorf("error %v, expected %s", err, want)
 	}
-	read := s.Reader()
+	read := s.NewReader(dag.All)
 	if _, err := read(dag.Batch{First: 10, Last: 30}); err == nil || err.Error() != want {
 		t.Errorf("error %v, expected %s", err, want)
 	}
@@ -58,7 +58,7 @@ func TestReserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := s.Trace()
+	tr, err := dag.ReadAll(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := 0
-	for _, b := range s.Batches() {
+	for _, b := range s.header.Batches {
 		ops := int64(0)
 		for _, n := range sizes[b.First:b.Last] {
 			ops += n
@@ -92,7 +92,7 @@ func TestBatches(t *testing.T) {
 		}
 		next = b.Last
 	}
-	if next != len(sizes) || len(s.Batches()) != 5 {
-		t.Errorf("%d batches up to rank %d of %d", len(s.Batches()), next, len(sizes))
+	if next != len(sizes) || len(s.header.Batches) != 5 {
+		t.Errorf("%d batches up to rank %d of %d", len(s.header.Batches), next, len(sizes))
 	}
 }

@@ -22,7 +22,7 @@ func BenchmarkGenerate(b *testing.B) {
 			ops := int64(0)
 			b.ReportAllocs()
 			for b.Loop() {
-				tr, err := Generate(bench.pattern, p, 1)
+				tr, err := readAll(NewSource(bench.pattern, p, 1))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -76,7 +76,7 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (generator.Source, error) {
+func (c *Config) Source(*generator.Env) (dag.Source, error) {
 	return generator.From(NewSource(c.pattern, c.model, c.Seed.Value))
 }
 

@@ -178,15 +178,6 @@ func NewSource(pattern string, p Params, seed int64) (*rankwise.Source, error) {
 	return s, nil
 }
 
-// Generate returns the trace of a pattern, see [NewSource].
-func Generate(pattern string, p Params, seed int64) (*dag.Trace, error) {
-	s, err := NewSource(pattern, p, seed)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
-}
-
 // emitLocal emits the computation that a collective that does not block is to overlap with.
 func emitLocal(e *Emitter, p *Params) {
 	if p.NB == None {

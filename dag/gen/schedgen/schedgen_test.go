@@ -136,12 +136,12 @@ func TestDeterministic(t *testing.T) {
 	for _, pattern := range []string{"random_bisect", "linear_alltoallv", "resnet"} {
 		p := Default()
 		p.Ranks, p.Bytes = 100, 1000
-		want, err := Generate(pattern, p, 3)
+		want, err := readAll(NewSource(pattern, p, 3))
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := runtime.GOMAXPROCS(1)
-		got, err := Generate(pattern, p, 3)
+		got, err := readAll(NewSource(pattern, p, 3))
 		runtime.GOMAXPROCS(before)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s depends on the number of processors, error %v", pattern, err)
@@ -157,12 +157,12 @@ func TestVariants(t *testing.T) {
 		}
 		p := Default()
 		p.Bytes = 1000
-		upstream, err := Generate(pattern.Name, p, 1)
+		upstream, err := readAll(NewSource(pattern.Name, p, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.Variant = ATLAHS
-		atlahs, err := Generate(pattern.Name, p, 1)
+		atlahs, err := readAll(NewSource(pattern.Name, p, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,13 +201,21 @@ func TestRefused(t *testing.T) {
 	} {
 		p := Default()
 		c.change(&p)
-		if _, err := Generate(c.pattern, p, 1); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readAll(NewSource(c.pattern, p, 1)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, expected %s", err, want)
 		}
 	}
 	p := Default()
 	p.NB, p.NBPoll = dag.MaxTime, dag.MaxTime-1
-	if tr, err := Generate("gather", p, 1); err != nil || tr.Ranks[0].Len() != 2+7 {
+	if tr, err := readAll(NewSource("gather", p, 1)); err != nil || tr.Ranks[0].Len() != 2+7 {
 		t.Errorf("the longest computation in two parts: error %v", err)
 	}
+}
+
+// readAll returns the trace of a source, or the error of making the source.
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

@@ -46,7 +46,11 @@ func TestVectors(t *testing.T) {
 				p.Variant, options = schedgen.ATLAHS, want.ATLAHS
 			}
 			pattern := parse(t, options, &p)
-			tr, err := schedgen.Generate(pattern, p, timeSeed)
+			s, err := schedgen.NewSource(pattern, p, timeSeed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr, err := dag.ReadAll(s)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -76,15 +76,6 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	return s, nil
 }
 
-// Generate returns the trace of a run.
-func Generate(p Params) (*dag.Trace, error) {
-	s, err := NewSource(p)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
-}
-
 func (p *Params) check() error {
 	dims := len(p.Grid)
 	if dims < 1 || dims > maxDims {

@@ -49,7 +49,7 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(env *generator.Env) (generator.Source, error) {
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p := Params{Profile: Builtin(c.profile), Records: c.records}
 	if p.Profile == nil {
 		return nil, fmt.Errorf("--profile: expected %s, found %q", strings.Join(Names(), " or "), c.profile)
@@ -67,5 +67,5 @@ func (c *Config) Source(env *generator.Env) (generator.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dag.NewInMemory(t), nil
+	return dag.FromTrace(t), nil
 }

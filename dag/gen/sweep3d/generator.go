@@ -48,7 +48,7 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (generator.Source, error) {
+func (c *Config) Source(*generator.Env) (dag.Source, error) {
 	p := c.model
 	if len(c.grid) != 2 {
 		return nil, fmt.Errorf("--grid has %d dimensions, expected 2", len(c.grid))

@@ -66,15 +66,6 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	return s, nil
 }
 
-// Generate returns the trace of a run.
-func Generate(p Params) (*dag.Trace, error) {
-	s, err := NewSource(p)
-	if err != nil {
-		return nil, err
-	}
-	return s.Trace()
-}
-
 func (p *Params) check() error {
 	for _, side := range []struct {
 		name        string

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/dag/gen/sizes"
@@ -170,7 +171,7 @@ func (j *jobConfig) resolve() {
 }
 
 // Source returns the trace.
-func (c *Config) Source(env *generator.Env) (generator.Source, error) {
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p := c.model
 	jobs, err := c.jobs(p.Ranks, env)
 	if err != nil {

@@ -134,7 +134,7 @@ func (j *Job) String() string {
 	return fmt.Sprintf("%s, %v, %v", j.Sizes.Name, j.Pattern.Kind, j.Arrivals.Process)
 }
 
-// Source is the trace of a workload, made batch by batch. It is a format.Source.
+// Source is the trace of a workload, made batch by batch. It is a [dag.Source].
 type Source struct {
 	*openloop.Source
 	report Report

@@ -196,8 +196,12 @@ func TestLoad(t *testing.T) {
 		if math.Abs(r.Rate/j.Rate-1) > 0.03 || math.Abs(r.WantedRate/j.Rate-1) > 1e-9 || r.SizeDistance != 0 || r.MeanSize != 10_000 {
 			t.Errorf("%v: %+v", kind, r)
 		}
-		if r.Last >= j.Duration || r.Flows != s.NumOps()/2 || r.Bytes != 10_000*r.Flows {
-			t.Errorf("%v: %+v, %d ops", kind, r, s.NumOps())
+		h, err := s.Header()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Last >= j.Duration || r.Flows != h.Ops/2 || r.Bytes != 10_000*r.Flows {
+			t.Errorf("%v: %+v, %d ops", kind, r, h.Ops)
 		}
 	}
 }
@@ -314,7 +318,7 @@ func TestMix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := s.Trace()
+	tr, err := dag.ReadAll(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,11 +359,11 @@ func TestDeterminism(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr, err := s.Trace()
+		tr, err := dag.ReadAll(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := s.Reader()
+		read := s.NewReader(dag.All)
 		for rank := range p.Ranks {
 			batch, err := read(dag.Batch{First: rank, Last: rank + 1, Ops: int64(tr.Ranks[rank].Len())})
 			if err != nil || !reflect.DeepEqual(batch[0], tr.Ranks[rank]) {

@@ -11,7 +11,8 @@ import (
 // instances are all collective instances of a trace. Instance k of a communicator consists of the k-th collective op of
 // each member, in index order.
 type instances struct {
-	source   Source
+	source   dag.Source
+	header   *dag.Header           // of the source
 	lowered  [dag.NumSubkinds]bool // collectives to lower
 	comms    []*comm               // by communicator; nil for communicators without collectives
 	count    int64                 // instances of all communicators
@@ -67,8 +68,12 @@ func (c *cursor) take(comm int32) int32 {
 
 // collectInstances collects the instances of a trace. It returns an error if the members of an instance disagree; for
 // instances that are not lowered, it checks number and kind only. It returns nil for a trace without collectives.
-func collectInstances(s Source, choice *Choice, lowered func(dag.Subkind) bool) (*instances, error) {
-	in := &instances{source: s, comms: make([]*comm, len(s.Comms()))}
+func collectInstances(s dag.Source, choice *Choice, lowered func(dag.Subkind) bool) (*instances, error) {
+	h, err := s.Header()
+	if err != nil {
+		return nil, err
+	}
+	in := &instances{source: s, header: h, comms: make([]*comm, len(h.Comms))}
 	for _, kind := range allCollectives {
 		in.lowered[kind] = lowered(kind)
 	}
@@ -105,7 +110,7 @@ type collectives struct{ comm, ops int32 }
 // countOps finds the communicators with collectives, checks that their members have equal numbers of them, and chooses
 // the tags. It reports whether the trace has collectives.
 func (in *instances) countOps() (found bool, err error) {
-	ranks := make([]census, in.source.NumRanks())
+	ranks := make([]census, in.header.Ranks)
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
 	err = forEachRank(in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) (err error) {
 		ranks[rank], err = in.census(rank, r, c)
@@ -114,7 +119,7 @@ func (in *instances) countOps() (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	comms := in.source.Comms()
+	comms := in.header.Comms
 	members := make([]int, len(in.comms)) // number of members with collectives
 	for rank := range ranks {
 		for _, n := range ranks[rank].collectives {
@@ -204,7 +209,7 @@ func (c *comm) missingMember(id int32, ranks []census) error {
 
 // findNodes sets the node maps of the communicators.
 func (in *instances) findNodes() error {
-	nodes, ranks := in.source.Meta().Nodes, in.source.NumRanks()
+	nodes, ranks := in.header.Nodes, in.header.Ranks
 	if nodes == nil {
 		return nil
 	}

@@ -24,11 +24,11 @@ func Lower(t *dag.Trace, choice Choice) (*dag.Trace, error) {
 // remain in the trace. Members must agree on their number and kind, because these determine which ops form a
 // collective.
 func LowerSelected(t *dag.Trace, choice Choice, selected func(dag.Subkind) bool) (*dag.Trace, error) {
-	s, err := lowerSource(dag.NewInMemory(t), choice, selected)
+	s, err := lowerSource(dag.FromTrace(t), choice, selected)
 	if err != nil {
 		return nil, err
 	}
-	return s.Trace()
+	return dag.ReadAll(s)
 }
 
 // Covers reports whether selected returns true for at least one collective of the trace (some), and for every one

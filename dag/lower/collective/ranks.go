@@ -7,22 +7,25 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// forEachRank calls work(rank, r, scratch) for every rank of the source, as [par.EachWith] does; r is good until work
-// returns.
-func forEachRank[S any](s Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
+// forEachRank calls work(rank, r, scratch) for every rank of the source, as [par.EachWith] does, with the columns that a
+// replay needs; r is valid until work returns.
+func forEachRank[S any](s dag.Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
 	type own struct {
 		scratch S
-		read    func(dag.Batch) ([]dag.Rank, error)
+		read    dag.Reader
 	}
-	batches := s.Batches()
-	newOwn := func() own { return own{newScratch(), s.Reader()} }
-	_, err := par.EachWith(len(batches), newOwn, func(o own, k int) error {
-		return forEachOf(batches[k], o.read, o.scratch, work)
+	h, err := s.Header()
+	if err != nil {
+		return err
+	}
+	newOwn := func() own { return own{newScratch(), s.NewReader(dag.Replay)} }
+	_, err = par.EachWith(len(h.Batches), newOwn, func(o own, k int) error {
+		return forEachOf(h.Batches[k], o.read, o.scratch, work)
 	})
 	return err
 }
 
-func forEachOf[S any](b dag.Batch, read func(dag.Batch) ([]dag.Rank, error), scratch S,
+func forEachOf[S any](b dag.Batch, read dag.Reader, scratch S,
 	work func(rank int, r *dag.Rank, scratch S) error) error {
 	ranks, err := readBatch(read, b)
 	if err != nil {
@@ -36,7 +39,7 @@ func forEachOf[S any](b dag.Batch, read func(dag.Batch) ([]dag.Rank, error), scr
 	return nil
 }
 
-func readBatch(read func(dag.Batch) ([]dag.Rank, error), b dag.Batch) ([]dag.Rank, error) {
+func readBatch(read dag.Reader, b dag.Batch) ([]dag.Rank, error) {
 	ranks, err := read(b)
 	if err == nil && len(ranks) != b.Last-b.First {
 		err = fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)

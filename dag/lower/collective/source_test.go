@@ -12,20 +12,26 @@ import (
 
 // inBatches is a source of a trace that delivers so many ranks at a time, in memory that it uses again.
 type inBatches struct {
-	dag.InMemory
-	trace *dag.Trace
-	size  int
-	fail  int // the batch that cannot be read, from 1
+	dag.Source // of the trace in memory
+	trace      *dag.Trace
+	size       int
+	fail       int // the batch that cannot be read, from 1
 }
 
-func (b *inBatches) Batches() (batches []dag.Batch) {
-	for first := 0; first < len(b.trace.Ranks); first += b.size {
-		batches = append(batches, dag.Batch{First: first, Last: min(first+b.size, len(b.trace.Ranks))})
+func (b *inBatches) Header() (*dag.Header, error) {
+	h, err := b.Source.Header()
+	if err != nil {
+		return nil, err
 	}
-	return batches
+	header := *h
+	header.Batches, header.Stable = nil, false
+	for first := 0; first < len(b.trace.Ranks); first += b.size {
+		header.Batches = append(header.Batches, dag.Batch{First: first, Last: min(first+b.size, len(b.trace.Ranks))})
+	}
+	return &header, nil
 }
 
-func (b *inBatches) Reader() func(dag.Batch) ([]dag.Rank, error) {
+func (b *inBatches) NewReader(dag.Columns) dag.Reader {
 	var ranks []dag.Rank
 	return func(batch dag.Batch) ([]dag.Rank, error) {
 		if b.fail > 0 && batch.First/b.size == b.fail-1 {
@@ -45,11 +51,12 @@ func (b *inBatches) Reader() func(dag.Batch) ([]dag.Rank, error) {
 }
 
 // readAll reads all batches of a source with one reader, and checks that they are of the sizes told.
-func readAll(t *testing.T, s Source) *dag.Trace {
+func readAll(t *testing.T, s dag.Source) *dag.Trace {
 	t.Helper()
-	out := &dag.Trace{Meta: s.Meta(), Comms: s.Comms()}
-	read, total := s.Reader(), int64(0)
-	for _, b := range s.Batches() {
+	h := mustHeader(t, s)
+	out := &dag.Trace{Meta: h.Meta, Comms: h.Comms}
+	read, total := s.NewReader(dag.All), int64(0)
+	for _, b := range h.Batches {
 		ranks, err := read(b)
 		if err != nil {
 			t.Fatal(err)
@@ -69,10 +76,19 @@ func readAll(t *testing.T, s Source) *dag.Trace {
 		}
 		total += got.Ops
 	}
-	if total != s.NumOps() || len(out.Ranks) != s.NumRanks() {
-		t.Fatalf("%d ops on %d ranks, expected %d on %d", total, len(out.Ranks), s.NumOps(), s.NumRanks())
+	if total != h.Ops || len(out.Ranks) != h.Ranks {
+		t.Fatalf("%d ops on %d ranks, expected %d on %d", total, len(out.Ranks), h.Ops, h.Ranks)
 	}
 	return out
+}
+
+func mustHeader(t *testing.T, s dag.Source) *dag.Header {
+	t.Helper()
+	h, err := s.Header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
 
 // TestSource: a trace that is lowered while it is read is that which is lowered as a whole, whatever the batches.
@@ -92,8 +108,8 @@ func TestSource(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := dump(whole)
-			memory := dag.NewInMemory(tr)
-			for _, s := range []Source{memory, &inBatches{memory, tr, 4, 0}, &inBatches{memory, tr, 100, 0}} {
+			memory := dag.FromTrace(tr)
+			for _, s := range []dag.Source{memory, &inBatches{memory, tr, 4, 0}, &inBatches{memory, tr, 100, 0}} {
 				lowered, err := LowerSource(s, choice)
 				if err != nil {
 					t.Fatal(err)
@@ -101,13 +117,13 @@ func TestSource(t *testing.T) {
 				if got := dump(readAll(t, lowered)); got != want {
 					t.Fatalf("seed %d, %q: batches differ from the whole", seed, text)
 				}
-				again, err := lowered.Trace()
+				again, err := dag.ReadAll(lowered)
 				if err != nil || dump(again) != want {
 					t.Fatalf("seed %d, %q: the whole differs from itself (error %v)", seed, text, err)
 				}
-				kinds, err := lowered.Kinds()
-				if slices.Sort(kinds); err != nil || !slices.Equal(kinds, []dag.Kind{dag.Calc, dag.Send, dag.Recv}) {
-					t.Errorf("kinds %v (error %v)", kinds, err)
+				kinds := slices.Sorted(slices.Values(mustHeader(t, lowered).Kinds))
+				if !slices.Equal(kinds, []dag.Kind{dag.Calc, dag.Send, dag.Recv}) {
+					t.Errorf("kinds %v", kinds)
 				}
 			}
 		}
@@ -116,26 +132,26 @@ func TestSource(t *testing.T) {
 
 func TestSourceErrors(t *testing.T) {
 	tr := randomTrace(9, 10, 1)
-	if _, err := LowerSource(&inBatches{dag.NewInMemory(tr), tr, 2, 3}, Choice{}); err == nil || err.Error() !=
+	if _, err := LowerSource(&inBatches{dag.FromTrace(tr), tr, 2, 3}, Choice{}); err == nil || err.Error() !=
 		"lowering collectives: a faulty batch" {
 		t.Errorf("error %v", err)
 	}
-	source := &inBatches{dag.NewInMemory(tr), tr, 2, 0}
+	source := &inBatches{dag.FromTrace(tr), tr, 2, 0}
 	lowered, err := LowerSource(source, Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := lowered.Reader()
+	read := lowered.NewReader(dag.All)
 	if _, err := read(dag.Batch{First: 1, Last: 3}); err == nil || !strings.Contains(err.Error(), "no batch of ranks 1 to 2") {
 		t.Errorf("error %v", err)
 	}
 	source.fail = 1
-	if _, err := read(lowered.Batches()[0]); err == nil || !strings.Contains(err.Error(), "a faulty batch") {
+	if _, err := read(mustHeader(t, lowered).Batches[0]); err == nil || !strings.Contains(err.Error(), "a faulty batch") {
 		t.Errorf("error %v", err)
 	}
 	b := dag.NewBuilder(2)
 	b.Rank(0).Calc(1)
-	plain := dag.NewInMemory(b.Trace())
+	plain := dag.FromTrace(b.Trace())
 	if same, err := LowerSource(plain, Choice{}); err != nil || same != plain {
 		t.Errorf("a trace without collectives becomes %v (error %v)", same, err)
 	}
@@ -154,12 +170,12 @@ func TestSourceMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := LowerSource(dag.NewInMemory(b.Trace()), choice)
+	s, err := LowerSource(dag.FromTrace(b.Trace()), choice)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, ops := s.Reader(), int64(0)
-	for _, batch := range s.Batches() {
+	read, ops := s.NewReader(dag.All), int64(0)
+	for _, batch := range mustHeader(t, s).Batches {
 		lowered, err := read(batch)
 		if err != nil {
 			t.Fatal(err)

@@ -31,8 +31,12 @@ func BenchmarkLower(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		read := l.Reader()
-		for _, batch := range l.Batches() {
+		h, err := l.Header()
+		if err != nil {
+			b.Fatal(err)
+		}
+		read := l.NewReader(dag.All)
+		for _, batch := range h.Batches {
 			ranks, err := read(batch)
 			if err != nil {
 				b.Fatal(err)

@@ -36,7 +36,7 @@ func FuzzAttributes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		lowered, err := l.Trace()
+		lowered, err := dag.ReadAll(l)
 		if err != nil {
 			t.Fatal(err)
 		}

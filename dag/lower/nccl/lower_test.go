@@ -77,7 +77,7 @@ func mustLower(t *testing.T, trace *dag.Trace, o Options) (*dag.Trace, *Report) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	lowered, err := l.Trace()
+	lowered, err := dag.ReadAll(l)
 	if err != nil {
 		t.Fatal(err)
 	}

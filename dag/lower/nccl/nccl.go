@@ -320,8 +320,7 @@ func (l *lowering) NumRanks() int { return len(l.ranks) }
 
 // Kinds returns the kinds of op that the trace has, but for collectives.
 func (l *lowering) Kinds() []dag.Kind {
-	kinds, _ := dag.NewInMemory(l.trace).Kinds() // which never fails
-	return slices.DeleteFunc(kinds, func(k dag.Kind) bool { return k == dag.Coll })
+	return slices.DeleteFunc(l.trace.Kinds(), func(k dag.Kind) bool { return k == dag.Coll })
 }
 
 // pairOf returns what two ranks share the tags of their messages with.

@@ -163,7 +163,11 @@ func (l *lowering) report(s *nodes.Source) (Report, error) {
 	for p, t := range between {
 		r.NodePairs[fmt.Sprintf("%d->%d", p.from, p.to)] = t
 	}
-	for i := range s.NumRanks() {
+	h, err := s.Header()
+	if err != nil {
+		return r, err
+	}
+	for i := range h.Ranks {
 		node := i
 		if l.o.Apart {
 			node = int(r.GPUNode[i])

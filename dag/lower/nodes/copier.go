@@ -157,10 +157,7 @@ func (c *copier) Meta() dag.Meta { return c.trace.Meta }
 func (c *copier) NumRanks() int { return len(c.trace.Ranks) }
 
 // Kinds returns the kinds of op that the trace has.
-func (c *copier) Kinds() []dag.Kind {
-	kinds, _ := dag.NewInMemory(c.trace).Kinds() // which never fails
-	return kinds
-}
+func (c *copier) Kinds() []dag.Kind { return c.trace.Kinds() }
 
 // Feed returns a function that writes a rank.
 func (c *copier) Feed() func(rank int, w *Writer) error {

@@ -51,7 +51,7 @@ func Join(t *dag.Trace, o Options) (*dag.Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("joining the ranks of nodes: %w", err)
 	}
-	return s.Trace()
+	return s.ReadAll()
 }
 
 // layout is which ranks are on which node.
@@ -106,17 +106,18 @@ func (l *layout) ranks(rank int32) int { return len(l.members(rank)) }
 type Ranks interface {
 	Meta() dag.Meta
 	NumRanks() int
+	Kinds() []dag.Kind // that the written ops may have besides calc, send and recv
 	// Feed returns a function that writes all ops of a rank, in one goroutine. It is called for a rank at least twice and
 	// writes the same each time.
 	Feed() func(rank int, w *Writer) error
 }
 
-// Source is a trace that is made batch by batch, a batch being one new rank. It is a formats/format.Source.
+// Source is a trace that is made batch by batch, a batch being one new rank. It is a [dag.Source].
 type Source struct {
-	ranks   Ranks
-	layout  *layout
-	sizes   []extent
-	batches []dag.Batch
+	ranks  Ranks
+	layout *layout
+	sizes  []extent
+	header dag.Header
 }
 
 // Joined returns the trace of one rank for each node, as [Join] describes it.
@@ -134,7 +135,7 @@ func Apart(r Ranks) (*Source, error) {
 }
 
 func newSource(r Ranks, l *layout) (*Source, error) {
-	s := &Source{ranks: r, layout: l, sizes: make([]extent, len(l.of)), batches: make([]dag.Batch, len(l.of))}
+	s := &Source{ranks: r, layout: l, sizes: make([]extent, len(l.of))}
 	err := s.each(func(rank int, w *Writer, feed func(int, *Writer) error) error {
 		if err := s.write(rank, w, nil, feed); err != nil {
 			return err
@@ -145,10 +146,7 @@ func newSource(r Ranks, l *layout) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range s.batches {
-		size := &s.sizes[i]
-		s.batches[i] = dag.Batch{First: i, Last: i + 1, Ops: size.ops, Deps: size.deps, StartDeps: size.starts}
-	}
+	s.makeHeader()
 	return s, nil
 }
 
@@ -183,58 +181,42 @@ func (s *Source) write(rank int, w *Writer, size *extent, feed func(int, *Writer
 	return w.finish()
 }
 
-// Meta returns the metadata: without nodes and what formats know where ranks are joined, for it is of the ranks that were.
-func (s *Source) Meta() dag.Meta {
-	meta := s.ranks.Meta()
+// makeHeader sets the header, given the sizes of the new ranks. It has no nodes and no attributes where ranks are joined,
+// for they describe the ranks that were.
+func (s *Source) makeHeader() {
+	h := &s.header
+	h.Meta = s.ranks.Meta()
 	if s.layout.joins {
-		meta.Nodes, meta.Attrs = nil, ""
+		h.Nodes, h.Attrs = nil, ""
 	}
-	return meta
+	h.Ranks = len(s.sizes)
+	h.Comms = []dag.Comm{dag.World(h.Ranks)}
+	h.Batches = make([]dag.Batch, h.Ranks)
+	for i := range h.Batches {
+		size := &s.sizes[i]
+		h.Batches[i] = dag.Batch{First: i, Last: i + 1, Ops: size.ops, Deps: size.deps, StartDeps: size.starts}
+		h.Ops += size.ops
+	}
+	h.Kinds = []dag.Kind{dag.Calc, dag.Send, dag.Recv}
+	for _, kind := range s.ranks.Kinds() {
+		if !slices.Contains(h.Kinds, kind) {
+			h.Kinds = append(h.Kinds, kind)
+		}
+	}
 }
 
-// Comms returns the communicator of all ranks.
-func (s *Source) Comms() []dag.Comm { return []dag.Comm{dag.World(s.NumRanks())} }
-
-// NumRanks returns how many ranks there are.
-func (s *Source) NumRanks() int { return len(s.batches) }
-
-// NumOps returns how many ops there are.
-func (s *Source) NumOps() int64 {
-	n := int64(0)
-	for i := range s.batches {
-		n += s.batches[i].Ops
-	}
-	return n
-}
-
-// Batches returns a batch for each rank.
-func (s *Source) Batches() []dag.Batch { return s.batches }
-
-// Complete reports that readers leave nothing out.
-func (s *Source) Complete() bool { return true }
+// Header returns the header, which costs nothing. It has a batch for each rank.
+func (s *Source) Header() (*dag.Header, error) { return &s.header, nil }
 
 // Close does nothing.
 func (s *Source) Close() error { return nil }
 
-// Kinds returns the kinds of op that there may be.
-func (s *Source) Kinds() ([]dag.Kind, error) {
-	kinds := []dag.Kind{dag.Calc, dag.Send, dag.Recv}
-	if k, ok := s.ranks.(interface{ Kinds() []dag.Kind }); ok {
-		for _, kind := range k.Kinds() {
-			if !slices.Contains(kinds, kind) {
-				kinds = append(kinds, kind)
-			}
-		}
-	}
-	return kinds, nil
-}
-
-// Reader returns a function that makes a batch. What it returns is good until it is called again.
-func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
+// NewReader returns a reader of all columns.
+func (s *Source) NewReader(dag.Columns) dag.Reader {
 	w, feed := newWriter(), s.ranks.Feed()
 	var rank [1]dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
-		if b.First < 0 || b.First >= len(s.batches) || b.Last != b.First+1 {
+		if b.First < 0 || b.First >= len(s.sizes) || b.Last != b.First+1 {
 			return nil, fmt.Errorf("no batch of ranks %d to %d", b.First, b.Last-1)
 		}
 		if err := s.write(b.First, w, &s.sizes[b.First], feed); err != nil {
@@ -245,9 +227,9 @@ func (s *Source) Reader() func(dag.Batch) ([]dag.Rank, error) {
 	}
 }
 
-// Trace returns the whole trace.
-func (s *Source) Trace() (*dag.Trace, error) {
-	t := &dag.Trace{Meta: s.Meta(), Comms: s.Comms(), Ranks: make([]dag.Rank, s.NumRanks())}
+// ReadAll returns the whole trace.
+func (s *Source) ReadAll() (*dag.Trace, error) {
+	t := &dag.Trace{Meta: s.header.Meta, Comms: s.header.Comms, Ranks: make([]dag.Rank, s.header.Ranks)}
 	err := s.each(func(rank int, w *Writer, feed func(int, *Writer) error) error {
 		w.rank = dag.Rank{}
 		if err := s.write(rank, w, &s.sizes[rank], feed); err != nil {

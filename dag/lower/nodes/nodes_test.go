@@ -216,8 +216,12 @@ func TestProperties(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := s.Reader()
-		for _, b := range s.Batches() {
+		h, err := s.Header()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := s.NewReader(dag.All)
+		for _, b := range h.Batches {
 			ranks, err := read(b)
 			if err != nil {
 				t.Fatal(err)

@@ -188,7 +188,7 @@ func checkLabels(t *testing.T, where string, tr *dag.Trace, records []record) {
 // runStrict runs a trace on LogGOPS, with its usual parameters, and returns the makespan.
 func runStrict(t testing.TB, tr *dag.Trace) dag.Time {
 	t.Helper()
-	compiled, err := loggops.Compile(dag.NewInMemory(tr), loggops.Strict, t.Errorf)
+	compiled, err := loggops.Compile(dag.FromTrace(tr), loggops.Strict, t.Errorf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func runStrict(t testing.TB, tr *dag.Trace) dag.Time {
 // runIdeal runs a trace without a network, and returns the makespan.
 func runIdeal(t testing.TB, tr *dag.Trace) dag.Time {
 	t.Helper()
-	compiled, err := ideal.Compile(dag.NewInMemory(tr))
+	compiled, err := ideal.Compile(dag.FromTrace(tr))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/dcnw"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats/format"
@@ -182,6 +183,6 @@ func (m *dcnwModel) records() [][]string {
 	return [][]string{{sizes, m.params.Destination.String(), "LOAD", formatFloat(m.params.Load)}}
 }
 
-func (m *dcnwModel) source(seed int64) (format.Source, error) {
+func (m *dcnwModel) source(seed int64) (dag.Source, error) {
 	return dcnw.NewSource(m.params, seed)
 }

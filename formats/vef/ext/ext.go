@@ -48,7 +48,7 @@ type model interface {
 	attrs(common) any
 	// records returns the records after the one that names the model.
 	records() [][]string
-	source(seed int64) (format.Source, error)
+	source(seed int64) (dag.Source, error)
 }
 
 // The models, by the name that follows EXT.
@@ -98,7 +98,7 @@ func (m *Model) Files() []string {
 
 // Source returns the trace that the model makes. What only shows now to be wrong with the records is a
 // format.SyntaxError like those of Parse.
-func (m *Model) Source() (format.Source, error) {
+func (m *Model) Source() (dag.Source, error) {
 	s, err := m.model.source(m.seed)
 	if err != nil {
 		return nil, m.records.explain(err, m.header)

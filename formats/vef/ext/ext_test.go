@@ -140,7 +140,7 @@ func TestSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Trace()
+		got, err := dag.ReadAll(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := s.Trace()
+	want, err := dag.ReadAll(s)
 	check("ext-dcnw-defaults.vef", want, err)
 
 	many := flows.Params{Tasks: 8, Messages: 400, Clock: 1000, Ticks: 100_000, Classes: []flows.Class{
@@ -168,7 +168,7 @@ func TestSource(t *testing.T) {
 	if s, err = flows.NewSource(many, 7); err != nil {
 		t.Fatal(err)
 	}
-	want, err = s.Trace()
+	want, err = dag.ReadAll(s)
 	check("ext-flows-order.vef", want, err)
 
 	jitter := 0.0
@@ -177,7 +177,11 @@ func TestSource(t *testing.T) {
 		Compute: 100 * dag.Microsecond, NegotiationLoop: 10 * dag.Microsecond, GathervBytes: 60, GathervTotalBytes: 30,
 		GathervProbability: 1, BcastBytes: 100, AllreduceBytes: 64 << 10,
 	}}
-	want, err = horovod.Generate(training, 7)
+	run, err := horovod.NewSource(training, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err = dag.ReadAll(run)
 	check("ext-horovod-certain.vef", want, err)
 }
 
@@ -398,7 +402,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if h.Messages < 1000 && h.Tasks < 100 && m.kind != kindHorovod {
 			if s, err := m.Source(); err == nil {
-				if _, err := s.Trace(); err != nil {
+				if _, err := dag.ReadAll(s); err != nil {
 					t.Error(err)
 				}
 			}

@@ -7,9 +7,9 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/flows"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
-	"github.com/tracedag/tracedag/formats/format"
 )
 
 type flowsModel struct {
@@ -138,6 +138,6 @@ func (m *flowsModel) records() [][]string {
 	return records
 }
 
-func (m *flowsModel) source(seed int64) (format.Source, error) {
+func (m *flowsModel) source(seed int64) (dag.Source, error) {
 	return flows.NewSource(m.params, seed)
 }

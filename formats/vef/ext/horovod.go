@@ -14,7 +14,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/horovod"
-	"github.com/tracedag/tracedag/formats/format"
 )
 
 type horovodModel struct {
@@ -234,6 +233,6 @@ func layerRecord(name string, l *horovod.Layer) []string {
 	}
 }
 
-func (m *horovodModel) source(seed int64) (format.Source, error) {
+func (m *horovodModel) source(seed int64) (dag.Source, error) {
 	return horovod.NewSource(m.params, seed)
 }

@@ -1,0 +1,139 @@
+package dag
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tracedag/tracedag/internal/par"
+)
+
+// Source is a trace that is read or generated batch by batch, so that it need not be in memory as a whole.
+//
+// The references of its ranks must be in range ([Rank.CheckReferences]). A source that has a faster way to deliver the
+// whole trace than batch by batch implements ReadAll() (*Trace, error), which [ReadAll] calls.
+type Source interface {
+	// Header returns the header. The first call may cost a pass over part of the trace, as to find the kinds of op; later
+	// calls return the same header at no cost. The header must not be changed. Header may be called concurrently.
+	Header() (*Header, error)
+	// NewReader returns a reader of the given columns. Several readers may be used concurrently.
+	NewReader(Columns) Reader
+	// Close releases what opening the source took. An input that the source was opened from must stay open until then.
+	Close() error
+}
+
+// Header describes a trace before its ops are read.
+type Header struct {
+	Meta
+	Comms []Comm
+	Ranks int
+	Ops   int64  // exact
+	Kinds []Kind // kinds of op that the trace has or may have
+
+	// Batches divides all ranks, ascending. No two batches share a part of the input, so that each part is read once.
+	Batches []Batch
+
+	// Stable reports that the columns which a reader returns stay valid and unchanged after its next call, and that ranks
+	// with the same columns may share them. It is true of a trace in memory.
+	Stable bool
+}
+
+// Batch is a run of ranks that a reader delivers together, with bounds on their size from which buffers can be
+// allocated beforehand.
+type Batch struct {
+	First, Last     int   // ranks First to Last-1
+	Ops             int64 // number of ops
+	Deps, StartDeps int64 // upper bounds on the number of dependencies of each kind
+}
+
+// Columns selects the columns that a reader delivers.
+type Columns uint8
+
+const (
+	Replay Columns = iota // columns that a replay needs; names, attributes, measured times and jobs may be absent
+	All                   // all columns
+)
+
+// Reader reads a batch of Header.Batches and returns its ranks, ascending. The ranks are valid until the next call. A
+// reader is for one goroutine.
+type Reader func(Batch) ([]Rank, error)
+
+// ReadAll reads the whole trace, several batches in parallel. The result of a trace in memory shares its columns. Of
+// several errors it returns that of the first batch.
+func ReadAll(s Source) (*Trace, error) {
+	if whole, ok := s.(interface{ ReadAll() (*Trace, error) }); ok {
+		return whole.ReadAll()
+	}
+	h, err := s.Header()
+	if err != nil {
+		return nil, err
+	}
+	t := &Trace{Meta: h.Meta, Comms: h.Comms, Ranks: make([]Rank, h.Ranks)}
+	newReader := func() Reader { return s.NewReader(All) }
+	_, err = par.EachWith(len(h.Batches), newReader, func(read Reader, i int) error {
+		return readBatch(t, read, h.Batches[i], h.Stable)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// readBatch reads a batch into the trace, into memory of its own unless what the reader returns is stable.
+func readBatch(t *Trace, read Reader, b Batch, stable bool) error {
+	ranks, err := read(b)
+	if err != nil {
+		return err
+	}
+	if len(ranks) != b.Last-b.First {
+		return fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
+	}
+	for i := range ranks {
+		if stable {
+			t.Ranks[b.First+i] = ranks[i]
+		} else {
+			t.Ranks[b.First+i] = ranks[i].Clone()
+		}
+	}
+	return nil
+}
+
+// WithHeader returns the source with another header, whose metadata and communicators may differ from the source's own;
+// the rest must be the same.
+func WithHeader(s Source, h *Header) Source {
+	return &headed{s, h}
+}
+
+type headed struct {
+	Source
+	header *Header
+}
+
+func (h *headed) Header() (*Header, error) {
+	return h.header, nil
+}
+
+func (h *headed) ReadAll() (*Trace, error) {
+	t, err := ReadAll(h.Source)
+	if err != nil {
+		return nil, err
+	}
+	whole := *t
+	whole.Meta, whole.Comms = h.header.Meta, h.header.Comms
+	return &whole, nil
+}
+
+// Kinds returns the kinds of op that the trace has, ascending.
+func (t *Trace) Kinds() []Kind {
+	all := par.ForWith(len(t.Ranks), func() *[256]bool { return new([256]bool) }, func(seen *[256]bool, rank int) {
+		for _, kind := range t.Ranks[rank].Kind {
+			seen[kind] = true
+		}
+	})
+	var kinds []Kind
+	for kind := range Kind(NumKinds) {
+		if slices.ContainsFunc(all, func(seen *[256]bool) bool { return seen[kind] }) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
