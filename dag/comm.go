@@ -49,6 +49,13 @@ func NewComm(name string, ranks []int32) Comm {
 	return c
 }
 
+// With returns the communicator with other members.
+func (c *Comm) With(members []int32) Comm {
+	out := NewComm(c.Name, members)
+	out.Undefined = c.Undefined
+	return out
+}
+
 // Size returns the number of ranks of the communicator.
 func (c *Comm) Size() int {
 	n := 0

@@ -100,7 +100,7 @@ func (k *keeping) keepComms() ([]dag.Comm, error) {
 			continue
 		}
 		k.comms = append(k.comms, int32(len(out)))
-		out = append(out, dag.NewComm(c.Name, members))
+		out = append(out, c.With(members))
 	}
 	return out, nil
 }

@@ -30,9 +30,7 @@ func (n *numbering) comm(own *dag.Comm) dag.Comm {
 		for i, rank := range members {
 			members[i] = n.to[rank]
 		}
-		comm := dag.NewComm(own.Name, members)
-		comm.Undefined = own.Undefined
-		return comm
+		return own.With(members)
 	}
 	ranges := slices.Clone(own.Ranges)
 	for i := range ranges {

@@ -5,29 +5,29 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// maxParts is how many slices a record may touch.
+// maxParts is the maximum number of slices that one access may touch.
 const maxParts = 1 << 20
 
-// access is a record that is being lowered.
+// access is the I/O record at hand.
 type access struct {
 	*lowering
 	host    *host
 	unit    int32
-	address int64 // of its first byte
+	address int64 // first byte
 	bytes   int64
 	write   bool
 
-	op     int     // in the source of the host
-	label  []byte  // the attributes of the ops that issue it and of those that end it
-	await  []int32 // ops of the host that the ops that issue it wait for
-	own    [2]int32
-	forked bool // there is a marker between what it waits for and the ops that issue it
-	joined bool // there will be a marker that waits for the ops that end it
-	first  int32
-	ends   []int32 // so far, if joined
+	op     int      // index in the source of the host
+	label  []byte   // attributes of the ops that issue and end the access
+	await  []int32  // dependencies of the issuing ops
+	own    [2]int32 // memory of await
+	forked bool     // a marker stands between the dependencies and the issuing ops
+	joined bool     // a marker will wait for the ending ops
+	first  int32    // first op
+	ends   []int32  // ending ops so far, if joined
 }
 
-// begin begins with op i of r.
+// begin starts the access of op i of r.
 func (a *access) begin(l *lowering, h *host, r *dag.Rank, i int, number int64) {
 	*a = access{
 		lowering: l, host: h, unit: r.Peer.At(i), address: r.Tag.At(i), bytes: r.Bytes.At(i),
@@ -38,7 +38,7 @@ func (a *access) begin(l *lowering, h *host, r *dag.Rank, i int, number int64) {
 	}
 }
 
-// awaitOps makes the access wait for those of the ops that are not none.
+// awaitOps makes the access wait for the ops other than none.
 func (a *access) awaitOps(ops ...int32) {
 	a.await = a.own[:0]
 	for _, op := range ops {
@@ -48,9 +48,9 @@ func (a *access) awaitOps(ops ...int32) {
 	}
 }
 
-// split says that the access has n parts, each of which is issued and ended once, and reports whether that is possible.
-// It writes a marker where that saves dependencies, or where the program of the host needs to know of one op that the
-// access starts with, and one that it ends with.
+// split declares the number of parts of the access; the system issues and ends each part once. It returns false after
+// an error. It writes a marker if that saves dependencies, or if ops of the host wait for the start or end of the
+// access.
 func (a *access) split(n int64) bool {
 	if n > maxParts {
 		a.fail("%d bytes at address %d of unit %d touch %d slices, expected at most %d", a.bytes, a.address, a.unit, n,
@@ -69,7 +69,7 @@ func (a *access) split(n int64) bool {
 	return true
 }
 
-// issue writes the message with which the host begins a part.
+// issue writes the first message of a part, from the host.
 func (a *access) issue(to int32, bytes int64) (send, recv int32) {
 	send, recv = a.message(a.host.rank, none, to, none, bytes)
 	a.open(send)
@@ -77,7 +77,7 @@ func (a *access) issue(to int32, bytes int64) (send, recv int32) {
 	return send, recv
 }
 
-// open makes the host's last op wait for what the access waits for.
+// open adds the dependencies of the access to the host's last op.
 func (a *access) open(op int32) {
 	h := a.host
 	a.requireAll(h.rank, a.await)
@@ -90,7 +90,7 @@ func (a *access) open(op int32) {
 	}
 }
 
-// end says that the host's last op ends a part.
+// end declares that the host's last op ends a part.
 func (a *access) end(op int32) {
 	a.attach(op)
 	a.ended(op)
@@ -105,21 +105,21 @@ func (a *access) ended(op int32) {
 	}
 }
 
-// nothing says that the access has no parts. A marker stands for it.
+// nothing writes a marker in place of an access without parts.
 func (a *access) nothing() {
 	op := a.marker(a.host.rank)
 	a.open(op)
 	a.end(op)
 }
 
-// attach gives the host's last op the attributes of the access.
+// attach adds the attributes of the access to the host's last op.
 func (a *access) attach(op int32) {
 	if a.filling && !a.ranks[a.host.rank].rank.Attrs.Append(int(op), string(a.label)) {
 		a.fail("4 GiB of attributes, expected less")
 	}
 }
 
-// finish ends the access.
+// finish completes the access.
 func (a *access) finish() {
 	h := a.host
 	if a.joined {

@@ -8,14 +8,14 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// Choice is a storage system with its parameters. The zero value is the first system with its defaults.
+// Choice is a storage system with the values of its parameters. The zero value is the first system with its defaults.
 type Choice struct {
 	system *system
 	arch   architecture
 	common *common
 }
 
-// common are the parameters that every system has.
+// common are the parameters of every system.
 type common struct {
 	order  order
 	place  word
@@ -36,19 +36,19 @@ func (c *common) parameters() []parameter {
 	}
 }
 
-// parameter is a setting by name.
+// parameter is a named setting.
 type parameter struct {
 	name, meaning string
 	value         value
 }
 
-// value is what a parameter is set to.
+// value is the value of a parameter.
 type value interface {
 	Set(text string) error
-	String() string // as Set takes it
+	String() string // in the form that Set parses
 }
 
-// find returns the system of a name, nil if there is none.
+// find returns the named system, nil if there is none.
 func find(name string) *system {
 	for i := range systems {
 		if systems[i].name == name {
@@ -67,18 +67,18 @@ func Names() []string {
 	return names
 }
 
-// IsChoice reports whether the text begins with the name of a storage system, as what [ParseChoice] takes does.
+// IsChoice reports whether the text begins with the name of a storage system, as texts for [ParseChoice] do.
 func IsChoice(text string) bool {
 	name, _, _ := strings.Cut(text, ":")
 	return find(strings.TrimSpace(name)) != nil
 }
 
-// ParseChoice reads a choice such as
+// ParseChoice parses a choice such as
 //
 //	directdrive:slice=1MiB,replicas=3,order=timed,lookup=none
 //
-// which is a system, then, if not all are to be the defaults, ":" and parameters. docs/storage.md lists them. A
-// parameter that is on or off is on if it is just named. Spaces do not matter, nor does "-" or "_" in a name.
+// that is, a system, then optionally ":" and parameters. docs/storage.md lists them. A boolean parameter without a
+// value is on. Spaces are ignored; "-" and "_" in a name are equivalent.
 func ParseChoice(text string) (Choice, error) {
 	c, err := parseChoice(text)
 	if err != nil {
@@ -106,7 +106,7 @@ func parseChoice(text string) (Choice, error) {
 	return c, c.arch.check(given)
 }
 
-// complete makes the zero value what it stands for.
+// complete replaces the zero value by the default system with its defaults.
 func (c *Choice) complete() {
 	if c.system == nil {
 		c.system = &systems[0]
@@ -116,7 +116,7 @@ func (c *Choice) complete() {
 	}
 }
 
-// set sets a parameter to what a text such as "slice=1MiB" says.
+// set sets a parameter from a text such as "slice=1MiB".
 func (c *Choice) set(setting string, given map[string]bool) error {
 	name, text, found := strings.Cut(setting, "=")
 	name, text = strings.TrimSpace(name), strings.TrimSpace(text)
@@ -145,7 +145,7 @@ func (c *Choice) set(setting string, given map[string]bool) error {
 	return nil
 }
 
-// is reports whether a parameter has a name, however it is spelled.
+// is reports whether name is a spelling of the parameter's name.
 func (p *parameter) is(name string) bool {
 	return strings.ReplaceAll(p.name, "_", "-") == strings.ReplaceAll(name, "_", "-")
 }
@@ -154,8 +154,8 @@ func (c *Choice) parameters() []parameter {
 	return append(c.arch.parameters(), c.common.parameters()...)
 }
 
-// Help returns a text, a line or more for each parameter of every system, with its default, of lines that are at most
-// width characters long where their words allow it.
+// Help returns the parameters of every system with their defaults, in lines of at most width characters unless a single
+// word is longer.
 func Help(width int) string {
 	var b strings.Builder
 	for i := range systems {
@@ -177,7 +177,7 @@ func Help(width int) string {
 	return b.String()
 }
 
-// fold breaks a text into lines between words.
+// fold breaks a text into lines at spaces.
 func fold(text string, width int) (lines []string) {
 	for word := range strings.FieldsSeq(text) {
 		last := len(lines) - 1

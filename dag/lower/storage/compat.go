@@ -1,6 +1,5 @@
-// This file has what the public converter TrimVis/DirectDriveSim (commit 16947a8) does otherwise than the mapping of
-// directdrive.go, so that results that were made with it can be made again. Its counts of sends, receives, calcs, bytes
-// and dependencies come out exactly.
+// This file reproduces the public converter TrimVis/DirectDriveSim (commit 16947a8) as far as it differs from the
+// mapping of directdrive.go. The counts of sends, receives, calcs, bytes and dependencies are those of the converter.
 
 package storage
 
@@ -10,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// compatDecides are the parameters that compat sets.
+// compatDecides are the parameters that compat determines.
 var compatDecides = []string{"replicas", "quorum", "lookup", "mount", "space", "read-replica"}
 
 func (d *directDrive) checkCompat(given map[string]bool) error {
@@ -27,13 +26,13 @@ func (d *directDrive) checkCompat(given map[string]bool) error {
 	return nil
 }
 
-// compatReplica returns a replica of a slice: each coordinator has storage services of its own, side by side, which
-// hold all of its slices.
+// compatReplica returns the rank of replica r of a slice. Each coordinator has consecutive storage services of its own,
+// which hold all of its slices.
 func (s *drive) compatReplica(slice, r int64) int32 {
 	return s.bsss[slice%s.ccs.n*s.replicas.n+r]
 }
 
-// compatTable returns how many slices there are: those of the highest access, or of 1 GiB.
+// compatTable returns the number of slices, for the highest access or for 1 GiB if that is more.
 func (d *directDrive) compatTable(t *dag.Trace) int64 {
 	end := int64(1 << 30)
 	for rank := range t.Ranks {
@@ -45,10 +44,10 @@ func (d *directDrive) compatTable(t *dag.Trace) int64 {
 	return (end-1)/d.slice.bytes + 1
 }
 
-// compatAccess writes an access. Its block number is taken for a byte address, in a space that all units have in
-// common. The slice before that address, and the one after the end, are touched where one of them begins there, but
-// none beyond the table; bytes are counted from the start of the first slice, and in the others from the start of the
-// access.
+// compatAccess writes an access. It takes the block number for a byte address in a space that all units share. It also
+// touches the slice before the first byte if the access starts at a slice, and the slice after the last byte if the
+// access ends at one, but no slice beyond the table. It counts bytes from the start of the first slice in the first
+// part, and from the start of the access in the others.
 func (s *drive) compatAccess(a *access) {
 	size, start := s.slice.bytes, a.address/s.block.bytes
 	end := start + a.bytes

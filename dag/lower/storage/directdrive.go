@@ -1,6 +1,6 @@
-// This file has Azure Direct Drive: G. Kramer, "Direct Drive - Azure's Next-generation Block Storage Architecture", SDC
-// 2022, as P. Jordan's report of January 2024 in the ATLAHS repository retells it. Sizes of messages and rates are
-// those of the public converter TrimVis/DirectDriveSim. docs/storage.md says what is ours.
+// This file models Azure Direct Drive: G. Kramer, "Direct Drive - Azure's Next-generation Block Storage Architecture",
+// SDC 2022, as described in P. Jordan's report of January 2024 in the ATLAHS repository. Message sizes and rates are
+// those of the public converter TrimVis/DirectDriveSim. docs/storage.md lists the assumptions of this model.
 
 package storage
 
@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// directDrive is the parameters.
+// directDrive is the parameters of Direct Drive.
 type directDrive struct {
-	literal toggle // as the public converter: see compat.go
+	literal toggle // parameter compat: compat.go
 	block   size
 
 	slice                  size
@@ -111,7 +111,7 @@ func (d *directDrive) kinds() []int64 {
 	return []int64{d.slb.n, d.gs.n, d.mds.n, d.ccs.n, d.bss.n}
 }
 
-// quorum is a number of replicas; 0: all.
+// quorum is a number of replicas; 0 means all.
 type quorum struct{ count }
 
 func (q *quorum) String() string {
@@ -132,7 +132,7 @@ func (q *quorum) Set(text string) error {
 	return nil
 }
 
-// replicaChoice is how to choose the replica that serves a read.
+// replicaChoice is the policy that selects the replica of a read.
 type replicaChoice struct {
 	kind string // "rr", "first" or "random"
 	seed int64  // of "random"
@@ -159,18 +159,18 @@ func (c *replicaChoice) Set(text string) error {
 	return nil
 }
 
-// drive is Direct Drive at work.
+// drive lowers accesses to Direct Drive.
 type drive struct {
 	*directDrive
-	slbs, gss, mdss, ccss, bsss []int32         // ranks
-	base                        map[int32]int64 // by unit: its first slice; nil: 0 for all
-	table                       int64           // slices that there are, in compat
-	stride                      int64           // from a replica to the next
-	waits                       int64           // replicas that the answer to a write waits for
+	slbs, gss, mdss, ccss, bsss []int32         // ranks of the servers
+	base                        map[int32]int64 // first slice of each unit; nil: 0 for all units
+	table                       int64           // number of slices, for compat
+	stride                      int64           // distance of the replicas of a slice, in services
+	waits                       int64           // acknowledgements that the reply to a write waits for
 	mounted                     int64           // mounts so far
-	reads                       map[int64]int32 // by slice: reads so far, modulo the number of replicas
-	draws                       *rand.PCG
-	acks                        []int32 // of the write at hand
+	reads                       map[int64]int32 // reads of each slice so far, modulo the number of replicas
+	draws                       *rand.PCG       // for read-replica=random
+	acks                        []int32         // acknowledgements of the current write
 }
 
 func (d *directDrive) serve(l *layout) (server, error) {
@@ -251,7 +251,7 @@ func (s *drive) access(a *access) {
 	}
 }
 
-// part writes what stands for the part of an access that is in a slice.
+// part writes the part of an access that is in one slice.
 func (s *drive) part(a *access, slice, bytes int64) {
 	ccs := s.ccss[slice%s.ccs.n]
 	if a.write {
@@ -296,7 +296,7 @@ func (s *drive) writePart(a *access, slice int64, ccs int32, bytes int64) {
 	a.end(reply)
 }
 
-// replica returns the rank of a replica of a slice.
+// replica returns the rank of replica r of a slice.
 func (s *drive) replica(slice, r int64) int32 {
 	if s.literal.on {
 		return s.compatReplica(slice, r)
@@ -308,7 +308,7 @@ func (s *drive) replica(slice, r int64) int32 {
 	return s.bsss[i]
 }
 
-// readFrom returns which replica of a slice serves the next read.
+// readFrom returns the replica that serves the next read of a slice.
 func (s *drive) readFrom(slice int64) (r int64) {
 	switch s.readReplica.kind {
 	case "rr":

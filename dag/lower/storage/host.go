@@ -6,26 +6,25 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// host is a rank that may access storage.
+// host is a rank that issues storage accesses.
 type host struct {
 	rank   int32 // in the lowered trace
-	stream int32 // on which its chain of times is; below 0: none is left
+	stream int32 // stream of the timer chain; none: no stream is free
 
-	records int       // so far
-	ends    dag.Edges // of each record, the ops that end it
-	mount   int32     // the op that ends the mount, or none
-	tick    int32     // the last calc of its chain of times, or none
-	now     int64     // where the chain is, in nanoseconds
+	records int       // records so far
+	ends    dag.Edges // ending ops of each record
+	mount   int32     // last op of the mount, or none
+	tick    int32     // last calc of the timer chain, or none
+	now     int64     // time of the timer chain, ns
 
-	// Where the source has other ops than accesses, or dependencies:
-	mixed       bool
+	mixed       bool // the source has other ops than accesses, or dependencies; otherwise the rest is unused
 	source      *dag.Rank
 	copied      int     // ops of the source before this one are written
-	first, last []int32 // for each op of the source, the ops that stand for its start and its end
+	first, last []int32 // new ops at which each op of the source starts and ends
 }
 
-// of makes r the rank that the host is in the source.
-func (h *host) of(r *dag.Rank) {
+// setSource sets the rank of the source that the host lowers.
+func (h *host) setSource(r *dag.Rank) {
 	h.source, h.mixed = r, !isPlain(r)
 	last := int32(0)
 	for i := range r.Stream.Len() {
@@ -36,7 +35,7 @@ func (h *host) of(r *dag.Rank) {
 	}
 }
 
-// isPlain reports whether a rank has only io ops, which do not wait for each other.
+// isPlain reports whether a rank has only io ops without dependencies.
 func isPlain(r *dag.Rank) bool {
 	for _, kind := range r.Kind {
 		if kind != dag.IO {
@@ -46,7 +45,7 @@ func isPlain(r *dag.Rank) bool {
 	return len(r.Deps.Off) == 0 && len(r.StartDeps.Off) == 0
 }
 
-// begin makes the host ready for its first record. What it finds out while writing only counts stays for the next time.
+// begin prepares the host for its first record. The counting pass computes ends, first and last for the writing pass.
 func (h *host) begin(filling bool) {
 	h.records, h.copied, h.now = 0, 0, 0
 	h.mount, h.tick = none, none

@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// lowering lowers a trace.
+// lowering is the state of lowering one trace.
 type lowering struct {
 	writer
 	layout
@@ -15,7 +15,7 @@ type lowering struct {
 	access access
 
 	comms    []dag.Comm // of the lowered trace
-	hostComm int32      // the one of all hosts, for what all ranks of the source do together
+	hostComm int32      // communicator of all hosts, for collectives of all ranks of the source
 }
 
 func newLowering(t *dag.Trace, c *Choice, units []unit) (*lowering, error) {
@@ -41,13 +41,13 @@ func newLowering(t *dag.Trace, c *Choice, units []unit) (*lowering, error) {
 	for i := range l.hosts {
 		l.hosts[i] = host{rank: ranks[0][i], stream: 1}
 		if !c.arch.compat() {
-			l.hosts[i].of(&t.Ranks[i])
+			l.hosts[i].setSource(&t.Ranks[i])
 		}
 	}
 	return l, l.chooseComms()
 }
 
-// checkPlain returns an error if a trace has more than storage accesses.
+// checkPlain returns an error if a trace has other ops than storage accesses, or dependencies.
 func checkPlain(t *dag.Trace) error {
 	for rank := range t.Ranks {
 		if !isPlain(&t.Ranks[rank]) {
@@ -57,7 +57,7 @@ func checkPlain(t *dag.Trace) error {
 	return nil
 }
 
-// run writes everything.
+// run makes one pass over all records.
 func (l *lowering) run() error {
 	server, err := l.choice.arch.serve(&l.layout)
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *lowering) run() error {
 	return nil
 }
 
-// record writes what stands for op i of r, which is record number of the trace, issued so long after the first.
+// record writes op i of r, record number of the trace. time is its release relative to the first record.
 func (l *lowering) record(s server, h *host, r *dag.Rank, i int, number int64, time dag.Time) {
 	if h.mixed {
 		l.copyBefore(h, i)
@@ -117,8 +117,8 @@ func (l *lowering) record(s server, h *host, r *dag.Rank, i int, number int64, t
 	h.records++
 }
 
-// tick writes the calc with which the chain of times of a host reaches a time after the first record of the trace, to
-// the nearest nanosecond.
+// tick writes the calc that advances the timer chain of a host to a time relative to the first record of the trace,
+// rounded to the nearest nanosecond.
 func (l *lowering) tick(h *host, time dag.Time) (op int32) {
 	now := int64(time / dag.Nanosecond)
 	if time%dag.Nanosecond >= dag.Nanosecond/2 && now < maxNS {
@@ -154,7 +154,7 @@ func (l *lowering) written() (*dag.Trace, error) {
 	return out, err
 }
 
-// nodes returns the nodes of all ranks: the hosts keep theirs, every server has one of its own.
+// nodes returns the nodes of all ranks. Hosts keep their nodes; each server has a node of its own.
 func (l *lowering) nodes() ([]int32, error) {
 	given := l.trace.Nodes
 	if given == nil || l.choice.arch.compat() {

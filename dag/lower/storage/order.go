@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// order says what the accesses of a host wait for, beside its mount.
+// order is the issue order of the accesses of a host after its mount.
 type order struct {
 	kind   string // "serial", "window", "timed" or "none"
-	window int64  // of "window"
+	window int64  // outstanding accesses, for "window"
 }
 
 func (o *order) String() string {
@@ -34,8 +34,7 @@ func (o *order) Set(text string) error {
 	return nil
 }
 
-// distance returns how many accesses before an access of the same host is the one that it waits for; 0: it waits for
-// none.
+// distance returns d > 0 if an access waits for the d-th access before it on the same host, and 0 if it waits for none.
 func (o *order) distance() int {
 	switch o.kind {
 	case "serial":

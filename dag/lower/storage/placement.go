@@ -1,6 +1,6 @@
 package storage
 
-// arrange returns the ranks of the components of each kind, of which there are n.
+// arrange places n[kind] components of each kind on ranks, kind after kind or spread evenly, and returns their ranks.
 func arrange(spread bool, n []int64) [][]int32 {
 	total := int64(0)
 	for _, count := range n {
@@ -25,7 +25,7 @@ func arrange(spread bool, n []int64) [][]int32 {
 	return ranks
 }
 
-// evenly returns i*total/parts, rounded to the nearest, a half to the even one.
+// evenly returns i*total/parts, rounded half to even.
 func evenly(i, total, parts int64) int32 {
 	whole, rest := i*total/parts, i*total%parts
 	if 2*rest > parts || 2*rest == parts && whole%2 == 1 {
@@ -34,9 +34,9 @@ func evenly(i, total, parts int64) int32 {
 	return int32(whole)
 }
 
-// circle is the ranks in a circle, of which some are taken.
+// circle finds free ranks on a ring of ranks, by union-find in both directions.
 type circle struct {
-	left, right []int32 // of each rank, one that is nearer to the next free one, or itself if it is free
+	left, right []int32 // next candidate of each rank in each direction; a free rank refers to itself
 }
 
 func newCircle(n int32) *circle {
@@ -47,7 +47,7 @@ func newCircle(n int32) *circle {
 	return c
 }
 
-// take takes the free rank that is nearest to the one wanted, of two the one to the left.
+// take takes the free rank nearest to the wanted one; the left one if two are equally near.
 func (c *circle) take(want int32) int32 {
 	n := int32(len(c.left))
 	l, r := nearest(c.left, want), nearest(c.right, want)
@@ -59,7 +59,7 @@ func (c *circle) take(want int32) int32 {
 	return at
 }
 
-// nearest follows the ranks from i on to one that leads to itself, and shortens the way.
+// nearest follows the candidates from i to a free rank and halves the path.
 func nearest(next []int32, i int32) int32 {
 	for next[i] != i {
 		next[i] = next[next[i]]

@@ -1,4 +1,4 @@
-// This file keeps what a host does beside accessing storage.
+// This file copies the ops of hosts that are no storage accesses.
 
 package storage
 
@@ -8,9 +8,9 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// chooseComms chooses the communicators. All ranks are more than they were, so collectives of all ranks of the source
-// get another one; and where receives take messages from any source, the messages of storage do, so that they are not
-// taken for others.
+// chooseComms sets the communicators of the lowered trace. Collectives of all ranks of the source move to a
+// communicator of all hosts. If hosts receive from any source, storage messages get a communicator of their own, so
+// that such a receive does not match them.
 func (l *lowering) chooseComms() error {
 	l.comms = []dag.Comm{dag.World(len(l.ranks))}
 	if l.choice.arch.compat() {
@@ -29,7 +29,7 @@ func (l *lowering) chooseComms() error {
 		for k, m := range members {
 			members[k] = ranks[m]
 		}
-		l.comms = append(l.comms, dag.NewComm(c.Name, members))
+		l.comms = append(l.comms, c.With(members))
 	}
 	collectives, anySource := l.survey()
 	if collectives {
@@ -58,7 +58,7 @@ func (l *lowering) survey() (collectives, anySource bool) {
 	return collectives, anySource
 }
 
-// copyBefore writes the ops of a host before op end that are no accesses, unless they are there already.
+// copyBefore writes the ops of a host before op end that are neither accesses nor written yet.
 func (l *lowering) copyBefore(h *host, end int) {
 	for ; h.copied < end && l.err == nil; h.copied++ {
 		if i := h.copied; h.source.Kind[i] != dag.IO {
@@ -101,7 +101,7 @@ func (l *lowering) copy(h *host, i int) {
 	}
 }
 
-// renumber gives op i of a host the numbers that ranks and communicators have in the lowered trace.
+// renumber sets the ranks and communicators of op i of a host to those of the lowered trace.
 func (l *lowering) renumber(op *dag.Op, i int) {
 	if op.Kind != dag.Send && op.Kind != dag.Recv && op.Kind != dag.Coll {
 		return
@@ -123,7 +123,7 @@ func (l *lowering) renumber(op *dag.Op, i int) {
 	}
 }
 
-// requireAs makes the last op of a host wait for what op i of its source waits for.
+// requireAs copies the dependencies of op i of the source to the last op of the host.
 func (l *lowering) requireAs(h *host, i int) {
 	for _, off := range h.source.Deps.Of(i) {
 		l.require(h.rank, h.last[i-int(off)])
@@ -137,8 +137,8 @@ func (l *lowering) requireAs(h *host, i int) {
 	}
 }
 
-// checkCycles returns an error if ops of a host wait for each other: if its program has an access wait for one that
-// comes later in the order of the records.
+// checkCycles returns an error if the ops of a host form a cycle: an access of its program waits for one that follows
+// in the order of the records.
 func (l *lowering) checkCycles() error {
 	if l.choice.common.order.distance() == 0 {
 		return nil

@@ -1,9 +1,10 @@
-// Package storage lowers storage accesses: io ops become the messages and the computation of a distributed block store,
-// on its servers as well as on the hosts that issue them. docs/storage.md describes the mapping and all parameters.
+// Package storage lowers storage accesses: it replaces io ops by the messages and computation of a distributed block
+// store, on its servers and on the hosts that issue the accesses. docs/storage.md describes the mapping and all
+// parameters.
 //
-// What every storage system needs is common: the records in the order of the trace, how those of a host wait for each
-// other (order.go, host.go), messages with tags of their own and the report (writer.go), the placement on ranks
-// (placement.go). A system is one file, such as directdrive.go, and one line in the list below.
+// All systems share the pass over the records (lowering.go), the order of the accesses of a host (order.go, host.go),
+// the writer with message tags and report (writer.go), and the placement on ranks (placement.go). A system is one file,
+// such as directdrive.go, and one line in the list systems.
 package storage
 
 import (
@@ -17,81 +18,81 @@ var systems = []system{
 	{"directdrive", "Azure Direct Drive, as far as it is publicly known", newDirectDrive},
 }
 
-// system is an architecture by name.
+// system is a named architecture.
 type system struct {
 	name, about string
 	new         func() architecture
 }
 
-// architecture is a storage system with its parameters, which begin as the defaults.
+// architecture is a storage system with its parameters, initially the defaults.
 type architecture interface {
 	// parameters returns the parameters, in the order of the documentation.
 	parameters() []parameter
-	// check returns an error for parameters that contradict each other; given are the names of those that were set. It
-	// completes what follows from others.
+	// check returns an error for contradictory parameters, and computes derived ones. given has the names of the
+	// parameters that were set.
 	check(given map[string]bool) error
-	// compat reports whether the trace is to be lowered as by a published tool: a host for every number up to the highest
-	// unit's, and nothing but io ops.
+	// compat reports whether the mapping is that of a published tool: one host per unit number up to the highest, and
+	// no other ops than io ops.
 	compat() bool
-	// kinds returns how many servers there are of each kind.
+	// kinds returns the number of servers of each kind.
 	kinds() []int64
-	// serve returns what lowers the accesses of a trace, from the first on.
+	// serve returns a server for one pass over the accesses of a trace.
 	serve(l *layout) (server, error)
 }
 
-// layout is what a system needs to know of a trace.
+// layout is the input of a system.
 type layout struct {
 	trace   *dag.Trace
 	units   []unit    // ascending
-	servers [][]int32 // the ranks of the servers of each kind
+	servers [][]int32 // ranks of the servers of each kind
 }
 
 // unit is a storage unit of a trace.
 type unit struct {
 	number int32
-	end    int64 // of the highest access, in bytes
+	end    int64 // end of the highest access in bytes
 }
 
-// server lowers accesses, one after the other in the order of the records.
+// server lowers accesses in the order of the records.
 type server interface {
-	// mount writes what a host does before its first access, and returns the host's op that ends it, none for nothing.
+	// mount writes the ops before the first access of a host, and returns the last of them on the host, none if there
+	// are none.
 	mount(w *writer, host int32) (end int32)
-	// access writes what stands for an access.
+	// access writes an access.
 	access(a *access)
 }
 
-// Report says what a lowering made of a trace. Ops that stand for no access, but for how accesses wait for each other,
-// are counted apart: calcs of the chain of times of order=timed are Gaps, those that take no time are Markers.
+// Report counts the ops of a lowering.
 type Report struct {
 	Messages  int64 `json:"messages"`
-	Calcs     int64 `json:"calcs"`      // service of requests
+	Calcs     int64 `json:"calcs"`      // calcs that serve requests
 	SendBytes int64 `json:"send_bytes"` // of all messages
-	CalcNS    int64 `json:"calc_ns"`    // of all calcs, in nanoseconds
+	CalcNS    int64 `json:"calc_ns"`    // duration of these calcs, ns
 	SliceOps  int64 `json:"slice_ops"`  // parts of accesses, one for each slice that an access touches
 	Ranks     int64 `json:"ranks"`
-	Gaps      int64 `json:"gaps"`
-	Markers   int64 `json:"markers"`
+	Gaps      int64 `json:"gaps"`    // calcs of the timer chains of order=timed
+	Markers   int64 `json:"markers"` // calcs of zero duration
 
-	*CompatReport // nil unless the choice is to do what a published tool does
+	*CompatReport // nil unless the parameter compat is on
 }
 
-// CompatReport has the counts that such tools print.
+// CompatReport has the counts that the public converter prints.
 type CompatReport struct {
 	Sends    int64 `json:"sends"`
 	Recvs    int64 `json:"recvs"`
 	Requires int64 `json:"requires"`
 }
 
-// Lower returns the trace with every io op replaced by what the chosen storage system does for it, and a report. The
-// references of t must be in range ([dag.Rank.CheckReferences]); t is not changed. A trace without io ops is returned
-// as it is.
+// Lower returns the trace with every io op replaced by the ops of the chosen storage system, and a report. The
+// references of t must be in range ([dag.Rank.CheckReferences]). Lower does not change t; it returns a trace without io
+// ops as it is.
 //
-// Ranks of t are the hosts. They keep their other ops, in order: what waits for an io op waits for the end of its last
-// message, and what an io op waits for, its first messages wait for. The ops that issue record N (counted from 0 in the
-// order of [dag.Trace.Records]) and those that end it have the attributes {"io":N}.
+// The ranks of t are the hosts. They keep their other ops in order. The first messages of an access inherit the
+// dependencies of the io op; dependents of the io op wait for the last messages. Ops that issue or end record N,
+// counted from 0 in the order of [dag.Trace.Records], have the attribute attr.IOAccess.
 //
-// It fails for accesses that no trace can hold: records that touch more than 2^20 slices, more than 2^30 ops or 3 *
-// 2^30 dependencies in all, 2^63 bytes.
+// Lower returns an error for records that touch more than 2^20 slices, and for traces of more than 2^30 ops, 3 * 2^30
+// dependencies or 2^63 bytes.
 func Lower(t *dag.Trace, c Choice) (*dag.Trace, *Report, error) {
 	c.complete()
 	lowered, report, err := lowerTrace(t, &c)
@@ -113,7 +114,7 @@ func lowerTrace(t *dag.Trace, c *Choice) (*dag.Trace, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := l.run(); err != nil { // which counts
+	if err := l.run(); err != nil { // counts
 		return nil, nil, err
 	}
 	l.fill()

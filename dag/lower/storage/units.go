@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// findUnits returns all units of a trace, ascending, and checks every access.
+// findUnits returns the units of a trace in ascending order. It returns an error for the first malformed access.
 func findUnits(t *dag.Trace) ([]unit, error) {
 	ends := map[int32]int64{}
 	for rank := range t.Ranks {

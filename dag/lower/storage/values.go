@@ -1,4 +1,4 @@
-// This file has the kinds of values that parameters have.
+// This file has the types of parameter values.
 
 package storage
 
@@ -15,7 +15,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// word is one of some words.
+// word is one of a list of words.
 type word struct {
 	is   string
 	from []string
@@ -31,7 +31,7 @@ func (w *word) Set(text string) error {
 	return nil
 }
 
-// toggle is on or off.
+// toggle is a boolean value, on or off.
 type toggle struct{ on bool }
 
 func (t *toggle) String() string {
@@ -48,7 +48,7 @@ func (t *toggle) Set(text string) error {
 	return err
 }
 
-// count is a whole number of 1 or more.
+// count is a whole number from 1 to most.
 type count struct{ n, most int64 }
 
 func (c *count) String() string { return strconv.FormatInt(c.n, 10) }
@@ -62,7 +62,7 @@ func (c *count) Set(text string) error {
 	return nil
 }
 
-// size is a number of bytes.
+// size is a number of bytes from least to most.
 type size struct{ bytes, least, most int64 }
 
 func (s *size) String() string { return units.FormatSize(s.bytes) }
@@ -77,7 +77,7 @@ func (s *size) Set(text string) error {
 	return nil
 }
 
-// duration is a time that something takes, in whole nanoseconds.
+// duration is a service time in whole nanoseconds.
 type duration struct{ ns int64 }
 
 const maxNS = int64(dag.MaxTime / dag.Nanosecond)
@@ -93,11 +93,11 @@ func (d *duration) Set(text string) error {
 	return nil
 }
 
-// rate is how many bytes are served in a second.
+// rate is a service rate in bytes per second.
 type rate struct {
 	perSecond int64
 	num, den  int64 // a byte takes num/den nanoseconds
-	short     int64 // so many bytes at most are counted in 64 bits
+	short     int64 // largest number of bytes whose time needs 64 bits only
 }
 
 func newRate(perSecond int64) rate {
@@ -124,7 +124,8 @@ func (r *rate) Set(text string) error {
 	return nil
 }
 
-// time returns how many nanoseconds so many bytes take, rounded up, and whether a trace can have such a time.
+// time returns the service time of the given bytes in nanoseconds, rounded up. It returns false if the time exceeds
+// [dag.MaxTime].
 func (r *rate) time(bytes int64) (ns int64, ok bool) {
 	if bytes <= r.short {
 		ns = (bytes*r.num + r.den - 1) / r.den

@@ -7,38 +7,37 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// What a lowered trace holds at most. The ops of a trace of this size take 30 GB.
+// Limits of a lowered trace. The ops of a trace of this size take 30 GB of memory.
 const (
 	maxOps   = 1 << 30
 	maxDeps  = 3 << 30
 	maxRanks = 1 << 18
 )
 
-// maxMessage is the largest size that a message of a fixed size, or a header, may have: 1 TiB.
+// maxMessage is the maximum size of a message of fixed size and of a header, 1 TiB.
 const maxMessage = 1 << 40
 
-// none stands for an op where there is none.
+// none, in place of an op, is no op.
 const none = -1
 
-// writer writes the ops of all ranks. It is used twice: at first it only counts, so that it can then write into columns
-// that have the right size.
+// writer writes the ops of all ranks in two passes. The first pass counts, the second writes into columns of the
+// counted size.
 type writer struct {
 	ranks   []rankWriter
 	filling bool
 	header  int64 // bytes added to every message
-	comm    int32 // of all messages
-	tag     int64 // of the next message
+	comm    int32 // communicator of all messages
+	tag     int64 // tag of the next message
 	report  Report
-	err     error // why the rest is not written
+	err     error // first error; later ops are not written
 
-	ops, deps int64 // counted so far
+	ops, deps int64 // counts so far
 
-	// What the ops stand for has these, and its host; special: one of them, or comm, is not 0.
-	job, stream, nic, host int32
-	special                bool
+	job, stream, nic, host int32 // of the op being lowered
+	special                bool  // job, stream, nic or comm is not 0
 }
 
-// rankWriter is a rank in the making.
+// rankWriter is a rank being written.
 type rankWriter struct {
 	ops   int32
 	deps  int64
@@ -46,7 +45,7 @@ type rankWriter struct {
 	rank  dag.Rank
 }
 
-// fill makes the columns, after everything was written once, and turns to writing.
+// fill allocates the columns after the counting pass and starts the writing pass.
 func (w *writer) fill() {
 	*w = writer{ranks: w.ranks, filling: true, header: w.header, comm: w.comm}
 	for i := range w.ranks {
@@ -69,8 +68,8 @@ func (w *writer) fail(format string, args ...any) {
 	}
 }
 
-// standFor says that the ops that follow stand for op i of r, which is on the given host: they are of its job, those on
-// the host on its stream and network interface.
+// standFor sets the fields of the next ops, which replace op i of r: its job, and for ops on the host also its stream
+// and NIC.
 func (w *writer) standFor(r *dag.Rank, i int, host int32) {
 	w.job, w.stream, w.nic, w.host = r.Job.At(i), r.Stream.At(i), r.NIC.At(i), host
 	w.special = w.job|w.stream|w.nic|w.comm != 0
@@ -95,7 +94,7 @@ func (w *writer) add(rank int32, kind dag.Kind) (op int32) {
 	return op
 }
 
-// distinguish sets the fields of an op that are 0 nearly everywhere.
+// distinguish sets the fields of an op that are usually 0.
 func (w *writer) distinguish(rank, op int32, kind dag.Kind) {
 	r, i := &w.ranks[rank].rank, int(op)
 	r.Job.Set(i, w.job)
@@ -108,7 +107,7 @@ func (w *writer) distinguish(rank, op int32, kind dag.Kind) {
 	}
 }
 
-// require makes the last op of a rank wait for the end of another, unless that is none.
+// require makes the last op of a rank wait for the end of op on, unless on is none.
 func (w *writer) require(rank, on int32) {
 	if on == none {
 		return
@@ -123,7 +122,7 @@ func (w *writer) require(rank, on int32) {
 	r.rank.Deps.End[last]++
 }
 
-// requireAll makes the last op of a rank wait for the ends of others.
+// requireAll makes the last op of a rank wait for the ends of other ops.
 func (w *writer) requireAll(rank int32, on []int32) {
 	if !w.filling {
 		w.count(&w.ranks[rank], len(on))
@@ -142,8 +141,8 @@ func (w *writer) count(r *rankWriter, deps int) {
 	}
 }
 
-// message appends a message: a send at one rank, which waits for op after, and a receive at another, which waits for op
-// then; either may be none. It returns both.
+// message appends a message: a send at rank from, which waits for op after, and a receive at rank to, which waits for
+// op then. after and then may be none. It returns both ops.
 func (w *writer) message(from, after, to, then int32, bytes int64) (send, recv int32) {
 	bytes += w.header
 	send = w.add(from, dag.Send)
@@ -163,7 +162,7 @@ func (w *writer) message(from, after, to, then int32, bytes int64) (send, recv i
 	return send, recv
 }
 
-// calc appends the service of a request at a rank, of so many nanoseconds, after op after.
+// calc appends the service of a request at a rank, which takes ns nanoseconds and waits for op after.
 func (w *writer) calc(rank, after int32, ns int64) (op int32) {
 	op = w.busy(rank, ns)
 	w.require(rank, after)
@@ -174,7 +173,7 @@ func (w *writer) calc(rank, after int32, ns int64) (op int32) {
 	return op
 }
 
-// serve appends the service of a request of so many bytes.
+// serve appends the service of a request of the given size at rate r.
 func (w *writer) serve(rank, after int32, r *rate, bytes int64) (op int32) {
 	ns, ok := r.time(bytes)
 	if !ok {
@@ -183,7 +182,7 @@ func (w *writer) serve(rank, after int32, r *rate, bytes int64) (op int32) {
 	return w.calc(rank, after, ns)
 }
 
-// busy appends a calc of so many nanoseconds.
+// busy appends a calc of ns nanoseconds.
 func (w *writer) busy(rank int32, ns int64) (op int32) {
 	op = w.add(rank, dag.Calc)
 	r := &w.ranks[rank]
@@ -194,7 +193,7 @@ func (w *writer) busy(rank int32, ns int64) (op int32) {
 	return op
 }
 
-// marker appends a calc that takes no time.
+// marker appends a calc of zero duration.
 func (w *writer) marker(rank int32) (op int32) {
 	op = w.add(rank, dag.Calc)
 	if w.filling {
