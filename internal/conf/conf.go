@@ -1,5 +1,5 @@
-// Package conf reads configuration files in YAML or JSON into trees of nodes with their lines. Files come from anywhere,
-// so size, nesting, line length and brackets are limited.
+// Package conf reads configuration files in YAML or JSON into trees of nodes with their lines. Files come from
+// anywhere, so size, nesting, line length and brackets are limited.
 package conf
 
 import (
