@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/sim/flit"
 )
 
@@ -286,19 +287,7 @@ func TestFlitSynthetic(t *testing.T) {
 			all.WriteString(first.Stdout)
 		}
 	}
-	golden := filepath.Join("testdata", "flit-synthetic.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(all.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all.String() != string(want) {
-		t.Errorf("got\n%sexpected\n%s", all.String(), want)
-	}
+	golden.Check(t, filepath.Join("testdata", "flit-synthetic.txt"), all.String())
 }
 
 func checkSyntheticJSON(t *testing.T, text string) {
@@ -367,26 +356,10 @@ func TestFlitTable(t *testing.T) {
 
 // TestPresetsPage checks that the page of documentation lists the presets as --list-presets does.
 func TestPresetsPage(t *testing.T) {
-	const page, begin, end = "../../docs/backends/flit.md", "<!-- simulate --list-presets -->\n", "<!-- end -->"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), begin)
-	_, after, foundToo := strings.Cut(rest, end)
-	if !found || !foundToo {
-		t.Fatal("the page has no place for the presets")
-	}
 	var list strings.Builder
 	writePresets(&list)
-	want := before + begin + "\n```text\n" + list.String() + "```\n\n" + end + after
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if string(text) != want {
-		t.Error("the page is out of date: go test ./cmd/simulate -run TestPresetsPage -update")
-	}
+	golden.Section(t, "../../docs/backends/flit.md", "<!-- simulate --list-presets -->\n", "<!-- end -->",
+		"\n```text\n"+list.String()+"```\n\n")
 }
 
 func FuzzFlitFlags(f *testing.F) {

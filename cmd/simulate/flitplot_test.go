@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	"github.com/tracedag/tracedag/internal/golden"
 )
 
 func TestFlitPlot(t *testing.T) {
@@ -82,10 +83,8 @@ func TestFlitFigures(t *testing.T) {
 	if _, err := c.WriteTo(&got); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(picture, got.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+	if golden.Update() {
+		golden.Write(t, picture, got.Bytes())
 	}
 	if want, err := os.ReadFile(picture); err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%s is not what %s says (%v); -update draws it", picture, table, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/sim/packet"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -302,26 +303,10 @@ func TestListTransports(t *testing.T) {
 
 // TestTransportsPage checks that the page of documentation lists the transports as --list-transports does.
 func TestTransportsPage(t *testing.T) {
-	const page, begin, end = "../../docs/backends/packet.md", "<!-- simulate --list-transports -->\n", "<!-- end -->"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), begin)
-	_, after, foundToo := strings.Cut(rest, end)
-	if !found || !foundToo {
-		t.Fatal("the page has no place for the transports")
-	}
 	var list strings.Builder
 	writeTransports(&list)
-	want := before + begin + "\n```text\n" + list.String() + "```\n\n" + end + after
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if string(text) != want {
-		t.Error("the page is out of date: go test ./cmd/simulate -run TestTransportsPage -update")
-	}
+	golden.Section(t, "../../docs/backends/packet.md", "<!-- simulate --list-transports -->\n", "<!-- end -->",
+		"\n```text\n"+list.String()+"```\n\n")
 }
 
 func TestParsePaths(t *testing.T) {

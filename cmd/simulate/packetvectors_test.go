@@ -17,13 +17,12 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/sim/packet"
 )
 
-var (
-	packetLong = flag.Bool("packet.long", false, "run the reference runs of many packets, too; they need TRACEDAG_VECTORS")
-	update     = flag.Bool("update", false, "rewrite testdata")
-)
+var packetLong = flag.Bool("packet.long", false,
+	"run the reference runs of many packets, too; they need TRACEDAG_VECTORS")
 
 // shortRun is up to how many events of the reference a run is short.
 const shortRun = 1_500_000
@@ -433,14 +432,14 @@ func TestPacketTestdata(t *testing.T) {
 	}
 	delete(inputs, "")
 	name := filepath.Join(packetTestdata, "runs.jsonl.gz")
-	if *update {
+	if golden.Update() {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
 		w.Write(runs.Bytes())
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		writeTestdata(t, name, packed.Bytes())
+		golden.Write(t, name, packed.Bytes())
 	}
 	if got := unpacked(t, name); !bytes.Equal(got, runs.Bytes()) {
 		t.Errorf("%s is out of date: run with -update", name)
@@ -451,22 +450,12 @@ func TestPacketTestdata(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := filepath.Join(packetTestdata, input)
-		if *update {
-			writeTestdata(t, name, want)
+		if golden.Update() {
+			golden.Write(t, name, want)
 		}
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is out of date: run with -update (%v)", name, err)
 		}
-	}
-}
-
-func writeTestdata(t *testing.T, name string, content []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, content, 0o666); err != nil {
-		t.Fatal(err)
 	}
 }
 

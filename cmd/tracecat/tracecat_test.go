@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,9 +13,8 @@ import (
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	"github.com/tracedag/tracedag/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // everything is a trace that has something of each kind.
 func everything() *dag.Trace {
@@ -116,19 +113,7 @@ func TestGolden(t *testing.T) {
 			if got.Status != c.status {
 				t.Errorf("exit status %d, want %d; stderr %q", got.Status, c.status, got.Stderr)
 			}
-			path := filepath.Join("testdata", c.file+".golden")
-			if *update {
-				if err := os.WriteFile(path, []byte(got.Stdout), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.Stdout != string(want) {
-				t.Errorf("stdout:\n%s\nwant:\n%s", got.Stdout, want)
-			}
+			golden.Check(t, filepath.Join("testdata", c.file+".golden"), got.Stdout)
 		})
 	}
 }

@@ -3,10 +3,8 @@
 package gen_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -22,11 +20,10 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/stencil"
 	"github.com/tracedag/tracedag/dag/gen/sweep3d"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // mustMake returns the trace of a source, after checking that it is the same rank by rank, and as long as the source
 // says.
@@ -338,19 +335,7 @@ func TestGolden(t *testing.T) {
 	} {
 		s, err := source()
 		got := list(mustMake(t, name, s, err))
-		file := filepath.Join("testdata", name+".txt")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s is\n%s\nexpected\n%s", name, got, want)
-		}
+		golden.Check(t, filepath.Join("testdata", name+".txt"), got)
 	}
 }
 

@@ -3,9 +3,7 @@ package mpi
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,9 +12,8 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // readTexts reads the trace of the given files, of ranks 0, 1, ..., and returns the warnings with it.
 func readTexts(o format.ReadOptions, texts ...string) (*dag.Trace, []string, error) {
@@ -111,19 +108,7 @@ func TestGolden(t *testing.T) {
 			for i := range trace.Ranks {
 				got += fmt.Sprintf("rank %d\n%s", i, list(&trace.Ranks[i]))
 			}
-			golden := filepath.Join("testdata", name+".ops")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("read\n%s, want\n%s", got, want)
-			}
+			golden.Check(t, filepath.Join("testdata", name+".ops"), got)
 		})
 	}
 }

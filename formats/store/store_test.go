@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -18,10 +17,9 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/internal/parquet"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // randomTrace returns a valid trace that uses every field, some ranks more of them than others.
 func randomTrace(rng *rand.Rand, ranks, ops int) *dag.Trace {
@@ -574,24 +572,6 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// golden compares text with a golden file.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
-	}
-}
-
 func TestSchemaGolden(t *testing.T) {
 	file := encode(t, randomTrace(rand.New(rand.NewPCG(1, 1)), 6, 9))
 	f := &File{at: bytes.NewReader(file), size: int64(len(file))}
@@ -622,5 +602,5 @@ func TestSchemaGolden(t *testing.T) {
 	for _, k := range m.Keys {
 		fmt.Fprintf(&text, "%s = %s\n", k.Key, k.Value)
 	}
-	golden(t, "schema.txt", text.String())
+	golden.Check(t, filepath.Join("testdata", "schema.txt"), text.String())
 }

@@ -3,7 +3,6 @@ package dcnw
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -15,9 +14,8 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // send is a message as its source has it.
 type send struct {
@@ -56,19 +54,7 @@ func TestGolden(t *testing.T) {
 	for k, m := range sends(t, p, 1) {
 		fmt.Fprintf(&got, "%d: %d -> %d, %d bytes at %v\n", k, m.source, m.destination, m.bytes, m.time)
 	}
-	const file = "testdata/messages.golden"
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", &got, want)
-	}
+	golden.Check(t, "testdata/messages.golden", got.String())
 }
 
 // TestGaps: times are those of a Poisson process of the rate that the load gives.

@@ -2,19 +2,16 @@ package flows
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // send is a flow as its source has it.
 type send struct {
@@ -53,19 +50,7 @@ func TestGolden(t *testing.T) {
 	for k, m := range sends(t, p, 1) {
 		fmt.Fprintf(&got, "%d: %d -> %d, %d bytes at %v\n", k, m.source, m.destination, m.bytes, m.time)
 	}
-	const file = "testdata/flows.golden"
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", &got, want)
-	}
+	golden.Check(t, "testdata/flows.golden", got.String())
 }
 
 // TestLaws looks at a million flows of the published example.

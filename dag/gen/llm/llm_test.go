@@ -1,10 +1,8 @@
 package llm
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,11 +10,10 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // small returns a run of a small model on so many ranks, with durations. All sizes are multiples of 8.
 func small(tp, dp, pp int) Params {
@@ -823,25 +820,7 @@ func TestGolden(t *testing.T) {
 			b.WriteString("\n")
 		}
 	}
-	const file = "testdata/small.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, lines := strings.Split(b.String(), "\n"), strings.Split(string(want), "\n")
-	for i := range min(len(got), len(lines)) {
-		if got[i] != lines[i] {
-			t.Fatalf("line %d is\n%s\nexpected\n%s", i+1, got[i], lines[i])
-		}
-	}
-	if len(got) != len(lines) {
-		t.Errorf("%d lines, expected %d", len(got), len(lines))
-	}
+	golden.Check(t, "testdata/small.txt", b.String())
 }
 
 func TestRefused(t *testing.T) {

@@ -1,9 +1,7 @@
 package pattern
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -12,9 +10,8 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func mustGenerate(t testing.TB, name string, p Params) *dag.Trace {
 	t.Helper()
@@ -137,19 +134,7 @@ func TestGolden(t *testing.T) {
 				b.WriteString("\n")
 			}
 		}
-		file := filepath.Join("testdata", pattern.Name+".txt")
-		if *update {
-			if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b.String() != string(want) {
-			t.Errorf("%s is\n%s\nexpected\n%s", pattern.Name, b.String(), want)
-		}
+		golden.Check(t, filepath.Join("testdata", pattern.Name+".txt"), b.String())
 	}
 }
 

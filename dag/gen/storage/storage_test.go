@@ -3,7 +3,6 @@ package storage
 import (
 	"bufio"
 	"bytes"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -14,9 +13,8 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the built-in profiles")
 
 // builtinBins is about how many bins the distributions of built-in profiles have.
 const builtinBins = 32
@@ -78,7 +76,7 @@ func TestBuiltin(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Name = name
-		if *update {
+		if golden.Update() {
 			writeProfile(t, p, c.about)
 		} else if !reflect.DeepEqual(p, Builtin(name)) {
 			t.Errorf("%s is not what is measured; -update makes it so", name)
@@ -105,9 +103,7 @@ func writeProfile(t *testing.T, p *Profile, about string) {
 		b.WriteString("jumps")
 		distribution(u.jumps)
 	}
-	if err := os.WriteFile(filepath.Join("profiles", p.Name+".txt"), b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	golden.Write(t, filepath.Join("profiles", p.Name+".txt"), b.Bytes())
 }
 
 func mustGenerate(t testing.TB, p Params, seed int64) *dag.Trace {

@@ -2,17 +2,14 @@ package storage
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestGraphs compares whole lowered traces, of few servers, with golden files, which were checked by hand.
 func TestGraphs(t *testing.T) {
@@ -31,19 +28,7 @@ func TestGraphs(t *testing.T) {
 	} {
 		lowered, _ := mustLower(t, traceOf(records...), "directdrive:"+choice)
 		got := "# " + choice + "\n" + dump(lowered)
-		path := filepath.Join("testdata", name+".txt")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s is now\n%s", path, got)
-		}
+		golden.Check(t, filepath.Join("testdata", name+".txt"), got)
 	}
 }
 

@@ -3,13 +3,13 @@ package storage
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/golden"
 )
 
 // application returns the trace of two ranks that compute, talk to each other and access storage.
@@ -61,19 +61,7 @@ func TestPrograms(t *testing.T) {
 			fmt.Fprintf(&b, "communicator %s of %v\n", lowered.Comms[i].Name, lowered.Comms[i].Members())
 		}
 		fmt.Fprintf(&b, "nodes %v\n%s", lowered.Nodes, dump(lowered))
-		path := filepath.Join("testdata", name+".txt")
-		if *update {
-			if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b.String() != string(want) {
-			t.Errorf("%s is now\n%s", path, b.String())
-		}
+		golden.Check(t, filepath.Join("testdata", name+".txt"), b.String())
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -21,9 +20,8 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/horovod"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // parse parses a whole trace, as long as its header is what it should be.
 func parse(file, text string, o format.ReadOptions) (*Model, error) {
@@ -227,8 +225,8 @@ func checkSyntax(t *testing.T, what, file string, err error) {
 
 // TestErrors: what is wrong is told with its line. Each case is a trace, then what it gives.
 func TestErrors(t *testing.T) {
-	const golden, file = "testdata/errors.golden", "testdata/x.vef"
-	text, err := os.ReadFile(golden)
+	const path, file = "testdata/errors.golden", "testdata/x.vef"
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,18 +245,7 @@ func TestErrors(t *testing.T) {
 		fmt.Fprintf(&got, "%s=> %v\n", trace, err)
 		trace = ""
 	}
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want := strings.Split(string(text), "\n")
-	for i, line := range strings.Split(got.String(), "\n") {
-		if line != want[i] {
-			t.Errorf("%s:%d: %s, want %s", golden, i+1, line, want[i])
-		}
-	}
+	golden.Check(t, path, got.String())
 }
 
 const layer = "COMPUTE_MS 1 NEGOTIATION_LOOP_MS 1 GATV_BYTES 60 GATV_TOTAL_BYTES 60 GATV_PROB 0.5 BCAST_BYTES 10 " +
