@@ -233,7 +233,7 @@ func (s Set) Override(settings []Setting) error {
 	for _, setting := range settings {
 		p := s.Find(setting.Name)
 		if p == nil || !p.Sweeps {
-			return fmt.Errorf("expected a parameter out of %s, found %q", strings.Join(s.swept(), ", "), setting.Name)
+			return fmt.Errorf("expected a parameter out of %s, found %q", strings.Join(s.Swept(), ", "), setting.Name)
 		}
 		if err := p.Value.(Number).SetNumber(setting.Number); err != nil {
 			return &Error{Name: setting.Name, Err: err}
@@ -242,7 +242,8 @@ func (s Set) Override(settings []Setting) error {
 	return nil
 }
 
-func (s Set) swept() (names []string) {
+// Swept returns the names of the parameters that sweeps can vary.
+func (s Set) Swept() (names []string) {
 	for i := range s {
 		if s[i].Sweeps {
 			names = append(names, s[i].Name)

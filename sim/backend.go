@@ -60,19 +60,38 @@ type Traits struct {
 	Columns   []string // names of the sweep columns that its results have beyond the common ones; see [Result.Cells]
 }
 
-// Env connects a configured backend with its caller. Every field may be zero.
+// Env connects a configured backend with its caller. Every field may be zero; methods of a nil Env do nothing.
 type Env struct {
-	Context context.Context                       // ends Compile early; nil: never
-	Warn    func(message string, args ...any)     // reports what may make results other than expected; nil discards
-	Create  func(name string) (Output, error)     // begins an output file; nil: the backend writes no files
-	Read    func(name string) (*dag.Trace, error) // reads a trace in any format; nil: the backend reads none
-	Threads int                                   // worker threads for preparation; 0: all
+	Context context.Context                   // ends Check and Compile early; nil: never
+	Warn    func(message string, args ...any) // reports what may make results other than expected; nil discards
+	Explain func(message string, args ...any) // reports details of the work; nil discards
+	Threads int                               // worker threads for preparation; 0: all
+
+	// Create begins an output file; CheckOutput returns why a name cannot be one, before a run. Nil: the backend writes no
+	// files.
+	Create      func(name string) (Output, error)
+	CheckOutput func(name string, binary bool) error
+
+	// Read reads a trace of the named format and returns it with its name for messages. Nil: the backend reads no traces.
+	Read func(name, format string) (t *dag.Trace, label string, err error)
+
+	// Progress begins a display of progress. Nil: there is none.
+	Progress func(title string, total int64, unit string) Meter
+
+	// Given reports whether the caller set a parameter or flag of a name. Nil: it set none.
+	Given func(name string) bool
 
 	// Properties of the whole invocation, for checks of parameters that exclude each other.
 	Sweep      bool // many runs with different parameters
-	JSON       bool // results are printed as JSON
-	Jobs       bool // jobs are compared with running alone, or times with measured ones
+	JSON, CSV  bool // form of the printed results
+	Jobs       bool // jobs are compared with running alone, or times with recorded ones
 	Collective bool // the caller chose algorithms of collectives
+}
+
+// Meter displays progress.
+type Meter interface {
+	Add(n int64)
+	Close()
 }
 
 // Warnf reports what may make results other than expected.
@@ -81,6 +100,31 @@ func (e *Env) Warnf(message string, args ...any) {
 		e.Warn(message, args...)
 	}
 }
+
+// Explainf reports details of the work.
+func (e *Env) Explainf(message string, args ...any) {
+	if e != nil && e.Explain != nil {
+		e.Explain(message, args...)
+	}
+}
+
+// IsGiven reports whether the caller set a parameter or flag of a name.
+func (e *Env) IsGiven(name string) bool {
+	return e != nil && e.Given != nil && e.Given(name)
+}
+
+// Meter begins a display of progress.
+func (e *Env) Meter(title string, total int64, unit string) Meter {
+	if e == nil || e.Progress == nil {
+		return noMeter{}
+	}
+	return e.Progress(title, total, unit)
+}
+
+type noMeter struct{}
+
+func (noMeter) Add(int64) {}
+func (noMeter) Close()    {}
 
 // Output is a file that appears complete or not at all: Commit makes it appear, Close without it discards it.
 type Output interface {

@@ -19,6 +19,8 @@ type Section struct {
 	Tables    func(w io.Writer)       // writes tables below the summary, cells separated by tabs; nil: none
 	Ranks     bool                    // Tables takes the place of the table of finish times
 	Instead   func(w io.Writer) error // writes a text that takes the place of all others for people; nil: none
+
+	Incomplete []string // messages about a run that is not complete
 }
 
 // Place says where sections stand in the JSON document and among the tables.
@@ -28,6 +30,7 @@ type Place uint8
 const (
 	Middle Place = iota // after the wall-clock figures
 	Early               // before them
+	Detail              // after the sections of Middle
 	Late                // at the end
 )
 
@@ -83,6 +86,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	d.member("wall_s", r.Wall, true)
 	d.member("ops_per_s", r.OpsPerS, true)
 	d.sections(r.Sections, Middle)
+	d.sections(r.Sections, Detail)
 	d.sections(r.Sections, Late)
 	d.text("}")
 	return d.err
@@ -141,3 +145,6 @@ func MarshalJSON(v any) ([]byte, error) {
 	}
 	return b.Bytes()[:b.Len()-1], nil // without the line end
 }
+
+// ListedRanks is the largest number of ranks that tables for people list one by one.
+const ListedRanks = 16

@@ -246,3 +246,8 @@ func wrap(text string, width int) (lines []string) {
 	}
 	return append(lines, line)
 }
+
+// Owners returns the owners of a flag.
+func (o *Options) Owners(flag string) []string {
+	return o.owners[flag]
+}

@@ -1,0 +1,33 @@
+// Package backends is the registry of simulation backends.
+package backends
+
+import (
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/ideal"
+	"github.com/tracedag/tracedag/sim/loggops"
+)
+
+// All lists the backends, the default first.
+var All = []sim.Kind{
+	loggops.Backend,
+	ideal.Backend,
+}
+
+// Named returns the backend of a name, nil if there is none.
+func Named(name string) *sim.Kind {
+	for i := range All {
+		if All[i].Name == name {
+			return &All[i]
+		}
+	}
+	return nil
+}
+
+// Names returns the names of the backends, the default first.
+func Names() []string {
+	names := make([]string, len(All))
+	for i := range All {
+		names[i] = All[i].Name
+	}
+	return names
+}

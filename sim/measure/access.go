@@ -1,0 +1,138 @@
+package measure
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// ioLatency is the distribution of the latencies of storage accesses: of n in ascending order, percentile p is number
+// ceil(p/100 n).
+type ioLatency struct {
+	Count int64    `json:"count"`
+	Mean  dag.Time `json:"mean_ps"`
+	P50   dag.Time `json:"p50_ps"`
+	P99   dag.Time `json:"p99_ps"`
+	P999  dag.Time `json:"p99.9_ps"`
+	Max   dag.Time `json:"max_ps"`
+}
+
+// IsStorage reports whether a trace is one of storage accesses that were lowered.
+func IsStorage(meta dag.Meta) bool {
+	return attr.HasStorage(meta.Attrs)
+}
+
+// Accesses returns an observer that measures the latencies of storage accesses that were lowered to messages: from the
+// start of the first op of an access on its host to the end of its last. It adds the section "io_latency". The trace is
+// the lowered one, with its attributes.
+func Accesses(trace *dag.Trace) Observer {
+	return &accessTimes{trace: trace}
+}
+
+// accessTimes records when the accesses of a trace started and ended, by number.
+type accessTimes struct {
+	trace      *dag.Trace
+	access     []uint32 // of each op of the program, one more than the number of its access; 0: it belongs to none
+	start, end []uint64
+	known      []bool // numbers that some op of the trace has
+	unit       dag.Time
+}
+
+func (a *accessTimes) Begin(p *sim.Program) {
+	a.unit = p.Unit
+	a.access = make([]uint32, p.NumOps())
+	for rank := range a.trace.Ranks {
+		a.eachOp(rank, func(op int, access uint32) {
+			a.access[p.Start[rank]+uint32(op)] = access + 1
+			a.extend(access)
+			a.known[access] = true
+		})
+	}
+}
+
+// eachOp calls found for the ops of a rank that begin or end an access.
+func (a *accessTimes) eachOp(rank int, found func(op int, access uint32)) {
+	r := &a.trace.Ranks[rank]
+	for op := range r.Attrs.Len() {
+		if access, ok := attr.ParseIOAccess(r.Attrs.At(op)); ok && access < math.MaxUint32 {
+			found(op, uint32(access))
+		}
+	}
+}
+
+func (a *accessTimes) Span(s sim.Span) {
+	if access := a.access[s.Op]; access != 0 {
+		a.add(access-1, s.Start, s.End)
+	}
+}
+
+func (a *accessTimes) add(access uint32, start, end uint64) {
+	a.extend(access)
+	a.start[access], a.end[access] = min(a.start[access], start), max(a.end[access], end)
+}
+
+func (a *accessTimes) extend(access uint32) {
+	for uint32(len(a.start)) <= access {
+		a.start, a.end, a.known = append(a.start, math.MaxUint64), append(a.end, 0), append(a.known, false)
+	}
+}
+
+func (a *accessTimes) Transfer(sim.Transfer)         {}
+func (a *accessTimes) End() error                    { return nil }
+func (a *accessTimes) OpEnded(_, _ int, _, _ uint64) {}
+
+func (a *accessTimes) Finish(r *sim.Result) {
+	if r.Times != nil {
+		a.from(r.Times)
+	}
+	io := a.latency(r.Complete)
+	if io == nil {
+		return
+	}
+	r.Add(sim.Section{Key: "io_latency", Value: io, RowsAfter: "messages", Rows: []sim.Row{
+		sim.Rowf("I/O latency", "%d accesses, mean %v, p50 %v, p99 %v, p99.9 %v, max %v", io.Count, io.Mean, io.P50, io.P99,
+			io.P999, io.Max),
+	}})
+}
+
+// from takes the times of a backend that tells when each op ran.
+func (a *accessTimes) from(times sim.OpTimes) {
+	a.unit = dag.Picosecond
+	for rank := range a.trace.Ranks {
+		a.eachOp(rank, func(op int, access uint32) {
+			if times.Ran(rank, op) {
+				a.add(access, uint64(times.Start(rank, op)), uint64(times.End(rank, op)))
+			}
+		})
+	}
+}
+
+// latency returns the distribution of the latencies, nil if there are none. In a complete run, an access that kept no
+// stream busy, for it was of no bytes, took no time.
+func (a *accessTimes) latency(complete bool) *ioLatency {
+	var all []dag.Time
+	sum := 0.0
+	for k, start := range a.start {
+		t := dag.Time(0)
+		if start != math.MaxUint64 {
+			t = dag.Time(a.end[k]-start) * a.unit
+		} else if !complete || !a.known[k] {
+			continue
+		}
+		all = append(all, t)
+		sum += float64(t)
+	}
+	if all == nil {
+		return nil
+	}
+	slices.Sort(all)
+	n := len(all)
+	percentile := func(p float64) dag.Time { return all[int(math.Ceil(p*float64(n)))-1] }
+	return &ioLatency{
+		Count: int64(n), Mean: dag.Time(math.Round(sum / float64(n))), P50: percentile(0.5), P99: percentile(0.99),
+		P999: percentile(0.999), Max: all[n-1],
+	}
+}

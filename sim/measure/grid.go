@@ -1,0 +1,85 @@
+package measure
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/param"
+)
+
+// maxPoints is the largest number of points of a grid.
+const maxPoints = 1_000_000
+
+// ParseGrid parses a grid such as "L=1us..10us:10;G=0.02,0.04" of the parameters that can be swept, and returns its
+// points: all combinations of values, those of the last parameter changing fastest. A range a..b:n is n values at equal
+// distances from a to b.
+func ParseGrid(text string, set param.Set) ([][]param.Setting, error) {
+	points := [][]param.Setting{nil}
+	seen := make(map[string]bool)
+	for part := range strings.SplitSeq(text, ";") {
+		name, values, found := strings.Cut(strings.TrimSpace(part), "=")
+		p := set.Find(name)
+		switch {
+		case !found:
+			return nil, fmt.Errorf("expected NAME=VALUES;..., found %q", part)
+		case p == nil || !p.Sweeps:
+			return nil, fmt.Errorf("expected a parameter out of %s, found %q", strings.Join(set.Swept(), ", "), name)
+		case seen[name]:
+			return nil, fmt.Errorf("%s is there twice", name)
+		}
+		seen[name] = true
+		axis, err := ParseAxis(name, values, p.Value.(param.Number).Parse)
+		if err != nil {
+			return nil, err
+		}
+		if len(points)*len(axis) > maxPoints {
+			return nil, fmt.Errorf("expected at most %d points, found more", maxPoints)
+		}
+		grown := make([][]param.Setting, 0, len(points)*len(axis))
+		for _, point := range points {
+			for _, value := range axis {
+				grown = append(grown, append(point[:len(point):len(point)], param.Setting{Name: name, Number: value}))
+			}
+		}
+		points = grown
+	}
+	return points, nil
+}
+
+// ParseAxis parses the values of a parameter: items separated by commas, each a value or a range.
+func ParseAxis(name, text string, parse func(string) (*big.Rat, error)) ([]*big.Rat, error) {
+	var values []*big.Rat
+	for item := range strings.SplitSeq(text, ",") {
+		from, rest, isRange := strings.Cut(item, "..")
+		if !isRange {
+			v, err := parse(item)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			values = append(values, v)
+			continue
+		}
+		to, count, found := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(count)
+		if !found || err != nil || n < 2 || n > maxPoints {
+			return nil, fmt.Errorf("%s: expected FROM..TO:N with N from 2 to %d, found %q", name, maxPoints, item)
+		}
+		first, err := parse(from)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		last, err := parse(to)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		step := new(big.Rat).Sub(last, first)
+		step.Quo(step, big.NewRat(int64(n-1), 1))
+		for k := range n {
+			v := new(big.Rat).Mul(step, big.NewRat(int64(k), 1))
+			values = append(values, v.Add(v, first))
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,418 @@
+package measure
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Part is one of the traces that a trace was made of: a job, with its first rank, number of ranks and start.
+type Part struct {
+	Name             string
+	FirstRank, Ranks int
+	Start            dag.Time
+}
+
+// Jobs are the jobs of a trace and the ops of each; jobs may share ranks. docs/simulate.md has the definitions.
+type Jobs struct {
+	jobs  []job
+	ranks []jobRank // of the trace as it is compiled; see Observe
+}
+
+type job struct {
+	name string
+	part *Part // nil: the trace alone tells of the job
+}
+
+// jobRank tells which jobs the ops of a rank belong to.
+type jobRank struct {
+	jobs   []int32    // that the rank has ops of, ascending
+	place  dag.Narrow // of each op, the place of its job among them
+	kinds  []dag.Kind // of each op; joins for calcs that take no time
+	shared bool       // by several jobs
+}
+
+// joins replaces the kind of calcs that take no time: they may join several jobs, so they belong to none.
+const joins dag.Kind = dag.NumKinds
+
+// NewJobs returns the jobs of a trace with so many ranks, nil if it has none.
+func NewJobs(meta dag.Meta, ranks int, parts []Part) *Jobs {
+	t := &Jobs{ranks: make([]jobRank, ranks)}
+	for _, name := range meta.Jobs {
+		t.jobs = append(t.jobs, job{name: name})
+	}
+	switch {
+	case len(parts) > 1: // those that were not merged before keep their names
+		for i := range t.jobs {
+			same := func(part Part) bool { return part.Name == t.jobs[i].name }
+			if k := slices.IndexFunc(parts, same); k >= 0 {
+				t.jobs[i].part = &parts[k]
+			}
+		}
+	case len(t.jobs) > 0:
+	case len(parts) == 1 && parts[0].Start > 0:
+		t.jobs = []job{{parts[0].Name, &parts[0]}}
+	default:
+		return nil
+	}
+	return t
+}
+
+// Observe records the jobs of the ranks that follow first in the trace as it is compiled. It may be called for different
+// ranks concurrently.
+func (t *Jobs) Observe(first int, ranks []dag.Rank) error {
+	for i := range ranks {
+		if err := t.ranks[first+i].observe(&ranks[i], len(t.jobs)); err != nil {
+			return fmt.Errorf("rank %d %w", first+i, err)
+		}
+	}
+	return nil
+}
+
+func (j *jobRank) observe(r *dag.Rank, jobs int) error {
+	of := make([]int32, r.Len())
+	r.Job.Copy(of, 0)
+	var changes []int32 // those that are another than the op before
+	for i, job := range of {
+		if job < 0 || int(job) >= jobs {
+			return fmt.Errorf("op %d is of job %d, expected 0..%d", i, job, jobs-1)
+		}
+		if i == 0 || job != of[i-1] {
+			changes = append(changes, job)
+		}
+	}
+	slices.Sort(changes)
+	j.jobs = slices.Clip(slices.Compact(changes))
+	j.shared = len(j.jobs) > 1
+	if j.place = (dag.Narrow{}); j.shared {
+		for i, job := range of {
+			at, _ := slices.BinarySearch(j.jobs, job)
+			of[i] = int32(at)
+		}
+		j.place.SetRange(0, of)
+	}
+	j.kinds = slices.Clone(r.Kind)
+	for i, kind := range j.kinds {
+		if kind == dag.Calc && (r.Subkind.At(i) == dag.Marker || int64(r.Duration.At(i))|r.Flops.At(i)|r.Bytes.At(i) == 0) {
+			j.kinds[i] = joins
+		}
+	}
+	return nil
+}
+
+// Recorder returns an observer of one run that adds the section "jobs" to its result.
+func (t *Jobs) Recorder() Observer {
+	return newJobTimes(t)
+}
+
+// jobTimes records when the jobs of a trace ran, in the unit of the backend.
+type jobTimes struct {
+	jobs    *Jobs
+	program *sim.Program
+	ranks   [][]jobActivity // by rank, then as in jobRank.jobs
+}
+
+// jobActivity is what a job does on a rank.
+type jobActivity struct {
+	active        bool // some op is more than a calc that takes no time
+	started       bool
+	start         uint64 // the first, receives aside
+	end           uint64 // the last
+	compute, comm intervals
+}
+
+func newJobTimes(t *Jobs) *jobTimes {
+	times := &jobTimes{jobs: t, ranks: make([][]jobActivity, len(t.ranks))}
+	for rank := range times.ranks {
+		times.ranks[rank] = make([]jobActivity, len(t.ranks[rank].jobs))
+	}
+	return times
+}
+
+// of returns what the job of an op does on the op's rank.
+func (t *jobTimes) of(rank, op int) *jobActivity {
+	return &t.ranks[rank][t.jobs.ranks[rank].place.At(op)]
+}
+
+// ofNumber is of for an op of the program.
+func (t *jobTimes) ofNumber(i uint32) *jobActivity {
+	return t.of(int(t.program.Ops[i].Rank), t.program.Index(i))
+}
+
+func (t *jobTimes) Begin(p *sim.Program) {
+	t.program = p
+}
+
+func (t *jobTimes) Span(s sim.Span) {
+	a, op := t.ofNumber(s.Op), &t.program.Ops[s.Op]
+	switch {
+	case s.Kind == sim.NoiseSpan:
+		a.end = max(a.end, s.End)
+	case op.IsMessage():
+		a.ran(s.Start, s.End, s.Kind == sim.SendSpan)
+		a.comm.add(s.Start, s.End)
+	case op.Size > 0:
+		a.ran(s.Start, s.End, true)
+		a.compute.add(s.Start, s.End)
+	}
+}
+
+func (t *jobTimes) Transfer(m sim.Transfer) {
+	for _, op := range [...]uint32{m.Send, m.Recv} {
+		t.ofNumber(op).comm.add(m.Start, m.Arrived)
+	}
+}
+
+func (t *jobTimes) End() error { return nil }
+
+func (t *jobTimes) Finish(r *sim.Result) {
+	if r.Times != nil {
+		t.from(r.Times)
+	}
+	outcomes := t.outcomes(r)
+	r.Sections = slices.Insert(r.Sections, 0, sim.Section{Key: "jobs", Value: outcomes, At: sim.Early})
+	r.Add(sim.Section{Tables: func(w io.Writer) { printJobs(w, outcomes) }})
+}
+
+// OpEnded records an op on a backend that runs ops from their issue to their end.
+func (t *jobTimes) OpEnded(rank, op int, issued, ended uint64) {
+	a, kind := t.of(rank, op), t.jobs.ranks[rank].kinds[op]
+	if kind == joins {
+		return
+	}
+	a.ran(issued, ended, kind != dag.Recv)
+	switch kind {
+	case dag.Calc:
+		a.compute.add(issued, ended)
+	case dag.Send, dag.Recv, dag.Coll:
+		a.comm.add(issued, ended)
+	}
+}
+
+// from takes the times of a backend that tells when each op ran. Messages take no time there, also those that their
+// receive waited for.
+func (t *jobTimes) from(ops sim.OpTimes) {
+	for rank := range t.ranks {
+		for op := range ops.Ops(rank) {
+			if !ops.Ran(rank, op) {
+				continue
+			}
+			start, end := uint64(ops.Start(rank, op)), uint64(ops.End(rank, op))
+			switch kind := t.jobs.ranks[rank].kinds[op]; kind {
+			case dag.Send, dag.Recv:
+				t.of(rank, op).ran(start, end, kind == dag.Send)
+			default:
+				t.OpEnded(rank, op, start, end)
+			}
+		}
+	}
+}
+
+// ran notes when an op ran that is more than a calc that takes no time. Receives start nothing: they may have waited
+// for long, for what others of the job did.
+func (a *jobActivity) ran(start, end uint64, starts bool) {
+	a.active = true
+	a.end = max(a.end, end)
+	if starts && (!a.started || start < a.start) {
+		a.started, a.start = true, start
+	}
+}
+
+// JobOutcome describes one job in a run. Compute and ExposedCompute are picoseconds.
+type JobOutcome struct {
+	Name           string    `json:"name"`
+	FirstRank      *int      `json:"first_rank,omitempty"`
+	Ranks          int       `json:"ranks"`
+	Start          sim.Clock `json:"start_ps"`
+	Finish         sim.Clock `json:"finish_ps"`
+	Makespan       sim.Clock `json:"makespan_ps"`
+	Compute        *big.Int  `json:"compute_ps"`
+	ExposedCompute *big.Int  `json:"exposed_compute_ps"`
+	ExposedShare   float64   `json:"exposed_compute_share"` // 0 where there is no compute
+
+	// With --alone, of a run of the job that came to its end.
+	AloneFinish   *sim.Clock `json:"alone_finish_ps,omitempty"`
+	AloneMakespan *sim.Clock `json:"alone_makespan_ps,omitempty"`
+	Slowdown      *float64   `json:"slowdown,omitempty"` // Makespan by AloneMakespan, where that is not 0
+
+	lastRank int
+	started  bool
+}
+
+// outcomes returns how the jobs fared in a run.
+func (t *jobTimes) outcomes(done *sim.Result) []JobOutcome {
+	unit := done.Makespan.Unit
+	outcomes := make([]JobOutcome, len(t.jobs.jobs))
+	for i := range outcomes {
+		outcomes[i] = JobOutcome{Name: t.jobs.jobs[i].name, Start: sim.Clock{Unit: unit}, Finish: sim.Clock{Unit: unit},
+			Compute: new(big.Int), ExposedCompute: new(big.Int)}
+	}
+	for rank := range t.ranks {
+		r := &t.jobs.ranks[rank]
+		for place, job := range r.jobs {
+			o, a := &outcomes[job], &t.ranks[rank][place]
+			finish := a.end
+			if !r.shared {
+				finish = done.Finish[rank].Ticks
+			} else if !a.active {
+				continue
+			}
+			if o.Ranks++; o.FirstRank == nil {
+				o.FirstRank = &rank
+			}
+			o.lastRank = rank
+			o.Finish.Ticks = max(o.Finish.Ticks, finish)
+			if a.started && (!o.started || a.start < o.Start.Ticks) {
+				o.started, o.Start.Ticks = true, a.start
+			}
+			o.addCompute(a)
+		}
+	}
+	for i := range outcomes {
+		outcomes[i].conclude(&t.jobs.jobs[i], unit)
+	}
+	return outcomes
+}
+
+// addCompute adds what the job computes on a rank, in the unit of the backend.
+func (o *JobOutcome) addCompute(a *jobActivity) {
+	all, exposed := a.compute.beside(&a.comm)
+	o.Compute.Add(o.Compute, new(big.Int).SetUint64(all))
+	o.ExposedCompute.Add(o.ExposedCompute, new(big.Int).SetUint64(exposed))
+}
+
+// conclude fills in what follows from what all ranks did.
+func (o *JobOutcome) conclude(job *job, unit dag.Time) {
+	if o.Compute.Sign() > 0 {
+		o.ExposedShare, _ = new(big.Rat).SetFrac(o.ExposedCompute, o.Compute).Float64()
+	}
+	ps := big.NewInt(int64(unit))
+	o.Compute.Mul(o.Compute, ps)
+	o.ExposedCompute.Mul(o.ExposedCompute, ps)
+	if job.part != nil {
+		o.FirstRank, o.Ranks = &job.part.FirstRank, job.part.Ranks
+		o.Start = sim.Clock{Ticks: uint64(job.part.Start), Unit: dag.Picosecond}
+	} else if o.Ranks > 0 && o.lastRank-*o.FirstRank+1 != o.Ranks {
+		o.FirstRank = nil
+	}
+	o.Makespan = since(o.Start, o.Finish)
+}
+
+// since returns the time from start to end, 0 if that is not later.
+func since(start, end sim.Clock) sim.Clock {
+	if start.Ticks == 0 {
+		return end
+	}
+	if start.Unit != end.Unit { // START, on a backend with clocks that do not wrap around
+		end = sim.Clock{Ticks: end.Ticks * uint64(end.Unit), Unit: dag.Picosecond}
+	}
+	end.Ticks -= min(start.Ticks, end.Ticks)
+	return end
+}
+
+// intervals is a union of intervals.
+type intervals []interval
+
+type interval struct{ start, end uint64 }
+
+// add adds an interval; one that ends before it starts, as clocks that wrap around have it, is none.
+func (s *intervals) add(start, end uint64) {
+	if start >= end {
+		return
+	}
+	if n := len(*s); n > 0 {
+		if last := &(*s)[n-1]; last.start <= start && start <= last.end {
+			last.end = max(last.end, end)
+			return
+		}
+	}
+	if n := len(*s); n == cap(*s) && n >= fewIntervals {
+		if s.unite(); len(*s) > n/2 {
+			*s = slices.Grow(*s, n)
+		}
+	}
+	*s = append(*s, interval{start, end})
+}
+
+// fewIntervals is up to how many are kept as they are added. Of more, there is memory for twice those that are
+// disjoint.
+const fewIntervals = 64
+
+// unite makes the intervals ascending and disjoint.
+func (s *intervals) unite() {
+	slices.SortFunc(*s, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
+	united := (*s)[:0]
+	for _, i := range *s {
+		if n := len(united); n > 0 && i.start <= united[n-1].end {
+			united[n-1].end = max(united[n-1].end, i.end)
+		} else {
+			united = append(united, i)
+		}
+	}
+	*s = united
+}
+
+// beside returns the length of the union, and of the part of it that is not in another.
+func (s *intervals) beside(other *intervals) (all, outside uint64) {
+	s.unite()
+	other.unite()
+	covers := *other
+	for _, i := range *s {
+		all += i.end - i.start
+		outside += i.end - i.start
+		for len(covers) > 0 && covers[0].end <= i.start {
+			covers = covers[1:]
+		}
+		for _, c := range covers {
+			if c.start >= i.end {
+				break
+			}
+			outside -= min(c.end, i.end) - max(c.start, i.start)
+		}
+	}
+	return all, outside
+}
+
+// printJobs prints a table of the jobs.
+func printJobs(w io.Writer, outcomes []JobOutcome) {
+	if len(outcomes) == 0 {
+		return
+	}
+	alone := slices.ContainsFunc(outcomes, func(o JobOutcome) bool { return o.AloneFinish != nil })
+	fmt.Fprint(w, "\njob\tranks\tstart\tfinish\tmakespan\texposed compute")
+	if alone {
+		fmt.Fprint(w, "\talone\tslowdown")
+	}
+	fmt.Fprintln(w)
+	for i := range outcomes {
+		o := &outcomes[i]
+		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%v\t%s", o.Name, o.rankList(), o.Start, o.Finish, o.Makespan, o.exposed())
+		if alone {
+			fmt.Fprintf(w, "\t%s", o.besideAlone())
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// rankList says which ranks a job has, or how many where they are not one after the other.
+func (o *JobOutcome) rankList() string {
+	switch {
+	case o.Ranks == 0:
+		return "none"
+	case o.FirstRank == nil:
+		return fmt.Sprintf("%d, scattered", o.Ranks)
+	}
+	return fmt.Sprintf("%d..%d", *o.FirstRank, *o.FirstRank+o.Ranks-1)
+}
+
+func (o *JobOutcome) exposed() string {
+	if o.Compute.Sign() == 0 {
+		return "no compute"
+	}
+	return fmt.Sprintf("%.4g%%", 100*o.ExposedShare)
+}

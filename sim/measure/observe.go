@@ -1,0 +1,82 @@
+// Package measure derives figures from runs of any backend: distributions, per-job times, storage latencies, comparison
+// with measured times, sweeps. Each figure is an [Observer] that adds a section to the result.
+package measure
+
+import (
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Observer follows a run and adds to its result. Backends with timelines call the methods of [sim.Timeline], others
+// OpEnded or neither: their result has the times of all ops.
+type Observer interface {
+	sim.Timeline
+	OpEnded(rank, op int, issued, ended uint64)
+	Finish(r *sim.Result)
+}
+
+// Run runs a replay with observers, which add to the result in their order. An error of the run precedes one of the
+// timeline.
+func Run(replay sim.Replay, o sim.RunOptions, observers ...Observer) (*sim.Result, error) {
+	if len(observers) > 0 {
+		all := &audience{observers: observers, next: o.Timeline, opEnded: o.OpEnded}
+		o.Timeline, o.OpEnded = all, all.ended
+	}
+	r, err := replay.Run(o)
+	if err != nil {
+		return r, err
+	}
+	for _, observer := range observers {
+		observer.Finish(r)
+	}
+	return r, nil
+}
+
+// audience passes on a run to observers and to the timeline of the caller.
+type audience struct {
+	observers []Observer
+	next      sim.Timeline // nil: the caller has none
+	opEnded   sim.OpEnded
+}
+
+func (a *audience) Begin(p *sim.Program) {
+	for _, o := range a.observers {
+		o.Begin(p)
+	}
+	if a.next != nil {
+		a.next.Begin(p)
+	}
+}
+
+func (a *audience) Span(s sim.Span) {
+	for _, o := range a.observers {
+		o.Span(s)
+	}
+	if a.next != nil {
+		a.next.Span(s)
+	}
+}
+
+func (a *audience) Transfer(t sim.Transfer) {
+	for _, o := range a.observers {
+		o.Transfer(t)
+	}
+	if a.next != nil {
+		a.next.Transfer(t)
+	}
+}
+
+func (a *audience) End() error {
+	if a.next == nil {
+		return nil
+	}
+	return a.next.End()
+}
+
+func (a *audience) ended(rank, op int, issued, ended uint64) {
+	for _, o := range a.observers {
+		o.OpEnded(rank, op, issued, ended)
+	}
+	if a.opEnded != nil {
+		a.opEnded(rank, op, issued, ended)
+	}
+}

@@ -1,0 +1,194 @@
+package measure
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Sweep runs a compiled trace at every point of a grid, several points concurrently.
+type Sweep struct {
+	Replay    sim.Replay
+	Points    [][]param.Setting
+	Options   sim.RunOptions    // of every run; Threads is the number of concurrent runs
+	Observers func() []Observer // of a run; nil: none
+	Done      func()            // is called when a run ends, in any order; nil: nobody waits
+}
+
+// Run calls each with the outcome of every point, in the order of the grid, as soon as it and all before it are done. A
+// point that fails does not stop the others; an error of each does.
+func (s *Sweep) Run(each func(point int, r *sim.Result, err error) error) error {
+	type outcome struct {
+		result *sim.Result
+		err    error
+		ready  chan struct{} // closed when the rest is set
+	}
+	outcomes := make([]outcome, len(s.Points))
+	for i := range outcomes {
+		outcomes[i].ready = make(chan struct{})
+	}
+	threads := max(1, s.Options.Threads)
+	window := make(chan struct{}, 4*threads) // bounds the results that wait for those before them
+	stop := make(chan struct{})
+	var runs errgroup.Group
+	runs.SetLimit(min(threads, len(s.Points)) + 1) // and the one that starts them
+	runs.Go(func() error {
+		for i := range outcomes {
+			select {
+			case window <- struct{}{}:
+			case <-stop:
+				return nil
+			}
+			runs.Go(func() error {
+				defer close(outcomes[i].ready)
+				outcomes[i].result, outcomes[i].err = s.run(s.Points[i])
+				if s.Done != nil {
+					s.Done()
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	var broken error
+	for i := range outcomes {
+		<-outcomes[i].ready
+		<-window
+		if broken = each(i, outcomes[i].result, outcomes[i].err); broken != nil {
+			close(stop)
+			break
+		}
+		outcomes[i] = outcome{} // a result may be large
+	}
+	if err := runs.Wait(); err != nil {
+		return err
+	}
+	return broken
+}
+
+func (s *Sweep) run(point []param.Setting) (*sim.Result, error) {
+	o := s.Options
+	o.Settings, o.Threads = point, 1
+	var observers []Observer
+	if s.Observers != nil {
+		observers = s.Observers()
+	}
+	return Run(s.Replay.Clone(), o, observers...)
+}
+
+// Failure is the JSON object of a point without a result.
+type Failure struct {
+	Backend string `json:"backend"`
+	Model   string `json:"model,omitempty"`
+	Params  any    `json:"params"`
+	Error   string `json:"error"`
+}
+
+// FailureOf returns the object of a run that ended with an error; r has what is known of the run and may be nil.
+func FailureOf(backend string, r *sim.Result, err error) Failure {
+	f := Failure{Backend: backend, Params: struct{}{}, Error: err.Error()}
+	if r != nil {
+		f.Model, f.Params = r.Model, r.Params
+	}
+	return f
+}
+
+// CSV writes results as comma-separated values, under a line of names. The parameters are columns of their own; the
+// finish times of the ranks are left out.
+type CSV struct {
+	table   *csv.Writer
+	backend string
+	extra   []string // columns beyond the common ones
+	head    bool
+}
+
+// NewCSV returns a writer of the results of a backend.
+func NewCSV(w io.Writer, backend string, traits sim.Traits) *CSV {
+	return &CSV{table: csv.NewWriter(w), backend: backend, extra: traits.Columns}
+}
+
+// Write writes the row of a result, or of a run that ended with an error.
+func (c *CSV) Write(r *sim.Result, failed error) error {
+	model, params := "", any(struct{}{})
+	if r != nil {
+		model, params = r.Model, r.Params
+	}
+	names, values, err := columns(params)
+	if err != nil {
+		return err
+	}
+	if !c.head {
+		c.head = true
+		names = append(append([]string{"backend", "model"}, names...), "complete", "makespan_ps", "ops", "never_run",
+			"events", "messages", "bytes", "wall_s", "ops_per_s")
+		names = append(append(names, c.extra...), "error")
+		if err := c.table.Write(names); err != nil {
+			return err
+		}
+	}
+	record := append([]string{c.backend, model}, values...)
+	if failed == nil {
+		makespan, _ := r.Makespan.AppendText(nil)
+		wall, err := r.Wall.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		record = append(record, strconv.FormatBool(r.Complete), string(makespan), fmt.Sprint(r.Ops),
+			fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), fmt.Sprint(r.Bytes), string(wall),
+			strconv.FormatFloat(r.OpsPerS, 'g', 6, 64))
+		record = append(append(record, r.Cells...), "")
+	} else {
+		record = append(record, "false")
+		record = append(append(record, make([]string, 8+len(c.extra))...), failed.Error())
+	}
+	if err := c.table.Write(record); err != nil {
+		return err
+	}
+	c.table.Flush()
+	return c.table.Error()
+}
+
+// columns returns the names and values of a JSON object's members, in their order. Names within a nested object follow the
+// object's name and a dot.
+func columns(params any) (names, values []string, err error) {
+	text, err := json.Marshal(params)
+	if err != nil {
+		return nil, nil, err
+	}
+	tokens := json.NewDecoder(bytes.NewReader(text))
+	tokens.UseNumber()
+	var inside []string // names of the objects
+	name := ""
+	for depth := 0; ; {
+		token, err := tokens.Token()
+		if err == io.EOF {
+			return names, values, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		switch brace, is := token.(json.Delim); {
+		case is && brace == '{':
+			if depth++; depth > 1 {
+				inside, name = append(inside, name+"."), ""
+			}
+		case is:
+			depth--
+			inside = inside[:max(0, len(inside)-1)]
+		case name == "":
+			name = fmt.Sprint(token)
+		default:
+			names, values = append(names, strings.Join(inside, "")+name), append(values, fmt.Sprint(token))
+			name = ""
+		}
+	}
+}
