@@ -40,8 +40,8 @@ weibull:alpha=4.7,lambda=4100,round=1; see docs/generators/matrix.md.`,
 	New: func() generator.Config {
 		return &Config{model: Default(), Seed: generator.NewSeed(), preset: "uniform"}
 	},
-	Small: param.Texts{"nodes": {"8"}, "flows": {"300"}},
-	Large: param.Texts{"nodes": {"8"}, "flows": {"3000"}},
+	Small: param.Texts{"nodes": {"8"}, "flows": {"300"}, "threshold": {"1"}},
+	Large: param.Texts{"nodes": {"8"}, "flows": {"3000"}, "threshold": {"1"}},
 }
 
 // Config is a configuration of the generator.

@@ -77,8 +77,11 @@ func GbpsParam(at *float64, name, help string) param.Param {
 
 type gbps float64
 
-// MarshalText returns the rate with its unit.
+// MarshalText returns the rate with its unit, "" for 0.
 func (g *gbps) MarshalText() ([]byte, error) {
+	if *g == 0 {
+		return nil, nil
+	}
 	return append(strconv.AppendFloat(nil, float64(*g), 'g', -1, 64), "Gbps"...), nil
 }
 

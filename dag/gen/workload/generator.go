@@ -111,7 +111,7 @@ func (j *jobConfig) params() param.Set {
 		param.Time(&j.Arrivals.Off, "off", "mean length of phases without flows, for onoff"),
 		param.Float(&j.load, "load", "mean rate of the hosts as a part of the rate of their links"),
 		openloop.GbpsParam(&j.link, "link", "rate of the link of a host"),
-		openloop.GbpsParam(&j.rate, "rate", "mean rate of all hosts, in place of a load; 0: none").Default("none"),
+		openloop.GbpsParam(&j.rate, "rate", "mean rate of all hosts, in place of a load"),
 		param.Int(&j.Flows, "flows", "largest number of flows; 0: no limit, the default with --duration"),
 		param.Time(&j.Duration, "duration", "time before which flows start; 0: no limit"),
 		param.OneOf(&j.Pattern.Kind, "pattern", "pattern of sources and destinations", Kinds...),
