@@ -6,17 +6,17 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// rank is the state of one rank in a run. What nearly every event needs stands together, with room for what ranks mostly
-// have: one stream and few events.
+// rank is the state of one rank in a run. Fields that nearly every event needs are adjacent, with inline memory for the
+// common case of one stream and few events.
 type rank struct {
 	queue    event.Queue
-	streams  []uint64 // when each stream is free
+	streams  []uint64 // by stream, when it is free
 	finish   uint64   // the latest end of an op
-	sequence uint32   // numbers the events that the rank scheduled for itself: at most three an op, so 31 bits do
-	early    bool     // sends can be handed to the NIC before their time; see begin
+	sequence uint32   // numbers the rank's own events: at most three per op, so 31 bits suffice
+	early    bool     // sends may be handed to the NIC ahead of time; see begin
 	stream0  [1]uint64
 	events0  [3]event.Event
-	order    *pairOrder // nil while no message came on more than one NIC
+	order    *pairOrder // nil as long as no message came on more than one NIC
 }
 
 func (r *rank) init(streams int) {
@@ -27,9 +27,9 @@ func (r *rank) init(streams int) {
 	}
 }
 
-// The kinds of event, in the bits of an event above the number of its op. Those of the network follow.
+// Kinds of event, in the bits of an event above the op number. Those of the network follow.
 const (
-	opReady  = iota // all that the op waits for has happened
+	opReady  = iota // all dependencies of the op are met
 	opHand          // the send hands its message to the NIC
 	recvHere        // the receive's message has arrived
 	networkEvent
@@ -40,20 +40,20 @@ const (
 	opMask = 1<<opBits - 1
 )
 
-// ownEvent marks, in the key of an event, those that a rank scheduled for itself: they come after those of the network.
+// ownEvent marks, in the key of an event, the rank's own events, which follow those of the network.
 const ownEvent = 1 << 63
 
-// The engine's own bits of Op.Flags.
+// The engine's bits of Op.Flags.
 const (
 	hasRun   uint8 = 1 << 7 // the op has started
-	hasEnded uint8 = 1 << 6 // the receive has ended, or the send whose end is the network's to say
+	hasEnded uint8 = 1 << 6 // the receive has ended, or the send whose end the network determines
 )
 
-// Actor runs one rank at a time, and is how a network speaks to the engine while it handles a call.
+// Actor runs one rank at a time. A network uses it to call the engine while it handles a call.
 type Actor struct {
 	e     *Engine
 	group *group
-	at    uint32 // the rank that runs
+	at    uint32 // the current rank
 	rank  *rank
 	now   uint64
 	err   error
@@ -61,11 +61,11 @@ type Actor struct {
 	totals counts
 }
 
-// counts are what a run reports: events that were handled, ops that started, messages that were sent and their bytes.
+// counts are the totals of a run: events handled, ops started, messages sent and their bytes.
 type counts struct {
 	events, ops, messages, bytes int64
 
-	open int64 // receives, and sends whose end is the network's to say: those that started less those that ended
+	open int64 // receives, and sends whose end the network determines: started less ended
 }
 
 func (c *counts) add(d *counts) {
@@ -76,12 +76,12 @@ func (c *counts) add(d *counts) {
 	c.open += d.open
 }
 
-// Now returns the time of the event at hand, in picoseconds.
+// Now returns the time of the current event in picoseconds.
 func (a *Actor) Now() uint64 {
 	return a.now
 }
 
-// At returns the rank at which the event at hand is, or [Engine.Fabric].
+// At returns the rank of the current event, or [Engine.Fabric].
 func (a *Actor) At() uint32 {
 	return a.at
 }
@@ -91,18 +91,17 @@ func (a *Actor) Engine() *Engine {
 	return a.e
 }
 
-// Program returns the program that runs.
+// Program returns the program that is replayed.
 func (a *Actor) Program() *Program {
 	return a.e.p
 }
 
-// Op returns the send of message m.
+// Op returns the send op of message m.
 func (a *Actor) Op(m uint32) *Op {
 	return &a.e.p.Ops[m]
 }
 
-// Schedule makes the engine call Network.Event at time t, at a rank or the fabric. Several events that are equal in all four
-// make for as many calls.
+// Schedule makes the engine call Network.Event at time t, at a rank or the fabric. Equal events are not merged.
 func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -116,8 +115,8 @@ func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	a.group.post(where, ev)
 }
 
-// Wake makes the engine call Network.Event at time t, at the fabric, with the kind [WakeUp], behind all else that is
-// scheduled there for that time. There is only one such call: the earliest that was asked for since the last.
+// Wake makes the engine call Network.Event with kind [WakeUp] at the fabric, at time t, after all other fabric events
+// of that time. Only the earliest time requested since the last such call counts.
 func (a *Actor) Wake(t uint64) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -126,15 +125,14 @@ func (a *Actor) Wake(t uint64) {
 	a.group.wake = min(a.group.wake, t)
 }
 
-// Until returns, at the fabric, a time before which nothing is scheduled at any rank or at the fabric, Wake included; at
-// most a picosecond after the latest time that there is. So a network that keeps a queue of its own need not come back to
-// the engine for each of its events: it may handle all of them that are before that time in one call, later than Now, and
-// then uses Wake for the first of the others.
+// Until returns the safe horizon: no rank or fabric event, Wake included, is scheduled before it. It is called at the
+// fabric. A network with its own event queue may process all its events before Until in one call, at times later than
+// Now, and then calls Wake for the first remaining one.
 //
-// What it does at a time of its own, it may schedule for that time or later. That moves Until, which it asks again before it
-// goes on to its next moment. One that handles all its events of a moment at once gets what it would get if it were woken
-// for every moment: the ranks act first, then the network, then the ranks for which that scheduled something at the same
-// moment.
+// While it processes an event of its own at some time, it may schedule events for that time or later. That changes
+// Until, so it calls Until again before it moves on in time. If it processes all its events of a time together, the
+// result is the same as with one Wake per time: the ranks act first, then the network, then the ranks at which it
+// scheduled events for the same time.
 func (a *Actor) Until() uint64 {
 	if a.err != nil {
 		return 0
@@ -142,7 +140,7 @@ func (a *Actor) Until() uint64 {
 	return min(a.group.until(), math.MaxInt64+1)
 }
 
-// own schedules an event of the rank's own.
+// own schedules an event of the rank itself.
 func (a *Actor) own(t uint64, kind, i uint32) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -152,12 +150,12 @@ func (a *Actor) own(t uint64, kind, i uint32) {
 	a.rank.sequence++
 }
 
-// begin schedules what the rank can do from the start.
+// begin schedules the ops of a rank that have no dependencies.
 func (a *Actor) begin(at uint32) {
 	a.enter(at)
 	p := a.e.p
-	// With one stream, sends come to the NIC in the order in which the stream takes them. Where they are all eager, nothing
-	// else comes in between, and there is no need for an event when the stream is done with one.
+	// With one stream, sends reach the NIC in stream order. If all of them are eager, nothing intervenes, and the end
+	// of a send on its stream needs no event.
 	a.rank.early = len(a.rank.streams) == 1 && p.ranks[at].largestSend <= a.e.host.Rendezvous
 	for _, i := range p.Roots(int(at)) {
 		a.own(p.Ops[i].Ready, opReady, i)
@@ -168,7 +166,7 @@ func (a *Actor) enter(at uint32) {
 	a.at, a.rank = at, &a.e.ranks[at]
 }
 
-// run handles the events of a rank up to and without the time until, and returns the time of the next.
+// run handles the events of a rank before the time until, and returns the time of the next one.
 func (a *Actor) run(at uint32, until uint64) (next uint64) {
 	a.enter(at)
 	queue := &a.rank.queue
@@ -223,7 +221,7 @@ func (a *Actor) start(i uint32) {
 		if m := a.e.matchers[a.at].Post(i, op); m != NoOp {
 			a.meet(i, m)
 		}
-	case op.Size == 0: // a calc that only joins others takes no stream
+	case op.Size == 0: // a calc that only joins others occupies no stream
 		a.started(i, a.now)
 		a.ended(i, a.now)
 	default:
@@ -233,7 +231,7 @@ func (a *Actor) start(i uint32) {
 	}
 }
 
-// hand gives the message of a send to the NIC at time t.
+// hand hands the message of a send to the NIC at time t.
 func (a *Actor) hand(i uint32, t uint64) {
 	op := &a.e.p.Ops[i]
 	if a.e.number != nil {
@@ -246,8 +244,7 @@ func (a *Actor) hand(i uint32, t uint64) {
 	}
 }
 
-// occupy places work for an op on its stream, behind what was placed there before, and returns when the work begins and
-// ends.
+// occupy places work for an op on its stream, after earlier work, and returns when it begins and ends.
 func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, end uint64) {
 	free := &a.rank.streams[op.Stream]
 	begin = max(a.now, *free)
@@ -269,12 +266,12 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 	return begin, end
 }
 
-// started counts the start of op i, at time t, for those that wait for it.
+// started counts the start of op i, at time t, for its start dependents.
 func (a *Actor) started(i uint32, t uint64) {
 	a.release(a.e.p.StartDependents(i), t)
 }
 
-// ended counts the end of op i, at time t, for those that wait for it.
+// ended counts the end of op i, at time t, for its dependents.
 func (a *Actor) ended(i uint32, t uint64) {
 	a.rank.finish = max(a.rank.finish, t)
 	a.release(a.e.p.Dependents(i), t)
@@ -291,9 +288,9 @@ func (a *Actor) release(ops []uint32, t uint64) {
 	}
 }
 
-// Announce says, at the receiver, that the head of message m, or its request, is there now, so that it can meet a
-// receive. Of the messages between two ranks, those sent earlier meet their receives earlier, as in MPI, whatever the
-// order of these calls.
+// Announce tells the engine, at the receiver, that the head of message m, or its request, has arrived and may meet a
+// receive. Messages between two ranks meet receives in the order in which they were sent, as in MPI, whatever the order
+// of these calls.
 func (a *Actor) Announce(m uint32) {
 	if a.e.number == nil {
 		a.announced(m)
@@ -318,17 +315,17 @@ func (a *Actor) announced(m uint32) {
 	}
 }
 
-// What Op.Ready of a send holds once the send has run: when the last byte of its message is there, or one of these. Before,
-// and of the other ops, it is the latest of what the op waited for and its release.
+// Values of Op.Ready of a send that has run; any other value is the arrival time of its message's last byte. Before it
+// runs, and for other ops, Op.Ready is the latest of the op's dependencies and its release.
 const (
-	underWay = math.MaxUint64     // it has not met its receive
-	awaited  = math.MaxUint64 - 1 // it has
+	underWay = math.MaxUint64     // the message has not met its receive
+	awaited  = math.MaxUint64 - 1 // the message has met its receive, and has not arrived
 )
 
 // meet pairs receive i with message m.
 func (a *Actor) meet(i, m uint32) {
 	recv, send := &a.e.p.Ops[i], &a.e.p.Ops[m]
-	recv.Link, send.Link = m, i // each to the other, for the matcher is done with them
+	recv.Link, send.Link = m, i // the matcher no longer uses these links
 	if send.Ready != underWay {
 		a.receiveAt(i, send.Ready)
 		return
@@ -339,9 +336,9 @@ func (a *Actor) meet(i, m uint32) {
 	}
 }
 
-// Sent says, at the sender, that the last byte of a message leaves at time t, or with Host.Acknowledged that by then the
-// sender knows it to have arrived: that its send ends. It is for messages that waited for their receive, and for all with
-// Host.Acknowledged.
+// Sent tells the engine, at the sender, that the send of message m ends at time t: its last byte leaves or, with
+// Host.Acknowledged, the sender knows that it has arrived. It applies to messages that waited for their receive, and to
+// all with Host.Acknowledged.
 func (a *Actor) Sent(m uint32, t uint64) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -352,8 +349,8 @@ func (a *Actor) Sent(m uint32, t uint64) {
 	a.ended(m, t)
 }
 
-// Deliver says, at the receiver, that message m entered the network at the time sent and that its last byte arrives at
-// the time last, which may be in the future.
+// Deliver tells the engine, at the receiver, that message m entered the network at time sent and that its last byte
+// arrives at time last, which may be in the future.
 func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	if last > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -370,7 +367,7 @@ func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	send.Ready = last
 }
 
-// receiveAt has receive i take its message once it is there.
+// receiveAt makes receive i take its message at the time of its arrival.
 func (a *Actor) receiveAt(i uint32, there uint64) {
 	if there > a.now {
 		a.own(there, recvHere, i)
@@ -379,7 +376,7 @@ func (a *Actor) receiveAt(i uint32, there uint64) {
 	a.receive(i)
 }
 
-// receive has receive i take its message, which is there.
+// receive makes receive i take its message, which has arrived.
 func (a *Actor) receive(i uint32) {
 	op := &a.e.p.Ops[i]
 	m := op.Link

@@ -6,21 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// Barrier lets a number of threads wait for each other, over and over. The waits are mostly short, so a thread first looks
-// again and again whether the others have come; if that takes long, it sleeps, for the others may want its processor.
+// Barrier lets threads wait for each other repeatedly. Waits are mostly short, so a thread first spins; if that takes
+// long, it sleeps, since the others may need its processor.
 type Barrier struct {
 	threads  int32
-	looks    int // how often a thread looks before it sleeps
+	looks    int // spins before a thread sleeps
 	waiting  atomic.Int32
 	round    atomic.Uint32
 	sleeping atomic.Int32
 	mutex    sync.Mutex
-	turned   sync.Cond // the round has changed
+	turned   sync.Cond // signals a change of round
 }
 
-// NewBarrier returns a barrier for so many threads.
+// NewBarrier returns a barrier for the given number of threads.
 func NewBarrier(threads int) *Barrier {
-	b := &Barrier{threads: int32(threads), looks: 1 << 16} // some tens of microseconds: to wake up takes as long
+	b := &Barrier{threads: int32(threads), looks: 1 << 16} // tens of microseconds, about the time to wake up
 	if threads > runtime.GOMAXPROCS(0) {
 		b.looks = 1 << 4
 	}
@@ -28,14 +28,14 @@ func NewBarrier(threads int) *Barrier {
 	return b
 }
 
-// Wait returns when as many threads as the barrier is for wait. What they did before is then seen by all.
+// Wait returns when all threads have called it. Their earlier writes are then visible to all.
 func (b *Barrier) Wait() {
 	round := b.round.Load()
 	if b.waiting.Add(1) == b.threads {
 		b.waiting.Store(0)
 		b.round.Add(1)
 		if b.sleeping.Load() > 0 {
-			b.mutex.Lock() // those that are about to sleep either see the new round or sleep by now
+			b.mutex.Lock() // threads about to sleep either see the new round or sleep already
 			b.turned.Broadcast()
 			b.mutex.Unlock()
 		}

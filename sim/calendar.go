@@ -6,16 +6,16 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// calendar says which ranks are due in which window of time. The next windows are sets of ranks; later ones wait in a
+// calendar records which ranks are due in which window of time. Near windows are sets of ranks; later ones wait in a
 // Wheel. A rank may be due in several windows.
 type calendar struct {
-	near   []rankSet // of the windows from base on, each at its number modulo their number, a power of two
-	filled []uint64  // a bit for each of near that is not empty
-	base   uint64    // the window that was taken last
+	near   []rankSet // of the windows from base on, each at its number modulo len(near), a power of two
+	filled []uint64  // one bit per element of near that is not empty
+	base   uint64    // the window of the last take
 	far    event.Wheel
 }
 
-// The number of windows that are sets: as many as fit into a part of the cache, within limits.
+// Bounds of the number of near windows: as many as fit into part of the cache.
 const (
 	fewestNear = 64
 	mostNear   = 1024
@@ -40,7 +40,7 @@ func cut(words []uint64, n int) (front, rest []uint64) {
 	return words[:n:n], words[n:]
 }
 
-// add makes a rank due in a window, which must not be before the one that was taken last.
+// add makes a rank due in a window, which must not be before that of the last take.
 func (c *calendar) add(rank uint32, window uint64) {
 	if window-c.base >= uint64(len(c.near)) {
 		c.far.Push(event.Event{Time: window, Key: uint64(rank)})
@@ -55,17 +55,17 @@ func (c *calendar) addNear(rank uint32, window uint64) {
 	c.filled[slot/64] |= 1 << (slot % 64)
 }
 
-// slot returns where in near a window is.
+// slot returns the index in near of a window.
 func (c *calendar) slot(window uint64) uint64 {
 	return window & uint64(len(c.near)-1)
 }
 
-// next returns a window before which no rank is due, never if there is none at all.
+// next returns a window before which no rank is due, or never.
 func (c *calendar) next() uint64 {
 	return max(c.base, min(c.nextNear(), c.far.NotBefore()))
 }
 
-// nextNear returns the first window of near that is not empty, never if there is none.
+// nextNear returns the first near window that is not empty, or never.
 func (c *calendar) nextNear() uint64 {
 	slot := c.slot(c.base)
 	first := slot / 64
@@ -77,7 +77,7 @@ func (c *calendar) nextNear() uint64 {
 		at += 64
 		word := c.filled[(first+uint64(k))%uint64(len(c.filled))]
 		if k == len(c.filled) {
-			word &= 1<<(slot%64) - 1 // once around: what comes before base in its word
+			word &= 1<<(slot%64) - 1 // once around: the bits of base's word that precede base
 		}
 		if word != 0 {
 			return at + uint64(bits.TrailingZeros64(word))
@@ -86,7 +86,7 @@ func (c *calendar) nextNear() uint64 {
 	return never
 }
 
-// turnTo makes a window the first of near, for take. It must be the one that next returned, or before.
+// turnTo makes a window the first near one, for take. It must be at most the result of next.
 func (c *calendar) turnTo(window uint64) {
 	c.base = window
 	for {
@@ -98,15 +98,15 @@ func (c *calendar) turnTo(window uint64) {
 	}
 }
 
-// take calls run for every rank that is due in the window that turnTo turned to, in ascending order. Ranks that run makes
-// due in the same window stay due.
+// take calls run for every rank that is due in the window of turnTo, in ascending order. Ranks that run makes due in
+// the same window stay due.
 func (c *calendar) take(run func(rank uint32)) {
 	slot := c.slot(c.base)
 	c.filled[slot/64] &^= 1 << (slot % 64)
 	c.near[slot].drain(run)
 }
 
-// rankSet is a set of ranks: a bit for each, and a bit for each 64 of those.
+// rankSet is a set of ranks: one bit per rank, and one bit per 64 of those.
 type rankSet struct {
 	ranks, words []uint64
 }
@@ -116,7 +116,7 @@ func (s *rankSet) add(rank uint32) {
 	s.words[rank/4096] |= 1 << (rank / 64 % 64)
 }
 
-// drain empties the set and calls f for all that was in it. f may add to the set.
+// drain empties the set and calls f for all its ranks. f may add to the set.
 func (s *rankSet) drain(f func(rank uint32)) {
 	for i := range s.words {
 		words := s.words[i]

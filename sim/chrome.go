@@ -11,16 +11,16 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// ChromeTimeline writes a run in the Trace Event Format of Chromium (the JSON object form), which Perfetto and
-// chrome://tracing open: a process a rank, a thread a stream, a slice an op, an arrow a message. Times are microseconds
-// with six digits behind the point.
+// ChromeTimeline writes a run in the Trace Event Format of Chromium (JSON object form), which Perfetto and
+// chrome://tracing open: one process per rank, one thread per stream, one slice per op, one arrow per message. Times
+// are microseconds with six decimals.
 type ChromeTimeline struct {
 	w     *bufio.Writer
 	trace *dag.Trace
 	p     *Program
-	begun []uint64 // of each send and receive, when its slice begins; unknown before
-	lane  []uint32 // and on which stream it is
-	sends []uint32 // of each receive whose message came before its slice, the message's send; NoOp elsewhere
+	begun []uint64 // by send and receive op, the start of its slice; unknown before
+	lane  []uint32 // by send and receive op, its stream
+	sends []uint32 // by receive op whose message preceded its slice, the message's send; NoOp otherwise
 	line  []byte
 }
 
@@ -31,7 +31,7 @@ func NewChromeTimeline(w io.Writer, t *dag.Trace) *ChromeTimeline {
 	return &ChromeTimeline{w: bufio.NewWriterSize(w, 1<<16), trace: t}
 }
 
-// Begin names the processes and threads.
+// Begin writes the names of processes and threads.
 func (c *ChromeTimeline) Begin(p *Program) {
 	c.p = p
 	c.begun = make([]uint64, p.NumOps())
@@ -119,7 +119,7 @@ func (c *ChromeTimeline) Span(s Span) {
 	}
 }
 
-// Transfer writes an arrow, once the slices at both its ends are known.
+// Transfer writes an arrow, once the slices at both ends are known.
 func (c *ChromeTimeline) Transfer(t Transfer) {
 	if c.begun[t.Recv] == unknown {
 		c.sends[t.Recv] = t.Send
@@ -152,7 +152,7 @@ func (c *ChromeTimeline) arrow(send, recv uint32) {
 	}
 }
 
-// microseconds appends a time in microseconds, to the picosecond.
+// microseconds appends a time in microseconds, exact to the picosecond.
 func (c *ChromeTimeline) microseconds(b []byte, t uint64) []byte {
 	perMicrosecond := uint64(dag.Microsecond / c.p.Unit)
 	b = strconv.AppendUint(b, t/perMicrosecond, 10)

@@ -1,4 +1,4 @@
-// This file finds out which collective ops of a program belong together.
+// This file groups collective ops of a program into instances.
 
 package sim
 
@@ -9,26 +9,26 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Instance is one collective of a communicator. The k-th collective op, in index order, that a rank has on a
-// communicator is its part in instance k of that; instances are numbered through all communicators.
+// Instance is one collective of a communicator. The k-th collective op of a rank on a communicator, in index order,
+// belongs to its instance k. Instances are numbered through all communicators.
 type Instance struct {
 	Kind dag.Subkind
 	Comm int32
-	Size int32 // how many members the communicator has
-	Root int32 // position of the root in the communicator; 0 where the collective has none
+	Size int32 // members of the communicator
+	Root int32 // position of the root in the communicator; 0 if the collective has none
 }
 
-// subkindShift is where, in Op.Flags of a collective, four bits say which it is.
+// subkindShift is the position in Op.Flags of the four bits that hold the subkind of a collective.
 const subkindShift = 2
 
-const _ = uint(1<<4 - 1 - (dag.Exscan - dag.Barrier)) // they are enough
+const _ = uint(1<<4 - 1 - (dag.Exscan - dag.Barrier)) // four bits suffice
 
-// Collective returns which collective an op is, which must be one.
+// Collective returns the subkind of an op, which must be a collective.
 func (op *Op) Collective() dag.Subkind {
 	return dag.Barrier + dag.Subkind(op.Flags>>subkindShift&(1<<4-1))
 }
 
-// IsMessage reports whether the op is a send or a receive: has one of the two bits without the other.
+// IsMessage reports whether the op is a send or a receive: exactly one of the two bits is set.
 func (op *Op) IsMessage() bool {
 	return (op.Flags+1)&IsRecv != 0
 }
@@ -56,7 +56,7 @@ func DataPatternOf(kind dag.Subkind) DataPattern {
 	return AllToAll
 }
 
-// awaits reports whether the collective op i waits for k, another member's part in the same.
+// awaits reports whether the collective op i waits for k, the op of another member.
 func (p *Program) awaits(i, k uint32) bool {
 	waiting, other := &p.Ops[i], &p.Ops[k]
 	root := p.Instances[waiting.Match].Root
@@ -74,7 +74,7 @@ func (p *Program) awaits(i, k uint32) bool {
 // participation is the collectives of one rank on one communicator.
 type participation struct {
 	comm     int32
-	ops      uint32 // how many there are
+	ops      uint32 // number of ops
 	position int32  // of the rank in the communicator
 	first    uint32 // number of the communicator's first instance
 }
@@ -82,10 +82,11 @@ type participation struct {
 // cursor counts the collectives of a rank by communicator.
 type cursor struct {
 	participations []participation // in the order of first use
-	index          []int32         // by communicator: one more than the index in participations; 0: there is none
+	index          []int32         // by communicator, the index in participations plus 1; 0: none
 }
 
-// of returns the participation in a communicator, of which there are n; it is good until the next call.
+// of returns the participation in a communicator. n is the number of communicators. The pointer is valid until the next
+// call.
 func (c *cursor) of(comm int32, n int) *participation {
 	if c.index == nil {
 		c.index = make([]int32, n)
@@ -104,8 +105,8 @@ func (c *cursor) reset() {
 	c.participations = c.participations[:0]
 }
 
-// collectives counts the collectives of a tile. Until all ranks are compiled, their communicator stands in Op.Link and
-// their root, as a rank, in Op.Peer.
+// collectives counts the collectives of a tile. Until all ranks are compiled, Op.Link holds their communicator and
+// Op.Peer the rank of their root.
 func (c *rankCompiler) collectives(t []Op, first int) error {
 	for i := range t {
 		if t[i].Flags&IsColl != IsColl {
@@ -122,7 +123,7 @@ func (c *rankCompiler) collectives(t []Op, first int) error {
 	return nil
 }
 
-// participate keeps what was counted for a rank.
+// participate stores the counts of a rank.
 func (c *rankCompiler) participate() {
 	if n := len(c.cursor.participations); n > 0 {
 		c.p.participations[c.rank] = append(make([]participation, 0, n), c.cursor.participations...)
@@ -130,9 +131,9 @@ func (c *rankCompiler) participate() {
 	}
 }
 
-// linkCollectives gives the collectives of a program, whose ranks are compiled, their instances. It fails where the
-// members of a communicator differ in how many they have, or in the kind or the root of one. (Sizes are not compared:
-// what they must be depends on how a collective is carried out.)
+// linkCollectives assigns instances to the collectives of a program whose ranks are compiled. It fails if the members
+// of a communicator differ in the number of collectives, or in the kind or root of one. Sizes are not compared, since
+// valid sizes depend on the algorithm.
 func (p *Program) linkCollectives(comms []dag.Comm) error {
 	if err := p.numberInstances(comms); err != nil || len(p.Instances) == 0 {
 		return err
@@ -183,7 +184,7 @@ func (p *Program) linkCollectives(comms []dag.Comm) error {
 	return nil
 }
 
-// numberInstances completes the participations, and makes the instances, without their kinds and roots.
+// numberInstances completes the participations and creates the instances, without their kinds and roots.
 func (p *Program) numberInstances(comms []dag.Comm) error {
 	if p.participations == nil {
 		return nil
@@ -236,8 +237,8 @@ func (p *Program) numberInstances(comms []dag.Comm) error {
 	return nil
 }
 
-// eachCollective calls visit with every collective op of the ranks that have a participation which is wanted, and the
-// number of its instance; several ranks at the same time, the ops of each in order.
+// eachCollective calls visit with the participation, instance number and op of every collective op of the ranks with a
+// wanted participation. Ranks run concurrently; the ops of each are visited in order.
 func (p *Program) eachCollective(comms int, wanted func(q *participation) bool,
 	visit func(q *participation, k uint32, op *Op) error) error {
 	type state struct {
@@ -272,7 +273,7 @@ func (p *Program) eachCollective(comms int, wanted func(q *participation) bool,
 	return err
 }
 
-// differs returns the error for a collective op that does not agree with that of the member at position 0.
+// differs returns the error for a collective op that disagrees with that of the member at position 0.
 func (p *Program) differs(q *participation, k uint32, op *Op, found, expected string) error {
 	for i := p.Start[op.Rank]; ; i++ {
 		if &p.Ops[i] == op {

@@ -14,23 +14,23 @@ import (
 
 // CompileOptions says how to compile.
 type CompileOptions struct {
-	Unit dag.Time // unit of Op.Size of calcs; 0: picoseconds
+	Unit dag.Time // of Op.Size of calcs; 0: picoseconds
 
-	// DenseStreams numbers the streams of every rank from 0 without gaps, whatever their numbers in the trace, so that a
-	// rank may have up to 65536. Without it the numbers are the trace's, which must be below 65536. NICs have the trace's
-	// numbers, below 256.
+	// DenseStreams numbers the streams of every rank from 0 without gaps, so that a rank may have up to 65536 whatever
+	// their numbers in the trace. Without it the numbers are the trace's, which must be below 65536. NICs keep the
+	// trace's numbers, which must be below 256.
 	DenseStreams bool
 
-	// HighLevel makes collectives ops of the program, and mem and io ops, which are compiled as calcs are. Without it they
-	// are refused.
+	// HighLevel makes collectives ops of the program, and compiles mem and io ops like calcs. Without it they are
+	// errors.
 	HighLevel bool
 }
 
-// NotCompiledError says of which op a program cannot be made, and why.
+// NotCompiledError reports an op that cannot be compiled.
 type NotCompiledError struct {
 	Rank, Op int
 	Why      string
-	Kind     dag.Kind // Coll, Mem and IO are to be lowered first
+	Kind     dag.Kind // Coll, Mem and IO can be lowered first
 }
 
 func (e *NotCompiledError) Error() string {
@@ -110,7 +110,7 @@ func inBatches(t dag.Source, batches []dag.Batch, work func() (do func(k int, ra
 	return err
 }
 
-// place is a place in Program.Ops and one in Program.dependents.
+// place is an index into Program.Ops and one into Program.dependents.
 type place struct{ op, dep int64 }
 
 // lay returns where the ops and dependents of each batch begin, and where all end.
@@ -121,8 +121,8 @@ func lay(t dag.Source, batches []dag.Batch) (places []place, end place, err erro
 	}
 	end = places[len(batches)]
 	if end.dep > 4*end.op+1<<20 {
-		// The batches tell no more than that there are not more dependencies than that. It is more than there mostly are,
-		// so memory is not asked for until they are counted.
+		// The batches only give an upper bound of the dependencies, which mostly is far too high. Count them before
+		// allocating.
 		counts := make([]int64, len(batches))
 		err := inBatches(t, batches, func() func(k int, ranks []dag.Rank) error {
 			return func(k int, ranks []dag.Rank) error {
@@ -160,8 +160,8 @@ type totals struct {
 	sends     uint64
 	sendBytes uint64
 	calcs     uint64
-	longest   uint64 // calc
-	largest   uint64 // message
+	longest   uint64 // the longest calc
+	largest   uint64 // the largest message
 }
 
 // add adds the totals of some ranks to the program.
@@ -180,7 +180,7 @@ func (p *Program) add(t *totals) {
 	p.anyStarts = p.anyStarts || t.starts
 }
 
-// addUp returns a + b, math.MaxUint64 where that is too much.
+// addUp returns a + b, or math.MaxUint64 on overflow.
 func addUp(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64
@@ -188,23 +188,23 @@ func addUp(a, b uint64) uint64 {
 	return a + b
 }
 
-// rankCompiler compiles one rank after the other into its part of a program.
+// rankCompiler compiles ranks into their parts of a program, one after another.
 type rankCompiler struct {
 	p      *Program
 	o      CompileOptions
 	totals totals
 	tags   tagCache
-	comms  int    // how many there are
-	cursor cursor // of the rank at hand, see there
+	comms  int    // number of communicators
+	cursor cursor // of the current rank
 
-	// Of the rank at hand:
+	// The current rank:
 	r    *dag.Rank
 	rank int
 	ops  []Op
 	base uint32 // number of its first op
 }
 
-// batch compiles the ranks of a batch into the program, from one place to another.
+// batch compiles the ranks of a batch into the program, between two places.
 func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end place) error {
 	if len(ranks) != b.Last-b.First {
 		return fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
@@ -228,7 +228,7 @@ func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end place) error
 	return nil
 }
 
-// tile is how many ops are compiled column by column at a time: so few that they stay in the innermost cache.
+// tile is the number of ops that are compiled column by column at a time. A tile fits into the first-level cache.
 const tile = 256
 
 func (c *rankCompiler) compile(dep uint32) error {
@@ -272,7 +272,7 @@ func (c *rankCompiler) compile(dep uint32) error {
 // kindFlags are the flags of the kinds that all replay loops run.
 var kindFlags = [256]uint8{dag.Send: IsSend, dag.Recv: IsRecv}
 
-// kinds begins the ops of a tile, and reports whether others than calcs, sends and receives are among them.
+// kinds initializes the ops of a tile, and reports whether it has ops other than calcs, sends and receives.
 func (c *rankCompiler) kinds(t []Op, first int) (highLevel bool, err error) {
 	rank := uint32(c.rank)
 	for i, kind := range c.r.Kind[first : first+len(t)] {
@@ -304,7 +304,7 @@ func (c *rankCompiler) highLevel(op *Op, i int, kind dag.Kind) error {
 	return nil
 }
 
-// part returns the values that a column has for the ops of a tile.
+// part returns the values of a column for the ops of a tile.
 func part[T ~int32 | ~int64](column dag.Column[T], first, n int) []T {
 	if first >= len(column) {
 		return nil
@@ -327,7 +327,7 @@ func (c *rankCompiler) sizes(t []Op, first int) error {
 		d := uint64(duration)
 		switch {
 		case unit == 1:
-		case duration < 0: // as the reference has it, a two's complement
+		case duration < 0: // as in the reference: a two's complement
 			d = uint64(int64(duration) / int64(unit))
 		default:
 			whole := d / unit
@@ -367,7 +367,7 @@ func (c *rankCompiler) peers(t []Op, first int) error {
 		case op.Flags == IsSend:
 			return c.fail(first+i, fmt.Sprintf("sends to rank %d, expected 0..%d", peer, ranks-1))
 		case op.Flags&IsColl == IsColl:
-			continue // it is not said yet whether the collective has a root
+			continue // whether the collective has a root is not known yet
 		case peer != dag.AnySource:
 			return c.fail(first+i, fmt.Sprintf("receives from rank %d, expected 0..%d or any", peer, ranks-1))
 		}
@@ -376,7 +376,7 @@ func (c *rankCompiler) peers(t []Op, first int) error {
 	return nil
 }
 
-// matches sets what a receive and a message must have in common. What the loop does not set is tag 0 of communicator 0.
+// matches sets Op.Match and the tag flags. The loop skips tag 0 of communicator 0, which is the zero value.
 func (c *rankCompiler) matches(t []Op, first int) {
 	if c.r.Comm.Len() > first {
 		for i := range t {
@@ -419,7 +419,7 @@ func (c *rankCompiler) places(t []Op, first int, streams *numbering) error {
 			stream := int(c.r.Stream.At(first + i))
 			if c.o.DenseStreams {
 				if first > 0 && len(streams.numbers) == 0 {
-					streams.of(0) // of the ops before
+					streams.of(0) // for the earlier ops
 				}
 				stream = streams.of(int32(stream))
 			}
@@ -451,7 +451,7 @@ func (c *rankCompiler) fail(i int, why string) error {
 	return &NotCompiledError{Rank: c.rank, Op: i, Kind: c.r.Kind[i], Why: why}
 }
 
-// dependents counts the dependencies of each op, and turns them round.
+// dependents counts the dependencies of each op, and inverts them.
 func (c *rankCompiler) dependents(dep uint32) {
 	ops, deps := c.ops, &c.r.Deps
 	start := uint32(0)
@@ -465,7 +465,7 @@ func (c *rankCompiler) dependents(dep uint32) {
 	at := dep
 	for i := range ops {
 		at += ops[i].count
-		ops[i].first = at // where its list ends; filling it from behind turns that into where it starts
+		ops[i].first = at // the end of its list; filling from the end turns it into the start
 	}
 	for i := len(deps.End) - 1; i >= 0; i-- {
 		start := uint32(0)
@@ -503,7 +503,7 @@ func (c *rankCompiler) startDependents() {
 	c.totals.starts = true
 }
 
-// facts gathers what replays want to know before they start.
+// facts gathers what replays need to know of the rank before they start.
 func (c *rankCompiler) facts() {
 	f, t := &c.p.ranks[c.rank], &c.totals
 	for i := range c.ops {
@@ -529,14 +529,14 @@ func (c *rankCompiler) facts() {
 	}
 }
 
-// numbering numbers the values it is asked for 0, 1, 2, ... in the order of first use.
+// numbering numbers values 0, 1, 2, ... in the order of first use.
 type numbering struct {
 	numbers []int32
 	index   map[int32]int
-	small   [64]int32 // of the values below 64, one more than the number; 0: none yet
+	small   [64]int32 // by value below 64, its number plus 1; 0: none yet
 }
 
-// list returns the values in the order of their numbers; 0 alone if none was asked for.
+// list returns the values in the order of their numbers, or 0 alone if there are none.
 func (n *numbering) list() []int32 {
 	if len(n.numbers) == 0 {
 		return onlyZero

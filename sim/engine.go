@@ -5,93 +5,94 @@ import (
 	"math"
 )
 
-// Network is what a backend models: how messages get from one rank's NIC to another's. A message goes by the number of
-// its send. All times are picoseconds. Calls come in the order of their times, which are the present, [Actor.Now]; except
-// that those of Eager may be later, in ascending order, at ranks that call nothing else.
+// Network models how messages get from one rank's NIC to another's. A message is identified by the number of its send
+// op. All times are picoseconds. Calls come in time order, and their time is [Actor.Now]; only those of Eager may lie
+// ahead, in ascending order, at ranks that call nothing else.
 //
-// A network acts in events, each at a rank, or at [Engine.Fabric], which is nowhere: there a network keeps what has no
-// place at one rank, such as switches. What it keeps for a rank may be touched at that rank only, for ranks run at the
-// same time.
+// A network acts in events. Each event is at a rank or at the fabric ([Engine.Fabric]), the place of state that ranks
+// share, such as switches. State of a rank may be accessed in calls at that rank only, since ranks run concurrently.
 //
-// For every call of Eager the network calls [Actor.Announce] and [Actor.Deliver], in this order, at the receiver, and with
-// Host.Acknowledged also [Actor.Sent] at the sender; for every call of Request Announce at the receiver; and for every call
-// of Grant Sent at the sender and Deliver at the receiver.
+// For every call of Eager, the network calls [Actor.Announce] and then [Actor.Deliver] at the receiver, and with
+// Host.Acknowledged also [Actor.Sent] at the sender. For every call of Request, it calls Announce at the receiver. For
+// every call of Grant, it calls Sent at the sender and Deliver at the receiver.
 type Network interface {
-	// Lookahead is a time that every message, request and grant takes from one rank to another, at least: the network
-	// schedules no event at another place earlier than that from now. Ranks run for so long without hearing of each other,
-	// so larger is faster. A network that uses the fabric has none, 0, and may run ahead of the ranks in exchange; see
-	// [Actor.Until].
+	// Lookahead returns a lower bound, in picoseconds, of the delay of every message, request and grant between two
+	// ranks: the network schedules no event at another place earlier than that from now. Ranks run independently for so
+	// long, so larger is faster. A network that uses the fabric returns 0, and may in exchange run ahead of the ranks;
+	// see [Actor.Until].
 	Lookahead() uint64
-	// Ordered reports whether the messages and requests from one rank to another are certain to be announced in the order
-	// in which they were taken over. If not, the engine restores that order.
+	// Ordered reports whether messages and requests from one rank to another are always announced in the order in which
+	// they were handed over. If not, the engine restores that order.
 	Ordered() bool
-	// Eager takes over, at the sender, a message that is sent at once, at time t.
+	// Eager hands over, at the sender, a message that is sent at once, at time t.
 	Eager(a *Actor, m uint32, t uint64)
-	// Request takes over, at the sender, the announcement of a message that is to wait for its receive, at time t.
+	// Request hands over, at the sender and at time t, the announcement of a message that waits for its receive.
 	Request(a *Actor, m uint32, t uint64)
-	// Grant says, at the receiver, that at time t there is a receive for a message that was announced.
+	// Grant tells the network, at the receiver, that an announced message has a receive at time t.
 	Grant(a *Actor, m uint32, t uint64)
-	// Event handles an event of the network's own, which is due now.
+	// Event handles an event that the network scheduled for now.
 	Event(a *Actor, kind NetworkEvent, m uint32)
 }
 
-// NetworkEvent tells events of a network apart; their meaning is the network's.
+// NetworkEvent is a kind of event of a network. Its meaning is the network's.
 type NetworkEvent uint8
 
 const (
-	// NetworkEvents is the number of kinds of event that a network can have.
+	// NetworkEvents is the number of event kinds of a network.
 	NetworkEvents = 5
-	// WakeUp is one more, which [Actor.Wake] asks for.
+	// WakeUp is the additional kind that [Actor.Wake] schedules.
 	WakeUp NetworkEvent = NetworkEvents
 )
 
-// Host is how a rank's processor handles messages.
+// Host models how a rank's processor handles messages.
 type Host struct {
-	// Busy returns for how long a stream is occupied by sending or receiving the given bytes, in picoseconds;
-	// math.MaxInt64 where that is too long.
+	// Busy returns how long sending or receiving a message occupies a stream, in picoseconds; math.MaxInt64 if too
+	// long.
 	Busy func(bytes uint64) uint64
-	// Rendezvous is the largest message that is sent eagerly, in bytes; a larger one is announced and waits for its
+	// Rendezvous is the largest message that is sent eagerly, in bytes. A larger one is announced and waits for its
 	// receive.
 	Rendezvous uint64
-	// Acknowledged says that eager sends, too, end when the network says so by [Actor.Sent], not when their stream is done
-	// with them.
+	// Acknowledged makes eager sends, too, end when the network calls [Actor.Sent], not when their stream has handled
+	// them.
 	Acknowledged bool
-	// Work returns when work that starts at a given time and takes a given time is done, on a rank whose processor does
-	// other things too, more than math.MaxInt64 where that is too late. It must be safe for different ranks at the same
-	// time. nil: when that time has passed.
+	// Work returns the end of work of the given start and length on a rank whose processor also does other things, more
+	// than math.MaxInt64 if too late. It must be safe for different ranks concurrently. If nil, work ends at start +
+	// length.
 	Work func(rank uint32, start, length uint64) uint64
 }
 
-// Engine replays a program: it keeps dependencies, streams, and the matching of sends and receives, and leaves the way
-// of the messages to a Network. docs/backends/loggops.md states its rules under "strict".
+// Engine replays a program. It tracks dependencies and streams and matches sends with receives; a Network moves the
+// messages. docs/backends/loggops.md states its rules under "strict".
 //
-// Every rank has a queue of its own events, and runs alone from one event to the next until it might hear from another,
-// which is the network's lookahead after the earliest event of all. Events of a rank at the same time come in this
-// order: those of the network, by the number of the message; then its own, in the order in which they were scheduled.
-// (Without lookahead, ranks take turns within a moment, and what one then sends another at the same moment comes after
-// what that one did in its turn. When no rank has anything left to do at that moment the fabric has its turn, and after it
-// the ranks again for which that scheduled something at the same moment.) So the result does not depend on the order in which ranks run, and ranks may run at the
-// same time.
+// Every rank has its own event queue and runs independently until another rank could affect it: for the network's
+// lookahead after the earliest event of all ranks. Events of a rank at the same time are ordered as follows: first
+// those of the network, by message number, then its own, in the order in which they were scheduled. Therefore the
+// result does not depend on the order in which ranks run, and ranks may run concurrently.
+//
+// Without lookahead, ranks take turns at each time, and an event that one schedules at another for the same time comes
+// after that rank's turn. When no rank has anything left at that time, the fabric runs, and then again the ranks at
+// which it scheduled events for the same time.
 type Engine struct {
 	p        *Program
 	host     Host
 	network  Network
 	timeline Timeline
-	progress func(ops int64) // nil, or called now and then with how many more ops ran
+	progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
 	threads  int
-	busy     int // see the constant; 0: threads are used as soon as may be, and kept
+	busy     int // the constant of that name; 0: use threads as early as possible, and keep them
 
 	totals counts
-	err    error // the first that ended the run
+	err    error // the first error, which ends the run
 
-	ranks    []rank    // and the fabric, behind the ranks
-	matchers []Matcher // of each rank
+	ranks    []rank    // followed by the fabric
+	matchers []Matcher // by rank
 
-	number []uint32 // of each message by its send, its place among those of its pair of ranks; nil where order is certain
-	sentAt []uint64 // of each message by its send, when it entered the network; nil without a timeline
+	number []uint32 // by send op, the message's index among those of its pair of ranks; nil if order is certain
+	sentAt []uint64 // by send op, when its message entered the network; nil without a timeline
 }
 
-// NewEngine returns an engine that will run p over the network, on at most so many threads; with a timeline, on one.
+// NewEngine returns an engine that runs p over the network, on at most the given number of threads. With a timeline or
+// without lookahead it uses one.
 func NewEngine(p *Program, host Host, network Network, timeline Timeline, threads int) (*Engine, error) {
 	if p.streams == nil {
 		return nil, errors.New("the engine needs a program with dense streams")
@@ -120,7 +121,7 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 	return e, nil
 }
 
-// SetProgress makes the engine call progress, from one thread, now and then with how many more ops ran.
+// SetProgress makes the engine call progress now and then, from one thread, with the number of additional ops that ran.
 func (e *Engine) SetProgress(progress func(ops int64)) {
 	e.progress = progress
 }
@@ -130,13 +131,13 @@ func (e *Engine) Fabric() uint32 {
 	return uint32(e.p.Ranks())
 }
 
-// never is the time of the next event of a rank that has none.
+// never is the time of the next event of a rank without events.
 const never = math.MaxUint64
 
-// ErrTooLong ends a run whose clock leaves the range of dag.Time.
+// ErrTooLong ends a run whose clock exceeds the range of dag.Time.
 var ErrTooLong = errors.New("the simulated time exceeds 106 days, the longest that fits into 64 bits of picoseconds")
 
-// Run replays the program from start to end.
+// Run replays the program from start to end. It returns an error if a time is out of range.
 func (e *Engine) Run() (*Outcome, error) {
 	begin := Actor{e: e}
 	for r := range e.p.Ranks() {
@@ -163,7 +164,7 @@ func (e *Engine) Run() (*Outcome, error) {
 	return out, nil
 }
 
-// unended returns the sends and receives that started and did not end.
+// unended returns the sends and receives that started and did not end, ascending.
 func (e *Engine) unended() []uint32 {
 	var ops []uint32
 	for i := range e.p.Ops {
@@ -177,7 +178,7 @@ func (e *Engine) unended() []uint32 {
 	return ops
 }
 
-// leavesEnd reports whether the end of a send is the network's to say.
+// leavesEnd reports whether the network determines the end of a send.
 func (e *Engine) leavesEnd(send *Op) bool {
 	return e.host.Acknowledged || send.Size > e.host.Rendezvous
 }

@@ -8,36 +8,35 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// group is some of the ranks of an engine, which one thread runs.
+// group is a range of the ranks of an engine that one thread runs.
 //
-// Time is divided into windows, whose length is a power of two not above the network's lookahead. So what one rank does in
-// a window another hears of in a later one.
+// Time is divided into windows. Their length is a power of two and at most the network's lookahead, so a rank affects
+// others in later windows only.
 type group struct {
 	actor       Actor
-	index       int      // of the group
+	index       int      // of this group
 	first, last int      // the ranks
-	all         []*group // this one among them
+	all         []*group // of the engine, this one included
 
 	window uint     // log2 of the length of a window
-	end    uint64   // of the window at hand
-	due    calendar // the ranks by the window of their next event; void where next has another
-	next   []uint64 // of each rank of the group, the time of its next event
+	end    uint64   // of the current window
+	due    calendar // the ranks by the window of their next event; an entry that next contradicts is void
+	next   []uint64 // by rank of the group, the time of its next event
 
-	// Of a network without lookahead; then there is one group, and windows are moments, few of which have more than one
-	// event.
+	// For a network without lookahead. There is one group then, and a window is a single time, mostly with one event.
 	fabric *rank        // nil with lookahead
-	wake   uint64       // when the network wants to be woken at the fabric
-	turns  *event.Wheel // what due is else: the ranks by the time of their next event
+	wake   uint64       // when to wake the network at the fabric
+	turns  *event.Wheel // replaces due: the ranks by the time of their next event
 
-	// What the other groups read after a window, while this one may be at the next, for which it uses the other half.
+	// Double buffer: other groups read the report of a window while this group may run the next.
 	reports [2]report
 	half    int
 }
 
-// report is what a group tells the others of a window.
+// report is the outcome of a window of one group, for the others.
 type report struct {
-	sent   [][]letter // to each group, events for its ranks
-	next   uint64     // a window before which the group has nothing to do; never if it has nothing more to do
+	sent   [][]letter // by group, events for its ranks
+	next   uint64     // the group has nothing to do before this window; never if it has nothing to do at all
 	failed bool
 }
 
@@ -47,9 +46,8 @@ type letter struct {
 	event event.Event
 }
 
-// newGroup returns a group of ranks that go on from the start of a window.
-//
-// It takes over the memory of one that had the same ranks, if there was one.
+// newGroup returns a group of ranks that continue from the start of a window. It reuses the memory of old, a group of
+// the same ranks, if not nil.
 func newGroup(e *Engine, old *group, index, groups, first, last int, window uint64) *group {
 	g := &group{index: index, first: first, last: last, wake: never}
 	if old != nil {
@@ -77,7 +75,7 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 // turnsGrain makes the buckets of turns about a nanosecond long.
 const turnsGrain = 10
 
-// note puts the time of a rank's next event on record.
+// note records the time of a rank's next event.
 func (g *group) note(r uint32, t uint64) {
 	g.next[int(r)-g.first] = t
 	if t != never {
@@ -85,7 +83,7 @@ func (g *group) note(r uint32, t uint64) {
 	}
 }
 
-// schedule has a rank run at time t, or in its window.
+// schedule makes a rank run at time t, or in its window.
 func (g *group) schedule(r uint32, t uint64) {
 	if g.turns != nil {
 		g.turns.Push(event.Event{Time: t, Key: uint64(r)})
@@ -94,7 +92,7 @@ func (g *group) schedule(r uint32, t uint64) {
 	g.due.add(r-uint32(g.first), t>>g.window)
 }
 
-// nextDue returns a window before which no rank of the group has an event, never if none has any.
+// nextDue returns a window before which no rank of the group has an event, or never.
 func (g *group) nextDue() uint64 {
 	if g.turns != nil {
 		return g.turns.NotBefore()
@@ -102,8 +100,8 @@ func (g *group) nextDue() uint64 {
 	return g.due.next()
 }
 
-// post sends an event to a rank of any group, or to the fabric. It gets to a rank with collect, so that in the window at
-// hand it makes no difference whether the rank has its turn before or after.
+// post sends an event to a rank of any group, or to the fabric. Ranks receive it in collect, so the order of ranks
+// within the current window does not matter.
 func (g *group) post(to uint32, ev event.Event) {
 	if to == g.actor.e.Fabric() {
 		g.fabric.queue.Push(ev)
@@ -146,7 +144,7 @@ func (g *group) run(window uint64) {
 	r.failed = g.actor.err != nil
 }
 
-// runMoment runs the ranks that have events at a time; then the fabric, if none of them has more to do at that time.
+// runMoment runs the ranks that have events at time t, and then the fabric, if no rank has more events at that time.
 func (g *group) runMoment(t uint64) {
 	for {
 		turn, ok := g.turns.PopBefore(t + 1)
@@ -162,12 +160,12 @@ func (g *group) runMoment(t uint64) {
 	}
 }
 
-// fabricNext returns when the fabric has something to do next, never if it has not.
+// fabricNext returns the time of the next fabric event, or never.
 func (g *group) fabricNext() uint64 {
 	return min(g.fabric.queue.Next(), g.wake)
 }
 
-// runFabric runs the fabric in the window at hand, which is one moment.
+// runFabric runs the fabric in the current window, which is a single time.
 func (g *group) runFabric() {
 	a := &g.actor
 	a.run(a.e.Fabric(), g.end)
@@ -178,12 +176,12 @@ func (g *group) runFabric() {
 	}
 }
 
-// until returns a time that nothing comes before which is scheduled; the fabric is running.
+// until returns a lower bound of all scheduled times, while the fabric runs.
 func (g *group) until() uint64 {
 	return min(g.reports[g.half].next, g.nextDue(), g.fabricNext())
 }
 
-// deliver puts an event into the queue of a rank of the group.
+// deliver adds an event to the queue of a rank of the group.
 func (g *group) deliver(to uint32, ev event.Event) {
 	g.actor.e.ranks[to].queue.Push(ev)
 	if ev.Time < g.next[int(to)-g.first] {
@@ -191,8 +189,8 @@ func (g *group) deliver(to uint32, ev event.Event) {
 	}
 }
 
-// collect puts the events that all groups sent this one into the queues of its ranks, after all have run a window. It
-// returns the next window, never if there is none or a group failed.
+// collect adds the events that all groups sent to this one to the queues of its ranks, once all groups have run a
+// window. It returns the next window, or never if there is none or a group failed.
 func (g *group) collect() (window uint64) {
 	window = never
 	failed := false
@@ -212,16 +210,16 @@ func (g *group) collect() (window uint64) {
 }
 
 const (
-	// epochEvents is about how many events are handled before it is looked at whether to use several threads or one; by
-	// several threads in no fewer and no more windows than that.
+	// epochEvents is the approximate number of events between two decisions on the number of threads. Several threads
+	// run at least fewestWindows and at most mostWindows in between.
 	epochEvents   = 1 << 16
 	fewestWindows = 4
 	mostWindows   = 512
-	// busy is how many events a window must have on average for threads to be tried.
+	// busy is the average number of events per window from which threads are tried.
 	busy = 128
 )
 
-// runAll runs all ranks, one window after the other: in groups, on a thread each, while that is faster.
+// runAll runs all ranks window by window: on one thread, or in one group per thread as long as that is faster.
 func (e *Engine) runAll() {
 	groups := e.group(nil, 1, 0)
 	window := groups[0].nextDue()
@@ -246,7 +244,7 @@ func (e *Engine) runAll() {
 	}
 }
 
-// runThreads runs groups on a thread each while that is faster than on one. It returns the next window.
+// runThreads runs one group per thread as long as that is faster than one thread. It returns the next window.
 func (e *Engine) runThreads(groups []*group, window uint64, tuner *ThreadTuner) (next uint64) {
 	crew := newCrew(groups)
 	defer crew.dismiss()
@@ -263,8 +261,8 @@ func (e *Engine) runThreads(groups []*group, window uint64, tuner *ThreadTuner) 
 	return window
 }
 
-// group divides the ranks into n groups with about as many ops each, which go on from a window. It takes
-// over the memory of as many old ones, if there are any.
+// group divides the ranks into n groups with about equal numbers of ops, which continue from a window. It reuses the
+// memory of old, n groups, if not nil.
 func (e *Engine) group(old []*group, n int, window uint64) []*group {
 	n = max(1, min(n, e.p.Ranks()))
 	groups := make([]*group, n)
@@ -282,7 +280,7 @@ func (e *Engine) group(old []*group, n int, window uint64) []*group {
 	return groups
 }
 
-// count adds what groups have done since they were counted last, and tells the engine's user.
+// count adds the new totals of groups to the engine's and reports progress.
 func (e *Engine) count(groups []*group) {
 	before := e.totals.ops
 	for _, g := range groups {
@@ -295,7 +293,7 @@ func (e *Engine) count(groups []*group) {
 	}
 }
 
-// runAlone runs a group that has all ranks for an epoch. It returns the next window, and how many were run.
+// runAlone runs one group of all ranks for an epoch. It returns the next window and the number of windows run.
 func runAlone(g *group, window uint64) (next uint64, windows int64) {
 	before := g.actor.totals.events
 	for windows < mostWindows && window != never && g.actor.totals.events-before < epochEvents {
@@ -306,7 +304,7 @@ func runAlone(g *group, window uint64) (next uint64, windows int64) {
 	return window, windows
 }
 
-// crew is a thread for each group but the first, whose thread is the caller's.
+// crew is one thread per group. The first group runs on the caller's thread.
 type crew struct {
 	groups              []*group
 	start, ran, stopped *Barrier
@@ -332,14 +330,14 @@ func newCrew(groups []*group) *crew {
 	return c
 }
 
-// run runs all groups for some windows, and returns the next.
+// run runs all groups for some windows, and returns the next window.
 func (c *crew) run(window uint64, windows int64) (next uint64) {
 	c.window, c.windows = window, windows
 	c.start.Wait()
 	return c.part(c.groups[0], window)
 }
 
-// part is what the thread of a group does of that.
+// part runs the windows of one group.
 func (c *crew) part(g *group, window uint64) (next uint64) {
 	for k := int64(0); k < c.windows && window != never; k++ {
 		g.run(window)

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// NoOp stands for an op that there is not.
+// NoOp is the number of no op.
 const NoOp = math.MaxUint32
 
-// Matcher pairs the receives of one rank with the messages for it, by the rules of MPI (MPI 4.1, section 3.5): a receive
-// takes the first message to arrive that fits, and a message meets the first receive to be posted that fits.
+// Matcher pairs the receives of one rank with its messages by the rules of MPI (MPI 4.1, section 3.5): a receive takes
+// the first matching message to arrive, and a message meets the first matching receive to be posted.
 //
-// A message with the any-tag of GOAL fits receives of any tag only. A receive of any tag takes no message of a lowered
+// A message with GOAL's any-tag matches receives of any tag only. A receive of any tag takes no message of a lowered
 // collective.
 //
-// While few wait, they stand in one short list in the order in which they came, which is searched. Once there are more,
-// those that name source and tag are found by a hash, and wildcards cost a search.
+// While few wait, one short list holds them in order and is searched linearly. Beyond that, receives that name source
+// and tag use a hash table, and wildcards a linear search.
 type Matcher struct {
 	p    *Program
-	many *many // nil while there are few
+	many *many // nil while few wait
 	n    uint32
-	few  [maxFew]waiter // n of them; with what comes before, two cache lines
+	few  [maxFew]waiter // n elements; two cache lines together with the fields above
 }
 
-// waiter is a receive or message that waits.
+// waiter is a waiting receive or message.
 type waiter struct {
-	from, match uint32 // as Op has them; of a wildcard receive, nothing of meaning
-	what        uint32 // the op, and which of the following it is, if any
+	from, match uint32 // as in Op; meaningless for a wildcard receive
+	what        uint32 // the op, with the flags below
 }
 
 const (
@@ -36,30 +36,30 @@ const (
 	waitingOp       = 1<<29 - 1
 )
 
-// maxFew is how many wait before a matcher takes to hashing.
+// maxFew is the number of waiters from which a matcher uses a hash table.
 const maxFew = 9
 
-// many is where more than a few wait.
+// many holds more than a few waiters.
 type many struct {
 	channels
-	wild *wildcards // nil where the rank has no wildcard receives
+	wild *wildcards // nil if the rank has no wildcard receives
 }
 
-// wildcards is what a Matcher keeps besides its channels for wildcard receives.
+// wildcards is the additional state for wildcard receives.
 type wildcards struct {
-	posted  List              // the wildcard receives, as posted
+	posted  List              // waiting wildcard receives, as posted
 	arrived List              // all waiting messages, as they arrived
-	around  map[uint32]around // links arrived both ways, for messages leave it from anywhere
-	stamp   map[uint32]uint32 // when each waiting receive was posted, as a count
+	around  map[uint32]around // links arrived both ways, since messages leave from anywhere
+	stamp   map[uint32]uint32 // by waiting receive, a count that orders postings
 	stamps  uint32
 }
 
-// around is what comes before and after a message in wildcards.arrived.
+// around is the neighbors of a message in wildcards.arrived.
 type around struct{ prev, next uint32 }
 
-// List is a list of ops linked through Op.Link, first come first.
+// List is a first-in, first-out list of ops linked through Op.Link.
 type List struct {
-	Head uint32 // the first, NoOp if the list is empty
+	Head uint32 // the first op, NoOp if the list is empty
 	tail uint32
 }
 
@@ -79,7 +79,7 @@ func (l *List) Put(ops []Op, i uint32) {
 	l.tail = i
 }
 
-// Remove takes op i, which follows prev (NoOp: which is first), out of the list.
+// Remove removes op i, whose predecessor is prev, or NoOp if it is the first.
 func (l *List) Remove(ops []Op, i, prev uint32) {
 	if prev == NoOp {
 		l.Head = ops[i].Link
@@ -91,19 +91,19 @@ func (l *List) Remove(ops []Op, i, prev uint32) {
 	}
 }
 
-// Take removes and returns the first op.
+// Take removes and returns the first op. The list must not be empty.
 func (l *List) Take(ops []Op) uint32 {
 	i := l.Head
 	l.Head = ops[i].Link
 	return i
 }
 
-// NewMatcher returns a matcher for the ranks of a program.
+// NewMatcher returns a matcher for one rank of a program.
 func NewMatcher(p *Program) Matcher {
 	return Matcher{p: p}
 }
 
-// Post makes receive i meet a message that waits, and returns that, or has it wait and returns NoOp.
+// Post returns the waiting message that receive i meets. If there is none, the receive waits, and Post returns NoOp.
 func (m *Matcher) Post(i uint32, op *Op) uint32 {
 	if m.many != nil {
 		return m.postInTable(i, op)
@@ -128,7 +128,8 @@ func (m *Matcher) Post(i uint32, op *Op) uint32 {
 	return NoOp
 }
 
-// Arrive makes message k meet a receive that waits, and returns that, or has it wait and returns NoOp.
+// Arrive returns the waiting receive that message k meets. If there is none, the message waits, and Arrive returns
+// NoOp.
 func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 	if m.many != nil {
 		return m.arriveInTable(k, send)
@@ -149,7 +150,7 @@ func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 	return NoOp
 }
 
-// takeFew removes the waiter at place k and returns its op.
+// takeFew removes the waiter at index k and returns its op.
 func (m *Matcher) takeFew(k uint32) uint32 {
 	op := m.few[k].what & waitingOp
 	m.n--
@@ -159,7 +160,7 @@ func (m *Matcher) takeFew(k uint32) uint32 {
 	return op
 }
 
-// wait appends a waiter, or moves all that wait into a table when they are no longer few.
+// wait appends a waiter. If there are no longer few, it moves all waiters to a table.
 func (m *Matcher) wait(w waiter) {
 	if m.n < maxFew {
 		m.few[m.n] = w
@@ -175,7 +176,7 @@ func (m *Matcher) wait(w waiter) {
 		m.many.wild = &wildcards{posted: NewList(), arrived: NewList(),
 			around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
 	}
-	for _, w := range append(m.few[:], w) { // none of them fits another, so all wait again
+	for _, w := range append(m.few[:], w) { // none matches another, so all wait again
 		i := w.what & waitingOp
 		if w.what&waitingMessage != 0 {
 			m.arriveInTable(i, &m.p.Ops[i])
@@ -210,7 +211,7 @@ func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 	w := m.many.wild
 	for k := w.arrived.Head; k != NoOp; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
-			// Whatever fits and came first is first in its channel, for all of a channel fit alike.
+			// The first match to arrive is the first of its channel, since all messages of a channel match alike.
 			m.many.at(send.Rank, send.Match).waiting.Take(m.p.Ops)
 			w.leave(k)
 			return k
@@ -252,7 +253,7 @@ func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 	return NoOp
 }
 
-// fits reports whether a wildcard receive takes a message.
+// fits reports whether a wildcard receive matches a message.
 func (m *Matcher) fits(recv, send *Op) bool {
 	if recv.Flags&AnySource == 0 && uint32(recv.Peer) != send.Rank {
 		return false
@@ -263,7 +264,7 @@ func (m *Matcher) fits(recv, send *Op) bool {
 	return send.Flags&Internal == 0 && m.p.tags.comm(send.Match) == int32(recv.Match)
 }
 
-// Leftover returns the messages and receives that still wait, in the order of their ops.
+// Leftover returns the waiting messages and receives, ascending by op.
 func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 	add := func(l List) {
 		for i := l.Head; i != NoOp; i = m.p.Ops[i].Link {
@@ -296,7 +297,7 @@ func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 	return unexpected, posted
 }
 
-// Leftovers returns, by rank, what the matchers of all ranks still have waiting, for an [Outcome].
+// Leftovers returns the waiting messages and receives of all matchers, by rank, for an [Outcome].
 func Leftovers(matchers []Matcher) (unexpected, posted [][]uint32) {
 	unexpected, posted = make([][]uint32, len(matchers)), make([][]uint32, len(matchers))
 	for rank := range matchers {
@@ -305,13 +306,13 @@ func Leftovers(matchers []Matcher) (unexpected, posted [][]uint32) {
 	return unexpected, posted
 }
 
-// post notes when receive i was posted.
+// post records when receive i was posted.
 func (w *wildcards) post(i uint32) {
 	w.stamp[i] = w.stamps
 	w.stamps++
 }
 
-// enter appends message k to those that arrived.
+// enter appends message k to arrived.
 func (w *wildcards) enter(k uint32) {
 	l := &w.arrived
 	if l.Head == NoOp {
@@ -325,7 +326,7 @@ func (w *wildcards) enter(k uint32) {
 	l.tail = k
 }
 
-// leave removes message k from those that arrived.
+// leave removes message k from arrived.
 func (w *wildcards) leave(k uint32) {
 	here := w.around[k]
 	delete(w.around, k)
@@ -341,7 +342,7 @@ func (w *wildcards) leave(k uint32) {
 	}
 }
 
-// channel is all messages of one tag and communicator from one rank. Either messages wait in it or receives that name
+// channel is the messages of one tag and communicator from one rank. Either messages wait in it, or receives that name
 // source and tag, never both.
 type channel struct {
 	from, match    uint32
@@ -349,14 +350,14 @@ type channel struct {
 	waiting        List
 }
 
-// channels is a hash table of channels with open addressing. Channels are made when they are first asked for and stay.
-// The zero value is an empty table.
+// channels is a hash table of channels with open addressing. A channel is created on first use and stays. The zero
+// value is an empty table.
 type channels struct {
 	slots []channel
 	used  int
 }
 
-// at returns the channel; the pointer is good until the next call.
+// at returns a channel. The pointer is valid until the next call.
 func (t *channels) at(from, match uint32) *channel {
 	mask := uint32(len(t.slots) - 1)
 	for i := hash(from, match) & mask; len(t.slots) > 0; i = (i + 1) & mask {
@@ -393,37 +394,37 @@ func (t *channels) grow() {
 	}
 }
 
-// hash mixes a channel's name into 32 bits by a multiplication to 128.
+// hash mixes the key of a channel into 32 bits by a 128-bit multiplication.
 func hash(from, match uint32) uint32 {
 	high, low := bits.Mul64((uint64(from)<<32|uint64(match))^0x9e3779b97f4a7c15, 0xa0761d6478bd642f)
 	return uint32(high ^ low)
 }
 
-// pairOrder restores, at both ends, the order of the messages between two ranks where those of different NICs may
-// overtake each other.
+// pairOrder restores the order of the messages between two ranks if those of different NICs may overtake each other.
 type pairOrder struct {
-	issued   map[uint32]uint32 // to each rank, messages handed to a NIC
+	issued   map[uint32]uint32 // by destination rank, messages handed to a NIC
 	incoming map[uint32]*incoming
 }
 
-// incoming is what has come from one rank.
+// incoming is the state of the messages from one rank.
 type incoming struct {
-	matched uint32            // messages whose turn has come
-	early   map[uint32]uint32 // messages that arrived before their turn, by their place
+	matched uint32            // messages announced in order
+	early   map[uint32]uint32 // messages that arrived early, by index
 }
 
 func newPairOrder() *pairOrder {
 	return &pairOrder{issued: make(map[uint32]uint32), incoming: make(map[uint32]*incoming)}
 }
 
-// issue returns the place of the next message to a rank.
+// issue returns the index of the next message to a rank.
 func (o *pairOrder) issue(to uint32) uint32 {
 	n := o.issued[to]
 	o.issued[to] = n + 1
 	return n
 }
 
-// arrive returns m, which came from a rank, if it is its turn, or keeps it and returns NoOp. number holds the places.
+// arrive returns m if it is the next message of its source rank. Otherwise it keeps m and returns NoOp. number holds
+// the indices.
 func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	in := o.incoming[from]
 	if in == nil {
@@ -438,7 +439,7 @@ func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	return m
 }
 
-// following returns the kept message from a rank whose turn it now is, NoOp if that has not arrived.
+// following returns the kept message that is now next of a source rank, or NoOp.
 func (o *pairOrder) following(from uint32) uint32 {
 	in := o.incoming[from]
 	if m, here := in.early[in.matched]; here {

@@ -1,13 +1,13 @@
 package sim
 
-// Progress counts the ops that ran, and now and then tells who waits for the end of a replay.
+// Progress counts ops and reports them now and then.
 type Progress struct {
-	Tell func(ops int64) // how many more ran since the last call; nil: nobody waits
+	Tell func(ops int64) // called with the number of ops since the last call, unless nil
 	Ops  int64           // that ran
 	told int64
 }
 
-// progressOps is how many ops run between two calls of Tell.
+// progressOps is the number of ops between two reports.
 const progressOps = 1 << 16
 
 // Ran counts an op.
@@ -17,7 +17,7 @@ func (p *Progress) Ran() {
 	}
 }
 
-// Report tells what was not told yet.
+// Report reports the ops since the last report.
 func (p *Progress) Report() {
 	if p.Tell != nil {
 		p.Tell(p.Ops - p.told)
@@ -25,7 +25,7 @@ func (p *Progress) Report() {
 	p.told = p.Ops
 }
 
-// Add counts what another has counted, which has told some of it.
+// Add adds the count of another, including what it has reported.
 func (p *Progress) Add(other *Progress) {
 	p.Ops += other.Ops
 	p.told += other.told

@@ -1,10 +1,10 @@
 package sim
 
-// Random is a splitmix64 generator (Steele et al., OOPSLA 2014): eight bytes of state, so that everything in a model that
-// draws can have its own, and what one draws does not depend on how many others there are.
+// Random is a splitmix64 generator (Steele et al., OOPSLA 2014). Its state is eight bytes, so every random element of a
+// model has its own stream, and the draws of one do not depend on the others.
 type Random uint64
 
-// NewRandom returns the generator of an element of a model for a purpose, both numbers of the model's own.
+// NewRandom returns the random stream of an element of a model for a purpose. Both numbers are the model's.
 func NewRandom(seed int64, purpose, element uint64) Random {
 	return Random(Mix(Mix(uint64(seed)+purpose*0x9e3779b97f4a7c15) + element))
 }
@@ -15,12 +15,12 @@ func (r *Random) Next() uint64 {
 	return Mix(uint64(*r))
 }
 
-// Below returns a number of 0 to n-1; n must not be 0.
+// Below returns a number from 0 to n-1. n must not be 0.
 func (r *Random) Below(n uint32) uint32 {
 	return uint32((r.Next() >> 32) * uint64(n) >> 32)
 }
 
-// Mix returns a hash of 64 bits, one to one.
+// Mix returns a 64-bit hash. It is a bijection.
 func Mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

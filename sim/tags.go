@@ -2,8 +2,8 @@ package sim
 
 import "sync"
 
-// tagTable turns pairs of communicator and tag into numbers: a tag of communicator 0 that fits into 31 bits is its own
-// number, the others are numbered from 1<<31 on. The numbers depend on which rank is compiled first, so they may be
+// tagTable maps pairs of communicator and tag to numbers. A tag of communicator 0 that fits into 31 bits is its own
+// number; the others are numbered from 1<<31. Numbers depend on the order in which ranks are compiled, so they may be
 // compared for equality only.
 type tagTable struct {
 	mutex sync.RWMutex
@@ -40,8 +40,7 @@ func (t *tagTable) number(comm int32, tag int64) uint32 {
 	return n
 }
 
-// tagCache is a tagTable as one goroutine uses it: it remembers pairs, so that it seldom has to ask the table that it has
-// in common with others.
+// tagCache caches a tagTable for one goroutine.
 type tagCache struct {
 	table *tagTable
 	known [1 << 12]knownTag
@@ -70,7 +69,7 @@ func (t *tagTable) tag(n uint32) int64 {
 	return t.pairs[n-firstPair].tag
 }
 
-// comm returns the communicator of a match number.
+// comm returns the communicator of a number.
 func (t *tagTable) comm(n uint32) int32 {
 	if n < firstPair {
 		return 0
