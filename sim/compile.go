@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// CompileOptions says how to compile.
+// CompileOptions are the options of [Compile].
 type CompileOptions struct {
 	Unit dag.Time // of Op.Size of calcs; 0: picoseconds
 
@@ -37,10 +37,10 @@ func (e *NotCompiledError) Error() string {
 	return fmt.Sprintf("rank %d op %d %s", e.Rank, e.Op, e.Why)
 }
 
-// Compile returns the program of a trace, reading and compiling batches of ranks in parallel. It fails with a
-// [NotCompiledError] on ops that no replay loop runs (calcs with flops only; without HighLevel coll, mem and io, which
-// are to be lowered first), on peers that do not exist, and where the members of a communicator disagree on a
-// collective; and on more than MaxOps ops. The trace's references must be in range (dag.Rank.CheckReferences).
+// Compile returns the program of a trace. It reads and compiles batches of ranks in parallel. It fails with a
+// [NotCompiledError] on calcs with flops only; without HighLevel on coll, mem and io ops, which are lowered first; on
+// peers that do not exist; and if the members of a communicator disagree on a collective. It also fails on more than
+// MaxOps ops. References within the trace must be in range (dag.Rank.CheckReferences).
 func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	if o.Unit == 0 {
 		o.Unit = dag.Picosecond
@@ -92,8 +92,8 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	return p, nil
 }
 
-// inBatches reads batches in parallel, and has each goroutine do with what it read what work returned to it. It returns
-// the error of the first batch that has one.
+// inBatches reads batches in parallel. Each goroutine calls work once and the returned function on every batch that it
+// reads. inBatches returns the error of the first batch that has one.
 func inBatches(t dag.Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
 	type reader struct {
 		read dag.Reader

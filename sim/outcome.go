@@ -10,17 +10,17 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Outcome is what a replay ends with, before it is made presentable as a [Result].
+// Outcome is the raw outcome of a replay, from which [Outcome.Result] makes a [Result].
 type Outcome struct {
-	Finish     []uint64 // of each rank, in Program.Unit
+	Finish     []uint64 // by rank, in Program.Unit
 	Events     int64
 	Messages   int64
 	Bytes      int64
 	Ran        Set        // ops that started
-	Eager      uint64     // sends of at most so many bytes end without their receive, if they are not in Unended
-	Unexpected [][]uint32 // by rank, the sends whose messages arrived and met no receive
-	Posted     [][]uint32 // by rank, the receives that were posted and met no message
-	Unended    []uint32   // ops that started and did not end, those of Unexpected and Posted or not, ascending
+	Eager      uint64     // sends up to this many bytes end without their receive, unless they are in Unended
+	Unexpected [][]uint32 // by rank, sends whose messages arrived and met no receive
+	Posted     [][]uint32 // by rank, posted receives that met no message
+	Unended    []uint32   // ops that started and did not end, with or without those of Unexpected and Posted; ascending
 	Aborted    string     // why the replay stopped early, "" if it did not
 }
 
@@ -37,10 +37,10 @@ func (s Set) Add(i uint32) {
 	s[i/64] |= 1 << (i % 64)
 }
 
-// Ran returns the set of the ops that have a flag set, of which there are n.
+// Ran returns the set of ops with the given flag. n is their number.
 func (p *Program) Ran(n int64, flag uint8) Set {
 	s := NewSet(p.NumOps())
-	if n == int64(p.NumOps()) { // as nearly always; going through all ops would take a while
+	if n == int64(p.NumOps()) { // the usual case; a scan of all ops would take a while
 		for i := range s {
 			s[i] = math.MaxUint64
 		}
@@ -57,7 +57,7 @@ func (p *Program) Ran(n int64, flag uint8) Set {
 	return s
 }
 
-// Count returns how many ops are in the set.
+// Count returns the number of ops in the set.
 func (s Set) Count() int64 {
 	n := 0
 	for _, word := range s {
@@ -71,7 +71,7 @@ func (s Set) Has(i uint32) bool {
 	return s[i/64]&(1<<(i%64)) != 0
 }
 
-// Result makes the outcome of replaying a program presentable.
+// Result returns the result of the program's replay, without the fields that the backend fills in.
 func (o *Outcome) Result(p *Program) *Result {
 	r := &Result{
 		Ops: int64(p.NumOps()), Events: o.Events, Messages: o.Messages, Bytes: o.Bytes, Aborted: o.Aborted,
@@ -105,7 +105,7 @@ func (o *Outcome) alone(p *Program) Set {
 	return alone
 }
 
-// underWay returns how many sends and receives did not end though they do not lack a partner.
+// underWay returns the number of sends and receives that met a partner and did not end.
 func (o *Outcome) underWay(p *Program, alone Set) int64 {
 	n := int64(0)
 	for _, i := range o.Unended {
@@ -137,15 +137,15 @@ func (o *Outcome) leftover(p *Program) *Leftover {
 	return l
 }
 
-// stuck lists the first MaxStuck ops that wait in vain: those without a partner, for they are the cause of most others,
-// then those whose message the network did not get through and the first of each collective that some members do not come
-// to, then those that never ran, each by rank and op.
+// stuck lists the first MaxStuck incomplete ops, the likely causes first: ops without a partner; then ops whose message
+// the network did not deliver, and the first op of each collective that lacks members; then ops that never ran. Each
+// part is ordered by rank and op.
 func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 	var stuck []Stuck
 	add := func(i uint32, waits string) {
 		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: p.Kind(i).String(), Waits: waits})
 	}
-	unended := NewSet(p.NumOps()) // ran, but did not end
+	unended := NewSet(p.NumOps()) // started, but did not end
 	for i := range uint32(p.NumOps()) {
 		op := &p.Ops[i]
 		if !alone.Has(i) {
@@ -185,7 +185,7 @@ func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 	return stuck
 }
 
-// absent says which other members the collective op i waits for.
+// absent describes the members that the collective op i waits for.
 func (o *Outcome) absent(p *Program, i uint32) string {
 	first, more := uint32(NoOp), 0
 	for k := range uint32(p.NumOps()) {
@@ -209,8 +209,8 @@ func (o *Outcome) absent(p *Program, i uint32) string {
 	return what
 }
 
-// waitsFor says which dependencies of an op that never ran are not met. The program knows dependents only, so it looks
-// through all ops of the rank.
+// waitsFor describes the unmet dependencies of an op that never ran. The program has dependents only, so it searches
+// all ops of the rank.
 func (o *Outcome) waitsFor(p *Program, i uint32, unended Set) string {
 	var unmet Unmet
 	rank := p.Ops[i].Rank
@@ -237,14 +237,13 @@ func (o *Outcome) waitsFor(p *Program, i uint32, unended Set) string {
 	return cmp.Or(unmet.String(), "its turn, which the run did not get to")
 }
 
-// Unmet is what an op that never ran waits for, as [Stuck.Waits] has it: the first few of its dependencies that are not
-// met, and how many more there are.
+// Unmet formats the unmet dependencies of an op for [Stuck].Waits: the first few, and the number of others.
 type Unmet struct {
 	first []string
 	more  int
 }
 
-// Add adds that the start or the end of an op did not come to pass.
+// Add adds the missing start or end of an op.
 func (u *Unmet) Add(what, op string, kind dag.Kind) {
 	const most = 3
 	if len(u.first) == most {
@@ -263,7 +262,7 @@ func (u *Unmet) String() string {
 	return s
 }
 
-// OrAny returns "rank 5", or "any rank" for the wildcard.
+// OrAny returns text such as "rank 5", or "any rank" for the wildcard.
 func OrAny(what string, n int64) string {
 	if n == dag.AnySource {
 		return "any " + what

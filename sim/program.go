@@ -7,29 +7,29 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Op is an op as the replay loops see it, with its state in the run: 48 bytes in one place, for with many ranks every
-// place that an event touches is a cache miss.
+// Op is an op and its state in a replay. Its 48 bytes are adjacent, since with many ranks every memory location that an
+// event touches is a cache miss.
 type Op struct {
 	Size  uint64 // calc: length in Program.Unit; send, recv: bytes; coll: bytes that the rank contributes
-	Ready uint64 // the replay loop's own; at first the release time, in picoseconds
+	Ready uint64 // free for the replay loop; initially the release time in picoseconds
 	Peer  int32  // send, recv: partner rank; coll: position of its rank in the communicator
 
-	// Send, recv: tag and communicator as a number, equal for equal pairs; of an AnyTag receive the communicator.
-	// Coll: index in Program.Instances. The others: their dag.Kind.
+	// send, recv: number of the pair of tag and communicator; recv with AnyTag: the communicator. coll: index in
+	// Program.Instances. Others: their dag.Kind.
 	Match uint32
 
 	Rank   uint32
-	Waits  uint32 // dependencies of either sort that are still open
-	Link   uint32 // the replay loop's own; Matcher links with it what waits
-	first  uint32 // where its dependents start in Program.dependents
-	count  uint32 // and how many there are
+	Waits  uint32 // unmet dependencies, on ends and starts
+	Link   uint32 // free for the replay loop; Matcher links waiting ops with it
+	first  uint32 // start of its dependents in Program.dependents
+	count  uint32 // number of its dependents
 	Stream uint16
 	NIC    uint8
 	Flags  uint8
 }
 
-// The bits of Op.Flags. An op with neither IsSend nor IsRecv is a calc, or what is compiled as calcs are; one with both
-// is a collective. The three highest, of a collective two, are the replay loop's own.
+// Bits of Op.Flags. An op with neither IsSend nor IsRecv is a calc or compiled like one; an op with both is a
+// collective. The three highest bits (of a collective two) are free for the replay loop.
 const (
 	IsSend uint8 = 1 << iota
 	IsRecv
@@ -40,27 +40,27 @@ const (
 	IsColl = IsSend | IsRecv
 )
 
-// Program is a trace compiled for replay: the ops of all ranks in one array, dependents instead of dependencies.
-// Ops are numbered through all ranks; those of rank r are Start[r] to Start[r+1]-1.
+// Program is a trace compiled for replay: the ops of all ranks in one array, with dependents instead of dependencies.
+// Ops are numbered through all ranks. Those of rank r are Start[r] to Start[r+1]-1.
 type Program struct {
 	Ops   []Op
 	Start []uint32
 	Unit  dag.Time // of Op.Size of calcs
 
-	// Plain says that no send has the any-tag.
+	// Plain reports that no send has the any-tag.
 	Plain bool
-	// Releases says whether any op has a release time.
+	// Releases reports whether any op has a release time.
 	Releases bool
-	// Rounded counts the calcs whose length was no whole number of units and was rounded to the nearest.
+	// Rounded is the number of calcs whose length was rounded to the nearest unit.
 	Rounded int64
 
-	Streams int // more than the highest Op.Stream, but for 0 if that is 0
-	NICs    int // more than the highest Op.NIC, but for 0 if that is 0
+	Streams int // 1 + the highest Op.Stream, or 0 if that is 0
+	NICs    int // 1 + the highest Op.NIC, or 0 if that is 0
 
 	EmptySend bool   // some send has no bytes
-	Sends     uint64 // how many there are
-	SendBytes uint64 // of all sends, math.MaxUint64 if that is too much
-	CalcTime  uint64 // of all calcs, likewise
+	Sends     uint64 // number of sends
+	SendBytes uint64 // of all sends, math.MaxUint64 on overflow
+	CalcTime  uint64 // of all calcs, math.MaxUint64 on overflow
 
 	Instances []Instance // of collectives
 
@@ -72,30 +72,30 @@ type Program struct {
 	starts     []startDependents // by rank
 	ranks      []rankFacts
 	tags       *tagTable
-	streams    [][]int32 // with DenseStreams: of each rank, the trace's stream for each Op.Stream
+	streams    [][]int32 // with DenseStreams, by rank: the trace's stream of each Op.Stream
 
 	participations [][]participation // by rank; nil once the program is compiled
 }
 
-// startDependents are the ops of a rank that wait for the start of others.
+// startDependents are the start dependents of the ops of a rank.
 type startDependents struct {
-	end []uint32 // where the list of each op ends in ops; nil if there are none
+	end []uint32 // by op, the end of its list in ops; nil if there are none
 	ops []uint32
 }
 
-// rankFacts is what replays want to know of a rank before they start.
+// rankFacts is what replays need to know of a rank before they start.
 type rankFacts struct {
-	roots       []uint32 // ops that wait for nothing, ascending
+	roots       []uint32 // ops without dependencies, ascending
 	largestSend uint64   // bytes
 	wildcards   bool     // it has receives from any source or of any tag
 }
 
-// MaxOps is the largest number of ops of a Program: three bits of an index are left to the replay loops.
+// MaxOps is the largest number of ops of a Program: replay loops use three bits of an index.
 const MaxOps = 1<<29 - 2
 
-// StreamClocks returns how to lay out a clock for each stream of all ranks: those of rank r stand from first[r] on, one
-// for each number up to the highest that an op of r has, or one of another rank that sends to r or receives from it. It
-// fails where that takes out of proportion much memory, as high numbers on very many ranks do.
+// StreamClocks returns a layout of one clock per stream of all ranks: those of rank r start at first[r], one for each
+// number up to the highest of an op of r or of an op that sends to r or receives from it. It fails if high numbers on
+// very many ranks would take a disproportionate amount of memory.
 func (p *Program) StreamClocks() (first []int, err error) {
 	return p.clocks(p.Streams, func(op *Op) int { return int(op.Stream) })
 }
@@ -137,8 +137,8 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 	return first, nil
 }
 
-// Clone returns a copy of a program that has not been replayed: a replay uses up its ops. The copy has ops of its own,
-// and all else in common with p.
+// Clone returns a copy of a program that has not been replayed, since a replay modifies its ops. The copy has its own
+// ops and shares all else with p.
 func (p *Program) Clone() *Program {
 	c := *p
 	c.Ops = slices.Clone(p.Ops)
@@ -155,7 +155,7 @@ func (p *Program) Ranks() int {
 	return len(p.ranks)
 }
 
-// Divide divides the ranks into n runs with about as many ops each: run k is ranks first[k] to first[k+1]-1.
+// Divide divides the ranks into n runs with about equal numbers of ops: run k is ranks first[k] to first[k+1]-1.
 func (p *Program) Divide(n int) (first []int) {
 	first = make([]int, n+1)
 	for k := range n - 1 {
@@ -169,18 +169,18 @@ func (p *Program) Divide(n int) (first []int) {
 	return first
 }
 
-// Roots returns the ops of a rank that wait for nothing, ascending.
+// Roots returns the ops of a rank without dependencies, ascending.
 func (p *Program) Roots(rank int) []uint32 {
 	return p.ranks[rank].roots
 }
 
-// Dependents returns the ops that wait for the end of op i, in order.
+// Dependents returns the ops that depend on the end of op i, in order.
 func (p *Program) Dependents(i uint32) []uint32 {
 	op := &p.Ops[i]
 	return p.dependents[op.first : op.first+op.count]
 }
 
-// StartDependents returns the ops that wait for the start of op i, in order.
+// StartDependents returns the ops that depend on the start of op i, in order.
 func (p *Program) StartDependents(i uint32) []uint32 {
 	if !p.anyStarts {
 		return nil
@@ -220,7 +220,7 @@ func (p *Program) Kind(i uint32) dag.Kind {
 	}
 }
 
-// Tag returns the tag of a send or receive as the trace has it.
+// Tag returns the trace's tag of a send or receive.
 func (p *Program) Tag(op *Op) int64 {
 	if op.Flags&AnyTag != 0 {
 		return dag.AnyTag
@@ -228,7 +228,7 @@ func (p *Program) Tag(op *Op) int64 {
 	return p.tags.tag(op.Match)
 }
 
-// Stream returns the stream of an op as the trace numbers it.
+// Stream returns the trace's stream of an op.
 func (p *Program) Stream(op *Op) int32 {
 	return p.StreamNumber(op.Rank, uint32(op.Stream))
 }

@@ -2,16 +2,15 @@ package ideal
 
 import "github.com/tracedag/tracedag/sim"
 
-// partial is what is known of an instance of a collective while its members come to it. What the fields are for depends
-// on its flow.
+// partial is the state of an instance of a collective that has started. The fields depend on its data pattern.
 type partial struct {
-	time uint64 // when the last of those that count came, so far
-	last uint32 // and its op, sim.NoOp while there is none
-	head uint32 // those that wait, linked through Op.Link; of scans, where the instance has its part of run.scans
-	left uint32 // members that have not come; of scans, members that have ended
+	time uint64 // the latest start so far among the members that determine the end
+	last uint32 // the op of that start, sim.NoOp if there is none
+	head uint32 // waiting ops, linked through Op.Link; scans: the offset of the instance in run.scans
+	left uint32 // members that have not started; scans: members that have ended
 }
 
-// beginCollectives makes ready for the collectives of the program.
+// beginCollectives allocates the state of the program's collectives.
 func (r *run) beginCollectives() {
 	r.partial = make([]partial, len(r.p.Instances))
 	scanning := uint32(0) // members of scans
@@ -20,7 +19,7 @@ func (r *run) beginCollectives() {
 		r.partial[k] = partial{last: sim.NoOp, head: sim.NoOp, left: uint32(in.Size)}
 		if sim.DataPatternOf(in.Kind) == sim.FromLower {
 			r.partial[k].head, r.partial[k].left = scanning, 0
-			scanning += uint32(in.Size) // all have an op, so that this is less than the number of ops
+			scanning += uint32(in.Size) // all have an op, so this is less than the number of ops
 		}
 	}
 	r.scans = make([]uint32, scanning)
@@ -29,7 +28,7 @@ func (r *run) beginCollectives() {
 	}
 }
 
-// enter has op i start its part in a collective, and ends all parts that can end now.
+// enter starts op i's part in a collective, and ends all parts that can end now.
 func (r *run) enter(i uint32, op *sim.Op) {
 	part := &r.partial[op.Match]
 	switch sim.DataPatternOf(op.Collective()) {
@@ -85,7 +84,7 @@ func (r *run) enterFromLower(i uint32, op *sim.Op, part *partial) {
 	}
 }
 
-// note puts on record that op i is there, if it is the last so far; of several at the same time, the one of the lowest
+// note records the start of op i if it is the latest so far; of several at the same time, the one with the lowest
 // number.
 func (p *partial) note(i uint32, op *sim.Op) {
 	if p.last == sim.NoOp || op.Ready > p.time || op.Ready == p.time && i < p.last {
@@ -93,12 +92,12 @@ func (p *partial) note(i uint32, op *sim.Op) {
 	}
 }
 
-// wait appends op i to those that wait.
+// wait adds op i to the waiting ops.
 func (p *partial) wait(i uint32, op *sim.Op) {
 	op.Link, p.head = p.head, i
 }
 
-// leave ends the parts of all that wait.
+// leave ends the parts of all waiting ops.
 func (r *run) leave(part *partial) {
 	for i := part.head; i != sim.NoOp; {
 		next := r.ops[i].Link

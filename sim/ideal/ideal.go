@@ -1,8 +1,8 @@
-// Package ideal is the backend without a network: messages take no time, processors and network interfaces are never
-// short. What is left is the trace's own dependencies, so the makespan is the length of its critical path, which no
-// other backend can undercut.
+// Package ideal is the backend without a network: messages take no time, and processors and NICs are never busy. Only
+// the trace's own dependencies remain, so the makespan is the length of its critical path, a lower bound for all other
+// backends.
 //
-// docs/backends/ideal.md has the rules.
+// docs/backends/ideal.md states the rules.
 package ideal
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Options says how to replay.
+// Options are the options of a run.
 type Options struct {
-	Progress func(ops int64) // nil, or called now and then with how many more ops ran
+	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
 }
 
-// Replay is a compiled trace, to be run once.
+// Replay is a compiled trace. It can be run once.
 type Replay struct {
 	program  *sim.Program
 	timeline *Timeline
@@ -39,7 +39,8 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone()}
 }
 
-// Run replays the trace, once. It fails with [sim.ErrTooLong] where a time exceeds [dag.MaxTime].
+// Run replays the trace. It fails with [sim.ErrTooLong] if a time exceeds [dag.MaxTime], and if the replay has been run
+// already.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	if r.used {
 		return nil, errors.New("a replay can be run only once")
@@ -58,7 +59,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	return result, nil
 }
 
-// Timeline returns when each op of the trace ran, after Run has succeeded; nil before.
+// Timeline returns the times of all ops after a successful Run, nil before.
 func (r *Replay) Timeline() *Timeline {
 	return r.timeline
 }

@@ -5,46 +5,45 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Path is a critical path: a chain of ops from the start of the trace to its makespan, each of which waited last for
-// the one before. Where an op waited for several that came at the same time, the path goes over the one of the lowest
-// rank, then index; where it waited as long for its release time, over an op. It ends with the op of the lowest rank
-// and index of those that end last.
+// Path is a critical path: a chain of ops from the start of the trace to its makespan, in which each op waited last for
+// the one before. If an op waited equally long for several ops, the path takes the one of the lowest rank, then index,
+// and prefers an op to the release time. The path ends with the op of the lowest rank and index among those that end
+// last.
 type Path struct {
 	Length  dag.Time // the makespan: the sum of the following
 	Compute dag.Time // in calcs
 	Memory  dag.Time // in mem ops
 	IO      dag.Time // in io ops
-	Wait    dag.Time // for the release time of the first op
+	Wait    dag.Time // until the release time of the first op
 
 	timeline *Timeline
 	steps    []step // last op first
 }
 
-// step is an op of a path: twice its number, plus one if the path leaves it at its end and not at its start.
+// step is an op of a path: twice its number, plus one if the path leaves it at its end rather than its start.
 type step uint32
 
 func (s step) op() uint32  { return uint32(s >> 1) }
 func (s step) ended() bool { return s&1 != 0 }
 
-// Lead is what made an op of a path start or, if it has no part of its own in the path, end.
+// Lead is the reason why an op of a path starts or, if no part of its own is in the path, ends.
 type Lead uint8
 
 const (
-	AtOnce       Lead = iota // nothing: the op could start from the beginning
+	AtOnce       Lead = iota // nothing: the op could start at time 0
 	ByRelease                // its release time came
-	ByDep                    // the op before ended, which it depends on
-	ByStartDep               // the op before started, which it depends on
-	ByMessage                // it is a receive, whose message the op before sent
-	ByCollective             // it is a collective, to which the op before came as the last member that it waited for
+	ByDep                    // the op before, a dependency, ended
+	ByStartDep               // the op before, a start dependency, started
+	ByMessage                // it is a receive of the message that the op before sent
+	ByCollective             // it is a collective, and the op before was the last member that it waited for
 )
 
 func (l Lead) String() string {
 	return [...]string{"start", "release", "dep", "start_dep", "message", "collective"}[l]
 }
 
-// Entry is an op of a path, and the part of its time that belongs to the path: from the end of the part before, or if
-// that has none, from when the op was released. Receives and collectives that waited for others have parts of no
-// length.
+// Entry is an op of a path with the part of its time that belongs to the path: from the end of the previous part or,
+// for the first, from the op's release. Receives and collectives that waited for others have parts of length 0.
 type Entry struct {
 	Rank, Op   int
 	Kind       dag.Kind
@@ -95,7 +94,7 @@ func (t *Timeline) last() uint32 {
 	return sim.NoOp
 }
 
-// entry returns what a step stands for, and the step before it, if there is one.
+// entry returns the entry of a step, and the step before it, if any.
 func (p *Path) entry(s step) (e Entry, before step) {
 	t, i := p.timeline, s.op()
 	op := &t.program.Ops[i]
@@ -121,12 +120,12 @@ func (p *Path) entry(s step) (e Entry, before step) {
 	return e, before
 }
 
-// Ops returns how many ops the path has.
+// Ops returns the number of ops of the path.
 func (p *Path) Ops() int {
 	return len(p.steps)
 }
 
-// Entry returns op k of the path, from 0, in the order of time.
+// Entry returns op k of the path, from 0, in time order.
 func (p *Path) Entry(k int) Entry {
 	e, _ := p.entry(p.steps[len(p.steps)-1-k])
 	return e

@@ -7,29 +7,29 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// The replay loop's own bits of sim.Op.Flags.
+// The replay loop's bits of sim.Op.Flags.
 const (
 	started uint8 = 1 << 7
-	ended   uint8 = 1 << 6 // of receives and collectives; the other ops end when they have started
+	ended   uint8 = 1 << 6 // of receives and collectives; other ops end when they have started
 )
 
 // run is a replay.
 //
-// Only the order in which sends and receives meet depends on their times, so only they go through the queue. Calcs and
-// collectives are settled as soon as it is known when they start, even if that is in the future.
+// Only the order in which sends and receives meet depends on their times, so only these go through the queue. Calcs and
+// collectives are settled as soon as their start is known, even if it lies in the future.
 //
-// While it runs, Op.Ready is the latest time of what the op waits for; then it is when the op started. Op.Link of a
-// receive or collective that has ended is the op whose start it waited for: the send of its message, the last member of
-// those that it waits for; it ended when both had started.
+// During the run, Op.Ready is first the latest time of the op's dependencies, and then its start. Op.Link of a receive
+// or collective that has ended is the op whose start it waited for: the send of its message, or the last member that it
+// waited for; it ended when both had started.
 type run struct {
 	p        *sim.Program
 	ops      []sim.Op
-	cause    []cause // of each op
+	cause    []cause // by op
 	queue    eventQueue
-	ready    []uint32 // calcs and collectives that are to be settled
+	ready    []uint32 // calcs and collectives to be settled
 	matchers []sim.Matcher
 	partial  []partial // by instance
-	scans    []uint32  // for every member of every scan, its op once that has started, else sim.NoOp
+	scans    []uint32  // by member of every scan, its op once that has started, else sim.NoOp
 	finish   []uint64  // by rank
 
 	progress        sim.Progress
@@ -37,8 +37,8 @@ type run struct {
 	err             error
 }
 
-// cause is what an op waited for last: one more than the number of another op, and in the lowest bit whether it waited
-// for its start. 0: it waited for no op, or longer for its release time.
+// cause is the dependency that an op waited for last: the number of that op plus one and, in the lowest bit, whether it
+// waited for its start. It is 0 if it waited for no op, or longer for its release time.
 type cause uint32
 
 func causedBy(i uint32, byStart cause) cause {
@@ -50,7 +50,7 @@ const (
 	byStart
 )
 
-// op returns the op that was waited for; there must be one.
+// op returns the op that was waited for. There must be one.
 func (c cause) op() uint32 {
 	return uint32(c>>1) - 1
 }
@@ -86,7 +86,7 @@ func (r *run) run() (*sim.Outcome, error) {
 	return r.outcome(), nil
 }
 
-// begin starts the calcs and collectives of a rank that wait for nothing, and lines up the sends and receives.
+// begin starts the calcs and collectives of a rank that have no dependencies, and queues such sends and receives.
 func (r *run) begin(rank int) {
 	roots := r.p.Roots(rank)
 	other := func(i uint32) bool { return !r.ops[i].IsMessage() }
@@ -134,7 +134,7 @@ func (r *run) receive(i, m uint32, now uint64) {
 	r.end(i, op, now)
 }
 
-// settle runs the calcs and collectives that are ready, and those that get ready by that.
+// settle runs the calcs and collectives that are ready, and those that become ready thereby.
 func (r *run) settle() {
 	for len(r.ready) > 0 && r.err == nil {
 		i := r.ready[len(r.ready)-1]
@@ -158,7 +158,7 @@ func (r *run) settle() {
 	}
 }
 
-// start counts the start of op i for those that wait for it.
+// start counts the start of op i for its start dependents.
 func (r *run) start(i uint32, op *sim.Op) {
 	op.Flags |= started
 	if waiting := r.p.StartDependents(i); len(waiting) > 0 {
@@ -167,7 +167,7 @@ func (r *run) start(i uint32, op *sim.Op) {
 	r.progress.Ran()
 }
 
-// end counts the end of op i, at time t, for those that wait for it.
+// end counts the end of op i, at time t, for its dependents.
 func (r *run) end(i uint32, op *sim.Op, t uint64) {
 	if finish := &r.finish[op.Rank]; t > *finish {
 		*finish = t
@@ -175,11 +175,11 @@ func (r *run) end(i uint32, op *sim.Op, t uint64) {
 	r.release(r.p.Dependents(i), t, causedBy(i, byEnd))
 }
 
-// release counts what happened at time t for ops that wait for it.
+// release counts a dependency of ops as met at time t.
 func (r *run) release(waiting []uint32, t uint64, by cause) {
 	for _, d := range waiting {
 		op := &r.ops[d]
-		// Of several that come last at the same time, the one of the lowest number is on record.
+		// Of several that come last at the same time, the one with the lowest number is recorded.
 		if t > op.Ready || t == op.Ready && r.cause[d]-1 >= by-1 {
 			op.Ready, r.cause[d] = t, by
 		}

@@ -5,14 +5,14 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Never stands for the time of what did not happen.
+// Never is the time of an event that did not happen.
 const Never dag.Time = -1
 
-// Timeline is when each op of a trace ran. Ranks and ops count from 0.
+// Timeline is the start and end times of the ops of a trace. Ranks and ops count from 0.
 type Timeline struct {
-	Result *sim.Result // whether all of the trace ran, and what is stuck if not
+	Result *sim.Result // with the incomplete ops, if any
 
-	program *sim.Program // its ops as a run leaves them
+	program *sim.Program // its ops as the run leaves them
 	cause   []cause
 }
 
@@ -21,7 +21,7 @@ func (t *Timeline) Makespan() dag.Time {
 	return dag.Time(t.Result.Makespan.Ticks)
 }
 
-// Ops returns how many ops a rank has.
+// Ops returns the number of ops of a rank.
 func (t *Timeline) Ops(rank int) int {
 	return int(t.program.Start[rank+1] - t.program.Start[rank])
 }
@@ -31,7 +31,7 @@ func (t *Timeline) Ran(rank, op int) bool {
 	return t.End(rank, op) != Never
 }
 
-// Start returns when an op started, Never if it did not.
+// Start returns the start of an op, Never if it did not start.
 func (t *Timeline) Start(rank, op int) dag.Time {
 	if i := t.number(rank, op); t.program.Ops[i].Flags&started != 0 {
 		return t.start(i)
@@ -39,7 +39,7 @@ func (t *Timeline) Start(rank, op int) dag.Time {
 	return Never
 }
 
-// End returns when an op ended, Never if it did not.
+// End returns the end of an op, Never if it did not end.
 func (t *Timeline) End(rank, op int) dag.Time {
 	if i := t.number(rank, op); t.hasEnded(i) {
 		return t.end(i)
@@ -68,12 +68,12 @@ func (t *Timeline) hasEnded(i uint32) bool {
 	return flags&started != 0
 }
 
-// start returns when op i started, which it must have.
+// start returns the start of op i, which must have started.
 func (t *Timeline) start(i uint32) dag.Time {
 	return dag.Time(t.program.Ops[i].Ready)
 }
 
-// end returns when op i ended, which it must have.
+// end returns the end of op i, which must have ended.
 func (t *Timeline) end(i uint32) dag.Time {
 	op := &t.program.Ops[i]
 	switch {

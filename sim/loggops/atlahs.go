@@ -7,16 +7,16 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// atlahs replays as the LogGOPSim of spcl/atlahs does (commit 8837294): exact matching only, events of equal time in the
-// order that a binary heap without a tie-break gives them, no cost per byte at the receiver.
+// atlahs reproduces the LogGOPSim of spcl/atlahs (commit 8837294): exact matching only, events of equal time in the
+// order of a binary heap without a tie-break, no cost per byte at the receiver.
 type atlahs struct {
 	*reference
 	queue      event.StdHeap
-	channel    []uint32 // of each send and receive, the number of its (host, source, tag)
+	channel    []uint32 // by send and receive op, the number of its (host, source, tag)
 	unexpected []sim.List
 	posted     []sim.List
-	arrived    []uint64 // of each message by its send, when it joined the unexpected
-	hosts      []uint32 // of each channel
+	arrived    []uint64 // by send op, when its message became unexpected
+	hosts      []uint32 // by channel
 }
 
 func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
@@ -61,7 +61,7 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	return result, nil
 }
 
-// number gives every (host, source, tag) a number. Wildcards are sources and tags of their own, which no message has.
+// number numbers the triples (host, source, tag). Wildcards are sources and tags of their own, which no message has.
 func (s *atlahs) number() {
 	type key struct {
 		host   uint32
@@ -101,7 +101,7 @@ func (s *atlahs) draw(t uint64, what uint32) {
 	s.sequence++
 }
 
-// flush queues ops that became ready on a host.
+// flush queues ops of a host that became ready.
 func (s *atlahs) flush(ready []uint32) {
 	for _, i := range ready {
 		op := &s.p.Ops[i]
@@ -117,8 +117,8 @@ func (s *atlahs) flush(ready []uint32) {
 	}
 }
 
-// started counts a start dependency of each of the ops as met. One that has no other is ready from time 0 on, whatever
-// it required.
+// started counts a met start dependency of each of the ops. An op without further dependencies is ready from time 0 on,
+// whatever it required.
 func (s *atlahs) started(ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
@@ -164,8 +164,8 @@ func (s *atlahs) calc(e event.StdEvent, i uint32, op *sim.Op) error {
 	return nil
 }
 
-// sizes returns what the reference takes for the size of a message, at least one byte, its bytes beyond the first, and
-// the time that those take on the wire.
+// sizes returns the reference's message size, at least one byte; its bytes beyond the first; and their time on the
+// wire.
 func (s *atlahs) sizes(op *sim.Op) (size, x, wire uint64) {
 	size = max(op.Size, 1)
 	return size, size - 1, uint64(float64(size-1) * s.n.GFloat)
@@ -200,7 +200,7 @@ func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 	return nil
 }
 
-// recv returns why the reference aborts, "" if it does not.
+// recv returns the reason if the reference aborts, else "".
 func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	s.run(op)
 	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
@@ -265,15 +265,15 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	s.ready = s.done(end, s.p.Dependents(i), s.ready)
 	s.flush(s.ready)
 	s.flush(s.remote)
-	received := t + s.n.o + max(x*s.n.O, wire) // what the reference draws is loggopsim's cost, not what it charged
+	received := t + s.n.o + max(x*s.n.O, wire) // the reference draws loggopsim's cost, not what it charged
 	s.transfer(send.Rank, host, m, i, t, size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+wire-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
 	return nil
 }
 
-// releaseSend ends the rendezvous of send m, which was met on host. It lifts the sender's clocks of the stream and NIC
-// that the op named has.
+// releaseSend ends the rendezvous of send m, which was met on host. It advances the sender's clocks of named's stream
+// and NIC.
 func (s *atlahs) releaseSend(end, nic uint64, m, host uint32, named *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if sender == host {

@@ -1,7 +1,7 @@
-// Package loggops is the backend of the LogGOPS model of communication, in three readings: strict, the model as its
-// papers mean it, and the two simulators that people quote, LogGOPSim and the one of ATLAHS, bit for bit.
+// Package loggops is the backend of the LogGOPS communication model. It has three models: strict, which follows the
+// papers, and bit-exact reproductions of two widely used simulators, LogGOPSim and that of ATLAHS.
 //
-// docs/backends/loggops.md has the rules of all three, one by one.
+// docs/backends/loggops.md states the rules of all three.
 package loggops
 
 import (
@@ -13,26 +13,27 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Options says how to replay.
+// Options are the options of a run.
 type Options struct {
 	Params   Params
 	Noise    *NoiseTrace  // nil: none
 	Timeline sim.Timeline // nil: none
-	Threads  int          // how many to use at most, with the same result; 0: one
+	Threads  int          // the most threads to use, which do not change the result; 0: one
 
-	// Progress is nil, or called now and then, by several threads at the same time, with how many more ops ran.
+	// Progress, if not nil, is called now and then, by several threads concurrently, with the number of additional ops
+	// that ran.
 	Progress func(ops int64)
 }
 
-// Stats is what this backend adds to a [sim.Result].
+// Stats is the backend's part of a [sim.Result].
 type Stats struct {
-	Noise       []sim.Clock `json:"noise_ps"`    // by rank, the noise that hit it
-	NoiseTrace  string      `json:"noise_trace"` // the file that it comes from
+	Noise       []sim.Clock `json:"noise_ps"`    // by rank, the noise that affected it
+	NoiseTrace  string      `json:"noise_trace"` // name of its file
 	Coscheduled bool        `json:"noise_cosched"`
 	Seed        int64       `json:"seed"`
 }
 
-// Replay is a trace that is compiled for one of the models, to be run once.
+// Replay is a trace compiled for one of the models. It can be run once.
 type Replay struct {
 	model   Model
 	program *sim.Program
@@ -64,7 +65,7 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{model: r.model, program: r.program.Clone()}
 }
 
-// Run replays the trace, once.
+// Run replays the trace. It fails if the replay has been run already, and if a time is out of range.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	p := r.program
 	if r.used {
@@ -107,7 +108,7 @@ func (r *Replay) replay(p *sim.Program, o Options) (*outcome, error) {
 	return runLogGOPSim(p, n, o)
 }
 
-// outcome is a sim.Outcome and the noise that hit each rank.
+// outcome is a sim.Outcome with the noise that affected each rank.
 type outcome struct {
 	sim.Outcome
 	noise []uint64

@@ -10,21 +10,21 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// loggopsim replays as spcl/LogGOPSim does (commit 76451de), with the same result by faster means. Where the reference
-// puts an op or message that finds its clock busy back into the queue, over and over, here it waits at the clock (see
-// waits); where it searches lists of receives and messages, here they are found by a hash (sim.Matcher). Both have
-// conditions, and where those do not hold, the reference's own way is taken.
+// loggopsim reproduces spcl/LogGOPSim (commit 76451de) with faster data structures. The reference returns an op or
+// message whose clock is busy to the queue again and again; here it waits at the clock (see waits). The reference
+// searches lists of receives and messages; here a hash table finds them (sim.Matcher). Both have conditions. If those
+// are not met, the reference's method is used.
 type loggopsim struct {
 	*reference
 	queue event.Wheel
 	shard *shard       // that this is part of; nil: the replay is not divided
-	waits []clockWaits // of each host; nil: events go back into the queue
+	waits []clockWaits // by host; nil: events return to the queue
 
-	matchers []sim.Matcher // of each host; nil: the lists are searched
-	stamps   uint64        // how many receives and messages have waited for a partner; see stamped
+	matchers []sim.Matcher // by host; nil: the lists are searched
+	stamps   uint64        // receives and messages that have waited for a partner; see stamped
 
-	unexpected []sim.List // the lists: messages, by host
-	posted     []sim.List // receives, by host
+	unexpected []sim.List // the lists of messages, by host
+	posted     []sim.List // the lists of receives, by host
 }
 
 func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
@@ -64,14 +64,14 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	return s, nil
 }
 
-// begin queues what is ready at the start.
+// begin queues the ops that are ready at the start.
 func (s *loggopsim) begin() {
 	for host := range s.p.Ranks() {
 		s.flush(s.roots(host), true)
 	}
 }
 
-// finish handles all events that are left, and those that they lead to.
+// finish handles all remaining events and those that they cause.
 func (s *loggopsim) finish() error {
 	for s.queue.Len() > 0 {
 		if err := s.handle(s.queue.Pop()); err != nil {
@@ -97,8 +97,8 @@ func (s *loggopsim) handle(e event.Event) error {
 	return s.calc(e, i, op)
 }
 
-// clocksAdvance reports whether no clock can go backwards, which it does where a message of no bytes costs less than
-// nothing, and where the clock wraps around.
+// clocksAdvance reports whether clocks never go backwards. They do if a message of no bytes has a negative cost, and on
+// overflow.
 func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 	const limit = math.MaxUint64 / 16
 	for _, v := range []uint64{n.L, n.o, n.g, n.G, n.O} {
@@ -106,7 +106,7 @@ func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 			return false
 		}
 	}
-	back := n.G // what a message of no bytes takes off the receiver's clock
+	back := n.G // the amount that a message of no bytes takes off the receiver's clock
 	if n.G == 0 || n.O > 0 && n.O < n.G {
 		back = n.O
 	}
@@ -117,7 +117,7 @@ func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 	if !bounded {
 		return false
 	}
-	latest := uint64(0) // a time that no clock reaches
+	latest := uint64(0) // an upper bound of all clocks
 	for _, v := range [...][2]uint64{
 		{p.SendBytes, n.G + n.O}, {p.Sends, 2*n.o + 2*n.g + n.L}, {p.CalcTime, 1}, {uint64(p.NumOps()) + p.Sends, hit},
 	} {
@@ -130,13 +130,13 @@ func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 	return latest <= limit
 }
 
-// draw puts an event into the queue under the next number.
+// draw queues an event under the next number.
 func (s *loggopsim) draw(t uint64, what uint32) {
 	s.push(event.Event{Time: t, Key: s.sequence<<32 | uint64(what)})
 	s.sequence++
 }
 
-// push puts an event into the queue, or where a shard keeps what its queue is not to have yet.
+// push queues an event, or hands it to the shard if it lies beyond the window.
 func (s *loggopsim) push(e event.Event) {
 	if s.shard != nil && e.Time >= s.shard.end {
 		s.shard.later(e)
@@ -145,8 +145,8 @@ func (s *loggopsim) push(e event.Event) {
 	s.queue.Push(e)
 }
 
-// flush queues the ops that became ready on a host, at the time at which their clocks are free; at the start of the run
-// at time 0.
+// flush queues ops of a host that became ready, at the time when their clocks are free, or at time 0 at the start of
+// the run.
 func (s *loggopsim) flush(ready []uint32, atStart bool) {
 	sortByType(ready, s.p.Ops)
 	for _, i := range ready {
@@ -164,7 +164,7 @@ func (s *loggopsim) flush(ready []uint32, atStart bool) {
 	}
 }
 
-// flushBoth flushes the host at hand and the other host of the event, the lower one first.
+// flushBoth flushes the current host and the other host of the event, the lower one first.
 func (s *loggopsim) flushBoth(host, other uint32) {
 	if other < host {
 		s.flush(s.remote, false)
@@ -177,7 +177,7 @@ func (s *loggopsim) flushBoth(host, other uint32) {
 	}
 }
 
-// release counts one dependency of each of the ops as met and appends those that have no other to ready.
+// release counts a met dependency of each of the ops, and appends those without further dependencies to ready.
 func (s *loggopsim) release(ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
@@ -257,8 +257,8 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
 }
 
-// message handles the arrival of the message of send m. The receiving host's clocks are those of the stream and NIC that
-// the send names.
+// message handles the arrival of the message of send m. The receiving host's clocks are those of the send's stream and
+// NIC.
 func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	t, host := e.Time, uint32(send.Peer)
 	cpu, _, gr := s.clocks(host, send.Stream, send.NIC)
@@ -293,8 +293,8 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	return nil
 }
 
-// releaseSend ends the rendezvous of send m, which was met on host at time t. It lifts the sender's clocks of the stream
-// and NIC that the op named has.
+// releaseSend ends the rendezvous of send m, which was met on host at time t. It advances the sender's clocks of
+// named's stream and NIC.
 func (s *loggopsim) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if sender == host {
@@ -306,7 +306,7 @@ func (s *loggopsim) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	*cpu, *gs = max(*cpu, t), max(*gs, t)
 }
 
-// post has receive i take the first message that fits, or wait.
+// post returns the first message that receive i matches. If there is none, the receive waits.
 func (s *loggopsim) post(i uint32, op *sim.Op) uint32 {
 	if s.matchers == nil {
 		return s.takeMessage(&s.unexpected[op.Rank], i, op)
@@ -318,7 +318,7 @@ func (s *loggopsim) post(i uint32, op *sim.Op) uint32 {
 	return m
 }
 
-// arrive has the first receive that fits take message m, or has that wait.
+// arrive returns the first receive that message m matches. If there is none, the message waits.
 func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
 	if s.matchers == nil {
 		return s.takeReceive(&s.posted[send.Peer], m, send)
@@ -330,13 +330,13 @@ func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
 	return i
 }
 
-// stamped notes in Op.Ready the order in which receives and messages began to wait.
+// stamped records in Op.Ready the order in which receives and messages began to wait.
 func (s *loggopsim) stamped(i uint32) {
 	s.p.Ops[i].Ready = s.stamps
 	s.stamps++
 }
 
-// takeMessage is post by searching the list.
+// takeMessage is post with a linear search.
 func (s *loggopsim) takeMessage(w *sim.List, i uint32, recv *sim.Op) uint32 {
 	prev := uint32(sim.NoOp)
 	for m := w.Head; m != sim.NoOp; prev, m = m, s.p.Ops[m].Link {
@@ -349,7 +349,7 @@ func (s *loggopsim) takeMessage(w *sim.List, i uint32, recv *sim.Op) uint32 {
 	return sim.NoOp
 }
 
-// takeReceive is arrive by searching the list.
+// takeReceive is arrive with a linear search.
 func (s *loggopsim) takeReceive(w *sim.List, m uint32, send *sim.Op) uint32 {
 	prev := uint32(sim.NoOp)
 	for i := w.Head; i != sim.NoOp; prev, i = i, s.p.Ops[i].Link {
@@ -362,8 +362,8 @@ func (s *loggopsim) takeReceive(w *sim.List, m uint32, send *sim.Op) uint32 {
 	return sim.NoOp
 }
 
-// fits reports whether a receive takes the message of a send. In the reference either side may have the any-tag. It knows
-// neither communicators nor lowered collectives; for these, the rules of the engine hold.
+// fits reports whether a receive matches the message of a send. In the reference either side may have the any-tag. The
+// reference has neither communicators nor lowered collectives; for these, the engine's rules apply.
 func (r *reference) fits(recv, send *sim.Op) bool {
 	if recv.Flags&sim.AnySource == 0 && uint32(recv.Peer) != send.Rank {
 		return false
@@ -374,7 +374,7 @@ func (r *reference) fits(recv, send *sim.Op) bool {
 	return r.p.Comm(recv) == r.p.Comm(send) && (recv.Flags|send.Flags)&sim.Internal == 0
 }
 
-// leftover returns the messages and receives that found no partner, by host, in the order in which they began to wait.
+// leftover returns the messages and receives without a partner, by host, in the order in which they began to wait.
 func (s *loggopsim) leftover() (unexpected, posted [][]uint32) {
 	if s.matchers == nil {
 		for host := range s.p.Ranks() {

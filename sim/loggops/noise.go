@@ -17,21 +17,22 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// NoiseTrace is operating-system noise measured on one processor: detours of the given lengths at the given times,
-// repeated with the period of the last. It is read by [ReadNoise].
+// NoiseTrace is operating-system noise measured on one processor: detours of given start and length, repeated with the
+// period of the last one. [ReadNoise] reads it.
 type NoiseTrace struct {
 	start, length []uint64 // in nanoseconds
 	repeatsLast   bool     // the file ends with a newline
 
 	Name string // of the file
-	// Coscheduled makes the noise hit every host at the same time.
+	// Coscheduled makes the noise affect every host at the same time.
 	Coscheduled bool
-	// Seed decides at which point of the trace each host starts.
+	// Seed determines at which point of the trace each host starts.
 	Seed int64
 }
 
-// ReadNoise reads lines of start and length of a detour, decimal nanoseconds separated by a tab or blanks, ascending;
-// lines that begin with # are comments. Values are rounded to whole nanoseconds, half away from zero.
+// ReadNoise reads one detour per line: its start and length in decimal nanoseconds, separated by a tab or blanks,
+// ascending. Lines that begin with # are comments. Values are rounded to whole nanoseconds, half away from zero. Errors
+// call the file name.
 func ReadNoise(r io.Reader, name string) (*NoiseTrace, error) {
 	n := &NoiseTrace{Name: name}
 	in := bufio.NewReader(r)
@@ -78,13 +79,13 @@ func parseNanoseconds(s string) (uint64, error) {
 	return uint64(math.Round(v)), nil
 }
 
-// noise is a NoiseTrace at work in a reference simulator, which repeats it from the start of its last detour on. There a
-// file that ends with a newline, as most do, has its last detour twice.
+// noise is a NoiseTrace in a reference simulator, which repeats it from the start of its last detour. In a file that
+// ends with a newline, as most do, the reference reads the last detour twice.
 type noise struct {
 	start, length []uint64
 	afterFirst    uint64   // sum of all lengths but the first
-	offset        []uint64 // of each host, where in the trace its run starts
-	injected      []uint64 // into each host, so far
+	offset        []uint64 // by host, its start in the trace
+	injected      []uint64 // by host, the noise so far
 }
 
 func (n *NoiseTrace) noise(hosts int) *noise {
@@ -100,11 +101,11 @@ func (n *NoiseTrace) noise(hosts int) *noise {
 	return s
 }
 
-// offsets draws at which point of a noise of the given period each host starts. The reference simulators draw one number
-// before those of the hosts, and use it for all of them where the noise is coscheduled.
+// offsets draws the point of a noise of the given period at which each host starts. The reference simulators draw one
+// number before those of the hosts, and use it for all hosts if the noise is coscheduled.
 func (n *NoiseTrace) offsets(hosts int, period uint64) []uint64 {
-	random := prng.NewMT19937() // as theirs
-	random.Seed(uint64(n.Seed)) // of which it takes the lower half
+	random := prng.NewMT19937() // the reference's generator
+	random.Seed(uint64(n.Seed)) // which uses the lower half
 	draw := func() uint64 {
 		return uint64(float64(random.Uint32()) / math.MaxUint32 * float64(period))
 	}
@@ -119,9 +120,9 @@ func (n *NoiseTrace) offsets(hosts int, period uint64) []uint64 {
 	return offsets
 }
 
-// over returns how much noise hits the processor of a host that is busy from a to b, as the reference simulator counts:
-// the rest of a detour under way at a, and the whole of every detour that starts later, where the first of the trace
-// never does. An interval as long as the trace makes the reference divide by zero; a longer one wraps around, unnoticed.
+// over returns the noise on a host that is busy from a to b, as the reference simulator computes it: the rest of a
+// detour in progress at a, and the whole of every detour that starts later, except the first of the trace. For an
+// interval as long as the trace the reference divides by zero; a longer one wraps around.
 func (s *noise) over(host int, a, b uint64) (uint64, error) {
 	last, busy := len(s.start)-1, b-a
 	period := s.start[last]
@@ -142,7 +143,7 @@ func (s *noise) over(host int, a, b uint64) (uint64, error) {
 		if at == last {
 			end -= period
 			at = 0
-			if whole := (end - 1) / period; end > period && last > 0 { // all the whole periods at once
+			if whole := (end - 1) / period; end > period && last > 0 { // all whole periods at once
 				end -= whole * period
 				total += whole * s.afterFirst
 			}
@@ -157,8 +158,9 @@ func (s *noise) over(host int, a, b uint64) (uint64, error) {
 	return total, nil
 }
 
-// most returns the most noise that hits a processor while it is busy for the given time or less, if there is a bound: to
-// intervals longer than the trace, over adds noise in proportion to the time of day. s may be nil, for no noise.
+// most returns an upper bound of the noise on a processor that is busy for the given time or less. bounded is false if
+// there is none: for intervals longer than the trace, over adds noise in proportion to the time of day. A nil s has no
+// noise.
 func (s *noise) most(busy uint64) (noise uint64, bounded bool) {
 	if s == nil {
 		return 0, true
@@ -174,13 +176,13 @@ func (s *noise) most(busy uint64) (noise uint64, bounded bool) {
 	return noise, true
 }
 
-// detours is a NoiseTrace at work in the strict model, in picoseconds: the processor does nothing else during a detour,
-// and the trace repeats from the end of its last detour on.
+// detours is a NoiseTrace in the strict model, in picoseconds. The processor does nothing else during a detour, and the
+// trace repeats from the end of its last detour.
 type detours struct {
-	start, end []uint64 // ascending, none touching the next
-	idleBefore []uint64 // of each detour, the time of the period before it that the detours leave
+	start, end []uint64 // ascending and disjoint
+	idleBefore []uint64 // by detour, the idle time of the period before it
 	period     uint64
-	idle       uint64 // time in a period that the detours leave
+	idle       uint64 // time of a period outside detours
 	offset     []uint64
 	injected   []uint64
 }
@@ -217,20 +219,20 @@ func (n *NoiseTrace) detours(ranks int) (*detours, error) {
 	return d, nil
 }
 
-// work returns when work of the given length that a rank's processor begins at start is done: as soon as the detours have
-// left it enough time. It returns more than math.MaxInt64 where that is too late.
+// work returns the end of work of the given length that a rank's processor begins at start. It is more than
+// math.MaxInt64 if too late.
 func (d *detours) work(rank uint32, start, length uint64) uint64 {
 	if length == 0 {
 		return start
 	}
 	at := (start + d.offset[rank]) % d.period
-	wanted := d.idleUntil(at) + length // counted from the start of the period, so at most idle + length
+	wanted := d.idleUntil(at) + length // from the start of the period, so at most idle + length
 	periods, rest := (wanted-1)/d.idle, (wanted-1)%d.idle+1
 	high, whole := bits.Mul64(periods, d.period)
 	if high > 0 || whole > math.MaxInt64 || start+whole > math.MaxInt64 {
 		return math.MaxInt64 + 1
 	}
-	// rest, at least 1 and at most idle, is reached before the first detour that has so much idle time before it.
+	// rest is from 1 to idle. It is reached before the first detour that has at least so much idle time before it.
 	end := d.period - (d.idle - rest)
 	if i, _ := slices.BinarySearch(d.idleBefore, rest); i < len(d.start) {
 		end = d.start[i] - (d.idleBefore[i] - rest)
@@ -243,7 +245,7 @@ func (d *detours) work(rank uint32, start, length uint64) uint64 {
 	return done
 }
 
-// idleUntil returns how much time of the period the detours leave before a point in it.
+// idleUntil returns the idle time of the period before a point in it.
 func (d *detours) idleUntil(at uint64) uint64 {
 	i := sort.Search(len(d.end), func(i int) bool { return d.end[i] > at })
 	switch {

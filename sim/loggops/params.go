@@ -12,14 +12,14 @@ import (
 )
 
 // Params are the parameters of LogGOPS (Hoefler, Schneider, Lumsdaine: LogGOPSim - Simulating Large-Scale Applications
-// in the LogGOPS Model, HPDC 2010, section 2). P, the number of processors, is the trace's.
+// in the LogGOPS Model, HPDC 2010, section 2). The trace determines P, the number of processors.
 type Params struct {
-	L        dag.Time // latency of the wire
-	Overhead dag.Time // o: time a processor is busy with a message, at either end
-	Gap      dag.Time // g: time between two messages of a NIC
-	GPerByte *big.Rat // G: time per byte between two messages of a NIC, the inverse of its bandwidth, in picoseconds
-	OPerByte *big.Rat // O: time per byte that a processor is busy with a message, in picoseconds
-	S        int64    // largest message that is sent eagerly, in bytes
+	L        dag.Time // wire latency
+	Overhead dag.Time // o: processor time per message, at either end
+	Gap      dag.Time // g: gap between two messages of a NIC
+	GPerByte *big.Rat // G: gap per byte of a NIC, the inverse of its bandwidth, in picoseconds
+	OPerByte *big.Rat // O: processor time per byte, in picoseconds
+	S        int64    // largest eager message, in bytes
 }
 
 // MarshalJSON returns the parameters with their units.
@@ -41,7 +41,7 @@ func (p Params) String() string {
 		decimal(new(big.Rat).Mul(p.GPerByte, nano)), decimal(new(big.Rat).Mul(p.OPerByte, nano)), p.S)
 }
 
-// decimal returns r as a decimal number, exact where it has at most nine digits behind the point.
+// decimal returns r as a decimal number, exact up to nine decimals.
 func decimal(r *big.Rat) json.Number {
 	text := r.FloatString(9)
 	return json.Number(strings.TrimRight(strings.TrimRight(text, "0"), "."))
@@ -84,7 +84,7 @@ var presets = []struct {
 	},
 }
 
-// Preset returns the parameter set of that name.
+// Preset returns the parameter set of the given name.
 func Preset(name string) (Params, error) {
 	for _, p := range presets {
 		if p.name == name {
@@ -103,20 +103,20 @@ func PresetNames() []string {
 	return names
 }
 
-// Model is one of the three readings of LogGOPS that this backend has.
+// Model is one of the three models of the backend.
 type Model string
 
-// The models.
+// Models.
 const (
-	Strict    Model = "strict"    // LogGOPS as its papers mean it
-	LogGOPSim Model = "loggopsim" // what spcl/LogGOPSim computes, bit for bit
-	ATLAHS    Model = "atlahs"    // what the LogGOPSim of spcl/atlahs computes, bit for bit
+	Strict    Model = "strict"    // LogGOPS as its papers define it
+	LogGOPSim Model = "loggopsim" // spcl/LogGOPSim, bit for bit
+	ATLAHS    Model = "atlahs"    // the LogGOPSim of spcl/atlahs, bit for bit
 )
 
 // Models lists the models, the default first.
 var Models = []Model{Strict, LogGOPSim, ATLAHS}
 
-// ParseModel returns the model of that name.
+// ParseModel returns the model of the given name.
 func ParseModel(name string) (Model, error) {
 	if !slices.Contains(Models, Model(name)) {
 		return "", fmt.Errorf("no model %q, expected strict, loggopsim or atlahs", name)
@@ -124,7 +124,7 @@ func ParseModel(name string) (Model, error) {
 	return Model(name), nil
 }
 
-// Check returns what makes the parameters unfit for a model.
+// Check returns an error if a model cannot use the parameters.
 func (p Params) Check(m Model) error {
 	if m == Strict {
 		if p.L < 0 || p.Overhead < 0 || p.Gap < 0 || p.S < 0 || p.GPerByte.Sign() < 0 || p.OPerByte.Sign() < 0 {
@@ -138,7 +138,7 @@ func (p Params) Check(m Model) error {
 	return nil
 }
 
-// nanoseconds are parameters as the reference simulators hold them: unsigned integers that wrap around.
+// nanoseconds are parameters as the reference simulators store them: unsigned integers that wrap around.
 type nanoseconds struct {
 	L, o, g uint64
 	G, O    uint64
@@ -146,7 +146,7 @@ type nanoseconds struct {
 	S       uint32
 }
 
-// nanoseconds converts p. fractionalG says whether G may be a fraction of a nanosecond; all else must be whole.
+// nanoseconds converts p. With fractionalG, G may be a fraction of a nanosecond; all other values must be whole.
 func (p Params) nanoseconds(fractionalG bool) (nanoseconds, error) {
 	var n nanoseconds
 	times := []struct {

@@ -4,27 +4,27 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// isMessage marks an event as the arrival of a message, which goes by the number of its send.
+// isMessage marks an event as the arrival of a message, identified by its send op.
 const isMessage = 1 << 31
 
-// reference is the state that the replays of the two reference simulators have in common. All clocks are nanoseconds in
-// unsigned integers that wrap around, as theirs are.
+// reference is the shared state of the replays of the two reference simulators. All clocks are nanoseconds in unsigned
+// integers that wrap around, as in those.
 type reference struct {
 	p        *sim.Program
 	n        nanoseconds
 	clock    hostClocks
-	sequence uint64 // numbers drawn: the reference's count of events
+	sequence uint64 // numbers drawn: the reference's event count
 	messages int64
 	bytes    uint64
 	noise    *noise
 	timeline sim.Timeline
 	progress sim.Progress
 
-	ready  []uint32 // ops of the host at hand that became ready in the event at hand
-	remote []uint32 // the same of the other host that the event touches
+	ready  []uint32 // ops of the current host that became ready in the current event
+	remote []uint32 // likewise of the other host of the event
 
-	// Of each message by its send, when the send started, and once it is unexpected when it arrived, which the references
-	// take for the same; nil without a timeline.
+	// By send op, when it started and, once its message is unexpected, when that arrived, as in the references; nil
+	// without a timeline.
 	departed []uint64
 }
 
@@ -57,13 +57,13 @@ func (r *reference) clocks(host uint32, stream uint16, nic uint8) (cpu, gs, gr *
 	return &c.times[base+2*c.nics+int(stream)], &c.times[k], &c.times[k+1]
 }
 
-// hostClocks are the clocks of all hosts, those of one host together: for each NIC when it can send again and when it can
-// receive again, then for each stream when it is free.
+// hostClocks are the clocks of all hosts, grouped by host: for each NIC when it can send and when it can receive again,
+// then for each stream when it is free.
 type hostClocks struct {
 	times  []uint64
-	nics   int   // of each host
-	stride int   // clocks of each host, where all have as many
-	first  []int // of each host, where its clocks begin, and behind the last; nil where all have as many
+	nics   int   // per host
+	stride int   // clocks per host, if equal for all
+	first  []int // by host, where its clocks begin, and the end of the last; nil if all have equally many
 }
 
 func newHostClocks(p *sim.Program) (hostClocks, error) {
@@ -86,7 +86,7 @@ func newHostClocks(p *sim.Program) (hostClocks, error) {
 	return c, nil
 }
 
-// finish returns the latest clock of the streams of a host.
+// finish returns the latest stream clock of a host.
 func (c *hostClocks) finish(host int) uint64 {
 	first, last := host*c.stride, (host+1)*c.stride
 	if c.first != nil {
@@ -99,7 +99,7 @@ func (c *hostClocks) finish(host int) uint64 {
 	return latest
 }
 
-// noiseOver returns the noise that hits host while it is busy from a to b.
+// noiseOver returns the noise on host while it is busy from a to b.
 func (r *reference) noiseOver(host uint32, a, b uint64) (uint64, error) {
 	if r.noise == nil {
 		return 0, nil
@@ -107,16 +107,16 @@ func (r *reference) noiseOver(host uint32, a, b uint64) (uint64, error) {
 	return r.noise.over(int(host), a, b)
 }
 
-// roots returns the ops of a rank that wait for nothing, ascending.
+// roots returns the ops of a rank without dependencies, ascending.
 func (r *reference) roots(rank int) []uint32 {
-	r.ready = append(r.ready[:0], r.p.Roots(rank)...) // a copy, for it is to be sorted
+	r.ready = append(r.ready[:0], r.p.Roots(rank)...) // a copy, since it will be sorted
 	return r.ready
 }
 
 // hasRun is set in Op.Flags once the op has run.
 const hasRun uint8 = 1 << 7
 
-// run notes that an op runs.
+// run records that an op runs.
 func (r *reference) run(op *sim.Op) {
 	r.p.PrefetchOps(op)
 	op.Flags |= hasRun
@@ -127,7 +127,7 @@ func (r *reference) run(op *sim.Op) {
 	}
 }
 
-// outcome closes the books. The lists hold, for each host, the messages and receives that still wait for a partner.
+// outcome returns the outcome. The lists hold the waiting messages and receives of each host.
 func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	o := &outcome{Outcome: sim.Outcome{
 		Finish: make([]uint64, r.p.Ranks()), Events: int64(r.sequence), Messages: r.messages, Bytes: int64(r.bytes),
@@ -142,21 +142,21 @@ func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	return o
 }
 
-// depart notes when message m set out, for the timeline.
+// depart records when message m set out, for the timeline.
 func (r *reference) depart(m uint32, t uint64) {
 	if r.departed != nil {
 		r.departed[m] = t
 	}
 }
 
-// span reports to the timeline, if there is one.
+// span reports to the timeline, if any.
 func (r *reference) span(kind sim.SpanKind, host uint32, stream uint16, op uint32, start, end uint64) {
 	if r.timeline != nil {
 		r.timeline.Span(sim.Span{Kind: kind, Rank: host, Stream: uint32(stream), Op: op, Start: start, End: end})
 	}
 }
 
-// transfer reports to the timeline, if there is one. It names source and target as the reference does.
+// transfer reports to the timeline, if any. Source and target are those of the reference.
 func (r *reference) transfer(source, target, send, recv uint32, end, bytes uint64) {
 	if r.timeline != nil {
 		r.timeline.Transfer(sim.Transfer{Source: source, Target: target, Send: send, Recv: recv,
@@ -164,7 +164,7 @@ func (r *reference) transfer(source, target, send, recv uint32, end, bytes uint6
 	}
 }
 
-// newLists returns n empty lists of receives or messages that wait.
+// newLists returns n empty lists of waiting receives or messages.
 func newLists(n int) []sim.List {
 	lists := make([]sim.List, n)
 	for i := range lists {

@@ -13,68 +13,68 @@ import (
 
 // shards run the loggopsim replay on several threads, with the same result.
 //
-// Where all messages are eager, and hosts have one stream, no event has an effect at another host, or leads to an event
-// there, before the time of a message, o + L, has passed. So the hosts are divided into shards, which run side by side
-// through a window of that length, each with a queue of its own, and then exchange messages.
+// If all messages are eager and hosts have one stream, no event affects another host before the time of a message, o +
+// L, has passed. So the hosts are divided into shards. These run concurrently through a window of that length, each
+// with its own queue, and then exchange messages.
 //
-// What is left are the numbers that all hosts draw in common, which order events of equal time. Within a window a shard
-// draws numbers of its own, above all that were drawn before. They order its events among each other just as the real
-// numbers would, since those are drawn in the order in which events take place. After the window the shards compare
-// notes: merged by time and number, these tell the order in which all events took place, and so the real numbers. They
-// replace the shard's own in what outlives the window: events that are not before its end, which for that reason do not
-// enter a queue until then, and what waits at clocks.
+// The remaining problem are the numbers that order events of equal time, which all hosts draw from one counter. Within
+// a window, a shard draws provisional numbers above all earlier ones. They order its events among each other exactly as
+// the real numbers would, since those are drawn in event order. After the window, each shard publishes notes on the
+// events that drew numbers. Merged by time and number, the notes yield the order of all events and so the real numbers.
+// These replace the provisional ones in everything that outlives the window: events at or after its end, which enter a
+// queue only then, and events that wait at clocks.
 type shards struct {
 	of        []*shard
 	lookahead uint64
 	barrier   *sim.Barrier
 	start     uint64 // of the first window
 
-	mostWindows int // see the constant
+	mostWindows int // the constant of that name
 
-	// goOn is asked by the first shard now and then, after the given number of numbers were drawn in so many windows in so
-	// much time, whether the shards are to go on.
+	// goOn decides whether the shards continue. The first shard calls it now and then, with the numbers drawn in a
+	// number of windows and the time taken.
 	goOn func(drawn uint64, windows int, took time.Duration) bool
 }
 
-// shard is a run of hosts, and what one thread needs to replay them.
+// shard is a range of hosts with the state to replay them on one thread.
 type shard struct {
 	loggopsim
 	all         *shards
 	index       int
 	first, last uint32 // its hosts are first to last-1
 
-	// What loggopsim points to: in here, for what threads write to all the time must not share cache lines.
+	// Target of loggopsim's pointer, inline so that threads do not share cache lines that they write.
 	own reference
 
-	base  uint64   // the first number that is drawn in the window at hand
+	base  uint64   // the first number drawn in the current window
 	end   uint64   // of the window
 	mine  *report  // on the window
 	dirty []uint32 // hosts where an event began to wait at a clock in the window
 
-	// What the others read after a window, while this shard may be at the next, for which it uses the other.
+	// Double buffer: other shards read the report of a window while this shard may run the next.
 	reports [2]report
 
 	drawn [maxShards][]uint32 // by shard, the real numbers of those that it drew in the window
 }
 
-// report is what a shard tells the others of a window.
+// report is the outcome of a window of one shard, for the others.
 type report struct {
 	notes     []note
-	sent      [maxShards][]event.Event // to each shard, itself included: events that are not before the end of the window
-	stop      bool                     // that was the last window
-	drawn     int                      // how many numbers the shard drew
-	notBefore uint64                   // the shard has nothing to do before
+	sent      [maxShards][]event.Event // by shard, itself included: events at or after the end of the window
+	stop      bool                     // this was the last window
+	drawn     int                      // numbers drawn by the shard
+	notBefore uint64                   // lower bound of the shard's next event
 	failed    error
 }
 
-// note says that an event took place which drew numbers, and how many.
+// note records an event that drew numbers.
 type note struct {
 	time   uint64
 	number uint32 // of the event
 	drawn  uint32
 }
 
-// maxShards bounds the threads, for comparing notes takes each of them the longer the more there are.
+// maxShards bounds the threads, since the cost of comparing notes grows with their number.
 const maxShards = 4
 
 // divisible reports whether the replay can be divided into shards.
@@ -84,12 +84,12 @@ func (s *loggopsim) divisible() bool {
 }
 
 const (
-	// roundEvents is about how many events are handled before it is looked at how fast that was; by several threads in no
-	// fewer and no more windows than that.
+	// roundEvents is the approximate number of events between two decisions on the number of threads. Several threads
+	// run at least fewestWindows and at most mostWindows in between.
 	roundEvents   = 1 << 16
 	fewestWindows = 4
 	mostWindows   = 512
-	// minDrawn is how many numbers the hosts must draw in a window on average for threads to be tried any longer.
+	// minDrawn is the average number of numbers drawn per window from which several threads are worth keeping.
 	minDrawn = 256
 )
 
@@ -122,7 +122,7 @@ func (s *loggopsim) replayOn(threads int) error {
 	}
 }
 
-// divide divides the hosts into up to n shards with about as many ops each.
+// divide divides the hosts into up to n shards with about equal numbers of ops.
 func (s *loggopsim) divide(n int) *shards {
 	n = min(n, maxShards, s.p.Ranks())
 	all := &shards{lookahead: s.n.o + s.n.L, barrier: sim.NewBarrier(n), mostWindows: mostWindows}
@@ -136,7 +136,7 @@ func (s *loggopsim) divide(n int) *shards {
 	return all
 }
 
-// deal hands the shards all events of s.
+// deal moves all events of s to the shards.
 func (a *shards) deal(s *loggopsim) {
 	a.start = s.queue.NotBefore()
 	for _, sh := range a.of {
@@ -152,7 +152,7 @@ func (a *shards) deal(s *loggopsim) {
 	s.queue.Rewind()
 }
 
-// place returns the host at which an event takes place.
+// place returns the host of an event.
 func (s *loggopsim) place(e event.Event) uint32 {
 	if what := e.Payload(); what&isMessage != 0 {
 		return uint32(s.p.Ops[what&^isMessage].Peer)
@@ -169,7 +169,7 @@ func (a *shards) at(host uint32) int {
 	return k
 }
 
-// replay has the shards replay what s has, until goOn says that it is enough, or to the end. s goes on from there.
+// replay replays the events of s on the shards, to the end or until goOn stops it. s continues from there.
 func (a *shards) replay(s *loggopsim, goOn func(drawn uint64, windows int, took time.Duration) bool) error {
 	a.goOn = goOn
 	a.deal(s)
@@ -214,7 +214,7 @@ func (sh *shard) replay() {
 	}
 }
 
-// never is the time of the next event where there is none.
+// never is the time of the next event if there is none.
 const never = math.MaxUint64
 
 // run runs the hosts of the shard through a window.
@@ -242,7 +242,7 @@ func (sh *shard) run(end uint64, mine *report) {
 	mine.notBefore = min(mine.notBefore, sh.queue.NotBefore())
 }
 
-// later keeps an event that is not before the end of the window.
+// later keeps an event at or after the end of the window.
 func (sh *shard) later(e event.Event) {
 	to := sh.index
 	if e.Payload()&isMessage != 0 {
@@ -252,8 +252,8 @@ func (sh *shard) later(e event.Event) {
 	sh.mine.notBefore = min(sh.mine.notBefore, e.Time)
 }
 
-// exchange takes what the shards reported of a window. It returns a time before which there is nothing to do, never at the
-// end, and whether to stop.
+// exchange reads the shards' reports of a window. It returns a lower bound of the next event, never at the end, and
+// whether to stop.
 func (sh *shard) exchange(half int) (start uint64, stop bool) {
 	start = never
 	for _, other := range sh.all.of {
@@ -294,7 +294,7 @@ func (sh *shard) real(key uint64, from int) uint64 {
 	return uint64(sh.drawn[from][number-sh.base])<<32 | key&math.MaxUint32
 }
 
-// compareNotes finds out the real numbers of all that were drawn in a window, and returns the next number.
+// compareNotes computes the real numbers of all that were drawn in a window, and returns the next number.
 func (sh *shard) compareNotes(half int) uint64 {
 	var piles [maxShards]pile
 	n := len(sh.all.of)
@@ -306,7 +306,7 @@ func (sh *shard) compareNotes(half int) uint64 {
 	}
 	next := uint32(sh.base)
 	for {
-		k, second := 0, -1 // the piles with the earliest notes
+		k, second := 0, -1 // the piles with the two earliest notes
 		for other := 1; other < n; other++ {
 			switch {
 			case piles[other].before(&piles[k]):
@@ -328,18 +328,18 @@ func (sh *shard) compareNotes(half int) uint64 {
 	}
 }
 
-// pile is the notes of a shard that are left to compare.
+// pile is the remaining notes of a shard.
 type pile struct {
 	notes []note
 	base  uint64
 	drawn []uint32 // the real numbers of all that the shard drew in the window
 	done  int      // how many of them are known
 
-	time uint64 // of the first note; never if none is left
-	real uint32 // and the real number of its event
+	time uint64 // of the first note; never if there is none
+	real uint32 // the real number of its event
 }
 
-// turn looks at the first note. Where its event was drawn in the same window, that was noted before, and so has its number.
+// turn reads the first note. If its event was drawn in the same window, an earlier note has determined its number.
 func (p *pile) turn() {
 	if len(p.notes) == 0 {
 		p.time, p.real = never, math.MaxUint32
@@ -355,7 +355,7 @@ func (p *pile) before(q *pile) bool {
 	return p.time < q.time || p.time == q.time && p.real < q.real
 }
 
-// number gives what was drawn by the first note's event its numbers, from next on, takes the note off, and returns the
+// number assigns numbers from next on to those drawn by the first note's event, removes the note, and returns the
 // number after those.
 func (p *pile) number(next uint32) uint32 {
 	for range p.notes[0].drawn {

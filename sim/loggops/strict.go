@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// runStrict replays on the engine, over a network of NICs with a gap g, a gap per byte G and a latency L.
+// runStrict replays on the engine, over a network of NICs with gap g, gap per byte G and latency L.
 func runStrict(p *sim.Program, o Options) (*outcome, error) {
 	if err := o.Params.Check(Strict); err != nil {
 		return nil, err
@@ -50,24 +50,24 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 	return result, nil
 }
 
-// wire is the LogGOPS network. Every NIC sends one message at a time and receives one at a time: a message takes g, and G
-// for each byte beyond the first, at both ends, and its bytes travel for L.
+// wire is the LogGOPS network. Every NIC sends one message at a time and receives one at a time. A message occupies the
+// NIC at both ends for g, plus G for each byte beyond the first, and its bytes travel for L.
 type wire struct {
 	latency, gap uint64
 	perByte      perByte
 	single       bool  // no rank has more than one NIC
-	nics         []int // of each rank, where its NICs are in free
+	nics         []int // by rank, the index in free of its first NIC
 	free         []nicFree
 }
 
 // nicFree is when a NIC can send and receive again.
 type nicFree struct{ send, recv uint64 }
 
-// The wire's events.
+// Events of the wire.
 const (
 	eagerArrives   sim.NetworkEvent = iota // the first byte of an eager message is at the receiver
 	requestArrives                         // the request is at the receiver
-	grantArrives                           // the answer to the request is at the sender
+	grantArrives                           // the grant is at the sender
 	dataArrives                            // the first byte of a message that waited is at the receiver
 )
 
@@ -84,12 +84,12 @@ func newWire(p *sim.Program, params Params) (*wire, error) {
 		free: make([]nicFree, nics[p.Ranks()])}, nil
 }
 
-// Lookahead is the latency: nothing gets to another rank in less.
+// Lookahead returns the latency, the minimum delay between ranks.
 func (w *wire) Lookahead() uint64 {
 	return w.latency
 }
 
-// Ordered holds where messages take time at the one NIC of a rank: no two then enter the network at the same moment.
+// Ordered reports whether no two messages of a rank enter the network at the same time: it has one NIC and a gap.
 func (w *wire) Ordered() bool {
 	return w.single && w.gap > 0
 }
@@ -100,18 +100,18 @@ func (w *wire) Eager(a *sim.Actor, m uint32, t uint64) {
 	a.Schedule(uint32(op.Peer), later(w.inject(op, t, w.perByte.beyondFirst(op.Size)), w.latency), eagerArrives, m)
 }
 
-// Request sends a message of one byte, which takes its turn at the NIC as the others do.
+// Request sends a message of one byte, which waits for the NIC like others.
 func (w *wire) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
 	a.Schedule(uint32(op.Peer), later(w.inject(op, t, 0), w.latency), requestArrives, m)
 }
 
-// Grant sends an answer, which takes no time but L.
+// Grant sends a reply, which takes L and does not occupy the NIC.
 func (w *wire) Grant(a *sim.Actor, m uint32, t uint64) {
 	a.Schedule(a.Op(m).Rank, later(t, w.latency), grantArrives, m)
 }
 
-// Event moves a message on.
+// Event handles an arrival.
 func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	switch kind {
 	case eagerArrives:
@@ -130,7 +130,7 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	}
 }
 
-// inject takes the sending side of a send's NIC from time t on, or when it is free, and returns when.
+// inject occupies the sending side of a send's NIC from time t, or when it is free, and returns that time.
 func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
 	free := &w.free[w.nics[op.Rank]+int(op.NIC)].send
 	first := max(t, *free)
@@ -138,14 +138,14 @@ func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
 	return first
 }
 
-// later returns t + d, or just more than math.MaxInt64 where it is that or more: a time that the engine refuses. t is at
-// most that, d at most math.MaxInt64.
+// later returns t + d, capped just above math.MaxInt64, a time that the engine rejects. t must not exceed that cap, d
+// not math.MaxInt64.
 func later(t, d uint64) uint64 {
 	return min(t+d, math.MaxInt64+1)
 }
 
-// deliver takes the receiving side of the NIC, the first byte having arrived now. It is the NIC that has the number of the
-// sending one, for the receive that the message belongs to may not be posted yet.
+// deliver occupies the receiving side of the NIC with the sender's NIC number; the first byte arrives now. The receive
+// is not known here, since it may not be posted yet.
 func (w *wire) deliver(a *sim.Actor, m uint32) {
 	op := a.Op(m)
 	bytes := w.perByte.beyondFirst(op.Size)
@@ -167,7 +167,7 @@ func newPerByte(r *big.Rat) (perByte, error) {
 	return perByte{r.Num().Uint64(), r.Denom().Uint64()}, nil
 }
 
-// beyondFirst returns the time of all bytes but the first of a message, to the nearest picosecond; at most
+// beyondFirst returns the time of all bytes of a message but the first, to the nearest picosecond. It is capped at
 // math.MaxInt64, which ends the run as too long.
 func (p perByte) beyondFirst(size uint64) uint64 {
 	if size <= 1 || p.numerator == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// sortByType sorts ops that became ready by type, send before receive before calc, exactly as the reference simulator's
-// sort does: introsort as libstdc++ implements it, which scrambles ops of one type where there are more than sixteen ops.
+// sortByType sorts ops that became ready by type, send before receive before calc, exactly like the reference
+// simulator: with the introsort of libstdc++, which is not stable for more than sixteen ops.
 func sortByType(list []uint32, ops []sim.Op) {
 	switch {
 	case len(list) < 2:
@@ -29,7 +29,7 @@ func sortByType(list []uint32, ops []sim.Op) {
 	}
 }
 
-// partitionByType sorts a short list, where the reference's sort is stable.
+// partitionByType sorts a short list, for which the reference's sort is stable.
 func partitionByType(list []uint32, ops []sim.Op) {
 	var receives, calcs [sortThreshold]uint32
 	sends, r, c := 0, 0, 0
@@ -57,17 +57,17 @@ type typeSort struct {
 	ops  []sim.Op
 }
 
-// typeOf returns the place of an op's type in the order.
+// typeOf returns the rank of an op's type in the order.
 func typeOf(op *sim.Op) uint8 {
-	return op.Flags&(sim.IsSend|sim.IsRecv) - 1 // of a calc, that is the highest
+	return op.Flags&(sim.IsSend|sim.IsRecv) - 1 // wraps around to the highest for a calc
 }
 
 func (s *typeSort) less(a, b uint32) bool {
 	return typeOf(&s.ops[a]) < typeOf(&s.ops[b])
 }
 
-// partition is quicksort by the median of three, down to parts of at most sixteen, with heap sort for parts deeper than
-// depth.
+// partition is a median-of-three quicksort down to parts of at most sixteen ops. It sorts parts beyond the depth limit
+// with heapSort.
 func (s *typeSort) partition(first, last, depth int) {
 	l := s.list
 	for last-first > sortThreshold {
@@ -98,7 +98,7 @@ func (s *typeSort) partition(first, last, depth int) {
 	}
 }
 
-// median returns which of the positions a, b, c holds the median; the choice between equals matters.
+// median returns which of the positions a, b, c holds the median. The choice between equals matters.
 func (s *typeSort) median(a, b, c int) int {
 	x, y, z := s.list[a], s.list[b], s.list[c]
 	if s.less(x, y) {
@@ -119,7 +119,7 @@ func (s *typeSort) median(a, b, c int) int {
 	return b
 }
 
-// heapSort sorts a part with a binary heap, the largest type on top.
+// heapSort sorts a part with a binary max-heap.
 func (s *typeSort) heapSort(first, last int) {
 	part := s.list[first:last]
 	for root := (len(part) - 2) / 2; root >= 0; root-- {
@@ -133,8 +133,8 @@ func (s *typeSort) heapSort(first, last int) {
 	}
 }
 
-// adjust lets a hole sink from the given place, the larger child moving up, the right one where they are equal; then
-// lets e rise from where the hole ended.
+// adjust sinks a hole from the given position, with the larger child moving up (the right one on ties), and then lets e
+// rise from there.
 func (s *typeSort) adjust(heap []uint32, hole int, e uint32) {
 	top := hole
 	child := 2*hole + 2
@@ -172,7 +172,7 @@ func (s *typeSort) insertionSort(n int) {
 	}
 }
 
-// insert moves entry i left while it is less than its left neighbour. Some entry to the left must not be greater.
+// insert moves entry i left while it is less than its left neighbor. Some entry to the left must not be greater.
 func (s *typeSort) insert(i int) {
 	e := s.list[i]
 	for ; s.less(e, s.list[i-1]); i-- {

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// vizTimeline writes a run as the reference simulators do with their option -V. Its times are whole nanoseconds.
+// vizTimeline writes a run in the format of the reference simulators' option -V. Times are whole nanoseconds.
 type vizTimeline struct {
 	w     *bufio.Writer
 	model Model
@@ -17,20 +17,20 @@ type vizTimeline struct {
 	p     *sim.Program
 }
 
-// NewVizTimeline returns a timeline in the form of the reference simulators, written to w.
+// NewVizTimeline returns a timeline in the format of the reference simulators, written to w.
 func NewVizTimeline(w io.Writer, model Model, params Params) sim.Timeline {
 	whole, _ := params.GPerByte.Float64()
 	return &vizTimeline{w: bufio.NewWriterSize(w, 1<<16), model: model,
 		g: fmt.Sprint(int64(whole) / int64(dag.Nanosecond))}
 }
 
-// Begin writes the head.
+// Begin writes the header.
 func (v *vizTimeline) Begin(p *sim.Program) {
 	v.p = p
 	fmt.Fprintf(v.w, "numranks %d;\n", p.Ranks())
 }
 
-// Span writes an interval with the color that it has in the reference's viewer.
+// Span writes an interval with its color in the reference's viewer.
 func (v *vizTimeline) Span(s sim.Span) {
 	word, color := "loclop", "1 0 0"
 	switch s.Kind {
@@ -45,13 +45,13 @@ func (v *vizTimeline) Span(s sim.Span) {
 		v.time(s.End), color)
 }
 
-// Transfer writes a message; its size is cut to 32 bits, as in the reference.
+// Transfer writes a message. Its size is truncated to 32 bits, as in the reference.
 func (v *vizTimeline) Transfer(t sim.Transfer) {
 	fmt.Fprintf(v.w, "transmission %d %d %s %s %d %s 0 0 1;\n", t.Source, t.Target, v.time(t.Start), v.time(t.End),
 		int32(t.Bytes), v.g)
 }
 
-// time formats a time in nanoseconds; ATLAHS cuts it to 32 bits.
+// time formats a time in nanoseconds. For ATLAHS it is truncated to 32 bits.
 func (v *vizTimeline) time(t uint64) string {
 	if v.p.Unit != dag.Nanosecond {
 		t /= uint64(dag.Nanosecond / v.p.Unit)
@@ -62,7 +62,7 @@ func (v *vizTimeline) time(t uint64) string {
 	return fmt.Sprint(t)
 }
 
-// End flushes.
+// End flushes the output.
 func (v *vizTimeline) End() error {
 	return v.w.Flush()
 }

@@ -1,4 +1,4 @@
-// This file builds dragonflies, with two arrangements of their global links.
+// This file builds dragonflies with two arrangements of global links.
 
 package topology
 
@@ -8,25 +8,25 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// DragonflyParams describes a dragonfly (Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology,
-// ISCA 2008) of its largest size: A*H+1 groups, any two of which are joined by one global link.
+// DragonflyParams describes a dragonfly (Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly
+// Topology, ISCA 2008) of maximum size: A*H+1 groups, with one global link between any two.
 type DragonflyParams struct {
-	P, A, H       int      // hosts of a router, routers of a group, global links of a router
-	Rate          int64    // of the links of hosts and of those within groups, bit/s
+	P, A, H       int      // hosts per router, routers per group, global links per router
+	Rate          int64    // of links to hosts and within groups, bit/s
 	Latency       dag.Time // of those links
-	GlobalRate    int64    // of the links between groups, bit/s
+	GlobalRate    int64    // of links between groups, bit/s
 	GlobalLatency dag.Time // of those links
-	SwitchLatency dag.Time // of a router
+	SwitchLatency dag.Time // per router
 	Arrangement   Arrangement
 }
 
-// Arrangement says which global link of a group leads to which other one.
+// Arrangement selects which global ports of two groups are connected.
 type Arrangement uint8
 
-// The arrangements of Hastings et al., Comparing Global Link Arrangements for Dragonfly Networks (CLUSTER 2015). Global
-// port j of router r of a group is at position r*H+j.
+// Arrangements of Hastings et al., Comparing Global Link Arrangements for Dragonfly Networks (CLUSTER 2015). Global
+// port j of router r of a group has position r*H+j.
 const (
-	Absolute Arrangement = iota // position t leads to group t of the others, counted in order
+	Absolute Arrangement = iota // position t leads to the t-th of the other groups, ascending
 	PalmTree                    // position t of group g leads to group g-t-1, modulo the number of groups
 )
 
@@ -46,17 +46,17 @@ type DragonflyInfo struct {
 // Group returns the group of a router.
 func (d *DragonflyInfo) Group(router int) int { return router / d.A }
 
-// Gateway returns the router of group from that has the global link to group to, which is another one.
+// Gateway returns the router of group from with the global link to group to, which must be another group.
 func (d *DragonflyInfo) Gateway(from, to int) int {
 	return from*d.A + d.position(from, to)/d.H
 }
 
-// GlobalPort returns which of the global ports 0 to H-1 of Gateway(from, to) that link is at.
+// GlobalPort returns the global port, 0 to H-1, of that link at Gateway(from, to).
 func (d *DragonflyInfo) GlobalPort(from, to int) int {
 	return d.position(from, to) % d.H
 }
 
-// position returns at which of the positions 0 to A*H-1 the global link of a group to another is.
+// position returns the position, 0 to A*H-1, of the global link of group from to group to.
 func (d *DragonflyInfo) position(from, to int) int {
 	switch {
 	case d.Arrangement == PalmTree && to > from:
@@ -69,8 +69,8 @@ func (d *DragonflyInfo) position(from, to int) int {
 	return to
 }
 
-// Dragonfly builds the network. Links are in the order of hosts, then those within groups by the lower and then the
-// higher router, then those between groups by the lower and then the higher group.
+// Dragonfly builds the network. Links are ordered as follows: those of the hosts, then those within groups by the lower
+// and the higher router, then those between groups by the lower and the higher group.
 func Dragonfly(p DragonflyParams) (*Network, error) {
 	for _, count := range [...]int{p.P, p.A, p.H} {
 		if count < 1 || count > 4096 {

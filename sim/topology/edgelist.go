@@ -1,4 +1,4 @@
-// This file reads networks as lists of their links. docs/topologies.md describes the format.
+// This file reads networks as lists of links. docs/topologies.md describes the format.
 
 package topology
 
@@ -10,15 +10,15 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// ReadEdges reads a list of links, one a line:
+// ReadEdges reads a list of links, one per line:
 //
 //	NODE NODE SPEED LATENCY    as in h0 s0 200Gbps 500ns; without units, Gb/s and ns
 //	host NODE
 //	switch NODE [LATENCY]
 //
-// A node that no line host or switch names is a host if its name begins with "host" or is h and digits, else a switch.
-// Hosts are numbered in the order in which the file first names them, and so are switches, those with hosts before
-// others. name is what errors call the file.
+// A node without a host or switch line is a host if its name begins with "host" or is h and digits, else a switch.
+// Hosts are numbered in the order in which the file first names them. So are switches, those with hosts first. Errors
+// call the file name.
 func ReadEdges(r io.Reader, name string) (*Network, error) {
 	e := &edgeReader{lineReader: newLineReader(r, name), byName: map[string]int{}}
 	for e.next() {
@@ -32,7 +32,7 @@ func ReadEdges(r io.Reader, name string) (*Network, error) {
 	return e.network()
 }
 
-// edgeReader is what is known of a list of links so far.
+// edgeReader is the state of reading a list of links.
 type edgeReader struct {
 	*lineReader
 	nodes  []fileNode
@@ -42,11 +42,11 @@ type edgeReader struct {
 
 type fileNode struct {
 	name    string
-	line    int // of the file that first names it
+	line    int // of the file, where it is first named
 	kind    nodeKind
 	latency dag.Time
-	links   int  // where it is a host
-	edge    bool // it is a switch and has hosts
+	links   int  // if it is a host
+	edge    bool // it is a switch with hosts
 }
 
 type nodeKind uint8
@@ -64,7 +64,7 @@ type fileLink struct {
 	latency dag.Time
 }
 
-// isHost is the rule of names for what is not declared.
+// isHost reports whether the node is a host, by its declaration or else by its name.
 func (n *fileNode) isHost() bool {
 	if n.kind != undeclared {
 		return n.kind == declaredHost
@@ -127,7 +127,7 @@ func (e *edgeReader) readLink() error {
 	return nil
 }
 
-// node returns the node of a name, and adds it where it is new.
+// node returns the node of a name, and adds it if it is new.
 func (e *edgeReader) node(name string) (int, error) {
 	if at, ok := e.byName[name]; ok {
 		return at, nil
@@ -153,7 +153,7 @@ func (e *edgeReader) declare(name string, kind nodeKind, latency dag.Time) error
 	return nil
 }
 
-// network numbers the nodes and makes the network.
+// network numbers the nodes and builds the network.
 func (e *edgeReader) network() (*Network, error) {
 	if err := e.checkHosts(); err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (e *edgeReader) network() (*Network, error) {
 	return n, nil
 }
 
-// checkHosts checks that every host has one link, to a switch, and finds the switches that have hosts.
+// checkHosts checks that every host has one link, to a switch, and marks the switches with hosts.
 func (e *edgeReader) checkHosts() error {
 	for _, link := range e.links {
 		a, b := &e.nodes[link.a], &e.nodes[link.b]

@@ -1,4 +1,4 @@
-// This file builds fat trees of two tiers (leaf-spine) and three, as htsim does: the same switches, links and numbers.
+// This file builds fat trees with two tiers (leaf-spine) or three. Switches, links and numbers are those of htsim.
 
 package topology
 
@@ -10,43 +10,44 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// FatTreeTier is what the switches of a tier have in common. Tier 0 is the ToRs, tier 1 the aggregation switches or
-// spines, tier 2 the cores.
+// FatTreeTier describes the switches of a tier. Tier 0 is the ToRs, tier 1 the aggregation switches or spines, tier 2
+// the cores.
 type FatTreeTier struct {
-	Rate          int64    // of the links from this tier down, bit/s
+	Rate          int64    // of the links below this tier, bit/s
 	Latency       dag.Time // of those links
-	SwitchLatency dag.Time // of a switch
+	SwitchLatency dag.Time // per switch
 
-	Down, Up int // ports of a switch; 0: whatever the rest makes it. The top tier has no ports up
-	Bundle   int // links to each switch of the tier below that it is connected with; 0: one. Tier 0 has one
+	Down, Up int // ports per switch; 0: derived. The top tier has no ports up
+	Bundle   int // parallel links to each connected switch of the tier below; 0: one. Tier 0 has one
 
-	// Oversubscription is the capacity of a switch's ports down, or their number, divided by that of its ports up. Where
-	// Up is given, it is optional (0) and only checked, by either meaning; where not, it is a ratio of capacities, and 0
-	// is 1.
+	// Oversubscription is the capacity or the number of a switch's ports down divided by that of its ports up. If Up is
+	// given, it is optional (0) and only checked, in either meaning. Otherwise it is the ratio of capacities, and 0
+	// means 1.
 	Oversubscription int
 
-	QueueDown, QueueUp int64 // bytes of the queue of each port down and up; 0: not said
+	QueueDown, QueueUp int64 // queue capacity per port down and up, bytes; 0: not specified
 }
 
-// FatTreeParams describes a fat tree: pods of ToRs and aggregation switches, all of which are connected with each other,
-// and with three tiers cores, each of which is connected with one aggregation switch of each pod. With two tiers the one
-// pod is all there is.
+// FatTreeParams describes a fat tree. In a pod, every ToR is connected to every aggregation switch. With three tiers,
+// each core is connected to one aggregation switch of each pod. With two tiers there is one pod.
 type FatTreeParams struct {
-	// Hosts is their number; 0: that of a tree of switches with K ports, K*K*K/4 with three tiers and K*K/2 with two.
+	// Hosts is the number of hosts; 0: that of a tree of switches with K ports, K*K*K/4 with three tiers and K*K/2 with
+	// two.
 	Hosts int
-	// K is the number of ports of a switch, even. It only counts where ports of ToRs or the hosts of a pod are not given;
-	// 0: the one that suits Hosts.
+	// K is the number of ports of a switch, even. It matters only if the ports of ToRs or the hosts of a pod are not
+	// given; 0: the one that fits Hosts.
 	K int
-	// PodHosts is the number of hosts of a pod; 0: K*K/4, and all hosts with two tiers.
+	// PodHosts is the number of hosts per pod; 0: K*K/4, or all hosts with two tiers.
 	PodHosts int
 	Tiers    []FatTreeTier // two or three
 }
 
-// FatTree builds the network. Host h is at ToR h / (ports down of a ToR). With a aggregation switches a pod, core c is
-// connected with aggregation switch c mod a of each pod. Links are in the order of hosts, then by ToR and aggregation
-// switch, then by aggregation switch and core, those of a bundle side by side; so are the candidates of [Routes.Next].
+// FatTree builds the network. Host h is connected to ToR h / (ports down of a ToR). With a aggregation switches per
+// pod, core c is connected to aggregation switch c mod a of each pod. Links are ordered as follows: those of the hosts,
+// then by ToR and aggregation switch, then by aggregation switch and core, with the links of a bundle adjacent. The
+// candidates of [Routes.Next] have the same order.
 //
-// What the parameters leave open is filled in; [Network.FatTree] has all of them.
+// [Network.FatTree] has the complete parameters.
 func FatTree(p FatTreeParams) (*Network, error) {
 	n, err := fatTree(p)
 	if err != nil {
@@ -105,20 +106,20 @@ func fatTree(p FatTreeParams) (*Network, error) {
 	return n, n.Validate()
 }
 
-// bundle adds the links between a and b, which is of tier t.
+// bundle adds the links between a and b. t is the tier of b.
 func (n *Network) bundle(a, b uint32, t *FatTreeTier) {
 	for range t.Bundle {
 		n.Links = append(n.Links, Link{A: a, B: b, Rate: t.Rate, Latency: t.Latency})
 	}
 }
 
-// ToRs returns the number of ToRs. It and the methods below are for complete parameters, as [Network.FatTree] has them.
+// ToRs returns the number of ToRs. This and the following methods need complete parameters, as in [Network.FatTree].
 func (p *FatTreeParams) ToRs() int { return p.Hosts / p.Tiers[0].Down }
 
-// Aggs returns the number of aggregation switches, or of spines where there are two tiers.
+// Aggs returns the number of aggregation switches, or of spines with two tiers.
 func (p *FatTreeParams) Aggs() int { return p.pods() * p.aggsPerPod() }
 
-// Cores returns the number of core switches, 0 where there are two tiers.
+// Cores returns the number of core switches, 0 with two tiers.
 func (p *FatTreeParams) Cores() int {
 	if len(p.Tiers) == 2 {
 		return 0
@@ -130,8 +131,8 @@ func (p *FatTreeParams) pods() int       { return p.Hosts / p.PodHosts }
 func (p *FatTreeParams) torsPerPod() int { return p.PodHosts / p.Tiers[0].Down }
 func (p *FatTreeParams) aggsPerPod() int { return p.Tiers[0].Up / p.Tiers[1].Bundle }
 
-// CoreLink returns the link that is number up, from 0, of those from an aggregation switch to cores: what a failure in
-// a connection matrix of htsim means by its switch_id and link_id.
+// CoreLink returns the link with number up, from 0, of those from an aggregation switch to cores. A failure in a
+// connection matrix of htsim denotes it by switch_id and link_id.
 func (n *Network) CoreLink(agg, up int) (link int, err error) {
 	p := n.FatTree
 	if p == nil || len(p.Tiers) != 3 {
@@ -146,8 +147,7 @@ func (n *Network) CoreLink(agg, up int) (link int, err error) {
 	return p.Hosts + p.ToRs()*p.Tiers[0].Up + agg*p.Tiers[1].Up + up, nil
 }
 
-// Queue returns the size in bytes that the network's description gives the queue of a switch's output port, 0 where it
-// says nothing.
+// Queue returns the queue capacity in bytes of a switch's output port as specified by the network, 0 if not specified.
 func (n *Network) Queue(port int) int64 {
 	if n.FatTree == nil {
 		return 0
@@ -167,7 +167,7 @@ func (n *Network) Queue(port int) int64 {
 	return tier.QueueDown
 }
 
-// complete fills in what the parameters leave open, and checks that they fit.
+// complete derives the missing parameters, and checks the given ones.
 func (p *FatTreeParams) complete() error {
 	if len(p.Tiers) != 2 && len(p.Tiers) != 3 {
 		return fmt.Errorf("expected 2 or 3 tiers, found %d", len(p.Tiers))
@@ -215,7 +215,7 @@ func (p *FatTreeParams) complete() error {
 	return nil
 }
 
-// check checks what a tier says by itself.
+// check checks the parameters of a single tier.
 func (t *FatTreeTier) check() error {
 	if t.Bundle == 0 {
 		t.Bundle = 1
@@ -239,7 +239,7 @@ func (t *FatTreeTier) check() error {
 	return nil
 }
 
-// completeSize finds the numbers of hosts, of those in a pod and of those at a ToR.
+// completeSize derives the numbers of hosts: in all, per pod and per ToR.
 func (p *FatTreeParams) completeSize() error {
 	three := len(p.Tiers) == 3
 	tor := &p.Tiers[0]
@@ -294,7 +294,7 @@ func (p *FatTreeParams) completeSize() error {
 	return nil
 }
 
-// completeUp finds or checks the ports of tier t up, once those down are known.
+// completeUp derives or checks the ports up of tier t, given those down.
 func (p *FatTreeParams) completeUp(t int) error {
 	low, high := &p.Tiers[t], &p.Tiers[t+1]
 	if low.Down > maxPorts {
@@ -329,7 +329,7 @@ func (p *FatTreeParams) completeUp(t int) error {
 	return nil
 }
 
-// fit sets a number of ports that is not given, and compares one that is.
+// fit sets a number of ports if it is not given, and otherwise checks it.
 func fit(ports *int, want int) error {
 	if *ports == 0 {
 		*ports = want

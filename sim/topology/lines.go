@@ -1,4 +1,4 @@
-// This file splits the text files that describe networks into lines and words.
+// This file splits network files into lines and words.
 
 package topology
 
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// maxLine is the longest line that is read, in bytes.
+// maxLine is the longest accepted line, in bytes.
 const maxLine = 1 << 16
 
-// lineReader reads the lines of a file that have something on them.
+// lineReader reads the lines of a file that have words.
 type lineReader struct {
 	name    string // of the file, for errors
 	scanner *bufio.Scanner
@@ -27,7 +27,7 @@ func newLineReader(r io.Reader, name string) *lineReader {
 	return &lineReader{name: name, scanner: scanner}
 }
 
-// next goes to the next line with words. What follows a # is a comment.
+// next moves to the next line with words. A # starts a comment.
 func (l *lineReader) next() bool {
 	for l.scanner.Scan() {
 		l.line++
@@ -39,7 +39,7 @@ func (l *lineReader) next() bool {
 	return false
 }
 
-// err returns why next found no further line, nil at the end of the file.
+// err returns the error that ended next, nil at the end of the file.
 func (l *lineReader) err() error {
 	err := l.scanner.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
@@ -56,7 +56,7 @@ func (l *lineReader) expected(what, found string) error {
 	return fmt.Errorf("%s:%d: expected %s, found %s", l.name, l.line, what, shorten(found))
 }
 
-// shorten makes words of a file fit into a line of an error.
+// shorten quotes words of a file, shortened for use in an error.
 func shorten(s string) string {
 	if len(s) > 60 {
 		s = s[:60] + "..."

@@ -8,27 +8,27 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// MeshParams describes a mesh, or a torus, which is a mesh whose lines are closed to rings (Dally and Towles, Principles and
+// MeshParams describes a mesh, or a torus, which is a mesh whose lines are rings (Dally and Towles, Principles and
 // Practices of Interconnection Networks, chapter 5).
 type MeshParams struct {
-	Dims          []int    // routers along each dimension; 1 to 8 dimensions of 1 to 4096 routers
+	Dims          []int    // routers per dimension: 1 to 8 dimensions of 1 to 4096 routers
 	Wrap          bool     // a torus
-	P             int      // hosts of a router
+	P             int      // hosts per router
 	Rate          int64    // of all links, bit/s
 	Latency       dag.Time // of all links
-	SwitchLatency dag.Time // of a router
+	SwitchLatency dag.Time // per router
 }
 
-// MeshInfo is the shape of a mesh or torus. Router R is at the coordinates whose first is R mod Dims[0], whose second is
-// R / Dims[0] mod Dims[1], and so on, and has hosts R*P to R*P+P-1.
+// MeshInfo is the shape of a mesh or torus. Coordinate 0 of router R is R mod Dims[0], coordinate 1 is R / Dims[0] mod
+// Dims[1], and so on. Router R has hosts R*P to R*P+P-1.
 type MeshInfo struct {
 	Dims []int
 	Wrap bool
 	P    int
 }
 
-// Mesh builds the network. Links are in the order of hosts, then by router and dimension those to the next coordinate. A
-// ring of two routers has one link, not two.
+// Mesh builds the network. Links are ordered as follows: those of the hosts, then by router and dimension those to the
+// next coordinate. A ring of two routers has one link, not two.
 func Mesh(p MeshParams) (*Network, error) {
 	kind := "mesh"
 	if p.Wrap {

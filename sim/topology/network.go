@@ -1,6 +1,6 @@
-// Package topology has networks of hosts and switches, their names and their shortest paths, for backends that simulate
-// packets or flits. Networks are built from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Parse]) or read from files
-// ([ReadTopo], [ReadEdges], [Open]); docs/topologies.md describes them all.
+// Package topology models networks of hosts and switches, their node names and their shortest paths, for backends that
+// simulate packets or flits. Networks are built from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Parse]) or
+// read from files ([ReadTopo], [ReadEdges], [Open]). docs/topologies.md describes them.
 package topology
 
 import (
@@ -12,41 +12,41 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Limits of a network, so that a mistyped number is an error and not the end of the machine's memory.
+// Limits of a network, so that a mistyped number is an error and does not exhaust the memory.
 const (
 	maxNodes   = 1 << 22
 	maxLinks   = 1 << 22
-	maxPorts   = 1 << 20 // of a switch, up or down
-	maxRate    = 8e12    // bit/s: a byte takes a picosecond
+	maxPorts   = 1 << 20 // per switch, up or down
+	maxRate    = 8e12    // bit/s; a byte takes 1 ps
 	maxLatency = 1000 * dag.Second
 )
 
-// Link is a cable between two nodes. It carries Rate in each of its two directions at the same time.
+// Link is a full-duplex cable between two nodes. It carries Rate in each direction.
 type Link struct {
 	A, B    uint32   // nodes; in a fat tree, A is of the lower tier
-	Rate    int64    // bit/s, 1 to 8e12
-	Latency dag.Time // of the wire, 0 to 1000 s
+	Rate    int64    // bit/s per direction, 1 to 8e12
+	Latency dag.Time // propagation delay, 0 to 1000 s
 }
 
-// Network is hosts, switches and the links between them. Nodes 0 to Hosts-1 are the hosts, the Switches nodes after them
-// the switches: switch s is node Hosts+s. Every host has one link, which leads to its edge switch.
+// Network is hosts, switches and links. Nodes 0 to Hosts-1 are the hosts; switch s is node Hosts+s. Every host has
+// exactly one link, to its edge switch.
 type Network struct {
 	Hosts, Switches int
 	Links           []Link
 
-	// Tier is that of each switch: 0 ToR, 1 aggregation (the spines where there are two tiers), 2 core; 0 in networks
-	// without tiers.
+	// Tier is the tier of each switch: 0 ToR, 1 aggregation (or spine, if there are two tiers), 2 core. It is 0 in
+	// networks without tiers.
 	Tier []int8
-	// SwitchLatency is what each switch adds to a packet's way, 0 to 1000 s.
+	// SwitchLatency is the delay that each switch adds to a packet, 0 to 1000 s.
 	SwitchLatency []dag.Time
-	// Name is that of a node, unique: "host3", "tor0", "agg5", "core1", "router7", or that of the file.
+	// Name returns the unique name of a node: "host3", "tor0", "agg5", "core1", "router7", or the name in the file.
 	Name func(node uint32) string
 
-	FatTree   *FatTreeParams // complete parameters, where the network is a fat tree
-	Dragonfly *DragonflyInfo // where it is a dragonfly
-	Mesh      *MeshInfo      // where it is a mesh or a torus
+	FatTree   *FatTreeParams // complete parameters, if the network is a fat tree
+	Dragonfly *DragonflyInfo // if the network is a dragonfly
+	Mesh      *MeshInfo      // if the network is a mesh or a torus
 
-	byName map[string]uint32 // made at the first look-up
+	byName map[string]uint32 // built by the first look-up
 }
 
 // Port is one direction of a link: the output of node From towards To.
@@ -55,7 +55,7 @@ type Port struct {
 	Link     int
 }
 
-// Ports returns the ports in order: 2*l is that of link l from its A to its B, 2*l+1 the other.
+// Ports returns all ports: 2*l is that of link l from A to B, 2*l+1 the reverse.
 func (n *Network) Ports() []Port {
 	ports := make([]Port, 0, 2*len(n.Links))
 	for l, link := range n.Links {
@@ -64,7 +64,7 @@ func (n *Network) Ports() []Port {
 	return ports
 }
 
-// Validate returns an error where the fields do not describe a network as their comments say.
+// Validate returns an error if a field violates its description.
 func (n *Network) Validate() error {
 	switch {
 	case n.Hosts < 1 || n.Hosts > maxNodes:
@@ -84,7 +84,7 @@ func (n *Network) Validate() error {
 			return fmt.Errorf("%s: expected a latency of 0 to %v, found %v", n.Name(n.node(s)), maxLatency, latency)
 		}
 	}
-	links := make([]uint8, n.Hosts) // of each host, as far as 2
+	links := make([]uint8, n.Hosts) // by host, at most 2
 	nodes := uint32(n.Hosts + n.Switches)
 	for l := range n.Links {
 		link := &n.Links[l]
@@ -103,7 +103,7 @@ func (n *Network) Validate() error {
 	return nil
 }
 
-// checkLink checks a link between nodes that exist, and counts the links of its host.
+// checkLink checks a link between existing nodes, and counts the links of its host.
 func (n *Network) checkLink(link *Link, links []uint8) error {
 	hosts := uint32(n.Hosts)
 	switch {
@@ -126,14 +126,14 @@ func (n *Network) checkLink(link *Link, links []uint8) error {
 	return nil
 }
 
-// node returns the node that is switch s.
+// node returns the node of switch s.
 func (n *Network) node(s int) uint32 {
 	return uint32(n.Hosts + s)
 }
 
-// LinkByName returns the links that name means, in ascending order: all links between two nodes ("tor3-agg1", in either
-// order), one of several between them ("tor3-agg1#2" is the second), or all links of a node ("agg1"). It must not be
-// called by two goroutines at the same time.
+// LinkByName returns the links that name denotes, ascending: all links between two nodes ("tor3-agg1", in either
+// order), one of several between them ("tor3-agg1#2" is the second), or all links of a node ("agg1"). It is not safe
+// for concurrent use.
 func (n *Network) LinkByName(name string) ([]int, error) {
 	pair, number, single := strings.Cut(name, "#")
 	which := 0
@@ -166,8 +166,8 @@ func (n *Network) LinkByName(name string) ([]int, error) {
 	return links, nil
 }
 
-// ends returns the two nodes of a pair such as tor3-agg1, or the same one twice for a single name. Names may have
-// hyphens in them: all ways to part the pair are tried.
+// ends returns the two nodes of a pair such as tor3-agg1, or the same node twice for a single name. As names may
+// contain hyphens, it tries every hyphen as the separator.
 func (n *Network) ends(pair string) (a, b uint32, err error) {
 	if n.byName == nil {
 		n.byName = make(map[string]uint32, n.Hosts+n.Switches)
@@ -200,7 +200,7 @@ func (n *Network) ends(pair string) (a, b uint32, err error) {
 	return 0, 0, fmt.Errorf("expected one way to read it as names of nodes, found %d", found)
 }
 
-// tierNames are what the switches of tiers 0, 1 and 2 are called, with a number behind.
+// tierNames are the name prefixes of the switches of tiers 0, 1 and 2.
 var tierNames = [...]string{"tor", "agg", "core"}
 
 // numbered returns a name such as host3.

@@ -7,7 +7,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// parseRate reads a rate such as 200Gbps or 25GB/s, or a number of Gb/s, and returns it in bit/s.
+// parseRate parses a rate such as 200Gbps or 25GB/s, or a number in Gbit/s, and returns bit/s.
 func parseRate(s string) (int64, error) {
 	rate, err := units.ParseRate(s, "Gbps")
 	bits, exact := rate.BitsPerSecond()
@@ -17,7 +17,7 @@ func parseRate(s string) (int64, error) {
 	return bits, nil
 }
 
-// parseTime reads a time such as 500ns or 1.5us, or a number of nanoseconds.
+// parseTime parses a time such as 500ns or 1.5us, or a number in nanoseconds.
 func parseTime(s string) (dag.Time, error) {
 	t, err := units.ParseTime(s, dag.Nanosecond)
 	if err != nil || t > maxLatency {

@@ -1,5 +1,5 @@
-// This file compiles shortest paths into tables: which output ports a switch may use towards an edge switch, and how many
-// paths there are.
+// This file computes shortest-path tables: the output ports of a switch towards an edge switch, and the number of
+// paths.
 
 package topology
 
@@ -13,50 +13,49 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// NoPort stands for a port that is not there, or whose link is down.
+// NoPort is the number of no port, and of a port whose link is down.
 const NoPort = math.MaxUint32
 
-// maxTable is the largest number of entries of a table: 12 bytes each.
+// maxTable is the largest number of entries of a table, at 12 bytes each.
 const maxTable = 1 << 28
 
-// globalCost is what a global link of a dragonfly costs a path, in local links. Minimal paths in a dragonfly go over one
-// global link (Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4); with all
-// links alike there would be shorter ones over two, through a third group.
+// globalCost is the path cost of a global link of a dragonfly, in local links. Minimal paths of a dragonfly take one
+// global link (Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4). With equal
+// costs, paths with two global links through a third group would be shorter.
 const globalCost = 256
 
-// farAway is the cost to a switch that cannot be reached.
+// farAway is the cost to an unreachable switch.
 const farAway = math.MaxUint16
 
-// Routes is the shortest paths of a network from every switch to every edge switch, by number of links. In a dragonfly,
-// paths with fewer global links are shorter. Hosts forward nothing.
+// Routes is the shortest paths of a network, in links, from every switch to every edge switch. In a dragonfly, paths
+// with fewer global links are shorter. Hosts forward nothing.
 type Routes struct {
 	edges uint32 // columns of the tables: switches 0 to edges-1
 	table []entry
 	paths []uint32
 
-	// pool begins with all ports, each at its own number, which serve as the lists of one port. The lists of several
-	// follow. first has, for each port of those, the first path number that goes there.
+	// pool begins with all ports, each at the index of its number, as the lists of single ports. The lists of several
+	// ports follow. For each port of these, first has the lowest path number that takes it.
 	pool  []uint32
 	first []uint32
 
 	ports          uint32
-	edge           []uint32 // of each host
-	hostPort, nics []uint32 // of each host
+	edge           []uint32 // by host
+	hostPort, nics []uint32 // by host
 	diameter       int
 }
 
-// entry is a list of candidate ports: count of them, in pool from at on.
+// entry is a list of candidate ports: pool[at:at+count].
 type entry struct {
 	at    uint32
-	count uint32 // and alike
+	count uint32 // with the flag alike
 }
 
-// alike marks the count of a list of two or more ports that have equal numbers of paths behind them.
+// alike marks the count of a list of several ports that have equal numbers of paths behind them.
 const alike = 1 << 31
 
-// NewRoutes compiles the paths over the links for which down is false; a nil down means that all work. That some
-// switches cannot be reached is no error. It takes 12 bytes for each pair of a switch and an edge switch, of which there
-// may be 2^28.
+// NewRoutes computes the paths over the links that are not down; a nil down means that all links work. Unreachable
+// switches are no error. It takes 12 bytes per pair of a switch and an edge switch, and fails for more than 2^28 pairs.
 func NewRoutes(n *Network, down func(link int) bool) (*Routes, error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
@@ -75,24 +74,24 @@ func NewRoutes(n *Network, down func(link int) bool) (*Routes, error) {
 	return c.r, nil
 }
 
-// Next returns the output ports of switch sw that are on shortest paths to edge switch edge (both numbers of switches),
-// in ascending order. There are none at edge itself and where edge cannot be reached. A number of edge is that of any
-// switch up to the last one with hosts. The result must not be changed.
+// Next returns the output ports of switch sw that are on shortest paths to edge switch edge, ascending. Both are switch
+// numbers; edge must not exceed the last switch with hosts. The result is empty if sw is edge or edge is unreachable.
+// It must not be modified.
 func (r *Routes) Next(sw, edge uint32) []uint32 {
 	e := r.table[sw*r.edges+edge]
 	end := e.at + e.count&^alike
 	return r.pool[e.at:end:end]
 }
 
-// Paths returns the number of shortest paths from switch sw to edge switch edge, at most 2^32-1: 1 where they are the
-// same, 0 where edge cannot be reached.
+// Paths returns the number of shortest paths from switch sw to edge switch edge, at most 2^32-1. It is 1 if sw is edge,
+// and 0 if edge is unreachable.
 func (r *Routes) Paths(sw, edge uint32) uint32 {
 	return r.paths[sw*r.edges+edge]
 }
 
-// Choose returns the port that path, below Paths(sw, edge), takes at switch sw, and its number from the next switch on.
-// Candidates are numbered in the order of Next, each with as many consecutive paths as there are behind it. The port is
-// NoPort where Next has none.
+// Choose returns the output port at switch sw of a path numbered below Paths(sw, edge), and the number of the path from
+// the next switch on. Each candidate of Next, in order, has as many consecutive numbers as there are paths behind it.
+// The port is NoPort if Next is empty.
 func (r *Routes) Choose(sw, edge, path uint32) (port, rest uint32) {
 	e := r.table[sw*r.edges+edge]
 	if e.count == 1 {
@@ -111,38 +110,38 @@ func (r *Routes) Choose(sw, edge, path uint32) (port, rest uint32) {
 	return r.pool[int(e.at)+i], path - first[i]
 }
 
-// Edge returns the number of the switch that the host is connected with.
+// Edge returns the number of the host's edge switch.
 func (r *Routes) Edge(host uint32) uint32 { return r.edge[host] }
 
-// HostPort returns the port from the edge switch to the host, NoPort if that link is down.
+// HostPort returns the port from the edge switch to the host, NoPort if the link is down.
 func (r *Routes) HostPort(host uint32) uint32 { return r.hostPort[host] }
 
-// NIC returns the port from the host to its edge switch, NoPort if that link is down.
+// NIC returns the port from the host to its edge switch, NoPort if the link is down.
 func (r *Routes) NIC(host uint32) uint32 { return r.nics[host] }
 
-// Diameter returns the number of links of the longest of the shortest paths between two hosts, theirs included.
+// Diameter returns the number of links of the longest shortest path between two hosts, including their own.
 func (r *Routes) Diameter() int { return r.diameter }
 
-// compiler is what is needed to make the tables.
+// compiler is the state of computing the tables.
 type compiler struct {
 	n *Network
 	r *Routes
 
-	// The links between switches that work: those of switch s are hops[start[s]:start[s+1]], by port.
+	// Working links between switches: those of switch s are hops[start[s]:start[s+1]], by port.
 	start []uint32
 	hops  []hop
-	cost  []uint16 // from each switch (row) to each edge switch (column); farAway: none
+	cost  []uint16 // from each switch (row) to each edge switch (column); farAway: unreachable
 	most  int      // the largest cost of a link
 }
 
-// hop is a way from a switch to a neighbour.
+// hop is a link from a switch to a neighbor.
 type hop struct {
 	to   uint32 // switch
 	port uint32
 	cost uint16
 }
 
-// connect finds the ports of the hosts and the links between switches.
+// connect collects the ports of the hosts and the links between switches.
 func (c *compiler) connect(down func(link int) bool) {
 	n, r := c.n, c.r
 	hosts := uint32(n.Hosts)
@@ -193,7 +192,7 @@ func (c *compiler) connect(down func(link int) bool) {
 	}
 }
 
-// search finds the costs and the numbers of paths from every switch to every edge switch.
+// search computes the costs and numbers of paths from every switch to every edge switch.
 func (c *compiler) search() error {
 	n, r := c.n, c.r
 	entries := n.Switches * int(r.edges)
@@ -205,7 +204,7 @@ func (c *compiler) search() error {
 	for _, edge := range r.edge {
 		hostsAt[edge]++
 	}
-	// Blocks of a cache line of costs, so that goroutines do not write to the same one.
+	// Blocks fill a cache line of costs, so that goroutines write to different lines.
 	par.Blocks(int(r.edges), 32, func() func(from, to int) {
 		s := newSearcher(c)
 		return func(from, to int) {
@@ -236,14 +235,14 @@ func (c *compiler) search() error {
 	return nil
 }
 
-// searcher finds the shortest paths to one edge switch after another, by Dijkstra's algorithm with a bucket for each
-// cost (Dial, Algorithm 360: Shortest-path forest with topological ordering, CACM 12(11), 1969).
+// searcher computes the shortest paths to one edge switch at a time, by Dijkstra's algorithm with one bucket per cost
+// (Dial, Algorithm 360: Shortest-path forest with topological ordering, CACM 12(11), 1969).
 type searcher struct {
 	c       *compiler
 	cost    []uint16
 	paths   []uint32
-	length  []uint16   // links of the longest of the cheapest paths
-	buckets [][]uint32 // switches by cost, modulo their number
+	length  []uint16   // links of the longest of the shortest paths
+	buckets [][]uint32 // switches by cost, modulo the number of buckets
 }
 
 func newSearcher(c *compiler) *searcher {
@@ -251,7 +250,7 @@ func newSearcher(c *compiler) *searcher {
 		length: make([]uint16, c.n.Switches), buckets: make([][]uint32, c.most+1)}
 }
 
-// from finds the costs to edge, and is false where they are too large.
+// from computes the costs to edge. It returns false if they are too large.
 func (s *searcher) from(edge uint32) bool {
 	for i := range s.cost {
 		s.cost[i] = farAway
@@ -282,7 +281,7 @@ func (s *searcher) from(edge uint32) bool {
 	return true
 }
 
-// expand goes from a switch whose cost and paths are known to its neighbours, and returns how many it put into buckets.
+// expand updates the neighbors of a switch whose cost and paths are final, and returns how many it added to buckets.
 func (s *searcher) expand(sw uint32) (put int) {
 	cost, paths, length := s.cost[sw], s.paths[sw], s.length[sw]+1
 	for _, h := range s.c.hops[s.c.start[sw]:s.c.start[sw+1]] {
@@ -307,7 +306,7 @@ func addSaturating(a, b uint32) uint32 {
 	return math.MaxUint32
 }
 
-// tabulate makes the lists of candidates of each switch, each different one once.
+// tabulate builds the candidate lists of each switch, without duplicates.
 func (c *compiler) tabulate() error {
 	n, r := c.n, c.r
 	r.table = make([]entry, n.Switches*int(r.edges))
@@ -348,20 +347,19 @@ func (r *Routes) row(sw uint32) []entry {
 	return r.table[sw*r.edges:][:r.edges]
 }
 
-// portLists is the lists of two and more ports of a switch, one after the other.
+// portLists is the concatenated candidate lists of several ports of a switch.
 type portLists struct {
 	ports, first []uint32
 }
 
-// tabulator makes the lists of one switch after another.
+// tabulator builds the candidate lists of one switch at a time.
 type tabulator struct {
 	c     *compiler
-	known map[uint64]entry // lists that are made, by hash; one whose hash is taken is at the next that is free
+	known map[uint64]entry // existing lists by hash; on a collision, at the next free hash
 	made  portLists
 }
 
-// lists fills the row of sw, where lists of two and more ports are counted from the beginning of those of the switch,
-// which it returns.
+// lists fills the row of sw and returns its lists of several ports. The row refers to them by index.
 func (t *tabulator) lists(sw uint32) portLists {
 	c, r := t.c, t.c.r
 	hops := c.hops[c.start[sw]:c.start[sw+1]]
@@ -377,7 +375,7 @@ func (t *tabulator) lists(sw uint32) portLists {
 		}
 		ports, first = ports[:0], first[:0]
 		paths, each, same := uint32(0), uint32(0), true
-		for _, h := range hops { // all of them reach edge, as sw does
+		for _, h := range hops { // all reach edge, since sw does
 			there := h.to*r.edges + uint32(edge)
 			if c.cost[there]+h.cost != here {
 				continue
@@ -398,7 +396,7 @@ func (t *tabulator) lists(sw uint32) portLists {
 			list.count |= alike
 		}
 		list.at = before.at
-		if list != before || !t.holds(before.at, ports, first) { // neighbours in the row are mostly the same
+		if list != before || !t.holds(before.at, ports, first) { // adjacent entries are mostly equal
 			before = t.find(list.count, ports, first)
 		}
 		row[edge] = before
@@ -406,14 +404,14 @@ func (t *tabulator) lists(sw uint32) portLists {
 	return t.made
 }
 
-// holds says whether the lists that are made have these ports at a place.
+// holds reports whether the existing lists have these ports at an index.
 func (t *tabulator) holds(at uint32, ports, first []uint32) bool {
 	return slices.Equal(t.made.ports[at:][:len(ports)], ports) && slices.Equal(t.made.first[at:][:len(first)], first)
 }
 
-// find returns the list with these ports, and makes it where it is new.
+// find returns the list of these ports, and creates it if it is new.
 func (t *tabulator) find(count uint32, ports, first []uint32) entry {
-	hash := uint64(14695981039346656037) // FNV-1a, a port at a time
+	hash := uint64(14695981039346656037) // FNV-1a, one port at a time
 	for i := range ports {
 		hash = (hash ^ uint64(ports[i])<<32 ^ uint64(first[i])) * 1099511628211
 	}

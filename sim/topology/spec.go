@@ -1,4 +1,4 @@
-// This file makes networks of what a command line says: parameters such as fattree:k=8,rate=200Gbps, or a file.
+// This file builds networks from the command line: from parameters such as fattree:k=8,rate=200Gbps, or from a file.
 
 package topology
 
@@ -13,13 +13,13 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// What links and switches are where a description does not say: htsim's defaults.
+// Defaults of links, as in htsim.
 const (
 	defaultRate    = "100Gbps"
 	defaultLatency = "1us"
 )
 
-// kinds are the networks that Parse knows.
+// kinds are the networks that Parse supports.
 var kinds = []struct {
 	name     string
 	keys     []string
@@ -38,7 +38,7 @@ var kinds = []struct {
 	{"star", []string{"hosts", "rate", "latency", "switchlatency"}, []string{"hosts"}, parseStar},
 }
 
-// Load returns the network of parameters that [Parse] knows, or else of a file that [Open] reads.
+// Load returns the network that parameters describe ([Parse]), or reads it from a file ([Open]).
 func Load(text string) (*Network, error) {
 	kind, _, found := strings.Cut(text, ":")
 	for _, k := range kinds {
@@ -63,7 +63,7 @@ func Open(path string) (*Network, error) {
 	return read(bytes.NewReader(data), path)
 }
 
-// Parse returns a network of parameters, such as
+// Parse returns the network that parameters describe, such as
 //
 //	fattree:k=8,rate=200Gbps,latency=500ns
 //	fattree:hosts=128,tiers=3,rate=200Gbps/400Gbps,oversubscription=4
@@ -74,7 +74,7 @@ func Open(path string) (*Network, error) {
 //	torus:dims=4x4x4,p=2
 //	star:hosts=16
 //
-// docs/topologies.md has all of them.
+// docs/topologies.md describes all parameters.
 func Parse(text string) (*Network, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	for _, k := range kinds {
@@ -109,7 +109,7 @@ func Parse(text string) (*Network, error) {
 // options are the parameters of a network.
 type options struct {
 	values map[string]string
-	err    error // the first mistake in a value
+	err    error // the first error in a value
 }
 
 func parseOptions(text string, keys []string) (*options, error) {
@@ -135,7 +135,7 @@ func (o *options) fail(key string, err error) {
 	}
 }
 
-// count returns a whole number from 1, or without the key what stands for none.
+// count returns a whole number of at least 1, or none if the key is absent.
 func (o *options) count(key string, none int) int {
 	text := o.values[key]
 	if text == "" {
@@ -151,13 +151,13 @@ func parseCount(text string) (int, error) {
 	return int(number), err
 }
 
-// perUnit replaces the slashes of the units /s and /B, which separate no values, and perUnitBack restores them.
+// perUnit protects the slashes of the units /s and /B, which separate no values; perUnitBack restores them.
 var (
 	perUnit     = strings.NewReplacer("/s", "\x00", "/B", "\x01")
 	perUnitBack = strings.NewReplacer("\x00", "/s", "\x01", "/B")
 )
 
-// list returns the value of each tier: values are separated by slashes, and the last one stands for the tiers above, too.
+// list returns one value per tier. Values are separated by slashes; the last one applies to all higher tiers.
 func list[T any](o *options, key, otherwise string, tiers int, parse func(string) (T, error)) []T {
 	text := o.values[key]
 	if text == "" {
@@ -186,12 +186,12 @@ func (o *options) time(key, otherwise string) dag.Time {
 	return list(o, key, otherwise, 1, parseTime)[0]
 }
 
-// tiers returns the tiers of a fat tree, as far as single tiers have parameters.
+// tiers returns the parameters of the tiers of a fat tree.
 func (o *options) tiers(count int) []FatTreeTier {
 	rates := list(o, "rate", defaultRate, count, parseRate)
 	latencies := list(o, "latency", defaultLatency, count, parseTime)
 	switchLatencies := list(o, "switchlatency", "0", count, parseTime)
-	bundles := list(o, "bundle", "1", count-1, parseCount) // of the tiers from 1 on
+	bundles := list(o, "bundle", "1", count-1, parseCount) // of the tiers from 1
 	tiers := make([]FatTreeTier, count)
 	for i := range tiers {
 		tiers[i] = FatTreeTier{Rate: rates[i], Latency: latencies[i], SwitchLatency: switchLatencies[i]}

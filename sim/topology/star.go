@@ -1,4 +1,4 @@
-// This file builds a network of one switch.
+// This file builds networks with one switch.
 
 package topology
 
@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Star returns hosts that are all connected with one switch, "tor0", by links of a rate in bit/s and a latency.
+// Star returns a network of hosts that links of the given rate, in bit/s, and latency connect to one switch, "tor0".
 func Star(hosts int, rate int64, latency, switchLatency dag.Time) (*Network, error) {
 	n := &Network{Hosts: hosts, Switches: 1, Tier: []int8{0}, SwitchLatency: []dag.Time{switchLatency},
 		Name: func(node uint32) string {

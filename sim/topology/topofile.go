@@ -1,5 +1,5 @@
-// This file reads and writes the .topo files in which htsim (Broadcom/csg-htsim and those made from it) describes fat
-// trees. docs/topologies.md has the keys.
+// This file reads and writes .topo files, the fat trees of htsim (Broadcom/csg-htsim and its derivatives).
+// docs/topologies.md describes the keys.
 
 package topology
 
@@ -15,7 +15,7 @@ import (
 
 const gigabit = 1_000_000_000
 
-// topoKeys are the keys of a tier, in the order in which they are written. Each is read into one field.
+// topoKeys are the keys of a tier, in writing order. Each corresponds to one field.
 var topoKeys = []struct {
 	key      string
 	required bool
@@ -52,11 +52,11 @@ var topoKeys = []struct {
 		func(t *FatTreeTier, v int64) { t.QueueDown = v }},
 }
 
-// latencyKeys may be 0; all other numbers are 1 or more.
+// latencyKey reports whether the value of a key may be 0; all other values are at least 1.
 func latencyKey(key string) bool { return strings.HasSuffix(key, "_Latency_ns") }
 
-// ReadTopo reads a .topo file; name is what errors call it. The radixes and bundles must make a network; an
-// Oversubscribed that is there must be the ratio of a switch's capacities or, as in htsim, of its numbers of ports.
+// ReadTopo reads a .topo file; errors call it name. The radixes and bundles must form a network. Oversubscribed, if
+// present, must be the ratio of a switch's capacities or, as in htsim, of its numbers of ports.
 func ReadTopo(r io.Reader, name string) (*Network, error) {
 	t := &topoReader{lineReader: newLineReader(r, name), tier: -1, header: map[string]int64{}}
 	for t.next() {
@@ -93,19 +93,19 @@ func ReadTopo(r io.Reader, name string) (*Network, error) {
 	return n, nil
 }
 
-// topoHeader is the keys before the tiers, and the largest number of each.
+// topoHeader is the keys before the tiers with their largest values.
 var topoHeader = []struct {
 	key string
 	max int64
 }{{"Nodes", maxNodes}, {"Tiers", 3}, {"Podsize", maxNodes}}
 
-// topoReader is what is known of a .topo file so far.
+// topoReader is the state of reading a .topo file.
 type topoReader struct {
 	*lineReader
 	header map[string]int64
 	tier   int // -1 before the first
 	tiers  [3]FatTreeTier
-	lines  [3]int // where each tier begins; 0: nowhere yet
+	lines  [3]int // line where each tier begins; 0: not read yet
 	seen   [3][]bool
 }
 
@@ -166,7 +166,7 @@ func (t *topoReader) startTier() error {
 	return nil
 }
 
-// number reads the second word.
+// number parses the second word.
 func (t *topoReader) number(least, most int64) (int64, error) {
 	value, err := strconv.ParseInt(t.words[1], 10, 64)
 	if err != nil || value < least || value > most {
@@ -175,7 +175,7 @@ func (t *topoReader) number(least, most int64) (int64, error) {
 	return value, nil
 }
 
-// WriteTopo writes a fat tree as a .topo file. Its rates must be whole Gb/s, and its latencies whole nanoseconds.
+// WriteTopo writes a fat tree as a .topo file. Rates must be whole Gbit/s, latencies whole nanoseconds.
 func WriteTopo(w io.Writer, n *Network) error {
 	p := n.FatTree
 	if p == nil {
