@@ -1,9 +1,9 @@
-// This file is what ports do with packets that come: let them in, trim them or drop them.
+// This file holds the admission of packets to queues: accept, trim or drop.
 
 package packet
 
-// admit lets a packet into the queue of a port. It returns false where that is not the case; then the packet is dropped.
-// A packet that is trimmed becomes a control packet.
+// admit decides whether a packet enters the queue of a port. If it returns false, the packet was dropped or already
+// queued. A trimmed packet becomes a control packet.
 func (n *network) admit(pt *port, p uint32) bool {
 	pk := &n.packets[p]
 	size := uint64(pk.size)
@@ -30,7 +30,7 @@ func (n *network) admit(pt *port, p uint32) bool {
 		if pt.bytes[pt.queueOf(pk)]+size > room {
 			return n.drop(pt, p)
 		}
-	case lossless: // the pauses came too late for so small a queue
+	case lossless: // pauses took effect too late for the capacity
 		if pt.bytes[dataQueue]+size <= pt.capacity[dataQueue] {
 			break
 		}
@@ -56,9 +56,8 @@ func (n *network) drop(pt *port, p uint32) bool {
 	return false
 }
 
-// admitTrimming is admit for the queue of NDP (Handley et al., SIGCOMM 2017, section 3.2): where data does not fit, either
-// it or the last data packet in the queue, as a coin decides, is cut down to its header, which goes with the control
-// packets.
+// admitTrimming is the admission of NDP (Handley et al., SIGCOMM 2017, section 3.2). If data does not fit, a coin
+// decides whether it or the last data packet in the queue is trimmed to its header, which goes to the control queue.
 func (n *network) admitTrimming(pt *port, p uint32) bool {
 	pk := &n.packets[p]
 	if pk.kind != data || pk.flags&trimmed != 0 {

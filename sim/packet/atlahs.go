@@ -1,7 +1,7 @@
-// This file is the coupling of ranks to the network as ATLAHS has it (spcl/atlahs, commit 8837294). Its engine counts
-// nanoseconds, rounded down, and its sends and receives both end when the sender has the last acknowledgment and the
-// receive is there. Its order among ops of one nanosecond is that of its heap and its hash table, which decides the results
-// where messages compete, so both are as libstdc++ has them.
+// This file couples ranks to the network as ATLAHS does (spcl/atlahs, commit 8837294). Its engine counts in
+// nanoseconds, rounded down. A send and its receive both end when the sender has the last ACK and the receive is
+// posted. Among ops of the same nanosecond the order is that of a heap and a hash table, which decides results where
+// messages compete. Both follow libstdc++.
 
 package packet
 
@@ -13,56 +13,56 @@ import (
 	simevent "github.com/tracedag/tracedag/sim/event"
 )
 
-// atlahs replays a program whose unit is the nanosecond.
+// atlahs replays a program whose time unit is the nanosecond.
 type atlahs struct {
 	p        *sim.Program
 	n        *network
 	hosts    Placement
-	overhead uint64 // ns, that a send delays calcs of its stream
+	overhead uint64 // ns that a send delays calcs of its stream
 	timeline sim.Timeline
 	progress sim.Progress
 
-	queue    simevent.StdHeap // what is to be looked at once the network has reached its time, in ns
+	queue    simevent.StdHeap // ops and completions by their time in ns
 	matchers []sim.Matcher
-	streams  []int      // of each rank, where the clocks of its streams begin
-	nics     []int      // and those of its NICs
-	free     []uint64   // of each stream, when it is free, ns
-	sends    []uint64   // of each NIC, when it can send again
-	recvs    []uint64   // and receive again
-	changed  rankSet    // ranks at which something has happened since the agenda was filled last
-	ready    [][]uint32 // of each rank, ops that wait for nothing more and are not on the agenda
+	streams  []int      // by rank, the index of its first stream in free
+	nics     []int      // by rank, the index of its first NIC in sends and recvs
+	free     []uint64   // by stream, end of its last op in ns
+	sends    []uint64   // by NIC, earliest next send in ns
+	recvs    []uint64   // by NIC, earliest next receive in ns
+	changed  rankSet    // ranks with activity since enqueueReady last ran
+	ready    [][]uint32 // by rank, ops without open dependencies that are not in queue
 
-	inFlight    int  // messages that are under way
-	running     int  // calcs and alarms of which the network has not said that they are over
-	morePending bool // the network has more to do at the present time
+	inFlight    int  // messages
+	running     int  // calcs and wake timers in the network
+	morePending bool // the network has more events at the current time
 	gap         uint64
 
 	messages int64
 	bytes    uint64
-	sentAt   []uint64 // of each message, when it was handed over; nil without a timeline
+	sentAt   []uint64 // by message, time of its handover; nil without a timeline
 }
 
-// What an entry of the agenda is about.
+// Kinds of entries in atlahs.queue.
 const (
-	opStart        uint32 = iota // an op
-	calcEnd                      // a calc
-	messageArrival               // a message
+	opStart        uint32 = iota // op
+	calcEnd                      // calc
+	messageArrival               // message
 	kindShift      = 29
 )
 
-// What an event of the network is about.
+// Indices of driver events.
 const (
 	calcTimer uint32 = iota
 	wakeTimer
 )
 
-// The replay's own bits of Op.Flags.
+// Bits of Op.Flags that the replay uses.
 const (
 	opStarted uint8 = 1 << 7
 	opEnded   uint8 = 1 << 6
 )
 
-// noAlarm says that the network need not return control at a given time.
+// noWake stands for a simulation without a wake timer.
 const noWake = math.MaxUint64
 
 func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
@@ -95,11 +95,11 @@ func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	return s.outcome(), nil
 }
 
-func (s *atlahs) schedule(t uint64, what, i uint32) {
-	s.queue.Push(simevent.StdEvent{Time: t, Payload: what<<kindShift | i})
+func (s *atlahs) schedule(t uint64, kind, i uint32) {
+	s.queue.Push(simevent.StdEvent{Time: t, Payload: kind<<kindShift | i})
 }
 
-// run works off what is due on the agenda, then lets the network run until it returns control, and so on.
+// run alternates between the entries of the queue that are due and the network.
 func (s *atlahs) run() {
 	for len(s.queue) > 0 || s.inFlight > 0 || s.running > 0 {
 		now := s.now()
@@ -114,7 +114,7 @@ func (s *atlahs) run() {
 		case s.inFlight > 0 || s.running > 0:
 			if !s.simulate(s.gap) && !s.morePending && (len(s.queue) == 0 || s.queue[0].Time > s.now()) {
 				if len(s.queue) == 0 {
-					return // packets were lost, and nobody sends them again
+					return // packets were lost for good
 				}
 				s.simulate(s.queue[0].Time)
 			}
@@ -126,7 +126,7 @@ func (s *atlahs) run() {
 	}
 }
 
-// fill puts the ops that wait for nothing more on the agenda, and returns whether there were any.
+// enqueueReady queues the ops without open dependencies, and reports whether there were any.
 func (s *atlahs) enqueueReady(now uint64) bool {
 	any := false
 	for r := s.changed.first; r != noRank; r = s.changed.next[r] {
@@ -144,8 +144,8 @@ func (s *atlahs) now() uint64 {
 	return s.n.now / 1000
 }
 
-// simulate lets the network run until a message or calc is over or, unless that is noAlarm, until a time in ns. It returns
-// false if nothing was left to do.
+// simulate runs the network until a message or calc completes or, unless it is noWake, until a time in ns. It returns
+// false if no event was left.
 func (s *atlahs) simulate(until uint64) bool {
 	if until != noWake {
 		s.running++
@@ -156,7 +156,7 @@ func (s *atlahs) simulate(until uint64) bool {
 	return s.n.stop
 }
 
-// event is how the network returns control when a calc is over or at a time that was asked for.
+// event stops the network when a calc or a wake timer ends.
 func (s *atlahs) event(event, uint32) {
 	s.running--
 	s.n.stop = true
@@ -165,18 +165,18 @@ func (s *atlahs) event(event, uint32) {
 func (s *atlahs) lastByteSent(uint32) {}
 func (s *atlahs) delivered(uint32)    {}
 
-// acknowledged is how it returns control when a message is over.
+// acknowledged stops the network when a message is complete.
 func (s *atlahs) acknowledged(f uint32) {
 	s.inFlight--
 	s.schedule(s.now(), messageArrival, s.n.flows[f].message)
 	s.n.stop = true
 }
 
-// handle does what is due on the agenda.
-func (s *atlahs) handle(what uint32, now uint64) {
-	i := what & (1<<kindShift - 1)
+// handle handles an entry of the queue.
+func (s *atlahs) handle(entry uint32, now uint64) {
+	i := entry & (1<<kindShift - 1)
 	op := &s.p.Ops[i]
-	switch what >> kindShift {
+	switch entry >> kindShift {
 	case calcEnd:
 		s.end(i, op)
 		return
@@ -197,7 +197,7 @@ func (s *atlahs) handle(what uint32, now uint64) {
 	}
 }
 
-// calc begins a calc if its stream is free. One of no time takes a nanosecond, and so do messages to oneself.
+// calc starts a calc if its stream is free. It takes at least a nanosecond. So does a message of a rank to itself.
 func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	free := s.stream(op.Rank, op)
 	if *free > now {
@@ -218,8 +218,8 @@ func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	}
 }
 
-// send hands a message to the network if the NIC has been idle for long enough since the last one: for as long as all its
-// packets and one more take at 0.04 ns a byte, whatever the network.
+// send hands a message to the network if its NIC is free. A message occupies the NIC for the time of its packets and
+// one more at 0.04 ns a byte, whatever the network.
 func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 	gap, free := s.nic(s.sends, op.Rank, op), s.stream(op.Rank, op)
 	if *gap > now {
@@ -243,8 +243,8 @@ func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 	}
 }
 
-// arrive has a message meet its receive. If that is there and its stream is busy, both try again later, the receive behind
-// those of the same source and tag that were posted since.
+// arrive matches a message with its receive. If that is posted and its stream is busy, both retry later, the receive
+// behind those of the same source and tag that were posted since.
 func (s *atlahs) arrive(m uint32, send *sim.Op, now uint64) {
 	host := uint32(send.Peer)
 	i := s.matchers[host].Arrive(m, send)
@@ -263,7 +263,7 @@ func (s *atlahs) arrive(m uint32, send *sim.Op, now uint64) {
 	s.complete(i, m, now)
 }
 
-// meetLate has a receive take a message that waited for it.
+// completeLate completes a message that arrived before its receive was posted.
 func (s *atlahs) completeLate(i, m uint32, now uint64) {
 	recv := &s.p.Ops[i]
 	nic := max(*s.nic(s.sends, recv.Rank, recv), now)
@@ -271,13 +271,13 @@ func (s *atlahs) completeLate(i, m uint32, now uint64) {
 	s.complete(i, m, now)
 }
 
-// lift has a sender's stream and NIC, those of the op named, be busy until given times at least.
+// raiseClocks sets the clocks of a sender's stream and NIC, those of the op named, to given times at least.
 func (s *atlahs) raiseClocks(sender uint32, named *sim.Op, stream, nic uint64) {
 	free, gap := s.stream(sender, named), s.nic(s.sends, sender, named)
 	*free, *gap = max(*free, stream), max(*gap, nic)
 }
 
-// meet ends a receive and the send of its message.
+// complete ends a receive and the send of its message.
 func (s *atlahs) complete(i, m uint32, now uint64) {
 	send, recv := &s.p.Ops[m], &s.p.Ops[i]
 	if s.timeline != nil {
@@ -310,12 +310,12 @@ func (s *atlahs) release(ops []uint32) {
 	}
 }
 
-// stream returns the clock that a rank has for the stream of an op, which may be another rank's.
+// stream returns a rank's clock of the stream of an op, which may be another rank's op.
 func (s *atlahs) stream(rank uint32, op *sim.Op) *uint64 {
 	return &s.free[s.streams[rank]+int(op.Stream)]
 }
 
-// nic returns the clock that a rank has for the NIC of an op.
+// nic returns a rank's clock of the NIC of an op.
 func (s *atlahs) nic(clocks []uint64, rank uint32, op *sim.Op) *uint64 {
 	return &clocks[s.nics[rank]+int(op.NIC)]
 }

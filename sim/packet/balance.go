@@ -1,4 +1,4 @@
-// This file is load balancing: which of several ways of equal length a packet takes.
+// This file holds load balancing: the choice among equal-cost paths.
 
 package packet
 
@@ -9,65 +9,65 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Balance says how packets are spread over ways of equal length.
+// Balance is a load-balancing policy.
 type Balance uint8
 
-// The ways to spread packets.
+// Load-balancing policies.
 const (
-	// ByFlow has a switch take the way that a hash of the flow says: ECMP.
+	// ByFlow hashes the flow at each switch: ECMP.
 	ByFlow Balance = iota
-	// ByHost is the same with the pair of hosts, so that all flows between two hosts take one way.
+	// ByHost hashes the pair of hosts at each switch, so that all flows between two hosts share a path.
 	ByHost
-	// Spray has a switch take the way that a hash of the flow and an entropy says, which the sender changes with every
-	// packet.
+	// Spray hashes the flow and an entropy value at each switch. The sender changes the entropy with each packet.
 	Spray
-	// Permute has the sender name the whole way: a random permutation of all ways, one after the other, and then another.
+	// Permute is source routing over a random permutation of all paths, and then over another.
 	Permute
-	// Random has the sender draw the whole way for every packet.
+	// Random is source routing over a random path for each packet.
 	Random
-	// Fixed has the sender draw the whole way for every flow, and for its acks another.
+	// Fixed is source routing over a random path for each flow, and over another for its ACKs.
 	Fixed
-	// RoundRobin has a switch take one way after the other, in an order that it shuffles now and then.
+	// RoundRobin cycles through the ports of each switch, in an order that is shuffled now and then.
 	RoundRobin
-	// Adaptive has a switch take the way whose queue is the least full, for every packet.
+	// Adaptive chooses the port with the shortest queue for each packet.
 	Adaptive
-	// Flowlet has a switch do so for a packet that comes some time after the one before it of the same flow, and keep the
-	// way otherwise.
+	// Flowlet chooses the port with the shortest queue for the first packet after a gap in the flow. The others follow
+	// it.
 	Flowlet
-	// Valiant sends every packet to a router of another group first, drawn at random; of dragonflies (Kim et al., ISCA
-	// 2008, section 4.1).
+	// Valiant sends each packet to a random router of another group first; for dragonflies (Kim et al., ISCA 2008,
+	// section 4.1).
 	Valiant
-	// UGAL has the first router decide, for every packet, whether it goes there first: if the queue of the direct way, times
-	// the links of that, is longer than that of the detour, times its links; of dragonflies (UGAL-L, section 4.2).
+	// UGAL chooses between the minimal and the Valiant path at the first router: the Valiant path if the queue of the
+	// minimal path times its links is longer than the queue of the Valiant path times its links; for dragonflies
+	// (UGAL-L, section 4.2).
 	UGAL
 )
 
-// balance spreads packets.
+// loadBalancer is the load-balancing state of the network.
 type loadBalancer struct {
 	policy    Balance
-	entropies uint32 // entropies
-	shuffle   bool   // the order of entropies changes with every round
+	entropies uint32 // number of entropy values
+	shuffle   bool   // shuffle the order of entropy values each round
 	seed      int64
 	paths     Paths // Fixed
 
 	salts     []uint64 // by switch
-	rounds    []rounds // by switch; RoundRobin
+	rounds    []rounds // RoundRobin: by switch
 	random    []sim.Random
-	dragonfly *topology.DragonflyInfo // of the network; Valiant and UGAL
-	// Flowlet: of a switch and a flow, what the last packet did; a direct-mapped table, for forgetting does little harm.
+	dragonfly *topology.DragonflyInfo // Valiant, UGAL
+	// Flowlet: a direct-mapped table by switch and flow. A collision only ends a flowlet early.
 	flowlets []flowlet
-	gap      uint64 // ps, after which a flowlet begins
+	gap      uint64 // shortest gap between flowlets, in picoseconds
 }
 
-// labels is how the packets of one end of a flow are labelled.
+// flowLabels labels the packets of one end of a flow.
 type flowLabels struct {
-	key   uint64 // of the permutation at hand
-	count uint32 // of the entropies or paths
+	key   uint64 // of the current permutation
+	count uint32 // number of entropy values or paths
 	next  uint32
 	fixed uint32
 }
 
-// flowlet is the way of a flow at a switch.
+// flowlet is the port of a flow at a switch.
 type flowlet struct {
 	flow, sw uint32
 	port     uint32
@@ -85,14 +85,16 @@ func (b *loadBalancer) sourceRouted() bool {
 	return b.policy == Permute || b.policy == Random || b.policy == Fixed
 }
 
-func newBalance(how Balance, paths uint32, seed int64, switches int, gap uint64) loadBalancer {
-	b := loadBalancer{policy: how, entropies: max(paths, 1), shuffle: true, seed: seed, salts: make([]uint64, switches), gap: gap}
-	b.random = make([]sim.Random, switches)
+func newBalance(policy Balance, entropies uint32, seed int64, switches int, gap uint64) loadBalancer {
+	b := loadBalancer{
+		policy: policy, entropies: max(entropies, 1), shuffle: true, seed: seed, gap: gap,
+		salts: make([]uint64, switches), random: make([]sim.Random, switches),
+	}
 	for i := range b.salts {
 		b.random[i] = sim.NewRandom(seed, forSwitch, uint64(i))
 		b.salts[i] = b.random[i].Next()
 	}
-	switch how {
+	switch policy {
 	case RoundRobin:
 		b.rounds = make([]rounds, switches)
 	case Flowlet:
@@ -101,7 +103,7 @@ func newBalance(how Balance, paths uint32, seed int64, switches int, gap uint64)
 	return b
 }
 
-// open prepares the labels of a flow.
+// open initializes the labels of a flow.
 func (b *loadBalancer) open(n *network, f uint32) {
 	fl := &n.flows[f]
 	random := sim.NewRandom(b.seed, forFlow, uint64(fl.id))
@@ -130,7 +132,7 @@ func (b *loadBalancer) open(n *network, f uint32) {
 	}
 }
 
-// label gives a packet that leaves its host what it is spread by.
+// label sets the path or the hash of a packet that leaves its host.
 func (b *loadBalancer) label(n *network, pk *packet) {
 	fl := &n.flows[pk.flow]
 	l := &fl.labels[0]
@@ -139,7 +141,7 @@ func (b *loadBalancer) label(n *network, pk *packet) {
 	}
 	switch b.policy {
 	case Spray, Permute:
-		if pk.kind == pull { // as in NDP, all of a flow the same way
+		if pk.kind == pull { // NDP sends all pulls of a flow over one path
 			b.spread(pk, fl.id, l.fixed)
 			return
 		}
@@ -163,7 +165,7 @@ func (b *loadBalancer) label(n *network, pk *packet) {
 	}
 }
 
-// spread labels a packet with a path's number, or with a hash of its flow's number and an entropy, by which switches choose.
+// spread labels a packet with a path number, or with a hash of its flow's number and an entropy value.
 func (b *loadBalancer) spread(pk *packet, id, value uint32) {
 	if b.dragonfly != nil {
 		pk.path = undecidedRoute
@@ -176,12 +178,12 @@ func (b *loadBalancer) spread(pk *packet, id, value uint32) {
 	pk.path = uint32(sim.Mix(uint64(id)<<32|uint64(value)) >> 32)
 }
 
-// shuffled returns where a permutation of 0 to count-1, which the key chooses, takes i.
+// shuffled returns the image of i under a permutation of 0 to count-1 that the key selects.
 func shuffled(i, count uint32, key uint64) uint32 {
 	width := bits.Len32(count - 1)
 	mask := uint32(1)<<width - 1
 	for {
-		// Each step is one to one on numbers of so many bits.
+		// Each step is a bijection on width bits.
 		i = (i + uint32(key)) & mask
 		i = i * (uint32(key>>32) | 1) & mask
 		i ^= i >> (width/2 + 1)
@@ -194,69 +196,68 @@ func shuffled(i, count uint32, key uint64) uint32 {
 	}
 }
 
-// choose returns the port by which a packet leaves a switch, none if there is no way.
+// choosePort returns the output port of a packet at a switch, none if there is no path.
 func (b *loadBalancer) choosePort(n *network, sw uint32, pk *packet) uint32 {
 	edge := n.routes.Edge(pk.dst)
 	if edge == sw {
 		return n.routes.HostPort(pk.dst)
 	}
-	ways := n.routes.Next(sw, edge)
-	if len(ways) < 2 && b.dragonfly == nil {
-		if len(ways) == 0 {
+	ports := n.routes.Next(sw, edge)
+	if len(ports) < 2 && b.dragonfly == nil {
+		if len(ports) == 0 {
 			return none
 		}
-		return ways[0]
+		return ports[0]
 	}
 	switch b.policy {
 	case Spray, ByFlow, ByHost:
-		return b.hashedPort(ways, sw, pk)
+		return b.hashedPort(ports, sw, pk)
 	case Valiant, UGAL:
 		return b.dragonflyPort(n, sw, edge, pk)
 	case Permute, Random, Fixed:
-		if n.failures != nil { // the ways may have become fewer
+		if n.failures != nil { // a failure may have removed paths
 			pk.path %= n.routes.Paths(sw, edge)
 		}
 		port, rest := n.routes.Choose(sw, edge, pk.path)
 		pk.path = rest
 		return port
 	case RoundRobin:
-		return b.roundRobinPort(sw, ways)
+		return b.roundRobinPort(sw, ports)
 	case Adaptive:
-		return b.leastLoadedPort(n, sw, ways)
+		return b.leastLoadedPort(n, sw, ports)
 	}
-	return b.flowletPort(n, sw, pk, ways)
+	return b.flowletPort(n, sw, pk, ports)
 }
 
-// hashed returns the one of several ways that a hash of what the packet is spread by says, none if there are none.
-func (b *loadBalancer) hashedPort(ways []uint32, sw uint32, pk *packet) uint32 {
-	if len(ways) == 0 {
+// hashedPort returns the port that the packet's hash selects, none if there are no ports.
+func (b *loadBalancer) hashedPort(ports []uint32, sw uint32, pk *packet) uint32 {
+	if len(ports) == 0 {
 		return none
 	}
 	h := sim.Mix(uint64(pk.path)<<32 ^ b.salts[sw])
-	return ways[(h>>32)*uint64(len(ways))>>32]
+	return ports[(h>>32)*uint64(len(ports))>>32]
 }
 
-// turnsBeforeShuffle is how often a switch goes round its ways before it shuffles them.
+// roundsBeforeShuffle is the number of rounds of round robin between two shuffles.
 const roundsBeforeShuffle = 5
 
-func (b *loadBalancer) roundRobinPort(sw uint32, ways []uint32) uint32 {
+func (b *loadBalancer) roundRobinPort(sw uint32, ports []uint32) uint32 {
 	r := &b.rounds[sw]
 	r.next++
-	if r.next >= uint32(len(ways)) {
+	if r.next >= uint32(len(ports)) {
 		r.next = 0
 		if r.count++; r.count == roundsBeforeShuffle {
 			r.count, r.key = 0, b.random[sw].Next()
 		}
 	}
-	return ways[shuffled(r.next, uint32(len(ways)), r.key)]
+	return ports[shuffled(r.next, uint32(len(ports)), r.key)]
 }
 
-// leastFull returns one of the ways whose queues are the least full, in steps of a twentieth, a tenth and a fifth of what
-// they hold, at random.
-func (b *loadBalancer) leastLoadedPort(n *network, sw uint32, ways []uint32) uint32 {
-	best, ties, way := uint32(255), uint32(0), ways[0]
+// leastLoadedPort returns a random one of the ports with the lowest load level.
+func (b *loadBalancer) leastLoadedPort(n *network, sw uint32, ports []uint32) uint32 {
+	best, ties, port := uint32(255), uint32(0), ports[0]
 	random := &b.random[sw]
-	for _, w := range ways {
+	for _, w := range ports {
 		pt := &n.ports[w]
 		load := loadLevel(n.backlog(w), pt.capacity[dataQueue])
 		if pt.paused {
@@ -264,31 +265,31 @@ func (b *loadBalancer) leastLoadedPort(n *network, sw uint32, ways []uint32) uin
 		}
 		switch {
 		case load < best:
-			best, ties, way = load, 1, w
+			best, ties, port = load, 1, w
 		case load == best:
 			if ties++; random.Below(ties) == 0 {
-				way = w
+				port = w
 			}
 		}
 	}
-	return way
+	return port
 }
 
-func loadLevel(bytes, room uint64) uint32 {
+// loadLevel returns the load of a queue: 0 below 5 % of its capacity, 1 below 10 %, 2 below 20 %, else 3.
+func loadLevel(bytes, capacity uint64) uint32 {
 	switch {
-	case bytes*20 < room:
+	case bytes*20 < capacity:
 		return 0
-	case bytes*10 < room:
+	case bytes*10 < capacity:
 		return 1
-	case bytes*5 < room:
+	case bytes*5 < capacity:
 		return 2
 	}
 	return 3
 }
 
-// sameFlowlet keeps the way of a flow while its packets follow each other closely; after a gap, half of the time, it takes
-// one whose queue is the least full.
-func (b *loadBalancer) flowletPort(n *network, sw uint32, pk *packet, ways []uint32) uint32 {
+// flowletPort returns the port of the flow's current flowlet. After a gap a new one starts with probability 1/2.
+func (b *loadBalancer) flowletPort(n *network, sw uint32, pk *packet, ports []uint32) uint32 {
 	fl := &n.flows[pk.flow]
 	id := fl.id<<1 | 1
 	if pk.dst == fl.src {
@@ -296,22 +297,22 @@ func (b *loadBalancer) flowletPort(n *network, sw uint32, pk *packet, ways []uin
 	}
 	e := &b.flowlets[sim.Mix(uint64(id)<<32|uint64(sw))%flowletTable]
 	if e.flow != id || e.sw != sw || e.at == 0 {
-		*e = flowlet{flow: id, sw: sw, port: b.leastLoadedPort(n, sw, ways)}
+		*e = flowlet{flow: id, sw: sw, port: b.leastLoadedPort(n, sw, ports)}
 	} else if n.now-e.at > b.gap && b.random[sw].Next()>>63 == 0 {
-		e.port = b.leastLoadedPort(n, sw, ways)
+		e.port = b.leastLoadedPort(n, sw, ports)
 	}
 	e.at = n.now
 	return e.port
 }
 
-// What the label of a packet says on a dragonfly: undecided at its first router, direct, or else one more than a router
-// that it goes to first.
+// Path labels on a dragonfly: undecidedRoute at the first router, directRoute, or one more than the intermediate
+// router.
 const (
 	undecidedRoute = none
 	directRoute    = 0
 )
 
-// detour returns the port by which a packet leaves a router of a dragonfly, on the direct way or by way of another group.
+// dragonflyPort returns the output port of a packet at a router of a dragonfly.
 func (b *loadBalancer) dragonflyPort(n *network, sw, edge uint32, pk *packet) uint32 {
 	if pk.path == undecidedRoute {
 		pk.path = b.chooseIntermediate(n, sw, edge)
@@ -323,20 +324,20 @@ func (b *loadBalancer) dragonflyPort(n *network, sw, edge uint32, pk *packet) ui
 	if pk.path != directRoute {
 		to = pk.path - 1
 	}
-	ways := n.routes.Next(sw, to)
-	if len(ways) == 0 {
+	ports := n.routes.Next(sw, to)
+	if len(ports) == 0 {
 		return none
 	}
-	return ways[0]
+	return ports[0]
 }
 
-// decide returns the label of a packet at its first router. Within a group packets go directly.
+// chooseIntermediate returns the label of a packet at its first router. Packets within a group go directly.
 func (b *loadBalancer) chooseIntermediate(n *network, sw, edge uint32) uint32 {
 	from, to := b.dragonfly.Group(int(sw)), b.dragonfly.Group(int(edge))
 	if from == to || b.dragonfly.Groups < 3 {
 		return directRoute
 	}
-	group := int(b.random[sw].Below(uint32(b.dragonfly.Groups - 2))) // neither of the two
+	group := int(b.random[sw].Below(uint32(b.dragonfly.Groups - 2))) // neither of the two groups
 	if group >= min(from, to) {
 		group++
 	}
@@ -348,33 +349,33 @@ func (b *loadBalancer) chooseIntermediate(n *network, sw, edge uint32) uint32 {
 		return via + 1
 	}
 	short, long := n.routes.Next(sw, edge), n.routes.Next(sw, via)
-	if len(long) == 0 || len(short) > 0 &&
-		n.backlog(short[0])*b.hops(int(sw), int(edge)) <= n.backlog(long[0])*(b.hops(int(sw), int(via))+b.hops(int(via), int(edge))) {
+	minimal, detour := b.hops(int(sw), int(edge)), b.hops(int(sw), int(via))+b.hops(int(via), int(edge))
+	if len(long) == 0 || len(short) > 0 && n.backlog(short[0])*minimal <= n.backlog(long[0])*detour {
 		return directRoute
 	}
 	return via + 1
 }
 
-// hops returns the links of the minimal way between routers of a dragonfly.
+// hops returns the number of links of the minimal path between routers of a dragonfly.
 func (b *loadBalancer) hops(from, to int) uint64 {
-	here, there := b.dragonfly.Group(from), b.dragonfly.Group(to)
-	if here == there {
+	source, target := b.dragonfly.Group(from), b.dragonfly.Group(to)
+	if source == target {
 		if from == to {
 			return 0
 		}
 		return 1
 	}
 	hops := uint64(1)
-	if b.dragonfly.Gateway(here, there) != from {
+	if b.dragonfly.Gateway(source, target) != from {
 		hops++
 	}
-	if b.dragonfly.Gateway(there, here) != to {
+	if b.dragonfly.Gateway(target, source) != to {
 		hops++
 	}
 	return hops
 }
 
-// backlog returns the bytes of data that wait at a port, with the packet in service.
+// backlog returns the bytes of data queued at a port, including the packet in service.
 func (n *network) backlog(i uint32) uint64 {
 	pt := &n.ports[i]
 	if pt.serving != none {

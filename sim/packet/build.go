@@ -1,4 +1,4 @@
-// This file makes the network of a run.
+// This file builds the network of a run.
 
 package packet
 
@@ -14,19 +14,19 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// grain is log2 of the picoseconds of a bucket of the event queue. Found by measuring.
+// wheelGranularity is log2 of the picoseconds per bucket of the event queue, found by measurement.
 const wheelGranularity = 9
 
 func newQueue() *simevent.Wheel {
 	return simevent.NewWheel(wheelGranularity)
 }
 
-// picosecondsPerByte returns how long a byte takes at a rate in bit/s, rounded down as in htsim.
+// picosecondsPerByte returns the serialization time of a byte at a rate in bit/s, rounded down as in htsim.
 func picosecondsPerByte(rate int64) uint64 {
 	return uint64(8e12) / uint64(rate)
 }
 
-// newNetwork makes the network of a run, and completes the run's parameters.
+// newNetwork builds the network of a run, and sets the parameters that follow from it.
 func newNetwork(o *Options) (*network, error) {
 	t, p := o.Network, &o.Params
 	m, err := FindTransport(p.Transport)
@@ -56,7 +56,7 @@ func newNetwork(o *Options) (*network, error) {
 	if p.Queue == 0 && d == lossless && p.TransportParams["pfc"] != 0 {
 		p.Queue = n.losslessCapacity(p, t.Switches, uint64(p.MSS)+uint64(m.header))
 	}
-	byFile := p.Queue == 0 // the queues are as the network's file says, where it does
+	byFile := p.Queue == 0 // queues have the capacities of the topology file, where it states them
 	p.complete(m, &n.quirks, n.bandwidthDelay(rate, uint32(p.MSS)+m.header))
 	if full := p.MSS + int64(m.header); p.Queue < full {
 		return nil, fmt.Errorf("queues of %d bytes, expected %d or more, a full packet", p.Queue, full)
@@ -94,14 +94,13 @@ func newNetwork(o *Options) (*network, error) {
 		n.failures.schedule(n)
 	}
 	n.transport = m.build(n, &transportConfig{
-		mss: uint64(p.MSS), header: m.header, control: m.control, rate: uint64(rate), padLast: p.PadLastPacket, quirks: n.quirks,
-		params: p.TransportParams,
+		mss: uint64(p.MSS), header: m.header, control: m.control, rate: uint64(rate), padLast: p.PadLastPacket,
+		quirks: n.quirks, params: p.TransportParams,
 	})
 	return n, nil
 }
 
-// bandwidthDelay returns the bandwidth-delay product between the first host and the last, in bytes. ATLAHS takes a round
-// trip of four hops of a microsecond with packets of 4 KiB for that of every network.
+// bandwidthDelay returns the bandwidth-delay product between the first and the last host, in bytes.
 func (n *network) bandwidthDelay(rate int64, full uint32) uint64 {
 	if n.quirks.fixedRoundTrip {
 		return atlahsRoundTrip(uint64(rate)) * (uint64(rate) / 1e9) / 8
@@ -110,13 +109,13 @@ func (n *network) bandwidthDelay(rate int64, full uint32) uint64 {
 	return uint64(float64(rtt) * float64(rate) / 8e12)
 }
 
-// atlahsRoundTrip returns the round trip that ATLAHS begins with at a rate in bit/s, in nanoseconds.
+// atlahsRoundTrip returns the initial round trip of ATLAHS at a rate in bit/s, in nanoseconds.
 func atlahsRoundTrip(rate uint64) uint64 {
 	gbps := max(rate/1e9, 1)
 	return 8000 + 4*(4096*8/gbps) + 4*(64*8/gbps)
 }
 
-// interfaceRate returns the rate of the first host's interface, in bit/s; transports take it for that of all.
+// nicRate returns the rate of the first host's NIC in bit/s, which transports assume for all NICs.
 func (n *network) nicRate(t *topology.Network) int64 {
 	return t.Links[n.routes.NIC(0)/2].Rate
 }
@@ -152,16 +151,16 @@ func (n *network) buildPorts(t *topology.Network, m *Transport, d discipline, p 
 	}
 }
 
-// randomDropRoom is how many full packets must fit into a queue behind one that comes, so that it is not dropped at random.
+// randomDropPackets is the free space, in full packets, below which random drop queues drop.
 const randomDropPackets = 3
 
-// randomDropChance is with what probability one is dropped otherwise, where the transport has no parameter for it.
+// randomDropChance is the drop probability of transports without a parameter for it.
 const randomDropChance = 0.1
 
-// aeolusRoom is the share of a queue that data sent on speculation may fill (Hu et al., Aeolus, SIGCOMM 2020).
+// aeolusShare is the share of a queue that is open to speculative data (Hu et al., Aeolus, SIGCOMM 2020).
 const aeolusShare = 0.2
 
-// fillQueues sets what the queues hold, and when they mark.
+// configureQueues sets the capacities and marking thresholds of all ports.
 func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, byFile bool) {
 	for i := range n.ports {
 		pt := &n.ports[i]
@@ -189,7 +188,7 @@ func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, 
 	}
 }
 
-// ParseBalance returns a way to spread packets by its name.
+// ParseBalance returns the load-balancing policy of a name.
 func ParseBalance(name string) (Balance, error) {
 	for i, b := range balances {
 		if b == name {
@@ -199,19 +198,22 @@ func ParseBalance(name string) (Balance, error) {
 	return 0, fmt.Errorf("no balance %q, expected one of %v", name, balances)
 }
 
-var balances = []string{"flow", "host", "spray", "permute", "random", "fixed", "roundrobin", "adaptive", "flowlet", "valiant", "ugal"}
+var balances = []string{
+	ByFlow: "flow", ByHost: "host", Spray: "spray", Permute: "permute", Random: "random", Fixed: "fixed",
+	RoundRobin: "roundrobin", Adaptive: "adaptive", Flowlet: "flowlet", Valiant: "valiant", UGAL: "ugal",
+}
 
-// Balances returns the names of all ways to spread packets.
+// Balances returns the names of all load-balancing policies.
 func Balances() []string {
 	return slices.Clone(balances)
 }
 
-// String returns the name.
+// String returns the name of the policy.
 func (b Balance) String() string {
 	return balances[b]
 }
 
-// MarshalText returns the name.
+// MarshalText returns the name of the policy.
 func (b Balance) MarshalText() ([]byte, error) {
 	return []byte(b.String()), nil
 }

@@ -10,51 +10,51 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// coupling is the network as the engine sees it: every message is a flow. docs/backends/packet.md has the rules.
+// coupling is the engine's view of the network: each message is a flow. docs/backends/packet.md states the rules.
 type coupling struct {
 	n         *network
 	program   *sim.Program
-	actor     *sim.Actor // of the call at hand
+	actor     *sim.Actor // of the current call
 	placement Placement
-	nics      int // of a rank
+	nics      int // NICs per rank
 	params    *Coupling
 	quirks    couplingQuirks
-	flowIDs   []uint32 // htsim: of each message the number of its flow; nil: in order of their starts
+	flowIDs   []uint32 // flow number of each message; nil: by order of start
 
-	starts  []pendingFlow // messages that are handed over and are no flows yet
-	started uint32        // flows
-	active  int           // flows that have begun and whose sender does not know that they are over
-	end     uint64        // when the run is stopped
-	stopped bool          // it was, with flows under way
-	sent    []uint64      // of each message, when it was handed over; nil without a timeline
-	nicFree []uint64      // of each rank and NIC, when that takes the next message
+	starts  []pendingFlow // messages handed over that are not flows yet
+	started uint32        // number of flows
+	active  int           // flows that have started and are not complete
+	end     uint64        // time at which the run stops, in picoseconds
+	stopped bool          // the run was stopped with flows in progress
+	sent    []uint64      // by message, time of its handover; nil without a timeline
+	nicFree []uint64      // by rank and NIC, earliest start of the next message
 }
 
-// start is a message that is to become a flow.
+// pendingFlow is a message that becomes a flow.
 type pendingFlow struct {
 	at      uint64
 	message uint32
 }
 
-// The events of the coupling in the engine's queues.
+// Events of the coupling in the engine's queues.
 const (
-	requestArrived   sim.NetworkEvent = iota // at the receiver: a request is there
-	grantArrived                             // at the sender: it may send
-	messageDelivered                         // at the receiver: a message is there
-	sendEnded                                // at the sender: a send has ended
+	requestArrived   sim.NetworkEvent = iota // at the receiver: an announcement has arrived
+	grantArrived                             // at the sender: the answer has arrived
+	messageDelivered                         // at the receiver: the message has arrived
+	sendEnded                                // at the sender: the send has ended
 )
 
 func (*coupling) Lookahead() uint64 { return 0 }
 func (*coupling) Ordered() bool     { return false }
 
-// Eager takes over a message that is sent at once.
+// Eager takes a message that is sent without waiting for its receive.
 func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
 	from, to := c.placement.endpoints(op)
 	if c.quirks.emptyIsLocal && op.Size == 0 || from == to {
-		there := t + c.params.localTime(op.Size)
-		a.Schedule(op.Rank, there, sendEnded, m)
-		a.Schedule(uint32(op.Peer), there, messageDelivered, m)
+		done := t + c.params.localTime(op.Size)
+		a.Schedule(op.Rank, done, sendEnded, m)
+		a.Schedule(uint32(op.Peer), done, messageDelivered, m)
 		return
 	}
 	free := &c.nicFree[int(op.Rank)*c.nics+int(op.NIC)]
@@ -67,21 +67,21 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	a.Wake(t)
 }
 
-// Request sends the announcement of a message that waits for its receive.
+// Request announces a message that waits for its receive.
 func (c *coupling) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
 	from, to := c.placement.endpoints(op)
 	a.Schedule(uint32(op.Peer), t+c.handshake(from, to), requestArrived, m)
 }
 
-// Grant sends the answer.
+// Grant answers an announcement.
 func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
 	from, to := c.placement.endpoints(op)
 	a.Schedule(op.Rank, t+c.handshake(to, from), grantArrived, m)
 }
 
-// handshake returns how long a request or its answer takes: as long as a control packet with nothing in its way.
+// handshake returns the time that an announcement or its answer takes: that of a control packet in an idle network.
 func (c *coupling) handshake(from, to uint32) uint64 {
 	if c.quirks.freeHandshake || from == to {
 		return 0
@@ -112,12 +112,12 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	}
 }
 
-// advance runs the network until a rank has something to do. Where no flow is under way it is left alone: acks that nobody
-// needs and timers can wait for the next flow.
+// advance runs the network until a rank has an event. With no flow in progress the network stays as it is, since
+// leftover ACKs and timers can wait for the next flow.
 func (c *coupling) advance(a *sim.Actor) {
 	c.actor = a
 	n := c.n
-	if a.Now() >= c.end { // what is under way, or comes yet, stays where it is
+	if a.Now() >= c.end { // flows in progress and later ones stay incomplete
 		c.stopped = true
 		return
 	}
@@ -143,8 +143,8 @@ func (c *coupling) advance(a *sim.Actor) {
 	a.Wake(next)
 }
 
-// open makes flows of the messages that were handed over. Those of the present start before anything else happens; several
-// that the end of others has set off, the last first, as in htsim.
+// open starts a flow for each message handed over. Messages of the current time start before other events. Several that
+// follow from completions start in reverse order, as in htsim.
 func (c *coupling) open(now uint64) {
 	if len(c.starts) == 0 {
 		return
@@ -155,7 +155,9 @@ func (c *coupling) open(now uint64) {
 		if n.now == now && n.events > 0 {
 			order = -1
 		}
-		slices.SortStableFunc(c.starts, func(x, y pendingFlow) int { return order * cmp.Compare(c.flowIDs[x.message], c.flowIDs[y.message]) })
+		slices.SortStableFunc(c.starts, func(x, y pendingFlow) int {
+			return order * cmp.Compare(c.flowIDs[x.message], c.flowIDs[y.message])
+		})
 	}
 	n.now = max(n.now, now)
 	for _, s := range c.starts {
@@ -177,14 +179,14 @@ func (c *coupling) open(now uint64) {
 	c.starts = c.starts[:0]
 }
 
-// left ends the send of a flow whose last byte has left the host.
+// lastByteSent ends the send of a flow.
 func (c *coupling) lastByteSent(f uint32) {
 	if !c.params.AckEnds && !c.quirks.endAtLastACK {
 		c.notify(c.rankOf(f), sendEnded, f)
 	}
 }
 
-// delivered has the receive of a flow's message take it.
+// delivered completes the receive of a flow.
 func (c *coupling) delivered(f uint32) {
 	if !c.quirks.endAtLastACK {
 		m := c.n.flows[f].message
@@ -192,7 +194,7 @@ func (c *coupling) delivered(f uint32) {
 	}
 }
 
-// acknowledged ends the send of a flow, and with htsim's rules the receive as well.
+// acknowledged ends the send of a flow, and with the quirk endAtLastACK its receive.
 func (c *coupling) acknowledged(f uint32) {
 	c.active--
 	if c.params.AckEnds || c.quirks.endAtLastACK {
@@ -208,15 +210,15 @@ func (c *coupling) rankOf(f uint32) uint32 {
 	return c.program.Ops[c.n.flows[f].message].Rank
 }
 
-// tell has something happen at a rank now, and the network wait for it.
-func (c *coupling) notify(rank uint32, what sim.NetworkEvent, f uint32) {
-	c.actor.Schedule(rank, c.n.now, what, c.n.flows[f].message)
+// notify schedules an event of a rank at the current time, and stops the network for it.
+func (c *coupling) notify(rank uint32, kind sim.NetworkEvent, f uint32) {
+	c.actor.Schedule(rank, c.n.now, kind, c.n.flows[f].message)
 	c.n.stop = true
 }
 
 func (c *coupling) event(event, uint32) {}
 
-// local returns how long a message takes between ranks on one host.
+// localTime returns the time of a message between ranks on one host.
 func (c *Coupling) localTime(bytes uint64) uint64 {
 	t := uint64(c.LocalLatency)
 	if c.LocalRate > 0 {

@@ -1,64 +1,64 @@
-// This file is the credit that receivers grant senders, in EQDS (Olteanu et al., NSDI 2022, section 3) and in the
-// receiver-driven congestion control of the Ultra Ethernet Specification 1.0 (RCCC). A sender begins on speculation, with a
-// window, and each of its packets says how much credit it wants in all, its target. The receiver's host has one pacer for
-// all flows, which grants credit at the rate of its link, in turns, by the total so far. As soon as the sender hears of the
-// receiver, what it has not sent on speculation has to wait for credit.
+// This file holds the credit that receivers grant to senders in EQDS (Olteanu et al., NSDI 2022, section 3) and in the
+// receiver-driven congestion control of the Ultra Ethernet Specification 1.0 (RCCC). A sender starts speculatively with
+// a window. Each packet carries its target, the total credit that it wants. A pacer per receiving host grants credit at
+// the rate of its link, flow by flow, as a running total. From the first answer of the receiver on, new data needs
+// credit.
 
 package packet
 
 import "math"
 
-// credits is the credit of all flows.
+// creditManager is the credit of all flows.
 type creditManager struct {
 	t             *uet
-	quantum       int64   // bytes; targets and totals count in it, modulo 1<<32
+	quantum       int64   // bytes; targets and totals count quanta modulo 1<<32
 	quantaPerPull uint32  // quanta that a pull grants
-	limit         int64   // bytes that a sender has or asks for at most
-	period        float64 // picoseconds between pulls, or where exactly is set, for each quantum that was granted
-	grantExact    bool    // no more is granted than was asked for
-	trimmedFirst  bool    // those whose packets were trimmed come first
-	capCredit     bool    // a sender keeps no more credit than limit
+	limit         int64   // largest credit or demand of a sender, in bytes
+	period        float64 // picoseconds between pulls, or with grantExact per quantum granted
+	grantExact    bool    // grant no more than the demand
+	trimmedFirst  bool    // serve flows with trimmed packets first
+	capCredit     bool    // a sender keeps at most limit
 
-	quirks        eqdsQuirks // of EQDS; those of RCCC are off
+	quirks        eqdsQuirks // of EQDS; RCCC has none
 	grantFinished bool       // see quirks
 
 	sources []creditSource
 	sinks   []creditSink
 	pacers  []pacer
 
-	rate *pullRateControl // nil: the rate of the pulls does not change
+	rate *pullRateControl // nil: pulls have a constant rate
 }
 
-// creditSource is what the sender of a flow has.
+// creditSource is the credit of a sender.
 type creditSource struct {
-	pulled      int64 // bytes of credit from the receiver
-	speculative int64 // and of its own; both may be negative by a packet
-	speculating bool  // nothing was heard of the receiver
+	pulled      int64 // bytes granted by the receiver
+	speculative int64 // bytes of its own; both may be negative by one packet
+	speculating bool  // the receiver has not answered yet
 	total       uint32
 	target      uint32
 }
 
-// creditSink is what the receiver of a flow knows.
+// creditSink is the credit state of a receiver.
 type creditSink struct {
-	target        uint32 // the highest that came
+	target        uint32 // highest target received
 	total         uint32 // quanta granted
-	trimmedQuanta uint32 // quanta for packets that were trimmed
-	inActive      bool   // in the pacer's list of those that want credit
-	inIdle        bool   // in the list of those that have had all
+	trimmedQuanta uint32 // quanta owed for trimmed packets
+	inActive      bool   // in the pacer's list of flows with demand
+	inIdle        bool   // in the pacer's list of satisfied flows
 	endless       bool   // the target has wrapped around
 }
 
-// pacer grants credit for a host.
+// pacer grants the credit of a host.
 type pacer struct {
-	trimmed, active, idle ring // flows that have trimmed packets, that want credit, that have had it
-	running               bool // there is a timer
+	trimmed, active, idle ring // flows with trimmed packets, with demand, and satisfied ones
+	running               bool // a timer is set
 }
 
-// wrapped says of a data packet that its target has wrapped around.
+// targetWrapped is the flag of a data packet whose target has wrapped around.
 const targetWrapped = carriesPull
 
-// newCredits returns the credit of a transport, in quanta of so many bytes, of which a pull grants as many as there are in
-// some bytes, at least one.
+// newCredits returns the credit of a transport, with the quantum and the credit of a pull in bytes. A pull grants at
+// least one quantum.
 func newCredits(t *uet, quantum, bytes float64) *creditManager {
 	c := &creditManager{t: t, quantum: int64(min(quantum, math.MaxUint16)), pacers: make([]pacer, t.n.hosts)}
 	c.quantaPerPull = uint32(max(1, int64(min(bytes, math.MaxInt32))/c.quantum))
@@ -66,7 +66,7 @@ func newCredits(t *uet, quantum, bytes float64) *creditManager {
 	return c
 }
 
-// setLimit sets the limit to some bytes, but to a packet at least and to what totals can be compared with at most.
+// setLimit sets the limit in bytes. It is at least a packet, and small enough to compare totals modulo 1<<32.
 func (c *creditManager) setLimit(bytes float64) {
 	c.limit = max(int64(min(bytes, math.MaxInt32/2)), int64(c.t.mss+c.t.header))
 }
@@ -80,12 +80,12 @@ func (c *creditManager) open(f uint32) {
 	c.sinks[f] = creditSink{}
 }
 
-// left returns the bytes of credit that a flow has. While there is any, a packet may be sent, however long.
+// available returns the credit of a flow in bytes. As long as it is positive, a packet of any size may be sent.
 func (c *creditManager) available(f uint32) int64 {
 	return c.sources[f].pulled + c.sources[f].speculative
 }
 
-// spend takes the credit for a packet. It returns false where it must not be sent.
+// spend consumes the credit of a packet. If it returns false, the packet must not be sent.
 func (c *creditManager) spend(f uint32, size int64) bool {
 	s := &c.sources[f]
 	switch {
@@ -100,7 +100,7 @@ func (c *creditManager) spend(f uint32, size int64) bool {
 	return true
 }
 
-// stopSpeculating ends what a flow sends before it has heard of the receiver.
+// stopSpeculating ends the speculative phase of a flow.
 func (c *creditManager) stopSpeculating(f uint32) {
 	s := &c.sources[f]
 	s.speculating = false
@@ -109,9 +109,9 @@ func (c *creditManager) stopSpeculating(f uint32) {
 	}
 }
 
-// ask puts the target into a packet that a flow sends, one of so many flows of its host that want to. It returns flags for
-// the packet.
-func (c *creditManager) stampDemand(f uint32, about flags, rivals int, pk *packet) flags {
+// stampDemand sets the target of a packet, given the number of flows at the host's NIC that compete. It returns flags
+// for the packet.
+func (c *creditManager) stampDemand(f uint32, about flags, competing int, pk *packet) flags {
 	s, u := &c.sources[f], &c.t.sources[f]
 	var marks flags
 	if s.speculating {
@@ -131,11 +131,11 @@ func (c *creditManager) stampDemand(f uint32, about flags, rivals int, pk *packe
 	}
 	wants = min(wants, c.limit) - left
 	if full := int64(c.t.mss + c.t.header); !c.quirks.wrapTarget && s.speculating && u.unsent > 0 {
-		// However much there is to speculate with, it may have to stop before all is sent.
+		// The speculative phase may end before all is sent.
 		wants = max(wants, full)
 	}
-	if c.grantExact && rivals > 1 {
-		wants /= int64(rivals)
+	if c.grantExact && competing > 1 {
+		wants /= int64(competing)
 	}
 	quanta := (wants + c.quantum - 1) / c.quantum
 	if c.quirks.wrapTarget && int64(s.total)+quanta < 0 {
@@ -146,7 +146,7 @@ func (c *creditManager) stampDemand(f uint32, about flags, rivals int, pk *packe
 	return marks
 }
 
-// granted takes the total that the receiver has granted.
+// addCredit takes the running total of a pull.
 func (c *creditManager) addCredit(f, total uint32) {
 	s := &c.sources[f]
 	c.stopSpeculating(f)
@@ -159,7 +159,7 @@ func (c *creditManager) addCredit(f, total uint32) {
 	}
 }
 
-// asked takes a target at the receiver.
+// updateDemand takes a target at the receiver.
 func (c *creditManager) updateDemand(f, target uint32, endless bool) {
 	k := &c.sinks[f]
 	more := int32(target-k.target) > 0
@@ -174,7 +174,7 @@ func (c *creditManager) updateDemand(f, target uint32, endless bool) {
 	}
 }
 
-// resume has the pacer grant credit to a flow.
+// activate adds a flow to the list of flows with demand.
 func (c *creditManager) activate(f uint32) {
 	k := &c.sinks[f]
 	if k.inActive {
@@ -187,7 +187,7 @@ func (c *creditManager) activate(f uint32) {
 	c.startPacer(host)
 }
 
-// trimmed notes that a packet of a flow was trimmed.
+// packetTrimmed records a trimmed packet of a flow.
 func (c *creditManager) packetTrimmed(f uint32) {
 	if !c.trimmedFirst {
 		c.activate(f)
@@ -204,7 +204,7 @@ func (c *creditManager) packetTrimmed(f uint32) {
 	}
 }
 
-// goOn starts the pacers again that had stopped although flows are granted credit for ever.
+// restartPacers restarts the pacers that stopped although they have endless flows.
 func (c *creditManager) restartPacers() {
 	if !c.quirks.wrapTarget {
 		return
@@ -216,7 +216,7 @@ func (c *creditManager) restartPacers() {
 	}
 }
 
-// run starts the pacer of a host.
+// startPacer starts the pacer of a host.
 func (c *creditManager) startPacer(host uint32) {
 	if !c.pacers[host].running {
 		c.pacers[host].running = true
@@ -224,13 +224,13 @@ func (c *creditManager) startPacer(host uint32) {
 	}
 }
 
-// wants reports whether the flow wants more than it was granted.
+// hasDemand reports whether the flow wants more than it was granted.
 func (k *creditSink) hasDemand() bool {
 	return k.endless || int32(k.target-k.total) > 0
 }
 
-// grant has the pacer of a host send a pull: to one whose packets were trimmed, else to one that wants credit, else to one
-// that has had all it wanted, so that it need not speculate if it has something to send after all.
+// sendGrant sends a pull to a flow with trimmed packets, else to one with demand, else to a satisfied one, so that the
+// latter need not speculate on more data.
 func (c *creditManager) sendGrant(host uint32) {
 	w := &c.pacers[host]
 	w.running = false
@@ -247,7 +247,7 @@ func (c *creditManager) sendGrant(host uint32) {
 		}
 	case c.anyWaiting(&w.active):
 		if c.sinks[w.active.items[w.active.head]].endless && c.t.live == 0 {
-			return // until there are others to share with
+			return // until other flows share the network
 		}
 		f := w.active.pop()
 		k := &c.sinks[f]
@@ -280,7 +280,7 @@ func (c *creditManager) sendGrant(host uint32) {
 	}
 }
 
-// next drops the flows at the head of a list that are over, and reports whether there are others.
+// anyWaiting drops delivered flows at the head of a list, and reports whether others are left.
 func (c *creditManager) anyWaiting(r *ring) bool {
 	for r.count > 0 && !c.grantFinished && c.t.n.flows[r.items[r.head]].delivered {
 		f := r.pop()
@@ -289,7 +289,7 @@ func (c *creditManager) anyWaiting(r *ring) bool {
 	return r.count > 0
 }
 
-// pull sends a pull that grants so many quanta more, and has the pacer wait.
+// sendPull grants quanta to a flow, and sets the pacer's timer.
 func (c *creditManager) sendPull(f, quanta uint32) {
 	n := c.t.n
 	k := &c.sinks[f]
@@ -314,14 +314,14 @@ func (c *creditManager) sendPull(f, quanta uint32) {
 	n.at(n.now+max(1, uint64(wait)), timerA, host)
 }
 
-// note has the rate of the pulls follow what a data packet says of congestion.
+// countPacket reports a data packet to the control of the pull rate.
 func (c *creditManager) countPacket(f uint32, pk *packet) {
 	if c.rate != nil {
 		c.rate.count(c.t.n, f, pk)
 	}
 }
 
-// adapt sets the rate of the pulls of a host anew.
+// adaptRate updates the pull rate of a host.
 func (c *creditManager) adaptRate(host uint32) {
 	c.rate.adapt(c.t.n, host)
 }

@@ -1,41 +1,41 @@
-// This file is DCQCN: Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015. Switches mark packets,
-// receivers turn marks into notices, a few at most, and senders adapt their rates.
+// This file is DCQCN: Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015. Switches mark
+// packets, receivers turn marks into congestion notification packets (CNPs), and senders adapt their rates.
 
 package packet
 
-// dcqcn sets the rates of flows.
+// dcqcn is the rate control of all flows. Times are in picoseconds, rates in bit/s.
 type dcqcn struct {
-	cnpInterval  uint64 // between notices of a flow
-	alphaTimer   uint64 // after so long without a notice alpha goes down
-	rateTimer    uint64 // of the timer of increases
+	cnpInterval  uint64 // shortest time between CNPs of a flow
+	alphaTimer   uint64 // period after which alpha decays without a CNP
+	rateTimer    uint64 // period of timed increases
 	byteCounter  uint64 // bytes between increases by the byte counter
 	gain         float64
-	fastRecovery uint32 // increases that are fast recovery
+	fastRecovery uint32 // increases in fast recovery
 	rateAI       float64
-	rateHAI      float64 // bit/s that increases add to the target, in the additive and in the hyper phase
-	minRate      float64 // bit/s
+	rateHAI      float64 // additive and hyper increase of the target rate
+	minRate      float64
 
 	sources []dcqcnSource
 	sinks   []dcqcnSink
 }
 
-// dcqcnSource is the reaction point of a flow, section 3.1. Its current rate is the flow's.
+// dcqcnSource is the reaction point of a flow (section 3.1). The current rate is roceSource.rate.
 type dcqcnSource struct {
-	lineRate       float64 // bit/s of the interface
-	target         float64 // bit/s
+	lineRate       float64 // of the NIC
+	target         float64 // target rate
 	alpha          float64
-	alphaUpdated   uint64 // when alpha was last up to date
+	alphaUpdated   uint64 // time of the last update of alpha
 	bytes          uint64 // of the byte counter
-	byteIncreases  uint32 // increases since the last notice
+	byteIncreases  uint32 // increases since the last CNP
 	timerIncreases uint32
-	timerDue       uint64 // when the timer comes; 0: it is off
-	gotCNP         bool   // once at least
+	timerDue       uint64 // expiry of the timer; 0: off
+	gotCNP         bool   // at least one CNP has arrived
 }
 
-// dcqcnSink is the notification point of a flow, section 3.1.
+// dcqcnSink is the notification point of a flow (section 3.1).
 type dcqcnSink struct {
-	nextCNP uint64 // when a notice may be sent
-	pending bool   // a notice is due then
+	nextCNP uint64 // earliest time of the next CNP
+	pending bool   // a CNP is due then
 }
 
 func newDCQCN(n *network, s *transportConfig) transport {
@@ -60,7 +60,7 @@ func (d *dcqcn) open(f uint32, line float64) {
 	d.sinks[f] = dcqcnSink{}
 }
 
-// marked has the receiver of a flow send a notice, or one later if the last was sent not long ago.
+// onMark sends a CNP from the receiver of a flow, or schedules one if the last was sent within the interval.
 func (d *dcqcn) onMark(t *roce, f uint32) {
 	k := &d.sinks[f]
 	switch {
@@ -78,14 +78,14 @@ func (d *dcqcn) sendCNP(t *roce, f uint32, k *dcqcnSink) {
 	t.reply(f, t.n.newPacket(f, cnp, t.control))
 }
 
-// endWindow sends the notice that waited.
+// sendDelayedCNP sends the CNP that was scheduled.
 func (d *dcqcn) sendDelayedCNP(t *roce, f uint32) {
 	if k := &d.sinks[f]; k.pending && k.nextCNP == t.n.now && !t.n.flows[f].delivered {
 		d.sendCNP(t, f, k)
 	}
 }
 
-// notified reduces the rate of a flow: equation 1.
+// onCNP reduces the rate of a flow (equation 1).
 func (d *dcqcn) onCNP(t *roce, f uint32, s *roceSource) {
 	r := &d.sources[f]
 	if r.gotCNP && d.alphaTimer > 0 {
@@ -99,7 +99,7 @@ func (d *dcqcn) onCNP(t *roce, f uint32, s *roceSource) {
 	d.arm(t, f, r)
 }
 
-// power returns x^n.
+// integerPower returns x^n.
 func integerPower(x float64, n uint64) float64 {
 	y := 1.0
 	for ; n > 0; n >>= 1 {
@@ -111,7 +111,7 @@ func integerPower(x float64, n uint64) float64 {
 	return y
 }
 
-// arm sets the timer.
+// arm sets the timer of timed increases.
 func (d *dcqcn) arm(t *roce, f uint32, r *dcqcnSource) {
 	r.timerDue = t.n.now + d.rateTimer
 	t.n.at(r.timerDue, timerC, f)
@@ -144,8 +144,8 @@ func (d *dcqcn) sent(t *roce, f uint32, s *roceSource) {
 	d.increase(t, f, s, r)
 }
 
-// increase raises the rate of a flow: equations 3 and 4. Where the paper leaves the hyper phase to QCN, the target goes up
-// by the same each time.
+// increase raises the rate of a flow (equations 3 and 4). The paper refers to QCN for the hyper phase; here the target
+// grows by rateHAI each time.
 func (d *dcqcn) increase(t *roce, f uint32, s *roceSource, r *dcqcnSource) {
 	switch {
 	case max(r.timerIncreases, r.byteIncreases) < d.fastRecovery:

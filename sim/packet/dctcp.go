@@ -1,21 +1,21 @@
-// This file is DCTCP: Alizadeh et al., Data center TCP, SIGCOMM 2010, section 3.1, on top of TCP NewReno. Once a window
-// the sender takes the share of packets that were marked into a moving average, and cuts its window by half of that.
+// This file is DCTCP: Alizadeh et al., Data center TCP, SIGCOMM 2010, section 3.1, on top of TCP NewReno. Once per
+// window the sender adds the share of marked packets to a moving average, and reduces its window by half of that.
 
 package packet
 
 // dctcp is what DCTCP adds to TCP.
 type dctcp struct {
 	gain      float64 // of the moving average
-	cutAlways bool    // the window is cut whenever the average is above 0, even after a window without marks
+	cutAlways bool    // reduce the window whenever the average is positive, even after a window without marks
 	mss       uint64
 	sources   []dctcpSource
 }
 
 type dctcpSource struct {
 	average float64 // alpha of the paper
-	window  uint64  // that is observed, in bytes
-	acks    uint64  // of which so many came,
-	marked  uint64  // so many of them with a mark
+	window  uint64  // observed window, in bytes
+	acks    uint64  // ACKs in it
+	marked  uint64  // ACKs of marked packets in it
 }
 
 func newDCTCP(n *network, s *transportConfig) transport {
@@ -31,13 +31,13 @@ func (d *dctcp) open(f uint32) {
 	d.sources[f] = dctcpSource{window: 2 * d.mss}
 }
 
-// acked takes note of an ack, before TCP does, with whether the packet was marked.
+// acked counts an ACK, before TCP handles it.
 func (d *dctcp) acked(t *tcp, f uint32, s *tcpSource, marked bool) {
 	o := &d.sources[f]
 	o.acks++
 	if marked {
 		o.marked++
-		s.threshold = min(s.threshold, s.window) // slow start is over
+		s.threshold = min(s.threshold, s.window) // leave slow start
 	}
 	if o.acks*d.mss < o.window {
 		return
@@ -54,7 +54,7 @@ func (d *dctcp) acked(t *tcp, f uint32, s *tcpSource, marked bool) {
 	o.acks, o.marked, o.window = 0, 0, s.window
 }
 
-// lost begins to observe anew when TCP has seen a loss.
+// lost restarts the observation after a loss.
 func (d *dctcp) lost(f uint32, s *tcpSource) {
 	o := &d.sources[f]
 	o.acks, o.marked, o.window = 0, 0, s.window
@@ -62,10 +62,11 @@ func (d *dctcp) lost(f uint32, s *tcpSource) {
 
 var dctcpTransport = Transport{
 	Name: "dctcp", Title: "DCTCP: TCP with a window by the share of marks",
-	discipline: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, ecn: ecnDefaults{packets: 15}, queueBDPs: 5,
-	build: newDCTCP,
+	discipline: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, ecn: ecnDefaults{packets: 15},
+	queueBDPs: 5, build: newDCTCP,
 	Parameters: append(tcpParameters(10e9),
-		Parameter{Name: "gain", Value: 1. / 16, Min: 0, Doc: "weight of the last window in the moving average of marks, at most 1"},
+		Parameter{Name: "gain", Value: 1. / 16, Min: 0,
+			Doc: "weight of the last window in the moving average of marks, at most 1"},
 		Parameter{Name: "cut-always", Unit: Switch, Compat: number(1),
 			Doc: "cut the window also after one without marks, as long as the average is above 0"}),
 }

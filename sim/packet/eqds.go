@@ -1,9 +1,9 @@
-// This file is EQDS: Olteanu et al., An edge-queued datagram service for all datacenter traffic, NSDI 2022. Senders begin
-// on speculation, and receivers grant credit from then on; uet.go and credit.go have the rest.
+// This file is EQDS: Olteanu et al., An edge-queued datagram service for all datacenter traffic, NSDI 2022. Senders
+// start speculatively, then receivers grant credit. See uet.go and credit.go for the rest.
 
 package packet
 
-// Time after which EQDS sends again, beside that of six full queues, in picoseconds.
+// eqdsTimeout is the retransmission timeout beyond the time of six full queues, in picoseconds.
 const eqdsTimeout = 150_000_000
 
 func newEQDS(n *network, s *transportConfig) transport {
@@ -11,14 +11,14 @@ func newEQDS(n *network, s *transportConfig) transport {
 	t.ackExceeds = true
 	t.setTimeout(s, eqdsTimeout)
 	t.sprayer.mode = skipping
-	t.sprayer.penalty.mark, t.sprayer.penalty.trim, t.sprayer.penalty.most = 1, 1, 1
+	t.sprayer.penalty.mark, t.sprayer.penalty.trim, t.sprayer.penalty.limit = 1, 1, 1
 	t.sprayer.penalty.all, t.sprayer.penalty.edge = true, true
 	full := float64(t.mss + t.header)
 	c := newCredits(t, s.number("quantum"), float64(t.mss))
 	c.trimmedFirst, c.quirks, c.grantFinished = true, s.quirks.eqds, s.quirks.grantFinished
 	t.detachedNIC, t.waitForCredit = s.quirks.eqds.detachedNIC, s.quirks.waitForCredit
 	c.setLimit(s.number("window") * full)
-	const frame = 38 // preamble, Ethernet's header and check sum, and the gap between packets, in bytes
+	const frame = 38 // preamble, Ethernet header, checksum and gap between packets, in bytes
 	if c.quirks.fixedPullSize {
 		full = 4160
 	}
@@ -36,7 +36,8 @@ var eqdsTransport = Transport{
 	Parameters: []Parameter{
 		{Name: "window", Value: 50,
 			Doc: "packets that are sent on speculation, and that a sender asks credit for"},
-		{Name: "quantum", Unit: Bytes, Value: 512, Min: 1, Doc: "unit of credit; a pull grants a packet's payload, rounded down"},
+		{Name: "quantum", Unit: Bytes, Value: 512, Min: 1,
+			Doc: "unit of credit; a pull grants a packet's payload, rounded down"},
 		{Name: "pull-interval", Value: 0.99, Min: 1e-3,
 			Doc: "time between pulls of a host, as a share of what a full packet takes with its Ethernet frame"},
 		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes that are acknowledged at once, at the latest"},

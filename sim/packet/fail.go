@@ -1,4 +1,4 @@
-// This file is links that fail or get slower in the course of a run.
+// This file holds links that fail or slow down during a run.
 
 package packet
 
@@ -11,15 +11,15 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Failure is that links fail, or have another rate, for a time. What is being sent or on the wire when a link fails still
-// arrives, what waits for it is lost, and from then on switches know the ways that are left.
+// Failure is the failure or slowdown of links for a time. Packets in service or on the wire of a failed link still
+// arrive, queued ones are lost, and switches use the remaining paths from then on.
 type Failure struct {
-	Links     []int    // of topology.Network.Links
-	At, Until dag.Time // Until is 0: for good
-	Rate      int64    // bit/s that are left of each; 0: none
+	Links     []int    // indices in topology.Network.Links
+	At, Until dag.Time // Until 0: for good
+	Rate      int64    // remaining rate of each link in bit/s; 0: none
 }
 
-// check returns what is wrong with a failure.
+// check returns an error if a failure is not possible.
 func (f *Failure) check(t *topology.Network) error {
 	switch {
 	case len(f.Links) == 0:
@@ -37,16 +37,16 @@ func (f *Failure) check(t *topology.Network) error {
 	return nil
 }
 
-// failures are those of a run.
+// failures is the state of all failures of a run.
 type failures struct {
 	topology   *topology.Network
 	list       []Failure
-	down       []int                       // of each link, failures that are under way
-	routes     map[string]*topology.Routes // by the links that are down, for links that come and go
-	unroutable uint64                      // packets for which there was no way
+	down       []int                       // by link, number of failures in effect
+	routes     map[string]*topology.Routes // by the set of failed links, for links that fail repeatedly
+	unroutable uint64                      // packets dropped because no path was left
 }
 
-// schedule schedules the beginnings and ends of failures.
+// schedule schedules the start and the end of each failure.
 func (f *failures) schedule(n *network) {
 	for i := range f.list {
 		n.at(uint64(f.list[i].At), failing, uint32(2*i))
@@ -56,7 +56,7 @@ func (f *failures) schedule(n *network) {
 	}
 }
 
-// happen has failure i/2 begin, or end where i is odd.
+// apply starts failure i/2 if i is even, and ends it if i is odd.
 func (f *failures) apply(n *network, i uint32) {
 	failure := &f.list[i/2]
 	for _, l := range failure.Links {
@@ -86,7 +86,7 @@ func (f *failures) apply(n *network, i uint32) {
 	}
 }
 
-// wake has a port send what there is: of a link that works again, there may be what its transport has for it.
+// wake serves the next packet of an idle port, including one that a transport provides.
 func (n *network) wake(i uint32) {
 	pt := &n.ports[i]
 	if pt.serving != none {
@@ -97,7 +97,7 @@ func (n *network) wake(i uint32) {
 	}
 }
 
-// routesNow returns the routes without the links that are down.
+// currentRoutes returns the routes without the failed links.
 func (f *failures) currentRoutes() *topology.Routes {
 	var key strings.Builder
 	for l, n := range f.down {
@@ -109,21 +109,21 @@ func (f *failures) currentRoutes() *topology.Routes {
 	if routes == nil {
 		var err error
 		if routes, err = topology.NewRoutes(f.topology, func(l int) bool { return f.down[l] > 0 }); err != nil {
-			panic(err) // the same network was possible with all links
+			panic(err) // the same network was valid with all links
 		}
 		f.routes[key.String()] = routes
 	}
 	return routes
 }
 
-// setRate gives both directions of a link a rate, from the next packet on.
+// setRate sets the rate of both directions of a link, from the next packet on.
 func (n *network) setRate(link int, rate int64) {
 	for i := 2 * link; i < 2*link+2; i++ {
 		n.ports[i].psPerByte = uint32(picosecondsPerByte(rate))
 	}
 }
 
-// clear drops what waits at a port.
+// dropQueued drops the packets queued at a port.
 func (n *network) dropQueued(i uint32) {
 	pt := &n.ports[i]
 	for queue := range pt.queues {

@@ -2,39 +2,39 @@ package packet
 
 import "github.com/tracedag/tracedag/dag"
 
-// flow is a flow under way.
+// flow is a flow in progress.
 type flow struct {
-	id         uint32 // by which flows take turns; not used again
+	id         uint32 // unique number, by which NICs order flows
 	src, dst   uint32 // hosts
-	message    uint32 // the driver's
+	message    uint32 // of the driver
 	record     uint32
-	references int32 // on their way, and holds
+	references int32 // packets in the network, and retains
 	started    bool
-	complete   bool // both ends are done with it
+	complete   bool // the sender knows that the receiver has all data
 	delivered  bool
 	bytes      uint64
 	start      uint64
 
-	// How it is balanced, from the source and from the destination.
+	// Load-balancing state of the source and of the destination.
 	labels [2]flowLabels
 	next   uint32 // the next free slot
 	behind uint32 // the next flow in a flowList
 }
 
-// Flow is what became of a message or flow.
+// Flow is the record of a message or flow.
 type Flow struct {
 	Source, Target uint32 // hosts
 	ID             uint32
 	Bytes          uint64
-	Start          dag.Time // when it was given to the transport
-	Delivered      dag.Time // when the receiver had the last byte; 0: it never had
-	Acknowledged   dag.Time // when the sender knew; 0: it never did
-	Retransmits    uint32   // packets that were sent again
-	Nacks          uint32   // or other signs of loss that the sender got
-	Message        uint32   // the driver's number of it
+	Start          dag.Time // handover to the transport
+	Delivered      dag.Time // arrival of the last byte at the receiver; 0: none
+	Acknowledged   dag.Time // arrival of the last ACK at the sender; 0: none
+	Retransmits    uint32   // packets
+	Nacks          uint32   // NACKs and other signs of loss at the sender
+	Message        uint32   // number of the message in the driver
 }
 
-// open makes a flow. The transport does nothing before start.
+// openFlow creates a flow. The transport does nothing before startFlow.
 func (n *network) openFlow(src, dst, message, id uint32, bytes uint64) uint32 {
 	f := n.freeFlow
 	if f != none {
@@ -50,7 +50,7 @@ func (n *network) openFlow(src, dst, message, id uint32, bytes uint64) uint32 {
 	return f
 }
 
-// start has the transport begin with a flow.
+// startFlow lets the transport begin with a flow.
 func (n *network) startFlow(f uint32) {
 	fl := &n.flows[f]
 	fl.start, fl.started = n.now, true
@@ -66,7 +66,7 @@ func (n *network) record(f uint32) *Flow {
 	return &n.records[n.flows[f].record]
 }
 
-// deliver says that the receiver of a flow has all of it.
+// deliverFlow records that the receiver of a flow has all data.
 func (n *network) deliverFlow(f uint32) {
 	fl := &n.flows[f]
 	if fl.delivered {
@@ -77,8 +77,8 @@ func (n *network) deliverFlow(f uint32) {
 	n.driver.delivered(f)
 }
 
-// acknowledge says that the sender of a flow knows that the receiver has all of it. With that the flow is over; what is
-// still on its way is ignored.
+// completeFlow records that the sender of a flow knows that the receiver has all data. Packets that are still in the
+// network have no effect.
 func (n *network) completeFlow(f uint32) {
 	fl := &n.flows[f]
 	if fl.complete {
@@ -92,12 +92,12 @@ func (n *network) completeFlow(f uint32) {
 	}
 }
 
-// hold keeps the slot of a flow, as a packet on its way does, until letGo.
+// retain keeps the slot of a flow until release, as a packet in the network does.
 func (n *network) retain(f uint32) {
 	n.flows[f].references++
 }
 
-// letGo ends a hold, or the way of a packet.
+// release ends a retain, or the life of a packet.
 func (n *network) release(f uint32) {
 	fl := &n.flows[f]
 	fl.references--
@@ -106,13 +106,13 @@ func (n *network) release(f uint32) {
 	}
 }
 
-// release gives the slot of a flow back.
+// freeSlot makes the slot of a flow available.
 func (n *network) freeSlot(f uint32) {
 	n.flows[f].next = n.freeFlow
 	n.freeFlow = f
 }
 
-// leaveHost notes that the interface of a host begins to send a packet.
+// noteDeparture records that the NIC of a host begins to send a packet.
 func (n *network) noteDeparture(pt *port, pk *packet) {
 	if pt.discipline == fairFlows && pk.kind == data {
 		pk.sent = n.now
@@ -123,9 +123,9 @@ func (n *network) noteDeparture(pt *port, pk *packet) {
 	}
 }
 
-// payload returns the bytes of data in a packet of a flow whose packets hold mss, the last one too where they are whole.
-func (n *network) payload(f uint32, seq, mss uint64, whole bool) uint64 {
-	if whole {
+// payload returns the bytes of data in a packet of a flow, the last one padded to mss if pad is set.
+func (n *network) payload(f uint32, seq, mss uint64, pad bool) uint64 {
+	if pad {
 		return mss
 	}
 	return min(mss, n.flows[f].bytes-seq*mss)

@@ -1,30 +1,30 @@
-// This file is HPCC: Li et al., HPCC: High precision congestion control, SIGCOMM 2019. Data packets collect what the ports
-// on their way know of themselves, acks bring it back, and the sender computes from it how many bytes are on each link,
-// and so its window.
+// This file is HPCC: Li et al., HPCC: High precision congestion control, SIGCOMM 2019. Data packets collect telemetry
+// of the ports on their path (INT), ACKs return it, and the sender computes the load of each link, and from it its
+// window.
 
 package packet
 
 import "slices"
 
-// probes are what data packets have collected, by packet.
+// telemetry is the telemetry that data packets have collected, by packet.
 type telemetry struct {
-	stride  uint32 // ports that there is room for in a packet
+	stride  uint32 // records per packet that there is room for
 	counts  []uint32
 	records []telemetryRecord
 }
 
-// probe is what a packet learns from a port of a switch.
+// telemetryRecord is the record of a switch port.
 type telemetryRecord struct {
 	time   uint64
-	sent   uint64 // bytes before it
-	queued uint64 // bytes
+	sent   uint64 // bytes sent before the packet
+	queued uint64 // queued bytes
 	port   uint32
 }
 
-// firstStride is room for the ports of most paths.
+// minStride is sufficient for most paths.
 const minStride = 8
 
-// clear prepares a packet.
+// clear removes the records of a packet.
 func (c *telemetry) clear(p uint32) {
 	for int(p) >= len(c.counts) {
 		c.counts = append(c.counts, 0)
@@ -33,20 +33,20 @@ func (c *telemetry) clear(p uint32) {
 	c.counts[p] = 0
 }
 
-// of returns what a packet has collected.
+// path returns the records of a packet.
 func (c *telemetry) path(p uint32) []telemetryRecord {
 	at := p * c.stride
 	return c.records[at : at+c.counts[p]]
 }
 
-// copy gives a packet what another has collected.
+// copy copies the records of one packet to another.
 func (c *telemetry) copy(to, from uint32) {
 	c.clear(to)
 	c.counts[to] = c.counts[from]
 	copy(c.path(to), c.path(from))
 }
 
-// read has a packet collect what a port knows.
+// record adds the record of a port to a data packet.
 func (c *telemetry) record(n *network, i, p uint32, queued uint64) {
 	pt := &n.ports[i]
 	if pt.host != none || n.packets[p].kind != data {
@@ -56,14 +56,14 @@ func (c *telemetry) record(n *network, i, p uint32, queued uint64) {
 		c.widen()
 	}
 	sent := pt.sent
-	if n.quirks.telemetryAtServiceEnd { // the packet has been sent
+	if n.quirks.telemetryAtServiceEnd { // includes the packet
 		sent -= uint64(pt.servingSize)
 	}
 	c.records[p*c.stride+c.counts[p]] = telemetryRecord{n.now, sent, queued, i}
 	c.counts[p]++
 }
 
-// widen makes room for paths of twice as many ports.
+// widen doubles the room for records.
 func (c *telemetry) widen() {
 	wide := make([]telemetryRecord, 2*len(c.records))
 	for p := range c.counts {
@@ -72,24 +72,24 @@ func (c *telemetry) widen() {
 	c.stride, c.records = 2*c.stride, wide
 }
 
-// hpcc sets the windows and rates of flows.
+// hpcc is the window and rate control of all flows.
 type hpcc struct {
 	mss      uint64
-	rtt      uint64  // T, of the longest path without load
-	eta      float64 // utilisation of links that is aimed at
-	maxStage uint32  // of additive increase before a multiplicative change
-	wAI      uint64  // bytes of an additive increase, W_AI
+	rtt      uint64  // T: unloaded round trip of the longest path, in picoseconds
+	eta      float64 // target utilization of links
+	maxStage uint32  // additive increases before a multiplicative change
+	wAI      uint64  // W_AI: bytes of an additive increase
 	quirks   *quirks
 
 	sources []hpccSource
 }
 
-// hpccSource is the sender of a flow, with the names of algorithm 1 where they say more.
+// hpccSource is the sender of a flow. Letters are those of algorithm 1.
 type hpccSource struct {
-	maxWindow     uint64 // bytes that the window may have
+	maxWindow     uint64 // bytes
 	window        uint64 // W
-	reference     uint64 // W^c, which changes once a round trip
-	lastUpdateSeq uint64 // the first packet of the next round: lastUpdateSeq
+	reference     uint64 // W^c, updated once per round trip
+	lastUpdateSeq uint64 // first packet of the next round
 	stage         uint32
 	utilization   float64           // U
 	path          []telemetryRecord // L
@@ -130,7 +130,7 @@ func (h *hpcc) open(f uint32, line float64) {
 	}
 }
 
-// opened reports whether a flow may send with so many bytes on their way. The window may be less than a packet.
+// windowOpen reports whether a flow with the given bytes in flight may send. The window may be less than a packet.
 func (h *hpcc) windowOpen(f uint32, flying uint64) bool {
 	if h.quirks.wholePacketWindow {
 		return flying+h.mss <= h.sources[f].window
@@ -138,19 +138,19 @@ func (h *hpcc) windowOpen(f uint32, flying uint64) bool {
 	return flying < h.sources[f].window
 }
 
-// rate returns the rate that goes with the window, in bit/s.
+// rate returns the pacing rate of the window, in bit/s.
 func (h *hpcc) rate(r *hpccSource) float64 {
 	return float64(r.window) * 8e12 / float64(h.rtt)
 }
 
-// shrink sets the window to a packet, as htsim does upon a nack.
+// onNACK sets the window to one packet, and returns the rate.
 func (h *hpcc) onNACK(f uint32) float64 {
 	r := &h.sources[f]
 	r.window = h.mss
 	return h.rate(r)
 }
 
-// acknowledged takes an ack, and returns the rate: NewAck of algorithm 1.
+// acknowledged handles an ACK, and returns the rate (NewAck of algorithm 1).
 func (h *hpcc) acknowledged(n *network, f, p uint32, s *roceSource, acked uint64) float64 {
 	r := &h.sources[f]
 	if h.quirks.singleWindow {
@@ -167,8 +167,8 @@ func (h *hpcc) acknowledged(n *network, f, p uint32, s *roceSource, acked uint64
 	return h.rate(r)
 }
 
-// measure estimates the bytes on the fullest link of the path, in those that it holds: MeasureInflight of algorithm 1. It
-// returns false where the path is not that of the ack before, with which it compares.
+// measureInflight estimates the utilization of the most loaded link of the path (MeasureInflight of algorithm 1). It
+// returns false if the path differs from that of the previous ACK, which it compares with.
 func (h *hpcc) measureInflight(n *network, r *hpccSource, path []telemetryRecord) bool {
 	if !samePath(r.path, path) {
 		r.path = append(r.path[:0], path...)
@@ -190,7 +190,7 @@ func (h *hpcc) measureInflight(n *network, r *hpccSource, path []telemetryRecord
 	return true
 }
 
-// load returns how full a link is: what waits for it, in what it sends in a round trip, and what it sends.
+// linkUtilization returns the queue of a link relative to a round trip of data, plus the utilization of the link.
 func (n *network) linkUtilization(now, before *telemetryRecord, rtt uint64) float64 {
 	perByte := float64(n.ports[now.port].psPerByte)
 	return float64(min(now.queued, before.queued))*perByte/float64(rtt) +
@@ -201,7 +201,7 @@ func samePath(a, b []telemetryRecord) bool {
 	return slices.EqualFunc(a, b, func(a, b telemetryRecord) bool { return a.port == b.port })
 }
 
-// compute sets the window: ComputeWind of algorithm 1. A window of more than a line holds means nothing.
+// computeWindow sets the window (ComputeWind of algorithm 1), at most to what the line holds.
 func (h *hpcc) computeWindow(r *hpccSource, update bool) {
 	w := r.reference + h.wAI
 	stage := r.stage + 1
@@ -215,8 +215,8 @@ func (h *hpcc) computeWindow(r *hpccSource, update bool) {
 	}
 }
 
-// htsimAcknowledged is what htsim makes of NewAck: the window is its own reference; loads are measured from the first ack
-// on, not from the last; and they count from the first round trip after it on, wholly.
+// singleWindowACK is acknowledged with the quirk singleWindow: the window is its own reference, load is measured since
+// the first ACK, and it counts in full from the first round trip after that on.
 func (h *hpcc) singleWindowACK(n *network, r *hpccSource, path []telemetryRecord, s *roceSource, acked uint64) {
 	if len(path) != len(r.path) {
 		r.path = append(r.path[:0], path...)

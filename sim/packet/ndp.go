@@ -1,6 +1,7 @@
-// This file is NDP: Handley et al., Re-architecting datacenter networks and stacks for low latency and high performance,
-// SIGCOMM 2017. The sender sends a window at once; from then on the receiver's host pulls packets at the rate of its
-// link, in turns from all senders. Switches trim what does not fit, so that the receiver knows at once what is missing.
+// This file is NDP: Handley et al., Re-architecting datacenter networks and stacks for low latency and high
+// performance, SIGCOMM 2017. The sender sends a window at once. From then on the receiver's host pulls packets at the
+// rate of its link, flow by flow. Switches trim packets that do not fit, so that the receiver knows at once what is
+// missing.
 
 package packet
 
@@ -10,13 +11,13 @@ import simevent "github.com/tracedag/tracedag/sim/event"
 type ndp struct {
 	pushTransport
 	n       *network
-	mss     uint64 // payload bytes of a packet
-	control uint32 // bytes of an ack, nack or pull
+	mss     uint64 // payload of a full packet, in bytes
+	control uint32 // bytes of an ACK, NACK or pull
 	header  uint32
-	padLast bool   // the last packet of a flow is as long as the others
-	window  uint64 // bytes that are sent at once
-	period  uint64 // between pulls of a host
-	rto     uint64 // after so long without a word from the receiver, what is not known to be there is sent again; 0: never
+	padLast bool   // pad the last packet of a flow to full size
+	window  uint64 // bytes sent at once
+	period  uint64 // picoseconds between pulls of a host
+	rto     uint64 // silence of the receiver after which missing packets are retransmitted; 0: never
 
 	sources []ndpSource
 	sinks   []ndpSink
@@ -24,23 +25,23 @@ type ndp struct {
 }
 
 type ndpSource struct {
-	sent        uint64           // packets, of new data
+	sent        uint64           // new packets
 	total       uint64           // packets of the flow
-	pulled      uint32           // the last pull that was used
-	granted     uint32           // the highest pull that came
-	retransmits simevent.MinHeap // packets to be sent again
+	pulled      uint32           // last pull used
+	granted     uint32           // highest pull received
+	retransmits simevent.MinHeap // packets to retransmit
 	acked       reassembly
 	watchdog    watchdog
 }
 
 type ndpSink struct {
 	got      reassembly
-	lastPull uint32 // of the last pull
+	lastPull uint32 // number of the last pull
 }
 
-// ndpPacer has the pulls of a host wait.
+// ndpPacer is the queue of pulls of a host.
 type ndpPacer struct {
-	last    uint64 // when the last pull left
+	last    uint64 // time of the last pull
 	waiting int
 	queue   fairQueue
 }
@@ -50,7 +51,7 @@ func newNDP(n *network, s *transportConfig) transport {
 		n: n, mss: s.mss, control: s.control, header: s.header, padLast: s.padLast, window: s.packets("window"),
 		rto: s.time("rto"), pacers: make([]ndpPacer, n.hosts),
 	}
-	// Pulls come at 99 % of the rate at which full packets do.
+	// Pulls have 99 % of the rate of full packets.
 	t.period = uint64(float64(t.mss+uint64(t.header)) * 8e12 / float64(s.rate) / s.number("pull-rate"))
 	for i := range t.pacers {
 		t.pacers[i].queue.keepIdle = true
@@ -67,7 +68,10 @@ func (t *ndp) open(f uint32) {
 	acked, again, got := s.acked, s.retransmits[:0], k.got
 	acked.reset()
 	got.reset()
-	*s = ndpSource{total: packetCount(t.n.flows[f].bytes, t.mss), retransmits: again, acked: acked, watchdog: watchdog{armed: s.watchdog.armed}}
+	*s = ndpSource{
+		total: packetCount(t.n.flows[f].bytes, t.mss), retransmits: again, acked: acked,
+		watchdog: watchdog{armed: s.watchdog.armed},
+	}
 	*k = ndpSink{got: got}
 }
 
@@ -80,7 +84,7 @@ func (t *ndp) start(f uint32) {
 	s.watchdog.arm(t.n, f, t.rto, timerB)
 }
 
-// transmit sends a packet: the lowest of those to be sent again, else the next. It returns false if there is none.
+// transmit sends the lowest packet to retransmit, else the next new one. It returns false if there is none.
 func (t *ndp) transmit(f uint32, s *ndpSource) bool {
 	var seq uint64
 	var marks flags
@@ -137,7 +141,7 @@ func (t *ndp) acknowledged(pk *packet) {
 	}
 }
 
-// pull lets as many packets go as pulls say; a pull for which there is nothing to send stays good.
+// pull sends one packet per pull. Pulls without data to send remain valid.
 func (t *ndp) pull(f uint32, number uint32) {
 	s := &t.sources[f]
 	s.watchdog.noteHeard(t.n)
@@ -147,7 +151,7 @@ func (t *ndp) pull(f uint32, number uint32) {
 	}
 }
 
-// arrived takes a data packet, or the header of one.
+// arrived handles a data packet or the header of a trimmed one.
 func (t *ndp) arrived(p uint32, pk *packet) {
 	f, k := pk.flow, &t.sinks[pk.flow]
 	answer := ack
@@ -164,15 +168,15 @@ func (t *ndp) arrived(p uint32, pk *packet) {
 	if answer == nack {
 		reply.priority = lowPriority
 	}
-	whole := k.got.next >= t.sources[f].total
+	complete := k.got.next >= t.sources[f].total
 	t.reply(t.n.flows[f].dst, a)
-	if whole {
+	if complete {
 		t.dropPulls(f)
 		t.n.deliverFlow(f)
 	}
 }
 
-// reply sends an ack or nack: as a pull, if it is time for one, else with the pull behind the others.
+// reply sends an ACK or NACK. It is also the pull if one is due; else a separate pull is queued.
 func (t *ndp) reply(host, a uint32) {
 	c := &t.pacers[host]
 	if c.waiting == 0 {
@@ -193,7 +197,7 @@ func (t *ndp) reply(host, a uint32) {
 	t.n.send(host, a)
 }
 
-// dropPulls forgets the pulls of a flow of which all is there.
+// dropPulls removes the queued pulls of a delivered flow.
 func (t *ndp) dropPulls(f uint32) {
 	fl := &t.n.flows[f]
 	c := &t.pacers[fl.dst]
@@ -218,7 +222,7 @@ func (t *ndp) timer(e event, i uint32) {
 	}
 }
 
-// look has a flow that has not heard of its receiver for long send again what is not known to be there, a window at most.
+// checkTimeout retransmits unacknowledged packets, a window at most, if the receiver was silent for the timeout.
 func (t *ndp) checkTimeout(f uint32) {
 	s := &t.sources[f]
 	if !s.watchdog.expired(t.n, f, t.rto, timerB) {

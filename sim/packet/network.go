@@ -1,4 +1,4 @@
-// This file is the network at work: its events, and the way of packets from one to the next.
+// This file holds the event loop of the network and the forwarding of packets.
 
 package packet
 
@@ -9,24 +9,24 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// network is a network in a run.
+// network is the network of a run.
 //
-// A packet that leaves an idle port is scheduled to arrive at the other end at once; the end of its service is an event
-// only where something waits for it. An exact network has what htsim has instead: an event for the end of each service,
-// one for the end of each wire and one for each passage through a switch, for among events of equal time the one goes
-// first that was scheduled first, and so their number decides the order.
+// By default a packet that leaves an idle port is scheduled to arrive at the other end at once, and the end of its
+// service is an event only if something depends on it. With the quirk stagedEvents there is an event for each end of
+// service, end of a wire and switch crossing, as in htsim. Events of equal time happen in the order in which they were
+// scheduled, so their number decides ties.
 type network struct {
 	queue    *simevent.Wheel
 	now      uint64
 	sequence uint32
 	events   int64
-	stop     bool // have run return after the event at hand
-	large    bool // its ports and packets do not fit into the cache
+	stop     bool // run returns after the current event
+	large    bool // the ports and packets do not fit into the cache
 	quirks   quirks
 
 	packets    []packet
 	freePacket uint32
-	headerSize uint32 // of a trimmed packet, in bytes
+	headerSize uint32 // bytes of a trimmed packet
 
 	ports     []port
 	nics      []nic // by host
@@ -34,11 +34,11 @@ type network struct {
 	routes    *topology.Routes
 	hosts     uint32
 	balance   loadBalancer
-	pfc       *pfc       // nil: ports are not paused
-	telemetry *telemetry // nil: packets do not collect what ports know of themselves
+	pfc       *pfc       // nil: no flow control
+	telemetry *telemetry // nil: packets carry no telemetry
 	sampler   *sampler   // nil: queues are not sampled
 
-	failures *failures // nil: there are none
+	failures *failures // nil: links do not fail
 
 	flows     []flow
 	freeFlow  uint32
@@ -48,20 +48,20 @@ type network struct {
 	seed      int64
 }
 
-// event is what happens at an event, in the high bits of its key's low half; the rest is the number of what it happens to.
+// event is the type of an event, in the top bits of the lower half of its key. The rest of that half is an index.
 type event uint32
 
 const (
-	arrival      event = iota // packet
+	arrival      event = iota // index: packet
 	serviceEnd                // port
 	wireEnd                   // port
 	switchEnd                 // switch
-	pauseArrival              // port: a pause or its end has arrived there
-	lastByteSent              // flow: its last byte has left the host
+	pauseArrival              // port, at which a pause or its end has arrived
+	lastByteSent              // flow, whose last byte has left its host
 	flowStart                 // flow
-	sampling                  // 0
+	sampling                  // unused
 	failing                   // failure
-	timerA                    // the transport's own
+	timerA                    // defined by the transport
 	timerB
 	timerC
 	timerD
@@ -82,7 +82,7 @@ func (n *network) at(t uint64, e event, i uint32) {
 	n.sequence++
 }
 
-// renumber gives the events that are due the lowest numbers, in their order.
+// renumber gives all scheduled events the lowest numbers, in their order.
 func (n *network) renumber() {
 	events := make([]simevent.Event, 0, n.queue.Len())
 	for n.queue.Len() > 0 {
@@ -141,7 +141,7 @@ func (n *network) run(until uint64) {
 	}
 }
 
-// send gives a packet to the interface of the host that it comes from.
+// send gives a packet to the NIC of its host.
 func (n *network) send(host, p uint32) {
 	n.balance.label(n, &n.packets[p])
 	if out := n.routes.NIC(host); out != none {
@@ -151,7 +151,8 @@ func (n *network) send(host, p uint32) {
 	n.dropUnroutable(p)
 }
 
-// arrive has a packet that has left a port come to the other end, where it was not scheduled to.
+// arrive handles the arrival of a packet at the other end of the port that it left, where no event was scheduled for
+// that.
 func (n *network) arrive(p uint32) {
 	i := n.packets[p].port
 	pt := &n.ports[i]
@@ -168,7 +169,7 @@ func (n *network) arrive(p uint32) {
 	}
 }
 
-// forward has a switch put a packet to a port.
+// forward queues a packet at an output of a switch.
 func (n *network) forward(sw, p uint32) {
 	pk := &n.packets[p]
 	if n.pfc != nil && !n.quirks.pfcCountsAtArrival {
@@ -184,7 +185,7 @@ func (n *network) forward(sw, p uint32) {
 	n.dropUnroutable(p)
 }
 
-// lose drops a packet for which there is no way.
+// dropUnroutable drops a packet that has no path.
 func (n *network) dropUnroutable(p uint32) {
 	if n.failures != nil {
 		n.failures.unroutable++
@@ -195,8 +196,7 @@ func (n *network) dropUnroutable(p uint32) {
 	n.free(p)
 }
 
-// crossing is the way of packets through a switch of an exact network: they leave it in the order in which they came, after
-// its latency, one event each.
+// switchDelay is the latency of a switch with staged events. Packets leave in order, with one event each.
 type switchDelay struct {
 	latency uint64
 	queue   fifo
@@ -217,7 +217,7 @@ func (n *network) leaveSwitch(sw uint32) {
 	}
 }
 
-// unloaded returns how long a packet takes from one host to another where nothing is in its way.
+// unloadedLatency returns the time that a packet takes from one host to another in an idle network, in picoseconds.
 func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 	t := uint64(0)
 	for i := n.routes.NIC(from); i != none; i = n.nextPort(i, to) {
@@ -226,7 +226,7 @@ func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 	return t
 }
 
-// links returns the number of links from one host to another.
+// hopCount returns the number of links from one host to another.
 func (n *network) hopCount(from, to uint32) (links int) {
 	for i := n.routes.NIC(from); i != none; i = n.nextPort(i, to) {
 		links++
@@ -234,7 +234,7 @@ func (n *network) hopCount(from, to uint32) (links int) {
 	return links
 }
 
-// onward returns the port that follows one on a way to a host, none at its end.
+// nextPort returns the port after port i on the first path to a host, none at its end.
 func (n *network) nextPort(i, to uint32) uint32 {
 	pt, edge := &n.ports[i], n.routes.Edge(to)
 	switch {
@@ -243,8 +243,8 @@ func (n *network) nextPort(i, to uint32) uint32 {
 	case pt.to == edge:
 		return n.routes.HostPort(to)
 	}
-	if ways := n.routes.Next(pt.to, edge); len(ways) > 0 {
-		return ways[0]
+	if ports := n.routes.Next(pt.to, edge); len(ports) > 0 {
+		return ports[0]
 	}
 	return none
 }

@@ -1,12 +1,12 @@
-// This file is the NICs of hosts, which serve flows in round robin: a fair queue that transports push packets into, and the
-// list of ready flows of a NIC that asks its transport for packets.
+// This file holds the NICs of hosts, which serve flows in round robin: a fair queue that transports push packets into,
+// and the list of ready flows of a NIC that asks its transport for packets.
 
 package packet
 
 import "slices"
 
-// nic is what waits at the interface of a host: strict classes, and in each a queue for every flow, served in turns in the
-// order of the flows' numbers.
+// nic is the queue of a host's NIC: strict priorities, and in each a queue per flow, served in round robin by flow
+// number.
 type nic struct {
 	priorities [priorities]fairQueue
 	waiting    int
@@ -15,19 +15,21 @@ type nic struct {
 // fairQueue has a queue for each flow.
 type fairQueue struct {
 	flows    []fairEntry // ascending
-	cursor   int         // the place in flows to be looked at next
-	keepIdle bool        // flows keep their place when their queue is empty, as in htsim
+	cursor   int         // index in flows to serve next
+	keepIdle bool        // see quirks.keepIdleFlows
 }
 
 type fairEntry struct {
-	flow uint32 // its number
+	flow uint32 // flow number
 	fifo fifo
 }
 
 func (q *fairQueue) push(n *network, flow, p uint32) {
 	i := len(q.flows)
 	if i > 0 && q.flows[i-1].flow >= flow {
-		i, _ = slices.BinarySearchFunc(q.flows, flow, func(e fairEntry, flow uint32) int { return int(int64(e.flow) - int64(flow)) })
+		i, _ = slices.BinarySearchFunc(q.flows, flow, func(e fairEntry, flow uint32) int {
+			return int(int64(e.flow) - int64(flow))
+		})
 	}
 	if i == len(q.flows) || q.flows[i].flow != flow {
 		q.flows = slices.Insert(q.flows, i, fairEntry{flow, newFIFO()})
@@ -38,7 +40,7 @@ func (q *fairQueue) push(n *network, flow, p uint32) {
 	n.pushPacket(&q.flows[i].fifo, p)
 }
 
-// take removes the packet whose turn it is, none if there is none.
+// pop removes the next packet, and returns none if there is none.
 func (q *fairQueue) pop(n *network) uint32 {
 	for range 2 {
 		for ; q.cursor < len(q.flows); q.cursor++ {
@@ -60,7 +62,7 @@ func (q *fairQueue) pop(n *network) uint32 {
 	return none
 }
 
-// drop frees the packets of a flow, and forgets it.
+// drop frees the packets of a flow, and removes the flow.
 func (q *fairQueue) drop(n *network, flow uint32) (dropped int) {
 	i := slices.IndexFunc(q.flows, func(e fairEntry) bool { return e.flow == flow })
 	if i < 0 {
@@ -100,7 +102,7 @@ func (c *nic) pop(n *network) uint32 {
 	return none
 }
 
-// pass notes that a packet goes out at once, without waiting, so that its flow had its turn.
+// passThrough accounts for a packet that is sent without waiting.
 func (c *nic) passThrough(n *network, d discipline, p uint32) {
 	if c.priorities[0].keepIdle {
 		c.push(n, d, p)
@@ -155,7 +157,8 @@ func (n *network) removeFlow(l *flowList, f uint32) {
 	l.count--
 }
 
-// nicQueue is the queue of a NIC that asks its transport for packets: control packets, and flows that are ready to send.
+// nicQueue is the queue of a NIC that asks its transport for packets: control packets, and flows that are ready to
+// send.
 type nicQueue struct {
 	port    uint32
 	control fifo

@@ -1,57 +1,57 @@
-// This file is NSCC, the sender-based congestion control of the Ultra Ethernet Specification 1.0, as in
-// the simulator of the Ultra Ethernet Consortium (ultraethernet/uet-htsim). A sender has a window, which follows the queueing
-// delay and the marks of the packets that are acknowledged. uet.go has the rest.
+// This file is NSCC, the sender-based congestion control of the Ultra Ethernet Specification 1.0, as in the simulator
+// of the Ultra Ethernet Consortium (ultraethernet/uet-htsim). The window of a sender follows the queueing delay and the
+// marks of acknowledged packets. See uet.go for the rest.
 
 package packet
 
 import "math"
 
-// nscc is the windows of all flows.
+// nscc is the window control of all flows. Times are in picoseconds.
 type nscc struct {
 	t          *uet
 	full       int64   // bytes of a full packet
-	rate       float64 // of the interfaces, bytes in a second
-	roundTrip  uint64  // of the network, in picoseconds
+	rate       float64 // of NICs, in bytes/s
+	roundTrip  uint64  // unloaded round trip of the network
 	bdp        float64 // bytes
-	windowBDPs float64 // a window in bandwidth-delay products: that at first, and the largest
+	windowBDPs float64 // initial and largest window in bandwidth-delay products
 
-	target       uint64  // queueing delay that is aimed at, in picoseconds
-	adaptDelay   uint64  // that above which the window may be set anew
-	fairIncrease float64 // bytes per window of an increase, per byte acknowledged
-	alpha        float64 // the same per picosecond below the target
-	fastGain     float64 // bytes per byte acknowledged, where there is no queue
-	noQueue      uint64  // a queueing delay that counts as none
-	eta          float64 // bytes in a period
+	target       uint64  // target queueing delay
+	adaptDelay   uint64  // queueing delay above which Quick Adapt may act
+	fairIncrease float64 // fair increase: bytes times window, per byte acknowledged
+	alpha        float64 // proportional increase: the same, per picosecond below the target
+	fastGain     float64 // fast increase: bytes per byte acknowledged without a queue
+	noQueue      uint64  // queueing delay below which there is no queue
+	eta          float64 // bytes per adjustment period
 	gamma        float64
-	gain         float64 // of the average of the delays
-	minShare     float64 // a decrease is to this share of the window at most
-	adaptGate    uint    // the window is set anew where less than its largest value >> gate was received
-	adjustBytes  int64   // bytes acknowledged after which the window is adjusted
-	rttFromNACKs bool    // the round trip of a nack may be the base
+	gain         float64 // of the average delay
+	minShare     float64 // smallest share of the window that a decrease leaves
+	adaptGate    uint    // Quick Adapt acts if fewer bytes than maxWindow >> adaptGate arrived
+	adjustBytes  int64   // bytes acknowledged between adjustments
+	rttFromNACKs bool    // round trips of NACKs count for the base
 
 	flows []nsccFlow
 }
 
-// nsccFlow is the window of a flow. All its byte counts are of packets with their headers.
+// nsccFlow is the window of a flow. Bytes include headers.
 type nsccFlow struct {
 	window       int64 // bytes
 	maxWindow    int64
 	inFlight     int64
-	received     uint64 // bytes that the receiver has got
-	baseRTT      uint64 // the shortest round trip, in picoseconds
-	averageDelay uint64 // queueing delay, in picoseconds
+	received     uint64 // bytes that the receiver has, as acknowledged
+	baseRTT      uint64 // shortest round trip
+	averageDelay uint64 // average queueing delay
 
-	periodBytes int64  // bytes received in the period at whose end the window may be set anew
-	periodEnd   uint64 // 0: there was none
+	periodBytes int64  // bytes received in the current Quick Adapt period
+	periodEnd   uint64 // 0: none yet
 	lossSeen    bool
-	ignored     int64 // bytes that came since the window was set anew
-	ignore      int64 // marks are ignored for so many
+	ignored     int64 // bytes received since the last Quick Adapt
+	ignore      int64 // bytes for which marks are ignored
 	sinceAdjust int64 // bytes received since the last adjustment
 	adjustedAt  uint64
-	increase    int64 // bytes times window by which the window is to grow
+	increase    int64 // pending increase, in bytes times window
 	decreasedAt uint64
 	uncongested int64 // bytes received in a row without a queue
-	increasing  bool  // so many that the window grows fast
+	increasing  bool  // fast increase is in effect
 }
 
 func newNSCC(n *network, s *transportConfig) transport {
@@ -61,11 +61,12 @@ func newNSCC(n *network, s *transportConfig) transport {
 	w := &nscc{
 		t: t, full: int64(t.mss + t.header), rate: float64(s.rate / 8), roundTrip: roundTrip, bdp: bdp,
 		windowBDPs: s.number("window"), target: uint64(clampBytes(float64(roundTrip) * s.number("target-delay"))),
-		noQueue: s.time("no-queue"), gamma: s.number("gamma"), gain: min(s.number("delay-gain"), 1), minShare: s.number("least-share"),
-		adaptGate: uint(s.number("gate")), adjustBytes: int64(min(s.number("adjust-packets"), 1<<30)) * int64(t.mss+t.header),
+		noQueue: s.time("no-queue"), gamma: s.number("gamma"), gain: min(s.number("delay-gain"), 1),
+		minShare: s.number("least-share"), adaptGate: uint(s.number("gate")),
+		adjustBytes:  int64(min(s.number("adjust-packets"), 1<<30)) * int64(t.mss+t.header),
 		rttFromNACKs: s.enabled("rtt-of-nacks"),
 	}
-	// The constants are for a network of 100 Gb/s and 12 us, and scaled to this one.
+	// The constants are for 100 Gb/s and a round trip of 12 us, and are scaled to this network.
 	const usual, usualTrip = 12.5e9 * 12e-6, 12e6
 	scale := bdp / usual
 	w.adaptDelay = uint64(clampBytes(s.number("alarm") * float64(w.target)))
@@ -77,7 +78,7 @@ func newNSCC(n *network, s *transportConfig) transport {
 	return t
 }
 
-// within returns a number rounded down, and kept within what can be calculated with.
+// clampBytes returns a number rounded down and limited to a range safe from overflow.
 func clampBytes(x float64) int64 {
 	return int64(min(x, 1<<50))
 }
@@ -96,27 +97,27 @@ func (w *nscc) allows(f uint32, size int64) bool {
 	return fl.window >= fl.inFlight+size
 }
 
-// sent notes that a packet is sent, and reports whether the window is full.
+// sent counts a packet in flight, and reports whether the window is full.
 func (w *nscc) sent(f uint32, size int64) bool {
 	fl := &w.flows[f]
 	fl.inFlight += size
 	return fl.inFlight+size >= fl.window
 }
 
-// wasThere notes that a packet that was to be sent again turns out to have come: it was taken off what is in flight when it
+// spuriousLoss corrects the bytes in flight for a packet that was taken for lost but arrived: it was subtracted when it
 // was given up, and again when the receiver counted it.
 func (w *nscc) spuriousLoss(f uint32, size int64) {
 	w.flows[f].inFlight += size
 }
 
-// ackSample is what an ack says.
+// ackSample is the content of an ACK.
 type ackSample struct {
-	bytes  int64  // that the receiver has got since the last ack
+	bytes  int64  // newly received
 	delay  uint64 // queueing delay in picoseconds
 	marked bool
 }
 
-// sample takes what an ack says, before its packets are forgotten.
+// sample reads an ACK, before its packets leave the scoreboard.
 func (w *nscc) sample(f uint32, s *uetSource, pk *packet) ackSample {
 	fl := &w.flows[f]
 	a := ackSample{marked: pk.flags&ecnEcho != 0}
@@ -131,7 +132,7 @@ func (w *nscc) sample(f uint32, s *uetSource, pk *packet) ackSample {
 	seq := pk.ack & math.MaxUint32
 	a.delay = fl.averageDelay
 	if s.has(seq, inFlight) {
-		// The time of a packet counts if it is clear which of its copies the ack is for.
+		// A round trip counts only if it is clear which transmission the ACK answers.
 		r := s.packet(seq)
 		if again := pk.flags&flagB != 0; r.repeats == 0 && !again || r.repeats == 1 && again {
 			trip := w.t.n.now - r.sentAt
@@ -143,7 +144,7 @@ func (w *nscc) sample(f uint32, s *uetSource, pk *packet) ackSample {
 	return a
 }
 
-// rebase takes a round trip for the one without queues if it is the shortest so far.
+// updateBaseRTT lowers the base to a shorter round trip.
 func (w *nscc) updateBaseRTT(fl *nsccFlow, trip uint64) {
 	if trip < fl.baseRTT {
 		fl.baseRTT = trip
@@ -151,13 +152,13 @@ func (w *nscc) updateBaseRTT(fl *nsccFlow, trip uint64) {
 	}
 }
 
-// most returns the largest window for a bandwidth-delay product, in bytes.
+// maxWindow returns the largest window for a bandwidth-delay product, in bytes.
 func (w *nscc) maxWindow(bdp float64) int64 {
 	return max(clampBytes(w.windowBDPs*bdp), w.full)
 }
 
-// learn has the average follow a queueing delay. One above the target without a mark counts as a quarter of a round trip:
-// the queue is already gone.
+// updateDelay adds a queueing delay to the average. A delay above the target without a mark counts as a quarter of the
+// base: the queue has already drained.
 func (w *nscc) updateDelay(fl *nsccFlow, delay uint64, marked bool) {
 	sample := float64(delay)
 	if !marked && delay > w.target {
@@ -166,7 +167,7 @@ func (w *nscc) updateDelay(fl *nsccFlow, delay uint64, marked bool) {
 	fl.averageDelay = uint64(float64(w.gain*sample) + float64((1-w.gain)*float64(fl.averageDelay)))
 }
 
-// acknowledged changes the window for an ack.
+// acknowledged adjusts the window for an ACK.
 func (w *nscc) acknowledged(f uint32, a *ackSample) {
 	fl := &w.flows[f]
 	now := w.t.n.now
@@ -195,7 +196,7 @@ func (w *nscc) acknowledged(f uint32, a *ackSample) {
 	w.bound(fl)
 }
 
-// growFast has the window grow at once where there has been no queue for a window of bytes.
+// growFast is fast increase: the window grows at once after a window of bytes without a queue.
 func (w *nscc) growFast(fl *nsccFlow, a *ackSample) {
 	if a.delay >= w.noQueue {
 		fl.uncongested, fl.increasing = 0, false
@@ -208,7 +209,7 @@ func (w *nscc) growFast(fl *nsccFlow, a *ackSample) {
 	}
 }
 
-// decrease has the window shrink by how far the average delay is above the target, once in a round trip.
+// decrease is multiplicative decrease: by the excess of the average delay, once per round trip.
 func (w *nscc) decrease(fl *nsccFlow) {
 	fl.increasing, fl.uncongested = false, 0
 	if fl.averageDelay > w.target && w.t.n.now-fl.decreasedAt > fl.baseRTT {
@@ -218,9 +219,9 @@ func (w *nscc) decrease(fl *nsccFlow) {
 	}
 }
 
-// adapt is Quick Adapt: once in a round trip, after a loss or where the delay is far too long and little has come through,
-// the window becomes what has. It returns true if the window is not to change otherwise: then, and while marks are of the
-// time before.
+// quickAdapt is Quick Adapt: once per round trip, after a loss or with a very long delay, the window is set to the
+// bytes received if these are few. It returns true if the window must not change otherwise: then, and while marks are
+// older than that.
 func (w *nscc) quickAdapt(fl *nsccFlow, loss, marked bool, delay uint64) bool {
 	done := false
 	now := w.t.n.now
@@ -243,14 +244,14 @@ func (w *nscc) quickAdapt(fl *nsccFlow, loss, marked bool, delay uint64) bool {
 	return done
 }
 
-// nacked changes the window for a packet that was trimmed.
+// nacked adjusts the window for a trimmed packet.
 func (w *nscc) nacked(f uint32, at uint64, size int64, atEdge bool) {
 	fl := &w.flows[f]
 	if w.rttFromNACKs {
 		w.updateBaseRTT(fl, w.t.n.now-at)
 	}
 	fl.ignored += size
-	w.updateDelay(fl, w.roundTrip, true) // a full queue takes about as long
+	w.updateDelay(fl, w.roundTrip, true) // about the delay of a full queue
 	fl.lossSeen = true
 	if !w.quickAdapt(fl, true, true, 0) && (w.t.credit == nil || !atEdge) {
 		fl.window -= size
@@ -259,7 +260,7 @@ func (w *nscc) nacked(f uint32, at uint64, size int64, atEdge bool) {
 	fl.inFlight -= size
 }
 
-// timedOut changes the window for a packet that was lost.
+// timedOut adjusts the window for a lost packet.
 func (w *nscc) timedOut(f uint32, size int64) {
 	fl := &w.flows[f]
 	fl.inFlight -= size
@@ -284,13 +285,15 @@ var nsccTransport = Transport{
 		Parameter{Name: "fair-increase", Value: 5, Doc: "packets by which the window grows without marks above the target"},
 		Parameter{Name: "alpha", Value: 4,
 			Doc: "packets by which the window grows without marks below the target, times how far below"},
-		Parameter{Name: "fast-increase", Value: 0.25, Doc: "bytes by which the window grows for a byte, where there is no queue"},
+		Parameter{Name: "fast-increase", Value: 0.25,
+			Doc: "bytes by which the window grows for a byte, where there is no queue"},
 		Parameter{Name: "eta", Value: 0.15, Doc: "packets by which the window grows in any round trip"},
 		Parameter{Name: "gamma", Value: 0.8, Doc: "how much the window shrinks at a mark"},
 		Parameter{Name: "least-share", Value: 0.5, Doc: "share of the window that a mark leaves at least"},
 		Parameter{Name: "delay-gain", Value: 0.0125, Doc: "gain of the average of the queueing delay"},
 		Parameter{Name: "adjust-packets", Value: 8,
 			Doc: "packets after which the window is adjusted, at the latest after a round trip"},
-		Parameter{Name: "rtt-of-nacks", Unit: Switch, Value: 1, Doc: "the round trip of a nack may be the one without queues"},
+		Parameter{Name: "rtt-of-nacks", Unit: Switch, Value: 1,
+			Doc: "the round trip of a nack may be the one without queues"},
 	),
 }

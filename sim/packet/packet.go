@@ -2,32 +2,32 @@ package packet
 
 import "github.com/tracedag/tracedag/internal/cpu"
 
-// packet is a packet on its way, 64 bytes so that it takes one cache line.
+// packet is a packet in the network. It has 64 bytes, one cache line.
 type packet struct {
 	flow uint32 // slot of its flow
-	next uint32 // the packet behind it in a queue, or in the list of free ones
-	dst  uint32 // host
-	path uint32 // a hash of what it is spread by, or with source routes what is left of its path's number
+	next uint32 // the next packet in a queue or in the list of free packets
+	dst  uint32 // destination host
+	path uint32 // hash that switches choose the path by; with source routing the rest of the path number
 	size uint32 // bytes on the wire
-	port uint32 // the port that it left last
+	port uint32 // the last port it left
 
-	seq  uint64 // data: the transport's number of the packet or its first byte
-	ack  uint64 // control: what the receiver has
-	sent uint64 // when the data packet was sent, echoed by acks, in picoseconds
+	seq  uint64 // data: number of the packet, as defined by the transport
+	ack  uint64 // control: cumulative ACK, as defined by the transport
+	sent uint64 // time at which the data packet was sent, in picoseconds; ACKs echo it
 
-	// due is where the packet is on its way to: twice the number of a switch, or of a host and one more. While it waits in
-	// a queue it is the packet before it, and on a wire or in a switch of an exact network when it leaves that.
+	// due is the next node: twice the number of a switch, or twice the number of a host plus one. In a queue it is the
+	// previous packet; on a wire or in a switch with staged events it is the time of leaving that.
 	due uint64
 
-	pull     uint32 // the transport's own
+	pull     uint32 // defined by the transport
 	kind     kind
 	flags    flags
 	priority priority
-	// atEdge says of a trimmed packet that it was trimmed at the port to its destination, not within the network.
+	// trimmedAtLastHop is set if the packet was trimmed at the port to its destination.
 	trimmedAtLastHop bool
 }
 
-// kind is what a packet is to its transport.
+// kind is the role of a packet in its transport.
 type kind uint8
 
 const (
@@ -35,25 +35,25 @@ const (
 	ack
 	nack
 	pull
-	syn           // of a transport with a handshake: it comes before the data
-	creditRequest // to send: of a transport whose receivers grant credit
-	cnp           // of congestion, from the receiver
+	syn           // precedes the data, in transports with a handshake
+	creditRequest // asks for credit, in transports whose receivers grant it
+	cnp           // congestion notification of the receiver
 )
 
 type flags uint8
 
 const (
 	marked      flags = 1 << iota // congestion experienced
-	trimmed                       // of a data packet only the header is left
-	retransmit                    // the data was sent before
-	lastPacket                    // of a data packet: it has the last byte of the flow, for the first time
-	carriesPull                   // of an ack or nack: it is a pull, too
-	ecnEcho                       // of an ack or nack: the data packet was marked
-	flagA                         // the transport's own
+	trimmed                       // data: only the header is left
+	retransmit                    // data: it was sent before
+	lastPacket                    // data: the last packet of the flow, sent for the first time
+	carriesPull                   // ack, nack: it is also a pull
+	ecnEcho                       // ack, nack: the data packet was marked
+	flagA                         // defined by the transport
 	flagB
 )
 
-// class is the priority of a packet at network interfaces, where the lower goes first.
+// priority is the priority of a packet at NICs. Lower values go first.
 type priority uint8
 
 const (
@@ -63,10 +63,10 @@ const (
 	priorities
 )
 
-// none is no packet, no port, and so on.
+// none is the absence of a packet, port or flow.
 const none = ^uint32(0)
 
-// fifo is a list of packets in order.
+// fifo is a queue of packets.
 type fifo struct {
 	head, tail uint32
 }
@@ -87,7 +87,7 @@ func (n *network) pushPacket(q *fifo, p uint32) {
 	q.tail = p
 }
 
-// take removes the first packet; there must be one.
+// popPacket removes the first packet; there must be one.
 func (n *network) popPacket(q *fifo) uint32 {
 	p := q.head
 	q.head = n.packets[p].next
@@ -97,7 +97,7 @@ func (n *network) popPacket(q *fifo) uint32 {
 	return p
 }
 
-// takeLast removes the last packet; there must be one.
+// popLastPacket removes the last packet; there must be one.
 func (n *network) popLastPacket(q *fifo) uint32 {
 	p := q.tail
 	if p == q.head {
@@ -109,8 +109,8 @@ func (n *network) popLastPacket(q *fifo) uint32 {
 	return p
 }
 
-// newPacket returns a packet of a flow. Data, syn and request go to the flow's destination, in the low class, the others
-// to its source, in the high class.
+// newPacket returns a packet of a flow. Data, SYNs and credit requests go to the flow's destination at low priority,
+// the others to its source at high priority.
 func (n *network) newPacket(f uint32, k kind, size uint32) uint32 {
 	p := n.freePacket
 	if p != none {
@@ -132,7 +132,7 @@ func (n *network) newPacket(f uint32, k kind, size uint32) uint32 {
 	return p
 }
 
-// free ends a packet.
+// free returns a packet to the list of free packets.
 func (n *network) free(p uint32) {
 	pk := &n.packets[p]
 	pk.next = n.freePacket

@@ -1,4 +1,4 @@
-// This file is the parameters of runs: those of all transports, and each transport's own.
+// This file holds the parameters of runs: those that all transports share, and those of each transport.
 
 package packet
 
@@ -11,17 +11,17 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Compat says whose rules a run follows where those of the reference simulators are accidents.
+// Compat is the reference simulator whose accidents a run reproduces; see [Params].Compat.
 type Compat uint8
 
-// Whose rules runs follow.
+// Compatibility modes.
 const (
-	CompatNone   Compat = iota // ours
-	CompatHTSim                // those of htsim (Broadcom/csg-htsim)
-	CompatATLAHS               // those of the htsim in ATLAHS, and its coupling of GOAL to packets
+	CompatNone   Compat = iota // none
+	CompatHTSim                // htsim (Broadcom/csg-htsim)
+	CompatATLAHS               // the htsim in ATLAHS, and its coupling of GOAL to packets
 )
 
-// Unit is what a parameter is measured in.
+// Unit is the unit of a parameter.
 type Unit uint8
 
 // Units of parameters.
@@ -32,42 +32,42 @@ const (
 	Switch             // 0 or 1
 )
 
-// Parameter is a parameter of a transport.
+// Parameter describes a parameter of a transport.
 type Parameter struct {
 	Name  string
 	Unit  Unit
-	Value float64 // by default; in terms of bytes or picoseconds where the unit is. Negative: it follows from others, as Doc says
+	Value float64 // default, in bytes or picoseconds where Unit says so; negative: derived from others, as Doc says
 	Min   float64
 	Doc   string
-	// Compat is the value with [CompatHTSim] or [CompatATLAHS] where it is another; nil otherwise.
+	// Compat is the default with [CompatHTSim] or [CompatATLAHS], nil if it is the same.
 	Compat *float64
 }
 
-// Transport is a transport as users choose it.
+// Transport describes a transport.
 type Transport struct {
 	Name, Title string
 	Parameters  []Parameter
 
-	discipline discipline // of switches, by default
+	discipline discipline // default queueing discipline of switches
 	nic        discipline
-	header     uint32 // bytes of data packets beyond the payload
-	control    uint32 // bytes of acks and other control packets
+	header     uint32 // bytes of a data packet beyond the payload
+	control    uint32 // bytes of an ACK or another control packet
 	balance    Balance
 	ecn        ecnDefaults
-	// remainder says that the last packet of a flow is as long as what is left in the reference, too.
+	// neverPad is set if the reference does not pad the last packet of a flow either.
 	neverPad bool
 
-	queueBDPs float64 // bandwidth-delay products that a port of a switch holds
+	queueBDPs float64 // default capacity of a switch port in bandwidth-delay products
 	build     func(n *network, s *transportConfig) transport
 }
 
-// marks says by default when switches mark packets: never, if it is zero.
+// ecnDefaults are the default marking thresholds of switches; the zero value disables marking.
 type ecnDefaults struct {
 	minShare, maxShare float64  // shares of the queue
-	packets            int64    // or a step at so many full packets
-	bytes              [2]int64 // or so many bytes
+	packets            int64    // or a step, in full packets
+	bytes              [2]int64 // or bytes
 	notToHosts         bool     // ports to hosts do not mark
-	noHeaders          bool     // the headers of trimmed packets are not marked
+	noHeaders          bool     // headers of trimmed packets are not marked
 }
 
 // Transports are all transports.
@@ -77,7 +77,7 @@ var Transports = []*Transport{
 	&eqdsTransport, &nsccTransport, &rcccTransport,
 }
 
-// FindTransport returns a transport by its name.
+// FindTransport returns the transport of a name. The error lists the names.
 func FindTransport(name string) (*Transport, error) {
 	var names []string
 	for _, t := range Transports {
@@ -89,43 +89,46 @@ func FindTransport(name string) (*Transport, error) {
 	return nil, fmt.Errorf("no transport %q, expected one of %s", name, strings.Join(names, ", "))
 }
 
-// Params are the parameters of a run. Its JSON is part of results.
+// Params are the parameters of a run. Their JSON form is part of results.
 type Params struct {
 	Transport     string `json:"transport"`
 	Compat        Compat `json:"compat,omitempty"`
 	MSS           int64  `json:"mss_bytes"`     // payload of a full packet
-	PadLastPacket bool   `json:"whole_packets"` // the last packet of a flow is as long as the others, as in htsim
+	PadLastPacket bool   `json:"whole_packets"` // pad the last packet of a flow to full size, as htsim does
 
-	// Of every port of a switch. "" and 0 are the default of the transport.
-	Queueing     string `json:"queueing,omitempty"`  // what it does with what it cannot send at once: one of [Queueings]
-	Queue        int64  `json:"queue_bytes"`         // data that it holds
-	ControlQueue int64  `json:"control_queue_bytes"` // control packets that it holds, where those have a queue of their own
-	ECNMin       int64  `json:"ecn_kmin_bytes"`      // above so many bytes in the queue packets begin to be marked,
-	ECNMax       int64  `json:"ecn_kmax_bytes"`      // above so many all are; as many as ECNMin: a step. [NoECN]: never
-	// MarkShares are the same as shares of Queue, 0 to 1; where the second is not 0, they count and become bytes.
+	// Settings of all switch ports. The default of "" and 0 depends on the transport.
+	Queueing     string `json:"queueing,omitempty"`  // queueing discipline, one of [Queueings]
+	Queue        int64  `json:"queue_bytes"`         // capacity for data
+	ControlQueue int64  `json:"control_queue_bytes"` // capacity for control packets, where they have a queue of their own
+	ECNMin       int64  `json:"ecn_kmin_bytes"`      // queue length above which marking begins
+	ECNMax       int64  `json:"ecn_kmax_bytes"`      // queue length above which all packets are marked; [NoECN]: never
+	// ECNShares are ECNMin and ECNMax as shares of Queue, 0 to 1. They take precedence unless the second is 0.
 	ECNShares [2]float64 `json:"-"`
 
 	Balance Balance  `json:"balance"`
-	Entropy int64    `json:"entropy"` // how many values the packets of a flow that is sprayed have
+	Entropy int64    `json:"entropy"` // number of entropy values of a sprayed flow
 	Flowlet dag.Time `json:"flowlet_gap_ps"`
 
-	TransportParams map[string]float64 `json:"transport_params"` // the transport's, by name, in bytes and picoseconds
+	TransportParams map[string]float64 `json:"transport_params"` // by name, in bytes and picoseconds
 	Coupling        Coupling           `json:"coupling"`
 	Seed            int64              `json:"seed"`
-	End             dag.Time           `json:"end_ps,omitempty"` // when the run is stopped; 0: when nothing is left to do
+	End             dag.Time           `json:"end_ps,omitempty"` // time at which the run stops; 0: when no event is left
 }
 
-// NoMarks is a threshold that no queue exceeds.
+// NoECN is a threshold that no queue exceeds.
 const NoECN = math.MaxInt64
 
-// NewParams returns the parameters of a transport by default.
+// NewParams returns the default parameters of a transport.
 func NewParams(transport string, c Compat) (Params, error) {
 	t, err := FindTransport(transport)
 	if err != nil {
 		return Params{}, err
 	}
-	p := Params{Transport: transport, Compat: c, MSS: 4096, PadLastPacket: quirksOf(c).padLastPacket && !t.neverPad, Balance: t.balance, Entropy: 128,
-		Flowlet: 10 * dag.Microsecond, Seed: 1, TransportParams: make(map[string]float64)}
+	p := Params{
+		Transport: transport, Compat: c, MSS: 4096, PadLastPacket: quirksOf(c).padLastPacket && !t.neverPad,
+		Balance: t.balance, Entropy: 128, Flowlet: 10 * dag.Microsecond, Seed: 1,
+		TransportParams: make(map[string]float64),
+	}
 	for i := range t.Parameters {
 		p.TransportParams[t.Parameters[i].Name] = t.Parameters[i].value(c)
 	}
@@ -133,19 +136,19 @@ func NewParams(transport string, c Compat) (Params, error) {
 	return p, nil
 }
 
-// queueings are the disciplines of switches by name.
+// queueings are the names of the queueing disciplines of switches.
 var queueings = [...]string{
 	dropTail: "droptail", markingDropTail: "ecn", trimming: "trim", randomDrop: "randomdrop", controlFirst: "priority",
 	markingFirst: "ecnpriority", aeolus: "aeolus", lossless: "pfc",
 }
 
-// Queueings returns the names of what ports of switches can do with packets that they cannot send at once.
+// Queueings returns the names of the queueing disciplines of switches.
 func Queueings() []string {
 	return slices.Clone(queueings[:])
 }
 
-// discipline returns what the ports of switches do. Only transports that know trimmed packets may have switches that trim,
-// and only those made for lossless networks may have these.
+// discipline returns the queueing discipline of switches. Trimming requires a transport that handles trimmed packets,
+// and lossless queues require a transport made for them.
 func (p *Params) discipline(t *Transport) (discipline, error) {
 	if p.Queueing == "" {
 		return t.discipline, nil
@@ -161,7 +164,7 @@ func (p *Params) discipline(t *Transport) (discipline, error) {
 	return d, nil
 }
 
-// complete fills in what follows from the network, with the bandwidth-delay product of its longest path.
+// complete sets the parameters that follow from the network, given the bandwidth-delay product in bytes.
 func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 	full := p.MSS + int64(t.header)
 	if p.Queue == 0 {
@@ -187,12 +190,12 @@ func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 	}
 }
 
-// settings is what a transport is made with.
+// transportConfig is the configuration of a transport.
 type transportConfig struct {
 	mss     uint64
 	header  uint32
 	control uint32
-	rate    uint64 // bit/s of the interfaces
+	rate    uint64 // of NICs, in bit/s
 	padLast bool
 	quirks  quirks
 	params  map[string]float64
@@ -204,12 +207,12 @@ func (s *transportConfig) bytes(name string) uint64 { return uint64(s.number(nam
 // time returns a parameter in picoseconds.
 func (s *transportConfig) time(name string) uint64 { return uint64(s.number(name)) }
 
-// packets returns a parameter that is a number of full packets, in bytes.
+// packets returns a parameter that counts full packets, in bytes.
 func (s *transportConfig) packets(name string) uint64 {
 	return uint64(min(s.number(name)*float64(s.mss), 1<<62))
 }
 
-// is returns a parameter that is 0 or 1.
+// enabled returns a parameter of the unit [Switch].
 func (s *transportConfig) enabled(name string) bool { return s.number(name) != 0 }
 
 func (s *transportConfig) number(name string) float64 {
@@ -220,7 +223,7 @@ func (s *transportConfig) number(name string) float64 {
 	return v
 }
 
-// value returns the value of a parameter by default.
+// value returns the default of a parameter.
 func (p *Parameter) value(c Compat) float64 {
 	if c != CompatNone && p.Compat != nil {
 		return *p.Compat
@@ -228,7 +231,7 @@ func (p *Parameter) value(c Compat) float64 {
 	return p.Value
 }
 
-// check returns what is wrong with a value.
+// check returns an error if a value is out of range.
 func (p *Parameter) check(v float64) error {
 	switch {
 	case math.IsNaN(v) || v < p.Min || v > 1<<53:
@@ -239,7 +242,7 @@ func (p *Parameter) check(v float64) error {
 	return nil
 }
 
-// Find returns a parameter of the transport by its name.
+// Find returns a parameter of the transport by name. The error lists the names.
 func (t *Transport) Find(name string) (*Parameter, error) {
 	i := slices.IndexFunc(t.Parameters, func(p Parameter) bool { return p.Name == name })
 	if i >= 0 {
@@ -249,17 +252,18 @@ func (t *Transport) Find(name string) (*Parameter, error) {
 	for i := range t.Parameters {
 		names = append(names, t.Parameters[i].Name)
 	}
-	return nil, fmt.Errorf("the transport %s has no parameter %q, expected one of %s", t.Name, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("the transport %s has no parameter %q, expected one of %s", t.Name, name,
+		strings.Join(names, ", "))
 }
 
 var compats = []string{"", "htsim", "atlahs"}
 
-// Simulators returns the names of the simulators whose rules a run can follow.
+// Simulators returns the names of the reference simulators.
 func Simulators() []string {
 	return compats[1:]
 }
 
-// ParseCompat returns whose rules a name stands for.
+// ParseCompat returns the compatibility mode of a name.
 func ParseCompat(name string) (Compat, error) {
 	for i, c := range compats {
 		if c == name {
@@ -274,7 +278,7 @@ func (c Compat) String() string {
 	return compats[c]
 }
 
-// MarshalText returns the name.
+// MarshalText returns the name, "" for [CompatNone].
 func (c Compat) MarshalText() ([]byte, error) {
 	return []byte(compats[c]), nil
 }

@@ -1,29 +1,30 @@
-// This file is priority flow control (IEEE 802.1Qbb) with one priority: a switch counts for each of its inputs the bytes
-// that came by it and are still there. Above a threshold it sends a pause to the port at the other end, which finishes the
-// packet that it is at; below another it lets that port go on.
+// This file is priority flow control (IEEE 802.1Qbb) with one priority. A switch counts the bytes in it by input. Above
+// the XOFF threshold it pauses the port at the other end, which finishes the packet in service. Below the XON threshold
+// it resumes that port.
 
 package packet
 
-// pauses is flow control at all switches.
+// pfc is the flow control of all switches.
 type pfc struct {
-	xoff, xon uint64 // bytes: above high an input is paused, below low it may go on
+	xoff, xon uint64 // thresholds in bytes
 	inputs    []pfcInput
-	onResume  func(host uint32) // hears of interfaces that may go on; nil: nobody does
+	onResume  func(host uint32) // if not nil, is called when a NIC resumes
 }
 
-// pausedInput is an input of a switch, at the number of the port that sends there.
+// pfcInput is an input of a switch, indexed by the port that sends to it.
 type pfcInput struct {
 	bytes  uint64
-	delay  uint64 // until a pause is there
-	paused bool   // as far as the switch has said
+	delay  uint64 // time until a pause takes effect, in picoseconds
+	paused bool   // the last frame sent was a pause
 }
 
-// maxBytes is more than any queue holds.
+// maxBytes exceeds the capacity of all queues.
 const maxBytes = 1 << 50
 
-// pauseParameters are the parameters of transports that use flow control.
+// pfcParameters are the parameters of transports with flow control.
 var pfcParameters = []Parameter{
-	{Name: "pfc", Unit: Switch, Value: 1, Doc: "switches pause the ports that send to them; 0: they drop what does not fit"},
+	{Name: "pfc", Unit: Switch, Value: 1,
+		Doc: "switches pause the ports that send to them; 0: they drop what does not fit"},
 	{Name: "pfc-high", Value: 15, Min: 1, Doc: "full payloads that came by an input, above which it is paused"},
 	{Name: "pfc-low", Value: 12, Min: 1, Doc: "full payloads below which it may go on; not more than pfc-high"},
 	{Name: "pfc-delay", Unit: Time, Value: -1, Compat: number(0), Min: -1,
@@ -40,7 +41,7 @@ func newPFC(n *network, s *transportConfig) *pfc {
 	return c
 }
 
-// pauseDelay returns how long a pause takes to a port.
+// pauseDelay returns the time until a pause takes effect at a port.
 func pauseDelay(pt *port, delay float64) uint64 {
 	if delay < 0 {
 		return pt.wireLatency
@@ -48,18 +49,18 @@ func pauseDelay(pt *port, delay float64) uint64 {
 	return uint64(delay)
 }
 
-// enter counts a packet that comes by an input.
+// enter counts a packet that arrives at an input.
 func (c *pfc) enter(n *network, from, size uint32) {
 	in := &c.inputs[from]
 	in.bytes += uint64(size)
 	if !in.paused && in.bytes > c.xoff {
 		in.paused = true
-		n.ports[from^1].pausesSent++ // the way back is the link's other port
+		n.ports[from^1].pausesSent++ // pause frames use the opposite port of the link
 		n.at(n.now+in.delay, pauseArrival, from)
 	}
 }
 
-// leave counts a packet that came by an input and has left the switch.
+// leave counts a packet that arrived at an input and has left the switch.
 func (c *pfc) leave(n *network, from, size uint32) {
 	in := &c.inputs[from]
 	in.bytes -= uint64(size)
@@ -69,14 +70,14 @@ func (c *pfc) leave(n *network, from, size uint32) {
 	}
 }
 
-// forget counts a packet that is lost, whether in a switch or at its host.
+// lose counts a lost packet, whether in a switch or at its host.
 func (c *pfc) lose(n *network, p uint32) {
 	if pk := &n.packets[p]; pk.port != none {
 		c.leave(n, pk.port, pk.size)
 	}
 }
 
-// arrive has a port stop, or go on: pauses and their ends come in turns, and none overtakes another.
+// takeEffect pauses or resumes a port. Pauses and their ends alternate, and none overtakes another.
 func (c *pfc) takeEffect(n *network, i uint32) {
 	pt := &n.ports[i]
 	pt.paused = !pt.paused
@@ -92,7 +93,7 @@ func (c *pfc) takeEffect(n *network, i uint32) {
 	}
 }
 
-// pausedFor returns how long a port has been paused until now.
+// pausedFor returns the total pause time of a port.
 func (pt *port) pausedFor(now uint64) uint64 {
 	if pt.paused {
 		return pt.pausedTime + now - pt.pausedAt
@@ -100,8 +101,8 @@ func (pt *port) pausedFor(now uint64) uint64 {
 	return pt.pausedTime
 }
 
-// losslessRoom returns how many bytes a port of a switch can have to hold at most where switches pause: what may have come
-// by all inputs of its switch until the pauses take effect.
+// losslessCapacity returns the largest possible queue of a switch port with flow control, in bytes: all that can arrive
+// at the inputs of a switch until the pauses take effect.
 func (n *network) losslessCapacity(p *Params, switches int, full uint64) int64 {
 	rooms := make([]float64, switches)
 	most := float64(full)
@@ -110,10 +111,11 @@ func (n *network) losslessCapacity(p *Params, switches int, full uint64) int64 {
 		if pt.toHost {
 			continue
 		}
-		// What is on the wire and in the switch when the pause is sent, what is sent until it is there, the packet that was
-		// too many and the one that is finished.
-		onTheWay := float64(pauseDelay(pt, p.TransportParams["pfc-delay"])+pt.latency)/float64(pt.psPerByte) + 2*float64(full)
-		rooms[pt.to] += p.TransportParams["pfc-high"]*float64(p.MSS) + onTheWay
+		// Bytes on the wire and in the switch when the pause is sent, bytes sent until it takes effect, the packet that
+		// exceeded the threshold, and the packet in service.
+		delay := pauseDelay(pt, p.TransportParams["pfc-delay"]) + pt.latency
+		inTransit := float64(delay)/float64(pt.psPerByte) + 2*float64(full)
+		rooms[pt.to] += p.TransportParams["pfc-high"]*float64(p.MSS) + inTransit
 		most = max(most, rooms[pt.to])
 	}
 	return int64(min(most, maxBytes))

@@ -7,20 +7,20 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Placement says on which host each rank is.
+// Placement maps ranks to hosts.
 type Placement struct {
-	Hosts []uint32 // by rank; nil: rank r is on host r * NICs
-	// NICs is how many hosts of the network are the interfaces of one rank: what its NIC i sends and receives goes by
-	// host Hosts[rank] + i mod NICs. 0 is 1.
+	Hosts []uint32 // first host of each rank
+	// NICs is the number of hosts per rank, each of which is one NIC: NIC i of a rank is host Hosts[rank] + i mod NICs.
+	// 0 means 1.
 	NICs int
 }
 
-// Packed puts rank r on host r, or with several interfaces on the r-th group of as many hosts.
+// Packed places rank r on the r-th group of nics hosts.
 func Packed(ranks, hosts, nics int) (Placement, error) {
 	return Strided(ranks, hosts, nics, 1)
 }
 
-// Strided puts ranks on hosts at a distance, and when the last is reached, goes on with the first that is free.
+// Strided places ranks on groups of hosts at a distance. After the last group it continues with the first free one.
 func Strided(ranks, hosts, nics, stride int) (Placement, error) {
 	groups, err := groupsFor(ranks, hosts, nics)
 	if err != nil {
@@ -38,7 +38,7 @@ func Strided(ranks, hosts, nics, stride int) (Placement, error) {
 	return p, nil
 }
 
-// Shuffled puts ranks on hosts at random.
+// Shuffled places ranks on random groups of hosts.
 func Shuffled(ranks, hosts, nics int, seed int64) (Placement, error) {
 	groups, err := groupsFor(ranks, hosts, nics)
 	if err != nil {
@@ -58,10 +58,11 @@ func groupsFor(ranks, hosts, nics int) (int, error) {
 	if groups := hosts / nics; ranks <= groups {
 		return groups, nil
 	}
-	return 0, fmt.Errorf("the trace has %d ranks with %d interfaces each, but the network only %d hosts", ranks, nics, hosts)
+	return 0, fmt.Errorf("the trace has %d ranks with %d interfaces each, but the network only %d hosts",
+		ranks, nics, hosts)
 }
 
-// check returns what is wrong with a placement. Several ranks may be on one host.
+// check returns an error if a placement does not fit. Several ranks may share a host.
 func (p *Placement) check(ranks, hosts int) error {
 	if len(p.Hosts) != ranks {
 		return fmt.Errorf("the placement is of %d ranks, but the trace has %d", len(p.Hosts), ranks)
@@ -74,7 +75,7 @@ func (p *Placement) check(ranks, hosts int) error {
 	return nil
 }
 
-// ends returns the hosts that a send's message goes from and to.
+// endpoints returns the source and destination hosts of a send.
 func (p *Placement) endpoints(send *sim.Op) (from, to uint32) {
 	nic := uint32(0)
 	if p.NICs > 1 {

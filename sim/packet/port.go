@@ -1,70 +1,70 @@
-// This file is the ports: what waits at them, and how they send it.
+// This file holds the ports: their queues and the service of packets.
 
 package packet
 
 import "github.com/tracedag/tracedag/sim"
 
-// discipline is how a port treats packets that it cannot send at once.
+// discipline is the queueing discipline of a port.
 type discipline uint8
 
 const (
-	dropTail        discipline = iota // first in, first out; what does not fit is dropped
-	markingDropTail                   // the same, and what leaves a queue above a threshold is marked
+	dropTail        discipline = iota // FIFO, drops what does not fit
+	markingDropTail                   // the same, marks packets that leave a queue above a threshold
 	trimming                          // control before data; data that does not fit loses its payload
-	randomDrop                        // first in, first out; drops some of what comes when it is nearly full
+	randomDrop                        // FIFO, drops at random when it is nearly full
 	controlFirst                      // control before data, each drop tail
 	markingFirst                      // the same, with marks
-	aeolus                            // control before data; data sent on speculation has less room
-	lossless                          // first in, first out; the ports that feed it are paused
-	fairClasses                       // of a host: strict classes, and round robin of flows in each
-	fairFlows                         // of a host: round robin of flows, whatever the class
-	scheduled                         // of a host: the transport is asked for each packet
+	aeolus                            // control before data; less capacity for speculative data
+	lossless                          // FIFO, pauses the ports that feed the switch
+	fairClasses                       // NIC: strict priorities, and round robin of flows in each
+	fairFlows                         // NIC: round robin of flows, regardless of priority
+	scheduled                         // NIC: asks the transport for each packet
 )
 
-// port sends packets over one direction of a link. Its fields are in the order of how often they are needed, for the ports
-// of a large network do not fit into the cache.
+// port sends packets over one direction of a link. Frequently used fields come first, since the ports of a large
+// network do not fit into the cache.
 type port struct {
-	busyUntil    uint64 // when the packet in service has left
-	latency      uint64 // from then until it is at the other end; of direct ports, the latency of a switch there included
+	busyUntil    uint64 // end of the current service
+	latency      uint64 // from then until the arrival at the other end; of direct ports including the switch there
 	psPerByte    uint32
 	to           uint32 // switch or host at the other end
-	serving      uint32 // the packet in service; of a direct port, that may have left
+	serving      uint32 // packet in service; of a direct port, it may have left
 	servingSize  uint32
 	servingQueue uint8
 	discipline   discipline
 	twoQueues    bool // control packets have a queue of their own
-	direct       bool // its packets are scheduled to arrive when their service begins
-	pending      bool // there is an event for the end of the service
+	direct       bool // packets are scheduled to arrive when their service begins
+	pending      bool // an event for the end of service is scheduled
 	paused       bool
 	toHost       bool      // the other end is a host
-	bytes        [2]uint64 // queued, with the packet in service
-	host         uint32    // whose interface it is; none of a switch's
-	servingFrom  uint32    // lossless: the port by which the packet in service came
+	bytes        [2]uint64 // queued bytes, including the packet in service
+	host         uint32    // host of a NIC, none for a switch
+	servingFrom  uint32    // lossless: the port over which the packet in service arrived
 
-	queues   [2]fifo   // of data and control; those without classes use data
-	capacity [2]uint64 // bytes that fit
-	peak     [2]uint64 // most bytes queued
+	queues   [2]fifo   // data and control; disciplines without control queue use data
+	capacity [2]uint64 // bytes
+	peak     [2]uint64 // largest queue so far, in bytes
 	packets  uint64
 	sent     uint64 // bytes
 
-	kmin, kmax   uint64 // bytes in the queue above which marks begin and are certain
-	markChance   uint64 // of a mark at most, of certain
-	markHeaders  bool   // trimming: those of trimmed packets are marked, too
+	kmin, kmax   uint64 // ECN thresholds in bytes; randomDrop and aeolus use them for their own limits
+	markChance   uint64 // marking probability at kmax, in units of 1/alwaysMark
+	markHeaders  bool   // trimming: headers of trimmed packets are marked, too
 	random       sim.Random
-	controlRun   uint32 // how often control went first although data waited
-	controlTurns uint32 // after how many of these data goes first once
+	controlRun   uint32 // control packets served in a row while data waited
+	controlTurns uint32 // limit of controlRun, after which a data packet is served
 	trims, trimsTail, drops, marks,
 	controlDrops uint64
 
 	wireLatency uint64
-	wire        fifo // packets on the wire; where a run is exact
+	wire        fifo // packets on the wire, with staged events
 
-	pausedAt, pausedTime uint64 // since when, and how long before that
-	pausesSent           uint32 // by this way, because of what came by the other of the link
+	pausedAt, pausedTime uint64 // start of the current pause, and the total before it
+	pausesSent           uint32 // over this port, because of traffic over the opposite one
 	pausesReceived       uint32
 }
 
-// certain is the chance of what always happens.
+// alwaysMark is the marking probability 1.
 const alwaysMark = 0x7fffffff
 
 // Queues of a port.
@@ -73,7 +73,7 @@ const (
 	controlQueue
 )
 
-// settle takes note of a service that has ended without an event.
+// finishService accounts for a service that has ended without an event.
 func (pt *port) finishService(now uint64) {
 	if !pt.pending && pt.busyUntil <= now {
 		pt.bytes[pt.servingQueue] -= uint64(pt.servingSize)
@@ -81,7 +81,7 @@ func (pt *port) finishService(now uint64) {
 	}
 }
 
-// enqueue has a packet wait at a port or be sent at once.
+// enqueue sends a packet or queues it.
 func (n *network) enqueue(i, p uint32) {
 	pt := &n.ports[i]
 	if pt.serving != none {
@@ -109,7 +109,7 @@ func (n *network) enqueue(i, p uint32) {
 	n.scheduleServiceEnd(i, pt)
 }
 
-// queueOf returns which queue of the port is for a packet.
+// queueOf returns the queue of a packet.
 func (pt *port) queueOf(pk *packet) int {
 	if pt.twoQueues && (pk.kind != data || pk.flags&trimmed != 0) {
 		return controlQueue
@@ -117,7 +117,7 @@ func (pt *port) queueOf(pk *packet) int {
 	return dataQueue
 }
 
-// await makes sure that there is an event when the service at hand ends, if there is one.
+// scheduleServiceEnd makes sure that the end of the current service, if any, is an event.
 func (n *network) scheduleServiceEnd(i uint32, pt *port) {
 	if !pt.pending && pt.serving != none {
 		pt.pending = true
@@ -125,7 +125,7 @@ func (n *network) scheduleServiceEnd(i uint32, pt *port) {
 	}
 }
 
-// serve begins to send a packet.
+// serve begins the transmission of a packet.
 func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 	pk := &n.packets[p]
 	pt.serving, pt.servingSize, pt.servingQueue = p, pk.size, uint8(queue)
@@ -157,7 +157,7 @@ func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 	}
 }
 
-// mustEnd reports whether something depends on the end of a service even where nothing waits for it.
+// needsServiceEnd reports whether the end of service is an event even if no packet waits.
 func (pt *port) needsServiceEnd() bool {
 	switch pt.discipline {
 	case lossless, fairFlows, scheduled:
@@ -168,23 +168,23 @@ func (pt *port) needsServiceEnd() bool {
 	return false
 }
 
-// endService handles the end of a service: the packet goes on, then the next is served.
+// endService handles the end of a service, and serves the next packet.
 func (n *network) endService(i uint32) {
 	pt := &n.ports[i]
 	p, queue := pt.serving, pt.servingQueue
 	pt.pending, pt.serving = false, none
 	queued := pt.bytes[queue]
 	pt.bytes[queue] -= uint64(pt.servingSize)
-	leaves := none // a flow that is to hear of it
-	// The packet is not looked at if that can be helped: it has gone on, and is no longer in the cache.
+	leaves := none // the flow to notify
+	// Avoid access to the packet: it has left, and is no longer in the cache.
 	switch pt.discipline {
-	case trimming: // by what is left behind
+	case trimming: // mark by the queue left behind
 		if left := pt.bytes[dataQueue]; left > pt.kmin {
 			if pk := &n.packets[p]; queue == dataQueue || pk.kind == data && pt.markHeaders {
 				pt.mark(pk, left)
 			}
 		}
-	case markingDropTail, markingFirst: // with the packet itself
+	case markingDropTail, markingFirst: // mark by the queue with the packet itself
 		if queued > pt.kmin {
 			pt.mark(&n.packets[p], queued)
 		}
@@ -212,7 +212,7 @@ func (n *network) endService(i uint32) {
 	}
 }
 
-// serveNext serves the packet whose turn it is, if any waits.
+// serveNext serves the next packet, if any waits.
 func (n *network) serveNext(i uint32, pt *port) {
 	switch {
 	case pt.discipline == scheduled:
@@ -243,7 +243,8 @@ func (n *network) serveNext(i uint32, pt *port) {
 	}
 }
 
-// turn returns which queue is served next, -1 if both are empty: control, but now and then data.
+// nextQueue returns the queue to serve next, -1 if both are empty. Control goes first, except after controlTurns
+// packets.
 func (pt *port) nextQueue() int {
 	control, data := pt.queues[controlQueue].head != none, pt.queues[dataQueue].head != none
 	switch {
@@ -263,8 +264,8 @@ func (pt *port) nextQueue() int {
 	return -1
 }
 
-// mark marks a packet with the probability that the bytes in the queue call for: none up to least, one above most, in
-// between growing linearly to chance.
+// mark marks a packet at random. The probability is 0 up to kmin queued bytes, grows linearly to markChance at kmax,
+// and is 1 above.
 func (pt *port) mark(pk *packet, queued uint64) {
 	if queued <= pt.kmin {
 		return
@@ -279,7 +280,7 @@ func (pt *port) mark(pk *packet, queued uint64) {
 	pt.marks++
 }
 
-// handOn puts a packet that was served on the wire; of ports that are not direct.
+// startWire puts a served packet on the wire; for ports that are not direct.
 func (n *network) startWire(i uint32, pt *port, p uint32) {
 	n.packets[p].port = i
 	if !n.quirks.stagedEvents {
@@ -291,7 +292,7 @@ func (n *network) startWire(i uint32, pt *port, p uint32) {
 	}
 }
 
-// line puts a packet at the end of a line, where each leaves at a time of its own, and reports whether it is the first.
+// pushDelayed appends a packet that leaves the queue at a given time, and reports whether it is the first.
 func (n *network) pushDelayed(q *fifo, p uint32, due uint64) (first bool) {
 	pk := &n.packets[p]
 	pk.next, pk.due = none, due
@@ -305,7 +306,7 @@ func (n *network) pushDelayed(q *fifo, p uint32, due uint64) (first bool) {
 	return first
 }
 
-// leaveLine takes the first of a line, and has an event come for the next once what is to be done with the first is done.
+// popDelayed removes the first packet. The caller schedules the event of the next one after handling it.
 func (n *network) popDelayed(q *fifo) (p uint32) {
 	p = q.head
 	q.head = n.packets[p].next

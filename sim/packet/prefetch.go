@@ -1,5 +1,5 @@
-// This file prefetches ports and packets. Those of large networks do not fit into the cache, and events access them in an
-// order that the processor cannot predict.
+// This file prefetches ports and packets. Those of large networks do not fit into the cache, and events access them in
+// an order that the processor cannot predict.
 
 package packet
 
@@ -38,7 +38,7 @@ func (n *network) prefetch() {
 	}
 }
 
-// waits returns a packet that waits at a port and will likely be served next, none if it is not at hand.
+// predictPacket returns the packet that a port will likely serve next, none if it is unknown.
 func (n *network) predictPacket(pt *port) uint32 {
 	if pt.host == none {
 		if p := pt.queues[controlQueue].head; p != none {
@@ -54,9 +54,9 @@ func (n *network) predictPacket(pt *port) uint32 {
 	return none
 }
 
-// guess returns the port by which a packet will leave the switch that it comes to, if the flow's hash decides that.
+// predictPort returns the output port of a packet at its next switch, if the flow's hash decides that.
 func (n *network) predictPort(pk *packet) uint32 {
-	if pk.due&1 != 0 { // it comes to a host
+	if pk.due&1 != 0 { // its next node is a host
 		return none
 	}
 	sw, edge := uint32(pk.due>>1), n.routes.Edge(pk.dst)

@@ -125,8 +125,9 @@ func quirksOf(c Compat) quirks {
 		return q
 	}
 	q = quirks{
-		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true, trimInService: true,
-		controlTurns: q.controlTurns, controlQueues: q.controlQueues, padLastPacket: true,
+		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true,
+		trimInService: true,
+		controlTurns:  q.controlTurns, controlQueues: q.controlQueues, padLastPacket: true,
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
 		dropSmallIncrease: true, separateDataNumbers: true, unarmedPacing: true, wholePacketTarget: true,
 		timeoutKeepsState: true,

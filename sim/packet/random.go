@@ -1,6 +1,6 @@
 package packet
 
-// The purposes of generators, see [sim.Random].
+// Purposes of random streams, see [sim.Random].
 const (
 	forPort = iota + 1
 	forSwitch

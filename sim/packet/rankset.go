@@ -1,14 +1,14 @@
 package packet
 
-// rankSet is a set of ranks that lists them in the order in which an unordered_set<int> of libstdc++ does that was made
-// for them: ATLAHS lets ranks go on in that order.
+// rankSet is a set of ranks that iterates in the order of an unordered_set<int> of libstdc++. ATLAHS resumes ranks in
+// that order.
 type rankSet struct {
-	buckets   []int32 // of each, the rank before its first in the list; front: the list's first is its first
-	next      []int32 // of each rank, the one behind it in the list
+	buckets   []int32 // by bucket, the rank before its first one in the list; listHead: none
+	next      []int32 // by rank, the next one in the list
 	in        []bool  // by rank
 	first     int32
 	size      int
-	sizeIndex int // place of the number of buckets in bucketCounts
+	sizeIndex int // index in bucketCounts
 }
 
 const (
@@ -16,7 +16,7 @@ const (
 	listHead = -2
 )
 
-// bucketCounts are the numbers of buckets that the set grows through, primes.
+// bucketCounts are the prime numbers of buckets that the set grows through.
 var bucketCounts = [...]int{13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697,
 	1447153, 2938679}
 
@@ -26,7 +26,7 @@ func newRankSet(ranks int) rankSet {
 	return s
 }
 
-// spread empties the buckets, of which there are as many as bucketCounts says.
+// rehash empties the buckets and sets their number.
 func (s *rankSet) rehash(grown int) {
 	s.sizeIndex = grown
 	n := bucketCounts[grown]
@@ -39,7 +39,7 @@ func (s *rankSet) rehash(grown int) {
 	}
 }
 
-// clear makes the set a new one.
+// clear resets the set, including its number of buckets.
 func (s *rankSet) clear() {
 	if s.size == 0 {
 		return
@@ -70,7 +70,7 @@ func (s *rankSet) add(rank uint32) {
 	s.insert(int32(rank))
 }
 
-// link puts a rank at the front of its bucket, or if that is empty, of the list.
+// insert adds a rank at the front of its bucket, or of the list if the bucket is empty.
 func (s *rankSet) insert(r int32) {
 	bucket := &s.buckets[int(r)%len(s.buckets)]
 	switch *bucket {

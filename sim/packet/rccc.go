@@ -1,5 +1,5 @@
-// This file is RCCC, the receiver-driven congestion control of the Ultra Ethernet Specification 1.0, as in the simulator of
-// the Ultra Ethernet Consortium (ultraethernet/uet-htsim). uet.go and credit.go have the rest.
+// This file is RCCC, the receiver-driven congestion control of the Ultra Ethernet Specification 1.0, as in the
+// simulator of the Ultra Ethernet Consortium (ultraethernet/uet-htsim). See uet.go and credit.go for the rest.
 
 package packet
 
@@ -9,15 +9,15 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Time after which the transport of Ultra Ethernet sends again, beside that of six full queues, in picoseconds.
+// uetTimeout is the retransmission timeout beyond the time of six full queues, in picoseconds.
 const uetTimeout = 15_000_000
 
-// setUET sets what both congestion controls of Ultra Ethernet have in common, and returns the bandwidth-delay product in
-// bytes and the round trip in picoseconds that it is of.
+// setUET sets the common parameters of both congestion controls of Ultra Ethernet. It returns the bandwidth-delay
+// product in bytes and its round trip in picoseconds.
 func (t *uet) setUET(s *transportConfig) (bdp float64, roundTrip uint64) {
 	t.setTimeout(s, uetTimeout)
 	t.sprayer.mode = sprayMode(min(s.number("entropies"), float64(reps)))
-	t.sprayer.penalty.mark, t.sprayer.penalty.trim, t.sprayer.penalty.most = 1, 4, 15
+	t.sprayer.penalty.mark, t.sprayer.penalty.trim, t.sprayer.penalty.limit = 1, 4, 15
 	t.waitForCredit = s.quirks.waitForCredit
 	if v := s.number("base-rtt"); v >= 0 {
 		roundTrip = uint64(v)
@@ -42,32 +42,32 @@ func newRCCC(n *network, s *transportConfig) transport {
 	return t
 }
 
-// rateCut has receivers pull the slower the more of what they get is marked or trimmed, for fabrics whose core is narrower
-// than the links of the hosts.
+// pullRateControl slows the pulls of a receiver when the packets it gets are marked or trimmed, for oversubscribed
+// networks.
 type pullRateControl struct {
-	minRate  float64 // share of the rate of the link
-	interval uint64  // between two changes, on average, in picoseconds
+	minRate  float64 // share of the link rate
+	interval uint64  // mean time between two adjustments, in picoseconds
 	rates    []pullRate
 }
 
-// pullRate is the rate at which a host pulls.
+// pullRate is the pull rate of a host.
 type pullRate struct {
-	rate                            float64 // as a share
+	rate                            float64 // share of the link rate
 	marks                           float64 // average share of marked packets
-	increases                       uint    // how often the rate has risen since it fell
-	packets                         uint32  // since the last change
+	increases                       uint    // in a row
+	packets                         uint32  // since the last adjustment
 	marked                          uint32
-	trimmedInside, trimmedAtLastHop uint32 // trimmed: within the network, and at the port to the host
-	running                         bool   // there is a timer
+	trimmedInside, trimmedAtLastHop uint32 // trimmed packets since then, within the network and at the port to the host
+	running                         bool   // a timer is set
 	random                          sim.Random
 }
 
-// How the rate changes, by default in the simulator.
+// Defaults of the reference simulator.
 const (
-	pullMarkTarget = 0.3  // of the packets may be marked
-	pullIncrease   = 0.01 // of the link's rate
+	pullMarkTarget = 0.3  // share of marked packets
+	pullIncrease   = 0.01 // share of the link rate
 	pullDecrease   = 0.5
-	pullMarkGain   = 0.5 // of the average of the marks
+	pullMarkGain   = 0.5 // of the average of marks
 	pullRTTs       = 1.5
 	pullMinShare   = 0.9
 	pullMinRate    = 0.01
@@ -75,7 +75,8 @@ const (
 
 func newPullRateControl(n *network, over float64, roundTrip uint64) *pullRateControl {
 	c := &pullRateControl{
-		minRate: max(pullMinShare/over, pullMinRate), interval: uint64(pullRTTs * float64(roundTrip)), rates: make([]pullRate, n.hosts),
+		minRate: max(pullMinShare/over, pullMinRate), interval: uint64(pullRTTs * float64(roundTrip)),
+		rates: make([]pullRate, n.hosts),
 	}
 	for i := range c.rates {
 		c.rates[i] = pullRate{rate: 1, random: sim.NewRandom(n.seed, forHost, uint64(i))}
@@ -83,7 +84,7 @@ func newPullRateControl(n *network, over float64, roundTrip uint64) *pullRateCon
 	return c
 }
 
-// note counts a packet that a receiver gets.
+// count counts a packet at a receiver.
 func (c *pullRateControl) count(n *network, f uint32, pk *packet) {
 	host := n.flows[f].dst
 	r := &c.rates[host]
@@ -101,14 +102,14 @@ func (c *pullRateControl) count(n *network, f uint32, pk *packet) {
 	}
 }
 
-// wait has the rate change after a time that differs from host to host, so that they do not all change theirs at once.
+// schedule sets the timer of the next adjustment, at a random time so that hosts do not adjust in lockstep.
 func (c *pullRateControl) schedule(n *network, host uint32) {
 	r := &c.rates[host]
 	r.running = true
 	n.at(n.now+3*c.interval/4+r.random.Next()%(c.interval/2+1), timerC, host)
 }
 
-// adapt sets the rate anew. A host that has got nothing keeps its rate until it does.
+// adapt adjusts the pull rate. Without packets the rate stays until some arrive.
 func (c *pullRateControl) adapt(n *network, host uint32) {
 	r := &c.rates[host]
 	r.running = false
@@ -116,8 +117,8 @@ func (c *pullRateControl) adapt(n *network, host uint32) {
 		return
 	}
 	share := 0.0
-	if whole := r.packets - r.trimmedInside - r.trimmedAtLastHop; whole > 0 {
-		share = float64(r.marked) / float64(whole)
+	if untrimmed := r.packets - r.trimmedInside - r.trimmedAtLastHop; untrimmed > 0 {
+		share = float64(r.marked) / float64(untrimmed)
 	}
 	fall := r.trimmedInside > 0
 	if fall {
@@ -143,7 +144,7 @@ func (c *pullRateControl) adapt(n *network, host uint32) {
 	c.schedule(n, host)
 }
 
-// uetParameters are those of both congestion controls of Ultra Ethernet.
+// uetParameters returns the parameters of a congestion control, followed by those that both share.
 func uetParameters(own ...Parameter) []Parameter {
 	return append(own, []Parameter{
 		{Name: "window", Value: 1.5, Min: 1e-3,
@@ -152,8 +153,9 @@ func uetParameters(own ...Parameter) []Parameter {
 			Doc: "round trip of a full packet in a network without load; negative: from the first host to the last"},
 		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes that are acknowledged at once, at the latest"},
 		{Name: "control-turns", Value: 10, Min: 1, Doc: "control packets that a host sends before data, where both wait"},
-		{Name: "entropies", Value: 2, Doc: "how senders choose entropies: 0 in turn, 1 skipping those that had marks or trims, " +
-			"2 those that came back without a mark, if none as with 1, 3 REPS"},
+		{Name: "entropies", Value: 2,
+			Doc: "how senders choose entropies: 0 in turn, 1 skipping those that had marks or trims, " +
+				"2 those that came back without a mark, if none as with 1, 3 REPS"},
 		{Name: "rto", Unit: Time, Value: -1, Min: -1,
 			Doc: "after so long, send again what is not known to be there; 0: never; negative: 15 us and the time of six full queues"},
 	}...)

@@ -2,19 +2,19 @@ package packet
 
 import "math/bits"
 
-// reassembly is which of the packets of a flow have come: all before next, and some after.
+// reassembly is the set of packets of a flow that have arrived.
 type reassembly struct {
-	next uint64   // the first that has not
-	bits []uint64 // of those after, a bit each at its number modulo their number, a power of two
+	next uint64   // first missing packet
+	bits []uint64 // bitmap of the later ones, indexed modulo its size, a power of two
 }
 
-// reset makes it empty.
+// reset empties the set.
 func (r *reassembly) reset() {
 	r.next = 0
 	clear(r.bits)
 }
 
-// has reports whether packet i has come.
+// has reports whether packet i has arrived.
 func (r *reassembly) has(i uint64) bool {
 	if i < r.next || len(r.bits) == 0 || i-r.next >= uint64(len(r.bits))*64 {
 		return i < r.next
@@ -22,12 +22,12 @@ func (r *reassembly) has(i uint64) bool {
 	return r.bits[i/64%uint64(len(r.bits))]>>(i%64)&1 != 0
 }
 
-// add notes that packet i has come, and returns false if it had before.
+// add adds packet i, and returns false if it was in the set.
 func (r *reassembly) add(i uint64) bool {
 	if i < r.next {
 		return false
 	}
-	if i == r.next && (len(r.bits) == 0 || r.bits[(i+1)/64%uint64(len(r.bits))]>>((i+1)%64)&1 == 0) { // as mostly
+	if i == r.next && (len(r.bits) == 0 || r.bits[(i+1)/64%uint64(len(r.bits))]>>((i+1)%64)&1 == 0) { // the common case
 		r.next++
 		return true
 	}

@@ -1,4 +1,4 @@
-// This file makes the report of a run from what the network counted: what became of flows, ports and tiers.
+// This file makes the report of a run: flows, ports and tiers.
 
 package packet
 
@@ -12,54 +12,52 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Report is what a run has to tell beyond its result.
+// Report is the result of a run beyond [sim.Result]. Times are in picoseconds.
 type Report struct {
-	Flows []Flow // in the order of their starts, then of their numbers
-	// Ideal is how long each flow takes until it is delivered where nothing is in its way: its first packet the whole way
-	// (serialised at every link, and all latencies), and the others as long as the slowest link of the way takes for them.
-	// 0 where no way leads to the destination.
+	Flows []Flow // by start, then by number
+	// Ideal is the delivery time of each flow in an idle network: the first packet over all links with all latencies,
+	// and the rest at the rate of the slowest link. 0 if there is no path.
 	Ideal []dag.Time
 
-	Incomplete int          // flows whose sender does not know that they are over
-	FCTs       []float64    // picoseconds from start to the last acknowledgement at the sender, of complete flows, ascending
-	FCT        Distribution // the same
-	Delivered  Distribution // picoseconds from start to the last byte at the receiver, of delivered flows
-	Slowdown   Distribution // the time until delivered, divided by the ideal
-	Sizes      []SizeClass  // the same by the size of flows, ascending
-	Last       dag.Time     // when the last flow was over; 0: none was
+	Incomplete int          // flows that are not complete
+	FCTs       []float64    // from the start to the last ACK at the sender, of complete flows, ascending
+	FCT        Distribution // of FCTs
+	Delivered  Distribution // from the start to the last byte at the receiver, of delivered flows
+	Slowdown   Distribution // Delivered divided by Ideal
+	Sizes      []SizeClass  // by flow size, ascending
+	Last       dag.Time     // time of the last completion; 0: none
 	Bytes      uint64       // of complete flows
-	Jain       float64      // Jain's index of fairness over Bytes / FCT of complete flows: sum(x)^2 / (n sum(x^2))
+	Jain       float64      // Jain's fairness index sum(x)^2 / (n sum(x^2)) of the throughput of complete flows
 
 	Counters Counters
-	Ports    []PortReport // those that packets came to, the one that sent the most bytes first, then by number
+	Ports    []PortReport // ports with traffic, by bytes descending, then by number
 	Tiers    []TierReport // from hosts up to cores and down again
 	Sampled  bool         // queues were sampled
 }
 
-// Distribution is what is usually told of a distribution. Percentiles are those of sorted values at (n-1)p, linear in
-// between.
+// Distribution summarizes a distribution. Percentiles interpolate linearly between the sorted values around (n-1)p.
 type Distribution struct {
 	Count                               int
 	Min, Mean, P50, P95, P99, P999, Max float64
 }
 
-// SizeClass is the flows of one size, or, where flows have more than 32 sizes, of those above one power of two up to the next.
+// SizeClass is the flows of one size or, if flows have more than 32 sizes, those between two powers of two.
 type SizeClass struct {
-	Bytes    uint64 // the largest size of the class
+	Bytes    uint64 // largest size of the class
 	FCT      Distribution
 	Slowdown Distribution
 }
 
-// Counters are sums over the network. Queues and what they do are those of switches, not of hosts.
+// Counters are sums over the network. Queue counters are of switches only.
 type Counters struct {
 	Events          int64  `json:"events"`                     // of the network
-	TrimsArriving   uint64 `json:"switch_trims_arriving"`      // packets that lost their payload when they came,
-	TrimsTail       uint64 `json:"switch_trims_tail"`          // or to one that came
+	TrimsArriving   uint64 `json:"switch_trims_arriving"`      // arriving packets that were trimmed
+	TrimsTail       uint64 `json:"switch_trims_tail"`          // queued packets that were trimmed for an arriving one
 	Drops           uint64 `json:"switch_drops"`               // data packets
-	ControlOrPauses uint64 `json:"header_drops_or_pfc_pauses"` // the sum of the next two, of which a network has one
-	ControlDrops    uint64 `json:"header_drops"`               // control packets, and headers of trimmed ones
-	Pauses          uint64 `json:"pfc_pauses"`                 // that switches sent
-	Unroutable      uint64 `json:"no_way_drops"`               // packets for which failures had left no way
+	ControlOrPauses uint64 `json:"header_drops_or_pfc_pauses"` // the sum of the next two; a network has one of them
+	ControlDrops    uint64 `json:"header_drops"`               // control packets and headers of trimmed ones
+	Pauses          uint64 `json:"pfc_pauses"`                 // sent by switches
+	Unroutable      uint64 `json:"no_way_drops"`               // packets without a path after failures
 	Marks           uint64 `json:"ecn_marks"`
 	MaxDataQueue    uint64 `json:"max_data_queue_bytes"`
 	MaxControlQueue uint64 `json:"max_control_queue_bytes"`
@@ -67,10 +65,10 @@ type Counters struct {
 	Nacks           uint64 `json:"nacks"`
 }
 
-// PortReport is what a port did.
+// PortReport is the statistics of a port.
 type PortReport struct {
-	Port         int    // as topology.Network.Ports has them
-	Name         string // such as tor0->host3; of the second of several links between the same nodes, agg1->core0#2
+	Port         int    // index in topology.Network.Ports
+	Name         string // such as tor0->host3; the second of several parallel links is agg1->core0#2
 	Tier         string // as in TierReport
 	Packets      uint64
 	Bytes        uint64 // with headers
@@ -78,20 +76,20 @@ type PortReport struct {
 	Drops        uint64
 	ControlDrops uint64
 	Marks        uint64
-	MaxQueue     uint64   // bytes of data, with the packet in service
-	Pauses       uint64   // that it was sent
-	Paused       dag.Time // how long it was paused
-	Utilization  float64  // share of the time until Report.Last in which it sent, 0 to 1
+	MaxQueue     uint64   // bytes of data, including the packet in service
+	Pauses       uint64   // received
+	Paused       dag.Time // total pause time
+	Utilization  float64  // share of the time until Report.Last spent sending, 0 to 1
 
-	// Of samples, in bytes; see Options.Sample.
+	// Sampled queue lengths in bytes; see Options.Sample.
 	MeanQueue float64
 	P99Queue  float64
 }
 
-// TierReport is what the ports of one kind did: those from hosts up, from ToRs up, ... , from ToRs down to hosts.
+// TierReport is the statistics of all ports of a tier: from hosts up, from ToRs up, ..., from ToRs down to hosts.
 type TierReport struct {
 	Name            string
-	Ports           int // idle ones, too
+	Ports           int // including idle ones
 	Packets         uint64
 	Bytes           uint64
 	Trims           uint64
@@ -100,17 +98,19 @@ type TierReport struct {
 	MaxQueue        uint64
 	MeanUtilization float64
 	MaxUtilization  float64
-	Imbalance       float64 // bytes of the port that sent the most, divided by the mean of all; 0 where none sent any
+	Imbalance       float64 // bytes of the busiest port divided by the mean; 0 without traffic
 
-	// Of samples of all these ports, in bytes.
+	// Sampled queue lengths of all ports of the tier, in bytes.
 	MeanQueue float64
 	P99Queue  float64
 }
 
-// newReport makes the report of a network that has run.
+// newReport returns the report of a completed run.
 func newReport(n *network, o *Options) *Report {
 	r := &Report{Flows: n.records}
-	slices.SortStableFunc(r.Flows, func(a, b Flow) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(r.Flows, func(a, b Flow) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
+	})
 	routes := n.routes
 	if n.failures != nil {
 		routes = intactRoutes(o.Network)
@@ -130,20 +130,20 @@ func newReport(n *network, o *Options) *Report {
 	return r
 }
 
-// intactRoutes returns the ways where all links work.
+// intactRoutes returns the routes without failures.
 func intactRoutes(t *topology.Network) *topology.Routes {
 	routes, err := topology.NewRoutes(t, nil)
 	if err != nil {
-		panic(err) // the run has had them
+		panic(err) // the run was able to build them
 	}
 	return routes
 }
 
-// idealTimes returns how long each flow takes where nothing is in its way.
+// idealTimes returns the delivery time of each flow in an idle network.
 func idealTimes(flows []Flow, routes *topology.Routes, o *Options) []dag.Time {
 	t, err := FindTransport(o.Params.Transport)
 	if err != nil {
-		panic(err) // the run had it
+		panic(err) // the run was able to find it
 	}
 	ideal := make([]dag.Time, len(flows))
 	for i := range flows {
@@ -157,19 +157,19 @@ func idealTimes(flows []Flow, routes *topology.Routes, o *Options) []dag.Time {
 	return ideal
 }
 
-// wireBytes returns how many bytes the first packet of a flow has, and all others.
-func wireBytes(bytes, mss, header uint64, whole bool) (first, rest uint64) {
+// wireBytes returns the bytes on the wire of the first packet of a flow, and of all others.
+func wireBytes(bytes, mss, header uint64, pad bool) (first, rest uint64) {
 	packets := max(1, (bytes+mss-1)/mss)
 	total := bytes + packets*header
-	if whole {
+	if pad {
 		total = packets * (mss + header)
 	}
 	first = min(total, mss+header)
 	return first, total - first
 }
 
-// unloadedWay returns how long a packet takes from one host to another where nothing is in its way, and how many
-// picoseconds the slowest link takes for a byte, 0 if no way leads there.
+// unloadedPath returns the time of a packet from one host to another in an idle network, and the picoseconds per byte
+// of the slowest link, 0 if there is no path.
 func unloadedPath(t *topology.Network, routes *topology.Routes, from, to uint32, size uint64) (time, slowest uint64) {
 	edge := routes.Edge(to)
 	for port := routes.NIC(from); ; {
@@ -187,16 +187,16 @@ func unloadedPath(t *topology.Network, routes *topology.Routes, from, to uint32,
 		sw := at - uint32(t.Hosts)
 		time += uint64(t.SwitchLatency[sw])
 		if port = routes.HostPort(to); sw != edge {
-			ways := routes.Next(sw, edge)
-			if len(ways) == 0 {
+			ports := routes.Next(sw, edge)
+			if len(ports) == 0 {
 				return 0, 0
 			}
-			port = ways[0]
+			port = ports[0]
 		}
 	}
 }
 
-// summarise computes what is told of all flows.
+// summarize computes the statistics of flows.
 func (r *Report) summarize() {
 	var fct, delivered, slowdown []float64
 	var sum, squares float64
@@ -239,10 +239,10 @@ func (r *Report) summarize() {
 	}
 }
 
-// listedSizes is up to how many sizes of flows have a class each.
+// maxSizeClasses is the number of distinct flow sizes up to which each has a class.
 const maxSizeClasses = 32
 
-// sizeClasses returns the largest size of each class, ascending, and of which class a flow is by its size.
+// sizeClasses returns the largest size of each class, ascending, and a function from a size to its class.
 func sizeClasses(flows []Flow) (classOf func(uint64) int, classes []uint64) {
 	seen := make(map[uint64]bool)
 	for i := range flows {
@@ -266,7 +266,7 @@ func sizeClasses(flows []Flow) (classOf func(uint64) int, classes []uint64) {
 	}, classes
 }
 
-// powerAbove returns the least power of two that is not below n.
+// nextPowerOfTwo returns the smallest power of two that is at least n.
 func nextPowerOfTwo(n uint64) uint64 {
 	p := uint64(1)
 	for p < n && p < 1<<63 {
@@ -275,7 +275,7 @@ func nextPowerOfTwo(n uint64) uint64 {
 	return p
 }
 
-// distribution describes values, which it sorts.
+// distribution summarizes values, and sorts them.
 func distribution(values []float64) Distribution {
 	if len(values) == 0 {
 		return Distribution{}
@@ -291,8 +291,7 @@ func distribution(values []float64) Distribution {
 	}
 }
 
-// Quantile returns the p-quantile, p from 0 to 1, of ascending values, of which there is at least one: that at (n-1)p,
-// linear between two.
+// Quantile returns the p-quantile, p from 0 to 1, of one or more ascending values, by linear interpolation at (n-1)p.
 func Quantile(values []float64, p float64) float64 {
 	at := float64(len(values)-1) * p
 	i := int(at)
@@ -302,13 +301,13 @@ func Quantile(values []float64, p float64) float64 {
 	return values[i] + (values[i+1]-values[i])*(at-math.Floor(at))
 }
 
-// tiers are the kinds of ports, in the order of a report.
+// tiers are the tiers of ports, in the order of a report.
 var tiers = []string{
-	"host up", "tor up", "agg up", "router local", "router global", "switch", "core down", "agg down", "tor down", "router down",
-	"switch down",
+	"host up", "tor up", "agg up", "router local", "router global", "switch", "core down", "agg down", "tor down",
+	"router down", "switch down",
 }
 
-// tierOf returns of which kind a port is.
+// tierOf returns the tier of a port.
 func tierOf(t *topology.Network, p topology.Port) string {
 	if int(p.From) < t.Hosts {
 		return "host up"
@@ -338,7 +337,7 @@ func tierOf(t *topology.Network, p topology.Port) string {
 	return name
 }
 
-// countPorts adds what the ports did.
+// countPorts adds the statistics of ports and tiers.
 func (r *Report) countPorts(n *network, t *topology.Network) {
 	ports, names := t.Ports(), PortNames(t)
 	sums := make([]TierReport, len(tiers))
@@ -386,7 +385,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 	}
 }
 
-// count adds a port. The mean utilisation is a sum until all are there, and the imbalance the most bytes of a port.
+// count adds a port. MeanUtilization is the sum and Imbalance the maximum until all ports are added.
 func (s *TierReport) count(p *PortReport) {
 	s.Ports++
 	s.Packets += p.Packets

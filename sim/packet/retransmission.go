@@ -1,39 +1,38 @@
-// This file is the retransmission timer of window transports: the estimate of the round trip and the timeout that follows
-// from it (RFC 6298, section 2), and when it expires.
+// This file is the retransmission timer of window transports: the round-trip estimate and the timeout (RFC 6298,
+// section 2).
 
 package packet
 
-// timeoutRules is how the timers of a transport work. All are in picoseconds.
+// rtoRules is the configuration of retransmission timers, in picoseconds.
 type rtoRules struct {
-	initial uint64 // timeout before anything is known of the round trip
-	min     uint64 // that the estimate makes it
-	scan    uint64 // timers are looked at once in so long, from time 0, as in htsim; 0: they are exact
+	initial uint64 // timeout before the first round-trip sample
+	min     uint64 // smallest timeout
+	scan    uint64 // period at which timers are scanned, as in htsim; 0: timers are exact
 }
 
-// longestTimeout ends the doubling of timeouts (RFC 6298, 2.5).
+// maxTimeout limits exponential backoff (RFC 6298, section 2.5).
 const maxTimeout = 60e12
 
-// mostTimeouts is how often in a row an exact timer expires before the sender gives up: its receiver cannot be reached, and
-// a run has to end. In htsim it never does.
+// maxTimeouts is the number of expirations in a row after which a sender with an exact timer gives up, so that a run
+// ends if the receiver is unreachable. Scanned timers never give up.
 const maxTimeouts = 64
 
-// retransmission is the timer of a flow. Its event is looked at when it comes, so that to set the timer, as every ack
-// does, mostly costs nothing.
+// rtoTimer is the timer of a flow. An ACK only moves due; the event reschedules itself.
 type rtoTimer struct {
-	rtt, deviation uint64 // smoothed; 0: nothing is known yet
+	rtt, deviation uint64 // smoothed; 0: no sample yet
 	timeout        uint64
-	due            uint64 // when the timer expires; 0: it is off
-	event          uint64 // when the event comes that looks at it; 0: there is none
-	expirations    int    // how often in a row
-	action         uint64 // when what the timer is for is done, where timers are scanned
+	due            uint64 // expiry; 0: off
+	event          uint64 // time of the scheduled event; 0: none
+	expirations    int    // in a row
+	action         uint64 // time at which a flow reacts to a scanned timer
 }
 
-// reset is for a new flow. The event of the old one may still come.
+// reset initializes the timer of a new flow. The event of the old one may still be scheduled.
 func (r *rtoTimer) reset(rules *rtoRules) {
 	*r = rtoTimer{timeout: rules.initial, event: r.event}
 }
 
-// sample takes note of a round trip, in whole picoseconds with every quotient rounded down, as in htsim.
+// sample adds a round-trip sample in picoseconds. All quotients are rounded down, as in htsim.
 func (r *rtoTimer) sample(delay uint64, rules *rtoRules) {
 	r.expirations = 0
 	switch {
@@ -47,13 +46,13 @@ func (r *rtoTimer) sample(delay uint64, rules *rtoRules) {
 	r.timeout = max(r.rtt+4*r.deviation, rules.min)
 }
 
-// start sets the timer, also where it is set already.
+// start sets the timer, even if it is already set.
 func (r *rtoTimer) start(n *network, f uint32, e event, rules *rtoRules) {
 	r.due = n.now + r.timeout
 	r.schedule(n, f, e, rules)
 }
 
-// ensure sets the timer where it is off.
+// startIfOff sets the timer if it is off.
 func (r *rtoTimer) startIfOff(n *network, f uint32, e event, rules *rtoRules) {
 	if r.due == 0 {
 		r.start(n, f, e, rules)
@@ -73,10 +72,10 @@ func (r *rtoTimer) schedule(n *network, f uint32, e event, rules *rtoRules) {
 	}
 }
 
-// expire handles an event of the timer, and reports whether it has expired. Then it is set again for twice as long. Where
-// timers are scanned the flow is to act only some time later, at an event of its own, so that not all do at once.
+// expire handles an event of the timer, and reports whether it has expired. The timeout then doubles. With scanned
+// timers the flow reacts at a separate, later event, so that flows do not act in lockstep.
 func (r *rtoTimer) expire(n *network, f uint32, e, act event, rules *rtoRules) bool {
-	if n.now != r.event { // of a flow that had the slot before, or of a timer that was set for an earlier time
+	if n.now != r.event { // of an earlier flow in the slot, or of an earlier setting
 		return false
 	}
 	r.event = 0
@@ -105,7 +104,7 @@ func (r *rtoTimer) expire(n *network, f uint32, e, act event, rules *rtoRules) b
 	return false
 }
 
-// acts reports whether an event is that at which the flow acts.
+// actsNow reports whether the flow reacts to a scanned timer now.
 func (r *rtoTimer) actsNow(n *network) bool {
 	return r.action == n.now && r.action > 0
 }

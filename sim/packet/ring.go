@@ -1,8 +1,8 @@
 package packet
 
-// ring is a queue of numbers. Its memory grows to the most that it has held.
+// ring is a queue of numbers that grows as needed.
 type ring struct {
-	items       []uint32 // its length is a power of two
+	items       []uint32 // the length is a power of two
 	head, count uint32
 }
 
@@ -18,7 +18,7 @@ func (r *ring) push(x uint32) {
 	r.count++
 }
 
-// take removes the first number; there must be one.
+// pop removes the first number; there must be one.
 func (r *ring) pop() uint32 {
 	x := r.items[r.head]
 	r.head = (r.head + 1) & uint32(len(r.items)-1)

@@ -1,25 +1,25 @@
-// This file is RoCE v2 (InfiniBand Architecture, volume 1, annex A17, and for reliable connections section 9.7): every flow
-// has a rate, that of its interface at first; the receiver takes packets in order only and answers the first that is out of
-// order with a nack, upon which the sender goes back to the packet that was missing. dcqcn.go and hpcc.go set the rate.
+// This file is RoCE v2 (InfiniBand Architecture, volume 1, annex A17, and section 9.7 for reliable connections). Each
+// flow has a rate, at first that of its NIC. The receiver accepts packets in order only, and answers the first one out
+// of order with a NACK, after which the sender goes back to the missing packet. dcqcn.go and hpcc.go control the rate.
 //
-// An interface asks its flows for packets in turns, so that none waits in it: a flow whose time has come is ready. A paused
-// interface does not ask.
+// A NIC asks its flows for packets in round robin, so that no packet waits in it. A flow whose time has come is ready.
+// A paused NIC does not ask.
 
 package packet
 
 // roce is the transport.
 type roce struct {
 	n       *network
-	mss     uint64 // payload bytes of a packet
+	mss     uint64 // payload of a full packet, in bytes
 	header  uint32
-	control uint32 // bytes of an ack, a nack or a notice
-	padLast bool   // the last packet of a flow is as long as the others
+	control uint32 // bytes of an ACK, NACK or CNP
+	padLast bool   // pad the last packet of a flow to full size
 	quirks  quirks
-	rto     uint64 // after so long without progress the sender goes back; 0: never
-	retries int    // how often, twice as late each time, before the flow is given up
+	rto     uint64 // time without progress after which the sender goes back, in picoseconds; 0: never
+	retries int    // timeouts with exponential backoff before the flow is given up
 
-	dcqcn *dcqcn // nil: not used
-	hpcc  *hpcc  // nil: not used
+	dcqcn *dcqcn // nil: off
+	hpcc  *hpcc  // nil: off
 
 	sources []roceSource
 	sinks   []roceSink
@@ -29,43 +29,43 @@ type roce struct {
 // roceSource is the sender of a flow.
 type roceSource struct {
 	total   uint64 // packets of the flow
-	next    uint64 // the packet to be sent next
-	acked   uint64 // packets that the receiver has
-	highest uint64 // packets that were sent before
+	next    uint64 // next packet to send
+	acked   uint64 // packets acknowledged
+	highest uint64 // packets sent at least once
 
 	rate     float64 // bit/s
-	lastSent uint64  // when the last packet was,
-	lastSize uint64  // and its bytes; 0: there was none
+	lastSent uint64  // time of the last packet
+	lastSize uint64  // its bytes; 0: none was sent
 
 	state    senderState
-	due      uint64 // waiting: when its time comes
+	due      uint64 // end of the current wait
 	watchdog watchdog
 }
 
-// maxTime is longer than any gap between packets.
+// maxGap exceeds all gaps between packets.
 const maxGap = 1 << 60
 
-// turn is what a flow does between packets.
+// senderState is the state of a flow between packets.
 type senderState uint8
 
 const (
-	idle    senderState = iota // there is nothing that it may send
-	waiting                    // for its time
-	ready                      // for the interface
+	idle    senderState = iota // has nothing that it may send
+	waiting                    // waits for its time
+	ready                      // waits for the NIC
 	givenUp
 )
 
 // roceSink is the receiver of a flow.
 type roceSink struct {
-	next      uint64 // the packet that is expected
-	nacked    bool   // that it is missing was said
-	lastEarly uint64 // the last packet that came instead
+	next      uint64 // expected packet
+	nacked    bool   // a NACK for it was sent
+	lastEarly uint64 // last packet that arrived instead of it
 }
 
 // roceHost is the sending side of a host.
 type roceHost struct {
 	nicQueue
-	lastSender uint32 // the flow that sent last and is still ready, which goes behind the others
+	lastSender uint32 // the flow that sent last and is still ready; it goes to the end of the list
 }
 
 func newRoCE(n *network, s *transportConfig) transport {
@@ -94,7 +94,7 @@ func makeRoCE(n *network, s *transportConfig) *roce {
 	return t
 }
 
-// redo has all ports of a discipline follow another.
+// replaceDiscipline replaces one discipline by another at all ports.
 func (n *network) replaceDiscipline(from, to discipline) {
 	for i := range n.ports {
 		if n.ports[i].discipline == from {
@@ -130,7 +130,7 @@ func (t *roce) start(f uint32) {
 	t.trySend(f)
 }
 
-// resume has a flow go on that had nothing that it might send.
+// trySend resumes an idle flow.
 func (t *roce) trySend(f uint32) {
 	s := &t.sources[f]
 	if s.state != idle || s.next >= s.total {
@@ -152,7 +152,7 @@ func (t *roce) trySend(f uint32) {
 	}
 	if t.windowOpen(f, s) {
 		t.n.send(host, t.nextPacket(f, s))
-	} else { // htsim looks again when it would have sent the next packet
+	} else { // htsim tries again after the time of a packet
 		s.lastSent, s.lastSize = t.n.now, t.mss+uint64(t.header)
 	}
 	if s.next < s.total {
@@ -160,7 +160,7 @@ func (t *roce) trySend(f uint32) {
 	}
 }
 
-// resumed has the flows go on whose time came while their interface was paused.
+// nicResumed resumes the flows whose time came while their NIC was paused.
 func (t *roce) nicResumed(host uint32) {
 	h := &t.hosts[host]
 	for h.flows.head != none {
@@ -169,24 +169,24 @@ func (t *roce) nicResumed(host uint32) {
 	}
 }
 
-// time returns when the next packet may be sent by the rate.
+// time returns the earliest time of the next packet by the rate.
 func (s *roceSource) time() uint64 {
 	return s.lastSent + uint64(min(maxGap, float64(s.lastSize)*8e12/s.rate))
 }
 
-// wait has a flow wait for its time.
+// wait suspends a flow until a time.
 func (t *roce) wait(f uint32, s *roceSource, due uint64) {
 	s.state, s.due = waiting, due
 	t.n.at(due, timerA, f)
 }
 
-// queue makes a flow ready.
+// makeReady appends a flow to the NIC's list.
 func (t *roce) makeReady(f uint32, s *roceSource) {
 	s.state = ready
 	t.n.pushFlow(&t.hosts[t.n.flows[f].src].flows, f)
 }
 
-// settle ends the turn of the flow that sent last.
+// requeueLastSender appends the flow that sent last to the list.
 func (h *roceHost) requeueLastSender(t *roce) {
 	if h.lastSender != none {
 		t.n.pushFlow(&h.flows, h.lastSender)
@@ -194,7 +194,7 @@ func (h *roceHost) requeueLastSender(t *roce) {
 	}
 }
 
-// withdraw makes a flow idle.
+// makeIdle removes a flow from the list of its NIC.
 func (t *roce) makeIdle(f uint32) {
 	s := &t.sources[f]
 	if s.state == ready {
@@ -205,14 +205,14 @@ func (t *roce) makeIdle(f uint32) {
 	s.state = idle
 }
 
-// kick has the interface of a host ask for a packet, if it has none.
+// wakeNIC lets an idle NIC ask for a packet.
 func (t *roce) wakeNIC(host uint32) {
 	t.n.wake(t.hosts[host].port)
 }
 
 func (t *roce) next(host uint32) uint32 {
 	h := &t.hosts[host]
-	if t.n.routes.NIC(host) == none { // its link is down
+	if t.n.routes.NIC(host) == none { // the link has failed
 		return none
 	}
 	if h.control.head != none {
@@ -228,7 +228,7 @@ func (t *roce) next(host uint32) uint32 {
 		}
 		p := t.nextPacket(f, s)
 		if due := s.time(); s.next >= s.total {
-			// It waits for acks.
+			// The flow waits for ACKs.
 		} else if due <= t.n.now+s.lastSize*uint64(t.nicPort(host).psPerByte) {
 			s.state = ready
 			h.lastSender = f
@@ -240,12 +240,12 @@ func (t *roce) next(host uint32) uint32 {
 	return none
 }
 
-// opened reports whether the window of a flow, if it has one, allows a packet.
+// windowOpen reports whether the window of a flow, if it has one, allows a packet.
 func (t *roce) windowOpen(f uint32, s *roceSource) bool {
 	return t.hpcc == nil || t.hpcc.windowOpen(f, (s.next-s.acked)*t.mss)
 }
 
-// packet returns the next packet of a flow.
+// nextPacket returns the next packet of a flow.
 func (t *roce) nextPacket(f uint32, s *roceSource) uint32 {
 	payload := t.mss
 	if !t.padLast {
@@ -300,7 +300,7 @@ func (t *roce) receive(p uint32) {
 	t.n.free(p)
 }
 
-// arrived takes a data packet.
+// arrived handles a data packet.
 func (t *roce) arrived(p uint32, pk *packet) {
 	f, k := pk.flow, &t.sinks[pk.flow]
 	if pk.flags&marked != 0 && t.dcqcn != nil {
@@ -312,8 +312,8 @@ func (t *roce) arrived(p uint32, pk *packet) {
 		k.next++
 		k.nacked = false
 	case pk.seq > k.next:
-		// One nack a gap. A packet that is not further ahead than the last was sent after the sender went back, so what it
-		// went back to is missing again.
+		// One NACK per gap. A packet that is not after the last early one was sent after the sender went back, so the
+		// expected packet is missing again.
 		again := k.nacked && pk.seq > k.lastEarly
 		k.nacked, k.lastEarly = true, pk.seq
 		if again && !t.quirks.nackEveryPacket {
@@ -329,14 +329,14 @@ func (t *roce) arrived(p uint32, pk *packet) {
 		t.n.telemetry.copy(a, p)
 	}
 	t.n.free(p)
-	whole := k.next >= t.sources[f].total
+	complete := k.next >= t.sources[f].total
 	t.reply(f, a)
-	if whole {
+	if complete {
 		t.n.deliverFlow(f)
 	}
 }
 
-// reply sends a packet of the receiver of a flow.
+// reply sends a packet from the receiver of a flow.
 func (t *roce) reply(f, p uint32) {
 	host := t.n.flows[f].dst
 	if t.quirks.pushToNIC {
@@ -367,14 +367,14 @@ func (t *roce) acknowledged(p uint32, pk *packet) {
 	t.trySend(f)
 }
 
-// progress notes that the receiver has more.
+// progress handles an ACK of new packets.
 func (t *roce) progress(s *roceSource, acked uint64) {
 	s.acked = acked
 	s.next = max(s.next, acked)
 	s.watchdog.noteHeard(t.n)
 }
 
-// goBack has the sender of a flow go back to what the receiver misses.
+// goBack rewinds the sender of a flow to the packet that the receiver expects.
 func (t *roce) goBack(pk *packet) {
 	f, s := pk.flow, &t.sources[pk.flow]
 	if t.n.flows[f].complete || pk.ack < s.acked || s.state == givenUp {
@@ -409,12 +409,12 @@ func (t *roce) timer(e event, f uint32) {
 	}
 }
 
-// patience returns how long a flow waits for progress.
+// timeout returns the current timeout of a flow, in picoseconds.
 func (t *roce) timeout(s *roceSource) uint64 {
 	return t.rto << min(s.watchdog.expirations, 7)
 }
 
-// look has a flow go back that has made no progress for long, though something is on its way; or gives it up.
+// checkProgress rewinds a flow that has packets in flight and made no progress for the timeout, or gives it up.
 func (t *roce) checkProgress(f uint32, s *roceSource) {
 	if s.next == s.acked || s.state == givenUp {
 		s.watchdog.armed = false

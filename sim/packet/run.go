@@ -1,8 +1,8 @@
-// Package packet is the backend of data-centre networks, packet by packet: hosts with network interfaces, switches with
-// queues, load balancing, and transports with congestion control. It is where queues, drops and congestion are seen.
+// Package packet simulates data-center networks packet by packet: hosts with NICs, switches with queues, load
+// balancing, and transports with congestion control.
 //
-// It models what htsim does, with the same results where htsim's are no accident, and those as well with [Options].Compat;
-// docs/backends/packet.md has the rules.
+// The model is that of htsim. [Params].Compat reproduces the accidents of its code as well. docs/backends/packet.md
+// states the rules.
 package packet
 
 import (
@@ -18,52 +18,51 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Options says how to run.
+// Options are the options of a run.
 type Options struct {
 	Network   *topology.Network
 	Params    Params
 	Placement Placement
-	Paths     Paths // that flows are to take; with the balance [Fixed]
+	Paths     Paths // paths of flows, for the policy [Fixed]
 	Failures  []Failure
 
-	Timeline sim.Timeline    // nil: none
-	Progress func(ops int64) // nil, or called now and then with how many more ops ran
+	Timeline sim.Timeline    // nil: no timeline
+	Progress func(ops int64) // if not nil, is called now and then with the number of ops since the last call
 
-	Sample   dag.Time     // period of samples of the queues; 0: there are none
-	OnSample func(Sample) // nil, or called with the queues that are not empty, by time, then by port
+	Sample   dag.Time     // sampling period of queues; 0: no samples
+	OnSample func(Sample) // if not nil, is called for each sampled queue that is not empty, by time, then by port
 }
 
-// Paths are the numbers of the paths from one host to another, and of its acks back, by source and destination. Paths are
-// numbered as topology.Routes.Choose has them.
+// Paths are the paths of flows by source and destination host. Paths are numbered as in topology.Routes.Choose.
 type Paths map[[2]uint32]Path
 
-// Path is the number of the path of a flow and of the path of what its receiver sends back.
+// Path is the path number of a flow and of its reverse direction.
 type Path struct{ Forward, Reverse uint32 }
 
-// Coupling says how ranks use the network.
+// Coupling configures the use of the network by ranks.
 type Coupling struct {
-	// Rules are those of the coupling: our own; with [CompatHTSim] that of a list of flows, which end, both the send and the
-	// receive, when the last byte is acknowledged, and where messages without bytes, which only say that something has
-	// happened, take no time; with [CompatATLAHS] that of GOAL in ATLAHS.
+	// Rules selects the coupling. [CompatNone] follows the MPI rules of the engine. [CompatHTSim] runs a list of flows:
+	// the send and the receive of a message both end when its last byte is acknowledged, and empty messages, which
+	// stand for triggers, take no time. [CompatATLAHS] runs GOAL as ATLAHS does.
 	Rules      Compat   `json:"rules,omitempty"`
-	Overhead   dag.Time `json:"o_ps"`         // that a send or a receive keeps its stream busy
-	Gap        dag.Time `json:"g_ps"`         // between messages that an interface begins to send
+	Overhead   dag.Time `json:"o_ps"`         // time that a send or a receive occupies its stream
+	Gap        dag.Time `json:"g_ps"`         // shortest time between the starts of two messages at a NIC
 	Rendezvous int64    `json:"S_bytes"`      // largest message that is sent without waiting for its receive
-	AckEnds    bool     `json:"ack_ends"`     // a send ends when its last byte is acknowledged, not when it has left the host
-	LocalRate  int64    `json:"local_bits_s"` // between ranks on one host; 0: without limit
-	// LocalLatency is that of messages between ranks on one host.
+	AckEnds    bool     `json:"ack_ends"`     // a send ends when its last byte is acknowledged, not when it has left
+	LocalRate  int64    `json:"local_bits_s"` // rate between ranks on one host; 0: unlimited
+	// LocalLatency is the latency between ranks on one host.
 	LocalLatency dag.Time `json:"local_latency_ps"`
 }
 
-// Replay is a compiled trace, to be run once.
+// Replay is a compiled trace. It can run once.
 type Replay struct {
 	program *sim.Program
 	rules   Compat
 	used    bool
 }
 
-// Compile compiles a trace of sends, receives and calcs for a run with the given rules of coupling; see [sim.Compile]. Warn
-// hears of what cannot be represented.
+// Compile compiles a trace of sends, receives and calcs for the given rules of [Coupling]; see [sim.Compile]. It calls
+// warn for everything that cannot be represented.
 func Compile(t dag.Source, rules Compat, warn func(message string, args ...any)) (*Replay, error) {
 	o := sim.CompileOptions{DenseStreams: true}
 	if rules == CompatATLAHS {
@@ -87,7 +86,7 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone(), rules: r.rules}
 }
 
-// Run replays the trace, once.
+// Run replays the trace. A second call returns an error.
 func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	if r.used {
 		return nil, nil, errors.New("a replay can be run only once")
@@ -136,15 +135,15 @@ func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	if o.Params.End > 0 {
 		c.end = uint64(o.Params.End)
 	}
-	if rules == CompatHTSim { // the other fields mean nothing there
+	if rules == CompatHTSim { // the other fields have no effect there
 		o.Params.Coupling = Coupling{Rules: CompatHTSim}
 	}
 	if c.quirks.numberByTag {
 		c.flowIDs = flowNumbers(p)
 	}
 	host := sim.Host{
-		Busy: func(uint64) uint64 { return uint64(o.Params.Coupling.Overhead) }, Rendezvous: uint64(o.Params.Coupling.Rendezvous),
-		Acknowledged: true,
+		Busy:       func(uint64) uint64 { return uint64(o.Params.Coupling.Overhead) },
+		Rendezvous: uint64(o.Params.Coupling.Rendezvous), Acknowledged: true,
 	}
 	c.nicFree = make([]uint64, p.Ranks()*max(1, p.NICs))
 	c.nics = max(1, p.NICs)
@@ -164,8 +163,8 @@ func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	return out, err
 }
 
-// flowNumbers numbers the messages from 1 on as htsim numbers the flows of a connection matrix: by tag, which is their
-// place there, then by rank.
+// flowNumbers returns a number for each message from 1 on. htsim numbers flows by their line in the connection matrix,
+// which is the tag; ties go by rank.
 func flowNumbers(p *sim.Program) []uint32 {
 	ids := make([]uint32, p.NumOps())
 	var sends []uint32
@@ -181,7 +180,7 @@ func flowNumbers(p *sim.Program) []uint32 {
 	return ids
 }
 
-// Check returns what is wrong with the parameters.
+// Check returns an error if a parameter is missing or out of range.
 func (p *Params) Check() error {
 	t, err := FindTransport(p.Transport)
 	if err != nil {
@@ -211,7 +210,8 @@ func (p *Params) Check() error {
 	case p.Queue < 0 || p.ControlQueue < 0:
 		return fmt.Errorf("queues of %d bytes of data and %d of control packets, expected 0 or more", p.Queue, p.ControlQueue)
 	case p.ECNMin < 0 || p.ECNMax < p.ECNMin:
-		return fmt.Errorf("marks from %d to %d bytes, expected two sizes, the second not less than the first", p.ECNMin, p.ECNMax)
+		return fmt.Errorf("marks from %d to %d bytes, expected two sizes, the second not less than the first",
+			p.ECNMin, p.ECNMax)
 	case p.Entropy < 1 || p.Entropy > math.MaxUint16+1:
 		return fmt.Errorf("an entropy of %d values, expected 1 to %d", p.Entropy, math.MaxUint16+1)
 	case int(p.Balance) >= len(balances):

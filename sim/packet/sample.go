@@ -1,4 +1,4 @@
-// This file samples how full queues are, at times that are multiples of a period.
+// This file samples queue lengths at multiples of a period.
 
 package packet
 
@@ -8,21 +8,21 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Sample is how full the queue of a port was.
+// Sample is the queue length of a port at a time.
 type Sample struct {
 	At            dag.Time
-	Port          int    // as topology.Network.Ports has them
-	Data, Control uint64 // bytes, with the packet in service
+	Port          int    // index in topology.Network.Ports
+	Data, Control uint64 // bytes, including the packet in service
 }
 
-// sampler takes samples while something goes on in the network; at other times all queues are empty.
+// sampler takes samples while the network has events. At other times all queues are empty.
 type sampler struct {
 	period  uint64
-	pending bool   // there is an event for the next sample
-	taken   int64  // events
-	count   uint64 // samples from the beginning to the last with a queue, or the last completion; empty ones included
+	pending bool   // an event for the next sample is scheduled
+	taken   int64  // number of sampling events
+	count   uint64 // samples up to the last non-empty queue or the last completion, including empty ones
 	queues  []histogram
-	emit    func(Sample) // nil, or hears of queues that are not empty
+	emit    func(Sample) // if not nil, is called for each non-empty queue
 }
 
 func newSampler(o *Options, ports int) *sampler {
@@ -32,7 +32,7 @@ func newSampler(o *Options, ports int) *sampler {
 	return &sampler{period: uint64(o.Sample), queues: make([]histogram, ports), emit: o.OnSample}
 }
 
-// wake has samples be taken from now on, until nothing is left to do.
+// wake starts sampling, until no other event is left.
 func (s *sampler) wake(n *network) {
 	if !s.pending {
 		s.pending = true
@@ -40,7 +40,7 @@ func (s *sampler) wake(n *network) {
 	}
 }
 
-// sample takes a sample of all ports.
+// sample samples all ports.
 func (n *network) sample() {
 	s := n.sampler
 	s.taken++
@@ -54,7 +54,7 @@ func (n *network) sample() {
 		if data+control == 0 {
 			continue
 		}
-		if pt.serving != none && !pt.pending && pt.busyUntil <= n.now { // has left, and nobody needed to know
+		if pt.serving != none && !pt.pending && pt.busyUntil <= n.now { // the packet has left without an event
 			if pt.servingQueue == dataQueue {
 				data -= uint64(pt.servingSize)
 			} else {
@@ -72,13 +72,13 @@ func (n *network) sample() {
 	}
 }
 
-// finish has the samples reach to the last completion at least.
+// finish extends the samples to the last completion.
 func (s *sampler) finish(last dag.Time) {
 	s.count = max(s.count, uint64(last)/s.period+1)
 }
 
-// histogram counts values above 0 in buckets whose limits are at most 1/64 apart: bucket b*64+m holds those that begin with the
-// bits 1 and m and have b bits more, or below 64 the value itself.
+// histogram counts positive values in buckets with a relative width of at most 1/64. Values below 64 have a bucket
+// each; bucket b*64+m holds values of b bits after the leading bits 1 and m.
 type histogram struct {
 	counts []uint64
 	sum    uint64
@@ -105,7 +105,7 @@ func (h *histogram) grow(n int) {
 	}
 }
 
-// add adds the values of another.
+// add adds the values of another histogram.
 func (h *histogram) add(other *histogram) {
 	h.grow(len(other.counts))
 	for i, c := range other.counts {
@@ -114,14 +114,14 @@ func (h *histogram) add(other *histogram) {
 	h.sum += other.sum
 }
 
-// mean returns the mean of so many values, those that were not counted being 0.
+// mean returns the mean of the given number of values. Values that were not counted are 0.
 func (h *histogram) mean(values uint64) float64 {
 	return float64(h.sum) / float64(max(values, 1))
 }
 
-// quantile returns a value that at most a share of 1-p of so many values is above, rounded down to the limit of its bucket.
+// quantile returns the p-quantile of the given number of values, rounded down to the limit of its bucket.
 func (h *histogram) quantile(values uint64, p float64) float64 {
-	above := uint64(float64(values) * (1 - p)) // may be above the result
+	above := uint64(float64(values) * (1 - p)) // number of values that may exceed the result
 	for bucket := len(h.counts) - 1; bucket >= 0; bucket-- {
 		if h.counts[bucket] > above {
 			if bucket < 1<<bucketBits {

@@ -1,42 +1,41 @@
-// This file is what a sender knows of the packets of a flow that are acknowledged selectively.
+// This file is the scoreboard of selective ACKs at a sender.
 
 package packet
 
 import simevent "github.com/tracedag/tracedag/sim/event"
 
-// ledger is the packets of a flow at its sender, by their numbers, of which there are less than 1<<32. They are sent for
-// the first time in their order.
+// scoreboard is the packets of a flow by number, below 1<<32. New packets are sent in order.
 type scoreboard struct {
-	first uint64 // the lowest that the receiver is not known to have
-	next  uint64 // the lowest that was never sent
+	first uint64 // first packet that is not acknowledged
+	next  uint64 // first packet that was never sent
 	total uint64
 
-	sentPackets    []sentPacket     // those from first to next, each at its number modulo the length, a power of two
-	oldest, newest uint32           // of those under way, by when they were sent; none
-	retransmits    simevent.MinHeap // those to be sent again; some of them may have arrived since
-	lostCount      int              // how many of again have not
+	sentPackets    []sentPacket     // packets from first to next, indexed modulo the length, a power of two
+	oldest, newest uint32           // ends of the list of packets in flight by send time; none: empty
+	retransmits    simevent.MinHeap // packets to retransmit; some may have arrived since
+	lostCount      int              // packets in retransmits that have not arrived
 }
 
-// sentPacket is a packet that was sent.
+// sentPacket is the state of a packet that was sent.
 type sentPacket struct {
-	sentAt       uint64 // when, for the last time
-	older, newer uint32 // the packets under way that were sent before and after it
+	sentAt       uint64 // time of the last transmission
+	older, newer uint32 // neighbors in the list of packets in flight
 	state        packetState
-	repeats      uint8 // how often it was sent again, 255 at most
+	repeats      uint8 // retransmissions, at most 255
 }
 
-// fate is what has become of a packet as far as the sender knows.
+// packetState is the state of a packet as the sender knows it.
 type packetState uint8
 
 const (
 	arrived packetState = iota
 	inFlight
-	lost // to be sent again
+	lost // to be retransmitted
 )
 
 const minScoreboard = 64
 
-// reset makes it that of another flow.
+// reset initializes the scoreboard of a new flow.
 func (l *scoreboard) reset(total uint64) {
 	*l = scoreboard{total: total, sentPackets: l.sentPackets, oldest: none, newest: none, retransmits: l.retransmits[:0]}
 }
@@ -45,12 +44,12 @@ func (l *scoreboard) packet(seq uint64) *sentPacket {
 	return &l.sentPackets[seq&uint64(len(l.sentPackets)-1)]
 }
 
-// has reports whether a packet was sent and is not known to be there.
+// has reports whether a packet was sent and is in the given state.
 func (l *scoreboard) has(seq uint64, state packetState) bool {
 	return seq >= l.first && seq < l.next && l.packet(seq).state == state
 }
 
-// send notes that a packet is sent: the one that takeAgain has returned, or the next new one.
+// send records the transmission of the packet that popLost returned, or of the next new one.
 func (l *scoreboard) send(seq, now uint64) {
 	if seq == l.next {
 		if l.next-l.first == uint64(len(l.sentPackets)) {
@@ -79,7 +78,7 @@ func (l *scoreboard) grow() {
 	}
 }
 
-// forget takes a packet out of those under way.
+// unlink removes a packet from the list of packets in flight.
 func (l *scoreboard) unlink(r *sentPacket) {
 	if r.older == none {
 		l.oldest = r.newer
@@ -93,7 +92,7 @@ func (l *scoreboard) unlink(r *sentPacket) {
 	}
 }
 
-// lose has a packet that is under way be sent again.
+// markLost schedules a packet in flight for retransmission.
 func (l *scoreboard) markLost(seq uint64) {
 	r := l.packet(seq)
 	l.unlink(r)
@@ -102,7 +101,7 @@ func (l *scoreboard) markLost(seq uint64) {
 	l.lostCount++
 }
 
-// arrived notes that the receiver has a packet, and returns what was known of it before.
+// markArrived records that the receiver has a packet, and returns its previous state.
 func (l *scoreboard) markArrived(seq uint64) packetState {
 	r := l.packet(seq)
 	was := r.state
@@ -116,7 +115,7 @@ func (l *scoreboard) markArrived(seq uint64) packetState {
 	return was
 }
 
-// lowestLost returns the packet that is to be sent again first; there must be one.
+// lowestLost returns the first packet to retransmit; there must be one.
 func (l *scoreboard) lowestLost() uint64 {
 	for !l.has(uint64(l.retransmits[0]), lost) {
 		l.retransmits.Pop()
@@ -124,7 +123,7 @@ func (l *scoreboard) lowestLost() uint64 {
 	return uint64(l.retransmits[0])
 }
 
-// takeLost removes the packet that is to be sent again first from those.
+// popLost removes and returns the first packet to retransmit; there must be one.
 func (l *scoreboard) popLost() uint64 {
 	seq := l.lowestLost()
 	l.retransmits.Pop()

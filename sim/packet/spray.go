@@ -1,59 +1,59 @@
-// This file is how senders choose the entropies of packets by what they hear of those that they have used.
+// This file holds the choice of entropy values by senders, based on feedback about earlier ones.
 
 package packet
 
 import "github.com/tracedag/tracedag/sim"
 
-// spraying is how a sender chooses entropies.
+// sprayMode is the policy of a sender for entropy values.
 type sprayMode uint8
 
 const (
-	// oblivious takes all in turn, in an order that is drawn anew for every round.
+	// oblivious cycles through all values, in a new random order each round.
 	oblivious sprayMode = iota
-	// skipping does the same, and skips those that had marks or trimmed packets.
+	// skipping does the same, and skips values whose packets were marked or trimmed.
 	skipping
-	// recycling takes one that came back without a mark if there is one, the oldest first, and skips otherwise: "mixed" in
-	// the simulator of the Ultra Ethernet Consortium.
+	// recycling reuses values that came back unmarked, oldest first, and else skips; "mixed" in the simulator of the
+	// Ultra Ethernet Consortium.
 	recycling
-	// reps keeps the last few that came back without a mark: Bonato et al., REPS: Recycled Entropy Packet Spraying for
+	// reps caches the last values that came back unmarked: Bonato et al., REPS: Recycled Entropy Packet Spraying for
 	// Adaptive Load Balancing and Failure Mitigation, arXiv:2407.21625.
 	reps
 )
 
-// sprays is how all flows of a transport choose entropies.
+// sprayer is the configuration of all flows of a transport.
 type sprayer struct {
 	mode    sprayMode
-	count   uint32 // of entropies
+	count   uint32 // number of entropy values
 	penalty struct {
-		mark, trim, most uint8 // how often an entropy is skipped then, and at most
-		all              bool  // those that are skipped one after the other each count
-		edge             bool  // trims at the port to the destination count, where all paths end
+		mark, trim, limit uint8 // number of skips after a mark or trim, and the limit
+		all               bool  // each of several skipped values in a row uses up one skip
+		edge              bool  // trims at the last hop count, which all paths share
 	}
 }
 
-// entropies is what a flow's sender knows of its entropies.
+// entropyState is the state of a flow's sender.
 type entropyState struct {
-	key       uint64 // of the order at hand
+	key       uint64 // of the current order
 	next      uint32
-	penalties []uint8 // by entropy; none while there were none
-	recycled  ring    // recycling: those that came back
+	penalties []uint8 // remaining skips by value; empty: none
+	recycled  ring    // recycling: values that came back unmarked
 	random    sim.Random
 
-	// reps
+	// The fields of reps.
 	buffer      [repsBuffer]uint32
-	fresh       uint8 // bits of those in the buffer that were not used again
-	head        uint8 // where the next is put
+	fresh       uint8 // bitmap of the values in buffer not reused yet
+	head        uint8 // next index to write
 	count       uint8
 	frozenNext  uint8
 	frozen      bool
 	frozenUntil uint64
-	exploring   uint8 // so many packets are sent at random
+	exploring   uint8 // remaining packets with random values
 }
 
 const (
 	repsBuffer  = 8
 	repsExplore = 16
-	repsFreeze  = 10_000_000_000 // ps
+	repsFreeze  = 10_000_000_000 // picoseconds
 )
 
 func (s *sprayer) open(e *entropyState, key uint64) {
@@ -62,7 +62,7 @@ func (s *sprayer) open(e *entropyState, key uint64) {
 	*e = entropyState{key: key, penalties: e.penalties, recycled: e.recycled, random: sim.Random(sim.Mix(key))}
 }
 
-// choose returns the entropy of the next packet.
+// choose returns the entropy value of the next packet.
 func (s *sprayer) choose(e *entropyState) uint32 {
 	switch s.mode {
 	case oblivious:
@@ -87,7 +87,7 @@ func (s *sprayer) choose(e *entropyState) uint32 {
 	return x
 }
 
-// step returns one entropy after the other, each once in a round.
+// nextInRound returns the next value of the round.
 func (s *sprayer) nextInRound(e *entropyState) uint32 {
 	x := shuffled(e.next, s.count, e.key)
 	if e.next++; e.next == s.count {
@@ -117,7 +117,7 @@ func (s *sprayer) nextREPS(e *entropyState) uint32 {
 	return e.random.Below(s.count)
 }
 
-// worked notes that a packet got through, unmarked.
+// succeeded records that a packet arrived unmarked.
 func (s *sprayer) succeeded(e *entropyState, x uint32, now uint64) {
 	switch s.mode {
 	case recycling:
@@ -138,7 +138,7 @@ func (s *sprayer) thaw(e *entropyState, now uint64) {
 	}
 }
 
-// failed notes that a packet was marked or trimmed: it is to be skipped as often as the penalty says.
+// penalize records that a packet was marked or trimmed.
 func (s *sprayer) penalize(e *entropyState, x uint32, penalty uint8) {
 	if s.mode != skipping && s.mode != recycling {
 		return
@@ -146,10 +146,10 @@ func (s *sprayer) penalize(e *entropyState, x uint32, penalty uint8) {
 	if len(e.penalties) == 0 {
 		e.penalties = make([]uint8, s.count)
 	}
-	e.penalties[x] = min(e.penalties[x]+penalty, s.penalty.most)
+	e.penalties[x] = min(e.penalties[x]+penalty, s.penalty.limit)
 }
 
-// timedOut notes that a packet was lost without a word, as where a link has failed.
+// timedOut records that a packet was lost, as after the failure of a link.
 func (s *sprayer) timedOut(e *entropyState, now uint64) {
 	if s.mode == reps && !e.frozen && e.exploring == 0 {
 		e.frozen, e.frozenUntil = true, now+repsFreeze

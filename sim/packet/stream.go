@@ -1,5 +1,5 @@
-// This file is the byte-stream sender and receiver that TCP and Swift share: positions in the data, cumulative ACKs, and the
-// loss recovery of TCP NewReno (RFC 6582) with the timer of RFC 6298. The transports add their windows.
+// This file is the byte-stream sender and receiver that TCP and Swift share: positions in the data, cumulative ACKs,
+// and the loss recovery of TCP NewReno (RFC 6582) with the timer of RFC 6298. The transports add their windows.
 
 package packet
 
@@ -91,8 +91,8 @@ func (t *stream) inOrder(f uint32, got *reassembly) uint64 {
 	return min(upTo, t.bytes(f))
 }
 
-// reply frees a packet that the receiver got, and acknowledges all before upTo. The flow is delivered if the data before
-// complete, the same position unless packets have separate data numbers, is all of it.
+// reply frees a packet that the receiver got, and acknowledges all before upTo. The flow is delivered if the data
+// before complete, the same position unless packets have separate data numbers, is all of it.
 func (t *stream) reply(p uint32, pk *packet, upTo, complete uint64, marks flags) {
 	f := pk.flow
 	a := t.n.newPacket(f, ack, t.control)
@@ -115,28 +115,28 @@ const (
 )
 
 // advance takes an ACK of new data, and returns the number of bytes that it acknowledges for the first time.
-func (t *stream) advance(f uint32, s *streamSource, upTo uint64) (phase ackPhase, news uint64) {
+func (t *stream) advance(f uint32, s *streamSource, upTo uint64) (phase ackPhase, fresh uint64) {
 	s.timer.start(t.n, f, streamTimer, &t.rto)
 	if upTo >= s.sent {
 		s.sent = upTo
 		s.timer.stop()
 	}
-	news = upTo - s.acked
+	fresh = upTo - s.acked
 	s.acked = upTo
 	switch {
 	case !s.recovering:
 		s.duplicates = 0
-		return normalACK, news
+		return normalACK, fresh
 	case upTo >= s.recover:
 		s.duplicates, s.recovering = 0, false
-		return fullACK, news
+		return fullACK, fresh
 	}
-	return partialACK, news
+	return partialACK, fresh
 }
 
 // deflate returns a window in recovery after a partial ACK (RFC 6582, section 3.2, step 3).
-func (t *stream) deflate(window, news uint64) uint64 {
-	return window - min(window, news) + t.mss
+func (t *stream) deflate(window, fresh uint64) uint64 {
+	return window - min(window, fresh) + t.mss
 }
 
 // duplicateAction is the reaction to a duplicate ACK.
@@ -168,8 +168,8 @@ func (s *streamSource) startRecovery() {
 	s.recovering, s.recover = true, s.sent
 }
 
-// expired handles an event of the retransmission timer, and reports whether the sender has to go back. Data that is sent
-// past the end of a flow is not retransmitted.
+// expired handles an event of the retransmission timer, and reports whether the sender has to go back. Data that is
+// sent past the end of a flow is not retransmitted.
 func (t *stream) expired(e event, f uint32, s *streamSource) bool {
 	over := t.n.flows[f].complete
 	if over {
@@ -190,11 +190,11 @@ func (t *stream) endRecovery(s *streamSource) {
 	}
 }
 
-// timeoutParameters returns the parameters of retransmission timers, with the defaults in picoseconds of the first and of the
-// shortest timeout. A value of nil with --compat is the same.
-func timeoutParameters(first, least float64, compatFirst, compatLeast *float64) []Parameter {
+// timeoutParameters returns the parameters of retransmission timers, with the defaults in picoseconds of the first and
+// of the shortest timeout. A value of nil with --compat is the same.
+func timeoutParameters(initial, least float64, compatInitial, compatLeast *float64) []Parameter {
 	return []Parameter{
-		{Name: "rto-initial", Unit: Time, Value: first, Min: 1, Compat: compatFirst,
+		{Name: "rto-initial", Unit: Time, Value: initial, Min: 1, Compat: compatInitial,
 			Doc: "timeout before anything is known of the round trip"},
 		{Name: "rto-min", Unit: Time, Value: least, Min: 1, Compat: compatLeast, Doc: "shortest timeout"},
 		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "timers are looked at once in so long; 0: they are exact"},

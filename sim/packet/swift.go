@@ -1,8 +1,8 @@
 // This file is Swift: Kumar et al., Swift: Delay is simple and effective for congestion control in the datacenter,
-// SIGCOMM 2020. The sender compares the delay of its packets with a target, which grows with the length of the path and with
-// the number of flows that share it (algorithm 1 and section 3.5). A window below one packet becomes a pace (section 3.6).
-// The NIC serves the packets of all flows in round robin and tells a sender when a packet has left, so that the measured
-// delay is that of the network.
+// SIGCOMM 2020. The sender compares the delay of its packets with a target, which grows with the length of the path and
+// with the number of flows that share it (algorithm 1 and section 3.5). A window below one packet becomes a pace
+// (section 3.6). The NIC serves the packets of all flows in round robin and tells a sender when a packet has left, so
+// that the measured delay is that of the network.
 
 package packet
 
@@ -67,8 +67,9 @@ const swiftMaxAtNIC = 2
 
 func newSwift(n *network, s *transportConfig) transport {
 	t := &swift{
-		stream: newStream(n, s), initial: s.packets("window"), minWindow: s.bytes("window-min"), maxWindow: s.packets("window-max"),
-		increase: s.number("increase"), decrease: s.number("decrease"), maxDecrease: min(s.number("decrease-max"), 1),
+		stream: newStream(n, s), initial: s.packets("window"), minWindow: s.bytes("window-min"),
+		maxWindow: s.packets("window-max"),
+		increase:  s.number("increase"), decrease: s.number("decrease"), maxDecrease: min(s.number("decrease-max"), 1),
 		baseTarget: s.number("target"), hopTarget: s.number("target-hop"),
 	}
 	if few, many := s.number("scaling-min"), s.number("scaling-max"); few < many {
@@ -159,8 +160,8 @@ func (t *swift) sendPaced(f uint32, s *swiftSource) {
 	}
 }
 
-// sendNext gives the next packet to the NIC. If the NIC holds enough packets of the flow, it returns false, and the flow is
-// blocked.
+// sendNext gives the next packet to the NIC. If the NIC holds enough packets of the flow, it returns false, and the
+// flow is blocked.
 func (t *swift) sendNext(f uint32, s *swiftSource) bool {
 	s.blocked = s.atNIC > swiftMaxAtNIC
 	if s.blocked {
@@ -242,7 +243,7 @@ func (t *swift) acknowledged(pk *packet) {
 		}
 		return
 	}
-	switch phase, news := t.advance(f, &s.streamSource, pk.ack); phase {
+	switch phase, fresh := t.advance(f, &s.streamSource, pk.ack); phase {
 	case fullACK:
 		s.inflated = 0
 		if s.mayDecrease {
@@ -250,7 +251,7 @@ func (t *swift) acknowledged(pk *packet) {
 			s.lastDecrease = t.n.now
 		}
 	case partialACK:
-		s.inflated = t.deflate(s.inflated, news)
+		s.inflated = t.deflate(s.inflated, fresh)
 		t.retransmit(f, s)
 	}
 	t.limit(s)

@@ -1,5 +1,5 @@
-// This file is TCP NewReno: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (recovery) and RFC 6298
-// (timeouts). The receiver counts packets, not bytes, and sends an ACK for each. Windows are as in htsim.
+// This file is TCP NewReno: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (recovery) and RFC
+// 6298 (timeouts). The receiver counts packets, not bytes, and sends an ACK for each. Windows are as in htsim.
 
 package packet
 
@@ -33,7 +33,8 @@ func newTCP(n *network, s *transportConfig) transport {
 
 func makeTCP(n *network, s *transportConfig) *tcp {
 	return &tcp{
-		stream: newStream(n, s), handshake: s.enabled("handshake"), initial: s.packets("window"), threshold: s.packets("ssthresh"),
+		stream: newStream(n, s), handshake: s.enabled("handshake"), initial: s.packets("window"),
+		threshold: s.packets("ssthresh"),
 	}
 }
 
@@ -164,7 +165,7 @@ func (t *tcp) acknowledged(pk *packet) {
 		return
 	}
 	s.open = true
-	switch phase, news := t.advance(f, &s.streamSource, pk.ack); phase {
+	switch phase, fresh := t.advance(f, &s.streamSource, pk.ack); phase {
 	case normalACK:
 		if !opens || t.quirks.countSYNACK {
 			t.grow(s)
@@ -172,7 +173,7 @@ func (t *tcp) acknowledged(pk *packet) {
 	case fullACK:
 		s.window = min(s.threshold, s.sent-pk.ack+t.mss)
 	case partialACK:
-		s.window = t.deflate(s.window, news)
+		s.window = t.deflate(s.window, fresh)
 		t.retransmit(f, s)
 	}
 	t.sendWindow(f, s)

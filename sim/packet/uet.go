@@ -1,39 +1,39 @@
-// This file is what EQDS (Olteanu et al., An edge-queued datagram service for all datacenter traffic, NSDI 2022) and the
-// transport of the Ultra Ethernet Specification 1.0 that grew out of it have in common: interfaces that ask flows for
-// packets, so that no queue builds in the host; packets that take all paths and are acknowledged selectively, several at
-// once; and the retransmission of those that switches have trimmed. When a sender may send is up to its window (nscc.go),
-// the credit of the receiver (credit.go), or both.
+// This file is the common part of EQDS (Olteanu et al., An edge-queued datagram service for all datacenter traffic,
+// NSDI 2022) and of the transport of the Ultra Ethernet Specification 1.0, which derives from it. NICs ask flows for
+// packets, so that no queue builds up in a host. Packets take all paths and are acknowledged selectively, several per
+// ACK. Trimmed packets are retransmitted. A sender is limited by its window (nscc.go), by the credit of the receiver
+// (credit.go), or by both.
 //
-// Packets that are dropped, not trimmed, are missed only when a timer ends: the specification's inference of loss from the
-// order of arrivals, for switches that do not trim, is not here.
+// Packets that are dropped without trimming are retransmitted after a timeout. The specification's loss inference from
+// the order of arrivals, for switches that do not trim, is not implemented.
 
 package packet
 
 import "math"
 
-// uet is the transport. As there, all sizes and windows are of whole packets, with headers.
+// uet is the transport. Sizes and windows include headers, as in the reference.
 type uet struct {
 	n           *network
 	mss, header uint64
-	control     uint32 // bytes of an ack, nack or pull
-	padLast     bool   // the last packet of a flow is as long as the others
-	ackEvery    uint64 // an ack is sent for so many bytes
-	ackExceeds  bool   // for more than that
-	rto         uint64 // what was sent so long ago, and is not known to be there or lost, is sent again
+	control     uint32 // bytes of an ACK, NACK or pull
+	padLast     bool   // pad the last packet of a flow to full size
+	ackEvery    uint64 // bytes received after which an ACK is sent
+	ackExceeds  bool   // more than ackEvery are required
+	rto         uint64 // age at which a packet in flight is retransmitted, in picoseconds; 0: never
 	sprayer     sprayer
 
 	detachedNIC   bool // see eqdsQuirks
 	waitForCredit bool // see quirks
 
 	hosts        []uetHost
-	controlTurns uint32 // of how many packets are control where both wait, before one is data
+	controlTurns uint32 // control packets served in a row while flows wait
 
 	window *nscc          // nil: senders have no window
 	credit *creditManager // nil: receivers grant no credit
 
 	sources []uetSource
 	sinks   []uetSink
-	live    int // flows that were started, and are neither over nor given up
+	live    int // flows that have started and are neither complete nor given up
 }
 
 // uetHost is the sending side of a host.
@@ -41,31 +41,31 @@ type uetHost struct {
 	nicQueue
 	controlRun uint32 // control packets sent in a row while flows waited
 
-	turnScheduled bool // there is an event for its next turn; detachedNIC
-	inTurn        bool // that is now
+	turnScheduled bool // detachedNIC: an event for the next turn is scheduled
+	inTurn        bool // detachedNIC: the turn is now
 }
 
 // uetSource is the sender of a flow.
 type uetSource struct {
 	scoreboard
-	unsent    int64  // bytes of the packets that were never sent
-	lostBytes int64  // bytes of those to be sent again
-	heard     uint64 // when the receiver was heard last, or the timer looked for something to be asked for
-	answered  uint64 // when the receiver was heard last
-	requested uint64 // when the last request was sent; 0: never
-	queued    bool   // for the interface
-	timerSet  bool   // there is a timer
-	live      bool   // it was started, and is neither over nor given up
+	unsent    int64  // bytes of packets that were never sent
+	lostBytes int64  // bytes of packets to retransmit
+	heard     uint64 // time of the last word of the receiver, or of the last check for credit
+	answered  uint64 // time of the last word of the receiver
+	requested uint64 // time of the last credit request; 0: none
+	queued    bool   // waits for the NIC
+	timerSet  bool   // a timer is set
+	live      bool   // it has started and is neither complete nor given up
 	entropy   entropyState
 }
 
 // uetSink is the receiver of a flow.
 type uetSink struct {
 	got          reassembly
-	count        uint64 // packets, each once
-	bytes        uint64 // of them
-	unacked      uint64 // bytes since the last ack
-	ackRequested bool   // for an ack when nothing is missing
+	count        uint64 // packets received, without duplicates
+	bytes        uint64 // bytes of these
+	unacked      uint64 // bytes since the last ACK
+	ackRequested bool   // send an ACK when nothing is missing
 }
 
 func newUET(n *network, s *transportConfig) *uet {
@@ -80,8 +80,8 @@ func newUET(n *network, s *transportConfig) *uet {
 	return t
 }
 
-// setTimeout sets the time after which packets are sent again: a parameter, but no less than a packet takes, or if it is
-// negative so many picoseconds and the time that six full queues take.
+// setTimeout sets the retransmission timeout from the parameter rto: at least the time of a packet, or if it is
+// negative base plus the time of six full queues, in picoseconds.
 func (t *uet) setTimeout(s *transportConfig, base uint64) {
 	full := uint64(float64(t.mss+t.header) * 8e12 / float64(s.rate))
 	if v := s.number("rto"); v >= 0 {
@@ -96,7 +96,7 @@ func (t *uet) setTimeout(s *transportConfig, base uint64) {
 			queue = max(queue, pt.capacity[dataQueue])
 		}
 	}
-	const most = 1e15 // so many picoseconds
+	const most = 1e15 // picoseconds
 	t.rto = base + uint64(min(float64(queue)*6*8e12/float64(s.rate), most))
 }
 
@@ -145,12 +145,12 @@ func (t *uet) start(f uint32) {
 	}
 }
 
-// hear notes that the receiver was heard.
+// noteHeard records a word of the receiver.
 func (t *uet) noteHeard(s *uetSource) {
 	s.heard, s.answered = t.n.now, t.n.now
 }
 
-// end notes that a flow is over or given up.
+// finish records that a flow is complete or given up.
 func (t *uet) finish(s *uetSource) {
 	if s.live {
 		s.live = false
@@ -158,7 +158,7 @@ func (t *uet) finish(s *uetSource) {
 	}
 }
 
-// nextSize returns the bytes of the packet that a flow sends next, 0 if there is none.
+// nextSize returns the size of the next packet of a flow, 0 if there is none.
 func (t *uet) nextSize(f uint32, s *uetSource) uint64 {
 	switch {
 	case s.lostCount > 0:
@@ -169,13 +169,13 @@ func (t *uet) nextSize(f uint32, s *uetSource) uint64 {
 	return 0
 }
 
-// permitted reports whether a flow has something to send and may.
+// maySend reports whether a flow has a packet and may send it.
 func (t *uet) maySend(f uint32) bool {
 	size := int64(t.nextSize(f, &t.sources[f]))
 	return size > 0 && (t.credit == nil || t.credit.available(f) > 0) && (t.window == nil || t.window.allows(f, size))
 }
 
-// request has a flow wait for its turn at the interface if it may send.
+// requestTurn queues a flow at its NIC if it may send.
 func (t *uet) requestTurn(f uint32) {
 	if s := &t.sources[f]; !s.queued && t.maySend(f) {
 		host := t.n.flows[f].src
@@ -190,7 +190,7 @@ func (t *uet) enqueueFlow(host, f uint32) {
 	t.n.pushFlow(&t.hosts[host].flows, f)
 }
 
-// answer has a control packet wait for the interface of a host.
+// sendControl queues a control packet at the NIC of a host.
 func (t *uet) sendControl(host, p uint32) {
 	if pk := &t.n.packets[p]; t.n.balance.policy != Spray {
 		t.n.balance.label(t.n, pk)
@@ -199,7 +199,7 @@ func (t *uet) sendControl(host, p uint32) {
 	t.wake(host)
 }
 
-// wake has the interface of a host look for what waits.
+// wake lets the NIC of a host look for packets.
 func (t *uet) wake(host uint32) {
 	h := &t.hosts[host]
 	if !t.detachedNIC {
@@ -216,7 +216,7 @@ func (t *uet) wake(host uint32) {
 	}
 }
 
-// turn has the interface of a host send what waits; in htsim's EQDS that is an event of its own.
+// nicTurn handles the event of a NIC's turn, with the quirk detachedNIC.
 func (t *uet) nicTurn(host uint32) {
 	h := &t.hosts[host]
 	h.inTurn, h.turnScheduled = true, false
@@ -227,7 +227,7 @@ func (t *uet) nicTurn(host uint32) {
 	}
 }
 
-// next returns what the interface of a host is to send. Where both wait, control goes before data but for once in a while.
+// next returns the next packet of a NIC. Control goes first, except after controlTurns packets.
 func (t *uet) next(host uint32) uint32 {
 	h := &t.hosts[host]
 	if t.detachedNIC && !h.inTurn {
@@ -265,9 +265,9 @@ func (t *uet) next(host uint32) uint32 {
 	return none
 }
 
-// transmit makes the next packet of a flow, one of so many at the interface that want to send. It returns none where
-// credit of the wrong kind is all there is.
-func (t *uet) transmit(f uint32, rivals int) uint32 {
+// transmit returns the next packet of a flow, given the number of flows that compete for the NIC. It returns none if
+// only speculative credit is left to drain.
+func (t *uet) transmit(f uint32, competing int) uint32 {
 	s := &t.sources[f]
 	size := t.nextSize(f, s)
 	if t.credit != nil && !t.credit.spend(f, int64(size)) {
@@ -294,15 +294,14 @@ func (t *uet) transmit(f uint32, rivals int) uint32 {
 	pk := &t.n.packets[p]
 	pk.seq, pk.sent = seq, t.n.now
 	if t.credit != nil {
-		marks |= t.credit.stampDemand(f, marks, rivals, pk)
+		marks |= t.credit.stampDemand(f, marks, competing, pk)
 	}
 	pk.flags = marks
 	t.label(pk, s)
 	return p
 }
 
-// label gives a packet an entropy, where entropies are what packets are spread by. It is in the packet's ack, too, for the
-// receiver to tell the sender of it.
+// label gives a packet an entropy value if packets are sprayed. The packet carries it, too, for the receiver to return.
 func (t *uet) label(pk *packet, s *uetSource) {
 	if t.n.balance.policy != Spray {
 		t.n.balance.label(t.n, pk)
@@ -348,7 +347,7 @@ func (t *uet) receive(p uint32) {
 	t.n.free(p)
 }
 
-// arrived takes a data packet at the receiver. The sender asks with flagB for an ack.
+// arrived handles a data packet at the receiver. flagB requests an ACK.
 func (t *uet) arrived(f uint32, pk *packet) {
 	k := &t.sinks[f]
 	cut := pk.flags&trimmed != 0
@@ -400,15 +399,15 @@ func (t *uet) arrived(f uint32, pk *packet) {
 	}
 }
 
-// sackBits is how many packets an ack tells of beyond those that it acknowledges all.
+// sackBits is the number of packets that the bitmap of an ACK covers.
 const sackBits = 64
 
-// acknowledge sends an ack because of a data packet or a request. It tells of the packets from that one, or of those up to
-// it.
+// acknowledge sends an ACK in response to a data packet or a credit request. The bitmap covers the packets from that
+// one on, or up to it.
 //
-// An ack has the packet's number and in the higher half what is missing first as its ack; which of sackBits packets are
-// there as its seq, the first of which follows from flagA; the bytes that have come as its sent; and the entropy of the
-// data packet as its pull. With flagB the data was sent before.
+// Fields of an ACK: ack is the packet's number, and in the upper half the first missing packet; seq is the bitmap,
+// whose base follows from flagA; sent is the number of bytes received; pull is the entropy of the data packet. flagB is
+// set if the data packet was a retransmission.
 func (t *uet) acknowledge(f uint32, k *uetSink, cause *packet, from bool) {
 	a := t.n.newPacket(f, ack, t.control)
 	pk := &t.n.packets[a]
@@ -428,7 +427,7 @@ func (t *uet) acknowledge(f uint32, k *uetSink, cause *packet, from bool) {
 	t.sendControl(t.n.flows[f].dst, a)
 }
 
-// sackBase returns the first of the packets that the bits of an ack tell of.
+// sackBase returns the first packet that the bitmap of an ACK covers.
 func sackBase(pk *packet) uint64 {
 	seq := pk.ack & math.MaxUint32
 	if pk.flags&flagA != 0 {
@@ -437,7 +436,7 @@ func sackBase(pk *packet) uint64 {
 	return max(seq, pk.ack>>32+sackBits) - (sackBits - 1)
 }
 
-// after returns which of the sackBits packets from base have come, of those after the first that has not.
+// bitmap returns which of the sackBits packets from base on have arrived after the first missing one.
 func (r *reassembly) bitmap(base uint64) uint64 {
 	words := uint64(len(r.bits))
 	if words == 0 || base >= r.next+words*64 {
@@ -448,7 +447,7 @@ func (r *reassembly) bitmap(base uint64) uint64 {
 	if shift > 0 {
 		x |= r.bits[(base/64+1)%words] << (64 - shift)
 	}
-	if base < r.next { // the bits of those are of others
+	if base < r.next { // these bits belong to later packets
 		if r.next-base >= 64 {
 			return 0
 		}
@@ -460,7 +459,7 @@ func (r *reassembly) bitmap(base uint64) uint64 {
 	return x
 }
 
-// acknowledged takes an ack at the sender.
+// acknowledged handles an ACK at the sender.
 func (t *uet) acknowledged(f uint32, pk *packet) {
 	s := &t.sources[f]
 	t.noteHeard(s)
@@ -493,7 +492,7 @@ func (t *uet) acknowledged(f uint32, pk *packet) {
 	t.requestTurn(f)
 }
 
-// settle notes that a packet is there.
+// markArrived records that a packet has arrived.
 func (t *uet) markArrived(f uint32, s *uetSource, seq uint64) {
 	if s.markArrived(seq) == lost {
 		size := int64(t.size(f, seq))
@@ -504,7 +503,7 @@ func (t *uet) markArrived(f uint32, s *uetSource, seq uint64) {
 	}
 }
 
-// feedback tells the entropies what an ack or nack says of the one that the data packet had.
+// updateEntropy reports the outcome of an entropy value.
 func (t *uet) updateEntropy(s *uetSource, pk *packet) {
 	penalty := &t.sprayer.penalty
 	switch {
@@ -518,7 +517,7 @@ func (t *uet) updateEntropy(s *uetSource, pk *packet) {
 	}
 }
 
-// nacked takes a nack at the sender.
+// nacked handles a NACK at the sender.
 func (t *uet) nacked(f uint32, pk *packet) {
 	s := &t.sources[f]
 	t.noteHeard(s)
@@ -552,8 +551,7 @@ func (t *uet) timer(e event, i uint32) {
 	}
 }
 
-// watch makes sure that there is a timer for a flow: for the packet that was sent first of those under way, or else for
-// when it has waited too long to be allowed to send.
+// setTimer makes sure that a timer is set: for the oldest packet in flight, or else for a flow that may not send.
 func (t *uet) setTimer(f uint32, s *uetSource) {
 	if t.rto == 0 || s.timerSet {
 		return
@@ -566,7 +564,7 @@ func (t *uet) setTimer(f uint32, s *uetSource) {
 	t.n.at(max(since+t.rto, t.n.now+1), timerB, f)
 }
 
-// look has a packet of a flow that was not heard of for too long be sent again. A flow that may not send asks for credit.
+// checkTimeout retransmits the oldest packet if it has timed out. A flow that may not send asks for credit.
 func (t *uet) checkTimeout(f uint32) {
 	s := &t.sources[f]
 	s.timerSet = false
@@ -603,7 +601,7 @@ func (t *uet) checkTimeout(f uint32) {
 	t.setTimer(f, s)
 }
 
-// demand asks the receiver for credit, not more often than every timeout.
+// requestCredit asks the receiver for credit, at most once per timeout.
 func (t *uet) requestCredit(f uint32, s *uetSource) {
 	if s.requested > 0 && t.n.now-s.requested < t.rto {
 		return

@@ -583,7 +583,7 @@ func TestLedger(t *testing.T) {
 func TestSprays(t *testing.T) {
 	for _, how := range []sprayMode{oblivious, skipping, recycling} {
 		s := sprayer{mode: how, count: 48}
-		s.penalty.most = 4
+		s.penalty.limit = 4
 		var e entropyState
 		s.open(&e, 7)
 		for round := range 20 {

@@ -1,41 +1,43 @@
 package packet
 
-// watchdog notices that a sender has not heard of its receiver for long, as happens when packets are lost without a trace.
-// Its timer is an event that is looked at when it comes, so that to hear costs nothing.
+// watchdog detects a sender that has not heard from its receiver for a timeout, as after losses without a NACK. Hearing
+// from it only stores the time; the event of the timer reschedules itself.
 type watchdog struct {
-	heard       uint64 // when the receiver was heard last
-	expirations int    // how often in a row it was not
-	armed       bool   // there is a timer
+	heard       uint64 // time of the last word of the receiver
+	expirations int    // in a row
+	armed       bool   // an event is scheduled
 }
 
-// mostTries is after how many times of silence a sender gives up: its receiver cannot be reached, and a run has to end.
+// maxExpirations is the number of expirations in a row after which a sender gives up, so that a run ends if the
+// receiver is unreachable.
 const maxExpirations = 100
 
-// hear notes that the receiver was heard.
+// noteHeard records a word of the receiver.
 func (w *watchdog) noteHeard(n *network) {
 	w.heard, w.expirations = n.now, 0
 }
 
-// watch sets the timer, unless it is set or the patience is 0: then there is none.
-func (w *watchdog) arm(n *network, f uint32, patience uint64, e event) {
-	if patience > 0 && !w.armed {
+// arm sets the timer, unless it is set or the timeout is 0, which disables it.
+func (w *watchdog) arm(n *network, f uint32, timeout uint64, e event) {
+	if timeout > 0 && !w.armed {
 		w.armed = true
-		n.at(w.heard+patience, e, f)
+		n.at(w.heard+timeout, e, f)
 	}
 }
 
-// bark handles the timer, and reports whether the receiver was not heard for so long. The timer is set again, unless the
-// flow is over or the sender gives up.
-func (w *watchdog) expired(n *network, f uint32, patience uint64, e event) bool {
+// expired handles the event of the timer, and reports whether the timer expired. The timer is set again, unless the
+// flow is complete or the sender gives up.
+func (w *watchdog) expired(n *network, f uint32, timeout uint64, e event) bool {
 	w.armed = false
-	if fl := &n.flows[f]; !fl.started || fl.complete || w.expirations == maxExpirations { // the timer may be that of the slot's last flow
+	// The event may be of an earlier flow in the slot.
+	if fl := &n.flows[f]; !fl.started || fl.complete || w.expirations == maxExpirations {
 		return false
 	}
-	silent := n.now >= w.heard+patience
+	silent := n.now >= w.heard+timeout
 	if silent {
 		w.heard = n.now
 		w.expirations++
 	}
-	w.arm(n, f, patience, e)
+	w.arm(n, f, timeout, e)
 	return silent
 }

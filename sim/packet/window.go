@@ -1,12 +1,10 @@
-// This file is the transport of senders with a window of packets, each of which is acknowledged by itself, and of the
-// headers of those that switches trim; with four ways to set the window:
+// This file is the transport of senders with a window of packets. Each packet is acknowledged by itself, and the header
+// of each trimmed packet is answered with a NACK. ATLAHS calls this transport UEC. The congestion controls are
 //
-//   - mprdma: MP-RDMA's, Lu et al., Multi-path transport for RDMA in datacenters, NSDI 2018, section 3.3.1.
-//   - constant: the window does not change.
-//   - single: one packet.
-//   - swiftlike: by the delay, after Swift (Kumar et al., SIGCOMM 2020), as ATLAHS's transport of that name does.
-//
-// ATLAHS calls this transport UEC.
+//   - mprdma: MP-RDMA (Lu et al., Multi-path transport for RDMA in datacenters, NSDI 2018, section 3.3.1);
+//   - constant: a constant window;
+//   - single: one packet;
+//   - swiftlike: by delay, after Swift (Kumar et al., SIGCOMM 2020), as swift_like in ATLAHS.
 
 package packet
 
@@ -16,7 +14,7 @@ import (
 	simevent "github.com/tracedag/tracedag/sim/event"
 )
 
-// window is the transport.
+// windowTransport is the transport.
 type windowTransport struct {
 	pushTransport
 	n           *network
@@ -25,35 +23,35 @@ type windowTransport struct {
 	control     uint32
 	padLast     bool
 	quirks      quirks
-	rate        uint64 // bit/s of the interfaces
+	rate        uint64 // of NICs, in bit/s
 	rto         uint64
 	congestion  congestionControl
-	initialBDPs float64 // as a share of the bandwidth-delay product
+	initialBDPs float64 // initial window in bandwidth-delay products
 	maxBDPs     float64
-	targetRTTs  float64 // of the delay, as a share of the lowest
+	targetRTTs  float64 // target delay, relative to the lowest delay
 
 	sources []windowSource
 	sinks   []reassembly
 }
 
-// windowControl is what sets windows.
+// congestionControl sets windows.
 type congestionControl struct {
 	acked  func(t *windowTransport, s *windowSource, marked bool, rtt uint64)
 	nacked func(t *windowTransport, s *windowSource)
 }
 
-// windowSource is the sender of a flow. Bytes are of payload; delays are nanoseconds, rounded down, as ATLAHS has them.
+// windowSource is the sender of a flow. Bytes are of payload. Delays are in nanoseconds, rounded down as in ATLAHS.
 type windowSource struct {
-	window      uint64 // bytes that may be under way
-	maxWindow   uint64 // that the window may be
-	bdp         uint64 // bandwidth-delay product to begin with
-	minRTT      uint64 // delay
-	target      uint64 // delay
+	window      uint64 // bytes
+	maxWindow   uint64 // bytes
+	bdp         uint64 // initial bandwidth-delay product, in bytes
+	minRTT      uint64 // lowest delay
+	target      uint64 // target delay
 	total       uint64 // packets of the flow
-	sent        uint64 // packets, of new data
-	inFlight    uint64 // packets under way: sent, and neither acknowledged nor trimmed
+	sent        uint64 // new packets
+	inFlight    uint64 // packets sent that are neither acknowledged nor trimmed
 	acked       reassembly
-	retransmits simevent.MinHeap // trimmed, to be sent again
+	retransmits simevent.MinHeap // trimmed packets to retransmit
 	watchdog    watchdog
 }
 
@@ -61,7 +59,8 @@ func newWindow(c congestionControl) func(n *network, s *transportConfig) transpo
 	return func(n *network, s *transportConfig) transport {
 		return &windowTransport{
 			n: n, mss: s.mss, header: s.header, control: s.control, padLast: s.padLast, quirks: s.quirks, rate: s.rate,
-			rto: s.time("rto"), initialBDPs: s.number("initial"), maxBDPs: s.number("cap"), targetRTTs: s.number("target"), congestion: c,
+			rto: s.time("rto"), initialBDPs: s.number("initial"), maxBDPs: s.number("cap"),
+			targetRTTs: s.number("target"), congestion: c,
 		}
 	}
 }
@@ -76,7 +75,8 @@ func (t *windowTransport) open(f uint32) {
 	acked.reset()
 	t.sinks[f].reset()
 	*s = windowSource{
-		total: packetCount(t.n.flows[f].bytes, t.mss), acked: acked, retransmits: s.retransmits[:0], watchdog: watchdog{armed: s.watchdog.armed},
+		total: packetCount(t.n.flows[f].bytes, t.mss), acked: acked, retransmits: s.retransmits[:0],
+		watchdog: watchdog{armed: s.watchdog.armed},
 	}
 	src, dst := t.n.flows[f].src, t.n.flows[f].dst
 	if t.quirks.fixedRoundTrip {
@@ -92,7 +92,7 @@ func (t *windowTransport) open(f uint32) {
 	s.target = uint64(t.targetRTTs * float64(s.minRTT))
 }
 
-// packetsOf returns how many packets carry so many bytes. No bytes need one, too.
+// packetCount returns the number of packets of a flow, at least one.
 func packetCount(bytes, mss uint64) uint64 {
 	return max(1, (bytes+mss-1)/mss)
 }
@@ -104,7 +104,7 @@ func (t *windowTransport) start(f uint32) {
 	s.watchdog.arm(t.n, f, t.rto, timerA)
 }
 
-// sendWindow sends what the window allows: what is to be sent again, then new packets.
+// sendWindow sends what the window allows: retransmissions, then new packets.
 func (t *windowTransport) sendWindow(f uint32, s *windowSource) {
 	for len(s.retransmits) > 0 && s.inFlight*t.mss < s.window {
 		t.transmit(f, s, uint64(s.retransmits.Pop()), retransmit)
@@ -138,8 +138,8 @@ func (t *windowTransport) receive(p uint32) {
 	t.n.free(p)
 }
 
-// arrived takes a data packet, or the header of one. What is in order, or was there before, is acknowledged with all that
-// is there without a gap; what is not, alone.
+// arrived handles a data packet or the header of a trimmed one. A packet in order or received before is answered with a
+// cumulative ACK, others with a selective one.
 func (t *windowTransport) arrived(p uint32, pk *packet) {
 	f, got := pk.flow, &t.sinks[pk.flow]
 	answer, upTo := ack, pk.seq+1
@@ -160,9 +160,9 @@ func (t *windowTransport) arrived(p uint32, pk *packet) {
 	a := t.n.newPacket(f, answer, t.control)
 	reply := &t.n.packets[a]
 	reply.seq, reply.ack, reply.flags, reply.sent = pk.seq, upTo, marks, pk.sent
-	whole := got.next >= t.sources[f].total
+	complete := got.next >= t.sources[f].total
 	t.n.send(t.n.flows[f].dst, a)
-	if whole {
+	if complete {
 		t.n.deliverFlow(f)
 	}
 }
@@ -200,7 +200,7 @@ func (t *windowTransport) acknowledged(pk *packet) {
 	t.sendWindow(f, s)
 }
 
-// missed handles the news that a packet was trimmed.
+// nacked handles a NACK.
 func (t *windowTransport) nacked(pk *packet) {
 	f, s := pk.flow, &t.sources[pk.flow]
 	if t.n.flows[f].complete || s.acked.has(pk.seq) {
@@ -218,7 +218,7 @@ func (t *windowTransport) nacked(pk *packet) {
 	}
 }
 
-// timer has a sender that has heard nothing for long take all that is not acknowledged for lost.
+// timer takes all unacknowledged packets for lost if the receiver was silent for the timeout.
 func (t *windowTransport) timer(_ event, f uint32) {
 	s := &t.sources[f]
 	if !s.watchdog.expired(t.n, f, t.rto, timerA) {
@@ -262,15 +262,17 @@ var swiftLike = congestionControl{
 	nacked: func(_ *windowTransport, s *windowSource) { s.window /= 2 },
 }
 
-// windowTransport returns the transport with a way to set windows: from how much of the bandwidth-delay product, and up to
-// how much; of ATLAHS, at first.
+// newWindowTransport returns a transport with a congestion control. initial and most are the initial and the largest
+// window of ATLAHS, in bandwidth-delay products.
 func newWindowTransport(name, title string, c congestionControl, initial, most float64) Transport {
 	return Transport{
-		Name: name, Title: title, discipline: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray, queueBDPs: 1,
-		ecn: ecnDefaults{minShare: 0.2, maxShare: 0.8}, build: newWindow(c),
+		Name: name, Title: title, discipline: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray,
+		queueBDPs: 1, ecn: ecnDefaults{minShare: 0.2, maxShare: 0.8}, build: newWindow(c),
 		Parameters: []Parameter{
-			{Name: "initial", Value: min(2*initial, 1), Min: 0, Compat: number(initial), Doc: "window at the start, in bandwidth-delay products; at least a packet"},
-			{Name: "cap", Value: most, Min: 0, Compat: number(min(most, 1)), Doc: "largest window, in bandwidth-delay products; at least a packet"},
+			{Name: "initial", Value: min(2*initial, 1), Min: 0, Compat: number(initial),
+				Doc: "window at the start, in bandwidth-delay products; at least a packet"},
+			{Name: "cap", Value: most, Min: 0, Compat: number(min(most, 1)),
+				Doc: "largest window, in bandwidth-delay products; at least a packet"},
 			{Name: "target", Value: 1.5, Min: 1, Doc: "delay above which the window shrinks, in lowest delays; of swiftlike"},
 			{Name: "rto", Unit: Time, Value: 1e9, Compat: number(0),
 				Doc: "after so long without a word from the receiver, send again what may be lost; 0: never"},
