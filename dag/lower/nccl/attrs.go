@@ -10,30 +10,30 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// call is what a trace says of an NCCL call beyond what the model has: the member "nccl" of an op's attributes.
+// call is the validated description of an NCCL call, from attr.NCCLCall.
 type call struct {
 	algorithm algorithm
 	protocol  protocol
-	chosen    bool // the trace does not say how the call was carried out
-	typeSize  int64
-	slices    int64 // of a chunk, for the protocol Simple
-	slice     int64 // the least size of a slice in elements, likewise
+	chosen    bool  // the trace has no description; choose.go selects algorithm and protocol
+	typeSize  int64 // element size in bytes
+	slices    int64 // slices of a chunk, for the protocol Simple
+	slice     int64 // minimum slice size in elements, for the protocol Simple
 	channels  []channel
 	inPlace   bool
-	grouped   bool  // runs in the kernel of the call before
-	chunk     int64 // of sends and receives: bytes of one message; 0: the whole
+	grouped   bool  // runs in the kernel of the previous call
+	chunk     int64 // of sends and receives: bytes of one message; 0: one message
 }
 
-// channel is the part of a collective that one channel carries, in elements.
+// channel is the part of a collective on one channel, in elements.
 type channel struct {
-	ring              int32 // which of the communicator's rings or trees
+	ring              int32 // index of the communicator's ring or tree
 	work, chunk, last int64
 }
 
-// maxChannels is how many channels a collective may have; NCCL has 32.
+// maxChannels is the maximum number of channels of a collective. NCCL has 32.
 const maxChannels = 1024
 
-// parseCall reads the attributes of an op of the given kind.
+// parseCall parses and validates the attributes of an op of the given kind.
 func parseCall(attrs string, kind dag.Kind) (*call, error) {
 	a, err := attr.ParseNCCLCall(attrs)
 	if err != nil {
@@ -62,7 +62,7 @@ func parseCall(attrs string, kind dag.Kind) (*call, error) {
 	return c, c.setChannels(a)
 }
 
-// setChannels sets what a collective says of its channels.
+// setChannels sets the channels of a collective. It returns an error for values out of range.
 func (c *call) setChannels(a *attr.NCCLCall) error {
 	c.typeSize = a.Type
 	if a.Type < 1 || a.Type > 1<<20 {
@@ -99,14 +99,14 @@ func (c *call) setChannels(a *attr.NCCLCall) error {
 	return nil
 }
 
-// maxElements is how many elements a channel may carry at most, so that no sum of a few products with the number of ranks
-// overflows.
+// maxElements is the maximum number of elements of a channel. It keeps sums of products with the number of ranks in
+// range.
 const maxElements = 1 << 40
 
-// maxMessages is how many messages a call may be cut into for each step of its algorithm, so that lowering ends before long.
+// maxMessages is the maximum number of messages of a call per algorithm step. It bounds the time of lowering.
 const maxMessages = 1 << 24
 
-// agrees reports whether two members of a collective call say the same of it.
+// agrees reports whether the descriptions of two members of a collective are equal.
 func (c *call) agrees(d *call) bool {
 	return c == d || c.chosen == d.chosen && c.algorithm == d.algorithm && c.protocol == d.protocol && c.typeSize == d.typeSize &&
 		c.slices == d.slices && c.slice == d.slice && slices.Equal(c.channels, d.channels)

@@ -7,20 +7,20 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// What NCCL 2.20 does where a trace does not say it, as far as it does not measure the machine first: buffers of 8 steps, and
-// blocks of threads.
+// Defaults of NCCL 2.20 for calls without description. NCCL also tunes by measurements of the machine, which this model
+// does not.
 const (
 	steps          = 8
 	simpleBuffer   = 4 << 20
 	llBuffer       = 512 << 10
 	ll128Buffer    = 4915200
 	threads        = 512
-	llBytes        = 64 << 10 // of a rank and channel: with fewer, the protocol is LL
-	treeBytes      = 1 << 20  // with fewer, on more than two nodes, the algorithm of an allreduce is tree
-	chosenChannels = 2        // where nothing says how many a communicator has
+	llBytes        = 64 << 10 // per rank and channel; below, the protocol is LL
+	treeBytes      = 1 << 20  // below, on more than two nodes, the algorithm of an allreduce is tree
+	chosenChannels = 2        // channels of a communicator without description
 )
 
-// Check returns an error if the options name an algorithm or a protocol that does not exist, or too many channels.
+// Check returns an error for an unknown algorithm or protocol, and for too many channels.
 func (o *Options) Check() error {
 	if _, ok := parseAlgorithm(o.Algorithm); o.Algorithm != "" && (!ok || o.algorithm() > ring) {
 		return fmt.Errorf("algorithm %q, expected tree or ring", o.Algorithm)
@@ -39,14 +39,13 @@ func (o *Options) algorithm() algorithm {
 	return a
 }
 
-// choiceKey is what a choice depends on.
+// choiceKey is the key of a chosen call.
 type choiceKey struct {
 	kind  dag.Subkind
 	bytes int64
 }
 
-// choose returns how a collective is carried out of which the trace does not say it; bytes and received are those that the
-// op has.
+// choose returns the call of a collective without description. bytes and received are the op's Bytes and RecvBytes.
 func (c *comm) choose(o *Options, kind dag.Subkind, bytes, received int64) *call {
 	n := int64(len(c.members))
 	switch {
@@ -54,7 +53,7 @@ func (c *comm) choose(o *Options, kind dag.Subkind, bytes, received int64) *call
 		bytes = received
 	case kind == dag.ReduceScatter:
 		bytes = (max(bytes, 0) + n - 1) / n
-	case kind == dag.Bcast: // of which a member that is not the root contributes nothing
+	case kind == dag.Bcast: // only the root states Bytes
 		bytes = max(bytes, received)
 	}
 	bytes = min(max(bytes, 0), maxElements)
@@ -92,7 +91,7 @@ func (c *comm) choose(o *Options, kind dag.Subkind, bytes, received int64) *call
 	return chosen
 }
 
-// lay divides so many bytes among channels, as NCCL's scheduler does.
+// lay divides the bytes among channels as NCCL's scheduler does.
 func (c *call) lay(kind dag.Subkind, bytes, channels, members int64) {
 	chunkSteps, sliceSteps := int64(1), int64(1)
 	if c.protocol == simple && c.algorithm == ring && kind != dag.Bcast && kind != dag.Reduce {

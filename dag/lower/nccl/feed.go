@@ -8,34 +8,34 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 )
 
-// feed writes ranks.
+// feed writes the ranks of the lowered trace.
 type feed struct {
 	*lowering
 	*nodes.Writer
 	clock  *clock
 	cut    cut
-	labels [][]int32 // of each communicator: the streams of its channels on the rank at hand
-	label  int32     // the next stream that is free
+	labels [][]int32 // streams of the channels of each communicator on the current rank
+	label  int32     // next free stream
 
 	rank      int32
 	plan      *plan
 	figures   *figures
-	in        int32   // the op before all of an event
-	terminals []int32 // the ops that the one after all of an event waits for
-	stream    int32   // of the channel at hand
-	nic       int32   // of the event
+	in        int32   // first op of the kernel
+	terminals []int32 // ops that the last op of the kernel waits for
+	stream    int32   // stream of the current channel
+	nic       int32   // NIC of the kernel
 	protocol  protocol
 	typeSize  int64
 	next, prv link
-	near      []link // those of a tree's children
+	near      []link // links to the children in a tree
 }
 
-// link is the messages that the rank exchanges with another on a channel.
+// link counts the messages that the rank exchanges with a peer on a channel.
 type link struct {
 	peer           int32
-	send, recv     int64 // first tags
+	send, recv     int64 // first tag of each direction
 	sent, received int64 // messages
-	bytes          int64 // sent
+	bytes          int64 // bytes sent
 	bytesReceived  int64
 }
 
@@ -43,7 +43,7 @@ type link struct {
 func (l *lowering) Feed() func(rank int, w *nodes.Writer) error {
 	f := &feed{lowering: l, clock: newClock(l.o), labels: make([][]int32, len(l.comms)+1)}
 	return func(rank int, w *nodes.Writer) error {
-		if w.Counting() && l.ranks[rank].forward { // so that it is known where later ops are
+		if w.Counting() && l.ranks[rank].forward { // a first pass computes the indices of later ops
 			f.Writer = w.Dry()
 			f.begin(int32(rank))
 			if err := f.write(); err != nil {
@@ -63,7 +63,7 @@ func (f *feed) begin(rank int32) {
 	}
 	f.label = f.plan.stream
 	f.LowestStream(f.plan.lowest)
-	f.figures = &figures{} // which are thrown away
+	f.figures = &figures{} // discarded
 	if f.Counting() {
 		f.plan.figures = newFigures()
 		f.figures = &f.plan.figures
@@ -100,13 +100,13 @@ func (f *feed) write() error {
 	return nil
 }
 
-// isEvent reports whether ops are calls that run in one kernel of NCCL.
+// isEvent reports whether the ops are calls of one NCCL kernel.
 func (f *feed) isEvent(r *dag.Rank, first, last int) bool {
 	c := f.plan.calls[first]
 	return c != nil && (r.Kind[first] == dag.Coll || !c.chosen || last > first+1)
 }
 
-// require makes the last op wait for what ops of the rank wait for.
+// require copies the dependencies and release times of ops of the rank to the last op.
 func (f *feed) require(r *dag.Rank, first, last int, base int32) {
 	p, before := f.plan, int32(none)
 	for i := first; i < last; i++ {
@@ -124,7 +124,7 @@ func (f *feed) require(r *dag.Rank, first, last int, base int32) {
 	}
 }
 
-// single writes what is not part of a kernel of NCCL.
+// single writes an op that is not part of an NCCL kernel.
 func (f *feed) single(r *dag.Rank, i int, base int32) {
 	peer, bytes, tag := r.Peer.At(i), r.Bytes.At(i), int64(f.plan.number[i])
 	switch r.Kind[i] {
@@ -145,7 +145,7 @@ func (f *feed) single(r *dag.Rank, i int, base int32) {
 	f.require(r, i, i+1, base)
 }
 
-// kernel writes the calls that run in one kernel.
+// kernel writes the calls of one kernel.
 func (f *feed) kernel(r *dag.Rank, first, last int, base int32) {
 	f.clock.begin(f.rank, int32(first))
 	f.nic = r.NIC.At(first)
@@ -187,7 +187,7 @@ func (f *feed) channelStream(group *[]int32, channel int) int32 {
 	return (*group)[channel]
 }
 
-// messages writes a send or a receive in a kernel.
+// messages writes the messages of a send or receive in a kernel.
 func (f *feed) messages(r *dag.Rank, i int) {
 	c, peer, left := f.plan.calls[i], r.Peer.At(i), r.Bytes.At(i)
 	step := c.step()
@@ -215,7 +215,7 @@ func (f *feed) messages(r *dag.Rank, i int) {
 	f.countLink(&link)
 }
 
-// sendOn sends the next message of a link after op on.
+// sendOn appends a send of the next message of a link, which waits for op on.
 func (f *feed) sendOn(l *link, bytes int64, on int32) int32 {
 	op := f.Send(l.peer, bytes, l.send+l.sent, f.stream, f.nic)
 	f.Require(on)
@@ -224,7 +224,7 @@ func (f *feed) sendOn(l *link, bytes int64, on int32) int32 {
 	return op
 }
 
-// recvOn receives the next message of a link.
+// recvOn appends a receive of the next message of a link.
 func (f *feed) recvOn(l *link, bytes int64) int32 {
 	op := f.Recv(l.peer, bytes, l.recv+l.received, f.stream, f.nic)
 	f.Require(f.in)
@@ -233,14 +233,14 @@ func (f *feed) recvOn(l *link, bytes int64) int32 {
 	return op
 }
 
-// work computes on so many bytes after op on.
+// work appends work on the given bytes, which waits for op on.
 func (f *feed) work(w work, bytes int64, on int32) int32 {
 	op := f.computes(w, bytes)
 	f.Require(on)
 	return op
 }
 
-// computes computes on so many bytes.
+// computes appends work on the given bytes without dependencies.
 func (f *feed) computes(w work, bytes int64) int32 {
 	ns, known := f.clock.time(f.protocol, w, bytes)
 	if f.figures.workNS += ns; !known {
@@ -249,7 +249,7 @@ func (f *feed) computes(w work, bytes int64) int32 {
 	return f.Calc(f.stream, duration(ns))
 }
 
-// maxMembers is how many ranks a communicator may have, so that no product of it with a size overflows.
+// maxMembers is the maximum size of a communicator. It keeps products with message sizes in range.
 const maxMembers = 1 << 22
 
 // collective writes a collective.

@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// lane is the sends and receives from one rank to another on one communicator. They match in the order of their tags, those
-// with equal tags in the order of their ops.
+// lane is the sends and receives from one rank to another on one communicator. They match in ascending order of tags,
+// and of op indices for equal tags.
 type lane struct {
 	laneKey
 	sends, recvs []half
@@ -17,15 +17,15 @@ type lane struct {
 
 type laneKey struct{ from, to, comm int32 }
 
-// half is one side of a message, or of a call that becomes several.
+// half is one side of a message, or of a call that becomes several messages.
 type half struct {
 	op    int32
-	count int32 // of messages
+	count int32 // messages
 	tag   int64
 	bytes int64
 }
 
-// addMessage notes a send or a receive.
+// addMessage adds a send or a receive to its lane.
 func (l *lowering) addMessage(rank int32, r *dag.Rank, i int, c *call, found map[laneKey]*lane) error {
 	peer, tag := r.Peer.At(i), r.Tag.At(i)
 	recv := r.Kind[i] == dag.Recv
@@ -61,7 +61,7 @@ func (l *lowering) addMessage(rank int32, r *dag.Rank, i int, c *call, found map
 	return nil
 }
 
-// step returns how many bytes of a send or receive go into one message; 0: all.
+// step returns the bytes of one message of a send or receive; 0 means one message for all bytes.
 func (c *call) step() int64 {
 	if c.protocol == ll && c.chunk > 0 {
 		return c.chunk / 2
@@ -69,7 +69,7 @@ func (c *call) step() int64 {
 	return c.chunk
 }
 
-// matchLanes checks that all sends and receives have partners.
+// matchLanes sorts the lanes and returns an error for a send or receive without partner.
 func (l *lowering) matchLanes(found map[laneKey]*lane) error {
 	slices.SortFunc(l.lanes, func(a, b *lane) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.comm, b.comm))

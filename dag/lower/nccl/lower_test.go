@@ -87,8 +87,8 @@ func mustLower(t *testing.T, trace *dag.Trace, o Options) (*dag.Trace, *Report) 
 	return lowered, &l.Report
 }
 
-// TestWorkedExample is an allreduce of 1 MiB of four GPUs on two nodes, worked out by hand: each GPU passes on 6 chunks of
-// 65536 elements in two slices each.
+// TestWorkedExample is an allreduce of 1 MiB of four GPUs on two nodes, worked out by hand: each GPU passes on 6 chunks
+// of 65536 elements in two slices each.
 func TestWorkedExample(t *testing.T) {
 	j := newJob(4, 0, 0, 1, 1)
 	world := j.AddComm(dag.World(4))
@@ -100,7 +100,8 @@ func TestWorkedExample(t *testing.T) {
 	if r.Network != (Traffic{24, 3 << 20}) || r.IntraNode != (Traffic{24, 3 << 20}) || !r.SendRecvAgree {
 		t.Errorf("messages %+v between nodes and %+v inside", r.Network, r.IntraNode)
 	}
-	// Per GPU 4 reductions of 3909 or so, 2 with copies, 4 copies; the tables of the machine are medians rounded otherwise.
+	// Per GPU 4 reductions of 3909 or so, 2 with copies, 4 copies; the tables of the machine are medians rounded
+	// otherwise.
 	if c := r.Calcs[0]; c.Gap != 2000 || c.Transfer != 24*436 || c.Ops != 54 || c != r.Calcs[1] {
 		t.Errorf("calcs %+v and %+v", c, r.Calcs[1])
 	}
@@ -205,8 +206,8 @@ func randomCollective(draw *rand.Rand, j *job, comm int32, members []int32, grou
 	}
 }
 
-// TestRandom lowers random calls: whatever it makes of them, all messages have partners of the same size, no op waits for
-// itself, the figures of both sides agree, and it is the same each time and whether ranks are joined or not.
+// TestRandom lowers random calls: whatever it makes of them, all messages have partners of the same size, no op waits
+// for itself, the figures of both sides agree, and it is the same each time and whether ranks are joined or not.
 func TestRandom(t *testing.T) {
 	o := testOptions(t)
 	for seed := range uint64(400) {

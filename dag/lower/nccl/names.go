@@ -2,7 +2,7 @@ package nccl
 
 import "slices"
 
-// algorithm is how NCCL carries out a collective.
+// algorithm is an NCCL algorithm, by NCCL's number.
 type algorithm uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	nvlsTree
 )
 
-// algorithmNames are the algorithms in traces and on the command line, in NCCL's order.
+// algorithmNames are the names in traces and on the command line.
 var algorithmNames = [...]string{"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree"}
 
 func parseAlgorithm(name string) (algorithm, bool) {
@@ -22,7 +22,7 @@ func parseAlgorithm(name string) (algorithm, bool) {
 	return algorithm(max(i, 0)), i >= 0
 }
 
-// protocol is how NCCL moves data: with flags in each line of 16 or of 128 bytes, or plainly.
+// protocol is an NCCL protocol, by NCCL's number: LL has a flag in each line of 16 bytes, LL128 in each of 128 bytes.
 type protocol uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	protocols = iota
 )
 
-// protocolNames are the protocols in traces and on the command line, in NCCL's order.
+// protocolNames are the names in traces and on the command line.
 var protocolNames = [protocols]string{"ll", "ll128", "simple"}
 
 func parseProtocol(name string) (protocol, bool) {

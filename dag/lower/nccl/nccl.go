@@ -1,14 +1,14 @@
-// Package nccl lowers the collectives and grouped sends and receives of NCCL to the messages that NCCL 2.20 exchanges for
-// them, channel by channel, and to the work that GPUs do on the data in between. docs/lowering-nccl.md describes it for users.
+// Package nccl lowers the collectives and grouped sends and receives of NCCL to the messages of NCCL 2.20, channel by
+// channel, and to the work of GPUs on the data. docs/lowering-nccl.md describes it for users.
 //
-// What a trace of NCCL says of a call is in the member "nccl" of the op's attributes (attrs.go): algorithm, protocol and
-// how much of the data each channel carries in chunks of which size. For a call of which nothing is said the options choose
-// (choose.go). The connections of a communicator are in the trace's attributes (topology.go). ring.go and tree.go have the
-// algorithms, pieces.go how a chunk is cut into messages, times.go how long GPUs take.
+// The attributes of an op describe the call (attr.NCCLCall, attrs.go): algorithm, protocol, and the elements and chunk
+// size of each channel. The options select these for a call without description (choose.go). The attributes of the
+// trace describe the connections of communicators (attr.NCCLTopology, topology.go). ring.go and tree.go have the
+// algorithms, pieces.go divides a chunk into messages, times.go has the times of GPU work.
 //
 // Sources: NCCL 2.20.5; Z. Hu et al., "Demystifying NCCL: An In-depth Analysis of GPU Communication Protocols and
-// Algorithms", arXiv 2507.04786, 2025; S. Shen et al., "ATLAHS: An Application-centric Network Simulator Toolchain for AI,
-// HPC, and Distributed Storage", 2025, for how work and messages depend on each other.
+// Algorithms", arXiv 2507.04786, 2025; S. Shen et al., "ATLAHS: An Application-centric Network Simulator Toolchain for
+// AI, HPC, and Distributed Storage", 2025, for the dependencies between work and messages.
 package nccl
 
 import (
@@ -22,41 +22,41 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 )
 
-// Options says how to lower. The zero value needs no tables: no work takes any time.
+// Options are the options of a lowering. In the zero value, GPU work takes no time.
 type Options struct {
-	Simple, LL, LL128 *Table // of the work on data by protocol; nil: it takes no time
-	ZeroReduction     bool   // work and messages inside a node take no time
-	Sample            bool   // draw times from the tables instead of taking their means
-	Seed              int64  // of what is drawn
+	Simple, LL, LL128 *Table // times of GPU work by protocol; nil: no time
+	ZeroReduction     bool   // GPU work and messages inside a node take no time
+	Sample            bool   // draw times from the tables; otherwise use means
+	Seed              int64  // random seed for Sample
 
-	// AssumeRing has calls by algorithms that are not modelled (NVLS, CollNet) carried out by the ring algorithm. Otherwise
-	// they exchange no messages, and Report.Unsupported counts them.
+	// AssumeRing lowers calls by algorithms without model (NVLS, CollNet) as rings. Otherwise they exchange no
+	// messages, and Report.Unsupported counts them.
 	AssumeRing bool
 
-	// For calls of which the trace does not say how they are carried out; the zero values leave it to their size.
+	// For calls without description. The zero values select by size.
 	Algorithm, Protocol string
 	Channels            int
 
-	// Apart leaves every rank a rank of its own; otherwise there is one for each node, joined as by [nodes.Joined].
+	// Apart keeps one rank per GPU; otherwise there is one rank per node, as in [nodes.Joined].
 	Apart bool
 	Nodes nodes.Options
 }
 
-// Lowered is a trace with its NCCL calls lowered, to be read batch by batch.
+// Lowered is a trace with its NCCL calls lowered, read batch by batch.
 type Lowered struct {
 	*nodes.Source
 	Report Report
 }
 
-// Lower lowers a trace, whose references must be in range ([dag.Rank.CheckReferences]); t is not changed.
+// Lower lowers a trace, whose references must be in range ([dag.Rank.CheckReferences]). It does not change t.
 //
-// Every kernel of NCCL, that is a collective, send or receive with those grouped with it, becomes a calc that takes no time
-// and waits for what the calls wait for, the messages and the work, another calc after all of these, and a third on the
-// stream of the calls, for which those wait that wait for the calls. Channels are streams of their own; channel i of all
-// calls of a communicator on a rank is the same. Sends and receives of which the trace says nothing stay as they are.
+// Every NCCL kernel (a collective, send or receive with the calls grouped with it) becomes a calc of zero duration with
+// the dependencies of the calls, the messages and the work, a second calc after all of these, and a third calc on the
+// stream of the calls, which dependents of the calls wait for. Channels are streams; channel i of all calls of a
+// communicator on a rank is the same stream. Sends and receives without description remain unchanged.
 //
-// It fails where members of a communicator do not have the same calls, where a send or a receive has no partner, for
-// receives from any source or with any tag, and for collectives that [Knows] does not know.
+// Lower returns an error if members of a communicator have different calls, for a send or receive without partner, for
+// receives from any source or with any tag, and for collectives that NCCL does not have ([Knows]).
 func Lower(t *dag.Trace, o Options) (*Lowered, error) {
 	lowered, err := lower(t, &o)
 	if err != nil {
@@ -99,24 +99,24 @@ func Knows(s dag.Subkind) bool {
 	return false
 }
 
-// lowering is a trace in the course of being lowered. It is a nodes.Ranks.
+// lowering is the state of lowering one trace. It implements nodes.Ranks.
 type lowering struct {
 	trace *dag.Trace
 	o     *Options
-	comms []*comm // by communicator; nil where no op is a collective of it
+	comms []*comm // by communicator; nil for communicators without collectives
 	ranks []plan
-	lanes []*lane // of sends and receives
+	lanes []*lane // sends and receives
 	next  map[pair]int64
 }
 
-// plan is what is known of a rank.
+// plan is the state of one rank.
 type plan struct {
-	calls          []*call // of each op; nil for what is not of NCCL
-	number         []int32 // of each op: a collective's instance, the first tag of a send or receive
-	event          []int32 // of each op: the first of those that run in its kernel
-	start, end     []int32 // of each op: what starts first and what ends last of what it becomes
+	calls          []*call // call of each op; nil for ops that are not of NCCL
+	number         []int32 // of each op: the instance of a collective, the first tag of a send or receive
+	event          []int32 // of each op: the first op in the same kernel
+	start, end     []int32 // of each op: its first and last op in the lowered trace
 	forward        bool    // some op waits for a later one
-	lowest, stream int32   // its lowest stream, and the first that it does not use
+	lowest, stream int32   // lowest stream, and lowest unused stream above all used ones
 	figures        figures
 }
 
@@ -127,21 +127,21 @@ type comm struct {
 	position  map[int32]int32
 	topology  *topology
 	instances []instance
-	counts    []int32 // of each member: how many calls it has
-	tags      []int32 // of the instances' lanes: the number of messages, then the first tag
+	counts    []int32 // calls of each member
+	tags      []int32 // of each lane of the instances: the number of messages, then the first tag
 	chosen    map[choiceKey]*call
 }
 
-// instance is a call of all members of a communicator.
+// instance is one collective of all members of a communicator.
 type instance struct {
-	call  *call // as the first member has it
+	call  *call // of the first member
 	kind  dag.Subkind
 	root  int32 // position
-	lanes int32 // where its lanes begin in comm.tags
-	first int32 // rank of the member that was met first
+	lanes int32 // index of its first lane in comm.tags
+	first int32 // rank of the first member
 }
 
-// pair is two ranks, or nodes, of which one sends to the other.
+// pair is a sending and a receiving rank or node.
 type pair struct{ from, to int32 }
 
 func newLowering(t *dag.Trace, o *Options) (*lowering, error) {
@@ -174,7 +174,7 @@ func newLowering(t *dag.Trace, o *Options) (*lowering, error) {
 	return l, l.matchLanes(found)
 }
 
-// planRank finds the calls of a rank.
+// planRank collects the calls of a rank.
 func (l *lowering) planRank(rank int, parsed map[string]*call, topologies []attr.NCCLTopologies,
 	found map[laneKey]*lane) error {
 	r, p := &l.trace.Ranks[rank], &l.ranks[rank]
@@ -212,7 +212,7 @@ func (l *lowering) planRank(rank int, parsed map[string]*call, topologies []attr
 	return nil
 }
 
-// setEvents finds the ops that run in one kernel.
+// setEvents groups the ops by kernel.
 func (p *plan) setEvents(r *dag.Rank) {
 	for i, c := range p.calls {
 		p.event[i] = int32(i)
@@ -224,7 +224,7 @@ func (p *plan) setEvents(r *dag.Rank) {
 	p.forward = slices.ContainsFunc(r.Deps.Off, negative) || slices.ContainsFunc(r.StartDeps.Off, negative)
 }
 
-// addCollective notes a collective and returns the number of its instance.
+// addCollective adds a collective and returns the number of its instance.
 func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call, topologies []attr.NCCLTopologies) (int32, error) {
 	kind := r.Subkind.At(i)
 	if !Knows(kind) {
@@ -271,7 +271,7 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call, to
 	return k, nil
 }
 
-// comm returns a communicator; of the first call it has the job.
+// comm returns a communicator. The job of its first call determines its topology.
 func (l *lowering) comm(id, job int32, topologies []attr.NCCLTopologies) (*comm, error) {
 	if id < 0 || int(id) >= len(l.comms) {
 		return nil, fmt.Errorf("communicator %d, expected one of the trace's %d", id, len(l.comms))
@@ -301,7 +301,7 @@ func (l *lowering) comm(id, job int32, topologies []attr.NCCLTopologies) (*comm,
 	return c, nil
 }
 
-// complete returns an error unless all members have all calls.
+// complete returns an error unless all members have equal numbers of calls.
 func (c *comm) complete() error {
 	for i, n := range c.counts {
 		if int(n) != len(c.instances) {
@@ -323,7 +323,7 @@ func (l *lowering) Kinds() []dag.Kind {
 	return slices.DeleteFunc(l.trace.Kinds(), func(k dag.Kind) bool { return k == dag.Coll })
 }
 
-// pairOf returns what two ranks share the tags of their messages with.
+// pairOf returns the ranks or nodes among whose messages tags must be unique.
 func (l *lowering) pairOf(from, to int32) pair {
 	if l.o.Apart || l.trace.Nodes == nil {
 		return pair{from, to}
@@ -333,7 +333,7 @@ func (l *lowering) pairOf(from, to int32) pair {
 
 var errTags = errors.New("more than 2^31 messages from one node to another")
 
-// take returns the first of so many tags that messages from one rank to another get.
+// take reserves count tags for messages from one rank to another and returns the first.
 func (l *lowering) take(from, to int32, count int32) (int32, error) {
 	p := l.pairOf(from, to)
 	first := l.next[p]
@@ -344,7 +344,8 @@ func (l *lowering) take(from, to int32, count int32) (int32, error) {
 	return int32(first), nil
 }
 
-// assignTags gives every message a tag of its own among those from its node to its partner's, after all were counted.
+// assignTags assigns the tags after the messages were counted. Tags are unique among the messages from one node to
+// another.
 func (l *lowering) assignTags() (err error) {
 	l.next = make(map[pair]int64)
 	for _, c := range l.comms {
@@ -375,7 +376,7 @@ func (l *lowering) assignTags() (err error) {
 	return err
 }
 
-// eachLane calls do with the lanes of an instance, from position to position.
+// eachLane calls do for each lane of an instance. from and to are positions.
 func (inst *instance) eachLane(c *comm, do func(lane, from, to int32)) {
 	lane := inst.lanes
 	for i := range inst.call.channels {

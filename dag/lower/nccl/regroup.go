@@ -7,14 +7,15 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// Regroup returns the trace with its ranks dealt to nodes in ascending order: counts has how many each node gets, all
-// together as many as there are ranks. It works on any trace, and shares all else with t.
+// Regroup returns the trace with its ranks assigned to nodes in ascending order. counts has the number of ranks of each
+// node, 1 or more; their sum must be the number of ranks. The result shares all else with t. Regroup works on any
+// trace.
 //
-// Where the trace says how NCCL connects communicators, it no longer does: the ranks of each are connected anew when they
-// are lowered. A ring goes through the nodes in ascending order, and inside each through its ranks. In a tree the ranks of
-// a node form a chain, in which data goes up from the lowest to the highest, and the nodes NCCL's double binary tree: the
-// highest rank of a node sends to the lowest of its parent's; even channels have the first of the two trees, odd ones the
-// second. How many channels there are stays, and so do all calls.
+// Regroup discards the NCCL connections of communicators in the attributes of the trace; lowering then connects the
+// ranks by default. A ring visits the nodes in ascending order, and in each node its ranks. In a tree, the ranks of a
+// node form a chain from the lowest to the highest rank, and the nodes form NCCL's double binary tree: the highest rank
+// of a node sends to the lowest rank of the parent node; even channels have the first tree, odd channels the second.
+// The number of channels and all calls remain.
 func Regroup(t *dag.Trace, counts []int) (*dag.Trace, error) {
 	total := 0
 	for node, n := range counts {

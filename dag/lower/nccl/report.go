@@ -10,46 +10,46 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 )
 
-// Report says what a lowering made of a trace.
+// Report counts the calls, messages and calcs of a lowering.
 type Report struct {
 	GPUs    int     `json:"gpus"` // ranks of the trace
 	Nodes   int     `json:"nodes"`
 	GPUNode []int32 `json:"gpu_node"`
 
-	// Calls of each kind, those of a collective once for each member.
+	// Calls by kind; a collective counts once per member.
 	Ops map[string]int64 `json:"ops"`
-	// Calls by algorithms that are not modelled, and that exchange no messages: by "algo N", N being NCCL's number.
+	// Calls by algorithms without model, which exchange no messages, by "algo N" with NCCL's number N.
 	Unsupported map[string]int64 `json:"unsupported"`
 
-	// Messages of each ordered pair of ranks, "A->B", and those between nodes. Messages of a rank to itself are in none.
+	// Messages by ordered pair of ranks, "A->B", and by pair of nodes. Messages of a rank to itself are not counted.
 	GPUPairs  map[string]Traffic `json:"gpu_pairs"`
 	NodePairs map[string]Traffic `json:"node_pairs"`
 	Network   Traffic            `json:"network"`    // between nodes
 	IntraNode Traffic            `json:"intra_node"` // inside nodes
 
-	SendRecvAgree bool `json:"send_recv_agree"` // every rank receives what the others send it
+	SendRecvAgree bool `json:"send_recv_agree"` // sent and received bytes are equal for every pair of ranks
 
 	Calcs map[int]Calcs `json:"calc_per_node"`
 
-	// Untimed counts pieces of work for which there is no table of times.
+	// Untimed counts work without a table of times.
 	Untimed int64 `json:"untimed"`
 }
 
-// Traffic is messages.
+// Traffic is a number of messages and their bytes.
 type Traffic struct {
 	Messages int64 `json:"messages"`
 	Bytes    int64 `json:"bytes"`
 }
 
-// Calcs is the computation of a node, in nanoseconds.
+// Calcs is the computation of a node.
 type Calcs struct {
-	Gap        int64 `json:"gap_ns"`         // calcs of the trace
-	ReduceCopy int64 `json:"reduce_copy_ns"` // work on data of NCCL's calls
-	Transfer   int64 `json:"transfer_ns"`    // messages inside the node, at both ends
-	Ops        int64 `json:"calc_ops"`       // calcs of all kinds
+	Gap        int64 `json:"gap_ns"`         // calcs of the trace, ns
+	ReduceCopy int64 `json:"reduce_copy_ns"` // GPU work of NCCL calls, ns
+	Transfer   int64 `json:"transfer_ns"`    // messages inside the node, both ends, ns
+	Ops        int64 `json:"calc_ops"`       // number of calcs of all kinds
 }
 
-// Names of the calls in reports.
+// Kinds of calls in reports.
 const (
 	sendKind = iota
 	recvKind
@@ -77,20 +77,20 @@ func kindOf(s dag.Subkind) int {
 	return reduceKind
 }
 
-// figures are what was counted at a rank.
+// figures are the counts of one rank.
 type figures struct {
 	kinds         [numKinds]int64
 	unsupported   [len(algorithmNames)]int64
 	gapNS, workNS int64
 	untimed       int64
-	sent, recvd   map[int32]Traffic // by the other rank
+	sent, recvd   map[int32]Traffic // by peer
 }
 
 func newFigures() figures {
 	return figures{sent: make(map[int32]Traffic), recvd: make(map[int32]Traffic)}
 }
 
-// count counts messages with another rank.
+// count counts messages with a peer.
 func (f *feed) count(peer int32, sent, bytes, received, bytesReceived int64) {
 	if !f.Counting() {
 		return
@@ -109,7 +109,7 @@ func (t Traffic) plus(messages, bytes int64) Traffic {
 
 func (f *feed) countLink(l *link) { f.count(l.peer, l.sent, l.bytes, l.received, l.bytesReceived) }
 
-// countLane is countLink for a lane on which the rank sends.
+// countLane counts the messages of a link, and stores the number of messages of the lane on which the rank sends.
 func (f *feed) countLane(c *comm, lane int32, l *link) {
 	if !f.Counting() {
 		return
@@ -122,7 +122,7 @@ func (f *feed) countLane(c *comm, lane int32, l *link) {
 	f.countLink(l)
 }
 
-// report puts the figures of all ranks together.
+// report combines the counts of all ranks.
 func (l *lowering) report(s *nodes.Source) (Report, error) {
 	r := Report{
 		GPUs: len(l.ranks), GPUNode: l.trace.Nodes, Ops: map[string]int64{}, Unsupported: map[string]int64{},
@@ -182,7 +182,7 @@ func (l *lowering) report(s *nodes.Source) (Report, error) {
 	return r, nil
 }
 
-// reportTraffic adds the messages that a rank sends.
+// reportTraffic adds the messages that a rank sends, and compares sent with received ones.
 func (l *lowering) reportTraffic(r *Report, rank int32, between map[pair]Traffic) {
 	f := &l.ranks[rank].figures
 	for from, t := range f.recvd {
@@ -208,7 +208,7 @@ func (l *lowering) reportTraffic(r *Report, rank int32, between map[pair]Traffic
 	}
 }
 
-// UnsupportedCalls describes the calls that exchange no messages for want of a model, "" if there are none.
+// UnsupportedCalls describes the calls by algorithms without model, "" if there are none.
 func (r *Report) UnsupportedCalls() string {
 	var parts []string
 	for a, name := range algorithmNames {
@@ -219,5 +219,5 @@ func (r *Report) UnsupportedCalls() string {
 	return strings.Join(parts, ", ")
 }
 
-// number returns what reports call an algorithm: by NCCL's number.
+// number returns the name of an algorithm in reports, which has NCCL's number.
 func (a algorithm) number() string { return fmt.Sprintf("algo %d", a) }

@@ -2,7 +2,7 @@ package nccl
 
 import "github.com/tracedag/tracedag/dag"
 
-// ring writes what a channel of a collective does by the ring algorithm at the member in position me.
+// ring writes one channel of a collective by the ring algorithm at the member at position me.
 func (f *feed) ring(c *comm, inst *instance, ch *channel, lanes, me int32, inPlace bool) {
 	o := c.topology.ring(ch.ring)
 	next, prev := o.next(me), o.prev(me)
@@ -55,7 +55,7 @@ func (f *feed) ring(c *comm, inst *instance, ch *channel, lanes, me int32, inPla
 	f.countLink(&f.prv)
 }
 
-// ownCopy returns the work of a member that sends its own data, and keeps it elsewhere unless the call is in place.
+// ownCopy returns the work of a member that sends its own data: a copy to the output unless the call is in place.
 func ownCopy(inPlace bool) work {
 	if inPlace {
 		return noWork
@@ -63,8 +63,7 @@ func ownCopy(inPlace bool) work {
 	return copies
 }
 
-// ringAllreduce reduces each part of the data once round the ring, and sends the result round it once more; p is the position
-// in the ring.
+// ringAllreduce writes a reduce-scatter followed by an allgather around the ring. p is the position in the ring.
 func (f *feed) ringAllreduce(ch *channel, n, p int64) {
 	loop := n * ch.chunk
 	for off := int64(0); off < ch.work && f.Err() == nil; off += loop {
@@ -92,7 +91,7 @@ func (f *feed) ringAllreduce(ch *channel, n, p int64) {
 	}
 }
 
-// step receives the pieces of a chunk from the member before, works on them and sends them to the member behind.
+// step receives the messages of a chunk from the previous member, works on them and sends them to the next member.
 func (f *feed) step(recv bool, w work, send bool) {
 	for i, bytes := range f.cut.bytes {
 		last := f.in

@@ -12,30 +12,31 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Table says how long a GPU takes to reduce and to copy pieces of data, as measured with NPKit: for each size in bytes a list
-// of times in nanoseconds.
+// Table has the times of GPU reductions and copies as measured with NPKit: for each size in bytes a list of times in
+// ns.
 type Table struct {
 	reduce, copy curve
 }
 
-// curve is the times of one kind of work, by ascending size.
+// curve has the times of one kind of work in ascending order of size.
 type curve struct {
-	sizes   []int64
+	sizes   []int64   // bytes
 	samples [][]int64 // ns
-	means   []float64
+	means   []float64 // ns
 }
 
-// The events of NPKit that stand for a reduction and a copy.
+// NPKit's events of reductions and copies.
 const (
 	reduceEvent = "NPKIT_EVENT_GPU_RECV_REDUCE_SEND"
 	copyEvent   = "NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND"
 )
 
-// maxNS is the longest time that a table may have: 10^15 ns are 11 days.
+// maxNS is the maximum time in a table, 10^15 ns or 11 days.
 const maxNS = 1e15
 
-// ReadTable reads a table in ATLAHS' form: a JSON object of events, each an object of sizes as text, each a list of times in
-// nanoseconds. It must have the events NPKIT_EVENT_GPU_RECV_REDUCE_SEND and NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND.
+// ReadTable parses a table in the format of ATLAHS: a JSON object of events, each an object of sizes in bytes, each a
+// list of times in ns. It returns an error if NPKIT_EVENT_GPU_RECV_REDUCE_SEND or NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND
+// is missing, and for times outside 0..10^15 ns.
 func ReadTable(r io.Reader) (*Table, error) {
 	var events map[string]map[string][]float64
 	d := json.NewDecoder(r)
@@ -81,14 +82,14 @@ func (c *curve) set(times map[string][]float64) error {
 			samples[k] = int64(ns)
 			sum += ns
 		}
-		slices.Sort(samples) // what a sample is drawn from does not depend on the order in the file
+		slices.Sort(samples) // samples do not depend on the order in the file
 		c.samples[i], c.means[i] = samples, sum/float64(len(list))
 	}
 	return nil
 }
 
-// mean returns the expected time for so many bytes in nanoseconds, truncated: the mean of the size's times, interpolated
-// linearly between sizes, and beyond them that of the last size.
+// mean returns the expected time for the given bytes in ns, truncated: the mean of the size's times, linearly
+// interpolated between sizes, and outside the sizes the mean of the nearest one.
 func (c *curve) mean(bytes int64) int64 {
 	i, exact := slices.BinarySearch(c.sizes, bytes)
 	switch {
@@ -106,8 +107,8 @@ func (c *curve) between(i int, bytes int64) float64 {
 	return a + (b-a)*float64(bytes-low)/float64(high-low)
 }
 
-// sample draws a time for so many bytes in nanoseconds: one of the size's, or beyond the sizes of the last one's; between
-// sizes the mean with a Gaussian deviation of 1 %.
+// sample draws a time for the given bytes in ns: one of the size's times, outside the sizes one of the nearest size,
+// and between sizes the interpolated mean with a Gaussian deviation of 1 %.
 func (c *curve) sample(bytes int64, draw *rand.Rand) int64 {
 	i, exact := slices.BinarySearch(c.sizes, bytes)
 	if i == len(c.sizes) {
@@ -121,15 +122,16 @@ func (c *curve) sample(bytes int64, draw *rand.Rand) int64 {
 	return int64(max(0, mean*(1+0.01*draw.NormFloat64())))
 }
 
-// Machines are the machines whose tables are built in: the clusters Clariden (GH200) and Ault of ATLAHS' measurements.
+// Machines are the machines with built-in tables: the clusters Clariden (GH200) and Ault, as measured by ATLAHS.
 var Machines = []string{"clariden", "ault"}
 
-// machineFile has the median times of the machines, by machine, protocol and event.
+// machineFile has the median times by machine, protocol and event.
 //
 //go:embed machines.json
 var machineFile embed.FS
 
-// MachineTables returns the tables of a machine for the protocols Simple and LL.
+// MachineTables returns the tables of a machine for the protocols Simple and LL. It returns an error for a name that is
+// not in [Machines].
 func MachineTables(name string) (simple, ll *Table, err error) {
 	text, err := machineFile.ReadFile("machines.json")
 	if err != nil {
@@ -162,7 +164,7 @@ func MachineTables(name string) (simple, ll *Table, err error) {
 	return simple, ll, err
 }
 
-// work is what a GPU does with a piece of data.
+// work is a kind of GPU work on data.
 type work uint8
 
 const (
@@ -173,14 +175,14 @@ const (
 	works = iota
 )
 
-// clock tells how long work takes, by the tables of the options.
+// clock returns the times of GPU work by the tables of the options.
 type clock struct {
-	tables [protocols]*Table // nil: it takes no time
-	draw   *rand.Rand        // nil: means
+	tables [protocols]*Table // nil: no time
+	draw   *rand.Rand        // nil: use means
 	source *rand.PCG
 	seed   uint64
 	last   [protocols][works]lastTime
-	zero   bool // there are no tables because no time is to be taken
+	zero   bool // option ZeroReduction
 }
 
 type lastTime struct{ bytes, ns int64 }
@@ -202,14 +204,14 @@ func newClock(o *Options) *clock {
 	return c
 }
 
-// begin begins an event of a rank, whose times do not depend on those of others.
+// begin seeds the random stream of an event of a rank, so that its times do not depend on other events.
 func (c *clock) begin(rank, event int32) {
 	if c.draw != nil {
 		c.source.Seed(c.seed, uint64(rank)<<32|uint64(uint32(event)))
 	}
 }
 
-// time returns how long work on so many bytes takes, in nanoseconds, and whether there is a table that says so.
+// time returns the time of work on the given bytes in ns, and whether it is known.
 func (c *clock) time(p protocol, w work, bytes int64) (ns int64, known bool) {
 	t, last := c.tables[p], &c.last[p][w]
 	switch {
@@ -235,7 +237,7 @@ func (c *clock) of(curve *curve, bytes int64) int64 {
 	return curve.sample(bytes, c.draw)
 }
 
-// duration returns nanoseconds as time.
+// duration converts nanoseconds, limited to [dag.MaxTime].
 func duration(ns int64) dag.Time {
 	return dag.Time(min(ns, int64(dag.MaxTime/dag.Nanosecond))) * dag.Nanosecond
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// topology is how the ranks of a communicator are connected, by their numbers in it.
+// topology is the connections of a communicator. Ranks are positions in the communicator.
 type topology struct {
 	rings []ringOrder // by channel
 	trees []treeOrder
-	given bool // the trace says how many channels there are
-	nodes int  // how many nodes the ranks are on
+	given bool // the trace states the number of channels
+	nodes int  // number of nodes of the ranks
 }
 
 // ringOrder is a ring.
 type ringOrder struct {
 	order    []int32 // ranks from rank 0 on
-	position []int32 // of each rank: how far it is from rank 0
+	position []int32 // index of each rank in order
 }
 
 func (o *ringOrder) next(rank int32) int32 { return o.order[(int(o.position[rank])+1)%len(o.order)] }
@@ -30,8 +30,8 @@ func (o *ringOrder) prev(rank int32) int32 {
 
 // treeOrder is a tree.
 type treeOrder struct {
-	parent   []int32 // of each rank; none at the root
-	children [][]int32
+	parent   []int32   // parent of each rank; none at the root
+	children [][]int32 // children of each rank
 }
 
 const none = -1
@@ -66,7 +66,7 @@ func newTree(parent []int32, n int) (treeOrder, error) {
 			o.children[up] = append(o.children[up], int32(rank))
 		}
 	}
-	// With one root, all ranks are below it unless some form a cycle.
+	// With one root, every rank is below it unless some ranks form a cycle.
 	reached, next := 0, []int32{}
 	if roots == 1 {
 		next = append(next, int32(slices.Index(parent, none)))
@@ -82,8 +82,8 @@ func newTree(parent []int32, n int) (treeOrder, error) {
 	return o, nil
 }
 
-// newTopology returns what a trace says of a communicator of n ranks, or where it says nothing the connections that
-// [Regroup] describes; members has the rank of each in the trace, and nodes its node.
+// newTopology returns the connections of a communicator as the trace states them, or else the default connections that
+// [Regroup] describes. members has the rank of each position in the trace, nodes its node.
 func newTopology(a attr.NCCLTopology, members, nodes []int32) (*topology, error) {
 	n := len(members)
 	t := &topology{nodes: len(slices.Compact(slices.Sorted(slices.Values(nodes))))}
@@ -124,12 +124,12 @@ func newTopology(a attr.NCCLTopology, members, nodes []int32) (*topology, error)
 	return t, nil
 }
 
-// ring returns the ring of a channel. Beyond those of the communicator they begin anew.
+// ring returns the ring of a channel, modulo the number of rings.
 func (t *topology) ring(channel int32) *ringOrder { return &t.rings[int(channel)%len(t.rings)] }
 
 func (t *topology) tree(channel int32) *treeOrder { return &t.trees[int(channel)%len(t.trees)] }
 
-// byNode returns the ranks, node by node in ascending order, those of a node in the order that they have in the trace.
+// byNode returns the ranks in ascending order of node, then of rank in the trace.
 func byNode(members, nodes []int32) []int32 {
 	ranks := make([]int32, len(nodes))
 	for i := range ranks {
@@ -141,15 +141,15 @@ func byNode(members, nodes []int32) []int32 {
 	return ranks
 }
 
-// rotated returns a ring from rank 0 on.
+// rotated returns a ring rotated to start at rank 0.
 func rotated(order []int32) []int32 {
 	zero := max(slices.Index(order, 0), 0)
 	return append(slices.Clone(order[zero:]), order[:zero]...)
 }
 
-// doubleTree returns two trees: in each a chain inside every node, through which data goes up from the lowest to the highest
-// rank, and NCCL's two complementary binary trees between nodes, which go from the highest rank of a node to the lowest of
-// its parent's.
+// doubleTree returns two trees. Each has a chain inside every node, from the lowest to the highest rank, and one of
+// NCCL's two complementary binary trees between nodes, from the highest rank of a node to the lowest rank of its parent
+// node.
 func doubleTree(members, nodes []int32) [2]treeOrder {
 	var groups [][]int32
 	flat := byNode(members, nodes)
@@ -175,15 +175,15 @@ func doubleTree(members, nodes []int32) [2]treeOrder {
 				}
 			}
 		}
-		trees[which], _ = newTree(parent, len(nodes)) // which it is
+		trees[which], _ = newTree(parent, len(nodes)) // always a tree
 	}
 	return trees
 }
 
-// nodeParent returns the parent of node i of n in the first or the second of NCCL's trees between nodes. The second is the
-// first with the nodes shifted by one, or where n is even mirrored (S. Jeaugey, "Massively scale your deep learning training
-// with NCCL 2.4", 2019; P. Sanders, J. Speck, J. L. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and
-// scan", 2009).
+// nodeParent returns the parent of node i of n in the first (which = 0) or the second of NCCL's trees between nodes.
+// The second tree is the first one mirrored if n is even, otherwise shifted by one node (S. Jeaugey, "Massively scale
+// your deep learning training with NCCL 2.4", 2019; P. Sanders, J. Speck, J. L. Träff, "Two-tree algorithms for full
+// bandwidth broadcast, reduction and scan", 2009).
 func nodeParent(which, n, i int) int {
 	switch {
 	case which == 0:
@@ -200,7 +200,7 @@ func nodeParent(which, n, i int) int {
 	return none
 }
 
-// binaryParent returns the parent of node i of n in a binary tree whose leaves are the odd nodes and whose root is node 0.
+// binaryParent returns the parent of node i of n in the binary tree with root 0 and odd leaves.
 func binaryParent(n, i int) int {
 	if i == 0 {
 		return none

@@ -1,7 +1,7 @@
 package nccl
 
-// tree writes what a channel of an allreduce does by the tree algorithm at the member in position me: data is reduced on its
-// way up to the root, and the result goes down again.
+// tree writes one channel of an allreduce by the tree algorithm at the member at position me: a reduction up to the
+// root followed by a broadcast down.
 func (f *feed) tree(c *comm, ch *channel, lanes, me int32) {
 	t := c.topology.tree(ch.ring)
 	up, children := t.parent[me], t.children[me]
@@ -32,9 +32,9 @@ func (f *feed) tree(c *comm, ch *channel, lanes, me int32) {
 	}
 }
 
-// treePiece passes a piece up and down.
+// treePiece writes one message up and down.
 func (f *feed) treePiece(hasParent bool, bytes, data int64) {
-	ready := f.in // the own data, reduced with that of the children
+	ready := f.in // op after which the reduced data is available
 	if len(f.near) > 0 {
 		first := f.Base()
 		for i := range f.near {
