@@ -124,7 +124,7 @@ func isSummary(line []byte) bool {
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in, err := blockio.Single(inputs)
+	in, err := format.Single(inputs, "a storage trace")
 	if err != nil {
 		return nil, err
 	}

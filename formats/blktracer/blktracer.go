@@ -74,7 +74,7 @@ func parse(l *blockio.Line, r *blockio.Record) blockio.Verdict {
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in, err := blockio.Single(inputs)
+	in, err := format.Single(inputs, "a storage trace")
 	if err != nil {
 		return nil, err
 	}

@@ -12,21 +12,12 @@ package blockio
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/tracedag/tracedag/formats/format"
 )
 
 // SectorSize is the bytes of a sector, and of a block where nothing else is said.
 const SectorSize = 512
-
-// Single returns the one input of a format whose traces are one file.
-func Single(inputs []*format.Input) (*format.Input, error) {
-	if len(inputs) != 1 {
-		return nil, fmt.Errorf("a storage trace is one file, not %d", len(inputs))
-	}
-	return inputs[0], nil
-}
 
 // BlockSize returns how many bytes a block has, and how many a step of the addresses.
 func BlockSize(o *format.ReadOptions) (size, step int64, err error) {

@@ -61,7 +61,7 @@ func (c clock) isRecord(l *blockio.Line) bool {
 }
 
 func (c clock) read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in, err := blockio.Single(inputs)
+	in, err := format.Single(inputs, "a storage trace")
 	if err != nil {
 		return nil, err
 	}

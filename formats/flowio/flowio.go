@@ -73,14 +73,6 @@ func Trace(ranks int, flows []Flow) (*dag.Trace, error) {
 	return b.Trace(), nil
 }
 
-// Single returns the one input of a format whose traces are one file.
-func Single(inputs []*format.Input) (*format.Input, error) {
-	if len(inputs) != 1 {
-		return nil, fmt.Errorf("a list of flows is one file, not %d", len(inputs))
-	}
-	return inputs[0], nil
-}
-
 // Ranks returns how many ranks a trace has whose flows name nodes below most: at least as many as --ranks asks for.
 func Ranks(most int32, o *format.ReadOptions) int {
 	return max(1, int(most), min(o.Model.Ranks, MaxRanks))

@@ -72,6 +72,14 @@ type Input struct {
 	Size int64
 }
 
+// Single returns the one input of a trace, such as "a GOAL schedule", that is always one file.
+func Single(inputs []*Input, trace string) (*Input, error) {
+	if len(inputs) != 1 {
+		return nil, fmt.Errorf("%s is one file, not %d", trace, len(inputs))
+	}
+	return inputs[0], nil
+}
+
 // ReadOptions says how to read.
 type ReadOptions struct {
 	Compat  bool         // accept what the format's reference program accepts, its mistakes included

@@ -42,7 +42,7 @@ var kindOfType = [...]dag.Kind{typeSend: dag.Send, typeRecv: dag.Recv, typeCalc:
 const trusted = 1 << 20
 
 func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in, err := single(inputs)
+	in, err := format.Single(inputs, "a GOAL schedule")
 	if err != nil {
 		return nil, err
 	}

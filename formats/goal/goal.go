@@ -6,7 +6,6 @@ package goal
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 
@@ -105,14 +104,6 @@ func startsText(head []byte) bool {
 		return bytes.HasPrefix(bytes.TrimLeft(rest, " \t"), []byte("{"))
 	}
 	return false
-}
-
-// single returns the one input of a reader that reads one file.
-func single(inputs []*format.Input) (*format.Input, error) {
-	if len(inputs) != 1 {
-		return nil, fmt.Errorf("a GOAL schedule is one file, not %d", len(inputs))
-	}
-	return inputs[0], nil
 }
 
 // newTrace returns the trace of the given ranks.

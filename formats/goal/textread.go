@@ -19,7 +19,7 @@ import (
 )
 
 func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in, err := single(inputs)
+	in, err := format.Single(inputs, "a GOAL schedule")
 	if err != nil {
 		return nil, err
 	}

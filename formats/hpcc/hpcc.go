@@ -105,7 +105,7 @@ type lineAttrs struct {
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in, err := flowio.Single(inputs)
+	in, err := format.Single(inputs, "a list of flows")
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type reader struct {
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in, err := flowio.Single(inputs)
+	in, err := format.Single(inputs, "a list of flows")
 	if err != nil {
 		return nil, err
 	}

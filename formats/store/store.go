@@ -36,10 +36,11 @@ var Format = format.Format{
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	if len(inputs) != 1 {
-		return nil, fmt.Errorf("a store is one file, found %d", len(inputs))
+	in, err := format.Single(inputs, "a store")
+	if err != nil {
+		return nil, err
 	}
-	f, err := open(inputs[0], o)
+	f, err := open(in, o)
 	if err != nil {
 		return nil, err
 	}

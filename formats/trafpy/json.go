@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -32,7 +31,7 @@ func detectJSON(head []byte) bool {
 }
 
 func readJSON(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in, err := flowio.Single(inputs)
+	in, err := format.Single(inputs, "a list of flows")
 	if err != nil {
 		return nil, err
 	}

@@ -85,10 +85,11 @@ type instance struct {
 const maxRecords = 1 << 29
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	if len(inputs) != 1 {
-		return nil, fmt.Errorf("a VEF trace is one file, not %d", len(inputs))
+	in, err := format.Single(inputs, "a VEF trace")
+	if err != nil {
+		return nil, err
 	}
-	r, err := readFile(inputs[0], o)
+	r, err := readFile(in, o)
 	if err != nil {
 		return nil, err
 	}
