@@ -1,7 +1,8 @@
 // This file checks that the routing of a network is free of deadlock, by its channel dependency graph (Dally and Seitz,
-// 1987): its nodes are the virtual channels of the links between routers, and from one an edge leads to each that a packet in
-// it may ask for. Without a cycle, no packets can wait for each other in a circle. Of routings with free and ordered channels it
-// is the graph of the ordered ones, which every packet may take at any router and does not leave.
+// 1987). The nodes of the graph are the virtual channels of the links between routers. An edge leads from a channel to
+// each channel that a packet in it may request. If there is no cycle, packets cannot wait for each other in a circle.
+// For routings with free and ordered channels, the graph is that of the ordered ones, which every packet may take at
+// any router and does not leave.
 
 package flit
 
@@ -11,16 +12,16 @@ import (
 	"strings"
 )
 
-// dependencies is the graph.
+// dependencies is the channel dependency graph.
 type dependencies struct {
 	n    *worker
-	at   []int    // of each channel, where its bits begin
-	bits []uint64 // of each channel one for each output port and virtual channel of the router at its end
-	seen []uint32 // of each channel, the last target that it was seen for
+	at   []int    // by channel, where its bits begin
+	bits []uint64 // by channel, one bit per output port and virtual channel of the router at its end
+	seen []uint32 // by channel, the last target for which it was visited
 }
 
-// mostPairs is up to how many pairs of routers networks are checked whose routing has no cycles by construction, whatever
-// their size: trees, dragonflies and meshes.
+// mostPairs is the largest number of router pairs up to which networks are checked whose routing is free of cycles by
+// construction, whatever their size: trees, dragonflies and meshes.
 const mostPairs = 1 << 26
 
 // checkDependencies returns an error that names a cycle, if there is one.
@@ -53,15 +54,15 @@ func checkDependencies(n *worker) error {
 	return nil
 }
 
-// words returns how many words the channels of a router's outputs take.
+// words returns the number of words for the channels of a router's outputs.
 func (g *dependencies) words(r uint32) int {
 	return int((g.n.base[r+1]-g.n.base[r])*g.n.vcs+63) / 64
 }
 
-// explore finds all edges.
+// explore adds all edges.
 func (g *dependencies) explore() {
 	n := g.n
-	var target []uint32 // a host of each router that has any
+	var target []uint32 // by router, one of its hosts
 	known := make([]bool, n.routers)
 	for h, r := range n.edge {
 		if !known[r] {
@@ -97,8 +98,8 @@ func (g *dependencies) explore() {
 	}
 }
 
-// walk follows a packet from a router on, until it is there or was seen on the same channel on its way to the same target. It
-// returns the first channel, none if there is none.
+// walk follows a packet from a router until it arrives, or was seen on the same channel on its way to the same target.
+// It returns the first channel, or none.
 func (g *dependencies) walk(at uint32, pk packet, before, stamp uint32) (first uint32) {
 	n := g.n
 	first = none
@@ -157,8 +158,8 @@ func (g *dependencies) add(from, to uint32) {
 	g.bits[g.at[from]+int(bit/64)] |= 1 << (bit % 64)
 }
 
-// landings is where packets that go through another group of a dragonfly arrive there, and how they go on: at each router
-// the channels that they came by, and those that they go by from there.
+// landings records, per router, the channels by which packets that detour through its group of a dragonfly arrive, and
+// those by which they continue.
 type landings struct {
 	g     *dependencies
 	stage uint8
@@ -166,7 +167,7 @@ type landings struct {
 	goes  [][]uint64
 }
 
-// detours follows packets from all routers to all groups that they may go through.
+// detours follows packets from all routers to all groups that they may detour through.
 func (g *dependencies) detours(target []uint32) *landings {
 	n, d := g.n, g.n.routing.dragonfly
 	l := &landings{g: g, came: make([][]uint32, n.routers), goes: make([][]uint64, n.routers)}
@@ -177,7 +178,7 @@ func (g *dependencies) detours(target []uint32) *landings {
 			if group == d.Group(int(r)) {
 				continue
 			}
-			// A target of the group of r: the packet is still on its way out when it gets to the other group.
+			// The target is in the group of r: the packet is still on its detour when it reaches the other group.
 			pk, at, before := packet{to: target[int(r)/d.A*d.A], via: uint32(group)}, r, uint32(none)
 			for d.Group(int(at)) != group {
 				n.routing.route(n, at, &pk)
@@ -197,7 +198,7 @@ func (g *dependencies) detours(target []uint32) *landings {
 	return l
 }
 
-// note notes that packets that landed at a router go on by a channel.
+// note records that packets that landed at a router continue by a channel.
 func (l *landings) note(at, channel uint32) {
 	if channel != none {
 		bit := channel - l.g.n.base[at]*l.g.n.vcs
@@ -205,7 +206,7 @@ func (l *landings) note(at, channel uint32) {
 	}
 }
 
-// join adds the edges from the channels that packets came by to those that they go by.
+// join adds the edges from arrival channels to continuation channels.
 func (l *landings) join() {
 	for r := range l.came {
 		for _, channel := range l.came[r] {
@@ -216,7 +217,7 @@ func (l *landings) join() {
 	}
 }
 
-// cycle returns the channels of a cycle, nil if there is none, by a search in depth.
+// cycle returns the channels of a cycle, nil if there is none, by depth-first search.
 func (g *dependencies) cycle() []uint32 {
 	n := g.n
 	const (
@@ -228,7 +229,7 @@ func (g *dependencies) cycle() []uint32 {
 	type frame struct {
 		channel uint32
 		word    int
-		rest    uint64 // bits of the word that are left
+		rest    uint64 // remaining bits of the word
 	}
 	var stack []frame
 	push := func(channel uint32) {
@@ -271,7 +272,7 @@ func (g *dependencies) cycle() []uint32 {
 	return nil
 }
 
-// chain names channels that wait each for the next, and the last for the first.
+// chain names channels of which each waits for the next, and the last for the first.
 func (n *worker) chain(channels []uint32) string {
 	const most = 16
 	var b strings.Builder

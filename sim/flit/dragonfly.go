@@ -1,15 +1,15 @@
-// This file has the routing of dragonflies. A packet goes along the sequence of virtual channels
+// This file routes dragonflies. A packet follows the sequence of virtual channels
 //
 //	local 0, global 0, local 1, global 1, local 2
 //
-// each hop taking the first of its kind after that of the hop before. So no packet waits for one that is before it in the
-// sequence.
+// and each hop takes the first of its kind after that of the previous hop. So no packet waits for one that is earlier
+// in the sequence.
 
 package flit
 
 import "fmt"
 
-// checkDragonfly returns an error where there are too few virtual channels for the ways that packets take.
+// checkDragonfly returns an error if there are too few virtual channels for the paths.
 func checkDragonfly(p *Params) error {
 	local, global := 2, 1
 	switch p.Routing {
@@ -25,7 +25,7 @@ func checkDragonfly(p *Params) error {
 	return nil
 }
 
-// through reports whether a packet at a router has yet to reach the group that it goes through, and notes when it has.
+// through reports whether a packet at a router has yet to reach its intermediate group, and records when it has.
 func (r *routing) through(pk *packet, at uint32) bool {
 	if r.dragonfly == nil || pk.via == none {
 		return false
@@ -37,7 +37,7 @@ func (r *routing) through(pk *packet, at uint32) bool {
 	return true
 }
 
-// routeDragonfly sets the way of a packet that is not at its last router.
+// routeDragonfly sets the next hop of a packet that is not at its last router.
 func (r *routing) routeDragonfly(n *worker, at uint32, pk *packet) {
 	pk.out = r.towards(n, at, n.edge[pk.to], pk.via)
 	if n.ports[pk.out].kind == globalPort {
@@ -50,7 +50,7 @@ func (r *routing) routeDragonfly(n *worker, at uint32, pk *packet) {
 	pk.stage++
 }
 
-// towards returns the port at a router on the minimal path to another, or to a group where that is not none.
+// towards returns the port of a router on the minimal path to another router, or to a group unless that is none.
 func (r *routing) towards(n *worker, at, to, via uint32) uint32 {
 	d := r.dragonfly
 	group, target := d.Group(int(at)), via
@@ -77,8 +77,8 @@ func (r *routing) localPort(at, to uint32) uint32 {
 	return uint32(d.P) + j
 }
 
-// detour chooses the group that a packet goes through by Valiant's method: uniformly that of any node outside its own. A
-// packet within its group goes straight; so do others where the routing says so.
+// detour chooses the intermediate group of a packet by Valiant's method: that of a uniformly random node outside its
+// group. A packet within its group takes the minimal path; so do others if the routing prefers it.
 func (r *routing) detour(n *worker, from uint32, pk *packet) {
 	d := r.dragonfly
 	source := n.edge[from]
@@ -106,7 +106,8 @@ func (r *routing) detour(n *worker, from uint32, pk *packet) {
 	}
 }
 
-// queued returns how many flits wait for a port, in its output buffer and the buffers behind it, as far as its router knows.
+// queued returns the number of flits that wait for a port, in its output buffer and the buffers behind it, as far as
+// its router knows.
 func (n *worker) queued(out uint32) int64 {
 	o := &n.ports[out]
 	flits := int64(n.p.OutputBuffer) - int64(o.room)

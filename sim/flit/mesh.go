@@ -1,4 +1,4 @@
-// This file has the routing of meshes and tori: dimension order, and the shortest paths in any order.
+// This file routes meshes and tori: in dimension order, or adaptively on shortest paths.
 
 package flit
 
@@ -8,19 +8,20 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// mesh has the ways in a mesh or torus. In a ring, packets that have yet to go over the link that closes it use channels of
-// their own (Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection networks, 1987): class 0
-// before, class 1 after it or without.
+// mesh routes meshes and tori. In a ring, packets that have yet to cross the link that closes it use separate channels
+// (Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection networks, 1987): class 0 before,
+// class 1 after it or without.
 //
-// With [Adaptive], there is one channel for each class, on which packets go in dimension order, and all others are free: a
-// packet takes whichever leads nearer to its target and has the most credits. Where none has room it takes the ordered one,
-// and then stays on those (Duato, A new theory of deadlock-free adaptive routing, 1993, without returning).
+// With [Adaptive], one channel per class is ordered, on which packets go in dimension order, and all others are free: a
+// packet takes the free channel with the most credits that leads nearer to its target. If none has room, it takes the
+// ordered one and then stays on ordered channels (Duato, A new theory of deadlock-free adaptive routing, 1993, without
+// returning).
 type mesh struct {
 	info    *topology.MeshInfo
 	strides []uint32
-	ports   []uint32 // of each router and dimension, down and up; none where there is no link
+	ports   []uint32 // by router and dimension, down and up; none if there is no link
 	classes uint32
-	lanes   uint32 // channels of a class, which packets use by their targets
+	lanes   uint32 // channels per class, which packets use by their targets
 }
 
 func newMesh(n *worker, links []uint32) (*mesh, error) {
@@ -66,8 +67,8 @@ func (m *mesh) coordinate(router uint32, d int) uint32 {
 	return router / m.strides[d] % uint32(m.info.Dims[d])
 }
 
-// step returns the port of a router that leads nearer to another along a dimension, and the class of its channel; none where
-// they do not differ. Where both ways around a ring are as long, it is the one up.
+// step returns the port of a router that leads nearer to another along a dimension, and the class of its channel; none
+// if they do not differ. If both directions of a ring are equally long, it takes the upward one.
 func (m *mesh) step(at, to uint32, d int) (out, class uint32) {
 	size := uint32(m.info.Dims[d])
 	x, y := m.coordinate(at, d), m.coordinate(to, d)
@@ -98,10 +99,11 @@ func (m *mesh) next(at, to, host uint32) (out uint32, vc uint8) {
 			return out, uint8(class*m.lanes + host%m.lanes)
 		}
 	}
-	return none, 0 // it is there
+	return none, 0 // the packet has arrived
 }
 
-// adapt chooses the free channel with the most credits, or the one of dimension order, for the first packet of a buffer.
+// adapt chooses the free channel with the most credits, or else that of dimension order, for the first packet of a
+// buffer.
 func (m *mesh) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	pk := &n.packets[c.first]
 	to := n.edge[pk.to]
@@ -127,7 +129,7 @@ func (m *mesh) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	c.out, c.channel = best/n.vcs, best
 }
 
-// granted notes that a packet goes on in dimension order once it began to.
+// granted records that a packet that began to go in dimension order continues to do so.
 func (m *mesh) granted(pk *packet) {
 	if uint32(pk.vc) < m.classes {
 		pk.stage = 1

@@ -1,4 +1,4 @@
-// This file has the network of a run: its state, and what happens in a cycle.
+// This file holds the state of a network and what happens in a cycle.
 
 package flit
 
@@ -17,24 +17,24 @@ const (
 	never = math.MaxUint64
 )
 
-// packet is a packet on its way.
+// packet is a packet in the network.
 type packet struct {
-	head     uint64 // the cycle from which on its head is where it is now, and can go on
-	created  uint64 // when it was put into the interface's queue
-	injected uint64 // when its head left the interface
-	left     uint64 // when its head left the first router; never: it has not
-	next     uint32 // in the list where it is
+	head     uint64 // the cycle from which its head is here and may go on
+	created  uint64 // when it entered the NIC's queue
+	injected uint64 // when its head left the NIC
+	left     uint64 // when its head left the first router; never: not yet
+	next     uint32 // in its current list
 	to       uint32 // host
-	message  uint32 // none: of none
+	message  uint32 // none: of no message
 	flits    uint32
-	via      uint32 // the group that it goes through, or what is left of the number of its path; none: nothing
-	out      uint32 // port of the router where it is
-	vc       uint8  // of the buffer where it is; once it is routed, of the next
-	stage    uint8  // how much of the sequence of virtual channels is behind it
+	via      uint32 // the intermediate group, or the rest of its path number; none: nothing
+	out      uint32 // input port of the current router
+	vc       uint8  // of the current buffer; once it is routed, of the next
+	stage    uint8  // progress in the sequence of virtual channels
 	hops     uint16 // links between routers
 }
 
-// The kinds of ports.
+// Kinds of ports.
 const (
 	hostPort = iota
 	localPort
@@ -43,98 +43,100 @@ const (
 
 // port is a port of a router, as input and as output.
 type port struct {
-	busy     uint64 // as input: a packet is leaving until then
-	written  uint64 // as output: a packet is coming from the crossbar until then; without output buffers, going to the link
-	linkFree uint64 // the link is free from then on
-	accepts  uint64 // a host that takes packets at once does so from then on
-	peer     uint32 // the port at the other end; of an interface those after all ports of routers
+	busy     uint64 // as input: a packet is leaving until this cycle
+	written  uint64 // as output: a packet is coming from the crossbar, or without output buffers going to the link, until this cycle
+	linkFree uint64 // the link is free from this cycle
+	accepts  uint64 // a host that takes packets at once is free from this cycle
+	peer     uint32 // the port at the other end; NICs follow all ports of routers
 	router   uint32
-	beyond   uint32 // the router at the other end; of a host's port the same
-	room     int32  // flits that the output buffer has room for
+	beyond   uint32 // the router at the other end; for a host's port the same router
+	room     int32  // free flits of the output buffer
 	first    uint32 // packets of the output buffer
 	last     uint32
-	latency  uint16 // of the link
+	latency  uint16 // of the link, cycles
 	servedIn uint16 // as output: the number of the input port that was served last
-	servedVC uint8  // as input: the virtual channel that was
+	servedVC uint8  // as input: the virtual channel that was served last
 	kind     uint8
-	blocked  bool // somebody waits for room or credits here
-	parked   bool // as input: its packets wait, perhaps for an output that is blocked
+	blocked  bool // a packet waits for room or credits here
+	parked   bool // as input: its packets wait, perhaps for a blocked output
 }
 
 // inputVC is the buffer of a virtual channel of an input port.
 type inputVC struct {
-	ready   uint64 // when the head of the first packet is there; never: there is none
-	served  uint64 // a number that is higher the later that was
-	since   uint64 // up to when the first packet's waiting is accounted for
+	ready   uint64 // when the head of the first packet arrives; never: empty
+	served  uint64 // grows with that time
+	since   uint64 // the cycle up to which the first packet's waiting is accounted for
 	first   uint32 // packets
 	last    uint32
-	out     uint32 // where the first packet is to go: a port,
+	out     uint32 // next hop of the first packet: a port,
 	channel uint32 // and the virtual channel at its end
 	flits   uint32
-	cause   stall // why it did not go when it was looked at last
+	cause   stall // why the first packet did not go at the last attempt
 }
 
-// channel is a virtual channel of a link, as its sender sees it.
+// channel is a virtual channel of a link as its sender sees it.
 type channel struct {
-	credits int32 // flits that the buffer at its end has room for
-	stream  int32 // flits of the packet whose credits are coming in one by one,
+	credits int32 // free flits of the buffer at its end
+	stream  int32 // flits of the packet whose credits are returning one by one,
 	since   uint64
 }
 
-// available returns the credits in a cycle, of which so many come in at a time.
+// available returns the credits in a cycle, at the given rate of returning credits.
 func (c *channel) available(t, speedup uint64) int32 {
 	return c.credits + int32(min(uint64(c.stream), (t-c.since+1)*speedup))
 }
 
-// coming reports whether more credits come in the next cycle.
+// coming reports whether more credits return in the next cycle.
 func (c *channel) coming(t, speedup uint64) bool {
 	return uint64(c.stream) > (t-c.since+1)*speedup
 }
 
-// network is what is the same for all workers of a run, and what each changes only of its own routers and hosts.
+// network is the state that all workers of a run share, and the state of which each changes only its own routers and
+// hosts.
 type network struct {
 	p        *Params
 	topology *topology.Network
 	driver   driver
 
 	routers, hosts int
-	vcs            uint32   // virtual channels that every port has room for
+	vcs            uint32   // virtual channels allocated per port
 	base           []uint32 // first port of each router, and the end
-	edge           []uint32 // router of each host
-	hostPorts      []uint32 // port of each host at its router
+	edge           []uint32 // by host, its router
+	hostPorts      []uint32 // by host, its port at the router
 	count          [3]uint8 // virtual channels by kind of port
-	capacity       [3]int32 // of an input buffer
+	capacity       [3]int32 // of an input buffer, flits
 
-	next     []uint64 // of each port, when its input can request something; never: it has nothing
-	sendAt   []uint64 // of each port, when its output buffer can send; never: it is empty
-	sent     []uint64 // of each port, flits while measuring
+	next     []uint64 // by port, when its input may request; never: nothing to request
+	sendAt   []uint64 // by port, when its output buffer may send; never: empty
+	sent     []uint64 // by port, flits while measuring
 	ports    []port
-	inputs   []inputVC // vcs for each port
-	channels []channel // vcs for each port, then for each interface
-	stamps   []uint64  // of each router and output the inputs, when they were served; nil: not needed
-	stampAt  []int     // of each router
-	widest   uint32    // ports of the router that has the most
+	inputs   []inputVC // vcs per port
+	channels []channel // vcs per port, then per NIC
+	stamps   []uint64  // by router and output, when each input was served; nil: not needed
+	stampAt  []int     // by router
+	widest   uint32    // the most ports of a router
 
 	packets  []packet
 	messages []message
 	freeMess uint32
 	nics     []nic
 	routing  routing
-	traffic  *traffic // nil: there is none of its own
+	traffic  *traffic // nil: no synthetic traffic
 
-	from, to uint64 // the cycles that are measured: from <= t < to
-	horizon  uint64 // how far ahead anything lies at most, in cycles
+	from, to uint64 // measured cycles: from <= t < to
+	horizon  uint64 // the largest distance of an event, cycles
 }
 
-// driver hears of messages.
+// driver is notified of messages.
 type driver interface {
-	// taken is called in the cycle in which the interface has taken the last packet of a message, with that of the first.
+	// taken is called in cycle t, in which the NIC takes the last packet of a message. began is the cycle of its first
+	// packet.
 	taken(op uint32, began, t uint64)
-	// received is called once the cycle in which a message has been received is known, which may lie ahead.
+	// received is called once the reception cycle t of a message is known, which may lie ahead.
 	received(op uint32, t uint64)
 }
 
-// newNetwork makes a network before its first cycle, with one worker, and checks that it is free of deadlock.
+// newNetwork returns a network before its first cycle, with one worker. It fails if the network may deadlock.
 func newNetwork(t *topology.Network, p *Params) (*worker, error) {
 	n, err := newUnchecked(t, p)
 	if err != nil {
@@ -187,7 +189,7 @@ func newUnchecked(t *topology.Network, p *Params) (*worker, error) {
 	return n, nil
 }
 
-// countPorts numbers the ports of routers, and makes what there is for each.
+// countPorts numbers the ports of routers, and allocates their state.
 func (n *worker) countPorts() error {
 	t, hosts := n.topology, uint32(n.hosts)
 	if most := 1 << 26; 2*len(t.Links)*int(n.vcs) > most {
@@ -223,7 +225,7 @@ func (n *worker) countPorts() error {
 	return nil
 }
 
-// connect connects the ports. It returns, for each port of the topology, the router's port that sends there, none of hosts.
+// connect connects the ports. It returns, by port of the topology, the router's port that sends there, none for hosts.
 func (n *worker) connect() (links []uint32, err error) {
 	t, hosts := n.topology, uint32(n.hosts)
 	links = make([]uint32, 2*len(t.Links))
@@ -239,7 +241,7 @@ func (n *worker) connect() (links []uint32, err error) {
 		taken[r]++
 		return n.base[r] + taken[r] - 1
 	}
-	for _, toHosts := range [...]bool{true, false} { // those of hosts have the lowest numbers
+	for _, toHosts := range [...]bool{true, false} { // ports to hosts have the lowest numbers
 		for l := range t.Links {
 			link := &t.Links[l]
 			if toHosts != (link.A < hosts || link.B < hosts) {
@@ -258,7 +260,7 @@ func (n *worker) connect() (links []uint32, err error) {
 	return links, nil
 }
 
-// attach makes a node's port at a link to another one, and returns it, none where the node is a host.
+// attach creates a node's port of a link to another node, and returns it, none if the node is a host.
 func (n *worker) attach(node, at, other, peer uint32, latency uint16) uint32 {
 	hosts, d := uint32(n.hosts), n.topology.Dragonfly
 	if node < hosts {
@@ -276,8 +278,8 @@ func (n *worker) attach(node, at, other, peer uint32, latency uint16) uint32 {
 	return at
 }
 
-// dragonflyPort returns the number that a port of a dragonfly's router has whatever the order of the links: after those of
-// hosts those to the other routers of the group, by their numbers, then the global ones. none: as the links come.
+// dragonflyPort returns the canonical number of a port of a dragonfly's router: after those to hosts, those to the
+// other routers of the group, by their numbers, then the global ports. It returns none to number ports in link order.
 func (n *worker) dragonflyPort(node, other uint32) uint32 {
 	d := n.topology.Dragonfly
 	if d == nil || other < uint32(n.hosts) {
@@ -294,7 +296,7 @@ func (n *worker) dragonflyPort(node, other uint32) uint32 {
 	return n.base[x] + uint32(d.P+j)
 }
 
-// fill makes all buffers empty.
+// fill empties all buffers.
 func (n *worker) fill() {
 	ports := len(n.ports)
 	n.next, n.sendAt, n.sent = make([]uint64, ports), make([]uint64, ports), make([]uint64, ports)
@@ -320,7 +322,7 @@ func (n *worker) fill() {
 	}
 }
 
-// nextCycle returns the next cycle that has anything to do, the one at hand among them while its interfaces have not acted.
+// nextCycle returns the next active cycle; the current one, as long as its NICs have not acted.
 func (n *worker) nextCycle() uint64 {
 	if n.interfaces {
 		return n.now
@@ -328,7 +330,7 @@ func (n *worker) nextCycle() uint64 {
 	return n.nextUsed()
 }
 
-// runRouters has credits arrive and the routers act in cycle t. The interfaces are to follow.
+// runRouters processes credits and runs the routers in cycle t. runInterfaces must follow.
 func (n *worker) runRouters(t uint64) {
 	n.now = t
 	n.interfaces = true
@@ -349,7 +351,7 @@ func (n *worker) runRouters(t uint64) {
 	}
 }
 
-// runInterfaces has the interfaces act in the cycle at hand, which is over then.
+// runInterfaces runs the NICs in the current cycle, which then ends.
 func (n *worker) runInterfaces() {
 	t := n.now
 	words := n.nicBits[int(t&n.mask)*n.nicW:][:n.nicW]
@@ -366,7 +368,7 @@ func (n *worker) runInterfaces() {
 	n.done()
 }
 
-// takeCredits has credits arrive.
+// takeCredits processes the credits that arrive.
 func (n *worker) takeCredits(events []creditEvent, t uint64) {
 	for _, e := range events {
 		c := &n.channels[e.channel]

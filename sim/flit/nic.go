@@ -1,33 +1,32 @@
-// This file has the network interfaces of hosts: messages that wait, their division into packets, and the sending and
-// receiving of those.
+// This file models the NICs of hosts: waiting messages, their packets, and sending and receiving.
 
 package flit
 
 import "github.com/tracedag/tracedag/sim"
 
-// nic is a host's interface.
+// nic is a host's NIC.
 type nic struct {
-	firstMessage, lastMessage uint32 // that wait, or are being cut into packets
-	firstPacket, lastPacket   uint32 // of the source queue that have not begun to leave
-	queued                    uint32 // their flits
+	firstMessage, lastMessage uint32 // waiting, or being divided into packets
+	firstPacket, lastPacket   uint32 // of the source queue, not yet leaving
+	queued                    uint32 // in the source queue
 	blocked                   bool   // waits for credits
-	linkFree                  uint64 // a packet is leaving until then
+	linkFree                  uint64 // a packet is leaving until this cycle
 	generates                 uint64 // when it makes the next packet of synthetic traffic
 	random                    sim.Random
 }
 
-// message is a message that has not been received.
+// message is a message that has not been received completely.
 type message struct {
 	op     uint32
 	to     uint32 // host
-	next   uint32 // in the queue of an interface
+	next   uint32 // in the queue of a NIC
 	began  uint64 // when its first packet was made
-	left   uint64 // flits that are not in packets
-	coming uint64 // flits that have not been received
+	left   uint64 // flits not in packets yet
+	coming uint64 // flits not received yet
 	last   uint64 // the latest reception of one of its packets
 }
 
-// post puts a message into the queue of an interface, which acts in cycle t, the one at hand or a later one.
+// post queues a message at a NIC, which acts in cycle t, the current one or a later one.
 func (n *worker) post(op, from, to uint32, bytes, t uint64) {
 	flits := max(1, (bytes+uint64(n.p.FlitBytes)-1)/uint64(n.p.FlitBytes))
 	if whole := uint64(n.p.PacketFlits); n.p.Pad {
@@ -51,7 +50,7 @@ func (n *worker) post(op, from, to uint32, bytes, t uint64) {
 	n.wakeNIC(from, t)
 }
 
-// runNIC runs an interface in cycle t.
+// runNIC runs a NIC in cycle t.
 func (n *worker) runNIC(h uint32, t uint64) {
 	c := &n.nics[h]
 	if n.traffic != nil && c.generates != never {
@@ -71,7 +70,7 @@ func (n *worker) runNIC(h uint32, t uint64) {
 	if c.firstPacket != none && c.linkFree > t {
 		n.wakeNIC(h, c.linkFree)
 	}
-	if c.firstMessage != none { // packetise as soon as there is room
+	if c.firstMessage != none { // packetize as soon as there is room
 		fits := uint64(c.queued) + c.linkFree + uint64(n.nextFlits(c)) - uint64(n.p.SourceQueue)
 		if fits <= c.linkFree {
 			n.wakeNIC(h, max(fits, t+1))
@@ -84,7 +83,7 @@ func (n *worker) nextFlits(c *nic) uint32 {
 	return uint32(min(n.messages[c.firstMessage].left, uint64(n.p.PacketFlits)))
 }
 
-// packetise moves packets from the messages into the source queue while it has room.
+// packetise moves packets from the messages to the source queue while there is room.
 func (n *worker) packetise(h uint32, c *nic, t uint64) {
 	for c.firstMessage != none {
 		flits := n.nextFlits(c)
@@ -98,7 +97,7 @@ func (n *worker) packetise(h uint32, c *nic, t uint64) {
 	}
 }
 
-// queue puts a packet into the source queue.
+// queue adds a packet to the source queue.
 func (n *worker) queue(c *nic, id uint32) {
 	if c.firstPacket == none {
 		c.firstPacket = id
@@ -109,7 +108,7 @@ func (n *worker) queue(c *nic, id uint32) {
 	c.queued += n.packets[id].flits
 }
 
-// cut notes that flits of the first message are in a packet, and goes on to the next message after its last.
+// cut removes the flits of a packet from the first message, and moves to the next message after its last packet.
 func (n *worker) cut(c *nic, flits uint32, t uint64) {
 	m := &n.messages[c.firstMessage]
 	m.left -= uint64(flits)
@@ -120,7 +119,7 @@ func (n *worker) cut(c *nic, flits uint32, t uint64) {
 	}
 }
 
-// makePacket makes a packet of a message, none of none.
+// makePacket makes a packet of a message; none: of no message.
 func (n *worker) makePacket(from, to, message, flits uint32, t uint64) uint32 {
 	id := n.newPacket()
 	n.packets[id] = packet{created: t, left: never, next: none, to: to, message: message, flits: flits, via: none,
@@ -132,7 +131,7 @@ func (n *worker) makePacket(from, to, message, flits uint32, t uint64) uint32 {
 	return id
 }
 
-// injectionVC returns the virtual channel of the link to the router that packets to a host take.
+// injectionVC returns the virtual channel of the link to the router for packets to a host.
 func (n *worker) injectionVC(to uint32) uint8 {
 	return uint8(uint64(to) * uint64(n.count[hostPort]) / uint64(n.hosts))
 }
@@ -144,7 +143,7 @@ func (n *worker) inject(h uint32, c *nic, t uint64) {
 	ch := &n.channels[(uint32(len(n.ports))+h)*n.vcs+uint32(pk.vc)]
 	if ch.available(t, uint64(n.p.Speedup)) < int32(pk.flits) {
 		if ch.coming(t, uint64(n.p.Speedup)) {
-			n.wakeNIC(h, t+1) // more credits come
+			n.wakeNIC(h, t+1) // more credits return
 		}
 		c.blocked = true
 		return
@@ -158,7 +157,7 @@ func (n *worker) inject(h uint32, c *nic, t uint64) {
 	n.enqueue(id, at, t+uint64(n.ports[at].latency), t)
 }
 
-// insert puts the next packet into the router's buffer, where there is no source queue, if there is room.
+// insert adds the next packet to the router's buffer if there is room. It is for NICs without a source queue.
 func (n *worker) insert(h uint32, c *nic, t uint64) {
 	if c.firstMessage == none {
 		return
@@ -180,12 +179,12 @@ func (n *worker) insert(h uint32, c *nic, t uint64) {
 	}
 }
 
-// injectionChannel returns the channel that packets from one host to another enter.
+// injectionChannel returns the first channel of packets from one host to another.
 func (n *worker) injectionChannel(from, to uint32) *channel {
 	return &n.channels[(uint32(len(n.ports))+from)*n.vcs+uint32(n.injectionVC(to))]
 }
 
-// put puts a packet into the router's buffer.
+// put adds a packet to the router's buffer.
 func (n *worker) put(h, id uint32, ch *channel, t uint64) {
 	pk := &n.packets[id]
 	ch.credits -= int32(pk.flits)
@@ -193,7 +192,7 @@ func (n *worker) put(h, id uint32, ch *channel, t uint64) {
 	n.enqueue(id, n.hostPorts[h], t+uint64(n.p.InjectionDelay), t)
 }
 
-// receive takes a packet whose head reaches its host in cycle t, which may lie ahead, and whose last flit does flits-1
+// receive takes a packet whose head reaches its host in cycle t, which may lie ahead. Its last flit arrives flits-1
 // cycles later.
 func (n *worker) receive(id uint32, t uint64) {
 	pk := &n.packets[id]
@@ -217,7 +216,7 @@ func (n *worker) receive(id uint32, t uint64) {
 	n.release(id)
 }
 
-// measures reports whether what happens in a cycle counts.
+// measures reports whether a cycle is measured.
 func (n *worker) measures(t uint64) bool {
 	return t >= n.from && t < n.to
 }

@@ -1,11 +1,10 @@
-// Package flit is the backend of networks of the machine room, cycle by cycle: routers with buffers at their inputs, and
-// where they have some at their outputs, virtual channels, credits and virtual cut-through; network interfaces with a queue
-// of bounded length; dragonflies, meshes, tori, fat trees and single switches. It is where contention within the routers is
-// seen, and what routing and buffers do about it.
+// Package flit is the cycle-level backend for interconnects: routers with input and optional output buffers, virtual
+// channels, credits and virtual cut-through; NICs with bounded queues; dragonflies, meshes, tori, fat trees and single
+// switches. It shows contention within routers, and the effect of routing and buffers on it.
 //
-// All lengths are in flits, the unit that a link moves in one cycle. Virtual cut-through hands a packet on as a whole: it is
-// granted an output once there is room for all of it, and then moves a flit a cycle without a gap. So the network is
-// simulated packet by packet, and when each of its flits is where is known.
+// All lengths are in flits, the unit that a link moves in one cycle. Virtual cut-through forwards a packet as a whole:
+// an output is granted once there is room for all of it, and then its flits move one per cycle without a gap. So the
+// network is simulated packet by packet, and the position of each flit is known.
 package flit
 
 import (
@@ -15,78 +14,79 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Params are the parameters of routers, interfaces and routing. The network's shape and the latencies of its links are
-// those of the topology; a latency counts in whole cycles, rounded up, at least one. Rates and latencies of switches that
-// the topology has do not count: every link moves a flit a cycle.
+// Params are the parameters of routers, NICs and routing. The topology gives the shape of the network and the latencies
+// of links; a latency counts in whole cycles, rounded up, at least one. Link rates and switch latencies of the topology
+// are ignored: every link moves one flit per cycle.
 type Params struct {
 	Cycle       dag.Time `json:"cycle_ps"`     // 1 ps to 1 s
 	FlitBytes   int      `json:"flit_bytes"`   // 1 to 65536
-	PacketFlits int      `json:"packet_flits"` // of a whole packet, 1 to 65535
-	Pad         bool     `json:"pad_packets"`  // the last packet of a message is a whole one, too
+	PacketFlits int      `json:"packet_flits"` // of a full packet, 1 to 65535
+	Pad         bool     `json:"pad_packets"`  // the last packet of a message is full, too
 
-	// Virtual channels of a router's input ports, 1 to 16 each: those from hosts, those from routers, and in a dragonfly
-	// those from routers of other groups.
+	// Virtual channels per router input port, 1 to 16: from hosts, from routers, and in a dragonfly from routers of
+	// other groups.
 	InjectionVCs int `json:"injection_vcs"`
 	LocalVCs     int `json:"local_vcs"`
 	GlobalVCs    int `json:"global_vcs"`
 
-	// What buffers hold, in flits: those at the inputs for each virtual channel, a whole packet at least.
+	// Buffer capacities in flits: per virtual channel of an input, at least a full packet.
 	InjectionBuffer int `json:"injection_buffer"`
 	LocalBuffer     int `json:"local_buffer"`
 	GlobalBuffer    int `json:"global_buffer"`
-	// OutputBuffer is that of each output port, for all channels. 0: there are none, and a packet leaves its input buffer
-	// for the link.
+	// OutputBuffer is the capacity per output port, for all channels. If it is 0, there are none, and a packet moves
+	// from its input buffer to the link.
 	OutputBuffer int `json:"output_buffer"`
 
-	Pipeline   int `json:"pipeline"`   // cycles from the grant to the head's leaving the router, 1 to 65535
-	Speedup    int `json:"speedup"`    // flits that the crossbar moves in a cycle, 1 to 16; above 1 there are output buffers
-	Iterations int `json:"iterations"` // of the allocator in a cycle, 1 to 8
+	Pipeline   int `json:"pipeline"`   // cycles from the grant until the head leaves the router, 1 to 65535
+	Speedup    int `json:"speedup"`    // flits per cycle of the crossbar, 1 to 16; more than 1 requires output buffers
+	Iterations int `json:"iterations"` // of the allocator per cycle, 1 to 8
 
 	InputArbiter  Arbiter `json:"input_arbiter"`  // among the virtual channels of an input
 	OutputArbiter Arbiter `json:"output_arbiter"` // among the inputs that request an output
-	// TransitFirst has packets from other routers go before those from hosts.
+	// TransitFirst gives packets from other routers priority over those from hosts.
 	TransitFirst bool `json:"transit_first"`
 
-	// WholeCredits has the credits of a packet go back with its first flit, all at once, and its room is free in the next
-	// cycle; otherwise each flit's go back with it.
+	// WholeCredits returns all credits of a packet with its first flit, and its room is free in the next cycle.
+	// Otherwise each flit returns its own credit.
 	WholeCredits bool `json:"whole_credits"`
 
-	// SourceQueue is what the queue of an interface holds, in flits, between the messages and the link to the router.
-	// 0: there is neither queue nor link: packets go from their messages into the router's buffer, one a cycle, and are
-	// there after InjectionDelay cycles; and out of the router into the host at once, a packet at a time.
+	// SourceQueue is the queue capacity of a NIC, in flits, between the messages and the link to the router. If it is
+	// 0, there are neither queues nor links: packets go from their messages to the router's buffer, one per cycle, and
+	// arrive after InjectionDelay cycles; at the destination they go from the router to the host at once, one packet at
+	// a time.
 	SourceQueue    int `json:"source_queue"`
-	InjectionDelay int `json:"injection_delay"` // 1 to 65535; only counts without SourceQueue
+	InjectionDelay int `json:"injection_delay"` // 1 to 65535; ignored with SourceQueue
 
 	Routing Routing `json:"routing"`
-	// Threshold is by how many flits the queue of the minimal path may be longer than twice that of the other, for [UGAL]
-	// and [UGALGlobal] to take the minimal one all the same.
+	// Threshold is for [UGAL] and [UGALGlobal]: they take the minimal path unless its queue exceeds twice that of the
+	// other path by more than this number of flits.
 	Threshold int `json:"ugal_threshold"`
 
 	Coupling Coupling `json:"coupling"`
 	Seed     int64    `json:"seed"`
 }
 
-// Coupling says how the ranks of a trace use the network.
+// Coupling determines how the ranks of a trace use the network.
 type Coupling struct {
-	Overhead dag.Time `json:"o_ps"` // that a send or a receive keeps its stream busy
-	// Injected has a send end when its last packet has been taken by the interface's queue, not at once.
+	Overhead dag.Time `json:"o_ps"` // time that a send or a receive occupies its stream
+	// Injected makes a send end when the NIC's queue has taken its last packet, not at once.
 	Injected bool `json:"send_ends_injected"`
-	// Paced has it end, moreover, no sooner than in the cycle in which the rank hands over the last flit, which hands over
-	// one a cycle from that of the first packet on. It needs Injected.
+	// Paced delays that end at least to the cycle in which the rank hands over the last flit, at one flit per cycle
+	// from that of the first packet. It requires Injected.
 	Paced bool `json:"send_paced"`
-	// Head has a receive end with the first flit of the message's last packet, not with its last.
+	// Head makes a receive end with the first flit of the message's last packet, not with its last flit.
 	Head bool `json:"receive_head"`
-	// Local is how many cycles a message between ranks of one host takes.
+	// Local is the delay of a message between ranks of one host, in cycles.
 	Local int `json:"local_cycles"`
 }
 
-// Arbiter is how one of several is chosen.
+// Arbiter is the policy by which an arbiter selects.
 type Arbiter uint8
 
-// The arbiters.
+// Arbiters.
 const (
-	RoundRobin          Arbiter = iota // the first after the one served last
-	LeastRecentlyServed                // the one that was not served for longest, at first the lowest number
+	RoundRobin          Arbiter = iota // round robin: the first after the one served last
+	LeastRecentlyServed                // least recently served; initially the lowest number
 )
 
 var arbiters = []string{"rr", "lrs"}
@@ -102,15 +102,15 @@ func (a *Arbiter) UnmarshalText(text []byte) error {
 	return unmarshalName(a, "arbiter", arbiters, text)
 }
 
-// Routing is how packets find their way.
+// Routing is a routing policy.
 type Routing uint8
 
-// The routings. Minimal is dimension order in meshes and tori, and in other networks one of the shortest paths to each
-// host. Adaptive takes, at each router, the shortest path with the most credits: in meshes and tori, where it needs a
-// virtual channel more than Minimal, and in fat trees. Valiant goes through a random group of a dragonfly. UGAL takes that
-// way only where the queue of the minimal one is longer, by what the source router knows of its own ports (UGAL-L of Kim,
-// Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4); UGALGlobal by the queues
-// of the global ports of its group (UGAL-G there), which no real router knows.
+// Routings. Minimal is dimension order in meshes and tori, and in other networks one of the shortest paths to each
+// host. Adaptive takes, at each router, the shortest path with the most credits. It supports fat trees, and meshes and
+// tori, where it needs one more virtual channel than Minimal. Valiant goes through a random group of a dragonfly. UGAL
+// takes that path only if the queue of the minimal one is longer, by the source router's knowledge of its own ports
+// (UGAL-L of Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4).
+// UGALGlobal knows the queues of all global ports of its group (UGAL-G there), unlike a real router.
 const (
 	Minimal Routing = iota
 	Valiant
@@ -153,7 +153,7 @@ func unmarshalName[T ~uint8](into *T, what string, names []string, text []byte) 
 type Preset struct {
 	Name     string
 	Title    string
-	Topology string // as topology.Parse reads it
+	Topology string // in the syntax of topology.Parse
 	Params   Params
 }
 
@@ -192,7 +192,7 @@ func Presets() []Preset {
 	}
 }
 
-// FindPreset returns the preset of a name.
+// FindPreset returns the preset of the given name.
 func FindPreset(name string) (Preset, error) {
 	presets := Presets()
 	names := make([]string, len(presets))
@@ -205,14 +205,14 @@ func FindPreset(name string) (Preset, error) {
 	return Preset{}, fmt.Errorf("no preset %q, expected one of %v", name, names)
 }
 
-// Limits of parameters that are lengths of time in cycles or in flits.
+// Limits of parameters in cycles or flits.
 const (
 	maxCycles = 1<<16 - 1
 	maxBuffer = 1 << 30
 	maxVCs    = 16
 )
 
-// Check returns what is wrong with the parameters.
+// Check returns an error if a parameter is out of range or parameters contradict each other.
 func (p *Params) Check() error {
 	buffers := func(least int) [][4]int64 {
 		return [][4]int64{{int64(p.InjectionBuffer), int64(least), maxBuffer}, {int64(p.LocalBuffer), int64(least), maxBuffer},

@@ -1,4 +1,4 @@
-// This file has the routing of networks that are neither dragonflies nor meshes, by tables of their shortest paths.
+// This file routes networks that are neither dragonflies nor meshes, by tables of shortest paths.
 
 package flit
 
@@ -6,12 +6,12 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// paths has the shortest paths of a network. In fat trees and with one switch, where packets go up and then down, all virtual
-// channels are alike, and packets use them by their targets. In other networks the n-th hop between routers takes
-// channel n, and all that follow the last: whether that does, is checked.
+// paths has the shortest paths of a network. In fat trees and stars, where packets go up and then down, all virtual
+// channels are equivalent, and packets choose among them by their targets. In other networks, the n-th hop between
+// routers takes channel n, and all further hops the last; whether that is free of deadlock is checked.
 type paths struct {
 	routes *topology.Routes
-	links  []uint32 // the routers' ports by those of the topology
+	links  []uint32 // the routers' ports by port of the topology
 	tree   bool
 }
 
@@ -23,7 +23,7 @@ func newPaths(n *worker, links []uint32) (*paths, error) {
 	return &paths{routes, links, n.topology.FatTree != nil || n.routers == 1}, nil
 }
 
-// begin returns the number of the path that packets from one host to another take; it depends on the target alone.
+// begin returns the number of the path of packets from one host to another. It depends on the target only.
 func (p *paths) begin(n *worker, from, to uint32) uint32 {
 	return to % max(1, p.routes.Paths(n.edge[from], n.edge[to]))
 }
@@ -36,7 +36,7 @@ func (p *paths) vc(n *worker, pk *packet) uint8 {
 	return uint8(min(uint32(pk.hops), uint32(n.count[localPort])-1))
 }
 
-// route sets the way of a packet that is not at its last router.
+// route sets the next hop of a packet that is not at its last router.
 func (p *paths) route(n *worker, at uint32, pk *packet) {
 	edge := n.edge[pk.to]
 	pk.vc = p.vc(n, pk)
@@ -49,7 +49,7 @@ func (p *paths) route(n *worker, at uint32, pk *packet) {
 	pk.out = p.links[link]
 }
 
-// adapt chooses the port with the most credits, of those that can take it now, for the first packet of a buffer.
+// adapt chooses the port with the most credits, among those with room, for the first packet of a buffer.
 func (p *paths) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	pk := &n.packets[c.first]
 	edge := n.edge[pk.to]

@@ -1,5 +1,5 @@
-// This file replays traces: it couples the engine, which knows ranks and messages, to the network, which knows hosts and
-// packets.
+// This file replays traces. It couples the engine, which knows ranks and messages, with the network, which knows hosts
+// and packets.
 
 package flit
 
@@ -15,20 +15,20 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Options says how to run.
+// Options are the options of a run.
 type Options struct {
 	Network   *topology.Network
 	Params    Params
 	Placement Placement
 
 	Timeline sim.Timeline    // nil: none
-	Progress func(ops int64) // nil, or called now and then with how many more ops ran
+	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
 }
 
-// Placement says on which host each rank is.
+// Placement assigns ranks to hosts.
 type Placement struct {
 	Hosts []uint32 // by rank; nil: rank r is on host r / Cores
-	Cores int      // ranks of a host; 0 is 1
+	Cores int      // ranks per host; 0 means 1
 }
 
 // hosts returns the host of each rank.
@@ -54,7 +54,7 @@ func (p *Placement) hosts(ranks, hosts int) ([]uint32, error) {
 	return at, nil
 }
 
-// Replay is a compiled trace, to be run once.
+// Replay is a compiled trace. It can be run once.
 type Replay struct {
 	program *sim.Program
 	used    bool
@@ -74,7 +74,8 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone()}
 }
 
-// Run replays the trace, once.
+// Run replays the trace. It fails with [DeadlockError] if packets wait for each other in a circle, and if the replay
+// has been run already.
 func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	if r.used {
 		return nil, nil, errors.New("a replay can be run only once")
@@ -121,24 +122,23 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	return result, n.report((result.Makespan.Ticks + c.cycle - 1) / c.cycle), nil
 }
 
-// coupling is the network as the engine sees it. A message that is handed over at some time comes to its interface in the
-// first cycle that begins no sooner; those of one moment in the order of their ranks. Cycle k begins at k times the length of
-// a cycle.
+// coupling is the sim.Network of the backend. A message reaches its NIC in the first cycle that begins at or after the
+// time at which it is handed over. Messages of one time are ordered by rank. Cycle k begins at k times the cycle time.
 type coupling struct {
 	n      *worker
 	p      *sim.Program
 	c      *Coupling
-	actor  *sim.Actor  // of the call at hand
-	hosts  []uint32    // of each rank
-	cycle  uint64      // picoseconds
-	posted []uint64    // of each message, when it was handed over
-	next   event.Queue // messages that are handed over and have not come to their interfaces
+	actor  *sim.Actor  // of the current call
+	hosts  []uint32    // by rank
+	cycle  uint64      // cycle time, picoseconds
+	posted []uint64    // by message, when it was handed over
+	next   event.Queue // messages handed over that have not reached their NICs
 	err    error
 }
 
-// The events of the coupling in the engine's queues.
+// Events of the coupling in the engine's queues.
 const (
-	delivered sim.NetworkEvent = iota // at the receiver: a message is there
+	delivered sim.NetworkEvent = iota // at the receiver: a message has arrived
 	ended                             // at the sender: a send has ended
 )
 
@@ -160,7 +160,7 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	a.Wake(c.begins(t))
 }
 
-// begins returns when the first cycle begins that does not before t.
+// begins returns the time of the first cycle that begins at or after t.
 func (c *coupling) begins(t uint64) uint64 {
 	if rest := t % c.cycle; rest > 0 {
 		t += c.cycle - rest
@@ -168,7 +168,7 @@ func (c *coupling) begins(t uint64) uint64 {
 	return t
 }
 
-// Request is not called: all messages are sent at once.
+// Request is not called, since all messages are eager.
 func (*coupling) Request(*sim.Actor, uint32, uint64) {}
 
 // Grant is not called either.
@@ -190,8 +190,8 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	}
 }
 
-// advance runs the network until a rank has something to do. A cycle is left between the routers' part and that of the
-// interfaces, so that ranks can answer in it to what they receive.
+// advance runs the network until a rank has events. It stops between the routers' and the NICs' part of a cycle, so
+// that ranks can react to receptions within the cycle.
 func (c *coupling) advance() error {
 	a, n := c.actor, c.n
 	for {
@@ -229,7 +229,7 @@ func (c *coupling) advance() error {
 	}
 }
 
-// post puts the messages that were handed over by the begin of a cycle into the queues of their interfaces.
+// post queues at their NICs the messages that were handed over by the begin of a cycle.
 func (c *coupling) post(t uint64) {
 	for c.next.Len() > 0 && c.next.Next() <= t*c.cycle {
 		m := c.next.Pop().Payload()
@@ -238,7 +238,7 @@ func (c *coupling) post(t uint64) {
 	}
 }
 
-// taken ends a send whose end is its injection.
+// taken ends a send that ends with its injection.
 func (c *coupling) taken(m uint32, began, t uint64) {
 	if !c.c.Injected {
 		return
@@ -250,7 +250,7 @@ func (c *coupling) taken(m uint32, began, t uint64) {
 	c.actor.Schedule(op.Rank, t*c.cycle, ended, m)
 }
 
-// received has the receive of a message take it.
+// received ends the receive of a message.
 func (c *coupling) received(m uint32, t uint64) {
 	op := &c.p.Ops[m]
 	c.n.counters.messages++

@@ -1,4 +1,4 @@
-// This file makes the report of a run from what was counted.
+// This file makes the report of a run from its counters.
 
 package flit
 
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// counters are what is counted while measuring.
+// counters are the counts of the measured cycles.
 type counters struct {
-	created   uint64 // flits of packets that were made
-	dropped   uint64 // packets of synthetic traffic for which there was no room
-	packets   uint64 // received, as is what follows
+	created   uint64 // flits of generated packets
+	dropped   uint64 // packets of synthetic traffic that found no room
+	packets   uint64 // received, like the following
 	flits     uint64
 	endToEnd  uint64 // sums over flits, cycles
 	network   uint64
@@ -26,13 +26,13 @@ type counters struct {
 	stalls    [stalls]uint64
 }
 
-// channelUse is the use of the buffers of one virtual channel of all input ports of a kind.
+// channelUse is the occupancy of the buffers of one virtual channel, over all input ports of a kind.
 type channelUse struct {
 	packets   uint64
 	residence uint64 // flits times cycles
 }
 
-// The histogram of latencies has a place for each number of cycles below 2^exactBits, and as many for each power of two above.
+// The latency histogram has one bin per cycle count below 2^exactBits, and as many per power of two above.
 const (
 	exactBits     = 11
 	histogramSize = 1 << exactBits * (64 - exactBits + 1)
@@ -46,7 +46,7 @@ func histogramPlace(x uint64) int {
 	return (shift+1)<<exactBits + int(x>>shift) - 1<<exactBits
 }
 
-// histogramValue returns the least number of a place.
+// histogramValue returns the lowest value of a bin.
 func histogramValue(place int) uint64 {
 	if place < 1<<exactBits {
 		return uint64(place)
@@ -58,7 +58,7 @@ func histogramValue(place int) uint64 {
 // receive counts a packet whose head is received in cycle t.
 func (c *counters) receive(pk *packet, t uint64) {
 	flits := uint64(pk.flits)
-	behind := flits * (flits - 1) / 2 // what its flits come later than its head, together
+	behind := flits * (flits - 1) / 2 // delays of its flits relative to its head, in sum
 	c.packets++
 	c.flits += flits
 	c.endToEnd += flits*(t-pk.created) + behind
@@ -74,7 +74,7 @@ func (c *counters) receive(pk *packet, t uint64) {
 	c.latencies[histogramPlace(total)]++
 }
 
-// add adds what another counted.
+// add adds the counts of another.
 func (c *counters) add(d *counters) {
 	for _, sum := range [...]struct {
 		into *uint64
@@ -98,42 +98,42 @@ func (c *counters) add(d *counters) {
 	}
 }
 
-// Report is what a run has to tell beyond its result. Latencies are in cycles.
+// Report is the backend's part of a result. Latencies are in cycles.
 type Report struct {
-	Cycles  uint64 `json:"cycles"` // that were measured
+	Cycles  uint64 `json:"cycles"` // measured
 	Packets uint64 `json:"packets"`
 	Flits   uint64 `json:"flits"`   // received
 	Dropped uint64 `json:"dropped"` // packets of synthetic traffic that found no room
 
-	// Loads in flits a cycle and host: of the packets that were made, and of those received. The latter is the throughput.
+	// Loads in flits per cycle and host: of generated packets, and of received ones, which is the throughput.
 	Applied  float64 `json:"applied_load"`
 	Accepted float64 `json:"accepted_load"`
 
-	// Means over flits, from the making of their packet and from the cycle in which its head left the interface, to their
-	// reception.
+	// Means over flits, until their reception: from the generation of their packet, and from the cycle in which its
+	// head left the NIC.
 	FlitLatency        float64 `json:"flit_latency"`
 	FlitNetworkLatency float64 `json:"flit_network_latency"`
 
-	// Packet is over packets, from making to the end of the cycle in which the last flit is received; of that, the mean until
-	// the head leaves the first router, and the rest.
+	// Packet is the latency of packets, from generation to the end of the cycle in which the last flit is received. It
+	// is divided into the mean until the head leaves the first router, and the rest.
 	Packet           Distribution `json:"packet_latency"`
 	InjectionLatency float64      `json:"packet_injection_latency"`
 	NetworkLatency   float64      `json:"packet_network_latency"`
-	Hops             float64      `json:"hops"` // mean, links between routers
+	Hops             float64      `json:"hops"` // mean links between routers
 
-	// MessageLatency is the mean over messages of a trace from being handed over to the reception of the last flit.
+	// MessageLatency is the mean over messages of a trace, from being handed over to the reception of the last flit.
 	Messages       uint64  `json:"messages"`
 	MessageLatency float64 `json:"message_latency"`
 
-	Links  []LinkReport  `json:"links"`  // each direction from a router, by router and port
+	Links  []LinkReport  `json:"links"`  // per direction of links of routers, by router and port
 	VCs    []VCReport    `json:"vcs"`    // by kind and number
 	Stalls []StallReport `json:"stalls"` // by cause
 
-	Events int64         `json:"events"` // packets granted, sent or received, from the start
+	Events int64         `json:"events"` // packets granted, sent or received since the start
 	Wall   time.Duration `json:"-"`      // of synthetic traffic
 }
 
-// Distribution is of whole cycles. Percentiles are exact up to 2047, and above by 0.05 % too low at most.
+// Distribution summarizes whole cycles. Percentiles are exact up to 2047, and at most 0.05 % too low above.
 type Distribution struct {
 	Count uint64  `json:"count"`
 	Mean  float64 `json:"mean"`
@@ -150,21 +150,21 @@ type LinkReport struct {
 	To    string  `json:"to"`
 	Kind  string  `json:"kind"`  // host, local or global
 	Flits uint64  `json:"flits"` // sent
-	Use   float64 `json:"use"`   // of its cycles, 0 to 1
+	Use   float64 `json:"use"`   // fraction of its cycles
 }
 
-// VCReport is a virtual channel of all input ports of routers of a kind.
+// VCReport is a virtual channel of all input ports of a kind.
 type VCReport struct {
-	Kind      string  `json:"kind"` // of the port: from hosts, local or global
+	Kind      string  `json:"kind"` // kind of port: from hosts, local or global
 	VC        int     `json:"vc"`
-	Packets   uint64  `json:"packets"`   // that left the buffers
-	Occupancy float64 `json:"occupancy"` // mean flits in one buffer
-	Share     float64 `json:"share"`     // the same of its capacity
+	Packets   uint64  `json:"packets"`   // flits that left the buffers
+	Occupancy float64 `json:"occupancy"` // mean flits per buffer
+	Share     float64 `json:"share"`     // mean fraction of its capacity
 }
 
-// StallReport is cycles in which the first packet of an input buffer was kept from leaving, by one cause: "input", another
-// packet was leaving the port; "output", another was coming to the output; "buffer", the output buffer was full; "credits",
-// the next router's buffer was full; "arbitration", another was served.
+// StallReport is the number of cycles in which the first packet of an input buffer could not leave, by cause: "input",
+// another packet was leaving the port; "output", another was coming to the output; "buffer", the output buffer was
+// full; "credits", the next router's buffer was full; "arbitration", another was served.
 type StallReport struct {
 	Cause  string `json:"cause"`
 	Cycles uint64 `json:"cycles"`
@@ -172,7 +172,7 @@ type StallReport struct {
 
 var kindNames = [...]string{"host", "local", "global"}
 
-// ratio is 0 where there is nothing to divide by.
+// ratio returns a/b, or 0 if b is 0.
 func ratio[T uint64 | float64](a T, b uint64) float64 {
 	if b == 0 {
 		return 0
@@ -180,7 +180,7 @@ func ratio[T uint64 | float64](a T, b uint64) float64 {
 	return float64(a) / float64(b)
 }
 
-// report makes the report of what was measured in so many cycles.
+// report returns the report of the given number of measured cycles.
 func (n *worker) report(cycles uint64) *Report {
 	c := &n.counters
 	all := cycles * uint64(n.hosts)
@@ -226,7 +226,7 @@ func (n *worker) reportLinks(r *Report) {
 	hosts := uint32(n.hosts)
 	for q := range n.ports {
 		pt := &n.ports[q]
-		to := pt.peer - uint32(len(n.ports)) // a host
+		to := pt.peer - uint32(len(n.ports)) // to a host
 		if pt.kind != hostPort {
 			to = n.ports[pt.peer].router + hosts
 		}

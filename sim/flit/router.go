@@ -1,26 +1,26 @@
-// This file has what a router does in a cycle: allocation, which moves packets from input buffers, and the sending of what
-// is in output buffers.
+// This file models a router in a cycle: allocation, which moves packets out of input buffers, and sending from output
+// buffers.
 
 package flit
 
-// stall is why the first packet of an input buffer did not go on in a cycle.
+// stall is the reason why the first packet of an input buffer did not go on in a cycle.
 type stall uint8
 
-// The causes.
+// Reasons.
 const (
 	stallNone        stall = iota
 	stallInput             // another packet was leaving the same input port
 	stallOutput            // another packet was coming to the output port, or its host was busy
-	stallBuffer            // the output buffer had no room
-	stallCredits           // the next input buffer had no room
+	stallBuffer            // the output buffer was full
+	stallCredits           // the next input buffer was full
 	stallArbitration       // another was served
 	stalls
 )
 
 var stallNames = [stalls]string{"none", "input", "output", "buffer", "credits", "arbitration"}
 
-// router runs a router in cycle t. It is left alone until something happens that it may wait for; only where a request was
-// made and refused, which changes the turns of the arbiters, it looks again in the next cycle.
+// router runs a router in cycle t. It then sleeps until something happens that it may wait for. Only if a request was
+// made and refused, which changes the turns of the arbiters, it runs in the next cycle again.
 func (n *worker) router(r uint32, t uint64) {
 	first, last := n.base[r], n.base[r+1]
 	again := false
@@ -49,8 +49,8 @@ func (n *worker) router(r uint32, t uint64) {
 	}
 }
 
-// request is the first stage of the allocator: every input port requests an output for one of its virtual channels, and the
-// best request for each output is found. It reports whether some will have to be repeated.
+// request is the first stage of the allocator: every input port requests an output for one of its virtual channels, and
+// the best request for each output is found. It reports whether some requests must be repeated.
 func (n *worker) request(r uint32, t uint64) (refused bool) {
 	first, last := n.base[r], n.base[r+1]
 	radix := last - first
@@ -72,7 +72,7 @@ func (n *worker) request(r uint32, t uint64) (refused bool) {
 		o := &n.ports[c.out]
 		if o.kind == hostPort && o.accepts > t {
 			c.cause = stallOutput
-			if alone { // then it makes no difference whether it asks again
+			if alone { // repeating the request makes no difference
 				n.park(q, pt, min(o.accepts, n.until))
 			} else {
 				refused = true
@@ -80,7 +80,7 @@ func (n *worker) request(r uint32, t uint64) (refused bool) {
 			continue
 		}
 		best := n.bestInput[out]
-		if best == none { // as mostly
+		if best == none { // the usual case
 			n.requested = append(n.requested, out)
 			n.bestInput[out] = input
 			continue
@@ -93,8 +93,8 @@ func (n *worker) request(r uint32, t uint64) (refused bool) {
 	return refused
 }
 
-// turn returns a number that is the lower the sooner it is an input's turn at an output, different for all inputs of which one
-// has been served.
+// turn returns the priority of an input at an output: the lowest number is served first. Inputs that have been served
+// have different numbers.
 func (n *worker) turn(r, out, in, radix uint32) (turn uint64) {
 	if n.stamps != nil {
 		turn = n.stamps[n.stampAt[r]+int(out*radix+in)]
@@ -107,7 +107,7 @@ func (n *worker) turn(r, out, in, radix uint32) (turn uint64) {
 	return turn
 }
 
-// turnAfter returns how many come before number i, of so many, when it goes round from the one after last.
+// turnAfter returns the position of number i of n in round-robin order after last.
 func turnAfter(last, i, of uint32) uint64 {
 	if i > last {
 		return uint64(i - last - 1)
@@ -115,8 +115,8 @@ func turnAfter(last, i, of uint32) uint64 {
 	return uint64(i + of - last - 1)
 }
 
-// choose returns the input buffer of a port whose first packet is to make a request, none if there is none that may, and
-// whether it is the only one.
+// choose returns the input buffer of a port whose first packet may request, none if there is none, and whether it is
+// the only one.
 func (n *worker) choose(q uint32, t uint64) (input uint32, alone bool) {
 	base, pt := q*n.vcs, &n.ports[q]
 	count := uint32(n.count[pt.kind])
@@ -146,7 +146,7 @@ func (n *worker) choose(q uint32, t uint64) (input uint32, alone bool) {
 	return best, alone
 }
 
-// park has an input port be looked at again in some cycle, or when an output that one of its packets waits for has room or
+// park makes an input port sleep until a cycle, or until an output that one of its packets waits for has room or
 // credits, whichever is first.
 func (n *worker) park(q uint32, pt *port, until uint64) {
 	pt.parked = true
@@ -156,7 +156,7 @@ func (n *worker) park(q uint32, pt *port, until uint64) {
 	}
 }
 
-// unpark has a router look at its parked ports again, in cycle t.
+// unpark wakes the parked ports of a router in cycle t.
 func (n *worker) unpark(r uint32, t uint64) {
 	for q := n.base[r]; q < n.base[r+1]; q++ {
 		if pt := &n.ports[q]; pt.parked {
@@ -167,7 +167,7 @@ func (n *worker) unpark(r uint32, t uint64) {
 	n.wakeRouter(r, t)
 }
 
-// admissible reports whether the first packet of a buffer may go on. Where it may not, until is when it may, unless an output
+// admissible reports whether the first packet of a buffer may go on. If not, until is when it may, unless an output
 // that it waits for is blocked.
 func (n *worker) admissible(c *inputVC, router uint32, t uint64) bool {
 	n.account(c, t)
@@ -183,7 +183,7 @@ func (n *worker) admissible(c *inputVC, router uint32, t uint64) bool {
 	return false
 }
 
-// creditsFor returns the credits of a channel where a packet may go on there, -1 where it may not.
+// creditsFor returns the credits of a channel if a packet may enter it, else -1.
 func (n *worker) creditsFor(out, channel, flits uint32, t uint64) int32 {
 	o := &n.ports[out]
 	if cause := n.hindrance(o, channel, flits, t); cause != stallNone {
@@ -193,7 +193,7 @@ func (n *worker) creditsFor(out, channel, flits uint32, t uint64) int32 {
 	return n.channels[channel].available(t, uint64(n.p.Speedup))
 }
 
-// await notes when what hinders a packet may be over: from a cycle on, or when an output has room or credits.
+// await records when the obstacle of a packet may end: in a cycle, or when an output has room or credits.
 func (n *worker) await(o *port, channel uint32, cause stall, t uint64) {
 	if cause == stallOutput {
 		n.until = min(n.until, o.written)
@@ -205,7 +205,7 @@ func (n *worker) await(o *port, channel uint32, cause stall, t uint64) {
 	}
 }
 
-// hindrance returns why a packet cannot go to an output, for a virtual channel of its link.
+// hindrance returns the reason why a packet cannot go to an output and a virtual channel of its link.
 func (n *worker) hindrance(o *port, channel, flits uint32, t uint64) stall {
 	toHost := o.kind == hostPort
 	switch {
@@ -219,7 +219,7 @@ func (n *worker) hindrance(o *port, channel, flits uint32, t uint64) stall {
 	return stallNone
 }
 
-// account notes how long the first packet of a buffer has waited, and for what.
+// account accounts for the waiting of the first packet of a buffer by reason.
 func (n *worker) account(c *inputVC, t uint64) {
 	if c.since < t {
 		if t >= n.from {
@@ -229,7 +229,7 @@ func (n *worker) account(c *inputVC, t uint64) {
 	}
 }
 
-// grant moves the first packet of a buffer towards its output, in cycle t.
+// grant moves the first packet of a buffer towards its output in cycle t.
 func (n *worker) grant(input, first, out uint32, t uint64) {
 	n.events++
 	c, q := &n.inputs[input], input/n.vcs
@@ -281,7 +281,7 @@ func (n *worker) grant(input, first, out uint32, t uint64) {
 	o.last = id
 }
 
-// returnCredits sends the credits of a packet that leaves a port's buffer back to where it came from.
+// returnCredits returns the credits of a packet that leaves a port's buffer to the sender.
 func (n *worker) returnCredits(pt *port, vc uint32, flits int32, t uint64) {
 	delay := uint64(pt.latency)
 	switch {
@@ -309,7 +309,7 @@ func (n *worker) pop(c *inputVC, t uint64) {
 	n.present(c, t)
 }
 
-// present makes known what the first packet of a buffer wants.
+// present updates the request of a buffer for its first packet.
 func (n *worker) present(c *inputVC, t uint64) {
 	pk := &n.packets[c.first]
 	c.ready, c.out, c.flits = pk.head, pk.out, pk.flits
@@ -317,7 +317,7 @@ func (n *worker) present(c *inputVC, t uint64) {
 	c.since, c.cause = max(pk.head, t), stallInput
 }
 
-// schedule has the router look at an input port when it has something to request for.
+// schedule wakes the router when an input port has something to request.
 func (n *worker) schedule(q uint32, pt *port, t uint64) {
 	ready := uint64(never)
 	for _, c := range n.inputs[q*n.vcs:][:n.count[pt.kind]] {
@@ -332,7 +332,7 @@ func (n *worker) schedule(q uint32, pt *port, t uint64) {
 	n.wakeRouter(pt.router, max(n.next[q], t+1))
 }
 
-// enqueue puts a packet whose head will be there at a given cycle into the buffer of an input port.
+// enqueue adds a packet to the buffer of an input port. Its head arrives in the given cycle.
 func (n *worker) enqueue(id, q uint32, head, t uint64) {
 	pk := &n.packets[id]
 	pt := &n.ports[q]
@@ -350,7 +350,7 @@ func (n *worker) enqueue(id, q uint32, head, t uint64) {
 	n.wakeRouter(pt.router, max(head, pt.busy))
 }
 
-// send sends the first packet of an output buffer, in cycle t.
+// send sends the first packet of an output buffer in cycle t.
 func (n *worker) send(out uint32, t uint64) {
 	o := &n.ports[out]
 	id := o.first
@@ -369,14 +369,14 @@ func (n *worker) send(out uint32, t uint64) {
 	n.forward(id, out, t)
 }
 
-// scheduleSend has the router send the first packet of an output buffer when it can.
+// scheduleSend wakes the router when it can send the first packet of an output buffer.
 func (n *worker) scheduleSend(out uint32, o *port) {
 	at := max(n.packets[o.first].head, o.linkFree)
 	n.sendAt[out] = at
 	n.wakeRouter(o.router, at)
 }
 
-// forward puts a packet on a link from cycle t on, which may lie ahead.
+// forward puts a packet on a link from cycle t, which may lie ahead.
 func (n *worker) forward(id, out uint32, t uint64) {
 	n.events++
 	o, pk := &n.ports[out], &n.packets[id]

@@ -1,4 +1,4 @@
-// This file has the ways that packets take and the virtual channels that keep them from waiting for each other in a circle.
+// This file selects paths and virtual channels that are free of deadlock.
 
 package flit
 
@@ -8,17 +8,16 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// routing finds the ways through a network. The shape of the network says how; free says that a packet chooses among several
-// at each router.
+// routing routes packets by the shape of the network. With free, a packet chooses among several hops at each router.
 type routing struct {
 	free bool
 
 	dragonfly *topology.DragonflyInfo
 	mesh      *mesh
-	paths     *paths // of all other networks
+	paths     *paths // for all other networks
 }
 
-// newRouting returns the routing of a network. Links has the routers' ports by those of the topology.
+// newRouting returns the routing of a network. links has the routers' ports by port of the topology.
 func newRouting(n *worker, links []uint32) (routing, error) {
 	r := routing{}
 	var err error
@@ -38,7 +37,7 @@ func newRouting(n *worker, links []uint32) (routing, error) {
 	return r, err
 }
 
-// begin prepares a packet that is made at a host.
+// begin initializes the route of a packet at its host.
 func (r *routing) begin(n *worker, from uint32, pk *packet) {
 	switch {
 	case r.dragonfly != nil:
@@ -50,7 +49,7 @@ func (r *routing) begin(n *worker, from uint32, pk *packet) {
 	}
 }
 
-// route sets the port that a packet takes at a router, and the virtual channel at its end.
+// route sets a packet's output port at a router, and the virtual channel at its end.
 func (r *routing) route(n *worker, at uint32, pk *packet) {
 	if !r.through(pk, at) && n.edge[pk.to] == at {
 		pk.out, pk.vc = n.hostPorts[pk.to], 0
@@ -66,7 +65,7 @@ func (r *routing) route(n *worker, at uint32, pk *packet) {
 	}
 }
 
-// adapt chooses anew where the first packet of a buffer of a router is to go, where it is free to.
+// adapt chooses the next hop of the first packet of a buffer anew, if it is free to.
 func (r *routing) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	if r.mesh != nil {
 		r.mesh.adapt(n, c, at, t)

@@ -1,4 +1,4 @@
-// This file has synthetic traffic: packets that hosts make at random, whatever becomes of them.
+// This file generates synthetic traffic: random packets, independent of network state.
 
 package flit
 
@@ -14,15 +14,15 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Pattern is where the packets of synthetic traffic go.
+// Pattern selects the targets of synthetic packets.
 type Pattern uint8
 
-// The patterns.
+// Patterns.
 const (
-	Uniform     Pattern = iota // any other host, of the same router too, with the same probability
-	Adversarial                // any host of the group of a dragonfly that is Offset groups further
-	Permutation                // one other host each, and each from one
-	Hotspot                    // with a probability of Share one of Hot, otherwise as Uniform
+	Uniform     Pattern = iota // any other host, also of the same router, with equal probability
+	Adversarial                // any host of the dragonfly group that is Offset groups further
+	Permutation                // a random permutation of the hosts
+	Hotspot                    // one of Hot with probability Share, otherwise as Uniform
 )
 
 var patterns = []string{"uniform", "adversarial", "permutation", "hotspot"}
@@ -38,29 +38,29 @@ func (p *Pattern) UnmarshalText(text []byte) error {
 	return unmarshalName(p, "pattern", patterns, text)
 }
 
-// Traffic is synthetic traffic. In every cycle a host makes a packet, a whole one, with a probability of Load divided by the
-// packet's flits. Where its queue, or without one its router's buffer, has no room, the packet is dropped, and not counted: so
-// under saturation less is applied than Load.
+// Traffic is synthetic traffic. In every cycle, a host generates a full packet with probability Load divided by the
+// flits of a packet. If its queue, or without one its router's buffer, has no room, the packet is dropped and not
+// counted. Under saturation, the applied load is thus less than Load.
 type Traffic struct {
 	Pattern Pattern  `json:"pattern"`
-	Load    float64  `json:"load"`             // flits a cycle and host, 0 to the flits of a packet
-	Offset  int      `json:"offset,omitempty"` // of Adversarial
+	Load    float64  `json:"load"`             // flits per cycle and host, 0 to the flits of a packet
+	Offset  int      `json:"offset,omitempty"` // of Adversarial, groups
 	Share   float64  `json:"share,omitempty"`  // of Hotspot, 0 to 1
-	Hot     []uint32 `json:"hot,omitempty"`    // hosts
-	Warmup  uint64   `json:"warmup_cycles"`    // that pass before the measurement
-	Measure uint64   `json:"measure_cycles"`   // that it takes, 1 or more
+	Hot     []uint32 `json:"hot,omitempty"`    // target hosts of Hotspot
+	Warmup  uint64   `json:"warmup_cycles"`    // cycles before the measurement
+	Measure uint64   `json:"measure_cycles"`   // measured cycles, 1 or more
 }
 
-// SyntheticOptions says what to run.
+// SyntheticOptions are the options of [RunSynthetic].
 type SyntheticOptions struct {
 	Network  *topology.Network
 	Params   Params
 	Traffic  Traffic
-	Threads  int                      // at most; 0: as many as are of use. The results are the same
+	Threads  int                      // the most threads to use, which do not change the result; 0: as many as are useful
 	Progress func(cycle uint64) error // nil, or called now and then; an error ends the run
 }
 
-// RunSynthetic runs synthetic traffic and reports what was measured.
+// RunSynthetic simulates synthetic traffic and returns the measured report.
 func RunSynthetic(o SyntheticOptions) (*Report, error) {
 	n, err := newSynthetic(&o)
 	if err != nil {
@@ -83,8 +83,8 @@ func RunSynthetic(o SyntheticOptions) (*Report, error) {
 	return r, nil
 }
 
-// Curve runs traffic at several loads, as many at the same time as there are processors, and returns the reports in their
-// order. Progress is not called.
+// Curve simulates traffic at several loads, one per processor at a time, and returns the reports in their order.
+// Progress is not called.
 func Curve(o SyntheticOptions, loads []float64) ([]*Report, error) {
 	reports := make([]*Report, len(loads))
 	o.Progress = nil
@@ -102,7 +102,7 @@ func Curve(o SyntheticOptions, loads []float64) ([]*Report, error) {
 	return reports, nil
 }
 
-// newSynthetic makes a network with traffic.
+// newSynthetic returns a network with traffic.
 func newSynthetic(o *SyntheticOptions) (*worker, error) {
 	n, err := newNetwork(o.Network, &o.Params)
 	if err != nil {
@@ -111,7 +111,7 @@ func newSynthetic(o *SyntheticOptions) (*worker, error) {
 	return n, n.start(&o.Traffic)
 }
 
-// start has the hosts of a network make traffic from its first cycle on.
+// start makes the hosts of a network generate traffic from its first cycle.
 func (n *worker) start(t *Traffic) error {
 	if err := t.check(n.topology, n.p); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (n *worker) start(t *Traffic) error {
 	return nil
 }
 
-// check returns what is wrong with traffic for a network.
+// check returns an error if traffic does not fit a network.
 func (t *Traffic) check(n *topology.Network, p *Params) error {
 	switch {
 	case int(t.Pattern) >= len(patterns):
@@ -158,7 +158,7 @@ func (t *Traffic) check(n *topology.Network, p *Params) error {
 	return nil
 }
 
-// permutation returns a random permutation of one cycle (Sattolo 1986), so that nobody is its own target.
+// permutation returns a random cyclic permutation (Sattolo 1986), in which no host is its own target.
 func permutation(hosts int, seed int64) []uint32 {
 	to := make([]uint32, hosts)
 	for i := range to {
@@ -172,20 +172,20 @@ func permutation(hosts int, seed int64) []uint32 {
 	return to
 }
 
-// traffic is synthetic traffic in a network.
+// traffic is the state of synthetic traffic in a network.
 type traffic struct {
 	*Traffic
-	logFail float64      // of the probability that a host makes no packet in a cycle
-	random  []sim.Random // of each host
-	targets []uint32     // of a permutation
+	logFail float64      // log of the probability that a host generates no packet in a cycle
+	random  []sim.Random // by host
+	targets []uint32     // of Permutation
 }
 
-// wakeGenerator has an interface act when it makes its next packet, or at the end of the event queue if that is earlier.
+// wakeGenerator wakes a NIC when it generates its next packet, or at the end of the event queue if that is earlier.
 func (n *worker) wakeGenerator(h uint32, t uint64) {
 	n.wakeNIC(h, min(n.nics[h].generates, t+n.mask))
 }
 
-// generate makes the packet of a host that is due.
+// generate makes the due packet of a host.
 func (n *worker) generate(h uint32, t uint64) {
 	c, g := &n.nics[h], n.traffic
 	flits := uint32(n.p.PacketFlits)
@@ -204,7 +204,7 @@ func (n *worker) generate(h uint32, t uint64) {
 	c.generates = t + gap(&g.random[h], g.logFail)
 }
 
-// roomFor returns how many flits the source queue has room for, or without one the buffers at the router.
+// roomFor returns the free flits of the source queue, or without one of the buffers at the router.
 func (n *worker) roomFor(h uint32, c *nic, t uint64) int64 {
 	if n.p.SourceQueue > 0 {
 		return int64(n.p.SourceQueue) - int64(c.queued) - int64(c.linkFree-min(t, c.linkFree))
@@ -217,7 +217,7 @@ func (n *worker) roomFor(h uint32, c *nic, t uint64) int64 {
 	return room
 }
 
-// target draws where a packet goes.
+// target draws the target of a packet.
 func (g *traffic) target(n *worker, from uint32) uint32 {
 	r := &g.random[from]
 	switch g.Pattern {
@@ -240,9 +240,9 @@ func (g *traffic) target(n *worker, from uint32) uint32 {
 	return to
 }
 
-// runUntil runs a network without ranks up to and without a cycle.
+// runUntil runs a network without ranks up to, not including, a cycle.
 func (n *worker) runUntil(end uint64, progress func(cycle uint64) error) error {
-	const often = 1 << 12 // cycles between looks at what has happened
+	const often = 1 << 12 // cycles between progress reports
 	seen, since := n.events, n.over
 	for k := 1; ; k++ {
 		t := n.nextCycle()
@@ -259,7 +259,7 @@ func (n *worker) runUntil(end uint64, progress func(cycle uint64) error) error {
 		}
 		if n.events != seen || n.live == 0 {
 			seen, since = n.events, n.over
-		} else if n.over-since > n.mask { // longer than anything takes
+		} else if n.over-since > n.mask { // more than any packet needs
 			return n.deadlock()
 		}
 		if progress != nil {
@@ -270,9 +270,9 @@ func (n *worker) runUntil(end uint64, progress func(cycle uint64) error) error {
 	}
 }
 
-// runDivided is runUntil by several workers.
+// runDivided is runUntil with several workers.
 func (n *worker) runDivided(end uint64, progress func(cycle uint64) error) error {
-	span := max(1<<10, n.mask+1) // longer than anything takes
+	span := max(1<<10, n.mask+1) // more than any packet needs
 	for t := uint64(0); t < end; {
 		t = min(end, t+span)
 		before := n.events

@@ -1,14 +1,14 @@
-// This file has the watchdog: packets that are under way while nothing is to happen any more wait for each other.
+// This file detects deadlocks: packets that are in the network when no event is left wait for each other.
 
 package flit
 
 import "fmt"
 
-// DeadlockError says that packets wait for each other in a circle.
+// DeadlockError reports packets that wait for each other in a circle.
 type DeadlockError struct {
-	Cycle   uint64 // when the last of them came to wait
-	Packets int64  // under way
-	Chain   string // the channels that they are in, each waiting for the next, and the last for the first
+	Cycle   uint64 // when the last of them began to wait
+	Packets int64  // packets in the network
+	Chain   string // the channels of the packets; each waits for the next, and the last for the first
 }
 
 func (e *DeadlockError) Error() string {

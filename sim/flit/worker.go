@@ -1,6 +1,6 @@
-// This file divides the routers of a network among workers, which run them at the same time. What one does to a router of
-// another it writes down, and the other does it when all have run their routers of the cycle. None of it shows before the next
-// cycle, so that results do not depend on how many workers there are.
+// This file divides the routers of a network among workers, which run concurrently. A worker records its effects on
+// routers of another, which applies them when all workers have run their routers of the cycle. They become visible in
+// the next cycle only, so results do not depend on the number of workers.
 
 package flit
 
@@ -13,43 +13,43 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// worker runs some of the routers of a network, and their hosts. A network has one from the start.
+// worker runs some of the routers of a network, and their hosts. A network starts with one.
 type worker struct {
 	*network
 	eventQueue
 	first, last uint32 // its routers: first to last-1
 	index       uint32
 
-	clock     uint64   // of stamps
-	bestInput []uint32 // of each output of the router at hand, the input that is to be served; none: there is no request
-	requested []uint32 // the outputs for which there are any
-	until     uint64   // when the input port at hand may have something to request
+	clock     uint64   // the last one of stamps
+	bestInput []uint32 // by output of the current router, the input to be served; none: no request
+	requested []uint32 // the outputs with requests
+	until     uint64   // when the current input port may have something to request
 
 	freePacket uint32
-	fresh      uint32 // numbers of packets from here on were never in use; only where there are several workers
-	live       int64  // packets under way: those made less those received
+	fresh      uint32 // packet numbers from here on were never used; only with several workers
+	live       int64  // packets in the network: generated less received
 	events     int64  // packets granted, sent or received
 	counters   counters
 	channelUse []channelUse // by kind of port and virtual channel
 
-	interfaces bool   // of the cycle at hand, the routers have acted and the interfaces have not
-	over       uint64 // cycles that are over
+	interfaces bool   // in the current cycle, the routers have acted and the NICs have not
+	over       uint64 // completed cycles
 
-	workers  []*worker // all of them; nil: this one is alone
-	each     uint32    // routers of a worker
-	own      uint32    // numbers of packets of a worker
-	letters  []letters // to each
-	upcoming uint64    // the next cycle that has anything to do
+	workers  []*worker // all workers; nil: this is the only one
+	each     uint32    // routers per worker
+	own      uint32    // packet numbers per worker
+	letters  []letters // to each worker
+	upcoming uint64    // the next active cycle
 }
 
-// letters are what a worker does to routers of another in a cycle.
+// letters are the effects of a worker on routers of another in a cycle.
 type letters struct {
 	packets []letter
 	credits []creditLetter
-	free    []uint32 // packets that were the other's
+	free    []uint32 // released packets of the other
 }
 
-// letter is a packet that comes to a port.
+// letter is a packet that arrives at a port.
 type letter struct {
 	packet, port uint32
 	head         uint64
@@ -60,14 +60,14 @@ type creditLetter struct {
 	at uint64
 }
 
-// prepare makes what a worker has for itself.
+// prepare allocates the state of a worker.
 func (n *worker) prepare() {
 	n.eventQueue = newEventQueue(n.horizon, n.routers, n.hosts)
 	n.channelUse = make([]channelUse, 3*maxVCs)
 	n.bestInput = slices.Repeat([]uint32{none}, int(n.widest))
 }
 
-// newPacket returns the number of a packet that is not in use.
+// newPacket returns an unused packet number.
 func (n *worker) newPacket() uint32 {
 	n.live++
 	if id := n.freePacket; id != none {
@@ -86,7 +86,7 @@ func (n *worker) newPacket() uint32 {
 	return uint32(len(n.packets) - 1)
 }
 
-// release makes the number of a packet one that is not in use.
+// release returns a packet number to the free list.
 func (n *worker) release(id uint32) {
 	n.live--
 	if n.workers != nil {
@@ -98,12 +98,12 @@ func (n *worker) release(id uint32) {
 	n.packets[id].next, n.freePacket = n.freePacket, id
 }
 
-// others reports whether a router is another worker's.
+// others reports whether a router belongs to another worker.
 func (n *worker) others(router uint32) bool {
 	return router-n.first >= n.last-n.first
 }
 
-// collect does what others have written down for this worker.
+// collect applies the effects that other workers recorded for this one.
 func (n *worker) collect() {
 	for _, other := range n.workers {
 		l := &other.letters[n.index]
@@ -119,12 +119,12 @@ func (n *worker) collect() {
 	}
 }
 
-// mostPackets is for how many packets memory is set aside at most, so that there can be several workers.
+// mostPackets bounds the packets for which memory is allocated in advance, which several workers require.
 const mostPackets = 1 << 27
 
-// divide divides a network with traffic of its own, which has not run, among as many workers. It reports whether it did.
+// divide divides a network with synthetic traffic, which has not run, among as many workers. It reports whether it did.
 func (n *worker) divide(count int) bool {
-	// All buffers full of packets, which are whole ones, and one more for each host.
+	// All buffers full of packets, which are full packets, and one more per host.
 	whole := n.p.PacketFlits
 	packets := n.hosts * (n.p.SourceQueue/whole + 2)
 	for i := range n.ports {
@@ -160,7 +160,7 @@ func (n *worker) divide(count int) bool {
 	return true
 }
 
-// runWorkers runs all workers up to and without a cycle.
+// runWorkers runs all workers up to, not including, a cycle.
 func (n *worker) runWorkers(end uint64) {
 	barrier := sim.NewBarrier(len(n.workers))
 	var wait sync.WaitGroup
@@ -171,7 +171,7 @@ func (n *worker) runWorkers(end uint64) {
 	wait.Wait()
 }
 
-// runTo is what each worker does of that.
+// runTo is the part of one worker.
 func (n *worker) runTo(end uint64, barrier *sim.Barrier) {
 	for {
 		n.upcoming = n.nextUsed()
@@ -181,7 +181,7 @@ func (n *worker) runTo(end uint64, barrier *sim.Barrier) {
 			t = min(t, w.upcoming)
 		}
 		if t >= end {
-			barrier.Wait() // until all have looked
+			barrier.Wait() // until all have read it
 			return
 		}
 		for k := range n.letters {
@@ -195,7 +195,7 @@ func (n *worker) runTo(end uint64, barrier *sim.Barrier) {
 	}
 }
 
-// merge adds what the other workers counted to what this one did.
+// merge adds the counts of the other workers to this one's.
 func (n *worker) merge() {
 	for _, w := range n.workers {
 		if w == n {
@@ -213,8 +213,8 @@ func (n *worker) merge() {
 	}
 }
 
-// threadsFor returns on how many threads a network runs fastest: small ones have too little to do in a cycle.
+// threadsFor returns the number of threads that runs a network fastest. Small networks have too little work per cycle.
 func (n *worker) threadsFor() int {
-	const routers = 256 // of a thread, at least
+	const routers = 256 // per thread, at least
 	return min(runtime.GOMAXPROCS(0), n.routers/routers)
 }
