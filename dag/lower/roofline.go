@@ -2,10 +2,10 @@ package lower
 
 import "github.com/tracedag/tracedag/dag"
 
-// Roofline returns a trace whose calcs have durations where they have operations but none: the longer of what the
-// operations take at a peak of so many in a second, and what the bytes take that the calc moves, at a memory bandwidth of so
-// many in a second (S. Williams et al., "Roofline", CACM 52(4), 2009). Both rates must be above 0. It shares all else with t,
-// and is t itself where no calc is without a duration.
+// Roofline returns the trace with a duration for every calc that has operations but no duration: the longer of its
+// operations at peak operations per second and its bytes at a memory bandwidth in bytes per second (S. Williams et al.,
+// "Roofline", CACM 52(4), 2009). Both rates must be above 0. The result shares all else with t, and is t if it sets no
+// duration.
 func Roofline(t *dag.Trace, peak, bandwidth int64) *dag.Trace {
 	out := *t
 	out.Ranks = make([]dag.Rank, len(t.Ranks))

@@ -7,8 +7,8 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// forEachRank calls work(rank, r, scratch) for every rank of the source, as [par.EachWith] does, with the columns that a
-// replay needs; r is valid until work returns.
+// forEachRank calls work(rank, r, scratch) for every rank of the source, as [par.EachWith] does, with the columns that
+// a replay needs; r is valid until work returns.
 func forEachRank[S any](s dag.Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
 	type own struct {
 		scratch S

@@ -7,17 +7,17 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// LowerSource returns the source's trace with its collectives lowered as [Lower] does, but each batch only when it is
-// read: of what it makes, no more is in memory than the batches that readers have at the time. It reads the source four
-// times beforehand, for what it must know of all ranks. It returns the source itself if there is nothing to lower.
+// LowerSource returns a source of the trace that [Lower] returns. It lowers each batch when the batch is read, so that
+// only the current batches of the readers are in memory. LowerSource itself reads s four times to collect the instances
+// and the sizes of the lowered ranks. It returns s if s has no collectives.
 func LowerSource(s dag.Source, choice Choice) (dag.Source, error) {
 	return lowerSource(s, choice, every)
 }
 
 func every(dag.Subkind) bool { return true }
 
-func lowerSource(s dag.Source, choice Choice, which func(dag.Subkind) bool) (dag.Source, error) {
-	in, err := collectInstances(s, &choice, which)
+func lowerSource(s dag.Source, choice Choice, selected func(dag.Subkind) bool) (dag.Source, error) {
+	in, err := collectInstances(s, &choice, selected)
 	if err != nil {
 		return nil, fmt.Errorf("lowering collectives: %w", err)
 	}
@@ -42,20 +42,20 @@ type loweredSource struct {
 	dag.Source
 	in     *instances
 	choice *Choice
-	sizes  []extent // of each rank, lowered
+	sizes  []extent // sizes of the lowered ranks
 	inputs []dag.Batch
 	header dag.Header
-	input  []int32 // of each batch, the input's that it is a part of
+	input  []int32 // input batch of each batch
 }
 
 func (l *loweredSource) lowering() *lowering {
 	return newLowering(l.in, l.choice)
 }
 
-// batchOps is how many ops a batch of more than one rank has at most.
+// batchOps is the maximum number of ops of a batch of more than one rank.
 const batchOps = 1 << 16
 
-// makeHeader sets the header, given that of the input.
+// makeHeader sets the header from that of the input.
 func (l *loweredSource) makeHeader(input *dag.Header) {
 	l.header = *input
 	h := &l.header
@@ -76,7 +76,7 @@ func (l *loweredSource) makeHeader(input *dag.Header) {
 	}
 }
 
-// divide cuts the input's batches into batches that take little memory. It returns the input's batch of each, too.
+// divide splits the batches of the input into smaller ones, and returns the input batch of each.
 func (l *loweredSource) divide() (batches []dag.Batch, of []int32) {
 	for k, input := range l.inputs {
 		for rank := input.First; rank < input.Last; rank++ {

@@ -318,7 +318,7 @@ func (l *lowering) Meta() dag.Meta { return l.trace.Meta }
 // NumRanks returns how many ranks the trace has.
 func (l *lowering) NumRanks() int { return len(l.ranks) }
 
-// Kinds returns the kinds of op that the trace has, but for collectives.
+// Kinds returns the kinds of the ops of the trace except collectives.
 func (l *lowering) Kinds() []dag.Kind {
 	return slices.DeleteFunc(l.trace.Kinds(), func(k dag.Kind) bool { return k == dag.Coll })
 }

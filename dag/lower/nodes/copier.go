@@ -14,10 +14,10 @@ import (
 // copier writes the ranks of a trace op by op.
 type copier struct {
 	trace *dag.Trace
-	tags  map[lane]int64 // what becomes of the tags of a lane: so much more
+	tags  map[lane]int64 // offset that is added to the tags of each lane
 }
 
-// lane is where messages match by tag alone.
+// lane identifies messages that match by tag alone.
 type lane struct{ from, to, comm int32 }
 
 func (a lane) compare(b lane) int {
@@ -37,10 +37,10 @@ func newCopier(t *dag.Trace) (*copier, error) {
 	return c, err
 }
 
-// errSparse says that tags are too far apart.
+// errSparse is the error for tags that span too large a range.
 var errSparse = errors.New("sparse tags")
 
-// placeTags finds tags for the messages between nodes, so that those of different lanes differ.
+// placeTags sets tag offsets so that messages of different lanes between two nodes have different tags.
 func (c *copier) placeTags() error {
 	t := c.trace
 	used, err := c.usedTags()
@@ -73,8 +73,8 @@ func (c *copier) placeTags() error {
 	return nil
 }
 
-// denseTags returns a trace whose messages have tags from 0 on without gaps, in the same order: what could be
-// mistaken for each other still can, and no more. Receives of any tag stay that. It changes nothing of t.
+// denseTags returns a trace whose tags are renumbered from 0 without gaps. The order and equality of tags are
+// unchanged; [dag.AnyTag] remains. denseTags does not change t.
 func denseTags(t *dag.Trace) *dag.Trace {
 	number := make(map[int64]int64)
 	for rank := range t.Ranks {
@@ -108,10 +108,10 @@ func denseTags(t *dag.Trace) *dag.Trace {
 // span is the lowest and the highest tag of a lane.
 type span struct{ first, last int64 }
 
-// usedTags returns the tags of all lanes.
+// usedTags returns the tags of all lanes. It returns an error for ops that cannot be joined.
 func (c *copier) usedTags() (map[lane]span, error) {
 	used := make(map[lane]span)
-	var at lane // of the last message, whose tags are in tags
+	var at lane // of the last message; tags is its span
 	tags := span{math.MaxInt64, math.MinInt64}
 	for rank := range c.trace.Ranks {
 		r := &c.trace.Ranks[rank]
@@ -156,7 +156,7 @@ func (c *copier) Meta() dag.Meta { return c.trace.Meta }
 // NumRanks returns how many ranks the trace has.
 func (c *copier) NumRanks() int { return len(c.trace.Ranks) }
 
-// Kinds returns the kinds of op that the trace has.
+// Kinds returns the kinds of the ops of the trace.
 func (c *copier) Kinds() []dag.Kind { return c.trace.Kinds() }
 
 // Feed returns a function that writes a rank.
@@ -214,7 +214,7 @@ func (w *Writer) copyOp(c *copier, rank int32, r *dag.Rank, i int, kind dag.Kind
 	}
 }
 
-// Copy appends op i of a rank, which is no message, without what was measured.
+// Copy appends op i of a rank, which must not be a message, without its measured times.
 func (w *Writer) Copy(r *dag.Rank, i int) int32 {
 	kind := r.Kind[i]
 	op := w.add(kind, r.Stream.At(i))
@@ -225,7 +225,7 @@ func (w *Writer) Copy(r *dag.Rank, i int) int32 {
 	return op
 }
 
-// copyRest copies what few calcs have.
+// copyRest copies the fields that are usually unset.
 func (w *Writer) copyRest(r *dag.Rank, i, op int, kind dag.Kind) {
 	out := &w.rank
 	out.Subkind.Set(op, r.Subkind.At(i))

@@ -1,7 +1,7 @@
-// Package nodes makes one rank of all ranks that share a node, so that backends which know of ranks alone see the network
-// between nodes and nothing else. It works on any trace that says where its ranks run; ranks may be of several jobs.
+// Package nodes joins all ranks of a node to one rank, so that a backend simulates the network between nodes only. It
+// works on any trace that states the nodes of its ranks; the ranks may belong to several jobs.
 //
-// It also is how a pass writes ranks that may have to be joined as they are made (Writer, Ranks): package nccl does.
+// Other passes use [Writer] and [Ranks] to write ranks that may be joined on the fly; package nccl is an example.
 package nodes
 
 import (
@@ -12,36 +12,36 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Options says how ranks of a node share it. The zero value is that messages inside a node take no time and that there is
-// one set of network interfaces.
+// Options are the options for joining ranks. In the zero value, messages inside a node take no time and the ranks share
+// one set of NICs.
 type Options struct {
-	// Bandwidth is that of messages inside a node, in bytes a second. Either end of such a message is busy for half of what
-	// its bytes take, in whole nanoseconds rounded down; 0: no time.
+	// Bandwidth is the bandwidth of messages inside a node in bytes per second; 0: no time. Each end of such a message
+	// is busy for half the transfer time, rounded down to whole nanoseconds.
 	Bandwidth int64
-	// OwnNICs gives every rank network interfaces of its own, numbered after those of the ranks before it on its node;
-	// otherwise interfaces of equal numbers are one.
+	// OwnNICs gives every rank NICs of its own, numbered after those of earlier ranks on its node. Otherwise NICs of
+	// equal numbers are the same.
 	OwnNICs bool
-	// SharedStreams makes streams of equal numbers one; otherwise every rank has streams of its own, numbered after those
-	// of the ranks before it.
+	// SharedStreams merges streams of equal numbers. Otherwise every rank has streams of its own, numbered after those
+	// of earlier ranks.
 	SharedStreams bool
 }
 
-// maxNodes is how many nodes there may be.
+// maxNodes is the maximum number of nodes.
 const maxNodes = 1 << 24
 
-// Join returns the trace with one rank for each node, rank i being node i. Nodes without ranks become empty ranks. It shares
-// nothing with t, whose references must be in range ([dag.Rank.CheckReferences]).
+// Join returns the trace with one rank per node; rank i is node i. Nodes without ranks become empty ranks. The
+// references of t must be in range ([dag.Rank.CheckReferences]). The result shares nothing with t.
 //
-// The ops of a node are those of its ranks, one rank after the other in ascending order, each with its name, attributes
-// and measured times. Before them is a calc that takes no time, which all ops wait for that wait for nothing else; after
-// them is another, which waits for all ops that nothing else waits for.
+// The ops of a node are the ops of its ranks in ascending order of rank, with their names, attributes and measured
+// times. A calc of zero duration precedes them; ops without other dependencies wait for it. Another one follows them
+// and waits for all ops without other dependents.
 //
-// A message between ranks of a node becomes two calcs, of which the one at the receiver waits for the other. Messages
-// between nodes get tags from 0 on, so that what no two ranks could confuse before is not confused now; all are of
-// communicator 0.
+// A message between ranks of a node becomes two calcs; the calc of the receiver waits for that of the sender. Messages
+// between nodes get new tags from 0 on and communicator 0; messages that could not match before do not match
+// afterwards.
 //
-// It fails for collectives, which must be lowered before; for receives from any source or with any tag, for which another
-// rank's message could be taken; and for messages inside a node that have no partner.
+// Join returns an error for collectives, which must be lowered first; for receives from any source or with any tag,
+// which could match messages of another rank; and for messages inside a node without partner.
 func Join(t *dag.Trace, o Options) (*dag.Trace, error) {
 	c, err := newCopier(t)
 	if err != nil {
@@ -54,17 +54,17 @@ func Join(t *dag.Trace, o Options) (*dag.Trace, error) {
 	return s.ReadAll()
 }
 
-// layout is which ranks are on which node.
+// layout maps old ranks to new ranks.
 type layout struct {
 	options Options
 	joins   bool
-	node    []int32   // of each old rank: the new rank
-	place   []int32   // of each old rank among those of its node
-	of      [][]int32 // the old ranks of each new rank, ascending
+	node    []int32   // new rank of each old rank
+	place   []int32   // index of each old rank among those of its node
+	of      [][]int32 // old ranks of each new rank, ascending
 }
 
-// plain is the layout that leaves ranks as they are.
-func plain(ranks int) *layout {
+// identity returns the layout that does not join ranks.
+func identity(ranks int) *layout {
 	l := &layout{node: make([]int32, ranks), place: make([]int32, ranks), of: make([][]int32, ranks)}
 	for i := range l.node {
 		l.node[i] = int32(i)
@@ -74,7 +74,7 @@ func plain(ranks int) *layout {
 }
 
 func newLayout(nodes []int32, ranks int, o Options) (*layout, error) {
-	l := plain(ranks)
+	l := identity(ranks)
 	l.joins, l.options = true, o
 	if nodes == nil {
 		return l, nil
@@ -97,22 +97,22 @@ func newLayout(nodes []int32, ranks int, o Options) (*layout, error) {
 	return l, nil
 }
 
-// members returns the ranks on the node of one.
+// members returns the old ranks on the node of an old rank.
 func (l *layout) members(rank int32) []int32 { return l.of[l.node[rank]] }
 
 func (l *layout) ranks(rank int32) int { return len(l.members(rank)) }
 
-// Ranks are ranks that can be written.
+// Ranks is a set of ranks that a pass writes.
 type Ranks interface {
 	Meta() dag.Meta
 	NumRanks() int
-	Kinds() []dag.Kind // that the written ops may have besides calc, send and recv
-	// Feed returns a function that writes all ops of a rank, in one goroutine. It is called for a rank at least twice and
-	// writes the same each time.
+	Kinds() []dag.Kind // kinds of the written ops besides calc, send and recv
+	// Feed returns a function that writes all ops of a rank, for use in one goroutine. The function is called at least
+	// twice per rank and must write the same ops each time.
 	Feed() func(rank int, w *Writer) error
 }
 
-// Source is a trace that is made batch by batch, a batch being one new rank. It is a [dag.Source].
+// Source is a [dag.Source] that makes each batch, one new rank, when it is read.
 type Source struct {
 	ranks  Ranks
 	layout *layout
@@ -120,7 +120,7 @@ type Source struct {
 	header dag.Header
 }
 
-// Joined returns the trace of one rank for each node, as [Join] describes it.
+// Joined returns the trace with one rank per node, as [Join] describes it.
 func Joined(r Ranks, o Options) (*Source, error) {
 	l, err := newLayout(r.Meta().Nodes, r.NumRanks(), o)
 	if err != nil {
@@ -129,9 +129,9 @@ func Joined(r Ranks, o Options) (*Source, error) {
 	return newSource(r, l)
 }
 
-// Apart returns the trace of the ranks as they are.
+// Apart returns the trace of the ranks without joining them.
 func Apart(r Ranks) (*Source, error) {
-	return newSource(r, plain(r.NumRanks()))
+	return newSource(r, identity(r.NumRanks()))
 }
 
 func newSource(r Ranks, l *layout) (*Source, error) {
@@ -150,7 +150,7 @@ func newSource(r Ranks, l *layout) (*Source, error) {
 	return s, nil
 }
 
-// each calls work for every new rank, as par.EachWith does.
+// each calls work for every new rank in parallel, as par.EachWith does.
 func (s *Source) each(work func(rank int, w *Writer, feed func(int, *Writer) error) error) error {
 	type own struct {
 		w    *Writer
@@ -161,13 +161,13 @@ func (s *Source) each(work func(rank int, w *Writer, feed func(int, *Writer) err
 	return err
 }
 
-// write has a new rank counted, where size is nil, or written.
+// write counts a new rank if size is nil, and writes it otherwise.
 func (s *Source) write(rank int, w *Writer, size *extent, feed func(int, *Writer) error) error {
 	l := s.layout
 	w.begin(l, size)
 	joins := l.joins && len(l.of[rank]) > 0
 	if joins {
-		w.begins()
+		w.addFirst()
 	}
 	for _, old := range l.of[rank] {
 		w.source(old)
@@ -176,13 +176,13 @@ func (s *Source) write(rank int, w *Writer, size *extent, feed func(int, *Writer
 		}
 	}
 	if joins {
-		w.ends()
+		w.addLast()
 	}
 	return w.finish()
 }
 
-// makeHeader sets the header, given the sizes of the new ranks. It has no nodes and no attributes where ranks are joined,
-// for they describe the ranks that were.
+// makeHeader sets the header from the sizes of the new ranks. A trace of joined ranks has no nodes and no attributes,
+// because these describe the old ranks.
 func (s *Source) makeHeader() {
 	h := &s.header
 	h.Meta = s.ranks.Meta()
@@ -205,7 +205,7 @@ func (s *Source) makeHeader() {
 	}
 }
 
-// Header returns the header, which costs nothing. It has a batch for each rank.
+// Header returns the header, which has one batch per rank.
 func (s *Source) Header() (*dag.Header, error) { return &s.header, nil }
 
 // Close does nothing.
@@ -244,8 +244,8 @@ func (s *Source) ReadAll() (*dag.Trace, error) {
 	return t, nil
 }
 
-// Calcs returns how many calcs a rank has, and how many nanoseconds those take in all that messages inside its node have
-// become.
+// Calcs returns the number of calcs of a rank, and the total duration in ns of the calcs that replace messages inside
+// its node.
 func (s *Source) Calcs(rank int) (calcs, transferNS int64) {
 	return s.sizes[rank].calcs, s.sizes[rank].transferNS
 }

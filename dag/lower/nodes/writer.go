@@ -10,10 +10,10 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Writer writes a rank of the new trace, op by op: all ops of one old rank after those of another. Everything is written
-// twice: at first it is only counted, so that it can then be written into columns that have the right size.
+// Writer writes a new rank op by op, one old rank after the other, in two passes. The first pass counts, the second
+// writes into columns of the counted size.
 //
-// An op is known by the number that the method returned which added it. Its dependencies come right after it.
+// Methods that add an op return its number. The dependencies of an op must follow it directly.
 type Writer struct {
 	layout  *layout
 	filling bool
@@ -21,25 +21,25 @@ type Writer struct {
 	counts  extent
 	err     error
 
-	awaited []uint64 // a bit for each op: another waits for its end
+	awaited []uint64 // one bit per op: another op waits for its end
 	local   *local
-	first   int32 // the op before all others, where ranks are joined; else none
+	first   int32 // op before all others if ranks are joined; otherwise none
 
-	// Of the old rank at hand.
-	me, place     int32 // place is that among the old ranks of its node
+	// State of the current old rank.
+	me, place     int32 // place is its index among the old ranks of its node
 	job           int32
-	stream, nic   int32 // what is added to its streams and interfaces
-	streams, nics int32 // one more than the highest of the new rank so far
+	stream, nic   int32 // offsets of its streams and NICs
+	streams, nics int32 // number of streams and NICs of the new rank so far
 
-	// Of the last op.
-	open             bool  // it may still get dependencies
-	depsAt, startsAt int64 // how many there were before it
-	receives         bool  // a message inside the node
-	transferBytes    int64 // the size of the last message inside the node
+	// State of the last op.
+	open             bool  // may still get dependencies
+	depsAt, startsAt int64 // number of dependencies before it
+	receives         bool  // receives a message inside the node
+	transferBytes    int64 // size of the last message inside the node
 	transferTime     dag.Time
 }
 
-// local has the messages inside a node, by the places of both ends.
+// local has the messages inside a node by the places of sender and receiver.
 type local struct {
 	sends, recvs [][]end
 }
@@ -50,47 +50,47 @@ type end struct {
 	op  int32
 }
 
-// extent is how much a rank has, as counted.
+// extent is the counted size of a rank.
 type extent struct {
-	ops, deps, starts int64 // starts are dependencies on starts
+	ops, deps, starts int64 // starts counts start dependencies
 	calcs             int64
-	transferNS        int64 // of messages inside the node, at both ends
+	transferNS        int64 // duration of messages inside the node, both ends
 	wide              bool  // some stream is above 255
 	timed             bool  // some op has a duration
 }
 
 var errOps = fmt.Errorf("more than %d ops on one rank", dag.MaxOps)
 
-// none stands for no op.
+// none, in place of an op, is no op.
 const none = -1
 
-// Err returns why the rest is not written, nil if all is.
+// Err returns the first error, after which the writer ignores ops.
 func (w *Writer) Err() error { return w.err }
 
-// Fail makes err the reason why the rest is not written, unless there is one.
+// Fail records an error unless there is one already.
 func (w *Writer) Fail(err error) {
 	if w.err == nil {
 		w.err = err
 	}
 }
 
-// Counting reports whether ops are only counted.
+// Counting reports whether this is the counting pass.
 func (w *Writer) Counting() bool { return !w.filling }
 
-// SetJob gives the ops that follow a job.
+// SetJob sets the job of the next ops.
 func (w *Writer) SetJob(job int32) { w.job = job }
 
-// Base returns the number that the next op gets.
+// Base returns the number of the next op.
 func (w *Writer) Base() int32 { return int32(w.counts.ops) }
 
-// Dry returns a writer that counts what is written from here on, and has no effect on w.
+// Dry returns a writer that continues counting from the state of w without effect on w.
 func (w *Writer) Dry() *Writer {
 	dry := *w
 	dry.awaited = slices.Clone(w.awaited)
 	return &dry
 }
 
-// begin begins a new rank, in the memory of the one before. Without a size, ops are counted.
+// begin starts a new rank in the memory of the previous one: the counting pass if size is nil, else the writing pass.
 func (w *Writer) begin(l *layout, size *extent) {
 	memory := w.rank
 	*w = Writer{layout: l, filling: size != nil, awaited: w.awaited[:0], local: w.local, first: none, transferBytes: -1}
@@ -116,7 +116,7 @@ func (w *Writer) begin(l *layout, size *extent) {
 	}
 }
 
-// zeros returns n zeros, in the memory of s if that is enough.
+// zeros returns n zeros, in the memory of s if it is large enough.
 func zeros[S ~[]E, E any](s S, n int) S {
 	if n > cap(s) {
 		return make(S, n)
@@ -126,7 +126,7 @@ func zeros[S ~[]E, E any](s S, n int) S {
 	return s
 }
 
-// source makes the ops that follow those of an old rank.
+// source starts the ops of an old rank.
 func (w *Writer) source(rank int32) {
 	w.me, w.job = rank, 0
 	w.place = w.layout.place[rank]
@@ -137,7 +137,7 @@ func (w *Writer) source(rank int32) {
 	w.LowestStream(0)
 }
 
-// LowestStream says that the ops that follow, up to the end of the old rank, have no stream below the given one.
+// LowestStream declares that the next ops of the old rank have no stream below lowest.
 func (w *Writer) LowestStream(lowest int32) {
 	if w.place > 0 && !w.layout.options.SharedStreams {
 		w.stream = w.streams - lowest
@@ -172,7 +172,7 @@ func (w *Writer) add(kind dag.Kind, stream int32) int32 {
 	return op
 }
 
-// streamOf returns the new rank's stream for one of the old rank.
+// streamOf returns the new rank's stream for a stream of the old rank.
 func (w *Writer) streamOf(stream int32) int32 {
 	stream += w.stream
 	if stream >= w.streams {
@@ -181,7 +181,7 @@ func (w *Writer) streamOf(stream int32) int32 {
 	return stream
 }
 
-// close ends the list of dependencies of the last op.
+// close ends the dependencies of the last op.
 func (w *Writer) close() {
 	if !w.open {
 		return
@@ -191,7 +191,7 @@ func (w *Writer) close() {
 	if w.first != none && w.counts.deps == w.depsAt && w.counts.starts == w.startsAt && op != w.first {
 		w.require(op, w.first)
 	}
-	if w.receives { // the place for its send: see join
+	if w.receives { // reserves the dependency on its send, which join sets
 		w.receives = false
 		if w.filling {
 			w.rank.Deps.Off = append(w.rank.Deps.Off, 0)
@@ -207,7 +207,7 @@ func (w *Writer) close() {
 	w.depsAt, w.startsAt = w.counts.deps, w.counts.starts
 }
 
-// Require makes the last op wait for the end of another.
+// Require makes the last op wait for the end of op on.
 func (w *Writer) Require(on int32) { w.require(w.Base()-1, on) }
 
 func (w *Writer) require(op, on int32) {
@@ -220,7 +220,7 @@ func (w *Writer) require(op, on int32) {
 	}
 }
 
-// await notes that another op waits for the end of one.
+// await marks an op that another op waits for.
 func (w *Writer) await(on int32) {
 	for int(on>>6) >= len(w.awaited) {
 		w.awaited = append(w.awaited, 0)
@@ -228,7 +228,7 @@ func (w *Writer) await(on int32) {
 	w.awaited[on>>6] |= 1 << (on & 63)
 }
 
-// RequireStart makes the last op wait for the start of another.
+// RequireStart makes the last op wait for the start of op on.
 func (w *Writer) RequireStart(on int32) {
 	w.counts.starts++
 	if w.filling {
@@ -236,14 +236,14 @@ func (w *Writer) RequireStart(on int32) {
 	}
 }
 
-// Release has the last op start at t or later.
+// Release sets the release time of the last op to at least t.
 func (w *Writer) Release(t dag.Time) {
 	if w.filling && w.err == nil && t > w.rank.Release.At(int(w.counts.ops-1)) {
 		w.rank.Release.Set(int(w.counts.ops-1), t)
 	}
 }
 
-// Calc appends a computation.
+// Calc appends a calc of duration d.
 func (w *Writer) Calc(stream int32, d dag.Time) int32 {
 	op := w.add(dag.Calc, stream)
 	w.last(op, d)
@@ -260,7 +260,7 @@ func (w *Writer) last(op int32, d dag.Time) {
 	}
 }
 
-// Send appends a send to an old rank. No two messages between the same two new ranks may have the same tag.
+// Send appends a send to an old rank. Tags must be unique among the messages from one new rank to another.
 func (w *Writer) Send(peer int32, bytes, tag int64, stream, nic int32) int32 {
 	if w.isLocal(peer) {
 		op := w.transfer(&w.local.sends, w.place, w.layout.place[peer], bytes, tag, stream)
@@ -300,7 +300,7 @@ func (w *Writer) message(kind dag.Kind, peer int32, bytes, tag int64, stream, ni
 	return op
 }
 
-// transfer appends one end of a message inside the node.
+// transfer appends one end of a message inside the node, a calc.
 func (w *Writer) transfer(ends *[][]end, from, to int32, bytes, tag int64, stream int32) int32 {
 	if bytes != w.transferBytes {
 		w.transferBytes, w.transferTime = bytes, halfTransfer(bytes, w.layout.options.Bandwidth)
@@ -315,8 +315,8 @@ func (w *Writer) transfer(ends *[][]end, from, to int32, bytes, tag int64, strea
 	return op
 }
 
-// halfTransfer returns how long a message inside a node takes at either end: half of what its bytes take at the bandwidth,
-// in whole nanoseconds, rounded down.
+// halfTransfer returns the duration of either end of a message inside a node: half the transfer time at the bandwidth,
+// rounded down to whole nanoseconds.
 func halfTransfer(bytes, bandwidth int64) dag.Time {
 	if bandwidth <= 0 || bytes <= 0 {
 		return 0
@@ -339,7 +339,7 @@ func (l *local) reset() {
 	}
 }
 
-// of returns the list of one end of the messages between two places, of so many.
+// of returns one end's list of the messages between two of the given number of places.
 func (l *local) of(ends *[][]end, from, to int32, places int) *[]end {
 	for len(*ends) < places*places {
 		*ends = append(*ends, nil)
@@ -347,13 +347,13 @@ func (l *local) of(ends *[][]end, from, to int32, places int) *[]end {
 	return &(*ends)[int(from)*places+int(to)]
 }
 
-// begins appends the op before all others.
-func (w *Writer) begins() {
+// addFirst appends the op before all others.
+func (w *Writer) addFirst() {
 	w.first = w.Calc(0, 0)
 }
 
-// ends appends the op after all others.
-func (w *Writer) ends() {
+// addLast appends the op after all others.
+func (w *Writer) addLast() {
 	w.close()
 	n := w.Base()
 	w.job, w.stream = 0, 0
@@ -399,17 +399,17 @@ func sortByTag(ends []end) {
 func (w *Writer) unmatched(i int, sends, recvs []end, k int) error {
 	ranks := w.layout.members(w.me)
 	from, to := ranks[i/len(ranks)], ranks[i%len(ranks)]
-	what, tag := "send of", int64(0)
+	side, tag := "send of", int64(0)
 	if k < len(sends) && (k >= len(recvs) || sends[k].tag < recvs[k].tag) {
 		tag = sends[k].tag
 	} else {
-		what, tag = "receive of", recvs[k].tag
+		side, tag = "receive of", recvs[k].tag
 	}
-	return fmt.Errorf("a %s a message from rank %d to rank %d on the same node, number %d among theirs, has no partner", what, from,
+	return fmt.Errorf("a %s a message from rank %d to rank %d on the same node, number %d among theirs, has no partner", side, from,
 		to, tag)
 }
 
-// finish ends the rank.
+// finish completes the rank.
 func (w *Writer) finish() error {
 	w.close()
 	if w.err != nil {
