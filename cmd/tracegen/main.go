@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag/gen"
 	"github.com/tracedag/tracedag/dag/gen/generator"
+	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
@@ -61,7 +62,7 @@ func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 	for _, names := range g.Exclusive {
 		cmd.MarkFlagsMutuallyExclusive(names...)
 	}
-	if specs[g.Name] != nil {
+	if ext.Describes(r.config) {
 		flags.BoolVar(&r.emitSpec, "emit-spec", false,
 			"write the extended VEF trace (EXT) that describes the model, not the trace of the model")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/vef"
+	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/param"
 )
@@ -170,7 +171,7 @@ func (r *run) writeSpec() error {
 	if r.lower.Asked() || r.write.To != "" && r.write.To != vef.Format.Name {
 		return cli.Usagef("--emit-spec writes an extended VEF trace: --to and --lower are for those who read it")
 	}
-	model, missing, err := specs[r.generator.Name](r.config, r.env(), r.write.Output)
+	model, missing, err := ext.Describe(r.config, r.env(), r.write.Output)
 	if err != nil {
 		return r.failed(err)
 	}
