@@ -1,5 +1,5 @@
 // Package collective generates micro-benchmarks of collectives: every rank takes part in one collective, or in several
-// one after the other.
+// in sequence.
 //
 // docs/generators/collective.md defines the model.
 package collective
@@ -16,15 +16,15 @@ import (
 type Params struct {
 	Type dag.Subkind // one of Types
 
-	// Size is what each rank holds before; of allgather and gather what each contributes, of bcast and scatter what the
-	// root holds, of barrier ignored: 0..2^38 bytes.
+	// Size is the input of each rank; for allgather and gather the contribution of each rank, for bcast and scatter the
+	// data of the root; ignored for barrier: 0..2^38 bytes.
 	Size int64
 
 	Ranks    int      // 1..2^24
-	Group    int      // members of each group that has a collective of its own; 0: one group of all ranks
+	Group    int      // members of each group; every group runs its own collectives; 0: one group of all ranks
 	Stride   int      // distance of neighbours in a group; Ranks must be a multiple of Group * Stride
-	Root     int      // of bcast, reduce, gather and scatter: place of the root in its group
-	Repeat   int      // how many collectives, each after the one before: 1 or more
+	Root     int      // bcast, reduce, gather and scatter: index of the root in its group
+	Repeat   int      // number of collectives in sequence: 1 or more
 	Compute  dag.Time // computation between two of them: 0 or more
 	Dims     int32    // network dimensions that take part, bit d for dimension d; 0: all
 	Priority int32    // for backends that schedule by it
@@ -35,7 +35,7 @@ func Default() Params {
 	return Params{Type: dag.Allreduce, Size: 1 << 30, Ranks: 8, Stride: 1, Repeat: 1}
 }
 
-// Types returns the collectives that can be benchmarked: those in which one size says it all.
+// Types returns the collectives that can be benchmarked: those that one size describes.
 func Types() []dag.Subkind {
 	return []dag.Subkind{
 		dag.Allreduce, dag.Allgather, dag.ReduceScatter, dag.Alltoall, dag.Bcast, dag.Reduce, dag.Gather, dag.Scatter,
@@ -49,7 +49,7 @@ const (
 	maxSize  = 1 << 38
 )
 
-// stream is that of collectives in traces that come from Chakra's format.
+// stream is the stream of collectives in traces of Chakra's format.
 const stream = 2
 
 // NewSource returns the trace of a benchmark.
@@ -116,7 +116,7 @@ func (p *Params) check() error {
 	return nil
 }
 
-// members returns how many ranks a group has.
+// members returns the number of ranks of a group.
 func (p *Params) members() int {
 	if p.Group == 0 {
 		return p.Ranks
@@ -143,7 +143,7 @@ func (p *Params) rank(group, member int) int32 {
 	return int32((group/p.Stride*p.members()+member)*p.Stride + group%p.Stride)
 }
 
-// fill makes a rank.
+// fill appends the ops of a rank.
 func (p *Params) fill(rank int, b *dag.RankBuilder) {
 	group := rank/(p.members()*p.Stride)*p.Stride + rank%p.Stride
 	op := dag.Op{

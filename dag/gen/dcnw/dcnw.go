@@ -1,9 +1,9 @@
-// Package dcnw generates the traffic of data-centre applications: messages of measured sizes that all tasks send at
-// random times, as much as makes a given load.
+// Package dcnw generates the traffic of data-center applications: messages of measured sizes that all tasks send at
+// random times, at a given load.
 //
 // The models are DCNW and CDCNW of F. J. Andújar et al., "Extending the VEF traces framework to model data center
-// network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/generators/dcnw.md has
-// the laws as they are drawn here.
+// network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/generators/dcnw.md
+// specifies the distributions as they are drawn here.
 package dcnw
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // Params describe a workload.
 type Params struct {
-	Tasks       int      // one a rank; 2..openloop.MaxTasks
+	Tasks       int      // one per rank; 2..openloop.MaxTasks
 	Messages    int64    // of all tasks together; 0..openloop.MaxMessages
 	Clock       dag.Time // times are multiples of it; 1 ps or more
 	Sizes       *Curve
@@ -38,7 +38,7 @@ func Default() Params {
 	}
 }
 
-// Check returns an error for what NewSource would refuse without having to look at tables of destinations.
+// Check validates the parameters, except for those that need tables of destinations.
 func (p *Params) Check() error {
 	w, err := p.workload(0)
 	return cmp.Or(err, w.Check())
@@ -53,9 +53,9 @@ func NewSource(p Params, seed int64) (*openloop.Source, error) {
 	return openloop.NewSource(w)
 }
 
-// workload returns the workload as one source of messages for all tasks. That is the same as a Poisson source for each
-// task: the sum of n such sources is one of n times their rate, each of whose messages is from any of them with the
-// same probability.
+// workload returns the workload as one Poisson source of messages for all tasks. It is equivalent to a Poisson source
+// per task: the sum of n such sources is a Poisson source of n times their rate, each of whose messages comes from any of
+// them with equal probability.
 func (p *Params) workload(seed int64) (openloop.Workload, error) {
 	w := openloop.Workload{
 		Title:    fmt.Sprintf("%s, %d tasks, %d messages", p.Sizes.Name, p.Tasks, p.Messages),

@@ -1,6 +1,6 @@
-// Package fft generates traces of distributed fast Fourier transforms: one-dimensional transforms of what a rank has,
-// with transposes between them, which are collective alltoalls. In two dimensions the ranks have slabs of the grid and
-// transpose all together; in three they have pencils, and transpose within the columns and the rows of a grid of ranks
+// Package fft generates traces of distributed fast Fourier transforms: one-dimensional transforms of each rank's data,
+// with transposes between them (alltoall collectives). In two dimensions the ranks own slabs of the grid and transpose
+// all together; in three they own pencils, and transpose within the columns and the rows of a grid of ranks
 // (Pekurovsky: P3DFFT: A Framework for Parallel Computations of Fourier Transforms in Three Dimensions, SIAM Journal on
 // Scientific Computing 34(4), 2012).
 //
@@ -18,10 +18,10 @@ import (
 // Params describe a run.
 type Params struct {
 	Size          []int64 // elements along each of 2 or 3 dimensions: powers of two up to 2^30
-	Rows, Columns int     // of the grid of ranks: powers of two, together 1..2^20
+	Rows, Columns int     // of the grid of ranks: powers of two, product 1..2^20
 	ElementBytes  int64   // 1..2^10; a rank has at most 2^38 bytes
-	FlopRate      int64   // floating-point operations that a rank does in a second: 1 or more
-	Inverse       bool    // whether each transform is followed by its inverse
+	FlopRate      int64   // floating-point operations per second of a rank: 1 or more
+	Inverse       bool    // an inverse follows each transform
 	Iterations    int     // 1..2^20
 }
 
@@ -106,7 +106,7 @@ func (p *Params) check() error {
 	return nil
 }
 
-// block returns how many elements a rank has, less than 2^62: all numbers are powers of two.
+// block returns the number of elements per rank, less than 2^62: all numbers are powers of two.
 func (p *Params) block() int64 {
 	exponent := -bits.TrailingZeros(uint(p.Rows)) - bits.TrailingZeros(uint(p.Columns))
 	for _, n := range p.Size {
@@ -115,7 +115,7 @@ func (p *Params) block() int64 {
 	return 1 << min(exponent, 61)
 }
 
-// comms returns the communicators: all ranks, then the columns, then the rows, where there are several ranks in one.
+// comms returns the communicators: all ranks, then the columns, then the rows, if these have several ranks.
 func (p *Params) comms() []dag.Comm {
 	comms := []dag.Comm{dag.World(p.Rows * p.Columns)}
 	if len(p.Size) == 2 {
@@ -139,7 +139,7 @@ func (p *Params) comms() []dag.Comm {
 type stage struct {
 	flops   int64
 	time    dag.Time
-	members int                  // of the transpose; less than two: there is none
+	members int                  // of the transpose; less than two: no transpose
 	comm    func(rank int) int32 // of the transpose
 }
 
@@ -186,7 +186,7 @@ func (p *Params) stages() ([]stage, error) {
 	return list, nil
 }
 
-// fill makes a rank: each op waits for the one before.
+// fill appends the ops of a rank: each op depends on the previous one.
 func (p *Params) fill(rank int, stages []stage, b *dag.RankBuilder) {
 	add := func(op dag.Op) {
 		if i := b.Add(op); i > 0 {

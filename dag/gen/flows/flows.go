@@ -1,8 +1,8 @@
 // Package flows generates flows of several classes that start at random times of a given span.
 //
 // The model is FLOWS of F. J. Andújar et al., "Extending the VEF traces framework to model data center network
-// workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/generators/flows.md has the
-// laws as they are drawn here.
+// workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/generators/flows.md
+// specifies the distributions as they are drawn here.
 package flows
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Params describe a workload.
 type Params struct {
-	Tasks    int      // one a rank; 2..openloop.MaxTasks
+	Tasks    int      // one per rank; 2..openloop.MaxTasks
 	Messages int64    // flows, of all tasks together; 0..openloop.MaxMessages
 	Clock    dag.Time // times are multiples of it; 1 ps or more
 	Ticks    int64    // flows start at ticks 0..Ticks of the clock; 1 or more
@@ -25,15 +25,15 @@ type Params struct {
 
 // Class is a kind of flow.
 type Class struct {
-	MinKB, MaxKB int64   // the least and the largest size, in units of 1024 bytes; 1..MaxKB
-	Percent      float64 // of all flows; those of all classes add up to 100, to 0.01
+	MinKB, MaxKB int64   // smallest and largest size, in units of 1024 bytes; 1..MaxKB
+	Percent      float64 // of all flows; the sum over all classes is 100 +- 0.01
 	Destination  openloop.Law
 }
 
 // MaxKB is the largest size of a flow, in units of 1024 bytes.
 const MaxKB = openloop.MaxBytes / 1024
 
-// Default returns the published example: 80 % of flows of 1 to 10 KB to all tasks, 20 % of 1 to 10 MB to those around
+// Default returns the published example: 80 % of flows of 1 to 10 KB to all tasks, 20 % of 1 to 10 MB to tasks around
 // the middle one, in 200 ms.
 func Default() Params {
 	return Params{
@@ -63,7 +63,7 @@ func (p *Params) MeanGap() float64 {
 	return float64(p.Ticks) / float64(p.Messages)
 }
 
-// Check returns an error for what NewSource would refuse without having to look at tables of destinations.
+// Check validates the parameters, except for those that need tables of destinations.
 func (p *Params) Check() error {
 	w, err := p.workload(0)
 	return cmp.Or(err, w.Check())
@@ -94,7 +94,7 @@ func (p *Params) workload(seed int64) (openloop.Workload, error) {
 		sum += c.Percent
 		w.Classes = append(w.Classes, openloop.Class{Share: c.Percent, Sizes: c.sizes(), Destination: c.Destination})
 	}
-	if !(math.Abs(sum-100) <= 0.01+1e-9) { // 33.33 three times is good enough, whatever its last bit
+	if !(math.Abs(sum-100) <= 0.01+1e-9) { // three times 33.33 is accepted, whatever its last bit
 		return w, &openloop.ParamError{
 			Param: "class", Found: fmt.Sprintf("%.7g %% of the flows in all", sum), Expected: "100 %",
 		}
@@ -114,7 +114,7 @@ func (c *Class) sizes() openloop.Uniform {
 	return openloop.Uniform{Min: c.MinKB * 1024, Max: c.MaxKB * 1024}
 }
 
-// check checks what can be wrong with class i by itself.
+// check validates class i by itself.
 func (c *Class) check(i int) error {
 	wrong := func(param, found, expected string) error {
 		return &openloop.ParamError{Param: fmt.Sprintf("class %d: %s", i, param), Found: found, Expected: expected}

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// binomial draws how many of n trials succeed, each with probability part/whole, which must be from 1/3 to 1/2.
+// binomial draws the number of successes of n trials with probability part/whole, from 1/3 to 1/2.
 func binomial(r *rand.PCG, n int64, part, whole uint64) int64 {
 	const few = 32
 	if n > few {
@@ -32,7 +32,7 @@ func binomialOfMany(r *rand.PCG, trials int64, p float64) int64 {
 	b := 1.15 + 2.53*deviation
 	a := -0.0873 + 0.0248*b + 0.01*p
 	c := n*p + 0.5
-	box := 0.92 - 4.2/b // most values are accepted for being in this box
+	box := 0.92 - 4.2/b // most values fall into this box and are accepted
 	for {
 		u, v := uniform(r)-0.5, uniform(r)
 		us := 0.5 - math.Abs(u)
@@ -50,7 +50,7 @@ func binomialOfMany(r *rand.PCG, trials int64, p float64) int64 {
 	}
 }
 
-// logBinomial returns the logarithm of the probability of k successes, less that of the most likely number.
+// logBinomial returns the logarithm of the probability of k successes minus that of the most likely number.
 func logBinomial(n, p, k float64) float64 {
 	odds := p / (1 - p)
 	m := math.Floor((n + 1) * p)
@@ -59,7 +59,7 @@ func logBinomial(n, p, k float64) float64 {
 		stirlingRest(m) + stirlingRest(n-m) - stirlingRest(k) - stirlingRest(n-k)
 }
 
-// stirlingRest returns ln k! less what Stirling's formula gives for it: (k+1/2) ln(k+1) - (k+1) + ln(2 pi)/2.
+// stirlingRest returns ln k! minus Stirling's approximation (k+1/2) ln(k+1) - (k+1) + ln(2 pi)/2.
 func stirlingRest(k float64) float64 {
 	const exact = 10
 	if k < exact {

@@ -1,6 +1,6 @@
 package graph500
 
-// How many ops the ranks have, which readers of a trace want to know before it is made.
+// Numbers of ops per rank, known before the trace is generated.
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// counts returns a function that tells how many ops and dependencies a rank has, and how many ops there are in all.
-// With more than exact processes the former are what is expected.
+// counts returns a function that returns the numbers of ops and dependencies of a rank, and the total number of ops.
+// With more than exact processes, the former are expected values.
 func (s *search) counts(exact int) (count func(rank int) (ops, deps int64), total int64, err error) {
 	n := s.p.Nodes
 	sends, all := make([]int64, n), int64(0) // messages with queries
@@ -44,7 +44,7 @@ func (s *search) counts(exact int) (count func(rank int) (ops, deps int64), tota
 	return count, total, nil
 }
 
-// control returns how many notices and messages of the all-reduce a rank sends and receives.
+// control returns the numbers of notices and all-reduce messages that a rank sends and receives.
 func (s *search) control(rank int) (out, in int64) {
 	others := int64(s.p.Nodes - 1)
 	levels := int64(len(s.levels))
@@ -63,7 +63,7 @@ func (s *search) control(rank int) (out, in int64) {
 	return out, in
 }
 
-// receives returns how many messages with queries each process gets.
+// receives returns the number of query messages that each process receives.
 func (s *search) receives() []int64 {
 	all := make([]int64, s.p.Nodes)
 	newCounts := func() []int64 { return make([]int64, len(all)) }
@@ -75,7 +75,7 @@ func (s *search) receives() []int64 {
 	return all
 }
 
-// sentBy adds up what a process sends to each.
+// sentBy adds the messages of one process to the counts of their receivers.
 func (s *search) sentBy(source int, received []int64) {
 	for level, amounts := range s.levels {
 		for i, run := range amounts[source].runs(s.p.Coalescing) {

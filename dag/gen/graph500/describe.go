@@ -1,11 +1,11 @@
 package graph500
 
-// The model itself, for people and programs.
+// The results of the model's equations, for people and programs.
 
 import "fmt"
 
-// Description is what the equations give for a search, in real numbers, before anything but the root is drawn. The JSON
-// names are those of the command line.
+// Description holds the results of the equations for a search, in real numbers; only the root is drawn. The JSON names are
+// those of the command line.
 type Description struct {
 	Scale       int    `json:"scale"`
 	EdgeFactor  int    `json:"edge_factor"`
@@ -13,17 +13,17 @@ type Description struct {
 	Coalescing  int64  `json:"coalescing"`
 	Eq7         string `json:"eq7"`
 	HIntDiv     bool   `json:"h_intdiv"`
-	TotalEdges  int64  `json:"total_edges"` // twice the edges, for each is explored from both ends
+	TotalEdges  int64  `json:"total_edges"` // twice the edges: each is explored from both ends
 	RootProcess int    `json:"root_process"`
 
 	RootDegree RootDegree `json:"root_degree"`
 	Levels     []Level    `json:"levels"`
 
-	// InjectionProbability is eq. 17; nil where the link is not known, or a query takes no time.
+	// InjectionProbability is eq. 17; nil if the link is unknown or a query takes no time.
 	InjectionProbability *float64 `json:"injection_probability,omitempty"`
 }
 
-// RootDegree is the degree of the root, drawn or given, and the law that it is drawn by.
+// RootDegree is the degree of the root, drawn or given, and the distribution of drawn ones.
 type RootDegree struct {
 	Value  int64   `json:"value"`
 	Mu     float64 `json:"mu"`    // mean of the logarithm: eq. 18
@@ -37,13 +37,13 @@ type Level struct {
 	Level              int     `json:"level"`
 	Mean               float64 `json:"mean"`                 // edges explored by all processes: eq. 4
 	Sigma              float64 `json:"sigma"`                // standard deviation of that: eq. 16
-	MeanTruncated      float64 `json:"mean_truncated"`       // the mean, or what the levels before left
+	MeanTruncated      float64 `json:"mean_truncated"`       // the mean, at most the edges that earlier levels left
 	QueriesPerProcess  float64 `json:"queries_per_process"`  // eq. 1 of the truncated mean
 	Destinations       float64 `json:"destinations"`         // eq. 2
 	MessagesPerProcess float64 `json:"messages_per_process"` // eq. 3
 }
 
-// Describe returns what the equations give. A byte takes byteTime picoseconds on a node's link; 0: that is not known.
+// Describe returns the results of the equations. A byte takes byteTime picoseconds on a node's link; 0: unknown.
 func Describe(p Params, seed int64, byteTime float64) (*Description, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("graph500: %w", err)

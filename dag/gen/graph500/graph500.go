@@ -2,7 +2,7 @@
 // al., "A scalable synthetic traffic model of Graph500 for computer networks analysis": for every level of the search
 // messages from each process to uniformly drawn others, notices of its end, and an all-reduce.
 //
-// docs/generators/graph500.md has the rules, and which of them are the paper's, which those of its reference program.
+// docs/generators/graph500.md has the rules, and their sources: the paper or its reference program.
 package graph500
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/rankwise"
 )
 
-// exactProcesses is up to how many processes the ops of each rank are counted beforehand, which takes a time that grows
-// with the square of their number.
+// exactProcesses is the largest number of processes for which the ops of each rank are counted beforehand. The time for
+// that grows with the square of the number.
 const exactProcesses = 4096
 
 // NewSource returns the trace of a search. The same parameters and seed give the same trace.

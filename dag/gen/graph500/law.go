@@ -4,7 +4,7 @@ package graph500
 
 import "math"
 
-// law has what eq. 4 to 16 depend on.
+// law holds the variables of eq. 4 to 16.
 type law struct {
 	scale, edgeFactor float64
 	rootDegree        float64
@@ -16,8 +16,8 @@ func (p *Params) law(rootDegree int64) *law {
 	return &law{float64(p.Scale), float64(p.EdgeFactor), float64(rootDegree), p.Eq7, p.HIntDiv}
 }
 
-// mean returns the mean number of edges that are explored in a level from 1 on, by all processes, if there are as many
-// left: eq. 4 to 7.
+// mean returns the mean number of edges that all processes explore in a level from 1 on, if enough edges are left:
+// eq. 4 to 7.
 func (w *law) mean(level int) float64 {
 	s, f, l := w.scale, w.edgeFactor, float64(level)
 	a := -0.133 + 0.0046*s + math.Exp(0.01257*f-0.1829*s-math.Exp(1.75-0.7*l))
@@ -32,7 +32,7 @@ func (w *law) mean(level int) float64 {
 	return finite(math.Exp(a*x*x + b*x + c))
 }
 
-// sigma returns the standard deviation of that number: eq. 16.
+// sigma returns the standard deviation of the number of explored edges: eq. 16.
 func (w *law) sigma(level int) float64 {
 	var ln float64
 	switch level {
@@ -71,17 +71,17 @@ func (w *law) f2(level int) float64 {
 	return k/math.Pow(w.rootDegree, h) + j
 }
 
-// queries returns how many queries each of n processes sends to others when so many edges are explored: eq. 1.
+// queries returns the number of queries that each of n processes sends to others for the explored edges: eq. 1.
 func queries(edges, n float64) float64 {
 	return edges / n * (n - 1) / n
 }
 
-// destinations returns how many of n processes get some of so many queries of one process: eq. 2.
+// destinations returns the number of processes, out of n, that receive queries of one process: eq. 2.
 func destinations(queries, n float64) float64 {
 	return -n * math.Expm1(queries*math.Log1p(-1/n))
 }
 
-// messages returns how many messages of at most coalescing queries a process sends: eq. 3.
+// messages returns the number of messages of at most coalescing queries that a process sends: eq. 3.
 func messages(queries, destinations float64, coalescing int64) float64 {
 	if queries == 0 {
 		return 0
@@ -89,14 +89,13 @@ func messages(queries, destinations float64, coalescing int64) float64 {
 	return math.Ceil(queries/float64(coalescing)/destinations) * destinations
 }
 
-// injectionProbability is eq. 17: the share of the time that a process injects when it does nothing else, from the time
-// that a packet takes on the link, p_s t_c, and the time of a query, in the same unit. Above 1 the process is never the
-// bottleneck.
+// injectionProbability is eq. 17: the share of time in which a process that only injects does so, from the time of a
+// packet on the link, p_s t_c, and the time of a query, in the same unit. Above 1 the process is never the bottleneck.
 func injectionProbability(packetTime, queryTime float64, coalescing int64) float64 {
 	return packetTime / (queryTime * float64(coalescing))
 }
 
-// rootDegree returns the law of the degree of the root, beside its value.
+// rootDegree returns the distribution of the degree of the root next to its value.
 func (p *Params) rootDegree(value int64) RootDegree {
 	mu, sigma := rootDegreeLaw(p.Scale)
 	return RootDegree{value, mu, sigma, math.Exp(mu), math.Exp(mu + sigma*sigma/2)}
@@ -108,7 +107,7 @@ func rootDegreeLaw(scale int) (mu, sigma float64) {
 	return s*math.Log(0.3604) + 1.0661704*s, 0.079313065 * s
 }
 
-// finite keeps a result within what can be printed.
+// finite limits a result to the largest finite number, because JSON has no infinity.
 func finite(x float64) float64 {
 	return min(x, math.MaxFloat64)
 }

@@ -12,12 +12,12 @@ import (
 type Params struct {
 	Scale       int      // s: the graph has 2^s vertices
 	EdgeFactor  int      // f_e: half the mean degree of a vertex
-	Nodes       int      // n: processes, one a rank
+	Nodes       int      // n: processes, one per rank
 	Coalescing  int64    // c_s: queries of a full message
 	QueryTime   dag.Time // t_q: to process a query
 	RootDegree  int64    // d_r; 0: drawn
 	RootProcess int      // of the root; -1: drawn
-	Variation   float64  // what the standard deviations of eq. 16 are multiplied by; 0: all processes have the mean
+	Variation   float64  // factor of the standard deviations of eq. 16; 0: all processes have the mean
 	Eq7         Equation7
 	HIntDiv     bool // s/10 in eq. 13 is an integer division
 
@@ -28,11 +28,11 @@ type Params struct {
 	MessageBytes int64 // 0: 16 for each query of a full message
 	ControlBytes int64 // of notices and of messages of the all-reduce; 0: MessageBytes
 
-	MaxLevels int     // of the search, level 0 among them
-	Rest      float64 // the search may end after level 5 or later when this share of the queries, or less, is left
+	MaxLevels int     // of the search, including level 0
+	Rest      float64 // from level 5 on, the search ends when at most this share of the queries is left
 }
 
-// Equation7 says which form of eq. 7 is used.
+// Equation7 is a form of eq. 7.
 type Equation7 uint8
 
 // The forms.
@@ -44,10 +44,10 @@ const (
 // String returns the name on the command line.
 func (e Equation7) String() string { return [...]string{"ref", "printed"}[e] }
 
-// Injection says how long a process takes to generate a message: an exponential time, whose mean is given.
+// Injection is the mean of the exponential time that a process takes to generate a message.
 type Injection uint8
 
-// The ways.
+// The means.
 const (
 	ReferenceInjection Injection = iota // t_q c_s / p_s, as the reference program reads eq. 17
 	PaperInjection                      // t_q c_s
@@ -56,7 +56,7 @@ const (
 // String returns the name on the command line.
 func (i Injection) String() string { return [...]string{"ref", "paper"}[i] }
 
-// Notices says which notices of the end of a level there are.
+// Notices selects the notices of the end of a level.
 type Notices uint8
 
 // The notices.
@@ -91,7 +91,7 @@ func Default() Params {
 	}
 }
 
-// Limits of parameters, within which no equation gives NaN and no count overflows.
+// Limits of parameters. Within them no equation gives NaN and no count overflows.
 const (
 	maxScale      = 44
 	maxEdgeFactor = 1 << 10

@@ -4,7 +4,7 @@ package graph500
 
 import "github.com/tracedag/tracedag/dag"
 
-// Tags of messages are 4 for each level, and which kind of message it is.
+// The tag of a message is 4 times its level plus its kind.
 const (
 	queryTag = iota
 	noticeTag
@@ -13,17 +13,17 @@ const (
 	tagsOfLevel
 )
 
-// writer makes a rank. All of its ops are on one stream, for a process does one thing at a time. Within a level those
-// of receiving come first, so that backends that prefer the first of what is ready consume before they generate.
+// writer generates a rank. All ops are on one stream: a process does one thing at a time. Within a level the ops of
+// receiving stand first, so that backends that prefer the first ready op consume before they generate.
 //
-// Ops are known by their index, -1 is none.
+// Ops are indices; -1 is none.
 type writer struct {
 	*search
 	rank, level int
 	b           *dag.RankBuilder
 	began       int   // the op that began the level
-	last        int   // the last of the ops that are done one after the other
-	received    []int // what has to be done before the level ends
+	last        int   // latest op of the sequential ones
+	received    []int // ops that must complete before the level ends
 	order       []int32
 }
 
@@ -41,7 +41,7 @@ func (w *writer) tag(kind int64) int64 {
 	return tagsOfLevel*int64(w.level) + kind
 }
 
-// add makes an op that waits for others, of which some may not exist.
+// add appends an op that depends on others, some of which may be none.
 func (w *writer) add(op dag.Op, after ...int) int {
 	i := w.b.Add(op)
 	for _, a := range after {
@@ -52,7 +52,7 @@ func (w *writer) add(op dag.Op, after ...int) int {
 	return i
 }
 
-// receive makes the receives of the level but that of the broadcast, and the consumption of messages.
+// receive appends the receives of the level, except the broadcast's, and the consumption of messages.
 func (w *writer) receive() {
 	for source, a := range w.levels[w.level] {
 		if a.messages == 0 || source == w.rank {
@@ -88,7 +88,7 @@ func (w *writer) notifies(process int) bool {
 	return w.p.Notices == AllNotices && (w.level > 0 || process == w.root)
 }
 
-// send makes the generation of messages, their sends, and those of the notices, one after the other.
+// send appends the generation of messages, their sends, and the sends of notices, in sequence.
 func (w *writer) send() {
 	a := w.levels[w.level][w.rank]
 	times := draws(w.seed, w.level, w.rank, "generation")
@@ -108,7 +108,7 @@ func (w *writer) send() {
 	}
 }
 
-// sendToAll makes sends to all others, the first of which waits for some ops.
+// sendToAll appends sends to all others; the first depends on the given ops.
 func (w *writer) sendToAll(kind int64, after ...int) {
 	for to := range w.p.Nodes {
 		if to != w.rank {
@@ -122,7 +122,7 @@ func (w *writer) sendTo(to int, kind, bytes int64, after ...int) {
 	w.last = w.add(dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: bytes, Tag: w.tag(kind)}, append(after, w.last)...)
 }
 
-// reduce ends the level: the process of the root hears from all others, and tells them.
+// reduce ends the level: the root's process receives from all others, then sends to them.
 func (w *writer) reduce() {
 	if w.rank != w.root {
 		w.sendTo(w.root, reduceTag, w.p.controlBytes(), w.received...)

@@ -1,6 +1,6 @@
 package graph500
 
-// What the processes of a search send, level by level, by the rules of the reference program.
+// The queries and messages of each process, level by level, by the rules of the reference program.
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// search is what the ranks have in common.
+// search is the state that all ranks share.
 type search struct {
 	p          *Params
 	seed       int64
@@ -18,10 +18,10 @@ type search struct {
 	targets    targets
 }
 
-// amount is what a process sends in a level.
+// amount is the traffic of a process in a level.
 type amount struct{ queries, messages int64 }
 
-// draws returns the random numbers for a purpose of a process in a level.
+// draws returns the random stream for a purpose of a process in a level.
 func draws(seed int64, level, process int, purpose string) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], uint64(seed))
@@ -40,14 +40,14 @@ func newSearch(p *Params, seed int64) *search {
 	all := total - (total+n-1)/n                      // queries between processes
 	first := s.rootDegree - s.rootDegree/n            // of level 0
 	share := float64(n-1) / float64(n)                // of edges that lead to another process
-	expected := float64(total)*share - float64(first) // what should be left after a level
+	expected := float64(total)*share - float64(first) // expected rest after a level
 	s.levels = append(s.levels, make([]amount, n))
 	s.levels[0][s.root] = amount{first, max(1, messagesOf(first, p.Nodes, p.Coalescing))}
 	left := all - first
 	w := p.law(s.rootDegree)
 	for level := 1; s.goesOn(level, left, all); level++ {
 		mean := min(w.mean(level), math.Ceil(float64(left)/share))
-		// Beyond scales and edge factors that were fitted, sigma can be beyond all bounds.
+		// Beyond the fitted scales and edge factors, sigma is unbounded.
 		sigma := p.Variation * min(w.sigma(level), 4*float64(total))
 		amounts := make([]amount, n)
 		behind := int64(float64(left) - expected)
@@ -61,14 +61,14 @@ func newSearch(p *Params, seed int64) *search {
 	return s
 }
 
-// goesOn reports whether there is a level after the ones before, when of all queries some are left.
+// goesOn reports whether another level follows, given the rest of all queries.
 func (s *search) goesOn(level int, left, all int64) bool {
-	const earliest = 5 // the first level after which a rest is left alone
+	const earliest = 5 // the first level after which a rest may remain
 	return left > 0 && level < s.p.MaxLevels &&
 		(level <= earliest || float64(left) > s.p.Rest*float64(all))
 }
 
-// drawRoot returns the process and the degree of the root, drawn where they are not given.
+// drawRoot returns the process and the degree of the root. It draws those that are not given.
 func (p *Params) drawRoot(seed int64) (process int, degree int64) {
 	if process = p.RootProcess; process < 0 {
 		process = draws(seed, 0, 0, "root process").IntN(p.Nodes)
@@ -86,18 +86,18 @@ func (p *Params) drawRootDegree(r *rand.Rand) int64 {
 	return int64(min(max(degree, 1), float64(p.totalEdges())))
 }
 
-// drawAmount draws what a process sends. Behind is how much more is left to send, by all processes, than should be; it
-// is below 0 where they have sent too much.
+// drawAmount draws the traffic of a process. Behind is the excess of unsent queries of all processes over the expected
+// number; it is negative if they have sent too many.
 func (p *Params) drawAmount(r *rand.Rand, mean, sigma float64, behind int64) amount {
 	n := float64(p.Nodes)
 	all := int64(-1)
-	for all < 0 { // at most half of what is drawn is below 0
+	for all < 0 { // at most half of the draws are below 0
 		all = int64(math.Trunc((mean + sigma*r.NormFloat64()) * (n - 1) / n))
 	}
 	if corrected := all + behind; corrected > 0 {
 		all = corrected
 	}
-	// Where there are fewer queries than processes, not all have one.
+	// With fewer queries than processes, some processes have none.
 	if r.Float64() >= destinations(float64(all), n)/n {
 		return amount{}
 	}
@@ -120,11 +120,11 @@ func messagesOf(queries int64, n int, coalescing int64) int64 {
 	return to * ((each + coalescing - 1) / coalescing)
 }
 
-// run is a number of messages, one after the other, with as many queries each.
+// run is a sequence of messages with equally many queries.
 type run struct{ messages, queries int64 }
 
-// runs divides an amount among its messages, in the order in which they are sent: full ones as long as one query at
-// least is left for each of the others, which share what is left as equally as they can, those with more first.
+// runs divides an amount among its messages, in the order of sending: full ones as long as at least one query is left
+// for each other message; these share the rest as equally as possible, larger ones first.
 func (a amount) runs(coalescing int64) [3]run {
 	full := int64(0)
 	if spare := a.queries - a.messages; spare >= coalescing-1 {

@@ -1,9 +1,9 @@
 package graph500
 
-// To whom messages go. Each goes to one of the other processes, all equally likely. So how many of the messages of a
-// run go to each is multinomial, and that is drawn by halves: of those that go to a range of processes, the number to
-// its first half is binomial. Each of these numbers has random numbers of its own, by run and range. Thus a receiver
-// learns how many messages it gets of a sender by the ranges that it is in, and nobody keeps what all have drawn.
+// Destinations of messages. Each message goes to one of the other processes with equal probability. The numbers of a
+// run's messages per destination are multinomial, and are drawn by halves: the number of messages to the first half of a
+// range of processes is binomial. Each of these numbers has its own random stream, by run and range. So a receiver
+// computes its number of messages from a sender by the ranges that contain it, and no draws are stored.
 
 import (
 	"math/bits"
@@ -23,10 +23,10 @@ func newTargets(n int, seed int64) targets {
 // sent identifies a run of messages.
 type sent struct{ source, level, run int }
 
-// span is a range of the processes other than the sender, who are numbered without it: first to last-1.
+// span is a range of the processes other than the sender, numbered without it: first to last-1.
 type span struct {
 	first, last int
-	node        uint64 // its place in the tree of ranges: 1 is the whole, 2i and 2i+1 are the halves of i
+	node        uint64 // index in the tree of ranges: 1 is the whole, 2i and 2i+1 are the halves of i
 }
 
 func (t *targets) others() span {
@@ -40,7 +40,7 @@ func (s span) halves() (a, b span) {
 
 func (s span) size() int { return s.last - s.first }
 
-// split returns how many of the messages that go to a range go to its first half, a.
+// split returns the number of a range's messages that go to its first half, a.
 func (t *targets) split(from sent, whole, a span, messages int64) int64 {
 	var r rand.PCG
 	run := mix(t.keys[0] ^ (uint64(from.source)<<16 | uint64(from.level)<<8 | uint64(from.run)))
@@ -56,7 +56,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// to returns how many messages of a run go to a process, which is not the sender.
+// to returns the number of messages of a run to a process other than the sender.
 func (t *targets) to(from sent, process int, messages int64) int64 {
 	if process > from.source {
 		process--
@@ -73,7 +73,7 @@ func (t *targets) to(from sent, process int, messages int64) int64 {
 	return messages
 }
 
-// each calls visit for all processes that get messages of a run, ascending.
+// each calls visit for all processes that receive messages of a run, ascending.
 func (t *targets) each(from sent, messages int64, visit func(process int, messages int64)) {
 	t.eachOf(from, t.others(), messages, visit)
 }
@@ -96,7 +96,7 @@ func (t *targets) eachOf(from sent, s span, messages int64, visit func(process i
 	t.eachOf(from, b, messages-first, visit)
 }
 
-// order returns to whom the messages of a run go one after the other, in memory that it may take from buffer.
+// order returns the destinations of a run's messages in order, in memory that it may take from buffer.
 func (t *targets) order(from sent, messages int64, buffer []int32) []int32 {
 	list := buffer[:0]
 	t.each(from, messages, func(process int, messages int64) {

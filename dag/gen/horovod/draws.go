@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// draws are the random choices of one worker. Each purpose has a stream of its own, so that runs that differ in one
-// parameter have the rest in common.
+// draws are the random choices of one worker. Each purpose has its own random stream, so that runs that differ in one
+// parameter share all other draws.
 type draws struct {
 	jitter                          float64
 	compute, loop, announcing, size *rand.Rand
@@ -29,27 +29,27 @@ func newDraws(seed int64, worker int, jitter float64) *draws {
 	}
 }
 
-// announcement returns the size of what a worker that is not ready yet announces in an iteration, 0 if it does not.
+// announcement returns the size of the announcement in an iteration of a worker that is not ready yet; 0: none.
 func (d *draws) announcement(l *Layer) int64 {
 	if d.announcing.Float64() >= l.GathervProbability {
 		return 0
 	}
 	mean := float64(l.GathervBytes)
 	if d.jitter > 0 {
-		// The conversion keeps processors with a fused multiply-add from another rounding.
+		// The conversion prevents a fused multiply-add, which rounds differently.
 		mean += float64(d.jitter * mean * d.size.NormFloat64())
 	}
 	return max(1, int64(math.Round(mean)))
 }
 
-// timeLaw says how a time is drawn: normal with the given mean and deviation, again until it is positive, and rounded
-// to a multiple of step, which is one of tick, the resolution of the clock. All are in picoseconds.
+// timeLaw is a distribution of times: normal with the given mean and deviation, drawn again until positive, and rounded
+// to a multiple of step, itself a multiple of tick, the resolution of the clock. All are in picoseconds.
 type timeLaw struct {
 	mean, deviation float64
 	step, tick      float64
 }
 
-// timeLaw returns the law of times of the given mean.
+// timeLaw returns the distribution of times with the given mean.
 func (p *Params) timeLaw(mean dag.Time) timeLaw {
 	t := timeLaw{mean: float64(mean), deviation: p.Jitter * float64(mean), tick: float64(p.tick())}
 	t.step = float64(p.TimeStep)
@@ -60,16 +60,16 @@ func (p *Params) timeLaw(mean dag.Time) timeLaw {
 	case t.deviation == 0:
 		t.step = t.tick
 	case t.step <= t.deviation:
-		// What rounding adds to the variance must not be there before. (A larger step makes another law anyway.)
+		// Subtract the variance that rounding adds. (A larger step gives another distribution anyway.)
 		t.deviation = math.Sqrt(float64(t.deviation*t.deviation) - float64(t.step*t.step)/12)
 	}
 	return t
 }
 
-// stepsPerDeviation is how many steps of the automatic size a standard deviation has at least, if it has as many ticks.
+// stepsPerDeviation is the smallest number of steps of automatic size per standard deviation, if it has as many ticks.
 const stepsPerDeviation = 5
 
-// roundDown returns the largest of 1, 2, 5, 10, 20, ... that is not above x, and 1 where x is less.
+// roundDown returns the largest of 1, 2, 5, 10, 20, ... that is at most x, or 1.
 func roundDown(x float64) float64 {
 	step := 1.0
 	for 10*step <= x {
@@ -84,7 +84,7 @@ func roundDown(x float64) float64 {
 	return step
 }
 
-// draw returns a time. Where there is no deviation it takes nothing from the stream.
+// draw returns a time. Without a deviation it takes nothing from the stream.
 func (t *timeLaw) draw(stream *rand.Rand) dag.Time {
 	ps := t.mean
 	for t.deviation > 0 {
@@ -93,7 +93,7 @@ func (t *timeLaw) draw(stream *rand.Rand) dag.Time {
 		}
 	}
 	rounded := math.Round(ps/t.step) * t.step
-	if rounded == 0 { // nothing takes no time
+	if rounded == 0 { // every time is positive
 		rounded = max(1, math.Round(ps/t.tick)) * t.tick
 	}
 	return dag.Time(rounded)

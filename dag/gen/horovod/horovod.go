@@ -2,8 +2,8 @@
 // tensors are ready on all of them, and reduce those.
 //
 // The model is that of F. J. Andújar et al., "Extending the VEF traces framework to model data center network
-// workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/generators/horovod.md has the
-// state machine as it is built here.
+// workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/generators/horovod.md
+// has the state machine as implemented here.
 package horovod
 
 import (
@@ -19,13 +19,13 @@ const (
 	emptyBytes  = 25 // an announcement or an answer without content
 )
 
-// opsOf returns the number of ops of a layer that takes so many iterations.
+// opsOf returns the number of ops of a layer with the given number of iterations.
 func opsOf[N int64 | float64](iterations N) N {
-	return 2 + 5*iterations - 1 // compute and allreduce; four collectives and a wait for each but the last
+	return 2 + 5*iterations - 1 // compute and allreduce; four collectives and a wait per iteration, except the last wait
 }
 
-// negotiate returns how many iterations the negotiation of each layer of each batch takes: as many as the worker that
-// is ready last.
+// negotiate returns the number of iterations of the negotiation of each layer of each batch: that of the worker which is
+// ready last.
 func negotiate(p *Params, seed int64) []int64 {
 	iterations := make([]int64, p.Batches*p.Layers)
 	par.For(p.Workers, func(w int) {
@@ -47,7 +47,7 @@ func negotiate(p *Params, seed int64) []int64 {
 	return iterations
 }
 
-// announcedBytes returns what the master receives in each iteration of the run: the announcements of all workers.
+// announcedBytes returns the bytes that the master receives in each iteration of the run: all workers' announcements.
 func announcedBytes(p *Params, seed int64, iterations []int64) []int64 {
 	total := int64(0)
 	for _, n := range iterations {

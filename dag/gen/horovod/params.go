@@ -12,16 +12,16 @@ import (
 
 // Params describe a training run.
 type Params struct {
-	Workers   int           // data-parallel workers, one a rank, the first of them also the master; 2..2^24
+	Workers   int           // data-parallel workers, one per rank, the first of them also the master; 2..2^24
 	Batches   int           // 1 or more
-	Layers    int           // layers of the network, each reduced on its own; 1 or more
+	Layers    int           // layers of the network, each reduced by itself; 1 or more
 	Layer     Layer         // of every layer
 	Overrides map[int]Layer // of the layers, numbered from 0, that differ
 	Jitter    float64       // standard deviation of every drawn time and size as a part of its mean; 0..1
 	Clock     dag.Time      // resolution of times; 1 ps..1000 s, 0: 1 ns
 
-	// TimeStep is what drawn times are multiples of: a multiple of Clock, or 0 for the largest of 1, 2, 5, 10, 20, 50, ...
-	// ticks that is not above a fifth of the standard deviation. The digits below are chance, and take most of a file.
+	// TimeStep is the unit of drawn times: a multiple of Clock, or 0 for the largest of 1, 2, 5, 10, 20, 50, ... ticks that
+	// is at most a fifth of the standard deviation. Smaller digits are noise, and take most of a file.
 	TimeStep dag.Time
 }
 
@@ -30,14 +30,14 @@ type Layer struct {
 	Compute            dag.Time // mean computation before the negotiation; 1 ps..1000 s
 	NegotiationLoop    dag.Time // mean wait between two iterations of the negotiation; 1 ps..1000 s
 	GathervBytes       int64    // mean size of a worker's announcement; 1..2^32
-	GathervTotalBytes  int64    // what a worker must have announced, over several iterations, to be ready; 1..2^40
-	GathervProbability float64  // that a worker that is not ready announces in an iteration; above 0, at most 1
+	GathervTotalBytes  int64    // announced bytes, over several iterations, that make a worker ready; 1..2^40
+	GathervProbability float64  // probability that a worker that is not ready announces in an iteration; above 0, at most 1
 	BcastBytes         int64    // answer of the master in the iteration that finds all workers ready; 1..2^40
-	AllreduceBytes     int64    // size of the tensors that are reduced in the end; 1..2^40
+	AllreduceBytes     int64    // size of the reduced tensors; 1..2^40
 }
 
-// Listing returns the run of the published example, listing 8 of the paper, which does not tell workers, batches and
-// layers: those are ours.
+// Listing returns the run of the published example, listing 8 of the paper. The paper does not state workers, batches and
+// layers: these are ours.
 func Listing() Params {
 	p := Params{
 		Workers: 128,
@@ -61,8 +61,8 @@ func Listing() Params {
 	return p
 }
 
-// Default returns a small run: the layer of the published example, but with a probability of 0.25 for 0.01, which takes
-// the negotiation to some tens of iterations.
+// Default returns a small run: the layer of the published example, but with a probability of 0.25 in place of 0.01, so
+// that a negotiation has some tens of iterations.
 func Default() Params {
 	p := Listing()
 	p.Workers, p.Batches, p.Layers, p.Overrides = 8, 2, 3, nil
@@ -83,13 +83,13 @@ func (p *Params) tick() dag.Time {
 	return cmp.Or(p.Clock, dag.Nanosecond)
 }
 
-// Limits that keep every sum of what is drawn in its range.
+// Limits that keep every sum of draws in its range.
 const (
 	maxWorkers      = 1 << 24
 	maxTime         = 1000 * dag.Second
 	maxBytes        = 1 << 40
 	maxGathervBytes = 1 << 32
-	maxOps          = 1 << 26 // of a rank, which is in memory as a whole
+	maxOps          = 1 << 26 // of a rank: it is in memory as a whole
 )
 
 // Check returns an error that names the first parameter outside its range.
@@ -158,7 +158,7 @@ func inRange[T int | int64 | dag.Time](name string, value, least, most T) error 
 	return nil
 }
 
-// checkLength refuses a run that is expected to need too many ops, before it is drawn.
+// checkLength returns an error for a run with too many expected ops, before it is drawn.
 func (p *Params) checkLength() error {
 	ops := func(l *Layer) float64 {
 		announcements := math.Ceil(float64(l.GathervTotalBytes) / float64(l.GathervBytes))

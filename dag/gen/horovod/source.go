@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Source is the trace of a run that is made rank by rank, whenever a rank is wanted.
+// Source is the trace of a run, generated rank by rank on demand.
 type Source struct {
 	p          Params
 	seed       int64
@@ -17,7 +17,7 @@ type Source struct {
 }
 
 // NewSource returns the trace of a run. The same parameters and seed give the same trace. It draws the negotiations,
-// which say how long the trace is.
+// which determine the length of the trace.
 func NewSource(p Params, seed int64) (*Source, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -42,15 +42,15 @@ func NewSource(p Params, seed int64) (*Source, error) {
 	return s, nil
 }
 
-// Header returns the header, which costs nothing.
+// Header returns the header.
 func (s *Source) Header() (*dag.Header, error) {
 	return &s.header, nil
 }
 
-// batchOps is how many ops a batch of more than one rank has at most.
+// batchOps is the limit of the ops in a batch of several ranks.
 const batchOps = 1 << 16
 
-// divide divides the ranks into batches that take little memory: one rank, or some short ones.
+// divide divides the ranks into batches of little memory: one rank, or several short ones.
 func (s *Source) divide() []dag.Batch {
 	size := max(1, batchOps/s.ops)
 	batches := make([]dag.Batch, 0, (s.p.Workers+size-1)/size)
@@ -85,7 +85,7 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// blank returns a rank with what all ranks have in common: the ops, each of which waits for the one before.
+// blank returns a rank with the data that all ranks share: the ops, each dependent on the previous one.
 func (s *Source) blank() dag.Rank {
 	r := dag.Rank{
 		Kind:      make([]dag.Kind, s.ops),
@@ -117,7 +117,7 @@ func (s *Source) blank() dag.Rank {
 	return r
 }
 
-// fill makes the rank that of worker w.
+// fill sets the data of worker w.
 func (s *Source) fill(r *dag.Rank, w int) {
 	d := newDraws(s.seed, w, s.p.Jitter)
 	next, iteration := 0, 0 // op and iteration of the whole run

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Dimension is a way in which ranks divide the work.
+// Dimension is a dimension of parallelism.
 type Dimension uint8
 
 // The dimensions. Expert parallelism is a part of data parallelism.
@@ -21,10 +21,10 @@ const (
 
 var dimensionNames = [...]string{"tp", "dp", "pp"}
 
-// Order is the order of the dimensions, the one in which neighbouring ranks differ first.
+// Order is the order of the dimensions. Neighbouring ranks differ in the first one.
 type Order [3]Dimension
 
-// DefaultOrder is that of Megatron-LM.
+// DefaultOrder is the order of Megatron-LM.
 var DefaultOrder = Order{Tensor, Data, Pipeline}
 
 // String returns the order as "tp,dp,pp".
@@ -77,27 +77,27 @@ func (o Order) valid() bool {
 	return true
 }
 
-// place is where a rank is in each dimension.
+// place is the index of a rank in each dimension.
 type place [3]int
 
 // group is a kind of communicator.
 type group uint8
 
 const (
-	tensorGroup     group = iota // the ranks that divide a matrix
-	dataGroup                    // those that have the same part of the model
-	expertGroup                  // those that divide the experts
-	expertDataGroup              // those that have the same experts
-	tableGroup                   // the first and the last stage, which have the same table of tokens
+	tensorGroup     group = iota // ranks that divide a matrix
+	dataGroup                    // ranks with the same part of the model
+	expertGroup                  // ranks that divide the experts
+	expertDataGroup              // ranks with the same experts
+	tableGroup                   // the first and the last stage, which share the table of tokens
 	numGroups
 )
 
-// layout says which rank is where, and who its partners are.
+// layout maps ranks to places and communicators.
 type layout struct {
 	p      *Params
 	stride [3]int
 	comms  []dag.Comm
-	first  [numGroups]int32 // of each kind, the number of its first communicator; 0: it is all ranks; -1: there is none
+	first  [numGroups]int32 // by kind: its first communicator; 0: the communicator of all ranks; -1: none
 }
 
 func newLayout(p *Params) *layout {
@@ -124,18 +124,18 @@ func newLayout(p *Params) *layout {
 	return l
 }
 
-// size returns how many ranks a dimension has.
+// size returns the number of ranks along a dimension.
 func (p *Params) size(d Dimension) int {
 	return [...]int{p.TP, p.DP, p.PP}[d]
 }
 
-// add makes the communicators of a kind, of so many ranks each.
+// add appends the communicators of a kind, with the given number of ranks each.
 func (l *layout) add(g group, size, stride int) {
 	switch size {
 	case 1:
 		l.first[g] = -1
 		return
-	case l.p.Ranks(): // in ascending order, for all other dimensions have one place
+	case l.p.Ranks(): // in ascending order: all other dimensions have one place
 		l.first[g] = 0
 		return
 	}
@@ -156,7 +156,7 @@ func (l *layout) add(g group, size, stride int) {
 	}
 }
 
-// place returns where a rank is.
+// place returns the place of a rank.
 func (l *layout) place(rank int) (at place) {
 	for d := range at {
 		at[d] = rank / l.stride[d] % l.p.size(Dimension(d))
@@ -164,7 +164,7 @@ func (l *layout) place(rank int) (at place) {
 	return at
 }
 
-// rank returns the rank that is at a place.
+// rank returns the rank at a place.
 func (l *layout) rank(at place) int32 {
 	rank := 0
 	for d, i := range at {
@@ -173,7 +173,7 @@ func (l *layout) rank(at place) int32 {
 	return int32(rank)
 }
 
-// groups returns how many groups of a kind there are.
+// groups returns the number of groups of a kind.
 func (l *layout) groups(g group) int {
 	p := l.p
 	switch g {
@@ -189,7 +189,7 @@ func (l *layout) groups(g group) int {
 	return p.TP * p.DP
 }
 
-// member returns in which group of a kind a rank is, and which of its members; -1 if it is in none.
+// member returns the group of a kind that a rank belongs to, and its index there; -1 if it belongs to none.
 func (l *layout) member(g group, at place) (number, member int) {
 	p := l.p
 	switch g {
@@ -212,7 +212,7 @@ func (l *layout) member(g group, at place) (number, member int) {
 	return number, -1
 }
 
-// comm returns the communicator of a kind that a rank is in, -1 if there is none.
+// comm returns the communicator of a kind that a rank belongs to, -1 for none.
 func (l *layout) comm(g group, at place) int32 {
 	number, member := l.member(g, at)
 	if l.first[g] < 1 || member < 0 {

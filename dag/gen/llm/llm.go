@@ -1,5 +1,5 @@
 // Package llm generates traces of training steps of transformers under data, tensor, pipeline and expert parallelism:
-// for each rank calcs with operations and memory traffic, collectives, and messages between pipeline stages, all from
+// for each rank calcs with operations and memory traffic, collectives, and messages between pipeline stages, derived from
 // the dimensions of the model.
 //
 // docs/generators/llm.md has the formulas and their sources.

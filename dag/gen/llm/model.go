@@ -10,17 +10,17 @@ type Model struct {
 	FFN     int64 // f: elements inside the MLP; 0: 4 h
 	Heads   int64 // of the attention
 	KVHeads int64 // heads of keys and values, which several heads share (grouped-query attention); 0: as Heads
-	Vocab   int64 // tokens there are; 0: neither embedding nor output layer
+	Vocab   int64 // size of the vocabulary; 0: neither embedding nor output layer
 	Seq     int64 // s: tokens of a sequence
 	GELU    bool  // the MLP is two matrices with GELU between them; otherwise three with SwiGLU
 	Biases  bool  // linear layers have biases and norms are LayerNorms
 	Learned bool  // positions are a learned table of Seq rows; otherwise they take no parameters
 	Tied    bool  // the output layer uses the table of the embedding
-	Experts int64 // E: of the MLP of every layer; 0: it is dense
-	TopK    int64 // experts that a token goes to
+	Experts int64 // E: of the MLP of every layer; 0: dense
+	TopK    int64 // experts per token
 }
 
-// presets are models with the numbers of their publications; docs/generators/llm.md names them.
+// presets are models with the numbers of their publications, see docs/generators/llm.md.
 var presets = []struct {
 	name  string
 	model Model
@@ -70,7 +70,7 @@ func (m *Model) ffn() int64 {
 	return m.FFN
 }
 
-// kvHeads returns how many heads keys and values have.
+// kvHeads returns the number of heads of keys and values.
 func (m *Model) kvHeads() int64 {
 	if m.KVHeads == 0 {
 		return m.Heads
@@ -78,7 +78,7 @@ func (m *Model) kvHeads() int64 {
 	return m.KVHeads
 }
 
-// gates returns how many matrices lead into the MLP.
+// gates returns the number of matrices that lead into the MLP.
 func (m *Model) gates() int64 {
 	if m.GELU {
 		return 1
@@ -94,7 +94,7 @@ func (m *Model) bias(n int64) int64 {
 	return 0
 }
 
-// Parameters returns how many parameters the model has.
+// Parameters returns the number of parameters of the model.
 func (m *Model) Parameters() int64 {
 	whole := slice{Model: m, tp: 1, ep: 1}
 	layer := whole.layerWeights()
@@ -105,19 +105,19 @@ func (m *Model) Parameters() int64 {
 	return total
 }
 
-// slice is the part of a model's matrices that a rank has: one of tp parts of each, and one of ep of the experts.
+// slice is a rank's part of the model's matrices: one of tp parts of each, and one of ep parts of the experts.
 type slice struct {
 	*Model
 	tp, ep int64
 }
 
-// weights counts parameters of a layer, or of a rank, by what they are data parallel with.
+// weights counts parameters of a layer, or of a rank, by the group that they are data parallel in.
 type weights struct {
 	dense   int64
 	experts int64
 }
 
-// qkv returns the columns of the matrix that makes queries, keys and values.
+// qkv returns the columns of the matrix of queries, keys and values.
 func (s *slice) qkv() int64 {
 	return (s.Hidden + 2*s.Hidden/s.Heads*s.kvHeads()) / s.tp
 }
@@ -132,7 +132,7 @@ func (s *slice) inner() int64 {
 	return s.ffn() / s.tp
 }
 
-// vocabulary returns the rows of the table, of which the last rank's may be fewer.
+// vocabulary returns the rows of the table per rank; the last rank may have fewer.
 func (s *slice) vocabulary() int64 {
 	return (s.Vocab + s.tp - 1) / s.tp
 }
@@ -165,8 +165,8 @@ func (s *slice) embeddingWeights() int64 {
 	return n
 }
 
-// outputWeights returns those of the output layer, which has a table of its own unless it shares the rank with the
-// embedding that it is tied to.
+// outputWeights returns the parameters of the output layer. It has its own table unless it is tied to the embedding and
+// on the same rank.
 func (s *slice) outputWeights(withEmbedding bool) int64 {
 	if s.Tied && withEmbedding {
 		return s.norm()

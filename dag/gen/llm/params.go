@@ -18,10 +18,10 @@ type Params struct {
 	Causal       bool  // the attention skips the half of the scores that the mask hides
 
 	TP               int  // tensor parallelism; divides Hidden, FFN and, of grouped-query attention, KVHeads
-	SequenceParallel bool // what is between the matrices is divided among the TP ranks by tokens; TP divides Seq
+	SequenceParallel bool // TP ranks divide the activations between the matrices by tokens; TP divides Seq
 	DP               int  // data parallelism
 	EP               int  // expert parallelism among neighbouring DP ranks; divides DP and Experts
-	PP               int  // pipeline stages, at most as many as there are layers
+	PP               int  // pipeline stages, at most the number of layers
 	Order            Order
 	ZeRO             int  // 1 divides states of the optimizer among the DP ranks, 2 also gradients, 3 also parameters
 	Offload          bool // parameters, gradients and states of the optimizer are in remote memory; needs ZeRO 3
@@ -32,17 +32,17 @@ type Params struct {
 	// ConcurrentCollectives lets collectives of different groups overlap.
 	ConcurrentCollectives bool
 
-	// The speed of an accelerator, for the durations of calcs; both 0: they have none.
-	PeakFlops       int64 // floating-point operations in a second
-	MemoryBandwidth int64 // bytes in a second
+	// The speed of an accelerator, for the durations of calcs; both 0: no durations.
+	PeakFlops       int64 // floating-point operations per second
+	MemoryBandwidth int64 // bytes per second
 }
 
-// Schedule is the order in which a pipeline stage does the forward and backward passes of its micro-batches.
+// Schedule is the order of the forward and backward passes of micro-batches on a pipeline stage.
 type Schedule uint8
 
 // The schedules.
 const (
-	OneFOneB    Schedule = iota // PipeDream-flush: forward and backward take turns
+	OneFOneB    Schedule = iota // PipeDream-flush: forward and backward alternate
 	GPipe                       // all forward, then all backward
 	Interleaved                 // OneFOneB with several parts of the model on each stage
 )
@@ -52,10 +52,10 @@ func (s Schedule) String() string {
 	return [...]string{"1f1b", "gpipe", "interleaved"}[s]
 }
 
-// Recompute says which activations are computed again in the backward pass.
+// Recompute selects the activations that the backward pass computes again.
 type Recompute uint8
 
-// What can be recomputed.
+// The selections.
 const (
 	NoRecompute Recompute = iota
 	Selective             // the core of the attention
@@ -83,20 +83,20 @@ func Default() Params {
 const (
 	maxRanks = 1 << 20
 	maxOps   = 1 << 26 // of a rank, about
-	maxTag   = 5e8     // ASTRA-sim keeps the higher ones for itself
+	maxTag   = 5e8     // ASTRA-sim reserves higher ones
 )
 
-// Ranks returns how many ranks there are.
+// Ranks returns the number of ranks.
 func (p *Params) Ranks() int {
 	return p.TP * p.DP * p.PP
 }
 
-// virtualStages returns how many parts the model is cut into.
+// virtualStages returns the number of parts of the model.
 func (p *Params) virtualStages() int {
 	return p.PP * p.VirtualStages
 }
 
-// localTokens returns how many tokens of a micro-batch a rank has between the matrices.
+// localTokens returns the tokens of a micro-batch that a rank has between the matrices.
 func (p *Params) localTokens() int64 {
 	if p.SequenceParallel {
 		return p.MicroBatch * p.Seq / int64(p.TP)
@@ -104,13 +104,12 @@ func (p *Params) localTokens() int64 {
 	return p.MicroBatch * p.Seq
 }
 
-// SharesHeads reports whether several ranks have to share a head of the attention. What they would have to tell each
-// other is left out.
+// SharesHeads reports whether several ranks share a head of the attention. The trace lacks the messages between them.
 func (p *Params) SharesHeads() bool {
 	return p.Heads%int64(p.TP) != 0
 }
 
-// SetGlobalBatch sets the number of micro-batches so that a step has so many sequences.
+// SetGlobalBatch sets the number of micro-batches for the given number of sequences per step.
 func (p *Params) SetGlobalBatch(sequences int64) error {
 	each := p.MicroBatch * int64(max(p.DP, 0))
 	if each < 1 || sequences < 1 || sequences%each != 0 || sequences/each > math.MaxInt32 {
@@ -208,8 +207,8 @@ func (p *Params) check() error {
 	return p.checkSizes()
 }
 
-// checkSizes returns an error if a number of operations, bytes or picoseconds may not fit its field. What it compares
-// is above all of them, and their parts.
+// checkSizes returns an error if a number of operations, bytes or picoseconds may not fit its field. It compares upper
+// bounds of all of them.
 func (p *Params) checkSizes() error {
 	h, f, tp := float64(p.Hidden), float64(p.ffn()), float64(p.TP)
 	tokens := float64(p.MicroBatch) * float64(p.Seq) * float64(max(p.TopK, 1))

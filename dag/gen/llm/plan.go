@@ -2,7 +2,7 @@ package llm
 
 import "fmt"
 
-// plan is what the ranks of a run have in common.
+// plan is the data that all ranks of a run share.
 type plan struct {
 	p      *Params
 	slice  slice
@@ -11,7 +11,7 @@ type plan struct {
 	names  [numUnitKinds][]unitNames
 }
 
-// unitKind is a kind of part of a model.
+// unitKind is the kind of a part of the model.
 type unitKind uint8
 
 const (
@@ -53,7 +53,7 @@ var pieceNames = [numPieces]string{
 	"parameters", "gradients",
 }
 
-// phase says what a calc computes of its piece.
+// phase is the result that a calc computes of its piece.
 type phase uint8
 
 const (
@@ -67,7 +67,7 @@ const (
 
 var phaseNames = [numPhases]string{" forward", " recompute", " input gradients", " weight gradients", " gradients"}
 
-// unitNames are the names of the ops of a unit; those of collectives do not tell the phase.
+// unitNames are the names of the ops of a unit; names of collectives lack the phase.
 type unitNames [numPieces][numPhases]string
 
 func newPlan(p *Params) *plan {
@@ -97,7 +97,7 @@ func namesOf(unit string) (names unitNames) {
 	return names
 }
 
-// units returns what a stage does in a step, in order.
+// units returns the units of a stage in a step, in order.
 func (p *Params) units(stage int) []unit {
 	var list []unit
 	backward := make([]int, p.VirtualStages) // passes so far, of each part
@@ -138,7 +138,7 @@ func (p *Params) part(virtualStage int) (part []unit) {
 	return part
 }
 
-// weights returns the parameters that a rank has of a unit.
+// weights returns a rank's parameters of a unit.
 func (pl *plan) weights(u *unit) weights {
 	switch u.kind {
 	case embedding:
@@ -147,13 +147,13 @@ func (pl *plan) weights(u *unit) weights {
 		return weights{dense: pl.slice.outputWeights(pl.p.PP == 1)}
 	}
 	w := pl.slice.layerWeights()
-	if pl.p.EP == 1 { // they are data parallel with the rest
+	if pl.p.EP == 1 { // experts are data parallel in the same group as the rest
 		return weights{dense: w.dense + w.experts}
 	}
 	return w
 }
 
-// shards returns the parts of parameters that a rank keeps the optimizer's states of.
+// shards returns the parts of parameters whose optimizer states the rank keeps.
 func (pl *plan) shards(w weights) weights {
 	p := pl.p
 	if p.ZeRO == 0 {

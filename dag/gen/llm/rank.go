@@ -6,11 +6,10 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// writer makes a rank. Its calcs are done one after the other, in order. So are its collectives, each of which waits
-// for the messages and accesses to remote memory before it, too, so that no ranks can wait for each other in a circle:
-// see docs/generators/llm.md.
+// writer generates a rank. Its calcs run in sequence, in order. So do its collectives; each also depends on the earlier
+// messages and accesses to remote memory, so that ranks cannot deadlock: see docs/generators/llm.md.
 //
-// Ops are known by their index, -1 is none.
+// Ops are indices; -1 is none.
 type writer struct {
 	*plan
 	b         *dag.RankBuilder // nil: only count
@@ -24,20 +23,20 @@ type writer struct {
 	coll    int              // the last collective
 	loose   []int            // messages and accesses to remote memory since then
 	stored  int              // the last store of gradients in remote memory
-	updated int              // what ended the last step
-	pending []int            // what the next calc waits for
+	updated int              // last op of the last step
+	pending []int            // dependencies of the next calc
 	ended   [2]int           // the last calc of the last pass, and of the one before
 	step    int
-	list    []int // dependencies of the op at hand
+	list    []int // dependencies of the current op
 }
 
-// Streams, as those of a trace in Chakra's format.
+// Streams, numbered as in traces of Chakra's format.
 const (
 	computeStream = 0
 	networkStream = 2
 )
 
-// write makes all ops.
+// write appends all ops.
 func (w *writer) write() {
 	for g := range w.comm {
 		w.comm[g] = w.layout.comm(group(g), w.at)
@@ -51,7 +50,7 @@ func (w *writer) write() {
 }
 
 func (w *writer) writeStep() {
-	data := -1 // the op that has what the unit works on
+	data := -1 // op whose result the unit uses
 	fetched := w.fetch(&w.units[0], nil)
 	for i := range w.units {
 		u := &w.units[i]
@@ -74,7 +73,7 @@ func (w *writer) writeStep() {
 	w.optimize()
 }
 
-// add makes an op.
+// add appends an op.
 func (w *writer) add(op dag.Op) int {
 	w.ops++
 	w.deps += len(w.list)
@@ -85,7 +84,7 @@ func (w *writer) add(op dag.Op) int {
 	return w.ops - 1
 }
 
-// after makes the op at hand wait for others.
+// after makes the current op depend on others.
 func (w *writer) after(ops ...int) {
 	for _, op := range ops {
 		if op >= 0 && !slices.Contains(w.list, op) {
@@ -94,7 +93,7 @@ func (w *writer) after(ops ...int) {
 	}
 }
 
-// calc makes a calc that waits for the one before and for what it works on.
+// calc appends a calc that depends on the previous one and on its inputs.
 func (w *writer) calc(name string, k work, data int) int {
 	w.after(data)
 	w.after(w.pending...)
@@ -112,7 +111,8 @@ func (w *writer) compute(name string, flops, bytes int64) int {
 	return w.calcs
 }
 
-// collective makes a collective that waits for the data. A rank that is alone has none, and the data is the result.
+// collective appends a collective that depends on the data. For a group of one rank it appends nothing and returns the
+// data.
 func (w *writer) collective(name string, kind dag.Subkind, g group, bytes int64, data int) int {
 	if w.comm[g] < 0 {
 		return data
@@ -136,8 +136,8 @@ func (w *writer) collective(name string, kind dag.Subkind, g group, bytes int64,
 	return w.coll
 }
 
-// receive makes the receive of what a pass begins with, if that comes from another stage. It is posted when the pass
-// before begins.
+// receive appends the receive of the input of a pass, if another stage sends it. It is posted when the previous pass
+// begins.
 func (w *writer) receive(u *unit) int {
 	p := w.p
 	part := u.chunk*p.PP + w.at[Pipeline]
@@ -156,7 +156,7 @@ func (w *writer) receive(u *unit) int {
 	})
 }
 
-// send makes the send of what a pass ends with, if another stage needs it.
+// send appends the send of the result of a pass, if another stage needs it.
 func (w *writer) send(u *unit, data int) {
 	p := w.p
 	to := u.chunk*p.PP + w.at[Pipeline] + 1
@@ -174,14 +174,14 @@ func (w *writer) send(u *unit, data int) {
 	}))
 }
 
-// stage returns the rank that has a part of the model, of those that this one exchanges activations with.
+// stage returns the rank with a part of the model that this rank exchanges activations with.
 func (w *writer) stage(part int) int32 {
 	at := w.at
 	at[Pipeline] = part % w.p.PP
 	return w.layout.rank(at)
 }
 
-// tag returns the tag of a message: no two between the same ranks have the same.
+// tag returns the tag of a message. Tags of messages between the same ranks differ.
 func (w *writer) tag(u *unit, to int) int64 {
 	p := w.p
 	tag := (int64(w.step)*int64(p.MicroBatches)+int64(u.microBatch))*int64(p.VirtualStages) + int64(to/p.PP)
@@ -191,18 +191,18 @@ func (w *writer) tag(u *unit, to int) int64 {
 	return 2 * tag
 }
 
-// activations returns the size of what a rank has of so many copies of a micro-batch between the matrices.
+// activations returns the size of a rank's part of the given number of copies of a micro-batch between the matrices.
 func (w *writer) activations(copies int64) int64 {
 	return w.p.localTokens() * copies * w.p.Hidden * w.p.DtypeBytes
 }
 
-// tensor returns the size of so many copies of a whole micro-batch.
+// tensor returns the size of the given number of copies of a whole micro-batch.
 func (w *writer) tensor(copies int64) int64 {
 	return w.p.MicroBatch * w.p.Seq * copies * w.p.Hidden * w.p.DtypeBytes
 }
 
-// fetch gets the parameters of a unit, of which a rank keeps only its part, once the calcs so far are done. It appends
-// the ops that they come with.
+// fetch appends the ops that gather the parameters of a unit, of which a rank keeps only its part, after the calcs so
+// far.
 func (w *writer) fetch(u *unit, list []int) []int {
 	if w.p.ZeRO < 3 {
 		return list
@@ -227,7 +227,7 @@ func (w *writer) gatherPart(u *unit, g group, weights int64, after int, list []i
 	return append(list, w.collective(name, dag.Allgather, g, bytes, after))
 }
 
-// remote makes an access to remote memory.
+// remote appends an access to remote memory.
 func (w *writer) remote(name string, kind dag.Subkind, bytes int64, after int) int {
 	w.after(after)
 	op := w.add(dag.Op{Kind: dag.Mem, Subkind: kind, Bytes: bytes, Stream: networkStream, Name: name})
@@ -235,7 +235,7 @@ func (w *writer) remote(name string, kind dag.Subkind, bytes int64, after int) i
 	return op
 }
 
-// reduceGradients adds up the gradients of a unit's parameters, if it is time.
+// reduceGradients appends the reduction of the gradients of a unit's parameters, if they are complete.
 func (w *writer) reduceGradients(u *unit) {
 	if w.p.ZeRO < 2 && !u.final {
 		return
@@ -260,15 +260,14 @@ func (w *writer) reducePart(u *unit, g group, whole, own int64) {
 	}
 }
 
-// The optimizer is Adam (Kingma and Ba, ICLR 2015, algorithm 1): so many operations for a parameter, and so many bytes
-// read and written of its two moments and its value, all with four bytes. Besides these the gradient is read and the
-// parameter written.
+// The optimizer is Adam (Kingma and Ba, ICLR 2015, algorithm 1): operations per parameter, and bytes read and written of
+// its two moments and its value, four bytes each. It also reads the gradient and writes the parameter.
 const (
 	optimizerFlops  = 14
 	optimizerStates = 3 * 4
 )
 
-// optimize ends a step.
+// optimize appends the end of a step.
 func (w *writer) optimize() {
 	p := w.p
 	var units []unit
@@ -286,7 +285,7 @@ func (w *writer) optimize() {
 		shards := w.shards(w.weights(&units[i]))
 		own += shards.dense + shards.experts
 	}
-	bytes := (optimizerStates + p.DtypeBytes) * own // read, and as many written
+	bytes := (optimizerStates + p.DtypeBytes) * own // bytes read; as many are written
 	if p.Offload {
 		w.after(w.colls[tableGroup], w.stored)
 		w.after(w.remote("optimizer", dag.Load, bytes, w.calcs))

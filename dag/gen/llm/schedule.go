@@ -4,10 +4,10 @@ package llm
 type pass struct {
 	backward   bool
 	microBatch int
-	chunk      int // which of the stage's parts
+	chunk      int // index of the part among the stage's parts
 }
 
-// passes returns what a stage does in a step, in order.
+// passes returns the passes of a stage in a step, in order.
 //
 // GPipe is Huang et al., "GPipe: efficient training of giant neural networks using pipeline parallelism" (NeurIPS 2019,
 // figure 2c); the others are Narayanan et al., "Efficient large-scale language model training on GPU clusters using
@@ -40,8 +40,8 @@ func (p *Params) passes(stage int) []pass {
 	return list
 }
 
-// numbered returns the i-th forward or backward pass of a stage: PP micro-batches go through one of its parts, then
-// through the next, and then the next PP micro-batches do.
+// numbered returns the i-th forward or backward pass of a stage: PP micro-batches pass through one of its parts, then
+// through the next part; the next PP micro-batches follow.
 func (p *Params) numbered(i int, backward bool) pass {
 	group := p.PP * p.VirtualStages
 	if p.VirtualStages == 1 {

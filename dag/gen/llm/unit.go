@@ -2,7 +2,7 @@ package llm
 
 import "github.com/tracedag/tracedag/dag"
 
-// unit makes the ops of a unit and returns the one that has its result.
+// unit appends the ops of a unit and returns the one with its result.
 func (w *writer) unit(u *unit, data int) int {
 	switch {
 	case u.kind == embedding && u.backward:
@@ -22,7 +22,7 @@ func (w *writer) unit(u *unit, data int) int {
 	return w.mlpForward(u, w.attentionForward(u, data, forward), forward)
 }
 
-// gather makes what every rank of a tensor-parallel group has into what all of them need.
+// gather collects the parts of a tensor-parallel group on every rank.
 func (w *writer) gather(u *unit, data int) int {
 	if !w.p.SequenceParallel {
 		return data
@@ -30,7 +30,7 @@ func (w *writer) gather(u *unit, data int) int {
 	return w.collective(w.name(u, tensorParallel, forward), dag.Allgather, tensorGroup, w.activations(1), data)
 }
 
-// reduce adds up what the ranks of a tensor-parallel group have each computed from their part of a matrix.
+// reduce adds the partial products of the ranks of a tensor-parallel group.
 func (w *writer) reduce(u *unit, data int) int {
 	kind := dag.Allreduce
 	if w.p.SequenceParallel {
@@ -40,7 +40,7 @@ func (w *writer) reduce(u *unit, data int) int {
 }
 
 // inputs gathers the inputs of a matrix again for the gradient of its weights: with sequence parallelism ranks keep
-// only their own, but for those that are recomputed.
+// only their own part, except for recomputed inputs.
 func (w *writer) inputs(u *unit, data int) int {
 	if !w.p.SequenceParallel || w.p.Recompute == Full && u.kind == layer {
 		return -1
@@ -99,7 +99,7 @@ func (w *writer) mlpBackward(u *unit, data int) int {
 	return data
 }
 
-// dispatch sends tokens, or their gradients, to the ranks that have their experts.
+// dispatch sends tokens, or their gradients, to the ranks of their experts.
 func (w *writer) dispatch(u *unit, data int) int {
 	data = w.exchange(u, data)
 	if w.p.SequenceParallel {
@@ -108,7 +108,7 @@ func (w *writer) dispatch(u *unit, data int) int {
 	return data
 }
 
-// combine sends what the experts make of tokens, or of gradients, back to where they came from.
+// combine sends the results of the experts, or gradients, back to the ranks of the tokens.
 func (w *writer) combine(u *unit, data int) int {
 	if w.p.SequenceParallel {
 		data = w.collective(w.name(u, tensorParallel, forward), dag.ReduceScatter, tensorGroup, w.tensor(w.p.TopK), data)
@@ -121,8 +121,8 @@ func (w *writer) exchange(u *unit, data int) int {
 	return w.collective(w.name(u, expertParallel, forward), dag.Alltoall, expertGroup, w.activations(w.p.TopK), data)
 }
 
-// The loss takes the largest score of each token, the sum of the exponentials and the score of the right token, each
-// of four bytes, over all parts of the vocabulary.
+// The loss reduces, over all parts of the vocabulary, three numbers of four bytes per token: the largest score, the sum
+// of the exponentials, and the score of the right token.
 const (
 	lossReductions = 3
 	lossBytes      = 4

@@ -1,6 +1,6 @@
 package llm
 
-// work is what a calc does: floating-point operations of its matrices, and elements that it moves to and from memory.
+// work is the cost of a calc: floating-point operations of its matrices, and elements moved to and from memory.
 type work struct {
 	flops, elements int64
 }
@@ -14,33 +14,33 @@ func matmul(rows, inner, columns int64) work {
 	return work{2 * rows * inner * columns, rows*inner + inner*columns + rows*columns}
 }
 
-// gradient is the product that adds to the gradient of a matrix of inner x columns.
+// gradient is the product that is added to the gradient of a matrix of inner x columns.
 func gradient(rows, inner, columns int64) work {
 	w := matmul(rows, inner, columns)
 	w.elements += inner * columns // read before it is written
 	return w
 }
 
-// passes is so many readings or writings of the elements.
+// passes is a number of reads or writes of all elements.
 func passes(n, elements int64) work {
 	return work{0, n * elements}
 }
 
-// How often an operation goes over its elements: a norm reads and writes them, and backward reads them, their gradients
-// and writes others; a sum reads two and writes one, and so does the sum of the gradients of both branches.
+// Passes of an operation over its elements. A norm reads and writes them; its backward reads them and their gradients and
+// writes gradients. A sum reads two elements and writes one, as does the sum of the gradients of both branches.
 const (
 	normForward, normBackward = 2, 3
 	residual                  = 3
 )
 
-// pieceWork is what the calcs of a micro-batch take on one rank, by piece.
+// pieceWork is the work of the calcs of a micro-batch on one rank, by piece.
 type pieceWork struct {
 	forward work
 	input   work // backward: gradients of the inputs
 	weights work // backward: gradients of the weights
 }
 
-// costs are the works of all calcs of a micro-batch on a rank.
+// costs is the work of all calcs of a micro-batch on a rank.
 type costs struct {
 	qkv, attention, projection, mlp, router, embedding, output pieceWork
 }
@@ -104,7 +104,7 @@ func linear(rows, inner, columns int64) pieceWork {
 	}
 }
 
-// mlpWork is an MLP on so many rows, which several experts share.
+// mlpWork is an MLP on the given number of rows, which several experts share.
 func (s *slice) mlpWork(rows, experts int64) pieceWork {
 	in, out := linear(rows, s.Hidden, s.gates()*s.inner()), linear(rows, s.inner(), s.Hidden)
 	w := pieceWork{

@@ -18,12 +18,12 @@ type Params struct {
 	TaskBytes   int64    // of the message with a task: 0..2^38
 	ResultBytes int64    // of the message with a result: 0..2^38
 	Compute     dag.Time // of a worker for a task: 0..2^61 ps
-	Spread      float64  // by what part of that a task may take more or less time: 0..1
-	Handle      dag.Time // computation of the master for a result: 0 or more
-	AnySource   bool     // whether the master takes results from whoever has one, or from one worker after the other
+	Spread      float64  // largest deviation from Compute as a part of it: 0..1
+	Handle      dag.Time // computation of the master per result: 0 or more
+	AnySource   bool     // the master receives from any worker, not from one worker after the other
 }
 
-// Default returns 15 workers that do 600 tasks of 1 ms, give or take a half.
+// Default returns 15 workers that compute 600 tasks of 1 ms +- 50 %.
 func Default() Params {
 	return Params{
 		Workers: 15, Tasks: 600, TaskBytes: 4 << 10, ResultBytes: 16 << 10, Compute: dag.Millisecond, Spread: 0.5,
@@ -45,7 +45,7 @@ const (
 	resultTag = 1
 )
 
-// NewSource returns the trace of a run. The seed is that of the computations' lengths.
+// NewSource returns the trace of a run. The seed determines the durations of the computations.
 func NewSource(p Params, seed int64) (*rankwise.Source, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("masterworker: %w", err)
@@ -95,7 +95,7 @@ func (p *Params) check() error {
 	return nil
 }
 
-// tasksOf returns how many tasks a worker gets: they are handed out in turn.
+// tasksOf returns the number of tasks of a worker: they are handed out round robin.
 func (p *Params) tasksOf(worker int) int64 {
 	n := p.Tasks / int64(p.Workers)
 	if int64(worker) <= p.Tasks%int64(p.Workers) {
@@ -104,8 +104,8 @@ func (p *Params) tasksOf(worker int) int64 {
 	return n
 }
 
-// master makes rank 0. It sends every worker a task; for each result that it then receives, one after the other, it
-// computes and sends the next task.
+// master generates rank 0. It sends every worker a task; for each result, in the order of receipt, it computes and sends
+// the next task.
 func (p *Params) master(b *dag.RankBuilder) {
 	workers := int64(p.Workers)
 	send := func(task int64, after ...int) { b.Send(int32(1+task%workers), p.TaskBytes, taskTag, after...) }
@@ -129,7 +129,8 @@ func (p *Params) master(b *dag.RankBuilder) {
 	}
 }
 
-// worker makes another rank: it receives a task, computes, sends the result, and receives the next when that is sent.
+// worker generates another rank: it receives a task, computes, sends the result, and receives the next task when the
+// result is sent.
 func (p *Params) worker(rank int, seed int64, b *dag.RankBuilder) {
 	random := rand.New(rand.NewPCG(uint64(seed), uint64(rank)))
 	spread := int64(float64(p.Compute) * p.Spread)

@@ -1,5 +1,5 @@
 // Package nbody generates traces of a simulation of bodies that all attract each other: in each step the bodies of
-// every rank go round a ring, and each rank computes the forces of those that pass upon its own.
+// every rank pass around a ring, and each rank computes the forces of passing bodies upon its own.
 //
 // docs/generators/applications.md defines the model.
 package nbody
@@ -17,7 +17,7 @@ import (
 type Params struct {
 	Ranks       int      // 1..2^24
 	Bodies      int64    // of a rank: 0..2^24
-	BodyBytes   int64    // that a body has on its way: 0..2^14
+	BodyBytes   int64    // message bytes per body: 0..2^14
 	Interaction dag.Time // computation of the force of a body upon another: 0 or more
 	Update      dag.Time // computation of the new place of a body, after a step: 0 or more
 	Steps       int      // 1 or more
@@ -43,7 +43,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("nbody: %w", err)
 	}
-	ops := (3*int64(p.Ranks) - 1) * int64(p.Steps) // a force and a message each way for all, but none the last way
+	ops := (3*int64(p.Ranks) - 1) * int64(p.Steps) // a force, a send and a receive per hop; no last message
 	s, err := rankwise.NewSource(rankwise.Model{
 		Title: fmt.Sprintf("nbody, %d ranks, %d bodies each, %d steps", p.Ranks, p.Bodies, p.Steps),
 		Ranks: p.Ranks,
@@ -76,21 +76,21 @@ func (p *Params) check() error {
 	return nil
 }
 
-// tooLong reports whether n times t is longer than a time can be.
+// tooLong reports whether n times t exceeds the range of times.
 func tooLong(n int64, t dag.Time) bool {
 	hi, lo := bits.Mul64(uint64(n), uint64(t))
 	return hi > 0 || lo > math.MaxInt64
 }
 
-// fill makes a rank. It has two buffers for bodies on their way, at first a copy of its own in one: while it computes
-// with those in one it sends them on, and receives the next into the other.
+// fill appends the ops of a rank. It has two buffers for passing bodies, one of them with a copy of its own at first:
+// while it computes with the bodies of one buffer it sends them on, and receives the next ones into the other.
 func (p *Params) fill(rank int, b *dag.RankBuilder) {
 	next, previous := int32((rank+1)%p.Ranks), int32((rank-1+p.Ranks)%p.Ranks)
 	bytes := p.Bodies * p.BodyBytes
 	forces := dag.Time(p.Bodies*p.Bodies) * p.Interaction
 	update := none
 	for range p.Steps {
-		// When the bodies at hand are there, and when the other buffer is free.
+		// Ops after which the current bodies have arrived, and after which the other buffer is free.
 		there, sent, computed := update, none, none
 		for shift := range p.Ranks {
 			received := none
@@ -114,7 +114,7 @@ func (p *Params) fill(rank int, b *dag.RankBuilder) {
 	}
 }
 
-// none stands for no op.
+// none is the index of no op.
 const none = -1
 
 func require(b *dag.RankBuilder, op, on int) {
