@@ -62,7 +62,7 @@ const (
 	opEnded   uint8 = 1 << 6
 )
 
-// noWake stands for a simulation without a wake timer.
+// noWake is the wake time of a simulation without a wake timer.
 const noWake = math.MaxUint64
 
 func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {

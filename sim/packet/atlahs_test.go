@@ -6,10 +6,10 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// The rules of ATLAHS's coupling, worked out by hand: 4,675,840 ps from a message of one full packet to its ack, over four
-// links of 200 Gb/s and 500 ns; nanoseconds rounded down.
+// TestATLAHSCoupling compares with times worked out by hand: 4,675,840 ps from a message of one full packet to its ACK,
+// over four links of 200 Gb/s and 500 ns, in nanoseconds rounded down.
 func TestATLAHSCoupling(t *testing.T) {
-	const ack = 4675 // ns, of what is handed over at a whole nanosecond
+	const ack = 4675 // ns, for a handover at a whole nanosecond
 	for _, test := range []struct {
 		name   string
 		make   func(a, b *dag.RankBuilder)
@@ -46,7 +46,7 @@ func TestATLAHSCoupling(t *testing.T) {
 	}
 }
 
-// What is not received, or not sent, ends the run and is named.
+// TestATLAHSStuck checks that ops without a partner end the run and are named.
 func TestATLAHSStuck(t *testing.T) {
 	b := dag.NewBuilder(4)
 	b.Rank(0).Calc(1000, b.Rank(0).Send(3, 4096, 7))

@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// benchmark runs a trace over and over, and reports events per second and what a packet costs at each port.
+// benchmark replays a trace repeatedly, and reports events per second and the time per packet and port.
 func benchmark(b *testing.B, net *topology.Network, trace *dag.Trace, transport string, compat Compat) {
 	b.Helper()
 	b.ReportAllocs()
@@ -40,7 +40,7 @@ func benchmark(b *testing.B, net *topology.Network, trace *dag.Trace, transport 
 	b.ReportMetric(float64(hops)/float64(b.N), "hops/op")
 }
 
-// halfway is a trace in which every rank sends to the one half the ranks and one further.
+// halfway returns a trace in which each rank sends to the one half the ranks and one further.
 func halfway(ranks int, bytes int64) *dag.Trace {
 	b := dag.NewBuilder(ranks)
 	for r := range ranks {
@@ -60,7 +60,8 @@ func BenchmarkPermutation(b *testing.B) {
 	b.Run("ndp/htsim", func(b *testing.B) { benchmark(b, net, trace, "ndp", CompatHTSim) })
 }
 
-// The cost of a packet at a port does not depend on the size of the network: as much data in fat trees of 16 to 8192 hosts.
+// BenchmarkScale runs the same amount of data in fat trees of 16 to 8192 hosts. The time per packet and port should not
+// depend on the size.
 func BenchmarkScale(b *testing.B) {
 	volume := int64(4 << 30)
 	if testing.Short() {
@@ -74,7 +75,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// A ring all-reduce of 64 MiB over 256 ranks, 130,560 messages that wait for each other.
+// BenchmarkRing runs a ring allreduce of 64 MiB over 256 ranks: 130,560 dependent messages.
 func BenchmarkRing(b *testing.B) {
 	ranks, bytes := 256, int64(64<<20)
 	if testing.Short() {

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// These are tests of what holds for all transports with windows and drop-tail queues: tcp, dctcp and swift.
+// These tests apply to all transports with windows and drop-tail queues: tcp, dctcp and swift.
 
 var windowTransports = []string{"tcp", "dctcp", "swift"}
 
@@ -26,7 +26,7 @@ func fourRacks(t testing.TB, spines int) *topology.Network {
 	return net
 }
 
-// allThere fails the test unless all flows were delivered and acknowledged and no packet is left.
+// allThere fails the test unless all flows are delivered and complete and no packet is left.
 func (n *network) allThere(t testing.TB) {
 	t.Helper()
 	for i, r := range n.records {
@@ -44,7 +44,7 @@ func (n *network) allThere(t testing.TB) {
 	}
 }
 
-// total returns drops and packets that were sent again.
+// total returns the numbers of drops and retransmissions.
 func (n *network) total() (drops, again uint64) {
 	for i := range n.ports {
 		drops += n.ports[i].drops
@@ -55,7 +55,7 @@ func (n *network) total() (drops, again uint64) {
 	return drops, again
 }
 
-// TestSmallFlowTimes works the times of flows out that fit into the first window.
+// TestSmallFlowTimes compares flows that fit into the first window with closed forms.
 func TestSmallFlowTimes(t *testing.T) {
 	const (
 		wire, beta, mss, control = 500_000, 40, 4096, 40
@@ -65,14 +65,14 @@ func TestSmallFlowTimes(t *testing.T) {
 	for _, transport := range windowTransports {
 		for _, c := range []struct {
 			bytes uint64
-			data  uint64 // of the wire, until all is there
+			data  uint64 // on the wire, until delivery
 		}{
 			{0, 4 * (wire + 1*beta)},
 			{1, 4 * (wire + 1*beta)},
 			{1000, 4 * (wire + 1000*beta)},
 			{mss, 4 * (wire + mss*beta)},
 			{mss + 100, 4*(wire+mss*beta) + 100*beta},
-			{9*mss + control, 4*(wire+mss*beta) + (8*mss+control)*beta}, // less, and the last ack waits for the one before
+			{9*mss + control, 4*(wire+mss*beta) + (8*mss+control)*beta}, // less, and the last ACK waits for the previous one
 			{10 * mss, 4*(wire+mss*beta) + 9*mss*beta},
 		} {
 			t.Run(fmt.Sprint(transport, c.bytes), func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestLongFlowFillsTheLink(t *testing.T) {
 	}
 }
 
-// TestIncastShares has the link to the receiver be full from first to last, and flows share it about equally.
+// TestIncastShares checks that the link to the receiver stays full and that flows share it about equally.
 func TestIncastShares(t *testing.T) {
 	const bytes = 2 << 20
 	for _, transport := range windowTransports {
@@ -142,7 +142,7 @@ func TestIncastShares(t *testing.T) {
 	}
 }
 
-// TestIncastWithSmallQueues loses packets, and all flows are complete none the less.
+// TestIncastWithSmallQueues checks that all flows complete although packets are lost.
 func TestIncastWithSmallQueues(t *testing.T) {
 	for _, transport := range windowTransports {
 		for _, queue := range []int64{1, 2, 5, 20} {
@@ -163,7 +163,7 @@ func TestIncastWithSmallQueues(t *testing.T) {
 	}
 }
 
-// endless is a driver that has a new flow follow each that ends, as long as there are any.
+// endless is a driver that starts a new flow after each completion, as long as flows are left.
 type endless struct {
 	quiet
 	n    *network
@@ -218,7 +218,7 @@ func randomRun(t testing.TB, transport string, c Compat, seed uint64) *network {
 	return n
 }
 
-// TestRandomFlowsEnd runs random traffic through random, mostly far too small queues. Slots of flows are used again.
+// TestRandomFlowsEnd runs random traffic through random, mostly far too small queues. Flow slots are reused.
 func TestRandomFlowsEnd(t *testing.T) {
 	for _, transport := range windowTransports {
 		lost := uint64(0)
@@ -240,7 +240,7 @@ func TestRandomFlowsEnd(t *testing.T) {
 	}
 }
 
-// TestRandomFlowsAsHTSim runs the same by the rules of htsim, with which flows of tcp and dctcp all end.
+// TestRandomFlowsAsHTSim runs the same with htsim's quirks, with which all flows of tcp and dctcp complete.
 func TestRandomFlowsAsHTSim(t *testing.T) {
 	for _, transport := range windowTransports {
 		for seed := range uint64(20) {
@@ -269,10 +269,10 @@ func TestRunsAreRepeatable(t *testing.T) {
 	}
 }
 
-// hole is a time during which a port has no room.
+// hole is a time during which a port accepts no packets.
 type hole struct{ from, until uint64 }
 
-// holes is a driver that drops what comes to a port in certain times.
+// holes is a driver that drops all packets that arrive at a port during certain times.
 type holes struct {
 	quiet
 	n    *network
@@ -288,7 +288,7 @@ func (d *holes) event(_ event, i uint32) {
 	}
 }
 
-// runWithHoles runs a flow from host 0 to host 15, and has the ToR drop packets that come to its way up meanwhile.
+// runWithHoles runs a flow from host 0 to host 15, during which the ToR's uplink drops packets.
 func runWithHoles(t testing.TB, p Params, bytes uint64, list ...hole) *network {
 	t.Helper()
 	net := fourRacks(t, 1)
@@ -312,7 +312,7 @@ func runWithHoles(t testing.TB, p Params, bytes uint64, list ...hole) *network {
 	return n
 }
 
-// TestLosses drops chosen packets of a flow of 40, and looks at how they are repaired.
+// TestLosses drops chosen packets of a flow of 40 packets, and checks their recovery.
 func TestLosses(t *testing.T) {
 	const (
 		mss, packet = 4096, 4096 * 40
@@ -320,11 +320,12 @@ func TestLosses(t *testing.T) {
 		rto         = 3 * ms
 	)
 	for _, transport := range windowTransports {
-		first := uint64(500_000) // when the first bit of the first packet is at the ToR
+		first := uint64(500_000) // arrival of the first bit at the ToR
 		if transport != "swift" {
 			first += 8 * (500_000 + 40*40)
 		}
-		// Packet k, from 0, comes in whole after k+1 packet times; a hole is open from a half before to a half after.
+		// Packet k, from 0, has arrived after k+1 packet times. A hole is open from half a packet time before to half a
+		// packet time after that.
 		during := func(from, to uint64) hole {
 			return hole{first + from*packet + packet/2, first + (to+1)*packet + packet/2}
 		}
@@ -367,7 +368,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestNoAllocationPerPacket counts allocations of a run with thousands of packets.
+// TestNoAllocationPerPacket counts the allocations of a run with thousands of packets.
 func TestNoAllocationPerPacket(t *testing.T) {
 	net := fourRacks(t, 4)
 	for _, transport := range windowTransports {
@@ -408,8 +409,8 @@ func BenchmarkWindowTransports(b *testing.B) {
 	}
 }
 
-// TestFailingInterface has the link of a host fail for some time, with packets waiting at its interface.
-func TestFailingInterface(t *testing.T) {
+// TestFailingNIC fails the link of a host for some time, with packets queued at its NIC.
+func TestFailingNIC(t *testing.T) {
 	const us = dag.Microsecond
 	net := fourRacks(t, 4)
 	link, err := net.LinkByName("host0-tor0")

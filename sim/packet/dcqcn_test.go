@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// oneDCQCN returns the transport with a flow, and the flow's two ends.
+// oneDCQCN returns the transport with one flow, and both ends of the flow.
 func oneDCQCN(t *testing.T) (*roce, *roceSource, *dcqcnSource) {
 	t.Helper()
 	d := flowsOf(Flow{Target: 1, Bytes: 1 << 30})
@@ -18,7 +18,7 @@ func oneDCQCN(t *testing.T) (*roce, *roceSource, *dcqcnSource) {
 	return r, &r.sources[0], &r.dcqcn.sources[0]
 }
 
-// TestDCQCNRates works out the rates of a flow: two notices, then increases by the timer.
+// TestDCQCNRates computes the rates of a flow: two CNPs, then timed increases.
 func TestDCQCNRates(t *testing.T) {
 	r, s, q := oneDCQCN(t)
 	near := func(what string, got, want float64) {
@@ -38,7 +38,7 @@ func TestDCQCNRates(t *testing.T) {
 	near("rate", s.rate, 20e9*(1-alpha/2))
 	near("target", q.target, 20e9)
 	near("alpha", q.alpha, 255./256*alpha+1./256)
-	// Four recoveries, then additive increases for as long as the byte counter has not come as far.
+	// Four recoveries, then additive increases until the byte counter has caught up.
 	rate, target := s.rate, 20e9
 	for i := range 10 {
 		r.n.now += 55e6
@@ -49,20 +49,20 @@ func TestDCQCNRates(t *testing.T) {
 		rate = (rate + target) / 2
 		near("rate", s.rate, rate)
 	}
-	// When both have, hyper increases.
+	// After that, hyper increases.
 	q.byteIncreases = 6
 	r.n.now += 55e6
 	r.dcqcn.timer(r, 0, s)
 	target += 400e6
 	rate = (rate + target) / 2
 	near("rate", s.rate, rate)
-	// A timer that was set before the last notice does nothing.
+	// A timer that was set before the last CNP has no effect.
 	r.dcqcn.onCNP(r, 0, s)
 	before := *s
 	r.n.now += 54e6
 	r.dcqcn.timer(r, 0, s)
 	near("rate", s.rate, before.rate)
-	// The byte counter counts what is sent.
+	// The byte counter counts sent bytes.
 	for range 9 {
 		s.lastSize = 1e6
 		r.dcqcn.sent(r, 0, s)
@@ -75,7 +75,7 @@ func TestDCQCNRates(t *testing.T) {
 		r.dcqcn.onCNP(r, 0, s)
 	}
 	near("least rate", s.rate, 40e6)
-	// And back to the line, after which there is no timer.
+	// Back at line rate, no timer is set.
 	for i := 0; q.timerDue != 0; i++ {
 		if i > 10_000 {
 			t.Fatalf("rate %v after %d increases", s.rate, i)
@@ -86,8 +86,8 @@ func TestDCQCNRates(t *testing.T) {
 	near("rate", s.rate, 40e9)
 }
 
-// TestDCQCNNotices has marked packets come every 7 us for 200 us: one notice at once, then one every 50 us.
-func TestDCQCNNotices(t *testing.T) {
+// TestDCQCNCNPs marks a packet every 7 us for 200 us: one CNP at once, then one every 50 us.
+func TestDCQCNCNPs(t *testing.T) {
 	r, _, _ := oneDCQCN(t)
 	n := r.n
 	var sent []uint64
@@ -115,7 +115,7 @@ func TestDCQCNNotices(t *testing.T) {
 	}
 }
 
-// TestDCQCNMarks has a queue between kmin and kmax, where at most pmax of the packets are marked.
+// TestDCQCNMarks keeps a queue between kmin and kmax, where at most pmax of the packets are marked.
 func TestDCQCNMarks(t *testing.T) {
 	r, _, _ := oneDCQCN(t)
 	pt := &r.n.ports[r.n.routes.HostPort(1)]
@@ -137,7 +137,7 @@ func TestDCQCNMarks(t *testing.T) {
 	}
 }
 
-// TestDCQCNShare has two long flows share a link, the second of which begins later, at 40 Gb/s as in the paper.
+// TestDCQCNShare runs two long flows over one link, the second of which starts later, at 40 Gb/s as in the paper.
 func TestDCQCNShare(t *testing.T) {
 	d := flowsOf(Flow{Source: 1, Bytes: 100e6}, Flow{Source: 2, Bytes: 100e6, Start: 2 * dag.Millisecond})
 	n := d.run(t, made(t)(topology.Star(3, 40e9, dag.Microsecond, 0)), params(t, "dcqcn", CompatNone))

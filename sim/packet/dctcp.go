@@ -3,7 +3,7 @@
 
 package packet
 
-// dctcp is what DCTCP adds to TCP.
+// dctcp is the marking response of DCTCP, on top of TCP.
 type dctcp struct {
 	gain      float64 // of the moving average
 	cutAlways bool    // reduce the window whenever the average is positive, even after a window without marks

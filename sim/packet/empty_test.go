@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Messages without bytes get through, whatever the transport.
+// TestEmptyMessages sends messages without bytes over all transports.
 func TestEmptyMessages(t *testing.T) {
 	for _, transport := range Transports {
 		for _, compat := range []Compat{CompatNone, CompatHTSim, CompatATLAHS} {
@@ -20,7 +20,8 @@ func TestEmptyMessages(t *testing.T) {
 	}
 }
 
-// A sender whose receiver cannot be reached gives up, so that the run ends and names what did not get through.
+// TestUnreachable checks that a sender gives up if its receiver is unreachable, so that the run ends and names the
+// message.
 func TestUnreachable(t *testing.T) {
 	links, err := parse(t, leafSpine).LinkByName("tor1-agg0")
 	if err != nil {

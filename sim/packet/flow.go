@@ -31,7 +31,6 @@ type Flow struct {
 	Acknowledged   dag.Time // arrival of the last ACK at the sender; 0: none
 	Retransmits    uint32   // packets
 	Nacks          uint32   // NACKs and other signs of loss at the sender
-	Message        uint32   // number of the message in the driver
 }
 
 // openFlow creates a flow. The transport does nothing before startFlow.
@@ -44,7 +43,7 @@ func (n *network) openFlow(src, dst, message, id uint32, bytes uint64) uint32 {
 		n.flows = append(n.flows, flow{})
 	}
 	n.flows[f] = flow{id: id, src: src, dst: dst, message: message, bytes: bytes, record: uint32(len(n.records))}
-	n.records = append(n.records, Flow{Source: src, Target: dst, ID: id, Bytes: bytes, Message: message})
+	n.records = append(n.records, Flow{Source: src, Target: dst, ID: id, Bytes: bytes})
 	n.balance.open(n, f)
 	n.transport.open(f)
 	return f

@@ -201,7 +201,7 @@ func samePath(a, b []telemetryRecord) bool {
 	return slices.EqualFunc(a, b, func(a, b telemetryRecord) bool { return a.port == b.port })
 }
 
-// computeWindow sets the window (ComputeWind of algorithm 1), at most to what the line holds.
+// computeWindow sets the window (ComputeWind of algorithm 1), at most to a round trip of data at line rate.
 func (h *hpcc) computeWindow(r *hpccSource, update bool) {
 	w := r.reference + h.wAI
 	stage := r.stage + 1

@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// TestHPCCWindow works out algorithm 1 for a link of 100 Gb/s, a round trip of 10 us and so a window of 125,000 bytes.
+// TestHPCCWindow computes algorithm 1 for a link of 100 Gb/s and a round trip of 10 us, so a window of 125,000 bytes.
 func TestHPCCWindow(t *testing.T) {
 	p := params(t, "hpcc", CompatNone)
 	p.TransportParams["rtt"], p.TransportParams["w-ai"] = 10e6, 100
@@ -24,17 +24,17 @@ func TestHPCCWindow(t *testing.T) {
 	}
 	path := telemetryRecord{port: i}
 	for k, step := range []struct {
-		time, sent, queued uint64 // picoseconds and bytes since the ack before; bytes
+		time, sent, queued uint64 // picoseconds and bytes since the previous ACK; bytes
 		acked, next        uint64 // packets
 		use                float64
 		window, reference  uint64
 		stage              uint32
 	}{
-		{1000, 0, 9, 1, 30, 1, 125_000, 125_000, 0}, // there is nothing to compare with
-		// Half a round trip at line rate, with no queue in between: U is half of what it was and half of 1.
+		{1000, 0, 9, 1, 30, 1, 125_000, 125_000, 0}, // no previous telemetry
+		// Half a round trip at line rate without a queue: U is half of its old value plus half of 1.
 		{5e6, 62_500, 0, 2, 31, 1, 118_850, 125_000, 0},
 		{5e6, 62_500, 12_500, 3, 32, 1, 118_850, 125_000, 0},
-		// The queue was a tenth of the window: half of 1 and half of 1.1. The round is over.
+		// The queue is a tenth of the window: half of 1 and half of 1.1. The round is over.
 		{5e6, 62_500, 15_000, 31, 60, 1.05, 113_195, 113_195, 0},
 		// More than a round trip at half the rate.
 		{20e6, 125_000, 0, 40, 70, 0.5, 113_295, 113_195, 0},
@@ -43,7 +43,7 @@ func TestHPCCWindow(t *testing.T) {
 		{10e6, 62_500, 0, 121, 150, 0.5, 113_495, 113_495, 3},
 		{10e6, 62_500, 0, 151, 180, 0.5, 113_595, 113_595, 4},
 		{10e6, 62_500, 0, 181, 210, 0.5, 113_695, 113_695, 5},
-		// After five additive stages the window goes up to the aim at once: to 180,000, more than the line holds.
+		// After five additive stages the window jumps to its target: 180,000, more than the line holds.
 		{5e6, 43_750, 0, 182, 210, 0.6, 125_000, 113_695, 5},
 		{10e6, 112_500, 0, 211, 240, 0.9, 113_695*95/90 + 100, 113_695*95/90 + 100, 0},
 	} {
@@ -61,7 +61,7 @@ func TestHPCCWindow(t *testing.T) {
 			t.Errorf("ack %d: rate %v", k, rate)
 		}
 	}
-	// On another path there is nothing to compare with again.
+	// A different path has no previous telemetry.
 	before := *s
 	path.port ^= 2
 	n.telemetry.path(0)[0] = path
@@ -70,15 +70,15 @@ func TestHPCCWindow(t *testing.T) {
 	}
 }
 
-// TestHPCCProbes has three packets of two sizes at a port of a switch.
-func TestHPCCProbes(t *testing.T) {
+// TestHPCCTelemetry sends three packets of two sizes through a port of a switch.
+func TestHPCCTelemetry(t *testing.T) {
 	for _, c := range []struct {
 		compat Compat
 		want   []telemetryRecord
 	}{
-		// When the packet begins to leave: what waits behind it.
+		// At the start of service: the queue behind the packet.
 		{CompatNone, []telemetryRecord{{0, 0, 0, 0}, {80_000, 1000, 2000, 0}, {240_000, 3000, 0, 0}}},
-		// When it has left, and with it.
+		// At the end of service: the queue including the packet.
 		{CompatHTSim, []telemetryRecord{{80_000, 0, 5000, 0}, {240_000, 1000, 4000, 0}, {400_000, 3000, 2000, 0}}},
 	} {
 		d := flowsOf(Flow{Target: 1, Bytes: 1 << 20})
@@ -104,7 +104,7 @@ func TestHPCCProbes(t *testing.T) {
 	}
 }
 
-// TestHPCCLongPath has a path of 20 switches, more than there is room for at first.
+// TestHPCCLongPath uses a path of 20 switches, which exceeds the initial room for telemetry.
 func TestHPCCLongPath(t *testing.T) {
 	var line strings.Builder
 	fmt.Fprintf(&line, "h0 s0 100Gbps 500ns\n")
@@ -118,7 +118,7 @@ func TestHPCCLongPath(t *testing.T) {
 	if n.telemetry.stride != 32 {
 		t.Errorf("room for %d ports", n.telemetry.stride)
 	}
-	// Acks wait behind data at every switch, so that a window takes longer than its round trip.
+	// ACKs wait behind data at every switch, so a window takes longer than its round trip.
 	ideal := 1024*4160*80 + 42*500e3
 	if _, most := d.mean(); most < ideal || most > 1.3*ideal {
 		t.Errorf("it took %v ps, want a little more than %v", most, ideal)

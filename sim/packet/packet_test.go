@@ -26,7 +26,7 @@ func parse(t testing.TB, spec string) *topology.Network {
 	return net
 }
 
-// try is a run of a test.
+// try is the configuration of a test run.
 type try struct {
 	network   string
 	transport string
@@ -77,19 +77,19 @@ func messages(ranks int, list ...[3]int) *dag.Trace {
 	return b.Trace()
 }
 
-// One message by itself takes what its packets take on the way.
+// TestOneMessage compares a single message with the time of its packets.
 func TestOneMessage(t *testing.T) {
 	const wire = 500_000 // ps
 	for _, test := range []struct {
 		to, bytes int
-		want      dag.Time // until the last byte is there
+		want      dag.Time // delivery of the last byte
 	}{
 		{1, 1000, 2 * (1064*40 + wire)},              // one packet over two links
 		{3, 1000, 4 * (1064*40 + wire)},              // and over four
-		{3, 4096, 4 * (4160*40 + wire)},              // a full one
+		{3, 4096, 4 * (4160*40 + wire)},              // a full packet
 		{3, 0, 4 * (64*40 + wire)},                   // a header
-		{3, 10 * 4096, 4*(4160*40+wire) + 9*4160*40}, // ten
-		// A short packet behind full ones is held up by them, at each link.
+		{3, 10 * 4096, 4*(4160*40+wire) + 9*4160*40}, // ten packets
+		// A short packet waits behind full ones at each link.
 		{3, 4096 + 100, 4*(4160*40+wire) + 164*40},
 	} {
 		for _, name := range []string{"ndp", "mprdma", "constant", "swiftlike"} {
@@ -112,7 +112,7 @@ func TestOneMessage(t *testing.T) {
 	}
 }
 
-// NDP's closed form: the window at line rate, then what pulls bring.
+// TestNDPAlone compares with the closed form of NDP: the window at line rate, then the rate of pulls.
 func TestNDPAlone(t *testing.T) {
 	const rtt, period = 4*(4160*40+500_000) + 4*(64*40+500_000), 168_080
 	for _, n := range []int{10, 30, 2000} {
@@ -128,12 +128,13 @@ func TestNDPAlone(t *testing.T) {
 	}
 }
 
-// However small the queues and however many senders there are, all messages get through, and packets are neither made nor
-// lost on the way.
+// TestIncast checks that all messages are delivered however small the queues and however many the senders, and that no
+// packet is created or lost in the network.
 func TestIncast(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, transport := range Transports {
-		for _, balance := range []Balance{ByFlow, ByHost, Spray, Permute, Random, Fixed, RoundRobin, Adaptive, Flowlet} { // of all networks
+		// All policies except those for dragonflies.
+		for _, balance := range []Balance{ByFlow, ByHost, Spray, Permute, Random, Fixed, RoundRobin, Adaptive, Flowlet} {
 			for _, compat := range []Compat{CompatNone, CompatHTSim} {
 				var list [][3]int
 				for range 30 {
@@ -146,7 +147,7 @@ func TestIncast(t *testing.T) {
 				result, report := try{network: "leafspine:hosts=16,tor=4,spines=2,rate=100Gbps,latency=200ns",
 					transport: transport.Name, compat: compat, set: set}.run(t, messages(16, list...))
 				if compat != CompatNone && !result.Complete {
-					continue // htsim's transports may lack what repairs such losses
+					continue // htsim's transports may not repair such losses
 				}
 				if !result.Complete {
 					t.Errorf("%s: %v", name, result.Stuck)
@@ -165,7 +166,7 @@ func (f *Flow) index(r *Report) int {
 	return slices.IndexFunc(r.Flows, func(g Flow) bool { return g.ID == f.ID })
 }
 
-// The same run gives the same result, whatever the number of processors; another seed another.
+// TestDeterministic checks that runs give the same result whatever GOMAXPROCS, and another result with another seed.
 func TestDeterministic(t *testing.T) {
 	var list [][3]int
 	for i := range 15 {
@@ -187,7 +188,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// What the coupling of ranks and network adds: overheads, gaps, rendezvous, and what is local.
+// TestCoupling checks the coupling of ranks and network: overheads, gaps, rendezvous and local messages.
 func TestCoupling(t *testing.T) {
 	const way = 4 * (1064*40 + 500_000) // of 1000 bytes
 	const there = 4 * (64*40 + 500_000) // of a control packet
@@ -224,8 +225,8 @@ func TestCoupling(t *testing.T) {
 	}
 }
 
-// A rank may have several interfaces, each a host of the network.
-func TestInterfaces(t *testing.T) {
+// TestNICs runs a rank with several NICs, each a host of the network.
+func TestNICs(t *testing.T) {
 	b := dag.NewBuilder(2)
 	for nic := range 2 {
 		b.Rank(0).Add(dag.Op{Kind: dag.Send, Peer: 1, Bytes: 40960, Tag: int64(nic), NIC: int32(nic)})
@@ -240,7 +241,7 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// What fails is named.
+// TestUnfinished checks that a result names incomplete ops.
 func TestUnfinished(t *testing.T) {
 	net := parse(t, leafSpine)
 	links, err := net.LinkByName("tor0-agg0")
@@ -254,7 +255,7 @@ func TestUnfinished(t *testing.T) {
 	if result.Complete || report.Incomplete != 1 || !strings.Contains(fmt.Sprint(result.Stuck), "its message to get to rank 3") {
 		t.Errorf("complete %v, %d incomplete, %v", result.Complete, report.Incomplete, result.Stuck)
 	}
-	// It gets through when the link comes back, and the other is not delayed.
+	// The message completes when the link works again, and the other message is not delayed.
 	cut.Until = 5 * dag.Millisecond
 	result, report = try{network: leafSpine, set: func(o *Options) { o.Failures = []Failure{cut} }}.run(t,
 		messages(4, [3]int{0, 3, 1 << 20}, [3]int{0, 1, 1 << 20}))
@@ -263,7 +264,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// With other ways left, flows go on over them; a link that is slower slows what goes over it.
+// TestFailures checks that flows continue over the remaining paths, and that a slower link slows its flows.
 func TestFailures(t *testing.T) {
 	const network = "leafspine:hosts=4,tor=2,spines=2,rate=200Gbps,latency=500ns"
 	net := parse(t, network)
@@ -297,8 +298,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// On a dragonfly, where all of a group send to the next one, the one link between them is the limit; detours have many, and
-// UGAL takes them only where that helps.
+// TestDragonfly lets all hosts of a group send to the next group. The one link between the groups limits minimal
+// routing. Valiant paths have many links, and UGAL uses them only where that helps.
 func TestDragonfly(t *testing.T) {
 	const network, hosts = "dragonfly:p=2,a=4,h=2,rate=100Gbps,latency=100ns,globallatency=500ns", 8
 	net := parse(t, network)
@@ -330,7 +331,7 @@ func TestDragonfly(t *testing.T) {
 	}
 }
 
-// With every queueing that a transport may have all messages get through, although the queues are short.
+// TestQueueings checks that all messages are delivered with each queueing discipline of a transport and short queues.
 func TestQueueings(t *testing.T) {
 	var list [][3]int
 	for i := range 12 {
@@ -362,7 +363,7 @@ func TestQueueings(t *testing.T) {
 	}
 }
 
-// At the end of a run the network stops, whatever the ranks do later, and what they send then does not get through.
+// TestEnd checks that the network stops at the end of a run, and that later messages are not delivered.
 func TestEnd(t *testing.T) {
 	b := dag.NewBuilder(4)
 	b.Rank(0).Send(3, 10<<20, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// shuffled is a permutation, and another for another key.
+// TestShuffled checks that shuffled is a permutation that depends on the key.
 func TestShuffled(t *testing.T) {
 	g := sim.Random(1)
 	for _, n := range []uint32{1, 2, 3, 4, 5, 7, 16, 31, 64, 100, 128, 1000} {
@@ -34,7 +34,7 @@ func TestShuffled(t *testing.T) {
 	}
 }
 
-// reassembly is a set of which all from 0 to the first that is missing are known by that.
+// TestReassembly compares reassembly with a map.
 func TestReassembly(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var r reassembly
@@ -64,7 +64,7 @@ func TestReassembly(t *testing.T) {
 	}
 }
 
-// bare returns a network with nothing in it but flows 1 to n.
+// bare returns a network that has flows 1 to n only.
 func bare(flows int) *network {
 	n := &network{freePacket: none, freeFlow: none, headerSize: 64}
 	for i := range flows {
@@ -73,8 +73,8 @@ func bare(flows int) *network {
 	return n
 }
 
-// Flows take turns in the order of their numbers. One that comes anew waits for the next round, if the round at hand has
-// passed its number.
+// TestFairQueue checks that flows are served in the order of their numbers, and that a new flow waits for the next
+// round if the current one has passed its number.
 func TestFairQueue(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		n := bare(5)
@@ -92,7 +92,7 @@ func TestFairQueue(t *testing.T) {
 		}
 		put(2, 2, 4)
 		take(1)
-		put(1, 1, 3) // 3 comes before 4, whose turn it is
+		put(1, 1, 3) // flow 3 is served before flow 4, which is next
 		take(5)
 		put(5, 2)
 		take(2)
@@ -108,7 +108,7 @@ func TestFairQueue(t *testing.T) {
 	}
 }
 
-// The queue of NDP: what does not fit is trimmed, itself or the last that waits, and control goes first.
+// TestTrimming checks the queue of NDP: the arriving or the last queued packet is trimmed, and control goes first.
 func TestTrimming(t *testing.T) {
 	trims, tails := 0, 0
 	for seed := range int64(40) {
@@ -126,8 +126,8 @@ func TestTrimming(t *testing.T) {
 			n.enqueue(0, p)
 		}
 		at := &n.ports[0]
-		// The first is in service, the second waits; of the others one is trimmed after the other, and there is room for one
-		// header only.
+		// The first packet is in service, the second is queued. The others are trimmed one by one, with room for one
+		// header.
 		if at.bytes != [2]uint64{2000, 64} || at.trims+at.trimsTail != 2 || at.controlDrops != 1 || at.peak[dataQueue] != 2000 {
 			t.Fatalf("%+v", at)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// TestPauses has two hosts send to a third over one switch, with thresholds of four and two packets.
+// TestPauses sends from two hosts to a third over one switch, with thresholds of four and two packets.
 func TestPauses(t *testing.T) {
 	const wire, full = 1_000_000, 4160 * 80
 	p := params(t, "roce", CompatNone)
@@ -27,8 +27,8 @@ func TestPauses(t *testing.T) {
 			t.Errorf("host %d: port %+v, back %+v", host, n.ports[up], n.ports[up^1])
 		}
 	}
-	// An input has at most what was too much, what was on the wire and what was sent until the pause came, and the packet
-	// that was finished.
+	// An input holds at most the bytes above the threshold, those on the wire, those sent until the pause took effect,
+	// and the packet in service.
 	most := uint64(2 * (4*4096 + 2*4160 + 2*wire/80))
 	if got := n.ports[n.routes.HostPort(0)].peak[dataQueue]; got > most || got < most/2 {
 		t.Errorf("%d bytes queued, want at most %d", got, most)
@@ -36,14 +36,15 @@ func TestPauses(t *testing.T) {
 	if room := n.ports[n.routes.HostPort(0)].capacity[dataQueue]; room < most {
 		t.Errorf("room for %d bytes, want %d", room, most)
 	}
-	// The output is never idle, for the wire is longer than two packets: so often both are paused while it empties.
+	// Both senders are often paused while the output drains, but it is never idle, since the wire holds more than two
+	// packets.
 	if _, last := d.mean(); last < 512*full {
 		t.Errorf("both ended after %v", last)
 	}
 }
 
-// TestLosslessRoom has three inputs with 15 packets above the threshold, a wire of a microsecond there and back, the packet
-// that was too many and the one that is finished.
+// TestLosslessRoom adds up three inputs with a threshold of 15 packets, a wire of 1 us in both directions, the packet
+// that exceeded the threshold and the one in service.
 func TestLosslessRoom(t *testing.T) {
 	n := (&traffic{}).start(t, made(t)(topology.Star(3, 100e9, dag.Microsecond, 0)), params(t, "roce", CompatNone))
 	if got, want := n.ports[n.routes.HostPort(0)].capacity[dataQueue], uint64(3*(15*4096+25_000+2*4160)); got != want {
@@ -51,7 +52,7 @@ func TestLosslessRoom(t *testing.T) {
 	}
 }
 
-// TestPauseCounts works out when pauses are sent: above high, once; below low, once.
+// TestPauseCounts checks that one pause is sent above XOFF, and one end of pause below XON.
 func TestPauseCounts(t *testing.T) {
 	n := (&traffic{}).start(t, made(t)(topology.Star(2, 100e9, 500, 0)), params(t, "roce", CompatNone))
 	c := n.pfc
@@ -87,8 +88,8 @@ func TestPauseCounts(t *testing.T) {
 	}
 }
 
-// TestPauseDeadlock has five switches in a ring, each of which sends to the one after the next: every link waits for the
-// next one's room, and so for its own. The run must end all the same.
+// TestPauseDeadlock has five switches in a ring, each of which sends to the one after the next, so that each link waits
+// for capacity on the next and thus on itself. The run must end all the same.
 func TestPauseDeadlock(t *testing.T) {
 	var ring strings.Builder
 	for i := range 5 {

@@ -17,7 +17,7 @@ type quirks struct {
 	pfcCountsAtArrival bool
 	// telemetryAtServiceEnd records HPCC telemetry when the last bit of a packet leaves a port, not when its first does.
 	telemetryAtServiceEnd bool
-	// overfillLossless counts what exceeds the capacity of a lossless queue as dropped, but queues it.
+	// overfillLossless counts packets beyond the capacity of a lossless queue as drops, but queues them.
 	overfillLossless bool
 	// trimInService lets a trimming queue trim the packet in service. The packet that arrived is sent in the rest of its
 	// time.

@@ -8,7 +8,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Runs of all sorts end, without a panic, with all messages through unless packets were lost that nobody sends again.
+// TestRandomRuns checks that runs with random parameters end without a panic, and deliver all messages unless packets
+// were lost for good.
 func TestRandomRuns(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	one := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -37,7 +38,7 @@ func TestRandomRuns(t *testing.T) {
 			list = append(list, [3]int{from, to, random.IntN(1 << random.IntN(18))})
 		}
 		var o Options
-		rules := Compat(random.IntN(2)) // with compat ATLAHS, those of GOAL come from elsewhere
+		rules := Compat(random.IntN(2)) // the ATLAHS coupling is tested elsewhere
 		result, report := try{network: network, transport: transport.Name, compat: compat, rules: &rules, set: func(set *Options) {
 			p := &set.Params
 			p.MSS = []int64{200, 1500, 4096, 9000, 65471}[random.IntN(5)]
@@ -48,7 +49,7 @@ func TestRandomRuns(t *testing.T) {
 				p.Balance = Spray
 			}
 			p.Entropy, p.Seed, p.End = 1+random.Int64N(300), int64(round), dag.Second
-			if compat != CompatNone { // where EQDS may pull for ever
+			if compat != CompatNone { // EQDS may send pulls forever
 				p.End = 20 * dag.Millisecond
 			}
 			p.Queueing = one(append(Queueings(), "", "")...)

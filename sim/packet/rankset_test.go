@@ -2,8 +2,8 @@ package packet
 
 import "testing"
 
-// The order is the one in which a std::unordered_set<int> of libstdc++ lists what was put into it; of each list here is
-// what FNV-1a makes of it.
+// TestRankSetOrder compares the iteration order with that of std::unordered_set<int> of libstdc++, recorded as FNV-1a
+// hashes.
 func TestRankSetOrder(t *testing.T) {
 	s := newRankSet(1000)
 	for _, test := range []struct {

@@ -37,7 +37,7 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// TestIdealTimes checks the ideal against times worked out by hand: 40 ps a byte and 500 ns a link.
+// TestIdealTimes compares ideal times with values worked out by hand: 40 ps per byte and 500 ns per link.
 func TestIdealTimes(t *testing.T) {
 	leafSpine := parseNetwork(t, "leafspine:hosts=16,tor=4,spines=4,rate=200Gbps,latency=500ns")
 	for _, test := range []struct {
@@ -59,7 +59,7 @@ func TestIdealTimes(t *testing.T) {
 			t.Errorf("%+v: got %v", test, got[0])
 		}
 	}
-	// Two tiers at different rates, and switches with a latency: the slow link is where packets wait for each other.
+	// Two tiers of different rates, and switches with latency: packets wait for each other at the slow link.
 	mixed := parseNetwork(t, "leafspine:hosts=4,tor=2,spines=1,rate=400Gbps/100Gbps,latency=1us,switchlatency=300ns")
 	o := &Options{Network: mixed, Params: Params{Transport: "ndp", MSS: 1000}}
 	got := idealTimes([]Flow{{Source: 0, Target: 3, Bytes: 2000}}, intactRoutes(mixed), o)

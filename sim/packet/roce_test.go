@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// traffic is flows, of which each starts at a time, and what became of them.
+// traffic is a driver that runs flows with given start times.
 type traffic struct {
 	flows    []Flow
 	failures []Failure
@@ -28,7 +28,7 @@ func (d *traffic) delivered(uint32)    {}
 func (d *traffic) acknowledged(uint32) { d.done++ }
 func (d *traffic) event(event, uint32) {}
 
-// start makes the network on which the flows run.
+// start builds the network of the flows.
 func (d *traffic) start(t testing.TB, net *topology.Network, p Params) *network {
 	t.Helper()
 	if err := p.Check(); err != nil {
@@ -46,7 +46,7 @@ func (d *traffic) start(t testing.TB, net *topology.Network, p Params) *network 
 	return n
 }
 
-// run runs flows on a network until nothing is left to do, or until there were so many events that it must hang.
+// run runs flows until no event is left, or until the number of events shows that it hangs.
 func (d *traffic) run(t testing.TB, net *topology.Network, p Params) *network {
 	t.Helper()
 	n := d.start(t, net, p)
@@ -60,7 +60,7 @@ func (d *traffic) run(t testing.TB, net *topology.Network, p Params) *network {
 	return n
 }
 
-// check fails where a flow has not come to its end or anything is left in the network.
+// check fails if a flow is incomplete or a packet is left in the network.
 func (d *traffic) check(t *testing.T, n *network) {
 	t.Helper()
 	if d.done != len(d.flows) {
@@ -80,7 +80,7 @@ func (d *traffic) check(t *testing.T, n *network) {
 	}
 }
 
-// mean returns the mean time of flows until the sender knew that they were complete, and the largest.
+// mean returns the mean and the largest completion time of flows at the sender.
 func (d *traffic) mean() (mean, most float64) {
 	for i := range d.flows {
 		fct := float64(d.flows[i].Acknowledged - d.flows[i].Start)
@@ -132,7 +132,7 @@ func params(t testing.TB, transport string, c Compat) Params {
 	return p
 }
 
-// threeTiers returns the network that the reference always builds for HPCC.
+// threeTiers returns the network that the reference builds for HPCC.
 func threeTiers(t testing.TB) *topology.Network {
 	t.Helper()
 	fp := topology.FatTreeParams{Hosts: 16, PodHosts: 4}
@@ -146,7 +146,7 @@ func threeTiers(t testing.TB) *topology.Network {
 	return made(t)(topology.FatTree(fp))
 }
 
-// oneSpine returns 16 hosts at four switches under a spine, 200 Gb/s and 500 ns: there is one path to everywhere.
+// oneSpine returns 16 hosts at four switches under one spine, 200 Gb/s and 500 ns: a single path between hosts.
 func oneSpine(t testing.TB, switchLatency dag.Time) *topology.Network {
 	t.Helper()
 	tier := topology.FatTreeTier{
@@ -189,7 +189,7 @@ func permutation(bytes uint64, hosts ...uint32) *traffic {
 	return d
 }
 
-// pauseFrames returns how many pauses were sent, and fails where not as many came.
+// pauseFrames returns the number of pauses sent, and fails unless as many arrived.
 func pauseFrames(t *testing.T, n *network) (sent int) {
 	t.Helper()
 	came := 0
@@ -203,8 +203,8 @@ func pauseFrames(t *testing.T, n *network) (sent int) {
 	return sent
 }
 
-// TestRoCELikeHTSim has runs of htsim_roce and htsim_hpcc of Broadcom/csg-htsim 841d9e7 in which no flow has a choice of
-// paths: -linkspeed 200000 -mtu 4096 -q 20000 -pfc_thresholds 12 15. Times are in picoseconds.
+// TestRoCELikeHTSim compares with runs of htsim_roce and htsim_hpcc of Broadcom/csg-htsim 841d9e7 in which flows have a
+// single path: -linkspeed 200000 -mtu 4096 -q 20000 -pfc_thresholds 12 15. Times are in picoseconds.
 func TestRoCELikeHTSim(t *testing.T) {
 	const MiB = 1 << 20
 	for _, c := range []struct {
@@ -255,8 +255,8 @@ func TestRoCELikeHTSim(t *testing.T) {
 	}
 }
 
-// TestRoCEVectors compares with recorded runs. Those in which flows draw their paths differ from run to run: there the mean
-// over many draws must be like those of the reference, which are recorded for three.
+// TestRoCEVectors compares with recorded runs. Where flows draw their paths at random, the mean over many seeds is
+// compared with that of three recorded seeds.
 func TestRoCEVectors(t *testing.T) {
 	root := os.Getenv("TRACEDAG_VECTORS")
 	if root == "" {
@@ -343,8 +343,8 @@ func TestRoCEVectors(t *testing.T) {
 	}
 }
 
-// checkPorts compares what ports did: packets, bytes, drops, marks and the most bytes queued. Which of several spines were
-// taken is not said by the seed, so of each tier and direction the ports that were used are compared.
+// checkPorts compares the packets, bytes, drops, marks and largest queues of ports. As the seed does not determine the
+// spines in use, it compares the ports in use of each tier and direction.
 func checkPorts(t *testing.T, n *network, net *topology.Network, rows [][]any) {
 	t.Helper()
 	kind := func(name string) string {
@@ -370,7 +370,7 @@ func checkPorts(t *testing.T, n *network, net *topology.Network, rows [][]any) {
 	}
 }
 
-// TestRoCEOneFlow has the closed form: all packets one after the other, the way of the last, and that of its ack.
+// TestRoCEOneFlow compares with the closed form: all packets in a row, the path of the last one, and that of its ACK.
 func TestRoCEOneFlow(t *testing.T) {
 	for _, bytes := range []uint64{1, 4096, 4097, 1 << 20, 10<<20 + 5} {
 		d := flowsOf(Flow{Target: 15, Bytes: bytes, Start: 12345})
@@ -378,7 +378,7 @@ func TestRoCEOneFlow(t *testing.T) {
 		full, rest := (bytes-1)/4096, (bytes-1)%4096+1
 		const path = 4 * 500_000
 		last := dag.Time(full*4160*40 + 4*(rest+64)*40)
-		if full > 0 { // the last waits at each switch for the one before it, which may be longer
+		if full > 0 { // at each switch the last packet waits for the previous one, which may be longer
 			last = max(last, dag.Time(full*4160*40+3*4160*40+(rest+64)*40))
 		}
 		want := last + path
@@ -391,7 +391,7 @@ func TestRoCEOneFlow(t *testing.T) {
 	}
 }
 
-// TestRoCEIncast has the last link never idle, so that the last flow ends when all bytes have gone over it.
+// TestRoCEIncast checks that the last link is never idle, so that the last flow ends when all bytes have passed it.
 func TestRoCEIncast(t *testing.T) {
 	d := incast(1<<20, 1, 5, 9, 13)
 	n := d.run(t, oneSpine(t, 0), params(t, "roce", CompatNone))
@@ -405,7 +405,7 @@ func TestRoCEIncast(t *testing.T) {
 	}
 }
 
-// TestRoCENacks has packets come out of order.
+// TestRoCENacks delivers packets out of order.
 func TestRoCENacks(t *testing.T) {
 	d := flowsOf(Flow{Target: 15, Bytes: 10 * 4096})
 	n := d.start(t, oneSpine(t, 0), params(t, "roce", CompatNone))
@@ -415,7 +415,7 @@ func TestRoCENacks(t *testing.T) {
 		next   uint64
 	}{
 		{0, ack, 1}, {2, nack, 1}, {3, pull, 1}, {4, pull, 1},
-		{3, nack, 1}, // the sender went back to 1, which was lost again
+		{3, nack, 1}, // the sender went back to packet 1, which was lost again
 		{5, pull, 1}, {1, ack, 2}, {0, ack, 2}, {3, nack, 2}, {2, ack, 3},
 	} {
 		p := n.newPacket(0, data, 4160)
@@ -432,7 +432,7 @@ func TestRoCENacks(t *testing.T) {
 	}
 }
 
-// TestRoCETurns has flows of a host come and go among those that are ready.
+// TestRoCETurns adds and removes ready flows of a host.
 func TestRoCETurns(t *testing.T) {
 	d := &traffic{}
 	for range 5 {
@@ -458,7 +458,7 @@ func TestRoCETurns(t *testing.T) {
 	}
 }
 
-// TestRoCELoss has switches that drop what does not fit: senders go back, and all is delivered.
+// TestRoCELoss uses switches that drop: senders go back, and all data is delivered.
 func TestRoCELoss(t *testing.T) {
 	for _, transport := range []string{"roce", "dcqcn", "hpcc"} {
 		p := params(t, transport, CompatNone)
@@ -480,8 +480,8 @@ func TestRoCELoss(t *testing.T) {
 	}
 }
 
-// TestRoCEFailures has the link of a sender, that of a receiver and one between switches fail for a while: what is lost is
-// sent again, and switches count nothing that is gone.
+// TestRoCEFailures fails the links of a sender, of a receiver and between switches for some time. Lost packets are sent
+// again, and flow control does not count them any longer.
 func TestRoCEFailures(t *testing.T) {
 	net := threeTiers(t)
 	for _, transport := range []string{"roce", "dcqcn", "hpcc"} {
@@ -495,7 +495,7 @@ func TestRoCEFailures(t *testing.T) {
 	}
 }
 
-// TestRoCEGivesUp has a flow whose receiver is cut off.
+// TestRoCEGivesUp runs a flow whose receiver is unreachable.
 func TestRoCEGivesUp(t *testing.T) {
 	p := params(t, "roce", CompatNone)
 	p.TransportParams["pfc"] = 0
@@ -505,14 +505,14 @@ func TestRoCEGivesUp(t *testing.T) {
 	if d.done != 1 || d.flows[0].Delivered != 0 || d.flows[0].Nacks != 7 {
 		t.Errorf("%d flows ended, %+v", d.done, d.flows[0])
 	}
-	// It waits for 1, 2, 4 and so on to 128 times 2^10 units of 4.096 us. Then the timer comes once more.
+	// The sender waits for 1, 2, 4, ..., 128 times 2^10 units of 4.096 us, then for the last timeout.
 	if want := uint64((255 + 128) * 4096e3 * 1024); n.now < want || n.now > want+1e9 {
 		t.Errorf("the last event was after %d ps, want %d", n.now, want)
 	}
 }
 
-// TestRoCERandom runs flows between random hosts with random parameters: all must end, nothing may be left behind, where
-// switches pause nothing may be dropped, and twice the same must be the same.
+// TestRoCERandom runs flows between random hosts with random parameters. All must complete and leave nothing behind,
+// lossless networks must not drop, and runs must be reproducible.
 func TestRoCERandom(t *testing.T) {
 	for seed := range uint64(150) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -560,7 +560,7 @@ func TestRoCERandom(t *testing.T) {
 	}
 }
 
-// BenchmarkRoCE reports the time a packet takes from one port to the next.
+// BenchmarkRoCE reports the time per packet and port.
 func BenchmarkRoCE(b *testing.B) {
 	for _, transport := range []string{"roce", "dcqcn", "hpcc"} {
 		b.Run(transport, func(b *testing.B) {

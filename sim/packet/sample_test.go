@@ -7,7 +7,7 @@ func TestHistogram(t *testing.T) {
 	for v := uint64(1); v <= 100; v++ {
 		h.count(v * 1000)
 	}
-	h.count(0) // one of those that are not there
+	h.count(0) // 0 is not counted
 	if got := h.mean(200); got != 25250 {
 		t.Errorf("mean %v", got)
 	}
@@ -29,7 +29,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestHistogramBuckets checks that every value is in a bucket whose limit is at most 1/64 below it.
+// TestHistogramBuckets checks that each value is in a bucket whose limit is at most 1/64 below it.
 func TestHistogramBuckets(t *testing.T) {
 	for v := uint64(1); v < 1<<40; v += 1 + v/3 {
 		var h histogram

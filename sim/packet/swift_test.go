@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// TestSwiftVectors repeats reference runs with the paths that their flows took, to the picosecond.
+// TestSwiftVectors repeats reference runs with the paths of their flows, to the picosecond.
 func TestSwiftVectors(t *testing.T) {
 	for _, id := range []string{
 		"swift-single-1MiB", "swift-single-100g-1MiB", "swift-2to1-16MiB", "swift-perm16", "swift-perm128",
@@ -20,8 +20,8 @@ func TestSwiftVectors(t *testing.T) {
 	}
 }
 
-// TestSwiftLossy repeats a run in which queues drop at random. In the reference, 9 of 32 flows never end, for after a
-// timeout it does not repair a second hole; the mean over its seeds varies by 21 %, the 99th percentile by 20 %.
+// TestSwiftLossy repeats a run with random drops. In the reference, 9 of 32 flows never complete, since a timeout does
+// not repair a second hole. The mean over its seeds varies by 21 %, the 99th percentile by 20 %.
 func TestSwiftLossy(t *testing.T) {
 	v := readVector(t, "swift-incast32-lossy")
 	for seed := range int64(5) {
@@ -51,8 +51,8 @@ func TestSwiftLossy(t *testing.T) {
 	n.allThere(t)
 }
 
-// TestSwiftTarget works the target out for windows of several sizes. By the paper's equation 3 with the default values,
-// alpha is 100 us / (1/sqrt(0.1) - 1/sqrt(100)) = 32.655 us and beta -3.2655 us.
+// TestSwiftTarget computes the target for several windows. By equation 3 of the paper with default parameters, alpha is
+// 100 us / (1/sqrt(0.1) - 1/sqrt(100)) = 32.655 us and beta -3.2655 us.
 func TestSwiftTarget(t *testing.T) {
 	net := fourRacks(t, 4)
 	for _, c := range []struct {
@@ -85,7 +85,7 @@ func TestSwiftTarget(t *testing.T) {
 	}
 }
 
-// TestSwiftWindow works algorithm 1 out: a target of 100 us, an ack of a packet of 1000 bytes.
+// TestSwiftWindow computes algorithm 1: a target of 100 us, an ACK of a packet of 1000 bytes.
 func TestSwiftWindow(t *testing.T) {
 	const us = 1_000_000
 	for _, c := range []struct {
@@ -109,8 +109,8 @@ func TestSwiftWindow(t *testing.T) {
 	}
 }
 
-// TestSwiftPace has so many flows go to one host that each has less than a packet under way. They share its link, and the
-// queue holds about what the target allows.
+// TestSwiftPace runs so many flows to one host that each has less than a packet in flight. They share its link, and the
+// queue holds about as much as the target allows.
 func TestSwiftPace(t *testing.T) {
 	var list []connection
 	for i := range uint32(300) {
@@ -143,7 +143,7 @@ func TestSwiftPace(t *testing.T) {
 	}
 	n.run(1 << 62)
 	n.allThere(t)
-	// At 200 Gb/s the target less the unloaded round trip of 4.7 us is a queue of about 700 kB.
+	// At 200 Gb/s the target minus the unloaded round trip of 4.7 us is a queue of about 700 kB.
 	if peak := port.peak[dataQueue]; peak > 1_400_000 {
 		t.Errorf("queue of %d bytes", peak)
 	}
@@ -156,7 +156,8 @@ func TestSwiftPace(t *testing.T) {
 	}
 }
 
-// TestSwiftPaceEnds has the window grow to two packets while a paced one is due. Both go at once, and no third at its time.
+// TestSwiftPaceEnds widens the window to two packets while a paced one is due. Both are sent at once, and no third one
+// later.
 func TestSwiftPaceEnds(t *testing.T) {
 	n, err := newNetwork(&Options{Network: fourRacks(t, 4), Params: defaults(t, "swift", CompatNone)})
 	if err != nil {

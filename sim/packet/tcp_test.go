@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTCPVectors repeats reference runs of TCP and DCTCP with the paths that their flows took, to the picosecond. The
-// queues of both mark above 15 packets.
+// TestTCPVectors repeats reference runs of TCP and DCTCP with the paths of their flows, to the picosecond. Queues mark
+// above 15 packets.
 func TestTCPVectors(t *testing.T) {
 	for _, id := range []string{
 		"dctcp-single-64KiB", "dctcp-single-1MiB", "dctcp-single-10MiB", "dctcp-2to1-onespine", "dctcp-4to1-onespine",
@@ -21,9 +21,9 @@ func TestTCPVectors(t *testing.T) {
 	}
 }
 
-// TestTCPOwnIsNear runs the reference runs by our own rules, which differ in the handshake's packet, in that no packets
-// follow the data, and for DCTCP in when the window is cut.
-func TestTCPOwnIsNear(t *testing.T) {
+// TestTCPWithoutQuirks repeats the reference runs without quirks. The differences are the size of the SYN, the packets
+// after the end of the data and, for DCTCP, the windows after which it reduces the window.
+func TestTCPWithoutQuirks(t *testing.T) {
 	for _, c := range []struct {
 		id      string
 		percent float64
@@ -39,22 +39,22 @@ func TestTCPOwnIsNear(t *testing.T) {
 	}
 }
 
-// TestDCTCPWindow works alpha and the cuts of a window out, for windows of observed acks with some marks each. The first
-// window that is observed is of two packets.
+// TestDCTCPWindow computes alpha and the window after observed windows with some marks each. The first observed window
+// has two packets.
 func TestDCTCPWindow(t *testing.T) {
 	const mss = 1000
 	for _, c := range []struct {
 		name    string
 		always  bool
 		inLoss  bool
-		marks   []int // of ten acks, how many are marked; the first two acks before that have none
+		marks   []int // marked ACKs of each ten; the two ACKs before have none
 		average float64
 		window  uint64
 	}{
 		{"no marks", true, false, []int{0, 0}, 0, 10_000},
 		{"all marked once", false, false, []int{10}, 1. / 16, 9687},             // 10000 * 31/32
 		{"half marked once", false, false, []int{5}, 1. / 32, 9843},             // 10000 * 63/64
-		{"a window without marks", false, false, []int{10, 0}, 15. / 256, 9687}, // of 9.687 packets: ten acks
+		{"a window without marks", false, false, []int{10, 0}, 15. / 256, 9687}, // the window has 9.687 packets: ten ACKs
 		{"htsim cuts then, too", true, false, []int{10, 0}, 15. / 256, 9403},    // 9687 * (1 - 15/512)
 		{"in recovery", false, true, []int{10}, 1. / 16, 10_000},
 	} {
@@ -81,7 +81,7 @@ func TestDCTCPWindow(t *testing.T) {
 	}
 }
 
-// TestDCTCPKeepsQueuesShort holds it against TCP, which fills the queue and loses packets.
+// TestDCTCPKeepsQueuesShort compares with TCP, which fills the queue and loses packets.
 func TestDCTCPKeepsQueuesShort(t *testing.T) {
 	peak := func(transport string) (bytes, drops uint64) {
 		p := defaults(t, transport, CompatNone)
@@ -103,7 +103,7 @@ func TestDCTCPKeepsQueuesShort(t *testing.T) {
 	}
 }
 
-// TestTCPWindow works out how the window grows.
+// TestTCPWindow computes the growth of the window.
 func TestTCPWindow(t *testing.T) {
 	for _, c := range []struct {
 		name                      string
@@ -128,13 +128,13 @@ func TestTCPWindow(t *testing.T) {
 	}
 }
 
-// TestRetransmissionTimer works the timeout out (RFC 6298, section 2).
+// TestRetransmissionTimer computes the timeout (RFC 6298, section 2).
 func TestRetransmissionTimer(t *testing.T) {
 	rules := &rtoRules{initial: 500, min: 100}
 	var r rtoTimer
 	r.reset(rules)
 	for _, c := range []struct{ delay, rtt, timeout uint64 }{
-		{0, 0, 100}, // nothing was measured
+		{0, 0, 100}, // no sample
 		{800, 800, 800 + 4*400},
 		{800, 800, 800 + 4*300},
 		{1600, 900, 900 + 4*(225+200)},

@@ -11,11 +11,11 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// flowDriver lets flows run, until all are acknowledged or nothing is left to do.
+// flowDriver runs flows until all are acknowledged or no event is left.
 type flowDriver struct {
 	quiet
 	n    *network
-	open int // how many are to be acknowledged before it stops; 0: it does not
+	open int // acknowledgments until it stops; 0: it does not stop
 }
 
 func (d *flowDriver) acknowledged(uint32) {
@@ -24,7 +24,7 @@ func (d *flowDriver) acknowledged(uint32) {
 	}
 }
 
-// uetParams returns parameters of a transport by default.
+// uetParams returns the default parameters of a transport.
 func uetParams(m *Transport, c Compat, queue int64) *Params {
 	p := &Params{
 		Transport: m.Name, Compat: c, MSS: 4096, Queue: queue, ControlQueue: 2 * queue, ECNMin: NoECN, ECNMax: NoECN,
@@ -40,7 +40,7 @@ func uetParams(m *Transport, c Compat, queue int64) *Params {
 	return p
 }
 
-// runMatrix runs flows until a time, at the latest.
+// runMatrix runs flows, at most until a time.
 func runMatrix(t testing.TB, net *topology.Network, m *Transport, p *Params, c Compat, flows []connection, until uint64,
 	stop bool) *network {
 	t.Helper()
@@ -61,7 +61,7 @@ func runMatrix(t testing.TB, net *topology.Network, m *Transport, p *Params, c C
 	return n
 }
 
-// uetVector returns what a reference run is configured with.
+// uetVector returns the configuration of a reference run.
 func uetVector(t *testing.T, id string) (v *vector, m *Transport, queue int64) {
 	v = readVector(t, id)
 	m, err := FindTransport(id[:4])
@@ -74,8 +74,7 @@ func uetVector(t *testing.T, id string) (v *vector, m *Transport, queue int64) {
 	return v, m, 29 * 4160 // a bandwidth-delay product, in whole packets
 }
 
-// TestUETVectors holds runs without anything random against those of htsim and of the simulator of the Ultra Ethernet
-// Consortium.
+// TestUETVectors compares deterministic runs with those of htsim and of the simulator of the Ultra Ethernet Consortium.
 func TestUETVectors(t *testing.T) {
 	for _, id := range []string{
 		"eqds-4to1-onespine", "eqds-single-10MiB", "eqds-single-1MiB", "eqds-single-4KiB",
@@ -88,14 +87,15 @@ func TestUETVectors(t *testing.T) {
 			ports := v.Ports.Rows
 			v.Ports.Rows = nil
 			v.compare(t, n, net)
-			if id != "eqds-single-4KiB" { // there, the flow that is over is pulled until the end
+			if id != "eqds-single-4KiB" { // the reference sends pulls to the complete flow until the end
 				comparePorts(t, net, n, ports)
 			}
 		})
 	}
 }
 
-// TestUETVectorsOfSeeds holds runs with random paths, marks and trims against the means of three seeds of the reference.
+// TestUETVectorsOfSeeds compares runs with random paths, marks and trims with the means of three seeds of the
+// reference.
 func TestUETVectorsOfSeeds(t *testing.T) {
 	for _, c := range []struct {
 		id        string
@@ -129,7 +129,7 @@ func TestUETVectorsOfSeeds(t *testing.T) {
 					mean += a / 3e6
 					p99 += b / 3e6
 				}
-				// Our own rules differ where flows end early: in htsim they go on being pulled, at the expense of others.
+				// Without quirks flows that end early get no further pulls. In htsim they do, at the expense of others.
 				most := 3.
 				if compat == CompatNone {
 					most = 5
@@ -145,7 +145,7 @@ func TestUETVectorsOfSeeds(t *testing.T) {
 	}
 }
 
-// checkFinished fails if a flow is not over, or something is still waiting.
+// checkFinished fails if a flow is incomplete or a packet is queued.
 func checkFinished(t testing.TB, n *network) {
 	t.Helper()
 	bad := 0
@@ -163,8 +163,8 @@ func checkFinished(t testing.TB, n *network) {
 	}
 }
 
-// comparePorts holds what ports have sent against rows of a reference run. Between ToRs and spines only sums are compared,
-// for the paths are drawn; of peaks, the largest is.
+// comparePorts compares the bytes sent by ports with a reference run. Between ToRs and spines it compares sums, as
+// paths are random, and the largest of the peaks.
 func comparePorts(t *testing.T, net *topology.Network, n *network, rows [][]any) {
 	spine := regexp.MustCompile("agg[0-9]+")
 	key := func(name string) string { return spine.ReplaceAllString(name, "agg") }
@@ -201,8 +201,8 @@ func comparePorts(t *testing.T, net *topology.Network, n *network, rows [][]any)
 
 var uetTransports = []*Transport{&eqdsTransport, &nsccTransport, &rcccTransport}
 
-// TestUETSingle holds flows alone in the network against what they take at the rate of their link: all with windows, and
-// with credit those that are over before the receiver is heard.
+// TestUETSingle compares single flows with their time at link rate: all with windows, and with credit those that end
+// before the receiver answers.
 func TestUETSingle(t *testing.T) {
 	const packet, first, back = 4160 * 40, 2_665_600, 2_010_240
 	net := fourRacks(t, 4)
@@ -213,13 +213,13 @@ func TestUETSingle(t *testing.T) {
 			packets := (bytes + 4095) / 4096
 			rest := bytes - (packets-1)*4096 + 64
 			want := dag.Time((packets-1)*packet + first - 4*40*(4160-rest) + back)
-			if packets > 1 { // the last one is held up behind the longer one before it
+			if packets > 1 { // the last packet waits for the longer one before it
 				want = dag.Time((packets-2)*packet+first) + dag.Time(max(rest, 4160)*40-4160*40+rest*40) + back
 			}
 			r := n.records[0]
 			most := want
 			if m != &nsccTransport {
-				most += 64 * 40 // behind a pull
+				most += 64 * 40 // waits for a pull
 				if packets > 29 {
 					most += most / 20
 				}
@@ -234,9 +234,9 @@ func TestUETSingle(t *testing.T) {
 	}
 }
 
-// TestEQDSCredit works out how long a flow takes whose credit comes at the rate of the pulls. Of 1000 packets, 29 have left
-// when the first ack and the first pull come back. From then on packet k of those that follow needs the
-// pull with which the credit so far exceeds what the k-1 before it have taken.
+// TestEQDSCredit computes the time of a flow whose credit arrives at the rate of pulls. Of 1000 packets, 29 have left
+// when the first ACK and the first pull arrive. After that, packet k needs the pull with which the total credit exceeds
+// the size of the k-1 packets before it.
 func TestEQDSCredit(t *testing.T) {
 	const first, back, control = 2_665_600, 2_010_240, 64 * 40
 	n := runMatrix(t, fourRacks(t, 4), &eqdsTransport, uetParams(&eqdsTransport, CompatNone, 1<<20), CompatNone,
@@ -245,13 +245,13 @@ func TestEQDSCredit(t *testing.T) {
 	k := uint64(1000 - 29)
 	pulls := (k-1)*4160/4096 + 1
 	want := first + (pulls-1)*interval + back + first + back
-	// A pull and an ack may wait for one of the other kind.
+	// A pull and an ACK may wait for each other.
 	if got := uint64(n.records[0].Acknowledged); got < want || got > want+2*control {
 		t.Errorf("%d ps, want %d", got, want)
 	}
 }
 
-// TestUETIncast has eight hosts send to one.
+// TestUETIncast sends from eight hosts to one.
 func TestUETIncast(t *testing.T) {
 	net := fourRacks(t, 4)
 	for _, m := range uetTransports {
@@ -277,7 +277,7 @@ func TestUETIncast(t *testing.T) {
 	}
 }
 
-// TestUETLoss has flows at random meet queues that are too short, with and without trimming, on all kinds of paths.
+// TestUETLoss runs random flows through queues that are too short, with and without trimming, over all kinds of paths.
 func TestUETLoss(t *testing.T) {
 	net := fourRacks(t, 1)
 	random := sim.Random(1)
@@ -324,8 +324,8 @@ func TestUETLoss(t *testing.T) {
 	}
 }
 
-// TestUETCompat has flows at random meet short queues by the rules of the reference, which rely on trimming. With EQDS,
-// flows that are somewhat larger than the window may wait for ever there; the run has to end all the same.
+// TestUETCompat runs random flows through short queues with the quirks of the reference, which rely on trimming. With
+// EQDS, flows somewhat larger than the window may wait forever. The run must end all the same.
 func TestUETCompat(t *testing.T) {
 	net := fourRacks(t, 2)
 	random := sim.Random(3)
@@ -347,7 +347,7 @@ func TestUETCompat(t *testing.T) {
 	}
 }
 
-// checkEmpty fails if packets were lost by the network itself.
+// checkEmpty fails if the network itself has lost packets.
 func checkEmpty(t *testing.T, n *network) {
 	t.Helper()
 	free := 0
@@ -359,7 +359,7 @@ func checkEmpty(t *testing.T, n *network) {
 	}
 }
 
-// chain opens a flow whenever one is over.
+// chain is a driver that opens a flow after each completion.
 type chain struct {
 	quiet
 	n      *network
@@ -379,7 +379,7 @@ func (c *chain) open() {
 	c.n.at(c.n.now+uint64(c.random.Below(3_000_000)), flowStart, f)
 }
 
-// TestUETSlots has slots be used by many flows, one after the other.
+// TestUETSlots reuses slots for many flows.
 func TestUETSlots(t *testing.T) {
 	for _, m := range uetTransports {
 		n, err := newNetwork(&Options{Network: fourRacks(t, 2), Params: *uetParams(m, CompatNone, 10*4160)})
@@ -399,7 +399,7 @@ func TestUETSlots(t *testing.T) {
 	}
 }
 
-// TestUETSeeds runs the same twice.
+// TestUETSeeds checks that runs are reproducible.
 func TestUETSeeds(t *testing.T) {
 	net := fourRacks(t, 4)
 	var flows []connection
@@ -423,9 +423,9 @@ func TestUETSeeds(t *testing.T) {
 	}
 }
 
-// TestUETInterfaces holds flows within a ToR against times that were measured with htsim (eqds) and with the simulator of
-// the Ultra Ethernet Consortium. There is nothing random; what counts is whose turn it is at interfaces and pacers.
-func TestUETInterfaces(t *testing.T) {
+// TestUETNICs compares flows within a ToR with times measured with htsim (eqds) and with the simulator of the
+// Ultra Ethernet Consortium. Nothing is random; the times depend on the order of service at NICs and pacers.
+func TestUETNICs(t *testing.T) {
 	for _, c := range []struct {
 		flows [][3]uint64 // source, target, bytes
 		want  map[string][]dag.Time
@@ -433,7 +433,7 @@ func TestUETInterfaces(t *testing.T) {
 		{
 			[][3]uint64{{0, 1, 1048576}, {0, 2, 1048576}, {0, 3, 500000}, {1, 0, 700000}},
 			map[string][]dag.Time{
-				"eqds": {108195200, 108528000, 64279680, 32129600}, // started at 1 us there, at 0 the first turns differ
+				"eqds": {108195200, 108528000, 64279680, 32129600}, // the reference starts at 1 us
 				"nscc": {107463040, 107795840, 63547520, 30734400},
 				"rccc": {107655040, 107987840, 63739520, 31712320},
 			},
@@ -479,7 +479,7 @@ func TestUETInterfaces(t *testing.T) {
 	}
 }
 
-// TestUETParameters has parameters at the ends of what is possible.
+// TestUETParameters uses parameters at the limits of their ranges.
 func TestUETParameters(t *testing.T) {
 	net := fourRacks(t, 2)
 	var flows []connection
@@ -502,8 +502,8 @@ func TestUETParameters(t *testing.T) {
 	}
 }
 
-// TestReassemblyAfter holds the bits of acks against those of a list.
-func TestReassemblyAfter(t *testing.T) {
+// TestReassemblyBitmap compares the bitmaps of ACKs with a list.
+func TestReassemblyBitmap(t *testing.T) {
 	random := sim.Random(1)
 	for range 200 {
 		var r reassembly
@@ -527,8 +527,8 @@ func TestReassemblyAfter(t *testing.T) {
 	}
 }
 
-// TestLedger holds a ledger against lists.
-func TestLedger(t *testing.T) {
+// TestScoreboard compares a scoreboard with lists.
+func TestScoreboard(t *testing.T) {
 	random := sim.Random(1)
 	for range 50 {
 		var l scoreboard
@@ -579,8 +579,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestSprays draws entropies.
-func TestSprays(t *testing.T) {
+// TestSprayer checks the choice of entropy values.
+func TestSprayer(t *testing.T) {
 	for _, how := range []sprayMode{oblivious, skipping, recycling} {
 		s := sprayer{mode: how, count: 48}
 		s.penalty.limit = 4
@@ -642,8 +642,8 @@ func TestSprays(t *testing.T) {
 	}
 }
 
-// TestRateCut has the rate of pulls follow marks and trims.
-func TestRateCut(t *testing.T) {
+// TestPullRate checks that the pull rate follows marks and trims.
+func TestPullRate(t *testing.T) {
 	n := runMatrix(t, fourRacks(t, 1), &rcccTransport, uetParams(&rcccTransport, CompatNone, 1<<20), CompatNone, nil, 1, false)
 	c := newPullRateControl(n, 4, 1000)
 	at := func(packets, marked, within, end uint32) float64 {
@@ -657,12 +657,12 @@ func TestRateCut(t *testing.T) {
 		want                         float64
 	}{
 		{10, 0, 0, 0, 1},
-		{10, 0, 0, 5, 1},              // at the edge: no business of the core
+		{10, 0, 0, 5, 1},              // at the last hop: no congestion in the core
 		{10, 0, 1, 0, 0.9},            // one in ten
-		{10, 0, 0, 0, 0.91},           // slowly up
-		{10, 0, 0, 0, 0.93},           // and faster
-		{10, 1, 0, 0, 0.94},           // but for marks
-		{10, 10, 0, 0, 0.94 * 0.8875}, // an average of 0.525 is 0.225 too much
+		{10, 0, 0, 0, 0.91},           // slow increase
+		{10, 0, 0, 0, 0.93},           // faster increase
+		{10, 1, 0, 0, 0.94},           // slower with marks
+		{10, 10, 0, 0, 0.94 * 0.8875}, // an average of 0.525 exceeds the target by 0.225
 		{10, 0, 9, 0, 0.225},
 		{0, 0, 0, 0, 0.225},
 	} {
@@ -672,7 +672,7 @@ func TestRateCut(t *testing.T) {
 	}
 }
 
-// BenchmarkUET reports nanoseconds for each passage of a packet through a port, in a permutation of 128 hosts.
+// BenchmarkUET reports the time per packet and port in a permutation of 128 hosts.
 func BenchmarkUET(b *testing.B) {
 	tier := topology.FatTreeTier{Rate: 200e9, Latency: 500_000, Down: 4, Up: 4}
 	top := tier

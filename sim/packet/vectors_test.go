@@ -41,7 +41,7 @@ type rows struct {
 	Rows    [][]any
 }
 
-// at returns a number of a row by its column; false where it is null or there is no such column.
+// at returns a number of a row by column, false if it is null or the column does not exist.
 func (r *rows) at(row []any, column string) (uint64, bool) {
 	i := slices.Index(r.Columns, column)
 	if i < 0 {
@@ -51,7 +51,7 @@ func (r *rows) at(row []any, column string) (uint64, bool) {
 	return uint64(v), ok
 }
 
-// vectorFolder returns the folder of the reference runs; without it the test is skipped.
+// vectorFolder returns the folder of the reference runs. Without it, it skips the test.
 func vectorFolder(t testing.TB) string {
 	dir := os.Getenv("TRACEDAG_VECTORS")
 	if dir == "" {
@@ -73,8 +73,8 @@ func readVector(t testing.TB, id string) *vector {
 	return v
 }
 
-// network returns the network of the run: that of its file, or else the full tree of three tiers with links of 1 us that
-// some of the programs always build.
+// network returns the network of the run: that of its file, or the three-tier fat tree with links of 1 us that some of
+// the programs always build.
 func (v *vector) network(t testing.TB) *topology.Network {
 	t.Helper()
 	if v.Topology.File == "" {
@@ -105,7 +105,7 @@ func (v *vector) network(t testing.TB) *topology.Network {
 	return net
 }
 
-// paths returns the paths that the flows took.
+// paths returns the paths of the flows.
 func (v *vector) paths() Paths {
 	paths := make(Paths)
 	for _, row := range v.Paths.Rows {
@@ -160,7 +160,7 @@ func (v *vector) connections(t testing.TB) []connection {
 	return list
 }
 
-// quiet is a driver that only lets flows run.
+// quiet is a driver that ignores all notifications.
 type quiet struct{}
 
 func (quiet) lastByteSent(uint32) {}
@@ -168,7 +168,7 @@ func (quiet) delivered(uint32)    {}
 func (quiet) acknowledged(uint32) {}
 func (quiet) event(event, uint32) {}
 
-// runConnections runs flows, with the numbers from 1 on in their order, and returns the network when nothing is left to do.
+// runConnections runs flows with numbers from 1 on in their order, until no event is left.
 func runConnections(t testing.TB, net *topology.Network, p Params, paths Paths, list []connection) *network {
 	t.Helper()
 	n, err := newNetwork(&Options{Network: net, Params: p, Paths: paths})
@@ -183,7 +183,7 @@ func runConnections(t testing.TB, net *topology.Network, p Params, paths Paths, 
 	return n
 }
 
-// defaults returns the parameters of a transport.
+// defaults returns the default parameters of a transport.
 func defaults(t testing.TB, transport string, c Compat) Params {
 	t.Helper()
 	p, err := NewParams(transport, c)
@@ -193,7 +193,7 @@ func defaults(t testing.TB, transport string, c Compat) Params {
 	return p
 }
 
-// run runs the reference run with its paths.
+// run repeats the reference run with its paths.
 func (v *vector) run(t testing.TB, transport string, c Compat, change func(*Params)) (*network, *topology.Network) {
 	t.Helper()
 	p := defaults(t, transport, c)
@@ -206,8 +206,8 @@ func (v *vector) run(t testing.TB, transport string, c Compat, change func(*Para
 	return runConnections(t, net, p, v.paths(), v.connections(t)), net
 }
 
-// compare checks that every flow took as long as in the reference, to the picosecond, and that the ports sent, dropped and
-// marked as much. Some of the programs did not measure the queues of hosts.
+// compare checks that each flow took as long as in the reference, to the picosecond, and that the ports sent, dropped
+// and marked as much. Some of the programs did not measure the queues of hosts.
 func (v *vector) compare(t *testing.T, n *network, net *topology.Network) {
 	t.Helper()
 	if len(v.Flows.Rows) != len(n.records) {
@@ -259,7 +259,7 @@ func (v *vector) compare(t *testing.T, n *network, net *topology.Network) {
 	}
 }
 
-// times returns the mean and the 99th percentile of the times in which flows were acknowledged, of those that were.
+// times returns the mean and the 99th percentile of the completion times of flows at the sender.
 func (n *network) times() (mean, p99 float64) {
 	var all []float64
 	sum := 0.
