@@ -6,41 +6,6 @@ import (
 	"slices"
 )
 
-// Op is one op of a rank, all fields but its dependencies, as [RankBuilder.Add] takes and [Rank.Op] gives it. The
-// fields are those of [Rank].
-type Op struct {
-	Kind                       Kind
-	Subkind                    Subkind
-	Bytes, RecvBytes           int64
-	Peer                       int32
-	Tag                        int64
-	Comm                       int32
-	Duration                   Time
-	Flops                      int64
-	Release                    Time
-	Stream, NIC, Job           int32
-	Host, Dims, Priority       int32
-	Name, Attrs                string
-	Timed                      bool // whether the measured times are set
-	MeasuredStart, MeasuredEnd Time
-}
-
-// Op returns op i.
-func (r *Rank) Op(i int) Op {
-	start, end := r.Measured(i)
-	op := Op{
-		Kind: r.Kind[i], Subkind: r.Subkind.At(i), Bytes: r.Bytes.At(i), RecvBytes: r.RecvBytes.At(i),
-		Peer: r.Peer.At(i), Tag: r.Tag.At(i), Comm: r.Comm.At(i), Duration: r.Duration.At(i), Flops: r.Flops.At(i),
-		Release: r.Release.At(i), Stream: r.Stream.At(i), NIC: r.NIC.At(i), Job: r.Job.At(i),
-		Host: r.Host.At(i), Dims: r.Dims.At(i), Priority: r.Priority.At(i),
-		Name: r.Name.At(i), Attrs: r.Attrs.At(i),
-	}
-	if start != Unmeasured || end != Unmeasured {
-		op.Timed, op.MeasuredStart, op.MeasuredEnd = true, start, end
-	}
-	return op
-}
-
 // Builder makes a trace op by op. Different ranks may be built at the same time.
 type Builder struct {
 	trace Trace
@@ -147,43 +112,6 @@ func (b *RankBuilder) Len() int {
 	return len(b.rank.Kind)
 }
 
-// Add appends an op that must wait for the end of the ops deps, and returns its index. What the rank has no room for is
-// left out, and Err says so.
-func (b *RankBuilder) Add(op Op, deps ...int) int {
-	r := &b.rank
-	i := len(r.Kind)
-	if i >= MaxOps {
-		b.fail(errOps)
-		return i
-	}
-	r.Kind = append(r.Kind, op.Kind)
-	r.Subkind.Set(i, op.Subkind)
-	r.Bytes.Set(i, op.Bytes)
-	r.RecvBytes.Set(i, op.RecvBytes)
-	r.Peer.Set(i, op.Peer)
-	r.Tag.Set(i, op.Tag)
-	r.Comm.Set(i, op.Comm)
-	r.Duration.Set(i, op.Duration)
-	r.Flops.Set(i, op.Flops)
-	r.Release.Set(i, op.Release)
-	r.Stream.Set(i, op.Stream)
-	r.NIC.Set(i, op.NIC)
-	r.Job.Set(i, op.Job)
-	r.Host.Set(i, op.Host)
-	r.Dims.Set(i, op.Dims)
-	r.Priority.Set(i, op.Priority)
-	if !r.Name.Append(i, op.Name) || !r.Attrs.Append(i, op.Attrs) {
-		b.fail(errText)
-	}
-	if op.Timed {
-		b.Measure(i, op.MeasuredStart, op.MeasuredEnd)
-	}
-	for _, d := range deps {
-		b.Requires(i, d)
-	}
-	return i
-}
-
 // Calc appends a computation of length d on stream 0.
 func (b *RankBuilder) Calc(d Time, deps ...int) int {
 	return b.Add(Op{Kind: Calc, Duration: d}, deps...)
@@ -232,28 +160,12 @@ func (b *RankBuilder) require(edges *edgeBuilder, op, on int) {
 
 // Rank finishes the rank and returns it. Nothing but Err may be called afterwards.
 func (b *RankBuilder) Rank() Rank {
+	b.rank.Deps, b.rank.Order = b.deps.finish(b.Len(), b.keepOrder)
+	b.rank.StartDeps, b.rank.StartOrder = b.start.finish(b.Len(), b.keepOrder)
+	b.rank.trim() // in place: a copy would move to the heap
 	r := b.rank
-	r.Deps, r.Order = b.deps.finish(b.Len(), b.keepOrder)
-	r.StartDeps, r.StartOrder = b.start.finish(b.Len(), b.keepOrder)
 	*b = RankBuilder{err: b.err}
-	r.trim()
 	return r
-}
-
-func (r *Rank) trim() {
-	r.Kind = trim(r.Kind)
-	r.Subkind, r.Bytes, r.RecvBytes = trim(r.Subkind), trim(r.Bytes), trim(r.RecvBytes)
-	r.Peer, r.Tag, r.Duration = trim(r.Peer), trim(r.Tag), trim(r.Duration)
-	r.Flops, r.Release = trim(r.Flops), trim(r.Release)
-	r.MeasuredStart, r.MeasuredEnd = trim(r.MeasuredStart), trim(r.MeasuredEnd)
-	for _, c := range []*Narrow{&r.Comm, &r.Stream, &r.NIC, &r.Job, &r.Host, &r.Dims, &r.Priority} {
-		c.trim()
-	}
-	for _, e := range []*Edges{&r.Deps, &r.StartDeps, &r.Order, &r.StartOrder} {
-		e.trim()
-	}
-	r.Name.trim()
-	r.Attrs.trim()
 }
 
 // edgeBuilder collects the dependencies of a rank. Nearly all come in the order of the dependent ops and go straight

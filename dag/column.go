@@ -172,14 +172,6 @@ func equal[T comparable](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-func (c *Narrow) clone() Narrow {
-	return Narrow{small: slices.Clone(c.small), wide: slices.Clone(c.wide)}
-}
-
-func (c *Narrow) trim() {
-	c.small, c.wide = trim(c.small), trim(c.wide)
-}
-
 // Text is an optional column of strings, empty where an op has none: four bytes an op up to the last that has one,
 // plus the strings. The zero value is an empty column.
 type Text struct {
@@ -235,12 +227,4 @@ func (c *Text) AppendFrom(i int, from *Text, k int) bool {
 		start = from.end[k-1]
 	}
 	return appendText(c, i, from.data[start:from.end[k]])
-}
-
-func (c *Text) clone() Text {
-	return Text{end: slices.Clone(c.end), data: slices.Clone(c.data)}
-}
-
-func (c *Text) trim() {
-	c.end, c.data = trim(c.end), trim(c.data)
 }

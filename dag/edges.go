@@ -2,7 +2,6 @@ package dag
 
 import (
 	"fmt"
-	"slices"
 )
 
 // The limits of a rank, of the width of op indices and of positions in [Edges].
@@ -48,14 +47,6 @@ func (e *Edges) Append(i int, off int32) {
 	}
 	e.Off = append(e.Off, off)
 	e.End[i] = uint32(len(e.Off))
-}
-
-func (e *Edges) clone() Edges {
-	return Edges{End: slices.Clone(e.End), Off: slices.Clone(e.Off)}
-}
-
-func (e *Edges) trim() {
-	e.End, e.Off = trim(e.End), trim(e.Off)
 }
 
 // checkShape returns an error if the lists are not those of a rank of n ops, and the first op that it concerns, -1 if

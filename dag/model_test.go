@@ -478,11 +478,9 @@ func TestRankClone(t *testing.T) {
 		r := b.Rank(0)
 		for i := range 3 {
 			n := int32(100 * i) // in the last op too wide for a byte
-			r.Add(Op{
-				Kind: Coll, Subkind: Bcast, Bytes: 1, RecvBytes: 2, Peer: 2, Tag: -5, Comm: n, Duration: 3, Flops: 4, Release: 5,
-				Stream: 6, NIC: n, Job: 2 * n, Host: 1, Dims: n + 1, Priority: -n, Name: "n", Attrs: "{}", Timed: true,
-				MeasuredStart: -1, MeasuredEnd: 9,
-			})
+			op := fullOp(t, i)
+			op.Comm, op.NIC, op.Job, op.Priority = n, n, 2*n, -n
+			r.Add(op)
 			r.RequiresStart(i, 0)
 		}
 		r.KeepOrder()
@@ -493,7 +491,7 @@ func TestRankClone(t *testing.T) {
 		return b.Trace().Ranks[0]
 	}
 	original, want := build(), build()
-	clone := original.Clone()
+	clone := *original.Clone()
 	if !reflect.DeepEqual(clone, want) {
 		t.Errorf("the clone is %+v, want %+v", clone, want)
 	}
@@ -503,19 +501,29 @@ func TestRankClone(t *testing.T) {
 			t.Errorf("%s is not tried", v.Type().Field(i).Name)
 		}
 	}
-	original.Kind[0], original.Subkind[0], original.Bytes[0], original.RecvBytes[0] = 0, 0, 0, 0
-	original.Peer[0], original.Tag[0], original.Duration[0], original.Flops[0], original.Release[0] = 0, 0, 0, 0, 0
-	original.MeasuredStart[0], original.MeasuredEnd[0] = 0, 0
-	for _, c := range []*Narrow{
-		&original.Comm, &original.Stream, &original.NIC, &original.Job, &original.Host, &original.Dims, &original.Priority,
-	} {
-		c.Set(1, 77)
-	}
-	for _, e := range []*Edges{&original.Deps, &original.StartDeps, &original.Order} {
-		e.Off[0], e.End[len(e.End)-1] = 77, 77
-	}
-	for _, c := range []*Text{&original.Name, &original.Attrs} {
-		c.data[0], c.end[0] = 'x', 77
+	for _, f := range Fields {
+		switch c := f.Of(&original).(type) {
+		case *Column[Kind]:
+			(*c)[0] = 0
+		case *Column[Subkind]:
+			(*c)[0] = 0
+		case *Column[int32]:
+			(*c)[0] = 0
+		case *Column[int64]:
+			(*c)[0] = 0
+		case *Column[Time]:
+			(*c)[0] = 0
+		case *Times:
+			(*c)[0] = 0
+		case *Narrow:
+			c.Set(1, 77)
+		case *Edges:
+			c.Off[0], c.End[len(c.End)-1] = 77, 77
+		case *Text:
+			c.data[0], c.end[0] = 'x', 77
+		default:
+			t.Errorf("%s is not tried", f.Name)
+		}
 	}
 	if !reflect.DeepEqual(clone, want) {
 		t.Errorf("the clone changes with the original: %+v, want %+v", clone, want)

@@ -91,7 +91,7 @@ func readBatch(t *Trace, read Reader, b Batch, stable bool) error {
 		if stable {
 			t.Ranks[b.First+i] = ranks[i]
 		} else {
-			t.Ranks[b.First+i] = ranks[i].Clone()
+			ranks[i].cloneTo(&t.Ranks[b.First+i])
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func (s *threes) NewReader(c Columns) Reader {
 		}
 		ranks = ranks[:0]
 		for rank := b.First; rank < b.Last; rank++ {
-			ranks = append(ranks, s.trace.Ranks[rank].Clone())
+			ranks = append(ranks, *s.trace.Ranks[rank].Clone())
 		}
 		if b.Last == len(s.trace.Ranks) {
 			return ranks[:len(ranks)-s.lacks], nil

@@ -2,7 +2,6 @@ package dag
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tracedag/tracedag/dag/attr"
 )
@@ -49,61 +48,6 @@ type Provenance struct {
 type Input struct {
 	Name   string `json:"name"`   // as given on the command line
 	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hex
-}
-
-// Rank is the DAG of one rank, a column for each field. Only Kind is always as long as the rank has ops.
-//
-// Ops take one byte each for Kind, plus one ([Narrow], Subkind), four or eight for every column that the rank makes use
-// of, plus four for the lists of Deps and four for those of StartDeps, plus four for each dependency.
-type Rank struct {
-	Kind      []Kind
-	Subkind   Column[Subkind]
-	Bytes     Column[int64] // message, tensor or I/O size; collectives: contributed by this rank
-	RecvBytes Column[int64] // collectives: received by this rank where that differs from Bytes; 0 = it does not
-	Peer      Column[int32] // partner rank; rooted collectives: the root's rank, or UnknownRoot; AnySource
-	Tag       Column[int64] // message tag; AnyTag; collectives: a number of the format's own
-	Comm      Narrow        // communicator, an index of Trace.Comms
-	Duration  Column[Time]  // compute, memory or I/O time; of other ops what was recorded, see CalcTime
-	Flops     Column[int64] // floating-point operations, for roofline models; 0 = unknown
-	Release   Column[Time]  // not before this time after the start of the trace; 0 = no limit
-	Stream    Narrow        // compute stream: ops on one stream do not overlap
-	NIC       Narrow        // network interface
-	Job       Narrow        // job of a merged trace
-	Host      Narrow        // 1: runs on the host processor, not on the accelerator that the rank is otherwise
-	Dims      Narrow        // collectives: the network dimensions that take part, bit d for dimension d; 0 = all
-	Priority  Narrow        // collectives: the higher goes first, where a backend schedules by priority
-	Deps      Edges         // ops that must finish first, as (this index - that index)
-	StartDeps Edges         // ops that must have started first, as (this index - that index)
-
-	// The order of an op's dependents where it is not ascending, as (that index - this index): the whole list for such
-	// an op, nothing for the others. One column for Deps, one for StartDeps.
-	Order, StartOrder Edges
-
-	Name  Text // a human name
-	Attrs Text // what the format knows and the model does not: a JSON object
-
-	// When the tracer saw the op start and end; Unmeasured, or beyond the end of the column, where it did not. Never
-	// a constraint.
-	MeasuredStart, MeasuredEnd []Time
-}
-
-// Len returns the number of ops.
-func (r *Rank) Len() int {
-	return len(r.Kind)
-}
-
-// Clone returns a copy of the rank that shares no memory with it.
-func (r *Rank) Clone() Rank {
-	return Rank{
-		Kind: slices.Clone(r.Kind), Subkind: slices.Clone(r.Subkind),
-		Bytes: slices.Clone(r.Bytes), RecvBytes: slices.Clone(r.RecvBytes), Peer: slices.Clone(r.Peer),
-		Tag: slices.Clone(r.Tag), Comm: r.Comm.clone(), Duration: slices.Clone(r.Duration), Flops: slices.Clone(r.Flops),
-		Release: slices.Clone(r.Release), Stream: r.Stream.clone(), NIC: r.NIC.clone(), Job: r.Job.clone(),
-		Host: r.Host.clone(), Dims: r.Dims.clone(), Priority: r.Priority.clone(),
-		Deps: r.Deps.clone(), StartDeps: r.StartDeps.clone(), Order: r.Order.clone(), StartOrder: r.StartOrder.clone(),
-		Name: r.Name.clone(), Attrs: r.Attrs.clone(),
-		MeasuredStart: slices.Clone(r.MeasuredStart), MeasuredEnd: slices.Clone(r.MeasuredEnd),
-	}
 }
 
 // Measured returns when the tracer saw op i start and end, Unmeasured where it did not.

@@ -114,11 +114,11 @@ const (
 	ruleNoComms
 	ruleWorld
 	ruleComm   // a: the communicator
-	ruleColumn // a: index of the column in columnLengths
+	ruleColumn // a: the FieldID
 	ruleShape  // a: index of the edges in edgeColumns
 	ruleKind
 	ruleSubkind
-	ruleNegative // a: index of the field in signedFields, b: the value
+	ruleNegative // a: the FieldID, b: the value
 	ruleJob
 	rulePeer
 	ruleTag
@@ -167,8 +167,7 @@ func (v *validation) message(f finding) string {
 	case ruleComm:
 		return fmt.Sprintf("communicator %d: %v", f.a, t.Comms[f.a].Check(ranks))
 	case ruleColumn:
-		c := r.columnLengths()[f.a]
-		return fmt.Sprintf("%d %s for %d ops", c.length, c.name, r.Len())
+		return fmt.Sprintf("%d %s for %d ops", r.storedLength(FieldID(f.a)), Fields[f.a].Plural, r.Len())
 	case ruleShape:
 		e := r.edgeColumns()[f.a]
 		_, err := e.edges.checkShape(r.Len())
@@ -178,7 +177,7 @@ func (v *validation) message(f finding) string {
 	case ruleSubkind:
 		return fmt.Sprintf("%v with subkind %q", op.Kind, op.Subkind)
 	case ruleNegative:
-		return fmt.Sprintf("%s is %d, expected 0 or more", signedFields[f.a], f.b)
+		return fmt.Sprintf("%s is %d, expected 0 or more", Fields[f.a].Name, f.b)
 	case ruleJob:
 		return fmt.Sprintf("job %d, expected 0..%d", op.Job, t.jobs()-1)
 	case rulePeer:
@@ -326,33 +325,22 @@ func (c *rankCheck) add(op int, rule rule, a, b int64) {
 	c.findings = append(c.findings, finding{rank: c.id, op: int32(op), rule: rule, a: a, b: b})
 }
 
-type columnLength struct {
-	name   string
-	length int
-}
-
-func (r *Rank) columnLengths() [18]columnLength {
-	return [...]columnLength{
-		{"subkinds", len(r.Subkind)}, {"bytes", len(r.Bytes)}, {"recv_bytes", len(r.RecvBytes)},
-		{"peers", len(r.Peer)}, {"tags", len(r.Tag)}, {"communicators", r.Comm.Len()},
-		{"durations", len(r.Duration)}, {"flops", len(r.Flops)}, {"release times", len(r.Release)},
-		{"streams", r.Stream.Len()}, {"nics", r.NIC.Len()}, {"jobs", r.Job.Len()},
-		{"hosts", r.Host.Len()}, {"dimensions", r.Dims.Len()}, {"priorities", r.Priority.Len()},
-		{"names", r.Name.Len()}, {"attrs", r.Attrs.Len()},
-		{"measured times", max(len(r.MeasuredStart), len(r.MeasuredEnd))},
+// storedLength returns how many ops have a stored value of a field, which measured_start shares with measured_end.
+func (r *Rank) storedLength(id FieldID) int {
+	n := Fields[id].Of(r).Len()
+	if id == FieldMeasuredStart {
+		n = max(n, len(r.MeasuredEnd))
 	}
+	return n
 }
 
 func (c *rankCheck) checkColumns() {
-	for i, column := range c.rank.columnLengths() {
-		if column.length > c.rank.Len() {
-			c.add(-1, ruleColumn, int64(i), 0)
+	for id := range Fields {
+		if Fields[id].Plural != "" && c.rank.storedLength(FieldID(id)) > c.rank.Len() {
+			c.add(-1, ruleColumn, int64(id), 0)
 		}
 	}
 }
-
-// signedFields are the fields that are stored as signed numbers but must not be negative.
-var signedFields = [...]string{"bytes", "recv_bytes", "duration", "flops", "release", "stream", "nic", "host", "dims"}
 
 func (c *rankCheck) checkOps() {
 	r := c.rank
@@ -363,27 +351,41 @@ func (c *rankCheck) checkOps() {
 			c.add(i, ruleSubkind, 0, 0)
 		}
 	}
-	findNegative(c, 0, r.Bytes)
-	findNegative(c, 1, r.RecvBytes)
-	findNegative(c, 2, r.Duration)
-	findNegative(c, 3, r.Flops)
-	findNegative(c, 4, r.Release)
-	c.eachOutside(&r.Stream, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, 5, int64(value)) })
-	c.eachOutside(&r.NIC, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, 6, int64(value)) })
-	c.eachOutside(&r.Host, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, 7, int64(value)) })
-	c.eachOutside(&r.Dims, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, 8, int64(value)) })
-	c.eachOutside(&r.Job, c.trace.jobs(), func(i int, _ int32) { c.add(i, ruleJob, 0, 0) })
-	if comms := len(c.trace.Comms); comms > 0 {
-		c.eachOutside(&r.Comm, comms, func(i int, _ int32) { c.add(i, ruleCommNumber, 0, 0) })
+	for id := range Fields {
+		if Fields[id].Range != AnyValue {
+			c.checkRange(FieldID(id))
+		}
 	}
 	c.checkPeers()
 }
 
-// findNegative checks a column of signedFields.
-func findNegative[T int64 | Time](c *rankCheck, field int64, column Column[T]) {
+// checkRange checks the values of a field that may not have any value.
+func (c *rankCheck) checkRange(id FieldID) {
+	limit := Fields[id].Limit(len(c.trace.Comms), len(c.trace.Jobs))
+	switch column := Fields[id].Of(c.rank).(type) {
+	case *Column[int64]:
+		findNegative(c, id, *column)
+	case *Column[Time]:
+		findNegative(c, id, *column)
+	case *Narrow:
+		switch Fields[id].Range {
+		case NotNegative:
+			c.eachOutside(column, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, int64(id), int64(value)) })
+		case JobIndex:
+			c.eachOutside(column, int(limit), func(i int, _ int32) { c.add(i, ruleJob, 0, 0) })
+		case CommIndex:
+			if len(c.trace.Comms) > 0 {
+				c.eachOutside(column, int(limit), func(i int, _ int32) { c.add(i, ruleCommNumber, 0, 0) })
+			}
+		}
+	}
+}
+
+// findNegative checks a field that must not be negative.
+func findNegative[T int64 | Time](c *rankCheck, id FieldID, column Column[T]) {
 	for i, value := range column[:min(c.rank.Len(), len(column))] {
 		if value < 0 {
-			c.add(i, ruleNegative, field, int64(value))
+			c.add(i, ruleNegative, int64(id), int64(value))
 		}
 	}
 }

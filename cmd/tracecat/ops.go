@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"unicode"
 	"unicode/utf8"
@@ -61,74 +62,82 @@ func (l *lister) flush() error {
 	return err
 }
 
-// column is a column of the listing that is there only where an op has something in it.
-type column struct {
-	heading string
-	used    func(r *dag.Rank) bool
-	append  func(line []byte, r *dag.Rank, i int) []byte
+// fixedFields are the fields that every listing has.
+var fixedFields = [...]dag.FieldID{
+	dag.FieldKind, dag.FieldSubkind, dag.FieldBytes, dag.FieldPeer, dag.FieldTag, dag.FieldComm, dag.FieldDuration,
+	dag.FieldStream, dag.FieldNIC, dag.FieldDeps, dag.FieldStartDeps,
 }
 
-var rareColumns = []column{
-	{"recv_bytes", func(r *dag.Rank) bool { return len(r.RecvBytes) > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return appendNonzero(line, r.RecvBytes.At(i))
-	}},
-	{"flops", func(r *dag.Rank) bool { return len(r.Flops) > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return appendNonzero(line, r.Flops.At(i))
-	}},
-	{"release", func(r *dag.Rank) bool { return len(r.Release) > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return appendNonzeroTime(line, r.Release.At(i))
-	}},
-	{"job", func(r *dag.Rank) bool { return r.Job.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return strconv.AppendInt(line, int64(r.Job.At(i)), 10)
-	}},
-	{"host", func(r *dag.Rank) bool { return r.Host.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return appendNonzero(line, int64(r.Host.At(i)))
-	}},
-	{"dims", func(r *dag.Rank) bool { return r.Dims.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return appendNonzero(line, int64(r.Dims.At(i)))
-	}},
-	{"priority", func(r *dag.Rank) bool { return r.Priority.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return appendNonzero(line, int64(r.Priority.At(i)))
-	}},
-	{"measured_start", isMeasured, func(line []byte, r *dag.Rank, i int) []byte {
-		start, _ := r.Measured(i)
-		return appendMeasured(line, start)
-	}},
-	{"measured_end", isMeasured, func(line []byte, r *dag.Rank, i int) []byte {
-		_, end := r.Measured(i)
-		return appendMeasured(line, end)
-	}},
-	{"name", func(r *dag.Rank) bool { return r.Name.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return appendText(line, r.Name.At(i))
-	}},
-	{"attrs", func(r *dag.Rank) bool { return r.Attrs.Len() > 0 }, func(line []byte, r *dag.Rank, i int) []byte {
-		return appendText(line, r.Attrs.At(i))
-	}},
+// rareFields are the fields that a listing has only if some op has a value: all others, texts last, but the orders of
+// dependents.
+var rareFields = func() (rare []dag.FieldID) {
+	var texts []dag.FieldID
+	for id, f := range dag.Fields {
+		if slices.Contains(fixedFields[:], dag.FieldID(id)) {
+			continue
+		}
+		switch f.Of(new(dag.Rank)).(type) {
+		case *dag.Edges:
+		case *dag.Text:
+			texts = append(texts, dag.FieldID(id))
+		default:
+			rare = append(rare, dag.FieldID(id))
+		}
+	}
+	return append(rare, texts...)
+}()
+
+// isUsed reports whether a rank has values of a field. Both measured times are used if one is.
+func isUsed(r *dag.Rank, id dag.FieldID) bool {
+	if id == dag.FieldMeasuredStart || id == dag.FieldMeasuredEnd {
+		return len(r.MeasuredStart) > 0 || len(r.MeasuredEnd) > 0
+	}
+	return dag.Fields[id].Of(r).Len() > 0
 }
 
-func isMeasured(r *dag.Rank) bool { return len(r.MeasuredStart) > 0 || len(r.MeasuredEnd) > 0 }
+// appendField appends the value that op i has of a field.
+func appendField(line []byte, r *dag.Rank, id dag.FieldID, i int) []byte {
+	switch column := dag.Fields[id].Of(r).(type) {
+	case *dag.Column[int32]:
+		return appendNonzero(line, int64(column.At(i)))
+	case *dag.Column[int64]:
+		return appendNonzero(line, column.At(i))
+	case *dag.Column[dag.Time]:
+		return appendNonzeroTime(line, column.At(i))
+	case *dag.Narrow:
+		if id == dag.FieldJob { // jobs count from 0
+			return strconv.AppendInt(line, int64(column.At(i)), 10)
+		}
+		return appendNonzero(line, int64(column.At(i)))
+	case *dag.Times:
+		return appendMeasured(line, column.At(i))
+	case *dag.Text:
+		return appendText(line, column.At(i))
+	}
+	panic(fmt.Sprintf("no listing of field %s", dag.Fields[id].Name))
+}
 
 // setColumns prints the headings, and sets appendOp for them.
 func (l *lister) setColumns(t *dag.Trace, ranks []int) {
-	var rare []column
-	for _, c := range rareColumns {
+	var rare []dag.FieldID
+	for _, id := range rareFields {
 		for _, rank := range ranks {
-			if c.used(&t.Ranks[rank]) {
-				rare = append(rare, c)
+			if isUsed(&t.Ranks[rank], id) {
+				rare = append(rare, id)
 				break
 			}
 		}
 	}
 	l.lines = append(l.lines,
 		"rank\top\tkind\tsubkind\tbytes\tpeer\ttag\tcomm\tduration\tstream\tnic\tdeps\tstart_deps"...)
-	for _, c := range rare {
-		l.lines = append(append(l.lines, '\t'), c.heading...)
+	for _, id := range rare {
+		l.lines = append(append(l.lines, '\t'), dag.Fields[id].Name...)
 	}
 	l.lines = append(l.lines, '\n')
 	l.appendOp = func(line []byte, rank int, r *dag.Rank, i int) []byte {
 		line = appendOpText(line, rank, r, i)
-		for _, c := range rare {
-			line = c.append(append(line, '\t'), r, i)
+		for _, id := range rare {
+			line = appendField(append(line, '\t'), r, id, i)
 		}
 		return append(line, '\n')
 	}
@@ -288,34 +297,54 @@ func appendOpJSON(line []byte, rank int, r *dag.Rank, i int) []byte {
 		}
 	}
 	message := kind == dag.Send || kind == dag.Recv
-	number("bytes", r.Bytes.At(i), kind != dag.Calc)
-	number("recv_bytes", r.RecvBytes.At(i), false)
-	number("peer", int64(r.Peer.At(i)), message || subkind.Rooted())
-	number("tag", r.Tag.At(i), message)
-	number("comm", int64(r.Comm.At(i)), message || kind == dag.Coll)
-	number("duration_ps", int64(r.Duration.At(i)), kind == dag.Calc)
-	number("flops", r.Flops.At(i), false)
-	number("release_ps", int64(r.Release.At(i)), false)
-	number("stream", int64(r.Stream.At(i)), false)
-	number("nic", int64(r.NIC.At(i)), false)
-	number("job", int64(r.Job.At(i)), false)
-	number("host", int64(r.Host.At(i)), false)
-	number("dims", int64(r.Dims.At(i)), false)
-	number("priority", int64(r.Priority.At(i)), false)
-	line = appendDepsJSON(line, `,"deps":[`, &r.Deps, i)
-	line = appendDepsJSON(line, `,"start_deps":[`, &r.StartDeps, i)
-	start, end := r.Measured(i)
-	if start != dag.Unmeasured {
-		number("measured_start_ps", int64(start), true)
+	always := func(id dag.FieldID) bool {
+		switch id {
+		case dag.FieldBytes:
+			return kind != dag.Calc
+		case dag.FieldPeer:
+			return message || subkind.Rooted()
+		case dag.FieldTag:
+			return message
+		case dag.FieldComm:
+			return message || kind == dag.Coll
+		case dag.FieldDuration:
+			return kind == dag.Calc
+		}
+		return false
 	}
-	if end != dag.Unmeasured {
-		number("measured_end_ps", int64(end), true)
+	for id := range dag.Fields {
+		id, f := dag.FieldID(id), &dag.Fields[id]
+		switch column := f.Of(r).(type) {
+		case *dag.Column[int32]:
+			number(f.Name, int64(column.At(i)), always(id))
+		case *dag.Column[int64]:
+			number(f.Name, column.At(i), always(id))
+		case *dag.Column[dag.Time]:
+			number(f.Name+"_ps", int64(column.At(i)), always(id))
+		case *dag.Narrow:
+			number(f.Name, int64(column.At(i)), always(id))
+		case *dag.Times:
+			if at := column.At(i); at != dag.Unmeasured {
+				number(f.Name+"_ps", int64(at), true)
+			}
+		case *dag.Edges:
+			if id == dag.FieldDeps || id == dag.FieldStartDeps {
+				line = appendDepsJSON(line, f.Name, column, i)
+			}
+		}
 	}
-	if name := r.Name.At(i); name != "" {
-		line = appendJSON(append(line, `,"name":`...), name)
-	}
-	if attrs := r.Attrs.At(i); attrs != "" {
-		line = appendJSON(append(line, `,"attrs":`...), rawOrText(attrs))
+	for id := range dag.Fields {
+		f := &dag.Fields[id]
+		column, ok := f.Of(r).(*dag.Text)
+		if !ok || column.At(i) == "" {
+			continue
+		}
+		var value any = column.At(i)
+		if dag.FieldID(id) == dag.FieldAttrs {
+			value = rawOrText(column.At(i))
+		}
+		line = append(append(append(line, `,"`...), f.Name...), `":`...)
+		line = appendJSON(line, value)
 	}
 	return append(line, "}\n"...)
 }
@@ -325,7 +354,7 @@ func appendDepsJSON(line []byte, key string, e *dag.Edges, i int) []byte {
 	if len(off) == 0 {
 		return line
 	}
-	line = append(line, key...)
+	line = append(append(append(line, `,"`...), key...), `":[`...)
 	for k, o := range off {
 		if k > 0 {
 			line = append(line, ',')

@@ -13,7 +13,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/units"
 )
@@ -54,7 +53,7 @@ func summarize(r *cli.Read) *summary {
 		Provenance: append([]dag.Provenance{}, t.Provenance...), Storage: dag.SummarizeIO(t),
 	}
 	for i := range t.Ranks {
-		s.HostOps += format.NonzeroNarrow(&t.Ranks[i].Host)
+		s.HostOps += t.Ranks[i].Host.Present()
 	}
 	if t.Attrs != "" {
 		s.Attrs = rawOrText(t.Attrs)

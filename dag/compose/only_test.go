@@ -184,7 +184,7 @@ func randomRank(random *rand.Rand) *dag.Trace {
 // timeless returns a trace in which ops of jobs other than one take no time and have no release time.
 func timeless(t *dag.Trace, job int32) *dag.Trace {
 	out := *t
-	out.Ranks = []dag.Rank{t.Ranks[0].Clone()}
+	out.Ranks = []dag.Rank{*t.Ranks[0].Clone()}
 	r := &out.Ranks[0]
 	for i := range r.Kind {
 		if r.Job.At(i) != job {

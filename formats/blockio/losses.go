@@ -61,7 +61,7 @@ func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 				attrs++
 			}
 		}
-		names += format.Texts(&r.Name)
+		names += r.Name.Present()
 	}
 	var l format.Losses
 	l.Add("that they are no reads or writes of storage: left out", others)

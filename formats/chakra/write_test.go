@@ -388,7 +388,7 @@ func TestMerged(t *testing.T) {
 	}{{0, true}, {1, false}} {
 		merged := *trace
 		merged.Attrs, merged.Jobs = `{"jobs":[{"jobs":[`+trace.Attrs+`,null]},null]}`, []string{"a/x", "a/y", "b"}
-		merged.Ranks = []dag.Rank{trace.Ranks[0].Clone()}
+		merged.Ranks = []dag.Rank{*trace.Ranks[0].Clone()}
 		merged.Ranks[0].Job.Set(0, c.job)
 		f := messages(t, encode(t, &Format, &merged)[".0.et"])
 		if got := f.Nodes[0].Attr[0].Name == "x"; got != c.want {

@@ -1,6 +1,10 @@
 package format
 
-import "github.com/tracedag/tracedag/dag"
+import (
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
 
 // Losses collects kinds of loss.
 type Losses []Loss
@@ -12,37 +16,34 @@ func (l *Losses) Add(what string, count int64) {
 	}
 }
 
-// What several formats cannot express.
-const (
-	LossNodes      = "the nodes that their ranks run on"
-	LossHosts      = "that they run on the host"
-	LossDims       = "network dimensions of collectives"
-	LossPriorities = "priorities"
-)
+// LossNodes is the loss of formats without the nodes of ranks.
+const LossNodes = "the nodes that their ranks run on"
 
-// AddFields adds what formats that are lists of single events have no columns for: durations, received sizes, operations,
-// communicators, streams, network interfaces, jobs and measured times.
+// eventFields are the fields that formats which list single events have no columns for, in the order of their losses.
+var eventFields = [...]dag.FieldID{
+	dag.FieldDuration, dag.FieldRecvBytes, dag.FieldFlops, dag.FieldComm, dag.FieldStream, dag.FieldNIC, dag.FieldJob,
+	dag.FieldMeasuredStart,
+}
+
+// AddFields adds the fields that formats which list single events have no columns for: durations, received sizes,
+// operations, communicators, streams, network interfaces, jobs and measured times.
 func (l *Losses) AddFields(t *dag.Trace) {
-	var durations, received, flops, comms, streams, nics, jobs, measured int64
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		durations += Nonzero(r.Duration)
-		received += Nonzero(r.RecvBytes)
-		flops += Nonzero(r.Flops)
-		comms += NonzeroNarrow(&r.Comm)
-		streams += NonzeroNarrow(&r.Stream)
-		nics += NonzeroNarrow(&r.NIC)
-		jobs += NonzeroNarrow(&r.Job)
-		measured += Measured(r)
+	for _, id := range eventFields {
+		l.AddField(t, id)
 	}
-	l.Add("durations", durations)
-	l.Add("received sizes", received)
-	l.Add("flops", flops)
-	l.Add("communicators", comms)
-	l.Add("streams", streams)
-	l.Add("network interfaces", nics)
-	l.Add("jobs", jobs)
-	l.Add("measured times", measured)
+}
+
+// AddField adds a field that the format has no column for.
+func (l *Losses) AddField(t *dag.Trace, id dag.FieldID) {
+	count := int64(0)
+	for i := range t.Ranks {
+		if r := &t.Ranks[i]; id == dag.FieldMeasuredStart {
+			count += Measured(r)
+		} else {
+			count += dag.Fields[id].Of(r).Present()
+		}
+	}
+	l.Add(dag.Fields[id].Lost, count)
 }
 
 // AddNodes adds the nodes that the ranks of a trace run on, where they are Placed.
@@ -62,19 +63,24 @@ func Placed(nodes []int32) bool {
 	return false
 }
 
-// AddHints adds what only simulators of accelerators look at: which ops run on the host, and the dimensions and
-// priorities of collectives.
-func (l *Losses) AddHints(t *dag.Trace) {
-	var hosts, dims, priorities int64
-	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		hosts += NonzeroNarrow(&r.Host)
-		dims += NonzeroNarrow(&r.Dims)
-		priorities += NonzeroNarrow(&r.Priority)
+// Hints are the fields that few formats have: which ops run on the host, dimensions and priorities of collectives, and
+// every field of the model that no list of losses names.
+var Hints = func() (hints []dag.FieldID) {
+	for id, f := range dag.Fields {
+		if f.Lost != "" && !slices.Contains(eventFields[:], dag.FieldID(id)) {
+			hints = append(hints, dag.FieldID(id))
+		}
 	}
-	l.Add(LossHosts, hosts)
-	l.Add(LossDims, dims)
-	l.Add(LossPriorities, priorities)
+	return hints
+}()
+
+// AddHints adds the Hints, except those that the format holds or reports itself.
+func (l *Losses) AddHints(t *dag.Trace, except ...dag.FieldID) {
+	for _, id := range Hints {
+		if !slices.Contains(except, id) {
+			l.AddField(t, id)
+		}
+	}
 }
 
 // Measured returns how many ops of a rank have measured times.
@@ -82,39 +88,6 @@ func Measured(r *dag.Rank) int64 {
 	n := int64(0)
 	for op := range max(len(r.MeasuredStart), len(r.MeasuredEnd)) {
 		if start, end := r.Measured(op); start != dag.Unmeasured || end != dag.Unmeasured {
-			n++
-		}
-	}
-	return n
-}
-
-// Nonzero returns how many values of a column are not zero.
-func Nonzero[T ~int64](column dag.Column[T]) int64 {
-	n := int64(0)
-	for _, v := range column {
-		if v != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// NonzeroNarrow returns how many values of a column are not zero.
-func NonzeroNarrow(column *dag.Narrow) int64 {
-	n := int64(0)
-	for i := range column.Len() {
-		if column.At(i) != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// Texts returns how many strings of a column are not empty.
-func Texts(column *dag.Text) int64 {
-	n := int64(0)
-	for i := range column.Len() {
-		if column.At(i) != "" {
 			n++
 		}
 	}

@@ -53,9 +53,7 @@ func (s *survey) append(next *survey) {
 	if s.why == nil {
 		s.refused, s.why = next.refused, next.why
 	}
-	for i, count := range next.lost {
-		s.lost[i] += count
-	}
+	s.lost.add(&next.lost)
 	s.units = s.units.with(next.units)
 	s.sections = append(s.sections, next.sections...)
 }
@@ -130,10 +128,7 @@ const (
 	lostJobs
 	lostTimes
 	lostAttrs
-	lostHosts
-	lostDims
-	lostPriorities
-	lostNodes
+	lostNodes // preceded by the hints
 	lostCalcs // only of texts, as the next two
 	lostUnits
 	lostLabels
@@ -153,9 +148,6 @@ var lossTexts = [numLosses]string{
 	lostJobs:        "jobs",
 	lostTimes:       "measured times",
 	lostAttrs:       "attributes",
-	lostHosts:       format.LossHosts,
-	lostDims:        format.LossDims,
-	lostPriorities:  format.LossPriorities,
 	lostNodes:       format.LossNodes,
 	lostCalcs:       "peers, tags and NICs of calcs",
 	lostUnits:       "streams or NICs above 255, which the binary form and LogGOPSim do not have",
@@ -164,62 +156,80 @@ var lossTexts = [numLosses]string{
 }
 
 // tally is how many ops are touched by each loss.
-type tally [numLosses]int64
+type tally struct {
+	own   [numLosses]int64
+	hints [dag.NumFields]int64 // of format.Hints
+}
+
+// add adds the losses of other ops.
+func (t *tally) add(other *tally) {
+	for i, count := range other.own {
+		t.own[i] += count
+	}
+	for i, count := range other.hints {
+		t.hints[i] += count
+	}
+}
 
 // count adds what a rank loses.
 func (t *tally) count(r *dag.Rank, binary bool) {
 	for op, d := range r.Duration {
 		switch {
 		case (r.Kind[op] != dag.Calc || r.Subkind.At(op) == dag.Marker) && d != 0:
-			t[lostDurations]++
+			t.own[lostDurations]++
 		case d%dag.Nanosecond != 0:
-			t[lostPicoseconds]++
+			t.own[lostPicoseconds]++
 		}
 	}
 	for op, n := range r.Bytes {
 		if n != 0 && r.Kind[op] == dag.Calc {
-			t[lostSizes]++
+			t.own[lostSizes]++
 		}
 	}
 	for _, tag := range r.Tag {
 		if tag < dag.AnyTag {
-			t[lostTags]++
+			t.own[lostTags]++
 		}
 	}
-	t[lostReleases] += format.Nonzero(r.Release)
-	t[lostReceived] += format.Nonzero(r.RecvBytes)
-	t[lostFlops] += format.Nonzero(r.Flops)
-	t[lostComms] += format.NonzeroNarrow(&r.Comm)
-	t[lostJobs] += format.NonzeroNarrow(&r.Job)
-	t[lostTimes] += format.Measured(r)
-	t[lostAttrs] += format.Texts(&r.Attrs)
-	t[lostHosts] += format.NonzeroNarrow(&r.Host)
-	t[lostDims] += format.NonzeroNarrow(&r.Dims)
-	t[lostPriorities] += format.NonzeroNarrow(&r.Priority)
+	t.own[lostReleases] += r.Release.Present()
+	t.own[lostReceived] += r.RecvBytes.Present()
+	t.own[lostFlops] += r.Flops.Present()
+	t.own[lostComms] += r.Comm.Present()
+	t.own[lostJobs] += r.Job.Present()
+	t.own[lostTimes] += format.Measured(r)
+	t.own[lostAttrs] += r.Attrs.Present()
+	for _, id := range format.Hints {
+		t.hints[id] += dag.Fields[id].Of(r).Present()
+	}
 	if binary {
-		t[lostNames] += format.Texts(&r.Name)
+		t.own[lostNames] += r.Name.Present()
 		return
 	}
 	for op := range max(len(r.Peer), len(r.Tag), r.NIC.Len()) {
 		if r.Kind[op] == dag.Calc && (r.Peer.At(op) != 0 || r.Tag.At(op) != 0 || r.NIC.At(op) != 0) {
-			t[lostCalcs]++
+			t.own[lostCalcs]++
 		}
 	}
 	for op := range max(r.Stream.Len(), r.NIC.Len()) {
 		if r.Stream.At(op) > math.MaxUint8 || r.NIC.At(op) > math.MaxUint8 && r.Kind[op] != dag.Calc {
-			t[lostUnits]++
+			t.own[lostUnits]++
 		}
 	}
-	t[lostLabels] += namesLost(r)
+	t.own[lostLabels] += namesLost(r)
 }
 
 // losses returns what is left out or changed of a trace whose ranks run on these nodes.
 func (s *survey) losses(nodes []int32) []format.Loss {
 	if format.Placed(nodes) {
-		s.lost[lostNodes] = s.ops
+		s.lost.own[lostNodes] = s.ops
 	}
 	var l format.Losses
-	for i, count := range s.lost {
+	for i, count := range s.lost.own {
+		if i == lostNodes {
+			for _, id := range format.Hints {
+				l.Add(dag.Fields[id].Lost, s.lost.hints[id])
+			}
+		}
 		l.Add(lossTexts[i], count)
 	}
 	return l

@@ -74,7 +74,7 @@ func (b *batched) NewReader(columns dag.Columns) dag.Reader {
 		whole, err := read(batch)
 		ranks = ranks[:0]
 		for i := range whole {
-			ranks = append(ranks, whole[i].Clone())
+			ranks = append(ranks, *whole[i].Clone())
 		}
 		return ranks, err
 	}

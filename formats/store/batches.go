@@ -10,18 +10,11 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// replayless are the columns that no replay needs: names, attributes, measured times and jobs.
-var replayless = []int{colName, colAttrs, colMeasuredStart, colMeasuredEnd, colJob}
-
 // NewReader returns a reader. It decodes on the calling goroutine, and into memory that it reuses. For dag.Replay it
-// leaves out names, attributes, measured times and jobs.
+// leaves out the fields that no backend uses: names, attributes, measured times and jobs.
 func (f *File) NewReader(columns dag.Columns) dag.Reader {
 	r := &batchReader{file: f, decoder: newDecoder()}
-	var except []int
-	if columns == dag.Replay {
-		except = replayless
-	}
-	r.block.columns = newColumnSet(f, except...)
+	r.block.columns = newColumnSet(f, columns)
 	f.eachBatch(func(b dag.Batch, groups []group) {
 		r.batches = append(r.batches, b)
 		r.groups = append(r.groups, groups)

@@ -28,21 +28,30 @@ func checkRank(r *dag.Rank, comms, jobs int) error {
 			return fmt.Errorf("op %d: unknown subkind %d", i, uint8(s))
 		}
 	}
-	for _, err := range []error{
-		notNegative(colBytes, r.Bytes), notNegative(colRecvBytes, r.RecvBytes), notNegative(colDuration, r.Duration),
-		notNegative(colFlops, r.Flops), notNegative(colRelease, r.Release),
-		below(colComm, &r.Comm, int64(max(1, comms))), below(colJob, &r.Job, int64(max(1, jobs))),
-		below(colStream, &r.Stream, 1<<31), below(colNIC, &r.NIC, 1<<31), below(colHost, &r.Host, 1<<31),
-		below(colDims, &r.Dims, 1<<31),
-	} {
-		if err != nil {
-			return err
+	for id := range dag.Fields {
+		if limit := dag.Fields[id].Limit(comms, jobs); limit > 0 {
+			if err := checkRange(values(r, fieldColumn+id), columns[fieldColumn+id].name, limit); err != nil {
+				return err
+			}
 		}
 	}
 	return r.CheckReferences()
 }
 
-func notNegative[T ~int64](column int, values []T) error {
+// checkRange returns an error if a value of a column is negative or not below the limit.
+func checkRange(column dag.Values, name string, limit uint64) error {
+	switch values := column.(type) {
+	case *dag.Column[int64]:
+		return notNegative(name, *values)
+	case *dag.Column[dag.Time]:
+		return notNegative(name, *values)
+	case *dag.Narrow:
+		return below(name, values, int64(min(limit, 1<<31)))
+	}
+	return nil
+}
+
+func notNegative[T ~int64](name string, values []T) error {
 	all := T(0)
 	for _, v := range values {
 		all |= v
@@ -52,17 +61,17 @@ func notNegative[T ~int64](column int, values []T) error {
 	}
 	for i, v := range values {
 		if v < 0 {
-			return fmt.Errorf("op %d: %s is %d, expected 0 or more", i, columns[column].name, v)
+			return fmt.Errorf("op %d: %s is %d, expected 0 or more", i, name, v)
 		}
 	}
 	return nil
 }
 
 // below returns an error if a value of the column is not in 0..limit-1.
-func below(column int, values *dag.Narrow, limit int64) error {
+func below(name string, values *dag.Narrow, limit int64) error {
 	for i := range values.Len() {
 		if v := values.At(i); v < 0 || int64(v) >= limit {
-			return fmt.Errorf("op %d: %s is %d, expected 0..%d", i, columns[column].name, v, limit-1)
+			return fmt.Errorf("op %d: %s is %d, expected 0..%d", i, name, v, limit-1)
 		}
 	}
 	return nil

@@ -15,98 +15,142 @@ import (
 // columnReader reads a column of blocks, one after the other, into memory that it keeps: what it makes of a block is
 // valid until it reads the next.
 type columnReader interface {
+	of(c chunkReader)
 	read(d *decoder, b *block) error
-	// tidy lets go of memory that what was made of the block is not in.
+	// deliver sets a column, of rank k of those with rows in the block, to the given rows. Ranks must be delivered in
+	// order.
+	deliver(to dag.Values, k int, rows rows)
+	// outOfRange reports whether a value of the block may be outside the range of the field.
+	outOfRange() bool
+	// tidy releases memory that the columns delivered do not use.
 	tidy()
 }
 
-// columnSet is readers of all columns.
+// columnSet is readers of the fields of the model.
 type columnSet struct {
-	kind                         valueReader[dag.Kind]
-	subkind                      valueReader[dag.Subkind]
-	bytes, recvBytes, tag, flops valueReader[int64]
-	peer                         valueReader[int32]
-	duration, release            valueReader[dag.Time]
-	measuredStart, measuredEnd   valueReader[dag.Time]
-	comm, stream, nic, job       narrowReader
-	host, dims, priority         narrowReader
-	deps, startDeps              listReader
-	dependents, startDependents  listReader
-	name, attrs                  textReader
-
-	readers [numColumns]columnReader // nil: the file does not have the column, or it is read otherwise
+	readers [numColumns]columnReader // nil: the file does not have the column, or it is not wanted
 }
 
-// newColumnSet returns readers of the columns that the file has, except those named.
-func newColumnSet(f *File, except ...int) *columnSet {
+// newColumnSet returns readers of the columns that the file has: of all, or of those that replay needs.
+func newColumnSet(f *File, wanted dag.Columns) *columnSet {
 	c := &columnSet{}
-	c.kind.parse, c.kind.required = parseKind, true
-	c.subkind.parse = parseSubkind
-	for _, v := range []*valueReader[int64]{&c.bytes, &c.recvBytes, &c.flops} {
-		v.limit = 1 << 63
-	}
-	c.duration.limit, c.release.limit = 1<<63, 1<<63
-	c.measuredStart.absent, c.measuredEnd.absent = dag.Unmeasured, dag.Unmeasured
-	c.comm.limit(uint64(max(1, len(f.descr.comms))))
-	c.job.limit(uint64(max(1, len(f.descr.Jobs))))
-	c.stream.limit(1 << 31)
-	c.nic.limit(1 << 31)
-	c.host.limit(1 << 31)
-	c.dims.limit(1 << 31)
-	for column, r := range [numColumns]interface {
-		columnReader
-		of(c chunkReader)
-	}{
-		colKind: &c.kind, colSubkind: &c.subkind, colBytes: &c.bytes, colRecvBytes: &c.recvBytes, colPeer: &c.peer,
-		colTag: &c.tag, colComm: &c.comm, colDuration: &c.duration, colFlops: &c.flops, colRelease: &c.release,
-		colStream: &c.stream, colNIC: &c.nic, colJob: &c.job, colHost: &c.host, colDims: &c.dims, colPriority: &c.priority,
-		colDeps: &c.deps, colStartDeps: &c.startDeps, colDependents: &c.dependents,
-		colStartDependents: &c.startDependents, colName: &c.name, colAttrs: &c.attrs,
-		colMeasuredStart: &c.measuredStart, colMeasuredEnd: &c.measuredEnd,
-	} {
-		if r == nil || f.leaves[column].Index < 0 || slices.Contains(except, column) {
+	m := newReaderMemory()
+	for id := range dag.Fields {
+		column := fieldColumn + id
+		if f.leaves[column].Index < 0 || wanted == dag.Replay && !dag.Fields[id].Replay {
 			continue
 		}
+		r := m.reader(dag.Fields[id].Of(&m.rank), dag.Fields[id].Limit(len(f.descr.comms), len(f.descr.Jobs)))
 		r.of(chunkReader{file: f, column: column, leaf: f.leaves[column]})
 		c.readers[column] = r
 	}
 	return c
 }
 
-// deliver sets r to rank k of those with rows in the block that was read, whose rows are given. Ranks must be delivered
-// in order.
+// readerMemory is the readers of a columnSet in as few allocations as there are types of readers.
+type readerMemory struct {
+	rank dag.Rank // without values: for the types of its columns
+
+	kind    valueReader[dag.Kind]
+	subkind valueReader[dag.Subkind]
+	int32s  []valueReader[int32]
+	int64s  []valueReader[int64]
+	times   []valueReader[dag.Time]
+	narrow  []narrowReader
+	lists   []listReader
+	texts   []textReader
+	stamps  []timesReader
+}
+
+func newReaderMemory() *readerMemory {
+	return &readerMemory{
+		int32s: make([]valueReader[int32], fieldCounts.int32s), int64s: make([]valueReader[int64], fieldCounts.int64s),
+		times: make([]valueReader[dag.Time], fieldCounts.times), narrow: make([]narrowReader, fieldCounts.narrow),
+		lists: make([]listReader, fieldCounts.lists), texts: make([]textReader, fieldCounts.texts),
+		stamps: make([]timesReader, fieldCounts.stamps),
+	}
+}
+
+// fieldCounts is how many fields of each type there are.
+var fieldCounts = func() (n struct{ int32s, int64s, times, narrow, lists, texts, stamps int }) {
+	for _, f := range dag.Fields {
+		switch f.Of(new(dag.Rank)).(type) {
+		case *dag.Column[int32]:
+			n.int32s++
+		case *dag.Column[int64]:
+			n.int64s++
+		case *dag.Column[dag.Time]:
+			n.times++
+		case *dag.Narrow:
+			n.narrow++
+		case *dag.Edges:
+			n.lists++
+		case *dag.Text:
+			n.texts++
+		case *dag.Times:
+			n.stamps++
+		}
+	}
+	return n
+}()
+
+// reader returns a reader of columns of a type, whose values must be below the limit if that is not 0.
+func (m *readerMemory) reader(column dag.Values, limit uint64) columnReader {
+	switch column.(type) {
+	case *dag.Column[dag.Kind]:
+		m.kind.parse, m.kind.required = parseKind, true
+		return &m.kind
+	case *dag.Column[dag.Subkind]:
+		m.subkind.parse = parseSubkind
+		return &m.subkind
+	case *dag.Column[int32]:
+		r := next(&m.int32s)
+		r.limit = limit
+		return r
+	case *dag.Column[int64]:
+		r := next(&m.int64s)
+		r.limit = limit
+		return r
+	case *dag.Column[dag.Time]:
+		r := next(&m.times)
+		r.limit = limit
+		return r
+	case *dag.Narrow:
+		r := next(&m.narrow)
+		r.limit(limit)
+		return r
+	case *dag.Edges:
+		return next(&m.lists)
+	case *dag.Text:
+		return next(&m.texts)
+	case *dag.Times:
+		r := next(&m.stamps)
+		r.absent = dag.Unmeasured
+		return r
+	}
+	panic(fmt.Sprintf("no reader of columns of type %T", column))
+}
+
+// next takes the first element of s.
+func next[T any](s *[]T) *T {
+	first := &(*s)[0]
+	*s = (*s)[1:]
+	return first
+}
+
+// deliver sets the columns of rank k of those with rows in the block that was read, whose rows are given. Ranks must be
+// delivered in order. Columns without a reader stay as they are.
 func (c *columnSet) deliver(r *dag.Rank, k int, rows rows) {
-	r.Kind = c.kind.values(rows)
-	r.Subkind = c.subkind.values(rows)
-	r.Bytes = c.bytes.values(rows)
-	r.RecvBytes = c.recvBytes.values(rows)
-	r.Peer = c.peer.values(rows)
-	r.Tag = c.tag.values(rows)
-	r.Comm = c.comm.values(rows)
-	r.Duration = c.duration.values(rows)
-	r.Flops = c.flops.values(rows)
-	r.Release = c.release.values(rows)
-	r.Stream = c.stream.values(rows)
-	r.NIC = c.nic.values(rows)
-	r.Job = c.job.values(rows)
-	r.Host = c.host.values(rows)
-	r.Dims = c.dims.values(rows)
-	r.Priority = c.priority.values(rows)
-	r.Deps = c.deps.edges(rows)
-	r.StartDeps = c.startDeps.edges(rows)
-	r.Order = c.dependents.edges(rows)
-	r.StartOrder = c.startDependents.edges(rows)
-	r.Name = c.name.text(k)
-	r.Attrs = c.attrs.text(k)
-	r.MeasuredStart = c.measuredStart.values(rows)
-	r.MeasuredEnd = c.measuredEnd.values(rows)
+	for id := range dag.Fields {
+		if reader := c.readers[fieldColumn+id]; reader != nil {
+			reader.deliver(dag.Fields[id].Of(r), k, rows)
+		}
+	}
 }
 
 // suspect reports whether the block that was read may have values that no file may have.
 func (c *columnSet) suspect() bool {
-	return c.bytes.suspect || c.recvBytes.suspect || c.flops.suspect || c.duration.suspect || c.release.suspect ||
-		c.comm.suspect() || c.stream.suspect() || c.nic.suspect() || c.job.suspect() ||
-		c.host.suspect() || c.dims.suspect()
+	return slices.ContainsFunc(c.readers[:], func(r columnReader) bool { return r != nil && r.outOfRange() })
 }
 
 // chunkReader is what a reader of a column has to know of the file.
@@ -156,8 +200,11 @@ func (b *buffer[T]) skip(first, last int) {
 	}
 }
 
+// value is how a trace holds values that need no memory beside them.
+type value interface{ ~uint8 | ~int32 | ~int64 }
+
 // valueReader reads a column of one value a row.
-type valueReader[T parquet.Number] struct {
+type valueReader[T value] struct {
 	chunkReader
 	absent   T                         // what NULL stands for
 	required bool                      // NULL is an error, and the values are wanted even if all are absent
@@ -302,6 +349,21 @@ func (r *valueReader[T]) tidy() {
 	r.numbers, r.dense, r.group = nil, nil, buffer[T]{}
 }
 
+func (r *valueReader[T]) outOfRange() bool {
+	return r.suspect
+}
+
+func (r *valueReader[T]) deliver(to dag.Values, _ int, rows rows) {
+	*to.(*dag.Column[T]) = r.values(rows)
+}
+
+// timesReader reads a column of measured times.
+type timesReader struct{ valueReader[dag.Time] }
+
+func (r *timesReader) deliver(to dag.Values, _ int, rows rows) {
+	*to.(*dag.Times) = r.values(rows)
+}
+
 // values returns the values of some rows of the block, without the absent ones at the end.
 func (r *valueReader[T]) values(of rows) []T {
 	if !r.block.used {
@@ -376,7 +438,11 @@ func (r *narrowReader) values(of rows) dag.Narrow {
 	return dag.NewNarrow(r.small.values(of), nil)
 }
 
-func (r *narrowReader) suspect() bool {
+func (r *narrowReader) deliver(to dag.Values, _ int, rows rows) {
+	*to.(*dag.Narrow) = r.values(rows)
+}
+
+func (r *narrowReader) outOfRange() bool {
 	return r.small.suspect || r.wide.suspect
 }
 
@@ -460,6 +526,14 @@ func (r *textReader) append(row int, s string) error {
 
 func (r *textReader) tidy() {
 	r.strings = nil
+}
+
+func (r *textReader) outOfRange() bool {
+	return false
+}
+
+func (r *textReader) deliver(to dag.Values, k int, _ rows) {
+	*to.(*dag.Text) = r.text(k)
 }
 
 // text returns the strings of rank k of the block.

@@ -61,39 +61,19 @@ func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChun
 
 // copyInts copies an integer column of a segment, unless it is known to be zero in all of it: it reports that.
 func (e *encoder) copyInts(dst []int64, column int, s segment) bool {
-	r := s.rank
-	switch column {
-	case colRank:
+	if column == colRank {
 		parquet.Fill(dst, int64(s.number))
 		return s.number != 0
-	case colBytes:
-		return widen(dst, r.Bytes, s.first)
-	case colRecvBytes:
-		return widen(dst, r.RecvBytes, s.first)
-	case colPeer:
-		return widen(dst, r.Peer, s.first)
-	case colTag:
-		return widen(dst, r.Tag, s.first)
-	case colComm:
-		return e.widenNarrow(dst, &r.Comm, s.first)
-	case colDuration:
-		return widen(dst, r.Duration, s.first)
-	case colFlops:
-		return widen(dst, r.Flops, s.first)
-	case colRelease:
-		return widen(dst, r.Release, s.first)
-	case colStream:
-		return e.widenNarrow(dst, &r.Stream, s.first)
-	case colNIC:
-		return e.widenNarrow(dst, &r.NIC, s.first)
-	case colJob:
-		return e.widenNarrow(dst, &r.Job, s.first)
-	case colHost:
-		return e.widenNarrow(dst, &r.Host, s.first)
-	case colDims:
-		return e.widenNarrow(dst, &r.Dims, s.first)
-	case colPriority:
-		return e.widenNarrow(dst, &r.Priority, s.first)
+	}
+	switch src := values(s.rank, column).(type) {
+	case *dag.Column[int64]:
+		return widen(dst, *src, s.first)
+	case *dag.Column[dag.Time]:
+		return widen(dst, *src, s.first)
+	case *dag.Column[int32]:
+		return widen(dst, *src, s.first)
+	case *dag.Narrow:
+		return e.widenNarrow(dst, src, s.first)
 	}
 	panic(fmt.Sprintf("column %d is not of integers", column))
 }
@@ -123,10 +103,7 @@ func (e *encoder) widenNarrow(dst []int64, src *dag.Narrow, first int) bool {
 func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk {
 	e.values = e.values[:0]
 	for _, s := range rows {
-		src := s.rank.MeasuredStart
-		if column == colMeasuredEnd {
-			src = s.rank.MeasuredEnd
-		}
+		src := *values(s.rank, column).(*dag.Times)
 		for i := s.first; i < min(s.last, len(src)); i++ {
 			if src[i] == dag.Unmeasured {
 				e.Def.Append(0)
@@ -146,15 +123,7 @@ func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk 
 func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error) {
 	e.values = e.values[:0]
 	for _, s := range rows {
-		lists := s.rank.Deps
-		switch column {
-		case colStartDeps:
-			lists = s.rank.StartDeps
-		case colDependents:
-			lists = s.rank.Order
-		case colStartDependents:
-			lists = s.rank.StartOrder
-		}
+		lists := values(s.rank, column).(*dag.Edges)
 		from := uint32(0)
 		if s.first > 0 && len(lists.End) > 0 {
 			from = lists.End[min(s.first, len(lists.End))-1]
@@ -198,9 +167,9 @@ func (e *encoder) labels(column int, rows []segment, n int) parquet.EncodedChunk
 	var names []string
 	number := func(code byte) uint16 {
 		if numberOf[code] == 0 {
-			name := dag.Kind(code).String()
-			if column == colSubkind {
-				name = dag.Subkind(code).String()
+			name := dag.Subkind(code).String()
+			if column == colKind {
+				name = dag.Kind(code).String()
 			}
 			names = append(names, name)
 			numberOf[code] = uint16(len(names))
@@ -247,13 +216,6 @@ func (e *encoder) text(column int, rows []segment, n int) (c parquet.EncodedChun
 	return c, nil
 }
 
-func text(r *dag.Rank, column int) *dag.Text {
-	if column == colAttrs {
-		return &r.Attrs
-	}
-	return &r.Name
-}
-
 // numberText sets e.Def to the levels of the strings and returns the distinct ones and the index of each among them, if
 // they are few enough for a dictionary to pay.
 func (e *encoder) numberText(column int, rows []segment, n int) (distinct []string, numbers []uint16, ok bool) {
@@ -261,7 +223,7 @@ func (e *encoder) numberText(column int, rows []segment, n int) (distinct []stri
 	numbers = e.Indices(n)[:0]
 	size := 0
 	for _, s := range rows {
-		src := text(s.rank, column)
+		src := values(s.rank, column).(*dag.Text)
 		stored := max(s.first, min(s.last, src.Len()))
 		for i := s.first; i < stored; i++ {
 			v := src.At(i)
@@ -291,7 +253,7 @@ func (e *encoder) numberText(column int, rows []segment, n int) (distinct []stri
 func (e *encoder) plainText(column int, rows []segment, n int) (parquet.EncodedChunk, int, error) {
 	e.BeginTexts(n)
 	for _, s := range rows {
-		src := text(s.rank, column)
+		src := values(s.rank, column).(*dag.Text)
 		stored := max(s.first, min(s.last, src.Len()))
 		for i := s.first; i < stored; i++ {
 			v := src.At(i)

@@ -77,7 +77,7 @@ func (f *File) open() error {
 	if err != nil {
 		return f.syntaxError(offset, "a Parquet footer", err.Error())
 	}
-	keys := values(m.Keys)
+	keys := keyValues(m.Keys)
 	minor, err := checkVersion(keys[keyVersion])
 	if err != nil {
 		return err

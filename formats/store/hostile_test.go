@@ -56,7 +56,7 @@ func TestVersions(t *testing.T) {
 	for version, want := range map[string]string{
 		"2.0":  "the file has schema version 2.0 and this program reads 1.x: a newer tracedag is needed",
 		"10.3": "schema version 10.3",
-		"0.9":  `tracedag.version is "0.9", expected a version such as "1.1"`,
+		"0.9":  `tracedag.version is "0.9", expected a version such as "` + Version + `"`,
 		"1":    `tracedag.version is "1", expected`,
 		"x.y":  `tracedag.version is "x.y", expected`,
 	} {
@@ -245,14 +245,14 @@ func TestClaims(t *testing.T) {
 		"rows":   func(m *parquet.Footer) { m.Groups[0].Rows = 1 << 30 },
 		"minus":  func(m *parquet.Footer) { m.Groups[0].Rows = -1 },
 		"values": func(m *parquet.Footer) { m.Groups[0].Chunks[colDeps].Values = 1 << 40 },
-		"size":   func(m *parquet.Footer) { m.Groups[0].Chunks[colTag].CompressedSize = 1 << 40 },
+		"size":   func(m *parquet.Footer) { m.Groups[0].Chunks[fieldColumn+int(dag.FieldTag)].CompressedSize = 1 << 40 },
 		"offset": func(m *parquet.Footer) {
 			m.Groups[0].Chunks[colDeps].DictionaryOffset, m.Groups[0].Chunks[colDeps].FirstPage = 1<<40, 1<<40
 		},
-		"before":  func(m *parquet.Footer) { m.Groups[0].Chunks[colTag].FirstPage = -1 },
+		"before":  func(m *parquet.Footer) { m.Groups[0].Chunks[fieldColumn+int(dag.FieldTag)].FirstPage = -1 },
 		"columns": func(m *parquet.Footer) { m.Groups[0].Chunks = m.Groups[0].Chunks[:3] },
-		"codec":   func(m *parquet.Footer) { m.Groups[0].Chunks[colTag].Codec = 99 },
-		"type":    func(m *parquet.Footer) { m.Groups[0].Chunks[colTag].Type = parquet.Int32 },
+		"codec":   func(m *parquet.Footer) { m.Groups[0].Chunks[fieldColumn+int(dag.FieldTag)].Codec = 99 },
+		"type":    func(m *parquet.Footer) { m.Groups[0].Chunks[fieldColumn+int(dag.FieldTag)].Type = parquet.Int32 },
 		"ranks":   func(m *parquet.Footer) { m.Groups[0].Chunks[colRank].Max = []byte{0, 0, 0, 0} },
 		"order":   func(m *parquet.Footer) { m.Groups = append(m.Groups, m.Groups[0]) },
 	} {

@@ -150,6 +150,14 @@ func (r *listReader) tidy() {
 	r.numbers, r.group = nil, buffer[uint32]{}
 }
 
+func (r *listReader) outOfRange() bool {
+	return false
+}
+
+func (r *listReader) deliver(to dag.Values, _ int, rows rows) {
+	*to.(*dag.Edges) = r.edges(rows)
+}
+
 // edges returns the lists of some rows of the block, which must be asked for in order and once.
 func (r *listReader) edges(of rows) dag.Edges {
 	if len(r.offsets) == 0 {

@@ -135,8 +135,8 @@ type description struct {
 	ranks int
 }
 
-// values returns the metadata by key.
-func values(keys []parquet.KeyValue) map[string]string {
+// keyValues returns the metadata by key.
+func keyValues(keys []parquet.KeyValue) map[string]string {
 	m := make(map[string]string, len(keys))
 	for _, k := range keys {
 		m[k.Key] = k.Value

@@ -25,7 +25,7 @@ func (f *File) readRanks(ranks []dag.Rank, first int) error {
 	var blocks []*block
 	f.eachBatch(func(b dag.Batch, groups []group) {
 		if b.Last > first && b.First < first+len(ranks) {
-			blocks = append(blocks, &block{groups: groups, columns: newColumnSet(f)})
+			blocks = append(blocks, &block{groups: groups, columns: newColumnSet(f, dag.All)})
 		}
 	})
 	err := parallel(len(blocks), func(i int) error {

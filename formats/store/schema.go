@@ -1,44 +1,39 @@
 package store
 
-import "github.com/tracedag/tracedag/internal/parquet"
+import (
+	"fmt"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/parquet"
+)
+
+const majorVersion = 1
+
+// minorVersion is that of the model: of its latest field.
+var minorVersion = func() int {
+	latest := 0
+	for _, f := range dag.Fields {
+		latest = max(latest, f.Since)
+	}
+	return latest
+}()
 
 // Version is the schema version of the files that this package writes. Readers accept every file of the same major
 // version: a minor version only adds columns or metadata that may be ignored.
-const Version = "1.1"
+var Version = fmt.Sprintf("%d.%d", majorVersion, minorVersion)
 
-const majorVersion, minorVersion = 1, 1
-
-// The columns, in the order in which they are written.
+// The columns, in the order in which they are written: the rank, and then the fields of the model.
 const (
-	colRank = iota
-	colKind
-	colSubkind
-	colBytes
-	colRecvBytes
-	colPeer
-	colTag
-	colComm
-	colDuration
-	colFlops
-	colRelease
-	colStream
-	colNIC
-	colJob
-	colHost
-	colDims
-	colPriority
-	colDeps
-	colStartDeps
-	colDependents
-	colStartDependents
-	colName
-	colAttrs
-	colMeasuredStart
-	colMeasuredEnd
-	numColumns
+	colRank      = 0
+	colKind      = fieldColumn + int(dag.FieldKind)
+	colDeps      = fieldColumn + int(dag.FieldDeps)
+	colStartDeps = fieldColumn + int(dag.FieldStartDeps)
+	numColumns   = fieldColumn + int(dag.NumFields)
+
+	fieldColumn = 1 // the first field
 )
 
-// shape is what a column holds in each row.
+// shape is the type of the values of a column.
 type shape uint8
 
 const (
@@ -50,44 +45,46 @@ const (
 	list                   // a LIST of INT32
 )
 
-var columns = [numColumns]struct {
+// columns are the names and shapes of the columns. Times are in picoseconds.
+var columns = func() (columns [numColumns]struct {
 	name  string
 	shape shape
-}{
-	colRank:            {"rank", int32s},
-	colKind:            {"kind", label},
-	colSubkind:         {"subkind", label},
-	colBytes:           {"bytes", int64s},
-	colRecvBytes:       {"recv_bytes", int64s},
-	colPeer:            {"peer", int32s},
-	colTag:             {"tag", int64s},
-	colComm:            {"comm", int32s},
-	colDuration:        {"duration_ps", int64s},
-	colFlops:           {"flops", int64s},
-	colRelease:         {"release_ps", int64s},
-	colStream:          {"stream", int32s},
-	colNIC:             {"nic", int32s},
-	colJob:             {"job", int32s},
-	colHost:            {"host", int32s},
-	colDims:            {"dims", int32s},
-	colPriority:        {"priority", int32s},
-	colDeps:            {"deps", list},
-	colStartDeps:       {"start_deps", list},
-	colDependents:      {"dependents", list},
-	colStartDependents: {"start_dependents", list},
-	colName:            {"name", optText},
-	colAttrs:           {"attrs", optText},
-	colMeasuredStart:   {"measured_start_ps", optInt64s},
-	colMeasuredEnd:     {"measured_end_ps", optInt64s},
+}) {
+	columns[colRank].name = "rank"
+	for id, f := range dag.Fields {
+		c := &columns[fieldColumn+id]
+		c.name = f.Name
+		switch f.Of(new(dag.Rank)).(type) {
+		case *dag.Column[dag.Kind], *dag.Column[dag.Subkind]:
+			c.shape = label
+		case *dag.Column[int32], *dag.Narrow:
+			c.shape = int32s
+		case *dag.Column[int64]:
+			c.shape = int64s
+		case *dag.Column[dag.Time]:
+			c.name, c.shape = f.Name+"_ps", int64s
+		case *dag.Times:
+			c.name, c.shape = f.Name+"_ps", optInt64s
+		case *dag.Text:
+			c.shape = optText
+		case *dag.Edges:
+			c.shape = list
+		}
+	}
+	return columns
+}()
+
+// since returns the minor schema version that introduced a column.
+func since(column int) int {
+	if column < fieldColumn {
+		return 0
+	}
+	return dag.Fields[column-fieldColumn].Since
 }
 
-// since returns the minor schema version that brought a column.
-func since(column int) int {
-	switch column {
-	case colHost, colDims, colPriority:
-		return 1
-	}
-	return 0
+// values returns a column of a rank.
+func values(r *dag.Rank, column int) dag.Values {
+	return dag.Fields[column-fieldColumn].Of(r)
 }
 
 // physical returns the type in which the values of the shape are written.
@@ -103,7 +100,7 @@ func (s shape) physical() parquet.Type {
 
 // writtenSchema returns the schema of the files that this package writes, flattened depth first.
 func writtenSchema() []parquet.Element {
-	schema := []parquet.Element{{Name: "schema", Children: numColumns, Converted: parquet.ConvertedNone}}
+	schema := []parquet.Element{{Name: "schema", Children: int32(numColumns), Converted: parquet.ConvertedNone}}
 	for _, c := range columns {
 		e := parquet.Element{Name: c.name, Type: c.shape.physical(), Converted: parquet.ConvertedNone}
 		switch c.shape {

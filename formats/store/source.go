@@ -72,8 +72,7 @@ func readBatch(read dag.Reader, b dag.Batch, comms, jobs int) ([]*dag.Rank, erro
 		if err := checkRank(&ranks[i], comms, jobs); err != nil {
 			return nil, fmt.Errorf("rank %d: %w", b.First+i, err)
 		}
-		r := ranks[i].Clone()
-		copies[i] = &r
+		copies[i] = ranks[i].Clone()
 	}
 	return copies, nil
 }

@@ -56,7 +56,7 @@ func (d *delivered) NewReader(dag.Columns) dag.Reader {
 			return nil, errDelivery
 		}
 		for i := range d.trace.Ranks[b.First:b.Last] {
-			ranks = append(ranks, d.trace.Ranks[b.First+i].Clone())
+			ranks = append(ranks, *d.trace.Ranks[b.First+i].Clone())
 		}
 		return ranks, nil
 	}

@@ -120,10 +120,10 @@ func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
 			c.attrs++
 		}
 	}
-	c.flops += format.Nonzero(r.Flops)
-	c.nics += format.NonzeroNarrow(&r.NIC)
-	c.jobs += format.NonzeroNarrow(&r.Job)
-	c.names += format.Texts(&r.Name)
+	c.flops += r.Flops.Present()
+	c.nics += r.NIC.Present()
+	c.jobs += r.Job.Present()
+	c.names += r.Name.Present()
 	c.measured += format.Measured(r)
 	return nil
 }

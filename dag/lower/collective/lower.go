@@ -98,7 +98,7 @@ func (l *lowering) write(rank int, r *dag.Rank, size extent, memory *dag.Rank) (
 				return dag.Rank{}, err
 			}
 		} else {
-			l.out.copyOp(r, i)
+			l.out.copyOp(i)
 			l.require(i)
 		}
 		l.last[i] = l.out.last()

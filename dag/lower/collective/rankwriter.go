@@ -7,13 +7,14 @@ import "github.com/tracedag/tracedag/dag"
 type rankWriter struct {
 	rank   dag.Rank
 	source *dag.Rank
-	n      int // ops so far
-	edges  int // dependencies so far
+	n      int        // ops so far
+	edges  int        // dependencies so far
+	rest   dag.Copier // of the fields of source that few ops use
 }
 
 // begin starts a rank of the given size in the memory of an earlier one.
 func (t *rankWriter) begin(source *dag.Rank, size extent, memory *dag.Rank) {
-	*t = rankWriter{source: source, rank: dag.Rank{
+	*t = rankWriter{source: source, rest: t.rest, rank: dag.Rank{
 		Kind:  zeros(memory.Kind, size.ops),
 		Bytes: zeros(memory.Bytes, size.ops),
 		Peer:  zeros(memory.Peer, size.ops),
@@ -24,6 +25,8 @@ func (t *rankWriter) begin(source *dag.Rank, size extent, memory *dag.Rank) {
 		t.rank.Duration = zeros(memory.Duration, size.ops)
 	}
 	t.rank.Subkind = memory.Subkind[:0] // grows up to the last marker
+	t.rest.Reset(&t.rank, source, dag.FieldKind, dag.FieldBytes, dag.FieldPeer, dag.FieldTag, dag.FieldComm,
+		dag.FieldDuration, dag.FieldStream, dag.FieldNIC, dag.FieldJob)
 }
 
 // zeros returns n zeros, in the memory of s if it is large enough.
@@ -91,27 +94,14 @@ func (t *rankWriter) requireStart(on int32) {
 	t.rank.StartDeps.Append(t.n-1, t.last()-on)
 }
 
-// copyOp appends op i of s without its dependencies.
-func (t *rankWriter) copyOp(s *dag.Rank, i int) {
+// copyOp appends op i of the source without its dependencies.
+func (t *rankWriter) copyOp(i int) {
+	s := t.source
 	t.add(s.Kind[i], i)
-	r, n := &t.rank, t.n-1
+	n := t.n - 1
 	t.message(s.Peer.At(i), s.Bytes.At(i), s.Tag.At(i), s.Comm.At(i))
 	if d := s.Duration.At(i); d != 0 {
-		r.Duration[n] = d
+		t.rank.Duration[n] = d
 	}
-	r.Subkind.Set(n, s.Subkind.At(i))
-	r.RecvBytes.Set(n, s.RecvBytes.At(i))
-	r.Flops.Set(n, s.Flops.At(i))
-	r.Host.Set(n, s.Host.At(i))
-	r.Dims.Set(n, s.Dims.At(i))
-	r.Priority.Set(n, s.Priority.At(i))
-	t.open(s.Release.At(i), s.Name.At(i))
-	r.Attrs.Append(n, s.Attrs.At(i))
-	if start, end := s.Measured(i); start != dag.Unmeasured || end != dag.Unmeasured {
-		for len(r.MeasuredStart) <= n {
-			r.MeasuredStart = append(r.MeasuredStart, dag.Unmeasured)
-			r.MeasuredEnd = append(r.MeasuredEnd, dag.Unmeasured)
-		}
-		r.MeasuredStart[n], r.MeasuredEnd[n] = start, end
-	}
+	t.rest.Copy(n, i)
 }

@@ -44,7 +44,7 @@ func (b *inBatches) NewReader(dag.Columns) dag.Reader {
 		}
 		ranks = ranks[:0]
 		for rank := batch.First; rank < batch.Last; rank++ {
-			ranks = append(ranks, b.trace.Ranks[rank].Clone())
+			ranks = append(ranks, *b.trace.Ranks[rank].Clone())
 		}
 		return ranks, nil
 	}
@@ -69,7 +69,7 @@ func readAll(t *testing.T, s dag.Source) *dag.Trace {
 			got.Ops += int64(ranks[i].Len())
 			got.Deps += int64(len(ranks[i].Deps.Off))
 			got.StartDeps += int64(len(ranks[i].StartDeps.Off))
-			out.Ranks = append(out.Ranks, ranks[i].Clone())
+			out.Ranks = append(out.Ranks, *ranks[i].Clone())
 		}
 		if got != b {
 			t.Fatalf("the batch %+v is %+v", b, got)

@@ -19,8 +19,9 @@ type host struct {
 
 	mixed       bool // the source has other ops than accesses, or dependencies; otherwise the rest is unused
 	source      *dag.Rank
-	copied      int     // ops of the source before this one are written
-	first, last []int32 // new ops at which each op of the source starts and ends
+	copied      int         // ops of the source before this one are written
+	first, last []int32     // new ops at which each op of the source starts and ends
+	rest        *dag.Copier // of the fields of the source that few ops use; nil until the first op is written
 }
 
 // setSource sets the rank of the source that the host lowers.

@@ -80,24 +80,14 @@ func (l *lowering) copy(h *host, i int) {
 	}
 	r, n := &l.ranks[h.rank].rank, int(at)
 	r.Bytes[n], r.Peer[n], r.Tag[n] = op.Bytes, op.Peer, op.Tag
-	r.Subkind.Set(n, op.Subkind)
-	r.RecvBytes.Set(n, op.RecvBytes)
 	r.Comm.Set(n, op.Comm)
-	r.Duration.Set(n, op.Duration)
-	r.Flops.Set(n, op.Flops)
-	r.Release.Set(n, op.Release)
-	r.Host.Set(n, op.Host)
-	r.Dims.Set(n, op.Dims)
-	r.Priority.Set(n, op.Priority)
-	if !r.Name.Append(n, op.Name) || !r.Attrs.Append(n, op.Attrs) {
-		l.fail("4 GiB of names or attributes, expected less")
+	if h.rest == nil {
+		h.rest = new(dag.Copier)
+		h.rest.Reset(r, h.source, dag.FieldKind, dag.FieldBytes, dag.FieldPeer, dag.FieldTag, dag.FieldComm,
+			dag.FieldStream, dag.FieldNIC, dag.FieldJob)
 	}
-	if op.Timed {
-		for len(r.MeasuredStart) <= n {
-			r.MeasuredStart = append(r.MeasuredStart, dag.Unmeasured)
-			r.MeasuredEnd = append(r.MeasuredEnd, dag.Unmeasured)
-		}
-		r.MeasuredStart[n], r.MeasuredEnd[n] = op.MeasuredStart, op.MeasuredEnd
+	if !h.rest.Copy(n, i) {
+		l.fail("4 GiB of names or attributes, expected less")
 	}
 }
 

@@ -1,0 +1,467 @@
+package dag
+
+import (
+	"math"
+	"slices"
+)
+
+// FieldID is a field of an op: a column of a [Rank] and its row in [Fields].
+type FieldID uint8
+
+// The fields, in the order in which files hold them.
+const (
+	FieldKind FieldID = iota
+	FieldSubkind
+	FieldBytes
+	FieldRecvBytes
+	FieldPeer
+	FieldTag
+	FieldComm
+	FieldDuration
+	FieldFlops
+	FieldRelease
+	FieldStream
+	FieldNIC
+	FieldJob
+	FieldHost
+	FieldDims
+	FieldPriority
+	FieldDeps
+	FieldStartDeps
+	FieldOrder
+	FieldStartOrder
+	FieldName
+	FieldAttrs
+	FieldMeasuredStart
+	FieldMeasuredEnd
+	NumFields
+)
+
+// ValueRange is the set of values that a field may have.
+type ValueRange uint8
+
+// The ranges.
+const (
+	AnyValue    ValueRange = iota
+	NotNegative            // 0 or more
+	CommIndex              // an index of Trace.Comms
+	JobIndex               // an index of Meta.Jobs, or 0 without jobs
+)
+
+// Field describes a column of [Rank]. Code that treats all columns alike takes them from [Fields]; code that needs the
+// values of one column at every op uses the field of Rank.
+type Field struct {
+	Name   string // in listings, messages and files, without a unit
+	Plural string // in messages about the length of the column; "" for columns with checks of their own
+	Lost   string // the loss of a format that cannot hold the field; "" if formats report it themselves
+	Range  ValueRange
+	Replay bool                 // backends use it
+	Since  int                  // minor version of the model, 1.Since, that introduced it
+	Of     func(r *Rank) Values // the column of a rank
+}
+
+// Fields describes all fields by FieldID. A new field needs a column in Rank and a row here.
+var Fields = [NumFields]Field{
+	FieldKind: {
+		Name: "kind", Replay: true,
+		Of: func(r *Rank) Values { return (*Column[Kind])(&r.Kind) },
+	},
+	FieldSubkind: {
+		Name: "subkind", Plural: "subkinds", Replay: true,
+		Of: func(r *Rank) Values { return &r.Subkind },
+	},
+	FieldBytes: {
+		Name: "bytes", Plural: "bytes", Range: NotNegative, Replay: true,
+		Of: func(r *Rank) Values { return &r.Bytes },
+	},
+	FieldRecvBytes: {
+		Name: "recv_bytes", Plural: "recv_bytes", Lost: "received sizes", Range: NotNegative, Replay: true,
+		Of: func(r *Rank) Values { return &r.RecvBytes },
+	},
+	FieldPeer: {
+		Name: "peer", Plural: "peers", Replay: true,
+		Of: func(r *Rank) Values { return &r.Peer },
+	},
+	FieldTag: {
+		Name: "tag", Plural: "tags", Replay: true,
+		Of: func(r *Rank) Values { return &r.Tag },
+	},
+	FieldComm: {
+		Name: "comm", Plural: "communicators", Lost: "communicators", Range: CommIndex, Replay: true,
+		Of: func(r *Rank) Values { return &r.Comm },
+	},
+	FieldDuration: {
+		Name: "duration", Plural: "durations", Lost: "durations", Range: NotNegative, Replay: true,
+		Of: func(r *Rank) Values { return &r.Duration },
+	},
+	FieldFlops: {
+		Name: "flops", Plural: "flops", Lost: "flops", Range: NotNegative, Replay: true,
+		Of: func(r *Rank) Values { return &r.Flops },
+	},
+	FieldRelease: {
+		Name: "release", Plural: "release times", Range: NotNegative, Replay: true,
+		Of: func(r *Rank) Values { return &r.Release },
+	},
+	FieldStream: {
+		Name: "stream", Plural: "streams", Lost: "streams", Range: NotNegative, Replay: true,
+		Of: func(r *Rank) Values { return &r.Stream },
+	},
+	FieldNIC: {
+		Name: "nic", Plural: "nics", Lost: "network interfaces", Range: NotNegative, Replay: true,
+		Of: func(r *Rank) Values { return &r.NIC },
+	},
+	FieldJob: {
+		Name: "job", Plural: "jobs", Lost: "jobs", Range: JobIndex,
+		Of: func(r *Rank) Values { return &r.Job },
+	},
+	FieldHost: {
+		Name: "host", Plural: "hosts", Lost: "that they run on the host", Range: NotNegative, Replay: true, Since: 1,
+		Of: func(r *Rank) Values { return &r.Host },
+	},
+	FieldDims: {
+		Name: "dims", Plural: "dimensions", Lost: "network dimensions of collectives", Range: NotNegative, Replay: true,
+		Since: 1,
+		Of:    func(r *Rank) Values { return &r.Dims },
+	},
+	FieldPriority: {
+		Name: "priority", Plural: "priorities", Lost: "priorities", Replay: true, Since: 1,
+		Of: func(r *Rank) Values { return &r.Priority },
+	},
+	FieldDeps: {
+		Name: "deps", Replay: true,
+		Of: func(r *Rank) Values { return &r.Deps },
+	},
+	FieldStartDeps: {
+		Name: "start_deps", Replay: true,
+		Of: func(r *Rank) Values { return &r.StartDeps },
+	},
+	FieldOrder: {
+		Name: "dependents", Replay: true,
+		Of: func(r *Rank) Values { return &r.Order },
+	},
+	FieldStartOrder: {
+		Name: "start_dependents", Replay: true,
+		Of: func(r *Rank) Values { return &r.StartOrder },
+	},
+	FieldName: {
+		Name: "name", Plural: "names",
+		Of: func(r *Rank) Values { return &r.Name },
+	},
+	FieldAttrs: {
+		Name: "attrs", Plural: "attrs",
+		Of: func(r *Rank) Values { return &r.Attrs },
+	},
+	FieldMeasuredStart: {
+		Name: "measured_start", Plural: "measured times", Lost: "measured times",
+		Of: func(r *Rank) Values { return (*Times)(&r.MeasuredStart) },
+	},
+	FieldMeasuredEnd: { // messages mention it with measured_start
+		Name: "measured_end",
+		Of:   func(r *Rank) Values { return (*Times)(&r.MeasuredEnd) },
+	},
+}
+
+// Values is a column of any type: a pointer to a [Column] of [Kind], [Subkind], int32, int64 or [Time], or a *[Narrow],
+// *[Edges], *[Text] or *[Times].
+type Values interface {
+	// Len returns how many ops have a stored value. The value of all later ones is absent: zero, empty or Unmeasured.
+	Len() int
+	// Present returns how many ops have a value that is not absent.
+	Present() int64
+	// trim releases the spare capacity of growth.
+	trim()
+	// clone copies a column of the same type.
+	clone(from Values)
+	// gather sets an empty column to the values of ops of a column of the same type. A negative op has an absent value.
+	// It reports whether they fit.
+	gather(from Values, ops []int32) bool
+	// set gives op i the value of op k of a column of the same type. It reports whether it fits.
+	set(i int, from Values, k int) bool
+}
+
+// Copier copies the fields of ops from one rank to another, column by column.
+type Copier struct {
+	columns []struct{ from, to Values }
+}
+
+// Reset sets the ranks. The columns to copy are those with values in from, except the given ones and all edges.
+func (c *Copier) Reset(to, from *Rank, except ...FieldID) {
+	c.columns = c.columns[:0]
+	for id := range Fields {
+		f := &Fields[id]
+		column := f.Of(from)
+		if _, ok := column.(*Edges); ok || column.Len() == 0 || slices.Contains(except, FieldID(id)) {
+			continue
+		}
+		c.columns = append(c.columns, struct{ from, to Values }{column, f.Of(to)})
+	}
+}
+
+// Copy copies op k to op i, which must not lie before an op that was copied. It reports whether the rank can hold all
+// strings.
+func (c *Copier) Copy(i, k int) bool {
+	ok := true
+	for _, column := range c.columns {
+		ok = column.to.set(i, column.from, k) && ok
+	}
+	return ok
+}
+
+// Gather returns a rank of the given ops of r, without dependencies. A negative op is a calc without any values. It
+// returns false if the rank cannot hold all strings.
+func (r *Rank) Gather(ops []int32) (Rank, bool) {
+	out := new(Rank)
+	for id := range Fields {
+		f := &Fields[id]
+		column := f.Of(r)
+		if _, ok := column.(*Edges); ok || column.Len() == 0 && FieldID(id) != FieldKind {
+			continue
+		}
+		if !f.Of(out).gather(column, ops) {
+			return Rank{}, false
+		}
+	}
+	return *out, true
+}
+
+// Clone returns a copy of the rank that shares no memory with it.
+func (r *Rank) Clone() *Rank {
+	out := new(Rank)
+	r.cloneTo(out)
+	return out
+}
+
+func (r *Rank) cloneTo(out *Rank) {
+	for id := range Fields {
+		f := &Fields[id]
+		f.Of(out).clone(f.Of(r))
+	}
+}
+
+// trim releases the spare capacity of all columns.
+func (r *Rank) trim() {
+	for id := range Fields {
+		Fields[id].Of(r).trim()
+	}
+}
+
+// Len returns how many ops have a stored value; all later ones are zero.
+func (c *Column[T]) Len() int {
+	return len(*c)
+}
+
+// Present returns how many values are not zero.
+func (c *Column[T]) Present() int64 {
+	n := int64(0)
+	for _, v := range *c {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *Column[T]) trim() {
+	*c = trim(*c)
+}
+
+func (c *Column[T]) clone(from Values) {
+	*c = slices.Clone(*from.(*Column[T]))
+}
+
+func (c *Column[T]) gather(from Values, ops []int32) bool {
+	values, out := *from.(*Column[T]), make([]T, len(ops))
+	for i, op := range ops {
+		if uint(op) < uint(len(values)) {
+			out[i] = values[op]
+		}
+	}
+	*c = out
+	return true
+}
+
+func (c *Column[T]) set(i int, from Values, k int) bool {
+	c.Set(i, from.(*Column[T]).At(k))
+	return true
+}
+
+// Present returns how many values are not zero.
+func (c *Narrow) Present() int64 {
+	n := int64(0)
+	for i := range c.Len() {
+		if c.At(i) != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *Narrow) trim() {
+	c.small, c.wide = trim(c.small), trim(c.wide)
+}
+
+func (c *Narrow) clone(from Values) {
+	f := from.(*Narrow)
+	*c = Narrow{small: slices.Clone(f.small), wide: slices.Clone(f.wide)}
+}
+
+func (c *Narrow) gather(from Values, ops []int32) bool {
+	f := from.(*Narrow)
+	var values [1024]int32
+	for first := 0; first < len(ops); first += len(values) {
+		part := ops[first:min(first+len(values), len(ops))]
+		for i, op := range part {
+			if values[i] = 0; op >= 0 {
+				values[i] = f.At(int(op))
+			}
+		}
+		c.SetRange(first, values[:len(part)])
+	}
+	return true
+}
+
+func (c *Narrow) set(i int, from Values, k int) bool {
+	c.Set(i, from.(*Narrow).At(k))
+	return true
+}
+
+// Present returns how many strings are not empty.
+func (c *Text) Present() int64 {
+	n, start := int64(0), uint32(0)
+	for _, end := range c.end {
+		if end != start {
+			n++
+		}
+		start = end
+	}
+	return n
+}
+
+func (c *Text) trim() {
+	c.end, c.data = trim(c.end), trim(c.data)
+}
+
+func (c *Text) clone(from Values) {
+	f := from.(*Text)
+	*c = Text{end: slices.Clone(f.end), data: slices.Clone(f.data)}
+}
+
+func (c *Text) gather(from Values, ops []int32) bool {
+	f := from.(*Text)
+	for i, op := range ops {
+		if op >= 0 && !c.AppendFrom(i, f, int(op)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Text) set(i int, from Values, k int) bool {
+	return c.AppendFrom(i, from.(*Text), k)
+}
+
+// Len returns how many ops have a stored list; those of all later ones are empty.
+func (e *Edges) Len() int {
+	return len(e.End)
+}
+
+// Present returns how many ops have a list that is not empty.
+func (e *Edges) Present() int64 {
+	n, start := int64(0), uint32(0)
+	for _, end := range e.End {
+		if end != start {
+			n++
+		}
+		start = end
+	}
+	return n
+}
+
+func (e *Edges) trim() {
+	e.End, e.Off = trim(e.End), trim(e.Off)
+}
+
+func (e *Edges) clone(from Values) {
+	f := from.(*Edges)
+	*e = Edges{End: slices.Clone(f.End), Off: slices.Clone(f.Off)}
+}
+
+// Dependencies refer to other ops, so that code that renumbers ops must make them anew.
+
+func (e *Edges) gather(Values, []int32) bool {
+	panic("dependencies cannot be copied op by op")
+}
+
+func (e *Edges) set(int, Values, int) bool {
+	panic("dependencies cannot be copied op by op")
+}
+
+// Times is a column of measured times. It may be shorter than the rank has ops: the rest reads as Unmeasured.
+type Times []Time
+
+// At returns the time of op i.
+func (c Times) At(i int) Time {
+	if uint(i) < uint(len(c)) {
+		return c[i]
+	}
+	return Unmeasured
+}
+
+// Len returns how many ops have a stored time; all later ones are Unmeasured.
+func (c *Times) Len() int {
+	return len(*c)
+}
+
+// Present returns how many times are not Unmeasured.
+func (c *Times) Present() int64 {
+	n := int64(0)
+	for _, v := range *c {
+		if v != Unmeasured {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *Times) trim() {
+	*c = trim(*c)
+}
+
+func (c *Times) clone(from Values) {
+	*c = slices.Clone(*from.(*Times))
+}
+
+func (c *Times) gather(from Values, ops []int32) bool {
+	f, out := *from.(*Times), make([]Time, len(ops))
+	for i, op := range ops {
+		out[i] = f.At(int(op))
+	}
+	*c = out
+	return true
+}
+
+func (c *Times) set(i int, from Values, k int) bool {
+	v := from.(*Times).At(k)
+	if i >= len(*c) && v == Unmeasured {
+		return true
+	}
+	for len(*c) <= i {
+		*c = append(*c, Unmeasured)
+	}
+	(*c)[i] = v
+	return true
+}
+
+// Limit returns the end of the range of the field's values in a trace of comms communicators and jobs jobs: they are
+// below it and not negative. It returns 0 if the field may have any value.
+func (f *Field) Limit(comms, jobs int) uint64 {
+	switch f.Range {
+	case NotNegative:
+		return math.MaxInt64 + 1
+	case CommIndex:
+		return uint64(max(1, comms))
+	case JobIndex:
+		return uint64(max(1, jobs))
+	}
+	return 0
+}

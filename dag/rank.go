@@ -1,0 +1,117 @@
+package dag
+
+// This file has all that names every field of an op: Rank, Op, and the conversions between them.
+
+// Rank is the DAG of one rank, a column for each field. Only Kind is always as long as the rank has ops. [Fields]
+// describes the columns.
+//
+// Ops take one byte each for Kind, plus one ([Narrow], Subkind), four or eight for every column that the rank makes use
+// of, plus four for the lists of Deps and four for those of StartDeps, plus four for each dependency.
+type Rank struct {
+	Kind      []Kind
+	Subkind   Column[Subkind]
+	Bytes     Column[int64] // message, tensor or I/O size; collectives: contributed by this rank
+	RecvBytes Column[int64] // collectives: received by this rank where that differs from Bytes; 0 = it does not
+	Peer      Column[int32] // partner rank; rooted collectives: the root's rank, or UnknownRoot; AnySource
+	Tag       Column[int64] // message tag; AnyTag; collectives: a number of the format's own
+	Comm      Narrow        // communicator, an index of Trace.Comms
+	Duration  Column[Time]  // compute, memory or I/O time; of other ops what was recorded, see CalcTime
+	Flops     Column[int64] // floating-point operations, for roofline models; 0 = unknown
+	Release   Column[Time]  // not before this time after the start of the trace; 0 = no limit
+	Stream    Narrow        // compute stream: ops on one stream do not overlap
+	NIC       Narrow        // network interface
+	Job       Narrow        // job of a merged trace
+	Host      Narrow        // 1: runs on the host processor, not on the accelerator that the rank is otherwise
+	Dims      Narrow        // collectives: the network dimensions that take part, bit d for dimension d; 0 = all
+	Priority  Narrow        // collectives: the higher goes first, where a backend schedules by priority
+	Deps      Edges         // ops that must finish first, as (this index - that index)
+	StartDeps Edges         // ops that must have started first, as (this index - that index)
+
+	// The order of an op's dependents where it is not ascending, as (that index - this index): the whole list for such
+	// an op, nothing for the others. One column for Deps, one for StartDeps.
+	Order, StartOrder Edges
+
+	Name  Text // a human name
+	Attrs Text // what the format knows and the model does not: a JSON object
+
+	// When the tracer saw the op start and end; Unmeasured, or beyond the end of the column, where it did not. Never
+	// a constraint.
+	MeasuredStart, MeasuredEnd []Time
+}
+
+// Len returns the number of ops.
+func (r *Rank) Len() int {
+	return len(r.Kind)
+}
+
+// Op is one op of a rank, all fields but its dependencies, as [RankBuilder.Add] takes and [Rank.Op] gives it. The
+// fields are those of [Rank].
+type Op struct {
+	Kind                       Kind
+	Subkind                    Subkind
+	Bytes, RecvBytes           int64
+	Peer                       int32
+	Tag                        int64
+	Comm                       int32
+	Duration                   Time
+	Flops                      int64
+	Release                    Time
+	Stream, NIC, Job           int32
+	Host, Dims, Priority       int32
+	Name, Attrs                string
+	Timed                      bool // whether the measured times are set
+	MeasuredStart, MeasuredEnd Time
+}
+
+// Op returns op i.
+func (r *Rank) Op(i int) Op {
+	start, end := r.Measured(i)
+	op := Op{
+		Kind: r.Kind[i], Subkind: r.Subkind.At(i), Bytes: r.Bytes.At(i), RecvBytes: r.RecvBytes.At(i),
+		Peer: r.Peer.At(i), Tag: r.Tag.At(i), Comm: r.Comm.At(i), Duration: r.Duration.At(i), Flops: r.Flops.At(i),
+		Release: r.Release.At(i), Stream: r.Stream.At(i), NIC: r.NIC.At(i), Job: r.Job.At(i),
+		Host: r.Host.At(i), Dims: r.Dims.At(i), Priority: r.Priority.At(i),
+		Name: r.Name.At(i), Attrs: r.Attrs.At(i),
+	}
+	if start != Unmeasured || end != Unmeasured {
+		op.Timed, op.MeasuredStart, op.MeasuredEnd = true, start, end
+	}
+	return op
+}
+
+// Add appends an op that must wait for the end of the ops deps, and returns its index. What the rank has no room for is
+// left out, and Err says so.
+func (b *RankBuilder) Add(op Op, deps ...int) int {
+	r := &b.rank
+	i := len(r.Kind)
+	if i >= MaxOps {
+		b.fail(errOps)
+		return i
+	}
+	r.Kind = append(r.Kind, op.Kind)
+	r.Subkind.Set(i, op.Subkind)
+	r.Bytes.Set(i, op.Bytes)
+	r.RecvBytes.Set(i, op.RecvBytes)
+	r.Peer.Set(i, op.Peer)
+	r.Tag.Set(i, op.Tag)
+	r.Comm.Set(i, op.Comm)
+	r.Duration.Set(i, op.Duration)
+	r.Flops.Set(i, op.Flops)
+	r.Release.Set(i, op.Release)
+	r.Stream.Set(i, op.Stream)
+	r.NIC.Set(i, op.NIC)
+	r.Job.Set(i, op.Job)
+	r.Host.Set(i, op.Host)
+	r.Dims.Set(i, op.Dims)
+	r.Priority.Set(i, op.Priority)
+	if !r.Name.Append(i, op.Name) || !r.Attrs.Append(i, op.Attrs) {
+		b.fail(errText)
+	}
+	if op.Timed {
+		b.Measure(i, op.MeasuredStart, op.MeasuredEnd)
+	}
+	for _, d := range deps {
+		b.Requires(i, d)
+	}
+	return i
+}
