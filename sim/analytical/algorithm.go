@@ -1,8 +1,8 @@
 package analytical
 
-// How an NPU carries out a phase. What it does is a series of steps: a step begins when the phase begins or a message is
-// received, lasts for the end-point delay and, where what was received is reduced, the time of that; and then a message
-// is sent, and a receive posted for the next. The last steps only wait.
+// An NPU carries out a phase as a series of steps. A step begins when the phase begins or a message is received. It
+// lasts for the end-point delay plus the time to reduce the received data, if any. Then a message is sent, and a
+// receive is posted for the next. The last steps only receive.
 
 // startStream begins a phase of a stream.
 func (e *engine) startStream(k int32) {
@@ -45,7 +45,7 @@ func (e *engine) beginStep(k int32) {
 	e.after(p.delay, newEvent(over, s.npu, uint32(k)))
 }
 
-// reduction returns how long the reduction takes that a step of a stream is about.
+// reduction returns the duration of the reduction in a stream's next step.
 func (e *engine) reduction(k uint32) uint64 {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -55,7 +55,7 @@ func (e *engine) reduction(k uint32) uint64 {
 	return e.system.reductionTime(p.halved(s.begun - 1))
 }
 
-// packet has an NPU receive a message of a stream.
+// packet receives a message of a stream.
 func (e *engine) packet(k uint32) {
 	s := &e.streams[k]
 	if e.phaseOf(s).algorithm == DoubleBinaryTree {
@@ -66,7 +66,7 @@ func (e *engine) packet(k uint32) {
 	e.beginStep(int32(k))
 }
 
-// act does what is to be done when the delays of a step are over.
+// act performs the action of a step once its delays are over.
 func (e *engine) act(k uint32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -76,7 +76,7 @@ func (e *engine) act(k uint32) {
 	}
 	s.idle++
 	if p.algorithm == Direct && p.op == AllReduce && p.sends-s.sent <= p.n-1 {
-		// The second half waits for all of the first.
+		// The second half starts after the whole first half.
 		if s.received < p.n-1 {
 			return
 		}
@@ -91,7 +91,7 @@ func (e *engine) act(k uint32) {
 	}
 }
 
-// sendNext sends the next message of a phase, if a step is there for it, and posts the receive of another.
+// sendNext sends the next message of a phase, if a step is ready for it, and posts the receive of another.
 func (e *engine) sendNext(k uint32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -147,9 +147,9 @@ func (e *engine) expectPacket(k uint32, from int32, size uint64) {
 	e.receive(&key{tag: s.tag, context: s.context, size: size, from: from, to: s.npu}, newEvent(packetMet, s.npu, k))
 }
 
-// partner returns the position of the NPU with which one exchanges messages in a step of halvingDoubling.
+// partner returns the position of the NPU that exchanges messages with this one in a step of halvingDoubling.
 func (p *phase) partner(position, step int32) int32 {
-	steps := p.cycle // of one half
+	steps := p.cycle // per half
 	switch {
 	case p.op == AllGather:
 		step = steps - 1 - step
@@ -159,7 +159,7 @@ func (p *phase) partner(position, step int32) int32 {
 	return position ^ 1<<step
 }
 
-// halved returns the size of a message of halvingDoubling, or what it would be for a step that sends none.
+// halved returns the message size of a step of halvingDoubling, even if the step sends nothing.
 func (p *phase) halved(step int32) uint64 {
 	size := p.message
 	switch steps := p.cycle; {
@@ -171,21 +171,21 @@ func (p *phase) halved(step int32) uint64 {
 	return size >> step
 }
 
-// treeState is how far an NPU is in a phase of doubleBinaryTree.
+// treeState is the state of an NPU in a phase of doubleBinaryTree.
 type treeState uint8
 
 const (
 	treeBegin    treeState = iota
 	treeTwo                // waits for two children
 	treeOne                // waits for one child
-	treeUp                 // is about to send to its parent
+	treeUp                 // will send to its parent
 	treeTop                // waits for its parent
-	treeDown               // is about to send to its children
-	treeFinished           // is about to end
+	treeDown               // will send to its children
+	treeFinished           // will end
 )
 
-// climb does what an NPU does in a phase of doubleBinaryTree when it begins, a message is received, or the delays of a
-// step are over.
+// climb advances a phase of doubleBinaryTree at an NPU: when it begins, when a message is received, and when the delays
+// of a step are over.
 func (e *engine) climb(k int32, received bool) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -254,14 +254,14 @@ func (e *engine) climb(k int32, received bool) {
 	}
 }
 
-// relatives returns the positions of the parent and the children of a position in the tree of a phase, -1 where there is
-// none. All but the root are a perfect tree, numbered in order; the root is behind it, or before it.
+// relatives returns the positions of the parent and the children of a position in the tree of a phase, -1 if absent.
+// All NPUs but the root form a perfect tree, numbered in order; the root comes after it or before it.
 func (p *phase) relatives(position int32) (parent, left, right int32) {
 	n, shift := p.n, int32(0)
 	if p.minTree {
 		shift = 1
 	}
-	inner := n / 2 // the root of the perfect tree, counted from 1
+	inner := n / 2 // of the root of the perfect tree, from 1
 	if position == (1-shift)*(n-1) {
 		if p.minTree {
 			return -1, -1, inner - 1 + shift

@@ -1,25 +1,25 @@
-// This file models the memory bus of an NPU, which takes the place of the end-point delay where the system file says
+// This file models the memory bus of an NPU, which replaces the end-point delay if the system file sets
 // model-shared-bus.
 
 package analytical
 
-// buses are the buses of all NPUs. Each has one between itself and its memory adapter, and an inner one behind its own
-// side of that: what is sent on that side has come over the inner bus, and what is received there goes over it next.
+// buses are the buses of all NPUs. An NPU has a bus to its memory adapter, and an inner bus behind its own side of that
+// bus: data that the side sends has crossed the inner bus before, and data that it receives crosses the inner bus next.
 //
-// The times of a bus are those of LogGP (A. Alexandrov et al., "LogGP: Incorporating Long Messages into the Parallel
-// Computation Model", SPAA 1995): a transfer of n bytes keeps its sender for o + (n-1)G and its receiver for L + o
-// more, and a side that has just sent sends again no sooner than after g.
+// Bus times follow LogGP (A. Alexandrov et al., "LogGP: Incorporating Long Messages into the Parallel Computation
+// Model", SPAA 1995): a transfer of n bytes occupies its sender for o + (n-1)G and its receiver for L + o more, and a
+// side that has sent may send again after g at the earliest.
 type buses struct {
 	SharedBus
-	sides     []side     // of every NPU, as many as numSides
+	sides     []side     // numSides per NPU
 	transfers []transfer // numbers begin with 1
 	free      uint32     // of transfers, a list through next
 }
 
-// innerGPerByte is the time for a byte of the inner bus in nanoseconds, which ASTRA-sim has in its source.
+// innerGPerByte is the inner bus's time per byte in nanoseconds, a constant in ASTRA-sim's source.
 const innerGPerByte = 0.0038
 
-// The sides of an NPU's buses. Those of one bus differ in the lowest bit.
+// Sides of an NPU's buses. The two sides of a bus differ in the lowest bit.
 const (
 	npuSide = iota
 	adapterSide
@@ -28,15 +28,15 @@ const (
 	numSides
 )
 
-// side is a side of a bus. It begins to send when it is free. It is not while it sends or receives, but as in ASTRA-sim it
-// is when the one ends, even if the other goes on.
+// side is a side of a bus. It may send when it is free. It is busy while it sends or receives; as in ASTRA-sim, the end
+// of one frees it even if the other goes on.
 type side struct {
 	sends, receives, processing transferList
-	receiving                   int32 // how many there are in receives
-	inRow                       int32 // how many it has sent since it last received one
+	receiving                   int32 // number of receives
+	inRow                       int32 // transfers sent since the last receive
 	state, previous             sideState
 	busy                        bool   // it processes the first of processing
-	last                        uint64 // when it last ended to send or receive
+	last                        uint64 // end of the last send or receive
 }
 
 type sideState uint8
@@ -47,22 +47,22 @@ const (
 	sideReceives
 )
 
-// maxInRow is how many transfers a side may have sent and still go first if the other one has some, too.
+// maxInRow is the number of consecutive transfers after which a side yields to the other one, if that has some.
 const maxInRow = 8
 
 // transfer is a transfer over a bus for a step of a stream.
 type transfer struct {
 	size     uint64
 	stream   uint32
-	reduces  bool   // when it has ended, a reduction comes next
-	process  bool   // it is to be processed where it is received, at an NPU
-	sendBack bool   // and goes back afterwards
-	after    detour // of the inner bus: what the transfer that waits for this one does next
+	reduces  bool   // a reduction follows
+	process  bool   // it is processed at the receiving side, the NPU's
+	sendBack bool   // and returns afterwards
+	after    detour // inner bus: what the transfer that waits for this one does next
 	waits    uint32 // that transfer; 0: none
 	next     uint32 // in a list
 }
 
-// detour is why a transfer goes over the inner bus.
+// detour is the reason for a transfer over the inner bus.
 type detour uint8
 
 const (
@@ -76,7 +76,7 @@ type transferList struct {
 	first, last uint32
 }
 
-// way is what a step has to do with the bus.
+// way is the bus use of a step.
 type way uint8
 
 const (
@@ -85,7 +85,7 @@ const (
 	toNPUAndBack
 )
 
-// The events of a side.
+// Events of a side.
 const (
 	sideSent = iota
 	sideReceived
@@ -96,7 +96,7 @@ func newBuses(b *SharedBus, npus int) *buses {
 	return &buses{SharedBus: *b, sides: make([]side, npus*numSides), transfers: make([]transfer, 1)}
 }
 
-// crossForStep is cross for a step that is the given one of its phase, and of the phase's cycle.
+// crossForStep is cross for the given step of a phase, which has the given place in the period of its steps.
 func (e *engine) crossForStep(k int32, p *phase, step, place int32, reduces bool) {
 	w, size := toNPU, p.message
 	switch {
@@ -111,8 +111,8 @@ func (e *engine) crossForStep(k int32, p *phase, step, place int32, reduces bool
 	e.cross(k, w, size, reduces)
 }
 
-// cross begins a transfer for a step of a stream. The step goes on when it ends, after a reduction if there is one. Of a
-// size of 2^31 bytes or more ASTRA-sim has the lower 32 bits only.
+// cross begins a transfer for a step of a stream. When it ends, the step continues, after a reduction if any. Like
+// ASTRA-sim, it truncates sizes to 32 bits.
 func (e *engine) cross(k int32, w way, size uint64, reduces bool) {
 	t := e.buses.newTransfer(transfer{size: size, stream: uint32(k), reduces: reduces, process: reduces,
 		sendBack: w == toNPUAndBack})
@@ -151,19 +151,20 @@ func (b *buses) pop(l *transferList) uint32 {
 	return t
 }
 
-// detour has a transfer wait for one over the inner bus, sent by the given side.
+// detour makes a transfer wait for one over the inner bus, sent by the given side.
 func (e *engine) detour(from int32, t uint32, why detour, back bool) {
 	inner := transfer{size: e.buses.transfers[t].size, waits: t, after: why, sendBack: back}
 	e.enqueueTransfer(from, e.buses.newTransfer(inner))
 }
 
-// enqueueTransfer has a side send a transfer, when it can.
+// enqueueTransfer queues a transfer at a side.
 func (e *engine) enqueueTransfer(i int32, t uint32) {
 	e.buses.push(&e.buses.sides[i].sends, t)
 	e.sendTransfer(i)
 }
 
-// sendTransfer has a side send the next transfer, if it is free and has one; or the other side, if it is that one's turn.
+// sendTransfer starts the next transfer of a side if the side is free and has one; or that of the other side, if it is
+// that one's turn.
 func (e *engine) sendTransfer(i int32) {
 	b := e.buses
 	s, other := &b.sides[i], &b.sides[i^1]
@@ -192,7 +193,7 @@ func (e *engine) sendTransfer(i int32) {
 	e.afterTransfer(i, sideSent, float64(wait)+serialization)
 }
 
-// afterTransfer adds an event of a side.
+// afterTransfer schedules an event of a side.
 func (e *engine) afterTransfer(i int32, event uint32, delay float64) {
 	t, ok := truncate(max(delay, 0))
 	if !ok {
@@ -219,7 +220,7 @@ func (e *engine) busEvent(npu int32, number uint32) {
 	e.sendTransfer(i)
 }
 
-// receiveTransfer has a side receive a transfer, wholly.
+// receiveTransfer completes the reception of a transfer.
 func (e *engine) receiveTransfer(i int32, s *side) {
 	b := e.buses
 	s.previous, s.last = s.state, e.queue.now
@@ -235,7 +236,7 @@ func (e *engine) receiveTransfer(i int32, s *side) {
 	e.passOn(i, t)
 }
 
-// process has a side begin to process the next transfer.
+// process starts to process the next transfer.
 func (e *engine) process(i int32, s *side) {
 	if s.busy || s.processing.first == 0 {
 		return
@@ -245,7 +246,7 @@ func (e *engine) process(i int32, s *side) {
 	e.afterTransfer(i, sideProcessed, float64(hundreds)*float64(e.buses.ReductionDelay)+50)
 }
 
-// passOn does what comes after a side has received, and maybe processed, a transfer.
+// passOn starts whatever follows the reception, and processing, of a transfer.
 func (e *engine) passOn(i int32, t uint32) {
 	b := e.buses
 	back := b.transfers[t].sendBack
@@ -262,7 +263,7 @@ func (e *engine) passOn(i int32, t uint32) {
 	}
 }
 
-// endTransfer ends a transfer over a bus of a side: that which waits for it goes on.
+// endTransfer ends a transfer over a bus of a side, and continues what waits for it.
 func (e *engine) endTransfer(i int32, t uint32) {
 	b := e.buses
 	ended := b.transfers[t]

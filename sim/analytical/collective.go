@@ -2,46 +2,46 @@ package analytical
 
 import "fmt"
 
-// How the system layer of an NPU carries out a collective: it cuts it into chunks, each of which goes through phases, one
-// after the other, for each of which it waits in a queue of a dimension.
+// The system layer of an NPU divides a collective into chunks. Each chunk passes through phases, and waits for each
+// phase in a queue of a dimension.
 
-// collectives is the part of an engine that carries out collectives.
+// collectives is the part of an engine that runs collectives.
 type collectives struct {
-	topologies [numCollectives][]ring // the rings of the implementations, by dimension
-	all        uint32                 // a bit for each dimension
-	perQueue   int32                  // how many phases a queue runs at a time
+	topologies [numCollectives][]ring // rings of the implementations, by dimension
+	all        uint32                 // one bit per dimension
+	perQueue   int32                  // phases that a queue runs concurrently
 	dims       int
 
 	streams    []stream // numbers begin with 1
 	freeStream int32
-	queues     []queue    // of each dimension of every NPU
-	counters   []counters // of each dimension of every NPU
+	queues     []queue    // per dimension of every NPU
+	counters   []counters // per dimension of every NPU
 	plans      planTable
 
-	instances []map[uint64]*instance // by communicator, the collectives that some members have issued, by their first tags
-	issued    [][]uint64             // by communicator and position, how many tags are taken; nil: none
-	rotation  []int32                // of each NPU, for RoundRobin
+	instances []map[uint64]*instance // by communicator and first tag, the collectives that some members have issued
+	issued    [][]uint64             // by communicator and position, the number of tags in use; nil: none
+	rotation  []int32                // by NPU, for RoundRobin
 	themis    *themis
 }
 
-// ring is the NPUs that take part in a phase with each other, as an algorithm sees them: in a dimension of the network,
-// or all of them in a row.
+// ring is the NPUs that take part in a phase together, from an algorithm's view: those of a dimension of the network,
+// or all in a row.
 type ring struct {
 	algorithm Algorithm
 	dim       int
 	n, stride int32
 }
 
-// counters are the places from which the queues of a dimension are taken in turn, and which tree comes next.
+// counters select the next queue of a dimension, and the next tree.
 type counters struct {
 	any, lower, upper uint16
 	trees             [numCollectives]uint8
 }
 
-// queue is the phases that wait for a queue of a dimension, and those that run, in front.
+// queue holds the running phases, in front, and the waiting phases of a queue of a dimension.
 type queue struct {
 	first, last int32 // streams, 0: none
-	waiting     int32 // the first that does not run
+	waiting     int32 // the first waiting one
 	running     int32
 }
 
@@ -49,11 +49,11 @@ type queue struct {
 type stream struct {
 	npu      int32
 	plan     plan
-	phase    int32 // of the plan
+	phase    int32 // within the plan
 	position int32 // of the NPU in the phase's ring
 	started  bool
 	tree     treeState
-	merged   bool // of a tree's inner node: one of two reductions is over
+	merged   bool // inner node of a tree: the first of two reductions is over
 
 	begun    int32 // steps
 	sent     int32
@@ -66,13 +66,13 @@ type stream struct {
 	context        uint32
 }
 
-// instance is a collective as the NPU states it that issued it first.
+// instance is a collective as stated by the NPU that issued it first.
 type instance struct {
 	coll   Collective
 	size   uint64
 	npu    int32
 	op     uint32
-	issued int // by how many members
+	issued int // number of members that issued it
 }
 
 func (c *collectives) init(e *engine) error {
@@ -173,7 +173,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 			len(e.npus), maxChunks)
 		return
 	}
-	n.chunks = 1 // so that it is not over before all chunks are made
+	n.chunks = 1 // prevents its end before all chunks exist
 	for k := uint64(0); size > 0 || k == 0; k++ {
 		var plan plan
 		if plan, size, err = c.chunk(o, tag+k, chunk, size); err != nil {
@@ -186,7 +186,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	n.chunks--
 }
 
-// ringOfGroup returns the ring of a communicator that does not have all NPUs.
+// ringOfGroup returns the ring of a communicator that lacks some NPUs.
 func (e *engine) ringOfGroup(o *op) ring {
 	a := Algorithm{Name: RingAlgorithm}
 	if implementations := e.system.Implementations[o.coll]; len(implementations) == 1 {
@@ -195,8 +195,9 @@ func (e *engine) ringOfGroup(o *op) ring {
 	return ring{algorithm: a, n: int32(len(e.p.groups[o.comm].members))}
 }
 
-// enter returns the tag of the first chunk of a collective that an NPU issues; those of the others follow. As in ASTRA-sim
-// each NPU counts for itself. It makes sure that a collective is the same at all members, where all of them take part.
+// enter returns the tag of the first chunk of a collective that an NPU issues; the other chunks have the following
+// tags. As in ASTRA-sim, each NPU counts by itself. If all members take part together, enter checks that they state the
+// same collective.
 func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint64, err error) {
 	if e.issued[o.comm] == nil {
 		e.issued[o.comm] = make([]uint64, len(g.members))
@@ -206,7 +207,7 @@ func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint
 	tag = *issued
 	*issued += e.chunksOf(o)
 	if dims != 0 && uint32(dims)&e.all != e.all {
-		return tag, nil // those with whom it has nothing to do may do something else
+		return tag, nil // NPUs outside the rings may issue others
 	}
 	in := e.instances[o.comm][tag]
 	if in == nil {
@@ -224,10 +225,10 @@ func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint
 	return tag, nil
 }
 
-// maxChunks is how many chunks there may be of a collective at all NPUs together.
+// maxChunks is the largest number of chunks of a collective, over all NPUs.
 const maxChunks = 1 << 28
 
-// cut returns the size of a chunk of a collective, and how many bytes there are in all.
+// cut returns the chunk size of a collective, and its total size in bytes.
 func (e *engine) cut(coll Collective, size uint64) (chunk, all uint64) {
 	splits := uint64(e.system.Splits)
 	chunk = size / splits
@@ -237,16 +238,16 @@ func (e *engine) cut(coll Collective, size uint64) (chunk, all uint64) {
 	return max(chunk, 1), size
 }
 
-// chunksOf returns how many chunks a collective has at most.
+// chunksOf returns an upper bound of the chunks of a collective.
 func (e *engine) chunksOf(o *op) uint64 {
 	if e.themis != nil && e.themis.flexible {
-		return 1 << 32 // as few bytes as there may be in one
+		return 1 << 32 // smallest possible chunk
 	}
 	chunk, size := e.cut(o.coll, o.bytes)
 	return max((size+chunk-1)/chunk, 1)
 }
 
-// enqueue has a new chunk wait for its first phase.
+// enqueue queues a new chunk for its first phase.
 func (e *engine) enqueue(r int32, n *npu, p plan, o *op, tag uint64) {
 	k := e.freeStream
 	if k != 0 {
@@ -265,13 +266,13 @@ func (e *engine) phaseOf(s *stream) *phase {
 	return &e.plans.phases[s.plan.first+s.phase]
 }
 
-// queueOf returns the queue in which a stream is.
+// queueOf returns the queue of a stream.
 func (e *engine) queueOf(k int32) *queue {
 	s := &e.streams[k]
 	return &e.queues[int(s.npu)*e.dims*e.system.Queues+int(e.phaseOf(s).queue)]
 }
 
-// wait puts a stream into the queue of its phase.
+// wait adds a stream to the queue of its phase.
 func (e *engine) wait(k int32) {
 	s := &e.streams[k]
 	s.started = false
@@ -293,11 +294,11 @@ func (e *engine) wait(k int32) {
 	}
 }
 
-// place returns before which stream of a queue a stream is to wait, 0 for the end.
+// place returns the stream of a queue before which a stream waits, 0 for the end.
 func (e *engine) place(q *queue, s *stream) int32 {
 	policy, p := e.system.IntraDimension, e.phaseOf(s)
 	if policy == FIFOOrder {
-		// Those that wait are in the order of their priorities, so the place is found from the end.
+		// Waiting streams are ordered by priority, so the position is searched from the end.
 		k := int32(0)
 		for last := q.last; last != 0; last = e.streams[last].previous {
 			if t := &e.streams[last]; t.started || t.priority >= s.priority {
@@ -329,7 +330,7 @@ func (e *engine) place(q *queue, s *stream) int32 {
 	return k
 }
 
-// placeAlternating is place for RG, which lets reduce-scatters and all-gathers take turns.
+// placeAlternating is place for RG, which alternates reduce-scatters and all-gathers.
 func (e *engine) placeAlternating(q *queue, s *stream) int32 {
 	const none = numCollectives
 	last, before := Collective(none), Collective(none)
@@ -356,7 +357,7 @@ func (e *engine) placeAlternating(q *queue, s *stream) int32 {
 	return 0
 }
 
-// leave takes a stream out of its queue.
+// leave removes a stream from its queue.
 func (e *engine) leave(k int32, q *queue) {
 	s := &e.streams[k]
 	if s.previous == 0 {
@@ -371,7 +372,7 @@ func (e *engine) leave(k int32, q *queue) {
 	}
 }
 
-// startWaiting starts phases of a queue, as many as it may run.
+// startWaiting starts waiting phases of a queue, up to its limit.
 func (e *engine) startWaiting(q *queue) {
 	for q.waiting != 0 && q.running < e.perQueue {
 		k := q.waiting
@@ -381,8 +382,8 @@ func (e *engine) startWaiting(q *queue) {
 	}
 }
 
-// endPhase ends the phase of a stream, which goes on to the next one. With the last phase of the last chunk the collective
-// ends at once, and what the NPU does then comes first.
+// endPhase ends the phase of a stream, which enters the next phase. With the last phase of the last chunk, the
+// collective ends at once, before anything else at the NPU.
 func (e *engine) endPhase(k int32) {
 	s := &e.streams[k]
 	r := s.npu

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// compiler makes graphs of the ranks of a program, batch by batch.
+// compiler compiles the ranks of a program into graphs, batch by batch.
 type compiler struct {
 	p    *Program
 	read dag.Reader
@@ -91,7 +91,7 @@ func (c *compiler) compile() error {
 	return nil
 }
 
-// used returns a copy of a column, nil where no op has a value other than 0.
+// used returns a copy of a column, nil if all values are 0.
 func used(column dag.Column[int64], n int) []int64 {
 	if len(column) == 0 {
 		return nil
@@ -110,7 +110,7 @@ func wide(column *dag.Narrow, n int) []int32 {
 	return values
 }
 
-// nanoseconds returns a time in nanoseconds, rounded to the nearest.
+// nanoseconds converts a time to nanoseconds, rounded to the nearest, and counts roundings.
 func (c *compiler) nanoseconds(t dag.Time) uint64 {
 	if t%dag.Nanosecond != 0 {
 		c.g.rounded++
@@ -165,7 +165,7 @@ func (c *compiler) op(i int) error {
 	return nil
 }
 
-// chooseLane gives a calc the lane of its stream.
+// chooseLane assigns the lane of its stream to a calc.
 func (c *compiler) chooseLane(i int, o *op) error {
 	stream := c.r.Stream.At(i)
 	k := slices.Index(c.streams, stream)
@@ -215,7 +215,7 @@ func (c *compiler) member(i int, o *op) error {
 	return nil
 }
 
-// checkMembership is member for all collectives of a rank that has the columns of the one before.
+// checkMembership is member for all collectives of a rank that shares the graph of the previous one.
 func (c *compiler) checkMembership() error {
 	if len(c.p.groups) == 1 { // of all
 		return nil
@@ -230,7 +230,7 @@ func (c *compiler) checkMembership() error {
 	return nil
 }
 
-// dependencies turns the dependencies of the rank round.
+// dependencies inverts the dependencies of the rank.
 func (c *compiler) dependencies() {
 	g, r := c.g, c.r
 	first, dependents := c.turn(&r.Deps)
@@ -248,8 +248,7 @@ func (c *compiler) dependencies() {
 	}
 }
 
-// turn returns the ops that depend on each op, ascending, and where those of each begin; and it adds to what ops wait
-// for.
+// turn returns the dependents of each op, ascending, and where those of each op begin. It adds to the waits of ops.
 func (c *compiler) turn(e *dag.Edges) (first, dependents []uint32) {
 	n := len(c.g.waits)
 	first = make([]uint32, n+1)

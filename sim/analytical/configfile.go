@@ -1,5 +1,5 @@
-// This file reads JSON objects of configuration, as files of ASTRA-sim are: key by key, with the line of each for
-// messages, and with a warning about the keys that nobody asked for.
+// This file reads JSON objects of ASTRA-sim's configuration files key by key. Errors name the line of the key, and
+// unknown keys are warnings.
 
 package analytical
 
@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// maxConfigSize is how large a configuration file may be, in bytes.
+// maxConfigSize is the largest accepted configuration file, in bytes.
 const maxConfigSize = 1 << 20
 
-// byteOrderMark begins the files that some editors write in UTF-8. It means nothing.
+// byteOrderMark begins UTF-8 files of some editors. It is ignored.
 var byteOrderMark = []byte("\ufeff")
 
-// configFile is a JSON object that is being read. Its methods return the default where the key is missing. The first
-// value that is not as expected becomes err; what is read from then on means nothing.
+// configFile is a JSON object that is being read. Its methods return the default if the key is missing. The first
+// invalid value sets err; later results are meaningless.
 type configFile struct {
 	name    string
 	members map[string]*configMember
@@ -35,7 +35,7 @@ type configMember struct {
 	used  bool
 }
 
-// openConfig reads an object. Of a key that is there twice the last counts, as for ASTRA-sim.
+// openConfig reads an object. The last value of a duplicate key counts, as in ASTRA-sim.
 func openConfig(text []byte, name string, warn func(string, ...any)) (*configFile, error) {
 	f := &configFile{name: name, members: map[string]*configMember{}}
 	f.warn = func(message string, args ...any) {
@@ -49,7 +49,7 @@ func openConfig(text []byte, name string, warn func(string, ...any)) (*configFil
 	}
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	in := json.NewDecoder(bytes.NewReader(text))
-	// The decoder stands before the blanks, commas and colons that precede the next value.
+	// The decoder's position precedes the blanks, commas and colons before the next value.
 	line := func() int {
 		at := in.InputOffset()
 		rest := text[at:]
@@ -73,7 +73,7 @@ func openConfig(text []byte, name string, warn func(string, ...any)) (*configFil
 		if err != nil {
 			return nil, syntax("a key", err)
 		}
-		key, _ := token.(string) // the decoder sees to it that it is one
+		key, _ := token.(string) // guaranteed by the decoder
 		m := &configMember{line: keyLine}
 		if err := in.Decode(&m.value); err != nil {
 			return nil, syntax(fmt.Sprintf("a value of %q", key), err)
@@ -94,7 +94,7 @@ func openConfig(text []byte, name string, warn func(string, ...any)) (*configFil
 	return f, nil
 }
 
-// shorten returns a text as it may be in a message.
+// shorten shortens a text for a message.
 func shorten(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "..."
@@ -106,7 +106,7 @@ func (f *configFile) has(key string) bool {
 	return f.members[key] != nil
 }
 
-// at returns where the key is.
+// at returns the file and line of a key.
 func (f *configFile) at(key string) string {
 	if m := f.members[key]; m != nil {
 		return fmt.Sprintf("%s:%d: %s", f.name, m.line, key)
@@ -114,7 +114,7 @@ func (f *configFile) at(key string) string {
 	return fmt.Sprintf("%s: %s", f.name, key)
 }
 
-// fail says that the value of the key is not as expected.
+// fail reports an invalid value of a key.
 func (f *configFile) fail(key, expected string) {
 	if f.err != nil {
 		return
@@ -126,7 +126,7 @@ func (f *configFile) fail(key, expected string) {
 	f.err = fmt.Errorf("%s: expected %s, found %s", f.at(key), expected, found)
 }
 
-// decode reads the value of a key, and reports whether it is there and fits into v.
+// decode decodes the value of a key into v. It reports whether the key is present and the value valid.
 func (f *configFile) decode(key, expected string, v any) bool {
 	m := f.members[key]
 	if m == nil {
@@ -140,7 +140,7 @@ func (f *configFile) decode(key, expected string, v any) bool {
 	return true
 }
 
-// number returns a number from least to most. ASTRA-sim takes true and false for 1 and 0.
+// number returns a number in a range. Like ASTRA-sim, it reads true as 1 and false as 0.
 func (f *configFile) number(key string, missing, least, most float64) float64 {
 	expected := fmt.Sprintf("a number of %v or more", least)
 	if most < math.MaxFloat64 {
@@ -149,7 +149,7 @@ func (f *configFile) number(key string, missing, least, most float64) float64 {
 	return f.numberAs(key, expected, missing, least, most)
 }
 
-// numberAs is number with what messages say is expected.
+// numberAs is number with the description of the expected value in errors.
 func (f *configFile) numberAs(key, expected string, missing, least, most float64) float64 {
 	var v any
 	if !f.decode(key, expected, &v) {
@@ -175,7 +175,7 @@ func (f *configFile) inRange(key, expected string, v, least, most float64) float
 	return v
 }
 
-// integer is number without its fraction, which ASTRA-sim drops.
+// integer is number truncated to an integer, as in ASTRA-sim.
 func (f *configFile) integer(key string, missing, least, most int64) int64 {
 	v := f.number(key, float64(missing), float64(least), float64(most))
 	if v != math.Trunc(v) {
@@ -184,7 +184,7 @@ func (f *configFile) integer(key string, missing, least, most int64) int64 {
 	return int64(v)
 }
 
-// flag returns whether a number is not 0.
+// flag reports whether a number is not 0.
 func (f *configFile) flag(key string) bool {
 	return f.numberAs(key, "0 or 1", 0, -math.MaxFloat64, math.MaxFloat64) != 0
 }
@@ -202,7 +202,7 @@ func (f *configFile) texts(key string) (list []string) {
 	return list
 }
 
-// choice returns the value of the string that the key has, one of names.
+// choice returns the value that corresponds to the key's string, one of names.
 func choice[T any](f *configFile, key string, missing T, names []string, values []T) T {
 	if !f.has(key) {
 		return missing
@@ -217,7 +217,7 @@ func choice[T any](f *configFile, key string, missing T, names []string, values 
 	return missing
 }
 
-// ignore says, if the key is there, that it has no effect, and why.
+// ignore warns that a key, if present, has no effect, and why.
 func (f *configFile) ignore(key, why string) {
 	if m := f.members[key]; m != nil && !m.used {
 		m.used = true
@@ -225,14 +225,14 @@ func (f *configFile) ignore(key, why string) {
 	}
 }
 
-// missing warns, if the key is not there, about what that means.
+// missing warns of the consequence if a key is missing.
 func (f *configFile) missing(key, consequence string) {
 	if !f.has(key) {
 		f.warn("%s: %s is missing and taken for %s", f.name, key, consequence)
 	}
 }
 
-// close warns about the keys that nobody asked for, and returns what was wrong.
+// close warns about unknown keys, and returns the first error.
 func (f *configFile) close() error {
 	for _, key := range f.order {
 		if !f.members[key].used {

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// customRun is the run of a collective that is given as a graph of sends, receives and calcs, at an NPU. Nothing but
-// their dependencies keeps its ops from running at the same time.
+// customRun runs a collective that is given as a graph of sends, receives and calcs, at an NPU. Only their dependencies
+// order its ops.
 type customRun struct {
 	stream  int32
 	g       *graph
 	waits   []uint32
 	left    int
-	members []int32 // the NPUs that the ranks of the graph stand for; nil: those of the same numbers
+	members []int32 // the NPUs of the ranks of the graph; nil: equal numbers
 }
 
-// customOf returns the program by which an op is to be carried out, nil where there is none.
+// customOf returns the program that carries out an op, nil if there is none.
 func (e *engine) customOf(r int32, o *op, i uint32) *Program {
 	s := e.system
 	if len(s.CustomNodes) > 0 && e.o.Node != nil {
@@ -32,7 +32,7 @@ func (e *engine) customPlan(p *Program, o *op) plan {
 		out: o.bytes, n: 1, stride: 1}})
 }
 
-// beginCustom has an NPU begin with the graph of a stream.
+// beginCustom starts the graph of a stream at an NPU.
 func (e *engine) beginCustom(k int32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -41,7 +41,7 @@ func (e *engine) beginCustom(k int32) {
 	position := r
 	if members := e.p.groups[p.comm].members; p.comm != 0 {
 		run.members = members
-		sorted := slices.Sorted(slices.Values(members)) // the place of an NPU is by number, those of the others by their order
+		sorted := slices.Sorted(slices.Values(members)) // an NPU's own position is by number, those of the others by order
 		i, _ := slices.BinarySearch(sorted, r)
 		position = int32(i)
 	}
@@ -64,7 +64,7 @@ func (e *engine) beginCustom(k int32) {
 	}
 }
 
-// issueCustom begins an op of an NPU's graph.
+// issueCustom starts an op of an NPU's graph.
 func (e *engine) issueCustom(r int32, i uint32) {
 	run := &e.runs[r]
 	o := &run.g.ops[i]

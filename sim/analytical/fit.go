@@ -1,4 +1,4 @@
-// This file looks at how a system suits a network and a trace.
+// This file adapts a system to a network and checks it for a trace.
 
 package analytical
 
@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// DefaultSystem returns the system that runs on a network where no file says otherwise: in each dimension the algorithm
-// that suits its topology, one chunk and ASTRA-sim's end-point delay. Reductions take no time.
+// DefaultSystem returns the system for a network if no file is given: in each dimension the algorithm that suits its
+// topology, one chunk, and ASTRA-sim's end-point delay. Reductions take no time.
 func DefaultSystem(n *Network) System {
 	s := System{LocalBWAware: true, Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: defaultEndpointDelay}
 	for c := range numCollectives {
@@ -76,7 +76,7 @@ func (s System) For(n *Network, uses func(Collective) bool, warn func(message st
 	return s
 }
 
-// dimensions lists the dimensions from first to the one before last.
+// dimensions lists the dimensions from first to last-1.
 func dimensions(first, last int) string {
 	if first == last-1 {
 		return strconv.Itoa(first)
@@ -88,7 +88,7 @@ func dimensions(first, last int) string {
 func (p *Program) Uses(c Collective) bool {
 	var last *graph
 	for _, g := range p.graphs {
-		if g == last { // as ranks with the same DAG have it
+		if g == last { // ranks with the same DAG have the same collectives
 			continue
 		}
 		last = g

@@ -16,7 +16,7 @@ type links struct {
 type linkDim struct {
 	topology Topology
 	n        int32
-	stride   int32 // distance of NPUs that are neighbours in the dimension
+	stride   int32 // distance of neighbors in the dimension
 	rate     float64
 	latency  float64
 	first    int32 // of its links
@@ -33,7 +33,7 @@ func newLinks(n *Network) (*links, error) {
 	ls := &links{linked: n.Aware}
 	npus, count := int64(1), int64(0)
 	for _, d := range n.Dims {
-		// Multiplied first: the order shows in the last bit.
+		// The order of these operations matters for the last bit.
 		rate := d.Bandwidth * (1 << 30) / 1e9
 		ls.dims = append(ls.dims, linkDim{topology: d.Topology, n: int32(d.NPUs), stride: int32(npus), rate: rate,
 			latency: d.Latency})
@@ -47,7 +47,7 @@ func newLinks(n *Network) (*links, error) {
 		switch d.Topology {
 		case FullyConnected:
 			count += npus * int64(d.NPUs)
-		default: // both ways on a ring, or to the switch and back
+		default: // both directions of a ring, or to and from the switch
 			count += 2 * npus
 		}
 		if count > math.MaxInt32 {
@@ -58,8 +58,8 @@ func newLinks(n *Network) (*links, error) {
 	return ls, nil
 }
 
-// differing returns the lowest dimension in which the addresses of two NPUs differ, and both addresses in it; the
-// dimension is -1 if there is none.
+// differing returns the lowest dimension in which the addresses of two NPUs differ, and both addresses in it. The
+// dimension is -1 if the NPUs are equal.
 func (ls *links) differing(a, b int32) (dim int, x, y int32) {
 	if a == b {
 		return -1, 0, 0
@@ -75,8 +75,8 @@ func (ls *links) differing(a, b int32) (dim int, x, y int32) {
 	return -1, 0, 0
 }
 
-// inRow reports whether two NPUs are in the same place in all dimensions but the given ones, a bit for each; 0 stands for
-// all.
+// inRow reports whether the addresses of two NPUs are equal in all dimensions but the given ones, one bit per
+// dimension; 0 means all.
 func (ls *links) inRow(a, b int32, dims uint32) bool {
 	for i := range ls.dims {
 		n := ls.dims[i].n
@@ -88,7 +88,7 @@ func (ls *links) inRow(a, b int32, dims uint32) bool {
 	return true
 }
 
-// delay returns how long a message takes in a network that is unaware of congestion; false if that is too long.
+// delay returns the delay of a message in a congestion-unaware network, in nanoseconds; false if too long.
 func (ls *links) delay(from, to int32, size uint64) (uint64, bool) {
 	dim, x, y := ls.differing(from, to)
 	if dim < 0 {
@@ -109,7 +109,7 @@ func (ls *links) delay(from, to int32, size uint64) (uint64, bool) {
 	return truncate(float64(hops)*d.latency + float64(size)/d.rate)
 }
 
-// truncate returns a time without its fraction; false if it is too long.
+// truncate truncates a time to whole nanoseconds; false if too long.
 func truncate(t float64) (uint64, bool) {
 	if !(t < 1<<62) {
 		return 0, false
@@ -117,9 +117,9 @@ func truncate(t float64) (uint64, bool) {
 	return uint64(t), true
 }
 
-// hop returns the link that a message takes next on its way to an NPU, and the device at its end. A device is an NPU, with
-// sw -1, or the switch of dimension sw to which an NPU is linked. Dimensions are taken one after the other, the lowest
-// first; on a ring a message goes the shorter way, forward where both are as long.
+// hop returns the next link of a message on its way to an NPU, and the device at its end. A device is an NPU, with sw
+// -1, or the switch of dimension sw that an NPU is linked to. Dimensions are taken in ascending order. On a ring, a
+// message takes the shorter direction, forward if both are equally long.
 func (ls *links) hop(from, to int32, sw int) (l int32, next int32, nextSwitch int) {
 	if sw >= 0 {
 		d := &ls.dims[sw]

@@ -1,5 +1,4 @@
-// This file follows the tensors in the memory of each NPU, as ASTRA-sim does where the system file says
-// track-local-mem.
+// This file tracks the tensors in the memory of each NPU, like ASTRA-sim with track-local-mem.
 
 package analytical
 
@@ -15,46 +14,45 @@ import (
 
 // Tensor is data that ops read and write in the memory of their NPU.
 type Tensor struct {
-	Name  string // within the rank
-	Bytes int64  // 0 or more; one of 0 bytes is none
+	Name  string // unique within the rank
+	Bytes int64  // 0 or more; tensors of 0 bytes are ignored
 }
 
-// LocalMem is what became of the tensors in the memory of an NPU. A tensor is there from the beginning of the op that
-// writes it to the end of the last one that reads it; one that is read but was not written was there at the start, and
-// one that is not read stays.
+// LocalMem is the memory use of an NPU. A tensor exists from the issue of the op that writes it to the end of the last
+// op that reads it. A tensor that is read but not written exists from the start; one that is not read remains.
 type LocalMem struct {
-	Peak     int64 // the most bytes that were there at the same time
-	Rewrites int   // writes of tensors that were there already, which change nothing
+	Peak     int64 // the most bytes at any time
+	Rewrites int   // writes of existing tensors, which have no effect
 
-	tensors []heldTensor // in the order of their first uses
+	tensors []heldTensor // in the order of first use
 	usage   []usage      // by time
 }
 
-// heldTensor is a tensor and the ops that use it. Of its sizes the first counts.
+// heldTensor is a tensor and the ops that use it. The first of several sizes counts.
 type heldTensor struct {
 	Tensor
 	written use
 	reads   []use // by end
 }
 
-// use is when an op used a tensor, from issue to end, in nanoseconds.
+// use is the use of a tensor by an op, from issue to end, in nanoseconds.
 type use struct {
 	begin, end uint64
-	op         int // noUser: it was there before all ops
+	op         int // noUser: it existed before all ops
 }
 
 const noUser = -1
 
-// beforehand is when a tensor counts as written that was there before all ops.
+// beforehand is the write time of a tensor that existed before all ops.
 var beforehand = use{0, 10, noUser}
 
-// usage is how many bytes there are from a time on.
+// usage is the number of bytes in use from a time on.
 type usage struct {
 	time  uint64
 	bytes int64
 }
 
-// opTimes is when the ops of an NPU ran.
+// opTimes is the times of the ops of an NPU.
 type opTimes struct {
 	issued []uint64 // by op
 	ended  []use    // in the order of their ends
@@ -68,7 +66,7 @@ func newOpTimes(graphs []*graph) []opTimes {
 	return times
 }
 
-// hasEnded notes that an op has ended now.
+// hasEnded records that an op ends now.
 func (e *engine) hasEnded(r int32, i uint32) {
 	t := &e.opTimes[r]
 	if e.o.Tensors != nil {
@@ -79,7 +77,7 @@ func (e *engine) hasEnded(r int32, i uint32) {
 	}
 }
 
-// localMem adds to a result what became of the tensors of each NPU.
+// localMem adds the memory use of each NPU to a result.
 func (e *engine) localMem(result *Result) error {
 	result.LocalMem = make([]LocalMem, len(e.npus))
 	for r := range result.LocalMem {
@@ -92,7 +90,7 @@ func (e *engine) localMem(result *Result) error {
 	return nil
 }
 
-// fill finds the tensors that the ops of a rank use.
+// fill collects the tensors that the ops of a rank use.
 func (m *LocalMem) fill(rank int, uses []use, of func(rank, op int) (reads, writes []Tensor, err error)) error {
 	known := make(map[string]int)
 	all := int64(0)
@@ -137,7 +135,7 @@ func (m *LocalMem) fill(rank int, uses []use, of func(rank, op int) (reads, writ
 	return nil
 }
 
-// sum adds up what there is at each time at which something comes or goes.
+// sum computes the memory use over time.
 func (m *LocalMem) sum() {
 	var changes []usage
 	for i := range m.tensors {
@@ -159,7 +157,7 @@ func (m *LocalMem) sum() {
 	}
 }
 
-// The processes of a trace of local memory: numbers that are added to that of the NPU.
+// Processes of a trace of local memory, added to the number of the NPU.
 const (
 	usesProcess      = 0
 	lifetimesProcess = 1e6
@@ -177,9 +175,9 @@ type memEvent struct {
 	Args    map[string]any `json:"args"`
 }
 
-// WriteTrace writes what became of the tensors of an NPU in the Trace Event Format of Chromium, as ASTRA-sim does: when
-// each was read and written, and by which op, how long each was there, and how much memory was used. node returns the
-// name and the number of an op.
+// WriteTrace writes the memory use of an NPU in the Trace Event Format of Chromium, like ASTRA-sim: reads and writes of
+// each tensor with their ops, the lifetime of each tensor, and the memory use over time. node returns the name and the
+// number of an op.
 func (m *LocalMem) WriteTrace(w io.Writer, npu int, node func(op int) (name string, id uint64)) error {
 	out := bufio.NewWriter(w)
 	out.WriteString(`{"traceEvents":[`)

@@ -6,30 +6,30 @@ import "math/bits"
 // receives wait in a hash table of keys.
 type matcher struct {
 	messages []message
-	free     uint32 // of messages, a list through next
+	free     uint32 // list of free messages through next
 	posts    []post
-	freePost uint32 // of posts, likewise
+	freePost uint32 // list of free posts through next
 
-	table []slot // open addressing; a power of two, less than half of it used
+	table []slot // open addressing; length a power of two, less than half full
 	used  int
 }
 
-// message is a message on its way, or one that has arrived and has no receive yet.
+// message is a message in the network, or one that has arrived and has no receive yet.
 type message struct {
 	size     uint64
 	meets    event // the event at the receiver on arrival; 0: no receive was posted yet
 	from, to int32
-	at       int32  // congestion-aware: the device where it is
-	sender   uint32 // the op of the sender that ends when the message arrives; noOp: none
-	next     uint32 // of the same key, in a list of those that wait; of a link's queue, while it is on the way
+	at       int32  // congestion-aware: the current device
+	sender   uint32 // the sender's op that ends on arrival; noOp: none
+	next     uint32 // the next waiting message of the same key; in the network, of a link's queue
 	queued   uint32 // the next message that waits for the same link
-	sw       int8   // likewise: the dimension of the switch where it is, -1 for an NPU
+	sw       int8   // congestion-aware: the dimension of the current switch, -1 for an NPU
 	there    bool   // it has arrived
 	custom   bool   // sender is an op of a custom collective
-	control  bool   // it is no message of the trace but one of the rendezvous protocol
+	control  bool   // a message of the rendezvous protocol, not of the trace
 }
 
-// post is a receive that has no message yet.
+// post is a receive without a message.
 type post struct {
 	meets event
 	next  uint32
@@ -43,8 +43,7 @@ type key struct {
 	from, to int32
 }
 
-// slot has what waits for a partner of a key: messages or posts, as a list that is not empty. Numbers of messages and
-// posts begin with 1.
+// slot is a non-empty list of waiting messages or posts of a key. Numbers of messages and posts begin with 1.
 type slot struct {
 	key         key
 	first, last uint32
@@ -134,7 +133,7 @@ func (k *key) hash() uint64 {
 	return h ^ h>>32
 }
 
-// find returns the slot of a key, or the one where it belongs.
+// find returns the slot of a key, or the free slot for it.
 func (m *matcher) find(k *key) *slot {
 	mask := uint64(len(m.table) - 1)
 	for h := k.hash() & mask; ; h = (h + 1) & mask {
@@ -158,7 +157,7 @@ func (m *matcher) insert(s *slot, content slot) {
 	*s = content
 }
 
-// remove empties a slot, and moves those behind it that would no longer be found.
+// remove empties a slot, and moves later entries that could otherwise not be found.
 func (m *matcher) remove(s *slot) {
 	m.used--
 	mask := uint64(len(m.table) - 1)

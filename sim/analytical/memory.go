@@ -5,49 +5,49 @@ import (
 	"math"
 )
 
-// MemoryKind is where the memory is that an NPU's loads and stores go to.
+// MemoryKind is the kind of memory that an NPU's loads and stores access.
 type MemoryKind uint8
 
-// The kinds of memory. The first four are those of ASTRA-sim's public memory backend, the others those of the ASTRA-sim
-// 2.0 paper (Won et al., ISPASS 2023, section IV-D).
+// Kinds of memory. The first four are those of ASTRA-sim's public memory backend, the others those of the ASTRA-sim 2.0
+// paper (Won et al., ISPASS 2023, section IV-D).
 const (
 	NoExpansion      MemoryKind = iota // none
-	PerNPU                             // a memory for each NPU
-	PerNode                            // one for the NPUs of a node, which serves one access at a time
-	Pool                               // one for all NPUs, which serves one access at a time
-	HierarchicalPool                   // groups of memory, reached through out-node and in-node switches
-	Local                              // a memory for each NPU, with a bandwidth that need not be a whole number
+	PerNPU                             // one memory per NPU
+	PerNode                            // one memory per node, which serves one access at a time
+	Pool                               // one memory for all NPUs, which serves one access at a time
+	HierarchicalPool                   // memory groups, reached through out-node and in-node switches
+	Local                              // one memory per NPU, with a bandwidth that may be fractional
 )
 
-// Memory is the configuration of memory.
+// Memory is the memory configuration.
 type Memory struct {
 	Kind        MemoryKind
 	Latency     float64 // nanoseconds
-	Bandwidth   float64 // 10^9 bytes a second; not of HierarchicalPool
-	Nodes       int     // PerNode, HierarchicalPool: how many
-	NPUsPerNode int     // likewise
-	// Hierarchical has what only HierarchicalPool has.
+	Bandwidth   float64 // 10^9 bytes per second; not for HierarchicalPool
+	Nodes       int     // PerNode, HierarchicalPool: number of nodes
+	NPUsPerNode int     // PerNode, HierarchicalPool: NPUs per node
+	// Hierarchical is set for HierarchicalPool only.
 	Hierarchical *HierarchicalMemory
 }
 
-// HierarchicalMemory is a pool of memory outside of the nodes. Chunks of a tensor come from the remote memory groups
-// through out-node switches to the in-node switch of each node, and from there to its NPUs.
+// HierarchicalMemory is a memory pool outside the nodes. Chunks of a tensor pass from the remote memory groups through
+// out-node switches to the in-node switch of each node, and from there to its NPUs.
 type HierarchicalMemory struct {
 	Switches  int     // out-node switches
 	Groups    int     // remote memory groups
 	ChunkSize int64   // bytes
-	MemSideBW float64 // of the out-node fabric on the side of the memory, in 10^9 bytes a second
-	GPUSideBW float64 // likewise on the side of the nodes
-	InNodeBW  float64 // of the fabric within a node, likewise
-	// InSwitch has the switches carry out collectives on the way: a load is an all-gather, a store a reduce-scatter.
+	MemSideBW float64 // out-node fabric on the memory side, 10^9 bytes per second
+	GPUSideBW float64 // out-node fabric on the node side, 10^9 bytes per second
+	InNodeBW  float64 // in-node fabric, 10^9 bytes per second
+	// InSwitch makes the switches carry out collectives in transit: a load is an all-gather, a store a reduce-scatter.
 	InSwitch bool
 }
 
-// NoServer is what [Memory.Server] returns where accesses do not wait for each other.
+// NoServer is the result of [Memory.Server] if accesses do not wait for each other.
 const NoServer = -1
 
-// Server returns the number of the memory that serves one access at a time, first come first served, at which those of
-// the given NPU wait.
+// Server returns the number of the memory that serves the accesses of the given NPU one at a time, first come, first
+// served, or NoServer.
 func (m *Memory) Server(npu int) int {
 	switch m.Kind {
 	case PerNode:
@@ -58,7 +58,7 @@ func (m *Memory) Server(npu int) int {
 	return NoServer
 }
 
-// Check returns an error if the memory is none for so many NPUs.
+// Check returns an error if the memory is invalid for the given number of NPUs.
 func (m *Memory) Check(npus int) error {
 	places := m.Nodes * m.NPUsPerNode
 	switch {
@@ -72,9 +72,8 @@ func (m *Memory) Check(npus int) error {
 	return nil
 }
 
-// AccessTime returns how long an access of so many bytes takes once it is served, in nanoseconds, at most
-// math.MaxInt64. With HierarchicalPool that is under the assumption that all NPUs access as much at the same time. Not
-// for NoExpansion.
+// AccessTime returns the service time of an access of the given bytes in nanoseconds, at most math.MaxInt64. For
+// HierarchicalPool it assumes that all NPUs access as much at the same time. It must not be called for NoExpansion.
 func (m *Memory) AccessTime(bytes int64) int64 {
 	if m.Kind == HierarchicalPool || m.Kind == Local {
 		return wholeNanoseconds(m.Latency + m.transferTime(bytes))
@@ -86,7 +85,7 @@ func (m *Memory) AccessTime(bytes int64) int64 {
 	return latency + transfer
 }
 
-// wholeNanoseconds drops the fraction of a time.
+// wholeNanoseconds truncates a time.
 func wholeNanoseconds(ns float64) int64 {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
@@ -94,8 +93,8 @@ func wholeNanoseconds(ns float64) int64 {
 	return int64(ns)
 }
 
-// Stages returns how long a chunk takes on each of its ways, in nanoseconds: from a memory group to the out-node
-// switches, from there to a node, and from its in-node switch to the NPUs.
+// Stages returns the time of a chunk in each stage, in nanoseconds: from a memory group to the out-node switches, from
+// there to a node, and from its in-node switch to the NPUs.
 func (m *Memory) Stages() [3]float64 {
 	h := m.Hierarchical
 	c, r, s := float64(h.ChunkSize), float64(h.Groups), float64(h.Switches)
@@ -106,8 +105,7 @@ func (m *Memory) Stages() [3]float64 {
 	return [3]float64{c / h.MemSideBW, r * c / (nodes * h.GPUSideBW), r * s * c / (npus * h.InNodeBW)}
 }
 
-// Loads returns how many bytes each link carries in all on the three ways of [Memory.Stages] when every NPU accesses so
-// many bytes.
+// Loads returns the total bytes per link in each stage of [Memory.Stages] if every NPU accesses the given bytes.
 func (m *Memory) Loads(bytes int64) [3]float64 {
 	h := m.Hierarchical
 	w, r, s := float64(bytes), float64(h.Groups), float64(h.Switches)
@@ -118,16 +116,16 @@ func (m *Memory) Loads(bytes int64) [3]float64 {
 	return [3]float64{w * npus / (r * s), npus / nodes * w / s, w}
 }
 
-// Chunks returns how many chunks each memory group sends through each out-node switch when every NPU accesses so many
-// bytes; what is left over is a chunk of its own.
+// Chunks returns the number of chunks that each memory group sends through each out-node switch if every NPU accesses
+// the given bytes. A remainder is a chunk of its own.
 func (m *Memory) Chunks(bytes int64) float64 {
 	h := m.Hierarchical
 	npus := float64(m.Nodes * m.NPUsPerNode)
 	return math.Ceil(float64(bytes) * npus / (float64(h.Groups) * float64(h.Switches) * float64(h.ChunkSize)))
 }
 
-// transferTime returns how long an access takes without the latency, in nanoseconds. With HierarchicalPool the chunks go
-// through the three ways in a pipeline, each of whose steps lasts as long as the slowest way that has a chunk then.
+// transferTime returns the time of an access without latency, in nanoseconds. For HierarchicalPool the three stages
+// form a pipeline, each step of which takes as long as the slowest stage that has a chunk.
 func (m *Memory) transferTime(bytes int64) float64 {
 	switch m.Kind {
 	case Local:
@@ -142,5 +140,5 @@ func (m *Memory) transferTime(bytes int64) float64 {
 		}
 		return t[0] + max(t[0], t[1]) + (n-2)*max(t[0], t[1], t[2]) + max(t[1], t[2]) + t[2]
 	}
-	return float64(bytes) / math.Trunc(m.Bandwidth) // a whole number in ASTRA-sim
+	return float64(bytes) / math.Trunc(m.Bandwidth) // an integer in ASTRA-sim
 }

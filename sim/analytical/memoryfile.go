@@ -1,4 +1,4 @@
-// This file reads memory configurations of ASTRA-sim. docs/backends/analytical.md lists their keys.
+// This file reads ASTRA-sim's memory configurations. docs/backends/analytical.md lists their keys.
 
 package analytical
 
@@ -63,14 +63,14 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 	return m, f.close()
 }
 
-// memoryKeys are the keys that some kind of memory has.
+// memoryKeys are the keys that some kind of memory uses.
 var memoryKeys = []string{
 	"num-nodes", "num-npus-per-node", "remote-mem-latency", "remote-mem-bw", "latency", "bandwidth",
 	"num-out-node-switches", "num-remote-memory-groups", "chunk-size", "mem-side-bw", "gpu-side-bw", "in-node-bw",
 	"in-switch",
 }
 
-// maxTicks is the longest time in a configuration, in nanoseconds: some 292 years, as far as whole numbers are exact.
+// maxTicks is the longest time in a configuration, in nanoseconds: about 104 days, up to which doubles are exact.
 const maxTicks = 1 << 53
 
 // required fails if the key is missing.
@@ -90,7 +90,7 @@ func (f *configFile) positive(key string) float64 {
 	return v
 }
 
-// count returns how many there are of something, at least one.
+// count returns a count of at least one.
 func (f *configFile) count(key string) int {
 	return int(f.required(key).integer(key, 1, 1, maxNetworkNPUs))
 }

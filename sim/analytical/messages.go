@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Contexts of tags: those of messages of the trace are communicators, those of collectives come behind.
+// Contexts of tags. Those of messages of the trace are communicators; those of collectives follow.
 const (
 	contextCollective = 1 << 30
-	contextRequest    = 1 << 31 // added to the context of a message: that its receiver is ready
+	contextRequest    = 1 << 31 // added to the context of a message to announce that its receiver is ready
 )
 
 // keyOf returns the key of a message of the trace.
@@ -20,7 +20,7 @@ func (e *engine) keyOf(n *npu, o *op, i uint32, from, to int32) key {
 	return k
 }
 
-// shortTag returns what ASTRA-sim makes of the tag of a message, lest it be that of a collective.
+// shortTag returns ASTRA-sim's shortened tag of a message, which differs from tags of collectives.
 func shortTag(tag uint64) uint64 {
 	return uint64(uint32(tag)) % 500_000_000
 }
@@ -39,12 +39,12 @@ func (e *engine) recvOp(r int32, n *npu, o *op, i uint32) {
 	e.receive(&k, newEvent(recvMet, r, i))
 }
 
-// send sends a message; sender is the op of the NPU that ends when it arrives, or noOp.
+// send sends a message. sender is the NPU's op that ends when the message arrives, or noOp.
 func (e *engine) send(k *key, size uint64, sender uint32) {
 	e.sendAs(k, size, sender, false)
 }
 
-// sendAs is send, where sender may be an op of a custom collective.
+// sendAs is send; with custom, sender is an op of a custom collective.
 func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 	m := e.matcher.newMessage()
 	e.matcher.messages[m] = message{size: size, from: k.from, to: k.to, sender: sender, at: k.from, sw: -1,
@@ -64,8 +64,8 @@ func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 	e.meetOrWait(&request, newEvent(readyToSend, k.from, m))
 }
 
-// requestKey returns the key of the message by which the receiver of a message says that it is ready. Its size is always
-// the same, so messages of one tag are requested in their order, whatever their sizes.
+// requestKey returns the key of the message that announces a ready receiver. Its size is always the same, so messages
+// of one tag are requested in order, whatever their sizes.
 func requestKey(k *key) key {
 	return key{tag: k.tag, context: k.context | contextRequest, from: k.to, to: k.from}
 }
@@ -102,7 +102,7 @@ func (e *engine) meetOrWait(k *key, ev event) {
 	e.queue.addNow(ev)
 }
 
-// transmit puts a message on its way.
+// transmit injects a message into the network.
 func (e *engine) transmit(i uint32) {
 	m := &e.matcher.messages[i]
 	if e.links.linked && m.from != m.to {
@@ -117,12 +117,12 @@ func (e *engine) transmit(i uint32) {
 	e.after(delay, newEvent(arrived, 0, i))
 }
 
-// tooLong ends the run at a message whose time on the wire does not fit the clock.
+// tooLong ends the run at a message whose transmission time is out of range.
 func (e *engine) tooLong(m *message) {
 	e.fail(fmt.Errorf("a message of %d bytes from rank %d to rank %d takes too long", m.size, m.from, m.to))
 }
 
-// enterLink has a message take the next link of its route, or wait for it.
+// enterLink makes a message take the next link of its route, or wait for it.
 func (e *engine) enterLink(i uint32) {
 	m := &e.matcher.messages[i]
 	l, next, sw := e.links.hop(m.at, m.to, int(m.sw))
@@ -155,7 +155,7 @@ func (e *engine) takeLink(l int32, i uint32) {
 	e.after(free, newEvent(linkFree, 0, uint32(l)))
 }
 
-// reachDevice has a message go on from a device, or arrive.
+// reachDevice makes a message continue from a device, or arrive.
 func (e *engine) reachDevice(i uint32) {
 	if m := &e.matcher.messages[i]; m.sw < 0 && m.at == m.to {
 		e.arrive(i)
@@ -164,7 +164,7 @@ func (e *engine) reachDevice(i uint32) {
 	e.enterLink(i)
 }
 
-// freeLink has the next message take a link.
+// freeLink gives a link to the next waiting message.
 func (e *engine) freeLink(l int32) {
 	k := &e.links.all[l]
 	k.busy = false
@@ -174,7 +174,7 @@ func (e *engine) freeLink(l int32) {
 	}
 }
 
-// arrive has a message arrive: first its send ends, then its receive.
+// arrive ends first the send and then the receive of a message.
 func (e *engine) arrive(i uint32) {
 	m := &e.matcher.messages[i]
 	m.there = true

@@ -1,11 +1,11 @@
 package analytical
 
-// Topology is how the NPUs of one dimension are connected.
+// Topology is the topology of one dimension.
 type Topology uint8
 
-// The topologies of ASTRA-sim's analytical network.
+// Topologies of ASTRA-sim's analytical network.
 const (
-	Ring           Topology = iota // links both ways between neighbours
+	Ring           Topology = iota // links in both directions between neighbors
 	FullyConnected                 // a link between any two
 	Switch                         // a link from each NPU to a switch, and one back
 )
@@ -20,19 +20,19 @@ func (t Topology) String() string {
 // Dim is one dimension of a network.
 type Dim struct {
 	Topology  Topology
-	NPUs      int     // in each ring, clique or switch of the dimension; 2 or more
-	Bandwidth float64 // of a link, in 2^30 bytes a second, as the configuration file has it
-	Latency   float64 // of a link, in nanoseconds
+	NPUs      int     // per ring, clique or switch of the dimension; 2 or more
+	Bandwidth float64 // per link, 2^30 bytes per second, as in the configuration file
+	Latency   float64 // per link, nanoseconds
 }
 
-// Network is a network of NPUs in any number of dimensions. The number of an NPU is that of its address, dimension 0
+// Network is a network of NPUs with any number of dimensions. The number of an NPU is its address, with dimension 0
 // varying fastest.
 type Network struct {
 	Dims  []Dim
-	Aware bool // of congestion: messages that want a link at the same time wait for each other
+	Aware bool // congestion-aware: messages on the same link wait for each other
 }
 
-// NPUs returns how many NPUs the network has.
+// NPUs returns the number of NPUs.
 func (n *Network) NPUs() int {
 	npus := 1
 	for _, d := range n.Dims {

@@ -1,4 +1,4 @@
-// This file reads the network configurations of ASTRA-sim. docs/backends/analytical.md lists their keys.
+// This file reads ASTRA-sim's network configurations. docs/backends/analytical.md lists their keys.
 
 package analytical
 
@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/internal/conf"
 )
 
-// maxNetworkNPUs is how many NPUs a network may have.
+// maxNetworkNPUs is the largest number of NPUs of a network.
 const maxNetworkNPUs = 1 << 24
 
 // ReadNetwork reads a network configuration file. Errors and warnings call it name. It reports keys without effect to
@@ -92,7 +92,7 @@ func (f *yamlFile) number(key string, v conf.Node, expected string, good func(fl
 	return n
 }
 
-// parseDecimal returns the double that is nearest to a decimal number.
+// parseDecimal returns the double nearest to a decimal number.
 func parseDecimal(text string) (float64, error) {
 	if strings.Trim(text, "0123456789.eE+-") != "" {
 		return 0, strconv.ErrSyntax

@@ -1,4 +1,4 @@
-// This file reads and writes networks in the notation of the ASTRA-sim 2.0 paper (Won et al., ISPASS 2023, section
+// This file parses and formats networks in the notation of the ASTRA-sim 2.0 paper (Won et al., ISPASS 2023, section
 // IV-B), with bandwidths and latencies. docs/backends/analytical.md describes it.
 
 package analytical
@@ -12,12 +12,12 @@ import (
 // shortNames are the short names of topologies.
 var shortNames = [...]string{Ring: "R", FullyConnected: "FC", Switch: "SW"}
 
-// ParseNetwork reads a network such as
+// ParseNetwork parses a network such as
 //
 //	Ring(4)_FC(2)_Switch(8)@100,50,25GB/s,50,500,1000ns
 //
-// or R(4)_SW(8)@100GB/s,500ns: the dimensions, the bandwidth of a link in each, in 2^30 bytes a second as in
-// ASTRA-sim's files, and its latency. One bandwidth, or one latency, stands for all dimensions.
+// or R(4)_SW(8)@100GB/s,500ns: the dimensions, then the link bandwidth of each in 2^30 bytes per second, as in
+// ASTRA-sim's files, and the link latency of each. A single bandwidth or latency applies to all dimensions.
 func ParseNetwork(text string) (Network, error) {
 	n, err := parseNetwork(text)
 	if err == nil {
@@ -68,7 +68,7 @@ func parseNetwork(text string) (n Network, err error) {
 	return n, nil
 }
 
-// parseDim reads Ring(4).
+// parseDim parses a dimension such as Ring(4).
 func parseDim(text string) (d Dim, err error) {
 	name, count, _ := strings.Cut(text, "(")
 	number, closed := strings.CutSuffix(count, ")")
@@ -86,7 +86,7 @@ func parseDim(text string) (d Dim, err error) {
 	return d, fmt.Errorf("expected Ring (R), FullyConnected (FC) or Switch (SW), found %q", name)
 }
 
-// parseEach reads numbers separated by commas, as many as there are dimensions or one that stands for all.
+// parseEach parses numbers separated by commas: one per dimension, or one for all.
 func parseEach(text string, dims int) ([]float64, error) {
 	parts := strings.Split(text, ",")
 	switch {
@@ -108,7 +108,7 @@ func parseEach(text string, dims int) ([]float64, error) {
 	return values, nil
 }
 
-// Shape returns the dimensions as [ParseNetwork] reads them, without links.
+// Shape returns the dimensions in the notation of [ParseNetwork], without links.
 func (n *Network) Shape() string {
 	var b strings.Builder
 	for i, d := range n.Dims {
@@ -120,13 +120,13 @@ func (n *Network) Shape() string {
 	return b.String()
 }
 
-// String returns the network as [ParseNetwork] reads it.
+// String returns the network in the notation of [ParseNetwork].
 func (n Network) String() string {
 	return n.Shape() + "@" + n.each(func(d Dim) float64 { return d.Bandwidth }) + "GB/s," +
 		n.each(func(d Dim) float64 { return d.Latency }) + "ns"
 }
 
-// each returns a number of each dimension, or one if all have the same.
+// each formats one number per dimension, or one number if all are equal.
 func (n *Network) each(of func(Dim) float64) string {
 	texts := make([]string, len(n.Dims))
 	same := true

@@ -6,27 +6,27 @@ import (
 	"math/bits"
 )
 
-// phase is what the NPUs of a ring do with a chunk in one go. It is the same for all NPUs but for their places in the
-// ring.
+// phase is one pass of a chunk through an algorithm on a ring. It is the same for all NPUs, apart from their positions
+// in the ring.
 type phase struct {
 	op        Collective
 	algorithm AlgorithmName
-	backward  bool   // which way round the ring
+	backward  bool   // direction around the ring
 	minTree   bool   // DoubleBinaryTree: the tree whose root is the lowest NPU
 	queue     int32  // of the NPU
-	comm      int32  // the communicator that is the ring; -1: the ring is n NPUs at equal distances
+	comm      int32  // the communicator that forms the ring; -1: the ring is n NPUs at equal distances
 	n, stride int32  // of the ring
-	window    int32  // how many steps begin at once
-	sends     int32  // how many messages each NPU sends
-	cycle     int32  // steps after which the pattern of reductions repeats
-	size, out uint64 // bytes of the chunk at each NPU before and after
-	message   uint64 // bytes of a message; HalvingDoubling: of the first
+	window    int32  // steps that begin at once
+	sends     int32  // messages that each NPU sends
+	cycle     int32  // period, in steps, of the pattern of reductions
+	size, out uint64 // bytes of the chunk per NPU before and after
+	message   uint64 // bytes per message; HalvingDoubling: of the first
 	delay     uint64 // end-point delay, nanoseconds
-	reduction uint64 // of a message, likewise; not of HalvingDoubling
+	reduction uint64 // of a message, nanoseconds; not for HalvingDoubling
 	custom    *Program
 }
 
-// customAlgorithm is that of a phase whose program says what to do.
+// customAlgorithm marks a phase that a program carries out.
 const customAlgorithm AlgorithmName = 255
 
 // plan is the phases of a chunk, a part of planTable.phases.
@@ -34,19 +34,19 @@ type plan struct {
 	first, count int32
 }
 
-// planTable has the phases of all plans, each plan once.
+// planTable holds the phases of all plans, without duplicates.
 type planTable struct {
 	phases []phase
 	known  map[uint64][]plan // by hash
 	seed   maphash.Seed
-	last   plan // that was looked up
+	last   plan // of the last look-up
 }
 
 func newPlanTable() planTable {
 	return planTable{known: make(map[uint64][]plan), seed: maphash.MakeSeed()}
 }
 
-// intern returns the plan of some phases.
+// intern returns the plan of the given phases.
 func (t *planTable) intern(phases []phase) plan {
 	if t.same(t.last, phases) {
 		return t.last
@@ -88,15 +88,15 @@ type chunker struct {
 	npu      int32
 	coll     Collective
 	rings    []ring
-	involved uint32 // a bit for each ring
-	comm     int32  // the communicator that is the one ring, -1 where rings are dimensions
+	involved uint32 // one bit per ring
+	comm     int32  // the communicator that forms the only ring, -1 if rings are dimensions
 
 	order  []int // of rings
 	phases []phase
-	size   uint64 // of the chunk after the phases so far
+	size   uint64 // size of the chunk after the phases so far
 }
 
-// chunk returns the plan of the next chunk, the one with the given tag, and how much of the size is left after it.
+// chunk returns the plan of the next chunk, whose tag is given, and the remaining size.
 func (c *chunker) chunk(o *op, tag, chunk, left uint64) (plan, uint64, error) {
 	c.order = c.order[:0]
 	for i := range c.rings {
@@ -171,8 +171,8 @@ func (c *chunker) makePhases() error {
 	return nil
 }
 
-// next, nextLower and nextUpper return the next queue of a dimension that has so many, of all, of the lower or of the
-// upper half, and whether a phase in it goes round a ring backward.
+// next, nextLower and nextUpper return the next of a dimension's queues (all, the lower half or the upper half), and
+// whether its phase goes backward around a ring.
 func (c *counters) next(queues int) (queue int, backward bool) {
 	queue = int(c.any)
 	if c.any++; int(c.any) >= queues {
@@ -272,11 +272,10 @@ func (c *chunker) add(op Collective, i int, next func(*counters, int) (int, bool
 	return nil
 }
 
-// groupDelay is the end-point delay of collectives of communicators that do not have all NPUs, nanoseconds.
+// groupDelay is the end-point delay of collectives of communicators that lack some NPUs, nanoseconds.
 const groupDelay = 10
 
-// reductionTime returns how long a reduction of a message takes, two reads and a write, each a whole number of
-// nanoseconds.
+// reductionTime returns the duration of reducing a message: two reads and a write, each truncated to nanoseconds.
 func (s *System) reductionTime(bytes uint64) uint64 {
 	if s.LocalMemBW == 0 {
 		return 0

@@ -8,48 +8,47 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Program is a trace, compiled.
+// Program is a compiled trace. It may be run several times, concurrently.
 type Program struct {
-	graphs  []*graph // by rank; those with the same DAG have the same one
+	graphs  []*graph // by rank; ranks with the same DAG share one
 	groups  []group  // by communicator
 	ops     int64
 	rounded int64
 	untimed int64
 }
 
-// NPUs returns how many NPUs the program is for: its ranks.
+// NPUs returns the number of NPUs of the program: its ranks.
 func (p *Program) NPUs() int {
 	return len(p.graphs)
 }
 
-// Rounded returns how many durations and release times were no whole number of nanoseconds and were rounded to the
-// nearest.
+// Rounded returns the number of durations and release times that were rounded to the nearest nanosecond.
 func (p *Program) Rounded() int64 {
 	return p.rounded
 }
 
-// Untimed returns how many calcs of the accelerator have operations but no duration: without the roofline model, each takes
-// a nanosecond, as in ASTRA-sim.
+// Untimed returns the number of calcs of the accelerator with operations but no duration. Without the roofline model,
+// each takes a nanosecond, as in ASTRA-sim.
 func (p *Program) Untimed() int64 {
 	return p.untimed
 }
 
 // graph is the DAG of a rank.
 type graph struct {
-	ops        []op // and one more, where the last one's dependents end
+	ops        []op // with a sentinel that ends the dependents of the last op
 	dependents []uint32
-	waits      []uint32 // of each op, for how many others it waits
-	roots      []uint32 // ops that wait for nothing
+	waits      []uint32 // by op, the number of its dependencies
+	roots      []uint32 // ops without dependencies
 	lanes      int
 
-	// nil where no op has a value other than 0.
+	// nil if all values are 0.
 	tags     []int64
 	flops    []int64
 	dims     []int32
 	priority []int32
 	release  []uint64
 
-	startFirst      []uint32 // where the start dependents of each op begin in startDependents; nil: there are none
+	startFirst      []uint32 // by op, where its start dependents begin in startDependents; nil: there are none
 	startDependents []uint32
 
 	rounded int64
@@ -59,17 +58,17 @@ type graph struct {
 // op is an op of a graph.
 type op struct {
 	bytes uint64
-	time  uint64 // duration in nanoseconds, as replayed: 1 where the trace has 0
+	time  uint64 // duration in nanoseconds; 1 if the trace has 0
 	peer  int32
 	comm  int32
-	first uint32 // where its dependents begin
+	first uint32 // start of its dependents
 	kind  opKind
 	lane  uint8
 	coll  Collective
-	bare  bool // a calc with neither operations nor bytes, but a duration
+	bare  bool // a calc with a duration but neither operations nor bytes
 }
 
-// opKind is what an op is to this backend.
+// opKind is the backend's kind of an op.
 type opKind uint8
 
 const (
@@ -78,27 +77,27 @@ const (
 	opSend
 	opRecv
 	opCollective
-	opReplayed // a collective that takes the time that the trace says
+	opReplayed // a collective that takes the trace's duration
 	opMarker
 )
 
-// The lanes of an NPU are what ops need for themselves while they run. Each stream of the accelerator is one.
+// Lanes of an NPU are resources that ops occupy exclusively. Each stream of the accelerator is one.
 const (
 	laneComm     = 0
 	laneHost     = 1
-	laneStreams  = 2 // the first of them
+	laneStreams  = 2 // the first stream
 	maxLanes     = 64
-	laneUnneeded = maxLanes // of receives
+	laneUnneeded = maxLanes // for receives
 )
 
 // group is the members of a communicator.
 type group struct {
-	members   []int32 // in their order
-	sorted    []int32 // positions, by member; nil where the members are ascending
+	members   []int32 // in communicator order
+	sorted    []int32 // positions sorted by member; nil if the members are ascending
 	ascending bool
 }
 
-// position returns where in the group an NPU is, -1 where it is no member.
+// position returns the position of an NPU in the group, -1 if it is no member.
 func (g *group) position(npu int32) int32 {
 	if g.ascending {
 		i, found := slices.BinarySearch(g.members, npu)
@@ -129,9 +128,9 @@ func newGroup(c *dag.Comm, ranks int) (group, error) {
 	return g, nil
 }
 
-// Compile prepares a trace, reading and compiling batches of ranks in parallel. It fails with a [sim.NotCompiledError] on
-// ops that the backend does not run: I/O, and collectives other than allreduce, allgather, reducescatter, alltoall and a
-// bcast, which takes its duration; the rest is to be lowered first. The trace's references must be in range.
+// Compile compiles a trace, reading batches of ranks in parallel. It fails with a [sim.NotCompiledError] on ops that
+// the backend does not run: I/O, and collectives other than allreduce, allgather, reducescatter, alltoall and a bcast,
+// which takes the trace's duration. These can be lowered first. References within the trace must be in range.
 func Compile(s dag.Source) (*Program, error) {
 	h, err := s.Header()
 	if err != nil {

@@ -16,37 +16,37 @@ type Result struct {
 	LocalMem []LocalMem `json:"-"` // by NPU; nil without Options.Tensors
 }
 
-// NPUStats says what each NPU did: arrays by NPU, times in nanoseconds. The times of ops of one sort are those of the
-// union of their intervals, from when they are issued to when they end.
+// NPUStats are statistics per NPU, in nanoseconds. The time of a class of ops is the length of the union of their
+// intervals from issue to end.
 type NPUStats struct {
-	Cycles    []uint64 `json:"cycles"`          // when the NPU finished
+	Cycles    []uint64 `json:"cycles"`          // finish of the NPU
 	Exposed   []uint64 `json:"exposed"`         // Cycles less all calcs of the accelerator, modulo 2^64
-	WallTime  []uint64 `json:"wall_time"`       // when the last op ended
+	WallTime  []uint64 `json:"wall_time"`       // end of the last op
 	CommTime  []uint64 `json:"comm_time"`       // sends, receives and collectives
 	GPUTime   []uint64 `json:"gpu_time"`        // calcs of the accelerator
 	CPUTime   []uint64 `json:"cpu_time"`        // calcs of the host
 	RemoteMem []uint64 `json:"remote_mem_time"` // loads and stores
-	// GPUTime plus CommTime less WallTime, modulo 2^64, where there are both; else 0.
+	// GPUTime plus CommTime less WallTime, modulo 2^64, if both are present; else 0.
 	Overlap []uint64 `json:"total_compute_communication_overlap"`
 
-	// With the roofline model, of the time of all calcs: how much the calcs took that the peak performance limits, the mean
-	// use of that and of the memory bandwidth, all three in percent, and the mean operations a byte. To three decimals, as
-	// ASTRA-sim prints them.
+	// Means over the time of all calcs in the roofline model: the share of compute-bound calcs, the utilization of peak
+	// performance and of memory bandwidth, all in percent, and the operations per byte. They have three decimals, as
+	// printed by ASTRA-sim.
 	ComputeBound  []Decimal `json:"compute_bound_percentage,omitempty"`
 	ComputeUse    []Decimal `json:"average_compute_utilization,omitempty"`
 	MemoryUse     []Decimal `json:"average_memory_utilization,omitempty"`
 	MeanIntensity []Decimal `json:"average_operation_intensity,omitempty"`
 
 	PeakMemory    []int64  `json:"peak_memory_usage,omitempty"` // LocalMem.Peak
-	ExposedComm   []uint64 `json:"exposed_comm_time"`           // communication while no calc runs
-	ExposedMemory []uint64 `json:"exposed_mem_time"`            // loads and stores while neither calcs nor communication run
-	Idle          []uint64 `json:"idle_time"`                   // when nothing runs
+	ExposedComm   []uint64 `json:"exposed_comm_time"`           // communication without concurrent calcs
+	ExposedMemory []uint64 `json:"exposed_mem_time"`            // loads and stores without concurrent calcs or communication
+	Idle          []uint64 `json:"idle_time"`                   // idle time
 }
 
-// Decimal is a number that is printed to three decimals.
+// Decimal is a number printed with three decimals.
 type Decimal float64
 
-// MarshalJSON returns the number to three decimals, without zeros at the end.
+// MarshalJSON returns the number with three decimals, without trailing zeros.
 func (d Decimal) MarshalJSON() ([]byte, error) {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(float64(d), 'f', 3, 64), 64)
 	if err != nil || math.IsInf(rounded, 0) || math.IsNaN(rounded) {
@@ -55,7 +55,7 @@ func (d Decimal) MarshalJSON() ([]byte, error) {
 	return json.Marshal(rounded)
 }
 
-// sort is a sort of op, as the statistics have them.
+// sort is a class of ops in the statistics.
 type sort uint8
 
 const (
@@ -82,28 +82,28 @@ func (o *op) sort() sort {
 	return sortComm
 }
 
-// npuStats is what is counted of an NPU.
+// npuStats are the counters of an NPU.
 type npuStats struct {
 	finished  bool
-	cycles    uint64 // when it finished
-	last      uint64 // when the last op ended
-	computing uint64 // calcs of the accelerator, by their lengths
+	cycles    uint64 // finish of the NPU
+	last      uint64 // end of the last op
+	computing uint64 // calcs of the accelerator, sum of durations
 	issued    int
 
 	active [sorts]int32
 	had    [sorts]bool
-	since  [sorts]uint64 // when the first active one of the sort was issued
+	since  [sorts]uint64 // issue of the first active op of the class
 	total  [sorts]uint64
 
-	changed                          uint64 // when what is active last changed
+	changed                          uint64 // last change of activity
 	exposedComm, exposedMemory, idle uint64
 
 	calcs                            uint64  // of all calcs, from issue to end
-	bound                            uint64  // of those that the peak performance limits
-	computeUse, memoryUse, intensity float64 // sums, by length
+	bound                            uint64  // of compute-bound calcs
+	computeUse, memoryUse, intensity float64 // sums weighted by duration
 }
 
-// pass adds the time since the last change to what was going on.
+// pass accounts for the time since the last change.
 func (s *npuStats) pass(now uint64) {
 	d := now - s.changed
 	s.changed = now
@@ -144,7 +144,7 @@ func (s *npuStats) end(o *op, now uint64) {
 	}
 }
 
-// roofline counts a calc of the roofline model that takes so many nanoseconds.
+// roofline counts a calc of the roofline model with the given duration in nanoseconds.
 func (s *npuStats) roofline(p *point, t uint64) {
 	if !p.memoryBound {
 		s.bound += t
@@ -154,7 +154,7 @@ func (s *npuStats) roofline(p *point, t uint64) {
 	s.intensity += p.intensity * float64(t)
 }
 
-// result makes what was counted presentable.
+// result makes the result from the counters.
 func (e *engine) result() *Result {
 	n := len(e.npus)
 	r := &Result{Result: &sim.Result{
@@ -191,7 +191,7 @@ func (e *engine) result() *Result {
 		s.ExposedMemory = append(s.ExposedMemory, c.exposedMemory)
 		s.Idle = append(s.Idle, c.idle)
 		if e.system.Roofline {
-			time := float64(c.calcs + 1) // as ASTRA-sim has it, which so avoids a division by 0
+			time := float64(c.calcs + 1) // as in ASTRA-sim, which thus avoids a division by 0
 			s.ComputeBound = append(s.ComputeBound, Decimal(100*(float64(c.bound)/time)))
 			s.ComputeUse = append(s.ComputeUse, Decimal(100*(c.computeUse/time)))
 			s.MemoryUse = append(s.MemoryUse, Decimal(100*(c.memoryUse/time)))

@@ -9,23 +9,23 @@ import (
 	simevent "github.com/tracedag/tracedag/sim/event"
 )
 
-// Options says how to run a program.
+// Options are the options of a run.
 type Options struct {
 	Network Network
 	System  System
 	Memory  Memory
-	// ExactSizes has a send and a receive match only if they say the same size, as in ASTRA-sim. Without, those of a pair of
-	// ranks with the same tag match in their order, as in MPI.
+	// ExactSizes makes a send and a receive match only if they state the same size, as in ASTRA-sim. Otherwise those of
+	// a pair of ranks with the same tag match in order, as in MPI.
 	ExactSizes bool
-	// Node returns the number of the node in the trace's own format that an op is, by which System.CustomNodes and messages
-	// name it. nil: it is not known.
+	// Node returns the node number of an op in the trace's format, by which System.CustomNodes and messages identify
+	// it. It may be nil.
 	Node func(rank, op int) uint64
-	// Tensors returns what an op reads and writes in the memory of its NPU, for Result.LocalMem. It is called when all ops
-	// have run. nil: nobody wants to know.
+	// Tensors returns the tensors that an op reads and writes in the memory of its NPU, for Result.LocalMem. It is
+	// called when all ops have run. It may be nil.
 	Tensors func(rank, op int) (reads, writes []Tensor, err error)
-	// Ended hears of each op that ended when it was issued and when it ended, in nanoseconds. nil: nobody wants to know.
+	// Ended is called for each op that ended, with its issue and end in nanoseconds. It may be nil.
 	Ended    func(rank, op int, issued, ended uint64)
-	Progress func(ops int64) // nil, or called now and then with how many more ops ran
+	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
 }
 
 // engine is a run of a program.
@@ -37,17 +37,17 @@ type engine struct {
 	matcher *matcher
 	links   *links
 	npus    []npu
-	ready   []simevent.MinHeap // of each lane of every NPU, and one for what needs none, the ops that could be issued
+	ready   []simevent.MinHeap // by lane of every NPU, plus one for ops that need none: the ready ops
 	servers []server
 	buses   *buses    // nil: none
-	opTimes []opTimes // by NPU; nil: nobody wants to know
+	opTimes []opTimes // by NPU; nil: not needed
 
 	collectives
 	runs          []customRun // by NPU; nil: none
 	requests      []request   // of the rendezvous protocol
-	spareRequests []uint32    // numbers of those that are not in use
+	spareRequests []uint32    // unused numbers of requests
 
-	wild *wildcards // nil where no receive takes any source or tag
+	wild *wildcards // nil if no receive has a wildcard
 
 	events, messages, bytes int64
 	progress                sim.Progress
@@ -57,25 +57,25 @@ type engine struct {
 // npu is the state of an NPU's workload.
 type npu struct {
 	g        *graph
-	waits    []uint32 // of each op, for how many others it waits
+	waits    []uint32 // by op, the number of its unmet dependencies
 	left     int      // ops that have not ended
-	lanes    int      // where its lanes begin in engine.ready
-	busy     uint64   // a bit for each lane that is in use
+	lanes    int      // start of its lanes in engine.ready
+	busy     uint64   // one bit per busy lane
 	walking  bool
-	deferred []uint32 // ops that got ready during a walk, to be visited on the next one
+	deferred []uint32 // ops that became ready during a walk, for the next one
 
-	collective uint32 // the op in flight
+	collective uint32 // the current collective op
 	tag        uint64 // of its first chunk
-	chunks     int    // of it, how many have not ended
+	chunks     int    // its chunks that have not ended
 	priority   int64
 
 	stats npuStats
 }
 
-// rendezvousSize is how many bytes a receiver sends to say that it is ready.
+// rendezvousSize is the size of a ready message in bytes.
 const rendezvousSize = 8192
 
-// request is a receive that the receiver has announced to the sender.
+// request is a receive that was announced to the sender.
 type request struct {
 	key   key
 	meets event
@@ -85,7 +85,7 @@ type request struct {
 type server struct {
 	busy  bool
 	queue []access
-	first int // of queue
+	first int // index in queue
 }
 
 type access struct {
@@ -93,8 +93,8 @@ type access struct {
 	op  uint32
 }
 
-// Run runs the program. It may be called again, also at the same time. It fails with [sim.ErrTooLong] where a time is too
-// long, and where the network, the system or the memory cannot do what an op asks for.
+// Run runs the program. It may be called repeatedly and concurrently. It fails with [sim.ErrTooLong] if a time is out
+// of range, and if the network, the system or the memory cannot carry out an op.
 func (p *Program) Run(o Options) (*Result, error) {
 	started := time.Now()
 	e, err := newEngine(p, &o)
@@ -174,7 +174,7 @@ func (e *engine) start(r int32) {
 	e.checkFinished(n)
 }
 
-// loop handles events until there are no more.
+// loop handles all events.
 func (e *engine) loop() {
 	for e.err == nil {
 		ev, ok := e.queue.take()
@@ -213,7 +213,7 @@ func (e *engine) loop() {
 	}
 }
 
-// after adds an event that happens in so many nanoseconds.
+// after schedules an event after a delay in nanoseconds.
 func (e *engine) after(delay uint64, ev event) {
 	t := e.queue.now + delay
 	if t < delay || t > math.MaxInt64 {
@@ -223,17 +223,18 @@ func (e *engine) after(delay uint64, ev event) {
 	e.queue.add(t, ev)
 }
 
-// fail ends the run.
+// fail ends the run with an error.
 func (e *engine) fail(err error) {
 	if e.err == nil {
 		e.err = err
 	}
 }
 
-// progressEvents is after how many events progress is reported at the latest, for the ops of some traces take many.
+// progressEvents is the largest number of events between progress reports, since the ops of some traces take many
+// events.
 const progressEvents = 1 << 20
 
-// label returns what messages call an op: by its number in the trace's own format, where that is known.
+// label returns the name of an op in messages: its number in the trace's format, if known.
 func (e *engine) label(r int32, i uint32) string {
 	if e.o.Node == nil {
 		return fmt.Sprintf("op %d", i)
@@ -241,7 +242,7 @@ func (e *engine) label(r int32, i uint32) string {
 	return fmt.Sprintf("node %d", e.o.Node(int(r), int(i)))
 }
 
-// failOp ends the run because of an op.
+// failOp ends the run with an error of an op.
 func (e *engine) failOp(r int32, i uint32, why string, args ...any) {
 	e.fail(fmt.Errorf("rank %d %s %s", r, e.label(r, i), fmt.Sprintf(why, args...)))
 }

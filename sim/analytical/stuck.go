@@ -9,13 +9,13 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// What an op of an NPU waits for is one of these once it waits for no other op.
+// Causes of waiting of an op whose dependencies are met.
 const (
 	opIssued = ^uint32(0) - 1 // it has begun
 	opEnded  = ^uint32(0)
 )
 
-// explain says of a run what did not come to an end, and why.
+// explain adds the incomplete ops of a run and the causes to its result.
 func (e *engine) explain(r *sim.Result) {
 	r.Leftover = e.leftover()
 	r.Complete = r.Leftover == nil
@@ -27,7 +27,7 @@ func (e *engine) explain(r *sim.Result) {
 	if r.Complete {
 		return
 	}
-	// First what has begun and does not end, for that is the cause of the rest, then messages that nobody received.
+	// First ops that began and did not end, which cause the others, then messages without a receive.
 	for _, begun := range []bool{true, false} {
 		if !begun {
 			e.unreceived(r)
@@ -49,7 +49,7 @@ func (e *engine) explain(r *sim.Result) {
 	}
 }
 
-// unreceived lists the sends whose messages nobody received.
+// unreceived lists the sends whose messages have no receive.
 func (e *engine) unreceived(r *sim.Result) {
 	var lost []access
 	e.eachLeft(func(k *key, m uint32) {
@@ -67,8 +67,8 @@ func (e *engine) unreceived(r *sim.Result) {
 	}
 }
 
-// eachLeft calls found for the messages of the trace that have no receive, by their numbers, and for the receives that have
-// no message, with 0.
+// eachLeft calls found with the number of each message of the trace that has no receive, and with 0 for each receive
+// that has no message.
 func (e *engine) eachLeft(found func(k *key, m uint32)) {
 	for i := range e.matcher.table {
 		s := &e.matcher.table[i]
@@ -131,7 +131,7 @@ func (o *op) dagKind() dag.Kind {
 	return dag.Calc
 }
 
-// leftover lists the messages and receives of the trace that found no partner, nil if there are none.
+// leftover lists the messages and receives of the trace without a partner, nil if there are none.
 func (e *engine) leftover() *sim.Leftover {
 	l := &sim.Leftover{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
 	e.eachLeft(func(k *key, m uint32) {
@@ -152,7 +152,7 @@ func (e *engine) leftover() *sim.Leftover {
 	return l
 }
 
-// partner says what an op that has begun waits for.
+// partner describes what an op that has begun waits for.
 func (e *engine) partner(r int32, n *npu, i uint32) string {
 	o := &n.g.ops[i]
 	tag := n.g.tag(i)
@@ -168,7 +168,7 @@ func (e *engine) partner(r int32, n *npu, i uint32) string {
 	return "its end, which the run did not get to"
 }
 
-// otherSize says if there is a message for a receive but for its size.
+// otherSize reports whether a receive has a message of another size.
 func (e *engine) otherSize(r int32, o *op, tag int64) string {
 	if !e.o.ExactSizes {
 		return ""
@@ -187,7 +187,7 @@ func (e *engine) otherSize(r int32, o *op, tag int64) string {
 	return fmt.Sprintf("; rank %d sent one of %d bytes, which does not match", o.peer, slices.Min(sizes))
 }
 
-// absent says for whom a member of a collective waits.
+// absent describes the members that a collective waits for.
 func (e *engine) absent(r int32, n *npu, o *op) string {
 	g := &e.p.groups[o.comm]
 	dims := uint32(0)
@@ -214,7 +214,7 @@ func (e *engine) absent(r int32, n *npu, o *op) string {
 	return fmt.Sprintf("rank %d to come to an %s", first, what)
 }
 
-// unmet says for which others an op waits that has not begun.
+// unmet describes the unmet dependencies of an op that has not begun.
 func (e *engine) unmet(r int32, n *npu, i uint32) string {
 	if n.waits[i] == 0 {
 		return "an op of its own rank to end that needs what it needs"

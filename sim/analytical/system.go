@@ -1,16 +1,16 @@
 package analytical
 
-// Algorithm is how a collective is carried out in one dimension.
+// Algorithm is the algorithm of a collective in one dimension.
 type Algorithm struct {
 	Name   AlgorithmName
-	Window int  // Direct: how many messages may be on the way at the same time; 0: as many as there are peers
-	One    bool // one logical ring of all NPUs, in the order of their numbers, whatever the dimensions
+	Window int  // Direct: the most messages in flight; 0: one per peer
+	One    bool // one logical ring of all NPUs, by number, across dimensions
 }
 
-// AlgorithmName names an algorithm.
+// AlgorithmName is the name of an algorithm.
 type AlgorithmName uint8
 
-// The algorithms of ASTRA-sim's system layer.
+// Algorithms of ASTRA-sim's system layer.
 const (
 	RingAlgorithm AlgorithmName = iota
 	Direct
@@ -18,10 +18,10 @@ const (
 	DoubleBinaryTree
 )
 
-// Collective is a collective that the system layer carries out itself.
+// Collective is a collective that the system layer carries out.
 type Collective uint8
 
-// The collectives.
+// Collectives.
 const (
 	AllReduce Collective = iota
 	AllGather
@@ -30,20 +30,20 @@ const (
 	numCollectives
 )
 
-// Scheduling is the order in which the collectives of an NPU go first.
+// Scheduling is the policy that orders the collectives of an NPU.
 type Scheduling uint8
 
-// The scheduling policies.
+// Scheduling policies.
 const (
 	LIFO Scheduling = iota
 	FIFO
 	Explicit // by the priority of each
 )
 
-// InterDimension is how the chunks of a collective are sent through the dimensions.
+// InterDimension is the policy that orders the dimensions for the chunks of a collective.
 type InterDimension uint8
 
-// The policies between dimensions. Themis is the paper's (Rashidi et al., "Themis", ISCA 2022).
+// Inter-dimension policies. Themis: Rashidi et al., "Themis", ISCA 2022.
 const (
 	Ascending InterDimension = iota
 	Themis
@@ -51,10 +51,10 @@ const (
 	RoundRobin
 )
 
-// IntraDimension is the order in which phases wait for a dimension.
+// IntraDimension is the policy that orders the phases within a dimension.
 type IntraDimension uint8
 
-// The policies within a dimension.
+// Intra-dimension policies.
 const (
 	FIFOOrder IntraDimension = iota
 	RG
@@ -62,28 +62,28 @@ const (
 	LessRemainingPhaseFirst
 )
 
-// SharedBus is the bus between an NPU and its memory that takes the place of the end-point delay, with the parameters of
-// LogGP in nanoseconds (GPerByte: a byte).
+// SharedBus is the bus between an NPU and its memory, which replaces the end-point delay. Its parameters are those of
+// LogGP, in nanoseconds; GPerByte is per byte.
 type SharedBus struct {
 	L, O, G        int64
 	GPerByte       float64
-	ReductionDelay int64 // of 100 bytes that are reduced on the bus, on top of 50 ns and the reduction time
+	ReductionDelay int64 // per 100 bytes reduced on the bus, in addition to 50 ns and the reduction time
 }
 
-// System is the configuration of the system layer: how each NPU carries out its ops.
+// System is the configuration of the system layer, which runs on each NPU.
 type System struct {
 	Scheduling      Scheduling
 	LocalBWAware    bool                        // collective-optimization; false: baseline
 	Implementations [numCollectives][]Algorithm // by dimension
-	// Custom are collectives that are given as a trace of sends, receives and calcs, a rank for each NPU; nil: none.
+	// Custom are collectives given as traces of sends, receives and calcs, with one rank per NPU; nil: none.
 	Custom         [numCollectives]*Program
-	CustomNodes    map[uint64]*Program // likewise, of single ops, by the number of the node (dag.Rank.ID)
-	Splits         int                 // preferred-dataset-splits: into how many chunks a collective is cut; 1 or more
+	CustomNodes    map[uint64]*Program // likewise for single ops, by node number (dag.Rank.ID)
+	Splits         int                 // preferred-dataset-splits: chunks per collective; 1 or more
 	ActiveChunks   int                 // active-chunks-per-dimension; 1 or more
-	Queues         int                 // in each dimension; 1 or more
-	EndpointDelay  int64               // in nanoseconds, injection scale applied; 0 or more
-	LocalMemBW     float64             // in 10^9 bytes a second; 0: reductions take no time
-	PeakPerf       float64             // in 10^12 floating-point operations a second
+	Queues         int                 // per dimension; 1 or more
+	EndpointDelay  int64               // nanoseconds, with injection scale; 0 or more
+	LocalMemBW     float64             // 10^9 bytes per second; 0: reductions take no time
+	PeakPerf       float64             // 10^12 floating-point operations per second
 	Roofline       bool
 	ReplayOnly     bool
 	Rendezvous     bool

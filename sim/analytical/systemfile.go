@@ -1,4 +1,4 @@
-// This file reads the system configurations of ASTRA-sim. docs/backends/analytical.md lists their keys.
+// This file reads ASTRA-sim's system configurations. docs/backends/analytical.md lists their keys.
 
 package analytical
 
@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// SystemFile is a system configuration as its file has it.
+// SystemFile is the content of a system configuration file.
 type SystemFile struct {
 	System
-	// CustomTraces names the traces for System.Custom, each the prefix of a file for every NPU; "": none.
+	// CustomTraces names the traces for System.Custom: file prefixes, one file per NPU; "": none.
 	CustomTraces [numCollectives]string
-	// CustomNodesFile names a file as [ReadCustomNodes] reads it, of the traces for System.CustomNodes; "": none.
+	// CustomNodesFile names a file for [ReadCustomNodes], which names the traces for System.CustomNodes; "": none.
 	CustomNodesFile string
-	// LocalMemTrace is what the names of files with [LocalMem] begin with; "": nobody wants to know.
+	// LocalMemTrace is the name prefix of files of [LocalMem] traces; "": none.
 	LocalMemTrace string
 
-	ownDelay bool // the file has an end-point delay
+	ownDelay bool // the file states an end-point delay
 }
 
-// ScaleInjection multiplies the end-point delay by x, if the file has one, and drops the fraction: ASTRA-sim's flag
+// ScaleInjection multiplies the end-point delay by x, if the file states one, and truncates it, like ASTRA-sim's flag
 // --injection-scale.
 func (s *SystemFile) ScaleInjection(x float64) error {
 	if !s.ownDelay {
@@ -36,7 +36,7 @@ func (s *SystemFile) ScaleInjection(x float64) error {
 	return nil
 }
 
-// collectiveKeys are the collectives in the keys of system files.
+// collectiveKeys are the names of collectives in keys.
 var collectiveKeys = [numCollectives]string{
 	AllReduce: "all-reduce", AllGather: "all-gather", ReduceScatter: "reduce-scatter", AllToAll: "all-to-all",
 }
@@ -46,16 +46,16 @@ func (c Collective) String() string {
 	return collectiveKeys[c]
 }
 
-// maxCount is the largest of numbers that are small in practice, as ASTRA-sim has them in 32 bits.
+// maxCount bounds counts, which are 32-bit numbers in ASTRA-sim.
 const maxCount = math.MaxInt32
 
-// Limits of what takes memory at every NPU.
+// Limits of counts that take memory at every NPU.
 const (
 	MaxSplits = 1 << 20 // of System.Splits
 	MaxQueues = 1 << 10 // of System.Queues
 )
 
-// defaultEndpointDelay is the end-point delay of ASTRA-sim where the system file has none, in nanoseconds.
+// defaultEndpointDelay is ASTRA-sim's default end-point delay in nanoseconds.
 const defaultEndpointDelay = 10
 
 // ReadSystem reads a system configuration file. Errors and warnings call it name. It reports keys without effect to
@@ -125,12 +125,12 @@ func (f *configFile) readImplementations(s *SystemFile) {
 	s.CustomNodesFile = f.text("per-node-custom-implementation", "")
 }
 
-// reduces reports whether there are collectives that reduce what they receive.
+// reduces reports whether there are collectives that reduce data.
 func (s *SystemFile) reduces() bool {
 	return !s.ReplayOnly && (len(s.Implementations[AllReduce]) > 0 || len(s.Implementations[ReduceScatter]) > 0)
 }
 
-// readCompute reads how long ops of calc take.
+// readCompute reads the compute parameters.
 func (f *configFile) readCompute(s *SystemFile) {
 	s.ReplayOnly, s.Roofline = f.flag("replay-only"), f.flag("roofline-enabled")
 	if !s.Roofline {
@@ -148,8 +148,7 @@ func (f *configFile) readCompute(s *SystemFile) {
 	}
 }
 
-// readSharedBus reads the memory bus. ASTRA-sim keeps its parameters in single precision, and drops the fraction of all
-// but G.
+// readSharedBus reads the memory bus. Like ASTRA-sim, it keeps parameters in single precision, and truncates all but G.
 func (f *configFile) readSharedBus(s *SystemFile) {
 	keys := []string{"L", "o", "g", "G", "local-reduction-delay"}
 	if f.numberAs("model-shared-bus", "0 or 1", 0, -maxCount, maxCount) != 1 {
@@ -167,7 +166,7 @@ func (f *configFile) readSharedBus(s *SystemFile) {
 	}
 }
 
-// readPolicies reads the keys that only the first version of ASTRA-sim heeded.
+// readPolicies reads keys that only the first version of ASTRA-sim used.
 func (f *configFile) readPolicies(s *SystemFile) {
 	s.InterDimension = choice(f, "inter-dimension-scheduling", Ascending,
 		[]string{"baseline", "ascending", "themis", "offlineGreedy", "themisFlex", "offlineGreedyFlex", "roundRobin"},
@@ -177,12 +176,12 @@ func (f *configFile) readPolicies(s *SystemFile) {
 		[]IntraDimension{FIFOOrder, RG, SmallestFirst, SmallestFirst, LessRemainingPhaseFirst})
 }
 
-// algorithmNames are the algorithms in the values of system files.
+// algorithmNames are the names of algorithms in values.
 var algorithmNames = [...]string{
 	RingAlgorithm: "ring", Direct: "direct", HalvingDoubling: "halvingDoubling", DoubleBinaryTree: "doubleBinaryTree",
 }
 
-// String returns the algorithm as [ParseAlgorithm] reads it.
+// String returns the algorithm in the syntax of [ParseAlgorithm].
 func (a Algorithm) String() string {
 	name := algorithmNames[a.Name]
 	if a.One {
@@ -194,7 +193,7 @@ func (a Algorithm) String() string {
 	return name
 }
 
-// ParseAlgorithm reads the name of an algorithm in ASTRA-sim's system files: ring, direct, direct3, halvingDoubling,
+// ParseAlgorithm parses the name of an algorithm in ASTRA-sim's system files: ring, direct, direct3, halvingDoubling,
 // doubleBinaryTree, oneRing, oneDirect, oneDirect3 or oneHalvingDoubling.
 func ParseAlgorithm(text string) (Algorithm, error) {
 	name := strings.TrimRight(text, "0123456789")

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// themis chooses the order of dimensions for each chunk, so that the dimensions get about as much to do as each other
-// (S. Rashidi et al., "Themis: a network bandwidth-aware collective scheduling policy for distributed training of DL
-// models", ISCA 2022), as the offline greedy scheduler of ASTRA-sim does.
+// themis chooses the order of dimensions for each chunk to balance the load of the dimensions (S. Rashidi et al.,
+// "Themis: a network bandwidth-aware collective scheduling policy for distributed training of DL models", ISCA 2022),
+// like the offline greedy scheduler of ASTRA-sim.
 type themis struct {
-	flexible bool // the size of a chunk is what makes up for the difference in load
+	flexible bool // chunk sizes compensate differences in load
 	sizes    []int
 	rates    []float64 // of a link, relative to dimension 0
-	loads    []load    // in an order that lasts from one plan to the next
-	began    uint64    // when NPU 0 last issued a collective
+	loads    []load    // in an order that persists between plans
+	began    uint64    // the last time that NPU 0 issued a collective
 	npus     int
-	known    map[chunkKey]*chunkOrder // plans that not all NPUs have asked for
+	known    map[chunkKey]*chunkOrder // plans that not all NPUs have fetched
 }
 
-// load is how much a dimension has to do, in 2^20 bytes at the rate of dimension 0.
+// load is the load of a dimension, in 2^20 bytes at the rate of dimension 0.
 type load struct {
 	dim    int
 	amount float64
@@ -45,7 +45,7 @@ func newThemis(n *Network, flexible bool) *themis {
 	return t
 }
 
-// begin is told when NPU 0 issues a collective. What it issues at one time is planned together.
+// begin is called when NPU 0 issues a collective. Collectives issued at one time are planned together.
 func (t *themis) begin(now uint64) {
 	if t.began == now {
 		return
@@ -56,7 +56,7 @@ func (t *themis) begin(now uint64) {
 	}
 }
 
-// plan returns what is chosen for a chunk. All NPUs get what the first to ask got.
+// plan returns the plan of a chunk. All NPUs get the plan of the first one that asks.
 func (t *themis) plan(c *chunker, key chunkKey, left, recommended uint64) *chunkOrder {
 	p := t.known[key]
 	if p == nil {
@@ -69,7 +69,7 @@ func (t *themis) plan(c *chunker, key chunkKey, left, recommended uint64) *chunk
 	return p
 }
 
-// takesPart reports whether a dimension has anything to do.
+// takesPart reports whether a dimension takes part.
 func (c *chunker) takesPart(dim int) bool {
 	return dim < len(c.rings) && c.involved>>dim&1 != 0
 }
@@ -118,8 +118,8 @@ func (t *themis) choose(c *chunker, left, recommended uint64) *chunkOrder {
 	return p
 }
 
-// inOrder has a chunk go through the dimensions in their order. The loads of an all-gather are added to the dimensions in
-// the opposite order, as in ASTRA-sim.
+// inOrder makes a chunk pass the dimensions in order. As in ASTRA-sim, the loads of an all-gather are added to the
+// dimensions in the opposite order.
 func (t *themis) inOrder(c *chunker, p *chunkOrder, size uint64, gather bool) {
 	slices.SortFunc(t.loads, func(a, b load) int { return a.dim - b.dim })
 	if gather {
@@ -133,7 +133,7 @@ func (t *themis) inOrder(c *chunker, p *chunkOrder, size uint64, gather bool) {
 	}
 }
 
-// add adds what a dimension has to do for a chunk of so many bytes to a load, and returns the bytes after it.
+// add adds the load of a chunk in a dimension, and returns the chunk's bytes afterwards.
 func (t *themis) add(l *load, dim int, size uint64, gather bool) uint64 {
 	n := t.sizes[dim]
 	if gather {
@@ -144,8 +144,8 @@ func (t *themis) add(l *load, dim int, size uint64, gather bool) uint64 {
 	return size / uint64(n)
 }
 
-// gap returns how many bytes a chunk may have so that the least loaded dimension, at a given place, has no more to do than
-// the most loaded one.
+// gap returns the largest chunk size at which the load of the least loaded dimension, at the given index, does not
+// exceed that of the most loaded one.
 func (t *themis) gap(c *chunker, first int, gather bool) uint64 {
 	last := len(t.loads) - 1
 	if !gather {

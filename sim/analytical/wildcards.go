@@ -6,25 +6,24 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// wildcards matches the messages of a trace that has receives from any source or of any tag, when they arrive. Messages
-// from one rank to another come up for matching in the order in which they were sent, as in MPI, even if a later one is
-// faster.
+// wildcards matches messages on arrival, for traces with receives from any source or of any tag. Messages from one rank
+// to another are matched in the order in which they were sent, as in MPI, even if a later one is faster.
 type wildcards struct {
 	pairs      map[[2]int32]*pair
-	details    []detail   // of each message
-	posted     [][]wanted // by NPU, the receives that wait for a message
-	unexpected [][]uint32 // by NPU, the messages that wait for a receive
+	details    []detail   // by message
+	posted     [][]wanted // by NPU, waiting receives
+	unexpected [][]uint32 // by NPU, waiting messages
 }
 
-// pair is what is known of the messages from one rank to another.
+// pair is the state of the messages from one rank to another.
 type pair struct {
 	sent, matched uint64
-	early         map[uint64]uint32 // messages that overtook others, by number in the order of sending
+	early         map[uint64]uint32 // messages that overtook others, by send order
 }
 
 type detail struct {
 	known  bool
-	number uint64 // of its pair
+	number uint64 // within its pair
 	tag    uint64
 	comm   uint32
 }
@@ -36,7 +35,7 @@ type wanted struct {
 	comm uint32
 }
 
-// findWildcards returns what matches messages, nil where every receive says from where it takes which.
+// findWildcards returns the matcher for wildcards, nil if no receive has one.
 func findWildcards(p *Program) *wildcards {
 	var last *graph
 	for _, g := range p.graphs {
@@ -56,7 +55,7 @@ func findWildcards(p *Program) *wildcards {
 
 var errWildRendezvous = errors.New("with the rendezvous protocol, every receive must say its source and its tag")
 
-// sent enters a message.
+// sent adds a message.
 func (w *wildcards) sent(m uint32, k *key) {
 	p := w.pairs[[2]int32{k.from, k.to}]
 	if p == nil {
@@ -70,7 +69,7 @@ func (w *wildcards) sent(m uint32, k *key) {
 	p.sent++
 }
 
-// arrived has a message that is there meet its receive, and those after it that were faster. It reports whether the
+// arrived makes an arrived message, and later ones that were faster, meet their receives. It reports whether the
 // message is one of the trace.
 func (w *wildcards) arrived(e *engine, m uint32) bool {
 	if int(m) >= len(w.details) || !w.details[m].known {
@@ -114,7 +113,7 @@ func (r *wanted) takes(d *detail, from int32) bool {
 		return false
 	}
 	if r.tag == dag.AnyTag {
-		return int64(d.tag) >= dag.AnyTag // not those of lowered collectives
+		return int64(d.tag) >= dag.AnyTag // not of lowered collectives
 	}
 	return uint64(r.tag) == d.tag
 }

@@ -1,9 +1,9 @@
 package analytical
 
-// How an NPU issues its ops: those that wait for no other are visited in their order whenever something has ended, and
-// each is issued if the lane that it needs is free at that moment.
+// An NPU issues its ops as follows. Whenever something has ended, it visits the ready ops in order, and issues each one
+// whose lane is free at that moment.
 
-// getReady notes that an op waits for no other op any more.
+// getReady records that an op has no unmet dependencies.
 func (e *engine) getReady(r int32, n *npu, i uint32) {
 	if n.g.release != nil {
 		if t := n.g.release[i]; t > e.queue.now {
@@ -26,7 +26,7 @@ func (e *engine) makeReady(n *npu, i uint32) {
 	e.ready[n.lanes+lane].Push(i)
 }
 
-// release issues what can be issued when an op's release time has come.
+// release issues ops when an op's release time has come.
 func (e *engine) release(r int32, i uint32) {
 	n := &e.npus[r]
 	e.makeReady(n, i)
@@ -34,7 +34,7 @@ func (e *engine) release(r int32, i uint32) {
 	e.checkFinished(n)
 }
 
-// walk issues the ops that are ready and whose lanes are free. Those that get ready on the way have their turn afterwards.
+// walk issues the ready ops whose lanes are free. Ops that become ready meanwhile come afterwards.
 func (e *engine) walk(r int32, n *npu) {
 	n.walking = true
 	for {
@@ -62,7 +62,7 @@ func (e *engine) walk(r int32, n *npu) {
 	n.walking = false
 }
 
-// issue begins an op.
+// issue starts an op.
 func (e *engine) issue(r int32, n *npu, i uint32) {
 	g := n.g
 	o := &g.ops[i]
@@ -99,7 +99,7 @@ func (e *engine) issue(r int32, n *npu, i uint32) {
 	}
 }
 
-// run lets an op take so many nanoseconds.
+// run makes an op take the given time in nanoseconds.
 func (e *engine) run(r int32, n *npu, o *op, i uint32, t uint64) {
 	if o.lane != laneHost {
 		n.stats.computing += t
@@ -135,16 +135,17 @@ func (e *engine) compute(r int32, n *npu, o *op, i uint32) {
 	e.run(r, n, o, i, t)
 }
 
-// point is where a calc is under the roof of an NPU (S. Williams et al., "Roofline", CACM 52(4), 2009).
+// point is the position of a calc in the roofline model of an NPU (S. Williams et al., "Roofline", CACM 52(4), 2009).
 type point struct {
 	time        float64 // nanoseconds
-	intensity   float64 // operations a byte
+	intensity   float64 // operations per byte
 	computeUse  float64 // of the peak performance
 	memoryUse   float64 // of the memory bandwidth
 	memoryBound bool
 }
 
-// roofline returns where a calc is that moves some bytes. One without operations takes as long as they do.
+// roofline returns the position of a calc that moves the given bytes. Without operations, it takes as long as the
+// bytes.
 func (s *System) roofline(flops, bytes float64) point {
 	bandwidth, peak := s.LocalMemBW*1e9, s.PeakPerf*1e12
 	if flops == 0 {
@@ -158,7 +159,7 @@ func (s *System) roofline(flops, bytes float64) point {
 	}
 }
 
-// end ends an op, and issues what can be issued then.
+// end ends an op, and issues ready ops.
 func (e *engine) end(r int32, i uint32) {
 	n := &e.npus[r]
 	e.finish(r, n, i)
@@ -182,7 +183,7 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 	e.meet(r, n, n.dependents(int(i)))
 }
 
-// meet counts something that ops wait for.
+// meet counts a met dependency of ops.
 func (e *engine) meet(r int32, n *npu, waiting []uint32) {
 	for _, d := range waiting {
 		if n.waits[d]--; n.waits[d] == 0 {
@@ -223,7 +224,7 @@ func (e *engine) accessTime(o *op) uint64 {
 	return uint64(e.o.Memory.AccessTime(int64(o.bytes)))
 }
 
-// serve has a server begin with an access.
+// serve starts an access at a server.
 func (e *engine) serve(k int, a access) {
 	e.servers[k].busy = true
 	t := e.accessTime(&e.npus[a.npu].g.ops[a.op])
@@ -231,7 +232,7 @@ func (e *engine) serve(k int, a access) {
 	e.after(t, newEvent(serverOver, a.npu, uint32(k)))
 }
 
-// serveNext has a server begin with the access that has waited longest.
+// serveNext starts the access that has waited longest.
 func (e *engine) serveNext(k int) {
 	s := &e.servers[k]
 	if s.first == len(s.queue) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tracedag/tracedag/internal/conf"
 )
 
-// yamlFile is a YAML mapping of scalars and lists of scalars that is being read. Its methods set err to what is wrong
-// first.
+// yamlFile is a YAML mapping of scalars and lists of scalars that is being read. Its methods set err to the first
+// error.
 type yamlFile struct {
 	name    string
 	members []yamlMember
@@ -58,7 +58,7 @@ func openYAML(text []byte, name string, warn func(string, ...any)) (*yamlFile, e
 	return f, nil
 }
 
-// member returns a member; none where there is none, which is an error then.
+// member returns a member. A missing member is an error.
 func (f *yamlFile) member(key string) yamlMember {
 	for _, m := range f.members {
 		if m.key == key {
@@ -86,7 +86,7 @@ func (f *yamlFile) fail(line int64, key, expected, found string) {
 	}
 }
 
-// warnUnknown warns about keys that are none of the given.
+// warnUnknown warns about keys that are not known.
 func (f *yamlFile) warnUnknown(known ...string) {
 	for _, m := range f.members {
 		found := false
