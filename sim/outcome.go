@@ -27,8 +27,8 @@ type Outcome struct {
 // Set is a set of ops of a program.
 type Set []uint64
 
-// NewSet returns an empty set for ops 0 to n-1.
-func NewSet(n int) Set {
+// newSet returns an empty set for ops 0 to n-1.
+func newSet(n int) Set {
 	return make(Set, (n+63)/64)
 }
 
@@ -39,7 +39,7 @@ func (s Set) Add(i uint32) {
 
 // Ran returns the set of ops with the given flag. n is their number.
 func (p *Program) Ran(n int64, flag uint8) Set {
-	s := NewSet(p.NumOps())
+	s := newSet(p.NumOps())
 	if n == int64(p.NumOps()) { // the usual case; a scan of all ops would take a while
 		for i := range s {
 			s[i] = math.MaxUint64
@@ -94,7 +94,7 @@ func (o *Outcome) Result(p *Program) *Result {
 
 // alone returns the sends and receives that met no partner.
 func (o *Outcome) alone(p *Program) Set {
-	alone := NewSet(p.NumOps())
+	alone := newSet(p.NumOps())
 	for _, lists := range [][][]uint32{o.Posted, o.Unexpected} {
 		for _, list := range lists {
 			for _, i := range list {
@@ -145,7 +145,7 @@ func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 	add := func(i uint32, waits string) {
 		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: p.Kind(i).String(), Waits: waits})
 	}
-	unended := NewSet(p.NumOps()) // started, but did not end
+	unended := newSet(p.NumOps()) // started, but did not end
 	for i := range uint32(p.NumOps()) {
 		op := &p.Ops[i]
 		if !alone.Has(i) {

@@ -20,7 +20,7 @@ func TestRan(t *testing.T) {
 			t.Fatal(err)
 		}
 		random := rand.New(rand.NewPCG(uint64(ops), 1))
-		ran, none, all := NewSet(ops), p.Ran(0, 1<<7), p.Ran(int64(ops), 1<<7)
+		ran, none, all := newSet(ops), p.Ran(0, 1<<7), p.Ran(int64(ops), 1<<7)
 		for i := range p.Ops {
 			if random.IntN(3) > 0 {
 				p.Ops[i].Flags |= 1 << 7

@@ -301,7 +301,7 @@ func TestSystemFor(t *testing.T) {
 	} {
 		var s System
 		for _, name := range strings.Fields(c.implementations) {
-			a, err := ParseAlgorithm(name)
+			a, err := parseAlgorithm(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -496,8 +496,8 @@ func FuzzReadMemory(f *testing.F) {
 			return
 		}
 		for _, bytes := range []int64{0, 1, 1 << 40} {
-			if m.AccessTime(bytes) < 0 {
-				t.Errorf("%+v: %d bytes take %d ns", m, bytes, m.AccessTime(bytes))
+			if m.accessTime(bytes) < 0 {
+				t.Errorf("%+v: %d bytes take %d ns", m, bytes, m.accessTime(bytes))
 			}
 		}
 	})

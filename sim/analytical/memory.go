@@ -43,19 +43,19 @@ type HierarchicalMemory struct {
 	InSwitch bool
 }
 
-// NoServer is the result of [Memory.Server] if accesses do not wait for each other.
-const NoServer = -1
+// noServer is the result of Memory.server if accesses do not wait for each other.
+const noServer = -1
 
-// Server returns the number of the memory that serves the accesses of the given NPU one at a time, first come, first
-// served, or NoServer.
-func (m *Memory) Server(npu int) int {
+// server returns the number of the memory that serves the accesses of the given NPU one at a time, first come, first
+// served, or noServer.
+func (m *Memory) server(npu int) int {
 	switch m.Kind {
 	case PerNode:
 		return npu / m.NPUsPerNode
 	case Pool:
 		return 0
 	}
-	return NoServer
+	return noServer
 }
 
 // Check returns an error if the memory is invalid for the given number of NPUs.
@@ -72,9 +72,9 @@ func (m *Memory) Check(npus int) error {
 	return nil
 }
 
-// AccessTime returns the service time of an access of the given bytes in nanoseconds, at most math.MaxInt64. For
+// accessTime returns the service time of an access of the given bytes in nanoseconds, at most math.MaxInt64. For
 // HierarchicalPool it assumes that all NPUs access as much at the same time. It must not be called for NoExpansion.
-func (m *Memory) AccessTime(bytes int64) int64 {
+func (m *Memory) accessTime(bytes int64) int64 {
 	if m.Kind == HierarchicalPool || m.Kind == Local {
 		return wholeNanoseconds(m.Latency + m.transferTime(bytes))
 	}

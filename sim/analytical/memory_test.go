@@ -91,7 +91,7 @@ func TestMemoryModels(t *testing.T) {
 			near("load", load[2], in.load.InToGPU)
 			near("chunks", m.Chunks(c.Tensor), c.Stages)
 			near("total", m.transferTime(c.Tensor), in.total)
-			if got := m.AccessTime(c.Tensor); got != int64(in.total) {
+			if got := m.accessTime(c.Tensor); got != int64(in.total) {
 				t.Errorf("access: got %d ns, expected %v", got, in.total)
 			}
 		}
@@ -103,7 +103,7 @@ func TestMemoryModels(t *testing.T) {
 	for _, kind := range []MemoryKind{PerNPU, PerNode, Pool} {
 		for _, c := range models.Public {
 			m := Memory{Kind: kind, Latency: c.Latency, Bandwidth: c.BW}
-			if got := m.AccessTime(c.Tensor); got != c.Time {
+			if got := m.accessTime(c.Tensor); got != c.Time {
 				t.Errorf("%v: got %d ns, expected %d", kind, got, c.Time)
 			}
 		}
@@ -122,7 +122,7 @@ func TestAccessTimeOfFewChunks(t *testing.T) {
 		{51, 7 + 262},  // two
 		{150, 7 + 362}, // three
 	} {
-		if got := m.AccessTime(c.bytes); got != c.time {
+		if got := m.accessTime(c.bytes); got != c.time {
 			t.Errorf("%d bytes: got %d ns, expected %d", c.bytes, got, c.time)
 		}
 	}
@@ -133,7 +133,7 @@ func TestAccessTimeIsBounded(t *testing.T) {
 		{Kind: PerNPU, Latency: maxTicks, Bandwidth: 1},
 		{Kind: Local, Latency: maxTicks, Bandwidth: 1e-300},
 	} {
-		if got := m.AccessTime(math.MaxInt64); got != math.MaxInt64 {
+		if got := m.accessTime(math.MaxInt64); got != math.MaxInt64 {
 			t.Errorf("%v: got %d", m.Kind, got)
 		}
 	}
@@ -151,7 +151,7 @@ func TestServer(t *testing.T) {
 		{Memory{Kind: Local}, [4]int{-1, -1, -1, -1}},
 	} {
 		for npu, want := range c.want {
-			if got := c.memory.Server(npu); got != want {
+			if got := c.memory.server(npu); got != want {
 				t.Errorf("%v: NPU %d is served by %d, expected %d", c.memory.Kind, npu, got, want)
 			}
 		}

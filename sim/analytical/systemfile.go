@@ -105,7 +105,7 @@ func (f *configFile) readImplementations(s *SystemFile) {
 		key := collectiveKeys[c] + "-implementation"
 		names := f.texts(key)
 		for k, name := range names {
-			a, err := ParseAlgorithm(name)
+			a, err := parseAlgorithm(name)
 			if err != nil && f.err == nil {
 				f.err = fmt.Errorf("%s: %w", f.at(key), err)
 			}
@@ -181,7 +181,7 @@ var algorithmNames = [...]string{
 	RingAlgorithm: "ring", Direct: "direct", HalvingDoubling: "halvingDoubling", DoubleBinaryTree: "doubleBinaryTree",
 }
 
-// String returns the algorithm in the syntax of [ParseAlgorithm].
+// String returns the algorithm in the syntax of parseAlgorithm.
 func (a Algorithm) String() string {
 	name := algorithmNames[a.Name]
 	if a.One {
@@ -193,9 +193,9 @@ func (a Algorithm) String() string {
 	return name
 }
 
-// ParseAlgorithm parses the name of an algorithm in ASTRA-sim's system files: ring, direct, direct3, halvingDoubling,
+// parseAlgorithm parses the name of an algorithm in ASTRA-sim's system files: ring, direct, direct3, halvingDoubling,
 // doubleBinaryTree, oneRing, oneDirect, oneDirect3 or oneHalvingDoubling.
-func ParseAlgorithm(text string) (Algorithm, error) {
+func parseAlgorithm(text string) (Algorithm, error) {
 	name := strings.TrimRight(text, "0123456789")
 	window := text[len(name):]
 	for k := range algorithmNames {

@@ -205,8 +205,8 @@ func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
 		e.failOp(r, i, "accesses remote memory, and the memory configuration has none")
 		return
 	}
-	k := m.Server(int(r))
-	if k == NoServer {
+	k := m.server(int(r))
+	if k == noServer {
 		e.after(e.accessTime(o), newEvent(opOver, r, i))
 		return
 	}
@@ -221,7 +221,7 @@ func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
 }
 
 func (e *engine) accessTime(o *op) uint64 {
-	return uint64(e.o.Memory.AccessTime(int64(o.bytes)))
+	return uint64(e.o.Memory.accessTime(int64(o.bytes)))
 }
 
 // serve starts an access at a server.

@@ -26,8 +26,8 @@ func (e Event) Payload() uint32 {
 	return uint32(e.Key)
 }
 
-// Before reports whether e precedes f.
-func (e Event) Before(f Event) bool {
+// before reports whether e precedes f.
+func (e Event) before(f Event) bool {
 	return e.Time < f.Time || e.Time == f.Time && e.Key < f.Key
 }
 
@@ -66,7 +66,7 @@ func (q *Queue) Push(e Event) {
 	h, i := q.heap, len(q.heap)-1
 	for i > 0 {
 		parent := (i - 1) / 4
-		if !e.Before(h[parent]) {
+		if !e.before(h[parent]) {
 			break
 		}
 		h[i] = h[parent]
@@ -98,25 +98,25 @@ func (q *Queue) sink(e Event) {
 		if first+4 <= len(h) {
 			four := h[first : first+4 : first+4]
 			k := 0
-			if four[1].Before(four[0]) {
+			if four[1].before(four[0]) {
 				k = 1
 			}
 			k2 := 2
-			if four[3].Before(four[2]) {
+			if four[3].before(four[2]) {
 				k2 = 3
 			}
-			if four[k2].Before(four[k]) {
+			if four[k2].before(four[k]) {
 				k = k2
 			}
 			least = first + k
 		} else {
 			for child := first + 1; child < len(h); child++ {
-				if h[child].Before(h[least]) {
+				if h[child].before(h[least]) {
 					least = child
 				}
 			}
 		}
-		if !h[least].Before(e) {
+		if !h[least].before(e) {
 			break
 		}
 		h[i] = h[least]

@@ -40,7 +40,7 @@ func TestQueue(t *testing.T) {
 }
 
 func order(a, b Event) int {
-	if a.Before(b) {
+	if a.before(b) {
 		return -1
 	}
 	return 1

@@ -130,15 +130,15 @@ func (w *Wheel) pushElsewhere(e Event, bucket uint64) {
 		w.current, w.cursor = w.current[:0], 0
 	}
 	at := len(w.current)
-	if at == 0 || w.current[at-1].Before(e) { // the usual case
+	if at == 0 || w.current[at-1].before(e) { // the usual case
 		w.current = append(w.current, e)
 		w.count()
 		return
 	}
-	for at > w.cursor && at+mostMoves > len(w.current) && e.Before(w.current[at-1]) {
+	for at > w.cursor && at+mostMoves > len(w.current) && e.before(w.current[at-1]) {
 		at--
 	}
-	if at > w.cursor && e.Before(w.current[at-1]) {
+	if at > w.cursor && e.before(w.current[at-1]) {
 		w.late.Push(e)
 	} else {
 		w.current = append(w.current, e)
@@ -192,7 +192,7 @@ func (w *Wheel) Pop() Event {
 
 // popElsewhere is Pop if the earliest event may not be the next of current.
 func (w *Wheel) popElsewhere() Event {
-	if w.late.Len() > 0 && (w.cursor == len(w.current) || w.late.Top().Before(w.current[w.cursor])) {
+	if w.late.Len() > 0 && (w.cursor == len(w.current) || w.late.Top().before(w.current[w.cursor])) {
 		e := w.late.Pop()
 		w.count()
 		return e
@@ -371,7 +371,7 @@ func (w *Wheel) inOrder(events []Event) []Event {
 	}
 	for i := 1; i < len(events); i++ {
 		e, at := events[i], i
-		for ; at > 0 && e.Before(events[at-1]); at-- {
+		for ; at > 0 && e.before(events[at-1]); at-- {
 			events[at] = events[at-1]
 		}
 		events[at] = e

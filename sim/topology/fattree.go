@@ -61,7 +61,7 @@ func fatTree(p FatTreeParams) (*Network, error) {
 	if err := p.complete(); err != nil {
 		return nil, err
 	}
-	tors, aggs, cores := p.ToRs(), p.Aggs(), p.Cores()
+	tors, aggs, cores := p.tors(), p.aggs(), p.Cores()
 	links := p.Hosts + tors*p.Tiers[0].Up
 	if len(p.Tiers) == 3 {
 		links += aggs * p.Tiers[1].Up
@@ -113,11 +113,11 @@ func (n *Network) bundle(a, b uint32, t *FatTreeTier) {
 	}
 }
 
-// ToRs returns the number of ToRs. This and the following methods need complete parameters, as in [Network.FatTree].
-func (p *FatTreeParams) ToRs() int { return p.Hosts / p.Tiers[0].Down }
+// tors returns the number of ToRs. This and the following methods need complete parameters, as in [Network.FatTree].
+func (p *FatTreeParams) tors() int { return p.Hosts / p.Tiers[0].Down }
 
-// Aggs returns the number of aggregation switches, or of spines with two tiers.
-func (p *FatTreeParams) Aggs() int { return p.pods() * p.aggsPerPod() }
+// aggs returns the number of aggregation switches, or of spines with two tiers.
+func (p *FatTreeParams) aggs() int { return p.pods() * p.aggsPerPod() }
 
 // Cores returns the number of core switches, 0 with two tiers.
 func (p *FatTreeParams) Cores() int {
@@ -139,12 +139,12 @@ func (n *Network) CoreLink(agg, up int) (link int, err error) {
 		return 0, errors.New("expected a fat tree of three tiers, which has links between aggregation switches and cores")
 	}
 	switch {
-	case agg < 0 || agg >= p.Aggs():
-		return 0, fmt.Errorf("expected an aggregation switch from 0 to %d, found %d", p.Aggs()-1, agg)
+	case agg < 0 || agg >= p.aggs():
+		return 0, fmt.Errorf("expected an aggregation switch from 0 to %d, found %d", p.aggs()-1, agg)
 	case up < 0 || up >= p.Tiers[1].Up:
 		return 0, fmt.Errorf("expected a link of agg%d up from 0 to %d, found %d", agg, p.Tiers[1].Up-1, up)
 	}
-	return p.Hosts + p.ToRs()*p.Tiers[0].Up + agg*p.Tiers[1].Up + up, nil
+	return p.Hosts + p.tors()*p.Tiers[0].Up + agg*p.Tiers[1].Up + up, nil
 }
 
 // Queue returns the queue capacity in bytes of a switch's output port as specified by the network, 0 if not specified.

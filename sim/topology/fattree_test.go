@@ -96,7 +96,7 @@ func TestFatTree(t *testing.T) {
 				return
 			}
 			p := n.FatTree
-			got := []int{n.Hosts, p.ToRs(), p.Aggs(), p.Cores(), len(n.Links), n.Switches}
+			got := []int{n.Hosts, p.tors(), p.aggs(), p.Cores(), len(n.Links), n.Switches}
 			want := []int{test.hosts, test.tors, test.aggs, test.cores, test.links, test.tors + test.aggs + test.cores}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("hosts, ToRs, aggregation switches, cores, links, switches: %v, want %v", got, want)

@@ -318,7 +318,7 @@ func TestChooseInFatTrees(t *testing.T) {
 		r, ports := routes(t, n, nil), n.Ports()
 		tors, aggs := p.torsPerPod(), p.aggsPerPod()
 		h := p.Tiers[1].Up
-		from, to := uint32(1), uint32(p.ToRs()-1)
+		from, to := uint32(1), uint32(p.tors()-1)
 		if count := r.Paths(from, to); int(count) != aggs*h {
 			t.Errorf("%s: %d paths between pods, want %d", spec, count, aggs*h)
 		}

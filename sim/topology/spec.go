@@ -38,7 +38,7 @@ var kinds = []struct {
 	{"star", []string{"hosts", "rate", "latency", "switchlatency"}, []string{"hosts"}, parseStar},
 }
 
-// Load returns the network that parameters describe ([Parse]), or reads it from a file ([Open]).
+// Load returns the network that parameters describe ([Parse]), or reads it from a file ([Load]).
 func Load(text string) (*Network, error) {
 	kind, _, found := strings.Cut(text, ":")
 	for _, k := range kinds {
@@ -46,11 +46,11 @@ func Load(text string) (*Network, error) {
 			return Parse(text)
 		}
 	}
-	return Open(text)
+	return open(text)
 }
 
-// Open reads a network from a file: a .topo file of htsim, which begins with one of its keys, or else a list of links.
-func Open(path string) (*Network, error) {
+// open reads a network from a file: a .topo file of htsim, which begins with one of its keys, or else a list of links.
+func open(path string) (*Network, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -68,8 +68,8 @@ func readTopo(t testing.TB, text string) *Network {
 func TestReadTopo(t *testing.T) {
 	n := readTopo(t, bundledTopo)
 	p := n.FatTree
-	if n.Hosts != 8 || p.ToRs() != 4 || p.Aggs() != 4 || p.Cores() != 4 || len(n.Links) != 8+8+16 {
-		t.Errorf("%d hosts, %d ToRs, %d aggregation switches, %d cores, %d links", n.Hosts, p.ToRs(), p.Aggs(), p.Cores(),
+	if n.Hosts != 8 || p.tors() != 4 || p.aggs() != 4 || p.Cores() != 4 || len(n.Links) != 8+8+16 {
+		t.Errorf("%d hosts, %d ToRs, %d aggregation switches, %d cores, %d links", n.Hosts, p.tors(), p.aggs(), p.Cores(),
 			len(n.Links))
 	}
 	for name, want := range map[string]Link{
@@ -210,16 +210,16 @@ func TestTopoVectors(t *testing.T) {
 		"ls32_4os":      {32, 4, 2, 0, 32 + 8, 200},
 		"ls32_4os_sw":   {32, 4, 2, 0, 32 + 8, 400},
 	} {
-		n, err := Open(filepath.Join(folder, "inputs", name+".topo"))
+		n, err := open(filepath.Join(folder, "inputs", name+".topo"))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
 		p := n.FatTree
-		if n.Hosts != want.hosts || p.ToRs() != want.tors || p.Aggs() != want.aggs || p.Cores() != want.cores ||
+		if n.Hosts != want.hosts || p.tors() != want.tors || p.aggs() != want.aggs || p.Cores() != want.cores ||
 			len(n.Links) != want.links || n.Links[0].Rate != want.gbps*gbps {
 			t.Errorf("%s: %d hosts, %d ToRs, %d aggregation switches, %d cores, %d links of %d bit/s, want %v", name, n.Hosts,
-				p.ToRs(), p.Aggs(), p.Cores(), len(n.Links), n.Links[0].Rate, want)
+				p.tors(), p.aggs(), p.Cores(), len(n.Links), n.Links[0].Rate, want)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "inputs", "*.topo"))
@@ -253,7 +253,7 @@ func TestPortsAndPathsOfVectors(t *testing.T) {
 		if err := json.Unmarshal(data, &run); err != nil || run.Topology.File == "" {
 			continue
 		}
-		n, err := Open(filepath.Join(folder, run.Topology.File))
+		n, err := open(filepath.Join(folder, run.Topology.File))
 		if err != nil {
 			t.Fatal(err)
 		}
