@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/sim/flit"
+	"github.com/tracedag/tracedag/sim/measure"
 )
 
 // smallDragonfly is the preset of the dragonfly with packets of 8 flits.
@@ -34,9 +35,9 @@ type flitJSON struct {
 	Error    string
 	Stats    struct {
 		Cycles, Flits, Packets, Messages uint64
-		FlitLatency                      float64           `json:"flit_latency"`
-		Network                          float64           `json:"flit_network_latency"`
-		Packet                           flit.Distribution `json:"packet_latency"`
+		FlitLatency                      float64                      `json:"flit_latency"`
+		Network                          float64                      `json:"flit_network_latency"`
+		Packet                           measure.Distribution[uint64] `json:"packet_latency"`
 		Links                            jsonTable
 		Use                              jsonTable `json:"link_use"`
 		VCs                              []flit.VCReport

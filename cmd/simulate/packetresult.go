@@ -12,15 +12,16 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/packet"
 )
 
 // packetResult is the backend's part of a result.
 type packetResult struct {
 	Last      dag.Time        `json:"last_completion_ps"`
-	FCT       *distribution   `json:"fct_ps,omitempty"`
-	Delivered *distribution   `json:"delivered_ps,omitempty"`
-	Slowdown  *distribution   `json:"slowdown,omitempty"`
+	FCT       json.RawMessage `json:"fct_ps,omitempty"`
+	Delivered json.RawMessage `json:"delivered_ps,omitempty"`
+	Slowdown  json.RawMessage `json:"slowdown,omitempty"`
 	Goodput   float64         `json:"goodput_gbps"`
 	Jain      float64         `json:"jain_fairness_of_flow_throughput"`
 	Counters  packet.Counters `json:"counters"`
@@ -44,8 +45,9 @@ const (
 func newPacketResult(r *packet.Report, maxFlows int) *packetResult {
 	p := &packetResult{
 		Last: r.Last, Jain: r.Jain, Counters: r.Counters, report: r, Tiers: tierTable(r), Sizes: sizeTable(r),
-		FCT: picoseconds(r.FCT), Delivered: picoseconds(r.Delivered), Slowdown: numbers(r.Slowdown),
-		Ports: portTable(r, listedPorts),
+		FCT: distributionJSON(&r.FCT, picoseconds), Delivered: distributionJSON(&r.Delivered, picoseconds),
+		Slowdown: distributionJSON(&r.Slowdown, number6),
+		Ports:    portTable(r, listedPorts),
 	}
 	if r.Last > 0 {
 		p.Goodput = float64(r.Bytes) * 8000 / float64(r.Last)
@@ -71,48 +73,31 @@ func (p *packetResult) columns() []string {
 	if p == nil {
 		return nil
 	}
-	fct, slowdown := p.FCT, p.Slowdown
-	if fct == nil {
-		fct = new(distribution)
+	times, slowdowns := make([]string, 3), make([]string, 2) // empty cells for a distribution of nothing
+	if fct := &p.report.FCT; fct.Count > 0 {
+		times = []string{picoseconds(fct.Mean), picoseconds(fct.P99), picoseconds(fct.Max)}
 	}
-	if slowdown == nil {
-		slowdown = new(distribution)
+	if slowdown := &p.report.Slowdown; slowdown.Count > 0 {
+		slowdowns = []string{number6(slowdown.Mean), number6(slowdown.P99)}
 	}
 	c := &p.Counters
-	return []string{string(fct.Mean), string(fct.P99), string(fct.Max), string(slowdown.Mean), string(slowdown.P99),
-		fmt.Sprint(c.TrimsArriving + c.TrimsTail), fmt.Sprint(c.Drops), fmt.Sprint(c.Marks), fmt.Sprint(c.MaxDataQueue),
-		fmt.Sprint(p.report.Incomplete)}
+	return append(append(times, slowdowns...),
+		fmt.Sprint(c.TrimsArriving+c.TrimsTail), fmt.Sprint(c.Drops), fmt.Sprint(c.Marks), fmt.Sprint(c.MaxDataQueue),
+		fmt.Sprint(p.report.Incomplete))
 }
 
-// distribution is a distribution as results have it.
-type distribution struct {
-	Min  json.Number `json:"min"`
-	Mean json.Number `json:"mean"`
-	P50  json.Number `json:"p50"`
-	P95  json.Number `json:"p95"`
-	P99  json.Number `json:"p99"`
-	P999 json.Number `json:"p99.9"`
-	Max  json.Number `json:"max"`
-}
+// distributionMembers are the members of distributions in results.
+var distributionMembers = []string{"min", "mean", "p50", "p95", "p99", "p99.9", "max"}
 
-// picoseconds returns a distribution of times, rounded to whole picoseconds; nil if there were none.
-func picoseconds(d packet.Distribution) *distribution {
-	return newDistribution(d, func(v float64) string { return strconv.FormatInt(int64(math.Round(v)), 10) })
-}
+// picoseconds formats a time, rounded to whole picoseconds.
+func picoseconds(t float64) string { return strconv.FormatInt(int64(math.Round(t)), 10) }
 
-// numbers returns a distribution of ratios, with six digits.
-func numbers(d packet.Distribution) *distribution {
-	return newDistribution(d, func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) })
-}
-
-func newDistribution(d packet.Distribution, text func(float64) string) *distribution {
+// distributionJSON returns a distribution as results have it, nil if it is of nothing.
+func distributionJSON(d *measure.Distribution[float64], format func(float64) string) json.RawMessage {
 	if d.Count == 0 {
 		return nil
 	}
-	number := func(v float64) json.Number { return json.Number(text(v)) }
-	return &distribution{
-		number(d.Min), number(d.Mean), number(d.P50), number(d.P95), number(d.P99), number(d.P999), number(d.Max),
-	}
+	return d.JSON("", format, distributionMembers...)
 }
 
 // quantiles are quantiles of the times of flows, in picoseconds.
@@ -124,7 +109,7 @@ func newQuantiles(r *packet.Report) quantiles {
 	var q quantiles
 	for _, p := range quantilesListed {
 		if r.FCT.Count > 0 {
-			q = append(q, int64(math.Round(packet.Quantile(r.FCTs, p/100))))
+			q = append(q, int64(math.Round(measure.Quantile(r.FCTs, p/100))))
 		}
 	}
 	return q

@@ -5,6 +5,8 @@ package flit
 import (
 	"math/bits"
 	"time"
+
+	"github.com/tracedag/tracedag/sim/measure"
 )
 
 // counters are the counts of the measured cycles.
@@ -116,10 +118,10 @@ type Report struct {
 
 	// Packet is the latency of packets, from generation to the end of the cycle in which the last flit is received. It
 	// is divided into the mean until the head leaves the first router, and the rest.
-	Packet           Distribution `json:"packet_latency"`
-	InjectionLatency float64      `json:"packet_injection_latency"`
-	NetworkLatency   float64      `json:"packet_network_latency"`
-	Hops             float64      `json:"hops"` // mean links between routers
+	Packet           measure.Distribution[uint64] `json:"packet_latency"`
+	InjectionLatency float64                      `json:"packet_injection_latency"`
+	NetworkLatency   float64                      `json:"packet_network_latency"`
+	Hops             float64                      `json:"hops"` // mean links between routers
 
 	// MessageLatency is the mean over messages of a trace, from being handed over to the reception of the last flit.
 	Messages       uint64  `json:"messages"`
@@ -131,17 +133,6 @@ type Report struct {
 
 	Events int64         `json:"events"` // packets granted, sent or received since the start
 	Wall   time.Duration `json:"-"`      // of synthetic traffic
-}
-
-// Distribution summarizes whole cycles. Percentiles are exact up to 2047, and at most 0.05 % too low above.
-type Distribution struct {
-	Count uint64  `json:"count"`
-	Mean  float64 `json:"mean"`
-	Min   uint64  `json:"min"`
-	P50   uint64  `json:"p50"`
-	P95   uint64  `json:"p95"`
-	P99   uint64  `json:"p99"`
-	Max   uint64  `json:"max"`
 }
 
 // LinkReport is one direction of a link.
@@ -202,8 +193,12 @@ func (n *worker) report(cycles uint64) *Report {
 	return r
 }
 
-func (c *counters) distribution() Distribution {
-	d := Distribution{Count: c.packets, Mean: ratio(c.total, c.packets), Min: c.shortest, Max: c.longest}
+// distribution returns the latencies of packets in cycles. Percentiles are exact up to 2047, and above at most 0.05 %
+// too low.
+func (c *counters) distribution() measure.Distribution[uint64] {
+	d := measure.Distribution[uint64]{
+		Count: int64(c.packets), Mean: ratio(c.total, c.packets), Min: c.shortest, Max: c.longest,
+	}
 	sum := uint64(0)
 	for place, count := range c.latencies {
 		if count == 0 {

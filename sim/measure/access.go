@@ -2,22 +2,22 @@ package measure
 
 import (
 	"math"
-	"slices"
+	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/sim"
 )
 
-// ioLatency is the distribution of the latencies of storage accesses: of n in ascending order, percentile p is number
-// ceil(p/100 n).
+// ioLatency is the distribution of the latencies of storage accesses, by [NearestRank].
 type ioLatency struct {
-	Count int64    `json:"count"`
-	Mean  dag.Time `json:"mean_ps"`
-	P50   dag.Time `json:"p50_ps"`
-	P99   dag.Time `json:"p99_ps"`
-	P999  dag.Time `json:"p99.9_ps"`
-	Max   dag.Time `json:"max_ps"`
+	Distribution[dag.Time]
+}
+
+// MarshalJSON returns the members that results have: times in whole picoseconds.
+func (l *ioLatency) MarshalJSON() ([]byte, error) {
+	picoseconds := func(t dag.Time) string { return strconv.FormatInt(int64(t), 10) }
+	return l.JSON("_ps", picoseconds, "count", "mean", "p50", "p99", "p99.9", "max"), nil
 }
 
 // IsStorage reports whether a trace is one of storage accesses that were lowered.
@@ -93,8 +93,8 @@ func (a *accessTimes) Finish(r *sim.Result) {
 		return
 	}
 	r.Add(sim.Section{Key: "io_latency", Value: io, RowsAfter: "messages", Rows: []sim.Row{
-		sim.Rowf("I/O latency", "%d accesses, mean %v, p50 %v, p99 %v, p99.9 %v, max %v", io.Count, io.Mean, io.P50, io.P99,
-			io.P999, io.Max),
+		sim.Rowf("I/O latency", "%d accesses, mean %v, p50 %v, p99 %v, p99.9 %v, max %v", io.Count,
+			dag.Time(math.Round(io.Mean)), io.P50, io.P99, io.P999, io.Max),
 	}})
 }
 
@@ -114,7 +114,6 @@ func (a *accessTimes) from(times sim.OpTimes) {
 // stream busy, for it was of no bytes, took no time.
 func (a *accessTimes) latency(complete bool) *ioLatency {
 	var all []dag.Time
-	sum := 0.0
 	for k, start := range a.start {
 		t := dag.Time(0)
 		if start != math.MaxUint64 {
@@ -123,16 +122,9 @@ func (a *accessTimes) latency(complete bool) *ioLatency {
 			continue
 		}
 		all = append(all, t)
-		sum += float64(t)
 	}
 	if all == nil {
 		return nil
 	}
-	slices.Sort(all)
-	n := len(all)
-	percentile := func(p float64) dag.Time { return all[int(math.Ceil(p*float64(n)))-1] }
-	return &ioLatency{
-		Count: int64(n), Mean: dag.Time(math.Round(sum / float64(n))), P50: percentile(0.5), P99: percentile(0.99),
-		P999: percentile(0.999), Max: all[n-1],
-	}
+	return &ioLatency{NearestRank(all)}
 }

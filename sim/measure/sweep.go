@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -30,49 +30,24 @@ func (s *Sweep) Run(each func(point int, r *sim.Result, err error) error) error 
 	type outcome struct {
 		result *sim.Result
 		err    error
-		ready  chan struct{} // closed when the rest is set
 	}
-	outcomes := make([]outcome, len(s.Points))
-	for i := range outcomes {
-		outcomes[i].ready = make(chan struct{})
-	}
-	threads := max(1, s.Options.Threads)
-	window := make(chan struct{}, 4*threads) // bounds the results that wait for those before them
-	stop := make(chan struct{})
-	var runs errgroup.Group
-	runs.SetLimit(min(threads, len(s.Points)) + 1) // and the one that starts them
-	runs.Go(func() error {
-		for i := range outcomes {
-			select {
-			case window <- struct{}{}:
-			case <-stop:
-				return nil
-			}
-			runs.Go(func() error {
-				defer close(outcomes[i].ready)
-				outcomes[i].result, outcomes[i].err = s.run(s.Points[i])
-				if s.Done != nil {
-					s.Done()
-				}
-				return nil
-			})
+	work := func(point []param.Setting) (o outcome) {
+		o.result, o.err = s.run(point)
+		if s.Done != nil {
+			s.Done()
 		}
-		return nil
-	})
-	var broken error
-	for i := range outcomes {
-		<-outcomes[i].ready
-		<-window
-		if broken = each(i, outcomes[i].result, outcomes[i].err); broken != nil {
-			close(stop)
-			break
+		return o
+	}
+	threads, i := max(1, s.Options.Threads), 0
+	// A bounded number of results, which may be large, waits for those before them.
+	for o := range par.Ordered(slices.Values(s.Points), min(threads, len(s.Points)), 4*threads,
+		func() func([]param.Setting) outcome { return work }) {
+		if err := each(i, o.result, o.err); err != nil {
+			return err
 		}
-		outcomes[i] = outcome{} // a result may be large
+		i++
 	}
-	if err := runs.Wait(); err != nil {
-		return err
-	}
-	return broken
+	return nil
 }
 
 func (s *Sweep) run(point []param.Setting) (*sim.Result, error) {

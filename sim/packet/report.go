@@ -5,10 +5,10 @@ package packet
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -19,15 +19,16 @@ type Report struct {
 	// and the rest at the rate of the slowest link. 0 if there is no path.
 	Ideal []dag.Time
 
-	Incomplete int          // flows that are not complete
-	FCTs       []float64    // from the start to the last ACK at the sender, of complete flows, ascending
-	FCT        Distribution // of FCTs
-	Delivered  Distribution // from the start to the last byte at the receiver, of delivered flows
-	Slowdown   Distribution // Delivered divided by Ideal
-	Sizes      []SizeClass  // by flow size, ascending
-	Last       dag.Time     // time of the last completion; 0: none
-	Bytes      uint64       // of complete flows
-	Jain       float64      // Jain's fairness index sum(x)^2 / (n sum(x^2)) of the throughput of complete flows
+	Incomplete int                           // flows that are not complete
+	FCTs       []float64                     // from the start to the last ACK at the sender, of complete flows, ascending
+	FCT        measure.Distribution[float64] // of FCTs
+	Delivered  measure.Distribution[float64] // from the start to the last byte at the receiver, of delivered flows
+	Slowdown   measure.Distribution[float64] // Delivered divided by Ideal
+	Sizes      []SizeClass                   // by flow size, ascending
+	Last       dag.Time                      // time of the last completion; 0: none
+	Bytes      uint64                        // of complete flows
+	// Jain is the fairness index sum(x)^2 / (n sum(x^2)) of the throughput of complete flows.
+	Jain float64
 
 	Counters Counters
 	Ports    []PortReport // ports with traffic, by bytes descending, then by number
@@ -35,17 +36,11 @@ type Report struct {
 	Sampled  bool         // queues were sampled
 }
 
-// Distribution summarizes a distribution. Percentiles interpolate linearly between the sorted values around (n-1)p.
-type Distribution struct {
-	Count                               int
-	Min, Mean, P50, P95, P99, P999, Max float64
-}
-
 // SizeClass is the flows of one size or, if flows have more than 32 sizes, those between two powers of two.
 type SizeClass struct {
 	Bytes    uint64 // largest size of the class
-	FCT      Distribution
-	Slowdown Distribution
+	FCT      measure.Distribution[float64]
+	Slowdown measure.Distribution[float64]
 }
 
 // Counters are sums over the network. Queue counters are of switches only.
@@ -233,9 +228,11 @@ func (r *Report) summarize() {
 		r.Jain = sum * sum / (float64(len(fct)) * squares)
 	}
 	r.FCTs = fct
-	r.FCT, r.Delivered, r.Slowdown = distribution(fct), distribution(delivered), distribution(slowdown)
+	r.FCT, r.Delivered = measure.Interpolate(fct), measure.Interpolate(delivered)
+	r.Slowdown = measure.Interpolate(slowdown)
 	for i := range r.Sizes {
-		r.Sizes[i] = SizeClass{classes[i], distribution(byClass[i].fct), distribution(byClass[i].slowdown)}
+		c := &byClass[i]
+		r.Sizes[i] = SizeClass{classes[i], measure.Interpolate(c.fct), measure.Interpolate(c.slowdown)}
 	}
 }
 
@@ -273,32 +270,6 @@ func nextPowerOfTwo(n uint64) uint64 {
 		p <<= 1
 	}
 	return p
-}
-
-// distribution summarizes values, and sorts them.
-func distribution(values []float64) Distribution {
-	if len(values) == 0 {
-		return Distribution{}
-	}
-	slices.Sort(values)
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return Distribution{
-		Count: len(values), Min: values[0], Mean: sum / float64(len(values)), P50: Quantile(values, 0.5),
-		P95: Quantile(values, 0.95), P99: Quantile(values, 0.99), P999: Quantile(values, 0.999), Max: values[len(values)-1],
-	}
-}
-
-// Quantile returns the p-quantile, p from 0 to 1, of one or more ascending values, by linear interpolation at (n-1)p.
-func Quantile(values []float64, p float64) float64 {
-	at := float64(len(values)-1) * p
-	i := int(at)
-	if i+1 >= len(values) {
-		return values[len(values)-1]
-	}
-	return values[i] + (values[i+1]-values[i])*(at-math.Floor(at))
 }
 
 // tiers are the tiers of ports, in the order of a report.

@@ -20,23 +20,6 @@ func parseNetwork(t *testing.T, text string) *topology.Network {
 	return network
 }
 
-func TestDistribution(t *testing.T) {
-	got := distribution([]float64{4, 1, 3, 2})
-	want := Distribution{Count: 4, Min: 1, Mean: 2.5, P50: 2.5, P95: 3.85, P99: 3.97, P999: 3.997, Max: 4}
-	for _, pair := range [][2]float64{{got.Min, want.Min}, {got.Mean, want.Mean}, {got.P50, want.P50}, {got.P95, want.P95},
-		{got.P99, want.P99}, {got.P999, want.P999}, {got.Max, want.Max}} {
-		if math.Abs(pair[0]-pair[1]) > 1e-12 {
-			t.Errorf("got %+v, expected %+v", got, want)
-		}
-	}
-	if one := distribution([]float64{7}); one.P50 != 7 || one.P99 != 7 || one.Count != 1 {
-		t.Errorf("got %+v", one)
-	}
-	if none := distribution(nil); none != (Distribution{}) {
-		t.Errorf("got %+v", none)
-	}
-}
-
 // TestIdealTimes compares ideal times with values worked out by hand: 40 ps per byte and 500 ns per link.
 func TestIdealTimes(t *testing.T) {
 	leafSpine := parseNetwork(t, "leafspine:hosts=16,tor=4,spines=4,rate=200Gbps,latency=500ns")
