@@ -29,7 +29,7 @@ func BenchmarkCollectives(b *testing.B) {
 		{dag.Allgatherv, "ring", 8, 128, 100},
 		{dag.Alltoall, "pairwise", 1 << 20, 512, 4},
 		{dag.Alltoall, "bruck", 1 << 20, 512, 100},
-		{dag.Alltoall, "bruck", 1<<20 + 100, 512, 100}, // not all blocks are the same
+		{dag.Alltoall, "bruck", 1<<20 + 100, 512, 100}, // blocks of different sizes
 	} {
 		b.Run(name(bench.kind, "/", bench.algorithm, "/", bench.ranks), func(b *testing.B) {
 			builder := dag.NewBuilder(bench.ranks)

@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// TestTablesAreComplete: every table has an algorithm of its own for every collective of whatever size.
+// TestTablesAreComplete checks that the rules of every table cover every collective at all sizes.
 func TestTablesAreComplete(t *testing.T) {
 	for _, table := range tables {
 		for _, kind := range allCollectives {
@@ -25,7 +25,7 @@ func TestTablesAreComplete(t *testing.T) {
 	}
 }
 
-// TestTables looks into the tables at sizes on either side of where they change.
+// TestTables checks the tables at sizes on both sides of their thresholds.
 func TestTables(t *testing.T) {
 	tests := []struct {
 		table   string
@@ -100,7 +100,7 @@ func TestParseChoice(t *testing.T) {
 		{"allreduce=recdoubling:<=8B,ring", dag.Allreduce, 8, "recdoubling"},
 		{"allreduce=recdoubling:<8,ring", dag.Allreduce, 8, "ring"},
 		{"allreduce=recdoubling:<=8,ring", dag.Allreduce, 9, "ring"},
-		{"allreduce=ring:<10", dag.Allreduce, 11, "recdoubling"}, // falls back on the defaults
+		{"allreduce=ring:<10", dag.Allreduce, 11, "recdoubling"}, // falls back to the defaults
 		{"allreduce=ring:<10", dag.Allreduce, 2 * mib, "ring"},
 		{" allreduce = ring : >= 1 MB ; gather = linear ", dag.Allreduce, 1e6, "ring"},
 		{" allreduce = ring : >= 1 MB ; gather = linear ", dag.Gather, 0, "linear"},

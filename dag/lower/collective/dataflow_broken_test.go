@@ -7,7 +7,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// TestDataFlowFindsMistakes gives the check of the data flow algorithms that are wrong.
+// TestDataFlowFindsMistakes checks that the data-flow check rejects wrong algorithms.
 func TestDataFlowFindsMistakes(t *testing.T) {
 	neighbours := func(c *Participant) (right, left int) {
 		return (c.Me + 1) % c.Members, (c.Me - 1 + c.Members) % c.Members

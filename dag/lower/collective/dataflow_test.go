@@ -7,11 +7,10 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// The data flow of every algorithm, for all numbers of members up to 70: the schedules of all members are executed on
-// symbolic data, in which each byte of a collective's data is the set of the members whose contributions it holds. What
-// each message holds the algorithms say themselves (contents); that this is what the sender has at the time, that the
-// sizes are those of the contents, that nothing is reduced twice, and that in the end every member has what MPI says it
-// must have, is checked here.
+// This file checks the data flow of every algorithm for 1 to 70 members. It executes the schedules of all members on
+// symbolic data: the value of each byte is the set of members whose contributions it holds. Algorithms state the data
+// of each message (contents). The tests check that the sender has that data at the time, that its size is the message
+// size, that no contribution is reduced twice, and that every member ends with the result that MPI defines.
 
 const mostMembers = 70
 
@@ -55,7 +54,7 @@ func TestDataFlow(t *testing.T) {
 	}
 }
 
-// variants returns the parameters to try.
+// variants returns the parameters to test.
 func variants(a *algorithm) []string {
 	all := []string{""}
 	if a.segments {
@@ -73,7 +72,7 @@ func variants(a *algorithm) []string {
 	return all
 }
 
-// calls returns the calls of member 0 of n to try.
+// calls returns the participants at position 0 of n to test.
 func calls(a *algorithm, n int) (all []Participant) {
 	roots := []int{0}
 	if a.kind.Rooted() {
@@ -123,8 +122,7 @@ func calls(a *algorithm, n int) (all []Participant) {
 	return all
 }
 
-// sizes returns sizes of a collective to try: none, less than n, a multiple of n, another one; of many members the last
-// and one of the others.
+// sizes returns the sizes to test: 0, less than n, a multiple of n and another one; for many members, only two of them.
 func sizes(n int) []int64 {
 	all := []int64{0, 1, int64(n), int64(2*n + n/2 + 3)}
 	if n > 24 {
@@ -141,7 +139,7 @@ func nodesOf(n int, node func(i int) int) *nodeMap {
 	return newNodeMap(of)
 }
 
-// flow executes the schedules of all members. It keeps its memory from one collective to the next.
+// flow executes the schedules of all members. It reuses its memory for the next collective.
 type flow struct {
 	c         Participant
 	schedules [mostMembers]Schedule
@@ -152,28 +150,28 @@ type flow struct {
 
 	cells  int
 	cellAt []int32     // cell of each byte
-	edges  []bool      // whether a cell begins at a byte
-	first  []int32     // of each cell: a byte
-	values []members   // of what was received, cell by cell
-	lists  []int32     // by member and cell: the last entry
-	entry  []flowEntry // what arrived for a cell
+	edges  []bool      // a cell begins at the byte
+	first  []int32     // first byte of each cell
+	values []members   // received values, cell by cell
+	lists  []int32     // last entry by member and cell
+	entry  []flowEntry // received values of a cell
 }
 
 // flowStep is a step of a member.
 type flowStep struct {
 	member, index int32
 	partner       int32 // number of the other end
-	waits         int32 // for how many it still waits
+	waits         int32 // number of incomplete dependencies
 	next          []int32
-	before        []uint64 // the steps of its member that come before it
-	heard         members  // whom it depends on
+	before        []uint64 // earlier steps of its member
+	heard         members  // members on which it depends
 }
 
 // flowEntry is a value that a member received for a cell.
 type flowEntry struct {
 	step  int32
 	value members
-	more  int32 // the entry before, -1 if there is none
+	more  int32 // previous entry; -1: none
 }
 
 func (f *flow) check(u *selection, c Participant) error {
@@ -196,7 +194,7 @@ func (f *flow) check(u *selection, c Participant) error {
 	return f.result()
 }
 
-// plan has all members plan their part.
+// plan computes the schedules of all members.
 func (f *flow) plan(u *selection) error {
 	f.steps = f.steps[:0]
 	for me := range f.c.Members {
@@ -241,14 +239,14 @@ func (f *flow) step(number int32) *Step {
 	return &f.schedules[s.member].Steps[s.index]
 }
 
-// precedes reports whether a step of a member comes before another.
+// precedes reports whether a step of a member precedes another.
 func (f *flow) precedes(a, b int32) bool {
 	i := f.steps[a].index
 	return f.steps[b].before[i/64]>>(i%64)&1 != 0
 }
 
-// match pairs sends with receives: the k-th send from one member to another in a lane meets the k-th receive. Their
-// order must be certain at both ends.
+// match pairs the k-th send from one member to another in a lane with the k-th receive. It returns an error if
+// dependencies do not determine the order at both ends.
 func (f *flow) match() error {
 	n := f.c.Members
 	for kind := range f.unmatched {
@@ -311,13 +309,13 @@ func (f *flow) total() int64 {
 	return c.Bytes * int64(c.Members)
 }
 
-// held returns what a step's message holds.
+// held returns the data of a step's message.
 func (f *flow) held(number int32) []span {
 	s := &f.steps[number]
 	return f.schedules[s.member].contents.held[s.index]
 }
 
-// cut divides the data into cells that messages and members hold as a whole or not at all.
+// cut divides the data into cells that every message and member holds completely or not at all.
 func (f *flow) cut() error {
 	total := f.total()
 	f.edges = append(f.edges[:0], make([]bool, total+1)...)
@@ -358,7 +356,7 @@ func (f *flow) cut() error {
 	return nil
 }
 
-// blockOf returns which of the n blocks of total bytes, the first ones a byte longer, has the byte.
+// blockOf returns the block that contains a byte, of n blocks of total bytes as in partStart.
 func blockOf(total int64, n int, at int64) int {
 	for i := range n {
 		size := total / int64(n)
@@ -373,7 +371,7 @@ func blockOf(total int64, n int, at int64) int {
 	panic("beyond the last block")
 }
 
-// place returns the member whose block has the byte, and where the block begins and ends.
+// place returns the member whose block contains a byte, and the bounds of the block.
 func (f *flow) place(at int64) (i int, begin, end int64) {
 	c := &f.c
 	if c.starts == nil {
@@ -386,7 +384,7 @@ func (f *flow) place(at int64) (i int, begin, end int64) {
 	return i, c.starts[i], c.starts[i+1]
 }
 
-// origin returns the member that has a byte at first, -1 where all have their own.
+// origin returns the member that initially has a byte, -1 if every member has its own.
 func (f *flow) origin(at int64) int {
 	switch c := &f.c; c.Kind {
 	case dag.Bcast, dag.Scatter, dag.Scatterv:
@@ -398,7 +396,7 @@ func (f *flow) origin(at int64) int {
 	return -1
 }
 
-// target returns the member that must have a byte in the end, -1 for all, -2 for the root.
+// target returns the member that must end with a byte, -1 for all members, -2 for the root.
 func (f *flow) target(at int64) int {
 	switch c := &f.c; c.Kind {
 	case dag.Reduce, dag.Gather, dag.Gatherv:
@@ -421,7 +419,7 @@ func (f *flow) target(at int64) int {
 	return -1
 }
 
-// eachCell calls visit for the cells that a message holds, in order.
+// eachCell calls visit for the cells of a message in order.
 func (f *flow) eachCell(number int32, visit func(cell int32)) {
 	total := int64(len(f.cellAt) - 1)
 	for _, x := range f.held(number) {
@@ -474,7 +472,7 @@ func (f *flow) run() error {
 	return nil
 }
 
-// receive gives a member what the other one sent.
+// receive stores the values of a message at the receiver.
 func (f *flow) receive(number int32) (err error) {
 	s := &f.steps[number]
 	f.values = f.values[:0]
@@ -512,15 +510,14 @@ func (f *flow) receive(number int32) (err error) {
 	return nil
 }
 
-// value returns what a member has of a cell when it gets to a step, or -1 in the end: what it had at first and received
-// before.
+// value returns the value of a cell at a member before a step, or at the end if number is -1.
 func (f *flow) value(member int, number, cell int32) (v members, err error) {
 	switch origin := f.origin(int64(f.first[cell])); origin {
 	case -1, member:
 		v = only(member)
 	}
 	list := f.lists[member*f.cells+int(cell)]
-	latest := int32(-1) // receive of data that takes the place of what was there
+	latest := int32(-1) // last receive that overwrites
 	visit := func(do func(e *flowEntry, action onRecv)) {
 		for i := list; i >= 0; i = f.entry[i].more {
 			if e := &f.entry[i]; number < 0 || f.precedes(e.step, number) {
@@ -548,7 +545,7 @@ func (f *flow) value(member int, number, cell int32) (v members, err error) {
 	return v, err
 }
 
-// prefix returns what a member has of a cell as the result of a scan.
+// prefix returns the scan result of a member for a cell.
 func (f *flow) prefix(member int, cell int32) (v members, err error) {
 	if f.c.Kind == dag.Scan {
 		v = only(member)
@@ -566,7 +563,7 @@ func (f *flow) prefix(member int, cell int32) (v members, err error) {
 	return v, nil
 }
 
-// result checks what every member has in the end, and on whom that depends.
+// result checks the final values of every member, and the members on which they depend.
 func (f *flow) result() error {
 	for me := range f.c.Members {
 		heard := only(me)
@@ -588,7 +585,7 @@ func (f *flow) result() error {
 	return nil
 }
 
-// needs returns the members on which a member's result depends even where nothing has any bytes.
+// needs returns the members on which a member's result depends, even for 0 bytes.
 func (f *flow) needs(me int) members {
 	switch c := &f.c; c.Kind {
 	case dag.Bcast, dag.Scatter, dag.Scatterv:

@@ -16,7 +16,7 @@ import (
 
 var memberCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 32, 33}
 
-// roots are the positions to try as root: all of them, of many members a few.
+// roots returns the root positions to test: all for few members, otherwise some.
 func roots(kind dag.Subkind, n int) []int {
 	switch {
 	case !kind.Rooted():
@@ -31,14 +31,14 @@ func roots(kind dag.Subkind, n int) []int {
 	return all
 }
 
-// sizes of the members' own contributions; one of them nothing.
+// ownSize returns the size of a member's own contribution; one of them is 0.
 func ownSize(position int) int64 {
 	return int64(position*position*13) % 101
 }
 
 const commonSize = 1000
 
-// collectiveOp returns the op of one member as docs/lowering.md has it, all sizes times scale, which is 0 or 1.
+// collectiveOp returns the op of one member as docs/lowering.md defines it. scale, 0 or 1, multiplies all sizes.
 func collectiveOp(kind dag.Subkind, n, position, root int, scale int64) dag.Op {
 	op := dag.Op{Kind: dag.Coll, Subkind: kind}
 	isRoot := position == root
@@ -73,8 +73,8 @@ func collectiveOp(kind dag.Subkind, n, position, root int, scale int64) dag.Op {
 	return op
 }
 
-// oneCollective returns a trace in which each rank computes, takes part in a collective of the communicator, if it is a
-// member, and computes again.
+// oneCollective returns a trace in which each rank computes, takes part in a collective if it is a member, and computes
+// again.
 func oneCollective(kind dag.Subkind, ranks int, members []int32, root int, scale int64) *dag.Trace {
 	b := dag.NewBuilder(ranks)
 	comm := b.AddComm(dag.NewComm("", members))
@@ -102,9 +102,9 @@ func mustLower(t *testing.T, tr *dag.Trace, choice string) *dag.Trace {
 	return out
 }
 
-// TestAlgorithms runs every algorithm on communicators of many sizes and orders that leave out two ranks, with and
-// without data. It checks that each member waits for all whose data it needs, that messages hold what the collective
-// needs, and how many messages and bytes travel in all.
+// TestAlgorithms runs every algorithm on communicators of many sizes and orders without two of the ranks, with and
+// without data. It checks that each member depends on all members whose data it needs, and the total messages and
+// bytes.
 func TestAlgorithms(t *testing.T) {
 	for _, a := range algorithms {
 		t.Run(name(a.kind, "/", a.name), func(t *testing.T) {
@@ -147,7 +147,7 @@ func total(re *replay) int64 {
 	return sum
 }
 
-// checkDependence checks on whose start the end of the collective depends at each member.
+// checkDependence checks the members on whose start the end of the collective depends at each member.
 func checkDependence(t *testing.T, re *replay, a *algorithm, members []int32, root int) {
 	t.Helper()
 	for position, rank := range members {
@@ -166,14 +166,14 @@ func checkDependence(t *testing.T, re *replay, a *algorithm, members []int32, ro
 		}
 		last := re.trace.Ranks[rank].Len() - 1
 		got := re.sources[rank][last]
-		exactly := a.kind.Rooted() && a.name == "linear" // members deal with the root alone
+		exactly := a.kind.Rooted() && a.name == "linear" // members communicate with the root only
 		if got&needs != needs || exactly && got != needs {
 			t.Errorf("member %d depends on ranks %b, needs %b", position, got, needs)
 		}
 	}
 }
 
-// traffic is the messages that an algorithm sends in all, and the bytes, as its source gives them, where it does.
+// traffic returns the total messages and bytes of an algorithm as its source states them, and whether it does.
 func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 	members, others := int64(n), int64(n-1)
 	floorLog, ceilLog := int64(bits.Len(uint(n))-1), int64(bits.Len(uint(n-1)))
@@ -185,7 +185,7 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 	}
 	common := func(int) int64 { return commonSize }
 	commonPart := func(p int) int64 { return partSize(commonSize, n, p) }
-	// What the subtrees of a binomial tree, root excluded, hold together.
+	// Total size of the subtrees of a binomial tree without the root.
 	subtrees := func(block func(position int) int64) int64 {
 		all := int64(0)
 		for v := 1; v < n; v++ {
@@ -195,7 +195,7 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 		}
 		return all
 	}
-	// What members that all send each of the others a part of their own data send together.
+	// Total size if every member sends each other member a part of its own data.
 	parts := func(own func(position int) int64) int64 {
 		all := int64(0)
 		for i := range n {
@@ -223,10 +223,10 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 		messages, bytes = others+members*ceilLog, subtrees(commonPart)+others*commonSize
 	case "reduce/rabenseifner":
 		messages, bytes = extra+power*floorLog+power-1, (extra+power-1)*commonSize
-		for q := range power { // what the binomial gather sends
+		for q := range power { // the binomial gather
 			bytes += int64(bits.OnesCount64(uint64(q))) * partSize(commonSize, int(power), int(q))
 		}
-	case "allreduce/recdoubling", "allreduce/hierarchical": // on one level, and of so few bytes
+	case "allreduce/recdoubling", "allreduce/hierarchical": // on one level, for small sizes
 		messages, bytes = power*floorLog+2*extra, (power*floorLog+2*extra)*commonSize
 	case "allreduce/ring":
 		messages, bytes = 2*members*others, 2*others*commonSize
@@ -289,7 +289,7 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 	return messages, bytes, true
 }
 
-// TestReduceScatterBlocks gives the members of a reduce-scatter blocks of their own.
+// TestReduceScatterBlocks checks a reduce-scatter whose members state different blocks.
 func TestReduceScatterBlocks(t *testing.T) {
 	const n = 5
 	b := dag.NewBuilder(n)
@@ -312,8 +312,8 @@ func TestReduceScatterBlocks(t *testing.T) {
 	}
 }
 
-// TestStatedForms: what a member does not contribute or receive may stand as 0, and what it receives may be stated
-// where nothing reads it; the messages, as FROM>TO:BYTES, are the same.
+// TestStatedForms checks that equivalent statements of sizes, such as 0 for data that a member neither contributes nor
+// receives, give the same messages, listed as FROM>TO:BYTES.
 func TestStatedForms(t *testing.T) {
 	type form struct{ bytes, receives int64 }
 	tests := []struct {
@@ -370,8 +370,8 @@ func TestStatedForms(t *testing.T) {
 	}
 }
 
-// randomTrace returns a trace of many collectives on several communicators at once, with computation, messages and
-// dependencies, some of them forward, around them.
+// randomTrace returns a trace of many concurrent collectives on several communicators, with calcs, messages and
+// dependencies, some of them forward.
 func randomTrace(ranks, collectives int, seed uint64) *dag.Trace {
 	random := rand.New(rand.NewPCG(seed, 1))
 	b := dag.NewBuilder(ranks)
@@ -408,13 +408,13 @@ func randomTrace(ranks, collectives int, seed uint64) *dag.Trace {
 				r.RequiresStart(i, random.IntN(i))
 			}
 			if random.IntN(4) == 0 {
-				// An op that stands before what it waits for. It must not be one that others wait for.
+				// An op before its dependency. No other op may wait for it.
 				j := r.Add(dag.Op{Kind: dag.Calc, Duration: 5, Name: "early"})
 				k := r.Add(dag.Op{Kind: dag.Calc, Duration: 6, Name: "late"}, i)
 				r.Requires(j, k)
 				r.RequiresStart(j, i)
 			}
-			if random.IntN(4) == 0 { // the collective waits for an op that follows it
+			if random.IntN(4) == 0 { // the collective waits for a later op
 				r.Requires(i, r.Calc(0))
 			}
 			r.Calc(0, r.Len()-1)
@@ -425,7 +425,7 @@ func randomTrace(ranks, collectives int, seed uint64) *dag.Trace {
 		b.Rank(rank).Recv(int32((rank+ranks-1)%ranks), 7, 5)
 	}
 	tr := b.Trace()
-	for rank := range tr.Ranks { // a duration that tells each op from the others
+	for rank := range tr.Ranks { // a unique duration identifies each op
 		for i, kind := range tr.Ranks[rank].Kind {
 			if kind == dag.Calc {
 				tr.Ranks[rank].Duration.Set(i, dag.Time(i+1))
@@ -435,8 +435,8 @@ func randomTrace(ranks, collectives int, seed uint64) *dag.Trace {
 	return tr
 }
 
-// predecessors returns, for each op with a duration, the durations of the ops that it waits for, directly or not, in
-// ascending order.
+// predecessors returns, for each op with a duration, the durations of its direct and indirect dependencies in ascending
+// order.
 func predecessors(r *dag.Rank) map[dag.Time][]dag.Time {
 	before := make([]map[dag.Time]bool, r.Len()) // of each op, itself included
 	var visit func(i int) map[dag.Time]bool
@@ -461,7 +461,7 @@ func predecessors(r *dag.Rank) map[dag.Time][]dag.Time {
 	return result
 }
 
-// TestManyCommunicators checks that everything still waits for what it waited for, and for nothing else of its rank.
+// TestManyCommunicators checks that lowering keeps exactly the dependencies between the other ops of a rank.
 func TestManyCommunicators(t *testing.T) {
 	for seed := range uint64(20) {
 		tr := randomTrace(9, 60, seed)
@@ -492,8 +492,8 @@ func TestManyCommunicators(t *testing.T) {
 	}
 }
 
-// TestSomeCollectives lowers some collectives and then the rest: it must come to the same as lowering all at once, but
-// for the tags, and leave alone in between what is not to be lowered.
+// TestSomeCollectives lowers some collectives and then the rest. The result must equal that of lowering all at once
+// except for tags, and the first step must not change the other collectives.
 func TestSomeCollectives(t *testing.T) {
 	some := func(kind dag.Subkind) bool {
 		return kind == dag.ReduceScatter || kind == dag.Scan || kind == dag.Bcast || kind == dag.Alltoallv
@@ -514,7 +514,7 @@ func TestSomeCollectives(t *testing.T) {
 		rest := mustLower(t, half, "")
 		run(t, rest, func(int, int) bool { return false })
 		all := mustLower(t, tr, "")
-		tags := map[int64]bool{} // of the messages of those lowered first
+		tags := map[int64]bool{} // tags of the collectives lowered first
 		for rank := range tr.Ranks {
 			before, between := ops(&tr.Ranks[rank]), ops(&half.Ranks[rank])
 			if got, want := collectives(between, false), collectives(before, false); !slices.Equal(got, want) {
@@ -576,7 +576,8 @@ func filter(ops []dag.Op, keep func(op *dag.Op) bool) []dag.Op {
 	return kept
 }
 
-// TestKeptCollectivesAgree: collectives that are not lowered need to be the same at all members, and no more than that.
+// TestKeptCollectivesAgree checks that members must agree on the kind of collectives that are not lowered, and on
+// nothing else.
 func TestKeptCollectivesAgree(t *testing.T) {
 	onlyBarriers := func(kind dag.Subkind) bool { return kind == dag.Barrier }
 	trace := func(kinds ...dag.Subkind) *dag.Trace {
@@ -606,7 +607,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// dump writes a trace for comparison.
+// dump returns a trace as text for comparison.
 func dump(tr *dag.Trace) string {
 	var b strings.Builder
 	for rank := range tr.Ranks {
@@ -618,7 +619,7 @@ func dump(tr *dag.Trace) string {
 	return b.String()
 }
 
-// TestPlace shows how the messages are tied into the DAG of a rank.
+// TestPlace checks the dependencies between the messages and the other ops of a rank.
 func TestPlace(t *testing.T) {
 	b := dag.NewBuilder(3)
 	coll := dag.Op{Kind: dag.Coll, Subkind: dag.Gatherv, Bytes: 8, Stream: 3, NIC: 1, Release: 9, Name: "collect"}
@@ -678,7 +679,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestUnknownRoot: where no member knows the root, it is the first member.
+// TestUnknownRoot checks that an unknown root is the first member.
 func TestUnknownRoot(t *testing.T) {
 	for _, kind := range allCollectives {
 		if !kind.Rooted() {
@@ -696,7 +697,7 @@ func TestUnknownRoot(t *testing.T) {
 	}
 }
 
-// TestKept: what is not lowered keeps all that it has, and ops that were read before leave nothing behind.
+// TestKept checks that other ops keep all their fields, and that reused memory has no remains of earlier ops.
 func TestKept(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Meta().Jobs = []string{"a", "b"}
@@ -733,7 +734,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestTags: instances are numbered through the communicators, and each has a tag of its own.
+// TestTags checks that each instance has a unique tag, numbered over all communicators.
 func TestTags(t *testing.T) {
 	b := dag.NewBuilder(2)
 	other := b.AddComm(dag.NewComm("", []int32{1, 0}))
@@ -754,7 +755,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestTagsBelowOthers: tags go on below those that the messages of the trace have.
+// TestTagsBelowOthers checks that new tags are below all tags of the trace.
 func TestTagsBelowOthers(t *testing.T) {
 	trace := func(tag int64) *dag.Trace {
 		b := dag.NewBuilder(2)
@@ -780,7 +781,7 @@ func TestTagsBelowOthers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, expected %s", err, want)
 	}
-	seen := map[int64]bool{} // by both trees of both
+	seen := map[int64]bool{} // tags of both trees of both collectives
 	out := mustLower(t, trace(-9), "bcast=doublebinarytree")
 	for _, tag := range out.Ranks[0].Tag[1:] {
 		seen[tag] = true
@@ -818,7 +819,7 @@ func TestRanksWithoutCollectives(t *testing.T) {
 	}
 }
 
-// TestDisagreement: what members must agree on, and what is no collective at all.
+// TestDisagreement checks the errors for members that disagree and for malformed collectives.
 func TestDisagreement(t *testing.T) {
 	coll := func(kind dag.Subkind, bytes int64) dag.Op {
 		return dag.Op{Kind: dag.Coll, Subkind: kind, Bytes: bytes}
@@ -836,7 +837,7 @@ func TestDisagreement(t *testing.T) {
 		return op
 	}
 	tests := map[string]struct {
-		ops  [3][]dag.Op // by rank; communicator 1 is the ranks 2 and 1, communicator 2 is broken
+		ops  [3][]dag.Op // by rank; communicator 1 is ranks 2 and 1, communicator 2 is malformed
 		want string
 	}{
 		"kind": {
@@ -928,7 +929,7 @@ func TestDisagreement(t *testing.T) {
 	}
 }
 
-// TestLargestSizes: sums stay in range at the limit.
+// TestLargestSizes checks that sums stay in range at the size limit.
 func TestLargestSizes(t *testing.T) {
 	for _, a := range algorithms {
 		for n := 1; n < 10; n++ {
@@ -946,7 +947,7 @@ func TestLargestSizes(t *testing.T) {
 	}
 }
 
-// TestTooManySegments: a schedule that would fill the memory is refused.
+// TestTooManySegments checks the error for schedules that would exhaust the memory.
 func TestTooManySegments(t *testing.T) {
 	b := dag.NewBuilder(2)
 	for rank := range 2 {
@@ -964,7 +965,7 @@ func TestTooManySegments(t *testing.T) {
 	}
 }
 
-// TestNodes: nodes that are not those of the trace's ranks are an error where they count.
+// TestNodes checks that a wrong number of nodes is an error if the choice uses nodes.
 func TestNodes(t *testing.T) {
 	b := dag.NewBuilder(3)
 	for rank := range 3 {
@@ -993,7 +994,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestHostile: whatever the fields of the collectives, there is an error or a trace that runs to its end.
+// TestHostile checks that arbitrary fields of collectives give an error or a trace that completes.
 func TestHostile(t *testing.T) {
 	sizes := []int64{0, 0, 1, 8, -1, math.MinInt64, math.MaxInt64, math.MaxInt64 / 3}
 	choices := []string{"", "collectives=linear,bruck,reducebcast", "collectives=binomial,recdoubling,scatterallgather",

@@ -7,12 +7,12 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// The replay executes a trace of at most 64 ranks without any notion of time and follows data through it: every op has
-// a set of data, with an element for each rank, which it passes on through dependencies and messages.
+// The replay executes a trace of at most 64 ranks without time and follows data through it: every op has a set of
+// ranks, which it passes on through dependencies and messages.
 
 type replay struct {
 	trace   *dag.Trace
-	sources [][]uint64 // by rank and op: the set
+	sources [][]uint64 // set of each op, by rank
 	sends   []sent
 }
 
@@ -30,7 +30,7 @@ type channel struct {
 	tag            int64
 }
 
-// run follows dependence: every op has the set of the ranks on whose marked ops it depends.
+// run computes dependence: the set of an op is the ranks on whose marked ops it depends.
 func run(t *testing.T, tr *dag.Trace, mark func(rank, op int) bool) *replay {
 	t.Helper()
 	gives := func(rank, op int) uint64 {
@@ -42,9 +42,9 @@ func run(t *testing.T, tr *dag.Trace, mark func(rank, op int) bool) *replay {
 	return follow(t, tr, gives, func(m *sent) uint64 { return m.sources })
 }
 
-// follow executes the trace; gives says what an op puts into the set it passes on, holds what of its sender's set a
-// message holds. It fails the test where the trace does not run to its end, or a receive gets another size than it
-// expects.
+// follow executes the trace. gives returns the elements that an op adds to its set, holds the elements of the sender's
+// set that a message carries. It fails the test if the trace does not complete, or if the sizes of a send and its
+// receive differ.
 func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds func(m *sent) uint64) *replay {
 	t.Helper()
 	re := &replay{trace: tr, sources: make([][]uint64, len(tr.Ranks))}
@@ -61,7 +61,7 @@ func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds 
 		dependents[rank] = make([][]int32, r.Len())
 		deps, starts := r.Dependents(), r.StartDependents()
 		for i := range r.Len() {
-			// A start is as late as an end here: it is enough to find out that a trace runs to its end.
+			// A start counts as an end here, which is sufficient to check that the trace completes.
 			dependents[rank][i] = append(append([]int32{}, deps.Of(i)...), starts.Of(i)...)
 			for _, d := range dependents[rank][i] {
 				waits[rank][d]++
@@ -138,7 +138,7 @@ func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds 
 	return re
 }
 
-// permutation returns the ranks 0..n-1 in an order that is not ascending.
+// permutation returns the ranks 0..n-1 in a fixed order that is not ascending.
 func permutation(n int) []int32 {
 	ranks := make([]int32, n)
 	for i := range ranks {

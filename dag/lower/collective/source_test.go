@@ -10,12 +10,12 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// inBatches is a source of a trace that delivers so many ranks at a time, in memory that it uses again.
+// inBatches is a source with batches of a fixed number of ranks, which reuses their memory.
 type inBatches struct {
 	dag.Source // of the trace in memory
 	trace      *dag.Trace
 	size       int
-	fail       int // the batch that cannot be read, from 1
+	fail       int // number of the batch that fails, from 1; 0: none
 }
 
 func (b *inBatches) Header() (*dag.Header, error) {
@@ -39,7 +39,7 @@ func (b *inBatches) NewReader(dag.Columns) dag.Reader {
 		}
 		for i := range ranks {
 			for k := range ranks[i].Kind {
-				ranks[i].Kind[k] = 99 // what is read before must not be looked at again
+				ranks[i].Kind[k] = 99 // earlier batches must not be used again
 			}
 		}
 		ranks = ranks[:0]
@@ -50,7 +50,7 @@ func (b *inBatches) NewReader(dag.Columns) dag.Reader {
 	}
 }
 
-// readAll reads all batches of a source with one reader, and checks that they are of the sizes told.
+// readAll reads all batches of a source with one reader, and checks their sizes.
 func readAll(t *testing.T, s dag.Source) *dag.Trace {
 	t.Helper()
 	h := mustHeader(t, s)
@@ -91,7 +91,7 @@ func mustHeader(t *testing.T, s dag.Source) *dag.Header {
 	return h
 }
 
-// TestSource: a trace that is lowered while it is read is that which is lowered as a whole, whatever the batches.
+// TestSource checks that lowering by batches equals lowering the whole trace, for several batch sizes.
 func TestSource(t *testing.T) {
 	for seed := range uint64(4) {
 		tr := randomTrace(9, 60, seed)
@@ -157,7 +157,7 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// TestSourceMemory: reading what is lowered takes the memory of a batch, not of everything.
+// TestSourceMemory checks that reading a lowered source takes the memory of a batch, not of the whole trace.
 func TestSourceMemory(t *testing.T) {
 	const ranks = 1024
 	b := dag.NewBuilder(ranks)
@@ -188,7 +188,7 @@ func TestSourceMemory(t *testing.T) {
 	if want := int64(ranks * (2*(ranks-1) + 1)); ops != want {
 		t.Errorf("%d ops, expected %d", ops, want)
 	}
-	// All ops together take 60 MB and more; the schedule of a rank, one for each processor, about 100 kB.
+	// All ops together take 60 MB or more; the schedule of a rank, one per processor, takes about 100 kB.
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8<<20 {
 		t.Errorf("%d bytes allocated for %d ops", allocated, ops)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// FuzzAttributes lowers two ranks whose trace and whose calls have any attributes: either that fails, or all messages
-// have partners.
+// FuzzAttributes lowers two ranks with arbitrary attributes of trace and calls. Lowering must fail, or all messages
+// must have partners.
 func FuzzAttributes(f *testing.F) {
 	f.Add(`{"nccl":{"comms":{"c":{"rings":[[0,1]],"trees":[[-1,0]]}}}}`, `{"nccl":{"algo":"ring","proto":"simple","type":4,`+
 		`"chunk_steps":4,"slice_steps":2,"step_size":64,"channels":[[0,50,10,5],[1,3,10,10]],"in_place":true}}`,

@@ -14,10 +14,10 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 )
 
-// job is a trace of NCCL calls in the making.
+// job builds a trace of NCCL calls.
 type job struct {
 	*dag.Builder
-	last []int // op of each rank that the next kernel waits for
+	last []int // op of each rank on which the next kernel depends
 	tags map[[3]int32]int64
 }
 
@@ -87,8 +87,8 @@ func mustLower(t *testing.T, trace *dag.Trace, o Options) (*dag.Trace, *Report) 
 	return lowered, &l.Report
 }
 
-// TestWorkedExample is an allreduce of 1 MiB of four GPUs on two nodes, worked out by hand: each GPU passes on 6 chunks
-// of 65536 elements in two slices each.
+// TestWorkedExample compares an allreduce of 1 MiB on four GPUs of two nodes with a calculation by hand: each GPU
+// forwards 6 chunks of 65536 elements in two slices each.
 func TestWorkedExample(t *testing.T) {
 	j := newJob(4, 0, 0, 1, 1)
 	world := j.AddComm(dag.World(4))
@@ -100,8 +100,8 @@ func TestWorkedExample(t *testing.T) {
 	if r.Network != (Traffic{24, 3 << 20}) || r.IntraNode != (Traffic{24, 3 << 20}) || !r.SendRecvAgree {
 		t.Errorf("messages %+v between nodes and %+v inside", r.Network, r.IntraNode)
 	}
-	// Per GPU 4 reductions of 3909 or so, 2 with copies, 4 copies; the tables of the machine are medians rounded
-	// otherwise.
+	// Per GPU 4 reductions of about 3909 ns, 2 with copies, and 4 copies. The tables of the machine are rounded
+	// medians.
 	if c := r.Calcs[0]; c.Gap != 2000 || c.Transfer != 24*436 || c.Ops != 54 || c != r.Calcs[1] {
 		t.Errorf("calcs %+v and %+v", c, r.Calcs[1])
 	}
@@ -206,8 +206,8 @@ func randomCollective(draw *rand.Rand, j *job, comm int32, members []int32, grou
 	}
 }
 
-// TestRandom lowers random calls: whatever it makes of them, all messages have partners of the same size, no op waits
-// for itself, the figures of both sides agree, and it is the same each time and whether ranks are joined or not.
+// TestRandom lowers random calls. It checks that all messages have partners of the same size, that dependencies have no
+// cycle, that the counts of both sides agree, and that the result is deterministic, with and without joined ranks.
 func TestRandom(t *testing.T) {
 	o := testOptions(t)
 	for seed := range uint64(400) {
@@ -267,7 +267,7 @@ func TestDoubleTree(t *testing.T) {
 		for i := range ranks {
 			ranks[i] = int32(i)
 		}
-		leaves := make([]int, n) // in how many of the trees
+		leaves := make([]int, n) // number of trees in which the rank is a leaf
 		for which, tree := range doubleTree(ranks, ranks) {
 			if _, err := newTree(tree.parent, n); err != nil {
 				t.Fatalf("%d nodes, tree %d: %v", n, which, err)
@@ -410,7 +410,7 @@ func TestRegroup(t *testing.T) {
 	}
 }
 
-// TestJobs checks that a call takes the connections that its own job has for a communicator.
+// TestJobs checks that a call uses the connections of its own job.
 func TestJobs(t *testing.T) {
 	j := newJob(6, 0, 1, 2, 3, 4, 5)
 	j.Meta().Jobs = []string{"a", "b"}
@@ -474,7 +474,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestChoice checks how calls are carried out of which a trace does not say it.
+// TestChoice checks the algorithm and protocol of calls without description.
 func TestChoice(t *testing.T) {
 	for _, c := range []struct {
 		bytes     int64

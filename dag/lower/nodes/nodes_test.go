@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// four is four ranks on two nodes: 0 and 2 on node 0, 1 and 3 on node 2; none on node 1.
+// four is four ranks on two nodes: ranks 0 and 2 on node 0, ranks 1 and 3 on node 2.
 func four() *dag.Trace {
 	b := dag.NewBuilder(4)
 	b.Meta().Nodes = []int32{0, 2, 0, 2}
@@ -115,7 +115,7 @@ func TestDenseTags(t *testing.T) {
 	}
 }
 
-// TestSparseTags joins a trace whose tags are too far apart to be kept as they are.
+// TestSparseTags joins a trace whose tags span too large a range.
 func TestSparseTags(t *testing.T) {
 	trace := four()
 	trace.Ranks[0].Tag[2], trace.Ranks[1].Tag[0] = 1<<40, 1<<40
@@ -183,8 +183,8 @@ func randomTrace(draw *rand.Rand) *dag.Trace {
 	return b.Trace()
 }
 
-// TestProperties checks on random traces that nothing but what is said changes, that a source gives what the trace has,
-// and that it is the same each time.
+// TestProperties checks on random traces that joining changes only the documented fields, that a source equals the
+// trace, and that the result is deterministic.
 func TestProperties(t *testing.T) {
 	for seed := range uint64(300) {
 		trace := randomTrace(rand.New(rand.NewPCG(seed, 0)))

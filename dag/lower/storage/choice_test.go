@@ -88,7 +88,7 @@ func TestParseChoiceErrors(t *testing.T) {
 	}
 }
 
-// FuzzParseChoice checks that what a choice says of its parameters is a choice that says the same.
+// FuzzParseChoice checks that the printed parameters of a choice parse to the same choice.
 func FuzzParseChoice(f *testing.F) {
 	for _, text := range choices {
 		f.Add(text)

@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/internal/golden"
 )
 
-// TestGraphs compares whole lowered traces, of few servers, with golden files, which were checked by hand.
+// TestGraphs compares lowered traces with golden files that were checked by hand.
 func TestGraphs(t *testing.T) {
 	records := []record{
 		{unit: 2, address: 1<<20 - 1000, bytes: 3000, write: true, time: 5 * dag.Microsecond},
@@ -32,7 +32,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// dump returns a trace as text, a line for each op.
+// dump returns a trace as text, one line per op.
 func dump(tr *dag.Trace) string {
 	var b strings.Builder
 	for rank := range tr.Ranks {

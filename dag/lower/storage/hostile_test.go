@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// TestHostile checks that accesses that no trace can hold are errors, and soon.
+// TestHostile checks that accesses beyond the limits fail quickly.
 func TestHostile(t *testing.T) {
 	const most = math.MaxInt64
 	io := func(op dag.Op) *dag.Trace {
@@ -80,7 +80,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestTooManyOps checks that writing stops when there are too many ops.
+// TestTooManyOps checks that writing stops at the maximum number of ops.
 func TestTooManyOps(t *testing.T) {
 	tr := traceOf(record{bytes: 1 << 30})
 	units, err := findUnits(tr)
@@ -101,7 +101,7 @@ func TestTooManyOps(t *testing.T) {
 	}
 }
 
-// TestNothing checks that a trace without accesses stays as it is.
+// TestNothing checks that a trace without accesses is returned unchanged.
 func TestNothing(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Rank(0).Calc(1)
@@ -112,8 +112,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestLongTimes checks the chain of times over the longest trace that there is, and where times are finer than
-// nanoseconds.
+// TestLongTimes checks the timer chain for the longest possible trace, and for times below a nanosecond.
 func TestLongTimes(t *testing.T) {
 	tr := traceOf(record{bytes: 1, time: 400}, record{bytes: 1, time: 1000}, record{bytes: 1, time: 2000},
 		record{bytes: 1, time: dag.MaxTime})
@@ -129,7 +128,7 @@ func TestLongTimes(t *testing.T) {
 	if problems := dag.Validate(whole); len(problems) > 0 {
 		t.Error(problems[0])
 	}
-	// Times since the first: 0, 600 ps, 1600 ps, nearly MaxTime; to the nanosecond: 0, 1, 2, MaxTime.
+	// Times after the first: 0, 600 ps, 1600 ps, nearly MaxTime; rounded to ns: 0, 1, 2, MaxTime.
 	if report.Gaps != 4 || len(got) != 4 || got[0] != 0 || got[1] != 1000 || got[2] != 1000 ||
 		got[3] != dag.MaxTime/1000*1000-2000 {
 		t.Errorf("the chain of times is %v", got)

@@ -41,8 +41,8 @@ func number(t testing.TB, text string) int64 {
 	return n
 }
 
-// TestCounts compares the counts for the excerpts of two well-known traces with those that the public converter
-// produced, and with those that were worked out for the mapping by other means.
+// TestCounts compares the counts for excerpts of two well-known traces with those of the public converter, and with an
+// independent calculation for the mapping.
 func TestCounts(t *testing.T) {
 	folder := os.Getenv("TRACEDAG_VECTORS")
 	if folder == "" {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestArrange compares the placement with the rule taken at its word: component i of n of a kind wants rank
-// (i+1) total / (n+1), and gets the nearest one that is free.
+// TestArrange compares the placement with a literal implementation of the rule: component i of n of a kind gets the
+// free rank nearest to (i+1) total / (n+1).
 func TestArrange(t *testing.T) {
 	for _, n := range [][]int64{
 		{1, 1, 1, 1, 1, 1}, {21, 1, 1, 1, 8, 64}, {4, 1, 1, 1, 8, 64}, {3, 2, 2, 2, 5, 7}, {100, 1, 1, 1, 1, 1},

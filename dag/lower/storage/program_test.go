@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/internal/golden"
 )
 
-// application returns the trace of two ranks that compute, talk to each other and access storage.
+// application returns a trace of two ranks with calcs, messages and storage accesses.
 func application() *dag.Trace {
 	b := dag.NewBuilder(2)
 	b.Meta().Nodes = []int32{4, 4}
@@ -31,14 +31,14 @@ func application() *dag.Trace {
 	r.Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Peer: 3, Bytes: 100, Tag: 100}, 5, 3)
 	r.RequiresStart(6, 4)
 	r = b.Rank(1)
-	r.Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Peer: 7, Bytes: 10, Tag: 1 << 20}, 1) // after what follows it
+	r.Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Peer: 7, Bytes: 10, Tag: 1 << 20}, 1) // waits for a later op
 	r.Recv(0, 77, 5)
 	r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Peer: 1, Bytes: 8}, 0)
 	r.Add(dag.Op{Kind: dag.Send, Peer: 0, Bytes: 9, Tag: 0, Comm: pair}, 2)
 	return b.Trace()
 }
 
-// TestPrograms checks what becomes of hosts that do more than accessing storage.
+// TestPrograms checks hosts with other ops than accesses.
 func TestPrograms(t *testing.T) {
 	for name, choice := range map[string]string{
 		"program":       "directdrive:n_ccs=2,n_bss=2,replicas=1",
@@ -65,7 +65,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestRandomPrograms checks on random programs that what comes out is valid and runs to its end.
+// TestRandomPrograms checks on random programs that the lowered trace is valid and completes.
 func TestRandomPrograms(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -107,7 +107,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// TestProgramAgainstOrder checks the error for a program that has accesses wait for later ones.
+// TestProgramAgainstOrder checks the error for accesses that wait for later ones.
 func TestProgramAgainstOrder(t *testing.T) {
 	b := dag.NewBuilder(1)
 	b.Rank(0).Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Bytes: 1}, 1)

@@ -11,8 +11,8 @@ import (
 	"github.com/tracedag/tracedag/sim/loggops"
 )
 
-// randomRecords returns records of all kinds: several units, some of them without numbers between, ties, accesses of no
-// bytes, of parts of a slice, on its bounds, and of several slices of 1 MiB.
+// randomRecords returns records of all kinds: several units with gaps between their numbers, equal times, and accesses
+// of 0 bytes, within a slice, at its bounds and over several slices of 1 MiB.
 func randomRecords(seed uint64, n int) []record {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	units := []int32{0, 1, 2, 5, 9}
@@ -48,8 +48,8 @@ var choices = []string{
 	"directdrive:compat,order=window:2",
 }
 
-// TestProperties checks on random traces that what comes out is a valid trace that runs to its end, that it is the same
-// every time, and that the numbers of messages, calcs and bytes are those of docs/storage.md.
+// TestProperties checks on random traces that the lowered trace is valid, completes and is deterministic, and that its
+// messages, calcs and bytes match the formulas of docs/storage.md.
 func TestProperties(t *testing.T) {
 	for seed := range uint64(20) {
 		records := randomRecords(seed, 60)
@@ -80,7 +80,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// expected returns the report for records, by the formulas.
+// expected returns the report by the formulas.
 func expected(c *Choice, records []record) Report {
 	d := c.arch.(*directDrive)
 	var e Report
@@ -93,7 +93,7 @@ func expected(c *Choice, records []record) Report {
 		e.CalcNS += ns
 	}
 	hosts := map[int32]bool{}
-	before := map[int32][]int64{} // of each host: how many parts its records had
+	before := map[int32][]int64{} // parts of the records of each host
 	for _, r := range records {
 		if !hosts[r.unit] {
 			hosts[r.unit] = true
@@ -152,7 +152,7 @@ func expected(c *Choice, records []record) Report {
 	return e
 }
 
-// checkLabels checks that every record has ops that issue it and as many that end it, on its host, or a marker.
+// checkLabels checks that every record has equally many issuing and ending ops on its host, or a marker.
 func checkLabels(t *testing.T, where string, tr *dag.Trace, records []record) {
 	t.Helper()
 	opens, ends := make([]int, len(records)), make([]int, len(records))
@@ -185,7 +185,7 @@ func checkLabels(t *testing.T, where string, tr *dag.Trace, records []record) {
 	}
 }
 
-// runStrict runs a trace on LogGOPS, with its usual parameters, and returns the makespan.
+// runStrict returns the makespan of a trace on LogGOPS with its usual parameters.
 func runStrict(t testing.TB, tr *dag.Trace) dag.Time {
 	t.Helper()
 	compiled, err := loggops.Compile(dag.FromTrace(tr), loggops.Strict, t.Errorf)
@@ -206,7 +206,7 @@ func runStrict(t testing.TB, tr *dag.Trace) dag.Time {
 	return dag.Time(result.Makespan.Ticks)
 }
 
-// runIdeal runs a trace without a network, and returns the makespan.
+// runIdeal returns the makespan of a trace without network.
 func runIdeal(t testing.TB, tr *dag.Trace) dag.Time {
 	t.Helper()
 	compiled, err := ideal.Compile(dag.FromTrace(tr))
@@ -223,7 +223,7 @@ func runIdeal(t testing.TB, tr *dag.Trace) dag.Time {
 	return dag.Time(result.Makespan.Ticks)
 }
 
-// The parameters of LogGOPS that runStrict has.
+// LogGOPS parameters of runStrict.
 const (
 	latency  = 2500 * dag.Nanosecond
 	overhead = 1500 * dag.Nanosecond
@@ -231,16 +231,16 @@ const (
 	eager    = 65535
 )
 
-// travel returns how long a message takes between two idle ranks.
+// travel returns the time of a message between two idle ranks.
 func travel(bytes int64) dag.Time {
 	t := overhead + latency + dag.Time(bytes-1)*perByte + overhead
 	if bytes > eager {
-		t += 2 * latency // the request, and its answer
+		t += 2 * latency // request and reply
 	}
 	return t
 }
 
-// TestLatency compares the latency of single accesses on LogGOPS with that worked out by hand.
+// TestLatency compares the latency of single accesses on LogGOPS with a calculation by hand.
 func TestLatency(t *testing.T) {
 	const later = dag.Second
 	for _, bytes := range []int64{1, 512, 8192, 65535, 65536, 1 << 20} {
@@ -257,7 +257,7 @@ func TestLatency(t *testing.T) {
 			{"directdrive:mount=off", false, read},
 			{"directdrive:mount=off,lookup=none", false, short},
 			{"directdrive:mount=off,replicas=1", true, write},
-			// With the second of two accesses, which comes long after the mount.
+			// The second of two accesses starts long after the mount.
 			{"directdrive:order=timed", false, read + later},
 			{"directdrive:order=timed,lookup=none", false, short + later},
 		} {

@@ -7,7 +7,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// record is an access of a trace that a test makes.
+// record is an access of a test trace.
 type record struct {
 	unit    int32
 	address int64
@@ -16,7 +16,7 @@ type record struct {
 	time    dag.Time
 }
 
-// traceOf returns the trace of some records, in the order of their times: a rank for each unit.
+// traceOf returns the trace of records in order of time, with one rank per unit.
 func traceOf(records ...record) *dag.Trace {
 	var units []int32
 	for _, r := range records {

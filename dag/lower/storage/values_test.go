@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRate compares times with exact ones.
+// TestRate compares times with exact arithmetic.
 func TestRate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 100000 {
