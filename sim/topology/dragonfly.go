@@ -88,19 +88,8 @@ func Dragonfly(p DragonflyParams) (*Network, error) {
 		return nil, fmt.Errorf("dragonfly: expected at most %d hosts and %d links, found %d and %d", maxNodes, maxLinks, hosts,
 			links)
 	}
-	n := &Network{Hosts: hosts, Switches: routers, Dragonfly: d, Links: make([]Link, 0, links),
-		Tier: make([]int8, routers), SwitchLatency: make([]dag.Time, routers), Name: func(node uint32) string {
-			if int(node) < hosts {
-				return numbered("host", int(node))
-			}
-			return numbered("router", int(node)-hosts)
-		}}
-	for router := range routers {
-		n.SwitchLatency[router] = p.SwitchLatency
-	}
-	for host := range hosts {
-		n.Links = append(n.Links, Link{uint32(host), n.node(host / d.P), p.Rate, p.Latency})
-	}
+	n := newRouters(routers, p.P, links, p.Rate, p.Latency, p.SwitchLatency)
+	n.Dragonfly = d
 	for low := range routers {
 		for high := low + 1; d.Group(high) == d.Group(low); high++ {
 			n.Links = append(n.Links, Link{n.node(low), n.node(high), p.Rate, p.Latency})

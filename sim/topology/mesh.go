@@ -4,6 +4,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -54,19 +55,8 @@ func Mesh(p MeshParams) (*Network, error) {
 		return nil, fmt.Errorf("%s: expected at most %d hosts and %d links, found %d and %d", kind, maxNodes, maxLinks, hosts, links)
 	}
 	info := &MeshInfo{append([]int(nil), p.Dims...), p.Wrap, p.P}
-	n := &Network{Hosts: hosts, Switches: routers, Mesh: info, Tier: make([]int8, routers),
-		SwitchLatency: make([]dag.Time, routers), Name: func(node uint32) string {
-			if int(node) < hosts {
-				return numbered("host", int(node))
-			}
-			return numbered("router", int(node)-hosts)
-		}}
-	for router := range routers {
-		n.SwitchLatency[router] = p.SwitchLatency
-	}
-	for host := range hosts {
-		n.Links = append(n.Links, Link{uint32(host), n.node(host / p.P), p.Rate, p.Latency})
-	}
+	n := newRouters(routers, p.P, hosts+routers*len(p.Dims), p.Rate, p.Latency, p.SwitchLatency)
+	n.Mesh = info
 	for router := range routers {
 		stride := 1
 		for _, size := range p.Dims {
@@ -81,4 +71,21 @@ func Mesh(p MeshParams) (*Network, error) {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	return n, nil
+}
+
+// newRouters returns a network of routers with a number of hosts each, so far without links between routers. It has
+// room for links links in all.
+func newRouters(routers, hostsEach, links int, rate int64, latency, switchLatency dag.Time) *Network {
+	hosts := routers * hostsEach
+	n := &Network{Hosts: hosts, Switches: routers, Links: make([]Link, 0, links), Tier: make([]int8, routers),
+		SwitchLatency: slices.Repeat([]dag.Time{switchLatency}, routers), Name: func(node uint32) string {
+			if int(node) < hosts {
+				return numbered("host", int(node))
+			}
+			return numbered("router", int(node)-hosts)
+		}}
+	for host := range hosts {
+		n.Links = append(n.Links, Link{uint32(host), n.node(host / hostsEach), rate, latency})
+	}
+	return n
 }
