@@ -54,8 +54,8 @@ func NewSource(p Params, seed int64) (*openloop.Source, error) {
 }
 
 // workload returns the workload as one Poisson source of messages for all tasks. It is equivalent to a Poisson source
-// per task: the sum of n such sources is a Poisson source of n times their rate, each of whose messages comes from any of
-// them with equal probability.
+// per task: the sum of n such sources is a Poisson source of n times their rate, each of whose messages comes from any
+// of them with equal probability.
 func (p *Params) workload(seed int64) (openloop.Workload, error) {
 	w := openloop.Workload{
 		Title:    fmt.Sprintf("%s, %d tasks, %d messages", p.Sizes.Name, p.Tasks, p.Messages),

@@ -4,8 +4,8 @@ package graph500
 
 import "fmt"
 
-// Description holds the results of the equations for a search, in real numbers; only the root is drawn. The JSON names are
-// those of the command line.
+// Description holds the results of the equations for a search, in real numbers; only the root is drawn. The JSON names
+// are those of the command line.
 type Description struct {
 	Scale       int    `json:"scale"`
 	EdgeFactor  int    `json:"edge_factor"`

@@ -1,8 +1,8 @@
 package graph500
 
 // Destinations of messages. Each message goes to one of the other processes with equal probability. The numbers of a
-// run's messages per destination are multinomial, and are drawn by halves: the number of messages to the first half of a
-// range of processes is binomial. Each of these numbers has its own random stream, by run and range. So a receiver
+// run's messages per destination are multinomial, and are drawn by halves: the number of messages to the first half of
+// a range of processes is binomial. Each of these numbers has its own random stream, by run and range. So a receiver
 // computes its number of messages from a sender by the ranges that contain it, and no draws are stored.
 
 import (

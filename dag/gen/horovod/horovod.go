@@ -21,11 +21,11 @@ const (
 
 // opsOf returns the number of ops of a layer with the given number of iterations.
 func opsOf[N int64 | float64](iterations N) N {
-	return 2 + 5*iterations - 1 // compute and allreduce; four collectives and a wait per iteration, except the last wait
+	return 2 + 5*iterations - 1 // compute, allreduce; four collectives and a wait per iteration, no last wait
 }
 
-// negotiate returns the number of iterations of the negotiation of each layer of each batch: that of the worker which is
-// ready last.
+// negotiate returns the number of iterations of the negotiation of each layer of each batch: that of the worker which
+// is ready last.
 func negotiate(p *Params, seed int64) []int64 {
 	iterations := make([]int64, p.Batches*p.Layers)
 	par.For(p.Workers, func(w int) {

@@ -20,8 +20,8 @@ type Params struct {
 	Jitter    float64       // standard deviation of every drawn time and size as a part of its mean; 0..1
 	Clock     dag.Time      // resolution of times; 1 ps..1000 s, 0: 1 ns
 
-	// TimeStep is the unit of drawn times: a multiple of Clock, or 0 for the largest of 1, 2, 5, 10, 20, 50, ... ticks that
-	// is at most a fifth of the standard deviation. Smaller digits are noise, and take most of a file.
+	// TimeStep is the unit of drawn times: a multiple of Clock, or 0 for the largest of 1, 2, 5, 10, 20, 50, ... ticks
+	// that is at most a fifth of the standard deviation. Smaller digits are noise, and take most of a file.
 	TimeStep dag.Time
 }
 
@@ -31,13 +31,13 @@ type Layer struct {
 	NegotiationLoop    dag.Time // mean wait between two iterations of the negotiation; 1 ps..1000 s
 	GathervBytes       int64    // mean size of a worker's announcement; 1..2^32
 	GathervTotalBytes  int64    // announced bytes, over several iterations, that make a worker ready; 1..2^40
-	GathervProbability float64  // probability that a worker that is not ready announces in an iteration; above 0, at most 1
+	GathervProbability float64  // probability of an announcement in an iteration; above 0, at most 1
 	BcastBytes         int64    // answer of the master in the iteration that finds all workers ready; 1..2^40
 	AllreduceBytes     int64    // size of the reduced tensors; 1..2^40
 }
 
-// Listing returns the run of the published example, listing 8 of the paper. The paper does not state workers, batches and
-// layers: these are ours.
+// Listing returns the run of the published example, listing 8 of the paper. The paper does not state workers, batches
+// and layers: these are ours.
 func Listing() Params {
 	p := Params{
 		Workers: 128,

@@ -1,6 +1,6 @@
 // Package llm generates traces of training steps of transformers under data, tensor, pipeline and expert parallelism:
-// for each rank calcs with operations and memory traffic, collectives, and messages between pipeline stages, derived from
-// the dimensions of the model.
+// for each rank calcs with operations and memory traffic, collectives, and messages between pipeline stages, derived
+// from the dimensions of the model.
 //
 // docs/generators/llm.md has the formulas and their sources.
 package llm

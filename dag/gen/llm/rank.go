@@ -260,8 +260,8 @@ func (w *writer) reducePart(u *unit, g group, whole, own int64) {
 	}
 }
 
-// The optimizer is Adam (Kingma and Ba, ICLR 2015, algorithm 1): operations per parameter, and bytes read and written of
-// its two moments and its value, four bytes each. It also reads the gradient and writes the parameter.
+// The optimizer is Adam (Kingma and Ba, ICLR 2015, algorithm 1): operations per parameter, and bytes read and written
+// of its two moments and its value, four bytes each. It also reads the gradient and writes the parameter.
 const (
 	optimizerFlops  = 14
 	optimizerStates = 3 * 4

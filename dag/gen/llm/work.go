@@ -26,8 +26,8 @@ func passes(n, elements int64) work {
 	return work{0, n * elements}
 }
 
-// Passes of an operation over its elements. A norm reads and writes them; its backward reads them and their gradients and
-// writes gradients. A sum reads two elements and writes one, as does the sum of the gradients of both branches.
+// Passes of an operation over its elements. A norm reads and writes them; its backward reads them and their gradients
+// and writes gradients. A sum reads two elements and writes one, as does the sum of the gradients of both branches.
 const (
 	normForward, normBackward = 2, 3
 	residual                  = 3

@@ -104,8 +104,8 @@ func (p *Params) tasksOf(worker int) int64 {
 	return n
 }
 
-// master generates rank 0. It sends every worker a task; for each result, in the order of receipt, it computes and sends
-// the next task.
+// master generates rank 0. It sends every worker a task; for each result, in the order of receipt, it computes and
+// sends the next task.
 func (p *Params) master(b *dag.RankBuilder) {
 	workers := int64(p.Workers)
 	send := func(task int64, after ...int) { b.Send(int32(1+task%workers), p.TaskBytes, taskTag, after...) }

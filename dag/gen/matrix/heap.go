@@ -1,7 +1,7 @@
 package matrix
 
-// maxHeap is a heap of items with the largest key first, four children a node. Keys lie apart from the items, so that
-// the children's keys are one cache line at most two.
+// maxHeap is a heap of items with the largest key first and four children per node. Keys are stored apart from the
+// items, so that the children's keys span at most two cache lines.
 type maxHeap struct {
 	keys  []int64
 	items []int32
@@ -47,7 +47,7 @@ func (h *maxHeap) pop() int32 {
 	return item
 }
 
-// sink puts an item at a node or below, where what is at the node is to be overwritten.
+// sink puts an item at a node or below, and overwrites the node's item.
 func (h *maxHeap) sink(at int, key int64, item int32) {
 	keys, items := h.keys, h.items
 	for {

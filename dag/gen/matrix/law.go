@@ -1,4 +1,4 @@
-// This file makes the mass functions of sizes and of times between arrivals, from named laws.
+// Mass functions of sizes and of times between arrivals, from named laws.
 
 package matrix
 
@@ -14,28 +14,28 @@ import (
 // Law is a law of sizes or of times between arrivals.
 type Law struct {
 	Family     string    // one of Families
-	Params     []float64 // those of the family, in the order in which Families has them
+	Params     []float64 // parameters of the family, in the order of Families
 	Modes      []Mode    // of multimodal
-	Background float64   // of multimodal: values spread over Min..Max, relative to the number of those of the modes
+	Background float64   // of multimodal: number of values spread over Min..Max, relative to the values of the modes
 	Min, Max   float64   // values outside are drawn again; infinite: no limit
-	Round      float64   // values are rounded to multiples of it, but none below Min; 0: they are not
+	Round      float64   // values are rounded to multiples of it, but not below Min; 0: no rounding
 }
 
 // Mode is one of the skew-normal laws that a multimodal law mixes.
 type Mode struct {
 	Location, Skew, Scale float64
-	Draws                 int // how many values are drawn from it
+	Draws                 int // number of values drawn from it
 }
 
-// draws is how many values are drawn to make the mass function of a family other than uniform and multimodal.
+// draws is the number of values drawn for the mass function of a family other than uniform and multimodal.
 const draws = 150_000
 
 const (
-	maxDraws   = 1 << 24 // of a multimodal law, in all
+	maxDraws   = 1 << 24 // of a multimodal law, total
 	maxSupport = 1 << 22 // values of a uniform law
 )
 
-// family is a family of laws with the names of its parameters and how a value is drawn. Those whose name is in positive
+// family is a family of laws: the names of its parameters and a function that draws a value. Parameters in positive
 // must be above 0.
 type family struct {
 	name     string
@@ -151,7 +151,7 @@ func (l *Law) family() *family {
 	return nil
 }
 
-// check returns an error for laws from which nothing can be drawn.
+// check returns an error for a law that no value can be drawn from.
 func (l *Law) check() error {
 	f := l.family()
 	if f == nil || len(l.Params) != len(f.params) {
@@ -194,7 +194,7 @@ func (l *Law) check() error {
 	return nil
 }
 
-// step is how far apart values are that are spread evenly.
+// step is the distance of evenly spread values.
 func (l *Law) step() float64 {
 	if l.Round > 0 {
 		return l.Round
@@ -202,7 +202,7 @@ func (l *Law) step() float64 {
 	return 1
 }
 
-// spread returns min, min+step, ... as far as max.
+// spread returns min, min+step, ... up to max.
 func (l *Law) spread() []float64 {
 	values := make([]float64, 1+int((l.Max-l.Min)/l.step()))
 	for i := range values {
@@ -211,7 +211,7 @@ func (l *Law) spread() []float64 {
 	return values
 }
 
-// PMF makes the mass function: of uniform the function itself, of the others the frequencies of values drawn.
+// PMF returns the mass function: exact for uniform, the frequencies of draws for other families.
 func (l *Law) PMF(random *rand.Rand) (*PMF, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (l *Law) PMF(random *rand.Rand) (*PMF, error) {
 
 // draw appends n values in Min..Max.
 func (l *Law) draw(values []float64, n int, next func() float64) ([]float64, error) {
-	const patience = 1000 // draws a value, on average
+	const patience = 1000 // mean draws per value
 	for left := patience * n; n > 0; left-- {
 		if left == 0 {
 			return nil, fmt.Errorf("less than one in %d values lies in %v..%v", patience, l.Min, l.Max)

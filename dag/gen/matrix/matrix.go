@@ -3,10 +3,10 @@
 // The model is TrafPy, flow-centric: C. W. F. Parsonson et al., "Traffic generation for benchmarking data centre
 // networks", Optical Switching and Networking, 2022. It draws sizes and times between arrivals until they are close
 // enough to their distributions, stretches the times to the load, and packs the flows into pairs of nodes so that the
-// bytes of the pairs follow a node matrix. pack.go says how the packing is done, docs/generators/matrix.md has the rules.
+// bytes of the pairs follow a node matrix. pack.go describes the packing, docs/generators/matrix.md has the rules.
 //
 // Sizes are whole numbers of bytes. The parameters' times are microseconds, as floats, until the arrivals are known:
-// then they become picoseconds, each rounded by itself.
+// then each is rounded to picoseconds.
 package matrix
 
 import (
@@ -21,31 +21,31 @@ import (
 
 // Params describe a workload.
 type Params struct {
-	Nodes     int        // one a rank; 2..MaxNodes
-	Matrix    *Matrix    // the node matrix; nil: Recipe makes it
+	Nodes     int        // one per rank; 2..MaxNodes
+	Matrix    *Matrix    // the node matrix; nil: from Recipe
 	Recipe    *MatrixLaw // of the node matrix
 	Racks     int        // of consecutive nodes; 0: none, or 2..Nodes-1
-	InterRack float64    // what part of a Recipe's bytes leaves its rack, if there are racks; 0: as it comes
+	InterRack float64    // part of a Recipe's bytes that leaves its rack, if there are racks; 0: as drawn
 	Capacity  float64    // of a node, half of it for sending and half for receiving, in bytes per microsecond; above 0
-	Load      float64    // what is sent, relative to all nodes' capacity for sending; ..MaxLoad; 0: times stay as drawn
+	Load      float64    // sent bytes, relative to all nodes' capacity for sending; ..MaxLoad; 0: times stay as drawn
 
 	Sizes         Values
 	Interarrivals Values
-	Flows         int     // at least; 1..MaxFlows. Of given values there are as many as are given
-	MaxFlows      int     // more are not drawn, whatever the threshold; Flows..MaxFlows
-	Threshold     float64 // Jensen-Shannon distance that drawn values may have from their law; above 0, up to 1
+	Flows         int     // smallest number; 1..MaxFlows. Given values set the number themselves
+	MaxFlows      int     // largest number of drawn flows, whatever the threshold; Flows..MaxFlows
+	Threshold     float64 // largest Jensen-Shannon distance of drawn values from their law; above 0, up to 1
 
-	AutoCorrect bool     // take from nodes that would have to send or receive more than their capacity
-	IgnorePorts bool     // pack as if ports had room for everything
+	AutoCorrect bool     // move bytes away from nodes above their capacity
+	IgnorePorts bool     // ignore the capacity of ports
 	MinDuration dag.Time // repeat the flows until the last arrives then or later; 0 or more
 
-	Placed func(flows int64) // is called while flows are packed; may be nil
+	Placed func(flows int64) // called while flows are packed; may be nil
 }
 
 // Values are sizes or times between arrivals.
 type Values struct {
 	Given []float64 // the values; nil: they are drawn
-	PMF   *PMF      // draw from it, or say how far Given is from it; nil: draw from Law
+	PMF   *PMF      // draw from it, or compare Given with it; nil: draw from Law
 	Law   *Law
 }
 
@@ -56,8 +56,8 @@ const (
 	MaxLoad  = 0.95
 	MaxBytes = 1 << 50 // of a flow
 
-	maxTotal = 1 << 53 // bytes of all flows, so that floats tell them exactly
-	maxGap   = 1e13    // microseconds, about as long as a trace may be
+	maxTotal = 1 << 53 // bytes of all flows, exact in a float64
+	maxGap   = 1e13    // microseconds, about the length of the longest trace
 )
 
 // Default returns the preset uniform for 64 nodes with 100 Gbit/s, half loaded.
@@ -127,7 +127,7 @@ func inRange(param string, value float64, ok bool, expected string) error {
 	return &openloop.ParamError{Param: param, Found: fmt.Sprint(value), Expected: expected}
 }
 
-// Quantity is what values are of.
+// Quantity is the quantity that values measure.
 type Quantity uint8
 
 // The quantities.
@@ -136,7 +136,7 @@ const (
 	Interarrival                 // time between arrivals, in microseconds, 0..1e13
 )
 
-// String returns the name that parameters have for the quantity.
+// String returns the quantity's name in parameters.
 func (q Quantity) String() string {
 	return [...]string{"size", "interarrival"}[q]
 }
@@ -155,7 +155,7 @@ func (q Quantity) expected() string {
 	return fmt.Sprintf("0..%g us", maxGap)
 }
 
-// check checks values that are given, directly or by a mass function.
+// check validates given values and mass functions.
 func (v *Values) check(q Quantity) error {
 	wrong := func(value float64) bool { return !q.has(value) }
 	refuse := func(what, found string) error {

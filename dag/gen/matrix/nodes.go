@@ -1,4 +1,4 @@
-// This file makes node matrices: which part of all bytes goes from where to where.
+// Node matrices: the part of all bytes from each node to each other.
 
 package matrix
 
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Matrix says which part of all bytes each node sends to each other: Cells[source*N+destination]. The parts are 0 or
-// more, from a node to itself 0, and add up to 1.
+// Matrix is the part of all bytes that each node sends to each other: Cells[source*N+destination]. The parts are 0 or
+// more, 0 from a node to itself, and their sum is 1.
 type Matrix struct {
 	N     int
 	Cells []float64
@@ -21,13 +21,13 @@ type Matrix struct {
 // MatrixLaw is a recipe for a node matrix. All matrices are symmetric.
 type MatrixLaw struct {
 	Kind string // one of Kinds
-	// Of the kinds nodes and pairs: which ones are skewed. List has their numbers, those of pairs as lower*N+higher; or
-	// Count or Fraction say how many are drawn. If all are empty, so is how many: between 10 and 30 % of all.
-	List     [][2]int // of nodes, both are the same
+	// Kinds nodes and pairs: the skewed ones. List has their numbers, those of pairs as lower*N+higher; or Count or
+	// Fraction is the number of drawn ones. If all are empty, the number is drawn, too: between 10 and 30 % of all.
+	List     [][2]int // nodes have twice the same number
 	Count    int
-	Fraction float64 // of all nodes or pairs; what it gives is rounded up
-	// The probability of each skewed node or pair: P of those in the order of List, or Share of all together. If both are
-	// empty they are drawn, between 50 and 80 % of all bytes together for nodes, 30 and 50 for pairs.
+	Fraction float64 // of all nodes or pairs; the number is rounded up
+	// The probability of each skewed node or pair: P in the order of List, or Share for all together. If both are
+	// empty, the sum is drawn: between 50 and 80 % of all bytes for nodes, between 30 and 50 % for pairs.
 	P     []float64
 	Share float64
 }
@@ -128,7 +128,7 @@ func (l *MatrixLaw) check() error {
 	return nil
 }
 
-// Matrix makes the node matrix of n nodes.
+// Matrix returns the node matrix of n nodes.
 func (l *MatrixLaw) Matrix(n int, random *rand.Rand) (*Matrix, error) {
 	m := newMatrix(n)
 	pairs := n * (n - 1) / 2
@@ -160,12 +160,12 @@ func (m *Matrix) eachPair(f func(p *float64, i, j int)) {
 	}
 }
 
-// mirror copies what is above the diagonal to below it.
+// mirror copies the cells above the diagonal to below it.
 func (m *Matrix) mirror() {
 	m.eachPair(func(p *float64, i, j int) { m.Cells[j*m.N+i] = *p })
 }
 
-// normalise brings the sum of all cells to 1, after cells below 0 are 0, and returns how many were.
+// normalise sets cells below 0 to 0 and scales the sum of all cells to 1. It returns the number of cells below 0.
 func (m *Matrix) normalise() (below int) {
 	total := 0.0
 	for i, v := range m.Cells {
@@ -182,7 +182,7 @@ func (m *Matrix) normalise() (below int) {
 	return below
 }
 
-// throw divides mass over the pairs that have none yet, which are so many: as balls fall that are thrown at them.
+// throw distributes mass over the pairs that have none yet, by a multinomial draw.
 func (m *Matrix) throw(balls, pairs int, mass float64, random *rand.Rand) {
 	hits := make([]uint32, pairs)
 	for range balls {
@@ -197,7 +197,7 @@ func (m *Matrix) throw(balls, pairs int, mass float64, random *rand.Rand) {
 	})
 }
 
-// skew gives the skewed nodes or pairs their bytes, and throws the rest at the other pairs.
+// skew assigns the bytes of the skewed nodes or pairs, and throws the rest at the other pairs.
 func (l *MatrixLaw) skew(m *Matrix, random *rand.Rand) error {
 	chosen, err := l.choose(m.N, random)
 	if err != nil {
@@ -274,7 +274,7 @@ func distinct(k, n int, random *rand.Rand) []int {
 	return numbers[:k]
 }
 
-// pairOf returns pair k of those above the diagonal, row by row.
+// pairOf returns pair k above the diagonal, counted row by row.
 func pairOf(k, n int) [2]int {
 	i := 0
 	for row := n - 1; k >= row; row-- {
@@ -284,7 +284,7 @@ func pairOf(k, n int) [2]int {
 	return [2]int{i, i + 1 + k}
 }
 
-// probability returns that of skewed node or pair i of k.
+// probability returns the probability of skewed node or pair i of k.
 func (l *MatrixLaw) probability(i, k int, random *rand.Rand) float64 {
 	switch {
 	case len(l.P) > 0:
@@ -297,17 +297,17 @@ func (l *MatrixLaw) probability(i, k int, random *rand.Rand) float64 {
 	return (0.3 + 0.2*random.Float64()) / float64(k)
 }
 
-// Rack returns the rack of a node: racks are as large as each other, give or take one node, of consecutive nodes.
+// Rack returns the rack of a node. Racks have consecutive nodes; their sizes differ by at most one.
 func Rack(node, nodes, racks int) int {
 	return node * racks / nodes
 }
 
-// shareRacks moves bytes between pairs in one rack and pairs in two so that the latter have the part inter of all. The
-// reference leaves cells below 0 where that asks for less than nothing of a pair, and then misses inter. Here they
-// become 0, and the other cells of each of the two kinds are scaled to what the kind is to have. It returns how many
-// cells were below 0.
+// shareRacks moves bytes between pairs within a rack and pairs across racks, so that the latter have the part inter of
+// all. The reference leaves cells below 0 if a pair would lose more than it has, and then misses inter. Here these
+// cells become 0, and the other cells of each kind are scaled to the kind's part. It returns the number of cells below
+// 0.
 func (m *Matrix) shareRacks(racks int, inter float64) (below int) {
-	total, count := [2]float64{}, [2]int{} // of pairs in one rack, and in two
+	total, count := [2]float64{}, [2]int{} // of pairs within a rack, and across racks
 	class := func(i, j int) int {
 		if Rack(i, m.N, racks) == Rack(j, m.N, racks) {
 			return 0
@@ -356,7 +356,7 @@ func (m *Matrix) shareRacks(racks int, inter float64) (below int) {
 	return below
 }
 
-// byValue returns a heap of the pairs of a class by their values, of which none is below 0.
+// byValue returns a heap of the pairs of a class by their values, none below 0.
 func (m *Matrix) byValue(class func(i, j int) bool) *maxHeap {
 	h := newMaxHeap(0)
 	m.eachPair(func(p *float64, i, j int) {
@@ -369,7 +369,7 @@ func (m *Matrix) byValue(class func(i, j int) bool) *maxHeap {
 	return &h
 }
 
-// reduceLargest adds a step below 0 to the largest pair of a heap, which may hold values from before they were reduced.
+// reduceLargest adds a negative step to the largest pair of a heap, which may hold outdated larger values.
 func (m *Matrix) reduceLargest(h *maxHeap, step float64) {
 	for {
 		item := h.items[0]
@@ -383,8 +383,8 @@ func (m *Matrix) reduceLargest(h *maxHeap, step float64) {
 	}
 }
 
-// overloaded returns a node that is to send or receive more than its capacity at this rate of all nodes together, both
-// in bytes per microsecond, and how much; -1 if there is none.
+// overloaded returns a node that would send or receive more than its capacity at the given total rate, both in bytes
+// per microsecond, and its rate; -1 if there is none.
 func (m *Matrix) overloaded(rate, capacity float64) (node int, load float64) {
 	c := newCorrection(m, rate, capacity)
 	for node := range m.N {
@@ -395,8 +395,8 @@ func (m *Matrix) overloaded(rate, capacity float64) (node int, load float64) {
 	return -1, 0
 }
 
-// correct takes from nodes with more than their capacity what is too much and spreads it over the others, until there
-// are none. The matrix then may add up to less than 1.
+// correct moves the excess of nodes above their capacity to other nodes, until no node is above its capacity. The sum
+// of the matrix may then be less than 1.
 func (m *Matrix) correct(rate, capacity float64) {
 	c := newCorrection(m, rate, capacity)
 	for again := true; again; {
@@ -419,15 +419,15 @@ func (m *Matrix) correct(rate, capacity float64) {
 	}
 }
 
-// correction is the state of correct. What a pair of nodes below capacity gains is the same for all such pairs.
+// correction is the state of correct. All pairs of nodes below capacity gain the same amount.
 type correction struct {
 	m              *Matrix
 	rate, capacity float64
-	cell           float64   // what every pair with a node at capacity has
+	cell           float64   // value of every pair with a node at capacity
 	gained         float64   // by every other pair
 	full           []bool    // nodes at capacity
-	fullNodes      int       // how many
-	sent, received []float64 // by each other node, at first, with others that are still below capacity
+	fullNodes      int       // number of nodes at capacity
+	sent, received []float64 // initial values of each other node with others still below capacity
 }
 
 func newCorrection(m *Matrix, rate, capacity float64) *correction {
@@ -442,7 +442,7 @@ func newCorrection(m *Matrix, rate, capacity float64) *correction {
 	return c
 }
 
-// load returns what a node has to send or receive, the larger of the two, to six decimals.
+// load returns the larger of a node's sent and received parts, to six decimals.
 func (c *correction) load(node int) float64 {
 	if c.full[node] {
 		return c.capacity
@@ -452,7 +452,7 @@ func (c *correction) load(node int) float64 {
 	return math.RoundToEven(part*c.rate*1e6) / 1e6
 }
 
-// fill brings a node down to its capacity.
+// fill reduces a node to its capacity.
 func (c *correction) fill(node int, load float64) {
 	c.full[node] = true
 	c.fullNodes++

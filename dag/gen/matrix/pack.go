@@ -1,30 +1,29 @@
-// This file gives flows their sources and destinations.
+// Sources and destinations of flows.
 //
 // The rule is that of TrafPy's packers, in particular the vectorised one: C. W. F. Parsonson et al., "A Vectorised
-// Packing Algorithm for Efficient Generation of Custom Traffic Matrices", OFC 2023. Flows come in descending size. Of
-// the pairs whose source and destination ports both have room for the flow, it goes to one whose target, less what the
-// pair has already, is largest: any of those that tie, with the same probability. That packer looks at all N(N-1) pairs
-// for every flow. This one finds the same pair in O(log N):
+// Packing Algorithm for Efficient Generation of Custom Traffic Matrices", OFC 2023. Flows come in descending size.
+// Among the pairs whose source and destination ports both have room for the flow, it goes to the one with the largest
+// target minus the bytes that the pair has already; ties are broken uniformly at random. That packer visits all N(N-1)
+// pairs for every flow. This one finds the same pair in O(log N):
 //
-//   - Every pair is in one of three places: in a heap by its key, the target less what it has; in the front, which
-//     holds pairs taken from the heap; or set aside at one of its two ports, because that had no room for the flow at
-//     hand.
+//   - Every pair is in one of three places: in a heap by its key, the target minus the bytes that it has; in the
+//     front, which holds pairs taken from the heap; or set aside at one of its two ports that had no room for the
+//     current flow.
 //   - The front is a stack of segments, each of pairs of one key, the largest key on top. Before a flow is placed,
-//     what ties with the top segment moves there from the heap, or becomes a new top segment if its key is
-//     larger. So the top segment has every pair of the largest key, but for those set aside. A flow draws one of its
-//     pairs, uniformly; if that does not fit it is set aside, and another is drawn. So the draw is uniform among those
-//     that fit.
-//   - A pair is set aside at a port that has less room than the flow at hand needs. Sizes never grow, so no flow can
-//     use the port, and its room stays as it is, until sizes have fallen to that room. That is when the pairs set aside
-//     at it return to the heap. So no pair that is set aside fits, and the choice is that of the rule.
-//   - Every flow moves one pair from the heap to the front and back. A pair is moved besides when it is set aside and
-//     when it returns, which happens at most log2(largest size / smallest size) + 1 times for each of its two ports,
-//     however many flows there are: a port that had less room than size a, then took a flow of size b, and then has
-//     less room than size c and yet is to take a flow again, of size d, had room b + d < a. With d <= b, d is less than
-//     a half of a.
+//     pairs that tie with the top segment move there from the heap, or become a new top segment if their key is
+//     larger. So the top segment has every pair of the largest key that is not set aside. A flow draws one of its
+//     pairs uniformly; a pair that does not fit is set aside, and another is drawn. So the draw is uniform among
+//     fitting pairs.
+//   - A pair is set aside at a port with less room than the current flow needs. Sizes never grow, so no flow can use
+//     the port, and its room does not change, until sizes have fallen to that room. Then the pairs set aside at the
+//     port return to the heap. So no pair that is set aside fits, and the selection follows the rule.
+//   - Every flow moves one pair from the heap to the front and back. A pair also moves when it is set aside and when
+//     it returns, at most log2(largest size / smallest size) + 1 times for each of its two ports, whatever the number
+//     of flows: a port that had less room than size a, then took a flow of size b, then has less room than size c and
+//     later takes a flow of size d, had room b + d < a. With d <= b, d is less than half of a.
 //
-// Targets are held in units of 2^-shift bytes, so that keys are exact and pairs tie exactly if they have the same
-// target and the same bytes, in whatever order these came.
+// Targets are kept in units of 2^-shift bytes, so that keys are exact: pairs tie if and only if their targets minus
+// their bytes are equal, whatever the order of the flows.
 
 package matrix
 
@@ -35,9 +34,9 @@ import (
 	"math/rand/v2"
 )
 
-// UnpackableError says which flow found no pair whose ports have room for it.
+// UnpackableError reports a flow for which no pair of ports has room.
 type UnpackableError struct {
-	Flow        int   // its place in the order of descending size, from 0
+	Flow        int   // its index in the order of descending size, from 0
 	Bytes       int64 // its size
 	Port        int64 // the room of each port before the first flow, in bytes
 	Source      int   // the source port with the most room left
@@ -82,8 +81,8 @@ type entry struct {
 	pair int32
 }
 
-// newPacker returns a packer for flows of total bytes, with targets in bytes by pair. Those from a node to itself are
-// not looked at.
+// newPacker returns a packer for flows of total bytes, with targets in bytes by pair. It ignores targets from a node to
+// itself.
 func newPacker(n int, targets func(pair int) float64, total, room int64, ties *rand.Rand) *packer {
 	p := &packer{
 		n: n, shift: 60 - bits.Len64(uint64(total)), ties: ties, heap: newMaxHeap(n * (n - 1)),
@@ -103,7 +102,7 @@ func newPacker(n int, targets func(pair int) float64, total, room int64, ties *r
 	return p
 }
 
-// place returns the pair for a flow of so many bytes, at most those of the flow before; -1 if it fits none.
+// place returns the pair for a flow of the given bytes, at most those of the previous flow; -1 if it fits none.
 func (p *packer) place(bytes int64) int32 {
 	for p.closed.len() > 0 && p.closed.top() >= bytes {
 		p.reopen(p.closed.pop())
@@ -134,8 +133,8 @@ func (p *packer) place(bytes int64) int32 {
 	return -1
 }
 
-// refill makes the top segment that of all pairs with the largest key, set aside ones excepted. It returns false if
-// there are no others.
+// refill moves all pairs with the largest key that are not set aside to the top segment. It returns false if there are
+// none.
 func (p *packer) refill() bool {
 	for len(p.segs) > 0 && p.segs[len(p.segs)-1].start == len(p.front) {
 		p.segs = p.segs[:len(p.segs)-1]
@@ -166,7 +165,7 @@ func (p *packer) reopen(port int32) {
 	p.aside[port] = nil
 }
 
-// unpackable returns the error that a flow fits no pair, where each port had so much room at first.
+// unpackable returns the error that a flow fits no pair; port is the initial room of each port.
 func (p *packer) unpackable(flow int, bytes, room int64) error {
 	e := &UnpackableError{Flow: flow, Bytes: bytes, Port: room}
 	for node := range p.n {

@@ -1,4 +1,4 @@
-// This file has discrete probability mass functions: samples of them, and distances to them.
+// Discrete probability mass functions: samples and distances.
 
 package matrix
 
@@ -13,7 +13,7 @@ import (
 // PMF is a discrete probability mass function.
 type PMF struct {
 	Values        []float64 // ascending
-	Probabilities []float64 // of each value, 0 or more; together 1, to 1e-6
+	Probabilities []float64 // of each value, 0 or more; their sum is 1 +- 1e-6
 }
 
 // count returns the relative frequencies of values, which it sorts.
@@ -32,8 +32,8 @@ func count(values []float64) *PMF {
 	return p
 }
 
-// divergence adds up the Jensen-Shannon distance of two mass functions term by term. The functions need not add up to
-// 1: the mean of the two is that of what is given, and only then all three are brought to 1, as the reference does.
+// divergence computes the Jensen-Shannon distance of two mass functions term by term. The functions need not sum to 1:
+// their mean is taken first, and then all three are scaled to 1, as in the reference.
 type divergence struct{ sumP, sumQ, toP, toQ float64 }
 
 // add is called for all values of the two functions, after sumP and sumQ are set.
@@ -58,7 +58,7 @@ func (d *divergence) distance() float64 {
 // frequencies of a sample's values: 0 to sqrt(ln 2).
 func (p *PMF) Distance(sample []float64) float64 {
 	counts := make([]float64, len(p.Values))
-	var others []float64 // values that the function does not have
+	var others []float64 // values outside the function's support
 	for _, v := range sample {
 		if i, ok := slices.BinarySearch(p.Values, v); ok {
 			counts[i]++
@@ -87,8 +87,8 @@ func sum(values []float64) float64 {
 // sampler draws from a mass function.
 type sampler struct {
 	*PMF
-	cumulative []float64 // up to and with each value
-	guide      []int32   // for u in each of as many parts of [0, 1) as there are values, the first that it may be
+	cumulative []float64 // up to and including each value
+	guide      []int32   // the first candidate for u in each of len(Values) equal parts of [0, 1)
 }
 
 func newSampler(p *PMF) *sampler {
@@ -105,7 +105,7 @@ func newSampler(p *PMF) *sampler {
 	return s
 }
 
-// draw returns the place of a value.
+// draw returns the index of a value.
 func (s *sampler) draw(random *rand.Rand) int32 {
 	u := random.Float64()
 	at := s.guide[int(u*float64(len(s.guide)))]
@@ -130,8 +130,8 @@ func (s *sampler) sample(values []float64, random *rand.Rand) float64 {
 	return d.distance()
 }
 
-// sampleUntil draws n values, or as many more as it takes for a distance of at most the threshold: a tenth more each
-// time, all drawn anew, but never more than most.
+// sampleUntil draws n values, or more, up to most, for a distance of at most the threshold. It repeats all draws with a
+// tenth more values each time.
 func (s *sampler) sampleUntil(threshold float64, n, most int, random *rand.Rand) ([]float64, float64) {
 	var values []float64
 	for {
@@ -148,8 +148,7 @@ func (s *sampler) sampleUntil(threshold float64, n, most int, random *rand.Rand)
 	}
 }
 
-// sortByValue brings the values of a function into ascending order. It returns one that is there twice, if there is
-// any.
+// sortByValue sorts a function by its values. It returns a repeated value, if any.
 func (p *PMF) sortByValue() (twice float64, ok bool) {
 	order := make([]int, len(p.Values))
 	for i := range order {

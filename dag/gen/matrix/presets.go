@@ -6,7 +6,7 @@ type Preset struct {
 	Sizes         string  // a law, see ParseLaw
 	Interarrivals string  // a law
 	Matrix        string  // a recipe, see ParseMatrixLaw
-	InterRack     float64 // which part of all bytes leaves its rack, where there are racks; 0: racks do not matter
+	InterRack     float64 // part of all bytes that leaves its rack, if there are racks; 0: as drawn
 }
 
 const (
@@ -24,7 +24,7 @@ var presets = []Preset{
 	{"social_media_cloud", "weibull:alpha=0.5,lambda=21000,min=1,max=2e6,round=25",
 		"lognormal:mu=6,sigma=2.3,min=1,round=25", skewedNodes, 0.129},
 	{"rack_sensitivity_0", universitySizes, cloudTimes, "uniform", 0},
-	{"rack_sensitivity_02", universitySizes, cloudTimes, "uniform", 0.8}, // the names have what stays in the rack
+	{"rack_sensitivity_02", universitySizes, cloudTimes, "uniform", 0.8}, // names state the part that stays in the rack
 	{"rack_sensitivity_04", universitySizes, cloudTimes, "uniform", 0.6},
 	{"rack_sensitivity_06", universitySizes, cloudTimes, "uniform", 0.4},
 	{"rack_sensitivity_08", universitySizes, cloudTimes, "uniform", 0.2},
@@ -45,7 +45,8 @@ func Presets() []string {
 	return names
 }
 
-// Use sets sizes, times between arrivals, matrix and the part that leaves the rack to those of a preset.
+// Use sets sizes, times between arrivals, matrix and inter-rack part to those of a preset. It reports whether the
+// preset exists.
 func (p *Params) Use(name string) bool {
 	for _, preset := range presets {
 		if preset.Name == name {

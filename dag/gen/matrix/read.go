@@ -1,6 +1,5 @@
-// This file reads matrices, values and mass functions from text: numbers with commas between them, one line a row.
-// Empty lines are passed over, and so is a first line that does not begin with a number: it has the names of the
-// columns.
+// Readers of matrices, values and mass functions: comma-separated numbers, a line per row. They skip empty lines, and a
+// first line with names of columns.
 
 package matrix
 
@@ -17,11 +16,11 @@ import (
 )
 
 const (
-	maxLine = 1 << 20 // bytes; a row of the largest matrix may take 60 a cell
+	maxLine = 1 << 20 // bytes; allows 60 per cell in a row of the largest matrix
 	maxRows = MaxFlows
 )
 
-// rows calls row with the numbers of each line, which are good until it returns.
+// rows calls row with the numbers of each line, which are valid until it returns.
 func rows(file io.Reader, row func(line int64, fields []float64) error) (lines int64, err error) {
 	scanner := bufio.NewScanner(file)
 	scanner.Buffer(nil, maxLine)
@@ -55,7 +54,7 @@ func rows(file io.Reader, row func(line int64, fields []float64) error) (lines i
 // isHeader reports whether a line begins with a name, not a number.
 func isHeader(text string) bool {
 	first, _, _ := strings.Cut(text, ",")
-	_, err := strconv.ParseFloat(first, 64) // takes nan and inf, too
+	_, err := strconv.ParseFloat(first, 64) // also accepts nan and inf
 	letter := text[0] | 0x20
 	return err != nil && (letter >= 'a' && letter <= 'z' || text[0] == '_' || text[0] == '"')
 }
@@ -64,7 +63,7 @@ func lineError(line int64, expected, found string) error {
 	return &openloop.LineError{Line: line, Expected: expected, Found: found}
 }
 
-// ReadValues reads one value a line. What is wrong with the file is an *openloop.LineError.
+// ReadValues reads a value per line. A line that does not parse is an *openloop.LineError.
 func (q Quantity) ReadValues(file io.Reader) ([]float64, error) {
 	var values []float64
 	lines, err := rows(file, func(line int64, fields []float64) error {
@@ -85,7 +84,7 @@ func (q Quantity) ReadValues(file io.Reader) ([]float64, error) {
 	return values, err
 }
 
-// ReadPMF reads a mass function, a value and its probability a line, in any order. What is wrong with the file is a
+// ReadPMF reads a mass function: a value and its probability per line, in any order. A line that does not parse is an
 // *openloop.LineError.
 func (q Quantity) ReadPMF(file io.Reader) (*PMF, error) {
 	p := &PMF{}
@@ -115,11 +114,11 @@ func (q Quantity) ReadPMF(file io.Reader) (*PMF, error) {
 	return p, nil
 }
 
-// tolerance is by how much probabilities together may differ from 1.
+// tolerance is the largest distance of the sum of probabilities from 1.
 const tolerance = 1e-6
 
-// ReadMatrix reads a node matrix, a line for each source, and divides it by its sum. Numbers below 0 stay for NewSource
-// to set to 0 and report. What is wrong with the file is an *openloop.LineError.
+// ReadMatrix reads a node matrix, a line per source, and divides it by its sum. It keeps numbers below 0, which
+// NewSource sets to 0 and reports. A line that does not parse is an *openloop.LineError.
 func ReadMatrix(file io.Reader) (*Matrix, error) {
 	m := &Matrix{}
 	row := 0

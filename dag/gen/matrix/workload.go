@@ -1,4 +1,4 @@
-// This file makes the flows of a workload, step by step.
+// The steps that generate the flows of a workload.
 
 package matrix
 
@@ -13,24 +13,24 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 )
 
-// Report says what a workload has come to.
+// Report holds the properties of a generated workload.
 type Report struct {
 	Nodes              int      `json:"nodes"`
-	Flows              int      `json:"flows"`               // that were packed
-	Copies             int64    `json:"copies"`              // of all flows, one after the other, that are in the trace
+	Flows              int      `json:"flows"`               // packed ones
+	Copies             int64    `json:"copies"`              // copies of all flows in the trace, in sequence
 	SumSizes           int64    `json:"sum_sizes"`           // bytes of the flows
-	RawDuration        float64  `json:"raw_duration"`        // from first to last arrival, before the load is set, in us
-	InterarrivalFactor float64  `json:"interarrival_factor"` // by which that is multiplied
-	Duration           float64  `json:"duration"`            // after that, in us
-	LoadRate           float64  `json:"load_rate"`           // bytes of the flows per us of it
+	RawDuration        float64  `json:"raw_duration"`        // from first to last arrival as drawn, in us
+	InterarrivalFactor float64  `json:"interarrival_factor"` // factor from raw_duration to duration
+	Duration           float64  `json:"duration"`            // from first to last arrival at the load, in us
+	LoadRate           float64  `json:"load_rate"`           // bytes of the flows per us of duration
 	Load               float64  `json:"load"`                // relative to all nodes' capacity for sending
-	PortRoom           float64  `json:"port_room"`           // bytes that a port can take in that time
-	SizeDistance       *float64 `json:"size_distance"`       // of the sizes from their distribution; nil: none is known
+	PortRoom           float64  `json:"port_room"`           // bytes that a port can carry in the duration
+	SizeDistance       *float64 `json:"size_distance"`       // of the sizes from their distribution; nil: unknown
 	IntervalDistance   *float64 `json:"interarrival_distance"`
 	PackingDistance    float64  `json:"packing_distance"` // of the bytes of the pairs from the node matrix
-	InterRackShare     *float64 `json:"inter_rack_share"` // of all bytes, in the node matrix; nil: there are no racks
-	NegativeCells      int      `json:"negative_cells"`   // of the node matrix, that were set to 0
-	MatrixCorrected    bool     `json:"matrix_corrected"` // whether nodes would have had more than their capacity
+	InterRackShare     *float64 `json:"inter_rack_share"` // of all bytes, in the node matrix; nil: no racks
+	NegativeCells      int      `json:"negative_cells"`   // cells of the node matrix that were set to 0
+	MatrixCorrected    bool     `json:"matrix_corrected"` // nodes would have exceeded their capacity
 	MaxSourceUse       float64  `json:"max_source_port_use"`
 	MaxDestinationUse  float64  `json:"max_destination_port_use"` // bytes of the fullest port relative to its room
 }
@@ -43,8 +43,8 @@ func random(seed int64, purpose string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(key))
 }
 
-// NewSource generates the flows of a workload and returns their trace. The same parameters and seed give the same trace.
-// Errors are ParamErrors, an UnpackableError, and an OverloadError.
+// NewSource generates the flows of a workload and returns their trace. The same parameters and seed give the same
+// trace. Errors are ParamErrors, an UnpackableError, and an OverloadError.
 func NewSource(p Params, seed int64) (*openloop.Source, *Report, error) {
 	w, err := generate(p, seed)
 	if err != nil {
@@ -54,7 +54,7 @@ func NewSource(p Params, seed int64) (*openloop.Source, *Report, error) {
 	return s, &w.report, err
 }
 
-// generate makes the flows.
+// generate generates the flows.
 func generate(p Params, seed int64) (*workload, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func generate(p Params, seed int64) (*workload, error) {
 	return w, nil
 }
 
-// workload is a workload in the making.
+// workload is the state of generating a workload.
 type workload struct {
 	Params
 	seed   int64
@@ -80,7 +80,7 @@ type workload struct {
 	times  []dag.Time // of arrival
 }
 
-// makeMatrix makes the node matrix, or copies the given one.
+// makeMatrix sets the node matrix, or copies the given one.
 func (w *workload) makeMatrix() (err error) {
 	if w.Matrix != nil {
 		w.matrix = &Matrix{w.Matrix.N, slices.Clone(w.Matrix.Cells)}
@@ -93,7 +93,7 @@ func (w *workload) makeMatrix() (err error) {
 	return nil
 }
 
-// drawValues draws sizes and times between arrivals, as many of both.
+// drawValues draws equally many sizes and times between arrivals.
 func (w *workload) drawValues() error {
 	sizes, err := w.values(&w.Sizes, Size)
 	if err != nil {
@@ -136,11 +136,11 @@ func (w *workload) drawValues() error {
 	return nil
 }
 
-// drawn are the values of one kind.
+// drawn are the values of one quantity.
 type drawn struct {
 	given    bool
 	values   []float64
-	sampler  *sampler // nil: their distribution is not known
+	sampler  *sampler // nil: unknown distribution
 	random   *rand.Rand
 	distance float64
 }
@@ -172,7 +172,7 @@ func (d *drawn) draw(threshold float64, n, most int) {
 	d.values, d.distance = d.sampler.sampleUntil(threshold, n, most, d.random)
 }
 
-// redraw draws n values, whatever their distance, unless there are so many already.
+// redraw draws n values, whatever their distance, unless there are n already.
 func (d *drawn) redraw(n int) {
 	if len(d.values) != n {
 		d.values = make([]float64, n)
@@ -188,7 +188,7 @@ func (d *drawn) known() *float64 {
 	return &distance
 }
 
-// adjustLoad finds the factor of all times between arrivals that makes the load.
+// adjustLoad computes the factor of all times between arrivals that gives the load.
 func (w *workload) adjustLoad() error {
 	r := &w.report
 	var duration exactSum
@@ -197,7 +197,7 @@ func (w *workload) adjustLoad() error {
 	}
 	r.RawDuration = duration.value()
 	if r.RawDuration == 0 {
-		r.RawDuration = 1e6 // of flows that all arrive at once
+		r.RawDuration = 1e6 // all flows arrive at once
 	}
 	capacity := w.Capacity * float64(w.Nodes) / 2
 	r.InterarrivalFactor = 1
@@ -215,7 +215,7 @@ func (w *workload) adjustLoad() error {
 	return nil
 }
 
-// exactSum adds floats without rounding errors that add up.
+// exactSum adds floats without accumulating rounding errors.
 type exactSum struct{ high, low float64 }
 
 func (s *exactSum) add(v float64) {
@@ -229,7 +229,7 @@ func (s *exactSum) value() float64 {
 	return s.high + s.low
 }
 
-// OverloadError says that a node is to send or receive more than its capacity.
+// OverloadError reports a node that would send or receive more than its capacity.
 type OverloadError struct {
 	Node           int
 	Load, Capacity float64 // in bytes per microsecond
@@ -240,7 +240,7 @@ func (e *OverloadError) Error() string {
 		"capacity of %.6g; a lower load or automatic correction would do", e.Node, e.Load, e.Capacity)
 }
 
-// checkMatrix checks that no node has more than its capacity, or sees to it.
+// checkMatrix returns an error if a node exceeds its capacity, or corrects the matrix.
 func (w *workload) checkMatrix() error {
 	if node, load := w.matrix.overloaded(w.report.LoadRate, w.Capacity); node >= 0 {
 		if !w.AutoCorrect {
@@ -262,7 +262,7 @@ func (w *workload) checkMatrix() error {
 	return nil
 }
 
-// pack gives the flows their routes, in random order, and reports how well they follow the matrix.
+// pack assigns routes to the flows, in random order, and reports their distance from the matrix.
 func (w *workload) pack() error {
 	slices.Sort(w.sizes)
 	slices.Reverse(w.sizes)
@@ -295,13 +295,12 @@ func (w *workload) pack() error {
 	return nil
 }
 
-// portRoom returns how many whole bytes a port has room for. The room is a product of floats, which can be too small by
-// their rounding errors.
+// portRoom returns the room of a port in whole bytes. It compensates for rounding errors of the product of floats.
 func portRoom(bytes float64) int64 {
 	return int64(min(bytes*(1+1e-12), maxTotal))
 }
 
-// measure reports how far the packed flows are from the matrix, and how full ports are.
+// measure reports the distance of the packed flows from the matrix, and the use of ports.
 func (w *workload) measure() {
 	packed := make([]int64, w.Nodes*w.Nodes)
 	for flow, route := range w.routes {
@@ -318,7 +317,7 @@ func (w *workload) measure() {
 	r.MaxDestinationUse = float64(slices.Max(received)) / r.PortRoom
 }
 
-// packingDistance returns the distance between the parts that pairs should have and the bytes that they have.
+// packingDistance returns the distance of the bytes of pairs from their targets.
 func packingDistance(cells []float64, packed []int64, total int64) float64 {
 	d := divergence{sumP: sum(cells), sumQ: 1}
 	for pair, p := range cells {
@@ -327,7 +326,7 @@ func packingDistance(cells []float64, packed []int64, total int64) float64 {
 	return d.distance()
 }
 
-// arrive sets the times at which flows arrive, and how often all of them are repeated.
+// arrive sets the arrival times of flows, and the number of copies.
 func (w *workload) arrive() error {
 	w.times = make([]dag.Time, len(w.gaps))
 	var at exactSum

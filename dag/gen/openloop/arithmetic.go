@@ -1,13 +1,12 @@
-// This file has the two elementary functions that drawing needs. Those of the standard library may give another last
-// bit on another processor, and with it another trace. The conversions keep processors with a fused multiply-add from
-// another rounding.
+// Elementary functions for random draws. Those of the standard library may differ in the last bit between processors,
+// and so give different traces. The conversions prevent a fused multiply-add, which rounds differently.
 
 package openloop
 
 import "math"
 
-// Exponential returns -ln(u) for u in (0, 1], drawn from uniform bits in steps of 2^-53: an exponential number of mean
-// 1, at most 36.8.
+// Exponential returns -ln(u) for u in (0, 1], from uniform bits in steps of 2^-53: an exponential number of mean 1, at
+// most 36.8.
 func Exponential(bits uint64) float64 {
 	const sqrtHalf = math.Sqrt2 / 2
 	m, e := math.Frexp(float64(bits>>11 + 1))

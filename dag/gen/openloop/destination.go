@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Distribution is a family of laws of destinations.
+// Distribution is a family of distributions of destinations.
 type Distribution uint8
 
-// The distributions, over the tasks 0..n-1. What falls on the source itself or on no task is drawn again.
+// The distributions, over the tasks 0..n-1. Draws of the source itself or of no task are repeated.
 const (
 	UniformTask Distribution = iota // every other task equally likely
 	Poisson                         // of mean n/2
@@ -28,7 +28,7 @@ func (d Distribution) String() string {
 	return distributionNames[d][0]
 }
 
-// ParseDistribution returns the distribution of a name or of one of its other names, in any case.
+// ParseDistribution returns the distribution of a name or alias, in any case.
 func ParseDistribution(name string) (Distribution, bool) {
 	upper := strings.ToUpper(name)
 	for d, names := range distributionNames {
@@ -40,23 +40,23 @@ func ParseDistribution(name string) (Distribution, bool) {
 }
 
 // DefaultSigma is the standard deviation of Gaussian destinations as a part of the number of tasks. With 128 tasks it
-// makes them as wide as those of Poisson.
+// equals that of Poisson destinations.
 const DefaultSigma = 1.0 / 16
 
-// Law is a law of destinations.
+// Law is a distribution of destinations.
 type Law struct {
 	Distribution
 	Sigma float64 // of Gauss: standard deviation as a part of the number of tasks
 }
 
-// leastChance is how likely another task must be, in tableUnit: about one draw in a thousand million. With less, a
-// table would not tell the other tasks apart.
+// leastChance is the smallest allowed probability of a task other than the source, in units of 1/tableUnit: about one
+// draw in 10^9. Below it, a table could not distinguish the other tasks.
 const leastChance = tableUnit >> 30
 
-// destinations is a law of destinations for some number of tasks.
+// destinations is a distribution of destinations for a number of tasks.
 type destinations struct {
 	tasks uint64
-	table *table // of the law without regard to the source; nil: uniform
+	table *table // of the distribution that includes the source; nil: uniform
 }
 
 func newDestinations(law Law, tasks int) (*destinations, error) {
@@ -88,8 +88,8 @@ func sigmaError(law Law, expected string) error {
 
 const maxSigma = 1000 // wider ones look uniform
 
-// draw returns the destination that uniform bits choose for a message of the source: the law, given that it is another
-// task.
+// draw returns the destination that uniform bits select for a message of the source: the distribution conditioned on
+// other tasks.
 func (d *destinations) draw(uniform uint64, source int32) int32 {
 	if d.table == nil {
 		other := int32(Scale(uniform, d.tasks-1))
@@ -106,7 +106,7 @@ func (d *destinations) draw(uniform uint64, source int32) int32 {
 	return int32(d.table.find(number))
 }
 
-// accumulate returns the cumulative probabilities of a law with these weights.
+// accumulate returns the cumulative probabilities for the weights.
 func accumulate(weights []float64) []float64 {
 	sum := 0.0
 	for i, w := range weights {
@@ -119,8 +119,8 @@ func accumulate(weights []float64) []float64 {
 	return weights
 }
 
-// poissonWeights returns numbers in proportion to the probabilities of 0..n-1 under a Poisson law of mean n/2, going
-// from the most likely one up and down.
+// poissonWeights returns numbers proportional to the Poisson probabilities of 0..n-1 with mean n/2, computed from the
+// most likely number up and down.
 func poissonWeights(n int) []float64 {
 	weights := make([]float64, n)
 	mean, mode := float64(n)/2, n/2
@@ -134,13 +134,13 @@ func poissonWeights(n int) []float64 {
 	return weights
 }
 
-// gaussWeights returns numbers in proportion to the probabilities of 0..n-1 under a normal law of mean n/2 and standard
-// deviation sigma*n, rounded down. The law is symmetric.
+// gaussWeights returns numbers proportional to the probabilities of 0..n-1 for a normal number of mean n/2 and standard
+// deviation sigma*n, rounded down. The distribution is symmetric.
 func gaussWeights(n int, sigma float64) []float64 {
 	weights := make([]float64, n)
 	width := 1 / (sigma * float64(n)) // of a task, in standard deviations
 	for k := range (n + 1) / 2 {
-		distance := float64(n)/2 - float64(k) // from the mean down to where the task begins
+		distance := float64(n)/2 - float64(k) // from the mean down to the lower end of the task
 		weights[k] = normalWeight(float64((distance-1)*width), float64(distance*width))
 		weights[n-1-k] = weights[k]
 	}
@@ -155,8 +155,8 @@ var (
 	}
 )
 
-// normalWeight returns the integral of exp(-z*z/2) from a to b, to about 15 digits. Beyond 12 standard deviations it
-// counts nothing.
+// normalWeight returns the integral of exp(-z*z/2) from a to b, to about 15 digits. It ignores the tails beyond 12
+// standard deviations.
 func normalWeight(a, b float64) float64 {
 	a, b = max(a, -12), min(b, 12)
 	if a >= b {

@@ -1,5 +1,5 @@
-// Package openloop generates traces of messages that do not wait for each other: they come at random times, however
-// busy the network is. It is what the generators dag/gen/dcnw, dag/gen/flows and dag/gen/workload have in common.
+// Package openloop generates traces of messages with random arrival times that do not depend on the network. The
+// generators in dag/gen/dcnw, dag/gen/flows, dag/gen/matrix and dag/gen/workload are built on it.
 //
 // Message k of a workload, counted from 0 in the order of time, is a send of its source task, released at its time, and
 // a receive of its destination without dependencies, both with tag k.
@@ -13,21 +13,21 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Workload describes the messages between some tasks, one a rank. Sources are uniform over the tasks.
+// Workload describes the messages between tasks, one per rank. Sources are uniform over the tasks.
 type Workload struct {
 	Title    string
 	Tasks    int      // 2..MaxTasks
 	Messages int64    // 0..MaxMessages
 	Clock    dag.Time // times are multiples of it; 1 ps or more
 	MeanGap  float64  // mean time between successive messages of the workload, in picoseconds; 0 or more
-	End      dag.Time // what would come later comes now; a multiple of Clock; 0: nothing is too late
+	End      dag.Time // later messages come at this time; a multiple of Clock; 0: no limit
 	Classes  []Class  // kinds of message; one or more
 	Seed     int64    // of every random choice
 }
 
 // Class is a kind of message.
 type Class struct {
-	Share       float64 // how much of all messages is of this class, relative to the shares of the others
+	Share       float64 // part of all messages, relative to the shares of the other classes
 	Sizes       Sizes
 	Destination Law
 }
@@ -38,7 +38,7 @@ const (
 	MaxMessages = 1 << 40
 	MaxBytes    = 1 << 50 // of a message
 
-	maxTied = 1 << 22 // messages in a tick, on average: those of a tick are in memory at a time
+	maxTied = 1 << 22 // mean number of messages in a tick: those of one tick are in memory together
 )
 
 // LineError reports a line of an input file that does not parse.
@@ -70,8 +70,7 @@ func InRange[T int | int64 | dag.Time](param string, value, least, most T) error
 	return nil
 }
 
-// Check returns an error, a ParamError where it is a parameter's, for what NewSource would refuse without having to
-// look at tables of destinations.
+// Check validates the workload, except for tables of destinations. The error for a parameter is a *ParamError.
 func (w *Workload) Check() error {
 	err := cmp.Or(
 		InRange("tasks", w.Tasks, 2, MaxTasks),
@@ -84,7 +83,7 @@ func (w *Workload) Check() error {
 	return cmp.Or(err, w.checkTimes())
 }
 
-// checkTimes refuses workloads that last longer than times can tell, and those with more messages in a tick than fit
+// checkTimes returns an error for workloads longer than the range of times, and for more messages in a tick than fit
 // into memory.
 func (w *Workload) checkTimes() error {
 	n := float64(w.Messages)
@@ -98,7 +97,7 @@ func (w *Workload) checkTimes() error {
 	if w.End > 0 {
 		return nil
 	}
-	// Of the n gaps together the standard deviation is sqrt(n) mean gaps.
+	// The sum of n gaps has a standard deviation of sqrt(n) mean gaps.
 	if last := (n + 40*math.Sqrt(n)) * w.MeanGap; last > float64(dag.MaxTime/2) {
 		return &ParamError{"messages", fmt.Sprint(w.Messages),
 			fmt.Sprintf("so few that they take at most %v (these take about %.3g s)", dag.MaxTime/2,

@@ -2,23 +2,23 @@ package openloop
 
 import "fmt"
 
-// Sizes is a law of message sizes.
+// Sizes is a distribution of message sizes.
 type Sizes interface {
 	Mean() float64             // in bytes
-	Draw(uniform uint64) int64 // the size, in bytes, that uniform bits choose
+	Draw(uniform uint64) int64 // size in bytes that uniform bits select
 	check() error
 }
 
-// Steps is a law of some sizes only: the smallest size whose cumulative probability is at least u, for u uniform in
-// (0, 1].
+// Steps is a distribution over a list of sizes: the smallest size whose cumulative probability is at least u, for u
+// uniform in (0, 1].
 type Steps struct {
 	sizes []int64
 	mean  float64
 	table *table
 }
 
-// NewSteps returns the law of the given sizes, ascending, and their cumulative probabilities, ascending from at least 0
-// to 1.
+// NewSteps returns the distribution of the given sizes, ascending, with their cumulative probabilities, ascending from
+// at least 0 to 1.
 func NewSteps(sizes []int64, cumulative []float64) *Steps {
 	s := &Steps{sizes: sizes, table: newTable(cumulative)}
 	before := 0.0
@@ -34,7 +34,7 @@ func (s *Steps) Mean() float64 {
 	return s.mean
 }
 
-// Draw returns the size that uniform bits choose.
+// Draw returns the size that uniform bits select.
 func (s *Steps) Draw(uniform uint64) int64 {
 	return s.sizes[s.table.find(uniform>>2)] // u = (uniform>>2 + 1) / tableUnit
 }
@@ -47,7 +47,7 @@ func (s *Steps) check() error {
 	return nil
 }
 
-// Uniform is the law in which all sizes from Min to Max bytes are equally likely.
+// Uniform is the distribution in which all sizes from Min to Max bytes are equally likely.
 type Uniform struct {
 	Min, Max int64
 }
@@ -57,7 +57,7 @@ func (u Uniform) Mean() float64 {
 	return (float64(u.Min) + float64(u.Max)) / 2
 }
 
-// Draw returns the size that uniform bits choose.
+// Draw returns the size that uniform bits select.
 func (u Uniform) Draw(uniform uint64) int64 {
 	return u.Min + int64(Scale(uniform, uint64(u.Max-u.Min)+1))
 }

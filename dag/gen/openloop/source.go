@@ -91,7 +91,7 @@ func NewCountedSource(m Model, ops []uint32, batchOps int64) *Source {
 	return s
 }
 
-// count returns how many ops each rank has.
+// count returns the number of ops of each rank.
 func (p *plan) count() ([]uint32, error) {
 	if p.Messages > MaxRankOps/2*int64(p.Tasks) {
 		return nil, tooMany(p.Messages, p.Tasks)
@@ -99,7 +99,7 @@ func (p *plan) count() ([]uint32, error) {
 	ops := make([]uint32, p.Tasks)
 	routes := p.routes()
 	for left := p.Messages; left > 0; {
-		// No rank gets more ops in a round than it may still have without overflow.
+		// Rounds are short enough that no rank's count overflows within one.
 		n := min(left, 1<<30)
 		left -= n
 		for range n {
@@ -162,14 +162,14 @@ func (s *Source) ReadAll() (*dag.Trace, error) {
 	return &dag.Trace{Meta: h.Meta, Comms: h.Comms, Ranks: s.fill(dag.Batch{Last: h.Ranks, Ops: h.Ops}, &c)}, nil
 }
 
-// columns are those of the ops of a batch, rank after rank.
+// columns are the columns of the ops of a batch, rank after rank.
 type columns struct {
 	kind    []dag.Kind
 	bytes   []int64
 	peer    []int32
 	tag     []int64
 	release []dag.Time
-	job     []uint8 // nil: there is one
+	job     []uint8 // nil: one job
 }
 
 func (s *Source) newColumns(ops int64) columns {
@@ -184,7 +184,7 @@ func (s *Source) newColumns(ops int64) columns {
 
 // fill draws all messages and enters the ops of the batch's ranks into the columns.
 func (s *Source) fill(b dag.Batch, c *columns) []dag.Rank {
-	at := make([]int64, b.Last-b.First) // where each rank's next op goes
+	at := make([]int64, b.Last-b.First) // index of each rank's next op
 	end := int64(0)
 	for i := range at {
 		at[i] = end

@@ -20,7 +20,7 @@ type Message struct {
 // plan is a workload with its tables, for any number of streams.
 type plan struct {
 	Workload
-	shares       *table          // of the classes; nil: there is one
+	shares       *table          // of the classes; nil: one class
 	destinations []*destinations // of each class
 }
 
@@ -46,8 +46,8 @@ func newPlan(w Workload) (*plan, error) {
 	return p, nil
 }
 
-// draws returns the random numbers for one quantity. Every quantity has a stream of its own, of which every message
-// takes one number: so workloads that differ in one quantity have the others in common, message by message.
+// draws returns the random stream for one quantity. Every message takes one number of the stream of each quantity, so
+// that workloads that differ in one quantity share the others, message by message.
 func (p *plan) draws(quantity string) *rand.ChaCha8 {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], uint64(p.Seed))
@@ -55,7 +55,7 @@ func (p *plan) draws(quantity string) *rand.ChaCha8 {
 	return rand.NewChaCha8(key)
 }
 
-// routes draws what kind of message goes from where to where.
+// routes draws the class, source and destination of messages.
 type routes struct {
 	*plan
 	sources, classes, destinations *rand.ChaCha8
@@ -73,15 +73,14 @@ func (r *routes) next() (class int, source, destination int32) {
 	return class, source, r.plan.destinations[class].draw(r.destinations.Uint64(), source)
 }
 
-// stream draws the messages of a workload in the order of their times, and of their sources where the times, in ticks,
-// are the same.
+// stream draws the messages of a workload in the order of their times, and of their sources within a tick.
 type stream struct {
 	routes      *routes
 	gaps, sizes *rand.ChaCha8
 	clock       Clock
 	left        int64     // messages not drawn yet
 	drawn       []Message // the latest ones
-	complete    int       // those before are of ticks of which all messages are drawn
+	complete    int       // messages before it are of ticks that are drawn completely
 }
 
 func (p *plan) stream() *stream {
@@ -91,10 +90,10 @@ func (p *plan) stream() *stream {
 	}
 }
 
-// drawAtOnce is how many messages are drawn at a time.
+// drawAtOnce is the number of messages drawn at a time.
 const drawAtOnce = 1024
 
-// Next returns the next messages, none at the end. They are good until it is called again.
+// Next returns the next messages, none at the end. They are valid until the next call.
 func (s *stream) Next() []Message {
 	s.drawn = append(s.drawn[:0], s.drawn[s.complete:]...)
 	s.complete = 0
@@ -124,7 +123,7 @@ func (s *stream) draw(n int) {
 	}
 }
 
-// sortTies puts messages of the same time, which follow each other, into the order of their sources.
+// sortTies sorts neighbouring messages of the same time by their sources.
 func sortTies(messages []Message) {
 	for i := 0; i < len(messages); {
 		end := i + 1
@@ -138,14 +137,14 @@ func sortTies(messages []Message) {
 	}
 }
 
-// Clock adds up gaps in 2^-64 ps, and tells the time in the nearest tick.
+// Clock adds gaps in units of 2^-64 ps, and rounds the time to the nearest tick.
 type Clock struct {
-	tick     uint64 // in ps, like the others
-	end      uint64 // at the latest
-	ps, frac uint64 // the time, and half a tick more, so that rounding down is rounding to the nearest
+	tick     uint64 // in ps, like the next ones
+	end      uint64 // latest time
+	ps, frac uint64 // the time plus half a tick, so that rounding down rounds to the nearest
 }
 
-// NewClock returns a clock at time 0 whose ticks are 1 ps or longer, and that stops at a time, 0: at the end of all times.
+// NewClock returns a clock at time 0 with ticks of 1 ps or more that stops at end; 0: at the largest time.
 func NewClock(tick, end dag.Time) Clock {
 	if end == 0 {
 		end = dag.MaxTime - tick
@@ -157,7 +156,7 @@ func NewClock(tick, end dag.Time) Clock {
 	return c
 }
 
-// Advance moves the clock on by a number of picoseconds and returns the time.
+// Advance moves the clock by a number of picoseconds and returns the time.
 func (c *Clock) Advance(gap float64) dag.Time {
 	if gap >= 1<<62 {
 		c.ps = c.end

@@ -5,17 +5,18 @@ import (
 	"sort"
 )
 
-// tableUnit is how finely a table divides probability: in parts of 1/tableUnit.
+// tableUnit is the resolution of probabilities in a table: multiples of 1/tableUnit.
 const tableUnit = 1 << 62
 
-// table is a law over the indices 0, 1, ...: index i has the numbers from ends[i-1] to ends[i]-1 of 0..tableUnit-1.
+// table is a distribution over the indices 0, 1, ...: index i owns the numbers ends[i-1] to ends[i]-1 of
+// 0..tableUnit-1.
 type table struct {
 	ends  []uint64
-	guide []int32 // guide[b] is the index that has number b<<shift; one more, for the last index that has any
+	guide []int32 // guide[b] is the index that owns number b<<shift; the last entry is for the last number
 	shift int
 }
 
-// newTable returns the law whose cumulative probabilities are given: ascending, from 0 to 1.
+// newTable returns the distribution with the given cumulative probabilities, ascending from 0 to 1.
 func newTable(cumulative []float64) *table {
 	t := &table{ends: make([]uint64, len(cumulative))}
 	for i, p := range cumulative {
@@ -34,7 +35,7 @@ func newTable(cumulative []float64) *table {
 	return t
 }
 
-// find returns the index that has the number.
+// find returns the index that owns the number.
 func (t *table) find(number uint64) int {
 	b := number >> t.shift
 	low, high := int(t.guide[b]), int(t.guide[b+1])
@@ -44,7 +45,7 @@ func (t *table) find(number uint64) int {
 	return low + sort.Search(high-low, func(i int) bool { return number < t.ends[low+i] })
 }
 
-// numbers returns the numbers of an index, as the first and how many.
+// numbers returns the numbers of an index: the first and their count.
 func (t *table) numbers(index int) (first, count uint64) {
 	if index > 0 {
 		first = t.ends[index-1]

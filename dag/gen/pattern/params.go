@@ -10,10 +10,10 @@ import (
 // Params describe a trace of a communication pattern.
 type Params struct {
 	Ranks      int      // 1..2^24
-	Bytes      int64    // 0..2^38; what has this size depends on the pattern
+	Bytes      int64    // 0..2^38; its meaning depends on the pattern
 	Iterations int      // 1 or more
 	Compute    dag.Time // computation of every rank at the start of each iteration; 0 or more
-	Root       int      // of the patterns that have one: a rank
+	Root       int      // a rank; for patterns with a root
 }
 
 // Default returns 16 ranks that exchange 64 KiB ten times, with 100 us of computation before each.

@@ -18,7 +18,7 @@ type Pattern struct {
 	Name  string // on the command line
 	Title string // one line of help
 
-	// plan appends what a rank does in an iteration to the schedule.
+	// plan appends the steps of a rank in an iteration to the schedule.
 	plan func(p *Params, rank int, s *collective.Schedule) error
 }
 
@@ -36,8 +36,8 @@ var patterns = []Pattern{
 	{"stencil2d", "exchange with the four neighbours on a torus", stencil2D},
 }
 
-// Generate returns the trace of a pattern: each rank computes, then communicates, p.Iterations times over, and begins
-// an iteration when it has finished the one before. All messages have tag 0.
+// Generate returns the trace of a pattern: each rank computes, then communicates, in each of p.Iterations iterations,
+// and begins an iteration after the previous one. All messages have tag 0.
 func Generate(name string, p Params) (*dag.Trace, error) {
 	i := slices.IndexFunc(patterns, func(x Pattern) bool { return x.Name == name })
 	if i < 0 {

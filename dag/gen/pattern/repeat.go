@@ -5,8 +5,8 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 )
 
-// repeat returns the rank that computes for the given time and then carries out the schedule, over and over. The first
-// steps of the schedule wait for the computation, the computation for the last steps of the iteration before.
+// repeat returns the rank that computes for the given time and then executes the schedule, in each iteration. The first
+// steps of the schedule depend on the computation, the computation on the last steps of the previous iteration.
 func repeat(s *collective.Schedule, iterations int, compute dag.Time) dag.Rank {
 	period := len(s.Steps) + 1
 	inner, exits := dependencies(s)
@@ -44,8 +44,8 @@ func repeat(s *collective.Schedule, iterations int, compute dag.Time) dag.Rank {
 	return r
 }
 
-// dependencies returns how many dependencies the steps of an iteration have, and what the computation after it waits
-// for, as offsets.
+// dependencies returns the number of dependencies of an iteration's steps, and the dependencies of the next
+// computation, as offsets.
 func dependencies(s *collective.Schedule) (inner int, exits []int32) {
 	for i := range s.Steps {
 		inner += max(1, len(s.After(i)))
@@ -54,7 +54,7 @@ func dependencies(s *collective.Schedule) (inner int, exits []int32) {
 		}
 	}
 	if len(s.Steps) == 0 {
-		exits = []int32{1} // the computation before
+		exits = []int32{1} // the previous computation
 	}
 	return inner, exits
 }

@@ -2,8 +2,8 @@ package pattern
 
 import "github.com/tracedag/tracedag/dag/lower/collective"
 
-// stencil2D places the ranks row by row on a torus that is as nearly square as their number allows. In each iteration a
-// rank exchanges a message with each of its neighbours, all at once; there are none along a dimension of one.
+// stencil2D places the ranks row by row on a torus as close to a square as their number allows. In each iteration a
+// rank exchanges a message with each of its neighbours concurrently; a dimension of one rank has no neighbours.
 func stencil2D(p *Params, rank int, s *collective.Schedule) error {
 	rows := 1
 	for r := 2; r*r <= p.Ranks; r++ {

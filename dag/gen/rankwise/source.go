@@ -1,5 +1,5 @@
-// Package rankwise makes traces of models that know what one rank does without making the others: all in memory, or
-// rank by rank whenever a rank is wanted.
+// Package rankwise generates traces of models whose ranks can be generated independently: all in memory, or rank by
+// rank on demand.
 package rankwise
 
 import (
@@ -9,20 +9,20 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Model is a trace that can be made rank by rank. Its functions are called by several goroutines at the same time.
+// Model is a trace that can be generated rank by rank. Its functions are called concurrently.
 type Model struct {
 	Title string
 	Ranks int
-	Comms []dag.Comm // nil: only that of all ranks
-	Kinds []dag.Kind // that the ops may have
+	Comms []dag.Comm // nil: the communicator of all ranks
+	Kinds []dag.Kind // kinds that the ops may have
 
-	// Count returns how many ops a rank has, and how many dependencies on ends of ops at most.
+	// Count returns the number of ops of a rank, and an upper bound on its dependencies on ends of ops.
 	Count func(rank int) (ops, deps int64)
 
-	// Ops is the number of ops in all, if Count only returns expected values; 0: the sum of what Count returns.
+	// Ops is the total number of ops if Count returns expected values only; 0: the sum of Count's numbers.
 	Ops int64
 
-	// Fill makes a rank.
+	// Fill appends the ops of a rank.
 	Fill func(rank int, b *dag.RankBuilder)
 }
 
@@ -33,16 +33,17 @@ type Source struct {
 	header dag.Header
 }
 
-// count is how many ops a rank has, and how many dependencies at most.
+// count is the number of ops of a rank, and an upper bound on its dependencies.
 type count struct{ ops, deps int64 }
 
-// How many ops a batch of more than one rank has at most, and how many ranks: a rank takes memory even if its ops do not.
+// Limits of the ops and ranks in a batch of several ranks: a rank takes memory even without ops.
 const (
 	batchOps   = 1 << 18
 	batchRanks = 1 << 12
 )
 
-// NewSource returns the trace of a model, after counting its ops. It fails if a rank has more than it can hold.
+// NewSource returns the trace of a model, after counting its ops. It returns an error if a rank exceeds dag.MaxOps or
+// dag.MaxDeps.
 func NewSource(m Model) (*Source, error) {
 	if m.Comms == nil {
 		m.Comms = []dag.Comm{dag.World(m.Ranks)}

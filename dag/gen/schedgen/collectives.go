@@ -1,14 +1,14 @@
-// This file has the algorithms of the collectives.
+// Algorithms of collectives.
 
 package schedgen
 
 import "math/bits"
 
-// Call is what a rank knows of the collective that it takes part in.
+// Call describes a rank's part in a collective.
 type Call struct {
-	Ranks int   // how many take part: all of the trace, 1 or more
-	Rank  int   // which one this is
-	Root  int   // a rank; only the binomial trees have one
+	Ranks int   // number of participants: all ranks of the trace, 1 or more
+	Rank  int   // this rank
+	Root  int   // a rank; used by binomial trees only
 	Bytes int64 // of each message
 	Tag   int64 // of each message: 0..2^32-1, or dag.AnyTag for GOAL's -1
 }
@@ -24,10 +24,10 @@ func (c *Call) swap(rank int) int {
 	return rank
 }
 
-// none stands for no op.
+// none is the index of no op.
 const none = -1
 
-// Dissemination emits what a rank does in a dissemination: a round for each power of two below the number of ranks.
+// Dissemination emits a rank's ops of a dissemination: a round for each power of two below the number of ranks.
 func Dissemination(e *Emitter, c Call) {
 	recv := none
 	for dist := 1; dist < c.Ranks; dist *= 2 {
@@ -39,8 +39,8 @@ func Dissemination(e *Emitter, c Call) {
 	}
 }
 
-// BinomialBcast emits what a rank does in a broadcast from the root down a binomial tree. Where the number of ranks is
-// not a power of two some dependencies are repeated.
+// BinomialBcast emits a rank's ops of a broadcast from the root down a binomial tree. If the number of ranks is not a
+// power of two, some dependencies are repeated.
 func BinomialBcast(e *Emitter, c Call) {
 	v := c.swap(c.Rank)
 	send, recv := none, none
@@ -58,8 +58,8 @@ func BinomialBcast(e *Emitter, c Call) {
 	}
 }
 
-// BinomialReduce emits what a rank does in a reduction up a binomial tree to the root. The send of a rank comes before
-// the receives that it waits for. Where the number of ranks is not a power of two some dependencies are repeated.
+// BinomialReduce emits a rank's ops of a reduction up a binomial tree to the root. The send of a rank stands before the
+// receives that it depends on. If the number of ranks is not a power of two, some dependencies are repeated.
 func BinomialReduce(e *Emitter, c Call) {
 	v := c.swap(c.Rank)
 	send, recv := none, none
@@ -82,7 +82,7 @@ func rounds(n int) int {
 	return bits.Len(uint(n - 1))
 }
 
-// LinearAlltoall emits what a rank does in an all-to-all exchange without any order.
+// LinearAlltoall emits a rank's ops of an unordered all-to-all exchange.
 func LinearAlltoall(e *Emitter, c Call) {
 	for s := 1; s < c.Ranks; s++ {
 		e.Send((c.Rank+s)%c.Ranks, c.Bytes, c.Tag)
@@ -90,8 +90,8 @@ func LinearAlltoall(e *Emitter, c Call) {
 	}
 }
 
-// RecursiveDoubling emits what a rank does in an allreduce as MPICH does it: the even ones of the first ranks hand
-// their data to their neighbours, so that a power of two remains, who exchange it with ranks at doubling distances.
+// RecursiveDoubling emits a rank's ops of MPICH's allreduce: the even ones of the first ranks send their data to their
+// neighbours, so that a power of two remains; these exchange data with ranks at doubling distances.
 func RecursiveDoubling(e *Emitter, c Call) {
 	power := 1 << (bits.Len(uint(c.Ranks)) - 1)
 	extra := c.Ranks - power

@@ -1,12 +1,12 @@
-// This file has the seam between schedules and the ranks that they become.
+// The writer of schedules into ranks.
 
 package schedgen
 
 import "github.com/tracedag/tracedag/dag"
 
-// Emitter appends ops and dependencies to a rank in the order of the lines of a GOAL schedule, and keeps that order:
-// also of an op's dependents, and of dependencies that are there twice. Ops are known by their index in the rank, which
-// is Schedgen's label less one.
+// Emitter appends ops and dependencies to a rank in the order of the lines of a GOAL schedule, and keeps that order,
+// including the order of an op's dependents and repeated dependencies. Ops are indices in the rank: Schedgen's labels
+// minus one.
 type Emitter struct {
 	b *dag.RankBuilder // nil: only count
 
@@ -14,8 +14,8 @@ type Emitter struct {
 	deps int64 // counted
 
 	marked bool
-	mark   int     // the first op whose sides count
-	sides  []uint8 // of each op from there on: the sides of dependencies that it was on; of calcs both
+	mark   int     // first op whose sides are recorded
+	sides  []uint8 // by op from mark on: sides of dependencies that it stood on; calcs have both
 }
 
 const (
@@ -88,7 +88,7 @@ func (e *Emitter) note(op, on int) {
 	}
 }
 
-// Mark begins a group of ops for [Emitter.First] and [Emitter.Last]: all from here on. They must all come from this
+// Mark begins a group of ops for [Emitter.First] and [Emitter.Last]: all later ops. They must all come from this
 // emitter.
 func (e *Emitter) Mark() {
 	e.marked, e.mark, e.sides = true, e.len(), e.sides[:0]
@@ -101,14 +101,12 @@ func (e *Emitter) len() int {
 	return e.b.Len()
 }
 
-// First appends to list the sends and receives since the mark that are on the left of no dependency, ascending: those
-// that wait for nothing.
+// First appends to list the sends and receives since the mark without dependencies, ascending.
 func (e *Emitter) First(list []int) []int {
 	return e.without(left, list)
 }
 
-// Last appends to list the sends and receives since the mark that are on the right of no dependency, ascending: those
-// that nothing waits for.
+// Last appends to list the sends and receives since the mark that no op depends on, ascending.
 func (e *Emitter) Last(list []int) []int {
 	return e.without(right, list)
 }

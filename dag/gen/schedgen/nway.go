@@ -1,4 +1,4 @@
-// This file has the dissemination to several ranks a round.
+// Dissemination to several ranks per round.
 
 package schedgen
 
@@ -13,8 +13,8 @@ func nwayDissemination(p *Params, _ int64) (plan, error) {
 	return func(e *Emitter, rank int) { emitNWay(p, e, rank, rounds) }, nil
 }
 
-// emitNWay emits what a rank does: in each round it sends to some ranks, receives from as many, and reduces what it got
-// in the round before, one after the other.
+// emitNWay emits a rank's ops: in each round it sends to nway ranks, receives from as many, and reduces the data of the
+// previous round, in sequence.
 func emitNWay(p *Params, e *Emitter, rank, rounds int) {
 	sends, recvs := make([]int, p.NWay), make([]int, p.NWay)
 	reduction := dag.Time(p.Bytes) * dag.Nanosecond
@@ -46,8 +46,8 @@ func emitNWay(p *Params, e *Emitter, rank, rounds int) {
 	}
 }
 
-// nwayRounds returns the logarithm of ranks to base nway + 1, rounded up, as the reference has it: the quotient of two
-// logarithms that the GNU C library computes in double precision, which for some powers is a little too large.
+// nwayRounds returns the logarithm of ranks to base nway + 1, rounded up, as the reference computes it: the quotient of
+// two logarithms of the GNU C library in double precision, which is slightly too large for some powers.
 func nwayRounds(nway, ranks int) int {
 	rounds := 0
 	for reached := 1; reached < ranks; reached *= nway + 1 {

@@ -1,4 +1,4 @@
-// This file has the patterns.
+// The patterns.
 
 package schedgen
 
@@ -34,7 +34,7 @@ var patterns = []Pattern{
 	{"scatter", "the root sends to every other rank", both, scatter},
 }
 
-// checkRoot returns an error if the root is no rank.
+// checkRoot returns an error if the root is not a rank.
 func (p *Params) checkRoot() error {
 	if p.Root < 0 || p.Root >= p.Ranks {
 		return fmt.Errorf("root is %d, expected 0..%d", p.Root, p.Ranks-1)
@@ -42,7 +42,7 @@ func (p *Params) checkRoot() error {
 	return nil
 }
 
-// call returns what all patterns have in common with a collective.
+// call returns the collective's description of a rank's part in a pattern.
 func (p *Params) call(rank int) Call {
 	return Call{Ranks: p.Ranks, Rank: rank, Root: p.Root, Bytes: p.Bytes}
 }
@@ -66,7 +66,7 @@ func rooted(emit func(p *Params, e *Emitter, rank int)) func(*Params, int64) (pl
 	}
 }
 
-// binaryTreeBcast compares ranks with positions in the tree, so that it only fits together with root 0.
+// binaryTreeBcast compares ranks with positions in the tree, so that its messages match for root 0 only.
 var binaryTreeBcast = rooted(func(p *Params, e *Emitter, rank int) {
 	c := p.call(rank)
 	recv := none
@@ -98,7 +98,7 @@ func pipelinedRing(dep bool) func(*Params, int64) (plan, error) {
 func emitPipelinedRing(p *Params, e *Emitter, rank int, dep bool) {
 	c := p.call(rank)
 	v := c.swap(rank)
-	before := none // the send of the round before
+	before := none // the previous round's send
 	for done := int64(0); done < p.Bytes; done += p.SegmentSize {
 		size := min(p.SegmentSize, p.Bytes-done)
 		send, recv := none, none
@@ -180,7 +180,7 @@ func linearAlltoallv(p *Params, _ int64) (plan, error) {
 	if n > maxMatrix {
 		return nil, fmt.Errorf("ranks is %d, expected at most %d", n, maxMatrix)
 	}
-	// Sizes that are drawn are in 1..2^31; that from a rank to another is drawn[source*n + destination].
+	// Drawn sizes are in 1..2^31; the size of a message is drawn[source*n + destination].
 	drawn := make([]uint32, n*n)
 	random := newAdditive()
 	full := func(source, destination int) bool {
@@ -208,7 +208,7 @@ func linearAlltoallv(p *Params, _ int64) (plan, error) {
 	}, nil
 }
 
-// maxMatrix is for how many ranks there may be a matrix of sizes.
+// maxMatrix is the largest number of ranks with a matrix of sizes.
 const maxMatrix = 1 << 16
 
 func allreduceRecdoub(p *Params, _ int64) (plan, error) {
@@ -260,21 +260,21 @@ const (
 	communicator1   = 1 << 24 // in tags of upstream
 )
 
-// gradients are how many floating-point numbers the allreduces of ResNet-152 have.
+// gradients are the numbers of floating-point values in the allreduces of ResNet-152.
 var gradients = [...]int64{
 	6511592, 6567936, 5905920, 6113280, 6176256, 6112768, 6176256, 6112768, 5321216, 5194816,
 }
 
 const (
 	forward  = 119000 * dag.Nanosecond
-	backward = 23800 * dag.Nanosecond // of each of the gradients
+	backward = 23800 * dag.Nanosecond // per gradient
 )
 
 func resnet(p *Params, _ int64) (plan, error) {
 	return func(e *Emitter, rank int) {
 		tag := int64(communicator1 + firstCollective)
 		if p.Variant == ATLAHS {
-			tag = firstCollective + int64(len(gradients)*rank) // the count goes on from rank to rank
+			tag = firstCollective + int64(len(gradients)*rank) // the count continues from rank to rank
 		}
 		var last []int
 		start := e.Calc(forward, 0)

@@ -1,4 +1,4 @@
-// This file has the random numbers that the reference draws.
+// The random numbers of the reference.
 
 package schedgen
 
@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 )
 
-// additive is the generator behind rand of the GNU C library in its default state: r[i] = r[i-31] + r[i-3], of which
-// the upper 31 bits come out.
+// additive is the generator of rand in the GNU C library in its default state: r[i] = r[i-31] + r[i-3]; it returns the
+// upper 31 bits.
 type additive struct {
 	r [31]uint32 // the last 31 numbers, r[i] at i mod 31
 	i int
 }
 
-// newAdditive returns the generator with seed 1, as a program that never calls srand has it.
+// newAdditive returns the generator with seed 1, the seed of a program that never calls srand.
 func newAdditive() *additive {
 	a := &additive{}
 	x := uint64(1)
@@ -46,7 +46,8 @@ func newMersenneTwister(seed uint32) mersenneTwister {
 	return mersenneTwister{m}
 }
 
-// uniform returns a number in 0..most: the first whose lower bits, as many as most has, are such a number.
+// uniform returns a number in 0..most: the low bits, as many as most has, of the first draw for which they are in
+// range.
 func (m mersenneTwister) uniform(most uint32) uint32 {
 	mask := uint32(1)<<bits.Len32(most) - 1
 	for {
@@ -56,13 +57,13 @@ func (m mersenneTwister) uniform(most uint32) uint32 {
 	}
 }
 
-// fraction returns a number in 0..most as C++ makes one of a part of the range of the generator.
+// fraction returns a number in 0..most by C++'s scaling of the generator's range.
 func (m mersenneTwister) fraction(most uint32) uint32 {
 	return uint32(float64(m.Uint32()) / (1<<32 - 1) * float64(most))
 }
 
-// permutation returns a random order of 0..n-1: each is the u-th of those that are left, where u is drawn from 0 to how
-// many are left less one.
+// permutation returns a random order of 0..n-1: each element is the u-th of the remaining k numbers, with u drawn from
+// 0..k-1.
 func permutation(n int, draw func(most uint32) uint32) []int32 {
 	order := make([]int32, n)
 	left := newCountTree(n)
@@ -73,7 +74,7 @@ func permutation(n int, draw func(most uint32) uint32) []int32 {
 }
 
 // countTree holds a subset of 0..n-1. It is a Fenwick tree (Fenwick: A new data structure for cumulative frequency
-// tables, Software 24(3), 1994): count[i] is how many of the i&-i numbers up to i-1 it has.
+// tables, Software 24(3), 1994): count[i] is the number of elements among the i&-i numbers up to i-1.
 type countTree struct {
 	count []int32
 }
@@ -87,7 +88,7 @@ func newCountTree(n int) countTree {
 	return t
 }
 
-// take removes the number that u smaller ones are left of, and returns it.
+// take removes and returns the element with u smaller elements.
 func (t *countTree) take(u int) int {
 	at, n := 0, len(t.count)-1
 	for step := 1 << bits.Len(uint(n)) >> 1; step > 0; step >>= 1 {

@@ -2,14 +2,14 @@
 // docs/generators/schedgen.md defines them.
 //
 // Patterns and readers of MPI traces build them from the same parts. An [Emitter] appends to a rank of a trace; the
-// functions [Dissemination], [BinomialBcast], [BinomialReduce], [LinearAlltoall] and [RecursiveDoubling] emit what one
-// rank does in a [Call]:
+// functions [Dissemination], [BinomialBcast], [BinomialReduce], [LinearAlltoall] and [RecursiveDoubling] emit the ops
+// of one rank in a [Call]:
 //
 //	e := schedgen.NewEmitter(rankBuilder)
 //	e.Mark()
 //	schedgen.BinomialBcast(e, schedgen.Call{Ranks: n, Rank: rank, Root: root, Bytes: bytes, Tag: tag})
 //	end := e.Calc(0, 0)
-//	for _, op := range e.Last(nil) { // the sends and receives that nothing waits for
+//	for _, op := range e.Last(nil) { // sends and receives that no op depends on
 //		e.Requires(end, op)
 //	}
 package schedgen
@@ -50,7 +50,7 @@ func ParseVariant(name string) (Variant, bool) {
 	return Variant(max(i, 0)), i >= 0
 }
 
-// None is the value of a time that is not given.
+// None is the value of an absent time.
 const None dag.Time = -1
 
 // Params are the options of Schedgen.
@@ -58,12 +58,12 @@ type Params struct {
 	Variant     Variant
 	Ranks       int      // commsize: 1..2^24; random bisections round it down to an even number
 	Bytes       int64    // datasize: 0..2^38
-	Root        int      // a rank; of linear_alltoallv any number
+	Root        int      // a rank; any number for linear_alltoallv
 	SegmentSize int64    // of the pipelined patterns: 1..2^38
 	NWay        int      // of nwaydissemination: 1..2^16
 	CPU         int      // of the computations of NB: 0..255
 	NB          dag.Time // computation of every rank before the pattern, or None
-	NBPoll      dag.Time // cuts NB into computations of this length; 0: does not
+	NBPoll      dag.Time // length of the pieces of NB; 0: one piece
 	RplDepCmp   dag.Time // computation of allreduce_recdoub in place of dependencies on receives, or None
 	SkewRatio   int64    // a2av-skew-ratio of linear_alltoallv: 1 or more
 	Outcast     bool     // of linear_alltoallv
@@ -78,7 +78,7 @@ func Default() Params {
 const (
 	maxRanks = 1 << 24
 	maxBytes = 1 << 38
-	maxSteps = 1 << 30 // of a rank, of whatever kind
+	maxSteps = 1 << 30 // of a rank, of any kind
 	maxNWay  = 1 << 16
 	maxCPU   = 255
 )
@@ -113,15 +113,15 @@ func (p *Params) check() error {
 
 // Pattern is a pattern of Schedgen.
 type Pattern struct {
-	Name  string // Schedgen's, too
+	Name  string // also Schedgen's name
 	Title string // one line of help
 	Has   []Variant
 
-	// prepare checks what only this pattern asks of the parameters, and returns the function that emits a rank.
+	// prepare validates the parameters that only this pattern uses, and returns the function that emits a rank.
 	prepare func(p *Params, seed int64) (plan, error)
 }
 
-// plan emits what a rank does.
+// plan emits the ops of a rank.
 type plan func(e *Emitter, rank int)
 
 // Patterns returns all patterns, by name.
@@ -129,7 +129,7 @@ func Patterns() []Pattern {
 	return slices.Clone(patterns)
 }
 
-// find returns the pattern of that name, which the variant must have.
+// find returns the pattern of a name. It returns an error if the variant lacks it.
 func find(name string, v Variant) (*Pattern, error) {
 	var names []string
 	for i := range patterns {
@@ -143,8 +143,8 @@ func find(name string, v Variant) (*Pattern, error) {
 	return nil, fmt.Errorf("%s has no pattern %q, expected one of %s", v, name, strings.Join(names, ", "))
 }
 
-// NewSource returns the trace of a pattern. The seed is that of the random bisections, where its lower 32 bits count;
-// nothing else is random.
+// NewSource returns the trace of a pattern. The lower 32 bits of the seed determine the random bisections; nothing else
+// is random.
 func NewSource(pattern string, p Params, seed int64) (*rankwise.Source, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("schedgen: %w", err)
@@ -178,7 +178,7 @@ func NewSource(pattern string, p Params, seed int64) (*rankwise.Source, error) {
 	return s, nil
 }
 
-// emitLocal emits the computation that a collective that does not block is to overlap with.
+// emitLocal emits the computation that overlaps with a non-blocking collective.
 func emitLocal(e *Emitter, p *Params) {
 	if p.NB == None {
 		return

@@ -1,5 +1,5 @@
-// Package stencil generates traces of stencil codes: each rank has a block of a grid of cells, computes on it, and
-// exchanges the cells along its border with the ranks next to it, over and over.
+// Package stencil generates traces of stencil codes: in each iteration each rank computes on its block of a grid of
+// cells, and exchanges the cells along its border with neighbouring ranks.
 //
 // docs/generators/applications.md defines the model.
 package stencil
@@ -14,12 +14,12 @@ import (
 
 // Params describe a run. Lists have a value for each dimension, or one for all.
 type Params struct {
-	Grid       []int    // ranks along each of 1 to 6 dimensions; together 1..2^24
+	Grid       []int    // ranks along each of 1 to 6 dimensions; product 1..2^24
 	Cells      []int64  // of a rank's block along each dimension: 1 or more
-	Halo       []int64  // how many layers of cells neighbours need along each dimension: 0..cells
+	Halo       []int64  // layers of cells that neighbours need along each dimension: 0..cells
 	CellBytes  int64    // 0 or more; no message is larger than 2^38 bytes
-	Periodic   bool     // whether the first and the last rank along a dimension are neighbours
-	Diagonal   bool     // whether ranks that touch in an edge or a corner are neighbours
+	Periodic   bool     // the first and the last rank along a dimension are neighbours
+	Diagonal   bool     // ranks that touch in an edge or a corner are neighbours
 	Iterations int      // 1 or more
 	Compute    dag.Time // computation of each rank in an iteration: 0 or more
 }
@@ -40,10 +40,10 @@ const (
 	maxIterations = 1 << 30
 )
 
-// neighbour is one of the directions in which ranks have neighbours.
+// neighbour is a direction in which ranks have neighbours.
 type neighbour struct {
 	offset [maxDims]int // -1, 0 or 1 along each dimension
-	bytes  int64        // of the messages that go this way
+	bytes  int64        // of the messages in this direction
 }
 
 // NewSource returns the trace of a run.
@@ -120,7 +120,7 @@ func along(list []int64, d int) int64 {
 }
 
 // neighbours returns all directions in which ranks may have neighbours, ascending by their offsets. A dimension of one
-// rank, or without halo, has none.
+// rank, or without halo, has no neighbours.
 func (p *Params) neighbours() ([]neighbour, error) {
 	dims := len(p.Grid)
 	all := 1 // 3 to the number of dimensions
@@ -181,8 +181,8 @@ type message struct {
 	bytes, tag int64
 }
 
-// messages returns those that a rank sends, or receives for sign -1. A message has the number of its direction as tag,
-// for in a periodic dimension of two ranks both neighbours are the same rank.
+// messages returns the messages that a rank sends, or receives for sign -1. The tag of a message is the number of its
+// direction, because in a periodic dimension of two ranks both neighbours are the same rank.
 func (p *Params) messages(rank int, neighbours []neighbour, sign int) []message {
 	list := make([]message, 0, len(neighbours))
 	for i := range neighbours {
@@ -193,13 +193,13 @@ func (p *Params) messages(rank int, neighbours []neighbour, sign int) []message 
 	return list
 }
 
-// fill makes a rank.
+// fill appends the ops of a rank.
 func (p *Params) fill(rank int, neighbours []neighbour, b *dag.RankBuilder) {
 	sends, recvs := p.messages(rank, neighbours, 1), p.messages(rank, neighbours, -1)
 	for i := range p.Iterations {
 		calc := b.Calc(p.Compute)
 		if i > 0 {
-			before := max(1, len(sends)+len(recvs)) // the exchange, or the computation where there is none
+			before := max(1, len(sends)+len(recvs)) // the exchange, or the computation if there is no exchange
 			for op := calc - before; op < calc; op++ {
 				b.Requires(calc, op)
 			}

@@ -6,19 +6,18 @@ import (
 	"sort"
 )
 
-// distribution is an empirical distribution of whole numbers: a histogram. The zero value is that of 0 alone.
+// distribution is an empirical distribution of whole numbers: a histogram. The zero value has the number 0 only.
 type distribution struct {
 	step int64 // numbers of a bin are low, low + step and so on; 1 or more
 	bins []bin // ascending
 }
 
-// bin is the numbers from low to high, all equally likely, of which weight were seen.
+// bin is the numbers from low to high, all equally likely, with weight observations.
 type bin struct{ low, high, weight int64 }
 
-// measure returns the distribution of some values, which it sorts, of about n bins. Values that are seen more often
-// than the n-th part of all have a bin of their own. Others share one with their neighbours, but none is wider than
-// half of its distance from 0: in a bin, values are taken to be equally likely, which in wide ones would change the
-// mean.
+// measure returns the distribution of values in about n bins. It sorts the values. A value with more than the n-th
+// part of all observations has its own bin. Others share bins with their neighbours. No bin is wider than half of its
+// distance from 0: values in a bin count as equally likely, which in wide bins would change the mean.
 func measure(values []int64, n int) distribution {
 	if len(values) == 0 {
 		return distribution{}
@@ -29,7 +28,7 @@ func measure(values []int64, n int) distribution {
 	if different(values) > n {
 		full += int64(len(values) / n)
 	}
-	alone := true // the last bin is of a value that needs one of its own
+	alone := true // the last bin holds a value that needs its own bin
 	for len(values) > 0 {
 		v := values[0]
 		weight := int64(sort.Search(len(values), func(i int) bool { return values[i] > v }))
@@ -46,7 +45,7 @@ func measure(values []int64, n int) distribution {
 	return d
 }
 
-// different returns how many different ones there are of values that ascend.
+// different returns the number of distinct values in an ascending list.
 func different(values []int64) int {
 	n := 1
 	for i := 1; i < len(values); i++ {
@@ -57,13 +56,12 @@ func different(values []int64) int {
 	return n
 }
 
-// near reports whether a bin from low to high, which is higher, is narrow enough.
+// near reports whether a bin from low to high > low is narrow enough.
 func near(low, high int64) bool {
 	return low > 0 && high-low <= low/2 || high < 0 && high-low <= -high/2
 }
 
-// commonStep returns the largest number of which all differences of the values, which ascend, are multiples; 1 if they
-// have none.
+// commonStep returns the greatest common divisor of the differences of ascending values; 1 if there are no differences.
 func commonStep(values []int64) int64 {
 	step := uint64(0)
 	for i := 1; i < len(values); i++ {
@@ -80,7 +78,7 @@ func commonStep(values []int64) int64 {
 // sampler draws from a distribution.
 type sampler struct {
 	distribution
-	ends []uint64 // by bin: the weight of it and of those before it
+	ends []uint64 // by bin: cumulative weight
 }
 
 func newSampler(d distribution) sampler {
@@ -93,7 +91,7 @@ func newSampler(d distribution) sampler {
 	return s
 }
 
-// draw returns the number that uniform bits choose.
+// draw returns the number that uniform bits select.
 func (s *sampler) draw(uniform uint64) int64 {
 	if len(s.ends) == 0 {
 		return 0

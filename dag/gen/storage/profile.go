@@ -15,7 +15,7 @@ import (
 // Profile is the statistics of the accesses of a trace.
 type Profile struct {
 	Name  string
-	gaps  distribution  // times between one record and the next, in picoseconds
+	gaps  distribution  // times between successive records, in picoseconds
 	units []unitProfile // ascending; one or more
 }
 
@@ -25,7 +25,7 @@ type unitProfile struct {
 	reads, writes accesses     // one or more in all
 	start         int64        // the first address
 	low, high     int64        // all accesses are to bytes low to high-1
-	jumps         distribution // bytes from the end of an access to the start of the next; 0: it is sequential
+	jumps         distribution // bytes from the end of an access to the start of the next; 0: sequential
 }
 
 // accesses is the statistics of the reads or the writes of a unit.
@@ -104,7 +104,7 @@ func parseProfile(name, text string) (*Profile, error) {
 	return p, nil
 }
 
-// maxBins is about how many bins a distribution of a profile has at most.
+// maxBins is the approximate limit of the bins of a distribution.
 const maxBins = 1 << 16
 
 // Like returns the profile of the io ops of a trace.
@@ -112,11 +112,11 @@ func Like(t *dag.Trace) (*Profile, error) {
 	return measureProfile(t, maxBins)
 }
 
-// gapBins is how many times the bins of other distributions that of the gaps has, of which there is only one, and whose
-// mean is the rate of the whole trace.
+// gapBins is the ratio of the bins for gaps to those of other distributions. A profile has one distribution of gaps,
+// and its mean determines the rate of the whole trace.
 const gapBins = 8
 
-// measureProfile returns the profile of a trace, with distributions of about so many bins.
+// measureProfile returns the profile of a trace, with distributions of about the given number of bins.
 func measureProfile(t *dag.Trace, bins int) (*Profile, error) {
 	byNumber := map[int32]*unitValues{}
 	var units []*unitValues

@@ -1,5 +1,5 @@
-// Package storage generates traces of storage accesses whose statistics are those of another trace, or of one of the
-// built-in profiles. docs/generators/storage.md describes the model.
+// Package storage generates traces of storage accesses with the statistics of another trace or of a built-in profile.
+// docs/generators/storage.md describes the model.
 package storage
 
 import (
@@ -17,7 +17,7 @@ type Params struct {
 	Records int64 // 1..MaxRecords
 }
 
-// MaxRecords is how many records a trace has at most.
+// MaxRecords is the limit of the records of a trace.
 const MaxRecords = 1 << 30
 
 // Default returns 5,000 records of the profile "financial".
@@ -25,8 +25,8 @@ func Default() Params {
 	return Params{Profile: Builtin("financial"), Records: 5000}
 }
 
-// Generate returns a trace of io ops: a rank for each unit that has any, in ascending order. The same parameters and
-// seed give the same trace. It fails if the records take longer than [dag.MaxTime].
+// Generate returns a trace of io ops: a rank for each unit with records, in ascending order. The same parameters and
+// seed give the same trace. It returns an error if the records take longer than [dag.MaxTime].
 func Generate(p Params, seed int64) (*dag.Trace, error) {
 	if p.Records < 1 || p.Records > MaxRecords {
 		return nil, fmt.Errorf("records is %d, expected 1..%d", p.Records, MaxRecords)
@@ -65,8 +65,8 @@ func Generate(p Params, seed int64) (*dag.Trace, error) {
 	return t, nil
 }
 
-// draws returns the random numbers for one quantity. Every quantity has a stream of its own, of which every record
-// takes one number: so profiles that differ in one quantity have the others in common, record by record.
+// draws returns the random stream for one quantity. Every record takes one number of the stream of each quantity, so
+// that profiles that differ in one quantity share the others, record by record.
 func draws(seed int64, quantity string) *rand.ChaCha8 {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], uint64(seed))
@@ -74,7 +74,7 @@ func draws(seed int64, quantity string) *rand.ChaCha8 {
 	return rand.NewChaCha8(key)
 }
 
-// recordStream draws records, one after the other.
+// recordStream draws records in sequence.
 type recordStream struct {
 	gapSampler                     sampler
 	gaps, directions, sizes, jumps *rand.ChaCha8
@@ -112,12 +112,12 @@ func (u *unit) of(p *unitProfile) {
 	u.readSizes, u.writeSizes, u.distances = newSampler(p.reads.sizes), newSampler(p.writes.sizes), newSampler(p.jumps)
 }
 
-// count returns how many accesses the profile is of.
+// count returns the number of accesses that the profile was measured from.
 func (u *unit) count() int64 {
 	return u.reads.count + u.writes.count
 }
 
-// begin makes room for the unit's records.
+// begin allocates the unit's records.
 func (u *unit) begin() {
 	n := u.records
 	u.rank = dag.Rank{
@@ -129,7 +129,7 @@ func (u *unit) begin() {
 	}
 }
 
-// add appends the record at a time that uniform bits choose.
+// add appends the record at a time that uniform bits select.
 func (u *unit) add(time dag.Time, direction, size, jump uint64) {
 	subkind, sizes := dag.Write, &u.writeSizes
 	if number, _ := bits.Mul64(direction, uint64(u.count())); number < uint64(u.reads.count) {
@@ -141,8 +141,8 @@ func (u *unit) add(time dag.Time, direction, size, jump uint64) {
 	u.n++
 }
 
-// place returns the address of the next access, which begins as far from the end of the last one as uniform bits
-// choose: in a circle from low to high, and not so close to high that it would end beyond it.
+// place returns the address of the next access. Uniform bits select its distance from the end of the last one, modulo
+// the range from low to high. The access ends at high at the latest.
 func (u *unit) place(bytes int64, jump uint64) int64 {
 	size := uint64(u.high - u.low)
 	at := uint64(u.start - u.low)

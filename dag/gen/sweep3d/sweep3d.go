@@ -16,17 +16,17 @@ import (
 
 // Params describe a run.
 type Params struct {
-	GridX, GridY int      // ranks along x and y: 1 or more, together 1..2^24
+	GridX, GridY int      // ranks along x and y: 1 or more, product 1..2^24
 	X, Y, Z      int64    // cells of a rank along each dimension: 1..2^20
-	ZBlock       int64    // planes of cells that are computed at a time (mk): 1..Z
+	ZBlock       int64    // planes of cells per block (mk): 1..Z
 	Angles       int64    // of an octant: 1..2^20
-	AngleBlock   int64    // angles that are computed at a time (mmi): 1..angles
-	FluxBytes    int64    // of a cell's face for an angle: 0 or more; no message is larger than 2^38 bytes
+	AngleBlock   int64    // angles per block (mmi): 1..angles
+	FluxBytes    int64    // per cell face and angle: 0 or more; no message is larger than 2^38 bytes
 	Grind        dag.Time // computation of a cell for an angle: 0 or more
 	Iterations   int      // 1 or more
 }
 
-// Default returns 8 x 8 ranks with 50 x 50 x 50 cells each and 6 angles an octant.
+// Default returns 8 x 8 ranks with 50 x 50 x 50 cells each and 6 angles per octant.
 func Default() Params {
 	return Params{
 		GridX: 8, GridY: 8, X: 50, Y: 50, Z: 50, ZBlock: 10, Angles: 6, AngleBlock: 3, FluxBytes: 8,
@@ -44,7 +44,7 @@ const (
 
 const octants = 8
 
-// errorBytes is the size of the largest change of a flux, which all ranks agree upon after an iteration.
+// errorBytes is the size of the largest change of a flux, which all ranks reduce after an iteration.
 const errorBytes = 8
 
 // NewSource returns the trace of a run.
@@ -92,7 +92,7 @@ func (p *Params) check() error {
 	return nil
 }
 
-// tooMuch reports whether the product of factors, which are not negative, is more than most.
+// tooMuch reports whether the product of non-negative factors exceeds most.
 func tooMuch(most uint64, factors ...int64) bool {
 	product := uint64(1)
 	for _, f := range factors {
@@ -113,9 +113,9 @@ func (p *Params) angleBlocks() int64 {
 	return (p.Angles + p.AngleBlock - 1) / p.AngleBlock
 }
 
-// upstream returns the neighbours that a rank receives from in an octant, and downstream those that it sends to; -1
-// where it is at the border. Octants are numbered by the directions of the sweep: bit 1 is set where it goes to higher
-// x, bit 2 to higher y. Bit 0 is for z, along which there is one rank.
+// upstream returns the neighbours that a rank receives from in an octant, and downstream those that it sends to; -1 at
+// the border. Octants are numbered by the directions of the sweep: bit 1 is set for ascending x, bit 2 for ascending y.
+// Bit 0 is for z, along which there is one rank.
 func (p *Params) upstream(rank, octant int) (x, y int) {
 	return p.beside(rank, octant, 1)
 }
@@ -143,7 +143,7 @@ func (p *Params) beside(rank, octant, back int) (x, y int) {
 	return x, y
 }
 
-// count returns how many ops a rank has. Every octant it exchanges messages with each neighbour, one way or the other.
+// count returns the number of ops of a rank. In every octant it sends to or receives from each neighbour.
 func (p *Params) count(rank int) (ops, deps int64) {
 	upX, upY := p.upstream(rank, 0)
 	downX, downY := p.downstream(rank, 0)
@@ -159,9 +159,9 @@ func (p *Params) count(rank int) (ops, deps int64) {
 	return n * (calcs + messages + 1), n * (calcs + 2*messages + 1)
 }
 
-// fill makes a rank.
+// fill appends the ops of a rank.
 func (p *Params) fill(rank int, b *dag.RankBuilder) {
-	last := -1 // the computation before, or the collective
+	last := -1 // the previous computation or collective
 	for range p.Iterations {
 		for octant := range octants {
 			upX, upY := p.upstream(rank, octant)
@@ -186,7 +186,7 @@ func (p *Params) fill(rank int, b *dag.RankBuilder) {
 	}
 }
 
-// recv adds a receive after the op last, where both are there, and returns it, or -1.
+// recv appends a receive that depends on last, and returns it; -1 if there is no peer.
 func recv(b *dag.RankBuilder, peer int, bytes int64, last int) int {
 	if peer < 0 {
 		return -1

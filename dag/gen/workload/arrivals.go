@@ -1,4 +1,4 @@
-// This file has the laws of the times at which sources send.
+// Arrival processes of sources.
 
 package workload
 
@@ -11,12 +11,12 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 )
 
-// Process is a law of the gaps between what a source sends.
+// Process is a distribution of the gaps between the flows of a source.
 type Process uint8
 
 const (
 	Poisson   Process = iota // exponential gaps
-	Periodic                 // equal gaps; the first is a random part of one
+	Periodic                 // equal gaps; the first flow comes after a random part of one
 	Lognormal                // gaps whose logarithm is normal
 	OnOff                    // exponential gaps during phases of random length, nothing between them
 )
@@ -29,20 +29,20 @@ func (p Process) String() string {
 	return [...]string{"poisson", "periodic", "lognormal", "onoff"}[p]
 }
 
-// Arrivals say when sources send. Each source does so independently of the others.
+// Arrivals are the arrival times of flows. Sources are independent of each other.
 type Arrivals struct {
 	Process Process
 	Sigma   float64  // Lognormal: standard deviation of the logarithm of gaps; above 0, at most MaxSigma
-	On, Off dag.Time // OnOff: mean lengths of phases with and without flows, which are exponential; On 1 ps or more
+	On, Off dag.Time // OnOff: mean lengths of exponential phases with and without flows; On 1 ps or more
 }
 
 // MaxSigma is the largest standard deviation of logarithms of gaps.
 const MaxSigma = 4
 
-// maxPhases is how many phases a gap may take, on average.
+// maxPhases is the largest mean number of phases in a gap.
 const maxPhases = 1000
 
-// check checks the parameters for a mean gap in picoseconds.
+// check validates the parameters for a mean gap in picoseconds.
 func (a *Arrivals) check(gap float64) error {
 	switch a.Process {
 	case Lognormal:
@@ -74,21 +74,21 @@ func (a *Arrivals) gapOn(gap float64) float64 {
 type process struct {
 	clock  openloop.Clock
 	random rand.PCG
-	on     float64 // what is left of a phase with flows, in picoseconds
+	on     float64 // rest of a phase with flows, in picoseconds
 	sent   uint32  // flows so far
 }
 
-// first sets the state to that at time 0, and returns the first time. It is as if the source had been sending for ever:
-// the first time is anywhere in a gap, and time 0 is more likely to be in a long gap than in a short one.
+// first sets the state to that at time 0, and returns the first time. The process is stationary: time 0 is at a random
+// position in a gap, and more likely in a long gap than in a short one.
 func (p *process) first(a *Arrivals, gap float64) dag.Time {
 	switch a.Process {
 	case Periodic:
 		return p.clock.Advance(float64(gap * unit(p.random.Uint64())))
-	case Lognormal: // the logarithm of the gap at hand has a mean that is larger by the variance
+	case Lognormal: // the logarithm of the gap around time 0 has a mean larger by the variance
 		gap *= exp(float64(a.Sigma*normal(&p.random)) + float64(a.Sigma*a.Sigma)/2)
 		return p.clock.Advance(float64(gap * unit(p.random.Uint64())))
 	case OnOff:
-		// The lengths of phases have no memory: what is left of the one at time 0 is as long as a whole one.
+		// Exponential phases are memoryless: the rest of the phase at time 0 is distributed as a whole one.
 		p.on = exponential(&p.random, float64(a.On))
 		if unit(p.random.Uint64()) > a.gapOn(1) {
 			p.clock.Advance(exponential(&p.random, float64(a.Off)))
@@ -110,7 +110,7 @@ func (p *process) next(a *Arrivals, gap float64) dag.Time {
 	return p.clock.Advance(gap)
 }
 
-// throughPhases returns how long it takes to have so much time in phases with flows.
+// throughPhases returns the time that contains the given time in phases with flows.
 func (p *process) throughPhases(a *Arrivals, on float64) float64 {
 	gap := on
 	for on > p.on {
@@ -127,13 +127,13 @@ func unit(uniform uint64) float64 {
 	return float64(uniform>>11+1) / (1 << 53)
 }
 
-// exponential draws from the exponential law of a mean.
+// exponential draws an exponential number of a mean.
 func exponential(random rand.Source, mean float64) float64 {
 	return float64(openloop.Exponential(random.Uint64()) * mean)
 }
 
-// normal draws from the standard normal law: a random direction in the plane, from a point of the unit disc, and a
-// distance whose square is twice an exponential number.
+// normal draws a standard normal number: a random direction in the plane, from a point of the unit disc, and a distance
+// whose square is twice an exponential number.
 func normal(random rand.Source) float64 {
 	for {
 		x, y := 2*unit(random.Uint64())-1, 2*unit(random.Uint64())-1

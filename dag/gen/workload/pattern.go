@@ -1,4 +1,4 @@
-// This file has the patterns of who sends to whom.
+// Patterns of sources and destinations.
 
 package workload
 
@@ -15,12 +15,12 @@ import (
 type Kind uint8
 
 const (
-	Uniform     Kind = iota // every flow goes to any other host, all as likely as each other
-	Permutation             // all flows of a host go to one other, no two hosts' to the same: a random cycle of all hosts
-	AllToAll                // the flows of host i go to hosts i+1, i+2, ..., i-1 in turn, and again
+	Uniform     Kind = iota // every flow goes to any other host with equal probability
+	Permutation             // all flows of a host go to its successor in a random cycle of all hosts
+	AllToAll                // the flows of host i go to hosts i+1, i+2, ..., i-1 round robin
 	Shift                   // the flows of host i go to host i + Shift
-	Hotspot                 // a part of the flows goes to one host, the others to any other
-	Incast                  // Degree hosts send a flow each to one host at the same time, again and again
+	Hotspot                 // a part of the flows goes to one host, the other flows to any other host
+	Incast                  // Degree hosts repeatedly send a flow each to one host at the same time
 )
 
 // Kinds are all kinds of patterns.
@@ -31,13 +31,13 @@ func (k Kind) String() string {
 	return [...]string{"uniform", "permutation", "alltoall", "shift", "hotspot", "incast"}[k]
 }
 
-// Pattern says who sends to whom. In all but Incast each host is a source of its own.
+// Pattern selects the sources and destinations of flows. In all but Incast each host is an independent source.
 type Pattern struct {
 	Kind     Kind
 	Degree   int      // Incast: 1..ranks-1
-	Period   dag.Time // Incast: mean time between two; 0: what makes the rate
+	Period   dag.Time // Incast: mean time between two; 0: from the rate
 	Shift    int      // Shift: 1..ranks-1
-	Fraction float64  // Hotspot: the part of flows of other hosts that goes to the one; 0..1
+	Fraction float64  // Hotspot: part of the flows of other hosts that goes to the hotspot; 0..1
 	Node     int      // Hotspot, Incast: the host; -1: host 0 (Hotspot), another at random each time (Incast)
 }
 
@@ -62,13 +62,13 @@ func (p *Pattern) check(ranks int) error {
 	return nil
 }
 
-// router draws who sends to whom.
+// router draws sources and destinations.
 type router struct {
 	*Pattern
 	ranks  int
 	random *rand.ChaCha8
-	hosts  []int32 // Permutation: where each host's flows go; Incast: all hosts, in a random order
-	group  []int32 // Incast: who sends
+	hosts  []int32 // Permutation: destination of each host; Incast: all hosts, in a random order
+	group  []int32 // Incast: senders
 }
 
 func newRouter(p *Pattern, ranks int, random *rand.ChaCha8) *router {
@@ -80,7 +80,7 @@ func newRouter(p *Pattern, ranks int, random *rand.ChaCha8) *router {
 	for i := range r.hosts {
 		r.hosts[i] = int32(i)
 	}
-	if p.Kind == Permutation { // Sattolo's shuffle, which makes one cycle of all
+	if p.Kind == Permutation { // Sattolo's shuffle gives one cycle of all hosts
 		for i := ranks - 1; i > 0; i-- {
 			k := r.below(i)
 			r.hosts[i], r.hosts[k] = r.hosts[k], r.hosts[i]
@@ -103,7 +103,7 @@ func (r *router) other(host int32) int32 {
 	return n
 }
 
-// destination returns where the flow goes that a host sends after so many others.
+// destination returns the destination of a host's flow after the given number of earlier ones.
 func (r *router) destination(source int32, sent uint32) int32 {
 	after := func(n int) int32 { return int32((int(source) + n) % r.ranks) }
 	switch r.Kind {
@@ -114,7 +114,7 @@ func (r *router) destination(source int32, sent uint32) int32 {
 	case Shift:
 		return after(r.Shift)
 	case Hotspot:
-		// Every flow takes two numbers, so that fractions have as much in common as they can.
+		// Every flow takes two numbers, so that runs with other fractions share as many draws as possible.
 		hot, any := unit(r.random.Uint64()) <= r.Fraction, r.other(source)
 		if node := int32(max(0, r.Node)); hot && source != node {
 			return node
@@ -124,7 +124,7 @@ func (r *router) destination(source int32, sent uint32) int32 {
 	return r.other(source)
 }
 
-// incast draws who sends to whom. The senders, ascending, are good until it is called again.
+// incast draws the senders and the destination. The senders, ascending, are valid until the next call.
 func (r *router) incast() (senders []int32, receiver int32) {
 	receiver = int32(r.Node)
 	if r.Node < 0 {

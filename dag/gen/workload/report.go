@@ -1,4 +1,4 @@
-// This file says what the flows of a workload are like.
+// Properties of generated flows.
 
 package workload
 
@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 )
 
-// Report is what the flows of a workload are like, next to what was asked for.
+// Report holds the properties of the flows of a workload, next to the requested ones.
 type Report struct {
 	Ranks int         `json:"ranks"`
 	Flows int64       `json:"flows"`
@@ -18,7 +18,7 @@ type Report struct {
 	Jobs  []JobReport `json:"jobs"`
 }
 
-// JobReport is what the flows of a job are like.
+// JobReport holds the properties of the flows of a job.
 type JobReport struct {
 	Name         string   `json:"name"`
 	Sizes        string   `json:"sizes"`
@@ -27,13 +27,13 @@ type JobReport struct {
 	Arrivals     string   `json:"arrivals"`
 	Flows        int64    `json:"flows"`
 	Bytes        int64    `json:"bytes"`
-	Last         dag.Time `json:"last_ps"`         // when the last flow starts
+	Last         dag.Time `json:"last_ps"`         // start of the last flow
 	MeanSize     float64  `json:"mean_size"`       // bytes
 	CurveMean    float64  `json:"curve_mean_size"` // bytes
-	SizeDistance float64  `json:"size_distance"`   // Kolmogorov's, between sizes and their distribution
-	Rate         float64  `json:"rate_bps"`        // bits a second of all hosts, up to the duration or the last flow
+	SizeDistance float64  `json:"size_distance"`   // Kolmogorov distance of the sizes from their distribution
+	Rate         float64  `json:"rate_bps"`        // bits per second of all hosts, up to the duration or the last flow
 	WantedRate   float64  `json:"wanted_rate_bps"`
-	Load         *float64 `json:"load,omitempty"` // Rate over that of all links, where that is known
+	Load         *float64 `json:"load,omitempty"` // Rate divided by the rate of all links, if known
 	WantedLoad   *float64 `json:"wanted_load,omitempty"`
 }
 
@@ -49,7 +49,7 @@ type jobTally struct {
 	last         dag.Time
 	marks        []int64 // sizes in bytes
 	cdf          []float64
-	counts       []int64 // flows up to each mark and above the one before
+	counts       []int64 // flows up to each mark and above the previous one
 }
 
 func newTally(p *Params) *tally {
@@ -120,7 +120,7 @@ func (t *tally) report() Report {
 	return r
 }
 
-// add returns the sum of two numbers of bytes, or the largest there is.
+// add returns the sum of two numbers of bytes, at most the largest int64.
 func add(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

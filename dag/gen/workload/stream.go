@@ -1,4 +1,4 @@
-// This file draws flows in the order of their times.
+// Flows in the order of their times.
 
 package workload
 
@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 )
 
-// stream is the flows of all jobs.
+// stream draws the flows of all jobs.
 type stream struct {
 	jobs  []*jobStream
 	drawn []openloop.Message
@@ -24,11 +24,11 @@ func newStream(p *Params, seed int64) *stream {
 	return s
 }
 
-// drawAtOnce is how many flows are drawn at a time.
+// drawAtOnce is the number of flows drawn at a time.
 const drawAtOnce = 1024
 
 // Next returns the next flows, none at the end. Flows of the same time are in the order of jobs, then of sources. They
-// are good until it is called again.
+// are valid until the next call.
 func (s *stream) Next() []openloop.Message {
 	s.drawn = s.drawn[:0]
 	for len(s.drawn) < drawAtOnce {
@@ -47,10 +47,10 @@ func (s *stream) Next() []openloop.Message {
 	return s.drawn
 }
 
-// jobStream is the flows of a job.
+// jobStream draws the flows of a job.
 type jobStream struct {
 	*Job
-	flow openloop.Message // the next, if there are some
+	flow openloop.Message // the next one, if any
 	some bool
 
 	gap     float64 // mean, of a source, in picoseconds
@@ -60,17 +60,17 @@ type jobStream struct {
 	queue   []arrival // of the sources: a binary heap by time, then by source
 	router  *router
 	sizes   *rand.ChaCha8
-	senders []int32 // of the incast at hand, those that come next
+	senders []int32 // remaining senders of the current incast
 }
 
-// arrival is when a source sends next.
+// arrival is the next time of a source.
 type arrival struct {
 	time   dag.Time
 	source int32
 }
 
-// draws returns the random numbers for one quantity of a job. Every quantity has a stream of its own, so that workloads
-// that differ in one have the others in common.
+// draws returns the random stream for one quantity of a job, so that workloads that differ in one quantity share the
+// others.
 func draws(seed int64, job int, quantity string) *rand.ChaCha8 {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], uint64(seed))
@@ -124,7 +124,7 @@ func (s *jobStream) advance() {
 	s.flow.Bytes = s.Sizes.Draw(s.sizes.Uint64())
 }
 
-// event goes on to the next time that a source sends, and reports whether that is before the end.
+// event advances to the next time at which a source sends, and reports whether it is before the end.
 func (s *jobStream) event() bool {
 	next := s.queue[0]
 	if next.time >= s.end {

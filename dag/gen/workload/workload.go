@@ -21,10 +21,10 @@ import (
 type Params struct {
 	Ranks int      // hosts; 2..openloop.MaxTasks
 	Clock dag.Time // times are multiples of it; 1 ps or more
-	Jobs  []Job    // what is mixed; 1..MaxJobs
+	Jobs  []Job    // jobs of the mix; 1..MaxJobs
 }
 
-// MaxJobs is how many jobs a mix can have.
+// MaxJobs is the limit of the jobs of a mix.
 const MaxJobs = 256
 
 // Job is one kind of traffic.
@@ -47,7 +47,7 @@ func Default() Params {
 	}}}
 }
 
-// gap returns the mean time in picoseconds between what a source sends, and how many sources there are.
+// gap returns the mean time in picoseconds between the flows of a source, and the number of sources.
 func (j *Job) gap(ranks int) (gap float64, sources int) {
 	whole := 8e12 * j.Sizes.Mean() / j.Rate // between flows of the job
 	if j.Pattern.Kind != Incast {
@@ -59,7 +59,7 @@ func (j *Job) gap(ranks int) (gap float64, sources int) {
 	return whole * float64(j.Pattern.Degree), 1
 }
 
-// flows returns how many flows there are at most, and about how many.
+// flows returns the largest and the approximate number of flows.
 func (j *Job) flows(ranks int) (most int64, about float64) {
 	most, about = j.Flows, float64(j.Flows)
 	if most == 0 {
@@ -76,8 +76,7 @@ func (j *Job) flows(ranks int) (most int64, about float64) {
 	return most, about
 }
 
-// Check returns an error, an openloop.ParamError where it is a parameter's, for what NewSource would refuse without
-// having to draw flows.
+// Check validates the parameters, as far as that needs no draws. The error for a parameter is an *openloop.ParamError.
 func (p *Params) Check() error {
 	if err := cmp.Or(
 		openloop.InRange("ranks", p.Ranks, 2, openloop.MaxTasks),
@@ -140,7 +139,7 @@ type Source struct {
 	report Report
 }
 
-// Report returns what the flows of the trace are like.
+// Report returns the properties of the flows.
 func (s *Source) Report() Report {
 	return s.report
 }
