@@ -234,7 +234,9 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for args, want := range map[string][]string{
-		"--help":                 {"tracegen - make", "  horovod", "  pattern", "Examples:", "Exit status:"},
+		"--help": {"tracegen - make", " Applications\n", "  horovod", "  pattern", "Examples:", "Exit status:"},
+		"fft --help": {"Options of fft:\n      --size dims", "\nOutput:\n  -o, --output file", "--lower choice",
+			"\nFlags of all commands:\n  -h, --help"},
 		"help horovod":           {"tracegen horovod - ", "--compute time", "(default 20ms)", "50MiB)", "--seed int"},
 		"pattern --help":         {"dissemination", "--bytes size", "64KiB)"},
 		"__complete pattern ":    {"ring\n", "alltoall\n"},
@@ -248,6 +250,20 @@ func TestHelp(t *testing.T) {
 				t.Errorf("tracegen %s: exit status %d, output lacks %q:\n%s", args, got.Status, text, got.Stdout)
 			}
 		}
+	}
+}
+
+// TestForeignFlags: help lists the flags of the generator and of outputs only. The others work.
+func TestForeignFlags(t *testing.T) {
+	help := clitest.Run(newCommand, "fft", "--help").Stdout
+	for _, flag := range []string{"--npkit", "--vef-version", "--gpus-per-node", "--seed"} {
+		if strings.Contains(help, flag) {
+			t.Errorf("tracegen fft --help lists %s:\n%s", flag, help)
+		}
+	}
+	got := clitest.Run(newCommand, "nbody", "--ranks", "2", "--to", "vef", "--vef-version", "1")
+	if got.Status != 0 || !strings.HasPrefix(got.Stdout, "VEF 2 ") {
+		t.Errorf("exit status %d, stderr %q, output %.20q", got.Status, got.Stderr, got.Stdout)
 	}
 }
 

@@ -2,7 +2,9 @@ package gen_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"reflect"
 	"regexp"
@@ -273,6 +275,25 @@ func TestCost(t *testing.T) {
 		}
 		if more/moreOps > 1.5*allocated/ops {
 			t.Errorf("%.0f bytes per op of %v, %.0f per op of %v", allocated/ops, ops, more/moreOps, moreOps)
+		}
+	})
+}
+
+// TestDocumentation checks that the page of a generator names each of its parameters.
+func TestDocumentation(t *testing.T) {
+	each(t, func(t *testing.T, g *generator.Generator) {
+		const folder = "../../docs/generators/"
+		text, err := os.ReadFile(folder + g.Name + ".md")
+		if errors.Is(err, fs.ErrNotExist) {
+			text, err = os.ReadFile(folder + "applications.md")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range g.New().Params().Names() {
+			if !regexp.MustCompile(`\b` + name + `\b`).Match(text) {
+				t.Errorf("the page does not name %s", name)
+			}
 		}
 	})
 }
