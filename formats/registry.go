@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/blkparse"
 	"github.com/tracedag/tracedag/formats/blktracer"
 	"github.com/tracedag/tracedag/formats/chakra"
@@ -115,4 +117,14 @@ func (l List) Names() []string {
 		names[i] = l[i].Name
 	}
 	return names
+}
+
+// Tensors returns the function of the format whose traces know tensors; nil if there is none.
+func (l List) Tensors() func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error) {
+	for i := range l {
+		if l[i].Tensors != nil {
+			return l[i].Tensors
+		}
+	}
+	return nil
 }

@@ -90,6 +90,12 @@ func (p Param) Alias(names ...string) Param {
 // Shorthand returns the parameter with a one-letter form of its flag.
 func (p Param) Shorthand(letter string) Param { p.Letter = letter; return p }
 
+// Repeats returns the parameter as one that may be given several times.
+func (p Param) Repeats() Param { p.Repeated = true; return p }
+
+// Among returns the parameter with its allowed values, for help and completion; the owner's function checks them.
+func (p Param) Among(names ...string) Param { p.Choices = names; return p }
+
 // Offer returns the parameter with values that completion offers beside any others.
 func (p Param) Offer(values ...string) Param {
 	p.Shown = append(slices.Clip(p.Shown), values...)
@@ -172,12 +178,22 @@ func (s Set) Names() []string {
 
 // Error says which parameter has a value that cannot be, and why.
 type Error struct {
-	Name string
-	Text string // the value as it was given
-	Err  error
+	Name  string // "" if no single parameter is at fault
+	Text  string // the value as it was given, if it is no number of its kind; else ""
+	Err   error
+	Needs bool // Err names what the parameter needs: it reads as a sentence after the name
 }
 
-func (e *Error) Error() string { return e.Name + ": " + e.Err.Error() }
+// Error returns the name and the reason.
+func (e *Error) Error() string {
+	switch {
+	case e.Name == "":
+		return e.Err.Error()
+	case e.Needs:
+		return e.Name + " " + e.Err.Error()
+	}
+	return e.Name + ": " + e.Err.Error()
+}
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
@@ -185,6 +201,16 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errorf returns an [Error] about the parameter of a name, for checks that involve several parameters.
 func Errorf(name, format string, args ...any) error {
 	return &Error{Name: name, Err: fmt.Errorf(format, args...)}
+}
+
+// Needs returns an [Error] about a parameter that needs another one, such as "--sample, the period".
+func Needs(name, other string) error {
+	return &Error{Name: name, Err: errors.New("needs " + other), Needs: true}
+}
+
+// Exclude returns an [Error] about two parameters that exclude each other.
+func Exclude(name, other string) error {
+	return &Error{Err: fmt.Errorf("--%s and --%s exclude each other", name, other)}
 }
 
 // Texts are values by the name of their parameter, each as often as it was given.
@@ -197,9 +223,15 @@ func (s Set) Apply(texts Texts) error {
 		p := &s[i]
 		for _, name := range append([]string{p.Name}, p.Aliases...) {
 			for _, text := range texts[name] {
-				if err := p.Value.Set(text); err != nil {
+				err := p.Value.Set(text)
+				if err == nil {
+					continue
+				}
+				var outside *rangeError
+				if _, ok := p.Value.(Number); ok && !errors.As(err, &outside) {
 					return &Error{Name: name, Text: text, Err: err}
 				}
+				return &Error{Name: name, Err: err}
 			}
 		}
 	}
@@ -222,21 +254,37 @@ func (s Set) Assign(text string) error {
 	return nil
 }
 
+// AssignAll sets parameters to texts such as "pipeline=3,speedup=2".
+func (s Set) AssignAll(texts string) error {
+	for text := range strings.SplitSeq(texts, ",") {
+		if err := s.Assign(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Setting gives a parameter a number, at a point of a sweep.
 type Setting struct {
 	Name   string
 	Number *big.Rat // in the parameter's base unit
 }
 
-// Override sets parameters to the numbers of a sweep's point.
+// Override sets parameters to the numbers of a sweep's point, in the order of the table.
 func (s Set) Override(settings []Setting) error {
 	for _, setting := range settings {
-		p := s.Find(setting.Name)
-		if p == nil || !p.Sweeps {
+		if p := s.Find(setting.Name); p == nil || !p.Sweeps {
 			return fmt.Errorf("expected a parameter out of %s, found %q", strings.Join(s.Swept(), ", "), setting.Name)
 		}
-		if err := p.Value.(Number).SetNumber(setting.Number); err != nil {
-			return &Error{Name: setting.Name, Err: err}
+	}
+	for i := range s {
+		for _, setting := range settings {
+			if setting.Name != s[i].Name {
+				continue
+			}
+			if err := s[i].Value.(Number).SetNumber(setting.Number); err != nil {
+				return &Error{Name: setting.Name, Err: err}
+			}
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func (n *number[T]) String() string { return n.text(*n.at) }
 func (n *number[T]) check(v T, found string) error {
 	x := n.exact(v)
 	if n.least != nil && x.Cmp(n.least) < 0 || n.most != nil && x.Cmp(n.most) > 0 {
-		return fmt.Errorf("expected %s, found %s", n.rangeErr, found)
+		return &rangeError{fmt.Sprintf("expected %s, found %s", n.rangeErr, found)}
 	}
 	return nil
 }
@@ -83,6 +83,11 @@ func (n *number[T]) limit(least, most *big.Rat, text string) {
 type limited interface {
 	limit(least, most *big.Rat, text string)
 }
+
+// rangeError is the error of a number outside its range.
+type rangeError struct{ text string }
+
+func (e *rangeError) Error() string { return e.text }
 
 // Range returns the parameter with a range of allowed values in its base unit: a number, bytes, picoseconds.
 func (p Param) Range(least, most int64) Param {

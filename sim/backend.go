@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -75,6 +76,9 @@ type Env struct {
 	// Read reads a trace of the named format and returns it with its name for messages. Nil: the backend reads no traces.
 	Read func(name, format string) (t *dag.Trace, label string, err error)
 
+	// Tensors returns a function that finds the tensors which an op of a trace reads and writes. Nil: they are not known.
+	Tensors func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error)
+
 	// Progress begins a display of progress. Nil: there is none.
 	Progress func(title string, total int64, unit string) Meter
 
@@ -130,7 +134,7 @@ func (noMeter) Close()    {}
 type Output interface {
 	io.Writer
 	Commit() error
-	Close() error
+	Close()
 }
 
 // RunOptions says how to run a compiled trace.

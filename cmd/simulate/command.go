@@ -1,22 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
-	"github.com/tracedag/tracedag/sim/ideal"
-	"github.com/tracedag/tracedag/sim/packet"
+	"github.com/tracedag/tracedag/sim/backends"
 )
 
 const long = `simulate runs a trace on a model of the machine and its network, and prints when each rank finishes.
@@ -78,25 +73,18 @@ type options struct {
 	read       cli.ReadFlags
 	lower      cli.LowerFlags
 	jobs       cli.JobFlags
+	own        *cli.Options // of backends
 	backend    string
 	collective string
 	json       bool
 	timeline   string
-	seed       int64
 	sweep      string
 	csv        bool
 	threads    int
 	profile    string
 	alone      bool
 	compare    bool
-
-	costs          logGOPSFlags // of messages; those that backends share
-	listTransports bool
-	listPresets    bool
-
-	// Of the backends that tell when each op ran.
-	ops          bool
-	criticalPath bool
+	lists      []bool // by listing of the registry
 }
 
 func newCommand(p *cli.Program) *cobra.Command {
@@ -110,311 +98,109 @@ func newCommand(p *cli.Program) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.backend, "backend", backends[0].name, "`name` of the backend: "+strings.Join(backendNames(), ", "))
-	cli.CompleteWith(cmd, "backend", backendNames())
-	runs := make(map[string]runner)
-	owners := make(map[string][]string) // of a flag, the backends that it is for; none: it is for all
-	flags.VisitAll(func(f *pflag.Flag) { owners[f.Name] = nil })
-	for _, b := range backends {
-		runs[b.name] = b.register(p, cmd, &o)
-		flags.VisitAll(func(f *pflag.Flag) {
-			if _, known := owners[f.Name]; !known || slices.Contains(b.shares, f.Name) {
-				owners[f.Name] = append(owners[f.Name], b.name)
-			}
-		})
-	}
+	names := backends.Names()
+	flags.StringVar(&o.backend, "backend", names[0], "simulation backend `name`: "+strings.Join(names, ", "))
+	cli.CompleteWith(cmd, "backend", names)
+	flags.Int64("seed", 1, "seed of all random choices")
 	flags.StringVar(&o.collective, "collective", "",
-		"`algorithms` of collectives, such as 'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling'")
-	flags.Int64Var(&o.seed, "seed", 1, "seed of every random choice")
+		"collective `algorithms`, such as 'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling'")
 	flags.BoolVar(&o.json, "json", false, "print the result as a JSON object")
 	flags.StringVar(&o.timeline, "timeline", "",
-		"write what happens to `FILE`: .json for Perfetto and Chrome, .viz for the viewer of LogGOPSim")
+		"write a timeline to `FILE`: .json for Perfetto and Chrome, .viz for the viewer of LogGOPSim")
 	flags.StringVar(&o.sweep, "sweep", "",
 		"run a `grid` of parameters, such as 'L=1us..10us:10;G=0.02,0.04', and print a JSON line for each point")
-	flags.BoolVar(&o.csv, "csv", false, "with --sweep or --synthetic: print comma-separated values instead")
-	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "how many processors to use; the result is the same")
-	flags.BoolVar(&o.alone, "alone", false,
-		"run each job of the trace alone, too, and print how much slower it is beside the others")
-	flags.BoolVar(&o.compare, "compare", false, "hold the time of each rank against the one that the tracer measured")
+	flags.BoolVar(&o.csv, "csv", false, "with --sweep or --synthetic: print comma-separated values")
+	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "worker threads; results do not depend on it")
+	flags.BoolVar(&o.alone, "alone", false, "run each job of the trace alone, too, and print its slowdown beside the others")
+	flags.BoolVar(&o.compare, "compare", false, "compare the time of each rank with the recorded one")
 	flags.StringVar(&o.profile, "profile", "",
-		"profile this program for go tool pprof: processor time to `FILE`, or memory if its name begins with mem")
+		"profile this program for go tool pprof: CPU time to `FILE`, or memory if its name begins with mem")
 	o.jobs.Register(cmd)
-	o.read.Simulators = packet.Simulators()
+	o.read.Simulators = simulators()
 	o.read.Register(p, cmd)
 	o.lower.Register(p, cmd)
+	o.own = cli.NewOptions(cmd)
+	var lists []sim.Listing
+	for _, kind := range backends.All {
+		o.own.Add(cmd, cli.Group{Owner: kind.Name, Title: kind.Title, Topic: true, Page: kind.Page, Params: kind.New().Params()})
+		lists = append(lists, kind.Lists...)
+	}
+	o.lists = make([]bool, len(lists))
+	for i, list := range lists {
+		flags.BoolVar(&o.lists[i], "list-"+list.Name, false, list.Help)
+	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		run, known := runs[o.backend]
-		if o.listTransports {
-			return printTransports(p)
+		if i := slices.Index(o.lists, true); i >= 0 {
+			return printListing(p, lists[i])
 		}
-		if o.listPresets {
-			return printPresets(p)
+		kind := backends.Named(o.backend)
+		if kind == nil {
+			return cli.Usagef("no backend %q, expected one of %s", o.backend, strings.Join(names, ", "))
 		}
-		if !known {
-			return cli.Usagef("no backend %q, expected one of %s", o.backend, strings.Join(backendNames(), ", "))
+		if err := o.checkOwners(kind); err != nil {
+			return err
 		}
-		var foreign error
-		flags.Visit(func(f *pflag.Flag) {
-			if of := owners[f.Name]; of != nil && !slices.Contains(of, o.backend) && foreign == nil {
-				foreign = cli.Usagef("--%s is for the %s backend, not for %s", f.Name, strings.Join(of, " and the "), o.backend)
-			}
-		})
-		if foreign != nil {
-			return foreign
-		}
-		if s := o.read.Simulator; s != "" && o.backend != "packet" {
-			return cli.Usagef("--compat %s is for the packet backend, not for %s", s, o.backend)
-		}
-		if o.compare && (flags.Changed("regroup") || flags.Changed("gpus-per-node")) {
-			return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or --gpus-per-node")
-		}
-		return simulate(p, &o, run, args)
+		return start(cmd.Context(), p, &o, kind, args)
 	}
 	return cmd
 }
 
-// standalone is a runner that its flags may ask to run without a trace.
-type standalone interface {
-	standsAlone() bool
-	runAlone(args []string) error
+// simulators returns the simulators whose rules backends can follow.
+func simulators() (all []string) {
+	for _, kind := range backends.All {
+		if compat := kind.New().Params().Find("compat"); compat != nil {
+			all = append(all, compat.Choices...)
+		}
+	}
+	return all
 }
 
-func simulate(p *cli.Program, o *options, run runner, args []string) error {
-	choice, err := collective.ParseChoice(o.collective)
-	if err != nil {
-		return cli.Usagef("--collective: %v", err)
+// checkOwners returns an error if a flag is for other backends than the one chosen.
+func (o *options) checkOwners(kind *sim.Kind) error {
+	if err := o.own.Foreign("backend", kind.Name); err != nil {
+		return err
 	}
-	grid, err := o.check(run)
+	if s := o.read.Simulator; s != "" && kind.New().Params().Find("compat") == nil {
+		return cli.Usagef("--compat %s is for the %s backend, not for %s", s, strings.Join(o.own.Owners("compat"), " and the "), kind.Name)
+	}
+	if o.compare && (o.own.Given("regroup") || o.own.Given("gpus-per-node")) {
+		return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or --gpus-per-node")
+	}
+	return nil
+}
+
+func printListing(p *cli.Program, list sim.Listing) error {
+	out, err := p.Create("", false)
 	if err != nil {
 		return err
 	}
-	if s, ok := run.(standalone); ok && s.standsAlone() {
-		stop, err := startProfile(p, o.profile)
-		if err != nil {
+	list.Print(out)
+	return out.Commit()
+}
+
+// start checks the flags, and runs what they ask for under the profiler if there is to be a profile.
+func start(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind, args []string) error {
+	r, err := newRun(ctx, p, o, kind)
+	if err != nil {
+		return err
+	}
+	work := r.simulate
+	if r.standsAlone() {
+		work = func() error { return r.withoutTrace(args) }
+	} else {
+		o.read.CheckedComms = !o.read.Lenient // checkGroups does
+		if replicator, ok := r.backend.(sim.Replicator); ok {
+			o.read.Ranks = replicator.Replicas()
+		}
+		if r.jobs, err = o.jobs.Jobs(p, args); err != nil {
 			return err
 		}
-		return errors.Join(s.runAlone(args), stop())
-	}
-	o.read.CheckedComms = !o.read.Lenient // by checkGroups
-	jobs, err := o.jobs.Jobs(p, args)
-	if err != nil {
-		return err
 	}
 	stop, err := startProfile(p, o.profile)
 	if err != nil {
 		return err
 	}
-	err = simulateJobs(p, o, run, jobs, choice, grid)
-	err = errors.Join(err, stop())
-	runtime.KeepAlive(run) // so that a profile of memory has what was in use
+	err = errors.Join(work(), stop())
+	runtime.KeepAlive(r) // so that a profile of memory has what was in use
 	return err
-}
-
-// check returns what is wrong with the flags, and the points of the sweep if there is one.
-func (o *options) check(run runner) (grid [][]setting, err error) {
-	if err := run.check(); err != nil {
-		return nil, err
-	}
-	if o.threads < 1 {
-		return nil, cli.Usagef("--threads: expected 1 or more, found %d", o.threads)
-	}
-	o.threads = min(o.threads, runtime.GOMAXPROCS(0))
-	if o.sweep == "" {
-		if s, ok := run.(standalone); o.csv && !(ok && s.standsAlone()) {
-			return nil, cli.Usagef("--csv needs --sweep")
-		}
-		return nil, nil
-	}
-	if o.timeline != "" {
-		return nil, cli.Usagef("--timeline and --sweep exclude each other")
-	}
-	if o.alone {
-		return nil, cli.Usagef("--alone and --sweep exclude each other")
-	}
-	if grid, err = parseGrid(o.sweep, run.parameters()); err != nil {
-		return nil, cli.Usagef("--sweep: %v", err)
-	}
-	return grid, nil
-}
-
-func simulateJobs(p *cli.Program, o *options, run runner, jobs *cli.Jobs, choice collective.Choice, grid [][]setting) error {
-	ph := newPhases()
-	l, err := load(p, o, run, jobs, choice, ph)
-	if err != nil {
-		return err
-	}
-	if l.close != nil {
-		defer l.close()
-	}
-	if o.alone && l.jobs == nil {
-		return fmt.Errorf("%s: --alone: the trace has no jobs", l.name)
-	}
-	inner := run
-	if l.jobs != nil {
-		run = &withJobs{run, l.jobs}
-	}
-	if l.measured != nil {
-		run = newComparison(run, l.measured, l.parts)
-	}
-	out, err := p.Create("", false)
-	if err != nil {
-		return err
-	}
-	if grid != nil {
-		err := sweep(p, o, run, l.name, grid, out)
-		ph.done("run")
-		ph.explain(p, l.ops)
-		return err
-	}
-	done, err := runOnce(p, o, l, run)
-	if err != nil {
-		return fmt.Errorf("%s: %w", l.name, err)
-	}
-	ph.done("run")
-	complete, times := done.Complete, run.opTimes()
-	if o.alone {
-		allAlone, err := runAlone(p, o, l, inner, done)
-		if err != nil {
-			return err
-		}
-		complete = complete && allAlone
-		ph.done("alone")
-	}
-	if err := report(out, o, l, done, times); err != nil {
-		return err
-	}
-	ph.done("report")
-	ph.explain(p, l.ops)
-	if !done.Complete {
-		explainIncomplete(p, l.name, done)
-		if done.packetResult != nil {
-			done.packetResult.explain(p, l.name)
-		}
-	}
-	if !complete {
-		return cli.Reported(cli.ExitFailed)
-	}
-	return nil
-}
-
-// report prints the result; times is nil where the backend does not tell when each op ran.
-func report(out *cli.Output, o *options, l *loaded, done *result, times *ideal.Timeline) error {
-	var path *ideal.Path
-	if times != nil {
-		path = times.CriticalPath()
-	}
-	switch {
-	case o.json:
-		document, err := marshal(done)
-		if err != nil {
-			return fmt.Errorf("writing the result: %w", err)
-		}
-		out.Write(document[:len(document)-1]) // all but the brace that ends it
-		if path != nil {
-			writeCriticalPath(out, path, o.criticalPath)
-		}
-		if o.ops {
-			if err := writeOpTimes(out, l, times, true); err != nil {
-				return err
-			}
-		}
-		out.WriteString("}\n")
-	case o.ops:
-		if err := writeOpTimes(out, l, times, false); err != nil {
-			return err
-		}
-	default:
-		printTable(out, l, done, path)
-		if o.criticalPath {
-			printCriticalPath(out, path)
-		}
-	}
-	return out.Commit()
-}
-
-// marshal returns a value as JSON, with <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return b.Bytes()[:b.Len()-1], nil // without the newline
-}
-
-// runOnce runs the trace, and writes the timeline where one was asked for; a run that fails leaves none.
-func runOnce(p *cli.Program, o *options, l *loaded, run runner) (*result, error) {
-	progress := p.Progress("simulating", l.ops, "ops")
-	defer progress.Close()
-	r := replay{threads: o.threads, progress: progress.Add}
-	var io *accessTimes
-	if l.trace != nil && o.measuresIO(l.trace.Meta) {
-		io = &accessTimes{trace: l.trace}
-	}
-	var out *cli.Output
-	if o.timeline != "" {
-		var err error
-		if out, err = p.Create(o.timeline, false); err != nil {
-			return nil, err
-		}
-		defer out.Close()
-		if r.timeline, err = run.timeline(out, o.timeline, l.trace); err != nil {
-			return nil, err
-		}
-	}
-	if io != nil {
-		io.Timeline = r.timeline
-		r.timeline = io
-	}
-	done, err := run.run(nil, r)
-	if err != nil {
-		return nil, err
-	}
-	if io != nil {
-		done.IOLatency = latencies(io, run, done.Complete)
-	}
-	if out == nil {
-		return done, nil
-	}
-	if err := r.timeline.End(); err != nil {
-		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
-	}
-	return done, out.Commit()
-}
-
-// latencies returns the latencies of storage accesses after a run.
-func latencies(io *accessTimes, run runner, complete bool) *ioLatency {
-	if times := run.opTimes(); times != nil {
-		io.from(times)
-	}
-	return io.latency(complete)
-}
-
-// incomplete says how much of a run did not come to its end.
-func incomplete(r *sim.Result) string {
-	s := fmt.Sprintf("%d of %d ops never ran, ", r.NeverRun, r.Ops)
-	if r.Unended > 0 {
-		s += fmt.Sprintf("%d more never ended, ", r.Unended)
-	}
-	return s + fmt.Sprintf("%d messages and receives found no partner", r.Leftover.Count())
-}
-
-// explainIncomplete says on stderr why a run is not complete.
-func explainIncomplete(p *cli.Program, name string, r *result) {
-	unmatched := r.Leftover.Count()
-	if r.Aborted != "" {
-		p.Info("%s: aborted: %s", name, r.Aborted)
-	}
-	p.Info("%s: incomplete: %s", name, incomplete(r.Result))
-	for _, s := range r.Stuck {
-		op := fmt.Sprintf("op %d (%s)", s.Op, s.Kind)
-		if s.Node != "" {
-			op = fmt.Sprintf("op %d (%s, node %s)", s.Op, s.Kind, s.Node)
-		}
-		p.Info("%s: rank %d %s waits for %s", name, s.Rank, op, s.Waits)
-	}
-	if total := r.NeverRun + max(unmatched, r.Unended); total > int64(len(r.Stuck)) {
-		p.Info("%s: and %d more", name, total-int64(len(r.Stuck)))
-	}
 }

@@ -2,15 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	joining "github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
-	"github.com/tracedag/tracedag/sim"
 )
 
 // measuredTrace returns a trace of calcs of 100, 60 and 7 ns and an empty rank, of which the tracer saw 80 ns from 1000
@@ -108,65 +105,4 @@ func TestCompareErrors(t *testing.T) {
 }
 
 // TestOnLowered checks which ranks stand for which after lowering.
-func TestOnLowered(t *testing.T) {
-	none := unmeasured
-	for _, c := range []struct {
-		name  string
-		nodes []int32 // of the ranks of measuredTrace
-		ranks int     // of the lowered trace; 0: as package nodes joins them
-		same  bool    // the lowered trace has the same nodes
-		want  []measured
-		err   string
-	}{
-		{name: "as it was", ranks: 4,
-			want: []measured{{1000 * ns, 1080 * ns}, {-60 * ns, 40 * ns}, {3, dag.Unmeasured}, none}},
-		{name: "placed", nodes: []int32{3, 2, 1, 0}, ranks: 4, same: true,
-			want: []measured{{1000 * ns, 1080 * ns}, {-60 * ns, 40 * ns}, {3, dag.Unmeasured}, none}},
-		{name: "joined", nodes: []int32{1, 0, 1, 0}, want: []measured{{-60 * ns, 40 * ns}, {3, 1080 * ns}}},
-		{name: "joined, none with others", nodes: []int32{3, 2, 1, 0},
-			want: []measured{none, {3, dag.Unmeasured}, {-60 * ns, 40 * ns}, {1000 * ns, 1080 * ns}}},
-		{name: "joined, with gaps", nodes: []int32{2, 0, 2, 4},
-			want: []measured{{-60 * ns, 40 * ns}, none, {3, 1080 * ns}, none, none}},
-		{name: "numbered without gaps", nodes: []int32{2, 0, 2, 4}, ranks: 3,
-			want: []measured{{-60 * ns, 40 * ns}, {3, 1080 * ns}, none}},
-		{name: "without nodes", ranks: 2,
-			err: "--compare: of 4 ranks, --lower made 2: the trace does not say on which nodes its ranks run"},
-		{name: "more", ranks: 9,
-			err: "--compare: of 4 ranks, --lower made 9: the trace does not say on which nodes its ranks run"},
-		{name: "others", nodes: []int32{5, 5, 5, 6}, ranks: 6,
-			err: "--compare: of 4 ranks, --lower made 6: they are not those of the 2 nodes"},
-	} {
-		trace := measuredTrace()
-		trace.Nodes = c.nodes
-		ranks, err := measuredRanks(trace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lowered := &dag.Trace{Ranks: make([]dag.Rank, c.ranks)}
-		if c.same {
-			lowered.Nodes = c.nodes
-		}
-		if c.ranks == 0 {
-			if lowered, err = joining.Join(trace, joining.Options{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := onLowered(ranks, trace, lowered)
-		if err != nil && err.Error() != c.err || err == nil && c.err != "" || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %v, error %v, expected %v, %q", c.name, got, err, c.want, c.err)
-		}
-	}
-}
-
 // TestCompareExtremes checks times that 64 bits of picoseconds do not hold.
-func TestCompareExtremes(t *testing.T) {
-	c := newComparison(nil, []measured{{math.MinInt64 + 1, math.MaxInt64}, {5, 5}}, nil)
-	got := c.compare([]sim.Clock{{Ticks: math.MaxUint64, Unit: ns}, {Ticks: 1, Unit: ns}})
-	text, err := json.Marshal(got)
-	want := `{"ranks":[{"rank":0,"measured_ps":18446744073709551614,"predicted_ps":18446744073709551615000,"error":999},` +
-		`{"rank":1,"measured_ps":0,"predicted_ps":1000,"error":null}],"overall":{"measured_ps":18446744073709551614,` +
-		`"predicted_ps":18446744073709551615000,"error":999},"mean_abs_error":999,"max_abs_error":999}`
-	if err != nil || string(text) != want {
-		t.Errorf("%v, %s, expected %s", err, text, want)
-	}
-}

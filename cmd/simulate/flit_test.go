@@ -122,35 +122,6 @@ func TestFlitFlags(t *testing.T) {
 }
 
 // TestFlitParameters sets each parameter to what it has in another preset, and gets that.
-func TestFlitParameters(t *testing.T) {
-	presets := flit.Presets()
-	from, to := presets[0].Params, presets[1].Params
-	for i := range flitParameters {
-		f := &flitParameters[i]
-		if err := setFlit(&from, f.name+"="+f.value(&to)); err != nil {
-			t.Errorf("%s: %v", f.name, err)
-		}
-	}
-	from.Routing, from.Seed = to.Routing, to.Seed
-	if !reflect.DeepEqual(from, to) {
-		t.Errorf("got %+v, expected %+v", from, to)
-	}
-}
-
-func TestFlitTopology(t *testing.T) {
-	const preset = "dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=40ns"
-	for text, want := range map[string]string{
-		"dragonfly:h=4,latency=1ns": "dragonfly:h=4,latency=1ns,p=2,a=4,arrangement=palmtree",
-		"torus:dims=4x4":            "torus:dims=4x4,latency=40ns",
-		"star:hosts=4,latency=2ns":  "star:hosts=4,latency=2ns",
-		"x.topo":                    "x.topo",
-	} {
-		if got := withDefaults(text, preset); got != want {
-			t.Errorf("%s: got %s, expected %s", text, got, want)
-		}
-	}
-}
-
 // TestFlitPlacement tells by the makespan, or by the links that carry flits, where ranks are.
 func TestFlitPlacement(t *testing.T) {
 	pair := messagesGOAL(t, "128", [2]int{0, 1})
@@ -320,12 +291,6 @@ func TestFlitPatterns(t *testing.T) {
 			t.Errorf("%s: status %d, %s%s", pattern, r.Status, r.Stderr, r.Stdout)
 		}
 	}
-	if a, err := parsePattern("hotspot"); err != nil || a.Share != defaultHotShare || !slices.Equal(a.Hot, []uint32{0}) {
-		t.Errorf("hotspot: got %+v, error %v", a, err)
-	}
-	if a, err := parsePattern("adversarial"); err != nil || a.Offset != 1 {
-		t.Errorf("adversarial: got %+v, error %v", a, err)
-	}
 }
 
 func TestFlitSweep(t *testing.T) {
@@ -356,31 +321,3 @@ func TestFlitTable(t *testing.T) {
 }
 
 // TestPresetsPage checks that the page of documentation lists the presets as --list-presets does.
-func TestPresetsPage(t *testing.T) {
-	var list strings.Builder
-	writePresets(&list)
-	golden.Section(t, "../../docs/backends/flit.md", "<!-- simulate --list-presets -->\n", "<!-- end -->",
-		"\n```text\n"+list.String()+"```\n\n")
-}
-
-func FuzzFlitFlags(f *testing.F) {
-	for _, text := range []string{"uniform", "adversarial+3", "hotspot:0.25:3,9", "hotspot:NaN", "pipeline=3", "cycle=1ns",
-		"input-arbiter=lrs", "pad-packets=on", "local-vcs=99999999999"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if a, err := parsePattern(text); err == nil {
-			if again, err := parsePattern(patternName(&a)); err != nil || !reflect.DeepEqual(again, a) {
-				t.Errorf("%q: %+v, and again %+v, error %v", text, a, again, err)
-			}
-		}
-		p := flit.Presets()[0].Params
-		if setFlit(&p, text) == nil {
-			name, _, _ := strings.Cut(text, "=")
-			again, parameter := flit.Presets()[0].Params, findFlitParameter(name)
-			if err := setFlit(&again, name+"="+parameter.value(&p)); err != nil || !reflect.DeepEqual(again, p) {
-				t.Errorf("%q: %+v, and again %+v, error %v", text, p, again, err)
-			}
-		}
-	})
-}

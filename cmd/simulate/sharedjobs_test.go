@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,7 +13,7 @@ import (
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/dag/gen/collective"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
-	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
 )
 
 // ns is the unit of times in these tests, whose networks take 2 ns at a processor, 10 ns on the way and 1 ns a byte.
@@ -250,36 +249,6 @@ func TestAnalyticalCompute(t *testing.T) {
 }
 
 // TestIntervals checks unions of intervals against sets of points.
-func TestIntervals(t *testing.T) {
-	for seed := range uint64(300) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		var sets [2][2000]bool
-		var unions [2]intervals
-		for k := range unions {
-			for range random.IntN(300) {
-				start := 5 + random.IntN(1900)
-				end := start + random.IntN(20) - 3
-				unions[k].add(uint64(start), uint64(end))
-				for p := start; p < end; p++ {
-					sets[k][p] = true
-				}
-			}
-		}
-		wantAll, wantOutside := uint64(0), uint64(0)
-		for p, in := range sets[0] {
-			if in {
-				wantAll++
-				if !sets[1][p] {
-					wantOutside++
-				}
-			}
-		}
-		if all, outside := unions[0].beside(&unions[1]); all != wantAll || outside != wantOutside {
-			t.Fatalf("seed %d: %d, of which %d are outside, expected %d and %d", seed, all, outside, wantAll, wantOutside)
-		}
-	}
-}
-
 // TestAlone checks how jobs fare alone: where they share no network as they do together, where one has to wait for the
 // other's message to leave, and in all formats of the result.
 func TestAlone(t *testing.T) {
@@ -375,7 +344,7 @@ func TestAloneErrors(t *testing.T) {
 	}
 	strange := tenants()
 	strange.Ranks[1].Job.Set(3, 2)
-	err := newJobTable(strange.Meta, 2, nil).observe(0, strange.Ranks)
+	err := measure.NewJobs(strange.Meta, 2, nil).Observe(0, strange.Ranks)
 	if err == nil || err.Error() != "rank 1 op 3 is of job 2, expected 0..1" {
 		t.Error(err)
 	}
@@ -452,16 +421,3 @@ func TestSharedAsApart(t *testing.T) {
 }
 
 // TestLongRuns checks sums that 64 bits do not hold.
-func TestLongRuns(t *testing.T) {
-	times := newJobTimes(&jobTable{jobs: []tableJob{{name: "a"}}, ranks: slices.Repeat([]jobRank{{jobs: []int32{0}}}, 3)})
-	for rank := range times.ranks {
-		times.ranks[rank][0].compute.add(0, 1<<63)
-		times.ranks[rank][0].comm.add(1<<62, 1<<63+1)
-	}
-	finish := []sim.Clock{{Ticks: 1 << 63}, {}, {}}
-	got := times.outcomes(&sim.Result{Finish: finish, Makespan: sim.Clock{Ticks: 1 << 63, Unit: ns}})[0]
-	if got.Compute.String() != "27670116110564327424000" || got.ExposedCompute.String() != "13835058055282163712000" ||
-		got.ExposedShare != 0.5 {
-		t.Errorf("%+v", got)
-	}
-}

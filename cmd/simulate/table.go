@@ -7,72 +7,100 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
-	"github.com/tracedag/tracedag/sim/ideal"
 )
 
-// listedRanks is up to how many ranks the table lists each one's finish.
-const listedRanks = 16
+// print prints a result as the flags ask.
+func (r *run) print(out *cli.Output, l *loaded, result *sim.Result) error {
+	if r.o.json {
+		if err := result.WriteJSON(out); err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+		out.WriteString("\n")
+		return out.Commit()
+	}
+	for i := range result.Sections {
+		if instead := result.Sections[i].Instead; instead != nil {
+			if err := instead(out); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+			return out.Commit()
+		}
+	}
+	printTable(out, l, result)
+	return out.Commit()
+}
 
-// printTable prints a result for people, with its critical path if that is not nil.
-func printTable(w io.Writer, l *loaded, r *result, path *ideal.Path) {
+// printTable prints a result for people.
+func printTable(w io.Writer, l *loaded, r *sim.Result) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(what, format string, args ...any) {
-		fmt.Fprintf(tab, "%s\t"+format+"\n", append([]any{what}, args...)...)
+	rows := summary(l, r)
+	for _, row := range rows {
+		fmt.Fprintf(tab, "%s\t%s\n", row.Label, row.Text)
 	}
-	trace := l.name
-	if l.title != "" {
-		trace += ": " + strconv.Quote(l.title)
+	ranks := true
+	for i := range r.Sections {
+		if s := &r.Sections[i]; s.Ranks {
+			s.Tables(tab)
+			ranks = false
+		}
 	}
-	row("trace", "%s, %d ranks, %d ops", trace, l.ranks, r.Ops)
-	if r.Model == "" { // and no parameters
-		row("backend", "%s", r.Backend)
-	} else {
-		row("backend", "%s, model %s", r.Backend, r.Model)
-		row("parameters", "%v", r.Params)
-	}
-	if !r.Complete {
-		row("complete", "no: %s", incomplete(r.Result))
-	}
-	row("makespan", "%v", r.Makespan)
-	if path != nil {
-		row("critical path", "%d ops, %s", path.Ops(), shares(path))
-	}
-	first, last := extremes(r.Finish)
-	if len(r.Finish) > 0 {
-		row("finish", "first rank %d at %v, last rank %d at %v", first, r.Finish[first], last, r.Finish[last])
-	}
-	row("messages", "%d, %s", r.Messages, units.FormatSize(r.Bytes))
-	if io := r.IOLatency; io != nil {
-		row("I/O latency", "%d accesses, mean %v, p50 %v, p99 %v, p99.9 %v, max %v", io.Count, io.Mean, io.P50, io.P99, io.P999,
-			io.Max)
-	}
-	wall := time.Duration(r.Wall)
-	row("replay", "%d events in %v, %.3g ops/s", r.Events, wall.Round(time.Microsecond), r.OpsPerS)
-	if r.packetResult != nil {
-		r.packetResult.print(row)
-	}
-	if r.flit != nil {
-		r.flit.print(row)
-	}
-	if r.NPUs != nil {
-		printBreakdown(tab, r.NPUs)
-	} else if n := len(r.Finish); n > 0 && n <= listedRanks {
+	if n := len(r.Finish); ranks && n > 0 && n <= sim.ListedRanks {
 		fmt.Fprintln(tab, "\nrank\tfinish")
 		for rank, finish := range r.Finish {
 			fmt.Fprintf(tab, "%d\t%v\n", rank, finish)
 		}
 	}
-	if r.packetResult != nil {
-		r.packetResult.printPorts(tab)
+	for _, late := range []bool{false, true} {
+		for i := range r.Sections {
+			if s := &r.Sections[i]; s.Tables != nil && !s.Ranks && (s.At == sim.Late) == late {
+				s.Tables(tab)
+			}
+		}
 	}
-	if r.flit != nil {
-		r.flit.printTables(tab)
-	}
-	printJobs(tab, r)
-	printComparison(tab, r.Compare)
 	tab.Flush()
+}
+
+// summary returns the lines above the tables: the common ones, each followed by those of sections that belong there.
+func summary(l *loaded, r *sim.Result) (rows []sim.Row) {
+	add := func(row sim.Row) {
+		rows = append(rows, row)
+		for i := range r.Sections {
+			if s := &r.Sections[i]; s.RowsAfter == row.Label {
+				rows = append(rows, s.Rows...)
+			}
+		}
+	}
+	trace := l.name
+	if l.title != "" {
+		trace += ": " + strconv.Quote(l.title)
+	}
+	add(sim.Rowf("trace", "%s, %d ranks, %d ops", trace, l.ranks, r.Ops))
+	if r.Settings == "" {
+		add(sim.Rowf("backend", "%s", r.Backend))
+	} else {
+		add(sim.Rowf("backend", "%s, model %s", r.Backend, r.Model))
+		add(sim.Rowf("parameters", "%s", r.Settings))
+	}
+	if !r.Complete {
+		add(sim.Rowf("complete", "no: %s", incomplete(r)))
+	}
+	add(sim.Rowf("makespan", "%v", r.Makespan))
+	if len(r.Finish) > 0 {
+		first, last := extremes(r.Finish)
+		add(sim.Rowf("finish", "first rank %d at %v, last rank %d at %v", first, r.Finish[first], last, r.Finish[last]))
+	}
+	add(sim.Rowf("messages", "%d, %s", r.Messages, units.FormatSize(r.Bytes)))
+	wall := time.Duration(r.Wall)
+	add(sim.Rowf("replay", "%d events in %v, %.3g ops/s", r.Events, wall.Round(time.Microsecond), r.OpsPerS))
+	for i := range r.Sections {
+		if s := &r.Sections[i]; s.RowsAfter == "" {
+			rows = append(rows, s.Rows...)
+		}
+	}
+	return rows
 }
 
 // extremes returns the first rank to finish and the last, the lowest of equals.

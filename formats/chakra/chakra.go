@@ -20,6 +20,7 @@ import (
 var Format = format.Format{
 	Name:       "chakra",
 	Title:      "Chakra execution traces (.et), one file a rank",
+	Tensors:    Tensors,
 	Extensions: []string{".et"},
 	Binary:     true,
 	Detect:     detect,

@@ -5,6 +5,7 @@ package chakra
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/tracedag/tracedag/dag/attr"
 	"math"
 	"strconv"
 
@@ -12,10 +13,7 @@ import (
 )
 
 // Tensor is a tensor that an op reads or writes.
-type Tensor struct {
-	Name  string
-	Bytes int64
-}
+type Tensor = attr.Tensor
 
 // Names of the attributes with tensors.
 const (
@@ -67,7 +65,7 @@ func (a *Attr) tensors() ([]Tensor, error) {
 		if err != nil {
 			return nil, fmt.Errorf("size of tensor %.40q: %w", a.texts[i], err)
 		}
-		tensors = append(tensors, Tensor{a.texts[i], size})
+		tensors = append(tensors, Tensor{Name: a.texts[i], Bytes: size})
 	}
 	return tensors, nil
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // Format is a trace format that can be read, written or both.
@@ -39,6 +40,9 @@ type Format struct {
 	// Generates reports that what Open opens are descriptions of workload models. Their traces depend on ReadOptions.Model
 	// and are generated while they are read.
 	Generates bool
+
+	// Tensors returns a function that finds the tensors which an op of the trace reads and writes. nil: ops have none.
+	Tensors func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error)
 
 	// Losses lists what Write would leave out or change, without writing. nil: nothing ever.
 	Losses func(t *dag.Trace) []Loss

@@ -29,7 +29,13 @@ func (c *compatFlag) Set(s string) error {
 	return nil
 }
 
-func (c *compatFlag) String() string { return "false" }
+// String returns the simulator, "false" if none is named.
+func (c *compatFlag) String() string {
+	if c.f == nil || c.f.Simulator == "" {
+		return "false"
+	}
+	return c.f.Simulator
+}
 
 // Type says that the flag is used without a value.
 func (c *compatFlag) Type() string { return "bool" }

@@ -156,7 +156,7 @@ func FlagError(err error) error {
 	case bad.Text != "":
 		return Usagef("invalid argument %q for \"--%s\" flag: %v", bad.Text, bad.Name, bad.Err)
 	}
-	return Usagef("--%s: %v", bad.Name, bad.Err)
+	return Usagef("--%v", bad)
 }
 
 // Foreign returns an error if the command line has a flag that belongs to other owners than those that the run uses.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/conf"
 )
 
 // Exit statuses. A program that a signal stops has 128 plus the signal's number.
@@ -127,6 +128,11 @@ func (p *Program) report(err error) int {
 	var syntax *format.SyntaxError
 	if errors.As(err, &syntax) && strings.HasPrefix(err.Error(), syntax.File) {
 		p.print(err.Error()) // as compilers do, so that editors find the place
+		return ExitFailed
+	}
+	var wrong *conf.Error
+	if errors.As(err, &wrong) && strings.HasPrefix(err.Error(), wrong.File) {
+		p.print(err.Error())
 		return ExitFailed
 	}
 	p.say("%s", message(err))

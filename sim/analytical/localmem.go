@@ -7,16 +7,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"github.com/tracedag/tracedag/dag/attr"
 	"io"
 	"math"
 	"slices"
 )
 
 // Tensor is data that ops read and write in the memory of their NPU.
-type Tensor struct {
-	Name  string // unique within the rank
-	Bytes int64  // 0 or more; tensors of 0 bytes are ignored
-}
+type Tensor = attr.Tensor
 
 // LocalMem is the memory use of an NPU. A tensor exists from the issue of the op that writes it to the end of the last
 // op that reads it. A tensor that is read but not written exists from the start; one that is not read remains.

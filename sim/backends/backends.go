@@ -3,13 +3,19 @@ package backends
 
 import (
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/analytical"
+	"github.com/tracedag/tracedag/sim/flit"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
+	"github.com/tracedag/tracedag/sim/packet"
 )
 
 // All lists the backends, the default first.
 var All = []sim.Kind{
 	loggops.Backend,
+	analytical.Backend,
+	packet.Backend,
+	flit.Backend,
 	ideal.Backend,
 }
 

@@ -1,6 +1,7 @@
 package ideal
 
 import (
+	"errors"
 	"io"
 
 	"github.com/tracedag/tracedag/dag"
@@ -35,9 +36,9 @@ func (b *backend) Params() param.Set {
 func (b *backend) Check(env *sim.Env) error {
 	switch {
 	case b.ops && env.Jobs && !env.JSON:
-		return param.Errorf("ops", "prints when each op runs and nothing else: --alone and --compare need --json then")
+		return &param.Error{Err: errors.New("--ops prints when each op runs and nothing else: --alone and --compare need --json then")}
 	case b.ops && b.criticalPath && !env.JSON:
-		return param.Errorf("ops", "prints another table than --critical-path; --json prints both")
+		return &param.Error{Err: errors.New("--ops and --critical-path print different tables; --json prints both")}
 	}
 	return nil
 }

@@ -37,20 +37,21 @@ func (b *backend) Traits() sim.Traits {
 }
 
 func (b *backend) Params() param.Set {
-	preset := presets[0].name
 	p := &b.params
 	models := make([]string, len(Models))
 	for i, m := range Models {
 		models[i] = string(m)
 	}
 	return param.Set{
-		param.Choice((*string)(&b.model), "model",
-			"reading of LogGOPS: strict, or loggopsim or atlahs for the results of those simulators", models...),
-		param.Choice(&preset, "params", "preset of the parameters", PresetNames()...).Check(func() error {
-			set, err := Preset(preset)
-			*p = set
+		param.Func("name", "model", "reading of LogGOPS: strict, or loggopsim or atlahs for the results of those simulators",
+			func(text string) (err error) {
+				b.model, err = ParseModel(text)
+				return err
+			}).Among(models...).Default(string(Strict)),
+		param.Func("name", "params", "preset of the parameters", func(text string) (err error) {
+			*p, err = Preset(text)
 			return err
-		}),
+		}).Among(PresetNames()...).Default(presets[0].name),
 		param.TimeIn(&p.L, dag.Nanosecond, "L", "latency; a number without unit is in ns").Sweep(),
 		param.TimeIn(&p.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
 		param.TimeIn(&p.Gap, dag.Nanosecond, "g", "gap between messages at a NIC").Sweep(),
@@ -71,7 +72,7 @@ func (b *backend) Check(env *sim.Env) error {
 	}
 	if b.noiseFile == "" {
 		if b.coscheduled {
-			return param.Errorf("noise-cosched", "needs --noise-trace")
+			return param.Needs("noise-cosched", "--noise-trace")
 		}
 		return nil
 	}

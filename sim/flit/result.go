@@ -1,35 +1,34 @@
-// This file is what a result of the flit backend has beyond that of others: latencies, throughput, use of links and channels,
-// stalls. docs/backends/flit.md has the definitions.
-
-package main
+package flit
 
 import (
 	"fmt"
 	"io"
+	"slices"
 
-	"github.com/tracedag/tracedag/sim/flit"
+	"github.com/tracedag/tracedag/sim"
 )
 
-// flitResult is the backend's part of a result.
-type flitResult struct {
-	*flit.Report
-	Use   *rowTable `json:"link_use"` // by kind of link
-	Links *rowTable `json:"links"`    // instead of all
+// figures are the backend's part of a result: latencies, throughput, utilization of links and channels, stalls.
+// docs/backends/flit.md has the definitions.
+type figures struct {
+	*Report
+	Use   *sim.Table `json:"link_use"` // by kind of link
+	Links *sim.Table `json:"links"`    // instead of all
 
 	use []linkUse
 }
 
-func newFlitResult(r *flit.Report) *flitResult {
-	f := &flitResult{Report: r, Links: linkTable(r, listedPorts), use: linkUses(r)}
-	f.Use = &rowTable{Columns: []string{"kind", "links", "flits", "mean_use", "max_use"}}
+func newFigures(r *Report) *figures {
+	f := &figures{Report: r, Links: linkTable(r, listedLinks), use: linkUses(r)}
+	f.Use = &sim.Table{Columns: []string{"kind", "links", "flits", "mean_use", "max_use"}}
 	for i := range f.use {
 		u := &f.use[i]
-		f.Use.begin()
-		f.Use.string(u.kind)
-		f.Use.uint(u.links)
-		f.Use.uint(u.flits)
-		f.Use.float(u.mean, 4)
-		f.Use.float(u.most, 4)
+		f.Use.Begin()
+		f.Use.Text(u.kind)
+		f.Use.Uint(u.links)
+		f.Use.Uint(u.flits)
+		f.Use.Float(u.mean, 4)
+		f.Use.Float(u.most, 4)
 	}
 	return f
 }
@@ -42,7 +41,7 @@ type linkUse struct {
 }
 
 // linkUses returns the use of links by kind, in the order in which the report first has each.
-func linkUses(r *flit.Report) (uses []linkUse) {
+func linkUses(r *Report) (uses []linkUse) {
 	for i := range r.Links {
 		l := &r.Links[i]
 		u := useOf(uses, l.Kind)
@@ -81,8 +80,8 @@ func meanUse(uses []linkUse, kind string) float64 {
 }
 
 // linkTable lists the busiest links.
-func linkTable(r *flit.Report, most int) *rowTable {
-	t := &rowTable{Columns: []string{"from", "to", "kind", "flits", "use"}}
+func linkTable(r *Report, most int) *sim.Table {
+	t := &sim.Table{Columns: []string{"from", "to", "kind", "flits", "use"}}
 	if len(r.Links) > most {
 		t.Shown = fmt.Sprintf("%d busiest of %d", most, len(r.Links))
 	}
@@ -90,25 +89,22 @@ func linkTable(r *flit.Report, most int) *rowTable {
 		if i == most {
 			break
 		}
-		t.begin()
-		t.string(l.From)
-		t.string(l.To)
-		t.string(l.Kind)
-		t.uint(l.Flits)
-		t.float(l.Use, 4)
+		t.Begin()
+		t.Text(l.From)
+		t.Text(l.To)
+		t.Text(l.Kind)
+		t.Uint(l.Flits)
+		t.Float(l.Use, 4)
 	}
 	return t
 }
 
-// flitColumns are the columns of sweeps.
-var flitColumns = []string{"cycles", "accepted_load", "flit_latency", "flit_network_latency", "packet_latency_mean",
+// sweepColumns are the columns of sweeps.
+var sweepColumns = []string{"cycles", "accepted_load", "flit_latency", "flit_network_latency", "packet_latency_mean",
 	"packet_latency_p99", "packet_latency_max", "message_latency", "host_use", "local_use", "global_use"}
 
-// columns returns the cells of flitColumns, none of results of other backends.
-func (f *flitResult) columns() []string {
-	if f == nil {
-		return nil
-	}
+// cells returns the cells of sweepColumns.
+func (f *figures) cells() []string {
 	r := f.Report
 	return []string{fmt.Sprint(r.Cycles), number6(r.Accepted), number6(r.FlitLatency), number6(r.FlitNetworkLatency),
 		number6(r.Packet.Mean), fmt.Sprint(r.Packet.P99), fmt.Sprint(r.Packet.Max), number6(r.MessageLatency),
@@ -118,23 +114,25 @@ func (f *flitResult) columns() []string {
 // number6 returns a number with six digits.
 func number6(v float64) string { return fmt.Sprintf("%.6g", v) }
 
-// print adds the backend's part to the table for people: first the rows of one value.
-func (f *flitResult) print(row func(what, format string, args ...any)) {
+// rows returns the summary lines.
+func (f *figures) rows() (rows []sim.Row) {
+	row := func(label, format string, args ...any) { rows = append(rows, sim.Rowf(label, format, args...)) }
 	r := f.Report
 	row("cycles", "%d", r.Cycles)
 	row("throughput", "%.4g flits a cycle and host, %d flits in %d packets", r.Accepted, r.Flits, r.Packets)
 	if r.Packets == 0 {
-		return
+		return rows
 	}
 	row("flit latency", "mean %.5g cycles, in the network %.5g", r.FlitLatency, r.FlitNetworkLatency)
 	d := &r.Packet
 	row("packet latency", "mean %.5g cycles, p50 %d, p95 %d, p99 %d, max %d", d.Mean, d.P50, d.P95, d.P99, d.Max)
 	row("message latency", "mean %.5g cycles", r.MessageLatency)
 	row("hops", "mean %.4g", r.Hops)
+	return rows
 }
 
 // printTables prints the use of links and channels, and the stalls.
-func (f *flitResult) printTables(w io.Writer) {
+func (f *figures) printTables(w io.Writer) {
 	r := f.Report
 	if r.Packets == 0 {
 		return
@@ -145,7 +143,7 @@ func (f *flitResult) printTables(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nbusiest links\t\tflits\tuse")
 	for i, l := range busiest(r.Links) {
-		if i == busiestPorts {
+		if i == busiestLinks {
 			break
 		}
 		fmt.Fprintf(w, "%s-%s\t\t%d\t%.1f%%\n", l.From, l.To, l.Flits, 100*l.Use)
@@ -159,3 +157,24 @@ func (f *flitResult) printTables(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%d\n", s.Cause, s.Cycles)
 	}
 }
+
+// busiest returns the links of a report, the one with the most flits first.
+func busiest(links []LinkReport) []LinkReport {
+	sorted := slices.Clone(links)
+	slices.SortStableFunc(sorted, func(x, y LinkReport) int {
+		switch {
+		case x.Flits > y.Flits:
+			return -1
+		case x.Flits < y.Flits:
+			return 1
+		}
+		return 0
+	})
+	return sorted
+}
+
+// listedLinks is the largest number of links that a result lists, and busiestLinks that of the table for people.
+const (
+	listedLinks  = 1000
+	busiestLinks = 5
+)

@@ -1,13 +1,11 @@
-// This file reads what flags of the packet backend hold: marks, parameters of transports, failures; and the files that they
-// name: placements and paths.
+// This file parses the values of parameters: marking thresholds, parameters of transports, failures, files of paths.
 
-package main
+package packet
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,17 +15,15 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
-	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/conf"
 	"github.com/tracedag/tracedag/internal/units"
-	"github.com/tracedag/tracedag/sim/packet"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // parseMarks reads thresholds of marks such as "61440", "20%,80%", "40kB,160kB" or "none".
-func parseMarks(text string, p *packet.Params) error {
+func parseMarks(text string, p *Params) error {
 	if text == "none" {
-		p.ECNMin, p.ECNMax = packet.NoECN, packet.NoECN
+		p.ECNMin, p.ECNMax = NoECN, NoECN
 		return nil
 	}
 	first, second, both := strings.Cut(text, ",")
@@ -69,37 +65,19 @@ func parseMark(text string) (v float64, isShare bool, err error) {
 	return float64(n), false, err
 }
 
-// setOwn sets a parameter of the transport by a text such as "rto=1ms".
-func setOwn(t *packet.Transport, p *packet.Params, text string) error {
-	name, value, found := strings.Cut(text, "=")
-	if !found {
-		return fmt.Errorf("expected NAME=VALUE, found %q", text)
-	}
-	own, err := t.Find(name)
-	if err != nil {
-		return err
-	}
-	v, err := parseOwn(own, value)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	p.TransportParams[name] = v
-	return nil
-}
-
-// parseOwn reads the value of a parameter of a transport in its unit; auto, where that is its default.
-func parseOwn(p *packet.Parameter, text string) (float64, error) {
+// parseParameter reads the value of a parameter of a transport in its unit; auto, where that is its default.
+func parseParameter(p *Parameter, text string) (float64, error) {
 	if text == "auto" && p.Value < 0 {
 		return p.Value, nil
 	}
 	switch p.Unit {
-	case packet.Bytes:
+	case Bytes:
 		n, err := units.ParseSize(text)
 		return float64(n), err
-	case packet.Time:
+	case Time:
 		t, err := units.ParseTime(text, 0)
 		return float64(t), err
-	case packet.Switch:
+	case Switch:
 		switch text {
 		case "on", "1", "true":
 			return 1, nil
@@ -115,75 +93,24 @@ func parseOwn(p *packet.Parameter, text string) (float64, error) {
 	return v, nil
 }
 
-// formatOwn prints the value of a parameter as parseOwn reads it, or "auto" where it follows from others.
-func formatOwn(p *packet.Parameter, v float64) string {
+// formatParameter prints the value of a parameter as parseParameter reads it, or "auto" where it follows from others.
+func formatParameter(p *Parameter, v float64) string {
 	switch {
 	case v < 0 && p.Value < 0:
 		return "auto"
-	case p.Unit == packet.Bytes && v == math.Trunc(v):
+	case p.Unit == Bytes && v == math.Trunc(v):
 		return units.FormatSize(int64(v))
-	case p.Unit == packet.Time && v == math.Trunc(v):
+	case p.Unit == Time && v == math.Trunc(v):
 		return dag.Time(v).String()
-	case p.Unit == packet.Switch:
+	case p.Unit == Switch:
 		return [...]string{"off", "on"}[int(v)&1]
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// maxPacketLine is how long a line of a placement or of paths may be.
-const maxPacketLine = 1 << 16
-
-// eachLine calls read with the fields of each line that is neither empty nor a comment.
-func eachLine(r io.Reader, name string, read func(fields []string) error) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxPacketLine)
-	for n := int64(1); lines.Scan(); n++ {
-		fields := strings.Fields(lines.Text())
-		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
-			continue
-		}
-		if err := read(fields); err != nil {
-			var syntax *format.SyntaxError
-			if errors.As(err, &syntax) {
-				syntax.File, syntax.Line = name, n
-			}
-			return err
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// readHosts reads a placement: the number of a host for each rank, one a line.
-func readHosts(name string) ([]uint32, error) {
-	f, err := os.Open(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, cli.Usagef("--placement: %q is neither packed, random, strided:N nor nodes, nor a file", name)
-	} else if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return parseHosts(f, name)
-}
-
-func parseHosts(r io.Reader, name string) (hosts []uint32, err error) {
-	hosts = []uint32{}
-	err = eachLine(r, name, func(fields []string) error {
-		host, err := strconv.ParseUint(fields[0], 10, 31)
-		if err != nil || len(fields) > 1 {
-			return &format.SyntaxError{Expected: "the number of a host", Found: strings.Join(fields, " ")}
-		}
-		hosts = append(hosts, uint32(host))
-		return nil
-	})
-	return hosts, err
-}
-
 // readPaths reads paths: lines of source, destination, path and, where it is another, the path of acks; or a JSON object that
 // has them as paths, with columns and rows.
-func readPaths(name string) (packet.Paths, error) {
+func readPaths(name string) (Paths, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -192,13 +119,13 @@ func readPaths(name string) (packet.Paths, error) {
 	return parsePaths(f, name)
 }
 
-func parsePaths(r io.Reader, name string) (packet.Paths, error) {
+func parsePaths(r io.Reader, name string) (Paths, error) {
 	in := bufio.NewReader(r)
 	for {
 		c, err := in.ReadByte()
 		switch {
 		case err == io.EOF:
-			return packet.Paths{}, nil
+			return Paths{}, nil
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", name, err)
 		case bytes.IndexByte([]byte(" \t\r"), c) >= 0:
@@ -212,9 +139,9 @@ func parsePaths(r io.Reader, name string) (packet.Paths, error) {
 		}
 		break
 	}
-	paths := make(packet.Paths)
-	err := eachLine(in, name, func(fields []string) error {
-		bad := &format.SyntaxError{
+	paths := make(Paths)
+	err := conf.EachLine(in, name, func(fields []string) error {
+		bad := &conf.Error{
 			Expected: "source, destination, path and maybe the path of acks", Found: strings.Join(fields, " "),
 		}
 		if len(fields) < 3 || len(fields) > 4 {
@@ -241,8 +168,8 @@ func parsePaths(r io.Reader, name string) (packet.Paths, error) {
 }
 
 // addPath adds a path, and reports false if the pair of hosts has another.
-func addPath(paths packet.Paths, p [4]uint32) bool {
-	key, path := [2]uint32{p[0], p[1]}, packet.Path{Forward: p[2], Reverse: p[3]}
+func addPath(paths Paths, p [4]uint32) bool {
+	key, path := [2]uint32{p[0], p[1]}, Path{Forward: p[2], Reverse: p[3]}
 	if old, ok := paths[key]; ok && old != path {
 		return false
 	}
@@ -250,7 +177,7 @@ func addPath(paths packet.Paths, p [4]uint32) bool {
 	return true
 }
 
-func parseJSONPaths(r io.Reader, name string) (packet.Paths, error) {
+func parseJSONPaths(r io.Reader, name string) (Paths, error) {
 	var document struct {
 		Paths *struct {
 			Columns []string    `json:"columns"`
@@ -274,7 +201,7 @@ func parseJSONPaths(r io.Reader, name string) (packet.Paths, error) {
 	if columns[0] < 0 || columns[1] < 0 || columns[2] < 0 {
 		return nil, fmt.Errorf("%s: paths: expected the columns src, dst and path, found %q", name, document.Paths.Columns)
 	}
-	paths := make(packet.Paths, len(document.Paths.Rows))
+	paths := make(Paths, len(document.Paths.Rows))
 	for i, row := range document.Paths.Rows {
 		var numbers [4]uint32
 		for k, at := range columns {
@@ -295,7 +222,7 @@ func parseJSONPaths(r io.Reader, name string) (packet.Paths, error) {
 }
 
 // parseFailure reads a failure such as tor3-agg1, tor3-agg1@2ms, tor3-agg1@2ms..5ms or tor3-agg1@2ms:25Gbps.
-func parseFailure(text string, t *topology.Network) (f packet.Failure, err error) {
+func parseFailure(text string, t *topology.Network) (f Failure, err error) {
 	name, when, timed := text, "", false
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		name, when, timed = text[:at], text[at+1:], true
@@ -309,7 +236,7 @@ func parseFailure(text string, t *topology.Network) (f packet.Failure, err error
 	return f, err
 }
 
-func parseFailureTimes(text string, f *packet.Failure) (err error) {
+func parseFailureTimes(text string, f *Failure) (err error) {
 	when, rate, degraded := strings.Cut(text, ":")
 	from, until, ends := strings.Cut(when, "..")
 	if f.At, err = units.ParseTime(from, 0); err != nil {
@@ -341,7 +268,7 @@ func parseFailureTimes(text string, f *packet.Failure) (err error) {
 // matrix is what a connection matrix of htsim says besides its flows.
 type matrix struct {
 	is       bool // the trace was made of one
-	failures []packet.Failure
+	failures []Failure
 }
 
 // connectionMatrix returns what the trace keeps of a connection matrix: links between aggregation switches and cores that
@@ -361,7 +288,7 @@ func connectionMatrix(meta dag.Meta, n *topology.Network) (matrix, error) {
 		if err != nil {
 			return m, fmt.Errorf("the failure %q: %w", line, err)
 		}
-		m.failures = append(m.failures, packet.Failure{Links: []int{link}})
+		m.failures = append(m.failures, Failure{Links: []int{link}})
 	}
 	return m, nil
 }

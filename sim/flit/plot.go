@@ -1,6 +1,4 @@
-// This file draws curves of latency and accepted load over load.
-
-package main
+package flit
 
 import (
 	"fmt"
@@ -13,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/param"
 )
 
 // plotFormats are the formats of pictures, by the endings of names.
@@ -27,24 +25,24 @@ func plotFormat(path string) (string, error) {
 			return f, nil
 		}
 	}
-	return "", cli.Usagef("--plot: %s: expected a name that ends with .svg, .png or .pdf", path)
+	return "", param.Errorf("plot", "%s: expected a name that ends with .svg, .png or .pdf", path)
 }
 
 // plotCurve draws the mean latency of packets and the load that the network accepts over the nominal load.
 func plotCurve(w io.Writer, format string, points []syntheticPoint) error {
 	var latency, accepted plotter.XYs
 	for i := range points {
-		if pt := &points[i]; pt.flitResult != nil {
+		if pt := &points[i]; pt.figures != nil {
 			latency = append(latency, plotter.XY{X: pt.Traffic.Load, Y: pt.Packet.Mean})
 			accepted = append(accepted, plotter.XY{X: pt.Traffic.Load, Y: pt.Accepted})
 		}
 	}
 	title := fmt.Sprintf("%s, %s", patternName(&points[0].Traffic), points[0].Model)
-	left, err := curve(title, "mean latency of packets, cycles", latency)
+	left, err := axes(title, "mean latency of packets, cycles", latency)
 	if err != nil {
 		return err
 	}
-	right, err := curve(title, "accepted load, flits per cycle and host", accepted)
+	right, err := axes(title, "accepted load, flits per cycle and host", accepted)
 	if err != nil {
 		return err
 	}
@@ -62,7 +60,7 @@ func plotCurve(w io.Writer, format string, points []syntheticPoint) error {
 	return err
 }
 
-func curve(title, y string, points plotter.XYs) (*plot.Plot, error) {
+func axes(title, y string, points plotter.XYs) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "load, flits per cycle and host", y
 	p.Y.Min = 0

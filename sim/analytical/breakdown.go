@@ -1,4 +1,4 @@
-package main
+package analytical
 
 import (
 	"fmt"
@@ -7,11 +7,10 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
-	"github.com/tracedag/tracedag/sim/analytical"
 )
 
 // printBreakdown prints what the time of NPUs went into: of each where there are few, else the mean and the extremes.
-func printBreakdown(w io.Writer, s *analytical.NPUStats) {
+func printBreakdown(w io.Writer, s *NPUStats) {
 	if len(s.Cycles) == 0 {
 		return
 	}
@@ -34,7 +33,7 @@ func printBreakdown(w io.Writer, s *analytical.NPUStats) {
 		}
 		fmt.Fprintln(w)
 	}
-	if n := len(s.Cycles); n <= listedRanks {
+	if n := len(s.Cycles); n <= sim.ListedRanks {
 		for npu := range n {
 			line(fmt.Sprint(npu), func(times []uint64) uint64 { return times[npu] })
 		}
@@ -46,7 +45,7 @@ func printBreakdown(w io.Writer, s *analytical.NPUStats) {
 }
 
 // computing returns for how long some calc ran on each NPU.
-func computing(s *analytical.NPUStats) []uint64 {
+func computing(s *NPUStats) []uint64 {
 	times := make([]uint64, len(s.Cycles))
 	for npu := range times {
 		times[npu] = s.Cycles[npu] - s.ExposedComm[npu] - s.ExposedMemory[npu] - s.Idle[npu]

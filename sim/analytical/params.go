@@ -1,0 +1,175 @@
+package analytical
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/param"
+)
+
+// number declares a number of the network or system configuration, which a sweep can vary.
+func number[T float64 | int | int64](name string, parse func(string) (*big.Rat, error), help string, at ...*T) param.Param {
+	set := func(x *big.Rat) error {
+		for _, at := range at {
+			switch at := any(at).(type) {
+			case *float64:
+				*at, _ = x.Float64()
+			case *int:
+				n, err := param.Rounded(x)
+				if err != nil {
+					return err
+				}
+				*at = int(n)
+			case *int64:
+				n, err := param.Rounded(x)
+				if err != nil {
+					return err
+				}
+				*at = n
+			}
+		}
+		return nil
+	}
+	text := func() string {
+		if len(at) == 0 {
+			return ""
+		}
+		return fmt.Sprint(*at[0])
+	}
+	return param.Custom("number", name, help, parse, set, text).Only().Sweep()
+}
+
+// numbers returns the table of the numbers that sweeps vary. A number of all dimensions precedes those of single ones,
+// which override it.
+func (b *backend) numbers(n *Network, s *System) param.Set {
+	var all, single param.Set
+	var bandwidths, latencies []*float64
+	for d := range n.Dims {
+		dim := &n.Dims[d]
+		bandwidths, latencies = append(bandwidths, &dim.Bandwidth), append(latencies, &dim.Latency)
+	}
+	for _, link := range []struct {
+		name, help string
+		parse      func(string) (*big.Rat, error)
+		at         []*float64
+	}{
+		{"bw", "bandwidth in GiB/s", parseBandwidth, bandwidths},
+		{"lat", "latency in ns", parseNanoseconds, latencies},
+	} {
+		all = append(all, number(link.name, link.parse, link.help+", of all dimensions", link.at...))
+		for d, at := range link.at {
+			single = append(single, number(fmt.Sprintf("%s%d", link.name, d), link.parse, fmt.Sprintf("%s, of dimension %d", link.help, d), at))
+		}
+	}
+	all = append(append(all, single...),
+		number("splits", parseCount(MaxSplits), "chunks per collective", &s.Splits),
+		number("active-chunks", parseCount(math.MaxInt32), "chunks that a rank works on concurrently", &s.ActiveChunks),
+		number("queues", parseCount(MaxQueues), "queues per dimension", &s.Queues),
+		number("endpoint-delay", parseDelay, "delay of a message at its endpoint, in ns", &s.EndpointDelay),
+		number("local-mem-bw", parseNumber, "bandwidth of local memory in GB/s", &s.LocalMemBW))
+	if s.Roofline {
+		all = append(all, number("peak-perf", parseNumber, "peak performance in TFLOPS", &s.PeakPerf))
+	}
+	return all
+}
+
+func parseNumber(text string) (*big.Rat, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0 && v <= 1e300) {
+		return nil, fmt.Errorf("expected a number of 0 or more, found %q", text)
+	}
+	return new(big.Rat).SetFloat64(v), nil
+}
+
+// parseBandwidth reads a number of 2^30 bytes a second, which ASTRA-sim calls GB/s.
+func parseBandwidth(text string) (*big.Rat, error) {
+	v, err := parseNumber(strings.TrimSuffix(text, "GB/s"))
+	if err == nil && v.Sign() == 0 {
+		err = fmt.Errorf("expected a number above 0, found %q", text)
+	}
+	return v, err
+}
+
+// parseNanoseconds reads a time, which without a unit is in nanoseconds.
+func parseNanoseconds(text string) (*big.Rat, error) {
+	if v, err := parseNumber(text); err == nil {
+		return v, nil
+	}
+	t, err := units.ParseTime(text, 0)
+	return big.NewRat(int64(t), 1000), err
+}
+
+// parseDelay reads a time of at most a second or two.
+func parseDelay(text string) (*big.Rat, error) {
+	v, err := parseNanoseconds(text)
+	if err == nil && v.Cmp(big.NewRat(math.MaxInt32, 1)) > 0 {
+		err = fmt.Errorf("expected at most %d ns, found %q", math.MaxInt32, text)
+	}
+	return v, err
+}
+
+// parseCount returns what reads a whole number from 1 to most.
+func parseCount(most int64) func(string) (*big.Rat, error) {
+	return func(text string) (*big.Rat, error) {
+		n, err := units.ParseCount(text, 1, most)
+		return new(big.Rat).SetInt64(n), err
+	}
+}
+
+// values are the parameters of a run as its result has them.
+type values struct {
+	network Network
+	names   []string
+	values  []any
+}
+
+func (b *backend) parametersOf(n *Network, s *System) values {
+	p := values{network: *n}
+	add := func(name string, value any) { p.names, p.values = append(p.names, name), append(p.values, value) }
+	for d := range n.Dims {
+		add(fmt.Sprintf("bw%d_GiBps", d), n.Dims[d].Bandwidth)
+	}
+	for d := range n.Dims {
+		add(fmt.Sprintf("lat%d_ns", d), n.Dims[d].Latency)
+	}
+	add("splits", s.Splits)
+	add("active_chunks", s.ActiveChunks)
+	add("queues", s.Queues)
+	add("endpoint_delay_ns", s.EndpointDelay)
+	add("local_mem_bw_GBps", s.LocalMemBW)
+	if s.Roofline {
+		add("peak_perf_TFLOPS", s.PeakPerf)
+	}
+	add("system", b.systemFile)
+	add("memory", b.memory.Kind.String())
+	return p
+}
+
+// MarshalJSON returns the shape of the network, and then the rest.
+func (p values) MarshalJSON() ([]byte, error) {
+	b := fmt.Appendf(nil, `{"network":%q`, p.network.Shape())
+	for i, name := range p.names {
+		value, err := json.Marshal(p.values[i])
+		if err != nil {
+			return nil, err
+		}
+		b = fmt.Appendf(b, `,%q:%s`, name, value)
+	}
+	return append(b, '}'), nil
+}
+
+// String returns the parameters for the table.
+func (p values) String() string {
+	text := p.network.String()
+	for i, name := range p.names {
+		if !strings.HasPrefix(name, "bw") && !strings.HasPrefix(name, "lat") && p.values[i] != "" {
+			text += fmt.Sprintf(" %s=%v", name, p.values[i])
+		}
+	}
+	return text
+}

@@ -1,0 +1,251 @@
+package flit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// Backend is the entry of this backend in a registry.
+var Backend = sim.Kind{
+	Name:  "flit",
+	Title: "interconnects, cycle by cycle",
+	New:   func() sim.Backend { return newBackend() },
+	Lists: []sim.Listing{{
+		Name: "presets", Help: "print the published networks and the parameters that --set sets, and do nothing else",
+		Print: printPresets,
+	}},
+}
+
+// backend is the configuration of the backend.
+type backend struct {
+	preset    string
+	topology  string
+	params    Params
+	placement topology.Placement
+	cores     int
+	links     string // file
+
+	synthetic, plot string
+	load            string
+	warmup, measure int64
+
+	network *topology.Network
+	traffic []Traffic // synthetic, of each point; none: there is a trace
+}
+
+func newBackend() *backend {
+	b := &backend{preset: Presets()[0].Name, placement: topology.DefaultPlacement, load: "0.1..1.0:10", warmup: 10_000,
+		measure: 20_000}
+	b.params = Presets()[0].Params
+	b.params.Seed = 1
+	return b
+}
+
+func (b *backend) Traits() sim.Traits {
+	return sim.Traits{Timelines: []string{".json"}, Nodes: true, Columns: sweepColumns}
+}
+
+func (b *backend) Params() param.Set {
+	presets := Presets()
+	names := make([]string, len(presets))
+	for i, preset := range presets {
+		names[i] = preset.Name
+	}
+	keys := b.params.keys()
+	set := param.Set{
+		param.Func("name", "preset", "published network whose parameters are the defaults", func(text string) error {
+			preset, err := FindPreset(text)
+			b.preset, preset.Params.Seed = text, b.params.Seed
+			b.params = preset.Params
+			return err
+		}).Among(names...).Default(b.preset),
+		param.String(&b.topology, "topology",
+			"network, such as dragonfly:h=2 or torus:dims=4x4, or a .topo file or list of links").Default("the preset's"),
+		param.Enum(&b.params.Routing, "routing", "packet routing", routings...).Default("minimal"),
+		topology.PlacementParam(&b.placement),
+		param.Int(&b.cores, "cores", "ranks per host").Default("as few as are needed"),
+		param.Func("key=value,...", "set", "parameters of routers; --list-presets lists them", func(text string) error {
+			return keys.AssignAll(text)
+		}).Repeats(),
+		param.TimeIn(&b.params.Coupling.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
+		param.Int(&b.params.Seed, "seed", "seed of random choices").Sweep(),
+		param.File(&b.links, "ports", "CSV file for the flits and utilization of each link"),
+		param.String(&b.synthetic, "synthetic", "run no trace, but synthetic traffic at each --load: uniform, adversarial+I, "+
+			"permutation or hotspot[:SHARE[:HOST,...]]").Placeholder("traffic"),
+		param.String(&b.load, "load", "loads of --synthetic, in flits per cycle and host: values separated by commas, or "+
+			"FROM..TO:N").Placeholder("loads"),
+		param.Int(&b.warmup, "warmup", "cycles of --synthetic before those that are measured"),
+		param.Int(&b.measure, "measure", "cycles of --synthetic that are measured"),
+		param.File(&b.plot, "plot", "plot of latency and accepted load over the loads of --synthetic: .svg, .png or .pdf"),
+	}
+	return append(set, keys...)
+}
+
+func (b *backend) Check(env *sim.Env) error {
+	switch {
+	case b.cores < 0:
+		return param.Errorf("cores", "expected 1 or more, or 0 for as few as are needed, found %d", b.cores)
+	case b.links != "" && (env.Sweep || b.synthetic != ""):
+		return &param.Error{Err: errors.New("--ports is for a single run of a trace")}
+	}
+	if b.links != "" && env.CheckOutput != nil {
+		if err := env.CheckOutput(b.links, false); err != nil {
+			return err
+		}
+	}
+	preset, err := FindPreset(b.preset)
+	if err != nil {
+		return &param.Error{Name: "preset", Err: err}
+	}
+	if b.topology == "" {
+		b.topology = preset.Topology
+	}
+	if b.network, err = topology.Load(withDefaults(b.topology, preset.Topology)); err != nil {
+		return fmt.Errorf("--topology: %w", err)
+	}
+	if !env.Sweep { // in a sweep, a bad point does not stop the others
+		if err := b.params.Check(); err != nil {
+			return &param.Error{Err: err}
+		}
+	}
+	if b.synthetic != "" {
+		return b.checkSynthetic(env)
+	}
+	for _, name := range []string{"load", "warmup", "measure", "plot"} {
+		if env.IsGiven(name) {
+			return param.Needs(name, "--synthetic")
+		}
+	}
+	return b.placement.Check()
+}
+
+// withDefaults adds to the description of a network what it leaves open: of a network of the preset's kind all that the preset
+// has, of another the latency of links. Names of files stay as they are.
+func withDefaults(text, preset string) string {
+	kind, keys, described := strings.Cut(text, ":")
+	if _, err := os.Stat(text); err == nil || !described {
+		return text
+	}
+	presetKind, presetKeys, _ := strings.Cut(preset, ":")
+	for pair := range strings.SplitSeq(presetKeys, ",") {
+		key, _, _ := strings.Cut(pair, "=")
+		if (kind == presetKind || key == "latency") && !strings.Contains(","+keys, ","+key+"=") {
+			text += "," + pair
+		}
+	}
+	return text
+}
+
+func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
+	return func(dag.Subkind) bool { return true }
+}
+
+// NewTimeline returns a timeline for Perfetto.
+func (b *backend) NewTimeline(w io.Writer, _ string, t *dag.Trace) (sim.Timeline, error) {
+	return sim.NewChromeTimeline(w, t), nil
+}
+
+// place returns the host of each of so many ranks.
+func (b *backend) place(ranks int, seed int64, nodes []int32) (Placement, error) {
+	all := b.network.Hosts
+	if b.placement.ByRank() {
+		hosts, err := b.placement.Place(ranks, all, 1, seed, nodes)
+		return Placement{Hosts: hosts}, err
+	}
+	cores := b.cores
+	if cores == 0 {
+		cores = max(1, (ranks+all-1)/all)
+	}
+	used := (ranks + cores - 1) / cores
+	if used > all {
+		return Placement{}, fmt.Errorf("the trace has %d ranks, for %d hosts of %d each, but the network has only %d hosts", ranks,
+			used, cores, all)
+	}
+	at, err := b.placement.Place(used, all, 1, seed, nil)
+	if err != nil {
+		return Placement{}, err
+	}
+	hosts := make([]uint32, ranks)
+	for r := range hosts {
+		hosts[r] = at[r/cores]
+	}
+	return Placement{Hosts: hosts}, nil
+}
+
+// configured is a replay with the backend's configuration.
+type configured struct {
+	b      *backend
+	env    *sim.Env
+	ranks  int
+	nodes  []int32
+	replay *Replay
+}
+
+func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
+	h, err := s.Header()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.place(h.Ranks, b.params.Seed, h.Nodes); err != nil {
+		return nil, err
+	}
+	r, err := Compile(s)
+	if err != nil {
+		return nil, err
+	}
+	return &configured{b, env, h.Ranks, h.Nodes, r}, nil
+}
+
+func (c *configured) Clone() sim.Replay {
+	clone := *c
+	clone.replay = c.replay.Clone()
+	return &clone
+}
+
+func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
+	b := *c.b
+	if err := b.Params().Override(o.Settings); err != nil {
+		return nil, err
+	}
+	result := &sim.Result{Backend: Backend.Name, Model: b.params.Routing.String(), Params: b.params}
+	if err := b.params.Check(); err != nil {
+		return result, err
+	}
+	placement, err := b.place(c.ranks, c.b.params.Seed, c.nodes)
+	if err != nil {
+		return result, err
+	}
+	var links sim.Output
+	if b.links != "" && o.Files {
+		if c.env.Create == nil {
+			return result, errors.New("--ports: the caller writes no files")
+		}
+		if links, err = c.env.Create(b.links); err != nil {
+			return result, err
+		}
+		defer links.Close()
+	}
+	done, report, err := c.replay.Run(Options{Network: b.network, Params: b.params, Placement: placement, Timeline: o.Timeline,
+		Progress: o.Progress})
+	if err != nil {
+		return result, err
+	}
+	if links != nil {
+		linkTable(report, len(report.Links)).WriteCSV(links)
+		if err := links.Commit(); err != nil {
+			return result, err
+		}
+	}
+	own := newFigures(report)
+	done.Params, done.Settings, done.Cells = b.params, b.params.String(), own.cells()
+	done.Add(sim.Section{Key: "backend_stats", Value: own, At: sim.Early, Rows: own.rows(), Tables: own.printTables})
+	return done, nil
+}

@@ -1,0 +1,325 @@
+package flit
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
+)
+
+// defaultHotShare is the share of packets that go to hot hosts, where hotspot does not say.
+const defaultHotShare = 0.1
+
+// checkSynthetic reads the flags of synthetic traffic.
+func (b *backend) checkSynthetic(env *sim.Env) error {
+	for _, name := range []string{"sweep", "timeline", "alone", "compare", "trace", "placement", "cores", "o"} {
+		if env.IsGiven(name) {
+			return param.Exclude(name, "synthetic")
+		}
+	}
+	if env.JSON && env.CSV {
+		return param.Exclude("json", "csv")
+	}
+	if b.plot != "" {
+		if _, err := plotFormat(b.plot); err != nil {
+			return err
+		}
+		if env.CheckOutput != nil {
+			if err := env.CheckOutput(b.plot, true); err != nil {
+				return err
+			}
+		}
+	}
+	t, err := parsePattern(b.synthetic)
+	if err != nil {
+		return param.Errorf("synthetic", "%v", err)
+	}
+	if b.network.Hosts < 2 {
+		return param.Errorf("synthetic", "expected a network of 2 hosts at least, found %d", b.network.Hosts)
+	}
+	if t.Pattern == Adversarial {
+		switch d := b.network.Dragonfly; {
+		case d == nil:
+			return param.Errorf("synthetic", "adversarial traffic is for dragonflies")
+		case t.Offset < 1 || t.Offset >= d.Groups:
+			return param.Errorf("synthetic", "adversarial+I: expected I from 1 to %d, found %d", d.Groups-1, t.Offset)
+		}
+	}
+	if len(t.Hot) > 0 && int(slices.Max(t.Hot)) >= b.network.Hosts {
+		return param.Errorf("synthetic", "expected hosts 0 to %d, found %d", b.network.Hosts-1, slices.Max(t.Hot))
+	}
+	const most = 1 << 40
+	switch {
+	case b.warmup < 0 || b.warmup > most:
+		return param.Errorf("warmup", "expected 0 to %d cycles, found %d", int64(most), b.warmup)
+	case b.measure < 1 || b.measure > most:
+		return param.Errorf("measure", "expected 1 to %d cycles, found %d", int64(most), b.measure)
+	}
+	t.Warmup, t.Measure = uint64(b.warmup), uint64(b.measure)
+	loads, err := measure.ParseAxis("load", b.load, b.parseLoad)
+	if err != nil {
+		return &param.Error{Name: "load", Err: err}
+	}
+	for _, load := range loads {
+		t.Load, _ = load.Float64()
+		b.traffic = append(b.traffic, t)
+	}
+	return nil
+}
+
+// parseLoad reads a load.
+func (b *backend) parseLoad(text string) (*big.Rat, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if most := float64(b.params.PacketFlits); err != nil || !(v >= 0 && v <= most) {
+		return nil, fmt.Errorf("expected 0 to %v flits a cycle and host, found %q", most, text)
+	}
+	exact, ok := new(big.Rat).SetString(text) // so that distances are those of the text
+	if !ok {
+		exact = new(big.Rat).SetFloat64(v)
+	}
+	return exact, nil
+}
+
+// parsePattern reads a pattern such as adversarial+1 or hotspot:0.2:0,8.
+func parsePattern(text string) (t Traffic, err error) {
+	name, rest, hasRest := strings.Cut(text, ":")
+	name, offset, hasOffset := strings.Cut(name, "+")
+	if err := t.Pattern.UnmarshalText([]byte(name)); err != nil {
+		return t, err
+	}
+	switch {
+	case hasOffset && t.Pattern != Adversarial:
+		return t, fmt.Errorf("expected an offset of adversarial only, found %q", text)
+	case hasRest && t.Pattern != Hotspot:
+		return t, fmt.Errorf("expected a share of hotspot only, found %q", text)
+	case t.Pattern == Adversarial:
+		t.Offset = 1
+		if hasOffset {
+			if t.Offset, err = strconv.Atoi(offset); err != nil {
+				return t, fmt.Errorf("adversarial+I: expected a whole number, found %q", offset)
+			}
+		}
+	case t.Pattern == Hotspot:
+		t.Share, t.Hot = defaultHotShare, []uint32{0}
+		if hasRest {
+			err = parseHotspot(rest, &t)
+		}
+	}
+	return t, err
+}
+
+// parseHotspot reads SHARE or SHARE:HOST,...
+func parseHotspot(text string, t *Traffic) (err error) {
+	share, hosts, some := strings.Cut(text, ":")
+	if t.Share, err = strconv.ParseFloat(share, 64); err != nil || !(t.Share >= 0 && t.Share <= 1) {
+		return fmt.Errorf("hotspot: expected a share of 0 to 1, found %q", share)
+	}
+	if !some {
+		return nil
+	}
+	t.Hot = nil
+	for host := range strings.SplitSeq(hosts, ",") {
+		n, err := strconv.ParseUint(host, 10, 31)
+		if err != nil {
+			return fmt.Errorf("hotspot: expected the number of a host, found %q", host)
+		}
+		t.Hot = append(t.Hot, uint32(n))
+	}
+	return nil
+}
+
+// syntheticPoint is the outcome of synthetic traffic at a load.
+type syntheticPoint struct {
+	Backend string  `json:"backend"`
+	Model   string  `json:"model"` // the routing
+	Params  Params  `json:"params"`
+	Traffic Traffic `json:"traffic"`
+	Error   string  `json:"error,omitempty"`
+	*figures
+}
+
+// StandsAlone reports whether synthetic traffic takes the place of a trace.
+func (b *backend) StandsAlone() bool {
+	return b.synthetic != ""
+}
+
+// curve is the outcome of synthetic traffic at all loads.
+type curve struct {
+	b      *backend
+	points []syntheticPoint
+}
+
+// RunAlone runs synthetic traffic at all loads, several at the same time. A deadlock at one does not stop the others.
+func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
+	var picture sim.Output
+	if b.plot != "" {
+		var err error
+		if picture, err = env.Create(b.plot); err != nil {
+			return nil, err
+		}
+		defer picture.Close()
+	}
+	each := b.warmup + b.measure
+	progress := env.Meter("simulating", each*int64(len(b.traffic)), "cycles")
+	c := &curve{b, make([]syntheticPoint, len(b.traffic))}
+	threads := 1 // of each load
+	if len(c.points) == 1 {
+		if threads = 0; env.IsGiven("threads") {
+			threads = o.Threads
+		}
+	}
+	var runs errgroup.Group
+	runs.SetLimit(max(1, o.Threads))
+	for i := range c.points {
+		runs.Go(func() error { return b.runPoint(&c.points[i], b.traffic[i], threads, progress) })
+	}
+	err := runs.Wait()
+	progress.Close()
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.points {
+		if pt := &c.points[i]; pt.Error == "" {
+			wall := pt.Wall.Seconds()
+			env.Explainf("load %v: %d cycles in %.3f s, %.4g cycles/s, %.4g events/s", pt.Traffic.Load, each, wall,
+				float64(each)/wall, float64(pt.Events)/wall)
+		}
+	}
+	if picture != nil {
+		format, _ := plotFormat(b.plot) // checked
+		if err := plotCurve(picture, format, c.points); err != nil {
+			return nil, fmt.Errorf("drawing %s: %w", b.plot, err)
+		}
+		if err := picture.Commit(); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// runPoint runs synthetic traffic at one load.
+func (b *backend) runPoint(pt *syntheticPoint, traffic Traffic, threads int, progress sim.Meter) error {
+	*pt = syntheticPoint{Backend: Backend.Name, Model: b.params.Routing.String(), Params: b.params, Traffic: traffic}
+	seen := int64(0)
+	r, err := RunSynthetic(SyntheticOptions{Network: b.network, Params: b.params, Traffic: traffic, Threads: threads,
+		Progress: func(cycle uint64) error {
+			progress.Add(int64(cycle) - seen)
+			seen = int64(cycle)
+			return nil
+		}})
+	progress.Add(b.warmup + b.measure - seen)
+	if deadlock := (*DeadlockError)(nil); errors.As(err, &deadlock) {
+		pt.Error = err.Error()
+		return nil
+	} else if err != nil {
+		return err // of the network, whatever the load
+	}
+	pt.figures = newFigures(r)
+	r.Links = nil // there may be many, and the tables have them
+	return nil
+}
+
+// Failed returns the errors of loads without a result.
+func (c *curve) Failed() (failed []error) {
+	for i := range c.points {
+		if pt := &c.points[i]; pt.Error != "" {
+			failed = append(failed, fmt.Errorf("load %v: %s", pt.Traffic.Load, pt.Error))
+		}
+	}
+	return failed
+}
+
+// WriteJSON writes an object per load.
+func (c *curve) WriteJSON(out io.Writer) error {
+	for i := range c.points {
+		line, err := sim.MarshalJSON(&c.points[i])
+		if err != nil {
+			return fmt.Errorf("writing a result: %w", err)
+		}
+		if _, err := out.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syntheticColumns are those of comma-separated values.
+var syntheticColumns = []string{"pattern", "routing", "load", "applied_load", "accepted_load", "packet_latency_mean",
+	"packet_latency_p50", "packet_latency_p95", "packet_latency_p99", "packet_latency_max", "packet_injection_latency",
+	"packet_network_latency", "flit_latency", "flit_network_latency", "hops", "packets", "dropped", "host_use", "local_use",
+	"global_use", "error"}
+
+// WriteCSV writes a row per load.
+func (c *curve) WriteCSV(w io.Writer) error {
+	points := c.points
+	table := csv.NewWriter(w)
+	records := [][]string{syntheticColumns}
+	for i := range points {
+		pt := &points[i]
+		record := make([]string, len(syntheticColumns))
+		record[0], record[1], record[2] = patternName(&pt.Traffic), pt.Model, fmt.Sprint(pt.Traffic.Load)
+		record[len(record)-1] = pt.Error
+		if pt.figures != nil {
+			r, d := pt.Report, &pt.Packet
+			cells := []string{number6(r.Applied), number6(r.Accepted), number6(d.Mean), fmt.Sprint(d.P50), fmt.Sprint(d.P95),
+				fmt.Sprint(d.P99), fmt.Sprint(d.Max), number6(r.InjectionLatency), number6(r.NetworkLatency), number6(r.FlitLatency),
+				number6(r.FlitNetworkLatency), number6(r.Hops), fmt.Sprint(r.Packets), fmt.Sprint(r.Dropped)}
+			for _, kind := range []string{"host", "local", "global"} {
+				cells = append(cells, number6(meanUse(pt.use, kind)))
+			}
+			copy(record[3:], cells)
+		}
+		records = append(records, record)
+	}
+	return table.WriteAll(records)
+}
+
+// patternName returns a pattern as parsePattern reads it.
+func patternName(t *Traffic) string {
+	switch t.Pattern {
+	case Adversarial:
+		return fmt.Sprintf("%v+%d", t.Pattern, t.Offset)
+	case Hotspot:
+		text := fmt.Sprintf("%v:%v:", t.Pattern, t.Share)
+		for i, host := range t.Hot {
+			if i > 0 {
+				text += ","
+			}
+			text += strconv.FormatUint(uint64(host), 10)
+		}
+		return text
+	}
+	return t.Pattern.String()
+}
+
+// WriteTable writes a table for people.
+func (c *curve) WriteTable(w io.Writer) error {
+	b, points, params := c.b, c.points, c.b.params
+	fmt.Fprintf(w, "%s, routing %v, %d hosts, links of %.4g Gb/s, %d cycles measured after %d\n%v\n\n", patternName(&points[0].Traffic),
+		b.params.Routing, b.network.Hosts, params.linkRate(), b.measure, b.warmup, params)
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tab, "load\tapplied\taccepted\tlatency\tp50\tp99\tmax\tnetwork\thops\tdropped\tlocal use\tglobal use\t")
+	for i := range points {
+		pt := &points[i]
+		if pt.figures == nil {
+			fmt.Fprintf(tab, "%.4g\tfailed\t\n", pt.Traffic.Load)
+			continue
+		}
+		d := &pt.Packet
+		fmt.Fprintf(tab, "%.4g\t%.4f\t%.4f\t%.1f\t%d\t%d\t%d\t%.1f\t%.3f\t%d\t%.1f%%\t%.1f%%\t\n", pt.Traffic.Load, pt.Applied, pt.Accepted,
+			d.Mean, d.P50, d.P99, d.Max, pt.NetworkLatency, pt.Hops, pt.Dropped, 100*meanUse(pt.use, "local"),
+			100*meanUse(pt.use, "global"))
+	}
+	return tab.Flush()
+}

@@ -1,0 +1,331 @@
+// This file holds the sections of results: flows, ports and tiers. docs/backends/md has the definitions.
+
+package packet
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
+)
+
+// listedPorts is up to how many ports a result lists, and listedFlows of how many flows that never ended it has details.
+const (
+	listedPorts   = 1000
+	listedMissing = 20
+)
+
+// addSections adds the sections of a report to a result. Flows are listed one by one if there are at most maxFlows.
+func addSections(result *sim.Result, r *Report, maxFlows int) {
+	add := func(key string, value any) { result.Add(sim.Section{Key: key, Value: value, At: sim.Detail}) }
+	addDistribution := func(key string, d *measure.Distribution[float64], format func(float64) string) {
+		if d.Count > 0 {
+			add(key, d.JSON("", format, distributionMembers...))
+		}
+	}
+	goodput := 0.0 // Gb/s
+	if r.Last > 0 {
+		goodput = float64(r.Bytes) * 8000 / float64(r.Last)
+	}
+	add("last_completion_ps", r.Last)
+	addDistribution("fct_ps", &r.FCT, picoseconds)
+	addDistribution("delivered_ps", &r.Delivered, picoseconds)
+	addDistribution("slowdown", &r.Slowdown, number6)
+	add("goodput_gbps", goodput)
+	add("jain_fairness_of_flow_throughput", r.Jain)
+	add("counters", r.Counters)
+	listed := len(r.Flows) <= maxFlows
+	if !listed {
+		add("flows_not_listed", len(r.Flows))
+		if q := newQuantiles(r); len(q) > 0 {
+			add("fct_quantiles_ps", q)
+		}
+	}
+	add("fct_by_size", sizeTable(r))
+	if r.Incomplete > 0 {
+		add("incomplete_flows", newMissingFlows(r))
+	}
+	add("tiers", tierTable(r))
+	add("ports", portTable(r, listedPorts))
+	if listed {
+		add("flows", flowTable(r, len(r.Flows)))
+	}
+	result.Add(sim.Section{
+		At: sim.Detail, Rows: summary(r, goodput), Tables: func(w io.Writer) { printPorts(w, r) }, Incomplete: incomplete(r),
+	})
+	result.Cells = cells(r)
+}
+
+// sweepColumns are the columns of sweeps beyond the common ones.
+var sweepColumns = []string{"fct_mean_ps", "fct_p99_ps", "fct_max_ps", "slowdown_mean", "slowdown_p99", "trims", "drops",
+	"ecn_marks", "max_data_queue_bytes", "incomplete_flows"}
+
+// cells returns the cells of sweepColumns; those of an empty distribution are empty.
+func cells(r *Report) []string {
+	times, slowdowns := make([]string, 3), make([]string, 2)
+	if fct := &r.FCT; fct.Count > 0 {
+		times = []string{picoseconds(fct.Mean), picoseconds(fct.P99), picoseconds(fct.Max)}
+	}
+	if slowdown := &r.Slowdown; slowdown.Count > 0 {
+		slowdowns = []string{number6(slowdown.Mean), number6(slowdown.P99)}
+	}
+	c := &r.Counters
+	return append(append(times, slowdowns...),
+		fmt.Sprint(c.TrimsArriving+c.TrimsTail), fmt.Sprint(c.Drops), fmt.Sprint(c.Marks), fmt.Sprint(c.MaxDataQueue),
+		fmt.Sprint(r.Incomplete))
+}
+
+// distributionMembers are the members of distributions in results.
+var distributionMembers = []string{"min", "mean", "p50", "p95", "p99", "p99.9", "max"}
+
+// picoseconds formats a time, rounded to whole picoseconds.
+func picoseconds(t float64) string { return strconv.FormatInt(int64(math.Round(t)), 10) }
+
+// number6 formats a number with six digits.
+func number6(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// quantiles are quantiles of the times of flows, in picoseconds.
+type quantiles []int64
+
+var quantilesListed = []float64{0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100}
+
+func newQuantiles(r *Report) quantiles {
+	var q quantiles
+	for _, p := range quantilesListed {
+		if r.FCT.Count > 0 {
+			q = append(q, int64(math.Round(measure.Quantile(r.FCTs, p/100))))
+		}
+	}
+	return q
+}
+
+// MarshalJSON returns an object with the percentages as names.
+func (q quantiles) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, v := range q {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `"%v":%d`, quantilesListed[i], v)
+	}
+	return append(b, '}'), nil
+}
+
+// missingFlows are flows that never ended.
+type missingFlows struct {
+	Count int        `json:"count"`
+	First *sim.Table `json:"first"`
+}
+
+func newMissingFlows(r *Report) *missingFlows {
+	t := &sim.Table{Columns: []string{"src", "dst", "bytes", "start_ps", "flow"}}
+	for i := range r.Flows {
+		if f := &r.Flows[i]; f.Acknowledged == 0 && t.Rows < listedMissing {
+			t.Begin()
+			t.Uint(uint64(f.Source))
+			t.Uint(uint64(f.Target))
+			t.Uint(f.Bytes)
+			t.Int(int64(f.Start))
+			t.Uint(uint64(f.ID))
+		}
+	}
+	return &missingFlows{r.Incomplete, t}
+}
+
+// flowTable lists the first flows.
+func flowTable(r *Report, most int) *sim.Table {
+	t := &sim.Table{Columns: []string{"src", "dst", "bytes", "start_ps", "fct_ps_at_sender", "delivered_ps_after_start", "flow",
+		"retransmits", "nacks", "ideal_ps"}}
+	for i := range min(most, len(r.Flows)) {
+		f := &r.Flows[i]
+		t.Begin()
+		t.Uint(uint64(f.Source))
+		t.Uint(uint64(f.Target))
+		t.Uint(f.Bytes)
+		t.Int(int64(f.Start))
+		t.Span(f.Start, f.Acknowledged)
+		t.Span(f.Start, f.Delivered)
+		t.Uint(uint64(f.ID))
+		t.Uint(uint64(f.Retransmits))
+		t.Uint(uint64(f.Nacks))
+		t.Span(0, r.Ideal[i])
+	}
+	return t
+}
+
+// portTable lists the busiest ports.
+func portTable(r *Report, most int) *sim.Table {
+	t := &sim.Table{Columns: []string{"port", "packets", "bytes", "trims", "drops", "ecn_marks", "max_data_queue_bytes",
+		"utilisation_until_last_completion", "header_drops", "pfc_pauses", "pfc_paused_ps"}}
+	if r.Sampled {
+		t.Columns = append(t.Columns, "mean_data_queue_bytes", "p99_data_queue_bytes")
+	}
+	if len(r.Ports) > most {
+		t.Shown = fmt.Sprintf("%d busiest of %d", most, len(r.Ports))
+	}
+	for i := range min(most, len(r.Ports)) {
+		p := &r.Ports[i]
+		t.Begin()
+		t.Text(p.Name)
+		t.Uint(p.Packets)
+		t.Uint(p.Bytes)
+		t.Uint(p.Trims)
+		t.Uint(p.Drops)
+		t.Uint(p.Marks)
+		t.Uint(p.MaxQueue)
+		t.Float(p.Utilization, 4)
+		t.Uint(p.ControlDrops)
+		t.Uint(p.Pauses)
+		t.Int(int64(p.Paused))
+		if r.Sampled {
+			t.Float(p.MeanQueue, 1)
+			t.Float(p.P99Queue, 0)
+		}
+	}
+	return t
+}
+
+func tierTable(r *Report) *sim.Table {
+	t := &sim.Table{Columns: []string{"tier", "ports", "packets", "bytes", "trims", "drops", "ecn_marks", "max_data_queue_bytes",
+		"mean_utilisation", "max_utilisation", "imbalance"}}
+	if r.Sampled {
+		t.Columns = append(t.Columns, "mean_data_queue_bytes", "p99_data_queue_bytes")
+	}
+	for i := range r.Tiers {
+		s := &r.Tiers[i]
+		t.Begin()
+		t.Text(s.Name)
+		t.Int(int64(s.Ports))
+		t.Uint(s.Packets)
+		t.Uint(s.Bytes)
+		t.Uint(s.Trims)
+		t.Uint(s.Drops)
+		t.Uint(s.Marks)
+		t.Uint(s.MaxQueue)
+		t.Float(s.MeanUtilization, 4)
+		t.Float(s.MaxUtilization, 4)
+		t.Float(s.Imbalance, 4)
+		if r.Sampled {
+			t.Float(s.MeanQueue, 1)
+			t.Float(s.P99Queue, 0)
+		}
+	}
+	return t
+}
+
+func sizeTable(r *Report) *sim.Table {
+	t := &sim.Table{Columns: []string{"bytes", "count", "mean_ps", "p50_ps", "p99_ps", "max_ps", "mean_slowdown", "p99_slowdown"}}
+	for i := range r.Sizes {
+		s := &r.Sizes[i]
+		t.Begin()
+		t.Uint(s.Bytes)
+		t.Int(int64(s.FCT.Count))
+		for _, v := range []float64{s.FCT.Mean, s.FCT.P50, s.FCT.P99, s.FCT.Max} {
+			t.Float(v, 0)
+		}
+		t.Float(s.Slowdown.Mean, 4)
+		t.Float(s.Slowdown.P99, 4)
+	}
+	return t
+}
+
+// busiestPorts is how many ports the table for people has.
+const busiestPorts = 5
+
+// summary returns the summary lines.
+func summary(r *Report, goodput float64) (rows []sim.Row) {
+	row := func(label, format string, args ...any) { rows = append(rows, sim.Rowf(label, format, args...)) }
+	time := func(v float64) dag.Time { return dag.Time(math.Round(v)) }
+	if n := r.Incomplete; n > 0 {
+		row("flows", "%d, %d of them incomplete", len(r.Flows), n)
+	} else {
+		row("flows", "%d", len(r.Flows))
+	}
+	if d := r.FCT; d.Count > 0 {
+		row("FCT at sender", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99), time(d.P999),
+			time(d.Max))
+	}
+	if d := r.Delivered; d.Count > 0 {
+		row("delivered", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99), time(d.P999),
+			time(d.Max))
+	}
+	if d := r.Slowdown; d.Count > 0 {
+		row("slow-down", "mean %.4g, p50 %.4g, p99 %.4g, p99.9 %.4g, max %.4g", d.Mean, d.P50, d.P99, d.P999, d.Max)
+	}
+	row("goodput", "%.4g Gb/s, Jain's index of flows %.4g", goodput, r.Jain)
+	c := &r.Counters
+	row("switches", "%d trims, %d drops, %d drops of control packets, %d marks, longest queue %s", c.TrimsArriving+c.TrimsTail,
+		c.Drops, c.ControlDrops, c.Marks, roughly(c.MaxDataQueue))
+	if c.Pauses > 0 {
+		row("pauses", "%d", c.Pauses)
+	}
+	row("senders", "%d packets sent again, %d nacks", c.Retransmitted, c.Nacks)
+	return rows
+}
+
+// printPorts prints the tiers, and the busiest ports.
+func printPorts(w io.Writer, r *Report) {
+	fmt.Fprint(w, "\nports\tnumber\tpackets\tbytes\tmean use\tmax use\timbalance\ttrims\tdrops\tmarks\tlongest queue")
+	if r.Sampled {
+		fmt.Fprint(w, "\tmean\tp99")
+	}
+	fmt.Fprintln(w)
+	for i := range r.Tiers {
+		s := &r.Tiers[i]
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%.1f%%\t%.1f%%\t%.3g\t%d\t%d\t%d\t%s", s.Name, s.Ports, s.Packets,
+			roughly(s.Bytes), 100*s.MeanUtilization, 100*s.MaxUtilization, s.Imbalance, s.Trims, s.Drops, s.Marks,
+			roughly(s.MaxQueue))
+		printSampled(w, r.Sampled, s.MeanQueue, s.P99Queue)
+	}
+	if len(r.Ports) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nbusiest ports\t\tpackets\tbytes\tuse\t\t\ttrims\tdrops\tmarks\tlongest queue")
+	for i := range min(busiestPorts, len(r.Ports)) {
+		q := &r.Ports[i]
+		fmt.Fprintf(w, "%s\t\t%d\t%s\t%.1f%%\t\t\t%d\t%d\t%d\t%s", q.Name, q.Packets, roughly(q.Bytes),
+			100*q.Utilization, q.Trims, q.Drops, q.Marks, roughly(q.MaxQueue))
+		printSampled(w, r.Sampled, q.MeanQueue, q.P99Queue)
+	}
+}
+
+// roughly returns a size in the unit that suits it, with three digits.
+func roughly(bytes uint64) string {
+	v, unit := float64(bytes), 0
+	units := [...]string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
+	for ; v >= 999.5 && unit+1 < len(units); unit++ {
+		v /= 1000
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64) + units[unit]
+}
+
+func printSampled(w io.Writer, sampled bool, mean, p99 float64) {
+	if sampled {
+		fmt.Fprintf(w, "\t%s\t%s", roughly(uint64(mean)), roughly(uint64(p99)))
+	}
+	fmt.Fprintln(w)
+}
+
+// incomplete describes the flows that did not complete.
+func incomplete(r *Report) (messages []string) {
+	for i := range r.Flows {
+		f := &r.Flows[i]
+		if f.Acknowledged > 0 {
+			continue
+		}
+		if len(messages) == listedMissing {
+			return append(messages, fmt.Sprintf("and %d more", r.Incomplete-listedMissing))
+		}
+		state := "was never delivered"
+		if f.Delivered > 0 {
+			state = "was delivered, but its sender never knew"
+		}
+		messages = append(messages, fmt.Sprintf("flow %d from host %d to host %d, %d bytes, started at %v, %s", f.ID, f.Source,
+			f.Target, f.Bytes, f.Start, state))
+	}
+	return messages
+}

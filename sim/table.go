@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Table is rows of cells below columns, as results have them. It keeps its cells as text, since there may be many.
+type Table struct {
+	Columns []string
+	Shown   string // what is listed, if that is not all
+	Rows    int    // number of rows
+	cells   []byte // of all rows, separated by commas; rows by newlines
+}
+
+// Begin starts a row.
+func (t *Table) Begin() {
+	if t.Rows > 0 {
+		t.cells = append(t.cells[:len(t.cells)-1], '\n')
+	}
+	t.Rows++
+}
+
+// Uint adds a cell with a whole number.
+func (t *Table) Uint(v uint64) { t.cells = append(strconv.AppendUint(t.cells, v, 10), ',') }
+
+// Int adds a cell with a whole number.
+func (t *Table) Int(v int64) { t.cells = append(strconv.AppendInt(t.cells, v, 10), ',') }
+
+// Span adds a cell with the time from start to end in picoseconds, null if the end never came.
+func (t *Table) Span(start, end dag.Time) {
+	if end == 0 {
+		t.cells = append(t.cells, "null,"...)
+		return
+	}
+	t.Int(int64(end - start))
+}
+
+// Float adds a cell with a number with so many digits after the point.
+func (t *Table) Float(v float64, digits int) {
+	t.cells = append(strconv.AppendFloat(t.cells, v, 'f', digits, 64), ',')
+}
+
+// Text adds a cell with a text.
+func (t *Table) Text(s string) {
+	t.cells = append(strconv.AppendQuote(t.cells, s), ',')
+}
+
+// MarshalJSON returns an object with columns and rows.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	columns, err := json.Marshal(t.Columns)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, len(t.cells)+2*t.Rows+len(columns)+100)
+	b = append(append(b, `{"columns":`...), columns...)
+	if t.Shown != "" {
+		b = fmt.Appendf(b, `,"shown":%q`, t.Shown)
+	}
+	b = append(b, `,"rows":[`...)
+	if t.Rows > 0 {
+		b = append(b, '[')
+		for _, c := range t.cells[:len(t.cells)-1] {
+			if c == '\n' {
+				b = append(b, "],["...)
+			} else {
+				b = append(b, c)
+			}
+		}
+		b = append(b, ']')
+	}
+	return append(b, "]}"...), nil
+}
+
+// WriteCSV writes the table as comma-separated values; null is an empty cell.
+func (t *Table) WriteCSV(w io.Writer) {
+	for i, column := range t.Columns {
+		if i > 0 {
+			io.WriteString(w, ",")
+		}
+		io.WriteString(w, column)
+	}
+	io.WriteString(w, "\n")
+	if t.Rows == 0 {
+		return
+	}
+	text := t.cells[:len(t.cells)-1]
+	for len(text) > 0 {
+		n := 0
+		for n < len(text) && text[n] != '\n' {
+			n++
+		}
+		writeCells(w, text[:n])
+		io.WriteString(w, "\n")
+		text = text[min(n+1, len(text)):]
+	}
+}
+
+func writeCells(w io.Writer, row []byte) {
+	start := 0
+	for i := 0; i <= len(row); i++ {
+		if i < len(row) && row[i] != ',' {
+			continue
+		}
+		if cell := row[start:i]; string(cell) != "null" {
+			w.Write(cell)
+		}
+		if i < len(row) {
+			io.WriteString(w, ",")
+		}
+		start = i + 1
+	}
+}
+
+// PrintColumns prints rows, all cells of a column but the last as wide as the widest.
+func PrintColumns(w io.Writer, rows [][]string) {
+	if len(rows) < 2 {
+		return
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString("  " + cell)
+			if !slices.Equal(row[i+1:], make([]string, len(row)-i-1)) {
+				line.WriteString(strings.Repeat(" ", widths[i]-len(cell)))
+			}
+		}
+		fmt.Fprintln(w, line.String())
+	}
+}
