@@ -188,7 +188,7 @@ func (c *Collector) Trace() (*dag.Trace, error) {
 	for i, u := range c.units {
 		if c.backward.count > 0 {
 			if err := u.sort(c.earliest); err != nil {
-				return nil, fmt.Errorf("%s: %w", c.file, err)
+				return nil, &format.FileError{File: c.file, Err: err}
 			}
 		}
 		t.Ranks[i] = u.rank()

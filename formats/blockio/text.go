@@ -118,7 +118,7 @@ func (r *textReader) readingError(err error) error {
 	case errors.Is(err, format.ErrLongLine):
 		return &format.SyntaxError{File: r.in.Name, Line: r.number + 1, Expected: "a shorter line", Found: err.Error()}
 	}
-	return fmt.Errorf("%s: %w", r.in.Name, err)
+	return &format.FileError{File: r.in.Name, Err: err}
 }
 
 func (r *textReader) warn() {

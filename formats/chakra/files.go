@@ -123,7 +123,7 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	for i, in := range inputs {
 		n, ok := parseName(in.Name)
 		if !ok {
-			return nil, fmt.Errorf("%s: %s: expected a file name with the number of a rank, as in PREFIX.0.et", in.Name, inFiles)
+			return nil, format.FileErrorf(in.Name, "%s: expected a file name with the number of a rank, as in PREFIX.0.et", inFiles)
 		}
 		sorted[i] = rankInput{in, n.rank}
 	}
@@ -132,9 +132,9 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	for i, in := range sorted {
 		switch {
 		case in.rank > i:
-			return nil, fmt.Errorf("%s: %s: the file of rank %d is missing", inputs[0].Name, inFiles, i)
+			return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing", inFiles, i)
 		case in.rank < i:
-			return nil, fmt.Errorf("%s: %s: rank %d has another file, %s", in.Name, inFiles, in.rank, sorted[i-1].Name)
+			return nil, format.FileErrorf(in.Name, "%s: rank %d has another file, %s", inFiles, in.rank, sorted[i-1].Name)
 		}
 		inputs[i] = in.Input
 	}

@@ -58,7 +58,7 @@ func (s *source) wrongNode(k int, class, expected, found string) error {
 	case s.lines != nil:
 		return &format.SyntaxError{File: s.name, Line: s.lines[k], Class: class, Expected: expected, Found: found}
 	case s.made:
-		return fmt.Errorf("%s: %s: expected %s, found %s", s.name, class, expected, found)
+		return format.FileErrorf(s.name, "%s: expected %s, found %s", class, expected, found)
 	}
 	return s.wrong(int64(s.nodes[k].start), class, expected, found)
 }
@@ -179,7 +179,7 @@ type graph struct {
 // newGraph orders the nodes of a file. No two may have the same number.
 func newGraph(s *source) (*graph, error) {
 	if len(s.nodes) > dag.MaxOps {
-		return nil, fmt.Errorf("%s: %d nodes, at most %d are possible", s.name, len(s.nodes), dag.MaxOps)
+		return nil, format.FileErrorf(s.name, "%d nodes, at most %d are possible", len(s.nodes), dag.MaxOps)
 	}
 	g := &graph{ids: make([]uint64, len(s.nodes))}
 	ascending := true

@@ -71,7 +71,7 @@ func (g *groups) of(name []byte) (int32, string) {
 func readGroups(in *format.Input) ([]group, error) {
 	text, err := io.ReadAll(in.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.Name, err)
+		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, as some editors write it
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -181,7 +181,7 @@ func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, 
 		}
 		c := dag.NewComm(g.name, members)
 		if err := c.Check(n); err != nil {
-			return fmt.Errorf("%s: %s: group %s: %w", g.from, inGroups, g.name, err)
+			return format.FileErrorf(g.from, "%s: group %s: %w", inGroups, g.name, err)
 		}
 		numbers[g.name] = int32(len(t.Comms))
 		byName[g.name] = g
@@ -219,7 +219,7 @@ func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, 
 					other = "that of " + first.from
 				}
 				if number != 0 && int(number) > len(defined) && !o.Lenient {
-					return nil, fmt.Errorf("%s: %s: process group %s differs from %s", g.from, inGroups, g.name, other)
+					return nil, format.FileErrorf(g.from, "%s: process group %s differs from %s", inGroups, g.name, other)
 				}
 				o.Warn("%s: process group %s differs from %s, which counts", g.from, g.name, other)
 			}

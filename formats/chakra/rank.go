@@ -77,7 +77,7 @@ func (r *rankReader) read(s *source) (rank dag.Rank, err error) {
 	}
 	rank = r.b.Rank()
 	if err := r.b.Err(); err != nil {
-		return rank, fmt.Errorf("%s: %w", s.name, err)
+		return rank, &format.FileError{File: s.name, Err: err}
 	}
 	if !backward {
 		if cycle := findCycle(&rank); cycle != nil {

@@ -37,7 +37,7 @@ func readFiles(inputs []*format.Input, o format.ReadOptions, take func(*source, 
 		data, err := readAll(in, s.data)
 		*s = source{name: in.Name, data: data, nodes: s.nodes[:0]}
 		if err != nil {
-			return fmt.Errorf("%s: %w", in.Name, err)
+			return &format.FileError{File: in.Name, Err: err}
 		}
 		return take(s, o)
 	})

@@ -230,7 +230,7 @@ func (p *part) next(n int) ([]byte, error) {
 			return nil, p.errorAt(p.at+int64(len(p.data)), "end of file", "%d more bytes", n-len(p.data))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: reading: %w", p.file, err)
+			return nil, format.FileErrorf(p.file, "reading: %w", err)
 		}
 	}
 	b := p.data[:n]

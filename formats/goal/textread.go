@@ -59,7 +59,7 @@ func (r *textReader) read(src io.Reader) error {
 	case errors.Is(err, format.ErrLongLine):
 		return r.syntaxError("a shorter line", err.Error())
 	case err != nil && !errors.As(err, &syntax):
-		return fmt.Errorf("%s: %w", r.file, err)
+		return &format.FileError{File: r.file, Err: err}
 	}
 	return err
 }

@@ -153,7 +153,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	}
 	t, err := flowio.Trace(flowio.Ranks(most, &o), flows)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.Name, err)
+		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	t.Attrs = attr.Encode("hpcc", s)
 	return t, nil

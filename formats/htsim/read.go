@@ -32,7 +32,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	}
 	r := reader{nodes: -1, stated: map[string]int64{}, known: map[int64]int{}}
 	if r.Unit, err = unitOf(&o); err != nil {
-		return nil, fmt.Errorf("%s: %w", in.Name, err)
+		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	err = blockio.EachLine(in, &o, func(l *blockio.Line) blockio.Verdict {
 		r.line(l)
@@ -42,14 +42,14 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return nil, err
 	}
 	if err := r.check(&o); err != nil {
-		return nil, fmt.Errorf("%s: %w", in.Name, err)
+		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	nodes := max(int32(r.nodes), r.most)
 	t, err := build(flowio.Ranks(nodes, &o), r.connections, r.triggers, func(message string, args ...any) {
 		o.Warn("%s: "+message, append([]any{in.Name}, args...)...)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.Name, err)
+		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	t.Attrs = r.HTSim.Encode()
 	return t, nil

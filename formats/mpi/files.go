@@ -98,8 +98,8 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	for i, in := range inputs {
 		n, ok := parseName(in.Name)
 		if !ok {
-			return nil, fmt.Errorf("%s: %s: expected a file name with the number of a rank, as in trace-rank-0.txt",
-				in.Name, inFiles)
+			return nil, format.FileErrorf(in.Name, "%s: expected a file name with the number of a rank, as in trace-rank-0.txt",
+				inFiles)
 		}
 		numbers[i] = n.rank
 		ranks = max(ranks, n.rank+1)
@@ -114,13 +114,13 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 			continue
 		}
 		if sorted[rank] != nil {
-			return nil, fmt.Errorf("%s: %s: rank %d has another file, %s", in.Name, inFiles, rank, sorted[rank].Name)
+			return nil, format.FileErrorf(in.Name, "%s: rank %d has another file, %s", inFiles, rank, sorted[rank].Name)
 		}
 		sorted[rank] = in
 	}
 	if missing := slices.Index(sorted, nil); missing >= 0 {
-		return nil, fmt.Errorf("%s: %s: the file of rank %d is missing; each rank has one, with its number behind the last "+
-			"\"-\" of the name", inputs[0].Name, inFiles, missing)
+		return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing; each rank has one, with its number "+
+			"behind the last \"-\" of the name", inFiles, missing)
 	}
 	return sorted, nil
 }

@@ -59,7 +59,7 @@ func (r *rankReader) read(in *format.Input) error {
 	}
 	r.dag = r.b.Rank()
 	if err := r.b.Err(); err != nil {
-		return fmt.Errorf("%s: %w", in.Name, err)
+		return &format.FileError{File: in.Name, Err: err}
 	}
 	for _, i := range r.undone {
 		r.leaveOut(int(i))
@@ -78,7 +78,7 @@ func readingError(file string, lines int64, err error) error {
 		return &format.SyntaxError{File: file, Line: lines + 1, Class: inLine, Expected: "a shorter line",
 			Found: err.Error()}
 	}
-	return fmt.Errorf("%s: %w", file, err)
+	return &format.FileError{File: file, Err: err}
 }
 
 // translate turns communicators and ranks in them into those of the trace. An op of a communicator whose members are

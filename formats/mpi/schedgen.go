@@ -44,7 +44,7 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 		for x, c := range f.copies {
 			t.Ranks[h+x*len(inputs)] = c.b.Rank()
 			if err := c.b.Err(); err != nil {
-				return fmt.Errorf("%s: %w", f.file, err)
+				return &format.FileError{File: f.file, Err: err}
 			}
 		}
 		return nil

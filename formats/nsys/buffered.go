@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // buffered is the rows of an export as they were read.
@@ -26,7 +28,7 @@ func (b *buffered) finish() (*report, error) {
 	r := b.r
 	for i := range b.kernels {
 		if err := r.problem("such kernels are left out", r.addKernel(&b.kernels[i])); err != nil {
-			return nil, fmt.Errorf("%s: %w", r.name, err)
+			return nil, &format.FileError{File: r.name, Err: err}
 		}
 	}
 	index := r.byCorrelation()
@@ -41,12 +43,12 @@ func (b *buffered) finish() (*report, error) {
 	for i := range b.notes {
 		at = b.notes[i].row
 		if err := m.note(&b.notes[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", r.place(), err)
+			return nil, &format.FileError{File: r.place(), Err: err}
 		}
 	}
 	r.place = func() string { return r.name }
 	if err := m.finish(); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.name, err)
+		return nil, &format.FileError{File: r.name, Err: err}
 	}
 	return r, nil
 }

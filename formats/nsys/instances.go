@@ -5,6 +5,8 @@ package nsys
 
 import (
 	"fmt"
+
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // pair is a direction between two ranks of a communicator.
@@ -128,7 +130,7 @@ func (g *gpu) count(j *job, colls [][]instance, messages map[pair]*pieces) error
 				x.in++
 			}
 			if difference := x.difference(r, m); difference != "" {
-				return fmt.Errorf("%s: communicator %s: its collective number %d (from 0): ranks %d and %d disagree: %s", r.name,
+				return format.FileErrorf(r.name, "communicator %s: its collective number %d (from 0): ranks %d and %d disagree: %s",
 					j.comms[at.comm].name(), m.instance, x.rank, at.rank, difference)
 			}
 		}
@@ -188,8 +190,9 @@ func (j *job) checkPieces(messages map[pair]*pieces) error {
 	}
 	c := &j.comms[worst.comm]
 	ends := messages[*worst].ends
-	return fmt.Errorf("%s: communicator %s: piece number %d (from 0) from rank %d to rank %d: %d bytes are sent, %d received",
-		j.gpus[c.gpus[worst.src]].report.name, c.name(), at, worst.src, worst.dst, ends[0][at].bytes, ends[1][at].bytes)
+	return format.FileErrorf(j.gpus[c.gpus[worst.src]].report.name,
+		"communicator %s: piece number %d (from 0) from rank %d to rank %d: %d bytes are sent, %d received", c.name(), at,
+		worst.src, worst.dst, ends[0][at].bytes, ends[1][at].bytes)
 }
 
 func (p pair) before(q pair) bool {

@@ -74,24 +74,24 @@ func newJob(reports []*report, o format.ReadOptions) (*job, error) {
 					r.procs[p].pid)
 			}
 			if err := r.placeRanks(p, events[p]); err != nil {
-				return nil, fmt.Errorf("%s: %w", r.name, err)
+				return nil, &format.FileError{File: r.name, Err: err}
 			}
 		}
 	}
 	for _, r := range reports {
 		for _, p := range r.made {
 			if err := j.addProcess(r, p); err != nil {
-				return nil, fmt.Errorf("%s: %w", r.name, err)
+				return nil, &format.FileError{File: r.name, Err: err}
 			}
 		}
 	}
 	if len(j.gpus) == 0 {
-		return nil, fmt.Errorf("%s: %w", reports[0].name, errNoComm)
+		return nil, &format.FileError{File: reports[0].name, Err: errNoComm}
 	}
 	for c := range j.comms {
 		if err := j.comms[c].complete(j); err != nil {
 			file := j.gpus[j.comms[c].members[0].gpu].report.name
-			return nil, fmt.Errorf("%s: communicator %s: %w", file, j.comms[c].name(), err)
+			return nil, format.FileErrorf(file, "communicator %s: %w", j.comms[c].name(), err)
 		}
 	}
 	for g := range j.gpus {
@@ -99,7 +99,7 @@ func newJob(reports []*report, o format.ReadOptions) (*job, error) {
 	}
 	for _, r := range reports {
 		if err := j.deal(r); err != nil {
-			return nil, fmt.Errorf("%s: %w", r.name, err)
+			return nil, &format.FileError{File: r.name, Err: err}
 		}
 	}
 	return j, nil

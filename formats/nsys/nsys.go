@@ -7,7 +7,6 @@ package nsys
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -99,7 +98,7 @@ func (x *export) read(o reportOptions) (*report, error) {
 // finish does what all forms have in common.
 func (x *export) finish(r *report, hosts map[string]string) error {
 	if err := r.link(); err != nil {
-		return fmt.Errorf("%s: %w", r.name, err)
+		return &format.FileError{File: r.name, Err: err}
 	}
 	r.kernels, r.launches, r.graphNodes = nil, nil, nil
 	if r.host == "" {
@@ -127,7 +126,7 @@ func plainPath(in *format.Input) (path string, remove func(), err error) {
 	}
 	f, err := os.CreateTemp("", "nsys-*.sqlite")
 	if err != nil {
-		return "", remove, fmt.Errorf("%s: making a plain copy: %w", in.Name, err)
+		return "", remove, format.FileErrorf(in.Name, "making a plain copy: %w", err)
 	}
 	remove = func() { os.Remove(f.Name()) }
 	_, err = io.Copy(f, in.Reader)
@@ -136,7 +135,7 @@ func plainPath(in *format.Input) (path string, remove func(), err error) {
 	}
 	if err != nil {
 		remove()
-		return "", func() {}, fmt.Errorf("%s: making a plain copy: %w", in.Name, cause(err))
+		return "", func() {}, format.FileErrorf(in.Name, "making a plain copy: %w", cause(err))
 	}
 	return f.Name(), remove, nil
 }

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracedag/tracedag/formats/format"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -51,14 +52,14 @@ var errUnsorted = errors.New("the notes are not in the order of their starts")
 func readSQLite(name, path string, o reportOptions) (*report, error) {
 	dsn, err := checkSQLite(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &format.FileError{File: name, Err: err}
 	}
 	r, err := readDatabase(name, dsn, o, false)
 	if errors.Is(err, errUnsorted) {
 		r, err = readDatabase(name, dsn, o, true)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, explainSQLite(err, path))
+		return nil, &format.FileError{File: name, Err: explainSQLite(err, path)}
 	}
 	return r, nil
 }
@@ -265,7 +266,7 @@ func (d *database) each(table string, columns []string, where, order string, row
 	case d.err == errUnsorted:
 		return errUnsorted
 	case d.err != nil:
-		return fmt.Errorf("%s: %w", d.place(), d.err)
+		return &format.FileError{File: d.place(), Err: d.err}
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func readTables(name string, inputs []*format.Input, o reportOptions) (*report, 
 	}
 	for _, table := range []string{tableNotes, tableKernel, tableStrings} {
 		if t.inputs[table] == nil {
-			return nil, fmt.Errorf("%s: no table %s: expected PREFIX.%[2]s.csv beside it", name, table)
+			return nil, format.FileErrorf(name, "no table %s: expected PREFIX.%[1]s.csv beside it", table)
 		}
 	}
 	texts := make(map[int64]string)
@@ -138,7 +138,7 @@ func csvError(name string, err error) error {
 	if errors.As(err, &parse) {
 		return &format.SyntaxError{File: name, Line: int64(parse.Line), Expected: "a row of CSV", Found: parse.Err.Error()}
 	}
-	return fmt.Errorf("%s: reading: %w", name, err)
+	return format.FileErrorf(name, "reading: %w", err)
 }
 
 func (t *tableReader) readStrings(texts map[int64]string) error {

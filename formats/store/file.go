@@ -60,7 +60,7 @@ func (f *File) wrap(err error) error {
 	if s := (*format.SyntaxError)(nil); errors.As(err, &s) {
 		return err
 	}
-	return fmt.Errorf("%s: %w", f.name, err)
+	return &format.FileError{File: f.name, Err: err}
 }
 
 // syntaxError returns an error at an offset of the file.
@@ -156,7 +156,7 @@ func (f *File) read(b []byte, offset int64) error {
 	if err == io.EOF || err == nil {
 		return f.syntaxError(offset+int64(n), fmt.Sprintf("%d more bytes", len(b)-n), "the end of the file")
 	}
-	return fmt.Errorf("%s: reading at offset %d: %w", f.name, offset, err)
+	return format.FileErrorf(f.name, "reading at offset %d: %w", offset, err)
 }
 
 // decoder is the state of decoding chunks, one at a time.

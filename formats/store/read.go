@@ -5,13 +5,14 @@ import (
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // ReadRanks reads the ranks first to last-1, and of the file no more than the row groups that hold them. It may be
 // called from several goroutines at the same time.
 func (f *File) ReadRanks(first, last int) ([]dag.Rank, error) {
 	if first < 0 || last < first || last > f.descr.ranks {
-		return nil, fmt.Errorf("%s: ranks %d to %d, expected some of 0 to %d", f.name, first, last-1, f.descr.ranks-1)
+		return nil, format.FileErrorf(f.name, "ranks %d to %d, expected some of 0 to %d", first, last-1, f.descr.ranks-1)
 	}
 	ranks := make([]dag.Rank, last-first)
 	if err := f.readRanks(ranks, first); err != nil {

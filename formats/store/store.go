@@ -59,7 +59,7 @@ func open(in *format.Input, _ format.ReadOptions) (dag.Source, error) {
 	}
 	spool, size, err := spool(in.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.Name, err)
+		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	f, err := Open(spool, size, in.Name)
 	if err != nil {

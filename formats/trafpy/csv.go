@@ -98,7 +98,7 @@ func (t *table) header(names []string) ([]int, error) {
 func rowError(file string, err error) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {
-		return fmt.Errorf("%s: reading: %w", file, err)
+		return format.FileErrorf(file, "reading: %w", err)
 	}
 	return &format.SyntaxError{File: file, Line: int64(parse.Line), Expected: "a row of comma-separated values",
 		Found: parse.Err.Error()}

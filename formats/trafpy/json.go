@@ -37,7 +37,7 @@ func readJSON(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 	}
 	text, err := io.ReadAll(in.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("%s: reading: %w", in.Name, err)
+		return nil, format.FileErrorf(in.Name, "reading: %w", err)
 	}
 	if trimmed := bytes.TrimLeft(text, blanks); len(trimmed) > 0 && trimmed[0] == '"' {
 		var inner string

@@ -105,7 +105,7 @@ func newTable(in *format.Input, o *format.ReadOptions) (*table, error) {
 	}
 	unit, ok := flowio.Exponent(o.Model.Cycle)
 	if !ok {
-		return nil, fmt.Errorf("%s: --cycle, the unit of times, is %v, expected a power of ten from 1ps to 1s", in.Name,
+		return nil, format.FileErrorf(in.Name, "--cycle, the unit of times, is %v, expected a power of ten from 1ps to 1s",
 			o.Model.Cycle)
 	}
 	t.style.Unit = unit
@@ -295,9 +295,9 @@ func (t *table) trace() (*dag.Trace, error) {
 	for c, n := range t.columns {
 		switch {
 		case n < 0 && c < establish:
-			return nil, fmt.Errorf("%s: expected a column %s, found none", t.file, columnNames[c])
+			return nil, format.FileErrorf(t.file, "expected a column %s, found none", columnNames[c])
 		case n >= 0 && n != len(t.flows):
-			return nil, fmt.Errorf("%s: expected columns of the same length, found %d values of %s and %d of another", t.file,
+			return nil, format.FileErrorf(t.file, "expected columns of the same length, found %d values of %s and %d of another",
 				n, columnNames[c], len(t.flows))
 		}
 	}
@@ -308,7 +308,7 @@ func (t *table) trace() (*dag.Trace, error) {
 	}
 	trace, err := flowio.Trace(flowio.Ranks(ranks, t.options), t.flows)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.file, err)
+		return nil, &format.FileError{File: t.file, Err: err}
 	}
 	trace.Attrs = attr.Encode("trafpy", t.style)
 	if t.rounded > 0 {

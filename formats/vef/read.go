@@ -117,7 +117,7 @@ func readFile(in *format.Input, o format.ReadOptions) (*reader, error) {
 	case errors.Is(err, format.ErrLongLine):
 		return nil, r.failAt(r.line+1, inRecord, "a shorter line", err.Error())
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", in.Name, err)
+		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	if err := r.end(); err != nil {
 		return nil, err

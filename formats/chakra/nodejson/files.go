@@ -79,11 +79,11 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 		n, ok := parseName(in.Name)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%s: expected a file name with the number of a rank, as in trace.0.json", in.Name)
+			return nil, format.FileErrorf(in.Name, "expected a file name with the number of a rank, as in trace.0.json")
 		case n.rank >= len(inputs):
-			return nil, fmt.Errorf("%s: rank %d among the files of %d ranks", in.Name, n.rank, len(inputs))
+			return nil, format.FileErrorf(in.Name, "rank %d among the files of %d ranks", n.rank, len(inputs))
 		case sorted[n.rank] != nil:
-			return nil, fmt.Errorf("%s: rank %d has another file, %s", in.Name, n.rank, sorted[n.rank].Name)
+			return nil, format.FileErrorf(in.Name, "rank %d has another file, %s", n.rank, sorted[n.rank].Name)
 		}
 		sorted[n.rank] = in
 	}

@@ -30,7 +30,7 @@ func Read(in *format.Input, list string, f File) error {
 	case err == nil || errors.As(err, &syntax):
 		return err
 	case r.lines.err != nil:
-		return fmt.Errorf("%s: reading: %w", in.Name, r.lines.err)
+		return format.FileErrorf(in.Name, "reading: %w", r.lines.err)
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
 		return Fail(r.file, r.lines.end(), "more JSON", "the end of the file")
 	}

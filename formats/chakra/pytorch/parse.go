@@ -4,7 +4,6 @@ package pytorch
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/chakra/nodejson"
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // trace is a file.
@@ -109,7 +109,7 @@ var members = [...]member{
 func (t *trace) metadata() (chakra.Metadata, error) {
 	for i, a := range t.attrs {
 		if a.Name == "" {
-			return chakra.Metadata{}, fmt.Errorf("%s: expected an object with a member %s", t.file, members[i].name)
+			return chakra.Metadata{}, format.FileErrorf(t.file, "expected an object with a member %s", members[i].name)
 		}
 	}
 	return chakra.Metadata{Attr: slices.Clone(t.attrs[:])}, nil

@@ -54,7 +54,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	in := inputs[0]
 	content, err := io.ReadAll(in.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("%s: reading: %w", in.Name, err)
+		return nil, format.FileErrorf(in.Name, "reading: %w", err)
 	}
 	w, err := parse(in.Name, content, o.Warn)
 	if err != nil {
@@ -63,8 +63,8 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	ranks, passes := max(o.Model.Ranks, o.Ranks, 1), max(o.Model.Passes, 1)
 	perPass := max(len(w.run(1)), 1)
 	if perPass > maxNodes/passes || perPass*passes > maxAllNodes/ranks {
-		return nil, fmt.Errorf("%s: %d ranks that go %d times through %d nodes, expected at most %d nodes a rank, %d in all",
-			in.Name, ranks, passes, perPass, maxNodes, maxAllNodes)
+		return nil, format.FileErrorf(in.Name, "%d ranks that go %d times through %d nodes, expected at most %d nodes a rank, %d in all",
+			ranks, passes, perPass, maxNodes, maxAllNodes)
 	}
 	f := w.file(passes)
 	if max(o.Model.Ranks, o.Ranks) == 0 {
@@ -77,7 +77,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	var durations dag.Column[dag.Time]
 	if o.Model.Cycle != 0 {
 		if durations, err = takeDurations(f.Nodes, o.Model.Cycle); err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Name, err)
+			return nil, &format.FileError{File: in.Name, Err: err}
 		}
 	}
 	o.Ranks = ranks // they all do the same

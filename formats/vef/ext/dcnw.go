@@ -129,7 +129,7 @@ func (p *parser) sizes(name string) (*dcnw.Curve, error) {
 	}
 	var cause *fs.PathError
 	if errors.As(err, &cause) {
-		err = fmt.Errorf("%s: %w", path, cause.Err)
+		err = &format.FileError{File: path, Err: cause.Err}
 	}
 	return nil, p.fail("a file of message sizes", err.Error())
 }
@@ -141,7 +141,7 @@ func openRegular(path string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a plain file", path)
+		return nil, format.FileErrorf(path, "not a plain file")
 	}
 	return os.Open(path)
 }
@@ -155,7 +155,7 @@ func ReadSizes(file string, r io.Reader, warn func(message string, args ...any))
 	case errors.As(err, &wrong):
 		return nil, &format.SyntaxError{File: file, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, &format.FileError{File: file, Err: err}
 	}
 	return c, nil
 }

@@ -1,0 +1,48 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// FileError is an error about a file. Its message begins with the file's name.
+type FileError struct {
+	File string // as messages name it
+	Err  error
+}
+
+func (e *FileError) Error() string { return e.File + ": " + e.Err.Error() }
+
+// Unwrap returns the error without the file.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// FileErrorf returns a [*FileError] about a file. The message is formatted as by [fmt.Errorf].
+func FileErrorf(file, message string, args ...any) error {
+	return &FileError{file, fmt.Errorf(message, args...)}
+}
+
+// InFile returns err as a [*FileError], unless it carries the name of a file already. A nil error stays nil.
+func InFile(file string, err error) error {
+	if err == nil || namesFile(err) {
+		return err
+	}
+	return &FileError{file, err}
+}
+
+// namesFile reports whether an error carries the name of a file.
+func namesFile(err error) bool {
+	var syntax *SyntaxError
+	var path *fs.PathError
+	var file *FileError
+	return errors.As(err, &syntax) || errors.As(err, &path) || errors.As(err, &file)
+}
+
+// Cause returns the reason of an [*fs.PathError], and any other error as it is.
+func Cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
