@@ -3,12 +3,6 @@
 package formats
 
 import (
-	"path/filepath"
-	"slices"
-	"strings"
-
-	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/blkparse"
 	"github.com/tracedag/tracedag/formats/blktracer"
 	"github.com/tracedag/tracedag/formats/chakra"
@@ -31,9 +25,8 @@ import (
 	"github.com/tracedag/tracedag/formats/vef"
 )
 
-// Default is the format that programs write unless told otherwise: the store, the only format that keeps everything,
-// provenance included.
-const Default = "store"
+// Default is the name of the format that is written unless another is asked for.
+const Default = format.Default
 
 // All is every format, in probe order.
 var All = List{
@@ -63,68 +56,4 @@ var All = List{
 }
 
 // List is a set of formats, in probe order.
-type List []format.Format
-
-// Named returns the format called name, nil where there is none.
-func (l List) Named(name string) *format.Format {
-	for i := range l {
-		if l[i].Name == name {
-			return &l[i]
-		}
-	}
-	return nil
-}
-
-// ForPath returns the first format that the ending of path suggests, nil where none does. Case is ignored.
-func (l List) ForPath(path string) *format.Format {
-	ending := strings.ToLower(filepath.Ext(path))
-	for i := range l {
-		if slices.Contains(l[i].Extensions, ending) {
-			return &l[i]
-		}
-	}
-	return nil
-}
-
-// Detect returns the readable formats that a file beginning with head may be in, head being the whole file or its first
-// format.DetectBytes bytes: more than one where the content is ambiguous.
-func (l List) Detect(head []byte) List {
-	var found List
-	for _, f := range l {
-		if f.Read != nil && f.Detect != nil && f.Detect(head) {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// Readable returns the formats that can be read.
-func (l List) Readable() List {
-	return slices.DeleteFunc(slices.Clone(l), func(f format.Format) bool { return f.Read == nil })
-}
-
-// Writable returns the formats that can be written.
-func (l List) Writable() List {
-	return slices.DeleteFunc(slices.Clone(l), func(f format.Format) bool {
-		return f.Write == nil && f.WriteFiles == nil
-	})
-}
-
-// Names returns the names of the formats.
-func (l List) Names() []string {
-	names := make([]string, len(l))
-	for i := range l {
-		names[i] = l[i].Name
-	}
-	return names
-}
-
-// Tensors returns the function of the format whose traces know tensors; nil if there is none.
-func (l List) Tensors() func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error) {
-	for i := range l {
-		if l[i].Tensors != nil {
-			return l[i].Tensors
-		}
-	}
-	return nil
-}
+type List = format.List

@@ -4,7 +4,8 @@ package main
 import (
 	"os"
 
+	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
-func main() { os.Exit(cli.Main(newCommand)) }
+func main() { os.Exit(cli.Main(newCommand, formats.All)) }

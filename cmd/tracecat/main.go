@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
 func main() {
-	os.Exit(cli.Main(newCommand))
+	os.Exit(cli.Main(newCommand, formats.All))
 }
 
 // view is what the flags ask to see.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
@@ -20,7 +21,7 @@ import (
 func (v *view) listOps(out io.Writer, r *cli.Read) error {
 	ranks, err := v.ranks.of(len(r.Trace.Ranks))
 	if err != nil {
-		return cli.InFile(r.Name, err)
+		return format.InFile(r.Name, err)
 	}
 	l := lister{out: out, left: v.head}
 	l.appendOp = appendOpJSON

@@ -10,11 +10,13 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/storage"
+	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
 func main() {
-	os.Exit(cli.Main(newCommand))
+	os.Exit(cli.Main(newCommand, formats.All))
 }
 
 func newCommand(p *cli.Program) *cobra.Command {
@@ -163,11 +165,11 @@ func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Tar
 	inMemory := s != in.Source
 	s, err := c.lower(s)
 	if err != nil {
-		return cli.InFile(in.Name, err)
+		return format.InFile(in.Name, err)
 	}
 	h, err := s.Header()
 	if err != nil {
-		return cli.InFile(in.Name, err)
+		return format.InFile(in.Name, err)
 	}
 	described := *h
 	if err := c.describe(&described.Meta, in, to); err != nil {
@@ -191,11 +193,11 @@ func (c *conversion) compose(plan *cli.Plan, to *cli.Target) error {
 		s, err = made.Join(c.p, s)
 	}
 	if err != nil {
-		return cli.InFile(made.Name, err)
+		return format.InFile(made.Name, err)
 	}
 	h, err := s.Header()
 	if err != nil {
-		return cli.InFile(made.Name, err)
+		return format.InFile(made.Name, err)
 	}
 	described := *h
 	if c.retitle {
@@ -213,7 +215,7 @@ func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target)
 	if !to.KeepsProvenance() {
 		return nil
 	}
-	inputs, err := in.Digests()
+	inputs, err := in.Inputs()
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Main(newCommand))
+	os.Exit(cli.Main(newCommand, formatList))
 }
 
 func newCommand(p *cli.Program) *cobra.Command {

@@ -212,7 +212,7 @@ func (r *run) env() *generator.Env {
 
 func (r *run) open(name string, read func(name string, r io.Reader) error) (err error) {
 	defer func() { r.inputErr = err }()
-	in, err := r.p.Open(name, true, nil)
+	in, err := r.p.Open(name, true)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (r *run) open(name string, read func(name string, r io.Reader) error) (err 
 	if errors.As(err, &wrong) {
 		return &format.SyntaxError{File: in.Name, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
 	} else if err != nil {
-		return cli.InFile(in.Name, err)
+		return format.InFile(in.Name, err)
 	}
 	input, err := in.Digest()
 	r.inputs = append(r.inputs, input)
@@ -237,7 +237,7 @@ func (r *run) read(name string, use func(t *dag.Trace) error) (err error) {
 	}
 	r.inputs = read.Inputs
 	if err := use(read.Trace); err != nil {
-		return cli.InFile(read.Name, err)
+		return format.InFile(read.Name, err)
 	}
 	return nil
 }

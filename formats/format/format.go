@@ -91,6 +91,9 @@ type ReadOptions struct {
 	Model   ModelOptions // for inputs that describe a workload model
 	// Schedgen asks for the schedule that Schedgen makes of MPI traces; nil: the trace as it is.
 	Schedgen *SchedgenOptions
+	// OpenFile returns a file beside the trace, such as one that an option names. It is opened when it is first read. nil:
+	// there are no such files.
+	OpenFile func(name string) *Input
 	// CommGroups is a file that defines the communicators which a trace in Chakra's format names; nil: there is none.
 	CommGroups *Input
 	// CheckedComms is for callers that look for communicators which nothing defines themselves: there is no warning.

@@ -348,7 +348,7 @@ func TestRandomAccess(t *testing.T) {
 	open := func(name string, stdin io.Reader) *cli.Input {
 		t.Helper()
 		p := &cli.Program{Args: []string{"copy"}, Stdin: stdin, Formats: testFormats}
-		input, err := p.Open(name, true, nil)
+		input, err := p.Open(name, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,7 +395,7 @@ func TestRandomAccess(t *testing.T) {
 func TestDigestReadsAll(t *testing.T) {
 	content := "lines\n" + strings.Repeat("1\n", 1<<20)
 	p := &cli.Program{Args: []string{"copy"}, Stdin: strings.NewReader(content), Formats: testFormats}
-	input, err := p.Open("-", true, nil)
+	input, err := p.Open("-", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -594,7 +594,7 @@ func TestMain(m *testing.M) {
 				busy.Add(1)
 			}
 		}}
-	}))
+	}, testFormats))
 }
 
 func TestSignals(t *testing.T) {

@@ -205,7 +205,7 @@ func parseNodes(r io.Reader, path string, count int) ([]int32, error) {
 	case bufio.ErrTooLong:
 		return nil, wrong("a very long line")
 	default:
-		return nil, fmt.Errorf("%s: reading: %w", path, cause(err))
+		return nil, fmt.Errorf("%s: reading: %w", path, format.Cause(err))
 	}
 }
 
@@ -244,14 +244,14 @@ func (j *Jobs) Read(p *Program, f ReadFlags) (merged *dag.Trace, name string, jo
 	}
 	name = strings.Join(inputs, " + ")
 	if merged, err = compose.Merge(parts); err != nil {
-		return nil, "", nil, InFile(name, err)
+		return nil, "", nil, format.InFile(name, err)
 	}
 	if len(j.mappings) == 0 {
 		return merged, name, jobs, nil
 	}
 	placed := *merged
 	if placed.Nodes, err = j.place(parts); err != nil {
-		return nil, "", nil, InFile(name, err)
+		return nil, "", nil, format.InFile(name, err)
 	}
 	return &placed, name, jobs, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 const (
@@ -192,14 +193,14 @@ func (f *LowerFlags) setTables(o *nccl.Options, machine string) (err error) {
 		if table.path == "" {
 			continue
 		}
-		in, err := f.p.Open(table.path, false, nil)
+		in, err := f.p.Open(table.path, false)
 		if err != nil {
 			return err
 		}
 		*table.to, err = nccl.ReadTable(in.Reader)
 		in.Close()
 		if err != nil {
-			return InFile(table.path, err)
+			return format.InFile(table.path, err)
 		}
 	}
 	return nil
@@ -262,5 +263,5 @@ func readGrouping(path string, ranks int) ([]int, error) {
 	case len(g.List) > 0:
 		return g.List, nil
 	}
-	return nil, InFile(path, errors.New("expected num_of_nodes and num_gpus_per_node, or num_gpus_list"))
+	return nil, format.InFile(path, errors.New("expected num_of_nodes and num_gpus_per_node, or num_gpus_list"))
 }

@@ -63,7 +63,7 @@ func readPages(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error)
 	if o.CommGroups != nil {
 		text, err := io.ReadAll(o.CommGroups.Reader)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.CommGroups.Name, err)
+			return nil, format.InFile(o.CommGroups.Name, err)
 		}
 		for line := range strings.Lines(string(text)) {
 			b.AddComm(dag.Comm{Name: strings.TrimSpace(line)})

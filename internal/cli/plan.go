@@ -185,14 +185,14 @@ func splitJob(text string) (file string, members []conf.Member) {
 }
 
 func (f *PlanFlags) readPlan(p *Program) (*Plan, error) {
-	in, err := p.Open(f.file, true, nil)
+	in, err := p.Open(f.file, true)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in.Reader, maxPlanSize+1))
 	if err != nil {
-		return nil, in.readError(err)
+		return nil, format.FileErrorf(in.Name, "reading: %w", format.Cause(err))
 	}
 	if len(text) > maxPlanSize {
 		return nil, fmt.Errorf("%s: a plan of more than %d bytes", in.Name, maxPlanSize)
@@ -257,7 +257,7 @@ func (pl *Plan) Compose(p *Program, f ReadFlags) (*Composed, error) {
 		c.Seed = pl.seed
 	}
 	if c.Trace, err = pl.merge(jobs, c); err != nil {
-		return nil, InFile(c.Name, err)
+		return nil, format.InFile(c.Name, err)
 	}
 	if pl.title != "" {
 		c.Trace.Title = pl.title
@@ -302,7 +302,7 @@ func (pl *Plan) read(p *Program, f ReadFlags, c *Composed) ([]compose.Job, error
 		start := j.start
 		if pl.startCalc && start > 0 {
 			if t, err = compose.Postpone(t, start); err != nil {
-				return nil, InFile(j.file, fmt.Errorf("start: %w", err))
+				return nil, format.InFile(j.file, fmt.Errorf("start: %w", err))
 			}
 			start = 0
 		}
@@ -329,7 +329,7 @@ func (p *Program) readJob(name string, f ReadFlags, c *Composed) (*dag.Trace, er
 	if err != nil {
 		return nil, err
 	}
-	digests, err := in.Digests()
+	digests, err := in.Inputs()
 	if err != nil {
 		return nil, err
 	}
@@ -370,7 +370,7 @@ func (e *edits) apply(p *Program, t *dag.Trace, name string) (*dag.Trace, error)
 	var err error
 	if e.window != nil {
 		if t, removed, err = compose.Window(t, e.window.from, e.window.to); err != nil {
-			return nil, InFile(name, fmt.Errorf("window: %w", err))
+			return nil, format.InFile(name, fmt.Errorf("window: %w", err))
 		}
 		p.tellRemoved(name, "outside the window", removed)
 	}
@@ -380,19 +380,19 @@ func (e *edits) apply(p *Program, t *dag.Trace, name string) (*dag.Trace, error)
 			t, removed, err = compose.KeepRanks(t, ranks)
 		}
 		if err != nil {
-			return nil, InFile(name, fmt.Errorf("only-ranks: %w", err))
+			return nil, format.InFile(name, fmt.Errorf("only-ranks: %w", err))
 		}
 		p.tellRemoved(name, "of other ranks", removed)
 	}
 	if e.repeat > 1 {
 		if t, err = compose.Repeat(t, e.repeat); err != nil {
-			return nil, InFile(name, fmt.Errorf("repeat: %w", err))
+			return nil, format.InFile(name, fmt.Errorf("repeat: %w", err))
 		}
 	}
 	if e.scale != nil {
 		var without int64
 		if t, without, err = compose.Scale(t, e.scale.Num().Int64(), e.scale.Denom().Int64()); err != nil {
-			return nil, InFile(name, fmt.Errorf("scale-compute: %w", err))
+			return nil, format.InFile(name, fmt.Errorf("scale-compute: %w", err))
 		}
 		if without > 0 {
 			p.Warn("%s: scale-compute: %d calcs have operations but no duration and stay as they are; --lower roofline, by "+

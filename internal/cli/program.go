@@ -1,9 +1,9 @@
-// Package cli is what the programs share between their flags and the library: opening inputs, detecting formats, safe
-// outputs, progress, messages, errors, exit statuses, units, provenance. docs/cli.md describes it for users.
+// Package cli is what the programs share between their flags and the library: flags for traces, progress, messages, errors,
+// exit statuses, provenance. Package formats/tracefile does the work on files. docs/cli.md describes it for users.
 //
 // A program is a function that makes its cobra command for a [Program], and a main that calls [Main] with it:
 //
-//	func main() { os.Exit(cli.Main(newCommand)) }
+//	func main() { os.Exit(cli.Main(newCommand, formats.All)) }
 package cli
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/tracefile"
 	"github.com/tracedag/tracedag/internal/conf"
 )
 
@@ -45,7 +45,7 @@ type Program struct {
 	Args           []string // os.Args: the program's path first
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Formats        formats.List
+	Formats        format.List
 	Version        string
 
 	Quiet   bool // -q: nothing on stderr but errors
@@ -60,15 +60,16 @@ type Program struct {
 
 	showing atomic.Bool // whether a Progress runs
 
-	temps temporaries
+	outputs tracefile.Outputs
 }
 
-// Main runs the program that newCommand makes on the arguments and streams of the process and returns the exit status.
+// Main runs the program that newCommand makes on the arguments and streams of the process, with the formats that it
+// supports, and returns the exit status.
 // On SIGINT, SIGTERM or SIGHUP it removes unfinished outputs and exits.
-func Main(newCommand func(*Program) *cobra.Command) int {
+func Main(newCommand func(*Program) *cobra.Command, formats format.List) int {
 	p := &Program{
 		Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Formats: formats.All, Version: buildVersion(),
+		Formats: formats, Version: buildVersion(),
 	}
 	p.handleSignals()
 	return p.Run(newCommand)
@@ -76,7 +77,7 @@ func Main(newCommand func(*Program) *cobra.Command) int {
 
 // Run runs the program that newCommand makes and returns the exit status. It leaves no unfinished outputs.
 func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
-	defer p.temps.removeAll()
+	defer p.outputs.RemoveAll()
 	p.stdout = &stdout{w: p.Stdout}
 	return p.Try(func() error {
 		root := newCommand(p)
@@ -112,15 +113,19 @@ func (p *Program) Try(work func() error) (status int) {
 func (p *Program) report(err error) int {
 	var usage *usageError
 	var reported reportedError
-	var loss *lossError
+	var option *tracefile.OptionError
+	var loss *tracefile.LossError
 	switch {
 	case errors.As(err, &reported):
 		return int(reported)
 	case errors.Is(err, syscall.EPIPE):
 		return exitClosedPipe
 	case errors.As(err, &usage):
-		p.say("%s (see '%s --help')", usage.message, p.name)
-		return ExitUsage
+		return p.reportUsage(usage.message)
+	case errors.As(err, &option) && option.Option == "output":
+		return p.reportUsage("-o" + strings.TrimPrefix(option.Error(), option.Option))
+	case errors.As(err, &option):
+		return p.reportUsage("--" + option.Error())
 	case errors.As(err, &loss):
 		p.say("%s", message(err))
 		return ExitLoss
@@ -137,6 +142,11 @@ func (p *Program) report(err error) int {
 	}
 	p.say("%s", message(err))
 	return ExitFailed
+}
+
+func (p *Program) reportUsage(message string) int {
+	p.say("%s (see '%s --help')", message, p.name)
+	return ExitUsage
 }
 
 func (p *Program) reportPanic(r any, stack []byte) {
@@ -250,19 +260,13 @@ func (s *stdout) Write(b []byte) (int, error) {
 	}
 	n, err := s.w.Write(b)
 	if err != nil {
-		s.err = fmt.Errorf("writing standard output: %w", cause(err))
+		s.err = fmt.Errorf("writing standard output: %w", format.Cause(err))
 	}
 	return n, s.err
 }
 
-// cause returns err without the system call and file name around it.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
-}
+// InFile is [format.InFile].
+func InFile(name string, err error) error { return format.InFile(name, err) }
 
 // isTerminal reports whether stream is a terminal. Streams other than files may have a method that says so.
 func isTerminal(stream any) bool {

@@ -125,7 +125,7 @@ func readPlaces(path string) ([]format.Place, error) {
 		places = append(places, place)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: reading: %w", path, cause(err))
+		return nil, fmt.Errorf("%s: reading: %w", path, format.Cause(err))
 	}
 	return places, nil
 }

@@ -4,13 +4,9 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/compose"
-	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/tracefile"
 	"github.com/tracedag/tracedag/internal/units"
 )
 
@@ -140,17 +135,13 @@ type ReadOptions struct {
 
 // OpenTrace is a trace that is open and of known format, but not read.
 type OpenTrace struct {
-	Format *format.Format
-	Name   string     // of the input, for messages
-	Source dag.Source // the trace, where the format lets it be read batch by batch; else nil
+	*tracefile.Opened
 
 	p        *Program
-	in       *Input
-	others   []*laterInput // the files after the first, where the trace has many
-	groups   *laterInput   // the communicators; nil: in none of these files
 	options  format.ReadOptions
 	flags    ReadFlags
-	progress *Progress // its own; nil: the caller's
+	stopped  []format.Place // where a schedule of Schedgen ends in the files
+	progress *Progress      // its own; nil: the caller's
 }
 
 // OpenTrace opens the trace in the input called name: a file, "-" for standard input, or of a trace that is many files
@@ -165,85 +156,62 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	if t.options, err = f.options(p); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			t.Close()
-		}
-	}()
 	if err := checkExist(names); err != nil {
 		return nil, err
 	}
-	given := names[0]
-	asked := given
-	if len(names) == 1 {
-		given = p.firstOfPrefix(given, f.From)
-		if names, err = p.filesOfFolder(given, f.From); err != nil {
-			return nil, err
-		}
-	}
-	progress := o.Progress
-	if progress == nil {
-		progress = p.Progress("reading", p.TotalSize(names), "B")
-		t.progress = progress
-	}
-	if t.in, err = p.Open(names[0], o.Digest, progress); err != nil {
-		return nil, err
-	}
-	t.Name = t.in.Name
-	if t.Format, err = p.Detect(t.in, f.From); err != nil {
-		return nil, err
-	}
+	t.Opened, err = tracefile.Open(p.Formats, names, tracefile.Options{
+		From: f.From, Compat: t.options.Compat, Lenient: f.Lenient, Ranks: f.Ranks, CheckedComms: f.CheckedComms,
+		Stdin: p.Stdin, Digest: o.Digest, Warn: p.Warn, Configure: t.configure,
+		Progress: func(total int64) func(int64) {
+			progress := o.Progress
+			if progress == nil {
+				progress = p.Progress("reading", total, "B")
+				t.progress = progress
+			}
+			return progress.Add
+		},
+	})
+	var many *tracefile.TooManyFilesError
 	switch {
-	case t.Format.Files != nil && len(names) == 1 && given == names[0] && given != "-":
-		var missing *format.MissingError
-		if names, err = siblings(given, t.Format); err != nil {
-			if !errors.As(err, &missing) || given != asked && f.Ranks == 0 {
-				return nil, err
-			}
-			if names = []string{given}; f.Ranks == 0 {
-				p.Warn("%s: read alone, as a trace of one rank, for %v", given, missing)
-			}
-		}
-	case t.Format.Files == nil && len(names) > 1:
-		return nil, Usagef("%d inputs for one output: give a folder, as in -o out/", len(names))
+	case errors.As(err, &many):
+		err = Usagef("%d inputs for one output: give a folder, as in -o out/", many.Files)
+	case err == nil && t.Source != nil:
+		t.warnUnusedGroups()
 	}
-	for _, name := range names {
-		if name == t.in.name || f.Ranks > 0 && sameButDigits(name, t.in.name) {
-			continue
-		}
-		t.others = append(t.others, &laterInput{p: p, name: name, digest: o.Digest, progress: progress})
-	}
-	if t.options.Schedgen != nil && t.Format.Name != "mpi" {
-		return nil, Usagef("--schedgen is for MPI traces, and %s is %s", t.Name, t.Format.Name)
-	}
-	if f.namesCommGroups() {
-		t.groups = &laterInput{p: p, name: f.CommGroups, digest: o.Digest, progress: progress}
-		t.options.CommGroups = &format.Input{Name: f.CommGroups, Reader: t.groups}
-	}
-	if t.Format.Open != nil && f.Ranks == 0 {
-		source, err := t.Format.Open(&t.in.Input, t.options)
-		if err != nil {
-			return nil, InFile(t.Name, err)
-		}
-		if t.Source = source; source != nil {
-			t.dropUnusedGroups()
-		}
+	if err != nil {
+		t.DoneReading()
+		return nil, err
 	}
 	return t, nil
 }
 
-// checkExist returns an error if one of several inputs is not there: most often what was to be the output.
+// configure gives the options of the flags to the format that was found.
+func (t *OpenTrace) configure(f *format.Format, name string, o *format.ReadOptions) error {
+	if t.options.Schedgen != nil && f.Name != "mpi" {
+		return Usagef("--schedgen is for MPI traces, and %s is %s", name, f.Name)
+	}
+	o.Model, o.Storage, o.NSys, o.Schedgen = t.options.Model, t.options.Storage, t.options.NSys, t.options.Schedgen
+	if o.Schedgen != nil {
+		o.Schedgen.Stopped = func(places []format.Place) { t.stopped = places }
+	}
+	if t.flags.namesCommGroups() {
+		o.CommGroups = o.OpenFile(t.flags.CommGroups)
+	}
+	return nil
+}
+
+// checkExist returns an error if one of several inputs is not there: most often it was meant as the output.
 func checkExist(names []string) error {
 	for _, name := range names[1:] {
 		if _, err := os.Stat(name); name != "-" && err != nil {
-			return fmt.Errorf("%s: %w; an output is named with -o", name, cause(err))
+			return format.FileErrorf(name, "%w; an output is named with -o", format.Cause(err))
 		}
 	}
 	return nil
 }
 
 func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
-	o := format.ReadOptions{Lenient: f.Lenient, Ranks: f.Ranks, CheckedComms: f.CheckedComms, Warn: p.Warn}
+	var o format.ReadOptions
 	var err error
 	if o.Model, err = f.Model.options(); err != nil {
 		return o, err
@@ -274,75 +242,28 @@ func (f *ReadFlags) Reference() bool {
 	return f.Compat || f.Schedgen.variant != ""
 }
 
-// later returns the files that are read after the first.
-func (t *OpenTrace) later() []*laterInput {
-	if t.groups == nil {
-		return t.others
-	}
-	return append(slices.Clone(t.others), t.groups)
-}
-
-// inputs returns the files of the trace.
-func (t *OpenTrace) inputs() []*format.Input {
-	inputs := []*format.Input{&t.in.Input}
-	for _, other := range t.others {
-		inputs = append(inputs, &format.Input{Name: other.name, Reader: other})
-	}
-	return inputs
-}
-
 // Read reads the whole trace.
-func (t *OpenTrace) Read() (trace *dag.Trace, err error) {
+func (t *OpenTrace) Read() (*dag.Trace, error) {
 	start := time.Now()
-	if t.Source != nil {
-		trace, err = dag.ReadAll(t.Source)
-	} else {
-		var stopped []format.Place
-		if schedgen := t.options.Schedgen; schedgen != nil {
-			schedgen.Stopped = func(places []format.Place) { stopped = places }
-		}
-		trace, err = t.Format.Read(t.inputs(), t.options)
-		if err == nil && stopped != nil {
-			err = t.p.writePlaces(t.flags.Schedgen.start, stopped)
-		}
-	}
-	if err == nil && t.flags.Ranks > 0 && len(trace.Ranks) != t.flags.Ranks {
-		trace, err = t.replicate(trace)
+	trace, err := t.Opened.Read()
+	if err == nil && t.stopped != nil {
+		err = format.InFile(t.Name, t.p.writePlaces(t.flags.Schedgen.start, t.stopped))
 	}
 	if err != nil {
-		return nil, t.inFile(err)
+		return nil, err
 	}
-	t.dropUnusedGroups()
+	if t.Source == nil {
+		t.warnUnusedGroups()
+	}
 	t.WasRead(trace.Ops(), len(trace.Ranks), time.Since(start))
 	return trace, nil
 }
 
-// dropUnusedGroups forgets a file of communicators that was not looked at, and says so.
-func (t *OpenTrace) dropUnusedGroups() {
-	if t.groups == nil || t.groups.opened {
-		return
+// warnUnusedGroups warns about a file of communicators that the format does not read.
+func (t *OpenTrace) warnUnusedGroups() {
+	if name := t.flags.CommGroups; t.flags.namesCommGroups() && !t.Uses(name) {
+		t.p.Warn("%s: --comm-groups %s is not used: a trace in %s defines its communicators itself", t.Name, name, t.Format.Name)
 	}
-	t.p.Warn("%s: --comm-groups %s is not used: a trace in %s defines its communicators itself", t.Name, t.groups.name,
-		t.Format.Name)
-	t.groups = nil
-}
-
-// replicate returns the trace with its only rank done by all that there are to be.
-func (t *OpenTrace) replicate(trace *dag.Trace) (*dag.Trace, error) {
-	if n := len(trace.Ranks); n != 1 {
-		return nil, fmt.Errorf("the trace has %d ranks, expected one that stands for all", n)
-	}
-	return compose.Replicate(trace, t.flags.Ranks)
-}
-
-// inFile is InFile for an error that may be about any of the trace's files.
-func (t *OpenTrace) inFile(err error) error {
-	for _, other := range t.later() {
-		if strings.HasPrefix(err.Error(), other.name+":") {
-			return err
-		}
-	}
-	return InFile(t.Name, err)
 }
 
 // WasRead tells the user, with -v, that the trace was read.
@@ -350,54 +271,12 @@ func (t *OpenTrace) WasRead(ops int64, ranks int, took time.Duration) {
 	t.p.Explain("%s: read %d ops of %d ranks from %s in %v", t.Name, ops, ranks, t.Format.Name, took.Round(time.Millisecond))
 }
 
-// DoneReading ends the display of progress, where that is the trace's own.
+// DoneReading ends the display of progress, if that is the trace's own.
 func (t *OpenTrace) DoneReading() {
 	if t.progress != nil {
 		t.progress.Close()
 		t.progress = nil
 	}
-}
-
-// Digests returns what the provenance says of the input, file by file, where ReadOptions.Digest was set. It may be
-// called once.
-func (t *OpenTrace) Digests() ([]dag.Input, error) {
-	first, err := t.in.Digest()
-	if err != nil {
-		return nil, err
-	}
-	digests := []dag.Input{first}
-	for _, other := range t.later() {
-		digest, err := other.Digest()
-		if err != nil {
-			return nil, err
-		}
-		digests = append(digests, digest)
-	}
-	if s, ok := t.Source.(interface{ Files() []string }); ok {
-		for _, name := range s.Files() {
-			digest, err := t.p.digestFile(name)
-			if err != nil {
-				return nil, err
-			}
-			digests = append(digests, digest)
-		}
-	}
-	return digests, nil
-}
-
-// digestFile returns the digest of a file that a format has read by itself.
-func (p *Program) digestFile(name string) (dag.Input, error) {
-	in, err := p.Open(name, true, nil)
-	if err != nil {
-		return dag.Input{}, err
-	}
-	defer in.Close()
-	return in.Digest()
-}
-
-// Generates reports whether the input describes a workload model, whose trace is generated while it is read.
-func (t *OpenTrace) Generates() bool {
-	return t.Source != nil && t.Format.Generates
 }
 
 // Seed returns the seed for the provenance, nil if the input is a trace and not a model that generates one.
@@ -412,17 +291,7 @@ func (t *OpenTrace) Seed() *int64 {
 // Close closes the input. It may be called again.
 func (t *OpenTrace) Close() {
 	t.DoneReading()
-	if t.Source != nil {
-		t.Source.Close()
-		t.Source = nil
-	}
-	if t.in != nil {
-		t.in.Close()
-		t.in = nil
-	}
-	for _, other := range t.later() {
-		other.Close()
-	}
+	t.Opened.Close()
 }
 
 // ReadTrace reads the trace in the input called name, as OpenTrace has it.
@@ -437,21 +306,11 @@ func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, err
 		return nil, err
 	}
 	if o.Digest {
-		if r.Inputs, err = t.Digests(); err != nil {
+		if r.Inputs, err = t.Inputs(); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
-}
-
-// InFile returns err with the file's name before its message, unless it names a file already.
-func InFile(name string, err error) error {
-	var syntax *format.SyntaxError
-	var path *fs.PathError
-	if errors.As(err, &syntax) || errors.As(err, &path) || strings.HasPrefix(err.Error(), name) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", name, err)
 }
 
 // WriteFlags are the flags of a program that writes traces.
@@ -471,7 +330,7 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	names := p.Formats.Writable().Names()
 	flags.StringVarP(&f.Output, "output", "o", "", outputUsage)
 	flags.StringVar(&f.To, "to", "", "output `format`: "+strings.Join(names, ", ")+
-		" (default: as the output's name ends, else "+formats.Default+")")
+		" (default: as the output's name ends, else "+format.Default+")")
 	flags.BoolVar(&f.Strict, "strict", false, "write nothing and exit with 3 if the output format would lose something")
 	flags.BoolVar(&f.approx, "approx", false,
 		"write what the output format cannot hold exactly as nearly as it can, and say what is lost: the default")
@@ -522,26 +381,15 @@ func (t *Target) Name() string {
 
 // KeepsProvenance reports whether the provenance of a trace, digests of its inputs included, goes into the output.
 func (t *Target) KeepsProvenance() bool {
-	return t.Format.Name == formats.Default
+	return t.Format.Name == format.Default
 }
 
-// OutputFormat returns the format for the flags, where the output is called path.
+// OutputFormat returns the format for the flags and an output called path.
 func (p *Program) OutputFormat(f WriteFlags, path string) (*format.Format, error) {
-	writable := p.Formats.Writable()
-	if f.To != "" {
-		return p.named(f.To, "--to", writable)
-	}
-	if found := writable.ForPath(path); found != nil {
-		return found, nil
-	}
-	if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
-		return nil, Usagef("-o %s: outputs are not compressed; write to standard output and pipe it into the compressor",
-			path)
-	}
-	return p.named(formats.Default, "--to", writable)
+	return tracefile.OutputFormat(p.Formats, f.To, path)
 }
 
-// Target returns what the flags ask for, after the checks that need no trace.
+// Target returns the output that the flags ask for, after the checks that need no trace.
 func (p *Program) Target(f WriteFlags) (*Target, error) {
 	output, err := p.OutputFormat(f, f.Output)
 	if err != nil {
@@ -572,134 +420,49 @@ func (p *Program) TargetIn(path string, output *format.Format, f WriteFlags) (*T
 	return &Target{Path: path, Format: output, Strict: f.Strict, Compat: f.Compat, Version: version}, nil
 }
 
-// lossError says that a trace was not written because of what that would have lost.
-type lossError struct {
-	name   string
-	losses []format.Loss
-}
-
-func (e *lossError) Error() string {
-	parts := make([]string, len(e.losses))
-	for i, l := range e.losses {
-		parts[i] = l.String()
-	}
-	return fmt.Sprintf("%s: not written, would lose %s", e.name, strings.Join(parts, "; "))
-}
-
 // WriteTrace writes the trace, and tells the user what the format cannot keep of it. On an error no file is left, and
-// the one that was there before is still there.
+// one that was there before is still there.
 func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
-	var losses []format.Loss
-	if to.Format.Losses != nil {
-		losses = to.Format.Losses(t)
-	}
-	if err := to.refuse(losses); err != nil {
-		return err
-	}
-	var err error
-	if to.Format.WriteFiles != nil {
-		err = p.writeFiles(to, t)
-	} else {
-		err = p.write(to, t.Ops(), func(w io.Writer, o format.WriteOptions) error { return to.Format.Write(w, t, o) })
-	}
-	if err != nil {
-		return err
-	}
-	p.tell(losses, to)
-	return nil
-}
-
-// WriteSource is WriteTrace for a trace that need not be in memory, and is not while it is written where the format
-// takes it batch by batch.
-func (p *Program) WriteSource(s dag.Source, to *Target) error {
-	if to.Format.WriteSource == nil {
-		t, err := dag.ReadAll(s)
-		if err != nil {
-			return err
-		}
-		return p.WriteTrace(t, to)
-	}
-	h, err := s.Header()
-	if err != nil {
-		return err
-	}
-	var losses []format.Loss
-	err = p.write(to, h.Ops, func(w io.Writer, o format.WriteOptions) error {
-		o.Losses = func(l []format.Loss) error {
-			losses = l
-			return to.refuse(losses)
-		}
-		return to.Format.WriteSource(w, s, o)
+	return p.write(to, func(o tracefile.WriteOptions) (*tracefile.Written, error) {
+		return tracefile.Write(p.Formats, to.Path, t, o)
 	})
-	if err != nil {
-		return err
-	}
-	p.tell(losses, to)
-	return nil
 }
 
-// refuse returns an error if there are losses and there are to be none.
-func (t *Target) refuse(losses []format.Loss) error {
-	if len(losses) > 0 && t.Strict {
-		return &lossError{t.Name(), losses}
-	}
-	return nil
+// WriteSource is WriteTrace for a trace that need not be in memory. The format takes it batch by batch if it can.
+func (p *Program) WriteSource(s dag.Source, to *Target) error {
+	return p.write(to, func(o tracefile.WriteOptions) (*tracefile.Written, error) {
+		return tracefile.WriteSource(p.Formats, to.Path, s, o)
+	})
 }
 
-// tell tells the user what was lost.
-func (p *Program) tell(losses []format.Loss, to *Target) {
-	for _, l := range losses {
-		p.Info("%s: lost: %s", to.Name(), l)
-	}
-}
-
-// write writes what the function writes, a trace of so many ops.
-func (p *Program) write(to *Target, ops int64, write func(io.Writer, format.WriteOptions) error) error {
+// write writes a trace by the function, and tells the user about it.
+func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefile.Written, error)) error {
 	var progress *Progress
 	if !isStdout(to.Path) || !isTerminal(p.Stdout) {
 		progress = p.Progress("writing", -1, "B")
 		defer progress.Close()
 	}
 	start := time.Now()
-	out, err := p.Create(to.Path, to.Format.Binary)
-	if err != nil {
+	done, err := write(tracefile.WriteOptions{
+		To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Version: to.Version, Numbered: !to.named, Stdout: p.stdout,
+		Outputs: &p.outputs, Warn: p.Warn, Info: p.Info, Progress: progress.Add,
+	})
+	var many *tracefile.ManyFilesError
+	if errors.As(err, &many) {
+		return Usagef("a trace in %s is many files: name them with -o, as in -o FOLDER/NAME%s", to.Format.Name,
+			to.Format.Extensions[0])
+	} else if err != nil {
 		return err
 	}
-	defer out.Close()
-	w := &countingWriter{w: out, progress: progress}
-	err = write(w, to.options(p))
-	if w.err != nil {
-		return out.writeError(w.err)
+	if to.Format.WriteFiles != nil {
+		p.Explain("%s: wrote %d ops as %d files in %s, %s, in %v", to.Name(), done.Ops, done.Files, to.Format.Name,
+			units.FormatSize(done.Bytes), time.Since(start).Round(time.Millisecond))
+	} else {
+		p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), done.Ops, to.Format.Name, units.FormatSize(done.Bytes),
+			time.Since(start).Round(time.Millisecond))
 	}
-	if err != nil {
-		return InFile(to.Name(), err)
+	for _, l := range done.Losses {
+		p.Info("%s: lost: %s", to.Name(), l)
 	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), ops, to.Format.Name, units.FormatSize(w.n),
-		time.Since(start).Round(time.Millisecond))
 	return nil
-}
-
-// options returns what the format is told.
-func (t *Target) options(p *Program) format.WriteOptions {
-	return format.WriteOptions{Compat: t.Compat, Version: t.Version, Warn: p.Warn}
-}
-
-type countingWriter struct {
-	w        io.Writer
-	n        int64
-	err      error // the first
-	progress *Progress
-}
-
-func (c *countingWriter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	c.progress.Add(int64(n))
-	if c.err == nil {
-		c.err = err
-	}
-	return n, err
 }

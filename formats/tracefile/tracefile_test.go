@@ -1,0 +1,131 @@
+package tracefile
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// texts is a format of texts that begin with "plain", of one rank with an op for each byte.
+var texts = format.Format{
+	Name: "plain", Extensions: []string{".plain"},
+	Detect: func(head []byte) bool { return strings.HasPrefix(string(head), "plain") },
+	Read: func(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
+		o.Warn("a warning")
+		n, err := io.Copy(io.Discard, inputs[0].Reader)
+		b := dag.NewBuilder(1)
+		for range n {
+			b.Rank(0).Calc(1)
+		}
+		return b.Trace(), err
+	},
+	Losses: func(t *dag.Trace) []format.Loss { return []format.Loss{{What: "all", Count: t.Ops()}} },
+	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
+		o.Warn("a warning")
+		_, err := io.WriteString(w, "plain")
+		return err
+	},
+}
+
+// endless is a reader without end.
+type endless struct{ calls atomic.Int64 }
+
+func (e *endless) Read(b []byte) (int, error) {
+	if e.calls.Add(1) == 1 {
+		return copy(b, "plain"), nil
+	}
+	time.Sleep(time.Millisecond)
+	return copy(b, "x"), nil
+}
+
+func TestReadingIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	opened, err := Open(format.List{texts}, []string{"-"}, Options{Context: ctx, From: "plain", Stdin: &headed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	time.AfterFunc(20*time.Millisecond, cancel)
+	start := time.Now()
+	_, err = opened.Read()
+	var file *format.FileError
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &file) || file.File != "<stdin>" {
+		t.Errorf("error %v", err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("reading ends after %v", took)
+	}
+	if _, err := Open(format.List{texts}, []string{"-"}, Options{Context: ctx, Stdin: &headed{}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("opening with an ended context: %v", err)
+	}
+}
+
+// headed is an endless reader whose first part is as long as detection needs.
+type headed struct{ endless }
+
+func (h *headed) Read(b []byte) (int, error) {
+	if h.calls.Load() == 0 {
+		h.calls.Add(1)
+		return copy(b, "plain"+strings.Repeat("x", format.DetectBytes)), nil
+	}
+	return h.endless.Read(b)
+}
+
+// Without functions, warnings and progress are discarded.
+func TestZeroOptions(t *testing.T) {
+	t.Chdir(t.TempDir())
+	formats := format.List{texts}
+	done, err := Write(formats, "x.plain", dag.NewBuilder(1).Trace(), WriteOptions{})
+	if err != nil || done.Format.Name != "plain" || done.Bytes != 5 || done.Files != 1 {
+		t.Fatalf("wrote %+v, %v", done, err)
+	}
+	trace, err := Read(formats, "x.plain", Options{})
+	if err != nil || trace.Ops() != 5 {
+		t.Fatalf("read %v, %v", trace, err)
+	}
+	var loss *LossError
+	if _, err := Write(formats, "y.plain", trace, WriteOptions{Strict: true}); !errors.As(err, &loss) || loss.Losses[0].Count != 5 {
+		t.Errorf("a strict write returns %v", err)
+	}
+	if files, err := os.ReadDir("."); err != nil || len(files) != 1 {
+		t.Errorf("there are the files %v, %v", files, err)
+	}
+}
+
+func TestErrorsHaveTypes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	formats := format.List{texts}
+	if err := os.WriteFile("x", []byte("plain"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	option := func(err error, want string) {
+		t.Helper()
+		var bad *OptionError
+		if !errors.As(err, &bad) || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	_, err := Open(formats, []string{"x"}, Options{From: "no"})
+	option(err, `from: expected one of plain, found "no"`)
+	_, err = Write(formats, "y", new(dag.Trace), WriteOptions{To: "no"})
+	option(err, `to: expected one of plain, found "no"`)
+	_, err = Write(formats, ".", new(dag.Trace), WriteOptions{To: "plain"})
+	option(err, "output: . is a directory, expected a file")
+	_, err = Write(formats, "x.gz", new(dag.Trace), WriteOptions{})
+	option(err, "output x.gz: outputs are not compressed; write to standard output and pipe it into the compressor")
+	var many *TooManyFilesError
+	if _, err = Open(formats, []string{"x", "x"}, Options{}); !errors.As(err, &many) || many.Files != 2 {
+		t.Errorf("two files: %v", err)
+	}
+	if _, err = Open(formats, nil, Options{}); err == nil {
+		t.Error("no file is opened")
+	}
+}

@@ -1,0 +1,457 @@
+// This file writes traces. All files of a trace are there complete or none of them is.
+
+package tracefile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// WriteOptions says how to write a trace. The zero value writes the format that the name of the file suggests.
+type WriteOptions struct {
+	To      string // name of the format; "": as the name of the file suggests, else format.Default
+	Strict  bool   // write nothing, but return a *LossError, if the format cannot keep all of the trace
+	Compat  bool   // write what the format's reference program writes, its mistakes included
+	Version int    // version of the format; 0: the newest
+
+	// Numbered gives the only file of a trace of one rank a number, too, in a format whose traces are many files. Otherwise
+	// it is called as the path says if that has an ending of the format.
+	Numbered bool
+
+	Stdout   io.Writer                         // what "-" names; nil: that of the process
+	Outputs  *Outputs                          // registers unfinished files; nil: nobody removes them on a signal
+	Warn     func(message string, args ...any) // reports deviations that the user may not expect; nil: discards
+	Info     func(message string, args ...any) // reports what needs no action; nil: discards
+	Progress func(bytes int64)                 // counts the bytes written; nil: nobody
+}
+
+// Written says what was written.
+type Written struct {
+	Format *format.Format
+	Losses []format.Loss // what the format could not keep
+	Ops    int64
+	Bytes  int64
+	Files  int
+}
+
+// LossError says that a trace was not written because the format cannot keep all of it.
+type LossError struct {
+	Name   string // of the output
+	Losses []format.Loss
+}
+
+func (e *LossError) Error() string {
+	parts := make([]string, len(e.Losses))
+	for i, l := range e.Losses {
+		parts[i] = l.String()
+	}
+	return fmt.Sprintf("%s: not written, would lose %s", e.Name, strings.Join(parts, "; "))
+}
+
+// OutputFormat returns the format called name, or if that is empty the one that the ending of path suggests, else
+// format.Default. An unknown name is an [*OptionError].
+func OutputFormat(formats format.List, name, path string) (*format.Format, error) {
+	writable := formats.Writable()
+	if name != "" {
+		return named(writable, name, "to")
+	}
+	if found := writable.ForPath(path); found != nil {
+		return found, nil
+	}
+	if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
+		err := errors.New("outputs are not compressed; write to standard output and pipe it into the compressor")
+		return nil, &OptionError{Option: "output", Value: path, Err: err}
+	}
+	return named(writable, format.Default, "to")
+}
+
+// Write writes the trace to path, "" or "-" for standard output. On an error no file is left, and one that was there
+// before is still there.
+func Write(formats format.List, path string, t *dag.Trace, o WriteOptions) (*Written, error) {
+	w, err := newWriter(formats, path, o)
+	if err != nil {
+		return nil, err
+	}
+	w.done.Ops = t.Ops()
+	if losses := w.done.Format.Losses; losses != nil {
+		w.done.Losses = losses(t)
+	}
+	if err := w.refuse(); err != nil {
+		return nil, err
+	}
+	if w.done.Format.WriteFiles != nil {
+		err = w.writeFiles(t)
+	} else {
+		err = w.write(func(out io.Writer, o format.WriteOptions) error { return w.done.Format.Write(out, t, o) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.done, nil
+}
+
+// WriteSource is [Write] for a trace that need not be in memory. It is written batch by batch if the format can.
+func WriteSource(formats format.List, path string, s dag.Source, o WriteOptions) (*Written, error) {
+	w, err := newWriter(formats, path, o)
+	if err != nil {
+		return nil, err
+	}
+	if w.done.Format.WriteSource == nil {
+		t, err := dag.ReadAll(s)
+		if err != nil {
+			return nil, err
+		}
+		return Write(formats, path, t, o)
+	}
+	h, err := s.Header()
+	if err != nil {
+		return nil, err
+	}
+	w.done.Ops = h.Ops
+	err = w.write(func(out io.Writer, o format.WriteOptions) error {
+		o.Losses = func(losses []format.Loss) error {
+			w.done.Losses = losses
+			return w.refuse()
+		}
+		return w.done.Format.WriteSource(out, s, o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w.done, nil
+}
+
+// writer writes a trace to a path.
+type writer struct {
+	path string
+	o    WriteOptions
+	done *Written
+}
+
+func newWriter(formats format.List, path string, o WriteOptions) (*writer, error) {
+	f, err := OutputFormat(formats, o.To, path)
+	if err != nil {
+		return nil, err
+	}
+	discard := func(string, ...any) {}
+	if o.Warn == nil {
+		o.Warn = discard
+	}
+	if o.Info == nil {
+		o.Info = discard
+	}
+	if o.Outputs == nil {
+		o.Outputs = new(Outputs)
+	}
+	if o.Stdout == nil {
+		o.Stdout = os.Stdout
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64) {}
+	}
+	return &writer{path: path, o: o, done: &Written{Format: f, Files: 1}}, nil
+}
+
+// name returns the name of the output for messages.
+func (w *writer) name() string {
+	if isStdout(w.path) {
+		return "<stdout>"
+	}
+	return w.path
+}
+
+// options returns what the format is told.
+func (w *writer) options() format.WriteOptions {
+	return format.WriteOptions{Compat: w.o.Compat, Version: w.o.Version, Warn: w.o.Warn}
+}
+
+// refuse returns an error if there are losses and there must be none.
+func (w *writer) refuse() error {
+	if len(w.done.Losses) > 0 && w.o.Strict {
+		return &LossError{w.name(), w.done.Losses}
+	}
+	return nil
+}
+
+// create begins an output.
+func (w *writer) create(path string) (*Output, error) {
+	if isStdout(path) {
+		return Stdout(w.o.Stdout), nil
+	}
+	return w.o.Outputs.Create(path)
+}
+
+// write writes one file by the function.
+func (w *writer) write(write func(io.Writer, format.WriteOptions) error) error {
+	out, err := w.create(w.path)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	counted := &countingWriter{w: out, progress: w.o.Progress}
+	err = write(counted, w.options())
+	if counted.err != nil {
+		return out.writeError(counted.err)
+	}
+	if err != nil {
+		return format.InFile(w.name(), err)
+	}
+	w.done.Bytes = counted.n
+	return out.Commit()
+}
+
+// writeFiles writes a trace in a format of many files. That of a trace with one rank is called as the caller says, if that
+// is a name for a file: it has an ending, or is standard output.
+func (w *writer) writeFiles(t *dag.Trace) error {
+	f := w.done.Format
+	out := &outputs{w: w, prefix: filesPrefix(w.path, f), format: f}
+	switch stdout := isStdout(w.path); {
+	case len(t.Ranks) == 1 && !w.o.Numbered && (stdout || out.prefix != w.path):
+		if out.only = w.path; stdout {
+			out.only = "-"
+		}
+	case stdout:
+		return &ManyFilesError{f}
+	}
+	defer out.close()
+	err := f.WriteFiles(out.create, t, w.options())
+	if out.err == nil {
+		out.err = out.finish()
+	}
+	if out.err != nil {
+		return out.err
+	}
+	if err != nil {
+		return format.InFile(w.name(), err)
+	}
+	w.done.Files, w.done.Bytes = len(out.done), out.size
+	return out.commit()
+}
+
+// ManyFilesError says that a trace that is many files cannot be written to standard output.
+type ManyFilesError struct{ Format *format.Format }
+
+func (e *ManyFilesError) Error() string {
+	return fmt.Sprintf("a trace in %s is many files: name them, as in FOLDER/NAME%s", e.Format.Name, e.Format.Extensions[0])
+}
+
+// outputs are the files of a trace. They have their names only after commit.
+type outputs struct {
+	w      *writer
+	prefix string // what the names of all begin with
+	only   string // the name of rank 0's file if there is no other rank and the caller names it; else ""
+	format *format.Format
+
+	done    []*Output // complete, except the last
+	current *countingWriter
+	size    int64 // of those before the last
+	err     error // of a file that could not be created or completed
+}
+
+// filesPrefix returns what the names of the files begin with of a trace that is written to path: path itself, without the
+// ending that the format gives its files, nor the rank where it names the file of rank 0.
+func filesPrefix(path string, f *format.Format) string {
+	ending := filepath.Ext(path)
+	if !slices.Contains(f.Extensions, strings.ToLower(ending)) {
+		return path
+	}
+	folder, base := filepath.Split(strings.TrimSuffix(path, ending))
+	switch base {
+	case "":
+		return path
+	case RankZero:
+		return folder + base
+	}
+	return folder + strings.TrimSuffix(base, RankZero)
+}
+
+// create begins the next file, whose name ends with suffix.
+func (o *outputs) create(suffix string) (io.Writer, error) {
+	if err := o.finish(); err != nil {
+		o.err = err
+		return nil, err
+	}
+	name := o.prefix + suffix
+	if o.only != "" {
+		if strings.HasPrefix(suffix, RankZero) {
+			name = o.only
+		} else if isStdout(o.only) {
+			o.w.o.Warn("what belongs into a file of its own, called NAME%s, is left out", suffix)
+			return io.Discard, nil
+		}
+	}
+	out, err := o.w.create(name)
+	if err != nil {
+		o.err = err
+		return nil, err
+	}
+	o.done = append(o.done, out)
+	o.current = &countingWriter{w: out, progress: o.w.o.Progress}
+	return o.current, nil
+}
+
+// finish completes the last file, without giving it its name.
+func (o *outputs) finish() error {
+	if o.current == nil {
+		return nil
+	}
+	out := o.done[len(o.done)-1]
+	if o.current.err != nil {
+		return out.writeError(o.current.err)
+	}
+	if err := out.finish(); err != nil {
+		return err
+	}
+	o.size += o.current.n
+	o.current, out.Writer = nil, nil
+	return nil
+}
+
+// commit gives all files, which must be complete, their names, and removes those of a trace that had the same name and
+// more files. Where something cannot be done, all is as it was before.
+func (o *outputs) commit() error {
+	stale, err := o.stale()
+	if err != nil {
+		return err
+	}
+	if err := o.w.o.Outputs.replace(o.done, stale); err != nil {
+		return err
+	}
+	if n := len(stale); n > 0 {
+		o.w.o.Info("%s: removed what was left of the trace that was there before: %s to %s, %d files", o.prefix, stale[0],
+			stale[n-1], n)
+	}
+	return nil
+}
+
+// stale returns the files that would be taken for files of the trace and are not.
+func (o *outputs) stale() ([]string, error) {
+	if len(o.done) == 0 || o.format.Files == nil || o.only != "" {
+		return nil, nil
+	}
+	folder, first := filepath.Split(o.done[0].name)
+	names, err := plainNames(filepath.Clean(folder + "."))
+	if err != nil {
+		return nil, err
+	}
+	written := make(map[string]bool, len(o.done))
+	for _, out := range o.done {
+		name := filepath.Base(out.name)
+		written[name] = true
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	found, err := o.format.Files(first, slices.Compact(names))
+	if err != nil {
+		return nil, format.InFile(o.done[0].name, err)
+	}
+	found = slices.DeleteFunc(found, func(name string) bool { return written[name] })
+	for i := range found {
+		found[i] = folder + found[i]
+	}
+	return found, nil
+}
+
+// close removes what was not committed.
+func (o *outputs) close() {
+	for _, out := range o.done {
+		out.Close()
+	}
+}
+
+// replace gives the outputs their names and removes the stale files. Where something cannot be done, it undoes the rest.
+func (s *Outputs) replace(done []*Output, stale []string) (err error) {
+	s.mu.Lock() // to the end: a signal waits
+	defer s.mu.Unlock()
+	type renaming struct{ from, to string }
+	var made []renaming
+	rename := func(from, to string) error {
+		err := os.Rename(from, to)
+		if err == nil {
+			made = append(made, renaming{from, to})
+		}
+		return err
+	}
+	var aside []string // where files are kept that go
+	putAside := func(path string) error {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		for {
+			to := s.name(filepath.Dir(path))
+			if _, err := os.Lstat(to); err == nil {
+				continue
+			}
+			aside = append(aside, to)
+			return rename(path, to)
+		}
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, r := range slices.Backward(made) {
+			os.Rename(r.to, r.from)
+		}
+	}()
+	for _, out := range done {
+		if out.temp == "" {
+			continue
+		}
+		if err := putAside(out.final); err != nil {
+			return out.writeError(renameCause(err))
+		}
+		if err := rename(out.temp, out.final); err != nil {
+			return out.writeError(renameCause(err))
+		}
+	}
+	for _, path := range stale {
+		if err := putAside(path); err != nil {
+			return format.FileErrorf(path, "removing: %w", renameCause(err))
+		}
+	}
+	for _, path := range aside {
+		os.Remove(path)
+	}
+	for _, out := range done {
+		delete(s.paths, out.temp)
+		out.temp = ""
+	}
+	return nil
+}
+
+// renameCause returns the error of a renaming without the names.
+func renameCause(err error) error {
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
+	}
+	return format.Cause(err)
+}
+
+// countingWriter counts what is written, and keeps the first error.
+type countingWriter struct {
+	w        io.Writer
+	n        int64
+	err      error
+	progress func(bytes int64)
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	c.progress(int64(n))
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
