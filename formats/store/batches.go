@@ -14,7 +14,7 @@ import (
 // leaves out the fields that no backend uses: names, attributes, measured times and jobs.
 func (f *File) NewReader(columns dag.Columns) dag.Reader {
 	r := &batchReader{file: f, decoder: newDecoder()}
-	r.block.columns = newColumnSet(f, columns)
+	r.block.columns = &newColumnSets(f, columns, 1)[0]
 	f.eachBatch(func(b dag.Batch, groups []group) {
 		r.batches = append(r.batches, b)
 		r.groups = append(r.groups, groups)

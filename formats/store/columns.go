@@ -31,10 +31,17 @@ type columnSet struct {
 	readers [numColumns]columnReader // nil: the file does not have the column, or it is not wanted
 }
 
-// newColumnSet returns readers of the columns that the file has: of all, or of those that replay needs.
-func newColumnSet(f *File, wanted dag.Columns) *columnSet {
-	c := &columnSet{}
-	m := newReaderMemory()
+// newColumnSets returns n sets of readers of the wanted columns that the file has.
+func newColumnSets(f *File, wanted dag.Columns, n int) []columnSet {
+	sets, m := make([]columnSet, n), newReaderMemory(n)
+	for i := range sets {
+		sets[i].fill(f, wanted, m)
+	}
+	return sets
+}
+
+// fill makes the readers in the memory of m.
+func (c *columnSet) fill(f *File, wanted dag.Columns, m *readerMemory) {
 	for id := range dag.Fields {
 		column := fieldColumn + id
 		if f.leaves[column].Index < 0 || wanted == dag.Replay && !dag.Fields[id].Replay {
@@ -44,15 +51,14 @@ func newColumnSet(f *File, wanted dag.Columns) *columnSet {
 		r.of(chunkReader{file: f, column: column, leaf: f.leaves[column]})
 		c.readers[column] = r
 	}
-	return c
 }
 
-// readerMemory is the readers of a columnSet in as few allocations as there are types of readers.
+// readerMemory is the readers of columnSets in as few allocations as there are types of readers.
 type readerMemory struct {
 	rank dag.Rank // without values: for the types of its columns
 
-	kind    valueReader[dag.Kind]
-	subkind valueReader[dag.Subkind]
+	kind    []valueReader[dag.Kind]
+	subkind []valueReader[dag.Subkind]
 	int32s  []valueReader[int32]
 	int64s  []valueReader[int64]
 	times   []valueReader[dag.Time]
@@ -62,12 +68,15 @@ type readerMemory struct {
 	stamps  []timesReader
 }
 
-func newReaderMemory() *readerMemory {
+// newReaderMemory returns the memory of n columnSets.
+func newReaderMemory(n int) *readerMemory {
 	return &readerMemory{
-		int32s: make([]valueReader[int32], fieldCounts.int32s), int64s: make([]valueReader[int64], fieldCounts.int64s),
-		times: make([]valueReader[dag.Time], fieldCounts.times), narrow: make([]narrowReader, fieldCounts.narrow),
-		lists: make([]listReader, fieldCounts.lists), texts: make([]textReader, fieldCounts.texts),
-		stamps: make([]timesReader, fieldCounts.stamps),
+		kind: make([]valueReader[dag.Kind], n), subkind: make([]valueReader[dag.Subkind], n),
+		int32s: make([]valueReader[int32], n*fieldCounts.int32s),
+		int64s: make([]valueReader[int64], n*fieldCounts.int64s),
+		times:  make([]valueReader[dag.Time], n*fieldCounts.times),
+		narrow: make([]narrowReader, n*fieldCounts.narrow), lists: make([]listReader, n*fieldCounts.lists),
+		texts: make([]textReader, n*fieldCounts.texts), stamps: make([]timesReader, n*fieldCounts.stamps),
 	}
 }
 
@@ -98,11 +107,13 @@ var fieldCounts = func() (n struct{ int32s, int64s, times, narrow, lists, texts,
 func (m *readerMemory) reader(column dag.Values, limit uint64) columnReader {
 	switch column.(type) {
 	case *dag.Column[dag.Kind]:
-		m.kind.parse, m.kind.required = parseKind, true
-		return &m.kind
+		r := next(&m.kind)
+		r.parse, r.required = parseKind, true
+		return r
 	case *dag.Column[dag.Subkind]:
-		m.subkind.parse = parseSubkind
-		return &m.subkind
+		r := next(&m.subkind)
+		r.parse = parseSubkind
+		return r
 	case *dag.Column[int32]:
 		r := next(&m.int32s)
 		r.limit = limit

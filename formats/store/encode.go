@@ -102,17 +102,18 @@ func (e *encoder) widenNarrow(dst []int64, src *dag.Narrow, first int) bool {
 // times encodes a column of measured times.
 func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk {
 	e.values = e.values[:0]
+	def := &e.Def
 	for _, s := range rows {
 		src := *values(s.rank, column).(*dag.Times)
 		for i := s.first; i < min(s.last, len(src)); i++ {
 			if src[i] == dag.Unmeasured {
-				e.Def.Append(0)
+				def.Append(0)
 				continue
 			}
-			e.Def.Append(1)
+			def.Append(1)
 			e.values = append(e.values, int64(src[i]))
 		}
-		e.Def.AppendSame(0, min(s.last-s.first, s.last-len(src)))
+		def.AppendSame(0, min(s.last-s.first, s.last-len(src)))
 	}
 	c := e.Integers(parquet.Int64, e.values, n, false)
 	c.Meta.Nulls = int64(n - len(e.values))
@@ -122,6 +123,7 @@ func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk 
 // lists encodes a column of lists of integers.
 func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error) {
 	e.values = e.values[:0]
+	rep, def := &e.Rep, &e.Def
 	for _, s := range rows {
 		lists := values(s.rank, column).(*dag.Edges)
 		from := uint32(0)
@@ -133,30 +135,30 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 		for _, end := range lists.End[min(s.first, len(lists.End)):min(last, len(lists.End))] {
 			switch end - start {
 			case 0:
-				e.Rep.Append(0)
-				e.Def.Append(0)
+				rep.Append(0)
+				def.Append(0)
 			case 1:
-				e.Rep.Append(0)
-				e.Def.Append(1)
+				rep.Append(0)
+				def.Append(1)
 			default:
-				e.Rep.Append(0)
-				e.Rep.AppendSame(1, int(end-start)-1)
-				e.Def.AppendSame(1, int(end-start))
+				rep.Append(0)
+				rep.AppendSame(1, int(end-start)-1)
+				def.AppendSame(1, int(end-start))
 			}
 			start = end
 		}
 		for _, off := range lists.Off[from:start] {
 			e.values = append(e.values, int64(off))
 		}
-		e.Rep.AppendSame(0, s.last-last)
-		e.Def.AppendSame(0, s.last-last)
+		rep.AppendSame(0, s.last-last)
+		def.AppendSame(0, s.last-last)
 	}
-	if e.Rep.Len() > math.MaxInt32/8 { // the size of a page has 31 bits
+	if rep.Len() > math.MaxInt32/8 { // the size of a page has 31 bits
 		return parquet.EncodedChunk{}, fmt.Errorf("%s: an op has too many dependencies for the store",
 			columns[column].name)
 	}
-	c := e.Integers(parquet.Int32, e.values, e.Rep.Len(), false)
-	c.Meta.Nulls = int64(e.Rep.Len() - len(e.values))
+	c := e.Integers(parquet.Int32, e.values, rep.Len(), false)
+	c.Meta.Nulls = int64(rep.Len() - len(e.values))
 	return c, nil
 }
 

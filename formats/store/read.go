@@ -26,9 +26,13 @@ func (f *File) readRanks(ranks []dag.Rank, first int) error {
 	var blocks []*block
 	f.eachBatch(func(b dag.Batch, groups []group) {
 		if b.Last > first && b.First < first+len(ranks) {
-			blocks = append(blocks, &block{groups: groups, columns: newColumnSet(f, dag.All)})
+			blocks = append(blocks, &block{groups: groups})
 		}
 	})
+	sets := newColumnSets(f, dag.All, len(blocks))
+	for i := range sets {
+		blocks[i].columns = &sets[i]
+	}
 	err := parallel(len(blocks), func(i int) error {
 		d := f.decoder()
 		defer f.decoders.Put(d)
