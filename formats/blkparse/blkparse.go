@@ -8,8 +8,8 @@ import (
 	"math"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/blockio"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
 // Format is blkparse's default output.

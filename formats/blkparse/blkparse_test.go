@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracedag/tracedag/formats/blockio/blocktest"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio/blocktest"
 )
 
 const sample = `  8,0    1        1     0.000000000  3013  A   R 63 + 8 <- (8,1) 0

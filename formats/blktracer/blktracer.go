@@ -7,8 +7,8 @@ import (
 	"math"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/blockio"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
 // Format is that of the tracer's output.

@@ -3,8 +3,8 @@ package blktracer
 import (
 	"testing"
 
-	"github.com/tracedag/tracedag/formats/blockio/blocktest"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio/blocktest"
 )
 
 const sample = `Attaching 3 probes...

@@ -3,8 +3,8 @@ package disksim
 import (
 	"testing"
 
-	"github.com/tracedag/tracedag/formats/blockio/blocktest"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio/blocktest"
 )
 
 func TestDiskSim(t *testing.T) {

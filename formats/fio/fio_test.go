@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/blockio/blocktest"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio/blocktest"
 )
 
 const version3 = `fio version 3 iolog

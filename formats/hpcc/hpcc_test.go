@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/flowio/flowtest"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/flowio/flowtest"
 )
 
 func TestRead(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/blockio"
-	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
+	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
 
 // Format is that of connection matrices.

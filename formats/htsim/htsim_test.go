@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/flowio/flowtest"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/flowio/flowtest"
 )
 
 // chain is four flows, each of which starts when the one before is over.

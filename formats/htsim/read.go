@@ -8,9 +8,9 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
-	"github.com/tracedag/tracedag/formats/blockio"
-	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
+	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
 
 // reader reads a file line by line.

@@ -9,8 +9,8 @@ import (
 	"math"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/blockio"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
 // Format is that of MSR Cambridge.

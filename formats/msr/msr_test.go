@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracedag/tracedag/formats/blockio/blocktest"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio/blocktest"
 )
 
 const sample = "128166372003061629,hm,0,Read,383496192,32768,413\n" +

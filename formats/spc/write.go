@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/blockio"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
 // styleOf returns the style in which a trace is written: the one it was read in, with as many decimals as its times

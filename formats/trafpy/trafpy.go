@@ -13,9 +13,9 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
-	"github.com/tracedag/tracedag/formats/blockio"
-	"github.com/tracedag/tracedag/formats/flowio"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
+	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
 
 // The forms of the table.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/formats/flowio/flowtest"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/flowio/flowtest"
 )
 
 const object = `{"flow_id": ["flow_2", "flow_1", "flow_0"], "sn": ["server_0", "server_3", "server_0"], ` +
