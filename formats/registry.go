@@ -6,10 +6,10 @@ import (
 	"github.com/tracedag/tracedag/formats/blkparse"
 	"github.com/tracedag/tracedag/formats/blktracer"
 	"github.com/tracedag/tracedag/formats/chakra"
-	"github.com/tracedag/tracedag/formats/chakra/feeder"
+	"github.com/tracedag/tracedag/formats/chakra/astratext"
 	"github.com/tracedag/tracedag/formats/chakra/pytorch"
 	"github.com/tracedag/tracedag/formats/chakra/stg"
-	"github.com/tracedag/tracedag/formats/chakra/text"
+	"github.com/tracedag/tracedag/formats/chakra/workloadgraph"
 	"github.com/tracedag/tracedag/formats/disksim"
 	"github.com/tracedag/tracedag/formats/fio"
 	"github.com/tracedag/tracedag/formats/format"
@@ -38,10 +38,10 @@ var All = List{
 	mpi.Format,
 	chakra.Format,
 	chakra.JSON,
-	text.Format,
+	astratext.Format,
 	pytorch.Format,
 	stg.Format,
-	feeder.Format,
+	workloadgraph.Format,
 	spc.Format,
 	msr.Format,
 	blkparse.Format,

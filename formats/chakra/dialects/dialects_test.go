@@ -14,9 +14,9 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/chakra"
+	"github.com/tracedag/tracedag/formats/chakra/astratext"
 	"github.com/tracedag/tracedag/formats/chakra/pytorch"
 	"github.com/tracedag/tracedag/formats/chakra/stg"
-	"github.com/tracedag/tracedag/formats/chakra/text"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/store"
 )
@@ -35,8 +35,8 @@ func own(t *testing.T) []conversion {
 	for _, prefix := range []string{"../stg/testdata/plain", "../stg/testdata/tensors"} {
 		all = append(all, conversion{stg.Format, []string{prefix + ".0.json", prefix + ".1.json"}, prefix, 0})
 	}
-	for _, name := range glob(t, "../text/testdata/*.txt") {
-		all = append(all, conversion{text.Format, []string{name}, strings.TrimSuffix(name, ".txt"), 2})
+	for _, name := range glob(t, "../astratext/testdata/*.txt") {
+		all = append(all, conversion{astratext.Format, []string{name}, strings.TrimSuffix(name, ".txt"), 2})
 	}
 	for _, name := range glob(t, "../pytorch/testdata/*.0.json") {
 		all = append(all, conversion{pytorch.Format, []string{name}, strings.TrimSuffix(name, ".0.json"), 0})
@@ -55,9 +55,9 @@ func foreign(t *testing.T) []conversion {
 	all := []conversion{{pytorch.Format, []string{host + ".json"}, host, 0}}
 	for _, name := range glob(t, filepath.Join(folder, "chakra/text/*.txt")) {
 		prefix := strings.TrimSuffix(name, ".txt")
-		all = append(all, conversion{text.Format, []string{name}, prefix, 1})
+		all = append(all, conversion{astratext.Format, []string{name}, prefix, 1})
 		if _, err := os.Stat(prefix + ".3passes.0.et"); err == nil {
-			all = append(all, conversion{text.Format, []string{name}, prefix + ".3passes", 3})
+			all = append(all, conversion{astratext.Format, []string{name}, prefix + ".3passes", 3})
 		}
 	}
 	return all

@@ -1,7 +1,7 @@
-// Package feeder reads the JSON that the first feeder of Chakra took in place of a Chakra trace.
+// Package workloadgraph reads the JSON that the first feeder of Chakra took in place of a Chakra trace.
 //
 // docs/formats/stg.md describes the files.
-package feeder
+package workloadgraph
 
 import (
 	"encoding/json"

@@ -1,8 +1,8 @@
-// Package text reads the workloads of ASTRA-sim 1.0: a text that describes a model layer by layer, and how its training
+// Package astratext reads the workloads of ASTRA-sim 1.0: a text that describes a model layer by layer, and how its training
 // is spread over NPUs. They become what the converter of Chakra makes of them, node for node.
 //
 // docs/formats/astratext.md describes the texts and the traces.
-package text
+package astratext
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 // This file understands the lines of a text.
 
-package text
+package astratext
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 // This file goes through the layers of a workload.
 
-package text
+package astratext
 
 import "github.com/tracedag/tracedag/formats/chakra"
 
