@@ -184,27 +184,20 @@ func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Tar
 
 // compose makes the trace of a plan.
 func (c *conversion) compose(plan *cli.Plan, to *cli.Target) error {
-	made, err := plan.Compose(c.p, c.read)
+	made, err := plan.Build(c.p, c.read, cli.ReadOptions{Digest: true}, c.lower)
 	if err != nil {
 		return err
 	}
-	s, err := c.lower(dag.FromTrace(made.Trace))
-	if err == nil {
-		s, err = made.Join(c.p, s)
-	}
+	h, err := made.Source.Header()
 	if err != nil {
-		return format.InFile(made.Name, err)
-	}
-	h, err := s.Header()
-	if err != nil {
-		return format.InFile(made.Name, err)
+		return format.InFile(plan.Name(), err)
 	}
 	described := *h
 	if c.retitle {
 		described.Title = c.title
 	}
 	described.Provenance = append(slices.Clip(h.Provenance), c.p.Provenance(made.Seed, made.Inputs...))
-	return c.p.WriteSource(dag.WithHeader(s, &described), to)
+	return c.p.WriteSource(dag.WithHeader(made.Source, &described), to)
 }
 
 // describe enters the title and the provenance.

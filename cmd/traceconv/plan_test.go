@@ -119,8 +119,8 @@ func TestReferenceTenants(t *testing.T) {
 func TestBadReferencePlans(t *testing.T) {
 	folder := mergeVectors(t)
 	for name, want := range map[string]string{
-		"custom_word": `bad_custom_word.json:7: pattern: expected packed, random, random:SEED, round-robin, strided:K, ` +
-			`file:PATH or a list of a list for each job, found "custom"`,
+		"custom_word": `bad_custom_word.json:7: pattern: expected packed, roundrobin, strided:N, random, random:SEED, ` +
+			`nodes, file:PATH or a list of a list for each job, found "custom"`,
 		"duplicate": "placing job b.goal: node 1 is taken already",
 		"length":    "placing job a.goal: a list of 1 nodes, expected 2",
 	} {
@@ -322,7 +322,7 @@ func TestBadPlans(t *testing.T) {
 		{"--job none.goal", 1, "none.goal: no such file"},
 		{"--job x.goal@soon", 2, "--job x.goal@soon: no such file, nor a file and a start"},
 		{"--job x.goal,colour=red", 2,
-			`--job: key: expected one of file, name, from, start, count, nodes, window, only-ranks`},
+			`--job: key: expected one of file, name, from, start, count, nodes, placement, window, only-ranks`},
 		{"--job x.goal,repeat=0", 2, `--job: repeat: expected a whole number from 1 to 2147483647, found "0"`},
 		{"--job x.goal,repeat=2,repeat=3", 2, `--job: repeat: expected the key once, found it again`},
 		{"--job x.goal@1us,start=2us", 2, `--job: start: expected the key once, found it again`},
@@ -342,7 +342,7 @@ func TestBadPlans(t *testing.T) {
 		{"--job x.goal@1us --start-calc --share-streams", 2, "--start-calc: expected streams that are not shared"},
 		{"--only-ranks 0-1,1 x.goal", 1, "x.goal: only-ranks: there are 3 ranks to keep, the trace has 2"},
 		{"--placement custom x.goal", 2,
-			`--placement: expected packed, random, random:SEED, round-robin, strided:K, file:PATH`},
+			`--placement: expected packed, roundrobin, strided:N, random, random:SEED, nodes, file:PATH`},
 		{"--placement file:n.txt x.goal", 1, `n.txt:3: expected the number of a node`},
 		{"--placement file:short.txt x.goal --job y.goal", 1,
 			`short.txt:3: expected 4 lines, one for each node of the jobs, found 2`},

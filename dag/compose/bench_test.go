@@ -35,8 +35,8 @@ func BenchmarkCompose(b *testing.B) {
 	for i := range half {
 		half[i] = int32(i)
 	}
-	var l Layout
-	nodes, err := l.Place(jobs)
+	var m Machine
+	nodes, err := m.Place(jobs, make([]Placement, len(jobs)))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,16 +1,9 @@
-// This file reads several traces as the jobs of one, and places them on nodes. docs/jobs.md describes it for users.
+// This file has the flags of programs that run several traces as jobs. docs/compose.md describes them for users.
 
 package cli
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,12 +13,11 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
-	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/internal/units"
 )
 
 // JobFlags are the flags of a program that takes several traces as jobs that run at the same time.
 type JobFlags struct {
+	plan     string
 	traces   []string
 	mappings []string
 	nodes    int
@@ -33,62 +25,39 @@ type JobFlags struct {
 	flags    *pflag.FlagSet
 }
 
-// Register adds the flags to the command.
+// Register adds the flags to the command, which must have a flag called seed.
 func (f *JobFlags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
+	registerPlanFile(f.flags, &f.plan)
 	f.flags.StringArrayVar(&f.traces, "trace", nil,
-		"`FILE[@START]` of another trace, a job of its own that starts at START, such as 5ms; may be repeated")
+		"`FILE[@START][,KEY=VALUE...]` of another trace, a job of its own that starts at START, such as 5ms, with the "+
+			"keys of a job in a plan; may be repeated")
 	f.flags.StringArrayVar(&f.mappings, "mapping", nil,
-		"`law` that places tasks on nodes: linear, rr, random:SEED, or file:PATH with the node of each task on a line; "+
+		"`policy` that places ranks on nodes: "+compose.Policies+" with the node of each rank on a line; "+
 			"given once for all jobs or once for each, in order")
 	f.flags.IntVar(&f.nodes, "nodes", 0, "how many nodes there are (default: as many as are needed)")
-	f.flags.IntVar(&f.cores, "cores-per-node", 1, "how many tasks a node takes")
+	f.flags.IntVar(&f.cores, "cores-per-node", 1, "how many ranks a node takes")
 }
 
 // Jobs are traces to be read as the jobs of one.
-type Jobs struct {
-	inputs   []jobInput
-	mappings []jobMapping // one for each job; none: the traces say where their ranks run
-	machine  compose.Machine
-}
+type Jobs struct{ *Plan }
 
-type jobInput struct {
-	name  string // "-" for standard input
-	start dag.Time
-}
+// Job is a job of a merged trace.
+type Job = compose.Part
 
-type jobMapping struct {
-	compose.Mapping
-	path string // of the file that it is from
-}
-
-// Job is a job as it is in the trace of all.
-type Job struct {
-	Name             string
-	FirstRank, Ranks int
-	Start            dag.Time
-}
-
-// Jobs returns what the flags ask for. The trace that the argument names comes first and starts at 0; without argument
-// and --trace it is standard input.
+// Jobs returns the jobs that the flags ask for. The trace that the argument names comes first and starts at 0; without
+// argument, --trace and --plan it is standard input.
 func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
-	j := &Jobs{machine: compose.Machine{Nodes: f.nodes, Cores: f.cores}}
-	for _, name := range args {
-		j.inputs = append(j.inputs, jobInput{name: name})
-	}
-	for _, text := range f.traces {
-		in, err := parseJobInput("--trace", text)
-		if err != nil {
-			return nil, err
+	if f.plan != "" {
+		if len(args)+len(f.traces)+len(f.mappings) > 0 || f.places() {
+			return nil, errPlanBeside
 		}
-		j.inputs = append(j.inputs, in)
+		plan, err := p.readPlan(f.plan, f.flags)
+		return &Jobs{plan}, err
 	}
-	names, err := p.InputNames(j.names())
+	jobs, err := p.jobSettings(args, "--trace", f.traces)
 	if err != nil {
 		return nil, err
-	}
-	if len(j.inputs) == 0 {
-		j.inputs = []jobInput{{name: names[0]}}
 	}
 	if err := f.checkCount("nodes", f.nodes); err != nil {
 		return nil, err
@@ -96,24 +65,34 @@ func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
 	if err := f.checkCount("cores-per-node", f.cores); err != nil {
 		return nil, err
 	}
-	j.mappings, err = f.parseMappings(len(j.inputs))
-	return j, err
+	mappings, err := f.parseMappings(len(jobs))
+	if err != nil {
+		return nil, err
+	}
+	var settings []compose.Setting
+	if f.nodes > 0 {
+		settings = append(settings, compose.Setting{Key: "nodes", Value: strconv.Itoa(f.nodes)})
+	}
+	if mappings != nil {
+		settings = append(settings, compose.Setting{Key: "cores-per-node", Value: strconv.Itoa(f.cores)},
+			compose.Setting{Key: "one-rank-per-node", Value: "false"})
+	}
+	plan, err := compose.NewPlan(settings, jobs)
+	if err != nil {
+		return nil, FlagError(err)
+	}
+	for i := range mappings {
+		if j := &plan.Jobs[i]; j.Nodes == nil && j.Placement == nil {
+			j.Placement = &mappings[i]
+		}
+	}
+	seeded, err := seeded(&Plan{Plan: plan}, f.flags)
+	return &Jobs{seeded}, err
 }
 
-// parseJobInput reads FILE[@START], the value of a flag.
-func parseJobInput(flag, text string) (jobInput, error) {
-	at := strings.LastIndexByte(text, '@')
-	if at < 0 {
-		return jobInput{name: text}, nil
-	}
-	if _, err := os.Stat(text); !errors.Is(err, fs.ErrNotExist) {
-		return jobInput{name: text}, nil
-	}
-	start, err := units.ParseTime(text[at+1:], 0)
-	if err != nil {
-		return jobInput{}, Usagef("%s %s: no such file, nor a file and a start: %v", flag, text, err)
-	}
-	return jobInput{text[:at], start}, nil
+// places reports whether the flags say how many nodes or cores there are.
+func (f *JobFlags) places() bool {
+	return f.flags.Changed("nodes") || f.flags.Changed("cores-per-node")
 }
 
 func (f *JobFlags) checkCount(flag string, n int) error {
@@ -123,19 +102,22 @@ func (f *JobFlags) checkCount(flag string, n int) error {
 	return nil
 }
 
-// parseMappings returns a mapping for each of the jobs, or none.
-func (f *JobFlags) parseMappings(jobs int) ([]jobMapping, error) {
+// parseMappings returns a placement for each of the jobs, or none.
+func (f *JobFlags) parseMappings(jobs int) ([]compose.Placement, error) {
 	texts := f.mappings
-	if len(texts) == 0 && (f.flags.Changed("nodes") || f.flags.Changed("cores-per-node")) {
-		texts = []string{"linear"}
+	if len(texts) == 0 && f.places() {
+		texts = []string{"packed"}
 	}
 	if len(texts) > 1 && len(texts) != jobs {
 		return nil, Usagef("--mapping: expected one, or one for each of the %d jobs, found %d", jobs, len(texts))
 	}
-	var mappings []jobMapping
+	var mappings []compose.Placement
 	for _, text := range texts {
-		m, err := f.parseMapping(text)
+		m, err := compose.ParsePlacement(text)
 		if err != nil {
+			return nil, Usagef("--mapping: %v", err)
+		}
+		if err := m.Load(f.nodes); err != nil {
 			return nil, err
 		}
 		mappings = append(mappings, m)
@@ -146,138 +128,20 @@ func (f *JobFlags) parseMappings(jobs int) ([]jobMapping, error) {
 	return mappings, nil
 }
 
-func (f *JobFlags) parseMapping(text string) (m jobMapping, err error) {
-	law, of, _ := strings.Cut(text, ":")
-	switch {
-	case text == "linear":
-		m.Law = compose.Linear
-		return m, nil
-	case text == "rr":
-		m.Law = compose.RoundRobin
-		return m, nil
-	case law == "random":
-		m.Law = compose.Random
-		if m.Seed, err = strconv.ParseInt(of, 10, 64); err != nil {
-			return m, Usagef("--mapping: expected random:SEED, where SEED is a whole number, found %q", text)
-		}
-		return m, nil
-	case law == "file" && of != "":
-		m.Law, m.path = compose.Given, of
-		m.Nodes, err = readNodes(of, f.nodes)
-		return m, err
-	}
-	return m, Usagef("--mapping: expected linear, rr, random:SEED or file:PATH, found %q", text)
-}
-
-// readNodes reads a file of nodes of which there are so many, 0 for any number.
-func readNodes(path string, nodes int) ([]int32, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return parseNodes(file, path, nodes)
-}
-
-// parseNodes reads the content of such a file: a node on each line.
-func parseNodes(r io.Reader, path string, count int) ([]int32, error) {
-	last := math.MaxInt32
-	if count > 0 {
-		last = count - 1
-	}
-	nodes := []int32{}
-	wrong := func(found string) error {
-		return &format.SyntaxError{File: path, Line: int64(len(nodes)) + 1, Found: found,
-			Expected: fmt.Sprintf("the number of a node, 0..%d", last)}
-	}
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		node, err := strconv.ParseUint(line, 10, 31)
-		if err != nil || node > uint64(last) {
-			return nil, wrong(fmt.Sprintf("%.40q", line))
-		}
-		nodes = append(nodes, int32(node))
-	}
-	switch err := lines.Err(); err {
-	case nil:
-		return nodes, nil
-	case bufio.ErrTooLong:
-		return nil, wrong("a very long line")
-	default:
-		return nil, fmt.Errorf("%s: reading: %w", path, format.Cause(err))
-	}
-}
-
-func (j *Jobs) names() []string {
-	var names []string
-	for i := range j.inputs {
-		names = append(names, j.inputs[i].name)
-	}
-	return names
-}
-
-// Single returns the name of the input, if there is one whose trace is to be taken as it is.
-func (j *Jobs) Single() (name string, ok bool) {
-	in := &j.inputs[0]
-	return in.name, len(j.inputs) == 1 && in.start == 0 && len(j.mappings) == 0
-}
-
-// Read reads all traces into one, and returns its name for messages and where it has which job.
+// Read reads all traces into one, and returns its name for messages and its jobs.
 func (j *Jobs) Read(p *Program, f ReadFlags) (merged *dag.Trace, name string, jobs []Job, err error) {
-	parts := make([]compose.Job, len(j.inputs))
-	var inputs []string // as messages name them
-	for i, in := range j.inputs {
-		read, err := p.ReadTrace(in.name, f, ReadOptions{})
-		if err != nil {
-			return nil, "", nil, err
-		}
-		parts[i] = compose.Job{Trace: read.Trace, Start: in.start}
-		inputs = append(inputs, read.Name)
+	built, name, err := j.Build(p, f, nil)
+	if err != nil {
+		return nil, "", nil, err
 	}
-	ranks := 0
-	for i, unique := range compose.UniqueNames(j.jobNames()) {
-		parts[i].Name = unique
-		n := len(parts[i].Trace.Ranks)
-		jobs = append(jobs, Job{Name: unique, FirstRank: ranks, Ranks: n, Start: parts[i].Start})
-		ranks += n
-	}
-	name = strings.Join(inputs, " + ")
-	if merged, err = compose.Merge(parts); err != nil {
-		return nil, "", nil, format.InFile(name, err)
-	}
-	if len(j.mappings) == 0 {
-		return merged, name, jobs, nil
-	}
-	placed := *merged
-	if placed.Nodes, err = j.place(parts); err != nil {
-		return nil, "", nil, format.InFile(name, err)
-	}
-	return &placed, name, jobs, nil
+	merged, err = dag.ReadAll(built.Source)
+	return merged, name, built.Parts, err
 }
 
-// jobNames returns the names of the files without their folders.
-func (j *Jobs) jobNames() []string {
-	names := j.names()
-	for i, name := range names {
-		if names[i] = filepath.Base(name); name == "-" {
-			names[i] = "stdin"
-		}
+// Build makes the trace of all jobs, and returns its name for messages. Lower may be nil.
+func (j *Jobs) Build(p *Program, f ReadFlags, lower Pass) (built *compose.Built, name string, err error) {
+	if built, err = j.Plan.Build(p, f, ReadOptions{}, lower); err != nil {
+		return nil, "", err
 	}
-	return names
-}
-
-// place returns the node of each rank.
-func (j *Jobs) place(parts []compose.Job) ([]int32, error) {
-	mappings := make([]compose.Mapping, len(parts))
-	for i := range parts {
-		m, tasks := &j.mappings[i], len(parts[i].Trace.Ranks)
-		if m.Law == compose.Given && len(m.Nodes) != tasks {
-			return nil, &format.SyntaxError{File: m.path, Line: int64(min(len(m.Nodes), tasks)) + 1,
-				Expected: fmt.Sprintf("%d lines, one for each task of job %s", tasks, parts[i].Name),
-				Found:    strconv.Itoa(len(m.Nodes))}
-		}
-		mappings[i] = m.Mapping
-	}
-	return compose.Place(parts, mappings, j.machine)
+	return built, strings.Join(built.Names, " + "), nil
 }

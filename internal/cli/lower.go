@@ -89,9 +89,12 @@ type passes struct {
 	choice      collective.Choice // of algorithms of collectives
 }
 
+// Pass lowers a trace.
+type Pass = func(dag.Source) (dag.Source, error)
+
 // Pass returns the function that the flags ask for, one that returns its argument where they ask for nothing. What lowers
 // collectives alone does so while it is read; all else has the trace in memory.
-func (f *LowerFlags) Pass() (func(dag.Source) (dag.Source, error), error) {
+func (f *LowerFlags) Pass() (Pass, error) {
 	do, err := f.passes()
 	if err != nil {
 		return nil, err

@@ -3,9 +3,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spf13/pflag"
 
@@ -99,17 +97,9 @@ func (b *Bandwidth) String() string {
 
 // Set reads a rate such as 2TB/s.
 func (b *Bandwidth) Set(s string) error {
-	rate, err := units.ParseRate(s, "")
-	if err != nil {
-		return err
+	v, err := units.ParseBandwidth(s)
+	if err == nil {
+		*b = Bandwidth(v)
 	}
-	if rate.Num == 0 {
-		return errors.New("expected a rate of a memory")
-	}
-	perSecond, exact := rate.BytesPerSecond()
-	if perSecond == 0 || perSecond == math.MaxInt64 && !exact {
-		return errors.New("expected 1 to 2^63-1 bytes in a second")
-	}
-	*b = Bandwidth(perSecond)
-	return nil
+	return err
 }

@@ -74,13 +74,18 @@ func (n *Node) Has(key string) bool {
 type Error struct {
 	File     string
 	Line     int64
+	Key      string // the key whose value it is; "": none
 	Expected string
 	Found    string
 }
 
-// Error returns "FILE:LINE: expected X, found Y".
+// Error returns "FILE:LINE: KEY: expected X, found Y".
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d: expected %s, found %s", e.File, e.Line, e.Expected, e.Found)
+	key := ""
+	if e.Key != "" {
+		key = e.Key + ": "
+	}
+	return fmt.Sprintf("%s:%d: %sexpected %s, found %s", e.File, e.Line, key, e.Expected, e.Found)
 }
 
 // Limits of files. The YAML parser needs stack for each level of nesting, and its time for a key grows with the number

@@ -31,7 +31,7 @@ func readJSON(text []byte, name string) (Node, error) {
 }
 
 func (r *jsonReader) fail(expected, found string) error {
-	return &Error{r.name, r.at(), expected, found}
+	return &Error{File: r.name, Line: r.at(), Expected: expected, Found: found}
 }
 
 // at returns the line of the last token.
@@ -49,7 +49,7 @@ func (r *jsonReader) token() (json.Token, error) {
 		switch {
 		case errors.As(err, &syntax):
 			r.line = 1 + int64(bytes.Count(r.text[:min(max(syntax.Offset-1, 0), int64(len(r.text)))], []byte("\n")))
-			return nil, &Error{r.name, r.line, "JSON", syntax.Error()}
+			return nil, &Error{File: r.name, Line: r.line, Expected: "JSON", Found: syntax.Error()}
 		default:
 			return nil, r.fail("JSON", "the end of the file")
 		}

@@ -29,7 +29,7 @@ func (r *yamlReader) read(text []byte) (Node, error) {
 	case len(docs) == 0:
 		return Node{Line: 1, Kind: Null}, nil
 	case len(docs) > 1 && !r.loose:
-		return Node{}, &Error{r.name, lineOf(docs[1]), "one document", "a second"}
+		return Node{}, &Error{File: r.name, Line: lineOf(docs[1]), Expected: "one document", Found: "a second"}
 	}
 	return r.node(docs[0], 0)
 }
@@ -101,7 +101,7 @@ func typeName(n ast.Node) string {
 func (r *yamlReader) node(from ast.Node, depth int) (Node, error) {
 	n := Node{Line: lineOf(from)}
 	if depth > maxDepth {
-		return n, &Error{r.name, n.Line, fmt.Sprintf("at most %d levels", maxDepth), "more"}
+		return n, &Error{File: r.name, Line: n.Line, Expected: fmt.Sprintf("at most %d levels", maxDepth), Found: "more"}
 	}
 	switch from := from.(type) {
 	case nil, *ast.NullNode:
@@ -171,7 +171,7 @@ func (r *yamlReader) other(from ast.Node) (Node, error) {
 }
 
 func (r *yamlReader) unexpected(from ast.Node) error {
-	return &Error{r.name, lineOf(from), "a plain value, a list or a mapping", typeName(from)}
+	return &Error{File: r.name, Line: lineOf(from), Expected: "a plain value, a list or a mapping", Found: typeName(from)}
 }
 
 // members adds the members of a mapping to n.
@@ -183,14 +183,14 @@ func (r *yamlReader) members(n *Node, from ast.MapNode, depth int) error {
 			m.Key = key.Value
 		case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 			if !r.loose {
-				return &Error{r.name, n.Line, "a key that is a word", typeName(key)}
+				return &Error{File: r.name, Line: n.Line, Expected: "a key that is a word", Found: typeName(key)}
 			}
 			m.Key = key.GetToken().Value
 		default:
 			if !r.loose {
-				return &Error{r.name, n.Line, "a key that is a word", typeName(key)}
+				return &Error{File: r.name, Line: n.Line, Expected: "a key that is a word", Found: typeName(key)}
 			}
-			return &Error{r.name, m.Line, "a key", typeName(key)}
+			return &Error{File: r.name, Line: m.Line, Expected: "a key", Found: typeName(key)}
 		}
 		var err error
 		if m.Value, err = r.node(entries.Value(), depth+1); err != nil {

@@ -137,6 +137,22 @@ var flopUnits = []unit{
 	{"", 1}, {"FLOPS", 1}, {"MFLOPS", 1e6}, {"GFLOPS", 1e9}, {"TFLOPS", 1e12}, {"PFLOPS", 1e15}, {"EFLOPS", 1e18},
 }
 
+// ParseBandwidth parses a rate such as 2TB/s, in whole bytes per second from 1 to 2^63-1.
+func ParseBandwidth(text string) (int64, error) {
+	rate, err := ParseRate(text, "")
+	if err != nil {
+		return 0, err
+	}
+	if rate.Num == 0 {
+		return 0, errors.New("expected a rate of a memory")
+	}
+	perSecond, exact := rate.BytesPerSecond()
+	if perSecond == 0 || perSecond == math.MaxInt64 && !exact {
+		return 0, errors.New("expected 1 to 2^63-1 bytes in a second")
+	}
+	return perSecond, nil
+}
+
 // ParseFLOPS parses a number of floating-point operations per second such as 312TFLOPS or 312e12, from 1 to 10^18. It
 // rounds to a whole number, half up.
 func ParseFLOPS(text string) (int64, error) {

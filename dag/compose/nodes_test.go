@@ -12,6 +12,25 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
+// layout is a placement of all jobs, and lists of nodes for some of them.
+type layout struct {
+	by      Placement
+	machine Machine
+	given   [][]int32 // by job; nil: by
+}
+
+var shared = Machine{Shared: true}
+
+func (l *layout) place(jobs []Job) ([]int32, error) {
+	by := slices.Repeat([]Placement{l.by}, len(jobs))
+	for i, nodes := range l.given {
+		if nodes != nil {
+			by[i] = given(nodes...)
+		}
+	}
+	return l.machine.Place(jobs, by)
+}
+
 // on returns a job whose ranks are on the given nodes.
 func on(name string, nodes ...int32) Job {
 	b := dag.NewBuilder(len(nodes))
@@ -19,90 +38,93 @@ func on(name string, nodes ...int32) Job {
 	return Job{Name: name, Trace: b.Trace()}
 }
 
-func TestLayout(t *testing.T) {
+func TestPlaceNodes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		jobs   []Job
-		layout Layout
+		layout layout
 		want   []int32
 	}{
-		{"packed", jobsOf(2, 3), Layout{}, []int32{0, 1, 2, 3, 4}},
-		{"packed on more nodes", jobsOf(2, 3), Layout{Nodes: 9}, []int32{0, 1, 2, 3, 4}},
-		{"packed around lists", jobsOf(2, 2, 1), Layout{Given: [][]int32{nil, {3, 1}, nil}}, []int32{0, 2, 3, 1, 4}},
-		{"dealt", jobsOf(2, 3, 1), Layout{Pattern: Dealt}, []int32{0, 3, 1, 4, 5, 2}},
-		{"dealt around lists", jobsOf(2, 1, 2), Layout{Pattern: Dealt, Given: [][]int32{nil, {1}, nil}},
+		{"packed", jobsOf(2, 3), layout{}, []int32{0, 1, 2, 3, 4}},
+		{"packed on more nodes", jobsOf(2, 3), layout{machine: Machine{Nodes: 9}}, []int32{0, 1, 2, 3, 4}},
+		{"packed around lists", jobsOf(2, 2, 1), layout{given: [][]int32{nil, {3, 1}, nil}}, []int32{0, 2, 3, 1, 4}},
+		{"round robin", jobsOf(2, 3, 1), layout{by: rr}, []int32{0, 3, 1, 4, 5, 2}},
+		{"round robin around lists", jobsOf(2, 1, 2), layout{by: rr, given: [][]int32{nil, {1}, nil}},
 			[]int32{0, 3, 1, 2, 4}},
-		{"strided", jobsOf(2, 3), Layout{Pattern: Strided, Stride: 2}, []int32{0, 2, 4, 1, 3}},
-		{"strided, more nodes", jobsOf(2, 2), Layout{Pattern: Strided, Stride: 3, Nodes: 8}, []int32{0, 3, 6, 1}},
-		{"stride of the machine", jobsOf(3), Layout{Pattern: Strided, Stride: 9}, []int32{0, 1, 2}},
-		{"lists with gaps", jobsOf(2, 3), Layout{Given: [][]int32{{0, 5}, {2, 1, 6}}}, []int32{0, 5, 2, 1, 6}},
-		{"the last node", jobsOf(1), Layout{Given: [][]int32{{math.MaxInt32}}}, []int32{math.MaxInt32}},
-		{"ranks of a node", []Job{on("a", 7, 4, 7), on("b", 0, 1)}, Layout{Pattern: Dealt}, []int32{2, 0, 2, 1, 3}},
-		{"no ranks", jobsOf(0, 1, 0), Layout{Pattern: Dealt}, []int32{0}},
-		{"shared packed", jobsOf(2, 3), Layout{Shared: true}, []int32{0, 1, 0, 1, 2}},
-		{"shared strided", jobsOf(2, 3), Layout{Shared: true, Pattern: Strided, Stride: 2}, []int32{0, 2, 0, 2, 1}},
-		{"shared lists", jobsOf(2, 2), Layout{Shared: true, Given: [][]int32{{1, 3}, {3, 0}}}, []int32{1, 3, 3, 0}},
+		{"strided", jobsOf(2, 3), layout{by: strided(2)}, []int32{0, 2, 4, 1, 3}},
+		{"strided, more nodes", jobsOf(2, 2), layout{by: strided(3), machine: Machine{Nodes: 8}}, []int32{0, 3, 6, 1}},
+		{"stride of the machine", jobsOf(3), layout{by: strided(9)}, []int32{0, 1, 2}},
+		{"lists with gaps", jobsOf(2, 3), layout{given: [][]int32{{0, 5}, {2, 1, 6}}}, []int32{0, 5, 2, 1, 6}},
+		{"the last node", jobsOf(1), layout{given: [][]int32{{math.MaxInt32}}}, []int32{math.MaxInt32}},
+		{"ranks of a node", []Job{on("a", 7, 4, 7), on("b", 0, 1)}, layout{by: rr}, []int32{2, 0, 2, 1, 3}},
+		{"no ranks", jobsOf(0, 1, 0), layout{by: rr}, []int32{0}},
+		{"shared packed", jobsOf(2, 3), layout{machine: shared}, []int32{0, 1, 0, 1, 2}},
+		{"shared strided", jobsOf(2, 3), layout{by: strided(2), machine: shared}, []int32{0, 2, 0, 2, 1}},
+		{"nodes of the traces", []Job{on("a", 7, 4, 7), on("b", 0, 1)}, layout{by: own}, []int32{7, 4, 7, 8, 9}},
+		{"nodes of the traces, shared", []Job{on("a", 1, 0, 1), on("b", 0, 1)}, layout{by: own, machine: shared},
+			[]int32{1, 0, 1, 0, 1}},
+		{"shared lists", jobsOf(2, 2), layout{machine: shared, given: [][]int32{{1, 3}, {3, 0}}}, []int32{1, 3, 3, 0}},
 		// These fix what a seed stands for.
-		{"shuffled", jobsOf(3, 3), Layout{Pattern: Shuffled, Seed: 1}, []int32{3, 0, 2, 4, 5, 1}},
-		{"shared shuffled", jobsOf(3, 3), Layout{Pattern: Shuffled, Seed: 1, Shared: true, Nodes: 9},
+		{"random", jobsOf(3, 3), layout{by: random(1)}, []int32{3, 0, 2, 4, 5, 1}},
+		{"shared random", jobsOf(3, 3), layout{by: random(1), machine: Machine{Shared: true, Nodes: 9}},
 			[]int32{5, 6, 8, 8, 3, 6}},
 	} {
-		got, err := c.layout.Place(c.jobs)
+		got, err := c.layout.place(c.jobs)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: nodes %v, error %v, expected %v", c.name, got, err, c.want)
 		}
 	}
 }
 
-func TestLayoutErrors(t *testing.T) {
+func TestPlaceNodesErrors(t *testing.T) {
 	wrong := on("b", 0, 1)
 	wrong.Trace.Nodes = []int32{0}
 	for _, c := range []struct {
 		jobs   []Job
-		layout Layout
+		layout layout
 		want   string
 	}{
-		{jobsOf(2, 3), Layout{Nodes: 4}, "placing job b: 3 nodes, but 2 of 4 are free"},
-		{jobsOf(2, 3), Layout{Nodes: 4, Given: [][]int32{nil, {0, 1, 3}}}, "placing job a: 2 nodes, but 1 of 4 are free"},
-		{jobsOf(2), Layout{Nodes: 4, Given: [][]int32{{0, 4}}}, "placing job a: node 4, expected 0..3"},
-		{jobsOf(2), Layout{Given: [][]int32{{0, -1}}}, "placing job a: node -1, expected 0..1"},
-		{jobsOf(2, 3), Layout{Given: [][]int32{{0, 1}, {1, 2, 3}}}, "placing job b: node 1 is taken already"},
-		{jobsOf(2), Layout{Given: [][]int32{{1, 1}}, Shared: true}, "placing job a: node 1 is taken already"},
-		{jobsOf(2), Layout{Given: [][]int32{{1}}}, "placing job a: a list of 1 nodes, expected 2"},
-		{jobsOf(2, 1), Layout{Given: [][]int32{{1, 2}}}, "lists of nodes for 1 jobs, expected 2"},
-		{jobsOf(2, 3), Layout{Nodes: 2, Shared: true}, "placing job b: 3 nodes, but there are 2"},
-		{jobsOf(2, 3), Layout{Pattern: Dealt, Shared: true}, "nodes that jobs share cannot be dealt out"},
-		{jobsOf(2), Layout{Pattern: Strided}, "pattern 3 with stride 0, which is none"},
-		{jobsOf(2), Layout{Pattern: 4}, "pattern 4 with stride 0, which is none"},
-		{jobsOf(2), Layout{Nodes: -1}, "-1 nodes, expected up to 2147483647"},
-		{[]Job{wrong}, Layout{}, "job b: nodes of 1 ranks, expected 2"},
-		{nil, Layout{}, "no jobs"},
+		{jobsOf(2, 3), layout{machine: Machine{Nodes: 4}}, "placing job b: 3 nodes, but 2 of 4 are free"},
+		{jobsOf(2, 3), layout{machine: Machine{Nodes: 4}, given: [][]int32{nil, {0, 1, 3}}},
+			"placing job a: 2 nodes, but 1 of 4 are free"},
+		{jobsOf(2), layout{machine: Machine{Nodes: 4}, given: [][]int32{{0, 4}}}, "placing job a: node 4, expected 0..3"},
+		{jobsOf(2), layout{given: [][]int32{{0, -1}}}, "placing job a: node -1, expected 0..1"},
+		{jobsOf(2, 3), layout{given: [][]int32{{0, 1}, {1, 2, 3}}}, "placing job b: node 1 is taken already"},
+		{jobsOf(2), layout{machine: shared, given: [][]int32{{1, 1}}}, "placing job a: node 1 is taken already"},
+		{jobsOf(2), layout{given: [][]int32{{1}}}, "placing job a: a list of 1 nodes, expected 2"},
+		{jobsOf(2, 3), layout{machine: Machine{Nodes: 2, Shared: true}}, "placing job b: 3 nodes, but there are 2"},
+		{jobsOf(2, 3), layout{by: rr, machine: shared}, "nodes that jobs share cannot be dealt out"},
+		{jobsOf(2), layout{by: strided(0)}, "placing job a: unknown policy 2 with stride 0"},
+		{jobsOf(2), layout{by: Placement{Policy: 9}}, "placing job a: unknown policy 9 with stride 0"},
+		{jobsOf(2), layout{machine: Machine{Nodes: -1}}, "-1 nodes of 0 slots, expected up to 2147483647 of each"},
+		{[]Job{wrong}, layout{}, "job b: nodes of 1 ranks, expected 2"},
+		{nil, layout{}, "no jobs"},
 	} {
-		if got, err := c.layout.Place(c.jobs); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := c.layout.place(c.jobs); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("nodes %v, error %v, expected %q", got, err, c.want)
 		}
 	}
 }
 
-// TestLayoutIsPermutation checks that every pattern gives each node of a full machine once, and that a random one makes
-// every node as likely as any other.
-func TestLayoutIsPermutation(t *testing.T) {
-	for _, l := range []Layout{{}, {Pattern: Dealt}, {Pattern: Shuffled, Seed: 5}, {Pattern: Strided, Stride: 7}} {
-		nodes, err := l.Place(jobsOf(30, 1, 0, 49, 20))
+// TestPlaceNodesIsPermutation checks that every policy gives each node of a full machine once, and that a random one
+// makes every node as likely as any other.
+func TestPlaceNodesIsPermutation(t *testing.T) {
+	for _, l := range []Placement{packed, rr, random(5), strided(7)} {
+		nodes, err := (&layout{by: l}).place(jobsOf(30, 1, 0, 49, 20))
 		if err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(nodes)
 		for i, node := range nodes {
 			if int(node) != i || len(nodes) != 100 {
-				t.Fatalf("pattern %d gives %v", l.Pattern, nodes)
+				t.Fatalf("policy %d gives %v", l.Policy, nodes)
 			}
 		}
 	}
 	var first [6]int
 	const seeds = 12_000
 	for seed := range int64(seeds) {
-		nodes, err := (&Layout{Pattern: Shuffled, Seed: seed}).Place(jobsOf(2, 4))
+		nodes, err := (&layout{by: Placement{Policy: Random, Seed: seed}}).place(jobsOf(2, 4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +150,7 @@ func TestOnNodes(t *testing.T) {
 			}
 			jobs = append(jobs, Job{strconv.Itoa(i), trace, dag.Time(random.IntN(3)) * dag.Microsecond})
 		}
-		nodes, err := (&Layout{Pattern: Shuffled, Seed: int64(seed), Nodes: 40}).Place(jobs)
+		nodes, err := (&layout{by: Placement{Policy: Random, Seed: int64(seed)}, machine: Machine{Nodes: 40}}).place(jobs)
 		if err != nil {
 			t.Fatal(err)
 		}

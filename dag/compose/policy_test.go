@@ -1,47 +1,47 @@
-package cli
+package compose
 
 import (
 	"math"
-	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/tracedag/tracedag/dag"
 )
 
-func TestParseJobInput(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, name := range []string{"x", "x@5ms", "a@b"} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for text, want := range map[string]jobInput{
-		"x":                     {"x", 0},
-		"x@7ms":                 {"x", 7 * dag.Millisecond},
-		"x@0":                   {"x", 0},
-		"x@5ms":                 {"x@5ms", 0},
-		"x@5ms@0":               {"x@5ms", 0},
-		"a@b@1.5us":             {"a@b", 1500 * dag.Nanosecond},
-		"a@b":                   {"a@b", 0},
-		"-@2s":                  {"-", 2 * dag.Second},
-		"absent":                {"absent", 0},
-		"x@9223372.036854775ms": {"x", 9223372036854775},
+func TestParsePlacement(t *testing.T) {
+	for text, want := range map[string]Placement{
+		"packed":      {},
+		"linear":      {},
+		"roundrobin":  {Policy: RoundRobin},
+		"round-robin": {Policy: RoundRobin},
+		"round_robin": {Policy: RoundRobin},
+		"rr":          {Policy: RoundRobin},
+		"nodes":       {Policy: OwnNodes},
+		"random":      {Policy: Random},
+		"random:-7":   {Policy: Random, Seed: -7, Seeded: true},
+		"strided:3":   {Policy: Strided, Stride: 3},
+		"file:a:b":    {Policy: Given, File: "a:b"},
 	} {
-		if got, err := parseJobInput("--trace", text); err != nil || got != want {
+		if got, err := ParsePlacement(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, error %v, expected %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"x@5", "x@", "x@-1ms", "x@1ps@", "x@0.5ps", "x@107000000s"} {
-		got, err := parseJobInput("--trace", text)
-		if err == nil || !strings.Contains(err.Error(), "--trace "+text+": no such file, nor a file and a start: time") {
-			t.Errorf("%s: %+v, error %v", text, got, err)
+	for text, want := range map[string]string{
+		"":          `expected one of packed, roundrobin, strided:N, random, random:SEED, nodes, file:PATH, found ""`,
+		"custom":    `nodes, file:PATH, found "custom"`,
+		"file:":     `nodes, file:PATH, found "file:"`,
+		"packed:1":  `nodes, file:PATH, found "packed:1"`,
+		"random:x":  `expected random:SEED, where SEED is a whole number, found "random:x"`,
+		"strided:0": `expected strided:N, where N is a whole number from 1, found "strided:0"`,
+		"strided":   `expected strided:N`,
+	} {
+		if got, err := ParsePlacement(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, error %v, expected %q", text, got, err, want)
 		}
 	}
 }
 
-func TestParseNodes(t *testing.T) {
+func TestReadNodes(t *testing.T) {
 	for _, c := range []struct {
 		content string
 		nodes   int
@@ -61,7 +61,7 @@ func TestParseNodes(t *testing.T) {
 		{content: "1\n" + strings.Repeat("0", 1<<17), err: ":2: expected the number of a node, 0..2147483647, found " +
 			"a very long line"},
 	} {
-		got, err := parseNodes(strings.NewReader(c.content), "nodes", c.nodes)
+		got, err := readNodes(strings.NewReader(c.content), "nodes", c.nodes)
 		if c.err == "" && err == nil && slices.Equal(got, c.want) || err != nil && err.Error() == "nodes"+c.err {
 			continue
 		}
@@ -69,8 +69,8 @@ func TestParseNodes(t *testing.T) {
 	}
 }
 
-// FuzzParseNodes checks that what is read of any content is one node a line, in range.
-func FuzzParseNodes(f *testing.F) {
+// FuzzReadNodes checks that what is read of any content is one node a line, in range.
+func FuzzReadNodes(f *testing.F) {
 	for _, seed := range []string{"", "0\n1\n2\n", "7", "1\r\n2", "\n", "x", "-1", "99999999999999999999", "+1", "0x1"} {
 		f.Add(seed, 8)
 	}
@@ -78,7 +78,7 @@ func FuzzParseNodes(f *testing.F) {
 		if nodes < 0 || nodes > math.MaxInt32 {
 			return
 		}
-		got, err := parseNodes(strings.NewReader(content), "nodes", nodes)
+		got, err := readNodes(strings.NewReader(content), "nodes", nodes)
 		if err != nil {
 			if got != nil || !strings.HasPrefix(err.Error(), "nodes:") {
 				t.Errorf("%v, error %v", got, err)
