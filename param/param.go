@@ -179,7 +179,7 @@ func (s Set) Names() []string {
 // Error says which parameter has a value that cannot be, and why.
 type Error struct {
 	Name  string // "" if no single parameter is at fault
-	Text  string // the value as it was given, if it is no number of its kind; else ""
+	Text  string // the value as it was given; "" if Err tells it
 	Err   error
 	Needs bool // Err names what the parameter needs: it reads as a sentence after the name
 }
@@ -227,15 +227,24 @@ func (s Set) Apply(texts Texts) error {
 				if err == nil {
 					continue
 				}
-				var outside *rangeError
-				if _, ok := p.Value.(Number); ok && !errors.As(err, &outside) {
-					return &Error{Name: name, Text: text, Err: err}
+				if namesText(p.Value, err) {
+					return &Error{Name: name, Err: err}
 				}
-				return &Error{Name: name, Err: err}
+				return &Error{Name: name, Text: text, Err: err}
 			}
 		}
 	}
 	return nil
+}
+
+// namesText reports whether the error of a value tells by itself what was found and expected.
+func namesText(v Value, err error) bool {
+	switch v.(type) {
+	case *function, *choice:
+		return true
+	}
+	var outside *rangeError
+	return errors.As(err, &outside)
 }
 
 // Assign sets the parameter of a text such as "pipeline=3" among those that --set sets.

@@ -9,12 +9,13 @@ import (
 
 	"github.com/tracedag/tracedag/dag/gen"
 	"github.com/tracedag/tracedag/dag/gen/generator"
+	"github.com/tracedag/tracedag/formats/base"
 	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
 func main() {
-	os.Exit(cli.Main(newCommand, formatList))
+	os.Exit(cli.Main(newCommand, base.Formats))
 }
 
 func newCommand(p *cli.Program) *cobra.Command {

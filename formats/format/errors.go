@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/tracedag/tracedag/internal/conf"
 )
 
 // FileError is an error about a file. Its message begins with the file's name.
@@ -35,7 +37,8 @@ func namesFile(err error) bool {
 	var syntax *SyntaxError
 	var path *fs.PathError
 	var file *FileError
-	return errors.As(err, &syntax) || errors.As(err, &path) || errors.As(err, &file)
+	var conf *conf.Error
+	return errors.As(err, &syntax) || errors.As(err, &path) || errors.As(err, &file) || errors.As(err, &conf)
 }
 
 // Cause returns the reason of an [*fs.PathError], and any other error as it is.

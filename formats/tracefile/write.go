@@ -182,6 +182,15 @@ func (w *writer) refuse() error {
 	return nil
 }
 
+// inFile returns an error of writing with the name of the output, which a [*LossError] has already.
+func (w *writer) inFile(err error) error {
+	var loss *LossError
+	if errors.As(err, &loss) {
+		return err
+	}
+	return format.InFile(w.name(), err)
+}
+
 // create begins an output.
 func (w *writer) create(path string) (*Output, error) {
 	if isStdout(path) {
@@ -203,7 +212,7 @@ func (w *writer) write(write func(io.Writer, format.WriteOptions) error) error {
 		return out.writeError(counted.err)
 	}
 	if err != nil {
-		return format.InFile(w.name(), err)
+		return w.inFile(err)
 	}
 	w.done.Bytes = counted.n
 	return out.Commit()

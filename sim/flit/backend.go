@@ -69,7 +69,9 @@ func (b *backend) Params() param.Set {
 		}).Among(names...).Default(b.preset),
 		param.String(&b.topology, "topology",
 			"network, such as dragonfly:h=2 or torus:dims=4x4, or a .topo file or list of links").Default("the preset's"),
-		param.Enum(&b.params.Routing, "routing", "packet routing", routings...).Default("minimal"),
+		param.Func("name", "routing", "packet routing", func(text string) error {
+			return b.params.Routing.UnmarshalText([]byte(text))
+		}).Among(routings...).Default("minimal"),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.cores, "cores", "ranks per host").Default("as few as are needed"),
 		param.Func("key=value,...", "set", "parameters of routers; --list-presets lists them", func(text string) error {

@@ -1,13 +1,20 @@
-package main
+// Package base is the registry of the trace formats that need no large third-party library. Package formats adds the
+// others.
+package base
 
 import (
 	"github.com/tracedag/tracedag/formats/blkparse"
 	"github.com/tracedag/tracedag/formats/blktracer"
 	"github.com/tracedag/tracedag/formats/chakra"
+	"github.com/tracedag/tracedag/formats/chakra/astratext"
+	"github.com/tracedag/tracedag/formats/chakra/pytorch"
+	"github.com/tracedag/tracedag/formats/chakra/stg"
+	"github.com/tracedag/tracedag/formats/chakra/workloadgraph"
 	"github.com/tracedag/tracedag/formats/disksim"
 	"github.com/tracedag/tracedag/formats/fio"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
+	"github.com/tracedag/tracedag/formats/hpcc"
 	"github.com/tracedag/tracedag/formats/htsim"
 	"github.com/tracedag/tracedag/formats/mpi"
 	"github.com/tracedag/tracedag/formats/msr"
@@ -17,9 +24,8 @@ import (
 	"github.com/tracedag/tracedag/formats/vef"
 )
 
-// formatList is the formats that traces are written in, and those of traces that generators imitate, in probe order. It
-// leaves out nsys, which would link an SQLite engine.
-var formatList = format.List{
+// Formats are the formats, in probe order. Adding a format is one line here.
+var Formats = format.List{
 	store.Format,
 	goal.Binary,
 	goal.Text,
@@ -27,6 +33,10 @@ var formatList = format.List{
 	mpi.Format,
 	chakra.Format,
 	chakra.JSON,
+	astratext.Format,
+	pytorch.Format,
+	stg.Format,
+	workloadgraph.Format,
 	spc.Format,
 	msr.Format,
 	blkparse.Format,
@@ -37,4 +47,5 @@ var formatList = format.List{
 	trafpy.JSON,
 	trafpy.CSV,
 	htsim.Format,
+	hpcc.Format,
 }
