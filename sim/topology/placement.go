@@ -9,57 +9,58 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/internal/conf"
 	"github.com/tracedag/tracedag/param"
 )
 
-// Placement is a policy that places ranks on the hosts of a network: packed, random, strided:N, nodes of the trace, or
-// the hosts of a file.
+// Placement is a policy that places ranks on the hosts of a network, one rank per host: packed, roundrobin (the same),
+// random, random:SEED, strided:N, the nodes of the trace, or the hosts of a file.
 type Placement struct {
-	policy string
-	stride int
-	hosts  []uint32 // of a file, by rank; nil: there is none
+	text  string // as given
+	by    compose.Placement
+	file  string   // with the hosts; "": none
+	hosts []uint32 // by rank, of the file
 }
 
 // DefaultPlacement places rank r on host r.
-var DefaultPlacement = Placement{policy: "packed"}
+var DefaultPlacement = Placement{text: "packed"}
 
 // PlacementPolicies are the policies by name; "strided:" precedes its stride.
 var PlacementPolicies = []string{"packed", "random", "strided:", "nodes"}
 
 // PlacementParam declares the policy. Check loads the file that it names.
 func PlacementParam(p *Placement) param.Param {
-	v := param.Func("policy", "placement", "rank placement: packed, random, strided:N, nodes of the trace, or a file with a "+
-		"host per line", func(text string) error {
-		*p = Placement{policy: text}
-		name, stride, _ := strings.Cut(text, ":")
-		if name != "strided" {
-			return nil
+	v := param.Func("policy", "placement", "rank placement: packed, random, random:SEED, strided:N, nodes of the trace, or a "+
+		"file with a host per line", func(text string) (err error) {
+		*p = Placement{text: text}
+		p.by, err = compose.ParsePlacement(text)
+		switch name, _, _ := strings.Cut(text, ":"); {
+		case err == nil:
+			p.file = p.by.File
+		case name == "strided" || name == "random":
+			return err
+		default:
+			p.file = text
 		}
-		n, err := strconv.Atoi(stride)
-		if err != nil || n < 1 {
-			return fmt.Errorf("strided: expected a whole number from 1, found %q", stride)
-		}
-		p.policy, p.stride = name, n
 		return nil
 	})
-	return v.Default(p.policy).Offer(PlacementPolicies...)
+	return v.Default(p.text).Offer(PlacementPolicies...)
 }
 
-// Check loads the file that the policy names, if it is no policy of another name.
+// Check loads the file that the policy names, if it names one.
 func (p *Placement) Check() error {
-	switch p.policy {
-	case "packed", "random", "nodes", "strided":
+	if p.file == "" {
 		return nil
 	}
-	f, err := os.Open(p.policy)
+	f, err := os.Open(p.file)
 	if errors.Is(err, os.ErrNotExist) {
-		return param.Errorf("placement", "%q is neither packed, random, strided:N nor nodes, nor a file", p.policy)
+		return param.Errorf("placement", "%q is neither packed, random, strided:N nor nodes, nor a file", p.text)
 	} else if err != nil {
 		return err
 	}
 	defer f.Close()
-	p.hosts, err = readHosts(f, p.policy)
+	p.hosts, err = readHosts(f, p.file)
 	return err
 }
 
@@ -80,10 +81,10 @@ func readHosts(r io.Reader, name string) (hosts []uint32, err error) {
 // Place returns the first host of each rank of a network. A rank has several NICs, each of which is one host. Nodes are
 // those of the trace's ranks; nil places rank r on node r.
 func (p *Placement) Place(ranks, hosts, nics int, seed int64, nodes []int32) ([]uint32, error) {
-	if p.hosts != nil {
+	switch {
+	case p.hosts != nil:
 		return p.hosts, nil
-	}
-	if p.policy == "nodes" {
+	case p.by.Policy == compose.OwnNodes:
 		return onNodes(ranks, hosts, nics, nodes)
 	}
 	groups, err := groupsFor(ranks, hosts, nics)
@@ -91,17 +92,19 @@ func (p *Placement) Place(ranks, hosts, nics int, seed int64, nodes []int32) ([]
 		return nil, err
 	}
 	at := make([]uint32, 0, ranks)
-	switch p.policy {
-	case "random":
+	if p.by.Policy == compose.Random {
+		if p.by.Seeded {
+			seed = p.by.Seed
+		}
 		for _, g := range rand.New(rand.NewPCG(uint64(seed), 0x706c6163)).Perm(groups)[:ranks] {
 			at = append(at, uint32(g*nics))
 		}
-	default: // with the last host reached, go on with the first free one
-		stride := max(1, p.stride)
-		for first := 0; first < min(stride, groups) && len(at) < ranks; first++ {
-			for g := first; g < groups && len(at) < ranks; g += stride {
-				at = append(at, uint32(g*nics))
-			}
+		return at, nil
+	}
+	stride := max(1, p.by.Stride) // with the last host reached, go on with the first free one
+	for first := 0; first < min(stride, groups) && len(at) < ranks; first++ {
+		for g := first; g < groups && len(at) < ranks; g += stride {
+			at = append(at, uint32(g*nics))
 		}
 	}
 	return at, nil
@@ -134,4 +137,4 @@ func groupsFor(ranks, hosts, nics int) (int, error) {
 }
 
 // ByRank reports whether the policy gives the host of each rank by itself, so that several ranks may share one.
-func (p *Placement) ByRank() bool { return p.hosts != nil || p.policy == "nodes" }
+func (p *Placement) ByRank() bool { return p.hosts != nil || p.by.Policy == compose.OwnNodes }

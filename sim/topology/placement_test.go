@@ -39,6 +39,8 @@ func TestPlacementPolicies(t *testing.T) {
 		{"packed", 3, 8, 2, nil, []uint32{0, 2, 4}},
 		{"strided:3", 5, 8, 1, nil, []uint32{0, 3, 6, 1, 4}},
 		{"strided:9", 3, 3, 1, nil, []uint32{0, 1, 2}},
+		{"roundrobin", 3, 8, 1, nil, []uint32{0, 1, 2}},
+		{"file:" + file, 3, 4, 1, nil, []uint32{3, 3, 0}},
 		{"nodes", 3, 8, 2, []int32{3, 0, 3}, []uint32{6, 0, 6}},
 		{"nodes", 2, 2, 1, nil, []uint32{0, 1}},
 		{file, 3, 4, 1, nil, []uint32{3, 3, 0}},
@@ -48,15 +50,19 @@ func TestPlacementPolicies(t *testing.T) {
 		}
 	}
 	got, err := place("random", 8, 8, 1, nil)
-	slices.Sort(got)
-	if err != nil || !slices.Equal(got, []uint32{0, 1, 2, 3, 4, 5, 6, 7}) {
+	if err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []uint32{0, 1, 2, 3, 4, 5, 6, 7}) {
 		t.Errorf("random: %v, %v", got, err)
+	}
+	again, err := place("random:1", 8, 8, 1, nil)
+	other, err2 := place("random:2", 8, 8, 1, nil)
+	if err != nil || err2 != nil || !slices.Equal(again, got) || slices.Equal(other, got) {
+		t.Errorf("random:1: %v, %v, expected %v, not as random:2: %v, %v", again, err, got, other, err2)
 	}
 }
 
 func TestPlacementErrors(t *testing.T) {
 	for policy, want := range map[string]string{
-		"strided:0": "from 1", "strided:x": "from 1", "nowhere": "nor a file", "packed": "the network only 2 hosts",
+		"strided:0": "from 1", "strided:x": "from 1", "random:x": "SEED is a whole number", "nowhere": "nor a file", "packed": "the network only 2 hosts",
 	} {
 		if _, err := place(policy, 3, 2, 1, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", policy, err)
