@@ -60,6 +60,11 @@ func TestJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	text := fmt.Sprintf(`{"jobs": [{"file": %q}, {"file": %q, "name": "b", "start": "2us", "count": 2}]}`, store, absolute(t, goal))
+	if err := os.WriteFile(plan, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	alone := map[string]document{}
 	for _, name := range []string{store, goal} {
 		alone[name] = parse(t, clitest.Run(newCommand, "--json", name).Stdout)
@@ -80,8 +85,12 @@ func TestJobs(t *testing.T) {
 		{"--trace FILE@7ns", []job{{"x.parquet", store, 7000}}},
 		{"FILE --trace FILE --mapping rr --nodes 4 --cores-per-node 3",
 			[]job{{"x.parquet", store, 0}, {"x.parquet#2", store, 0}}},
+		{"FILE --trace GOAL@5ms --lower collectives", []job{{"x.parquet", store, 0}, {"pingpong_2.goal", goal, 5e9}}},
+		{"--job GOAL,count=2,name=a,start=3us --trace FILE", []job{{"a", goal, 3e6}, {"a#2", goal, 3e6}, {"x.parquet", store, 0}}},
+		{"--plan PLAN", []job{{"x.parquet", store, 0}, {"b", goal, 2e6}, {"b#2", goal, 2e6}}},
+		{"--plan PLAN --lower collectives", []job{{"x.parquet", store, 0}, {"b", goal, 2e6}, {"b#2", goal, 2e6}}},
 	} {
-		args := strings.NewReplacer("FILE", store, "GOAL", goal).Replace(c.args)
+		args := strings.NewReplacer("FILE", store, "GOAL", goal, "PLAN", plan).Replace(c.args)
 		session := clitest.Session{Stdin: bytes.NewReader(content)}
 		r := session.Run(newCommand, append(strings.Fields(args), "--json")...)
 		if r.Status != 0 || r.Stderr != "" {
@@ -112,6 +121,38 @@ func TestJobs(t *testing.T) {
 		if gotJobs := parseJobs(t, r.Stdout); !reflect.DeepEqual(gotJobs, jobs) {
 			t.Errorf("%s: jobs %+v, expected %+v", c.args, gotJobs, jobs)
 		}
+	}
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestTenants checks that a plan's jobs on the same nodes become one rank per node once their collectives are lowered.
+func TestTenants(t *testing.T) {
+	store, goal := storedFile(t, withCollectives(5)), absolute(t, vectors+"pingpong_2.goal")
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	text := fmt.Sprintf("mode: multi-tenant\none-rank-per-node: true\njobs:\n- file: %s\n- file: %s\n", store, goal)
+	if err := os.WriteFile(plan, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := clitest.Run(newCommand, "--plan", plan, "--lower", "collectives", "--json")
+	got := parse(t, r.Stdout)
+	if jobs := parseJobs(t, r.Stdout); r.Status != 0 || len(got.Finish) != 5 || len(jobs) != 2 || jobs[1].Name != "pingpong_2.goal" {
+		t.Errorf("status %d, finish %v, %+v, %s", r.Status, got.Finish, jobs, r.Stderr)
+	}
+	r = clitest.Run(newCommand, "--plan", plan)
+	if want := "there are collectives: lower them, as with --lower collectives"; r.Status != 1 || !strings.Contains(r.Stderr, want) {
+		t.Errorf("status %d, %s", r.Status, r.Stderr)
+	}
+	r = clitest.Run(newCommand, "--plan", plan, "--nodes", "3")
+	if r.Status != 2 || !strings.Contains(r.Stderr, "--plan says all") {
+		t.Errorf("status %d, %s", r.Status, r.Stderr)
 	}
 }
 

@@ -31,16 +31,13 @@ type loaded struct {
 // load reads the traces and compiles them. A single trace that can be read batch by batch is compiled on the way and
 // never in memory as a whole, unless a timeline, jobs, measured times or lowering need more than a replay does.
 func (r *run) load() (*loaded, error) {
-	name, single := r.jobs.Single()
-	if !single {
-		if r.o.lower.Asked() {
-			return nil, cli.Usagef("--lower is for a single trace: lower each with traceconv")
-		}
-		return r.loadJobs()
-	}
 	pass, err := r.o.lower.Pass()
 	if err != nil {
 		return nil, err
+	}
+	name, single := r.jobs.Single()
+	if !single {
+		return r.loadJobs(pass)
 	}
 	in, err := r.p.OpenTrace(name, r.o.read, cli.ReadOptions{})
 	if err != nil {
@@ -55,7 +52,7 @@ func (r *run) load() (*loaded, error) {
 	return l, nil
 }
 
-func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass func(dag.Source) (dag.Source, error)) error {
+func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 	if in.Source != nil && !r.o.wantsWhole() {
 		h, err := in.Source.Header()
 		if err != nil {
@@ -72,25 +69,18 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass func(dag.Source) (da
 	}
 	in.DoneReading()
 	r.phases.done("decode")
-	if r.o.compare {
-		if l.measured, err = measure.MeasuredOf(trace); err != nil {
-			return cli.InFile(in.Name, err)
-		}
-	}
+	before := trace
 	if r.o.lower.Asked() {
 		s, err := pass(dag.FromTrace(trace))
+		if err == nil {
+			trace, err = dag.ReadAll(s)
+		}
 		if err != nil {
 			return cli.InFile(in.Name, err)
 		}
-		before := trace
-		if trace, err = dag.ReadAll(s); err != nil {
-			return cli.InFile(in.Name, err)
-		}
-		if r.o.compare {
-			if l.measured, err = l.measured.Lowered(before, trace); err != nil {
-				return cli.InFile(in.Name, err)
-			}
-		}
+	}
+	if l.measured, err = r.measured(before, trace); err != nil {
+		return cli.InFile(in.Name, err)
 	}
 	return r.compileWhole(l, trace)
 }
@@ -105,25 +95,36 @@ func (r *run) measuresIO(meta dag.Meta) bool {
 	return r.o.sweep == "" && measure.IsStorage(meta)
 }
 
+// measured returns the recorded times of a trace by the ranks that it was lowered to, nil without --compare.
+func (r *run) measured(before, lowered *dag.Trace) (measure.Measured, error) {
+	if !r.o.compare {
+		return nil, nil
+	}
+	m, err := measure.MeasuredOf(before)
+	if err != nil || before == lowered {
+		return m, err
+	}
+	return m.Lowered(before, lowered)
+}
+
 // loadJobs loads traces that are placed on nodes, or become the jobs of one.
-func (r *run) loadJobs() (*loaded, error) {
-	trace, name, parts, err := r.jobs.Read(r.p, r.o.read)
+func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
+	built, name, err := r.jobs.Build(r.p, r.o.read, pass)
 	if err != nil {
 		return nil, err
+	}
+	trace, err := dag.ReadAll(built.Source)
+	if err != nil {
+		return nil, cli.InFile(name, err)
 	}
 	lowers := r.backend.Lowers(dag.FromTrace(trace)) != nil && r.choice.UsesNodes()
 	if trace.Nodes != nil && !lowers && !r.backend.Traits().Nodes {
 		r.p.Explain("%s: placed on nodes, which makes no difference to the %s backend", name, r.o.backend)
 	}
 	r.phases.done("decode")
-	l := &loaded{name: name, close: func() {}}
-	for _, job := range parts {
-		l.parts = append(l.parts, measure.Part(job))
-	}
-	if r.o.compare {
-		if l.measured, err = measure.MeasuredOf(trace); err != nil {
-			return nil, cli.InFile(name, err)
-		}
+	l := &loaded{name: name, parts: built.Parts, close: func() {}}
+	if l.measured, err = r.measured(built.Merged, trace); err != nil {
+		return nil, cli.InFile(name, err)
 	}
 	return l, r.compileWhole(l, trace)
 }

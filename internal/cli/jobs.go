@@ -11,27 +11,38 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 )
 
 // JobFlags are the flags of a program that takes several traces as jobs that run at the same time.
 type JobFlags struct {
 	plan     string
-	traces   []string
+	traces   words
 	mappings []string
 	nodes    int
 	cores    int
 	flags    *pflag.FlagSet
 }
 
+// words is a flag that may be repeated. Flags of several names may share it.
+type words []string
+
+func (w *words) String() string { return strings.Join(*w, " ") }
+func (w *words) Type() string   { return "string" }
+
+func (w *words) Set(text string) error {
+	*w = append(*w, text)
+	return nil
+}
+
 // Register adds the flags to the command, which must have a flag called seed.
 func (f *JobFlags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
 	registerPlanFile(f.flags, &f.plan)
-	f.flags.StringArrayVar(&f.traces, "trace", nil,
+	f.flags.Var(&f.traces, "trace",
 		"`FILE[@START][,KEY=VALUE...]` of another trace, a job of its own that starts at START, such as 5ms, with the "+
 			"keys of a job in a plan; may be repeated")
+	f.flags.Var(&f.traces, "job", "another name of --trace, for a `trace`")
 	f.flags.StringArrayVar(&f.mappings, "mapping", nil,
 		"`policy` that places ranks on nodes: "+compose.Policies+" with the node of each rank on a line; "+
 			"given once for all jobs or once for each, in order")
@@ -41,9 +52,6 @@ func (f *JobFlags) Register(cmd *cobra.Command) {
 
 // Jobs are traces to be read as the jobs of one.
 type Jobs struct{ *Plan }
-
-// Job is a job of a merged trace.
-type Job = compose.Part
 
 // Jobs returns the jobs that the flags ask for. The trace that the argument names comes first and starts at 0; without
 // argument, --trace and --plan it is standard input.
@@ -76,6 +84,11 @@ func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
 	if mappings != nil {
 		settings = append(settings, compose.Setting{Key: "cores-per-node", Value: strconv.Itoa(f.cores)},
 			compose.Setting{Key: "one-rank-per-node", Value: "false"})
+	}
+	for _, name := range nodeFlagNames {
+		if flag := f.flags.Lookup(name); flag != nil && flag.Changed {
+			settings = append(settings, compose.Setting{Key: name, Value: flag.Value.String()})
+		}
 	}
 	plan, err := compose.NewPlan(settings, jobs)
 	if err != nil {
@@ -126,16 +139,6 @@ func (f *JobFlags) parseMappings(jobs int) ([]compose.Placement, error) {
 		mappings = slices.Repeat(mappings, jobs)
 	}
 	return mappings, nil
-}
-
-// Read reads all traces into one, and returns its name for messages and its jobs.
-func (j *Jobs) Read(p *Program, f ReadFlags) (merged *dag.Trace, name string, jobs []Job, err error) {
-	built, name, err := j.Build(p, f, nil)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	merged, err = dag.ReadAll(built.Source)
-	return merged, name, built.Parts, err
 }
 
 // Build makes the trace of all jobs, and returns its name for messages. Lower may be nil.

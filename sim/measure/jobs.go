@@ -8,15 +8,12 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/sim"
 )
 
 // Part is one of the traces that a trace was made of: a job, with its first rank, number of ranks and start.
-type Part struct {
-	Name             string
-	FirstRank, Ranks int
-	Start            dag.Time
-}
+type Part = compose.Part
 
 // Jobs are the jobs of a trace and the ops of each; jobs may share ranks. docs/simulate.md has the definitions.
 type Jobs struct {
