@@ -40,6 +40,9 @@ const (
 	opMask = 1<<opBits - 1
 )
 
+// checkEvents is the number of events of a group between two checks of the context. It is a power of two.
+const checkEvents = 1 << 16
+
 // ownEvent marks, in the key of an event, the rank's own events, which follow those of the network.
 const ownEvent = 1 << 63
 
@@ -176,7 +179,9 @@ func (a *Actor) run(at uint32, until uint64) (next uint64) {
 		}
 		ev := queue.Pop()
 		a.now = ev.Time
-		a.totals.events++
+		if a.totals.events++; a.totals.events&(checkEvents-1) == 0 {
+			a.err = Interrupted(a.e.ctx)
+		}
 		i := ev.Payload() & opMask
 		switch kind := ev.Payload() >> opBits; kind {
 		case opReady:

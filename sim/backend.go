@@ -63,7 +63,7 @@ type Traits struct {
 
 // Env connects a configured backend with its caller. Every field may be zero; methods of a nil Env do nothing.
 type Env struct {
-	Context context.Context                   // ends Check and Compile early; nil: never
+	Context context.Context                   // ends Compile early; see [Interrupted]. nil: never
 	Warn    func(message string, args ...any) // reports what may make results other than expected; nil discards
 	Explain func(message string, args ...any) // reports details of the work; nil discards
 	Threads int                               // worker threads for preparation; 0: all
@@ -96,6 +96,14 @@ type Env struct {
 type Meter interface {
 	Add(n int64)
 	Close()
+}
+
+// OrEmpty returns the Env, or one whose fields are all zero if it is nil.
+func (e *Env) OrEmpty() *Env {
+	if e == nil {
+		return &Env{}
+	}
+	return e
 }
 
 // Warnf reports what may make results other than expected.
@@ -139,7 +147,7 @@ type Output interface {
 
 // RunOptions says how to run a compiled trace.
 type RunOptions struct {
-	Context  context.Context // ends the run early; nil: never
+	Context  context.Context // ends the run early; see [Interrupted]. nil: never
 	Settings []param.Setting // parameters that differ from the backend's configuration, at a point of a sweep
 	Timeline Timeline        // receives the run; nil: nobody
 	OpEnded  OpEnded         // is told when an op completes; only backends without timelines call it. nil: nobody

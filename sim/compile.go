@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"sync"
@@ -24,6 +25,8 @@ type CompileOptions struct {
 	// HighLevel makes collectives ops of the program, and compiles mem and io ops like calcs. Without it they are
 	// errors.
 	HighLevel bool
+
+	Context context.Context // ends the compilation early; see [Interrupted]. nil: never
 }
 
 // NotCompiledError reports an op that cannot be compiled.
@@ -50,7 +53,7 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		return nil, err
 	}
 	batches, ranks, comms := h.Batches, h.Ranks, h.Comms
-	places, end, err := lay(t, batches)
+	places, end, err := lay(o.Context, t, batches)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +75,7 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	}
 	var mutex sync.Mutex
 	var compilers []*rankCompiler
-	err = inBatches(t, batches, func() func(k int, ranks []dag.Rank) error {
+	err = inBatches(o.Context, t, batches, func() func(k int, ranks []dag.Rank) error {
 		c := &rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}, comms: len(comms)}
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -93,14 +96,17 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 }
 
 // inBatches reads batches in parallel. Each goroutine calls work once and the returned function on every batch that it
-// reads. inBatches returns the error of the first batch that has one.
-func inBatches(t dag.Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
+// reads. inBatches returns the error of the first batch that has one, or that of the context if it ends.
+func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
 	type reader struct {
 		read dag.Reader
 		do   func(k int, ranks []dag.Rank) error
 	}
 	start := func() reader { return reader{do: work(), read: t.NewReader(dag.Replay)} }
 	_, err := par.EachWith(len(batches), start, func(r reader, k int) error {
+		if err := Interrupted(ctx); err != nil {
+			return err
+		}
 		ranks, err := r.read(batches[k])
 		if err != nil {
 			return err
@@ -114,7 +120,7 @@ func inBatches(t dag.Source, batches []dag.Batch, work func() (do func(k int, ra
 type place struct{ op, dep int64 }
 
 // lay returns where the ops and dependents of each batch begin, and where all end.
-func lay(t dag.Source, batches []dag.Batch) (places []place, end place, err error) {
+func lay(ctx context.Context, t dag.Source, batches []dag.Batch) (places []place, end place, err error) {
 	places = make([]place, len(batches)+1)
 	for k, b := range batches {
 		places[k+1] = place{places[k].op + b.Ops, places[k].dep + b.Deps}
@@ -124,7 +130,7 @@ func lay(t dag.Source, batches []dag.Batch) (places []place, end place, err erro
 		// The batches only give an upper bound of the dependencies, which mostly is far too high. Count them before
 		// allocating.
 		counts := make([]int64, len(batches))
-		err := inBatches(t, batches, func() func(k int, ranks []dag.Rank) error {
+		err := inBatches(ctx, t, batches, func() func(k int, ranks []dag.Rank) error {
 			return func(k int, ranks []dag.Rank) error {
 				for i := range ranks {
 					counts[k] += int64(len(ranks[i].Deps.Off))
@@ -231,11 +237,19 @@ func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end place) error
 // tile is the number of ops that are compiled column by column at a time. A tile fits into the first-level cache.
 const tile = 256
 
+// checkOps is the number of ops of a rank between two checks of the context: some tiles.
+const checkOps = 256 * tile
+
 func (c *rankCompiler) compile(dep uint32) error {
 	var streams numbering
 	for first := 0; first < len(c.ops); first += tile {
 		last := min(first+tile, len(c.ops))
 		t := c.ops[first:last]
+		if first%checkOps == 0 {
+			if err := Interrupted(c.o.Context); err != nil {
+				return err
+			}
+		}
 		highLevel, err := c.kinds(t, first)
 		if err != nil {
 			return err

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"math"
 )
@@ -78,6 +80,7 @@ type Engine struct {
 	network  Network
 	timeline Timeline
 	progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
+	ctx      context.Context // nil: the run is never interrupted
 	threads  int
 	busy     int // the constant of that name; 0: use threads as early as possible, and keep them
 
@@ -126,6 +129,12 @@ func (e *Engine) SetProgress(progress func(ops int64)) {
 	e.progress = progress
 }
 
+// SetContext makes Run return an error soon after a context ends; see [Interrupted]. A network that handles many events of
+// its own in a call checks the context, too.
+func (e *Engine) SetContext(ctx context.Context) {
+	e.ctx = ctx
+}
+
 // Fabric returns the place of network events that belong to no rank: the shared state of the network.
 func (e *Engine) Fabric() uint32 {
 	return uint32(e.p.Ranks())
@@ -137,13 +146,13 @@ const never = math.MaxUint64
 // ErrTooLong ends a run whose clock exceeds the range of dag.Time.
 var ErrTooLong = errors.New("the simulated time exceeds 106 days, the longest that fits into 64 bits of picoseconds")
 
-// Run replays the program from start to end. It returns an error if a time is out of range.
+// Run replays the program from start to end. It returns an error if a time is out of range or the context ends.
 func (e *Engine) Run() (*Outcome, error) {
 	begin := Actor{e: e}
 	for r := range e.p.Ranks() {
 		begin.begin(uint32(r))
 	}
-	if e.err = begin.err; e.err == nil {
+	if e.err = cmp.Or(begin.err, Interrupted(e.ctx)); e.err == nil {
 		e.runAll()
 	}
 	if e.err != nil {

@@ -225,9 +225,9 @@ func (e *Engine) runAll() {
 	window := groups[0].nextDue()
 	var several []*group
 	tuner := ThreadTuner{MinEvents: e.busy}
-	for window != never {
+	for window != never && e.err == nil {
 		before, windows := e.totals.events, int64(0)
-		for k := int64(0); k < tuner.SingleRounds() && window != never && (e.busy > 0 || e.threads == 1); k++ {
+		for k := int64(0); k < tuner.SingleRounds() && window != never && e.err == nil && (e.busy > 0 || e.threads == 1); k++ {
 			began, ran := time.Now(), e.totals.events
 			var n int64
 			window, n = runAlone(groups[0], window)
@@ -248,7 +248,7 @@ func (e *Engine) runAll() {
 func (e *Engine) runThreads(groups []*group, window uint64, tuner *ThreadTuner) (next uint64) {
 	crew := newCrew(groups)
 	defer crew.dismiss()
-	for windows := int64(fewestWindows); window != never; {
+	for windows := int64(fewestWindows); window != never && e.err == nil; {
 		began, before := time.Now(), e.totals.events
 		window = crew.run(window, windows)
 		e.count(groups)
@@ -280,7 +280,7 @@ func (e *Engine) group(old []*group, n int, window uint64) []*group {
 	return groups
 }
 
-// count adds the new totals of groups to the engine's and reports progress.
+// count adds the new totals of groups to the engine's, checks the context and reports progress.
 func (e *Engine) count(groups []*group) {
 	before := e.totals.ops
 	for _, g := range groups {
@@ -288,6 +288,7 @@ func (e *Engine) count(groups []*group) {
 		g.actor.totals = counts{}
 		e.err = cmp.Or(e.err, g.actor.err)
 	}
+	e.err = cmp.Or(e.err, Interrupted(e.ctx))
 	if e.progress != nil {
 		e.progress(e.totals.ops - before)
 	}

@@ -74,7 +74,7 @@ func (b *backend) Check(env *sim.Env) error {
 	if b.networkFile == "" {
 		return param.Errorf("network", "the analytical backend needs a network")
 	}
-	b.env = env
+	b.env = env.OrEmpty()
 	if err := b.readNetwork(); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (b *backend) readCustomTrace(prefix string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := Compile(dag.FromTrace(trace))
+	program, err := compile(b.env.Context, dag.FromTrace(trace))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -269,6 +269,7 @@ type replay struct {
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
+	env = env.OrEmpty()
 	h, err := s.Header()
 	if err != nil {
 		return nil, err
@@ -281,7 +282,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		return nil, fmt.Errorf("the trace has %d ranks, and the network %v has %d NPUs: %s", ranks, b.network.Shape(), npus, hint)
 	}
 	r := &replay{b: b, localMem: localMemFiles{prefix: b.localMem, env: b.env}}
-	if r.program, err = Compile(s); err != nil {
+	if r.program, err = compile(env.Context, s); err != nil {
 		return nil, err
 	}
 	if n := r.program.Rounded(); n > 0 {
@@ -353,7 +354,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 		return nil, err
 	}
 	values := r.b.parametersOf(&network, &system)
-	done, err := r.program.Run(Options{Network: network, System: system, Memory: r.b.memory, ExactSizes: r.exactSizes,
+	done, err := r.program.Run(Options{Context: o.Context, Network: network, System: system, Memory: r.b.memory, ExactSizes: r.exactSizes,
 		Node: r.node, Tensors: r.localMem.tensors(), Ended: o.OpEnded, Progress: o.Progress})
 	if err != nil {
 		return &sim.Result{Backend: Backend.Name, Model: r.b.congestion, Params: values}, err

@@ -1,6 +1,7 @@
 package analytical
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 type compiler struct {
 	p    *Program
 	read dag.Reader
+	ctx  context.Context // nil: the compilation is never interrupted
 
 	// The rank compiled last and its columns. If the source is stable, further ranks with equal columns share its graph.
 	last    *graph
@@ -25,11 +27,14 @@ type compiler struct {
 	streams []int32 // of the rank, by lane
 }
 
-func newCompiler(p *Program, s dag.Source, h *dag.Header) *compiler {
-	return &compiler{p: p, read: s.NewReader(dag.Replay), stable: h.Stable}
+func newCompiler(ctx context.Context, p *Program, s dag.Source, h *dag.Header) *compiler {
+	return &compiler{p: p, ctx: ctx, read: s.NewReader(dag.Replay), stable: h.Stable}
 }
 
 func (c *compiler) batch(b dag.Batch) error {
+	if err := sim.Interrupted(c.ctx); err != nil {
+		return err
+	}
 	ranks, err := c.read(b)
 	if err != nil {
 		return err
@@ -63,6 +68,9 @@ func (c *compiler) fail(i int, why string) error {
 	return &sim.NotCompiledError{Rank: c.rank, Op: i, Kind: c.r.Kind[i], Why: why}
 }
 
+// checkOps is the number of ops of a rank between two checks of the context.
+const checkOps = 1 << 16
+
 func (c *compiler) compile() error {
 	n := c.r.Len()
 	if n > sim.MaxOps {
@@ -71,6 +79,11 @@ func (c *compiler) compile() error {
 	c.g = &graph{ops: make([]op, n+1), waits: make([]uint32, n), lanes: laneStreams}
 	c.streams = c.streams[:0]
 	for i := range n {
+		if i%checkOps == 0 {
+			if err := sim.Interrupted(c.ctx); err != nil {
+				return err
+			}
+		}
 		if err := c.op(i); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package analytical
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -132,6 +133,10 @@ func newGroup(c *dag.Comm, ranks int) (group, error) {
 // the backend does not run: I/O, and collectives other than allreduce, allgather, reducescatter, alltoall and a bcast,
 // which takes the trace's duration. These can be lowered first. References within the trace must be in range.
 func Compile(s dag.Source) (*Program, error) {
+	return compile(context.Background(), s)
+}
+
+func compile(ctx context.Context, s dag.Source) (*Program, error) {
 	h, err := s.Header()
 	if err != nil {
 		return nil, err
@@ -143,7 +148,7 @@ func Compile(s dag.Source) (*Program, error) {
 			return nil, fmt.Errorf("communicator %d: %w", i, err)
 		}
 	}
-	_, err = par.EachWith(len(batches), func() *compiler { return newCompiler(p, s, h) },
+	_, err = par.EachWith(len(batches), func() *compiler { return newCompiler(ctx, p, s, h) },
 		func(c *compiler, i int) error { return c.batch(batches[i]) })
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package analytical
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -26,6 +27,7 @@ type Options struct {
 	// Ended is called for each op that ended, with its issue and end in nanoseconds. It may be nil.
 	Ended    func(rank, op int, issued, ended uint64)
 	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
+	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: never
 }
 
 // engine is a run of a program.
@@ -94,7 +96,7 @@ type access struct {
 }
 
 // Run runs the program. It may be called repeatedly and concurrently. It fails with [sim.ErrTooLong] if a time is out
-// of range, and if the network, the system or the memory cannot carry out an op.
+// of range, if the network, the system or the memory cannot carry out an op, and if the context ends.
 func (p *Program) Run(o Options) (*Result, error) {
 	started := time.Now()
 	e, err := newEngine(p, &o)
@@ -130,8 +132,9 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	if err := o.Memory.Check(n); err != nil {
 		return nil, err
 	}
-	e := &engine{p: p, o: o, system: &o.System, queue: newEventQueue(n), matcher: newMatcher(), npus: make([]npu, n),
-		progress: sim.Progress{Tell: o.Progress}}
+	e := &engine{p: p, o: o, system: &o.System, queue: newEventQueue(n), matcher: newMatcher(), npus: make([]npu, n)}
+	e.progress.Tell = sim.TellUntil(o.Context, o.Progress, e.fail)
+	e.err = sim.Interrupted(o.Context)
 	var err error
 	if e.links, err = newLinks(&o.Network); err != nil {
 		return nil, err

@@ -92,6 +92,7 @@ func (b *backend) Params() param.Set {
 }
 
 func (b *backend) Check(env *sim.Env) error {
+	env = env.OrEmpty()
 	switch {
 	case b.cores < 0:
 		return param.Errorf("cores", "expected 1 or more, or 0 for as few as are needed, found %d", b.cores)
@@ -192,6 +193,7 @@ type configured struct {
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
+	env = env.OrEmpty()
 	h, err := s.Header()
 	if err != nil {
 		return nil, err
@@ -199,7 +201,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if _, err := b.place(h.Ranks, b.params.Seed, h.Nodes); err != nil {
 		return nil, err
 	}
-	r, err := Compile(s)
+	r, err := newReplay(env.Context, s)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +237,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		}
 		defer links.Close()
 	}
-	done, report, err := c.replay.Run(Options{Network: b.network, Params: b.params, Placement: placement, Timeline: o.Timeline,
+	done, report, err := c.replay.Run(Options{Context: o.Context, Network: b.network, Params: b.params, Placement: placement, Timeline: o.Timeline,
 		Progress: o.Progress})
 	if err != nil {
 		return result, err

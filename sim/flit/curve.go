@@ -1,6 +1,7 @@
 package flit
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -162,9 +163,13 @@ type curve struct {
 
 // RunAlone runs synthetic traffic at all loads, several at the same time. A deadlock at one does not stop the others.
 func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
+	env = env.OrEmpty()
 	var picture sim.Output
 	if b.plot != "" {
 		var err error
+		if env.Create == nil {
+			return nil, errors.New("--plot: the caller writes no files")
+		}
 		if picture, err = env.Create(b.plot); err != nil {
 			return nil, err
 		}
@@ -182,7 +187,7 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	var runs errgroup.Group
 	runs.SetLimit(max(1, o.Threads))
 	for i := range c.points {
-		runs.Go(func() error { return b.runPoint(&c.points[i], b.traffic[i], threads, progress) })
+		runs.Go(func() error { return b.runPoint(o.Context, &c.points[i], b.traffic[i], threads, progress) })
 	}
 	err := runs.Wait()
 	progress.Close()
@@ -209,10 +214,10 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 }
 
 // runPoint runs synthetic traffic at one load.
-func (b *backend) runPoint(pt *syntheticPoint, traffic Traffic, threads int, progress sim.Meter) error {
+func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, traffic Traffic, threads int, progress sim.Meter) error {
 	*pt = syntheticPoint{Backend: Backend.Name, Model: b.params.Routing.String(), Params: b.params, Traffic: traffic}
 	seen := int64(0)
-	r, err := RunSynthetic(SyntheticOptions{Network: b.network, Params: b.params, Traffic: traffic, Threads: threads,
+	r, err := RunSynthetic(SyntheticOptions{Context: ctx, Network: b.network, Params: b.params, Traffic: traffic, Threads: threads,
 		Progress: func(cycle uint64) error {
 			progress.Add(int64(cycle) - seen)
 			seen = int64(cycle)

@@ -7,9 +7,12 @@
 package flit
 
 import (
+	"context"
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"github.com/tracedag/tracedag/sim"
 )
 
 // dependencies is the channel dependency graph.
@@ -24,8 +27,8 @@ type dependencies struct {
 // construction, whatever their size: trees, dragonflies and meshes.
 const mostPairs = 1 << 26
 
-// checkDependencies returns an error that names a cycle, if there is one.
-func checkDependencies(n *worker) error {
+// checkDependencies returns an error that names a cycle, if there is one, and that of the context if it ends.
+func checkDependencies(ctx context.Context, n *worker) error {
 	if p := n.routing.paths; (p == nil || p.tree) && n.routers*n.routers > mostPairs {
 		return nil
 	}
@@ -47,7 +50,9 @@ func checkDependencies(n *worker) error {
 		return fmt.Errorf("the network has too many channels to check its routing")
 	}
 	g.bits = make([]uint64, words)
-	g.explore()
+	if err := g.explore(ctx); err != nil {
+		return err
+	}
 	if cycle := g.cycle(); cycle != nil {
 		return fmt.Errorf("routing %v may deadlock: %s", n.p.Routing, n.chain(cycle))
 	}
@@ -59,8 +64,8 @@ func (g *dependencies) words(r uint32) int {
 	return int((g.n.base[r+1]-g.n.base[r])*g.n.vcs+63) / 64
 }
 
-// explore adds all edges.
-func (g *dependencies) explore() {
+// explore adds all edges, unless the context ends.
+func (g *dependencies) explore(ctx context.Context) error {
 	n := g.n
 	var target []uint32 // by router, one of its hosts
 	known := make([]bool, n.routers)
@@ -77,6 +82,9 @@ func (g *dependencies) explore() {
 	stamp := uint32(0)
 	for _, to := range target {
 		stamp++
+		if err := sim.Interrupted(ctx); err != nil {
+			return err
+		}
 		for _, from := range target {
 			if from == to {
 				continue
@@ -96,6 +104,7 @@ func (g *dependencies) explore() {
 	if landings != nil {
 		landings.join()
 	}
+	return nil
 }
 
 // walk follows a packet from a router until it arrives, or was seen on the same channel on its way to the same target.

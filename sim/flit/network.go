@@ -3,6 +3,7 @@
 package flit
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -125,6 +126,9 @@ type network struct {
 
 	from, to uint64 // measured cycles: from <= t < to
 	horizon  uint64 // the largest distance of an event, cycles
+
+	ctx         context.Context // of synthetic traffic; nil: the run is never interrupted
+	interrupted error           // the end of the context, as the first of several workers knows it
 }
 
 // driver is notified of messages.
@@ -136,13 +140,14 @@ type driver interface {
 	received(op uint32, t uint64)
 }
 
-// newNetwork returns a network before its first cycle, with one worker. It fails if the network may deadlock.
-func newNetwork(t *topology.Network, p *Params) (*worker, error) {
+// newNetwork returns a network before its first cycle, with one worker. It fails if the network may deadlock, and if the
+// context ends.
+func newNetwork(ctx context.Context, t *topology.Network, p *Params) (*worker, error) {
 	n, err := newUnchecked(t, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkDependencies(n); err != nil {
+	if err := checkDependencies(ctx, n); err != nil {
 		return nil, err
 	}
 	return n, nil

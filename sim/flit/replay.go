@@ -4,6 +4,8 @@
 package flit
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -23,6 +25,7 @@ type Options struct {
 
 	Timeline sim.Timeline    // nil: none
 	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
+	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: never
 }
 
 // Placement assigns ranks to hosts.
@@ -62,7 +65,11 @@ type Replay struct {
 
 // Compile compiles a trace of sends, receives and calcs; see [sim.Compile].
 func Compile(t dag.Source) (*Replay, error) {
-	p, err := sim.Compile(t, sim.CompileOptions{DenseStreams: true})
+	return newReplay(context.Background(), t)
+}
+
+func newReplay(ctx context.Context, t dag.Source) (*Replay, error) {
+	p, err := sim.Compile(t, sim.CompileOptions{DenseStreams: true, Context: ctx})
 	if err != nil {
 		return nil, err
 	}
@@ -74,15 +81,15 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone()}
 }
 
-// Run replays the trace. It fails with [DeadlockError] if packets wait for each other in a circle, and if the replay
-// has been run already.
+// Run replays the trace. It fails with [DeadlockError] if packets wait for each other in a circle, if the replay has been
+// run already, and if the context ends.
 func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	if r.used {
 		return nil, nil, errors.New("a replay can be run only once")
 	}
 	r.used = true
 	p := r.program
-	n, err := newNetwork(o.Network, &o.Params)
+	n, err := newNetwork(o.Context, o.Network, &o.Params)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +105,7 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 		o.Timeline.Begin(p)
 	}
 	started := time.Now()
-	c := &coupling{n: n, p: p, hosts: hosts, cycle: uint64(o.Params.Cycle), c: &o.Params.Coupling,
+	c := &coupling{ctx: o.Context, n: n, p: p, hosts: hosts, cycle: uint64(o.Params.Cycle), c: &o.Params.Coupling,
 		posted: make([]uint64, p.NumOps())}
 	n.driver = c
 	overhead := uint64(o.Params.Coupling.Overhead)
@@ -108,11 +115,9 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 		return nil, nil, err
 	}
 	e.SetProgress(o.Progress)
+	e.SetContext(o.Context)
 	out, err := e.Run()
-	if err == nil {
-		err = c.err
-	}
-	if err != nil {
+	if err = cmp.Or(err, c.err); err != nil {
 		return nil, nil, err
 	}
 	out.Events += n.events
@@ -134,6 +139,8 @@ type coupling struct {
 	posted []uint64    // by message, when it was handed over
 	next   event.Queue // messages handed over that have not reached their NICs
 	err    error
+	ctx    context.Context // nil: the run is never interrupted
+	cycles int             // that advance has run
 }
 
 // Events of the coupling in the engine's queues.
@@ -190,6 +197,9 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	}
 }
 
+// checkCycles is the number of cycles between two checks of the context. In large networks a cycle takes milliseconds.
+const checkCycles = 64
+
 // advance runs the network until a rank has events. It stops between the routers' and the NICs' part of a cycle, so
 // that ranks can react to receptions within the cycle.
 func (c *coupling) advance() error {
@@ -226,6 +236,11 @@ func (c *coupling) advance() error {
 		}
 		c.post(t)
 		n.runInterfaces()
+		if c.cycles++; c.cycles%checkCycles == 0 {
+			if err := sim.Interrupted(c.ctx); err != nil {
+				return err
+			}
+		}
 	}
 }
 

@@ -173,7 +173,7 @@ func TestParamsText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newNetwork(mustParse(t, preset.Topology), &preset.Params); err != nil {
+		if _, err := newNetwork(t.Context(), mustParse(t, preset.Topology), &preset.Params); err != nil {
 			t.Errorf("%s: %v", preset.Name, err)
 		}
 	}

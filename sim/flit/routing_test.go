@@ -42,7 +42,7 @@ func TestCycleFound(t *testing.T) {
 	} {
 		p := Presets()[0].Params
 		p.LocalVCs, p.Routing = c.vcs, c.routing
-		_, err := newNetwork(ring(t, c.switches), &p)
+		_, err := newNetwork(t.Context(), ring(t, c.switches), &p)
 		if (err != nil) != c.cycle {
 			t.Errorf("%d switches, %d VCs, %v: error %v, want a cycle: %v", c.switches, c.vcs, c.routing, err, c.cycle)
 		}
@@ -95,7 +95,7 @@ func TestRefused(t *testing.T) {
 		if c.change != nil {
 			c.change(&p)
 		}
-		if _, err := newNetwork(mustParse(t, c.topology), &p); err == nil || err.Error() != c.want {
+		if _, err := newNetwork(t.Context(), mustParse(t, c.topology), &p); err == nil || err.Error() != c.want {
 			t.Errorf("%s: error %v, want %s", c.topology, err, c.want)
 		}
 	}

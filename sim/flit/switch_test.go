@@ -68,7 +68,7 @@ func vefSwitch(t testing.TB, topology string, change func(p *Params)) *worker {
 	if change != nil {
 		change(&p)
 	}
-	n, err := newNetwork(mustParse(t, topology), &p)
+	n, err := newNetwork(t.Context(), mustParse(t, topology), &p)
 	if err != nil {
 		t.Fatal(err)
 	}

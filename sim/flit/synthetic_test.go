@@ -185,7 +185,7 @@ func TestPeaks(t *testing.T) {
 		"UN/MIN": {12, 25, 115, 128, 141}, "tableIV": {1225, 1475, 1925, 2175, 2425},
 	} {
 		net, p, _ := configure(t, name)
-		n, err := newNetwork(net, &p)
+		n, err := newNetwork(t.Context(), net, &p)
 		if err != nil {
 			t.Fatal(err)
 		}

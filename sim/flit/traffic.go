@@ -3,6 +3,7 @@
 package flit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -58,6 +59,7 @@ type SyntheticOptions struct {
 	Traffic  Traffic
 	Threads  int                      // the most threads to use, which do not change the result; 0: as many as are useful
 	Progress func(cycle uint64) error // nil, or called now and then; an error ends the run
+	Context  context.Context          // ends the run early; see [sim.Interrupted]. nil: never
 }
 
 // RunSynthetic simulates synthetic traffic and returns the measured report.
@@ -104,10 +106,11 @@ func Curve(o SyntheticOptions, loads []float64) ([]*Report, error) {
 
 // newSynthetic returns a network with traffic.
 func newSynthetic(o *SyntheticOptions) (*worker, error) {
-	n, err := newNetwork(o.Network, &o.Params)
+	n, err := newNetwork(o.Context, o.Network, &o.Params)
 	if err != nil {
 		return nil, err
 	}
+	n.ctx = o.Context
 	return n, n.start(&o.Traffic)
 }
 
@@ -254,6 +257,11 @@ func (n *worker) runUntil(end uint64, progress func(cycle uint64) error) error {
 		}
 		n.runRouters(t)
 		n.runInterfaces()
+		if k%checkCycles == 0 {
+			if err := sim.Interrupted(n.ctx); err != nil {
+				return err
+			}
+		}
 		if k%often > 0 {
 			continue
 		}
@@ -278,6 +286,9 @@ func (n *worker) runDivided(end uint64, progress func(cycle uint64) error) error
 		before := n.events
 		n.runWorkers(t)
 		n.merge()
+		if n.interrupted != nil {
+			return n.interrupted
+		}
 		if n.events == before && n.live > 0 {
 			return n.deadlock()
 		}

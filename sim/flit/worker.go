@@ -173,14 +173,17 @@ func (n *worker) runWorkers(end uint64) {
 
 // runTo is the part of one worker.
 func (n *worker) runTo(end uint64, barrier *sim.Barrier) {
-	for {
+	for k := 1; ; k++ {
 		n.upcoming = n.nextUsed()
+		if n.index == 0 && k%checkCycles == 0 {
+			n.network.interrupted = sim.Interrupted(n.ctx) // all read it behind the barrier
+		}
 		barrier.Wait()
 		t := n.upcoming
 		for _, w := range n.workers {
 			t = min(t, w.upcoming)
 		}
-		if t >= end {
+		if t >= end || n.network.interrupted != nil {
 			barrier.Wait() // until all have read it
 			return
 		}

@@ -34,6 +34,7 @@ func (b *backend) Params() param.Set {
 }
 
 func (b *backend) Check(env *sim.Env) error {
+	env = env.OrEmpty()
 	switch {
 	case b.ops && env.Jobs && !env.JSON:
 		return &param.Error{Err: errors.New("--ops prints when each op runs and nothing else: --alone and --compare need --json then")}
@@ -45,8 +46,8 @@ func (b *backend) Check(env *sim.Env) error {
 
 func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool { return nil }
 
-func (b *backend) Compile(s dag.Source, _ *sim.Env) (sim.Replay, error) {
-	r, err := Compile(s)
+func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
+	r, err := newReplay(env.OrEmpty().Context, s)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (r *reported) Clone() sim.Replay {
 }
 
 func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
-	result, err := r.replay.Run(Options{Progress: o.Progress})
+	result, err := r.replay.Run(Options{Context: o.Context, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@
 package ideal
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 // Options are the options of a run.
 type Options struct {
+	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: never
 	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
 }
 
@@ -27,7 +29,11 @@ type Replay struct {
 
 // Compile compiles a trace, collectives included; see [sim.Compile].
 func Compile(t dag.Source) (*Replay, error) {
-	p, err := sim.Compile(t, sim.CompileOptions{HighLevel: true})
+	return newReplay(context.Background(), t)
+}
+
+func newReplay(ctx context.Context, t dag.Source) (*Replay, error) {
+	p, err := sim.Compile(t, sim.CompileOptions{HighLevel: true, Context: ctx})
 	if err != nil {
 		return nil, err
 	}
@@ -39,15 +45,15 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone()}
 }
 
-// Run replays the trace. It fails with [sim.ErrTooLong] if a time exceeds [dag.MaxTime], and if the replay has been run
-// already.
+// Run replays the trace. It fails with [sim.ErrTooLong] if a time exceeds [dag.MaxTime], if the replay has been run
+// already, and if the context ends.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	if r.used {
 		return nil, errors.New("a replay can be run only once")
 	}
 	r.used = true
 	started := time.Now()
-	run := newRun(r.program, o.Progress)
+	run := newRun(r.program, &o)
 	out, err := run.run()
 	if err != nil {
 		return nil, err

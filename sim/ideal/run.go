@@ -1,6 +1,7 @@
 package ideal
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -55,11 +56,13 @@ func (c cause) op() uint32 {
 	return uint32(c>>1) - 1
 }
 
-func newRun(p *sim.Program, progress func(ops int64)) *run {
+func newRun(p *sim.Program, o *Options) *run {
 	r := &run{
 		p: p, ops: p.Ops, cause: make([]cause, p.NumOps()), queue: newEventQueue(p),
-		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()), progress: sim.Progress{Tell: progress},
+		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()),
 	}
+	r.progress.Tell = sim.TellUntil(o.Context, o.Progress, func(err error) { r.err = cmp.Or(r.err, err) })
+	r.err = sim.Interrupted(o.Context)
 	for rank := range r.matchers {
 		r.matchers[rank] = sim.NewMatcher(p)
 	}

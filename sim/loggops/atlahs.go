@@ -32,7 +32,12 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 		}
 	}
 	aborted := ""
-	for len(s.queue) > 0 && aborted == "" {
+	for handled := 0; len(s.queue) > 0 && aborted == ""; handled++ {
+		if handled%checkEvents == 0 {
+			if err := sim.Interrupted(o.Context); err != nil {
+				return nil, err
+			}
+		}
 		e := s.queue.Pop()
 		i := e.Payload &^ isMessage
 		op := &p.Ops[i]

@@ -65,7 +65,7 @@ func (b *backend) Params() param.Set {
 }
 
 func (b *backend) Check(env *sim.Env) error {
-	if !env.Sweep { // in a sweep, a bad point does not stop the others
+	if !env.OrEmpty().Sweep { // in a sweep, a bad point does not stop the others
 		if err := b.params.Check(b.model); err != nil {
 			return &param.Error{Err: err}
 		}
@@ -104,7 +104,7 @@ func (b *backend) NewTimeline(w io.Writer, ending string, t *dag.Trace) (sim.Tim
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
-	r, err := Compile(s, b.model, env.Warnf)
+	r, err := newReplay(s, b.model, env.OrEmpty())
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := b.Params().Override(o.Settings); err != nil {
 		return nil, err
 	}
-	result, err := c.replay.Run(Options{Params: b.params, Noise: b.noise, Timeline: o.Timeline, Threads: o.Threads,
+	result, err := c.replay.Run(Options{Context: o.Context, Params: b.params, Noise: b.noise, Timeline: o.Timeline, Threads: o.Threads,
 		Progress: o.Progress})
 	if err != nil {
 		result = &sim.Result{Backend: Backend.Name, Model: string(b.model), Params: b.params}

@@ -5,6 +5,7 @@
 package loggops
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -19,6 +20,8 @@ type Options struct {
 	Noise    *NoiseTrace  // nil: none
 	Timeline sim.Timeline // nil: none
 	Threads  int          // the most threads to use, which do not change the result; 0: one
+
+	Context context.Context // ends the run early; see [sim.Interrupted]. nil: never
 
 	// Progress, if not nil, is called now and then, by several threads concurrently, with the number of additional ops
 	// that ran.
@@ -43,19 +46,23 @@ type Replay struct {
 // Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. It reports what the model cannot
 // represent exactly to warn; a nil warn discards.
 func Compile(t dag.Source, m Model, warn func(message string, args ...any)) (*Replay, error) {
-	compile := sim.CompileOptions{DenseStreams: true}
+	return newReplay(t, m, &sim.Env{Warn: warn})
+}
+
+func newReplay(t dag.Source, m Model, env *sim.Env) (*Replay, error) {
+	o := sim.CompileOptions{DenseStreams: true, Context: env.Context}
 	if m != Strict {
-		compile = sim.CompileOptions{Unit: dag.Nanosecond}
+		o = sim.CompileOptions{Unit: dag.Nanosecond, Context: env.Context}
 	}
-	p, err := sim.Compile(t, compile)
+	p, err := sim.Compile(t, o)
 	if err != nil {
 		return nil, err
 	}
 	if m != Strict && p.Releases {
 		return nil, fmt.Errorf("the %s model has no release times, which the trace has; use the strict model", m)
 	}
-	if p.Rounded > 0 && warn != nil {
-		warn("%d calcs were rounded to whole nanoseconds, the unit of the %s model", p.Rounded, m)
+	if p.Rounded > 0 {
+		env.Warnf("%d calcs were rounded to whole nanoseconds, the unit of the %s model", p.Rounded, m)
 	}
 	return &Replay{model: m, program: p}, nil
 }
@@ -65,7 +72,7 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{model: r.model, program: r.program.Clone()}
 }
 
-// Run replays the trace. It fails if the replay has been run already, and if a time is out of range.
+// Run replays the trace. It fails if the replay has been run already, if a time is out of range, and if the context ends.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	p := r.program
 	if r.used {

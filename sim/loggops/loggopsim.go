@@ -73,12 +73,27 @@ func (s *loggopsim) begin() {
 
 // finish handles all remaining events and those that they cause.
 func (s *loggopsim) finish() error {
-	for s.queue.Len() > 0 {
-		if err := s.handle(s.queue.Pop()); err != nil {
+	for {
+		if ended, err := s.handleSome(checkEvents); ended || err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// handleSome handles n events or, if fewer remain, all of them. It reports whether none was left.
+func (s *loggopsim) handleSome(n int) (ended bool, err error) {
+	if err := sim.Interrupted(s.ctx); err != nil {
+		return false, err
+	}
+	for range n {
+		if s.queue.Len() == 0 {
+			return true, nil
+		}
+		if err := s.handle(s.queue.Pop()); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // handle handles an event.

@@ -1,6 +1,8 @@
 package loggops
 
 import (
+	"context"
+
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -19,6 +21,7 @@ type reference struct {
 	noise    *noise
 	timeline sim.Timeline
 	progress sim.Progress
+	ctx      context.Context // nil: the run is never interrupted
 
 	ready  []uint32 // ops of the current host that became ready in the current event
 	remote []uint32 // likewise of the other host of the event
@@ -35,7 +38,7 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 	}
 	ranks := p.Ranks()
 	r := &reference{
-		p: p, n: n, clock: clock, timeline: o.Timeline, progress: sim.Progress{Tell: o.Progress},
+		p: p, n: n, clock: clock, timeline: o.Timeline, progress: sim.Progress{Tell: o.Progress}, ctx: o.Context,
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)
@@ -45,6 +48,9 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 	}
 	return r, nil
 }
+
+// checkEvents is the number of events between two checks of the context. It is a power of two.
+const checkEvents = 1 << 16
 
 // clocks returns the clocks of a stream and a NIC of a host.
 func (r *reference) clocks(host uint32, stream uint16, nic uint8) (cpu, gs, gr *uint64) {

@@ -100,11 +100,8 @@ func (s *loggopsim) replayOn(threads int) error {
 	for {
 		for range tuner.SingleRounds() {
 			began, before := time.Now(), s.sequence
-			for range max(roundEvents, s.queue.Len()) {
-				if s.queue.Len() == 0 {
-					return nil
-				}
-				if err := s.handle(s.queue.Pop()); err != nil {
+			for left := max(roundEvents, s.queue.Len()); left > 0; left -= checkEvents {
+				if ended, err := s.handleSome(min(left, checkEvents)); ended || err != nil {
 					return err
 				}
 			}
@@ -114,7 +111,7 @@ func (s *loggopsim) replayOn(threads int) error {
 			all = s.divide(threads)
 		}
 		err := all.replay(s, func(drawn uint64, windows int, took time.Duration) bool {
-			return tuner.Parallel(took, int64(drawn), int64(windows))
+			return sim.Interrupted(s.ctx) == nil && tuner.Parallel(took, int64(drawn), int64(windows))
 		})
 		if err != nil {
 			return err

@@ -39,6 +39,7 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 		return nil, err
 	}
 	engine.SetProgress(o.Progress)
+	engine.SetContext(o.Context)
 	out, err := engine.Run()
 	if err != nil {
 		return nil, err

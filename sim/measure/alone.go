@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
@@ -14,6 +15,7 @@ type Alone struct {
 	// Trace returns the part of the lowered trace that belongs to a job.
 	Trace   func(job int32) (*dag.Trace, error)
 	Backend sim.Backend
+	Context context.Context // ends the runs early; see [sim.Interrupted]. nil: never
 	// Begin announces the run of a job with so many ops, and returns its options and a function to call at its end.
 	Begin func(name string, ops int64) (sim.RunOptions, func())
 	// Incomplete reports a job that does not complete alone, although all of them do together.
@@ -49,7 +51,7 @@ func (a *Alone) runJob(job int32) (*sim.Result, error) {
 	if err := own.Observe(0, trace.Ranks); err != nil {
 		return nil, err
 	}
-	replay, err := a.Backend.Compile(dag.FromTrace(trace), &sim.Env{})
+	replay, err := a.Backend.Compile(dag.FromTrace(trace), &sim.Env{Context: a.Context})
 	if err != nil {
 		return nil, err
 	}

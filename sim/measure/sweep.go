@@ -25,13 +25,17 @@ type Sweep struct {
 }
 
 // Run calls each with the outcome of every point, in the order of the grid, as soon as it and all before it are done. A
-// point that fails does not stop the others; an error of each does.
+// point that fails does not stop the others; an error of each and the end of the context do.
 func (s *Sweep) Run(each func(point int, r *sim.Result, err error) error) error {
 	type outcome struct {
 		result *sim.Result
 		err    error
 	}
+	ctx := s.Options.Context
 	work := func(point []param.Setting) (o outcome) {
+		if o.err = sim.Interrupted(ctx); o.err != nil {
+			return o
+		}
 		o.result, o.err = s.run(point)
 		if s.Done != nil {
 			s.Done()
@@ -42,6 +46,9 @@ func (s *Sweep) Run(each func(point int, r *sim.Result, err error) error) error 
 	// A bounded number of results, which may be large, waits for those before them.
 	for o := range par.Ordered(slices.Values(s.Points), min(threads, len(s.Points)), 4*threads,
 		func() func([]param.Setting) outcome { return work }) {
+		if err := sim.Interrupted(ctx); err != nil {
+			return err
+		}
 		if err := each(i, o.result, o.err); err != nil {
 			return err
 		}

@@ -68,9 +68,10 @@ const noWake = math.MaxUint64
 func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	s := &atlahs{
 		p: p, n: n, hosts: o.Placement, overhead: uint64(o.Params.Coupling.Overhead / dag.Nanosecond), timeline: o.Timeline,
-		progress: sim.Progress{Tell: o.Progress}, matchers: make([]sim.Matcher, p.Ranks()), changed: newRankSet(p.Ranks()),
+		matchers: make([]sim.Matcher, p.Ranks()), changed: newRankSet(p.Ranks()),
 		ready: make([][]uint32, p.Ranks()),
 	}
+	s.progress.Tell = sim.TellUntil(o.Context, o.Progress, func(err error) { n.err = err })
 	var err error
 	if s.streams, err = p.StreamClocks(); err != nil {
 		return nil, err
@@ -91,6 +92,9 @@ func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 		}
 	}
 	s.run()
+	if n.err != nil {
+		return nil, n.err
+	}
 	s.progress.Report()
 	return s.outcome(), nil
 }
@@ -101,7 +105,7 @@ func (s *atlahs) schedule(t uint64, kind, i uint32) {
 
 // run alternates between the entries of the queue that are due and the network.
 func (s *atlahs) run() {
-	for len(s.queue) > 0 || s.inFlight > 0 || s.running > 0 {
+	for s.n.err == nil && (len(s.queue) > 0 || s.inFlight > 0 || s.running > 0) {
 		now := s.now()
 		s.gap = noWake
 		for !s.morePending && len(s.queue) > 0 && s.queue[0].Time <= now {

@@ -199,6 +199,7 @@ func parseEntropy(text string) (*big.Rat, error) {
 }
 
 func (b *backend) Check(env *sim.Env) (err error) {
+	env = env.OrEmpty()
 	switch {
 	case b.topology == "":
 		return param.Errorf("topology", "the packet backend needs a network, such as fattree:k=8,rate=200Gbps or a file")
@@ -311,6 +312,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
+	env = env.OrEmpty()
 	c := &configured{b: b, env: env, rules: b.params.Coupling.Rules}
 	if c.placement, err = b.place(h.Ranks, h.Nodes); err != nil {
 		return nil, err
@@ -326,7 +328,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if c.rules == CompatATLAHS && b.params.End > 0 {
 		return nil, errors.New("--end: the coupling of ATLAHS runs until nothing is left to do")
 	}
-	c.replay, err = Compile(s, c.rules, env.Warnf)
+	c.replay, err = newReplay(s, c.rules, env)
 	return c, err
 }
 
@@ -345,6 +347,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	b.params.Coupling.Rules = c.rules
 	failed := &sim.Result{Backend: Backend.Name, Model: b.params.Transport, Params: b.params}
 	options := Options{
+		Context: o.Context,
 		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
 	}

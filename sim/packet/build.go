@@ -40,7 +40,7 @@ func newNetwork(o *Options) (*network, error) {
 	n := &network{
 		queue:  newQueue(),
 		quirks: quirksOf(p.Compat), headerSize: m.control, freePacket: none, freeFlow: none,
-		routes: routes, hosts: uint32(t.Hosts), seed: p.Seed,
+		routes: routes, hosts: uint32(t.Hosts), seed: p.Seed, ctx: o.Context,
 	}
 	d, err := p.discipline(m)
 	if err != nil {

@@ -113,7 +113,7 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 }
 
 // advance runs the network until a rank has an event. With no flow in progress the network stays as it is, since
-// leftover ACKs and timers can wait for the next flow.
+// leftover ACKs and timers can wait for the next flow. Once the context has ended, nothing happens.
 func (c *coupling) advance(a *sim.Actor) {
 	c.actor = a
 	n := c.n
@@ -123,7 +123,7 @@ func (c *coupling) advance(a *sim.Actor) {
 	}
 	n.run(a.Now())
 	c.open(a.Now())
-	for c.active > 0 && n.queue.Len() > 0 {
+	for c.active > 0 && n.queue.Len() > 0 && n.err == nil {
 		until := min(a.Until(), c.end)
 		if n.queue.NotBefore() >= until {
 			break
@@ -132,7 +132,7 @@ func (c *coupling) advance(a *sim.Actor) {
 			break
 		}
 	}
-	if c.active == 0 || n.queue.Len() == 0 {
+	if c.active == 0 || n.queue.Len() == 0 || n.err != nil {
 		return
 	}
 	next := n.queue.Next()

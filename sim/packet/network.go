@@ -3,8 +3,10 @@
 package packet
 
 import (
+	"context"
 	"math"
 
+	"github.com/tracedag/tracedag/sim"
 	simevent "github.com/tracedag/tracedag/sim/event"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -20,8 +22,10 @@ type network struct {
 	now      uint64
 	sequence uint32
 	events   int64
-	stop     bool // run returns after the current event
-	large    bool // the ports and packets do not fit into the cache
+	stop     bool            // run returns after the current event
+	ctx      context.Context // nil: the run is never interrupted
+	err      error           // the end of the context, after which the network does nothing
+	large    bool            // the ports and packets do not fit into the cache
 	quirks   quirks
 
 	packets    []packet
@@ -95,7 +99,10 @@ func (n *network) renumber() {
 	n.sequence = uint32(len(events))
 }
 
-// run handles the events before a time, or until one sets stop.
+// checkEvents is the number of events between two checks of the context. It is a power of two.
+const checkEvents = 1 << 16
+
+// run handles the events before a time, or until one sets stop or the context ends.
 func (n *network) run(until uint64) {
 	n.stop = false
 	for !n.stop {
@@ -107,7 +114,9 @@ func (n *network) run(until uint64) {
 			n.prefetch()
 		}
 		n.now = ev.Time
-		n.events++
+		if n.events++; n.events&(checkEvents-1) == 0 && n.interrupted() {
+			return
+		}
 		i := ev.Payload() & indexMask
 		switch e := event(ev.Payload() >> indexBits); e {
 		case arrival:
@@ -139,6 +148,12 @@ func (n *network) run(until uint64) {
 			n.driver.event(e, i)
 		}
 	}
+}
+
+// interrupted reports whether the context has ended. n.err then says so.
+func (n *network) interrupted() bool {
+	n.err = sim.Interrupted(n.ctx)
+	return n.err != nil
 }
 
 // send gives a packet to the NIC of its host.

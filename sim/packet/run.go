@@ -7,6 +7,7 @@ package packet
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -28,6 +29,7 @@ type Options struct {
 
 	Timeline sim.Timeline    // nil: no timeline
 	Progress func(ops int64) // if not nil, is called now and then with the number of ops since the last call
+	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: never
 
 	Sample   dag.Time     // sampling period of queues; 0: no samples
 	OnSample func(Sample) // if not nil, is called for each sampled queue that is not empty, by time, then by port
@@ -64,9 +66,13 @@ type Replay struct {
 // Compile compiles a trace of sends, receives and calcs for the given rules of [Coupling]; see [sim.Compile]. It calls
 // warn for everything that cannot be represented.
 func Compile(t dag.Source, rules Compat, warn func(message string, args ...any)) (*Replay, error) {
-	o := sim.CompileOptions{DenseStreams: true}
+	return newReplay(t, rules, &sim.Env{Warn: warn})
+}
+
+func newReplay(t dag.Source, rules Compat, env *sim.Env) (*Replay, error) {
+	o := sim.CompileOptions{DenseStreams: true, Context: env.Context}
 	if rules == CompatATLAHS {
-		o = sim.CompileOptions{Unit: dag.Nanosecond}
+		o = sim.CompileOptions{Unit: dag.Nanosecond, Context: env.Context}
 	}
 	p, err := sim.Compile(t, o)
 	if err != nil {
@@ -75,8 +81,8 @@ func Compile(t dag.Source, rules Compat, warn func(message string, args ...any))
 	if rules == CompatATLAHS && p.Releases {
 		return nil, errors.New("the coupling of ATLAHS has no release times, which the trace has")
 	}
-	if p.Rounded > 0 && warn != nil {
-		warn("%d calcs were rounded to whole nanoseconds, the unit of ATLAHS", p.Rounded)
+	if p.Rounded > 0 {
+		env.Warnf("%d calcs were rounded to whole nanoseconds, the unit of ATLAHS", p.Rounded)
 	}
 	return &Replay{program: p, rules: rules}, nil
 }
@@ -155,12 +161,16 @@ func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 		return nil, err
 	}
 	e.SetProgress(o.Progress)
+	e.SetContext(o.Context)
 	n.driver = c
 	out, err := e.Run()
-	if err == nil && c.stopped {
+	if err = cmp.Or(err, n.err); err != nil {
+		return nil, err
+	}
+	if c.stopped {
 		out.Aborted = fmt.Sprintf("the run was to end at %v", o.Params.End)
 	}
-	return out, err
+	return out, nil
 }
 
 // flowNumbers returns a number for each message from 1 on. htsim numbers flows by their line in the connection matrix,
