@@ -8,12 +8,11 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Result is the outcome of a run, with the same fields for every backend. It marshals to the JSON document that
-// programs print.
+// Result is the outcome of a run, with the same fields for every backend. [Result.WriteJSON] writes it with its sections.
 type Result struct {
 	Backend  string    `json:"backend"`
 	Model    string    `json:"model,omitempty"` // which of the backend's models, where it has several
-	Params   any       `json:"params"`          // the backend's parameters, as they were used
+	Params   Values    `json:"params"`          // the backend's parameters, as they were used
 	Complete bool      `json:"complete"`        // every op ran, and every message met its receive
 	Aborted  string    `json:"aborted,omitempty"`
 	Makespan Clock     `json:"makespan_ps"`       // the latest finish
@@ -25,11 +24,9 @@ type Result struct {
 	Messages int64     `json:"messages"`          // sent
 	Bytes    int64     `json:"bytes"`             // of the messages sent
 	Leftover *Leftover `json:"leftover,omitempty"`
-	Stuck    []Stuck   `json:"stuck,omitempty"`         // the first ops that did not run or were not matched
-	Jobs     any       `json:"jobs,omitempty"`          // how each of several jobs fared
-	Stats    any       `json:"backend_stats,omitempty"` // what the backend alone has to say
-	Wall     Seconds   `json:"wall_s"`                  // of the replay proper
-	OpsPerS  float64   `json:"ops_per_s"`               // ops that ran, by wall time
+	Stuck    []Stuck   `json:"stuck,omitempty"` // the first ops that did not run or were not matched
+	Wall     Seconds   `json:"wall_s"`          // of the replay proper
+	OpsPerS  float64   `json:"ops_per_s"`       // ops that ran, by wall time
 
 	Settings string    `json:"-"` // parameters in one line for people; "": none
 	Sections []Section `json:"-"` // results beyond the common fields

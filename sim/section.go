@@ -80,8 +80,6 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	d.member("bytes", r.Bytes, true)
 	d.member("leftover", r.Leftover, r.Leftover != nil)
 	d.member("stuck", r.Stuck, len(r.Stuck) > 0)
-	d.member("jobs", r.Jobs, r.Jobs != nil)
-	d.member("backend_stats", r.Stats, r.Stats != nil)
 	d.sections(r.Sections, Early)
 	d.member("wall_s", r.Wall, true)
 	d.member("ops_per_s", r.OpsPerS, true)

@@ -364,7 +364,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 			return nil, err
 		}
 	}
-	done.Params, done.Settings = values, values.String()
+	done.Params, done.Settings = values, settings(&network, values)
 	stats := &done.NPUs
 	done.Add(sim.Section{Key: "npu_stats", Value: stats, Ranks: len(stats.Cycles) > 0,
 		Tables: func(w io.Writer) { printBreakdown(w, stats) }})

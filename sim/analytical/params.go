@@ -1,7 +1,6 @@
 package analytical
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
 )
 
 // number declares a number of the network or system configuration, which a sweep can vary.
@@ -121,16 +121,11 @@ func parseCount(most int64) func(string) (*big.Rat, error) {
 	}
 }
 
-// values are the parameters of a run as its result has them.
-type values struct {
-	network Network
-	names   []string
-	values  []any
-}
-
-func (b *backend) parametersOf(n *Network, s *System) values {
-	p := values{network: *n}
-	add := func(name string, value any) { p.names, p.values = append(p.names, name), append(p.values, value) }
+// parametersOf returns the parameters of a run as its result lists them.
+func (b *backend) parametersOf(n *Network, s *System) sim.Values {
+	var all sim.Values
+	add := func(name string, value any) { all = append(all, sim.Value{Name: name, Value: value}) }
+	add("network", n.Shape())
 	for d := range n.Dims {
 		add(fmt.Sprintf("bw%d_GiBps", d), n.Dims[d].Bandwidth)
 	}
@@ -147,28 +142,15 @@ func (b *backend) parametersOf(n *Network, s *System) values {
 	}
 	add("system", b.systemFile)
 	add("memory", b.memory.Kind.String())
-	return p
+	return all
 }
 
-// MarshalJSON returns the shape of the network, and then the rest.
-func (p values) MarshalJSON() ([]byte, error) {
-	b := fmt.Appendf(nil, `{"network":%q`, p.network.Shape())
-	for i, name := range p.names {
-		value, err := json.Marshal(p.values[i])
-		if err != nil {
-			return nil, err
-		}
-		b = fmt.Appendf(b, `,%q:%s`, name, value)
-	}
-	return append(b, '}'), nil
-}
-
-// String returns the parameters for the table.
-func (p values) String() string {
-	text := p.network.String()
-	for i, name := range p.names {
-		if !strings.HasPrefix(name, "bw") && !strings.HasPrefix(name, "lat") && p.values[i] != "" {
-			text += fmt.Sprintf(" %s=%v", name, p.values[i])
+// settings returns the parameters of a run in one line for people.
+func settings(n *Network, all sim.Values) string {
+	text := n.String()
+	for _, v := range all[1:] { // after the shape of the network
+		if !strings.HasPrefix(v.Name, "bw") && !strings.HasPrefix(v.Name, "lat") && v.Value != "" {
+			text += fmt.Sprintf(" %s=%v", v.Name, v.Value)
 		}
 	}
 	return text

@@ -219,7 +219,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := b.Params().Override(o.Settings); err != nil {
 		return nil, err
 	}
-	result := &sim.Result{Backend: Backend.Name, Model: b.params.Routing.String(), Params: b.params}
+	result := &sim.Result{Backend: Backend.Name, Model: b.params.Routing.String(), Params: sim.ValuesOf(b.params)}
 	if err := b.params.Check(); err != nil {
 		return result, err
 	}
@@ -249,7 +249,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		}
 	}
 	own := newFigures(report)
-	done.Params, done.Settings, done.Cells = b.params, b.params.String(), own.cells()
+	done.Cells = own.cells()
 	done.Add(sim.Section{Key: "backend_stats", Value: own, At: sim.Early, Rows: own.rows(), Tables: own.printTables})
 	return done, nil
 }

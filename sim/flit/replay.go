@@ -123,7 +123,8 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	out.Events += n.events
 	result := out.Result(p)
 	result.Finished(started)
-	result.Backend, result.Model, result.Params = "flit", o.Params.Routing.String(), o.Params
+	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Routing.String(), sim.ValuesOf(o.Params)
+	result.Settings = o.Params.String()
 	return result, n.report((result.Makespan.Ticks + c.cycle - 1) / c.cycle), nil
 }
 

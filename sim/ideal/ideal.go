@@ -60,7 +60,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	}
 	result := out.Result(r.program)
 	result.Finished(started)
-	result.Backend, result.Params = "ideal", struct{}{}
+	result.Backend = Backend.Name
 	r.timeline = &Timeline{Result: result, program: r.program, cause: run.cause}
 	return result, nil
 }

@@ -129,8 +129,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	result, err := c.replay.Run(Options{Context: o.Context, Params: b.params, Noise: b.noise, Timeline: o.Timeline, Threads: o.Threads,
 		Progress: o.Progress})
 	if err != nil {
-		result = &sim.Result{Backend: Backend.Name, Model: string(b.model), Params: b.params}
+		result = &sim.Result{Backend: Backend.Name, Model: string(b.model), Params: b.params.values()}
 	}
-	result.Settings = b.params.String()
 	return result, err
 }

@@ -28,7 +28,7 @@ type Options struct {
 	Progress func(ops int64)
 }
 
-// Stats is the backend's part of a [sim.Result].
+// Stats is the section "backend_stats" of results of runs with noise.
 type Stats struct {
 	Noise       []sim.Clock `json:"noise_ps"`    // by rank, the noise that affected it
 	NoiseTrace  string      `json:"noise_trace"` // name of its file
@@ -89,14 +89,15 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	}
 	result := out.Result(p)
 	result.Finished(started)
-	result.Backend, result.Model, result.Params = "loggops", string(r.model), o.Params
+	result.Backend, result.Model, result.Params = Backend.Name, string(r.model), o.Params.values()
+	result.Settings = o.Params.String()
 	if o.Noise != nil {
 		stats := Stats{Noise: make([]sim.Clock, len(out.noise)), NoiseTrace: o.Noise.Name,
 			Coscheduled: o.Noise.Coscheduled, Seed: o.Noise.Seed}
 		for rank, n := range out.noise {
 			stats.Noise[rank] = sim.Clock{Ticks: n, Unit: p.Unit}
 		}
-		result.Stats = stats
+		result.Add(sim.Section{Key: "backend_stats", Value: stats, At: sim.Early})
 	}
 	return result, nil
 }

@@ -44,7 +44,7 @@ func TestReferenceNoise(t *testing.T) {
 		for _, c := range got.Finish {
 			finish = append(finish, c.Ticks)
 		}
-		for _, c := range got.Stats.(loggops.Stats).Noise {
+		for _, c := range got.Section("backend_stats").Value.(loggops.Stats).Noise {
 			injected = append(injected, c.Ticks)
 		}
 		if !slices.Equal(finish, want.Finish) || !slices.Equal(injected, want.Injected) {

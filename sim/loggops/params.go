@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
 )
 
 // Params are the parameters of LogGOPS (Hoefler, Schneider, Lumsdaine: LogGOPSim - Simulating Large-Scale Applications
@@ -22,16 +23,16 @@ type Params struct {
 	S        int64    // largest eager message, in bytes
 }
 
-// MarshalJSON returns the parameters with their units.
-func (p Params) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		L        int64       `json:"L_ps"`
-		Overhead int64       `json:"o_ps"`
-		Gap      int64       `json:"g_ps"`
-		GPerByte json.Number `json:"G_ps_per_byte"`
-		OPerByte json.Number `json:"O_ps_per_byte"`
-		S        int64       `json:"S_bytes"`
-	}{int64(p.L), int64(p.Overhead), int64(p.Gap), decimal(p.GPerByte), decimal(p.OPerByte), p.S})
+// values returns the parameters as results list them.
+func (p Params) values() sim.Values {
+	return sim.Values{
+		{Name: "L_ps", Value: int64(p.L)},
+		{Name: "o_ps", Value: int64(p.Overhead)},
+		{Name: "g_ps", Value: int64(p.Gap)},
+		{Name: "G_ps_per_byte", Value: decimal(p.GPerByte)},
+		{Name: "O_ps_per_byte", Value: decimal(p.OPerByte)},
+		{Name: "S_bytes", Value: p.S},
+	}
 }
 
 // String returns the parameters with their units.

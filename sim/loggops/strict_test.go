@@ -235,7 +235,7 @@ func TestStrictNoise(t *testing.T) {
 	if got := nanoseconds(r.Finish); !slices.Equal(got, []uint64{3000, 100}) {
 		t.Errorf("finish %v, expected [3000 100]", got)
 	}
-	stats := r.Stats.(loggops.Stats)
+	stats := r.Section("backend_stats").Value.(loggops.Stats)
 	if got := nanoseconds(stats.Noise); !slices.Equal(got, []uint64{300, 10}) {
 		t.Errorf("noise %v, expected [300 10]", got)
 	}

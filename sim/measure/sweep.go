@@ -1,14 +1,11 @@
 package measure
 
 import (
-	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/param"
@@ -69,15 +66,15 @@ func (s *Sweep) run(point []param.Setting) (*sim.Result, error) {
 
 // Failure is the JSON object of a point without a result.
 type Failure struct {
-	Backend string `json:"backend"`
-	Model   string `json:"model,omitempty"`
-	Params  any    `json:"params"`
-	Error   string `json:"error"`
+	Backend string     `json:"backend"`
+	Model   string     `json:"model,omitempty"`
+	Params  sim.Values `json:"params"`
+	Error   string     `json:"error"`
 }
 
 // FailureOf returns the object of a run that ended with an error; r has what is known of the run and may be nil.
 func FailureOf(backend string, r *sim.Result, err error) Failure {
-	f := Failure{Backend: backend, Params: struct{}{}, Error: err.Error()}
+	f := Failure{Backend: backend, Error: err.Error()}
 	if r != nil {
 		f.Model, f.Params = r.Model, r.Params
 	}
@@ -100,11 +97,11 @@ func NewCSV(w io.Writer, backend string, traits sim.Traits) *CSV {
 
 // Write writes the row of a result, or of a run that ended with an error.
 func (c *CSV) Write(r *sim.Result, failed error) error {
-	model, params := "", any(struct{}{})
+	model, params := "", sim.Values(nil)
 	if r != nil {
 		model, params = r.Model, r.Params
 	}
-	names, values, err := columns(params)
+	names, values, err := params.Columns()
 	if err != nil {
 		return err
 	}
@@ -137,40 +134,4 @@ func (c *CSV) Write(r *sim.Result, failed error) error {
 	}
 	c.table.Flush()
 	return c.table.Error()
-}
-
-// columns returns the names and values of a JSON object's members, in their order. Names within a nested object follow the
-// object's name and a dot.
-func columns(params any) (names, values []string, err error) {
-	text, err := json.Marshal(params)
-	if err != nil {
-		return nil, nil, err
-	}
-	tokens := json.NewDecoder(bytes.NewReader(text))
-	tokens.UseNumber()
-	var inside []string // names of the objects
-	name := ""
-	for depth := 0; ; {
-		token, err := tokens.Token()
-		if err == io.EOF {
-			return names, values, nil
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		switch brace, is := token.(json.Delim); {
-		case is && brace == '{':
-			if depth++; depth > 1 {
-				inside, name = append(inside, name+"."), ""
-			}
-		case is:
-			depth--
-			inside = inside[:max(0, len(inside)-1)]
-		case name == "":
-			name = fmt.Sprint(token)
-		default:
-			names, values = append(names, strings.Join(inside, "")+name), append(values, fmt.Sprint(token))
-			name = ""
-		}
-	}
 }

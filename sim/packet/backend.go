@@ -345,7 +345,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		return nil, err
 	}
 	b.params.Coupling.Rules = c.rules
-	failed := &sim.Result{Backend: Backend.Name, Model: b.params.Transport, Params: b.params}
+	failed := &sim.Result{Backend: Backend.Name, Model: b.params.Transport, Params: sim.ValuesOf(b.params)}
 	options := Options{
 		Context: o.Context,
 		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
@@ -368,9 +368,6 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	if err := files.write(report); err != nil {
 		return failed, err
-	}
-	if p, ok := result.Params.(Params); ok {
-		result.Settings = p.String()
 	}
 	addSections(result, report, b.maxFlows)
 	return result, nil

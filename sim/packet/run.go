@@ -129,7 +129,8 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	out.Events += n.events
 	result := out.Result(p)
 	result.Finished(started)
-	result.Backend, result.Model, result.Params = "packet", o.Params.Transport, o.Params
+	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Transport, sim.ValuesOf(o.Params)
+	result.Settings = o.Params.String()
 	return result, newReport(n, &o), nil
 }
 

@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Value is a named value of a result: a bool, a number, a text, something that marshals itself as one of these, or nested
+// [Values].
+type Value struct {
+	Name  string
+	Value any
+}
+
+// Values are named values in order. They marshal to a JSON object with its members in that order.
+type Values []Value
+
+// ValuesOf returns the fields of a struct as encoding/json names and selects them, in their order. Structs within it and
+// maps by name become nested values; those of a map are sorted by name.
+func ValuesOf(v any) Values {
+	return fieldsOf(reflect.ValueOf(v))
+}
+
+func fieldsOf(v reflect.Value) Values {
+	all := Values{}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.IsExported() && name != "-" && (options != "omitempty" || !v.Field(i).IsZero()) {
+			all = append(all, Value{cmp.Or(name, field.Name), valueOf(v.Field(i))})
+		}
+	}
+	return all
+}
+
+func valueOf(v reflect.Value) any {
+	switch value := v.Interface().(type) {
+	case json.Marshaler, encoding.TextMarshaler:
+		return value
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return fieldsOf(v)
+	case reflect.Map:
+		all := Values{}
+		for _, key := range v.MapKeys() {
+			all = append(all, Value{key.String(), valueOf(v.MapIndex(key))})
+		}
+		slices.SortFunc(all, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+		return all
+	}
+	return v.Interface()
+}
+
+// MarshalJSON returns an object.
+func (v Values) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i := range v {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for k, part := range [...]any{v[i].Name, v[i].Value} {
+			text, err := MarshalJSON(part)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", v[i].Name, err)
+			}
+			b.Write(text)
+			if k == 0 {
+				b.WriteByte(':')
+			}
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Get returns the value of a name, nil if there is none. The name of a nested value follows that of its parent and a dot.
+func (v Values) Get(name string) any {
+	for i := range v {
+		if v[i].Name == name {
+			return v[i].Value
+		}
+		if nested, ok := v[i].Value.(Values); ok {
+			if rest, found := strings.CutPrefix(name, v[i].Name+"."); found {
+				return nested.Get(rest)
+			}
+		}
+	}
+	return nil
+}
+
+// Columns returns the names and texts of all values, for tables. The name of a nested value follows that of its parent and
+// a dot. Texts are those of JSON, without quotes.
+func (v Values) Columns() (names, texts []string, err error) {
+	for i := range v {
+		if nested, ok := v[i].Value.(Values); ok {
+			inner, values, err := nested.Columns()
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, name := range inner {
+				names = append(names, v[i].Name+"."+name)
+			}
+			texts = append(texts, values...)
+			continue
+		}
+		text, err := textOf(v[i].Value)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", v[i].Name, err)
+		}
+		names, texts = append(names, v[i].Name), append(texts, text)
+	}
+	return names, texts, nil
+}
+
+func textOf(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case json.Marshaler:
+	case encoding.TextMarshaler:
+		text, err := v.MarshalText()
+		return string(text), err
+	}
+	text, err := MarshalJSON(v)
+	return string(text), err
+}
