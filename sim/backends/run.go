@@ -1,0 +1,203 @@
+package backends
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// Option changes how [Run] and [Compile] work.
+type Option func(*call)
+
+// call is a call of Run or Compile.
+type call struct {
+	texts  param.Texts
+	bad    error
+	env    *sim.Env
+	choice collective.Choice
+	run    sim.RunOptions
+}
+
+// Set sets parameters of the backend by texts such as "transport=dctcp", as the flags of the same names take them. A
+// parameter that may be repeated takes several texts. The parameters that --set has are set by their own names.
+func Set(texts ...string) Option {
+	return func(c *call) {
+		for _, text := range texts {
+			name, value, found := strings.Cut(text, "=")
+			if !found && c.bad == nil {
+				c.bad = fmt.Errorf("expected NAME=VALUE, found %q", text)
+			}
+			c.texts[name] = append(c.texts[name], value)
+		}
+	}
+}
+
+// SetAll sets parameters of the backend; see [Set].
+func SetAll(values map[string]string) Option {
+	return func(c *call) {
+		for name, value := range values {
+			c.texts[name] = append(c.texts[name], value)
+		}
+	}
+}
+
+// Context ends the work early when ctx ends; see [sim.Interrupted].
+func Context(ctx context.Context) Option {
+	return func(c *call) { c.run.Context = ctx }
+}
+
+// Env connects the backend with its caller, for warnings and files.
+func Env(env *sim.Env) Option {
+	return func(c *call) { c.env = env }
+}
+
+// Collectives chooses the algorithms of collectives that the backend does not run itself, in place of the default choice.
+func Collectives(choice collective.Choice) Option {
+	return func(c *call) { c.choice = choice }
+}
+
+// Options says how to run. Settings are in addition to the parameters of [Set].
+func Options(o sim.RunOptions) Option {
+	return func(c *call) {
+		if o.Context == nil {
+			o.Context = c.run.Context
+		}
+		c.run = o
+	}
+}
+
+// Run runs a trace on the backend of a name: it compiles it, with the collectives lowered that the backend does not run
+// itself, and returns the result. An error that a run without options cannot have names the parameter at fault.
+func Run(trace *dag.Trace, name string, options ...Option) (*sim.Result, error) {
+	c := newCall(options)
+	replay, err := c.compile(trace, name)
+	if err != nil {
+		return nil, err
+	}
+	result, err := replay.Run(c.run)
+	if err != nil {
+		return nil, fmt.Errorf("backend %s: %w", name, err)
+	}
+	return result, nil
+}
+
+// Compile is Run without the run, for several of them: each runs its own clone.
+func Compile(trace *dag.Trace, name string, options ...Option) (sim.Replay, error) {
+	return newCall(options).compile(trace, name)
+}
+
+func newCall(options []Option) *call {
+	c := &call{texts: make(param.Texts), env: &sim.Env{}}
+	for _, option := range options {
+		option(c)
+	}
+	return c
+}
+
+func (c *call) compile(trace *dag.Trace, name string) (sim.Replay, error) {
+	kind := Named(name)
+	if kind == nil {
+		return nil, fmt.Errorf("no backend %q, expected one of %s", name, strings.Join(Names(), ", "))
+	}
+	replay, err := c.compileOn(kind.New(), trace)
+	if err != nil {
+		return nil, fmt.Errorf("backend %s: %w", name, err)
+	}
+	return replay, nil
+}
+
+func (c *call) compileOn(b sim.Backend, trace *dag.Trace) (sim.Replay, error) {
+	settings, err := c.configure(b)
+	if err != nil {
+		return nil, err
+	}
+	source := dag.FromTrace(trace)
+	if which := b.Lowers(source); which != nil {
+		if some, _ := collective.Covers(trace, which); some {
+			lowered, err := collective.LowerSelected(trace, c.choice, which)
+			if err != nil {
+				return nil, err
+			}
+			source = dag.FromTrace(lowered)
+		}
+	}
+	replay, err := b.Compile(source, c.env)
+	if err != nil || len(settings) == 0 {
+		return replay, err
+	}
+	return &preset{replay, settings}, nil
+}
+
+// configure sets the backend's parameters and checks them. It returns the settings of numbers that have no flags, which
+// may depend on files that the check reads.
+func (c *call) configure(b sim.Backend) ([]param.Setting, error) {
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	env := *c.env.OrEmpty()
+	if env.Context == nil {
+		env.Context = c.run.Context
+	}
+	c.env = &env
+	if env.Given == nil {
+		env.Given = func(name string) bool { return len(c.texts[name]) > 0 }
+	}
+	flags := b.Params().Flags()
+	if err := flags.Apply(c.texts); err != nil {
+		return nil, err
+	}
+	var others []string
+	for _, name := range slices.Sorted(maps.Keys(c.texts)) {
+		if flags.Find(name) != nil {
+			continue
+		}
+		p := b.Params().Find(name) // the table may depend on the flags
+		if p != nil && !p.Sweeps {
+			if err := b.Params().Apply(param.Texts{name: c.texts[name]}); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		others = append(others, name)
+	}
+	if err := b.Check(c.env); err != nil {
+		return nil, err
+	}
+	var settings []param.Setting
+	for _, name := range others {
+		p := b.Params().Find(name)
+		if p == nil {
+			return nil, fmt.Errorf("no parameter %q, expected one of %s", name, strings.Join(b.Params().Names(), ", "))
+		}
+		for _, text := range c.texts[name] {
+			n, err := p.Value.(param.Number).Parse(text)
+			if err != nil {
+				return nil, &param.Error{Name: name, Text: text, Err: err}
+			}
+			settings = append(settings, param.Setting{Name: p.Name, Number: n})
+		}
+	}
+	return settings, nil
+}
+
+// preset is a replay with settings that precede those of a run.
+type preset struct {
+	replay   sim.Replay
+	settings []param.Setting
+}
+
+func (p *preset) Clone() sim.Replay {
+	return &preset{p.replay.Clone(), p.settings}
+}
+
+func (p *preset) Run(o sim.RunOptions) (*sim.Result, error) {
+	o.Settings = slices.Concat(p.settings, o.Settings)
+	return p.replay.Run(o)
+}
