@@ -227,6 +227,9 @@ func (s Set) Apply(texts Texts) error {
 				if err == nil {
 					continue
 				}
+				if own, ok := err.(*Error); ok {
+					return own
+				}
 				if namesText(p.Value, err) {
 					return &Error{Name: name, Err: err}
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
+	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
@@ -26,8 +27,9 @@ func model(whole *int) format.Format {
 			return nil, errors.New("read where it could be opened")
 		},
 		Generates: true,
+		Options:   ext.Table,
 		Open: func(_ *format.Input, o format.ReadOptions) (dag.Source, error) {
-			s, err := horovod.NewSource(horovod.Default(), o.Model.Seed)
+			s, err := horovod.NewSource(horovod.Default(), o.Own.(*ext.Options).Seed)
 			return &generated{s, whole}, err
 		},
 	}

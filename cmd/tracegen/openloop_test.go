@@ -16,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
@@ -173,7 +174,7 @@ func TestSpecs(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := formats.All.Named("vef").Read([]*format.Input{{Name: file, Reader: text}},
-			format.ReadOptions{Warn: t.Errorf, Model: format.ModelOptions{Seed: 5}})
+			format.ReadOptions{Warn: t.Errorf, Own: &ext.Options{Seed: 5}})
 		text.Close()
 		if err != nil {
 			t.Fatal(err)

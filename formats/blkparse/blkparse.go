@@ -14,10 +14,11 @@ import (
 
 // Format is blkparse's default output.
 var Format = format.Format{
-	Name:   "blkparse",
-	Title:  "text of blkparse, traces of Linux's block layer",
-	Detect: func(head []byte) bool { return blockio.FirstLine(head, isEvent) },
-	Read:   read,
+	Name:    "blkparse",
+	Title:   "text of blkparse, traces of Linux's block layer",
+	Detect:  func(head []byte) bool { return blockio.FirstLine(head, isEvent) },
+	Read:    read,
+	Options: blockio.Table,
 }
 
 // facts is what dag.Meta.Attrs says of a trace, under the key "blkparse".

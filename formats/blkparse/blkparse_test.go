@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 	"github.com/tracedag/tracedag/formats/internal/blockio/blocktest"
 )
 
@@ -32,7 +33,7 @@ func TestRead(t *testing.T) {
 	blocktest.Check(t, &Format, sample, format.ReadOptions{},
 		"0: read 0 32256+4096 @4us 0s\n1: write 1 2097152+8192 @5us 0s\n",
 		`{"blkparse":{"action":"D","units":["8,0","259,10"]}}`, leftOut)
-	blocktest.Check(t, &Format, sample, format.ReadOptions{Storage: format.StorageOptions{MaxRecords: 1}},
+	blocktest.Check(t, &Format, sample, format.ReadOptions{Own: &blockio.Options{MaxRecords: 1}},
 		"0: read 0 32256+4096 @4us 0s\n", `{"blkparse":{"action":"D","units":["8,0"]}}`, "")
 }
 

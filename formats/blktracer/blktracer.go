@@ -18,6 +18,7 @@ var Format = format.Format{
 	Extensions: []string{".io"},
 	Detect:     detect,
 	Read:       read,
+	Options:    blockio.Table,
 }
 
 // The decimals of a picosecond in the units of times.

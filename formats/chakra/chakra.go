@@ -26,6 +26,7 @@ var Format = format.Format{
 	Detect:     detect,
 	Files:      func(name string, folder []string) ([]string, error) { return files(name, folder, ".et") },
 	Read:       read,
+	Options:    Table,
 	Losses:     losses,
 	WriteFiles: write,
 }
@@ -38,6 +39,7 @@ var JSON = format.Format{
 	Detect:     detectJSON,
 	Files:      func(name string, folder []string) ([]string, error) { return files(name, folder, ".json") },
 	Read:       readJSON,
+	Options:    Table,
 	Losses:     jsonLosses,
 	WriteFiles: writeJSON,
 }

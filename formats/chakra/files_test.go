@@ -79,7 +79,8 @@ func TestGroupsBeside(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		o, want := quiet, "[1 0]"
 		if named {
-			o.CommGroups, want = groupsFile(`{"1": [0, 1]}`), "[0 1]"
+			want = "[0 1]"
+			o.Own, o.OpenFile = namedGroups(`{"1": [0, 1]}`)
 		}
 		trace, err := Format.Read([]*format.Input{input("x.0.et", content), input("x.1.et", content),
 			input("dir/x.comm_groups.json", []byte(`{"1": [1, 0]}`))}, o)

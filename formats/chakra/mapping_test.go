@@ -184,8 +184,11 @@ func TestMisfits(t *testing.T) {
 }
 
 // groupsFile returns a file of groups.
-func groupsFile(text string) *format.Input {
-	return &format.Input{Name: "groups", Reader: strings.NewReader(text)}
+// namedGroups returns options that name a file of communicators, and its content.
+func namedGroups(text string) (*Options, func(string) *format.Input) {
+	return &Options{CommGroups: "groups"}, func(name string) *format.Input {
+		return &format.Input{Name: name, Reader: strings.NewReader(text)}
+	}
 }
 
 func collectiveNode(group string) Node {
@@ -233,7 +236,7 @@ func TestGroups(t *testing.T) {
 		var warnings []string
 		o := options(&warnings)
 		if c.groups != "" {
-			o.CommGroups = groupsFile(c.groups)
+			o.Own, o.OpenFile = namedGroups(c.groups)
 		}
 		trace, err := Build(files, o, names)
 		if err != nil {
@@ -292,7 +295,7 @@ func TestBadGroups(t *testing.T) {
 		`{"99999999999999": [0]}`: `groups:1: groups: expected the number of a group, 1 or more: group 0 is all ranks, found "99999999999999"`,
 	} {
 		o := quiet
-		o.CommGroups = groupsFile(text)
+		o.Own, o.OpenFile = namedGroups(text)
 		if _, err := Build(two, o, []string{"a", "b"}); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}

@@ -29,10 +29,10 @@ func readFiles(inputs []*format.Input, o format.ReadOptions, take func(*source, 
 	if err != nil {
 		return nil, err
 	}
-	if o.CommGroups == nil {
-		o.CommGroups = groups
+	if named := GroupsFile(&o); named != nil {
+		groups = named
 	}
-	return build(len(inputs), o, func(rank int, s *source) error {
+	return build(len(inputs), o, groups, func(rank int, s *source) error {
 		in := inputs[rank]
 		data, err := readAll(in, s.data)
 		*s = source{name: in.Name, data: data, nodes: s.nodes[:0]}
@@ -45,7 +45,7 @@ func readFiles(inputs []*format.Input, o format.ReadOptions, take func(*source, 
 
 // Build makes a trace of the files of its ranks, in order. The names of the files are for messages.
 func Build(files []File, o format.ReadOptions, names []string) (*dag.Trace, error) {
-	return build(len(files), o, func(rank int, s *source) error {
+	return build(len(files), o, GroupsFile(&o), func(rank int, s *source) error {
 		*s = source{name: names[rank], made: true, data: s.data[:0], nodes: s.nodes[:0], meta: files[rank].Metadata}
 		for i := range files[rank].Nodes {
 			n := &files[rank].Nodes[i]
@@ -72,15 +72,15 @@ func readAll(in *format.Input, buffer []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// build makes a trace of the files of its ranks, which take opens.
-func build(files int, o format.ReadOptions, take func(rank int, s *source) error) (*dag.Trace, error) {
+// build makes a trace of the files of its ranks, which take opens. The file of communicators may be nil.
+func build(files int, o format.ReadOptions, groupsFile *format.Input, take func(rank int, s *source) error) (*dag.Trace, error) {
 	if files == 0 {
 		return nil, errors.New("a Chakra trace needs at least one file")
 	}
 	var defined []group
-	if o.CommGroups != nil {
+	if groupsFile != nil {
 		var err error
-		if defined, err = readGroups(o.CommGroups); err != nil {
+		if defined, err = readGroups(groupsFile); err != nil {
 			return nil, err
 		}
 	}

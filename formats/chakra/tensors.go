@@ -5,9 +5,10 @@ package chakra
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/tracedag/tracedag/dag/attr"
 	"math"
 	"strconv"
+
+	"github.com/tracedag/tracedag/dag/attr"
 
 	"github.com/tracedag/tracedag/dag"
 )

@@ -27,10 +27,11 @@ const (
 
 func (c clock) format(name, title string) format.Format {
 	return format.Format{
-		Name:   name,
-		Title:  title,
-		Detect: func(head []byte) bool { return blockio.FirstLine(head, c.isRecord) },
-		Read:   c.read,
+		Name:    name,
+		Title:   title,
+		Detect:  func(head []byte) bool { return blockio.FirstLine(head, c.isRecord) },
+		Read:    c.read,
+		Options: blockio.Table,
 	}
 }
 

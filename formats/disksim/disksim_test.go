@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 	"github.com/tracedag/tracedag/formats/internal/blockio/blocktest"
 )
 
@@ -12,9 +13,9 @@ func TestDiskSim(t *testing.T) {
 	blocktest.Check(t, &DiskSim, text, format.ReadOptions{},
 		"0: read 0 155429888+4096 @26.214001ms 0s\n1: write 1 155426304+3584 @0s 0s\n2: read 5 0+0 @26.214001ms 0s\n", "",
 		"x:3: a time is rounded to picoseconds (1 line in all)\n")
-	blocktest.Check(t, &DiskSim, text, format.ReadOptions{Storage: format.StorageOptions{BlockSize: 1024, MaxRecords: 2}},
+	blocktest.Check(t, &DiskSim, text, format.ReadOptions{Own: &blockio.Options{BlockSize: 1024, MaxRecords: 2}},
 		"0: read 0 310859776+8192 @26.214001ms 0s\n1: write 1 310852608+7168 @0s 0s\n", "", "")
-	blocktest.Check(t, &DiskSim, text, format.ReadOptions{Storage: format.StorageOptions{ByteAddress: true, MaxRecords: 2}},
+	blocktest.Check(t, &DiskSim, text, format.ReadOptions{Own: &blockio.Options{ByteAddress: true, MaxRecords: 2}},
 		"0: read 0 303574+4096 @26.214001ms 0s\n1: write 1 303567+3584 @0s 0s\n", "", "")
 	if MQSim.Detect([]byte(text)) {
 		t.Error("times with a point may be MQSim's")

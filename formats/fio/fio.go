@@ -21,6 +21,7 @@ var Format = format.Format{
 	Extensions: []string{".iolog"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isHeader) },
 	Read:       read,
+	Options:    blockio.Table,
 	Losses:     losses,
 	Write:      write,
 }

@@ -37,8 +37,11 @@ type Format struct {
 	// closed. A source that depends on other files, too, names them in a method Files() []string.
 	Open func(in *Input, o ReadOptions) (dag.Source, error)
 
-	// Generates reports that what Open opens are descriptions of workload models. Their traces depend on ReadOptions.Model
-	// and are generated while they are read.
+	Options      *OptionTable // of reading; nil: none of its own
+	WriteOptions *OptionTable // of writing; nil: none of its own
+
+	// Generates reports that what Open opens are descriptions of workload models. Their traces are generated
+	// while they are read.
 	Generates bool
 
 	// Tensors returns a function that finds the tensors which an op of the trace reads and writes. nil: ops have none.
@@ -84,84 +87,34 @@ func Single(inputs []*Input, trace string) (*Input, error) {
 	return inputs[0], nil
 }
 
-// ReadOptions says how to read.
+// ReadOptions are the options of reading that all formats share, and those of the format. The zero value reads strictly.
 type ReadOptions struct {
-	Compat  bool         // accept what the format's reference program accepts, its mistakes included
-	Lenient bool         // continue after what can be skipped, with a warning
-	Model   ModelOptions // for inputs that describe a workload model
-	// Schedgen asks for the schedule that Schedgen makes of MPI traces; nil: the trace as it is.
-	Schedgen *SchedgenOptions
-	// OpenFile returns a file beside the trace, such as one that an option names. It is opened when it is first read. nil:
-	// there are no such files.
-	OpenFile func(name string) *Input
-	// CommGroups is a file that defines the communicators which a trace in Chakra's format names; nil: there is none.
-	CommGroups *Input
-	// CheckedComms is for callers that look for communicators which nothing defines themselves: there is no warning.
+	Compat  bool // accept what the format's reference program accepts, its mistakes included
+	Lenient bool // continue after what can be skipped, with a warning
+
+	// Own is the format's own options, of the type that Format.Options makes; nil: the defaults.
+	Own Options
+
+	// CheckedComms suppresses the warning about undefined communicators, for callers that look for them.
 	CheckedComms bool
-	// Ranks is how many ranks a trace has whose files are the same for all of them, and of which there is only the first;
-	// 0: a file is there for every rank.
-	Ranks   int
-	Storage StorageOptions                    // for traces of storage accesses
-	NSys    NSysOptions                       // for exports of Nsight Systems
-	Warn    func(message string, args ...any) // reports what the user should know; never nil
+
+	// Ranks is the number of ranks of a trace whose files are equal for all of them, of which there is only the first; 0:
+	// there is a file for every rank.
+	Ranks int
+
+	Warn func(message string, args ...any) // reports deviations that the user may not expect; never nil
+
+	// OpenFile returns a file beside the trace that an option names. It is opened when it is first read. WriteFile writes
+	// such a file, complete or not at all. nil: there are no such files.
+	OpenFile  func(name string) *Input
+	WriteFile func(name string, content []byte) error
 }
 
-// StorageOptions says how to read traces of storage accesses. The zero value is each format's own rules.
-type StorageOptions struct {
-	BlockSize   int64 // bytes of a block, where the format leaves that open; 0: 512
-	MaxRecords  int64 // read so many records at most; 0: all
-	ByteAddress bool  // addresses are in bytes, where the format has them in blocks
-	AnyOrder    bool  // accept times that decrease, with a warning
-}
-
-// NSysOptions says how to read exports of Nsight Systems. docs/formats/nsys.md describes them.
-type NSysOptions struct {
-	MergeNonOverlap bool              // make one stream of each GPU's where none overlap on any GPU
-	Hosts           map[string]string // the host of each file, by its name, which may lack the ending
-	KeepEnds        bool              // keep the time before the first and after the last kernel of each GPU
-	AlignClocks     bool              // correct the clocks of hosts so that collectives end at the same time
-	SyncEdges       bool              // keep the waits of streams for each other as dependencies
-}
-
-// ModelOptions says what an input that describes a workload model leaves open. The zero value is seed 0 and the model's
-// own choice for the rest.
-type ModelOptions struct {
-	Seed       int64    // of every random choice
-	Jitter     *float64 // standard deviation of what is drawn around a mean, as a part of the mean
-	GaussSigma *float64 // standard deviation of Gaussian destinations, as a part of the number of tasks
-	TimeStep   dag.Time // what drawn times are multiples of
-	Ranks      int      // how many ranks to make; 0: the model's own choice
-	Passes     int      // how many times to run through the model; 0: once
-	Cycle      dag.Time // how long a cycle is that a workload counts in; 0: the model's own choice
-}
-
-// SchedgenOptions are those of Schedgen for traces, under their names there. docs/formats/mpi.md describes them.
-type SchedgenOptions struct {
-	Variant        string        // "upstream" or "atlahs"
-	TimeMult       int64         // timemult: length of a microsecond
-	CPU            int32         // cpu: where computation runs
-	Nonblocking    int64         // nb: a calc at the start of each rank; 0: none
-	Poll           int64         // nb-poll: the length of the pieces that it is cut into; 0: one piece
-	Extrapolate    int           // traces-extr: how many copies of the ranks; 1 or more
-	Collectives    int           // traces-nops: how many collectives of each rank to convert; 0: all
-	NoPointToPoint bool          // traces-nop2p
-	NoCollectives  bool          // traces-nocolls
-	Prepost        int32         // traces-nbcify: microseconds by which collectives start early
-	Start          []Place       // traces-start: where to begin in the file of each rank; nil: at the front
-	Stopped        func([]Place) // is told where the reading of each rank's file ended, where Start is given
-}
-
-// Place is a place in a rank's file.
-type Place struct {
-	Offset int64
-	Time   float64 // microseconds: when the call before that place ended
-}
-
-// WriteOptions says how to write.
+// WriteOptions are the options of writing that all formats share, and those of the format.
 type WriteOptions struct {
-	Compat  bool // write what the format's reference program writes, its mistakes included
-	Version int  // of the format, where it has several; 0: the newest
-	Warn    func(message string, args ...any)
+	Compat bool    // write what the format's reference program writes, its mistakes included
+	Own    Options // of the type that Format.WriteOptions makes; nil: the defaults
+	Warn   func(message string, args ...any)
 	// Losses is told by WriteSource what the format would leave out or change, before the first byte; an error ends the
 	// writing. nil: nobody asks.
 	Losses func([]Loss) error

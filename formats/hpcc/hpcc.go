@@ -25,6 +25,7 @@ var Format = format.Format{
 	Extensions: []string{".flow"},
 	Detect:     detect,
 	Read:       read,
+	Options:    flowio.Table,
 	Losses:     losses,
 	Write:      write,
 }

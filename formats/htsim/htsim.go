@@ -21,6 +21,7 @@ var Format = format.Format{
 	Extensions: []string{".cm"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isHeader) },
 	Read:       read,
+	Options:    flowio.Table,
 	Losses:     losses,
 	Write:      write,
 }
@@ -215,12 +216,13 @@ func parseFailure(l *blockio.Line) {
 
 // unitOf returns the exponent of the unit of starts.
 func unitOf(o *format.ReadOptions) (int, error) {
-	if o.Model.Cycle == 0 {
+	cycle := flowio.OptionsOf(o).Cycle
+	if cycle == 0 {
 		return 0, nil
 	}
-	unit, ok := flowio.Exponent(o.Model.Cycle)
+	unit, ok := flowio.Exponent(cycle)
 	if !ok {
-		return 0, fmt.Errorf("--cycle, the unit of starts, is %v, expected a power of ten from 1ps to 1s", o.Model.Cycle)
+		return 0, fmt.Errorf("--cycle, the unit of starts, is %v, expected a power of ten from 1ps to 1s", cycle)
 	}
 	return unit, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/flowio"
 	"github.com/tracedag/tracedag/formats/internal/flowio/flowtest"
 )
 
@@ -162,14 +163,14 @@ func TestRoundTrip(t *testing.T) {
 		flowtest.RoundTrip(t, &Format, text, format.ReadOptions{})
 	}
 	var o format.ReadOptions
-	o.Model.Cycle = dag.Microsecond
+	o.Own = &flowio.Options{Cycle: dag.Microsecond}
 	const text = "Nodes 4\nConnections 3\n3->1 id 1 start 5 size 10\n0->1 id 2 start 0.25 size 10\n0->1 id 3 start 0.500000 size 1\n"
 	flowtest.RoundTrip(t, &Format, text, o)
 	trace, _, err := flowtest.Read(&Format, text, o)
 	if err != nil || trace.Ranks[3].Release[0] != 5*dag.Microsecond || trace.Ranks[0].Release[0] != dag.Microsecond/4 {
 		t.Errorf("error %v, releases %v, %v", err, trace.Ranks[3].Release, trace.Ranks[0].Release)
 	}
-	o.Model.Cycle = 7
+	o.Own = &flowio.Options{Cycle: 7}
 	if _, _, err := flowtest.Read(&Format, text, o); err == nil {
 		t.Error("a unit of 7 ps is accepted")
 	}

@@ -66,5 +66,5 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func BenchmarkSchedgen(b *testing.B) {
-	benchmark(b, format.ReadOptions{Schedgen: &format.SchedgenOptions{Variant: "atlahs", TimeMult: 1000, Extrapolate: 1}})
+	benchmark(b, format.ReadOptions{Own: &Options{Variant: "atlahs", TimeMult: 1000, Extrapolate: 1}})
 }

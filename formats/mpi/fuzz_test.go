@@ -89,12 +89,12 @@ func FuzzSchedgen(f *testing.F) {
 		f.Add(rank0, rank1, true, uint8(1), uint8(2), int16(10))
 	})
 	f.Fuzz(func(t *testing.T, rank0, rank1 string, atlahs bool, extrapolate, collectives uint8, prepost int16) {
-		o := &format.SchedgenOptions{Variant: "upstream", TimeMult: 1000, Extrapolate: int(extrapolate%3) + 1,
+		o := &Options{Variant: "upstream", TimeMult: 1000, Extrapolate: int(extrapolate%3) + 1,
 			Collectives: int(collectives), Prepost: int32(prepost)}
 		if atlahs {
 			o.Variant = "atlahs"
 		}
-		trace, _, err := readTexts(format.ReadOptions{Schedgen: o, Compat: true}, rank0, rank1)
+		trace, _, err := readTexts(format.ReadOptions{Own: o, Compat: true}, rank0, rank1)
 		if err != nil {
 			return
 		}

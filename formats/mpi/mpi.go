@@ -13,11 +13,12 @@ import (
 
 // Format is liballprof's.
 var Format = format.Format{
-	Name:   "mpi",
-	Title:  "MPI traces of liballprof, one file a rank",
-	Detect: detect,
-	Files:  files,
-	Read:   read,
+	Name:    "mpi",
+	Title:   "MPI traces of liballprof, one file a rank",
+	Detect:  detect,
+	Files:   files,
+	Read:    read,
+	Options: table,
 }
 
 // The classes of mistakes.

@@ -16,7 +16,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Schedgen != nil {
+	if optionsOf(&o).Variant != "" {
 		return readSchedgen(inputs, o)
 	}
 	ranks := make([]*rankReader, len(inputs))

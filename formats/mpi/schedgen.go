@@ -19,22 +19,25 @@ import (
 // readSchedgen reads the files of a trace, in the order of their ranks, into the ranks of a schedule: rank h of copy x
 // is number h + H x.
 func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	s := o.Schedgen
+	s, err := optionsOf(&o).resolved()
+	if err != nil {
+		return nil, err
+	}
 	if s.Extrapolate < 1 || int64(s.Extrapolate)*int64(len(inputs)) > math.MaxInt32 {
 		return nil, fmt.Errorf("%d times the %d ranks of the trace: expected 1 to %d in all", s.Extrapolate, len(inputs),
 			math.MaxInt32)
 	}
 	places := slices.Clone(s.Start)
 	if s.Start != nil {
-		places = append(places, make([]format.Place, max(0, len(inputs)-len(places)))...)
+		places = append(places, make([]Place, max(0, len(inputs)-len(places)))...)
 	}
 	t := &dag.Trace{Ranks: make([]dag.Rank, s.Extrapolate*len(inputs))}
 	t.Comms = []dag.Comm{dag.World(len(t.Ranks))}
 	files := make([]*scheduleReader, len(inputs))
-	err := par.Each(len(inputs), func(h int) error {
+	err = par.Each(len(inputs), func(h int) error {
 		f := newScheduleReader(inputs[h].Name, o, h, len(inputs))
 		files[h] = f
-		var place *format.Place
+		var place *Place
 		if s.Start != nil {
 			place = &places[h]
 		}
@@ -53,8 +56,10 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 		return nil, err
 	}
 	warnOfSchedules(files, o.Warn)
-	if s.Start != nil && s.Stopped != nil {
-		s.Stopped(places[:len(inputs)])
+	if s.StartFile != "" && o.WriteFile != nil {
+		if err := o.WriteFile(s.StartFile, formatPlaces(places[:len(inputs)])); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }
@@ -85,7 +90,7 @@ type scheduleReader struct {
 	file   string
 	line   int64
 	offset int64 // of the line behind the one at hand
-	o      *format.SchedgenOptions
+	o      *Options
 	atlahs bool
 	compat bool
 	hosts  int // ranks with a file
@@ -131,7 +136,7 @@ type persistentMessage struct {
 }
 
 func newScheduleReader(file string, options format.ReadOptions, rank, hosts int) *scheduleReader {
-	o := options.Schedgen
+	o := optionsOf(&options)
 	f := &scheduleReader{file: file, o: o, atlahs: o.Variant == schedgen.ATLAHS.String(), compat: options.Compat,
 		hosts: hosts}
 	for x := range o.Extrapolate {
@@ -164,7 +169,7 @@ func (s *schedule) emitNonblocking() {
 }
 
 // read converts the file, from a place if one is given, which becomes that where the conversion stops early.
-func (f *scheduleReader) read(src io.Reader, place *format.Place) error {
+func (f *scheduleReader) read(src io.Reader, place *Place) error {
 	skip := int64(0)
 	if place != nil {
 		skip = place.Offset
@@ -177,7 +182,7 @@ func (f *scheduleReader) read(src io.Reader, place *format.Place) error {
 		return readingError(f.file, f.line, err)
 	}
 	if place != nil && f.stopped {
-		*place = format.Place{Offset: f.offset, Time: f.copies[len(f.copies)-1].last}
+		*place = Place{Offset: f.offset, Time: f.copies[len(f.copies)-1].last}
 	}
 	return nil
 }

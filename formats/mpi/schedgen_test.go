@@ -45,8 +45,8 @@ func vectorFolders(t *testing.T) []string {
 }
 
 // parseOptions reads a command line of Schedgen.
-func parseOptions(t *testing.T, e *expectation) *format.SchedgenOptions {
-	o := &format.SchedgenOptions{Variant: "upstream", TimeMult: 1000, Extrapolate: 1}
+func parseOptions(t *testing.T, e *expectation) *Options {
+	o := &Options{Variant: "upstream", TimeMult: 1000, Extrapolate: 1}
 	if e.Converter == "schedgen-atlahs" {
 		o.Variant = "atlahs"
 	}
@@ -152,7 +152,7 @@ func checkVector(t *testing.T, folder, path string) {
 			said[args[0].(string)], _ = strconv.ParseInt(n, 10, 64)
 		}
 	}
-	trace, err := read(traceFiles(t, filepath.Join(folder, e.Trace)), format.ReadOptions{Schedgen: parseOptions(t, e),
+	trace, err := read(traceFiles(t, filepath.Join(folder, e.Trace)), format.ReadOptions{Own: parseOptions(t, e),
 		Compat: true, Warn: warn})
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func TestLogGOPSim(t *testing.T) {
 			}
 			e := readExpectation(t, path)
 			trace, err := read(traceFiles(t, filepath.Join(folder, e.Trace)), format.ReadOptions{
-				Schedgen: parseOptions(t, e), Compat: true, Warn: func(string, ...any) {}})
+				Own: parseOptions(t, e), Compat: true, Warn: func(string, ...any) {}})
 			if err != nil {
 				t.Fatal(err)
 			}

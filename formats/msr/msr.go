@@ -15,10 +15,11 @@ import (
 
 // Format is that of MSR Cambridge.
 var Format = format.Format{
-	Name:   "msr",
-	Title:  "MSR Cambridge traces of block storage (CSV)",
-	Detect: func(head []byte) bool { return blockio.FirstLine(head, isRecord) },
-	Read:   read,
+	Name:    "msr",
+	Title:   "MSR Cambridge traces of block storage (CSV)",
+	Detect:  func(head []byte) bool { return blockio.FirstLine(head, isRecord) },
+	Read:    read,
+	Options: blockio.Table,
 }
 
 // tick is the unit of Windows file time.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 	"github.com/tracedag/tracedag/formats/internal/blockio/blocktest"
 )
 
@@ -25,7 +26,7 @@ func TestRead(t *testing.T) {
 // A record before the first, where that is accepted, becomes time 0.
 func TestAnyOrder(t *testing.T) {
 	text := strings.Split(sample, "\n")
-	blocktest.Check(t, &Format, text[2]+"\n"+text[0]+"\n", format.ReadOptions{Storage: format.StorageOptions{AnyOrder: true}},
+	blocktest.Check(t, &Format, text[2]+"\n"+text[0]+"\n", format.ReadOptions{Own: &blockio.Options{AnyOrder: true}},
 		"0: write 0 0+0 @1.0000001s 9223372.0368547s\n1: read 1 383496192+32768 @0s 41.3us\n",
 		`{"msr":{"start":128166372003061629,"units":["web.0","hm.0"]}}`,
 		"x: the time of record 2 is before that of the one above it: records are put in the order of their times (1 in all)\n")

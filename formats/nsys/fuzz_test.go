@@ -114,10 +114,8 @@ func FuzzMachine(f *testing.F) {
 // finish makes a trace of a report, which may fail.
 func finish(t *testing.T, r *report) {
 	r.host = "x"
-	var o format.ReadOptions
-	o.Warn = func(string, ...any) {}
-	o.NSys = format.NSysOptions{KeepEnds: true, AlignClocks: true, SyncEdges: true, MergeNonOverlap: true}
-	j, err := newJob([]*report{r}, o)
+	own := &Options{KeepEnds: true, AlignClocks: true, SyncEdges: true, MergeNonOverlap: true}
+	j, err := newJob([]*report{r}, own, func(string, ...any) {})
 	if err != nil || j.settle() != nil {
 		return
 	}

@@ -20,7 +20,7 @@ type job struct {
 	comms   []comm
 	commOf  map[uint64]int32
 	warn    func(string, ...any)
-	options format.NSysOptions
+	options *Options
 }
 
 // gpu is a GPU: a rank of the trace.
@@ -64,8 +64,8 @@ func (c *comm) name() string {
 }
 
 // newJob joins the reports, which are in the order of their files.
-func newJob(reports []*report, o format.ReadOptions) (*job, error) {
-	j := &job{reports: reports, commOf: make(map[uint64]int32), warn: o.Warn, options: o.NSys}
+func newJob(reports []*report, own *Options, warn func(string, ...any)) (*job, error) {
+	j := &job{reports: reports, commOf: make(map[uint64]int32), warn: warn, options: own}
 	for _, r := range reports {
 		events := r.byProcess()
 		for _, p := range r.made {

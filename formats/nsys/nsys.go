@@ -27,6 +27,7 @@ var Format = format.Format{
 	Detect:     detect,
 	Files:      files,
 	Read:       read,
+	Options:    table,
 }
 
 func detect(head []byte) bool {
@@ -39,13 +40,14 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := reportOptions{lenient: o.Lenient, syncs: o.NSys.SyncEdges}
+	own := format.Own(o.Own, func() *Options { return new(Options) })
+	options := reportOptions{lenient: o.Lenient, syncs: own.SyncEdges}
 	reports := make([]*report, len(exports))
 	errs := make([]error, len(exports))
 	par.For(len(exports), func(i int) {
 		x := exports[i]
 		if reports[i], errs[i] = x.read(options); errs[i] == nil {
-			errs[i] = x.finish(reports[i], o.NSys.Hosts)
+			errs[i] = x.finish(reports[i], own.Hosts)
 		}
 	})
 	mixed := int64(0)
@@ -60,7 +62,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		o.Warn("%d groups of calls have other numbers of kernels than of communicators and kinds: what a group does is taken "+
 			"to be done by all its kernels together", mixed)
 	}
-	j, err := newJob(reports, o)
+	j, err := newJob(reports, own, o.Warn)
 	if err != nil {
 		return nil, err
 	}

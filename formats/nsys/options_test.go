@@ -16,7 +16,7 @@ func TestKeepEnds(t *testing.T) {
 	})
 	m.add(tableAnalysis, 0, 10000)
 	var o format.ReadOptions
-	o.NSys.KeepEnds = true
+	o.Own = &Options{KeepEnds: true}
 	trace, warnings, err := readFiles(o, m.write(t, t.TempDir()))
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
@@ -65,7 +65,7 @@ func TestSyncEdges(t *testing.T) {
 			p.allReduce(0xabc, 0x10, 400, 0, 7, 6600, 9000)
 		})
 		var o format.ReadOptions
-		o.NSys.SyncEdges = true
+		o.Own = &Options{SyncEdges: true}
 		trace, warnings, err := readFiles(o, m.write(t, t.TempDir()))
 		if err != nil || len(warnings) > 0 {
 			t.Fatal(err, warnings)
@@ -102,7 +102,7 @@ func TestClocks(t *testing.T) {
 	}
 	for _, align := range []bool{false, true} {
 		var o format.ReadOptions
-		o.NSys.AlignClocks = align
+		o.Own = &Options{AlignClocks: align}
 		trace, warnings, err := readFiles(o, paths...)
 		if err != nil || len(warnings) > 0 {
 			t.Fatal(err, warnings)
@@ -130,7 +130,7 @@ func TestHosts(t *testing.T) {
 		paths = append(paths, m.write(t, folder))
 	}
 	var o format.ReadOptions
-	o.NSys.Hosts = map[string]string{"nsys_report_b": "a.domain"}
+	o.Own = &Options{Hosts: map[string]string{"nsys_report_b": "a.domain"}}
 	trace, _, err := readFiles(o, paths...)
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func TestVectors(t *testing.T) {
 			var description struct{ Flags []string }
 			readJSON(t, filepath.Join(folder, "case.json"), &description)
 			var o format.ReadOptions
-			o.NSys.MergeNonOverlap = slices.Contains(description.Flags, "--merge-non-overlap")
+			o.Own = &Options{MergeNonOverlap: slices.Contains(description.Flags, "--merge-non-overlap")}
 			trace := readFolder(t, folder, o)
 			if problems := dag.Validate(trace); len(problems) > 0 {
 				t.Errorf("not valid: %v", problems)

@@ -21,6 +21,7 @@ var Format = format.Format{
 	Extensions: []string{".spc"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isRecord) },
 	Read:       read,
+	Options:    blockio.Table,
 	Losses:     losses,
 	Write:      write,
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 	"github.com/tracedag/tracedag/formats/store"
 )
 
@@ -83,16 +84,16 @@ func TestRead(t *testing.T) {
 func TestOptions(t *testing.T) {
 	const text = "0,3,4096,r,0.0\n0,5,4096,r,0.1\n0,8,4096,r,0.2\n"
 	for _, test := range []struct {
-		o    format.StorageOptions
+		o    blockio.Options
 		want string // addresses
 	}{
-		{format.StorageOptions{}, "1536 2560 4096"},
-		{format.StorageOptions{BlockSize: 4096}, "12288 20480 32768"},
-		{format.StorageOptions{ByteAddress: true}, "3 5 8"},
-		{format.StorageOptions{ByteAddress: true, BlockSize: 4096}, "3 5 8"},
-		{format.StorageOptions{MaxRecords: 2}, "1536 2560"},
+		{blockio.Options{}, "1536 2560 4096"},
+		{blockio.Options{BlockSize: 4096}, "12288 20480 32768"},
+		{blockio.Options{ByteAddress: true}, "3 5 8"},
+		{blockio.Options{ByteAddress: true, BlockSize: 4096}, "3 5 8"},
+		{blockio.Options{MaxRecords: 2}, "1536 2560"},
 	} {
-		trace, _, err := readText(text, format.ReadOptions{Storage: test.o})
+		trace, _, err := readText(text, format.ReadOptions{Own: &test.o})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,10 +105,10 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: written\n%s, want\n%s", test.o, got, want)
 		}
 	}
-	if _, _, err := readText(text, format.ReadOptions{Storage: format.StorageOptions{BlockSize: -1}}); err == nil {
+	if _, _, err := readText(text, format.ReadOptions{Own: &blockio.Options{BlockSize: -1}}); err == nil {
 		t.Error("blocks of -1 bytes are accepted")
 	}
-	trace, warnings, err := readText("0,1,1,r,2.0\n1,2,2,w,1.0\n", format.ReadOptions{Storage: format.StorageOptions{AnyOrder: true}})
+	trace, warnings, err := readText("0,1,1,r,2.0\n1,2,2,w,1.0\n", format.ReadOptions{Own: &blockio.Options{AnyOrder: true}})
 	if err != nil || !strings.Contains(warnings, "record 2 is before") {
 		t.Errorf("error %v, warnings %q", err, warnings)
 	}
@@ -387,7 +388,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(text, int64(4096), true, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, block int64, byteAddress, anyOrder bool) {
-		o := format.ReadOptions{Storage: format.StorageOptions{BlockSize: block, ByteAddress: byteAddress, AnyOrder: anyOrder}}
+		o := format.ReadOptions{Own: &blockio.Options{BlockSize: block, ByteAddress: byteAddress, AnyOrder: anyOrder}}
 		trace, _, err := readText(text, o)
 		o.Lenient = true
 		lenient, warnings, lenientErr := readText(text, o)
@@ -404,7 +405,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(problems[0])
 		}
 		written := writeText(t, lenient)
-		again, _, err := readText(written, format.ReadOptions{Storage: format.StorageOptions{BlockSize: styleOf(lenient).Block}})
+		again, _, err := readText(written, format.ReadOptions{Own: &blockio.Options{BlockSize: styleOf(lenient).Block}})
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, written)
 		}

@@ -35,8 +35,10 @@ type Options struct {
 	// counts the bytes that are read; it may be called by several goroutines. nil: nobody counts.
 	Progress func(total int64) (add func(n int64))
 
-	// Configure completes the options of the format that was found, for the input of a name; nil: the format's defaults.
-	Configure func(f *format.Format, name string, o *format.ReadOptions) error
+	// Own returns the own options of the format that was found, for the input of a name; nil: the format's defaults.
+	Own func(f *format.Format, name string) (format.Options, error)
+
+	Outputs *Outputs // registers unfinished files that options name; nil: nobody removes them on a signal
 }
 
 // Opened is a trace that is open and in a known format, but not read.
@@ -151,12 +153,31 @@ func (t *Opened) files(names []string, given string, found bool) ([]string, erro
 func (t *Opened) configure() error {
 	t.options = format.ReadOptions{
 		Compat: t.o.Compat, Lenient: t.o.Lenient, Ranks: t.o.Ranks, CheckedComms: t.o.CheckedComms, Warn: t.o.Warn,
-		OpenFile: t.openFile,
+		OpenFile: t.openFile, WriteFile: t.writeFile,
 	}
-	if t.o.Configure == nil {
+	if t.o.Own == nil {
 		return nil
 	}
-	return t.o.Configure(t.Format, t.Name, &t.options)
+	var err error
+	t.options.Own, err = t.o.Own(t.Format, t.Name)
+	return err
+}
+
+// writeFile writes a file beside the trace.
+func (t *Opened) writeFile(name string, content []byte) error {
+	outputs := t.o.Outputs
+	if outputs == nil {
+		outputs = new(Outputs)
+	}
+	out, err := outputs.Create(name)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if _, err := out.Write(content); err != nil {
+		return out.Failed(err)
+	}
+	return out.Commit()
 }
 
 // openFile returns an input beside the trace.
@@ -164,16 +185,6 @@ func (t *Opened) openFile(name string) *format.Input {
 	in := &laterInput{o: t.opener, name: name}
 	t.beside = append(t.beside, in)
 	return &format.Input{Name: name, Reader: in}
-}
-
-// Uses reports whether the format has read from a file that an option names.
-func (t *Opened) Uses(name string) bool {
-	for _, in := range t.beside {
-		if in.name == name && in.opened {
-			return true
-		}
-	}
-	return false
 }
 
 // inputs returns the files of the trace.

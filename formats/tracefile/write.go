@@ -18,10 +18,10 @@ import (
 
 // WriteOptions says how to write a trace. The zero value writes the format that the name of the file suggests.
 type WriteOptions struct {
-	To      string // name of the format; "": as the name of the file suggests, else format.Default
-	Strict  bool   // write nothing, but return a *LossError, if the format cannot keep all of the trace
-	Compat  bool   // write what the format's reference program writes, its mistakes included
-	Version int    // version of the format; 0: the newest
+	To     string         // name of the format; "": as the name of the file suggests, else format.Default
+	Strict bool           // write nothing, but return a *LossError, if the format cannot keep all of the trace
+	Compat bool           // write what the format's reference program writes, its mistakes included
+	Own    format.Options // of the format, as its WriteOptions makes them; nil: the defaults
 
 	// Numbered gives the only file of a trace of one rank a number, too, in a format whose traces are many files. Otherwise
 	// it is called as the path says if that has an ending of the format.
@@ -171,7 +171,7 @@ func (w *writer) name() string {
 
 // options returns what the format is told.
 func (w *writer) options() format.WriteOptions {
-	return format.WriteOptions{Compat: w.o.Compat, Version: w.o.Version, Warn: w.o.Warn}
+	return format.WriteOptions{Compat: w.o.Compat, Own: w.o.Own, Warn: w.o.Warn}
 }
 
 // refuse returns an error if there are losses and there must be none.

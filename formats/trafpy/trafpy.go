@@ -26,6 +26,7 @@ var (
 		Extensions: []string{".trafpy"},
 		Detect:     detectJSON,
 		Read:       readJSON,
+		Options:    flowio.Table,
 		Losses:     losses,
 		Write:      writeJSON,
 	}
@@ -35,6 +36,7 @@ var (
 		Extensions: []string{".csv"},
 		Detect:     detectCSV,
 		Read:       readCSV,
+		Options:    flowio.Table,
 		Losses:     losses,
 		Write:      writeCSV,
 	}
@@ -100,13 +102,14 @@ func newTable(in *format.Input, o *format.ReadOptions) (*table, error) {
 	for c := range t.columns {
 		t.columns[c] = -1
 	}
-	if o.Model.Cycle == 0 {
+	cycle := flowio.OptionsOf(o).Cycle
+	if cycle == 0 {
 		return t, nil
 	}
-	unit, ok := flowio.Exponent(o.Model.Cycle)
+	unit, ok := flowio.Exponent(cycle)
 	if !ok {
 		return nil, format.FileErrorf(in.Name, "--cycle, the unit of times, is %v, expected a power of ten from 1ps to 1s",
-			o.Model.Cycle)
+			cycle)
 	}
 	t.style.Unit = unit
 	return t, nil

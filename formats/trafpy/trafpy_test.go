@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/flowio"
 	"github.com/tracedag/tracedag/formats/internal/flowio/flowtest"
 )
 
@@ -78,10 +79,10 @@ func TestRoundTrip(t *testing.T) {
 		flowtest.RoundTrip(t, &CSV, text, format.ReadOptions{})
 	}
 	var o format.ReadOptions
-	o.Model.Cycle = dag.Second
+	o.Own = &flowio.Options{Cycle: dag.Second}
 	text := row("0,flow_0,0,1,10,0.0,1,0\n1,flow_1,1,0,20,9223372.036854775807,1,1\n")
 	flowtest.RoundTrip(t, &CSV, text, o)
-	o.Model.Cycle = 5
+	o.Own = &flowio.Options{Cycle: 5}
 	if _, _, err := flowtest.Read(&CSV, text, o); err == nil {
 		t.Error("a unit of 5 ps is accepted")
 	}

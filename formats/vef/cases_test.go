@@ -305,7 +305,7 @@ func TestClock(t *testing.T) {
 			t.Errorf("delay %v: header %q, expected clock %q", delay, head, want)
 		}
 		var out bytes.Buffer
-		err := write(&out, trace, format.WriteOptions{Version: 1})
+		err := write(&out, trace, format.WriteOptions{Own: &WriteOptions{Version: 1}})
 		if old := want == " 1000\n"; old != (err == nil) || old && !strings.HasPrefix(out.String(), "VEF 2 1 1 0 0 TRUE\n") {
 			t.Errorf("delay %v, version 1: error %v, wrote %q", delay, err, out.String())
 		}
@@ -320,7 +320,7 @@ func TestOldVersion(t *testing.T) {
 			text = strings.Replace(text, " 3 -1", " 2 -1", 1)
 		}
 		var out bytes.Buffer
-		err := write(&out, mustRead(t, "x", []byte(text)), format.WriteOptions{Version: 1})
+		err := write(&out, mustRead(t, "x", []byte(text)), format.WriteOptions{Own: &WriteOptions{Version: 1}})
 		if want == "" && err == nil || want != "" && (err != nil || !strings.HasSuffix(out.String(), want)) {
 			t.Errorf("clock %d: error %v, wrote %q", clock, err, out.String())
 		}

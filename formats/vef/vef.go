@@ -9,19 +9,22 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/vef/ext"
 )
 
 // Format is VEF.
 var Format = format.Format{
-	Name:       "vef",
-	Title:      "VEF, the MPI traces and traffic models of the TraceLib simulators",
-	Extensions: []string{".vef"},
-	Detect:     detect,
-	Read:       read,
-	Open:       open,
-	Generates:  true,
-	Losses:     losses,
-	Write:      write,
+	Name:         "vef",
+	Title:        "VEF, the MPI traces and traffic models of the TraceLib simulators",
+	Extensions:   []string{".vef"},
+	Detect:       detect,
+	Read:         read,
+	Options:      ext.Table,
+	Open:         open,
+	Generates:    true,
+	Losses:       losses,
+	Write:        write,
+	WriteOptions: writeTable,
 }
 
 // defaultClock is the length of a clock tick where the header does not give it.

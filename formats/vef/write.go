@@ -25,8 +25,9 @@ func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 	if err != nil {
 		return fmt.Errorf("VEF cannot hold the trace: %w", err)
 	}
-	p.chooseClock(o.Version == 1)
-	if o.Version == 1 && p.clock != defaultClock {
+	old := format.Own(o.Own, newWriteOptions).Version == 1
+	p.chooseClock(old)
+	if old && p.clock != defaultClock {
 		return fmt.Errorf("VEF of version 1 has no clock but that of %v, of which some times are no multiples", defaultClock)
 	}
 	order := newOrdering(p)
@@ -34,7 +35,7 @@ func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 		return fmt.Errorf("VEF cannot hold the trace: %w", err)
 	}
 	out := writer{ordering: order, w: w}
-	out.header(o.Version == 1)
+	out.header(old)
 	for i := range p.t.Comms {
 		out.communicator(i)
 	}

@@ -153,8 +153,12 @@ func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice collective.Choi
 		}
 	}
 	o := r.options
-	if o.Seed, _ = f.nccl.flags.GetInt64("seed"); f.Seed != nil { // 0 for a program without a seed
+	if f.Seed != nil {
 		o.Seed = *f.Seed
+	} else if seed, err := flagSeed(f.nccl.flags); err != nil {
+		return nil, err
+	} else {
+		o.Seed = seed
 	}
 	o.Sample, o.ZeroReduction, o.AssumeRing = f.nccl.sample, f.nccl.zero, f.nccl.assume == "ring"
 	o.Nodes = f.nccl.nodeOptions()

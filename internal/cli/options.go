@@ -122,6 +122,25 @@ func (c *collected) Set(text string) error {
 	return nil
 }
 
+// flagTexts returns the texts that the command line gives for a flag: of one that owners declare each, of another one
+// that serves them as well its value.
+func flagTexts(f *pflag.Flag) []string {
+	if c, ok := f.Value.(*collected); ok {
+		return c.texts[c.name]
+	}
+	return []string{f.Value.String()}
+}
+
+// Text returns the last text that the command line gives for a flag, "" if it has none.
+func (o *Options) Text(name string) string {
+	f := o.flags.Lookup(name)
+	if f == nil || !f.Changed {
+		return ""
+	}
+	texts := flagTexts(f)
+	return texts[len(texts)-1]
+}
+
 // Given reports whether the command line has a flag.
 func (o *Options) Given(name string) bool {
 	return o.flags.Changed(name)
@@ -132,13 +151,8 @@ func (o *Options) Apply(set param.Set) error {
 	texts := make(param.Texts, len(o.texts))
 	for i := range set {
 		for _, name := range append([]string{set[i].Name}, set[i].Aliases...) {
-			f := o.flags.Lookup(name)
-			switch {
-			case f == nil || !f.Changed:
-			case o.texts[name] != nil:
-				texts[name] = o.texts[name]
-			default: // a flag of the command, which serves the owner as well
-				texts[name] = []string{f.Value.String()}
+			if f := o.flags.Lookup(name); f != nil && f.Changed {
+				texts[name] = flagTexts(f)
 			}
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/chakra"
+	"github.com/tracedag/tracedag/formats/chakra/astratext"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
@@ -48,7 +50,8 @@ var pages = format.Format{
 		}
 		return files, nil
 	},
-	Read: readPages,
+	Options: astratext.Table,
+	Read:    readPages,
 	Losses: func(t *dag.Trace) []format.Loss {
 		if t.Ranks[0].Release != nil {
 			return []format.Loss{{What: "release times", Count: 1}}
@@ -60,12 +63,14 @@ var pages = format.Format{
 
 func readPages(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	b := dag.NewBuilder(0)
-	if o.CommGroups != nil {
-		text, err := io.ReadAll(o.CommGroups.Reader)
+	own := o.Own.(*astratext.Options)
+	o.Own = &own.Options
+	if in := chakra.GroupsFile(&o); in != nil {
+		content, err := io.ReadAll(in.Reader)
 		if err != nil {
-			return nil, format.InFile(o.CommGroups.Name, err)
+			return nil, format.InFile(in.Name, err)
 		}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(string(content)) {
 			b.AddComm(dag.Comm{Name: strings.TrimSpace(line)})
 		}
 	}
@@ -81,7 +86,7 @@ func readPages(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error)
 		trace.Ranks = append(trace.Ranks, rank.Ranks[0])
 	}
 	trace.Comms[0] = dag.World(len(trace.Ranks))
-	trace.Title = fmt.Sprintf("passes %d, ranks %d, cycle %v, of %d", o.Model.Passes, o.Model.Ranks, o.Model.Cycle, o.Ranks)
+	trace.Title = fmt.Sprintf("passes %d, ranks %d, cycle %v, of %d", own.Passes, own.Ranks, own.Cycle, o.Ranks)
 	return trace, nil
 }
 

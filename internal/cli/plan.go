@@ -189,7 +189,7 @@ func seeded(p *Plan, flags *pflag.FlagSet) (*Plan, error) {
 	if p.Seed != nil {
 		return p, nil
 	}
-	seed, err := flags.GetInt64("seed")
+	seed, err := flagSeed(flags)
 	p.Seed = &seed
 	return p, err
 }

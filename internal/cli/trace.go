@@ -4,14 +4,12 @@ package cli
 
 import (
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -21,88 +19,23 @@ import (
 
 // ReadFlags are the flags of a program that reads traces.
 type ReadFlags struct {
-	From       string // name of the input format; "": as the content shows
-	Compat     bool
-	Lenient    bool
-	CommGroups string // file that defines the communicators of a trace; "": none
+	From    string // name of the input format; "": as the content shows
+	Compat  bool
+	Lenient bool
 
-	// Simulators are what may follow --compat, and Simulator is what did; "": nothing.
+	// Simulators are the names that may follow --compat, and Simulator is the one that did; "": none.
 	Simulators []string
 	Simulator  string
 
-	Model    ModelFlags
-	Schedgen SchedgenFlags
-	Storage  StorageFlags
-	NSys     NSysFlags
-
-	// Ranks is how many ranks do what the file of rank 0, the only one that is read, has; 0: there is a file for each.
-	// CheckedComms is that of format.ReadOptions. They have no flags of their own.
+	// Ranks is the number of ranks that do what the file of rank 0, the only one that is read, has; 0: there is a file for
+	// each. CheckedComms is that of format.ReadOptions. They have no flags of their own.
 	Ranks        int
 	CheckedComms bool
+
+	formats *formatFlags // nil: not registered
 }
 
-// ModelFlags are the flags for inputs that describe a workload model.
-type ModelFlags struct {
-	seed               int64
-	jitter, gaussSigma float64
-	timeStep           dag.Time
-	ranks, passes      int
-	cycle              dag.Time
-	flags              *pflag.FlagSet // nil: not registered
-}
-
-// Register adds the flags to the command; a --seed that it has already serves for this, too.
-func (f *ModelFlags) Register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	f.flags = flags
-	if flags.Lookup("seed") == nil {
-		flags.Int64Var(&f.seed, "seed", 1, "seed of every random choice, where the input describes a workload model")
-	}
-	flags.Float64Var(&f.jitter, "jitter", 0,
-		"standard deviation of drawn times and sizes as a part of the mean, where the input describes a workload model "+
-			"(default: the model's)")
-	flags.Float64Var(&f.gaussSigma, "gauss-sigma-frac", 0,
-		"standard deviation of Gaussian destinations as a part of the number of tasks, likewise (default: the model's)")
-	TimeVar(flags, &f.timeStep, "time-step", 0, 0, "what drawn times are multiples of, likewise (default: the model's)")
-	flags.IntVar(&f.ranks, "ranks", 0, "how many ranks to make, where the input describes a workload for any number of them")
-	flags.IntVar(&f.passes, "passes", 0, "how many times to run through the workload, likewise (default: once)")
-	TimeVar(flags, &f.cycle, "cycle", 0, 0, "how long a cycle is, where the workload counts in them (default: the model's)")
-	for _, name := range []string{"ranks", "passes"} {
-		flags.Lookup(name).DefValue = "0" // prints no default
-	}
-}
-
-func (f *ModelFlags) options() (format.ModelOptions, error) {
-	var o format.ModelOptions
-	if f.flags == nil {
-		return o, nil
-	}
-	o.Seed, _ = f.flags.GetInt64("seed") // Register saw to it that it is there
-	o.TimeStep, o.Ranks, o.Passes, o.Cycle = f.timeStep, f.ranks, f.passes, f.cycle
-	for _, count := range []struct {
-		name  string
-		value int
-	}{{"ranks", f.ranks}, {"passes", f.passes}} {
-		if count.value < 0 || count.value > math.MaxInt32 {
-			return o, Usagef("--%s: expected 0..%d, found %d", count.name, math.MaxInt32, count.value)
-		}
-	}
-	if f.flags.Changed("jitter") {
-		if !(f.jitter >= 0 && f.jitter <= 1) {
-			return o, Usagef("--jitter: expected 0 to 1, found %v", f.jitter)
-		}
-		o.Jitter = &f.jitter
-	}
-	if f.flags.Changed("gauss-sigma-frac") {
-		if !(f.gaussSigma > 0 && f.gaussSigma <= math.MaxFloat64) {
-			return o, Usagef("--gauss-sigma-frac: expected a number above 0, found %v", f.gaussSigma)
-		}
-		o.GaussSigma = &f.gaussSigma
-	}
-	return o, nil
-}
-
-// Register adds the flags to the command.
+// Register adds the flags to the command; a --seed that it has already serves formats, too.
 func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	names := p.Formats.Readable().Names()
@@ -110,13 +43,8 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	f.registerCompat(cmd)
 	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
 	flags.BoolVar(&f.Lenient, "skip-bad", false, "another name of --lenient")
-	flags.StringVar(&f.CommGroups, "comm-groups", "",
-		"`file` that defines the communicators by name, as ASTRA-sim has it for Chakra traces; one called empty is none")
 	CompleteWith(cmd, "from", names)
-	f.Model.Register(cmd)
-	f.Schedgen.Register(cmd)
-	f.Storage.Register(cmd)
-	f.NSys.Register(cmd)
+	f.formats = newFormatFlags(cmd, p.Formats.Readable(), func(f *format.Format) *format.OptionTable { return f.Options })
 }
 
 // Read is a trace that was read.
@@ -138,9 +66,8 @@ type OpenTrace struct {
 	*tracefile.Opened
 
 	p        *Program
-	options  format.ReadOptions
-	flags    ReadFlags
-	stopped  []format.Place // where a schedule of Schedgen ends in the files
+	own      format.Options // of its format; nil: none
+	warnings []string       // about flags for other formats
 	progress *Progress      // its own; nil: the caller's
 }
 
@@ -152,16 +79,23 @@ func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (*OpenTrace
 
 // OpenFiles opens the trace that the named inputs are together.
 func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *OpenTrace, err error) {
-	t := &OpenTrace{p: p, flags: f}
-	if t.options, err = f.options(p); err != nil {
+	t := &OpenTrace{p: p}
+	all, err := f.formats.apply()
+	if err != nil {
 		return nil, err
 	}
 	if err := checkExist(names); err != nil {
 		return nil, err
 	}
 	t.Opened, err = tracefile.Open(p.Formats, names, tracefile.Options{
-		From: f.From, Compat: t.options.Compat, Lenient: f.Lenient, Ranks: f.Ranks, CheckedComms: f.CheckedComms,
-		Stdin: p.Stdin, Digest: o.Digest, Warn: p.Warn, Configure: t.configure,
+		From: f.From, Compat: f.Compat || all.imitates(), Lenient: f.Lenient, Ranks: f.Ranks, CheckedComms: f.CheckedComms,
+		Stdin: p.Stdin, Digest: o.Digest, Warn: p.Warn, Outputs: &p.outputs,
+		Own: func(found *format.Format, name string) (own format.Options, err error) {
+			if t.warnings, err = f.formats.misplaced(found.Options, name, found); err == nil {
+				t.own = all.of(found.Options)
+			}
+			return t.own, err
+		},
 		Progress: func(total int64) func(int64) {
 			progress := o.Progress
 			if progress == nil {
@@ -176,28 +110,13 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	case errors.As(err, &many):
 		err = Usagef("%d inputs for one output: give a folder, as in -o out/", many.Files)
 	case err == nil && t.Source != nil:
-		t.warnUnusedGroups()
+		t.warn()
 	}
 	if err != nil {
 		t.DoneReading()
 		return nil, err
 	}
 	return t, nil
-}
-
-// configure gives the options of the flags to the format that was found.
-func (t *OpenTrace) configure(f *format.Format, name string, o *format.ReadOptions) error {
-	if t.options.Schedgen != nil && f.Name != "mpi" {
-		return Usagef("--schedgen is for MPI traces, and %s is %s", name, f.Name)
-	}
-	o.Model, o.Storage, o.NSys, o.Schedgen = t.options.Model, t.options.Storage, t.options.NSys, t.options.Schedgen
-	if o.Schedgen != nil {
-		o.Schedgen.Stopped = func(places []format.Place) { t.stopped = places }
-	}
-	if t.flags.namesCommGroups() {
-		o.CommGroups = o.OpenFile(t.flags.CommGroups)
-	}
-	return nil
 }
 
 // checkExist returns an error if one of several inputs is not there: most often it was meant as the output.
@@ -210,60 +129,33 @@ func checkExist(names []string) error {
 	return nil
 }
 
-func (f *ReadFlags) options(p *Program) (format.ReadOptions, error) {
-	var o format.ReadOptions
-	var err error
-	if o.Model, err = f.Model.options(); err != nil {
-		return o, err
-	}
-	if o.Storage, err = f.Storage.options(); err != nil {
-		return o, err
-	}
-	if o.NSys, err = f.NSys.options(); err != nil {
-		return o, err
-	}
-	o.Schedgen, err = f.Schedgen.options()
-	o.Compat = f.Reference()
-	return o, err
-}
-
-// namesCommGroups reports whether there is a file of communicators. As with ASTRA-sim, a name with the word "empty" in it
-// stands for none, unless there is such a file.
-func (f *ReadFlags) namesCommGroups() bool {
-	if f.CommGroups == "" || !strings.Contains(f.CommGroups, "empty") {
-		return f.CommGroups != ""
-	}
-	_, err := os.Stat(f.CommGroups)
-	return err == nil
-}
-
-// Reference reports whether to do what the format's reference program does, its mistakes included.
+// Reference reports whether to do what the format's reference program does, its mistakes included. Errors in flags are
+// left for OpenFiles.
 func (f *ReadFlags) Reference() bool {
-	return f.Compat || f.Schedgen.variant != ""
+	all, err := f.formats.apply()
+	return f.Compat || err == nil && all.imitates()
 }
 
 // Read reads the whole trace.
 func (t *OpenTrace) Read() (*dag.Trace, error) {
 	start := time.Now()
 	trace, err := t.Opened.Read()
-	if err == nil && t.stopped != nil {
-		err = format.InFile(t.Name, t.p.writePlaces(t.flags.Schedgen.start, t.stopped))
-	}
 	if err != nil {
 		return nil, err
 	}
 	if t.Source == nil {
-		t.warnUnusedGroups()
+		t.warn()
 	}
 	t.WasRead(trace.Ops(), len(trace.Ranks), time.Since(start))
 	return trace, nil
 }
 
-// warnUnusedGroups warns about a file of communicators that the format does not read.
-func (t *OpenTrace) warnUnusedGroups() {
-	if name := t.flags.CommGroups; t.flags.namesCommGroups() && !t.Uses(name) {
-		t.p.Warn("%s: --comm-groups %s is not used: a trace in %s defines its communicators itself", t.Name, name, t.Format.Name)
+// warn warns about flags for other formats.
+func (t *OpenTrace) warn() {
+	for _, warning := range t.warnings {
+		t.p.Warn("%s", warning)
 	}
+	t.warnings = nil
 }
 
 // WasRead tells the user, with -v, that the trace was read.
@@ -284,7 +176,11 @@ func (t *OpenTrace) Seed() *int64 {
 	if !t.Generates() {
 		return nil
 	}
-	seed := t.options.Model.Seed
+	random, ok := t.own.(format.Random)
+	if !ok {
+		return nil
+	}
+	seed := *random.RandomSeed()
 	return &seed
 }
 
@@ -320,8 +216,8 @@ type WriteFlags struct {
 	Strict bool
 	Compat bool // has no flag of its own
 
-	approx     bool // the default, said aloud
-	vefVersion int
+	approx  bool         // the default, said aloud
+	formats *formatFlags // nil: not registered
 }
 
 // Register adds the flags to the command. The help on -o is the program's.
@@ -335,21 +231,8 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags.BoolVar(&f.approx, "approx", false,
 		"write what the output format cannot hold exactly as nearly as it can, and say what is lost: the default")
 	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
-	flags.IntVar(&f.vefVersion, "vef-version", 3, "write VEF of this version: 3, or 1 for readers that know no clock")
 	CompleteWith(cmd, "to", names)
-}
-
-// version returns the version of the output format to write, 0 for the newest.
-func (f *WriteFlags) version(output *format.Format) (int, error) {
-	switch {
-	case f.vefVersion == 1 && output.Name == "vef":
-		return 1, nil
-	case f.vefVersion == 3 || f.vefVersion == 0: // 0 where the flags were not registered
-		return 0, nil
-	case f.vefVersion == 1:
-		return 0, Usagef("--vef-version is for outputs in VEF, not in %s", output.Name)
-	}
-	return 0, Usagef("--vef-version: expected 1 or 3, found %d", f.vefVersion)
+	f.formats = newFormatFlags(cmd, p.Formats.Writable(), func(f *format.Format) *format.OptionTable { return f.WriteOptions })
 }
 
 // CompleteWith makes the shell offer values for a flag.
@@ -362,13 +245,13 @@ func CompleteWith(cmd *cobra.Command, flag string, values []string) {
 
 // Target is where and how to write a trace.
 type Target struct {
-	Path    string // "" or "-": standard output
-	Format  *format.Format
-	Strict  bool
-	Compat  bool
-	Version int // of the format; 0: the newest
+	Path   string // "" or "-": standard output
+	Format *format.Format
+	Strict bool
+	Compat bool
 
-	named bool // Path is what the user calls the output
+	own   format.Options // of the format; nil: none
+	named bool           // Path is what the user calls the output
 }
 
 // Name returns the target's name for messages.
@@ -413,11 +296,15 @@ func (p *Program) Target(f WriteFlags) (*Target, error) {
 
 // TargetIn returns the target at a path in a format that OutputFormat gave for the flags.
 func (p *Program) TargetIn(path string, output *format.Format, f WriteFlags) (*Target, error) {
-	version, err := f.version(output)
+	all, err := f.formats.apply()
 	if err != nil {
 		return nil, err
 	}
-	return &Target{Path: path, Format: output, Strict: f.Strict, Compat: f.Compat, Version: version}, nil
+	if _, err := f.formats.misplaced(output.WriteOptions, path, output); err != nil {
+		return nil, err
+	}
+	own := all.of(output.WriteOptions)
+	return &Target{Path: path, Format: output, Strict: f.Strict, Compat: f.Compat, own: own}, nil
 }
 
 // WriteTrace writes the trace, and tells the user what the format cannot keep of it. On an error no file is left, and
@@ -444,7 +331,7 @@ func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefi
 	}
 	start := time.Now()
 	done, err := write(tracefile.WriteOptions{
-		To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Version: to.Version, Numbered: !to.named, Stdout: p.stdout,
+		To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Own: to.own, Numbered: !to.named, Stdout: p.stdout,
 		Outputs: &p.outputs, Warn: p.Warn, Info: p.Info, Progress: progress.Add,
 	})
 	var many *tracefile.ManyFilesError

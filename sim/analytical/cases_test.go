@@ -78,7 +78,8 @@ func (c *simulationCase) trace(t testing.TB) *dag.Trace {
 		inputs = append(inputs, openCaseFile(t, c.folder, fmt.Sprintf("%s.%d.et", c.Workload, rank)))
 	}
 	if c.CommGroups != "" {
-		o.CommGroups = openCaseFile(t, c.folder, c.CommGroups)
+		o.Own = &chakra.Options{CommGroups: c.CommGroups}
+		o.OpenFile = func(name string) *format.Input { return openCaseFile(t, c.folder, name) }
 	}
 	trace, err := chakra.Format.Read(inputs, o)
 	if err != nil {

@@ -21,10 +21,11 @@ import (
 // Format is the text of ASTRA-sim 1.0. How many ranks, how many passes and how long a cycle is are
 // [format.ModelOptions].
 var Format = format.Format{
-	Name:   "astratext",
-	Title:  "workloads of ASTRA-sim 1.0, a text of layers",
-	Detect: detect,
-	Read:   read,
+	Name:    "astratext",
+	Title:   "workloads of ASTRA-sim 1.0, a text of layers",
+	Detect:  detect,
+	Read:    read,
+	Options: Table,
 }
 
 // detect reports whether the first line begins with a kind of workload and the second is a number.
@@ -60,27 +61,29 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	ranks, passes := max(o.Model.Ranks, o.Ranks, 1), max(o.Model.Passes, 1)
+	own := format.Own(o.Own, func() *Options { return new(Options) })
+	ranks, passes := max(own.Ranks, o.Ranks, 1), max(own.Passes, 1)
 	perPass := max(len(w.run(1)), 1)
 	if perPass > maxNodes/passes || perPass*passes > maxAllNodes/ranks {
 		return nil, format.FileErrorf(in.Name, "%d ranks that go %d times through %d nodes, expected at most %d nodes a rank, %d in all",
 			ranks, passes, perPass, maxNodes, maxAllNodes)
 	}
 	f := w.file(passes)
-	if max(o.Model.Ranks, o.Ranks) == 0 {
+	if max(own.Ranks, o.Ranks) == 0 {
 		o.Warn("%s: read as the workload of 1 rank: --ranks says how many NPUs there are, which the text does not", in.Name)
 	}
-	if o.Model.Cycle == 0 && slices.ContainsFunc(f.Nodes, func(n chakra.Node) bool { return n.DurationMicros > 0 }) {
+	if own.Cycle == 0 && slices.ContainsFunc(f.Nodes, func(n chakra.Node) bool { return n.DurationMicros > 0 }) {
 		o.Warn("%s: each cycle is read as a microsecond, as Chakra's converter does; "+
 			"--cycle 1ns is what ASTRA-sim 1.0 meant", in.Name)
 	}
 	var durations dag.Column[dag.Time]
-	if o.Model.Cycle != 0 {
-		if durations, err = takeDurations(f.Nodes, o.Model.Cycle); err != nil {
+	if own.Cycle != 0 {
+		if durations, err = takeDurations(f.Nodes, own.Cycle); err != nil {
 			return nil, &format.FileError{File: in.Name, Err: err}
 		}
 	}
 	o.Ranks = ranks // they all do the same
+	o.Own = &own.Options
 	t, err := chakra.Build([]chakra.File{f}, o, []string{in.Name})
 	if err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ import (
 
 const layerLine = "conv1 -1 10 NONE 0 20 NONE 0 30 ALLREDUCE 64 1\n"
 
-func readText(text string, m format.ModelOptions) (*dag.Trace, []string, error) {
+func readText(text string, own Options) (*dag.Trace, []string, error) {
 	var warnings []string
-	o := format.ReadOptions{Model: m, Warn: func(message string, args ...any) {
+	o := format.ReadOptions{Own: &own, Warn: func(message string, args ...any) {
 		warnings = append(warnings, fmt.Sprintf(message, args...))
 	}}
 	t, err := read([]*format.Input{{Name: "w.txt", Reader: strings.NewReader(text)}}, o)
@@ -50,36 +50,36 @@ func TestErrors(t *testing.T) {
 		"HYBRID_DLRM 0\n2\n" + dlrm:                                       "w.txt:1: expected the number of the last bottom",
 		"HYBRID_DLRM 1\n2\n" + layerLine + layerLine:                      "w.txt:3: expected ALLTOALL forward in the first",
 	} {
-		_, _, err := readText(text, format.ModelOptions{Ranks: 1})
+		_, _, err := readText(text, Options{Ranks: 1})
 		var syntax *format.SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: got %v, want %s", text, err, want)
 		}
 	}
-	for _, m := range []format.ModelOptions{
+	for _, m := range []Options{
 		{Ranks: 1 << 30}, {Passes: 1 << 40}, {Ranks: 1 << 16, Passes: 1 << 10}, {Ranks: 1 << 40, Passes: 1 << 40},
 	} {
 		if _, _, err := readText("DATA\n1\n"+layerLine, m); err == nil || !strings.Contains(err.Error(), "expected at most") {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}
-	_, _, err := readText("DATA\n1\n"+layerLine, format.ModelOptions{Ranks: 1, Cycle: dag.MaxTime / 20})
+	_, _, err := readText("DATA\n1\n"+layerLine, Options{Ranks: 1, Cycle: dag.MaxTime / 20})
 	if err == nil || !strings.Contains(err.Error(), "expected less than") {
 		t.Errorf("long cycles: %v", err)
 	}
 }
 
 func TestWarnings(t *testing.T) {
-	known := format.ModelOptions{Ranks: 2, Cycle: dag.Nanosecond}
+	known := Options{Ranks: 2, Cycle: dag.Nanosecond}
 	for _, c := range []struct {
 		text string
-		m    format.ModelOptions
+		m    Options
 		want []string
 	}{
 		{"DATA\n1\n" + layerLine, known, nil},
-		{"DATA\n1\n" + layerLine, format.ModelOptions{Ranks: 2}, []string{"each cycle is read as a microsecond"}},
-		{"DATA\n1\n" + layerLine, format.ModelOptions{Cycle: 1}, []string{"read as the workload of 1 rank"}},
-		{"MICRO\n1\n" + layerLine, format.ModelOptions{Ranks: 2}, nil},
+		{"DATA\n1\n" + layerLine, Options{Ranks: 2}, []string{"each cycle is read as a microsecond"}},
+		{"DATA\n1\n" + layerLine, Options{Cycle: 1}, []string{"read as the workload of 1 rank"}},
+		{"MICRO\n1\n" + layerLine, Options{Ranks: 2}, nil},
 		{"DATA\n3\n" + layerLine, known, []string{"w.txt:2: the text says that it has 3 layers, and has 1"}},
 		{"MICRO\n1\n" + strings.Replace(layerLine, "NONE 0", "NONE 5", 2), known, []string{"2 collectives are NONE"}},
 		{"HYBRID_DLRM 4\n1\n" + strings.Replace(layerLine, "NONE 0", "NONE 5", 2), known, nil},
@@ -103,7 +103,7 @@ func TestCycle(t *testing.T) {
 		dag.Nanosecond:     {10 * dag.Nanosecond, 9e12 * dag.Nanosecond},
 		3 * dag.Picosecond: {30, 27e12},
 	} {
-		trace, _, err := readText(text, format.ModelOptions{Ranks: 3, Cycle: cycle})
+		trace, _, err := readText(text, Options{Ranks: 3, Cycle: cycle})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(string(text), uint8(2), uint8(2))
 	}
 	f.Fuzz(func(t *testing.T, text string, ranks, passes uint8) {
-		m := format.ModelOptions{Ranks: int(ranks%4) + 1, Passes: int(passes%4) + 1}
+		m := Options{Ranks: int(ranks%4) + 1, Passes: int(passes%4) + 1}
 		trace, _, err := readText(text, m)
 		if err != nil {
 			return

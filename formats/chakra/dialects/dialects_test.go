@@ -100,7 +100,7 @@ func TestConversions(t *testing.T) {
 					t.Errorf("%s is not detected", name)
 				}
 			}
-			o := format.ReadOptions{Warn: t.Logf, Model: format.ModelOptions{Ranks: len(want), Passes: c.passes}}
+			o := format.ReadOptions{Warn: t.Logf, Own: &astratext.Options{Ranks: len(want), Passes: c.passes}}
 			trace, err := c.format.Read(inputs, o)
 			if err != nil {
 				t.Fatal(err)

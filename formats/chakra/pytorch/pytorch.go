@@ -16,11 +16,12 @@ import (
 
 // Format is PyTorch's, one file a rank.
 var Format = format.Format{
-	Name:   "pytorch",
-	Title:  "execution traces of PyTorch (JSON), one file a rank",
-	Detect: beginning.Match,
-	Files:  nodejson.Files,
-	Read:   read,
+	Name:    "pytorch",
+	Title:   "execution traces of PyTorch (JSON), one file a rank",
+	Detect:  beginning.Match,
+	Files:   nodejson.Files,
+	Read:    read,
+	Options: chakra.Table,
 }
 
 // beginning is how PyTorch writes the beginning of a file.

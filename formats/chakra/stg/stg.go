@@ -19,11 +19,12 @@ import (
 
 // Format is STG's JSON, one file a rank.
 var Format = format.Format{
-	Name:   "stg",
-	Title:  "graphs of the generator STG (JSON), one file a rank",
-	Detect: detect,
-	Files:  nodejson.Files,
-	Read:   read,
+	Name:    "stg",
+	Title:   "graphs of the generator STG (JSON), one file a rank",
+	Detect:  detect,
+	Files:   nodejson.Files,
+	Read:    read,
+	Options: chakra.Table,
 }
 
 var (

@@ -17,11 +17,12 @@ import (
 
 // Format is the feeder's JSON, one file a rank.
 var Format = format.Format{
-	Name:   "workloadgraph",
-	Title:  "workload_graph of Chakra's first feeder (JSON), one file a rank",
-	Detect: beginning.Match,
-	Files:  nodejson.Files,
-	Read:   read,
+	Name:    "workloadgraph",
+	Title:   "workload_graph of Chakra's first feeder (JSON), one file a rank",
+	Detect:  beginning.Match,
+	Files:   nodejson.Files,
+	Read:    read,
+	Options: chakra.Table,
 }
 
 // beginning is a member that such a file has, at its beginning.

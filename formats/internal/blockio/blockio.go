@@ -21,14 +21,15 @@ const SectorSize = 512
 
 // BlockSize returns how many bytes a block has, and how many a step of the addresses.
 func BlockSize(o *format.ReadOptions) (size, step int64, err error) {
-	size = o.Storage.BlockSize
+	own := optionsOf(o)
+	size = own.BlockSize
 	switch {
 	case size < 0:
 		return 0, 0, errors.New("a block has at least 1 byte")
 	case size == 0:
 		size = SectorSize
 	}
-	if o.Storage.ByteAddress {
+	if own.ByteAddress {
 		return size, 1, nil
 	}
 	return size, size, nil

@@ -30,6 +30,7 @@ type Record struct {
 type Collector struct {
 	file    string
 	options *format.ReadOptions
+	own     *Options
 	count   int64
 	units   []*unit
 	low     [256]*unit // by number
@@ -57,7 +58,7 @@ type unit struct {
 
 // NewCollector returns a collector of the records of a file.
 func NewCollector(in *format.Input, o *format.ReadOptions) *Collector {
-	return &Collector{file: in.Name, options: o, high: make(map[int32]*unit)}
+	return &Collector{file: in.Name, options: o, own: optionsOf(o), high: make(map[int32]*unit)}
 }
 
 // Add adds a record, which the line at hand is. It fails the line if the trace cannot have the record. The verdict is
@@ -71,7 +72,7 @@ func (c *Collector) Add(l *Line, r *Record) Verdict {
 		return Taken
 	}
 	if r.Time < c.last && c.count > 0 {
-		if !c.options.Storage.AnyOrder {
+		if !c.own.AnyOrder {
 			l.FailWith(fmt.Sprintf("a time that is not before that of the record above, %v", c.last), r.Time.String())
 			return Taken
 		}
@@ -168,7 +169,7 @@ func (c *Collector) Len() int64 {
 
 // Full reports whether the trace has all records that are wanted.
 func (c *Collector) Full() bool {
-	return c.count > 0 && c.count == c.options.Storage.MaxRecords
+	return c.count > 0 && c.count == c.own.MaxRecords
 }
 
 // Start returns the time of records that is time 0 of the trace: 0, unless a record is before that.

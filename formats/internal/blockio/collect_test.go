@@ -13,10 +13,10 @@ import (
 )
 
 // collect makes a trace of records, and returns what it warned of.
-func collect(t *testing.T, o format.StorageOptions, records []Record) (*dag.Trace, string) {
+func collect(t *testing.T, o Options, records []Record) (*dag.Trace, string) {
 	t.Helper()
 	var warnings strings.Builder
-	options := &format.ReadOptions{Storage: o, Warn: func(message string, args ...any) {
+	options := &format.ReadOptions{Own: &o, Warn: func(message string, args ...any) {
 		fmt.Fprintf(&warnings, message+"\n", args...)
 	}}
 	c := NewCollector(&format.Input{Name: "x"}, options)
@@ -72,7 +72,7 @@ func TestOrderIsKept(t *testing.T) {
 			}
 			in = append(in, r)
 		}
-		trace, _ := collect(t, format.StorageOptions{}, in)
+		trace, _ := collect(t, Options{}, in)
 		if got := records(trace); !slices.EqualFunc(got, in, same) {
 			t.Fatalf("got\n%v, want\n%v", got, in)
 		}
@@ -81,7 +81,7 @@ func TestOrderIsKept(t *testing.T) {
 
 // The order costs nothing where it is that of the ranks.
 func TestOnlyDeviationsHaveAttributes(t *testing.T) {
-	trace, _ := collect(t, format.StorageOptions{}, []Record{
+	trace, _ := collect(t, Options{}, []Record{
 		{Unit: 3}, {Unit: 5}, {Unit: 5}, {Unit: 3}, {Unit: 7}, {Unit: 4}, {Unit: 4, Time: 1}, {Unit: 3, Time: 2}, {Unit: 5, Time: 2},
 	})
 	var got []string
@@ -100,7 +100,7 @@ func TestOnlyDeviationsHaveAttributes(t *testing.T) {
 func TestDecreasingTimes(t *testing.T) {
 	in := []Record{{Time: 5, Bytes: 1}, {Time: 3, Bytes: 2, Duration: 9}, {Time: 5, Unit: 1, Bytes: 3},
 		{Time: -2, Unit: 1, Bytes: 4, Attrs: []byte(`"a":1`)}, {Time: 3, Bytes: 5}}
-	trace, warnings := collect(t, format.StorageOptions{AnyOrder: true}, in)
+	trace, warnings := collect(t, Options{AnyOrder: true}, in)
 	want := slices.Clone(in)
 	slices.SortStableFunc(want, func(a, b Record) int { return cmp.Compare(a.Time, b.Time) })
 	for i := range want {
@@ -124,7 +124,7 @@ func TestDecreasingTimes(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	trace, _ := collect(t, format.StorageOptions{MaxRecords: 2}, make([]Record, 5))
+	trace, _ := collect(t, Options{MaxRecords: 2}, make([]Record, 5))
 	if trace.Ops() != 2 {
 		t.Errorf("%d records, want 2", trace.Ops())
 	}
@@ -220,7 +220,7 @@ func TestCheckAndLosses(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("losses\n%q, want\n%q", got, want)
 	}
-	trace, _ := collect(t, format.StorageOptions{}, []Record{{Unit: 4}, {Unit: 2}, {Unit: 4}})
+	trace, _ := collect(t, Options{}, []Record{{Unit: 4}, {Unit: 2}, {Unit: 4}})
 	if l := Losses(trace, none); len(l) > 0 {
 		t.Errorf("a trace of records loses %v", l)
 	}

@@ -75,7 +75,7 @@ func Trace(ranks int, flows []Flow) (*dag.Trace, error) {
 
 // Ranks returns how many ranks a trace has whose flows name nodes below most: at least as many as --ranks asks for.
 func Ranks(most int32, o *format.ReadOptions) int {
-	return max(1, int(most), min(o.Model.Ranks, MaxRanks))
+	return max(1, int(most), min(OptionsOf(o).Ranks, MaxRanks))
 }
 
 // Send is where a send is in a trace.

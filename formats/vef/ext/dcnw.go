@@ -101,7 +101,7 @@ func (p *parser) traffic(sizes *dcnw.Curve, sizeFile string) (model, error) {
 // law returns the law of destinations of a distribution.
 func (p *parser) law(d openloop.Distribution) openloop.Law {
 	law := openloop.Law{Distribution: d, Sigma: openloop.DefaultSigma}
-	if sigma := p.options.Model.GaussSigma; sigma != nil {
+	if sigma := p.options.GaussSigma; sigma != nil {
 		law.Sigma = *sigma
 	}
 	return law
@@ -122,7 +122,7 @@ func (p *parser) sizes(name string) (*dcnw.Curve, error) {
 	if err == nil {
 		defer file.Close()
 		var c *dcnw.Curve
-		if c, err = ReadSizes(path, bufio.NewReader(file), p.options.Warn); err == nil {
+		if c, err = ReadSizes(path, bufio.NewReader(file), p.warn); err == nil {
 			p.files = append(p.files, path)
 			return c, nil
 		}

@@ -72,7 +72,7 @@ const (
 // working folder where the name is that of standard input. What is wrong with the records is a format.SyntaxError of
 // class "ext".
 func Parse(file string, h Header, kind Line, lines []Line, o format.ReadOptions) (*Model, error) {
-	p := &parser{header: h, options: o, record: record{place{file, kind.Number}, kind.Fields}, rest: lines}
+	p := &parser{header: h, options: format.Own(o.Own, newOptions), warn: o.Warn, record: record{place{file, kind.Number}, kind.Fields}, rest: lines}
 	if h.Tasks < 2 {
 		return nil, place{file, h.Line}.fail("2 tasks or more", strconv.FormatInt(h.Tasks, 10))
 	}
@@ -88,7 +88,7 @@ func Parse(file string, h Header, kind Line, lines []Line, o format.ReadOptions)
 	if err != nil {
 		return nil, p.explain(err)
 	}
-	return &Model{header: h, kind: name, model: parsed, seed: o.Model.Seed, records: p.place, files: p.files}, nil
+	return &Model{header: h, kind: name, model: parsed, seed: p.options.Seed, records: p.place, files: p.files}, nil
 }
 
 // Files returns the names of the files that the model was read from besides the trace.

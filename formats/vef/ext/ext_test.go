@@ -49,7 +49,7 @@ func parse(file, text string, o format.ReadOptions) (*Model, error) {
 
 // read returns the options of a test that must not warn.
 func read(t *testing.T) format.ReadOptions {
-	return format.ReadOptions{Warn: t.Errorf, Model: format.ModelOptions{Seed: 1}}
+	return format.ReadOptions{Warn: t.Errorf, Own: &Options{Seed: 1}}
 }
 
 func mustParse(t *testing.T, file string, o format.ReadOptions) *Model {
@@ -128,7 +128,8 @@ func TestSpec(t *testing.T) {
 // TestSource: reading a model makes the trace that its generator makes.
 func TestSource(t *testing.T) {
 	o := read(t)
-	o.Model.Seed = 7
+	own := &Options{Seed: 7}
+	o.Own = own
 	check := func(name string, want *dag.Trace, err error) {
 		t.Helper()
 		if err != nil {
@@ -162,7 +163,7 @@ func TestSource(t *testing.T) {
 		{MinKB: 100, MaxKB: 200, Percent: 24.5},
 	}}
 	sigma := 0.25
-	o.Model.GaussSigma = &sigma
+	own.GaussSigma = &sigma
 	if s, err = flows.NewSource(many, 7); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestSource(t *testing.T) {
 	check("ext-flows-order.vef", want, err)
 
 	jitter := 0.0
-	o.Model.Jitter = &jitter
+	own.Jitter = &jitter
 	training := horovod.Params{Workers: 4, Batches: 3, Layers: 2, Clock: 1000, Layer: horovod.Layer{
 		Compute: 100 * dag.Microsecond, NegotiationLoop: 10 * dag.Microsecond, GathervBytes: 60, GathervTotalBytes: 30,
 		GathervProbability: 1, BcastBytes: 100, AllreduceBytes: 64 << 10,
@@ -187,7 +188,7 @@ func TestSource(t *testing.T) {
 func TestGaussSigma(t *testing.T) {
 	o := read(t)
 	sigma := 0.0
-	o.Model.GaussSigma = &sigma
+	o.Own = &Options{Seed: 1, GaussSigma: &sigma}
 	m, err := parse("x.vef", "VEF3 3 10 0 0 0 FALSE\nEXT DCNW\nW1 GAUSS\n", o)
 	if err != nil {
 		t.Fatal(err)

@@ -101,9 +101,9 @@ func parseHorovod(p *parser) (model, error) {
 	first := p.place
 	m := &horovodModel{horovod.Params{
 		Workers: int(p.header.Tasks), Batches: int(batches), Layers: int(layers), Overrides: map[int]horovod.Layer{},
-		Jitter: horovod.Default().Jitter, Clock: p.header.Clock, TimeStep: p.options.Model.TimeStep,
+		Jitter: horovod.Default().Jitter, Clock: p.header.Clock, TimeStep: p.options.TimeStep,
 	}}
-	if jitter := p.options.Model.Jitter; jitter != nil {
+	if jitter := p.options.Jitter; jitter != nil {
 		m.params.Jitter = *jitter
 	}
 	defaults, err := p.defaultLayer()

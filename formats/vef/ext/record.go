@@ -49,7 +49,8 @@ func (r *record) word(what string) (string, error) {
 // parser goes through the records of a model.
 type parser struct {
 	header  Header
-	options format.ReadOptions
+	options *Options
+	warn    func(message string, args ...any)
 	record
 	rest  []Line
 	files []string // that were read

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
 // Read reads a text, called "x", and returns what that warned of, too.
@@ -88,7 +89,7 @@ func Fuzz(f *testing.F, reader *format.Format, texts ...string) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, anyOrder bool, most int64) {
 		reader.Detect(text[:min(len(text), format.DetectBytes)])
-		o := format.ReadOptions{Storage: format.StorageOptions{AnyOrder: anyOrder, MaxRecords: most}}
+		o := format.ReadOptions{Own: &blockio.Options{AnyOrder: anyOrder, MaxRecords: most}}
 		trace, _, err := Read(reader, string(text), o)
 		o.Lenient = true
 		lenient, warnings, lenientErr := Read(reader, string(text), o)

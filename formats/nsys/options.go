@@ -1,0 +1,63 @@
+package nsys
+
+import (
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/param"
+)
+
+// Options are the options of exports of Nsight Systems. docs/formats/nsys.md describes them.
+type Options struct {
+	MergeNonOverlap bool              // make the streams of each GPU one if no work on them overlaps on any GPU
+	HostsFile       string            // file of the hosts, YAML or JSON; "": none
+	Hosts           map[string]string // host of each file, by its name, which may lack the ending
+	KeepEnds        bool              // keep the time before the first and after the last kernel of each GPU
+	AlignClocks     bool              // correct the clocks of hosts so that collectives end at the same time
+	SyncEdges       bool              // keep the waits of streams for each other as dependencies
+}
+
+var table = &format.OptionTable{
+	Name: "nsys", Title: "exports of Nsight Systems",
+	New: func() format.Options { return new(Options) },
+}
+
+// Params returns the table of the options.
+func (o *Options) Params() param.Set {
+	return param.Set{
+		param.Bool(&o.MergeNonOverlap, "merge-non-overlap",
+			"make the streams of each GPU in an nsys export one, if nothing on them overlaps on any GPU"),
+		param.File(&o.HostsFile, "nsys-hosts",
+			"YAML or JSON file with the host of each nsys export, by file name (default: as the export says, or its name)"),
+		param.Bool(&o.KeepEnds, "keep-ends",
+			"keep the time before the first and after the last NCCL kernel of each GPU in an nsys export"),
+		param.Bool(&o.AlignClocks, "align-clocks",
+			"correct the clocks of nsys exports of different hosts so that collectives end at the same time"),
+		param.Bool(&o.SyncEdges, "sync-edges",
+			"keep the waits of streams for each other in an nsys export as dependencies"),
+	}
+}
+
+// Check reads the file of the hosts.
+func (o *Options) Check() error {
+	if o.HostsFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(o.HostsFile)
+	if err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(text, &o.Hosts); err != nil {
+		return format.FileErrorf(o.HostsFile, "expected FILE: HOST on each line: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Hosts)) {
+		if host := o.Hosts[name]; name == "" || host == "" {
+			return format.FileErrorf(o.HostsFile, "expected names of files and hosts, found %q: %q", name, host)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+// This file has the flags for the options that formats declare.
+
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/param"
+)
+
+// formatFlags are the flags for the options of formats, of reading or of writing. A nil *formatFlags has none.
+type formatFlags struct {
+	options *Options
+	tables  []*format.OptionTable
+}
+
+// newFormatFlags adds the flags for the tables of the formats to the command.
+func newFormatFlags(cmd *cobra.Command, formats format.List, table func(*format.Format) *format.OptionTable) *formatFlags {
+	f := &formatFlags{options: NewOptions(cmd)}
+	for i := range formats {
+		t := table(&formats[i])
+		if t == nil || slices.Contains(f.tables, t) {
+			continue
+		}
+		f.tables = append(f.tables, t)
+		f.options.Add(cmd, Group{Owner: t.Name, Topic: true, Params: t.New().Params()})
+	}
+	return f
+}
+
+// flagSeed returns the value of the flag --seed, 0 for a command without it.
+func flagSeed(flags *pflag.FlagSet) (seed int64, err error) {
+	f := flags.Lookup("seed")
+	if f == nil {
+		return 0, nil
+	}
+	texts := []string{f.DefValue}
+	if f.Changed {
+		texts = flagTexts(f)
+	}
+	set := param.Set{param.Int(&seed, f.Name, f.Usage)}
+	return seed, FlagError(set.Apply(param.Texts{f.Name: texts}))
+}
+
+// configured are the options of the formats as the flags set them.
+type configured map[*format.OptionTable]format.Options
+
+// of returns the options of a table, nil if there is none.
+func (c configured) of(t *format.OptionTable) format.Options {
+	if own := c[t]; own != nil || t == nil {
+		return own
+	}
+	return t.New()
+}
+
+// imitates reports whether any options ask for the output of another program.
+func (c configured) imitates() bool {
+	for _, own := range c {
+		if i, ok := own.(format.Imitator); ok && i.Imitates() {
+			return true
+		}
+	}
+	return false
+}
+
+// apply returns the options of all formats.
+func (f *formatFlags) apply() (configured, error) {
+	all := configured{}
+	if f == nil {
+		return all, nil
+	}
+	for _, t := range f.tables {
+		own := t.New()
+		if err := f.options.Apply(own.Params()); err != nil {
+			return nil, err
+		}
+		if c, ok := own.(format.Checker); ok {
+			if err := c.Check(); err != nil {
+				return nil, FlagError(err)
+			}
+		}
+		all[t] = own
+	}
+	return all, nil
+}
+
+// misplaced returns warnings about flags that were given for options of other formats than the one of a trace, or an
+// error.
+func (f *formatFlags) misplaced(of *format.OptionTable, trace string, found *format.Format) (warnings []string, err error) {
+	if f == nil {
+		return nil, nil
+	}
+	known := map[string]bool{}
+	if of != nil {
+		for _, name := range of.New().Params().Names() {
+			known[name] = true
+		}
+	}
+	for _, t := range f.tables {
+		if t.Misplaced == nil {
+			continue
+		}
+		for _, name := range t.New().Params().Names() {
+			if known[name] || !f.options.Given(name) {
+				continue
+			}
+			known[name] = true
+			warning, err := t.Misplaced(name, f.options.Text(name), trace, found)
+			if err != nil {
+				return nil, Usagef("%v", err)
+			}
+			if warning != "" {
+				warnings = append(warnings, warning)
+			}
+		}
+	}
+	return warnings, nil
+}
