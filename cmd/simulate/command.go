@@ -66,6 +66,7 @@ const examples = `  simulate x.parquet
   simulate --noise-trace noise.txt --seed 7 x.parquet
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet
   simulate --trace x.parquet --trace x.parquet@5ms --alone
+  simulate --plan cluster.yaml --lower collectives=ring
   simulate --compare --json measured.parquet`
 
 // options are the flags that do not depend on the backend.
