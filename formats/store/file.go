@@ -235,7 +235,7 @@ func (f *File) findColumns(schema []parquet.Element) error {
 			}
 			l, err := newLeaf(columns[column].shape, rest[:field])
 			if err != nil {
-				return fmt.Errorf("column %s: %w", rest[0].Name, err)
+				return inColumn(rest[0].Name, err)
 			}
 			l.Index = index
 			f.leaves[column] = l
@@ -295,7 +295,7 @@ func (f *File) findGroups(m *parquet.Footer) error {
 			}
 			c := g.Chunks[l.Index]
 			if err := f.checkChunk(c, l, g.Rows); err != nil {
-				return fmt.Errorf("row group %d, column %s: %w", i, columns[column].name, err)
+				return inColumn(fmt.Sprintf("%s of row group %d", columns[column].name, i), err)
 			}
 			out.chunks[column] = c
 		}

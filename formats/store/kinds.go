@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
@@ -19,7 +18,7 @@ func (f *File) kinds() ([]dag.Kind, error) {
 		return f.addKinds(&found[i], d, &f.groups[i].chunks[colKind])
 	})
 	if err != nil {
-		return nil, f.wrap(fmt.Errorf("column kind: %w", err))
+		return nil, f.wrap(inColumn("kind", err))
 	}
 	var kinds []dag.Kind
 	for kind := range dag.Kind(dag.NumKinds) {

@@ -31,7 +31,7 @@ func (f *File) rankRuns(d *decoder, g *group) ([]rankRun, error) {
 	r.decoder, r.leaf, r.group = d, f.leaves[colRank], g
 	r.runs, r.numbers = r.runs[:0], r.numbers[:0]
 	if err := f.pages(d, &g.chunks[colRank], r.leaf, r); err != nil {
-		return nil, fmt.Errorf("column rank: %w", err)
+		return nil, inColumn("rank", err)
 	}
 	return r.runs, nil
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -173,7 +174,17 @@ func (b *block) read(d *decoder, column int) error {
 		return nil
 	}
 	if err := r.read(d, b); err != nil {
-		return fmt.Errorf("column %s: %w", columns[column].name, err)
+		return inColumn(columns[column].name, err)
 	}
 	return nil
+}
+
+// inColumn adds the name of a column to an error, behind the name of the file.
+func inColumn(name string, err error) error {
+	if s := (*format.SyntaxError)(nil); errors.As(err, &s) {
+		named := *s
+		named.Class = "column " + name
+		return &named
+	}
+	return fmt.Errorf("column %s: %w", name, err)
 }
