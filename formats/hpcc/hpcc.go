@@ -152,6 +152,9 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	case len(flows) == 0:
 		s = usual()
 	}
+	if int64(len(flows)) < stated {
+		o.Warn("%s: %d flows, %d fewer than the first line says", in.Name, len(flows), stated-int64(len(flows)))
+	}
 	t, err := flowio.Trace(flowio.Ranks(most, &o), flows)
 	if err != nil {
 		return nil, &format.FileError{File: in.Name, Err: err}

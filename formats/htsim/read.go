@@ -41,7 +41,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.check(&o); err != nil {
+	if err := r.check(in.Name, &o); err != nil {
 		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	nodes := max(int32(r.nodes), r.most)
@@ -108,12 +108,14 @@ func (r *reader) connection(l *blockio.Line) {
 }
 
 // check checks what lines have to do with each other.
-func (r *reader) check(o *format.ReadOptions) error {
-	if !o.Lenient {
-		for i, n := range []int{len(r.connections), len(r.triggers), len(r.Failures)} {
-			if stated := r.stated[counted[i]]; stated != int64(n) {
-				return fmt.Errorf("expected %d lines, as %s says, found %d", stated, counted[i], n)
+func (r *reader) check(file string, o *format.ReadOptions) error {
+	for i, n := range []int{len(r.connections), len(r.triggers), len(r.Failures)} {
+		if stated := r.stated[counted[i]]; stated != int64(n) {
+			err := fmt.Errorf("expected %d lines, as %s says, found %d", stated, counted[i], n)
+			if !o.Lenient {
+				return err
 			}
+			o.Warn("%s: %v", file, err)
 		}
 	}
 	return checkTriggers(r.connections, r.triggers)
