@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
@@ -45,7 +46,7 @@ func (r *rows) append(text []byte, k, column int) []byte {
 	switch column {
 	case flowID:
 		if name := ops.Name.At(op); name != "" {
-			return append(text, name...)
+			return append(text, strings.ToValidUTF8(name, "\ufffd")...)
 		}
 		return strconv.AppendInt(append(text, "flow_"...), int64(k), 10)
 	case sourceNode:
@@ -113,9 +114,17 @@ func losses(t *dag.Trace) []format.Loss {
 	if len(s.Labels) > 0 {
 		nodes = len(t.Ranks)
 	}
-	return flowio.Losses(t, sends, flowio.Known{
+	l := flowio.Losses(t, sends, flowio.Known{
 		Attrs: func(attrs string) bool { return strings.HasPrefix(attrs, attrsPrefix) },
 		Names: true,
 		Nodes: nodes,
 	})
+	invalid := int64(0)
+	for _, send := range sends {
+		if !utf8.ValidString(t.Ranks[send.Rank].Name.At(int(send.Op))) {
+			invalid++
+		}
+	}
+	l.Add("names that are not UTF-8", invalid)
+	return l
 }
