@@ -52,7 +52,10 @@ const (
 const schema = "1.0.2-chakra.1.0.0"
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	in := inputs[0]
+	in, err := format.Single(inputs, "a workload of ASTRA-sim 1.0")
+	if err != nil {
+		return nil, err
+	}
 	content, err := io.ReadAll(in.Reader)
 	if err != nil {
 		return nil, format.FileErrorf(in.Name, "reading: %w", err)
