@@ -48,6 +48,7 @@ type Batch struct {
 // Columns selects the columns that a reader delivers.
 type Columns uint8
 
+// Selections of columns.
 const (
 	Replay Columns = iota // columns that a replay needs; names, attributes, measured times and jobs may be absent
 	All                   // all columns

@@ -5,13 +5,17 @@ import (
 	"github.com/tracedag/tracedag/formats/tracefile"
 )
 
-// The types of [Open], [Read] and [Write]. The zero values of the options are ready to use.
-type (
-	Options      = tracefile.Options
-	Opened       = tracefile.Opened
-	WriteOptions = tracefile.WriteOptions
-	Written      = tracefile.Written
-)
+// Options configures [Open] and [Read]. The zero value detects the format and discards warnings.
+type Options = tracefile.Options
+
+// Opened is an open trace of a known format that is not read yet.
+type Opened = tracefile.Opened
+
+// WriteOptions configures [Write] and [WriteSource]. The zero value writes the format that the file's name suggests.
+type WriteOptions = tracefile.WriteOptions
+
+// Written reports the format and the losses of a written trace.
+type Written = tracefile.Written
 
 // Open opens the trace that the named files are together, in any format, compressed or not, without reading it yet. A
 // single name is a file, "-" for standard input, or of a trace that is many files their folder, the file of rank 0, or

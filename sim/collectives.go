@@ -36,6 +36,7 @@ func (op *Op) IsMessage() bool {
 // DataPattern states which members of a collective receive data from which others, and so wait for them.
 type DataPattern uint8
 
+// Data patterns; a member waits for the members named.
 const (
 	AllToAll  DataPattern = iota // every member from every other
 	FromRoot                     // every member from the root

@@ -29,6 +29,7 @@ func (s step) ended() bool { return s&1 != 0 }
 // Lead is the reason why an op of a path starts or, if no part of its own is in the path, ends.
 type Lead uint8
 
+// Reasons of an op to start or end.
 const (
 	AtOnce       Lead = iota // nothing: the op could start at time 0
 	ByRelease                // its release time came

@@ -14,6 +14,7 @@ import (
 // Process is a distribution of the gaps between the flows of a source.
 type Process uint8
 
+// Processes of arrivals.
 const (
 	Poisson   Process = iota // exponential gaps
 	Periodic                 // equal gaps; the first flow comes after a random part of one

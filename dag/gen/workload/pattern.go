@@ -14,6 +14,7 @@ import (
 // Kind is a kind of pattern.
 type Kind uint8
 
+// Kinds of patterns.
 const (
 	Uniform     Kind = iota // every flow goes to any other host with equal probability
 	Permutation             // all flows of a host go to its successor in a random cycle of all hosts

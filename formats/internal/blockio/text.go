@@ -11,6 +11,7 @@ import (
 // Verdict is what a parser makes of a line that is as expected.
 type Verdict uint8
 
+// Verdicts on a line.
 const (
 	Taken   Verdict = iota // a record of the trace, or something that belongs to the form of the file
 	LeftOut                // neither reads nor writes: counted in a warning

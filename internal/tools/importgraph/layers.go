@@ -1,0 +1,42 @@
+package main
+
+// layer is a box of the image: a group of packages.
+type layer struct {
+	row   int // from the top; imports point to higher rows only, except those within a layer
+	from  int // left and right edge in pixels
+	to    int
+	name  string
+	about string
+
+	// packages lists paths below the module's. A final "/..." includes all packages below. The first layer with a match
+	// has the package.
+	packages []string
+}
+
+// layers are all layers of the module. Boxes leave room for the vertical arrows that pass between them.
+var layers = []layer{
+	{row: 0, from: 20, to: 940, name: "cmd", about: "the programs: flags in, library calls, results out",
+		packages: []string{"cmd/..."}},
+	{row: 1, from: 20, to: 940, name: "internal/cli", about: "program shell: outputs, signals, progress, exit codes, help",
+		packages: []string{"internal/cli/..."}},
+	{row: 2, from: 20, to: 940, name: "formats", about: "front and back ends: Open, Read, Write, one folder per format",
+		packages: []string{"formats/..."}},
+	{row: 3, from: 20, to: 440, name: "dag/gen", about: "one folder per workload model",
+		packages: []string{"dag/gen/..."}},
+	{row: 3, from: 500, to: 940, name: "sim/backends", about: "one folder per backend, and their registry",
+		packages: []string{"sim/backends", "sim/analytical/...", "sim/flit/...", "sim/ideal/...", "sim/loggops/...",
+			"sim/packet/..."}},
+	{row: 4, from: 540, to: 940, name: "sim", about: "Backend, Result, replay engine and shared parts",
+		packages: []string{"sim/..."}},
+	{row: 5, from: 60, to: 620, name: "dag/lower, dag/compose", about: "passes over traces; merge, edit, place",
+		packages: []string{"dag/lower/...", "dag/compose/..."}},
+	{row: 6, from: 20, to: 940, name: "param, internal parts", about: "parameter tables, units, files",
+		packages: []string{"param", "internal/conf", "internal/parquet/...", "internal/units"}},
+	{row: 7, from: 20, to: 940, name: "dag", about: "the model: intermediate representation of all traces",
+		packages: []string{"dag", "dag/attr"}},
+	{row: 8, from: 20, to: 940, name: "internal parts without the model", about: "standard library only",
+		packages: []string{"internal/cpu", "internal/golden", "internal/par"}},
+}
+
+// unseen lists packages that the image leaves out: they are no part of a program.
+var unseen = []string{"internal/tools/..."}
