@@ -16,7 +16,7 @@ type WriteOptions struct {
 const newest = 3
 
 var writeTable = &format.OptionTable{
-	Name: "vef", Title: "writing VEF",
+	Name: "vef", Title: "VEF traces",
 	New: func() format.Options { return newWriteOptions() },
 	Misplaced: func(option, value, _ string, f *format.Format) (string, error) {
 		if value != "1" {

@@ -630,3 +630,55 @@ func TestSignals(t *testing.T) {
 		}
 	}
 }
+
+// --compat takes a simulator from the arguments, wherever it is given, but none after "--".
+func TestCompatTakesSimulator(t *testing.T) {
+	for line, want := range map[string]string{
+		"--compat htsim x":          "htsim false [x]",
+		"x --compat htsim":          "htsim false [x]",
+		"--compat=htsim x":          "htsim false [x]",
+		"--compat x":                " true [x]",
+		"--compat=false x":          " false [x]",
+		"htsim":                     " false [htsim]",
+		"--compat -- htsim":         " true [htsim]",
+		"--compat --compat htsim x": "htsim true [x]",
+	} {
+		var got string
+		result := clitest.Run(func(p *cli.Program) *cobra.Command {
+			read := cli.ReadFlags{Simulators: []string{"htsim", "booksim"}}
+			cmd := &cobra.Command{Use: "try FILE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
+				got = fmt.Sprint(read.Simulator, " ", read.Compat, " ", args)
+				return nil
+			}}
+			read.Register(p, cmd)
+			return cmd
+		}, strings.Fields(line)...)
+		if result.Status != 0 || got != want {
+			t.Errorf("%s: %q, want %q; %+v", line, got, want, result)
+		}
+	}
+}
+
+// Options of formats are listed when help is asked for their owner or one of its formats.
+func TestHelpOfOwners(t *testing.T) {
+	command := func(p *cli.Program) *cobra.Command {
+		var read cli.ReadFlags
+		cmd := &cobra.Command{Use: "try FILE", Short: "try", RunE: func(*cobra.Command, []string) error { return nil }}
+		read.Register(p, cmd)
+		return cmd
+	}
+	all := clitest.Run(command, "--help").Stdout
+	if strings.Contains(all, "--lba-unit") || !strings.Contains(all, "  storage      traces of block storage\n") ||
+		!strings.Contains(all, "--lenient") || !strings.Contains(all, "--seed") {
+		t.Errorf("--help prints\n%s", all)
+	}
+	for _, name := range []string{"storage", "msr"} {
+		if got := clitest.Run(command, "--help", name).Stdout; !strings.Contains(got, "--lba-unit NAME") ||
+			strings.Contains(got, "--lenient") {
+			t.Errorf("--help %s prints\n%s", name, got)
+		}
+	}
+	if got := clitest.Run(command, "--help", "none").Stdout; got != all {
+		t.Errorf("--help none prints\n%s", got)
+	}
+}

@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	root.DisableSuggestions = true
 	root.Version = p.Version
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetArgs(append([]string{}, withOptionalValues(root, p.Args[1:])...))
+	root.SetArgs(append([]string{}, p.Args[1:]...))
 	root.SetIn(p.Stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.Stderr)
@@ -44,17 +45,27 @@ func (p *Program) watch(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			p.ran = true
-			return run(cmd, args)
+			return run(cmd, takeSimulator(cmd, args))
 		}
+	}
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return check(cmd, withoutSimulator(cmd, args)) }
 	}
 	for _, sub := range cmd.Commands() {
 		p.watch(sub)
 	}
 }
 
-// help prints the manual of cmd.
-func help(cmd *cobra.Command, _ []string) {
+// help prints the manual of cmd, or if an argument after --help names an owner of options, the part of that owner.
+func help(cmd *cobra.Command, args []string) {
 	w := cmd.OutOrStdout()
+	topics := topicsOf(cmd)
+	for i := slices.IndexFunc(args, isHelp) + 1; i < len(args); i++ {
+		if t := topics.find(args[i]); i > 0 && t != nil {
+			t.print(w, cmd)
+			return
+		}
+	}
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short
@@ -71,6 +82,7 @@ func help(cmd *cobra.Command, _ []string) {
 		printCommands(w, cmd)
 	}
 	printSections(w, cmd)
+	topics.print(w, cmd)
 	if cmd.HasExample() {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
 	}
@@ -110,7 +122,11 @@ func printCommands(w io.Writer, cmd *cobra.Command) {
 func printSections(w io.Writer, cmd *cobra.Command) {
 	var titles []string
 	sections := map[string]*pflag.FlagSet{}
+	topics := topicsOf(cmd)
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if topics.own(f) {
+			return
+		}
 		title := ""
 		if marks := f.Annotations[sectionAnnotation]; len(marks) > 0 {
 			title = marks[0]

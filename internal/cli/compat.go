@@ -11,10 +11,10 @@ import (
 
 // compatFlag is the flag --compat of readers, which turns their own compatibility on. In programs that name simulators it
 // may be followed by one of them, and then means that.
-type compatFlag struct{ f *ReadFlags }
-
-// optionalValues is the annotation of a flag that may have a value behind it, of which these are all.
-const optionalValues = "optional values"
+type compatFlag struct {
+	f    *ReadFlags
+	bare int // how often it was given without a simulator
+}
 
 func (c *compatFlag) Set(s string) error {
 	if slices.Contains(c.f.Simulators, s) {
@@ -26,6 +26,9 @@ func (c *compatFlag) Set(s string) error {
 		return fmt.Errorf("expected %s or nothing, found %q", strings.Join(c.f.Simulators, ", "), s)
 	}
 	c.f.Compat = on
+	if on {
+		c.bare++
+	}
 	return nil
 }
 
@@ -46,28 +49,40 @@ func (f *ReadFlags) registerCompat(cmd *cobra.Command) {
 	if len(f.Simulators) > 0 {
 		text += "; followed by " + strings.Join(f.Simulators, " or ") + ": have the backend do what that simulator does"
 	}
-	flags.VarPF(&compatFlag{f}, "compat", "", text).NoOptDefVal = "true"
-	if len(f.Simulators) > 0 {
-		flags.SetAnnotation("compat", optionalValues, f.Simulators)
-	}
+	flags.VarPF(&compatFlag{f: f}, "compat", "", text).NoOptDefVal = "true"
 }
 
-// withOptionalValues returns the arguments with the values of such flags joined to them, for they would be taken for
-// arguments.
-func withOptionalValues(cmd *cobra.Command, args []string) []string {
-	var joined []string
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		if arg == "--" {
-			return append(joined, args[i:]...)
-		}
-		if name, long := strings.CutPrefix(arg, "--"); long && i+1 < len(args) {
-			if flag := cmd.Flags().Lookup(name); flag != nil && slices.Contains(flag.Annotations[optionalValues], args[i+1]) {
-				i++
-				arg += "=" + args[i]
-			}
-		}
-		joined = append(joined, arg)
+// simulatorAt returns the flag --compat of the command and the index of the argument that is its value: the first before
+// "--" that names a simulator, if the flag was given without one. It returns -1 if there is none.
+func simulatorAt(cmd *cobra.Command, args []string) (*compatFlag, int) {
+	flag := cmd.Flags().Lookup("compat")
+	if flag == nil {
+		return nil, -1
 	}
-	return joined
+	c, ok := flag.Value.(*compatFlag)
+	if !ok || c.bare == 0 {
+		return nil, -1
+	}
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args = args[:dash]
+	}
+	return c, slices.IndexFunc(args, func(arg string) bool { return slices.Contains(c.f.Simulators, arg) })
+}
+
+// withoutSimulator returns the arguments without the simulator that --compat takes from them.
+func withoutSimulator(cmd *cobra.Command, args []string) []string {
+	if _, i := simulatorAt(cmd, args); i >= 0 {
+		return slices.Delete(slices.Clone(args), i, i+1)
+	}
+	return args
+}
+
+// takeSimulator is withoutSimulator. It gives the simulator to the flag.
+func takeSimulator(cmd *cobra.Command, args []string) []string {
+	rest := withoutSimulator(cmd, args)
+	if c, i := simulatorAt(cmd, args); i >= 0 {
+		c.bare--
+		c.f.Simulator, c.f.Compat = args[i], c.bare > 0
+	}
+	return rest
 }

@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/param"
 )
 
 // formatFlags are the flags for the options of formats, of reading or of writing. A nil *formatFlags has none.
@@ -27,23 +25,15 @@ func newFormatFlags(cmd *cobra.Command, formats format.List, table func(*format.
 			continue
 		}
 		f.tables = append(f.tables, t)
-		f.options.Add(cmd, Group{Owner: t.Name, Topic: true, Params: t.New().Params()})
+		g := Group{Owner: t.Name, Title: t.Title, Topic: true, Params: t.New().Params()}
+		for k := range formats {
+			if table(&formats[k]) == t {
+				g.Names = append(g.Names, formats[k].Name)
+			}
+		}
+		f.options.Add(cmd, g)
 	}
 	return f
-}
-
-// flagSeed returns the value of the flag --seed, 0 for a command without it.
-func flagSeed(flags *pflag.FlagSet) (seed int64, err error) {
-	f := flags.Lookup("seed")
-	if f == nil {
-		return 0, nil
-	}
-	texts := []string{f.DefValue}
-	if f.Changed {
-		texts = flagTexts(f)
-	}
-	set := param.Set{param.Int(&seed, f.Name, f.Usage)}
-	return seed, FlagError(set.Apply(param.Texts{f.Name: texts}))
 }
 
 // configured are the options of the formats as the flags set them.

@@ -153,12 +153,8 @@ func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice collective.Choi
 		}
 	}
 	o := r.options
-	if f.Seed != nil {
+	if o.Seed, _ = f.nccl.flags.GetInt64("seed"); f.Seed != nil { // 0 for a program without a seed
 		o.Seed = *f.Seed
-	} else if seed, err := flagSeed(f.nccl.flags); err != nil {
-		return nil, err
-	} else {
-		o.Seed = seed
 	}
 	o.Sample, o.ZeroReduction, o.AssumeRing = f.nccl.sample, f.nccl.zero, f.nccl.assume == "ring"
 	o.Nodes = f.nccl.nodeOptions()

@@ -16,10 +16,11 @@ import (
 
 // Group is the options of one owner: a backend, format, pass or generator, or of a program itself.
 type Group struct {
-	Owner  string // name that users choose it by; "" for options of the program
-	Title  string // heading in help
-	Topic  bool   // help lists the options only when asked for the owner
-	Page   string // long text of the owner's help; may be ""
+	Owner  string   // name that users choose it by; "" for options of the program
+	Title  string   // heading in help
+	Topic  bool     // help lists the options only when asked for the owner
+	Names  []string // further names that users choose it by
+	Page   string   // long text of the owner's help; may be ""
 	Params param.Set
 }
 
@@ -51,7 +52,7 @@ func (o *Options) Add(cmd *cobra.Command, g Group) {
 		}
 	}
 	o.groups = append(o.groups, g)
-	if g.Title != "" {
+	if g.Title != "" && !g.Topic {
 		Section(cmd, g.Title)
 	}
 }
@@ -84,7 +85,7 @@ func (o *Options) define(cmd *cobra.Command, p *param.Param, name string, hidden
 	if name != p.Name {
 		letter = ""
 	}
-	f := o.flags.VarPF(&collected{texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name, letter, usage(p))
+	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name, letter, usage(p))
 	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
 	if values := slices.Concat(p.Choices, p.Shown); len(values) > 0 {
 		CompleteWith(cmd, name, values)
@@ -101,6 +102,7 @@ func usage(p *param.Param) string {
 
 // collected is a flag that keeps its texts.
 type collected struct {
+	of    *Options
 	texts param.Texts
 	name  string
 	kind  string

@@ -189,7 +189,7 @@ func seeded(p *Plan, flags *pflag.FlagSet) (*Plan, error) {
 	if p.Seed != nil {
 		return p, nil
 	}
-	seed, err := flagSeed(flags)
+	seed, err := flags.GetInt64("seed")
 	p.Seed = &seed
 	return p, err
 }

@@ -43,6 +43,9 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	f.registerCompat(cmd)
 	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
 	flags.BoolVar(&f.Lenient, "skip-bad", false, "another name of --lenient")
+	if flags.Lookup("seed") == nil {
+		flags.Int64("seed", 1, "seed of every random choice")
+	}
 	CompleteWith(cmd, "from", names)
 	f.formats = newFormatFlags(cmd, p.Formats.Readable(), func(f *format.Format) *format.OptionTable { return f.Options })
 }

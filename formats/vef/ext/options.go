@@ -20,7 +20,7 @@ type Options struct {
 
 // Table is the table of the options.
 var Table = &format.OptionTable{
-	Name: "vef", Title: "extended VEF traces, which describe workload models",
+	Name: "vef", Title: "VEF traces, extended ones too, which describe workload models",
 	New: func() format.Options { return newOptions() },
 }
 
