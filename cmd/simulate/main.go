@@ -1,4 +1,4 @@
-// Command simulate runs a trace on a simulation backend.
+// Simulate runs a trace on a simulated machine.
 package main
 
 import (
@@ -6,6 +6,10 @@ import (
 
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/program/simulate"
+	"github.com/tracedag/tracedag/sim/backends"
 )
 
-func main() { os.Exit(cli.Main(newCommand, formats.All)) }
+func main() {
+	os.Exit(cli.Main(simulate.New(backends.All), formats.All))
+}

@@ -3,70 +3,13 @@ package main
 
 import (
 	"os"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag/gen"
-	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/formats/base"
-	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/program/tracegen"
 )
 
 func main() {
-	os.Exit(cli.Main(newCommand, base.Formats))
-}
-
-func newCommand(p *cli.Program) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tracegen",
-		Short: "make a synthetic trace",
-		Long: `Tracegen generates the trace of a workload model and writes it to standard output or a file,
-as a store (Parquet) unless --to or the name of the file selects another format.
-
-The same flags and seed give the same bytes. The command line and the seed are recorded in
-the store.`,
-		Example: `  tracegen horovod | simulate
-  tracegen horovod --workers 64 --seed 7 -o horovod.parquet
-  tracegen pattern ring --ranks 16 --bytes 1MiB -o ring.goal`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return cli.Usagef("expected the name of a generator, such as horovod")
-		},
-	}
-	for _, group := range generator.Groups() {
-		cmd.AddGroup(&cobra.Group{ID: group, Title: group})
-	}
-	for _, g := range gen.All {
-		cmd.AddCommand(newGenerator(p, g))
-	}
-	return cmd
-}
-
-// newGenerator returns the command of a generator.
-func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
-	r := &run{p: p, generator: g, config: g.New()}
-	r.params = r.config.Params()
-	cmd := &cobra.Command{
-		Use: g.Name, Short: g.Title, Long: g.Page, Example: g.Example, GroupID: g.Group, Args: cobra.NoArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return r.run(args) },
-	}
-	if argument := r.params.Find(g.Argument); argument != nil {
-		cmd.Use += " " + strings.ToUpper(argument.Name)
-		cmd.Args, cmd.ValidArgs = cobra.ExactArgs(1), argument.Choices
-	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	r.options = cli.NewOptions(cmd)
-	r.options.Add(cmd, cli.Group{Owner: g.Name, Title: "Options of " + g.Name, Params: r.params})
-	for _, names := range g.Exclusive {
-		cmd.MarkFlagsMutuallyExclusive(names...)
-	}
-	if ext.Describes(r.config) {
-		flags.BoolVar(&r.emitSpec, "emit-spec", false,
-			"write the extended VEF trace (EXT) that describes the model, not the trace of the model")
-	}
-	r.registerOutput(cmd)
-	return cmd
+	os.Exit(cli.Main(tracegen.New(gen.All), base.Formats))
 }

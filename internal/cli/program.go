@@ -67,8 +67,13 @@ type Program struct {
 // supports, and returns the exit status.
 // On SIGINT, SIGTERM or SIGHUP it removes unfinished outputs and exits.
 func Main(newCommand func(*Program) *cobra.Command, formats format.List) int {
+	return MainOf(os.Args, newCommand, formats)
+}
+
+// MainOf is [Main] with other arguments, the program's path first.
+func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats format.List) int {
 	p := &Program{
-		Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Formats: formats, Version: buildVersion(),
 	}
 	p.handleSignals()

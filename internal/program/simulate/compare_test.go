@@ -1,0 +1,108 @@
+package simulate
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cli/clitest"
+)
+
+// measuredTrace returns a trace of calcs of 100, 60 and 7 ns and an empty rank, of which the tracer saw 80 ns from 1000
+// on, 60 and 20 ns with a gap of 20 between, and nothing that has an end.
+func measuredTrace() *dag.Trace {
+	b := dag.NewBuilder(4)
+	b.Rank(0).Add(dag.Op{Duration: 100 * ns, Timed: true, MeasuredStart: 1000 * ns, MeasuredEnd: 1080 * ns})
+	b.Rank(1).Calc(10 * ns)
+	b.Rank(1).Add(dag.Op{Duration: 25 * ns, Timed: true, MeasuredStart: -20 * ns, MeasuredEnd: 40 * ns}, 0)
+	b.Rank(1).Add(dag.Op{Duration: 25 * ns, Timed: true, MeasuredStart: -60 * ns, MeasuredEnd: -40 * ns}, 1)
+	b.Rank(2).Add(dag.Op{Duration: 7 * ns, Timed: true, MeasuredStart: 3, MeasuredEnd: dag.Unmeasured})
+	return b.Trace()
+}
+
+const measuredResult = `{"ranks":[{"rank":0,"measured_ps":80000,"predicted_ps":100000,"error":0.25},` +
+	`{"rank":1,"measured_ps":100000,"predicted_ps":60000,"error":-0.4},` +
+	`{"rank":2,"measured_ps":null,"predicted_ps":7000,"error":null},` +
+	`{"rank":3,"measured_ps":null,"predicted_ps":0,"error":null}],` +
+	`"overall":{"measured_ps":100000,"predicted_ps":100000,"error":0},"mean_abs_error":0.325,"max_abs_error":0.4}`
+
+// TestCompare checks the comparison of a store, alone, as a job that starts later, and in each line of a sweep.
+func TestCompare(t *testing.T) {
+	path := storedFile(t, measuredTrace())
+	for _, args := range [][]string{
+		{path}, {"--trace", path + "@3ms"}, {path, "--backend", "ideal"}, {path, "--sweep", "L=1,2"},
+		{path, "--backend", "analytical", "--network", "Ring(4)@50GB/s,500ns"}, {path, "--threads", "1"},
+		{path, "--lower", "roofline:peak-flops=1TFLOPS,mem-bw=1TB/s"},
+	} {
+		r := clitest.Run(newCommand, append(args, "--compare", "--json")...)
+		if r.Status != 0 {
+			t.Errorf("%v: status %d, %s", args, r.Status, r.Stderr)
+		}
+		for line := range strings.Lines(r.Stdout) {
+			var d struct{ Compare json.RawMessage }
+			if err := json.Unmarshal([]byte(line), &d); err != nil || string(d.Compare) != measuredResult {
+				t.Errorf("%v: %v, %s, expected %s", args, err, d.Compare, measuredResult)
+			}
+		}
+	}
+	r := clitest.Run(newCommand, path, "--compare")
+	want := "rank measured predicted error\n0 80ns 100ns 25.00%\n1 100ns 60ns -40.00%\n2 7ns \n3 0s \nall 100ns 100ns 0.00%\n\n" +
+		"error of ranks mean 32.50%, at most 40.00%, either way\n"
+	if !strings.Contains(squeezed(r.Stdout), want) {
+		t.Errorf("no %q in\n%s", want, squeezed(r.Stdout))
+	}
+}
+
+// TestCompareJobs checks that of several jobs each is compared from its start.
+func TestCompareJobs(t *testing.T) {
+	path := storedFile(t, measuredTrace())
+	r := clitest.Run(newCommand, path, "--trace", path+"@1ms", "--compare", "--alone", "--json")
+	var got struct {
+		Compare struct {
+			Ranks   []map[string]any
+			Overall map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil || r.Status != 0 || len(got.Compare.Ranks) != 8 {
+		t.Fatal(err, r.Stdout, r.Stderr)
+	}
+	for rank := range 4 {
+		first, second := got.Compare.Ranks[rank], got.Compare.Ranks[rank+4]
+		first["rank"] = first["rank"].(float64) + 4
+		if !reflect.DeepEqual(first, second) {
+			t.Errorf("%v and %v", first, second)
+		}
+	}
+	if got.Compare.Overall["predicted_ps"] != 100000. {
+		t.Errorf("overall %v", got.Compare.Overall)
+	}
+}
+
+func TestCompareErrors(t *testing.T) {
+	path := storedFile(t, pairs(3).Trace())
+	b := dag.NewBuilder(1)
+	b.Rank(0).Add(dag.Op{Timed: true, MeasuredStart: 5, MeasuredEnd: 4})
+	backwards := storedFile(t, b.Trace())
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{path, 1, path + ": --compare: the trace has no measured times"},
+		{path + " --trace " + path, 1, ": --compare: the trace has no measured times"},
+		{backwards, 1, backwards + ": --compare: the trace has no measured times"},
+		{path + " --lower nccl --gpus-per-node 1", 2, "the trace was measured on its own nodes"},
+		{path + " --backend ideal --ops", 2, "--alone and --compare need --json then"},
+	} {
+		r := clitest.Run(newCommand, append(strings.Fields(c.args), "--compare")...)
+		if r.Status != c.status || !strings.Contains(r.Stderr, c.want) || r.Stdout != "" {
+			t.Errorf("%s: status %d, stderr %q, stdout %.100q; expected %d, %q", c.args, r.Status, r.Stderr, r.Stdout,
+				c.status, c.want)
+		}
+	}
+}
+
+// TestOnLowered checks which ranks stand for which after lowering.
+// TestCompareExtremes checks times that 64 bits of picoseconds do not hold.

@@ -1,0 +1,270 @@
+package simulate
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
+)
+
+// loaded is a compiled trace and its description.
+type loaded struct {
+	name     string
+	title    string
+	ranks    int
+	ops      int64 // as compiled, collectives lowered
+	replay   sim.Replay
+	trace    *dag.Trace       // as compiled; nil if it is not in memory
+	parts    []measure.Part   // traces that it is made of, with --trace
+	jobs     *measure.Jobs    // nil: it is one job
+	measured measure.Measured // with --compare
+	close    func()           // closes the input
+}
+
+// load reads the traces and compiles them. A single trace that can be read batch by batch is compiled on the way and
+// never in memory as a whole, unless a timeline, jobs, measured times or lowering need more than a replay does.
+func (r *run) load() (*loaded, error) {
+	pass, err := r.o.lower.Pass()
+	if err != nil {
+		return nil, err
+	}
+	name, single := r.jobs.Single()
+	if !single {
+		return r.loadJobs(pass)
+	}
+	in, err := r.p.OpenTrace(name, r.o.read, cli.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	l := &loaded{name: in.Name, close: in.Close}
+	r.phases.done("open")
+	if err := r.loadSingle(l, in, pass); err != nil {
+		in.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
+	if in.Source != nil && !r.o.wantsWhole() {
+		h, err := in.Source.Header()
+		if err != nil {
+			return cli.InFile(in.Name, err)
+		}
+		lowers := r.backend.Lowers(nil) != nil && slices.Contains(h.Kinds, dag.Coll)
+		if !r.measuresIO(h.Meta) && len(h.Jobs) == 0 && !lowers {
+			return r.compileBatches(l, in, h)
+		}
+	}
+	trace, err := in.Read()
+	if err != nil {
+		return err
+	}
+	in.DoneReading()
+	r.phases.done("decode")
+	before := trace
+	if r.o.lower.Asked() {
+		s, err := pass(dag.FromTrace(trace))
+		if err == nil {
+			trace, err = dag.ReadAll(s)
+		}
+		if err != nil {
+			return cli.InFile(in.Name, err)
+		}
+	}
+	if l.measured, err = r.measured(before, trace); err != nil {
+		return cli.InFile(in.Name, err)
+	}
+	return r.compileWhole(l, trace)
+}
+
+// wantsWhole reports whether every trace must be in memory as a whole.
+func (o *options) wantsWhole() bool {
+	return o.timeline != "" || o.lower.Asked() || o.compare
+}
+
+// measuresIO reports whether the run measures the latencies of storage accesses.
+func (r *run) measuresIO(meta dag.Meta) bool {
+	return r.o.sweep == "" && measure.IsStorage(meta)
+}
+
+// measured returns the recorded times of a trace by the ranks that it was lowered to, nil without --compare.
+func (r *run) measured(before, lowered *dag.Trace) (measure.Measured, error) {
+	if !r.o.compare {
+		return nil, nil
+	}
+	m, err := measure.MeasuredOf(before)
+	if err != nil || before == lowered {
+		return m, err
+	}
+	return m.Lowered(before, lowered)
+}
+
+// loadJobs loads traces that are placed on nodes, or become the jobs of one.
+func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
+	built, name, err := r.jobs.Build(r.p, r.o.read, pass)
+	if err != nil {
+		return nil, err
+	}
+	trace, err := dag.ReadAll(built.Source)
+	if err != nil {
+		return nil, cli.InFile(name, err)
+	}
+	lowers := r.backend.Lowers(dag.FromTrace(trace)) != nil && r.choice.UsesNodes()
+	if trace.Nodes != nil && !lowers && !r.backend.Traits().Nodes {
+		r.p.Explain("%s: placed on nodes, which makes no difference to the %s backend", name, r.o.backend)
+	}
+	r.phases.done("decode")
+	l := &loaded{name: name, parts: built.Parts, close: func() {}}
+	if l.measured, err = r.measured(built.Merged, trace); err != nil {
+		return nil, cli.InFile(name, err)
+	}
+	return l, r.compileWhole(l, trace)
+}
+
+// compileWhole compiles a trace that is in memory. Its lowered form is in memory only while it is compiled, unless a
+// timeline or runs of single jobs need it.
+func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
+	fail := func(err error) error { return fmt.Errorf("%s: %w", l.name, err) }
+	if err := r.checkGroups(trace.Comms); err != nil {
+		return fail(err)
+	}
+	l.jobs = measure.NewJobs(trace.Meta, len(trace.Ranks), l.parts)
+	source, err := r.lower(trace)
+	if err != nil {
+		return fail(err)
+	}
+	h, err := source.Header()
+	if err != nil {
+		return fail(err)
+	}
+	before := trace.Ops()
+	l.title, l.ranks, l.ops = trace.Title, len(trace.Ranks), h.Ops
+	if l.ops != before {
+		r.p.Explain("%s: lowered %d ops to %d", l.name, before, l.ops)
+	}
+	observed := &timedSource{Source: source}
+	if l.jobs != nil {
+		observed.observe = l.jobs.Observe
+	}
+	lowering, compiling, err := r.compile(l, observed, h)
+	if err != nil {
+		if l.ops != before {
+			err = fmt.Errorf("with its collectives lowered, %w", err)
+		}
+		return fail(err)
+	}
+	r.phases.add("lower", lowering)
+	r.phases.add("compile", compiling)
+	if r.o.timeline != "" || r.o.alone || r.measuresIO(trace.Meta) {
+		if l.trace, err = dag.ReadAll(source); err != nil {
+			return fail(err)
+		}
+	}
+	return nil
+}
+
+// lower returns the trace with those collectives lowered that the backend does not run.
+func (r *run) lower(trace *dag.Trace) (dag.Source, error) {
+	source := dag.FromTrace(trace)
+	which := r.backend.Lowers(source)
+	if which == nil {
+		return source, nil
+	}
+	some, all := collective.Covers(trace, which)
+	switch {
+	case !some:
+		return source, nil
+	case all && r.o.timeline == "" && !r.o.alone:
+		return collective.LowerSource(source, r.choice)
+	}
+	whole, err := collective.LowerSelected(trace, r.choice, which)
+	if err != nil {
+		return nil, err
+	}
+	return dag.FromTrace(whole), nil
+}
+
+func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error {
+	if err := r.checkGroups(h.Comms); err != nil {
+		return cli.InFile(in.Name, err)
+	}
+	reading, compiling, err := r.compile(l, &timedSource{Source: in.Source}, h)
+	if err != nil {
+		return cli.InFile(in.Name, err)
+	}
+	in.DoneReading()
+	in.WasRead(h.Ops, h.Ranks, reading+compiling)
+	r.phases.add("decode", reading)
+	r.phases.add("lower", 0)
+	r.phases.add("compile", compiling)
+	l.title, l.ranks, l.ops = h.Title, h.Ranks, h.Ops
+	return nil
+}
+
+// compile compiles the trace while it is read, and returns the time of each; the time of reading includes that since the
+// last phase.
+func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, compiling time.Duration, err error) {
+	began := time.Now()
+	if l.replay, err = r.backend.Compile(source, r.env); err != nil {
+		return 0, 0, err
+	}
+	now := time.Now()
+	took := now.Sub(began)
+	// Each thread reads, then compiles, over and over.
+	threads := min(runtime.GOMAXPROCS(0), max(len(h.Batches), 1))
+	reading = min(took, time.Duration(source.reading.Load())/time.Duration(threads))
+	compiling = took - reading
+	reading += began.Sub(r.phases.last)
+	r.phases.last = now
+	return reading, compiling, nil
+}
+
+// timedSource measures the time of reading.
+type timedSource struct {
+	dag.Source
+	observe func(first int, ranks []dag.Rank) error // receives all ranks that are read; nil: nobody
+	reading atomic.Int64                            // nanoseconds of all readers
+}
+
+// ReadAll reads the whole trace, unobserved.
+func (s *timedSource) ReadAll() (*dag.Trace, error) {
+	return dag.ReadAll(s.Source)
+}
+
+func (s *timedSource) NewReader(columns dag.Columns) dag.Reader {
+	if s.observe != nil {
+		columns = dag.All
+	}
+	read := s.Source.NewReader(columns)
+	return func(b dag.Batch) ([]dag.Rank, error) {
+		start := time.Now()
+		ranks, err := read(b)
+		s.reading.Add(int64(time.Since(start)))
+		if err == nil && s.observe != nil {
+			err = s.observe(b.First, ranks)
+		}
+		return ranks, err
+	}
+}
+
+// checkGroups returns an error if the trace has an undefined communicator, unless --lenient is set.
+func (r *run) checkGroups(comms []dag.Comm) error {
+	if r.o.read.Lenient {
+		return nil
+	}
+	for i := range comms {
+		if comms[i].Undefined {
+			return fmt.Errorf("nothing defines the communicator %q: give a file that does with --comm-groups, or --lenient to take "+
+				"the ranks that use it for its members", comms[i].Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,353 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/compose"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
+)
+
+// run is one invocation of the program.
+type run struct {
+	p       *cli.Program
+	o       *options
+	kind    *sim.Kind
+	backend sim.Backend
+	env     *sim.Env
+	choice  collective.Choice
+	jobs    *cli.Jobs
+	grid    [][]param.Setting // nil: no sweep
+	phases  *phases
+}
+
+// newRun returns the run that the flags ask for, after the checks that need no trace.
+func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*run, error) {
+	r := &run{p: p, o: o, kind: kind, backend: kind.New()}
+	var err error
+	if r.choice, err = collective.ParseChoice(o.collective); err != nil {
+		return nil, cli.Usagef("--collective: %v", err)
+	}
+	if err := o.own.Apply(r.backend.Params()); err != nil {
+		return nil, err
+	}
+	r.env = &sim.Env{
+		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.sweep != "", JSON: o.json, Jobs: o.alone || o.compare,
+		Collective: o.collective != "", CSV: o.csv,
+		Create: func(name string) (sim.Output, error) { return p.Create(name, false) }, Tensors: p.Formats.Tensors(),
+		Read: r.readTrace, CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.own.Given,
+		Progress: func(title string, total int64, unit string) sim.Meter { return p.Progress(title, total, unit) },
+	}
+	if err := r.backend.Check(r.env); err != nil {
+		return nil, cli.FlagError(err)
+	}
+	return r, r.check()
+}
+
+// readTrace reads a trace that the backend's configuration names.
+func (r *run) readTrace(name, format string) (*dag.Trace, string, error) {
+	read, err := r.p.ReadTrace(name, cli.ReadFlags{From: format}, cli.ReadOptions{})
+	if err != nil {
+		return nil, "", err
+	}
+	return read.Trace, read.Name, nil
+}
+
+// check returns conflicts of the common flags with each other and the backend, and reads the grid of a sweep.
+func (r *run) check() (err error) {
+	o, traits := r.o, r.backend.Traits()
+	if o.timeline != "" {
+		if err := r.checkTimeline(traits); err != nil {
+			return err
+		}
+	}
+	if o.collective != "" && r.backend.Lowers(nil) == nil {
+		return cli.Usagef("--collective: the %s backend runs collectives as such, without an algorithm", r.kind.Name)
+	}
+	if o.threads < 1 {
+		return cli.Usagef("--threads: expected 1 or more, found %d", o.threads)
+	}
+	o.threads = min(o.threads, runtime.GOMAXPROCS(0))
+	set := r.backend.Params()
+	switch {
+	case o.sweep == "" && o.csv && !r.standsAlone():
+		return cli.Usagef("--csv needs --sweep")
+	case o.sweep == "":
+		return nil
+	case len(set.Swept()) == 0:
+		return cli.Usagef("--sweep: the %s backend has no parameters", r.kind.Name)
+	case o.timeline != "":
+		return cli.Usagef("--timeline and --sweep exclude each other")
+	case o.alone:
+		return cli.Usagef("--alone and --sweep exclude each other")
+	}
+	if r.grid, err = measure.ParseGrid(o.sweep, set); err != nil {
+		return cli.Usagef("--sweep: %v", err)
+	}
+	return nil
+}
+
+// checkTimeline returns an error if the backend writes no timeline of the form that the file's name asks for.
+func (r *run) checkTimeline(traits sim.Traits) error {
+	if len(traits.Timelines) == 0 {
+		remedy := ""
+		if traits.NoTimes != "" {
+			remedy = "; " + traits.NoTimes
+		}
+		return cli.Usagef("--timeline: the %s backend writes none%s", r.kind.Name, remedy)
+	}
+	if !slices.Contains(traits.Timelines, strings.ToLower(filepath.Ext(r.o.timeline))) {
+		return cli.Usagef("--timeline: %s: expected a name that ends with %s", r.o.timeline, strings.Join(traits.Timelines, " or "))
+	}
+	return nil
+}
+
+func (r *run) standsAlone() bool {
+	s, ok := r.backend.(sim.Standalone)
+	return ok && s.StandsAlone()
+}
+
+// simulate loads the traces, runs them and prints the result.
+func (r *run) simulate() error {
+	r.phases = newPhases()
+	l, err := r.load()
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if r.o.alone && l.jobs == nil {
+		return fmt.Errorf("%s: --alone: the trace has no jobs", l.name)
+	}
+	out, err := r.p.Create("", false)
+	if err != nil {
+		return err
+	}
+	if r.grid != nil {
+		err := r.sweep(l, out)
+		r.phases.done("run")
+		r.phases.explain(r.p, l.ops)
+		return err
+	}
+	result, err := r.once(l)
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.name, err)
+	}
+	r.phases.done("run")
+	complete := result.Complete
+	if r.o.alone {
+		allAlone, err := r.alone(l, result)
+		if err != nil {
+			return err
+		}
+		complete = complete && allAlone
+		r.phases.done("alone")
+	}
+	if err := r.print(out, l, result); err != nil {
+		return err
+	}
+	r.phases.done("report")
+	r.phases.explain(r.p, l.ops)
+	if !result.Complete {
+		explainIncomplete(r.p, l.name, result)
+	}
+	if !complete {
+		return cli.Reported(cli.ExitFailed)
+	}
+	return nil
+}
+
+// observers returns the observers of one run.
+func (r *run) observers(l *loaded) (all []measure.Observer) {
+	if l.trace != nil && r.measuresIO(l.trace.Meta) {
+		all = append(all, measure.Accesses(l.trace))
+	}
+	if l.jobs != nil {
+		all = append(all, l.jobs.Recorder())
+	}
+	if l.measured != nil {
+		all = append(all, l.measured.Compare(l.parts))
+	}
+	return all
+}
+
+// once runs the trace, and writes the timeline if there is to be one; a run that fails leaves none.
+func (r *run) once(l *loaded) (*sim.Result, error) {
+	progress := r.p.Progress("simulating", l.ops, "ops")
+	defer progress.Close()
+	o := sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add, Files: true}
+	var out *cli.Output
+	if r.o.timeline != "" {
+		var err error
+		if out, err = r.p.Create(r.o.timeline, false); err != nil {
+			return nil, err
+		}
+		defer out.Close()
+		if o.Timeline, err = r.timeline(out, l.trace); err != nil {
+			return nil, err
+		}
+	}
+	result, err := measure.Run(l.replay, o, r.observers(l)...)
+	if err != nil || out == nil {
+		return result, err
+	}
+	if err := o.Timeline.End(); err != nil {
+		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
+	}
+	return result, out.Commit()
+}
+
+func (r *run) timeline(w io.Writer, t *dag.Trace) (sim.Timeline, error) {
+	return r.backend.(sim.TimelineWriter).NewTimeline(w, filepath.Ext(r.o.timeline), t)
+}
+
+// alone runs every job alone.
+func (r *run) alone(l *loaded, together *sim.Result) (complete bool, err error) {
+	alone := measure.Alone{
+		Jobs: l.jobs, Backend: r.backend, Context: r.env.Context,
+		Trace: func(job int32) (*dag.Trace, error) { return compose.Only(l.trace, job) },
+		Begin: func(name string, ops int64) (sim.RunOptions, func()) {
+			progress := r.p.Progress("simulating "+name, ops, "ops")
+			return sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add}, progress.Close
+		},
+		Incomplete: func(name string, result *sim.Result) {
+			explainIncomplete(r.p, fmt.Sprintf("%s: job %s alone", l.name, name), result)
+		},
+	}
+	if complete, err = alone.Run(together); err != nil {
+		err = fmt.Errorf("%s: %w", l.name, err)
+	}
+	return complete, err
+}
+
+// sweep runs the trace at every point of the grid and prints a line for each.
+func (r *run) sweep(l *loaded, out *cli.Output) error {
+	progress := r.p.Progress("sweeping", int64(len(r.grid)), "points")
+	defer progress.Close()
+	s := measure.Sweep{
+		Replay: l.replay, Points: r.grid, Options: sim.RunOptions{Context: r.env.Context, Threads: r.o.threads},
+		Observers: func() []measure.Observer { return r.observers(l) }, Done: func() { progress.Add(1) },
+	}
+	write := r.writeLine
+	if r.o.csv {
+		table := measure.NewCSV(out, r.kind.Name, r.backend.Traits())
+		write = func(_ io.Writer, result *sim.Result, err error) error { return table.Write(result, err) }
+	}
+	failed, incomplete := 0, 0
+	err := s.Run(func(point int, result *sim.Result, err error) error {
+		switch {
+		case err != nil:
+			failed++
+			r.p.Error("%s: point %d: %v", l.name, point+1, err)
+		case !result.Complete:
+			incomplete++
+		}
+		if err := write(out, result, err); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+	if err != nil {
+		return err
+	}
+	if failed+incomplete > 0 {
+		r.p.Info("%s: of %d points, %d failed and %d are incomplete", l.name, len(r.grid), failed, incomplete)
+		return cli.Reported(cli.ExitFailed)
+	}
+	return nil
+}
+
+// writeLine writes a result as a line of JSON.
+func (r *run) writeLine(w io.Writer, result *sim.Result, failed error) error {
+	if failed == nil {
+		if err := result.WriteJSON(w); err != nil {
+			return err
+		}
+	} else {
+		line, err := sim.MarshalJSON(measure.FailureOf(r.kind.Name, result, failed))
+		if err != nil {
+			return fmt.Errorf("writing a result: %w", err)
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// withoutTrace runs a backend that needs no trace, as its parameters ask.
+func (r *run) withoutTrace(args []string) error {
+	if len(args) > 0 {
+		return cli.Usagef("--synthetic needs no trace, found %q", args[0])
+	}
+	out, err := r.p.Create("", false)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	curve, err := r.backend.(sim.Standalone).RunAlone(r.env, sim.RunOptions{Context: r.env.Context, Threads: r.o.threads})
+	if err != nil {
+		return err
+	}
+	for _, err := range curve.Failed() {
+		r.p.Error("%v", err)
+	}
+	switch {
+	case r.o.json:
+		err = curve.WriteJSON(out)
+	case r.o.csv:
+		err = curve.WriteCSV(out)
+	default:
+		err = curve.WriteTable(out)
+	}
+	if err = errors.Join(err, out.Commit()); err != nil {
+		return err
+	}
+	if failed := curve.Failed(); len(failed) > 0 {
+		return cli.Reported(cli.ExitFailed)
+	}
+	return nil
+}
+
+// explainIncomplete prints on stderr why a run is not complete.
+func explainIncomplete(p *cli.Program, name string, r *sim.Result) {
+	if r.Aborted != "" {
+		p.Info("%s: aborted: %s", name, r.Aborted)
+	}
+	p.Info("%s: incomplete: %s", name, incomplete(r))
+	for _, s := range r.Stuck {
+		op := fmt.Sprintf("op %d (%s)", s.Op, s.Kind)
+		if s.Node != "" {
+			op = fmt.Sprintf("op %d (%s, node %s)", s.Op, s.Kind, s.Node)
+		}
+		p.Info("%s: rank %d %s waits for %s", name, s.Rank, op, s.Waits)
+	}
+	if total := r.NeverRun + max(r.Leftover.Count(), r.Unended); total > int64(len(r.Stuck)) {
+		p.Info("%s: and %d more", name, total-int64(len(r.Stuck)))
+	}
+	for i := range r.Sections {
+		for _, line := range r.Sections[i].Incomplete {
+			p.Info("%s: %s", name, line)
+		}
+	}
+}
+
+// incomplete describes the part of a run that did not complete.
+func incomplete(r *sim.Result) string {
+	s := fmt.Sprintf("%d of %d ops never ran, ", r.NeverRun, r.Ops)
+	if r.Unended > 0 {
+		s += fmt.Sprintf("%d more never ended, ", r.Unended)
+	}
+	return s + fmt.Sprintf("%d messages and receives found no partner", r.Leftover.Count())
+}

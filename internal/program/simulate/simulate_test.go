@@ -1,0 +1,260 @@
+package simulate
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/internal/cli/clitest"
+)
+
+const vectors = "../../../formats/goal/testdata/vectors/"
+
+// document is the JSON result, with numbers as they are written.
+type document struct {
+	Backend, Model string
+	Params         map[string]json.Number
+	Complete       *bool
+	Makespan       json.Number   `json:"makespan_ps"`
+	Finish         []json.Number `json:"finish_ps"`
+	Ops, Events    int64
+	NeverRun       int64 `json:"never_run"`
+	Messages       int64
+	Bytes          int64
+	Wall           float64 `json:"wall_s"`
+	OpsPerS        float64 `json:"ops_per_s"`
+	Leftover       any
+	Stuck          []struct {
+		Rank, Op int
+		Kind     string
+		WaitsFor string `json:"waits_for"`
+	}
+	Error string
+}
+
+func parse(t *testing.T, text string) document {
+	t.Helper()
+	var d document
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatalf("%v in %.500s", err, text)
+	}
+	return d
+}
+
+func TestJSON(t *testing.T) {
+	r := clitest.Run(newCommand, "--backend", "loggops", "--model", "loggopsim", "--L", "2500", "--o", "1500", "--g", "1000",
+		"--G", "6", "--O", "0", "--S", "65535", "--json", vectors+"spec_example.bin")
+	if r.Status != 0 || r.Stderr != "" {
+		t.Fatalf("status %d, stderr %q", r.Status, r.Stderr)
+	}
+	d := parse(t, r.Stdout)
+	if d.Backend != "loggops" || d.Model != "loggopsim" || d.Complete == nil || !*d.Complete || d.Makespan != "5642000" ||
+		!slices.Equal(d.Finish, []json.Number{"1600000", "5642000"}) || d.Ops != 4 || d.Events != 5 || d.Messages != 1 ||
+		d.Bytes != 8 || d.Wall <= 0 || d.OpsPerS <= 0 || d.Params["L_ps"] != "2500000" || d.Params["G_ps_per_byte"] != "6000" {
+		t.Errorf("got %s", r.Stdout)
+	}
+}
+
+// TestWrappedClocks checks that clocks that wrapped around are printed exactly, beyond 64 bits of picoseconds.
+func TestWrappedClocks(t *testing.T) {
+	r := clitest.Run(newCommand, "--model", "loggopsim", "--L", "10", "--o", "2", "--g", "5", "--G", "600", "--O", "7",
+		"--json", vectors+"zero_byte.bin")
+	d := parse(t, r.Stdout)
+	beyond := false
+	for _, f := range d.Finish {
+		if len(f) > 20 {
+			beyond = true
+			if !strings.HasSuffix(string(f), "000") {
+				t.Errorf("finish %s is no whole number of nanoseconds", f)
+			}
+		}
+	}
+	if !beyond {
+		t.Errorf("no clock wrapped around: %s", r.Stdout)
+	}
+}
+
+func TestIncomplete(t *testing.T) {
+	r := clitest.Run(newCommand, "--json", vectors+"unmatched_tag.bin")
+	d := parse(t, r.Stdout)
+	if r.Status != 1 || d.Complete == nil || *d.Complete || len(d.Stuck) != 4 || d.Stuck[1].WaitsFor != "a message from rank 0, tag 4" {
+		t.Errorf("status %d, got %s", r.Status, r.Stdout)
+	}
+	if !strings.Contains(r.Stderr, "incomplete: 0 of 6 ops never ran, 4 messages and receives found no partner") ||
+		!strings.Contains(r.Stderr, "rank 2 op 2 (recv) waits for a message from rank 1, tag 8") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	r = clitest.Run(newCommand, "--model", "loggopsim", "--json", vectors+"sg_allreduce_ring_12_d1000000.bin")
+	if d = parse(t, r.Stdout); len(d.Stuck) != 10 || d.NeverRun != 240 || r.Status != 1 {
+		t.Errorf("status %d, %d ops never ran, %d are listed; expected 1, 240 and 10", r.Status, d.NeverRun, len(d.Stuck))
+	}
+}
+
+func TestTable(t *testing.T) {
+	r := clitest.Run(newCommand, "--params", "ai", "--G", "400Gbps", vectors+"pingpong_2.goal")
+	for _, want := range []string{"2 ranks, 12 ops", "loggops, model strict", "L=3.7us o=200ns g=5ns G=0.02ns/B O=0ns/B S=0B",
+		"makespan", "rank  finish\n0 "} {
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("no %q in\n%s", want, r.Stdout)
+		}
+	}
+	if r.Status != 0 || r.Stderr != "" {
+		t.Errorf("status %d, stderr %q", r.Status, r.Stderr)
+	}
+}
+
+func TestTimelines(t *testing.T) {
+	folder := t.TempDir()
+	viz := filepath.Join(folder, "x.viz")
+	if r := clitest.Run(newCommand, "--model", "loggopsim", "--timeline", viz, vectors+"unexpected.bin"); r.Status != 0 {
+		t.Fatal(r.Stderr)
+	}
+	got, err := os.ReadFile(viz)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(vectors + "unexpected.viz.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("the timeline differs from the reference's:\n%s", got)
+	}
+
+	for _, model := range []string{"strict", "loggopsim", "atlahs"} {
+		chrome := filepath.Join(folder, model+".json")
+		if r := clitest.Run(newCommand, "--model", model, "--timeline", chrome, vectors+"pingpong_2.bin"); r.Status != 0 {
+			t.Fatal(r.Stderr)
+		}
+		text, err := os.ReadFile(chrome)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events struct {
+			TraceEvents []struct {
+				Phase string `json:"ph"`
+				Name  string
+				PID   int
+				TS    json.Number
+				Dur   json.Number
+			}
+		}
+		if err := json.Unmarshal(text, &events); err != nil {
+			t.Fatalf("%s: %v", model, err)
+		}
+		count := map[string]int{}
+		for _, e := range events.TraceEvents {
+			count[e.Phase]++
+		}
+		if count["X"] != 12 || count["s"] != 6 || count["f"] != 6 { // 12 ops, 6 of them messages
+			t.Errorf("%s: %v, expected 12 slices and 6 arrows", model, count)
+		}
+	}
+}
+
+func TestSweep(t *testing.T) {
+	args := []string{"--sweep", "L=1us..3us:3;G=0.02,0.5,1", "--params", "ai", "--S", "64KiB"}
+	r := clitest.Run(newCommand, append(args, vectors+"pingpong_2.bin")...)
+	lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
+	if r.Status != 0 || len(lines) != 9 {
+		t.Fatalf("status %d, %d lines, stderr %q", r.Status, len(lines), r.Stderr)
+	}
+	for i, line := range lines {
+		d := parse(t, line)
+		l := []json.Number{"1000000", "2000000", "3000000"}[i/3]
+		g := []json.Number{"20", "500", "1000"}[i%3]
+		if d.Params["L_ps"] != l || d.Params["G_ps_per_byte"] != g || d.Params["S_bytes"] != "65536" {
+			t.Errorf("line %d has %v, expected L %s, G %s", i+1, d.Params, l, g)
+		}
+		single := clitest.Run(newCommand, "--params", "ai", "--S", "64KiB", "--L", string(l)+"ps", "--G", string(g)+"ps/B", "--json",
+			vectors+"pingpong_2.bin")
+		if want := parse(t, single.Stdout); d.Makespan != want.Makespan || !slices.Equal(d.Finish, want.Finish) {
+			t.Errorf("line %d: makespan %s, alone %s", i+1, d.Makespan, want.Makespan)
+		}
+	}
+
+	// A point that fails does not stop the others.
+	r = clitest.Run(newCommand, "--sweep", "G=1,0.5,2", "--model", "loggopsim", vectors+"pingpong_2.bin")
+	lines = strings.Split(strings.TrimSpace(r.Stdout), "\n")
+	if r.Status != 1 || len(lines) != 3 || parse(t, lines[1]).Error == "" || *parse(t, lines[2]).Complete != true {
+		t.Errorf("status %d, stdout %s", r.Status, r.Stdout)
+	}
+
+	r = clitest.Run(newCommand, append(args, "--csv", vectors+"pingpong_2.bin")...)
+	lines = strings.Split(strings.TrimSpace(r.Stdout), "\n")
+	if len(lines) != 10 || !strings.HasPrefix(lines[0], "backend,model,L_ps,o_ps,g_ps,G_ps_per_byte,") ||
+		!strings.HasPrefix(lines[1], "loggops,strict,1000000,200000,5000,20,0,65536,true,") {
+		t.Errorf("csv:\n%s", r.Stdout)
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	for _, name := range []string{"cpu.pprof", "mem.pprof"} {
+		path := filepath.Join(t.TempDir(), name)
+		r := clitest.Run(newCommand, "--profile", path, "-v", vectors+"ties_ring_12.bin")
+		if info, err := os.Stat(path); err != nil || info.Size() == 0 || r.Status != 0 {
+			t.Errorf("%s: status %d, %v", name, r.Status, err)
+		}
+		for _, phase := range []string{"open", "decode", "lower", "compile", "run", "report", "total"} {
+			if !strings.Contains(r.Stderr, ": "+phase) {
+				t.Errorf("no phase %s in %q", phase, r.Stderr)
+			}
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"--backend nosuch", "no backend"},
+		{"--model nosuch", "no model"},
+		{"--params nosuch", "no parameter set"},
+		{"--L fast", "expected a number"},
+		{"--collective allreduce=nosuch", "--collective"},
+		{"--timeline x.png", "ends with .json or .viz"},
+		{"--csv", "--csv needs --sweep"},
+		{"--threads 0", "--threads"},
+		{"--sweep L=1 --timeline x.json", "exclude each other"},
+		{"--sweep L", "expected NAME=VALUES"},
+		{"--sweep X=1", "expected a parameter out of L, o, g, G, O, S"},
+		{"--sweep L=1;L=2", "twice"},
+		{"--sweep L=1..2", "FROM..TO:N"},
+		{"--sweep L=1..2:1", "FROM..TO:N"},
+		{"--sweep L=0..9:1000000;o=1,2", "at most 1000000 points"},
+		{"--sweep G=x", "G:"},
+		{"--model loggopsim --G 0.5", "expected whole nanoseconds"},
+		{"--noise-cosched", "needs --noise-trace"},
+	} {
+		r := clitest.Run(newCommand, append(strings.Fields(c.args), vectors+"pingpong_2.bin")...)
+		if r.Status != 2 || r.Stdout != "" || !strings.Contains(r.Stderr, c.want) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q; expected 2 and %q", c.args, r.Status, r.Stdout, r.Stderr, c.want)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	folder := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{folder + "/nosuch.bin"}, "no such file"},
+		{[]string{"--noise-trace", folder + "/nosuch", vectors + "pingpong_2.bin"}, "no such file"},
+		{[]string{vectors + "sg_chained_dissem_8.bin"}, "rank 0 op 6 sends to rank 9999999, expected 0..7"},
+		{[]string{"--timeline", folder + "/t.json", "--noise-trace", vectors + "noise_trace.txt", "--model", "loggopsim", "--o",
+			"105us", vectors + "pingpong_2.bin"}, "exactly as long as the noise trace"},
+	} {
+		r := clitest.Run(newCommand, c.args...)
+		if r.Status != 1 || r.Stdout != "" || !strings.Contains(r.Stderr, c.want) {
+			t.Errorf("%v: status %d, stdout %q, stderr %q; expected 1 and %q", c.args, r.Status, r.Stdout, r.Stderr, c.want)
+		}
+	}
+	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
+		t.Errorf("left behind %v, %v", files, err)
+	}
+}

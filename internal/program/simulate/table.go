@@ -1,0 +1,117 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// print prints a result as the flags ask.
+func (r *run) print(out *cli.Output, l *loaded, result *sim.Result) error {
+	if r.o.json {
+		if err := result.WriteJSON(out); err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+		out.WriteString("\n")
+		return out.Commit()
+	}
+	for i := range result.Sections {
+		if instead := result.Sections[i].Instead; instead != nil {
+			if err := instead(out); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+			return out.Commit()
+		}
+	}
+	printTable(out, l, result)
+	return out.Commit()
+}
+
+// printTable prints a result for people.
+func printTable(w io.Writer, l *loaded, r *sim.Result) {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	rows := summary(l, r)
+	for _, row := range rows {
+		fmt.Fprintf(tab, "%s\t%s\n", row.Label, row.Text)
+	}
+	ranks := true
+	for i := range r.Sections {
+		if s := &r.Sections[i]; s.Ranks {
+			s.Tables(tab)
+			ranks = false
+		}
+	}
+	if n := len(r.Finish); ranks && n > 0 && n <= sim.ListedRanks {
+		fmt.Fprintln(tab, "\nrank\tfinish")
+		for rank, finish := range r.Finish {
+			fmt.Fprintf(tab, "%d\t%v\n", rank, finish)
+		}
+	}
+	for _, late := range []bool{false, true} {
+		for i := range r.Sections {
+			if s := &r.Sections[i]; s.Tables != nil && !s.Ranks && (s.At == sim.Late) == late {
+				s.Tables(tab)
+			}
+		}
+	}
+	tab.Flush()
+}
+
+// summary returns the lines above the tables: the common ones, each followed by those of sections that belong there.
+func summary(l *loaded, r *sim.Result) (rows []sim.Row) {
+	add := func(row sim.Row) {
+		rows = append(rows, row)
+		for i := range r.Sections {
+			if s := &r.Sections[i]; s.RowsAfter == row.Label {
+				rows = append(rows, s.Rows...)
+			}
+		}
+	}
+	trace := l.name
+	if l.title != "" {
+		trace += ": " + strconv.Quote(l.title)
+	}
+	add(sim.Rowf("trace", "%s, %d ranks, %d ops", trace, l.ranks, r.Ops))
+	if r.Settings == "" {
+		add(sim.Rowf("backend", "%s", r.Backend))
+	} else {
+		add(sim.Rowf("backend", "%s, model %s", r.Backend, r.Model))
+		add(sim.Rowf("parameters", "%s", r.Settings))
+	}
+	if !r.Complete {
+		add(sim.Rowf("complete", "no: %s", incomplete(r)))
+	}
+	add(sim.Rowf("makespan", "%v", r.Makespan))
+	if len(r.Finish) > 0 {
+		first, last := extremes(r.Finish)
+		add(sim.Rowf("finish", "first rank %d at %v, last rank %d at %v", first, r.Finish[first], last, r.Finish[last]))
+	}
+	add(sim.Rowf("messages", "%d, %s", r.Messages, units.FormatSize(r.Bytes)))
+	wall := time.Duration(r.Wall)
+	add(sim.Rowf("replay", "%d events in %v, %.3g ops/s", r.Events, wall.Round(time.Microsecond), r.OpsPerS))
+	for i := range r.Sections {
+		if s := &r.Sections[i]; s.RowsAfter == "" {
+			rows = append(rows, s.Rows...)
+		}
+	}
+	return rows
+}
+
+// extremes returns the first rank to finish and the last, the lowest of equals.
+func extremes(finish []sim.Clock) (first, last int) {
+	for rank, f := range finish {
+		if f.Ticks < finish[first].Ticks {
+			first = rank
+		}
+		if f.Ticks > finish[last].Ticks {
+			last = rank
+		}
+	}
+	return first, last
+}

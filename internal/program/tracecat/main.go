@@ -1,0 +1,170 @@
+// Package tracecat is the program tracecat: its flags, and what it prints. Command tracecat and package tracedag run it.
+package tracecat
+
+import (
+	"bufio"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cli"
+)
+
+// view is what the flags ask to see.
+type view struct {
+	ops, matrix, check, stats, json bool
+
+	ranks rankSet
+	head  int64 // at most so many lines; -1: all
+}
+
+// New makes the program's command.
+func New(p *cli.Program) *cobra.Command {
+	var v view
+	var read cli.ReadFlags
+	cmd := &cobra.Command{
+		Use:   "tracecat [FILE]",
+		Short: "show a trace",
+		Long: `Tracecat prints a summary of a trace: what is in it and where it comes from. The trace is read
+from standard input where no FILE is given or it is "-", in any format, compressed or not. FILE
+may be the folder of a trace of many files, or what these are called before their rank.
+
+--ops lists the ops, --matrix what each rank sends to each other, and --check what is wrong
+with the trace. Both lists are columns separated by tabs under a line of headings; a field
+that an op does not have is "-". Dependencies are numbers of ops of the same rank.
+
+With --json the summary is one JSON object, and each line of a list is one; times are in
+picoseconds then, sizes in bytes, and what is zero or empty may be missing from an op.`,
+		Example: `  tracecat x.parquet
+  tracecat --stats --json x.goal | jq .stats.messages
+  tracecat --ops --rank 0,4-7 --head 20 x.bin
+  tracecat --matrix x.bin | sort -t "$(printf '\t')" -k4,4nr | head
+  tracecat --check x.parquet && simulate x.parquet`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := v.checkFlags(cmd); err != nil {
+				return err
+			}
+			names, err := p.InputNames(args)
+			if err != nil {
+				return err
+			}
+			r, err := p.ReadTrace(names[0], read, cli.ReadOptions{})
+			if err != nil {
+				return err
+			}
+			return v.show(p, r)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&v.stats, "stats", false, "all statistics, not only the main ones")
+	flags.BoolVar(&v.ops, "ops", false, "list the ops")
+	flags.BoolVar(&v.matrix, "matrix", false, "list how many messages and bytes each rank sends to each other")
+	flags.BoolVar(&v.check, "check", false,
+		"list what keeps the trace from running to its end; exit with 1 if anything does")
+	flags.Var(&v.ranks, "rank", "with --ops: only of these `ranks`, such as 3 or 0,4-7; may be repeated")
+	flags.Int64Var(&v.head, "head", -1, "with a list: only the first `n` lines")
+	flags.Lookup("head").DefValue = "0" // prints no default
+	flags.BoolVar(&v.json, "json", false, "JSON instead of text")
+	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats")
+	read.Register(p, cmd)
+	return cmd
+}
+
+func (v *view) checkFlags(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("rank") && !v.ops {
+		return cli.Usagef("--rank needs --ops")
+	}
+	if cmd.Flags().Changed("head") {
+		if !v.ops && !v.matrix && !v.check {
+			return cli.Usagef("--head needs --ops, --matrix or --check")
+		}
+		if v.head < 0 {
+			return cli.Usagef("--head: expected 0 or more, found %d", v.head)
+		}
+	}
+	return nil
+}
+
+// show prints what is asked for.
+func (v *view) show(p *cli.Program, r *cli.Read) error {
+	out, err := p.Create("-", false)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	sound := true
+	switch {
+	case v.ops:
+		err = v.listOps(out, r)
+	case v.matrix:
+		err = v.listMatrix(out.Writer, r.Trace)
+	case v.check:
+		sound, err = v.listProblems(p, out.Writer, r)
+	default:
+		s := summarize(r)
+		if v.json {
+			err = s.writeJSON(out)
+		} else {
+			err = s.writeText(out, v.stats)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	if !sound {
+		return cli.Reported(cli.ExitFailed)
+	}
+	return nil
+}
+
+// limit returns how many of n lines to print.
+func (v *view) limit(n int) int {
+	if v.head >= 0 && v.head < int64(n) {
+		return int(v.head)
+	}
+	return n
+}
+
+// listMatrix prints the pairs of ranks between which there are messages.
+func (v *view) listMatrix(out *bufio.Writer, t *dag.Trace) error {
+	pairs := dag.Matrix(t)
+	if v.json {
+		return writeJSONLines(out, pairs[:v.limit(len(pairs))])
+	}
+	out.WriteString("src\tdst\tmessages\tbytes\n")
+	var line []byte
+	for _, pair := range pairs[:v.limit(len(pairs))] {
+		line = appendInts(line[:0], '\t', int64(pair.Src), int64(pair.Dst), pair.Messages, pair.Bytes)
+		if _, err := out.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listProblems prints what is wrong with the trace, and reports whether nothing is.
+func (v *view) listProblems(p *cli.Program, out *bufio.Writer, r *cli.Read) (sound bool, err error) {
+	limit := int(^uint(0) >> 1)
+	problems, total := dag.ValidateLimit(r.Trace, v.limit(limit))
+	if total == 0 {
+		p.Explain("%s: nothing is wrong", r.Name)
+		return true, nil
+	}
+	if v.json {
+		err = writeJSONLines(out, problems)
+	} else {
+		for _, problem := range problems {
+			out.WriteString(plain(problem.String()))
+			if err = out.WriteByte('\n'); err != nil {
+				break
+			}
+		}
+	}
+	p.Info("%s: problems: %d", r.Name, total)
+	return false, err
+}

@@ -1,0 +1,397 @@
+// This file lists ops, one a line.
+
+package tracecat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/cli"
+)
+
+// listOps prints the ops of the ranks asked for.
+func (v *view) listOps(out io.Writer, r *cli.Read) error {
+	ranks, err := v.ranks.of(len(r.Trace.Ranks))
+	if err != nil {
+		return format.InFile(r.Name, err)
+	}
+	l := lister{out: out, left: v.head}
+	l.appendOp = appendOpJSON
+	if !v.json {
+		l.setColumns(r.Trace, ranks)
+	}
+	for _, rank := range ranks {
+		if err := l.list(rank, &r.Trace.Ranks[rank]); err != nil {
+			return err
+		}
+	}
+	return l.flush()
+}
+
+// lister prints ops, many at a time.
+type lister struct {
+	out      io.Writer
+	left     int64 // lines to print; -1: no limit
+	lines    []byte
+	appendOp func(line []byte, rank int, r *dag.Rank, i int) []byte
+}
+
+func (l *lister) list(rank int, r *dag.Rank) error {
+	for i := 0; i < r.Len() && l.left != 0; i++ {
+		l.lines = l.appendOp(l.lines, rank, r, i)
+		l.left = max(l.left-1, -1)
+		if len(l.lines) > 1<<16 {
+			if err := l.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *lister) flush() error {
+	_, err := l.out.Write(l.lines)
+	l.lines = l.lines[:0]
+	return err
+}
+
+// fixedFields are the fields that every listing has.
+var fixedFields = [...]dag.FieldID{
+	dag.FieldKind, dag.FieldSubkind, dag.FieldBytes, dag.FieldPeer, dag.FieldTag, dag.FieldComm, dag.FieldDuration,
+	dag.FieldStream, dag.FieldNIC, dag.FieldDeps, dag.FieldStartDeps,
+}
+
+// rareFields are the fields that a listing has only if some op has a value: all others, texts last, but the orders of
+// dependents.
+var rareFields = func() (rare []dag.FieldID) {
+	var texts []dag.FieldID
+	for id, f := range dag.Fields {
+		if slices.Contains(fixedFields[:], dag.FieldID(id)) {
+			continue
+		}
+		switch f.Of(new(dag.Rank)).(type) {
+		case *dag.Edges:
+		case *dag.Text:
+			texts = append(texts, dag.FieldID(id))
+		default:
+			rare = append(rare, dag.FieldID(id))
+		}
+	}
+	return append(rare, texts...)
+}()
+
+// isUsed reports whether a rank has values of a field. Both measured times are used if one is.
+func isUsed(r *dag.Rank, id dag.FieldID) bool {
+	if id == dag.FieldMeasuredStart || id == dag.FieldMeasuredEnd {
+		return len(r.MeasuredStart) > 0 || len(r.MeasuredEnd) > 0
+	}
+	return dag.Fields[id].Of(r).Len() > 0
+}
+
+// appendField appends the value that op i has of a field.
+func appendField(line []byte, r *dag.Rank, id dag.FieldID, i int) []byte {
+	switch column := dag.Fields[id].Of(r).(type) {
+	case *dag.Column[int32]:
+		return appendNonzero(line, int64(column.At(i)))
+	case *dag.Column[int64]:
+		return appendNonzero(line, column.At(i))
+	case *dag.Column[dag.Time]:
+		return appendNonzeroTime(line, column.At(i))
+	case *dag.Narrow:
+		if id == dag.FieldJob { // jobs count from 0
+			return strconv.AppendInt(line, int64(column.At(i)), 10)
+		}
+		return appendNonzero(line, int64(column.At(i)))
+	case *dag.Times:
+		return appendMeasured(line, column.At(i))
+	case *dag.Text:
+		return appendText(line, column.At(i))
+	}
+	panic(fmt.Sprintf("no listing of field %s", dag.Fields[id].Name))
+}
+
+// setColumns prints the headings, and sets appendOp for them.
+func (l *lister) setColumns(t *dag.Trace, ranks []int) {
+	var rare []dag.FieldID
+	for _, id := range rareFields {
+		for _, rank := range ranks {
+			if isUsed(&t.Ranks[rank], id) {
+				rare = append(rare, id)
+				break
+			}
+		}
+	}
+	l.lines = append(l.lines,
+		"rank\top\tkind\tsubkind\tbytes\tpeer\ttag\tcomm\tduration\tstream\tnic\tdeps\tstart_deps"...)
+	for _, id := range rare {
+		l.lines = append(append(l.lines, '\t'), dag.Fields[id].Name...)
+	}
+	l.lines = append(l.lines, '\n')
+	l.appendOp = func(line []byte, rank int, r *dag.Rank, i int) []byte {
+		line = appendOpText(line, rank, r, i)
+		for _, id := range rare {
+			line = appendField(append(line, '\t'), r, id, i)
+		}
+		return append(line, '\n')
+	}
+}
+
+// appendOpText appends the columns that every listing has.
+func appendOpText(line []byte, rank int, r *dag.Rank, i int) []byte {
+	kind, subkind := r.Kind[i], r.Subkind.At(i)
+	line = strconv.AppendInt(line, int64(rank), 10)
+	line = strconv.AppendInt(append(line, '\t'), int64(i), 10)
+	line = append(append(line, '\t'), kind.String()...)
+	line = append(line, '\t')
+	if subkind == dag.NoSubkind {
+		line = append(line, '-')
+	} else {
+		line = append(line, subkind.String()...)
+	}
+	line = append(line, '\t')
+	if kind == dag.Calc {
+		line = appendNonzero(line, r.Bytes.At(i))
+	} else {
+		line = strconv.AppendInt(line, r.Bytes.At(i), 10)
+	}
+	message := kind == dag.Send || kind == dag.Recv
+	line = append(line, '\t')
+	switch peer := r.Peer.At(i); {
+	case message:
+		line = appendOrAny(line, int64(peer))
+	case subkind.Rooted() && peer != dag.UnknownRoot:
+		line = strconv.AppendInt(line, int64(peer), 10)
+	case subkind.Rooted():
+		line = append(line, '-')
+	default:
+		line = appendNonzero(line, int64(peer))
+	}
+	line = append(line, '\t')
+	if message {
+		line = appendOrAny(line, r.Tag.At(i))
+	} else {
+		line = appendNonzero(line, r.Tag.At(i))
+	}
+	line = append(line, '\t')
+	if message || kind == dag.Coll {
+		line = strconv.AppendInt(line, int64(r.Comm.At(i)), 10)
+	} else {
+		line = appendNonzero(line, int64(r.Comm.At(i)))
+	}
+	line = append(line, '\t')
+	if duration := r.Duration.At(i); kind == dag.Calc || duration != 0 {
+		line = duration.AppendTo(line)
+	} else {
+		line = append(line, '-')
+	}
+	line = strconv.AppendInt(append(line, '\t'), int64(r.Stream.At(i)), 10)
+	line = strconv.AppendInt(append(line, '\t'), int64(r.NIC.At(i)), 10)
+	line = appendDeps(append(line, '\t'), &r.Deps, i)
+	return appendDeps(append(line, '\t'), &r.StartDeps, i)
+}
+
+func appendNonzero(line []byte, n int64) []byte {
+	if n == 0 {
+		return append(line, '-')
+	}
+	return strconv.AppendInt(line, n, 10)
+}
+
+func appendNonzeroTime(line []byte, t dag.Time) []byte {
+	if t == 0 {
+		return append(line, '-')
+	}
+	return t.AppendTo(line)
+}
+
+func appendMeasured(line []byte, t dag.Time) []byte {
+	if t == dag.Unmeasured {
+		return append(line, '-')
+	}
+	return t.AppendTo(line)
+}
+
+// appendOrAny appends a peer or a tag, of which -1 is the wildcard.
+func appendOrAny(line []byte, n int64) []byte {
+	if n == -1 {
+		return append(line, "any"...)
+	}
+	return strconv.AppendInt(line, n, 10)
+}
+
+// appendDeps appends the numbers of the ops that op i depends on.
+func appendDeps(line []byte, e *dag.Edges, i int) []byte {
+	off := e.Of(i)
+	if len(off) == 0 {
+		return append(line, '-')
+	}
+	for k, o := range off {
+		if k > 0 {
+			line = append(line, ',')
+		}
+		line = strconv.AppendInt(line, int64(i)-int64(o), 10)
+	}
+	return line
+}
+
+func appendInts(line []byte, separator byte, numbers ...int64) []byte {
+	for i, n := range numbers {
+		if i > 0 {
+			line = append(line, separator)
+		}
+		line = strconv.AppendInt(line, n, 10)
+	}
+	return line
+}
+
+// appendText appends a text of the trace as one field of a line: in quotes where it could be taken for something else.
+func appendText(line []byte, s string) []byte {
+	switch {
+	case s == "":
+		return append(line, '-')
+	case s == "-" || s[0] == '"' || !isPlain(s):
+		return strconv.AppendQuote(line, s)
+	}
+	return append(line, s...)
+}
+
+// isPlain reports whether s has no control characters, which could also confuse a terminal.
+func isPlain(s string) bool {
+	for _, r := range s {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+// plain returns s, quoted if it is not plain.
+func plain(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// appendOpJSON appends an op as a JSON object and a line break.
+func appendOpJSON(line []byte, rank int, r *dag.Rank, i int) []byte {
+	kind, subkind := r.Kind[i], r.Subkind.At(i)
+	line = strconv.AppendInt(append(line, `{"rank":`...), int64(rank), 10)
+	line = strconv.AppendInt(append(line, `,"op":`...), int64(i), 10)
+	line = append(append(line, `,"kind":"`...), kind.String()...)
+	if subkind != dag.NoSubkind {
+		line = append(append(line, `","subkind":"`...), subkind.String()...)
+	}
+	line = append(line, '"')
+	number := func(key string, n int64, always bool) {
+		if n != 0 || always {
+			line = append(append(append(line, `,"`...), key...), `":`...)
+			line = strconv.AppendInt(line, n, 10)
+		}
+	}
+	message := kind == dag.Send || kind == dag.Recv
+	always := func(id dag.FieldID) bool {
+		switch id {
+		case dag.FieldBytes:
+			return kind != dag.Calc
+		case dag.FieldPeer:
+			return message || subkind.Rooted()
+		case dag.FieldTag:
+			return message
+		case dag.FieldComm:
+			return message || kind == dag.Coll
+		case dag.FieldDuration:
+			return kind == dag.Calc
+		}
+		return false
+	}
+	for id := range dag.Fields {
+		id, f := dag.FieldID(id), &dag.Fields[id]
+		switch column := f.Of(r).(type) {
+		case *dag.Column[int32]:
+			number(f.Name, int64(column.At(i)), always(id))
+		case *dag.Column[int64]:
+			number(f.Name, column.At(i), always(id))
+		case *dag.Column[dag.Time]:
+			number(f.Name+"_ps", int64(column.At(i)), always(id))
+		case *dag.Narrow:
+			number(f.Name, int64(column.At(i)), always(id))
+		case *dag.Times:
+			if at := column.At(i); at != dag.Unmeasured {
+				number(f.Name+"_ps", int64(at), true)
+			}
+		case *dag.Edges:
+			if id == dag.FieldDeps || id == dag.FieldStartDeps {
+				line = appendDepsJSON(line, f.Name, column, i)
+			}
+		}
+	}
+	for id := range dag.Fields {
+		f := &dag.Fields[id]
+		column, ok := f.Of(r).(*dag.Text)
+		if !ok || column.At(i) == "" {
+			continue
+		}
+		var value any = column.At(i)
+		if dag.FieldID(id) == dag.FieldAttrs {
+			value = rawOrText(column.At(i))
+		}
+		line = append(append(append(line, `,"`...), f.Name...), `":`...)
+		line = appendJSON(line, value)
+	}
+	return append(line, "}\n"...)
+}
+
+func appendDepsJSON(line []byte, key string, e *dag.Edges, i int) []byte {
+	off := e.Of(i)
+	if len(off) == 0 {
+		return line
+	}
+	line = append(append(append(line, `,"`...), key...), `":[`...)
+	for k, o := range off {
+		if k > 0 {
+			line = append(line, ',')
+		}
+		line = strconv.AppendInt(line, int64(i)-int64(o), 10)
+	}
+	return append(line, ']')
+}
+
+// rawOrText returns attributes as the JSON that they should be, or as a string where they are not.
+func rawOrText(attrs string) any {
+	if json.Valid([]byte(attrs)) {
+		return json.RawMessage(attrs)
+	}
+	return attrs
+}
+
+// appendJSON appends value as JSON on one line.
+func appendJSON(line []byte, value any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic(fmt.Sprintf("encoding a %T: %v", value, err)) // strings and valid JSON can be encoded
+	}
+	return append(line, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}
+
+// writeJSONLines writes each value as a JSON object on a line of its own.
+func writeJSONLines[T any](out io.Writer, values []T) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	for _, v := range values {
+		if err := encoder.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+// This file converts many inputs into a folder.
+
+package traceconv
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/par"
+)
+
+// isFolder reports whether output asks for a folder: by a slash at its end or by naming one that exists.
+func isFolder(output string) bool {
+	if output == "" || output == "-" {
+		return false
+	}
+	if os.IsPathSeparator(output[len(output)-1]) {
+		return true
+	}
+	info, err := os.Stat(output)
+	return err == nil && info.IsDir()
+}
+
+// convertAll converts each input into the folder write.Output, as many as jobs at the same time. Files of one trace are
+// one input.
+func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) error {
+	names = c.p.DistinctTraces(names, c.read.From)
+	targets, err := c.targets(names, write)
+	if err != nil {
+		return err
+	}
+	folder := write.Output
+	_, missing := os.Stat(folder)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	statuses := c.convertParallel(names, targets, jobs)
+	var failed []string
+	for i, status := range statuses {
+		if status != cli.ExitOK {
+			failed = append(failed, names[i])
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	if missing != nil {
+		os.Remove(folder) // if it is empty
+	}
+	if len(names) > 1 {
+		c.p.Error("%d of %d inputs were not converted: %s", len(failed), len(names), strings.Join(failed, ", "))
+	}
+	if slices.Contains(statuses, cli.ExitFailed) {
+		return cli.Reported(cli.ExitFailed)
+	}
+	return cli.Reported(slices.Max(statuses))
+}
+
+// convertParallel returns the exit status that each conversion alone would have.
+func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs int) []int {
+	progress := c.p.Progress("converting", c.p.TotalSize(names), "B")
+	defer progress.Close()
+	statuses := make([]int, len(names))
+	par.EachOn(jobs, len(names), func(i int) error {
+		statuses[i] = c.p.Try(func() error { return c.convert(names[i:i+1], targets[i], progress) })
+		return nil
+	})
+	return statuses
+}
+
+// targets returns where and how each input is to be written.
+func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Target, error) {
+	output, err := c.p.OutputFormat(write, "")
+	if err != nil {
+		return nil, err
+	}
+	targets := make([]*cli.Target, len(names))
+	from := map[string]string{}
+	for i, name := range names {
+		if name == "-" {
+			return nil, cli.Usagef("standard input has no name for an output in %s", write.Output)
+		}
+		path := filepath.Join(write.Output, c.outputName(name, output))
+		if other, twice := from[path]; twice {
+			return nil, cli.Usagef("both %s and %s would become %s", other, name, path)
+		}
+		from[path] = name
+		if targets[i], err = c.p.TargetIn(path, output, write); err != nil {
+			return nil, err
+		}
+	}
+	return targets, nil
+}
+
+// outputName returns the base name of the input with the ending of the output format in place of its own, if that is
+// the ending of any format, and without the rank in the name of the file of rank 0.
+func (c *conversion) outputName(input string, output *format.Format) string {
+	base := filepath.Base(input)
+	for _, ending := range []string{".gz", ".zst"} {
+		base = cutSuffix(base, ending)
+	}
+	for i := range c.p.Formats {
+		for _, ending := range c.p.Formats[i].Extensions {
+			if shorter := cutSuffix(base, ending); shorter != base {
+				if c.p.Formats[i].Files != nil {
+					shorter = cutSuffix(shorter, cli.RankZero)
+				}
+				return shorter + output.Extensions[0]
+			}
+		}
+	}
+	return base + output.Extensions[0]
+}
+
+// cutSuffix cuts the suffix off s, in whatever case, unless nothing would be left.
+func cutSuffix(s, suffix string) string {
+	if n := len(s) - len(suffix); n > 0 && strings.EqualFold(s[n:], suffix) {
+		return s[:n]
+	}
+	return s
+}

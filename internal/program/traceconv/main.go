@@ -1,0 +1,212 @@
+// Package traceconv is the program traceconv: its flags, and what it prints. Command traceconv and package tracedag run it.
+package traceconv
+
+import (
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/storage"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/cli"
+)
+
+// New makes the program's command.
+func New(p *cli.Program) *cobra.Command {
+	var c conversion
+	var read cli.ReadFlags
+	var write cli.WriteFlags
+	var lowering cli.LowerFlags
+	var planning cli.PlanFlags
+	var jobs int
+	cmd := &cobra.Command{
+		Use:   "traceconv [FILE...]",
+		Short: "convert traces, and make one of several jobs",
+		Long: `Traceconv reads a trace in one format and writes it in another: to standard output, or with -o
+to a file. The input is standard input where no FILE is given or it is "-", and may be
+compressed with gzip or zstd. Its format shows from its content; that of the output follows
+--to, else the ending of its name, else it is the store (Parquet).
+
+A trace that is many files, one for each rank, is named by its folder, by the file of rank 0, by
+what the files are called before their rank, or by all of them. So is one that is written: -o
+x.et makes x.0.et, x.1.et and so on.
+
+With -o FOLDER/, or where -o names a folder that exists, each FILE is converted on its own, into
+the folder: its name gets the ending of the output format in place of its own. A FILE that
+cannot be converted does not keep the others from it; in the end the exit status is 1.
+
+A file that could not be converted completely is not there. What the output format cannot
+hold is said on stderr; with --strict nothing is written then.
+
+Several jobs become one trace by a plan, which is a file (--plan), or is given by --job and the
+flags that follow it in the list below. --window, --only-ranks, --repeat and --scale-compute are done
+to each trace before anything else, in this order.
+
+Storage accesses are lowered with --lower to what a storage system does, with the parameters:
+
+` + storage.Help(95),
+		Example: `  traceconv x.goal -o x.parquet
+  traceconv x.parquet -o x.bin
+  traceconv --from goal --to goalbin < x.goal > x.bin
+  traceconv -o out/ *.bin
+  traceconv traces/ -o app.parquet
+  traceconv --schedgen upstream --to goalbin traces/pmpi-trace-rank-0.txt -o app.bin
+  traceconv --lower collectives=ring horovod.parquet -o horovod.goal
+  traceconv --lower directdrive:replicas=8,order=timed --report r.json x.spc -o x.parquet
+  traceconv --lower roofline:peak-flops=312TFLOPS,mem-bw=2TB/s llama.parquet -o llama.vef
+  traceconv --plan cluster.yaml -o merged.parquet
+  traceconv --job train.parquet,count=4 --job app.goal@5ms --placement random --nodes 64 -o x.parquet
+  traceconv --only-ranks 0-7 --scale-compute 0.5 llama.parquet -o half.parquet
+  traceconv --comm-groups run/groups.json run/resnet -o resnet.parquet
+  traceconv app.goal -o run/app.et
+  zstd -dc x.bin.zst | traceconv --strict --to goal | less`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, err := planning.Plan(p, args)
+			if err != nil {
+				return err
+			}
+			names := args
+			if plan == nil {
+				if names, err = p.InputNames(args); err != nil {
+					return err
+				}
+				if c.edit, err = planning.Edit(p); err != nil {
+					return err
+				}
+			}
+			if c.lower, err = lowering.Pass(); err != nil {
+				return err
+			}
+			c.p, c.read, c.lowers, c.retitle = p, read, lowering.Asked(), cmd.Flags().Changed("title")
+			write.Compat = read.Reference()
+			if isFolder(write.Output) {
+				if plan != nil {
+					return cli.Usagef("a plan makes one trace: name a file with -o")
+				}
+				if lowering.Reports() {
+					return cli.Usagef("--report is for a single output")
+				}
+				if jobs < 1 {
+					return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)
+				}
+				return c.convertAll(names, write, jobs)
+			}
+			to, err := p.Target(write)
+			if err != nil {
+				return err
+			}
+			if plan != nil {
+				return c.compose(plan, to)
+			}
+			return c.convert(names, to, nil)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	write.Register(p, cmd, "output `file`, or a folder for each input's own output (default: standard output)")
+	read.Register(p, cmd)
+	lowering.Register(p, cmd)
+	planning.Register(cmd)
+	flags.StringVar(&c.title, "title", "", "give the trace this title")
+	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many inputs to convert at the same time")
+	return cmd
+}
+
+// conversion is what happens to each input.
+type conversion struct {
+	p       *cli.Program
+	read    cli.ReadFlags
+	lower   func(dag.Source) (dag.Source, error)
+	lowers  bool                                                // lower does anything
+	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // of a single trace; nil: nothing
+	retitle bool
+	title   string
+}
+
+// convert converts one trace. Where progress is not nil, it counts the bytes read.
+func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progress) error {
+	in, err := c.p.OpenFiles(files, c.read, cli.ReadOptions{Digest: to.KeepsProvenance(), Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if c.edit == nil && in.Generates() {
+		return c.convertBatches(in.Source, in, to)
+	}
+	t, err := in.Read()
+	if err != nil {
+		return err
+	}
+	if c.edit != nil {
+		if t, err = c.edit(t, in.Name); err != nil {
+			return err
+		}
+	}
+	if c.lowers { // to more than should be in memory
+		return c.convertBatches(dag.FromTrace(t), in, to)
+	}
+	if err := c.describe(&t.Meta, in, to); err != nil {
+		return err
+	}
+	in.Close() // it may be replaced
+	return c.p.WriteTrace(t, to)
+}
+
+// convertBatches writes a trace while it is made, batch by batch.
+func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Target) error {
+	inMemory := s != in.Source
+	s, err := c.lower(s)
+	if err != nil {
+		return format.InFile(in.Name, err)
+	}
+	h, err := s.Header()
+	if err != nil {
+		return format.InFile(in.Name, err)
+	}
+	described := *h
+	if err := c.describe(&described.Meta, in, to); err != nil {
+		return err
+	}
+	in.DoneReading()
+	if inMemory {
+		in.Close() // it may be replaced
+	}
+	return c.p.WriteSource(dag.WithHeader(s, &described), to)
+}
+
+// compose makes the trace of a plan.
+func (c *conversion) compose(plan *cli.Plan, to *cli.Target) error {
+	made, err := plan.Build(c.p, c.read, cli.ReadOptions{Digest: true}, c.lower)
+	if err != nil {
+		return err
+	}
+	h, err := made.Source.Header()
+	if err != nil {
+		return format.InFile(plan.Name(), err)
+	}
+	described := *h
+	if c.retitle {
+		described.Title = c.title
+	}
+	described.Provenance = append(slices.Clip(h.Provenance), c.p.Provenance(made.Seed, made.Inputs...))
+	return c.p.WriteSource(dag.WithHeader(made.Source, &described), to)
+}
+
+// describe enters the title and the provenance.
+func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target) error {
+	if c.retitle {
+		meta.Title = c.title
+	}
+	if !to.KeepsProvenance() {
+		return nil
+	}
+	inputs, err := in.Inputs()
+	if err != nil {
+		return err
+	}
+	meta.Provenance = append(meta.Provenance, c.p.Provenance(in.Seed(), inputs...))
+	return nil
+}

@@ -1,0 +1,113 @@
+package tracegen
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/graph500"
+	"github.com/tracedag/tracedag/internal/cli/clitest"
+)
+
+func TestGraph500(t *testing.T) {
+	params := graph500.Params{
+		Scale: 12, EdgeFactor: 20, Nodes: 9, Coalescing: 32, QueryTime: 15 * dag.Nanosecond, RootDegree: 40, RootProcess: 3,
+		Variation: 0.5, Eq7: graph500.PrintedEq7, HIntDiv: true, Injection: graph500.PaperInjection, PacketPhits: 16,
+		ConsumeMin: dag.Microsecond, Notices: graph500.NoNotices, MessageBytes: 1024, ControlBytes: 64, MaxLevels: 8,
+		Rest: 0.2,
+	}
+	args := []string{"graph500", "--scale", "12", "--edge-factor", "20", "--nodes", "9", "--coalescing", "32",
+		"--query-time", "mont-blanc", "--root-degree", "40", "--root-process", "3", "--variation", "0.5", "--eq7", "printed",
+		"--h-intdiv", "--inj", "paper", "--packet-phits", "16", "--consume-min", "1us", "--notices", "none",
+		"--message-bytes", "1KiB", "--control-bytes", "64", "--max-levels", "8", "--rest", "0.2", "--seed", "7"}
+	want, err := readAll(graph500.NewSource(params, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, first := generate(t, args...)
+	same(t, got, want)
+	if _, again := generate(t, args...); again != first {
+		t.Error("two runs give different bytes")
+	}
+
+	if want, err = readAll(graph500.NewSource(graph500.Default(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	got, _ = generate(t, "graph500", "--query-time", "1500ps")
+	same(t, got, want)
+}
+
+func TestGraph500Model(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "model.json")
+	args := []string{"graph500", "--print-model", "--scale", "26", "--edge-factor", "16", "--root-degree", "16", "--nodes",
+		"72", "--coalescing", "256"}
+	got := clitest.Run(newCommand, append(args, "--eq7", "printed", "--json", "--link", "100Gbps", "-o", file)...)
+	if got.Status != 0 || got.Stderr != "" || got.Stdout != "" {
+		t.Fatalf("exit status %d, stderr %q, stdout %q", got.Status, got.Stderr, got.Stdout)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Levels               []map[string]float64
+		RootDegree           map[string]float64 `json:"root_degree"`
+		InjectionProbability float64            `json:"injection_probability"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Levels) != 9 || len(d.Levels[1]) != 7 {
+		t.Fatalf("levels are %v", d.Levels)
+	}
+	law := d.Levels[1]
+	for what, pair := range map[string][2]float64{
+		"level": {law["level"], 1}, "sigma": {law["sigma"], 275831.95262835606},
+		"mean_truncated": {law["mean_truncated"], 1<<31 - 16}, "destinations": {law["destinations"], 72},
+		"queries_per_process":  {law["queries_per_process"], (1<<31 - 16) / 72.0 * 71 / 72},
+		"messages_per_process": {law["messages_per_process"], 114912},
+		"mu":                   {d.RootDegree["mu"], 1.18637081555}, "root sigma": {d.RootDegree["sigma"], 2.06213969},
+		"median": {d.RootDegree["median"], 3.27517340427}, "root mean": {d.RootDegree["mean"], 27.4558940965},
+		"injection probability": {d.InjectionProbability, 4096 * 8 / 100.0 / 1.5 / 256},
+	} {
+		if !(math.Abs(pair[0]-pair[1]) <= 1e-9*pair[1]) {
+			t.Errorf("%s is %v, expected %v", what, pair[0], pair[1])
+		}
+	}
+
+	got = clitest.Run(newCommand, args...)
+	for _, want := range []string{
+		"root degree  16; drawn: median 3.27517",
+		"      2  1.23081e+09  1.06431e+08  1.23081e+09  1.68571e+07",
+	} {
+		if got.Status != 0 || got.Stderr != "" || !strings.Contains(got.Stdout, want) {
+			t.Errorf("exit status %d, stderr %q, stdout without %q:\n%s", got.Status, got.Stderr, want, got.Stdout)
+		}
+	}
+}
+
+func TestGraph500Refused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--nodes 1":                      "nodes is 1, expected 2..1048576",
+		"--print-model --scale 99":       "scale is 99, expected 1..44",
+		"--query-time fast":              "altamira, i5-5200u, e5-2620, mont-blanc",
+		"--notices some":                 "expected one of all, none",
+		"--json":                         "--json and --link are for --print-model",
+		"--link 40Gbps":                  "--json and --link are for --print-model",
+		"--print-model --to goal":        "--print-model makes no trace",
+		"--coalescing 1 --scale 44":      "expected at most 67108864",
+		"--root-process 72 --nodes 72":   "root-process is 72, expected 0..71",
+		"--query-time 2s":                "query-time is 2s, expected 0s..1s",
+		"--variation -1":                 "variation is -1, expected 0..1",
+		"--print-model --root-degree=-1": "root-degree is -1, expected 1..33554432",
+	} {
+		got := clitest.Run(newCommand, append([]string{"graph500"}, strings.Fields(args)...)...)
+		if got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
+			t.Errorf("%s: exit status %d, stdout %q, stderr %q, expected %q", args, got.Status, got.Stdout, got.Stderr, want)
+		}
+	}
+}

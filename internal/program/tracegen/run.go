@@ -1,0 +1,260 @@
+package tracegen
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/generator"
+	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/vef"
+	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/param"
+)
+
+// run is a run of a generator: its configuration, and the flags of outputs.
+type run struct {
+	p         *cli.Program
+	generator *generator.Generator
+	config    generator.Config
+	params    param.Set
+	options   *cli.Options
+	write     cli.WriteFlags
+	lower     cli.LowerFlags
+	emitSpec  bool
+
+	inputs   []dag.Input // files that the generator read
+	inputErr error       // of reading the latest one
+	report   *cli.Output // of the generator; nil: none
+}
+
+// commonFlags are the flags of outputs that help lists for every generator. The others serve traces of other origin.
+var commonFlags = []string{"output", "to", "strict", "approx", "lower", "report"}
+
+// registerOutput adds the flags of outputs.
+func (r *run) registerOutput(cmd *cobra.Command) {
+	r.write.Register(r.p, cmd, "output `file` (default: standard output)")
+	if !r.generator.Lowered {
+		r.lower.Register(r.p, cmd)
+	}
+	if random, ok := r.config.(generator.Random); ok {
+		r.lower.Seed = random.RandomSeed()
+	}
+	cli.Section(cmd, "Output")
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if cli.InSection(f, "Output") && !slices.Contains(commonFlags, f.Name) {
+			f.Hidden = true
+		}
+	})
+}
+
+// run configures the generator and writes the trace, or the text that the flags select.
+func (r *run) run(args []string) error {
+	if err := r.options.Apply(r.params); err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		if err := r.params.Find(r.generator.Argument).Value.Set(args[0]); err != nil {
+			return cli.Usagef("%v", err)
+		}
+	}
+	if r.p.Verbose {
+		var texts []string
+		for _, v := range generator.Values(r.params) {
+			texts = append(texts, v.Name+"="+v.Value)
+		}
+		r.p.Explain("%s: %s", r.generator.Name, strings.Join(texts, " "))
+	}
+	if r.emitSpec {
+		return r.writeSpec()
+	}
+	if printer, ok := r.config.(generator.Printer); ok {
+		if name, prints := printer.Prints(); prints {
+			return r.print(name, printer)
+		}
+	}
+	return r.writeTrace()
+}
+
+func (r *run) writeTrace() error {
+	to, err := r.p.Target(r.write)
+	if err != nil {
+		return err
+	}
+	if err := r.checkReport(); err != nil {
+		return err
+	}
+	pass := func(s dag.Source) (dag.Source, error) { return s, nil }
+	if !r.generator.Lowered {
+		if pass, err = r.lower.Pass(); err != nil {
+			return err
+		}
+	}
+	generated, err := r.config.Source(r.env())
+	if r.report != nil {
+		defer r.report.Close()
+	}
+	if err != nil {
+		return r.failed(err)
+	}
+	defer generated.Close()
+	s, err := pass(generated)
+	if err != nil {
+		return err
+	}
+	h, err := s.Header()
+	if err != nil {
+		return err
+	}
+	described := *h
+	if to.KeepsProvenance() {
+		described.Provenance = append(described.Provenance, r.p.Provenance(r.seed(), r.inputs...))
+	}
+	if err := r.p.WriteSource(dag.WithHeader(s, &described), to); err != nil || r.report == nil {
+		return err
+	}
+	return r.report.Commit()
+}
+
+// seed returns the seed, nil for a generator without random choices.
+func (r *run) seed() *int64 {
+	if random, ok := r.config.(generator.Random); ok {
+		return random.RandomSeed()
+	}
+	return nil
+}
+
+// failed returns the error of a generator as one of usage, unless an input or no parameter is at fault.
+func (r *run) failed(err error) error {
+	var failure *generator.Failure
+	if r.inputErr != nil && errors.Is(err, r.inputErr) || errors.As(err, &failure) {
+		return err
+	}
+	return cli.Usagef("%v", openloop.FlagError(err))
+}
+
+// checkReport returns an error if the report of the generator cannot be written, before long work.
+func (r *run) checkReport() error {
+	reporter, ok := r.config.(generator.Reporter)
+	if !ok || reporter.ReportFile() == "" {
+		return nil
+	}
+	if reporter.ReportFile() == "-" && (r.write.Output == "" || r.write.Output == "-") {
+		return cli.Usagef("--report: the trace goes to standard output already")
+	}
+	return r.p.CheckOutput(reporter.ReportFile(), false)
+}
+
+// print writes a text of the generator in place of a trace. The flag of the name asks for it.
+func (r *run) print(name string, printer generator.Printer) error {
+	if r.lower.Asked() || r.write.To != "" {
+		return cli.Usagef("--%s makes no trace: --to and --lower are for those", name)
+	}
+	var text bytes.Buffer
+	if err := printer.Print(&text); err != nil {
+		return r.failed(err)
+	}
+	return r.writeText(text.Bytes())
+}
+
+// writeSpec writes the extended VEF trace of the model. It warns about flags that the file has no place for.
+func (r *run) writeSpec() error {
+	if r.lower.Asked() || r.write.To != "" && r.write.To != vef.Format.Name {
+		return cli.Usagef("--emit-spec writes an extended VEF trace: --to and --lower are for those who read it")
+	}
+	model, missing, err := ext.Describe(r.config, r.env(), r.write.Output)
+	if err != nil {
+		return r.failed(err)
+	}
+	if err := r.writeText(model.Spec()); err != nil {
+		return err
+	}
+	for _, flag := range append(missing, "seed") {
+		if r.options.Given(flag) {
+			r.p.Warn("the file has no place for --%s: give it again to what reads the file", flag)
+		}
+	}
+	return nil
+}
+
+// writeText writes an output that is no trace.
+func (r *run) writeText(text []byte) error {
+	out, err := r.p.Create(r.write.Output, false)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if _, err := out.Write(text); err != nil {
+		return out.Failed(err)
+	}
+	return out.Commit()
+}
+
+// env returns the services of the program for the generator.
+func (r *run) env() *generator.Env {
+	return &generator.Env{
+		Warn: r.p.Warn, Open: r.open, Read: r.read, Report: r.createReport,
+		Progress: func(title, unit string) (func(int64), func()) {
+			progress := r.p.Progress(title, -1, unit)
+			return progress.Add, progress.Close
+		},
+	}
+}
+
+func (r *run) open(name string, read func(name string, r io.Reader) error) (err error) {
+	defer func() { r.inputErr = err }()
+	in, err := r.p.Open(name, true)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	err = read(in.Name, in.Reader)
+	var wrong *openloop.LineError
+	if errors.As(err, &wrong) {
+		return &format.SyntaxError{File: in.Name, Line: wrong.Line, Expected: wrong.Expected, Found: wrong.Found}
+	} else if err != nil {
+		return format.InFile(in.Name, err)
+	}
+	input, err := in.Digest()
+	r.inputs = append(r.inputs, input)
+	return err
+}
+
+func (r *run) read(name string, use func(t *dag.Trace) error) (err error) {
+	defer func() { r.inputErr = err }()
+	read, err := r.p.ReadTrace(name, cli.ReadFlags{}, cli.ReadOptions{Digest: true})
+	if err != nil {
+		return err
+	}
+	r.inputs = read.Inputs
+	if err := use(read.Trace); err != nil {
+		return format.InFile(read.Name, err)
+	}
+	return nil
+}
+
+// createReport writes the report, for Commit to finish once the trace is written.
+func (r *run) createReport(report any) (err error) {
+	file := r.config.(generator.Reporter).ReportFile()
+	if file == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	if r.report, err = r.p.Create(file, false); err != nil {
+		return err
+	}
+	_, err = r.report.Write(append(text, '\n'))
+	return r.report.Failed(err)
+}
