@@ -69,8 +69,8 @@ func (c *conformance) losses(t *dag.Trace) []format.Loss {
 	return c.format.Losses(t)
 }
 
-// checkLosses compares the losses of traces with what differs when they are written and read. The traces are that of the
-// sample, and that with one field changed, one after the other.
+// checkLosses compares the losses of traces with the differences after they were written and read. The traces are
+// that of the sample, and that with one change each.
 func (c *conformance) checkLosses(s sample) {
 	if !c.written() {
 		return
@@ -191,7 +191,7 @@ type value struct {
 	kinds []dag.Kind // that it is set for; nil: all
 }
 
-// values has no fields that mean nothing for a kind, such as the tag of a calc.
+// values has no fields without a meaning for a kind, such as the tag of a calc.
 var values = []value{
 	{field: dag.FieldBytes, n: 12345, kinds: []dag.Kind{dag.Calc, dag.Mem, dag.IO}},
 	{field: dag.FieldRecvBytes, n: 77, kinds: []dag.Kind{dag.Coll}},
@@ -219,16 +219,16 @@ var values = []value{
 	{field: dag.FieldMeasuredStart, n: 1},
 }
 
-// variants returns traces with a change of one field, of the last op of each kind, and with other changes that formats
-// may lose. make returns the trace without them.
-func variants(make func() *dag.Trace, oneSize bool) []variant {
+// variants returns traces with a change of one field of the last op of each kind, and with other changes that formats
+// may lose. fresh returns the trace without them.
+func variants(fresh func() *dag.Trace, oneSize bool) []variant {
 	var all []variant
 	add := func(name string, change func(t *dag.Trace)) {
-		t := make()
+		t := fresh()
 		change(t)
 		all = append(all, variant{name, t})
 	}
-	base := make()
+	base := fresh()
 	for kind := range dag.Kind(dag.NumKinds) {
 		rank, op := last(base, kind)
 		if op < 0 {
@@ -342,7 +342,8 @@ func (v *value) set(t *dag.Trace, rank, op int) {
 		}
 		*column = changed
 	case *dag.Times:
-		r.MeasuredStart, r.MeasuredEnd = measured(r.MeasuredStart, op, dag.Time(v.n)), measured(r.MeasuredEnd, op, dag.Time(2*v.n))
+		r.MeasuredStart = measured(r.MeasuredStart, op, dag.Time(v.n))
+		r.MeasuredEnd = measured(r.MeasuredEnd, op, dag.Time(2*v.n))
 	default:
 		panic(fmt.Sprintf("no values of %T", column))
 	}
@@ -406,7 +407,7 @@ func addEdge(e *dag.Edges, n, op int, offset int32) {
 	*e = changed
 }
 
-// differences returns the names of the fields in which two traces differ, and of what else does; nil if they are equal.
+// differences returns the names of the fields and other parts in which two traces differ; nil if they are equal.
 // If the order of ops does not matter, the values of each column of a rank are compared sorted, and dependencies not.
 func differences(a, b *dag.Trace, anyOrder bool) []string {
 	found := map[string]bool{}

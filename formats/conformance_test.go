@@ -25,7 +25,7 @@ import (
 // The suite that every format runs. Each check is a function of a subject: a format, small samples of it, and the
 // exceptions that the format is known to make. A format that is in All and not in subjects fails the suite.
 
-// subject is a format with what the suite needs to test it.
+// subject is a format with its samples and properties.
 type subject struct {
 	format  string
 	samples []sample
@@ -34,7 +34,7 @@ type subject struct {
 	unsound  []dag.Class // problems that readers of the format leave to dag.Validate
 	claims   []string    // short inputs that claim much
 
-	// Properties of the format that decide how traces are compared with what is read back. The table states the reasons.
+	// Properties that decide how a trace is compared with the one that is read back. The table states the reasons.
 	ownAttrs []string // keys of attributes that describe lines of the file; "*": any, in a trace that has been read
 	sorted   bool     // files are sorted by time, ops of a rank as the files
 	oneSize  bool     // a message has one size, that of its send
@@ -43,7 +43,7 @@ type subject struct {
 
 // sample is a small trace in a format.
 type sample struct {
-	files []file // nil: what the format writes of trace
+	files []file // nil: the format writes trace
 	trace func() *dag.Trace
 	limit int  // damaged variants to try at most, of each kind; 0: maxDamaged
 	model bool // its numbers choose the size of a generated trace
@@ -176,8 +176,8 @@ func (c *conformance) checkDetection(s sample) {
 	}
 }
 
-// checkRead checks that a sample is read without an error as a valid trace, whatever the input can do, and that the
-// trace of Open is that of Read.
+// checkRead checks that a sample is read without an error as a valid trace, from a file and through a pipe, and that
+// the trace of Open is that of Read.
 func (c *conformance) checkRead(s sample) {
 	want := c.mustRead(s.files)
 	if want.Ops() == 0 {
@@ -217,7 +217,7 @@ func (c *conformance) checkRead(s sample) {
 	}
 }
 
-// result is what reading returned.
+// result is the outcome of one call of Read.
 type result struct {
 	trace    *dag.Trace
 	err      error
@@ -225,8 +225,8 @@ type result struct {
 	warning  string // the first
 }
 
-// read reads files as programs do, and checks what every call of Read must keep: it does not panic, it ends, it allocates
-// a bounded amount, and its error begins with the name of a file.
+// read reads files like programs do, and checks the rules of every call of Read: it does not panic, it ends, it
+// allocates at most maxMemory, and its error begins with the name of a file and is no internal one.
 func (c *conformance) read(files []file, o format.ReadOptions) result {
 	c.Helper()
 	return c.readInputs(inputs(files), files, o)
@@ -245,7 +245,9 @@ func (c *conformance) readInputs(in []*format.Input, files []file, o format.Read
 			r.err = errPanic
 		}
 	}()
-	watchdog := time.AfterFunc(maxTime, func() { panic(fmt.Sprintf("%s hangs, reading\n%s", c.format.Name, show(files))) })
+	watchdog := time.AfterFunc(maxTime, func() {
+		panic(fmt.Sprintf("%s hangs, reading\n%s", c.format.Name, show(files)))
+	})
 	defer watchdog.Stop()
 	before := allocated()
 	r.trace, r.err = c.format.Read(in, o)
@@ -260,8 +262,8 @@ func (c *conformance) readInputs(in []*format.Input, files []file, o format.Read
 		c.errorf("a trace and an error, %v", r.err)
 	}
 	named := slices.ContainsFunc(files, func(f file) bool { return strings.HasPrefix(r.err.Error(), f.name+":") })
-	if !named {
-		c.errorf("the error %q does not begin with the name of a file", r.err)
+	if !named || strings.Contains(r.err.Error(), "internal error") {
+		c.errorf("the error %q does not begin with the name of a file, or is internal", r.err)
 	}
 	return r
 }
@@ -281,7 +283,7 @@ func (c *conformance) mustRead(files []file) *dag.Trace {
 	return r.trace
 }
 
-// checkDamage checks what becomes of a sample that is cut off or has one wrong byte.
+// checkDamage reads a sample cut off at each byte, and with one wrong byte.
 func (c *conformance) checkDamage(s sample) {
 	limit := s.limit
 	if limit == 0 {
@@ -327,7 +329,7 @@ func (c *conformance) checkSound(t *dag.Trace, files []file) {
 	}
 }
 
-// checkHuge checks inputs below 1 MiB that claim or contain much.
+// checkHuge reads inputs below 1 MiB with a long line, many fields or a huge number.
 func (c *conformance) checkHuge(s sample) {
 	const size = 900_000
 	for _, fill := range []string{"9", "[", "{", " ", "a", "\x00", "\xff", "\n", ",", "0 ", "\"", "1\n"} {
@@ -355,7 +357,7 @@ func (c *conformance) checkHuge(s sample) {
 	}
 }
 
-// checkClaims checks the short inputs of a format that claim much: they are refused.
+// checkClaims checks that short inputs that claim much are refused.
 func (c *conformance) checkClaims() {
 	for _, text := range c.claims {
 		files := []file{{c.samples[0].files[0].name, text}}
@@ -365,8 +367,8 @@ func (c *conformance) checkClaims() {
 	}
 }
 
-// write writes a trace and checks what every call keeps: it does not panic, it writes nothing if it refuses the trace,
-// and it writes the same bytes again.
+// write writes a trace and checks the rules of every call of Write: it writes nothing if it refuses the trace, and the
+// same bytes if it is called again.
 func (c *conformance) write(t *dag.Trace, o format.WriteOptions) ([]file, error) {
 	o.Warn = discard
 	files, err := c.writeOnce(t, o)
@@ -425,10 +427,11 @@ func (c *conformance) checkRoundTrip(s sample) {
 	}
 	var out bytes.Buffer
 	var told []format.Loss
-	err = c.format.WriteSource(&out, dag.FromTrace(t), format.WriteOptions{Warn: discard, Losses: func(l []format.Loss) error {
+	tell := func(l []format.Loss) error {
 		told = l
 		return nil
-	}})
+	}
+	err = c.format.WriteSource(&out, dag.FromTrace(t), format.WriteOptions{Warn: discard, Losses: tell})
 	if err != nil || out.String() != files[0].text {
 		c.errorf("error %v, written from a source\n%q, else\n%s", err, out.String(), show(files))
 	}
@@ -527,7 +530,7 @@ func pipe(r io.Reader) io.Reader { return io.MultiReader(r) }
 
 func discard(string, ...any) {}
 
-// inputs returns files as programs open them: the others are only opened when they are read.
+// inputs returns files like programs open them: all but the first are opened when they are read.
 func inputs(files []file) []*format.Input {
 	in := make([]*format.Input, len(files))
 	for i, f := range files {
@@ -548,7 +551,7 @@ func size(files []file) int {
 	return n
 }
 
-// show returns files as messages show them.
+// show formats files for messages.
 func show(files []file) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -557,7 +560,7 @@ func show(files []file) string {
 	return b.String()
 }
 
-// allocated returns how many bytes the program has allocated since its start.
+// allocated returns the bytes that the program has allocated since its start.
 func allocated() uint64 {
 	m := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(m)
@@ -611,10 +614,10 @@ func flipped(files []file, limit int) iter.Seq[[]file] {
 	}
 }
 
-// numbers are what differs between failures of the same kind.
+// numbers matches the parts in which failures of one kind differ.
 var numbers = regexp.MustCompile(`[0-9a-f]*[0-9][0-9a-f]*|"[^"]*"`)
 
-// number is what a text claims.
+// number matches the numbers of a text.
 var number = regexp.MustCompile(`[0-9]+`)
 
 // inflated yields files one number of which is huge.

@@ -373,14 +373,6 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// A file that was read is written as it was.
-func TestRewrite(t *testing.T) {
-	file := encode(t, randomTrace(rand.New(rand.NewPCG(3, 3)), 9, 400))
-	if !bytes.Equal(encode(t, mustDecode(t, file)), file) {
-		t.Error("writing what was read makes another file")
-	}
-}
-
 func TestFormat(t *testing.T) {
 	trace := randomTrace(rand.New(rand.NewPCG(2, 2)), 5, 50)
 	var file bytes.Buffer
@@ -404,9 +396,6 @@ func TestFormat(t *testing.T) {
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 		t.Errorf("temporary files left: %v, %v", left, err)
-	}
-	if _, err := Format.Read([]*format.Input{plain, plain}, format.ReadOptions{}); err == nil {
-		t.Error("two files were read as one trace")
 	}
 	broken := &format.Input{Name: "<stdin>", Reader: io.MultiReader(strings.NewReader(parquet.Magic), errReader{})}
 	if _, err := Format.Read([]*format.Input{broken}, format.ReadOptions{}); !errors.Is(err, errBroken) {
