@@ -1,4 +1,4 @@
-// Package lower holds the pass [Roofline], and the packages of the other lowering passes: collective, nccl, nodes and
-// storage. A lowering pass replaces high-level ops of a trace by sends, receives and calcs, which every backend can
-// run.
+// Package lower replaces high-level ops of a trace by sends, receives and calcs, which every backend can run. [Parse]
+// reads the rules of --lower, and [Passes] runs the passes in a fixed order: those of the packages storage, nccl,
+// collective and nodes, and [Roofline].
 package lower

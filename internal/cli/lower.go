@@ -3,16 +3,12 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower"
-	"github.com/tracedag/tracedag/dag/lower/collective"
-	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/dag/lower/storage"
 )
 
@@ -50,156 +46,32 @@ func (f *LowerFlags) Reports() bool {
 	return f.report != ""
 }
 
-// roofline is a machine that gives calcs durations.
-type roofline struct {
-	peak      FlopRate
-	bandwidth Bandwidth
-}
-
-const rooflineName = "roofline"
-
-// parseRoofline reads "roofline:peak-flops=RATE,mem-bw=RATE".
-func parseRoofline(text string) (*roofline, error) {
-	_, parameters, _ := strings.Cut(text, ":")
-	var m roofline
-	values := map[string]pflag.Value{"peak-flops": &m.peak, "mem-bw": &m.bandwidth}
-	for parameter := range strings.SplitSeq(parameters, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-		v := values[name]
-		if v == nil {
-			return nil, fmt.Errorf("%s: expected peak-flops=RATE,mem-bw=RATE, found %q", rooflineName, parameter)
-		}
-		if err := v.Set(strings.TrimSpace(value)); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", rooflineName, name, err)
-		}
-	}
-	if m.peak == 0 || m.bandwidth == 0 {
-		return nil, fmt.Errorf("%s: expected both peak-flops and mem-bw", rooflineName)
-	}
-	return &m, nil
-}
-
-// passes are what the flags ask for, in the order in which it is done.
-type passes struct {
-	storage     *storage.Choice
-	machine     *roofline
-	nccl        *ncclRule
-	joins       bool
-	collectives bool
-	choice      collective.Choice // of algorithms of collectives
-}
-
 // Pass lowers a trace.
 type Pass = func(dag.Source) (dag.Source, error)
 
-// Pass returns the function that the flags ask for, one that returns its argument where they ask for nothing. What lowers
-// collectives alone does so while it is read; all else has the trace in memory.
+// Pass returns the function that the flags ask for, one that returns its argument if they ask for nothing. Collectives
+// alone are lowered while the result is read; all other passes have the trace in memory.
 func (f *LowerFlags) Pass() (Pass, error) {
-	do, err := f.passes()
+	do, err := lower.Parse(f.rules)
 	if err != nil {
-		return nil, err
-	}
-	return func(s dag.Source) (dag.Source, error) {
-		if do.storage != nil || do.machine != nil || do.nccl != nil || f.nccl.regroups() {
-			t, err := dag.ReadAll(s)
-			if err == nil {
-				s, err = f.lower(t, do)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		if do.collectives {
-			var err error
-			if s, err = collective.LowerSource(s, do.choice); err != nil {
-				return nil, err
-			}
-		}
-		if !do.joins {
-			return s, nil
-		}
-		t, err := dag.ReadAll(s)
-		if err == nil {
-			t, err = nodes.Join(t, f.nccl.nodeOptions())
-		}
-		if err != nil {
-			return nil, err
-		}
-		return dag.FromTrace(t), nil
-	}, nil
-}
-
-// lower does what comes before collectives.
-func (f *LowerFlags) lower(t *dag.Trace, do *passes) (s dag.Source, err error) {
-	if f.nccl.regroups() {
-		if t, err = f.nccl.regrouped(t); err != nil {
-			return nil, err
-		}
-	}
-	if do.storage != nil {
-		if t, err = f.lowerStorage(t, *do.storage); err != nil {
-			return nil, err
-		}
-	}
-	if do.machine != nil {
-		t = lower.Roofline(t, int64(do.machine.peak), int64(do.machine.bandwidth))
-	}
-	if do.nccl != nil {
-		return f.lowerNCCL(t, do.nccl, do.choice)
-	}
-	return dag.FromTrace(t), nil
-}
-
-// passes reads the flags.
-func (f *LowerFlags) passes() (*passes, error) {
-	do := &passes{}
-	var rules []string
-	for _, rule := range f.rules {
-		var err error
-		twice := false
-		switch name, _, _ := strings.Cut(rule, ":"); {
-		case storage.IsChoice(rule):
-			var c storage.Choice
-			c, err = storage.ParseChoice(rule)
-			twice, do.storage = do.storage != nil, &c
-		case strings.TrimSpace(name) == rooflineName:
-			do.machine, err = parseRoofline(rule)
-		case strings.TrimSpace(name) == ncclName:
-			twice = do.nccl != nil
-			do.nccl, err = parseNCCL(rule)
-		case strings.TrimSpace(rule) == nodesName:
-			do.joins = true
-		case strings.TrimSpace(rule) == "collectives":
-			do.collectives = true
-		default:
-			do.collectives = true
-			rules = append(rules, rule)
-		}
-		if err == nil && twice {
-			err = fmt.Errorf("%s: a storage system or nccl is named twice", rule)
-		}
-		if err != nil {
-			return nil, Usagef("--lower: %v", err)
-		}
-	}
-	if f.report != "" && (do.storage == nil) == (do.nccl == nil) {
-		return nil, Usagef("--report is for --lower of storage (%s) or of nccl", strings.Join(storage.Names(), ", "))
-	}
-	if err := f.nccl.check(do.nccl != nil, do.nccl != nil || do.joins); err != nil {
-		return nil, err
-	}
-	var err error
-	if do.choice, err = collective.ParseChoice(strings.Join(rules, ";")); err != nil {
 		return nil, Usagef("--lower: %v", err)
 	}
-	return do, nil
-}
-
-// lowerStorage lowers the io ops of a trace, and writes the report.
-func (f *LowerFlags) lowerStorage(t *dag.Trace, c storage.Choice) (*dag.Trace, error) {
-	lowered, report, err := storage.Lower(t, c)
-	if err == nil {
-		err = f.writeReport(report)
+	if f.report != "" && (do.Storage == nil) == (do.NCCL == nil) {
+		return nil, Usagef("--report is for --lower of storage (%s) or of nccl", strings.Join(storage.Names(), ", "))
 	}
-	return lowered, err
+	if err := f.nccl.check(do.NCCL != nil, do.NCCL != nil || do.Join); err != nil {
+		return nil, err
+	}
+	do.Nodes, do.Report, do.Warn = f.nccl.nodeOptions(), f.writeReport, f.p.Warn
+	if f.nccl.regroups() {
+		do.Group = f.nccl.group
+	}
+	if do.NCCL != nil {
+		if do.NCCL.Seed, _ = f.nccl.flags.GetInt64("seed"); f.Seed != nil { // 0 for a program without a seed
+			do.NCCL.Seed = *f.Seed
+		}
+		do.NCCL.Sample, do.NCCL.ZeroReduction, do.NCCL.Unmodelled = f.nccl.sample, f.nccl.zero, f.nccl.assume
+		do.NCCL.Tables = f.setTables
+	}
+	return do.Lower, nil
 }

@@ -5,28 +5,17 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/formats/format"
-)
-
-const (
-	ncclName  = "nccl"
-	nodesName = "nodes"
 )
 
 // ncclFlags are the flags for NCCL calls and for ranks that share a node.
@@ -96,96 +85,8 @@ func (f *ncclFlags) nodeOptions() nodes.Options {
 	return nodes.Options{Bandwidth: int64(f.bandwidth), OwnNICs: f.uniqueNIC}
 }
 
-// ncclRule is what --lower nccl:... asks for.
-type ncclRule struct {
-	machine string
-	options nccl.Options
-}
-
-// parseNCCL reads "nccl" or "nccl:PARAMETER=VALUE,...".
-func parseNCCL(text string) (*ncclRule, error) {
-	r := &ncclRule{machine: nccl.Machines[0]}
-	_, parameters, some := strings.Cut(text, ":")
-	if !some {
-		return r, nil
-	}
-	for parameter := range strings.SplitSeq(parameters, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-		var err error
-		switch name {
-		case "machine":
-			if r.machine = value; !slices.Contains(nccl.Machines, value) {
-				err = fmt.Errorf("expected one of %s, found %q", strings.Join(nccl.Machines, ", "), value)
-			}
-		case "algorithm":
-			r.options.Algorithm = value
-		case "protocol":
-			r.options.Protocol = value
-		case "channels":
-			if r.options.Channels, err = strconv.Atoi(value); err != nil || r.options.Channels < 1 {
-				err = fmt.Errorf("expected a number of channels, found %q", value)
-			}
-		case "ranks":
-			if r.options.Apart = value == "gpus"; value != "gpus" && value != "nodes" {
-				err = fmt.Errorf("expected gpus or nodes, found %q", value)
-			}
-		default:
-			return nil, fmt.Errorf("%s: expected machine, algorithm, protocol, channels or ranks, found %q", ncclName, parameter)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", ncclName, name, err)
-		}
-	}
-	if err := r.options.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", ncclName, err)
-	}
-	return r, nil
-}
-
-// lowerNCCL lowers the NCCL calls of a trace, and writes the report. Collectives that are none of NCCL's are lowered as
-// chosen before.
-func (f *LowerFlags) lowerNCCL(t *dag.Trace, r *ncclRule, choice collective.Choice) (dag.Source, error) {
-	unknown := func(s dag.Subkind) bool { return !nccl.Knows(s) }
-	if some, _ := collective.Covers(t, unknown); some { // otherwise the whole trace would be copied
-		var err error
-		if t, err = collective.LowerSelected(t, choice, unknown); err != nil {
-			return nil, err
-		}
-	}
-	o := r.options
-	if o.Seed, _ = f.nccl.flags.GetInt64("seed"); f.Seed != nil { // 0 for a program without a seed
-		o.Seed = *f.Seed
-	}
-	o.Sample, o.ZeroReduction, o.AssumeRing = f.nccl.sample, f.nccl.zero, f.nccl.assume == "ring"
-	o.Nodes = f.nccl.nodeOptions()
-	if err := f.setTables(&o, r.machine); err != nil {
-		return nil, err
-	}
-	lowered, err := nccl.Lower(t, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.writeReport(&lowered.Report); err != nil {
-		return nil, err
-	}
-	if calls := lowered.Report.UnsupportedCalls(); calls != "" {
-		if f.nccl.assume == "" {
-			return nil, fmt.Errorf("NCCL calls by algorithms that are not modelled: %s; --assume ring has them carried out as rings, "+
-				"--assume none leaves out their messages", calls)
-		}
-		f.p.Warn("no messages for NCCL calls by algorithms that are not modelled: %s", calls)
-	}
-	if n := lowered.Report.Untimed; n > 0 {
-		f.p.Warn("%d pieces of data take no time to reduce or copy with the protocol LL128: --npkit-ll128 says how long they take", n)
-	}
-	return lowered, nil
-}
-
 // setTables reads the tables of times.
-func (f *LowerFlags) setTables(o *nccl.Options, machine string) (err error) {
-	if o.Simple, o.LL, err = nccl.MachineTables(machine); err != nil {
-		return err
-	}
+func (f *LowerFlags) setTables(o *nccl.Options) error {
 	for _, table := range []struct {
 		path string
 		to   **nccl.Table
@@ -224,8 +125,8 @@ func (f *LowerFlags) writeReport(report any) error {
 	return out.Commit()
 }
 
-// regrouped returns a trace with its ranks dealt to nodes as the flags say.
-func (f *ncclFlags) regrouped(t *dag.Trace) (*dag.Trace, error) {
+// group assigns the ranks of a trace to nodes as the flags ask for.
+func (f *ncclFlags) group(t *dag.Trace) (*dag.Trace, error) {
 	ranks := len(t.Ranks)
 	if f.regroup == "" {
 		if ranks%f.perNode != 0 {
@@ -233,35 +134,9 @@ func (f *ncclFlags) regrouped(t *dag.Trace) (*dag.Trace, error) {
 		}
 		return nccl.Regroup(t, slices.Repeat([]int{f.perNode}, ranks/f.perNode))
 	}
-	counts, err := readGrouping(f.regroup, ranks)
+	counts, err := nccl.ReadGrouping(f.regroup, ranks)
 	if err != nil {
 		return nil, err
 	}
 	return nccl.Regroup(t, counts)
-}
-
-// readGrouping reads how many of so many ranks each node gets, in the form of ATLAHS' node_gpu_config.yaml.
-func readGrouping(path string, ranks int) ([]int, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var g struct {
-		Nodes   *int  `yaml:"num_of_nodes"`
-		PerNode *int  `yaml:"num_gpus_per_node"`
-		List    []int `yaml:"num_gpus_list"`
-	}
-	if err := yaml.UnmarshalWithOptions(text, &g, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false))
-	}
-	switch {
-	case g.Nodes != nil && g.PerNode != nil:
-		if *g.Nodes < 1 || *g.PerNode < 1 || *g.Nodes > ranks || *g.PerNode > ranks {
-			return nil, fmt.Errorf("%s: %d nodes of %d GPUs each, expected the trace's %d together", path, *g.Nodes, *g.PerNode, ranks)
-		}
-		return slices.Repeat([]int{*g.PerNode}, *g.Nodes), nil
-	case len(g.List) > 0:
-		return g.List, nil
-	}
-	return nil, format.InFile(path, errors.New("expected num_of_nodes and num_gpus_per_node, or num_gpus_list"))
 }

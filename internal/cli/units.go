@@ -58,29 +58,6 @@ func RateVar(flags *pflag.FlagSet, p *units.Rate, name string, value units.Rate,
 	flags.Var(&quantity[units.Rate]{p, "rate", parse}, name, usage)
 }
 
-// FlopRate is a flag for a number of floating-point operations per second. 0 is none.
-type FlopRate int64
-
-// Type returns the name of the value in help.
-func (r *FlopRate) Type() string { return "rate" }
-
-// String returns the rate as Set reads it, "" for none.
-func (r *FlopRate) String() string {
-	if *r == 0 {
-		return ""
-	}
-	return units.FormatFLOPS(int64(*r))
-}
-
-// Set reads a rate such as 312TFLOPS or 312e12.
-func (r *FlopRate) Set(s string) error {
-	v, err := units.ParseFLOPS(s)
-	if err == nil {
-		*r = FlopRate(v)
-	}
-	return err
-}
-
 // Bandwidth is a flag for a number of bytes per second. 0 is none.
 type Bandwidth int64
 

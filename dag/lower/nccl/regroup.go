@@ -2,6 +2,10 @@ package nccl
 
 import (
 	"fmt"
+	"os"
+	"slices"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
@@ -44,4 +48,32 @@ func Regroup(t *dag.Trace, counts []int) (*dag.Trace, error) {
 		return nil, fmt.Errorf("regrouping: the attributes of the trace: %w", err)
 	}
 	return &out, nil
+}
+
+// ReadGrouping reads the number of ranks of each node from a file in the form of node_gpu_config.yaml of ATLAHS, for a
+// trace with so many ranks. Errors begin with the name of the file.
+func ReadGrouping(path string, ranks int) ([]int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var g struct {
+		Nodes   *int  `yaml:"num_of_nodes"`
+		PerNode *int  `yaml:"num_gpus_per_node"`
+		List    []int `yaml:"num_gpus_list"`
+	}
+	if err := yaml.UnmarshalWithOptions(text, &g, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false))
+	}
+	switch {
+	case g.Nodes != nil && g.PerNode != nil:
+		if *g.Nodes < 1 || *g.PerNode < 1 || *g.Nodes > ranks || *g.PerNode > ranks {
+			return nil, fmt.Errorf("%s: %d nodes of %d GPUs each, expected the trace's %d together", path, *g.Nodes,
+				*g.PerNode, ranks)
+		}
+		return slices.Repeat([]int{*g.PerNode}, *g.Nodes), nil
+	case len(g.List) > 0:
+		return g.List, nil
+	}
+	return nil, fmt.Errorf("%s: expected num_of_nodes and num_gpus_per_node, or num_gpus_list", path)
 }
