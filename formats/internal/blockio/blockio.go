@@ -1,5 +1,5 @@
-// Package blockio is what the formats of block-storage traces have in common: how their lines are read, and how records
-// become io ops and ops records. It is no format.
+// Package blockio holds the shared parts of the formats of block-storage traces: it parses lines, and converts records to
+// io ops and back.
 //
 // A record is a read or write of bytes at an address of a unit (a disk, volume or file), issued at a time. It becomes one
 // op of kind io: Subkind is the direction, Bytes the size, Peer the unit, Tag the address in bytes, Release the time, and

@@ -1,6 +1,6 @@
-// Package flowio is what the formats of flow lists have in common: how flows become ops and ops flows. It is no format.
+// Package flowio holds the shared parts of the formats of flow lists: it converts flows to ops and back.
 //
-// A flow is a message that is sent at some time, whatever became of those before. Flow k of a file, from 0, becomes a
+// A flow is a message that is sent at a given time, whether or not earlier flows have ended. Flow k of a file, from 0, becomes a
 // send of its source, released at its start, and a receive of its destination without dependencies, both with tag k.
 package flowio
 

@@ -1,4 +1,4 @@
-// Package blocktest is what the tests of the formats of block-storage traces have in common.
+// Package blocktest holds the shared checks of the tests of block-storage formats.
 package blocktest
 
 import (

@@ -1,4 +1,4 @@
-// Package flowtest is what the tests of flow lists have in common.
+// Package flowtest holds the shared checks and benchmarks of the tests of flow lists.
 package flowtest
 
 import (
