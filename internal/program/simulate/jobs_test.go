@@ -61,7 +61,8 @@ func TestJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := filepath.Join(t.TempDir(), "plan.json")
-	text := fmt.Sprintf(`{"jobs": [{"file": %q}, {"file": %q, "name": "b", "start": "2us", "count": 2}]}`, store, absolute(t, goal))
+	text := fmt.Sprintf(`{"jobs": [{"file": %q}, {"file": %q, "name": "b", "start": "2us", "count": 2}]}`, store,
+		absolute(t, goal))
 	if err := os.WriteFile(plan, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func TestJobs(t *testing.T) {
 		{"FILE --trace FILE --mapping rr --nodes 4 --cores-per-node 3",
 			[]job{{"x.parquet", store, 0}, {"x.parquet#2", store, 0}}},
 		{"FILE --trace GOAL@5ms --lower collectives", []job{{"x.parquet", store, 0}, {"pingpong_2.goal", goal, 5e9}}},
-		{"--job GOAL,count=2,name=a,start=3us --trace FILE", []job{{"a", goal, 3e6}, {"a#2", goal, 3e6}, {"x.parquet", store, 0}}},
+		{"--job GOAL,count=2,name=a,start=3us --trace FILE",
+			[]job{{"a", goal, 3e6}, {"a#2", goal, 3e6}, {"x.parquet", store, 0}}},
 		{"--plan PLAN", []job{{"x.parquet", store, 0}, {"b", goal, 2e6}, {"b#2", goal, 2e6}}},
 		{"--plan PLAN --lower collectives", []job{{"x.parquet", store, 0}, {"b", goal, 2e6}, {"b#2", goal, 2e6}}},
 	} {
@@ -143,11 +145,13 @@ func TestTenants(t *testing.T) {
 	}
 	r := clitest.Run(newCommand, "--plan", plan, "--lower", "collectives", "--json")
 	got := parse(t, r.Stdout)
-	if jobs := parseJobs(t, r.Stdout); r.Status != 0 || len(got.Finish) != 5 || len(jobs) != 2 || jobs[1].Name != "pingpong_2.goal" {
+	jobs := parseJobs(t, r.Stdout)
+	if r.Status != 0 || len(got.Finish) != 5 || len(jobs) != 2 || jobs[1].Name != "pingpong_2.goal" {
 		t.Errorf("status %d, finish %v, %+v, %s", r.Status, got.Finish, jobs, r.Stderr)
 	}
 	r = clitest.Run(newCommand, "--plan", plan)
-	if want := "there are collectives: lower them, as with --lower collectives"; r.Status != 1 || !strings.Contains(r.Stderr, want) {
+	want := "there are collectives: lower them, as with --lower collectives"
+	if r.Status != 1 || !strings.Contains(r.Stderr, want) {
 		t.Errorf("status %d, %s", r.Status, r.Stderr)
 	}
 	r = clitest.Run(newCommand, "--plan", plan, "--nodes", "3")
@@ -244,7 +248,8 @@ func TestJobsErrors(t *testing.T) {
 		{trace + " --cores-per-node 0", 2, "--cores-per-node: expected 1 to 2147483647, found 0"},
 		{trace + " --nodes 2", 1, trace + ": placing job x.parquet: 3 tasks, but 2 of the 2 cores on 2 nodes are free"},
 		{trace + " --nodes 2147483647 --cores-per-node 2147483647 --mapping random:5", 0, ""},
-		{trace + " --mapping fill", 2, `--mapping: expected one of packed, roundrobin, strided:N, random, random:SEED, nodes, file:PATH, found "fill"`},
+		{trace + " --mapping fill", 2, `--mapping: expected one of packed, roundrobin, strided:N, random, random:SEED, ` +
+			`nodes, file:PATH, found "fill"`},
 		{trace + " --mapping random", 0, ""},
 		{trace + " --mapping random:x", 2, `--mapping: expected random:SEED, where SEED is a whole number, found "random:x"`},
 		{trace + " --mapping file:", 2, `expected one of packed, roundrobin`},
