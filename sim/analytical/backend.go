@@ -42,7 +42,7 @@ type backend struct {
 }
 
 func newBackend() *backend {
-	return &backend{congestion: "unaware", queues: 1, injectionScale: 1}
+	return &backend{congestion: "unaware", queues: 1, injectionScale: 1, system: DefaultSystem(&Network{})}
 }
 
 func (b *backend) Traits() sim.Traits { return sim.Traits{} }

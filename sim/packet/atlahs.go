@@ -62,6 +62,9 @@ const (
 	opEnded   uint8 = 1 << 6
 )
 
+// latest is the last time in ns that the network, which counts in ps, can get to. Beyond, a run fails.
+const latest = math.MaxInt64/1000 - 1
+
 // noWake is the wake time of a simulation without a wake timer.
 const noWake = math.MaxUint64
 
@@ -152,6 +155,10 @@ func (s *atlahs) now() uint64 {
 // false if no event was left.
 func (s *atlahs) simulate(until uint64) bool {
 	if until != noWake {
+		if until > latest {
+			s.n.err = sim.ErrTooLong
+			return false
+		}
 		s.running++
 		s.n.at(max(s.n.now, until*1000), driverEvent, wakeTimer)
 	}
@@ -211,6 +218,10 @@ func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	length := max(op.Size, 1)
 	if op.IsMessage() {
 		length = 1
+	}
+	if length > latest-now {
+		s.n.err = sim.ErrTooLong
+		return
 	}
 	*free = now + length
 	s.begin(i, op)

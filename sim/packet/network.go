@@ -24,7 +24,7 @@ type network struct {
 	events   int64
 	stop     bool            // run returns after the current event
 	ctx      context.Context // nil: the run is never interrupted
-	err      error           // the end of the context, after which the network does nothing
+	err      error           // why the run ends early, such as the end of the context; nil: it goes on
 	large    bool            // the ports and packets do not fit into the cache
 	quirks   quirks
 
