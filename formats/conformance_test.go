@@ -70,12 +70,14 @@ func TestConformance(t *testing.T) {
 		t.Run(s.format, func(t *testing.T) {
 			c := &conformance{T: t, subject: s, format: All.Named(s.format), shown: map[string]bool{}}
 			c.checkRegistration()
+			c.checkTables()
 			for i := range s.samples {
 				c.sample(&c.samples[i])
 			}
 			for _, sample := range c.samples {
 				c.checkDetection(sample)
 				c.checkRead(sample)
+				c.checkOptions(sample)
 				c.checkDamage(sample)
 				c.checkHuge(sample)
 				c.checkRoundTrip(sample)
