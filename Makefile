@@ -2,7 +2,6 @@
 
 FUZZTIME ?= 5s
 BENCHCOUNT ?= 6
-export TRACEDAG_VECTORS
 
 .PHONY: build test check golden bench bench-baseline fuzz
 
@@ -16,8 +15,7 @@ check: ## run formatters, linters and the check of the import diagram
 	.ci/check
 
 golden: ## rewrite golden files and generated parts of the documentation; review the diff
-	go test ./... -update
-	go run ./internal/tools/importgraph docs/images/packages.svg
+	.ci/golden
 
 bench: ## compare the benchmarks of the baseline with this tree (benchstat, BENCHCOUNT runs)
 	.ci/bench $(BENCHCOUNT)

@@ -108,7 +108,7 @@ func place(g *graph) (boxes []box, height int) {
 // is the label of the folder's own package.
 func (l *layer) labels(members []string) (names []string) {
 	for _, path := range members {
-		if path != l.name {
+		if path != l.name && path != "." {
 			names = append(names, strings.TrimPrefix(path, l.name+"/"))
 		}
 	}

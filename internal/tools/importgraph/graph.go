@@ -53,7 +53,7 @@ func newGraph(layers []layer, packages []pkg) (*graph, error) {
 		g.edges[i] = make([]bool, len(layers))
 	}
 	for _, p := range packages {
-		path := strings.TrimPrefix(p.ImportPath, p.Module.Path+"/")
+		path, _ := below(p.ImportPath, p.Module.Path)
 		if matches(unseen, path) {
 			continue
 		}
@@ -63,7 +63,7 @@ func newGraph(layers []layer, packages []pkg) (*graph, error) {
 		}
 		g.members[from] = append(g.members[from], path)
 		for _, name := range p.Imports {
-			imported, ok := strings.CutPrefix(name, p.Module.Path+"/")
+			imported, ok := below(name, p.Module.Path)
 			if !ok {
 				continue
 			}
@@ -84,6 +84,15 @@ func newGraph(layers []layer, packages []pkg) (*graph, error) {
 		slices.Sort(m)
 	}
 	return g, nil
+}
+
+// below returns the path of a package below that of its module, "." for the module's own; ok is false for a package of
+// another module.
+func below(path, module string) (short string, ok bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
 }
 
 // layerOf returns the index of the layer that has a package, -1 if there is none.
