@@ -47,6 +47,7 @@ type Param struct {
 	Shown   []string // further values to offer in completion, such as "strided:"
 	Aliases []string // former names of the flag, hidden
 	Letter  string   // one-letter form of the flag; "" for none
+	Heading string   // of the parameters below which help and documentation list it; "" for none
 
 	Sweeps   bool   // a sweep can vary it
 	Key      bool   // set by --set NAME=VALUE and not by a flag of its own

@@ -50,13 +50,13 @@ func (b *backend) Traits() sim.Traits { return sim.Traits{} }
 func (b *backend) Params() param.Set {
 	set := param.Set{
 		param.File(&b.networkFile, "network",
-			"ASTRA-sim network configuration, or a network such as 'Ring(4)_Switch(8)@100,50GB/s,500ns'"),
+			"ASTRA-sim network configuration, or a network such as 'Ring(4)_Switch(8)@100,50GB/s,500ns' (required)"),
 		param.File(&b.systemFile, "system", "ASTRA-sim system configuration").Default("by the network"),
 		param.File(&b.memoryFile, "memory", "ASTRA-sim configuration of remote memory").Default("none"),
-		param.Choice(&b.congestion, "congestion", "whether messages wait for links that others use", "unaware", "aware"),
-		param.Int(&b.queues, "queues-per-dim", "queues per dimension in which chunks of collectives wait").Range(1, MaxQueues),
-		param.Bool(&b.replicate, "replicate-rank0", "all NPUs run the file of rank 0, the only one that is read"),
-		param.Bool(&b.rendezvous, "rendezvous", "messages wait until their receiver has asked for them"),
+		param.Choice(&b.congestion, "congestion", "contention of messages for links", "unaware", "aware"),
+		param.Int(&b.queues, "queues-per-dim", "queues of collective chunks per dimension").Range(1, MaxQueues),
+		param.Bool(&b.replicate, "replicate-rank0", "run the file of rank 0 on all NPUs"),
+		param.Bool(&b.rendezvous, "rendezvous", "delay messages until the receiver requests them"),
 		param.Float(&b.injectionScale, "injection-scale", "factor of endpoint-delay in the system file"),
 	}
 	return append(set, b.numbers(&b.network, &b.system)...)

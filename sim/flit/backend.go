@@ -61,14 +61,15 @@ func (b *backend) Params() param.Set {
 	}
 	keys := b.params.keys()
 	set := param.Set{
-		param.Func("name", "preset", "published network whose parameters are the defaults", func(text string) error {
+		param.Func("name", "preset", "published network that gives the defaults", func(text string) error {
 			preset, err := FindPreset(text)
 			b.preset, preset.Params.Seed = text, b.params.Seed
 			b.params = preset.Params
 			return err
 		}).Among(names...).Default(b.preset),
 		param.String(&b.topology, "topology",
-			"network, such as dragonfly:h=2 or torus:dims=4x4, or a .topo file or list of links").Default("the preset's"),
+			"network, such as dragonfly:h=2 or torus:dims=4x4, or a .topo file or list of links").
+			Placeholder("network").Default("the preset's"),
 		param.Func("name", "routing", "packet routing", func(text string) error {
 			return b.params.Routing.UnmarshalText([]byte(text))
 		}).Among(routings...).Default("minimal"),
@@ -80,14 +81,17 @@ func (b *backend) Params() param.Set {
 		param.TimeIn(&b.params.Coupling.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
 		param.Int(&b.params.Seed, "seed", "seed of random choices").Sweep(),
 		param.File(&b.links, "ports", "CSV file for the flits and utilization of each link"),
-		param.String(&b.synthetic, "synthetic", "run no trace, but synthetic traffic at each --load: uniform, adversarial+I, "+
+		param.String(&b.synthetic, "synthetic", "run synthetic traffic at each --load, not a trace: uniform, adversarial+I, "+
 			"permutation or hotspot[:SHARE[:HOST,...]]").Placeholder("traffic"),
 		param.String(&b.load, "load", "loads of --synthetic, in flits per cycle and host: values separated by commas, or "+
 			"FROM..TO:N").Placeholder("loads"),
-		param.Int(&b.warmup, "warmup", "cycles of --synthetic before those that are measured"),
-		param.Int(&b.measure, "measure", "cycles of --synthetic that are measured"),
+		param.Int(&b.warmup, "warmup", "warm-up cycles of --synthetic"),
+		param.Int(&b.measure, "measure", "measured cycles of --synthetic"),
 		param.File(&b.plot, "plot", "plot of latency and accepted load over the loads of --synthetic: .svg, .png or .pdf"),
 	}
+	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed")
+	set.Under("Synthetic traffic", "synthetic", "load", "warmup", "measure", "plot")
+	set.Under("Output", "ports")
 	return append(set, keys...)
 }
 

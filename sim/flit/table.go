@@ -48,7 +48,7 @@ func count(at *int, name, help string) param.Param {
 
 // onOff declares a switch that prints as on or off.
 func onOff(at *bool, name, help string) param.Param {
-	return param.Enum((*toggle)(at), name, help, "on", "off")
+	return param.Enum((*toggle)(at), name, help, "on", "off").Placeholder("on|off")
 }
 
 // toggle is a bool that is written on or off.

@@ -14,7 +14,7 @@ import (
 // Backend is the entry of this backend in a registry.
 var Backend = sim.Kind{
 	Name:  "loggops",
-	Title: "message passing by LogGOPS parameters; no contention inside the network",
+	Title: "LogGOPS message passing; no contention inside the network",
 	New:   func() sim.Backend { return newBackend() },
 }
 

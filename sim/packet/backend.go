@@ -102,8 +102,9 @@ func (b *backend) Params() param.Set {
 		compat.Hidden(),
 		transport,
 		param.String(&b.topology, "topology",
-			"network, such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, or a .topo file or list of links"),
-		param.Choice(&b.coupling, "coupling", "rules by which messages use the network: htsim is for lists of flows",
+			"network, such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, or a .topo file or list of links").
+			Placeholder("network"),
+		param.Choice(&b.coupling, "coupling", "model of messages on the network; htsim: for lists of flows",
 			"own", "htsim", "atlahs").Default("as --compat"),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
@@ -111,12 +112,12 @@ func (b *backend) Params() param.Set {
 		param.Bool(&p.PadLastPacket, "whole-packets", "pad the last packet of a message to full size"),
 		queueing,
 		param.Size(&p.Queue, "queue", "switch queue capacity per port").Default(byTransport).Sweep(),
-		param.Size(&p.ControlQueue, "control-queue", "capacity of the queue of control packets per port, if they have one").
+		param.Size(&p.ControlQueue, "control-queue", "capacity of the separate queue of control packets per port").
 			Default("twice --queue").Sweep(),
 		param.String(&b.ecn, "ecn", "ECN marking thresholds KMIN[,KMAX], in bytes or percent of the queue, or none").
 			Default(byTransport).Placeholder("kmin[,kmax]"),
 		balance,
-		param.Custom("number", "entropy", "entropy values of a sprayed message", parseEntropy, func(x *big.Rat) (err error) {
+		param.Custom("int", "entropy", "entropy values of a sprayed message", parseEntropy, func(x *big.Rat) (err error) {
 			p.Entropy, err = param.Rounded(x)
 			return err
 		}, func() string { return strconv.FormatInt(p.Entropy, 10) }).Default("128").Sweep(),
@@ -124,23 +125,28 @@ func (b *backend) Params() param.Set {
 		param.File(&b.pathsFile, "paths",
 			"paths of flows: lines of source, destination, path and ACK path; or a result with paths"),
 		param.Strings(&b.failTexts, "fail",
-			"fail a link, as in tor3-agg1@2ms..5ms, or change its rate, as in tor3-agg1@2ms:25Gbps; repeatable").Placeholder("link"),
+			"fail a link, such as tor3-agg1@2ms..5ms, or change its rate, such as tor3-agg1@2ms:25Gbps; repeatable").Placeholder("link"),
 		param.Func("key=value,...", "set", "parameters of the transport, with units; --list-transports lists them", b.assign).Repeats(),
 		param.TimeIn(&c.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
 		param.TimeIn(&c.Gap, dag.Nanosecond, "g", "gap between messages at a NIC").Sweep(),
 		param.Size(&c.Rendezvous, "S", "largest message that is sent eagerly").Default("unlimited").Sweep(),
-		param.Bool(&c.AckEnds, "ack-ends", "a send ends when its last byte is acknowledged, not when it has left the host"),
+		param.Bool(&c.AckEnds, "ack-ends", "end a send when its last byte is acknowledged, not when it leaves the host"),
 		param.Func("rate", "local-rate", "rate of messages between ranks on one host", b.setLocalRate).Default("unlimited"),
 		param.Time(&c.LocalLatency, "local-latency", "latency of messages between ranks on one host").Sweep(),
-		param.Time(&p.End, "end", "time at which the network stops").Default("when nothing is left to do"),
+		param.Time(&p.End, "end", "time at which the network stops").Default("when idle"),
 		param.Int(&p.Seed, "seed", "seed of random choices").Sweep(),
 		param.Time(&b.sample, "sample", "sampling period of queue lengths").Default("no samples"),
 		param.File(&b.samples, "samples", "CSV file for the samples"),
 		param.File(&b.flows, "flows", "CSV file for the outcome of each message"),
 		param.File(&b.ports, "ports", "CSV file for the counters of each port"),
-		param.Int(&b.maxFlows, "max-flows", "largest number of messages that --json lists; above, it has quantiles").
+		param.Int(&b.maxFlows, "max-flows", "largest number of messages that --json lists; beyond it, quantiles").
 			Range(0, math.MaxInt32),
 	}
+	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
+	set.Under("Switches", "queueing", "queue", "control-queue", "ecn", "balance", "entropy", "flowlet-gap", "paths")
+	set.Under("Transport", "transport", "set", "mss", "whole-packets")
+	set.Under("Messages", "coupling", "o", "g", "S", "ack-ends")
+	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
 	return append(set, b.transportParams()...)
 }
 
@@ -157,10 +163,11 @@ func (b *backend) transportParams() (set param.Set) {
 			v, err := parseParameter(own, text)
 			return new(big.Rat).SetFloat64(v), err
 		}
-		set = append(set, param.Custom("value", own.Name, own.Doc, parse, func(x *big.Rat) error {
+		set = append(set, param.Custom(kinds[own.Unit], own.Name, own.Doc, parse, func(x *big.Rat) error {
 			values[own.Name], _ = x.Float64()
 			return nil
-		}, func() string { return formatParameter(own, values[own.Name]) }).Only().Sweep())
+		}, func() string { return formatParameter(own, values[own.Name]) }).
+			Only().Sweep().In("Keys of --set with --transport "+t.Name+" (--list-transports: of all)"))
 	}
 	return set
 }

@@ -32,6 +32,9 @@ const (
 	Switch             // 0 or 1
 )
 
+// kinds are placeholders of values in help, by unit.
+var kinds = [...]string{Plain: "number", Bytes: "size", Time: "time", Switch: "on|off"}
+
 // Parameter describes a parameter of a transport.
 type Parameter struct {
 	Name  string
