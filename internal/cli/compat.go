@@ -45,9 +45,9 @@ func (c *compatFlag) Type() string { return "bool" }
 
 func (f *ReadFlags) registerCompat(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	text := "accept and do what the format's reference program does, its mistakes included"
+	text := "accept and repeat mistakes of the format's reference program"
 	if len(f.Simulators) > 0 {
-		text += "; followed by " + strings.Join(f.Simulators, " or ") + ": have the backend do what that simulator does"
+		text += ", or follow " + strings.Join(f.Simulators, " or ")
 	}
 	flags.VarPF(&compatFlag{f: f}, "compat", "", text).NoOptDefVal = "true"
 }

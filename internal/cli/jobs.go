@@ -40,14 +40,12 @@ func (f *JobFlags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
 	registerPlanFile(f.flags, &f.plan)
 	f.flags.Var(&f.traces, "trace",
-		"`FILE[@START][,KEY=VALUE...]` of another trace, a job of its own that starts at START, such as 5ms, with the "+
-			"keys of a job in a plan; may be repeated")
-	f.flags.Var(&f.traces, "job", "another name of --trace, for a `trace`")
+		"another trace, `FILE[@START][,KEY=VALUE...]`: a job that starts at START, such as 5ms; keys as in a plan; repeatable")
+	f.flags.Var(&f.traces, "job", "same as --trace, for a `trace`")
 	f.flags.StringArrayVar(&f.mappings, "mapping", nil,
-		"`policy` that places ranks on nodes: "+compose.Policies+" with the node of each rank on a line; "+
-			"given once for all jobs or once for each, in order")
-	f.flags.IntVar(&f.nodes, "nodes", 0, "how many nodes there are (default: as many as are needed)")
-	f.flags.IntVar(&f.cores, "cores-per-node", 1, "how many ranks a node takes")
+		"placement `policy` of all jobs, or once per job: "+compose.Policies+" with a node per line")
+	f.flags.IntVar(&f.nodes, "nodes", 0, "number of nodes (default: as needed)")
+	f.flags.IntVar(&f.cores, "cores-per-node", 1, "largest number of ranks per node")
 }
 
 // Jobs are traces to be read as the jobs of one.

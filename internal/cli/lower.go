@@ -25,15 +25,36 @@ type LowerFlags struct {
 func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	f.p = p
 	cmd.Flags().StringArrayVar(&f.rules, "lower", nil,
-		"turn high-level ops into sends, receives and calcs. Collectives: a `choice` of algorithms such as collectives=ring "+
-			"or 'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling', or just collectives for the default ones. Storage: "+
-			"a system with its parameters, such as "+strings.Join(storage.Names(), ", ")+
-			":replicas=3. Calcs without a duration: roofline:peak-flops=312TFLOPS,mem-bw=2TB/s. NCCL calls: nccl, which joins the "+
-			"ranks of each node to one, or nccl:ranks=gpus,algorithm=ring,protocol=simple,channels=8,machine=clariden. The ranks of "+
-			"each node to one: nodes. May be repeated")
+		"lower high-level ops: a `choice` of collectives, "+strings.Join(storage.Names(), ", ")+
+			", nccl ... (\"--help lowering\"); repeatable")
+	cmd.Flags().StringVar(&f.report, "report", "", "write counts of lowered ops to `FILE` as JSON")
+	Section(cmd, "Lowering")
 	f.nccl.register(cmd)
-	cmd.Flags().StringVar(&f.report, "report", "",
-		"with --lower of storage or of NCCL calls: write counts of what was made to `FILE`, as JSON")
+	Topic(cmd, Group{Owner: "lowering", Title: "passes that turn high-level ops into sends, receives and calcs", Page: lowerPage,
+		File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md"})
+}
+
+// lowerPage is the help of --lower.
+var lowerPage = `Values of --lower:
+
+  collectives[=ALGORITHMS]       collectives by algorithms such as ring or
+                                 'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling'
+  roofline:peak-flops=RATE,mem-bw=RATE
+                                 durations of calcs that have none, such as
+                                 roofline:peak-flops=312TFLOPS,mem-bw=2TB/s
+  nccl[:KEY=VALUE,...]           NCCL calls; joins the ranks of each node, or with
+                                 ranks=gpus keeps them; keys: algorithm, protocol,
+                                 channels, machine
+  nodes                          joins the ranks of each node to one
+  directdrive[:KEY=VALUE,...]    storage accesses by a distributed block store
+
+Keys of storage systems with their defaults:
+
+` + indent(storage.Help(defaultWidth-2))
+
+// indent moves a text two columns to the right, so that help keeps its lines.
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }
 
 // Asked reports whether the flags ask for anything.

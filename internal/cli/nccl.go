@@ -38,20 +38,20 @@ func (f *ncclFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.flags, f.bandwidth = flags, defaultBandwidth
 	flags.StringVar(&f.simple, "npkit-simple", "",
-		"`file` of how long GPUs take to reduce and copy with NCCL's protocol Simple, by NPKit (default: the machine's)")
-	flags.StringVar(&f.ll, "npkit-ll", "", "the same `file` for the protocol LL (default: the machine's)")
-	flags.StringVar(&f.ll128, "npkit-ll128", "", "the same `file` for the protocol LL128 (default: no time, with a warning)")
-	flags.BoolVar(&f.sample, "npkit-sample", false, "draw these times, by --seed, instead of taking their means")
-	flags.BoolVar(&f.zero, "zero-reduction", false, "reducing, copying and messages inside a node take no time")
+		"NPKit `file` with times to reduce and copy for NCCL's protocol Simple (default: the machine's)")
+	flags.StringVar(&f.ll, "npkit-ll", "", "NPKit `file` for the protocol LL (default: the machine's)")
+	flags.StringVar(&f.ll128, "npkit-ll128", "", "NPKit `file` for the protocol LL128 (default: no time, with a warning)")
+	flags.BoolVar(&f.sample, "npkit-sample", false, "draw these times at random by --seed, in place of their means")
+	flags.BoolVar(&f.zero, "zero-reduction", false, "reductions, copies and messages inside a node take no time")
 	flags.StringVar(&f.assume, "assume", "",
-		"carry out NCCL calls by algorithms that are not modelled as `ring`, or as none: without messages")
+		"replacement of algorithms without a model: `ring`, or none for no messages")
 	CompleteWith(cmd, "assume", []string{"ring", "none"})
-	flags.BoolVar(&f.uniqueNIC, "unique-nic", false, "when ranks of a node are joined, each keeps network interfaces of its own")
-	flags.Var(&f.bandwidth, "intra-bw", "bandwidth of messages inside a node, when its ranks are joined; half of their time is "+
-		"spent at either end")
+	flags.BoolVar(&f.uniqueNIC, "unique-nic", false, "joined ranks of a node keep NICs of their own")
+	flags.Var(&f.bandwidth, "intra-bw", "bandwidth of messages between joined ranks of a node; half of the time is spent at "+
+		"each end")
 	flags.StringVar(&f.regroup, "regroup", "",
-		"deal the ranks to nodes by a YAML `file` with num_of_nodes and num_gpus_per_node, or num_gpus_list")
-	flags.IntVar(&f.perNode, "gpus-per-node", 0, "deal the ranks to nodes of so many each")
+		"distribute the ranks over nodes by a YAML `file` with num_of_nodes and num_gpus_per_node, or num_gpus_list")
+	flags.IntVar(&f.perNode, "gpus-per-node", 0, "distribute the ranks over nodes of `N` ranks each")
 	flags.Lookup("gpus-per-node").DefValue = "0" // prints no default
 	cmd.MarkFlagsMutuallyExclusive("regroup", "gpus-per-node")
 }

@@ -1,10 +1,8 @@
-// This file turns tables of parameters into flags, and prints help grouped by the owner of the flags.
+// This file turns tables of parameters into flags.
 
 package cli
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,10 +15,12 @@ import (
 // Group is the options of one owner: a backend, format, pass or generator, or of a program itself.
 type Group struct {
 	Owner  string   // name that users choose it by; "" for options of the program
-	Title  string   // heading in help
+	Title  string   // heading in help, or line of help for a topic
 	Topic  bool     // help lists the options only when asked for the owner
 	Names  []string // further names that users choose it by
+	List   string   // heading of the list of such owners in the program's help; "": its last line names the owner
 	Page   string   // long text of the owner's help; may be ""
+	File   string   // page of documentation that help refers to; "" for none
 	Params param.Set
 }
 
@@ -29,7 +29,6 @@ type Group struct {
 type Options struct {
 	flags  *pflag.FlagSet
 	texts  param.Texts
-	groups []Group
 	owners map[string][]string // by flag: the owners that declare it, "" among them if the program does
 }
 
@@ -47,37 +46,16 @@ func (o *Options) Add(cmd *cobra.Command, g Group) {
 			continue
 		}
 		for k, name := range append([]string{p.Name}, p.Aliases...) {
-			o.define(cmd, p, name, k > 0 || p.Hide)
+			o.define(cmd, &g, p, name, k > 0 || p.Hide)
 			o.owners[name] = append(o.owners[name], g.Owner)
 		}
 	}
-	o.groups = append(o.groups, g)
-	if g.Title != "" && !g.Topic {
-		Section(cmd, g.Title)
+	if g.Topic {
+		manualOf(cmd).add(g)
 	}
 }
 
-// sectionAnnotation marks flags with the heading that help lists them below.
-const sectionAnnotation = "section"
-
-// Section puts all flags of the command that are in no section yet below a heading in help.
-func Section(cmd *cobra.Command, title string) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Annotations[sectionAnnotation] == nil {
-			if f.Annotations == nil {
-				f.Annotations = map[string][]string{}
-			}
-			f.Annotations[sectionAnnotation] = []string{title}
-		}
-	})
-}
-
-// InSection reports whether help lists the flag below a heading.
-func InSection(f *pflag.Flag, title string) bool {
-	return slices.Contains(f.Annotations[sectionAnnotation], title)
-}
-
-func (o *Options) define(cmd *cobra.Command, p *param.Param, name string, hidden bool) {
+func (o *Options) define(cmd *cobra.Command, g *Group, p *param.Param, name string, hidden bool) {
 	if o.flags.Lookup(name) != nil {
 		return
 	}
@@ -85,19 +63,21 @@ func (o *Options) define(cmd *cobra.Command, p *param.Param, name string, hidden
 	if name != p.Name {
 		letter = ""
 	}
-	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name, letter, usage(p))
+	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name, letter, p.Usage())
 	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
+	heading := p.Heading
+	if heading == "" {
+		heading = g.Title
+	}
+	switch {
+	case g.Topic:
+		annotate(f, topicAnnotation, g.Owner)
+	case heading != "":
+		annotate(f, sectionAnnotation, heading)
+	}
 	if values := slices.Concat(p.Choices, p.Shown); len(values) > 0 {
 		CompleteWith(cmd, name, values)
 	}
-}
-
-// usage returns the help of a parameter with its choices.
-func usage(p *param.Param) string {
-	if len(p.Choices) > 0 && !strings.Contains(p.Help, p.Choices[0]) {
-		return p.Help + ": " + strings.Join(p.Choices, ", ")
-	}
-	return p.Help
 }
 
 // collected is a flag that keeps its texts.
@@ -193,74 +173,6 @@ func (o *Options) Foreign(kind string, used ...string) error {
 func (o *Options) collects(f *pflag.Flag) bool {
 	_, is := f.Value.(*collected)
 	return is
-}
-
-// Group returns the group of an owner, nil if there is none.
-func (o *Options) Group(owner string) *Group {
-	for i := range o.groups {
-		if o.groups[i].Owner == owner {
-			return &o.groups[i]
-		}
-	}
-	return nil
-}
-
-// helpWidth is the number of columns of help texts.
-const helpWidth = 100
-
-// printGroup prints the options of a table, a line or more each.
-func printGroup(w io.Writer, title string, set param.Set) {
-	var names, texts []string
-	widest := 0
-	for i := range set {
-		p := &set[i]
-		if p.Hide {
-			continue
-		}
-		name := "      --" + p.Name
-		if p.Key {
-			name = "  " + p.Name
-		}
-		if p.Bare == "" {
-			name += " " + strings.ToUpper(p.ArgName())
-		}
-		text := usage(p)
-		if p.Initial != "" && p.Bare == "" {
-			text += " (default " + p.Initial + ")"
-		}
-		names, texts = append(names, name), append(texts, text)
-		widest = max(widest, len(name))
-	}
-	if len(names) == 0 {
-		return
-	}
-	widest = min(widest, 32)
-	fmt.Fprintf(w, "\n%s:\n", title)
-	for i, name := range names {
-		if len(name) > widest {
-			fmt.Fprintln(w, name)
-			name = ""
-		}
-		for _, line := range wrap(texts[i], helpWidth-widest-3) {
-			fmt.Fprintf(w, "%-*s   %s\n", widest, name, line)
-			name = ""
-		}
-	}
-}
-
-// wrap breaks a text into lines of at most so many characters, at spaces.
-func wrap(text string, width int) (lines []string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }
 
 // Owners returns the owners of a flag.

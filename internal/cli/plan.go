@@ -34,29 +34,31 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
 	registerPlanFile(f.flags, &f.file)
 	f.flags.StringArrayVar(&f.jobs, "job", nil,
-		"`FILE[@START][,KEY=VALUE...]` of a trace, a job of its own that starts at START, with the keys name, start, count, "+
-			"from, nodes, placement, window, only-ranks, repeat and scale-compute; may be repeated")
+		"a job, `FILE[@START][,KEY=VALUE...]`: a trace that starts at START; keys: name, start, count, from, nodes, placement, "+
+			"window, only-ranks, repeat, scale-compute; repeatable")
+	Section(cmd, "Jobs")
 	f.flags.String("placement", "packed",
-		"`policy` that places the nodes of the jobs: "+compose.Policies+", a file with the nodes of all jobs in order, one "+
-			"per line")
-	f.flags.String("nodes", "", "`number` of nodes to place jobs on (default: as many as are needed)")
+		"placement `policy` of the jobs' nodes: "+compose.Policies+" with the nodes of all jobs in order, one per line")
+	f.flags.String("nodes", "", "`number` of nodes for jobs (default: as needed)")
 	f.flags.String("cores-per-node", "",
-		"place the ranks of jobs one by one, up to this `number` on a node (default: whole nodes)")
-	f.flags.String("mode", "multi-job", "multi-job: each job has nodes of its own; multi-tenant: jobs share nodes")
+		"place ranks of jobs one by one, up to this `number` per node (default: whole nodes)")
+	f.flags.String("mode", "multi-job", "node `mode`: multi-job gives each job nodes of its own; multi-tenant shares nodes")
 	f.flags.Bool("one-rank-per-node", false,
-		"make what runs on a node one rank (default: where no trace has several ranks on a node, or collectives)")
-	f.flags.Bool("share-nic", false, "with multi-tenant: jobs share the network interfaces of a node")
-	f.flags.Bool("share-streams", false, "with --one-rank-per-node: streams of equal numbers on a node are one")
+		"join the ranks on a node (default: if no trace has several ranks on a node, or collectives)")
+	f.flags.Bool("share-nic", false, "share the NICs of a node among jobs, with multi-tenant")
+	f.flags.Bool("share-streams", false, "join streams of equal numbers on a node, with --one-rank-per-node")
 	f.flags.Bool("start-calc", false,
-		"make the start of each job a calc that comes first, for formats and backends without release times")
-	f.flags.String("window", "", "keep the ops that start in `FROM..TO`, such as 1ms..2ms, and call FROM 0")
+		"represent the start of each job by a calc, for formats and backends without release times")
+	Topic(cmd, Group{Owner: "jobs", Title: "placement of jobs on nodes", File: "docs/compose.md"})
+	f.flags.String("window", "", "keep the ops that start in `FROM..TO`, such as 1ms..2ms; FROM becomes 0")
 	f.flags.String("only-ranks", "", "keep these `ranks`, such as 0-7,12, and number them from 0")
-	f.flags.String("repeat", "", "do the whole trace `N` times, one after the other")
+	f.flags.String("repeat", "", "repeat the whole trace `N` times")
 	f.flags.String("scale-compute", "", "multiply the durations of calcs by a `factor` such as 0.5 or 1/3")
+	Section(cmd, "Edits")
 }
 
 func registerPlanFile(flags *pflag.FlagSet, file *string) {
-	flags.StringVar(file, "plan", "", "make one trace of the jobs that the plan in `FILE` (YAML or JSON) names")
+	flags.StringVar(file, "plan", "", "merge the jobs of the plan in `FILE` (YAML or JSON)")
 }
 
 // changed returns the flags of the given names that were given, as settings of a plan.

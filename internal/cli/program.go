@@ -55,6 +55,8 @@ type Program struct {
 	stdout *stdout
 	ran    bool // whether the arguments were good and a command began its work
 
+	helpErr error // of printing help
+
 	messages sync.Mutex // guards Stderr and bar
 	bar      *progressbar.ProgressBar
 
@@ -94,6 +96,8 @@ func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 			return p.stdout.err
 		case err != nil && !p.ran:
 			return &usageError{err.Error()}
+		case err == nil:
+			return p.helpErr
 		}
 		return err
 	})

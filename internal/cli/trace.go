@@ -4,6 +4,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,15 +40,35 @@ type ReadFlags struct {
 func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	names := p.Formats.Readable().Names()
-	flags.StringVar(&f.From, "from", "", "input `format`: "+strings.Join(names, ", ")+" (default: as the content shows)")
+	flags.StringVar(&f.From, "from", "", "input `format` (default: detected from the content)")
 	f.registerCompat(cmd)
-	flags.BoolVar(&f.Lenient, "lenient", false, "skip what can be skipped in a faulty input, with a warning")
-	flags.BoolVar(&f.Lenient, "skip-bad", false, "another name of --lenient")
+	flags.BoolVar(&f.Lenient, "lenient", false, "skip faulty parts of the input, and warn")
+	flags.BoolVar(&f.Lenient, "skip-bad", false, "former name of --lenient")
+	flags.Lookup("skip-bad").Hidden = true
 	if flags.Lookup("seed") == nil {
 		flags.Int64("seed", 1, "seed of every random choice")
 	}
 	CompleteWith(cmd, "from", names)
+	Section(cmd, "Input")
+	manualOf(cmd).add(formatsTopic(p.Formats))
 	f.formats = newFormatFlags(cmd, p.Formats.Readable(), func(f *format.Format) *format.OptionTable { return f.Options })
+}
+
+// formatsTopic is the help topic that lists formats.
+func formatsTopic(all format.List) Group {
+	var b strings.Builder
+	b.WriteString("Formats that can be read (r) and written (w):\n\n")
+	for _, f := range all {
+		access := ""
+		if f.Read != nil || f.Open != nil {
+			access = "r"
+		}
+		if f.Write != nil || f.WriteFiles != nil {
+			access += "w"
+		}
+		fmt.Fprintf(&b, "  %-14s %-2s %s\n", f.Name, access, f.Title)
+	}
+	return Group{Owner: "formats", Title: "formats of traces", Topic: true, Page: b.String(), File: "docs/formats"}
 }
 
 // Read is a trace that was read.
@@ -228,13 +249,14 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags := cmd.Flags()
 	names := p.Formats.Writable().Names()
 	flags.StringVarP(&f.Output, "output", "o", "", outputUsage)
-	flags.StringVar(&f.To, "to", "", "output `format`: "+strings.Join(names, ", ")+
-		" (default: as the output's name ends, else "+format.Default+")")
-	flags.BoolVar(&f.Strict, "strict", false, "write nothing and exit with 3 if the output format would lose something")
+	flags.StringVar(&f.To, "to", "", "output `format` (default: by the output's name, else "+format.Default+")")
+	flags.BoolVar(&f.Strict, "strict", false, "write nothing and exit with 3 if the output format loses data")
 	flags.BoolVar(&f.approx, "approx", false,
-		"write what the output format cannot hold exactly as nearly as it can, and say what is lost: the default")
+		"approximate data that the output format cannot hold, and report losses (default without --strict)")
 	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
 	CompleteWith(cmd, "to", names)
+	Section(cmd, "Output")
+	manualOf(cmd).add(formatsTopic(p.Formats))
 	f.formats = newFormatFlags(cmd, p.Formats.Writable(), func(f *format.Format) *format.OptionTable { return f.WriteOptions })
 }
 

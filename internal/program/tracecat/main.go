@@ -25,16 +25,15 @@ func New(p *cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tracecat [FILE]",
 		Short: "show a trace",
-		Long: `Tracecat prints a summary of a trace: what is in it and where it comes from. The trace is read
-from standard input where no FILE is given or it is "-", in any format, compressed or not. FILE
-may be the folder of a trace of many files, or what these are called before their rank.
+		Long: `Tracecat prints a summary of a trace: contents and provenance. The default input is standard input; FILE may be in any
+format, compressed or not, and may be the folder of a trace of many files or the common part of their names.
 
---ops lists the ops, --matrix what each rank sends to each other, and --check what is wrong
-with the trace. Both lists are columns separated by tabs under a line of headings; a field
-that an op does not have is "-". Dependencies are numbers of ops of the same rank.
+--ops lists the ops, --matrix the messages between each pair of ranks, --check the errors of the trace. Lists are columns
+separated by tabs below a line of headings; a field that an op does not have is "-". Dependencies are numbers of ops of
+the same rank.
 
-With --json the summary is one JSON object, and each line of a list is one; times are in
-picoseconds then, sizes in bytes, and what is zero or empty may be missing from an op.`,
+With --json the summary is one JSON object, and each line of a list is one. Times are in picoseconds, sizes in bytes;
+zero and empty fields may be missing.`,
 		Example: `  tracecat x.parquet
   tracecat --stats --json x.goal | jq .stats.messages
   tracecat --ops --rank 0,4-7 --head 20 x.bin
@@ -58,16 +57,17 @@ picoseconds then, sizes in bytes, and what is zero or empty may be missing from 
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&v.stats, "stats", false, "all statistics, not only the main ones")
+	flags.BoolVar(&v.stats, "stats", false, "print all statistics")
 	flags.BoolVar(&v.ops, "ops", false, "list the ops")
-	flags.BoolVar(&v.matrix, "matrix", false, "list how many messages and bytes each rank sends to each other")
+	flags.BoolVar(&v.matrix, "matrix", false, "list messages and bytes by pair of ranks")
 	flags.BoolVar(&v.check, "check", false,
-		"list what keeps the trace from running to its end; exit with 1 if anything does")
-	flags.Var(&v.ranks, "rank", "with --ops: only of these `ranks`, such as 3 or 0,4-7; may be repeated")
-	flags.Int64Var(&v.head, "head", -1, "with a list: only the first `n` lines")
+		"list errors that keep the trace from completing; exit with 1 if there are any")
+	flags.Var(&v.ranks, "rank", "list only ops of these `ranks`, such as 3 or 0,4-7; repeatable")
+	flags.Int64Var(&v.head, "head", -1, "print only the first `n` lines of a list")
 	flags.Lookup("head").DefValue = "0" // prints no default
-	flags.BoolVar(&v.json, "json", false, "JSON instead of text")
+	flags.BoolVar(&v.json, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats")
+	cli.Section(cmd, "Output")
 	read.Register(p, cmd)
 	return cmd
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/lower/storage"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 )
@@ -23,44 +22,25 @@ func New(p *cli.Program) *cobra.Command {
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "traceconv [FILE...]",
-		Short: "convert traces, and make one of several jobs",
-		Long: `Traceconv reads a trace in one format and writes it in another: to standard output, or with -o
-to a file. The input is standard input where no FILE is given or it is "-", and may be
-compressed with gzip or zstd. Its format shows from its content; that of the output follows
---to, else the ending of its name, else it is the store (Parquet).
+		Short: "convert, merge and edit traces",
+		Long: `Traceconv reads a trace in one format and writes it in another, to standard output or with -o to a file. The default
+input is standard input. Inputs may be compressed with gzip or zstd.
 
-A trace that is many files, one for each rank, is named by its folder, by the file of rank 0, by
-what the files are called before their rank, or by all of them. So is one that is written: -o
-x.et makes x.0.et, x.1.et and so on.
+A trace of many files, one per rank, is named by its folder, by the file of rank 0, or by the common part of the names;
+-o x.et writes x.0.et, x.1.et and so on. -o FOLDER/ converts each FILE on its own, into the folder.
 
-With -o FOLDER/, or where -o names a folder that exists, each FILE is converted on its own, into
-the folder: its name gets the ending of the output format in place of its own. A FILE that
-cannot be converted does not keep the others from it; in the end the exit status is 1.
+Outputs appear complete or not at all. Losses of the output format are reported on stderr.
 
-A file that could not be converted completely is not there. What the output format cannot
-hold is said on stderr; with --strict nothing is written then.
-
-Several jobs become one trace by a plan, which is a file (--plan), or is given by --job and the
-flags that follow it in the list below. --window, --only-ranks, --repeat and --scale-compute are done
-to each trace before anything else, in this order.
-
-Storage accesses are lowered with --lower to what a storage system does, with the parameters:
-
-` + storage.Help(95),
+A plan (--plan) or --job merges several jobs. --window, --only-ranks, --repeat and --scale-compute edit each trace
+first, in this order.`,
 		Example: `  traceconv x.goal -o x.parquet
   traceconv x.parquet -o x.bin
-  traceconv --from goal --to goalbin < x.goal > x.bin
   traceconv -o out/ *.bin
   traceconv traces/ -o app.parquet
-  traceconv --schedgen upstream --to goalbin traces/pmpi-trace-rank-0.txt -o app.bin
   traceconv --lower collectives=ring horovod.parquet -o horovod.goal
-  traceconv --lower directdrive:replicas=8,order=timed --report r.json x.spc -o x.parquet
   traceconv --lower roofline:peak-flops=312TFLOPS,mem-bw=2TB/s llama.parquet -o llama.vef
   traceconv --plan cluster.yaml -o merged.parquet
   traceconv --job train.parquet,count=4 --job app.goal@5ms --placement random --nodes 64 -o x.parquet
-  traceconv --only-ranks 0-7 --scale-compute 0.5 llama.parquet -o half.parquet
-  traceconv --comm-groups run/groups.json run/resnet -o resnet.parquet
-  traceconv app.goal -o run/app.et
   zstd -dc x.bin.zst | traceconv --strict --to goal | less`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,12 +86,13 @@ Storage accesses are lowered with --lower to what a storage system does, with th
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	write.Register(p, cmd, "output `file`, or a folder for each input's own output (default: standard output)")
+	flags.StringVar(&c.title, "title", "", "title of the trace")
+	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "number of inputs converted concurrently")
+	flags.Lookup("jobs").DefValue = "all cores"
+	write.Register(p, cmd, "output `file`, or a folder for one output per input (default: standard output)")
 	read.Register(p, cmd)
 	lowering.Register(p, cmd)
 	planning.Register(cmd)
-	flags.StringVar(&c.title, "title", "", "give the trace this title")
-	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many inputs to convert at the same time")
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/horovod"
 	"github.com/tracedag/tracedag/dag/gen/pattern"
 	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/base"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
@@ -235,10 +237,10 @@ func TestUsage(t *testing.T) {
 func TestHelp(t *testing.T) {
 	for args, want := range map[string][]string{
 		"--help": {"tracegen - make", " Applications\n", "  horovod", "  pattern", "Examples:", "Exit status:"},
-		"fft --help": {"Options of fft:\n      --size dims", "\nOutput:\n  -o, --output file", "--lower choice",
+		"fft --help": {"Options of fft:\n      --size DIMS", "\nOutput:\n  -o, --output FILE", "--lower CHOICE",
 			"\nFlags of all commands:\n  -h, --help"},
-		"help horovod":           {"tracegen horovod - ", "--compute time", "(default 20ms)", "50MiB)", "--seed int"},
-		"pattern --help":         {"dissemination", "--bytes size", "64KiB)"},
+		"help horovod":           {"tracegen horovod - ", "--compute TIME", "(default 20ms)", "50MiB)", "--seed N"},
+		"pattern --help":         {"dissemination", "--bytes SIZE", "64KiB)"},
 		"__complete pattern ":    {"ring\n", "alltoall\n"},
 		"__complete pattern r":   {"ring\n"},
 		"__complete horovod --t": {"--to"},
@@ -250,6 +252,13 @@ func TestHelp(t *testing.T) {
 				t.Errorf("tracegen %s: exit status %d, output lacks %q:\n%s", args, got.Status, text, got.Stdout)
 			}
 		}
+	}
+}
+
+// TestFormats: traces are written in every format that can be written.
+func TestFormats(t *testing.T) {
+	if got, want := base.Formats.Writable().Names(), formats.All.Writable().Names(); !slices.Equal(got, want) {
+		t.Errorf("formats %q, expected %q", got, want)
 	}
 }
 

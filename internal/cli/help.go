@@ -1,0 +1,509 @@
+// This file prints help. The help of a command lists the flags of the program below headings; those of an owner, such as a
+// backend or format, are a topic: "PROGRAM --help TOPIC" lists them.
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/tracedag/tracedag/param"
+)
+
+// Widths of help texts in columns.
+const (
+	defaultWidth = 80 // if that of the terminal is not known
+	leastWidth   = 60
+	mostWidth    = 120
+)
+
+// Annotations of flags: the heading that help lists them below, or the topic that they belong to.
+const (
+	sectionAnnotation = "section"
+	topicAnnotation   = "topic"
+)
+
+// allFlags is the topic that lists the flags of the program and of all topics.
+const allFlags = "flags"
+
+func annotate(f *pflag.Flag, key, value string) {
+	if f.Annotations == nil {
+		f.Annotations = map[string][]string{}
+	}
+	f.Annotations[key] = []string{value}
+}
+
+func annotation(f *pflag.Flag, key string) string {
+	if values := f.Annotations[key]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Section puts all flags of the command that have no place in help yet below a heading.
+func Section(cmd *cobra.Command, title string) {
+	place(cmd, sectionAnnotation, title)
+}
+
+// Topic puts all flags of the command that have no place in help yet into a topic: the group's Owner names it. The
+// group's Params are only for help.
+func Topic(cmd *cobra.Command, g Group) {
+	g.Topic = true
+	place(cmd, topicAnnotation, g.Owner)
+	manualOf(cmd).add(g)
+}
+
+// InTopic puts a flag into the topic of an owner.
+func InTopic(cmd *cobra.Command, flag, owner string) {
+	annotate(cmd.Flags().Lookup(flag), topicAnnotation, owner)
+}
+
+func place(cmd *cobra.Command, key, value string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if annotation(f, sectionAnnotation) == "" && annotation(f, topicAnnotation) == "" {
+			annotate(f, key, value)
+		}
+	})
+}
+
+// InSection reports whether help lists the flag below a heading.
+func InSection(f *pflag.Flag, title string) bool {
+	return annotation(f, sectionAnnotation) == title
+}
+
+// manual is the topics of a command's help. The context of the command has it.
+type manual struct {
+	cmd    *cobra.Command
+	topics []Group
+}
+
+type manualKey struct{}
+
+func manualOf(cmd *cobra.Command) *manual {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	m, ok := ctx.Value(manualKey{}).(*manual)
+	if !ok || m.cmd != cmd { // else that of the parent
+		m = &manual{cmd: cmd}
+		cmd.SetContext(context.WithValue(ctx, manualKey{}, m))
+	}
+	return m
+}
+
+// add adds a topic. Groups of one owner make one topic. A text that the topic has is not repeated.
+func (m *manual) add(g Group) {
+	for i := range m.topics {
+		if have := &m.topics[i]; have.Owner == g.Owner && have.Page == g.Page && have.File == g.File {
+			g.Page, g.File = "", ""
+		}
+	}
+	m.topics = append(m.topics, g)
+}
+
+// names returns the names of the topics; listed selects those in lists of the program's help.
+func (m *manual) names(listed bool) (names []string) {
+	for i := range m.topics {
+		if g := &m.topics[i]; (g.List != "") == listed && !slices.Contains(names, g.Owner) {
+			names = append(names, g.Owner)
+		}
+	}
+	if !listed && len(m.topics) > 0 {
+		names = append(names, allFlags)
+	}
+	return names
+}
+
+// owner returns the name of the topic that a further name stands for, or else the name.
+func (m *manual) owner(name string) string {
+	for i := range m.topics {
+		if m.topics[i].Owner == name {
+			return name
+		}
+	}
+	for i := range m.topics {
+		if slices.Contains(m.topics[i].Names, name) {
+			return m.topics[i].Owner
+		}
+	}
+	return name
+}
+
+// helpFirst returns the arguments with "help TOPIC" replaced by "--help TOPIC".
+func helpFirst(args []string) []string {
+	if len(args) > 0 && args[0] == "help" {
+		return append([]string{"--help"}, args[1:]...)
+	}
+	return args
+}
+
+// help prints the help of a command, or that of the topic behind --help.
+func (p *Program) help(cmd *cobra.Command, args []string) {
+	m := manualOf(cmd)
+	h := &helpPage{w: cmd.OutOrStdout(), width: p.helpWidth()}
+	topic := ""
+	for i, arg := range args {
+		if (arg == "--help" || arg == "-h") && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			topic = m.owner(args[i+1])
+		}
+	}
+	switch names := slices.Concat(m.names(true), m.names(false)); {
+	case topic == "" || cmd.HasParent() && len(m.topics) == 0 || topic == cmd.Name():
+		m.printMain(h)
+	case topic == allFlags && len(m.topics) > 0:
+		m.printAll(h)
+	case slices.Contains(names, topic):
+		m.printTopic(h, topic)
+	default:
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		if len(names) == 0 { // the name of a file, say
+			m.printMain(h)
+			return
+		}
+		p.helpErr = Usagef("--help: no topic %q, expected one of %s", topic, strings.Join(names, ", "))
+	}
+}
+
+// helpWidth returns the width of the terminal, within limits.
+func (p *Program) helpWidth() int {
+	if f, ok := p.Stdout.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return min(max(width, leastWidth), mostWidth)
+		}
+	}
+	return defaultWidth
+}
+
+// printMain prints the help of the command.
+func (m *manual) printMain(h *helpPage) {
+	cmd := m.cmd
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintf(h.w, "%s - %s\n\nUsage:\n", cmd.CommandPath(), cmd.Short)
+	if cmd.Runnable() && !cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(h.w, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(h.w, "  %s COMMAND [flags]\n", cmd.CommandPath())
+	}
+	fmt.Fprintln(h.w)
+	h.text(text)
+	if cmd.HasAvailableSubCommands() {
+		h.commands(cmd)
+	}
+	m.owners(h)
+	h.sections(cmd)
+	h.print()
+	if cmd.HasExample() {
+		fmt.Fprintf(h.w, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
+	}
+	if cmd.Name() == "completion" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+		return
+	}
+	loss := ""
+	if cmd.Flags().Lookup("strict") != nil {
+		loss = ", 3 loss with --strict"
+	}
+	fmt.Fprint(h.w, "\nExit status:\n")
+	for _, line := range wrap("0 success, 1 bad input or failure, 2 bad usage"+loss+", 130 Ctrl-C, 141 closed pipe", h.width-2) {
+		fmt.Fprintln(h.w, "  "+line)
+	}
+	if names := m.names(false); len(names) > 0 {
+		fmt.Fprintln(h.w)
+		h.text(fmt.Sprintf("More: %s --help %s", cmd.CommandPath(), strings.Join(names, " | ")))
+	}
+	if !cmd.HasParent() {
+		fmt.Fprintf(h.w, "Shell completion: %s completion bash|zsh|fish|powershell\n", cmd.Name())
+	}
+}
+
+// owners lists the topics that have a heading.
+func (m *manual) owners(h *helpPage) {
+	var lists []string
+	for i := range m.topics {
+		if list := m.topics[i].List; list != "" && !slices.Contains(lists, list) {
+			lists = append(lists, list)
+		}
+	}
+	for _, list := range lists {
+		var entries []helpEntry
+		for i := range m.topics {
+			if g := &m.topics[i]; g.List == list {
+				entries = append(entries, helpEntry{"  " + g.Owner, g.Title})
+			}
+		}
+		h.list(list, entries)
+		h.print()
+	}
+}
+
+// printTopic prints the titles, texts and flags of a topic.
+func (m *manual) printTopic(h *helpPage, topic string) {
+	first := true
+	var files, swept []string
+	for i := range m.topics {
+		g := &m.topics[i]
+		if g.Owner != topic {
+			continue
+		}
+		if first {
+			fmt.Fprintf(h.w, "%s %s - %s\n", m.cmd.CommandPath(), g.Owner, g.Title)
+		}
+		first = false
+		if g.Page != "" {
+			fmt.Fprintln(h.w)
+			h.text(g.Page)
+		}
+		h.group(g)
+		swept = append(swept, g.Params.Flags().Swept()...)
+		if g.File != "" {
+			files = append(files, g.File)
+		}
+	}
+	title := "Flags"
+	if len(h.lists) > 0 {
+		title = "More flags"
+	}
+	h.flags(title, m.cmd, func(f *pflag.Flag) bool {
+		_, declared := f.Value.(*collected) // a table has listed it
+		return annotation(f, topicAnnotation) == topic && !declared
+	})
+	h.print()
+	if len(swept) > 0 {
+		fmt.Fprintln(h.w)
+		h.text("Flags that --sweep varies: " + strings.Join(swept, ", "))
+	}
+	if len(files) > 0 {
+		fmt.Fprintln(h.w)
+		h.text("More: " + strings.Join(files, ", "))
+	}
+}
+
+// printAll prints the flags of the program and of its topics.
+func (m *manual) printAll(h *helpPage) {
+	fmt.Fprintf(h.w, "%s - all flags\n", m.cmd.CommandPath())
+	h.sections(m.cmd)
+	for _, topic := range slices.Concat(m.names(true), m.names(false)) {
+		title := topic
+		for i := range m.topics {
+			if g := &m.topics[i]; g.Owner == topic {
+				title = topic + ": " + g.Title
+				break
+			}
+		}
+		h.flags(title, m.cmd, func(f *pflag.Flag) bool { return annotation(f, topicAnnotation) == topic })
+	}
+	h.print()
+}
+
+// helpPage is a page of help. Lists are kept until print, which aligns them all.
+type helpPage struct {
+	w     io.Writer
+	width int
+	lists []helpList
+}
+
+type helpList struct {
+	title   string
+	entries []helpEntry
+}
+
+type helpEntry struct{ name, text string }
+
+// list adds a list, unless it is empty.
+func (h *helpPage) list(title string, entries []helpEntry) {
+	if len(entries) > 0 {
+		h.lists = append(h.lists, helpList{title, entries})
+	}
+}
+
+// print prints the lists in two columns.
+func (h *helpPage) print() {
+	most, column := h.width*3/8, 0
+	for _, list := range h.lists {
+		for _, e := range list.entries {
+			if len(e.name) <= most {
+				column = max(column, len(e.name))
+			}
+		}
+	}
+	for _, list := range h.lists {
+		fmt.Fprintf(h.w, "\n%s:\n", list.title)
+		for _, e := range list.entries {
+			name := e.name
+			if len(name) > column && e.text != "" {
+				fmt.Fprintln(h.w, name)
+				name = ""
+			}
+			for _, line := range wrap(e.text, h.width-column-2) {
+				fmt.Fprintln(h.w, strings.TrimRight(fmt.Sprintf("%-*s  %s", column, name, line), " "))
+				name = ""
+			}
+		}
+	}
+	h.lists = nil
+}
+
+// text prints paragraphs, wrapped. Lines that begin with a space or tab are printed as they are.
+func (h *helpPage) text(text string) {
+	var paragraph []string
+	flush := func() {
+		if len(paragraph) > 0 {
+			for _, line := range wrap(strings.Join(paragraph, " "), h.width) {
+				fmt.Fprintln(h.w, line)
+			}
+		}
+		paragraph = nil
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		switch {
+		case line == "" || line[0] == ' ' || line[0] == '\t':
+			flush()
+			fmt.Fprintln(h.w, line)
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	flush()
+}
+
+// unbroken is a space at which wrap breaks no line.
+const unbroken = "\x00"
+
+// wrap breaks a text into lines of at most so many characters, at spaces.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	lines = append(lines, line)
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], unbroken, " ")
+	}
+	return lines
+}
+
+// commands lists the subcommands, by group if there are groups.
+func (h *helpPage) commands(cmd *cobra.Command) {
+	list := func(group string) {
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.GroupID == group {
+				for i, line := range wrap(sub.Short, h.width-17) {
+					name := ""
+					if i == 0 {
+						name = sub.Name()
+					}
+					fmt.Fprintf(h.w, "  %-14s %s\n", name, line)
+				}
+			}
+		}
+	}
+	fmt.Fprintf(h.w, "\nCommands (\"%s COMMAND --help\" shows the flags):\n", cmd.CommandPath())
+	list("")
+	for i, group := range cmd.Groups() {
+		if i > 0 {
+			fmt.Fprintln(h.w)
+		}
+		fmt.Fprintf(h.w, " %s\n", group.Title)
+		list(group.ID)
+	}
+}
+
+// sections lists the flags below their headings, and then the flags of all commands.
+func (h *helpPage) sections(cmd *cobra.Command) {
+	var titles []string
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if title := annotation(f, sectionAnnotation); title != "" && !slices.Contains(titles, title) {
+			titles = append(titles, title)
+		}
+	})
+	for _, title := range titles {
+		h.flags(title, cmd, func(f *pflag.Flag) bool { return InSection(f, title) })
+	}
+	title := "Flags of all commands"
+	if len(titles) == 0 {
+		title = "Flags"
+	}
+	h.flags(title, cmd, func(f *pflag.Flag) bool { return InSection(f, "") && annotation(f, topicAnnotation) == "" })
+}
+
+// flags lists the selected flags of the command and those that it inherits.
+func (h *helpPage) flags(title string, cmd *cobra.Command, selected func(*pflag.Flag) bool) {
+	var entries []helpEntry
+	add := func(f *pflag.Flag) {
+		if !f.Hidden && f.Deprecated == "" && selected(f) {
+			entries = append(entries, flagEntry(f))
+		}
+	}
+	cmd.LocalFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	h.list(title, entries)
+}
+
+// flagEntry describes a flag.
+func flagEntry(f *pflag.Flag) helpEntry {
+	kind, usage := pflag.UnquoteUsage(f)
+	name := "      --" + f.Name
+	if f.Shorthand != "" {
+		name = "  -" + f.Shorthand + ", --" + f.Name
+	}
+	if kind != "" {
+		name += " " + param.Placeholder(kind)
+	}
+	return helpEntry{name, withDefault(usage, f.DefValue)}
+}
+
+// withDefault appends the default to the help of an option, unless it is a zero value or the help states it.
+func withDefault(usage, value string) string {
+	switch value {
+	case "", "0", "0s", "0B", "false", "[]":
+		return usage
+	}
+	if strings.Contains(usage, "(default") {
+		return usage
+	}
+	return usage + " (default" + unbroken + value + ")"
+}
+
+// group lists the options of a table below their headings.
+func (h *helpPage) group(g *Group) {
+	for _, section := range g.Params.Sections() {
+		var entries []helpEntry
+		for _, p := range section.Params {
+			name := "      " + p.Signature()
+			switch {
+			case p.Letter != "":
+				name = "  -" + p.Letter + ", " + p.Signature()
+			case p.Key:
+				name = "  " + p.Signature()
+			}
+			entries = append(entries, helpEntry{name, withDefault(p.Usage(), p.Initial)})
+		}
+		title := section.Heading
+		if title == "" {
+			title = "Flags"
+		}
+		h.list(title, entries)
+	}
+}

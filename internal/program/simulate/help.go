@@ -1,0 +1,42 @@
+package simulate
+
+const long = `Simulate runs a trace on a model of a machine and its network, and prints when each rank finishes. TRACE is a file or
+folder in any format that tracedag reads; the default is standard input. Collectives are lowered to messages unless the
+backend runs them itself.`
+
+const examples = `  tracegen horovod | simulate
+  simulate --params ai --G 400Gbps --json x.parquet
+  simulate --backend packet --topology fattree:k=8 --transport dctcp x.parquet
+  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet`
+
+// sweepPage is the help of sweeps.
+const sweepPage = `--sweep GRID runs a grid of parameters over one trace, several points concurrently, and prints a JSON line per point in
+the order of the grid, or with --csv a table without the finish times of the ranks.
+
+  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet
+  simulate --backend packet --topology fattree:k=4 --sweep 'queue=100kB,1MB' x.parquet
+
+Parameters are separated by semicolons, values by commas. FROM..TO:N are N values at equal distances. The help of a
+backend ("simulate --help packet") lists the parameters: its flags that --sweep varies, and its keys.
+
+A point that fails prints its parameters and an error, and does not stop the others; the exit status is then 1.`
+
+// jobsPage is the help of jobs.
+const jobsPage = `Several traces, or a plan, run as jobs at the same time:
+
+  simulate --trace a.parquet --trace b.parquet@5ms --alone
+  simulate --plan cluster.yaml
+
+The trace that the argument names is the first job. The result has the times of each job.`
+
+// resultPage is the help of results.
+const resultPage = `The result is a table, or with --json one JSON object with the same fields for every backend: backend, model, params,
+complete, makespan_ps, finish_ps (by rank), ops, never_run, events, messages, bytes, wall_s, ops_per_s, and, if they
+apply, leftover, stuck, aborted, backend_stats, critical_path, op_times, jobs and compare. Times are picoseconds.
+
+A run is incomplete if ops never ran, or if messages or receives have no partner: the first ten are listed with the
+reason, "complete" is false, and the exit status is 1.
+
+For a trace of several jobs, the result has the times of each job and its compute time without concurrent communication.
+--alone also runs each job alone and adds its slowdown. --compare adds the measured time of each rank and the error of
+the simulated one.`
