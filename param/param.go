@@ -243,9 +243,11 @@ func (s Set) Apply(texts Texts) error {
 
 // namesText reports whether the error of a value tells by itself what was found and expected.
 func namesText(v Value, err error) bool {
-	switch v.(type) {
+	switch v := v.(type) {
 	case *function, *choice:
 		return true
+	case *checked:
+		return namesText(v.Value, err)
 	}
 	var outside *rangeError
 	return errors.As(err, &outside)
