@@ -5,10 +5,15 @@ package packet
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // Compat is the reference simulator whose accidents a run reproduces; see [Params].Compat.
@@ -284,4 +289,172 @@ func (c Compat) String() string {
 // MarshalText returns the name, "" for [CompatNone].
 func (c Compat) MarshalText() ([]byte, error) {
 	return []byte(compats[c]), nil
+}
+
+// setTransport sets the defaults of a transport.
+func (b *backend) setTransport(name string) (err error) {
+	compat, err := ParseCompat(b.compat)
+	if err != nil {
+		return err
+	}
+	seed := b.params.Seed
+	if b.params, err = NewParams(name, compat); err != nil {
+		b.params, _ = NewParams("ndp", CompatNone)
+	}
+	b.params.Seed = seed
+	return err
+}
+
+func (b *backend) Params() param.Set {
+	names := make([]string, len(Transports))
+	for i, t := range Transports {
+		names[i] = t.Name
+	}
+	p := &b.params
+	c := &p.Coupling
+	compat := param.Func("simulator", "compat", "reproduce the accidents of a reference simulator", func(text string) error {
+		if text == "true" || text == "false" { // no simulator is named
+			return nil
+		}
+		b.compat = text
+		return b.setTransport(p.Transport)
+	}).Among(Simulators()...)
+	transport := param.Func("name", "transport", "transport of messages", b.setTransport).Default(p.Transport).Among(names...)
+	const byTransport = "by the transport"
+	queueing := param.Choice(&p.Queueing, "queueing", "queueing discipline of switch ports", queueings[:]...).Default(byTransport)
+	balance := param.Func("policy", "balance", "load balancing over equal-cost paths", func(text string) (err error) {
+		b.balance = text
+		p.Balance, err = ParseBalance(text)
+		return err
+	}).Default(byTransport).Among(Balances()...)
+	set := param.Set{
+		compat.Hidden(),
+		transport,
+		param.String(&b.topology, "topology",
+			"network, such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, or a .topo file or list of links").
+			Placeholder("network"),
+		param.Choice(&b.coupling, "coupling", "model of messages on the network; htsim: for lists of flows",
+			"own", "htsim", "atlahs").Default("as --compat"),
+		topology.PlacementParam(&b.placement),
+		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
+		param.Size(&p.MSS, "mss", "payload of a full packet").Sweep(),
+		param.Bool(&p.PadLastPacket, "whole-packets", "pad the last packet of a message to full size"),
+		queueing,
+		param.Size(&p.Queue, "queue", "switch queue capacity per port").Default(byTransport).Sweep(),
+		param.Size(&p.ControlQueue, "control-queue", "capacity of the separate queue of control packets per port").
+			Default("twice --queue").Sweep(),
+		param.String(&b.ecn, "ecn", "ECN marking thresholds KMIN[,KMAX], in bytes or percent of the queue, or none").
+			Default(byTransport).Placeholder("kmin[,kmax]"),
+		balance,
+		param.Custom("int", "entropy", "entropy values of a sprayed message", parseEntropy, func(x *big.Rat) (err error) {
+			p.Entropy, err = param.Rounded(x)
+			return err
+		}, func() string { return strconv.FormatInt(p.Entropy, 10) }).Default("128").Sweep(),
+		param.Time(&p.Flowlet, "flowlet-gap", "idle time after which a flowlet begins").Sweep(),
+		param.File(&b.pathsFile, "paths",
+			"paths of flows: lines of source, destination, path and ACK path; or a result with paths"),
+		param.Strings(&b.failTexts, "fail",
+			"fail a link, such as tor3-agg1@2ms..5ms, or change its rate, such as tor3-agg1@2ms:25Gbps; repeatable").Placeholder("link"),
+		param.Func("key=value,...", "set", "parameters of the transport, with units; --list-transports lists them", b.assign).Repeats(),
+		param.TimeIn(&c.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
+		param.TimeIn(&c.Gap, dag.Nanosecond, "g", "gap between messages at a NIC").Sweep(),
+		param.Size(&c.Rendezvous, "S", "largest message that is sent eagerly").Default("unlimited").Sweep(),
+		param.Bool(&c.AckEnds, "ack-ends", "end a send when its last byte is acknowledged, not when it leaves the host"),
+		param.Func("rate", "local-rate", "rate of messages between ranks on one host", b.setLocalRate).Default("unlimited"),
+		param.Time(&c.LocalLatency, "local-latency", "latency of messages between ranks on one host").Sweep(),
+		param.Time(&p.End, "end", "time at which the network stops").Default("when idle"),
+		param.Int(&p.Seed, "seed", "seed of random choices").Sweep(),
+		param.Time(&b.sample, "sample", "sampling period of queue lengths").Default("no samples"),
+		param.File(&b.samples, "samples", "CSV file for the samples"),
+		param.File(&b.flows, "flows", "CSV file for the outcome of each message"),
+		param.File(&b.ports, "ports", "CSV file for the counters of each port"),
+		param.Int(&b.maxFlows, "max-flows", "largest number of messages that --json lists; beyond it, quantiles").
+			Range(0, math.MaxInt32),
+	}
+	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
+	set.Under("Switches", "queueing", "queue", "control-queue", "ecn", "balance", "entropy", "flowlet-gap", "paths")
+	set.Under("Transport", "transport", "set", "mss", "whole-packets")
+	set.Under("Messages", "coupling", "o", "g", "S", "ack-ends")
+	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
+	return append(set, b.transportParams()...)
+}
+
+// transportParams returns the table of the transport's own parameters.
+func (b *backend) transportParams() (set param.Set) {
+	t, err := FindTransport(b.params.Transport)
+	if err != nil {
+		return nil
+	}
+	values := b.params.TransportParams
+	for i := range t.Parameters {
+		own := &t.Parameters[i]
+		parse := func(text string) (*big.Rat, error) {
+			v, err := parseParameter(own, text)
+			return new(big.Rat).SetFloat64(v), err
+		}
+		set = append(set, param.Custom(kinds[own.Unit], own.Name, own.Doc, parse, func(x *big.Rat) error {
+			values[own.Name], _ = x.Float64()
+			return nil
+		}, func() string { return formatParameter(own, values[own.Name]) }).
+			Only().Sweep().In("Keys of --set with --transport "+t.Name+" (--list-transports: of all)"))
+	}
+	return set
+}
+
+// assign sets parameters of the transport by texts such as "rto=1ms,window=8".
+func (b *backend) assign(texts string) error {
+	t, err := FindTransport(b.params.Transport)
+	if err != nil {
+		return err
+	}
+	for text := range strings.SplitSeq(texts, ",") {
+		if name, _, found := strings.Cut(text, "="); found {
+			if _, err := t.Find(name); err != nil {
+				return err
+			}
+		}
+		if err := b.transportParams().Assign(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *backend) setLocalRate(text string) error {
+	r, err := units.ParseRate(text, "")
+	if err == nil && r.Num > 0 {
+		b.params.Coupling.LocalRate = bitsPerSecond(r)
+	}
+	return err
+}
+
+// parseEntropy parses a number of entropy values; Params.Check knows the upper limit.
+func parseEntropy(text string) (*big.Rat, error) {
+	n, err := units.ParseCount(text, math.MinInt64, math.MaxInt64)
+	return new(big.Rat).SetInt64(n), err
+}
+
+// String returns the parameters in one line for people.
+func (p Params) String() string {
+	text := fmt.Sprintf("mss=%s queue=%s balance=%v", units.FormatSize(p.MSS), units.FormatSize(p.Queue), p.Balance)
+	if p.Balance == Spray {
+		text += fmt.Sprintf(" entropy=%d", p.Entropy)
+	}
+	if p.ECNMin != NoECN {
+		text += fmt.Sprintf(" ecn=%s,%s", units.FormatSize(p.ECNMin), units.FormatSize(p.ECNMax))
+	}
+	if p.Compat != CompatNone {
+		text += " rules=" + p.Compat.String()
+	}
+	transport, err := FindTransport(p.Transport)
+	if err != nil {
+		return text
+	}
+	for i := range transport.Parameters {
+		own := &transport.Parameters[i]
+		if v := p.TransportParams[own.Name]; v != own.Value {
+			text += fmt.Sprintf(" %s=%s", own.Name, formatParameter(own, v))
+		}
+	}
+	return text
 }
