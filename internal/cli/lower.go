@@ -9,16 +9,17 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/storage"
 )
 
 // LowerFlags are the flags of a program that can turn high-level ops into sends, receives and calcs.
 type LowerFlags struct {
-	rules  []string
-	report string
-	nccl   ncclFlags
-	Seed   *int64 // of sampled times; nil: that of the command's flag --seed
-	p      *Program
+	rules   []string
+	report  string
+	options *Options // of passes
+	Seed    *int64   // of sampled times; nil: that of the command's flag --seed
+	p       *Program
 }
 
 // Register adds the flags to the command.
@@ -29,7 +30,7 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 			", nccl ... (\"--help lowering\"); repeatable")
 	cmd.Flags().StringVar(&f.report, "report", "", "write counts of lowered ops to `FILE` as JSON")
 	Section(cmd, "Lowering")
-	f.nccl.register(cmd)
+	f.registerPasses(cmd)
 	Topic(cmd, Group{Owner: "lowering", Title: "passes that turn high-level ops into sends, receives and calcs", Page: lowerPage,
 		File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md"})
 }
@@ -59,7 +60,7 @@ func indent(text string) string {
 
 // Asked reports whether the flags ask for anything.
 func (f *LowerFlags) Asked() bool {
-	return len(f.rules) > 0 || f.nccl.regroups()
+	return len(f.rules) > 0 || f.regroups()
 }
 
 // Reports reports whether there is to be a report.
@@ -80,19 +81,20 @@ func (f *LowerFlags) Pass() (Pass, error) {
 	if f.report != "" && (do.Storage == nil) == (do.NCCL == nil) {
 		return nil, Usagef("--report is for --lower of storage (%s) or of nccl", strings.Join(storage.Names(), ", "))
 	}
-	if err := f.nccl.check(do.NCCL != nil, do.NCCL != nil || do.Join); err != nil {
+	s, err := f.settings(do.NCCL != nil, do.NCCL != nil || do.Join)
+	if err != nil {
 		return nil, err
 	}
-	do.Nodes, do.Report, do.Warn = f.nccl.nodeOptions(), f.writeReport, f.p.Warn
-	if f.nccl.regroups() {
-		do.Group = f.nccl.group
+	do.Nodes, do.Report, do.Warn = *s.nodes, f.writeReport, f.p.Warn
+	if f.regroups() {
+		do.Group = s.grouping.Regroup
 	}
 	if do.NCCL != nil {
-		if do.NCCL.Seed, _ = f.nccl.flags.GetInt64("seed"); f.Seed != nil { // 0 for a program without a seed
+		if do.NCCL.Seed, _ = f.options.flags.GetInt64("seed"); f.Seed != nil { // 0 for a program without a seed
 			do.NCCL.Seed = *f.Seed
 		}
-		do.NCCL.Sample, do.NCCL.ZeroReduction, do.NCCL.Unmodelled = f.nccl.sample, f.nccl.zero, f.nccl.assume
-		do.NCCL.Tables = f.setTables
+		do.NCCL.Sample, do.NCCL.ZeroReduction, do.NCCL.Unmodelled = s.nccl.Sample, s.nccl.ZeroReduction, s.nccl.Unmodelled
+		do.NCCL.Tables = func(o *nccl.Options) error { return s.nccl.ReadTables(o, f.readFile) }
 	}
 	return do.Lower, nil
 }

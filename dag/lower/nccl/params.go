@@ -1,0 +1,88 @@
+package nccl
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/param"
+)
+
+// Settings are the options of a lowering that have parameters of their own.
+type Settings struct {
+	Sample        bool
+	ZeroReduction bool
+	Unmodelled    string // "ring", "none", or "" for an error; see the pass
+
+	simple, ll, ll128 string // files of tables; "": that of the machine
+}
+
+// Params returns the table of the parameters.
+func (s *Settings) Params() param.Set {
+	return param.Set{
+		param.File(&s.simple, "npkit-simple", "file of the times of GPUs to reduce and copy with NCCL's protocol Simple, by "+
+			"NPKit").Default("the machine's"),
+		param.File(&s.ll, "npkit-ll", "the same file for the protocol LL").Default("the machine's"),
+		param.File(&s.ll128, "npkit-ll128", "the same file for the protocol LL128").Default("no time, with a warning"),
+		param.Bool(&s.Sample, "npkit-sample", "draw these times, by --seed, instead of taking their means"),
+		param.Bool(&s.ZeroReduction, "zero-reduction", "reducing, copying and messages inside a node take no time"),
+		param.Choice(&s.Unmodelled, "assume", "carry out NCCL calls by algorithms that are not modelled as ring, or as none: "+
+			"without messages", "ring", "none"),
+	}
+}
+
+// ReadTables reads the tables of times that the settings name. The function opens a file and passes its content on.
+func (s *Settings) ReadTables(o *Options, open func(name string, read func(io.Reader) error) error) error {
+	for _, table := range []struct {
+		path string
+		to   **Table
+	}{{s.simple, &o.Simple}, {s.ll, &o.LL}, {s.ll128, &o.LL128}} {
+		if table.path == "" {
+			continue
+		}
+		err := open(table.path, func(r io.Reader) (err error) {
+			*table.to, err = ReadTable(r)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Grouping says how many ranks each node gets: equal numbers, or those of a file. The zero value changes nothing.
+type Grouping struct {
+	file    string
+	perNode int
+}
+
+// Params returns the table of the parameters, of which one can be given.
+func (g *Grouping) Params() param.Set {
+	return param.Set{
+		param.File(&g.file, "regroup", "YAML file with num_of_nodes and num_gpus_per_node, or num_gpus_list, by which ranks are "+
+			"assigned to nodes"),
+		param.Int(&g.perNode, "gpus-per-node", "number of ranks that each node gets").Range(1, math.MaxInt32),
+	}
+}
+
+// Regroup returns the trace with its ranks assigned to nodes by [Regroup].
+func (g *Grouping) Regroup(t *dag.Trace) (*dag.Trace, error) {
+	ranks := len(t.Ranks)
+	if g.file != "" {
+		counts, err := ReadGrouping(g.file, ranks)
+		if err != nil {
+			return nil, err
+		}
+		return Regroup(t, counts)
+	}
+	if g.perNode == 0 {
+		return t, nil
+	}
+	if ranks%g.perNode != 0 {
+		return nil, fmt.Errorf("--gpus-per-node: the trace has %d ranks, which is no multiple of %d", ranks, g.perNode)
+	}
+	return Regroup(t, slices.Repeat([]int{g.perNode}, ranks/g.perNode))
+}
