@@ -42,7 +42,6 @@ type Kind struct {
 	Name  string
 	Title string         // one line of help
 	New   func() Backend // a fresh configuration
-	Page  string         // documentation, which is also the long help
 	Lists []Listing      // tables of presets and the like
 }
 
