@@ -74,7 +74,7 @@ func Options(o sim.RunOptions) Option {
 }
 
 // Run runs a trace on the backend of a name: it compiles it, with the collectives lowered that the backend does not run
-// itself, and returns the result. An error that a run without options cannot have names the parameter at fault.
+// itself, and returns the result. An error about a parameter wraps a [*param.Error], which names it.
 func Run(trace *dag.Trace, name string, options ...Option) (*sim.Result, error) {
 	c := newCall(options)
 	replay, err := c.compile(trace, name)
@@ -174,7 +174,7 @@ func (c *call) configure(b sim.Backend) ([]param.Setting, error) {
 	for _, name := range others {
 		p := b.Params().Find(name)
 		if p == nil {
-			return nil, fmt.Errorf("no parameter %q, expected one of %s", name, strings.Join(b.Params().Names(), ", "))
+			return nil, param.Errorf(name, "no such parameter, expected one of %s", strings.Join(b.Params().Names(), ", "))
 		}
 		for _, text := range c.texts[name] {
 			n, err := p.Value.(param.Number).Parse(text)
