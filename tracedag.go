@@ -5,8 +5,8 @@
 //		os.Exit(tracedag.Main(os.Args, tracedag.Extensions{Formats: []format.Format{myFormat}}))
 //	}
 //
-// The library is in the packages below: dag is the model, formats reads and writes files, dag/gen generates, dag/lower and
-// dag/compose transform, sim simulates.
+// The library is in the packages below: dag is the model, formats reads and writes files, dag/gen generates, dag/lower
+// and dag/compose transform, sim simulates.
 package tracedag
 
 import (
@@ -54,8 +54,8 @@ var programs = []struct {
 }
 
 // Main runs the program that the arguments name, with extensions, and returns its exit status: 0 for success, 1 for bad
-// input, 2 for bad usage, 3 for losses that --strict refuses. The name is that of the executable file (args[0], as a link
-// has it) or else the first argument: "mytools simulate x.parquet".
+// input, 2 for bad usage, 3 for losses that --strict refuses. The name is that of the executable file (args[0], as a
+// link has it) or else the first argument: "mytools simulate x.parquet".
 func Main(args []string, e Extensions) int {
 	if err := e.check(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(args[0]), err)

@@ -98,8 +98,8 @@ func (b *RankBuilder) Reserve(ops, deps int) {
 	b.deps.edges = Edges{End: make([]uint32, 0, ops), Off: make([]int32, 0, deps)}
 }
 
-// ReserveMeasured is Reserve for what ops of measured traces have beside that: durations, measured times, and attributes
-// of so many bytes in all.
+// ReserveMeasured is Reserve for what ops of measured traces have beside that: durations, measured times, and
+// attributes of so many bytes in all.
 func (b *RankBuilder) ReserveMeasured(ops, attrs int) {
 	r := &b.rank
 	r.Duration = make([]Time, 0, ops)

@@ -50,7 +50,8 @@ func (g *graph) dependency(op, k int) (int, bool) {
 // components finds the strongly connected components of a graph, by the algorithm of R. Tarjan, "Depth-first search and
 // linear graph algorithms", SIAM J. Comput. 1 (1972), without recursion. Its memory is used again from rank to rank.
 type components struct {
-	number []int32 // of each op: 0 not visited; positive while its component is incomplete; then the component's, negative
+	// of each op: 0 not visited; positive while its component is incomplete; then the component's, negative
+	number []int32
 	low    []int32 // the lowest number that the op is known to reach
 	open   []int32 // ops of incomplete components
 	path   []visit // from the root of the search to the op at hand

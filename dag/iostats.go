@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// IOStats says what a trace asks of storage: of its ops of kind IO, each of which is a request to a unit of storage (Peer),
-// issued at its release time.
+// IOStats says what a trace asks of storage: of its ops of kind IO, each of which is a request to a unit of storage
+// (Peer), issued at its release time.
 type IOStats struct {
 	Requests IOCounts     `json:"requests"`
 	Units    int          `json:"units"`

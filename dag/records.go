@@ -10,8 +10,8 @@ import (
 
 // Records returns rank and index of all io ops of the trace, in the order of the records that they stand for: by
 // release time, those of the same time by rank, those of the same rank by index. Where ops of the same time have
-// attributes that begin with [attr.RecordTie], these come at the places that they name, unless another has it, and the others
-// where there is room.
+// attributes that begin with [attr.RecordTie], these come at the places that they name, unless another has it, and the
+// others where there is room.
 func (t *Trace) Records() iter.Seq2[int, int] {
 	return func(yield func(rank, op int) bool) {
 		queue := newRecordQueue(t)
@@ -171,6 +171,8 @@ func recordsByTime(r *Rank) []int32 {
 			order = append(order, int32(i))
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(r.Release.At(int(a)), r.Release.At(int(b))) })
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(r.Release.At(int(a)), r.Release.At(int(b)))
+	})
 	return order
 }

@@ -12,8 +12,8 @@ import (
 // The references of its ranks must be in range ([Rank.CheckReferences]). A source that has a faster way to deliver the
 // whole trace than batch by batch implements ReadAll() (*Trace, error), which [ReadAll] calls.
 type Source interface {
-	// Header returns the header. The first call may cost a pass over part of the trace, as to find the kinds of op; later
-	// calls return the same header at no cost. The header must not be changed. Header may be called concurrently.
+	// Header returns the header. The first call may cost a pass over part of the trace, as to find the kinds of op;
+	// later calls return the same header at no cost. The header must not be changed. Header may be called concurrently.
 	Header() (*Header, error)
 	// NewReader returns a reader of the given columns. Several readers may be used concurrently.
 	NewReader(Columns) Reader
@@ -32,8 +32,8 @@ type Header struct {
 	// Batches divides all ranks, ascending. No two batches share a part of the input, so that each part is read once.
 	Batches []Batch
 
-	// Stable reports that the columns which a reader returns stay valid and unchanged after its next call, and that ranks
-	// with the same columns may share them. It is true of a trace in memory.
+	// Stable reports that the columns which a reader returns stay valid and unchanged after its next call, and that
+	// ranks with the same columns may share them. It is true of a trace in memory.
 	Stable bool
 }
 

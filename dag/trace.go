@@ -62,8 +62,8 @@ func (r *Rank) Measured(i int) (start, end Time) {
 	return start, end
 }
 
-// ID returns the number by which the trace's own format knows op i. It is i, unless the op or one before it has a member
-// "id" in its attributes: then the number goes on counting from the nearest of these.
+// ID returns the number by which the trace's own format knows op i. It is i, unless the op or one before it has a
+// member "id" in its attributes: then the number goes on counting from the nearest of these.
 func (r *Rank) ID(i int) uint64 {
 	for k := min(i, r.Attrs.Len()-1); k >= 0; k-- {
 		if id, ok := r.statedID(k); ok {
@@ -103,8 +103,8 @@ func (r *Rank) StartDependents() Dependents {
 	return r.StartDeps.Dependents(r.Len(), &r.StartOrder)
 }
 
-// CalcTime returns how long a calc takes: its duration, but no time if it is a Marker, whose duration is on record only for
-// backends that replay recorded durations.
+// CalcTime returns how long a calc takes: its duration, but no time if it is a Marker, whose duration is on record only
+// for backends that replay recorded durations.
 func (r *Rank) CalcTime(i int) Time {
 	if r.Subkind.At(i) == Marker {
 		return 0
@@ -207,8 +207,8 @@ func (c *ReferenceChecker) checkOrder(e *Edges, n int, order *Edges) (int, error
 		}
 		for _, d := range want {
 			if seen[d] != 0 {
-				return i, fmt.Errorf("the order of op %d's dependents does not list op %d once for each time it depends on it",
-					i, d)
+				return i, fmt.Errorf("the order of op %d's dependents does not list op %d once for each time it "+
+					"depends on it", i, d)
 			}
 		}
 	}

@@ -15,12 +15,13 @@ type Class string
 
 // The classes of problems that [Validate] finds.
 const (
-	BadTrace      Class = "trace"             // metadata or columns that do not fit the ranks and ops
-	BadKind       Class = "kind"              // no such kind, or a subkind that is none of the kind
-	BadField      Class = "field"             // a value outside the range of its field
-	BadPeer       Class = "peer"              // a partner or root that is no rank of the trace
-	BadComm       Class = "communicator"      // a communicator that does not exist or is malformed
-	BadReference  Class = "reference"         // a dependency on an op that does not exist, or a wrong order of dependents
+	BadTrace Class = "trace"        // metadata or columns that do not fit the ranks and ops
+	BadKind  Class = "kind"         // no such kind, or a subkind that is none of the kind
+	BadField Class = "field"        // a value outside the range of its field
+	BadPeer  Class = "peer"         // a partner or root that is no rank of the trace
+	BadComm  Class = "communicator" // a communicator that does not exist or is malformed
+	// a dependency on an op that does not exist, or a wrong order of dependents
+	BadReference  Class = "reference"
 	Cycle         Class = "cycle"             // ops that wait for each other
 	BadCollective Class = "collective"        // members of a communicator that disagree about its collectives
 	UnmatchedSend Class = "unmatched-send"    // a message that nobody receives
@@ -197,8 +198,8 @@ func (v *validation) message(f finding) string {
 	case ruleMember:
 		return fmt.Sprintf("%v on communicator %d, of which the rank is no member", op.Subkind, op.Comm)
 	case ruleAbsent:
-		return fmt.Sprintf("no collective on communicator %d, on which others have some; so it is with %d of its %d members",
-			f.a, f.b, t.Comms[f.a].Size())
+		return fmt.Sprintf("no collective on communicator %d, on which others have some; "+
+			"so it is with %d of its %d members", f.a, f.b, t.Comms[f.a].Size())
 	case ruleRoot:
 		return fmt.Sprintf("%v with root %d, which is no member of communicator %d", op.Subkind, op.Peer, op.Comm)
 	case ruleDiffers:
@@ -209,8 +210,8 @@ func (v *validation) message(f finding) string {
 	case ruleTooMany:
 		return fmt.Sprintf("%s on communicator %d, where rank %d has no more collectives", collective(op), op.Comm, f.b)
 	case ruleUnmatchedSend:
-		return fmt.Sprintf("no receive matches the send of %d bytes to rank %d with tag %d on communicator %d", op.Bytes,
-			op.Peer, op.Tag, op.Comm)
+		return fmt.Sprintf("no receive matches the send of %d bytes to rank %d with tag %d on communicator %d",
+			op.Bytes, op.Peer, op.Tag, op.Comm)
 	case ruleUnmatchedReceive:
 		from, tag := fmt.Sprintf("rank %d", op.Peer), fmt.Sprintf("tag %d", op.Tag)
 		if op.Peer == AnySource {
@@ -370,7 +371,9 @@ func (c *rankCheck) checkRange(id FieldID) {
 	case *Narrow:
 		switch Fields[id].Range {
 		case NotNegative:
-			c.eachOutside(column, math.MaxInt, func(i int, value int32) { c.add(i, ruleNegative, int64(id), int64(value)) })
+			c.eachOutside(column, math.MaxInt, func(i int, value int32) {
+				c.add(i, ruleNegative, int64(id), int64(value))
+			})
 		case JobIndex:
 			c.eachOutside(column, int(limit), func(i int, _ int32) { c.add(i, ruleJob, 0, 0) })
 		case CommIndex:

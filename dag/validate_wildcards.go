@@ -213,7 +213,8 @@ func (f *flow) side(k int) int {
 // makeRoom makes room for up to amount more sends in taker k, by passing on along one shortest way what takers have,
 // and reports whether there is room.
 func (w *wildcards) makeRoom(k, amount int) bool {
-	way := []int{k} // of takers, each of which but the first gets from the one before w.contested[w.next[the one before]]
+	// of takers, each of which but the first gets from the one before w.contested[w.next[the one before]]
+	way := []int{k}
 	for len(way) > 0 {
 		k := way[len(way)-1]
 		if room := w.takers[k].room(); room > 0 {

@@ -13,8 +13,8 @@ import (
 // Default is the name of the format that is written unless another is asked for.
 const Default = format.Default
 
-// All is every format, in probe order: those of package base, and nsys, which links an SQLite engine. Nsys precedes mpi,
-// which claims every file whose name has a number.
+// All is every format, in probe order: those of package base, and nsys, which links an SQLite engine. Nsys precedes
+// mpi, which claims every file whose name has a number.
 var All = before("mpi", nsys.Format)
 
 // before returns the formats of package base with another one inserted before the one of a name.

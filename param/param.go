@@ -1,6 +1,6 @@
-// Package param declares tunables: each option of a format, pass, generator or backend is described once, in its owner's
-// folder, by name, unit, help, default and range. Flags, --set keys, sweep axes, JSON parameters, --list tables and the
-// option tables of the documentation all come from that description.
+// Package param declares tunables: each option of a format, pass, generator or backend is described once, in its
+// owner's folder, by name, unit, help, default and range. Flags, --set keys, sweep axes, JSON parameters, --list tables
+// and the option tables of the documentation all come from that description.
 //
 // An owner keeps its configuration in a struct and returns the table that describes it:
 //

@@ -106,7 +106,8 @@ func (p Param) Between(least, most float64) Param {
 	return p
 }
 
-func wholeNumber[T ~int | ~int32 | ~int64](at *T, kind string, parse func(string) (T, error), text func(T) string) *number[T] {
+func wholeNumber[T ~int | ~int32 | ~int64](at *T, kind string,
+	parse func(string) (T, error), text func(T) string) *number[T] {
 	return &number[T]{
 		at: at, kind: kind, parse: parse, text: text,
 		exact: func(v T) *big.Rat { return new(big.Rat).SetInt64(int64(v)) },
@@ -277,7 +278,8 @@ func Float(at *float64, name, help string) Param {
 
 // Custom declares a number with its own notation: parse reads it into an exact number, set takes that, and text returns
 // the present value.
-func Custom(kind, name, help string, parse func(string) (*big.Rat, error), set func(*big.Rat) error, text func() string) Param {
+func Custom(kind, name, help string, parse func(string) (*big.Rat, error), set func(*big.Rat) error,
+	text func() string) Param {
 	return define(&custom{kind: kind, parse: parse, set: set, text: text}, name, help, "")
 }
 

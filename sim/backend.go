@@ -19,7 +19,8 @@ type Backend interface {
 	// Params returns the table of the backend's parameters, bound to this configuration.
 	Params() param.Set
 
-	// Check validates the configuration and loads the files that it names. A [*param.Error] names the parameter at fault.
+	// Check validates the configuration and loads the files that it names. A [*param.Error] names the parameter at
+	// fault.
 	Check(env *Env) error
 
 	// Lowers returns which collectives must be lowered to messages before Compile; nil if the backend runs all of them
@@ -67,15 +68,17 @@ type Env struct {
 	Explain func(message string, args ...any) // reports details of the work; nil discards
 	Threads int                               // worker threads for preparation; 0: all
 
-	// Create begins an output file; CheckOutput returns why a name cannot be one, before a run. Nil: the backend writes no
-	// files.
+	// Create begins an output file; CheckOutput returns why a name cannot be one, before a run. Nil: the backend writes
+	// no files.
 	Create      func(name string) (Output, error)
 	CheckOutput func(name string, binary bool) error
 
-	// Read reads a trace of the named format and returns it with its name for messages. Nil: the backend reads no traces.
+	// Read reads a trace of the named format and returns it with its name for messages. Nil: the backend reads no
+	// traces.
 	Read func(name, format string) (t *dag.Trace, label string, err error)
 
-	// Tensors returns a function that finds the tensors which an op of a trace reads and writes. Nil: they are not known.
+	// Tensors returns a function that finds the tensors which an op of a trace reads and writes. Nil: they are not
+	// known.
 	Tensors func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error)
 
 	// Progress begins a display of progress. Nil: there is none.
@@ -166,8 +169,8 @@ type OpTimes interface {
 	End(rank, op int) dag.Time
 }
 
-// TimelineWriter is implemented by backends that write timelines ([Traits.Timelines]). NewTimeline returns a writer of the
-// form that the ending names. The trace is the one that is run; it is nil for a mere check.
+// TimelineWriter is implemented by backends that write timelines ([Traits.Timelines]). NewTimeline returns a writer of
+// the form that the ending names. The trace is the one that is run; it is nil for a mere check.
 type TimelineWriter interface {
 	NewTimeline(w io.Writer, ending string, t *dag.Trace) (Timeline, error)
 }

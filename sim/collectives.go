@@ -115,8 +115,8 @@ func (c *rankCompiler) collectives(t []Op, first int) error {
 		}
 		comm := c.r.Comm.At(first + i)
 		if uint32(comm) >= uint32(c.comms) {
-			return c.fail(first+i, fmt.Sprintf("is a collective of communicator %d, expected one of the trace's %d", comm,
-				c.comms))
+			return c.fail(first+i, fmt.Sprintf("is a collective of communicator %d, expected one of the trace's %d",
+				comm, c.comms))
 		}
 		t[i].Link = uint32(comm)
 		c.cursor.of(comm, c.comms).ops++
@@ -164,7 +164,8 @@ func (p *Program) linkCollectives(comms []dag.Comm) error {
 			}
 			if in.Kind.Rooted() {
 				if op.Peer != roots[k] {
-					return p.differs(q, k, op, fmt.Sprintf("a %s with root %d", in.Kind, op.Peer), fmt.Sprintf("root %d", roots[k]))
+					return p.differs(q, k, op, fmt.Sprintf("a %s with root %d", in.Kind, op.Peer),
+						fmt.Sprintf("root %d", roots[k]))
 				}
 				if op.Rank == uint32(roots[k]) {
 					in.Root = q.position
@@ -178,7 +179,8 @@ func (p *Program) linkCollectives(comms []dag.Comm) error {
 	}
 	for k := range p.Instances {
 		if in := &p.Instances[k]; in.Root < 0 {
-			return fmt.Errorf("the root of a %s of communicator %d is rank %d, which is no member", in.Kind, in.Comm, roots[k])
+			return fmt.Errorf("the root of a %s of communicator %d is rank %d, which is no member", in.Kind,
+				in.Comm, roots[k])
 		}
 	}
 	p.participations = nil
@@ -216,12 +218,12 @@ func (p *Program) numberInstances(comms []dag.Comm) error {
 		for position, rank := range members {
 			q := byRank[rank]
 			if q == nil {
-				return fmt.Errorf("rank %d has no collective of communicator %d, expected %d as rank %d has", rank, c, usual,
-					parts[0].rank)
+				return fmt.Errorf("rank %d has no collective of communicator %d, expected %d as rank %d has", rank, c,
+					usual, parts[0].rank)
 			}
 			if q.ops != usual {
-				return fmt.Errorf("rank %d has %d collectives of communicator %d, expected %d as rank %d has", rank, q.ops, c,
-					usual, parts[0].rank)
+				return fmt.Errorf("rank %d has %d collectives of communicator %d, expected %d as rank %d has", rank,
+					q.ops, c, usual, parts[0].rank)
 			}
 			q.position, q.first = int32(position), uint32(len(p.Instances))
 			byRank[rank] = nil
@@ -279,8 +281,8 @@ func (p *Program) differs(q *participation, k uint32, op *Op, found, expected st
 	for i := p.Start[op.Rank]; ; i++ {
 		if &p.Ops[i] == op {
 			return &NotCompiledError{Rank: int(op.Rank), Op: p.Index(i), Kind: dag.Coll,
-				Why: fmt.Sprintf("is collective %d of communicator %d, %s, expected %s as the first member has", k-q.first, q.comm,
-					found, expected)}
+				Why: fmt.Sprintf("is collective %d of communicator %d, %s, expected %s as the first member has",
+					k-q.first, q.comm, found, expected)}
 		}
 	}
 }

@@ -97,7 +97,8 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 
 // inBatches reads batches in parallel. Each goroutine calls work once and the returned function on every batch that it
 // reads. inBatches returns the error of the first batch that has one, or that of the context if it ends.
-func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch, work func() (do func(k int, ranks []dag.Rank) error)) error {
+func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch,
+	work func() (do func(k int, ranks []dag.Rank) error)) error {
 	type reader struct {
 		read dag.Reader
 		do   func(k int, ranks []dag.Rank) error
@@ -458,7 +459,8 @@ func (c *rankCompiler) places(t []Op, first int, streams *numbering) error {
 }
 
 func (c *rankCompiler) failPlace(i int) error {
-	return c.fail(i, fmt.Sprintf("is on stream %d, NIC %d, expected 0..65535 and 0..255", c.r.Stream.At(i), c.r.NIC.At(i)))
+	return c.fail(i, fmt.Sprintf("is on stream %d, NIC %d, expected 0..65535 and 0..255", c.r.Stream.At(i),
+		c.r.NIC.At(i)))
 }
 
 func (c *rankCompiler) fail(i int, why string) error {

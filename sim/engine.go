@@ -129,8 +129,8 @@ func (e *Engine) SetProgress(progress func(ops int64)) {
 	e.progress = progress
 }
 
-// SetContext makes Run return an error soon after a context ends; see [Interrupted]. A network that handles many events of
-// its own in a call checks the context, too.
+// SetContext makes Run return an error soon after a context ends; see [Interrupted]. A network that handles many events
+// of its own in a call checks the context, too.
 func (e *Engine) SetContext(ctx context.Context) {
 	e.ctx = ctx
 }

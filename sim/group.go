@@ -227,7 +227,8 @@ func (e *Engine) runAll() {
 	tuner := ThreadTuner{MinEvents: e.busy}
 	for window != never && e.err == nil {
 		before, windows := e.totals.events, int64(0)
-		for k := int64(0); k < tuner.SingleRounds() && window != never && e.err == nil && (e.busy > 0 || e.threads == 1); k++ {
+		for k := int64(0); k < tuner.SingleRounds() && window != never && e.err == nil &&
+			(e.busy > 0 || e.threads == 1); k++ {
 			began, ran := time.Now(), e.totals.events
 			var n int64
 			window, n = runAlone(groups[0], window)

@@ -13,8 +13,8 @@ const (
 	dependentsAhead = 16
 )
 
-// PrefetchOps prefetches the ops and dependents that follow op in memory. Replay loops call it for each op that they run:
-// with many ranks, the processor does not detect that each rank is read sequentially.
+// PrefetchOps prefetches the ops and dependents that follow op in memory. Replay loops call it for each op that they
+// run: with many ranks, the processor does not detect that each rank is read sequentially.
 func (p *Program) PrefetchOps(op *Op) {
 	// Addresses beyond the arrays are harmless, as a prefetch never faults. They must stay uintptr, since the garbage
 	// collector would follow pointers.

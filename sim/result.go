@@ -8,7 +8,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Result is the outcome of a run, with the same fields for every backend. [Result.WriteJSON] writes it with its sections.
+// Result is the outcome of a run, with the same fields for every backend. [Result.WriteJSON] writes it with its
+// sections.
 type Result struct {
 	Backend  string    `json:"backend"`
 	Model    string    `json:"model,omitempty"` // which of the backend's models, where it has several

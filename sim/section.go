@@ -62,7 +62,8 @@ func (r *Result) Section(key string) *Section {
 	return nil
 }
 
-// WriteJSON writes the result as one JSON object without a line end: the common fields, and each section that has a key.
+// WriteJSON writes the result as one JSON object without a line end: the common fields, and each section that has a
+// key.
 func (r *Result) WriteJSON(w io.Writer) error {
 	d := document{w: w}
 	d.member("backend", r.Backend, true)

@@ -2,9 +2,9 @@ package sim
 
 import "time"
 
-// ThreadTuner decides during a replay whether several threads are faster than one. It alternates between both and measures:
-// the cost of synchronization depends on the trace, the machine and its load. It reads the wall clock, so its decisions
-// may affect the speed of a replay only, never the result.
+// ThreadTuner decides during a replay whether several threads are faster than one. It alternates between both and
+// measures: the cost of synchronization depends on the trace, the machine and its load. It reads the wall clock, so its
+// decisions may affect the speed of a replay only, never the result.
 type ThreadTuner struct {
 	// MinEvents is the fewest events per window, on average, at which several threads are worth keeping. If it is 0,
 	// several threads are kept once they have been tried.
@@ -27,8 +27,8 @@ const (
 	maxDoublings = 20 // of minSingle and minFast
 )
 
-// SingleRounds returns how many single-threaded rounds to run, and report to [ThreadTuner.Single], before the next parallel
-// one.
+// SingleRounds returns how many single-threaded rounds to run, and report to [ThreadTuner.Single], before the next
+// parallel one.
 func (t *ThreadTuner) SingleRounds() int64 {
 	return minSingle << t.patience
 }

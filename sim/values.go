@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Value is a named value of a result: a bool, a number, a text, something that marshals itself as one of these, or nested
-// [Values].
+// Value is a named value of a result: a bool, a number, a text, something that marshals itself as one of these, or
+// nested [Values].
 type Value struct {
 	Name  string
 	Value any
@@ -21,8 +21,8 @@ type Value struct {
 // Values are named values in order. They marshal to a JSON object with its members in that order.
 type Values []Value
 
-// ValuesOf returns the fields of a struct as encoding/json names and selects them, in their order. Structs within it and
-// maps by name become nested values; those of a map are sorted by name.
+// ValuesOf returns the fields of a struct as encoding/json names and selects them, in their order. Structs within it
+// and maps by name become nested values; those of a map are sorted by name.
 func ValuesOf(v any) Values {
 	return fieldsOf(reflect.ValueOf(v))
 }
@@ -81,7 +81,8 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Get returns the value of a name, nil if there is none. The name of a nested value follows that of its parent and a dot.
+// Get returns the value of a name, nil if there is none. The name of a nested value follows that of its parent and a
+// dot.
 func (v Values) Get(name string) any {
 	for i := range v {
 		if v[i].Name == name {
@@ -96,8 +97,8 @@ func (v Values) Get(name string) any {
 	return nil
 }
 
-// Columns returns the names and texts of all values, for tables. The name of a nested value follows that of its parent and
-// a dot. Texts are those of JSON, without quotes.
+// Columns returns the names and texts of all values, for tables. The name of a nested value follows that of its parent
+// and a dot. Texts are those of JSON, without quotes.
 func (v Values) Columns() (names, texts []string, err error) {
 	for i := range v {
 		if nested, ok := v[i].Value.(Values); ok {

@@ -307,8 +307,8 @@ func (b *builder) join(s dag.Source) (dag.Source, error) {
 		return nil, err
 	}
 	if b.apart && h.Nodes != nil {
-		b.env.info("%s: the jobs have ranks of their own on the nodes that they share, for there are collectives, or jobs "+
-			"with several ranks on a node: one-rank-per-node joins them", b.Name())
+		b.env.info("%s: the jobs have ranks of their own on the nodes that they share, for there are collectives, "+
+			"or jobs with several ranks on a node: one-rank-per-node joins them", b.Name())
 	}
 	if !b.joins || h.Nodes == nil {
 		return s, nil
@@ -318,7 +318,8 @@ func (b *builder) join(s dag.Source) (dag.Source, error) {
 		return nil, err
 	}
 	if slices.ContainsFunc(t.Ranks, collects) {
-		return nil, errors.New("there are collectives: lower them, as with --lower collectives, for one rank for each node")
+		return nil, errors.New("there are collectives: lower them, as with --lower collectives, " +
+			"for one rank for each node")
 	}
 	t, err = nodes.Join(t, nodes.Options{Bandwidth: b.Bandwidth, OwnNICs: b.UniqueNIC, SharedStreams: b.SharedStreams})
 	if err != nil {

@@ -39,7 +39,8 @@ func delayMeasured(times []dag.Time, start dag.Time) ([]dag.Time, error) {
 			continue
 		}
 		if t > dag.MaxTime-start {
-			return nil, fmt.Errorf("op %d was measured at %v and %v later, expected at most %v", i, t, start, dag.MaxTime)
+			return nil, fmt.Errorf("op %d was measured at %v and %v later, expected at most %v", i, t, start,
+				dag.MaxTime)
 		}
 		times[i] = t + start
 	}

@@ -1,7 +1,8 @@
 // Package compose makes one trace of several, and changes whole traces. docs/compose.md describes both for users.
 //
 // [Build] makes the trace of a [Plan]: it reads the traces of the jobs, edits, places and merges them, lowers the
-// result and joins the ranks of a node. [ReadPlan] reads a plan from a file, [NewPlan] from settings of the command line.
+// result and joins the ranks of a node. [ReadPlan] reads a plan from a file, [NewPlan] from settings of the command
+// line.
 //
 // The parts can be used alone. [Merge] puts the ranks of each job after those of the jobs before and moves it to its
 // start; [Machine] places jobs on nodes, rank by rank or by whole nodes; [OnNodes] merges jobs so that nodes become

@@ -80,8 +80,8 @@ func (e *Edits) Apply(t *dag.Trace, name string, notes Notes) (*dag.Trace, error
 			return nil, inFile(name, fmt.Errorf("scale-compute: %w", err))
 		}
 		if without > 0 {
-			notes.warn("%s: scale-compute: %d calcs have operations but no duration and stay as they are; --lower roofline, by "+
-				"itself before, gives them one", name, without)
+			notes.warn("%s: scale-compute: %d calcs have operations but no duration and stay as they are; "+
+				"--lower roofline, by itself before, gives them one", name, without)
 		}
 	}
 	return t, nil

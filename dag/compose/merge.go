@@ -80,7 +80,8 @@ func OnNodes(jobs []Job, nodes []int32) (*dag.Trace, error) {
 	highest, most := int32(-1), int32(min(64*int64(ranks)+1<<16, math.MaxInt32))
 	for _, node := range nodes {
 		if node < 0 || node >= most {
-			return nil, fmt.Errorf("%d ranks, one of them on node %d, expected nodes of 0..%d where each becomes a rank", ranks,
+			return nil, fmt.Errorf("%d ranks, one of them on node %d, expected nodes of 0..%d where each becomes a "+
+				"rank", ranks,
 				node, most-1)
 		}
 		highest = max(highest, node)
@@ -201,7 +202,8 @@ func ownNodes(jobs []Job) ([]int32, error) {
 			node := int64(rank)
 			if t.Nodes != nil {
 				if len(t.Nodes) != len(t.Ranks) {
-					return nil, fmt.Errorf("job %s: nodes of %d ranks, expected %d", jobs[i].Name, len(t.Nodes), len(t.Ranks))
+					return nil, fmt.Errorf("job %s: nodes of %d ranks, expected %d", jobs[i].Name, len(t.Nodes),
+						len(t.Ranks))
 				}
 				node = int64(t.Nodes[rank])
 			}

@@ -24,10 +24,12 @@ func matchMessages(t *dag.Trace, found func(send, recv place)) error {
 			}
 			peer := r.Peer.At(i)
 			if kind == dag.Recv && (peer == dag.AnySource || r.Tag.At(i) == dag.AnyTag) {
-				return fmt.Errorf("rank %d op %d receives from any source or any tag: which message is not known", rank, i)
+				return fmt.Errorf("rank %d op %d receives from any source or any tag: which message is not known", rank,
+					i)
 			}
 			if peer < 0 || int(peer) >= len(t.Ranks) {
-				return fmt.Errorf("rank %d op %d is a %v with rank %d, expected 0..%d", rank, i, kind, peer, len(t.Ranks)-1)
+				return fmt.Errorf("rank %d op %d is a %v with rank %d, expected 0..%d", rank, i, kind, peer,
+					len(t.Ranks)-1)
 			}
 			if kind == dag.Send {
 				start[peer+1]++

@@ -357,7 +357,8 @@ func (p *placer) given(job int) error {
 	}
 	for _, node := range nodes {
 		if p.used[node] > p.slots {
-			return fmt.Errorf("placing job %s: node %d has %d tasks, expected at most %d", name, node, p.used[node], p.slots)
+			return fmt.Errorf("placing job %s: node %d has %d tasks, expected at most %d", name, node,
+				p.used[node], p.slots)
 		}
 	}
 	return nil

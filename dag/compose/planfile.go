@@ -281,7 +281,8 @@ func (p *Plan) readLists(d *decoder, n *conf.Node, key string) error {
 			return err
 		}
 		if total += set.Len(); total > maxPlanRanks {
-			return d.fail(n.List[i].Line, key, fmt.Sprintf("at most %d nodes", maxPlanRanks), strconv.FormatInt(total, 10))
+			return d.fail(n.List[i].Line, key, fmt.Sprintf("at most %d nodes", maxPlanRanks),
+				strconv.FormatInt(total, 10))
 		}
 		p.Lists = append(p.Lists, set.All())
 	}
@@ -344,8 +345,8 @@ func decodePlan(n *conf.Node, d *decoder) (*Plan, error) {
 		p.PerNode, p.Placed = &perNode, true
 	}
 	if p.StartCalc && p.SharedStreams {
-		return nil, d.fail(n.Line, "start-calc", "streams that are not shared, on which nothing else waits for the start",
-			"share-streams")
+		return nil, d.fail(n.Line, "start-calc", "streams that are not shared, on which nothing else waits for the "+
+			"start", "share-streams")
 	}
 	p.Placed = p.Placed || n.Has("nodes") || n.Has("cores-per-node")
 	for i := range p.Jobs {

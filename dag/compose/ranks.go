@@ -33,7 +33,8 @@ func KeepRanks(t *dag.Trace, ranks []int32) (*dag.Trace, Removed, error) {
 	k := &keeping{trace: t, to: slices.Repeat([]int32{-1}, len(t.Ranks))}
 	for i, rank := range ranks {
 		if rank < 0 || int(rank) >= len(t.Ranks) || i > 0 && rank <= ranks[i-1] {
-			return nil, Removed{}, fmt.Errorf("rank %d is to be kept, expected ascending ranks of 0..%d", rank, len(t.Ranks)-1)
+			return nil, Removed{}, fmt.Errorf("rank %d is to be kept, expected ascending ranks of 0..%d", rank,
+				len(t.Ranks)-1)
 		}
 		k.to[rank] = int32(i)
 	}
@@ -159,7 +160,8 @@ func (k *keeping) goes(r *dag.Rank, i int) (bool, error) {
 		return false, nil
 	}
 	if comm < 0 || int(comm) >= len(k.comms) || k.comms[comm] < 0 {
-		return false, fmt.Errorf("op %d is of communicator %d, which does not exist or has no rank that is kept", i, comm)
+		return false, fmt.Errorf("op %d is of communicator %d, which does not exist or has no rank that is kept", i,
+			comm)
 	}
 	unnamed := kind == dag.Recv && peer == dag.AnySource ||
 		kind == dag.Coll && (!r.Subkind.At(i).Rooted() || peer == dag.UnknownRoot)

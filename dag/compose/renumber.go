@@ -44,12 +44,13 @@ func (n *numbering) renumber(r *dag.Rank) error {
 	if err := n.renumberPeers(r); err != nil {
 		return err
 	}
-	comm, err := n.renumberColumn(r, &r.Comm, n.ownComms, "communicator", usesComm, func(kind dag.Kind, comm int32) int32 {
-		if comm == 0 && kind != dag.Coll {
-			return 0
-		}
-		return comm + n.comms
-	})
+	comm, err := n.renumberColumn(r, &r.Comm, n.ownComms, "communicator", usesComm,
+		func(kind dag.Kind, comm int32) int32 {
+			if comm == 0 && kind != dag.Coll {
+				return 0
+			}
+			return comm + n.comms
+		})
 	if err != nil {
 		return err
 	}

@@ -58,14 +58,16 @@ func tagsToRepeat(t *dag.Trace, n int) (tagSpread, error) {
 		r := &t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if at := r.Release.At(i); at != 0 {
-				return s, fmt.Errorf("rank %d op %d is released at %v: when in later iterations is not known", rank, i, at)
+				return s, fmt.Errorf("rank %d op %d is released at %v: when in later iterations is not known",
+					rank, i, at)
 			}
 			if kind != dag.Send && kind != dag.Recv {
 				continue
 			}
 			tag := r.Tag.At(i)
 			if kind == dag.Recv && tag == dag.AnyTag {
-				return s, fmt.Errorf("rank %d op %d receives any tag, and could take a message of the next iteration", rank, i)
+				return s, fmt.Errorf("rank %d op %d receives any tag, and could take a message of the next iteration",
+					rank, i)
 			}
 			wild = wild || kind == dag.Recv && r.Peer.At(i) == dag.AnySource
 			if tag >= 0 {

@@ -34,8 +34,8 @@ func Replicate(t *dag.Trace, n int) (*dag.Trace, error) {
 			return nil, fmt.Errorf("rank 0 op %d is of communicator %d, expected 0..%d", i, comm, len(out.Comms)-1)
 		}
 		if size := out.Comms[comm].Size(); size != n {
-			return nil, fmt.Errorf("rank 0 op %d is of communicator %d, which has %d of the %d ranks that are to do the same",
-				i, comm, size, n)
+			return nil, fmt.Errorf("rank 0 op %d is of communicator %d, which has %d of the %d ranks that are to do "+
+				"the same", i, comm, size, n)
 		}
 	}
 	out.Ranks = slices.Repeat([]dag.Rank{*first}, n)

@@ -145,7 +145,8 @@ func parseNCCL(text string) (*NCCL, error) {
 				err = fmt.Errorf("expected gpus or nodes, found %q", value)
 			}
 		default:
-			return nil, fmt.Errorf("%s: expected machine, algorithm, protocol, channels or ranks, found %q", ncclName, parameter)
+			return nil, fmt.Errorf("%s: expected machine, algorithm, protocol, channels or ranks, found %q",
+				ncclName, parameter)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", ncclName, name, err)
@@ -252,14 +253,14 @@ func (p *Passes) lowerNCCL(t *dag.Trace) (_ dag.Source, err error) {
 	}
 	if calls := lowered.Report.UnsupportedCalls(); calls != "" {
 		if p.NCCL.Unmodelled == "" {
-			return nil, fmt.Errorf("NCCL calls by algorithms that are not modelled: %s; --assume ring has them carried out as "+
-				"rings, --assume none leaves out their messages", calls)
+			return nil, fmt.Errorf("NCCL calls by algorithms that are not modelled: %s; "+
+				"--assume ring has them carried out as rings, --assume none leaves out their messages", calls)
 		}
 		p.warn("no messages for NCCL calls by algorithms that are not modelled: %s", calls)
 	}
 	if n := lowered.Report.Untimed; n > 0 {
-		p.warn("%d pieces of data take no time to reduce or copy with the protocol LL128: --npkit-ll128 says how long they "+
-			"take", n)
+		p.warn("%d pieces of data take no time to reduce or copy with the protocol LL128: --npkit-ll128 says how long "+
+			"they take", n)
 	}
 	return lowered, nil
 }

@@ -30,8 +30,8 @@ const (
 // banner is how bpftrace says that it begins.
 const banner = "Attaching "
 
-// detect reports whether the first line but a banner is a record with a time in whole nanoseconds: with one in seconds it
-// would be a record of SPC.
+// detect reports whether the first line but a banner is a record with a time in whole nanoseconds: with one in seconds
+// it would be a record of SPC.
 func detect(head []byte) bool {
 	if bytes.HasPrefix(head, []byte(banner)) {
 		_, head, _ = bytes.Cut(head, []byte("\n"))
@@ -47,8 +47,8 @@ func mayBeRecord(line []byte) bool {
 	return len(line) > 0 && '0' <= line[0] && line[0] <= '9' && bytes.Count(line, []byte(",")) == 4
 }
 
-// parse parses APPLICATION,SECTOR,BYTES,FLAGS,TIME. It leaves out what is neither a read nor a write, whose other fields
-// may mean anything.
+// parse parses APPLICATION,SECTOR,BYTES,FLAGS,TIME. It leaves out what is neither a read nor a write, whose other
+// fields may mean anything.
 func parse(l *blockio.Line, r *blockio.Record) blockio.Verdict {
 	isRead, ok := blockio.Direction(bytes.Split(l.Text(), []byte(","))[3])
 	if !ok {

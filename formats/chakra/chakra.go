@@ -122,7 +122,8 @@ func looksLikeNode(b []byte, cut bool) (likely, evident bool) {
 		size, err := skip(tag, b)
 		num, typ := protowire.DecodeTag(tag)
 		known := num <= 20 // as many as any schema has
-		if num < 1 || typ == protowire.StartGroupType || typ == protowire.EndGroupType || err != nil && !(cut && known) {
+		if num < 1 || typ == protowire.StartGroupType || typ == protowire.EndGroupType ||
+			err != nil && !(cut && known) {
 			return false, false
 		}
 		if err != nil {
@@ -187,8 +188,8 @@ func detectJSON(head []byte) bool {
 				return true // {"attr": [{"int64Val": ...
 			}
 			switch schemaName(key) {
-			case "version", "attr", "id", "name", "type", "ctrl_deps", "data_deps", "start_time_micros", "duration_micros",
-				"inputs", "outputs":
+			case "version", "attr", "id", "name", "type", "ctrl_deps", "data_deps", "start_time_micros",
+				"duration_micros", "inputs", "outputs":
 			default:
 				if level == 1 {
 					return false

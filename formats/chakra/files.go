@@ -76,7 +76,8 @@ func files(name string, folder []string, ending string) ([]string, error) {
 		if len(prefixes) > named {
 			list += ", ..."
 		}
-		return nil, fmt.Errorf("%d traces in one folder, of the prefixes %s: name the file of rank 0", len(prefixes), list)
+		return nil, fmt.Errorf("%d traces in one folder, of the prefixes %s: name the file of rank 0",
+			len(prefixes), list)
 	}
 	slices.SortStableFunc(all, func(x, y rankFile) int { return cmp.Compare(x.rank, y.rank) })
 	var names []string
@@ -123,7 +124,8 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	for i, in := range inputs {
 		n, ok := parseName(in.Name)
 		if !ok {
-			return nil, format.FileErrorf(in.Name, "%s: expected a file name with the number of a rank, as in PREFIX.0.et", inFiles)
+			return nil, format.FileErrorf(in.Name, "%s: expected a file name with the number of a rank, "+
+				"as in PREFIX.0.et", inFiles)
 		}
 		sorted[i] = rankInput{in, n.rank}
 	}
@@ -134,7 +136,8 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 		case in.rank > i:
 			return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing", inFiles, i)
 		case in.rank < i:
-			return nil, format.FileErrorf(in.Name, "%s: rank %d has another file, %s", inFiles, in.rank, sorted[i-1].Name)
+			return nil, format.FileErrorf(in.Name, "%s: rank %d has another file, %s", inFiles, in.rank,
+				sorted[i-1].Name)
 		}
 		inputs[i] = in.Input
 	}

@@ -117,12 +117,14 @@ func (s *source) frames(o format.ReadOptions, take func(start, end int) error) e
 		length, k := varint(s.data[at:])
 		rest := len(s.data) - at - max(k, 0)
 		if k < 0 || length > uint64(rest) {
-			expected, found := fmt.Sprintf("a message of %d bytes", length), fmt.Sprintf("%d to the end of the file", rest)
+			expected, found := fmt.Sprintf("a message of %d bytes", length),
+				fmt.Sprintf("%d to the end of the file", rest)
 			if k < 0 {
 				expected, found = "the length of a message", protowire.ParseError(k).Error()
 			}
 			if o.Lenient {
-				s.cut = fmt.Sprintf("%s: offset %d: expected %s, found %s: the rest is left out", s.name, at, expected, found)
+				s.cut = fmt.Sprintf("%s: offset %d: expected %s, found %s: the rest is left out", s.name, at,
+					expected, found)
 				return nil
 			}
 			return s.wrong(int64(at), inFrame, expected, found)

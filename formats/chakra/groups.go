@@ -219,7 +219,8 @@ func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, 
 					other = "that of " + first.from
 				}
 				if number != 0 && int(number) > len(defined) && !o.Lenient {
-					return nil, format.FileErrorf(g.from, "%s: process group %s differs from %s", inGroups, g.name, other)
+					return nil, format.FileErrorf(g.from, "%s: process group %s differs from %s", inGroups,
+						g.name, other)
 				}
 				o.Warn("%s: process group %s differs from %s, which counts", g.from, g.name, other)
 			}

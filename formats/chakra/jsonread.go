@@ -382,7 +382,9 @@ func (a *Attr) parseValue(raw json.RawMessage) (err error) {
 			case textual:
 				a.texts, err = parseList(value, scalar.parseText)
 			default:
-				a.nums, err = parseList(value, func(raw json.RawMessage) (uint64, error) { return parseScalar(scalar, raw) })
+				a.nums, err = parseList(value, func(raw json.RawMessage) (uint64, error) {
+					return parseScalar(scalar, raw)
+				})
 			}
 			return err
 		})

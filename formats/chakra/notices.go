@@ -34,10 +34,11 @@ var noticeTexts = [numNotices]string{
 	collectiveNotice:   "node %d is a collective of unknown kind: it is taken for computation",
 	hostNotice:         "node %d is communication and is_cpu_op: it is taken to be the accelerator's",
 	sizeNotice:         "node %d is communication without comm_size, which no simulator can run: it has no bytes",
-	peerNotice:         "node %d is a message without comm_dst or comm_src, which no simulator can run: rank 0 is taken",
-	tagNotice:          "node %d is a message without comm_tag, which no simulator can run: tag 0 is taken",
-	unknownNotice:      "node %d has fields that Chakra's schema does not have: they are kept",
-	groupsNotice:       "node %d is named like a definition of process groups, but cannot be understood as one",
+	peerNotice: "node %d is a message without comm_dst or comm_src, which no simulator can run: " +
+		"rank 0 is taken",
+	tagNotice:     "node %d is a message without comm_tag, which no simulator can run: tag 0 is taken",
+	unknownNotice: "node %d has fields that Chakra's schema does not have: they are kept",
+	groupsNotice:  "node %d is named like a definition of process groups, but cannot be understood as one",
 }
 
 // notices counts the oddities of the nodes of one rank or more.

@@ -38,8 +38,8 @@ func Misplaced(option, value, trace string, f *format.Format) (warning string, e
 		f.Name), nil
 }
 
-// namesGroups reports whether a name is that of a file of communicators. As with ASTRA-sim, a name with the word "empty"
-// in it means none, unless there is such a file.
+// namesGroups reports whether a name is that of a file of communicators. As with ASTRA-sim, a name with the word
+// "empty" in it means none, unless there is such a file.
 func namesGroups(name string) bool {
 	if name == "" || !strings.Contains(name, "empty") {
 		return name != ""

@@ -218,8 +218,8 @@ func (p *plan) numberTags() error {
 			free++
 		}
 		if free >= maxTag {
-			return fmt.Errorf("messages with more than %d different tags, which is all that Chakra's simulators tell apart",
-				maxTag)
+			return fmt.Errorf("messages with more than %d different tags, which is all that Chakra's simulators tell "+
+				"apart", maxTag)
 		}
 		p.tags[m] = int32(free)
 		free++

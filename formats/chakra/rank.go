@@ -97,7 +97,8 @@ func (r *rankReader) resolve(g *graph, i, k int) (bool, error) {
 			on := g.find(id)
 			switch {
 			case on == i:
-				return false, r.s.wrongNode(k, inGraph, "nodes that can run", fmt.Sprintf("node %d, which waits for itself", id))
+				return false, r.s.wrongNode(k, inGraph, "nodes that can run", fmt.Sprintf("node %d, which waits for "+
+					"itself", id))
 			case on >= 0:
 				r.deps = append(r.deps, on)
 				ordered = ordered && on < i

@@ -73,7 +73,8 @@ func readAll(in *format.Input, buffer []byte) ([]byte, error) {
 }
 
 // build makes a trace of the files of its ranks, which take opens. The file of communicators may be nil.
-func build(files int, o format.ReadOptions, groupsFile *format.Input, take func(rank int, s *source) error) (*dag.Trace, error) {
+func build(files int, o format.ReadOptions, groupsFile *format.Input,
+	take func(rank int, s *source) error) (*dag.Trace, error) {
 	if files == 0 {
 		return nil, errors.New("a Chakra trace needs at least one file")
 	}

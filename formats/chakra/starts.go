@@ -60,8 +60,8 @@ func inheritStarts(r *dag.Rank) ([][]int32, error) {
 			for _, off := range r.StartDeps.Of(op) {
 				added = append(added, needs[op-int(off)]...)
 				if budget -= len(needs[op-int(off)]); budget < 0 {
-					return nil, fmt.Errorf("op %d and others wait for the start of ops that wait for the start of others, "+
-						"too many to wait for all of their ends instead", op)
+					return nil, fmt.Errorf("op %d and others wait for the start of ops that wait for the start of "+
+						"others, too many to wait for all of their ends instead", op)
 				}
 			}
 			slices.Sort(added)

@@ -23,8 +23,8 @@ const (
 )
 
 // Tensors returns a function that returns the tensors which an op of the trace reads and writes, as the node says from
-// which it was read. It may be called at the same time from several goroutines. It fails if a list is not names and sizes
-// in turn.
+// which it was read. It may be called at the same time from several goroutines. It fails if a list is not names and
+// sizes in turn.
 func Tensors(t *dag.Trace) func(rank, op int) (reads, writes []Tensor, err error) {
 	p := &plan{t: t, layouts: make(map[string]layout)}
 	p.remember()

@@ -153,7 +153,8 @@ func (p *plan) warn(o format.WriteOptions) {
 			case dag.Coll:
 				subkind := r.Subkind.At(i)
 				add(&bcasts, subkind == dag.Bcast)
-				add(&refused, subkind == dag.Barrier || subkind == dag.Reduce || subkind == dag.Gather || subkind == dag.Scatter)
+				add(&refused, subkind == dag.Barrier || subkind == dag.Reduce || subkind == dag.Gather ||
+					subkind == dag.Scatter)
 			}
 		}
 	}
@@ -166,8 +167,8 @@ func (p *plan) warn(o format.WriteOptions) {
 		{own, "%d messages of a rank to itself, at which ASTRA-sim stops"},
 		{refused, "%d ops of barriers, reduces, gathers or scatters, at which ASTRA-sim stops: lower them " +
 			"(--lower collectives)"},
-		{bcasts, "%d ops of bcasts, for which ASTRA-sim takes their recorded duration or 1 ns, unless they are lowered " +
-			"(--lower collectives)"},
+		{bcasts, "%d ops of bcasts, for which ASTRA-sim takes their recorded duration or 1 ns, " +
+			"unless they are lowered (--lower collectives)"},
 	} {
 		if w.count > 0 {
 			o.Warn(w.text, w.count)

@@ -1,6 +1,6 @@
 // Package disksim reads the ASCII traces of the simulators DiskSim, SSDsim and MQSim: five numbers a line for each read
-// or write. DiskSim's times are in milliseconds, those of the others in nanoseconds. docs/formats/blocktraces.md describes
-// the mapping.
+// or write. DiskSim's times are in milliseconds, those of the others in nanoseconds. docs/formats/blocktraces.md
+// describes the mapping.
 package disksim
 
 import (

@@ -1,5 +1,5 @@
-// Package fio reads the I/O logs of the benchmark fio (options write_iolog and read_iolog), versions 2 and 3, and writes
-// version 3. docs/formats/fio.md describes the mapping.
+// Package fio reads the I/O logs of the benchmark fio (options write_iolog and read_iolog), versions 2 and 3, and
+// writes version 3. docs/formats/fio.md describes the mapping.
 package fio
 
 import (
@@ -46,7 +46,8 @@ func version(l *blockio.Line) int {
 			return v
 		}
 	}
-	l.FailWith(fmt.Sprintf("%q or %q", headerStart+"2"+headerEnd, headerStart+"3"+headerEnd), fmt.Sprintf("%.60q", l.Text()))
+	l.FailWith(fmt.Sprintf("%q or %q", headerStart+"2"+headerEnd, headerStart+"3"+headerEnd),
+		fmt.Sprintf("%.60q", l.Text()))
 	return 0
 }
 
@@ -85,7 +86,8 @@ func (r *reader) line(l *blockio.Line) blockio.Verdict {
 	}
 	r.record.Time = r.clock
 	if r.version == 3 {
-		r.record.Time = dag.Time(l.Number("a time in microseconds", int64(dag.MaxTime/dag.Microsecond))) * dag.Microsecond
+		r.record.Time = dag.Time(l.Number("a time in microseconds",
+			int64(dag.MaxTime/dag.Microsecond))) * dag.Microsecond
 		l.Gap()
 	}
 	file := l.Name()

@@ -83,8 +83,8 @@ func microseconds(t dag.Time) int64 {
 // maxName is how long the name of a file can be that fio reads.
 const maxName = 255
 
-// names returns the name of the file of each unit: the one that the trace was read with, if fio can read it and no other
-// unit has it.
+// names returns the name of the file of each unit: the one that the trace was read with, if fio can read it and no
+// other unit has it.
 func names(t *dag.Trace) map[int32]string {
 	var attrs struct {
 		Fio facts `json:"fio"`

@@ -25,16 +25,17 @@ type Format struct {
 	Detect func(head []byte) bool
 
 	// Files returns, of a trace that is many files, which of the files of a folder it is: those that belong to the file
-	// called name, or where that is "" to whatever trace the folder has. All are names without the folder. Where some of the
-	// trace's files are missing it returns a *MissingError, and name, if that is not "". nil: a trace is one file.
+	// called name, or where that is "" to whatever trace the folder has. All are names without the folder. Where some
+	// of the trace's files are missing it returns a *MissingError, and name, if that is not "". nil: a trace is one
+	// file.
 	Files func(name string, folder []string) ([]string, error)
 
 	// Read reads one trace from its files, most often one. nil: the format is only written.
 	Read func(inputs []*Input, o ReadOptions) (*dag.Trace, error)
 
-	// Open opens a trace that can be read batch by batch, without having all of it in memory. It returns nil for one that
-	// cannot, having read nothing; Read then reads the whole. nil: none can. The input must stay open until the source is
-	// closed. A source that depends on other files, too, names them in a method Files() []string.
+	// Open opens a trace that can be read batch by batch, without having all of it in memory. It returns nil for one
+	// that cannot, having read nothing; Read then reads the whole. nil: none can. The input must stay open until the
+	// source is closed. A source that depends on other files, too, names them in a method Files() []string.
 	Open func(in *Input, o ReadOptions) (dag.Source, error)
 
 	Options      *OptionTable // of reading; nil: none of its own
@@ -54,13 +55,13 @@ type Format struct {
 	// all; what it merely loses is for Losses to say. nil: the format is only read.
 	Write func(w io.Writer, t *dag.Trace, o WriteOptions) error
 
-	// WriteFiles writes a trace as several files instead, one after the other. create begins the next one, whose name is
-	// that of the output, without the ending it may have, and suffix, such as ".12.et"; it is complete when create is
-	// called again or WriteFiles returns. What holds for Write holds for it. One of Write and WriteFiles is nil.
+	// WriteFiles writes a trace as several files instead, one after the other. create begins the next one, whose name
+	// is that of the output, without the ending it may have, and suffix, such as ".12.et"; it is complete when create
+	// is called again or WriteFiles returns. What holds for Write holds for it. One of Write and WriteFiles is nil.
 	WriteFiles func(create func(suffix string) (io.Writer, error), t *dag.Trace, o WriteOptions) error
 
-	// WriteSource writes what Write writes, of a trace that need not be in memory, and tells o.Losses what Losses lists of
-	// it. It may be nil.
+	// WriteSource writes what Write writes, of a trace that need not be in memory, and tells o.Losses what Losses lists
+	// of it. It may be nil.
 	WriteSource func(w io.Writer, s dag.Source, o WriteOptions) error
 }
 
@@ -87,7 +88,8 @@ func Single(inputs []*Input, trace string) (*Input, error) {
 	return inputs[0], nil
 }
 
-// ReadOptions are the options of reading that all formats share, and those of the format. The zero value reads strictly.
+// ReadOptions are the options of reading that all formats share, and those of the format. The zero value reads
+// strictly.
 type ReadOptions struct {
 	Compat  bool // accept what the format's reference program accepts, its mistakes included
 	Lenient bool // continue after what can be skipped, with a warning
@@ -98,14 +100,14 @@ type ReadOptions struct {
 	// CheckedComms suppresses the warning about undefined communicators, for callers that look for them.
 	CheckedComms bool
 
-	// Ranks is the number of ranks of a trace whose files are equal for all of them, of which there is only the first; 0:
-	// there is a file for every rank.
+	// Ranks is the number of ranks of a trace whose files are equal for all of them, of which there is only the first;
+	// 0: there is a file for every rank.
 	Ranks int
 
 	Warn func(message string, args ...any) // reports deviations that the user may not expect; never nil
 
-	// OpenFile returns a file beside the trace that an option names. It is opened when it is first read. WriteFile writes
-	// such a file, complete or not at all. nil: there are no such files.
+	// OpenFile returns a file beside the trace that an option names. It is opened when it is first read. WriteFile
+	// writes such a file, complete or not at all. nil: there are no such files.
 	OpenFile  func(name string) *Input
 	WriteFile func(name string, content []byte) error
 }

@@ -18,8 +18,8 @@ var ErrLongLine = fmt.Errorf("more than %d MiB", maxLine>>20)
 // ErrStop is what the function of [EachLines] returns to stop without an error.
 var ErrStop = errors.New("no more lines are wanted")
 
-// EachLines reads a text in pieces of whole lines, and calls parse with each. Every line has its end, which the last one
-// gets where it lacks it. It returns the first error: of parse, ErrLongLine, or one of reading.
+// EachLines reads a text in pieces of whole lines, and calls parse with each. Every line has its end, which the last
+// one gets where it lacks it. It returns the first error: of parse, ErrLongLine, or one of reading.
 func EachLines(src io.Reader, parse func(lines []byte) error) error {
 	window := make([]byte, lineWindow)
 	n, idle := 0, 0

@@ -19,8 +19,8 @@ type OptionTable struct {
 	Title string         // of the options, in help
 	New   func() Options // the defaults
 
-	// Misplaced returns the warning or error about an option that was given for a trace of a format without it; "" and nil:
-	// it is ignored. nil: all are.
+	// Misplaced returns the warning or error about an option that was given for a trace of a format without it; "" and
+	// nil: it is ignored. nil: all are.
 	Misplaced func(option, value, trace string, f *Format) (warning string, err error)
 }
 
@@ -55,8 +55,8 @@ func Within[T ~int | ~int32 | ~int64](p param.Param, at *T, least, most int64) p
 
 // RanksParam declares the number of ranks of a trace that is generated for any number of them; 0: the least.
 func RanksParam(at *int) param.Param {
-	return Within(param.Int(at, "ranks", "number of ranks, if the input describes a workload for any number of them"), at,
-		0, math.MaxInt32)
+	return Within(param.Int(at, "ranks", "number of ranks, if the input describes a workload for any number of them"),
+		at, 0, math.MaxInt32)
 }
 
 // CycleParam declares the unit of times in an input that leaves it open; 0: the format's usual one.

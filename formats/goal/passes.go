@@ -160,7 +160,8 @@ func divide(h *dag.Header) (parts [][]dag.Batch, readers int, err error) {
 	lines, largest := int64(0), int64(1)
 	for i, b := range batches {
 		if b.First != ranks || b.Last < b.First {
-			return nil, 0, fmt.Errorf("the trace has a batch of ranks %d to %d after rank %d", b.First, b.Last-1, ranks-1)
+			return nil, 0, fmt.Errorf("the trace has a batch of ranks %d to %d after rank %d", b.First,
+				b.Last-1, ranks-1)
 		}
 		ranks = b.Last
 		n := b.Ops + b.Deps + b.StartDeps

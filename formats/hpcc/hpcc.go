@@ -145,7 +145,8 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	case err != nil:
 		return nil, err
 	case stated < 0:
-		return nil, &format.SyntaxError{File: in.Name, Line: 1, Expected: "the number of flows", Found: "the end of the file"}
+		return nil, &format.SyntaxError{File: in.Name, Line: 1, Expected: "the number of flows",
+			Found: "the end of the file"}
 	case int64(len(flows)) < stated && !o.Lenient:
 		return nil, &format.SyntaxError{File: in.Name, Line: int64(len(flows)) + 1,
 			Expected: fmt.Sprintf("%d flows, as the first line says", stated), Found: fmt.Sprint(len(flows))}

@@ -135,7 +135,8 @@ func parseConnection(l *blockio.Line, unit int) connection {
 		case "addon":
 			take = 0
 		default:
-			l.FailWith("id, start, trigger, size, send_done_trigger, recv_done_trigger, prio, msg or addon", shown([]byte(key)))
+			l.FailWith("id, start, trigger, size, send_done_trigger, recv_done_trigger, prio, msg or addon",
+				shown([]byte(key)))
 		}
 		tokens = tokens[min(take, len(tokens)):]
 	}

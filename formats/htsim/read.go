@@ -139,7 +139,8 @@ func checkTriggers(connections []connection, triggers []trigger) error {
 			}
 			i, ok := index[named.id]
 			if !ok {
-				return fmt.Errorf("flow %d: expected the number of a trigger, found %d, which no line defines", k+1, named.id)
+				return fmt.Errorf("flow %d: expected the number of a trigger, found %d, which no line defines",
+					k+1, named.id)
 			}
 			named.count[i]++
 		}
@@ -184,12 +185,12 @@ func build(ranks int, connections []connection, triggers []trigger, warn func(st
 	b.tag = int64(len(connections))
 	b.wire(triggers)
 	if b.notices > 0 {
-		warn("flows that neither send from nor arrive at the node where the next flow starts end with a message of 0 bytes "+
-			"to that node (%d in all)", b.notices)
+		warn("flows that neither send from nor arrive at the node where the next flow starts end with a message of 0 "+
+			"bytes to that node (%d in all)", b.notices)
 	}
 	if b.guessed > 0 {
-		warn("multishot triggers are taken to start flow after flow as those that activate them are listed (%d triggers)",
-			b.guessed)
+		warn("multishot triggers are taken to start flow after flow as those that activate them are listed (%d "+
+			"triggers)", b.guessed)
 	}
 	if err := b.Err(); err != nil {
 		return nil, err

@@ -361,7 +361,8 @@ func (f *file) check(warn func(string, ...any)) error {
 	for _, s := range f.sends {
 		r, op := &f.trace.Ranks[s.Rank], int(s.Op)
 		if bytes := r.Bytes.At(op); bytes > maxBytes && f.kept == nil {
-			return fmt.Errorf("rank %d, op %d: expected a size of at most %d bytes, found %d", s.Rank, op, maxBytes, bytes)
+			return fmt.Errorf("rank %d, op %d: expected a size of at most %d bytes, found %d", s.Rank, op,
+				maxBytes, bytes)
 		}
 		if start := r.Release.At(op); dag.Time(float32(start)) != start {
 			inexact++

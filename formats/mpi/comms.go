@@ -56,8 +56,8 @@ func (r *rankReader) communicator(f *fields) (int32, error) {
 	if !f.hasComm {
 		r.second = true
 		if !isWorldHandle(f.comm.handle) {
-			return 0, r.fail(inCall, "a communicator as HANDLE,RANK,SIZE", fmt.Sprintf("the handle %d alone, as liballprof2 "+
-				"writes it: who its members are is not in its traces", int64(f.comm.handle)))
+			return 0, r.fail(inCall, "a communicator as HANDLE,RANK,SIZE", fmt.Sprintf("the handle %d alone, as "+
+				"liballprof2 writes it: who its members are is not in its traces", int64(f.comm.handle)))
 		}
 		f.comm.rank, f.comm.size = r.rank, r.ranks
 	}

@@ -73,8 +73,8 @@ func files(name string, folder []string) ([]string, error) {
 		if n.before == first.before && n.after == first.after {
 			all = append(all, rankFile{n, other})
 		} else if name == "" {
-			return nil, fmt.Errorf("several traces in one folder, of the files %s*%s and %s*%s: name the file of rank 0",
-				first.before, first.after, n.before, n.after)
+			return nil, fmt.Errorf("several traces in one folder, of the files %s*%s and %s*%s: "+
+				"name the file of rank 0", first.before, first.after, n.before, n.after)
 		}
 	}
 	slices.SortStableFunc(all, func(x, y rankFile) int { return cmp.Compare(x.rank, y.rank) })
@@ -98,8 +98,8 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	for i, in := range inputs {
 		n, ok := parseName(in.Name)
 		if !ok {
-			return nil, format.FileErrorf(in.Name, "%s: expected a file name with the number of a rank, as in trace-rank-0.txt",
-				inFiles)
+			return nil, format.FileErrorf(in.Name, "%s: expected a file name with the number of a rank, "+
+				"as in trace-rank-0.txt", inFiles)
 		}
 		numbers[i] = n.rank
 		ranks = max(ranks, n.rank+1)
@@ -119,8 +119,8 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 		sorted[rank] = in
 	}
 	if missing := slices.Index(sorted, nil); missing >= 0 {
-		return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing; each rank has one, with its number "+
-			"behind the last \"-\" of the name", inFiles, missing)
+		return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing; each rank has one, "+
+			"with its number behind the last \"-\" of the name", inFiles, missing)
 	}
 	return sorted, nil
 }

@@ -60,22 +60,24 @@ func optionsOf(o *format.ReadOptions) *Options { return format.Own(o.Own, newOpt
 func (o *Options) Params() param.Set {
 	names := schedgen.VariantNames()
 	variant := param.Choice(&o.Variant, schedgenOption, "", names...)
-	variant.Help = "make of an MPI trace the schedule that Schedgen of this variant makes: " + strings.Join(names, " (LogGOPSim), ")
+	variant.Help = "make of an MPI trace the schedule that Schedgen of this variant makes: " +
+		strings.Join(names, " (LogGOPSim), ")
 	set := param.Set{
-		format.Within(param.Int(&o.TimeMult, "timemult", "nanoseconds that a microsecond of the trace becomes"), &o.TimeMult,
-			math.MinInt32, math.MaxInt32),
+		format.Within(param.Int(&o.TimeMult, "timemult", "nanoseconds that a microsecond of the trace becomes"),
+			&o.TimeMult, math.MinInt32, math.MaxInt32),
 		format.Within(param.Int(&o.CPU, "cpu", "cpu that computes"), &o.CPU, 0, math.MaxUint8),
-		format.Within(param.Int(&o.Nonblocking, "nb", "nanoseconds of computation at the start of each rank"), &o.Nonblocking,
-			0, math.MaxInt32),
-		format.Within(param.Int(&o.Poll, "nb-poll", "length of the pieces that --nb is cut into"), &o.Poll, 0, math.MaxInt32),
+		format.Within(param.Int(&o.Nonblocking, "nb", "nanoseconds of computation at the start of each rank"),
+			&o.Nonblocking, 0, math.MaxInt32),
+		format.Within(param.Int(&o.Poll, "nb-poll", "length of the pieces that --nb is cut into"), &o.Poll, 0,
+			math.MaxInt32),
 		format.Within(param.Int(&o.Extrapolate, "traces-extr", "factor by which to extrapolate the number of ranks"),
 			&o.Extrapolate, 1, 1<<20),
 		format.Within(param.Int(&o.Collectives, "traces-nops", "number of collectives of each rank to convert; 0: all"),
 			&o.Collectives, 0, math.MaxInt32),
 		param.Bool(&o.NoPointToPoint, "traces-nop2p", "leave out point-to-point messages"),
 		param.Bool(&o.NoCollectives, "traces-nocolls", "leave out collectives"),
-		format.Within(param.Int(&o.Prepost, "traces-nbcify", "microseconds by which collectives start early"), &o.Prepost,
-			math.MinInt32, math.MaxInt32),
+		format.Within(param.Int(&o.Prepost, "traces-nbcify", "microseconds by which collectives start early"),
+			&o.Prepost, math.MinInt32, math.MaxInt32),
 		param.File(&o.StartFile, "traces-start",
 			"file that says where to begin in each rank's trace; with --traces-nops it is updated"),
 	}

@@ -290,8 +290,8 @@ func (r *rankReader) leave(at span) {
 func (r *rankReader) product(count, size int64) (int64, error) {
 	switch {
 	case size == noSize:
-		return 0, r.fail(inCall, "a datatype as CODE,SIZE,EXTENT", "a handle alone, as liballprof2 writes it: the sizes "+
-			"of messages are not in its traces")
+		return 0, r.fail(inCall, "a datatype as CODE,SIZE,EXTENT", "a handle alone, as liballprof2 writes it: "+
+			"the sizes of messages are not in its traces")
 	case count < 0:
 		return 0, r.fail(inValue, "a count of 0 or more", strconv.FormatInt(count, 10))
 	case size < 0:

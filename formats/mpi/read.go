@@ -147,15 +147,16 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 		misnumbered.merge(r.file, &r.misnumbered)
 	}
 	if misnumbered.count > 0 {
-		o.Warn("%s:%d: the rank in the communicator of all ranks is not that in the file's name, which counts (%s in all)",
-			misnumbered.file, misnumbered.line, times(misnumbered.count))
+		o.Warn("%s:%d: the rank in the communicator of all ranks is not that in the file's name, "+
+			"which counts (%s in all)", misnumbered.file, misnumbered.line, times(misnumbered.count))
 	}
 	if backward.count > 0 {
-		o.Warn("%s:%d: a call that starts before the one above it has ended, or ends before it starts: its gap counts as 0 "+
-			"(%s in all)", backward.file, backward.line, times(backward.count))
+		o.Warn("%s:%d: a call that starts before the one above it has ended, or ends before it starts: "+
+			"its gap counts as 0 (%s in all)", backward.file, backward.line, times(backward.count))
 	}
 	if unwaited.count > 0 {
-		o.Warn("%s:%d: a request that no call completes (%s in all)", unwaited.file, unwaited.line, times(unwaited.count))
+		o.Warn("%s:%d: a request that no call completes (%s in all)", unwaited.file, unwaited.line,
+			times(unwaited.count))
 	}
 	if cancelled.count > 0 {
 		o.Warn("%s:%d: MPI_Cancel of a receive, for which no message is taken to come (%s in all)", cancelled.file,

@@ -24,8 +24,8 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 		return nil, err
 	}
 	if s.Extrapolate < 1 || int64(s.Extrapolate)*int64(len(inputs)) > math.MaxInt32 {
-		return nil, fmt.Errorf("%d times the %d ranks of the trace: expected 1 to %d in all", s.Extrapolate, len(inputs),
-			math.MaxInt32)
+		return nil, fmt.Errorf("%d times the %d ranks of the trace: expected 1 to %d in all", s.Extrapolate,
+			len(inputs), math.MaxInt32)
 	}
 	places := slices.Clone(s.Start)
 	if s.Start != nil {
@@ -79,8 +79,8 @@ func warnOfSchedules(files []*scheduleReader, warn func(string, ...any)) {
 		warn("schedgen: %s (%s)", message.what, times(message.count))
 	}
 	if negative.count > 0 {
-		warn("%s:%d: computation of negative length, for the clock ran backwards (%s in all)", negative.file, negative.line,
-			times(negative.count))
+		warn("%s:%d: computation of negative length, for the clock ran backwards (%s in all)", negative.file,
+			negative.line, times(negative.count))
 	}
 	warnOfEnds(&cut, warn)
 }
@@ -229,7 +229,8 @@ func (f *scheduleReader) convert() error {
 		return nil
 	}
 	if len(f.text) < 4 || string(f.text[:4]) != "MPI_" {
-		return f.fail("a call, for Schedgen takes the line for one of "+fn.name+" and stops", fmt.Sprintf("%.60q", f.text))
+		return f.fail("a call, for Schedgen takes the line for one of "+fn.name+" and stops",
+			fmt.Sprintf("%.60q", f.text))
 	}
 	if fn.pointToPoint && f.o.NoPointToPoint || fn.collective && f.o.NoCollectives || fn.convert == nil {
 		if fn.unimplemented {

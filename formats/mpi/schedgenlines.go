@@ -25,15 +25,17 @@ type function struct {
 
 	kind                       dag.Kind // of messages
 	algorithm, atlahsAlgorithm func(*schedgen.Emitter, schedgen.Call)
-	// Where a collective has what: its count and type size (0: none, it moves one byte), root (0: none), communicator and
-	// time of its end. The size of the communicator is two places behind it.
+	// Where a collective has what: its count and type size (0: none, it moves one byte), root (0: none), communicator
+	// and time of its end. The size of the communicator is two places behind it.
 	count, size, root, comm, end int
 }
 
 // functions are those that Schedgen knows, except ones that share all with their neighbours.
 var functions = slices.Concat([]function{
 	{name: "MPI_Init", convert: func(s *schedule, _ *function) error { return s.initialize(4) }},
-	{name: "MPI_Init_thread", atlahsOnly: true, convert: func(s *schedule, _ *function) error { return s.initialize(6) }},
+	{name: "MPI_Init_thread", atlahsOnly: true, convert: func(s *schedule, _ *function) error {
+		return s.initialize(6)
+	}},
 	{name: "MPI_Finalize", convert: (*schedule).finalize},
 	{name: "MPI_Send", pointToPoint: true, kind: dag.Send, convert: (*schedule).blocking},
 	{name: "MPI_Rsend", pointToPoint: true, kind: dag.Send, convert: (*schedule).blocking},
@@ -49,7 +51,8 @@ var functions = slices.Concat([]function{
 	{name: "MPI_Request_free", atlahsOnly: true, pointToPoint: true, convert: (*schedule).free},
 
 	{name: "MPI_Barrier", collective: true, comm: 2, end: 5, algorithm: schedgen.Dissemination},
-	{name: "MPI_Bcast", collective: true, count: 3, size: 5, root: 7, comm: 8, end: 11, algorithm: schedgen.BinomialBcast},
+	{name: "MPI_Bcast", collective: true, count: 3, size: 5, root: 7, comm: 8, end: 11,
+		algorithm: schedgen.BinomialBcast},
 	{name: "MPI_Reduce", collective: true, count: 4, size: 6, root: 9, comm: 10, end: 13,
 		algorithm: schedgen.BinomialReduce},
 	{name: "MPI_Allreduce", collective: true, count: 4, size: 6, comm: 9, end: 12, algorithm: schedgen.Dissemination,

@@ -15,7 +15,8 @@ func (j *job) clocks() []int64 {
 	for _, r := range j.reports {
 		if r.epoch <= 0 {
 			if len(j.reports) > 1 && !j.options.AlignClocks {
-				j.warn("%s: it does not say when its session began: the measured times of different files are not on one clock", r.name)
+				j.warn("%s: it does not say when its session began: the measured times of different files are not on "+
+					"one clock", r.name)
 			}
 			return offsets
 		}

@@ -89,15 +89,17 @@ func group(inputs []*format.Input) ([]*export, error) {
 		case isJSONLines(head):
 			f = formJSON
 		case isStats(head):
-			return nil, format.FileErrorf(in.Name, "a table of nsys stats, which lacks what NCCL notes: export the report itself, "+
-				"with nsys export --type sqlite")
+			return nil, format.FileErrorf(in.Name, "a table of nsys stats, which lacks what NCCL notes: "+
+				"export the report itself, with nsys export --type sqlite")
 		case isTable(head) || f == formCSV && table != "":
 			f = formCSV
 		default:
 			return nil, &format.FileError{File: in.Name, Err: notExport(in.Name)}
 		}
 		if f == formCSV {
-			if i := slices.IndexFunc(exports, func(x *export) bool { return x.form == formCSV && x.base == base }); i >= 0 {
+			if i := slices.IndexFunc(exports, func(x *export) bool {
+				return x.form == formCSV && x.base == base
+			}); i >= 0 {
 				exports[i].inputs = append(exports[i].inputs, in)
 				continue
 			}

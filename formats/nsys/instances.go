@@ -69,8 +69,8 @@ func (j *job) settle() error {
 		cut += r.cut
 	}
 	if dropped+cut > 0 {
-		j.warn("left out, for profiles do not reach that far: %d calls without kernels, %d collectives and messages that not all "+
-			"of their members have", cut, dropped)
+		j.warn("left out, for profiles do not reach that far: %d calls without kernels, %d collectives and messages "+
+			"that not all of their members have", cut, dropped)
 	}
 	return nil
 }
@@ -130,8 +130,8 @@ func (g *gpu) count(j *job, colls [][]instance, messages map[pair]*pieces) error
 				x.in++
 			}
 			if difference := x.difference(r, m); difference != "" {
-				return format.FileErrorf(r.name, "communicator %s: its collective number %d (from 0): ranks %d and %d disagree: %s",
-					j.comms[at.comm].name(), m.instance, x.rank, at.rank, difference)
+				return format.FileErrorf(r.name, "communicator %s: its collective number %d (from 0): "+
+					"ranks %d and %d disagree: %s", j.comms[at.comm].name(), m.instance, x.rank, at.rank, difference)
 			}
 		}
 	}
@@ -191,8 +191,8 @@ func (j *job) checkPieces(messages map[pair]*pieces) error {
 	c := &j.comms[worst.comm]
 	ends := messages[*worst].ends
 	return format.FileErrorf(j.gpus[c.gpus[worst.src]].report.name,
-		"communicator %s: piece number %d (from 0) from rank %d to rank %d: %d bytes are sent, %d received", c.name(), at,
-		worst.src, worst.dst, ends[0][at].bytes, ends[1][at].bytes)
+		"communicator %s: piece number %d (from 0) from rank %d to rank %d: %d bytes are sent, %d received", c.name(),
+		at, worst.src, worst.dst, ends[0][at].bytes, ends[1][at].bytes)
 }
 
 func (p pair) before(q pair) bool {

@@ -70,7 +70,8 @@ func newJob(reports []*report, own *Options, warn func(string, ...any)) (*job, e
 		events := r.byProcess()
 		for _, p := range r.made {
 			if w := &r.procs[p].window; max(w.marks[0], w.marks[1]) > 1 {
-				j.warn("%s: process %d has several profiled parts: taken from the start of the first to the end of the last", r.name,
+				j.warn("%s: process %d has several profiled parts: taken from the start of the first to the end of "+
+					"the last", r.name,
 					r.procs[p].pid)
 			}
 			if err := r.placeRanks(p, events[p]); err != nil {
@@ -119,9 +120,9 @@ func (r *report) byProcess() [][]int32 {
 }
 
 // placeRanks finds out which of a process' devices has which rank of its communicators. One that has kernels on one
-// device has one GPU. With several devices, the ranks of a communicator are, in the order of their notes, on the devices
-// on which it had kernels, in the order of its first launches there; a rank of which no kernel is known is on the first
-// device that has none of the communicator.
+// device has one GPU. With several devices, the ranks of a communicator are, in the order of their notes, on the
+// devices on which it had kernels, in the order of its first launches there; a rank of which no kernel is known is on
+// the first device that has none of the communicator.
 func (r *report) placeRanks(proc int32, events []int32) error {
 	p := &r.procs[proc]
 	devices := make([][]int32, len(p.comms)) // of each communicator's kernels: numbers of GPUs of the process
@@ -142,8 +143,8 @@ func (r *report) placeRanks(proc int32, events []int32) error {
 	for c := range p.comms {
 		comm := &p.comms[c]
 		if len(devices[c]) > len(comm.ranks) {
-			return fmt.Errorf("communicator %#x: process %d has %d ranks of it, and its kernels on %d devices", comm.id, p.pid,
-				len(comm.ranks), len(devices[c]))
+			return fmt.Errorf("communicator %#x: process %d has %d ranks of it, and its kernels on %d devices", comm.id,
+				p.pid, len(comm.ranks), len(devices[c]))
 		}
 		comm.place(devices[c], p.gpus)
 	}
@@ -228,7 +229,8 @@ func (j *job) addRanks(number int32, local *localComm, p *process) error {
 	for k := range local.ranks {
 		rank := &local.ranks[k]
 		if local.nranks != c.size {
-			return fmt.Errorf("rank %d (process %d) says that it has %d ranks, others say %d", rank.rank, p.pid, local.nranks, c.size)
+			return fmt.Errorf("rank %d (process %d) says that it has %d ranks, others say %d", rank.rank, p.pid,
+				local.nranks, c.size)
 		}
 		c.members = append(c.members, commMember{rank, p.gpus[rank.gpu].number})
 	}
@@ -249,8 +251,8 @@ func (c *comm) complete(j *job) error {
 		for first < len(c.members) && c.members[first].rank == int32(first) {
 			first++
 		}
-		return fmt.Errorf("%d of its %d ranks are missing, the first is %d: expected the exports of all processes", missing,
-			c.size, first)
+		return fmt.Errorf("%d of its %d ranks are missing, the first is %d: expected the exports of all processes",
+			missing, c.size, first)
 	}
 	c.gpus = make([]int32, len(c.members))
 	ranks := make(map[int32]int32, len(c.members)) // by GPU
@@ -302,7 +304,8 @@ func (c *comm) ring(channel int) ([]int32, error) {
 		}
 		next := l.rings[channel].next
 		if following := c.members[next]; channel >= len(following.rings) || following.rings[channel].prev != rank {
-			return nil, fmt.Errorf("rank %d says that %d follows it, and that does not say that %[1]d is before it", rank, next)
+			return nil, fmt.Errorf("rank %d says that %d follows it, and that does not say that %[1]d is before it",
+				rank, next)
 		}
 		if order = append(order, rank); next == 0 && len(order) < len(c.members) {
 			return nil, fmt.Errorf("it has %d of %d ranks", len(order), len(c.members))
@@ -327,12 +330,13 @@ func (c *comm) tree(channel int) ([]int32, error) {
 	for rank, l := range c.members {
 		for _, child := range l.trees[channel].down {
 			if child >= 0 && parents[child] != int32(rank) {
-				return nil, fmt.Errorf("rank %d says that %d is below it, and that says that %d is above it", rank, child,
-					parents[child])
+				return nil, fmt.Errorf("rank %d says that %d is below it, and that says that %d is above it", rank,
+					child, parents[child])
 			}
 		}
 		if up := parents[rank]; up >= 0 && !slices.Contains(c.members[up].trees[channel].down[:], int32(rank)) {
-			return nil, fmt.Errorf("rank %d says that %d is above it, and that does not say that %[1]d is below it", rank, up)
+			return nil, fmt.Errorf("rank %d says that %d is above it, and that does not say that %[1]d is below it",
+				rank, up)
 		}
 	}
 	seen := make([]int32, len(parents)) // one more than the rank from which a rank was first reached
@@ -403,7 +407,8 @@ func (g *gpu) check(j *job, m *member) error {
 		device := g.report.procs[g.proc].gpus[g.local].device
 		return fmt.Errorf("a kernel of communicator %s on device %d, on which it has no rank", c.name(), device)
 	case (m.op.p2p() || m.op == opBroadcast || m.op == opReduce) && (m.peer < 0 || int(m.peer) >= len(c.gpus)):
-		return fmt.Errorf("communicator %s: expected a rank below %d as root or partner, found %d", c.name(), len(c.gpus), m.peer)
+		return fmt.Errorf("communicator %s: expected a rank below %d as root or partner, found %d", c.name(),
+			len(c.gpus), m.peer)
 	case m.bytes > math.MaxInt64/int64(len(c.gpus)):
 		return fmt.Errorf("communicator %s: %d bytes for each of %d ranks are too many", c.name(), m.bytes, len(c.gpus))
 	}

@@ -151,8 +151,9 @@ func (j *jsonReader) kernel(e *jsonEvent) error {
 	if c.StartNs == nil || c.EndNs == nil {
 		return j.r.problem("such lines are left out", j.syntax("startNs and endNs in CudaEvent", ""))
 	}
-	row := kernelRow{start: int64(*c.StartNs), end: int64(*c.EndNs), device: int64(c.DeviceID), context: int64(c.ContextID),
-		stream: int64(c.StreamID), globalPid: int64(c.GlobalPid), correlation: -1, kind: kind,
+	row := kernelRow{start: int64(*c.StartNs), end: int64(*c.EndNs), device: int64(c.DeviceID),
+		context: int64(c.ContextID),
+		stream:  int64(c.StreamID), globalPid: int64(c.GlobalPid), correlation: -1, kind: kind,
 		graphNode: max(int64(c.GraphNodeID), int64(c.Kernel.GraphNodeID))}
 	if c.CorrelationID != nil {
 		row.correlation = int64(*c.CorrelationID)

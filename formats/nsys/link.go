@@ -12,8 +12,8 @@ import (
 )
 
 // errNoComm says that there are no notes of communicators.
-var errNoComm = errors.New("no communicator is made in any note: expected a profile from the start of a job whose NCCL " +
-	"writes notes, with --trace=cuda,nvtx")
+var errNoComm = errors.New("no communicator is made in any note: expected a profile from the start of a job whose " +
+	"NCCL writes notes, with --trace=cuda,nvtx")
 
 // link gives every event its kernels, and leaves out the events that have none for good reasons.
 func (r *report) link() error {
@@ -81,8 +81,8 @@ func (r *report) linkByOrder() error {
 		return cmp.Compare(r.kernels[kernels[a][0]].start, r.kernels[kernels[b][0]].start)
 	})
 	if len(hosts) > maxStreams || len(streams) > maxStreams {
-		return fmt.Errorf("calls on %d streams and kernels on %d, and without the host's calls (table %s, or its rows) nothing "+
-			"ties so many", len(hosts), len(streams), tableRuntime)
+		return fmt.Errorf("calls on %d streams and kernels on %d, and without the host's calls (table %s, "+
+			"or its rows) nothing ties so many", len(hosts), len(streams), tableRuntime)
 	}
 	for _, host := range hosts {
 		match := slices.IndexFunc(streams, func(s int32) bool {
@@ -156,8 +156,9 @@ func (r *report) noMatch(proc int32, calls map[noteStream][]int32, kernels [][]i
 	}
 	slices.Sort(want)
 	slices.Sort(have)
-	return fmt.Errorf("process %d: the launches that notes tell of (by stream address, %s) are not the kernels of NCCL (by "+
-		"stream, %s), and without the host's calls (table %s, or its rows) nothing else ties them", r.procs[proc].pid,
+	return fmt.Errorf("process %d: the launches that notes tell of (by stream address, %s) are not the kernels of "+
+		"NCCL (by stream, %s), and without the host's calls (table %s, or its rows) nothing else ties them",
+		r.procs[proc].pid,
 		strings.Join(want, ", "), strings.Join(have, ", "), tableRuntime)
 }
 
@@ -205,8 +206,9 @@ func (r *report) runGraphs() error {
 		ran++
 	}
 	if ran == 0 && r.graphRuns > 0 {
-		return fmt.Errorf("%d NCCL calls were captured in CUDA graphs, which ran %d times, and the export does not say when "+
-			"their kernels ran: profile with --cuda-graph-trace=node", len(noted), r.graphRuns)
+		return fmt.Errorf("%d NCCL calls were captured in CUDA graphs, which ran %d times, "+
+			"and the export does not say when their kernels ran: profile with --cuda-graph-trace=node", len(noted),
+			r.graphRuns)
 	}
 	r.events = slices.DeleteFunc(r.events, func(e event) bool { return e.graphNode != 0 })
 	return nil
@@ -252,8 +254,8 @@ func (r *report) dropWithoutKernels() error {
 		}
 		err := fmt.Errorf("process %d: %d NCCL calls have no kernel, the first at %d ns", r.procs[p].pid, n, first[p])
 		if !has[p] {
-			err = fmt.Errorf("process %d: %d NCCL calls and no kernel of NCCL at all (table %s): profile with --trace=cuda,nvtx",
-				r.procs[p].pid, n, tableKernel)
+			err = fmt.Errorf("process %d: %d NCCL calls and no kernel of NCCL at all (table %s): "+
+				"profile with --trace=cuda,nvtx", r.procs[p].pid, n, tableKernel)
 		}
 		if err := r.problem("such calls are left out", err); err != nil {
 			return err
@@ -282,9 +284,10 @@ func (r *report) checkKernels() error {
 	var list []string
 	for s, n := range count {
 		if n > 0 {
-			list = append(list, fmt.Sprintf("process %d, stream %d: %d", r.procs[r.streams[s].proc].pid, r.streams[s].stream, n))
+			list = append(list, fmt.Sprintf("process %d, stream %d: %d", r.procs[r.streams[s].proc].pid,
+				r.streams[s].stream, n))
 		}
 	}
-	return r.problem("they are left out", fmt.Errorf("%d kernels of NCCL belong to no call that notes tell of (%s)", total,
-		strings.Join(list, "; ")))
+	return r.problem("they are left out", fmt.Errorf("%d kernels of NCCL belong to no call that notes tell of (%s)",
+		total, strings.Join(list, "; ")))
 }

@@ -261,13 +261,13 @@ func (m *machine) neighbours(t *thread, n *note) error {
 	}
 	rank := comm.rankOf(n.rank)
 	if rank == nil {
-		return m.r.problem("such notes are left out", fmt.Errorf("communicator 0x%x: process %d has no rank %d of it", comm.id,
-			m.r.procs[t.proc].pid, n.rank))
+		return m.r.problem("such notes are left out", fmt.Errorf("communicator 0x%x: process %d has no rank %d of it",
+			comm.id, m.r.procs[t.proc].pid, n.rank))
 	}
 	for _, q := range append(n.down[:], n.prev, n.next) {
 		if q < -1 || q >= comm.nranks || n.kind == noteRing && (n.prev < 0 || n.next < 0) {
-			return m.r.problem("such notes are left out", fmt.Errorf("communicator 0x%x: expected neighbours below %d, found %d",
-				comm.id, comm.nranks, q))
+			return m.r.problem("such notes are left out", fmt.Errorf("communicator 0x%x: expected neighbours below "+
+				"%d, found %d", comm.id, comm.nranks, q))
 		}
 	}
 	list := &rank.rings
@@ -281,8 +281,8 @@ func (m *machine) neighbours(t *thread, n *note) error {
 	if have := &(*list)[n.channel]; !have.present {
 		*have = found
 	} else if *have != found {
-		return fmt.Errorf("communicator 0x%x: channel %d of rank %d has other neighbours than before", comm.id, n.channel,
-			n.rank)
+		return fmt.Errorf("communicator 0x%x: channel %d of rank %d has other neighbours than before", comm.id,
+			n.channel, n.rank)
 	}
 	return nil
 }
@@ -356,8 +356,8 @@ func (m *machine) detail(t *thread, row *noteRow, n *note) error {
 	} else {
 		c := b.takePiece(n)
 		if c == nil {
-			return m.r.problem("such notes are left out", fmt.Errorf("note of a piece: expected a call of nccl%v with peer %d "+
-				"before it", n.op, n.peer))
+			return m.r.problem("such notes are left out", fmt.Errorf("note of a piece: expected a call of nccl%v with "+
+				"peer %d before it", n.op, n.peer))
 		}
 		d.comm, d.stream = c.comm, c.stream
 	}
@@ -431,7 +431,8 @@ func (b *batch) takePiece(n *note) *call {
 func (m *machine) channel(t *thread, n *note) error {
 	b := &t.b
 	if len(b.details) == 0 || b.details[len(b.details)-1].op.p2p() {
-		return m.r.problem("such notes are left out", fmt.Errorf("note of a channel: expected one of a collective before it"))
+		return m.r.problem("such notes are left out", fmt.Errorf("note of a channel: expected one of a collective "+
+			"before it"))
 	}
 	d := &b.details[len(b.details)-1]
 	if d.first == d.end && n.buffers {
@@ -575,8 +576,8 @@ func (b *batch) missing(p *process) string {
 		case !c.op.p2p() && c.left > 0:
 			colls++
 		case c.op.p2p() && c.left > 0:
-			return fmt.Sprintf("expected notes of the pieces of nccl%v with peer %d, found %d bytes less than it has", c.op,
-				c.peer, c.left)
+			return fmt.Sprintf("expected notes of the pieces of nccl%v with peer %d, found %d bytes less than it has",
+				c.op, c.peer, c.left)
 		}
 	}
 	for i := range b.details {
@@ -662,8 +663,8 @@ func (r *report) setKernels(e *event, kernels []int32) error {
 			continue
 		}
 		if a, b := r.streams[e.stream], r.streams[k.stream]; a.device != b.device {
-			return fmt.Errorf("process %d: one group has a kernel on device %d and one on device %d, and the notes do not "+
-				"tell what each does", r.procs[e.proc].pid, a.device, b.device)
+			return fmt.Errorf("process %d: one group has a kernel on device %d and one on device %d, "+
+				"and the notes do not tell what each does", r.procs[e.proc].pid, a.device, b.device)
 		}
 		e.start, e.end = min(e.start, k.start), max(e.end, k.end)
 	}

@@ -1,7 +1,7 @@
 // Package nsys reads what Nsight Systems exports of jobs that communicate by NCCL: SQLite databases, JSON lines and
-// tables as CSV. NCCL must write notes (NVTX annotations) of what it does: all there is to know where it is the one that
-// was patched for ATLAHS, sizes and partners where it is NVIDIA's own. docs/formats/nsys.md describes the notes, and
-// what becomes of them.
+// tables as CSV. NCCL must write notes (NVTX annotations) of what it does: all there is to know where it is the one
+// that was patched for ATLAHS, sizes and partners where it is NVIDIA's own. docs/formats/nsys.md describes the notes,
+// and what becomes of them.
 package nsys
 
 import (
@@ -59,8 +59,8 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		mixed += r.mixedGroups
 	}
 	if mixed > 0 {
-		o.Warn("%d groups of calls have other numbers of kernels than of communicators and kinds: what a group does is taken "+
-			"to be done by all its kernels together", mixed)
+		o.Warn("%d groups of calls have other numbers of kernels than of communicators and kinds: "+
+			"what a group does is taken to be done by all its kernels together", mixed)
 	}
 	j, err := newJob(reports, own, o.Warn)
 	if err != nil {

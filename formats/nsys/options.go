@@ -32,7 +32,8 @@ func (o *Options) Params() param.Set {
 		param.Bool(&o.MergeNonOverlap, "merge-non-overlap",
 			"make the streams of each GPU in an nsys export one, if nothing on them overlaps on any GPU"),
 		param.File(&o.HostsFile, "nsys-hosts",
-			"YAML or JSON file with the host of each nsys export, by file name (default: as the export says, or its name)"),
+			"YAML or JSON file with the host of each nsys export, by file name (default: as the export says, "+
+				"or its name)"),
 		param.Bool(&o.KeepEnds, "keep-ends",
 			"keep the time before the first and after the last NCCL kernel of each GPU in an nsys export"),
 		param.Bool(&o.AlignClocks, "align-clocks",

@@ -1,5 +1,5 @@
-// This file reads the SQLite form of an export. Columns are found by name, for they differ between versions, and all but
-// the start of a row may be missing.
+// This file reads the SQLite form of an export. Columns are found by name, for they differ between versions, and all
+// but the start of a row may be missing.
 
 package nsys
 
@@ -100,8 +100,8 @@ func checkSQLite(path string) (dsn string, err error) {
 	dsn = "file://" + location.EscapedPath() + "?mode=ro"
 	if head[18] == 2 || head[19] == 2 { // a write-ahead log may be there
 		if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 32 {
-			return "", fmt.Errorf("changes wait in its write-ahead log %s-wal: end the program that writes it, or open and "+
-				"close it with sqlite3", filepath.Base(path))
+			return "", fmt.Errorf("changes wait in its write-ahead log %s-wal: end the program that writes it, "+
+				"or open and close it with sqlite3", filepath.Base(path))
 		}
 		dsn += "&immutable=1" // else files for the log would be made
 	}
@@ -123,8 +123,8 @@ func explainSQLite(err error, path string) error {
 		return fmt.Errorf("damaged or truncated: %w", err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
 		if _, statErr := os.Stat(path + "-journal"); statErr == nil {
-			return fmt.Errorf("the program that wrote it was interrupted, and left %s-journal: export again, or open and "+
-				"close it with sqlite3 (%w)", filepath.Base(path), err)
+			return fmt.Errorf("the program that wrote it was interrupted, and left %s-journal: export again, "+
+				"or open and close it with sqlite3 (%w)", filepath.Base(path), err)
 		}
 	}
 	return err
@@ -172,7 +172,8 @@ func openDatabase(dsn string) (*database, error) {
 }
 
 // tablesRead are the tables that are read.
-var tablesRead = []string{tableNotes, tableKernel, tableRuntime, tableStrings, tableProcesses, tableSession, tableSystem,
+var tablesRead = []string{tableNotes, tableKernel, tableRuntime, tableStrings, tableProcesses, tableSession,
+	tableSystem,
 	tableExport, tableAnalysis, tableGraphNodes, tableGraphRuns, tableSync, tableCUDAEvent, tableSchemas, tableEntries}
 
 func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
@@ -315,7 +316,8 @@ func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, erro
 		if len(d.tables) == 0 {
 			return nil, fmt.Errorf("not an nsys export: no table %s, nor any other of one", tableNotes)
 		}
-		return nil, fmt.Errorf("not an nsys export with NCCL's notes: no table %s (profile with --trace=cuda,nvtx)", tableNotes)
+		return nil, fmt.Errorf("not an nsys export with NCCL's notes: no table %s (profile with --trace=cuda,nvtx)",
+			tableNotes)
 	}
 	if len(d.tables[tableKernel]) > 0 && len(d.tables[tableStrings]) == 0 {
 		return nil, fmt.Errorf("no table %s, which has the names of kernels", tableStrings)
@@ -407,10 +409,12 @@ func (r *report) readKernels(d *database, strings map[int64]string) error {
 			names[id] = kind
 		}
 	}
-	columns := []string{"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", name}
+	columns := []string{"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
+		"graphNodeId", name}
 	where := ""
 	if d.has(tableStrings, "id") && d.has(tableKernel, name) {
-		where = `"` + name + `" IN (SELECT id FROM StringIds WHERE value GLOB 'ncclKernel*' OR value GLOB 'ncclDevKernel*')`
+		where = `"` + name +
+			`" IN (SELECT id FROM StringIds WHERE value GLOB 'ncclKernel*' OR value GLOB 'ncclDevKernel*')`
 	}
 	return d.each(tableKernel, columns, where, "", func(v []driver.Value) error {
 		row := kernelRow{start: asInt(v[0], unknownTime), end: asInt(v[1], unknownTime), device: asInt(v[2], 0),
@@ -424,8 +428,8 @@ func (r *report) readKernels(d *database, strings map[int64]string) error {
 	})
 }
 
-// onlyProcess returns the globalPid of the process of all notes, where the kernels do not tell theirs; 0 where there are
-// several.
+// onlyProcess returns the globalPid of the process of all notes, where the kernels do not tell theirs; 0 where there
+// are several.
 func (d *database) onlyProcess() (int64, error) {
 	if d.has(tableKernel, "globalPid") || !d.has(tableNotes, "globalTid") {
 		return 0, nil
@@ -449,10 +453,11 @@ func (r *report) readLaunches(d *database) error {
 		where = "nameId IN (SELECT id FROM StringIds WHERE value GLOB 'cu*Launch*')"
 	}
 	index := r.byCorrelation()
-	err := d.each(tableRuntime, []string{"start", "globalTid", "correlationId"}, where, "", func(v []driver.Value) error {
-		r.addLaunch(index, asInt(v[0], 0), asInt(v[1], 0), asInt(v[2], -1))
-		return nil
-	})
+	err := d.each(tableRuntime, []string{"start", "globalTid", "correlationId"}, where, "",
+		func(v []driver.Value) error {
+			r.addLaunch(index, asInt(v[0], 0), asInt(v[1], 0), asInt(v[2], -1))
+			return nil
+		})
 	r.sortLaunches()
 	return err
 }
@@ -484,7 +489,8 @@ func (m *machine) readNotes(d *database, strings map[int64]string, sorted bool) 
 	before := int64(math.MinInt64)
 	var row noteRow
 	err := d.each(tableNotes, columns, "", order, func(v []driver.Value) error {
-		row = noteRow{row: row.row + 1, start: asInt(v[0], unknownTime), end: asInt(v[1], unknownTime), globalTid: asInt(v[2], 0)}
+		row = noteRow{row: row.row + 1, start: asInt(v[0], unknownTime), end: asInt(v[1], unknownTime),
+			globalTid: asInt(v[2], 0)}
 		if row.start < before && !sorted {
 			return errUnsorted
 		}

@@ -53,8 +53,9 @@ const absent = math.MinInt64
 // stockNames are the ends of functions' names, behind "nccl".
 var stockNames = map[string]stockCall{
 	"GroupStart": {kind: stockGroupStart}, "GroupEnd": {kind: stockGroupEnd},
-	"CommInitRank": {kind: stockInit}, "CommInitRankConfig": {kind: stockInit}, "CommInitRankScalable": {kind: stockInit},
-	"CommInitAll": {kind: stockInit}, "CommSplit": {kind: stockInit},
+	"CommInitRank": {kind: stockInit}, "CommInitRankConfig": {kind: stockInit},
+	"CommInitRankScalable": {kind: stockInit},
+	"CommInitAll":          {kind: stockInit}, "CommSplit": {kind: stockInit},
 	"Broadcast": {kind: stockOp, op: opBroadcast}, "Bcast": {kind: stockOp, op: opBroadcast},
 	"Reduce": {kind: stockOp, op: opReduce}, "AllGather": {kind: stockOp, op: opAllGather},
 	"ReduceScatter": {kind: stockOp, op: opReduceScatter}, "AllReduce": {kind: stockOp, op: opAllReduce},
@@ -262,8 +263,9 @@ func (m *machine) finishStock() error {
 	if without == 0 {
 		return nil
 	}
-	return m.r.problem("such calls are left out", fmt.Errorf("%d NCCL calls have no payload with sizes, partners and roots: "+
-		"expected those of NCCL's newer versions, or the notes of an NCCL patched for ATLAHS", without))
+	return m.r.problem("such calls are left out", fmt.Errorf("%d NCCL calls have no payload with sizes, "+
+		"partners and roots: expected those of NCCL's newer versions, or the notes of an NCCL patched for ATLAHS",
+		without))
 }
 
 func (m *machine) stockCall(c *stockCall) error {
@@ -359,8 +361,8 @@ func (m *machine) stockInit(t *thread, c *stockCall) error {
 	}
 	if p.comm == absent {
 		if p.comm = 0; m.r.procs[t.proc].inits > 0 {
-			return fmt.Errorf("process %d makes several communicators, and their payloads do not tell them apart: expected those "+
-				"of a newer NCCL", m.r.procs[t.proc].pid)
+			return fmt.Errorf("process %d makes several communicators, and their payloads do not tell them apart: "+
+				"expected those of a newer NCCL", m.r.procs[t.proc].pid)
 		}
 	}
 	err := m.init(t, &note{comm: uint64(p.comm), id: uint64(p.comm), rank: int32(p.rank), nranks: int32(p.ranks)})

@@ -127,7 +127,8 @@ func (t *tableReader) each(table string, columns []string, row func(r *record) e
 			return fmt.Errorf("%s:%d: %w", in.Name, r.line, err)
 		}
 		if r.bad != "" {
-			return &format.SyntaxError{File: in.Name, Line: r.line, Expected: "a whole number", Found: strconv.Quote(r.bad)}
+			return &format.SyntaxError{File: in.Name, Line: r.line, Expected: "a whole number",
+				Found: strconv.Quote(r.bad)}
 		}
 	}
 }
@@ -136,7 +137,8 @@ func (t *tableReader) each(table string, columns []string, row func(r *record) e
 func csvError(name string, err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
-		return &format.SyntaxError{File: name, Line: int64(parse.Line), Expected: "a row of CSV", Found: parse.Err.Error()}
+		return &format.SyntaxError{File: name, Line: int64(parse.Line), Expected: "a row of CSV",
+			Found: parse.Err.Error()}
 	}
 	return format.FileErrorf(name, "reading: %w", err)
 }
@@ -185,8 +187,8 @@ func (t *tableReader) readRows(texts map[int64]string) error {
 			kinds[id] = kind
 		}
 	}
-	columns := []string{"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId",
-		"demangledName", "shortName"}
+	columns := []string{"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
+		"graphNodeId", "demangledName", "shortName"}
 	err := t.each(tableKernel, columns, func(r *record) error {
 		kind, ok := kinds[r.int(8, r.int(9, -1))]
 		if ok {
@@ -206,10 +208,11 @@ func (t *tableReader) readRows(texts map[int64]string) error {
 	if err != nil {
 		return err
 	}
-	err = t.each(tableGraphNodes, []string{"start", "globalTid", "graphNodeId", "originalGraphNodeId"}, func(r *record) error {
-		t.r.addGraphNode(r.int(0, 0), r.int(1, 0), r.int(2, 0), r.int(3, 0))
-		return nil
-	})
+	err = t.each(tableGraphNodes, []string{"start", "globalTid", "graphNodeId", "originalGraphNodeId"},
+		func(r *record) error {
+			t.r.addGraphNode(r.int(0, 0), r.int(1, 0), r.int(2, 0), r.int(3, 0))
+			return nil
+		})
 	if err != nil {
 		return err
 	}

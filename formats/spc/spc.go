@@ -128,7 +128,8 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return nil, err
 	}
 	if noText > 0 {
-		o.Warn("%s: %s with optional fields that are no text (UTF-8), which are not kept", in.Name, blockio.Lines(noText))
+		o.Warn("%s: %s with optional fields that are no text (UTF-8), which are not kept", in.Name,
+			blockio.Lines(noText))
 	}
 	t, err := c.Trace()
 	if err != nil {

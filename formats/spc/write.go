@@ -34,7 +34,8 @@ func styleOf(t *dag.Trace) style {
 	for i := range t.Ranks {
 		r := &t.Ranks[i]
 		for op, kind := range r.Kind {
-			if d := decimals(r.Release.At(op), s.Decimals); kind == dag.IO && d > s.Decimals && keptLine(r.Attrs.At(op)) == "" {
+			if d := decimals(r.Release.At(op), s.Decimals); kind == dag.IO && d > s.Decimals &&
+				keptLine(r.Attrs.At(op)) == "" {
 				s.Decimals = d
 			}
 		}

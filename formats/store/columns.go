@@ -1,7 +1,7 @@
 package store
 
-// Decoding of columns, for [File.ReadRanks] and [File.NewReader] alike: of their values, whatever the pages that they are
-// in, and into ranks.
+// Decoding of columns, for [File.ReadRanks] and [File.NewReader] alike: of their values, whatever the pages that they
+// are in, and into ranks.
 
 import (
 	"errors"

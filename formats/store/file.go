@@ -393,7 +393,8 @@ func (f *File) makeHeader() (*dag.Header, error) {
 		return nil, err
 	}
 	return &dag.Header{
-		Meta: f.descr.Meta, Comms: f.descr.comms, Ranks: f.descr.ranks, Ops: f.numOps(), Kinds: kinds, Batches: f.batches(),
+		Meta: f.descr.Meta, Comms: f.descr.comms, Ranks: f.descr.ranks, Ops: f.numOps(), Kinds: kinds,
+		Batches: f.batches(),
 	}, nil
 }
 

@@ -13,7 +13,8 @@ import (
 // called from several goroutines at the same time.
 func (f *File) ReadRanks(first, last int) ([]dag.Rank, error) {
 	if first < 0 || last < first || last > f.descr.ranks {
-		return nil, format.FileErrorf(f.name, "ranks %d to %d, expected some of 0 to %d", first, last-1, f.descr.ranks-1)
+		return nil, format.FileErrorf(f.name, "ranks %d to %d, expected some of 0 to %d", first, last-1,
+			f.descr.ranks-1)
 	}
 	ranks := make([]dag.Rank, last-first)
 	if err := f.readRanks(ranks, first); err != nil {

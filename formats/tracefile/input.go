@@ -243,8 +243,8 @@ func (in *Input) Close() {
 	}
 }
 
-// Detect returns the format of the input: the one called from, or if that is empty, the one its content shows. An unknown
-// name is an [*OptionError].
+// Detect returns the format of the input: the one called from, or if that is empty, the one its content shows. An
+// unknown name is an [*OptionError].
 func Detect(formats format.List, in *Input, from string) (*format.Format, error) {
 	readable := formats.Readable()
 	if from != "" {
@@ -309,8 +309,8 @@ func storedSize(name string, stdin io.Reader) int64 {
 	return info.Size()
 }
 
-// TotalSize returns the size of the inputs in bytes, as stored, -1 if it is not known. "-" is stdin, nil for that of the
-// process.
+// TotalSize returns the size of the inputs in bytes, as stored, -1 if it is not known. "-" is stdin, nil for that of
+// the process.
 func TotalSize(names []string, stdin io.Reader) int64 {
 	total := int64(0)
 	for _, name := range names {

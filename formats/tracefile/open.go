@@ -1,5 +1,5 @@
-// Package tracefile opens, reads and writes the files of traces: it decompresses inputs, detects their format, finds the
-// other files of a trace that is many files, and writes outputs that are there complete or not at all.
+// Package tracefile opens, reads and writes the files of traces: it decompresses inputs, detects their format, finds
+// the other files of a trace that is many files, and writes outputs that are there complete or not at all.
 //
 // It imports no format. Callers pass the list of the formats that they support; package formats passes all of them.
 package tracefile
@@ -21,8 +21,8 @@ type Options struct {
 	Compat  bool   // accept what the format's reference program accepts, its mistakes included
 	Lenient bool   // continue after what can be skipped, with a warning
 
-	// Ranks is the number of ranks that do what the file of rank 0 has, the only one that is read; 0: there is a file for
-	// each rank.
+	// Ranks is the number of ranks that do what the file of rank 0 has, the only one that is read; 0: there is a file
+	// for each rank.
 	Ranks        int
 	CheckedComms bool // the caller reports undefined communicators itself
 
@@ -65,10 +65,10 @@ func (e *TooManyFilesError) Error() string {
 	return fmt.Sprintf("a trace in %s is one file, found %d", e.Format.Name, e.Files)
 }
 
-// Open opens the trace that the named files are together. A single name is a file, "-" for standard input, or of a trace
-// that is many files their folder, the file of rank 0, or what comes before its number. The caller must close the result.
-// An error about a file is a [*format.SyntaxError], [*format.FileError] or [*fs.PathError]; one about an option is an
-// [*OptionError].
+// Open opens the trace that the named files are together. A single name is a file, "-" for standard input, or of a
+// trace that is many files their folder, the file of rank 0, or what comes before its number. The caller must close the
+// result. An error about a file is a [*format.SyntaxError], [*format.FileError] or [*fs.PathError]; one about an option
+// is an [*OptionError].
 func Open(formats format.List, names []string, o Options) (_ *Opened, err error) {
 	if o.Warn == nil {
 		o.Warn = func(string, ...any) {}

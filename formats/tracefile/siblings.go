@@ -17,8 +17,8 @@ import (
 
 // firstOfPrefix returns the file of rank 0 of the trace whose files are called name, their rank and an ending of the
 // format, as in name.0.et: the format called from, or where that is empty any whose traces are many files. The name may
-// have the ending, too, as that of an output does. Where there is no such file it may be name.et, of a trace of one rank. It
-// returns name itself where there is a file of that name, or none of the others.
+// have the ending, too, as that of an output does. Where there is no such file it may be name.et, of a trace of one
+// rank. It returns name itself where there is a file of that name, or none of the others.
 func firstOfPrefix(formats format.List, name, from string) string {
 	if _, err := os.Lstat(name); err == nil || name == "-" {
 		return name
@@ -151,7 +151,8 @@ func plainNames(folder string) ([]string, error) {
 	return names, nil
 }
 
-// plain reports whether an entry of a folder is a plain file or a link to one. Another, such as a pipe, may have no end.
+// plain reports whether an entry of a folder is a plain file or a link to one. Another, such as a pipe, may have no
+// end.
 func plain(folder string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.Type().IsRegular()

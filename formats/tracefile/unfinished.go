@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// Outputs is the set of unfinished output files of a program, so that a signal handler can remove them. The zero value is
-// an empty set. Its methods may be called by several goroutines.
+// Outputs is the set of unfinished output files of a program, so that a signal handler can remove them. The zero value
+// is an empty set. Its methods may be called by several goroutines.
 type Outputs struct {
 	mu    sync.Mutex
 	paths map[string]bool
@@ -66,8 +66,8 @@ func (s *Outputs) RemoveAll() {
 	s.removeAllLocked()
 }
 
-// Stop removes the unfinished files of a process that is about to exit. No output can be begun or finished from here on:
-// whoever tries waits forever.
+// Stop removes the unfinished files of a process that is about to exit. No output can be begun or finished from here
+// on: whoever tries waits forever.
 func (s *Outputs) Stop() {
 	s.mu.Lock()
 	s.removeAllLocked()

@@ -23,8 +23,8 @@ type WriteOptions struct {
 	Compat bool           // write what the format's reference program writes, its mistakes included
 	Own    format.Options // of the format, as its WriteOptions makes them; nil: the defaults
 
-	// Numbered gives the only file of a trace of one rank a number, too, in a format whose traces are many files. Otherwise
-	// it is called as the path says if that has an ending of the format.
+	// Numbered gives the only file of a trace of one rank a number, too, in a format whose traces are many files.
+	// Otherwise it is called as the path says if that has an ending of the format.
 	Numbered bool
 
 	Stdout   io.Writer                         // what "-" names; nil: that of the process
@@ -218,8 +218,8 @@ func (w *writer) write(write func(io.Writer, format.WriteOptions) error) error {
 	return out.Commit()
 }
 
-// writeFiles writes a trace in a format of many files. That of a trace with one rank is called as the caller says, if that
-// is a name for a file: it has an ending, or is standard output.
+// writeFiles writes a trace in a format of many files. That of a trace with one rank is called as the caller says, if
+// that is a name for a file: it has an ending, or is standard output.
 func (w *writer) writeFiles(t *dag.Trace) error {
 	f := w.done.Format
 	out := &outputs{w: w, prefix: filesPrefix(w.path, f), format: f}
@@ -250,7 +250,8 @@ func (w *writer) writeFiles(t *dag.Trace) error {
 type ManyFilesError struct{ Format *format.Format }
 
 func (e *ManyFilesError) Error() string {
-	return fmt.Sprintf("a trace in %s is many files: name them, as in FOLDER/NAME%s", e.Format.Name, e.Format.Extensions[0])
+	return fmt.Sprintf("a trace in %s is many files: name them, as in FOLDER/NAME%s", e.Format.Name,
+		e.Format.Extensions[0])
 }
 
 // outputs are the files of a trace. They have their names only after commit.
@@ -266,8 +267,8 @@ type outputs struct {
 	err     error // of a file that could not be created or completed
 }
 
-// filesPrefix returns what the names of the files begin with of a trace that is written to path: path itself, without the
-// ending that the format gives its files, nor the rank where it names the file of rank 0.
+// filesPrefix returns what the names of the files begin with of a trace that is written to path: path itself, without
+// the ending that the format gives its files, nor the rank where it names the file of rank 0.
 func filesPrefix(path string, f *format.Format) string {
 	ending := filepath.Ext(path)
 	if !slices.Contains(f.Extensions, strings.ToLower(ending)) {
@@ -336,8 +337,8 @@ func (o *outputs) commit() error {
 		return err
 	}
 	if n := len(stale); n > 0 {
-		o.w.o.Info("%s: removed what was left of the trace that was there before: %s to %s, %d files", o.prefix, stale[0],
-			stale[n-1], n)
+		o.w.o.Info("%s: removed what was left of the trace that was there before: %s to %s, %d files", o.prefix,
+			stale[0], stale[n-1], n)
 	}
 	return nil
 }
@@ -377,7 +378,8 @@ func (o *outputs) close() {
 	}
 }
 
-// replace gives the outputs their names and removes the stale files. Where something cannot be done, it undoes the rest.
+// replace gives the outputs their names and removes the stale files. Where something cannot be done, it undoes the
+// rest.
 func (s *Outputs) replace(done []*Output, stale []string) (err error) {
 	s.mu.Lock() // to the end: a signal waits
 	defer s.mu.Unlock()

@@ -87,7 +87,8 @@ func (t *table) header(names []string) ([]int, error) {
 		case c < 0:
 			t.options.Warn("%s: the column %q is not kept", t.file, name)
 		case t.columns[c] >= 0:
-			return nil, &format.SyntaxError{File: t.file, Line: 1, Expected: "every column once", Found: name + " again"}
+			return nil, &format.SyntaxError{File: t.file, Line: 1, Expected: "every column once",
+				Found: name + " again"}
 		default:
 			t.columns[c] = 0
 		}

@@ -108,8 +108,8 @@ func newTable(in *format.Input, o *format.ReadOptions) (*table, error) {
 	}
 	unit, ok := flowio.Exponent(cycle)
 	if !ok {
-		return nil, format.FileErrorf(in.Name, "--cycle, the unit of times, is %v, expected a power of ten from 1ps to 1s",
-			cycle)
+		return nil, format.FileErrorf(in.Name, "--cycle, the unit of times, is %v, expected a power of ten from 1ps "+
+			"to 1s", cycle)
 	}
 	t.style.Unit = unit
 	return t, nil
@@ -300,8 +300,8 @@ func (t *table) trace() (*dag.Trace, error) {
 		case n < 0 && c < establish:
 			return nil, format.FileErrorf(t.file, "expected a column %s, found none", columnNames[c])
 		case n >= 0 && n != len(t.flows):
-			return nil, format.FileErrorf(t.file, "expected columns of the same length, found %d values of %s and %d of another",
-				n, columnNames[c], len(t.flows))
+			return nil, format.FileErrorf(t.file, "expected columns of the same length, found %d values of %s and %d "+
+				"of another", n, columnNames[c], len(t.flows))
 		}
 	}
 	ranks, of := t.place()
@@ -318,8 +318,8 @@ func (t *table) trace() (*dag.Trace, error) {
 		t.options.Warn("%s: sizes are rounded to whole bytes (%d in all)", t.file, t.rounded)
 	}
 	if t.moved > 0 {
-		t.options.Warn("%s: the column index is not kept: it is not the place of the flow in the table (%d flows)", t.file,
-			t.moved)
+		t.options.Warn("%s: the column index is not kept: it is not the place of the flow in the table (%d flows)",
+			t.file, t.moved)
 	}
 	return trace, nil
 }

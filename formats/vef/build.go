@@ -2,8 +2,8 @@
 //
 // A message becomes a send and a receive with its number as tag, a part in a collective a coll op with the collective's
 // number as tag. What hangs from one event (the start of the trace, the end of a send or of a part in a collective, the
-// arrival of a message) hangs from a chain of calcs behind it, in the order of the delays, each as long as a delay exceeds
-// the one before.
+// arrival of a message) hangs from a chain of calcs behind it, in the order of the delays, each as long as a delay
+// exceeds the one before.
 
 package vef
 
@@ -15,8 +15,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// selfAttrs are the attributes of the calcs that stand for a message of a task to itself: its end at the sender, and its
-// arrival. They take no time.
+// selfAttrs are the attributes of the calcs that stand for a message of a task to itself: its end at the sender, and
+// its arrival. They take no time.
 const (
 	selfSendAttrs = `{"vef":{"self":"send"}}`
 	selfRecvAttrs = `{"vef":{"self":"recv"}}`
@@ -51,8 +51,9 @@ func (r *reader) meta() (string, error) {
 	h := &r.header
 	f := facts{
 		Kind: plain, Magic: h.magic, Tasks: int(h.tasks), Clock: h.clock, Messages: int64(len(r.messages)),
-		Communicators: len(r.comms), Collectives: len(r.instances), Participations: int64(len(r.records) - len(r.messages)),
-		OnlySend: r.onlySend(),
+		Communicators: len(r.comms), Collectives: len(r.instances),
+		Participations: int64(len(r.records) - len(r.messages)),
+		OnlySend:       r.onlySend(),
 	}
 	for i := range r.records {
 		rec := &r.records[i]
@@ -89,14 +90,15 @@ func (r *reader) onlySend() bool {
 func (r *reader) checkAdvice() {
 	h := &r.header
 	if only := r.onlySend(); only != h.onlySend {
-		r.warn("%s:%d: the header's flag for only send dependencies is %t, the messages say %t", r.file, h.line, h.onlySend,
-			only)
+		r.warn("%s:%d: the header's flag for only send dependencies is %t, the messages say %t", r.file, h.line,
+			h.onlySend, only)
 	}
 	if len(r.comms) > 0 && !r.comms[0].isWorld(h.tasks) {
 		r.warn("%s:%d: communicator 0 is not that of all tasks in order", r.file, h.line+1)
 	}
 	if r.rounded > 0 {
-		r.warn("%s:%d: this and %d other times are no whole picoseconds and were rounded", r.file, r.firstRounded, r.rounded-1)
+		r.warn("%s:%d: this and %d other times are no whole picoseconds and were rounded", r.file, r.firstRounded,
+			r.rounded-1)
 	}
 	odd, first := 0, int32(-1)
 	for i := range r.records {
@@ -108,8 +110,8 @@ func (r *reader) checkAdvice() {
 		}
 	}
 	if odd > 0 {
-		r.warn("%s:%d: the sizes of this and %d other collective records are not what the collective makes of them", r.file,
-			r.lineOf(first), odd-1)
+		r.warn("%s:%d: the sizes of this and %d other collective records are not what the collective makes of them",
+			r.file, r.lineOf(first), odd-1)
 	}
 }
 
@@ -209,8 +211,8 @@ func (b *builder) sortChain(tail int32) {
 	b.sorted = append(b.sorted, chain)
 }
 
-// arrange puts the collectives of each communicator in the same order on all its tasks, as package dag wants it: that of
-// their first records.
+// arrange puts the collectives of each communicator in the same order on all its tasks, as package dag wants it: that
+// of their first records.
 func (b *builder) arrange() {
 	latest := make([]int32, b.members) // of each member, one more than its latest collective
 	bad := make([]bool, len(b.comms))
@@ -290,7 +292,8 @@ func (b *builder) place() {
 	}
 }
 
-// waits returns the op that a record's calc waits for, or the record's op if it has none; -1 for the start of the trace.
+// waits returns the op that a record's calc waits for, or the record's op if it has none; -1 for the start of the
+// trace.
 func (b *builder) waits(i int32) int32 {
 	rec := &b.records[i]
 	switch before := b.before[i]; {

@@ -1,5 +1,5 @@
-// This file collects what the ordering and the writing of records need to know, for each in one place: they go through the
-// ops of all ranks crosswise, and every column would cost them a cache miss.
+// This file collects what the ordering and the writing of records need to know, for each in one place: they go through
+// the ops of all ranks crosswise, and every column would cost them a cache miss.
 
 package vef
 
@@ -26,7 +26,8 @@ type draft struct {
 // entered is the number of a draft that waits for others to be placed.
 const entered = math.MaxUint32
 
-// makeDrafts makes the drafts of all records, rank by rank in the order of the ops, when it is known what each waits for.
+// makeDrafts makes the drafts of all records, rank by rank in the order of the ops, when it is known what each waits
+// for.
 func (p *plan) makeDrafts() {
 	ranks := len(p.t.Ranks)
 	p.firstDraft = make([]int, ranks+1)

@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// findInstances collects the collectives: the k-th collective op of each member of a communicator, in the order of their
-// indices, is its part in instance k of that communicator. The members must agree on what it is.
+// findInstances collects the collectives: the k-th collective op of each member of a communicator, in the order of
+// their indices, is its part in instance k of that communicator. The members must agree on what it is.
 func (p *plan) findInstances() error {
 	if err := p.countInstances(); err != nil || p.participations == 0 {
 		return err
@@ -36,7 +36,8 @@ func (p *plan) countInstances() error {
 			}
 			comm := r.Comm.At(op)
 			if comm < 0 || int(comm) >= len(t.Comms) {
-				return fmt.Errorf("rank %d op %d: communicator %d, expected one of the trace's %d", rank, op, comm, len(t.Comms))
+				return fmt.Errorf("rank %d op %d: communicator %d, expected one of the trace's %d", rank, op, comm,
+					len(t.Comms))
 			}
 			counts[comm]++
 			p.participations++
@@ -51,7 +52,8 @@ func (p *plan) countInstances() error {
 			}
 			size := int64(t.Comms[i].Size())
 			if ops%size != 0 {
-				return fmt.Errorf("communicator %d of %d ranks has %d collective ops, expected as many on each rank", i, size, ops)
+				return fmt.Errorf("communicator %d of %d ranks has %d collective ops, expected as many on each rank",
+					i, size, ops)
 			}
 			p.groups[i], _, _ = newComm(t.Comms[i].Members())
 			for range ops / size {
@@ -109,15 +111,16 @@ func (p *plan) addPart(g *collectiveInstance, r *dag.Rank, i int) error {
 			root = p.groups[g.comm].tasks[0]
 		}
 		if p.groups[g.comm].position(root) < 0 {
-			return fmt.Errorf("op %d (%v) has root %d, which is no member of communicator %d", i, r.Subkind.At(i), root, g.comm)
+			return fmt.Errorf("op %d (%v) has root %d, which is no member of communicator %d", i, r.Subkind.At(i),
+				root, g.comm)
 		}
 	}
 	if g.parts == 0 {
 		g.op, g.root = op, root
 	}
 	if g.op != op || g.root != root {
-		return fmt.Errorf("op %d (%v of root %d) is a %s of root %d at other members of communicator %d", i, r.Subkind.At(i),
-			root, opNames[g.op], g.root, g.comm)
+		return fmt.Errorf("op %d (%v of root %d) is a %s of root %d at other members of communicator %d", i,
+			r.Subkind.At(i), root, opNames[g.op], g.root, g.comm)
 	}
 	g.parts++
 	g.sum += r.Bytes.At(i)
@@ -176,7 +179,8 @@ func (p *plan) matchByTag() {
 			met[tag] = true
 			send := int(sendOf[tag]-1) - p.first[peer]
 			from := &p.t.Ranks[peer]
-			if send < 0 || send >= from.Len() || from.Peer.At(send) != int32(rank) || from.Comm.At(send) != r.Comm.At(op) {
+			if send < 0 || send >= from.Len() || from.Peer.At(send) != int32(rank) ||
+				from.Comm.At(send) != r.Comm.At(op) {
 				return
 			}
 		}

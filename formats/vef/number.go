@@ -30,8 +30,8 @@ func parseCount(word string) (int64, bool) {
 // maxTimeDigits is how long a decimal time may be: longer than any that means something.
 const maxTimeDigits = 100
 
-// parseTime parses a time in clock ticks, which may have decimals and an exponent, and returns it in picoseconds, a half
-// rounded up, and whether it had to be rounded.
+// parseTime parses a time in clock ticks, which may have decimals and an exponent, and returns it in picoseconds, a
+// half rounded up, and whether it had to be rounded.
 func parseTime(word string, clock dag.Time) (t dag.Time, rounded, ok bool) {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(word), "e")
 	if len(word) > maxTimeDigits || len(exponent) > 3 || mantissa == "" || strings.Trim(mantissa, "0123456789.") != "" {

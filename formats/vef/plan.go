@@ -12,8 +12,8 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// An event that something waits for is the end of an op of the same rank that communicates (of a receive: the arrival of
-// its message), by its index, or one of these.
+// An event that something waits for is the end of an op of the same rank that communicates (of a receive: the arrival
+// of its message), by its index, or one of these.
 const (
 	origin  = -1 // the start of the trace
 	unclear = -2 // not one event alone, whatever the network does
@@ -35,8 +35,9 @@ type plan struct {
 	groups        []comm // of each communicator with collectives, its members
 	firstInstance []int  // of each communicator; and at the end, of all
 	instances     []collectiveInstance
-	member        []int32 // of each instance from collectiveInstance.members on: the index of its op on each member's rank
-	instance      []int32 // by number of a coll op: its instance. nil where there are none
+	// of each instance from collectiveInstance.members on: the index of its op on each member's rank
+	member   []int32
+	instance []int32 // by number of a coll op: its instance. nil where there are none
 
 	messages, participations int64
 
@@ -171,7 +172,8 @@ func (p *plan) newRankPlan(rank int) *rankPlan {
 		clear: &p.clear[rank]}
 }
 
-// selfPart returns the attributes of a calc that stands for a part of a message of the rank to itself, "" for another op.
+// selfPart returns the attributes of a calc that stands for a part of a message of the rank to itself, "" for another
+// op.
 func selfPart(r *dag.Rank, i int) string {
 	if i >= r.Attrs.Len() || r.Kind[i] != dag.Calc {
 		return ""
@@ -331,7 +333,8 @@ func (p *rankPlan) after(event int32, delay, more dag.Time) (int32, dag.Time) {
 	return event, delay + more
 }
 
-// start returns the event that the start of an op waits for, and how long after it that is. A send starts when it is sent.
+// start returns the event that the start of an op waits for, and how long after it that is. A send starts when it is
+// sent.
 func (p *rankPlan) start(i int) (int32, dag.Time) {
 	if p.r.Kind[i] == dag.Send {
 		return int32(i), 0
@@ -357,8 +360,8 @@ func (p *rankPlan) later(a int32, afterA dag.Time, b int32, afterB dag.Time) (in
 // maxFollow is how many events follows goes back before it gives up.
 const maxFollow = 256
 
-// follows reports whether the time after b is surely no earlier than that after a, because b itself waits for a, for long
-// enough.
+// follows reports whether the time after b is surely no earlier than that after a, because b itself waits for a, for
+// long enough.
 func (p *rankPlan) follows(b int32, afterB dag.Time, a int32, afterA dag.Time) bool {
 	if a == origin && afterA == 0 {
 		return true

@@ -175,8 +175,8 @@ func (r *reader) lines(b []byte) error {
 	return nil
 }
 
-// canonical parses the line at p if it is a record of whole numbers with single blanks, and returns the place behind it,
-// 0 if it is something else or there is something wrong in it.
+// canonical parses the line at p if it is a record of whole numbers with single blanks, and returns the place behind
+// it, 0 if it is something else or there is something wrong in it.
 func (r *reader) canonical(b []byte, p int) (next int, err error) {
 	var values [8]uint64
 	if len(b)-p < 2 {
@@ -452,15 +452,16 @@ func (r *reader) addParticipation(rec *record, id int64, comm int32, op uint8) e
 	}
 	g := &r.instances[k]
 	if g.comm != comm || g.op != op {
-		return r.fail(inCollective, fmt.Sprintf("G%d to be one %s, of communicator %d, as on line %d", id, opNames[g.op], g.comm,
+		return r.fail(inCollective, fmt.Sprintf("G%d to be one %s, of communicator %d, as on line %d", id,
+			opNames[g.op], g.comm,
 			r.lineOf(g.first)), fmt.Sprintf("%s, of communicator %d", opNames[op], comm))
 	}
 	if r.comms[comm].position(rec.task) < 0 {
 		return r.fail(inCollective, fmt.Sprintf("a task of communicator %d", comm), strconv.Itoa(int(rec.task)))
 	}
 	if int(g.count) == len(r.comms[comm].tasks) {
-		return r.fail(inCollective, fmt.Sprintf("one record of G%d for each of the %d tasks of communicator %d", id, g.count,
-			comm), "one more")
+		return r.fail(inCollective, fmt.Sprintf("one record of G%d for each of the %d tasks of communicator %d", id,
+			g.count, comm), "one more")
 	}
 	g.count++
 	g.last = int32(len(r.records))
@@ -521,8 +522,8 @@ func (r *reader) addSizes(g *instance, rec *record) error {
 
 func (r *reader) setRoot(g *instance, rec *record, size int64) error {
 	if g.root >= 0 {
-		return r.fail(inCollective, fmt.Sprintf("one root of G%d", g.id), fmt.Sprintf("both task %d and task %d", g.root,
-			rec.task))
+		return r.fail(inCollective, fmt.Sprintf("one root of G%d", g.id), fmt.Sprintf("both task %d and task %d",
+			g.root, rec.task))
 	}
 	g.root = rec.task
 	g.addSize(size)
@@ -584,7 +585,8 @@ func (r *reader) end() error {
 			return r.failAt(h.line, inCount, fmt.Sprintf("%d %s as the header says", c.said, c.what),
 				strconv.FormatInt(c.found, 10))
 		}
-		r.warn("%s:%d: %s: expected %d %s as the header says, found %d", r.file, h.line, inCount, c.said, c.what, c.found)
+		r.warn("%s:%d: %s: expected %d %s as the header says, found %d", r.file, h.line, inCount, c.said,
+			c.what, c.found)
 	}
 	return nil
 }

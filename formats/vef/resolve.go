@@ -23,7 +23,8 @@ func (r *reader) resolve() error {
 		if rec.dep == depCollective {
 			k := r.instanceOf(rec.ref)
 			if k < 0 {
-				return r.failAt(r.lineOf(int32(i)), inDependency, "the number of a collective", fmt.Sprintf("G%d", rec.ref))
+				return r.failAt(r.lineOf(int32(i)), inDependency, "the number of a collective",
+					fmt.Sprintf("G%d", rec.ref))
 			}
 			g := &r.instances[k]
 			p := r.comms[g.comm].position(rec.task)
@@ -58,16 +59,16 @@ func (r *reader) resolve() error {
 	return nil
 }
 
-// completeInstances checks that each collective has a record of each member, and names the roots that no record shows. It
-// returns the records of each, from instance.members on, by position.
+// completeInstances checks that each collective has a record of each member, and names the roots that no record shows.
+// It returns the records of each, from instance.members on, by position.
 func (r *reader) completeInstances() (byPosition []int32, err error) {
 	total := int64(0)
 	for k := range r.instances {
 		g := &r.instances[k]
 		n := len(r.comms[g.comm].tasks)
 		if int(g.count) < n {
-			return nil, r.failAt(r.lineOf(g.first), inCollective, fmt.Sprintf("a record of G%d for each of the %d tasks of "+
-				"communicator %d", g.id, n, g.comm), fmt.Sprint(g.count))
+			return nil, r.failAt(r.lineOf(g.first), inCollective, fmt.Sprintf("a record of G%d for each of the %d "+
+				"tasks of communicator %d", g.id, n, g.comm), fmt.Sprint(g.count))
 		}
 		if g.root < 0 && rooted(g.op) {
 			g.root = r.comms[g.comm].tasks[0]
@@ -90,8 +91,8 @@ func (r *reader) completeInstances() (byPosition []int32, err error) {
 		}
 		slot := &byPosition[g.members+int64(r.comms[g.comm].position(rec.task))]
 		if *slot >= 0 {
-			return nil, r.failAt(r.lineOf(int32(i)), inCollective, fmt.Sprintf("one record of G%d for task %d, as on line %d",
-				g.id, rec.task, r.lineOf(*slot)), "another")
+			return nil, r.failAt(r.lineOf(int32(i)), inCollective, fmt.Sprintf("one record of G%d for task %d, "+
+				"as on line %d", g.id, rec.task, r.lineOf(*slot)), "another")
 		}
 		*slot = int32(i)
 	}

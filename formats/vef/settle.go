@@ -1,6 +1,6 @@
 // This file decides what VEF cannot say: of an op that does not wait for one event alone, or for a receive that may end
-// later than its message arrives, the record waits for the event that was last on the ideal timeline, so long that the op
-// starts there when it should.
+// later than its message arrives, the record waits for the event that was last on the ideal timeline, so long that the
+// op starts there when it should.
 
 package vef
 

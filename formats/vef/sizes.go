@@ -45,7 +45,8 @@ func (w *writer) sizes(g *collectiveInstance, r *dag.Rank, d *draft) (send, recv
 	return 0, 0
 }
 
-// scatterSizes returns the sizes of a scatter: its blocks are stated by their receivers, or are even parts of the whole.
+// scatterSizes returns the sizes of a scatter: its blocks are stated by their receivers, or are even parts of the
+// whole.
 func (w *writer) scatterSizes(g *collectiveInstance, r *dag.Rank, d *draft, root bool) (send, recv int64) {
 	op := int(d.op)
 	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)

@@ -1,5 +1,5 @@
-// Package vef reads and writes VEF traces, the workloads of the TraceLib simulators: plain ones, which list messages and
-// collectives record by record, and extended ones (EXT), which describe a workload model.
+// Package vef reads and writes VEF traces, the workloads of the TraceLib simulators: plain ones, which list messages
+// and collectives record by record, and extended ones (EXT), which describe a workload model.
 //
 // The format, its authors' papers and the mapping to package dag are described in docs/formats/vef.md.
 package vef
@@ -61,7 +61,8 @@ const (
 	numOps
 )
 
-var opNames = [numOps]string{"broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "barrier", "alltoall"}
+var opNames = [numOps]string{"broadcast", "reduce", "allreduce", "gather", "scatter", "allgather",
+	"barrier", "alltoall"}
 
 // originStream is the stream of the calcs that count the time since the start of the trace: they are clocks, not
 // computation, and must neither delay what runs on stream 0 nor be delayed by it.

@@ -1,5 +1,5 @@
-// This file writes plain VEF: the header, the communicators, and a record for each message and each part in a collective,
-// every one behind those that it depends on.
+// This file writes plain VEF: the header, the communicators, and a record for each message and each part in a
+// collective, every one behind those that it depends on.
 
 package vef
 
@@ -28,7 +28,8 @@ func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 	old := format.Own(o.Own, newWriteOptions).Version == 1
 	p.chooseClock(old)
 	if old && p.clock != defaultClock {
-		return fmt.Errorf("VEF of version 1 has no clock but that of %v, of which some times are no multiples", defaultClock)
+		return fmt.Errorf("VEF of version 1 has no clock but that of %v, of which some times are no multiples",
+			defaultClock)
 	}
 	order := newOrdering(p)
 	if err := order.run(); err != nil {

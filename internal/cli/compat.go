@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// compatFlag is the flag --compat of readers, which turns their own compatibility on. In programs that name simulators it
-// may be followed by one of them, and then means that.
+// compatFlag is the flag --compat of readers, which turns their own compatibility on. In programs that name simulators
+// it may be followed by one of them, and then means that.
 type compatFlag struct {
 	f    *ReadFlags
 	bare int // how often it was given without a simulator
@@ -52,8 +52,8 @@ func (f *ReadFlags) registerCompat(cmd *cobra.Command) {
 	flags.VarPF(&compatFlag{f: f}, "compat", "", text).NoOptDefVal = "true"
 }
 
-// simulatorAt returns the flag --compat of the command and the index of the argument that is its value: the first before
-// "--" that names a simulator, if the flag was given without one. It returns -1 if there is none.
+// simulatorAt returns the flag --compat of the command and the index of the argument that is its value: the first
+// before "--" that names a simulator, if the flag was given without one. It returns -1 if there is none.
 func simulatorAt(cmd *cobra.Command, args []string) (*compatFlag, int) {
 	flag := cmd.Flags().Lookup("compat")
 	if flag == nil {

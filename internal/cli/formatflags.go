@@ -17,7 +17,8 @@ type formatFlags struct {
 }
 
 // newFormatFlags adds the flags for the tables of the formats to the command.
-func newFormatFlags(cmd *cobra.Command, formats format.List, table func(*format.Format) *format.OptionTable) *formatFlags {
+func newFormatFlags(cmd *cobra.Command, formats format.List,
+	table func(*format.Format) *format.OptionTable) *formatFlags {
 	f := &formatFlags{options: NewOptions(cmd)}
 	for i := range formats {
 		t := table(&formats[i])
@@ -80,7 +81,8 @@ func (f *formatFlags) apply() (configured, error) {
 
 // misplaced returns warnings about flags that were given for options of other formats than the one of a trace, or an
 // error.
-func (f *formatFlags) misplaced(of *format.OptionTable, trace string, found *format.Format) (warnings []string, err error) {
+func (f *formatFlags) misplaced(of *format.OptionTable, trace string,
+	found *format.Format) (warnings []string, err error) {
 	if f == nil {
 		return nil, nil
 	}

@@ -1,5 +1,5 @@
-// This file prints help. The help of a command lists the flags of the program below headings; those of an owner, such as a
-// backend or format, are a topic: "PROGRAM --help TOPIC" lists them.
+// This file prints help. The help of a command lists the flags of the program below headings; those of an owner, such
+// as a backend or format, are a topic: "PROGRAM --help TOPIC" lists them.
 
 package cli
 
@@ -220,7 +220,8 @@ func (m *manual) printMain(h *helpPage) {
 		loss = ", 3 loss with --strict"
 	}
 	fmt.Fprint(h.w, "\nExit status:\n")
-	for _, line := range wrap("0 success, 1 bad input or failure, 2 bad usage"+loss+", 130 Ctrl-C, 141 closed pipe", h.width-2) {
+	for _, line := range wrap("0 success, 1 bad input or failure, 2 bad usage"+loss+", 130 Ctrl-C, 141 closed pipe",
+		h.width-2) {
 		fmt.Fprintln(h.w, "  "+line)
 	}
 	if names := m.names(false); len(names) > 0 {

@@ -40,7 +40,8 @@ func (f *JobFlags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
 	registerPlanFile(f.flags, &f.plan)
 	f.flags.Var(&f.traces, "trace",
-		"another trace, `FILE[@START][,KEY=VALUE...]`: a job that starts at START, such as 5ms; keys as in a plan; repeatable")
+		"another trace, `FILE[@START][,KEY=VALUE...]`: a job that starts at START, such as 5ms; "+
+			"keys as in a plan; repeatable")
 	f.flags.Var(&f.traces, "job", "same as --trace, for a `trace`")
 	f.flags.StringArrayVar(&f.mappings, "mapping", nil,
 		"placement `policy` of all jobs, or once per job: "+compose.Policies+" with a node per line")

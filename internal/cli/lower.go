@@ -31,8 +31,8 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.report, "report", "", "write counts of lowered ops to `FILE` as JSON")
 	Section(cmd, "Lowering")
 	f.registerPasses(cmd)
-	Topic(cmd, Group{Owner: "lowering", Title: "passes that turn high-level ops into sends, receives and calcs", Page: lowerPage,
-		File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md"})
+	Topic(cmd, Group{Owner: "lowering", Title: "passes that turn high-level ops into sends, receives and calcs",
+		Page: lowerPage, File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md"})
 }
 
 // lowerPage is the help of --lower.
@@ -93,7 +93,8 @@ func (f *LowerFlags) Pass() (Pass, error) {
 		if do.NCCL.Seed, _ = f.options.flags.GetInt64("seed"); f.Seed != nil { // 0 for a program without a seed
 			do.NCCL.Seed = *f.Seed
 		}
-		do.NCCL.Sample, do.NCCL.ZeroReduction, do.NCCL.Unmodelled = s.nccl.Sample, s.nccl.ZeroReduction, s.nccl.Unmodelled
+		do.NCCL.Sample, do.NCCL.ZeroReduction, do.NCCL.Unmodelled = s.nccl.Sample, s.nccl.ZeroReduction,
+			s.nccl.Unmodelled
 		do.NCCL.Tables = func(o *nccl.Options) error { return s.nccl.ReadTables(o, f.readFile) }
 	}
 	return do.Lower, nil

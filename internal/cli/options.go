@@ -24,8 +24,8 @@ type Group struct {
 	Params param.Set
 }
 
-// Options are the flags of a command that owners declare as tables. The flags only collect texts: which owner takes them
-// is known when all are parsed.
+// Options are the flags of a command that owners declare as tables. The flags only collect texts: which owner takes
+// them is known when all are parsed.
 type Options struct {
 	flags  *pflag.FlagSet
 	texts  param.Texts
@@ -37,8 +37,8 @@ func NewOptions(cmd *cobra.Command) *Options {
 	return &Options{flags: cmd.Flags(), texts: make(param.Texts), owners: make(map[string][]string)}
 }
 
-// Add defines the flags of a group. Owners may share a flag. A flag that the command has already, such as --seed, serves
-// the group as well.
+// Add defines the flags of a group. Owners may share a flag. A flag that the command has already, such as --seed,
+// serves the group as well.
 func (o *Options) Add(cmd *cobra.Command, g Group) {
 	for i := range g.Params {
 		p := &g.Params[i]
@@ -63,7 +63,8 @@ func (o *Options) define(cmd *cobra.Command, g *Group, p *param.Param, name stri
 	if name != p.Name {
 		letter = ""
 	}
-	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name, letter, p.Usage())
+	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name,
+		letter, p.Usage())
 	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
 	heading := p.Heading
 	if heading == "" {
@@ -164,7 +165,8 @@ func (o *Options) Foreign(kind string, used ...string) error {
 		if len(of) == 0 || foreign != nil || slices.ContainsFunc(of, shared) || !o.collects(f) {
 			return
 		}
-		foreign = Usagef("--%s is for the %s %s, not for %s", f.Name, strings.Join(of, " and the "), kind, strings.Join(used, ", "))
+		foreign = Usagef("--%s is for the %s %s, not for %s", f.Name, strings.Join(of, " and the "), kind,
+			strings.Join(used, ", "))
 	})
 	return foreign
 }

@@ -34,15 +34,16 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
 	registerPlanFile(f.flags, &f.file)
 	f.flags.StringArrayVar(&f.jobs, "job", nil,
-		"a job, `FILE[@START][,KEY=VALUE...]`: a trace that starts at START; keys: name, start, count, from, nodes, placement, "+
-			"window, only-ranks, repeat, scale-compute; repeatable")
+		"a job, `FILE[@START][,KEY=VALUE...]`: a trace that starts at START; keys: name, start, count, from, "+
+			"nodes, placement, window, only-ranks, repeat, scale-compute; repeatable")
 	Section(cmd, "Jobs")
 	f.flags.String("placement", "packed",
 		"placement `policy` of the jobs' nodes: "+compose.Policies+" with the nodes of all jobs in order, one per line")
 	f.flags.String("nodes", "", "`number` of nodes for jobs (default: as needed)")
 	f.flags.String("cores-per-node", "",
 		"place ranks of jobs one by one, up to this `number` per node (default: whole nodes)")
-	f.flags.String("mode", "multi-job", "node `mode`: multi-job gives each job nodes of its own; multi-tenant shares nodes")
+	f.flags.String("mode", "multi-job", "node `mode`: multi-job gives each job nodes of its own; "+
+		"multi-tenant shares nodes")
 	f.flags.Bool("one-rank-per-node", false,
 		"join the ranks on a node (default: if no trace has several ranks on a node, or collectives)")
 	f.flags.Bool("share-nic", false, "share the NICs of a node among jobs, with multi-tenant")

@@ -28,8 +28,8 @@ type ReadFlags struct {
 	Simulators []string
 	Simulator  string
 
-	// Ranks is the number of ranks that do what the file of rank 0, the only one that is read, has; 0: there is a file for
-	// each. CheckedComms is that of format.ReadOptions. They have no flags of their own.
+	// Ranks is the number of ranks that do what the file of rank 0, the only one that is read, has; 0: there is a file
+	// for each. CheckedComms is that of format.ReadOptions. They have no flags of their own.
 	Ranks        int
 	CheckedComms bool
 
@@ -51,7 +51,9 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	CompleteWith(cmd, "from", names)
 	Section(cmd, "Input")
 	manualOf(cmd).add(formatsTopic(p.Formats))
-	f.formats = newFormatFlags(cmd, p.Formats.Readable(), func(f *format.Format) *format.OptionTable { return f.Options })
+	f.formats = newFormatFlags(cmd, p.Formats.Readable(), func(f *format.Format) *format.OptionTable {
+		return f.Options
+	})
 }
 
 // formatsTopic is the help topic that lists formats.
@@ -112,8 +114,9 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 		return nil, err
 	}
 	t.Opened, err = tracefile.Open(p.Formats, names, tracefile.Options{
-		From: f.From, Compat: f.Compat || all.imitates(), Lenient: f.Lenient, Ranks: f.Ranks, CheckedComms: f.CheckedComms,
-		Stdin: p.Stdin, Digest: o.Digest, Warn: p.Warn, Outputs: &p.outputs,
+		From: f.From, Compat: f.Compat || all.imitates(), Lenient: f.Lenient, Ranks: f.Ranks,
+		CheckedComms: f.CheckedComms,
+		Stdin:        p.Stdin, Digest: o.Digest, Warn: p.Warn, Outputs: &p.outputs,
 		Own: func(found *format.Format, name string) (own format.Options, err error) {
 			if t.warnings, err = f.formats.misplaced(found.Options, name, found); err == nil {
 				t.own = all.of(found.Options)
@@ -184,7 +187,8 @@ func (t *OpenTrace) warn() {
 
 // WasRead tells the user, with -v, that the trace was read.
 func (t *OpenTrace) WasRead(ops int64, ranks int, took time.Duration) {
-	t.p.Explain("%s: read %d ops of %d ranks from %s in %v", t.Name, ops, ranks, t.Format.Name, took.Round(time.Millisecond))
+	t.p.Explain("%s: read %d ops of %d ranks from %s in %v", t.Name, ops, ranks, t.Format.Name,
+		took.Round(time.Millisecond))
 }
 
 // DoneReading ends the display of progress, if that is the trace's own.
@@ -257,7 +261,9 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	CompleteWith(cmd, "to", names)
 	Section(cmd, "Output")
 	manualOf(cmd).add(formatsTopic(p.Formats))
-	f.formats = newFormatFlags(cmd, p.Formats.Writable(), func(f *format.Format) *format.OptionTable { return f.WriteOptions })
+	f.formats = newFormatFlags(cmd, p.Formats.Writable(), func(f *format.Format) *format.OptionTable {
+		return f.WriteOptions
+	})
 }
 
 // CompleteWith makes the shell offer values for a flag.
@@ -370,8 +376,8 @@ func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefi
 		p.Explain("%s: wrote %d ops as %d files in %s, %s, in %v", to.Name(), done.Ops, done.Files, to.Format.Name,
 			units.FormatSize(done.Bytes), time.Since(start).Round(time.Millisecond))
 	} else {
-		p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), done.Ops, to.Format.Name, units.FormatSize(done.Bytes),
-			time.Since(start).Round(time.Millisecond))
+		p.Explain("%s: wrote %d ops as %s, %s, in %v", to.Name(), done.Ops, to.Format.Name,
+			units.FormatSize(done.Bytes), time.Since(start).Round(time.Millisecond))
 	}
 	for _, l := range done.Losses {
 		p.Info("%s: lost: %s", to.Name(), l)

@@ -11,8 +11,8 @@ import (
 // maxLine is the largest length of a line of fields, in bytes.
 const maxLine = 1 << 16
 
-// EachLine calls read with the fields of each line that is neither empty nor a comment, which begins with #. An [*Error]
-// of read gets the file's name and the line.
+// EachLine calls read with the fields of each line that is neither empty nor a comment, which begins with #. An
+// [*Error] of read gets the file's name and the line.
 func EachLine(r io.Reader, name string, read func(fields []string) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

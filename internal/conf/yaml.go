@@ -101,7 +101,8 @@ func typeName(n ast.Node) string {
 func (r *yamlReader) node(from ast.Node, depth int) (Node, error) {
 	n := Node{Line: lineOf(from)}
 	if depth > maxDepth {
-		return n, &Error{File: r.name, Line: n.Line, Expected: fmt.Sprintf("at most %d levels", maxDepth), Found: "more"}
+		return n, &Error{File: r.name, Line: n.Line, Expected: fmt.Sprintf("at most %d levels", maxDepth),
+			Found: "more"}
 	}
 	switch from := from.(type) {
 	case nil, *ast.NullNode:
@@ -171,7 +172,8 @@ func (r *yamlReader) other(from ast.Node) (Node, error) {
 }
 
 func (r *yamlReader) unexpected(from ast.Node) error {
-	return &Error{File: r.name, Line: lineOf(from), Expected: "a plain value, a list or a mapping", Found: typeName(from)}
+	return &Error{File: r.name, Line: lineOf(from), Expected: "a plain value, a list or a mapping",
+		Found: typeName(from)}
 }
 
 // members adds the members of a mapping to n.

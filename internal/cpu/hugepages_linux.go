@@ -9,8 +9,8 @@ import (
 // hugePage is the size of a transparent huge page on amd64 and on arm64 with 4 KiB pages, in bytes.
 const hugePage = 2 << 20
 
-// InHugePages advises the kernel to back a large unused array with huge pages, and returns s. Replays access such arrays
-// at random; with small pages, address translation would dominate.
+// InHugePages advises the kernel to back a large unused array with huge pages, and returns s. Replays access such
+// arrays at random; with small pages, address translation would dominate.
 func InHugePages[T any](s []T) []T {
 	if cap(s) == 0 {
 		return s

@@ -3,9 +3,9 @@
 // encoding and codec of integers and strings, and lists of one level.
 //
 // It works on whole chunks in memory, does no input or output, and knows no schema. To read, a caller maps its columns
-// to leaves of the schema ([NewLeaf]), passes the bytes of a chunk to a [Decoder], takes the pages as a [PageReader], and
-// decodes each page straight into its own slices ([Integers], [Texts], [Decoder.Lists]). To write, an [Encoder] turns
-// the values of a chunk into pages, and [AppendFooter] describes all chunks.
+// to leaves of the schema ([NewLeaf]), passes the bytes of a chunk to a [Decoder], takes the pages as a [PageReader],
+// and decodes each page straight into its own slices ([Integers], [Texts], [Decoder.Lists]). To write, an [Encoder]
+// turns the values of a chunk into pages, and [AppendFooter] describes all chunks.
 //
 // Sections named in comments are those of README.md, Encodings.md, LogicalTypes.md, Compression.md and parquet.thrift
 // of the format specification.

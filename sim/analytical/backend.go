@@ -279,7 +279,8 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		if ranks < npus {
 			hint += fmt.Sprintf(", a trace of %d ranks, or with --replicate-rank0 one rank for all NPUs", npus)
 		}
-		return nil, fmt.Errorf("the trace has %d ranks, and the network %v has %d NPUs: %s", ranks, b.network.Shape(), npus, hint)
+		return nil, fmt.Errorf("the trace has %d ranks, and the network %v has %d NPUs: %s", ranks,
+			b.network.Shape(), npus, hint)
 	}
 	r := &replay{b: b, localMem: localMemFiles{prefix: b.localMem, env: b.env}}
 	if r.program, err = compile(env.Context, s); err != nil {
@@ -289,8 +290,8 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		env.Warnf("%d durations or release times are no whole number of nanoseconds, and are rounded to the nearest", n)
 	}
 	if n := r.program.Untimed(); n > 0 && !b.system.Roofline {
-		env.Warnf("%d calcs have operations but no duration, and take 1 ns each, as in ASTRA-sim: \"roofline-enabled\": 1 in the "+
-			"system file lets local-mem-bw and peak-perf say how long they take", n)
+		env.Warnf("%d calcs have operations but no duration, and take 1 ns each, as in ASTRA-sim: "+
+			"\"roofline-enabled\": 1 in the system file lets local-mem-bw and peak-perf say how long they take", n)
 	}
 	r.exactSizes = attr.FromChakra(h.Attrs) // as ASTRA-sim matches messages
 	r.system = b.system.For(&b.network, r.program.Uses, env.Warnf)
@@ -316,8 +317,8 @@ func (r *replay) numberOps(s dag.Source, inMemory bool) error {
 	rank := loweredRank(trace)
 	switch {
 	case rank >= 0 && custom:
-		return fmt.Errorf("%s: per-node-custom-implementation is for traces whose collectives ASTRA-sim has, and rank %d has "+
-			"others, which were lowered to messages", r.b.systemFile, rank)
+		return fmt.Errorf("%s: per-node-custom-implementation is for traces whose collectives ASTRA-sim has, "+
+			"and rank %d has others, which were lowered to messages", r.b.systemFile, rank)
 	case rank >= 0: // so its ops are not those of the format
 	case custom:
 		ids := make([][]uint64, len(trace.Ranks))
@@ -354,8 +355,8 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 		return nil, err
 	}
 	values := r.b.parametersOf(&network, &system)
-	done, err := r.program.Run(Options{Context: o.Context, Network: network, System: system, Memory: r.b.memory, ExactSizes: r.exactSizes,
-		Node: r.node, Tensors: r.localMem.tensors(), Ended: o.OpEnded, Progress: o.Progress})
+	done, err := r.program.Run(Options{Context: o.Context, Network: network, System: system, Memory: r.b.memory,
+		ExactSizes: r.exactSizes, Node: r.node, Tensors: r.localMem.tensors(), Ended: o.OpEnded, Progress: o.Progress})
 	if err != nil {
 		return &sim.Result{Backend: Backend.Name, Model: r.b.congestion, Params: values}, err
 	}

@@ -82,7 +82,8 @@ func (c *collectives) init(e *engine) error {
 	c.perQueue = int32((s.ActiveChunks + s.Queues - 1) / s.Queues)
 	for coll, algorithms := range s.Implementations {
 		if len(algorithms) > c.dims {
-			return fmt.Errorf("%d algorithms for the %v of a network with %d dimensions", len(algorithms), Collective(coll), c.dims)
+			return fmt.Errorf("%d algorithms for the %v of a network with %d dimensions", len(algorithms),
+				Collective(coll), c.dims)
 		}
 		stride := int32(1)
 		for d, a := range algorithms {
@@ -169,8 +170,8 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	}
 	chunk, size := e.cut(o.coll, o.bytes)
 	if chunks := size / chunk; chunks > maxChunks/uint64(len(e.npus)) {
-		e.failOp(r, i, "is an %v that is cut into %d chunks for each of %d NPUs, expected %d in all at most", o.coll, chunks,
-			len(e.npus), maxChunks)
+		e.failOp(r, i, "is an %v that is cut into %d chunks for each of %d NPUs, expected %d in all at most", o.coll,
+			chunks, len(e.npus), maxChunks)
 		return
 	}
 	n.chunks = 1 // prevents its end before all chunks exist
@@ -215,8 +216,9 @@ func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint
 		e.instances[o.comm][tag] = in
 	}
 	if in.coll != o.coll || in.size != o.bytes {
-		return 0, fmt.Errorf("rank %d %s (%v of %d bytes) is a collective of communicator %d, which on rank %d is %s (%v of %d "+
-			"bytes): all members must have the same collectives in the same order", r, e.label(r, i), o.coll, o.bytes, o.comm,
+		return 0, fmt.Errorf("rank %d %s (%v of %d bytes) is a collective of communicator %d, "+
+			"which on rank %d is %s (%v of %d bytes): all members must have the same collectives in the same order", r,
+			e.label(r, i), o.coll, o.bytes, o.comm,
 			in.npu, e.label(in.npu, in.op), in.coll, in.size)
 	}
 	if in.issued++; in.issued == len(g.members) {

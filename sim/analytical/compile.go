@@ -16,7 +16,8 @@ type compiler struct {
 	read dag.Reader
 	ctx  context.Context // nil: the compilation is never interrupted
 
-	// The rank compiled last and its columns. If the source is stable, further ranks with equal columns share its graph.
+	// The rank compiled last and its columns. If the source is stable, further ranks with equal columns share its
+	// graph.
 	last    *graph
 	columns dag.Rank
 	stable  bool
@@ -54,8 +55,8 @@ func (c *compiler) batch(b dag.Batch) error {
 	return nil
 }
 
-// sameColumns reports whether two ranks have the same values in all columns that a graph depends on. Ranks of a trace with
-// one DAG for all ranks share these columns.
+// sameColumns reports whether two ranks have the same values in all columns that a graph depends on. Ranks of a trace
+// with one DAG for all ranks share these columns.
 func sameColumns(a, b *dag.Rank) bool {
 	return len(a.Kind) > 0 && dag.Column[dag.Kind](a.Kind).Equal(b.Kind) && a.Subkind.Equal(b.Subkind) &&
 		a.Bytes.Equal(b.Bytes) && a.Peer.Equal(b.Peer) && a.Tag.Equal(b.Tag) && a.Comm.Equal(&b.Comm) &&
@@ -223,7 +224,8 @@ func (c *compiler) member(i int, o *op) error {
 		return c.fail(i, fmt.Sprintf("is of communicator %d, expected 0..%d", o.comm, len(c.p.groups)-1))
 	}
 	if c.p.groups[o.comm].position(int32(c.rank)) < 0 {
-		return c.fail(i, fmt.Sprintf("is the %v of communicator %d, of which the rank is no member", c.r.Subkind.At(i), o.comm))
+		return c.fail(i, fmt.Sprintf("is the %v of communicator %d, of which the rank is no member",
+			c.r.Subkind.At(i), o.comm))
 	}
 	return nil
 }

@@ -89,7 +89,8 @@ func openConfig(text []byte, name string, warn func(string, ...any)) (*configFil
 		return nil, syntax("the end of the object", err)
 	}
 	if rest := bytes.TrimSpace(text[in.InputOffset():]); len(rest) > 0 {
-		return nil, fmt.Errorf("%s:%d: expected nothing after the object, found %q", name, line(), shorten(string(rest)))
+		return nil, fmt.Errorf("%s:%d: expected nothing after the object, found %q", name, line(),
+			shorten(string(rest)))
 	}
 	return f, nil
 }

@@ -41,7 +41,8 @@ func (e *engine) beginCustom(k int32) {
 	position := r
 	if members := e.p.groups[p.comm].members; p.comm != 0 {
 		run.members = members
-		sorted := slices.Sorted(slices.Values(members)) // an NPU's own position is by number, those of the others by order
+		// an NPU's own position is by number, those of the others by order
+		sorted := slices.Sorted(slices.Values(members))
 		i, _ := slices.BinarySearch(sorted, r)
 		position = int32(i)
 	}
@@ -72,7 +73,8 @@ func (e *engine) issueCustom(r int32, i uint32) {
 	if o.kind == opSend || o.kind == opRecv {
 		if run.members != nil {
 			if peer < 0 || int(peer) >= len(run.members) {
-				e.fail(fmt.Errorf("op %d of a custom collective is for its rank %d, expected 0..%d", i, peer, len(run.members)-1))
+				e.fail(fmt.Errorf("op %d of a custom collective is for its rank %d, expected 0..%d", i, peer,
+					len(run.members)-1))
 				return
 			}
 			peer = run.members[peer]

@@ -41,20 +41,22 @@ func (ev event) number() uint32 { return uint32(ev) }
 // maxNPUs bounds the NPUs of a network, exclusively: an event has 28 bits for the NPU.
 const maxNPUs = 1 << 28
 
-// eventQueue orders events as ASTRA-sim does. Times are in nanoseconds. Events of equal time are taken in the order in which
-// they were added, including those added meanwhile, with one exception due to ASTRA-sim's event queue per NPU: if an NPU
-// has several events of its own at one time, all of them are taken on the turn of the first, including those added
-// meanwhile.
+// eventQueue orders events as ASTRA-sim does. Times are in nanoseconds. Events of equal time are taken in the order in
+// which they were added, including those added meanwhile, with one exception due to ASTRA-sim's event queue per NPU: if
+// an NPU has several events of its own at one time, all of them are taken on the turn of the first, including those
+// added meanwhile.
 //
 // No key can express this order, so a [simevent.BatchQueue] holds later events, and this type orders those of now.
 type eventQueue struct {
 	now     uint64
 	later   *simevent.BatchQueue // its keys are events
 	current []event              // the events of now
-	next    []int32              // by index in current of an NPU's event, the NPU's event to take right after it; 0: none
-	cursor  int                  // index in current of the next event
-	chain   int32                // the NPU's event that was taken last, if its successors come next; 0: continue at cursor
-	chained int32                // the NPU of chain
+	// by index in current of an NPU's event, the NPU's event to take right after it; 0: none
+	next   []int32
+	cursor int // index in current of the next event
+	// the NPU's event that was taken last, if its successors come next; 0: continue at cursor
+	chain   int32
+	chained int32 // the NPU of chain
 	last    []lastEvent
 }
 

@@ -65,8 +65,8 @@ func (s System) For(n *Network, uses func(Collective) bool, warn func(message st
 			}
 		}
 		if last := list[len(list)-1]; len(list) < len(n.Dims) && !last.One {
-			warn("%s has %d entries, and the network %d dimensions: NPUs that differ in the others (%s) take no part in "+
-				"each other's %v", key, len(list), len(n.Dims), dimensions(len(list), len(n.Dims)), c)
+			warn("%s has %d entries, and the network %d dimensions: NPUs that differ in the others (%s) take no part "+
+				"in each other's %v", key, len(list), len(n.Dims), dimensions(len(list), len(n.Dims)), c)
 		}
 	}
 	if chunks := (s.ActiveChunks + s.Queues - 1) / s.Queues * s.Queues; chunks > 1 && !n.Aware {

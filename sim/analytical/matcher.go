@@ -2,8 +2,8 @@ package analytical
 
 import "math/bits"
 
-// matcher matches messages with receives: the k-th send of a key with the k-th receive of that key. Unmatched messages and
-// receives wait in a hash table of keys.
+// matcher matches messages with receives: the k-th send of a key with the k-th receive of that key. Unmatched messages
+// and receives wait in a hash table of keys.
 type matcher struct {
 	messages []message
 	free     uint32 // list of free messages through next

@@ -13,7 +13,8 @@ import (
 )
 
 // number declares a number of the network or system configuration, which a sweep can vary.
-func number[T float64 | int | int64](name string, parse func(string) (*big.Rat, error), help string, at ...*T) param.Param {
+func number[T float64 | int | int64](name string,
+	parse func(string) (*big.Rat, error), help string, at ...*T) param.Param {
 	set := func(x *big.Rat) error {
 		for _, at := range at {
 			switch at := any(at).(type) {
@@ -63,7 +64,8 @@ func (b *backend) numbers(n *Network, s *System) param.Set {
 	} {
 		all = append(all, number(link.name, link.parse, link.help+", of all dimensions", link.at...))
 		for d, at := range link.at {
-			single = append(single, number(fmt.Sprintf("%s%d", link.name, d), link.parse, fmt.Sprintf("%s, of dimension %d", link.help, d), at))
+			single = append(single, number(fmt.Sprintf("%s%d", link.name, d), link.parse,
+				fmt.Sprintf("%s, of dimension %d", link.help, d), at))
 		}
 	}
 	all = append(append(all, single...),

@@ -222,7 +222,8 @@ func (c *chunker) add(op Collective, i int, next func(*counters, int) (int, bool
 		count.trees[c.coll]++
 	case HalvingDoubling:
 		if p.n&(p.n-1) != 0 || op == AllToAll {
-			return fmt.Errorf("halvingDoubling needs a power of two of NPUs and no alltoall, found %d NPUs and %v", p.n, op)
+			return fmt.Errorf("halvingDoubling needs a power of two of NPUs and no alltoall, found %d NPUs and %v", p.n,
+				op)
 		}
 		steps := int32(bits.Len32(uint32(p.n)) - 1)
 		p.sends, p.cycle, p.message = steps, steps, p.size/2

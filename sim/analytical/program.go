@@ -107,7 +107,9 @@ func (g *group) position(npu int32) int32 {
 		}
 		return int32(i)
 	}
-	i, found := slices.BinarySearchFunc(g.sorted, npu, func(position, npu int32) int { return int(g.members[position] - npu) })
+	i, found := slices.BinarySearchFunc(g.sorted, npu, func(position, npu int32) int {
+		return int(g.members[position] - npu)
+	})
 	if !found {
 		return -1
 	}

@@ -37,10 +37,11 @@ type NPUStats struct {
 	MemoryUse     []Decimal `json:"average_memory_utilization,omitempty"`
 	MeanIntensity []Decimal `json:"average_operation_intensity,omitempty"`
 
-	PeakMemory    []int64  `json:"peak_memory_usage,omitempty"` // LocalMem.Peak
-	ExposedComm   []uint64 `json:"exposed_comm_time"`           // communication without concurrent calcs
-	ExposedMemory []uint64 `json:"exposed_mem_time"`            // loads and stores without concurrent calcs or communication
-	Idle          []uint64 `json:"idle_time"`                   // idle time
+	PeakMemory  []int64  `json:"peak_memory_usage,omitempty"` // LocalMem.Peak
+	ExposedComm []uint64 `json:"exposed_comm_time"`           // communication without concurrent calcs
+	// loads and stores without concurrent calcs or communication
+	ExposedMemory []uint64 `json:"exposed_mem_time"`
+	Idle          []uint64 `json:"idle_time"` // idle time
 }
 
 // Decimal is a number printed with three decimals.

@@ -61,8 +61,8 @@ func (e *engine) unreceived(r *sim.Result) {
 	for _, send := range lost[:min(len(lost), sim.MaxStuck-len(r.Stuck))] {
 		o := &e.npus[send.npu].g.ops[send.op]
 		if e.npus[send.npu].waits[send.op] == opEnded { // else it is listed already
-			e.stuck(r, int(send.npu), int(send.op), fmt.Sprintf("a receive of %d bytes on rank %d, tag %d", o.bytes, o.peer,
-				e.npus[send.npu].g.tag(send.op)))
+			e.stuck(r, int(send.npu), int(send.op), fmt.Sprintf("a receive of %d bytes on rank %d, tag %d", o.bytes,
+				o.peer, e.npus[send.npu].g.tag(send.op)))
 		}
 	}
 }
@@ -91,7 +91,8 @@ func (e *engine) eachLeft(found func(k *key, m uint32)) {
 	if w := e.wild; w != nil {
 		for npu := range w.posted {
 			for _, m := range w.unexpected[npu] {
-				k := key{tag: w.details[m].tag, context: w.details[m].comm, from: e.matcher.messages[m].from, to: int32(npu)}
+				k := key{tag: w.details[m].tag, context: w.details[m].comm, from: e.matcher.messages[m].from,
+					to: int32(npu)}
 				found(&k, m)
 			}
 			for _, p := range w.posted[npu] {
@@ -146,7 +147,9 @@ func (e *engine) leftover() *sim.Leftover {
 	}
 	for _, lists := range []map[int][][2]int64{l.Unexpected, l.Receive} {
 		for npu := range lists {
-			slices.SortFunc(lists[npu], func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+			slices.SortFunc(lists[npu], func(a, b [2]int64) int {
+				return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+			})
 		}
 	}
 	return l
@@ -158,10 +161,12 @@ func (e *engine) partner(r int32, n *npu, i uint32) string {
 	tag := n.g.tag(i)
 	switch o.kind {
 	case opRecv:
-		s := fmt.Sprintf("a message of %d bytes from %s, %s", o.bytes, sim.OrAny("rank", int64(o.peer)), sim.OrAny("tag", tag))
+		s := fmt.Sprintf("a message of %d bytes from %s, %s", o.bytes, sim.OrAny("rank", int64(o.peer)),
+			sim.OrAny("tag", tag))
 		return s + e.otherSize(r, o, tag)
 	case opSend:
-		return fmt.Sprintf("rank %d to be ready to receive a message of %d bytes, %s", o.peer, o.bytes, sim.OrAny("tag", tag))
+		return fmt.Sprintf("rank %d to be ready to receive a message of %d bytes, %s", o.peer, o.bytes,
+			sim.OrAny("tag", tag))
 	case opCollective:
 		return e.absent(r, n, o)
 	}
@@ -177,7 +182,8 @@ func (e *engine) otherSize(r int32, o *op, tag int64) string {
 	for i := range e.matcher.table {
 		s := &e.matcher.table[i]
 		k := &s.key
-		if s.used && !s.posts && k.from == o.peer && k.to == r && k.tag == shortTag(uint64(tag)) && k.context == uint32(o.comm) {
+		if s.used && !s.posts && k.from == o.peer && k.to == r && k.tag == shortTag(uint64(tag)) &&
+			k.context == uint32(o.comm) {
 			sizes = append(sizes, k.size)
 		}
 	}

@@ -30,7 +30,8 @@ func (s *SystemFile) ScaleInjection(x float64) error {
 	}
 	scaled := float64(s.EndpointDelay) * x
 	if !(scaled >= 0 && scaled <= maxCount) {
-		return fmt.Errorf("expected an end-point delay from 0 to %d ns, found %d times %v", maxCount, s.EndpointDelay, x)
+		return fmt.Errorf("expected an end-point delay from 0 to %d ns, found %d times %v", maxCount,
+			s.EndpointDelay, x)
 	}
 	s.EndpointDelay = int64(scaled)
 	return nil
@@ -213,8 +214,8 @@ func parseAlgorithm(text string) (Algorithm, error) {
 			}
 		}
 	}
-	return Algorithm{}, fmt.Errorf("expected ring, direct, direct and a number from 1 for its window, halvingDoubling, "+
-		"doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling, found %q", shorten(text))
+	return Algorithm{}, fmt.Errorf("expected ring, direct, direct and a number from 1 for its window, "+
+		"halvingDoubling, doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling, found %q", shorten(text))
 }
 
 // ReadCustomNodes reads a YAML mapping from numbers of ops to the prefixes of the traces that carry them out.

@@ -44,7 +44,8 @@ func findWildcards(p *Program) *wildcards {
 		}
 		last = g
 		for i := range g.waits {
-			if o := &g.ops[i]; o.kind == opRecv && (o.peer == dag.AnySource || g.tags != nil && g.tags[i] == dag.AnyTag) {
+			if o := &g.ops[i]; o.kind == opRecv && (o.peer == dag.AnySource ||
+				g.tags != nil && g.tags[i] == dag.AnyTag) {
 				return &wildcards{pairs: make(map[[2]int32]*pair), posted: make([][]wanted, len(p.graphs)),
 					unexpected: make([][]uint32, len(p.graphs))}
 			}

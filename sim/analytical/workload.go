@@ -154,7 +154,8 @@ func (s *System) roofline(flops, bytes float64) point {
 	intensity := flops / bytes
 	perf := min(bandwidth*intensity, peak)
 	return point{
-		time: flops / perf * 1e9, intensity: intensity, computeUse: perf / peak, memoryUse: perf / intensity / bandwidth,
+		time: flops / perf * 1e9, intensity: intensity, computeUse: perf / peak,
+		memoryUse:   perf / intensity / bandwidth,
 		memoryBound: perf < peak,
 	}
 }

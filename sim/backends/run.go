@@ -58,7 +58,8 @@ func Env(env *sim.Env) Option {
 	return func(c *call) { c.env = env }
 }
 
-// Collectives chooses the algorithms of collectives that the backend does not run itself, in place of the default choice.
+// Collectives chooses the algorithms of collectives that the backend does not run itself, in place of the default
+// choice.
 func Collectives(choice collective.Choice) Option {
 	return func(c *call) { c.choice = choice }
 }

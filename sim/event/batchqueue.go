@@ -23,8 +23,8 @@ func (m *BatchQueue) Push(e Event) {
 	m.wheel.Push(e)
 }
 
-// Take removes and returns the events of the earliest time. The slice is valid until the next call. The queue must not be
-// empty.
+// Take removes and returns the events of the earliest time. The slice is valid until the next call. The queue must not
+// be empty.
 func (m *BatchQueue) Take() []Event {
 	m.wheel.advance(math.MaxUint64)
 	m.wheel.cursor = len(m.wheel.current)

@@ -31,8 +31,8 @@ func (e Event) before(f Event) bool {
 	return e.Time < f.Time || e.Time == f.Time && e.Key < f.Key
 }
 
-// Queue is a priority queue of events, the earliest first. It is a heap with four children per node: the 16-byte entries
-// of four siblings fill one cache line. The zero value is an empty queue.
+// Queue is a priority queue of events, the earliest first. It is a heap with four children per node: the 16-byte
+// entries of four siblings fill one cache line. The zero value is an empty queue.
 type Queue struct {
 	heap []Event
 }

@@ -29,8 +29,8 @@ func (h StdHeap) rise(i int, e StdEvent) {
 	h[i] = e
 }
 
-// Pop removes and returns an event of the earliest time. The heap must not be empty. As in libstdc++, the hole first sinks
-// to a leaf, with the earlier child moving up (the right one on ties), and then the last event rises from there.
+// Pop removes and returns an event of the earliest time. The heap must not be empty. As in libstdc++, the hole first
+// sinks to a leaf, with the earlier child moving up (the right one on ties), and then the last event rises from there.
 func (h *StdHeap) Pop() StdEvent {
 	heap := *h
 	top, last := heap[0], heap[len(heap)-1]

@@ -11,9 +11,9 @@ import (
 // faster than a [Queue] for more than a few events, and its cost per event does not grow with their number.
 //
 // Time is divided into buckets. Each of the next few thousand buckets has its own list of events. Later events wait in
-// wheels of 2048 slots each: a slot of the first wheel covers 2048 buckets, a slot of each further wheel covers one turn
-// of the wheel before. When a slot comes up, its events move down in push order. When a bucket comes up, its events are
-// sorted; mostly they are sorted already.
+// wheels of 2048 slots each: a slot of the first wheel covers 2048 buckets, a slot of each further wheel covers one
+// turn of the wheel before. When a slot comes up, its events move down in push order. When a bucket comes up, its
+// events are sorted; mostly they are sorted already.
 //
 // Events earlier than the last popped one are legal but slower; they may wait in a separate heap. The zero value is an
 // empty queue whose buckets are one time unit long.
@@ -32,7 +32,8 @@ type Wheel struct {
 	nearFilled [nearSize / 64]uint64
 	nearWords  uint64 // one bit per nearGroup words of nearFilled that are not all 0
 
-	// The events of later turns. The wheel is chosen by the highest digit in which the turn differs from the last near turn.
+	// The events of later turns. The wheel is chosen by the highest digit in which the turn differs from the last near
+	// turn.
 	wheels  [wheels][wheelSize][]Event     // nil: empty
 	filled  [wheels][wheelSize / 64]uint64 // one bit per slot that is not empty
 	words   [wheels]uint64                 // one bit per word of filled that is not 0
@@ -230,8 +231,8 @@ func (w *Wheel) Next() uint64 {
 	return min(w.current[w.cursor].Time, w.late.Next())
 }
 
-// NotBefore returns a lower bound of the earliest time, or math.MaxUint64 if the queue is empty. It is cheaper than Next
-// and does not advance the wheel. Next does: events pushed afterwards for a time before its result are slower.
+// NotBefore returns a lower bound of the earliest time, or math.MaxUint64 if the queue is empty. It is cheaper than
+// Next and does not advance the wheel. Next does: events pushed afterwards for a time before its result are slower.
 func (w *Wheel) NotBefore() uint64 {
 	if w.late.Len() > 0 || w.cursor < len(w.current) || w.waiting == 0 {
 		return w.Next()
@@ -407,8 +408,8 @@ func (w *Wheel) distribute(events []Event) []Event {
 	return out
 }
 
-// Peek returns the payload of the event that pops after k others, if the wheel knows it without any work: for prefetching.
-// Events pushed meanwhile may pop before it.
+// Peek returns the payload of the event that pops after k others, if the wheel knows it without any work: for
+// prefetching. Events pushed meanwhile may pop before it.
 func (w *Wheel) Peek(k int) (payload uint32, ok bool) {
 	if i := w.cursor + k; i < w.ready {
 		return w.current[i].Payload(), true

@@ -81,13 +81,14 @@ func (b *backend) Params() param.Set {
 		param.TimeIn(&b.params.Coupling.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
 		param.Int(&b.params.Seed, "seed", "seed of random choices").Sweep(),
 		param.File(&b.links, "ports", "CSV file for the flits and utilization of each link"),
-		param.String(&b.synthetic, "synthetic", "run synthetic traffic at each --load, not a trace: uniform, adversarial+I, "+
-			"permutation or hotspot[:SHARE[:HOST,...]]").Placeholder("traffic"),
-		param.String(&b.load, "load", "loads of --synthetic, in flits per cycle and host: values separated by commas, or "+
-			"FROM..TO:N").Placeholder("loads"),
+		param.String(&b.synthetic, "synthetic", "run synthetic traffic at each --load, not a trace: "+
+			"uniform, adversarial+I, permutation or hotspot[:SHARE[:HOST,...]]").Placeholder("traffic"),
+		param.String(&b.load, "load", "loads of --synthetic, in flits per cycle and host: values separated by commas, "+
+			"or FROM..TO:N").Placeholder("loads"),
 		param.Int(&b.warmup, "warmup", "warm-up cycles of --synthetic"),
 		param.Int(&b.measure, "measure", "measured cycles of --synthetic"),
-		param.File(&b.plot, "plot", "plot of latency and accepted load over the loads of --synthetic: .svg, .png or .pdf"),
+		param.File(&b.plot, "plot", "plot of latency and accepted load over the loads of --synthetic: .svg, "+
+			".png or .pdf"),
 	}
 	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed")
 	set.Under("Synthetic traffic", "synthetic", "load", "warmup", "measure", "plot")
@@ -134,8 +135,8 @@ func (b *backend) Check(env *sim.Env) error {
 	return b.placement.Check()
 }
 
-// withDefaults adds to the description of a network what it leaves open: of a network of the preset's kind all that the preset
-// has, of another the latency of links. Names of files stay as they are.
+// withDefaults adds to the description of a network what it leaves open: of a network of the preset's kind all that the
+// preset has, of another the latency of links. Names of files stay as they are.
 func withDefaults(text, preset string) string {
 	kind, keys, described := strings.Cut(text, ":")
 	if _, err := os.Stat(text); err == nil || !described {
@@ -173,7 +174,8 @@ func (b *backend) place(ranks int, seed int64, nodes []int32) (Placement, error)
 	}
 	used := (ranks + cores - 1) / cores
 	if used > all {
-		return Placement{}, fmt.Errorf("the trace has %d ranks, for %d hosts of %d each, but the network has only %d hosts", ranks,
+		return Placement{}, fmt.Errorf("the trace has %d ranks, for %d hosts of %d each, but the network has only %d "+
+			"hosts", ranks,
 			used, cores, all)
 	}
 	at, err := b.placement.Place(used, all, 1, seed, nil)
@@ -241,7 +243,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		}
 		defer links.Close()
 	}
-	done, report, err := c.replay.Run(Options{Context: o.Context, Network: b.network, Params: b.params, Placement: placement, Timeline: o.Timeline,
+	done, report, err := c.replay.Run(Options{Context: o.Context, Network: b.network, Params: b.params,
+		Placement: placement, Timeline: o.Timeline,
 		Progress: o.Progress})
 	if err != nil {
 		return result, err

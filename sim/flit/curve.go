@@ -214,11 +214,12 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 }
 
 // runPoint runs synthetic traffic at one load.
-func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, traffic Traffic, threads int, progress sim.Meter) error {
+func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, traffic Traffic, threads int,
+	progress sim.Meter) error {
 	*pt = syntheticPoint{Backend: Backend.Name, Model: b.params.Routing.String(), Params: b.params, Traffic: traffic}
 	seen := int64(0)
-	r, err := RunSynthetic(SyntheticOptions{Context: ctx, Network: b.network, Params: b.params, Traffic: traffic, Threads: threads,
-		Progress: func(cycle uint64) error {
+	r, err := RunSynthetic(SyntheticOptions{Context: ctx, Network: b.network, Params: b.params, Traffic: traffic,
+		Threads: threads, Progress: func(cycle uint64) error {
 			progress.Add(int64(cycle) - seen)
 			seen = int64(cycle)
 			return nil
@@ -262,8 +263,8 @@ func (c *curve) WriteJSON(out io.Writer) error {
 // syntheticColumns are those of comma-separated values.
 var syntheticColumns = []string{"pattern", "routing", "load", "applied_load", "accepted_load", "packet_latency_mean",
 	"packet_latency_p50", "packet_latency_p95", "packet_latency_p99", "packet_latency_max", "packet_injection_latency",
-	"packet_network_latency", "flit_latency", "flit_network_latency", "hops", "packets", "dropped", "host_use", "local_use",
-	"global_use", "error"}
+	"packet_network_latency", "flit_latency", "flit_network_latency", "hops", "packets", "dropped", "host_use",
+	"local_use", "global_use", "error"}
 
 // WriteCSV writes a row per load.
 func (c *curve) WriteCSV(w io.Writer) error {
@@ -277,8 +278,10 @@ func (c *curve) WriteCSV(w io.Writer) error {
 		record[len(record)-1] = pt.Error
 		if pt.figures != nil {
 			r, d := pt.Report, &pt.Packet
-			cells := []string{number6(r.Applied), number6(r.Accepted), number6(d.Mean), fmt.Sprint(d.P50), fmt.Sprint(d.P95),
-				fmt.Sprint(d.P99), fmt.Sprint(d.Max), number6(r.InjectionLatency), number6(r.NetworkLatency), number6(r.FlitLatency),
+			cells := []string{number6(r.Applied), number6(r.Accepted), number6(d.Mean), fmt.Sprint(d.P50),
+				fmt.Sprint(d.P95),
+				fmt.Sprint(d.P99), fmt.Sprint(d.Max), number6(r.InjectionLatency), number6(r.NetworkLatency),
+				number6(r.FlitLatency),
 				number6(r.FlitNetworkLatency), number6(r.Hops), fmt.Sprint(r.Packets), fmt.Sprint(r.Dropped)}
 			for _, kind := range []string{"host", "local", "global"} {
 				cells = append(cells, number6(meanUse(pt.use, kind)))
@@ -311,10 +314,12 @@ func patternName(t *Traffic) string {
 // WriteTable writes a table for people.
 func (c *curve) WriteTable(w io.Writer) error {
 	b, points, params := c.b, c.points, c.b.params
-	fmt.Fprintf(w, "%s, routing %v, %d hosts, links of %.4g Gb/s, %d cycles measured after %d\n%v\n\n", patternName(&points[0].Traffic),
+	fmt.Fprintf(w, "%s, routing %v, %d hosts, links of %.4g Gb/s, %d cycles measured after %d\n%v\n\n",
+		patternName(&points[0].Traffic),
 		b.params.Routing, b.network.Hosts, params.linkRate(), b.measure, b.warmup, params)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tab, "load\tapplied\taccepted\tlatency\tp50\tp99\tmax\tnetwork\thops\tdropped\tlocal use\tglobal use\t")
+	fmt.Fprintln(tab, "load\tapplied\taccepted\tlatency\tp50\tp99\tmax\tnetwork\thops\tdropped\tlocal use\tglobal "+
+		"use\t")
 	for i := range points {
 		pt := &points[i]
 		if pt.figures == nil {
@@ -322,7 +327,8 @@ func (c *curve) WriteTable(w io.Writer) error {
 			continue
 		}
 		d := &pt.Packet
-		fmt.Fprintf(tab, "%.4g\t%.4f\t%.4f\t%.1f\t%d\t%d\t%d\t%.1f\t%.3f\t%d\t%.1f%%\t%.1f%%\t\n", pt.Traffic.Load, pt.Applied, pt.Accepted,
+		fmt.Fprintf(tab, "%.4g\t%.4f\t%.4f\t%.1f\t%d\t%d\t%d\t%.1f\t%.3f\t%d\t%.1f%%\t%.1f%%\t\n", pt.Traffic.Load,
+			pt.Applied, pt.Accepted,
 			d.Mean, d.P50, d.P99, d.Max, pt.NetworkLatency, pt.Hops, pt.Dropped, 100*meanUse(pt.use, "local"),
 			100*meanUse(pt.use, "global"))
 	}

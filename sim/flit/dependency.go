@@ -299,5 +299,6 @@ func (n *worker) chain(channels []uint32) string {
 func (n *worker) channelName(c uint32) string {
 	pt := &n.ports[c/n.vcs]
 	hosts := uint32(n.hosts)
-	return fmt.Sprintf("%s-%s VC %d", n.topology.Name(pt.router+hosts), n.topology.Name(n.ports[pt.peer].router+hosts), c%n.vcs)
+	return fmt.Sprintf("%s-%s VC %d", n.topology.Name(pt.router+hosts), n.topology.Name(n.ports[pt.peer].router+hosts),
+		c%n.vcs)
 }

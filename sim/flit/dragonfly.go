@@ -19,8 +19,8 @@ func checkDragonfly(p *Params) error {
 		return fmt.Errorf("routing %v is not for dragonflies; %v is", Adaptive, UGAL)
 	}
 	if p.LocalVCs < local || p.GlobalVCs < global {
-		return fmt.Errorf("routing %v: expected %d local and %d global VCs at least, found %d and %d", p.Routing, local, global,
-			p.LocalVCs, p.GlobalVCs)
+		return fmt.Errorf("routing %v: expected %d local and %d global VCs at least, found %d and %d", p.Routing, local,
+			global, p.LocalVCs, p.GlobalVCs)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func newEventQueue(horizon uint64, routers, nics int) eventQueue {
 	for length <= horizon {
 		length *= 2
 	}
-	q := eventQueue{now: never, mask: length - 1, routerW: (routers + 63) / 64, nicW: (nics + 63) / 64, lengths: int(length / 64)}
+	q := eventQueue{now: never, mask: length - 1, routerW: (routers + 63) / 64, nicW: (nics + 63) / 64,
+		lengths: int(length / 64)}
 	q.routerBits = make([]uint64, int(length)*q.routerW)
 	q.nicBits = make([]uint64, int(length)*q.nicW)
 	q.credits = make([][]creditEvent, length)

@@ -44,8 +44,9 @@ const (
 
 // port is a port of a router, as input and as output.
 type port struct {
-	busy     uint64 // as input: a packet is leaving until this cycle
-	written  uint64 // as output: a packet is coming from the crossbar, or without output buffers going to the link, until this cycle
+	busy uint64 // as input: a packet is leaving until this cycle
+	// as output: a packet is coming from the crossbar, or without output buffers going to the link, until this cycle
+	written  uint64
 	linkFree uint64 // the link is free from this cycle
 	accepts  uint64 // a host that takes packets at once is free from this cycle
 	peer     uint32 // the port at the other end; NICs follow all ports of routers
@@ -140,8 +141,8 @@ type driver interface {
 	received(op uint32, t uint64)
 }
 
-// newNetwork returns a network before its first cycle, with one worker. It fails if the network may deadlock, and if the
-// context ends.
+// newNetwork returns a network before its first cycle, with one worker. It fails if the network may deadlock, and if
+// the context ends.
 func newNetwork(ctx context.Context, t *topology.Network, p *Params) (*worker, error) {
 	n, err := newUnchecked(t, p)
 	if err != nil {
@@ -186,8 +187,8 @@ func newUnchecked(t *topology.Network, p *Params) (*worker, error) {
 	horizon := latest + uint64(max(p.Pipeline, p.InjectionDelay)) + uint64(p.PacketFlits) + 4
 	const most = 1 << 32 // bits
 	if horizon*uint64(n.routers+n.hosts) > most {
-		return nil, fmt.Errorf("expected at most %d routers and hosts with latencies of %d cycles, found %d", most/horizon, latest,
-			n.routers+n.hosts)
+		return nil, fmt.Errorf("expected at most %d routers and hosts with latencies of %d cycles, found %d",
+			most/horizon, latest, n.routers+n.hosts)
 	}
 	n.horizon = horizon
 	n.prepare()
@@ -198,7 +199,8 @@ func newUnchecked(t *topology.Network, p *Params) (*worker, error) {
 func (n *worker) countPorts() error {
 	t, hosts := n.topology, uint32(n.hosts)
 	if most := 1 << 26; 2*len(t.Links)*int(n.vcs) > most {
-		return fmt.Errorf("expected at most %d buffers, found %d ports with %d virtual channels", most, 2*len(t.Links), n.vcs)
+		return fmt.Errorf("expected at most %d buffers, found %d ports with %d virtual channels", most,
+			2*len(t.Links), n.vcs)
 	}
 	radix := make([]uint32, n.routers)
 	for _, l := range t.Links {
@@ -221,7 +223,8 @@ func (n *worker) countPorts() error {
 	}
 	if n.p.OutputArbiter == LeastRecentlyServed {
 		if stamps > 1<<28 {
-			return fmt.Errorf("the routers have %d pairs of ports, expected at most %d with the arbiter lrs", stamps, 1<<28)
+			return fmt.Errorf("the routers have %d pairs of ports, expected at most %d with the arbiter lrs",
+				stamps, 1<<28)
 		}
 		n.stamps = cpu.InHugePages(make([]uint64, stamps))
 	}
@@ -254,8 +257,8 @@ func (n *worker) connect() (links []uint32, err error) {
 			}
 			latency := max(1, (int64(link.Latency)+int64(n.p.Cycle)-1)/int64(n.p.Cycle))
 			if latency > maxCycles {
-				return nil, fmt.Errorf("link %s-%s: expected a latency of at most %d cycles, found %d", t.Name(link.A), t.Name(link.B),
-					maxCycles, latency)
+				return nil, fmt.Errorf("link %s-%s: expected a latency of at most %d cycles, found %d", t.Name(link.A),
+					t.Name(link.B), maxCycles, latency)
 			}
 			a, b := number(link.A, link.B), number(link.B, link.A)
 			links[2*l] = n.attach(link.A, a, link.B, b, uint16(latency))

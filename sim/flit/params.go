@@ -175,8 +175,9 @@ func Presets() []Preset {
 			},
 		},
 		{
-			Name:     "graph500-dragonfly",
-			Title:    "dragonfly of Fuentes et al., A scalable synthetic traffic model of Graph500, table IV, at 40 Gbit/s",
+			Name: "graph500-dragonfly",
+			Title: "dragonfly of Fuentes et al., A scalable synthetic traffic model of Graph500, table IV, " +
+				"at 40 Gbit/s",
 			Topology: "dragonfly:p=2,a=4,h=2,arrangement=palmtree,rate=40Gbps,latency=40ns,globallatency=400ns",
 			Params: Params{
 				Cycle: 800 * dag.Picosecond, FlitBytes: 4, PacketFlits: 1024, Pad: true,
@@ -215,7 +216,8 @@ const (
 // Check returns an error if a parameter is out of range or parameters contradict each other.
 func (p *Params) Check() error {
 	buffers := func(least int) [][4]int64 {
-		return [][4]int64{{int64(p.InjectionBuffer), int64(least), maxBuffer}, {int64(p.LocalBuffer), int64(least), maxBuffer},
+		return [][4]int64{{int64(p.InjectionBuffer), int64(least), maxBuffer}, {int64(p.LocalBuffer), int64(least),
+			maxBuffer},
 			{int64(p.GlobalBuffer), int64(least), maxBuffer}}
 	}(p.PacketFlits)
 	for _, l := range []struct {
@@ -248,13 +250,16 @@ func (p *Params) Check() error {
 	}
 	switch {
 	case p.OutputBuffer > 0 && p.OutputBuffer < p.PacketFlits:
-		return fmt.Errorf("output buffer: expected none or room for a packet of %d flits, found %d", p.PacketFlits, p.OutputBuffer)
+		return fmt.Errorf("output buffer: expected none or room for a packet of %d flits, found %d", p.PacketFlits,
+			p.OutputBuffer)
 	case p.OutputBuffer == 0 && p.Speedup > 1:
 		return fmt.Errorf("speedup: expected 1 without output buffers, found %d", p.Speedup)
 	case p.SourceQueue > 0 && p.SourceQueue < p.PacketFlits:
-		return fmt.Errorf("source queue: expected none or room for a packet of %d flits, found %d", p.PacketFlits, p.SourceQueue)
+		return fmt.Errorf("source queue: expected none or room for a packet of %d flits, found %d", p.PacketFlits,
+			p.SourceQueue)
 	case int(p.InputArbiter) >= len(arbiters) || int(p.OutputArbiter) >= len(arbiters):
-		return fmt.Errorf("arbiters: expected 0 to %d, found %d and %d", len(arbiters)-1, p.InputArbiter, p.OutputArbiter)
+		return fmt.Errorf("arbiters: expected 0 to %d, found %d and %d", len(arbiters)-1, p.InputArbiter,
+			p.OutputArbiter)
 	case int(p.Routing) >= len(routings):
 		return fmt.Errorf("routing: expected 0 to %d, found %d", len(routings)-1, p.Routing)
 	case p.Coupling.Paced && !p.Coupling.Injected:

@@ -81,8 +81,8 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone()}
 }
 
-// Run replays the trace. It fails with [DeadlockError] if packets wait for each other in a circle, if the replay has been
-// run already, and if the context ends.
+// Run replays the trace. It fails with [DeadlockError] if packets wait for each other in a circle, if the replay has
+// been run already, and if the context ends.
 func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	if r.used {
 		return nil, nil, errors.New("a replay can be run only once")
@@ -109,7 +109,9 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 		posted: make([]uint64, p.NumOps())}
 	n.driver = c
 	overhead := uint64(o.Params.Coupling.Overhead)
-	host := sim.Host{Busy: func(uint64) uint64 { return overhead }, Rendezvous: math.MaxUint64, Acknowledged: c.c.Injected}
+	host := sim.Host{Busy: func(uint64) uint64 {
+		return overhead
+	}, Rendezvous: math.MaxUint64, Acknowledged: c.c.Injected}
 	e, err := sim.NewEngine(p, host, c, o.Timeline, 1)
 	if err != nil {
 		return nil, nil, err

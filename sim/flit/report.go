@@ -82,7 +82,8 @@ func (c *counters) add(d *counters) {
 		into *uint64
 		what uint64
 	}{
-		{&c.created, d.created}, {&c.dropped, d.dropped}, {&c.packets, d.packets}, {&c.flits, d.flits}, {&c.endToEnd, d.endToEnd},
+		{&c.created, d.created}, {&c.dropped, d.dropped}, {&c.packets, d.packets}, {&c.flits, d.flits},
+		{&c.endToEnd, d.endToEnd},
 		{&c.network, d.network}, {&c.total, d.total}, {&c.injection, d.injection}, {&c.hops, d.hops},
 		{&c.messages, d.messages}, {&c.waited, d.waited},
 	} {
@@ -225,7 +226,8 @@ func (n *worker) reportLinks(r *Report) {
 		if pt.kind != hostPort {
 			to = n.ports[pt.peer].router + hosts
 		}
-		r.Links = append(r.Links, LinkReport{n.topology.Name(pt.router + hosts), n.topology.Name(to), kindNames[pt.kind], n.sent[q],
+		r.Links = append(r.Links, LinkReport{n.topology.Name(pt.router + hosts), n.topology.Name(to),
+			kindNames[pt.kind], n.sent[q],
 			ratio(n.sent[q], r.Cycles)})
 	}
 }
@@ -238,7 +240,8 @@ func (n *worker) reportVCs(r *Report) {
 	for kind, count := range ports {
 		for vc := 0; vc < int(n.count[kind]) && count > 0; vc++ {
 			use := &n.channelUse[kind*maxVCs+vc]
-			v := VCReport{Kind: kindNames[kind], VC: vc, Packets: use.packets, Occupancy: ratio(use.residence, r.Cycles*count)}
+			v := VCReport{Kind: kindNames[kind], VC: vc, Packets: use.packets,
+				Occupancy: ratio(use.residence, r.Cycles*count)}
 			v.Share = v.Occupancy / float64(n.capacity[kind])
 			r.VCs = append(r.VCs, v)
 		}

@@ -20,15 +20,20 @@ func (p *Params) keys() param.Set {
 		count(&p.InjectionVCs, "injection-vcs", "virtual channels per port from a host").Only(),
 		count(&p.LocalVCs, "local-vcs", "virtual channels per port from a router").Only(),
 		count(&p.GlobalVCs, "global-vcs", "virtual channels per port from a router of another dragonfly group").Only(),
-		count(&p.InjectionBuffer, "injection-buffer", "input buffer per virtual channel of a port from a host, in flits").Only(),
-		count(&p.LocalBuffer, "local-buffer", "input buffer per virtual channel of a port from a router, in flits").Only(),
-		count(&p.GlobalBuffer, "global-buffer", "input buffer per virtual channel of a port from a router of another group, in flits").Only(),
+		count(&p.InjectionBuffer, "injection-buffer", "input buffer per virtual channel of a port from a host, "+
+			"in flits").Only(),
+		count(&p.LocalBuffer, "local-buffer",
+			"input buffer per virtual channel of a port from a router, in flits").Only(),
+		count(&p.GlobalBuffer, "global-buffer", "input buffer per virtual channel of a port from a router of another "+
+			"group, in flits").Only(),
 		count(&p.OutputBuffer, "output-buffer", "output buffer of a port, in flits; 0: none").Only(),
 		count(&p.Pipeline, "pipeline", "cycles from the grant of an output until the head leaves the router").Only(),
 		count(&p.Speedup, "speedup", "flits per cycle through the crossbar").Only(),
 		count(&p.Iterations, "iterations", "iterations of the allocator per cycle").Only(),
-		param.Enum(&p.InputArbiter, "input-arbiter", "arbiter of the virtual channels of an input: rr or lrs", arbiters...).Only(),
-		param.Enum(&p.OutputArbiter, "output-arbiter", "arbiter of the inputs that request an output: rr or lrs", arbiters...).Only(),
+		param.Enum(&p.InputArbiter, "input-arbiter", "arbiter of the virtual channels of an input: rr or lrs",
+			arbiters...).Only(),
+		param.Enum(&p.OutputArbiter, "output-arbiter", "arbiter of the inputs that request an output: rr or lrs",
+			arbiters...).Only(),
 		onOff(&p.TransitFirst, "transit-first", "serve packets from routers before packets from hosts").Only(),
 		onOff(&p.WholeCredits, "whole-credits", "return the credits of a packet all at once").Only(),
 		count(&p.SourceQueue, "source-queue", "queue of a NIC, in flits; 0: neither a queue nor a link").Only(),
@@ -73,7 +78,8 @@ func (t *toggle) UnmarshalText(text []byte) error {
 
 // String returns the parameters in one line for people.
 func (p Params) String() string {
-	text := fmt.Sprintf("cycle=%v flit=%s packet=%d vcs=%d,%d,%d buffers=%d,%d,%d", p.Cycle, units.FormatSize(int64(p.FlitBytes)),
+	text := fmt.Sprintf("cycle=%v flit=%s packet=%d vcs=%d,%d,%d buffers=%d,%d,%d", p.Cycle,
+		units.FormatSize(int64(p.FlitBytes)),
 		p.PacketFlits, p.InjectionVCs, p.LocalVCs, p.GlobalVCs, p.InjectionBuffer, p.LocalBuffer, p.GlobalBuffer)
 	if p.OutputBuffer > 0 {
 		text += fmt.Sprintf(" output-buffer=%d", p.OutputBuffer)

@@ -54,10 +54,11 @@ type Traffic struct {
 
 // SyntheticOptions are the options of [RunSynthetic].
 type SyntheticOptions struct {
-	Network  *topology.Network
-	Params   Params
-	Traffic  Traffic
-	Threads  int                      // the most threads to use, which do not change the result; 0: as many as are useful
+	Network *topology.Network
+	Params  Params
+	Traffic Traffic
+	// the most threads to use, which do not change the result; 0: as many as are useful
+	Threads  int
 	Progress func(cycle uint64) error // nil, or called now and then; an error ends the run
 	Context  context.Context          // ends the run early; see [sim.Interrupted]. nil: never
 }
@@ -120,7 +121,8 @@ func (n *worker) start(t *Traffic) error {
 		return err
 	}
 	n.from, n.to = t.Warmup, t.Warmup+t.Measure
-	n.traffic = &traffic{Traffic: t, logFail: math.Log1p(-t.Load / float64(n.p.PacketFlits)), random: make([]sim.Random, n.hosts)}
+	n.traffic = &traffic{Traffic: t, logFail: math.Log1p(-t.Load / float64(n.p.PacketFlits)),
+		random: make([]sim.Random, n.hosts)}
 	if t.Pattern == Permutation {
 		n.traffic.targets = permutation(n.hosts, n.p.Seed)
 	}
@@ -145,7 +147,8 @@ func (t *Traffic) check(n *topology.Network, p *Params) error {
 	case !(t.Share >= 0 && t.Share <= 1):
 		return fmt.Errorf("share: expected 0 to 1, found %v", t.Share)
 	case t.Measure < 1 || t.Measure > 1<<40 || t.Warmup > 1<<40:
-		return fmt.Errorf("expected 1 to 2^40 cycles of measurement and at most as many before, found %d and %d", t.Measure, t.Warmup)
+		return fmt.Errorf("expected 1 to 2^40 cycles of measurement and at most as many before, found %d and %d",
+			t.Measure, t.Warmup)
 	case n.Hosts < 2:
 		return errors.New("synthetic traffic needs two hosts at least")
 	case t.Pattern == Adversarial && n.Dragonfly == nil:

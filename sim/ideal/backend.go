@@ -37,7 +37,8 @@ func (b *backend) Check(env *sim.Env) error {
 	env = env.OrEmpty()
 	switch {
 	case b.ops && env.Jobs && !env.JSON:
-		return &param.Error{Err: errors.New("--ops prints when each op runs and nothing else: --alone and --compare need --json then")}
+		return &param.Error{Err: errors.New("--ops prints when each op runs and nothing else: " +
+			"--alone and --compare need --json then")}
 	case b.ops && b.criticalPath && !env.JSON:
 		return &param.Error{Err: errors.New("--ops and --critical-path print different tables; --json prints both")}
 	}

@@ -12,8 +12,8 @@ import (
 // eventQueue holds sends and receives whose start times are known. It orders them by start, and ops of equal start by
 // number: by rank, then by index.
 //
-// If ranks behave alike, very many ops start at the same time. The ops of a time therefore form one unordered list, linked
-// through Op.Link, and only the lists are in a queue. A time may have several lists.
+// If ranks behave alike, very many ops start at the same time. The ops of a time therefore form one unordered list,
+// linked through Op.Link, and only the lists are in a queue. A time may have several lists.
 type eventQueue struct {
 	ops     []sim.Op
 	now     uint64
@@ -111,8 +111,8 @@ func (q *eventQueue) advance() bool {
 	return true
 }
 
-// opSet is a set of ops that returns the lowest first. It is a tree of bitmaps: one bit per op, one bit per non-zero word
-// of these, and so on up to a single word.
+// opSet is a set of ops that returns the lowest first. It is a tree of bitmaps: one bit per op, one bit per non-zero
+// word of these, and so on up to a single word.
 type opSet [][]uint64
 
 func newOpSet(n int) opSet {

@@ -26,8 +26,12 @@ type timedOp struct {
 }
 
 var opFields = []opField{
-	{"rank", false, func(b []byte, op *timedOp) ([]byte, bool) { return strconv.AppendInt(b, int64(op.rank), 10), true }},
-	{"op", false, func(b []byte, op *timedOp) ([]byte, bool) { return strconv.AppendInt(b, int64(op.index), 10), true }},
+	{"rank", false, func(b []byte, op *timedOp) ([]byte, bool) {
+		return strconv.AppendInt(b, int64(op.rank), 10), true
+	}},
+	{"op", false, func(b []byte, op *timedOp) ([]byte, bool) {
+		return strconv.AppendInt(b, int64(op.index), 10), true
+	}},
 	{"kind", true, func(b []byte, op *timedOp) ([]byte, bool) { return append(b, op.kind.String()...), true }},
 	{"subkind", true, func(b []byte, op *timedOp) ([]byte, bool) {
 		subkind := op.r.Subkind.At(op.index)

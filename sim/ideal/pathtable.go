@@ -29,8 +29,8 @@ func (j pathJSON) WriteJSON(w io.Writer) error {
 				out.WriteByte(',')
 			}
 			e := path.Entry(k)
-			fmt.Fprintf(out, `{"rank":%d,"op":%d,"kind":"%s","start_ps":%d,"end_ps":%d,"led_by":"%s"}`, e.Rank, e.Op, e.Kind,
-				e.Start, e.End, e.Lead)
+			fmt.Fprintf(out, `{"rank":%d,"op":%d,"kind":"%s","start_ps":%d,"end_ps":%d,"led_by":"%s"}`, e.Rank, e.Op,
+				e.Kind, e.Start, e.End, e.Lead)
 		}
 		out.WriteByte(']')
 	}
@@ -78,7 +78,8 @@ func printPath(w io.Writer, path *Path) {
 		if next > k+1 {
 			ops += fmt.Sprintf("..%d", last.Op)
 		}
-		fmt.Fprintf(tab, "%v\t%v\t%d\t%s\t%d\t%v\t%s\n", first.Start, last.End, first.Rank, ops, next-k, busy, first.Lead)
+		fmt.Fprintf(tab, "%v\t%v\t%d\t%s\t%d\t%v\t%s\n", first.Start, last.End, first.Rank, ops, next-k,
+			busy, first.Lead)
 		k = next
 	}
 	tab.Flush()

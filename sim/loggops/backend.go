@@ -43,7 +43,8 @@ func (b *backend) Params() param.Set {
 		models[i] = string(m)
 	}
 	return param.Set{
-		param.Func("name", "model", "reading of LogGOPS: strict, or loggopsim or atlahs for the results of those simulators",
+		param.Func("name", "model", "reading of LogGOPS: strict, or loggopsim or atlahs for the results of those "+
+			"simulators",
 			func(text string) (err error) {
 				b.model, err = ParseModel(text)
 				return err
@@ -55,7 +56,8 @@ func (b *backend) Params() param.Set {
 		param.TimeIn(&p.L, dag.Nanosecond, "L", "latency; a number without unit is in ns").Sweep(),
 		param.TimeIn(&p.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
 		param.TimeIn(&p.Gap, dag.Nanosecond, "g", "gap between messages at a NIC").Sweep(),
-		param.RateIn(&p.GPerByte, "ns/B", "G", "gap per byte at a NIC: its bandwidth, or a time per byte; without unit in ns/B").Sweep(),
+		param.RateIn(&p.GPerByte, "ns/B", "G", "gap per byte at a NIC: its bandwidth, or a time per byte; "+
+			"without unit in ns/B").Sweep(),
 		param.RateIn(&p.OPerByte, "ns/B", "O", "overhead per byte at a processor").Sweep(),
 		param.Size(&p.S, "S", "largest message that is sent eagerly").Sweep(),
 		param.File(&b.noiseFile, "noise-trace", "operating-system noise: lines of start and length in ns"),
@@ -126,8 +128,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := b.Params().Override(o.Settings); err != nil {
 		return nil, err
 	}
-	result, err := c.replay.Run(Options{Context: o.Context, Params: b.params, Noise: b.noise, Timeline: o.Timeline, Threads: o.Threads,
-		Progress: o.Progress})
+	result, err := c.replay.Run(Options{Context: o.Context, Params: b.params, Noise: b.noise, Timeline: o.Timeline,
+		Threads: o.Threads, Progress: o.Progress})
 	if err != nil {
 		result = &sim.Result{Backend: Backend.Name, Model: string(b.model), Params: b.params.values()}
 	}

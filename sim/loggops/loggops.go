@@ -43,8 +43,8 @@ type Replay struct {
 	used    bool
 }
 
-// Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. It reports what the model cannot
-// represent exactly to warn; a nil warn discards.
+// Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. It reports what the model
+// cannot represent exactly to warn; a nil warn discards.
 func Compile(t dag.Source, m Model, warn func(message string, args ...any)) (*Replay, error) {
 	return newReplay(t, m, &sim.Env{Warn: warn})
 }
@@ -72,7 +72,8 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{model: r.model, program: r.program.Clone()}
 }
 
-// Run replays the trace. It fails if the replay has been run already, if a time is out of range, and if the context ends.
+// Run replays the trace. It fails if the replay has been run already, if a time is out of range, and if the context
+// ends.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	p := r.program
 	if r.used {

@@ -127,8 +127,8 @@ func (s *noise) over(host int, a, b uint64) (uint64, error) {
 	last, busy := len(s.start)-1, b-a
 	period := s.start[last]
 	if busy == period {
-		return 0, fmt.Errorf("rank %d is busy for %d ns, exactly as long as the noise trace, which this model cannot do",
-			host, busy)
+		return 0, fmt.Errorf("rank %d is busy for %d ns, exactly as long as the noise trace, "+
+			"which this model cannot do", host, busy)
 	}
 	t := (a + s.offset[host]) % (period - busy)
 	at, total := 0, uint64(0)

@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Alone runs each job of a trace without the others, and adds to the section "jobs" of the result of all how much slower
-// a job is beside the others.
+// Alone runs each job of a trace without the others, and adds to the section "jobs" of the result of all how much
+// slower a job is beside the others.
 type Alone struct {
 	Jobs *Jobs
 	// Trace returns the part of the lowered trace that belongs to a job.

@@ -60,8 +60,8 @@ func NewJobs(meta dag.Meta, ranks int, parts []Part) *Jobs {
 	return t
 }
 
-// Observe records the jobs of the ranks that follow first in the trace as it is compiled. It may be called for different
-// ranks concurrently.
+// Observe records the jobs of the ranks that follow first in the trace as it is compiled. It may be called for
+// different ranks concurrently.
 func (t *Jobs) Observe(first int, ranks []dag.Rank) error {
 	for i := range ranks {
 		if err := t.ranks[first+i].observe(&ranks[i], len(t.jobs)); err != nil {
@@ -95,7 +95,8 @@ func (j *jobRank) observe(r *dag.Rank, jobs int) error {
 	}
 	j.kinds = slices.Clone(r.Kind)
 	for i, kind := range j.kinds {
-		if kind == dag.Calc && (r.Subkind.At(i) == dag.Marker || int64(r.Duration.At(i))|r.Flops.At(i)|r.Bytes.At(i) == 0) {
+		if kind == dag.Calc && (r.Subkind.At(i) == dag.Marker ||
+			int64(r.Duration.At(i))|r.Flops.At(i)|r.Bytes.At(i) == 0) {
 			j.kinds[i] = joins
 		}
 	}

@@ -70,7 +70,8 @@ const noWake = math.MaxUint64
 
 func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	s := &atlahs{
-		p: p, n: n, hosts: o.Placement, overhead: uint64(o.Params.Coupling.Overhead / dag.Nanosecond), timeline: o.Timeline,
+		p: p, n: n, hosts: o.Placement, overhead: uint64(o.Params.Coupling.Overhead / dag.Nanosecond),
+		timeline: o.Timeline,
 		matchers: make([]sim.Matcher, p.Ranks()), changed: newRankSet(p.Ranks()),
 		ready: make([][]uint32, p.Ranks()),
 	}
@@ -229,7 +230,8 @@ func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	s.running++
 	s.n.at(s.n.now+length*1000, driverEvent, calcTimer)
 	if s.timeline != nil {
-		s.timeline.Span(sim.Span{Kind: sim.CalcSpan, Rank: op.Rank, Stream: uint32(op.Stream), Op: i, Start: now, End: *free})
+		s.timeline.Span(sim.Span{Kind: sim.CalcSpan, Rank: op.Rank, Stream: uint32(op.Stream), Op: i, Start: now,
+			End: *free})
 	}
 }
 
@@ -296,8 +298,8 @@ func (s *atlahs) raiseClocks(sender uint32, named *sim.Op, stream, nic uint64) {
 func (s *atlahs) complete(i, m uint32, now uint64) {
 	send, recv := &s.p.Ops[m], &s.p.Ops[i]
 	if s.timeline != nil {
-		s.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: recv.Rank, Send: m, Recv: i, Start: s.sentAt[m], End: now,
-			Arrived: now, Bytes: send.Size})
+		s.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: recv.Rank, Send: m, Recv: i, Start: s.sentAt[m],
+			End: now, Arrived: now, Bytes: send.Size})
 	}
 	s.end(m, send)
 	s.end(i, recv)

@@ -23,7 +23,8 @@ var Backend = sim.Kind{
 	Title: "data-center networks, packet by packet",
 	New:   func() sim.Backend { return newBackend() },
 	Lists: []sim.Listing{{
-		Name: "transports", Help: "print the transports and their parameters, and do nothing else", Print: printTransports,
+		Name: "transports", Help: "print the transports and their parameters, and do nothing else",
+		Print: printTransports,
 	}},
 }
 
@@ -63,7 +64,8 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	env = env.OrEmpty()
 	switch {
 	case b.topology == "":
-		return param.Errorf("topology", "the packet backend needs a network, such as fattree:k=8,rate=200Gbps or a file")
+		return param.Errorf("topology", "the packet backend needs a network, such as fattree:k=8,rate=200Gbps or a "+
+			"file")
 	case b.samples != "" && b.sample <= 0:
 		return param.Needs("samples", "--sample, the period")
 	case b.nics < 1:

@@ -167,9 +167,11 @@ var dcqcnTransport = Transport{
 	ecn: ecnDefaults{bytes: [2]int64{5_000, 200_000}}, // figure 14 of the paper
 	Parameters: append([]Parameter{
 		{Name: "cnp-interval", Unit: Time, Value: 50e6, Doc: "between notices of a flow"},
-		{Name: "alpha-timer", Unit: Time, Value: 55e6, Doc: "after so long without a notice alpha goes down; 0: it does not"},
+		{Name: "alpha-timer", Unit: Time, Value: 55e6, Doc: "after so long without a notice alpha goes down; 0: " +
+			"it does not"},
 		{Name: "rate-timer", Unit: Time, Value: 55e6, Min: 1, Doc: "between increases by the timer"},
-		{Name: "byte-counter", Unit: Bytes, Value: 10e6, Min: 1, Doc: "bytes sent between increases by the byte counter"},
+		{Name: "byte-counter", Unit: Bytes, Value: 10e6, Min: 1, Doc: "bytes sent between increases by the byte " +
+			"counter"},
 		{Name: "g", Value: 1. / 256, Doc: "gain of alpha, 0 to 1"},
 		{Name: "fast-recovery", Value: 5, Doc: "increases before the target goes up"},
 		{Name: "rate-ai", Value: 40e6, Doc: "bit/s that an additive increase adds to the target"},

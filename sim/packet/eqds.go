@@ -41,7 +41,8 @@ var eqdsTransport = Transport{
 		{Name: "pull-interval", Value: 0.99, Min: 1e-3,
 			Doc: "time between pulls of a host, as a share of what a full packet takes with its Ethernet frame"},
 		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes that are acknowledged at once, at the latest"},
-		{Name: "control-turns", Value: 20, Min: 1, Doc: "control packets that a host sends before data, where both wait"},
+		{Name: "control-turns", Value: 20, Min: 1, Doc: "control packets that a host sends before data, " +
+			"where both wait"},
 		{Name: "rto", Unit: Time, Value: -1, Min: -1,
 			Doc: "after so long, send again what is not known to be there; 0: never; negative: 150 us and the time " +
 				"of six full queues"},

@@ -108,8 +108,8 @@ func formatParameter(p *Parameter, v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// readPaths reads paths: lines of source, destination, path and, where it is another, the path of acks; or a JSON object that
-// has them as paths, with columns and rows.
+// readPaths reads paths: lines of source, destination, path and, where it is another, the path of acks; or a JSON
+// object that has them as paths, with columns and rows.
 func readPaths(name string) (Paths, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -199,7 +199,8 @@ func parseJSONPaths(r io.Reader, name string) (Paths, error) {
 		}
 	}
 	if columns[0] < 0 || columns[1] < 0 || columns[2] < 0 {
-		return nil, fmt.Errorf("%s: paths: expected the columns src, dst and path, found %q", name, document.Paths.Columns)
+		return nil, fmt.Errorf("%s: paths: expected the columns src, dst and path, found %q", name,
+			document.Paths.Columns)
 	}
 	paths := make(Paths, len(document.Paths.Rows))
 	for i, row := range document.Paths.Rows {
@@ -215,7 +216,8 @@ func parseJSONPaths(r io.Reader, name string) (Paths, error) {
 			}
 		}
 		if !addPath(paths, numbers) {
-			return nil, fmt.Errorf("%s: paths: row %d: %d and %d have another path already", name, i, numbers[0], numbers[1])
+			return nil, fmt.Errorf("%s: paths: row %d: %d and %d have another path already", name, i,
+				numbers[0], numbers[1])
 		}
 	}
 	return paths, nil
@@ -271,8 +273,8 @@ type matrix struct {
 	failures []Failure
 }
 
-// connectionMatrix returns what the trace keeps of a connection matrix: links between aggregation switches and cores that
-// are down from the start.
+// connectionMatrix returns what the trace keeps of a connection matrix: links between aggregation switches and cores
+// that are down from the start.
 func connectionMatrix(meta dag.Meta, n *topology.Network) (matrix, error) {
 	known, ok := attr.ParseHTSim(meta.Attrs)
 	if !ok {

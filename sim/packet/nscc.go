@@ -229,7 +229,8 @@ func (w *nscc) quickAdapt(fl *nsccFlow, loss, marked bool, delay uint64) bool {
 	case marked && fl.ignored < fl.ignore:
 		done = true
 	case now > fl.periodEnd:
-		if fl.periodEnd != 0 && (fl.lossSeen || loss || delay > w.adaptDelay) && fl.periodBytes < fl.maxWindow>>w.adaptGate {
+		if fl.periodEnd != 0 && (fl.lossSeen || loss || delay > w.adaptDelay) &&
+			fl.periodBytes < fl.maxWindow>>w.adaptGate {
 			fl.window = max(fl.periodBytes, w.full)
 			fl.ignore, fl.ignored = fl.inFlight, 0
 			fl.lossSeen = false
@@ -282,7 +283,8 @@ var nsccTransport = Transport{
 			Doc: "queueing delay above which the window is set to what came through, in target-delay"},
 		Parameter{Name: "gate", Value: 3, Doc: "it is where less than the largest window halved so often came through"},
 		Parameter{Name: "no-queue", Unit: Time, Value: 1e6, Doc: "queueing delay that counts as none"},
-		Parameter{Name: "fair-increase", Value: 5, Doc: "packets by which the window grows without marks above the target"},
+		Parameter{Name: "fair-increase", Value: 5, Doc: "packets by which the window grows without marks above the " +
+			"target"},
 		Parameter{Name: "alpha", Value: 4,
 			Doc: "packets by which the window grows without marks below the target, times how far below"},
 		Parameter{Name: "fast-increase", Value: 0.25,

@@ -105,11 +105,12 @@ type Params struct {
 	PadLastPacket bool   `json:"whole_packets"` // pad the last packet of a flow to full size, as htsim does
 
 	// Settings of all switch ports. The default of "" and 0 depends on the transport.
-	Queueing     string `json:"queueing,omitempty"`  // queueing discipline, one of [Queueings]
-	Queue        int64  `json:"queue_bytes"`         // capacity for data
-	ControlQueue int64  `json:"control_queue_bytes"` // capacity for control packets, where they have a queue of their own
-	ECNMin       int64  `json:"ecn_kmin_bytes"`      // queue length above which marking begins
-	ECNMax       int64  `json:"ecn_kmax_bytes"`      // queue length above which all packets are marked; [NoECN]: never
+	Queueing string `json:"queueing,omitempty"` // queueing discipline, one of [Queueings]
+	Queue    int64  `json:"queue_bytes"`        // capacity for data
+	// capacity for control packets, where they have a queue of their own
+	ControlQueue int64 `json:"control_queue_bytes"`
+	ECNMin       int64 `json:"ecn_kmin_bytes"` // queue length above which marking begins
+	ECNMax       int64 `json:"ecn_kmax_bytes"` // queue length above which all packets are marked; [NoECN]: never
 	// ECNShares are ECNMin and ECNMax as shares of Queue, 0 to 1. They take precedence unless the second is 0.
 	ECNShares [2]float64 `json:"-"`
 
@@ -120,7 +121,8 @@ type Params struct {
 	TransportParams map[string]float64 `json:"transport_params"` // by name, in bytes and picoseconds
 	Coupling        Coupling           `json:"coupling"`
 	Seed            int64              `json:"seed"`
-	End             dag.Time           `json:"end_ps,omitempty"` // time at which the run stops; 0: when no event is left
+	// time at which the run stops; 0: when no event is left
+	End dag.Time `json:"end_ps,omitempty"`
 }
 
 // NoECN is a threshold that no queue exceeds.
@@ -312,16 +314,19 @@ func (b *backend) Params() param.Set {
 	}
 	p := &b.params
 	c := &p.Coupling
-	compat := param.Func("simulator", "compat", "reproduce the accidents of a reference simulator", func(text string) error {
-		if text == "true" || text == "false" { // no simulator is named
-			return nil
-		}
-		b.compat = text
-		return b.setTransport(p.Transport)
-	}).Among(Simulators()...)
-	transport := param.Func("name", "transport", "transport of messages", b.setTransport).Default(p.Transport).Among(names...)
+	compat := param.Func("simulator", "compat", "reproduce the accidents of a reference simulator",
+		func(text string) error {
+			if text == "true" || text == "false" { // no simulator is named
+				return nil
+			}
+			b.compat = text
+			return b.setTransport(p.Transport)
+		}).Among(Simulators()...)
+	transport := param.Func("name", "transport", "transport of messages", b.setTransport).Default(
+		p.Transport).Among(names...)
 	const byTransport = "by the transport"
-	queueing := param.Choice(&p.Queueing, "queueing", "queueing discipline of switch ports", queueings[:]...).Default(byTransport)
+	queueing := param.Choice(&p.Queueing, "queueing", "queueing discipline of switch ports",
+		queueings[:]...).Default(byTransport)
 	balance := param.Func("policy", "balance", "load balancing over equal-cost paths", func(text string) (err error) {
 		b.balance = text
 		p.Balance, err = ParseBalance(text)
@@ -331,7 +336,8 @@ func (b *backend) Params() param.Set {
 		compat.Hidden(),
 		transport,
 		param.String(&b.topology, "topology",
-			"network, such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, or a .topo file or list of links").
+			"network, such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, "+
+				"or a .topo file or list of links").
 			Placeholder("network"),
 		param.Choice(&b.coupling, "coupling", "model of messages on the network; htsim: for lists of flows",
 			"own", "htsim", "atlahs").Default("as --compat"),
@@ -346,21 +352,26 @@ func (b *backend) Params() param.Set {
 		param.String(&b.ecn, "ecn", "ECN marking thresholds KMIN[,KMAX], in bytes or percent of the queue, or none").
 			Default(byTransport).Placeholder("kmin[,kmax]"),
 		balance,
-		param.Custom("int", "entropy", "entropy values of a sprayed message", parseEntropy, func(x *big.Rat) (err error) {
-			p.Entropy, err = param.Rounded(x)
-			return err
-		}, func() string { return strconv.FormatInt(p.Entropy, 10) }).Default("128").Sweep(),
+		param.Custom("int", "entropy", "entropy values of a sprayed message", parseEntropy,
+			func(x *big.Rat) (err error) {
+				p.Entropy, err = param.Rounded(x)
+				return err
+			}, func() string { return strconv.FormatInt(p.Entropy, 10) }).Default("128").Sweep(),
 		param.Time(&p.Flowlet, "flowlet-gap", "idle time after which a flowlet begins").Sweep(),
 		param.File(&b.pathsFile, "paths",
 			"paths of flows: lines of source, destination, path and ACK path; or a result with paths"),
 		param.Strings(&b.failTexts, "fail",
-			"fail a link, such as tor3-agg1@2ms..5ms, or change its rate, such as tor3-agg1@2ms:25Gbps; repeatable").Placeholder("link"),
-		param.Func("key=value,...", "set", "parameters of the transport, with units; --list-transports lists them", b.assign).Repeats(),
+			"fail a link, such as tor3-agg1@2ms..5ms, or change its rate, such as tor3-agg1@2ms:25Gbps; repeatable").
+			Placeholder("link"),
+		param.Func("key=value,...", "set", "parameters of the transport, with units; --list-transports lists them",
+			b.assign).Repeats(),
 		param.TimeIn(&c.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
 		param.TimeIn(&c.Gap, dag.Nanosecond, "g", "gap between messages at a NIC").Sweep(),
 		param.Size(&c.Rendezvous, "S", "largest message that is sent eagerly").Default("unlimited").Sweep(),
-		param.Bool(&c.AckEnds, "ack-ends", "end a send when its last byte is acknowledged, not when it leaves the host"),
-		param.Func("rate", "local-rate", "rate of messages between ranks on one host", b.setLocalRate).Default("unlimited"),
+		param.Bool(&c.AckEnds, "ack-ends",
+			"end a send when its last byte is acknowledged, not when it leaves the host"),
+		param.Func("rate", "local-rate", "rate of messages between ranks on one host",
+			b.setLocalRate).Default("unlimited"),
 		param.Time(&c.LocalLatency, "local-latency", "latency of messages between ranks on one host").Sweep(),
 		param.Time(&p.End, "end", "time at which the network stops").Default("when idle"),
 		param.Int(&p.Seed, "seed", "seed of random choices").Sweep(),

@@ -28,7 +28,8 @@ var pfcParameters = []Parameter{
 	{Name: "pfc-high", Value: 15, Min: 1, Doc: "full payloads that came by an input, above which it is paused"},
 	{Name: "pfc-low", Value: 12, Min: 1, Doc: "full payloads below which it may go on; not more than pfc-high"},
 	{Name: "pfc-delay", Unit: Time, Value: -1, Compat: number(0), Min: -1,
-		Doc: "until a pause is at the other end of a link; -1: the latency of the link. With a topology file htsim has 0"},
+		Doc: "until a pause is at the other end of a link; -1: the latency of the link. With a topology file htsim " +
+			"has 0"},
 }
 
 func newPFC(n *network, s *transportConfig) *pfc {

@@ -10,17 +10,18 @@ package packet
 type quirks struct {
 	// Network.
 
-	// stagedEvents schedules one event for each end of service, each end of a wire and each switch crossing. The order of
-	// events of equal time depends on their number.
+	// stagedEvents schedules one event for each end of service, each end of a wire and each switch crossing. The order
+	// of events of equal time depends on their number.
 	stagedEvents bool
 	// pfcCountsAtArrival counts a packet at the input of a switch before the switch's latency, not after it.
 	pfcCountsAtArrival bool
-	// telemetryAtServiceEnd records HPCC telemetry when the last bit of a packet leaves a port, not when its first does.
+	// telemetryAtServiceEnd records HPCC telemetry when the last bit of a packet leaves a port, not when its first
+	// does.
 	telemetryAtServiceEnd bool
 	// overfillLossless counts packets beyond the capacity of a lossless queue as drops, but queues them.
 	overfillLossless bool
-	// trimInService lets a trimming queue trim the packet in service. The packet that arrived is sent in the rest of its
-	// time.
+	// trimInService lets a trimming queue trim the packet in service. The packet that arrived is sent in the rest of
+	// its time.
 	trimInService bool
 	// keepIdleFlows keeps the place of a flow in the round robin of a NIC while it has no packet there (csg-htsim,
 	// fair queues).
@@ -29,7 +30,8 @@ type quirks struct {
 	stampAtFirstSwitch bool
 	// fixedEntropyOrder uses entropies in ascending order, not in a new random order each round (ATLAHS).
 	fixedEntropyOrder bool
-	// fixedRoundTrip takes four hops of 1 us with packets of 4 KiB for the unloaded round trip of every network (ATLAHS).
+	// fixedRoundTrip takes four hops of 1 us with packets of 4 KiB for the unloaded round trip of every network
+	// (ATLAHS).
 	fixedRoundTrip bool
 	// controlTurns is the number of control packets that a port serves in a row while data waits.
 	controlTurns uint32
@@ -75,8 +77,8 @@ type quirks struct {
 
 	// RoCE and HPCC (csg-htsim, roce.cpp and hpcc.cpp).
 
-	// pushToNIC has flows give a packet to the NIC whenever their rate allows one, whatever waits there. Otherwise the NIC
-	// asks its flows for packets.
+	// pushToNIC has flows give a packet to the NIC whenever their rate allows one, whatever waits there. Otherwise the
+	// NIC asks its flows for packets.
 	pushToNIC bool
 	// nackEveryPacket answers each packet that is out of order with a NACK, not only the first.
 	nackEveryPacket bool
@@ -94,8 +96,8 @@ type quirks struct {
 	// Credit of receivers.
 
 	eqds eqdsQuirks
-	// grantFinished grants credit to flows that are complete, and lists a flow once for each time that its demand was met
-	// (csg-htsim, eqds.cpp; uet-htsim).
+	// grantFinished grants credit to flows that are complete, and lists a flow once for each time that its demand was
+	// met (csg-htsim, eqds.cpp; uet-htsim).
 	grantFinished bool
 	// waitForCredit has a sender without credit wait forever. Otherwise it repeats its request at each timeout.
 	waitForCredit bool
@@ -103,14 +105,15 @@ type quirks struct {
 
 // eqdsQuirks are those of EQDS (csg-htsim, eqds.cpp).
 type eqdsQuirks struct {
-	// detachedNIC schedules the NIC apart from its port: each turn to a waiting packet is an event, and a flow that finds
-	// the NIC idle sends one packet and then waits for the receiver, even if it may send more.
+	// detachedNIC schedules the NIC apart from its port: each turn to a waiting packet is an event, and a flow that
+	// finds the NIC idle sends one packet and then waits for the receiver, even if it may send more.
 	detachedNIC bool
-	// drainSpeculation consumes speculative credit that is left when the receiver answers packet by packet, each time that
-	// one could be sent, without sending it.
+	// drainSpeculation consumes speculative credit that is left when the receiver answers packet by packet, each time
+	// that one could be sent, without sending it.
 	drainSpeculation bool
 	// wrapTarget lets the target of a flow that is smaller than the window wrap around, so that it is granted credit
-	// forever. Such credit counts against the demand of the flow: a flow somewhat larger than the window may wait forever.
+	// forever. Such credit counts against the demand of the flow: a flow somewhat larger than the window may wait
+	// forever.
 	wrapTarget bool
 	// repeatTarget requests credit in a retransmission with the target of the last packet, not a new one.
 	repeatTarget bool
@@ -131,7 +134,8 @@ func quirksOf(c Compat) quirks {
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
 		dropSmallIncrease: true, separateDataNumbers: true, unarmedPacing: true, wholePacketTarget: true,
 		timeoutKeepsState: true,
-		pushToNIC:         true, nackEveryPacket: true, nackShrinksWindow: true, increaseByMSS: true, startAtTarget: true,
+		pushToNIC:         true, nackEveryPacket: true, nackShrinksWindow: true, increaseByMSS: true,
+		startAtTarget:     true,
 		wholePacketWindow: true, singleWindow: true,
 		eqds: eqdsQuirks{
 			detachedNIC: true, drainSpeculation: true, wrapTarget: true, repeatTarget: true, fixedPullSize: true,

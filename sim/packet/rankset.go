@@ -17,8 +17,8 @@ const (
 )
 
 // bucketCounts are the prime numbers of buckets that the set grows through.
-var bucketCounts = [...]int{13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697,
-	1447153, 2938679}
+var bucketCounts = [...]int{13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061,
+	712697, 1447153, 2938679}
 
 func newRankSet(ranks int) rankSet {
 	s := rankSet{next: make([]int32, ranks), in: make([]bool, ranks), first: noRank}

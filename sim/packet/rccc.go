@@ -148,16 +148,19 @@ func (c *pullRateControl) adapt(n *network, host uint32) {
 func uetParameters(own ...Parameter) []Parameter {
 	return append(own, []Parameter{
 		{Name: "window", Value: 1.5, Min: 1e-3,
-			Doc: "bytes, with headers, that a sender sends before it hears of the receiver, in bandwidth-delay products"},
+			Doc: "bytes, with headers, that a sender sends before it hears of the receiver, " +
+				"in bandwidth-delay products"},
 		{Name: "base-rtt", Unit: Time, Value: -1, Min: -1,
 			Doc: "round trip of a full packet in a network without load; negative: from the first host to the last"},
 		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes that are acknowledged at once, at the latest"},
-		{Name: "control-turns", Value: 10, Min: 1, Doc: "control packets that a host sends before data, where both wait"},
+		{Name: "control-turns", Value: 10, Min: 1, Doc: "control packets that a host sends before data, " +
+			"where both wait"},
 		{Name: "entropies", Value: 2,
 			Doc: "how senders choose entropies: 0 in turn, 1 skipping those that had marks or trims, " +
 				"2 those that came back without a mark, if none as with 1, 3 REPS"},
 		{Name: "rto", Unit: Time, Value: -1, Min: -1,
-			Doc: "after so long, send again what is not known to be there; 0: never; negative: 15 us and the time of six full queues"},
+			Doc: "after so long, send again what is not known to be there; 0: never; negative: " +
+				"15 us and the time of six full queues"},
 	}...)
 }
 
@@ -171,7 +174,7 @@ var rcccTransport = Transport{
 		Parameter{Name: "packets-per-pull", Value: 4, Min: 1, Doc: "payload of so many packets is what a pull grants"},
 		Parameter{Name: "pull-rate", Value: 0.99, Min: 1e-3, Doc: "rate of the credit, as a share of that of the link"},
 		Parameter{Name: "oversubscription", Value: 1, Min: 1,
-			Doc: "above 1, receivers pull more slowly where packets are marked or trimmed within the network, but no slower than " +
-				"0.9 of the link's rate divided by this"},
+			Doc: "above 1, receivers pull more slowly where packets are marked or trimmed within the network, " +
+				"but no slower than 0.9 of the link's rate divided by this"},
 	),
 }

@@ -19,14 +19,15 @@ type Report struct {
 	// and the rest at the rate of the slowest link. 0 if there is no path.
 	Ideal []dag.Time
 
-	Incomplete int                           // flows that are not complete
-	FCTs       []float64                     // from the start to the last ACK at the sender, of complete flows, ascending
-	FCT        measure.Distribution[float64] // of FCTs
-	Delivered  measure.Distribution[float64] // from the start to the last byte at the receiver, of delivered flows
-	Slowdown   measure.Distribution[float64] // Delivered divided by Ideal
-	Sizes      []SizeClass                   // by flow size, ascending
-	Last       dag.Time                      // time of the last completion; 0: none
-	Bytes      uint64                        // of complete flows
+	Incomplete int // flows that are not complete
+	// from the start to the last ACK at the sender, of complete flows, ascending
+	FCTs      []float64
+	FCT       measure.Distribution[float64] // of FCTs
+	Delivered measure.Distribution[float64] // from the start to the last byte at the receiver, of delivered flows
+	Slowdown  measure.Distribution[float64] // Delivered divided by Ideal
+	Sizes     []SizeClass                   // by flow size, ascending
+	Last      dag.Time                      // time of the last completion; 0: none
+	Bytes     uint64                        // of complete flows
 	// Jain is the fairness index sum(x)^2 / (n sum(x^2)) of the throughput of complete flows.
 	Jain float64
 
@@ -317,7 +318,8 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 		pt := &n.ports[i]
 		tier := slices.Index(tiers, tierOf(t, ports[i]))
 		row := PortReport{
-			Port: i, Name: names[i], Tier: tiers[tier], Packets: pt.packets, Bytes: pt.sent, Trims: pt.trims + pt.trimsTail,
+			Port: i, Name: names[i], Tier: tiers[tier], Packets: pt.packets, Bytes: pt.sent, Trims: pt.trims +
+				pt.trimsTail,
 			Drops: pt.drops, ControlDrops: pt.controlDrops, Marks: pt.marks, MaxQueue: pt.peak[dataQueue],
 			Pauses: uint64(pt.pausesReceived), Paused: dag.Time(pt.pausedFor(n.now)),
 		}

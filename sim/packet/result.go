@@ -13,7 +13,8 @@ import (
 	"github.com/tracedag/tracedag/sim/measure"
 )
 
-// listedPorts is up to how many ports a result lists, and listedFlows of how many flows that never ended it has details.
+// listedPorts is up to how many ports a result lists, and listedFlows of how many flows that never ended it has
+// details.
 const (
 	listedPorts   = 1000
 	listedMissing = 20
@@ -55,14 +56,16 @@ func addSections(result *sim.Result, r *Report, maxFlows int) {
 		add("flows", flowTable(r, len(r.Flows)))
 	}
 	result.Add(sim.Section{
-		At: sim.Detail, Rows: summary(r, goodput), Tables: func(w io.Writer) { printPorts(w, r) }, Incomplete: incomplete(r),
+		At: sim.Detail, Rows: summary(r, goodput), Tables: func(w io.Writer) {
+			printPorts(w, r)
+		}, Incomplete: incomplete(r),
 	})
 	result.Cells = cells(r)
 }
 
 // sweepColumns are the columns of sweeps beyond the common ones.
-var sweepColumns = []string{"fct_mean_ps", "fct_p99_ps", "fct_max_ps", "slowdown_mean", "slowdown_p99", "trims", "drops",
-	"ecn_marks", "max_data_queue_bytes", "incomplete_flows"}
+var sweepColumns = []string{"fct_mean_ps", "fct_p99_ps", "fct_max_ps", "slowdown_mean", "slowdown_p99", "trims",
+	"drops", "ecn_marks", "max_data_queue_bytes", "incomplete_flows"}
 
 // cells returns the cells of sweepColumns; those of an empty distribution are empty.
 func cells(r *Report) []string {
@@ -138,8 +141,8 @@ func newMissingFlows(r *Report) *missingFlows {
 
 // flowTable lists the first flows.
 func flowTable(r *Report, most int) *sim.Table {
-	t := &sim.Table{Columns: []string{"src", "dst", "bytes", "start_ps", "fct_ps_at_sender", "delivered_ps_after_start", "flow",
-		"retransmits", "nacks", "ideal_ps"}}
+	t := &sim.Table{Columns: []string{"src", "dst", "bytes", "start_ps", "fct_ps_at_sender", "delivered_ps_after_start",
+		"flow", "retransmits", "nacks", "ideal_ps"}}
 	for i := range min(most, len(r.Flows)) {
 		f := &r.Flows[i]
 		t.Begin()
@@ -190,7 +193,8 @@ func portTable(r *Report, most int) *sim.Table {
 }
 
 func tierTable(r *Report) *sim.Table {
-	t := &sim.Table{Columns: []string{"tier", "ports", "packets", "bytes", "trims", "drops", "ecn_marks", "max_data_queue_bytes",
+	t := &sim.Table{Columns: []string{"tier", "ports", "packets", "bytes", "trims", "drops", "ecn_marks",
+		"max_data_queue_bytes",
 		"mean_utilisation", "max_utilisation", "imbalance"}}
 	if r.Sampled {
 		t.Columns = append(t.Columns, "mean_data_queue_bytes", "p99_data_queue_bytes")
@@ -218,7 +222,8 @@ func tierTable(r *Report) *sim.Table {
 }
 
 func sizeTable(r *Report) *sim.Table {
-	t := &sim.Table{Columns: []string{"bytes", "count", "mean_ps", "p50_ps", "p99_ps", "max_ps", "mean_slowdown", "p99_slowdown"}}
+	t := &sim.Table{Columns: []string{"bytes", "count", "mean_ps", "p50_ps", "p99_ps", "max_ps", "mean_slowdown",
+		"p99_slowdown"}}
 	for i := range r.Sizes {
 		s := &r.Sizes[i]
 		t.Begin()
@@ -246,20 +251,20 @@ func summary(r *Report, goodput float64) (rows []sim.Row) {
 		row("flows", "%d", len(r.Flows))
 	}
 	if d := r.FCT; d.Count > 0 {
-		row("FCT at sender", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99), time(d.P999),
-			time(d.Max))
+		row("FCT at sender", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99),
+			time(d.P999), time(d.Max))
 	}
 	if d := r.Delivered; d.Count > 0 {
-		row("delivered", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99), time(d.P999),
-			time(d.Max))
+		row("delivered", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99),
+			time(d.P999), time(d.Max))
 	}
 	if d := r.Slowdown; d.Count > 0 {
 		row("slow-down", "mean %.4g, p50 %.4g, p99 %.4g, p99.9 %.4g, max %.4g", d.Mean, d.P50, d.P99, d.P999, d.Max)
 	}
 	row("goodput", "%.4g Gb/s, Jain's index of flows %.4g", goodput, r.Jain)
 	c := &r.Counters
-	row("switches", "%d trims, %d drops, %d drops of control packets, %d marks, longest queue %s", c.TrimsArriving+c.TrimsTail,
-		c.Drops, c.ControlDrops, c.Marks, roughly(c.MaxDataQueue))
+	row("switches", "%d trims, %d drops, %d drops of control packets, %d marks, longest queue %s", c.TrimsArriving+
+		c.TrimsTail, c.Drops, c.ControlDrops, c.Marks, roughly(c.MaxDataQueue))
 	if c.Pauses > 0 {
 		row("pauses", "%d", c.Pauses)
 	}
@@ -324,8 +329,8 @@ func incomplete(r *Report) (messages []string) {
 		if f.Delivered > 0 {
 			state = "was delivered, but its sender never knew"
 		}
-		messages = append(messages, fmt.Sprintf("flow %d from host %d to host %d, %d bytes, started at %v, %s", f.ID, f.Source,
-			f.Target, f.Bytes, f.Start, state))
+		messages = append(messages, fmt.Sprintf("flow %d from host %d to host %d, %d bytes, started at %v, %s", f.ID,
+			f.Source, f.Target, f.Bytes, f.Start, state))
 	}
 	return messages
 }

@@ -438,7 +438,8 @@ func (t *roce) packetSent(uint32) {}
 // roceParameters are the parameters of all transports on RoCE.
 var roceParameters = append([]Parameter{
 	{Name: "rto", Unit: Time, Value: 4096e3 * 1024, Compat: number(0),
-		Doc: "after so long without progress, go back to what is not known to be there, then after twice as long; 0: never"},
+		Doc: "after so long without progress, go back to what is not known to be there, then after twice as long; " +
+			"0: never"},
 	{Name: "retries", Value: 7, Doc: "how often, before the flow is given up"},
 }, pfcParameters...)
 

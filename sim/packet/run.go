@@ -137,7 +137,8 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 // runEngine replays on the engine.
 func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	rules := o.Params.Coupling.Rules
-	c := &coupling{program: p, n: n, placement: o.Placement, params: &o.Params.Coupling, quirks: couplingQuirksOf(rules)}
+	c := &coupling{program: p, n: n, placement: o.Placement, params: &o.Params.Coupling,
+		quirks: couplingQuirksOf(rules)}
 	c.end = math.MaxUint64
 	if o.Params.End > 0 {
 		c.end = uint64(o.Params.End)
@@ -219,7 +220,8 @@ func (p *Params) Check() error {
 	case p.MSS < 1 || p.MSS > math.MaxUint16-64:
 		return fmt.Errorf("packets of %d bytes, expected 1 to %d", p.MSS, math.MaxUint16-64)
 	case p.Queue < 0 || p.ControlQueue < 0:
-		return fmt.Errorf("queues of %d bytes of data and %d of control packets, expected 0 or more", p.Queue, p.ControlQueue)
+		return fmt.Errorf("queues of %d bytes of data and %d of control packets, expected 0 or more", p.Queue,
+			p.ControlQueue)
 	case p.ECNMin < 0 || p.ECNMax < p.ECNMin:
 		return fmt.Errorf("marks from %d to %d bytes, expected two sizes, the second not less than the first",
 			p.ECNMin, p.ECNMax)

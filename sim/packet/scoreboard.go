@@ -37,7 +37,8 @@ const minScoreboard = 64
 
 // reset initializes the scoreboard of a new flow.
 func (l *scoreboard) reset(total uint64) {
-	*l = scoreboard{total: total, sentPackets: l.sentPackets, oldest: none, newest: none, retransmits: l.retransmits[:0]}
+	*l = scoreboard{total: total, sentPackets: l.sentPackets, oldest: none, newest: none,
+		retransmits: l.retransmits[:0]}
 }
 
 func (l *scoreboard) packet(seq uint64) *sentPacket {

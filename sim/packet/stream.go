@@ -146,7 +146,8 @@ const (
 	sendMore       duplicateAction = iota // send what the window allows
 	inflate                               // widen the window, since a packet has left the network
 	fastRetransmit                        // retransmit the first unacknowledged packet
-	ignore                                // the packets were sent before a timeout, so this is no sign of a loss after it
+	// the packets were sent before a timeout, so this is no sign of a loss after it
+	ignore
 )
 
 // duplicate counts a duplicate ACK. The third in a row starts a recovery, which the caller begins with startRecovery.
@@ -197,6 +198,7 @@ func timeoutParameters(initial, least float64, compatInitial, compatLeast *float
 		{Name: "rto-initial", Unit: Time, Value: initial, Min: 1, Compat: compatInitial,
 			Doc: "timeout before anything is known of the round trip"},
 		{Name: "rto-min", Unit: Time, Value: least, Min: 1, Compat: compatLeast, Doc: "shortest timeout"},
-		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "timers are looked at once in so long; 0: they are exact"},
+		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "timers are looked at once in so long; 0: " +
+			"they are exact"},
 	}
 }

@@ -70,7 +70,8 @@ type uetSink struct {
 
 func newUET(n *network, s *transportConfig) *uet {
 	t := &uet{
-		n: n, mss: s.mss, header: uint64(s.header), control: s.control, padLast: s.padLast, ackEvery: s.bytes("ack-every"),
+		n: n, mss: s.mss, header: uint64(s.header), control: s.control, padLast: s.padLast,
+		ackEvery:     s.bytes("ack-every"),
 		controlTurns: uint32(min(s.number("control-turns"), math.MaxInt32)), hosts: make([]uetHost, n.hosts),
 	}
 	t.sprayer.count = n.balance.entropies

@@ -273,7 +273,8 @@ func newWindowTransport(name, title string, c congestionControl, initial, most f
 				Doc: "window at the start, in bandwidth-delay products; at least a packet"},
 			{Name: "cap", Value: most, Min: 0, Compat: number(min(most, 1)),
 				Doc: "largest window, in bandwidth-delay products; at least a packet"},
-			{Name: "target", Value: 1.5, Min: 1, Doc: "delay above which the window shrinks, in lowest delays; of swiftlike"},
+			{Name: "target", Value: 1.5, Min: 1, Doc: "delay above which the window shrinks, in lowest delays; " +
+				"of swiftlike"},
 			{Name: "rto", Unit: Time, Value: 1e9, Compat: number(0),
 				Doc: "after so long without a word from the receiver, send again what may be lost; 0: never"},
 		},
@@ -281,8 +282,9 @@ func newWindowTransport(name, title string, c congestionControl, initial, most f
 }
 
 var (
-	mprdmaTransport    = newWindowTransport("mprdma", "MP-RDMA: a window, by marks of single packets", mprdma, 0.5, 8)
-	constantTransport  = newWindowTransport("constant", "a constant window of one bandwidth-delay product", constant, 1, 1)
+	mprdmaTransport   = newWindowTransport("mprdma", "MP-RDMA: a window, by marks of single packets", mprdma, 0.5, 8)
+	constantTransport = newWindowTransport("constant", "a constant window of one bandwidth-delay product",
+		constant, 1, 1)
 	singleTransport    = newWindowTransport("single", "a window of one packet", constant, 0, 0)
 	swiftLikeTransport = newWindowTransport("swiftlike", "a window by delay, as ATLAHS's swift_like", swiftLike, 1, 1)
 )

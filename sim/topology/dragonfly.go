@@ -85,8 +85,8 @@ func Dragonfly(p DragonflyParams) (*Network, error) {
 	hosts := routers * d.P
 	links := hosts + d.Groups*(d.A*(d.A-1)/2) + d.Groups*(d.Groups-1)/2
 	if hosts > maxNodes || links > maxLinks {
-		return nil, fmt.Errorf("dragonfly: expected at most %d hosts and %d links, found %d and %d", maxNodes, maxLinks, hosts,
-			links)
+		return nil, fmt.Errorf("dragonfly: expected at most %d hosts and %d links, found %d and %d", maxNodes, maxLinks,
+			hosts, links)
 	}
 	n := newRouters(routers, p.P, links, p.Rate, p.Latency, p.SwitchLatency)
 	n.Dragonfly = d

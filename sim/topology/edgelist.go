@@ -197,8 +197,8 @@ func (e *edgeReader) checkHosts() error {
 		a, b := &e.nodes[link.a], &e.nodes[link.b]
 		switch {
 		case a.isHost() && b.isHost():
-			return fmt.Errorf("%s:%d: expected a switch at one end at least, found the hosts %s and %s", e.name, link.line,
-				shorten(a.name), shorten(b.name))
+			return fmt.Errorf("%s:%d: expected a switch at one end at least, found the hosts %s and %s", e.name,
+				link.line, shorten(a.name), shorten(b.name))
 		case b.isHost():
 			a, b = b, a
 			fallthrough
@@ -212,7 +212,8 @@ func (e *edgeReader) checkHosts() error {
 	}
 	for i := range e.nodes {
 		if node := &e.nodes[i]; node.isHost() && node.links == 0 {
-			return fmt.Errorf("%s:%d: expected a link of each host, found none of %s", e.name, node.line, shorten(node.name))
+			return fmt.Errorf("%s:%d: expected a link of each host, found none of %s", e.name, node.line,
+				shorten(node.name))
 		}
 	}
 	return nil

@@ -136,7 +136,8 @@ func (p *FatTreeParams) aggsPerPod() int { return p.Tiers[0].Up / p.Tiers[1].Bun
 func (n *Network) CoreLink(agg, up int) (link int, err error) {
 	p := n.FatTree
 	if p == nil || len(p.Tiers) != 3 {
-		return 0, errors.New("expected a fat tree of three tiers, which has links between aggregation switches and cores")
+		return 0, errors.New("expected a fat tree of three tiers, which has links between aggregation switches and " +
+			"cores")
 	}
 	switch {
 	case agg < 0 || agg >= p.aggs():
@@ -191,7 +192,8 @@ func (p *FatTreeParams) complete() error {
 		return err
 	}
 	if p.PodHosts < 1 || p.Hosts%p.PodHosts != 0 {
-		return fmt.Errorf("expected a number of hosts that is a multiple of the pod's %d, found %d", p.PodHosts, p.Hosts)
+		return fmt.Errorf("expected a number of hosts that is a multiple of the pod's %d, found %d",
+			p.PodHosts, p.Hosts)
 	}
 	if p.PodHosts%tor.Down != 0 {
 		return fmt.Errorf("expected a number of hosts in a pod that is a multiple of the ToR's %d, found %d", tor.Down,
@@ -266,8 +268,8 @@ func (p *FatTreeParams) completeSize() error {
 			for p.K = 2; size(p.K) < p.Hosts; p.K += 2 {
 			}
 			if size(p.K) != p.Hosts {
-				return fmt.Errorf("expected %s hosts, k an even number, where hosts of a ToR or pod are not given, found %d",
-					formula, p.Hosts)
+				return fmt.Errorf("expected %s hosts, k an even number, where hosts of a ToR or pod are not given, "+
+					"found %d", formula, p.Hosts)
 			}
 		}
 		if p.Hosts == 0 {
@@ -307,8 +309,8 @@ func (p *FatTreeParams) completeUp(t int) error {
 			low.Oversubscription, over = 1, 1
 		}
 		if over > math.MaxInt64/up || down%(up*over) != 0 {
-			return fmt.Errorf("tier %d: expected a whole number of ports up, found %d ports of %dbps down, %dbps up and "+
-				"an oversubscription of %d", t, low.Down, low.Rate, up, over)
+			return fmt.Errorf("tier %d: expected a whole number of ports up, found %d ports of %dbps down, "+
+				"%dbps up and an oversubscription of %d", t, low.Down, low.Rate, up, over)
 		}
 		ports := down / (up * over)
 		if ports > maxPorts {
@@ -319,12 +321,13 @@ func (p *FatTreeParams) completeUp(t int) error {
 	case int64(low.Down/low.Up) == over: // htsim's rule, whatever the rates
 	case over <= math.MaxInt64/(up*int64(low.Up)) && up*int64(low.Up)*over == down:
 	default:
-		return fmt.Errorf("tier %d: expected an oversubscription of %.4g, found %d: a switch has %d ports of %dbps down, "+
-			"%d of %dbps up", t, float64(down)/(float64(low.Up)*float64(up)), over, low.Down, low.Rate, low.Up, up)
+		return fmt.Errorf("tier %d: expected an oversubscription of %.4g, found %d: a switch has %d ports of %dbps "+
+			"down, %d of %dbps up", t, float64(down)/(float64(low.Up)*float64(up)), over, low.Down,
+			low.Rate, low.Up, up)
 	}
 	if low.Up%high.Bundle != 0 {
-		return fmt.Errorf("tier %d: expected a number of ports up that is a multiple of the bundle of tier %d, %d, found %d",
-			t, t+1, high.Bundle, low.Up)
+		return fmt.Errorf("tier %d: expected a number of ports up that is a multiple of the bundle of tier %d, "+
+			"%d, found %d", t, t+1, high.Bundle, low.Up)
 	}
 	return nil
 }

@@ -52,7 +52,8 @@ func Mesh(p MeshParams) (*Network, error) {
 	}
 	hosts := routers * p.P
 	if links := hosts + routers*len(p.Dims); hosts > maxNodes || links > maxLinks {
-		return nil, fmt.Errorf("%s: expected at most %d hosts and %d links, found %d and %d", kind, maxNodes, maxLinks, hosts, links)
+		return nil, fmt.Errorf("%s: expected at most %d hosts and %d links, found %d and %d", kind, maxNodes, maxLinks,
+			hosts, links)
 	}
 	info := &MeshInfo{append([]int(nil), p.Dims...), p.Wrap, p.P}
 	n := newRouters(routers, p.P, hosts+routers*len(p.Dims), p.Rate, p.Latency, p.SwitchLatency)

@@ -31,8 +31,8 @@ var PlacementPolicies = []string{"packed", "random", "strided:", "nodes"}
 
 // PlacementParam declares the policy. Check loads the file that it names.
 func PlacementParam(p *Placement) param.Param {
-	v := param.Func("policy", "placement", "rank placement: packed, random, random:SEED, strided:N, nodes of the trace, or a "+
-		"file with a host per line", func(text string) (err error) {
+	v := param.Func("policy", "placement", "rank placement: packed, random, random:SEED, strided:N, "+
+		"nodes of the trace, or a file with a host per line", func(text string) (err error) {
 		*p = Placement{text: text}
 		p.by, err = compose.ParsePlacement(text)
 		switch name, _, _ := strings.Cut(text, ":"); {
@@ -118,7 +118,8 @@ func onNodes(ranks, hosts, nics int, nodes []int32) ([]uint32, error) {
 			node = int(nodes[r])
 		}
 		if (node+1)*nics > hosts {
-			return nil, fmt.Errorf("rank %d is on node %d, but the network has only %d hosts for %d a node", r, node, hosts, nics)
+			return nil, fmt.Errorf("rank %d is on node %d, but the network has only %d hosts for %d a node", r, node,
+				hosts, nics)
 		}
 		at[r] = uint32(node * nics)
 	}
@@ -133,7 +134,8 @@ func groupsFor(ranks, hosts, nics int) (int, error) {
 	if groups := hosts / nics; ranks <= groups {
 		return groups, nil
 	}
-	return 0, fmt.Errorf("the trace has %d ranks with %d interfaces each, but the network only %d hosts", ranks, nics, hosts)
+	return 0, fmt.Errorf("the trace has %d ranks with %d interfaces each, but the network only %d hosts", ranks,
+		nics, hosts)
 }
 
 // ByRank reports whether the policy gives the host of each rank by itself, so that several ranks may share one.

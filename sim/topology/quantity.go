@@ -21,7 +21,8 @@ func parseRate(s string) (int64, error) {
 func parseTime(s string) (dag.Time, error) {
 	t, err := units.ParseTime(s, dag.Nanosecond)
 	if err != nil || t > maxLatency {
-		return 0, fmt.Errorf("expected a time such as 500ns, or a number of nanoseconds, up to %v, found %q", maxLatency, s)
+		return 0, fmt.Errorf("expected a time such as 500ns, or a number of nanoseconds, up to %v, found %q",
+			maxLatency, s)
 	}
 	return t, nil
 }

@@ -63,7 +63,8 @@ func NewRoutes(n *Network, down func(link int) bool) (*Routes, error) {
 	c := &compiler{n: n, r: &Routes{ports: uint32(2 * len(n.Links))}}
 	c.connect(down)
 	if entries := uint64(n.Switches) * uint64(c.r.edges); entries > maxTable {
-		return nil, fmt.Errorf("routes: expected at most %d pairs of a switch and an edge switch, found %d", maxTable, entries)
+		return nil, fmt.Errorf("routes: expected at most %d pairs of a switch and an edge switch, found %d",
+			maxTable, entries)
 	}
 	if err := c.search(); err != nil {
 		return nil, err

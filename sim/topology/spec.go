@@ -57,7 +57,9 @@ func open(path string) (*Network, error) {
 	}
 	read := ReadEdges
 	if first := newLineReader(bytes.NewReader(data), path); first.next() && slices.ContainsFunc(
-		[]string{"Nodes", "Tiers", "Podsize", "Tier"}, func(key string) bool { return strings.EqualFold(key, first.words[0]) }) {
+		[]string{"Nodes", "Tiers", "Podsize", "Tier"}, func(key string) bool {
+			return strings.EqualFold(key, first.words[0])
+		}) {
 		read = ReadTopo
 	}
 	return read(bytes.NewReader(data), path)
@@ -217,7 +219,8 @@ func parseFatTree(o *options) (*Network, error) {
 	if tiers != 2 && tiers != 3 {
 		return nil, fmt.Errorf("expected 2 or 3 tiers, found %d", tiers)
 	}
-	p := FatTreeParams{Hosts: o.count("hosts", 0), K: o.count("k", 0), PodHosts: o.count("pod", 0), Tiers: o.tiers(tiers)}
+	p := FatTreeParams{Hosts: o.count("hosts", 0), K: o.count("k", 0), PodHosts: o.count("pod", 0),
+		Tiers: o.tiers(tiers)}
 	p.Tiers[0].Down = o.count("tor", 0)
 	if o.err != nil {
 		return nil, o.err
@@ -254,7 +257,8 @@ func parseDragonfly(o *options) (*Network, error) {
 	if name := o.values["arrangement"]; name != "" {
 		i := slices.Index(arrangements[:], name)
 		if i < 0 {
-			return nil, fmt.Errorf("arrangement: expected one of %s, found %s", strings.Join(arrangements[:], ", "), shorten(name))
+			return nil, fmt.Errorf("arrangement: expected one of %s, found %s", strings.Join(arrangements[:], ", "),
+				shorten(name))
 		}
 		p.Arrangement = Arrangement(i)
 	}

@@ -183,8 +183,8 @@ func WriteTopo(w io.Writer, n *Network) error {
 	}
 	for i, t := range p.Tiers {
 		if t.Rate%gigabit != 0 || t.Latency%dag.Nanosecond != 0 || t.SwitchLatency%dag.Nanosecond != 0 {
-			return fmt.Errorf("topo file: tier %d: expected whole Gb/s and nanoseconds, found %d bit/s, %v and %v", i, t.Rate,
-				t.Latency, t.SwitchLatency)
+			return fmt.Errorf("topo file: tier %d: expected whole Gb/s and nanoseconds, found %d bit/s, %v and %v", i,
+				t.Rate, t.Latency, t.SwitchLatency)
 		}
 	}
 	b := bufio.NewWriter(w)

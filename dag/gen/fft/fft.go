@@ -28,7 +28,8 @@ type Params struct {
 // Default returns transforms and inverse transforms of 512 x 512 x 512 complex numbers on 8 x 8 ranks.
 func Default() Params {
 	return Params{
-		Size: []int64{512, 512, 512}, Rows: 8, Columns: 8, ElementBytes: 16, FlopRate: 10e9, Inverse: true, Iterations: 5,
+		Size: []int64{512, 512, 512}, Rows: 8, Columns: 8, ElementBytes: 16, FlopRate: 10e9, Inverse: true,
+		Iterations: 5,
 	}
 }
 
@@ -89,8 +90,8 @@ func (p *Params) check() error {
 	rows, columns := int64(p.Rows), int64(p.Columns)
 	switch {
 	case len(p.Size) == 2 && rows*columns > min(p.Size[0], p.Size[1]):
-		return fmt.Errorf("grid is %d x %d, expected no more ranks than elements along any dimension of %v", rows, columns,
-			p.Size)
+		return fmt.Errorf("grid is %d x %d, expected no more ranks than elements along any dimension of %v", rows,
+			columns, p.Size)
 	case len(p.Size) == 3 && (rows > min(p.Size[0], p.Size[1]) || columns > min(p.Size[1], p.Size[2])):
 		return fmt.Errorf("grid is %d x %d, expected no more rows than elements along the first two dimensions of %v, "+
 			"and columns along the last two", rows, columns, p.Size)
@@ -198,7 +199,8 @@ func (p *Params) fill(rank int, stages []stage, b *dag.RankBuilder) {
 			s := &stages[i]
 			add(dag.Op{Kind: dag.Calc, Duration: s.time, Flops: s.flops})
 			if s.members > 1 {
-				add(dag.Op{Kind: dag.Coll, Subkind: dag.Alltoall, Comm: s.comm(rank), Bytes: p.block() * p.ElementBytes})
+				add(dag.Op{Kind: dag.Coll, Subkind: dag.Alltoall, Comm: s.comm(rank),
+					Bytes: p.block() * p.ElementBytes})
 			}
 		}
 	}

@@ -35,8 +35,8 @@ func (s *search) counts(exact int) (count func(rank int) (ops, deps int64), tota
 	for rank := range n {
 		ops, _ := count(rank)
 		if ops > maxRankOps {
-			return nil, 0, fmt.Errorf("rank %d has %d ops, expected at most %d: use more nodes, more coalescing or less scale",
-				rank, ops, maxRankOps)
+			return nil, 0, fmt.Errorf("rank %d has %d ops, expected at most %d: use more nodes, "+
+				"more coalescing or less scale", rank, ops, maxRankOps)
 		}
 		out, _ := s.control(rank)
 		total += 4*sends[rank] + 2*out // each message is sent and received

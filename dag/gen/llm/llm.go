@@ -52,7 +52,8 @@ func NewSource(p Params) (*rankwise.Source, error) {
 }
 
 func (p *Params) title() string {
-	title := fmt.Sprintf("transformer of %.4g billion parameters, tp %d, dp %d", float64(p.Parameters())/1e9, p.TP, p.DP)
+	title := fmt.Sprintf("transformer of %.4g billion parameters, tp %d, dp %d", float64(p.Parameters())/1e9, p.TP,
+		p.DP)
 	if p.EP > 1 {
 		title += fmt.Sprintf(", ep %d", p.EP)
 	}

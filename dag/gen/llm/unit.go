@@ -103,7 +103,8 @@ func (w *writer) mlpBackward(u *unit, data int) int {
 func (w *writer) dispatch(u *unit, data int) int {
 	data = w.exchange(u, data)
 	if w.p.SequenceParallel {
-		data = w.collective(w.name(u, tensorParallel, forward), dag.Allgather, tensorGroup, w.activations(w.p.TopK), data)
+		data = w.collective(w.name(u, tensorParallel, forward), dag.Allgather, tensorGroup,
+			w.activations(w.p.TopK), data)
 	}
 	return data
 }
@@ -111,7 +112,8 @@ func (w *writer) dispatch(u *unit, data int) int {
 // combine sends the results of the experts, or gradients, back to the ranks of the tokens.
 func (w *writer) combine(u *unit, data int) int {
 	if w.p.SequenceParallel {
-		data = w.collective(w.name(u, tensorParallel, forward), dag.ReduceScatter, tensorGroup, w.tensor(w.p.TopK), data)
+		data = w.collective(w.name(u, tensorParallel, forward), dag.ReduceScatter, tensorGroup,
+			w.tensor(w.p.TopK), data)
 		return w.exchange(u, data)
 	}
 	return w.reduce(u, w.exchange(u, data))

@@ -155,8 +155,8 @@ func (l *Law) family() *family {
 func (l *Law) check() error {
 	f := l.family()
 	if f == nil || len(l.Params) != len(f.params) {
-		return fmt.Errorf("expected the family of one of %s, found %s with %d parameters", strings.Join(Families(), " "),
-			l.Family, len(l.Params))
+		return fmt.Errorf("expected the family of one of %s, found %s with %d parameters",
+			strings.Join(Families(), " "), l.Family, len(l.Params))
 	}
 	for i, p := range f.params {
 		if slices.Contains(f.positive, p) && !(l.Params[i] > 0) {
@@ -227,7 +227,9 @@ func (l *Law) PMF(random *rand.Rand) (*PMF, error) {
 	}
 	for _, m := range l.Modes {
 		if err == nil {
-			values, err = l.draw(values, m.Draws, func() float64 { return skewNormal(m.Skew, m.Location, m.Scale, random) })
+			values, err = l.draw(values, m.Draws, func() float64 {
+				return skewNormal(m.Skew, m.Location, m.Scale, random)
+			})
 		}
 	}
 	if err != nil {

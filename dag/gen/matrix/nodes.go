@@ -90,7 +90,8 @@ func parseList(text, kind string) ([][2]int, error) {
 		a, err := strconv.ParseUint(low, 10, 31)
 		b, err2 := strconv.ParseUint(high, 10, 31)
 		if err != nil || err2 != nil || isPair != (kind == "pairs") || isPair && a == b {
-			return nil, fmt.Errorf("expected %s such as %s", kind, map[string]string{"nodes": "3/7", "pairs": "0-1/4-9"}[kind])
+			return nil, fmt.Errorf("expected %s such as %s", kind, map[string]string{"nodes": "3/7",
+				"pairs": "0-1/4-9"}[kind])
 		}
 		list = append(list, [2]int{int(min(a, b)), int(max(a, b))})
 	}

@@ -47,13 +47,12 @@ type UnpackableError struct {
 
 func (e *UnpackableError) Error() string {
 	if e.Bytes > e.Port {
-		return fmt.Sprintf("no port can take flow %d of %d bytes: each has room for %d bytes over the whole time; expected "+
-			"smaller sizes, a lower load, or more flows", e.Flow, e.Bytes, e.Port)
+		return fmt.Sprintf("no port can take flow %d of %d bytes: each has room for %d bytes over the whole time; "+
+			"expected smaller sizes, a lower load, or more flows", e.Flow, e.Bytes, e.Port)
 	}
-	return fmt.Sprintf("no pair of ports can take flow %d of %d bytes: source ports have at most %d bytes left (that of "+
-		"node %d), destination ports at most %d (that of node %d), each of %d; expected smaller sizes, a lower load, or "+
-		"more flows",
-		e.Flow, e.Bytes, e.SourceRoom, e.Source, e.DestRoom, e.Destination, e.Port)
+	return fmt.Sprintf("no pair of ports can take flow %d of %d bytes: source ports have at most %d bytes left (that "+
+		"of node %d), destination ports at most %d (that of node %d), each of %d; expected smaller sizes, "+
+		"a lower load, or more flows", e.Flow, e.Bytes, e.SourceRoom, e.Source, e.DestRoom, e.Destination, e.Port)
 }
 
 // packer is the state of packing: a pair is source*n + destination, a port its node if it sends, n + its node if it

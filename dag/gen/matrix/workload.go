@@ -86,7 +86,8 @@ func (w *workload) makeMatrix() (err error) {
 		w.matrix = &Matrix{w.Matrix.N, slices.Clone(w.Matrix.Cells)}
 		w.report.NegativeCells = w.matrix.normalise()
 	} else if w.matrix, err = w.Recipe.Matrix(w.Nodes, random(w.seed, "matrix")); err != nil {
-		return &openloop.ParamError{Param: "matrix", Found: w.Recipe.Kind, Expected: "one that can be made: " + err.Error()}
+		return &openloop.ParamError{Param: "matrix", Found: w.Recipe.Kind, Expected: "one that can be made: " +
+			err.Error()}
 	} else if w.Racks > 0 && w.InterRack > 0 {
 		w.report.NegativeCells = w.matrix.shareRacks(w.Racks, w.InterRack)
 	}
@@ -129,7 +130,8 @@ func (w *workload) drawValues() error {
 	w.report.Flows = len(w.sizes)
 	for _, z := range w.sizes {
 		if w.report.SumSizes += z; w.report.SumSizes > maxTotal {
-			return &openloop.ParamError{Param: "sizes", Found: fmt.Sprintf("more than %d bytes in all", int64(maxTotal)),
+			return &openloop.ParamError{Param: "sizes", Found: fmt.Sprintf("more than %d bytes in all",
+				int64(maxTotal)),
 				Expected: "at most as many"}
 		}
 	}
@@ -155,8 +157,8 @@ func (w *workload) values(v *Values, q Quantity) (*drawn, error) {
 				Expected: "one that can be drawn from: " + err.Error()}
 		}
 		if i := slices.IndexFunc(pmf.Values, func(value float64) bool { return !q.has(value) }); i >= 0 {
-			return nil, &openloop.ParamError{Param: q.String() + "-dist", Found: fmt.Sprintf("one that gives %v", pmf.Values[i]),
-				Expected: q.expected() + ": set min, max and round"}
+			return nil, &openloop.ParamError{Param: q.String() + "-dist", Found: fmt.Sprintf("one that gives %v",
+				pmf.Values[i]), Expected: q.expected() + ": set min, max and round"}
 		}
 	}
 	if pmf != nil {
@@ -210,7 +212,8 @@ func (w *workload) adjustLoad() error {
 	r.PortRoom = w.Capacity * r.Duration / 2
 	if !(r.Duration < float64(dag.MaxTime/4)/float64(dag.Microsecond)) {
 		return &openloop.ParamError{Param: "load", Found: fmt.Sprint(w.Load),
-			Expected: fmt.Sprintf("one at which the flows take less than %v (these take %.4g s)", dag.MaxTime/4, r.Duration/1e6)}
+			Expected: fmt.Sprintf("one at which the flows take less than %v (these take %.4g s)", dag.MaxTime/4,
+				r.Duration/1e6)}
 	}
 	return nil
 }

@@ -149,7 +149,9 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 	var c columns
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		if c.kind == nil { // large enough for every batch
-			c = s.newColumns(slices.MaxFunc(s.header.Batches, func(a, b dag.Batch) int { return cmp.Compare(a.Ops, b.Ops) }).Ops)
+			c = s.newColumns(slices.MaxFunc(s.header.Batches, func(a, b dag.Batch) int {
+				return cmp.Compare(a.Ops, b.Ops)
+			}).Ops)
 		}
 		return s.fill(b, &c), nil
 	}

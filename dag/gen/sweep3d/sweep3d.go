@@ -53,8 +53,8 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		return nil, fmt.Errorf("sweep3d: %w", err)
 	}
 	s, err := rankwise.NewSource(rankwise.Model{
-		Title: fmt.Sprintf("sweep3d, %d x %d ranks, %d x %d x %d cells each, %d iterations", p.GridX, p.GridY, p.X, p.Y, p.Z,
-			p.Iterations),
+		Title: fmt.Sprintf("sweep3d, %d x %d ranks, %d x %d x %d cells each, %d iterations", p.GridX, p.GridY, p.X, p.Y,
+			p.Z, p.Iterations),
 		Ranks: p.GridX * p.GridY,
 		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv, dag.Coll},
 		Count: p.count,

@@ -85,7 +85,8 @@ func (p *Params) Check() error {
 		return err
 	}
 	if n := len(p.Jobs); n < 1 || n > MaxJobs {
-		return &openloop.ParamError{Param: "mix", Found: fmt.Sprintf("%d jobs", n), Expected: fmt.Sprintf("1..%d", MaxJobs)}
+		return &openloop.ParamError{Param: "mix", Found: fmt.Sprintf("%d jobs", n),
+			Expected: fmt.Sprintf("1..%d", MaxJobs)}
 	}
 	for i := range p.Jobs {
 		if err := p.Jobs[i].check(p.Ranks); err != nil {
@@ -97,7 +98,8 @@ func (p *Params) Check() error {
 
 func (j *Job) check(ranks int) error {
 	if !(j.Rate > 0 && j.Rate <= math.MaxFloat64) {
-		return &openloop.ParamError{Param: "rate", Found: fmt.Sprint(j.Rate), Expected: "above 0 (as are load and link)"}
+		return &openloop.ParamError{Param: "rate", Found: fmt.Sprint(j.Rate), Expected: "above 0 (as are load and " +
+			"link)"}
 	}
 	if err := cmp.Or(
 		openloop.InRange("flows", j.Flows, 0, openloop.MaxMessages),
@@ -122,7 +124,8 @@ func (j *Job) check(ranks int) error {
 	if j.Duration == 0 {
 		if last := about / float64(sources) * gap; last > float64(dag.MaxTime/4) {
 			return &openloop.ParamError{Param: "flows", Found: fmt.Sprint(j.Flows),
-				Expected: fmt.Sprintf("so few that they take at most %v (these take about %.3g s)", dag.MaxTime/4, last/1e12)}
+				Expected: fmt.Sprintf("so few that they take at most %v (these take about %.3g s)",
+					dag.MaxTime/4, last/1e12)}
 		}
 	}
 	return nil

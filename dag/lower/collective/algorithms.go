@@ -126,8 +126,8 @@ func (sel *selection) plan(p *Participant, s *Schedule) error {
 			x = p.blocks(0, p.Members)
 		}
 		if (x.bytes-1)/sel.segment >= maxSegments {
-			return fmt.Errorf("%s of %d bytes by %s in segments of %d bytes, expected at most %d of them", sel.kind, x.bytes,
-				sel.name, sel.segment, maxSegments)
+			return fmt.Errorf("%s of %d bytes by %s in segments of %d bytes, expected at most %d of them", sel.kind,
+				x.bytes, sel.name, sel.segment, maxSegments)
 		}
 	}
 	sel.algorithm.plan(p, s)

@@ -109,7 +109,8 @@ func parseChoice(text string) (Choice, error) {
 			} else if kind, ok := dag.ParseSubkind(collective); ok && kind.Of(dag.Coll) {
 				current, kinds = &choice, []dag.Subkind{kind}
 			} else {
-				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives, found %q", collective)
+				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives, found %q",
+					collective)
 			}
 			if seen[collective] {
 				return Choice{}, fmt.Errorf("%s is there twice", collective)

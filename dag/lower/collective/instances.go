@@ -30,7 +30,8 @@ type comm struct {
 
 // instance is one collective as the member at position 0 states it.
 type instance struct {
-	bytes int64 // as Participant.Bytes; with a table, the largest number of bytes that one member contributes or receives
+	// as Participant.Bytes; with a table, the largest number of bytes that one member contributes or receives
+	bytes int64
 	table int64 // index of its table in comm.tables; -1: none
 	root  int32 // position
 	op    int32 // op index at the member at position 0

@@ -211,7 +211,8 @@ func (l *lowering) plan(m *member) (plan, error) {
 	l.participant = m.participant()
 	l.schedule.Reset()
 	inst := &m.comm.instances[m.k]
-	if err := l.choice.find(inst.kind, m.comm.largest(inst), m.comm.size).plan(&l.participant, &l.schedule); err != nil {
+	if err := l.choice.find(inst.kind, m.comm.largest(inst), m.comm.size).plan(&l.participant,
+		&l.schedule); err != nil {
 		return plan{}, fmt.Errorf("rank %d, op %d: %w", m.rank, m.op, err)
 	}
 	p := plan{steps: len(l.schedule.Steps)}

@@ -107,7 +107,9 @@ func (l *loweredSource) NewReader(columns dag.Columns) dag.Reader {
 	var after, memory []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		batches := l.header.Batches
-		k, found := slices.BinarySearchFunc(batches, b.First, func(b dag.Batch, first int) int { return b.First - first })
+		k, found := slices.BinarySearchFunc(batches, b.First, func(b dag.Batch, first int) int {
+			return b.First - first
+		})
 		if !found || batches[k].Last != b.Last {
 			return nil, fmt.Errorf("lowering collectives: no batch of ranks %d to %d", b.First, b.Last-1)
 		}

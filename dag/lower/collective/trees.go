@@ -82,7 +82,8 @@ func newTreeNode(p *Participant, s *Schedule, shape treeShape) treeNode {
 	for i, child := range children {
 		children[i] = int32(p.absolute(int(child)))
 	}
-	return treeNode{p: p, s: s, root: v == 0, parent: p.absolute(parent), children: children, sent: noStep, rcvd: noStep}
+	return treeNode{p: p, s: s, root: v == 0, parent: p.absolute(parent), children: children, sent: noStep,
+		rcvd: noStep}
 }
 
 // bcast receives x from the parent and sends it to the children in order. At the root, x is available after the step

@@ -57,7 +57,8 @@ func parseCall(attrs string, kind dag.Kind) (*call, error) {
 		return c, nil
 	}
 	if c.algorithm, ok = parseAlgorithm(a.Algorithm); !ok {
-		return nil, fmt.Errorf("NCCL algorithm %q, expected one of %s", a.Algorithm, strings.Join(algorithmNames[:], ", "))
+		return nil, fmt.Errorf("NCCL algorithm %q, expected one of %s", a.Algorithm,
+			strings.Join(algorithmNames[:], ", "))
 	}
 	return c, c.setChannels(a)
 }
@@ -72,9 +73,10 @@ func (c *call) setChannels(a *attr.NCCLCall) error {
 		return fmt.Errorf("%d channels of an NCCL call, expected at most %d", len(a.Channels), maxChannels)
 	}
 	if c.protocol == simple {
-		if a.ChunkSteps < 1 || a.SliceSteps < 1 || a.SliceSteps > a.ChunkSteps || a.ChunkSteps > 1<<20 || a.StepSize < 0 ||
-			a.StepSize > maxElements {
-			return fmt.Errorf("NCCL chunks of %d steps and slices of %d, of %d bytes a step", a.ChunkSteps, a.SliceSteps, a.StepSize)
+		if a.ChunkSteps < 1 || a.SliceSteps < 1 || a.SliceSteps > a.ChunkSteps || a.ChunkSteps > 1<<20 ||
+			a.StepSize < 0 || a.StepSize > maxElements {
+			return fmt.Errorf("NCCL chunks of %d steps and slices of %d, of %d bytes a step", a.ChunkSteps,
+				a.SliceSteps, a.StepSize)
 		}
 		c.slices = a.ChunkSteps / a.SliceSteps
 		c.slice = a.StepSize * a.SliceSteps / 32
@@ -83,16 +85,18 @@ func (c *call) setChannels(a *attr.NCCLCall) error {
 	messages := int64(0)
 	for i, n := range a.Channels {
 		if len(n) != 4 {
-			return errors.New("expected four numbers for each channel of an NCCL call: ring, work, chunk and last chunk")
+			return errors.New("expected four numbers for each channel of an NCCL call: ring, work, " +
+				"chunk and last chunk")
 		}
 		ch := channel{int32(n[0]), n[1], n[2], n[3]}
 		if n[0] < 0 || n[0] >= maxChannels || ch.work < 0 || ch.work > maxElements/a.Type || ch.chunk < 1 ||
 			ch.chunk > maxElements || ch.last < 0 || ch.last > maxElements {
-			return fmt.Errorf("an NCCL call of %d elements in chunks of %d, the last of %d, on channel %d", n[1], n[2], n[3], n[0])
+			return fmt.Errorf("an NCCL call of %d elements in chunks of %d, the last of %d, on channel %d", n[1],
+				n[2], n[3], n[0])
 		}
 		if messages += (ch.work/ch.chunk + 1) * max(c.slices, 1); messages > maxMessages {
-			return fmt.Errorf("an NCCL call of more than %d messages: %d elements in chunks of %d and %d slices on channel %d",
-				maxMessages, n[1], n[2], c.slices, n[0])
+			return fmt.Errorf("an NCCL call of more than %d messages: %d elements in chunks of %d and %d slices on "+
+				"channel %d", maxMessages, n[1], n[2], c.slices, n[0])
 		}
 		c.channels[i] = ch
 	}
@@ -108,6 +112,6 @@ const maxMessages = 1 << 24
 
 // agrees reports whether the descriptions of two members of a collective are equal.
 func (c *call) agrees(d *call) bool {
-	return c == d || c.chosen == d.chosen && c.algorithm == d.algorithm && c.protocol == d.protocol && c.typeSize == d.typeSize &&
-		c.slices == d.slices && c.slice == d.slice && slices.Equal(c.channels, d.channels)
+	return c == d || c.chosen == d.chosen && c.algorithm == d.algorithm && c.protocol == d.protocol &&
+		c.typeSize == d.typeSize && c.slices == d.slices && c.slice == d.slice && slices.Equal(c.channels, d.channels)
 }

@@ -96,7 +96,8 @@ func (l *lane) check() error {
 		case i >= len(l.sends) || l.sends[i].tag > l.recvs[i].tag:
 			return fmt.Errorf("the receive with tag %d (op %d) has no send", l.recvs[i].tag, l.recvs[i].op)
 		case l.sends[i].count != l.recvs[i].count:
-			return fmt.Errorf("the send with tag %d is %d messages (op %d, %d bytes), its receive %d (op %d, %d bytes)", l.sends[i].tag,
+			return fmt.Errorf("the send with tag %d is %d messages (op %d, %d bytes), its receive %d (op %d, %d bytes)",
+				l.sends[i].tag,
 				l.sends[i].count, l.sends[i].op, l.sends[i].bytes, l.recvs[i].count, l.recvs[i].op, l.recvs[i].bytes)
 		}
 	}

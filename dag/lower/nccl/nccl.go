@@ -225,7 +225,8 @@ func (p *plan) setEvents(r *dag.Rank) {
 }
 
 // addCollective adds a collective and returns the number of its instance.
-func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call, topologies []attr.NCCLTopologies) (int32, error) {
+func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call,
+	topologies []attr.NCCLTopologies) (int32, error) {
 	kind := r.Subkind.At(i)
 	if !Knows(kind) {
 		return 0, fmt.Errorf("NCCL has no %v: lower it before, as with --lower collectives", kind)
@@ -242,7 +243,8 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call, to
 	if kind.Rooted() {
 		root, member := c.position[r.Peer.At(i)]
 		if !member {
-			return 0, fmt.Errorf("the root of a %v of communicator %d is rank %d, which is no member", kind, c.id, r.Peer.At(i))
+			return 0, fmt.Errorf("the root of a %v of communicator %d is rank %d, which is no member", kind, c.id,
+				r.Peer.At(i))
 		}
 		inst.root = root
 	}
@@ -254,7 +256,8 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call, to
 	if int(k) < len(c.instances) {
 		first := &c.instances[k]
 		if first.kind != kind || first.root != inst.root || !first.call.agrees(inst.call) {
-			return 0, fmt.Errorf("collective %d of communicator %d is not the same as that of rank %d", k, c.id, first.first)
+			return 0, fmt.Errorf("collective %d of communicator %d is not the same as that of rank %d", k, c.id,
+				first.first)
 		}
 		return k, nil
 	}
@@ -305,8 +308,8 @@ func (l *lowering) comm(id, job int32, topologies []attr.NCCLTopologies) (*comm,
 func (c *comm) complete() error {
 	for i, n := range c.counts {
 		if int(n) != len(c.instances) {
-			return fmt.Errorf("rank %d has %d collectives of communicator %d, expected %d as other members have", c.members[i], n, c.id,
-				len(c.instances))
+			return fmt.Errorf("rank %d has %d collectives of communicator %d, expected %d as other members have",
+				c.members[i], n, c.id, len(c.instances))
 		}
 	}
 	return nil

@@ -22,14 +22,14 @@ type Settings struct {
 // Params returns the table of the parameters.
 func (s *Settings) Params() param.Set {
 	return param.Set{
-		param.File(&s.simple, "npkit-simple", "file of the times of GPUs to reduce and copy with NCCL's protocol Simple, by "+
-			"NPKit").Default("the machine's"),
+		param.File(&s.simple, "npkit-simple", "file of the times of GPUs to reduce and copy with NCCL's protocol "+
+			"Simple, by NPKit").Default("the machine's"),
 		param.File(&s.ll, "npkit-ll", "the same file for the protocol LL").Default("the machine's"),
 		param.File(&s.ll128, "npkit-ll128", "the same file for the protocol LL128").Default("no time, with a warning"),
 		param.Bool(&s.Sample, "npkit-sample", "draw these times, by --seed, instead of taking their means"),
 		param.Bool(&s.ZeroReduction, "zero-reduction", "reducing, copying and messages inside a node take no time"),
-		param.Choice(&s.Unmodelled, "assume", "carry out NCCL calls by algorithms that are not modelled as ring, or as none: "+
-			"without messages", "ring", "none"),
+		param.Choice(&s.Unmodelled, "assume", "carry out NCCL calls by algorithms that are not modelled as ring, "+
+			"or as none: without messages", "ring", "none"),
 	}
 }
 
@@ -62,8 +62,8 @@ type Grouping struct {
 // Params returns the table of the parameters, of which one can be given.
 func (g *Grouping) Params() param.Set {
 	return param.Set{
-		param.File(&g.file, "regroup", "YAML file with num_of_nodes and num_gpus_per_node, or num_gpus_list, by which ranks are "+
-			"assigned to nodes"),
+		param.File(&g.file, "regroup", "YAML file with num_of_nodes and num_gpus_per_node, or num_gpus_list, "+
+			"by which ranks are assigned to nodes"),
 		param.Int(&g.perNode, "gpus-per-node", "number of ranks that each node gets").Range(1, math.MaxInt32),
 	}
 }

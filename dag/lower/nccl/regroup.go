@@ -31,7 +31,8 @@ func Regroup(t *dag.Trace, counts []int) (*dag.Trace, error) {
 		}
 	}
 	if total != len(t.Ranks) {
-		return nil, fmt.Errorf("regrouping: the nodes get %d ranks together, expected the %d of the trace", total, len(t.Ranks))
+		return nil, fmt.Errorf("regrouping: the nodes get %d ranks together, expected the %d of the trace", total,
+			len(t.Ranks))
 	}
 	out := *t
 	out.Nodes = make([]int32, 0, total)

@@ -121,8 +121,8 @@ func (c *copier) usedTags() (map[lane]span, error) {
 			case dag.Recv:
 				l.from, l.to = l.to, l.from
 				if l.from == dag.AnySource || r.Tag.At(i) == dag.AnyTag {
-					return nil, fmt.Errorf("rank %d, op %d: a receive from any source or with any tag may take another rank's message then",
-						rank, i)
+					return nil, fmt.Errorf("rank %d, op %d: a receive from any source or with any tag may take "+
+						"another rank's message then", rank, i)
 				}
 			case dag.Coll:
 				return nil, errors.New("there are collectives: lower them before, as with --lower collectives")

@@ -100,7 +100,8 @@ func (w *Writer) begin(l *layout, size *extent) {
 	}
 	n := int(size.ops)
 	w.rank = dag.Rank{
-		Kind: zeros(memory.Kind, n), Bytes: zeros(memory.Bytes, n), Peer: zeros(memory.Peer, n), Tag: zeros(memory.Tag, n),
+		Kind: zeros(memory.Kind, n), Bytes: zeros(memory.Bytes, n), Peer: zeros(memory.Peer, n),
+		Tag:  zeros(memory.Tag, n),
 		Deps: dag.Edges{End: zeros(memory.Deps.End, n), Off: zeros(memory.Deps.Off, int(size.deps))[:0]},
 	}
 	if size.timed {
@@ -112,7 +113,8 @@ func (w *Writer) begin(l *layout, size *extent) {
 		w.rank.Stream = dag.NewNarrow(make([]uint8, n), nil)
 	}
 	if size.starts > 0 {
-		w.rank.StartDeps = dag.Edges{End: zeros(memory.StartDeps.End, n), Off: zeros(memory.StartDeps.Off, int(size.starts))[:0]}
+		w.rank.StartDeps = dag.Edges{End: zeros(memory.StartDeps.End, n), Off: zeros(memory.StartDeps.Off,
+			int(size.starts))[:0]}
 	}
 }
 
@@ -405,8 +407,8 @@ func (w *Writer) unmatched(i int, sends, recvs []end, k int) error {
 	} else {
 		side, tag = "receive of", recvs[k].tag
 	}
-	return fmt.Errorf("a %s a message from rank %d to rank %d on the same node, number %d among theirs, has no partner", side, from,
-		to, tag)
+	return fmt.Errorf("a %s a message from rank %d to rank %d on the same node, number %d among theirs, has no partner",
+		side, from, to, tag)
 }
 
 // finish completes the rank.

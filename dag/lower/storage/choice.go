@@ -29,8 +29,8 @@ func newCommon() *common {
 
 func (c *common) parameters() []parameter {
 	return []parameter{
-		{"order", "what the accesses of a host wait for: serial: the one before; window:N: the N-th before; timed: their " +
-			"time in the trace; none: nothing", &c.order},
+		{"order", "what the accesses of a host wait for: serial: the one before; window:N: the N-th before; " +
+			"timed: their time in the trace; none: nothing", &c.order},
 		{"place", "ranks of the servers: grouped: after the hosts, kind after kind; spread: among them", &c.place},
 		{"header", "bytes added to every message", &c.header},
 	}

@@ -61,8 +61,8 @@ func newDirectDrive() architecture {
 
 func (d *directDrive) parameters() []parameter {
 	return []parameter{
-		{"compat", "do what the public converter does, mistakes included; decides replicas, quorum, lookup, mount, space " +
-			"and read-replica", &d.literal},
+		{"compat", "do what the public converter does, mistakes included; decides replicas, quorum, lookup, " +
+			"mount, space and read-replica", &d.literal},
 		{"block", "bytes of a block of the trace's addresses; only for compat, which takes numbers of blocks for bytes",
 			&d.block},
 		{"slice", "bytes of a slice", &d.slice},
@@ -96,8 +96,8 @@ func (d *directDrive) check(given map[string]bool) error {
 		return d.checkCompat(given)
 	}
 	if d.replicas.n > d.bss.n {
-		return fmt.Errorf("%d replicas on %d block storage services (n_bss), expected at most one on each", d.replicas.n,
-			d.bss.n)
+		return fmt.Errorf("%d replicas on %d block storage services (n_bss), expected at most one on each",
+			d.replicas.n, d.bss.n)
 	}
 	if d.quorum.n > d.replicas.n {
 		return fmt.Errorf("a quorum of %d of %d replicas, expected at most all", d.quorum.n, d.replicas.n)
@@ -175,7 +175,8 @@ type drive struct {
 
 func (d *directDrive) serve(l *layout) (server, error) {
 	s := &drive{
-		directDrive: d, slbs: l.servers[0], gss: l.servers[1], mdss: l.servers[2], ccss: l.servers[3], bsss: l.servers[4],
+		directDrive: d, slbs: l.servers[0], gss: l.servers[1], mdss: l.servers[2], ccss: l.servers[3],
+		bsss:   l.servers[4],
 		stride: d.bss.n / d.replicas.n, waits: d.quorum.n, reads: make(map[int64]int32),
 	}
 	if s.waits == 0 {

@@ -51,7 +51,8 @@ func newLowering(t *dag.Trace, c *Choice, units []unit) (*lowering, error) {
 func checkPlain(t *dag.Trace) error {
 	for rank := range t.Ranks {
 		if !isPlain(&t.Ranks[rank]) {
-			return fmt.Errorf("rank %d has more than storage accesses, or dependencies, which compat knows nothing of", rank)
+			return fmt.Errorf("rank %d has more than storage accesses, or dependencies, which compat knows nothing of",
+				rank)
 		}
 	}
 	return nil

@@ -143,8 +143,9 @@ func (l *lowering) checkCycles() error {
 			{Kind: make([]dag.Kind, r.Len()), Deps: r.Deps, StartDeps: r.StartDeps},
 		}}
 		if problems, n := dag.ValidateLimit(&order, 1); n > 0 {
-			return fmt.Errorf("rank %d: with order=%v, accesses that are issued later come first in its program (%s, in the "+
-				"lowered trace): order=none and order=timed leave that to the program", i, &l.choice.common.order,
+			return fmt.Errorf("rank %d: with order=%v, accesses that are issued later come first in its program (%s, "+
+				"in the lowered trace): order=none and order=timed leave that to the program", i,
+				&l.choice.common.order,
 				problems[0].Message)
 		}
 	}

@@ -26,8 +26,8 @@ func findUnits(t *dag.Trace) ([]unit, error) {
 			case number < 0:
 				problem = fmt.Sprintf("is an access to unit %d, expected 0 or more", number)
 			case address < 0 || bytes < 0 || address > math.MaxInt64-bytes:
-				problem = fmt.Sprintf("is an access to %d bytes at address %d, expected 0 or more of each, and an end below 2^63",
-					bytes, address)
+				problem = fmt.Sprintf("is an access to %d bytes at address %d, expected 0 or more of each, "+
+					"and an end below 2^63", bytes, address)
 			case release < 0:
 				problem = fmt.Sprintf("is released at %v, expected 0 or more", release)
 			default:

@@ -1,5 +1,5 @@
-// Mytools is the tracedag suite with a format and a generator of its own: a text format with one message per line, and a
-// token that travels around a ring.
+// Mytools is the tracedag suite with a format and a generator of its own: a text format with one message per line, and
+// a token that travels around a ring.
 //
 //	go run . tracegen token --ranks 4 | go run . simulate
 //	printf 'edges\n0 1 4096\n1 2 64\n' | go run . traceconv --edge-tag 7 --to goal
@@ -39,7 +39,9 @@ var edges = format.Format{
 		losses.AddFields(t)
 		return losses
 	},
-	Options: &format.OptionTable{Name: "edges", Title: "Message lists", New: func() format.Options { return &edgeOptions{} }},
+	Options: &format.OptionTable{Name: "edges", Title: "Message lists", New: func() format.Options {
+		return &edgeOptions{}
+	}},
 }
 
 // edgeOptions are the options of reading.
@@ -73,7 +75,8 @@ func readEdges(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error)
 		var m message
 		_, err := fmt.Sscanf(lines.Text(), "%d %d %d", &m.from, &m.to, &m.bytes)
 		if err != nil || min(m.from, m.to) < 0 || max(m.from, m.to) >= maxRank || m.bytes < 0 {
-			return nil, &format.SyntaxError{File: in.Name, Line: n, Expected: "source, destination and bytes", Found: lines.Text()}
+			return nil, &format.SyntaxError{File: in.Name, Line: n, Expected: "source, destination and bytes",
+				Found: lines.Text()}
 		}
 		messages = append(messages, m)
 		ranks = max(ranks, m.from+1, m.to+1)

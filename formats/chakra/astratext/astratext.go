@@ -1,5 +1,5 @@
-// Package astratext reads the workloads of ASTRA-sim 1.0: a text that describes a model layer by layer, and how its training
-// is spread over NPUs. They become what the converter of Chakra makes of them, node for node.
+// Package astratext reads the workloads of ASTRA-sim 1.0: a text that describes a model layer by layer, and how its
+// training is spread over NPUs. They become what the converter of Chakra makes of them, node for node.
 //
 // docs/formats/astratext.md describes the texts and the traces.
 package astratext
@@ -68,12 +68,13 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	ranks, passes := max(own.Ranks, o.Ranks, 1), max(own.Passes, 1)
 	perPass := max(len(w.run(1)), 1)
 	if perPass > maxNodes/passes || perPass*passes > maxAllNodes/ranks {
-		return nil, format.FileErrorf(in.Name, "%d ranks that go %d times through %d nodes, expected at most %d nodes a rank, %d in all",
-			ranks, passes, perPass, maxNodes, maxAllNodes)
+		return nil, format.FileErrorf(in.Name, "%d ranks that go %d times through %d nodes, "+
+			"expected at most %d nodes a rank, %d in all", ranks, passes, perPass, maxNodes, maxAllNodes)
 	}
 	f := w.file(passes)
 	if max(own.Ranks, o.Ranks) == 0 {
-		o.Warn("%s: read as the workload of 1 rank: --ranks says how many NPUs there are, which the text does not", in.Name)
+		o.Warn("%s: read as the workload of 1 rank: --ranks says how many NPUs there are, which the text does not",
+			in.Name)
 	}
 	if own.Cycle == 0 && slices.ContainsFunc(f.Nodes, func(n chakra.Node) bool { return n.DurationMicros > 0 }) {
 		o.Warn("%s: each cycle is read as a microsecond, as Chakra's converter does; "+

@@ -218,7 +218,8 @@ func (p *parser) parsePhase(compute, collective string, fields []string) (phase,
 func (p *parser) check(warn func(string, ...any)) error {
 	w, layers := p.w, int64(len(p.w.layers))
 	if w.count != layers {
-		warn("%s:%d: the text says that it has %d layers, and has %d: all of them are taken", p.file, p.line, w.count, layers)
+		warn("%s:%d: the text says that it has %d layers, and has %d: all of them are taken", p.file, p.line,
+			w.count, layers)
 	}
 	if p.sized > 0 && !w.isDLRM() {
 		warn("%s: %d collectives are NONE and have a size: they are read as all-reduces of that size, as Chakra's "+
@@ -230,7 +231,8 @@ func (p *parser) check(warn func(string, ...any)) error {
 	}
 	if w.isDLRM() && int64(w.lastBottom) < layers && w.layers[0].forward.comm != allToAll {
 		p.line = 3
-		return p.fail("ALLTOALL forward in the first layer, for which the last bottom layer waits", w.layers[0].forward.comm)
+		return p.fail("ALLTOALL forward in the first layer, for which the last bottom layer waits",
+			w.layers[0].forward.comm)
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ func Files(name string, folder []string) ([]string, error) {
 		if n.prefix == first.prefix {
 			found = append(found, other)
 		} else if name == "" {
-			return nil, fmt.Errorf("several traces in one folder, of the files %sN.json and %sN.json: name the file of rank 0",
-				first.prefix, n.prefix)
+			return nil, fmt.Errorf("several traces in one folder, of the files %sN.json and %sN.json: "+
+				"name the file of rank 0", first.prefix, n.prefix)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b string) int {

@@ -133,8 +133,8 @@ func (t *trace) setType(o *op) error {
 	if o.Type == chakra.CommCollNode {
 		comm, ok := collective(o.Name)
 		if !ok {
-			return t.fail(o.line, "the name of a collective: allreduce, alltoall, allgather, reducescatter or broadcast",
-				fmt.Sprintf("%.60q", o.Name))
+			return t.fail(o.line, "the name of a collective: allreduce, alltoall, allgather, "+
+				"reducescatter or broadcast", fmt.Sprintf("%.60q", o.Name))
 		}
 		o.Attr = append(o.Attr, chakra.Int64("comm_type", comm))
 	}
@@ -156,7 +156,8 @@ func (t *trace) setSendRecv(o *op) error {
 			o.group = caller.group
 		}
 		if caller.parent == none {
-			return t.fail(caller.line, "a caller of record_param_comms among the nodes", strconv.FormatUint(caller.parentID, 10))
+			return t.fail(caller.line, "a caller of record_param_comms among the nodes",
+				strconv.FormatUint(caller.parentID, 10))
 		}
 		caller = &t.ops[caller.parent]
 	}
@@ -255,7 +256,8 @@ func (t *trace) needed(order []int) ([]bool, error) {
 		for _, id := range t.ops[i].DataDeps {
 			k, there := t.byID[id]
 			if !there || !t.ops[k].converted {
-				return nil, t.fail(t.ops[i].line, "inter_thread_dep to be a node of the trace", strconv.FormatUint(id, 10))
+				return nil, t.fail(t.ops[i].line, "inter_thread_dep to be a node of the trace",
+					strconv.FormatUint(id, 10))
 			}
 			needed[k] = true
 		}

@@ -79,8 +79,8 @@ func (t *trace) Member(line int64, name string, value json.RawMessage) error {
 			return t.fail(line, name+" to be a string", nodejson.Show(value))
 		}
 		if name == schemaOfFile && !schemas[s] {
-			return t.fail(line, "one of the schemas 1.0.2-, 1.0.3-, 1.1.0- and 1.1.1-chakra.0.0.4, and 1.1.1-chakra.1.0.0",
-				nodejson.Show(value))
+			return t.fail(line, "one of the schemas 1.0.2-, 1.0.3-, 1.1.0- and 1.1.1-chakra.0.0.4, "+
+				"and 1.1.1-chakra.1.0.0", nodejson.Show(value))
 		}
 		t.attrs[i] = chakra.String(name, s)
 		return nil

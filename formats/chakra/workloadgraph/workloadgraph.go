@@ -89,7 +89,8 @@ func (g *graph) Node(line int64, value json.RawMessage) error {
 	}
 	kind := chakra.NodeType(*n.Type)
 	if kind == chakra.CommCollNode && n.CommType == nil {
-		// In real traces none says it, neither the call on the host nor the kernel. What they have is how long they took.
+		// In real traces none says it, neither the call on the host nor the kernel. What they have is how long they
+		// took.
 		kind = chakra.CompNode
 		g.unknown++
 	}

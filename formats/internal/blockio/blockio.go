@@ -1,10 +1,10 @@
-// Package blockio holds the shared parts of the formats of block-storage traces: it parses lines, and converts records to
-// io ops and back.
+// Package blockio holds the shared parts of the formats of block-storage traces: it parses lines, and converts records
+// to io ops and back.
 //
-// A record is a read or write of bytes at an address of a unit (a disk, volume or file), issued at a time. It becomes one
-// op of kind io: Subkind is the direction, Bytes the size, Peer the unit, Tag the address in bytes, Release the time, and
-// Duration the response time where it is known. Units, ascending, are the ranks. Ops have no dependencies: their times
-// are all that orders them.
+// A record is a read or write of bytes at an address of a unit (a disk, volume or file), issued at a time. It becomes
+// one op of kind io: Subkind is the direction, Bytes the size, Peer the unit, Tag the address in bytes, Release the
+// time, and Duration the response time where it is known. Units, ascending, are the ranks. Ops have no dependencies:
+// their times are all that orders them.
 //
 // Records are in the order of their times; records of the same time by rank, then by index. One that is not where that
 // puts it has the attribute "tie": its place, from 0, among the records of that time.

@@ -30,7 +30,8 @@ func Check(t *dag.Trace) error {
 				{"a time", int64(r.Release.At(i))},
 			} {
 				if field.value < 0 {
-					return fmt.Errorf("rank %d, op %d: expected %s of 0 or more, found %d", rank, i, field.name, field.value)
+					return fmt.Errorf("rank %d, op %d: expected %s of 0 or more, found %d", rank, i, field.name,
+						field.value)
 				}
 			}
 		}
@@ -41,8 +42,8 @@ func Check(t *dag.Trace) error {
 	return nil
 }
 
-// Losses returns what no block-storage trace can hold. known reports whether a format keeps the attributes of an op that
-// are not the place among others of the same time.
+// Losses returns what no block-storage trace can hold. known reports whether a format keeps the attributes of an op
+// that are not the place among others of the same time.
 func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 	var others, deps, names, attrs int64
 	for i := range t.Ranks {

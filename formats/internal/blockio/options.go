@@ -35,7 +35,8 @@ func (o *Options) Params() param.Set {
 	}
 	records := param.Int(&o.MaxRecords, "max-records", "number of records of a storage trace to read at most; 0: all")
 	return param.Set{
-		param.Size(&o.BlockSize, "block-size", "block of a storage trace, if its format leaves that open").Default("512").
+		param.Size(&o.BlockSize, "block-size", "block of a storage trace, if its format leaves that open").Default(
+			"512").
 			Check(negative),
 		records.Check(negative),
 		param.Choice(&unit, "lba-unit", "unit of addresses in a storage trace", "block", "byte").Check(func() error {

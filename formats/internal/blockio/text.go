@@ -101,7 +101,8 @@ func isContent(line []byte) bool {
 // skip skips the line at hand, which is not as expected, unless that is an error.
 func (r *textReader) skip() error {
 	if r.skipped.count == 0 {
-		r.firstSkipped = format.SyntaxError{File: r.in.Name, Line: r.number, Expected: r.line.expected, Found: r.line.found}
+		r.firstSkipped = format.SyntaxError{File: r.in.Name, Line: r.number, Expected: r.line.expected,
+			Found: r.line.found}
 		if !r.options.Lenient {
 			return &r.firstSkipped
 		}

@@ -1,7 +1,8 @@
 // Package flowio holds the shared parts of the formats of flow lists: it converts flows to ops and back.
 //
-// A flow is a message that is sent at a given time, whether or not earlier flows have ended. Flow k of a file, from 0, becomes a
-// send of its source, released at its start, and a receive of its destination without dependencies, both with tag k.
+// A flow is a message that is sent at a given time, whether or not earlier flows have ended. Flow k of a file, from 0,
+// becomes a send of its source, released at its start, and a receive of its destination without dependencies, both with
+// tag k.
 package flowio
 
 import (
@@ -208,11 +209,13 @@ func Check(t *dag.Trace, sends []Send) error {
 		peer := r.Peer.At(op)
 		switch {
 		case uint64(peer) >= uint64(len(t.Ranks)):
-			return fmt.Errorf("rank %d, op %d: expected a send to a rank 0..%d, found %d", s.Rank, op, len(t.Ranks)-1, peer)
+			return fmt.Errorf("rank %d, op %d: expected a send to a rank 0..%d, found %d", s.Rank, op,
+				len(t.Ranks)-1, peer)
 		case r.Bytes.At(op) < 0:
 			return fmt.Errorf("rank %d, op %d: expected a size of 0 or more, found %d", s.Rank, op, r.Bytes.At(op))
 		case r.Release.At(op) < 0:
-			return fmt.Errorf("rank %d, op %d: expected a release time of 0 or more, found %v", s.Rank, op, r.Release.At(op))
+			return fmt.Errorf("rank %d, op %d: expected a release time of 0 or more, found %v", s.Rank, op,
+				r.Release.At(op))
 		}
 	}
 	return nil

@@ -82,7 +82,8 @@ func parseCDCNW(p *parser) (model, error) {
 // traffic reads what both models have after the sizes.
 func (p *parser) traffic(sizes *dcnw.Curve, sizeFile string) (model, error) {
 	m := &dcnwModel{sizeFile: sizeFile, params: dcnw.Params{
-		Messages: p.header.Messages, Clock: p.header.Clock, Sizes: sizes, Destination: p.law(openloop.UniformTask), Load: 1,
+		Messages: p.header.Messages, Clock: p.header.Clock, Sizes: sizes, Destination: p.law(openloop.UniformTask),
+		Load: 1,
 	}}
 	err := p.keywords(&m.params.Destination.Distribution,
 		keyword{"LOAD", number{&m.params.Load, positive, "above 0"}, true})

@@ -72,7 +72,8 @@ const (
 // working folder where the name is that of standard input. What is wrong with the records is a format.SyntaxError of
 // class "ext".
 func Parse(file string, h Header, kind Line, lines []Line, o format.ReadOptions) (*Model, error) {
-	p := &parser{header: h, options: format.Own(o.Own, newOptions), warn: o.Warn, record: record{place{file, kind.Number}, kind.Fields}, rest: lines}
+	p := &parser{header: h, options: format.Own(o.Own, newOptions), warn: o.Warn,
+		record: record{place{file, kind.Number}, kind.Fields}, rest: lines}
 	if h.Tasks < 2 {
 		return nil, place{file, h.Line}.fail("2 tasks or more", strconv.FormatInt(h.Tasks, 10))
 	}

@@ -20,8 +20,8 @@ func Describes(c generator.Config) bool {
 	return false
 }
 
-// Describe returns the extended trace of a configuration, and the names of the parameters, besides the seed, that it has
-// no place for. Files that it names are relative to the folder of the output.
+// Describe returns the extended trace of a configuration, and the names of the parameters, besides the seed, that it
+// has no place for. Files that it names are relative to the folder of the output.
 func Describe(c generator.Config, env *generator.Env, output string) (m *Model, missing []string, err error) {
 	switch c := c.(type) {
 	case *horovod.Config:

@@ -26,8 +26,8 @@ func Horovod(p horovod.Params) (*Model, error) {
 	layers := append(slices.Collect(maps.Values(p.Overrides)), p.Layer)
 	for _, l := range layers {
 		if l.AllreduceBytes%1024 != 0 {
-			return nil, fmt.Errorf("an extended trace cannot have an allreduce of %d bytes, which is no multiple of 1024",
-				l.AllreduceBytes)
+			return nil, fmt.Errorf("an extended trace cannot have an allreduce of %d bytes, "+
+				"which is no multiple of 1024", l.AllreduceBytes)
 		}
 	}
 	return &Model{
@@ -228,8 +228,8 @@ func layerRecord(name string, l *horovod.Layer) []string {
 	whole := func(v int64) string { return strconv.FormatInt(v, 10) }
 	return []string{
 		name, "COMPUTE_MS", ms(f.ComputeMS), "NEGOTIATION_LOOP_MS", ms(f.NegotiationLoopMS),
-		"GATV_BYTES", whole(f.GatvBytes), "GATV_TOTAL_BYTES", whole(f.GatvTotalBytes), "GATV_PROB", formatFloat(f.GatvProb),
-		"BCAST_BYTES", whole(f.BcastBytes), "ARED_KBYTES", whole(f.AredKBytes),
+		"GATV_BYTES", whole(f.GatvBytes), "GATV_TOTAL_BYTES", whole(f.GatvTotalBytes), "GATV_PROB",
+		formatFloat(f.GatvProb), "BCAST_BYTES", whole(f.BcastBytes), "ARED_KBYTES", whole(f.AredKBytes),
 	}
 }
 

@@ -12,9 +12,10 @@ import (
 
 // Options say what the description of a model leaves open.
 type Options struct {
-	Seed       int64    // of every random choice
-	Jitter     *float64 // standard deviation of drawn times and sizes as a part of the mean; nil: the model's
-	GaussSigma *float64 // standard deviation of Gaussian destinations as a part of the number of tasks; nil: the model's
+	Seed   int64    // of every random choice
+	Jitter *float64 // standard deviation of drawn times and sizes as a part of the mean; nil: the model's
+	// standard deviation of Gaussian destinations as a part of the number of tasks; nil: the model's
+	GaussSigma *float64
 	TimeStep   dag.Time // unit of drawn times; 0: the model's
 }
 
@@ -36,7 +37,8 @@ func (o *Options) Params() param.Set {
 		param.Int(&o.Seed, "seed", "seed of every random choice"+model),
 		given(&o.Jitter, "jitter", "standard deviation of drawn times and sizes as a part of the mean"+model, "0 to 1",
 			func(v float64) bool { return v >= 0 && v <= 1 }),
-		given(&o.GaussSigma, "gauss-sigma-frac", "standard deviation of Gaussian destinations as a part of the number of tasks"+
+		given(&o.GaussSigma, "gauss-sigma-frac", "standard deviation of Gaussian destinations as a part of the number "+
+			"of tasks"+
 			model, "a number above 0", func(v float64) bool { return v > 0 && v <= math.MaxFloat64 }),
 		param.Time(&o.TimeStep, "time-step", "unit of drawn times"+model).Default("the model's"),
 	}

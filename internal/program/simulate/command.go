@@ -1,4 +1,5 @@
-// Package simulate is the program simulate: its flags, and what it prints. Command simulate and package tracedag run it.
+// Package simulate is the program simulate: its flags, and what it prints. Command simulate and package tracedag run
+// it.
 package simulate
 
 import (
@@ -71,12 +72,14 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	o.read.Register(p, cmd)
 	o.jobs.Register(cmd)
 	flags.BoolVar(&o.alone, "alone", false, "also run each job alone, and print its slowdown")
-	cli.Topic(cmd, cli.Group{Owner: "jobs", Title: "several jobs at the same time", Page: jobsPage, File: "docs/jobs.md"})
+	cli.Topic(cmd, cli.Group{Owner: "jobs", Title: "several jobs at the same time", Page: jobsPage,
+		File: "docs/jobs.md"})
 	o.lower.Register(p, cmd)
 	o.own = cli.NewOptions(cmd)
 	lists := o.registerBackends(cmd, kinds)
 	cli.Topic(cmd, cli.Group{Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/simulate.md"})
-	cli.Topic(cmd, cli.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage, File: "docs/simulate.md"})
+	cli.Topic(cmd, cli.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
+		File: "docs/simulate.md"})
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {
 			return printListing(p, lists[i])
@@ -132,10 +135,12 @@ func (o *options) checkOwners(kind *sim.Kind) error {
 		return err
 	}
 	if s := o.read.Simulator; s != "" && kind.New().Params().Find("compat") == nil {
-		return cli.Usagef("--compat %s is for the %s backend, not for %s", s, strings.Join(o.own.Owners("compat"), " and the "), kind.Name)
+		return cli.Usagef("--compat %s is for the %s backend, not for %s", s, strings.Join(o.own.Owners("compat"),
+			" and the "), kind.Name)
 	}
 	if o.compare && (o.own.Given("regroup") || o.own.Given("gpus-per-node")) {
-		return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or --gpus-per-node")
+		return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or " +
+			"--gpus-per-node")
 	}
 	return nil
 }

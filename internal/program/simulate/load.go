@@ -209,8 +209,8 @@ func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error 
 	return nil
 }
 
-// compile compiles the trace while it is read, and returns the time of each; the time of reading includes that since the
-// last phase.
+// compile compiles the trace while it is read, and returns the time of each; the time of reading includes that since
+// the last phase.
 func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, compiling time.Duration, err error) {
 	began := time.Now()
 	if l.replay, err = r.backend.Compile(source, r.env); err != nil {
@@ -262,8 +262,8 @@ func (r *run) checkGroups(comms []dag.Comm) error {
 	}
 	for i := range comms {
 		if comms[i].Undefined {
-			return fmt.Errorf("nothing defines the communicator %q: give a file that does with --comm-groups, or --lenient to take "+
-				"the ranks that use it for its members", comms[i].Name)
+			return fmt.Errorf("nothing defines the communicator %q: give a file that does with --comm-groups, "+
+				"or --lenient to take the ranks that use it for its members", comms[i].Name)
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
-// startProfile begins to write a profile of this program, for go tool pprof: of the processor time or, if the file's name
-// begins with mem, of the memory that is in use at the end. stop completes it.
+// startProfile begins to write a profile of this program, for go tool pprof: of the processor time or, if the file's
+// name begins with mem, of the memory that is in use at the end. stop completes it.
 func startProfile(p *cli.Program, path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil

@@ -108,7 +108,8 @@ func (r *run) checkTimeline(traits sim.Traits) error {
 		return cli.Usagef("--timeline: the %s backend writes none%s", r.kind.Name, remedy)
 	}
 	if !slices.Contains(traits.Timelines, strings.ToLower(filepath.Ext(r.o.timeline))) {
-		return cli.Usagef("--timeline: %s: expected a name that ends with %s", r.o.timeline, strings.Join(traits.Timelines, " or "))
+		return cli.Usagef("--timeline: %s: expected a name that ends with %s", r.o.timeline,
+			strings.Join(traits.Timelines, " or "))
 	}
 	return nil
 }
@@ -296,7 +297,8 @@ func (r *run) withoutTrace(args []string) error {
 		return err
 	}
 	defer out.Close()
-	curve, err := r.backend.(sim.Standalone).RunAlone(r.env, sim.RunOptions{Context: r.env.Context, Threads: r.o.threads})
+	curve, err := r.backend.(sim.Standalone).RunAlone(r.env, sim.RunOptions{Context: r.env.Context,
+		Threads: r.o.threads})
 	if err != nil {
 		return err
 	}

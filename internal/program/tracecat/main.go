@@ -1,4 +1,5 @@
-// Package tracecat is the program tracecat: its flags, and what it prints. Command tracecat and package tracedag run it.
+// Package tracecat is the program tracecat: its flags, and what it prints. Command tracecat and package tracedag run
+// it.
 package tracecat
 
 import (
@@ -28,9 +29,9 @@ func New(p *cli.Program) *cobra.Command {
 		Long: `Tracecat prints a summary of a trace: contents and provenance. The default input is standard input; FILE may be in any
 format, compressed or not, and may be the folder of a trace of many files or the common part of their names.
 
---ops lists the ops, --matrix the messages between each pair of ranks, --check the errors of the trace. Lists are columns
-separated by tabs below a line of headings; a field that an op does not have is "-". Dependencies are numbers of ops of
-the same rank.
+--ops lists the ops, --matrix the messages between each pair of ranks, --check the errors of the trace. Lists are
+columns separated by tabs below a line of headings; a field that an op does not have is "-". Dependencies are numbers of
+ops of the same rank.
 
 With --json the summary is one JSON object, and each line of a list is one. Times are in picoseconds, sizes in bytes;
 zero and empty fields may be missing.`,

@@ -28,7 +28,8 @@ func (s *summary) writeStorage(t textTable, all bool) {
 		if i == 0 {
 			name = "  sizes"
 		}
-		t.row(name, "%s to %s: %s", units.FormatSize(size.From), units.FormatSize(size.To), requests(size.Reads, size.Writes))
+		t.row(name, "%s to %s: %s", units.FormatSize(size.From), units.FormatSize(size.To),
+			requests(size.Reads, size.Writes))
 	}
 	t.row("  units", "%d", io.Units)
 	for i, u := range io.Hot {
@@ -47,7 +48,8 @@ func (s *summary) writeStorage(t textTable, all bool) {
 		}
 		rate := ""
 		if seconds := float64(end-at.Start) / float64(dag.Second); seconds > 0 {
-			rate = fmt.Sprintf(", %.4g requests/s, %.4g MB/s", float64(at.Total())/seconds, float64(at.Bytes())/seconds/1e6)
+			rate = fmt.Sprintf(", %.4g requests/s, %.4g MB/s", float64(at.Total())/seconds,
+				float64(at.Bytes())/seconds/1e6)
 		}
 		name := ""
 		if i == 0 {

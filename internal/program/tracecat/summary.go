@@ -124,8 +124,8 @@ func (s *summary) writeCounts(t textTable, all bool) {
 	}
 	t.row("sent", "%s", amount(st.SentBytes))
 	if m := st.Messages; m.Count > 0 {
-		t.row("messages", "%d of %s to %s, median %s, mean %sB", m.Count, units.FormatSize(m.Min), units.FormatSize(m.Max),
-			units.FormatSize(m.Median), formatMean(m.Mean))
+		t.row("messages", "%d of %s to %s, median %s, mean %sB", m.Count, units.FormatSize(m.Min),
+			units.FormatSize(m.Max), units.FormatSize(m.Median), formatMean(m.Mean))
 	}
 	if all || st.ReceivedBytes != st.SentBytes {
 		t.row("received", "%s", amount(st.ReceivedBytes))

@@ -1,4 +1,5 @@
-// Package traceconv is the program traceconv: its flags, and what it prints. Command traceconv and package tracedag run it.
+// Package traceconv is the program traceconv: its flags, and what it prints. Command traceconv and package tracedag run
+// it.
 package traceconv
 
 import (

@@ -1,4 +1,5 @@
-// Package tracegen is the program tracegen: its flags, and what it prints. Command tracegen and package tracedag run it.
+// Package tracegen is the program tracegen: its flags, and what it prints. Command tracegen and package tracedag run
+// it.
 package tracegen
 
 import (

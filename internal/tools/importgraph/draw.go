@@ -52,7 +52,8 @@ func draw(g *graph) ([]byte, error) {
 	boxes, height := place(g)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" `+
-		`aria-label="Packages of tracedag in layers; arrows point from importing to imported layers, always down">`+"\n",
+		`aria-label="Packages of tracedag in layers; arrows point from importing to imported layers, always down">`+
+		"\n",
 		imageWidth, height, imageWidth, height)
 	out.WriteString(style)
 	fmt.Fprintf(&out, `<rect class="page" width="%d" height="%d"/>`+"\n", imageWidth, height)
@@ -60,7 +61,8 @@ func draw(g *graph) ([]byte, error) {
 		fmt.Fprintf(&out, `<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="6"/>`+"\n",
 			b.from, b.top, b.to-b.from, b.bottom-b.top)
 		y := b.top + padding + 10
-		fmt.Fprintf(&out, `<text x="%d" y="%d"><tspan class="title">%s</tspan><tspan class="about" dx="10">%s</tspan></text>`+"\n",
+		fmt.Fprintf(&out,
+			`<text x="%d" y="%d"><tspan class="title">%s</tspan><tspan class="about" dx="10">%s</tspan></text>`+"\n",
 			b.from+padding, y, html.EscapeString(b.name), html.EscapeString(b.about))
 		for i, line := range b.lines {
 			fmt.Fprintf(&out, `<text class="names" x="%d" y="%d">%s</text>`+"\n",
@@ -91,7 +93,8 @@ func place(g *graph) (boxes []box, height int) {
 			if l.row != row {
 				continue
 			}
-			b := box{layer: l, lines: fold(l.labels(g.members[i]), int(float64(l.to-l.from-2*padding)/charWidth)), top: y}
+			b := box{layer: l, lines: fold(l.labels(g.members[i]), int(float64(l.to-l.from-2*padding)/charWidth)),
+				top: y}
 			b.bottom = y + 2*padding + titleLine + len(b.lines)*nameLine - 10
 			tallest = max(tallest, b.bottom)
 			boxes = append(boxes, b)
@@ -104,8 +107,8 @@ func place(g *graph) (boxes []box, height int) {
 	return boxes, y - gap + margin
 }
 
-// labels returns the names of packages as the box shows them: below the layer's folder if its name is one. The box's title
-// is the label of the folder's own package.
+// labels returns the names of packages as the box shows them: below the layer's folder if its name is one. The box's
+// title is the label of the folder's own package.
 func (l *layer) labels(members []string) (names []string) {
 	for _, path := range members {
 		if path != l.name && path != "." {

@@ -73,8 +73,8 @@ func newGraph(layers []layer, packages []pkg) (*graph, error) {
 				return nil, fmt.Errorf("package %s, which %s imports, belongs to no layer", imported, path)
 			case to == from:
 			case layers[to].row <= layers[from].row:
-				return nil, fmt.Errorf("package %s (%s) imports %s (%s): imports point down only", path, layers[from].name,
-					imported, layers[to].name)
+				return nil, fmt.Errorf("package %s (%s) imports %s (%s): imports point down only", path,
+					layers[from].name, imported, layers[to].name)
 			default:
 				g.edges[from][to] = true
 			}

@@ -17,11 +17,13 @@ type layer struct {
 var layers = []layer{
 	{row: 0, from: 20, to: 940, name: "cmd", about: "entry points of the programs",
 		packages: []string{"cmd/..."}},
-	{row: 1, from: 60, to: 700, name: "tracedag", about: "runs a program, with formats, generators and backends of callers",
+	{row: 1, from: 60, to: 700, name: "tracedag", about: "runs a program, with formats, generators and backends of " +
+		"callers",
 		packages: []string{"."}},
 	{row: 2, from: 20, to: 940, name: "internal/program", about: "the programs: flags in, library calls, results out",
 		packages: []string{"internal/program/..."}},
-	{row: 3, from: 20, to: 940, name: "internal/cli", about: "program shell: outputs, signals, progress, exit codes, help",
+	{row: 3, from: 20, to: 940, name: "internal/cli", about: "program shell: outputs, signals, progress, " +
+		"exit codes, help",
 		packages: []string{"internal/cli/..."}},
 	{row: 4, from: 20, to: 940, name: "formats", about: "front and back ends: Open, Read, Write, one folder per format",
 		packages: []string{"formats/..."}},

@@ -26,8 +26,8 @@ func List(t *dag.Trace) string {
 	for rank := range t.Ranks {
 		for i := range t.Ranks[rank].Len() {
 			op := t.Ranks[rank].Op(i)
-			fmt.Fprintf(&b, "%d: %v %d %d+%d @%v %v %s\n", rank, op.Subkind, op.Peer, op.Tag, op.Bytes, op.Release, op.Duration,
-				op.Attrs)
+			fmt.Fprintf(&b, "%d: %v %d %d+%d @%v %v %s\n", rank, op.Subkind, op.Peer, op.Tag, op.Bytes, op.Release,
+				op.Duration, op.Attrs)
 		}
 	}
 	return strings.ReplaceAll(b.String(), " \n", "\n")

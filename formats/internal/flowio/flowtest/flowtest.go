@@ -111,8 +111,8 @@ func List(trace *dag.Trace) string {
 	return b.String()
 }
 
-// Fuzz checks what holds for every input: that reading ends, without a panic and with a sound trace or an error, and that
-// what is written of the trace is read as the same trace.
+// Fuzz checks what holds for every input: that reading ends, without a panic and with a sound trace or an error, and
+// that what is written of the trace is read as the same trace.
 func Fuzz(t *testing.T, f *format.Format, text []byte) {
 	f.Detect(text[:min(len(text), format.DetectBytes)])
 	trace, _, err := Read(f, string(text), format.ReadOptions{})
@@ -151,8 +151,8 @@ func Flows(flows int) *dag.Trace {
 	now := dag.Time(0)
 	for k := range list {
 		now += dag.Time(random.Int64N(1000)) * dag.Nanosecond
-		list[k] = flowio.Flow{Source: random.Int32N(1000), Destination: random.Int32N(1000), Bytes: 1 + random.Int64N(1e6),
-			Start: now}
+		list[k] = flowio.Flow{Source: random.Int32N(1000), Destination: random.Int32N(1000), Bytes: 1 +
+			random.Int64N(1e6), Start: now}
 	}
 	trace, err := flowio.Trace(1000, list)
 	if err != nil {
