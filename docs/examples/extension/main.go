@@ -1,5 +1,5 @@
-// Mytools is the tracedag suite with a format and a generator of its own: a text format with one message per line, and
-// a token that travels around a ring.
+// Mytools is the tracedag suite with a format and a generator of its own: a text format with one message per line, and a
+// token that travels around a ring.
 //
 //	go run . tracegen token --ranks 4 | go run . simulate
 //	printf 'edges\n0 1 4096\n1 2 64\n' | go run . traceconv --edge-tag 7 --to goal
@@ -34,14 +34,8 @@ var edges = format.Format{
 	Detect:     func(head []byte) bool { return bytes.HasPrefix(head, []byte("edges\n")) },
 	Read:       readEdges,
 	Write:      writeEdges,
-	Losses: func(t *dag.Trace) []format.Loss {
-		var losses format.Losses
-		losses.AddFields(t)
-		return losses
-	},
-	Options: &format.OptionTable{Name: "edges", Title: "Message lists", New: func() format.Options {
-		return &edgeOptions{}
-	}},
+	Losses:     edgeLosses,
+	Options: &format.OptionTable{Name: "edges", Title: "Message lists", New: func() format.Options { return &edgeOptions{} }},
 }
 
 // edgeOptions are the options of reading.
@@ -75,8 +69,7 @@ func readEdges(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error)
 		var m message
 		_, err := fmt.Sscanf(lines.Text(), "%d %d %d", &m.from, &m.to, &m.bytes)
 		if err != nil || min(m.from, m.to) < 0 || max(m.from, m.to) >= maxRank || m.bytes < 0 {
-			return nil, &format.SyntaxError{File: in.Name, Line: n, Expected: "source, destination and bytes",
-				Found: lines.Text()}
+			return nil, &format.SyntaxError{File: in.Name, Line: n, Expected: "source, destination and bytes", Found: lines.Text()}
 		}
 		messages = append(messages, m)
 		ranks = max(ranks, m.from+1, m.to+1)
@@ -90,6 +83,30 @@ func readEdges(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error)
 		b.Rank(m.to).Recv(int32(m.from), m.bytes, own.tag)
 	}
 	return b.Trace(), nil
+}
+
+// edgeLosses counts what a list of messages cannot hold.
+func edgeLosses(t *dag.Trace) []format.Loss {
+	var others, deps, tags int64
+	for rank := range t.Ranks {
+		r := &t.Ranks[rank]
+		for op, kind := range r.Kind {
+			if kind != dag.Send && kind != dag.Recv {
+				others++
+			}
+			if r.Tag.At(op) != 0 {
+				tags++
+			}
+		}
+		deps += r.Deps.Present() + r.StartDeps.Present()
+	}
+	var losses format.Losses
+	losses.Add("they are no messages", others)
+	losses.Add("dependencies", deps)
+	losses.Add("tags", tags)
+	losses.AddFields(t)
+	losses.AddHints(t)
+	return losses
 }
 
 func writeEdges(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
