@@ -35,7 +35,9 @@ var edges = format.Format{
 	Read:       readEdges,
 	Write:      writeEdges,
 	Losses:     edgeLosses,
-	Options: &format.OptionTable{Name: "edges", Title: "Message lists", New: func() format.Options { return &edgeOptions{} }},
+	Options: &format.OptionTable{
+		Name: "edges", Title: "Message lists", New: func() format.Options { return &edgeOptions{} },
+	},
 }
 
 // edgeOptions are the options of reading.
@@ -69,7 +71,9 @@ func readEdges(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error)
 		var m message
 		_, err := fmt.Sscanf(lines.Text(), "%d %d %d", &m.from, &m.to, &m.bytes)
 		if err != nil || min(m.from, m.to) < 0 || max(m.from, m.to) >= maxRank || m.bytes < 0 {
-			return nil, &format.SyntaxError{File: in.Name, Line: n, Expected: "source, destination and bytes", Found: lines.Text()}
+			return nil, &format.SyntaxError{
+				File: in.Name, Line: n, Expected: "source, destination and bytes", Found: lines.Text(),
+			}
 		}
 		messages = append(messages, m)
 		ranks = max(ranks, m.from+1, m.to+1)
