@@ -30,10 +30,14 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 			", nccl ... (\"--help lowering\"); repeatable")
 	cmd.Flags().StringVar(&f.report, "report", "", "write counts of lowered ops to `FILE` as JSON")
 	Section(cmd, "Lowering")
+	Topic(cmd, Group{Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs",
+		Page: lowerPage, Names: append(storage.Names(), "collectives", "roofline", "nccl", "nodes"),
+		File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md"})
 	f.registerPasses(cmd)
-	Topic(cmd, Group{Owner: "lowering", Title: "passes that turn high-level ops into sends, receives and calcs",
-		Page: lowerPage, File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md"})
 }
+
+// lowering is the topic of help on passes.
+const lowering = "lowering"
 
 // lowerPage is the help of --lower.
 var lowerPage = `Values of --lower:

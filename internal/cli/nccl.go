@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
-	"github.com/tracedag/tracedag/dag/lower/storage"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -26,16 +26,8 @@ type passSettings struct {
 func (f *LowerFlags) registerPasses(cmd *cobra.Command) {
 	f.options = NewOptions(cmd)
 	s := passSettings{nodes: nodes.NewOptions()}
-	systems := storage.Names()
-	for _, g := range []Group{
-		{Owner: systems[0], Names: systems[1:], Title: "storage systems, for --lower", Page: storage.Help(95)},
-		{Owner: "nccl", Title: "NCCL calls, with --lower nccl", Params: s.nccl.Params()},
-		{Owner: "nodes", Title: "ranks of a node as one, with --lower nodes, and other nodes for ranks",
-			Params: append(s.nodes.Params(), s.grouping.Params()...)},
-	} {
-		g.Topic = true
-		f.options.Add(cmd, g)
-	}
+	table := slices.Concat(s.nccl.Params(), s.nodes.Params(), s.grouping.Params())
+	f.options.Add(cmd, Group{Owner: lowering, Topic: true, Params: table})
 	cmd.MarkFlagsMutuallyExclusive("regroup", "gpus-per-node")
 }
 
