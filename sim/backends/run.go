@@ -175,7 +175,8 @@ func (c *call) configure(b sim.Backend) ([]param.Setting, error) {
 	for _, name := range others {
 		p := b.Params().Find(name)
 		if p == nil {
-			return nil, param.Errorf(name, "no such parameter, expected one of %s", strings.Join(b.Params().Names(), ", "))
+			return nil, param.Errorf(name, "no such parameter, expected one of %s",
+				strings.Join(b.Params().Names(), ", "))
 		}
 		for _, text := range c.texts[name] {
 			n, err := p.Value.(param.Number).Parse(text)
