@@ -29,7 +29,7 @@ func ParsePlacement(text string) (Placement, error) {
 	if policy, ok := policyNames[text]; ok {
 		return Placement{Policy: policy}, nil
 	}
-	name, argument, _ := strings.Cut(text, ":")
+	name, argument, found := strings.Cut(text, ":")
 	switch {
 	case name == "random":
 		seed, err := strconv.ParseInt(argument, 10, 64)
@@ -37,10 +37,10 @@ func ParsePlacement(text string) (Placement, error) {
 			return Placement{}, fmt.Errorf("expected random:SEED, where SEED is a whole number, found %.60q", text)
 		}
 		return Placement{Policy: Random, Seed: seed, Seeded: true}, nil
-	case name == "strided":
+	case name == "strided" && found:
 		stride, err := strconv.ParseUint(argument, 10, 31)
 		if err != nil || stride == 0 {
-			return Placement{}, fmt.Errorf("expected strided:N, where N is a whole number from 1, found %.60q", text)
+			return Placement{}, fmt.Errorf("strided: expected a whole number from 1, found %.60q", argument)
 		}
 		return Placement{Policy: Strided, Stride: int(stride)}, nil
 	case name == "file" && argument != "":

@@ -32,8 +32,8 @@ func TestParsePlacement(t *testing.T) {
 		"file:":     `nodes, file:PATH, found "file:"`,
 		"packed:1":  `nodes, file:PATH, found "packed:1"`,
 		"random:x":  `expected random:SEED, where SEED is a whole number, found "random:x"`,
-		"strided:0": `expected strided:N, where N is a whole number from 1, found "strided:0"`,
-		"strided":   `expected strided:N`,
+		"strided:0": `strided: expected a whole number from 1, found "0"`,
+		"strided":   `strided:N, random, random:SEED`,
 	} {
 		if got, err := ParsePlacement(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, error %v, expected %q", text, got, err, want)

@@ -2,7 +2,13 @@
 
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/tracedag/tracedag/internal/manual"
+	"golang.org/x/term"
+)
 
 // setUp gives the program's root command what all programs have in common.
 func (p *Program) setUp(root *cobra.Command) {
@@ -10,7 +16,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	root.DisableSuggestions = true
 	root.Version = p.Version
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetArgs(append([]string{}, helpFirst(p.Args[1:])...))
+	root.SetArgs(append([]string{}, manual.First(p.Args[1:])...))
 	root.SetIn(p.Stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.Stderr)
@@ -39,5 +45,16 @@ func (p *Program) watch(cmd *cobra.Command) {
 	cmd.Flags().Lookup("help").Usage = "print help; --help TOPIC prints that of a topic"
 	for _, sub := range cmd.Commands() {
 		p.watch(sub)
+	}
+}
+
+// help prints the help of a command or topic.
+func (p *Program) help(cmd *cobra.Command, args []string) {
+	width := 0
+	if f, ok := p.Stdout.(*os.File); ok {
+		width, _, _ = term.GetSize(int(f.Fd()))
+	}
+	if err := manual.Print(cmd.OutOrStdout(), width, cmd, args); err != nil {
+		p.helpErr = Usagef("%v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/manual"
 )
 
 // formatFlags are the flags for the options of formats, of reading or of writing. A nil *formatFlags has none.
@@ -26,7 +27,7 @@ func newFormatFlags(cmd *cobra.Command, formats format.List,
 			continue
 		}
 		f.tables = append(f.tables, t)
-		g := Group{Owner: t.Name, Title: t.Title, Topic: true, Params: t.New().Params()}
+		g := manual.Group{Owner: t.Name, Title: t.Title, Topic: true, Params: t.New().Params()}
 		for k := range formats {
 			if table(&formats[k]) == t {
 				g.Names = append(g.Names, formats[k].Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/storage"
+	"github.com/tracedag/tracedag/internal/manual"
 )
 
 // LowerFlags are the flags of a program that can turn high-level ops into sends, receives and calcs.
@@ -29,8 +30,8 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 		"lower high-level ops: a `choice` of collectives, "+strings.Join(storage.Names(), ", ")+
 			", nccl ... (\"--help lowering\"); repeatable")
 	cmd.Flags().StringVar(&f.report, "report", "", "write counts of lowered ops to `FILE` as JSON")
-	Section(cmd, "Lowering")
-	Topic(cmd, Group{Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs",
+	manual.Section(cmd, "Lowering")
+	manual.Topic(cmd, manual.Group{Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs",
 		Page: lowerPage, Names: append(storage.Names(), "collectives", "roofline", "nccl", "nodes"),
 		File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md"})
 	f.registerPasses(cmd)
@@ -55,7 +56,7 @@ var lowerPage = `Values of --lower:
 
 Keys of storage systems with their defaults:
 
-` + indent(storage.Help(defaultWidth-2))
+` + indent(storage.Help(manual.DefaultWidth-2))
 
 // indent moves a text two columns to the right, so that help keeps its lines.
 func indent(text string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/manual"
 )
 
 // passSettings are the settings of passes by their flags.
@@ -27,7 +28,7 @@ func (f *LowerFlags) registerPasses(cmd *cobra.Command) {
 	f.options = NewOptions(cmd)
 	s := passSettings{nodes: nodes.NewOptions()}
 	table := slices.Concat(s.nccl.Params(), s.nodes.Params(), s.grouping.Params())
-	f.options.Add(cmd, Group{Owner: lowering, Topic: true, Params: table})
+	f.options.Add(cmd, manual.Group{Owner: lowering, Topic: true, Params: table})
 	cmd.MarkFlagsMutuallyExclusive("regroup", "gpus-per-node")
 }
 

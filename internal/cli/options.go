@@ -9,20 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/param"
 )
-
-// Group is the options of one owner: a backend, format, pass or generator, or of a program itself.
-type Group struct {
-	Owner  string   // name that users choose it by; "" for options of the program
-	Title  string   // heading in help, or line of help for a topic
-	Topic  bool     // help lists the options only when asked for the owner
-	Names  []string // further names that users choose it by
-	List   string   // heading of the list of such owners in the program's help; "": its last line names the owner
-	Page   string   // long text of the owner's help; may be ""
-	File   string   // page of documentation that help refers to; "" for none
-	Params param.Set
-}
 
 // Options are the flags of a command that owners declare as tables. The flags only collect texts: which owner takes
 // them is known when all are parsed.
@@ -39,7 +28,7 @@ func NewOptions(cmd *cobra.Command) *Options {
 
 // Add defines the flags of a group. Owners may share a flag. A flag that the command has already, such as --seed,
 // serves the group as well.
-func (o *Options) Add(cmd *cobra.Command, g Group) {
+func (o *Options) Add(cmd *cobra.Command, g manual.Group) {
 	for i := range g.Params {
 		p := &g.Params[i]
 		if p.Key {
@@ -51,11 +40,11 @@ func (o *Options) Add(cmd *cobra.Command, g Group) {
 		}
 	}
 	if g.Topic {
-		manualOf(cmd).add(g)
+		manual.Of(cmd).Add(g)
 	}
 }
 
-func (o *Options) define(cmd *cobra.Command, g *Group, p *param.Param, name string, hidden bool) {
+func (o *Options) define(cmd *cobra.Command, g *manual.Group, p *param.Param, name string, hidden bool) {
 	if o.flags.Lookup(name) != nil {
 		return
 	}
@@ -66,16 +55,7 @@ func (o *Options) define(cmd *cobra.Command, g *Group, p *param.Param, name stri
 	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name,
 		letter, p.Usage())
 	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
-	heading := p.Heading
-	if heading == "" {
-		heading = g.Title
-	}
-	switch {
-	case g.Topic:
-		annotate(f, topicAnnotation, g.Owner)
-	case heading != "":
-		annotate(f, sectionAnnotation, heading)
-	}
+	g.Place(f, p.Heading)
 	if values := slices.Concat(p.Choices, p.Shown); len(values) > 0 {
 		CompleteWith(cmd, name, values)
 	}

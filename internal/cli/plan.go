@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/manual"
 )
 
 // PlanFlags are the flags of a program that composes traces.
@@ -36,7 +37,7 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags.StringArrayVar(&f.jobs, "job", nil,
 		"a job, `FILE[@START][,KEY=VALUE...]`: a trace that starts at START; keys: name, start, count, from, "+
 			"nodes, placement, window, only-ranks, repeat, scale-compute; repeatable")
-	Section(cmd, "Jobs")
+	manual.Section(cmd, "Jobs")
 	f.flags.String("placement", "packed",
 		"placement `policy` of the jobs' nodes: "+compose.Policies+" with the nodes of all jobs in order, one per line")
 	f.flags.String("nodes", "", "`number` of nodes for jobs (default: as needed)")
@@ -50,12 +51,12 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags.Bool("share-streams", false, "join streams of equal numbers on a node, with --one-rank-per-node")
 	f.flags.Bool("start-calc", false,
 		"represent the start of each job by a calc, for formats and backends without release times")
-	Topic(cmd, Group{Owner: "jobs", Title: "placement of jobs on nodes", File: "docs/compose.md"})
+	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", File: "docs/compose.md"})
 	f.flags.String("window", "", "keep the ops that start in `FROM..TO`, such as 1ms..2ms; FROM becomes 0")
 	f.flags.String("only-ranks", "", "keep these `ranks`, such as 0-7,12, and number them from 0")
 	f.flags.String("repeat", "", "repeat the whole trace `N` times")
 	f.flags.String("scale-compute", "", "multiply the durations of calcs by a `factor` such as 0.5 or 1/3")
-	Section(cmd, "Edits")
+	manual.Section(cmd, "Edits")
 }
 
 func registerPlanFile(flags *pflag.FlagSet, file *string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/tracefile"
+	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/units"
 )
 
@@ -49,15 +50,15 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 		flags.Int64("seed", 1, "seed of every random choice")
 	}
 	CompleteWith(cmd, "from", names)
-	Section(cmd, "Input")
-	manualOf(cmd).add(formatsTopic(p.Formats))
+	manual.Section(cmd, "Input")
+	manual.Of(cmd).Add(formatsTopic(p.Formats))
 	f.formats = newFormatFlags(cmd, p.Formats.Readable(), func(f *format.Format) *format.OptionTable {
 		return f.Options
 	})
 }
 
 // formatsTopic is the help topic that lists formats.
-func formatsTopic(all format.List) Group {
+func formatsTopic(all format.List) manual.Group {
 	var b strings.Builder
 	b.WriteString("Formats that can be read (r) and written (w):\n\n")
 	for _, f := range all {
@@ -70,7 +71,7 @@ func formatsTopic(all format.List) Group {
 		}
 		fmt.Fprintf(&b, "  %-14s %-2s %s\n", f.Name, access, f.Title)
 	}
-	return Group{Owner: "formats", Title: "formats of traces", Topic: true, Page: b.String(), File: "docs/formats"}
+	return manual.Group{Owner: "formats", Title: "formats of traces", Topic: true, Page: b.String(), File: "docs/formats"}
 }
 
 // Read is a trace that was read.
@@ -259,8 +260,8 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 		"approximate data that the output format cannot hold, and report losses (default without --strict)")
 	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
 	CompleteWith(cmd, "to", names)
-	Section(cmd, "Output")
-	manualOf(cmd).add(formatsTopic(p.Formats))
+	manual.Section(cmd, "Output")
+	manual.Of(cmd).Add(formatsTopic(p.Formats))
 	f.formats = newFormatFlags(cmd, p.Formats.Writable(), func(f *format.Format) *format.OptionTable {
 		return f.WriteOptions
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -62,23 +63,23 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	flags.Lookup("threads").DefValue = "all cores"
 	flags.StringVar(&o.sweep, "sweep", "", "run a `grid` of parameters (\"--help sweep\")")
 	flags.BoolVar(&o.compare, "compare", false, "compare times of ranks with recorded ones")
-	cli.Section(cmd, "Common flags")
+	manual.Section(cmd, "Common flags")
 	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
 	flags.BoolVar(&o.csv, "csv", false, "print sweeps and load curves as CSV")
 	flags.StringVar(&o.timeline, "timeline", "", "write a timeline `FILE`: .json (Perfetto) or .viz")
 	flags.StringVar(&o.profile, "profile", "", "write a CPU profile `FILE`; mem*: of memory")
-	cli.Section(cmd, "Output")
+	manual.Section(cmd, "Output")
 	o.read.Simulators = simulators(kinds)
 	o.read.Register(p, cmd)
 	o.jobs.Register(cmd)
 	flags.BoolVar(&o.alone, "alone", false, "also run each job alone, and print its slowdown")
-	cli.Topic(cmd, cli.Group{Owner: "jobs", Title: "several jobs at the same time", Page: jobsPage,
+	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "several jobs at the same time", Page: jobsPage,
 		File: "docs/jobs.md"})
 	o.lower.Register(p, cmd)
 	o.own = cli.NewOptions(cmd)
 	lists := o.registerBackends(cmd, kinds)
-	cli.Topic(cmd, cli.Group{Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/simulate.md"})
-	cli.Topic(cmd, cli.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
+	manual.Topic(cmd, manual.Group{Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/simulate.md"})
+	manual.Topic(cmd, manual.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
 		File: "docs/simulate.md"})
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {
@@ -105,14 +106,14 @@ func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists 
 	o.lists = make([]bool, len(lists))
 	at := 0
 	for _, kind := range kinds {
-		group := cli.Group{
+		group := manual.Group{
 			Owner: kind.Name, Title: kind.Title, Topic: true, File: "docs/backends/" + kind.Name + ".md",
 			List: `Backends (--backend NAME; "simulate --help NAME" shows the flags)`, Params: kind.New().Params(),
 		}
 		o.own.Add(cmd, group)
 		for _, list := range kind.Lists {
 			cmd.Flags().BoolVar(&o.lists[at], "list-"+list.Name, false, list.Help)
-			cli.InTopic(cmd, "list-"+list.Name, kind.Name)
+			manual.InTopic(cmd, "list-"+list.Name, kind.Name)
 			at++
 		}
 	}

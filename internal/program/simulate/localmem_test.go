@@ -13,7 +13,7 @@ import (
 )
 
 func TestLocalMem(t *testing.T) {
-	folder := filepath.Join("..", "..", "sim", "analytical", "testdata", "localmem", "collectives")
+	folder := filepath.Join("..", "..", "..", "sim", "analytical", "testdata", "localmem", "collectives")
 	prefix := filepath.Join(t.TempDir(), "mem")
 	text, err := os.ReadFile(filepath.Join(folder, "sys.json"))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/manual"
 )
 
 // view is what the flags ask to see.
@@ -68,7 +69,7 @@ zero and empty fields may be missing.`,
 	flags.Lookup("head").DefValue = "0" // prints no default
 	flags.BoolVar(&v.json, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats")
-	cli.Section(cmd, "Output")
+	manual.Section(cmd, "Output")
 	read.Register(p, cmd)
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/manual"
 )
 
 // New returns a function that makes the program's command, with the generators that it offers.
@@ -58,7 +59,7 @@ func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	r.options = cli.NewOptions(cmd)
-	r.options.Add(cmd, cli.Group{Owner: g.Name, Title: "Options of " + g.Name, Params: r.params})
+	r.options.Add(cmd, manual.Group{Owner: g.Name, Title: "Options of " + g.Name, Params: r.params})
 	for _, names := range g.Exclusive {
 		cmd.MarkFlagsMutuallyExclusive(names...)
 	}

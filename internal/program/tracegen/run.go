@@ -18,6 +18,7 @@ import (
 	"github.com/tracedag/tracedag/formats/vef"
 	"github.com/tracedag/tracedag/formats/vef/ext"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -49,9 +50,9 @@ func (r *run) registerOutput(cmd *cobra.Command) {
 	if random, ok := r.config.(generator.Random); ok {
 		r.lower.Seed = random.RandomSeed()
 	}
-	cli.Section(cmd, "Output")
+	manual.Section(cmd, "Output")
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if cli.InSection(f, "Output") && !slices.Contains(commonFlags, f.Name) {
+		if manual.InSection(f, "Output") && !slices.Contains(commonFlags, f.Name) {
 			f.Hidden = true
 		}
 	})

@@ -1,26 +1,35 @@
-// This file prints help. The help of a command lists the flags of the program below headings; those of an owner, such
-// as a backend or format, are a topic: "PROGRAM --help TOPIC" lists them.
-
-package cli
+// Package manual prints the help of commands. Help lists the flags of the program below headings; the flags of an owner,
+// such as a backend or format, are a topic: "PROGRAM --help TOPIC" lists them.
+package manual
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/tracedag/tracedag/param"
 )
 
+// Group is the options of one owner: a backend, format, pass or generator, or of a program itself.
+type Group struct {
+	Owner  string   // name that users choose it by; "" for options of the program
+	Title  string   // heading in help, or line of help for a topic
+	Topic  bool     // help lists the options only when asked for the owner
+	Names  []string // further names that users choose it by
+	List   string   // heading of the list of such owners in the program's help; "": its last line names the owner
+	Page   string   // long text of the owner's help; may be ""
+	File   string   // page of documentation that help refers to; "" for none
+	Params param.Set
+}
+
 // Widths of help texts in columns.
 const (
-	defaultWidth = 80 // if that of the terminal is not known
+	DefaultWidth = 80 // if that of the terminal is not known
 	leastWidth   = 60
 	mostWidth    = 120
 )
@@ -29,6 +38,7 @@ const (
 const (
 	sectionAnnotation = "section"
 	topicAnnotation   = "topic"
+	tableAnnotation   = "table" // the flag is a row of its group's table
 )
 
 // allFlags is the topic that lists the flags of the program and of all topics.
@@ -58,7 +68,7 @@ func Section(cmd *cobra.Command, title string) {
 func Topic(cmd *cobra.Command, g Group) {
 	g.Topic = true
 	place(cmd, topicAnnotation, g.Owner)
-	manualOf(cmd).add(g)
+	Of(cmd).Add(g)
 }
 
 // InTopic puts a flag into the topic of an owner.
@@ -74,34 +84,49 @@ func place(cmd *cobra.Command, key, value string) {
 	})
 }
 
+// Place puts a flag of the group's table into the group's topic, or below a heading; "" for the group's title.
+func (g *Group) Place(f *pflag.Flag, heading string) {
+	annotate(f, tableAnnotation, "yes")
+	if heading == "" {
+		heading = g.Title
+	}
+	switch {
+	case g.Topic:
+		annotate(f, topicAnnotation, g.Owner)
+	case heading != "":
+		annotate(f, sectionAnnotation, heading)
+	}
+}
+
 // InSection reports whether help lists the flag below a heading.
 func InSection(f *pflag.Flag, title string) bool {
 	return annotation(f, sectionAnnotation) == title
 }
 
-// manual is the topics of a command's help. The context of the command has it.
-type manual struct {
+// Manual is the topics of a command's help. The context of the command has it.
+type Manual struct {
 	cmd    *cobra.Command
 	topics []Group
 }
 
 type manualKey struct{}
 
-func manualOf(cmd *cobra.Command) *manual {
+// Of returns the manual of a command.
+func Of(cmd *cobra.Command) *Manual {
 	ctx := cmd.Context()
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	m, ok := ctx.Value(manualKey{}).(*manual)
+	m, ok := ctx.Value(manualKey{}).(*Manual)
 	if !ok || m.cmd != cmd { // else that of the parent
-		m = &manual{cmd: cmd}
+		m = &Manual{cmd: cmd}
 		cmd.SetContext(context.WithValue(ctx, manualKey{}, m))
 	}
 	return m
 }
 
-// add adds a topic. Groups of one owner make one topic. A text that the topic has is not repeated.
-func (m *manual) add(g Group) {
+// Add adds a topic. Groups of one owner make one topic. A text that the topic has is not repeated.
+func (m *Manual) Add(g Group) {
 	for i := range m.topics {
 		if have := &m.topics[i]; have.Owner == g.Owner && have.Page == g.Page && have.File == g.File {
 			g.Page, g.File = "", ""
@@ -111,7 +136,7 @@ func (m *manual) add(g Group) {
 }
 
 // names returns the names of the topics; listed selects those in lists of the program's help.
-func (m *manual) names(listed bool) (names []string) {
+func (m *Manual) names(listed bool) (names []string) {
 	for i := range m.topics {
 		if g := &m.topics[i]; (g.List != "") == listed && !slices.Contains(names, g.Owner) {
 			names = append(names, g.Owner)
@@ -124,7 +149,7 @@ func (m *manual) names(listed bool) (names []string) {
 }
 
 // owner returns the name of the topic that a further name stands for, or else the name.
-func (m *manual) owner(name string) string {
+func (m *Manual) owner(name string) string {
 	for i := range m.topics {
 		if m.topics[i].Owner == name {
 			return name
@@ -138,18 +163,22 @@ func (m *manual) owner(name string) string {
 	return name
 }
 
-// helpFirst returns the arguments with "help TOPIC" replaced by "--help TOPIC".
-func helpFirst(args []string) []string {
+// First returns the arguments with "help TOPIC" replaced by "--help TOPIC".
+func First(args []string) []string {
 	if len(args) > 0 && args[0] == "help" {
 		return append([]string{"--help"}, args[1:]...)
 	}
 	return args
 }
 
-// help prints the help of a command, or that of the topic behind --help.
-func (p *Program) help(cmd *cobra.Command, args []string) {
-	m := manualOf(cmd)
-	h := &helpPage{w: cmd.OutOrStdout(), width: p.helpWidth()}
+// Print prints the help of a command, or that of the topic behind --help in the arguments, to w, whose width is in
+// columns; 0: not known. It returns an error if there is no such topic.
+func Print(w io.Writer, width int, cmd *cobra.Command, args []string) error {
+	if width == 0 {
+		width = DefaultWidth
+	}
+	m := Of(cmd)
+	h := &helpPage{w: w, width: min(max(width, leastWidth), mostWidth)}
 	topic := ""
 	for i, arg := range args {
 		if (arg == "--help" || arg == "-h") && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
@@ -171,24 +200,15 @@ func (p *Program) help(cmd *cobra.Command, args []string) {
 		}
 		if len(names) == 0 { // the name of a file, say
 			m.printMain(h)
-			return
+			return nil
 		}
-		p.helpErr = Usagef("--help: no topic %q, expected one of %s", topic, strings.Join(names, ", "))
+		return fmt.Errorf("--help: no topic %q, expected one of %s", topic, strings.Join(names, ", "))
 	}
-}
-
-// helpWidth returns the width of the terminal, within limits.
-func (p *Program) helpWidth() int {
-	if f, ok := p.Stdout.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return min(max(width, leastWidth), mostWidth)
-		}
-	}
-	return defaultWidth
+	return nil
 }
 
 // printMain prints the help of the command.
-func (m *manual) printMain(h *helpPage) {
+func (m *Manual) printMain(h *helpPage) {
 	cmd := m.cmd
 	text := cmd.Long
 	if text == "" {
@@ -234,7 +254,7 @@ func (m *manual) printMain(h *helpPage) {
 }
 
 // owners lists the topics that have a heading.
-func (m *manual) owners(h *helpPage) {
+func (m *Manual) owners(h *helpPage) {
 	var lists []string
 	for i := range m.topics {
 		if list := m.topics[i].List; list != "" && !slices.Contains(lists, list) {
@@ -254,7 +274,7 @@ func (m *manual) owners(h *helpPage) {
 }
 
 // printTopic prints the titles, texts and flags of a topic.
-func (m *manual) printTopic(h *helpPage, topic string) {
+func (m *Manual) printTopic(h *helpPage, topic string) {
 	first := true
 	var files, swept []string
 	for i := range m.topics {
@@ -281,8 +301,7 @@ func (m *manual) printTopic(h *helpPage, topic string) {
 		title = "More flags"
 	}
 	h.flags(title, m.cmd, func(f *pflag.Flag) bool {
-		_, declared := f.Value.(*collected) // a table has listed it
-		return annotation(f, topicAnnotation) == topic && !declared
+		return annotation(f, topicAnnotation) == topic && annotation(f, tableAnnotation) == ""
 	})
 	h.print()
 	if len(swept) > 0 {
@@ -296,7 +315,7 @@ func (m *manual) printTopic(h *helpPage, topic string) {
 }
 
 // printAll prints the flags of the program and of its topics.
-func (m *manual) printAll(h *helpPage) {
+func (m *Manual) printAll(h *helpPage) {
 	fmt.Fprintf(h.w, "%s - all flags\n", m.cmd.CommandPath())
 	h.sections(m.cmd)
 	for _, topic := range slices.Concat(m.names(true), m.names(false)) {
