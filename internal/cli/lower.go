@@ -31,9 +31,11 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 			", nccl ... (\"--help lowering\"); repeatable")
 	cmd.Flags().StringVar(&f.report, "report", "", "write counts of lowered ops to `FILE` as JSON")
 	manual.Section(cmd, "Lowering")
-	manual.Topic(cmd, manual.Group{Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs",
+	manual.Topic(cmd, manual.Group{
+		Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs",
 		Page: lowerPage, Names: append(storage.Names(), "collectives", "roofline", "nccl", "nodes"),
-		File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md"})
+		File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md",
+	})
 	f.registerPasses(cmd)
 }
 

@@ -71,7 +71,9 @@ func formatsTopic(all format.List) manual.Group {
 		}
 		fmt.Fprintf(&b, "  %-14s %-2s %s\n", f.Name, access, f.Title)
 	}
-	return manual.Group{Owner: "formats", Title: "formats of traces", Topic: true, Page: b.String(), File: "docs/formats"}
+	return manual.Group{
+		Owner: "formats", Title: "formats of traces", Topic: true, Page: b.String(), File: "docs/formats",
+	}
 }
 
 // Read is a trace that was read.

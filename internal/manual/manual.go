@@ -1,4 +1,4 @@
-// Package manual prints the help of commands. Help lists the flags of the program below headings; the flags of an owner,
+// Package manual prints the help of commands. Help lists the flags of the program below headings; those of an owner,
 // such as a backend or format, are a topic: "PROGRAM --help TOPIC" lists them.
 package manual
 

@@ -78,7 +78,9 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	o.lower.Register(p, cmd)
 	o.own = cli.NewOptions(cmd)
 	lists := o.registerBackends(cmd, kinds)
-	manual.Topic(cmd, manual.Group{Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/simulate.md"})
+	manual.Topic(cmd, manual.Group{
+		Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/simulate.md",
+	})
 	manual.Topic(cmd, manual.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
 		File: "docs/simulate.md"})
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
