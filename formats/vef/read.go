@@ -15,7 +15,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/formats/vef/model"
 )
 
 // reader reads a file.
@@ -259,10 +259,10 @@ func (r *reader) anyLine(line []byte) error {
 		r.started = true
 		return r.readHeader(fields)
 	case r.model != nil:
-		r.model.lines = append(r.model.lines, ext.Line{Number: r.line, Fields: fields})
+		r.model.lines = append(r.model.lines, model.Line{Number: r.line, Fields: fields})
 		return nil
 	case strings.EqualFold(fields[0], "EXT") && len(r.comms) == 0 && len(r.records) == 0:
-		r.model = &modelText{kind: ext.Line{Number: r.line, Fields: fields[1:]}}
+		r.model = &modelText{kind: model.Line{Number: r.line, Fields: fields[1:]}}
 		return nil
 	case int64(len(r.comms)) < r.header.comms:
 		return r.readComm(fields)

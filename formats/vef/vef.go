@@ -9,7 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/formats/vef/model"
 )
 
 // Format is VEF.
@@ -19,7 +19,7 @@ var Format = format.Format{
 	Extensions:   []string{".vef"},
 	Detect:       detect,
 	Read:         read,
-	Options:      ext.Table,
+	Options:      model.Table,
 	Open:         open,
 	Generates:    true,
 	Losses:       losses,

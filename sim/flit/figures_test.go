@@ -91,7 +91,7 @@ func TestFigure1(t *testing.T) {
 	run := func(ports string, change func(p *dcnw.Params)) figure {
 		v := variant{ports, 16, func(seed int64) (dag.Source, error) {
 			p := dcnw.Default()
-			p.Messages, p.Load, p.Destination = 20_000, 1, openloop.Law{}
+			p.Messages, p.Load, p.Destination = 20_000, 1, openloop.DestinationPolicy{}
 			change(&p)
 			return dcnw.NewSource(p, seed)
 		}}
@@ -126,7 +126,7 @@ func TestFigure2(t *testing.T) {
 			p := flows.Default()
 			p.Messages, p.Ticks = messages, ticks
 			for i := range p.Classes {
-				p.Classes[i].Destination = openloop.Law{}
+				p.Classes[i].Destination = openloop.DestinationPolicy{}
 			}
 			change(&p)
 			s, err := flows.NewSource(p, seed)
@@ -153,7 +153,7 @@ func TestFigure2(t *testing.T) {
 	tasks := run("16", func(p *flows.Params) { p.Tasks = 256 }).over(ref)
 	gauss := run("8", func(p *flows.Params) {
 		for i := range p.Classes {
-			p.Classes[i].Destination = openloop.Law{Distribution: openloop.Gauss, Sigma: openloop.DefaultSigma}
+			p.Classes[i].Destination = openloop.DestinationPolicy{Distribution: openloop.Gauss, Sigma: openloop.DefaultSigma}
 		}
 	}).over(ref)
 	perc := run("8", func(p *flows.Params) { p.Classes[0].Percent, p.Classes[1].Percent = 50, 50 }).over(ref)

@@ -21,7 +21,7 @@ type Params struct {
 	Messages    int64    // of all tasks together; 0..openloop.MaxMessages
 	Clock       dag.Time // times are multiples of it; 1 ps or more
 	Sizes       *Curve
-	Destination openloop.Law
+	Destination openloop.DestinationPolicy
 	Load        float64 // Gbit/s that each task generates on average; above 0
 }
 
@@ -33,7 +33,7 @@ func Default() Params {
 		Messages:    2_000_000,
 		Clock:       dag.Nanosecond,
 		Sizes:       sizes,
-		Destination: openloop.Law{Distribution: openloop.Gauss, Sigma: openloop.DefaultSigma},
+		Destination: openloop.DestinationPolicy{Distribution: openloop.Gauss, Sigma: openloop.DefaultSigma},
 		Load:        0.5,
 	}
 }

@@ -27,7 +27,7 @@ type Params struct {
 type Class struct {
 	MinKB, MaxKB int64   // smallest and largest size, in units of 1024 bytes; 1..MaxKB
 	Percent      float64 // of all flows; the sum over all classes is 100 +- 0.01
-	Destination  openloop.Law
+	Destination  openloop.DestinationPolicy
 }
 
 // MaxKB is the largest size of a flow, in units of 1024 bytes.
@@ -44,7 +44,7 @@ func Default() Params {
 		Classes: []Class{
 			{MinKB: 1, MaxKB: 10, Percent: 80},
 			{MinKB: 1024, MaxKB: 10240, Percent: 20,
-				Destination: openloop.Law{Distribution: openloop.Gauss, Sigma: openloop.DefaultSigma}},
+				Destination: openloop.DestinationPolicy{Distribution: openloop.Gauss, Sigma: openloop.DefaultSigma}},
 		},
 	}
 }

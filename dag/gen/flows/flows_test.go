@@ -115,7 +115,7 @@ func TestShared(t *testing.T) {
 	p.Messages, p.Ticks = 20_000, 2_000_000
 	base := sends(t, p, 1)
 	p.Classes = slices.Clone(p.Classes)
-	p.Classes[1].Destination = openloop.Law{}
+	p.Classes[1].Destination = openloop.DestinationPolicy{}
 	differ := 0
 	for k, m := range sends(t, p, 1) {
 		if m.time != base[k].time || m.source != base[k].source || m.bytes != base[k].bytes {

@@ -91,7 +91,7 @@ func (c *Config) Source(*generator.Env) (dag.Source, error) {
 // parseClass parses a class such as "min=1KiB,max=64KiB,percent=80".
 func parseClass(text string, destination openloop.Distribution) (Class, error) {
 	var least, most int64
-	c := Class{Destination: openloop.Law{Distribution: destination}}
+	c := Class{Destination: openloop.DestinationPolicy{Distribution: destination}}
 	set := param.Set{
 		param.Size(&least, "min", "smallest size"),
 		param.Size(&most, "max", "largest size"),

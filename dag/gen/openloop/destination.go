@@ -43,8 +43,8 @@ func ParseDistribution(name string) (Distribution, bool) {
 // equals that of Poisson destinations.
 const DefaultSigma = 1.0 / 16
 
-// Law is a distribution of destinations.
-type Law struct {
+// DestinationPolicy is a policy of destinations: a distribution and its parameter.
+type DestinationPolicy struct {
 	Distribution
 	Sigma float64 // of Gauss: standard deviation as a part of the number of tasks
 }
@@ -59,31 +59,31 @@ type destinations struct {
 	table *table // of the distribution that includes the source; nil: uniform
 }
 
-func newDestinations(law Law, tasks int) (*destinations, error) {
+func newDestinations(policy DestinationPolicy, tasks int) (*destinations, error) {
 	d := &destinations{tasks: uint64(tasks)}
 	var weights []float64
-	switch law.Distribution {
+	switch policy.Distribution {
 	case UniformTask:
 		return d, nil
 	case Poisson:
 		weights = poissonWeights(tasks)
 	case Gauss:
-		if !(law.Sigma > 0 && law.Sigma <= maxSigma) {
-			return nil, sigmaError(law, fmt.Sprintf("above 0 and at most %d", maxSigma))
+		if !(policy.Sigma > 0 && policy.Sigma <= maxSigma) {
+			return nil, sigmaError(policy, fmt.Sprintf("above 0 and at most %d", maxSigma))
 		}
-		weights = gaussWeights(tasks, law.Sigma)
+		weights = gaussWeights(tasks, policy.Sigma)
 	}
 	d.table = newTable(accumulate(weights))
 	for source := range tasks {
 		if _, count := d.table.numbers(source); tableUnit-count < leastChance {
-			return nil, sigmaError(law, fmt.Sprintf("so much that task %d finds another of %d tasks", source, tasks))
+			return nil, sigmaError(policy, fmt.Sprintf("so much that task %d finds another of %d tasks", source, tasks))
 		}
 	}
 	return d, nil
 }
 
-func sigmaError(law Law, expected string) error {
-	return &ParamError{"gauss-sigma-frac", fmt.Sprint(law.Sigma), expected}
+func sigmaError(policy DestinationPolicy, expected string) error {
+	return &ParamError{"gauss-sigma-frac", fmt.Sprint(policy.Sigma), expected}
 }
 
 const maxSigma = 1000 // wider ones look uniform

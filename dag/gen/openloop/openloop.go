@@ -29,7 +29,7 @@ type Workload struct {
 type Class struct {
 	Share       float64 // part of all messages, relative to the shares of the other classes
 	Sizes       Sizes
-	Destination Law
+	Destination DestinationPolicy
 }
 
 // Limits of a workload.

@@ -20,8 +20,8 @@ func example() Workload {
 		Title: "example", Tasks: 13, Messages: 20000, Clock: 1000, MeanGap: 700, Seed: 5,
 		Classes: []Class{
 			{Share: 1, Sizes: Uniform{10, 20}},
-			{Share: 3, Sizes: NewSteps([]int64{1, 5, 9}, []float64{0, 0.25, 1}), Destination: Law{Poisson, 0}},
-			{Share: 2, Sizes: Uniform{7, 7}, Destination: Law{Gauss, 0.25}},
+			{Share: 3, Sizes: NewSteps([]int64{1, 5, 9}, []float64{0, 0.25, 1}), Destination: DestinationPolicy{Poisson, 0}},
+			{Share: 2, Sizes: Uniform{7, 7}, Destination: DestinationPolicy{Gauss, 0.25}},
 		},
 	}
 }
@@ -193,7 +193,7 @@ func TestShared(t *testing.T) {
 	same("sizes", func(w *Workload) { w.Classes[0].Sizes = Uniform{100, 200} }, func(a, b Message) bool {
 		return a.Time == b.Time && a.Source == b.Source && a.Destination == b.Destination
 	})
-	same("destinations", func(w *Workload) { w.Classes[0].Destination = Law{Gauss, 0.125} }, func(a, b Message) bool {
+	same("destinations", func(w *Workload) { w.Classes[0].Destination = DestinationPolicy{Gauss, 0.125} }, func(a, b Message) bool {
 		return a.Time == b.Time && a.Source == b.Source && a.Bytes == b.Bytes
 	})
 	same("shares", func(w *Workload) { w.Classes[0].Share = 2 }, func(a, b Message) bool {
@@ -307,33 +307,33 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// probabilities returns the law over n tasks as the definition has it, before what is drawn again.
-func probabilities(law Law, n int) []float64 {
+// probabilities returns the policy over n tasks as the definition has it, before what is drawn again.
+func probabilities(policy DestinationPolicy, n int) []float64 {
 	p := make([]float64, n)
 	for d := range p {
-		switch mean, k := float64(n)/2, float64(d); law.Distribution {
+		switch mean, k := float64(n)/2, float64(d); policy.Distribution {
 		case UniformTask:
 			p[d] = 1
 		case Poisson:
 			logFactorial, _ := math.Lgamma(k + 1)
 			p[d] = math.Exp(k*math.Log(mean) - mean - logFactorial)
 		case Gauss:
-			below := func(x float64) float64 { return math.Erfc((mean-x)/(law.Sigma*float64(n)*math.Sqrt2)) / 2 }
+			below := func(x float64) float64 { return math.Erfc((mean-x)/(policy.Sigma*float64(n)*math.Sqrt2)) / 2 }
 			p[d] = below(k+1) - below(k)
 		}
 	}
 	return p
 }
 
-// TestDestinations compares what is drawn for each source, uniform bits going evenly through their range, with the law.
+// TestDestinations compares what is drawn for each source, uniform bits going evenly through their range, with the policy.
 func TestDestinations(t *testing.T) {
-	for _, law := range []Law{{UniformTask, 0}, {Poisson, 0}, {Gauss, DefaultSigma}, {Gauss, 1.0 / 8}, {Gauss, 3}} {
+	for _, policy := range []DestinationPolicy{{UniformTask, 0}, {Poisson, 0}, {Gauss, DefaultSigma}, {Gauss, 1.0 / 8}, {Gauss, 3}} {
 		for _, n := range []int{2, 3, 4, 7, 16, 128} {
-			d, err := newDestinations(law, n)
+			d, err := newDestinations(policy, n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := probabilities(law, n)
+			p := probabilities(policy, n)
 			const draws = 200_000
 			for _, source := range []int{0, n / 3, n / 2, n - 1} {
 				others := 0.0
@@ -352,7 +352,7 @@ func TestDestinations(t *testing.T) {
 						want = 0
 					}
 					if math.Abs(count/draws-want) > 2.0/draws {
-						t.Fatalf("%v, %d tasks, source %d: task %d is drawn %.6f of the time, want %.6f", law, n, source, k,
+						t.Fatalf("%v, %d tasks, source %d: task %d is drawn %.6f of the time, want %.6f", policy, n, source, k,
 							count/draws, want)
 					}
 				}
@@ -365,10 +365,10 @@ func TestDestinations(t *testing.T) {
 func TestManyTasks(t *testing.T) {
 	const n = MaxTasks
 	for _, c := range []struct {
-		law       Law
+		policy    DestinationPolicy
 		deviation float64
-	}{{Law{Poisson, 0}, math.Sqrt(n / 2)}, {Law{Gauss, DefaultSigma}, n / 16}, {Law{Gauss, 1 / 65536.0}, 16}} {
-		d, err := newDestinations(c.law, n)
+	}{{DestinationPolicy{Poisson, 0}, math.Sqrt(n / 2)}, {DestinationPolicy{Gauss, DefaultSigma}, n / 16}, {DestinationPolicy{Gauss, 1 / 65536.0}, 16}} {
+		d, err := newDestinations(c.policy, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,11 +379,11 @@ func TestManyTasks(t *testing.T) {
 			mean += p * x
 			square += p * x * x
 		}
-		if c.law.Distribution == Gauss {
+		if c.policy.Distribution == Gauss {
 			mean += 0.5 // rounded down
 		}
 		if deviation := math.Sqrt(square - mean*mean); math.Abs(mean) > 0.01 || math.Abs(deviation/c.deviation-1) > 0.001 {
-			t.Errorf("%v: mean %v beside the middle, deviation %v, want 0 and %v", c.law, mean, deviation, c.deviation)
+			t.Errorf("%v: mean %v beside the middle, deviation %v, want 0 and %v", c.policy, mean, deviation, c.deviation)
 		}
 	}
 }

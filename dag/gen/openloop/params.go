@@ -14,7 +14,7 @@ import (
 // Options are the parameters that the generators of messages between tasks share. Their configurations embed it.
 type Options struct {
 	generator.Seed
-	Sigma float64 // of Gaussian destinations, see [Law]
+	Sigma float64 // of Gaussian destinations, see [DestinationPolicy]
 }
 
 // NewOptions returns the defaults.

@@ -26,18 +26,18 @@ type plan struct {
 
 func newPlan(w Workload) (*plan, error) {
 	p := &plan{Workload: w}
-	laws := map[Law]*destinations{}
+	laws := map[DestinationPolicy]*destinations{}
 	var shares []float64
 	for _, c := range w.Classes {
-		law := c.Destination
-		if laws[law] == nil {
-			d, err := newDestinations(law, w.Tasks)
+		policy := c.Destination
+		if laws[policy] == nil {
+			d, err := newDestinations(policy, w.Tasks)
 			if err != nil {
 				return nil, err
 			}
-			laws[law] = d
+			laws[policy] = d
 		}
-		p.destinations = append(p.destinations, laws[law])
+		p.destinations = append(p.destinations, laws[policy])
 		shares = append(shares, c.Share)
 	}
 	if len(shares) > 1 {

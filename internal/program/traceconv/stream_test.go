@@ -13,23 +13,23 @@ import (
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
-	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/formats/vef/model"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// model is a format of one file, "model\n", that stands for a generated trace. It counts how often that was made whole.
-func model(whole *int) format.Format {
+// synthetic is a format of one file, "synthetic\n", that stands for a generated trace. It counts how often that was made whole.
+func synthetic(whole *int) format.Format {
 	return format.Format{
-		Name: "model", Extensions: []string{".model"},
-		Detect: func(head []byte) bool { return bytes.HasPrefix(head, []byte("model\n")) },
+		Name: "synthetic", Extensions: []string{".synthetic"},
+		Detect: func(head []byte) bool { return bytes.HasPrefix(head, []byte("synthetic\n")) },
 		Read: func([]*format.Input, format.ReadOptions) (*dag.Trace, error) {
 			return nil, errors.New("read where it could be opened")
 		},
 		Generates: true,
-		Options:   ext.Table,
+		Options:   model.Table,
 		Open: func(_ *format.Input, o format.ReadOptions) (dag.Source, error) {
-			s, err := horovod.NewSource(horovod.Default(), o.Own.(*ext.Options).Seed)
+			s, err := horovod.NewSource(horovod.Default(), o.Own.(*model.Options).Seed)
 			return &generated{s, whole}, err
 		},
 	}
@@ -47,11 +47,11 @@ func (g *generated) ReadAll() (*dag.Trace, error) {
 
 // A trace that can be read batch by batch is converted so where nothing needs the whole.
 func TestStream(t *testing.T) {
-	in(t, map[string]string{"x.model": "model\n"})
+	in(t, map[string]string{"x.synthetic": "synthetic\n"})
 	whole := 0
 	run := func(args ...string) string {
 		t.Helper()
-		got := clitest.Session{Formats: append(formats.List{model(&whole)}, formats.All...)}.Run(New, args...)
+		got := clitest.Session{Formats: append(formats.List{synthetic(&whole)}, formats.All...)}.Run(New, args...)
 		if got.Status != 0 || got.Stderr != "" {
 			t.Fatalf("traceconv %q: exit status %d, stderr %q", args, got.Status, got.Stderr)
 		}
@@ -61,18 +61,18 @@ func TestStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := readStore(t, run("x.model", "--seed", "5", "--title", "T"))
+	got := readStore(t, run("x.synthetic", "--seed", "5", "--title", "T"))
 	if whole != 0 {
 		t.Error("the trace was made as a whole")
 	}
 	if !reflect.DeepEqual(got.Ranks, readStore(t, asStore(t, want)).Ranks) || got.Title != "T" {
 		t.Errorf("the trace differs, with title %q", got.Title)
 	}
-	if p := got.Provenance; len(p) != 1 || len(p[0].Inputs) != 1 || p[0].Inputs[0].Name != "x.model" ||
+	if p := got.Provenance; len(p) != 1 || len(p[0].Inputs) != 1 || p[0].Inputs[0].Name != "x.synthetic" ||
 		len(p[0].Inputs[0].SHA256) != 64 || p[0].Seed == nil || *p[0].Seed != 5 {
 		t.Errorf("provenance %+v", p)
 	}
-	run("x.model", "-o", "x.parquet")
+	run("x.synthetic", "-o", "x.parquet")
 	if store := content(t, "x.parquet"); len(readStore(t, store).Ranks) != 8 || whole != 0 {
 		t.Errorf("%d ranks, made as a whole %d times", len(readStore(t, store).Ranks), whole)
 	}
@@ -80,15 +80,15 @@ func TestStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = readStore(t, run("x.model", "--seed", "5", "--lower", "collectives"))
+	got = readStore(t, run("x.synthetic", "--seed", "5", "--lower", "collectives"))
 	if !reflect.DeepEqual(got.Ranks, readStore(t, asStore(t, lowered)).Ranks) || whole != 0 {
 		t.Errorf("%d ops, expected %d, made as a whole %d times", got.Ops(), lowered.Ops(), whole)
 	}
 
 	// In a format that loses something, too, and says so.
 	asGOAL := func(args ...string) clitest.Result {
-		args = append(args, "x.model", "--seed", "5", "--lower", "collectives", "--to", "goal")
-		return clitest.Session{Formats: append(formats.List{model(&whole)}, formats.All...)}.Run(New, args...)
+		args = append(args, "x.synthetic", "--seed", "5", "--lower", "collectives", "--to", "goal")
+		return clitest.Session{Formats: append(formats.List{synthetic(&whole)}, formats.All...)}.Run(New, args...)
 	}
 	lossy, strict := asGOAL(), asGOAL("--strict")
 	var goalText bytes.Buffer

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag/gen/generator"
-	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/formats/vef/model"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
 )
@@ -63,7 +63,7 @@ func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 	for _, names := range g.Exclusive {
 		cmd.MarkFlagsMutuallyExclusive(names...)
 	}
-	if ext.Describes(r.config) {
+	if model.Describes(r.config) {
 		flags.BoolVar(&r.emitSpec, "emit-spec", false,
 			"write the extended VEF trace (EXT) that describes the model, not the trace of the model")
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/formats/vef/model"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
@@ -50,7 +50,7 @@ func TestDCNW(t *testing.T) {
 
 	params.Sizes, _ = dcnw.Workload("FB_WEB")
 	params.Tasks, params.Messages, params.Clock, params.Load = 20, 500, 7, 2.5
-	params.Destination = openloop.Law{Distribution: openloop.Poisson}
+	params.Destination = openloop.DestinationPolicy{Distribution: openloop.Poisson}
 	s, err = dcnw.NewSource(params, 9)
 	want = traceOf(t, s, err)
 	args := strings.Fields("dcnw --sizes fb_web --tasks 20 --messages 500 --clock 7ps --seed 9")
@@ -58,7 +58,7 @@ func TestDCNW(t *testing.T) {
 		got, _ = generate(t, append(args, "--load", load, "--destination", "poisson")...)
 		same(t, got, want)
 	}
-	params.Destination = openloop.Law{Distribution: openloop.Gauss, Sigma: 0.25}
+	params.Destination = openloop.DestinationPolicy{Distribution: openloop.Gauss, Sigma: 0.25}
 	s, err = dcnw.NewSource(params, 9)
 	got, _ = generate(t, append(args, "--load", "2.5", "--destination", "Normal", "--gauss-sigma-frac", "0.25")...)
 	same(t, got, traceOf(t, s, err))
@@ -125,8 +125,8 @@ func TestFlows(t *testing.T) {
 	same(t, got, want)
 
 	params = flows.Params{Tasks: 9, Messages: 400, Clock: 500, Ticks: 2000, Classes: []flows.Class{
-		{MinKB: 1, MaxKB: 4, Percent: 12.5, Destination: openloop.Law{Distribution: openloop.Poisson}},
-		{MinKB: 2048, MaxKB: 2048, Percent: 87.5, Destination: openloop.Law{Distribution: openloop.Gauss, Sigma: 0.5}},
+		{MinKB: 1, MaxKB: 4, Percent: 12.5, Destination: openloop.DestinationPolicy{Distribution: openloop.Poisson}},
+		{MinKB: 2048, MaxKB: 2048, Percent: 87.5, Destination: openloop.DestinationPolicy{Distribution: openloop.Gauss, Sigma: 0.5}},
 	}}
 	s, err = flows.NewSource(params, 4)
 	want = traceOf(t, s, err)
@@ -174,7 +174,7 @@ func TestSpecs(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := formats.All.Named("vef").Read([]*format.Input{{Name: file, Reader: text}},
-			format.ReadOptions{Warn: t.Errorf, Own: &ext.Options{Seed: 5}})
+			format.ReadOptions{Warn: t.Errorf, Own: &model.Options{Seed: 5}})
 		text.Close()
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/vef"
-	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/formats/vef/model"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/param"
@@ -172,11 +172,11 @@ func (r *run) writeSpec() error {
 	if r.lower.Asked() || r.write.To != "" && r.write.To != vef.Format.Name {
 		return cli.Usagef("--emit-spec writes an extended VEF trace: --to and --lower are for those who read it")
 	}
-	model, missing, err := ext.Describe(r.config, r.env(), r.write.Output)
+	m, missing, err := model.Describe(r.config, r.env(), r.write.Output)
 	if err != nil {
 		return r.failed(err)
 	}
-	if err := r.writeText(model.Spec()); err != nil {
+	if err := r.writeText(m.Spec()); err != nil {
 		return err
 	}
 	for _, flag := range append(missing, "seed") {

@@ -1,6 +1,6 @@
 // This file reads records of keywords and values.
 
-package ext
+package model
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package ext
+package model
 
 import (
 	"bytes"
@@ -158,8 +158,8 @@ func TestSource(t *testing.T) {
 	check("ext-dcnw-defaults.vef", want, err)
 
 	many := flows.Params{Tasks: 8, Messages: 400, Clock: 1000, Ticks: 100_000, Classes: []flows.Class{
-		{MinKB: 1, MaxKB: 2, Percent: 50, Destination: openloop.Law{Distribution: openloop.Poisson}},
-		{MinKB: 8, MaxKB: 8, Percent: 25.5, Destination: openloop.Law{Distribution: openloop.Gauss, Sigma: 0.25}},
+		{MinKB: 1, MaxKB: 2, Percent: 50, Destination: openloop.DestinationPolicy{Distribution: openloop.Poisson}},
+		{MinKB: 8, MaxKB: 8, Percent: 25.5, Destination: openloop.DestinationPolicy{Distribution: openloop.Gauss, Sigma: 0.25}},
 		{MinKB: 100, MaxKB: 200, Percent: 24.5},
 	}}
 	sigma := 0.25

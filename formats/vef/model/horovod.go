@@ -1,6 +1,6 @@
 // This file has the model HOROVOD.
 
-package ext
+package model
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
 // This file has the model FLOWS.
 
-package ext
+package model
 
 import (
 	"fmt"

@@ -1,10 +1,10 @@
-// Package ext reads and writes what follows the header of an extended VEF trace: the parameters of a workload model, of
+// Package model reads and writes what follows the header of an extended VEF trace: the parameters of a workload model, of
 // which the generators in dag/gen make the trace.
 //
 // The four models and their parameters are those of F. J. Andújar et al., "Extending the VEF traces framework to model
 // data center network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). Their spelling
 // is specified in docs/generators/dcnw.md, cdcnw.md, flows.md and horovod.md.
-package ext
+package model
 
 import (
 	"encoding/json"

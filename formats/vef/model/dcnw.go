@@ -1,6 +1,6 @@
 // This file has the models DCNW and CDCNW.
 
-package ext
+package model
 
 import (
 	"bufio"
@@ -100,8 +100,8 @@ func (p *parser) traffic(sizes *dcnw.Curve, sizeFile string) (model, error) {
 }
 
 // law returns the law of destinations of a distribution.
-func (p *parser) law(d openloop.Distribution) openloop.Law {
-	law := openloop.Law{Distribution: d, Sigma: openloop.DefaultSigma}
+func (p *parser) law(d openloop.Distribution) openloop.DestinationPolicy {
+	law := openloop.DestinationPolicy{Distribution: d, Sigma: openloop.DefaultSigma}
 	if sigma := p.options.GaussSigma; sigma != nil {
 		law.Sigma = *sigma
 	}

@@ -1,4 +1,4 @@
-// This file hands extended traces to package ext, which knows their models.
+// This file hands extended traces to package model, which knows their models.
 
 package vef
 
@@ -7,13 +7,13 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/formats/vef/ext"
+	"github.com/tracedag/tracedag/formats/vef/model"
 )
 
 // modelText is the part of an extended trace that describes the model.
 type modelText struct {
-	kind  ext.Line // the record EXT, without that word
-	lines []ext.Line
+	kind  model.Line // the record EXT, without that word
+	lines []model.Line
 }
 
 // open opens an extended trace, which can be made batch by batch; a plain one is read as a whole.
@@ -46,16 +46,16 @@ func isModel(head []byte) bool {
 
 // source returns the trace of the model of an extended trace.
 func (r *reader) source(o format.ReadOptions) (dag.Source, error) {
-	h := ext.Header{Line: r.header.line, Tasks: r.header.tasks, Messages: r.header.messages, Clock: r.header.clock}
-	model, err := ext.Parse(r.file, h, r.model.kind, r.model.lines, o)
+	h := model.Header{Line: r.header.line, Tasks: r.header.tasks, Messages: r.header.messages, Clock: r.header.clock}
+	m, err := model.Parse(r.file, h, r.model.kind, r.model.lines, o)
 	if err != nil {
 		return nil, err
 	}
-	source, err := model.Source()
+	source, err := m.Source()
 	if err != nil {
 		return nil, err
 	}
-	attrs, err := model.Attrs()
+	attrs, err := m.Attrs()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (r *reader) source(o format.ReadOptions) (dag.Source, error) {
 	}
 	described := *header
 	described.Attrs = `{"vef":` + string(attrs) + `}`
-	return &modelSource{dag.WithHeader(source, &described), model.Files()}, nil
+	return &modelSource{dag.WithHeader(source, &described), m.Files()}, nil
 }
 
 // modelSource is the trace of a model, which may be described in several files.
