@@ -12,10 +12,10 @@ import (
 
 // buffered is the rows of an export as they were read.
 type buffered struct {
-	r        *report
-	notes    []noteRow
-	kernels  []kernelRow
-	launches []launchRow
+	r           *report
+	annotations []annotationRow
+	kernels     []kernelRow
+	launches    []launchRow
 }
 
 // launchRow is a row of the table of the host's calls.
@@ -23,7 +23,7 @@ type launchRow struct {
 	start, globalTid, correlation int64
 }
 
-// finish reads the notes, in order, after all else.
+// finish reads the annotations, in order, after all else.
 func (b *buffered) finish() (*report, error) {
 	r := b.r
 	for i := range b.kernels {
@@ -36,13 +36,13 @@ func (b *buffered) finish() (*report, error) {
 		r.addLaunch(index, l.start, l.globalTid, l.correlation)
 	}
 	r.sortLaunches()
-	slices.SortStableFunc(b.notes, func(x, y noteRow) int { return cmp.Compare(x.start, y.start) })
+	slices.SortStableFunc(b.annotations, func(x, y annotationRow) int { return cmp.Compare(x.start, y.start) })
 	m := newMachine(r)
 	at := int64(0)
 	r.place = func() string { return fmt.Sprintf("%s:%d", r.name, at) }
-	for i := range b.notes {
-		at = b.notes[i].row
-		if err := m.note(&b.notes[i]); err != nil {
+	for i := range b.annotations {
+		at = b.annotations[i].row
+		if err := m.annotation(&b.annotations[i]); err != nil {
 			return nil, &format.FileError{File: r.place(), Err: err}
 		}
 	}
@@ -53,10 +53,10 @@ func (b *buffered) finish() (*report, error) {
 	return r, nil
 }
 
-// addNote keeps a note.
-func (b *buffered) addNote(row noteRow) {
+// addAnnotation keeps an annotation.
+func (b *buffered) addAnnotation(row annotationRow) {
 	if row.end < row.start {
 		row.end = unknownTime // 0 or -1, as some versions say that there is none
 	}
-	b.notes = append(b.notes, row)
+	b.annotations = append(b.annotations, row)
 }

@@ -30,11 +30,11 @@ func TestErrors(t *testing.T) {
 		want    string
 		lenient bool // passes over it with one warning
 	}{
-		{"no note table", func() *maker { m := plain(nil); delete(m.rows, tableNotes); return m }(),
+		{"no note table", func() *maker { m := plain(nil); delete(m.rows, tableAnnotations); return m }(),
 			"not an nsys export with NCCL's notes: no table NVTX_EVENTS", false},
 		{"no string table", func() *maker { m := plain(nil); delete(m.rows, tableStrings); return m }(),
 			"no table StringIds, which has the names of kernels", false},
-		{"no notes", func() *maker { m := plain(nil); m.rows[tableNotes] = nil; return m }(),
+		{"no notes", func() *maker { m := plain(nil); m.rows[tableAnnotations] = nil; return m }(),
 			"2 kernels of NCCL, and no communicator is made in any note", false},
 		{"no kernels", func() *maker { m := plain(nil); delete(m.rows, tableKernel); return m }(),
 			"process 101: 1 NCCL calls and no kernel of NCCL at all", false},

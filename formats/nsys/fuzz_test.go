@@ -13,8 +13,8 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// seedNotes are notes of each kind.
-var seedNotes = []string{
+// seedAnnotations are annotations of each kind.
+var seedAnnotations = []string{
 	"commHash 0x7c21e0a94d11b302 commId 0x93b1cc02 rank 0 nranks 2 pid 40008",
 	"commHash 0x7c21e0a94d11b302 Rings [0] 1->0->1 pid 40008",
 	"commHash 0x7c21e0a94d11b302 Trees [0] 1/-1/-1->0->-1 pid 40008",
@@ -42,14 +42,14 @@ var seedNotes = []string{
 	"ncclCommInitRank", "ncclAllReduce",
 }
 
-func FuzzNote(f *testing.F) {
-	for _, text := range seedNotes {
+func FuzzAnnotation(f *testing.F) {
+	for _, text := range seedAnnotations {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var n note
-		if err := parseNote(text, &n); err != nil {
-			if n.kind == noNote {
+		var n annotation
+		if err := parseAnnotation(text, &n); err != nil {
+			if n.kind == noAnnotation {
 				t.Errorf("%q: an error of a text that is no note", text)
 			}
 			return
@@ -57,13 +57,13 @@ func FuzzNote(f *testing.F) {
 		if n.bytes < 0 || n.nranks < 0 || n.rank < -1 || n.peer < -1 || n.channel < 0 {
 			t.Errorf("%q: %+v", text, n)
 		}
-		if n.kind != noNote && !strings.Contains(text, "pid") {
+		if n.kind != noAnnotation && !strings.Contains(text, "pid") {
 			t.Errorf("%q: a note without pid", text)
 		}
 	})
 }
 
-// FuzzMachine feeds sequences of notes, each byte of the input one of those above: its text, time and thread.
+// FuzzMachine feeds sequences of annotations, each byte of the input one of those above: its text, time and thread.
 func FuzzMachine(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 4, 5, 6, 7})
 	f.Add([]byte{0, 8, 9, 8, 11, 10, 8, 11, 11, 12, 13, 7, 14, 4, 5, 6, 7, 15})
@@ -93,12 +93,13 @@ func FuzzMachine(f *testing.F) {
 			m := newMachine(r)
 			failed := false
 			for i, b := range sequence {
-				row := noteRow{start: int64(100 * i), end: int64(100*i + 50), globalTid: 40008<<24 | int64(b>>6&1),
-					text: seedNotes[int(b&31)%len(seedNotes)]}
+				row := annotationRow{start: int64(100 * i), end: int64(100*i + 50),
+					globalTid: 40008<<24 | int64(b>>6&1),
+					text:      seedAnnotations[int(b&31)%len(seedAnnotations)]}
 				if b >= 128 {
 					row.end = unknownTime
 				}
-				if m.note(&row) != nil {
+				if m.annotation(&row) != nil {
 					failed = true
 					break
 				}
@@ -173,7 +174,7 @@ func FuzzJSONLines(f *testing.F) {
 func FuzzTables(f *testing.F) {
 	const prefix = vectors + "/08_p2p_single/derived/nsys_report_node00."
 	var seed [3][]byte
-	tables := []string{tableNotes, tableKernel, tableStrings}
+	tables := []string{tableAnnotations, tableKernel, tableStrings}
 	for i, table := range tables {
 		data, err := os.ReadFile(prefix + table + ".csv")
 		if err != nil {
@@ -182,8 +183,8 @@ func FuzzTables(f *testing.F) {
 		seed[i] = data
 	}
 	f.Add(seed[0], seed[1], seed[2])
-	f.Fuzz(func(t *testing.T, notes, kernels, strings []byte) {
-		readAny(t, fuzzFile{"x." + tables[0] + ".csv", notes}, fuzzFile{"x." + tables[1] + ".csv", kernels},
+	f.Fuzz(func(t *testing.T, annotations, kernels, strings []byte) {
+		readAny(t, fuzzFile{"x." + tables[0] + ".csv", annotations}, fuzzFile{"x." + tables[1] + ".csv", kernels},
 			fuzzFile{"x." + tables[2] + ".csv", strings})
 	})
 }

@@ -44,7 +44,7 @@ type commRank struct {
 // comm is a communicator.
 type comm struct {
 	id             uint64
-	size           int32        // as its notes say
+	size           int32        // as its annotations say
 	gpus           []int32      // by rank
 	members        []commMember // by rank
 	rings          [][]int32    // by channel: ranks, from 0 on
@@ -120,7 +120,7 @@ func (r *report) byProcess() [][]int32 {
 }
 
 // placeRanks finds out which of a process' devices has which rank of its communicators. One that has kernels on one
-// device has one GPU. With several devices, the ranks of a communicator are, in the order of their notes, on the
+// device has one GPU. With several devices, the ranks of a communicator are, in the order of their annotations, on the
 // devices on which it had kernels, in the order of its first launches there; a rank of which no kernel is known is on
 // the first device that has none of the communicator.
 func (r *report) placeRanks(proc int32, events []int32) error {
@@ -158,8 +158,8 @@ func (r *report) placeRanks(proc int32, events []int32) error {
 	return nil
 }
 
-// place gives ranks GPUs of the process, on which the communicator had kernels: by device where the notes of the ranks
-// tell them, else in order.
+// place gives ranks GPUs of the process, on which the communicator had kernels: by device where the annotations of the
+// ranks tell them, else in order.
 func (c *localComm) place(gpus []int32, all []procGPU) {
 	byDevice := make([]int, len(gpus))
 	for i, g := range gpus {

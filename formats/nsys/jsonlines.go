@@ -116,7 +116,7 @@ func (j *jsonReader) parse(line []byte) error {
 		if n.Timestamp == nil {
 			return j.r.problem("such lines are left out", j.syntax("Timestamp in NvtxEvent", ""))
 		}
-		row := noteRow{row: j.line, start: int64(*n.Timestamp), end: unknownTime,
+		row := annotationRow{row: j.line, start: int64(*n.Timestamp), end: unknownTime,
 			globalTid: int64(n.GlobalTid), text: n.Text, json: n.JsonText}
 		if n.EndTimestamp != nil {
 			row.end = int64(*n.EndTimestamp)
@@ -124,7 +124,7 @@ func (j *jsonReader) parse(line []byte) error {
 		if row.text == "" && n.TextId != nil {
 			row.text = j.string(int64(*n.TextId))
 		}
-		j.addNote(row)
+		j.addAnnotation(row)
 	case e.TraceProcessEvent != nil:
 		if p := e.TraceProcessEvent; p.StartNs != nil && p.CorrelationID != nil {
 			j.launches = append(j.launches, launchRow{int64(*p.StartNs), int64(p.GlobalTid), int64(*p.CorrelationID)})

@@ -1,5 +1,5 @@
 // This file finds the kernels of events: those of CUDA graphs by their nodes, and in exports without the table of host
-// calls by the order of kinds. The others were found by their launches as the notes were read.
+// calls by the order of kinds. The others were found by their launches as the annotations were read.
 
 package nsys
 
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// errNoComm says that there are no notes of communicators.
+// errNoComm says that there are no annotations of communicators.
 var errNoComm = errors.New("no communicator is made in any note: expected a profile from the start of a job whose " +
 	"NCCL writes notes, with --trace=cuda,nvtx")
 
@@ -42,17 +42,17 @@ func (r *report) link() error {
 	return r.checkKernels()
 }
 
-// linkByOrder matches the streams that notes tell of with those of the GPU one to one: the kinds of what was called on
-// one, in order, must be those of the kernels on the other. Of several that match, the first to be called has the first
-// that began.
+// linkByOrder matches the streams that annotations tell of with those of the GPU one to one: the kinds of what was
+// called on one, in order, must be those of the kernels on the other. Of several that match, the first to be called has
+// the first that began.
 func (r *report) linkByOrder() error {
-	calls := make(map[noteStream][]int32) // events
+	calls := make(map[annotationStream][]int32) // events
 	for i := range r.events {
 		e := &r.events[i]
 		if e.graphNode != 0 {
 			continue
 		}
-		s := noteStream{e.proc, e.noteStream}
+		s := annotationStream{e.proc, e.annotationStream}
 		calls[s] = append(calls[s], int32(i))
 	}
 	kernels := make([][]int32, len(r.streams))
@@ -61,12 +61,12 @@ func (r *report) linkByOrder() error {
 			kernels[k.stream] = append(kernels[k.stream], int32(i))
 		}
 	}
-	var hosts []noteStream
+	var hosts []annotationStream
 	for s, list := range calls {
 		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(r.events[a].host, r.events[b].host) })
 		hosts = append(hosts, s)
 	}
-	slices.SortFunc(hosts, func(a, b noteStream) int {
+	slices.SortFunc(hosts, func(a, b annotationStream) int {
 		return cmp.Or(cmp.Compare(r.events[calls[a][0]].host, r.events[calls[b][0]].host), cmp.Compare(a.proc, b.proc),
 			cmp.Compare(a.address, b.address))
 	})
@@ -107,8 +107,8 @@ func (r *report) linkByOrder() error {
 // maxStreams bounds the time that matching takes.
 const maxStreams = 4096
 
-// noteStream identifies a stream by the address that notes have.
-type noteStream struct {
+// annotationStream identifies a stream by the address that annotations have.
+type annotationStream struct {
 	proc    int32
 	address uint64
 }
@@ -138,7 +138,7 @@ func (r *report) mayBe(e *event, kind kernelKind) bool {
 }
 
 // noMatch returns the error that no kernels match the events of a stream, with what there is of both.
-func (r *report) noMatch(proc int32, calls map[noteStream][]int32, kernels [][]int32) error {
+func (r *report) noMatch(proc int32, calls map[annotationStream][]int32, kernels [][]int32) error {
 	var have, want []string
 	for s, list := range calls {
 		if s.proc == proc {
@@ -162,7 +162,8 @@ func (r *report) noMatch(proc int32, calls map[noteStream][]int32, kernels [][]i
 		strings.Join(want, ", "), strings.Join(have, ", "), tableRuntime)
 }
 
-// runGraphs makes an event for every run of the node of a graph, from the one that was noted when the graph was made.
+// runGraphs makes an event for every run of the node of a graph, from the one that was recorded when the graph was
+// made.
 func (r *report) runGraphs() error {
 	noted := make(map[nodeKey]int32) // events
 	for i := range r.events {
@@ -217,14 +218,14 @@ func (r *report) runGraphs() error {
 // dropWithoutKernels drops the events that have no kernels because the profile does not reach that far: those after
 // which no other of their stream has any.
 func (r *report) dropWithoutKernels() error {
-	last := make(map[noteStream]int64) // when the last event with a kernel was launched
+	last := make(map[annotationStream]int64) // when the last event with a kernel was launched
 	has := make([]bool, len(r.procs))
 	for i := range r.kernels {
 		has[r.streams[r.kernels[i].stream].proc] = true
 	}
 	for i := range r.events {
 		if e := &r.events[i]; e.start != unknownTime {
-			s := noteStream{e.proc, e.noteStream}
+			s := annotationStream{e.proc, e.annotationStream}
 			if host, ok := last[s]; !ok || e.host > host {
 				last[s] = e.host
 			}
@@ -236,7 +237,7 @@ func (r *report) dropWithoutKernels() error {
 		if e.start != unknownTime {
 			return false
 		}
-		host, ok := last[noteStream{e.proc, e.noteStream}]
+		host, ok := last[annotationStream{e.proc, e.annotationStream}]
 		switch {
 		case !r.procs[e.proc].window.contains(e.at):
 		case ok && e.host <= host || !has[e.proc]:

@@ -1,9 +1,10 @@
-// This file follows the notes of each thread, in their order, and makes events of them: what a kernel of NCCL did.
+// This file follows the annotations of each thread, in their order, and makes events of them:
+// what a kernel of NCCL did.
 //
-// The calls of a thread, and what NCCL then notes of them, make up a batch. It begins with a call, or with the start of
-// a group, and takes what follows up to the next call or group that is not inside it: details of collectives, pieces of
-// messages, launches. Nothing that is out of order is more than an error: a detail before the end of a group ends the
-// group, an end without a start is passed over.
+// The calls of a thread, and what NCCL then records of them, make up a batch. It begins with a call, or with the start
+// of a group, and takes what follows up to the next call or group that is not inside it: details of collectives, pieces
+// of messages, launches. Nothing that is out of order is more than an error: a detail before the end of a group ends
+// the group, an end without a start is passed over.
 
 package nsys
 
@@ -17,11 +18,11 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// machine takes notes.
+// machine takes annotations.
 type machine struct {
 	r       *report
 	threads map[uint64]*thread
-	n       note
+	n       annotation
 	scratch []byte
 	member  attr.NCCLCall // memory of attrs
 	numbers []int64
@@ -34,8 +35,8 @@ func newMachine(r *report) *machine {
 	return &machine{r: r, threads: make(map[uint64]*thread)}
 }
 
-// noteRow is a row of the table of notes.
-type noteRow struct {
+// annotationRow is a row of the table of annotations.
+type annotationRow struct {
 	row        int64 // number of the row or line, for messages
 	start, end int64 // end is unknownTime for a mark, or a range that was not closed
 	globalTid  int64 // 0: not said
@@ -53,7 +54,7 @@ type thread struct {
 	b        batch
 }
 
-// batch is what was noted of calls that belong together.
+// batch is what was recorded of calls that belong together.
 type batch struct {
 	open       bool
 	inner      bool // the group that a send or receive opens by itself was seen
@@ -64,7 +65,7 @@ type batch struct {
 	runs       map[callKey]callRun
 	details    []detail
 	channels   []channel
-	launches   []launchNote
+	launches   []launchAnnotation
 	kernels    []int32 // of the launches
 	nodes      []int64 // likewise
 	segments   map[segment]int32
@@ -86,7 +87,7 @@ type call struct {
 	next   int32 // the next with the same partner; -1: none
 }
 
-// detail is what was noted of a member.
+// detail is what was recorded of a member.
 type detail struct {
 	member
 	stream     uint64
@@ -105,8 +106,9 @@ type channel struct {
 	warps, work, chunk, last int64
 }
 
-// launchNote is a launch, with the kernels or nodes of graphs that it made: up to these places in the batch's lists.
-type launchNote struct {
+// launchAnnotation is a launch, with the kernels or nodes of graphs that it made: up to these places in the batch's
+// lists.
+type launchAnnotation struct {
 	kernels, nodes int32
 }
 
@@ -127,15 +129,15 @@ func (m *machine) thread(id uint64, proc uint64) *thread {
 	return t
 }
 
-// note takes the next note. Notes come in the order of their starts.
-func (m *machine) note(row *noteRow) error {
+// annotation takes the next annotation. Annotations come in the order of their starts.
+func (m *machine) annotation(row *annotationRow) error {
 	n := &m.n
-	if err := parseNote(row.text, n); err != nil {
+	if err := parseAnnotation(row.text, n); err != nil {
 		return m.r.problem("such notes are left out", err)
 	}
-	if n.kind == noNote {
+	if n.kind == noAnnotation {
 		if !m.r.annotated {
-			m.stock.note(row)
+			m.stock.annotation(row)
 		}
 		return nil
 	}
@@ -145,58 +147,58 @@ func (m *machine) note(row *noteRow) error {
 	return m.known(row, n)
 }
 
-// threadOf returns the state of the thread of a note.
-func (m *machine) threadOf(row *noteRow, pid int64) *thread {
+// threadOf returns the state of the thread of an annotation.
+func (m *machine) threadOf(row *annotationRow, pid int64) *thread {
 	if row.globalTid != 0 {
 		return m.thread(uint64(row.globalTid), processKey(row.globalTid))
 	}
 	return m.thread(uint64(pid)<<24, uint64(pid))
 }
 
-func (m *machine) known(row *noteRow, n *note) error {
+func (m *machine) known(row *annotationRow, n *annotation) error {
 	t := m.threadOf(row, n.pid)
 	switch n.kind {
-	case noteInit:
+	case annotationInit:
 		return m.init(t, n)
-	case noteRing, noteTree:
+	case annotationRing, annotationTree:
 		return m.neighbours(t, n)
-	case noteStart:
+	case annotationStart:
 		w := &m.r.procs[t.proc].window
 		if w.marks[0]++; w.marks[0] == 1 {
 			w.start = row.start
 		}
 		return nil
-	case noteStop:
+	case annotationStop:
 		w := &m.r.procs[t.proc].window
 		w.marks[1]++
 		w.stop = row.start
 		return nil
 	}
-	if n.kind != noteGroupStart && n.kind != noteGroupEnd {
+	if n.kind != annotationGroupStart && n.kind != annotationGroupEnd {
 		m.r.annotated = true
 	}
 	switch n.kind {
-	case noteGroupStart:
+	case annotationGroupStart:
 		return m.groupStart(t, row)
-	case noteGroupEnd:
+	case annotationGroupEnd:
 		if t.depth > 0 {
 			t.depth--
 		}
 		t.b.end = max(t.b.end, row.end)
-	case noteCall:
+	case annotationCall:
 		return m.call(t, row, n)
-	case noteColl, notePiece:
+	case annotationColl, annotationPiece:
 		return m.detail(t, row, n)
-	case noteChannel:
+	case annotationChannel:
 		return m.channel(t, n)
-	case noteLaunch:
+	case annotationLaunch:
 		m.launch(t, row)
 	}
 	return nil
 }
 
-// comm returns the communicator that a note names.
-func (m *machine) comm(t *thread, n *note) (int32, error) {
+// comm returns the communicator that an annotation names.
+func (m *machine) comm(t *thread, n *annotation) (int32, error) {
 	p := &m.r.procs[t.proc]
 	if c, ok := p.commOf[n.comm]; ok {
 		return c, nil
@@ -212,7 +214,7 @@ func (m *machine) comm(t *thread, n *note) (int32, error) {
 // maxDevices is more than a process has.
 const maxDevices = 128
 
-func (m *machine) init(t *thread, n *note) error {
+func (m *machine) init(t *thread, n *annotation) error {
 	p := &m.r.procs[t.proc]
 	c, ok := p.commOf[n.comm]
 	if !ok || p.comms[c].id != n.id {
@@ -250,7 +252,7 @@ func (c *localComm) rankOf(rank int32) *localRank {
 	return nil
 }
 
-func (m *machine) neighbours(t *thread, n *note) error {
+func (m *machine) neighbours(t *thread, n *annotation) error {
 	c, err := m.comm(t, n)
 	if c < 0 {
 		return err
@@ -265,13 +267,13 @@ func (m *machine) neighbours(t *thread, n *note) error {
 			comm.id, m.r.procs[t.proc].pid, n.rank))
 	}
 	for _, q := range append(n.down[:], n.prev, n.next) {
-		if q < -1 || q >= comm.nranks || n.kind == noteRing && (n.prev < 0 || n.next < 0) {
+		if q < -1 || q >= comm.nranks || n.kind == annotationRing && (n.prev < 0 || n.next < 0) {
 			return m.r.problem("such notes are left out", fmt.Errorf("communicator 0x%x: expected neighbours below "+
 				"%d, found %d", comm.id, comm.nranks, q))
 		}
 	}
 	list := &rank.rings
-	if n.kind == noteTree {
+	if n.kind == annotationTree {
 		list = &rank.trees
 	}
 	for int(n.channel) >= len(*list) {
@@ -288,7 +290,7 @@ func (m *machine) neighbours(t *thread, n *note) error {
 }
 
 // begin starts a batch with a call or a group at the row.
-func (m *machine) begin(t *thread, row *noteRow) error {
+func (m *machine) begin(t *thread, row *annotationRow) error {
 	err := m.close(t, false)
 	t.b.reset(row.start, row.end)
 	return err
@@ -302,12 +304,12 @@ func (b *batch) reset(start, end int64) {
 		kernels: b.kernels[:0], nodes: b.nodes[:0], segments: b.segments}
 }
 
-// planned reports whether NCCL has noted what it does in the batch.
+// planned reports whether NCCL has recorded what it does in the batch.
 func (b *batch) planned() bool {
 	return len(b.details) > 0 || len(b.launches) > 0
 }
 
-func (m *machine) groupStart(t *thread, row *noteRow) error {
+func (m *machine) groupStart(t *thread, row *annotationRow) error {
 	b := &t.b
 	if t.depth++; t.depth > 1 {
 		return nil
@@ -319,7 +321,7 @@ func (m *machine) groupStart(t *thread, row *noteRow) error {
 	return m.begin(t, row)
 }
 
-func (m *machine) call(t *thread, row *noteRow, n *note) error {
+func (m *machine) call(t *thread, row *annotationRow, n *annotation) error {
 	c, err := m.comm(t, n)
 	if err != nil {
 		return err
@@ -336,7 +338,7 @@ func (m *machine) call(t *thread, row *noteRow, n *note) error {
 	return nil
 }
 
-func (m *machine) detail(t *thread, row *noteRow, n *note) error {
+func (m *machine) detail(t *thread, row *annotationRow, n *annotation) error {
 	b := &t.b
 	t.depth = 0
 	if !b.open {
@@ -347,7 +349,7 @@ func (m *machine) detail(t *thread, row *noteRow, n *note) error {
 	d := detail{member: member{bytes: n.bytes, peer: n.peer, op: n.op, algo: n.algo, proto: n.proto, inPlace: noRank},
 		stream: n.stream, chunk: n.chunkSize, typeSize: n.typeSize, chunkSteps: n.chunkSteps, sliceSteps: n.sliceSteps,
 		stepSize: n.stepSize, first: int32(len(b.channels)), end: int32(len(b.channels))}
-	if n.kind == noteColl {
+	if n.kind == annotationColl {
 		c, err := m.comm(t, n)
 		if err != nil {
 			return err
@@ -368,7 +370,7 @@ func (m *machine) detail(t *thread, row *noteRow, n *note) error {
 	return nil
 }
 
-// callKey is what the note of a piece tells of its call.
+// callKey is what the annotation of a piece tells of its call.
 type callKey struct {
 	op   opKind
 	peer int32
@@ -401,9 +403,9 @@ func (b *batch) addCall(c call) {
 	b.runs[key] = run
 }
 
-// takePiece returns the call of which a note has a piece, which is then no longer left, nil where there is none: the
-// first for which enough is left to send or receive, else the first with the same partner.
-func (b *batch) takePiece(n *note) *call {
+// takePiece returns the call of which an annotation has a piece, which is then no longer left, nil where there is none:
+// the first for which enough is left to send or receive, else the first with the same partner.
+func (b *batch) takePiece(n *annotation) *call {
 	key := callKey{n.op, n.peer}
 	run, ok := b.runs[key]
 	if !ok {
@@ -428,7 +430,7 @@ func (b *batch) takePiece(n *note) *call {
 	return found
 }
 
-func (m *machine) channel(t *thread, n *note) error {
+func (m *machine) channel(t *thread, n *annotation) error {
 	b := &t.b
 	if len(b.details) == 0 || b.details[len(b.details)-1].op.p2p() {
 		return m.r.problem("such notes are left out", fmt.Errorf("note of a channel: expected one of a collective "+
@@ -444,7 +446,7 @@ func (m *machine) channel(t *thread, n *note) error {
 }
 
 // setInPlace finds out for which rank the buffers of the collective are in place.
-func (d *detail) setInPlace(n *note) {
+func (d *detail) setInPlace(n *annotation) {
 	switch d.op {
 	case opBroadcast:
 		if n.sendBuffer == n.recvBuffer {
@@ -461,7 +463,7 @@ func (d *detail) setInPlace(n *note) {
 	}
 }
 
-func (m *machine) launch(t *thread, row *noteRow) {
+func (m *machine) launch(t *thread, row *annotationRow) {
 	b := &t.b
 	t.depth = 0
 	if !b.open {
@@ -472,7 +474,7 @@ func (m *machine) launch(t *thread, row *noteRow) {
 	}
 	b.end = max(b.end, row.end)
 	t.take(row.start, row.end)
-	b.launches = append(b.launches, launchNote{int32(len(b.kernels)), int32(len(b.nodes))})
+	b.launches = append(b.launches, launchAnnotation{int32(len(b.kernels)), int32(len(b.nodes))})
 }
 
 // take adds to the batch what was launched, or became a node of a graph, from start to end; where the end is not known,
@@ -498,7 +500,7 @@ func (t *thread) take(start, end int64) {
 	}
 }
 
-// finish ends what is open when there are no more notes, each thread in its turn.
+// finish ends what is open when there are no more annotations, each thread in its turn.
 func (m *machine) finish() error {
 	if err := m.finishStock(); err != nil {
 		return err
@@ -511,7 +513,7 @@ func (m *machine) finish() error {
 	return nil
 }
 
-// close makes events of the batch. Where it is the last of its thread, the notes may end within it.
+// close makes events of the batch. Where it is the last of its thread, the annotations may end within it.
 func (m *machine) close(t *thread, last bool) error {
 	b := &t.b
 	if !b.open {
@@ -563,7 +565,7 @@ func (m *machine) close(t *thread, last bool) error {
 	return nil
 }
 
-// missing says what NCCL did not note of the batch's calls, "" where there is all.
+// missing says what NCCL did not record of the batch's calls, "" where there is all.
 func (b *batch) missing(p *process) string {
 	if len(b.calls) == 0 {
 		return ""
@@ -624,8 +626,8 @@ func (b *batch) severalComms() bool {
 func (m *machine) event(t *thread, details []detail, kernels []int32, nodes []int64, launches int) error {
 	r, b := m.r, &t.b
 	e := event{start: unknownTime, host: b.host, call: b.start, done: b.end, at: b.at, first: int32(len(r.members)),
-		count: int32(len(details)), proc: t.proc, stream: -1, launches: int32(launches), noteStream: details[0].stream,
-		order: int32(len(r.events))}
+		count: int32(len(details)), proc: t.proc, stream: -1, launches: int32(launches),
+		annotationStream: details[0].stream, order: int32(len(r.events))}
 	switch {
 	case len(kernels) >= launches:
 		if err := r.setKernels(&e, kernels); err != nil {
@@ -700,7 +702,7 @@ func (m *machine) attrs(b *batch, d *detail, channels []int32) []byte {
 
 // replay returns the channels of the collectives of a group that are done by one kernel, where they are not 0, 1, ...
 // for each: NCCL fills one channel after the other up to an equal share of the bytes of all. It returns nil where the
-// amounts that are noted do not come out that way for any number of channels.
+// amounts that are recorded do not come out that way for any number of channels.
 func (m *machine) replay(t *thread, details []detail) []int32 {
 	if len(details) < 2 || details[0].op.p2p() || details[0].stock {
 		return nil
@@ -733,7 +735,7 @@ func (m *machine) replay(t *thread, details []detail) []int32 {
 	return nil
 }
 
-// fill returns the channels for a number of channels, and whether the amounts come out as noted.
+// fill returns the channels for a number of channels, and whether the amounts come out as recorded.
 func (b *batch) fill(details []detail, total int64, n int) ([]int32, bool) {
 	share := (total + int64(n) - 1) / int64(n)
 	share = (share + 15) / 16 * 16

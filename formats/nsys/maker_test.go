@@ -20,10 +20,10 @@ type maker struct {
 	rows    map[string][][]any // by table
 	strings map[string]int64
 	columns map[string]string
-	textIDs bool // texts of notes are in StringIds
+	textIDs bool // texts of annotations are in StringIds
 }
 
-// Event types of notes.
+// Event types of annotations.
 const (
 	eventMark  = 34
 	eventRange = 59
@@ -31,8 +31,8 @@ const (
 
 // standard are the columns of tables.
 var standard = map[string]string{
-	tableNotes: "start INTEGER NOT NULL, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER, " +
-		"domainId INTEGER, jsonText TEXT, binaryData BLOB",
+	tableAnnotations: "start INTEGER NOT NULL, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, " +
+		"globalTid INTEGER, domainId INTEGER, jsonText TEXT, binaryData BLOB",
 	tableKernel: "start INTEGER NOT NULL, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, " +
 		"correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, graphNodeId INTEGER",
 	tableRuntime:    "start INTEGER NOT NULL, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER",
@@ -51,7 +51,8 @@ var standard = map[string]string{
 }
 
 func newMaker(host string) *maker {
-	return &maker{host: host, epoch: 1724241600000000000, clock: 1000, corr: 100, rows: map[string][][]any{tableNotes: nil},
+	return &maker{host: host, epoch: 1724241600000000000, clock: 1000, corr: 100,
+		rows:    map[string][][]any{tableAnnotations: nil},
 		strings: make(map[string]int64), columns: standard}
 }
 
@@ -122,26 +123,26 @@ func (p *testProcess) thread(n int64) *testProcess {
 	return &q
 }
 
-// note adds a note; end is nil for a mark.
-func (p *testProcess) note(start int64, end any, kind int64, text string) int {
+// annotation adds an annotation; end is nil for a mark.
+func (p *testProcess) annotation(start int64, end any, kind int64, text string) int {
 	row := []any{start, end, kind, text, nil, p.tid, 0, nil, nil}
 	if p.textIDs {
 		row[3], row[4] = nil, p.string(text)
 	}
-	p.add(tableNotes, row...)
-	return len(p.rows[tableNotes]) - 1
+	p.add(tableAnnotations, row...)
+	return len(p.rows[tableAnnotations]) - 1
 }
 
 func (p *testProcess) mark(text string, args ...any) {
-	p.note(p.tick(), nil, eventMark, fmt.Sprintf(text, args...)+fmt.Sprintf(" pid %d", p.pid))
+	p.annotation(p.tick(), nil, eventMark, fmt.Sprintf(text, args...)+fmt.Sprintf(" pid %d", p.pid))
 }
 
 // push opens a range, pop closes it.
 func (p *testProcess) push(text string, args ...any) int {
-	return p.note(p.tick(), nil, eventRange, fmt.Sprintf(text, args...)+fmt.Sprintf(" pid %d", p.pid))
+	return p.annotation(p.tick(), nil, eventRange, fmt.Sprintf(text, args...)+fmt.Sprintf(" pid %d", p.pid))
 }
 
-func (p *testProcess) pop(i int) { p.rows[tableNotes][i][1] = p.tick() }
+func (p *testProcess) pop(i int) { p.rows[tableAnnotations][i][1] = p.tick() }
 
 // init makes a communicator of n ranks with a ring in order.
 func (p *testProcess) init(hash, id uint64, rank, n int) {
@@ -152,7 +153,7 @@ func (p *testProcess) init(hash, id uint64, rank, n int) {
 
 func (p *testProcess) groupStart() { p.pop(p.push("ncclGroupStart():")) }
 
-// call notes a call, which ends at once.
+// call records a call, which ends at once.
 func (p *testProcess) call(name string, hash, stream uint64, bytes int64, more string) {
 	text := fmt.Sprintf("nccl%s(): commHash %#x, stream %#x, data_size %d, type_size 4, %s", name, hash, stream, bytes, more)
 	p.pop(p.push("%s", strings.TrimSuffix(text, " ")))
@@ -169,7 +170,7 @@ func (p *testProcess) piece(kind int, peer int, bytes int64) {
 	p.mark("Bytes %d nWarps 20 p2pType %d peer %d proto 2 countHi32 0 countLo32 %[1]d chunkSize 65536", bytes, kind, peer)
 }
 
-// launch notes the launch of a kernel and adds its row, where it has a name.
+// launch records the launch of a kernel and adds its row, where it has a name.
 func (p *testProcess) launch(name string, device, stream, start, end int64) {
 	i := p.push("ncclLaunchKernel():")
 	p.api("cudaLaunchKernelExC_v11060")
@@ -189,7 +190,7 @@ func (p *testProcess) kernel(name string, device, stream, start, end int64, node
 		p.string("ncclDevKernel_"+name+"(ncclDevComm *)"), node)
 }
 
-// allReduce notes an AllReduce as NCCL does.
+// allReduce records an AllReduce as NCCL does.
 func (p *testProcess) allReduce(hash, stream uint64, bytes, device, gpuStream, start, end int64) {
 	i := p.push("ncclAllReduce(): commHash %#x, stream %#x, data_size %d, type_size 4, red_op 0,", hash, stream, bytes)
 	p.detail(opAllReduce, hash, stream, bytes)
@@ -199,11 +200,11 @@ func (p *testProcess) allReduce(hash, stream uint64, bytes, device, gpuStream, s
 
 // stock adds a range of NVIDIA's NCCL with a payload as JSON.
 func (p *testProcess) stock(name, json string) int {
-	i := p.note(p.tick(), nil, eventRange, name)
-	p.rows[tableNotes][i][3], p.rows[tableNotes][i][4] = nil, p.string(name)
-	p.rows[tableNotes][i][6] = 1
+	i := p.annotation(p.tick(), nil, eventRange, name)
+	p.rows[tableAnnotations][i][3], p.rows[tableAnnotations][i][4] = nil, p.string(name)
+	p.rows[tableAnnotations][i][6] = 1
 	if json != "" {
-		p.rows[tableNotes][i][7] = json
+		p.rows[tableAnnotations][i][7] = json
 	}
 	return i
 }
@@ -228,7 +229,7 @@ func shuffle(t testing.TB, path string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, table := range []string{tableNotes, tableKernel, tableRuntime} {
+	for _, table := range []string{tableAnnotations, tableKernel, tableRuntime} {
 		for _, query := range []string{
 			"CREATE TABLE copy AS SELECT * FROM " + table + " ORDER BY start DESC, rowid",
 			"DROP TABLE " + table,

@@ -195,8 +195,8 @@ comm 0x1 [0 1]
 					p.init(hash, 0x1, rank, 2)
 					p.init(0xeee, uint64(0x10+rank), 0, 1)
 					p.mark("a note that contains")
-					p.note(p.tick(), nil, eventMark, "pid 7")
-					p.note(p.tick(), nil, eventRange, "ncclGroupStart(): pid 9999")
+					p.annotation(p.tick(), nil, eventMark, "pid 7")
+					p.annotation(p.tick(), nil, eventRange, "ncclGroupStart(): pid 9999")
 					p.pop(p.push("ncclGroupEnd():"))
 					p.call("AllReduce", hash, 0x10, 0, "red_op 0,")
 					p.call("AllReduce", 0xeee, 0x10, 64, "red_op 0,")
@@ -286,7 +286,7 @@ comm 0x1 [0 1]
 				p.mark("nWarps 8 count 400 chunkCount 32768 workCount 400 lastChunkCount 32768 workOffset 0")
 				p.launch("Broadcast_RING_LL", 0, 7, 1000, 2000)
 			}
-			for i, row := range m.rows[tableNotes] { // nothing is NULL
+			for i, row := range m.rows[tableAnnotations] { // nothing is NULL
 				if row[1] == nil {
 					row[1] = []int64{0, -1}[i%2]
 				}
@@ -342,13 +342,13 @@ comm 0x4d [0 1]
 			p := m.process(101)
 			for rank := range uint64(2) {
 				i := p.stock("ncclCommInitRankConfig", "")
-				m.rows[tableNotes][i][8] = binaryPayload(5, 1<<63|5, 2, rank, 1-rank)
+				m.rows[tableAnnotations][i][8] = binaryPayload(5, 1<<63|5, 2, rank, 1-rank)
 				p.pop(i)
 			}
 			p.pop(p.stock("ncclGroupStart", ""))
 			for range 2 {
 				i := p.stock("ncclReduceScatter", "")
-				m.rows[tableNotes][i][8] = binaryPayload(6, 1<<63|5, 4096)
+				m.rows[tableAnnotations][i][8] = binaryPayload(6, 1<<63|5, 4096)
 				p.pop(i)
 			}
 			i := p.stock("ncclGroupEnd", "")
@@ -371,16 +371,16 @@ comm 0x8000000000000005 [1 0]
 				for i := range int64(4) {
 					if i == 1 {
 						p.clock = 10000
-						p.note(p.tick(), nil, eventMark, fmt.Sprintf("nsys profiling start, pid: %d", p.pid))
+						p.annotation(p.tick(), nil, eventMark, fmt.Sprintf("nsys profiling start, pid: %d", p.pid))
 					}
 					if i == 3 && rank == 1 { // the last one is in the window of rank 0 only
-						p.note(15000, nil, eventMark, fmt.Sprintf("nsys profiling stopped, pid: %d", p.pid))
+						p.annotation(15000, nil, eventMark, fmt.Sprintf("nsys profiling stopped, pid: %d", p.pid))
 						p.clock = 16000
 					}
 					p.allReduce(hash, 0x10, 400*(i+1), 0, 7, 5000+6000*i, 6000+6000*i)
 				}
 				if rank == 0 {
-					p.note(40000, nil, eventMark, fmt.Sprintf("nsys profiling stopped, pid: %d", p.pid))
+					p.annotation(40000, nil, eventMark, fmt.Sprintf("nsys profiling stopped, pid: %d", p.pid))
 				}
 				p.clock = 1000
 			})

@@ -31,10 +31,10 @@ type report struct {
 	graphRuns     int64                    // how often a graph ran of which the nodes were not traced
 	syncs         []syncRow                // by time
 	syncCalls     map[correlationKey]int32
-	annotated     bool    // there are notes of an NCCL patched for ATLAHS
+	annotated     bool    // there are annotations of an NCCL patched for ATLAHS
 	linked        bool    // some kernel was found by its launch
 	made          []int32 // the processes that made communicators, in that order
-	mixedGroups   int64   // groups of which the notes do not tell what each kernel did
+	mixedGroups   int64   // groups of which the annotations do not tell what each kernel did
 	incomplete    []incompleteCall
 	cut           int64 // calls at the end that have no kernel
 
@@ -73,7 +73,7 @@ func (w *window) contains(t int64) bool {
 type localComm struct {
 	id     uint64
 	nranks int32
-	ranks  []localRank // in the order of their notes
+	ranks  []localRank // in the order of their annotations
 }
 
 // localRank is a rank of a communicator in a process.
@@ -81,7 +81,7 @@ type localRank struct {
 	rank   int32
 	rings  []neighbours // by channel
 	trees  []neighbours
-	device int32 // that its note tells; -1: it does not
+	device int32 // that its annotation tells; -1: it does not
 	gpu    int32 // which of the process's
 }
 
@@ -138,18 +138,18 @@ type nodeKey struct {
 
 // event is one kernel of NCCL, or several that a group of calls needed, and what it did.
 type event struct {
-	start, end int64 // of the kernels; start is unknown until they are found
-	host       int64 // when the kernel was launched; for the order of events
-	call, done int64 // when NCCL was called and that ended
-	at         int64 // when NCCL planned it, which decides whether it is in the window
-	first      int32 // members
-	count      int32
-	proc       int32
-	stream     int32 // an index of report.streams; -1: not known yet
-	launches   int32 // how many kernels it has
-	noteStream uint64
-	graphNode  int64 // 0: none
-	order      int32 // among events of the same host time; runs of a graph have that of what was captured
+	start, end       int64 // of the kernels; start is unknown until they are found
+	host             int64 // when the kernel was launched; for the order of events
+	call, done       int64 // when NCCL was called and that ended
+	at               int64 // when NCCL planned it, which decides whether it is in the window
+	first            int32 // members
+	count            int32
+	proc             int32
+	stream           int32 // an index of report.streams; -1: not known yet
+	launches         int32 // how many kernels it has
+	annotationStream uint64
+	graphNode        int64 // 0: none
+	order            int32 // among events of the same host time; runs of a graph have that of what was captured
 }
 
 const unknownTime = math.MinInt64
@@ -173,7 +173,7 @@ const (
 	anyRank = -2
 )
 
-// incompleteCall is a call of which NCCL did not note all that it did.
+// incompleteCall is a call of which NCCL did not record all that it did.
 type incompleteCall struct {
 	proc    int32
 	start   int64

@@ -25,27 +25,27 @@ import (
 
 // Tables of an export.
 const (
-	tableNotes      = "NVTX_EVENTS"
-	tableKernel     = "CUPTI_ACTIVITY_KIND_KERNEL"
-	tableRuntime    = "CUPTI_ACTIVITY_KIND_RUNTIME"
-	tableStrings    = "StringIds"
-	tableProcesses  = "PROCESSES"
-	tableSession    = "TARGET_INFO_SESSION_START_TIME"
-	tableSystem     = "TARGET_INFO_SYSTEM_ENV"
-	tableExport     = "META_DATA_EXPORT"
-	tableAnalysis   = "ANALYSIS_DETAILS"
-	tableGraphNodes = "CUDA_GRAPH_NODE_EVENTS"
-	tableGraphRuns  = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
-	tableSync       = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
-	tableCUDAEvent  = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
-	tableSchemas    = "NVTX_PAYLOAD_SCHEMAS"
-	tableEntries    = "NVTX_PAYLOAD_SCHEMA_ENTRIES"
+	tableAnnotations = "NVTX_EVENTS"
+	tableKernel      = "CUPTI_ACTIVITY_KIND_KERNEL"
+	tableRuntime     = "CUPTI_ACTIVITY_KIND_RUNTIME"
+	tableStrings     = "StringIds"
+	tableProcesses   = "PROCESSES"
+	tableSession     = "TARGET_INFO_SESSION_START_TIME"
+	tableSystem      = "TARGET_INFO_SYSTEM_ENV"
+	tableExport      = "META_DATA_EXPORT"
+	tableAnalysis    = "ANALYSIS_DETAILS"
+	tableGraphNodes  = "CUDA_GRAPH_NODE_EVENTS"
+	tableGraphRuns   = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+	tableSync        = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+	tableCUDAEvent   = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+	tableSchemas     = "NVTX_PAYLOAD_SCHEMAS"
+	tableEntries     = "NVTX_PAYLOAD_SCHEMA_ENTRIES"
 )
 
 // sqliteHeader is how every SQLite file begins.
 const sqliteHeader = "SQLite format 3\x00"
 
-// errUnsorted says that notes are not in the order of their starts.
+// errUnsorted says that annotations are not in the order of their starts.
 var errUnsorted = errors.New("the notes are not in the order of their starts")
 
 // readSQLite reads the export in the file at path; messages call it name.
@@ -172,7 +172,7 @@ func openDatabase(dsn string) (*database, error) {
 }
 
 // tablesRead are the tables that are read.
-var tablesRead = []string{tableNotes, tableKernel, tableRuntime, tableStrings, tableProcesses, tableSession,
+var tablesRead = []string{tableAnnotations, tableKernel, tableRuntime, tableStrings, tableProcesses, tableSession,
 	tableSystem,
 	tableExport, tableAnalysis, tableGraphNodes, tableGraphRuns, tableSync, tableCUDAEvent, tableSchemas, tableEntries}
 
@@ -300,7 +300,7 @@ func asText(v driver.Value) string {
 	return ""
 }
 
-// usefulStrings is the condition for strings that may be notes, names of functions and kernels, or payloads.
+// usefulStrings is the condition for strings that may be annotations, names of functions and kernels, or payloads.
 const usefulStrings = "value GLOB 'nccl*' OR value GLOB 'cu*Launch*' OR value GLOB 'comm*' OR " +
 	"value GLOB 'collType *' OR value GLOB 'nWarps *' OR value GLOB 'Bytes *' OR value GLOB 'nsys profiling *' OR " +
 	"value GLOB '{*' OR value GLOB 'NCCL*'"
@@ -312,12 +312,12 @@ func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, erro
 		return nil, err
 	}
 	defer d.conn.Close()
-	if _, ok := d.tables[tableNotes]; !ok {
+	if _, ok := d.tables[tableAnnotations]; !ok {
 		if len(d.tables) == 0 {
-			return nil, fmt.Errorf("not an nsys export: no table %s, nor any other of one", tableNotes)
+			return nil, fmt.Errorf("not an nsys export: no table %s, nor any other of one", tableAnnotations)
 		}
 		return nil, fmt.Errorf("not an nsys export with NCCL's notes: no table %s (profile with --trace=cuda,nvtx)",
-			tableNotes)
+			tableAnnotations)
 	}
 	if len(d.tables[tableKernel]) > 0 && len(d.tables[tableStrings]) == 0 {
 		return nil, fmt.Errorf("no table %s, which has the names of kernels", tableStrings)
@@ -353,7 +353,7 @@ func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, erro
 	if err := m.stock.readSchemas(d); err != nil {
 		return nil, err
 	}
-	if err := m.readNotes(d, strings, sorted); err != nil {
+	if err := m.readAnnotations(d, strings, sorted); err != nil {
 		return nil, err
 	}
 	r.place = func() string { return name }
@@ -428,18 +428,18 @@ func (r *report) readKernels(d *database, strings map[int64]string) error {
 	})
 }
 
-// onlyProcess returns the globalPid of the process of all notes, where the kernels do not tell theirs; 0 where there
-// are several.
+// onlyProcess returns the globalPid of the process of all annotations, where the kernels do not tell theirs; 0 where
+// there are several.
 func (d *database) onlyProcess() (int64, error) {
-	if d.has(tableKernel, "globalPid") || !d.has(tableNotes, "globalTid") {
+	if d.has(tableKernel, "globalPid") || !d.has(tableAnnotations, "globalTid") {
 		return 0, nil
 	}
 	var all []int64
-	err := d.query("SELECT DISTINCT (globalTid >> 24) << 24 FROM "+tableNotes+" WHERE globalTid IS NOT NULL LIMIT 2",
-		func(v []driver.Value) error {
-			all = append(all, asInt(v[0], 0))
-			return nil
-		})
+	err := d.query("SELECT DISTINCT (globalTid >> 24) << 24 FROM "+tableAnnotations+
+		" WHERE globalTid IS NOT NULL LIMIT 2", func(v []driver.Value) error {
+		all = append(all, asInt(v[0], 0))
+		return nil
+	})
 	if len(all) == 1 {
 		return all[0], err
 	}
@@ -478,18 +478,18 @@ func (r *report) readGraphs(d *database) error {
 	})
 }
 
-// readNotes feeds the notes to the machine, in the order of their starts.
-func (m *machine) readNotes(d *database, strings map[int64]string, sorted bool) error {
+// readAnnotations feeds the annotations to the machine, in the order of their starts.
+func (m *machine) readAnnotations(d *database, strings map[int64]string, sorted bool) error {
 	order := ""
 	if sorted {
 		order = "start, rowid"
 	}
-	columns := []string{"start", "end", "globalTid", d.first(tableNotes, "text", "textId"),
-		d.first(tableNotes, "binaryData", "jsonText", "jsonTextId")}
+	columns := []string{"start", "end", "globalTid", d.first(tableAnnotations, "text", "textId"),
+		d.first(tableAnnotations, "binaryData", "jsonText", "jsonTextId")}
 	before := int64(math.MinInt64)
-	var row noteRow
-	err := d.each(tableNotes, columns, "", order, func(v []driver.Value) error {
-		row = noteRow{row: row.row + 1, start: asInt(v[0], unknownTime), end: asInt(v[1], unknownTime),
+	var row annotationRow
+	err := d.each(tableAnnotations, columns, "", order, func(v []driver.Value) error {
+		row = annotationRow{row: row.row + 1, start: asInt(v[0], unknownTime), end: asInt(v[1], unknownTime),
 			globalTid: asInt(v[2], 0)}
 		if row.start < before && !sorted {
 			return errUnsorted
@@ -512,7 +512,7 @@ func (m *machine) readNotes(d *database, strings map[int64]string, sorted bool) 
 		if row.end < row.start {
 			row.end = unknownTime // 0 or -1, as some versions say that there is none
 		}
-		return m.note(&row)
+		return m.annotation(&row)
 	})
 	if err != nil {
 		return err

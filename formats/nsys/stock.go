@@ -1,5 +1,6 @@
-// This file reads what NVIDIA's own NCCL notes: ranges called as its functions, whose payloads have sizes, partners and
-// communicators. They count only where there are no notes of the NCCL patched for ATLAHS, which has these ranges, too.
+// This file reads what NVIDIA's own NCCL records: ranges called as its functions, whose payloads have sizes, partners
+// and communicators. They count only where there are no annotations of the NCCL patched for ATLAHS, which has these
+// ranges, too.
 
 package nsys
 
@@ -62,8 +63,8 @@ var stockNames = map[string]stockCall{
 	"Send": {kind: stockOp, op: opSend}, "Recv": {kind: stockOp, op: opRecv},
 }
 
-// note keeps a range of NCCL's.
-func (s *stockReader) note(row *noteRow) {
+// annotation keeps a range of NCCL's.
+func (s *stockReader) annotation(row *annotationRow) {
 	name, ok := strings.CutPrefix(row.text, "nccl")
 	if !ok || row.end == unknownTime || checkTimes(row.start, row.end) != nil {
 		return
@@ -257,7 +258,7 @@ func (m *machine) finishStock() error {
 			continue
 		}
 		if err := m.stockCall(c); err != nil {
-			return fmt.Errorf("%s, row %d: %w", tableNotes, c.row, err)
+			return fmt.Errorf("%s, row %d: %w", tableAnnotations, c.row, err)
 		}
 	}
 	if without == 0 {
@@ -305,7 +306,8 @@ func (m *machine) stockClose(t *thread, c *stockCall) error {
 	b.end = c.end
 	t.take(c.start, c.end)
 	for i := range max(len(b.kernels), len(b.nodes)) {
-		b.launches = append(b.launches, launchNote{int32(min(i+1, len(b.kernels))), int32(min(i+1, len(b.nodes)))})
+		b.launches = append(b.launches,
+			launchAnnotation{int32(min(i+1, len(b.kernels))), int32(min(i+1, len(b.nodes)))})
 	}
 	b.host = c.start
 	m.spread(t)
@@ -365,7 +367,7 @@ func (m *machine) stockInit(t *thread, c *stockCall) error {
 				"expected those of a newer NCCL", m.r.procs[t.proc].pid)
 		}
 	}
-	err := m.init(t, &note{comm: uint64(p.comm), id: uint64(p.comm), rank: int32(p.rank), nranks: int32(p.ranks)})
+	err := m.init(t, &annotation{comm: uint64(p.comm), id: uint64(p.comm), rank: int32(p.rank), nranks: int32(p.ranks)})
 	if err == nil && p.device != absent {
 		proc := &m.r.procs[t.proc]
 		proc.comms[proc.commOf[uint64(p.comm)]].rankOf(int32(p.rank)).device = int32(p.device)
@@ -385,7 +387,7 @@ func (m *machine) stockDetail(t *thread, c *stockCall) error {
 			id = int64(comms[0].id)
 		}
 	}
-	comm, err := m.comm(t, &note{comm: uint64(id)})
+	comm, err := m.comm(t, &annotation{comm: uint64(id)})
 	if comm < 0 {
 		return err
 	}

@@ -27,13 +27,13 @@ func readTables(name string, inputs []*format.Input, o reportOptions) (*report, 
 	for _, in := range inputs {
 		_, _, table, _ := parseName(in.Name)
 		if table == "" { // given by another name: as its header shows
-			if table = tableNotes; !strings.Contains(string(in.Head), "eventType") {
+			if table = tableAnnotations; !strings.Contains(string(in.Head), "eventType") {
 				table = tableKernel
 			}
 		}
 		t.inputs[table] = in
 	}
-	for _, table := range []string{tableNotes, tableKernel, tableStrings} {
+	for _, table := range []string{tableAnnotations, tableKernel, tableStrings} {
 		if t.inputs[table] == nil {
 			return nil, format.FileErrorf(name, "no table %s: expected PREFIX.%[1]s.csv beside it", table)
 		}
@@ -48,7 +48,7 @@ func readTables(name string, inputs []*format.Input, o reportOptions) (*report, 
 	if err := t.readRows(texts); err != nil {
 		return nil, err
 	}
-	t.r.name = t.inputs[tableNotes].Name
+	t.r.name = t.inputs[tableAnnotations].Name
 	return t.finish()
 }
 
@@ -224,8 +224,8 @@ func (t *tableReader) readRows(texts map[int64]string) error {
 		return err
 	}
 	columns = []string{"start", "end", "text", "textId", "globalTid", "jsonText", "jsonTextId"}
-	return t.each(tableNotes, columns, func(r *record) error {
-		row := noteRow{row: r.line, start: r.int(0, unknownTime), end: r.int(1, unknownTime),
+	return t.each(tableAnnotations, columns, func(r *record) error {
+		row := annotationRow{row: r.line, start: r.int(0, unknownTime), end: r.int(1, unknownTime),
 			text: strings.Clone(r.fields[2]), globalTid: r.int(4, 0), json: strings.Clone(r.fields[5])}
 		if row.text == "" {
 			row.text = texts[r.int(3, -1)]
@@ -233,7 +233,7 @@ func (t *tableReader) readRows(texts map[int64]string) error {
 		if row.json == "" {
 			row.json = texts[r.int(6, -1)]
 		}
-		t.addNote(row)
+		t.addAnnotation(row)
 		return nil
 	})
 }

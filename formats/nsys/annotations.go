@@ -1,4 +1,4 @@
-// This file reads the texts of notes: the NVTX annotations that an NCCL patched for ATLAHS writes. The grammar is in
+// This file reads the texts of the NVTX annotations that an NCCL patched for ATLAHS writes. The grammar is in
 // docs/formats/nsys.md.
 
 package nsys
@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// noteKind is what a note says.
-type noteKind uint8
+// annotationKind is the kind of an annotation.
+type annotationKind uint8
 
 const (
-	noNote         noteKind = iota // anything else
-	noteInit                       // a communicator is made
-	noteRing                       // neighbours in a ring of a communicator
-	noteTree                       // neighbours in a tree of a communicator
-	noteCall                       // NCCL is called for a collective, a send or a receive
-	noteGroupStart                 // ncclGroupStart
-	noteGroupEnd                   // ncclGroupEnd
-	noteColl                       // how a collective is done
-	noteChannel                    // what a channel does of it
-	notePiece                      // a piece of a send or receive
-	noteLaunch                     // a kernel is launched
-	noteStart                      // the profiled part begins
-	noteStop                       // the profiled part ends
+	noAnnotation         annotationKind = iota // anything else
+	annotationInit                             // a communicator is made
+	annotationRing                             // neighbours in a ring of a communicator
+	annotationTree                             // neighbours in a tree of a communicator
+	annotationCall                             // NCCL is called for a collective, a send or a receive
+	annotationGroupStart                       // ncclGroupStart
+	annotationGroupEnd                         // ncclGroupEnd
+	annotationColl                             // how a collective is done
+	annotationChannel                          // what a channel does of it
+	annotationPiece                            // a piece of a send or receive
+	annotationLaunch                           // a kernel is launched
+	annotationStart                            // the profiled part begins
+	annotationStop                             // the profiled part ends
 )
 
-// opKind is an operation of NCCL, numbered as in its own notes as far as those go.
+// opKind is an operation of NCCL, numbered as in its own annotations as far as those go.
 type opKind uint8
 
 const (
@@ -50,7 +50,7 @@ func (k opKind) String() string { return opNames[k] }
 // p2p reports whether the operation has a partner.
 func (k opKind) p2p() bool { return k >= opSend }
 
-// Algorithms and protocols as numbered in notes.
+// Algorithms and protocols as numbered in annotations.
 const (
 	algoTree = 0
 	algoRing = 1
@@ -63,13 +63,13 @@ var (
 	protoNames = []string{"ll", "ll128", "simple"}
 )
 
-// note is a note, taken apart. Which fields it has depends on the kind.
-type note struct {
-	kind    noteKind
+// annotation holds the fields of a parsed annotation. The kind decides which of them are set.
+type annotation struct {
+	kind    annotationKind
 	op      opKind // call, coll, piece
 	pid     int64
-	comm    uint64 // all that name a communicator: its hash; in older revisions of the notes its address
-	also    uint64 // init: the other of both where the note has both; else 0
+	comm    uint64 // all that name a communicator: its hash; in older revisions of the annotations its address
+	also    uint64 // init: the other of both where the annotation has both; else 0
 	id      uint64 // init: what is the same on all ranks
 	rank    int32  // init, ring, tree
 	nranks  int32  // init
@@ -88,18 +88,18 @@ type note struct {
 
 	warps, count, chunkCount, workCount, lastChunk int64 // channel
 	sendBuffer, recvBuffer                         uint64
-	buffers                                        bool // whether the note has them
+	buffers                                        bool // whether the annotation has them
 }
 
-// parseNote reads the text of a note into n. It returns an error where the text begins as a note does and goes on in
-// another way; any other text is noNote.
-func parseNote(text string, n *note) error {
+// parseAnnotation reads the text of an annotation into n. It returns an error where the text begins as an annotation
+// does and goes on in another way; any other text is noAnnotation.
+func parseAnnotation(text string, n *annotation) error {
 	if len(text) == 0 {
-		n.kind = noNote
+		n.kind = noAnnotation
 		return nil
 	}
-	*n = note{}
-	p := noteParser{text: text}
+	*n = annotation{}
+	p := annotationParser{text: text}
 	switch text[0] {
 	case 'c':
 		switch {
@@ -115,11 +115,11 @@ func parseNote(text string, n *note) error {
 		case strings.HasPrefix(text, "nccl"):
 			p.function(n)
 		case strings.HasPrefix(text, "nsys profiling start"):
-			n.kind = noteStart
+			n.kind = annotationStart
 			p.literal("nsys profiling start, pid: ")
 			n.pid = p.number()
 		case strings.HasPrefix(text, "nsys profiling stopped"):
-			n.kind = noteStop
+			n.kind = annotationStop
 			p.literal("nsys profiling stopped, pid: ")
 			n.pid = p.number()
 		}
@@ -128,7 +128,7 @@ func parseNote(text string, n *note) error {
 			p.piece(n)
 		}
 	}
-	if n.kind == noNote {
+	if n.kind == noAnnotation {
 		return nil
 	}
 	if p.expected == "" && p.at < len(text) {
@@ -144,28 +144,28 @@ func digitAt(text string, i int) bool {
 	return i < len(text) && text[i]-'0' <= 9
 }
 
-// noteParser reads a note front to back. After the first mistake it does nothing.
-type noteParser struct {
+// annotationParser reads an annotation front to back. After the first mistake it does nothing.
+type annotationParser struct {
 	text     string
 	at       int
 	expected string // at the first mistake; "": there is none
 }
 
-func (p *noteParser) fail(expected string) {
+func (p *annotationParser) fail(expected string) {
 	if p.expected == "" {
 		p.expected = expected
 	}
 }
 
 // literal passes over what must stand there.
-func (p *noteParser) literal(s string) {
+func (p *annotationParser) literal(s string) {
 	if p.expected == "" && !p.maybe(s) {
 		p.fail(fmt.Sprintf("%q", s))
 	}
 }
 
 // maybe passes over s if that stands there.
-func (p *noteParser) maybe(s string) bool {
+func (p *annotationParser) maybe(s string) bool {
 	if p.expected != "" || !strings.HasPrefix(p.text[p.at:], s) {
 		return false
 	}
@@ -174,7 +174,7 @@ func (p *noteParser) maybe(s string) bool {
 }
 
 // number reads a decimal number from 0 to 2^63-1.
-func (p *noteParser) number() int64 {
+func (p *annotationParser) number() int64 {
 	v := p.unsigned()
 	if v > math.MaxInt64 {
 		p.fail("a number below 2^63")
@@ -184,12 +184,12 @@ func (p *noteParser) number() int64 {
 }
 
 // field is literal and number.
-func (p *noteParser) field(name string) int64 {
+func (p *annotationParser) field(name string) int64 {
 	p.literal(name)
 	return p.number()
 }
 
-func (p *noteParser) unsigned() uint64 {
+func (p *annotationParser) unsigned() uint64 {
 	if p.expected != "" {
 		return 0
 	}
@@ -213,7 +213,7 @@ func (p *noteParser) unsigned() uint64 {
 }
 
 // rank reads a number from -1, which stands for none, to 2^31-1.
-func (p *noteParser) rank() int32 {
+func (p *annotationParser) rank() int32 {
 	if p.maybe("-1") {
 		return -1
 	}
@@ -226,7 +226,7 @@ func (p *noteParser) rank() int32 {
 }
 
 // small reads a number below n.
-func (p *noteParser) small(n int) uint8 {
+func (p *annotationParser) small(n int) uint8 {
 	v := p.unsigned()
 	if p.expected == "" && v >= uint64(n) {
 		p.fail(fmt.Sprintf("a number below %d", n))
@@ -236,7 +236,7 @@ func (p *noteParser) small(n int) uint8 {
 }
 
 // pointer reads 0x and hexadecimal digits, or (nil).
-func (p *noteParser) pointer() uint64 {
+func (p *annotationParser) pointer() uint64 {
 	if p.maybe("(nil)") {
 		return 0
 	}
@@ -274,8 +274,8 @@ func (p *noteParser) pointer() uint64 {
 	return v
 }
 
-// commName reads how a note names a communicator: by hash, in older revisions by address, or by both.
-func (p *noteParser) commName(n *note) {
+// commName reads how an annotation names a communicator: by hash, in older revisions by address, or by both.
+func (p *annotationParser) commName(n *annotation) {
 	if p.maybe("comm ") {
 		n.comm = p.pointer()
 		if p.maybe(" commHash ") {
@@ -287,17 +287,17 @@ func (p *noteParser) commName(n *note) {
 	n.comm = p.pointer()
 }
 
-func (p *noteParser) pid(n *note, before string) {
+func (p *annotationParser) pid(n *annotation, before string) {
 	p.literal(before)
 	n.pid = p.number()
 }
 
-// communicator reads the notes that begin with the name of a communicator.
-func (p *noteParser) communicator(n *note) {
+// communicator reads the annotations that begin with the name of a communicator.
+func (p *annotationParser) communicator(n *annotation) {
 	p.commName(n)
 	switch {
 	case p.maybe(" commId "):
-		n.kind = noteInit
+		n.kind = annotationInit
 		n.id = p.pointer()
 		p.literal(" rank ")
 		n.rank = p.rank()
@@ -307,7 +307,7 @@ func (p *noteParser) communicator(n *note) {
 			p.fail(fmt.Sprintf("a rank below %d before", n.nranks))
 		}
 	case p.maybe(" Rings ["):
-		n.kind = noteRing
+		n.kind = annotationRing
 		n.channel = p.rank()
 		p.literal("] ")
 		n.prev = p.rank()
@@ -316,7 +316,7 @@ func (p *noteParser) communicator(n *note) {
 		p.literal("->")
 		n.next = p.rank()
 	case p.maybe(" Trees ["):
-		n.kind = noteTree
+		n.kind = annotationTree
 		n.channel = p.rank()
 		p.literal("] ")
 		n.down[0] = p.rank()
@@ -340,8 +340,8 @@ func (p *noteParser) communicator(n *note) {
 // maxChannels is more than NCCL has.
 const maxChannels = 256
 
-// function reads the notes of calls of NCCL's functions.
-func (p *noteParser) function(n *note) {
+// function reads the annotations of calls of NCCL's functions.
+func (p *annotationParser) function(n *annotation) {
 	name, _, ok := strings.Cut(p.text[len("nccl"):], "(): ")
 	if !ok {
 		return
@@ -349,11 +349,11 @@ func (p *noteParser) function(n *note) {
 	p.at = len("nccl") + len(name) + len("(): ")
 	switch name {
 	case "GroupStart":
-		n.kind = noteGroupStart
+		n.kind = annotationGroupStart
 	case "GroupEnd":
-		n.kind = noteGroupEnd
+		n.kind = annotationGroupEnd
 	case "LaunchKernel":
-		n.kind = noteLaunch
+		n.kind = annotationLaunch
 	default:
 		for op, known := range opNames {
 			if name == known {
@@ -366,8 +366,8 @@ func (p *noteParser) function(n *note) {
 	p.pid(n, "pid ")
 }
 
-func (p *noteParser) call(n *note) {
-	n.kind = noteCall
+func (p *annotationParser) call(n *annotation) {
+	n.kind = annotationCall
 	p.commName(n)
 	p.literal(", stream ")
 	n.stream = p.pointer()
@@ -390,8 +390,8 @@ func (p *noteParser) call(n *note) {
 	p.pid(n, ", pid ")
 }
 
-func (p *noteParser) coll(n *note) {
-	n.kind = noteColl
+func (p *annotationParser) coll(n *annotation) {
+	n.kind = annotationColl
 	p.literal("collType ")
 	n.op = opKind(p.small(int(opSend)))
 	p.literal(" root ")
@@ -415,8 +415,8 @@ func (p *noteParser) coll(n *note) {
 	p.pid(n, " pid ")
 }
 
-func (p *noteParser) element(n *note) {
-	n.kind = noteChannel
+func (p *annotationParser) element(n *annotation) {
+	n.kind = annotationChannel
 	n.warps = p.field("nWarps ")
 	n.count = p.field(" count ")
 	n.chunkCount = p.field(" chunkCount ")
@@ -433,15 +433,15 @@ func (p *noteParser) element(n *note) {
 }
 
 // address reads a decimal number, or a pointer.
-func (p *noteParser) address() uint64 {
+func (p *annotationParser) address() uint64 {
 	if p.expected == "" && digitAt(p.text, p.at) && !strings.HasPrefix(p.text[p.at:], "0x") {
 		return p.unsigned()
 	}
 	return p.pointer()
 }
 
-func (p *noteParser) piece(n *note) {
-	n.kind = notePiece
+func (p *annotationParser) piece(n *annotation) {
+	n.kind = annotationPiece
 	n.bytes = p.field("Bytes ")
 	p.field(" nWarps ")
 	switch p.field(" p2pType ") {
