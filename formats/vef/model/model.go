@@ -1,5 +1,5 @@
-// Package model reads and writes what follows the header of an extended VEF trace: the parameters of a workload model, of
-// which the generators in dag/gen make the trace.
+// Package model reads and writes the parameters of a workload model, which follow the header of an extended VEF trace.
+// The generators in dag/gen make the trace.
 //
 // The four models and their parameters are those of F. J. Andújar et al., "Extending the VEF traces framework to model
 // data center network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). Their spelling
