@@ -74,7 +74,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	o.jobs.Register(cmd)
 	flags.BoolVar(&o.alone, "alone", false, "also run each job alone, and print its slowdown")
 	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "several jobs at the same time", Page: jobsPage,
-		File: "docs/jobs.md"})
+		File: "docs/compose.md"})
 	o.lower.Register(p, cmd)
 	o.own = cli.NewOptions(cmd)
 	lists := o.registerBackends(cmd, kinds)
