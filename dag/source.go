@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -96,6 +97,41 @@ func readBatch(t *Trace, read Reader, b Batch, stable bool) error {
 		}
 	}
 	return nil
+}
+
+// WithContext returns the source with readers that fail with the context's error, wrapped, once it has ended. Every
+// consumer of batches, such as lowering, writing or compiling, then ends within a batch.
+func WithContext(ctx context.Context, s Source) Source {
+	return &cancellable{s, ctx}
+}
+
+type cancellable struct {
+	Source
+	ctx context.Context
+}
+
+func (c *cancellable) Header() (*Header, error) {
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return c.Source.Header()
+}
+
+func (c *cancellable) NewReader(columns Columns) Reader {
+	read := c.Source.NewReader(columns)
+	return func(b Batch) ([]Rank, error) {
+		if err := c.err(); err != nil {
+			return nil, err
+		}
+		return read(b)
+	}
+}
+
+func (c *cancellable) err() error {
+	if c.ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("reading the trace: %w", context.Cause(c.ctx))
 }
 
 // WithHeader returns the source with another header, whose metadata and communicators may differ from the source's own;

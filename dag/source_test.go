@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -128,6 +129,25 @@ func TestWithHeader(t *testing.T) {
 		}
 		if h, err := renamed.Header(); err != nil || h != &other {
 			t.Errorf("another header, error %v", err)
+		}
+	}
+}
+
+func TestWithContext(t *testing.T) {
+	trace := sourceTrace(7)
+	for _, s := range []Source{FromTrace(trace), &threes{trace: trace}} {
+		ctx, cancel := context.WithCancel(context.Background())
+		until := WithContext(ctx, s)
+		got, err := ReadAll(until)
+		if err != nil || !reflect.DeepEqual(got.Ranks, trace.Ranks) {
+			t.Errorf("before the end: error %v", err)
+		}
+		cancel()
+		if _, err := ReadAll(until); !errors.Is(err, context.Canceled) {
+			t.Errorf("after the end: error %v", err)
+		}
+		if _, err := until.NewReader(All)(Batch{First: 0, Last: 1}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a reader after the end: error %v", err)
 		}
 	}
 }

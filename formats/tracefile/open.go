@@ -202,7 +202,7 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 	case t.Source == nil:
 		trace, err = t.Format.Read(t.inputs(), t.options)
 	case t.o.Context != nil && t.Generates():
-		trace, err = dag.ReadAll(&cancellable{t.Source, t.o.Context})
+		trace, err = dag.ReadAll(dag.WithContext(t.o.Context, t.Source))
 	default:
 		trace, err = dag.ReadAll(t.Source)
 	}
@@ -222,22 +222,6 @@ func (t *Opened) failed(err error) error {
 		err = ended
 	}
 	return format.InFile(t.Name, err)
-}
-
-// cancellable is a source that generates a trace until a context ends.
-type cancellable struct {
-	dag.Source
-	ctx context.Context
-}
-
-func (c *cancellable) NewReader(columns dag.Columns) dag.Reader {
-	read := c.Source.NewReader(columns)
-	return func(b dag.Batch) ([]dag.Rank, error) {
-		if err := cancelled(c.ctx); err != nil {
-			return nil, err
-		}
-		return read(b)
-	}
 }
 
 // replicate returns the trace with its only rank done by all that there are to be.

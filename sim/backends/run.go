@@ -120,13 +120,12 @@ func (c *call) compileOn(b sim.Backend, trace *dag.Trace) (sim.Replay, error) {
 		return nil, err
 	}
 	source := dag.FromTrace(trace)
+	if ctx := c.env.Context; ctx != nil {
+		source = dag.WithContext(ctx, source)
+	}
 	if which := b.Lowers(source); which != nil {
-		if some, _ := collective.Covers(trace, which); some {
-			lowered, err := collective.LowerSelected(trace, c.choice, which)
-			if err != nil {
-				return nil, err
-			}
-			source = dag.FromTrace(lowered)
+		if source, err = c.lower(source, trace, which); err != nil {
+			return nil, err
 		}
 	}
 	replay, err := b.Compile(source, c.env)
@@ -134,6 +133,22 @@ func (c *call) compileOn(b sim.Backend, trace *dag.Trace) (sim.Replay, error) {
 		return replay, err
 	}
 	return &preset{replay, settings}, nil
+}
+
+// lower returns the source with the selected collectives lowered: while it is read, if those are all.
+func (c *call) lower(source dag.Source, trace *dag.Trace, which func(dag.Subkind) bool) (dag.Source, error) {
+	some, all := collective.Covers(trace, which)
+	switch {
+	case !some:
+		return source, nil
+	case all:
+		return collective.LowerSource(source, c.choice)
+	}
+	lowered, err := collective.LowerSelected(trace, c.choice, which)
+	if err != nil {
+		return nil, err
+	}
+	return dag.FromTrace(lowered), nil
 }
 
 // configure sets the backend's parameters and checks them. It returns the settings of numbers that have no flags, which
