@@ -20,7 +20,7 @@ func benchmark(b *testing.B, net *topology.Network, trace *dag.Trace, transport 
 	if err != nil {
 		b.Fatal(err)
 	}
-	placement, err := Packed(len(trace.Ranks), net.Hosts, 1)
+	placement, err := packed(len(trace.Ranks), net.Hosts, 1)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (r try) run(t testing.TB, trace *dag.Trace) (*sim.Result, *Report) {
 		t.Fatal(err)
 	}
 	o := Options{Network: net, Params: p}
-	if o.Placement, err = Packed(len(trace.Ranks), net.Hosts, 1); err != nil {
+	if o.Placement, err = packed(len(trace.Ranks), net.Hosts, 1); err != nil {
 		t.Fatal(err)
 	}
 	if r.set != nil {
@@ -233,7 +233,7 @@ func TestNICs(t *testing.T) {
 		b.Rank(1).Add(dag.Op{Kind: dag.Recv, Peer: 0, Bytes: 40960, Tag: int64(nic), NIC: int32(nic)})
 	}
 	trace := b.Trace()
-	_, report := try{network: "star:hosts=4", set: func(o *Options) { o.Placement, _ = Packed(2, 4, 2) }}.run(t, trace)
+	_, report := try{network: "star:hosts=4", set: func(o *Options) { o.Placement, _ = packed(2, 4, 2) }}.run(t, trace)
 	for i, f := range report.Flows {
 		if int(f.Source) != i || int(f.Target) != 2+i || f.Delivered != report.Flows[0].Delivered {
 			t.Errorf("flow %d: %+v", i, f)
@@ -291,7 +291,7 @@ func TestFailures(t *testing.T) {
 	for _, f := range []Failure{{}, {Links: []int{99}}, {Links: links, At: 5, Until: 5}, {Links: links, Rate: -1}} {
 		p, _ := NewParams("ndp", CompatNone)
 		r, _ := Compile(dag.FromTrace(trace), CompatNone, t.Logf)
-		place, _ := Packed(4, 4, 1)
+		place, _ := packed(4, 4, 1)
 		if _, _, err := r.Run(Options{Network: net, Params: p, Placement: place, Failures: []Failure{f}}); err == nil {
 			t.Errorf("%+v is accepted", f)
 		}
@@ -378,4 +378,11 @@ func TestEnd(t *testing.T) {
 	if got := dag.Time(result.Finish[1].Ticks); got != dag.Second {
 		t.Errorf("rank 1 is done at %v", got)
 	}
+}
+
+// packed places rank r on the r-th group of nics hosts.
+func packed(ranks, hosts, nics int) (Placement, error) {
+	p := topology.DefaultPlacement
+	at, err := p.Place(ranks, hosts, nics, 1, nil)
+	return Placement{Hosts: at, NICs: nics}, err
 }
