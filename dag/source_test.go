@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 )
 
@@ -26,8 +27,8 @@ func sourceTrace(ranks int) *Trace {
 type threes struct {
 	trace *Trace
 	fails []int
-	lacks int // ranks that are missing from the last batch
-	asked Columns
+	lacks int           // ranks that are missing from the last batch
+	asked atomic.Uint32 // columns of the last reader
 }
 
 var errThree = errors.New("a faulty batch")
@@ -41,7 +42,7 @@ func (s *threes) Header() (*Header, error) {
 }
 
 func (s *threes) NewReader(c Columns) Reader {
-	s.asked = c
+	s.asked.Store(uint32(c))
 	var ranks []Rank
 	return func(b Batch) ([]Rank, error) {
 		for i := range ranks {
@@ -70,7 +71,7 @@ func TestReadAll(t *testing.T) {
 	want := sourceTrace(20)
 	s := &threes{trace: want}
 	got, err := ReadAll(s)
-	if err != nil || !reflect.DeepEqual(got, want) || s.asked != All {
+	if err != nil || !reflect.DeepEqual(got, want) || s.asked.Load() != uint32(All) {
 		t.Errorf("got another trace, error %v", err)
 	}
 	s.fails = []int{17, 10, 11}
