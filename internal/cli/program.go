@@ -275,9 +275,6 @@ func (s *stdout) Write(b []byte) (int, error) {
 	return n, s.err
 }
 
-// InFile is [format.InFile].
-func InFile(name string, err error) error { return format.InFile(name, err) }
-
 // isTerminal reports whether stream is a terminal. Streams other than files may have a method that says so.
 func isTerminal(stream any) bool {
 	switch s := stream.(type) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
@@ -56,7 +57,7 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 	if in.Source != nil && !r.o.wantsWhole() {
 		h, err := in.Source.Header()
 		if err != nil {
-			return cli.InFile(in.Name, err)
+			return format.InFile(in.Name, err)
 		}
 		lowers := r.backend.Lowers(nil) != nil && slices.Contains(h.Kinds, dag.Coll)
 		if !r.measuresIO(h.Meta) && len(h.Jobs) == 0 && !lowers {
@@ -76,11 +77,11 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 			trace, err = dag.ReadAll(s)
 		}
 		if err != nil {
-			return cli.InFile(in.Name, err)
+			return format.InFile(in.Name, err)
 		}
 	}
 	if l.measured, err = r.measured(before, trace); err != nil {
-		return cli.InFile(in.Name, err)
+		return format.InFile(in.Name, err)
 	}
 	return r.compileWhole(l, trace)
 }
@@ -115,7 +116,7 @@ func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 	}
 	trace, err := dag.ReadAll(built.Source)
 	if err != nil {
-		return nil, cli.InFile(name, err)
+		return nil, format.InFile(name, err)
 	}
 	lowers := r.backend.Lowers(dag.FromTrace(trace)) != nil && r.choice.UsesNodes()
 	if trace.Nodes != nil && !lowers && !r.backend.Traits().Nodes {
@@ -124,7 +125,7 @@ func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 	r.phases.done("decode")
 	l := &loaded{name: name, parts: built.Parts, close: func() {}}
 	if l.measured, err = r.measured(built.Merged, trace); err != nil {
-		return nil, cli.InFile(name, err)
+		return nil, format.InFile(name, err)
 	}
 	return l, r.compileWhole(l, trace)
 }
@@ -194,11 +195,11 @@ func (r *run) lower(trace *dag.Trace) (dag.Source, error) {
 
 func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error {
 	if err := r.checkGroups(h.Comms); err != nil {
-		return cli.InFile(in.Name, err)
+		return format.InFile(in.Name, err)
 	}
 	reading, compiling, err := r.compile(l, &timedSource{Source: in.Source}, h)
 	if err != nil {
-		return cli.InFile(in.Name, err)
+		return format.InFile(in.Name, err)
 	}
 	in.DoneReading()
 	in.WasRead(h.Ops, h.Ranks, reading+compiling)
