@@ -64,7 +64,7 @@ type Host struct {
 }
 
 // Engine replays a program. It tracks dependencies and streams and matches sends with receives; a Network moves the
-// messages. docs/backends/loggops.md states its rules under "strict".
+// messages. docs/reference/backends/loggops.md states its rules under "strict".
 //
 // Every rank has its own event queue and runs independently until another rank could affect it: for the network's
 // lookahead after the earliest event of all ranks. Events of a rank at the same time are ordered as follows: first

@@ -7,7 +7,7 @@ import (
 )
 
 // NCCLCall describes the execution of an NCCL collective, send or receive: the member "nccl" of the op's attributes.
-// docs/lowering-nccl.md defines the fields.
+// docs/reference/lowering-nccl.md defines the fields.
 type NCCLCall struct {
 	Algorithm  string    `json:"algo"`        // of a collective, in NCCL's spelling in lower case
 	Protocol   string    `json:"proto"`       // ll, ll128 or simple

@@ -58,7 +58,7 @@ const (
 // defaultBandwidth is the bandwidth inside the nodes of the validation of ATLAHS, in bytes per second.
 const defaultBandwidth = 150e9
 
-// Setting is a key of a plan or of a job and its value. docs/compose.md lists the keys.
+// Setting is a key of a plan or of a job and its value. docs/reference/compose.md lists the keys.
 type Setting struct{ Key, Value string }
 
 // NewPlan returns a plan of jobs with the given settings. Errors are [*param.Error] named after keys, those of a job

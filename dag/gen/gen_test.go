@@ -283,9 +283,9 @@ func TestCost(t *testing.T) {
 // TestDocumentation checks the table of flags in the page of each generator. -update rewrites it.
 func TestDocumentation(t *testing.T) {
 	each(t, func(t *testing.T, g *generator.Generator) {
-		page := "../../docs/generators/" + g.Name + ".md"
+		page := "../../docs/reference/generators/" + g.Name + ".md"
 		if _, err := os.Stat(page); errors.Is(err, fs.ErrNotExist) {
-			page = "../../docs/generators/applications.md"
+			page = "../../docs/reference/generators/applications.md"
 		}
 		golden.Section(t, page, "<!-- flags of "+g.Name+" -->\n", "<!-- end of flags -->", g.New().Params().Flags().Markdown("Flags"))
 	})

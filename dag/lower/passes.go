@@ -53,7 +53,7 @@ type NCCL struct {
 	Tables func(*nccl.Options) error
 }
 
-// Parse parses the rules of --lower; docs/lowering.md, docs/lowering-nccl.md and docs/storage.md describe them. Several
+// Parse parses the rules of --lower; docs/reference/lowering.md, docs/reference/lowering-nccl.md and docs/reference/storage.md describe them. Several
 // rules for collectives are one choice of algorithms.
 func Parse(rules []string) (*Passes, error) {
 	p := &Passes{}

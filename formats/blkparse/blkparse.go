@@ -1,5 +1,5 @@
 // Package blkparse reads the text that blkparse prints of a trace of Linux's block layer (blktrace): a line for each
-// event of a request's life. docs/formats/blocktraces.md describes the mapping.
+// event of a request's life. docs/reference/formats/blocktraces.md describes the mapping.
 package blkparse
 
 import (

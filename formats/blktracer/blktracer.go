@@ -1,5 +1,5 @@
 // Package blktracer reads what the block I/O tracer of ATLAHS prints: a line for each request that Linux issues to a
-// driver on behalf of some applications. docs/formats/blocktraces.md describes the mapping.
+// driver on behalf of some applications. docs/reference/formats/blocktraces.md describes the mapping.
 package blktracer
 
 import (

@@ -1,7 +1,7 @@
 // Package chakra reads and writes Chakra execution traces (https://github.com/mlcommons/chakra): a file for each rank,
 // with the graph of what it computes and communicates, as protobuf messages or as JSON.
 //
-// docs/formats/chakra.md describes the files and how a node becomes an op of package dag. What the model does not have
+// docs/reference/formats/chakra.md describes the files and how a node becomes an op of package dag. What the model does not have
 // is kept in the attributes of ops and of the trace, so that writing gives the same nodes again.
 package chakra
 

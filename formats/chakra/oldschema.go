@@ -1,5 +1,5 @@
 // This file reads files of the schemas before 0.0.4, of 2023, and turns their nodes into today's.
-// docs/formats/chakra.md tells how they differ.
+// docs/reference/formats/chakra.md tells how they differ.
 
 package chakra
 

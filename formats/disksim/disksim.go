@@ -1,5 +1,5 @@
 // Package disksim reads the ASCII traces of the simulators DiskSim, SSDsim and MQSim: five numbers a line for each read
-// or write. DiskSim's times are in milliseconds, those of the others in nanoseconds. docs/formats/blocktraces.md
+// or write. DiskSim's times are in milliseconds, those of the others in nanoseconds. docs/reference/formats/blocktraces.md
 // describes the mapping.
 package disksim
 

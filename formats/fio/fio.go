@@ -1,5 +1,5 @@
 // Package fio reads the I/O logs of the benchmark fio (options write_iolog and read_iolog), versions 2 and 3, and
-// writes version 3. docs/formats/fio.md describes the mapping.
+// writes version 3. docs/reference/formats/fio.md describes the mapping.
 package fio
 
 import (

@@ -1,6 +1,6 @@
 // Package goal reads and writes GOAL (Group Operation Assembly Language), the schedules of the LogGOPSim and ATLAHS
 // simulators, as text and as binary. The formats and their mapping to package dag are described in
-// docs/formats/goal.md.
+// docs/reference/formats/goal.md.
 package goal
 
 import (

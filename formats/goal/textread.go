@@ -1,4 +1,4 @@
-// This file reads GOAL text: the statements of a file, line by line, as docs/formats/goal.md gives their syntax.
+// This file reads GOAL text: the statements of a file, line by line, as docs/reference/formats/goal.md gives their syntax.
 //
 // The reference reads a file with a lexer that takes the longest token and needs no blanks between tokens; so does
 // this reader. It keeps a window of whole lines, so that no statement is ever cut, and one block at a time.

@@ -1,5 +1,5 @@
 // Package hpcc reads and writes the flow lists of HPCC's simulator and those that grew out of it (ConWeave and others
-// on ns-3): how many flows there are, then one a line. docs/formats/hpcc.md specifies them.
+// on ns-3): how many flows there are, then one a line. docs/reference/formats/hpcc.md specifies them.
 package hpcc
 
 import (

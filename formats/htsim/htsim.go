@@ -1,5 +1,5 @@
 // Package htsim reads and writes the connection matrices (.cm) of htsim and of the simulators that grew out of it:
-// flows that start at a time, or when others have ended. docs/formats/htsim.md specifies them.
+// flows that start at a time, or when others have ended. docs/reference/formats/htsim.md specifies them.
 package htsim
 
 import (

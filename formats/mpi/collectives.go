@@ -39,7 +39,7 @@ type participation struct {
 	err error
 }
 
-// setSizes sets the root and the sizes as docs/lowering.md defines them. Arguments that mean nothing at this rank are
+// setSizes sets the root and the sizes as docs/reference/lowering.md defines them. Arguments that mean nothing at this rank are
 // not looked at: they may be anything.
 func (p *participation) setSizes(op *dag.Op) {
 	n, size := &p.f.numbers, &p.f.sizes

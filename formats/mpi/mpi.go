@@ -2,7 +2,7 @@
 //
 // A trace becomes a DAG that keeps MPI's level: messages as sends and receives, collectives as one op on each member,
 // and the time between two calls as computation. Or it becomes, op for op, the schedule that Schedgen makes of it
-// ([format.ReadOptions].Schedgen). docs/formats/mpi.md describes the files and both mappings.
+// ([format.ReadOptions].Schedgen). docs/reference/formats/mpi.md describes the files and both mappings.
 package mpi
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Options are those of Schedgen for traces, under their names there. docs/formats/mpi.md describes them.
+// Options are those of Schedgen for traces, under their names there. docs/reference/formats/mpi.md describes them.
 type Options struct {
 	Variant        string  // "upstream" or "atlahs"; "": no schedule, but the trace as it is
 	TimeMult       int64   // timemult: nanoseconds of a microsecond

@@ -1,5 +1,5 @@
 // This file makes of a trace the schedule that Schedgen makes of it, op for op, its mistakes included.
-// docs/formats/mpi.md says how.
+// docs/reference/formats/mpi.md says how.
 
 package mpi
 

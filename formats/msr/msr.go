@@ -1,5 +1,5 @@
 // Package msr reads the block-storage traces of Microsoft Research Cambridge: a line of comma-separated values for each
-// read or write, with the time in Windows file time. docs/formats/blocktraces.md describes the mapping.
+// read or write, with the time in Windows file time. docs/reference/formats/blocktraces.md describes the mapping.
 package msr
 
 import (

@@ -1,5 +1,5 @@
 // This file reads the texts of the NVTX annotations that an NCCL patched for ATLAHS writes. The grammar is in
-// docs/formats/nsys.md.
+// docs/reference/formats/nsys.md.
 
 package nsys
 

@@ -1,6 +1,6 @@
 // Package nsys reads what Nsight Systems exports of jobs that communicate by NCCL: SQLite databases, JSON lines and
 // tables as CSV. NCCL must write NVTX annotations of what it does: all there is to know where it is the one that was
-// patched for ATLAHS, sizes and partners where it is NVIDIA's own. docs/formats/nsys.md describes the annotations, and
+// patched for ATLAHS, sizes and partners where it is NVIDIA's own. docs/reference/formats/nsys.md describes the annotations, and
 // what becomes of them.
 package nsys
 

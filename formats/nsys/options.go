@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Options are the options of exports of Nsight Systems. docs/formats/nsys.md describes them.
+// Options are the options of exports of Nsight Systems. docs/reference/formats/nsys.md describes them.
 type Options struct {
 	MergeNonOverlap bool              // make the streams of each GPU one if no work on them overlaps on any GPU
 	HostsFile       string            // file of the hosts, YAML or JSON; "": none

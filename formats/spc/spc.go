@@ -1,5 +1,5 @@
 // Package spc reads and writes traces of the Storage Performance Council: one read or write a line, as the "SPC Trace
-// File Format Specification", revision 1.0.1, defines them. docs/formats/spc.md describes the mapping.
+// File Format Specification", revision 1.0.1, defines them. docs/reference/formats/spc.md describes the mapping.
 package spc
 
 import (

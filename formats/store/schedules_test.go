@@ -1,7 +1,7 @@
 package store
 
 // Application-like schedules to measure the store on, and the GOAL binary to measure it against (its layout is
-// specified in docs/formats/goal.md).
+// specified in docs/reference/formats/goal.md).
 
 import (
 	"encoding/binary"

@@ -1,5 +1,5 @@
 // Package store reads and writes the Parquet store: one file a trace, one row an op. Its schema is specified in
-// docs/store.md; Parquet itself at https://parquet.apache.org/docs/file-format/.
+// docs/reference/store.md; Parquet itself at https://parquet.apache.org/docs/file-format/.
 //
 // The package maps the columns of package dag to Parquet columns. Package internal/parquet encodes and decodes pages, a
 // column of a row group at a time and straight from and into those columns, where a general library takes one value at

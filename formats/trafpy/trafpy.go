@@ -1,5 +1,5 @@
 // Package trafpy reads and writes the demand data of TrafPy's flow-centric mode: a table of flows, as JSON or CSV.
-// docs/formats/trafpy.md specifies it.
+// docs/reference/formats/trafpy.md specifies it.
 package trafpy
 
 import (

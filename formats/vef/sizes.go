@@ -1,4 +1,4 @@
-// This file turns the sizes of a collective as package dag has them (docs/lowering.md) into those of its VEF records.
+// This file turns the sizes of a collective as package dag has them (docs/reference/lowering.md) into those of its VEF records.
 
 package vef
 

@@ -1,7 +1,7 @@
 // Package vef reads and writes VEF traces, the workloads of the TraceLib simulators: plain ones, which list messages
 // and collectives record by record, and extended ones (EXT), which describe a workload model.
 //
-// The format, its authors' papers and the mapping to package dag are described in docs/formats/vef.md.
+// The format, its authors' papers and the mapping to package dag are described in docs/reference/formats/vef.md.
 package vef
 
 import (

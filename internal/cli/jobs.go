@@ -1,4 +1,4 @@
-// This file has the flags of programs that run several traces as jobs. docs/compose.md describes them for users.
+// This file has the flags of programs that run several traces as jobs. docs/reference/compose.md describes them for users.
 
 package cli
 

@@ -34,7 +34,7 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	manual.Topic(cmd, manual.Group{
 		Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs",
 		Page: lowerPage, Names: append(storage.Names(), "collectives", "roofline", "nccl", "nodes"),
-		File: "docs/lowering.md, docs/lowering-nccl.md, docs/storage.md",
+		File: "docs/reference/lowering.md, docs/reference/lowering-nccl.md, docs/reference/storage.md",
 	})
 	f.registerPasses(cmd)
 }

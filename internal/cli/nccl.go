@@ -1,4 +1,4 @@
-// This file has the flags of lowering passes. docs/lowering-nccl.md describes those for NCCL calls.
+// This file has the flags of lowering passes. docs/reference/lowering-nccl.md describes those for NCCL calls.
 
 package cli
 

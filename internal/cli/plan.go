@@ -1,4 +1,4 @@
-// This file reads plans from files and flags. docs/compose.md describes them for users.
+// This file reads plans from files and flags. docs/reference/compose.md describes them for users.
 
 package cli
 
@@ -51,7 +51,7 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags.Bool("share-streams", false, "join streams of equal numbers on a node, with --one-rank-per-node")
 	f.flags.Bool("start-calc", false,
 		"represent the start of each job by a calc, for formats and backends without release times")
-	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", File: "docs/compose.md"})
+	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", File: "docs/reference/compose.md"})
 	f.flags.String("window", "", "keep the ops that start in `FROM..TO`, such as 1ms..2ms; FROM becomes 0")
 	f.flags.String("only-ranks", "", "keep these `ranks`, such as 0-7,12, and number them from 0")
 	f.flags.String("repeat", "", "repeat the whole trace `N` times")

@@ -1,5 +1,5 @@
 // Package cli is what the programs share between their flags and the library: flags for traces, progress, messages,
-// errors, exit statuses, provenance. Package formats/tracefile does the work on files. docs/cli.md describes it for
+// errors, exit statuses, provenance. Package formats/tracefile does the work on files. docs/reference/cli.md describes it for
 // users.
 //
 // A program is a function that makes its cobra command for a [Program], and a main that calls [Main] with it:

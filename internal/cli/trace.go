@@ -72,7 +72,7 @@ func formatsTopic(all format.List) manual.Group {
 		fmt.Fprintf(&b, "  %-14s %-2s %s\n", f.Name, access, f.Title)
 	}
 	return manual.Group{
-		Owner: "formats", Title: "formats of traces", Topic: true, Page: b.String(), File: "docs/formats",
+		Owner: "formats", Title: "formats of traces", Topic: true, Page: b.String(), File: "docs/reference/formats",
 	}
 }
 

@@ -76,7 +76,7 @@ func TestClosedForms(t *testing.T) {
 	}
 }
 
-// TestDocumentedExamples has the examples that are computed step by step in docs/backends/analytical.md.
+// TestDocumentedExamples has the examples that are computed step by step in docs/reference/backends/analytical.md.
 func TestDocumentedExamples(t *testing.T) {
 	ring := oneDim(Dim{Ring, 8, 50, 500}, RingAlgorithm, 4, 10, 50)
 	if r := run(t, allreduce(8, 1<<20), ring); r.Makespan.Ticks != 117780 {

@@ -8,5 +8,5 @@
 // [Program.Rounded] counts the times that were rounded. Events of equal time are ordered as in ASTRA-sim, see
 // eventQueue.
 //
-// docs/backends/analytical.md describes the model, its parameters and its differences from ASTRA-sim.
+// docs/reference/backends/analytical.md describes the model, its parameters and its differences from ASTRA-sim.
 package analytical

@@ -1,5 +1,5 @@
 // This file parses and formats networks in the notation of the ASTRA-sim 2.0 paper (Won et al., ISPASS 2023, section
-// IV-B), with bandwidths and latencies. docs/backends/analytical.md describes it.
+// IV-B), with bandwidths and latencies. docs/reference/backends/analytical.md describes it.
 
 package analytical
 

@@ -1,4 +1,4 @@
-// This file reads ASTRA-sim's system configurations. docs/backends/analytical.md lists their keys.
+// This file reads ASTRA-sim's system configurations. docs/reference/backends/analytical.md lists their keys.
 
 package analytical
 

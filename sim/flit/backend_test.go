@@ -40,7 +40,7 @@ func TestFlitTopology(t *testing.T) {
 func TestPresetsPage(t *testing.T) {
 	var list strings.Builder
 	printPresets(&list)
-	golden.Section(t, "../../docs/backends/flit.md", "<!-- simulate --list-presets -->\n", "<!-- end -->",
+	golden.Section(t, "../../docs/reference/backends/flit.md", "<!-- simulate --list-presets -->\n", "<!-- end -->",
 		"\n```text\n"+list.String()+"```\n\n")
 }
 

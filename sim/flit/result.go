@@ -9,7 +9,7 @@ import (
 )
 
 // figures are the backend's part of a result: latencies, throughput, utilization of links and channels, stalls.
-// docs/backends/flit.md has the definitions.
+// docs/reference/backends/flit.md has the definitions.
 type figures struct {
 	*Report
 	Use   *sim.Table `json:"link_use"` // by kind of link

@@ -2,7 +2,7 @@
 // the trace's own dependencies remain, so the makespan is the length of its critical path, a lower bound for all other
 // backends.
 //
-// docs/backends/ideal.md states the rules.
+// docs/reference/backends/ideal.md states the rules.
 package ideal
 
 import (

@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// oracle works out when the ops of a trace run by the rules of docs/backends/ideal.md, one after the other and with no
+// oracle works out when the ops of a trace run by the rules of docs/reference/backends/ideal.md, one after the other and with no
 // thought of speed: it goes through all ops again and again.
 type oracle struct {
 	trace      *dag.Trace

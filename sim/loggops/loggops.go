@@ -1,7 +1,7 @@
 // Package loggops is the backend of the LogGOPS communication model. It has three models: strict, which follows the
 // papers, and bit-exact reproductions of two widely used simulators, LogGOPSim and that of ATLAHS.
 //
-// docs/backends/loggops.md states the rules of all three.
+// docs/reference/backends/loggops.md states the rules of all three.
 package loggops
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/sim/loggops"
 )
 
-// naive simulates the strict model as docs/backends/loggops.md states it, rule by rule: one queue for all ranks, ops as
+// naive simulates the strict model as docs/reference/backends/loggops.md states it, rule by rule: one queue for all ranks, ops as
 // objects, lists that are searched. Times are picoseconds, G and O whole ones.
 type naive struct {
 	L, o, g, G, O uint64

@@ -48,7 +48,7 @@ func nanoseconds(finish []sim.Clock) []uint64 {
 	return ns
 }
 
-// TestStrictRules works out by hand what each rule of the strict model, as docs/backends/loggops.md states them, gives.
+// TestStrictRules works out by hand what each rule of the strict model, as docs/reference/backends/loggops.md states them, gives.
 // Times are nanoseconds; L = 2500, o = 1500, g = 1000, G = 6 unless a case says otherwise.
 func TestStrictRules(t *testing.T) {
 	usual := nanoParams(2500, 1500, 1000, 6, 0, 65535)

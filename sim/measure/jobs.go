@@ -15,7 +15,7 @@ import (
 // Part is one of the traces that a trace was made of: a job, with its first rank, number of ranks and start.
 type Part = compose.Part
 
-// Jobs are the jobs of a trace and the ops of each; jobs may share ranks. docs/simulate.md has the definitions.
+// Jobs are the jobs of a trace and the ops of each; jobs may share ranks. docs/reference/simulate.md has the definitions.
 type Jobs struct {
 	jobs  []job
 	ranks []jobRank // of the trace as it is compiled; see Observe

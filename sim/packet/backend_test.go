@@ -13,7 +13,7 @@ import (
 func TestTransportsPage(t *testing.T) {
 	var list strings.Builder
 	printTransports(&list)
-	golden.Section(t, "../../docs/backends/packet.md", "<!-- simulate --list-transports -->\n", "<!-- end -->",
+	golden.Section(t, "../../docs/reference/backends/packet.md", "<!-- simulate --list-transports -->\n", "<!-- end -->",
 		"\n```text\n"+list.String()+"```\n\n")
 }
 

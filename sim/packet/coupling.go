@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// coupling is the engine's view of the network: each message is a flow. docs/backends/packet.md states the rules.
+// coupling is the engine's view of the network: each message is a flow. docs/reference/backends/packet.md states the rules.
 type coupling struct {
 	n         *network
 	program   *sim.Program

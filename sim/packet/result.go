@@ -1,4 +1,4 @@
-// This file holds the sections of results: flows, ports and tiers. docs/backends/md has the definitions.
+// This file holds the sections of results: flows, ports and tiers. docs/reference/backends/md has the definitions.
 
 package packet
 

@@ -1,7 +1,7 @@
 // Package packet simulates data-center networks packet by packet: hosts with NICs, switches with queues, load
 // balancing, and transports with congestion control.
 //
-// The model is that of htsim. [Params].Compat reproduces the accidents of its code as well. docs/backends/packet.md
+// The model is that of htsim. [Params].Compat reproduces the accidents of its code as well. docs/reference/backends/packet.md
 // states the rules.
 package packet
 

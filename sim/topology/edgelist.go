@@ -1,4 +1,4 @@
-// This file reads networks as lists of links. docs/topologies.md describes the format.
+// This file reads networks as lists of links. docs/reference/topologies.md describes the format.
 
 package topology
 

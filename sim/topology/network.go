@@ -1,6 +1,6 @@
 // Package topology models networks of hosts and switches, their node names and their shortest paths, for backends that
 // simulate packets or flits. Networks are built from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Parse]) or
-// read from files ([ReadTopo], [ReadEdges], [Load]). docs/topologies.md describes them.
+// read from files ([ReadTopo], [ReadEdges], [Load]). docs/reference/topologies.md describes them.
 package topology
 
 import (

@@ -76,7 +76,7 @@ func open(path string) (*Network, error) {
 //	torus:dims=4x4x4,p=2
 //	star:hosts=16
 //
-// docs/topologies.md describes all parameters.
+// docs/reference/topologies.md describes all parameters.
 func Parse(text string) (*Network, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	for _, k := range kinds {

@@ -1,5 +1,5 @@
 // This file reads and writes .topo files, the fat trees of htsim (Broadcom/csg-htsim and its derivatives).
-// docs/topologies.md describes the keys.
+// docs/reference/topologies.md describes the keys.
 
 package topology
 

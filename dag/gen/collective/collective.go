@@ -1,7 +1,7 @@
 // Package collective generates micro-benchmarks of collectives: every rank takes part in one collective, or in several
 // in sequence.
 //
-// docs/generators/collective.md defines the model.
+// docs/reference/generators/collective.md defines the model.
 package collective
 
 import (

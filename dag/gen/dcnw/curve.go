@@ -57,7 +57,7 @@ func newCurve(name string, table *sizes.Curve) *Curve {
 }
 
 // ReadCurve reads a distribution, and the mean that the file states for it, 0 if it states none.
-// docs/generators/cdcnw.md specifies the format. A line that does not parse is an *openloop.LineError.
+// docs/reference/generators/cdcnw.md specifies the format. A line that does not parse is an *openloop.LineError.
 func ReadCurve(name string, file io.Reader) (c *Curve, statedMean float64, err error) {
 	table, err := sizes.Read(name, file, sizes.CDCNW, sizes.Step)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package flows generates flows of several classes that start at random times of a given span.
 //
 // The model is FLOWS of F. J. Andújar et al., "Extending the VEF traces framework to model data center network
-// workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/generators/flows.md
+// workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/reference/generators/flows.md
 // specifies the distributions as they are drawn here.
 package flows
 

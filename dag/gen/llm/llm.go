@@ -2,7 +2,7 @@
 // for each rank calcs with operations and memory traffic, collectives, and messages between pipeline stages, derived
 // from the dimensions of the model.
 //
-// docs/generators/llm.md has the formulas and their sources.
+// docs/reference/generators/llm.md has the formulas and their sources.
 package llm
 
 import (

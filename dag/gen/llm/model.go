@@ -20,7 +20,7 @@ type Model struct {
 	TopK    int64 // experts per token
 }
 
-// presets are models with the numbers of their publications, see docs/generators/llm.md.
+// presets are models with the numbers of their publications, see docs/reference/generators/llm.md.
 var presets = []struct {
 	name  string
 	model Model

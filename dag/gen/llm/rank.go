@@ -7,7 +7,7 @@ import (
 )
 
 // writer generates a rank. Its calcs run in sequence, in order. So do its collectives; each also depends on the earlier
-// messages and accesses to remote memory, so that ranks cannot deadlock: see docs/generators/llm.md.
+// messages and accesses to remote memory, so that ranks cannot deadlock: see docs/reference/generators/llm.md.
 //
 // Ops are indices; -1 is none.
 type writer struct {

@@ -45,7 +45,7 @@ type costs struct {
 	qkv, attention, projection, mlp, router, embedding, output pieceWork
 }
 
-// costs returns the work of a micro-batch on a rank. docs/generators/llm.md has the formulas.
+// costs returns the work of a micro-batch on a rank. docs/reference/generators/llm.md has the formulas.
 func (p *Params) costs(s *slice) costs {
 	tokens := p.MicroBatch * p.Seq
 	local := p.localTokens()

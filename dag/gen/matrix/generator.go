@@ -27,7 +27,7 @@ distributions and the matrix are those of a benchmark set of TrafPy, or given by
 states how closely they are met.
 
 Sizes are in bytes, times in files and laws in microseconds. Laws are such as
-weibull:alpha=4.7,lambda=4100,round=1; see docs/generators/matrix.md.`,
+weibull:alpha=4.7,lambda=4100,round=1; see docs/reference/generators/matrix.md.`,
 	Example: `  tracegen matrix | simulate
   tracegen matrix --preset social_media_cloud --nodes 128 --racks 4 --load 0.3 -o social.parquet
   tracegen matrix --node-matrix M.csv --sizes S.csv.gz --interarrivals T.csv.gz --load 0.5 \

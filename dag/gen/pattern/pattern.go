@@ -1,6 +1,6 @@
 // Package pattern generates traces of one communication pattern, repeated, in sends and receives.
 //
-// docs/generators/pattern.md defines each pattern.
+// docs/reference/generators/pattern.md defines each pattern.
 package pattern
 
 import (

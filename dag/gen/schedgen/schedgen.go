@@ -1,5 +1,5 @@
 // Package schedgen generates the schedules of Schedgen, the generator of LogGOPSim and of ATLAHS, op for op.
-// docs/generators/schedgen.md defines them.
+// docs/reference/generators/schedgen.md defines them.
 //
 // Patterns and readers of MPI traces build them from the same parts. An [Emitter] appends to a rank of a trace; the
 // functions [Dissemination], [BinomialBcast], [BinomialReduce], [LinearAlltoall] and [RecursiveDoubling] emit the ops

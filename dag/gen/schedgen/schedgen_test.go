@@ -149,7 +149,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestVariants: the two programs differ in what docs/generators/schedgen.md says.
+// TestVariants: the two programs differ in what docs/reference/generators/schedgen.md says.
 func TestVariants(t *testing.T) {
 	for _, pattern := range Patterns() {
 		if len(pattern.Has) == 1 {

@@ -22,7 +22,7 @@ const (
 	// and sizes may repeat.
 	CSV Syntax = iota
 	// CDCNW separates fields by blanks and has strictly ascending sizes. The mean size may come first, alone.
-	// docs/generators/cdcnw.md specifies it.
+	// docs/reference/generators/cdcnw.md specifies it.
 	CDCNW
 )
 

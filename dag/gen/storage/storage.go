@@ -1,5 +1,5 @@
 // Package storage generates traces of storage accesses with the statistics of another trace or of a built-in profile.
-// docs/generators/storage.md describes the model.
+// docs/reference/generators/storage.md describes the model.
 package storage
 
 import (

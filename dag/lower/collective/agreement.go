@@ -7,7 +7,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// docs/lowering.md defines the sizes that members of a collective state, and the values they must agree on.
+// docs/reference/lowering.md defines the sizes that members of a collective state, and the values they must agree on.
 
 // describe sets the instance from the op of the member at position 0.
 func (in *instances) describe(m *member) error {

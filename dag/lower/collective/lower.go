@@ -12,7 +12,7 @@ import (
 //
 // Messages of collective s of the trace, counted from 0 over all communicators and the collectives of each in order,
 // have the tag [dag.CollectiveTag] - s. If t already has such tags, numbering continues below the lowest tag of t.
-// Messages of lane 1 have tags below those of lane 0. See docs/lowering.md.
+// Messages of lane 1 have tags below those of lane 0. See docs/reference/lowering.md.
 //
 // Lower returns an error if the members of a communicator disagree on their number of collectives, or on the kind, the
 // root or the size of one.

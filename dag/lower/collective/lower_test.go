@@ -38,7 +38,7 @@ func ownSize(position int) int64 {
 
 const commonSize = 1000
 
-// collectiveOp returns the op of one member as docs/lowering.md defines it. scale, 0 or 1, multiplies all sizes.
+// collectiveOp returns the op of one member as docs/reference/lowering.md defines it. scale, 0 or 1, multiplies all sizes.
 func collectiveOp(kind dag.Subkind, n, position, root int, scale int64) dag.Op {
 	op := dag.Op{Kind: dag.Coll, Subkind: kind}
 	isRoot := position == root

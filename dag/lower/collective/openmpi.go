@@ -1,7 +1,7 @@
 package collective
 
 // openMPI models the fixed decisions of Open MPI 4.1 and 5.0 (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of 5.0.9)
-// for commutative operations; Open MPI derived them from measurements on several machines. docs/lowering.md lists the
+// for commutative operations; Open MPI derived them from measurements on several machines. docs/reference/lowering.md lists the
 // simplifications.
 const openMPI = "barrier=recdoubling:ranks<4,linear:ranks<8,recdoubling:ranks<64,dissemination:ranks<256," +
 	"binomial:ranks<512,dissemination:ranks<1024,binomial:ranks<4096,dissemination;" +

@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Participant is one member of a communicator in one instance of a collective. docs/lowering.md defines Bytes for each
+// Participant is one member of a communicator in one instance of a collective. docs/reference/lowering.md defines Bytes for each
 // collective.
 type Participant struct {
 	Kind    dag.Subkind

@@ -1,5 +1,5 @@
 // Package nccl lowers the collectives and grouped sends and receives of NCCL to the messages of NCCL 2.20, channel by
-// channel, and to the work of GPUs on the data. docs/lowering-nccl.md describes it for users.
+// channel, and to the work of GPUs on the data. docs/reference/lowering-nccl.md describes it for users.
 //
 // The attributes of an op describe the call (attr.NCCLCall, attrs.go): algorithm, protocol, and the elements and chunk
 // size of each channel. The options select these for a call without description (choose.go). The attributes of the

@@ -77,7 +77,7 @@ func IsChoice(text string) bool {
 //
 //	directdrive:slice=1MiB,replicas=3,order=timed,lookup=none
 //
-// that is, a system, then optionally ":" and parameters. docs/storage.md lists them. A boolean parameter without a
+// that is, a system, then optionally ":" and parameters. docs/reference/storage.md lists them. A boolean parameter without a
 // value is on. Spaces are ignored; "-" and "_" in a name are equivalent.
 func ParseChoice(text string) (Choice, error) {
 	c, err := parseChoice(text)

@@ -1,6 +1,6 @@
 // This file models Azure Direct Drive: G. Kramer, "Direct Drive - Azure's Next-generation Block Storage Architecture",
 // SDC 2022, as described in P. Jordan's report of January 2024 in the ATLAHS repository. Message sizes and rates are
-// those of the public converter TrimVis/DirectDriveSim. docs/storage.md lists the assumptions of this model.
+// those of the public converter TrimVis/DirectDriveSim. docs/reference/storage.md lists the assumptions of this model.
 
 package storage
 

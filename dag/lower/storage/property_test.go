@@ -49,7 +49,7 @@ var choices = []string{
 }
 
 // TestProperties checks on random traces that the lowered trace is valid, completes and is deterministic, and that its
-// messages, calcs and bytes match the formulas of docs/storage.md.
+// messages, calcs and bytes match the formulas of docs/reference/storage.md.
 func TestProperties(t *testing.T) {
 	for seed := range uint64(20) {
 		records := randomRecords(seed, 60)

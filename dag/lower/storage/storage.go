@@ -1,5 +1,5 @@
 // Package storage lowers storage accesses: it replaces io ops by the messages and computation of a distributed block
-// store, on its servers and on the hosts that issue the accesses. docs/storage.md describes the mapping and all
+// store, on its servers and on the hosts that issue the accesses. docs/reference/storage.md describes the mapping and all
 // parameters.
 //
 // All systems share the pass over the records (lowering.go), the order of the accesses of a host (order.go, host.go),

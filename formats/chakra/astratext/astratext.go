@@ -1,7 +1,7 @@
 // Package astratext reads the workloads of ASTRA-sim 1.0: a text that describes a model layer by layer, and how its
 // training is spread over NPUs. They become what the converter of Chakra makes of them, node for node.
 //
-// docs/formats/astratext.md describes the texts and the traces.
+// docs/reference/formats/astratext.md describes the texts and the traces.
 package astratext
 
 import (

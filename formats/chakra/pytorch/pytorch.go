@@ -1,7 +1,7 @@
 // Package pytorch reads the execution traces of PyTorch: the host traces of its ExecutionTraceObserver, and those to
 // which Chakra's linker added what ran on the GPU. They become what Chakra's converter makes of them, node for node.
 //
-// docs/formats/pytorch.md describes the files and the rules.
+// docs/reference/formats/pytorch.md describes the files and the rules.
 package pytorch
 
 import (

@@ -1,7 +1,7 @@
 // Package stg reads the JSON of the Symbolic Tensor Graph generator (STG), which becomes what STG writes as a Chakra
 // trace.
 //
-// docs/formats/stg.md describes the files.
+// docs/reference/formats/stg.md describes the files.
 package stg
 
 import (

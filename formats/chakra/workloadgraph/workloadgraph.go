@@ -1,6 +1,6 @@
 // Package workloadgraph reads the JSON that the first feeder of Chakra took in place of a Chakra trace.
 //
-// docs/formats/stg.md describes the files.
+// docs/reference/formats/stg.md describes the files.
 package workloadgraph
 
 import (

@@ -3,7 +3,7 @@
 //
 // The four models and their parameters are those of F. J. Andújar et al., "Extending the VEF traces framework to model
 // data center network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). Their spelling
-// is specified in docs/generators/dcnw.md, cdcnw.md, flows.md and horovod.md.
+// is specified in docs/reference/generators/dcnw.md, cdcnw.md, flows.md and horovod.md.
 package model
 
 import (

@@ -74,15 +74,15 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	o.jobs.Register(cmd)
 	flags.BoolVar(&o.alone, "alone", false, "also run each job alone, and print its slowdown")
 	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "several jobs at the same time", Page: jobsPage,
-		File: "docs/compose.md"})
+		File: "docs/reference/compose.md"})
 	o.lower.Register(p, cmd)
 	o.own = cli.NewOptions(cmd)
 	lists := o.registerBackends(cmd, kinds)
 	manual.Topic(cmd, manual.Group{
-		Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/simulate.md",
+		Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/reference/simulate.md",
 	})
 	manual.Topic(cmd, manual.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
-		File: "docs/simulate.md"})
+		File: "docs/reference/simulate.md"})
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {
 			return printListing(p, lists[i])
@@ -109,7 +109,7 @@ func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists 
 	at := 0
 	for _, kind := range kinds {
 		group := manual.Group{
-			Owner: kind.Name, Title: kind.Title, Topic: true, File: "docs/backends/" + kind.Name + ".md",
+			Owner: kind.Name, Title: kind.Title, Topic: true, File: "docs/reference/backends/" + kind.Name + ".md",
 			List: `Backends (--backend NAME; "simulate --help NAME" shows the flags)`, Params: kind.New().Params(),
 		}
 		o.own.Add(cmd, group)

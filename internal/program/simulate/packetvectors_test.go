@@ -85,7 +85,7 @@ var referenceBalances = map[string]string{
 }
 
 // referenceFlags returns the flags of simulate that stand for the arguments of a reference program, by the table in
-// docs/backends/packet.md.
+// docs/reference/backends/packet.md.
 func referenceFlags(v *packetVector, inputs string) ([]string, error) {
 	args := make(map[string]string)
 	words := strings.Fields(v.Args)
