@@ -10,13 +10,13 @@ import (
 // common case of one stream and few events.
 type rank struct {
 	queue    event.Queue
-	streams  []uint64 // by stream, when it is free
-	finish   uint64   // the latest end of an op
+	streams  []uint64 // by stream: the time from which it is free
+	finish   uint64   // the latest end of an op so far
 	sequence uint32   // numbers the rank's own events: at most three per op, so 31 bits suffice
-	early    bool     // sends may be handed to the NIC ahead of time; see begin
+	early    bool     // sends may be handed to the NIC before they end; see begin
 	stream0  [1]uint64
 	events0  [3]event.Event
-	order    *pairOrder // nil as long as no message came on more than one NIC
+	order    *pairOrder // nil until a message arrives on a second NIC
 }
 
 func (r *rank) init(streams int) {
@@ -27,7 +27,7 @@ func (r *rank) init(streams int) {
 	}
 }
 
-// Kinds of event, in the bits of an event above the op number. Those of the network follow.
+// Event kinds, stored above the op number in an event's payload. The network's kinds follow.
 const (
 	opReady  = iota // all dependencies of the op are met
 	opHand          // the send hands its message to the NIC
@@ -40,19 +40,19 @@ const (
 	opMask = 1<<opBits - 1
 )
 
-// checkEvents is the number of events of a group between two checks of the context. It is a power of two.
+// checkEvents is the number of events of a group between two checks of the context. It must be a power of two.
 const checkEvents = 1 << 16
 
-// ownEvent marks, in the key of an event, the rank's own events, which follow those of the network.
+// ownEvent marks the key of an event that the rank itself scheduled. Such events follow those of the network.
 const ownEvent = 1 << 63
 
 // The engine's bits of Op.Flags.
 const (
 	hasRun   uint8 = 1 << 7 // the op has started
-	hasEnded uint8 = 1 << 6 // the receive has ended, or the send whose end the network determines
+	hasEnded uint8 = 1 << 6 // the receive has ended, or the send whose end the network determines has ended
 )
 
-// Actor runs one rank at a time. A network uses it to call the engine while it handles a call.
+// Actor runs one rank at a time. A network calls the engine through it while it handles a call.
 type Actor struct {
 	e     *Engine
 	group *group
@@ -68,7 +68,7 @@ type Actor struct {
 type counts struct {
 	events, ops, messages, bytes int64
 
-	open int64 // receives, and sends whose end the network determines: started less ended
+	open int64 // receives, and sends whose end the network determines, that have started and not ended
 }
 
 func (c *counts) add(d *counts) {
@@ -94,7 +94,7 @@ func (a *Actor) Engine() *Engine {
 	return a.e
 }
 
-// Program returns the program that is replayed.
+// Program returns the replayed program.
 func (a *Actor) Program() *Program {
 	return a.e.p
 }
@@ -104,7 +104,8 @@ func (a *Actor) Op(m uint32) *Op {
 	return &a.e.p.Ops[m]
 }
 
-// Schedule makes the engine call Network.Event at time t, at a rank or the fabric. Equal events are not merged.
+// Schedule makes the engine call Network.Event at time t, in picoseconds, at a rank or the fabric. Equal events are not
+// merged.
 func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -118,8 +119,8 @@ func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	a.group.post(where, ev)
 }
 
-// Wake makes the engine call Network.Event with kind [WakeUp] at the fabric, at time t, after all other fabric events
-// of that time. Only the earliest time requested since the last such call counts.
+// Wake makes the engine call Network.Event with kind [WakeUp] at the fabric at time t, after all other fabric events of
+// that time. Only the earliest time requested since the previous WakeUp counts.
 func (a *Actor) Wake(t uint64) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -128,13 +129,13 @@ func (a *Actor) Wake(t uint64) {
 	a.group.wake = min(a.group.wake, t)
 }
 
-// Until returns the safe horizon: no rank or fabric event, Wake included, is scheduled before it. It is called at the
-// fabric. A network with its own event queue may process all its events before Until in one call, at times later than
-// Now, and then calls Wake for the first remaining one.
+// Until returns the safe horizon: no rank or fabric event, Wake included, is scheduled before it. Only the fabric calls
+// it. A network with its own event queue may process all its events before Until in one call, at times later than Now,
+// and must then call Wake for its first remaining event.
 //
-// While it processes an event of its own at some time, it may schedule events for that time or later. That changes
-// Until, so it calls Until again before it moves on in time. If it processes all its events of a time together, the
-// result is the same as with one Wake per time: the ranks act first, then the network, then the ranks at which it
+// While the network processes its own event at time t, it may schedule events for t or later. This changes Until, so it
+// must call Until again before it advances its time. A network that processes all its events of a time together gets
+// the same result as with one Wake per time: the ranks act first, then the network, then the ranks at which the network
 // scheduled events for the same time.
 func (a *Actor) Until() uint64 {
 	if a.err != nil {
@@ -143,7 +144,7 @@ func (a *Actor) Until() uint64 {
 	return min(a.group.until(), math.MaxInt64+1)
 }
 
-// own schedules an event of the rank itself.
+// own schedules an event of the current rank.
 func (a *Actor) own(t uint64, kind, i uint32) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -153,12 +154,12 @@ func (a *Actor) own(t uint64, kind, i uint32) {
 	a.rank.sequence++
 }
 
-// begin schedules the ops of a rank that have no dependencies.
+// begin schedules the ops of a rank without dependencies.
 func (a *Actor) begin(at uint32) {
 	a.enter(at)
 	p := a.e.p
-	// With one stream, sends reach the NIC in stream order. If all of them are eager, nothing intervenes, and the end
-	// of a send on its stream needs no event.
+	// With one stream, sends reach the NIC in stream order. If all of them are eager, nothing else reaches the NIC in
+	// between, so the end of a send on its stream needs no event.
 	a.rank.early = len(a.rank.streams) == 1 && p.ranks[at].largestSend <= a.e.host.Rendezvous
 	for _, i := range p.Roots(int(at)) {
 		a.own(p.Ops[i].Ready, opReady, i)
@@ -169,7 +170,7 @@ func (a *Actor) enter(at uint32) {
 	a.at, a.rank = at, &a.e.ranks[at]
 }
 
-// run handles the events of a rank before the time until, and returns the time of the next one.
+// run handles the events of a rank before the time until. It returns the time of the rank's next event.
 func (a *Actor) run(at uint32, until uint64) (next uint64) {
 	a.enter(at)
 	queue := &a.rank.queue
@@ -197,7 +198,7 @@ func (a *Actor) run(at uint32, until uint64) (next uint64) {
 	return never
 }
 
-// start runs an op that is ready now.
+// start runs an op whose dependencies are met.
 func (a *Actor) start(i uint32) {
 	op := &a.e.p.Ops[i]
 	op.Flags |= hasRun
@@ -226,7 +227,7 @@ func (a *Actor) start(i uint32) {
 		if m := a.e.matchers[a.at].Post(i, op); m != NoOp {
 			a.meet(i, m)
 		}
-	case op.Size == 0: // a calc that only joins others occupies no stream
+	case op.Size == 0: // a calc of length 0 only joins dependencies and occupies no stream
 		a.started(i, a.now)
 		a.ended(i, a.now)
 	default:
@@ -249,7 +250,8 @@ func (a *Actor) hand(i uint32, t uint64) {
 	}
 }
 
-// occupy places work for an op on its stream, after earlier work, and returns when it begins and ends.
+// occupy puts work of the given length on the op's stream, after the stream's earlier work. It returns the start and
+// the end of the work.
 func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, end uint64) {
 	free := &a.rank.streams[op.Stream]
 	begin = max(a.now, *free)
@@ -271,12 +273,12 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 	return begin, end
 }
 
-// started counts the start of op i, at time t, for its start dependents.
+// started reports the start of op i at time t to its start dependents.
 func (a *Actor) started(i uint32, t uint64) {
 	a.release(a.e.p.StartDependents(i), t)
 }
 
-// ended counts the end of op i, at time t, for its dependents.
+// ended reports the end of op i at time t to its dependents.
 func (a *Actor) ended(i uint32, t uint64) {
 	a.rank.finish = max(a.rank.finish, t)
 	a.release(a.e.p.Dependents(i), t)
@@ -293,9 +295,9 @@ func (a *Actor) release(ops []uint32, t uint64) {
 	}
 }
 
-// Announce tells the engine, at the receiver, that the head of message m, or its request, has arrived and may meet a
-// receive. Messages between two ranks meet receives in the order in which they were sent, as in MPI, whatever the order
-// of these calls.
+// Announce reports to the engine, at the receiver, that the head of message m, or its request, has arrived and may
+// match a receive. Messages between two ranks match receives in the order in which they were sent, as in MPI,
+// regardless of the order of these calls.
 func (a *Actor) Announce(m uint32) {
 	if a.e.number == nil {
 		a.announced(m)
@@ -320,11 +322,11 @@ func (a *Actor) announced(m uint32) {
 	}
 }
 
-// Values of Op.Ready of a send that has run; any other value is the arrival time of its message's last byte. Before it
-// runs, and for other ops, Op.Ready is the latest of the op's dependencies and its release.
+// Values of Op.Ready of a send that has run. Any other value is the arrival time of the last byte of its message.
+// Before an op runs, and for all other ops, Op.Ready is the latest time of its dependencies and its release.
 const (
-	underWay = math.MaxUint64     // the message has not met its receive
-	awaited  = math.MaxUint64 - 1 // the message has met its receive, and has not arrived
+	underWay = math.MaxUint64     // the message has not matched a receive
+	awaited  = math.MaxUint64 - 1 // the message has matched its receive and has not arrived
 )
 
 // meet pairs receive i with message m.
@@ -341,9 +343,9 @@ func (a *Actor) meet(i, m uint32) {
 	}
 }
 
-// Sent tells the engine, at the sender, that the send of message m ends at time t: its last byte leaves or, with
-// Host.Acknowledged, the sender knows that it has arrived. It applies to messages that waited for their receive, and to
-// all with Host.Acknowledged.
+// Sent reports to the engine, at the sender, that the send of message m ends at time t: its last byte leaves or, with
+// Host.Acknowledged, the sender knows of its arrival. The network calls it for messages that waited for their receive
+// and, with Host.Acknowledged, for all messages.
 func (a *Actor) Sent(m uint32, t uint64) {
 	if t > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -354,8 +356,8 @@ func (a *Actor) Sent(m uint32, t uint64) {
 	a.ended(m, t)
 }
 
-// Deliver tells the engine, at the receiver, that message m entered the network at time sent and that its last byte
-// arrives at time last, which may be in the future.
+// Deliver reports to the engine, at the receiver, that message m entered the network at time sent and that its last
+// byte arrives at time last, which may be in the future.
 func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	if last > math.MaxInt64 {
 		a.err = ErrTooLong
@@ -372,10 +374,10 @@ func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	send.Ready = last
 }
 
-// receiveAt makes receive i take its message at the time of its arrival.
-func (a *Actor) receiveAt(i uint32, there uint64) {
-	if there > a.now {
-		a.own(there, recvHere, i)
+// receiveAt makes receive i take its message at its arrival time.
+func (a *Actor) receiveAt(i uint32, arrival uint64) {
+	if arrival > a.now {
+		a.own(arrival, recvHere, i)
 		return
 	}
 	a.receive(i)

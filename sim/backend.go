@@ -9,98 +9,98 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Backend is one configured simulation backend. A value has its own configuration, which starts with the defaults:
-// [Backend.Params] describes and sets it. The order of calls is Params, Check, Lowers, Compile; Compile may be called
-// again for other traces.
+// Backend is one configured simulation backend. A new value has the default configuration; [Backend.Params] describes
+// and changes it. Callers call Params, Check, Lowers and Compile in this order, and may call Compile again for other
+// traces.
 type Backend interface {
-	// Traits returns the properties of the backend that callers need to know before a run.
+	// Traits returns the properties of the backend that callers need before a run.
 	Traits() Traits
 
 	// Params returns the table of the backend's parameters, bound to this configuration.
 	Params() param.Set
 
-	// Check validates the configuration and loads the files that it names. A [*param.Error] names the parameter at
-	// fault.
+	// Check validates the configuration and loads the files that it names. A [*param.Error] names the invalid
+	// parameter.
 	Check(env *Env) error
 
-	// Lowers returns which collectives must be lowered to messages before Compile; nil if the backend runs all of them
-	// itself. The source is nil before the trace is open; the answer may then be more than is needed.
+	// Lowers selects the collectives to lower to messages before Compile. It returns nil if the backend runs all of
+	// them itself. Before the trace is open, s is nil and the result may select more collectives than necessary.
 	Lowers(s dag.Source) func(dag.Subkind) bool
 
-	// Compile prepares a trace. The source stays open until the last run's result has been printed.
+	// Compile prepares a trace. The source must stay open until the last run's result has been printed.
 	Compile(s dag.Source, env *Env) (Replay, error)
 }
 
-// Replay is a compiled trace. Clone must be called before Run, which uses the replay up. With an error, Run returns a
-// result that has at least the backend, model and parameters, or nil where the settings are at fault.
+// Replay is a compiled trace. Run uses the replay up, so callers call Clone first. With an error, Run returns a result
+// with at least the backend, model and parameters, or nil if the settings are invalid.
 type Replay interface {
 	Clone() Replay
 	Run(o RunOptions) (*Result, error)
 }
 
-// Kind is an entry of a registry of backends.
+// Kind is an entry in the registry of backends.
 type Kind struct {
 	Name  string
 	Title string         // one line of help
 	New   func() Backend // a fresh configuration
-	Lists []Listing      // tables of presets and the like
+	Lists []Listing      // tables of presets, transports and so on
 }
 
-// Listing is a table that a program prints by a flag --list-NAME.
+// Listing is a table that a program prints for the flag --list-NAME.
 type Listing struct {
-	Name  string // such as "transports"
+	Name  string // for example "transports"
 	Help  string
 	Print func(w io.Writer)
 }
 
-// Traits are the properties of a backend that callers need to know before a run.
+// Traits are the properties of a backend that callers need before a run.
 type Traits struct {
-	Timelines []string // name endings of the timelines that it writes, such as ".json"; none: it writes no timelines
-	NoTimes   string   // remedy to print when a timeline is asked of a backend that writes none
-	Nodes     bool     // the nodes of ranks matter
-	Columns   []string // names of the sweep columns that its results have beyond the common ones; see [Result.Cells]
+	Timelines []string // file name endings of the supported timelines, such as ".json"; nil: no timelines
+	NoTimes   string   // remedy to print when the user requests a timeline from a backend without timelines
+	Nodes     bool     // the backend uses the node numbers of ranks
+	Columns   []string // sweep columns beyond the common ones; see [Result.Cells]
 }
 
-// Env connects a configured backend with its caller. Every field may be zero; methods of a nil Env do nothing.
+// Env connects a configured backend with its caller. All fields are optional; methods of a nil Env do nothing.
 type Env struct {
-	Context context.Context                   // ends Compile early; see [Interrupted]. nil: never
-	Warn    func(message string, args ...any) // reports what may make results other than expected; nil discards
-	Explain func(message string, args ...any) // reports details of the work; nil discards
-	Threads int                               // worker threads for preparation; 0: all
+	Context context.Context                   // ends Compile early; see [Interrupted]. nil: no limit
+	Warn    func(message string, args ...any) // prints a warning about unexpected results; nil: discard
+	Explain func(message string, args ...any) // prints details of the work; nil: discard
+	Threads int                               // worker threads for preparation; 0: all cores
 
-	// Create begins an output file; CheckOutput returns why a name cannot be one, before a run. Nil: the backend writes
-	// no files.
+	// Create starts an output file. CheckOutput returns an error if a file name is invalid; it is called before a run.
+	// If nil, the backend writes no files.
 	Create      func(name string) (Output, error)
 	CheckOutput func(name string, binary bool) error
 
-	// Read reads a trace of the named format and returns it with its name for messages. Nil: the backend reads no
+	// Read reads a trace in the named format. The label names the trace in messages. If nil, the backend reads no
 	// traces.
 	Read func(name, format string) (t *dag.Trace, label string, err error)
 
-	// Tensors returns a function that finds the tensors which an op of a trace reads and writes. Nil: they are not
-	// known.
+	// Tensors returns a function that finds the tensors read and written by an op of a trace. If nil, tensors are
+	// unknown.
 	Tensors func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error)
 
-	// Progress begins a display of progress. Nil: there is none.
+	// Progress starts a progress display. If nil, there is none.
 	Progress func(title string, total int64, unit string) Meter
 
-	// Given reports whether the caller set a parameter or flag of a name. Nil: it set none.
+	// Given reports whether the caller set the named parameter or flag. If nil, it set none.
 	Given func(name string) bool
 
-	// Properties of the whole invocation, for checks of parameters that exclude each other.
+	// Properties of the whole command, for checks of parameters that exclude each other.
 	Sweep      bool // many runs with different parameters
-	JSON, CSV  bool // form of the printed results
-	Jobs       bool // jobs are compared with running alone, or times with recorded ones
-	Collective bool // the caller chose algorithms of collectives
+	JSON, CSV  bool // output format of the results
+	Jobs       bool // the caller compares jobs with isolated runs, or times with recorded ones
+	Collective bool // the caller chose collective algorithms
 }
 
-// Meter displays progress.
+// Meter displays progress. Add counts work done since the last call.
 type Meter interface {
 	Add(n int64)
 	Close()
 }
 
-// OrEmpty returns the Env, or one whose fields are all zero if it is nil.
+// OrEmpty returns e, or an empty Env if e is nil.
 func (e *Env) OrEmpty() *Env {
 	if e == nil {
 		return &Env{}
@@ -108,26 +108,26 @@ func (e *Env) OrEmpty() *Env {
 	return e
 }
 
-// Warnf reports what may make results other than expected.
+// Warnf prints a warning about unexpected results.
 func (e *Env) Warnf(message string, args ...any) {
 	if e != nil && e.Warn != nil {
 		e.Warn(message, args...)
 	}
 }
 
-// Explainf reports details of the work.
+// Explainf prints details of the work.
 func (e *Env) Explainf(message string, args ...any) {
 	if e != nil && e.Explain != nil {
 		e.Explain(message, args...)
 	}
 }
 
-// IsGiven reports whether the caller set a parameter or flag of a name.
+// IsGiven reports whether the caller set the named parameter or flag.
 func (e *Env) IsGiven(name string) bool {
 	return e != nil && e.Given != nil && e.Given(name)
 }
 
-// Meter begins a display of progress.
+// Meter starts a progress display for a total of work in the given unit.
 func (e *Env) Meter(title string, total int64, unit string) Meter {
 	if e == nil || e.Progress == nil {
 		return noMeter{}
@@ -140,28 +140,28 @@ type noMeter struct{}
 func (noMeter) Add(int64) {}
 func (noMeter) Close()    {}
 
-// Output is a file that appears complete or not at all: Commit makes it appear, Close without it discards it.
+// Output is a file written atomically: Commit makes it visible, Close without Commit discards it.
 type Output interface {
 	io.Writer
 	Commit() error
 	Close()
 }
 
-// RunOptions says how to run a compiled trace.
+// RunOptions are the options of a run of a compiled trace.
 type RunOptions struct {
-	Context  context.Context // ends the run early; see [Interrupted]. nil: never
-	Settings []param.Setting // parameters that differ from the backend's configuration, at a point of a sweep
-	Timeline Timeline        // receives the run; nil: nobody
-	OpEnded  OpEnded         // is told when an op completes; only backends without timelines call it. nil: nobody
-	Progress func(ops int64) // receives the number of ops that ran since the last call; nil: nobody
-	Threads  int             // worker threads, which do not change results; 0: one
-	Files    bool            // write the files that parameters name
+	Context  context.Context // ends the run early; see [Interrupted]. nil: no limit
+	Settings []param.Setting // parameters that replace the backend's configuration at a point of a sweep
+	Timeline Timeline        // receives the run; nil: none
+	OpEnded  OpEnded         // called when an op completes, by backends without timelines only; nil: none
+	Progress func(ops int64) // receives the number of ops run since the last call; nil: none
+	Threads  int             // worker threads, which do not change results; 0: one thread
+	Files    bool            // write the files named by parameters
 }
 
-// OpEnded receives the op of a rank and its times, in the backend's unit.
+// OpEnded receives an op, identified by rank and index, with its issue and end times in the backend's unit.
 type OpEnded func(rank, op int, issued, ended uint64)
 
-// OpTimes are the times of all ops in a run.
+// OpTimes are the start and end times of all ops of a run.
 type OpTimes interface {
 	Ops(rank int) int
 	Ran(rank, op int) bool
@@ -169,30 +169,30 @@ type OpTimes interface {
 	End(rank, op int) dag.Time
 }
 
-// TimelineWriter is implemented by backends that write timelines ([Traits.Timelines]). NewTimeline returns a writer of
-// the form that the ending names. The trace is the one that is run; it is nil for a mere check.
+// TimelineWriter is implemented by backends that write timelines ([Traits.Timelines]). NewTimeline returns a writer for
+// the format of the file name ending. t is the trace of the run; it is nil if the caller only checks the configuration.
 type TimelineWriter interface {
 	NewTimeline(w io.Writer, ending string, t *dag.Trace) (Timeline, error)
 }
 
-// Replicator is implemented by backends that run a trace of one rank on every rank of a machine. Replicas returns the
-// number of ranks, 0 if the trace has them all.
+// Replicator is implemented by backends that can run a trace of one rank on every rank of a machine. Replicas returns
+// the number of ranks, or 0 if the trace contains all ranks.
 type Replicator interface {
 	Replicas() int
 }
 
-// Standalone is implemented by backends that run without a trace if their parameters ask for it.
+// Standalone is implemented by backends that can run without a trace, depending on their parameters.
 type Standalone interface {
 	StandsAlone() bool
-	// RunAlone runs and returns the results, in order.
+	// RunAlone runs all points and returns the results in order.
 	RunAlone(env *Env, o RunOptions) (Curve, error)
 }
 
-// Curve is the outcome of a [Standalone] run.
+// Curve is the result of a [Standalone] run.
 type Curve interface {
-	WriteJSON(w io.Writer) error // a JSON object per line
+	WriteJSON(w io.Writer) error // one JSON object per line
 	WriteCSV(w io.Writer) error
-	WriteTable(w io.Writer) error // for people
+	WriteTable(w io.Writer) error // human-readable
 	// Failed returns the errors of points without a result.
 	Failed() []error
 }

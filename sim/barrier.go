@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// Barrier lets threads wait for each other repeatedly. Waits are mostly short, so a thread first spins; if that takes
-// long, it sleeps, since the others may need its processor.
+// Barrier synchronizes threads repeatedly. Waits are mostly short, so a thread first spins; then it sleeps, since the
+// other threads may need its processor.
 type Barrier struct {
 	threads  int32
-	looks    int // spins before a thread sleeps
+	spins    int // number of spins before a thread sleeps
 	waiting  atomic.Int32
 	round    atomic.Uint32
 	sleeping atomic.Int32
@@ -20,15 +20,15 @@ type Barrier struct {
 
 // NewBarrier returns a barrier for the given number of threads.
 func NewBarrier(threads int) *Barrier {
-	b := &Barrier{threads: int32(threads), looks: 1 << 16} // tens of microseconds, about the time to wake up
+	b := &Barrier{threads: int32(threads), spins: 1 << 16} // tens of microseconds, about the wake-up time of a thread
 	if threads > runtime.GOMAXPROCS(0) {
-		b.looks = 1 << 4
+		b.spins = 1 << 4
 	}
 	b.turned.L = &b.mutex
 	return b
 }
 
-// Wait returns when all threads have called it. Their earlier writes are then visible to all.
+// Wait returns when all threads have called it. Their earlier writes are then visible to all threads.
 func (b *Barrier) Wait() {
 	round := b.round.Load()
 	if b.waiting.Add(1) == b.threads {
@@ -41,7 +41,7 @@ func (b *Barrier) Wait() {
 		}
 		return
 	}
-	for range b.looks {
+	for range b.spins {
 		if b.round.Load() != round {
 			return
 		}

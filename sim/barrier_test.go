@@ -14,7 +14,7 @@ func TestBarrier(t *testing.T) {
 	} {
 		b := NewBarrier(c.threads)
 		if c.looks >= 0 {
-			b.looks = c.looks // all sleep, and sometimes while the round turns
+			b.spins = c.looks // all sleep, and sometimes while the round turns
 		}
 		rounds := 20000 / c.threads
 		said := make([][2]int, c.threads) // by thread, and by round modulo 2

@@ -6,16 +6,16 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// calendar records which ranks are due in which window of time. Near windows are sets of ranks; later ones wait in a
-// Wheel. A rank may be due in several windows.
+// calendar records the ranks that have events in each window of time. The next windows are sets of ranks; later ones
+// are in a Wheel. A rank may be in several windows.
 type calendar struct {
-	near   []rankSet // of the windows from base on, each at its number modulo len(near), a power of two
-	filled []uint64  // one bit per element of near that is not empty
+	near   []rankSet // windows from base on, indexed by window number modulo len(near), a power of two
+	filled []uint64  // one bit per non-empty element of near
 	base   uint64    // the window of the last take
 	far    event.Wheel
 }
 
-// Bounds of the number of near windows: as many as fit into part of the cache.
+// Bounds of the number of near windows, so that they fit into part of the cache.
 const (
 	fewestNear = 64
 	mostNear   = 1024
@@ -40,7 +40,7 @@ func cut(words []uint64, n int) (front, rest []uint64) {
 	return words[:n:n], words[n:]
 }
 
-// add makes a rank due in a window, which must not be before that of the last take.
+// add adds a rank to a window, which must not precede the window of the last take.
 func (c *calendar) add(rank uint32, window uint64) {
 	if window-c.base >= uint64(len(c.near)) {
 		c.far.Push(event.Event{Time: window, Key: uint64(rank)})
@@ -55,29 +55,29 @@ func (c *calendar) addNear(rank uint32, window uint64) {
 	c.filled[slot/64] |= 1 << (slot % 64)
 }
 
-// slot returns the index in near of a window.
+// slot returns the index of a window in near.
 func (c *calendar) slot(window uint64) uint64 {
 	return window & uint64(len(c.near)-1)
 }
 
-// next returns a window before which no rank is due, or never.
+// next returns a window before which no rank has an event, or never.
 func (c *calendar) next() uint64 {
 	return max(c.base, min(c.nextNear(), c.far.NotBefore()))
 }
 
-// nextNear returns the first near window that is not empty, or never.
+// nextNear returns the first non-empty near window, or never.
 func (c *calendar) nextNear() uint64 {
 	slot := c.slot(c.base)
 	first := slot / 64
 	if word := c.filled[first] >> (slot % 64); word != 0 {
 		return c.base + uint64(bits.TrailingZeros64(word))
 	}
-	at := c.base - slot%64 // the window of the first bit of the word
+	at := c.base - slot%64 // the window of the word's first bit
 	for k := 1; k <= len(c.filled); k++ {
 		at += 64
 		word := c.filled[(first+uint64(k))%uint64(len(c.filled))]
 		if k == len(c.filled) {
-			word &= 1<<(slot%64) - 1 // once around: the bits of base's word that precede base
+			word &= 1<<(slot%64) - 1 // wrapped around: only the bits that precede base in its word
 		}
 		if word != 0 {
 			return at + uint64(bits.TrailingZeros64(word))
@@ -86,7 +86,7 @@ func (c *calendar) nextNear() uint64 {
 	return never
 }
 
-// turnTo makes a window the first near one, for take. It must be at most the result of next.
+// turnTo makes window the first near one, for take. It must be at most the result of next.
 func (c *calendar) turnTo(window uint64) {
 	c.base = window
 	for {
@@ -98,15 +98,15 @@ func (c *calendar) turnTo(window uint64) {
 	}
 }
 
-// take calls run for every rank that is due in the window of turnTo, in ascending order. Ranks that run makes due in
-// the same window stay due.
+// take calls run for every rank in the window of turnTo, in ascending order. A rank that run adds to the same window
+// stays in it.
 func (c *calendar) take(run func(rank uint32)) {
 	slot := c.slot(c.base)
 	c.filled[slot/64] &^= 1 << (slot % 64)
 	c.near[slot].drain(run)
 }
 
-// rankSet is a set of ranks: one bit per rank, and one bit per 64 of those.
+// rankSet is a set of ranks: one bit per rank, and one bit per 64 of these bits.
 type rankSet struct {
 	ranks, words []uint64
 }
@@ -116,7 +116,7 @@ func (s *rankSet) add(rank uint32) {
 	s.words[rank/4096] |= 1 << (rank / 64 % 64)
 }
 
-// drain empties the set and calls f for all its ranks. f may add to the set.
+// drain empties the set and calls f for each of its ranks. f may add ranks to the set.
 func (s *rankSet) drain(f func(rank uint32)) {
 	for i := range s.words {
 		words := s.words[i]

@@ -11,22 +11,22 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// ChromeTimeline writes a run in the Trace Event Format of Chromium (JSON object form), which Perfetto and
-// chrome://tracing open: one process per rank, one thread per stream, one slice per op, one arrow per message. Times
-// are microseconds with six decimals.
+// ChromeTimeline writes a run in Chromium's Trace Event Format (JSON object form), which Perfetto and chrome://tracing
+// open: one process per rank, one thread per stream, one slice per op, one arrow per message. Times are in microseconds
+// with six decimals.
 type ChromeTimeline struct {
 	w     *bufio.Writer
 	trace *dag.Trace
 	p     *Program
-	begun []uint64 // by send and receive op, the start of its slice; unknown before
-	lane  []uint32 // by send and receive op, its stream
-	sends []uint32 // by receive op whose message preceded its slice, the message's send; NoOp otherwise
+	begun []uint64 // by send or receive op: start of its slice; unknown before
+	lane  []uint32 // by send or receive op: its stream
+	sends []uint32 // by receive op whose message preceded its slice: the message's send; NoOp otherwise
 	line  []byte
 }
 
 const unknown = math.MaxUint64
 
-// NewChromeTimeline returns a timeline of a run of t, written to w.
+// NewChromeTimeline returns a timeline that writes a run of t to w.
 func NewChromeTimeline(w io.Writer, t *dag.Trace) *ChromeTimeline {
 	return &ChromeTimeline{w: bufio.NewWriterSize(w, 1<<16), trace: t}
 }
@@ -58,7 +58,7 @@ func (c *ChromeTimeline) Begin(p *Program) {
 	}
 }
 
-// Span writes a slice.
+// Span writes a slice, except for noise of length 0.
 func (c *ChromeTimeline) Span(s Span) {
 	if s.Kind == NoiseSpan && s.Start == s.End {
 		return
@@ -119,7 +119,7 @@ func (c *ChromeTimeline) Span(s Span) {
 	}
 }
 
-// Transfer writes an arrow, once the slices at both ends are known.
+// Transfer writes an arrow once the slices at both ends are known.
 func (c *ChromeTimeline) Transfer(t Transfer) {
 	if c.begun[t.Recv] == unknown {
 		c.sends[t.Recv] = t.Send
@@ -163,7 +163,7 @@ func (c *ChromeTimeline) microseconds(b []byte, t uint64) []byte {
 	return b
 }
 
-// End closes the document.
+// End completes the JSON document and flushes it. It returns the first write error.
 func (c *ChromeTimeline) End() error {
 	c.w.WriteString("\n]}\n")
 	return c.w.Flush()

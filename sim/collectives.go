@@ -9,39 +9,39 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Instance is one collective of a communicator. The k-th collective op of a rank on a communicator, in index order,
-// belongs to its instance k. Instances are numbered through all communicators.
+// Instance is one collective operation of a communicator. The k-th collective op of a rank on a communicator, in index
+// order, belongs to instance k of the communicator. Instances of all communicators are numbered consecutively.
 type Instance struct {
 	Kind dag.Subkind
 	Comm int32
-	Size int32 // members of the communicator
-	Root int32 // position of the root in the communicator; 0 if the collective has none
+	Size int32 // number of ranks in the communicator
+	Root int32 // position of the root in the communicator; 0 if the collective has no root
 }
 
-// subkindShift is the position in Op.Flags of the four bits that hold the subkind of a collective.
+// subkindShift is the position in Op.Flags of the four bits of a collective's subkind.
 const subkindShift = 2
 
 const _ = uint(1<<4 - 1 - (dag.Exscan - dag.Barrier)) // four bits suffice
 
-// Collective returns the subkind of an op, which must be a collective.
+// Collective returns the subkind of op, which must be a collective.
 func (op *Op) Collective() dag.Subkind {
 	return dag.Barrier + dag.Subkind(op.Flags>>subkindShift&(1<<4-1))
 }
 
-// IsMessage reports whether the op is a send or a receive: exactly one of the two bits is set.
+// IsMessage reports whether op is a send or a receive: exactly one of the two bits is set.
 func (op *Op) IsMessage() bool {
 	return (op.Flags+1)&IsRecv != 0
 }
 
-// DataPattern states which members of a collective receive data from which others, and so wait for them.
+// DataPattern defines which ranks of a collective receive data from which other ranks and therefore wait for them.
 type DataPattern uint8
 
-// Data patterns; a member waits for the members named.
+// Data patterns: the ranks that a rank waits for.
 const (
-	AllToAll  DataPattern = iota // every member from every other
-	FromRoot                     // every member from the root
-	ToRoot                       // the root from every other
-	FromLower                    // every member from those at lower positions
+	AllToAll  DataPattern = iota // every rank waits for all others
+	FromRoot                     // every rank waits for the root
+	ToRoot                       // the root waits for all others
+	FromLower                    // every rank waits for those at lower positions
 )
 
 // DataPatternOf returns the data pattern of a collective.
@@ -57,7 +57,7 @@ func DataPatternOf(kind dag.Subkind) DataPattern {
 	return AllToAll
 }
 
-// awaits reports whether the collective op i waits for k, the op of another member.
+// awaits reports whether collective op i waits for k, another rank's op of the same instance.
 func (p *Program) awaits(i, k uint32) bool {
 	waiting, other := &p.Ops[i], &p.Ops[k]
 	root := p.Instances[waiting.Match].Root
@@ -76,18 +76,17 @@ func (p *Program) awaits(i, k uint32) bool {
 type participation struct {
 	comm     int32
 	ops      uint32 // number of ops
-	position int32  // of the rank in the communicator
+	position int32  // position of the rank in the communicator
 	first    uint32 // number of the communicator's first instance
 }
 
-// cursor counts the collectives of a rank by communicator.
+// cursor counts a rank's collectives per communicator.
 type cursor struct {
-	participations []participation // in the order of first use
-	index          []int32         // by communicator, the index in participations plus 1; 0: none
+	participations []participation // in order of first use
+	index          []int32         // by communicator: index in participations plus 1; 0: none
 }
 
-// of returns the participation in a communicator. n is the number of communicators. The pointer is valid until the next
-// call.
+// of returns the participation in one of n communicators. The pointer is valid until the next call.
 func (c *cursor) of(comm int32, n int) *participation {
 	if c.index == nil {
 		c.index = make([]int32, n)
@@ -106,8 +105,8 @@ func (c *cursor) reset() {
 	c.participations = c.participations[:0]
 }
 
-// collectives counts the collectives of a tile. Until all ranks are compiled, Op.Link holds their communicator and
-// Op.Peer the rank of their root.
+// collectives counts the collectives of a tile. Until all ranks are compiled, Op.Link is the communicator and Op.Peer
+// the root's rank.
 func (c *rankCompiler) collectives(t []Op, first int) error {
 	for i := range t {
 		if t[i].Flags&IsColl != IsColl {
@@ -124,7 +123,7 @@ func (c *rankCompiler) collectives(t []Op, first int) error {
 	return nil
 }
 
-// participate stores the counts of a rank.
+// participate stores the rank's counts.
 func (c *rankCompiler) participate() {
 	if n := len(c.cursor.participations); n > 0 {
 		c.p.participations[c.rank] = append(make([]participation, 0, n), c.cursor.participations...)
@@ -132,14 +131,14 @@ func (c *rankCompiler) participate() {
 	}
 }
 
-// linkCollectives assigns instances to the collectives of a program whose ranks are compiled. It fails if the members
-// of a communicator differ in the number of collectives, or in the kind or root of one. Sizes are not compared, since
-// valid sizes depend on the algorithm.
+// linkCollectives assigns instances to the collectives of a program after all ranks are compiled. It returns an error
+// if the ranks of a communicator disagree on the number of collectives, or on the kind or root of one. It does not
+// compare sizes, since valid sizes depend on the algorithm.
 func (p *Program) linkCollectives(comms []dag.Comm) error {
 	if err := p.numberInstances(comms); err != nil || len(p.Instances) == 0 {
 		return err
 	}
-	roots := make([]int32, len(p.Instances)) // as ranks
+	roots := make([]int32, len(p.Instances)) // by instance: rank of the root
 	err := p.eachCollective(len(comms), func(q *participation) bool { return q.position == 0 },
 		func(q *participation, k uint32, op *Op) error {
 			if q.position == 0 {
@@ -187,7 +186,7 @@ func (p *Program) linkCollectives(comms []dag.Comm) error {
 	return nil
 }
 
-// numberInstances completes the participations and creates the instances, without their kinds and roots.
+// numberInstances completes the participations and creates the instances, without kinds and roots.
 func (p *Program) numberInstances(comms []dag.Comm) error {
 	if p.participations == nil {
 		return nil
@@ -196,7 +195,7 @@ func (p *Program) numberInstances(comms []dag.Comm) error {
 		rank int
 		*participation
 	}
-	of := make([][]part, len(comms)) // by communicator, ranks ascending
+	of := make([][]part, len(comms)) // by communicator: its ranks in ascending order
 	for rank, participations := range p.participations {
 		for i := range participations {
 			q := &participations[i]
@@ -240,8 +239,8 @@ func (p *Program) numberInstances(comms []dag.Comm) error {
 	return nil
 }
 
-// eachCollective calls visit with the participation, instance number and op of every collective op of the ranks with a
-// wanted participation. Ranks run concurrently; the ops of each are visited in order.
+// eachCollective calls visit with the participation, instance number and op of every collective op of the wanted
+// participations. It visits ranks concurrently and the ops of a rank in order.
 func (p *Program) eachCollective(comms int, wanted func(q *participation) bool,
 	visit func(q *participation, k uint32, op *Op) error) error {
 	type state struct {
@@ -276,7 +275,7 @@ func (p *Program) eachCollective(comms int, wanted func(q *participation) bool,
 	return err
 }
 
-// differs returns the error for a collective op that disagrees with that of the member at position 0.
+// differs returns the error for a collective op that disagrees with the op of the rank at position 0.
 func (p *Program) differs(q *participation, k uint32, op *Op, found, expected string) error {
 	for i := p.Start[op.Rank]; ; i++ {
 		if &p.Ops[i] == op {

@@ -15,35 +15,35 @@ import (
 
 // CompileOptions are the options of [Compile].
 type CompileOptions struct {
-	Unit dag.Time // of Op.Size of calcs; 0: picoseconds
+	Unit dag.Time // unit of Op.Size of calcs; 0: picoseconds
 
-	// DenseStreams numbers the streams of every rank from 0 without gaps, so that a rank may have up to 65536 whatever
-	// their numbers in the trace. Without it the numbers are the trace's, which must be below 65536. NICs keep the
-	// trace's numbers, which must be below 256.
+	// DenseStreams renumbers the streams of every rank from 0 without gaps, which permits up to 65536 streams per rank
+	// with any numbers. Otherwise stream numbers are those of the trace and must be below 65536. NIC numbers are always
+	// those of the trace and must be below 256.
 	DenseStreams bool
 
-	// HighLevel makes collectives ops of the program, and compiles mem and io ops like calcs. Without it they are
+	// HighLevel makes collectives ops of the program and compiles mem and io ops like calcs. Otherwise these ops are
 	// errors.
 	HighLevel bool
 
-	Context context.Context // ends the compilation early; see [Interrupted]. nil: never
+	Context context.Context // ends the compilation early; see [Interrupted]. nil: no limit
 }
 
 // NotCompiledError reports an op that cannot be compiled.
 type NotCompiledError struct {
 	Rank, Op int
 	Why      string
-	Kind     dag.Kind // Coll, Mem and IO can be lowered first
+	Kind     dag.Kind // Coll, Mem and IO can be lowered before compilation
 }
 
 func (e *NotCompiledError) Error() string {
 	return fmt.Sprintf("rank %d op %d %s", e.Rank, e.Op, e.Why)
 }
 
-// Compile returns the program of a trace. It reads and compiles batches of ranks in parallel. It fails with a
-// [NotCompiledError] on calcs with flops only; without HighLevel on coll, mem and io ops, which are lowered first; on
-// peers that do not exist; and if the members of a communicator disagree on a collective. It also fails on more than
-// MaxOps ops. References within the trace must be in range (dag.Rank.CheckReferences).
+// Compile compiles a trace into a program. It reads and compiles batches of ranks in parallel. It returns a
+// [*NotCompiledError] for a calc with flops only; without HighLevel, for a coll, mem or io op, which must be lowered
+// first; for a peer that does not exist; and if the ranks of a communicator disagree on a collective. It also fails for
+// a trace with more than MaxOps ops. References within the trace must be in range (dag.Rank.CheckReferences).
 func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	if o.Unit == 0 {
 		o.Unit = dag.Picosecond
@@ -53,7 +53,7 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		return nil, err
 	}
 	batches, ranks, comms := h.Batches, h.Ranks, h.Comms
-	places, end, err := lay(o.Context, t, batches)
+	places, end, err := layOut(o.Context, t, batches)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	return p, nil
 }
 
-// inBatches reads batches in parallel. Each goroutine calls work once and the returned function on every batch that it
-// reads. inBatches returns the error of the first batch that has one, or that of the context if it ends.
+// inBatches reads batches in parallel. Each goroutine calls work once, and then the returned function for each batch
+// that it reads. inBatches returns the error of the first failed batch, or the context's error if it ends.
 func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch,
 	work func() (do func(k int, ranks []dag.Rank) error)) error {
 	type reader struct {
@@ -120,16 +120,15 @@ func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch,
 // place is an index into Program.Ops and one into Program.dependents.
 type place struct{ op, dep int64 }
 
-// lay returns where the ops and dependents of each batch begin, and where all end.
-func lay(ctx context.Context, t dag.Source, batches []dag.Batch) (places []place, end place, err error) {
+// layOut returns the positions at which the ops and dependents of each batch begin, and those at which all end.
+func layOut(ctx context.Context, t dag.Source, batches []dag.Batch) (places []place, end place, err error) {
 	places = make([]place, len(batches)+1)
 	for k, b := range batches {
 		places[k+1] = place{places[k].op + b.Ops, places[k].dep + b.Deps}
 	}
 	end = places[len(batches)]
 	if end.dep > 4*end.op+1<<20 {
-		// The batches only give an upper bound of the dependencies, which mostly is far too high. Count them before
-		// allocating.
+		// Batches give only an upper bound of the dependencies, mostly far too high. Count them before allocating.
 		counts := make([]int64, len(batches))
 		err := inBatches(ctx, t, batches, func() func(k int, ranks []dag.Rank) error {
 			return func(k int, ranks []dag.Rank) error {
@@ -148,15 +147,15 @@ func lay(ctx context.Context, t dag.Source, batches []dag.Batch) (places []place
 		end = places[len(batches)]
 	}
 	if end.op > MaxOps || end.dep > math.MaxUint32 {
-		return nil, end, fmt.Errorf("the trace has %d ops and up to %d dependencies; a replay takes at most %d and %d",
+		return nil, end, fmt.Errorf("the trace has %d ops and up to %d dependencies, expected at most %d and %d",
 			end.op, end.dep, int64(MaxOps), int64(math.MaxUint32))
 	}
 	return places, end, nil
 }
 
-// totals are facts about all ops.
+// totals are properties of all ops.
 type totals struct {
-	special bool // not Program.Plain
+	special bool // the program is not Program.Plain
 	starts  bool // some op waits for the start of another
 
 	rounded   int64
@@ -171,7 +170,7 @@ type totals struct {
 	largest   uint64 // the largest message
 }
 
-// add adds the totals of some ranks to the program.
+// add adds the totals of one goroutine's ranks to the program.
 func (p *Program) add(t *totals) {
 	p.Plain = p.Plain && !t.special
 	p.Rounded += t.rounded
@@ -195,26 +194,26 @@ func addUp(a, b uint64) uint64 {
 	return a + b
 }
 
-// rankCompiler compiles ranks into their parts of a program, one after another.
+// rankCompiler compiles ranks one after another into their parts of a program.
 type rankCompiler struct {
 	p      *Program
 	o      CompileOptions
 	totals totals
 	tags   tagCache
-	comms  int    // number of communicators
-	cursor cursor // of the current rank
+	comms  int
+	cursor cursor
 
-	// The current rank:
+	// State of the current rank:
 	r    *dag.Rank
 	rank int
 	ops  []Op
-	base uint32 // number of its first op
+	base uint32 // number of the rank's first op
 }
 
 // batch compiles the ranks of a batch into the program, between two places.
 func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end place) error {
 	if len(ranks) != b.Last-b.First {
-		return fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
+		return fmt.Errorf("the trace reader returned %d ranks for ranks %d to %d", len(ranks), b.First, b.Last-1)
 	}
 	for i := range ranks {
 		r := &ranks[i]
@@ -230,15 +229,15 @@ func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end place) error
 		at = next
 	}
 	if at.op != end.op {
-		return fmt.Errorf("the batch from rank %d on has %d ops less than it should", b.First, end.op-at.op)
+		return fmt.Errorf("the batch from rank %d on lacks %d ops", b.First, end.op-at.op)
 	}
 	return nil
 }
 
-// tile is the number of ops that are compiled column by column at a time. A tile fits into the first-level cache.
+// tile is the number of ops compiled column by column at a time. A tile fits into the first-level cache.
 const tile = 256
 
-// checkOps is the number of ops of a rank between two checks of the context: some tiles.
+// checkOps is the number of ops of a rank between two checks of the context, a multiple of tile.
 const checkOps = 256 * tile
 
 func (c *rankCompiler) compile(dep uint32) error {
@@ -284,10 +283,10 @@ func (c *rankCompiler) compile(dep uint32) error {
 	return nil
 }
 
-// kindFlags are the flags of the kinds that all replay loops run.
+// kindFlags are the flags of the op kinds that all replay loops run.
 var kindFlags = [256]uint8{dag.Send: IsSend, dag.Recv: IsRecv}
 
-// kinds initializes the ops of a tile, and reports whether it has ops other than calcs, sends and receives.
+// kinds initializes the ops of a tile and reports whether it has ops other than calcs, sends and receives.
 func (c *rankCompiler) kinds(t []Op, first int) (highLevel bool, err error) {
 	rank := uint32(c.rank)
 	for i, kind := range c.r.Kind[first : first+len(t)] {
@@ -306,7 +305,14 @@ func (c *rankCompiler) kinds(t []Op, first int) (highLevel bool, err error) {
 func (c *rankCompiler) highLevel(op *Op, i int, kind dag.Kind) error {
 	switch {
 	case !c.o.HighLevel || kind >= dag.NumKinds:
-		return c.fail(i, fmt.Sprintf("is of kind %s, which this backend does not run", kind))
+		why := fmt.Sprintf("is of kind %s, which this backend does not run", kind)
+		switch kind {
+		case dag.IO:
+			why += "; lower storage accesses first (--lower directdrive)"
+		case dag.Coll:
+			why += "; lower collectives first (--lower collectives)"
+		}
+		return c.fail(i, why)
 	case kind != dag.Coll:
 		op.Match = uint32(kind)
 		return nil
@@ -319,7 +325,7 @@ func (c *rankCompiler) highLevel(op *Op, i int, kind dag.Kind) error {
 	return nil
 }
 
-// part returns the values of a column for the ops of a tile.
+// part returns a column's values for the ops of a tile.
 func part[T ~int32 | ~int64](column dag.Column[T], first, n int) []T {
 	if first >= len(column) {
 		return nil
@@ -342,7 +348,7 @@ func (c *rankCompiler) sizes(t []Op, first int) error {
 		d := uint64(duration)
 		switch {
 		case unit == 1:
-		case duration < 0: // as in the reference: a two's complement
+		case duration < 0: // two's complement, as in the reference
 			d = uint64(int64(duration) / int64(unit))
 		default:
 			whole := d / unit
@@ -361,7 +367,8 @@ func (c *rankCompiler) sizes(t []Op, first int) error {
 	}
 	for i, flops := range part(c.r.Flops, first, len(t)) {
 		if flops > 0 && t[i].Flags == 0 && c.r.Duration.At(first+i) == 0 {
-			return c.fail(first+i, "gives flops but no duration, which needs a backend with a roofline model")
+			return c.fail(first+i, "gives flops but no duration; compute durations first "+
+				"(--lower roofline:peak-flops=RATE,mem-bw=RATE)")
 		}
 	}
 	return nil
@@ -382,7 +389,7 @@ func (c *rankCompiler) peers(t []Op, first int) error {
 		case op.Flags == IsSend:
 			return c.fail(first+i, fmt.Sprintf("sends to rank %d, expected 0..%d", peer, ranks-1))
 		case op.Flags&IsColl == IsColl:
-			continue // whether the collective has a root is not known yet
+			continue // Whether this collective has a root is not known yet.
 		case peer != dag.AnySource:
 			return c.fail(first+i, fmt.Sprintf("receives from rank %d, expected 0..%d or any", peer, ranks-1))
 		}
@@ -391,7 +398,7 @@ func (c *rankCompiler) peers(t []Op, first int) error {
 	return nil
 }
 
-// matches sets Op.Match and the tag flags. The loop skips tag 0 of communicator 0, which is the zero value.
+// matches sets Op.Match and the tag flags. The loop skips tag 0 of communicator 0, the zero value.
 func (c *rankCompiler) matches(t []Op, first int) {
 	if c.r.Comm.Len() > first {
 		for i := range t {
@@ -427,14 +434,14 @@ func (c *rankCompiler) match(op *Op, comm int32, tag int64) {
 	op.Match = c.tags.number(comm, tag)
 }
 
-// places sets the streams and NICs.
+// places sets streams and NICs.
 func (c *rankCompiler) places(t []Op, first int, streams *numbering) error {
 	if c.r.Stream.Len() > first || len(streams.numbers) > 0 {
 		for i := range t {
 			stream := int(c.r.Stream.At(first + i))
 			if c.o.DenseStreams {
 				if first > 0 && len(streams.numbers) == 0 {
-					streams.of(0) // for the earlier ops
+					streams.of(0) // number 0 belongs to the earlier ops
 				}
 				stream = streams.of(int32(stream))
 			}
@@ -467,7 +474,7 @@ func (c *rankCompiler) fail(i int, why string) error {
 	return &NotCompiledError{Rank: c.rank, Op: i, Kind: c.r.Kind[i], Why: why}
 }
 
-// dependents counts the dependencies of each op, and inverts them.
+// dependents counts the dependencies of each op and inverts them.
 func (c *rankCompiler) dependents(dep uint32) {
 	ops, deps := c.ops, &c.r.Deps
 	start := uint32(0)
@@ -481,7 +488,7 @@ func (c *rankCompiler) dependents(dep uint32) {
 	at := dep
 	for i := range ops {
 		at += ops[i].count
-		ops[i].first = at // the end of its list; filling from the end turns it into the start
+		ops[i].first = at // the end of its list; filling backwards turns it into the start
 	}
 	for i := len(deps.End) - 1; i >= 0; i-- {
 		start := uint32(0)
@@ -519,7 +526,7 @@ func (c *rankCompiler) startDependents() {
 	c.totals.starts = true
 }
 
-// facts gathers what replays need to know of the rank before they start.
+// facts collects the properties of the rank that replays need before they start.
 func (c *rankCompiler) facts() {
 	f, t := &c.p.ranks[c.rank], &c.totals
 	for i := range c.ops {
@@ -545,14 +552,14 @@ func (c *rankCompiler) facts() {
 	}
 }
 
-// numbering numbers values 0, 1, 2, ... in the order of first use.
+// numbering numbers values 0, 1, 2, ... in order of first use.
 type numbering struct {
 	numbers []int32
 	index   map[int32]int
-	small   [64]int32 // by value below 64, its number plus 1; 0: none yet
+	small   [64]int32 // by value below 64: its number plus 1; 0: none
 }
 
-// list returns the values in the order of their numbers, or 0 alone if there are none.
+// list returns the values in order of their numbers, or only 0 if there are none.
 func (n *numbering) list() []int32 {
 	if len(n.numbers) == 0 {
 		return onlyZero

@@ -323,7 +323,7 @@ func TestCompileErrors(t *testing.T) {
 	}{
 		{"reader", func(s *batched) { s.fail = broken }, 0, "batch 12 is broken"},
 		{"reader while counting", func(s *batched) { s.fail = broken }, 1 << 40, "batch 12 is broken"},
-		{"less ops", func(s *batched) { s.lie = less(1) }, 0, "batch from rank 12 on has 1 ops less"},
+		{"less ops", func(s *batched) { s.lie = less(1) }, 0, "batch from rank 12 on lacks 1 ops"},
 		{"more ops", func(s *batched) { s.lie = less(-1) }, 0, "rank 15 has more ops or dependencies"},
 		{"more dependencies", func(s *batched) { s.batches[1].Deps -= 2 }, 0, "rank 7 has more ops or dependencies"},
 		{"more ranks", func(s *batched) {
@@ -333,7 +333,7 @@ func TestCompileErrors(t *testing.T) {
 				}
 				return all
 			}
-		}, 0, "5 ranks were read as ranks 36 to 39"},
+		}, 0, "the trace reader returned 5 ranks for ranks 36 to 39"},
 		{"less ranks", func(s *batched) {
 			s.batches[9].Ops -= 5
 			s.lie = func(b dag.Batch, all []dag.Rank) []dag.Rank {
@@ -342,8 +342,8 @@ func TestCompileErrors(t *testing.T) {
 				}
 				return all
 			}
-		}, 0, "3 ranks were read as ranks 36 to 39"},
-		{"too many ops", func(s *batched) { s.batches[3].Ops = 1 << 40 }, 0, "takes at most 536870910"},
+		}, 0, "the trace reader returned 3 ranks for ranks 36 to 39"},
+		{"too many ops", func(s *batched) { s.batches[3].Ops = 1 << 40 }, 0, "expected at most 536870910"},
 		{"different when read again", func(s *batched) {
 			reads := make([]int, 10)
 			s.lie = func(b dag.Batch, all []dag.Rank) []dag.Rank {

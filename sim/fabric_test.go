@@ -135,8 +135,8 @@ func denseProgram(t *testing.T, b *dag.Builder) *Program {
 	return p
 }
 
-// TestRunAhead checks that a network that runs ahead of the ranks gets what it gets moment by moment, in far fewer calls,
-// where much happens at the same time.
+// TestRunAhead checks that a network that runs ahead of the ranks gets what it gets moment by moment, in far fewer
+// calls, where much happens at the same time.
 func TestRunAhead(t *testing.T) {
 	calls := [2]int{}
 	for seed := range uint64(120) {
@@ -188,8 +188,8 @@ func TestRunAhead(t *testing.T) {
 	}
 }
 
-// TestRunAheadTooLong checks that a network that never ends by itself does not get beyond the range of times, and that the
-// run then ends.
+// TestRunAheadTooLong checks that a network that never ends by itself does not get beyond the range of times, and that
+// the run then ends.
 func TestRunAheadTooLong(t *testing.T) {
 	for _, length := range []uint64{1 << 40, 1 << 58, math.MaxInt64 - 1, math.MaxInt64, math.MaxInt64 + 1} {
 		b := dag.NewBuilder(2)
@@ -226,9 +226,9 @@ func TestAcknowledged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The stream is done with the sends at 10 and 20. The second takes one step of 100, so it ends at 123, and the calc
-		// after it at 124; the first takes three, so it ends at 313, and the calc after it at 1313. The receives take 10 each
-		// from 310 on, for messages of a pair are announced in their order.
+		// The stream is done with the sends at 10 and 20. The second takes one step of 100, so it ends at 123, and the
+		// calc after it at 124; the first takes three, so it ends at 313, and the calc after it at 1313. The receives
+		// take 10 each from 310 on, for messages of a pair are announced in their order.
 		if want := []uint64{1313, 330}; !slices.Equal(out.Finish, want) {
 			t.Errorf("%d streams: finish %v, expected %v", streams, out.Finish, want)
 		}

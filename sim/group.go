@@ -8,35 +8,35 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// group is a range of the ranks of an engine that one thread runs.
+// group is a range of an engine's ranks that one thread runs.
 //
-// Time is divided into windows. Their length is a power of two and at most the network's lookahead, so a rank affects
-// others in later windows only.
+// Time is divided into windows. The length of a window is a power of two and at most the network's lookahead, so a rank
+// affects other ranks only in later windows.
 type group struct {
 	actor       Actor
-	index       int      // of this group
-	first, last int      // the ranks
-	all         []*group // of the engine, this one included
+	index       int      // index of this group in all
+	first, last int      // range of ranks
+	all         []*group // all groups of the engine
 
-	window uint     // log2 of the length of a window
-	end    uint64   // of the current window
-	due    calendar // the ranks by the window of their next event; an entry that next contradicts is void
-	next   []uint64 // by rank of the group, the time of its next event
+	window uint     // log2 of the window length
+	end    uint64   // end of the current window
+	due    calendar // ranks by the window of their next event; entries that differ from next are invalid
+	next   []uint64 // by rank of the group: time of its next event
 
-	// For a network without lookahead. There is one group then, and a window is a single time, mostly with one event.
+	// For a network without lookahead. Then there is one group, and a window is a single time, mostly with one event.
 	fabric *rank        // nil with lookahead
-	wake   uint64       // when to wake the network at the fabric
-	turns  *event.Wheel // replaces due: the ranks by the time of their next event
+	wake   uint64       // next wake-up time of the network at the fabric
+	turns  *event.Wheel // replaces due: ranks by the time of their next event
 
-	// Double buffer: other groups read the report of a window while this group may run the next.
+	// Double buffer: other groups read the report of a window while this group may already run the next one.
 	reports [2]report
 	half    int
 }
 
-// report is the outcome of a window of one group, for the others.
+// report is the result of a window of one group, for the other groups.
 type report struct {
-	sent   [][]letter // by group, events for its ranks
-	next   uint64     // the group has nothing to do before this window; never if it has nothing to do at all
+	sent   [][]letter // by group: events for its ranks
+	next   uint64     // first window with events for this group; never if there are none
 	failed bool
 }
 
@@ -46,8 +46,8 @@ type letter struct {
 	event event.Event
 }
 
-// newGroup returns a group of ranks that continue from the start of a window. It reuses the memory of old, a group of
-// the same ranks, if not nil.
+// newGroup returns a group of ranks that starts at a window. It reuses the memory of old, a group of the same ranks, if
+// old is not nil.
 func newGroup(e *Engine, old *group, index, groups, first, last int, window uint64) *group {
 	g := &group{index: index, first: first, last: last, wake: never}
 	if old != nil {
@@ -67,7 +67,7 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 		g.fabric, g.turns = &e.ranks[e.Fabric()], event.NewWheel(turnsGrain)
 	}
 	for r := first; r < last; r++ {
-		g.note(uint32(r), e.ranks[r].queue.Next())
+		g.record(uint32(r), e.ranks[r].queue.Next())
 	}
 	return g
 }
@@ -75,15 +75,15 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 // turnsGrain makes the buckets of turns about a nanosecond long.
 const turnsGrain = 10
 
-// note records the time of a rank's next event.
-func (g *group) note(r uint32, t uint64) {
+// record records the time of a rank's next event.
+func (g *group) record(r uint32, t uint64) {
 	g.next[int(r)-g.first] = t
 	if t != never {
 		g.schedule(r, t)
 	}
 }
 
-// schedule makes a rank run at time t, or in its window.
+// schedule makes a rank run at time t, or in the window of t.
 func (g *group) schedule(r uint32, t uint64) {
 	if g.turns != nil {
 		g.turns.Push(event.Event{Time: t, Key: uint64(r)})
@@ -101,7 +101,7 @@ func (g *group) nextDue() uint64 {
 }
 
 // post sends an event to a rank of any group, or to the fabric. Ranks receive it in collect, so the order of ranks
-// within the current window does not matter.
+// within the current window has no effect.
 func (g *group) post(to uint32, ev event.Event) {
 	if to == g.actor.e.Fabric() {
 		g.fabric.queue.Push(ev)
@@ -129,14 +129,14 @@ func (g *group) run(window uint64) {
 	}
 	g.end = (window + 1) << g.window
 	if g.turns != nil {
-		g.runMoment(window)
+		g.runInstant(window)
 		r.next = min(r.next, g.fabricNext())
 	} else {
 		g.due.turnTo(window)
 		g.due.take(func(k uint32) {
 			if g.next[k]>>g.window == window {
 				r := uint32(g.first) + k
-				g.note(r, g.actor.run(r, g.end))
+				g.record(r, g.actor.run(r, g.end))
 			}
 		})
 	}
@@ -144,15 +144,15 @@ func (g *group) run(window uint64) {
 	r.failed = g.actor.err != nil
 }
 
-// runMoment runs the ranks that have events at time t, and then the fabric, if no rank has more events at that time.
-func (g *group) runMoment(t uint64) {
+// runInstant runs the ranks that have events at time t, and then the fabric if no rank has more events at that time.
+func (g *group) runInstant(t uint64) {
 	for {
 		turn, ok := g.turns.PopBefore(t + 1)
 		if !ok {
 			break
 		}
 		if r := turn.Payload(); g.next[r] == t {
-			g.note(r, g.actor.run(r, g.end))
+			g.record(r, g.actor.run(r, g.end))
 		}
 	}
 	if g.reports[g.half].next > t && g.fabricNext() == t {
@@ -185,11 +185,11 @@ func (g *group) until() uint64 {
 func (g *group) deliver(to uint32, ev event.Event) {
 	g.actor.e.ranks[to].queue.Push(ev)
 	if ev.Time < g.next[int(to)-g.first] {
-		g.note(to, ev.Time)
+		g.record(to, ev.Time)
 	}
 }
 
-// collect adds the events that all groups sent to this one to the queues of its ranks, once all groups have run a
+// collect adds the events that all groups sent to this one to the queues of its ranks, after all groups have run a
 // window. It returns the next window, or never if there is none or a group failed.
 func (g *group) collect() (window uint64) {
 	window = never
@@ -210,16 +210,16 @@ func (g *group) collect() (window uint64) {
 }
 
 const (
-	// epochEvents is the approximate number of events between two decisions on the number of threads. Several threads
-	// run at least fewestWindows and at most mostWindows in between.
+	// epochEvents is the approximate number of events between two decisions on the number of threads. In between,
+	// several threads run fewestWindows to mostWindows windows.
 	epochEvents   = 1 << 16
 	fewestWindows = 4
 	mostWindows   = 512
-	// busy is the average number of events per window from which threads are tried.
+	// busy is the average number of events per window from which the engine tries several threads.
 	busy = 128
 )
 
-// runAll runs all ranks window by window: on one thread, or in one group per thread as long as that is faster.
+// runAll runs all ranks window by window: on one thread, or with one group per thread while that is faster.
 func (e *Engine) runAll() {
 	groups := e.group(nil, 1, 0)
 	window := groups[0].nextDue()
@@ -245,7 +245,7 @@ func (e *Engine) runAll() {
 	}
 }
 
-// runThreads runs one group per thread as long as that is faster than one thread. It returns the next window.
+// runThreads runs one group per thread while that is faster than one thread. It returns the next window.
 func (e *Engine) runThreads(groups []*group, window uint64, tuner *ThreadTuner) (next uint64) {
 	crew := newCrew(groups)
 	defer crew.dismiss()
@@ -262,8 +262,8 @@ func (e *Engine) runThreads(groups []*group, window uint64, tuner *ThreadTuner) 
 	return window
 }
 
-// group divides the ranks into n groups with about equal numbers of ops, which continue from a window. It reuses the
-// memory of old, n groups, if not nil.
+// group divides the ranks into n groups with about equal numbers of ops, which start at a window. It reuses the memory
+// of old, a slice of n groups, if old is not nil.
 func (e *Engine) group(old []*group, n int, window uint64) []*group {
 	n = max(1, min(n, e.p.Ranks()))
 	groups := make([]*group, n)
@@ -281,7 +281,7 @@ func (e *Engine) group(old []*group, n int, window uint64) []*group {
 	return groups
 }
 
-// count adds the new totals of groups to the engine's, checks the context and reports progress.
+// count adds the groups' new totals to the engine's, checks the context and reports progress.
 func (e *Engine) count(groups []*group) {
 	before := e.totals.ops
 	for _, g := range groups {
@@ -311,7 +311,7 @@ type crew struct {
 	groups              []*group
 	start, ran, stopped *Barrier
 	window              uint64
-	windows             int64 // to run
+	windows             int64 // number of windows to run
 	dismissed           bool
 }
 
@@ -332,7 +332,7 @@ func newCrew(groups []*group) *crew {
 	return c
 }
 
-// run runs all groups for some windows, and returns the next window.
+// run runs all groups for a number of windows and returns the next window.
 func (c *crew) run(window uint64, windows int64) (next uint64) {
 	c.window, c.windows = window, windows
 	c.start.Wait()

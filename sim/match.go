@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// NoOp is the number of no op.
+// NoOp is an op number that identifies no op.
 const NoOp = math.MaxUint32
 
 // Matcher pairs the receives of one rank with its messages by the rules of MPI (MPI 4.1, section 3.5): a receive takes
-// the first matching message to arrive, and a message meets the first matching receive to be posted.
+// the first matching message to arrive, and a message matches the first matching receive to be posted.
 //
-// A message with GOAL's any-tag matches receives of any tag only. A receive of any tag takes no message of a lowered
+// A message with GOAL's any-tag matches only receives of any tag. A receive of any tag matches no message of a lowered
 // collective.
 //
-// While few wait, one short list holds them in order and is searched linearly. Beyond that, receives that name source
-// and tag use a hash table, and wildcards a linear search.
+// A short list keeps up to a few waiting receives and messages in order, with linear search. For more of them, receives
+// with a given source and tag use a hash table, and wildcard receives a linear search.
 type Matcher struct {
 	p    *Program
-	many *many // nil while few wait
+	many *many // nil while the short list suffices
 	n    uint32
-	few  [maxFew]waiter // n elements; two cache lines together with the fields above
+	few  [maxFew]waiter // the first n elements are in use; with the fields above, two cache lines
 }
 
 // waiter is a waiting receive or message.
 type waiter struct {
-	from, match uint32 // as in Op; meaningless for a wildcard receive
-	what        uint32 // the op, with the flags below
+	from, match uint32 // as in Op; undefined for a wildcard receive
+	entry       uint32 // op number, with the flags below
 }
 
 const (
@@ -36,10 +36,10 @@ const (
 	waitingOp       = 1<<29 - 1
 )
 
-// maxFew is the number of waiters from which a matcher uses a hash table.
+// maxFew is the capacity of the short list.
 const maxFew = 9
 
-// many holds more than a few waiters.
+// many is the state of a matcher with more than maxFew waiters.
 type many struct {
 	channels
 	wild *wildcards // nil if the rank has no wildcard receives
@@ -47,14 +47,14 @@ type many struct {
 
 // wildcards is the additional state for wildcard receives.
 type wildcards struct {
-	posted  List              // waiting wildcard receives, as posted
-	arrived List              // all waiting messages, as they arrived
-	around  map[uint32]around // links arrived both ways, since messages leave from anywhere
-	stamp   map[uint32]uint32 // by waiting receive, a count that orders postings
+	posted  List              // waiting wildcard receives in posting order
+	arrived List              // all waiting messages in arrival order
+	around  map[uint32]around // links arrived in both directions, since messages leave from any position
+	stamp   map[uint32]uint32 // by waiting receive: a count that orders postings
 	stamps  uint32
 }
 
-// around is the neighbors of a message in wildcards.arrived.
+// around is a message's neighbors in wildcards.arrived.
 type around struct{ prev, next uint32 }
 
 // List is a first-in, first-out list of ops linked through Op.Link.
@@ -68,7 +68,7 @@ func NewList() List {
 	return List{NoOp, NoOp}
 }
 
-// Put appends op i.
+// Put appends op i to the list.
 func (l *List) Put(ops []Op, i uint32) {
 	ops[i].Link = NoOp
 	if l.Head == NoOp {
@@ -79,7 +79,7 @@ func (l *List) Put(ops []Op, i uint32) {
 	l.tail = i
 }
 
-// Remove removes op i, whose predecessor is prev, or NoOp if it is the first.
+// Remove removes op i. prev is its predecessor, or NoOp if i is the first.
 func (l *List) Remove(ops []Op, i, prev uint32) {
 	if prev == NoOp {
 		l.Head = ops[i].Link
@@ -103,24 +103,24 @@ func NewMatcher(p *Program) Matcher {
 	return Matcher{p: p}
 }
 
-// Post returns the waiting message that receive i meets. If there is none, the receive waits, and Post returns NoOp.
+// Post returns the waiting message that matches receive i. If there is none, the receive waits and Post returns NoOp.
 func (m *Matcher) Post(i uint32, op *Op) uint32 {
 	if m.many != nil {
 		return m.postInTable(i, op)
 	}
 	w := waiter{uint32(op.Peer), op.Match, i}
 	if op.Flags&(AnySource|AnyTag) != 0 {
-		w.what |= waitingWildcard
+		w.entry |= waitingWildcard
 	}
 	for k := range m.n {
 		other := &m.few[k]
 		switch {
-		case other.what&waitingMessage == 0:
-		case w.what&waitingWildcard == 0:
+		case other.entry&waitingMessage == 0:
+		case w.entry&waitingWildcard == 0:
 			if other.from == w.from && other.match == w.match {
 				return m.takeFew(k)
 			}
-		case m.fits(op, &m.p.Ops[other.what&waitingOp]):
+		case m.fits(op, &m.p.Ops[other.entry&waitingOp]):
 			return m.takeFew(k)
 		}
 	}
@@ -128,7 +128,7 @@ func (m *Matcher) Post(i uint32, op *Op) uint32 {
 	return NoOp
 }
 
-// Arrive returns the waiting receive that message k meets. If there is none, the message waits, and Arrive returns
+// Arrive returns the waiting receive that matches message k. If there is none, the message waits and Arrive returns
 // NoOp.
 func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 	if m.many != nil {
@@ -137,12 +137,12 @@ func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 	w := waiter{send.Rank, send.Match, k | waitingMessage}
 	for i := range m.n {
 		switch other := &m.few[i]; {
-		case other.what&waitingMessage != 0:
-		case other.what&waitingWildcard == 0:
+		case other.entry&waitingMessage != 0:
+		case other.entry&waitingWildcard == 0:
 			if other.from == w.from && other.match == w.match {
 				return m.takeFew(i)
 			}
-		case m.fits(&m.p.Ops[other.what&waitingOp], send):
+		case m.fits(&m.p.Ops[other.entry&waitingOp], send):
 			return m.takeFew(i)
 		}
 	}
@@ -152,7 +152,7 @@ func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 
 // takeFew removes the waiter at index k and returns its op.
 func (m *Matcher) takeFew(k uint32) uint32 {
-	op := m.few[k].what & waitingOp
+	op := m.few[k].entry & waitingOp
 	m.n--
 	for ; k < m.n; k++ {
 		m.few[k] = m.few[k+1]
@@ -160,7 +160,7 @@ func (m *Matcher) takeFew(k uint32) uint32 {
 	return op
 }
 
-// wait appends a waiter. If there are no longer few, it moves all waiters to a table.
+// wait appends a waiter. If the short list is full, it moves all waiters to a table.
 func (m *Matcher) wait(w waiter) {
 	if m.n < maxFew {
 		m.few[m.n] = w
@@ -168,17 +168,17 @@ func (m *Matcher) wait(w waiter) {
 		return
 	}
 	m.many = &many{}
-	rank := m.p.Ops[w.what&waitingOp].Rank
-	if w.what&waitingMessage != 0 {
-		rank = uint32(m.p.Ops[w.what&waitingOp].Peer)
+	rank := m.p.Ops[w.entry&waitingOp].Rank
+	if w.entry&waitingMessage != 0 {
+		rank = uint32(m.p.Ops[w.entry&waitingOp].Peer)
 	}
 	if m.p.ranks[rank].wildcards {
 		m.many.wild = &wildcards{posted: NewList(), arrived: NewList(),
 			around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
 	}
-	for _, w := range append(m.few[:], w) { // none matches another, so all wait again
-		i := w.what & waitingOp
-		if w.what&waitingMessage != 0 {
+	for _, w := range append(m.few[:], w) { // no two of them match, so all wait again
+		i := w.entry & waitingOp
+		if w.entry&waitingMessage != 0 {
 			m.arriveInTable(i, &m.p.Ops[i])
 		} else {
 			m.postInTable(i, &m.p.Ops[i])
@@ -211,7 +211,8 @@ func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 	w := m.many.wild
 	for k := w.arrived.Head; k != NoOp; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
-			// The first match to arrive is the first of its channel, since all messages of a channel match alike.
+			// The first match to arrive is the first of its channel, since all messages of a channel match the same
+			// receives.
 			m.many.at(send.Rank, send.Match).waiting.Take(m.p.Ops)
 			w.leave(k)
 			return k
@@ -264,8 +265,8 @@ func (m *Matcher) fits(recv, send *Op) bool {
 	return send.Flags&Internal == 0 && m.p.tags.comm(send.Match) == int32(recv.Match)
 }
 
-// Leftover returns the waiting messages and receives, ascending by op.
-func (m *Matcher) Leftover() (unexpected, posted []uint32) {
+// Unmatched returns the waiting messages and receives, in ascending order of ops.
+func (m *Matcher) Unmatched() (unexpected, posted []uint32) {
 	add := func(l List) {
 		for i := l.Head; i != NoOp; i = m.p.Ops[i].Link {
 			if m.p.Ops[i].Flags&IsSend != 0 {
@@ -276,10 +277,10 @@ func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 		}
 	}
 	for _, w := range m.few[:m.n] {
-		if w.what&waitingMessage != 0 {
-			unexpected = append(unexpected, w.what&waitingOp)
+		if w.entry&waitingMessage != 0 {
+			unexpected = append(unexpected, w.entry&waitingOp)
 		} else {
-			posted = append(posted, w.what&waitingOp)
+			posted = append(posted, w.entry&waitingOp)
 		}
 	}
 	if m.many != nil {
@@ -297,16 +298,16 @@ func (m *Matcher) Leftover() (unexpected, posted []uint32) {
 	return unexpected, posted
 }
 
-// Leftovers returns the waiting messages and receives of all matchers, by rank, for an [Outcome].
-func Leftovers(matchers []Matcher) (unexpected, posted [][]uint32) {
+// UnmatchedOf returns the waiting messages and receives of all matchers, by rank, for an [Outcome].
+func UnmatchedOf(matchers []Matcher) (unexpected, posted [][]uint32) {
 	unexpected, posted = make([][]uint32, len(matchers)), make([][]uint32, len(matchers))
 	for rank := range matchers {
-		unexpected[rank], posted[rank] = matchers[rank].Leftover()
+		unexpected[rank], posted[rank] = matchers[rank].Unmatched()
 	}
 	return unexpected, posted
 }
 
-// post records when receive i was posted.
+// post records the posting order of receive i.
 func (w *wildcards) post(i uint32) {
 	w.stamp[i] = w.stamps
 	w.stamps++
@@ -342,16 +343,16 @@ func (w *wildcards) leave(k uint32) {
 	}
 }
 
-// channel is the messages of one tag and communicator from one rank. Either messages wait in it, or receives that name
-// source and tag, never both.
+// channel is the messages from one rank with one tag and communicator. Either messages wait in it, or receives with
+// that source and tag, never both.
 type channel struct {
 	from, match    uint32
 	used, messages bool
 	waiting        List
 }
 
-// channels is a hash table of channels with open addressing. A channel is created on first use and stays. The zero
-// value is an empty table.
+// channels is a hash table of channels with open addressing. A channel is created on first use and never removed. The
+// zero value is an empty table.
 type channels struct {
 	slots []channel
 	used  int
@@ -394,21 +395,21 @@ func (t *channels) grow() {
 	}
 }
 
-// hash mixes the key of a channel into 32 bits by a 128-bit multiplication.
+// hash mixes the key of a channel into 32 bits with a 128-bit multiplication.
 func hash(from, match uint32) uint32 {
 	high, low := bits.Mul64((uint64(from)<<32|uint64(match))^0x9e3779b97f4a7c15, 0xa0761d6478bd642f)
 	return uint32(high ^ low)
 }
 
-// pairOrder restores the order of the messages between two ranks if those of different NICs may overtake each other.
+// pairOrder restores the order of messages between two ranks if messages on different NICs can overtake each other.
 type pairOrder struct {
-	issued   map[uint32]uint32 // by destination rank, messages handed to a NIC
+	issued   map[uint32]uint32 // by destination rank: number of messages handed to a NIC
 	incoming map[uint32]*incoming
 }
 
 // incoming is the state of the messages from one rank.
 type incoming struct {
-	matched uint32            // messages announced in order
+	matched uint32            // number of messages announced in order
 	early   map[uint32]uint32 // messages that arrived early, by index
 }
 
@@ -423,8 +424,8 @@ func (o *pairOrder) issue(to uint32) uint32 {
 	return n
 }
 
-// arrive returns m if it is the next message of its source rank. Otherwise it keeps m and returns NoOp. number holds
-// the indices.
+// arrive returns m if it is the next message of its source rank. Otherwise it stores m and returns NoOp. number has the
+// message indices.
 func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	in := o.incoming[from]
 	if in == nil {
@@ -439,7 +440,7 @@ func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
 	return m
 }
 
-// following returns the kept message that is now next of a source rank, or NoOp.
+// following returns the stored message that is next of a source rank, or NoOp.
 func (o *pairOrder) following(from uint32) uint32 {
 	in := o.incoming[from]
 	if m, here := in.early[in.matched]; here {

@@ -111,7 +111,7 @@ func compareMatcher(t *testing.T, seed uint64, trace *dag.Trace, p *Program, ord
 		}
 	}
 	for rank := range ranks {
-		unexpected, posted := matchers[rank].Leftover()
+		unexpected, posted := matchers[rank].Unmatched()
 		slices.Sort(naive.arrived[rank])
 		slices.Sort(naive.posted[rank])
 		if !slices.Equal(unexpected, naive.arrived[rank]) || !slices.Equal(posted, naive.posted[rank]) {

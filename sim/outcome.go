@@ -10,18 +10,18 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Outcome is the raw outcome of a replay, from which [Outcome.Result] makes a [Result].
+// Outcome is the raw outcome of a replay. [Outcome.Result] converts it to a [Result].
 type Outcome struct {
 	Finish     []uint64 // by rank, in Program.Unit
 	Events     int64
 	Messages   int64
 	Bytes      int64
 	Ran        Set        // ops that started
-	Eager      uint64     // sends up to this many bytes end without their receive, unless they are in Unended
-	Unexpected [][]uint32 // by rank, sends whose messages arrived and met no receive
-	Posted     [][]uint32 // by rank, posted receives that met no message
-	Unended    []uint32   // ops that started and did not end, with or without those of Unexpected and Posted; ascending
-	Aborted    string     // why the replay stopped early, "" if it did not
+	Eager      uint64     // sends of at most this many bytes end without their receive, unless listed in Unended
+	Unexpected [][]uint32 // by rank: sends whose messages arrived and matched no receive
+	Posted     [][]uint32 // by rank: posted receives that matched no message
+	Unended    []uint32   // ops that started and did not end, ascending; those of Unexpected and Posted are optional
+	Aborted    string     // reason for an early stop; "" if there was none
 }
 
 // Set is a set of ops of a program.
@@ -37,10 +37,10 @@ func (s Set) Add(i uint32) {
 	s[i/64] |= 1 << (i % 64)
 }
 
-// Ran returns the set of ops with the given flag. n is their number.
+// Ran returns the set of ops with the given flag; n is their number.
 func (p *Program) Ran(n int64, flag uint8) Set {
 	s := newSet(p.NumOps())
-	if n == int64(p.NumOps()) { // the usual case; a scan of all ops would take a while
+	if n == int64(p.NumOps()) { // the usual case; avoids a scan of all ops
 		for i := range s {
 			s[i] = math.MaxUint64
 		}
@@ -71,7 +71,7 @@ func (s Set) Has(i uint32) bool {
 	return s[i/64]&(1<<(i%64)) != 0
 }
 
-// Result returns the result of the program's replay, without the fields that the backend fills in.
+// Result returns the result of the program's replay, without the fields set by the backend.
 func (o *Outcome) Result(p *Program) *Result {
 	r := &Result{
 		Ops: int64(p.NumOps()), Events: o.Events, Messages: o.Messages, Bytes: o.Bytes, Aborted: o.Aborted,
@@ -82,8 +82,8 @@ func (o *Outcome) Result(p *Program) *Result {
 		r.Makespan.Ticks = max(r.Makespan.Ticks, finish)
 	}
 	r.NeverRun = r.Ops - o.Ran.Count()
-	r.Leftover = o.leftover(p)
-	r.Complete = r.NeverRun == 0 && r.Leftover == nil && len(o.Unended) == 0 && r.Aborted == ""
+	r.Unmatched = o.unmatched(p)
+	r.Complete = r.NeverRun == 0 && r.Unmatched == nil && len(o.Unended) == 0 && r.Aborted == ""
 	if !r.Complete {
 		alone := o.alone(p)
 		r.Unended = o.underWay(p, alone)
@@ -92,7 +92,7 @@ func (o *Outcome) Result(p *Program) *Result {
 	return r
 }
 
-// alone returns the sends and receives that met no partner.
+// alone returns the sends and receives without a partner.
 func (o *Outcome) alone(p *Program) Set {
 	alone := newSet(p.NumOps())
 	for _, lists := range [][][]uint32{o.Posted, o.Unexpected} {
@@ -105,7 +105,7 @@ func (o *Outcome) alone(p *Program) Set {
 	return alone
 }
 
-// underWay returns the number of sends and receives that met a partner and did not end.
+// underWay returns the number of sends and receives that have a partner and did not end.
 func (o *Outcome) underWay(p *Program, alone Set) int64 {
 	n := int64(0)
 	for _, i := range o.Unended {
@@ -116,9 +116,9 @@ func (o *Outcome) underWay(p *Program, alone Set) int64 {
 	return n
 }
 
-// leftover lists the messages and receives without a partner, nil if there are none.
-func (o *Outcome) leftover(p *Program) *Leftover {
-	l := &Leftover{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
+// unmatched lists the messages and receives without a partner; nil if there are none.
+func (o *Outcome) unmatched(p *Program) *Unmatched {
+	l := &Unmatched{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
 	for rank, sends := range o.Unexpected {
 		for _, i := range sends {
 			op := &p.Ops[i]
@@ -138,8 +138,8 @@ func (o *Outcome) leftover(p *Program) *Leftover {
 }
 
 // stuck lists the first MaxStuck incomplete ops, the likely causes first: ops without a partner; then ops whose message
-// the network did not deliver, and the first op of each collective that lacks members; then ops that never ran. Each
-// part is ordered by rank and op.
+// the network did not deliver, and the first op of each collective that lacks ranks; then ops that never ran. Each part
+// is ordered by rank and op.
 func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 	var stuck []Stuck
 	add := func(i uint32, waits string) {
@@ -199,7 +199,7 @@ func (o *Outcome) absent(p *Program, i uint32) string {
 		}
 	}
 	if first == NoOp {
-		return "its end, which the run did not get to"
+		return "its end, which the run did not reach"
 	}
 	what := fmt.Sprintf("rank %d to come to op %d, its part in the same %s", p.Ops[first].Rank, p.Index(first),
 		p.Ops[i].Collective())
@@ -209,8 +209,8 @@ func (o *Outcome) absent(p *Program, i uint32) string {
 	return what
 }
 
-// waitsFor describes the unmet dependencies of an op that never ran. The program has dependents only, so it searches
-// all ops of the rank.
+// waitsFor describes the unmet dependencies of an op that never ran. A program stores only dependents, so waitsFor
+// searches all ops of the rank.
 func (o *Outcome) waitsFor(p *Program, i uint32, unended Set) string {
 	var unmet Unmet
 	rank := p.Ops[i].Rank
@@ -234,26 +234,26 @@ func (o *Outcome) waitsFor(p *Program, i uint32, unended Set) string {
 			}
 		}
 	}
-	return cmp.Or(unmet.String(), "its turn, which the run did not get to")
+	return cmp.Or(unmet.String(), "its turn, which the run did not reach")
 }
 
-// Unmet formats the unmet dependencies of an op for [Stuck].Waits: the first few, and the number of others.
+// Unmet formats the unmet dependencies of an op for [Stuck].Waits: the first few, and the number of the others.
 type Unmet struct {
 	first []string
 	more  int
 }
 
-// Add adds the missing start or end of an op.
-func (u *Unmet) Add(what, op string, kind dag.Kind) {
+// Add adds the missing start or end (event) of an op.
+func (u *Unmet) Add(event, op string, kind dag.Kind) {
 	const most = 3
 	if len(u.first) == most {
 		u.more++
 		return
 	}
-	u.first = append(u.first, fmt.Sprintf("the %s of %s (%s)", what, op, kind))
+	u.first = append(u.first, fmt.Sprintf("the %s of %s (%s)", event, op, kind))
 }
 
-// String returns the text, "" if nothing was added.
+// String returns the text; "" if nothing was added.
 func (u *Unmet) String() string {
 	s := strings.Join(u.first, ", ")
 	if u.more > 0 {
@@ -263,9 +263,9 @@ func (u *Unmet) String() string {
 }
 
 // OrAny returns text such as "rank 5", or "any rank" for the wildcard.
-func OrAny(what string, n int64) string {
+func OrAny(noun string, n int64) string {
 	if n == dag.AnySource {
-		return "any " + what
+		return "any " + noun
 	}
-	return fmt.Sprintf("%s %d", what, n)
+	return fmt.Sprintf("%s %d", noun, n)
 }

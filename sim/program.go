@@ -7,20 +7,20 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Op is an op and its state in a replay. Its 48 bytes are adjacent, since with many ranks every memory location that an
-// event touches is a cache miss.
+// Op is an op and its state in a replay. Its 48 bytes are adjacent, since with many ranks each memory location that an
+// event accesses is a cache miss.
 type Op struct {
-	Size  uint64 // calc: length in Program.Unit; send, recv: bytes; coll: bytes that the rank contributes
-	Ready uint64 // free for the replay loop; initially the release time in picoseconds
+	Size  uint64 // calc: length in Program.Unit; send, recv: bytes; coll: bytes contributed by the rank
+	Ready uint64 // for the replay loop; initially the release time in picoseconds
 	Peer  int32  // send, recv: partner rank; coll: position of its rank in the communicator
 
-	// send, recv: number of the pair of tag and communicator; recv with AnyTag: the communicator. coll: index in
-	// Program.Instances. Others: their dag.Kind.
+	// send, recv: number of the pair of tag and communicator; recv with AnyTag: the communicator; coll: index in
+	// Program.Instances; others: their dag.Kind.
 	Match uint32
 
 	Rank   uint32
-	Waits  uint32 // unmet dependencies, on ends and starts
-	Link   uint32 // free for the replay loop; Matcher links waiting ops with it
+	Waits  uint32 // number of unmet dependencies on ends and starts
+	Link   uint32 // for the replay loop; Matcher links waiting ops with it
 	first  uint32 // start of its dependents in Program.dependents
 	count  uint32 // number of its dependents
 	Stream uint16
@@ -29,27 +29,27 @@ type Op struct {
 }
 
 // Bits of Op.Flags. An op with neither IsSend nor IsRecv is a calc or compiled like one; an op with both is a
-// collective. The three highest bits (of a collective two) are free for the replay loop.
+// collective. The replay loop may use the three highest bits, or the two highest of a collective.
 const (
 	IsSend uint8 = 1 << iota
 	IsRecv
 	AnySource // a receive from any rank
-	AnyTag    // a receive of any tag of its communicator; a send with the any-tag, which GOAL allows
-	Internal  // the tag belongs to a lowered collective, which AnyTag does not match
+	AnyTag    // a receive of any tag of its communicator; a send with GOAL's any-tag
+	Internal  // the tag belongs to a lowered collective; AnyTag does not match it
 
 	IsColl = IsSend | IsRecv
 )
 
 // Program is a trace compiled for replay: the ops of all ranks in one array, with dependents instead of dependencies.
-// Ops are numbered through all ranks. Those of rank r are Start[r] to Start[r+1]-1.
+// Ops are numbered through all ranks: those of rank r are Start[r] to Start[r+1]-1.
 type Program struct {
 	Ops   []Op
 	Start []uint32
-	Unit  dag.Time // of Op.Size of calcs
+	Unit  dag.Time // unit of Op.Size of calcs
 
 	// Plain reports that no send has the any-tag.
 	Plain bool
-	// Releases reports whether any op has a release time.
+	// Releases reports whether an op has a release time.
 	Releases bool
 	// Rounded is the number of calcs whose length was rounded to the nearest unit.
 	Rounded int64
@@ -59,12 +59,12 @@ type Program struct {
 
 	EmptySend bool   // some send has no bytes
 	Sends     uint64 // number of sends
-	SendBytes uint64 // of all sends, math.MaxUint64 on overflow
-	CalcTime  uint64 // of all calcs, math.MaxUint64 on overflow
+	SendBytes uint64 // sum of all sends; math.MaxUint64 on overflow
+	CalcTime  uint64 // sum of all calcs; math.MaxUint64 on overflow
 
 	Instances []Instance // of collectives
 
-	LargestMessage uint64 // bytes of the largest send or receive
+	LargestMessage uint64 // size of the largest send or receive, in bytes
 	LongestCalc    uint64 // in Unit
 
 	dependents []uint32
@@ -74,33 +74,33 @@ type Program struct {
 	tags       *tagTable
 	streams    [][]int32 // with DenseStreams, by rank: the trace's stream of each Op.Stream
 
-	participations [][]participation // by rank; nil once the program is compiled
+	participations [][]participation // by rank; nil after compilation
 }
 
-// startDependents are the start dependents of the ops of a rank.
+// startDependents are the start dependents of a rank's ops.
 type startDependents struct {
-	end []uint32 // by op, the end of its list in ops; nil if there are none
+	end []uint32 // by op: the end of its list in ops; nil if there are none
 	ops []uint32
 }
 
-// rankFacts is what replays need to know of a rank before they start.
+// rankFacts are properties of a rank that replays need before they start.
 type rankFacts struct {
-	roots       []uint32 // ops without dependencies, ascending
+	roots       []uint32 // ops without dependencies, in ascending order
 	largestSend uint64   // bytes
-	wildcards   bool     // it has receives from any source or of any tag
+	wildcards   bool     // the rank has receives from any source or of any tag
 }
 
-// MaxOps is the largest number of ops of a Program: replay loops use three bits of an index.
+// MaxOps is the largest number of ops of a Program: replay loops use three bits of an op number.
 const MaxOps = 1<<29 - 2
 
-// StreamClocks returns a layout of one clock per stream of all ranks: those of rank r start at first[r], one for each
-// number up to the highest of an op of r or of an op that sends to r or receives from it. It fails if high numbers on
-// very many ranks would take a disproportionate amount of memory.
+// StreamClocks returns a layout of one clock per stream of all ranks. The clocks of rank r start at first[r], one for
+// each number up to the highest stream of an op of r or of an op that sends to r or receives from it. It returns an
+// error if high numbers on many ranks would need a disproportionate amount of memory.
 func (p *Program) StreamClocks() (first []int, err error) {
 	return p.clocks(p.Streams, func(op *Op) int { return int(op.Stream) })
 }
 
-// NICClocks is StreamClocks for the NICs.
+// NICClocks returns a layout of one clock per NIC of all ranks; see [Program.StreamClocks].
 func (p *Program) NICClocks() (first []int, err error) {
 	return p.clocks(p.NICs, func(op *Op) int { return int(op.NIC) })
 }
@@ -115,7 +115,7 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 		}
 		return first, nil
 	}
-	fromAny := 0 // of receives from any rank
+	fromAny := 0 // number of clocks needed by receives from any rank
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		n := number(op) + 1
@@ -132,13 +132,13 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 		first[r+1] = first[r] + max(first[r+1], fromAny)
 	}
 	if n := first[ranks]; n > 1<<27+4*p.NumOps() {
-		return nil, fmt.Errorf("the streams or NICs of the trace have numbers so high that they take %d clocks", n)
+		return nil, fmt.Errorf("stream or NIC numbers are too high: they need %d clocks; renumber them from 0", n)
 	}
 	return first, nil
 }
 
-// Clone returns a copy of a program that has not been replayed, since a replay modifies its ops. The copy has its own
-// ops and shares all else with p.
+// Clone returns a copy of a program for another replay, since a replay modifies its ops. p must not have been replayed.
+// The copy has its own ops and shares all other data with p.
 func (p *Program) Clone() *Program {
 	c := *p
 	c.Ops = slices.Clone(p.Ops)
@@ -155,7 +155,7 @@ func (p *Program) Ranks() int {
 	return len(p.ranks)
 }
 
-// Divide divides the ranks into n runs with about equal numbers of ops: run k is ranks first[k] to first[k+1]-1.
+// Divide divides the ranks into n ranges with about equal numbers of ops: range k is ranks first[k] to first[k+1]-1.
 func (p *Program) Divide(n int) (first []int) {
 	first = make([]int, n+1)
 	for k := range n - 1 {
@@ -169,7 +169,7 @@ func (p *Program) Divide(n int) (first []int) {
 	return first
 }
 
-// Roots returns the ops of a rank without dependencies, ascending.
+// Roots returns the ops of a rank without dependencies, in ascending order.
 func (p *Program) Roots(rank int) []uint32 {
 	return p.ranks[rank].roots
 }
@@ -228,7 +228,7 @@ func (p *Program) Tag(op *Op) int64 {
 	return p.tags.tag(op.Match)
 }
 
-// Stream returns the trace's stream of an op.
+// Stream returns the trace's stream number of an op.
 func (p *Program) Stream(op *Op) int32 {
 	return p.StreamNumber(op.Rank, uint32(op.Stream))
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Progress counts ops and reports them now and then.
+// Progress counts ops and reports them periodically.
 type Progress struct {
-	Tell func(ops int64) // called with the number of ops since the last call, unless nil
-	Ops  int64           // that ran
-	told int64
+	Func     func(ops int64) // receives the number of ops since the last call; nil: none
+	Ops      int64           // number of ops run
+	reported int64
 }
 
 // progressOps is the number of ops between two reports.
@@ -17,27 +17,27 @@ const progressOps = 1 << 16
 
 // Ran counts an op.
 func (p *Progress) Ran() {
-	if p.Ops++; p.Ops-p.told >= progressOps {
+	if p.Ops++; p.Ops-p.reported >= progressOps {
 		p.Report()
 	}
 }
 
 // Report reports the ops since the last report.
 func (p *Progress) Report() {
-	if p.Tell != nil {
-		p.Tell(p.Ops - p.told)
+	if p.Func != nil {
+		p.Func(p.Ops - p.reported)
 	}
-	p.told = p.Ops
+	p.reported = p.Ops
 }
 
-// Add adds the count of another, including what it has reported.
+// Add adds the count of other, including ops already reported.
 func (p *Progress) Add(other *Progress) {
 	p.Ops += other.Ops
-	p.told += other.told
+	p.reported += other.reported
 }
 
-// Interrupted returns nil until a context ends, and then an error that wraps the context's. A nil context never ends.
-// Long loops call it every few milliseconds.
+// Interrupted returns nil until ctx ends, and then an error that wraps the context's error. It returns nil for a nil
+// context. Long loops call it every few milliseconds.
 func Interrupted(ctx context.Context) error {
 	if ctx == nil {
 		return nil
@@ -48,15 +48,15 @@ func Interrupted(ctx context.Context) error {
 	return nil
 }
 
-// TellUntil returns a function for [Progress.Tell] that calls tell, unless that is nil, and stop with the error of
-// [Interrupted] once the context has ended.
-func TellUntil(ctx context.Context, tell func(ops int64), stop func(error)) func(ops int64) {
+// ProgressUntil returns a function for [Progress.Func]. It calls progress, unless that is nil, and after the end of ctx
+// calls stop with the error of [Interrupted].
+func ProgressUntil(ctx context.Context, progress func(ops int64), stop func(error)) func(ops int64) {
 	if ctx == nil {
-		return tell
+		return progress
 	}
 	return func(ops int64) {
-		if tell != nil {
-			tell(ops)
+		if progress != nil {
+			progress(ops)
 		}
 		if err := Interrupted(ctx); err != nil {
 			stop(err)

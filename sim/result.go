@@ -11,38 +11,38 @@ import (
 // Result is the outcome of a run, with the same fields for every backend. [Result.WriteJSON] writes it with its
 // sections.
 type Result struct {
-	Backend  string    `json:"backend"`
-	Model    string    `json:"model,omitempty"` // which of the backend's models, where it has several
-	Params   Values    `json:"params"`          // the backend's parameters, as they were used
-	Complete bool      `json:"complete"`        // every op ran, and every message met its receive
-	Aborted  string    `json:"aborted,omitempty"`
-	Makespan Clock     `json:"makespan_ps"`       // the latest finish
-	Finish   []Clock   `json:"finish_ps"`         // by rank: when its last op finished
-	Ops      int64     `json:"ops"`               // of the trace
-	NeverRun int64     `json:"never_run"`         // ops that did not run
-	Unended  int64     `json:"unended,omitempty"` // ops that began and did not end, where the backend tells
-	Events   int64     `json:"events"`            // handled, as the backend counts them
-	Messages int64     `json:"messages"`          // sent
-	Bytes    int64     `json:"bytes"`             // of the messages sent
-	Leftover *Leftover `json:"leftover,omitempty"`
-	Stuck    []Stuck   `json:"stuck,omitempty"` // the first ops that did not run or were not matched
-	Wall     Seconds   `json:"wall_s"`          // of the replay proper
-	OpsPerS  float64   `json:"ops_per_s"`       // ops that ran, by wall time
+	Backend   string     `json:"backend"`
+	Model     string     `json:"model,omitempty"`
+	Params    Values     `json:"params"`   // parameters in use
+	Complete  bool       `json:"complete"` // every op ran and every message matched a receive
+	Aborted   string     `json:"aborted,omitempty"`
+	Makespan  Clock      `json:"makespan_ps"`       // latest finish
+	Finish    []Clock    `json:"finish_ps"`         // by rank: end of its last op
+	Ops       int64      `json:"ops"`               // number of ops of the trace
+	NeverRun  int64      `json:"never_run"`         // number of ops that did not run
+	Unended   int64      `json:"unended,omitempty"` // number of ops that started and did not end, if reported
+	Events    int64      `json:"events"`            // number of handled events; each backend defines its events
+	Messages  int64      `json:"messages"`          // number of messages sent
+	Bytes     int64      `json:"bytes"`             // bytes of the messages sent
+	Unmatched *Unmatched `json:"leftover,omitempty"`
+	Stuck     []Stuck    `json:"stuck,omitempty"` // the first ops that did not run or match
+	Wall      Seconds    `json:"wall_s"`          // wall-clock time of the replay
+	OpsPerS   float64    `json:"ops_per_s"`       // ops run per second of wall-clock time
 
-	Settings string    `json:"-"` // parameters in one line for people; "": none
+	Settings string    `json:"-"` // parameters in one line for the summary; "": none
 	Sections []Section `json:"-"` // results beyond the common fields
-	Cells    []string  `json:"-"` // values of Traits.Columns in tables of sweeps
-	Times    OpTimes   `json:"-"` // of all ops; nil: the backend does not record them
+	Cells    []string  `json:"-"` // values of Traits.Columns for sweep tables
+	Times    OpTimes   `json:"-"` // times of all ops; nil: not recorded
 }
 
-// Clock is a time that a backend reports: Ticks of Unit each. Backends that reproduce a simulator whose clocks wrap
-// around report what those show, which may be more than dag.Time holds; in JSON it is the exact number of picoseconds.
+// Clock is a time reported by a backend, in ticks of Unit. A backend that reproduces a simulator with wrapping clocks
+// reports the simulator's values, which may exceed the range of dag.Time. JSON has the exact number of picoseconds.
 type Clock struct {
 	Ticks uint64
 	Unit  dag.Time
 }
 
-// AppendText appends the clock in picoseconds.
+// AppendText appends the time in picoseconds.
 func (c Clock) AppendText(b []byte) ([]byte, error) {
 	b = strconv.AppendUint(b, c.Ticks, 10)
 	if c.Ticks == 0 {
@@ -54,12 +54,12 @@ func (c Clock) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// MarshalJSON returns the clock in picoseconds.
+// MarshalJSON returns the time in picoseconds.
 func (c Clock) MarshalJSON() ([]byte, error) {
 	return c.AppendText(nil)
 }
 
-// String returns the clock as a time where dag.Time holds it, in picoseconds otherwise.
+// String formats the clock as a dag.Time if it is in range, and in picoseconds otherwise.
 func (c Clock) String() string {
 	if c.Ticks <= uint64(dag.MaxTime/c.Unit) {
 		return (dag.Time(c.Ticks) * c.Unit).String()
@@ -68,7 +68,7 @@ func (c Clock) String() string {
 	return string(b) + "ps (wrapped around)"
 }
 
-// Seconds is a wall-clock duration, in seconds in JSON.
+// Seconds is a wall-clock duration; JSON has seconds.
 type Seconds time.Duration
 
 // MarshalJSON returns the duration in seconds.
@@ -76,17 +76,17 @@ func (s Seconds) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Duration(s).Seconds())
 }
 
-// Leftover lists the messages and receives that found no partner, by rank.
-type Leftover struct {
+// Unmatched lists the messages and receives without a partner, by rank.
+type Unmatched struct {
 	Unexpected map[int][][2]int64 `json:"unexpected"` // messages without a receive: source and tag
 	Receive    map[int][][2]int64 `json:"receive"`    // receives without a message: source and tag, -1 = any
 }
 
-// Count returns how many there are; l may be nil.
-func (l *Leftover) Count() int64 {
+// Count returns the number of messages and receives; u may be nil.
+func (u *Unmatched) Count() int64 {
 	n := int64(0)
-	if l != nil {
-		for _, lists := range [...]map[int][][2]int64{l.Unexpected, l.Receive} {
+	if u != nil {
+		for _, lists := range [...]map[int][][2]int64{u.Unexpected, u.Receive} {
 			for _, list := range lists {
 				n += int64(len(list))
 			}
@@ -95,19 +95,19 @@ func (l *Leftover) Count() int64 {
 	return n
 }
 
-// Stuck is an op that did not run, or ran but waits for a partner.
+// Stuck is an op that did not run, or that ran and waits for a partner.
 type Stuck struct {
 	Rank  int    `json:"rank"`
-	Op    int    `json:"op"` // its index within the rank
+	Op    int    `json:"op"` // index within the rank
 	Kind  string `json:"kind"`
 	Waits string `json:"waits_for"`
-	Node  string `json:"node,omitempty"` // what the trace's own format calls the op, where that is known
+	Node  string `json:"node,omitempty"` // name of the op in the trace's own format, if known
 }
 
-// MaxStuck is how many stuck ops a result lists.
+// MaxStuck is the largest number of stuck ops in a result.
 const MaxStuck = 10
 
-// Finished fills in the wall time and the rate.
+// Finished sets the wall time and the rate.
 func (r *Result) Finished(started time.Time) {
 	wall := max(time.Since(started), time.Nanosecond)
 	r.Wall = Seconds(wall)

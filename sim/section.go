@@ -7,37 +7,37 @@ import (
 	"io"
 )
 
-// Section is a named part of a result beyond the common fields: a member of the JSON document, lines and tables for
-// people, or any of these. Programs print sections without knowing their backend.
+// Section is a named part of a result beyond the common fields: a member of the JSON document, summary lines, tables,
+// or several of these. Programs print sections without knowing their backend.
 type Section struct {
-	Key   string // name of the member; "" for a section that only people read
-	Value any    // of the member; a [StreamedJSON] writes itself
+	Key   string // JSON name; "" for a section without JSON
+	Value any    // JSON value; a [StreamedJSON] writes itself
 	At    Place
 
 	Rows      []Row                   // lines of the summary
-	RowsAfter string                  // label of the summary's line that they follow; "" for the end
-	Tables    func(w io.Writer)       // writes tables below the summary, cells separated by tabs; nil: none
-	Ranks     bool                    // Tables takes the place of the table of finish times
-	Instead   func(w io.Writer) error // writes a text that takes the place of all others for people; nil: none
+	RowsAfter string                  // label of the summary line that they follow; "": at the end
+	Tables    func(w io.Writer)       // writes tables below the summary with cells separated by tabs; nil: none
+	Ranks     bool                    // Tables replaces the table of finish times
+	Instead   func(w io.Writer) error // writes a text that replaces all other human-readable output; nil: none
 
-	Incomplete []string // messages about a run that is not complete
+	Incomplete []string // messages about an incomplete run
 }
 
-// Place says where sections stand in the JSON document and among the tables.
+// Place is the position of a section in the JSON document and among the tables.
 type Place uint8
 
-// Places of sections. Those of equal places follow each other in the order in which they were added.
+// Places of sections. Sections of equal places keep the order in which they were added.
 const (
 	Middle Place = iota // after the wall-clock figures
-	Early               // before them
+	Early               // before the wall-clock figures
 	Detail              // after the sections of Middle
 	Late                // at the end
 )
 
-// Row is a line of the summary: a label and a text.
+// Row is a summary line: a label and a text.
 type Row struct{ Label, Text string }
 
-// Rowf returns a line of the summary.
+// Rowf returns a summary line with a formatted text.
 func Rowf(label, format string, args ...any) Row {
 	return Row{label, fmt.Sprintf(format, args...)}
 }
@@ -52,7 +52,7 @@ func (r *Result) Add(s Section) {
 	r.Sections = append(r.Sections, s)
 }
 
-// Section returns the section of a key, nil if there is none.
+// Section returns the section with the given key, or nil.
 func (r *Result) Section(key string) *Section {
 	for i := range r.Sections {
 		if r.Sections[i].Key == key {
@@ -62,8 +62,7 @@ func (r *Result) Section(key string) *Section {
 	return nil
 }
 
-// WriteJSON writes the result as one JSON object without a line end: the common fields, and each section that has a
-// key.
+// WriteJSON writes the result as one JSON object without a newline: the common fields, and each section with a key.
 func (r *Result) WriteJSON(w io.Writer) error {
 	d := document{w: w}
 	d.member("backend", r.Backend, true)
@@ -79,7 +78,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	d.member("events", r.Events, true)
 	d.member("messages", r.Messages, true)
 	d.member("bytes", r.Bytes, true)
-	d.member("leftover", r.Leftover, r.Leftover != nil)
+	d.member("leftover", r.Unmatched, r.Unmatched != nil)
 	d.member("stuck", r.Stuck, len(r.Stuck) > 0)
 	d.sections(r.Sections, Early)
 	d.member("wall_s", r.Wall, true)
@@ -134,7 +133,7 @@ func (d *document) sections(sections []Section, at Place) {
 	}
 }
 
-// MarshalJSON returns a value as JSON, with <, > and & as they are.
+// MarshalJSON returns v as JSON without escaping <, > and &.
 func MarshalJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -145,5 +144,5 @@ func MarshalJSON(v any) ([]byte, error) {
 	return b.Bytes()[:b.Len()-1], nil // without the line end
 }
 
-// ListedRanks is the largest number of ranks that tables for people list one by one.
+// ListedRanks is the largest number of ranks that human-readable tables list one by one.
 const ListedRanks = 16

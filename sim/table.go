@@ -11,12 +11,12 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Table is rows of cells below columns, as results have them. It keeps its cells as text, since there may be many.
+// Table is a table of a result: named columns and rows of cells. Cells are stored as text, since there may be many.
 type Table struct {
 	Columns []string
-	Shown   string // what is listed, if that is not all
+	Shown   string // label of the rows, if the table is not complete
 	Rows    int    // number of rows
-	cells   []byte // of all rows, separated by commas; rows by newlines
+	cells   []byte // cells separated by commas, rows by newlines
 }
 
 // Begin starts a row.
@@ -27,13 +27,13 @@ func (t *Table) Begin() {
 	t.Rows++
 }
 
-// Uint adds a cell with a whole number.
+// Uint adds a cell with an unsigned integer.
 func (t *Table) Uint(v uint64) { t.cells = append(strconv.AppendUint(t.cells, v, 10), ',') }
 
-// Int adds a cell with a whole number.
+// Int adds a cell with an integer.
 func (t *Table) Int(v int64) { t.cells = append(strconv.AppendInt(t.cells, v, 10), ',') }
 
-// Span adds a cell with the time from start to end in picoseconds, null if the end never came.
+// Span adds a cell with the time from start to end in picoseconds, or null if the end is unknown.
 func (t *Table) Span(start, end dag.Time) {
 	if end == 0 {
 		t.cells = append(t.cells, "null,"...)
@@ -42,12 +42,12 @@ func (t *Table) Span(start, end dag.Time) {
 	t.Int(int64(end - start))
 }
 
-// Float adds a cell with a number with so many digits after the point.
+// Float adds a cell with a number with the given number of decimals.
 func (t *Table) Float(v float64, digits int) {
 	t.cells = append(strconv.AppendFloat(t.cells, v, 'f', digits, 64), ',')
 }
 
-// Text adds a cell with a text.
+// Text adds a text cell.
 func (t *Table) Text(s string) {
 	t.cells = append(strconv.AppendQuote(t.cells, s), ',')
 }
@@ -78,7 +78,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 	return append(b, "]}"...), nil
 }
 
-// WriteCSV writes the table as comma-separated values; null is an empty cell.
+// WriteCSV writes the table as comma-separated values; null becomes an empty cell.
 func (t *Table) WriteCSV(w io.Writer) {
 	for i, column := range t.Columns {
 		if i > 0 {
@@ -118,7 +118,7 @@ func writeCells(w io.Writer, row []byte) {
 	}
 }
 
-// PrintColumns prints rows, all cells of a column but the last as wide as the widest.
+// PrintColumns prints rows with aligned columns; the last column is not padded.
 func PrintColumns(w io.Writer, rows [][]string) {
 	if len(rows) < 2 {
 		return

@@ -3,8 +3,8 @@ package sim
 import "sync"
 
 // tagTable maps pairs of communicator and tag to numbers. A tag of communicator 0 that fits into 31 bits is its own
-// number; the others are numbered from 1<<31. Numbers depend on the order in which ranks are compiled, so they may be
-// compared for equality only.
+// number; other pairs get numbers from 1<<31. Numbers depend on the order in which ranks are compiled, so they are only
+// valid for tests of equality.
 type tagTable struct {
 	mutex sync.RWMutex
 	index map[commTag]uint32

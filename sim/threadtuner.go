@@ -3,37 +3,37 @@ package sim
 import "time"
 
 // ThreadTuner decides during a replay whether several threads are faster than one. It alternates between both and
-// measures: the cost of synchronization depends on the trace, the machine and its load. It reads the wall clock, so its
-// decisions may affect the speed of a replay only, never the result.
+// measures them, since the cost of synchronization depends on the trace, the machine and its load. Its decisions depend
+// on the wall clock; they affect the speed of a replay, never the result.
 type ThreadTuner struct {
-	// MinEvents is the fewest events per window, on average, at which several threads are worth keeping. If it is 0,
-	// several threads are kept once they have been tried.
+	// MinEvents is the average number of events per window below which one thread runs. If it is 0, several threads run
+	// from the first parallel round on.
 	MinEvents int
 
 	parallel bool    // several threads have run since the last single-threaded round
 	single   float64 // nanoseconds per event of the last single-threaded round
 	slow     int     // consecutive parallel rounds that were not faster
-	fast     int     // parallel rounds that were faster, since the last single-threaded round
-	patience int     // log2 of the single-threaded rounds before the next parallel one, less that of minSingle
-	trust    int     // log2 of the fast rounds before the next single-threaded one, less that of minFast
+	fast     int     // parallel rounds that were faster since the last single-threaded round
+	patience int     // log2 of the single-threaded rounds before the next parallel one, minus log2 of minSingle
+	trust    int     // log2 of the fast rounds before the next single-threaded one, minus log2 of minFast
 }
 
 const (
-	minSpeedup = 1.1 // at which several threads are worth keeping
+	minSpeedup = 1.1 // speedup from which several threads continue
 	maxSlow    = 3   // consecutive slow rounds that end parallel running
 
 	minSingle    = 2  // the first single-threaded round is slow, since the caches are cold
-	minFast      = 4  // fast rounds before the next single-threaded one, at least
+	minFast      = 4  // minimum number of fast rounds before the next single-threaded one
 	maxDoublings = 20 // of minSingle and minFast
 )
 
-// SingleRounds returns how many single-threaded rounds to run, and report to [ThreadTuner.Single], before the next
-// parallel one.
+// SingleRounds returns the number of single-threaded rounds to run, and to report with [ThreadTuner.Single], before the
+// next parallel round.
 func (t *ThreadTuner) SingleRounds() int64 {
 	return minSingle << t.patience
 }
 
-// Single records the duration of a single-threaded round of some events. Only the last round counts.
+// Single records the duration and the number of events of a single-threaded round. Only the last round counts.
 func (t *ThreadTuner) Single(took time.Duration, events int64) {
 	t.parallel = false
 	if events > 0 {
@@ -41,8 +41,8 @@ func (t *ThreadTuner) Single(took time.Duration, events int64) {
 	}
 }
 
-// Parallel records the duration of a parallel round of some events in some windows, and reports whether to run another
-// one. The first round after a single-threaded one does not count, since its caches are cold too.
+// Parallel records the duration of a parallel round with its numbers of events and windows, and reports whether to run
+// another one. The first round after a single-threaded one does not count, since its caches are cold.
 func (t *ThreadTuner) Parallel(took time.Duration, events, windows int64) bool {
 	if !t.parallel || t.MinEvents == 0 {
 		t.parallel = true

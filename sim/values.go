@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// Value is a named value of a result: a bool, a number, a text, something that marshals itself as one of these, or
-// nested [Values].
+// Value is a named value of a result: a bool, a number, a text, a type that marshals itself as one of these, or nested
+// [Values].
 type Value struct {
 	Name  string
 	Value any
 }
 
-// Values are named values in order. They marshal to a JSON object with its members in that order.
+// Values are named values in order. They marshal to a JSON object with the same order.
 type Values []Value
 
-// ValuesOf returns the fields of a struct as encoding/json names and selects them, in their order. Structs within it
-// and maps by name become nested values; those of a map are sorted by name.
+// ValuesOf returns the fields of a struct in order, with the names and options of encoding/json. Nested structs and
+// maps with string keys become nested values; those of a map are sorted by name.
 func ValuesOf(v any) Values {
 	return fieldsOf(reflect.ValueOf(v))
 }
@@ -58,7 +58,7 @@ func valueOf(v reflect.Value) any {
 	return v.Interface()
 }
 
-// MarshalJSON returns an object.
+// MarshalJSON returns a JSON object.
 func (v Values) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -81,8 +81,7 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Get returns the value of a name, nil if there is none. The name of a nested value follows that of its parent and a
-// dot.
+// Get returns the named value, or nil. The name of a nested value is that of its parent, a dot and its own.
 func (v Values) Get(name string) any {
 	for i := range v {
 		if v[i].Name == name {
@@ -97,8 +96,8 @@ func (v Values) Get(name string) any {
 	return nil
 }
 
-// Columns returns the names and texts of all values, for tables. The name of a nested value follows that of its parent
-// and a dot. Texts are those of JSON, without quotes.
+// Columns returns the names and texts of all values for tables. The name of a nested value is that of its parent, a dot
+// and its own. Texts are JSON without quotes.
 func (v Values) Columns() (names, texts []string, err error) {
 	for i := range v {
 		if nested, ok := v[i].Value.(Values); ok {

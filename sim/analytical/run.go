@@ -133,7 +133,7 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{p: p, o: o, system: &o.System, queue: newEventQueue(n), matcher: newMatcher(), npus: make([]npu, n)}
-	e.progress.Tell = sim.TellUntil(o.Context, o.Progress, e.fail)
+	e.progress.Func = sim.ProgressUntil(o.Context, o.Progress, e.fail)
 	e.err = sim.Interrupted(o.Context)
 	var err error
 	if e.links, err = newLinks(&o.Network); err != nil {

@@ -17,8 +17,8 @@ const (
 
 // explain adds the incomplete ops of a run and the causes to its result.
 func (e *engine) explain(r *sim.Result) {
-	r.Leftover = e.leftover()
-	r.Complete = r.Leftover == nil
+	r.Unmatched = e.unmatched()
+	r.Complete = r.Unmatched == nil
 	for i := range e.npus {
 		if e.npus[i].left > 0 {
 			r.Complete = false
@@ -132,9 +132,9 @@ func (o *op) dagKind() dag.Kind {
 	return dag.Calc
 }
 
-// leftover lists the messages and receives of the trace without a partner, nil if there are none.
-func (e *engine) leftover() *sim.Leftover {
-	l := &sim.Leftover{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
+// unmatched lists the messages and receives of the trace without a partner, nil if there are none.
+func (e *engine) unmatched() *sim.Unmatched {
+	l := &sim.Unmatched{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
 	e.eachLeft(func(k *key, m uint32) {
 		list := l.Unexpected
 		if m == 0 {

@@ -239,7 +239,7 @@ func TestSmallTraces(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			forAll(t, func(t *testing.T, c *configuration) {
 				r := c.run(t, test.trace)
-				if !r.Complete || r.NeverRun != 0 || r.Unended != 0 || len(r.Stuck) > 0 || r.Leftover.Count() > 0 || r.Ops != test.ops {
+				if !r.Complete || r.NeverRun != 0 || r.Unended != 0 || len(r.Stuck) > 0 || r.Unmatched.Count() > 0 || r.Ops != test.ops {
 					t.Errorf("got %s", document(t, r))
 				}
 				messages, size := test.messages, test.bytes

@@ -117,7 +117,7 @@ func TestRunRefused(t *testing.T) {
 		b.Rank(0).Send(2, 1, 0)
 	})
 	result, _, err := r.Run(Options{Network: net, Params: p, Placement: Placement{Cores: 2}})
-	if err != nil || result.Complete || result.Leftover.Count() != 2 {
+	if err != nil || result.Complete || result.Unmatched.Count() != 2 {
 		t.Errorf("a message and a receive without partners: error %v, complete %v", err, result.Complete)
 	}
 	if _, _, err := r.Run(Options{Network: net, Params: p}); err == nil || !strings.Contains(err.Error(), "only once") {

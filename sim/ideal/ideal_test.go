@@ -107,7 +107,7 @@ func TestAgainstOracle(t *testing.T) {
 		}
 		r := got.Result
 		if r.NeverRun != never || r.Complete != (!unended && len(want.sent)+len(want.posted) == 0) ||
-			r.Leftover.Count() != int64(len(want.sent)+len(want.posted)) || got.Makespan() != want.makespan() ||
+			r.Unmatched.Count() != int64(len(want.sent)+len(want.posted)) || got.Makespan() != want.makespan() ||
 			r.Complete == (len(r.Stuck) > 0) {
 			t.Fatalf("seed %d: %+v, makespan %v, expected %v, %d that never ran, %d messages and %d receives left", seed, r,
 				got.Makespan(), want.makespan(), never, len(want.sent), len(want.posted))

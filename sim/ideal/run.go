@@ -61,7 +61,7 @@ func newRun(p *sim.Program, o *Options) *run {
 		p: p, ops: p.Ops, cause: make([]cause, p.NumOps()), queue: newEventQueue(p),
 		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()),
 	}
-	r.progress.Tell = sim.TellUntil(o.Context, o.Progress, func(err error) { r.err = cmp.Or(r.err, err) })
+	r.progress.Func = sim.ProgressUntil(o.Context, o.Progress, func(err error) { r.err = cmp.Or(r.err, err) })
 	r.err = sim.Interrupted(o.Context)
 	for rank := range r.matchers {
 		r.matchers[rank] = sim.NewMatcher(p)
@@ -205,7 +205,7 @@ func (r *run) outcome() *sim.Outcome {
 		Finish: r.finish, Eager: math.MaxUint64, Events: r.progress.Ops, Messages: r.messages, Bytes: r.bytes,
 		Ran: r.p.Ran(r.progress.Ops, started),
 	}
-	out.Unexpected, out.Posted = sim.Leftovers(r.matchers)
+	out.Unexpected, out.Posted = sim.UnmatchedOf(r.matchers)
 	if r.progress.Ops < int64(len(r.ops)) {
 		for i := range r.ops {
 			if op := &r.ops[i]; op.Flags&sim.IsColl == sim.IsColl && op.Flags&(started|ended) == started {

@@ -41,7 +41,7 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.outcome(s.leftover()), nil
+	return s.outcome(s.unmatched()), nil
 }
 
 func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) {
@@ -389,15 +389,15 @@ func (r *reference) fits(recv, send *sim.Op) bool {
 	return r.p.Comm(recv) == r.p.Comm(send) && (recv.Flags|send.Flags)&sim.Internal == 0
 }
 
-// leftover returns the messages and receives without a partner, by host, in the order in which they began to wait.
-func (s *loggopsim) leftover() (unexpected, posted [][]uint32) {
+// unmatched returns the messages and receives without a partner, by host, in the order in which they began to wait.
+func (s *loggopsim) unmatched() (unexpected, posted [][]uint32) {
 	if s.matchers == nil {
 		for host := range s.p.Ranks() {
 			unexpected, posted = append(unexpected, s.list(s.unexpected[host])), append(posted, s.list(s.posted[host]))
 		}
 		return unexpected, posted
 	}
-	unexpected, posted = sim.Leftovers(s.matchers)
+	unexpected, posted = sim.UnmatchedOf(s.matchers)
 	byStamp := func(a, b uint32) int { return cmp.Compare(s.p.Ops[a].Ready, s.p.Ops[b].Ready) }
 	for host := range unexpected {
 		slices.SortFunc(unexpected[host], byStamp)

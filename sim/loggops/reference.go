@@ -38,7 +38,7 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 	}
 	ranks := p.Ranks()
 	r := &reference{
-		p: p, n: n, clock: clock, timeline: o.Timeline, progress: sim.Progress{Tell: o.Progress}, ctx: o.Context,
+		p: p, n: n, clock: clock, timeline: o.Timeline, progress: sim.Progress{Func: o.Progress}, ctx: o.Context,
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)

@@ -138,7 +138,7 @@ func (a *shards) deal(s *loggopsim) {
 	a.start = s.queue.NotBefore()
 	for _, sh := range a.of {
 		sh.base, sh.stamps = s.sequence, s.stamps
-		sh.progress = sim.Progress{Tell: s.progress.Tell}
+		sh.progress = sim.Progress{Func: s.progress.Func}
 		sh.messages, sh.bytes = 0, 0
 		sh.queue.Rewind()
 	}

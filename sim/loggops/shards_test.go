@@ -110,7 +110,7 @@ func TestShards(t *testing.T) {
 		if err := s.finish(); err != nil {
 			t.Fatal(err)
 		}
-		sameOutcome(t, seed, s.outcome(s.leftover()), want)
+		sameOutcome(t, seed, s.outcome(s.unmatched()), want)
 	}
 	if left < 100 {
 		t.Errorf("only %d replays went on on one thread", left)
@@ -155,7 +155,7 @@ func shardCrowds(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameOutcome(t, seed, s.outcome(s.leftover()), want)
+	sameOutcome(t, seed, s.outcome(s.unmatched()), want)
 }
 
 // TestShardsFromEndToEnd runs schedules of very many windows, some with so much in each that threads stay, some with so

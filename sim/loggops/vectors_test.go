@@ -143,9 +143,9 @@ func compare(t *testing.T, model loggops.Model, want expectedRun, got *sim.Resul
 		t.Errorf("%s %v: complete is %v, expected %s", model, want.Params.values, got.Complete, want.Status)
 	}
 	if want.Status == "unmatched" {
-		var left sim.Leftover
-		if got.Leftover != nil {
-			left = *got.Leftover
+		var left sim.Unmatched
+		if got.Unmatched != nil {
+			left = *got.Unmatched
 		}
 		equalQueues(t, "unexpected", left.Unexpected, want.Leftover.Unexpected)
 		equalQueues(t, "receive", left.Receive, want.Leftover.Receive)

@@ -75,7 +75,7 @@ func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 		matchers: make([]sim.Matcher, p.Ranks()), changed: newRankSet(p.Ranks()),
 		ready: make([][]uint32, p.Ranks()),
 	}
-	s.progress.Tell = sim.TellUntil(o.Context, o.Progress, func(err error) { n.err = err })
+	s.progress.Func = sim.ProgressUntil(o.Context, o.Progress, func(err error) { n.err = err })
 	var err error
 	if s.streams, err = p.StreamClocks(); err != nil {
 		return nil, err
@@ -343,7 +343,7 @@ func (s *atlahs) outcome() *sim.Outcome {
 		Finish: make([]uint64, ranks), Events: s.progress.Ops, Messages: s.messages, Bytes: int64(s.bytes),
 		Ran: s.p.Ran(s.progress.Ops, opStarted),
 	}
-	out.Unexpected, out.Posted = sim.Leftovers(s.matchers)
+	out.Unexpected, out.Posted = sim.UnmatchedOf(s.matchers)
 	for rank := range ranks {
 		for _, t := range s.free[s.streams[rank]:s.streams[rank+1]] {
 			out.Finish[rank] = max(out.Finish[rank], t)

@@ -52,7 +52,7 @@ func TestATLAHSStuck(t *testing.T) {
 	b.Rank(0).Calc(1000, b.Rank(0).Send(3, 4096, 7))
 	b.Rank(1).Recv(2, 4096, 8)
 	result, _ := try{network: leafSpine, transport: "mprdma", compat: CompatATLAHS}.run(t, b.Trace())
-	if result.Complete || result.NeverRun != 1 || result.Leftover.Count() != 2 || len(result.Stuck) != 3 {
+	if result.Complete || result.NeverRun != 1 || result.Unmatched.Count() != 2 || len(result.Stuck) != 3 {
 		t.Errorf("%+v", result)
 	}
 }

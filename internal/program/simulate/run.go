@@ -335,7 +335,7 @@ func explainIncomplete(p *cli.Program, name string, r *sim.Result) {
 		}
 		p.Info("%s: rank %d %s waits for %s", name, s.Rank, op, s.Waits)
 	}
-	if total := r.NeverRun + max(r.Leftover.Count(), r.Unended); total > int64(len(r.Stuck)) {
+	if total := r.NeverRun + max(r.Unmatched.Count(), r.Unended); total > int64(len(r.Stuck)) {
 		p.Info("%s: and %d more", name, total-int64(len(r.Stuck)))
 	}
 	for i := range r.Sections {
@@ -351,5 +351,5 @@ func incomplete(r *sim.Result) string {
 	if r.Unended > 0 {
 		s += fmt.Sprintf("%d more never ended, ", r.Unended)
 	}
-	return s + fmt.Sprintf("%d messages and receives found no partner", r.Leftover.Count())
+	return s + fmt.Sprintf("%d messages and receives found no partner", r.Unmatched.Count())
 }
