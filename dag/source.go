@@ -128,10 +128,10 @@ func (c *cancellable) NewReader(columns Columns) Reader {
 }
 
 func (c *cancellable) err() error {
-	if c.ctx.Err() == nil {
-		return nil
+	if err := par.Interrupted(c.ctx); err != nil {
+		return fmt.Errorf("reading the trace: %w", err)
 	}
-	return fmt.Errorf("reading the trace: %w", context.Cause(c.ctx))
+	return nil
 }
 
 // WithHeader returns the source with another header, whose metadata and communicators may differ from the source's own;

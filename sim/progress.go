@@ -2,7 +2,8 @@ package sim
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Progress counts ops and reports them periodically.
@@ -36,16 +37,10 @@ func (p *Progress) Add(other *Progress) {
 	p.reported += other.reported
 }
 
-// Interrupted returns nil until ctx ends, and then an error that wraps the context's error. It returns nil for a nil
+// Interrupted returns nil until ctx ends, and then an error that wraps the context's cause. It returns nil for a nil
 // context. Long loops call it every few milliseconds.
 func Interrupted(ctx context.Context) error {
-	if ctx == nil {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("interrupted: %w", err)
-	}
-	return nil
+	return par.Interrupted(ctx)
 }
 
 // ProgressUntil returns a function for [Progress.Func]. It calls progress, unless that is nil, and after the end of ctx

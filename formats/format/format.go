@@ -6,6 +6,7 @@
 package format
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -105,6 +106,9 @@ type ReadOptions struct {
 	Ranks int
 
 	Warn func(message string, args ...any) // reports deviations that the user may not expect; never nil
+
+	// Context ends Read early: it then returns an error that wraps the context's. The inputs may end, too. nil: never.
+	Context context.Context
 
 	// OpenFile returns a file beside the trace that an option names. It is opened when it is first read. WriteFile
 	// writes such a file, complete or not at all. nil: there are no such files.

@@ -27,12 +27,18 @@ type launchRow struct {
 func (b *buffered) finish() (*report, error) {
 	r := b.r
 	for i := range b.kernels {
+		if err := r.watch.Err(); err != nil {
+			return nil, err
+		}
 		if err := r.problem("such kernels are left out", r.addKernel(&b.kernels[i])); err != nil {
 			return nil, &format.FileError{File: r.name, Err: err}
 		}
 	}
 	index := r.byCorrelation()
 	for _, l := range b.launches {
+		if err := r.watch.Err(); err != nil {
+			return nil, err
+		}
 		r.addLaunch(index, l.start, l.globalTid, l.correlation)
 	}
 	r.sortLaunches()
@@ -41,6 +47,9 @@ func (b *buffered) finish() (*report, error) {
 	at := int64(0)
 	r.place = func() string { return fmt.Sprintf("%s:%d", r.name, at) }
 	for i := range b.annotations {
+		if err := r.watch.Err(); err != nil {
+			return nil, err
+		}
 		at = b.annotations[i].row
 		if err := m.annotation(&b.annotations[i]); err != nil {
 			return nil, &format.FileError{File: r.place(), Err: err}

@@ -39,12 +39,17 @@ func (j *job) trace() (*dag.Trace, error) {
 		j.warn("the streams of GPUs are not made one, for kernels of a GPU, or calls, overlap")
 	}
 	var negative atomic.Int64
-	par.For(len(j.gpus), func(g int) {
+	err := par.Each(len(j.gpus), func(g int) error {
 		gpu := &j.gpus[g]
 		rb := rankBuilder{RankBuilder: b.Rank(g), gpu: gpu, job: j, comms: numbers, merged: merged,
 			offset: offsets[slices.Index(j.reports, gpu.report)]}
-		negative.Add(rb.build())
+		n, err := rb.build()
+		negative.Add(n)
+		return err
 	})
+	if err != nil {
+		return nil, err
+	}
 	if n := negative.Load(); n > 0 {
 		j.warn("%d times between kernels are taken to be 0, for the kernels overlap", n)
 	}
@@ -112,8 +117,9 @@ type attrsKey struct {
 	inPlace, grouped bool
 }
 
-// build adds the ops. It returns how many gaps were below 0.
-func (b *rankBuilder) build() (negative int64) {
+// build adds the ops. It returns how many gaps were below 0, and an error only if the context has ended.
+func (b *rankBuilder) build() (negative int64, err error) {
+	watch := par.Watch{Context: b.job.ctx}
 	b.labelOf = make(map[int32]int32)
 	b.final = make(map[attrsKey]string)
 	r := b.gpu.report
@@ -133,6 +139,9 @@ func (b *rankBuilder) build() (negative int64) {
 	}
 	places := make(map[int32]int) // of events that others may wait for, their first op
 	for _, event := range b.gpu.events {
+		if err := watch.Err(); err != nil {
+			return 0, err
+		}
 		e := &r.events[event]
 		label := b.label(e.stream)
 		s := &b.streams[label-1]
@@ -165,7 +174,7 @@ func (b *rankBuilder) build() (negative int64) {
 	if b.job.options.KeepEnds {
 		negative += b.tail()
 	}
-	return negative
+	return negative, nil
 }
 
 // tail adds the time after the last kernel of the GPU.

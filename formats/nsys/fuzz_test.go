@@ -71,7 +71,7 @@ func FuzzMachine(f *testing.F) {
 	f.Add([]byte{17, 18, 19, 5, 6, 6, 7, 7, 12, 11, 11, 128, 140, 255})
 	f.Fuzz(func(t *testing.T, sequence []byte) {
 		for _, lenient := range []bool{false, true} {
-			r := newReport("x", lenient)
+			r := newReport("x", &reportOptions{lenient: lenient})
 			for i := range len(sequence) { // a kernel for each launch there may be
 				row := kernelRow{start: int64(1000 * i), end: int64(1000*i + 500), stream: int64(i % 3), correlation: int64(i),
 					device: int64(sequence[i] >> 6 & 1), globalPid: 40008 << 24, kind: kernelKind(i % 10)}
@@ -116,7 +116,7 @@ func FuzzMachine(f *testing.F) {
 func finish(t *testing.T, r *report) {
 	r.host = "x"
 	own := &Options{KeepEnds: true, AlignClocks: true, SyncEdges: true, MergeNonOverlap: true}
-	j, err := newJob([]*report{r}, own, func(string, ...any) {})
+	j, err := newJob(t.Context(), []*report{r}, own, func(string, ...any) {})
 	if err != nil || j.settle() != nil {
 		return
 	}

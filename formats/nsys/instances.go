@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // pair is a direction between two ranks of a communicator.
@@ -62,6 +63,9 @@ func (j *job) settle() error {
 		}
 	}
 	for g := range j.gpus {
+		if err := par.Interrupted(j.ctx); err != nil {
+			return err
+		}
 		j.gpus[g].keep(j, colls, messages)
 	}
 	cut := int64(0)
@@ -102,6 +106,9 @@ func (g *gpu) count(j *job, colls [][]instance, messages map[pair]*pieces) error
 	var last pair
 	var list *pieces
 	for _, i := range g.events {
+		if err := r.watch.Err(); err != nil {
+			return err
+		}
 		e := &r.events[i]
 		in := r.inWindow(e)
 		for k := e.first; k < e.first+e.count; k++ {

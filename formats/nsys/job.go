@@ -4,16 +4,19 @@ package nsys
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // job is all exports of a job.
 type job struct {
+	ctx     context.Context // ends the work early; nil: never
 	reports []*report
 	gpus    []gpu
 	hosts   []string // of the nodes
@@ -64,9 +67,12 @@ func (c *comm) name() string {
 }
 
 // newJob joins the reports, which are in the order of their files.
-func newJob(reports []*report, own *Options, warn func(string, ...any)) (*job, error) {
-	j := &job{reports: reports, commOf: make(map[uint64]int32), warn: warn, options: own}
+func newJob(ctx context.Context, reports []*report, own *Options, warn func(string, ...any)) (*job, error) {
+	j := &job{ctx: ctx, reports: reports, commOf: make(map[uint64]int32), warn: warn, options: own}
 	for _, r := range reports {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, err
+		}
 		events := r.byProcess()
 		for _, p := range r.made {
 			if w := &r.procs[p].window; max(w.marks[0], w.marks[1]) > 1 {
@@ -370,6 +376,9 @@ func (g *gpu) findRanks(j *job) {
 // deal gives the GPUs the events of a report.
 func (j *job) deal(r *report) error {
 	for i := range r.events {
+		if err := r.watch.Err(); err != nil {
+			return err
+		}
 		e := &r.events[i]
 		p := &r.procs[e.proc]
 		device := r.streams[e.stream].device
@@ -389,6 +398,9 @@ func (j *job) deal(r *report) error {
 		g := &j.gpus[k]
 		if g.report != r {
 			continue
+		}
+		if err := par.Interrupted(j.ctx); err != nil {
+			return err
 		}
 		slices.SortStableFunc(g.events, func(a, b int32) int {
 			x, y := &r.events[a], &r.events[b]

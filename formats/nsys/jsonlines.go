@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // number is a whole number in JSON, which may be in quotes, as those of 64 bits are.
@@ -73,8 +74,11 @@ type jsonReader struct {
 
 // readJSONLines reads an export as JSON lines.
 func readJSONLines(in *format.Input, o reportOptions) (*report, error) {
-	j := &jsonReader{buffered: buffered{r: newReport(in.Name, o.lenient)}, kinds: make(map[int64]kernelKind)}
+	j := &jsonReader{buffered: buffered{r: newReport(in.Name, &o)}, kinds: make(map[int64]kernelKind)}
 	err := format.EachLines(in.Reader, func(lines []byte) error {
+		if err := par.Interrupted(o.ctx); err != nil {
+			return err
+		}
 		for len(lines) > 0 {
 			line, rest, _ := bytes.Cut(lines, []byte{'\n'})
 			lines = rest

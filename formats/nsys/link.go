@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // errNoComm says that there are no annotations of communicators.
@@ -33,13 +35,15 @@ func (r *report) link() error {
 			return err
 		}
 	}
-	if err := r.runGraphs(); err != nil {
-		return err
+	for _, step := range []func() error{r.runGraphs, r.dropWithoutKernels, r.checkKernels} {
+		if err := par.Interrupted(r.watch.Context); err != nil {
+			return err
+		}
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := r.dropWithoutKernels(); err != nil {
-		return err
-	}
-	return r.checkKernels()
+	return nil
 }
 
 // linkByOrder matches the streams that annotations tell of with those of the GPU one to one: the kinds of what was
@@ -85,6 +89,9 @@ func (r *report) linkByOrder() error {
 			"or its rows) nothing ties so many", len(hosts), len(streams), tableRuntime)
 	}
 	for _, host := range hosts {
+		if err := par.Interrupted(r.watch.Context); err != nil {
+			return err
+		}
 		match := slices.IndexFunc(streams, func(s int32) bool {
 			return r.streams[s].proc == host.proc && r.sameKinds(calls[host], kernels[s])
 		})
@@ -176,6 +183,9 @@ func (r *report) runGraphs() error {
 	}
 	ran := 0
 	for i := range r.kernels {
+		if err := r.watch.Err(); err != nil {
+			return err
+		}
 		k := &r.kernels[i]
 		if k.graphNode == 0 || k.used {
 			continue

@@ -41,11 +41,14 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return nil, err
 	}
 	own := format.Own(o.Own, func() *Options { return new(Options) })
-	options := reportOptions{lenient: o.Lenient, syncs: own.SyncEdges}
+	options := reportOptions{lenient: o.Lenient, syncs: own.SyncEdges, ctx: o.Context}
 	reports := make([]*report, len(exports))
 	errs := make([]error, len(exports))
 	par.For(len(exports), func(i int) {
 		x := exports[i]
+		if errs[i] = par.Interrupted(o.Context); errs[i] != nil {
+			return
+		}
 		if reports[i], errs[i] = x.read(options); errs[i] == nil {
 			errs[i] = x.finish(reports[i], own.Hosts)
 		}
@@ -62,7 +65,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		o.Warn("%d groups of calls have other numbers of kernels than of communicators and kinds: "+
 			"what a group does is taken to be done by all its kernels together", mixed)
 	}
-	j, err := newJob(reports, own, o.Warn)
+	j, err := newJob(o.Context, reports, own, o.Warn)
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,13 @@ package nsys
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // report is what one export says of NCCL. Times are nanoseconds since its session began.
@@ -42,6 +45,7 @@ type report struct {
 	members []member
 	attrs   texts
 
+	watch    par.Watch // for loops over rows
 	lenient  bool
 	problems []problem
 	place    func() string // where the reader is, for messages
@@ -241,9 +245,9 @@ func (r *report) warn(warn func(string, ...any)) {
 	}
 }
 
-func newReport(name string, lenient bool) *report {
+func newReport(name string, o *reportOptions) *report {
 	return &report{
-		place: func() string { return name }, name: name, lenient: lenient,
+		place: func() string { return name }, name: name, lenient: o.lenient, watch: par.Watch{Context: o.ctx},
 		procOf: make(map[uint64]int32), streamOf: make(map[gpuStream]int32),
 		graphOrigin:   make(map[nodeKey]int64),
 		graphLaunches: make(map[correlationKey]int64), session: [2]int64{unknownTime, unknownTime},
@@ -406,6 +410,7 @@ func (r *report) addGraphNode(start, globalTid, node, original int64) {
 
 // reportOptions say how to read an export.
 type reportOptions struct {
+	ctx     context.Context // ends reading early; nil: never
 	lenient bool
 	syncs   bool // read what streams wait for
 }

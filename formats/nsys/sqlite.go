@@ -18,9 +18,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracedag/tracedag/formats/format"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Tables of an export.
@@ -132,6 +134,8 @@ func explainSQLite(err error, path string) error {
 
 // database is an open export.
 type database struct {
+	ctx    context.Context // ends queries
+	watch  par.Watch
 	conn   driver.Conn
 	row    func(v []driver.Value) error // takes the rows of the query at hand
 	err    error                        // that it returned
@@ -139,8 +143,11 @@ type database struct {
 	place  func() string                // of the row at hand, for messages
 }
 
-func openDatabase(dsn string) (*database, error) {
-	d := &database{tables: make(map[string][]string)}
+func openDatabase(ctx context.Context, dsn string) (*database, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	d := &database{ctx: ctx, watch: par.Watch{Context: ctx}, tables: make(map[string][]string)}
 	library := new(sqlite.Driver)
 	function := &sqlite.FunctionImpl{NArgs: -1, VolatileArgs: true, Scalar: d.take}
 	if err := library.RegisterFunction(takeRow, function); err != nil {
@@ -184,19 +191,31 @@ const takeRow = "nsys_row"
 // take is that function. Its value is always 0, false.
 func (d *database) take(_ *sqlite.FunctionContext, v []driver.Value) (driver.Value, error) {
 	if d.err == nil {
+		d.err = d.watch.Err()
+	}
+	if d.err == nil {
 		d.err = d.row(v)
 	}
 	return int64(0), d.err
 }
 
-// query calls row with each row of the answer. What row gets is good until it returns.
+// query calls row with each row of the answer. What row gets is good until it returns. The library ends the query when
+// the context ends, also while it sorts or skips rows.
 func (d *database) query(query string, row func(v []driver.Value) error) error {
+	err := d.run(query, row)
+	if ended := par.Interrupted(d.ctx); ended != nil {
+		return ended
+	}
+	return err
+}
+
+func (d *database) run(query string, row func(v []driver.Value) error) error {
 	stmt, err := d.conn.Prepare(query)
 	if err != nil {
 		return err
 	}
 	defer stmt.Close()
-	rows, err := stmt.(driver.StmtQueryContext).QueryContext(context.Background(), nil)
+	rows, err := stmt.(driver.StmtQueryContext).QueryContext(d.ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -307,7 +326,7 @@ const usefulStrings = "value GLOB 'nccl*' OR value GLOB 'cu*Launch*' OR value GL
 
 // readDatabase reads the export.
 func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, error) {
-	d, err := openDatabase(dsn)
+	d, err := openDatabase(o.ctx, dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +341,7 @@ func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, erro
 	if len(d.tables[tableKernel]) > 0 && len(d.tables[tableStrings]) == 0 {
 		return nil, fmt.Errorf("no table %s, which has the names of kernels", tableStrings)
 	}
-	r := newReport(name, o.lenient)
+	r := newReport(name, &o)
 	r.place = func() string { return name + ": " + d.place() }
 	if err := r.readMeta(d); err != nil {
 		return nil, err

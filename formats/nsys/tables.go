@@ -23,7 +23,7 @@ type tableReader struct {
 
 // readTables reads an export as tables; messages call it name.
 func readTables(name string, inputs []*format.Input, o reportOptions) (*report, error) {
-	t := &tableReader{buffered: buffered{r: newReport(name, o.lenient)}, inputs: make(map[string]*format.Input)}
+	t := &tableReader{buffered: buffered{r: newReport(name, &o)}, inputs: make(map[string]*format.Input)}
 	for _, in := range inputs {
 		_, _, table, _ := parseName(in.Name)
 		if table == "" { // given by another name: as its header shows
@@ -123,7 +123,11 @@ func (t *tableReader) each(table string, columns []string, row func(r *record) e
 				r.fields[i] = fields[k]
 			}
 		}
-		if err := row(&r); err != nil {
+		err = row(&r)
+		if err == nil {
+			err = t.r.watch.Err()
+		}
+		if err != nil {
 			return fmt.Errorf("%s:%d: %w", in.Name, r.line, err)
 		}
 		if r.bad != "" {

@@ -26,7 +26,9 @@ type Options struct {
 	Ranks        int
 	CheckedComms bool // the caller reports undefined communicators itself
 
-	Context context.Context                   // cancels opening and reading; nil: never
+	// Context ends Open, Read and reading from Opened.Source early, with an error that wraps the context's cause. nil:
+	// never.
+	Context context.Context
 	Stdin   io.Reader                         // what "-" names; nil: that of the process
 	Digest  bool                              // compute what Opened.Inputs returns
 	Warn    func(message string, args ...any) // reports deviations that the user may not expect; nil: discards
@@ -52,6 +54,7 @@ type Opened struct {
 	opener  *opener
 	others  []*laterInput // the files after the first, if the trace has many
 	beside  []*laterInput // files that options name
+	opened  dag.Source    // what the format returned; nil if it cannot
 	options format.ReadOptions
 }
 
@@ -121,7 +124,10 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 		if err != nil {
 			return nil, t.failed(err)
 		}
-		t.Source = source
+		t.Source, t.opened = source, source
+		if o.Context != nil && t.Generates() { // its inputs are read already
+			t.Source = dag.WithContext(o.Context, source)
+		}
 	}
 	return t, nil
 }
@@ -153,7 +159,7 @@ func (t *Opened) files(names []string, given string, found bool) ([]string, erro
 func (t *Opened) configure() error {
 	t.options = format.ReadOptions{
 		Compat: t.o.Compat, Lenient: t.o.Lenient, Ranks: t.o.Ranks, CheckedComms: t.o.CheckedComms, Warn: t.o.Warn,
-		OpenFile: t.openFile, WriteFile: t.writeFile,
+		Context: t.o.Context, OpenFile: t.openFile, WriteFile: t.writeFile,
 	}
 	if t.o.Own == nil {
 		return nil
@@ -198,12 +204,9 @@ func (t *Opened) inputs() []*format.Input {
 
 // Read reads the whole trace.
 func (t *Opened) Read() (trace *dag.Trace, err error) {
-	switch {
-	case t.Source == nil:
+	if t.Source == nil {
 		trace, err = t.Format.Read(t.inputs(), t.options)
-	case t.o.Context != nil && t.Generates():
-		trace, err = dag.ReadAll(dag.WithContext(t.o.Context, t.Source))
-	default:
+	} else {
 		trace, err = dag.ReadAll(t.Source)
 	}
 	if err == nil && t.o.Ranks > 0 && len(trace.Ranks) != t.o.Ranks {
@@ -247,7 +250,7 @@ func (t *Opened) Inputs() ([]dag.Input, error) {
 		}
 		digests = append(digests, digest)
 	}
-	if s, ok := t.Source.(interface{ Files() []string }); ok {
+	if s, ok := t.opened.(interface{ Files() []string }); ok {
 		for _, name := range s.Files() {
 			digest, err := t.digestFile(name)
 			if err != nil {
@@ -290,7 +293,7 @@ func (t *Opened) Generates() bool {
 func (t *Opened) Close() {
 	if t.Source != nil {
 		t.Source.Close()
-		t.Source = nil
+		t.Source, t.opened = nil, nil
 	}
 	if t.in != nil {
 		t.in.Close()

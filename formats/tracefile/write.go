@@ -3,6 +3,8 @@
 package tracefile
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // WriteOptions says how to write a trace. The zero value writes the format that the name of the file suggests.
@@ -26,6 +29,9 @@ type WriteOptions struct {
 	// Numbered gives the only file of a trace of one rank a number, too, in a format whose traces are many files.
 	// Otherwise it is called as the path says if that has an ending of the format.
 	Numbered bool
+
+	// Context ends writing early, with an error that wraps the context's cause; no file is left then. nil: never.
+	Context context.Context
 
 	Stdout   io.Writer                         // what "-" names; nil: that of the process
 	Outputs  *Outputs                          // registers unfinished files; nil: nobody removes them on a signal
@@ -85,7 +91,7 @@ func Write(formats format.List, path string, t *dag.Trace, o WriteOptions) (*Wri
 	if losses := w.done.Format.Losses; losses != nil {
 		w.done.Losses = losses(t)
 	}
-	if err := w.refuse(); err != nil {
+	if err := cmp.Or(par.Interrupted(o.Context), w.refuse()); err != nil {
 		return nil, err
 	}
 	if w.done.Format.WriteFiles != nil {
@@ -104,6 +110,9 @@ func WriteSource(formats format.List, path string, s dag.Source, o WriteOptions)
 	w, err := newWriter(formats, path, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Context != nil {
+		s = dag.WithContext(o.Context, s)
 	}
 	if w.done.Format.WriteSource == nil {
 		t, err := dag.ReadAll(s)
@@ -206,7 +215,7 @@ func (w *writer) write(write func(io.Writer, format.WriteOptions) error) error {
 		return err
 	}
 	defer out.Close()
-	counted := &countingWriter{w: out, progress: w.o.Progress}
+	counted := &countingWriter{w: out, o: &w.o}
 	err = write(counted, w.options())
 	if counted.err != nil {
 		return out.writeError(counted.err)
@@ -305,7 +314,7 @@ func (o *outputs) create(suffix string) (io.Writer, error) {
 		return nil, err
 	}
 	o.done = append(o.done, out)
-	o.current = &countingWriter{w: out, progress: o.w.o.Progress}
+	o.current = &countingWriter{w: out, o: &o.w.o}
 	return o.current, nil
 }
 
@@ -449,18 +458,21 @@ func renameCause(err error) error {
 	return format.Cause(err)
 }
 
-// countingWriter counts what is written, and keeps the first error.
+// countingWriter counts what is written, and keeps the first error. It fails once the context has ended.
 type countingWriter struct {
-	w        io.Writer
-	n        int64
-	err      error
-	progress func(bytes int64)
+	w   io.Writer
+	n   int64
+	err error
+	o   *WriteOptions
 }
 
 func (c *countingWriter) Write(b []byte) (int, error) {
 	n, err := c.w.Write(b)
 	c.n += int64(n)
-	c.progress(int64(n))
+	c.o.Progress(int64(n))
+	if err == nil {
+		err = par.Interrupted(c.o.Context)
+	}
 	if c.err == nil {
 		c.err = err
 	}
