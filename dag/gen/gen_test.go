@@ -2,9 +2,7 @@ package gen_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"reflect"
 	"regexp"
@@ -284,9 +282,6 @@ func TestCost(t *testing.T) {
 func TestDocumentation(t *testing.T) {
 	each(t, func(t *testing.T, g *generator.Generator) {
 		page := "../../docs/reference/generators/" + g.Name + ".md"
-		if _, err := os.Stat(page); errors.Is(err, fs.ErrNotExist) {
-			page = "../../docs/reference/generators/applications.md"
-		}
 		golden.Section(t, page, "<!-- flags of "+g.Name+" -->\n", "<!-- end of flags -->", g.New().Params().Flags().Markdown("Flags"))
 	})
 }

@@ -37,16 +37,19 @@ func (c *Config) Params() param.Set {
 	p := &c.model
 	return param.Set{
 		param.OneOf(&p.Type, "type", "collective", Types()...),
-		param.Size(&p.Size, "size", "bytes of each rank"),
+		param.Size(&p.Size, "size",
+			"input of each rank; its contribution to allgather and gather; the root's data for bcast and scatter"),
 		generator.Ranks(&p.Ranks),
-		param.Int(&p.Group, "group", "number of ranks in each group").Default("one group of all ranks"),
-		param.Int(&p.Stride, "stride", "distance of neighbours in a group"),
-		param.Int(&p.Root, "root", "index of the root in its group, for collectives with a root"),
-		param.Int(&p.Repeat, "repeat", "number of collectives in sequence"),
-		param.Time(&p.Compute, "compute", "computation of every rank between two collectives"),
+		param.Int(&p.Group, "group",
+			"ranks per group; each group runs its own collectives").Default("one group of all ranks"),
+		param.Int(&p.Stride, "stride", "rank distance between neighbours in a group"),
+		param.Int(&p.Root, "root", "index of the root in its group, from 0, for rooted collectives"),
+		param.Int(&p.Repeat, "repeat", "collectives in sequence"),
+		param.Time(&p.Compute, "compute", "computation per rank between two collectives"),
 		param.Enum((*dims)(&p.Dims), "dims",
-			"network dimensions that take part, such as 0,2").Placeholder("dims").Default("all"),
-		param.Int(&p.Priority, "priority", "priority, for backends that schedule by it"),
+			"participating network dimensions, such as 0,2, for backends with dimensions").
+			Placeholder("dims").Default("all"),
+		param.Int(&p.Priority, "priority", "scheduling priority, for backends that schedule by priority"),
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *Config) Params() param.Set {
 	}
 	set = append(set, openloop.SizeParams(&p.Tasks, &p.Messages)...)
 	set = append(set,
-		openloop.GbpsParam(&p.Load, "load", "load that each task generates, in Gbit/s or with another unit"),
+		openloop.GbpsParam(&p.Load, "load", "mean load per task; Gbit/s without a unit"),
 		openloop.DestinationParam(&p.Destination.Distribution, "distribution of destinations"),
 	)
 	return append(set, c.OptionParams(&p.Clock)...)

@@ -4,7 +4,7 @@
 // (Pekurovsky: P3DFFT: A Framework for Parallel Computations of Fourier Transforms in Three Dimensions, SIAM Journal on
 // Scientific Computing 34(4), 2012).
 //
-// docs/reference/generators/applications.md defines the model.
+// docs/reference/generators/fft.md defines the model.
 package fft
 
 import (

@@ -36,11 +36,11 @@ type Config struct {
 func (c *Config) Params() param.Set {
 	p := &c.model
 	return param.Set{
-		param.Dims(&p.Size, "size", "elements along each of two or three dimensions, powers of two"),
-		param.Dims(&c.grid, "grid", "rows and columns of ranks, powers of two"),
+		param.Dims(&p.Size, "size", "elements along each of two or three dimensions; powers of two"),
+		param.Dims(&c.grid, "grid", "rows x columns of ranks; powers of two"),
 		param.Size(&p.ElementBytes, "element-bytes", "size of an element"),
-		param.Int(&p.FlopRate, "flop-rate", "floating-point operations per second of a rank"),
-		param.Bool(&p.Inverse, "inverse", "run the inverse after each transform"),
+		param.Int(&p.FlopRate, "flop-rate", "floating-point operations per second and rank"),
+		param.Bool(&p.Inverse, "inverse", "run the inverse transform after each transform"),
 		param.Int(&p.Iterations, "iterations", "number of iterations"),
 	}
 }

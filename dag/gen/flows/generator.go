@@ -44,10 +44,10 @@ type Config struct {
 func (c *Config) Params() param.Set {
 	p := &c.model
 	set := append(openloop.SizeParams(&p.Tasks, &p.Messages),
-		param.Time(&c.span, "time", "span in which flows start"),
-		param.Strings(&c.classes, "class", "class of flows, such as min=1KiB,max=64KiB,percent=80,destination=gauss; "+
-			"repeated until the classes have 100 %").Placeholder("class"),
-		openloop.DestinationParam(&c.destination, "distribution of destinations of classes that state none"),
+		param.Time(&c.span, "time", "span of flow starts, a multiple of the clock"),
+		param.Strings(&c.classes, "class", "flow class, such as min=1KiB,max=64KiB,percent=80,destination=gauss; "+
+			"repeatable, 100 % in total").Placeholder("class"),
+		openloop.DestinationParam(&c.destination, "distribution of destinations for classes without one"),
 	)
 	return append(set, c.OptionParams(&p.Clock)...)
 }
@@ -95,14 +95,14 @@ func parseClass(text string, destination openloop.Distribution) (Class, error) {
 	set := param.Set{
 		param.Size(&least, "min", "smallest size"),
 		param.Size(&most, "max", "largest size"),
-		param.Float(&c.Percent, "percent", "part of all flows"),
+		param.Float(&c.Percent, "percent", "share of all flows in percent"),
 		openloop.DestinationParam(&c.Destination.Distribution, "distribution of destinations"),
 	}
 	for setting := range strings.SplitSeq(text, ",") {
 		name, value, found := strings.Cut(setting, "=")
 		if !found || set.Find(name) == nil {
-			return c, fmt.Errorf("expected min=SIZE, max=SIZE, percent=NUMBER or destination=LAW, found %q in %q",
-				setting, text)
+			return c, fmt.Errorf("expected min=SIZE, max=SIZE, percent=NUMBER or destination=DISTRIBUTION, "+
+				"found %q in %q", setting, text)
 		}
 		if err := generator.Assign(set, name, value); err != nil {
 			return c, fmt.Errorf("%s: %w", text, err)

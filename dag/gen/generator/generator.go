@@ -137,7 +137,7 @@ func (s *Seed) RandomSeed() *int64 { return &s.Value }
 
 // SeedParam declares the seed.
 func (s *Seed) SeedParam() param.Param {
-	return param.Int(&s.Value, "seed", "seed of every random choice")
+	return param.Int(&s.Value, "seed", "seed of all random choices")
 }
 
 // Report names the file of a report. Configurations embed it.
@@ -148,7 +148,7 @@ func (r *Report) ReportFile() string { return r.file }
 
 // ReportParam declares the file; contents describes the report.
 func (r *Report) ReportParam(contents string) param.Param {
-	return param.File(&r.file, "report", "file for "+contents+", as JSON")
+	return param.File(&r.file, "report", "JSON file for "+contents)
 }
 
 // Value is a parameter and its value as a text that the parameter accepts.

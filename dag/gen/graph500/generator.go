@@ -46,41 +46,42 @@ type Config struct {
 func (c *Config) Params() param.Set {
 	p := &c.model
 	time := param.Enum((*queryTime)(&p.QueryTime), "query-time",
-		"time per query of a process, or a machine with a known one: "+
+		"processing time per query, or a machine: "+
 			strings.Join(machineNames(), ", ")).Placeholder("time").Offer(machineNames()...)
 	return param.Set{
-		param.Int(&p.Scale, "scale", "logarithm of the number of vertices, base 2"),
+		param.Int(&p.Scale, "scale", "binary logarithm of the number of vertices"),
 		param.Int(&p.EdgeFactor, "edge-factor", "edges per vertex"),
-		param.Int(&p.Nodes, "nodes", "number of processes, one per rank, each on its own node"),
-		param.Int(&p.Coalescing, "coalescing", "queries of a full message"),
+		param.Int(&p.Nodes, "nodes", "number of processes, one per rank and node"),
+		param.Int(&p.Coalescing, "coalescing", "queries per full message"),
 		time,
-		param.Int(&p.RootDegree, "root-degree", "degree of the root; 0: drawn"),
-		param.Int(&p.RootProcess, "root-process", "process that has the root; -1: drawn"),
+		param.Int(&p.RootDegree, "root-degree", "degree of the root; 0: random"),
+		param.Int(&p.RootProcess, "root-process", "process that owns the root; -1: random"),
 		param.Float(&p.Variation, "variation",
-			"factor of the standard deviations of the amounts; 0: all processes send the same"),
+			"factor of the standard deviation of queries; 0: all processes send the mean"),
 		param.OneOf(&p.Eq7, "eq7",
-			"form of equation 7: that of the reference program, which fits measured graphs, or that "+
-				"of the paper", ReferenceEq7, PrintedEq7),
+			"form of equation 7: of the reference program, which fits measured graphs (ref), "+
+				"or of the paper (printed)", ReferenceEq7, PrintedEq7),
 		param.Bool(&p.HIntDiv, "h-intdiv",
-			"the division in equation 13 drops the fraction, as in the reference program"),
+			"use integer division in equation 13, as the reference program does"),
 		param.OneOf(&p.Injection, "inj",
-			"time to generate a message: the time of its queries by --packet-phits, or all of it",
+			"mean time to generate a message: the time of its queries divided by --packet-phits (ref), "+
+				"or all of it (paper)",
 			ReferenceInjection, PaperInjection),
-		param.Int(&p.PacketPhits, "packet-phits", "phits of a packet, for --inj ref"),
+		param.Int(&p.PacketPhits, "packet-phits", "phits per packet, for --inj ref"),
 		param.Time(&p.ConsumeMin, "consume-min",
-			"shortest processing time of a received message, such as the time of a packet on the link"),
+			"minimum processing time per received message, such as a packet's time on the link"),
 		param.Size(&p.MessageBytes, "message-bytes",
-			"size of a message, full or not; 0: 16 bytes for each query of a full one"),
-		param.OneOf(&p.Notices, "notices", "receivers of the notice that a process has ended a level", AllNotices,
+			"size of every query message, full or not; 0: 16 bytes per query of a full message"),
+		param.OneOf(&p.Notices, "notices", "processes that receive a notice when a process ends a level", AllNotices,
 			NoNotices),
 		param.Size(&p.ControlBytes, "control-bytes",
-			"size of notices and of messages of the all-reduce; 0: as --message-bytes"),
-		param.Int(&p.MaxLevels, "max-levels", "largest number of levels, including level 0"),
-		param.Float(&p.Rest, "rest", "share of all queries below which the search ends, from level 5 on"),
+			"size of notices and all-reduce messages; 0: as --message-bytes"),
+		param.Int(&p.MaxLevels, "max-levels", "maximum number of levels, including level 0"),
+		param.Float(&p.Rest, "rest", "share of queries that may remain when the search ends, from level 5 on"),
 		c.SeedParam(),
-		param.Bool(&c.prints, "print-model", "print the results of the model's equations, not a trace"),
-		param.Bool(&c.json, "json", "with --print-model: JSON instead of a table"),
-		param.Rate(&c.link, "link", "with --print-model: bandwidth of a node, for the injection probability"),
+		param.Bool(&c.prints, "print-model", "print the results of the model's equations instead of a trace"),
+		param.Bool(&c.json, "json", "print JSON instead of a table, with --print-model"),
+		param.Rate(&c.link, "link", "link bandwidth per node; adds the injection probability to --print-model"),
 	}
 }
 

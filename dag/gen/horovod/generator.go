@@ -46,20 +46,21 @@ func (c *Config) Params() param.Set {
 	p := &c.model
 	set := param.Set{
 		param.Bool(&c.listing, "listing",
-			"the published example, except for parameters set otherwise: 128 workers, 10 batches, "+
-				"5 layers, of which layer 3 has larger tensors, and a gatherv probability of 0.01").Check(c.useListing),
+			"use the published example: 128 workers, 10 batches, 5 layers, a gatherv probability of "+
+				"0.01, larger tensors in layer 3; other flags take precedence").Check(c.useListing),
 		param.Int(&p.Workers, "workers", "number of workers, one per rank"),
 		param.Int(&p.Batches, "batches", "number of batches"),
-		param.Int(&p.Layers, "layers", "number of layers, each reduced by itself"),
+		param.Int(&p.Layers, "layers", "layers per batch; each has its own allreduce"),
 	}
 	set = append(set, p.Layer.params()...)
 	return append(set,
 		param.Strings(&c.layers, "layer", "parameters of one layer, such as 2:compute=30ms,bcast-bytes=500; "+
-			"may be repeated, once per layer").Placeholder("layer"),
-		param.Float(&p.Jitter, "jitter", "standard deviation of times and sizes as a part of the mean"),
+			"repeatable, once per layer").Placeholder("layer"),
+		param.Float(&p.Jitter, "jitter", "standard deviation of random times and sizes, relative to their mean"),
 		param.Time(&p.Clock, "clock", "resolution of times"),
 		param.Time(&p.TimeStep, "time-step",
-			"unit of drawn times").Default("a fifth of their standard deviation at most"),
+			"unit that random times are rounded to").
+			Default("at most a fifth of their standard deviation"),
 		c.SeedParam(),
 	)
 }
@@ -77,14 +78,14 @@ func (c *Config) useListing() error {
 // params describes the parameters of a layer.
 func (l *Layer) params() param.Set {
 	return param.Set{
-		param.Time(&l.Compute, "compute", "mean computation before the negotiation"),
-		param.Time(&l.NegotiationLoop, "negotiation-loop", "mean wait between two iterations of the negotiation"),
-		param.Size(&l.GathervBytes, "gatherv-bytes", "mean size of a worker's announcement"),
-		param.Size(&l.GathervTotalBytes, "gatherv-total-bytes", "announced bytes that make a worker ready"),
+		param.Time(&l.Compute, "compute", "mean computation per worker and layer, before the negotiation"),
+		param.Time(&l.NegotiationLoop, "negotiation-loop", "mean wait between two negotiation iterations"),
+		param.Size(&l.GathervBytes, "gatherv-bytes", "mean size of an announcement"),
+		param.Size(&l.GathervTotalBytes, "gatherv-total-bytes", "announced bytes at which a worker is ready"),
 		param.Float(&l.GathervProbability, "gatherv-probability",
-			"probability that a worker that is not ready announces in an iteration"),
-		param.Size(&l.BcastBytes, "bcast-bytes", "answer of the master when all workers are ready"),
-		param.Size(&l.AllreduceBytes, "allreduce-bytes", "size of the reduced tensors"),
+			"probability per iteration that a worker that is not ready announces"),
+		param.Size(&l.BcastBytes, "bcast-bytes", "size of the master's answer in the last iteration"),
+		param.Size(&l.AllreduceBytes, "allreduce-bytes", "size of the layer's tensors"),
 	}
 }
 

@@ -39,41 +39,45 @@ type Config struct {
 // Params describes the parameters. The preset stands first: others change it.
 func (c *Config) Params() param.Set {
 	p := &c.model
-	preset := param.String(&c.preset, "preset", "published model").Placeholder("name").Check(c.usePreset)
+	preset := param.String(&c.preset, "preset", "published model; other flags change it").
+		Placeholder("name").Check(c.usePreset)
 	preset.Choices = Presets()
 	set := append(param.Set{preset}, p.Model.params()...)
 	var sequences int64
 	return append(set,
-		param.Int(&p.MicroBatch, "micro-batch", "sequences of a micro-batch"),
+		param.Int(&p.MicroBatch, "micro-batch", "sequences per micro-batch"),
 		param.Int(&p.MicroBatches, "micro-batches", "micro-batches per data-parallel replica and step"),
-		param.Int(&sequences, "global-batch", "sequences per step, in place of --micro-batches").Check(func() error {
+		param.Int(&sequences, "global-batch", "sequences per step, instead of --micro-batches").Check(func() error {
 			c.globalBatch = &sequences
 			return nil
 		}),
-		param.Int(&p.Steps, "steps", "number of steps"),
-		param.Int(&p.DtypeBytes, "dtype-bytes", "bytes of a weight, activation or gradient"),
-		param.Bool(&p.Causal, "causal", "skip the attention scores that the mask hides, half of them"),
-		param.Int(&p.TP, "tp", "tensor-parallel ranks"),
+		param.Int(&p.Steps, "steps", "training steps"),
+		param.Int(&p.DtypeBytes, "dtype-bytes", "bytes per weight, activation or gradient"),
+		param.Bool(&p.Causal, "causal", "skip the masked half of the attention scores"),
+		param.Int(&p.TP, "tp", "tensor-parallel ranks per group"),
 		param.Bool(&p.SequenceParallel, "sequence-parallel",
-			"divide the tokens between the matrices among tensor-parallel ranks"),
-		param.Int(&p.DP, "dp", "data-parallel ranks"),
-		param.Int(&p.EP, "ep", "expert-parallel ranks, among the data-parallel ones"),
+			"divide tokens between matrix operations among tensor-parallel ranks"),
+		param.Int(&p.DP, "dp", "data-parallel replicas"),
+		param.Int(&p.EP, "ep", "expert-parallel ranks; divides --dp and --experts"),
 		param.Int(&p.PP, "pp", "pipeline stages"),
-		param.Enum(&p.Order, "order", "dimensions of ranks; neighbours differ in the first one").Placeholder("dims"),
+		param.Enum(&p.Order, "order",
+			"order of rank dimensions; consecutive ranks differ in the first").Placeholder("dims"),
 		param.Int(&p.ZeRO, "zero",
-			"data divided among data-parallel ranks: 1 states of the optimizer, 2 also gradients, "+
+			"ZeRO stage; divide among replicas: 1 optimizer states, 2 also gradients, "+
 				"3 also parameters (FSDP)"),
 		param.Bool(&p.Offload, "offload",
-			"keep parameters, gradients and states of the optimizer in remote memory, with --zero 3"),
-		param.OneOf(&p.Schedule, "schedule", "order of passes on a stage", OneFOneB, GPipe, Interleaved),
-		param.Int(&p.VirtualStages, "virtual-stages", "parts of the model per stage, for the interleaved schedule"),
+			"keep parameters, gradients and optimizer states in remote memory, with --zero 3"),
+		param.OneOf(&p.Schedule, "schedule", "pipeline schedule", OneFOneB, GPipe, Interleaved),
+		param.Int(&p.VirtualStages, "virtual-stages", "model parts per stage, for --schedule interleaved"),
 		param.OneOf(&p.Recompute, "recompute",
-			"recomputed activations: none, selective (the attention's core) or full", NoRecompute, Selective, Full),
-		param.Bool(&p.ConcurrentCollectives, "concurrent-collectives", "let collectives of different groups overlap"),
+			"recomputed activations: none, selective (the core of the attention), full (every layer)",
+			NoRecompute, Selective, Full),
+		param.Bool(&p.ConcurrentCollectives, "concurrent-collectives",
+			"let collectives of different communicators overlap"),
 		param.FLOPS(&p.PeakFlops, "peak-flops",
-			"floating-point operations per second of an accelerator, such as 312TFLOPS, for durations of calcs"),
+			"peak rate per accelerator, such as 312TFLOPS; gives calcs a duration, with --mem-bw"),
 		param.Bandwidth(&p.MemoryBandwidth, "mem-bw",
-			"bandwidth of an accelerator's memory, such as 2TB/s, for durations of calcs"),
+			"memory bandwidth per accelerator, such as 2TB/s; gives calcs a duration, with --peak-flops"),
 	)
 }
 
@@ -81,17 +85,17 @@ func (c *Config) Params() param.Set {
 func (m *Model) params() param.Set {
 	return param.Set{
 		param.Int(&m.Layers, "layers", "number of layers"),
-		param.Int(&m.Hidden, "hidden", "elements of a token between layers"),
-		param.Int(&m.FFN, "ffn", "elements inside the MLP; 0: four times --hidden"),
-		param.Int(&m.Heads, "heads", "heads of the attention"),
-		param.Int(&m.KVHeads, "kv-heads", "heads of keys and values; 0: as many as --heads"),
-		param.Int(&m.Vocab, "vocab", "size of the vocabulary; 0: neither embedding nor output layer"),
-		param.Int(&m.Seq, "seq", "tokens of a sequence"),
-		param.Bool(&m.GELU, "gelu", "build the MLP of two matrices with GELU between them, not of three with SwiGLU"),
-		param.Bool(&m.Biases, "biases", "linear layers have biases, norms are LayerNorms"),
-		param.Bool(&m.Learned, "learned-positions", "positions are a learned table"),
-		param.Bool(&m.Tied, "tied", "the output layer uses the table of the embedding"),
-		param.Int(&m.Experts, "experts", "experts of each layer; 0: dense layers"),
+		param.Int(&m.Hidden, "hidden", "elements per token between layers; a multiple of --heads"),
+		param.Int(&m.FFN, "ffn", "elements per token inside the MLP; 0: 4 times --hidden"),
+		param.Int(&m.Heads, "heads", "attention heads"),
+		param.Int(&m.KVHeads, "kv-heads", "key and value heads (grouped-query attention); 0: as many as --heads"),
+		param.Int(&m.Vocab, "vocab", "vocabulary size; 0: no embedding and no output layer"),
+		param.Int(&m.Seq, "seq", "tokens per sequence"),
+		param.Bool(&m.GELU, "gelu", "use an MLP of two matrices with GELU instead of three with SwiGLU"),
+		param.Bool(&m.Biases, "biases", "add biases to linear layers, and use LayerNorm instead of RMSNorm"),
+		param.Bool(&m.Learned, "learned-positions", "use a learned position table of --seq rows"),
+		param.Bool(&m.Tied, "tied", "use the embedding table as the output layer"),
+		param.Int(&m.Experts, "experts", "experts per layer; 0: dense layers"),
 		param.Int(&m.TopK, "top-k", "experts per token"),
 	}
 }

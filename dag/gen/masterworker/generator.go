@@ -31,14 +31,14 @@ func (c *Config) Params() param.Set {
 	p := &c.model
 	return param.Set{
 		param.Int(&p.Workers, "workers", "number of workers"),
-		param.Int(&p.Tasks, "tasks", "total number of tasks"),
-		param.Size(&p.TaskBytes, "task-bytes", "size of a message with a task"),
-		param.Size(&p.ResultBytes, "result-bytes", "size of a message with a result"),
-		param.TimeIn(&p.Compute, dag.Nanosecond, "compute", "mean computation of a task"),
-		param.Float(&p.Spread, "spread", "largest deviation of a task's computation, as a part of the mean"),
-		param.TimeIn(&p.Handle, dag.Nanosecond, "handle", "computation of the master per result"),
+		param.Int(&p.Tasks, "tasks", "total number of tasks of all workers"),
+		param.Size(&p.TaskBytes, "task-bytes", "size of a task message"),
+		param.Size(&p.ResultBytes, "result-bytes", "size of a result message"),
+		param.TimeIn(&p.Compute, dag.Nanosecond, "compute", "mean computation per task; ns without a unit"),
+		param.Float(&p.Spread, "spread", "largest relative deviation of a task's computation from the mean"),
+		param.TimeIn(&p.Handle, dag.Nanosecond, "handle", "computation of the master per result; ns without a unit"),
 		param.Bool(&p.AnySource, "any-source",
-			"the master receives from any worker, not from one worker after the other"),
+			"receive results from any worker; off: from the workers in the order of their tasks"),
 		c.SeedParam(),
 	}
 }

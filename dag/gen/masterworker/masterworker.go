@@ -1,6 +1,6 @@
 // Package masterworker generates traces of a master that hands out tasks to workers and collects their results.
 //
-// docs/reference/generators/applications.md defines the model.
+// docs/reference/generators/masterworker.md defines the model.
 package masterworker
 
 import (

@@ -23,10 +23,10 @@ var Generator = generator.Generator{
 	Group: generator.Traffic,
 	Page: `Matrix generates flows whose sizes and times follow given distributions, at a given load, and whose
 bytes are spread over the pairs of nodes by a node matrix, within the capacity of ports. The
-distributions and the matrix are those of a benchmark set of TrafPy, or given by laws or files. --report
+distributions and the matrix are those of a benchmark set of TrafPy, or given by flags or files. --report
 states how closely they are met.
 
-Sizes are in bytes, times in files and laws in microseconds. Laws are such as
+Sizes are in bytes, times in files and distributions in microseconds. A distribution is written such as
 weibull:alpha=4.7,lambda=4100,round=1; see docs/reference/generators/matrix.md.`,
 	Example: `  tracegen matrix | simulate
   tracegen matrix --preset social_media_cloud --nodes 128 --racks 4 --load 0.3 -o social.parquet
@@ -60,35 +60,46 @@ type Config struct {
 // Params describes the parameters.
 func (c *Config) Params() param.Set {
 	p := &c.model
-	preset := param.String(&c.preset, "preset", "benchmark set of the distributions and the matrix").
+	preset := param.String(&c.preset, "preset", "benchmark set of distributions and node matrix").
 		Placeholder("name")
 	preset.Choices = Presets()
 	return param.Set{
 		preset,
 		param.Int(&p.Nodes, "nodes", "number of nodes, one per rank").Check(given(&c.nodes, &p.Nodes)),
-		param.Int(&p.Racks, "racks", "number of racks of consecutive nodes; 0: no racks"),
-		param.Given(&c.interRack, "inter-rack", "part of all bytes that leaves its rack").Default("the preset's"),
-		param.Float(&p.Load, "load", "sent bytes, relative to half the capacity of the nodes; 0: times stay as drawn"),
-		param.Enum((*capacity)(&p.Capacity), "capacity", "capacity of a node, half of it per direction, "+
-			"in bytes per microsecond or with another unit").Placeholder("rate"),
-		param.Int(&p.Flows, "flows", "smallest number of flows").Default("5 for each pair of nodes").
+		param.Int(&p.Racks, "racks",
+			"number of racks of consecutive nodes, equal in size within one node; 0: no racks"),
+		param.Given(&c.interRack, "inter-rack", "share of bytes that leave their rack, with --racks; 0: unchanged").
+			Default("set by the preset"),
+		param.Float(&p.Load, "load",
+			"sent bytes per time, relative to half the capacity of all nodes; 0: keep times as drawn"),
+		param.Enum((*capacity)(&p.Capacity), "capacity", "capacity per node, half of it per direction; "+
+			"bytes/us without a unit").Placeholder("rate"),
+		param.Int(&p.Flows, "flows", "minimum number of flows").Default("5 N² for N nodes").
 			Check(given(&c.flows, &p.Flows)),
-		param.Int(&p.MaxFlows, "max-flows", "largest number of flows"),
+		param.Int(&p.MaxFlows, "max-flows", "maximum number of flows"),
 		param.Float(&p.Threshold, "threshold",
-			"largest Jensen-Shannon distance of drawn sizes and times; above it more are drawn"),
-		param.Time(&p.MinDuration, "min-duration", "repeat all flows until the last arrives then or later"),
-		param.String(&c.sizeLaw, "size-dist", "law of the sizes").Placeholder("law"),
-		param.String(&c.gapLaw, "interarrival-dist", "law of the times between arrivals").Placeholder("law"),
+			"maximum Jensen-Shannon distance of drawn sizes and times from their distribution; "+
+				"more are drawn above it"),
+		param.Time(&p.MinDuration, "min-duration",
+			"minimum time of the last arrival; all flows are repeated until then"),
+		param.String(&c.sizeLaw, "size-dist",
+			"size distribution in bytes, such as weibull:alpha=4.7,lambda=4100,round=1").Placeholder("dist").
+			Default("set by the preset"),
+		param.String(&c.gapLaw, "interarrival-dist",
+			"interarrival time distribution in us, such as exponential:beta=50").
+			Placeholder("dist").Default("set by the preset"),
 		param.String(&c.recipe, "matrix", "node matrix: "+strings.Join(Kinds(), ", ")+
-			", the last two as nodes:fraction=0.2,share=0.55").Placeholder("recipe"),
-		param.File(&c.nodeMatrix, "node-matrix", "file of the node matrix"),
-		param.File(&c.sizes, "sizes", "file of the sizes"),
-		param.File(&c.gaps, "interarrivals", "file of the times between arrivals"),
-		param.File(&c.sizePMF, "size-pmf", "file of the mass function of the sizes"),
-		param.File(&c.gapPMF, "interarrival-pmf", "file of the mass function of the times between arrivals"),
-		param.Bool(&p.AutoCorrect, "auto-correct", "spread bytes above a node's capacity over other nodes"),
-		param.Bool(&p.IgnorePorts, "ignore-ports", "ignore the capacity of ports"),
-		c.ReportParam("the reached distances and loads"),
+			", the last two with settings such as nodes:fraction=0.2,share=0.55").Placeholder("recipe").
+			Default("set by the preset"),
+		param.File(&c.nodeMatrix, "node-matrix", "file of the node matrix, instead of --matrix"),
+		param.File(&c.sizes, "sizes", "file of flow sizes"),
+		param.File(&c.gaps, "interarrivals", "file of interarrival times"),
+		param.File(&c.sizePMF, "size-pmf", "file of the size distribution's mass function"),
+		param.File(&c.gapPMF, "interarrival-pmf", "file of the interarrival time distribution's mass function"),
+		param.Bool(&p.AutoCorrect, "auto-correct",
+			"move bytes above a node's capacity to other nodes instead of failing"),
+		param.Bool(&p.IgnorePorts, "ignore-ports", "pack flows without a limit on port capacity"),
+		c.ReportParam("achieved distances and loads"),
 		c.SeedParam(),
 	}
 }

@@ -28,11 +28,12 @@ func (c *Config) Params() param.Set {
 	p := &c.model
 	return param.Set{
 		generator.Ranks(&p.Ranks),
-		param.Int(&p.Bodies, "bodies", "number of bodies of a rank"),
+		param.Int(&p.Bodies, "bodies", "bodies per rank"),
 		param.Size(&p.BodyBytes, "body-bytes", "message bytes per body"),
 		param.TimeIn(&p.Interaction, dag.Nanosecond, "interaction",
-			"computation of the force of one body upon another"),
-		param.TimeIn(&p.Update, dag.Nanosecond, "update", "computation of a body's new position, after a step"),
+			"computation per pair of bodies; ns without a unit"),
+		param.TimeIn(&p.Update, dag.Nanosecond, "update",
+			"computation per body at the end of a step; ns without a unit"),
 		param.Int(&p.Steps, "steps", "number of steps"),
 	}
 }

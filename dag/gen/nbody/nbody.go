@@ -1,7 +1,7 @@
 // Package nbody generates traces of a simulation of bodies that all attract each other: in each step the bodies of
 // every rank pass around a ring, and each rank computes the forces of passing bodies upon its own.
 //
-// docs/reference/generators/applications.md defines the model.
+// docs/reference/generators/nbody.md defines the model.
 package nbody
 
 import (

@@ -27,7 +27,7 @@ func (o *Options) OptionParams(clock *dag.Time) param.Set {
 	return param.Set{
 		ClockParam(clock),
 		param.Float(&o.Sigma, "gauss-sigma-frac",
-			"standard deviation of Gaussian destinations as a part of the number of tasks"),
+			"standard deviation of Gaussian destinations, relative to --tasks"),
 		o.SeedParam(),
 	}
 }
@@ -41,7 +41,7 @@ func ClockParam(clock *dag.Time) param.Param {
 func SizeParams(tasks *int, messages *int64) param.Set {
 	return param.Set{
 		param.Int(tasks, "tasks", "number of tasks, one per rank"),
-		param.Int(messages, "messages", "total number of messages of all tasks"),
+		param.Int(messages, "messages", "total number of messages"),
 	}
 }
 

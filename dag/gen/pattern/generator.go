@@ -49,10 +49,10 @@ func (c *Config) Params() param.Set {
 	return param.Set{
 		name,
 		generator.Ranks(&p.Ranks),
-		param.Size(&p.Bytes, "bytes", "size of the communicated data; of each message in alltoall"),
+		param.Size(&p.Bytes, "bytes", "message size; for ring, the size of the allreduce"),
 		param.Int(&p.Iterations, "iterations", "number of iterations"),
-		param.Time(&p.Compute, "compute", "computation of every rank before each iteration"),
-		param.Int(&p.Root, "root", "the root, for patterns with a root"),
+		param.Time(&p.Compute, "compute", "computation per rank at the start of each iteration"),
+		param.Int(&p.Root, "root", "root rank, for binomial"),
 	}
 }
 

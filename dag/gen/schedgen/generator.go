@@ -54,23 +54,24 @@ func (c *Config) Params() param.Set {
 		name.Choices = append(name.Choices, patterns[i].Name)
 	}
 	seed := c.SeedParam()
-	seed.Help = "seed of the random bisections, where Schedgen takes the time in seconds"
+	seed.Help = "seed of the random bisections; Schedgen uses the time in seconds"
 	return param.Set{
 		name,
-		param.Enum((*variant)(&p.Variant), "variant", "variant of Schedgen", VariantNames()...).Placeholder("variant"),
+		param.Enum((*variant)(&p.Variant), "variant", "Schedgen variant", VariantNames()...).Placeholder("variant"),
 		generator.Ranks(&p.Ranks).Shorthand("s").Alias("commsize"),
-		param.Size(&p.Bytes, "bytes", "size of a message, or of segmented data").Shorthand("d").Alias("datasize"),
-		param.Int(&p.Root, "root", "the root, for patterns with a root"),
-		param.Size(&p.SegmentSize, "segmentsize", "size of a segment, for pipelined patterns"),
-		param.Int(&p.NWay, "nway", "number of ranks per round, for nwaydissemination"),
+		param.Size(&p.Bytes, "bytes", "message size, or size of the segmented data").Shorthand("d").Alias("datasize"),
+		param.Int(&p.Root, "root", "root rank, for patterns with a root"),
+		param.Size(&p.SegmentSize, "segmentsize", "segment size, for pipelined patterns"),
+		param.Int(&p.NWay, "nway", "messages per rank and round, for nwaydissemination"),
 		param.Enum((*optionalTime)(&p.NB), "nb",
-			"computation of every rank that overlaps with the pattern").Placeholder("time"),
-		param.TimeIn(&p.NBPoll, dag.Nanosecond, "nb-poll", "length of the pieces of the computation of --nb"),
-		param.Int(&p.CPU, "cpu", "stream of the computation of --nb"),
+			"computation per rank that overlaps with the pattern; ns without a unit").Placeholder("time"),
+		param.TimeIn(&p.NBPoll, dag.Nanosecond, "nb-poll",
+			"length of the calcs that --nb is split into; 0: one calc"),
+		param.Int(&p.CPU, "cpu", "compute stream of --nb"),
 		param.Enum((*optionalTime)(&p.RplDepCmp), "rpl-dep-cmp",
-			"computation in place of dependencies on receives, for allreduce_recdoub").Placeholder("time"),
-		param.Int(&p.SkewRatio, "a2av-skew-ratio", "divisor of the random sizes of linear_alltoallv"),
-		param.Bool(&p.Outcast, "outcast", "one rank of linear_alltoallv sends full size to all"),
+			"computation after each receive, for allreduce_recdoub; ns without a unit").Placeholder("time"),
+		param.Int(&p.SkewRatio, "a2av-skew-ratio", "divisor of the maximum random size, for linear_alltoallv"),
+		param.Bool(&p.Outcast, "outcast", "send the full size from rank --root + 1 to all, for linear_alltoallv"),
 		seed,
 	}
 }

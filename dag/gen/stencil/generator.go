@@ -27,14 +27,15 @@ type Config struct{ model Params }
 func (c *Config) Params() param.Set {
 	p := &c.model
 	return param.Set{
-		param.Dims(&p.Grid, "grid", "number of ranks along each dimension, one to six"),
-		param.Dims(&p.Cells, "cells", "cells of a rank along each dimension, or along all"),
-		param.Dims(&p.Halo, "halo", "layers of cells that neighbours need, along each dimension or all"),
+		param.Dims(&p.Grid, "grid", "ranks along each of one to six dimensions"),
+		param.Dims(&p.Cells, "cells", "cells per rank along each dimension; one number applies to all"),
+		param.Dims(&p.Halo, "halo", "exchanged layers of cells along each dimension; one number applies to all"),
 		param.Size(&p.CellBytes, "cell-bytes", "size of a cell"),
-		param.Bool(&p.Periodic, "periodic", "the first and last rank of a dimension are neighbours"),
-		param.Bool(&p.Diagonal, "diagonal", "ranks that touch in an edge or a corner are neighbours"),
+		param.Bool(&p.Periodic, "periodic", "connect the first and last rank of each dimension"),
+		param.Bool(&p.Diagonal, "diagonal", "exchange with ranks that share an edge or corner, too"),
 		param.Int(&p.Iterations, "iterations", "number of iterations"),
-		param.TimeIn(&p.Compute, dag.Nanosecond, "compute", "computation of every rank before each exchange"),
+		param.TimeIn(&p.Compute, dag.Nanosecond, "compute",
+			"computation per rank and iteration, before the exchange; ns without a unit"),
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package stencil generates traces of stencil codes: in each iteration each rank computes on its block of a grid of
 // cells, and exchanges the cells along its border with neighbouring ranks.
 //
-// docs/reference/generators/applications.md defines the model.
+// docs/reference/generators/stencil.md defines the model.
 package stencil
 
 import (

@@ -42,8 +42,8 @@ func (c *Config) Params() param.Set {
 	profile.Choices = Names()
 	return param.Set{
 		profile,
-		param.File(&c.like, "like", "trace whose statistics to use instead"),
-		param.Int(&c.records, "records", "number of requests"),
+		param.File(&c.like, "like", "source trace of the statistics, instead of a profile"),
+		param.Int(&c.records, "records", "number of accesses"),
 		c.SeedParam(),
 	}
 }

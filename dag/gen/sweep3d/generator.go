@@ -36,13 +36,13 @@ type Config struct {
 func (c *Config) Params() param.Set {
 	p := &c.model
 	return param.Set{
-		param.Dims(&c.grid, "grid", "number of ranks along x and y"),
-		param.Dims(&c.cells, "cells", "cells of a rank along x, y and z"),
-		param.Int(&p.ZBlock, "z-block", "planes of cells per block (mk)"),
-		param.Int(&p.Angles, "angles", "angles of an octant"),
-		param.Int(&p.AngleBlock, "angle-block", "angles per block (mmi)"),
-		param.Size(&p.FluxBytes, "flux-bytes", "bytes through a cell's face per angle"),
-		param.TimeIn(&p.Grind, dag.Nanosecond, "grind", "computation of a cell for an angle"),
+		param.Dims(&c.grid, "grid", "ranks along x and y"),
+		param.Dims(&c.cells, "cells", "cells per rank along x, y and z"),
+		param.Int(&p.ZBlock, "z-block", "planes of cells per block (mk); the last block may be smaller"),
+		param.Int(&p.Angles, "angles", "angles per octant"),
+		param.Int(&p.AngleBlock, "angle-block", "angles per block (mmi); the last block may be smaller"),
+		param.Size(&p.FluxBytes, "flux-bytes", "message bytes per cell face and angle"),
+		param.TimeIn(&p.Grind, dag.Nanosecond, "grind", "computation per cell and angle; ns without a unit"),
 		param.Int(&p.Iterations, "iterations", "number of iterations"),
 	}
 }

@@ -2,7 +2,7 @@
 // ranks from each of its corners (Koch, Baker, Alcouffe: Solution of the first-order form of the 3D discrete ordinates
 // equation on a massively parallel processor, Transactions of the American Nuclear Society 65, 1992).
 //
-// docs/reference/generators/applications.md defines the model.
+// docs/reference/generators/sweep3d.md defines the model.
 package sweep3d
 
 import (

@@ -24,7 +24,7 @@ var Generator = generator.Generator{
 	Title: "flows of published sizes at a load, in patterns and mixes",
 	Group: generator.Traffic,
 	Page: `Workload generates flows whose sizes follow a published distribution, or that of a file, at a given
-load. Hosts send at random times of several laws, to each other in several patterns.
+load. Hosts send to each other at random or periodic times, in one of several patterns.
 
 --mix describes one of several kinds of traffic, each of them a job of the trace: its own values of the
 flags from --sizes to --node, such as name=bulk,sizes=websearch,load=0.4.
@@ -92,34 +92,39 @@ func (c *Config) Params() param.Set {
 	set := append(param.Set{param.Int(&c.model.Ranks, "ranks", "number of hosts, one per rank")}, c.base.params()...)
 	return append(set,
 		param.Strings(&c.mix, "mix",
-			"job of a mix, such as name=bulk,sizes=w4,load=0.2,pattern=shift; may be repeated").
+			"job of a mix, such as name=bulk,sizes=w4,load=0.2,pattern=shift; repeatable").
 			Placeholder("job"),
 		openloop.ClockParam(&c.model.Clock),
 		c.SeedParam(),
-		c.ReportParam("the properties of the flows"),
+		c.ReportParam("statistics of the flows"),
 	)
 }
 
 // params describes the parameters of a job.
 func (j *jobConfig) params() param.Set {
 	set := param.Set{
-		param.String(&j.sizes, "sizes", "sizes: a name, a size or a file").Placeholder("sizes").Offer(sizes.Names()...),
-		param.OneOf(&j.rule, "rule", "rule of the table of a file of sizes", sizes.Rules...),
-		param.OneOf(&j.Arrivals.Process, "arrivals", "law of the gaps", Processes...),
-		param.Float(&j.Arrivals.Sigma, "sigma", "standard deviation of the logarithm of lognormal gaps"),
-		param.Time(&j.Arrivals.On, "on", "mean length of phases with flows, for onoff"),
-		param.Time(&j.Arrivals.Off, "off", "mean length of phases without flows, for onoff"),
-		param.Float(&j.load, "load", "mean rate of the hosts as a part of the rate of their links"),
-		openloop.GbpsParam(&j.link, "link", "rate of the link of a host"),
-		openloop.GbpsParam(&j.rate, "rate", "mean rate of all hosts, in place of a load"),
-		param.Int(&j.Flows, "flows", "largest number of flows; 0: no limit, the default with --duration"),
-		param.Time(&j.Duration, "duration", "time before which flows start; 0: no limit"),
-		param.OneOf(&j.Pattern.Kind, "pattern", "pattern of sources and destinations", Kinds...),
-		param.Int(&j.Pattern.Degree, "degree", "number of simultaneous senders, for incast"),
-		param.Time(&j.Pattern.Period, "period", "mean time between incasts, in place of a load"),
-		param.Int(&j.Pattern.Shift, "shift", "distance of destinations, for shift"),
-		param.Float(&j.Pattern.Fraction, "fraction", "part of all flows that goes to the hotspot"),
-		param.Int(&j.Pattern.Node, "node", "host of the hotspot or of incasts; -1: host 0 (hotspot), random (incast)"),
+		param.String(&j.sizes, "sizes",
+			"flow sizes: a published table, one size such as 64KiB, or a file").
+			Placeholder("sizes").Offer(sizes.Names()...),
+		param.OneOf(&j.rule, "rule", "interpolation rule for a file of --sizes", sizes.Rules...),
+		param.OneOf(&j.Arrivals.Process, "arrivals", "arrival process of each host", Processes...),
+		param.Float(&j.Arrivals.Sigma, "sigma",
+			"standard deviation of the logarithm of gaps, for lognormal arrivals"),
+		param.Time(&j.Arrivals.On, "on", "mean length of active phases, for onoff arrivals"),
+		param.Time(&j.Arrivals.Off, "off", "mean length of idle phases, for onoff arrivals"),
+		param.Float(&j.load, "load", "mean sent rate per host, relative to --link"),
+		openloop.GbpsParam(&j.link, "link", "link rate per host; Gbit/s without a unit"),
+		openloop.GbpsParam(&j.rate, "rate",
+			"mean sent rate of all hosts, instead of --load and --link; Gbit/s without a unit"),
+		param.Int(&j.Flows, "flows", "maximum number of flows; 0: no limit, the default with --duration"),
+		param.Time(&j.Duration, "duration", "end of flow starts; 0: no limit"),
+		param.OneOf(&j.Pattern.Kind, "pattern", "traffic pattern", Kinds...),
+		param.Int(&j.Pattern.Degree, "degree", "simultaneous senders, for incast"),
+		param.Time(&j.Pattern.Period, "period", "mean time between incasts, instead of --load or --rate; 0: none"),
+		param.Int(&j.Pattern.Shift, "shift", "rank distance to the destination, for shift"),
+		param.Float(&j.Pattern.Fraction, "fraction", "share of flows to the hot host, for hotspot"),
+		param.Int(&j.Pattern.Node, "node",
+			"receiving host of hotspot and incast; -1: host 0 for hotspot, random for incast"),
 	}
 	for i := range set {
 		name := set[i].Name

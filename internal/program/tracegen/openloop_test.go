@@ -209,7 +209,7 @@ func TestOpenLoopUsage(t *testing.T) {
 		"flows --time 0":                            "--time is 0, expected 1..",
 		"flows --clock 0":                           "--clock is 0s, expected 1ps or more",
 		"flows --tasks 1":                           "--tasks is 1",
-		"flows --class 1":                           `percent=NUMBER or destination=LAW, found "1" in "1"`,
+		"flows --class 1":                           `percent=NUMBER or destination=DISTRIBUTION, found "1" in "1"`,
 		"flows --class size=1":                      `found "size=1"`,
 		"flows --class min=x":                       `--class: min=x: invalid argument "x"`,
 		"flows --class min=1,max=1KiB,percent=1":    "--class: expected sizes in whole KiB",
