@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/sim/packet"
 )
 
-// All lists the backends, the default first.
+// All lists the backends; the first is the default.
 var All = []sim.Kind{
 	loggops.Backend,
 	analytical.Backend,
@@ -19,7 +19,7 @@ var All = []sim.Kind{
 	ideal.Backend,
 }
 
-// Named returns the backend of a name, nil if there is none.
+// Named returns the named backend, or nil.
 func Named(name string) *sim.Kind {
 	for i := range All {
 		if All[i].Name == name {
@@ -29,7 +29,7 @@ func Named(name string) *sim.Kind {
 	return nil
 }
 
-// Names returns the names of the backends, the default first.
+// Names returns the names of the backends; the first is the default.
 func Names() []string {
 	names := make([]string, len(All))
 	for i := range All {

@@ -13,10 +13,10 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Option changes how [Run] and [Compile] work.
+// Option modifies a call of [Run] or [Compile].
 type Option func(*call)
 
-// call is a call of Run or Compile.
+// call is the configuration of a call of Run or Compile.
 type call struct {
 	texts  param.Texts
 	bad    error
@@ -25,8 +25,9 @@ type call struct {
 	run    sim.RunOptions
 }
 
-// Set sets parameters of the backend by texts such as "transport=dctcp", as the flags of the same names take them. A
-// parameter that may be repeated takes several texts. The parameters that --set has are set by their own names.
+// Set sets backend parameters by texts such as "transport=dctcp", with the syntax of the command-line flags. A
+// repeatable parameter accepts several texts. Transport parameters, which the command line sets with --set, have their
+// own names.
 func Set(texts ...string) Option {
 	return func(c *call) {
 		for _, text := range texts {
@@ -39,7 +40,7 @@ func Set(texts ...string) Option {
 	}
 }
 
-// SetAll sets parameters of the backend; see [Set].
+// SetAll sets backend parameters by name; see [Set].
 func SetAll(values map[string]string) Option {
 	return func(c *call) {
 		for name, value := range values {
@@ -53,18 +54,17 @@ func Context(ctx context.Context) Option {
 	return func(c *call) { c.run.Context = ctx }
 }
 
-// Env connects the backend with its caller, for warnings and files.
+// Env connects the backend with its caller for warnings and files.
 func Env(env *sim.Env) Option {
 	return func(c *call) { c.env = env }
 }
 
-// Collectives chooses the algorithms of collectives that the backend does not run itself, in place of the default
-// choice.
+// Collectives chooses the algorithms of collectives that the backend does not run itself, instead of the defaults.
 func Collectives(choice collective.Choice) Option {
 	return func(c *call) { c.choice = choice }
 }
 
-// Options says how to run. Settings are in addition to the parameters of [Set].
+// Options sets the run options. Its settings extend the parameters of [Set].
 func Options(o sim.RunOptions) Option {
 	return func(c *call) {
 		if o.Context == nil {
@@ -74,8 +74,8 @@ func Options(o sim.RunOptions) Option {
 	}
 }
 
-// Run runs a trace on the backend of a name: it compiles it, with the collectives lowered that the backend does not run
-// itself, and returns the result. An error about a parameter wraps a [*param.Error], which names it.
+// Run runs a trace on the named backend: it lowers the collectives that the backend does not run itself, compiles the
+// trace and returns the result. An error about a parameter wraps a [*param.Error].
 func Run(trace *dag.Trace, name string, options ...Option) (*sim.Result, error) {
 	c := newCall(options)
 	replay, err := c.compile(trace, name)
@@ -89,7 +89,7 @@ func Run(trace *dag.Trace, name string, options ...Option) (*sim.Result, error) 
 	return result, nil
 }
 
-// Compile is Run without the run, for several of them: each runs its own clone.
+// Compile is Run without the run. For several runs, clone the result before each.
 func Compile(trace *dag.Trace, name string, options ...Option) (sim.Replay, error) {
 	return newCall(options).compile(trace, name)
 }
@@ -105,7 +105,7 @@ func newCall(options []Option) *call {
 func (c *call) compile(trace *dag.Trace, name string) (sim.Replay, error) {
 	kind := Named(name)
 	if kind == nil {
-		return nil, fmt.Errorf("no backend %q, expected one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("unknown backend %q, expected one of %s", name, strings.Join(Names(), ", "))
 	}
 	replay, err := c.compileOn(kind.New(), trace)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *call) compileOn(b sim.Backend, trace *dag.Trace) (sim.Replay, error) {
 	return &preset{replay, settings}, nil
 }
 
-// lower returns the source with the selected collectives lowered: while it is read, if those are all.
+// lower returns the source with the selected collectives lowered. If all are selected, it lowers during reading.
 func (c *call) lower(source dag.Source, trace *dag.Trace, which func(dag.Subkind) bool) (dag.Source, error) {
 	some, all := collective.Covers(trace, which)
 	switch {
@@ -151,8 +151,8 @@ func (c *call) lower(source dag.Source, trace *dag.Trace, which func(dag.Subkind
 	return dag.FromTrace(lowered), nil
 }
 
-// configure sets the backend's parameters and checks them. It returns the settings of numbers that have no flags, which
-// may depend on files that the check reads.
+// configure sets and checks the backend's parameters. It returns the settings of numeric parameters without flags,
+// which may depend on files that the check reads.
 func (c *call) configure(b sim.Backend) ([]param.Setting, error) {
 	if c.bad != nil {
 		return nil, c.bad
@@ -174,7 +174,7 @@ func (c *call) configure(b sim.Backend) ([]param.Setting, error) {
 		if flags.Find(name) != nil {
 			continue
 		}
-		p := b.Params().Find(name) // the table may depend on the flags
+		p := b.Params().Find(name) // the table may depend on earlier parameters
 		if p != nil && !p.Sweeps {
 			if err := b.Params().Apply(param.Texts{name: c.texts[name]}); err != nil {
 				return nil, err
@@ -190,7 +190,7 @@ func (c *call) configure(b sim.Backend) ([]param.Setting, error) {
 	for _, name := range others {
 		p := b.Params().Find(name)
 		if p == nil {
-			return nil, param.Errorf(name, "no such parameter, expected one of %s",
+			return nil, param.Errorf(name, "unknown parameter, expected one of %s",
 				strings.Join(b.Params().Names(), ", "))
 		}
 		for _, text := range c.texts[name] {

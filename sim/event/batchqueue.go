@@ -2,8 +2,8 @@ package event
 
 import "math"
 
-// BatchQueue is a [Wheel] that returns all events of the earliest time together, in push order and whatever their keys.
-// It suits models that order events of equal time by a rule of their own.
+// BatchQueue is a [Wheel] that returns all events of the earliest time together, in push order, ignoring their keys. It
+// suits models with their own order of events of equal time.
 type BatchQueue struct {
 	wheel Wheel
 }
@@ -18,7 +18,7 @@ func (m *BatchQueue) Len() int {
 	return m.wheel.Len()
 }
 
-// Push adds an event. Its time must be greater than that of the last batch, or than 0 before the first.
+// Push adds an event. Its time must be greater than the time of the last batch, or greater than 0 before the first.
 func (m *BatchQueue) Push(e Event) {
 	m.wheel.Push(e)
 }

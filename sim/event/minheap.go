@@ -3,7 +3,7 @@ package event
 // MinHeap is a binary min-heap of numbers, such as op or packet numbers. The zero value is an empty heap.
 type MinHeap []uint32
 
-// Push adds a number.
+// Push adds x.
 func (h *MinHeap) Push(x uint32) {
 	*h = append(*h, x)
 	s, i := *h, len(*h)-1

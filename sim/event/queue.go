@@ -1,21 +1,21 @@
-// Package event has the event queues of the simulation backends, and nothing else.
+// Package event contains the event queues of the simulation backends.
 //
 //   - [Queue], a 4-ary heap, is best for few events.
-//   - [Wheel], a hierarchical timing wheel, is best for many events that lie close together in time.
+//   - [Wheel], a hierarchical timing wheel, is best for many events at close times.
 //   - [BatchQueue] returns all events of the earliest time at once, in push order.
-//   - [StdHeap] breaks ties as std::priority_queue of libstdc++ does.
-//   - [MinHeap] holds plain numbers.
+//   - [StdHeap] breaks ties like std::priority_queue of libstdc++.
+//   - [MinHeap] stores plain numbers.
 //
-// Times are unsigned; their unit is the caller's. All queues hold events by value. None is safe for concurrent use.
+// Times are unsigned; the caller chooses their unit. All queues store events by value. None is safe for concurrent use.
 package event
 
 import "math"
 
 // Event is an entry of a [Queue], [Wheel] or [BatchQueue].
 //
-// Queue and Wheel order events by Time, and events of equal Time by Key, whatever the push order. The high half of Key
-// therefore encodes the tie rule of a backend, for example a message number or a running count. Events equal in both
-// fields are interchangeable; duplicates are kept.
+// Queue and Wheel order events by Time, and events of equal Time by Key, regardless of push order. The high half of Key
+// therefore encodes a backend's tie rule, for example a message number or a running count. Events with equal Time and
+// Key are interchangeable; duplicates are kept.
 type Event struct {
 	Time uint64
 	Key  uint64 // tie rule in the high 32 bits, payload in the low 32 bits
@@ -31,13 +31,13 @@ func (e Event) before(f Event) bool {
 	return e.Time < f.Time || e.Time == f.Time && e.Key < f.Key
 }
 
-// Queue is a priority queue of events, the earliest first. It is a heap with four children per node: the 16-byte
+// Queue is a priority queue that pops the earliest event first. It is a heap with four children per node: the 16-byte
 // entries of four siblings fill one cache line. The zero value is an empty queue.
 type Queue struct {
 	heap []Event
 }
 
-// UseBuffer makes an empty queue store its events in buffer until that is full.
+// UseBuffer makes an empty queue store its events in buffer until the buffer is full.
 func (q *Queue) UseBuffer(buffer []Event) {
 	q.heap = buffer[:0]
 }

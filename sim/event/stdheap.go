@@ -6,8 +6,8 @@ type StdEvent struct {
 	Payload uint32
 }
 
-// StdHeap is a binary heap that orders events by time only and breaks ties exactly as std::priority_queue of libstdc++
-// does. Replays that reproduce a C++ simulator need this order. The zero value is an empty heap.
+// StdHeap is a binary heap that orders events by time only and breaks ties exactly like std::priority_queue of
+// libstdc++. Replays that reproduce a C++ simulator need this order. The zero value is an empty heap.
 type StdHeap []StdEvent
 
 // Push adds an event.
@@ -30,7 +30,7 @@ func (h StdHeap) rise(i int, e StdEvent) {
 }
 
 // Pop removes and returns an event of the earliest time. The heap must not be empty. As in libstdc++, the hole first
-// sinks to a leaf, with the earlier child moving up (the right one on ties), and then the last event rises from there.
+// sinks to a leaf while the earlier child moves up (the right one on ties); then the last event rises from there.
 func (h *StdHeap) Pop() StdEvent {
 	heap := *h
 	top, last := heap[0], heap[len(heap)-1]

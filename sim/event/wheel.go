@@ -7,39 +7,38 @@ import (
 	"slices"
 )
 
-// Wheel is a priority queue for events that mostly lie shortly after the earliest: a hierarchical timing wheel. It is
-// faster than a [Queue] for more than a few events, and its cost per event does not grow with their number.
+// Wheel is a hierarchical timing wheel: a priority queue for events that are mostly due shortly after the earliest. It
+// is faster than a [Queue] for more than a few events, and its cost per event does not grow with their number.
 //
 // Time is divided into buckets. Each of the next few thousand buckets has its own list of events. Later events wait in
 // wheels of 2048 slots each: a slot of the first wheel covers 2048 buckets, a slot of each further wheel covers one
-// turn of the wheel before. When a slot comes up, its events move down in push order. When a bucket comes up, its
-// events are sorted; mostly they are sorted already.
+// turn of the previous wheel. When a slot becomes due, its events move down in push order. When a bucket becomes due,
+// its events are sorted; mostly they already are.
 //
-// Events earlier than the last popped one are legal but slower; they may wait in a separate heap. The zero value is an
-// empty queue whose buckets are one time unit long.
+// Events earlier than the last popped one are valid but slower; they may wait in a separate heap. The zero value is an
+// empty queue with buckets of one time unit.
 type Wheel struct {
-	grain    uint // log2 of the length of a bucket
+	grain    uint // log2 of the bucket length
 	unsorted bool // events of a bucket keep their push order
 
-	late    Queue   // events of the current bucket or an earlier one that were not inserted into current
-	current []Event // the events of the bucket now, in order
+	late    Queue   // events of the current or an earlier bucket that were not inserted into current
+	current []Event // events of the current bucket in order
 	cursor  int     // index in current of the next event
-	ready   int     // how many of current may be popped without looking at late: all or none
-	now     uint64  // the number of the current bucket, a time shifted by grain
-	span    uint64  // how many buckets after now are near; 0 in an empty queue that has not been used
+	ready   int     // number of events of current that may be popped without looking at late: all or none
+	now     uint64  // number of the current bucket: a time shifted by grain
+	span    uint64  // number of near buckets after now; 0 in an unused queue
 
-	near       [nearSize][]Event // the buckets after now, by bucket number modulo nearSize; nil: empty
+	near       [nearSize][]Event // buckets after now, by bucket number modulo nearSize; nil: empty
 	nearFilled [nearSize / 64]uint64
 	nearWords  uint64 // one bit per nearGroup words of nearFilled that are not all 0
 
-	// The events of later turns. The wheel is chosen by the highest digit in which the turn differs from the last near
-	// turn.
+	// Events of later turns. The highest digit in which the turn differs from the last near turn selects the wheel.
 	wheels  [wheels][wheelSize][]Event     // nil: empty
-	filled  [wheels][wheelSize / 64]uint64 // one bit per slot that is not empty
-	words   [wheels]uint64                 // one bit per word of filled that is not 0
-	waiting int                            // events in near buckets and wheels
+	filled  [wheels][wheelSize / 64]uint64 // one bit per non-empty slot
+	words   [wheels]uint64                 // one bit per non-zero word of filled
+	waiting int                            // number of events in near buckets and wheels
 
-	// Free lists: the memory of emptied buckets and slots serves the next one filled, which keeps it small and cached.
+	// Free lists: a new bucket or slot reuses the memory of an emptied one, so that memory stays small and cached.
 	spareNear, spareFar [][]Event
 
 	ends [1 << mostDigits]uint32 // scratch space of distribute
@@ -53,17 +52,17 @@ const (
 	nearSize  = nearTurns * wheelSize
 	nearGroup = nearSize / 64 / 64 // words of nearFilled per bit of nearWords
 
-	// mostMoves bounds how many events of current move to insert another.
+	// mostMoves limits the events of current that move to insert another.
 	mostMoves = 16
-	// fewEvents is the largest bucket that is sorted by insertion alone.
+	// fewEvents is the size of the largest bucket that is sorted by insertion alone.
 	fewEvents = 24
-	// mostDigits bounds how many bits of the times distribute sorts by.
+	// mostDigits limits the bits of the times by which distribute sorts.
 	mostDigits = 8
 )
 
 // NewWheel returns an empty queue whose buckets are 1<<grain time units long. grain must be less than 32. The wheel is
-// fastest if most events lie at most 6144 buckets after the earliest, since they are then moved only once, and if few
-// buckets are empty or hold more than a few hundred events.
+// fastest if most events are due at most 6144 buckets after the earliest, since they then move only once, and if few
+// buckets are empty or have more than a few hundred events.
 func NewWheel(grain uint) *Wheel {
 	return &Wheel{grain: grain}
 }
@@ -99,7 +98,7 @@ func (w *Wheel) Push(e Event) {
 	*events = append(*events, e)
 }
 
-// reuse returns an empty list of events, from the free list if that has one.
+// reuse returns an empty list of events, from the free list if possible.
 func reuse(spare *[][]Event) []Event {
 	s := *spare
 	last := len(s) - 1
@@ -110,7 +109,7 @@ func reuse(spare *[][]Event) []Event {
 	return s[last]
 }
 
-// pushElsewhere adds an event to a bucket that is not near: the current one, an earlier or a far one.
+// pushElsewhere adds an event to a bucket that is not near: the current one, an earlier one or a far one.
 func (w *Wheel) pushElsewhere(e Event, bucket uint64) {
 	if bucket > w.now {
 		if w.span == 0 {
@@ -149,7 +148,7 @@ func (w *Wheel) pushElsewhere(e Event, bucket uint64) {
 	w.count()
 }
 
-// count sets ready.
+// count updates ready.
 func (w *Wheel) count() {
 	w.ready = 0
 	if w.late.Len() == 0 {
@@ -191,7 +190,7 @@ func (w *Wheel) Pop() Event {
 	return w.current[w.cursor-1]
 }
 
-// popElsewhere is Pop if the earliest event may not be the next of current.
+// popElsewhere is Pop if the next event of current may not be the earliest.
 func (w *Wheel) popElsewhere() Event {
 	if w.late.Len() > 0 && (w.cursor == len(w.current) || w.late.Top().before(w.current[w.cursor])) {
 		e := w.late.Pop()
@@ -232,7 +231,7 @@ func (w *Wheel) Next() uint64 {
 }
 
 // NotBefore returns a lower bound of the earliest time, or math.MaxUint64 if the queue is empty. It is cheaper than
-// Next and does not advance the wheel. Next does: events pushed afterwards for a time before its result are slower.
+// Next and does not advance the wheel. Next does: later pushes for a time before its result are slower.
 func (w *Wheel) NotBefore() uint64 {
 	if w.late.Len() > 0 || w.cursor < len(w.current) || w.waiting == 0 {
 		return w.Next()
@@ -244,8 +243,8 @@ func (w *Wheel) NotBefore() uint64 {
 	return turn << wheelBits << w.grain
 }
 
-// advance opens the next bucket that has events. If that begins after last, it returns false, and now stays at last or
-// before. There must be events in buckets or wheels, and none in current and late.
+// advance opens the next non-empty bucket. If that bucket begins after last, advance returns false and leaves now at
+// last or before. Buckets or wheels must contain events; current and late must be empty.
 func (w *Wheel) advance(last uint64) bool {
 	for {
 		if bucket, ok := w.firstNear(); ok {
@@ -259,7 +258,7 @@ func (w *Wheel) advance(last uint64) bool {
 		if turn<<wheelBits<<w.grain > last {
 			return false
 		}
-		w.turnTo((turn-nearTurns+2)<<wheelBits - 1) // which makes turn the last near one
+		w.turnTo((turn-nearTurns+2)<<wheelBits - 1) // makes turn the last near one
 		w.empty(wheel, slot)
 	}
 }
@@ -281,7 +280,7 @@ func (w *Wheel) open(bucket uint64) {
 	last := w.lastNear()
 	w.turnTo(bucket)
 	for turn := last + 1; turn <= w.lastNear(); turn++ {
-		// Its events wait by the highest digit in which it differs from the turn before.
+		// The events of the turn are in the wheel of the highest digit in which it differs from the previous turn.
 		wheel := (bits.Len64(turn^(turn-1)) - 1) / wheelBits
 		if slot := int(turn >> (wheel * wheelBits) % wheelSize); w.wheels[wheel][slot] != nil {
 			w.empty(wheel, slot)
@@ -303,7 +302,7 @@ func (w *Wheel) empty(wheel, slot int) {
 	w.spareFar = append(w.spareFar, events[:0])
 }
 
-// firstNear returns the number of the first near bucket that is not empty; ok is false if all are.
+// firstNear returns the number of the first non-empty near bucket; ok is false if all are empty.
 func (w *Wheel) firstNear() (bucket uint64, ok bool) {
 	from := w.now + 1
 	slot := from % nearSize
@@ -328,7 +327,7 @@ func (w *Wheel) firstNear() (bucket uint64, ok bool) {
 	return from + (k*64+uint64(bits.TrailingZeros64(w.nearFilled[k]))-slot)%nearSize, true
 }
 
-// firstFar returns the first slot of the wheels that is not empty, and its first turn. There must be events in wheels.
+// firstFar returns the first non-empty slot of the wheels and its first turn. The wheels must contain events.
 func (w *Wheel) firstFar() (turn uint64, wheel, slot int) {
 	for ; ; wheel++ {
 		shift := wheel * wheelBits
@@ -339,7 +338,7 @@ func (w *Wheel) firstFar() (turn uint64, wheel, slot int) {
 	}
 }
 
-// firstFilled returns the first slot at or after from that is not empty in a wheel, or -1.
+// firstFilled returns the first non-empty slot of a wheel at or after from, or -1.
 func (w *Wheel) firstFilled(wheel, from int) int {
 	if from == wheelSize {
 		return -1
@@ -356,13 +355,13 @@ func (w *Wheel) firstFilled(wheel, from int) int {
 	return k*64 + bits.TrailingZeros64(words[k])
 }
 
-// inOrder sorts the events of a bucket, which mostly are in key order. It may return them in other memory.
+// inOrder sorts the events of a bucket, which are mostly in key order. It may return them in other memory.
 func (w *Wheel) inOrder(events []Event) []Event {
 	if w.unsorted {
 		return events
 	}
 	if len(events) > fewEvents {
-		if w.grain == 0 { // all have the same time
+		if w.grain == 0 { // all events have the same time
 			if !slices.IsSortedFunc(events, byKey) {
 				slices.SortFunc(events, byKey)
 			}
@@ -384,7 +383,7 @@ func byKey(a, b Event) int {
 	return cmp.Compare(a.Key, b.Key)
 }
 
-// distribute sorts events by the highest bits of their times within a bucket, by a stable counting sort.
+// distribute sorts events by the highest bits of their times within a bucket with a stable counting sort.
 func (w *Wheel) distribute(events []Event) []Event {
 	digits := min(uint(bits.Len(uint(len(events)))), w.grain, mostDigits)
 	shift := w.grain - digits
@@ -408,8 +407,8 @@ func (w *Wheel) distribute(events []Event) []Event {
 	return out
 }
 
-// Peek returns the payload of the event that pops after k others, if the wheel knows it without any work: for
-// prefetching. Events pushed meanwhile may pop before it.
+// Peek returns, for prefetching, the payload of the event that pops after k others, if the wheel knows it without any
+// work. Events pushed before then may pop first.
 func (w *Wheel) Peek(k int) (payload uint32, ok bool) {
 	if i := w.cursor + k; i < w.ready {
 		return w.current[i].Payload(), true

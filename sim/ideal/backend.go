@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Backend is the entry of this backend in a registry.
+// Backend is the registry entry of this backend.
 var Backend = sim.Kind{
 	Name:  "ideal",
 	Title: "no network; lower bound and critical path",
@@ -23,13 +23,13 @@ type backend struct {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{NoTimes: "--ops prints when each op runs"}
+	return sim.Traits{NoTimes: "--ops prints the start and end of each op"}
 }
 
 func (b *backend) Params() param.Set {
 	return param.Set{
 		param.Bool(&b.criticalPath, "critical-path", "print the critical path op by op"),
-		param.Bool(&b.ops, "ops", "print the start and end of each op, separated by tabs or with --json"),
+		param.Bool(&b.ops, "ops", "print the start and end of each op as tab-separated values, or as JSON with --json"),
 	}
 }
 
@@ -37,10 +37,10 @@ func (b *backend) Check(env *sim.Env) error {
 	env = env.OrEmpty()
 	switch {
 	case b.ops && env.Jobs && !env.JSON:
-		return &param.Error{Err: errors.New("--ops prints when each op runs and nothing else: " +
-			"--alone and --compare need --json then")}
+		return &param.Error{Err: errors.New("--ops prints only the ops: " +
+			"add --json to use it with --alone or --compare")}
 	case b.ops && b.criticalPath && !env.JSON:
-		return &param.Error{Err: errors.New("--ops and --critical-path print different tables; --json prints both")}
+		return &param.Error{Err: errors.New("--ops and --critical-path print different tables; add --json to get both")}
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	return &reported{b, s, r}, nil
 }
 
-// reported is a replay whose result has the critical path and the times of ops.
+// reported is a replay whose result contains the critical path and the times of ops.
 type reported struct {
 	b      *backend
 	source dag.Source

@@ -2,24 +2,24 @@ package ideal
 
 import "github.com/tracedag/tracedag/sim"
 
-// partial is the state of an instance of a collective that has started. The fields depend on its data pattern.
+// partial is the state of a started instance of a collective. Some fields depend on its data pattern.
 type partial struct {
-	time uint64 // the latest start so far among the members that determine the end
-	last uint32 // the op of that start, sim.NoOp if there is none
-	head uint32 // waiting ops, linked through Op.Link; scans: the offset of the instance in run.scans
-	left uint32 // members that have not started; scans: members that have ended
+	time uint64 // latest start so far among the ranks that determine the end
+	last uint32 // op of that start; sim.NoOp if there is none
+	head uint32 // waiting ops, linked through Op.Link; for scans: offset of the instance in run.scans
+	left uint32 // ranks that have not started; for scans: ranks that have ended
 }
 
 // beginCollectives allocates the state of the program's collectives.
 func (r *run) beginCollectives() {
 	r.partial = make([]partial, len(r.p.Instances))
-	scanning := uint32(0) // members of scans
+	scanning := uint32(0) // number of ranks in all scans
 	for k := range r.partial {
 		in := &r.p.Instances[k]
 		r.partial[k] = partial{last: sim.NoOp, head: sim.NoOp, left: uint32(in.Size)}
 		if sim.DataPatternOf(in.Kind) == sim.FromLower {
 			r.partial[k].head, r.partial[k].left = scanning, 0
-			scanning += uint32(in.Size) // all have an op, so this is less than the number of ops
+			scanning += uint32(in.Size) // every rank has an op, so this is less than the number of ops
 		}
 	}
 	r.scans = make([]uint32, scanning)
@@ -28,7 +28,7 @@ func (r *run) beginCollectives() {
 	}
 }
 
-// enter starts op i's part in a collective, and ends all parts that can end now.
+// enter starts op i of a collective, and ends all of its ops that can end now.
 func (r *run) enter(i uint32, op *sim.Op) {
 	part := &r.partial[op.Match]
 	switch sim.DataPatternOf(op.Collective()) {
@@ -39,7 +39,7 @@ func (r *run) enter(i uint32, op *sim.Op) {
 	case sim.FromLower:
 		r.enterFromLower(i, op, part)
 	default:
-		part.note(i, op)
+		part.record(i, op)
 		part.wait(i, op)
 		if part.left--; part.left == 0 {
 			r.leave(part)
@@ -50,7 +50,7 @@ func (r *run) enter(i uint32, op *sim.Op) {
 func (r *run) enterFromRoot(i uint32, op *sim.Op, part *partial) {
 	switch {
 	case op.Peer == r.p.Instances[op.Match].Root:
-		part.note(i, op)
+		part.record(i, op)
 		part.wait(i, op)
 		r.leave(part)
 	case part.last != sim.NoOp:
@@ -61,7 +61,7 @@ func (r *run) enterFromRoot(i uint32, op *sim.Op, part *partial) {
 }
 
 func (r *run) enterToRoot(i uint32, op *sim.Op, part *partial) {
-	part.note(i, op)
+	part.record(i, op)
 	if op.Peer == r.p.Instances[op.Match].Root {
 		part.wait(i, op)
 	} else {
@@ -78,15 +78,14 @@ func (r *run) enterFromLower(i uint32, op *sim.Op, part *partial) {
 	members[op.Peer] = i
 	for part.left < size && members[part.left] != sim.NoOp {
 		k := members[part.left]
-		part.note(k, &r.ops[k])
+		part.record(k, &r.ops[k])
 		part.left++
 		r.complete(k, part)
 	}
 }
 
-// note records the start of op i if it is the latest so far; of several at the same time, the one with the lowest
-// number.
-func (p *partial) note(i uint32, op *sim.Op) {
+// record records the start of op i if it is the latest so far; at equal times, the op with the lowest number counts.
+func (p *partial) record(i uint32, op *sim.Op) {
 	if p.last == sim.NoOp || op.Ready > p.time || op.Ready == p.time && i < p.last {
 		p.time, p.last = op.Ready, i
 	}
@@ -97,7 +96,7 @@ func (p *partial) wait(i uint32, op *sim.Op) {
 	op.Link, p.head = p.head, i
 }
 
-// leave ends the parts of all waiting ops.
+// leave ends all waiting ops.
 func (r *run) leave(part *partial) {
 	for i := part.head; i != sim.NoOp; {
 		next := r.ops[i].Link
@@ -107,7 +106,7 @@ func (r *run) leave(part *partial) {
 	part.head = sim.NoOp
 }
 
-// complete ends the part of op i, which waited for the last op of a partial.
+// complete ends op i, which waited for the last op of part.
 func (r *run) complete(i uint32, part *partial) {
 	op := &r.ops[i]
 	op.Link = part.last

@@ -9,36 +9,36 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// eventQueue holds sends and receives whose start times are known. It orders them by start, and ops of equal start by
+// eventQueue stores sends and receives with known start times. It orders them by start, and at equal starts by op
 // number: by rank, then by index.
 //
-// If ranks behave alike, very many ops start at the same time. The ops of a time therefore form one unordered list,
-// linked through Op.Link, and only the lists are in a queue. A time may have several lists.
+// If ranks behave alike, very many ops start at the same time. Therefore the ops of a time form an unordered list,
+// linked through Op.Link, and the queue contains only the lists. A time may have several lists.
 type eventQueue struct {
 	ops     []sim.Op
 	now     uint64
-	current opSet       // the ops that start now
-	later   event.Queue // the lists; the key is twice the number of the first op, plus isRoot
+	current opSet       // ops that start now
+	later   event.Queue // lists; the key is twice the number of the first op, plus isRoot
 	lists   [1 << 8]list
 
-	// By rank, its ops without dependencies that are not queued yet, by start. Only one per rank needs to be queued.
+	// By rank: ops without dependencies that are not queued yet, by start. Only one per rank needs to be queued.
 	roots [][]uint32
 }
 
-// list is a recent list of ops.
+// list is a recently used list of ops.
 type list struct {
-	time uint64 // 0: there is none
+	time uint64 // 0: none
 	head uint32
 }
 
-// isRoot marks, in a key of later, an op from roots, which is a list of its own.
+// isRoot marks, in a key of later, an op from roots, which is a list by itself.
 const isRoot = 1
 
 func newEventQueue(p *sim.Program) eventQueue {
 	return eventQueue{ops: p.Ops, current: newOpSet(p.NumOps()), roots: make([][]uint32, p.Ranks())}
 }
 
-// add adds an op. It must not start before now.
+// add adds an op. Its start must not be before now.
 func (q *eventQueue) add(i uint32) {
 	t := q.ops[i].Ready
 	if t == q.now {
@@ -56,7 +56,7 @@ func (q *eventQueue) add(i uint32) {
 	q.later.Push(event.Event{Time: t, Key: uint64(i) << 1})
 }
 
-// addRoots adds ops of a rank, ascending by number. It must be called before the first op is taken.
+// addRoots adds ops of a rank, in ascending order of numbers. It must be called before the first take.
 func (q *eventQueue) addRoots(rank uint32, ops []uint32) {
 	earlier := func(i, k uint32) int { return cmp.Compare(q.ops[i].Ready, q.ops[k].Ready) }
 	if !slices.IsSortedFunc(ops, earlier) {
@@ -67,7 +67,7 @@ func (q *eventQueue) addRoots(rank uint32, ops []uint32) {
 	q.nextRoots(rank)
 }
 
-// nextRoots moves the roots of a rank that start now to current, and queues one more.
+// nextRoots moves the roots of a rank that start now to current, and queues the next one.
 func (q *eventQueue) nextRoots(rank uint32) {
 	roots := q.roots[rank]
 	for len(roots) > 0 && q.ops[roots[0]].Ready == q.now {
@@ -89,7 +89,7 @@ func (q *eventQueue) take() (i uint32, ok bool) {
 	return q.current.takeFirst(), true
 }
 
-// advance moves on to the next time, and reports whether there is one.
+// advance advances to the next time and reports whether there is one.
 func (q *eventQueue) advance() bool {
 	if q.later.Len() == 0 {
 		return false
@@ -151,7 +151,7 @@ func (s opSet) takeFirst() uint32 {
 	i := first
 	for _, words := range s {
 		word := &words[i/64]
-		if *word &= *word - 1; *word != 0 { // the lowest bit is its own
+		if *word &= *word - 1; *word != 0 { // clear the lowest bit; other bits remain set
 			break
 		}
 		i /= 64

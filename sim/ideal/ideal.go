@@ -1,8 +1,8 @@
 // Package ideal is the backend without a network: messages take no time, and processors and NICs are never busy. Only
-// the trace's own dependencies remain, so the makespan is the length of its critical path, a lower bound for all other
+// the trace's own dependencies remain, so the makespan is the length of the critical path, a lower bound for all other
 // backends.
 //
-// docs/reference/backends/ideal.md states the rules.
+// docs/reference/backends/ideal.md defines the rules.
 package ideal
 
 import (
@@ -16,18 +16,18 @@ import (
 
 // Options are the options of a run.
 type Options struct {
-	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: never
-	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
+	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
+	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
 }
 
-// Replay is a compiled trace. It can be run once.
+// Replay is a compiled trace. It can run once.
 type Replay struct {
 	program  *sim.Program
 	timeline *Timeline
 	used     bool
 }
 
-// Compile compiles a trace, collectives included; see [sim.Compile].
+// Compile compiles a trace, including collectives; see [sim.Compile].
 func Compile(t dag.Source) (*Replay, error) {
 	return newReplay(context.Background(), t)
 }
@@ -40,13 +40,13 @@ func newReplay(ctx context.Context, t dag.Source) (*Replay, error) {
 	return &Replay{program: p}, nil
 }
 
-// Clone returns another replay of the same trace. It must be called before Run.
+// Clone returns another replay of the same trace. Call it before Run.
 func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone()}
 }
 
-// Run replays the trace. It fails with [sim.ErrTooLong] if a time exceeds [dag.MaxTime], if the replay has been run
-// already, and if the context ends.
+// Run replays the trace. It returns [sim.ErrTooLong] if a time exceeds [dag.MaxTime], and an error if the replay has
+// already run or the context ends.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	if r.used {
 		return nil, errors.New("a replay can be run only once")
@@ -65,7 +65,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	return result, nil
 }
 
-// Timeline returns the times of all ops after a successful Run, nil before.
+// Timeline returns the times of all ops after a successful Run, and nil before.
 func (r *Replay) Timeline() *Timeline {
 	return r.timeline
 }

@@ -318,7 +318,7 @@ func TestStartDependency(t *testing.T) {
 	b.Rank(0).RequiresStart(b.Rank(0).Calc(100), second)
 	p := mustRun(t, b.Trace()).CriticalPath()
 	want := []Entry{
-		{0, 0, dag.Calc, 0, 10, AtOnce}, {0, 1, dag.Calc, 10, 10, ByDep}, {0, 2, dag.Calc, 10, 110, ByStartDep},
+		{0, 0, dag.Calc, 0, 10, AtZero}, {0, 1, dag.Calc, 10, 10, ByDep}, {0, 2, dag.Calc, 10, 110, ByStartDep},
 	}
 	for k := range want {
 		if p.Ops() != len(want) || p.Entry(k) != want[k] {

@@ -9,15 +9,15 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// opField is a column of the table of ops, and a member of their JSON objects. Append returns false for an op that does
-// not have it.
+// opField is a column of the op table and a member of its JSON objects. append returns false for an op without the
+// field.
 type opField struct {
 	name   string
 	text   bool // a string in JSON
 	append func(b []byte, op *timedOp) ([]byte, bool)
 }
 
-// timedOp is an op and when it ran.
+// timedOp is an op with its start and end.
 type timedOp struct {
 	rank, index int
 	kind        dag.Kind
@@ -66,13 +66,13 @@ func appendTime(b []byte, t dag.Time) ([]byte, bool) {
 	return strconv.AppendInt(b, int64(t), 10), t != Never
 }
 
-// opTable prints when each op ran, by rank and op. It reads the trace again, batch by batch.
+// opTable prints the start and end of each op, ordered by rank and op. It reads the trace again, batch by batch.
 type opTable struct {
 	source dag.Source
 	times  *Timeline
 }
 
-// WriteJSON writes an array of objects.
+// WriteJSON writes an array of objects, one per op.
 func (t *opTable) WriteJSON(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	out.WriteByte('[')
@@ -91,7 +91,7 @@ func (t *opTable) WriteJSON(w io.Writer) error {
 	return out.Flush()
 }
 
-// print writes lines of cells separated by tabs.
+// print writes a line of tab-separated cells per op.
 func (t *opTable) print(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	writeOpHeader(out)
@@ -140,7 +140,7 @@ func writeOpHeader(w io.Writer) {
 	io.WriteString(w, "\n")
 }
 
-// appendOpRow appends a line of the table, in which what an op does not have is empty.
+// appendOpRow appends a table row; missing fields are empty.
 func appendOpRow(line []byte, op *timedOp) []byte {
 	for k, field := range opFields {
 		if k > 0 {
@@ -153,7 +153,7 @@ func appendOpRow(line []byte, op *timedOp) []byte {
 	return append(line, '\n')
 }
 
-// appendOpObject appends a JSON object, in which what an op does not have is left out, but for times, which are null.
+// appendOpObject appends a JSON object. It omits missing fields, except times, which become null.
 func appendOpObject(line []byte, op *timedOp) []byte {
 	line = append(line, '{')
 	for k, field := range opFields {

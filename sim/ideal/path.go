@@ -6,37 +6,37 @@ import (
 )
 
 // Path is a critical path: a chain of ops from the start of the trace to its makespan, in which each op waited last for
-// the one before. If an op waited equally long for several ops, the path takes the one of the lowest rank, then index,
-// and prefers an op to the release time. The path ends with the op of the lowest rank and index among those that end
-// last.
+// the previous one. If an op waited equally long for several ops, the path takes the one with the lowest rank, then
+// index, and prefers an op to the release time. The path ends with the op of the lowest rank and index among those that
+// end last.
 type Path struct {
-	Length  dag.Time // the makespan: the sum of the following
+	Length  dag.Time // the makespan: the sum of the following times
 	Compute dag.Time // in calcs
 	Memory  dag.Time // in mem ops
 	IO      dag.Time // in io ops
-	Wait    dag.Time // until the release time of the first op
+	Wait    dag.Time // time before the release of the first op
 
 	timeline *Timeline
 	steps    []step // last op first
 }
 
-// step is an op of a path: twice its number, plus one if the path leaves it at its end rather than its start.
+// step is an op of a path: twice its number, plus 1 if the path leaves it at its end instead of its start.
 type step uint32
 
 func (s step) op() uint32  { return uint32(s >> 1) }
 func (s step) ended() bool { return s&1 != 0 }
 
-// Lead is the reason why an op of a path starts or, if no part of its own is in the path, ends.
+// Lead is the reason why an op of a path starts or, if the path contains no part of its own time, ends.
 type Lead uint8
 
-// Reasons of an op to start or end.
+// Reasons for the start or end of an op.
 const (
-	AtOnce       Lead = iota // nothing: the op could start at time 0
-	ByRelease                // its release time came
-	ByDep                    // the op before, a dependency, ended
-	ByStartDep               // the op before, a start dependency, started
-	ByMessage                // it is a receive of the message that the op before sent
-	ByCollective             // it is a collective, and the op before was the last member that it waited for
+	AtZero       Lead = iota // none: the op starts at time 0
+	ByRelease                // the op's release time
+	ByDep                    // the end of the previous op, a dependency
+	ByStartDep               // the start of the previous op, a start dependency
+	ByMessage                // the op receives the message sent by the previous op
+	ByCollective             // the op is a collective; the previous op was the last one that it waited for
 )
 
 func (l Lead) String() string {
@@ -44,7 +44,7 @@ func (l Lead) String() string {
 }
 
 // Entry is an op of a path with the part of its time that belongs to the path: from the end of the previous part or,
-// for the first, from the op's release. Receives and collectives that waited for others have parts of length 0.
+// for the first op, from its release. Receives and collectives that waited for others have parts of length 0.
 type Entry struct {
 	Rank, Op   int
 	Kind       dag.Kind
@@ -52,7 +52,7 @@ type Entry struct {
 	Lead       Lead
 }
 
-// CriticalPath returns the critical path of the part of the trace that ran.
+// CriticalPath returns the critical path of the ops that ran.
 func (t *Timeline) CriticalPath() *Path {
 	p := &Path{Length: t.Makespan(), timeline: t}
 	last := t.last()
@@ -80,7 +80,7 @@ func (t *Timeline) CriticalPath() *Path {
 	}
 }
 
-// last returns the first of the ops that end at the makespan, sim.NoOp if no op has ended.
+// last returns the first op that ends at the makespan, or sim.NoOp if no op has ended.
 func (t *Timeline) last() uint32 {
 	for rank, finish := range t.Result.Finish {
 		if finish.Ticks < t.Result.Makespan.Ticks {
@@ -95,7 +95,7 @@ func (t *Timeline) last() uint32 {
 	return sim.NoOp
 }
 
-// entry returns the entry of a step, and the step before it, if any.
+// entry returns the entry of a step, and the previous step if any.
 func (p *Path) entry(s step) (e Entry, before step) {
 	t, i := p.timeline, s.op()
 	op := &t.program.Ops[i]
@@ -126,7 +126,7 @@ func (p *Path) Ops() int {
 	return len(p.steps)
 }
 
-// Entry returns op k of the path, from 0, in time order.
+// Entry returns op k of the path in time order, from 0.
 func (p *Path) Entry(k int) Entry {
 	e, _ := p.entry(p.steps[len(p.steps)-1-k])
 	return e

@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// pathJSON is the critical path as a member of the result, op by op if all is set.
+// pathJSON is the critical path as a member of the result; with all, op by op.
 type pathJSON struct {
 	path *Path
 	all  bool
@@ -38,7 +38,7 @@ func (j pathJSON) WriteJSON(w io.Writer) error {
 	return out.Flush()
 }
 
-// share returns part/whole, 0 if both are 0.
+// share returns part/whole, or 0 if both are 0.
 func share(part, whole dag.Time) float64 {
 	if whole == 0 {
 		return 0
@@ -60,7 +60,7 @@ func shares(path *Path) string {
 	return text
 }
 
-// printPath prints a path as a table: a line for each stretch on one rank.
+// printPath prints a path as a table with one line per stretch on one rank.
 func printPath(w io.Writer, path *Path) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "\nfrom\tto\trank\tops\tcount\tbusy\tled by")

@@ -8,29 +8,29 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// The replay loop's bits of sim.Op.Flags.
+// Bits of sim.Op.Flags used by the replay loop.
 const (
 	started uint8 = 1 << 7
-	ended   uint8 = 1 << 6 // of receives and collectives; other ops end when they have started
+	ended   uint8 = 1 << 6 // set for receives and collectives; other ops end when they have started
 )
 
 // run is a replay.
 //
-// Only the order in which sends and receives meet depends on their times, so only these go through the queue. Calcs and
-// collectives are settled as soon as their start is known, even if it lies in the future.
+// The order of message matching depends only on the times of sends and receives, so only these use the queue. Calcs and
+// collectives run as soon as their start is known, even if it is in the future.
 //
-// During the run, Op.Ready is first the latest time of the op's dependencies, and then its start. Op.Link of a receive
-// or collective that has ended is the op whose start it waited for: the send of its message, or the last member that it
-// waited for; it ended when both had started.
+// Op.Ready is first the latest time of the op's dependencies, and then its start. After a receive or collective has
+// ended, its Op.Link is the op whose start it waited for: the send of its message, or the last op of the collective
+// that it waited for. The end is the later one of both starts.
 type run struct {
 	p        *sim.Program
 	ops      []sim.Op
 	cause    []cause // by op
 	queue    eventQueue
-	ready    []uint32 // calcs and collectives to be settled
+	ready    []uint32 // calcs and collectives with known start
 	matchers []sim.Matcher
 	partial  []partial // by instance
-	scans    []uint32  // by member of every scan, its op once that has started, else sim.NoOp
+	scans    []uint32  // by rank of every scan: its op after the start, otherwise sim.NoOp
 	finish   []uint64  // by rank
 
 	progress        sim.Progress
@@ -38,8 +38,8 @@ type run struct {
 	err             error
 }
 
-// cause is the dependency that an op waited for last: the number of that op plus one and, in the lowest bit, whether it
-// waited for its start. It is 0 if it waited for no op, or longer for its release time.
+// cause is the dependency that an op waited for last: the number of that op plus 1 and, in the lowest bit, whether it
+// waited for the start. It is 0 if the op waited for no op, or longer for its release time.
 type cause uint32
 
 func causedBy(i uint32, byStart cause) cause {
@@ -51,7 +51,7 @@ const (
 	byStart
 )
 
-// op returns the op that was waited for. There must be one.
+// op returns the op of the dependency; c must not be 0.
 func (c cause) op() uint32 {
 	return uint32(c>>1) - 1
 }
@@ -80,7 +80,7 @@ func (r *run) run() (*sim.Outcome, error) {
 			break
 		}
 		r.communicate(i, &r.ops[i])
-		r.settle()
+		r.runReady()
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -89,7 +89,8 @@ func (r *run) run() (*sim.Outcome, error) {
 	return r.outcome(), nil
 }
 
-// begin starts the calcs and collectives of a rank that have no dependencies, and queues such sends and receives.
+// begin runs the calcs and collectives of a rank without dependencies, and queues its sends and receives without
+// dependencies.
 func (r *run) begin(rank int) {
 	roots := r.p.Roots(rank)
 	other := func(i uint32) bool { return !r.ops[i].IsMessage() }
@@ -108,7 +109,7 @@ func (r *run) begin(rank int) {
 		}
 	}
 	r.queue.addRoots(uint32(rank), roots)
-	r.settle()
+	r.runReady()
 }
 
 // communicate runs a send or receive.
@@ -129,7 +130,7 @@ func (r *run) communicate(i uint32, op *sim.Op) {
 	}
 }
 
-// receive ends receive i, which meets message m now.
+// receive ends receive i, which matches message m now.
 func (r *run) receive(i, m uint32, now uint64) {
 	op := &r.ops[i]
 	op.Link = m
@@ -137,8 +138,8 @@ func (r *run) receive(i, m uint32, now uint64) {
 	r.end(i, op, now)
 }
 
-// settle runs the calcs and collectives that are ready, and those that become ready thereby.
-func (r *run) settle() {
+// runReady runs the calcs and collectives that are ready, and those that become ready as a result.
+func (r *run) runReady() {
 	for len(r.ready) > 0 && r.err == nil {
 		i := r.ready[len(r.ready)-1]
 		r.ready = r.ready[:len(r.ready)-1]
@@ -161,7 +162,7 @@ func (r *run) settle() {
 	}
 }
 
-// start counts the start of op i for its start dependents.
+// start reports the start of op i to its start dependents.
 func (r *run) start(i uint32, op *sim.Op) {
 	op.Flags |= started
 	if waiting := r.p.StartDependents(i); len(waiting) > 0 {
@@ -170,7 +171,7 @@ func (r *run) start(i uint32, op *sim.Op) {
 	r.progress.Ran()
 }
 
-// end counts the end of op i, at time t, for its dependents.
+// end reports the end of op i at time t to its dependents.
 func (r *run) end(i uint32, op *sim.Op, t uint64) {
 	if finish := &r.finish[op.Rank]; t > *finish {
 		*finish = t
@@ -178,11 +179,11 @@ func (r *run) end(i uint32, op *sim.Op, t uint64) {
 	r.release(r.p.Dependents(i), t, causedBy(i, byEnd))
 }
 
-// release counts a dependency of ops as met at time t.
+// release marks a dependency of ops as met at time t.
 func (r *run) release(waiting []uint32, t uint64, by cause) {
 	for _, d := range waiting {
 		op := &r.ops[d]
-		// Of several that come last at the same time, the one with the lowest number is recorded.
+		// Among several dependencies that end last at the same time, the one with the lowest number counts.
 		if t > op.Ready || t == op.Ready && r.cause[d]-1 >= by-1 {
 			op.Ready, r.cause[d] = t, by
 		}

@@ -5,14 +5,14 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Never is the time of an event that did not happen.
+// Never is the time of an event that did not occur.
 const Never dag.Time = -1
 
-// Timeline is the start and end times of the ops of a trace. Ranks and ops count from 0.
+// Timeline contains the start and end times of the ops of a trace. Ranks and ops count from 0.
 type Timeline struct {
-	Result *sim.Result // with the incomplete ops, if any
+	Result *sim.Result // the result, including the incomplete ops
 
-	program *sim.Program // its ops as the run leaves them
+	program *sim.Program // its ops in their final state
 	cause   []cause
 }
 
@@ -31,7 +31,7 @@ func (t *Timeline) Ran(rank, op int) bool {
 	return t.End(rank, op) != Never
 }
 
-// Start returns the start of an op, Never if it did not start.
+// Start returns the start of an op, or Never if it did not start.
 func (t *Timeline) Start(rank, op int) dag.Time {
 	if i := t.number(rank, op); t.program.Ops[i].Flags&started != 0 {
 		return t.start(i)
@@ -39,7 +39,7 @@ func (t *Timeline) Start(rank, op int) dag.Time {
 	return Never
 }
 
-// End returns the end of an op, Never if it did not end.
+// End returns the end of an op, or Never if it did not end.
 func (t *Timeline) End(rank, op int) dag.Time {
 	if i := t.number(rank, op); t.hasEnded(i) {
 		return t.end(i)
@@ -47,7 +47,7 @@ func (t *Timeline) End(rank, op int) dag.Time {
 	return Never
 }
 
-// Sender returns the send whose message a receive took; ok is false if there is none.
+// Sender returns the send of the message that a receive took; ok is false if there is none.
 func (t *Timeline) Sender(rank, op int) (fromRank, fromOp int, ok bool) {
 	recv := &t.program.Ops[t.number(rank, op)]
 	if recv.Flags&sim.IsColl != sim.IsRecv || recv.Flags&ended == 0 {
@@ -68,12 +68,12 @@ func (t *Timeline) hasEnded(i uint32) bool {
 	return flags&started != 0
 }
 
-// start returns the start of op i, which must have started.
+// start returns the start of op i; the op must have started.
 func (t *Timeline) start(i uint32) dag.Time {
 	return dag.Time(t.program.Ops[i].Ready)
 }
 
-// end returns the end of op i, which must have ended.
+// end returns the end of op i; the op must have ended.
 func (t *Timeline) end(i uint32) dag.Time {
 	op := &t.program.Ops[i]
 	switch {

@@ -9,35 +9,35 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// ioLatency is the distribution of the latencies of storage accesses, by [NearestRank].
+// ioLatency is the distribution of storage access latencies, by [NearestRank].
 type ioLatency struct {
 	Distribution[dag.Time]
 }
 
-// MarshalJSON returns the members that results have: times in whole picoseconds.
+// MarshalJSON returns the distribution with times in whole picoseconds.
 func (l *ioLatency) MarshalJSON() ([]byte, error) {
 	picoseconds := func(t dag.Time) string { return strconv.FormatInt(int64(t), 10) }
 	return l.JSON("_ps", picoseconds, "count", "mean", "p50", "p99", "p99.9", "max"), nil
 }
 
-// IsStorage reports whether a trace is one of storage accesses that were lowered.
+// IsStorage reports whether a trace consists of lowered storage accesses.
 func IsStorage(meta dag.Meta) bool {
 	return attr.HasStorage(meta.Attrs)
 }
 
-// Accesses returns an observer that measures the latencies of storage accesses that were lowered to messages: from the
-// start of the first op of an access on its host to the end of its last. It adds the section "io_latency". The trace is
-// the lowered one, with its attributes.
+// Accesses returns an observer that measures the latency of each storage access lowered to messages: from the start of
+// its first op on its host to the end of its last op. It adds the section "io_latency". trace is the lowered trace with
+// its attributes.
 func Accesses(trace *dag.Trace) Observer {
 	return &accessTimes{trace: trace}
 }
 
-// accessTimes records when the accesses of a trace started and ended, by number.
+// accessTimes records the start and end of each access, by number.
 type accessTimes struct {
 	trace      *dag.Trace
-	access     []uint32 // of each op of the program, one more than the number of its access; 0: it belongs to none
+	access     []uint32 // by op of the program: the number of its access plus 1; 0: none
 	start, end []uint64
-	known      []bool // numbers that some op of the trace has
+	known      []bool // by number: some op of the trace belongs to the access
 	unit       dag.Time
 }
 
@@ -53,7 +53,7 @@ func (a *accessTimes) Begin(p *sim.Program) {
 	}
 }
 
-// eachOp calls found for the ops of a rank that begin or end an access.
+// eachOp calls found for each op of a rank that starts or ends an access.
 func (a *accessTimes) eachOp(rank int, found func(op int, access uint32)) {
 	r := &a.trace.Ranks[rank]
 	for op := range r.Attrs.Len() {
@@ -98,7 +98,7 @@ func (a *accessTimes) Finish(r *sim.Result) {
 	}})
 }
 
-// from takes the times of a backend that tells when each op ran.
+// from reads the times from a backend that records the times of all ops.
 func (a *accessTimes) from(times sim.OpTimes) {
 	a.unit = dag.Picosecond
 	for rank := range a.trace.Ranks {
@@ -110,8 +110,8 @@ func (a *accessTimes) from(times sim.OpTimes) {
 	}
 }
 
-// latency returns the distribution of the latencies, nil if there are none. In a complete run, an access that kept no
-// stream busy, for it was of no bytes, took no time.
+// latency returns the distribution of the latencies, or nil if there are none. In a complete run, an access without
+// busy streams has no bytes and therefore latency 0.
 func (a *accessTimes) latency(complete bool) *ioLatency {
 	var all []dag.Time
 	for k, start := range a.start {

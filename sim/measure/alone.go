@@ -8,21 +8,22 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Alone runs each job of a trace without the others, and adds to the section "jobs" of the result of all how much
-// slower a job is beside the others.
+// Alone runs each job of a trace without the others, and adds to the section "jobs" of the shared run each job's
+// slowdown relative to its isolated run.
 type Alone struct {
 	Jobs *Jobs
 	// Trace returns the part of the lowered trace that belongs to a job.
 	Trace   func(job int32) (*dag.Trace, error)
 	Backend sim.Backend
-	Context context.Context // ends the runs early; see [sim.Interrupted]. nil: never
-	// Begin announces the run of a job with so many ops, and returns its options and a function to call at its end.
+	Context context.Context // ends the runs early; see [sim.Interrupted]. nil: no limit
+	// Begin announces the isolated run of a job with the given number of ops. It returns the run's options and a
+	// function to call at its end.
 	Begin func(name string, ops int64) (sim.RunOptions, func())
-	// Incomplete reports a job that does not complete alone, although all of them do together.
+	// Incomplete reports a job that is incomplete in its isolated run, although the shared run is complete.
 	Incomplete func(name string, r *sim.Result)
 }
 
-// Run reports whether every job completes alone if all of them do together.
+// Run runs the jobs. It reports whether every job completes in its isolated run, if the shared run is complete.
 func (a *Alone) Run(together *sim.Result) (complete bool, err error) {
 	outcomes, complete := together.Section("jobs").Value.([]JobOutcome), true
 	for job := range outcomes {
@@ -41,7 +42,7 @@ func (a *Alone) Run(together *sim.Result) (complete bool, err error) {
 	return complete, nil
 }
 
-// runJob runs a job alone. Warnings are discarded: the run of all jobs has printed them.
+// runJob runs a job without the others. It discards warnings: the shared run has already printed them.
 func (a *Alone) runJob(job int32) (*sim.Result, error) {
 	trace, err := a.Trace(job)
 	if err != nil {
@@ -55,7 +56,7 @@ func (a *Alone) runJob(job int32) (*sim.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for rank := range own.ranks { // activity counts as it did together
+	for rank := range own.ranks { // activity counts as in the shared run
 		own.ranks[rank].shared = a.Jobs.ranks[rank].shared
 	}
 	o, end := a.Begin(a.Jobs.jobs[job].name, trace.Ops())
@@ -63,7 +64,7 @@ func (a *Alone) runJob(job int32) (*sim.Result, error) {
 	return Run(replay, o, own.Recorder())
 }
 
-// compare adds how the job fared alone.
+// compare adds the isolated run's figures of the job.
 func (o *JobOutcome) compare(alone *JobOutcome) {
 	o.AloneFinish, o.AloneMakespan = &alone.Finish, &alone.Makespan
 	if alone.Makespan.Ticks > 0 {
@@ -72,14 +73,14 @@ func (o *JobOutcome) compare(alone *JobOutcome) {
 	}
 }
 
-// ratio returns a by b, which is not 0.
+// ratio returns a/b; b must not be 0.
 func ratio(a, b sim.Clock) float64 {
 	quotient, _ := exactRatio(a, b).Float64()
 	return quotient
 }
 
-// besideAlone is the part of a line of the table that compares with the job alone.
-func (o *JobOutcome) besideAlone() string {
+// aloneCells returns the table cells that compare the job with its isolated run.
+func (o *JobOutcome) aloneCells() string {
 	switch {
 	case o.AloneMakespan == nil:
 		return "incomplete\t"

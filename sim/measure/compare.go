@@ -12,14 +12,14 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// measured is from when to when the tracer saw a rank do something; Unmeasured where it did not.
+// measured is the recorded activity of a rank: its first start and its last end, or Unmeasured.
 type measured struct {
 	first, last dag.Time
 }
 
 var unmeasured = measured{dag.Unmeasured, dag.Unmeasured}
 
-// extend adds what was measured elsewhere.
+// extend extends the interval by further recorded times.
 func (m *measured) extend(first, last dag.Time) {
 	if first != dag.Unmeasured && (m.first == dag.Unmeasured || first < m.first) {
 		m.first = first
@@ -29,7 +29,7 @@ func (m *measured) extend(first, last dag.Time) {
 	}
 }
 
-// runTime returns how long what was measured took; ok is false where nothing was.
+// runTime returns the recorded duration; ok is false if it is unknown.
 func (m measured) runTime() (t sim.Clock, ok bool) {
 	if m.first == dag.Unmeasured || m.last == dag.Unmeasured || m.last < m.first {
 		return t, false
@@ -37,10 +37,10 @@ func (m measured) runTime() (t sim.Clock, ok bool) {
 	return sim.Clock{Ticks: uint64(m.last) - uint64(m.first), Unit: dag.Picosecond}, true
 }
 
-// Measured are the times of each rank that a tracer recorded.
+// Measured is the recorded activity of the ranks.
 type Measured []measured
 
-// MeasuredOf returns the recorded times of a trace. It fails if there are none.
+// MeasuredOf returns the recorded times of a trace. It returns an error if there are none.
 func MeasuredOf(t *dag.Trace) (Measured, error) {
 	ranks, any := make([]measured, len(t.Ranks)), false
 	for i := range t.Ranks {
@@ -58,28 +58,29 @@ func MeasuredOf(t *dag.Trace) (Measured, error) {
 	return ranks, nil
 }
 
-// Lowered returns the recorded times by the ranks of the trace that before was lowered to: the same ranks, or one per
-// node.
+// Lowered returns the recorded times for the ranks of a lowered trace, which are the ranks of the original trace before
+// or one per node.
 func (ranks Measured) Lowered(before, lowered *dag.Trace) (Measured, error) {
 	if len(lowered.Ranks) == len(ranks) && (before.Nodes == nil || slices.Equal(before.Nodes, lowered.Nodes)) {
 		return ranks, nil
 	}
-	of, err := rankOfNode(before, len(lowered.Ranks))
+	toRank, err := rankOfNode(before, len(lowered.Ranks))
 	if err != nil {
-		return nil, fmt.Errorf("--compare: of %d ranks, --lower made %d: %w", len(ranks), len(lowered.Ranks), err)
+		return nil, fmt.Errorf("--compare: cannot map the %d ranks of the trace to the %d ranks after --lower: %w",
+			len(ranks), len(lowered.Ranks), err)
 	}
 	joined := slices.Repeat([]measured{unmeasured}, len(lowered.Ranks))
 	for rank, m := range ranks {
-		joined[of(before.Nodes[rank])].extend(m.first, m.last)
+		joined[toRank(before.Nodes[rank])].extend(m.first, m.last)
 	}
 	return joined, nil
 }
 
-// rankOfNode returns which of so many ranks stands for a node: its place among the nodes that there are, if those are
-// as many, or the one of its number.
+// rankOfNode returns the mapping of nodes to the given number of ranks. If there are as many nodes as ranks, a node
+// maps to its index among the sorted nodes; otherwise to the rank of its number.
 func rankOfNode(t *dag.Trace, ranks int) (func(node int32) int, error) {
 	if len(t.Nodes) != len(t.Ranks) {
-		return nil, errors.New("the trace does not say on which nodes its ranks run")
+		return nil, errors.New("the trace does not have the nodes of its ranks")
 	}
 	nodes := slices.Compact(slices.Sorted(slices.Values(t.Nodes)))
 	if len(nodes) == ranks {
@@ -89,13 +90,13 @@ func rankOfNode(t *dag.Trace, ranks int) (func(node int32) int, error) {
 		}, nil
 	}
 	if len(nodes) > 0 && (nodes[0] < 0 || int(nodes[len(nodes)-1]) >= ranks) {
-		return nil, fmt.Errorf("they are not those of the %d nodes", len(nodes))
+		return nil, fmt.Errorf("expected one rank per node, found %d nodes", len(nodes))
 	}
 	return func(node int32) int { return int(node) }, nil
 }
 
-// Compare returns an observer that compares the time of each rank with the recorded one and adds the section "compare".
-// Parts start at times of their own, from which the ranks of each count.
+// Compare returns an observer that compares the times of the ranks with the recorded ones and adds the section
+// "compare". The ranks of a part count from the start of the part.
 func (ranks Measured) Compare(parts []Part) Observer {
 	c := &comparer{ranks: ranks, start: make([]dag.Time, len(ranks))}
 	for _, part := range parts {
@@ -108,7 +109,7 @@ func (ranks Measured) Compare(parts []Part) Observer {
 
 type comparer struct {
 	ranks Measured
-	start []dag.Time // of the job of each rank
+	start []dag.Time // by rank: start of its job
 }
 
 func (c *comparer) Begin(*sim.Program)            {}
@@ -122,10 +123,10 @@ func (c *comparer) Finish(r *sim.Result) {
 	r.Add(sim.Section{Key: "compare", Value: compared, Tables: func(w io.Writer) { printComparison(w, compared) }})
 }
 
-// comparison is predicted against measured times. Errors are relative: (predicted - measured) / measured.
+// comparison compares predicted with measured times. Errors are relative: (predicted - measured) / measured.
 type comparison struct {
 	Ranks   []comparedRank `json:"ranks"`
-	Overall compared       `json:"overall"` // the longest of all ranks
+	Overall compared       `json:"overall"` // the longest time of all ranks
 	MeanAbs *float64       `json:"mean_abs_error"`
 	MaxAbs  *float64       `json:"max_abs_error"`
 }
@@ -135,7 +136,8 @@ type comparedRank struct {
 	compared
 }
 
-// compared is one of these times. Measured is nil where nothing was, and Error where that took no time, too.
+// compared is one predicted time with the measured one. Measured is nil if unknown; Error is nil if Measured is unknown
+// or 0.
 type compared struct {
 	Measured  *sim.Clock `json:"measured_ps"`
 	Predicted sim.Clock  `json:"predicted_ps"`
@@ -184,7 +186,7 @@ func exact(c sim.Clock) *big.Int {
 	return ps.Mul(ps, big.NewInt(int64(c.Unit)))
 }
 
-// exactRatio returns a by b, which is not 0.
+// exactRatio returns a/b; b must not be 0.
 func exactRatio(a, b sim.Clock) *big.Rat {
 	return new(big.Rat).SetFrac(exact(a), exact(b))
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Distribution summarizes a set of values. Min to Max are zero if there are none; P999, the 99.9th percentile, is also
-// zero if the owner does not measure it.
+// Distribution summarizes a set of values. Min to Max are 0 without values. P999, the 99.9th percentile, is also 0 if
+// the creator does not compute it.
 type Distribution[T ~int64 | ~uint64 | ~float64] struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`
@@ -38,8 +38,8 @@ func Interpolate(values []float64) Distribution[float64] {
 	}
 }
 
-// Quantile returns the p-quantile, p from 0 to 1, of one or more ascending values. It interpolates linearly between the
-// two values around position (n-1)p, as method R-7 of Hyndman and Fan does.
+// Quantile returns the p-quantile, p from 0 to 1, of ascending values; there must be at least one. It interpolates
+// linearly between the two values around position (n-1)p (method R-7 of Hyndman and Fan, 1996).
 func Quantile(values []float64, p float64) float64 {
 	at := float64(len(values)-1) * p
 	i := int(at)
@@ -49,8 +49,8 @@ func Quantile(values []float64, p float64) float64 {
 	return values[i] + (values[i+1]-values[i])*(at-math.Floor(at))
 }
 
-// NearestRank sorts the values and summarizes them. Percentile p is one of the values: number ceil(p/100 n) of the n
-// ascending ones, from 1.
+// NearestRank sorts the values and summarizes them. Percentile p is one of the values: the ceil(p/100 n)-th of the n
+// ascending values, counted from 1.
 func NearestRank[T ~int64 | ~uint64 | ~float64](values []T) Distribution[T] {
 	n := len(values)
 	if n == 0 {
@@ -68,9 +68,9 @@ func NearestRank[T ~int64 | ~uint64 | ~float64](values []T) Distribution[T] {
 	}
 }
 
-// JSON returns a JSON object of the fields with the given JSON names in their order, for results that have other
-// members than the fields of the type. The names of all members but count end with suffix, such as "_ps". Format makes
-// numbers of the values; the mean is rounded if T is an integer.
+// JSON returns a JSON object with the fields named by JSON names, in this order, for results that do not use the type's
+// own members. All names but count end with suffix, such as "_ps". format converts a value to a JSON number; the mean
+// is rounded if T is an integer.
 func (d *Distribution[T]) JSON(suffix string, format func(T) string, names ...string) json.RawMessage {
 	mean := d.Mean
 	if T(1)/2 == 0 {

@@ -12,9 +12,8 @@ import (
 // maxPoints is the largest number of points of a grid.
 const maxPoints = 1_000_000
 
-// ParseGrid parses a grid such as "L=1us..10us:10;G=0.02,0.04" of the parameters that can be swept, and returns its
-// points: all combinations of values, those of the last parameter changing fastest. A range a..b:n is n values at equal
-// distances from a to b.
+// ParseGrid parses a grid of sweepable parameters such as "L=1us..10us:10;G=0.02,0.04" and returns its points: all
+// combinations of values, with the last parameter changing fastest. A range a..b:n is n equidistant values from a to b.
 func ParseGrid(text string, set param.Set) ([][]param.Setting, error) {
 	points := [][]param.Setting{nil}
 	seen := make(map[string]bool)
@@ -25,9 +24,9 @@ func ParseGrid(text string, set param.Set) ([][]param.Setting, error) {
 		case !found:
 			return nil, fmt.Errorf("expected NAME=VALUES;..., found %q", part)
 		case p == nil || !p.Sweeps:
-			return nil, fmt.Errorf("expected a parameter out of %s, found %q", strings.Join(set.Swept(), ", "), name)
+			return nil, fmt.Errorf("expected one of the parameters %s, found %q", strings.Join(set.Swept(), ", "), name)
 		case seen[name]:
-			return nil, fmt.Errorf("%s is there twice", name)
+			return nil, fmt.Errorf("parameter %s occurs twice, expected once", name)
 		}
 		seen[name] = true
 		axis, err := ParseAxis(name, values, p.Value.(param.Number).Parse)
@@ -48,7 +47,7 @@ func ParseGrid(text string, set param.Set) ([][]param.Setting, error) {
 	return points, nil
 }
 
-// ParseAxis parses the values of a parameter: items separated by commas, each a value or a range.
+// ParseAxis parses the values of a parameter: comma-separated items, each a value or a range FROM..TO:N.
 func ParseAxis(name, text string, parse func(string) (*big.Rat, error)) ([]*big.Rat, error) {
 	var values []*big.Rat
 	for item := range strings.SplitSeq(text, ",") {

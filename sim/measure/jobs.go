@@ -12,39 +12,40 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Part is one of the traces that a trace was made of: a job, with its first rank, number of ranks and start.
+// Part is a trace merged into another one as a job, with its first rank, number of ranks and start.
 type Part = compose.Part
 
-// Jobs are the jobs of a trace and the ops of each; jobs may share ranks. docs/reference/simulate.md has the definitions.
+// Jobs are the jobs of a trace and the ops of each job. Jobs may share ranks. docs/reference/simulate.md defines the
+// figures of a job.
 type Jobs struct {
 	jobs  []job
-	ranks []jobRank // of the trace as it is compiled; see Observe
+	ranks []jobRank // ranks of the compiled trace; see Observe
 }
 
 type job struct {
 	name string
-	part *Part // nil: the trace alone tells of the job
+	part *Part // nil: the trace has the only information about the job
 }
 
-// jobRank tells which jobs the ops of a rank belong to.
+// jobRank maps the ops of a rank to jobs.
 type jobRank struct {
-	jobs   []int32    // that the rank has ops of, ascending
-	place  dag.Narrow // of each op, the place of its job among them
-	kinds  []dag.Kind // of each op; joins for calcs that take no time
-	shared bool       // by several jobs
+	jobs   []int32    // jobs with ops on the rank, ascending
+	place  dag.Narrow // by op: index of its job in jobs
+	kinds  []dag.Kind // by op: its kind, or joins
+	shared bool       // several jobs use the rank
 }
 
-// joins replaces the kind of calcs that take no time: they may join several jobs, so they belong to none.
+// joins replaces the kind of calcs of length 0: they may join several jobs, so they belong to none.
 const joins dag.Kind = dag.NumKinds
 
-// NewJobs returns the jobs of a trace with so many ranks, nil if it has none.
+// NewJobs returns the jobs of a trace with the given number of ranks, or nil if it has none.
 func NewJobs(meta dag.Meta, ranks int, parts []Part) *Jobs {
 	t := &Jobs{ranks: make([]jobRank, ranks)}
 	for _, name := range meta.Jobs {
 		t.jobs = append(t.jobs, job{name: name})
 	}
 	switch {
-	case len(parts) > 1: // those that were not merged before keep their names
+	case len(parts) > 1: // jobs that were not merged here keep their names
 		for i := range t.jobs {
 			same := func(part Part) bool { return part.Name == t.jobs[i].name }
 			if k := slices.IndexFunc(parts, same); k >= 0 {
@@ -60,8 +61,8 @@ func NewJobs(meta dag.Meta, ranks int, parts []Part) *Jobs {
 	return t
 }
 
-// Observe records the jobs of the ranks that follow first in the trace as it is compiled. It may be called for
-// different ranks concurrently.
+// Observe records the jobs of ranks of the compiled trace; first is the number of the first one. Calls for different
+// ranks may be concurrent.
 func (t *Jobs) Observe(first int, ranks []dag.Rank) error {
 	for i := range ranks {
 		if err := t.ranks[first+i].observe(&ranks[i], len(t.jobs)); err != nil {
@@ -74,10 +75,10 @@ func (t *Jobs) Observe(first int, ranks []dag.Rank) error {
 func (j *jobRank) observe(r *dag.Rank, jobs int) error {
 	of := make([]int32, r.Len())
 	r.Job.Copy(of, 0)
-	var changes []int32 // those that are another than the op before
+	var changes []int32 // jobs at which the job differs from that of the previous op
 	for i, job := range of {
 		if job < 0 || int(job) >= jobs {
-			return fmt.Errorf("op %d is of job %d, expected 0..%d", i, job, jobs-1)
+			return fmt.Errorf("op %d belongs to job %d, expected 0..%d", i, job, jobs-1)
 		}
 		if i == 0 || job != of[i-1] {
 			changes = append(changes, job)
@@ -108,19 +109,19 @@ func (t *Jobs) Recorder() Observer {
 	return newJobTimes(t)
 }
 
-// jobTimes records when the jobs of a trace ran, in the unit of the backend.
+// jobTimes records the times of a trace's jobs, in the backend's unit.
 type jobTimes struct {
 	jobs    *Jobs
 	program *sim.Program
 	ranks   [][]jobActivity // by rank, then as in jobRank.jobs
 }
 
-// jobActivity is what a job does on a rank.
+// jobActivity is the activity of a job on a rank.
 type jobActivity struct {
-	active        bool // some op is more than a calc that takes no time
+	active        bool // the job has an op other than a calc of length 0
 	started       bool
-	start         uint64 // the first, receives aside
-	end           uint64 // the last
+	start         uint64 // earliest start of an op other than a receive
+	end           uint64 // latest end
 	compute, comm intervals
 }
 
@@ -132,12 +133,12 @@ func newJobTimes(t *Jobs) *jobTimes {
 	return times
 }
 
-// of returns what the job of an op does on the op's rank.
+// of returns the activity of an op's job on the op's rank.
 func (t *jobTimes) of(rank, op int) *jobActivity {
 	return &t.ranks[rank][t.jobs.ranks[rank].place.At(op)]
 }
 
-// ofNumber is of for an op of the program.
+// ofNumber is of for an op number of the program.
 func (t *jobTimes) ofNumber(i uint32) *jobActivity {
 	return t.of(int(t.program.Ops[i].Rank), t.program.Index(i))
 }
@@ -177,7 +178,7 @@ func (t *jobTimes) Finish(r *sim.Result) {
 	r.Add(sim.Section{Tables: func(w io.Writer) { printJobs(w, outcomes) }})
 }
 
-// OpEnded records an op on a backend that runs ops from their issue to their end.
+// OpEnded records an op on a backend without timelines: the op runs from its issue to its end.
 func (t *jobTimes) OpEnded(rank, op int, issued, ended uint64) {
 	a, kind := t.of(rank, op), t.jobs.ranks[rank].kinds[op]
 	if kind == joins {
@@ -192,8 +193,8 @@ func (t *jobTimes) OpEnded(rank, op int, issued, ended uint64) {
 	}
 }
 
-// from takes the times of a backend that tells when each op ran. Messages take no time there, also those that their
-// receive waited for.
+// from reads the times from a backend that records the times of all ops. Messages take no time there, even if their
+// receive waited for them.
 func (t *jobTimes) from(ops sim.OpTimes) {
 	for rank := range t.ranks {
 		for op := range ops.Ops(rank) {
@@ -211,8 +212,8 @@ func (t *jobTimes) from(ops sim.OpTimes) {
 	}
 }
 
-// ran notes when an op ran that is more than a calc that takes no time. Receives start nothing: they may have waited
-// for long, for what others of the job did.
+// ran records the times of an op other than a calc of length 0. Receives do not set the start: they may have waited for
+// other ranks of the job.
 func (a *jobActivity) ran(start, end uint64, starts bool) {
 	a.active = true
 	a.end = max(a.end, end)
@@ -221,7 +222,7 @@ func (a *jobActivity) ran(start, end uint64, starts bool) {
 	}
 }
 
-// JobOutcome describes one job in a run. Compute and ExposedCompute are picoseconds.
+// JobOutcome is the result of one job in a run. Compute and ExposedCompute are in picoseconds.
 type JobOutcome struct {
 	Name           string    `json:"name"`
 	FirstRank      *int      `json:"first_rank,omitempty"`
@@ -231,18 +232,18 @@ type JobOutcome struct {
 	Makespan       sim.Clock `json:"makespan_ps"`
 	Compute        *big.Int  `json:"compute_ps"`
 	ExposedCompute *big.Int  `json:"exposed_compute_ps"`
-	ExposedShare   float64   `json:"exposed_compute_share"` // 0 where there is no compute
+	ExposedShare   float64   `json:"exposed_compute_share"` // 0 without compute
 
-	// With --alone, of a run of the job that came to its end.
+	// Set with --alone if the isolated run of the job is complete.
 	AloneFinish   *sim.Clock `json:"alone_finish_ps,omitempty"`
 	AloneMakespan *sim.Clock `json:"alone_makespan_ps,omitempty"`
-	Slowdown      *float64   `json:"slowdown,omitempty"` // Makespan by AloneMakespan, where that is not 0
+	Slowdown      *float64   `json:"slowdown,omitempty"` // Makespan / AloneMakespan; nil if AloneMakespan is 0
 
 	lastRank int
 	started  bool
 }
 
-// outcomes returns how the jobs fared in a run.
+// outcomes returns the results of the jobs in a run.
 func (t *jobTimes) outcomes(done *sim.Result) []JobOutcome {
 	unit := done.Makespan.Unit
 	outcomes := make([]JobOutcome, len(t.jobs.jobs))
@@ -277,14 +278,14 @@ func (t *jobTimes) outcomes(done *sim.Result) []JobOutcome {
 	return outcomes
 }
 
-// addCompute adds what the job computes on a rank, in the unit of the backend.
+// addCompute adds the compute time of the job on a rank, in the backend's unit.
 func (o *JobOutcome) addCompute(a *jobActivity) {
 	all, exposed := a.compute.beside(&a.comm)
 	o.Compute.Add(o.Compute, new(big.Int).SetUint64(all))
 	o.ExposedCompute.Add(o.ExposedCompute, new(big.Int).SetUint64(exposed))
 }
 
-// conclude fills in what follows from what all ranks did.
+// conclude sets the fields that depend on all ranks.
 func (o *JobOutcome) conclude(job *job, unit dag.Time) {
 	if o.Compute.Sign() > 0 {
 		o.ExposedShare, _ = new(big.Rat).SetFrac(o.ExposedCompute, o.Compute).Float64()
@@ -301,24 +302,24 @@ func (o *JobOutcome) conclude(job *job, unit dag.Time) {
 	o.Makespan = since(o.Start, o.Finish)
 }
 
-// since returns the time from start to end, 0 if that is not later.
+// since returns the time from start to end, or 0 if end is earlier.
 func since(start, end sim.Clock) sim.Clock {
 	if start.Ticks == 0 {
 		return end
 	}
-	if start.Unit != end.Unit { // START, on a backend with clocks that do not wrap around
+	if start.Unit != end.Unit { // the start of a part, on a backend with clocks that do not wrap around
 		end = sim.Clock{Ticks: end.Ticks * uint64(end.Unit), Unit: dag.Picosecond}
 	}
 	end.Ticks -= min(start.Ticks, end.Ticks)
 	return end
 }
 
-// intervals is a union of intervals.
+// intervals is a set of intervals, which may overlap until unite.
 type intervals []interval
 
 type interval struct{ start, end uint64 }
 
-// add adds an interval; one that ends before it starts, as clocks that wrap around have it, is none.
+// add adds an interval. It ignores an interval that ends before it starts, which occurs with clocks that wrap around.
 func (s *intervals) add(start, end uint64) {
 	if start >= end {
 		return
@@ -337,11 +338,11 @@ func (s *intervals) add(start, end uint64) {
 	*s = append(*s, interval{start, end})
 }
 
-// fewIntervals is up to how many are kept as they are added. Of more, there is memory for twice those that are
-// disjoint.
+// fewIntervals is the number of intervals kept without merging. Above it, memory suffices for twice the number of
+// disjoint intervals.
 const fewIntervals = 64
 
-// unite makes the intervals ascending and disjoint.
+// unite merges overlapping intervals and sorts them.
 func (s *intervals) unite() {
 	slices.SortFunc(*s, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
 	united := (*s)[:0]
@@ -355,7 +356,7 @@ func (s *intervals) unite() {
 	*s = united
 }
 
-// beside returns the length of the union, and of the part of it that is not in another.
+// beside returns the length of the union, and of its part outside the other union.
 func (s *intervals) beside(other *intervals) (all, outside uint64) {
 	s.unite()
 	other.unite()
@@ -391,13 +392,13 @@ func printJobs(w io.Writer, outcomes []JobOutcome) {
 		o := &outcomes[i]
 		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%v\t%s", o.Name, o.rankList(), o.Start, o.Finish, o.Makespan, o.exposed())
 		if alone {
-			fmt.Fprintf(w, "\t%s", o.besideAlone())
+			fmt.Fprintf(w, "\t%s", o.aloneCells())
 		}
 		fmt.Fprintln(w)
 	}
 }
 
-// rankList says which ranks a job has, or how many where they are not one after the other.
+// rankList formats the ranks of a job, or their number if they are not consecutive.
 func (o *JobOutcome) rankList() string {
 	switch {
 	case o.Ranks == 0:

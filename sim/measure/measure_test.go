@@ -48,11 +48,11 @@ func TestLowered(t *testing.T) {
 		{name: "numbered without gaps", nodes: []int32{2, 0, 2, 4}, ranks: 3,
 			want: []measured{{-60 * ns, 40 * ns}, {3, 1080 * ns}, none}},
 		{name: "without nodes", ranks: 2,
-			err: "--compare: of 4 ranks, --lower made 2: the trace does not say on which nodes its ranks run"},
+			err: "--compare: cannot map the 4 ranks of the trace to the 2 ranks after --lower: the trace does not have the nodes of its ranks"},
 		{name: "more", ranks: 9,
-			err: "--compare: of 4 ranks, --lower made 9: the trace does not say on which nodes its ranks run"},
+			err: "--compare: cannot map the 4 ranks of the trace to the 9 ranks after --lower: the trace does not have the nodes of its ranks"},
 		{name: "others", nodes: []int32{5, 5, 5, 6}, ranks: 6,
-			err: "--compare: of 4 ranks, --lower made 6: they are not those of the 2 nodes"},
+			err: "--compare: cannot map the 4 ranks of the trace to the 6 ranks after --lower: expected one rank per node, found 2 nodes"},
 	} {
 		trace := measuredTrace()
 		trace.Nodes = c.nodes

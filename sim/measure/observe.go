@@ -1,24 +1,24 @@
-// Package measure derives figures from runs of any backend: distributions, per-job times, storage latencies, comparison
-// with measured times, sweeps. Each figure is an [Observer] that adds a section to the result.
+// Package measure derives figures from runs of any backend: distributions, per-job times, storage latencies,
+// comparisons with measured times, sweeps. Each figure is an [Observer] that adds a section to the result.
 package measure
 
 import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Observer follows a run and adds to its result. Backends with timelines call the methods of [sim.Timeline], others
-// OpEnded or neither: their result has the times of all ops.
+// Observer follows a run and adds to its result. Backends with timelines call the methods of [sim.Timeline]. Other
+// backends call OpEnded, or record the times of all ops in the result.
 type Observer interface {
 	sim.Timeline
 	OpEnded(rank, op int, issued, ended uint64)
 	Finish(r *sim.Result)
 }
 
-// Run runs a replay with observers, which add to the result in their order. An error of the run precedes one of the
-// timeline.
+// Run runs a replay with observers, which add to the result in order. An error of the run takes precedence over one of
+// the timeline.
 func Run(replay sim.Replay, o sim.RunOptions, observers ...Observer) (*sim.Result, error) {
 	if len(observers) > 0 {
-		all := &audience{observers: observers, next: o.Timeline, opEnded: o.OpEnded}
+		all := &fanOut{observers: observers, next: o.Timeline, opEnded: o.OpEnded}
 		o.Timeline, o.OpEnded = all, all.ended
 	}
 	r, err := replay.Run(o)
@@ -31,14 +31,14 @@ func Run(replay sim.Replay, o sim.RunOptions, observers ...Observer) (*sim.Resul
 	return r, nil
 }
 
-// audience passes on a run to observers and to the timeline of the caller.
-type audience struct {
+// fanOut forwards a run to observers and to the caller's timeline.
+type fanOut struct {
 	observers []Observer
-	next      sim.Timeline // nil: the caller has none
+	next      sim.Timeline // the caller's timeline; nil: none
 	opEnded   sim.OpEnded
 }
 
-func (a *audience) Begin(p *sim.Program) {
+func (a *fanOut) Begin(p *sim.Program) {
 	for _, o := range a.observers {
 		o.Begin(p)
 	}
@@ -47,7 +47,7 @@ func (a *audience) Begin(p *sim.Program) {
 	}
 }
 
-func (a *audience) Span(s sim.Span) {
+func (a *fanOut) Span(s sim.Span) {
 	for _, o := range a.observers {
 		o.Span(s)
 	}
@@ -56,7 +56,7 @@ func (a *audience) Span(s sim.Span) {
 	}
 }
 
-func (a *audience) Transfer(t sim.Transfer) {
+func (a *fanOut) Transfer(t sim.Transfer) {
 	for _, o := range a.observers {
 		o.Transfer(t)
 	}
@@ -65,14 +65,14 @@ func (a *audience) Transfer(t sim.Transfer) {
 	}
 }
 
-func (a *audience) End() error {
+func (a *fanOut) End() error {
 	if a.next == nil {
 		return nil
 	}
 	return a.next.End()
 }
 
-func (a *audience) ended(rank, op int, issued, ended uint64) {
+func (a *fanOut) ended(rank, op int, issued, ended uint64) {
 	for _, o := range a.observers {
 		o.OpEnded(rank, op, issued, ended)
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Sweep runs a compiled trace at every point of a grid, several points concurrently.
+// Sweep runs a compiled trace at every point of a grid, with several points in parallel.
 type Sweep struct {
 	Replay    sim.Replay
 	Points    [][]param.Setting
-	Options   sim.RunOptions    // of every run; Threads is the number of concurrent runs
-	Observers func() []Observer // of a run; nil: none
-	Done      func()            // is called when a run ends, in any order; nil: nobody waits
+	Options   sim.RunOptions    // options of every run; Threads is the number of parallel runs
+	Observers func() []Observer // observers of a run; nil: none
+	Done      func()            // called when a run ends, in any order; nil: none
 }
 
-// Run calls each with the outcome of every point, in the order of the grid, as soon as it and all before it are done. A
-// point that fails does not stop the others; an error of each and the end of the context do.
+// Run calls each with the result of every point, in grid order, as soon as it and all previous points are done. A
+// failed point does not stop the others; an error of each and the end of the context do.
 func (s *Sweep) Run(each func(point int, r *sim.Result, err error) error) error {
 	type outcome struct {
 		result *sim.Result
@@ -40,7 +40,7 @@ func (s *Sweep) Run(each func(point int, r *sim.Result, err error) error) error 
 		return o
 	}
 	threads, i := max(1, s.Options.Threads), 0
-	// A bounded number of results, which may be large, waits for those before them.
+	// Limits the number of finished results, which may be large, that wait for previous ones.
 	for o := range par.Ordered(slices.Values(s.Points), min(threads, len(s.Points)), 4*threads,
 		func() func([]param.Setting) outcome { return work }) {
 		if err := sim.Interrupted(ctx); err != nil {
@@ -64,7 +64,7 @@ func (s *Sweep) run(point []param.Setting) (*sim.Result, error) {
 	return Run(s.Replay.Clone(), o, observers...)
 }
 
-// Failure is the JSON object of a point without a result.
+// Failure is the JSON object of a failed point.
 type Failure struct {
 	Backend string     `json:"backend"`
 	Model   string     `json:"model,omitempty"`
@@ -72,7 +72,7 @@ type Failure struct {
 	Error   string     `json:"error"`
 }
 
-// FailureOf returns the object of a run that ended with an error; r has what is known of the run and may be nil.
+// FailureOf returns the JSON object of a failed run. r has the known fields of the run and may be nil.
 func FailureOf(backend string, r *sim.Result, err error) Failure {
 	f := Failure{Backend: backend, Error: err.Error()}
 	if r != nil {
@@ -81,8 +81,8 @@ func FailureOf(backend string, r *sim.Result, err error) Failure {
 	return f
 }
 
-// CSV writes results as comma-separated values, under a line of names. The parameters are columns of their own; the
-// finish times of the ranks are left out.
+// CSV writes results as comma-separated values below a header line. Each parameter has its own column. Finish times of
+// ranks are omitted.
 type CSV struct {
 	table   *csv.Writer
 	backend string
@@ -95,7 +95,7 @@ func NewCSV(w io.Writer, backend string, traits sim.Traits) *CSV {
 	return &CSV{table: csv.NewWriter(w), backend: backend, extra: traits.Columns}
 }
 
-// Write writes the row of a result, or of a run that ended with an error.
+// Write writes the row of a result, or of a failed run.
 func (c *CSV) Write(r *sim.Result, failed error) error {
 	model, params := "", sim.Values(nil)
 	if r != nil {

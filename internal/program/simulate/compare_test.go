@@ -94,7 +94,7 @@ func TestCompareErrors(t *testing.T) {
 		{path + " --trace " + path, 1, ": --compare: the trace has no measured times"},
 		{backwards, 1, backwards + ": --compare: the trace has no measured times"},
 		{path + " --lower nccl --gpus-per-node 1", 2, "the trace was measured on its own nodes"},
-		{path + " --backend ideal --ops", 2, "--alone and --compare need --json then"},
+		{path + " --backend ideal --ops", 2, "add --json to use it with --alone or --compare"},
 	} {
 		r := clitest.Run(newCommand, append(strings.Fields(c.args), "--compare")...)
 		if r.Status != c.status || !strings.Contains(r.Stderr, c.want) || r.Stdout != "" {

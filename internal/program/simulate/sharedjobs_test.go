@@ -333,7 +333,7 @@ func TestAloneErrors(t *testing.T) {
 	}{
 		{one, 1, one + ": --alone: the trace has no jobs"},
 		{two + " --sweep L=1,2", 2, "--alone and --sweep exclude each other"},
-		{two + " --backend ideal --ops", 2, "--alone and --compare need --json then"},
+		{two + " --backend ideal --ops", 2, "add --json to use it with --alone or --compare"},
 		{two + " --model loggopsim", 1, "the loggopsim model has no release times"},
 	} {
 		r := clitest.Run(newCommand, append(strings.Fields(c.args), "--alone")...)
@@ -345,7 +345,7 @@ func TestAloneErrors(t *testing.T) {
 	strange := tenants()
 	strange.Ranks[1].Job.Set(3, 2)
 	err := measure.NewJobs(strange.Meta, 2, nil).Observe(0, strange.Ranks)
-	if err == nil || err.Error() != "rank 1 op 3 is of job 2, expected 0..1" {
+	if err == nil || err.Error() != "rank 1 op 3 belongs to job 2, expected 0..1" {
 		t.Error(err)
 	}
 }

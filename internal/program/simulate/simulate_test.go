@@ -221,7 +221,7 @@ func TestUsageErrors(t *testing.T) {
 		{"--threads 0", "--threads"},
 		{"--sweep L=1 --timeline x.json", "exclude each other"},
 		{"--sweep L", "expected NAME=VALUES"},
-		{"--sweep X=1", "expected a parameter out of L, o, g, G, O, S"},
+		{"--sweep X=1", "expected one of the parameters L, o, g, G, O, S"},
 		{"--sweep L=1;L=2", "twice"},
 		{"--sweep L=1..2", "FROM..TO:N"},
 		{"--sweep L=1..2:1", "FROM..TO:N"},
