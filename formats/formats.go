@@ -17,25 +17,26 @@ type WriteOptions = tracefile.WriteOptions
 // Written reports the format and the losses of a written trace.
 type Written = tracefile.Written
 
-// Open opens the trace that the named files are together, in any format, compressed or not, without reading it yet. A
-// single name is a file, "-" for standard input, or of a trace that is many files their folder, the file of rank 0, or
-// what comes before its number. The caller must close the result.
+// Open opens a trace, which may be several files, in any format, compressed or not, without reading it. A single
+// name is a file, "-" for standard input, or, for a format with many files per trace, their folder, the file of
+// rank 0, or the part of the name before the rank number. The caller must close the result.
 func Open(names []string, o Options) (*Opened, error) {
 	return tracefile.Open(All, names, o)
 }
 
-// Read reads the trace in the file called name, as [Open] names it.
+// Read reads a trace from the input called name; [Open] lists the accepted names.
 func Read(name string, o Options) (*dag.Trace, error) {
 	return tracefile.Read(All, name, o)
 }
 
-// Write writes the trace to path, "-" for standard output, in the format that o.To or the ending of path names, else in
-// [Default]. On an error no file is left, and one that was there before is still there.
+// Write writes the trace to path ("-": standard output) in the format of o.To, of the ending of path, or in
+// [Default]. After an error, a file that existed before is unchanged and no new file remains.
 func Write(path string, t *dag.Trace, o WriteOptions) (*Written, error) {
 	return tracefile.Write(All, path, t, o)
 }
 
-// WriteSource is [Write] for a trace that need not be in memory. It is written batch by batch if the format can.
+// WriteSource is [Write] for a trace that need not fit in memory. It writes batch by batch if the format supports
+// that.
 func WriteSource(path string, s dag.Source, o WriteOptions) (*Written, error) {
 	return tracefile.WriteSource(All, path, s, o)
 }

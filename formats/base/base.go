@@ -1,5 +1,5 @@
-// Package base is the registry of the trace formats that need no large third-party library. Package formats adds the
-// others.
+// Package base is the registry of the trace formats that need no large third-party library. Package formats adds
+// the others.
 package base
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/tracedag/tracedag/formats/vef"
 )
 
-// Formats are the formats, in probe order. Adding a format is one line here.
+// Formats lists the formats in probe order. To add a format, add one line here.
 var Formats = format.List{
 	store.Format,
 	goal.Binary,

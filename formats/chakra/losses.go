@@ -64,7 +64,7 @@ func commonLosses(t *dag.Trace) (format.Losses, int64) {
 	l.Add("measured times", c.measured)
 	l.Add("numbers of nodes", c.ids)
 	l.Add("attributes", c.foreign)
-	l.AddHints(t, dag.FieldHost, dag.FieldDims, dag.FieldPriority)
+	l.AddRareFields(t, dag.FieldHost, dag.FieldDims, dag.FieldPriority)
 	l.AddNodes(t)
 	return l, c.unknown
 }

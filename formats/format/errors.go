@@ -19,12 +19,12 @@ func (e *FileError) Error() string { return e.File + ": " + e.Err.Error() }
 // Unwrap returns the error without the file.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// FileErrorf returns a [*FileError] about a file. The message is formatted as by [fmt.Errorf].
+// FileErrorf returns a [*FileError] about a file. It formats the message as [fmt.Errorf] does.
 func FileErrorf(file, message string, args ...any) error {
 	return &FileError{file, fmt.Errorf(message, args...)}
 }
 
-// InFile returns err as a [*FileError], unless it carries the name of a file already. A nil error stays nil.
+// InFile returns err as a [*FileError], or err itself if it already names a file. A nil error stays nil.
 func InFile(file string, err error) error {
 	if err == nil || namesFile(err) {
 		return err
@@ -32,7 +32,7 @@ func InFile(file string, err error) error {
 	return &FileError{file, err}
 }
 
-// namesFile reports whether an error carries the name of a file.
+// namesFile reports whether an error names a file.
 func namesFile(err error) bool {
 	var syntax *SyntaxError
 	var path *fs.PathError
@@ -41,7 +41,7 @@ func namesFile(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &path) || errors.As(err, &file) || errors.As(err, &conf)
 }
 
-// Cause returns the reason of an [*fs.PathError], and any other error as it is.
+// Cause returns the underlying error of an [*fs.PathError], and any other error unchanged.
 func Cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

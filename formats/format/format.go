@@ -1,8 +1,7 @@
-// Package format is the contract between the trace formats and the programs that use them: what a format can do
-// ([Format]), what it reads from ([Input]), how it reports what it cannot express ([Loss]) and what it cannot
-// understand ([SyntaxError]).
+// Package format is the contract between trace formats and the programs that use them: what a format supports
+// ([Format]), its inputs ([Input]), the losses of conversion ([Loss]) and errors in inputs ([SyntaxError]).
 //
-// Every format is a package of its own that imports this one and dag, never another format.
+// Every format is a package of its own that imports this package and dag, never another format.
 package format
 
 import (
@@ -16,72 +15,74 @@ import (
 
 // Format is a trace format that can be read, written or both.
 type Format struct {
-	Name       string   // on the command line, such as "goalbin"
+	Name       string   // name on the command line, such as "goalbin"
 	Title      string   // one line of help
-	Extensions []string // file name endings that suggest it, such as ".bin", the usual one first
-	Binary     bool     // not for a terminal
+	Extensions []string // file name endings of the format, such as ".bin", the preferred one first
+	Binary     bool     // not printed on a terminal
 
-	// Detect reports whether a file that begins with head (at most DetectBytes of it) is surely in this format.
-	// nil: the format must be named.
+	// Detect reports whether head, the first DetectBytes bytes of a file or all of a shorter one, identifies this
+	// format. If nil, the user must name the format.
 	Detect func(head []byte) bool
 
-	// Files returns, of a trace that is many files, which of the files of a folder it is: those that belong to the file
-	// called name, or where that is "" to whatever trace the folder has. All are names without the folder. Where some
-	// of the trace's files are missing it returns a *MissingError, and name, if that is not "". nil: a trace is one
-	// file.
+	// Files selects, from the names in a folder, the files that belong to the same trace as name. If name is empty,
+	// it selects the folder's only trace. If files of the trace are missing, it returns a *MissingError, with name if
+	// that is not empty. If nil, a trace is one file.
 	Files func(name string, folder []string) ([]string, error)
 
-	// Read reads one trace from its files, most often one. nil: the format is only written.
+	// Read reads one trace from its files, usually one. If nil, the format is write-only.
 	Read func(inputs []*Input, o ReadOptions) (*dag.Trace, error)
 
-	// Open opens a trace that can be read batch by batch, without having all of it in memory. It returns nil for one
-	// that cannot, having read nothing; Read then reads the whole. nil: none can. The input must stay open until the
-	// source is closed. A source that depends on other files, too, names them in a method Files() []string.
+	// Open opens a trace for reading batch by batch, so that it need not fit in memory. For a trace that cannot be
+	// read so, it returns nil and reads nothing; Read then reads the whole trace. If nil, no trace of the format can.
+	// The input must stay open until the source is closed. A source that reads other files lists them in a method
+	// Files() []string.
 	Open func(in *Input, o ReadOptions) (dag.Source, error)
 
-	Options      *OptionTable // of reading; nil: none of its own
-	WriteOptions *OptionTable // of writing; nil: none of its own
+	Options      *OptionTable // options of reading; nil: none
+	WriteOptions *OptionTable // options of writing; nil: none
 
-	// Generates reports that what Open opens are descriptions of workload models. Their traces are generated
-	// while they are read.
+	// Generates reports that Open opens descriptions of workload models, whose traces are generated during reading.
 	Generates bool
 
-	// Tensors returns a function that finds the tensors which an op of the trace reads and writes. nil: ops have none.
+	// Tensors returns a function that finds the tensors which an op of the trace reads and writes. If nil, ops have
+	// none.
 	Tensors func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error)
 
-	// Losses lists what Write would leave out or change, without writing. nil: nothing ever.
+	// Losses lists the data that Write would drop or change, without writing. If nil, Write loses nothing.
 	Losses func(t *dag.Trace) []Loss
 
-	// Write writes the trace, front to back. It fails, before the first byte, on a trace that the format cannot hold at
-	// all; what it merely loses is for Losses to say. nil: the format is only read.
+	// Write writes the trace sequentially. If the format cannot represent the trace at all, it fails before the first
+	// byte; Losses reports lesser losses. If nil, the format is read-only.
 	Write func(w io.Writer, t *dag.Trace, o WriteOptions) error
 
-	// WriteFiles writes a trace as several files instead, one after the other. create begins the next one, whose name
-	// is that of the output, without the ending it may have, and suffix, such as ".12.et"; it is complete when create
-	// is called again or WriteFiles returns. What holds for Write holds for it. One of Write and WriteFiles is nil.
+	// WriteFiles writes a trace as several files, one after the other, under the rules of Write. create begins the
+	// next file. The file's name is the name of the output without an ending of the format, plus suffix, such as
+	// ".12.et". A file is complete when create is called again or WriteFiles returns. One of Write and WriteFiles is
+	// nil.
 	WriteFiles func(create func(suffix string) (io.Writer, error), t *dag.Trace, o WriteOptions) error
 
-	// WriteSource writes what Write writes, of a trace that need not be in memory, and tells o.Losses what Losses lists
-	// of it. It may be nil.
+	// WriteSource writes the bytes of Write from a trace that need not fit in memory. It first passes the result of
+	// Losses to o.Losses. It may be nil.
 	WriteSource func(w io.Writer, s dag.Source, o WriteOptions) error
 }
 
-// DetectBytes is how much of a file Format.Detect gets to see.
+// DetectBytes is the number of bytes at the beginning of a file that Format.Detect receives.
 const DetectBytes = 4096
 
-// Input is a file, or a pipe, that holds a trace or a part of one.
+// Input is a file or pipe with a trace or a part of one.
 type Input struct {
-	Name   string    // for messages: the path as given, or "<stdin>"
-	Reader io.Reader // the content from its start, decompressed
-	Head   []byte    // the first DetectBytes of it, or all there is
+	Name   string    // name for messages: the path as given, or "<stdin>"
+	Reader io.Reader // decompressed content from its start
+	Head   []byte    // the first DetectBytes bytes of the content, or all of it
 
-	// At gives random access to the content, Size bytes of it, where it is a plain file; nil where it comes through a
-	// pipe or a decompressor. Use either At or Reader.
+	// At gives random access to the content, which has Size bytes, if the input is an uncompressed regular file; else
+	// it is nil. Use either At or Reader.
 	At   io.ReaderAt
 	Size int64
 }
 
-// Single returns the one input of a trace, such as "a GOAL schedule", that is always one file.
+// Single returns the only input of a trace whose format has one file per trace; trace names such a trace, as in "a
+// GOAL schedule".
 func Single(inputs []*Input, trace string) (*Input, error) {
 	if len(inputs) != 1 {
 		return nil, fmt.Errorf("%s is one file, not %d", trace, len(inputs))
@@ -92,56 +93,55 @@ func Single(inputs []*Input, trace string) (*Input, error) {
 // ReadOptions are the options of reading that all formats share, and those of the format. The zero value reads
 // strictly.
 type ReadOptions struct {
-	Compat  bool // accept what the format's reference program accepts, its mistakes included
-	Lenient bool // continue after what can be skipped, with a warning
+	Compat  bool // accept the inputs of the format's reference program, including its bugs
+	Lenient bool // warn about and skip errors that allow it
 
-	// Own is the format's own options, of the type that Format.Options makes; nil: the defaults.
+	// Own has the format's own options, of the type that Format.Options creates; nil: the defaults.
 	Own Options
 
-	// CheckedComms suppresses the warning about undefined communicators, for callers that look for them.
+	// CheckedComms suppresses the warning about undefined communicators; the caller checks them itself.
 	CheckedComms bool
 
-	// Ranks is the number of ranks of a trace whose files are equal for all of them, of which there is only the first;
-	// 0: there is a file for every rank.
+	// Ranks is the number of ranks of a trace whose only file describes every rank; 0: each rank has a file.
 	Ranks int
 
-	Warn func(message string, args ...any) // reports deviations that the user may not expect; never nil
+	Warn func(message string, args ...any) // reports deviations that may surprise the user; never nil
 
-	// Context ends Read early: it then returns an error that wraps the context's. The inputs may end, too. nil: never.
+	// Context ends Read early; Read then returns an error that wraps the context's. The inputs may end early, too. If
+	// nil, reading cannot be cancelled.
 	Context context.Context
 
-	// OpenFile returns a file beside the trace that an option names. It is opened when it is first read. WriteFile
-	// writes such a file, complete or not at all. nil: there are no such files.
+	// OpenFile returns a file beside the trace that an option names, and opens it at the first read. WriteFile writes
+	// such a file, completely or not at all. If nil, there are no such files.
 	OpenFile  func(name string) *Input
 	WriteFile func(name string, content []byte) error
 }
 
 // WriteOptions are the options of writing that all formats share, and those of the format.
 type WriteOptions struct {
-	Compat bool    // write what the format's reference program writes, its mistakes included
-	Own    Options // of the type that Format.WriteOptions makes; nil: the defaults
+	Compat bool    // write the output of the format's reference program, including its bugs
+	Own    Options // of the type that Format.WriteOptions creates; nil: the defaults
 	Warn   func(message string, args ...any)
-	// Losses is told by WriteSource what the format would leave out or change, before the first byte; an error ends the
-	// writing. nil: nobody asks.
+	// Losses receives, from WriteSource, the losses before the first byte; an error stops writing. nil: discarded.
 	Losses func([]Loss) error
 }
 
-// MissingError says that a trace that is many files lacks one.
+// MissingError reports that a file of a trace with many files is missing.
 type MissingError struct {
-	Rank int // whose file is missing
+	Rank int // rank of the missing file
 }
 
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("the file of rank %d is missing", e.Rank)
 }
 
-// Loss is one kind of thing that a format cannot express, and how often the trace has it.
+// Loss is one kind of data that a format cannot represent, and the number of ops that have it.
 type Loss struct {
 	What  string // such as "release times", "durations rounded to whole nanoseconds"
-	Count int64  // how many ops it touches
+	Count int64  // ops affected
 }
 
-// String returns the loss as a message says it: "12 ops: release times".
+// String returns the loss for a message: "12 ops: release times".
 func (l Loss) String() string {
 	if l.Count == 1 {
 		return "1 op: " + l.What
@@ -149,14 +149,14 @@ func (l Loss) String() string {
 	return fmt.Sprintf("%d ops: %s", l.Count, l.What)
 }
 
-// SyntaxError says where and why an input cannot be understood.
+// SyntaxError reports where and why an input violates its format.
 type SyntaxError struct {
 	File     string
-	Line     int64  // from 1; 0 for binary formats
-	Offset   int64  // byte offset, where Line is 0
-	Class    string // the format's name for this kind of mistake, where it has such names
+	Line     int64  // from 1; 0: Offset applies
+	Offset   int64  // in bytes, if Line is 0
+	Class    string // the format's name for this kind of error; may be empty
 	Expected string
-	Found    string // may be empty, where there is nothing to show
+	Found    string // may be empty
 }
 
 // Error returns "FILE:LINE: CLASS: expected X, found Y", or "FILE: offset N: ...".

@@ -9,17 +9,18 @@ import (
 
 const (
 	lineWindow = 256 << 10 // bytes read at a time
-	maxLine    = 64 << 20  // longest line, so that input without line ends cannot take all memory
+	maxLine    = 64 << 20  // longest line, so that an input without line ends cannot exhaust the memory
 )
 
-// ErrLongLine says that a line is longer than EachLines takes.
+// ErrLongLine reports a line longer than the 64 MiB that EachLines accepts.
 var ErrLongLine = fmt.Errorf("more than %d MiB", maxLine>>20)
 
-// ErrStop is what the function of [EachLines] returns to stop without an error.
-var ErrStop = errors.New("no more lines are wanted")
+// ErrStop stops [EachLines] without an error when parse returns it.
+var ErrStop = errors.New("stop reading lines")
 
-// EachLines reads a text in pieces of whole lines, and calls parse with each. Every line has its end, which the last
-// one gets where it lacks it. It returns the first error: of parse, ErrLongLine, or one of reading.
+// EachLines reads a text in blocks of whole lines and calls parse with each block. Every line ends with a line
+// feed; EachLines appends a missing one to the last line. It returns the first error of parse or of reading, or
+// ErrLongLine.
 func EachLines(src io.Reader, parse func(lines []byte) error) error {
 	window := make([]byte, lineWindow)
 	n, idle := 0, 0

@@ -9,14 +9,14 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// Default is the name of the format that programs write unless told otherwise: the store, the only format that keeps
-// everything, provenance included.
+// Default is the name of the default output format: the store, the only format without losses, which also keeps
+// the provenance.
 const Default = "store"
 
-// List is a set of formats, in probe order.
+// List is a set of formats in probe order.
 type List []Format
 
-// Named returns the format called name, nil if there is none.
+// Named returns the format called name, or nil.
 func (l List) Named(name string) *Format {
 	for i := range l {
 		if l[i].Name == name {
@@ -26,7 +26,7 @@ func (l List) Named(name string) *Format {
 	return nil
 }
 
-// ForPath returns the first format that the ending of path suggests, nil if none does. Case is ignored.
+// ForPath returns the first format with the ending of path, or nil. It ignores case.
 func (l List) ForPath(path string) *Format {
 	ending := strings.ToLower(filepath.Ext(path))
 	for i := range l {
@@ -37,8 +37,8 @@ func (l List) ForPath(path string) *Format {
 	return nil
 }
 
-// Detect returns the readable formats that a file beginning with head may be in, head being the whole file or its first
-// DetectBytes bytes. It returns more than one if the content is ambiguous.
+// Detect returns the readable formats that match head, which is the first DetectBytes bytes of a file or all of a
+// shorter one. It returns several formats if the content is ambiguous.
 func (l List) Detect(head []byte) List {
 	var found List
 	for _, f := range l {
@@ -70,7 +70,7 @@ func (l List) Names() []string {
 	return names
 }
 
-// Tensors returns the function of the format whose traces know tensors; nil if there is none.
+// Tensors returns the function of the format whose ops have tensors, or nil.
 func (l List) Tensors() func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error) {
 	for i := range l {
 		if l[i].Tensors != nil {

@@ -158,7 +158,7 @@ var lossTexts = [numLosses]string{
 // tally is how many ops are touched by each loss.
 type tally struct {
 	own   [numLosses]int64
-	hints [dag.NumFields]int64 // of format.Hints
+	hints [dag.NumFields]int64 // of format.RareFields
 }
 
 // add adds the losses of other ops.
@@ -198,7 +198,7 @@ func (t *tally) count(r *dag.Rank, binary bool) {
 	t.own[lostJobs] += r.Job.Present()
 	t.own[lostTimes] += format.Measured(r)
 	t.own[lostAttrs] += r.Attrs.Present()
-	for _, id := range format.Hints {
+	for _, id := range format.RareFields {
 		t.hints[id] += dag.Fields[id].Of(r).Present()
 	}
 	if binary {
@@ -226,7 +226,7 @@ func (s *survey) losses(nodes []int32) []format.Loss {
 	var l format.Losses
 	for i, count := range s.lost.own {
 		if i == lostNodes {
-			for _, id := range format.Hints {
+			for _, id := range format.RareFields {
 				l.Add(dag.Fields[id].Lost, s.lost.hints[id])
 			}
 		}

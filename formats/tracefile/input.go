@@ -1,4 +1,4 @@
-// This file opens inputs: plain files, pipes, compressed ones. It detects their format.
+// This file opens inputs (regular files, pipes, compressed data) and detects their format.
 
 package tracefile
 
@@ -8,12 +8,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -23,7 +23,8 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// maxWindow is the most memory that a zstd input may ask for to be decompressed, as in the zstd program.
+// maxWindow is the largest zstd window in bytes, the limit of the zstd program. It bounds the memory for
+// decompression.
 const maxWindow = 128 << 20
 
 // Input is an open input file or pipe, decompressed.
@@ -32,9 +33,9 @@ type Input struct {
 	name    string // as given, "-" for standard input
 	closers []func()
 
-	stored io.Reader      // a pipe's bytes as stored, digested as they are read
-	sum    hash.Hash      // of what was read of it
-	digest chan digestion // of a plain file, computed beside
+	stored io.Reader      // bytes of a pipe as stored; reading updates sum
+	sum    hash.Hash      // SHA-256 of the bytes read from stored
+	digest chan digestion // digest of a regular file, computed in the background
 }
 
 type digestion struct {
@@ -45,12 +46,12 @@ type digestion struct {
 // opener opens the inputs of a trace.
 type opener struct {
 	ctx    context.Context // nil: reading cannot be cancelled
-	stdin  io.Reader       // nil: that of the process
-	digest bool            // inputs have digests
+	stdin  io.Reader       // nil: standard input of the process
+	digest bool            // compute digests of the inputs
 	add    func(n int64)   // counts the bytes read, as stored; may be nil
 }
 
-// OpenInput opens one input, "-" for standard input, with o.Context, o.Stdin and o.Digest.
+// OpenInput opens one input, "-" for standard input. It uses o.Context, o.Stdin and o.Digest.
 func OpenInput(name string, o Options) (*Input, error) {
 	return o.opener().open(name)
 }
@@ -80,7 +81,7 @@ func (o *opener) open(name string) (*Input, error) {
 	return in, nil
 }
 
-// standardInput returns the reader that "-" names.
+// standardInput returns the reader for "-".
 func standardInput(stdin io.Reader) io.Reader {
 	if stdin == nil {
 		return os.Stdin
@@ -88,7 +89,7 @@ func standardInput(stdin io.Reader) io.Reader {
 	return stdin
 }
 
-// start sets up the reading of r.
+// start prepares reading from r: digest, decompression and random access.
 func (in *Input) start(r io.Reader, o *opener) error {
 	if f, ok := r.(*os.File); ok {
 		plain, err := plainFile(f)
@@ -125,13 +126,13 @@ func (in *Input) start(r io.Reader, o *opener) error {
 		}
 	}
 	in.Head, in.Reader = head, r
-	if in.At != nil { // so that it does not begin with bytes that were read already
+	if in.At != nil { // r has already consumed the head
 		in.Reader = io.NewSectionReader(in.At, 0, in.Size)
 	}
 	return nil
 }
 
-// readError is the reason why an input cannot be read.
+// readError is an error of reading an input.
 type readError struct{ err error }
 
 func (e *readError) Error() string { return "reading: " + e.err.Error() }
@@ -141,26 +142,27 @@ func (in *Input) readError(err error) error {
 	return &format.FileError{File: in.Name, Err: &readError{format.Cause(err)}}
 }
 
-// plainFile returns the rest of f if that is a plain file with random access, nil if not.
+// plainFile returns the rest of f if f is a regular file with random access, else nil.
 func plainFile(f *os.File) (*io.SectionReader, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return nil, errors.New("expected a file, found a directory")
+		return nil, fmt.Errorf("expected a file or the folder of one trace, found another folder; name the files in it, as in %s",
+			filepath.Join(f.Name(), "*"))
 	}
-	if !info.Mode().IsRegular() || info.Size() == 0 { // files of size 0 need not be empty, as those in /proc
+	if !info.Mode().IsRegular() || info.Size() == 0 { // files of size 0, as in /proc, may have content
 		return nil, nil
 	}
-	at, err := f.Seek(0, io.SeekCurrent) // standard input may have been read from
+	at, err := f.Seek(0, io.SeekCurrent) // part of standard input may be consumed
 	if err != nil || at >= info.Size() {
 		return nil, nil
 	}
 	return io.NewSectionReader(f, at, info.Size()-at), nil
 }
 
-// peek returns the beginning of r, and a reader of the whole.
+// peek returns the beginning of r, and a reader of all of r.
 func peek(r io.Reader) ([]byte, io.Reader, error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	head, err := buffered.Peek(format.DetectBytes)
@@ -170,7 +172,7 @@ func peek(r io.Reader) ([]byte, io.Reader, error) {
 	return bytes.Clone(head), buffered, nil
 }
 
-// decompress returns what r decompresses to, nil if it is not compressed as far as its head tells.
+// decompress returns a reader of the decompressed content of r, or nil if head shows no compression.
 func (in *Input) decompress(head []byte, r io.Reader) (io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b, 8}):
@@ -186,11 +188,26 @@ func (in *Input) decompress(head []byte, r io.Reader) (io.Reader, error) {
 		}
 		in.closers = append(in.closers, z.Close)
 		return &decompressor{z, "zstd"}, nil
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
+		return nil, in.unsupported("xz")
+	case bytes.HasPrefix(head, []byte("BZh")) && len(head) >= 10 && string(head[4:10]) == "1AY&SY":
+		return nil, in.unsupported("bzip2")
 	}
 	return nil, nil
 }
 
-// decompressor gives the errors of a decompressor their name: those of some look like a regular end of the data.
+// unsupported returns the error for a compression that only an external program reads.
+func (in *Input) unsupported(program string) error {
+	command := program + " -dc"
+	if in.name != "-" {
+		command += " " + in.name
+	}
+	return fmt.Errorf("expected plain, gzip or zstd data, found %s data; decompress it in a pipe, as in %q", program,
+		command+" | traceconv")
+}
+
+// decompressor adds the name of the compression to errors: some decompressors report a truncated file as a regular
+// end.
 type decompressor struct {
 	io.Reader
 	kind string
@@ -202,12 +219,12 @@ func (d *decompressor) Read(b []byte) (int, error) {
 	case nil, io.EOF:
 		return n, err
 	case io.ErrUnexpectedEOF:
-		return n, fmt.Errorf("the %s data ends early", d.kind)
+		return n, fmt.Errorf("truncated %s data", d.kind)
 	}
 	return n, fmt.Errorf("damaged %s data: %w", d.kind, err)
 }
 
-// isZstd reports whether head begins a zstd frame, or a skippable frame as parallel compressors put first.
+// isZstd reports whether head begins a zstd frame, or a skippable frame, with which parallel compressors begin.
 func isZstd(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
 		len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18})
@@ -220,8 +237,8 @@ func (in *Input) digestFile(f *io.SectionReader, ctx context.Context) {
 	in.digest <- digestion{sum.Sum(nil), err}
 }
 
-// Digest returns the input's name and the SHA-256 of its bytes as stored. Of a pipe, it first reads what is left. It
-// may be called once.
+// Digest returns the input's name and the SHA-256 of its bytes as stored. It reads the rest of a pipe. Call it at
+// most once.
 func (in *Input) Digest() (dag.Input, error) {
 	var d digestion
 	if in.digest != nil {
@@ -243,8 +260,8 @@ func (in *Input) Close() {
 	}
 }
 
-// Detect returns the format of the input: the one called from, or if that is empty, the one its content shows. An
-// unknown name is an [*OptionError].
+// Detect returns the format called from, or, if that is empty, the format that the content shows. An unknown name
+// is an [*OptionError].
 func Detect(formats format.List, in *Input, from string) (*format.Format, error) {
 	readable := formats.Readable()
 	if from != "" {
@@ -257,21 +274,21 @@ func Detect(formats format.List, in *Input, from string) (*format.Format, error)
 	switch len(found) {
 	case 0:
 		if f := readable.ForPath(in.name); f != nil {
-			return f, nil // whose reader says best what is wrong with the content
+			return f, nil // its reader gives the best error
 		}
-		return nil, format.FileErrorf(in.Name, "the content shows no known format; name one with --from: %s",
+		return nil, format.FileErrorf(in.Name, "unknown format; name the format with --from, one of %s",
 			strings.Join(readable.Names(), ", "))
 	case 1:
 		return &found[0], nil
 	}
-	return nil, format.FileErrorf(in.Name, "the content may be of several formats; name one with --from: %s",
+	return nil, format.FileErrorf(in.Name, "the content fits several formats; select one with --from: %s",
 		strings.Join(found.Names(), ", "))
 }
 
 // OptionError is an error in an option of the caller, not in a file.
 type OptionError struct {
-	Option string // its name as a flag: "from", "to" or "output"
-	Value  string // the value that is at fault, if the message does not give it; else ""
+	Option string // flag name: "from", "to" or "output"
+	Value  string // value in error, if the message does not include it; else ""
 	Err    error
 }
 
@@ -294,7 +311,7 @@ func named(formats format.List, name, option string) (*format.Format, error) {
 	return nil, &OptionError{Option: option, Err: err}
 }
 
-// storedSize returns the size in bytes of the input called name, -1 if only reading it could tell.
+// storedSize returns the size in bytes of the input called name, or -1 if it is unknown before reading.
 func storedSize(name string, stdin io.Reader) int64 {
 	var info fs.FileInfo
 	var err error
@@ -309,8 +326,8 @@ func storedSize(name string, stdin io.Reader) int64 {
 	return info.Size()
 }
 
-// TotalSize returns the size of the inputs in bytes, as stored, -1 if it is not known. "-" is stdin, nil for that of
-// the process.
+// TotalSize returns the size of the inputs in bytes, as stored, or -1 if it is unknown. The name "-" is stdin, or
+// standard input of the process if stdin is nil.
 func TotalSize(names []string, stdin io.Reader) int64 {
 	total := int64(0)
 	for _, name := range names {
@@ -323,7 +340,7 @@ func TotalSize(names []string, stdin io.Reader) int64 {
 	return total
 }
 
-// count counts the bytes that were read. It returns an error when reading is cancelled.
+// count counts n bytes. It returns an error if reading is cancelled.
 func (o *opener) count(n int) error {
 	if o.add != nil {
 		o.add(int64(n))
@@ -331,7 +348,7 @@ func (o *opener) count(n int) error {
 	return cancelled(o.ctx)
 }
 
-// cancelled returns why a context has ended, nil if it has not.
+// cancelled returns the cause if ctx has ended, else nil.
 func cancelled(ctx context.Context) error {
 	if ctx == nil {
 		return nil

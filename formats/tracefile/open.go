@@ -1,7 +1,7 @@
-// Package tracefile opens, reads and writes the files of traces: it decompresses inputs, detects their format, finds
-// the other files of a trace that is many files, and writes outputs that are there complete or not at all.
+// Package tracefile opens, reads and writes trace files: it decompresses inputs, detects their format, finds the
+// other files of a trace with many files, and writes outputs completely or not at all.
 //
-// It imports no format. Callers pass the list of the formats that they support; package formats passes all of them.
+// It imports no format. Callers pass the list of formats that they support; package formats passes all of them.
 package tracefile
 
 import (
@@ -15,63 +15,63 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Options says how to open a trace. The zero value detects the format and discards warnings.
+// Options configures [Open] and [Read]. The zero value detects the format and discards warnings.
 type Options struct {
-	From    string // name of the format; "": as the content shows
-	Compat  bool   // accept what the format's reference program accepts, its mistakes included
-	Lenient bool   // continue after what can be skipped, with a warning
+	From    string // name of the format; "": detected from the content
+	Compat  bool   // accept the inputs of the format's reference program, including its bugs
+	Lenient bool   // warn about and skip errors that allow it
 
-	// Ranks is the number of ranks that do what the file of rank 0 has, the only one that is read; 0: there is a file
-	// for each rank.
+	// Ranks is the number of ranks that repeat the file of rank 0, the only file that is read; 0: each rank has a
+	// file.
 	Ranks        int
 	CheckedComms bool // the caller reports undefined communicators itself
 
-	// Context ends Open, Read and reading from Opened.Source early, with an error that wraps the context's cause. nil:
-	// never.
+	// Context ends Open, Read and reading from Opened.Source early, with an error that wraps the context's cause. If
+	// nil, reading cannot be cancelled.
 	Context context.Context
-	Stdin   io.Reader                         // what "-" names; nil: that of the process
-	Digest  bool                              // compute what Opened.Inputs returns
-	Warn    func(message string, args ...any) // reports deviations that the user may not expect; nil: discards
+	Stdin   io.Reader                         // reader for "-"; nil: standard input of the process
+	Digest  bool                              // compute the digests that Opened.Inputs returns
+	Warn    func(message string, args ...any) // reports deviations that may surprise the user; nil: discards
 
-	// Progress is told the size of all inputs in bytes, as stored, -1 if it is not known. The function that it returns
-	// counts the bytes that are read; it may be called by several goroutines. nil: nobody counts.
+	// Progress receives the total size of the inputs in bytes, as stored, or -1 if it is unknown. The function that
+	// it returns counts the bytes read; several goroutines may call it. If nil, nothing is counted.
 	Progress func(total int64) (add func(n int64))
 
-	// Own returns the own options of the format that was found, for the input of a name; nil: the format's defaults.
+	// Own returns the options for the detected format and the input called name. If nil, the defaults apply.
 	Own func(f *format.Format, name string) (format.Options, error)
 
-	Outputs *Outputs // registers unfinished files that options name; nil: nobody removes them on a signal
+	Outputs *Outputs // registers unfinished files that options name; nil: a signal does not remove them
 }
 
-// Opened is a trace that is open and in a known format, but not read.
+// Opened is an open trace of a known format that is not read yet.
 type Opened struct {
 	Format *format.Format
-	Name   string     // of the input, for messages
+	Name   string     // input name for messages
 	Source dag.Source // reads the trace batch by batch; nil if the format cannot. Close closes it
 
 	o       Options
 	in      *Input
 	opener  *opener
-	others  []*laterInput // the files after the first, if the trace has many
+	others  []*laterInput // files after the first
 	beside  []*laterInput // files that options name
-	opened  dag.Source    // what the format returned; nil if it cannot
+	opened  dag.Source    // source that the format returned; nil if it cannot
 	options format.ReadOptions
 }
 
-// TooManyFilesError says that several files were named for a format whose traces are one file.
+// TooManyFilesError reports several files for a format with one file per trace.
 type TooManyFilesError struct {
 	Files  int
 	Format *format.Format
 }
 
 func (e *TooManyFilesError) Error() string {
-	return fmt.Sprintf("a trace in %s is one file, found %d", e.Format.Name, e.Files)
+	return fmt.Sprintf("a %s trace is one file, found %d files", e.Format.Name, e.Files)
 }
 
-// Open opens the trace that the named files are together. A single name is a file, "-" for standard input, or of a
-// trace that is many files their folder, the file of rank 0, or what comes before its number. The caller must close the
-// result. An error about a file is a [*format.SyntaxError], [*format.FileError] or [*fs.PathError]; one about an option
-// is an [*OptionError].
+// Open opens one trace from the named files. A single name is a file, "-" for standard input, or, for a format
+// with many files per trace, their folder, the file of rank 0, or the part of the name before the rank number. The
+// caller must close the result. An error about a file is a [*format.SyntaxError], [*format.FileError] or
+// [*fs.PathError]; an error about an option is an [*OptionError].
 func Open(formats format.List, names []string, o Options) (_ *Opened, err error) {
 	if o.Warn == nil {
 		o.Warn = func(string, ...any) {}
@@ -83,7 +83,7 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 		}
 	}()
 	if len(names) == 0 {
-		return nil, errors.New("no file is named")
+		return nil, errors.New("expected the name of a trace, found none")
 	}
 	if err := cancelled(o.Context); err != nil {
 		return nil, err
@@ -132,8 +132,8 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 	return t, nil
 }
 
-// files returns the files of the trace of which those of the names are some. given is the name of the first; found says
-// that it is not the one that the caller named.
+// files returns all files of the trace that includes the named ones. given is the first name; found reports that
+// it differs from the name that the caller gave.
 func (t *Opened) files(names []string, given string, found bool) ([]string, error) {
 	switch {
 	case t.Format.Files != nil && len(names) == 1 && given == names[0] && given != "-":
@@ -146,7 +146,7 @@ func (t *Opened) files(names []string, given string, found bool) ([]string, erro
 			return nil, err
 		}
 		if t.o.Ranks == 0 {
-			t.o.Warn("%s: read alone, as a trace of one rank, for %v", given, missing)
+			t.o.Warn("%s: %v: read as a trace of one rank", given, missing)
 		}
 		return []string{given}, nil
 	case t.Format.Files == nil && len(names) > 1:
@@ -218,8 +218,8 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 	return trace, nil
 }
 
-// failed returns the error of an input: the reason if reading was cancelled, and else err, which gets the trace's name
-// unless it names a file already.
+// failed returns the error of an input: the cause if reading was cancelled, else err. It adds the trace's name
+// unless the error names a file.
 func (t *Opened) failed(err error) error {
 	if ended := cancelled(t.o.Context); ended != nil {
 		err = ended
@@ -227,16 +227,16 @@ func (t *Opened) failed(err error) error {
 	return format.InFile(t.Name, err)
 }
 
-// replicate returns the trace with its only rank done by all that there are to be.
+// replicate copies the only rank of the trace to all ranks.
 func (t *Opened) replicate(trace *dag.Trace) (*dag.Trace, error) {
 	if n := len(trace.Ranks); n != 1 {
-		return nil, fmt.Errorf("the trace has %d ranks, expected one that stands for all", n)
+		return nil, fmt.Errorf("expected a trace with one rank, to copy to all ranks, found %d ranks", n)
 	}
 	return compose.Replicate(trace, t.o.Ranks)
 }
 
-// Inputs returns the name and digest of each file that was read, for the provenance. It needs Options.Digest and may be
-// called once, after the trace was read.
+// Inputs returns the name and digest of each file read, for the provenance. It needs Options.Digest. Call it at
+// most once, after reading the trace.
 func (t *Opened) Inputs() ([]dag.Input, error) {
 	first, err := t.in.Digest()
 	if err != nil {
@@ -262,7 +262,7 @@ func (t *Opened) Inputs() ([]dag.Input, error) {
 	return digests, nil
 }
 
-// later returns the files after the first, without those that options name and the format did not read.
+// later returns the files after the first, without unread files that options name.
 func (t *Opened) later() []*laterInput {
 	later := t.others[:len(t.others):len(t.others)]
 	for _, in := range t.beside {
@@ -273,7 +273,7 @@ func (t *Opened) later() []*laterInput {
 	return later
 }
 
-// digestFile returns the digest of a file that a format has read by itself.
+// digestFile returns the digest of a file that a format opened by itself.
 func (t *Opened) digestFile(name string) (dag.Input, error) {
 	o := opener{ctx: t.o.Context, stdin: t.o.Stdin, digest: true}
 	in, err := o.open(name)
@@ -284,12 +284,12 @@ func (t *Opened) digestFile(name string) (dag.Input, error) {
 	return in.Digest()
 }
 
-// Generates reports whether the input describes a workload model, whose trace is generated while it is read.
+// Generates reports whether the input describes a workload model, whose trace is generated during reading.
 func (t *Opened) Generates() bool {
 	return t.Source != nil && t.Format.Generates
 }
 
-// Close closes the inputs. It may be called again.
+// Close closes the inputs. Further calls do nothing.
 func (t *Opened) Close() {
 	if t.Source != nil {
 		t.Source.Close()
@@ -304,7 +304,7 @@ func (t *Opened) Close() {
 	}
 }
 
-// Read reads the trace in the file called name, as [Open] names it.
+// Read reads the trace from the input called name; [Open] lists the accepted names.
 func Read(formats format.List, name string, o Options) (*dag.Trace, error) {
 	t, err := Open(formats, []string{name}, o)
 	if err != nil {

@@ -1,4 +1,4 @@
-// This file writes outputs that are there complete or not at all.
+// This file writes output files completely or not at all.
 
 package tracefile
 
@@ -16,8 +16,8 @@ import (
 
 const outputBuffer = 1 << 16
 
-// Output is an output file or standard output. A file has its name only after Commit: until then it does not exist, or
-// is the one that was there before.
+// Output is an output file or standard output. Commit gives a file its name; before that, the name is unused or
+// belongs to the previous file.
 type Output struct {
 	*bufio.Writer
 	name string // for messages
@@ -28,7 +28,7 @@ type Output struct {
 	final string
 }
 
-// Create begins the output file called path. The caller must call Close, and Commit before that if all went well.
+// Create begins the output file called path. The caller must call Close, and before that Commit on success.
 func (s *Outputs) Create(path string) (*Output, error) {
 	if err := CheckOutput(path); err != nil {
 		return nil, err
@@ -46,17 +46,17 @@ func Stdout(w io.Writer) *Output {
 	return &Output{Writer: bufio.NewWriterSize(w, outputBuffer), name: "<stdout>"}
 }
 
-// CheckOutput returns the error that Outputs.Create would return if it is known without creating anything, so that it
-// precedes long work. A path that names a folder is an [*OptionError].
+// CheckOutput returns the error that Outputs.Create would return, as far as it can tell without creating a file.
+// Call it before long work. If path names a directory, the error is an [*OptionError].
 func CheckOutput(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return &OptionError{Option: "output", Err: fmt.Errorf("%s is a directory, expected a file", path)}
+		return &OptionError{Option: "output", Err: fmt.Errorf("expected a file, found the directory %s", path)}
 	}
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil {
-		return format.FileErrorf(path, "creating: folder %s: %w", folder, format.Cause(err))
+		return format.FileErrorf(path, "creating: directory %s: %w", folder, format.Cause(err))
 	} else if !info.IsDir() {
-		return format.FileErrorf(path, "creating: %s is not a folder", folder)
+		return format.FileErrorf(path, "creating: %s is not a directory", folder)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (o *Output) open(path string) (err error) {
 			o.file, err = os.OpenFile(path, os.O_WRONLY, 0)
 			return err
 		}
-		if o.final, err = filepath.EvalSymlinks(path); err != nil { // what a link leads to is replaced, not the link
+		if o.final, err = filepath.EvalSymlinks(path); err != nil { // replace the target of a link, not the link
 			return err
 		}
 	}
@@ -88,13 +88,13 @@ func (o *Output) open(path string) (err error) {
 			continue
 		}
 		if err == nil && replaced != nil {
-			err = o.file.Chmod(replaced.Mode().Perm()) // what was private stays so
+			err = o.file.Chmod(replaced.Mode().Perm()) // keep private files private
 		}
 		return err
 	}
 }
 
-// Commit finishes the output: what was written is all there is to be.
+// Commit completes the output and gives it its name.
 func (o *Output) Commit() error {
 	if err := o.finish(); err != nil || o.temp == "" {
 		return err
@@ -106,7 +106,7 @@ func (o *Output) Commit() error {
 	return nil
 }
 
-// finish writes what is left to write, but does not give a file its name.
+// finish flushes and closes the file, but does not give it its name.
 func (o *Output) finish() error {
 	if err := o.Flush(); err != nil {
 		return o.writeError(err)
@@ -120,7 +120,7 @@ func (o *Output) finish() error {
 	return nil
 }
 
-// Failed returns the error of a failed write with the output's name instead of that of a temporary file.
+// Failed returns the error of a failed write with the output's name in place of the temporary file's name.
 func (o *Output) Failed(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -131,7 +131,7 @@ func (o *Output) Failed(err error) error {
 
 func (o *Output) writeError(err error) error {
 	if o.file == nil {
-		return err // standard output's, which names it
+		return err // the error of standard output names it
 	}
 	return format.FileErrorf(o.name, "writing: %w", format.Cause(err))
 }
@@ -139,7 +139,7 @@ func (o *Output) writeError(err error) error {
 // Close removes the output unless it was committed.
 func (o *Output) Close() {
 	if o.file != nil {
-		o.file.Close() // again, after Commit, which does no harm
+		o.file.Close() // harmless after Commit
 	}
 	if o.temp != "" {
 		o.set.remove(o.temp)

@@ -1,4 +1,4 @@
-// This file finds the files of traces that are many files.
+// This file finds the files of traces with many files.
 
 package tracefile
 
@@ -15,10 +15,10 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// firstOfPrefix returns the file of rank 0 of the trace whose files are called name, their rank and an ending of the
-// format, as in name.0.et: the format called from, or where that is empty any whose traces are many files. The name may
-// have the ending, too, as that of an output does. Where there is no such file it may be name.et, of a trace of one
-// rank. It returns name itself where there is a file of that name, or none of the others.
+// firstOfPrefix returns the file of rank 0 of the trace called name: name, the rank and an ending of the format,
+// as in name.0.et. The format is the one called from, or, if that is empty, any format with many files per trace.
+// The name may include the ending, as the name of an output does. If that file does not exist, name.et of a trace
+// with one rank is tried. firstOfPrefix returns name itself if a file has that name or none of the others exists.
 func firstOfPrefix(formats format.List, name, from string) string {
 	if _, err := os.Lstat(name); err == nil || name == "-" {
 		return name
@@ -28,7 +28,7 @@ func firstOfPrefix(formats format.List, name, from string) string {
 			continue
 		}
 		for _, ending := range f.Extensions {
-			name := strings.TrimSuffix(name, ending) // as -o NAME.et calls such a trace
+			name := strings.TrimSuffix(name, ending) // "-o NAME.et" names such a trace, too
 			for _, rank := range []string{RankZero, ""} {
 				for _, compressed := range []string{"", ".gz", ".zst"} {
 					file := name + rank + ending + compressed
@@ -42,16 +42,16 @@ func firstOfPrefix(formats format.List, name, from string) string {
 	return name
 }
 
-// RankZero is what the name of the file of rank 0 has between that of the trace and the ending.
+// RankZero is the part of the file name of rank 0 between the trace's name and the ending.
 const RankZero = ".0"
 
-// filesOfFolder returns the files of the trace in a folder, in a format whose traces are many files: the one called
-// from, or where that is empty whichever finds some. Of anything but a folder, or where there is no such trace, it
-// returns the name alone.
+// filesOfFolder returns the files of the trace in a folder, in the format called from, or, if that is empty, in
+// the first format with many files per trace that finds some. If name is no folder or has no such trace, it
+// returns name alone.
 func filesOfFolder(formats format.List, name, from string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
-		return []string{name}, nil // Open says what is wrong with it
+		return []string{name}, nil // Open reports the error
 	}
 	for _, f := range formats.Readable() {
 		if f.Files == nil || from != "" && f.Name != from {
@@ -65,8 +65,8 @@ func filesOfFolder(formats format.List, name, from string) ([]string, error) {
 	return []string{name}, nil
 }
 
-// DistinctTraces returns the inputs without those that are files of a trace whose file of rank 0 is among them, too, in
-// the format called from, or where that is empty as their names tell.
+// DistinctTraces returns the inputs without the other files of a trace whose file of rank 0 is among them. The
+// format is the one called from, or, if that is empty, follows from the names.
 func DistinctTraces(formats format.List, names []string, from string) []string {
 	readable := formats.Readable()
 	parts := make(map[string]bool) // by clean path
@@ -91,7 +91,7 @@ func DistinctTraces(formats format.List, names []string, from string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return parts[filepath.Clean(name)] })
 }
 
-// siblings returns the files of the trace to which the one called path belongs.
+// siblings returns the files of the trace that includes the file called path.
 func siblings(path string, f *format.Format) ([]string, error) {
 	folder, base := filepath.Split(path)
 	if folder == "" {
@@ -100,14 +100,14 @@ func siblings(path string, f *format.Format) ([]string, error) {
 	files, err := filesIn(folder, base, f)
 	for i := range files {
 		if filepath.Base(files[i]) == base {
-			files[i] = path // as it was given
+			files[i] = path // as the caller gave it
 		}
 	}
 	return files, err
 }
 
-// filesIn returns the files of a folder that make up the trace to which the one called name belongs, or where that is
-// "" the trace that the folder has.
+// filesIn returns the files in a folder of the trace that includes the file called name. If name is empty, it
+// returns the files of the folder's only trace.
 func filesIn(folder, name string, f *format.Format) ([]string, error) {
 	names, err := plainNames(folder)
 	if err != nil {
@@ -123,7 +123,7 @@ func filesIn(folder, name string, f *format.Format) ([]string, error) {
 	return files, nil
 }
 
-// sameButDigits reports whether two names of files of a trace differ in digits only, as those of different ranks do.
+// sameButDigits reports whether two file names differ only in digits, as the files of different ranks do.
 func sameButDigits(a, b string) bool {
 	rest := func(name string) string {
 		return strings.Map(func(r rune) rune {
@@ -136,7 +136,7 @@ func sameButDigits(a, b string) bool {
 	return rest(a) == rest(b)
 }
 
-// plainNames returns the names of the plain files in a folder, ascending, without the hidden ones.
+// plainNames returns the names of the regular files in a folder, ascending, without hidden files.
 func plainNames(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -151,26 +151,26 @@ func plainNames(folder string) ([]string, error) {
 	return names, nil
 }
 
-// plain reports whether an entry of a folder is a plain file or a link to one. Another, such as a pipe, may have no
-// end.
+// plain reports whether an entry of a folder is a regular file or a link to one. Others, such as pipes, may have
+// no end.
 func plain(folder string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.Type().IsRegular()
 	}
 	info, err := os.Stat(filepath.Join(folder, e.Name()))
-	return err != nil || info.Mode().IsRegular() // Open says what is wrong with a link that leads nowhere
+	return err != nil || info.Mode().IsRegular() // Open reports a dangling link
 }
 
-// laterInput is one of many files of a trace. It is opened when it is first read and closed at its end, so that there
-// may be more files than can be open at the same time.
+// laterInput is a file of a trace with many files. It is opened at the first read and closed at its end, so that a
+// trace may have more files than a process can open.
 type laterInput struct {
 	o    *opener
 	name string
 
 	in     *Input    // while it is open
-	opened bool      // whether it was read from
+	opened bool      // whether it was read
 	done   bool      // whether it was read to its end
-	sum    dag.Input // then
+	sum    dag.Input // digest, once done
 }
 
 func (l *laterInput) Read(b []byte) (int, error) {
@@ -179,7 +179,7 @@ func (l *laterInput) Read(b []byte) (int, error) {
 	}
 	if err := l.open(); err != nil {
 		var reading *readError
-		if errors.As(err, &reading) { // who reads knows the name
+		if errors.As(err, &reading) { // the caller adds the name
 			return 0, reading.err
 		}
 		return 0, format.Cause(err)
@@ -201,7 +201,7 @@ func (l *laterInput) open() (err error) {
 	return err
 }
 
-// end closes the file, having taken its digest.
+// end takes the digest and closes the file.
 func (l *laterInput) end() (err error) {
 	l.done = true
 	if l.o.digest {
@@ -211,7 +211,7 @@ func (l *laterInput) end() (err error) {
 	return err
 }
 
-// Digest returns what Input.Digest does.
+// Digest returns the same as Input.Digest.
 func (l *laterInput) Digest() (dag.Input, error) {
 	if !l.done {
 		if err := l.open(); err != nil {

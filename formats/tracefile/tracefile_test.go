@@ -100,6 +100,53 @@ func TestZeroOptions(t *testing.T) {
 	}
 }
 
+// A compression that only external programs read is named with the command that reads it.
+func TestForeignCompression(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for head, command := range map[string]string{
+		"\xfd7zXZ\x00\x00\x04": "xz -dc x | traceconv", "BZh91AY&SY\x00": "bzip2 -dc x | traceconv",
+	} {
+		if err := os.WriteFile("x", []byte(head), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(format.List{texts}, []string{"x"}, Options{})
+		if err == nil || !strings.Contains(err.Error(), command) {
+			t.Errorf("%q: error %v, want %s", head, err, command)
+		}
+		_, err = Open(format.List{texts}, []string{"-"}, Options{Stdin: strings.NewReader(head)})
+		if want := strings.Replace(command, " x ", " ", 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q in a pipe: error %v, want %s", head, err, want)
+		}
+	}
+	if _, err := Open(format.List{texts}, []string{"-"}, Options{Stdin: strings.NewReader("BZh, not bzip2")}); err == nil ||
+		!strings.Contains(err.Error(), "unknown format") {
+		t.Errorf("a text that begins like bzip2 data: %v", err)
+	}
+}
+
+// A name without an ending, a folder in the path with a point, and a hidden file select the store.
+func TestOutputFormat(t *testing.T) {
+	t.Chdir(t.TempDir())
+	store := format.Format{Name: format.Default, Extensions: []string{".parquet"}, Write: texts.Write}
+	formats := format.List{store, texts}
+	for path, want := range map[string]string{
+		"": "store", "-": "store", "x": "store", "v1.2/x": "store", ".x": "store", "x.": "store", "X.PLAIN": "plain",
+	} {
+		if f, err := OutputFormat(formats, "", path); err != nil || f.Name != want {
+			t.Errorf("%q: %v, %v; want %s", path, f, err, want)
+		}
+	}
+	if f, err := OutputFormat(formats, "plain", "x.foo"); err != nil || f.Name != "plain" {
+		t.Errorf("a named format: %v, %v", f, err)
+	}
+	if err := os.Mkdir("pipe.foo", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OutputFormat(formats, "", "pipe.foo"); err != nil {
+		t.Errorf("a path that is no regular file: %v", err)
+	}
+}
+
 func TestErrorsHaveTypes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	formats := format.List{texts}
@@ -118,9 +165,11 @@ func TestErrorsHaveTypes(t *testing.T) {
 	_, err = Write(formats, "y", new(dag.Trace), WriteOptions{To: "no"})
 	option(err, `to: expected one of plain, found "no"`)
 	_, err = Write(formats, ".", new(dag.Trace), WriteOptions{To: "plain"})
-	option(err, "output: . is a directory, expected a file")
+	option(err, "output: expected a file, found the directory .")
 	_, err = Write(formats, "x.gz", new(dag.Trace), WriteOptions{})
-	option(err, "output x.gz: outputs are not compressed; write to standard output and pipe it into the compressor")
+	option(err, `output x.gz: outputs are not compressed; compress it in a pipe, as in "... --to store | gzip > x.gz"`)
+	_, err = Write(formats, "x.foo", new(dag.Trace), WriteOptions{})
+	option(err, "output x.foo: no format has the ending .foo: expected .plain, or a format named with --to")
 	var many *TooManyFilesError
 	if _, err = Open(formats, []string{"x", "x"}, Options{}); !errors.As(err, &many) || many.Files != 2 {
 		t.Errorf("two files: %v", err)

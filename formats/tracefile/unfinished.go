@@ -10,20 +10,20 @@ import (
 	"sync/atomic"
 )
 
-// Outputs is the set of unfinished output files of a program, so that a signal handler can remove them. The zero value
-// is an empty set. Its methods may be called by several goroutines.
+// Outputs is the set of a program's unfinished output files, so that a signal handler can remove them. The zero
+// value is an empty set. Its methods are safe for concurrent use.
 type Outputs struct {
 	mu    sync.Mutex
 	paths map[string]bool
-	names atomic.Int64 // how many names there were so far
+	names atomic.Int64 // number of names made so far
 }
 
-// name returns a name in a folder that no other output of the program has or had.
+// name returns a path in a folder that no other output of the program has or had.
 func (s *Outputs) name(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf(".tracedag-%d-%d.tmp", os.Getpid(), s.names.Add(1)-1))
 }
 
-// create makes a file with create, which must fail if it exists already.
+// create opens a file with the function create, which must fail if the file exists.
 func (s *Outputs) create(path string, create func() (*os.File, error)) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Outputs) rename(path, final string) error {
 	return nil
 }
 
-// remove removes the file, if it is still there.
+// remove removes the file if it is unfinished.
 func (s *Outputs) remove(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +66,8 @@ func (s *Outputs) RemoveAll() {
 	s.removeAllLocked()
 }
 
-// Stop removes the unfinished files of a process that is about to exit. No output can be begun or finished from here
-// on: whoever tries waits forever.
+// Stop removes the unfinished files of a process that is about to exit. Afterwards, calls that begin or finish an
+// output block forever.
 func (s *Outputs) Stop() {
 	s.mu.Lock()
 	s.removeAllLocked()

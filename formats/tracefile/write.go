@@ -1,4 +1,4 @@
-// This file writes traces. All files of a trace are there complete or none of them is.
+// This file writes traces. It writes all files of a trace or none.
 
 package tracefile
 
@@ -19,39 +19,40 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// WriteOptions says how to write a trace. The zero value writes the format that the name of the file suggests.
+// WriteOptions configures [Write] and [WriteSource]. The zero value selects the format by the file name's ending.
 type WriteOptions struct {
-	To     string         // name of the format; "": as the name of the file suggests, else format.Default
-	Strict bool           // write nothing, but return a *LossError, if the format cannot keep all of the trace
-	Compat bool           // write what the format's reference program writes, its mistakes included
-	Own    format.Options // of the format, as its WriteOptions makes them; nil: the defaults
+	To     string         // name of the format; "": by the ending of the path, else format.Default
+	Strict bool           // write nothing and return a *LossError if the format loses data
+	Compat bool           // write the output of the format's reference program, including its bugs
+	Own    format.Options // of the type that the format's WriteOptions creates; nil: the defaults
 
-	// Numbered gives the only file of a trace of one rank a number, too, in a format whose traces are many files.
-	// Otherwise it is called as the path says if that has an ending of the format.
+	// Numbered numbers the only file of a trace with one rank, too, in a format with many files per trace. Otherwise
+	// that file has the name of the path if the path has an ending of the format.
 	Numbered bool
 
-	// Context ends writing early, with an error that wraps the context's cause; no file is left then. nil: never.
+	// Context ends writing early, with an error that wraps the context's cause; no file remains then. If nil, writing
+	// cannot be cancelled.
 	Context context.Context
 
-	Stdout   io.Writer                         // what "-" names; nil: that of the process
-	Outputs  *Outputs                          // registers unfinished files; nil: nobody removes them on a signal
-	Warn     func(message string, args ...any) // reports deviations that the user may not expect; nil: discards
-	Info     func(message string, args ...any) // reports what needs no action; nil: discards
-	Progress func(bytes int64)                 // counts the bytes written; nil: nobody
+	Stdout   io.Writer                         // writer for "-"; nil: standard output of the process
+	Outputs  *Outputs                          // registers unfinished files; nil: a signal does not remove them
+	Warn     func(message string, args ...any) // reports deviations that may surprise the user; nil: discards
+	Info     func(message string, args ...any) // reports facts that need no action; nil: discards
+	Progress func(bytes int64)                 // counts the bytes written; nil: not counted
 }
 
-// Written says what was written.
+// Written reports the result of writing a trace.
 type Written struct {
 	Format *format.Format
-	Losses []format.Loss // what the format could not keep
+	Losses []format.Loss // data that the format lost
 	Ops    int64
 	Bytes  int64
 	Files  int
 }
 
-// LossError says that a trace was not written because the format cannot keep all of it.
+// LossError reports that a trace was not written because the format would lose data.
 type LossError struct {
-	Name   string // of the output
+	Name   string // output name
 	Losses []format.Loss
 }
 
@@ -60,11 +61,11 @@ func (e *LossError) Error() string {
 	for i, l := range e.Losses {
 		parts[i] = l.String()
 	}
-	return fmt.Sprintf("%s: not written, would lose %s", e.Name, strings.Join(parts, "; "))
+	return fmt.Sprintf("%s: not written in strict mode; the format loses %s", e.Name, strings.Join(parts, "; "))
 }
 
-// OutputFormat returns the format called name, or if that is empty the one that the ending of path suggests, else
-// format.Default. An unknown name is an [*OptionError].
+// OutputFormat returns the format called name, or, if that is empty, the format with the ending of path. A path
+// without an ending selects format.Default. An unknown name or ending is an [*OptionError].
 func OutputFormat(formats format.List, name, path string) (*format.Format, error) {
 	writable := formats.Writable()
 	if name != "" {
@@ -73,15 +74,42 @@ func OutputFormat(formats format.List, name, path string) (*format.Format, error
 	if found := writable.ForPath(path); found != nil {
 		return found, nil
 	}
-	if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
-		err := errors.New("outputs are not compressed; write to standard output and pipe it into the compressor")
+	if err := checkEnding(writable, path); err != nil {
 		return nil, &OptionError{Option: "output", Value: path, Err: err}
 	}
 	return named(writable, format.Default, "to")
 }
 
-// Write writes the trace to path, "" or "-" for standard output. On an error no file is left, and one that was there
-// before is still there.
+// compressors are the programs that write files with these endings.
+var compressors = map[string]string{".gz": "gzip", ".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
+
+// checkEnding returns an error if path has an ending that no format has. Devices, pipes and folders may have any name.
+func checkEnding(writable format.List, path string) error {
+	ending := filepath.Ext(path)
+	if ending == "" || ending == "." || ending == filepath.Base(path) {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	if program := compressors[strings.ToLower(ending)]; program != "" {
+		to := format.Default
+		if f := writable.ForPath(strings.TrimSuffix(path, ending)); f != nil {
+			to = f.Name
+		}
+		return fmt.Errorf("outputs are not compressed; compress it in a pipe, as in %q",
+			fmt.Sprintf("... --to %s | %s > %s", to, program, path))
+	}
+	var known []string
+	for _, f := range writable {
+		known = append(known, f.Extensions...)
+	}
+	return fmt.Errorf("no format has the ending %s: expected %s, or a format named with --to", ending,
+		strings.Join(known, ", "))
+}
+
+// Write writes the trace to path; "" and "-" are standard output. After an error, a file that existed before is
+// unchanged and no new file remains.
 func Write(formats format.List, path string, t *dag.Trace, o WriteOptions) (*Written, error) {
 	w, err := newWriter(formats, path, o)
 	if err != nil {
@@ -105,7 +133,8 @@ func Write(formats format.List, path string, t *dag.Trace, o WriteOptions) (*Wri
 	return w.done, nil
 }
 
-// WriteSource is [Write] for a trace that need not be in memory. It is written batch by batch if the format can.
+// WriteSource is [Write] for a trace that need not fit in memory. It writes batch by batch if the format supports
+// that.
 func WriteSource(formats format.List, path string, s dag.Source, o WriteOptions) (*Written, error) {
 	w, err := newWriter(formats, path, o)
 	if err != nil {
@@ -178,12 +207,17 @@ func (w *writer) name() string {
 	return w.path
 }
 
-// options returns what the format is told.
+// options returns the options for the format.
 func (w *writer) options() format.WriteOptions {
-	return format.WriteOptions{Compat: w.o.Compat, Own: w.o.Own, Warn: w.o.Warn}
+	return format.WriteOptions{Compat: w.o.Compat, Own: w.o.Own, Warn: w.warn}
 }
 
-// refuse returns an error if there are losses and there must be none.
+// warn reports a warning about the output.
+func (w *writer) warn(message string, args ...any) {
+	w.o.Warn("%s: "+message, append([]any{w.name()}, args...)...)
+}
+
+// refuse returns an error if the format loses data and o.Strict forbids that.
 func (w *writer) refuse() error {
 	if len(w.done.Losses) > 0 && w.o.Strict {
 		return &LossError{w.name(), w.done.Losses}
@@ -191,7 +225,7 @@ func (w *writer) refuse() error {
 	return nil
 }
 
-// inFile returns an error of writing with the name of the output, which a [*LossError] has already.
+// inFile adds the name of the output to an error; a [*LossError] already has it.
 func (w *writer) inFile(err error) error {
 	var loss *LossError
 	if errors.As(err, &loss) {
@@ -208,7 +242,7 @@ func (w *writer) create(path string) (*Output, error) {
 	return w.o.Outputs.Create(path)
 }
 
-// write writes one file by the function.
+// write writes one file with the function.
 func (w *writer) write(write func(io.Writer, format.WriteOptions) error) error {
 	out, err := w.create(w.path)
 	if err != nil {
@@ -227,8 +261,8 @@ func (w *writer) write(write func(io.Writer, format.WriteOptions) error) error {
 	return out.Commit()
 }
 
-// writeFiles writes a trace in a format of many files. That of a trace with one rank is called as the caller says, if
-// that is a name for a file: it has an ending, or is standard output.
+// writeFiles writes a trace in a format with many files per trace. The file of a trace with one rank has the name
+// that the caller gives if that names a file: it has an ending of the format or is standard output.
 func (w *writer) writeFiles(t *dag.Trace) error {
 	f := w.done.Format
 	out := &outputs{w: w, prefix: filesPrefix(w.path, f), format: f}
@@ -255,29 +289,29 @@ func (w *writer) writeFiles(t *dag.Trace) error {
 	return out.commit()
 }
 
-// ManyFilesError says that a trace that is many files cannot be written to standard output.
+// ManyFilesError reports that a trace with many files cannot be written to standard output.
 type ManyFilesError struct{ Format *format.Format }
 
 func (e *ManyFilesError) Error() string {
-	return fmt.Sprintf("a trace in %s is many files: name them, as in FOLDER/NAME%s", e.Format.Name,
+	return fmt.Sprintf("a %s trace has many files: name them, as in FOLDER/NAME%s", e.Format.Name,
 		e.Format.Extensions[0])
 }
 
-// outputs are the files of a trace. They have their names only after commit.
+// outputs are the files of a trace. commit gives them their names.
 type outputs struct {
 	w      *writer
-	prefix string // what the names of all begin with
-	only   string // the name of rank 0's file if there is no other rank and the caller names it; else ""
+	prefix string // common prefix of the names
+	only   string // name of rank 0's file if there is no other rank and the caller names it; else ""
 	format *format.Format
 
 	done    []*Output // complete, except the last
 	current *countingWriter
-	size    int64 // of those before the last
-	err     error // of a file that could not be created or completed
+	size    int64 // bytes in the files before the last
+	err     error // first error of creating or completing a file
 }
 
-// filesPrefix returns what the names of the files begin with of a trace that is written to path: path itself, without
-// the ending that the format gives its files, nor the rank where it names the file of rank 0.
+// filesPrefix returns the common prefix of the file names of a trace written to path: path without the ending of
+// the format, and without the rank number of rank 0's file.
 func filesPrefix(path string, f *format.Format) string {
 	ending := filepath.Ext(path)
 	if !slices.Contains(f.Extensions, strings.ToLower(ending)) {
@@ -304,7 +338,7 @@ func (o *outputs) create(suffix string) (io.Writer, error) {
 		if strings.HasPrefix(suffix, RankZero) {
 			name = o.only
 		} else if isStdout(o.only) {
-			o.w.o.Warn("what belongs into a file of its own, called NAME%s, is left out", suffix)
+			o.w.warn("NAME%s, a further file of the trace, is not written; write to a named file to keep it", suffix)
 			return io.Discard, nil
 		}
 	}
@@ -318,7 +352,7 @@ func (o *outputs) create(suffix string) (io.Writer, error) {
 	return o.current, nil
 }
 
-// finish completes the last file, without giving it its name.
+// finish completes the last file without giving it its name.
 func (o *outputs) finish() error {
 	if o.current == nil {
 		return nil
@@ -335,8 +369,8 @@ func (o *outputs) finish() error {
 	return nil
 }
 
-// commit gives all files, which must be complete, their names, and removes those of a trace that had the same name and
-// more files. Where something cannot be done, all is as it was before.
+// commit gives all files, which must be complete, their names, and removes the surplus files of a previous trace
+// of the same name. After an error, all files are as before.
 func (o *outputs) commit() error {
 	stale, err := o.stale()
 	if err != nil {
@@ -346,13 +380,13 @@ func (o *outputs) commit() error {
 		return err
 	}
 	if n := len(stale); n > 0 {
-		o.w.o.Info("%s: removed what was left of the trace that was there before: %s to %s, %d files", o.prefix,
+		o.w.o.Info("%s: removed the surplus files of the previous trace: %s to %s, %d files", o.prefix,
 			stale[0], stale[n-1], n)
 	}
 	return nil
 }
 
-// stale returns the files that would be taken for files of the trace and are not.
+// stale returns files of a previous trace that readers would take for files of this one.
 func (o *outputs) stale() ([]string, error) {
 	if len(o.done) == 0 || o.format.Files == nil || o.only != "" {
 		return nil, nil
@@ -380,17 +414,16 @@ func (o *outputs) stale() ([]string, error) {
 	return found, nil
 }
 
-// close removes what was not committed.
+// close removes uncommitted files.
 func (o *outputs) close() {
 	for _, out := range o.done {
 		out.Close()
 	}
 }
 
-// replace gives the outputs their names and removes the stale files. Where something cannot be done, it undoes the
-// rest.
+// replace gives the outputs their names and removes the stale files. After an error, it undoes all changes.
 func (s *Outputs) replace(done []*Output, stale []string) (err error) {
-	s.mu.Lock() // to the end: a signal waits
+	s.mu.Lock() // held to the end, so that a signal handler waits
 	defer s.mu.Unlock()
 	type renaming struct{ from, to string }
 	var made []renaming
@@ -401,7 +434,7 @@ func (s *Outputs) replace(done []*Output, stale []string) (err error) {
 		}
 		return err
 	}
-	var aside []string // where files are kept that go
+	var aside []string // temporary names of replaced and stale files
 	putAside := func(path string) error {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -449,7 +482,7 @@ func (s *Outputs) replace(done []*Output, stale []string) (err error) {
 	return nil
 }
 
-// renameCause returns the error of a renaming without the names.
+// renameCause returns the error of a renaming without file names.
 func renameCause(err error) error {
 	var link *os.LinkError
 	if errors.As(err, &link) {
@@ -458,7 +491,7 @@ func renameCause(err error) error {
 	return format.Cause(err)
 }
 
-// countingWriter counts what is written, and keeps the first error. It fails once the context has ended.
+// countingWriter counts written bytes and keeps the first error. It fails once the context has ended.
 type countingWriter struct {
 	w   io.Writer
 	n   int64

@@ -48,7 +48,7 @@ func losses(t *dag.Trace) []format.Loss {
 	l.Add("names", c.names)
 	l.Add("attributes", c.attrs)
 	l.Add("measured times", c.measured)
-	l.AddHints(original)
+	l.AddRareFields(original)
 	l.AddNodes(original)
 	return l
 }

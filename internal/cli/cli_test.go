@@ -277,14 +277,14 @@ func TestInputErrors(t *testing.T) {
 		stderr string
 	}{
 		{"bad.lines", 1, `bad.lines:3: expected a duration, found "two"`},
-		{"unknown", 1, "copy: unknown: the content shows no known format; name one with --from: store, lines, sketch, line"},
+		{"unknown", 1, "copy: unknown: unknown format; name the format with --from, one of store, lines, sketch, line"},
 		{"empty", 1, "empty: offset 0: expected a trace, found an empty input"},
-		{"ambiguous", 1, "copy: ambiguous: the content may be of several formats; name one with --from: lines, line"},
+		{"ambiguous", 1, "copy: ambiguous: the content fits several formats; select one with --from: lines, line"},
 		{"ambiguous --from line", 1, "copy: ambiguous: not read"},
 		{"missing", 1, "copy: missing: no such file or directory"},
-		{"folder", 1, "copy: folder: expected a file, found a directory"},
-		{"cut.gz", 1, "copy: cut.gz: the gzip data ends early"},
-		{"cut.zst", 1, "copy: cut.zst: reading: the zstd data ends early"},
+		{"folder", 1, "copy: folder: expected a file or the folder of one trace, found another folder; name the files in it, as in folder/*"},
+		{"cut.gz", 1, "copy: cut.gz: truncated gzip data"},
+		{"cut.zst", 1, "copy: cut.zst: reading: truncated zstd data"},
 		{"plain", 1, "copy: plain: an error that names no file"},
 		{"panics", 1, "copy: internal error: a bug; please report it, with the output of -v"},
 		{"odd", 0, "copy: warning: odd:3: an odd line"},
@@ -297,9 +297,9 @@ func TestInputErrors(t *testing.T) {
 		{"--to line plain", 2, `copy: --to: expected one of store, lines, sketch, found "line" (see 'copy --help')`},
 		{"--frob", 2, "copy: unknown flag: --frob (see 'copy --help')"},
 		{"-o x.lines.gz plain", 2, "copy: -o x.lines.gz: outputs are not compressed; " +
-			"write to standard output and pipe it into the compressor (see 'copy --help')"},
-		{"-o folder plain", 2, "copy: -o: folder is a directory, expected a file (see 'copy --help')"},
-		{"-o none/x plain", 1, "copy: none/x: creating: folder none: no such file or directory"},
+			"compress it in a pipe, as in \"... --to lines | gzip > x.lines.gz\" (see 'copy --help')"},
+		{"-o folder plain", 2, "copy: -o: expected a file, found the directory folder (see 'copy --help')"},
+		{"-o none/x plain", 1, "copy: none/x: creating: directory none: no such file or directory"},
 	} {
 		got := run("", strings.Fields(c.args)...)
 		stdout := ""
@@ -485,9 +485,9 @@ func TestLosses(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, run("", "--strict", "x", "-o", "x.sketch"), 3, "",
-		"copy: x.sketch: not written, would lose 2 ops: release times\n")
+		"copy: x.sketch: not written in strict mode; the format loses 2 ops: release times\n")
 	want(t, run("", "--strict", "-q", "x", "--to", "sketch"), 3, "",
-		"copy: <stdout>: not written, would lose 2 ops: release times\n")
+		"copy: <stdout>: not written in strict mode; the format loses 2 ops: release times\n")
 	wantFiles(t, "x", "y")
 	want(t, run("", "--strict", "y", "--to", "sketch"), 0, "sketch\n1\n", "")
 }

@@ -220,7 +220,7 @@ func TestReplicated(t *testing.T) {
 	session.Formats = formats.List{two}
 	want(t, session.Run(bound(2), "x"), 0, "", "")
 	want(t, session.Run(bound(3), "x"), 1, "",
-		"bound: x.0.page: the trace has 2 ranks, expected one that stands for all\n")
+		"bound: x.0.page: expected a trace with one rank, to copy to all ranks, found 2 ranks\n")
 }
 
 func TestWriteFiles(t *testing.T) {
@@ -245,7 +245,7 @@ func TestWriteFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, runPages("l.lines", "--to", "pages", "-o", "d/x"), 0, "",
-		"copy: d/x: removed what was left of the trace that was there before: d/x.1.page to d/x.index, 3 files\n")
+		"copy: d/x: removed the surplus files of the previous trace: d/x.1.page to d/x.index, 3 files\n")
 	wantFiles(t, files("d/x.0.page", "d/x.7.page")...)
 	wantContent(t, "d/x.0.page", "page\n5\n")
 	if info, err := os.Stat("d/x.0.page"); err != nil || info.Mode().Perm() != 0o600 {
@@ -279,8 +279,8 @@ func TestWriteFilesRefused(t *testing.T) {
 		{"r --to pages", 2, many + help},
 		{"r --to pages -o -", 2, many + help},
 		{"l.lines --to pages -o d", 2, "copy: -o: d is a directory, expected a name for the files, as in -o d/NAME" + help},
-		{"l.lines -o no/x.page", 1, "copy: no/x.page: creating: folder no: no such file or directory\n"},
-		{"l.lines -o x.page --strict", 3, "copy: x.page: not written, would lose 1 op: release times\n"},
+		{"l.lines -o no/x.page", 1, "copy: no/x.page: creating: directory no: no such file or directory\n"},
+		{"l.lines -o x.page --strict", 3, "copy: x.page: not written in strict mode; the format loses 1 op: release times\n"},
 		{"l.lines -o x.page", 0, "copy: x.page: lost: 1 op: release times\n"},
 	} {
 		want(t, runPages(strings.Fields(c.args)...), c.status, "", c.stderr)
@@ -313,7 +313,7 @@ func TestWriteFilesFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, runPages("good", "-o", "x.page"), 2, "",
-		"copy: -o: x.index is a directory, expected a file (see 'copy --help')\n")
+		"copy: -o: expected a file, found the directory x.index (see 'copy --help')\n")
 	unchanged()
 	os.Remove("x.index")
 	if os.Getuid() == 0 {

@@ -109,7 +109,7 @@ func edgeLosses(t *dag.Trace) []format.Loss {
 	losses.Add("dependencies", deps)
 	losses.Add("tags", tags)
 	losses.AddFields(t)
-	losses.AddHints(t)
+	losses.AddRareFields(t)
 	return losses
 }
 

@@ -70,7 +70,7 @@ func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 	l.AddFields(t)
 	l.Add("names", names)
 	l.Add("attributes", attrs)
-	l.AddHints(t)
+	l.AddRareFields(t)
 	l.AddNodes(t)
 	if !unitsAreRanks(t) {
 		l.Add("ranks, which units do not tell", t.Ops()-others)

@@ -182,7 +182,7 @@ func Losses(t *dag.Trace, sends []Send, k Known) format.Losses {
 	l.Add("names", names)
 	l.Add("attributes", attrs)
 	l.Add("tags, which become the numbers of flows in the file", tags)
-	l.AddHints(t)
+	l.AddRareFields(t)
 	l.AddNodes(t)
 	if k.Nodes > 0 && k.Nodes != len(t.Ranks) {
 		l.Add("ranks without messages, of which there are others when it is read again", int64(len(t.Ranks)-k.Nodes))

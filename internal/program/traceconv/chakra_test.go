@@ -94,7 +94,7 @@ func TestChakraBatch(t *testing.T) {
 	}
 	// A trace of fewer ranks and no communicators replaces one.
 	got = clitest.Run(New, "p.goal", "-o", "one/s.et")
-	if got.Status != 0 || !strings.Contains(got.Stderr, "one/s: removed what was left of the trace that was there before: "+
+	if got.Status != 0 || !strings.Contains(got.Stderr, "one/s: removed the surplus files of the previous trace: "+
 		"one/s.2.et to one/s.comm_groups.json, 3 files") {
 		t.Errorf("%+v", got)
 	}

@@ -140,7 +140,7 @@ func TestConvert(t *testing.T) {
 	if got := readStore(t, store); got.Ops() != 3 || len(got.Ranks) != 2 {
 		t.Errorf("the store has %d ops on %d ranks", got.Ops(), len(got.Ranks))
 	}
-	for _, name := range []string{"x.parquet", "unknown.ending", "none"} {
+	for _, name := range []string{"x.parquet", "none", "X.PARQUET"} {
 		ok(t, "", "x.goal", "-o", name)
 		readStore(t, content(t, name))
 	}
@@ -352,7 +352,8 @@ func TestUsage(t *testing.T) {
 		"-o out/ -j 0 a.goal":             "--jobs: expected 1 or more, found 0",
 		"--from nothing a.goal":           "--from: expected one of ",
 		"-o":                              "flag needs an argument",
-		"-o x.goal.zst a.goal":            "outputs are not compressed",
+		"-o x.goal.zst a.goal":            `compress it in a pipe, as in "... --to goal | zstd > x.goal.zst"`,
+		"-o x.foo a.goal":                 "-o x.foo: no format has the ending .foo: expected .parquet, .bin,",
 		"--lower collectives=none a.goal": "--lower",
 	} {
 		got := clitest.Run(New, strings.Fields(args)...)

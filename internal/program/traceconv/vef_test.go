@@ -80,7 +80,7 @@ d: recv 8b from 0 tag 7
 		{"pingpong.goal --to goal --vef-version 1", "", "for outputs in VEF, not in goal", 2},
 		{"both.goal --to vef --approx", near, "1 op: dependencies on more than one event", 0},
 		{"both.goal --to vef", near, "1 op: dependencies on more than one event", 0},
-		{"both.goal --to vef --strict", "", "would lose 1 op: dependencies on more than one event", 3},
+		{"both.goal --to vef --strict", "", "the format loses 1 op: dependencies on more than one event", 3},
 		{"both.goal --to vef --strict --approx", "", "strict approx", 2},
 		// The name says what the content should be, and the reader where it is not.
 		{"bad.vef", "", `bad.vef:1: header: expected VEF, VEF2 or VEF3, found "VFE3"`, 1},

@@ -186,7 +186,7 @@ func TestMatrixUsage(t *testing.T) {
 		"--sizes none.csv":                    "none.csv:1: expected values, found none\n",
 		"--size-pmf S.csv":                    "S.csv:1: expected a value and its probability, found 1 numbers\n",
 		"--node-matrix skewed.csv --load 0.9": "the node matrix has node 0 send or receive ",
-		"--report missing/r.json":             "missing/r.json: creating: folder missing",
+		"--report missing/r.json":             "missing/r.json: creating: directory missing",
 	} {
 		got := clitest.Run(newCommand, append([]string{"matrix"}, strings.Fields(args)...)...)
 		if got.Status != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
