@@ -3,7 +3,6 @@ package param
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -74,20 +73,6 @@ func (d *dims[T]) Set(text string) error {
 
 // Bandwidth declares the finite bandwidth of a memory or link, kept as whole bytes per second; 0 is none.
 func Bandwidth(at *int64, name, help string) Param {
-	parse := func(s string) (int64, error) {
-		r, err := units.ParseRate(s, "")
-		if err != nil {
-			return 0, err
-		}
-		if r.Num == 0 {
-			return 0, errors.New("expected a rate of a memory")
-		}
-		n, exact := r.BytesPerSecond()
-		if n == 0 || n == math.MaxInt64 && !exact {
-			return 0, errors.New("expected 1 to 2^63-1 bytes in a second")
-		}
-		return n, nil
-	}
 	text := func(n int64) string { return unlessZero(n == 0, units.FormatSize(n)+"/s") }
-	return define(wholeNumber(at, "rate", parse, text), name, help, text(*at))
+	return define(wholeNumber(at, "rate", units.ParseBandwidth, text), name, help, text(*at))
 }

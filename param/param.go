@@ -50,7 +50,7 @@ type Param struct {
 	Heading string   // of the parameters below which help and documentation list it; "" for none
 
 	Sweeps   bool   // a sweep can vary it
-	Key      bool   // set by --set NAME=VALUE and not by a flag of its own
+	Key      bool   // set by NAME=VALUE in the text of another flag, such as --set, and not by a flag of its own
 	Hide     bool   // accepted, but not listed in help
 	Repeated bool   // may be given several times
 	Bare     string // value of the flag without a value; "" if it needs one
@@ -73,7 +73,7 @@ func (p Param) Sweep() Param {
 	return p
 }
 
-// Only returns the parameter as one that --set and sweeps set, and no flag.
+// Only returns the parameter as a key, which --set, --lower or sweeps set, and no flag.
 func (p Param) Only() Param { p.Key = true; return p }
 
 // Hidden returns the parameter as one that help does not list.
@@ -126,6 +126,25 @@ func (c *checked) Set(text string) error {
 	return c.check()
 }
 
+// Expect returns the parameter with a description of its values that replaces the reason of every error.
+func (p Param) Expect(values string) Param {
+	p.Value = &expecting{p.Value, values}
+	return p
+}
+
+// expecting is a Value with a description of what it accepts.
+type expecting struct {
+	Value
+	values string
+}
+
+func (e *expecting) Set(text string) error {
+	if e.Value.Set(text) != nil {
+		return fmt.Errorf("expected %s, found %q", e.values, text)
+	}
+	return nil
+}
+
 // checks follow each change of a number.
 type checks []func() error
 
@@ -166,6 +185,14 @@ func (s Set) Flags() Set {
 // Keys returns the parameters that --set sets.
 func (s Set) Keys() Set {
 	return slices.DeleteFunc(slices.Clone(s), func(p Param) bool { return !p.Key })
+}
+
+// AsKeys returns the parameters as keys below a heading of help and documentation.
+func (s Set) AsKeys(heading string) Set {
+	for i := range s {
+		s[i] = s[i].Only().In(heading)
+	}
+	return s
 }
 
 // Names returns the names, in the order of the table.
@@ -253,17 +280,28 @@ func namesText(v Value, err error) bool {
 	return errors.As(err, &outside)
 }
 
-// Assign sets the parameter of a text such as "pipeline=3" among those that --set sets.
+// Assign sets the key of a text such as "pipeline=3".
 func (s Set) Assign(text string) error {
 	name, value, found := strings.Cut(text, "=")
 	if !found {
 		return fmt.Errorf("expected NAME=VALUE, found %q", text)
 	}
+	return s.SetKey(name, value)
+}
+
+// SetKey sets the key of a name, or former name, to a text. The error names the key, and for an unknown one lists all
+// and suggests the nearest.
+func (s Set) SetKey(name, text string) error {
 	p := s.Find(name)
 	if p == nil || !p.Key {
-		return fmt.Errorf("expected one of %s, found %q", strings.Join(s.Keys().Names(), ", "), name)
+		keys := s.Keys().Names()
+		return fmt.Errorf("expected one of %s, found %q%s", strings.Join(keys, ", "), name, Suggest(name, keys))
 	}
-	if err := p.Value.Set(value); err != nil {
+	err := p.Value.Set(text)
+	if own, ok := err.(*Error); ok {
+		return own
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

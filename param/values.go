@@ -14,7 +14,10 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// define returns the parameter of a value with its present text as the default. Zero defaults are not printed.
+// New declares a parameter whose owner implements the value. Its present text is the default.
+func New(v Value, name, help string) Param { return define(v, name, help, v.String()) }
+
+// define returns the parameter of a value with a default to print, "" for none.
 func define(v Value, name, help, initial string) Param {
 	return Param{Name: name, Help: help, Initial: initial, Value: v}
 }
@@ -239,6 +242,18 @@ func Int[T ~int | ~int32 | ~int64](at *T, name, help string) Param {
 	}
 	v := wholeNumber(at, "int", parseInt[T](bits), formatInt[T])
 	return define(v, name, help, unlessZero(*at == 0, formatInt(*at)))
+}
+
+// Count declares a whole number from 1 to most, in decimal digits.
+func Count[T ~int | ~int32 | ~int64](at *T, name, help string, most T) Param {
+	parse := func(s string) (T, error) {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < 1 || n > int64(most) {
+			return 0, fmt.Errorf("expected a whole number from 1 to %d, found %q", most, s)
+		}
+		return T(n), nil
+	}
+	return define(wholeNumber(at, "count", parse, formatInt[T]), name, help, unlessZero(*at == 0, formatInt(*at)))
 }
 
 // Given declares a fractional number that is nil unless it is given.

@@ -1,9 +1,9 @@
 package lower
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -11,15 +11,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/dag/lower/storage"
-	"github.com/tracedag/tracedag/internal/units"
-)
-
-// Names of passes.
-const (
-	rooflineName    = "roofline"
-	ncclName        = "nccl"
-	nodesName       = "nodes"
-	collectivesName = "collectives"
+	"github.com/tracedag/tracedag/param"
 )
 
 // Passes are lowering passes, which run in the order of the fields.
@@ -37,125 +29,109 @@ type Passes struct {
 	Warn   func(format string, args ...any) // nil discards warnings
 }
 
-// Machine is a machine that gives calcs durations, see [Roofline].
-type Machine struct {
-	Peak      int64 // floating-point operations per second
-	Bandwidth int64 // of the memory, in bytes per second
-}
-
 // NCCL describes how NCCL calls are lowered. Set [Passes.Nodes] for the nodes.
 type NCCL struct {
 	nccl.Options
-	Machine string // whose tables of times are used; one of nccl.Machines
 	// Unmodelled replaces algorithms without a model: "ring", or "none" for no messages. Otherwise they are an error.
 	Unmodelled string
-	// Tables, if not nil, replaces tables of the machine.
+	// Tables, if not nil, sets tables that replace those of the machine.
 	Tables func(*nccl.Options) error
 }
 
-// Parse parses the rules of --lower; docs/reference/lowering.md, docs/reference/lowering-nccl.md and docs/reference/storage.md describe them. Several
-// rules for collectives are one choice of algorithms.
+// Rules returns the table of the values of --lower. A value of the table is a whole rule, such as "nccl:channels=8".
+// Rules for single collectives, such as "allreduce=ring", are in [collective.Choice.Params].
+func (p *Passes) Rules() param.Set {
+	const keys = "[:KEY=VALUE,...]"
+	set := param.Set{
+		param.Func("[=ALGORITHMS]", "collectives", "collectives by algorithms such as ring or "+
+			"'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling'", func(rule string) error {
+			p.Collectives = true
+			return setKeys(nil, rule)
+		}),
+		param.Func(":KEY=VALUE,...", "roofline", "durations of calcs that have operations but no duration: the longer of "+
+			"the operations at the peak rate and the bytes at the bandwidth of the memory", func(rule string) (err error) {
+			p.Machine, err = parseMachine(rule)
+			return err
+		}),
+		param.Func(keys, "nccl", "NCCL calls as NCCL carries them out; joins the ranks of each node",
+			func(rule string) error {
+				if p.NCCL != nil {
+					return errTwice
+				}
+				p.NCCL = &NCCL{Options: *nccl.NewOptions()}
+				return setKeys(p.NCCL.Params(), rule)
+			}),
+		param.Func("", "nodes", "ranks of each node, joined to one", func(rule string) error {
+			p.Join = true
+			return setKeys(nil, rule)
+		}),
+	}
+	for _, name := range storage.Names() {
+		about := "storage accesses by " + storage.Default(name).About()
+		set = append(set, param.Func(keys, name, about, func(rule string) error {
+			if p.Storage != nil {
+				return errTwice
+			}
+			c, err := storage.ParseChoice(rule)
+			p.Storage = &c
+			return err
+		}))
+	}
+	return set.AsKeys("Values of --lower")
+}
+
+// Keys returns the tables of the keys of all passes, each below a heading of its own.
+func Keys() param.Set {
+	set := slices.Concat((&collective.Choice{}).Params(), (&Machine{}).Params(), nccl.NewOptions().Params())
+	for _, name := range storage.Names() {
+		set = append(set, storage.Default(name).Params()...)
+	}
+	return set
+}
+
+// errTwice is the error of a second rule for the same pass.
+var errTwice = errors.New("a storage system or nccl is named twice")
+
+// setKeys sets the keys of a rule such as "nccl:channels=8,protocol=ll". Spaces around names and values are ignored.
+func setKeys(set param.Set, rule string) error {
+	_, keys, found := strings.Cut(rule, ":")
+	switch {
+	case !found:
+		return nil
+	case len(set) == 0:
+		return fmt.Errorf("expected no keys, found %q", keys)
+	}
+	for key := range strings.SplitSeq(keys, ",") {
+		name, value, _ := strings.Cut(key, "=")
+		if err := set.SetKey(strings.TrimSpace(name), strings.TrimSpace(value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Parse parses the rules of --lower; docs/reference/lowering.md, docs/reference/lowering-nccl.md and
+// docs/reference/storage.md describe them. Several rules for collectives are one choice of algorithms.
 func Parse(rules []string) (*Passes, error) {
 	p := &Passes{}
+	passes := p.Rules()
 	var choices []string
 	for _, rule := range rules {
-		var err error
-		twice := false
-		switch name, _, _ := strings.Cut(rule, ":"); {
-		case storage.IsChoice(rule):
-			var c storage.Choice
-			c, err = storage.ParseChoice(rule)
-			twice, p.Storage = p.Storage != nil, &c
-		case strings.TrimSpace(name) == rooflineName:
-			p.Machine, err = parseMachine(rule)
-		case strings.TrimSpace(name) == ncclName:
-			twice = p.NCCL != nil
-			p.NCCL, err = parseNCCL(rule)
-		case strings.TrimSpace(rule) == nodesName:
-			p.Join = true
-		case strings.TrimSpace(rule) == collectivesName:
-			p.Collectives = true
-		default:
+		name, _, _ := strings.Cut(rule, ":")
+		name = strings.TrimSpace(name)
+		if pass := passes.Find(name); pass == nil {
 			p.Collectives = true
 			choices = append(choices, rule)
-		}
-		if err == nil && twice {
-			err = fmt.Errorf("%s: a storage system or nccl is named twice", rule)
-		}
-		if err != nil {
-			return nil, err
+		} else if err := pass.Value.Set(rule); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	var err error
-	p.Choice, err = collective.ParseChoice(strings.Join(choices, ";"))
-	return p, err
-}
-
-// parseMachine parses "roofline:peak-flops=RATE,mem-bw=RATE".
-func parseMachine(text string) (*Machine, error) {
-	_, parameters, _ := strings.Cut(text, ":")
-	var m Machine
-	for parameter := range strings.SplitSeq(parameters, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-		value = strings.TrimSpace(value)
-		var err error
-		switch name {
-		case "peak-flops":
-			m.Peak, err = units.ParseFLOPS(value)
-		case "mem-bw":
-			m.Bandwidth, err = units.ParseBandwidth(value)
-		default:
-			return nil, fmt.Errorf("%s: expected peak-flops=RATE,mem-bw=RATE, found %q", rooflineName, parameter)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", rooflineName, name, err)
-		}
+	if p.Choice, err = collective.ParseChoice(strings.Join(choices, ";")); err != nil {
+		name, _, _ := strings.Cut(choices[0], ":")
+		return nil, fmt.Errorf("%w%s", err, param.Suggest(name, append(passes.Names(), collective.Tables()...)))
 	}
-	if m.Peak == 0 || m.Bandwidth == 0 {
-		return nil, fmt.Errorf("%s: expected both peak-flops and mem-bw", rooflineName)
-	}
-	return &m, nil
-}
-
-// parseNCCL parses "nccl" or "nccl:PARAMETER=VALUE,...".
-func parseNCCL(text string) (*NCCL, error) {
-	r := &NCCL{Machine: nccl.Machines[0]}
-	_, parameters, some := strings.Cut(text, ":")
-	if !some {
-		return r, nil
-	}
-	for parameter := range strings.SplitSeq(parameters, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-		var err error
-		switch name {
-		case "machine":
-			if r.Machine = value; !slices.Contains(nccl.Machines, value) {
-				err = fmt.Errorf("expected one of %s, found %q", strings.Join(nccl.Machines, ", "), value)
-			}
-		case "algorithm":
-			r.Algorithm = value
-		case "protocol":
-			r.Protocol = value
-		case "channels":
-			if r.Channels, err = strconv.Atoi(value); err != nil || r.Channels < 1 {
-				err = fmt.Errorf("expected a number of channels, found %q", value)
-			}
-		case "ranks":
-			if r.Apart = value == "gpus"; value != "gpus" && value != "nodes" {
-				err = fmt.Errorf("expected gpus or nodes, found %q", value)
-			}
-		default:
-			return nil, fmt.Errorf("%s: expected machine, algorithm, protocol, channels or ranks, found %q",
-				ncclName, parameter)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", ncclName, name, err)
-		}
-	}
-	if err := r.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", ncclName, err)
-	}
-	return r, nil
+	return p, nil
 }
 
 // None reports whether there are no passes.
@@ -236,9 +212,6 @@ func (p *Passes) lowerNCCL(t *dag.Trace) (_ dag.Source, err error) {
 	o := p.NCCL.Options
 	o.AssumeRing = p.NCCL.Unmodelled == "ring"
 	o.Nodes = p.Nodes
-	if o.Simple, o.LL, err = nccl.MachineTables(p.NCCL.Machine); err != nil {
-		return nil, err
-	}
 	if p.NCCL.Tables != nil {
 		if err := p.NCCL.Tables(&o); err != nil {
 			return nil, err

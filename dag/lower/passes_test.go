@@ -26,13 +26,18 @@ func TestParse(t *testing.T) {
 	}
 	for rule, want := range map[string]string{
 		"nosuch":                             "nosuch",
-		"roofline":                           `roofline: expected peak-flops=RATE,mem-bw=RATE, found ""`,
+		"ncll":                               `found "ncll"; did you mean "nccl"?`,
+		"ncll:channels=8":                    `did you mean "nccl"?`,
+		"mpihc":                              `did you mean "mpich"?`,
+		"nodes:x":                            `nodes: expected no keys, found "x"`,
+		"nccl:protocl=ll":                    `found "protocl"; did you mean "protocol"?`,
+		"roofline":                           "roofline: expected both peak-flops and mem-bw",
 		"roofline:peak-flops=1TFLOPS":        "roofline: expected both peak-flops and mem-bw",
 		"roofline:peak-flops=fast,mem-bw=1":  "roofline: peak-flops: ",
-		"nccl:machine=nosuch":                "nccl: machine: expected one of ",
-		"nccl:channels=0":                    `nccl: channels: expected a number of channels, found "0"`,
+		"nccl:machine=nosuch":                `nccl: machine: expected clariden or ault, found "nosuch"`,
+		"nccl:channels=0":                    `nccl: channels: expected a whole number from 1 to 1024, found "0"`,
 		"nccl:ranks=all":                     `nccl: ranks: expected gpus or nodes, found "all"`,
-		"nccl:colour=red":                    `channels or ranks, found "colour=red"`,
+		"nccl:colour=red":                    `nccl: expected one of algorithm, protocol, channels, machine, ranks, found "colour"`,
 		"directdrive:replicas=0":             "replicas",
 		"nccl:machine=alps,channels=1,nccl:": "nccl: ",
 	} {

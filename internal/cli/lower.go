@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/storage"
 	"github.com/tracedag/tracedag/internal/manual"
@@ -26,44 +27,23 @@ type LowerFlags struct {
 // Register adds the flags to the command.
 func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	f.p = p
+	passes := new(lower.Passes).Rules()
 	cmd.Flags().StringArrayVar(&f.rules, "lower", nil,
 		"lower high-level ops: a `choice` of collectives, "+strings.Join(storage.Names(), ", ")+
 			", nccl ... (\"--help lowering\"); repeatable")
+	CompleteWith(cmd, "lower", append(passes.Names(), collective.Completions()...))
 	cmd.Flags().StringVar(&f.report, "report", "", "write counts of lowered ops to `FILE` as JSON")
 	manual.Section(cmd, "Lowering")
 	manual.Topic(cmd, manual.Group{
-		Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs",
-		Page: lowerPage, Names: append(storage.Names(), "collectives", "roofline", "nccl", "nodes"),
-		File: "docs/reference/lowering.md, docs/reference/lowering-nccl.md, docs/reference/storage.md",
+		Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs", Names: passes.Names(),
+		Params: append(passes, lower.Keys()...),
+		File:   "docs/reference/lowering.md, docs/reference/lowering-nccl.md, docs/reference/storage.md",
 	})
 	f.registerPasses(cmd)
 }
 
 // lowering is the topic of help on passes.
 const lowering = "lowering"
-
-// lowerPage is the help of --lower.
-var lowerPage = `Values of --lower:
-
-  collectives[=ALGORITHMS]       collectives by algorithms such as ring or
-                                 'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling'
-  roofline:peak-flops=RATE,mem-bw=RATE
-                                 durations of calcs that have none, such as
-                                 roofline:peak-flops=312TFLOPS,mem-bw=2TB/s
-  nccl[:KEY=VALUE,...]           NCCL calls; joins the ranks of each node, or with
-                                 ranks=gpus keeps them; keys: algorithm, protocol,
-                                 channels, machine
-  nodes                          joins the ranks of each node to one
-  directdrive[:KEY=VALUE,...]    storage accesses by a distributed block store
-
-Keys of storage systems with their defaults:
-
-` + indent(storage.Help(manual.DefaultWidth-2))
-
-// indent moves a text two columns to the right, so that help keeps its lines.
-func indent(text string) string {
-	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
-}
 
 // Asked reports whether the flags ask for anything.
 func (f *LowerFlags) Asked() bool {

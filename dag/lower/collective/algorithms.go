@@ -2,9 +2,11 @@ package collective
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/param"
 )
 
 // algorithm is an algorithm for a collective.
@@ -146,7 +148,8 @@ func findAlgorithm(kind dag.Subkind, name string) (*algorithm, error) {
 			names = append(names, a.name)
 		}
 	}
-	return nil, fmt.Errorf("no algorithm %q for %s, expected %s", name, kind, strings.Join(names, " or "))
+	return nil, fmt.Errorf("no algorithm %q for %s, expected %s%s", name, kind, strings.Join(names, " or "),
+		param.Suggest(name, names))
 }
 
 // parseSelection parses an algorithm with parameters, such as "chain(chains=2,segment=64KiB)".
@@ -196,15 +199,37 @@ func (sel *selection) set(name, value string) (err error) {
 		}
 		return nil
 	}
-	var names []string
-	if sel.parameter.name != "" {
-		names = append(names, sel.parameter.name)
-	}
-	if sel.segments {
-		names = append(names, "segment")
-	}
+	names := sel.parameters()
 	if names == nil {
 		return fmt.Errorf("%s by %s has no parameters, found %q", sel.kind, sel.name, name)
 	}
 	return fmt.Errorf("no parameter %q, expected %s", name, strings.Join(names, " or "))
+}
+
+// parameters returns the names of the algorithm's parameters.
+func (a *algorithm) parameters() (names []string) {
+	if a.parameter.name != "" {
+		names = append(names, a.parameter.name)
+	}
+	if a.segments {
+		names = append(names, "segment")
+	}
+	return names
+}
+
+// signature returns the algorithm as a choice names it, with the defaults of its parameters, such as
+// "kary(k=4,segment=SIZE)".
+func (a *algorithm) signature() string {
+	names := a.parameters()
+	for i, name := range names {
+		if name == a.parameter.name {
+			names[i] += "=" + strconv.Itoa(a.parameter.standard)
+		} else {
+			names[i] += "=SIZE"
+		}
+	}
+	if names == nil {
+		return a.name
+	}
+	return a.name + "(" + strings.Join(names, ",") + ")"
 }

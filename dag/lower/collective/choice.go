@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/param"
 )
 
 // Choice selects the algorithm of each collective. The zero value selects by the table "default".
@@ -109,8 +110,8 @@ func parseChoice(text string) (Choice, error) {
 			} else if kind, ok := dag.ParseSubkind(collective); ok && kind.Of(dag.Coll) {
 				current, kinds = &choice, []dag.Subkind{kind}
 			} else {
-				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives, found %q",
-					collective)
+				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives, found %q%s",
+					collective, param.Suggest(collective, (&Choice{}).Params().Names()))
 			}
 			if seen[collective] {
 				return Choice{}, fmt.Errorf("%s is there twice", collective)
@@ -120,7 +121,7 @@ func parseChoice(text string) (Choice, error) {
 		}
 		if kinds == nil {
 			return Choice{}, fmt.Errorf("expected COLLECTIVE=ALGORITHM, or first one of the tables %s, found %q",
-				strings.Join(tableNames(), ", "), item)
+				strings.Join(Tables(), ", "), item)
 		}
 		r := rule{size: everything, block: everything, ranks: everything}
 		if conditional {
@@ -167,6 +168,43 @@ func cutCollective(text string) (collective, algorithm string, found bool) {
 		return "", text, false
 	}
 	return strings.TrimSpace(collective), algorithm, true
+}
+
+// Params returns the table of the collectives, as keys of --lower and of --collective. A value is the rules of one
+// collective. The choices of a collective are its algorithms with their parameters, the default ones included.
+func (c *Choice) Params() param.Set {
+	standard := map[string]string{}
+	for entry := range strings.SplitSeq(defaults, ";") {
+		name, rules, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		standard[name] = rules
+	}
+	var set param.Set
+	for _, kind := range allCollectives {
+		var names []string
+		for i := range algorithms {
+			if a := &algorithms[i]; a.kind == kind {
+				names = append(names, a.signature())
+			}
+		}
+		set = append(set, param.Func("rule,...", kind.String(), "algorithms", func(rules string) error {
+			one, err := ParseChoice(kind.String() + "=" + rules)
+			c.rules[kind] = one.rules[kind]
+			return err
+		}).Among(names...).Default(standard[kind.String()]))
+	}
+	return set.AsKeys("Collectives and their algorithms")
+}
+
+// Completions returns the beginnings of a choice: the tables, and each collective with each of its algorithms.
+func Completions() []string {
+	all := Tables()
+	for _, p := range (&Choice{}).Params() {
+		for _, signature := range p.Choices {
+			name, _, _ := strings.Cut(signature, "(")
+			all = append(all, p.Name+"="+name)
+		}
+	}
+	return all
 }
 
 var allCollectives = func() (all []dag.Subkind) {

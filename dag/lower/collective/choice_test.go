@@ -176,10 +176,11 @@ func TestParameters(t *testing.T) {
 func TestParseChoiceErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"ring", `expected COLLECTIVE=ALGORITHM, or first one of the tables default, mpich, openmpi, found "ring"`},
-		{"alreduce=ring", `expected a collective such as allreduce, or collectives, found "alreduce"`},
+		{"alreduce=ring", `expected a collective such as allreduce, or collectives, found "alreduce"; did you mean "allreduce"?`},
 		{"load=ring", `found "load"`},
 		{"=ring", `found ""`},
 		{"allreduce=rung", `no algorithm "rung" for allreduce, expected recdoubling or ring or reducebcast or `},
+		{"allreduce=rabenseifer", `or hierarchical; did you mean "rabenseifner"?`},
 		{"allreduce=", `no algorithm "" for allreduce`},
 		{"collectives=rung", `no collective has an algorithm "rung"`},
 		{"allreduce=ring;allreduce=ring", "allreduce is there twice"},
@@ -219,6 +220,40 @@ func TestParseChoiceErrors(t *testing.T) {
 		_, err := ParseChoice(test.text)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: error %v, expected %s", test.text, err, test.want)
+		}
+	}
+}
+
+// TestParams checks that the table of the collectives names what ParseChoice accepts.
+func TestParams(t *testing.T) {
+	var c Choice
+	set, algorithms := c.Params(), 0
+	if len(set) != len(allCollectives) {
+		t.Errorf("%d collectives, expected %d", len(set), len(allCollectives))
+	}
+	for _, p := range set {
+		kind, ok := dag.ParseSubkind(p.Name)
+		if !ok || p.Initial == "" {
+			t.Errorf("%s: default %q", p.Name, p.Initial)
+		}
+		if err := p.Value.Set(p.Initial); err != nil || len(c.rules[kind]) == 0 {
+			t.Errorf("%s=%s: %v", p.Name, p.Initial, err)
+		}
+		for _, signature := range p.Choices {
+			algorithms++
+			rule := strings.ReplaceAll(signature, "SIZE", "64KiB")
+			if err := p.Value.Set(rule); err != nil || len(c.rules[kind]) != 1 {
+				t.Errorf("%s=%s: %v", p.Name, rule, err)
+			}
+		}
+	}
+	completions := Completions()
+	if len(completions) != algorithms+len(tables) {
+		t.Errorf("%d completions for %d algorithms", len(completions), algorithms)
+	}
+	for _, text := range completions {
+		if _, err := ParseChoice(text); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func findTable(name string) *table {
 	return nil
 }
 
-// tableNames returns the names of the tables, one of which may start a choice.
-func tableNames() []string {
+// Tables returns the names of the tables, one of which may start a choice.
+func Tables() []string {
 	names := make([]string, len(tables))
 	for i, t := range tables {
 		names[i] = t.name

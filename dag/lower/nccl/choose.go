@@ -1,10 +1,10 @@
 package nccl
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/param"
 )
 
 // Defaults of NCCL 2.20 for calls without description. NCCL also tunes by measurements of the machine, which this model
@@ -20,16 +20,16 @@ const (
 	chosenChannels = 2        // channels of a communicator without description
 )
 
-// Check returns an error for an unknown algorithm or protocol, and for too many channels.
-func (o *Options) Check() error {
+// check returns an error that names the key of a wrong option.
+func (o *Options) check() error {
 	if _, ok := parseAlgorithm(o.Algorithm); o.Algorithm != "" && (!ok || o.algorithm() > ring) {
-		return fmt.Errorf("algorithm %q, expected tree or ring", o.Algorithm)
+		return param.Errorf("algorithm", "expected tree or ring, found %q", o.Algorithm)
 	}
 	if _, ok := parseProtocol(o.Protocol); o.Protocol != "" && !ok {
-		return fmt.Errorf("protocol %q, expected one of %s", o.Protocol, strings.Join(protocolNames[:], ", "))
+		return param.Errorf("protocol", "expected one of %s, found %q", strings.Join(protocolNames[:], ", "), o.Protocol)
 	}
 	if o.Channels < 0 || o.Channels > maxChannels {
-		return fmt.Errorf("%d channels, expected 1..%d", o.Channels, maxChannels)
+		return param.Errorf("channels", "expected 1..%d, found %d", maxChannels, o.Channels)
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ import (
 
 // Options are the options of a lowering. In the zero value, GPU work takes no time.
 type Options struct {
-	Simple, LL, LL128 *Table // times of GPU work by protocol; nil: no time
+	Simple, LL, LL128 *Table // times of GPU work by protocol; nil: those of the machine
+	Machine           string // one of [Machines], which has no times for LL128; "": GPU work takes no time
 	ZeroReduction     bool   // GPU work and messages inside a node take no time
 	Sample            bool   // draw times from the tables; otherwise use means
 	Seed              int64  // random seed for Sample
@@ -149,7 +150,10 @@ func newLowering(t *dag.Trace, o *Options) (*lowering, error) {
 	if t.Nodes != nil && len(t.Nodes) != len(t.Ranks) {
 		return nil, fmt.Errorf("the trace names the nodes of %d ranks, expected %d", len(t.Nodes), len(t.Ranks))
 	}
-	if err := o.Check(); err != nil {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if err := o.useMachine(); err != nil {
 		return nil, err
 	}
 	topologies, err := attr.ParseNCCLTopologies(t.Attrs)

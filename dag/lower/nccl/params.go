@@ -5,12 +5,35 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/param"
 )
 
-// Settings are the options of a lowering that have parameters of their own.
+// NewOptions returns the defaults of programs.
+func NewOptions() *Options { return &Options{Machine: Machines[0]} }
+
+// Params returns the table of the options that are keys of --lower nccl.
+func (o *Options) Params() param.Set {
+	ranks := "nodes"
+	return param.Set{
+		param.String(&o.Algorithm, "algorithm", "algorithm of collectives of which the trace says nothing").
+			Placeholder("tree|ring").Check(o.check).Default("by size"),
+		param.String(&o.Protocol, "protocol", "protocol of calls of which the trace says nothing").
+			Placeholder(strings.Join(protocolNames[:], "|")).Check(o.check).Default("by size"),
+		param.Count(&o.Channels, "channels", "number of channels of calls of which the trace says nothing", maxChannels).
+			Default("those of the communicator in the trace, else 2"),
+		param.Choice(&o.Machine, "machine", "machine whose measured times of reducing and copying apply", Machines...),
+		param.Choice(&ranks, "ranks", "one rank for each node, or for each GPU", "gpus", "nodes").
+			Placeholder("gpus|nodes").Check(func() error {
+			o.Apart = ranks == "gpus"
+			return nil
+		}),
+	}.AsKeys("Keys of nccl")
+}
+
+// Settings are the options of a lowering that are flags.
 type Settings struct {
 	Sample        bool
 	ZeroReduction bool
@@ -19,7 +42,7 @@ type Settings struct {
 	simple, ll, ll128 string // files of tables; "": that of the machine
 }
 
-// Params returns the table of the parameters.
+// Params returns the table of the flags.
 func (s *Settings) Params() param.Set {
 	return param.Set{
 		param.File(&s.simple, "npkit-simple", "file of the times of GPUs to reduce and copy with NCCL's protocol "+

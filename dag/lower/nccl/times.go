@@ -1,6 +1,7 @@
 package nccl
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -162,6 +163,19 @@ func MachineTables(name string) (simple, ll *Table, err error) {
 		ll, err = table("ll")
 	}
 	return simple, ll, err
+}
+
+// useMachine takes the tables that are not given from the machine.
+func (o *Options) useMachine() error {
+	if o.Machine == "" {
+		return nil
+	}
+	simple, ll, err := MachineTables(o.Machine)
+	if err != nil {
+		return err
+	}
+	o.Simple, o.LL = cmp.Or(o.Simple, simple), cmp.Or(o.LL, ll)
+	return nil
 }
 
 // work is a kind of GPU work on data.

@@ -45,8 +45,8 @@ func TestParseChoice(t *testing.T) {
 
 func settings(c Choice) map[string]string {
 	all := map[string]string{}
-	for _, p := range c.parameters() {
-		all[p.name] = p.value.String()
+	for _, p := range c.Params() {
+		all[p.Name] = p.Value.String()
 	}
 	return all
 }
@@ -55,7 +55,8 @@ func TestParseChoiceErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    `expected one of directdrive, found ""`,
 		"ceph:x=1":                            `expected one of directdrive, found "ceph"`,
-		"directdrive:x=1":                     "expected a parameter, one of compat, block, slice",
+		"directdrive:x=1":                     "expected one of compat, block, slice",
+		"directdrive:replica=1":               `header, found "replica"; did you mean "replicas"?`,
 		"directdrive:slice":                   "expected slice=VALUE, such as slice=1MiB",
 		"directdrive:slice=1MiB,slice=2MiB":   "slice is there twice",
 		"directdrive:slice=0":                 `from 1B to 4EiB, such as 4096, 4kB or 4KiB, found "0"`,
@@ -100,10 +101,10 @@ func FuzzParseChoice(f *testing.F) {
 			return
 		}
 		again := "directdrive:"
-		for _, p := range c.parameters() {
-			decided := c.arch.compat() && strings.Contains(" replicas quorum lookup mount space read-replica ", " "+p.name+" ")
+		for _, p := range c.Params() {
+			decided := c.arch.compat() && strings.Contains(" replicas quorum lookup mount space read-replica ", " "+p.Name+" ")
 			if !decided {
-				again += p.name + "=" + p.value.String() + ","
+				again += p.Name + "=" + p.Value.String() + ","
 			}
 		}
 		d, err := ParseChoice(again)
@@ -117,31 +118,4 @@ func FuzzParseChoice(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestHelp(t *testing.T) {
-	help := Help(100)
-	c := Choice{}
-	c.complete()
-	for _, p := range c.parameters() {
-		if setting := "  " + p.name + "=" + p.value.String() + " "; !strings.Contains(help, setting) {
-			t.Errorf("no line begins with %q", setting)
-		}
-	}
-	for line := range strings.Lines(help) {
-		if len(line) > 101 {
-			t.Errorf("long line: %s", line)
-		}
-	}
-}
-
-func TestIsChoice(t *testing.T) {
-	for text, want := range map[string]bool{
-		"directdrive": true, "directdrive:compat": true, "collectives": false, "directdrives": false, "": false,
-		"allreduce=ring:>1MiB": false,
-	} {
-		if got := IsChoice(text); got != want {
-			t.Errorf("%q: %t", text, got)
-		}
-	}
 }

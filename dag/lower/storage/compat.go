@@ -18,18 +18,18 @@ func (d *directDrive) checkCompat(given map[string]bool) error {
 			return fmt.Errorf("compat decides %s", name)
 		}
 	}
-	if d.bss.n%d.ccs.n != 0 {
-		return fmt.Errorf("n_bss=%d is no multiple of n_ccs=%d, as compat needs it", d.bss.n, d.ccs.n)
+	if d.bss%d.ccs != 0 {
+		return fmt.Errorf("n_bss=%d is no multiple of n_ccs=%d, as compat needs it", d.bss, d.ccs)
 	}
-	d.replicas.n = d.bss.n / d.ccs.n
-	d.space.is = "shared"
+	d.replicas = d.bss / d.ccs
+	d.space = "shared"
 	return nil
 }
 
 // compatReplica returns the rank of replica r of a slice. Each coordinator has consecutive storage services of its own,
 // which hold all of its slices.
 func (s *drive) compatReplica(slice, r int64) int32 {
-	return s.bsss[slice%s.ccs.n*s.replicas.n+r]
+	return s.bsss[slice%s.ccs*s.replicas+r]
 }
 
 // compatTable returns the number of slices, for the highest access or for 1 GiB if that is more.
@@ -38,10 +38,10 @@ func (d *directDrive) compatTable(t *dag.Trace) int64 {
 	for rank := range t.Ranks {
 		r := &t.Ranks[rank]
 		for op := range r.Kind {
-			end = max(end, r.Tag.At(op)/d.block.bytes+r.Bytes.At(op))
+			end = max(end, r.Tag.At(op)/d.block+r.Bytes.At(op))
 		}
 	}
-	return (end-1)/d.slice.bytes + 1
+	return (end-1)/d.slice + 1
 }
 
 // compatAccess writes an access. It takes the block number for a byte address in a space that all units share. It also
@@ -49,7 +49,7 @@ func (d *directDrive) compatTable(t *dag.Trace) int64 {
 // access ends at one, but no slice beyond the table. It counts bytes from the start of the first slice in the first
 // part, and from the start of the access in the others.
 func (s *drive) compatAccess(a *access) {
-	size, start := s.slice.bytes, a.address/s.block.bytes
+	size, start := s.slice, a.address/s.block
 	end := start + a.bytes
 	first, last := max(start-1, 0)/size, min(end/size, s.table-1)
 	if !a.split(last - first + 1) {

@@ -12,123 +12,131 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/param"
 )
 
 // directDrive is the parameters of Direct Drive.
 type directDrive struct {
-	literal toggle // parameter compat: compat.go
-	block   size
+	literal bool  // parameter compat: compat.go
+	block   int64 // bytes, as all sizes
 
-	slice                  size
-	slb, gs, mds, ccs, bss count
-	replicas               count
-	quorum                 quorum
-	lookup                 word
-	mounts                 toggle
-	space                  word
+	slice                  int64
+	slb, gs, mds, ccs, bss int64 // servers
+	replicas               int64
+	quorum                 int64 // replicas; 0: all
+	lookup                 string
+	mounts                 bool
+	space                  string
 	readReplica            replicaChoice
-	mountRequest           size
-	mountReply             size
-	mountTime              duration
-	lookupRequest          size
-	lookupReply            size
-	lookupTime             duration
-	readRequest            size
-	replicaAck, writeReply size
+	mountRequest           int64
+	mountReply             int64
+	mountTime              dag.Time
+	lookupRequest          int64
+	lookupReply            int64
+	lookupTime             dag.Time
+	readRequest            int64
+	replicaAck, writeReply int64
 	readRate, writeRate    rate
 }
 
 func newDirectDrive() architecture {
-	servers := func(n int64) count { return count{n, maxRanks} }
-	message := func(n int64) size { return size{n, 0, maxMessage} }
 	return &directDrive{
-		block: size{512, 1, 1 << 40},
-		slice: size{1 << 20, 1, 1 << 62},
-		slb:   servers(1), gs: servers(1), mds: servers(1), ccs: servers(8), bss: servers(64),
-		replicas:     servers(3),
-		quorum:       quorum{count{0, maxRanks}},
-		lookup:       word{"ccs", []string{"ccs", "none"}},
-		mounts:       toggle{true},
-		space:        word{"per-asu", []string{"per-asu", "shared"}},
+		block: 512,
+		slice: 1 << 20,
+		slb:   1, gs: 1, mds: 1, ccs: 8, bss: 64,
+		replicas:     3,
+		lookup:       "ccs",
+		mounts:       true,
+		space:        "per-asu",
 		readReplica:  replicaChoice{kind: "rr"},
-		mountRequest: message(4096), mountReply: message(4096), mountTime: duration{683},
-		lookupRequest: message(1024), lookupReply: message(4096), lookupTime: duration{683},
-		readRequest: message(1024),
-		replicaAck:  message(1024), writeReply: message(4096),
+		mountRequest: 4096, mountReply: 4096, mountTime: 683 * dag.Nanosecond,
+		lookupRequest: 1024, lookupReply: 4096, lookupTime: 683 * dag.Nanosecond,
+		readRequest: 1024,
+		replicaAck:  1024, writeReply: 4096,
 		readRate: newRate(6e9), writeRate: newRate(15e8),
 	}
 }
 
-func (d *directDrive) parameters() []parameter {
-	return []parameter{
-		{"compat", "do what the public converter does, mistakes included; decides replicas, quorum, lookup, " +
-			"mount, space and read-replica", &d.literal},
-		{"block", "bytes of a block of the trace's addresses; only for compat, which takes numbers of blocks for bytes",
-			&d.block},
-		{"slice", "bytes of a slice", &d.slice},
-		{"n_slb", "software load balancers", &d.slb},
-		{"n_gs", "gateway services", &d.gs},
-		{"n_mds", "metadata services", &d.mds},
-		{"n_ccs", "change coordinators", &d.ccs},
-		{"n_bss", "block storage services", &d.bss},
-		{"replicas", "of each slice", &d.replicas},
-		{"quorum", "replicas that have acknowledged a write when it is answered", &d.quorum},
-		{"lookup", "what a read asks first: ccs, none", &d.lookup},
-		{"mount", "whether a host asks for the map of slices before its first access", &d.mounts},
-		{"space", "addresses: per-asu: of every unit apart; shared: the same for all units", &d.space},
-		{"read-replica", "which replica serves a read: rr (in turn), first, random:SEED", &d.readReplica},
-		{"mount-request", "bytes of a mount request, on each of three hops", &d.mountRequest},
-		{"mount-reply", "bytes of the answer, on each of three hops", &d.mountReply},
-		{"mount-time", "of the metadata service for a mount", &d.mountTime},
-		{"lookup-request", "bytes of the question of a read to the coordinator", &d.lookupRequest},
-		{"lookup-reply", "bytes of the answer", &d.lookupReply},
-		{"lookup-time", "of the coordinator for the answer", &d.lookupTime},
-		{"read-request", "bytes of the request to a replica", &d.readRequest},
-		{"replica-ack", "bytes of a replica's acknowledgement of a write", &d.replicaAck},
-		{"write-reply", "bytes of the coordinator's answer to a write", &d.writeReply},
-		{"read-rate", "of a replica", &d.readRate},
-		{"write-rate", "of a coordinator and of a replica", &d.writeRate},
+func (d *directDrive) params() param.Set {
+	servers := func(at *int64, name, help string) param.Param { return param.Count(at, name, help, maxRanks) }
+	message := func(at *int64, name, help string) param.Param { return size(at, name, help, 0, maxMessage) }
+	return param.Set{
+		toggle(&d.literal, "compat", "do what the public converter does, mistakes included; decides replicas, quorum, "+
+			"lookup, mount, space and read-replica"),
+		size(&d.block, "block", "bytes of a block of the trace's addresses; only for compat, which takes numbers of "+
+			"blocks for bytes", 1, 1<<40),
+		size(&d.slice, "slice", "bytes of a slice", 1, 1<<62),
+		servers(&d.slb, "n_slb", "software load balancers (SLB)"),
+		servers(&d.gs, "n_gs", "gateway services (GS)"),
+		servers(&d.mds, "n_mds", "metadata services (MDS)"),
+		servers(&d.ccs, "n_ccs", "change coordinators (CCS)"),
+		servers(&d.bss, "n_bss", "block storage services (BSS)"),
+		servers(&d.replicas, "replicas", "replicas of each slice, each on a BSS of its own"),
+		param.New(&quorum{&d.quorum}, "quorum", "replicas that have acknowledged a write when it is answered"),
+		param.Choice(&d.lookup, "lookup", "service that a read asks for the replica first, or none", "ccs", "none").
+			Placeholder("ccs|none"),
+		toggle(&d.mounts, "mount", "a host asks for the map of slices before its first access"),
+		param.Choice(&d.space, "space", "addresses: per-asu: of every unit apart; shared: the same for all units",
+			"per-asu", "shared").Placeholder("per-asu|shared"),
+		param.New(&d.readReplica, "read-replica", "replica that serves a read: rr: round robin").
+			Placeholder("rr|first|random:SEED"),
+		message(&d.mountRequest, "mount-request", "bytes of a mount request, on each of three hops"),
+		message(&d.mountReply, "mount-reply", "bytes of the answer, on each of three hops"),
+		duration(&d.mountTime, "mount-time", "time of the MDS for a mount"),
+		message(&d.lookupRequest, "lookup-request", "bytes of the question of a read to the CCS"),
+		message(&d.lookupReply, "lookup-reply", "bytes of the answer"),
+		duration(&d.lookupTime, "lookup-time", "time of the CCS for the answer"),
+		message(&d.readRequest, "read-request", "bytes of the request to a replica"),
+		message(&d.replicaAck, "replica-ack", "bytes of a replica's acknowledgement of a write"),
+		message(&d.writeReply, "write-reply", "bytes of the answer of the CCS to a write"),
+		param.New(&d.readRate, "read-rate", "rate of a BSS"),
+		param.New(&d.writeRate, "write-rate", "rate of a CCS and of a BSS"),
 	}
 }
 
 func (d *directDrive) check(given map[string]bool) error {
-	if d.literal.on {
+	if d.literal {
 		return d.checkCompat(given)
 	}
-	if d.replicas.n > d.bss.n {
+	if d.replicas > d.bss {
 		return fmt.Errorf("%d replicas on %d block storage services (n_bss), expected at most one on each",
-			d.replicas.n, d.bss.n)
+			d.replicas, d.bss)
 	}
-	if d.quorum.n > d.replicas.n {
-		return fmt.Errorf("a quorum of %d of %d replicas, expected at most all", d.quorum.n, d.replicas.n)
+	if d.quorum > d.replicas {
+		return fmt.Errorf("a quorum of %d of %d replicas, expected at most all", d.quorum, d.replicas)
 	}
 	return nil
 }
 
-func (d *directDrive) compat() bool { return d.literal.on }
+func (d *directDrive) compat() bool { return d.literal }
 
 func (d *directDrive) kinds() []int64 {
-	return []int64{d.slb.n, d.gs.n, d.mds.n, d.ccs.n, d.bss.n}
+	return []int64{d.slb, d.gs, d.mds, d.ccs, d.bss}
 }
 
 // quorum is a number of replicas; 0 means all.
-type quorum struct{ count }
+type quorum struct{ at *int64 }
+
+func (q *quorum) Type() string { return "N|all" }
 
 func (q *quorum) String() string {
-	if q.n == 0 {
+	if *q.at == 0 {
 		return "all"
 	}
-	return q.count.String()
+	return strconv.FormatInt(*q.at, 10)
 }
 
 func (q *quorum) Set(text string) error {
-	if text == "all" {
-		q.n = 0
-		return nil
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case text == "all":
+		n = 0
+	case err != nil || n < 1 || n > maxRanks:
+		return fmt.Errorf("expected a whole number from 1 to %d, or all, found %q", maxRanks, text)
 	}
-	if err := q.count.Set(text); err != nil {
-		return fmt.Errorf("%w, or all", err)
-	}
+	*q.at = n
 	return nil
 }
 
@@ -137,6 +145,8 @@ type replicaChoice struct {
 	kind string // "rr", "first" or "random"
 	seed int64  // of "random"
 }
+
+func (c *replicaChoice) Type() string { return "policy" }
 
 func (c *replicaChoice) String() string {
 	if c.kind == "random" {
@@ -154,7 +164,7 @@ func (c *replicaChoice) Set(text string) error {
 	case text == "rr", text == "first":
 		*c = replicaChoice{kind: text}
 	default:
-		return errors.New("expected rr, first or random:SEED with a whole number")
+		return fmt.Errorf("expected rr, first or random:SEED with a whole number, found %q", text)
 	}
 	return nil
 }
@@ -177,27 +187,27 @@ func (d *directDrive) serve(l *layout) (server, error) {
 	s := &drive{
 		directDrive: d, slbs: l.servers[0], gss: l.servers[1], mdss: l.servers[2], ccss: l.servers[3],
 		bsss:   l.servers[4],
-		stride: d.bss.n / d.replicas.n, waits: d.quorum.n, reads: make(map[int64]int32),
+		stride: d.bss / d.replicas, waits: d.quorum, reads: make(map[int64]int32),
 	}
 	if s.waits == 0 {
-		s.waits = d.replicas.n
+		s.waits = d.replicas
 	}
 	if d.readReplica.kind == "random" {
 		s.draws = rand.NewPCG(uint64(d.readReplica.seed), 0)
 	}
-	if d.literal.on {
+	if d.literal {
 		s.table = d.compatTable(l.trace)
 		return s, nil
 	}
-	if d.space.is == "shared" {
+	if d.space == "shared" {
 		return s, nil
 	}
 	s.base = make(map[int32]int64, len(l.units))
 	next := int64(0)
 	for _, u := range l.units {
 		s.base[u.number] = next
-		slices := u.end / d.slice.bytes
-		if u.end%d.slice.bytes > 0 {
+		slices := u.end / d.slice
+		if u.end%d.slice > 0 {
 			slices++
 		}
 		if slices > math.MaxInt64-next {
@@ -209,20 +219,20 @@ func (d *directDrive) serve(l *layout) (server, error) {
 }
 
 func (s *drive) mount(w *writer, host int32) (end int32) {
-	if !s.mounts.on {
+	if !s.mounts {
 		return none
 	}
-	slb := s.slbs[s.mounted%s.slb.n]
-	gs, mds := s.gss[s.mounted%s.gs.n], s.mdss[s.mounted%s.mds.n]
-	if s.literal.on {
+	slb := s.slbs[s.mounted%s.slb]
+	gs, mds := s.gss[s.mounted%s.gs], s.mdss[s.mounted%s.mds]
+	if s.literal {
 		gs, mds = s.gss[0], s.mdss[0]
 	}
 	s.mounted++
-	request, reply := s.mountRequest.bytes, s.mountReply.bytes
+	request, reply := s.mountRequest, s.mountReply
 	asked, at := w.message(host, none, slb, none, request)
 	_, at = w.message(slb, at, gs, none, request)
 	_, at = w.message(gs, at, mds, none, request)
-	at = w.calc(mds, at, s.mountTime.ns)
+	at = w.calc(mds, at, int64(s.mountTime/dag.Nanosecond))
 	_, at = w.message(mds, at, gs, none, reply)
 	_, at = w.message(gs, at, slb, none, reply)
 	_, end = w.message(slb, at, host, asked, reply)
@@ -231,14 +241,14 @@ func (s *drive) mount(w *writer, host int32) (end int32) {
 
 func (s *drive) access(a *access) {
 	switch {
-	case s.literal.on:
+	case s.literal:
 		s.compatAccess(a)
 		return
 	case a.bytes == 0:
 		a.nothing()
 		return
 	}
-	size, end := s.slice.bytes, a.address+a.bytes
+	size, end := s.slice, a.address+a.bytes
 	first, last := a.address/size, (end-1)/size
 	if !a.split(last - first + 1) {
 		return
@@ -254,7 +264,7 @@ func (s *drive) access(a *access) {
 
 // part writes the part of an access that is in one slice.
 func (s *drive) part(a *access, slice, bytes int64) {
-	ccs := s.ccss[slice%s.ccs.n]
+	ccs := s.ccss[slice%s.ccs]
 	if a.write {
 		s.writePart(a, slice, ccs, bytes)
 	} else {
@@ -265,15 +275,15 @@ func (s *drive) part(a *access, slice, bytes int64) {
 func (s *drive) readPart(a *access, slice int64, ccs int32, bytes int64) {
 	host, bss := a.host.rank, s.replica(slice, s.readFrom(slice))
 	var asked, at int32
-	if s.lookup.is == "ccs" {
-		asked, at = a.issue(ccs, s.lookupRequest.bytes)
-		at = a.calc(ccs, at, s.lookupTime.ns)
-		_, known := a.message(ccs, at, host, asked, s.lookupReply.bytes)
-		asked, at = a.message(host, known, bss, none, s.readRequest.bytes)
+	if s.lookup == "ccs" {
+		asked, at = a.issue(ccs, s.lookupRequest)
+		at = a.calc(ccs, at, int64(s.lookupTime/dag.Nanosecond))
+		_, known := a.message(ccs, at, host, asked, s.lookupReply)
+		asked, at = a.message(host, known, bss, none, s.readRequest)
 	} else {
-		asked, at = a.issue(bss, s.readRequest.bytes)
+		asked, at = a.issue(bss, s.readRequest)
 	}
-	if s.literal.on {
+	if s.literal {
 		asked = none
 	}
 	at = a.serve(bss, at, &s.readRate, bytes)
@@ -285,26 +295,26 @@ func (s *drive) writePart(a *access, slice int64, ccs int32, bytes int64) {
 	sent, at := a.issue(ccs, bytes)
 	calc := a.serve(ccs, at, &s.writeRate, bytes)
 	s.acks = s.acks[:0]
-	for r := range s.replicas.n {
+	for r := range s.replicas {
 		bss := s.replica(slice, r)
 		copied, at := a.message(ccs, calc, bss, none, bytes)
 		at = a.serve(bss, at, &s.writeRate, bytes)
-		_, ack := a.message(bss, at, ccs, copied, s.replicaAck.bytes)
+		_, ack := a.message(bss, at, ccs, copied, s.replicaAck)
 		s.acks = append(s.acks, ack)
 	}
-	_, reply := a.message(ccs, none, a.host.rank, sent, s.writeReply.bytes)
+	_, reply := a.message(ccs, none, a.host.rank, sent, s.writeReply)
 	a.requireAll(ccs, s.acks[:s.waits])
 	a.end(reply)
 }
 
 // replica returns the rank of replica r of a slice.
 func (s *drive) replica(slice, r int64) int32 {
-	if s.literal.on {
+	if s.literal {
 		return s.compatReplica(slice, r)
 	}
-	i := slice%s.bss.n + r*s.stride
-	if i >= s.bss.n {
-		i -= s.bss.n
+	i := slice%s.bss + r*s.stride
+	if i >= s.bss {
+		i -= s.bss
 	}
 	return s.bsss[i]
 }
@@ -314,10 +324,10 @@ func (s *drive) readFrom(slice int64) (r int64) {
 	switch s.readReplica.kind {
 	case "rr":
 		turn := s.reads[slice]
-		s.reads[slice] = (turn + 1) % int32(s.replicas.n)
+		s.reads[slice] = (turn + 1) % int32(s.replicas)
 		return int64(turn)
 	case "random":
-		high, _ := bits.Mul64(s.draws.Uint64(), uint64(s.replicas.n))
+		high, _ := bits.Mul64(s.draws.Uint64(), uint64(s.replicas))
 		return int64(high)
 	}
 	return 0

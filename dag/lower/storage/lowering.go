@@ -34,9 +34,9 @@ func newLowering(t *dag.Trace, c *Choice, units []unit) (*lowering, error) {
 			return nil, fmt.Errorf("more than %d ranks", maxRanks)
 		}
 	}
-	ranks := arrange(c.common.place.is == "spread", components)
+	ranks := arrange(c.common.place == "spread", components)
 	l.servers = ranks[1:]
-	l.writer = writer{ranks: make([]rankWriter, total), header: c.common.header.bytes}
+	l.writer = writer{ranks: make([]rankWriter, total), header: c.common.header}
 	l.hosts = make([]host, hosts)
 	for i := range l.hosts {
 		l.hosts[i] = host{rank: ranks[0][i], stream: 1}

@@ -1,8 +1,7 @@
 package storage
 
 import (
-	"errors"
-	"math"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -13,6 +12,8 @@ type order struct {
 	window int64  // outstanding accesses, for "window"
 }
 
+func (o *order) Type() string { return "order" }
+
 func (o *order) String() string {
 	if o.kind == "window" {
 		return "window:" + strconv.FormatInt(o.window, 10)
@@ -22,14 +23,14 @@ func (o *order) String() string {
 
 func (o *order) Set(text string) error {
 	number, isWindow := strings.CutPrefix(text, "window:")
-	w := count{most: math.MaxInt32}
+	window, err := strconv.ParseInt(number, 10, 32)
 	switch {
-	case isWindow && w.Set(number) == nil:
-		*o = order{"window", w.n}
+	case isWindow && err == nil && window >= 1:
+		*o = order{"window", window}
 	case text == "serial", text == "timed", text == "none":
 		*o = order{kind: text}
 	default:
-		return errors.New("expected serial, window:N with N of 1 or more, timed or none")
+		return fmt.Errorf("expected serial, window:N with N of 1 or more, timed or none, found %q", text)
 	}
 	return nil
 }

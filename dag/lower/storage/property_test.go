@@ -86,7 +86,7 @@ func expected(c *Choice, records []record) Report {
 	var e Report
 	message := func(bytes int64) {
 		e.Messages++
-		e.SendBytes += bytes + c.common.header.bytes
+		e.SendBytes += bytes + c.common.header
 	}
 	calc := func(ns int64) {
 		e.Calcs++
@@ -97,7 +97,7 @@ func expected(c *Choice, records []record) Report {
 	for _, r := range records {
 		if !hosts[r.unit] {
 			hosts[r.unit] = true
-			if d.mounts.on {
+			if d.mounts {
 				for range 6 {
 					message(4096)
 				}
@@ -106,7 +106,7 @@ func expected(c *Choice, records []record) Report {
 		}
 		parts := int64(0)
 		for start, left := r.address, r.bytes; left > 0; parts++ {
-			bytes := min(left, d.slice.bytes-start%d.slice.bytes)
+			bytes := min(left, d.slice-start%d.slice)
 			start += bytes
 			left -= bytes
 			switch {
@@ -114,13 +114,13 @@ func expected(c *Choice, records []record) Report {
 				message(bytes)
 				message(4096)
 				calc((2*bytes + 2) / 3)
-				for range d.replicas.n {
+				for range d.replicas {
 					message(bytes)
 					message(1024)
 					calc((2*bytes + 2) / 3)
 				}
 			default:
-				if d.lookup.is == "ccs" {
+				if d.lookup == "ccs" {
 					message(1024)
 					message(4096)
 					calc(683)
@@ -136,11 +136,11 @@ func expected(c *Choice, records []record) Report {
 		}
 		await := int64(0)
 		switch distance := c.common.order.distance(); {
-		case c.common.order.kind == "timed" && d.mounts.on:
+		case c.common.order.kind == "timed" && d.mounts:
 			await = 2
 		case distance > 0 && len(before[r.unit]) >= distance:
 			await = before[r.unit][len(before[r.unit])-distance]
-		case d.mounts.on:
+		case d.mounts:
 			await = 1
 		}
 		if parts == 0 || parts*await > parts+await+1 {
@@ -148,7 +148,7 @@ func expected(c *Choice, records []record) Report {
 		}
 		before[r.unit] = append(before[r.unit], max(1, parts))
 	}
-	e.Ranks = int64(len(hosts)) + d.slb.n + d.gs.n + d.mds.n + d.ccs.n + d.bss.n
+	e.Ranks = int64(len(hosts)) + d.slb + d.gs + d.mds + d.ccs + d.bss
 	return e
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/param"
 )
 
 // systems are the storage systems; the first is the default.
@@ -26,8 +27,8 @@ type system struct {
 
 // architecture is a storage system with its parameters, initially the defaults.
 type architecture interface {
-	// parameters returns the parameters, in the order of the documentation.
-	parameters() []parameter
+	// params returns the table of the parameters.
+	params() param.Set
 	// check returns an error for contradictory parameters, and computes derived ones. given has the names of the
 	// parameters that were set.
 	check(given map[string]bool) error

@@ -1,4 +1,4 @@
-// This file has the types of parameter values.
+// This file declares the kinds of parameters.
 
 package storage
 
@@ -7,91 +7,58 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/param"
 )
 
-// word is one of a list of words.
-type word struct {
-	is   string
-	from []string
+// size declares a number of bytes from least to most.
+func size(at *int64, name, help string, least, most int64) param.Param {
+	return param.Size(at, name, help).Range(least, most).Expect(fmt.Sprintf("a whole number of bytes from %s to %s, "+
+		"such as 4096, 4kB or 4KiB", units.FormatSize(least), units.FormatSize(most)))
 }
 
-func (w *word) String() string { return w.is }
-
-func (w *word) Set(text string) error {
-	if !slices.Contains(w.from, text) {
-		return fmt.Errorf("expected %s", strings.Join(w.from, " or "))
+// duration declares a service time in whole nanoseconds.
+func duration(at *dag.Time, name, help string) param.Param {
+	whole := func() error {
+		if *at%dag.Nanosecond != 0 {
+			return errors.New("a fraction of a nanosecond")
+		}
+		return nil
 	}
-	w.is = text
-	return nil
+	return param.Time(at, name, help).Check(whole).Expect("a whole number of nanoseconds up to 106 days, " +
+		"such as 683ns or 1.5us")
 }
 
-// toggle is a boolean value, on or off.
-type toggle struct{ on bool }
+// toggle declares a boolean parameter, which is on without a value.
+func toggle(at *bool, name, help string) param.Param {
+	p := param.New(&onOff{at}, name, help)
+	p.Bare = "on"
+	return p
+}
 
-func (t *toggle) String() string {
-	if t.on {
+// onOff is a boolean value.
+type onOff struct{ at *bool }
+
+func (o *onOff) Type() string { return "on|off" }
+
+func (o *onOff) String() string {
+	if *o.at {
 		return "on"
 	}
 	return "off"
 }
 
-func (t *toggle) Set(text string) error {
-	w := word{from: []string{"on", "off"}}
-	err := w.Set(text)
-	t.on = w.is == "on"
-	return err
-}
-
-// count is a whole number from 1 to most.
-type count struct{ n, most int64 }
-
-func (c *count) String() string { return strconv.FormatInt(c.n, 10) }
-
-func (c *count) Set(text string) error {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || n > c.most {
-		return fmt.Errorf("expected a whole number from 1 to %d", c.most)
+func (o *onOff) Set(text string) error {
+	if text != "on" && text != "off" {
+		return fmt.Errorf("expected on or off, found %q", text)
 	}
-	c.n = n
+	*o.at = text == "on"
 	return nil
 }
-
-// size is a number of bytes from least to most.
-type size struct{ bytes, least, most int64 }
-
-func (s *size) String() string { return units.FormatSize(s.bytes) }
-
-func (s *size) Set(text string) error {
-	bytes, err := units.ParseSize(text)
-	if err != nil || bytes < s.least || bytes > s.most {
-		return fmt.Errorf("expected a whole number of bytes from %s to %s, such as 4096, 4kB or 4KiB",
-			units.FormatSize(s.least), units.FormatSize(s.most))
-	}
-	s.bytes = bytes
-	return nil
-}
-
-// duration is a service time in whole nanoseconds.
-type duration struct{ ns int64 }
 
 const maxNS = int64(dag.MaxTime / dag.Nanosecond)
-
-func (d *duration) String() string { return (dag.Time(d.ns) * dag.Nanosecond).String() }
-
-func (d *duration) Set(text string) error {
-	t, err := units.ParseTime(text, 0)
-	if err != nil || t%dag.Nanosecond != 0 {
-		return errors.New("expected a whole number of nanoseconds up to 106 days, such as 683ns or 1.5us")
-	}
-	d.ns = int64(t / dag.Nanosecond)
-	return nil
-}
 
 // rate is a service rate in bytes per second.
 type rate struct {
@@ -112,13 +79,15 @@ func newRate(perSecond int64) rate {
 	return r
 }
 
+func (r *rate) Type() string { return "rate" }
+
 func (r *rate) String() string { return units.FormatSize(r.perSecond) + "/s" }
 
 func (r *rate) Set(text string) error {
 	parsed, err := units.ParseRate(text, "")
 	perSecond, exact := parsed.BytesPerSecond()
 	if err != nil || !exact {
-		return errors.New("expected a rate of 1B/s or more, such as 6GB/s or 25Gbps")
+		return fmt.Errorf("expected a rate of 1B/s or more, such as 6GB/s or 25Gbps, found %q", text)
 	}
 	*r = newRate(perSecond)
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/sim"
@@ -57,7 +58,8 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	}
 	flags.StringVar(&o.backend, "backend", names[0], "`name` of the simulation backend")
 	cli.CompleteWith(cmd, "backend", names)
-	flags.StringVar(&o.collective, "collective", "", "collective `algorithms`, such as allreduce=ring")
+	flags.StringVar(&o.collective, "collective", "", "collective `algorithms`, such as allreduce=ring (\"--help lowering\")")
+	cli.CompleteWith(cmd, "collective", collective.Completions())
 	flags.Int64("seed", 1, "seed of all random choices")
 	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "worker threads, same results")
 	flags.Lookup("threads").DefValue = "all cores"
