@@ -46,6 +46,9 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	if err != nil {
 		return param.Errorf("synthetic", "%v", err)
 	}
+	if err := b.params.resolveVCs(b.network); err != nil {
+		return &param.Error{Err: err}
+	}
 	if b.network.Hosts < 2 {
 		return param.Errorf("synthetic", "expected a network of 2 hosts at least, found %d", b.network.Hosts)
 	}

@@ -7,24 +7,6 @@
 
 package flit
 
-import "fmt"
-
-// checkDragonfly returns an error if there are too few virtual channels for the paths.
-func checkDragonfly(p *Params) error {
-	local, global := 2, 1
-	switch p.Routing {
-	case Valiant, UGAL, UGALGlobal:
-		local, global = 3, 2
-	case Adaptive:
-		return fmt.Errorf("routing %v is not for dragonflies; %v is", Adaptive, UGAL)
-	}
-	if p.LocalVCs < local || p.GlobalVCs < global {
-		return fmt.Errorf("routing %v: expected %d local and %d global VCs at least, found %d and %d", p.Routing, local,
-			global, p.LocalVCs, p.GlobalVCs)
-	}
-	return nil
-}
-
 // through reports whether a packet at a router has yet to reach its intermediate group, and records when it has.
 func (r *routing) through(pk *packet, at uint32) bool {
 	if r.dragonfly == nil || pk.via == none {

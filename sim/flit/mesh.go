@@ -3,7 +3,7 @@
 package flit
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -24,23 +24,22 @@ type mesh struct {
 	lanes   uint32 // channels per class, which packets use by their targets
 }
 
+// meshClasses returns the classes of virtual channels that dimension order needs: two in a torus whose rings have more
+// than two routers, else one.
+func meshClasses(info *topology.MeshInfo) uint32 {
+	if info.Wrap && slices.Max(info.Dims) > 2 {
+		return 2
+	}
+	return 1
+}
+
 func newMesh(n *worker, links []uint32) (*mesh, error) {
 	info := n.topology.Mesh
-	m := &mesh{info: info, classes: 1, ports: make([]uint32, n.routers*len(info.Dims)*2)}
+	m := &mesh{info: info, classes: meshClasses(info), ports: make([]uint32, n.routers*len(info.Dims)*2)}
 	stride := uint32(1)
 	for _, size := range info.Dims {
 		m.strides = append(m.strides, stride)
 		stride *= uint32(size)
-		if info.Wrap && size > 2 {
-			m.classes = 2
-		}
-	}
-	need := m.classes
-	if n.p.Routing == Adaptive {
-		need++
-	}
-	if uint32(n.p.LocalVCs) < need {
-		return nil, fmt.Errorf("routing %v: expected %d local VCs at least, found %d", n.p.Routing, need, n.p.LocalVCs)
 	}
 	m.lanes = uint32(n.p.LocalVCs) / m.classes
 	if n.p.Routing == Adaptive {

@@ -161,6 +161,9 @@ func newUnchecked(t *topology.Network, p *Params) (*worker, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
+	if err := p.resolveVCs(t); err != nil {
+		return nil, err
+	}
 	shared := &network{p: p, topology: t, routers: t.Switches, hosts: t.Hosts, freeMess: none, to: never}
 	n := &worker{network: shared, freePacket: none, last: uint32(t.Switches)}
 	n.count = [3]uint8{uint8(p.InjectionVCs), uint8(p.LocalVCs), uint8(p.GlobalVCs)}

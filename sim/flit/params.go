@@ -10,6 +10,7 @@ package flit
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -24,7 +25,8 @@ type Params struct {
 	Pad         bool     `json:"pad_packets"`  // the last packet of a message is full, too
 
 	// Virtual channels per router input port, 1 to 16: from hosts, from routers, and in a dragonfly from routers of
-	// other groups.
+	// other groups. LocalVCs and GlobalVCs are at least those that the topology and the routing need to avoid deadlock,
+	// and exactly those if they are 0.
 	InjectionVCs int `json:"injection_vcs"`
 	LocalVCs     int `json:"local_vcs"`
 	GlobalVCs    int `json:"global_vcs"`
@@ -166,7 +168,7 @@ func Presets() []Preset {
 			Topology: "star:hosts=8,rate=128Gbps,latency=1ns",
 			Params: Params{
 				Cycle: dag.Nanosecond, FlitBytes: 16, PacketFlits: 8,
-				InjectionVCs: 1, LocalVCs: 1, GlobalVCs: 1,
+				InjectionVCs:    1,
 				InjectionBuffer: 1024, LocalBuffer: 1024, GlobalBuffer: 1024,
 				Pipeline: 1, Speedup: 1, Iterations: 1,
 				SourceQueue: 256, InjectionDelay: 1,
@@ -203,7 +205,7 @@ func FindPreset(name string) (Preset, error) {
 		}
 		names[i] = p.Name
 	}
-	return Preset{}, fmt.Errorf("no preset %q, expected one of %v", name, names)
+	return Preset{}, fmt.Errorf("no preset %q, expected one of %s", name, strings.Join(names, ", "))
 }
 
 // Limits of parameters in cycles or flits.
@@ -229,8 +231,8 @@ func (p *Params) Check() error {
 		{"flit bytes", int64(p.FlitBytes), 1, 1 << 16},
 		{"packet flits", int64(p.PacketFlits), 1, maxCycles},
 		{"injection VCs", int64(p.InjectionVCs), 1, maxVCs},
-		{"local VCs", int64(p.LocalVCs), 1, maxVCs},
-		{"global VCs", int64(p.GlobalVCs), 1, maxVCs},
+		{"local VCs", int64(p.LocalVCs), 0, maxVCs},
+		{"global VCs", int64(p.GlobalVCs), 0, maxVCs},
 		{"injection buffer", buffers[0][0], buffers[0][1], buffers[0][2]},
 		{"local buffer", buffers[1][0], buffers[1][1], buffers[1][2]},
 		{"global buffer", buffers[2][0], buffers[2][1], buffers[2][2]},

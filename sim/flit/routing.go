@@ -17,6 +17,42 @@ type routing struct {
 	paths     *paths // for all other networks
 }
 
+// resolveVCs sets the virtual channels that are 0 to those that the topology and the routing need to avoid deadlock. It
+// fails if the routing is not for the topology, and if fewer channels are given.
+func (p *Params) resolveVCs(t *topology.Network) error {
+	local, global := 1, 1
+	detours := p.Routing == Valiant || p.Routing == UGAL || p.Routing == UGALGlobal
+	switch {
+	case t.Dragonfly != nil && p.Routing == Adaptive:
+		return fmt.Errorf("routing %v is not for dragonflies; use %v", Adaptive, UGAL)
+	case t.Dragonfly != nil && detours:
+		local, global = 3, 2
+	case t.Dragonfly != nil:
+		local = 2
+	case detours:
+		return fmt.Errorf("routing %v is for dragonflies only; use %v or %v", p.Routing, Minimal, Adaptive)
+	case t.Mesh != nil:
+		local = int(meshClasses(t.Mesh))
+		if p.Routing == Adaptive {
+			local++
+		}
+	}
+	for _, vcs := range []struct {
+		key  string
+		at   *int
+		need int
+	}{{"local-vcs", &p.LocalVCs, local}, {"global-vcs", &p.GlobalVCs, global}} {
+		if *vcs.at == 0 {
+			*vcs.at = vcs.need
+		}
+		if *vcs.at < vcs.need {
+			return fmt.Errorf("%s: expected at least %d for routing %v, found %d; use --set %s=%d", vcs.key, vcs.need,
+				p.Routing, *vcs.at, vcs.key, vcs.need)
+		}
+	}
+	return nil
+}
+
 // newRouting returns the routing of a network. links has the routers' ports by port of the topology.
 func newRouting(n *worker, links []uint32) (routing, error) {
 	r := routing{}
@@ -24,9 +60,6 @@ func newRouting(n *worker, links []uint32) (routing, error) {
 	switch t := n.topology; {
 	case t.Dragonfly != nil:
 		r.dragonfly = t.Dragonfly
-		err = checkDragonfly(n.p)
-	case n.p.Routing == Valiant || n.p.Routing == UGAL || n.p.Routing == UGALGlobal:
-		err = fmt.Errorf("routing %v is for dragonflies", n.p.Routing)
 	case t.Mesh != nil:
 		r.mesh, err = newMesh(n, links)
 		r.free = n.p.Routing == Adaptive

@@ -79,13 +79,14 @@ func TestRefused(t *testing.T) {
 		topology, want string
 		change         func(p *Params)
 	}{
-		{"torus:dims=4x4", "routing minimal: expected 2 local VCs at least, found 1", nil},
-		{"torus:dims=4x4", "routing adaptive: expected 3 local VCs at least, found 2",
+		{"torus:dims=4x4", "local-vcs: expected at least 2 for routing minimal, found 1; use --set local-vcs=2",
+			func(p *Params) { p.LocalVCs = 1 }},
+		{"torus:dims=4x4", "local-vcs: expected at least 3 for routing adaptive, found 2; use --set local-vcs=3",
 			func(p *Params) { p.LocalVCs, p.Routing = 2, Adaptive }},
-		{"dragonfly:p=1,a=2,h=1", "routing ugal: expected 3 local and 2 global VCs at least, found 3 and 1",
-			func(p *Params) { p.LocalVCs, p.Routing = 3, UGAL }},
-		{"dragonfly:p=1,a=2,h=1", "routing adaptive is not for dragonflies; ugal is", func(p *Params) { p.Routing = Adaptive }},
-		{"star:hosts=3", "routing valiant is for dragonflies", func(p *Params) { p.Routing = Valiant }},
+		{"dragonfly:p=1,a=2,h=1", "global-vcs: expected at least 2 for routing ugal, found 1; use --set global-vcs=2",
+			func(p *Params) { p.LocalVCs, p.GlobalVCs, p.Routing = 3, 1, UGAL }},
+		{"dragonfly:p=1,a=2,h=1", "routing adaptive is not for dragonflies; use ugal", func(p *Params) { p.Routing = Adaptive }},
+		{"star:hosts=3", "routing valiant is for dragonflies only; use minimal or adaptive", func(p *Params) { p.Routing = Valiant }},
 		{"star:hosts=3,latency=1ms", "link host0-tor0: expected a latency of at most 65535 cycles, found 1000000", nil},
 		{"star:hosts=3", "local buffer: expected 8 to 1073741824, found 7", func(p *Params) { p.LocalBuffer = 7 }},
 		{"star:hosts=3", "speedup: expected 1 without output buffers, found 2", func(p *Params) { p.Speedup = 2 }},
@@ -97,6 +98,37 @@ func TestRefused(t *testing.T) {
 		}
 		if _, err := newNetwork(t.Context(), mustParse(t, c.topology), &p); err == nil || err.Error() != c.want {
 			t.Errorf("%s: error %v, want %s", c.topology, err, c.want)
+		}
+	}
+}
+
+// TestDefaultVCs: without numbers of virtual channels, every routing is free of deadlock.
+func TestDefaultVCs(t *testing.T) {
+	for _, c := range []struct {
+		topology      string
+		routing       Routing
+		local, global int
+	}{
+		{"star:hosts=4", Minimal, 1, 1},
+		{"fattree:k=4", Adaptive, 1, 1},
+		{"mesh:dims=4x4", Minimal, 1, 1},
+		{"mesh:dims=4x4", Adaptive, 2, 1},
+		{"torus:dims=2x2", Minimal, 1, 1},
+		{"torus:dims=4x4", Minimal, 2, 1},
+		{"torus:dims=3x4x2", Adaptive, 3, 1},
+		{"dragonfly:p=1,a=2,h=1", Minimal, 2, 1},
+		{"dragonfly:p=1,a=2,h=1", Valiant, 3, 2},
+		{"dragonfly:p=1,a=2,h=1", UGAL, 3, 2},
+		{"dragonfly:p=1,a=2,h=1", UGALGlobal, 3, 2},
+	} {
+		p := Presets()[0].Params
+		p.Routing = c.routing
+		if _, err := newNetwork(t.Context(), mustParse(t, c.topology), &p); err != nil {
+			t.Errorf("%s, %v: %v", c.topology, c.routing, err)
+		}
+		if p.LocalVCs != c.local || p.GlobalVCs != c.global {
+			t.Errorf("%s, %v: %d local and %d global VCs, want %d and %d", c.topology, c.routing, p.LocalVCs, p.GlobalVCs,
+				c.local, c.global)
 		}
 	}
 }

@@ -18,8 +18,10 @@ func (p *Params) keys() param.Set {
 		count(&p.PacketFlits, "packet-flits", "flits of a whole packet").Only(),
 		onOff(&p.Pad, "pad-packets", "pad the last packet of a message to full size").Only(),
 		count(&p.InjectionVCs, "injection-vcs", "virtual channels per port from a host").Only(),
-		count(&p.LocalVCs, "local-vcs", "virtual channels per port from a router").Only(),
-		count(&p.GlobalVCs, "global-vcs", "virtual channels per port from a router of another dragonfly group").Only(),
+		count(&p.LocalVCs, "local-vcs", "virtual channels per port from a router; 0: as many as the routing needs").
+			Only(),
+		count(&p.GlobalVCs, "global-vcs", "virtual channels per port from a router of another dragonfly group; "+
+			"0: as many as the routing needs").Only(),
 		count(&p.InjectionBuffer, "injection-buffer", "input buffer per virtual channel of a port from a host, "+
 			"in flits").Only(),
 		count(&p.LocalBuffer, "local-buffer",
