@@ -8,14 +8,14 @@ import (
 )
 
 // atlahs reproduces the LogGOPSim of spcl/atlahs (commit 8837294): exact matching only, events of equal time in the
-// order of a binary heap without a tie-break, no cost per byte at the receiver.
+// order of a binary heap without a tie rule, no cost per byte at the receiver.
 type atlahs struct {
 	*reference
 	queue      event.StdHeap
-	channel    []uint32 // by send and receive op, the number of its (host, source, tag)
+	channel    []uint32 // by send or receive op: number of its (host, source, tag)
 	unexpected []sim.List
 	posted     []sim.List
-	arrived    []uint64 // by send op, when its message became unexpected
+	arrived    []uint64 // by send op: time at which its message became unexpected
 	hosts      []uint32 // by channel
 }
 
@@ -66,7 +66,7 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	return result, nil
 }
 
-// number numbers the triples (host, source, tag). Wildcards are sources and tags of their own, which no message has.
+// number numbers the triples (host, source, tag). Wildcards are separate sources and tags that no message has.
 func (s *atlahs) number() {
 	type key struct {
 		host   uint32
@@ -101,12 +101,12 @@ func (s *atlahs) number() {
 	s.unexpected, s.posted = newLists(len(s.hosts)), newLists(len(s.hosts))
 }
 
-func (s *atlahs) draw(t uint64, what uint32) {
-	s.queue.Push(event.StdEvent{Time: t, Payload: what})
+func (s *atlahs) draw(t uint64, payload uint32) {
+	s.queue.Push(event.StdEvent{Time: t, Payload: payload})
 	s.sequence++
 }
 
-// flush queues ops of a host that became ready.
+// flush queues a host's ops that became ready.
 func (s *atlahs) flush(ready []uint32) {
 	for _, i := range ready {
 		op := &s.p.Ops[i]
@@ -122,8 +122,8 @@ func (s *atlahs) flush(ready []uint32) {
 	}
 }
 
-// started counts a met start dependency of each of the ops. An op without further dependencies is ready from time 0 on,
-// whatever it required.
+// started marks a start dependency of each op as met. An op without further dependencies is ready from time 0 on,
+// regardless of its earlier dependencies.
 func (s *atlahs) started(ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
@@ -136,7 +136,7 @@ func (s *atlahs) started(ops, ready []uint32) []uint32 {
 	return ready
 }
 
-// done counts a dependency of each of the ops as met at time t.
+// done marks a dependency of each op as met at time t.
 func (s *atlahs) done(t uint64, ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
@@ -169,8 +169,8 @@ func (s *atlahs) calc(e event.StdEvent, i uint32, op *sim.Op) error {
 	return nil
 }
 
-// sizes returns the reference's message size, at least one byte; its bytes beyond the first; and their time on the
-// wire.
+// sizes returns the reference's message size, at least one byte; the bytes beyond the first; and the time of these
+// bytes on the wire.
 func (s *atlahs) sizes(op *sim.Op) (size, x, wire uint64) {
 	size = max(op.Size, 1)
 	return size, size - 1, uint64(float64(size-1) * s.n.GFloat)
@@ -205,7 +205,7 @@ func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 	return nil
 }
 
-// recv returns the reason if the reference aborts, else "".
+// recv returns the reason if the reference aborts, and "" otherwise.
 func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	s.run(op)
 	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
@@ -270,15 +270,15 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	s.ready = s.done(end, s.p.Dependents(i), s.ready)
 	s.flush(s.ready)
 	s.flush(s.remote)
-	received := t + s.n.o + max(x*s.n.O, wire) // the reference draws loggopsim's cost, not what it charged
+	received := t + s.n.o + max(x*s.n.O, wire) // the reference draws the cost of loggopsim, not the charged one
 	s.transfer(send.Rank, host, m, i, t, size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+wire-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
 	return nil
 }
 
-// releaseSend ends the rendezvous of send m, which was met on host. It advances the sender's clocks of named's stream
-// and NIC.
+// releaseSend ends the rendezvous of send m, which host matched. It advances the sender's clocks of the stream and NIC
+// of named.
 func (s *atlahs) releaseSend(end, nic uint64, m, host uint32, named *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if sender == host {

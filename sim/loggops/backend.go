@@ -3,15 +3,17 @@ package loggops
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Backend is the entry of this backend in a registry.
+// Backend is the registry entry of this backend.
 var Backend = sim.Kind{
 	Name:  "loggops",
 	Title: "LogGOPS message passing; no contention inside the network",
@@ -43,25 +45,26 @@ func (b *backend) Params() param.Set {
 		models[i] = string(m)
 	}
 	return param.Set{
-		param.Func("name", "model", "reading of LogGOPS: strict, or loggopsim or atlahs for the results of those "+
-			"simulators",
+		param.Func("name", "model", "strict (LogGOPS as published), or loggopsim or atlahs (same results as these "+
+			"simulators)",
 			func(text string) (err error) {
 				b.model, err = ParseModel(text)
 				return err
 			}).Among(models...).Default(string(Strict)),
-		param.Func("name", "params", "preset of the parameters", func(text string) (err error) {
+		param.Func("name", "params", "parameter preset", func(text string) (err error) {
 			*p, err = Preset(text)
 			return err
 		}).Among(PresetNames()...).Default(presets[0].name),
-		param.TimeIn(&p.L, dag.Nanosecond, "L", "latency; a number without unit is in ns").Sweep(),
-		param.TimeIn(&p.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
-		param.TimeIn(&p.Gap, dag.Nanosecond, "g", "gap between messages at a NIC").Sweep(),
-		param.RateIn(&p.GPerByte, "ns/B", "G", "gap per byte at a NIC: its bandwidth, or a time per byte; "+
+		param.TimeIn(&p.L, dag.Nanosecond, "L", "wire latency; without unit in ns").Sweep(),
+		param.TimeIn(&p.Overhead, dag.Nanosecond, "o",
+			"processor time per message at both ends; without unit in ns").Sweep(),
+		param.TimeIn(&p.Gap, dag.Nanosecond, "g", "gap between messages of a NIC; without unit in ns").Sweep(),
+		param.RateIn(&p.GPerByte, "ns/B", "G", "gap per byte of a NIC: bandwidth or time per byte; "+
 			"without unit in ns/B").Sweep(),
-		param.RateIn(&p.OPerByte, "ns/B", "O", "overhead per byte at a processor").Sweep(),
-		param.Size(&p.S, "S", "largest message that is sent eagerly").Sweep(),
-		param.File(&b.noiseFile, "noise-trace", "operating-system noise: lines of start and length in ns"),
-		param.Bool(&b.coscheduled, "noise-cosched", "noise hits all ranks at the same time"),
+		param.RateIn(&p.OPerByte, "ns/B", "O", "processor time per byte; without unit in ns/B").Sweep(),
+		param.Size(&p.S, "S", "largest eager message; larger ones wait for their receive").Sweep(),
+		param.File(&b.noiseFile, "noise-trace", "operating-system noise; each line has a start and a length in ns"),
+		param.Bool(&b.coscheduled, "noise-cosched", "apply the noise to all ranks at the same time"),
 		param.Int(&b.seed, "seed", "seed of random choices"),
 	}
 }
@@ -94,7 +97,7 @@ func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 	return func(dag.Subkind) bool { return true }
 }
 
-// NewTimeline returns a timeline for Perfetto (.json) or the viewer of LogGOPSim (.viz).
+// NewTimeline returns a timeline for Perfetto (.json) or for the viewer of LogGOPSim (.viz).
 func (b *backend) NewTimeline(w io.Writer, ending string, t *dag.Trace) (sim.Timeline, error) {
 	switch strings.ToLower(ending) {
 	case ".json":
@@ -102,7 +105,7 @@ func (b *backend) NewTimeline(w io.Writer, ending string, t *dag.Trace) (sim.Tim
 	case ".viz":
 		return NewVizTimeline(w, b.model, b.params), nil
 	}
-	return nil, fmt.Errorf("no timeline in a file that ends with %q", ending)
+	return nil, fmt.Errorf("timeline: expected a file name that ends with .json or .viz, found %q", ending)
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -110,7 +113,23 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.warnDefaultNetwork(r.program.LargestMessage, env.OrEmpty())
 	return &configured{b, r}, nil
+}
+
+// largestOnDefault is the size in bytes of the largest message that the default network carries without a warning.
+const largestOnDefault = 1 << 20
+
+// warnDefaultNetwork warns about a large message on the bandwidth of the default network, which users with current
+// machines rarely intend. It does not warn if the caller chose the preset or G; a sweep may vary G.
+func (b *backend) warnDefaultNetwork(largest uint64, env *sim.Env) {
+	chosen := env.IsGiven("params") || env.IsGiven("G") || env.Sweep
+	if largest <= largestOnDefault || chosen || b.params.GPerByte.Cmp(presets[0].params.GPerByte) != 0 {
+		return
+	}
+	env.Warnf("messages of up to %s on the default network of 1.33 Gb/s (LogGOPSim's default); "+
+		"set the bandwidth, such as --G 400Gbps, or use --params ai or hpc",
+		units.FormatSize(int64(min(largest, math.MaxInt64))))
 }
 
 // configured is a replay with the backend's configuration.

@@ -5,34 +5,34 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// The kinds of waiting for a clock.
+// Kinds of waiting for a clock.
 const (
 	calcWaits    = 1 // for a stream
 	sendWaits    = 2 // for a stream and the sending side of a NIC
 	messageWaits = 3 // for a stream and the receiving side of a NIC
 )
 
-// opWaited and messageWaited are set in Op.Flags once the op, or the message of a send, had to wait for a clock.
+// opWaited and messageWaited are flags in Op.Flags: the op, or the message of a send, has waited for a clock.
 const (
 	opWaited      uint8 = 1 << 6
 	messageWaited uint8 = 1 << 5
 )
 
-// clockWaits are the ops and messages of a host that wait for its clocks, one line per kind, stream and NIC.
+// clockWaits are the ops and messages of a host that wait for its clocks, with one line per kind, stream and NIC.
 //
-// In the reference, all that wait for a clock return to the queue whenever it advances, each with its own number. Only
-// the one with the lowest number can come next. Here the queue holds an event for that one only, and the others wait in
-// line. Once it has run, the next in line gets an event for the time when the clocks are free again, since the
-// reference would try in vain before. This requires that clocks never go backwards.
+// In the reference, all waiting events return to the queue whenever the clock advances, each with its own number. Only
+// the event with the lowest number can be next. Here the queue contains an event for that one only, and the others wait
+// in line. After it has run, the next in line gets an event for the time when the clocks are free again, since the
+// reference's earlier attempts would fail. This requires that clocks never go backwards.
 type clockWaits []clockLine
 
-// clockLine is a min-heap of the events that wait for the same clocks, by number.
+// clockLine is a min-heap, by number, of the events that wait for the same clocks.
 type clockLine struct {
 	kind, nic uint8
 	stream    uint16
-	keys      []uint64 // of the events, see event.Event
-	due       uint64   // the time of the valid event of the first; other events for it are void
-	renumber  bool     // some events wait under provisional numbers of a shard; see shards
+	keys      []uint64 // keys of the events; see event.Event
+	due       uint64   // time of the valid event of the first entry; its other events are invalid
+	renumber  bool     // some events have provisional numbers of a shard; see shards
 }
 
 // line returns the line for a kind, stream and NIC.
@@ -47,9 +47,9 @@ func (w *clockWaits) line(kind uint8, stream uint16, nic uint8) *clockLine {
 	return &(*w)[len(lines)]
 }
 
-// turn decides whether the event of an op or message takes place now. It needs clocks of host that are free from time
-// free. If it must wait, turn arranges that. It returns the line in which the event has waited, nil if it has not; the
-// caller must pass the line to wakeNext once the event has taken place.
+// turn decides whether the event of an op or message occurs now. The event needs clocks of host that are free from time
+// free. If it must wait, turn queues it. It returns the line in which the event has waited, or nil; the caller must
+// pass the line to wakeNext after the event has occurred.
 func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind uint8, free uint64) (*clockLine, bool) {
 	waited := opWaited
 	if kind == messageWaits {
@@ -76,7 +76,7 @@ func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind uint8, fre
 	}
 	line := s.waits[host].line(kind, op.Stream, nicOf(kind, op))
 	if len(line.keys) == 0 || line.keys[0] != e.Key || line.due != e.Time {
-		return nil, false // void: another event has preceded it and will wake it, or it has taken place
+		return nil, false // invalid: another event precedes it and will wake it, or it has occurred
 	}
 	if free > e.Time {
 		s.wake(line, free)
@@ -86,7 +86,7 @@ func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind uint8, fre
 	return line, true
 }
 
-// nicOf returns the NIC that an event needs, 0 for calcs.
+// nicOf returns the NIC of an event, 0 for calcs.
 func nicOf(kind uint8, op *sim.Op) uint8 {
 	if kind == calcWaits {
 		return 0

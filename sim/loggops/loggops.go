@@ -1,7 +1,7 @@
 // Package loggops is the backend of the LogGOPS communication model. It has three models: strict, which follows the
 // papers, and bit-exact reproductions of two widely used simulators, LogGOPSim and that of ATLAHS.
 //
-// docs/reference/backends/loggops.md states the rules of all three.
+// docs/reference/backends/loggops.md defines the rules of all three.
 package loggops
 
 import (
@@ -19,32 +19,32 @@ type Options struct {
 	Params   Params
 	Noise    *NoiseTrace  // nil: none
 	Timeline sim.Timeline // nil: none
-	Threads  int          // the most threads to use, which do not change the result; 0: one
+	Threads  int          // maximum number of threads, which does not change the result; 0: one thread
 
-	Context context.Context // ends the run early; see [sim.Interrupted]. nil: never
+	Context context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
-	// Progress, if not nil, is called now and then, by several threads concurrently, with the number of additional ops
-	// that ran.
+	// Progress, if not nil, is called periodically with the number of additional ops run. Several threads may call it
+	// concurrently.
 	Progress func(ops int64)
 }
 
-// Stats is the section "backend_stats" of results of runs with noise.
+// Stats is the section "backend_stats" in results of runs with noise.
 type Stats struct {
-	Noise       []sim.Clock `json:"noise_ps"`    // by rank, the noise that affected it
-	NoiseTrace  string      `json:"noise_trace"` // name of its file
+	Noise       []sim.Clock `json:"noise_ps"`    // by rank: noise that delayed it
+	NoiseTrace  string      `json:"noise_trace"` // file name
 	Coscheduled bool        `json:"noise_cosched"`
 	Seed        int64       `json:"seed"`
 }
 
-// Replay is a trace compiled for one of the models. It can be run once.
+// Replay is a trace compiled for one of the models. It can run once.
 type Replay struct {
 	model   Model
 	program *sim.Program
 	used    bool
 }
 
-// Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. It reports what the model
-// cannot represent exactly to warn; a nil warn discards.
+// Compile compiles a trace of sends, receives and calcs for a model; see [sim.Compile]. It calls warn for each property
+// that the model cannot represent exactly; nil discards warnings.
 func Compile(t dag.Source, m Model, warn func(message string, args ...any)) (*Replay, error) {
 	return newReplay(t, m, &sim.Env{Warn: warn})
 }
@@ -59,7 +59,7 @@ func newReplay(t dag.Source, m Model, env *sim.Env) (*Replay, error) {
 		return nil, err
 	}
 	if m != Strict && p.Releases {
-		return nil, fmt.Errorf("the %s model has no release times, which the trace has; use the strict model", m)
+		return nil, fmt.Errorf("the %s model does not support the trace's release times; use --model strict", m)
 	}
 	if p.Rounded > 0 {
 		env.Warnf("%d calcs were rounded to whole nanoseconds, the unit of the %s model", p.Rounded, m)
@@ -67,13 +67,13 @@ func newReplay(t dag.Source, m Model, env *sim.Env) (*Replay, error) {
 	return &Replay{model: m, program: p}, nil
 }
 
-// Clone returns another replay of the same trace. It must be called before Run.
+// Clone returns another replay of the same trace. Call it before Run.
 func (r *Replay) Clone() *Replay {
 	return &Replay{model: r.model, program: r.program.Clone()}
 }
 
-// Run replays the trace. It fails if the replay has been run already, if a time is out of range, and if the context
-// ends.
+// Run replays the trace. It returns an error if the replay has already run, if a time is out of range, and if the
+// context ends.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	p := r.program
 	if r.used {
@@ -117,7 +117,7 @@ func (r *Replay) replay(p *sim.Program, o Options) (*outcome, error) {
 	return runLogGOPSim(p, n, o)
 }
 
-// outcome is a sim.Outcome with the noise that affected each rank.
+// outcome is a sim.Outcome with the noise of each rank.
 type outcome struct {
 	sim.Outcome
 	noise []uint64

@@ -12,19 +12,19 @@ import (
 
 // loggopsim reproduces spcl/LogGOPSim (commit 76451de) with faster data structures. The reference returns an op or
 // message whose clock is busy to the queue again and again; here it waits at the clock (see waits). The reference
-// searches lists of receives and messages; here a hash table finds them (sim.Matcher). Both have conditions. If those
-// are not met, the reference's method is used.
+// searches lists of receives and messages; here a hash table finds them (sim.Matcher). If the conditions of a data
+// structure are not met, loggopsim uses the reference's method.
 type loggopsim struct {
 	*reference
 	queue event.Wheel
-	shard *shard       // that this is part of; nil: the replay is not divided
+	shard *shard       // the shard that this is part of; nil: the replay is not divided
 	waits []clockWaits // by host; nil: events return to the queue
 
-	matchers []sim.Matcher // by host; nil: the lists are searched
-	stamps   uint64        // receives and messages that have waited for a partner; see stamped
+	matchers []sim.Matcher // by host; nil: search the lists
+	stamps   uint64        // number of receives and messages that have waited for a partner; see stamped
 
-	unexpected []sim.List // the lists of messages, by host
-	posted     []sim.List // the lists of receives, by host
+	unexpected []sim.List // by host: waiting messages
+	posted     []sim.List // by host: waiting receives
 }
 
 func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
@@ -71,7 +71,7 @@ func (s *loggopsim) begin() {
 	}
 }
 
-// finish handles all remaining events and those that they cause.
+// finish handles all remaining events and the events that they cause.
 func (s *loggopsim) finish() error {
 	for {
 		if ended, err := s.handleSome(checkEvents); ended || err != nil {
@@ -80,7 +80,7 @@ func (s *loggopsim) finish() error {
 	}
 }
 
-// handleSome handles n events or, if fewer remain, all of them. It reports whether none was left.
+// handleSome handles n events, or all if fewer remain. It reports whether none remained.
 func (s *loggopsim) handleSome(n int) (ended bool, err error) {
 	if err := sim.Interrupted(s.ctx); err != nil {
 		return false, err
@@ -112,8 +112,8 @@ func (s *loggopsim) handle(e event.Event) error {
 	return s.calc(e, i, op)
 }
 
-// clocksAdvance reports whether clocks never go backwards. They do if a message of no bytes has a negative cost, and on
-// overflow.
+// clocksAdvance reports whether clocks never go backwards. They go backwards if a message of 0 bytes has a negative
+// cost, and on overflow.
 func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 	const limit = math.MaxUint64 / 16
 	for _, v := range []uint64{n.L, n.o, n.g, n.G, n.O} {
@@ -121,7 +121,7 @@ func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 			return false
 		}
 	}
-	back := n.G // the amount that a message of no bytes takes off the receiver's clock
+	back := n.G // the amount that a message of 0 bytes subtracts from the receiver's clock
 	if n.G == 0 || n.O > 0 && n.O < n.G {
 		back = n.O
 	}
@@ -146,12 +146,12 @@ func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 }
 
 // draw queues an event under the next number.
-func (s *loggopsim) draw(t uint64, what uint32) {
-	s.push(event.Event{Time: t, Key: s.sequence<<32 | uint64(what)})
+func (s *loggopsim) draw(t uint64, payload uint32) {
+	s.push(event.Event{Time: t, Key: s.sequence<<32 | uint64(payload)})
 	s.sequence++
 }
 
-// push queues an event, or hands it to the shard if it lies beyond the window.
+// push queues an event, or hands it to the shard if it is beyond the window.
 func (s *loggopsim) push(e event.Event) {
 	if s.shard != nil && e.Time >= s.shard.end {
 		s.shard.later(e)
@@ -160,8 +160,8 @@ func (s *loggopsim) push(e event.Event) {
 	s.queue.Push(e)
 }
 
-// flush queues ops of a host that became ready, at the time when their clocks are free, or at time 0 at the start of
-// the run.
+// flush queues a host's ops that became ready, at the time when their clocks are free, or at time 0 at the start of the
+// run.
 func (s *loggopsim) flush(ready []uint32, atStart bool) {
 	sortByType(ready, s.p.Ops)
 	for _, i := range ready {
@@ -179,7 +179,7 @@ func (s *loggopsim) flush(ready []uint32, atStart bool) {
 	}
 }
 
-// flushBoth flushes the current host and the other host of the event, the lower one first.
+// flushBoth flushes the current host and the event's other host, the lower one first.
 func (s *loggopsim) flushBoth(host, other uint32) {
 	if other < host {
 		s.flush(s.remote, false)
@@ -192,7 +192,7 @@ func (s *loggopsim) flushBoth(host, other uint32) {
 	}
 }
 
-// release counts a met dependency of each of the ops, and appends those without further dependencies to ready.
+// release marks a dependency of each op as met, and appends the ops without further dependencies to ready.
 func (s *loggopsim) release(ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
@@ -272,7 +272,7 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
 }
 
-// message handles the arrival of the message of send m. The receiving host's clocks are those of the send's stream and
+// message handles the arrival of the message of send m. It uses the receiving host's clocks of the send's stream and
 // NIC.
 func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	t, host := e.Time, uint32(send.Peer)
@@ -308,8 +308,8 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	return nil
 }
 
-// releaseSend ends the rendezvous of send m, which was met on host at time t. It advances the sender's clocks of
-// named's stream and NIC.
+// releaseSend ends the rendezvous of send m, which host matched at time t. It advances the sender's clocks of the
+// stream and NIC of named.
 func (s *loggopsim) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if sender == host {
@@ -345,7 +345,7 @@ func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
 	return i
 }
 
-// stamped records in Op.Ready the order in which receives and messages began to wait.
+// stamped records in Op.Ready the order in which receives and messages started to wait.
 func (s *loggopsim) stamped(i uint32) {
 	s.p.Ops[i].Ready = s.stamps
 	s.stamps++
@@ -377,7 +377,7 @@ func (s *loggopsim) takeReceive(w *sim.List, m uint32, send *sim.Op) uint32 {
 	return sim.NoOp
 }
 
-// fits reports whether a receive matches the message of a send. In the reference either side may have the any-tag. The
+// fits reports whether a receive matches the message of a send. In the reference, both sides may have the any-tag. The
 // reference has neither communicators nor lowered collectives; for these, the engine's rules apply.
 func (r *reference) fits(recv, send *sim.Op) bool {
 	if recv.Flags&sim.AnySource == 0 && uint32(recv.Peer) != send.Rank {
@@ -389,7 +389,7 @@ func (r *reference) fits(recv, send *sim.Op) bool {
 	return r.p.Comm(recv) == r.p.Comm(send) && (recv.Flags|send.Flags)&sim.Internal == 0
 }
 
-// unmatched returns the messages and receives without a partner, by host, in the order in which they began to wait.
+// unmatched returns the messages and receives without a partner, by host, in the order in which they started to wait.
 func (s *loggopsim) unmatched() (unexpected, posted [][]uint32) {
 	if s.matchers == nil {
 		for host := range s.p.Ranks() {

@@ -17,22 +17,22 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// NoiseTrace is operating-system noise measured on one processor: detours of given start and length, repeated with the
+// NoiseTrace is operating-system noise measured on one processor: detours with start and length, repeated with the
 // period of the last one. [ReadNoise] reads it.
 type NoiseTrace struct {
 	start, length []uint64 // in nanoseconds
 	repeatsLast   bool     // the file ends with a newline
 
-	Name string // of the file
-	// Coscheduled makes the noise affect every host at the same time.
+	Name string // file name
+	// Coscheduled applies the noise to all hosts at the same time.
 	Coscheduled bool
-	// Seed determines at which point of the trace each host starts.
+	// Seed selects the point of the trace at which each host starts.
 	Seed int64
 }
 
-// ReadNoise reads one detour per line: its start and length in decimal nanoseconds, separated by a tab or blanks,
-// ascending. Lines that begin with # are comments. Values are rounded to whole nanoseconds, half away from zero. Errors
-// call the file name.
+// ReadNoise reads one detour per line: its start and length in decimal nanoseconds, separated by a tab or spaces, in
+// ascending order of starts. Lines that begin with # are comments. Values are rounded to whole nanoseconds, half away
+// from zero. name is the file name for errors.
 func ReadNoise(r io.Reader, name string) (*NoiseTrace, error) {
 	n := &NoiseTrace{Name: name}
 	in := bufio.NewReader(r)
@@ -57,7 +57,8 @@ func ReadNoise(r io.Reader, name string) (*NoiseTrace, error) {
 					strings.TrimSpace(text))
 			}
 			if k := len(n.start); k > 0 && start < n.start[k-1] {
-				return nil, fmt.Errorf("%s:%d: expected a start not before the last, found %s", name, line, fields[0])
+				return nil, fmt.Errorf("%s:%d: expected a start not before the previous one, found %s", name, line,
+					fields[0])
 			}
 			n.start, n.length = append(n.start, start), append(n.length, length)
 		}
@@ -79,13 +80,13 @@ func parseNanoseconds(s string) (uint64, error) {
 	return uint64(math.Round(v)), nil
 }
 
-// noise is a NoiseTrace in a reference simulator, which repeats it from the start of its last detour. In a file that
-// ends with a newline, as most do, the reference reads the last detour twice.
+// noise is a NoiseTrace in a reference simulator, which repeats it from the start of its last detour. If the file ends
+// with a newline, as most do, the reference reads the last detour twice.
 type noise struct {
 	start, length []uint64
-	afterFirst    uint64   // sum of all lengths but the first
-	offset        []uint64 // by host, its start in the trace
-	injected      []uint64 // by host, the noise so far
+	afterFirst    uint64   // sum of all lengths except the first
+	offset        []uint64 // by host: its start in the trace
+	injected      []uint64 // by host: noise so far
 }
 
 func (n *NoiseTrace) noise(hosts int) *noise {
@@ -101,11 +102,11 @@ func (n *NoiseTrace) noise(hosts int) *noise {
 	return s
 }
 
-// offsets draws the point of a noise of the given period at which each host starts. The reference simulators draw one
-// number before those of the hosts, and use it for all hosts if the noise is coscheduled.
+// offsets draws, for each host, the point at which it starts in a noise of the given period. The reference simulators
+// draw one number before those of the hosts, and use it for all hosts if the noise is coscheduled.
 func (n *NoiseTrace) offsets(hosts int, period uint64) []uint64 {
 	random := prng.NewMT19937() // the reference's generator
-	random.Seed(uint64(n.Seed)) // which uses the lower half
+	random.Seed(uint64(n.Seed)) // uses the lower half of the seed
 	draw := func() uint64 {
 		return uint64(float64(random.Uint32()) / math.MaxUint32 * float64(period))
 	}
@@ -121,14 +122,14 @@ func (n *NoiseTrace) offsets(hosts int, period uint64) []uint64 {
 }
 
 // over returns the noise on a host that is busy from a to b, as the reference simulator computes it: the rest of a
-// detour in progress at a, and the whole of every detour that starts later, except the first of the trace. For an
-// interval as long as the trace the reference divides by zero; a longer one wraps around.
+// detour in progress at a, and all of every later detour except the first of the trace. For an interval as long as the
+// trace, the reference divides by zero; a longer interval wraps around.
 func (s *noise) over(host int, a, b uint64) (uint64, error) {
 	last, busy := len(s.start)-1, b-a
 	period := s.start[last]
 	if busy == period {
 		return 0, fmt.Errorf("rank %d is busy for %d ns, exactly as long as the noise trace, "+
-			"which this model cannot do", host, busy)
+			"which this model does not support; use --model strict", host, busy)
 	}
 	t := (a + s.offset[host]) % (period - busy)
 	at, total := 0, uint64(0)
@@ -159,8 +160,8 @@ func (s *noise) over(host int, a, b uint64) (uint64, error) {
 }
 
 // most returns an upper bound of the noise on a processor that is busy for the given time or less. bounded is false if
-// there is none: for intervals longer than the trace, over adds noise in proportion to the time of day. A nil s has no
-// noise.
+// there is no bound: for intervals longer than the trace, over adds noise in proportion to the time of day. A nil s has
+// no noise.
 func (s *noise) most(busy uint64) (noise uint64, bounded bool) {
 	if s == nil {
 		return 0, true
@@ -176,11 +177,11 @@ func (s *noise) most(busy uint64) (noise uint64, bounded bool) {
 	return noise, true
 }
 
-// detours is a NoiseTrace in the strict model, in picoseconds. The processor does nothing else during a detour, and the
-// trace repeats from the end of its last detour.
+// detours is a NoiseTrace in the strict model, in picoseconds. The processor does no other work during a detour, and
+// the trace repeats from the end of its last detour.
 type detours struct {
 	start, end []uint64 // ascending and disjoint
-	idleBefore []uint64 // by detour, the idle time of the period before it
+	idleBefore []uint64 // by detour: idle time of the period before it
 	period     uint64
 	idle       uint64 // time of a period outside detours
 	offset     []uint64
@@ -192,7 +193,7 @@ func (n *NoiseTrace) detours(ranks int) (*detours, error) {
 	for i, start := range n.start {
 		start, end := start*1000, (n.start[i]+n.length[i])*1000
 		if start > math.MaxInt64 || end > math.MaxInt64 || n.length[i] > math.MaxInt64/1000 {
-			return nil, errors.New("the noise trace is longer than 106 days")
+			return nil, errors.New("the noise trace is longer than 106 days, the longest time in picoseconds")
 		}
 		if last := len(d.end) - 1; last >= 0 && start <= d.end[last] {
 			d.end[last] = max(d.end[last], end)
@@ -213,26 +214,26 @@ func (n *NoiseTrace) detours(ranks int) (*detours, error) {
 	}
 	d.idle = d.period - detoured
 	if d.idle == 0 {
-		return nil, errors.New("the noise trace leaves no time between its detours")
+		return nil, errors.New("the noise trace has no idle time between its detours; expected some")
 	}
 	d.offset = n.offsets(ranks, d.period)
 	return d, nil
 }
 
-// work returns the end of work of the given length that a rank's processor begins at start. It is more than
-// math.MaxInt64 if too late.
+// work returns the end of work of the given length that a rank's processor starts at start, or more than math.MaxInt64
+// if that is out of range.
 func (d *detours) work(rank uint32, start, length uint64) uint64 {
 	if length == 0 {
 		return start
 	}
 	at := (start + d.offset[rank]) % d.period
-	wanted := d.idleUntil(at) + length // from the start of the period, so at most idle + length
+	wanted := d.idleUntil(at) + length // measured from the start of the period, so at most idle + length
 	periods, rest := (wanted-1)/d.idle, (wanted-1)%d.idle+1
 	high, whole := bits.Mul64(periods, d.period)
 	if high > 0 || whole > math.MaxInt64 || start+whole > math.MaxInt64 {
 		return math.MaxInt64 + 1
 	}
-	// rest is from 1 to idle. It is reached before the first detour that has at least so much idle time before it.
+	// rest is from 1 to idle. It is reached before the first detour with at least this idle time before it.
 	end := d.period - (d.idle - rest)
 	if i, _ := slices.BinarySearch(d.idleBefore, rest); i < len(d.start) {
 		end = d.start[i] - (d.idleBefore[i] - rest)

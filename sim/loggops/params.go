@@ -13,17 +13,17 @@ import (
 )
 
 // Params are the parameters of LogGOPS (Hoefler, Schneider, Lumsdaine: LogGOPSim - Simulating Large-Scale Applications
-// in the LogGOPS Model, HPDC 2010, section 2). The trace determines P, the number of processors.
+// in the LogGOPS Model, HPDC 2010, section 2). The trace defines P, the number of processors.
 type Params struct {
 	L        dag.Time // wire latency
-	Overhead dag.Time // o: processor time per message, at either end
-	Gap      dag.Time // g: gap between two messages of a NIC
-	GPerByte *big.Rat // G: gap per byte of a NIC, the inverse of its bandwidth, in picoseconds
-	OPerByte *big.Rat // O: processor time per byte, in picoseconds
-	S        int64    // largest eager message, in bytes
+	Overhead dag.Time // o: processor time per message, at sender and receiver
+	Gap      dag.Time // g: gap between messages of a NIC
+	GPerByte *big.Rat // G: gap per byte of a NIC in picoseconds, the inverse of its bandwidth
+	OPerByte *big.Rat // O: processor time per byte in picoseconds
+	S        int64    // largest eager message in bytes
 }
 
-// values returns the parameters as results list them.
+// values returns the parameters for results.
 func (p Params) values() sim.Values {
 	return sim.Values{
 		{Name: "L_ps", Value: int64(p.L)},
@@ -53,7 +53,7 @@ func nsPerByte(n, d int64) *big.Rat {
 	return big.NewRat(n*int64(dag.Nanosecond), d)
 }
 
-// presets are parameter sets by name.
+// presets are the parameter presets; the first is the default.
 var presets = []struct {
 	name   string
 	about  string
@@ -61,7 +61,7 @@ var presets = []struct {
 }{
 	{
 		name:  "default",
-		about: "the reference simulators' defaults",
+		about: "defaults of LogGOPSim and ATLAHS: 1.33 Gb/s, eager up to 65535 B",
 		params: Params{
 			L: 2500 * dag.Nanosecond, Overhead: 1500 * dag.Nanosecond, Gap: 1000 * dag.Nanosecond,
 			GPerByte: nsPerByte(6, 1), OPerByte: nsPerByte(0, 1), S: 65535,
@@ -85,17 +85,17 @@ var presets = []struct {
 	},
 }
 
-// Preset returns the parameter set of the given name.
+// Preset returns the named parameter preset.
 func Preset(name string) (Params, error) {
 	for _, p := range presets {
 		if p.name == name {
 			return p.params, nil
 		}
 	}
-	return Params{}, fmt.Errorf("no parameter set %q, expected one of %s", name, strings.Join(PresetNames(), ", "))
+	return Params{}, fmt.Errorf("unknown preset %q, expected one of %s", name, strings.Join(PresetNames(), ", "))
 }
 
-// PresetNames returns the names of the parameter sets.
+// PresetNames returns the names of the parameter presets.
 func PresetNames() []string {
 	names := make([]string, 0, len(presets))
 	for _, p := range presets {
@@ -109,7 +109,7 @@ type Model string
 
 // Models.
 const (
-	Strict    Model = "strict"    // LogGOPS as its papers define it
+	Strict    Model = "strict"    // LogGOPS as defined by its papers
 	LogGOPSim Model = "loggopsim" // spcl/LogGOPSim, bit for bit
 	ATLAHS    Model = "atlahs"    // the LogGOPSim of spcl/atlahs, bit for bit
 )
@@ -117,19 +117,19 @@ const (
 // Models lists the models, the default first.
 var Models = []Model{Strict, LogGOPSim, ATLAHS}
 
-// ParseModel returns the model of the given name.
+// ParseModel returns the named model.
 func ParseModel(name string) (Model, error) {
 	if !slices.Contains(Models, Model(name)) {
-		return "", fmt.Errorf("no model %q, expected strict, loggopsim or atlahs", name)
+		return "", fmt.Errorf("unknown model %q, expected strict, loggopsim or atlahs", name)
 	}
 	return Model(name), nil
 }
 
-// Check returns an error if a model cannot use the parameters.
+// Check returns an error if model m does not support the parameters.
 func (p Params) Check(m Model) error {
 	if m == Strict {
 		if p.L < 0 || p.Overhead < 0 || p.Gap < 0 || p.S < 0 || p.GPerByte.Sign() < 0 || p.OPerByte.Sign() < 0 {
-			return errors.New("the strict model takes no negative parameters")
+			return errors.New("the strict model does not support negative parameters")
 		}
 		return nil
 	}
@@ -139,7 +139,7 @@ func (p Params) Check(m Model) error {
 	return nil
 }
 
-// nanoseconds are parameters as the reference simulators store them: unsigned integers that wrap around.
+// nanoseconds are parameters in the representation of the reference simulators: unsigned integers that wrap around.
 type nanoseconds struct {
 	L, o, g uint64
 	G, O    uint64

@@ -9,24 +9,24 @@ import (
 // isMessage marks an event as the arrival of a message, identified by its send op.
 const isMessage = 1 << 31
 
-// reference is the shared state of the replays of the two reference simulators. All clocks are nanoseconds in unsigned
-// integers that wrap around, as in those.
+// reference is the shared state of the replays of both reference simulators. All clocks are nanoseconds in unsigned
+// integers that wrap around, as in the references.
 type reference struct {
 	p        *sim.Program
 	n        nanoseconds
 	clock    hostClocks
-	sequence uint64 // numbers drawn: the reference's event count
+	sequence uint64 // number of draws: the reference's event count
 	messages int64
 	bytes    uint64
 	noise    *noise
 	timeline sim.Timeline
 	progress sim.Progress
-	ctx      context.Context // nil: the run is never interrupted
+	ctx      context.Context // nil: no limit
 
 	ready  []uint32 // ops of the current host that became ready in the current event
-	remote []uint32 // likewise of the other host of the event
+	remote []uint32 // ops of the event's other host that became ready
 
-	// By send op, when it started and, once its message is unexpected, when that arrived, as in the references; nil
+	// By send op: its start and, once its message is unexpected, the message's arrival, as in the references; nil
 	// without a timeline.
 	departed []uint64
 }
@@ -49,7 +49,7 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 	return r, nil
 }
 
-// checkEvents is the number of events between two checks of the context. It is a power of two.
+// checkEvents is the number of events between two checks of the context. It must be a power of two.
 const checkEvents = 1 << 16
 
 // clocks returns the clocks of a stream and a NIC of a host.
@@ -63,13 +63,13 @@ func (r *reference) clocks(host uint32, stream uint16, nic uint8) (cpu, gs, gr *
 	return &c.times[base+2*c.nics+int(stream)], &c.times[k], &c.times[k+1]
 }
 
-// hostClocks are the clocks of all hosts, grouped by host: for each NIC when it can send and when it can receive again,
-// then for each stream when it is free.
+// hostClocks are the clocks of all hosts, grouped by host: for each NIC the times from which it can send and receive,
+// then for each stream the time from which it is free.
 type hostClocks struct {
 	times  []uint64
-	nics   int   // per host
-	stride int   // clocks per host, if equal for all
-	first  []int // by host, where its clocks begin, and the end of the last; nil if all have equally many
+	nics   int   // number per host
+	stride int   // number of clocks per host, if equal for all
+	first  []int // by host: start of its clocks, and the end of the last; nil if all hosts have equally many
 }
 
 func newHostClocks(p *sim.Program) (hostClocks, error) {
@@ -113,13 +113,13 @@ func (r *reference) noiseOver(host uint32, a, b uint64) (uint64, error) {
 	return r.noise.over(int(host), a, b)
 }
 
-// roots returns the ops of a rank without dependencies, ascending.
+// roots returns the ops of a rank without dependencies, in ascending order.
 func (r *reference) roots(rank int) []uint32 {
 	r.ready = append(r.ready[:0], r.p.Roots(rank)...) // a copy, since it will be sorted
 	return r.ready
 }
 
-// hasRun is set in Op.Flags once the op has run.
+// hasRun is a flag in Op.Flags: the op has run.
 const hasRun uint8 = 1 << 7
 
 // run records that an op runs.
@@ -133,7 +133,7 @@ func (r *reference) run(op *sim.Op) {
 	}
 }
 
-// outcome returns the outcome. The lists hold the waiting messages and receives of each host.
+// outcome returns the outcome of the replay. The lists contain the waiting messages and receives of each host.
 func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	o := &outcome{Outcome: sim.Outcome{
 		Finish: make([]uint64, r.p.Ranks()), Events: int64(r.sequence), Messages: r.messages, Bytes: int64(r.bytes),
@@ -148,21 +148,21 @@ func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	return o
 }
 
-// depart records when message m set out, for the timeline.
+// depart records the departure time of message m for the timeline.
 func (r *reference) depart(m uint32, t uint64) {
 	if r.departed != nil {
 		r.departed[m] = t
 	}
 }
 
-// span reports to the timeline, if any.
+// span reports a span to the timeline, if any.
 func (r *reference) span(kind sim.SpanKind, host uint32, stream uint16, op uint32, start, end uint64) {
 	if r.timeline != nil {
 		r.timeline.Span(sim.Span{Kind: kind, Rank: host, Stream: uint32(stream), Op: op, Start: start, End: end})
 	}
 }
 
-// transfer reports to the timeline, if any. Source and target are those of the reference.
+// transfer reports a transfer to the timeline, if any. Source and target are those of the reference.
 func (r *reference) transfer(source, target, send, recv uint32, end, bytes uint64) {
 	if r.timeline != nil {
 		r.timeline.Transfer(sim.Transfer{Source: source, Target: target, Send: send, Recv: recv,

@@ -13,27 +13,27 @@ import (
 
 // shards run the loggopsim replay on several threads, with the same result.
 //
-// If all messages are eager and hosts have one stream, no event affects another host before the time of a message, o +
-// L, has passed. So the hosts are divided into shards. These run concurrently through a window of that length, each
-// with its own queue, and then exchange messages.
+// If all messages are eager and hosts have one stream, an event affects another host no earlier than after the time of
+// a message, o + L. So the hosts are divided into shards. The shards run concurrently through a window of that length,
+// each with its own queue, and then exchange messages.
 //
-// The remaining problem are the numbers that order events of equal time, which all hosts draw from one counter. Within
-// a window, a shard draws provisional numbers above all earlier ones. They order its events among each other exactly as
-// the real numbers would, since those are drawn in event order. After the window, each shard publishes notes on the
-// events that drew numbers. Merged by time and number, the notes yield the order of all events and so the real numbers.
-// These replace the provisional ones in everything that outlives the window: events at or after its end, which enter a
-// queue only then, and events that wait at clocks.
+// The remaining problem is the numbers that order events of equal time, since all hosts draw them from one counter.
+// Within a window, a shard draws provisional numbers above all earlier ones. They order the shard's events exactly like
+// the real numbers, since those are drawn in event order. After the window, each shard publishes its drawings: the
+// events that drew numbers. Merged by time and number, the drawings give the order of all events and therefore the real
+// numbers. These replace the provisional ones in all events that outlive the window: those at or after its end, which
+// enter a queue only then, and those that wait at clocks.
 type shards struct {
 	of        []*shard
 	lookahead uint64
 	barrier   *sim.Barrier
-	start     uint64 // of the first window
+	start     uint64 // start of the first window
 
-	mostWindows int // the constant of that name
+	mostWindows int // replaces the constant of that name
 
-	// goOn decides whether the shards continue. The first shard calls it now and then, with the numbers drawn in a
+	// proceed decides whether the shards continue. The first shard calls it periodically, with the numbers drawn in a
 	// number of windows and the time taken.
-	goOn func(drawn uint64, windows int, took time.Duration) bool
+	proceed func(drawn uint64, windows int, took time.Duration) bool
 }
 
 // shard is a range of hosts with the state to replay them on one thread.
@@ -41,40 +41,40 @@ type shard struct {
 	loggopsim
 	all         *shards
 	index       int
-	first, last uint32 // its hosts are first to last-1
+	first, last uint32 // the shard has hosts first to last-1
 
 	// Target of loggopsim's pointer, inline so that threads do not share cache lines that they write.
 	own reference
 
-	base  uint64   // the first number drawn in the current window
-	end   uint64   // of the window
-	mine  *report  // on the window
-	dirty []uint32 // hosts where an event began to wait at a clock in the window
+	base  uint64   // first number drawn in the current window
+	end   uint64   // end of the current window
+	mine  *report  // report on the current window
+	dirty []uint32 // hosts at which an event started to wait at a clock in the window
 
-	// Double buffer: other shards read the report of a window while this shard may run the next.
+	// Double buffer: other shards read the report of a window while this shard may already run the next one.
 	reports [2]report
 
-	drawn [maxShards][]uint32 // by shard, the real numbers of those that it drew in the window
+	drawn [maxShards][]uint32 // by shard: real numbers of its drawings in the window
 }
 
-// report is the outcome of a window of one shard, for the others.
+// report is the result of a window of one shard, for the other shards.
 type report struct {
-	notes     []note
-	sent      [maxShards][]event.Event // by shard, itself included: events at or after the end of the window
-	stop      bool                     // this was the last window
-	drawn     int                      // numbers drawn by the shard
+	drawings  []drawing
+	sent      [maxShards][]event.Event // by shard, including itself: events at or after the end of the window
+	stop      bool                     // this is the last window
+	drawn     int                      // number of draws of the shard
 	notBefore uint64                   // lower bound of the shard's next event
 	failed    error
 }
 
-// note records an event that drew numbers.
-type note struct {
+// drawing is an event that drew numbers.
+type drawing struct {
 	time   uint64
-	number uint32 // of the event
+	number uint32 // number of the event
 	drawn  uint32
 }
 
-// maxShards bounds the threads, since the cost of comparing notes grows with their number.
+// maxShards limits the threads, since the cost of mergeDrawings grows with their number.
 const maxShards = 4
 
 // divisible reports whether the replay can be divided into shards.
@@ -84,16 +84,16 @@ func (s *loggopsim) divisible() bool {
 }
 
 const (
-	// roundEvents is the approximate number of events between two decisions on the number of threads. Several threads
-	// run at least fewestWindows and at most mostWindows in between.
+	// roundEvents is the approximate number of events between two decisions on the number of threads. In between,
+	// several threads run fewestWindows to mostWindows windows.
 	roundEvents   = 1 << 16
 	fewestWindows = 4
 	mostWindows   = 512
-	// minDrawn is the average number of numbers drawn per window from which several threads are worth keeping.
+	// minDrawn is the average number of draws per window below which one thread runs.
 	minDrawn = 256
 )
 
-// replayOn replays on one thread or several, whichever is faster.
+// replayOn replays on one thread or on several, whichever is faster.
 func (s *loggopsim) replayOn(threads int) error {
 	tuner := sim.ThreadTuner{MinEvents: minDrawn}
 	var all *shards
@@ -133,8 +133,8 @@ func (s *loggopsim) divide(n int) *shards {
 	return all
 }
 
-// deal moves all events of s to the shards.
-func (a *shards) deal(s *loggopsim) {
+// distribute moves all events of s to the shards.
+func (a *shards) distribute(s *loggopsim) {
 	a.start = s.queue.NotBefore()
 	for _, sh := range a.of {
 		sh.base, sh.stamps = s.sequence, s.stamps
@@ -151,8 +151,8 @@ func (a *shards) deal(s *loggopsim) {
 
 // place returns the host of an event.
 func (s *loggopsim) place(e event.Event) uint32 {
-	if what := e.Payload(); what&isMessage != 0 {
-		return uint32(s.p.Ops[what&^isMessage].Peer)
+	if payload := e.Payload(); payload&isMessage != 0 {
+		return uint32(s.p.Ops[payload&^isMessage].Peer)
 	}
 	return s.p.Ops[e.Payload()].Rank
 }
@@ -166,10 +166,10 @@ func (a *shards) at(host uint32) int {
 	return k
 }
 
-// replay replays the events of s on the shards, to the end or until goOn stops it. s continues from there.
-func (a *shards) replay(s *loggopsim, goOn func(drawn uint64, windows int, took time.Duration) bool) error {
-	a.goOn = goOn
-	a.deal(s)
+// replay replays the events of s on the shards, to the end or until proceed stops it. Then s continues.
+func (a *shards) replay(s *loggopsim, proceed func(drawn uint64, windows int, took time.Duration) bool) error {
+	a.proceed = proceed
+	a.distribute(s)
 	var threads sync.WaitGroup
 	for _, sh := range a.of[1:] {
 		threads.Go(sh.replay)
@@ -192,7 +192,7 @@ func (a *shards) replay(s *loggopsim, goOn func(drawn uint64, windows int, took 
 	return nil
 }
 
-// replay runs window after window.
+// replay runs one window after the other.
 func (sh *shard) replay() {
 	start, stop := sh.all.start, false
 	began, before := time.Now(), sh.base
@@ -200,10 +200,10 @@ func (sh *shard) replay() {
 	for half := 0; !stop && start != never; half = 1 - half {
 		sh.run(start+sh.all.lookahead, &sh.reports[half])
 		windows++
-		look := windows == sh.all.mostWindows || windows >= fewestWindows && sh.base-before >= roundEvents
-		if look && sh.index == 0 {
+		check := windows == sh.all.mostWindows || windows >= fewestWindows && sh.base-before >= roundEvents
+		if check && sh.index == 0 {
 			now := time.Now()
-			sh.mine.stop = !sh.all.goOn(sh.base-before, windows, now.Sub(began))
+			sh.mine.stop = !sh.all.proceed(sh.base-before, windows, now.Sub(began))
 			began, before, windows = now, sh.base, 0
 		}
 		sh.all.barrier.Wait()
@@ -214,11 +214,11 @@ func (sh *shard) replay() {
 // never is the time of the next event if there is none.
 const never = math.MaxUint64
 
-// run runs the hosts of the shard through a window.
+// run runs the shard's hosts through a window.
 func (sh *shard) run(end uint64, mine *report) {
 	sh.end, sh.mine = end, mine
 	sh.sequence = sh.base
-	mine.notes, mine.notBefore, mine.stop = mine.notes[:0], never, false
+	mine.drawings, mine.notBefore, mine.stop = mine.drawings[:0], never, false
 	for to := range mine.sent {
 		mine.sent[to] = mine.sent[to][:0]
 	}
@@ -232,14 +232,14 @@ func (sh *shard) run(end uint64, mine *report) {
 			break
 		}
 		if sh.sequence != before {
-			mine.notes = append(mine.notes, note{e.Time, uint32(e.Key >> 32), uint32(sh.sequence - before)})
+			mine.drawings = append(mine.drawings, drawing{e.Time, uint32(e.Key >> 32), uint32(sh.sequence - before)})
 		}
 	}
 	mine.drawn = int(sh.sequence - sh.base)
 	mine.notBefore = min(mine.notBefore, sh.queue.NotBefore())
 }
 
-// later keeps an event at or after the end of the window.
+// later stores an event at or after the end of the window.
 func (sh *shard) later(e event.Event) {
 	to := sh.index
 	if e.Payload()&isMessage != 0 {
@@ -249,7 +249,7 @@ func (sh *shard) later(e event.Event) {
 	sh.mine.notBefore = min(sh.mine.notBefore, e.Time)
 }
 
-// exchange reads the shards' reports of a window. It returns a lower bound of the next event, never at the end, and
+// exchange reads the shards' reports of a window. It returns a lower bound of the next event, or never at the end, and
 // whether to stop.
 func (sh *shard) exchange(half int) (start uint64, stop bool) {
 	start = never
@@ -258,7 +258,7 @@ func (sh *shard) exchange(half int) (start uint64, stop bool) {
 		start = min(start, r.notBefore)
 		stop = stop || r.stop || r.failed != nil
 	}
-	next := sh.compareNotes(half)
+	next := sh.mergeDrawings(half)
 	for _, host := range sh.dirty {
 		for k := range sh.waits[host] {
 			line := &sh.waits[host][k]
@@ -282,7 +282,7 @@ func (sh *shard) exchange(half int) (start uint64, stop bool) {
 	return start, stop
 }
 
-// real returns the key of an event of a shard with its real number.
+// real returns the key of an event of shard from with its real number.
 func (sh *shard) real(key uint64, from int) uint64 {
 	number := key >> 32
 	if number < sh.base {
@@ -291,32 +291,32 @@ func (sh *shard) real(key uint64, from int) uint64 {
 	return uint64(sh.drawn[from][number-sh.base])<<32 | key&math.MaxUint32
 }
 
-// compareNotes computes the real numbers of all that were drawn in a window, and returns the next number.
-func (sh *shard) compareNotes(half int) uint64 {
-	var piles [maxShards]pile
+// mergeDrawings computes the real numbers of all draws of a window, and returns the next number.
+func (sh *shard) mergeDrawings(half int) uint64 {
+	var queues [maxShards]drawingQueue
 	n := len(sh.all.of)
 	for k, other := range sh.all.of {
 		r := &other.reports[half]
 		sh.drawn[k] = slices.Grow(sh.drawn[k][:0], r.drawn)[:r.drawn]
-		piles[k] = pile{notes: r.notes, base: sh.base, drawn: sh.drawn[k]}
-		piles[k].turn()
+		queues[k] = drawingQueue{drawings: r.drawings, base: sh.base, drawn: sh.drawn[k]}
+		queues[k].turn()
 	}
 	next := uint32(sh.base)
 	for {
-		k, second := 0, -1 // the piles with the two earliest notes
+		k, second := 0, -1 // the queues with the two earliest drawings
 		for other := 1; other < n; other++ {
 			switch {
-			case piles[other].before(&piles[k]):
+			case queues[other].before(&queues[k]):
 				k, second = other, k
-			case second < 0 || piles[other].before(&piles[second]):
+			case second < 0 || queues[other].before(&queues[second]):
 				second = other
 			}
 		}
-		first := &piles[k]
+		first := &queues[k]
 		if first.time == never {
 			return uint64(next)
 		}
-		for until := &piles[second]; ; {
+		for until := &queues[second]; ; {
 			next = first.number(next)
 			if first.turn(); !first.before(until) {
 				break
@@ -325,41 +325,41 @@ func (sh *shard) compareNotes(half int) uint64 {
 	}
 }
 
-// pile is the remaining notes of a shard.
-type pile struct {
-	notes []note
-	base  uint64
-	drawn []uint32 // the real numbers of all that the shard drew in the window
-	done  int      // how many of them are known
+// drawingQueue is the remaining drawings of a shard.
+type drawingQueue struct {
+	drawings []drawing
+	base     uint64
+	drawn    []uint32 // real numbers of all draws of the shard in the window
+	done     int      // number of known entries of drawn
 
-	time uint64 // of the first note; never if there is none
-	real uint32 // the real number of its event
+	time uint64 // time of the first drawing; never if there is none
+	real uint32 // real number of its event
 }
 
-// turn reads the first note. If its event was drawn in the same window, an earlier note has determined its number.
-func (p *pile) turn() {
-	if len(p.notes) == 0 {
+// turn reads the first drawing. If its event was drawn in the same window, an earlier drawing has determined its
+// number.
+func (p *drawingQueue) turn() {
+	if len(p.drawings) == 0 {
 		p.time, p.real = never, math.MaxUint32
 		return
 	}
-	p.time, p.real = p.notes[0].time, p.notes[0].number
+	p.time, p.real = p.drawings[0].time, p.drawings[0].number
 	if uint64(p.real) >= p.base {
 		p.real = p.drawn[uint64(p.real)-p.base]
 	}
 }
 
-func (p *pile) before(q *pile) bool {
+func (p *drawingQueue) before(q *drawingQueue) bool {
 	return p.time < q.time || p.time == q.time && p.real < q.real
 }
 
-// number assigns numbers from next on to those drawn by the first note's event, removes the note, and returns the
-// number after those.
-func (p *pile) number(next uint32) uint32 {
-	for range p.notes[0].drawn {
+// number assigns numbers from next on to the draws of the first drawing, removes it, and returns the number after them.
+func (p *drawingQueue) number(next uint32) uint32 {
+	for range p.drawings[0].drawn {
 		p.drawn[p.done] = next
 		p.done++
 		next++
 	}
-	p.notes = p.notes[1:]
+	p.drawings = p.drawings[1:]
 	return next
 }

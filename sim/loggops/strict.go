@@ -57,11 +57,11 @@ type wire struct {
 	latency, gap uint64
 	perByte      perByte
 	single       bool  // no rank has more than one NIC
-	nics         []int // by rank, the index in free of its first NIC
+	nics         []int // by rank: index in free of its first NIC
 	free         []nicFree
 }
 
-// nicFree is when a NIC can send and receive again.
+// nicFree is the time from which a NIC can send, and the time from which it can receive.
 type nicFree struct{ send, recv uint64 }
 
 // Events of the wire.
@@ -69,7 +69,7 @@ const (
 	eagerArrives   sim.NetworkEvent = iota // the first byte of an eager message is at the receiver
 	requestArrives                         // the request is at the receiver
 	grantArrives                           // the grant is at the sender
-	dataArrives                            // the first byte of a message that waited is at the receiver
+	dataArrives                            // the first byte of a rendezvous message is at the receiver
 )
 
 func newWire(p *sim.Program, params Params) (*wire, error) {
@@ -90,7 +90,8 @@ func (w *wire) Lookahead() uint64 {
 	return w.latency
 }
 
-// Ordered reports whether no two messages of a rank enter the network at the same time: it has one NIC and a gap.
+// Ordered reports whether no two messages of a rank enter the network at the same time: ranks have one NIC and g is not
+// 0.
 func (w *wire) Ordered() bool {
 	return w.single && w.gap > 0
 }
@@ -101,7 +102,7 @@ func (w *wire) Eager(a *sim.Actor, m uint32, t uint64) {
 	a.Schedule(uint32(op.Peer), later(w.inject(op, t, w.perByte.beyondFirst(op.Size)), w.latency), eagerArrives, m)
 }
 
-// Request sends a message of one byte, which waits for the NIC like others.
+// Request sends a message of one byte, which waits for the NIC like other messages.
 func (w *wire) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
 	a.Schedule(uint32(op.Peer), later(w.inject(op, t, 0), w.latency), requestArrives, m)
@@ -131,7 +132,7 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	}
 }
 
-// inject occupies the sending side of a send's NIC from time t, or when it is free, and returns that time.
+// inject occupies the sending side of a send's NIC from time t, or from when it is free, and returns that time.
 func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
 	free := &w.free[w.nics[op.Rank]+int(op.NIC)].send
 	first := max(t, *free)
@@ -139,14 +140,14 @@ func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
 	return first
 }
 
-// later returns t + d, capped just above math.MaxInt64, a time that the engine rejects. t must not exceed that cap, d
-// not math.MaxInt64.
+// later returns t + d, limited to a time just above math.MaxInt64, which the engine rejects. t must not exceed that
+// limit, d not math.MaxInt64.
 func later(t, d uint64) uint64 {
 	return min(t+d, math.MaxInt64+1)
 }
 
-// deliver occupies the receiving side of the NIC with the sender's NIC number; the first byte arrives now. The receive
-// is not known here, since it may not be posted yet.
+// deliver occupies the receiving side of the NIC with the sender's NIC number from now, when the first byte arrives.
+// The receive may not be posted yet, so it cannot select the NIC.
 func (w *wire) deliver(a *sim.Actor, m uint32) {
 	op := a.Op(m)
 	bytes := w.perByte.beyondFirst(op.Size)
@@ -156,7 +157,7 @@ func (w *wire) deliver(a *sim.Actor, m uint32) {
 	a.Deliver(m, a.Now()-w.latency, later(first, bytes))
 }
 
-// perByte is an exact time per byte, numerator/denominator picoseconds.
+// perByte is an exact time per byte: numerator/denominator picoseconds.
 type perByte struct {
 	numerator, denominator uint64
 }
@@ -168,8 +169,8 @@ func newPerByte(r *big.Rat) (perByte, error) {
 	return perByte{r.Num().Uint64(), r.Denom().Uint64()}, nil
 }
 
-// beyondFirst returns the time of all bytes of a message but the first, to the nearest picosecond. It is capped at
-// math.MaxInt64, which ends the run as too long.
+// beyondFirst returns the time of all bytes of a message except the first, to the nearest picosecond. It is limited to
+// math.MaxInt64, which ends the run with an error.
 func (p perByte) beyondFirst(size uint64) uint64 {
 	if size <= 1 || p.numerator == 0 {
 		return 0

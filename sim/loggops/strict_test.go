@@ -360,7 +360,7 @@ func TestRunErrors(t *testing.T) {
 			b := dag.NewBuilder(1)
 			b.Rank(0).Add(dag.Op{Release: 5})
 			return b.Trace()
-		}, loggops.ATLAHS, loggops.Options{Params: nanoParams(1, 1, 1, 1, 1, 1)}, "no release times"},
+		}, loggops.ATLAHS, loggops.Options{Params: nanoParams(1, 1, 1, 1, 1, 1)}, "does not support the trace's release times"},
 		{"collective", func() *dag.Trace {
 			b := dag.NewBuilder(1)
 			b.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
@@ -376,7 +376,7 @@ func TestRunErrors(t *testing.T) {
 			return b.Trace()
 		}, loggops.Strict, loggops.Options{Params: nanoParams(1, 1, 1, 1, 1, 1)}, "106 days"},
 		{"negative", func() *dag.Trace { return parseGoal(t, calc) },
-			loggops.Strict, loggops.Options{Params: nanoParams(-1, 1, 1, 1, 1, 1)}, "no negative"},
+			loggops.Strict, loggops.Options{Params: nanoParams(-1, 1, 1, 1, 1, 1)}, "does not support negative"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := run(c.trace(), c.model, c.o, t.Logf)

@@ -57,17 +57,17 @@ type typeSort struct {
 	ops  []sim.Op
 }
 
-// typeOf returns the rank of an op's type in the order.
+// typeOf returns the position of an op's type in the order.
 func typeOf(op *sim.Op) uint8 {
-	return op.Flags&(sim.IsSend|sim.IsRecv) - 1 // wraps around to the highest for a calc
+	return op.Flags&(sim.IsSend|sim.IsRecv) - 1 // wraps around to the highest value for a calc
 }
 
 func (s *typeSort) less(a, b uint32) bool {
 	return typeOf(&s.ops[a]) < typeOf(&s.ops[b])
 }
 
-// partition is a median-of-three quicksort down to parts of at most sixteen ops. It sorts parts beyond the depth limit
-// with heapSort.
+// partition runs a median-of-three quicksort down to parts of at most sixteen ops. It sorts parts beyond the depth
+// limit with heapSort.
 func (s *typeSort) partition(first, last, depth int) {
 	l := s.list
 	for last-first > sortThreshold {
@@ -98,7 +98,7 @@ func (s *typeSort) partition(first, last, depth int) {
 	}
 }
 
-// median returns which of the positions a, b, c holds the median. The choice between equals matters.
+// median returns the position, a, b or c, of the median. The choice between equals affects the result.
 func (s *typeSort) median(a, b, c int) int {
 	x, y, z := s.list[a], s.list[b], s.list[c]
 	if s.less(x, y) {
@@ -133,8 +133,8 @@ func (s *typeSort) heapSort(first, last int) {
 	}
 }
 
-// adjust sinks a hole from the given position, with the larger child moving up (the right one on ties), and then lets e
-// rise from there.
+// adjust sinks a hole from the given position while the larger child moves up (the right one on ties); then e rises
+// from there.
 func (s *typeSort) adjust(heap []uint32, hole int, e uint32) {
 	top := hole
 	child := 2*hole + 2
@@ -172,7 +172,7 @@ func (s *typeSort) insertionSort(n int) {
 	}
 }
 
-// insert moves entry i left while it is less than its left neighbor. Some entry to the left must not be greater.
+// insert moves entry i left while it is less than its left neighbor. An entry to the left must be less or equal.
 func (s *typeSort) insert(i int) {
 	e := s.list[i]
 	for ; s.less(e, s.list[i-1]); i-- {

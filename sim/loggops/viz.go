@@ -9,15 +9,15 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// vizTimeline writes a run in the format of the reference simulators' option -V. Times are whole nanoseconds.
+// vizTimeline writes a run in the format of the reference simulators' option -V, in whole nanoseconds.
 type vizTimeline struct {
 	w     *bufio.Writer
 	model Model
-	g     string // G, as the reference prints it
+	g     string // G in the reference's number format
 	p     *sim.Program
 }
 
-// NewVizTimeline returns a timeline in the format of the reference simulators, written to w.
+// NewVizTimeline returns a timeline that writes the format of the reference simulators to w.
 func NewVizTimeline(w io.Writer, model Model, params Params) sim.Timeline {
 	whole, _ := params.GPerByte.Float64()
 	return &vizTimeline{w: bufio.NewWriterSize(w, 1<<16), model: model,

@@ -8,36 +8,35 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// DragonflyParams describes a dragonfly (Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly
-// Topology, ISCA 2008) of maximum size: A*H+1 groups, with one global link between any two.
+// DragonflyParams describes a dragonfly of maximum size: A*H+1 groups, with one global link between any two (Kim,
+// Dally, Scott, Abts: Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
 type DragonflyParams struct {
 	P, A, H       int      // hosts per router, routers per group, global links per router
-	Rate          int64    // of links to hosts and within groups, bit/s
-	Latency       dag.Time // of those links
-	GlobalRate    int64    // of links between groups, bit/s
-	GlobalLatency dag.Time // of those links
-	SwitchLatency dag.Time // per router
+	Rate          int64    // rate of links to hosts and within groups, bit/s
+	Latency       dag.Time // latency of links to hosts and within groups
+	GlobalRate    int64    // rate of links between groups, bit/s
+	GlobalLatency dag.Time // latency of links between groups
+	SwitchLatency dag.Time // latency of a router
 	Arrangement   Arrangement
 }
 
-// Arrangement selects which global ports of two groups are connected.
+// Arrangement defines which global ports of two groups are connected.
 type Arrangement uint8
 
 // Arrangements of Hastings et al., Comparing Global Link Arrangements for Dragonfly Networks (CLUSTER 2015). Global
-// port j of router r of a group has position r*H+j.
+// port j of a group's router r has position r*H+j.
 const (
-	Absolute Arrangement = iota // position t leads to the t-th of the other groups, ascending
+	Absolute Arrangement = iota // position t leads to the t-th other group, in ascending order
 	PalmTree                    // position t of group g leads to group g-t-1, modulo the number of groups
 )
 
-// arrangements are the names of the arrangements.
 var arrangements = [...]string{"absolute", "palmtree"}
 
-// String returns the name.
+// String returns the name of the arrangement.
 func (a Arrangement) String() string { return arrangements[a] }
 
-// DragonflyInfo is the shape of a dragonfly: group G has routers (switches) G*A to G*A+A-1, router R has hosts R*P to
-// R*P+P-1.
+// DragonflyInfo is the shape of a dragonfly: group G has routers (switches) G*A to G*A+A-1, and router R has hosts R*P
+// to R*P+P-1.
 type DragonflyInfo struct {
 	P, A, H, Groups int
 	Arrangement     Arrangement
@@ -46,7 +45,7 @@ type DragonflyInfo struct {
 // Group returns the group of a router.
 func (d *DragonflyInfo) Group(router int) int { return router / d.A }
 
-// Gateway returns the router of group from with the global link to group to, which must be another group.
+// Gateway returns the router of group from that has the global link to group to. The groups must differ.
 func (d *DragonflyInfo) Gateway(from, to int) int {
 	return from*d.A + d.position(from, to)/d.H
 }
@@ -69,8 +68,8 @@ func (d *DragonflyInfo) position(from, to int) int {
 	return to
 }
 
-// Dragonfly builds the network. Links are ordered as follows: those of the hosts, then those within groups by the lower
-// and the higher router, then those between groups by the lower and the higher group.
+// Dragonfly builds a dragonfly. Links are in this order: host links; links within groups by the lower and the higher
+// router; links between groups by the lower and the higher group.
 func Dragonfly(p DragonflyParams) (*Network, error) {
 	for _, count := range [...]int{p.P, p.A, p.H} {
 		if count < 1 || count > 4096 {
@@ -78,7 +77,7 @@ func Dragonfly(p DragonflyParams) (*Network, error) {
 		}
 	}
 	if p.Arrangement > PalmTree {
-		return nil, fmt.Errorf("dragonfly: no arrangement with the number %d", p.Arrangement)
+		return nil, fmt.Errorf("dragonfly: unknown arrangement %d", p.Arrangement)
 	}
 	d := &DragonflyInfo{p.P, p.A, p.H, p.A*p.H + 1, p.Arrangement}
 	routers := d.Groups * d.A

@@ -10,15 +10,15 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// ReadEdges reads a list of links, one per line:
+// ReadEdges reads a network as a list of links, one per line:
 //
 //	NODE NODE SPEED LATENCY    as in h0 s0 200Gbps 500ns; without units, Gb/s and ns
 //	host NODE
 //	switch NODE [LATENCY]
 //
-// A node without a host or switch line is a host if its name begins with "host" or is h and digits, else a switch.
-// Hosts are numbered in the order in which the file first names them. So are switches, those with hosts first. Errors
-// call the file name.
+// A node without a host or switch line is a host if its name starts with "host" or is h and digits, otherwise a switch.
+// Hosts are numbered in the order in which the file first names them. Switches are numbered in the same way, those with
+// hosts first. name is the file name for errors.
 func ReadEdges(r io.Reader, name string) (*Network, error) {
 	e := &edgeReader{lineReader: newLineReader(r, name), byName: map[string]int{}}
 	for e.next() {
@@ -42,11 +42,11 @@ type edgeReader struct {
 
 type fileNode struct {
 	name    string
-	line    int // of the file, where it is first named
+	line    int // first line that names the node
 	kind    nodeKind
 	latency dag.Time
-	links   int  // if it is a host
-	edge    bool // it is a switch with hosts
+	links   int  // number of links of a host
+	edge    bool // the switch has hosts
 }
 
 type nodeKind uint8
@@ -64,7 +64,7 @@ type fileLink struct {
 	latency dag.Time
 }
 
-// isHost reports whether the node is a host, by its declaration or else by its name.
+// isHost reports whether the node is a host, by its declaration or by its name.
 func (n *fileNode) isHost() bool {
 	if n.kind != undeclared {
 		return n.kind == declaredHost
@@ -127,7 +127,7 @@ func (e *edgeReader) readLink() error {
 	return nil
 }
 
-// node returns the node of a name, and adds it if it is new.
+// node returns the node with the given name. It adds the node if it is new.
 func (e *edgeReader) node(name string) (int, error) {
 	if at, ok := e.byName[name]; ok {
 		return at, nil
@@ -147,7 +147,7 @@ func (e *edgeReader) declare(name string, kind nodeKind, latency dag.Time) error
 		return err
 	}
 	if node := &e.nodes[at]; node.kind != undeclared {
-		return e.expected("one line host or switch of "+shorten(name), "a second")
+		return e.expected("one host or switch line for "+shorten(name), "a second")
 	}
 	e.nodes[at].kind, e.nodes[at].latency = kind, latency
 	return nil
@@ -191,13 +191,13 @@ func (e *edgeReader) network() (*Network, error) {
 	return n, nil
 }
 
-// checkHosts checks that every host has one link, to a switch, and marks the switches with hosts.
+// checkHosts checks that every host has exactly one link, to a switch, and marks the switches with hosts.
 func (e *edgeReader) checkHosts() error {
 	for _, link := range e.links {
 		a, b := &e.nodes[link.a], &e.nodes[link.b]
 		switch {
 		case a.isHost() && b.isHost():
-			return fmt.Errorf("%s:%d: expected a switch at one end at least, found the hosts %s and %s", e.name,
+			return fmt.Errorf("%s:%d: expected at least one switch, found the hosts %s and %s", e.name,
 				link.line, shorten(a.name), shorten(b.name))
 		case b.isHost():
 			a, b = b, a
@@ -205,14 +205,14 @@ func (e *edgeReader) checkHosts() error {
 		case a.isHost():
 			b.edge = true
 			if a.links++; a.links > 1 {
-				return fmt.Errorf("%s:%d: expected one link of each host, found a second of %s", e.name, link.line,
+				return fmt.Errorf("%s:%d: expected one link per host, found a second link of %s", e.name, link.line,
 					shorten(a.name))
 			}
 		}
 	}
 	for i := range e.nodes {
 		if node := &e.nodes[i]; node.isHost() && node.links == 0 {
-			return fmt.Errorf("%s:%d: expected a link of each host, found none of %s", e.name, node.line,
+			return fmt.Errorf("%s:%d: expected one link per host, found no link of %s", e.name, node.line,
 				shorten(node.name))
 		}
 	}

@@ -85,10 +85,10 @@ func TestReadEdgesErrors(t *testing.T) {
 		{"h0 s0 0 1", `e:1: expected a rate such as 200Gbps, or a number of Gb/s, up to 8Tbps, found "0"`},
 		{"h0 s0 1 1h", `e:1: expected a time such as 500ns, or a number of nanoseconds, up to 1000s, found "1h"`},
 		{"s0 s0 1 1", `e:1: expected two nodes, found "s0 twice"`},
-		{"h0 s0 1 1\nh0 s1 1 1", `e:2: expected one link of each host, found a second of "h0"`},
-		{"h0 h1 1 1", `e:1: expected a switch at one end at least, found the hosts "h0" and "h1"`},
-		{"s0 s1 1 1\nhost a", `e:2: expected a link of each host, found none of "a"`},
-		{"host a\nswitch a", `e:2: expected one line host or switch of "a", found "a second"`},
+		{"h0 s0 1 1\nh0 s1 1 1", `e:2: expected one link per host, found a second link of "h0"`},
+		{"h0 h1 1 1", `e:1: expected at least one switch, found the hosts "h0" and "h1"`},
+		{"s0 s1 1 1\nhost a", `e:2: expected one link per host, found no link of "a"`},
+		{"host a\nswitch a", `e:2: expected one host or switch line for "a", found "a second"`},
 	} {
 		got := ""
 		if _, err := ReadEdges(strings.NewReader(test.text), "e"); err != nil {

@@ -1,4 +1,4 @@
-// This file builds fat trees with two tiers (leaf-spine) or three. Switches, links and numbers are those of htsim.
+// This file builds fat trees with two tiers (leaf-spine) or three. Switches, links and numbers match those of htsim.
 
 package topology
 
@@ -13,39 +13,39 @@ import (
 // FatTreeTier describes the switches of a tier. Tier 0 is the ToRs, tier 1 the aggregation switches or spines, tier 2
 // the cores.
 type FatTreeTier struct {
-	Rate          int64    // of the links below this tier, bit/s
-	Latency       dag.Time // of those links
-	SwitchLatency dag.Time // per switch
+	Rate          int64    // rate of the links below this tier, bit/s
+	Latency       dag.Time // latency of the links below this tier
+	SwitchLatency dag.Time // latency of a switch
 
 	Down, Up int // ports per switch; 0: derived. The top tier has no ports up
-	Bundle   int // parallel links to each connected switch of the tier below; 0: one. Tier 0 has one
+	Bundle   int // parallel links to each connected switch of the tier below; 0: one. Tier 0 always has one
 
-	// Oversubscription is the capacity or the number of a switch's ports down divided by that of its ports up. If Up is
-	// given, it is optional (0) and only checked, in either meaning. Otherwise it is the ratio of capacities, and 0
+	// Oversubscription is the ratio of the capacities, or of the numbers, of a switch's ports down to its ports up. If
+	// Up is given, it is optional (0) and must match one of both ratios. Otherwise it is the ratio of capacities, and 0
 	// means 1.
 	Oversubscription int
 
-	QueueDown, QueueUp int64 // queue capacity per port down and up, bytes; 0: not specified
+	QueueDown, QueueUp int64 // queue capacity per port down and per port up, in bytes; 0: not specified
 }
 
-// FatTreeParams describes a fat tree. In a pod, every ToR is connected to every aggregation switch. With three tiers,
-// each core is connected to one aggregation switch of each pod. With two tiers there is one pod.
+// FatTreeParams describes a fat tree. Within a pod, every ToR is connected to every aggregation switch. With three
+// tiers, each core is connected to one aggregation switch of each pod. With two tiers there is one pod.
 type FatTreeParams struct {
 	// Hosts is the number of hosts; 0: that of a tree of switches with K ports, K*K*K/4 with three tiers and K*K/2 with
 	// two.
 	Hosts int
-	// K is the number of ports of a switch, even. It matters only if the ports of ToRs or the hosts of a pod are not
-	// given; 0: the one that fits Hosts.
+	// K is the even number of ports of a switch. It is used only if the ports of ToRs or the hosts of a pod are not
+	// given; 0: the K that matches Hosts.
 	K int
 	// PodHosts is the number of hosts per pod; 0: K*K/4, or all hosts with two tiers.
 	PodHosts int
 	Tiers    []FatTreeTier // two or three
 }
 
-// FatTree builds the network. Host h is connected to ToR h / (ports down of a ToR). With a aggregation switches per
-// pod, core c is connected to aggregation switch c mod a of each pod. Links are ordered as follows: those of the hosts,
-// then by ToR and aggregation switch, then by aggregation switch and core, with the links of a bundle adjacent. The
-// candidates of [Routes.Next] have the same order.
+// FatTree builds a fat tree. Host h is connected to ToR h / (ports down of a ToR). With a aggregation switches per pod,
+// core c is connected to aggregation switch c mod a of each pod. Links are in this order: host links; links by ToR and
+// aggregation switch; links by aggregation switch and core. Links of a bundle are adjacent. The candidates of
+// [Routes.Next] have the same order.
 //
 // [Network.FatTree] has the complete parameters.
 func FatTree(p FatTreeParams) (*Network, error) {
@@ -106,7 +106,7 @@ func fatTree(p FatTreeParams) (*Network, error) {
 	return n, n.Validate()
 }
 
-// bundle adds the links between a and b. t is the tier of b.
+// bundle adds the links between a and b; t is the tier of b.
 func (n *Network) bundle(a, b uint32, t *FatTreeTier) {
 	for range t.Bundle {
 		n.Links = append(n.Links, Link{A: a, B: b, Rate: t.Rate, Latency: t.Latency})
@@ -119,7 +119,7 @@ func (p *FatTreeParams) tors() int { return p.Hosts / p.Tiers[0].Down }
 // aggs returns the number of aggregation switches, or of spines with two tiers.
 func (p *FatTreeParams) aggs() int { return p.pods() * p.aggsPerPod() }
 
-// Cores returns the number of core switches, 0 with two tiers.
+// Cores returns the number of core switches, or 0 with two tiers.
 func (p *FatTreeParams) Cores() int {
 	if len(p.Tiers) == 2 {
 		return 0
@@ -131,8 +131,8 @@ func (p *FatTreeParams) pods() int       { return p.Hosts / p.PodHosts }
 func (p *FatTreeParams) torsPerPod() int { return p.PodHosts / p.Tiers[0].Down }
 func (p *FatTreeParams) aggsPerPod() int { return p.Tiers[0].Up / p.Tiers[1].Bundle }
 
-// CoreLink returns the link with number up, from 0, of those from an aggregation switch to cores. A failure in a
-// connection matrix of htsim denotes it by switch_id and link_id.
+// CoreLink returns link number up, from 0, of an aggregation switch's links to cores. htsim's connection matrices
+// identify a failed link by the same numbers, switch_id and link_id.
 func (n *Network) CoreLink(agg, up int) (link int, err error) {
 	p := n.FatTree
 	if p == nil || len(p.Tiers) != 3 {
@@ -148,7 +148,8 @@ func (n *Network) CoreLink(agg, up int) (link int, err error) {
 	return p.Hosts + p.tors()*p.Tiers[0].Up + agg*p.Tiers[1].Up + up, nil
 }
 
-// Queue returns the queue capacity in bytes of a switch's output port as specified by the network, 0 if not specified.
+// Queue returns the queue capacity in bytes that the network specifies for a switch's output port, or 0 if it specifies
+// none.
 func (n *Network) Queue(port int) int64 {
 	if n.FatTree == nil {
 		return 0
@@ -168,7 +169,7 @@ func (n *Network) Queue(port int) int64 {
 	return tier.QueueDown
 }
 
-// complete derives the missing parameters, and checks the given ones.
+// complete derives missing parameters and checks the given ones.
 func (p *FatTreeParams) complete() error {
 	if len(p.Tiers) != 2 && len(p.Tiers) != 3 {
 		return fmt.Errorf("expected 2 or 3 tiers, found %d", len(p.Tiers))
@@ -181,7 +182,7 @@ func (p *FatTreeParams) complete() error {
 	tor, agg, top := &p.Tiers[0], &p.Tiers[1], &p.Tiers[len(p.Tiers)-1]
 	switch {
 	case tor.Bundle != 1:
-		return fmt.Errorf("tier 0: expected a bundle of 1, found %d: a host has one link", tor.Bundle)
+		return fmt.Errorf("tier 0: expected a bundle of 1 since a host has one link, found %d", tor.Bundle)
 	case top.Up != 0 || top.QueueUp != 0:
 		return fmt.Errorf("tier %d: expected no ports up from the top tier", len(p.Tiers)-1)
 	case top.Oversubscription > 1:
@@ -192,11 +193,11 @@ func (p *FatTreeParams) complete() error {
 		return err
 	}
 	if p.PodHosts < 1 || p.Hosts%p.PodHosts != 0 {
-		return fmt.Errorf("expected a number of hosts that is a multiple of the pod's %d, found %d",
+		return fmt.Errorf("expected a multiple of the pod's %d hosts, found %d hosts",
 			p.PodHosts, p.Hosts)
 	}
 	if p.PodHosts%tor.Down != 0 {
-		return fmt.Errorf("expected a number of hosts in a pod that is a multiple of the ToR's %d, found %d", tor.Down,
+		return fmt.Errorf("expected a multiple of the ToR's %d hosts per pod, found %d hosts", tor.Down,
 			p.PodHosts)
 	}
 	if err := p.completeUp(0); err != nil {
@@ -223,13 +224,13 @@ func (t *FatTreeTier) check() error {
 		t.Bundle = 1
 	}
 	for _, count := range []struct {
-		what  string
+		name  string
 		value int
 	}{
 		{"ports down", t.Down}, {"ports up", t.Up}, {"bundle", t.Bundle}, {"oversubscription", t.Oversubscription},
 	} {
 		if count.value < 0 || count.value > maxPorts {
-			return fmt.Errorf("%s: expected at most %d, found %d", count.what, maxPorts, count.value)
+			return fmt.Errorf("%s: expected at most %d, found %d", count.name, maxPorts, count.value)
 		}
 	}
 	switch {
@@ -241,7 +242,7 @@ func (t *FatTreeTier) check() error {
 	return nil
 }
 
-// completeSize derives the numbers of hosts: in all, per pod and per ToR.
+// completeSize derives the numbers of hosts: of the tree, per pod and per ToR.
 func (p *FatTreeParams) completeSize() error {
 	three := len(p.Tiers) == 3
 	tor := &p.Tiers[0]
@@ -263,12 +264,12 @@ func (p *FatTreeParams) completeSize() error {
 	if p.Hosts == 0 || tor.Down == 0 || p.PodHosts == 0 {
 		if p.K == 0 {
 			if p.Hosts == 0 {
-				return errors.New("expected the number of hosts, or k")
+				return errors.New("expected hosts or k, found neither")
 			}
 			for p.K = 2; size(p.K) < p.Hosts; p.K += 2 {
 			}
 			if size(p.K) != p.Hosts {
-				return fmt.Errorf("expected %s hosts, k an even number, where hosts of a ToR or pod are not given, "+
+				return fmt.Errorf("expected %s hosts with an even k, unless tor and pod are given, "+
 					"found %d", formula, p.Hosts)
 			}
 		}
@@ -290,7 +291,7 @@ func (p *FatTreeParams) completeSize() error {
 		}
 	}
 	if !three && p.PodHosts != p.Hosts {
-		return fmt.Errorf("expected one pod with all %d hosts where there are two tiers, found pods of %d", p.Hosts,
+		return fmt.Errorf("expected one pod of all %d hosts with two tiers, found pods of %d", p.Hosts,
 			p.PodHosts)
 	}
 	return nil
@@ -318,7 +319,7 @@ func (p *FatTreeParams) completeUp(t int) error {
 		}
 		low.Up = int(ports)
 	case over == 0:
-	case int64(low.Down/low.Up) == over: // htsim's rule, whatever the rates
+	case int64(low.Down/low.Up) == over: // htsim's rule: the ratio of port numbers, regardless of rates
 	case over <= math.MaxInt64/(up*int64(low.Up)) && up*int64(low.Up)*over == down:
 	default:
 		return fmt.Errorf("tier %d: expected an oversubscription of %.4g, found %d: a switch has %d ports of %dbps "+
@@ -326,13 +327,13 @@ func (p *FatTreeParams) completeUp(t int) error {
 			low.Rate, low.Up, up)
 	}
 	if low.Up%high.Bundle != 0 {
-		return fmt.Errorf("tier %d: expected a number of ports up that is a multiple of the bundle of tier %d, "+
+		return fmt.Errorf("tier %d: expected a multiple of the bundle of tier %d as ports up, "+
 			"%d, found %d", t, t+1, high.Bundle, low.Up)
 	}
 	return nil
 }
 
-// fit sets a number of ports if it is not given, and otherwise checks it.
+// fit sets a number of ports that is not given, and checks one that is given.
 func fit(ports *int, want int) error {
 	if *ports == 0 {
 		*ports = want

@@ -46,27 +46,27 @@ func TestFatTree(t *testing.T) {
 			p.Tiers[1].Down, p.Tiers[1].Up = 4, 4
 			p.Tiers[2].Down = 4
 		}), 128, 16, 8, 8, 192, ""},
-		"nothing": {p: with(func(p *FatTreeParams) {}), err: "fat tree: expected the number of hosts, or k"},
+		"nothing": {p: with(func(p *FatTreeParams) {}), err: "fat tree: expected hosts or k, found neither"},
 		"odd k":   {p: with(func(p *FatTreeParams) { p.K = 3 }), err: "fat tree: expected an even k from 2 to 4096, found 3"},
 		"k is big": {p: with(func(p *FatTreeParams) { p.K = 4096 }),
 			err: "fat tree: expected at most 4194304 hosts, found 17179869184"},
 		"no k": {p: with(func(p *FatTreeParams) { p.Hosts = 100 }),
-			err: "fat tree: expected k^3/4 hosts, k an even number, where hosts of a ToR or pod are not given, found 100"},
+			err: "fat tree: expected k^3/4 hosts with an even k, unless tor and pod are given, found 100"},
 		"tiers": {p: FatTreeParams{Hosts: 16, Tiers: plain[:1]}, err: "fat tree: expected 2 or 3 tiers, found 1"},
 		"no rate": {p: FatTreeParams{Hosts: 16, Tiers: make([]FatTreeTier, 2)},
 			err: "fat tree: tier 0: expected a rate of 1bps to 8Tbps, found 0bps"},
 		"negative": {p: with(func(p *FatTreeParams) { p.K = 4; p.Tiers[1].Up = -1 }),
 			err: "fat tree: tier 1: ports up: expected at most 1048576, found -1"},
 		"hosts of a bundle": {p: with(func(p *FatTreeParams) { p.K = 4; p.Tiers[0].Bundle = 2 }),
-			err: "fat tree: tier 0: expected a bundle of 1, found 2: a host has one link"},
+			err: "fat tree: tier 0: expected a bundle of 1 since a host has one link, found 2"},
 		"ports above the top": {p: with(func(p *FatTreeParams) { p.K = 4; p.Tiers[2].Up = 2 }),
 			err: "fat tree: tier 2: expected no ports up from the top tier"},
 		"pods": {p: with(func(p *FatTreeParams) { p.Hosts, p.PodHosts, p.Tiers[0].Down = 10, 4, 2 }),
-			err: "fat tree: expected a number of hosts that is a multiple of the pod's 4, found 10"},
+			err: "fat tree: expected a multiple of the pod's 4 hosts, found 10 hosts"},
 		"tors": {p: with(func(p *FatTreeParams) { p.Hosts, p.PodHosts, p.Tiers[0].Down = 8, 4, 3 }),
-			err: "fat tree: expected a number of hosts in a pod that is a multiple of the ToR's 3, found 4"},
+			err: "fat tree: expected a multiple of the ToR's 3 hosts per pod, found 4 hosts"},
 		"pods of two tiers": {p: with(func(p *FatTreeParams) { p.K, p.PodHosts, p.Tiers = 4, 4, p.Tiers[:2] }),
-			err: "fat tree: expected one pod with all 8 hosts where there are two tiers, found pods of 4"},
+			err: "fat tree: expected one pod of all 8 hosts with two tiers, found pods of 4"},
 		"ports down": {p: with(func(p *FatTreeParams) { p.K = 4; p.Tiers[1].Down = 3 }),
 			err: "fat tree: tier 1: expected 2 ports down, found 3, 1 for each of a pod's 2 ToRs"},
 		"ports of a core": {p: with(func(p *FatTreeParams) { p.K = 4; p.Tiers[2].Down = 3 }),
@@ -80,7 +80,7 @@ func TestFatTree(t *testing.T) {
 		}), err: "fat tree: tier 0: expected an oversubscription of 4, found 2: a switch has 4 ports of 100000000000bps down, " +
 			"1 of 100000000000bps up"},
 		"bundle and ports": {p: with(func(p *FatTreeParams) { p.K = 8; p.Tiers[1].Bundle = 3 }),
-			err: "fat tree: tier 0: expected a number of ports up that is a multiple of the bundle of tier 1, 3, found 4"},
+			err: "fat tree: tier 0: expected a multiple of the bundle of tier 1 as ports up, 3, found 4"},
 		"links": {p: with(func(p *FatTreeParams) {
 			p.Hosts = maxNodes
 			p.Tiers = p.Tiers[:2]

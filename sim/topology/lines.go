@@ -13,9 +13,9 @@ import (
 // maxLine is the longest accepted line, in bytes.
 const maxLine = 1 << 16
 
-// lineReader reads the lines of a file that have words.
+// lineReader reads the non-empty lines of a file as words.
 type lineReader struct {
-	name    string // of the file, for errors
+	name    string // file name for errors
 	scanner *bufio.Scanner
 	line    int      // number of the current line, from 1
 	words   []string // of the current line, at least one
@@ -27,7 +27,7 @@ func newLineReader(r io.Reader, name string) *lineReader {
 	return &lineReader{name: name, scanner: scanner}
 }
 
-// next moves to the next line with words. A # starts a comment.
+// next advances to the next line with words. A # starts a comment.
 func (l *lineReader) next() bool {
 	for l.scanner.Scan() {
 		l.line++
@@ -39,7 +39,7 @@ func (l *lineReader) next() bool {
 	return false
 }
 
-// err returns the error that ended next, nil at the end of the file.
+// err returns the error that ended next, or nil at the end of the file.
 func (l *lineReader) err() error {
 	err := l.scanner.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
@@ -52,11 +52,11 @@ func (l *lineReader) err() error {
 }
 
 // expected returns an error about the current line.
-func (l *lineReader) expected(what, found string) error {
-	return fmt.Errorf("%s:%d: expected %s, found %s", l.name, l.line, what, shorten(found))
+func (l *lineReader) expected(want, found string) error {
+	return fmt.Errorf("%s:%d: expected %s, found %s", l.name, l.line, want, shorten(found))
 }
 
-// shorten quotes words of a file, shortened for use in an error.
+// shorten quotes a text of a file and shortens it for an error.
 func shorten(s string) string {
 	if len(s) > 60 {
 		s = s[:60] + "..."

@@ -13,11 +13,11 @@ import (
 // Practices of Interconnection Networks, chapter 5).
 type MeshParams struct {
 	Dims          []int    // routers per dimension: 1 to 8 dimensions of 1 to 4096 routers
-	Wrap          bool     // a torus
+	Wrap          bool     // build a torus
 	P             int      // hosts per router
-	Rate          int64    // of all links, bit/s
-	Latency       dag.Time // of all links
-	SwitchLatency dag.Time // per router
+	Rate          int64    // rate of all links, bit/s
+	Latency       dag.Time // latency of all links
+	SwitchLatency dag.Time // latency of a router
 }
 
 // MeshInfo is the shape of a mesh or torus. Coordinate 0 of router R is R mod Dims[0], coordinate 1 is R / Dims[0] mod
@@ -28,8 +28,8 @@ type MeshInfo struct {
 	P    int
 }
 
-// Mesh builds the network. Links are ordered as follows: those of the hosts, then by router and dimension those to the
-// next coordinate. A ring of two routers has one link, not two.
+// Mesh builds a mesh or torus. Links are in this order: host links; links to the next coordinate by router and
+// dimension. A ring of two routers has one link, not two.
 func Mesh(p MeshParams) (*Network, error) {
 	kind := "mesh"
 	if p.Wrap {
@@ -48,7 +48,7 @@ func Mesh(p MeshParams) (*Network, error) {
 		}
 	}
 	if p.P < 1 || p.P > 4096 {
-		return nil, fmt.Errorf("%s: expected 1 to 4096 hosts of a router, found %d", kind, p.P)
+		return nil, fmt.Errorf("%s: expected 1 to 4096 hosts per router, found %d", kind, p.P)
 	}
 	hosts := routers * p.P
 	if links := hosts + routers*len(p.Dims); hosts > maxNodes || links > maxLinks {
@@ -74,8 +74,8 @@ func Mesh(p MeshParams) (*Network, error) {
 	return n, nil
 }
 
-// newRouters returns a network of routers with a number of hosts each, so far without links between routers. It has
-// room for links links in all.
+// newRouters returns a network of routers with the given number of hosts each, without links between routers. It
+// allocates memory for all links.
 func newRouters(routers, hostsEach, links int, rate int64, latency, switchLatency dag.Time) *Network {
 	hosts := routers * hostsEach
 	n := &Network{Hosts: hosts, Switches: routers, Links: make([]Link, 0, links), Tier: make([]int8, routers),

@@ -36,7 +36,7 @@ func TestMesh(t *testing.T) {
 		"mesh: expected 1 to 8 dimensions, found 0":                              {P: 1},
 		"torus: expected dimensions of 1 to 4096 routers, found 0":               {Dims: []int{2, 0}, Wrap: true, P: 1},
 		"mesh: expected at most 4194304 routers, found more":                     {Dims: []int{4096, 4096, 4096, 4096, 4096, 4096}, P: 1},
-		"mesh: expected 1 to 4096 hosts of a router, found 0":                    {Dims: []int{2}},
+		"mesh: expected 1 to 4096 hosts per router, found 0":                     {Dims: []int{2}},
 		"mesh: link host0-router0: expected a rate of 1bps to 8Tbps, found 0bps": {Dims: []int{2}, P: 1},
 	} {
 		if _, err := Mesh(p); err == nil || err.Error() != want {

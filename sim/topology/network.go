@@ -1,6 +1,6 @@
 // Package topology models networks of hosts and switches, their node names and their shortest paths, for backends that
-// simulate packets or flits. Networks are built from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Parse]) or
-// read from files ([ReadTopo], [ReadEdges], [Load]). docs/reference/topologies.md describes them.
+// simulate packets or flits. It builds networks from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Parse]) or
+// reads them from files ([ReadTopo], [ReadEdges], [Load]). docs/reference/topologies.md describes them.
 package topology
 
 import (
@@ -12,41 +12,41 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Limits of a network, so that a mistyped number is an error and does not exhaust the memory.
+// Limits of a network, so that a mistyped number causes an error instead of exhausting memory.
 const (
 	maxNodes   = 1 << 22
 	maxLinks   = 1 << 22
-	maxPorts   = 1 << 20 // per switch, up or down
+	maxPorts   = 1 << 20 // per switch and direction
 	maxRate    = 8e12    // bit/s; a byte takes 1 ps
 	maxLatency = 1000 * dag.Second
 )
 
-// Link is a full-duplex cable between two nodes. It carries Rate in each direction.
+// Link is a full-duplex cable between two nodes. It transmits Rate in each direction.
 type Link struct {
-	A, B    uint32   // nodes; in a fat tree, A is of the lower tier
+	A, B    uint32   // nodes; in a fat tree, A is in the lower tier
 	Rate    int64    // bit/s per direction, 1 to 8e12
 	Latency dag.Time // propagation delay, 0 to 1000 s
 }
 
-// Network is hosts, switches and links. Nodes 0 to Hosts-1 are the hosts; switch s is node Hosts+s. Every host has
-// exactly one link, to its edge switch.
+// Network is a network of hosts, switches and links. Nodes 0 to Hosts-1 are the hosts; switch s is node Hosts+s. Every
+// host has exactly one link, to its edge switch.
 type Network struct {
 	Hosts, Switches int
 	Links           []Link
 
-	// Tier is the tier of each switch: 0 ToR, 1 aggregation (or spine, if there are two tiers), 2 core. It is 0 in
-	// networks without tiers.
+	// Tier is the tier of each switch: 0 ToR, 1 aggregation (or spine, with two tiers), 2 core. It is 0 in networks
+	// without tiers.
 	Tier []int8
-	// SwitchLatency is the delay that each switch adds to a packet, 0 to 1000 s.
+	// SwitchLatency is the delay added to a packet by each switch, 0 to 1000 s.
 	SwitchLatency []dag.Time
 	// Name returns the unique name of a node: "host3", "tor0", "agg5", "core1", "router7", or the name in the file.
 	Name func(node uint32) string
 
-	FatTree   *FatTreeParams // complete parameters, if the network is a fat tree
-	Dragonfly *DragonflyInfo // if the network is a dragonfly
-	Mesh      *MeshInfo      // if the network is a mesh or a torus
+	FatTree   *FatTreeParams // complete parameters; nil unless the network is a fat tree
+	Dragonfly *DragonflyInfo // nil unless the network is a dragonfly
+	Mesh      *MeshInfo      // nil unless the network is a mesh or a torus
 
-	byName map[string]uint32 // built by the first look-up
+	byName map[string]uint32 // built by the first lookup
 }
 
 // Port is one direction of a link: the output of node From towards To.
@@ -55,7 +55,7 @@ type Port struct {
 	Link     int
 }
 
-// Ports returns all ports: 2*l is that of link l from A to B, 2*l+1 the reverse.
+// Ports returns all ports: port 2*l is link l from A to B, port 2*l+1 the reverse direction.
 func (n *Network) Ports() []Port {
 	ports := make([]Port, 0, 2*len(n.Links))
 	for l, link := range n.Links {
@@ -74,17 +74,17 @@ func (n *Network) Validate() error {
 	case len(n.Links) > maxLinks:
 		return fmt.Errorf("expected at most %d links, found %d", maxLinks, len(n.Links))
 	case len(n.Tier) != n.Switches || len(n.SwitchLatency) != n.Switches:
-		return fmt.Errorf("expected a tier and a latency of each of %d switches, found %d and %d",
+		return fmt.Errorf("expected a tier and a latency for each of %d switches, found %d and %d",
 			n.Switches, len(n.Tier), len(n.SwitchLatency))
 	case n.Name == nil:
-		return errors.New("expected names of the nodes")
+		return errors.New("expected node names (Name), found none")
 	}
 	for s, latency := range n.SwitchLatency {
 		if latency < 0 || latency > maxLatency {
 			return fmt.Errorf("%s: expected a latency of 0 to %v, found %v", n.Name(n.node(s)), maxLatency, latency)
 		}
 	}
-	links := make([]uint8, n.Hosts) // by host, at most 2
+	links := make([]uint8, n.Hosts) // by host: number of links, at most 2
 	nodes := uint32(n.Hosts + n.Switches)
 	for l := range n.Links {
 		link := &n.Links[l]
@@ -103,14 +103,14 @@ func (n *Network) Validate() error {
 	return nil
 }
 
-// checkLink checks a link between existing nodes, and counts the links of its host.
+// checkLink checks a link between existing nodes and counts the link of its host.
 func (n *Network) checkLink(link *Link, links []uint8) error {
 	hosts := uint32(n.Hosts)
 	switch {
 	case link.A == link.B:
 		return errors.New("expected two nodes, found one")
 	case link.A < hosts && link.B < hosts:
-		return errors.New("expected a switch at one end at least, found two hosts")
+		return errors.New("expected at least one switch, found two hosts")
 	case link.Rate < 1 || link.Rate > maxRate:
 		return fmt.Errorf("expected a rate of 1bps to 8Tbps, found %dbps", link.Rate)
 	case link.Latency < 0 || link.Latency > maxLatency:
@@ -119,7 +119,7 @@ func (n *Network) checkLink(link *Link, links []uint8) error {
 	for _, end := range [...]uint32{link.A, link.B} {
 		if end < hosts {
 			if links[end]++; links[end] > 1 {
-				return fmt.Errorf("expected one link of each host, found a second of %s", n.Name(end))
+				return fmt.Errorf("expected one link per host, found a second link of %s", n.Name(end))
 			}
 		}
 	}
@@ -131,16 +131,16 @@ func (n *Network) node(s int) uint32 {
 	return uint32(n.Hosts + s)
 }
 
-// LinkByName returns the links that name denotes, ascending: all links between two nodes ("tor3-agg1", in either
-// order), one of several between them ("tor3-agg1#2" is the second), or all links of a node ("agg1"). It is not safe
-// for concurrent use.
+// LinkByName returns the links with the given name in ascending order: all links between two nodes ("tor3-agg1", in
+// either order), one of several between them ("tor3-agg1#2" is the second), or all links of a node ("agg1"). It is not
+// safe for concurrent use.
 func (n *Network) LinkByName(name string) ([]int, error) {
 	pair, number, single := strings.Cut(name, "#")
 	which := 0
 	if single {
 		var err error
 		if which, err = strconv.Atoi(number); err != nil || which < 1 {
-			return nil, fmt.Errorf("link %q: expected the number of a link from 1 after #, found %q", name, number)
+			return nil, fmt.Errorf("link %q: expected a link number from 1 after #, found %q", name, number)
 		}
 	}
 	a, b, err := n.ends(pair)
@@ -155,19 +155,19 @@ func (n *Network) LinkByName(name string) ([]int, error) {
 	}
 	switch {
 	case len(links) == 0:
-		return nil, fmt.Errorf("link %q: expected nodes with a link, found none", name)
+		return nil, fmt.Errorf("link %q: expected a link between these nodes, found none", name)
 	case single && a == b:
 		return nil, fmt.Errorf("link %q: expected two nodes before #, found one", name)
 	case which > len(links):
-		return nil, fmt.Errorf("link %q: expected the number of a link from 1 to %d, found %d", name, len(links), which)
+		return nil, fmt.Errorf("link %q: expected a link number from 1 to %d, found %d", name, len(links), which)
 	case single:
 		links = links[which-1 : which]
 	}
 	return links, nil
 }
 
-// ends returns the two nodes of a pair such as tor3-agg1, or the same node twice for a single name. As names may
-// contain hyphens, it tries every hyphen as the separator.
+// ends returns the two nodes of a pair such as tor3-agg1, or the same node twice for a single name. Names may contain
+// hyphens, so ends tries every hyphen as the separator.
 func (n *Network) ends(pair string) (a, b uint32, err error) {
 	if n.byName == nil {
 		n.byName = make(map[string]uint32, n.Hosts+n.Switches)
@@ -192,12 +192,12 @@ func (n *Network) ends(pair string) (a, b uint32, err error) {
 	}
 	switch found {
 	case 0:
-		return 0, 0, fmt.Errorf("expected a node such as %s, or two with a hyphen between them, found %q",
+		return 0, 0, fmt.Errorf("expected a node such as %s, or two nodes separated by a hyphen, found %q",
 			n.Name(n.node(0)), pair)
 	case 1:
 		return a, b, nil
 	}
-	return 0, 0, fmt.Errorf("expected one way to read it as names of nodes, found %d", found)
+	return 0, 0, fmt.Errorf("expected an unambiguous pair of node names, found %d possible pairs", found)
 }
 
 // tierNames are the name prefixes of the switches of tiers 0, 1 and 2.

@@ -15,21 +15,21 @@ import (
 )
 
 // Placement is a policy that places ranks on the hosts of a network, one rank per host: packed, roundrobin (the same),
-// random, random:SEED, strided:N, the nodes of the trace, or the hosts of a file.
+// random, random:SEED, strided:N, nodes (the trace's node numbers), or the hosts listed in a file.
 type Placement struct {
-	text  string // as given
+	text  string // as given by the user
 	by    compose.Placement
-	file  string   // with the hosts; "": none
-	hosts []uint32 // by rank, of the file
+	file  string   // file with the hosts; "": none
+	hosts []uint32 // by rank: host from the file
 }
 
 // DefaultPlacement places rank r on host r.
 var DefaultPlacement = Placement{text: "packed"}
 
-// PlacementPolicies are the policies by name; "strided:" precedes its stride.
+// PlacementPolicies are the names of the policies; a stride follows "strided:".
 var PlacementPolicies = []string{"packed", "random", "strided:", "nodes"}
 
-// PlacementParam declares the policy. Check loads the file that it names.
+// PlacementParam declares the parameter for p. Call Check afterwards to load the file that it names.
 func PlacementParam(p *Placement) param.Param {
 	v := param.Func("policy", "placement", "rank placement: packed, random, random:SEED, strided:N, "+
 		"nodes of the trace, or a file with a host per line", func(text string) (err error) {
@@ -48,14 +48,15 @@ func PlacementParam(p *Placement) param.Param {
 	return v.Default(p.text).Offer(PlacementPolicies...)
 }
 
-// Check loads the file that the policy names, if it names one.
+// Check loads the file of the policy, if any.
 func (p *Placement) Check() error {
 	if p.file == "" {
 		return nil
 	}
 	f, err := os.Open(p.file)
 	if errors.Is(err, os.ErrNotExist) {
-		return param.Errorf("placement", "%q is neither packed, random, strided:N nor nodes, nor a file", p.text)
+		return param.Errorf("placement", "expected packed, random, random:SEED, strided:N, nodes or a file, found %q",
+			p.text)
 	} else if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (p *Placement) Check() error {
 	return err
 }
 
-// readHosts reads the number of a host per line, by rank.
+// readHosts reads one host number per line, by rank.
 func readHosts(r io.Reader, name string) (hosts []uint32, err error) {
 	hosts = []uint32{}
 	err = conf.EachLine(r, name, func(fields []string) error {
@@ -78,8 +79,8 @@ func readHosts(r io.Reader, name string) (hosts []uint32, err error) {
 	return hosts, err
 }
 
-// Place returns the first host of each rank of a network. A rank has several NICs, each of which is one host. Nodes are
-// those of the trace's ranks; nil places rank r on node r.
+// Place returns the first host of each rank in a network with the given number of hosts. A rank has the given number of
+// NICs, each of which is one host. nodes are the node numbers of the trace's ranks; nil places rank r on node r.
 func (p *Placement) Place(ranks, hosts, nics int, seed int64, nodes []int32) ([]uint32, error) {
 	switch {
 	case p.hosts != nil:
@@ -101,7 +102,7 @@ func (p *Placement) Place(ranks, hosts, nics int, seed int64, nodes []int32) ([]
 		}
 		return at, nil
 	}
-	stride := max(1, p.by.Stride) // with the last host reached, go on with the first free one
+	stride := max(1, p.by.Stride) // after the last host, continue with the first free one
 	for first := 0; first < min(stride, groups) && len(at) < ranks; first++ {
 		for g := first; g < groups && len(at) < ranks; g += stride {
 			at = append(at, uint32(g*nics))
@@ -118,7 +119,7 @@ func onNodes(ranks, hosts, nics int, nodes []int32) ([]uint32, error) {
 			node = int(nodes[r])
 		}
 		if (node+1)*nics > hosts {
-			return nil, fmt.Errorf("rank %d is on node %d, but the network has only %d hosts for %d a node", r, node,
+			return nil, fmt.Errorf("rank %d is on node %d, but the network has only %d hosts with %d per node", r, node,
 				hosts, nics)
 		}
 		at[r] = uint32(node * nics)
@@ -126,17 +127,17 @@ func onNodes(ranks, hosts, nics int, nodes []int32) ([]uint32, error) {
 	return at, nil
 }
 
-// groupsFor returns the number of groups of hosts that a rank can have.
+// groupsFor returns the number of groups of nics hosts, each of which can be a rank.
 func groupsFor(ranks, hosts, nics int) (int, error) {
 	if nics < 1 {
-		return 0, fmt.Errorf("%d NICs per rank, expected 1 or more", nics)
+		return 0, fmt.Errorf("expected at least 1 NIC per rank, found %d", nics)
 	}
 	if groups := hosts / nics; ranks <= groups {
 		return groups, nil
 	}
-	return 0, fmt.Errorf("the trace has %d ranks with %d interfaces each, but the network only %d hosts", ranks,
+	return 0, fmt.Errorf("the trace has %d ranks with %d NICs each, but the network has only %d hosts", ranks,
 		nics, hosts)
 }
 
-// ByRank reports whether the policy gives the host of each rank by itself, so that several ranks may share one.
+// ByRank reports whether the policy defines the host of each rank directly, so that several ranks may share a host.
 func (p *Placement) ByRank() bool { return p.hosts != nil || p.by.Policy == compose.OwnNodes }

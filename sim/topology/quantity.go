@@ -7,7 +7,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// parseRate parses a rate such as 200Gbps or 25GB/s, or a number in Gbit/s, and returns bit/s.
+// parseRate parses a rate such as 200Gbps or 25GB/s, or a number in Gb/s, and returns bit/s.
 func parseRate(s string) (int64, error) {
 	rate, err := units.ParseRate(s, "Gbps")
 	bits, exact := rate.BitsPerSecond()

@@ -13,29 +13,29 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// NoPort is the number of no port, and of a port whose link is down.
+// NoPort is a port number that identifies no port. It also replaces a port whose link is down.
 const NoPort = math.MaxUint32
 
-// maxTable is the largest number of entries of a table, at 12 bytes each.
+// maxTable is the largest number of table entries, at 12 bytes each.
 const maxTable = 1 << 28
 
-// globalCost is the path cost of a global link of a dragonfly, in local links. Minimal paths of a dragonfly take one
-// global link (Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4). With equal
-// costs, paths with two global links through a third group would be shorter.
+// globalCost is the path cost of a dragonfly's global link, in local links. Minimal paths of a dragonfly use one global
+// link (Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4). With equal costs,
+// paths with two global links through a third group would be shorter.
 const globalCost = 256
 
 // farAway is the cost to an unreachable switch.
 const farAway = math.MaxUint16
 
-// Routes is the shortest paths of a network, in links, from every switch to every edge switch. In a dragonfly, paths
-// with fewer global links are shorter. Hosts forward nothing.
+// Routes contains the shortest paths of a network, in links, from every switch to every edge switch. In a dragonfly, a
+// path with fewer global links is shorter. Hosts do not forward packets.
 type Routes struct {
-	edges uint32 // columns of the tables: switches 0 to edges-1
+	edges uint32 // number of table columns: switches 0 to edges-1
 	table []entry
 	paths []uint32
 
-	// pool begins with all ports, each at the index of its number, as the lists of single ports. The lists of several
-	// ports follow. For each port of these, first has the lowest path number that takes it.
+	// pool starts with all ports, each at the index of its number, which serve as lists of single ports. The lists of
+	// several ports follow. For each port of the latter, first has the lowest number of a path through it.
 	pool  []uint32
 	first []uint32
 
@@ -48,14 +48,15 @@ type Routes struct {
 // entry is a list of candidate ports: pool[at:at+count].
 type entry struct {
 	at    uint32
-	count uint32 // with the flag alike
+	count uint32 // may include the flag alike
 }
 
-// alike marks the count of a list of several ports that have equal numbers of paths behind them.
+// alike is a flag in count: all ports of the list have equal numbers of paths.
 const alike = 1 << 31
 
-// NewRoutes computes the paths over the links that are not down; a nil down means that all links work. Unreachable
-// switches are no error. It takes 12 bytes per pair of a switch and an edge switch, and fails for more than 2^28 pairs.
+// NewRoutes computes the paths over the links that are not down; nil means that no link is down. Unreachable switches
+// are no error. It uses 12 bytes per pair of a switch and an edge switch, and returns an error for more than 2^28
+// pairs.
 func NewRoutes(n *Network, down func(link int) bool) (*Routes, error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
@@ -75,9 +76,9 @@ func NewRoutes(n *Network, down func(link int) bool) (*Routes, error) {
 	return c.r, nil
 }
 
-// Next returns the output ports of switch sw that are on shortest paths to edge switch edge, ascending. Both are switch
+// Next returns the output ports of switch sw on shortest paths to edge switch edge, in ascending order. Both are switch
 // numbers; edge must not exceed the last switch with hosts. The result is empty if sw is edge or edge is unreachable.
-// It must not be modified.
+// Callers must not modify it.
 func (r *Routes) Next(sw, edge uint32) []uint32 {
 	e := r.table[sw*r.edges+edge]
 	end := e.at + e.count&^alike
@@ -90,9 +91,9 @@ func (r *Routes) Paths(sw, edge uint32) uint32 {
 	return r.paths[sw*r.edges+edge]
 }
 
-// Choose returns the output port at switch sw of a path numbered below Paths(sw, edge), and the number of the path from
-// the next switch on. Each candidate of Next, in order, has as many consecutive numbers as there are paths behind it.
-// The port is NoPort if Next is empty.
+// Choose returns the output port at switch sw of the given path, numbered from 0 to Paths(sw, edge)-1, and the path's
+// number at the next switch. Each candidate of Next, in order, has as many consecutive numbers as paths. The port is
+// NoPort if Next is empty.
 func (r *Routes) Choose(sw, edge, path uint32) (port, rest uint32) {
 	e := r.table[sw*r.edges+edge]
 	if e.count == 1 {
@@ -114,13 +115,13 @@ func (r *Routes) Choose(sw, edge, path uint32) (port, rest uint32) {
 // Edge returns the number of the host's edge switch.
 func (r *Routes) Edge(host uint32) uint32 { return r.edge[host] }
 
-// HostPort returns the port from the edge switch to the host, NoPort if the link is down.
+// HostPort returns the port from the edge switch to the host, or NoPort if the link is down.
 func (r *Routes) HostPort(host uint32) uint32 { return r.hostPort[host] }
 
-// NIC returns the port from the host to its edge switch, NoPort if the link is down.
+// NIC returns the port from the host to its edge switch, or NoPort if the link is down.
 func (r *Routes) NIC(host uint32) uint32 { return r.nics[host] }
 
-// Diameter returns the number of links of the longest shortest path between two hosts, including their own.
+// Diameter returns the number of links of the longest shortest path between two hosts, including the hosts' links.
 func (r *Routes) Diameter() int { return r.diameter }
 
 // compiler is the state of computing the tables.
@@ -128,16 +129,16 @@ type compiler struct {
 	n *Network
 	r *Routes
 
-	// Working links between switches: those of switch s are hops[start[s]:start[s+1]], by port.
+	// Links between switches that are not down: those of switch s are hops[start[s]:start[s+1]], ordered by port.
 	start []uint32
 	hops  []hop
 	cost  []uint16 // from each switch (row) to each edge switch (column); farAway: unreachable
-	most  int      // the largest cost of a link
+	most  int      // largest cost of a link
 }
 
 // hop is a link from a switch to a neighbor.
 type hop struct {
-	to   uint32 // switch
+	to   uint32 // switch number
 	port uint32
 	cost uint16
 }
@@ -193,7 +194,7 @@ func (c *compiler) connect(down func(link int) bool) {
 	}
 }
 
-// search computes the costs and numbers of paths from every switch to every edge switch.
+// search computes the costs and the numbers of paths from every switch to every edge switch.
 func (c *compiler) search() error {
 	n, r := c.n, c.r
 	entries := n.Switches * int(r.edges)
@@ -205,7 +206,7 @@ func (c *compiler) search() error {
 	for _, edge := range r.edge {
 		hostsAt[edge]++
 	}
-	// Blocks fill a cache line of costs, so that goroutines write to different lines.
+	// A block fills a cache line of costs, so that goroutines write to different lines.
 	par.Blocks(int(r.edges), 32, func() func(from, to int) {
 		s := newSearcher(c)
 		return func(from, to int) {
@@ -236,14 +237,14 @@ func (c *compiler) search() error {
 	return nil
 }
 
-// searcher computes the shortest paths to one edge switch at a time, by Dijkstra's algorithm with one bucket per cost
+// searcher computes the shortest paths to one edge switch at a time with Dijkstra's algorithm and one bucket per cost
 // (Dial, Algorithm 360: Shortest-path forest with topological ordering, CACM 12(11), 1969).
 type searcher struct {
 	c       *compiler
 	cost    []uint16
 	paths   []uint32
-	length  []uint16   // links of the longest of the shortest paths
-	buckets [][]uint32 // switches by cost, modulo the number of buckets
+	length  []uint16   // number of links of the longest shortest path
+	buckets [][]uint32 // switches by cost modulo the number of buckets
 }
 
 func newSearcher(c *compiler) *searcher {
@@ -251,7 +252,7 @@ func newSearcher(c *compiler) *searcher {
 		length: make([]uint16, c.n.Switches), buckets: make([][]uint32, c.most+1)}
 }
 
-// from computes the costs to edge. It returns false if they are too large.
+// from computes the costs to edge. It returns false if they are out of range.
 func (s *searcher) from(edge uint32) bool {
 	for i := range s.cost {
 		s.cost[i] = farAway
@@ -282,7 +283,8 @@ func (s *searcher) from(edge uint32) bool {
 	return true
 }
 
-// expand updates the neighbors of a switch whose cost and paths are final, and returns how many it added to buckets.
+// expand updates the neighbors of a switch with final cost and paths. It returns the number of switches added to
+// buckets.
 func (s *searcher) expand(sw uint32) (put int) {
 	cost, paths, length := s.cost[sw], s.paths[sw], s.length[sw]+1
 	for _, h := range s.c.hops[s.c.start[sw]:s.c.start[sw+1]] {
@@ -324,7 +326,7 @@ func (c *compiler) tabulate() error {
 	})
 	size := total.Load()
 	if size > maxTable {
-		return fmt.Errorf("routes: expected at most %d ports in lists of equally good ones, found more", maxTable)
+		return fmt.Errorf("routes: expected at most %d ports in lists of equal-cost ports, found more", maxTable)
 	}
 	r.pool = make([]uint32, r.ports, int64(r.ports)+size)
 	for port := range r.pool {
@@ -376,7 +378,7 @@ func (t *tabulator) lists(sw uint32) portLists {
 		}
 		ports, first = ports[:0], first[:0]
 		paths, each, same := uint32(0), uint32(0), true
-		for _, h := range hops { // all reach edge, since sw does
+		for _, h := range hops { // all of them reach edge, since sw does
 			there := h.to*r.edges + uint32(edge)
 			if c.cost[there]+h.cost != here {
 				continue
@@ -405,12 +407,12 @@ func (t *tabulator) lists(sw uint32) portLists {
 	return t.made
 }
 
-// holds reports whether the existing lists have these ports at an index.
+// holds reports whether the existing lists have these ports at index at.
 func (t *tabulator) holds(at uint32, ports, first []uint32) bool {
 	return slices.Equal(t.made.ports[at:][:len(ports)], ports) && slices.Equal(t.made.first[at:][:len(first)], first)
 }
 
-// find returns the list of these ports, and creates it if it is new.
+// find returns the list of these ports. It creates the list if it is new.
 func (t *tabulator) find(count uint32, ports, first []uint32) entry {
 	hash := uint64(14695981039346656037) // FNV-1a, one port at a time
 	for i := range ports {

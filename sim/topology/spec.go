@@ -1,10 +1,13 @@
-// This file builds networks from the command line: from parameters such as fattree:k=8,rate=200Gbps, or from a file.
+// This file builds networks from a topology specification on the command line, such as fattree:k=8,rate=200Gbps, or
+// from a file.
 
 package topology
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -19,7 +22,7 @@ const (
 	defaultLatency = "1us"
 )
 
-// kinds are the networks that Parse supports.
+// kinds are the kinds of networks that Parse supports.
 var kinds = []struct {
 	name     string
 	keys     []string
@@ -38,7 +41,7 @@ var kinds = []struct {
 	{"star", []string{"hosts", "rate", "latency", "switchlatency"}, []string{"hosts"}, parseStar},
 }
 
-// Load returns the network that parameters describe ([Parse]), or reads it from a file ([Load]).
+// Load returns the network of a specification ([Parse]) or of a file ([ReadTopo], [ReadEdges]).
 func Load(text string) (*Network, error) {
 	kind, _, found := strings.Cut(text, ":")
 	for _, k := range kinds {
@@ -46,10 +49,24 @@ func Load(text string) (*Network, error) {
 			return Parse(text)
 		}
 	}
-	return open(text)
+	n, err := open(text)
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(text, `./\`) {
+		return nil, fmt.Errorf("topology: expected %s, each followed by a colon, or a file, found %s", kindNames(),
+			shorten(text))
+	}
+	return n, err
 }
 
-// open reads a network from a file: a .topo file of htsim, which begins with one of its keys, or else a list of links.
+// kindNames lists the names of kinds for an error.
+func kindNames() string {
+	names := make([]string, 0, len(kinds))
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// open reads a network from a file: a .topo file of htsim, which starts with one of its keys, or a list of links.
 func open(path string) (*Network, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -65,7 +82,7 @@ func open(path string) (*Network, error) {
 	return read(bytes.NewReader(data), path)
 }
 
-// Parse returns the network that parameters describe, such as
+// Parse returns the network of a specification such as
 //
 //	fattree:k=8,rate=200Gbps,latency=500ns
 //	fattree:hosts=128,tiers=3,rate=200Gbps/400Gbps,oversubscription=4
@@ -76,7 +93,7 @@ func open(path string) (*Network, error) {
 //	torus:dims=4x4x4,p=2
 //	star:hosts=16
 //
-// docs/reference/topologies.md describes all parameters.
+// docs/reference/topologies.md describes all keys.
 func Parse(text string) (*Network, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	for _, k := range kinds {
@@ -101,17 +118,13 @@ func Parse(text string) (*Network, error) {
 		}
 		return n, nil
 	}
-	names := make([]string, 0, len(kinds))
-	for _, k := range kinds {
-		names = append(names, k.name)
-	}
-	return nil, fmt.Errorf("topology: expected %s and then a colon, found %s", strings.Join(names, ", "), shorten(text))
+	return nil, fmt.Errorf("topology: expected %s, each followed by a colon, found %s", kindNames(), shorten(text))
 }
 
-// options are the parameters of a network.
+// options are the keys and values of a specification.
 type options struct {
 	values map[string]string
-	err    error // the first error in a value
+	err    error // the first invalid value
 }
 
 func parseOptions(text string, keys []string) (*options, error) {
@@ -137,7 +150,7 @@ func (o *options) fail(key string, err error) {
 	}
 }
 
-// count returns a whole number of at least 1, or none if the key is absent.
+// count returns an integer of at least 1, or none if the key is absent.
 func (o *options) count(key string, none int) int {
 	text := o.values[key]
 	if text == "" {
@@ -153,13 +166,13 @@ func parseCount(text string) (int, error) {
 	return int(number), err
 }
 
-// perUnit protects the slashes of the units /s and /B, which separate no values; perUnitBack restores them.
+// perUnit protects the slashes of the units /s and /B, which do not separate values; perUnitBack restores them.
 var (
 	perUnit     = strings.NewReplacer("/s", "\x00", "/B", "\x01")
 	perUnitBack = strings.NewReplacer("\x00", "/s", "\x01", "/B")
 )
 
-// list returns one value per tier. Values are separated by slashes; the last one applies to all higher tiers.
+// list returns one value per tier. Slashes separate the values; the last value applies to all higher tiers.
 func list[T any](o *options, key, otherwise string, tiers int, parse func(string) (T, error)) []T {
 	text := o.values[key]
 	if text == "" {
@@ -193,7 +206,7 @@ func (o *options) tiers(count int) []FatTreeTier {
 	rates := list(o, "rate", defaultRate, count, parseRate)
 	latencies := list(o, "latency", defaultLatency, count, parseTime)
 	switchLatencies := list(o, "switchlatency", "0", count, parseTime)
-	bundles := list(o, "bundle", "1", count-1, parseCount) // of the tiers from 1
+	bundles := list(o, "bundle", "1", count-1, parseCount) // of the tiers from 1 on
 	tiers := make([]FatTreeTier, count)
 	for i := range tiers {
 		tiers[i] = FatTreeTier{Rate: rates[i], Latency: latencies[i], SwitchLatency: switchLatencies[i]}

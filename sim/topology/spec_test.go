@@ -62,8 +62,8 @@ func TestParseErrors(t *testing.T) {
 	for _, test := range []struct {
 		spec, want string
 	}{
-		{"", `topology: expected fattree, leafspine, dragonfly, mesh, torus, star and then a colon, found ""`},
-		{"ring:k=3", `topology: expected fattree, leafspine, dragonfly, mesh, torus, star and then a colon, found "ring:k=3"`},
+		{"", `topology: expected fattree, leafspine, dragonfly, mesh, torus, star, each followed by a colon, found ""`},
+		{"ring:k=3", `topology: expected fattree, leafspine, dragonfly, mesh, torus, star, each followed by a colon, found "ring:k=3"`},
 		{"star:", `topology "star:": expected one of hosts, rate, latency, switchlatency, found ""`},
 		{"star", `topology "star": expected one of hosts, rate, latency, switchlatency, found ""`},
 		{"star:hosts", `topology "star:hosts": expected a value of hosts, found none`},
@@ -80,10 +80,10 @@ func TestParseErrors(t *testing.T) {
 		{"fattree:k=8,oversubscription=1/1/2",
 			`topology "fattree:k=8,oversubscription=1/1/2": oversubscription: expected at most 2 values, found "1/1/2"`},
 		{"fattree:k=8,bundle=0", `topology "fattree:k=8,bundle=0": bundle: expected a whole number from 1 to 4194304, found "0"`},
-		{"fattree:rate=100", `topology "fattree:rate=100": fat tree: expected the number of hosts, or k`},
+		{"fattree:rate=100", `topology "fattree:rate=100": fat tree: expected hosts or k, found neither`},
 		{"leafspine:hosts=8", `topology "leafspine:hosts=8": expected tor=, found none`},
 		{"leafspine:hosts=8,tor=3", `topology "leafspine:hosts=8,tor=3": fat tree: ` +
-			`expected a number of hosts in a pod that is a multiple of the ToR's 3, found 8`},
+			`expected a multiple of the ToR's 3 hosts per pod, found 8 hosts`},
 		{"leafspine:hosts=8,tor=4,spines=4000000,bundle=4000000",
 			`topology "leafspine:hosts=8,tor=4,spines=4000000,bundle=4000000": expected at most 1048576 ports up, found 4000000 spines`},
 		{"dragonfly:p=1,a=2,h=9999",
@@ -162,4 +162,14 @@ func FuzzParse(f *testing.F) {
 			t.Error("some hosts do not reach others")
 		}
 	})
+}
+
+// TestLoadUnknown checks that a misspelled kind of network names all kinds.
+func TestLoadUnknown(t *testing.T) {
+	_, err := Load("fattre:k=8")
+	want := `topology: expected fattree, leafspine, dragonfly, mesh, torus, star, each followed by a colon, or a file, ` +
+		`found "fattre:k=8"`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, expected %s", err, want)
+	}
 }

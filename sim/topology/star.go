@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Star returns a network of hosts that links of the given rate, in bit/s, and latency connect to one switch, "tor0".
+// Star returns a network of hosts connected to one switch, "tor0", by links with the given rate in bit/s and latency.
 func Star(hosts int, rate int64, latency, switchLatency dag.Time) (*Network, error) {
 	n := &Network{Hosts: hosts, Switches: 1, Tier: []int8{0}, SwitchLatency: []dag.Time{switchLatency},
 		Name: func(node uint32) string {

@@ -15,7 +15,7 @@ import (
 
 const gigabit = 1_000_000_000
 
-// topoKeys are the keys of a tier, in writing order. Each corresponds to one field.
+// topoKeys are the keys of a tier in writing order. Each corresponds to one field.
 var topoKeys = []struct {
 	key      string
 	required bool
@@ -52,11 +52,11 @@ var topoKeys = []struct {
 		func(t *FatTreeTier, v int64) { t.QueueDown = v }},
 }
 
-// latencyKey reports whether the value of a key may be 0; all other values are at least 1.
+// latencyKey reports whether 0 is a valid value of a key; all other keys need at least 1.
 func latencyKey(key string) bool { return strings.HasSuffix(key, "_Latency_ns") }
 
-// ReadTopo reads a .topo file; errors call it name. The radixes and bundles must form a network. Oversubscribed, if
-// present, must be the ratio of a switch's capacities or, as in htsim, of its numbers of ports.
+// ReadTopo reads a .topo file; name is the file name for errors. The radixes and bundles must form a valid network.
+// Oversubscribed, if present, must be the ratio of a switch's capacities or, as in htsim, of its numbers of ports.
 func ReadTopo(r io.Reader, name string) (*Network, error) {
 	t := &topoReader{lineReader: newLineReader(r, name), tier: -1, header: map[string]int64{}}
 	for t.next() {
@@ -93,7 +93,7 @@ func ReadTopo(r io.Reader, name string) (*Network, error) {
 	return n, nil
 }
 
-// topoHeader is the keys before the tiers with their largest values.
+// topoHeader is the keys before the tiers, with their largest values.
 var topoHeader = []struct {
 	key string
 	max int64
@@ -103,9 +103,9 @@ var topoHeader = []struct {
 type topoReader struct {
 	*lineReader
 	header map[string]int64
-	tier   int // -1 before the first
+	tier   int // -1 before the first tier
 	tiers  [3]FatTreeTier
-	lines  [3]int // line where each tier begins; 0: not read yet
+	lines  [3]int // line at which each tier begins; 0: not read yet
 	seen   [3][]bool
 }
 
@@ -175,7 +175,8 @@ func (t *topoReader) number(least, most int64) (int64, error) {
 	return value, nil
 }
 
-// WriteTopo writes a fat tree as a .topo file. Rates must be whole Gbit/s, latencies whole nanoseconds.
+// WriteTopo writes a fat tree as a .topo file. It returns an error for other networks, and unless rates are whole Gb/s
+// and latencies whole nanoseconds.
 func WriteTopo(w io.Writer, n *Network) error {
 	p := n.FatTree
 	if p == nil {

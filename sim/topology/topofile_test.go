@@ -141,9 +141,9 @@ func TestReadTopoErrors(t *testing.T) {
 		{replace("Radix_Up 1", "Radix_Op 1"),
 			`a.topo:7: expected Tier or a key of a tier such as Radix_Down, found "Radix_Op"`},
 		{replace("Radix_Up 1", "Bundle 2\nRadix_Up 1"),
-			"a.topo: fat tree: tier 0: expected a bundle of 1, found 2: a host has one link"},
+			"a.topo: fat tree: tier 0: expected a bundle of 1 since a host has one link, found 2"},
 		{replace("Podsize 4", "Podsize 2"),
-			"a.topo: fat tree: expected one pod with all 4 hosts where there are two tiers, found pods of 2"},
+			"a.topo: fat tree: expected one pod of all 4 hosts with two tiers, found pods of 2"},
 		{leafSpineTopo + "\nRadix_Up 3", "a.topo: fat tree: tier 1: expected no ports up from the top tier"},
 		{"Nodes 4\n#" + strings.Repeat("x", maxLine) + "\n", "a.topo:2: expected a line of at most 65536 bytes, found a longer one"},
 	} {

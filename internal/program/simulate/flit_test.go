@@ -191,7 +191,7 @@ func TestFlitErrors(t *testing.T) {
 		{[]string{"--set", "input-arbiter=x"}, 2, `no arbiter "x"`},
 		{[]string{"--set", "cycle=x"}, 2, "cycle"},
 		{[]string{"--topology", "star:hosts=0"}, 1, "hosts"},
-		{[]string{"--placement", "x"}, 2, `"x" is neither packed`},
+		{[]string{"--placement", "x"}, 2, `nodes or a file, found "x"`},
 		{[]string{"--placement", "strided:0"}, 2, "strided"},
 		{[]string{"--cores", "-1"}, 2, "--cores"},
 		{[]string{"--cores", "1"}, 1, "9 ranks, for 9 hosts of 1 each, but the network has only 8"},

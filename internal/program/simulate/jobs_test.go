@@ -264,7 +264,7 @@ func TestJobsErrors(t *testing.T) {
 		{trace + " --nodes 5 --mapping file:" + beyond, 1, beyond + `:2: expected the number of a node, 0..4, found "5"`},
 		{trace + " --trace " + astray, 1, "job x.parquet#2: rank 1 op 3 is a send with rank 4, expected 0..2"},
 		{trace + " --trace " + trace + "@106d", 2, "nor a file and a start"},
-		{"--model loggopsim --trace " + trace + "@1us", 1, "the loggopsim model has no release times"},
+		{"--model loggopsim --trace " + trace + "@1us", 1, "the loggopsim model does not support the trace's release times"},
 	} {
 		r := clitest.Run(newCommand, strings.Fields(c.args)...)
 		if r.Status != c.status || !strings.Contains(r.Stderr, c.want) || (r.Stdout == "") != (c.status != 0) {

@@ -334,7 +334,7 @@ func TestAloneErrors(t *testing.T) {
 		{one, 1, one + ": --alone: the trace has no jobs"},
 		{two + " --sweep L=1,2", 2, "--alone and --sweep exclude each other"},
 		{two + " --backend ideal --ops", 2, "add --json to use it with --alone or --compare"},
-		{two + " --model loggopsim", 1, "the loggopsim model has no release times"},
+		{two + " --model loggopsim", 1, "the loggopsim model does not support the trace's release times"},
 	} {
 		r := clitest.Run(newCommand, append(strings.Fields(c.args), "--alone")...)
 		if r.Status != c.status || !strings.Contains(r.Stderr, c.want) || r.Stdout != "" {

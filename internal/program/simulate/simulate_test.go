@@ -212,8 +212,8 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{"--backend nosuch", "no backend"},
-		{"--model nosuch", "no model"},
-		{"--params nosuch", "no parameter set"},
+		{"--model nosuch", "unknown model"},
+		{"--params nosuch", "unknown preset"},
 		{"--L fast", "expected a number"},
 		{"--collective allreduce=nosuch", "--collective"},
 		{"--timeline x.png", "ends with .json or .viz"},
