@@ -3,7 +3,7 @@
 FUZZTIME ?= 5s
 BENCHCOUNT ?= 6
 
-.PHONY: build test check golden bench bench-baseline fuzz
+.PHONY: build test check docs golden bench bench-baseline fuzz
 
 build: ## build the four programs into bin/
 	go build -o bin/ ./cmd/...
@@ -13,6 +13,9 @@ test: ## run all tests
 
 check: ## run formatters, linters and the check of the import diagram
 	.ci/check
+
+docs: ## run every command of the README, the tutorial and the how-to pages, and compare outputs
+	go test ./docs/... -count=1
 
 golden: ## rewrite golden files and generated parts of the documentation; review the diff
 	.ci/golden
