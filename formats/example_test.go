@@ -1,6 +1,7 @@
 package formats_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -23,7 +24,7 @@ func check(err error) {
 func Example() {
 	trace, err := formats.Read("testdata/horovod.parquet", formats.Options{})
 	check(err)
-	lowered, err := collective.Lower(trace, collective.Choice{})
+	lowered, err := collective.Lower(context.Background(), trace, collective.Choice{})
 	check(err)
 	replay, err := backends.Named("loggops").New().Compile(dag.FromTrace(lowered), nil)
 	check(err)

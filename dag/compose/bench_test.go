@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -44,12 +45,12 @@ func BenchmarkCompose(b *testing.B) {
 		name string
 		do   func() (*dag.Trace, error)
 	}{
-		{"Merge", func() (*dag.Trace, error) { return Merge(jobs) }},
-		{"OnNodes", func() (*dag.Trace, error) { return OnNodes(jobs, nodes) }},
-		{"Repeat", func() (*dag.Trace, error) { return Repeat(t, 2) }},
-		{"Scale", func() (*dag.Trace, error) { t, _, err := Scale(t, 1, 3); return t, err }},
-		{"KeepRanks", func() (*dag.Trace, error) { t, _, err := KeepRanks(t, half); return t, err }},
-		{"Window", func() (*dag.Trace, error) { t, _, err := Window(t, 5000, 10000); return t, err }},
+		{"Merge", func() (*dag.Trace, error) { return Merge(context.Background(), jobs) }},
+		{"OnNodes", func() (*dag.Trace, error) { return OnNodes(context.Background(), jobs, nodes) }},
+		{"Repeat", func() (*dag.Trace, error) { return Repeat(context.Background(), t, 2) }},
+		{"Scale", func() (*dag.Trace, error) { t, _, err := Scale(context.Background(), t, 1, 3); return t, err }},
+		{"KeepRanks", func() (*dag.Trace, error) { t, _, err := KeepRanks(context.Background(), t, half); return t, err }},
+		{"Window", func() (*dag.Trace, error) { t, _, err := Window(context.Background(), t, 5000, 10000); return t, err }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()

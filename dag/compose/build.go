@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,8 @@ type Env struct {
 	Open func(file, format string) (*Opened, error)
 	// Lower lowers the merged trace; nil: it stays as it is.
 	Lower func(dag.Source) (dag.Source, error)
+	// Context ends Build early, except for Open and Lower. nil: never.
+	Context context.Context
 	Notes
 }
 
@@ -65,6 +68,9 @@ func Build(p *Plan, env Env) (*Built, error) {
 	}
 	b.built.Merged = merged
 	source := dag.FromTrace(merged)
+	if env.Context != nil {
+		source = dag.WithContext(env.Context, source)
+	}
 	if env.Lower != nil {
 		if source, err = env.Lower(source); err != nil {
 			return nil, err
@@ -118,7 +124,7 @@ func (b *builder) read() error {
 		}
 		start := j.Start
 		if b.StartCalc && start > 0 {
-			if t, err = Postpone(t, start); err != nil {
+			if t, err = Postpone(b.env.Context, t, start); err != nil {
 				return inFile(j.File, fmt.Errorf("start: %w", err))
 			}
 			start = 0
@@ -140,7 +146,7 @@ func (b *builder) edit(j *PlanJob, t *dag.Trace) (*dag.Trace, error) {
 	if err := e.scaleBy(b.Scale); err != nil {
 		return nil, inFile(j.File, fmt.Errorf("scale-compute: %w", err))
 	}
-	return e.Apply(t, j.File, b.env.Notes)
+	return e.Apply(b.env.Context, t, j.File, b.env.Notes)
 }
 
 // setSeeds gives random placements without a seed that of the plan, and notes the seed for the provenance.
@@ -191,7 +197,7 @@ func (b *builder) merge() (*dag.Trace, error) {
 		perNode = *b.PerNode
 	}
 	if perNode && !repeats(where) {
-		return OnNodes(b.jobs, where)
+		return OnNodes(b.env.Context, b.jobs, where)
 	}
 	t, err := b.sideBySide()
 	if err != nil {
@@ -199,7 +205,7 @@ func (b *builder) merge() (*dag.Trace, error) {
 	}
 	t.Nodes = where
 	if b.Machine.Shared && !b.ShareNIC {
-		if t, err = SeparateNICs(t, b.jobs); err != nil {
+		if t, err = SeparateNICs(b.env.Context, t, b.jobs); err != nil {
 			return nil, err
 		}
 	}
@@ -212,7 +218,7 @@ func (b *builder) merge() (*dag.Trace, error) {
 
 // sideBySide merges the jobs and returns a trace whose metadata may be changed.
 func (b *builder) sideBySide() (*dag.Trace, error) {
-	t, err := Merge(b.jobs)
+	t, err := Merge(b.env.Context, b.jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +327,7 @@ func (b *builder) join(s dag.Source) (dag.Source, error) {
 		return nil, errors.New("there are collectives: lower them, as with --lower collectives, " +
 			"for one rank for each node")
 	}
-	t, err = nodes.Join(t, nodes.Options{Bandwidth: b.Bandwidth, OwnNICs: b.UniqueNIC, SharedStreams: b.SharedStreams})
+	t, err = nodes.Join(b.env.Context, t, nodes.Options{Bandwidth: b.Bandwidth, OwnNICs: b.UniqueNIC, SharedStreams: b.SharedStreams})
 	if err != nil {
 		return nil, err
 	}

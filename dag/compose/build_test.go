@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -49,7 +50,9 @@ func TestBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	traces := map[string]*dag.Trace{"a": dag.NewBuilder(2).Trace(), "b": dag.NewBuilder(1).Trace(), "c": reduced(2, 0, 0)}
-	lower := func(s dag.Source) (dag.Source, error) { return collective.LowerSource(s, collective.Choice{}) }
+	lower := func(s dag.Source) (dag.Source, error) {
+		return collective.LowerSource(context.Background(), s, collective.Choice{})
+	}
 	for _, c := range []struct {
 		settings, jobs string // "KEY=VALUE ..."; those of jobs with | between them
 		lower          bool

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,12 +50,13 @@ func (e *Edits) None() bool {
 	return e.Window == nil && e.Only == nil && e.Repeat <= 1 && e.Scale == nil
 }
 
-// Apply returns the changed trace and leaves t as it is. Errors and notes begin with the name of the trace.
-func (e *Edits) Apply(t *dag.Trace, name string, notes Notes) (*dag.Trace, error) {
+// Apply returns the changed trace and leaves t as it is. Errors and notes begin with the name of the trace. Apply ends
+// early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func (e *Edits) Apply(ctx context.Context, t *dag.Trace, name string, notes Notes) (*dag.Trace, error) {
 	var removed Removed
 	var err error
 	if e.Window != nil {
-		if t, removed, err = Window(t, e.Window.From, e.Window.To); err != nil {
+		if t, removed, err = Window(ctx, t, e.Window.From, e.Window.To); err != nil {
 			return nil, inFile(name, fmt.Errorf("window: %w", err))
 		}
 		removed.note(&notes, name, "outside the window")
@@ -62,7 +64,7 @@ func (e *Edits) Apply(t *dag.Trace, name string, notes Notes) (*dag.Trace, error
 	if e.Only != nil {
 		ranks, err := e.kept(len(t.Ranks))
 		if err == nil {
-			t, removed, err = KeepRanks(t, ranks)
+			t, removed, err = KeepRanks(ctx, t, ranks)
 		}
 		if err != nil {
 			return nil, inFile(name, fmt.Errorf("only-ranks: %w", err))
@@ -70,13 +72,13 @@ func (e *Edits) Apply(t *dag.Trace, name string, notes Notes) (*dag.Trace, error
 		removed.note(&notes, name, "of other ranks")
 	}
 	if e.Repeat > 1 {
-		if t, err = Repeat(t, e.Repeat); err != nil {
+		if t, err = Repeat(ctx, t, e.Repeat); err != nil {
 			return nil, inFile(name, fmt.Errorf("repeat: %w", err))
 		}
 	}
 	if e.Scale != nil {
 		var without int64
-		if t, without, err = Scale(t, e.Scale.Num().Int64(), e.Scale.Denom().Int64()); err != nil {
+		if t, without, err = Scale(ctx, t, e.Scale.Num().Int64(), e.Scale.Denom().Int64()); err != nil {
 			return nil, inFile(name, fmt.Errorf("scale-compute: %w", err))
 		}
 		if without > 0 {

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Job is a trace that runs beside others.
@@ -47,15 +49,17 @@ type Job struct {
 //
 // It fails on ops whose partner, communicator or job is not one of their own trace's, for there may be one of that
 // number now; on communicators that are malformed; and on more ranks or later times than a trace can have.
-func Merge(jobs []Job) (*dag.Trace, error) {
+//
+// Merge ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Merge(ctx context.Context, jobs []Job) (*dag.Trace, error) {
 	ranks, err := checkJobs(jobs)
 	if err != nil {
 		return nil, err
 	}
 	if len(jobs) == 1 {
-		return delayed(&jobs[0])
+		return delayed(ctx, &jobs[0])
 	}
-	merged, err := merge(jobs, ranks, nil)
+	merged, err := merge(ctx, jobs, ranks, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +72,9 @@ func Merge(jobs []Job) (*dag.Trace, error) {
 // OnNodes merges the jobs as [Merge] does, but makes the rank of every node what the jobs have there: nodes, as
 // [Layout.Place] gives it, is the node of each rank, those of one job after those of the jobs before, and at most one
 // rank is on each. The trace has one rank more than the highest node; those on which nothing runs are empty. A single
-// job is treated like several.
-func OnNodes(jobs []Job, nodes []int32) (*dag.Trace, error) {
+// job is treated like several. OnNodes ends early, with an error that wraps the context's cause, when ctx ends; nil
+// never ends.
+func OnNodes(ctx context.Context, jobs []Job, nodes []int32) (*dag.Trace, error) {
 	ranks, err := checkJobs(jobs)
 	if err != nil {
 		return nil, err
@@ -93,11 +98,11 @@ func OnNodes(jobs []Job, nodes []int32) (*dag.Trace, error) {
 		}
 		taken[node] = true
 	}
-	return merge(jobs, int(highest)+1, nodes)
+	return merge(ctx, jobs, int(highest)+1, nodes)
 }
 
 // merge returns a trace of so many ranks with the ranks of the jobs, where to says, if it is not nil.
-func merge(jobs []Job, ranks int, to []int32) (*dag.Trace, error) {
+func merge(ctx context.Context, jobs []Job, ranks int, to []int32) (*dag.Trace, error) {
 	merged := &dag.Trace{Comms: []dag.Comm{dag.World(ranks)}, Ranks: make([]dag.Rank, ranks)}
 	first, seen := 0, make(map[*dag.Provenance]bool)
 	for i := range jobs {
@@ -106,7 +111,7 @@ func merge(jobs []Job, ranks int, to []int32) (*dag.Trace, error) {
 		if to != nil {
 			n.to = to[first:last]
 		}
-		if err := n.add(merged, &jobs[i]); err != nil {
+		if err := n.add(ctx, merged, &jobs[i]); err != nil {
 			return nil, fmt.Errorf("job %s: %w", jobs[i].Name, err)
 		}
 		if p := jobs[i].Trace.Provenance; len(p) > 0 && !seen[&p[0]] { // what was made of one trace shares it
@@ -142,13 +147,16 @@ func checkJobs(jobs []Job) (int, error) {
 }
 
 // delayed returns a trace with its times moved to the start of the job.
-func delayed(job *Job) (*dag.Trace, error) {
+func delayed(ctx context.Context, job *Job) (*dag.Trace, error) {
 	if job.Start == 0 {
 		return job.Trace, nil
 	}
 	out := *job.Trace
 	out.Ranks = slices.Clone(out.Ranks)
 	for i := range out.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, err
+		}
 		if err := delay(&out.Ranks[i], job.Start); err != nil {
 			return nil, fmt.Errorf("job %s: rank %d %w", job.Name, i, err)
 		}
@@ -157,7 +165,7 @@ func delayed(job *Job) (*dag.Trace, error) {
 }
 
 // add adds a job to the merged trace: its ranks and communicators, and that part of the metadata that is a list.
-func (n *numbering) add(merged *dag.Trace, job *Job) error {
+func (n *numbering) add(ctx context.Context, merged *dag.Trace, job *Job) error {
 	t := job.Trace
 	n.comms, n.jobs = int32(len(merged.Comms)), int32(len(merged.Jobs))
 	n.ownRanks, n.ownComms, n.ownJobs = int32(len(t.Ranks)), int32(len(t.Comms)), int32(max(1, len(t.Jobs)))
@@ -168,6 +176,9 @@ func (n *numbering) add(merged *dag.Trace, job *Job) error {
 		merged.Comms = append(merged.Comms, n.comm(&t.Comms[i]))
 	}
 	for i := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
 		r := t.Ranks[i]
 		err := n.renumber(&r)
 		if err == nil {

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -44,7 +45,7 @@ func second() *dag.Trace {
 
 func mustMerge(t *testing.T, jobs ...Job) *dag.Trace {
 	t.Helper()
-	merged, err := Merge(jobs)
+	merged, err := Merge(context.Background(), jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestMergeErrors(t *testing.T) {
 		{[]Job{good, changed(func(j *Job) { j.Trace.Nodes = []int32{0, 1, 1<<31 - 1} })},
 			"job bad: rank 2 is on node 2147483647, expected 0..2147483644"},
 	} {
-		merged, err := Merge(c.jobs)
+		merged, err := Merge(context.Background(), c.jobs)
 		if err == nil || !strings.Contains(err.Error(), c.want) || merged != nil {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}

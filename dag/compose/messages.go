@@ -2,10 +2,12 @@ package compose
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // place is where an op is in a trace.
@@ -14,9 +16,12 @@ type place struct{ rank, op int32 }
 // matchMessages calls found with every send and the receive that takes its message: of messages of equal source, tag
 // and communicator the k-th to be received is the k-th that is sent, in the order of the ops. Those without another
 // are left out. It fails on receives from any source or of any tag.
-func matchMessages(t *dag.Trace, found func(send, recv place)) error {
+func matchMessages(ctx context.Context, t *dag.Trace, found func(send, recv place)) error {
 	start := make([]int, len(t.Ranks)+1) // of the sends to each rank
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
 		r := &t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind != dag.Send && kind != dag.Recv {
@@ -42,6 +47,9 @@ func matchMessages(t *dag.Trace, found func(send, recv place)) error {
 	sends := make([]place, start[len(t.Ranks)])
 	next := slices.Clone(start)
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
 		r := &t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Send {
@@ -53,6 +61,9 @@ func matchMessages(t *dag.Trace, found func(send, recv place)) error {
 	}
 	var m matching
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
 		m.match(t, int32(rank), sends[start[rank]:start[rank+1]], found)
 	}
 	return nil

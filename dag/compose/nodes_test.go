@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -154,7 +155,7 @@ func TestOnNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		merged, err := OnNodes(jobs, nodes)
+		merged, err := OnNodes(context.Background(), jobs, nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,11 +196,11 @@ func TestOnNodesErrors(t *testing.T) {
 		{[]int32{3, -1}, "2 ranks, one of them on node -1, expected nodes of 0..65663"},
 		{[]int32{3, 65664}, "2 ranks, one of them on node 65664, expected nodes of 0..65663"},
 	} {
-		if got, err := OnNodes(jobsOf(2), c.nodes); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := OnNodes(context.Background(), jobsOf(2), c.nodes); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}
 	}
-	one, err := OnNodes(jobsOf(2), []int32{1, 4})
+	one, err := OnNodes(context.Background(), jobsOf(2), []int32{1, 4})
 	if err != nil || len(one.Ranks) != 5 || !reflect.DeepEqual(one.Jobs, []string{"a"}) || one.Comms[1].Size() != 2 {
 		t.Errorf("a single job becomes %+v, error %v", one, err)
 	}
@@ -218,7 +219,7 @@ func TestSeparateNICs(t *testing.T) {
 	jobs := []Job{job([]int32{0, 2}, nil), job([]int32{0, 300}, []int32{0}, []int32{1, 0, 1}), job([]int32{0, 1})}
 	merged := mustMerge(t, jobs...)
 	merged.Nodes = []int32{0, 1, 1, 0, 0, 1}
-	separate, err := SeparateNICs(merged, jobs)
+	separate, err := SeparateNICs(context.Background(), merged, jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestSeparateNICs(t *testing.T) {
 	}
 	merged.Ranks[2].NIC.Set(1, math.MaxInt32-1)
 	want := "rank 5 op 0 uses network interface 2147483647 after those of other jobs, expected less than 2147483647"
-	if _, err := SeparateNICs(merged, jobs); err == nil || err.Error() != want {
+	if _, err := SeparateNICs(context.Background(), merged, jobs); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}
 }

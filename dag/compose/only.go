@@ -1,10 +1,12 @@
 package compose
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Only returns the trace with the ops of one of its jobs alone, to be run as if the others were not there. Ranks,
@@ -20,11 +22,16 @@ import (
 // are gone or become such calcs in the others.
 //
 // It fails where ops of a rank with several jobs wait for each other in a circle.
-func Only(t *dag.Trace, job int32) (*dag.Trace, error) {
+//
+// Only ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Only(ctx context.Context, t *dag.Trace, job int32) (*dag.Trace, error) {
 	out := *t
 	out.Ranks = make([]dag.Rank, len(t.Ranks))
 	for i := range t.Ranks {
-		var err error
+		err := par.Interrupted(ctx)
+		if err != nil {
+			return nil, err
+		}
 		if out.Ranks[i], err = only(t.Ranks[i], job); err != nil {
 			return nil, fmt.Errorf("rank %d %w", i, err)
 		}

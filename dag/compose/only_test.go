@@ -2,6 +2,7 @@ package compose
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -14,7 +15,7 @@ import (
 
 func mustOnly(t *testing.T, trace *dag.Trace, job int32) *dag.Trace {
 	t.Helper()
-	alone, err := Only(trace, job)
+	alone, err := Only(context.Background(), trace, job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestOnlyCycle(t *testing.T) {
 	r.Requires(one, other)
 	r.Requires(other, one)
 	r.Calc(5, other)
-	if _, err := Only(b.Trace(), 0); err == nil || err.Error() != "rank 1 has ops that wait for each other" {
+	if _, err := Only(context.Background(), b.Trace(), 0); err == nil || err.Error() != "rank 1 has ops that wait for each other" {
 		t.Error(err)
 	}
 }

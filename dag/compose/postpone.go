@@ -1,24 +1,30 @@
 package compose
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Postpone returns a trace in which every rank that does anything begins with a calc that takes so long, on a stream
 // that it does not use otherwise, and all that waits for nothing waits for that. It is for formats and backends that
-// have no release times; a job of [Merge] that starts later has those. Release and measured times become as much
-// later. The references of t must be in range ([dag.Rank.CheckReferences]); it changes nothing of it.
-func Postpone(t *dag.Trace, by dag.Time) (*dag.Trace, error) {
+// have no release times; a job of [Merge] that starts later has those. Release and measured times become as much later.
+// The references of t must be in range ([dag.Rank.CheckReferences]); it changes nothing of it. Postpone ends early,
+// with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Postpone(ctx context.Context, t *dag.Trace, by dag.Time) (*dag.Trace, error) {
 	if by < 0 {
 		return nil, fmt.Errorf("later by %v, expected 0s or more", by)
 	}
 	out := *t
 	out.Ranks = slices.Clone(t.Ranks)
 	for i := range out.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, err
+		}
 		if out.Ranks[i].Len() == 0 {
 			continue
 		}

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ func TestPostpone(t *testing.T) {
 	ordered := 0
 	for seed := range uint64(3000) {
 		trace, _ := rankWithGone(rand.New(rand.NewPCG(seed, 1)))
-		later, err := Postpone(trace, 1000)
+		later, err := Postpone(context.Background(), trace, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,14 +45,14 @@ func TestPostpone(t *testing.T) {
 }
 
 func TestPostponeErrors(t *testing.T) {
-	if got, err := Postpone(first(), -1); err == nil || got != nil || err.Error() != "later by -1ps, expected 0s or more" {
+	if got, err := Postpone(context.Background(), first(), -1); err == nil || got != nil || err.Error() != "later by -1ps, expected 0s or more" {
 		t.Errorf("error %v", err)
 	}
-	if got, err := Postpone(first(), dag.MaxTime); err == nil || got != nil ||
+	if got, err := Postpone(context.Background(), first(), dag.MaxTime); err == nil || got != nil ||
 		!strings.Contains(err.Error(), "rank 0 op 1 is released at 7ps and") {
 		t.Errorf("error %v", err)
 	}
-	later, err := Postpone(first(), 5)
+	later, err := Postpone(context.Background(), first(), 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,13 @@
 package compose
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Removed counts what a filter took out of a trace.
@@ -29,7 +31,9 @@ type Removed struct {
 // It fails where what is left would mean something else: a receive from any source that could have had a message from
 // a rank that went; and a collective of which ranks went and of which every rank has something for every other, or
 // whose attributes say how NCCL does it among all. These have to be lowered first.
-func KeepRanks(t *dag.Trace, ranks []int32) (*dag.Trace, Removed, error) {
+//
+// KeepRanks ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func KeepRanks(ctx context.Context, t *dag.Trace, ranks []int32) (*dag.Trace, Removed, error) {
 	k := &keeping{trace: t, to: slices.Repeat([]int32{-1}, len(t.Ranks))}
 	for i, rank := range ranks {
 		if rank < 0 || int(rank) >= len(t.Ranks) || i > 0 && rank <= ranks[i-1] {
@@ -49,6 +53,9 @@ func KeepRanks(t *dag.Trace, ranks []int32) (*dag.Trace, Removed, error) {
 	}
 	k.findSenders()
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, Removed{}, err
+		}
 		to := k.to[rank]
 		if to < 0 {
 			k.removed.Ops += int64(t.Ranks[rank].Len())

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func TestKeepRanks(t *testing.T) {
 	three.Recv(1, 9, 2, 0)
 	trace := b.Trace()
 
-	kept, removed, err := KeepRanks(trace, []int32{1, 3})
+	kept, removed, err := KeepRanks(context.Background(), trace, []int32{1, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestKeepRanks(t *testing.T) {
 			}
 		}
 	}
-	if same, removed, err := KeepRanks(trace, []int32{0, 1, 2, 3}); same != trace || err != nil || removed != (Removed{}) {
+	if same, removed, err := KeepRanks(context.Background(), trace, []int32{0, 1, 2, 3}); same != trace || err != nil || removed != (Removed{}) {
 		t.Errorf("of all ranks: %v, %+v, error %v", same, removed, err)
 	}
 }
@@ -87,7 +88,7 @@ func TestKeepRanksErrors(t *testing.T) {
 	wild.Rank(1).Add(dag.Op{Kind: dag.Recv, Peer: dag.AnySource})
 	wild.Rank(2).Send(1, 1, 1)
 	wildTrace := wild.Trace()
-	if _, _, err := KeepRanks(wildTrace, []int32{1, 2}); err != nil {
+	if _, _, err := KeepRanks(context.Background(), wildTrace, []int32{1, 2}); err != nil {
 		t.Errorf("of the ranks that a receive from any source can have a message from: %v", err)
 	}
 	for _, c := range []struct {
@@ -104,7 +105,7 @@ func TestKeepRanksErrors(t *testing.T) {
 		{with(dag.Op{Kind: dag.Recv, Comm: 1}), []int32{0}, "rank 0 op 0 is of communicator 1, which does not exist"},
 		{wildTrace, []int32{0, 1}, "rank 1 op 0 receives from any source, and ranks that are not kept send to this one"},
 	} {
-		if got, _, err := KeepRanks(c.trace, c.ranks); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
+		if got, _, err := KeepRanks(context.Background(), c.trace, c.ranks); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}
 	}

@@ -1,12 +1,14 @@
 package compose
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Repeat returns a trace in which every rank does n times what it does in t: the ops on which nothing waits at the
@@ -23,20 +25,25 @@ import (
 //
 // It fails on receives of any tag, for which that does not help; on release times, of which it is not known what they
 // are in later iterations; and on more ops, dependencies, text or higher tags than a trace can have.
-func Repeat(t *dag.Trace, n int) (*dag.Trace, error) {
+//
+// Repeat ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Repeat(ctx context.Context, t *dag.Trace, n int) (*dag.Trace, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("%d iterations, expected at least one", n)
 	}
 	if n == 1 {
 		return t, nil
 	}
-	spread, err := tagsToRepeat(t, n)
+	spread, err := tagsToRepeat(ctx, t, n)
 	if err != nil {
 		return nil, err
 	}
 	out := *t
 	out.Ranks = slices.Clone(t.Ranks)
 	for i := range out.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, err
+		}
 		if err := spread.repeat(&out.Ranks[i], n); err != nil {
 			return nil, fmt.Errorf("rank %d %w", i, err)
 		}
@@ -51,10 +58,13 @@ type tagSpread struct {
 }
 
 // tagsToRepeat returns how the tags are to change, not at all where no receive is from any source.
-func tagsToRepeat(t *dag.Trace, n int) (tagSpread, error) {
+func tagsToRepeat(ctx context.Context, t *dag.Trace, n int) (tagSpread, error) {
 	var s tagSpread
 	wild := false
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return s, err
+		}
 		r := &t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if at := r.Release.At(i); at != 0 {

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -22,7 +23,7 @@ func run(t *testing.T, trace *dag.Trace) *ideal.Timeline {
 
 func mustRepeat(t *testing.T, trace *dag.Trace, n int) *dag.Trace {
 	t.Helper()
-	repeated, err := Repeat(trace, n)
+	repeated, err := Repeat(context.Background(), trace, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +204,12 @@ func TestRepeatErrors(t *testing.T) {
 		{chain(rand.New(rand.NewPCG(1, 1))), math.MaxInt32,
 			"rank 0 would have more than 2147483647 ops or 4294967295 dependencies"},
 	} {
-		if got, err := Repeat(c.trace, c.n); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := Repeat(context.Background(), c.trace, c.n); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}
 	}
 	trace := first()
-	if got, err := Repeat(trace, 1); got != trace || err != nil {
+	if got, err := Repeat(context.Background(), trace, 1); got != trace || err != nil {
 		t.Errorf("once is %v, error %v", got, err)
 	}
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -12,7 +13,7 @@ import (
 // replay lowers a trace and runs it on the strict model of LogGOPS.
 func replay(t *testing.T, trace *dag.Trace) *sim.Result {
 	t.Helper()
-	lowered, err := collective.Lower(trace, collective.Choice{})
+	lowered, err := collective.Lower(context.Background(), trace, collective.Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,14 @@
 package compose
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Scale returns a trace whose calcs take numerator/denominator times as long, rounded to picoseconds, half of one up.
@@ -15,13 +17,18 @@ import (
 //
 // It fails on a factor that is negative or no number, on durations that are negative, and where one becomes longer
 // than [dag.MaxTime].
-func Scale(t *dag.Trace, numerator, denominator int64) (scaled *dag.Trace, without int64, err error) {
+//
+// Scale ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Scale(ctx context.Context, t *dag.Trace, numerator, denominator int64) (scaled *dag.Trace, without int64, err error) {
 	if numerator < 0 || denominator <= 0 {
 		return nil, 0, fmt.Errorf("compute cannot take %d/%d times as long", numerator, denominator)
 	}
 	out := *t
 	out.Ranks = slices.Clone(t.Ranks)
 	for rank := range out.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, 0, err
+		}
 		r := &out.Ranks[rank]
 		r.Duration = slices.Clone(r.Duration)
 		for i, kind := range r.Kind {

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -22,7 +23,7 @@ func TestScale(t *testing.T) {
 	r.Calc(0)
 	b.Rank(1).Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Duration: 7})
 	trace := b.Trace()
-	scaled, without, err := Scale(trace, 1, 2)
+	scaled, without, err := Scale(context.Background(), trace, 1, 2)
 	if err != nil || without != 1 {
 		t.Fatalf("%d without a duration, error %v", without, err)
 	}
@@ -46,7 +47,7 @@ func TestScale(t *testing.T) {
 	} {
 		b := dag.NewBuilder(1)
 		b.Rank(0).Calc(c.duration)
-		if got, _, err := Scale(b.Trace(), c.numerator, c.denominator); err == nil || got != nil ||
+		if got, _, err := Scale(context.Background(), b.Trace(), c.numerator, c.denominator); err == nil || got != nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d/%d: error %v, expected %q", c.numerator, c.denominator, err, c.want)
 		}

@@ -1,16 +1,19 @@
 package compose
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // SeparateNICs returns the merged trace of the jobs, placed on nodes, with network interfaces of their own for jobs
 // that share a node: those of each job are numbered after those of the jobs before it there. It changes nothing of t.
-func SeparateNICs(t *dag.Trace, jobs []Job) (*dag.Trace, error) {
+// SeparateNICs ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func SeparateNICs(ctx context.Context, t *dag.Trace, jobs []Job) (*dag.Trace, error) {
 	out := *t
 	out.Ranks = slices.Clone(t.Ranks)
 	taken := make(map[int32]int64) // by node: how many interfaces the jobs so far use
@@ -18,6 +21,9 @@ func SeparateNICs(t *dag.Trace, jobs []Job) (*dag.Trace, error) {
 	for i := range jobs {
 		used := make(map[int32]int64)
 		for range jobs[i].Trace.Ranks {
+			if err := par.Interrupted(ctx); err != nil {
+				return nil, err
+			}
 			node := t.Nodes[rank]
 			n, err := shiftNICs(&out.Ranks[rank], taken[node])
 			if err != nil {

@@ -1,11 +1,13 @@
 package compose
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Window returns a trace of the ops of t that start from one time on and before another; from becomes time 0. The
@@ -20,16 +22,23 @@ import (
 // op that goes waits for what that waited for.
 //
 // It fails on traces that have no times, and on receives from any source or of any tag.
-func Window(t *dag.Trace, from, to dag.Time) (*dag.Trace, Removed, error) {
+//
+// Window ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Window(ctx context.Context, t *dag.Trace, from, to dag.Time) (*dag.Trace, Removed, error) {
 	if from < 0 || to <= from {
 		return nil, Removed{}, fmt.Errorf("the window begins at %v and ends at %v", from, to)
 	}
-	w := &window{trace: t, from: from, to: to, when: make([][]when, len(t.Ranks))}
+	w := &window{ctx: ctx, trace: t, from: from, to: to, when: make([][]when, len(t.Ranks))}
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, Removed{}, err
+		}
 		w.when[rank] = make([]when, t.Ranks[rank].Len())
 		w.measured = w.measured || wasMeasured(&t.Ranks[rank])
 	}
-	if !w.judgeTimes() {
+	if any, err := w.judgeTimes(); err != nil {
+		return nil, Removed{}, err
+	} else if !any {
 		return nil, Removed{}, errors.New("no op was measured or has a release time")
 	}
 	if err := w.judgeOthers(); err != nil {
@@ -41,7 +50,10 @@ func Window(t *dag.Trace, from, to dag.Time) (*dag.Trace, Removed, error) {
 	out := *t
 	out.Ranks = make([]dag.Rank, len(t.Ranks))
 	for rank := range t.Ranks {
-		var err error
+		err := par.Interrupted(ctx)
+		if err != nil {
+			return nil, Removed{}, err
+		}
 		if out.Ranks[rank], err = w.cut(rank); err != nil {
 			return nil, Removed{}, fmt.Errorf("rank %d %w", rank, err)
 		}
@@ -61,6 +73,7 @@ const (
 )
 
 type window struct {
+	ctx      context.Context // ends the work early; nil: never
 	trace    *dag.Trace
 	from, to dag.Time
 	measured bool // times are those measured
@@ -85,8 +98,11 @@ func (w *window) at(t dag.Time) when {
 }
 
 // judgeTimes finds where the ops lie that have a time of their own, and reports whether there are any.
-func (w *window) judgeTimes() (any bool) {
+func (w *window) judgeTimes() (any bool, err error) {
 	for rank := range w.trace.Ranks {
+		if err := par.Interrupted(w.ctx); err != nil {
+			return false, err
+		}
 		r := &w.trace.Ranks[rank]
 		for i := range r.Kind {
 			t := r.Release.At(i)
@@ -104,7 +120,7 @@ func (w *window) judgeTimes() (any bool) {
 			}
 		}
 	}
-	return any
+	return any, nil
 }
 
 // judgeOthers finds where the ops lie that have no time of their own.
@@ -114,7 +130,7 @@ func (w *window) judgeOthers() error {
 		w when
 	}
 	var learnt []known // not before all were asked, for what has a time of its own tells
-	err := matchMessages(w.trace, func(send, recv place) {
+	err := matchMessages(w.ctx, w.trace, func(send, recv place) {
 		s, r := w.when[send.rank][send.op], w.when[recv.rank][recv.op]
 		if s == unknown && r != unknown {
 			learnt = append(learnt, known{send, r})
@@ -135,6 +151,9 @@ func (w *window) judgeOthers() error {
 		w.when[k.p.rank][k.p.op] = k.w
 	}
 	for rank := range w.trace.Ranks {
+		if err := par.Interrupted(w.ctx); err != nil {
+			return err
+		}
 		if err := w.inherit(rank); err != nil {
 			return fmt.Errorf("rank %d %w", rank, err)
 		}
@@ -207,7 +226,7 @@ func (w *window) eachCollective(rank int, visit func(p place, comm int32, instan
 
 // cutTies takes out messages and collectives that are not inside as a whole.
 func (w *window) cutTies() error {
-	err := matchMessages(w.trace, func(send, recv place) {
+	err := matchMessages(w.ctx, w.trace, func(send, recv place) {
 		s, r := &w.when[send.rank][send.op], &w.when[recv.rank][recv.op]
 		for _, side := range []struct{ own, other *when }{{s, r}, {r, s}} {
 			if *side.own == inside && *side.other != inside {

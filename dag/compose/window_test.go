@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -74,7 +75,7 @@ func TestWindow(t *testing.T) {
 			[2][]string{{"s0", "s1", "s2", "s3", "s4"}, {"s0", "s1", "s2", "s3", "s4", "late", "mid"}},
 			[2]dag.Column[dag.Time]{{0, 10, 20, 30, 40}}, Removed{}},
 	} {
-		got, removed, err := Window(c.trace, c.from, c.to)
+		got, removed, err := Window(context.Background(), c.trace, c.from, c.to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +95,7 @@ func TestWindow(t *testing.T) {
 			t.Errorf("%s: removed %+v, expected %+v", c.name, removed, c.removed)
 		}
 	}
-	got, _, _ := Window(ofMeasured, 10, 20)
+	got, _, _ := Window(context.Background(), ofMeasured, 10, 20)
 	if start, end := got.Ranks[0].Measured(0); start != 0 || end != 2 {
 		t.Errorf("the first op was measured from %v to %v", start, end)
 	}
@@ -114,7 +115,7 @@ func TestWindowOrder(t *testing.T) {
 		b.Rank(1).Add(dag.Op{Kind: dag.Recv, Bytes: i, Tag: 5})
 	}
 	b.Rank(0).Add(dag.Op{Kind: dag.Send, Peer: 1, Bytes: 9, Tag: 5, Release: 9}) // which nobody receives
-	cut, _, err := Window(b.Trace(), 2, 4)
+	cut, _, err := Window(context.Background(), b.Trace(), 2, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestWindowTiles(t *testing.T) {
 		}
 		ops := int64(0)
 		for from := dag.Time(0); from < 100; from += 25 {
-			part, removed, err := Window(trace, from, from+25)
+			part, removed, err := Window(context.Background(), trace, from, from+25)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +188,7 @@ func TestWindowErrors(t *testing.T) {
 		{with(dag.Op{Kind: dag.Recv, Tag: -1}), 0, 5, "rank 1 op 1 receives from any source or any tag"},
 		{with(dag.Op{Kind: dag.Send, Peer: 2}), 0, 5, "rank 1 op 1 is a send with rank 2, expected 0..1"},
 	} {
-		if got, _, err := Window(c.trace, c.from, c.to); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
+		if got, _, err := Window(context.Background(), c.trace, c.from, c.to); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}
 	}

@@ -3,6 +3,7 @@
 package gen_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -86,7 +87,7 @@ func mustRun(t *testing.T, what string, s *rankwise.Source, err error) (messages
 	if err != nil {
 		t.Fatal(err)
 	}
-	lowered, err := collective.Lower(tr, choice)
+	lowered, err := collective.Lower(context.Background(), tr, choice)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,8 @@ type Passes struct {
 	Choice      collective.Choice                    // of algorithms, also for the collectives that NCCL lacks
 	Join        bool                                 // joins the ranks of each node
 	Nodes       nodes.Options                        // of Join and NCCL
+
+	Context context.Context // ends Lower early; nil: never
 
 	Report func(report any) error           // receives the counts of Storage and NCCL; nil discards them
 	Warn   func(format string, args ...any) // nil discards warnings
@@ -147,6 +150,9 @@ func (p *Passes) whole() bool {
 // Lower returns the lowered trace, s itself if there are no passes. A pass over collectives alone runs while the result
 // is read; all others have the trace in memory.
 func (p *Passes) Lower(s dag.Source) (dag.Source, error) {
+	if p.Context != nil && !p.None() {
+		s = dag.WithContext(p.Context, s)
+	}
 	if p.whole() {
 		t, err := dag.ReadAll(s)
 		if err == nil {
@@ -158,7 +164,7 @@ func (p *Passes) Lower(s dag.Source) (dag.Source, error) {
 	}
 	if p.Collectives {
 		var err error
-		if s, err = collective.LowerSource(s, p.Choice); err != nil {
+		if s, err = collective.LowerSource(p.Context, s, p.Choice); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +173,7 @@ func (p *Passes) Lower(s dag.Source) (dag.Source, error) {
 	}
 	t, err := dag.ReadAll(s)
 	if err == nil {
-		t, err = nodes.Join(t, p.Nodes)
+		t, err = nodes.Join(p.Context, t, p.Nodes)
 	}
 	if err != nil {
 		return nil, err
@@ -183,7 +189,7 @@ func (p *Passes) lower(t *dag.Trace) (s dag.Source, err error) {
 		}
 	}
 	if p.Storage != nil {
-		lowered, report, err := storage.Lower(t, *p.Storage)
+		lowered, report, err := storage.Lower(p.Context, t, *p.Storage)
 		if err == nil {
 			err = p.report(report)
 		}
@@ -193,7 +199,9 @@ func (p *Passes) lower(t *dag.Trace) (s dag.Source, err error) {
 		t = lowered
 	}
 	if p.Machine != nil {
-		t = Roofline(t, p.Machine.Peak, p.Machine.Bandwidth)
+		if t, err = Roofline(p.Context, t, p.Machine.Peak, p.Machine.Bandwidth); err != nil {
+			return nil, err
+		}
 	}
 	if p.NCCL != nil {
 		return p.lowerNCCL(t)
@@ -205,7 +213,7 @@ func (p *Passes) lower(t *dag.Trace) (s dag.Source, err error) {
 func (p *Passes) lowerNCCL(t *dag.Trace) (_ dag.Source, err error) {
 	unknown := func(s dag.Subkind) bool { return !nccl.Knows(s) }
 	if some, _ := collective.Covers(t, unknown); some { // otherwise the whole trace would be copied
-		if t, err = collective.LowerSelected(t, p.Choice, unknown); err != nil {
+		if t, err = collective.LowerSelected(p.Context, t, p.Choice, unknown); err != nil {
 			return nil, err
 		}
 	}
@@ -217,7 +225,7 @@ func (p *Passes) lowerNCCL(t *dag.Trace) (_ dag.Source, err error) {
 			return nil, err
 		}
 	}
-	lowered, err := nccl.Lower(t, o)
+	lowered, err := nccl.Lower(p.Context, t, o)
 	if err == nil {
 		err = p.report(&lowered.Report)
 	}

@@ -1,9 +1,11 @@
 package lower
 
 import (
+	"context"
 	"errors"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -36,12 +38,15 @@ func parseMachine(rule string) (*Machine, error) {
 // Roofline returns the trace with a duration for every calc that has operations but no duration: the longer of its
 // operations at peak operations per second and its bytes at a memory bandwidth in bytes per second (S. Williams et al.,
 // "Roofline", CACM 52(4), 2009). Both rates must be above 0. The result shares all else with t, and is t if it sets no
-// duration.
-func Roofline(t *dag.Trace, peak, bandwidth int64) *dag.Trace {
+// duration. Roofline ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Roofline(ctx context.Context, t *dag.Trace, peak, bandwidth int64) (*dag.Trace, error) {
 	out := *t
 	out.Ranks = make([]dag.Rank, len(t.Ranks))
 	changed := false
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, err
+		}
 		r := t.Ranks[rank]
 		copied := false
 		for i, flops := range r.Flops {
@@ -57,7 +62,7 @@ func Roofline(t *dag.Trace, peak, bandwidth int64) *dag.Trace {
 		out.Ranks[rank] = r
 	}
 	if !changed {
-		return t
+		return t, nil
 	}
-	return &out
+	return &out, nil
 }

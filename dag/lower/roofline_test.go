@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"context"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -20,7 +21,10 @@ func TestRoofline(t *testing.T) {
 		r.Add(op)
 	}
 	before := b.Trace()
-	after := Roofline(before, 1_000_000_000, 1_000_000_000)
+	after, err := Roofline(context.Background(), before, 1_000_000_000, 1_000_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := []dag.Time{5, 1 * dag.Microsecond, 1_000_001 * dag.Nanosecond, 0, 0, 0}
 	for i, d := range want {
 		if got := after.Ranks[0].Duration.At(i); got != d {
@@ -30,7 +34,7 @@ func TestRoofline(t *testing.T) {
 	if before.Ranks[0].Duration.At(1) != 0 {
 		t.Error("the trace itself has changed")
 	}
-	if again := Roofline(after, 1, 1); again != after {
+	if again, err := Roofline(context.Background(), after, 1, 1); err != nil || again != after {
 		t.Error("a trace without such calcs is copied")
 	}
 }

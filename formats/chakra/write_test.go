@@ -2,6 +2,7 @@ package chakra
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -252,7 +253,7 @@ func loweredLines(t *testing.T, trace *dag.Trace) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := collective.LowerSource(dag.FromTrace(trace), choice)
+	source, err := collective.LowerSource(context.Background(), dag.FromTrace(trace), choice)
 	if err != nil {
 		t.Fatal(err)
 	}

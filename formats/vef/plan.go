@@ -4,6 +4,7 @@
 package vef
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -106,7 +107,8 @@ func lowered(t *dag.Trace) (*dag.Trace, error) {
 	if foreign(t) == 0 {
 		return t, nil
 	}
-	return collective.LowerSelected(t, collective.Choice{}, func(kind dag.Subkind) bool { return vefOp(kind) < 0 })
+	return collective.LowerSelected(context.Background(), t, collective.Choice{},
+		func(kind dag.Subkind) bool { return vefOp(kind) < 0 })
 }
 
 // foreign returns how many ops are collectives that VEF does not have.

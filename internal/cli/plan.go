@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"slices"
 
@@ -83,7 +84,9 @@ func (f *PlanFlags) Edit(p *Program) (func(t *dag.Trace, name string) (*dag.Trac
 	if err != nil {
 		return nil, FlagError(err)
 	}
-	return func(t *dag.Trace, name string) (*dag.Trace, error) { return edits.Apply(t, name, p.notes()) }, nil
+	return func(t *dag.Trace, name string) (*dag.Trace, error) {
+		return edits.Apply(context.Background(), t, name, p.notes())
+	}, nil
 }
 
 func (p *Program) notes() compose.Notes {

@@ -142,9 +142,9 @@ func (c *call) lower(source dag.Source, trace *dag.Trace, which func(dag.Subkind
 	case !some:
 		return source, nil
 	case all:
-		return collective.LowerSource(source, c.choice)
+		return collective.LowerSource(c.env.Context, source, c.choice)
 	}
-	lowered, err := collective.LowerSelected(trace, c.choice, which)
+	lowered, err := collective.LowerSelected(c.env.Context, trace, c.choice, which)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package flit
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"testing"
@@ -187,7 +188,7 @@ func TestFigure3(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			tr, err = collective.Lower(tr, collective.Choice{})
+			tr, err = collective.Lower(context.Background(), tr, collective.Choice{})
 			return dag.FromTrace(tr), err
 		}}
 		return v.mean(t)

@@ -1,6 +1,7 @@
 package ideal
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -214,7 +215,7 @@ func TestBound(t *testing.T) {
 				}
 			}
 		}
-		lowered, err := collective.Lower(trace, collective.Choice{})
+		lowered, err := collective.Lower(context.Background(), trace, collective.Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"math/big"
@@ -65,7 +66,7 @@ func TestLowered(t *testing.T) {
 			lowered.Nodes = c.nodes
 		}
 		if c.ranks == 0 {
-			if lowered, err = joining.Join(trace, joining.Options{}); err != nil {
+			if lowered, err = joining.Join(context.Background(), trace, joining.Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}

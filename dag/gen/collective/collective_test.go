@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"reflect"
@@ -44,7 +45,7 @@ func TestRuns(t *testing.T) {
 			if err != nil || !timeline.Result.Complete || timeline.Makespan() != 2*p.Compute {
 				t.Errorf("%s: makespan %v, error %v", what, timeline.Makespan(), err)
 			}
-			if _, err := collective.Lower(tr, choice); err != nil {
+			if _, err := collective.Lower(context.Background(), tr, choice); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
 			h, err := s.Header()

@@ -1,6 +1,7 @@
 package horovod
 
 import (
+	"context"
 	"math"
 	"reflect"
 	"runtime"
@@ -217,7 +218,7 @@ func TestTraffic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lowered, err := collective.Lower(tr, choice)
+	lowered, err := collective.Lower(context.Background(), tr, choice)
 	if err != nil {
 		t.Fatal(err)
 	}

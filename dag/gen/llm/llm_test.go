@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"reflect"
@@ -160,7 +161,7 @@ func TestMessages(t *testing.T) {
 			continue
 		}
 		p.Offload = false // that backend has no memory
-		lowered, err := collective.Lower(mustGenerate(t, p), choice)
+		lowered, err := collective.Lower(context.Background(), mustGenerate(t, p), choice)
 		if err != nil {
 			t.Fatalf("%+v: %v", p, err)
 		}

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"context"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -50,7 +51,7 @@ func BenchmarkCollectives(b *testing.B) {
 			b.ReportAllocs()
 			ops := int64(0)
 			for b.Loop() {
-				out, err := Lower(tr, choice)
+				out, err := Lower(context.Background(), tr, choice)
 				if err != nil {
 					b.Fatal(err)
 				}

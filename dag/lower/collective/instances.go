@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 // instances are all collective instances of a trace. Instance k of a communicator consists of the k-th collective op of
 // each member, in index order.
 type instances struct {
+	ctx      context.Context // ends the passes over source early; nil: never
 	source   dag.Source
 	header   *dag.Header           // of the source
 	lowered  [dag.NumSubkinds]bool // collectives to lower
@@ -69,12 +71,13 @@ func (c *cursor) take(comm int32) int32 {
 
 // collectInstances collects the instances of a trace. It returns an error if the members of an instance disagree; for
 // instances that are not lowered, it checks number and kind only. It returns nil for a trace without collectives.
-func collectInstances(s dag.Source, choice *Choice, lowered func(dag.Subkind) bool) (*instances, error) {
+func collectInstances(ctx context.Context, s dag.Source, choice *Choice,
+	lowered func(dag.Subkind) bool) (*instances, error) {
 	h, err := s.Header()
 	if err != nil {
 		return nil, err
 	}
-	in := &instances{source: s, header: h, comms: make([]*comm, len(h.Comms))}
+	in := &instances{ctx: ctx, source: s, header: h, comms: make([]*comm, len(h.Comms))}
 	for _, kind := range allCollectives {
 		in.lowered[kind] = lowered(kind)
 	}
@@ -113,7 +116,7 @@ type collectives struct{ comm, ops int32 }
 func (in *instances) countOps() (found bool, err error) {
 	ranks := make([]census, in.header.Ranks)
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
-	err = forEachRank(in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) (err error) {
+	err = forEachRank(in.ctx, in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) (err error) {
 		ranks[rank], err = in.census(rank, r, c)
 		return err
 	})
@@ -244,7 +247,7 @@ type member struct {
 // eachCollective calls visit for every collective op, in order within a rank and in parallel over ranks.
 func (in *instances) eachCollective(visit func(m *member) error) error {
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
-	return forEachRank(in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) error {
+	return forEachRank(in.ctx, in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) error {
 		c.reset()
 		m := member{rank: rank, r: r}
 		for i, kind := range m.r.Kind {

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
@@ -16,15 +17,18 @@ import (
 //
 // Lower returns an error if the members of a communicator disagree on their number of collectives, or on the kind, the
 // root or the size of one.
-func Lower(t *dag.Trace, choice Choice) (*dag.Trace, error) {
-	return LowerSelected(t, choice, every)
+//
+// Lower ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Lower(ctx context.Context, t *dag.Trace, choice Choice) (*dag.Trace, error) {
+	return LowerSelected(ctx, t, choice, every)
 }
 
 // LowerSelected is [Lower] restricted to collectives for whose subkind selected returns true. The other collectives
 // remain in the trace. Members must agree on their number and kind, because these determine which ops form a
-// collective.
-func LowerSelected(t *dag.Trace, choice Choice, selected func(dag.Subkind) bool) (*dag.Trace, error) {
-	s, err := lowerSource(dag.FromTrace(t), choice, selected)
+// collective. LowerSelected ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func LowerSelected(ctx context.Context, t *dag.Trace, choice Choice,
+	selected func(dag.Subkind) bool) (*dag.Trace, error) {
+	s, err := lowerSource(ctx, dag.FromTrace(t), choice, selected)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -95,7 +96,7 @@ func mustLower(t *testing.T, tr *dag.Trace, choice string) *dag.Trace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := Lower(tr, c)
+	out, err := Lower(context.Background(), tr, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -504,7 +505,7 @@ func TestSomeCollectives(t *testing.T) {
 	isMessage := func(op *dag.Op) bool { return op.Kind == dag.Send || op.Kind == dag.Recv }
 	for seed := range uint64(20) {
 		tr := randomTrace(9, 60, seed)
-		half, err := LowerSelected(tr, Choice{}, some)
+		half, err := LowerSelected(context.Background(), tr, Choice{}, some)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -551,7 +552,7 @@ func TestSomeCollectives(t *testing.T) {
 				t.Errorf("seed %d, rank %d: ops wait for\n%v\nexpected\n%v", seed, rank, after, wait)
 			}
 		}
-		none, err := LowerSelected(tr, Choice{}, func(dag.Subkind) bool { return false })
+		none, err := LowerSelected(context.Background(), tr, Choice{}, func(dag.Subkind) bool { return false })
 		if err != nil || dump(none) != dump(tr) {
 			t.Errorf("seed %d: lowering no collective changes the trace (error %v)", seed, err)
 		}
@@ -588,11 +589,11 @@ func TestKeptCollectivesAgree(t *testing.T) {
 		return b.Trace()
 	}
 	tr := trace(dag.Bcast, dag.Bcast, dag.Bcast)
-	if out, err := LowerSelected(tr, Choice{}, onlyBarriers); err != nil || dump(out) != dump(tr) {
+	if out, err := LowerSelected(context.Background(), tr, Choice{}, onlyBarriers); err != nil || dump(out) != dump(tr) {
 		t.Errorf("error %v and\n%s, expected no change", err, dump(out))
 	}
 	const want = "rank 1, op 0, collective 0 of communicator 0: barrier, expected bcast"
-	_, err := LowerSelected(trace(dag.Bcast, dag.Barrier), Choice{}, onlyBarriers)
+	_, err := LowerSelected(context.Background(), trace(dag.Bcast, dag.Barrier), Choice{}, onlyBarriers)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, expected %s", err, want)
 	}
@@ -716,7 +717,7 @@ func TestKept(t *testing.T) {
 		r.Add(dag.Op{})
 	}
 	tr := b.Trace()
-	out, err := LowerSelected(tr, Choice{}, func(kind dag.Subkind) bool { return kind == dag.Allreduce })
+	out, err := LowerSelected(context.Background(), tr, Choice{}, func(kind dag.Subkind) bool { return kind == dag.Allreduce })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -777,7 +778,7 @@ func TestTagsBelowOthers(t *testing.T) {
 		}
 	}
 	const want = "rank 0: tag -9223372036854775805, expected -9223372036854775804 or more, to leave those below to 2 "
-	_, err := Lower(trace(math.MinInt64+3), Choice{})
+	_, err := Lower(context.Background(), trace(math.MinInt64+3), Choice{})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, expected %s", err, want)
 	}
@@ -921,7 +922,7 @@ func TestDisagreement(t *testing.T) {
 					b.Rank(rank).Add(op)
 				}
 			}
-			_, err := Lower(b.Trace(), Choice{})
+			_, err := Lower(context.Background(), b.Trace(), Choice{})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, expected %s", err, test.want)
 			}
@@ -960,7 +961,7 @@ func TestTooManySegments(t *testing.T) {
 	}
 	const want = "lowering collectives: rank 0, op 1: bcast of 1073741825 bytes by chain in segments of 1024 bytes, " +
 		"expected at most 1048576 of them"
-	if _, err := Lower(b.Trace(), choice); err == nil || err.Error() != want {
+	if _, err := Lower(context.Background(), b.Trace(), choice); err == nil || err.Error() != want {
 		t.Errorf("error %v, expected %s", err, want)
 	}
 }
@@ -979,7 +980,7 @@ func TestNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "lowering collectives: the trace names the nodes of 2 ranks, expected 3"
-	if _, err := Lower(tr, choice); err == nil || err.Error() != want {
+	if _, err := Lower(context.Background(), tr, choice); err == nil || err.Error() != want {
 		t.Errorf("error %v, expected %s", err, want)
 	}
 	tr.Nodes = append(tr.Nodes, 3)
@@ -1029,7 +1030,7 @@ func TestHostile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := Lower(b.Trace(), choice); err == nil {
+		if out, err := Lower(context.Background(), b.Trace(), choice); err == nil {
 			run(t, out, func(int, int) bool { return false })
 			accepted++
 		}

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
@@ -9,7 +10,8 @@ import (
 
 // forEachRank calls work(rank, r, scratch) for every rank of the source, as [par.EachWith] does, with the columns that
 // a replay needs; r is valid until work returns.
-func forEachRank[S any](s dag.Source, newScratch func() S, work func(rank int, r *dag.Rank, scratch S) error) error {
+func forEachRank[S any](ctx context.Context, s dag.Source, newScratch func() S,
+	work func(rank int, r *dag.Rank, scratch S) error) error {
 	type own struct {
 		scratch S
 		read    dag.Reader
@@ -20,18 +22,21 @@ func forEachRank[S any](s dag.Source, newScratch func() S, work func(rank int, r
 	}
 	newOwn := func() own { return own{newScratch(), s.NewReader(dag.Replay)} }
 	_, err = par.EachWith(len(h.Batches), newOwn, func(o own, k int) error {
-		return forEachOf(h.Batches[k], o.read, o.scratch, work)
+		return forEachOf(ctx, h.Batches[k], o.read, o.scratch, work)
 	})
 	return err
 }
 
-func forEachOf[S any](b dag.Batch, read dag.Reader, scratch S,
+func forEachOf[S any](ctx context.Context, b dag.Batch, read dag.Reader, scratch S,
 	work func(rank int, r *dag.Rank, scratch S) error) error {
 	ranks, err := readBatch(read, b)
 	if err != nil {
 		return err
 	}
 	for i := range ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
 		if err := work(b.First+i, &ranks[i], scratch); err != nil {
 			return err
 		}

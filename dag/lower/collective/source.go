@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -9,15 +10,16 @@ import (
 
 // LowerSource returns a source of the trace that [Lower] returns. It lowers each batch when the batch is read, so that
 // only the current batches of the readers are in memory. LowerSource itself reads s four times to collect the instances
-// and the sizes of the lowered ranks. It returns s if s has no collectives.
-func LowerSource(s dag.Source, choice Choice) (dag.Source, error) {
-	return lowerSource(s, choice, every)
+// and the sizes of the lowered ranks. It returns s if s has no collectives. LowerSource ends early, with an error that
+// wraps the context's cause, when ctx ends; nil never ends.
+func LowerSource(ctx context.Context, s dag.Source, choice Choice) (dag.Source, error) {
+	return lowerSource(ctx, s, choice, every)
 }
 
 func every(dag.Subkind) bool { return true }
 
-func lowerSource(s dag.Source, choice Choice, selected func(dag.Subkind) bool) (dag.Source, error) {
-	in, err := collectInstances(s, &choice, selected)
+func lowerSource(ctx context.Context, s dag.Source, choice Choice, selected func(dag.Subkind) bool) (dag.Source, error) {
+	in, err := collectInstances(ctx, s, &choice, selected)
 	if err != nil {
 		return nil, fmt.Errorf("lowering collectives: %w", err)
 	}
@@ -25,8 +27,8 @@ func lowerSource(s dag.Source, choice Choice, selected func(dag.Subkind) bool) (
 		return s, nil
 	}
 	h := in.header
-	l := &loweredSource{Source: s, in: in, choice: &choice, sizes: make([]extent, h.Ranks), inputs: h.Batches}
-	err = forEachRank(s, l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
+	l := &loweredSource{Source: s, ctx: ctx, in: in, choice: &choice, sizes: make([]extent, h.Ranks), inputs: h.Batches}
+	err = forEachRank(ctx, s, l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
 		l.sizes[rank], err = w.place(rank, r)
 		return err
 	})
@@ -40,6 +42,7 @@ func lowerSource(s dag.Source, choice Choice, selected func(dag.Subkind) bool) (
 // loweredSource is a source with its collectives lowered.
 type loweredSource struct {
 	dag.Source
+	ctx    context.Context // ends ReadAll early; nil: never
 	in     *instances
 	choice *Choice
 	sizes  []extent // sizes of the lowered ranks
@@ -144,7 +147,7 @@ func (l *loweredSource) ReadAll() (*dag.Trace, error) {
 	}
 	out := *t
 	out.Ranks = make([]dag.Rank, len(t.Ranks))
-	err = forEachRank(dag.FromTrace(t), l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
+	err = forEachRank(l.ctx, dag.FromTrace(t), l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
 		out.Ranks[rank], err = w.write(rank, r, l.sizes[rank], &dag.Rank{})
 		return err
 	})

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"slices"
@@ -103,14 +104,14 @@ func TestSource(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			whole, err := Lower(tr, choice)
+			whole, err := Lower(context.Background(), tr, choice)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := dump(whole)
 			memory := dag.FromTrace(tr)
 			for _, s := range []dag.Source{memory, &inBatches{memory, tr, 4, 0}, &inBatches{memory, tr, 100, 0}} {
-				lowered, err := LowerSource(s, choice)
+				lowered, err := LowerSource(context.Background(), s, choice)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -132,12 +133,12 @@ func TestSource(t *testing.T) {
 
 func TestSourceErrors(t *testing.T) {
 	tr := randomTrace(9, 10, 1)
-	if _, err := LowerSource(&inBatches{dag.FromTrace(tr), tr, 2, 3}, Choice{}); err == nil || err.Error() !=
+	if _, err := LowerSource(context.Background(), &inBatches{dag.FromTrace(tr), tr, 2, 3}, Choice{}); err == nil || err.Error() !=
 		"lowering collectives: a faulty batch" {
 		t.Errorf("error %v", err)
 	}
 	source := &inBatches{dag.FromTrace(tr), tr, 2, 0}
-	lowered, err := LowerSource(source, Choice{})
+	lowered, err := LowerSource(context.Background(), source, Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestSourceErrors(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Rank(0).Calc(1)
 	plain := dag.FromTrace(b.Trace())
-	if same, err := LowerSource(plain, Choice{}); err != nil || same != plain {
+	if same, err := LowerSource(context.Background(), plain, Choice{}); err != nil || same != plain {
 		t.Errorf("a trace without collectives becomes %v (error %v)", same, err)
 	}
 }
@@ -170,7 +171,7 @@ func TestSourceMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := LowerSource(dag.FromTrace(b.Trace()), choice)
+	s, err := LowerSource(context.Background(), dag.FromTrace(b.Trace()), choice)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package nccl
 
 import (
+	"context"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -27,7 +28,7 @@ func BenchmarkLower(b *testing.B) {
 	ops := int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		l, err := Lower(trace, o)
+		l, err := Lower(context.Background(), trace, o)
 		if err != nil {
 			b.Fatal(err)
 		}

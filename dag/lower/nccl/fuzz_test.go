@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -32,7 +33,7 @@ func FuzzAttributes(f *testing.F) {
 				}
 			}
 		}
-		l, err := Lower(b.Trace(), Options{AssumeRing: true})
+		l, err := Lower(context.Background(), b.Trace(), Options{AssumeRing: true})
 		if err != nil {
 			return
 		}

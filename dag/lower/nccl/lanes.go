@@ -2,10 +2,12 @@ package nccl
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // lane is the sends and receives from one rank to another on one communicator. They match in ascending order of tags,
@@ -70,11 +72,14 @@ func (c *call) step() int64 {
 }
 
 // matchLanes sorts the lanes and returns an error for a send or receive without partner.
-func (l *lowering) matchLanes(found map[laneKey]*lane) error {
+func (l *lowering) matchLanes(ctx context.Context) error {
 	slices.SortFunc(l.lanes, func(a, b *lane) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.comm, b.comm))
 	})
 	for _, lane := range l.lanes {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
 		byTag := func(a, b half) int { return cmp.Compare(a.tag, b.tag) }
 		for _, side := range [][]half{lane.sends, lane.recvs} {
 			if !slices.IsSortedFunc(side, byTag) {

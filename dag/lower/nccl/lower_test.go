@@ -1,6 +1,7 @@
 package nccl
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -73,7 +74,7 @@ func testOptions(t *testing.T) Options {
 
 func mustLower(t *testing.T, trace *dag.Trace, o Options) (*dag.Trace, *Report) {
 	t.Helper()
-	l, err := Lower(trace, o)
+	l, err := Lower(context.Background(), trace, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +338,7 @@ func TestErrors(t *testing.T) {
 		j := newJob(2, 0, 1)
 		c.first(j, 0)
 		c.second(j, 1)
-		if _, err := Lower(j.Trace(), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Lower(context.Background(), j.Trace(), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}
 	}

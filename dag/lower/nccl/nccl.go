@@ -12,6 +12,7 @@
 package nccl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -20,6 +21,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Options are the options of a lowering. In the zero value, GPU work takes no time.
@@ -58,27 +60,29 @@ type Lowered struct {
 //
 // Lower returns an error if members of a communicator have different calls, for a send or receive without partner, for
 // receives from any source or with any tag, and for collectives that NCCL does not have ([Knows]).
-func Lower(t *dag.Trace, o Options) (*Lowered, error) {
-	lowered, err := lower(t, &o)
+//
+// Lower ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Lower(ctx context.Context, t *dag.Trace, o Options) (*Lowered, error) {
+	lowered, err := lower(ctx, t, &o)
 	if err != nil {
 		return nil, fmt.Errorf("lowering NCCL calls: %w", err)
 	}
 	return lowered, nil
 }
 
-func lower(t *dag.Trace, o *Options) (*Lowered, error) {
-	l, err := newLowering(t, o)
+func lower(ctx context.Context, t *dag.Trace, o *Options) (*Lowered, error) {
+	l, err := newLowering(ctx, t, o)
 	if err != nil {
 		return nil, err
 	}
 	var s *nodes.Source
 	if o.Apart {
-		s, err = nodes.Apart(l)
+		s, err = nodes.Apart(ctx, l)
 	} else {
 		if o.ZeroReduction {
 			o.Nodes.Bandwidth = 0
 		}
-		s, err = nodes.Joined(l, o.Nodes)
+		s, err = nodes.Joined(ctx, l, o.Nodes)
 	}
 	if err != nil {
 		return nil, err
@@ -145,7 +149,7 @@ type instance struct {
 // pair is a sending and a receiving rank or node.
 type pair struct{ from, to int32 }
 
-func newLowering(t *dag.Trace, o *Options) (*lowering, error) {
+func newLowering(ctx context.Context, t *dag.Trace, o *Options) (*lowering, error) {
 	l := &lowering{trace: t, o: o, comms: make([]*comm, len(t.Comms)), ranks: make([]plan, len(t.Ranks))}
 	if t.Nodes != nil && len(t.Nodes) != len(t.Ranks) {
 		return nil, fmt.Errorf("the trace names the nodes of %d ranks, expected %d", len(t.Nodes), len(t.Ranks))
@@ -163,6 +167,9 @@ func newLowering(t *dag.Trace, o *Options) (*lowering, error) {
 	parsed := make(map[string]*call)
 	found := make(map[laneKey]*lane)
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, err
+		}
 		if err := l.planRank(rank, parsed, topologies, found); err != nil {
 			return nil, fmt.Errorf("rank %d: %w", rank, err)
 		}
@@ -175,7 +182,7 @@ func newLowering(t *dag.Trace, o *Options) (*lowering, error) {
 			return nil, err
 		}
 	}
-	return l, l.matchLanes(found)
+	return l, l.matchLanes(ctx)
 }
 
 // planRank collects the calls of a rank.

@@ -5,6 +5,7 @@
 package nodes
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -42,12 +43,14 @@ const maxNodes = 1 << 24
 //
 // Join returns an error for collectives, which must be lowered first; for receives from any source or with any tag,
 // which could match messages of another rank; and for messages inside a node without partner.
-func Join(t *dag.Trace, o Options) (*dag.Trace, error) {
+//
+// Join ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Join(ctx context.Context, t *dag.Trace, o Options) (*dag.Trace, error) {
 	c, err := newCopier(t)
 	if err != nil {
 		return nil, fmt.Errorf("joining the ranks of nodes: %w", err)
 	}
-	s, err := Joined(c, o)
+	s, err := Joined(ctx, c, o)
 	if err != nil {
 		return nil, fmt.Errorf("joining the ranks of nodes: %w", err)
 	}
@@ -114,28 +117,31 @@ type Ranks interface {
 
 // Source is a [dag.Source] that makes each batch, one new rank, when it is read.
 type Source struct {
+	ctx    context.Context // ends counting and ReadAll early; nil: never
 	ranks  Ranks
 	layout *layout
 	sizes  []extent
 	header dag.Header
 }
 
-// Joined returns the trace with one rank per node, as [Join] describes it.
-func Joined(r Ranks, o Options) (*Source, error) {
+// Joined returns the trace with one rank per node, as [Join] describes it. Joined ends early, with an error that wraps
+// the context's cause, when ctx ends; nil never ends.
+func Joined(ctx context.Context, r Ranks, o Options) (*Source, error) {
 	l, err := newLayout(r.Meta().Nodes, r.NumRanks(), o)
 	if err != nil {
 		return nil, err
 	}
-	return newSource(r, l)
+	return newSource(ctx, r, l)
 }
 
-// Apart returns the trace of the ranks without joining them.
-func Apart(r Ranks) (*Source, error) {
-	return newSource(r, identity(r.NumRanks()))
+// Apart returns the trace of the ranks without joining them. Apart ends early, with an error that wraps the context's
+// cause, when ctx ends; nil never ends.
+func Apart(ctx context.Context, r Ranks) (*Source, error) {
+	return newSource(ctx, r, identity(r.NumRanks()))
 }
 
-func newSource(r Ranks, l *layout) (*Source, error) {
-	s := &Source{ranks: r, layout: l, sizes: make([]extent, len(l.of))}
+func newSource(ctx context.Context, r Ranks, l *layout) (*Source, error) {
+	s := &Source{ctx: ctx, ranks: r, layout: l, sizes: make([]extent, len(l.of))}
 	err := s.each(func(rank int, w *Writer, feed func(int, *Writer) error) error {
 		if err := s.write(rank, w, nil, feed); err != nil {
 			return err
@@ -170,6 +176,9 @@ func (s *Source) write(rank int, w *Writer, size *extent, feed func(int, *Writer
 		w.addFirst()
 	}
 	for _, old := range l.of[rank] {
+		if err := par.Interrupted(s.ctx); err != nil {
+			return err
+		}
 		w.source(old)
 		if err := feed(int(old), w); err != nil {
 			return fmt.Errorf("rank %d: %w", old, err)

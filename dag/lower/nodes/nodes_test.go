@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -29,7 +30,7 @@ func four() *dag.Trace {
 
 func mustJoin(t *testing.T, trace *dag.Trace, o Options) *dag.Trace {
 	t.Helper()
-	joined, err := Join(trace, o)
+	joined, err := Join(context.Background(), trace, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func TestErrors(t *testing.T) {
 		{changed(func(t *dag.Trace) { t.Nodes = []int32{0, 0, 0, 1 << 24} }), "rank 3 is on node 16777216"},
 		{changed(func(t *dag.Trace) { t.Ranks[2].Tag[0] = 8 }), "a send of a message from rank 0 to rank 2 on the same node"},
 	} {
-		if _, err := Join(c.trace, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Join(context.Background(), c.trace, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}
 	}
@@ -212,7 +213,7 @@ func TestProperties(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Joined(c, Options{Bandwidth: 1})
+		s, err := Joined(context.Background(), c, Options{Bandwidth: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -70,7 +71,7 @@ func TestHostile(t *testing.T) {
 		{badNodes, "directdrive", "nodes of 2 ranks, expected 1"},
 		{lastNode, "directdrive", "no numbers are left"},
 	} {
-		_, _, err := Lower(c.trace, mustParse(t, c.choice))
+		_, _, err := Lower(context.Background(), c.trace, mustParse(t, c.choice))
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.choice, err)
@@ -83,7 +84,7 @@ func TestHostile(t *testing.T) {
 // TestTooManyOps checks that writing stops at the maximum number of ops.
 func TestTooManyOps(t *testing.T) {
 	tr := traceOf(record{bytes: 1 << 30})
-	units, err := findUnits(tr)
+	units, err := findUnits(context.Background(), tr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestTooManyOps(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.ops = maxOps - 1000
-	if err := l.run(); err == nil || err.Error() != "rank 0, op 0: more than 1073741824 ops" {
+	if err := l.run(context.Background()); err == nil || err.Error() != "rank 0, op 0: more than 1073741824 ops" {
 		t.Error(err)
 	}
 	if l.ops > maxOps+100 {
@@ -106,7 +107,7 @@ func TestNothing(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Rank(0).Calc(1)
 	tr := b.Trace()
-	lowered, report, err := Lower(tr, Choice{})
+	lowered, report, err := Lower(context.Background(), tr, Choice{})
 	if err != nil || lowered != tr || *report != (Report{Ranks: 2}) {
 		t.Errorf("%v, %+v, %v", lowered, report, err)
 	}

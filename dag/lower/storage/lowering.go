@@ -1,9 +1,11 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // lowering is the state of lowering one trace.
@@ -59,7 +61,8 @@ func checkPlain(t *dag.Trace) error {
 }
 
 // run makes one pass over all records.
-func (l *lowering) run() error {
+func (l *lowering) run(ctx context.Context) error {
+	watch := par.Watch{Context: ctx}
 	server, err := l.choice.arch.serve(&l.layout)
 	if err != nil {
 		return err
@@ -69,6 +72,9 @@ func (l *lowering) run() error {
 	}
 	number, start := int64(0), dag.Time(0)
 	for rank, op := range l.trace.Records() {
+		if err := watch.Err(); err != nil {
+			return err
+		}
 		r := &l.trace.Ranks[rank]
 		at := rank
 		if l.choice.arch.compat() {
@@ -84,6 +90,9 @@ func (l *lowering) run() error {
 		number++
 	}
 	for i := range l.hosts {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
 		if h := &l.hosts[i]; h.mixed {
 			l.copyBefore(h, h.source.Len())
 			if l.err != nil {
@@ -139,12 +148,12 @@ func (l *lowering) tick(h *host, time dag.Time) (op int32) {
 }
 
 // written returns the lowered trace.
-func (l *lowering) written() (*dag.Trace, error) {
+func (l *lowering) written(ctx context.Context) (*dag.Trace, error) {
 	out := &dag.Trace{Meta: l.trace.Meta, Comms: l.comms, Ranks: make([]dag.Rank, len(l.ranks))}
 	for i := range l.ranks {
 		out.Ranks[i] = l.ranks[i].rank
 	}
-	if err := l.checkCycles(); err != nil {
+	if err := l.checkCycles(ctx); err != nil {
 		return nil, err
 	}
 	var err error

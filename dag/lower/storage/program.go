@@ -3,9 +3,11 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // chooseComms sets the communicators of the lowered trace. Collectives of all ranks of the source move to a
@@ -129,7 +131,7 @@ func (l *lowering) requireAs(h *host, i int) {
 
 // checkCycles returns an error if the ops of a host form a cycle: an access of its program waits for one that follows
 // in the order of the records.
-func (l *lowering) checkCycles() error {
+func (l *lowering) checkCycles(ctx context.Context) error {
 	if l.choice.common.order.distance() == 0 {
 		return nil
 	}
@@ -137,6 +139,9 @@ func (l *lowering) checkCycles() error {
 		h := &l.hosts[i]
 		if !h.mixed {
 			continue
+		}
+		if err := par.Interrupted(ctx); err != nil {
+			return err
 		}
 		r := &l.ranks[h.rank].rank
 		order := dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: []dag.Rank{

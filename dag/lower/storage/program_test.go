@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -48,7 +49,7 @@ func TestPrograms(t *testing.T) {
 		if problems := dag.Validate(lowered); len(problems) > 0 {
 			t.Fatalf("%s: %v", name, problems)
 		}
-		withMessages, err := collective.Lower(lowered, collective.Choice{})
+		withMessages, err := collective.Lower(context.Background(), lowered, collective.Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,7 @@ func TestProgramAgainstOrder(t *testing.T) {
 		}
 		runIdeal(t, lowered)
 	}
-	_, _, err := Lower(tr, mustParse(t, "directdrive"))
+	_, _, err := Lower(context.Background(), tr, mustParse(t, "directdrive"))
 	if err == nil || !strings.Contains(err.Error(), "rank 0: with order=serial") {
 		t.Errorf("serial: %v", err)
 	}

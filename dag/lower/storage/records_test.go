@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -50,7 +51,7 @@ func mustParse(t testing.TB, text string) Choice {
 
 func mustLower(t testing.TB, tr *dag.Trace, choice string) (*dag.Trace, *Report) {
 	t.Helper()
-	lowered, report, err := Lower(tr, mustParse(t, choice))
+	lowered, report, err := Lower(context.Background(), tr, mustParse(t, choice))
 	if err != nil {
 		t.Fatalf("%s: %v", choice, err)
 	}

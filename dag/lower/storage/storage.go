@@ -8,6 +8,7 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
@@ -94,17 +95,19 @@ type CompatReport struct {
 //
 // Lower returns an error for records that touch more than 2^20 slices, and for traces of more than 2^30 ops, 3 * 2^30
 // dependencies or 2^63 bytes.
-func Lower(t *dag.Trace, c Choice) (*dag.Trace, *Report, error) {
+//
+// Lower ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func Lower(ctx context.Context, t *dag.Trace, c Choice) (*dag.Trace, *Report, error) {
 	c.complete()
-	lowered, report, err := lowerTrace(t, &c)
+	lowered, report, err := lowerTrace(ctx, t, &c)
 	if err != nil {
 		return nil, nil, fmt.Errorf("lowering storage accesses to %s: %w", c.system.name, err)
 	}
 	return lowered, report, nil
 }
 
-func lowerTrace(t *dag.Trace, c *Choice) (*dag.Trace, *Report, error) {
-	units, err := findUnits(t)
+func lowerTrace(ctx context.Context, t *dag.Trace, c *Choice) (*dag.Trace, *Report, error) {
+	units, err := findUnits(ctx, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,14 +118,14 @@ func lowerTrace(t *dag.Trace, c *Choice) (*dag.Trace, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := l.run(); err != nil { // counts
+	if err := l.run(ctx); err != nil { // counts
 		return nil, nil, err
 	}
 	l.fill()
-	if err := l.run(); err != nil {
+	if err := l.run(ctx); err != nil {
 		return nil, nil, err
 	}
-	out, err := l.written()
+	out, err := l.written(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

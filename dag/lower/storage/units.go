@@ -1,17 +1,22 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // findUnits returns the units of a trace in ascending order. It returns an error for the first malformed access.
-func findUnits(t *dag.Trace) ([]unit, error) {
+func findUnits(ctx context.Context, t *dag.Trace) ([]unit, error) {
 	ends := map[int32]int64{}
 	for rank := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return nil, err
+		}
 		r := &t.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind != dag.IO {

@@ -8,6 +8,7 @@
 package simulate
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"github.com/tracedag/tracedag/dag"
@@ -80,7 +81,7 @@ func (j training) trace() (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return collective.Lower(b.Trace(), choice)
+	return collective.Lower(context.Background(), b.Trace(), choice)
 }
 
 // worker builds the ops of one rank.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -23,7 +24,7 @@ func TestIOLatency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lowered, _, err := storage.Lower(b.Trace(), choice)
+	lowered, _, err := storage.Lower(context.Background(), b.Trace(), choice)
 	if err != nil {
 		t.Fatal(err)
 	}

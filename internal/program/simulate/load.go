@@ -184,9 +184,9 @@ func (r *run) lower(trace *dag.Trace) (dag.Source, error) {
 	case !some:
 		return source, nil
 	case all && r.o.timeline == "" && !r.o.alone:
-		return collective.LowerSource(source, r.choice)
+		return collective.LowerSource(r.env.Context, source, r.choice)
 	}
-	whole, err := collective.LowerSelected(trace, r.choice, which)
+	whole, err := collective.LowerSelected(r.env.Context, trace, r.choice, which)
 	if err != nil {
 		return nil, err
 	}

@@ -216,7 +216,7 @@ func (r *run) timeline(w io.Writer, t *dag.Trace) (sim.Timeline, error) {
 func (r *run) alone(l *loaded, together *sim.Result) (complete bool, err error) {
 	alone := measure.Alone{
 		Jobs: l.jobs, Backend: r.backend, Context: r.env.Context,
-		Trace: func(job int32) (*dag.Trace, error) { return compose.Only(l.trace, job) },
+		Trace: func(job int32) (*dag.Trace, error) { return compose.Only(r.env.Context, l.trace, job) },
 		Begin: func(name string, ops int64) (sim.RunOptions, func()) {
 			progress := r.p.Progress("simulating "+name, ops, "ops")
 			return sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add}, progress.Close

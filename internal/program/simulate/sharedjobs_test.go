@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -354,7 +355,7 @@ func TestAloneErrors(t *testing.T) {
 func TestMergedBefore(t *testing.T) {
 	one := pairs(2).Trace()
 	jobs := []compose.Job{{Name: "a", Trace: one}, {Name: "b", Trace: one, Start: 3 * dag.Microsecond}}
-	merged, err := compose.Merge(jobs)
+	merged, err := compose.Merge(context.Background(), jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +387,7 @@ func TestSharedAsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	merged, err := compose.Merge([]compose.Job{
+	merged, err := compose.Merge(context.Background(), []compose.Job{
 		{Name: "a", Trace: pairs(9).Trace()}, {Name: "b", Trace: withCollectives(5), Start: dag.Microsecond},
 		{Name: "c", Trace: allreduce},
 	})

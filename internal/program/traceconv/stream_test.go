@@ -2,6 +2,7 @@ package traceconv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -76,7 +77,7 @@ func TestStream(t *testing.T) {
 	if store := content(t, "x.parquet"); len(readStore(t, store).Ranks) != 8 || whole != 0 {
 		t.Errorf("%d ranks, made as a whole %d times", len(readStore(t, store).Ranks), whole)
 	}
-	lowered, err := collective.Lower(want, collective.Choice{})
+	lowered, err := collective.Lower(context.Background(), want, collective.Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
