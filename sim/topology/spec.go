@@ -85,7 +85,7 @@ func open(path string) (*Network, error) {
 // Parse returns the network of a specification such as
 //
 //	fattree:k=8,rate=200Gbps,latency=500ns
-//	fattree:hosts=128,tiers=3,rate=200Gbps/400Gbps,oversubscription=4
+//	fattree:hosts=128,tiers=3,rate=200Gbps/400Gbps,oversubscription=2
 //	leafspine:hosts=128,tor=16,spines=16
 //	dragonfly:p=4,a=8,h=4,rate=200Gbps,globallatency=2us
 //	dragonfly:p=2,a=4,h=2,arrangement=palmtree
