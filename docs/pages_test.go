@@ -8,7 +8,8 @@
 // The commands of a page run in order in one bash, in an empty folder in which "docs" leads to this folder. An image that
 // a page shows from images/ is compared with the file of that name which the commands leave in the folder. Commands that
 // need something that is not everywhere are in blocks of the language "sh", which [notRun] lists. A block "go FILE" shows
-// that file. With -update, the test rewrites outputs, images and blocks of files.
+// that file. With -update, the test rewrites outputs, images and blocks of files. Other blocks of [referencePages] are
+// free.
 package docs_test
 
 import (
@@ -30,6 +31,12 @@ var programs = []string{"tracegen", "traceconv", "tracecat", "simulate"}
 
 // pages are the patterns of the pages whose commands run, relative to this folder.
 var pages = []string{"../README.md", "tutorial.md", "howto/*.md"}
+
+// referencePages are the patterns of the reference pages whose commands run. Their other blocks show syntax, files and
+// commands with inputs that only users have.
+var referencePages = []string{
+	"reference/generators/*.md", "reference/backends/*.md", "reference/formats/*.md", "reference/*.md",
+}
 
 // notRun lists, by page, the first lines of the blocks of sh, with the reason why the test does not run them.
 var notRun = map[string]map[string]string{
@@ -83,14 +90,15 @@ func TestPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range glob(t, pages...) {
-		t.Run(filepath.Base(path), func(t *testing.T) {
+	guides := glob(t, pages...)
+	for i, path := range append(guides, glob(t, referencePages...)...) {
+		t.Run(strings.TrimSuffix(path, ".md"), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := page{T: t, path: path, lines: strings.Split(string(text), "\n")}
+			p := page{T: t, path: path, lines: strings.Split(string(text), "\n"), reference: i >= len(guides)}
 			p.parse()
 			folder := t.TempDir()
 			p.run(bash, bin, folder)
@@ -105,10 +113,11 @@ func TestPages(t *testing.T) {
 // page is a page of documentation under test. With -update, replaced has its new parts.
 type page struct {
 	*testing.T
-	path     string
-	lines    []string
-	commands []command
-	replaced []replacement
+	path      string
+	lines     []string
+	reference bool // of referencePages
+	commands  []command
+	replaced  []replacement
 }
 
 // replacement replaces the lines [from, to).
@@ -138,7 +147,7 @@ func (p *page) parse() {
 	for i := 0; i < len(p.lines); i++ {
 		open := fence.FindStringSubmatch(p.lines[i])
 		if open == nil {
-			if strings.HasPrefix(p.lines[i], "    ") && (i == 0 || p.lines[i-1] == "") {
+			if !p.reference && strings.HasPrefix(p.lines[i], "    ") && (i == 0 || p.lines[i-1] == "") {
 				p.Errorf("%s:%d: indented block; use a fenced one", p.path, i+1)
 			}
 			continue
@@ -152,9 +161,14 @@ func (p *page) parse() {
 			p.Fatalf("%s:%d: block without an end", p.path, begin)
 		}
 		language, file, _ := strings.Cut(open[1], " ")
-		switch language {
-		case "console":
+		i = end
+		if language == "console" {
 			p.console(begin, end)
+			continue
+		} else if p.reference {
+			continue
+		}
+		switch language {
 		case "sh":
 			first := p.lines[begin]
 			if notRun[p.path][first] == "" {
@@ -167,7 +181,6 @@ func (p *page) parse() {
 		default:
 			p.Errorf("%s:%d: language %q; expected console, sh, go FILE, text, json, yaml or sql", p.path, begin, language)
 		}
-		i = end
 	}
 	for first := range unused {
 		p.Errorf("%s: notRun lists a block that does not exist: %s", p.path, first)
