@@ -30,9 +30,9 @@ func (c *oneOf[T]) Type() string   { return "name" }
 func (c *oneOf[T]) String() string { return (*c.at).String() }
 
 func (c *oneOf[T]) Set(text string) error {
-	plain := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(text))
+	word := plain(text)
 	for i, name := range c.names {
-		if name == plain {
+		if name == word {
 			*c.at = c.values[i]
 			return nil
 		}

@@ -7,12 +7,12 @@
 //	func (c *Config) Params() param.Set {
 //		return param.Set{
 //			param.Size(&c.Queue, "queue", "capacity of a switch queue").Default("set by the transport").Sweep(),
-//			param.Choice(&c.Mode, "mode", "how messages wait for links", "unaware", "aware"),
+//			param.Choice(&c.Mode, "mode", "contention of messages for links", "unaware", "aware"),
 //		}
 //	}
 //
-// The values that the struct has when the table is made are the defaults. Values are applied in the order of the table
-// ([Set.Apply]), so a parameter that changes the defaults of others, such as a preset, stands before them.
+// The values of the struct when the table is made are the defaults. [Set.Apply] sets values in the order of the table:
+// a parameter that changes the defaults of others, such as a preset, precedes them.
 package param
 
 import (
@@ -37,17 +37,19 @@ type Number interface {
 	SetNumber(n *big.Rat) error // rounds half away from zero where the value is a whole number
 }
 
-// Param describes one tunable. The constructors of this package make it; its methods return changed copies.
+// Param describes one tunable. The constructors of this package return it; its methods return changed copies.
 type Param struct {
 	Name    string   // of the flag or --set key, such as "control-queue"
 	Help    string   // noun phrase without the default
 	Arg     string   // placeholder of the value in help; "" for the value's type
-	Initial string   // the default, for people; "" if there is none to print
+	Initial string   // the default as printed; "" if there is none to print
 	Choices []string // allowed values, for completion and messages
 	Shown   []string // further values to offer in completion, such as "strided:"
-	Aliases []string // former names of the flag, hidden
+	Aliases []string // further names of the flag, hidden
 	Letter  string   // one-letter form of the flag; "" for none
-	Heading string   // of the parameters below which help and documentation list it; "" for none
+	Heading string   // heading in help and documentation; "" for none
+
+	Synonyms []Synonym // further names of choices, hidden
 
 	Sweeps   bool   // a sweep can vary it
 	Key      bool   // set by NAME=VALUE in the text of another flag, such as --set, and not by a flag of its own
@@ -61,7 +63,8 @@ type Param struct {
 // Set is the table of an owner's parameters.
 type Set []Param
 
-// Default returns the parameter with a text that describes its default, for one that follows from others.
+// Default returns the parameter with a text that describes its default, for a default that depends on other
+// parameters.
 func (p Param) Default(text string) Param { p.Initial = text; return p }
 
 // Sweep returns the parameter as one that sweeps can vary. Its value must be a [Number].
@@ -82,7 +85,7 @@ func (p Param) Hidden() Param { p.Hide = true; return p }
 // Placeholder returns the parameter with another placeholder of its value in help.
 func (p Param) Placeholder(text string) Param { p.Arg = text; return p }
 
-// Alias returns the parameter with former names that keep working.
+// Alias returns the parameter with further names of its flag, which help and completion do not list.
 func (p Param) Alias(names ...string) Param {
 	p.Aliases = append(slices.Clip(p.Aliases), names...)
 	return p
@@ -103,7 +106,8 @@ func (p Param) Offer(values ...string) Param {
 	return p
 }
 
-// Check returns the parameter with one more check, which follows each successful Set. It returns what is wrong.
+// Check returns the parameter with one more check, which follows each successful Set and returns an error about the
+// value.
 func (p Param) Check(check func() error) Param {
 	if n, ok := p.Value.(interface{ then(func() error) }); ok {
 		n.then(check)
@@ -167,7 +171,7 @@ func (p *Param) ArgName() string {
 	return p.Value.Type()
 }
 
-// Find returns the parameter of a name or former name, nil if there is none.
+// Find returns the parameter of a name or alias, nil if there is none.
 func (s Set) Find(name string) *Param {
 	for i := range s {
 		if s[i].Name == name || slices.Contains(s[i].Aliases, name) {
@@ -204,12 +208,12 @@ func (s Set) Names() []string {
 	return names
 }
 
-// Error says which parameter has a value that cannot be, and why.
+// Error is the error of a parameter's value.
 type Error struct {
 	Name  string // "" if no single parameter is at fault
-	Text  string // the value as it was given; "" if Err tells it
+	Text  string // the value as it was given; "" if Err contains it
 	Err   error
-	Needs bool // Err names what the parameter needs: it reads as a sentence after the name
+	Needs bool // Err names a missing parameter: it reads as a sentence after the name
 }
 
 // Error returns the name and the reason.
@@ -251,7 +255,7 @@ func (s Set) Apply(texts Texts) error {
 		p := &s[i]
 		for _, name := range append([]string{p.Name}, p.Aliases...) {
 			for _, text := range texts[name] {
-				err := p.Value.Set(text)
+				err := p.Set(text)
 				if err == nil {
 					continue
 				}
@@ -268,7 +272,7 @@ func (s Set) Apply(texts Texts) error {
 	return nil
 }
 
-// namesText reports whether the error of a value tells by itself what was found and expected.
+// namesText reports whether the error of a value states the found and expected texts itself.
 func namesText(v Value, err error) bool {
 	switch v := v.(type) {
 	case *function, *choice:
@@ -297,7 +301,7 @@ func (s Set) SetKey(name, text string) error {
 		keys := s.Keys().Names()
 		return fmt.Errorf("expected one of %s, found %q%s", strings.Join(keys, ", "), name, Suggest(name, keys))
 	}
-	err := p.Value.Set(text)
+	err := p.Set(text)
 	if own, ok := err.(*Error); ok {
 		return own
 	}
@@ -327,7 +331,8 @@ type Setting struct {
 func (s Set) Override(settings []Setting) error {
 	for _, setting := range settings {
 		if p := s.Find(setting.Name); p == nil || !p.Sweeps {
-			return fmt.Errorf("expected a parameter out of %s, found %q", strings.Join(s.Swept(), ", "), setting.Name)
+			return fmt.Errorf("expected a parameter out of %s, found %q%s", strings.Join(s.Swept(), ", "), setting.Name,
+				Suggest(setting.Name, s.Swept()))
 		}
 	}
 	for i := range s {

@@ -139,39 +139,3 @@ func (s Set) Markdown(general string) string {
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(text)
 }
-
-// Suggest returns a text such as `; did you mean "nccl"?` with the name nearest to an unknown one, "" if none differs in
-// at most a third of the characters.
-func Suggest(unknown string, names []string) string {
-	best, least := "", (len(unknown)+1)/3+1
-	for _, name := range names {
-		if d := editDistance(unknown, name); d < least {
-			best, least = name, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// editDistance returns the number of bytes to insert, remove or replace that make b of a (V. Levenshtein, 1966).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for k := range row {
-		row[k] = k
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0]++
-		for k := range len(b) {
-			change := diagonal
-			if a[i] != b[k] {
-				change++
-			}
-			diagonal = row[k+1]
-			row[k+1] = min(row[k+1]+1, row[k]+1, change)
-		}
-	}
-	return row[len(b)]
-}

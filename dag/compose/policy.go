@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/internal/conf"
+	"github.com/tracedag/tracedag/param"
 )
 
 // policyNames are the policies without arguments, by all their spellings.
@@ -46,7 +47,8 @@ func ParsePlacement(text string) (Placement, error) {
 	case name == "file" && argument != "":
 		return Placement{Policy: Given, File: argument}, nil
 	}
-	return Placement{}, fmt.Errorf("expected one of %s, found %.60q", Policies, text)
+	return Placement{}, fmt.Errorf("expected one of %s, found %.60q%s", Policies, text,
+		param.Suggest(name, []string{"packed", "roundrobin", "strided", "random", "nodes", "file"}))
 }
 
 // Load reads the file that the placement names, if it names one: the number of a node per line, below nodes if that is

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/param"
 )
 
 // maxWindow is the largest zstd window in bytes, the limit of the zstd program. It bounds the memory for
@@ -307,7 +308,8 @@ func named(formats format.List, name, option string) (*format.Format, error) {
 	if f := formats.Named(name); f != nil {
 		return f, nil
 	}
-	err := fmt.Errorf("expected one of %s, found %q", strings.Join(formats.Names(), ", "), name)
+	err := fmt.Errorf("expected one of %s, found %q%s", strings.Join(formats.Names(), ", "), name,
+		param.Suggest(name, formats.Names()))
 	return nil, &OptionError{Option: option, Err: err}
 }
 

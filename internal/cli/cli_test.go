@@ -294,8 +294,8 @@ func TestInputErrors(t *testing.T) {
 		{"bad.lines unknown", 2, "copy: accepts at most 1 arg(s), received 2 (see 'copy --help')"},
 		{"--from nothing plain", 2,
 			`copy: --from: expected one of store, lines, sketch, line, found "nothing" (see 'copy --help')`},
-		{"--to line plain", 2, `copy: --to: expected one of store, lines, sketch, found "line" (see 'copy --help')`},
-		{"--frob", 2, "copy: unknown flag: --frob (see 'copy --help')"},
+		{"--to line plain", 2, `copy: --to: expected one of store, lines, sketch, found "line"; did you mean "lines"? (see 'copy --help')`},
+		{"--frob", 2, "copy: unknown flag: --frob; did you mean --from? (see 'copy --help')"},
 		{"-o x.lines.gz plain", 2, "copy: -o x.lines.gz: outputs are not compressed; " +
 			"compress it in a pipe, as in \"... --to lines | gzip > x.lines.gz\" (see 'copy --help')"},
 		{"-o folder plain", 2, "copy: -o: expected a file, found the directory folder (see 'copy --help')"},

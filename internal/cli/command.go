@@ -3,11 +3,17 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/param"
 )
 
 // setUp gives the program's root command what all programs have in common.
@@ -21,6 +27,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	root.SetOut(p.stdout)
 	root.SetErr(p.Stderr)
 	root.SetHelpFunc(p.help)
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&p.Quiet, "quiet", "q", false, "print errors only")
@@ -46,6 +53,38 @@ func (p *Program) watch(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		p.watch(sub)
 	}
+}
+
+// flagError adds the nearest flag to the error about an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	name := unknown.GetSpecifiedName()
+	return fmt.Errorf("unknown flag: --%s%s", name, flagSuggestion(name, names))
+}
+
+func flagSuggestion(name string, names []string) string {
+	if near := param.Nearest(name, names); near != "" {
+		return "; did you mean --" + near + "?"
+	}
+	return ""
+}
+
+// NoSuch returns an error of usage about an unknown name of a kind, such as "backend", with the known names and the
+// nearest one.
+func NoSuch(kind, name string, names []string) error {
+	return Usagef("no %s %q, expected one of %s%s", kind, name, strings.Join(names, ", "),
+		param.Suggest(name, names))
 }
 
 // help prints the help of a command or topic.

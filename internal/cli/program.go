@@ -96,7 +96,7 @@ func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 		case p.stdout.err != nil:
 			return p.stdout.err
 		case err != nil && !p.ran:
-			return &usageError{err.Error()}
+			return &usageError{message: err.Error()}
 		case err == nil:
 			return p.helpErr
 		}
@@ -131,7 +131,11 @@ func (p *Program) report(err error) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitClosedPipe
 	case errors.As(err, &usage):
-		return p.reportUsage(usage.message)
+		status := p.reportUsage(usage.message)
+		for _, line := range usage.choices {
+			p.print(line)
+		}
+		return status
 	case errors.As(err, &option) && option.Option == "output":
 		return p.reportUsage("-o" + strings.TrimPrefix(option.Error(), option.Option))
 	case errors.As(err, &option):
@@ -238,14 +242,23 @@ func message(err error) string {
 	return err.Error()
 }
 
-// usageError is an error in how the program was called.
-type usageError struct{ message string }
+// usageError is an error of flags or arguments. Choices are the lines that list possible arguments.
+type usageError struct {
+	message string
+	choices []string
+}
 
 func (e *usageError) Error() string { return e.message }
 
 // Usagef returns an error that ends the program with ExitUsage.
 func Usagef(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
+	return &usageError{message: fmt.Sprintf(format, args...)}
+}
+
+// MissingName returns an error of usage about a missing argument. The program prints the lines, which list the
+// possible arguments, below the message.
+func MissingName(message string, choices []string) error {
+	return &usageError{message, choices}
 }
 
 type reportedError int

@@ -202,7 +202,8 @@ func Print(w io.Writer, width int, cmd *cobra.Command, args []string) error {
 			m.printMain(h)
 			return nil
 		}
-		return fmt.Errorf("--help: no topic %q, expected one of %s", topic, strings.Join(names, ", "))
+		return fmt.Errorf("--help: no topic %q, expected one of %s%s", topic, strings.Join(names, ", "),
+			param.Suggest(topic, names))
 	}
 	return nil
 }

@@ -72,7 +72,8 @@ func (b *backend) Params() param.Set {
 			Placeholder("network").Default("the preset's"),
 		param.Func("name", "routing", "packet routing", func(text string) error {
 			return b.params.Routing.UnmarshalText([]byte(text))
-		}).Among(routings...).Default("minimal"),
+		}).Among(routings...).Default("minimal").
+			Synonym("minimal", "min").Synonym("valiant", "vlb", "val").Synonym("ugal", "ugal-l"),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.cores, "cores", "ranks per host").Default("as few as are needed"),
 		param.Func("key=value,...", "set", "parameters of routers; --list-presets lists them", func(text string) error {

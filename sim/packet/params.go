@@ -326,12 +326,16 @@ func (b *backend) Params() param.Set {
 		p.Transport).Among(names...)
 	const byTransport = "by the transport"
 	queueing := param.Choice(&p.Queueing, "queueing", "queueing discipline of switch ports",
-		queueings[:]...).Default(byTransport)
+		queueings[:]...).Default(byTransport).
+		Synonym("droptail", "fifo", "tail-drop").Synonym("trim", "trimming", "packet-trimming").
+		Synonym("pfc", "lossless").Synonym("ecn", "red").Synonym("priority", "strict-priority")
 	balance := param.Func("policy", "balance", "load balancing over equal-cost paths", func(text string) (err error) {
 		b.balance = text
 		p.Balance, err = ParseBalance(text)
 		return err
-	}).Default(byTransport).Among(Balances()...)
+	}).Default(byTransport).Among(Balances()...).
+		Synonym("flow", "ecmp", "per-flow", "hash").Synonym("spray", "packet-spray", "packet-spraying", "per-packet").
+		Synonym("roundrobin", "rr").Synonym("valiant", "vlb").Synonym("host", "per-host")
 	set := param.Set{
 		compat.Hidden(),
 		transport,

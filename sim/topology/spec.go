@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/param"
 )
 
 // Defaults of links, as in htsim.
@@ -44,15 +45,13 @@ var kinds = []struct {
 // Load returns the network of a specification ([Parse]) or of a file ([ReadTopo], [ReadEdges]).
 func Load(text string) (*Network, error) {
 	kind, _, found := strings.Cut(text, ":")
-	for _, k := range kinds {
-		if found && k.name == kind {
-			return Parse(text)
-		}
+	if found && slices.Contains(Kinds(), resolveKind(kind)) {
+		return Parse(text)
 	}
 	n, err := open(text)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(text, `./\`) {
-		return nil, fmt.Errorf("topology: expected %s, each followed by a colon, or a file, found %s", kindNames(),
-			shorten(text))
+		return nil, fmt.Errorf("topology: expected %s, each followed by a colon, or a file, found %s%s", kindNames(),
+			shorten(text), param.Suggest(kind, Kinds()))
 	}
 	return n, err
 }
@@ -96,8 +95,9 @@ func open(path string) (*Network, error) {
 // docs/reference/topologies.md describes all keys.
 func Parse(text string) (*Network, error) {
 	kind, rest, _ := strings.Cut(text, ":")
+	name := resolveKind(kind)
 	for _, k := range kinds {
-		if k.name != kind {
+		if k.name != name {
 			continue
 		}
 		o, err := parseOptions(rest, k.keys)
@@ -118,7 +118,24 @@ func Parse(text string) (*Network, error) {
 		}
 		return n, nil
 	}
-	return nil, fmt.Errorf("topology: expected %s, each followed by a colon, found %s", kindNames(), shorten(text))
+	return nil, fmt.Errorf("topology: expected %s, each followed by a colon, found %s%s", kindNames(), shorten(text),
+		param.Suggest(kind, Kinds()))
+}
+
+// Kinds returns the names of the networks that [Parse] builds.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return names
+}
+
+// resolveKind returns the kind of a network that a name or synonym means, in any case, with or without hyphens.
+func resolveKind(name string) string {
+	return param.Resolve(name, Kinds(), param.Synonym{Choice: "fattree", Names: []string{"clos", "folded-clos"}},
+		param.Synonym{Choice: "leafspine", Names: []string{"spine-leaf"}},
+		param.Synonym{Choice: "star", Names: []string{"crossbar", "single-switch"}})
 }
 
 // options are the keys and values of a specification.

@@ -21,9 +21,9 @@ Collectives stay collectives unless --lower is given.
 
 The size is the input of each rank; the contribution of each rank for allgather and gather; the
 data of the root for bcast and scatter.`,
-	Example: `  tracegen collective --type allreduce --size 1GiB --ranks 512 -o allreduce.parquet
-  tracegen collective --type alltoall --size 1MiB --ranks 64 --group 8 --stride 8 | simulate
-  tracegen collective --type allgather --size 64KiB --ranks 32 --repeat 100 --compute 10us | tracecat`,
+	Example: `  tracegen collective --type allreduce --bytes 1GiB --ranks 512 -o allreduce.parquet
+  tracegen collective --type alltoall --bytes 1MiB --ranks 64 --group 8 --stride 8 | simulate
+  tracegen collective --type allgather --bytes 64KiB --ranks 32 --repeat 100 --compute 10us | tracecat`,
 	New:   func() generator.Config { return &Config{Default()} },
 	Small: param.Texts{"repeat": {"10"}},
 	Large: param.Texts{"repeat": {"100"}},
@@ -36,9 +36,10 @@ type Config struct{ model Params }
 func (c *Config) Params() param.Set {
 	p := &c.model
 	return param.Set{
-		param.OneOf(&p.Type, "type", "collective", Types()...),
-		param.Size(&p.Size, "size",
-			"input of each rank; its contribution to allgather and gather; the root's data for bcast and scatter"),
+		param.OneOf(&p.Type, "type", "collective", Types()...).Synonym("bcast", "broadcast"),
+		param.Size(&p.Size, "bytes",
+			"input of each rank; its contribution to allgather and gather; the root's data for bcast and scatter").
+			Alias("size"),
 		generator.Ranks(&p.Ranks),
 		param.Int(&p.Group, "group",
 			"ranks per group; each group runs its own collectives").Default("one group of all ranks"),

@@ -181,7 +181,16 @@ func Groups() []string {
 }
 
 // Ranks declares the number of ranks.
-func Ranks(at *int) param.Param { return param.Int(at, "ranks", "number of ranks") }
+func Ranks[T ~int | ~int32 | ~int64](at *T) param.Param {
+	return param.Int(at, "ranks", "number of ranks").Alias("workers", "nodes", "tasks", "hosts", "npus")
+}
+
+// RanksOf is [Ranks] for a model that calls its ranks by another name, such as "worker".
+func RanksOf[T ~int | ~int32 | ~int64](at *T, name string) param.Param {
+	p := Ranks(at)
+	p.Help += "; each rank is one " + name
+	return p
+}
 
 // From returns the results of a constructor as a Source and an error, so that an error has no source.
 func From[S dag.Source](s S, err error) (dag.Source, error) {

@@ -26,12 +26,12 @@ ones, and notifies all others when it is done; an all-reduce ends the level.
 
 The amounts are drawn for each process from distributions that depend on the size of the graph and on
 the degree of the root; --print-model prints the distributions instead of a trace.`,
-	Example: `  tracegen graph500 --scale 20 --nodes 72 | simulate
+	Example: `  tracegen graph500 --scale 20 --ranks 72 | simulate
   tracegen graph500 --scale 26 --query-time mont-blanc --seed 7 -o search.parquet
   tracegen graph500 --print-model --scale 26 --root-degree 16 --link 40Gbps`,
 	New:   func() generator.Config { return &Config{model: Default(), Seed: generator.NewSeed()} },
-	Small: param.Texts{"scale": {"12"}, "nodes": {"4"}},
-	Large: param.Texts{"scale": {"12"}, "nodes": {"16"}},
+	Small: param.Texts{"scale": {"12"}, "ranks": {"4"}},
+	Large: param.Texts{"scale": {"12"}, "ranks": {"16"}},
 }
 
 // Config is a configuration of the generator.
@@ -51,7 +51,7 @@ func (c *Config) Params() param.Set {
 	return param.Set{
 		param.Int(&p.Scale, "scale", "binary logarithm of the number of vertices"),
 		param.Int(&p.EdgeFactor, "edge-factor", "edges per vertex"),
-		param.Int(&p.Nodes, "nodes", "number of processes, one per rank and node"),
+		generator.RanksOf(&p.Nodes, "process on its own node"),
 		param.Int(&p.Coalescing, "coalescing", "queries per full message"),
 		time,
 		param.Int(&p.RootDegree, "root-degree", "degree of the root; 0: random"),

@@ -25,12 +25,12 @@ give a small trace; --listing gives the published example, 67 million ops.`,
 	Example: `  tracegen horovod | simulate
   tracegen horovod --listing -o listing8.parquet
   tracegen horovod --listing --emit-spec -o listing8.vef
-  tracegen horovod --workers 64 --allreduce-bytes 100MiB --seed 7 -o horovod.parquet
+  tracegen horovod --ranks 64 --allreduce-bytes 100MiB --seed 7 -o horovod.parquet
   tracegen horovod --layers 2 --layer 1:compute=30ms,allreduce-bytes=1MiB | tracecat
   tracegen horovod --jitter 0 --lower collectives=ring -o horovod.bin`,
 	New:   func() generator.Config { return &Config{model: Default(), Seed: generator.NewSeed()} },
-	Small: param.Texts{"workers": {"4"}, "batches": {"1"}},
-	Large: param.Texts{"workers": {"4"}, "batches": {"8"}},
+	Small: param.Texts{"ranks": {"4"}, "batches": {"1"}},
+	Large: param.Texts{"ranks": {"4"}, "batches": {"8"}},
 }
 
 // Config is a configuration of the generator.
@@ -48,7 +48,7 @@ func (c *Config) Params() param.Set {
 		param.Bool(&c.listing, "listing",
 			"use the published example: 128 workers, 10 batches, 5 layers, a gatherv probability of "+
 				"0.01, larger tensors in layer 3; other flags take precedence").Check(c.useListing),
-		param.Int(&p.Workers, "workers", "number of workers, one per rank"),
+		generator.RanksOf(&p.Workers, "worker"),
 		param.Int(&p.Batches, "batches", "number of batches"),
 		param.Int(&p.Layers, "layers", "layers per batch; each has its own allreduce"),
 	}

@@ -1,9 +1,12 @@
 package masterworker
 
 import (
+	"fmt"
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/param"
+	"math/big"
+	"strconv"
 )
 
 // Generator is the entry of the registry.
@@ -14,7 +17,9 @@ var Generator = generator.Generator{
 	Page: `Masterworker generates a master (rank 0) that hands out tasks round robin, one for each result that it
 has received, and the workers that compute them.`,
 	Example: `  tracegen masterworker | simulate
-  tracegen masterworker --workers 255 --tasks 100000 --compute 200us --any-source=false -o tasks.parquet`,
+  tracegen masterworker --ranks 256 --tasks 100000 --compute 200us --any-source=false -o tasks.parquet`,
+	Exclusive: [][]string{{"ranks", "workers"}},
+
 	New:   func() generator.Config { return &Config{Default(), generator.NewSeed()} },
 	Small: param.Texts{"tasks": {"100"}},
 	Large: param.Texts{"tasks": {"1000"}},
@@ -30,7 +35,13 @@ type Config struct {
 func (c *Config) Params() param.Set {
 	p := &c.model
 	return param.Set{
-		param.Int(&p.Workers, "workers", "number of workers"),
+		param.Custom("int", "ranks", "number of ranks: the master and its workers", parseRanks,
+			func(ranks *big.Rat) error {
+				n, err := param.Rounded(ranks)
+				p.Workers = int(n - 1)
+				return err
+			}, func() string { return strconv.Itoa(p.Workers + 1) }).Default(strconv.Itoa(p.Workers + 1)),
+		param.Int(&p.Workers, "workers", "number of workers: one less than ranks").Hidden(),
 		param.Int(&p.Tasks, "tasks", "total number of tasks of all workers"),
 		param.Size(&p.TaskBytes, "task-bytes", "size of a task message"),
 		param.Size(&p.ResultBytes, "result-bytes", "size of a result message"),
@@ -41,6 +52,15 @@ func (c *Config) Params() param.Set {
 			"receive results from any worker; off: from the workers in the order of their tasks"),
 		c.SeedParam(),
 	}
+}
+
+// parseRanks parses a number of ranks.
+func parseRanks(text string) (*big.Rat, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("expected a whole number, found %q", text)
+	}
+	return new(big.Rat).SetInt64(int64(n)), nil
 }
 
 // Source returns the trace.

@@ -29,7 +29,7 @@ states how closely they are met.
 Sizes are in bytes, times in files and distributions in microseconds. A distribution is written such as
 weibull:alpha=4.7,lambda=4100,round=1; see docs/reference/generators/matrix.md.`,
 	Example: `  tracegen matrix | simulate
-  tracegen matrix --preset social_media_cloud --nodes 128 --racks 4 --load 0.3 -o social.parquet
+  tracegen matrix --preset social_media_cloud --ranks 128 --racks 4 --load 0.3 -o social.parquet
   tracegen matrix --node-matrix M.csv --sizes S.csv.gz --interarrivals T.csv.gz --load 0.5 \
     --capacity 12500 --report r.json -o flows.parquet`,
 	Lowered: true,
@@ -40,8 +40,8 @@ weibull:alpha=4.7,lambda=4100,round=1; see docs/reference/generators/matrix.md.`
 	New: func() generator.Config {
 		return &Config{model: Default(), Seed: generator.NewSeed(), preset: "uniform"}
 	},
-	Small: param.Texts{"nodes": {"8"}, "flows": {"300"}, "threshold": {"1"}},
-	Large: param.Texts{"nodes": {"8"}, "flows": {"3000"}, "threshold": {"1"}},
+	Small: param.Texts{"ranks": {"8"}, "flows": {"300"}, "threshold": {"1"}},
+	Large: param.Texts{"ranks": {"8"}, "flows": {"3000"}, "threshold": {"1"}},
 }
 
 // Config is a configuration of the generator.
@@ -65,7 +65,7 @@ func (c *Config) Params() param.Set {
 	preset.Choices = Presets()
 	return param.Set{
 		preset,
-		param.Int(&p.Nodes, "nodes", "number of nodes, one per rank").Check(given(&c.nodes, &p.Nodes)),
+		generator.RanksOf(&p.Nodes, "node").Check(given(&c.nodes, &p.Nodes)),
 		param.Int(&p.Racks, "racks",
 			"number of racks of consecutive nodes, equal in size within one node; 0: no racks"),
 		param.Given(&c.interRack, "inter-rack", "share of bytes that leave their rack, with --racks; 0: unchanged").
@@ -177,7 +177,7 @@ func (c *Config) setLaws(p *Params) (err error) {
 func (c *Config) setCounts(p *Params) error {
 	if p.Matrix != nil {
 		if c.nodes != nil && p.Nodes != p.Matrix.N {
-			return fmt.Errorf("--nodes is %d, expected %d, as %s has", p.Nodes, p.Matrix.N, c.nodeMatrix)
+			return fmt.Errorf("--ranks is %d, expected %d, as %s has", p.Nodes, p.Matrix.N, c.nodeMatrix)
 		}
 		p.Nodes = p.Matrix.N
 	}

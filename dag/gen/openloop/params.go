@@ -27,7 +27,7 @@ func (o *Options) OptionParams(clock *dag.Time) param.Set {
 	return param.Set{
 		ClockParam(clock),
 		param.Float(&o.Sigma, "gauss-sigma-frac",
-			"standard deviation of Gaussian destinations, relative to --tasks"),
+			"standard deviation of Gaussian destinations, relative to --ranks"),
 		o.SeedParam(),
 	}
 }
@@ -40,7 +40,7 @@ func ClockParam(clock *dag.Time) param.Param {
 // SizeParams describes the numbers of tasks and messages.
 func SizeParams(tasks *int, messages *int64) param.Set {
 	return param.Set{
-		param.Int(tasks, "tasks", "number of tasks, one per rank"),
+		generator.RanksOf(tasks, "task"),
 		param.Int(messages, "messages", "total number of messages"),
 	}
 }

@@ -89,7 +89,7 @@ type jobConfig struct {
 
 // Params describes the parameters.
 func (c *Config) Params() param.Set {
-	set := append(param.Set{param.Int(&c.model.Ranks, "ranks", "number of hosts, one per rank")}, c.base.params()...)
+	set := append(param.Set{generator.RanksOf(&c.model.Ranks, "host")}, c.base.params()...)
 	return append(set,
 		param.Strings(&c.mix, "mix",
 			"job of a mix, such as name=bulk,sizes=w4,load=0.2,pattern=shift; repeatable").

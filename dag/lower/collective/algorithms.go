@@ -137,19 +137,52 @@ func (sel *selection) plan(p *Participant, s *Schedule) error {
 }
 
 func findAlgorithm(kind dag.Subkind, name string) (*algorithm, error) {
+	names := AlgorithmNames(kind)
+	meant := param.Resolve(name, names, algorithmSynonyms...)
 	for i := range algorithms {
-		if a := &algorithms[i]; a.kind == kind && a.name == name {
+		if a := &algorithms[i]; a.kind == kind && a.name == meant {
 			return a, nil
 		}
 	}
-	var names []string
+	return nil, fmt.Errorf("no algorithm %q for %s, expected %s%s", name, kind, strings.Join(names, " or "),
+		param.Suggest(name, names))
+}
+
+// AlgorithmNames returns the names of the algorithms of a collective.
+func AlgorithmNames(kind dag.Subkind) (names []string) {
 	for i := range algorithms {
 		if a := &algorithms[i]; a.kind == kind {
 			names = append(names, a.name)
 		}
 	}
-	return nil, fmt.Errorf("no algorithm %q for %s, expected %s%s", name, kind, strings.Join(names, " or "),
-		param.Suggest(name, names))
+	return names
+}
+
+// algorithmSynonyms are further names of algorithms in papers and in the parameters of MPI libraries.
+var algorithmSynonyms = []param.Synonym{
+	{Choice: "recdoubling", Names: []string{"recursive-doubling"}},
+	{Choice: "rechalving", Names: []string{"recursive-halving"}},
+	{Choice: "rabenseifner", Names: []string{"halving-doubling", "recursive-halving-doubling", "reduce-scatter-allgather"}},
+	{Choice: "doublebinarytree", Names: []string{"double-tree", "dbt"}},
+	{Choice: "pairwise", Names: []string{"pairwise-exchange"}},
+	{Choice: "binomial", Names: []string{"binomial-tree"}},
+	{Choice: "binary", Names: []string{"binary-tree"}},
+	{Choice: "chain", Names: []string{"pipeline"}},
+}
+
+// parseCollective returns the collective of a name or synonym, such as all-reduce or broadcast.
+func parseCollective(name string) (dag.Subkind, bool) {
+	kind, ok := dag.ParseSubkind(param.Resolve(name, collectiveNames(),
+		param.Synonym{Choice: "bcast", Names: []string{"broadcast"}}))
+	return kind, ok && kind.Of(dag.Coll)
+}
+
+func collectiveNames() []string {
+	names := make([]string, len(allCollectives))
+	for i, k := range allCollectives {
+		names[i] = k.String()
+	}
+	return names
 }
 
 // parseSelection parses an algorithm with parameters, such as "chain(chains=2,segment=64KiB)".

@@ -107,11 +107,11 @@ func parseChoice(text string) (Choice, error) {
 		if collective, first, found := cutCollective(name); found {
 			if collective == "collectives" {
 				current, kinds = &general, allCollectives
-			} else if kind, ok := dag.ParseSubkind(collective); ok && kind.Of(dag.Coll) {
+			} else if kind, ok := parseCollective(collective); ok {
 				current, kinds = &choice, []dag.Subkind{kind}
 			} else {
 				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives, found %q%s",
-					collective, param.Suggest(collective, (&Choice{}).Params().Names()))
+					collective, param.Suggest(collective, collectiveNames()))
 			}
 			if seen[collective] {
 				return Choice{}, fmt.Errorf("%s is there twice", collective)

@@ -66,7 +66,8 @@ func ParseChoice(text string) (Choice, error) {
 	name, settings, _ := strings.Cut(text, ":")
 	c := Choice{system: find(strings.TrimSpace(name))}
 	if c.system == nil {
-		return Choice{}, fmt.Errorf("expected one of %s, found %q", strings.Join(Names(), ", "), name)
+		return Choice{}, fmt.Errorf("expected one of %s, found %q%s", strings.Join(Names(), ", "), name,
+			param.Suggest(name, Names()))
 	}
 	c.complete()
 	given := map[string]bool{}

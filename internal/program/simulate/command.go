@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -89,9 +90,10 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 		if i := slices.Index(o.lists, true); i >= 0 {
 			return printListing(p, lists[i])
 		}
+		o.backend = param.Resolve(o.backend, names)
 		at := slices.Index(names, o.backend)
 		if at < 0 {
-			return cli.Usagef("no backend %q, expected one of %s", o.backend, strings.Join(names, ", "))
+			return cli.NoSuch("backend", o.backend, names)
 		}
 		kind := &kinds[at]
 		if err := o.checkOwners(kind); err != nil {

@@ -3,6 +3,7 @@
 package tracegen
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/formats/vef/model"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/param"
 )
 
 // New returns a function that makes the program's command, with the generators that it offers.
@@ -19,6 +21,10 @@ func New(generators []*generator.Generator) func(*cli.Program) *cobra.Command {
 }
 
 func newTracegen(p *cli.Program, generators []*generator.Generator) *cobra.Command {
+	var names []string
+	for _, g := range generators {
+		names = append(names, g.Name)
+	}
 	cmd := &cobra.Command{
 		Use:   "tracegen",
 		Short: "make a synthetic trace",
@@ -28,11 +34,16 @@ as a store (Parquet) unless --to or the name of the file selects another format.
 The same flags and seed give the same bytes. The command line and the seed are recorded in
 the store.`,
 		Example: `  tracegen horovod | simulate
-  tracegen horovod --workers 64 --seed 7 -o horovod.parquet
+  tracegen horovod --ranks 64 --seed 7 -o horovod.parquet
   tracegen pattern ring --ranks 16 --bytes 1MiB -o ring.goal`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q%s", args[0], param.Suggest(args[0], names))
+			}
+			return nil
+		},
 		RunE: func(*cobra.Command, []string) error {
-			return cli.Usagef("expected the name of a generator, such as horovod")
+			return cli.MissingName("expected the name of a generator, such as horovod", list(generators))
 		},
 	}
 	for _, group := range generator.Groups() {
@@ -44,17 +55,36 @@ the store.`,
 	return cmd
 }
 
+// list returns a line per generator: name and title.
+func list(generators []*generator.Generator) (lines []string) {
+	for _, g := range generators {
+		lines = append(lines, fmt.Sprintf("  %-13s %s", g.Name, g.Title))
+	}
+	return lines
+}
+
 // newGenerator returns the command of a generator.
 func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 	r := &run{p: p, generator: g, config: g.New()}
 	r.params = r.config.Params()
 	cmd := &cobra.Command{
 		Use: g.Name, Short: g.Title, Long: g.Page, Example: g.Example, GroupID: g.Group, Args: cobra.NoArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return r.run(args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if g.Argument != "" && len(args) == 0 {
+				return missingArgument(g, r.params.Find(g.Argument))
+			}
+			return r.run(args)
+		},
 	}
 	if argument := r.params.Find(g.Argument); argument != nil {
 		cmd.Use += " " + strings.ToUpper(argument.Name)
-		cmd.Args, cmd.ValidArgs = cobra.ExactArgs(1), argument.Choices
+		cmd.ValidArgs = argument.Choices
+		cmd.Args = func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("expected one argument, found %d", len(args))
+			}
+			return nil
+		}
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -69,4 +99,24 @@ func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 	}
 	r.registerOutput(cmd)
 	return cmd
+}
+
+// missingArgument returns the error about a missing argument of a generator. Its lines are those of the generator's
+// help that describe the choices.
+func missingArgument(g *generator.Generator, argument *param.Param) error {
+	if len(argument.Choices) == 0 {
+		return cli.Usagef("expected the %s, as in tracegen %s %s", argument.Help, g.Name, strings.ToUpper(argument.Name))
+	}
+	var lines []string
+	for _, choice := range argument.Choices {
+		line := "  " + choice
+		for text := range strings.SplitSeq(g.Page, "\n") {
+			if fields := strings.Fields(text); strings.HasPrefix(text, "  ") && len(fields) > 0 && fields[0] == choice {
+				line = text
+			}
+		}
+		lines = append(lines, line)
+	}
+	return cli.MissingName(fmt.Sprintf("expected the %s, as in tracegen %s %s", argument.Help, g.Name,
+		argument.Choices[0]), lines)
 }

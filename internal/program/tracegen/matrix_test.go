@@ -171,7 +171,7 @@ func TestMatrixUsage(t *testing.T) {
 		"--matrix pairs:count=0":               "--matrix: count=0: expected a number of pairs",
 		"--matrix nodes:count=99":              "--matrix is nodes, expected one that can be made",
 		"--matrix uniform --node-matrix M.csv": "none of the others can be",
-		"--node-matrix M.csv --nodes 3":        "--nodes is 3, expected 2, as M.csv has",
+		"--node-matrix M.csv --nodes 3":        "--ranks is 3, expected 2, as M.csv has",
 		"--sizes S.csv --interarrivals T.csv":  "--interarrivals is 3 values, expected one for each of the 2 sizes",
 		"--report -":                           "--report: the trace goes to standard output already",
 	} {

@@ -202,7 +202,7 @@ func TestOpenLoopUsage(t *testing.T) {
 		"dcnw --sizes W6":                           `"--sizes" flag: expected one of FB_KEYVALUE, `,
 		"dcnw --destination north":                  `"--destination" flag: expected one of uniform, poisson, gauss`,
 		"dcnw --gauss-sigma-frac 0":                 "--gauss-sigma-frac is 0, expected above 0",
-		"cdcnw":                                     "accepts 1 arg(s), received 0",
+		"cdcnw":                                     "as in tracegen cdcnw FILE",
 		"cdcnw data/sizes.txt --load 0":             `"--load" flag`,
 		"cdcnw data/sizes.txt --tasks 1":            "--tasks is 1",
 		"flows --time 1ps":                          "--time is 1ps, expected a multiple of the clock's 1ns",

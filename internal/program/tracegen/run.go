@@ -64,7 +64,7 @@ func (r *run) run(args []string) error {
 		return err
 	}
 	if len(args) > 0 {
-		if err := r.params.Find(r.generator.Argument).Value.Set(args[0]); err != nil {
+		if err := r.params.Find(r.generator.Argument).Set(args[0]); err != nil {
 			return cli.Usagef("%v", err)
 		}
 	}
@@ -140,7 +140,13 @@ func (r *run) failed(err error) error {
 	if r.inputErr != nil && errors.Is(err, r.inputErr) || errors.As(err, &failure) {
 		return err
 	}
-	return cli.Usagef("%v", openloop.FlagError(err))
+	suggestion := ""
+	if argument := r.params.Find(r.generator.Argument); argument != nil {
+		if name := argument.Value.String(); !slices.Contains(argument.Choices, name) {
+			suggestion = param.Suggest(name, argument.Choices)
+		}
+	}
+	return cli.Usagef("%v%s", openloop.FlagError(err), suggestion)
 }
 
 // checkReport returns an error if the report of the generator cannot be written, before long work.

@@ -47,7 +47,7 @@ func TestSchedgenVectors(t *testing.T) {
 
 func TestSchedgenUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"schedgen", "accepts 1 arg"},
+		{"schedgen", "expected the pattern, as in"},
 		{"schedgen ring", `upstream has no pattern "ring", expected one of allreduce_recdoub, `},
 		{"schedgen resnet --variant atlahs", `atlahs has no pattern "resnet"`},
 		{"schedgen gather --variant mine", "expected upstream or atlahs"},
