@@ -242,7 +242,7 @@ type result struct {
 }
 
 // read reads files like programs do, and checks the rules of every call of Read: it does not panic, it ends, it
-// allocates at most maxMemory, and its error begins with the name of a file and is no internal one.
+// allocates at most maxMemory, and its error begins with a file name and is no internal one.
 func (c *conformance) read(files []file, o format.ReadOptions) result {
 	c.Helper()
 	return c.readInputs(inputs(files), files, o)
@@ -279,7 +279,7 @@ func (c *conformance) readInputs(in []*format.Input, files []file, o format.Read
 	}
 	named := slices.ContainsFunc(files, func(f file) bool { return strings.HasPrefix(r.err.Error(), f.name+":") })
 	if !named || strings.Contains(r.err.Error(), "internal error") {
-		c.errorf("the error %q does not begin with the name of a file, or is internal", r.err)
+		c.errorf("the error %q does not begin with a file name, or is internal", r.err)
 	}
 	return r
 }

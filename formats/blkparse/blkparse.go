@@ -1,5 +1,5 @@
-// Package blkparse reads the text that blkparse prints of a trace of Linux's block layer (blktrace): a line for each
-// event of a request's life. docs/reference/formats/blocktraces.md describes the mapping.
+// Package blkparse reads the text output of blkparse, a trace of Linux's block layer (blktrace) with one line for
+// each event of a request. docs/reference/formats/blocktraces.md describes the mapping.
 package blkparse
 
 import (
@@ -12,45 +12,45 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
-// Format is blkparse's default output.
+// Format is blkparse's default output format.
 var Format = format.Format{
 	Name:    "blkparse",
-	Title:   "text of blkparse, traces of Linux's block layer",
+	Title:   "blkparse text output: block-layer traces of Linux (blktrace)",
 	Detect:  func(head []byte) bool { return blockio.FirstLine(head, isEvent) },
 	Read:    read,
 	Options: blockio.Table,
 }
 
-// facts is what dag.Meta.Attrs says of a trace, under the key "blkparse".
+// facts is the content of dag.Meta.Attrs under the key "blkparse".
 type facts struct {
 	Action string   `json:"action"` // of the events that became records: "D" or "Q"
 	Units  []string `json:"units"`  // MAJOR,MINOR of each unit
 }
 
-// event is a line up to what depends on its action.
+// event is the part of a line that does not depend on its action.
 type event struct {
 	device []byte // MAJOR,MINOR
 	time   dag.Time
 	action []byte
-	kind   []byte // read, write or something else, and more letters
+	kind   []byte // read, write or another kind, with flag letters
 }
 
 // parseEvent parses MAJOR,MINOR CPU SEQUENCE TIME PID ACTION KIND.
 func parseEvent(l *blockio.Line) (e event) {
 	l.Blanks()
 	from := l.Offset()
-	l.Number("the major number of a device", math.MaxInt32)
+	l.Number("a major device number", math.MaxInt32)
 	l.Comma()
-	l.Number("the minor number of a device", math.MaxInt32)
+	l.Number("a minor device number", math.MaxInt32)
 	e.device = l.Text()[from:l.Offset()]
 	l.Gap()
-	l.Number("the number of a CPU", math.MaxInt32)
+	l.Number("a CPU number", math.MaxInt32)
 	l.Gap()
 	l.Number("a sequence number", math.MaxInt64)
 	l.Gap()
 	e.time, _ = l.Time("a time in seconds", 12)
 	l.Gap()
-	l.Number("the number of a process", math.MaxInt64)
+	l.Number("a process ID", math.MaxInt64)
 	l.Gap()
 	if e.action = l.Word(); len(e.action) == 0 {
 		l.Fail("an action")
@@ -71,7 +71,7 @@ func parseRange(l *blockio.Line, r *blockio.Record) bool {
 	sector := l.Number("a sector", math.MaxInt64/blockio.SectorSize)
 	l.Gap()
 	if l.Next() != '+' {
-		return false // bytes of a command of the device
+		return false // command bytes for the device
 	}
 	l.Word()
 	l.Gap()
@@ -80,7 +80,7 @@ func parseRange(l *blockio.Line, r *blockio.Record) bool {
 	return true
 }
 
-// reader collects the events of two actions, of which one will be the trace.
+// reader collects the events of both actions; one of the two becomes the trace.
 type reader struct {
 	issued, queued *blockio.Collector
 	devices        [2]blockio.Names // of issued and queued
@@ -98,10 +98,10 @@ func (r *reader) line(l *blockio.Line) blockio.Verdict {
 	}
 	isRead, ok := blockio.Direction(e.kind)
 	if !ok {
-		return blockio.LeftOut
+		return blockio.Skipped
 	}
 	if r.record.Write = !isRead; !parseRange(l, &r.record) {
-		return blockio.LeftOut
+		return blockio.Skipped
 	}
 	r.record.Time = e.time
 	if l.Failed() {
@@ -119,7 +119,7 @@ func (r *reader) line(l *blockio.Line) blockio.Verdict {
 	return blockio.Taken
 }
 
-// isSummary reports whether a line begins what follows the events.
+// isSummary reports whether a line begins the summary behind the events.
 func isSummary(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("CPU")) || bytes.HasPrefix(line, []byte("Total ("))
 }
@@ -136,7 +136,8 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	c, f := r.issued, facts{Action: "D", Units: r.devices[0].List()}
 	if c.Len() == 0 && r.queued.Len() > 0 {
 		c, f = r.queued, facts{Action: "Q", Units: r.devices[1].List()}
-		o.Warn("%s: no requests were issued to a device (action D): those queued (Q) are read instead", in.Name)
+		o.Warn("%s: no request was issued to a device (action D); the queued requests (action Q) are read instead",
+			in.Name)
 	}
 	t, err := c.Trace()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package blktracer reads what the block I/O tracer of ATLAHS prints: a line for each request that Linux issues to a
-// driver on behalf of some applications. docs/reference/formats/blocktraces.md describes the mapping.
+// Package blktracer reads the output of ATLAHS's block I/O tracer: one line for each request that Linux issues to
+// a driver on behalf of the traced applications. docs/reference/formats/blocktraces.md describes the mapping.
 package blktracer
 
 import (
@@ -11,27 +11,27 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
-// Format is that of the tracer's output.
+// Format is the format of the tracer's output.
 var Format = format.Format{
 	Name:       "blktracer",
-	Title:      "traces of ATLAHS' block I/O tracer",
+	Title:      "ATLAHS block I/O traces",
 	Extensions: []string{".io"},
 	Detect:     detect,
 	Read:       read,
 	Options:    blockio.Table,
 }
 
-// The decimals of a picosecond in the units of times.
+// Exponents of the units of time: 10^n picoseconds.
 const (
 	inNanoseconds = 3
 	inSeconds     = 12
 )
 
-// banner is how bpftrace says that it begins.
+// banner begins the first line that bpftrace prints.
 const banner = "Attaching "
 
-// detect reports whether the first line but a banner is a record with a time in whole nanoseconds: with one in seconds
-// it would be a record of SPC.
+// detect reports whether the first line, without a banner, is a record with a time in whole nanoseconds. A time in
+// seconds would make it an SPC record.
 func detect(head []byte) bool {
 	if bytes.HasPrefix(head, []byte(banner)) {
 		_, head, _ = bytes.Cut(head, []byte("\n"))
@@ -42,20 +42,21 @@ func detect(head []byte) bool {
 	})
 }
 
-// mayBeRecord reports whether a line has five fields, the first of which begins with a digit. Others are messages.
+// mayBeRecord reports whether a line has five fields, the first of which begins with a digit. Other lines are
+// messages.
 func mayBeRecord(line []byte) bool {
 	return len(line) > 0 && '0' <= line[0] && line[0] <= '9' && bytes.Count(line, []byte(",")) == 4
 }
 
-// parse parses APPLICATION,SECTOR,BYTES,FLAGS,TIME. It leaves out what is neither a read nor a write, whose other
-// fields may mean anything.
+// parse parses APPLICATION,SECTOR,BYTES,FLAGS,TIME. It skips a line that is neither a read nor a write, whose
+// other fields have no fixed meaning.
 func parse(l *blockio.Line, r *blockio.Record) blockio.Verdict {
 	isRead, ok := blockio.Direction(bytes.Split(l.Text(), []byte(","))[3])
 	if !ok {
-		return blockio.LeftOut
+		return blockio.Skipped
 	}
 	r.Write = !isRead
-	r.Unit = int32(l.Number("the number of an application", math.MaxInt32))
+	r.Unit = int32(l.Number("an application number", math.MaxInt32))
 	l.Comma()
 	r.Address = l.Number("a sector", math.MaxInt64/blockio.SectorSize) * blockio.SectorSize
 	l.Comma()
@@ -86,10 +87,10 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 			if bytes.HasPrefix(l.Text(), []byte(banner)) || bytes.HasPrefix(l.Text(), []byte("Time limit reached")) {
 				return blockio.Taken
 			}
-			return blockio.LeftOut
+			return blockio.Skipped
 		}
-		if parse(l, &record) == blockio.LeftOut {
-			return blockio.LeftOut
+		if parse(l, &record) == blockio.Skipped {
+			return blockio.Skipped
 		}
 		return c.Add(l, &record)
 	})

@@ -1,6 +1,6 @@
-// Package disksim reads the ASCII traces of the simulators DiskSim, SSDsim and MQSim: five numbers a line for each read
-// or write. DiskSim's times are in milliseconds, those of the others in nanoseconds. docs/reference/formats/blocktraces.md
-// describes the mapping.
+// Package disksim reads the ASCII traces of the simulators DiskSim, SSDsim and MQSim: five numbers per line for
+// each read or write. DiskSim's times are in milliseconds, the others' in nanoseconds.
+// docs/reference/formats/blocktraces.md describes the mapping.
 package disksim
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
-// DiskSim is DiskSim's form.
-var DiskSim = milliseconds.format("disksim", "ASCII traces of DiskSim, times in milliseconds")
+// DiskSim is the format of DiskSim.
+var DiskSim = milliseconds.format("disksim", "DiskSim ASCII traces, times in milliseconds")
 
-// MQSim is the form of MQSim and SSDsim.
-var MQSim = nanoseconds.format("mqsim", "ASCII traces of MQSim and SSDsim, times in nanoseconds")
+// MQSim is the format of MQSim and SSDsim.
+var MQSim = nanoseconds.format("mqsim", "MQSim and SSDsim ASCII traces, times in nanoseconds")
 
-// clock is the unit of times: the decimals of a picosecond in it.
+// clock is the unit of times, 10^clock picoseconds.
 type clock int
 
 const (
@@ -44,7 +44,7 @@ func (c clock) parse(l *blockio.Line, size, step int64, r *blockio.Record) {
 		r.Time = dag.Time(l.Number("a time in nanoseconds", int64(dag.MaxTime/dag.Nanosecond))) * dag.Nanosecond
 	}
 	l.Gap()
-	r.Unit = int32(l.Number("the number of a device", math.MaxInt32))
+	r.Unit = int32(l.Number("a device number", math.MaxInt32))
 	l.Gap()
 	r.Address = l.Number("a sector", math.MaxInt64/step) * step
 	l.Gap()

@@ -39,13 +39,13 @@ func TestMalformed(t *testing.T) {
 		"-5.5 0 1 1 1":                `expected a time in milliseconds, found "-5.5"`,
 		"9223372036.9 0 1 1 1":        `expected a time in milliseconds of at most 106 days, found "9223372036.9"`,
 		"5.5,0,1,1,1":                 `expected a blank and another field, found ","`,
-		"5.5 -1 1 1 1":                `expected the number of a device (0..2147483647), found "-1"`,
+		"5.5 -1 1 1 1":                `expected a device number (0..2147483647), found "-1"`,
 		"5.5 0 x 1 1":                 `expected a sector (0..18014398509481983), found "x"`,
 		"5.5 0 1 x 1":                 `expected a number of sectors (0..18014398509481983), found "x"`,
 		"5.5 0 1 1 2":                 `expected 1 for a read or 0 for a write (0..1), found "2"`,
 		"5.5 0 1 1":                   `expected a blank and another field, found the end of the line`,
 		"5.5 0 1 1 1 1":               `expected the end of the line, found "1"`,
-		"5.499999 0 1 1 1":            "expected a time that is not before that of the record above, 5.5ms, found 5.499999ms",
+		"5.499999 0 1 1 1":            "expected a time not before the previous record's, 5.5ms (--any-order accepts others), found 5.499999ms",
 		"5.5 0 18014398509481983 1 1": "expected bytes at addresses below 2^63, found 512 at 9223372036854775296",
 	} {
 		blocktest.CheckMalformed(t, &DiskSim, good, line, want)

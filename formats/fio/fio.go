@@ -14,10 +14,10 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
-// Format is fio's.
+// Format is fio's I/O log format.
 var Format = format.Format{
 	Name:       "fio",
-	Title:      "I/O logs of fio, versions 2 and 3 (written: 3)",
+	Title:      "fio I/O logs, versions 2 and 3; version 3 is written",
 	Extensions: []string{".iolog"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isHeader) },
 	Read:       read,
@@ -26,20 +26,20 @@ var Format = format.Format{
 	Write:      write,
 }
 
-// The first line, around the version.
+// Text of the first line before and after the version.
 const headerStart, headerEnd = "fio version ", " iolog"
 
-// facts is what dag.Meta.Attrs says of a trace, under the key "fio".
+// facts is the content of dag.Meta.Attrs under the key "fio".
 type facts struct {
 	Version int      `json:"version"`
-	Units   []string `json:"units"` // names of files, by the number of the unit
+	Units   []string `json:"units"` // file names, indexed by unit
 }
 
 func isHeader(l *blockio.Line) bool {
 	return version(l) != 0
 }
 
-// version returns the version that the first line of a file states, 0 if it does not.
+// version returns the version in the first line of a file, or 0 if the line has none.
 func version(l *blockio.Line) int {
 	for _, v := range []int{2, 3} {
 		if string(bytes.TrimRight(l.Text(), " \t")) == headerStart+strconv.Itoa(v)+headerEnd {
@@ -54,7 +54,7 @@ func version(l *blockio.Line) int {
 // reader reads the lines of a log.
 type reader struct {
 	version int
-	clock   dag.Time // version 2: the sum of all waits so far
+	clock   dag.Time // version 2: sum of the waits so far
 	files   blockio.Names
 	records *blockio.Collector
 	record  blockio.Record
@@ -78,7 +78,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	return t, err
 }
 
-// line parses [TIME] FILE ACTION [OFFSET LENGTH], of which version 3 has the time.
+// line parses [TIME] FILE ACTION [OFFSET LENGTH]; only version 3 has the time.
 func (r *reader) line(l *blockio.Line) blockio.Verdict {
 	if r.version == 0 {
 		r.version = version(l)
@@ -92,7 +92,7 @@ func (r *reader) line(l *blockio.Line) blockio.Verdict {
 	}
 	file := l.Name()
 	if len(file) == 0 {
-		l.Fail("the name of a file")
+		l.Fail("a file name")
 	}
 	l.Gap()
 	switch action := l.Peek(); string(action) {
@@ -108,9 +108,9 @@ func (r *reader) line(l *blockio.Line) blockio.Verdict {
 		if r.version == 2 {
 			return r.wait(l)
 		}
-		l.Fail("read, write or another action but wait, which version 3 does not have")
+		l.Fail("read, write or another action of version 3, which has no wait")
 	case "sync", "datasync", "trim":
-		return blockio.LeftOut
+		return blockio.Skipped
 	default:
 		l.Fail("an action such as read, write, add, open or close")
 	}
@@ -127,7 +127,7 @@ func (r *reader) line(l *blockio.Line) blockio.Verdict {
 	return r.records.Add(l, &r.record)
 }
 
-// wait parses the rest of a line that lets the clock go on by OFFSET microseconds.
+// wait parses the rest of a line that advances the clock by OFFSET microseconds.
 func (r *reader) wait(l *blockio.Line) blockio.Verdict {
 	l.Word()
 	l.Gap()
@@ -141,7 +141,7 @@ func (r *reader) wait(l *blockio.Line) blockio.Verdict {
 	return blockio.Taken
 }
 
-// end steps over blanks at the end of the line.
+// end skips blanks at the end of the line.
 func end(l *blockio.Line) {
 	if l.Blanks(); !l.End() {
 		l.Fail("the end of the line")

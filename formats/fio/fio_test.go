@@ -41,7 +41,7 @@ f close
 func TestVersion3(t *testing.T) {
 	blocktest.Check(t, &Format, version3, format.ReadOptions{},
 		"0: read 0 4096+512 @878us 0s {\"tie\":1}\n1: write 1 0+16384 @878us 0s\n1: read 1 1+0 @950us 0s\n",
-		`{"fio":{"version":3,"units":["/dev/sdb","b,1"]}}`, "x:8: neither a read nor a write: left out (3 lines in all)\n")
+		`{"fio":{"version":3,"units":["/dev/sdb","b,1"]}}`, "x:8: neither a read nor a write, skipped (3 lines in all)\n")
 }
 
 func TestVersion2(t *testing.T) {
@@ -56,14 +56,14 @@ func TestMalformed(t *testing.T) {
 		"9223372036855 f read 0 0":         `expected a time in microseconds (0..9223372036854), found "9223372036855"`,
 		"10001677":                         `expected a blank and another field, found the end of the line`,
 		"10001677 f":                       `expected a blank and another field, found the end of the line`,
-		"10001677 f wait 5 0":              `expected read, write or another action but wait, which version 3 does not have, found "wait"`,
+		"10001677 f wait 5 0":              `expected read, write or another action of version 3, which has no wait, found "wait"`,
 		"10001677 f erase 0 0":             `expected an action such as read, write, add, open or close, found "erase"`,
 		"10001677 f add 7":                 `expected the end of the line, found "7"`,
 		"10001677 f read -1 0":             `expected an offset in bytes (0..9223372036854775807), found "-1"`,
 		"10001677 f read 0 -1":             `expected a length in bytes (0..9223372036854775807), found "-1"`,
 		"10001677 f read 0":                `expected a blank and another field, found the end of the line`,
 		"10001677 f read 0 0 0":            `expected the end of the line, found "0"`,
-		"949 f read 0 0":                   "expected a time that is not before that of the record above, 950us, found 949us",
+		"949 f read 0 0":                   "expected a time not before the previous record's, 950us (--any-order accepts others), found 949us",
 		"950 f read 9223372036854775807 1": "expected bytes at addresses below 2^63, found 1 at 9223372036854775807",
 	} {
 		blocktest.CheckMalformed(t, &Format, version3, line, want)
@@ -140,7 +140,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("written\n%s, want\n%s", got, want)
 	}
 	got := fmt.Sprint(losses(trace))
-	if want := "[3 ops: ranks, which units do not tell 3 ops: times rounded to whole microseconds]"; got != want {
+	if want := "[3 ops: ranks, which the units do not determine 3 ops: times rounded to whole microseconds]"; got != want {
 		t.Errorf("losses %s, want %s", got, want)
 	}
 	b = dag.NewBuilder(1)

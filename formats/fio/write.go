@@ -29,10 +29,10 @@ func losses(t *dag.Trace) []format.Loss {
 	return l
 }
 
-// write writes version 3: all files are added and opened, used, and closed.
+// write writes version 3: it adds and opens all files, then lists the accesses, then closes the files.
 func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	if err := blockio.Check(t); err != nil {
-		return fmt.Errorf("a log of fio cannot hold the trace: %w", err)
+		return fmt.Errorf("a fio log cannot represent the trace: %w", err)
 	}
 	files := names(t)
 	units := make([]int32, 0, len(files))
@@ -71,7 +71,8 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	return out.Flush()
 }
 
-// microseconds returns a time in whole microseconds, halves rounded up unless that is later than any time.
+// microseconds returns a time in whole microseconds. It rounds halves up, unless the result exceeds the largest
+// time.
 func microseconds(t dag.Time) int64 {
 	us := int64(t / dag.Microsecond)
 	if t%dag.Microsecond >= dag.Microsecond/2 && us < int64(dag.MaxTime/dag.Microsecond) {
@@ -80,11 +81,11 @@ func microseconds(t dag.Time) int64 {
 	return us
 }
 
-// maxName is how long the name of a file can be that fio reads.
+// maxName is the length in bytes of the longest file name that fio reads.
 const maxName = 255
 
-// names returns the name of the file of each unit: the one that the trace was read with, if fio can read it and no
-// other unit has it.
+// names returns the file name of each unit: the name in the trace's attributes, if fio can read it and no other
+// unit has it.
 func names(t *dag.Trace) map[int32]string {
 	var attrs struct {
 		Fio facts `json:"fio"`
@@ -122,7 +123,7 @@ func names(t *dag.Trace) map[int32]string {
 	return names
 }
 
-// isName reports whether fio can read the name of a file in a log.
+// isName reports whether fio can read a file name in a log.
 func isName(name string) bool {
 	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, isSpace)
 }

@@ -1,5 +1,5 @@
-// This file appends words and numbers to a buffer, faster than append and strconv do: each is stored in whole
-// registers, and what follows overwrites what that is too much.
+// This file appends words and numbers to a buffer faster than append and strconv: it stores each in whole
+// registers, and the next append overwrites the surplus bytes.
 
 package goal
 
@@ -32,7 +32,7 @@ func appendWord(b []byte, w *word) []byte {
 
 // appendDecimal appends a number in decimal.
 func appendDecimal(b []byte, v uint64) []byte {
-	const most = 99_999_999 // of eight digits
+	const most = 99_999_999 // eight digits
 	if v > most {
 		b = appendDecimal(b, v/(most+1))
 		return binary.LittleEndian.AppendUint64(b, eightDigits(v%(most+1))|zeros)
@@ -49,13 +49,13 @@ func appendDecimal(b []byte, v uint64) []byte {
 	return b[:n+8-leading/8]
 }
 
-// zeros is eight zeros, as characters.
+// zeros is eight characters "0".
 const zeros = 0x30303030_30303030
 
-// eightDigits returns the decimal digits of a number below 10^8, one in each byte with the first in the lowest.
+// eightDigits returns the decimal digits of a number below 10^8, one per byte, the first in the lowest byte.
 func eightDigits(v uint64) uint64 {
-	// Halves of four digits, quarters of two, and the digits. The multiplications divide by 100 and by 10: exactly, for
-	// numbers of so few digits.
+	// Split into halves of four digits, quarters of two, and digits. The multiplications divide by 100 and 10,
+	// exactly for numbers of this size.
 	halves := v/10_000 | v%10_000<<32
 	hundreds := halves * 10_486 >> 20 & 0x0000007f_0000007f
 	quarters := hundreds | (halves-100*hundreds)<<16

@@ -50,14 +50,14 @@ func TestBinaryErrors(t *testing.T) {
 		{"magic", patch(example, 0, 1), "f: offset 0: expected a GOAL binary (magic 4223), found magic 4097"},
 		{"used up", patch(example, 0, 0x26, 0x09),
 			"f: offset 0: expected a GOAL binary (magic 4223), found magic 2342: " +
-				"a simulation with --save-mem has used this file up; make it anew"},
+				"a simulation with --save-mem has consumed the file; write it again"},
 		{"no ranks", patch(example, 8, 0), "f: offset 8: expected at least 1 rank, found 0"},
 		{"too many ranks", patch(example, 8, 255, 255, 255, 255),
 			"f: offset 8: expected at most 13 ranks in 234 bytes, found 4294967295"},
 		{"highest cpu", patch(example, 12, 2),
-			"f: offset 12: expected highest cpu 1 and nic 1, as the ops have it, found 2 and 1"},
+			"f: offset 12: expected highest cpu 1 and nic 1, as in the ops, found 2 and 1"},
 		{"highest nic", patch(example, 13, 0),
-			"f: offset 12: expected highest cpu 1 and nic 1, as the ops have it, found 1 and 0"},
+			"f: offset 12: expected highest cpu 1 and nic 1, as in the ops, found 1 and 0"},
 		{"start of rank 0", patch(example, 0x0e, 0x27), "f: offset 14: expected the start of rank 0 at 38, found 39"},
 		{"end of rank 0", patch(example, 0x16, 0x26), "f: offset 22: expected the end of rank 0 in 46..226, found 38"},
 		{"start of rank 1", patch(example, 0x1e, 0xb0), "f: offset 30: expected the start of rank 1 at 175, found 176"},
@@ -253,9 +253,9 @@ func TestWriteRefuses(t *testing.T) {
 	} {
 		many.Rank(0).Add(op)
 	}
-	const in = "GOAL cannot hold rank 1: op 1 "
-	const foreign = "3 ops are collectives, memory or storage accesses, which GOAL does not have: " +
-		"--lower can turn collectives and storage accesses into messages"
+	const in = "GOAL cannot represent rank 1: op 1: expected "
+	const foreign = "GOAL has no collectives, memory or storage accesses; found 3: " +
+		"--lower converts collectives and storage accesses to messages"
 	alone := many.Trace()
 	both := refused(dag.Op{Stream: -1})
 	both.Ranks = append(both.Ranks, alone.Ranks...)
@@ -263,23 +263,23 @@ func TestWriteRefuses(t *testing.T) {
 		trace *dag.Trace
 		want  string // NNN: the highest stream and NIC of the form
 	}{
-		{dag.NewBuilder(0).Trace(), "GOAL needs at least one rank"},
+		{dag.NewBuilder(0).Trace(), "expected at least 1 rank, found none"},
 		{alone, foreign},
 		{both, foreign},
-		{refused(dag.Op{Stream: -1}), in + "runs on stream -1: must be in 0..NNN"},
-		{refused(dag.Op{Kind: dag.Send, NIC: -2}), in + "uses NIC -2: must be in 0..NNN"},
-		{refused(dag.Op{Duration: -1}), in + "lasts -1ps: must not be negative"},
-		{refused(dag.Op{Kind: dag.Send, Bytes: -1}), in + "has -1 bytes: must not be negative"},
+		{refused(dag.Op{Stream: -1}), in + "a stream in 0..NNN, found -1"},
+		{refused(dag.Op{Kind: dag.Send, NIC: -2}), in + "a NIC in 0..NNN, found -2"},
+		{refused(dag.Op{Duration: -1}), in + "a duration of 0 or more, found -1ps"},
+		{refused(dag.Op{Kind: dag.Send, Bytes: -1}), in + "a size of 0 or more, found -1"},
 		{refused(dag.Op{Kind: dag.Recv, Tag: 1<<32 - 1}),
-			in + "has tag 4294967295: must be in -2147483648..4294967294"},
+			in + "a tag in -2147483648..4294967294, found 4294967295"},
 		{refused(dag.Op{Kind: dag.Recv, Tag: -1<<31 - 1}),
-			in + "has tag -2147483649: must be in -2147483648..4294967294"},
+			in + "a tag in -2147483648..4294967294, found -2147483649"},
 	} {
 		checkRefused(t, Text, c.trace, strings.Replace(c.want, "NNN", "2147483647", 1))
 		checkRefused(t, Binary, c.trace, strings.Replace(c.want, "NNN", "255", 1))
 	}
-	checkRefused(t, Binary, refused(dag.Op{Stream: 256}), in+"runs on stream 256: must be in 0..255")
-	checkRefused(t, Binary, refused(dag.Op{Kind: dag.Send, NIC: 1000}), in+"uses NIC 1000: must be in 0..255")
+	checkRefused(t, Binary, refused(dag.Op{Stream: 256}), in+"a stream in 0..255, found 256")
+	checkRefused(t, Binary, refused(dag.Op{Kind: dag.Send, NIC: 1000}), in+"a NIC in 0..255, found 1000")
 }
 
 func checkRefused(t *testing.T, f format.Format, trace *dag.Trace, want string) {
@@ -310,7 +310,7 @@ func TestLosses(t *testing.T) {
 		{What: "durations of sends and receives", Count: 1},
 		{What: "sizes of calcs", Count: 1},
 		{What: "received sizes", Count: 1},
-		{What: "tags below -1, written as 4294967296 more, where a receive with any tag matches them", Count: 1},
+		{What: "tags below -1, written plus 4294967296 (receives with any tag match them)", Count: 1},
 		{What: "flops", Count: 1},
 		{What: "communicators", Count: 1},
 		{What: "jobs", Count: 1},
@@ -323,7 +323,7 @@ func TestLosses(t *testing.T) {
 	}
 	wantText := append(common[:len(common):len(common)],
 		format.Loss{What: "peers, tags and NICs of calcs", Count: 1},
-		format.Loss{What: "names that are no label, or the label of another op", Count: 1})
+		format.Loss{What: "names that are not unique labels", Count: 1})
 	wantBinary := append(common[:len(common):len(common)],
 		format.Loss{What: "names", Count: 2})
 	if got := Text.Losses(trace); !reflect.DeepEqual(got, wantText) {

@@ -1,7 +1,7 @@
-// This file reads GOAL binaries, rank by rank in parallel from a plain file or front to back from a pipe.
+// This file reads GOAL binaries, rank by rank in parallel from a regular file, or sequentially from a pipe.
 //
-// All that the format says twice is checked: the jump table, running totals, dependency counts, roots, and the highest
-// cpu and nic. A binary that passes is therefore the one that writing its trace gives again.
+// The reader checks all redundant data: the jump table, running totals, dependency counts, roots, and the highest
+// cpu and nic. Writing the trace of an accepted binary therefore gives the same binary.
 
 package goal
 
@@ -17,19 +17,19 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// The parts of a binary, in bytes. The jump table counts from the end of the magic.
+// Sizes of the parts of a binary in bytes. The jump table counts from the end of the magic.
 const (
 	magicSize   = 8
 	headerSize  = magicSize + 6
-	jumpSize    = 16 // of a rank
+	jumpSize    = 16 // per rank
 	sectionHead = 8
 	recordSize  = 39
 	indexSize   = 4
 
-	recordSizeV2 = 104 // of the incompatible version 2
+	recordSizeV2 = 104 // version 2 is incompatible
 )
 
-// The types of a node record.
+// Types of a node record.
 const (
 	typeSend = 1
 	typeRecv = 2
@@ -38,7 +38,7 @@ const (
 
 var kindOfType = [...]dag.Kind{typeSend: dag.Send, typeRecv: dag.Recv, typeCalc: dag.Calc}
 
-// trusted is how many ops a rank may claim to have before memory is taken for them.
+// trusted is the number of ops of a rank for which memory is allocated before they are read.
 const trusted = 1 << 20
 
 func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -85,13 +85,13 @@ func (m unitMax) with(other unitMax) unitMax {
 	return unitMax{max(m.cpu, other.cpu), max(m.nic, other.nic)}
 }
 
-// binaryHeader is what stands before the sections of the ranks.
+// binaryHeader is the part before the sections of the ranks.
 type binaryHeader struct {
 	units unitMax
-	ends  []int64 // where the section of each rank ends in the file
+	ends  []int64 // end of each rank's section in the file
 }
 
-// start returns where the section of a rank starts in the file.
+// start returns the start of a rank's section in the file.
 func (h *binaryHeader) start(rank int) int64 {
 	if rank == 0 {
 		return headerSize + jumpSize*int64(len(h.ends))
@@ -99,7 +99,8 @@ func (h *binaryHeader) start(rank int) int64 {
 	return h.ends[rank-1]
 }
 
-// readHeader reads and checks the header and the jump table. fileEnd is the length of the file, -1 if it is unknown.
+// readHeader reads and checks the header and the jump table. fileEnd is the length of the file, or -1 if it is
+// unknown.
 func readHeader(src *part, fileEnd int64) (*binaryHeader, error) {
 	b, err := src.next(headerSize)
 	if err != nil {
@@ -108,7 +109,7 @@ func readHeader(src *part, fileEnd int64) (*binaryHeader, error) {
 	switch m := binary.LittleEndian.Uint64(b); m {
 	case magic:
 	case magicUsedUp:
-		found := fmt.Sprintf("magic %d: a simulation with --save-mem has used this file up; make it anew", m)
+		found := fmt.Sprintf("magic %d: a simulation with --save-mem has consumed the file; write it again", m)
 		return nil, src.errorAt(0, found, "a GOAL binary (magic %d)", magic)
 	default:
 		return nil, src.errorAt(0, fmt.Sprintf("magic %d", m), "a GOAL binary (magic %d)", magic)
@@ -145,17 +146,17 @@ func readHeader(src *part, fileEnd int64) (*binaryHeader, error) {
 	return h, nil
 }
 
-// checkUnits returns an error if the header gives another highest cpu or nic than the ops.
+// checkUnits returns an error if the header's highest cpu or nic differs from the ops'.
 func (h *binaryHeader) checkUnits(file string, used unitMax) error {
 	if h.units == used {
 		return nil
 	}
 	return &format.SyntaxError{File: file, Offset: magicSize + 4,
-		Expected: fmt.Sprintf("highest cpu %d and nic %d, as the ops have it", used.cpu, used.nic),
+		Expected: fmt.Sprintf("highest cpu %d and nic %d, as in the ops", used.cpu, used.nic),
 		Found:    fmt.Sprintf("%d and %d", h.units.cpu, h.units.nic)}
 }
 
-// checkEnd returns an error if anything follows the last rank.
+// checkEnd returns an error if data follows the last rank.
 func (h *binaryHeader) checkEnd(src *part, fileEnd int64) error {
 	end := h.ends[len(h.ends)-1]
 	if fileEnd > end {
@@ -171,7 +172,7 @@ func (h *binaryHeader) checkEnd(src *part, fileEnd int64) error {
 	return nil
 }
 
-// streamRanks reads all ranks one after the other.
+// streamRanks reads all ranks sequentially.
 func streamRanks(src *part, h *binaryHeader) (ranks []dag.Rank, used unitMax, err error) {
 	var d rankDecoder
 	for i := range h.ends {
@@ -184,7 +185,7 @@ func streamRanks(src *part, h *binaryHeader) (ranks []dag.Rank, used unitMax, er
 	return ranks, d.used, nil
 }
 
-// readRanks reads the ranks of a plain file in parallel. Of several errors it returns that of the first rank.
+// readRanks reads the ranks of a regular file in parallel. Of several errors, it returns that of the lowest rank.
 func readRanks(in *format.Input, h *binaryHeader) (ranks []dag.Rank, used unitMax, err error) {
 	ranks = make([]dag.Rank, len(h.ends))
 	type reader struct {
@@ -204,23 +205,23 @@ func readRanks(in *format.Input, h *binaryHeader) (ranks []dag.Rank, used unitMa
 	return ranks, used, err
 }
 
-// part reads a part of a file front to back through a buffer.
+// part reads a part of a file sequentially through a buffer.
 type part struct {
 	file string
 	src  io.Reader
-	at   int64 // where the unread bytes start in the file
+	at   int64 // offset of the unread bytes in the file
 	buf  []byte
 	data []byte // the unread bytes of buf
 }
 
-// chunk is the most bytes that part.next gives at a time.
+// chunk is the maximum number of bytes of part.next.
 const chunk = 128 << 10
 
-// next returns the next n bytes, chunk at most. They are valid until the next call.
+// next returns the next n bytes, at most chunk. They are valid until the next call.
 func (p *part) next(n int) ([]byte, error) {
 	if len(p.data) < n {
 		if len(p.buf) < n {
-			// Ranks may be many and small.
+			// there may be many small ranks
 			p.buf = make([]byte, min(2*chunk, max(1<<10, 4*n)))
 		}
 		have := copy(p.buf, p.data)
@@ -261,18 +262,18 @@ func (p *part) errorAt(offset int64, found any, expected string, args ...any) er
 	}
 }
 
-// rankDecoder decodes sections. Its memory serves one after the other.
+// rankDecoder decodes sections one after the other and reuses its memory.
 type rankDecoder struct {
 	used unitMax // of all ranks so far
 
-	// The section at hand.
+	// The current section.
 	src      *part
 	rank     int
 	n        int   // nodes
-	records  int64 // where the records start in the file
-	appendix int64 // where the appendix starts in the file
+	records  int64 // offset of the records in the file
+	appendix int64 // offset of the appendix in the file
 
-	// The lists of the section, and of each node what the trace does not keep as it is.
+	// The lists of the section, and per node the values that the trace does not keep.
 	roots     []uint32
 	missing   []uint32 // dependency count
 	requires  []uint32 // number of nodes that require this one
@@ -281,7 +282,7 @@ type rankDecoder struct {
 	cpu, nic  []int32  // of a chunk of records
 }
 
-// decode reads the section of a rank, size bytes.
+// decode reads the section of a rank, which has size bytes.
 func (d *rankDecoder) decode(src *part, rank int, size int64) (dag.Rank, error) {
 	d.src, d.rank = src, rank
 	start := src.at
@@ -317,7 +318,7 @@ func (d *rankDecoder) decode(src *part, rank int, size int64) (dag.Rank, error) 
 	return r, err
 }
 
-// body reads what follows the head of a section.
+// body reads a section without its head.
 func (d *rankDecoder) body(roots, edges int64) (r dag.Rank, err error) {
 	if d.roots, err = d.src.nextIndices(d.roots[:0], roots); err != nil {
 		return r, err
@@ -344,8 +345,8 @@ func (d *rankDecoder) body(roots, edges int64) (r dag.Rank, err error) {
 	return r, d.decodeEdges(&r, requires, irequires)
 }
 
-// decodeRecords reads the node records into the columns of r and returns how many dependencies of both kinds they
-// announce.
+// decodeRecords reads the node records into the columns of r. It returns the number of dependencies of both kinds
+// that the records announce.
 func (d *rankDecoder) decodeRecords(r *dag.Rank) (requires, irequires int64, err error) {
 	d.missing, d.requires, d.irequires = d.missing[:0], d.requires[:0], d.irequires[:0]
 	if d.n == 0 {
@@ -359,7 +360,7 @@ func (d *rankDecoder) decodeRecords(r *dag.Rank) (requires, irequires int64, err
 	bytes := make([]int64, 0, room)
 	duration := make([]dag.Time, 0, room)
 	d.cpu, d.nic = lengthen(d.cpu, most, most), lengthen(d.nic, most, most)
-	total := uint64(0) // of the dependencies so far
+	total := uint64(0) // dependencies so far
 	for first := 0; first < d.n; {
 		count := min(d.n-first, most)
 		b, err := d.src.next(count * recordSize)
@@ -415,7 +416,7 @@ func (d *rankDecoder) decodeRecords(r *dag.Rank) (requires, irequires int64, err
 	return int64(total) - irequires, irequires, nil
 }
 
-// lengthen returns s with length n, of a final length of limit; the new values of a slice that was never longer are 0.
+// lengthen returns s with length n; its final length is limit. New values of a slice that was never longer are 0.
 func lengthen[T any](s []T, n, limit int) []T {
 	if n <= cap(s) {
 		return s[:n]
@@ -423,7 +424,7 @@ func lengthen[T any](s []T, n, limit int) []T {
 	return append(make([]T, 0, min(limit, max(n, 2*cap(s)))), s...)[:n]
 }
 
-// compact returns a column without the zeros at its end, and without most of the memory that those took.
+// compact returns a column without trailing zeros and without most of their memory.
 func compact[T int32 | int64 | dag.Time](s []T) []T {
 	n := len(s)
 	for n > 0 && s[n-1] == 0 {
@@ -438,7 +439,7 @@ func compact[T int32 | int64 | dag.Time](s []T) []T {
 	return append(make([]T, 0, n), s[:n]...)
 }
 
-// badRecord says what is wrong with the type or size of a node.
+// badRecord returns the error about the type or size of a node.
 func (d *rankDecoder) badRecord(i int, typ uint8, value uint64) error {
 	at := d.records + recordSize*int64(i)
 	switch typ {
@@ -450,7 +451,8 @@ func (d *rankDecoder) badRecord(i int, typ uint8, value uint64) error {
 	return d.src.errorAt(at+4, typ, "type 1, 2 or 3 of node %d of rank %d", i, d.rank)
 }
 
-// badIndex says which index field of a node is not the running total of the dependencies.
+// badIndex returns the error about the index field of a node that differs from the running total of the
+// dependencies.
 func (d *rankDecoder) badIndex(i int, total uint64, a, aIndex, sIndex uint32) error {
 	at, want, found := int64(27), total, aIndex
 	if uint64(aIndex) == total {
@@ -481,7 +483,7 @@ func (d *rankDecoder) checkRoots() error {
 	return nil
 }
 
-// decodeEdges turns the appendix, which lists the dependents of each node, into the dependencies of r.
+// decodeEdges converts the appendix, which lists the dependents of each node, to the dependencies of r.
 func (d *rankDecoder) decodeEdges(r *dag.Rank, requires, irequires int64) error {
 	counts := make([]uint32, d.n)
 	var startCounts []uint32
@@ -519,9 +521,9 @@ func (d *rankDecoder) decodeEdges(r *dag.Rank, requires, irequires int64) error 
 	return nil
 }
 
-// fill returns the dependencies of one kind, total in number, of which each node has counts, and whose dependents
-// lists gives the length of in the appendix; others gives those of the other kind, which stand before them or behind
-// them at each node.
+// fill returns the dependencies of one kind. total is their number, counts their number per node, and lists the
+// number of dependents per node in the appendix. others is the number of dependents of the other kind, which stand
+// before them or, if behind is set, after them at each node.
 func (d *rankDecoder) fill(counts []uint32, total int64, lists, others []uint32, behind bool) (edges, order dag.Edges) {
 	edges = dag.Edges{End: counts, Off: make([]int32, total)}
 	startsFromCounts(edges.End)
@@ -533,7 +535,7 @@ func (d *rankDecoder) fill(counts []uint32, total int64, lists, others []uint32,
 		ascending, last := true, uint32(0)
 		for _, op := range rest[:n] {
 			at := edges.End[op]
-			edges.End[op]++ // the start moves to the end as the list fills
+			edges.End[op]++ // filling the list moves the start to the end
 			edges.Off[at] = int32(op) - int32(on)
 			ascending = ascending && last <= op
 			last = op

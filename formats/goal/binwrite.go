@@ -1,4 +1,4 @@
-// This file writes GOAL binaries, with the very bytes that txt2bin makes of the same schedule.
+// This file writes GOAL binaries, byte for byte as txt2bin writes the same schedule.
 
 package goal
 
@@ -12,11 +12,11 @@ import (
 
 var typeOfKind = [...]uint8{dag.Send: typeSend, dag.Recv: typeRecv, dag.Calc: typeCalc}
 
-// writeHeader writes all that stands before the sections.
+// writeHeader writes the part before the sections.
 func writeHeader(out *output, found *survey) error {
 	ranks := uint64(len(found.sections))
 	if ranks > math.MaxUint32 {
-		return fmt.Errorf("GOAL cannot hold %d ranks: at most %d", ranks, uint32(math.MaxUint32))
+		return fmt.Errorf("expected at most %d ranks in a GOAL binary, found %d", uint32(math.MaxUint32), ranks)
 	}
 	out.buf = binary.LittleEndian.AppendUint64(out.buf, magic)
 	out.buf = binary.LittleEndian.AppendUint32(out.buf, uint32(ranks))
@@ -43,7 +43,7 @@ func sectionSize(r *dag.Rank) uint64 {
 	return sectionHead + indexSize*uint64(rootCount(r)) + recordSize*uint64(r.Len()) + indexSize*edges
 }
 
-// rootCount returns how many ops have no dependencies.
+// rootCount returns the number of ops without dependencies.
 func rootCount(r *dag.Rank) uint32 {
 	n := uint32(0)
 	for i := range r.Len() {

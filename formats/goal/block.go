@@ -1,4 +1,4 @@
-// This file collects the ops and dependencies of the block that the text reader is in, and turns them into a rank.
+// This file collects the ops and dependencies of the text reader's current block and converts them to a rank.
 
 package goal
 
@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// block is a rank in the making. Its columns are reused from block to block.
+// block is an incomplete rank. All blocks share its columns.
 type block struct {
 	kind        []dag.Kind
 	bytes       dag.Column[int64]
@@ -21,11 +21,11 @@ type block struct {
 	labels      labelTable
 }
 
-// errTooMuch says what a block may hold, to whoever has more.
+// errTooMuch reports a block that exceeds the limits of a rank.
 var errTooMuch = fmt.Errorf("at most %d ops, %d dependencies of each kind and 4 GiB of labels in a block",
 	dag.MaxOps, uint32(dag.MaxDeps))
 
-// label gives the op that is added next its label.
+// label sets the label of the next op.
 func (b *block) label(label []byte) error {
 	op := len(b.kind)
 	if !b.labels.define(label, op) && !b.name.Append(op, string(label)) {
@@ -57,8 +57,8 @@ func (b *block) finish() (dag.Rank, error) {
 	return r, nil
 }
 
-// take returns the content of a column and leaves it empty: a copy of its own where that is cheap, else the column
-// itself, so that a large block is not in memory twice.
+// take returns the content of a column and empties it. It copies a small column and returns a large one itself, so
+// that a large block is not in memory twice.
 func take[S ~[]T, T any](column *S) S {
 	const large = 1 << 20
 	s := *column
@@ -79,10 +79,10 @@ func take[S ~[]T, T any](column *S) S {
 // edge is a dependency: op waits for on.
 type edge struct{ op, on int32 }
 
-// edgeList is the dependencies of a block in the order of their lines.
+// edgeList is the dependencies of a block in line order.
 type edgeList struct {
 	edges    []edge
-	unsorted bool // whether a line's op comes before that of the line above
+	unsorted bool // whether a line's op precedes that of the previous line
 }
 
 func (l *edgeList) add(op, on int) {
@@ -92,8 +92,8 @@ func (l *edgeList) add(op, on int) {
 	l.edges = append(l.edges, edge{int32(op), int32(on)})
 }
 
-// finish returns the dependencies of a rank of n ops and the orders of dependents that are not ascending, and empties
-// the list.
+// finish returns the dependencies of a rank of n ops and the orders of dependents that are not ascending. It
+// empties the list.
 func (l *edgeList) finish(n int) (edges, order dag.Edges) {
 	if len(l.edges) == 0 {
 		return edges, order
@@ -112,13 +112,13 @@ func (l *edgeList) finish(n int) (edges, order dag.Edges) {
 	edges.Off = make([]int32, len(l.edges))
 	for _, e := range l.edges {
 		edges.Off[edges.End[e.op]] = e.op - e.on
-		edges.End[e.op]++ // the start moves to the end as the list fills
+		edges.End[e.op]++ // filling the list moves the start to the end
 	}
 	l.edges, l.unsorted = l.edges[:0], false
 	return edges, order
 }
 
-// order returns the dependents, in the order of the lines, of every op where that is not ascending.
+// order returns, in line order, the dependents of every op whose dependents are not ascending.
 func (l *edgeList) order(n int) (order dag.Edges) {
 	type progress struct {
 		last     int32 // the latest dependent
@@ -161,7 +161,7 @@ func (l *edgeList) order(n int) (order dag.Edges) {
 	return order
 }
 
-// startsFromCounts replaces the lengths of adjoining lists by where they start.
+// startsFromCounts replaces the lengths of consecutive lists by their starts.
 func startsFromCounts(counts []uint32) {
 	total := uint32(0)
 	for i, count := range counts {

@@ -1,6 +1,6 @@
-// Package goal reads and writes GOAL (Group Operation Assembly Language), the schedules of the LogGOPSim and ATLAHS
-// simulators, as text and as binary. The formats and their mapping to package dag are described in
-// docs/reference/formats/goal.md.
+// Package goal reads and writes GOAL (Group Operation Assembly Language), the schedules of the LogGOPSim and
+// ATLAHS simulators, as text and as binary. docs/reference/formats/goal.md describes the formats and their mapping
+// to package dag.
 package goal
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Text is the text form, one statement a line.
+// Text is the text form, one statement per line.
 var Text = format.Format{
 	Name:       "goal",
-	Title:      "GOAL text, the schedules of LogGOPSim and ATLAHS",
+	Title:      "GOAL schedules of LogGOPSim and ATLAHS, text",
 	Extensions: []string{".goal"},
 	Detect:     detectText,
 	Read:       readText,
@@ -32,7 +32,7 @@ var Text = format.Format{
 // Binary is the binary form, which the simulators run.
 var Binary = format.Format{
 	Name:       "goalbin",
-	Title:      "GOAL binary, as txt2bin of LogGOPSim and ATLAHS writes it",
+	Title:      "GOAL schedules of LogGOPSim and ATLAHS, binary (txt2bin)",
 	Extensions: []string{".bin", ".goalbin"},
 	Binary:     true,
 	Detect:     detectBinary,
@@ -46,7 +46,7 @@ var Binary = format.Format{
 	},
 }
 
-// The first eight bytes of a binary, and what a simulation that frees memory as it goes leaves there.
+// The first eight bytes of a binary, and their value after a simulation that frees memory during the run.
 const (
 	magic       = 4223
 	magicUsedUp = 2342
@@ -58,7 +58,7 @@ const (
 	anyTag    = math.MaxUint32
 )
 
-// maxNanoseconds is the longest computation that dag.Time holds, 106 days.
+// maxNanoseconds is the longest computation that dag.Time can represent, 106 days.
 const maxNanoseconds = math.MaxInt64 / int64(dag.Nanosecond)
 
 func detectBinary(head []byte) bool {
@@ -111,7 +111,7 @@ func newTrace(ranks []dag.Rank) *dag.Trace {
 	return &dag.Trace{Comms: []dag.Comm{dag.World(len(ranks))}, Ranks: ranks}
 }
 
-// fromTag returns a 32-bit GOAL tag as one of package dag.
+// fromTag converts a 32-bit GOAL tag to a tag of package dag.
 func fromTag(tag uint32) int64 {
 	if tag == anyTag {
 		return dag.AnyTag

@@ -9,11 +9,11 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// labelTable maps the labels of a block to the ops that they name. Labels that are a number behind the prefix of the
-// first such label, as generated schedules have them, are looked up by that number, the others in a hash table.
+// labelTable maps the labels of a block to their ops. Labels with the prefix of the first label and a number, as
+// in generated schedules, are looked up by that number, others in a hash table.
 type labelTable struct {
 	prefix  []byte
-	numbers []int32 // 1 + the op that prefix and number name, 0 = none
+	numbers []int32 // 1 + the op of prefix and number, 0: none
 
 	seed    maphash.Seed
 	slots   []labelSlot // the length is a power of two
@@ -21,19 +21,18 @@ type labelTable struct {
 	text    []byte
 }
 
-// labelSlot is a place of the hash table.
+// labelSlot is a slot of the hash table.
 type labelSlot struct {
-	hash  uint32 // the upper half of the label's hash: most other labels are told apart without a look at the entry
-	entry int32  // 1 + an index of entries, 0 = free
+	hash  uint32 // upper half of the label's hash; it distinguishes most labels without access to the entry
+	entry int32  // 1 + an index of entries, 0: free
 }
 
 type labelEntry struct {
-	text int // where the label starts in text; it ends where the next starts
+	text int // start of the label in text; it ends at the next label's start
 	op   int32
 }
 
-// parseNumber returns the number that digits are, if they are written in the shortest way and it is small enough to
-// number an op.
+// parseNumber returns the value of digits. ok is false if they have leading zeros or exceed the number of an op.
 func parseNumber(digits []byte) (number uint64, ok bool) {
 	const longest = 10
 	if len(digits) == 0 || len(digits) > longest || digits[0] == '0' && len(digits) > 1 {
@@ -48,7 +47,7 @@ func parseNumber(digits []byte) (number uint64, ok bool) {
 	return number, true
 }
 
-// canonicalOp returns the op whose canonical label, "l" and its index plus 1, this is.
+// canonicalOp returns the op of a canonical label, which is "l" and the op's index plus 1.
 func canonicalOp(label []byte) (op int, ok bool) {
 	if len(label) < 2 || label[0] != 'l' {
 		return 0, false
@@ -81,7 +80,7 @@ func (t *labelTable) number(label []byte) (number uint64, ok bool) {
 	return parseNumber(label[n:])
 }
 
-// setPrefix makes what stands before the number of a label the prefix.
+// setPrefix sets the prefix to the text before the number of a label.
 func (t *labelTable) setPrefix(label []byte) {
 	prefix := bytes.TrimRight(label, "0123456789")
 	if _, ok := parseNumber(label[len(prefix):]); ok {
@@ -89,14 +88,14 @@ func (t *labelTable) setPrefix(label []byte) {
 	}
 }
 
-// define makes a label name an op, unless it names one already. Ops must come in ascending order. It reports whether
-// the label is the canonical one of the op.
+// define defines a label as the name of an op, unless it is defined. Ops must come in ascending order. It reports
+// whether the label is the canonical one of the op.
 func (t *labelTable) define(label []byte, op int) (canonical bool) {
 	if len(t.prefix) == 0 {
 		t.setPrefix(label)
 	}
 	number, ok := t.number(label)
-	// Sparse numbers go to the hash table, lest a large one take much memory.
+	// sparse numbers go to the hash table, because a large number would need much memory
 	if !ok || number > 1024+2*uint64(op) {
 		t.insert(label, op)
 		own, ok := canonicalOp(label)
@@ -111,7 +110,7 @@ func (t *labelTable) define(label []byte, op int) (canonical bool) {
 	return number == uint64(op)+1 && string(t.prefix) == "l"
 }
 
-// lookup returns the op that a label names, -1 if it names none.
+// lookup returns the op of a label, or -1.
 func (t *labelTable) lookup(label []byte) int {
 	number, ok := t.number(label)
 	if ok && number < uint64(len(t.numbers)) && t.numbers[number] > 0 {
@@ -131,7 +130,7 @@ func (t *labelTable) find(label []byte) int {
 	return -1
 }
 
-// slot returns the place of a label in the hash table, or the free one where it would be.
+// slot returns the slot of a label in the hash table, or a free one for it.
 func (t *labelTable) slot(label []byte, hash uint64) uint64 {
 	mask := uint64(len(t.slots) - 1)
 	for at := hash & mask; ; at = (at + 1) & mask {
@@ -150,7 +149,7 @@ func (t *labelTable) label(entry int) []byte {
 	return t.text[t.entries[entry].text:end]
 }
 
-// insert adds a label to the hash table unless it is there.
+// insert adds a label to the hash table if it is new.
 func (t *labelTable) insert(label []byte, op int) {
 	if len(t.slots) == 0 {
 		t.seed = maphash.MakeSeed()
@@ -172,14 +171,14 @@ func (t *labelTable) insert(label []byte, op int) {
 	t.slots[at] = labelSlot{uint32(hash >> 32), int32(len(t.entries))}
 }
 
-// place adds an entry to a hash table that does not hold it.
+// place adds a new entry to a hash table.
 func (t *labelTable) place(entry int32, label []byte) {
 	hash := maphash.Bytes(t.seed, label)
 	t.slots[t.slot(label, hash)] = labelSlot{uint32(hash >> 32), entry}
 }
 
-// reset empties the table for the next block. The hash table shrinks where the block needed little of it, so that one
-// large block does not make every later one slow to start.
+// reset empties the table for the next block. It shrinks a hash table that the block used little of, so that one
+// large block does not slow down later ones.
 func (t *labelTable) reset() {
 	t.prefix, t.numbers = t.prefix[:0], t.numbers[:0]
 	if len(t.entries) == 0 {

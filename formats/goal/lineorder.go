@@ -1,4 +1,4 @@
-// This file finds an order for the dependency lines of a block, from which reading them gives the same lists again.
+// This file finds an order of a block's dependency lines from which a reader restores the same lists.
 
 package goal
 
@@ -8,29 +8,29 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// lineOrder yields the dependencies of one kind of a rank in the order of their lines: each as early as both its ops
-// are written, the dependencies of an op come in the order in which the op lists them, and the dependents of an op in
-// theirs. Lists from a text or a binary always allow that; where others contradict each other the order of dependents
-// wins, for that is what a binary has.
+// lineOrder yields the dependencies of one kind of a rank in line order: each as soon as both its ops are written,
+// the dependencies of an op in the op's list order, and the dependents of an op in theirs. Lists from a text or a
+// binary always allow that. If others contradict each other, the order of dependents wins, because a binary has
+// it.
 type lineOrder struct {
 	edges *dag.Edges
 	lines []edge // reused by every call
 
-	// Only where some dependency names a later op or some op's dependents are not in ascending order; else the
-	// dependencies can follow their op. Numbered as in edges.Off.
+	// Only used if a dependency refers to a later op or the dependents of an op are not ascending; else each
+	// dependency follows its op. Numbered as in edges.Off.
 	op    []int32  // the op that waits
-	waits []uint8  // how many of three things must come first: its ops, the one before it in either list
-	next  []uint32 // the dependency behind it in its list of dependents, or none
-	on    []uint32 // in the order of the lists of dependents: the dependencies
-	end   []uint32 // where the list of dependents of each op ends in on
+	waits []uint8  // how many of three conditions remain: both ops, the previous dependency of each list
+	next  []uint32 // next dependency in the list of dependents, or none
+	on    []uint32 // the dependencies in the order of the lists of dependents
+	end   []uint32 // end of each op's list of dependents in on
 	todo  []uint32 // reused by every call
 }
 
-// none stands for no dependency.
+// none is the index of no dependency.
 const none = 1<<32 - 1
 
-// newLineOrder prepares the order for the dependencies of a rank of n ops, with the orders of dependents that are not
-// ascending.
+// newLineOrder prepares the order for the dependencies of a rank of n ops. order has the orders of dependents that
+// are not ascending.
 func newLineOrder(edges *dag.Edges, n int, order *dag.Edges) lineOrder {
 	o := lineOrder{edges: edges}
 	forward := slices.ContainsFunc(edges.Off, func(off int32) bool { return off < 0 })
@@ -67,7 +67,7 @@ func newLineOrder(edges *dag.Edges, n int, order *dag.Edges) lineOrder {
 	return o
 }
 
-// plain reports whether the dependencies of an op can follow it as it lists them.
+// plain reports whether each dependency can follow its op in list order.
 func (o *lineOrder) plain() bool {
 	return o.waits == nil
 }
@@ -88,7 +88,7 @@ func (o *lineOrder) listDependents(n int, order *dag.Edges) {
 		}
 		start = end
 	}
-	used := make([]uint32, n) // how many of the equal dependencies of an op have their place
+	used := make([]uint32, n) // number of equal dependencies of an op that are placed
 	for on := range order.End {
 		given := order.Of(on)
 		if len(given) == 0 {
@@ -109,8 +109,8 @@ func (o *lineOrder) listDependents(n int, order *dag.Edges) {
 	}
 }
 
-// after returns the dependencies whose lines come after the line of op i. It must be called for one op after the
-// other; what it returns is valid until the next call.
+// after returns the dependencies whose lines follow the line of op i. Call it for each op in order; the result is
+// valid until the next call.
 func (o *lineOrder) after(i int) []edge {
 	o.lines = o.lines[:0]
 	if o.plain() {
@@ -139,8 +139,7 @@ func (o *lineOrder) after(i int) []edge {
 	return o.lines
 }
 
-// proceed notes that one of the things for which dependency e waits has come, and adds to the lines what can now be
-// written.
+// proceed records that one condition of dependency e is met, and adds the dependencies that can now be written.
 func (o *lineOrder) proceed(e uint32) {
 	o.todo = append(o.todo[:0], e)
 	for k := 0; k < len(o.todo); k++ {
@@ -159,7 +158,7 @@ func (o *lineOrder) proceed(e uint32) {
 	}
 }
 
-// rest returns the dependencies that are left after the last op because the lists contradict each other.
+// rest returns the dependencies that remain after the last op because the lists contradict each other.
 func (o *lineOrder) rest() []edge {
 	o.lines = o.lines[:0]
 	for _, e := range o.on {

@@ -1,4 +1,4 @@
-// This file says which traces GOAL cannot hold and what it leaves out of the others.
+// This file determines which traces GOAL cannot represent and which data it loses of the others.
 
 package goal
 
@@ -13,20 +13,20 @@ import (
 // lowestTag is the lowest tag whose 32-bit pattern can be written.
 const lowestTag = math.MinInt32
 
-// survey is what must be known of a trace, or of a part of it, before the first byte is written.
+// survey is the data about a trace, or a part of it, that writing needs before the first byte.
 type survey struct {
 	ops     int64
 	foreign int64 // ops that GOAL does not have
-	refused int   // the first rank that GOAL cannot hold
-	why     error // why it cannot, nil: there is no such rank
-	lost    tally // only where it is asked for
+	refused int   // first rank that GOAL cannot represent
+	why     error // reason, nil: there is no such rank
+	lost    tally // only if requested
 
-	// For the header of a binary.
+	// for the header of a binary
 	units    unitMax
 	sections []uint64 // size of each rank's section
 }
 
-// add adds a rank that comes after all that the survey has.
+// add adds the next rank.
 func (s *survey) add(p plan, rank int, r *dag.Rank) {
 	s.ops += int64(r.Len())
 	for _, k := range r.Kind {
@@ -46,7 +46,7 @@ func (s *survey) add(p plan, rank int, r *dag.Rank) {
 	}
 }
 
-// append adds a survey of what comes after all that the survey has.
+// append adds the survey of the next part.
 func (s *survey) append(next *survey) {
 	s.ops += next.ops
 	s.foreign += next.foreign
@@ -58,34 +58,34 @@ func (s *survey) append(next *survey) {
 	s.sections = append(s.sections, next.sections...)
 }
 
-// err returns an error if GOAL cannot hold the trace at all.
+// err returns an error if GOAL cannot represent the trace.
 func (s *survey) err() error {
 	switch {
 	case s.foreign > 0:
-		return fmt.Errorf("%d ops are collectives, memory or storage accesses, which GOAL does not have: "+
-			"--lower can turn collectives and storage accesses into messages", s.foreign)
+		return fmt.Errorf("GOAL has no collectives, memory or storage accesses; found %d: "+
+			"--lower converts collectives and storage accesses to messages", s.foreign)
 	case s.why != nil:
-		return fmt.Errorf("GOAL cannot hold rank %d: %w", s.refused, s.why)
+		return fmt.Errorf("GOAL cannot represent rank %d: %w", s.refused, s.why)
 	}
 	return nil
 }
 
-// check returns an error if the rank cannot be written. With compat, negative sizes and lengths are written as the
-// reference does, as their two's complement.
+// check returns an error if the rank cannot be written. With compat, negative sizes and durations become their
+// two's complement, as in the reference.
 func (p plan) check(r *dag.Rank) error {
 	for i, d := range r.Duration {
 		if d < 0 && !p.compat && r.Kind[i] == dag.Calc {
-			return fmt.Errorf("op %d lasts %v: must not be negative", i, d)
+			return fmt.Errorf("op %d: expected a duration of 0 or more, found %v", i, d)
 		}
 	}
 	for i, n := range r.Bytes {
 		if n < 0 && !p.compat && r.Kind[i] != dag.Calc {
-			return fmt.Errorf("op %d has %d bytes: must not be negative", i, n)
+			return fmt.Errorf("op %d: expected a size of 0 or more, found %d", i, n)
 		}
 	}
 	for i, tag := range r.Tag {
 		if tag < lowestTag || tag >= anyTag {
-			return fmt.Errorf("op %d has tag %d: must be in %d..%d", i, tag, lowestTag, int64(anyTag)-1)
+			return fmt.Errorf("op %d: expected a tag in %d..%d, found %d", i, lowestTag, int64(anyTag)-1, tag)
 		}
 	}
 	highest := int32(math.MaxInt32)
@@ -94,19 +94,19 @@ func (p plan) check(r *dag.Rank) error {
 	}
 	for i := range max(r.Stream.Len(), r.NIC.Len()) {
 		if s := r.Stream.At(i); s < 0 || s > highest {
-			return fmt.Errorf("op %d runs on stream %d: must be in 0..%d", i, s, highest)
+			return fmt.Errorf("op %d: expected a stream in 0..%d, found %d", i, highest, s)
 		}
 		if n := r.NIC.At(i); n < 0 || n > highest {
-			return fmt.Errorf("op %d uses NIC %d: must be in 0..%d", i, n, highest)
+			return fmt.Errorf("op %d: expected a NIC in 0..%d, found %d", i, highest, n)
 		}
 	}
 	if n := uint64(len(r.Deps.Off)) + uint64(len(r.StartDeps.Off)); n > math.MaxUint32 {
-		return fmt.Errorf("%d dependencies: at most %d", n, uint32(math.MaxUint32))
+		return fmt.Errorf("expected at most %d dependencies, found %d", uint32(math.MaxUint32), n)
 	}
 	return nil
 }
 
-// nanoseconds returns d in whole nanoseconds, half a nanosecond rounded up unless the sum is more than a Time holds.
+// nanoseconds returns d in whole nanoseconds. It rounds halves up, unless the result exceeds the largest time.
 func nanoseconds(d dag.Time) uint64 {
 	ns := int64(d / dag.Nanosecond)
 	if d%dag.Nanosecond >= dag.Nanosecond/2 && ns < maxNanoseconds {
@@ -115,7 +115,7 @@ func nanoseconds(d dag.Time) uint64 {
 	return uint64(ns)
 }
 
-// What is left out or changed, in the order in which it is reported.
+// Losses in the order of reporting.
 const (
 	lostReleases = iota
 	lostPicoseconds
@@ -128,11 +128,11 @@ const (
 	lostJobs
 	lostTimes
 	lostAttrs
-	lostNodes // preceded by the hints
-	lostCalcs // only of texts, as the next two
+	lostNodes // preceded by the rare fields
+	lostCalcs // in texts only, as the next two
 	lostUnits
 	lostLabels
-	lostNames // only of binaries
+	lostNames // in binaries only
 	numLosses
 )
 
@@ -142,7 +142,7 @@ var lossTexts = [numLosses]string{
 	lostDurations:   "durations of sends and receives",
 	lostSizes:       "sizes of calcs",
 	lostReceived:    "received sizes",
-	lostTags:        "tags below -1, written as 4294967296 more, where a receive with any tag matches them",
+	lostTags:        "tags below -1, written plus 4294967296 (receives with any tag match them)",
 	lostFlops:       "flops",
 	lostComms:       "communicators",
 	lostJobs:        "jobs",
@@ -150,15 +150,15 @@ var lossTexts = [numLosses]string{
 	lostAttrs:       "attributes",
 	lostNodes:       format.LossNodes,
 	lostCalcs:       "peers, tags and NICs of calcs",
-	lostUnits:       "streams or NICs above 255, which the binary form and LogGOPSim do not have",
-	lostLabels:      "names that are no label, or the label of another op",
+	lostUnits:       "streams or NICs above 255, beyond the range of GOAL binaries and LogGOPSim",
+	lostLabels:      "names that are not unique labels",
 	lostNames:       "names",
 }
 
-// tally is how many ops are touched by each loss.
+// tally is the number of ops per loss.
 type tally struct {
-	own   [numLosses]int64
-	hints [dag.NumFields]int64 // of format.RareFields
+	own  [numLosses]int64
+	rare [dag.NumFields]int64 // of format.RareFields
 }
 
 // add adds the losses of other ops.
@@ -166,12 +166,12 @@ func (t *tally) add(other *tally) {
 	for i, count := range other.own {
 		t.own[i] += count
 	}
-	for i, count := range other.hints {
-		t.hints[i] += count
+	for i, count := range other.rare {
+		t.rare[i] += count
 	}
 }
 
-// count adds what a rank loses.
+// count adds the losses of a rank.
 func (t *tally) count(r *dag.Rank, binary bool) {
 	for op, d := range r.Duration {
 		switch {
@@ -199,7 +199,7 @@ func (t *tally) count(r *dag.Rank, binary bool) {
 	t.own[lostTimes] += format.Measured(r)
 	t.own[lostAttrs] += r.Attrs.Present()
 	for _, id := range format.RareFields {
-		t.hints[id] += dag.Fields[id].Of(r).Present()
+		t.rare[id] += dag.Fields[id].Of(r).Present()
 	}
 	if binary {
 		t.own[lostNames] += r.Name.Present()
@@ -218,7 +218,7 @@ func (t *tally) count(r *dag.Rank, binary bool) {
 	t.own[lostLabels] += namesLost(r)
 }
 
-// losses returns what is left out or changed of a trace whose ranks run on these nodes.
+// losses returns the losses of a trace whose ranks run on the given nodes.
 func (s *survey) losses(nodes []int32) []format.Loss {
 	if format.Placed(nodes) {
 		s.lost.own[lostNodes] = s.ops
@@ -227,7 +227,7 @@ func (s *survey) losses(nodes []int32) []format.Loss {
 	for i, count := range s.lost.own {
 		if i == lostNodes {
 			for _, id := range format.RareFields {
-				l.Add(dag.Fields[id].Lost, s.lost.hints[id])
+				l.Add(dag.Fields[id].Lost, s.lost.rare[id])
 			}
 		}
 		l.Add(lossTexts[i], count)

@@ -1,4 +1,4 @@
-// This file collects what is written, and lets several goroutines make it.
+// This file collects output that several goroutines produce.
 
 package goal
 
@@ -9,16 +9,16 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// output collects what is written. After an error it writes nothing more.
+// output collects the output. After an error it writes nothing more.
 type output struct {
 	w   io.Writer // nil: everything is kept
 	buf []byte
 	err error
 
-	kept, spare [][]byte // what is kept before buf, and buffers for more
+	kept, spare [][]byte // kept: data before buf; spare: buffers for reuse
 }
 
-// spill empties the buffer when it is large. Callers append to buf and spill now and then.
+// spill writes out the buffer if it is large. Callers append to buf and call spill regularly.
 func (o *output) spill() {
 	if len(o.buf) >= chunk {
 		o.empty()
@@ -51,7 +51,7 @@ func (o *output) write(b []byte) {
 	}
 }
 
-// take writes out what another output has kept. Its own buffer must be empty.
+// take writes out the data that another output has kept. The receiver's own buffer must be empty.
 func (o *output) take(part *output) error {
 	for _, b := range part.kept {
 		o.write(b)
@@ -62,15 +62,15 @@ func (o *output) take(part *output) error {
 	return o.err
 }
 
-// inOrder does work for 0, 1, ..., n-1, with each of the functions in a goroutine of its own, and calls take with the
-// results in order. Work gets the zero T or one as take has left it. It returns the error of the lowest number that has
-// one.
+// inOrder does work for 0, 1, ..., n-1, with each function in a goroutine of its own, and calls take with the
+// results in order. Work receives a zero T or one that take has processed. inOrder returns the error of the lowest
+// number.
 func inOrder[T any](n int, workers []func(i int, t *T) error, take func(t *T) error) error {
 	type result struct {
 		t   *T
 		err error
 	}
-	spare := 2 * len(workers) // at most so many numbers are under way
+	spare := 2 * len(workers) // maximum number of numbers in progress
 	free := make(chan *T, spare)
 	for range spare {
 		free <- new(T)

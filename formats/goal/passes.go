@@ -1,5 +1,5 @@
-// This file takes a trace twice, batch by batch: once to find out what must be known before the first byte, and once to
-// write it.
+// This file reads a trace in two passes, batch by batch: the first surveys it before the first byte, the second
+// writes it.
 
 package goal
 
@@ -13,11 +13,11 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// plan is what is asked of the first pass.
+// plan is the task of the first pass.
 type plan struct {
 	binary bool
 	compat bool
-	counts bool // the losses are asked for
+	counts bool // the losses are requested
 }
 
 // writeSource writes a trace in either form.
@@ -36,7 +36,7 @@ func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) 
 		return err
 	}
 	if h.Ranks == 0 {
-		return errors.New("GOAL needs at least one rank")
+		return errors.New("expected at least 1 rank, found none")
 	}
 	if err := found.err(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) 
 		}
 		return in.write(&out, func(out *output, rank int, r *dag.Rank) error {
 			if sectionSize(r) != found.sections[rank] {
-				return fmt.Errorf("rank %d is not what it was when it was read first", rank)
+				return fmt.Errorf("rank %d changed between the two passes", rank)
 			}
 			writeSection(out, r)
 			return nil
@@ -63,7 +63,7 @@ func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) 
 	return in.write(&out, writeBlock)
 }
 
-// losses returns what writing a trace would lose.
+// losses returns the losses of a trace.
 func losses(t *dag.Trace, binary bool) []format.Loss {
 	s := dag.FromTrace(t)
 	h, err := s.Header()
@@ -76,12 +76,12 @@ func losses(t *dag.Trace, binary bool) []format.Loss {
 		found, err = plan{binary: binary, counts: true}.examine(in)
 	}
 	if err != nil {
-		panic(err) // a trace in memory is there to be read
+		panic(err) // reading a trace in memory cannot fail
 	}
 	return found.losses(t.Nodes)
 }
 
-// examine takes the first pass.
+// examine runs the first pass.
 func (p plan) examine(in *intake) (*survey, error) {
 	all := new(survey)
 	return all, inOrder(len(in.parts), perReader(in, func(found *survey, rank int, r *dag.Rank) error {
@@ -94,7 +94,7 @@ func (p plan) examine(in *intake) (*survey, error) {
 	})
 }
 
-// intake takes a trace part by part, several parts at the same time.
+// intake reads a trace part by part, several parts at the same time.
 type intake struct {
 	parts   [][]dag.Batch
 	readers []dag.Reader
@@ -112,7 +112,7 @@ func newIntake(s dag.Source, h *dag.Header) (*intake, error) {
 	return in, nil
 }
 
-// write takes the second pass: write writes every rank.
+// write runs the second pass: write writes every rank.
 func (in *intake) write(out *output, write func(*output, int, *dag.Rank) error) error {
 	if err := out.flush(); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (in *intake) write(out *output, write func(*output, int, *dag.Rank) error) 
 	return out.flush()
 }
 
-// perReader returns for each reader a function that adds the ranks of a part to a T.
+// perReader returns, for each reader, a function that adds the ranks of a part to a T.
 func perReader[T any](in *intake, add func(t *T, rank int, r *dag.Rank) error) []func(part int, t *T) error {
 	var work []func(int, *T) error
 	for _, read := range in.readers {
@@ -145,22 +145,21 @@ func perReader[T any](in *intake, add func(t *T, rank int, r *dag.Rank) error) [
 	return work
 }
 
-// Of what is read and formatted at the same time no more is in memory than maxLines ops and dependencies, if batches
-// are no larger. Ranks are taken together up to partLines.
+// At most maxLines ops and dependencies are read and formatted at the same time, unless batches are larger. A part
+// has ranks with up to partLines.
 const (
 	maxLines  = 1 << 21
 	partLines = 1 << 15
 )
 
-// divide divides the batches of a source into parts to be taken one by one, and says how many of them to take at the
-// same time.
+// divide divides the batches of a source into parts, and returns the number of parts to read at the same time.
 func divide(h *dag.Header) (parts [][]dag.Batch, readers int, err error) {
 	batches := h.Batches
 	first, ranks := 0, 0
 	lines, largest := int64(0), int64(1)
 	for i, b := range batches {
 		if b.First != ranks || b.Last < b.First {
-			return nil, 0, fmt.Errorf("the trace has a batch of ranks %d to %d after rank %d", b.First,
+			return nil, 0, fmt.Errorf("expected contiguous batches, found ranks %d to %d after rank %d", b.First,
 				b.Last-1, ranks-1)
 		}
 		ranks = b.Last
@@ -173,7 +172,7 @@ func divide(h *dag.Header) (parts [][]dag.Batch, readers int, err error) {
 		largest = max(largest, lines)
 	}
 	if ranks != h.Ranks {
-		return nil, 0, fmt.Errorf("the batches of the trace have %d ranks of %d", ranks, h.Ranks)
+		return nil, 0, fmt.Errorf("expected batches of %d ranks, found %d", h.Ranks, ranks)
 	}
 	if first < len(batches) {
 		parts = append(parts, batches[first:])
@@ -182,7 +181,7 @@ func divide(h *dag.Header) (parts [][]dag.Batch, readers int, err error) {
 	return parts, readers, nil
 }
 
-// eachRank reads batches and calls do for every rank, which is good until do returns.
+// eachRank reads batches and calls do for every rank, which is valid until do returns.
 func eachRank(read dag.Reader, batches []dag.Batch,
 	do func(rank int, r *dag.Rank) error) error {
 	for _, b := range batches {
@@ -191,7 +190,7 @@ func eachRank(read dag.Reader, batches []dag.Batch,
 			return err
 		}
 		if len(ranks) != b.Last-b.First {
-			return fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
+			return fmt.Errorf("expected ranks %d to %d, found %d ranks", b.First, b.Last-1, len(ranks))
 		}
 		for i := range ranks {
 			if err := do(b.First+i, &ranks[i]); err != nil {

@@ -250,14 +250,14 @@ func TestWriteSourceErrors(t *testing.T) {
 			check("broken", s, errSource.Error())
 			s = newBatched(lossy, one)
 			s.batches = s.batches[:7]
-			check("a batch missing", s, "the batches of the trace have 7 ranks of 8")
+			check("a batch missing", s, "expected batches of 8 ranks, found 7")
 			s.batches = s.batches[1:]
-			check("the first batch missing", s, "the trace has a batch of ranks 1 to 1 after rank -1")
+			check("the first batch missing", s, "expected contiguous batches, found ranks 1 to 1 after rank -1")
 			bad := stencil(8, 3000)
 			bad.Ranks[3].Tag[2] = -1 << 40
 			bad.Ranks[6].Tag[1] = -1 << 40
-			check("not for GOAL", newBatched(bad, one), "GOAL cannot hold rank 3: op 2 has tag -1099511627776: must be in "+
-				"-2147483648..4294967294")
+			check("not for GOAL", newBatched(bad, one), "GOAL cannot represent rank 3: op 2: expected a tag in "+
+				"-2147483648..4294967294, found -1099511627776")
 		})
 	}
 }

@@ -48,19 +48,19 @@ func TestTextErrors(t *testing.T) {
 		{"label of another block", "num_ranks 2\nrank 0 {\nl1: calc 5\n}\nrank 1 {\nl2: calc 6\nl2 requires l1\n}\n",
 			`f:7: expected a label that an earlier line of the block defines, found the undefined label "l1"`},
 		{"blank in the middle", "num_ranks 1\nrank 0 { l1: calc 5\n}\n", "f:2: expected end of line " +
-			`(no blank may stand before a statement on the same line), found "l1"`},
+			`(a statement begins in the first column of its line), found "l1"`},
 		{"brace below", "num_ranks 1\nrank 0\n{\n}\n", `f:2: expected "{" on the same line, found end of line`},
 		{"order", "num_ranks 2\nrank 1 {\n}\n",
 			"f:2: expected the block of rank 0 (all ranks in order, each once), found the block of rank 1"},
 		{"twice", "num_ranks 2\nrank 0 {\n}\nrank 0 {\n}\n",
 			"f:4: expected the block of rank 1 (all ranks in order, each once), found the block of rank 0"},
 		{"nested", "num_ranks 2\nrank 0 {\nrank 1 {\n}\n}\n",
-			`f:3: expected "}" before the next block, for that of rank 0 is open, found the block of rank 1`},
+			`f:3: expected "}" to close the block of rank 0, found the block of rank 1`},
 		{"stray", "num_ranks 1\n}\n", `f:2: expected an open block to close, found "}"`},
 		{"ranks unknown", "rank 0 {\n}\n",
 			"f:2: expected num_ranks, at least 1, before the first block ends, found none"},
 		{"ranks change", "num_ranks 3\nrank 0 {\n}\nnum_ranks 1\n",
-			"f:4: expected num_ranks to stay 3 after the first block, found 1"},
+			"f:4: expected num_ranks 3, as before the first block, found 1"},
 		{"blocks missing", "num_ranks 3\nrank 0 {\n}\n\n",
 			"f:5: expected the blocks of ranks 1 to 2, found end of file"},
 		{"block open", "num_ranks 3\nrank 0 {\n", `f:3: expected "}", found end of file`},
@@ -163,7 +163,7 @@ func TestUnits(t *testing.T) {
 		[...]int32{256, 255, 511, math.MaxInt32, math.MaxInt32, 255} {
 		t.Errorf("got %v", got)
 	}
-	want := []format.Loss{{What: "streams or NICs above 255, which the binary form and LogGOPSim do not have", Count: 4}}
+	want := []format.Loss{{What: "streams or NICs above 255, beyond the range of GOAL binaries and LogGOPSim", Count: 4}}
 	if got := Text.Losses(trace); !reflect.DeepEqual(got, want) {
 		t.Errorf("got losses %v", got)
 	}
@@ -471,8 +471,8 @@ rank 1 {
 	}
 	wantLosses := []format.Loss{
 		{What: "durations rounded to whole nanoseconds", Count: 2},
-		{What: "tags below -1, written as 4294967296 more, where a receive with any tag matches them", Count: 1},
-		{What: "names that are no label, or the label of another op", Count: 3},
+		{What: "tags below -1, written plus 4294967296 (receives with any tag match them)", Count: 1},
+		{What: "names that are not unique labels", Count: 3},
 	}
 	if got := Text.Losses(trace); !reflect.DeepEqual(got, wantLosses) {
 		t.Errorf("got losses %v", got)

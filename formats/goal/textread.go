@@ -1,7 +1,8 @@
-// This file reads GOAL text: the statements of a file, line by line, as docs/reference/formats/goal.md gives their syntax.
+// This file reads GOAL text: the statements of a file, line by line. docs/reference/formats/goal.md gives their
+// syntax.
 //
-// The reference reads a file with a lexer that takes the longest token and needs no blanks between tokens; so does
-// this reader. It keeps a window of whole lines, so that no statement is ever cut, and one block at a time.
+// The reference uses a lexer that takes the longest token and needs no blanks between tokens; so does this reader.
+// It has a window of whole lines, so that no statement is split, and one block at a time.
 
 package goal
 
@@ -35,13 +36,13 @@ type textReader struct {
 	compat bool
 	warn   func(message string, args ...any)
 
-	line     int64 // the line at hand, from 1
-	comment  int64 // the line on which the block comment at hand begins, 0 outside of one
-	numRanks int64 // 0 = not given yet
+	line     int64 // current line, from 1
+	comment  int64 // first line of the current block comment, 0 outside
+	numRanks int64 // 0: not given yet
 	open     bool  // whether a block is open
-	block    block // the ops of that block, or those that stand before the next one
+	block    block // ops of the open block, or ops before the next one
 	ranks    []dag.Rank
-	done     bool // whether the last block is closed; what follows is not read
+	done     bool // whether the last block is closed; the rest is not read
 }
 
 // read parses a whole file.
@@ -64,7 +65,7 @@ func (r *textReader) read(src io.Reader) error {
 	return err
 }
 
-// end closes what the file left open.
+// end reports a file that ends within a comment or block, or too early.
 func (r *textReader) end() error {
 	const found = "end of file"
 	switch last := int64(len(r.ranks)) + 1; {
@@ -73,7 +74,7 @@ func (r *textReader) end() error {
 	case r.numRanks == 0:
 		return r.syntaxError("num_ranks", found)
 	case last == r.numRanks && (r.open || last == 1):
-		r.warn("%s:%d: the file ends before the block of rank %d is closed", r.file, r.line, last-1)
+		r.warn("%s:%d: the file ends within the block of rank %d", r.file, r.line, last-1)
 		return r.finishBlock()
 	case r.open:
 		return r.syntaxError(`"}"`, found)
@@ -82,10 +83,10 @@ func (r *textReader) end() error {
 	}
 }
 
-// The bytes of identifiers; the other entries are 0.
+// Classes of the bytes of identifiers; other bytes have class 0.
 const (
 	letter = 1 + iota
-	digit  // digits and the underscore: not in front
+	digit  // digits and underscore, not as the first byte
 )
 
 var identifierBytes = func() (class [256]uint8) {
@@ -100,7 +101,7 @@ var identifierBytes = func() (class [256]uint8) {
 	return class
 }()
 
-// identifierEnd returns the end of the identifier that starts at p, p if there is none.
+// identifierEnd returns the end of the identifier at p, or p if there is none.
 func identifierEnd(b []byte, p int) int {
 	if p == len(b) || identifierBytes[b[p]] != letter {
 		return p
@@ -111,7 +112,7 @@ func identifierEnd(b []byte, p int) int {
 	return p
 }
 
-// In all functions below b is whole lines and p a place in them; those that return a place return the next one.
+// In the functions below, b is whole lines and p a position in them; a returned position is the next one.
 
 func skipBlanks(b []byte, p int) int {
 	for b[p] == ' ' || b[p] == '\t' {
@@ -120,7 +121,7 @@ func skipBlanks(b []byte, p int) int {
 	return p
 }
 
-// newline returns the place behind the line end at p, -1 if there is none.
+// newline returns the position behind the line end at p, or -1 if there is none.
 func newline(b []byte, p int) int {
 	switch {
 	case b[p] == '\n':
@@ -148,10 +149,10 @@ func (r *textReader) parse(b []byte) error {
 		}
 		if b[p] == ' ' || b[p] == '\t' {
 			p = skipBlanks(b, p)
-			// The reference drops the byte after blanks in front of a statement. No valid file is read otherwise
-			// if indentation is accepted; elsewhere blanks stay an error.
+			// The reference drops the byte after blanks before a statement. Indentation is accepted here, which
+			// changes the meaning of no valid file; blanks elsewhere are an error.
 			if !lineStart && newline(b, p) < 0 {
-				return r.unexpected(b, p, "end of line (no blank may stand before a statement on the same line)")
+				return r.unexpected(b, p, "end of line (a statement begins in the first column of its line)")
 			}
 		}
 		lineStart = false
@@ -181,7 +182,7 @@ func (r *textReader) parse(b []byte) error {
 	return nil
 }
 
-// skipComment returns the place behind the end of the block comment at hand.
+// skipComment returns the position behind the current block comment.
 func (r *textReader) skipComment(b []byte, p int) int {
 	body := b[p:]
 	end := bytes.Index(body, []byte("*/"))
@@ -218,7 +219,7 @@ func (r *textReader) word(b []byte, p int) (next int, lineEnd bool, err error) {
 	return next, true, err
 }
 
-// labelled parses what follows a label.
+// labelled parses the statement after a label.
 func (r *textReader) labelled(b []byte, p int, label []byte) (int, error) {
 	p = skipBlanks(b, p)
 	switch {
@@ -265,7 +266,7 @@ func (r *textReader) dependency(b []byte, p int, label []byte, to *edgeList) (in
 	return next, nil
 }
 
-// calc parses what follows the keyword calc, and adds the op.
+// calc parses a statement after the keyword calc, and adds the op.
 func (r *textReader) calc(b []byte, p int, label []byte) (int, error) {
 	length, p, err := r.number(b, p, calcLength)
 	if err != nil {
@@ -290,7 +291,7 @@ func (r *textReader) calc(b []byte, p int, label []byte) (int, error) {
 	return next, err
 }
 
-// message parses what follows the keyword send or recv, and adds the op.
+// message parses a statement after the keyword send or recv, and adds the op.
 func (r *textReader) message(b []byte, p int, label []byte, kind dag.Kind) (int, error) {
 	n, p, err := r.number(b, p, messageSize)
 	if err != nil {
@@ -381,21 +382,21 @@ func (r *textReader) lineEnd(b []byte, p int) (int, error) {
 	return next, nil
 }
 
-// ranksStatement parses what follows the keyword num_ranks.
+// ranksStatement parses a statement after the keyword num_ranks.
 func (r *textReader) ranksStatement(b []byte, p int) (int, error) {
 	n, next, err := r.number(b, p, ranksNumber)
 	if err != nil {
 		return p, err
 	}
 	if len(r.ranks) > 0 && int64(n) != r.numRanks {
-		return p, r.syntaxError(fmt.Sprintf("num_ranks to stay %d after the first block", r.numRanks),
+		return p, r.syntaxError(fmt.Sprintf("num_ranks %d, as before the first block", r.numRanks),
 			strconv.FormatUint(n, 10))
 	}
 	r.numRanks = int64(n)
 	return next, nil
 }
 
-// rankStatement parses what follows the keyword rank, and opens the block.
+// rankStatement parses a statement after the keyword rank, and opens the block.
 func (r *textReader) rankStatement(b []byte, p int) (int, error) {
 	rank, p, err := r.number(b, p, rankNumber)
 	if err != nil {
@@ -405,7 +406,7 @@ func (r *textReader) rankStatement(b []byte, p int) (int, error) {
 		return p, r.unexpected(b, p, `"{" on the same line`)
 	}
 	if r.open {
-		return p, r.syntaxError(fmt.Sprintf(`"}" before the next block, for that of rank %d is open`, len(r.ranks)),
+		return p, r.syntaxError(fmt.Sprintf(`"}" to close the block of rank %d`, len(r.ranks)),
 			fmt.Sprintf("the block of rank %d", rank))
 	}
 	if rank != uint64(len(r.ranks)) {
@@ -416,7 +417,7 @@ func (r *textReader) rankStatement(b []byte, p int) (int, error) {
 	return p + 1, nil
 }
 
-// closeBlock ends a block at its closing brace.
+// closeBlock closes a block at its closing brace.
 func (r *textReader) closeBlock() error {
 	if !r.open {
 		return r.syntaxError("an open block to close", `"}"`)
@@ -428,7 +429,7 @@ func (r *textReader) closeBlock() error {
 	return r.finishBlock()
 }
 
-// finishBlock adds the block at hand as a rank of the trace.
+// finishBlock adds the current block to the trace as a rank.
 func (r *textReader) finishBlock() error {
 	rank, err := r.block.finish()
 	if err != nil {
@@ -439,9 +440,9 @@ func (r *textReader) finishBlock() error {
 	return nil
 }
 
-// field is a number of the syntax: what it is, its largest value, and the width to which the reference cuts it.
+// field is a number of the syntax: its name, its largest value, and its width in bits in the reference.
 type field struct {
-	what string
+	name string
 	max  uint64
 	bits int
 }
@@ -467,7 +468,7 @@ func (r *textReader) number(b []byte, p int, f *field) (value uint64, next int, 
 		if d > 9 {
 			break
 		}
-		value = 10*value + uint64(d) // wraps, as the reference does
+		value = 10*value + uint64(d) // wraps, as in the reference
 		next++
 	}
 	if value > f.max || next-p > 19 || next == p {
@@ -476,7 +477,7 @@ func (r *textReader) number(b []byte, p int, f *field) (value uint64, next int, 
 	return value, next, err
 }
 
-// numberOrAny parses blanks and either a number or -1, which stands for any source or tag.
+// numberOrAny parses blanks and a number, or -1, which matches any source or tag.
 func (r *textReader) numberOrAny(b []byte, p int, f *field) (value uint64, next int, err error) {
 	p = skipBlanks(b, p)
 	if startsWith(b, p, "-1") {
@@ -485,15 +486,15 @@ func (r *textReader) numberOrAny(b []byte, p int, f *field) (value uint64, next 
 	return r.number(b, p, f)
 }
 
-// unusual decides on a number b[p:next] that is missing, long or out of range; value is what it is modulo 2^64.
+// unusual handles a number b[p:next] that is missing, long or out of range; value is its value modulo 2^64.
 func (r *textReader) unusual(b []byte, p, next int, value uint64, f *field) (uint64, error) {
 	if next == p {
-		return 0, r.unexpected(b, p, f.what)
+		return 0, r.unexpected(b, p, f.name)
 	}
 	const longest = 20 // digits of the largest uint64
 	limit := f.max
 	if !r.compat && (f == cpuNumber || f == nicNumber) {
-		limit = math.MaxInt32 // only binaries have no more than 8 bits for them
+		limit = math.MaxInt32 // only binaries limit them to 8 bits
 	}
 	digits := bytes.TrimLeft(b[p:next], "0")
 	if len(digits) <= longest {
@@ -505,14 +506,14 @@ func (r *textReader) unusual(b []byte, p, next int, value uint64, f *field) (uin
 	if r.compat && (f.bits < 64 || value <= f.max) {
 		return value & (1<<f.bits - 1), nil
 	}
-	return 0, r.syntaxError(fmt.Sprintf("%s in 0..%d", f.what, limit), excerpt(digits))
+	return 0, r.syntaxError(fmt.Sprintf("%s in 0..%d", f.name, limit), excerpt(digits))
 }
 
 func (r *textReader) syntaxError(expected, found string) error {
 	return &format.SyntaxError{File: r.file, Line: r.line, Expected: expected, Found: found}
 }
 
-// unexpected is the error that something else than what was expected stands at p.
+// unexpected returns the error about an unexpected token at p.
 func (r *textReader) unexpected(b []byte, p int, expected string) error {
 	if newline(b, p) > 0 {
 		return r.syntaxError(expected, "end of line")
@@ -537,7 +538,7 @@ func (r *textReader) tooMuch(err error) error {
 	return r.syntaxError(err.Error(), "more")
 }
 
-// excerpt returns a token for a message, cut where it is long.
+// excerpt returns a token for a message, shortened if it is long.
 func excerpt(token []byte) string {
 	const most = 40
 	if len(token) > most {

@@ -1,5 +1,5 @@
-// This file writes GOAL text in one canonical form: every statement in column one, every op with a label, every message
-// with a tag, and each dependency as soon as both its ops are written.
+// This file writes GOAL text in a canonical form: every statement in column one, every op with a label, every
+// message with a tag, and each dependency as soon as both its ops are written.
 
 package goal
 
@@ -46,14 +46,14 @@ func writeBlock(out *output, rank int, r *dag.Rank) error {
 	return nil
 }
 
-// A large rank is formatted in pieces of pieceOps ops, unless there are more than pieceDeps dependencies in one.
+// A large rank is formatted in pieces of pieceOps ops, unless a piece has more than pieceDeps dependencies.
 const (
 	pieceOps  = 1 << 14
 	pieceDeps = 8 * pieceOps
 )
 
-// writePlain writes the ops of a rank whose labels are canonical and whose dependencies can follow their op: several
-// pieces at the same time, if the output is not itself one that is kept.
+// writePlain writes the ops of a rank with canonical labels whose dependencies can follow their op. It formats
+// several pieces at the same time, unless the output itself is kept.
 func writePlain(out *output, r *dag.Rank) {
 	pieces := (r.Len() + pieceOps - 1) / pieceOps
 	workers := min(runtime.GOMAXPROCS(0), pieces/2)
@@ -86,7 +86,7 @@ func writePlain(out *output, r *dag.Rank) {
 	})
 }
 
-// depsBefore returns how many dependencies the ops before op i have.
+// depsBefore returns the number of dependencies of the ops before op i.
 func depsBefore(e *dag.Edges, i int) int64 {
 	if i = min(i, len(e.End)); i == 0 {
 		return 0
@@ -94,7 +94,7 @@ func depsBefore(e *dag.Edges, i int) int64 {
 	return int64(e.End[i-1])
 }
 
-// writeOps writes ops first to last-1 as writePlain does.
+// writeOps writes ops first to last-1 in the form of writePlain.
 func writeOps(out *output, r *dag.Rank, first, last int) {
 	for i := first; i < last; i++ {
 		label := canonicalWord(i)
@@ -114,7 +114,7 @@ func writeList(out *output, label *word, i int, list []int32, word *word) {
 	}
 }
 
-// writeOrdered writes the ops of a rank, and the dependencies in the order of their lines.
+// writeOrdered writes the ops of a rank, and the dependencies in line order.
 func writeOrdered(out *output, r *dag.Rank, labels *labelChoice, deps, start *lineOrder) {
 	write := func(lines []edge, word *word) {
 		for _, e := range lines {
@@ -133,7 +133,7 @@ func writeOrdered(out *output, r *dag.Rank, labels *labelChoice, deps, start *li
 	write(start.rest(), wordIrequires)
 }
 
-// appendOp appends what follows the label of op i.
+// appendOp appends the statement after the label of op i.
 func appendOp(b []byte, r *dag.Rank, i int) []byte {
 	kind := r.Kind[i]
 	switch kind {
@@ -158,7 +158,7 @@ func appendOp(b []byte, r *dag.Rank, i int) []byte {
 	return append(b, '\n')
 }
 
-// appendOrAny appends a source or tag; the highest of both means any.
+// appendOrAny appends a source or tag; the highest value of both matches any.
 func appendOrAny(b []byte, value uint32) []byte {
 	if value == anySource {
 		return append(b, "-1"...)
@@ -166,13 +166,13 @@ func appendOrAny(b []byte, value uint32) []byte {
 	return appendDecimal(b, uint64(value))
 }
 
-// labelChoice says which ops of a rank keep their name as label; the others take their canonical label.
+// labelChoice selects the ops of a rank whose label is their name; the others have their canonical label.
 type labelChoice struct {
 	names *dag.Text
-	keeps []bool // as long as some op keeps its name
+	keeps []bool // covers the ops up to the last one that keeps its name
 }
 
-// canonical reports whether all ops take their canonical label.
+// canonical reports whether all ops have their canonical label.
 func (c *labelChoice) canonical() bool {
 	return len(c.keeps) == 0
 }
@@ -184,8 +184,8 @@ func (c *labelChoice) append(b []byte, op int) []byte {
 	return appendCanonical(b, op)
 }
 
-// chooseLabels picks the label of every op, so that all of a rank differ. An op keeps its name where that is a label
-// and no earlier op has it; an op that takes its canonical label takes it from any op that is called so.
+// chooseLabels chooses distinct labels for all ops of a rank. An op keeps its name if that is a label and no
+// earlier op has it. An op with a canonical label takes it away from an op of that name.
 func chooseLabels(r *dag.Rank) labelChoice {
 	named := r.Name.Len()
 	if named == 0 {
@@ -193,7 +193,7 @@ func chooseLabels(r *dag.Rank) labelChoice {
 	}
 	keeps := make([]bool, named)
 	taken := make(map[string]bool, named)
-	robbed := make(map[int]int) // of each op whose canonical label another op is called, that op
+	robbed := make(map[int]int) // key: op whose canonical label is another op's name; value: that other op
 	for i := range named {
 		name := r.Name.At(i)
 		if !isLabel(name) || taken[name] {
@@ -217,7 +217,7 @@ func chooseLabels(r *dag.Rank) labelChoice {
 	return labelChoice{&r.Name, keeps}
 }
 
-// isLabel reports whether a name can stand as a label.
+// isLabel reports whether a name is valid as a label.
 func isLabel(name string) bool {
 	switch name {
 	case "", "send", "recv", "calc", "rank", "num_ranks":
@@ -226,7 +226,7 @@ func isLabel(name string) bool {
 	return identifierEnd([]byte(name), 0) == len(name)
 }
 
-// namesLost returns how many names of a rank cannot be labels.
+// namesLost returns the number of names of a rank that cannot be labels.
 func namesLost(r *dag.Rank) int64 {
 	lost := int64(0)
 	choice := chooseLabels(r)

@@ -1,5 +1,5 @@
-// Package hpcc reads and writes the flow lists of HPCC's simulator and those that grew out of it (ConWeave and others
-// on ns-3): how many flows there are, then one a line. docs/reference/formats/hpcc.md specifies them.
+// Package hpcc reads and writes the flow lists of HPCC's simulator and its successors (ConWeave and others on
+// ns-3): the number of flows, then one flow per line. docs/reference/formats/hpcc.md specifies them.
 package hpcc
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
 
-// Format is that of the flow lists.
+// Format is the flow-list format.
 var Format = format.Format{
 	Name:       "hpcc",
-	Title:      "flow lists of HPCC and other simulators on ns-3",
+	Title:      "HPCC flow lists, also used by other ns-3 simulators",
 	Extensions: []string{".flow"},
 	Detect:     detect,
 	Read:       read,
@@ -30,11 +30,11 @@ var Format = format.Format{
 	Write:      write,
 }
 
-// style is how the lines of a file look, as dag.Meta.Attrs keeps it under the key "hpcc".
+// style is the layout of a file's lines, the content of dag.Meta.Attrs under the key "hpcc".
 type style struct {
 	Priority int64  `json:"priority"`       // group of flows
-	Port     *int64 `json:"port,omitempty"` // at the destination; nil: lines have no field for it
-	Decimals int    `json:"decimals"`       // digits behind the point of times; 0: there is no point
+	Port     *int64 `json:"port,omitempty"` // at the destination; nil: lines have no port field
+	Decimals int    `json:"decimals"`       // decimals of times; 0: no point
 }
 
 // usual is the style of HPCC's own generator.
@@ -43,10 +43,10 @@ func usual() style {
 	return style{Priority: 3, Port: &port, Decimals: 9}
 }
 
-// maxDecimals is how many digits behind the point a time of whole picoseconds has.
+// maxDecimals is the number of decimals of a time in whole picoseconds.
 const maxDecimals = flowio.MaxUnit
 
-// parse parses a line, of a source, a destination, a priority group, a port that may be missing, a size and a start.
+// parse parses a line: source, destination, priority group, an optional port, size and start.
 func parse(l *blockio.Line, f *flowio.Flow) style {
 	var s style
 	fields := len(bytes.Fields(l.Text()))
@@ -60,8 +60,8 @@ func parse(l *blockio.Line, f *flowio.Flow) style {
 		return n
 	}
 	l.Blanks()
-	f.Source = node("the number of a source")
-	f.Destination = node("the number of a destination")
+	f.Source = node("a source node")
+	f.Destination = node("a destination node")
 	s.Priority = l.Number("a priority group", math.MaxInt32)
 	l.Gap()
 	if fields == 6 {
@@ -83,7 +83,7 @@ func count(l *blockio.Line) int64 {
 	l.Blanks()
 	n := l.Number("the number of flows", math.MaxInt64)
 	if l.Blanks(); !l.End() {
-		l.Fail("the number of flows alone")
+		l.Fail("the number of flows and no other field")
 	}
 	return n
 }
@@ -100,7 +100,7 @@ func detect(head []byte) bool {
 	})
 }
 
-// lineAttrs is what is kept of a flow whose line is not in the file's style.
+// lineAttrs keeps the line of a flow that is not in the file's style.
 type lineAttrs struct {
 	Line string `json:"line"`
 }
@@ -122,7 +122,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 			return blockio.Taken
 		}
 		if int64(len(flows)) == stated {
-			o.Warn("%s: what follows the %d flows of its first line is left out", in.Name, stated)
+			o.Warn("%s: lines after the %d flows that the first line announces are skipped", in.Name, stated)
 			return blockio.End
 		}
 		var f flowio.Flow
@@ -149,12 +149,12 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 			Found: "the end of the file"}
 	case int64(len(flows)) < stated && !o.Lenient:
 		return nil, &format.SyntaxError{File: in.Name, Line: int64(len(flows)) + 1,
-			Expected: fmt.Sprintf("%d flows, as the first line says", stated), Found: fmt.Sprint(len(flows))}
+			Expected: fmt.Sprintf("%d flows, as in the first line", stated), Found: fmt.Sprint(len(flows))}
 	case len(flows) == 0:
 		s = usual()
 	}
 	if int64(len(flows)) < stated {
-		o.Warn("%s: %d flows, %d fewer than the first line says", in.Name, len(flows), stated-int64(len(flows)))
+		o.Warn("%s: %d flows, %d fewer than the first line announces", in.Name, len(flows), stated-int64(len(flows)))
 	}
 	t, err := flowio.Trace(flowio.Ranks(most, &o), flows)
 	if err != nil {
@@ -164,7 +164,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	return t, nil
 }
 
-// styleOf returns the style to write a trace in.
+// styleOf returns the style in which a trace is written.
 func styleOf(t *dag.Trace) style {
 	var s style
 	if !attr.Decode(t.Attrs, "hpcc", &s) || s.Priority < 0 || s.Decimals < 0 || s.Decimals > maxDecimals ||
@@ -200,7 +200,7 @@ func losses(t *dag.Trace) []format.Loss {
 func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	sends := flowio.Sends(t, false, nil)
 	if err := flowio.Check(t, sends); err != nil {
-		return fmt.Errorf("a flow list cannot hold the trace: %w", err)
+		return fmt.Errorf("an HPCC flow list cannot represent the trace: %w", err)
 	}
 	s := styleOf(t)
 	out := bufio.NewWriterSize(w, 1<<18)
@@ -208,7 +208,7 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	for _, send := range sends {
 		f := flowio.Of(t, send)
 		line := out.AvailableBuffer()
-		if kept := keptLine(f.Attrs); says(kept, &f) {
+		if kept := keptLine(f.Attrs); matches(kept, &f) {
 			line = append(line, kept...)
 		} else {
 			line = s.append(line, &f)
@@ -220,15 +220,15 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	return out.Flush()
 }
 
-// keptLine returns the line that attributes keep, "" if they do not.
+// keptLine returns the line in the attributes, or "".
 func keptLine(attrs string) string {
 	var a lineAttrs
 	attr.Decode(attrs, "hpcc", &a)
 	return a.Line
 }
 
-// says reports whether a line says what a flow is.
-func says(line string, f *flowio.Flow) bool {
+// matches reports whether a line describes a flow.
+func matches(line string, f *flowio.Flow) bool {
 	if line == "" || strings.ContainsAny(line, "\r\n") {
 		return false
 	}

@@ -52,8 +52,8 @@ func TestMalformed(t *testing.T) {
 	for line, want := range map[string]string{
 		"0 1":                                  `expected source, destination, priority group, port (or none), size and start, found "0"`,
 		"0 1 3 100 1000 1.5 7":                 `expected source, destination, priority group, port (or none), size and start, found "0"`,
-		"-1 1 3 100 1000 1.5":                  `expected the number of a source (0..1048575), found "-1"`,
-		"0 1048576 3 100 1000 1.5":             `expected the number of a destination (0..1048575), found "1048576"`,
+		"-1 1 3 100 1000 1.5":                  `expected a source node (0..1048575), found "-1"`,
+		"0 1048576 3 100 1000 1.5":             `expected a destination node (0..1048575), found "1048576"`,
 		"0 1 x 100 1000 1.5":                   `expected a priority group (0..2147483647), found "x"`,
 		"0 1 3 y 1000 1.5":                     `expected a port (0..2147483647), found "y"`,
 		"0 1 3 100 1.5 1.5":                    `expected a blank and another field, found ".5"`,
@@ -62,7 +62,7 @@ func TestMalformed(t *testing.T) {
 		"0 1 3 100 1000 9223373":               `expected a start in seconds of at most 106 days, found "9223373"`,
 		"0 1 3 100 1000 1e3":                   `expected the end of the line, found "e3"`,
 		"0 1 3 100 1000 nan":                   `expected a start in seconds, found "nan"`,
-		strings.Repeat("9", 50) + " 1 3 1 1 1": `expected the number of a source (0..1048575), found "` + strings.Repeat("9", 40) + `"...`,
+		strings.Repeat("9", 50) + " 1 3 1 1 1": `expected a source node (0..1048575), found "` + strings.Repeat("9", 40) + `"...`,
 	} {
 		_, _, err := flowtest.Read(&Format, "3\n"+good+line+"\n"+good, format.ReadOptions{})
 		if err == nil || err.Error() != "x:3: "+want {
@@ -76,16 +76,16 @@ func TestMalformed(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "x:1: expected the number of flows, found the end of the file",
 		"x\n":                           `x:1: expected the number of flows (0..9223372036854775807), found "x"`,
-		"1 2\n":                         `x:1: expected the number of flows alone, found "2"`,
-		"2\n" + good:                    "x:2: expected 2 flows, as the first line says, found 1",
-		"1\n0 1048575 3 100 1000 1.5\n": "x: 1048576 nodes have only 1 flows: expected at most 65536 nodes, or a flow for every 16 of them",
+		"1 2\n":                         `x:1: expected the number of flows and no other field, found "2"`,
+		"2\n" + good:                    "x:2: expected 2 flows, as in the first line, found 1",
+		"1\n0 1048575 3 100 1000 1.5\n": "x: 1048576 nodes have only 1 flows: expected at most 65536 nodes, or a flow for every 16 nodes",
 	} {
 		if _, _, err := flowtest.Read(&Format, text, format.ReadOptions{}); err == nil || err.Error() != want {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}
 	trace, warnings, err := flowtest.Read(&Format, "1\n"+good+good, format.ReadOptions{})
-	if err != nil || trace.Ops() != 2 || !strings.Contains(warnings, "left out") {
+	if err != nil || trace.Ops() != 2 || !strings.Contains(warnings, "skipped") {
 		t.Errorf("a flow too many: error %v, warnings %q", err, warnings)
 	}
 }
@@ -105,9 +105,9 @@ func TestWriteOthers(t *testing.T) {
 	if want := "2\n0 1 3 100 8 0.000000000001\n2 0 3 100 9 0.000000002\n"; text.String() != want {
 		t.Errorf("got %q, want %q", text.String(), want)
 	}
-	want := "[1 op: that they are no messages: left out 1 op: dependencies 1 op: durations " +
-		"2 ops: tags, which become the numbers of flows in the file " +
-		"1 op: ranks without messages, of which there are others when it is read again]"
+	want := "[1 op: that they are no messages, and are skipped 1 op: dependencies 1 op: durations " +
+		"2 ops: tags, which become flow numbers of the file " +
+		"1 op: ranks without messages, whose number changes when the file is read again]"
 	if got := fmt.Sprint(losses(trace)); got != want {
 		t.Errorf("losses %s, want %s", got, want)
 	}

@@ -1,5 +1,5 @@
-// Package htsim reads and writes the connection matrices (.cm) of htsim and of the simulators that grew out of it:
-// flows that start at a time, or when others have ended. docs/reference/formats/htsim.md specifies them.
+// Package htsim reads and writes the connection matrices (.cm) of htsim and its successors: flows that start at a
+// given time or when other flows have ended. docs/reference/formats/htsim.md specifies them.
 package htsim
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
 
-// Format is that of connection matrices.
+// Format is the connection-matrix format.
 var Format = format.Format{
 	Name:       "htsim",
-	Title:      "connection matrices of htsim",
+	Title:      "htsim connection matrices",
 	Extensions: []string{".cm"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isHeader) },
 	Read:       read,
@@ -26,24 +26,24 @@ var Format = format.Format{
 	Write:      write,
 }
 
-// connection is a line of a flow.
+// connection is a flow line.
 type connection struct {
 	flowio.Flow
-	trigger, sendDone, recvDone int64 // numbers of triggers; 0: none
+	trigger, sendDone, recvDone int64 // trigger numbers; 0: none
 }
 
-// shot says what a trigger does when it is activated.
+// shot is the effect of activating a trigger.
 type shot uint8
 
 const (
-	oneshot   shot = iota + 1 // starts all its flows, and must not be activated again
+	oneshot   shot = iota + 1 // starts all its flows; activated once only
 	multishot                 // starts the next of its flows
-	barrier                   // starts all its flows when it has been activated count times
+	barrier                   // starts all its flows after count activations
 )
 
 var shots = map[string]shot{"oneshot": oneshot, "multishot": multishot, "barrier": barrier}
 
-// trigger is a line of a trigger.
+// trigger is a trigger line.
 type trigger struct {
 	id, count int64
 	shot      shot
@@ -58,8 +58,8 @@ func isHeader(l *blockio.Line) bool {
 	return err == nil && (string(fields[0]) == "Nodes" || string(fields[0]) == "Connections")
 }
 
-// number parses a token, nil at the end of the line, as a number of least to most.
-func number(l *blockio.Line, token []byte, what string, least, most int64) int64 {
+// number parses a token as a number in least..most; nil is the end of the line. The name describes it in errors.
+func number(l *blockio.Line, token []byte, name string, least, most int64) int64 {
 	n, ok := int64(0), len(token) > 0
 	for _, c := range token {
 		d := int64(c) - '0'
@@ -70,12 +70,12 @@ func number(l *blockio.Line, token []byte, what string, least, most int64) int64
 		n = 10*n + d
 	}
 	if !ok || n < least {
-		l.FailWith(fmt.Sprintf("%s (%d..%d)", what, least, most), shown(token))
+		l.FailWith(fmt.Sprintf("%s (%d..%d)", name, least, most), shown(token))
 	}
 	return n
 }
 
-// first returns the first of some tokens, nil if there are none.
+// first returns the first token, or nil if there is none.
 func first(tokens [][]byte) []byte {
 	if len(tokens) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func first(tokens [][]byte) []byte {
 	return tokens[0]
 }
 
-// shown returns what messages show of a token.
+// shown returns a token for a message, shortened if it is long.
 func shown(token []byte) string {
 	const most = 40
 	if token == nil {
@@ -95,16 +95,16 @@ func shown(token []byte) string {
 	return fmt.Sprintf("%q", token)
 }
 
-// maxTrigger is the highest number of a trigger or flow.
+// maxTrigger is the highest trigger or flow number.
 const maxTrigger = math.MaxInt32
 
-// parseConnection parses the line of a flow whose start is in units of 10^unit picoseconds.
+// parseConnection parses a flow line with a start in units of 10^unit picoseconds.
 func parseConnection(l *blockio.Line, unit int) connection {
 	var c connection
 	tokens := bytes.Fields(l.Text())
 	source, destination, _ := bytes.Cut(tokens[0], []byte("->"))
-	c.Source = int32(number(l, source, "the number of a source", 0, flowio.MaxRanks-1))
-	c.Destination = int32(number(l, destination, "the number of a destination", 0, flowio.MaxRanks-1))
+	c.Source = int32(number(l, source, "a source node", 0, flowio.MaxRanks-1))
+	c.Destination = int32(number(l, destination, "a destination node", 0, flowio.MaxRanks-1))
 	var started, sized bool
 	for tokens = tokens[1:]; len(tokens) > 0 && !l.Failed(); {
 		key := string(tokens[0])
@@ -112,24 +112,24 @@ func parseConnection(l *blockio.Line, unit int) connection {
 		take := 1
 		switch key {
 		case "id":
-			number(l, first(tokens), "the number of a flow", 1, maxTrigger)
+			number(l, first(tokens), "a flow number", 1, maxTrigger)
 		case "start":
 			started = true
 			c.Start = start(l, first(tokens), unit)
 		case "trigger":
-			c.trigger = number(l, first(tokens), "the number of a trigger", 1, maxTrigger)
+			c.trigger = number(l, first(tokens), "a trigger number", 1, maxTrigger)
 		case "size":
 			sized = true
 			c.Bytes = number(l, first(tokens), "a size in bytes", 1, math.MaxInt64)
 		case "send_done_trigger":
-			c.sendDone = number(l, first(tokens), "the number of a trigger", 1, maxTrigger)
+			c.sendDone = number(l, first(tokens), "a trigger number", 1, maxTrigger)
 		case "recv_done_trigger":
-			c.recvDone = number(l, first(tokens), "the number of a trigger", 1, maxTrigger)
+			c.recvDone = number(l, first(tokens), "a trigger number", 1, maxTrigger)
 		case "prio":
 			number(l, first(tokens), "a priority", 0, math.MaxInt32)
-		case "msg": // the number may be missing
+		case "msg": // the number is optional
 			if take = 0; len(tokens) > 0 && tokens[0][0] >= '0' && tokens[0][0] <= '9' {
-				number(l, first(tokens), "the number of a message", 1, math.MaxInt32)
+				number(l, first(tokens), "a message number", 1, math.MaxInt32)
 				take = 1
 			}
 		case "addon":
@@ -151,7 +151,7 @@ func parseConnection(l *blockio.Line, unit int) connection {
 	return c
 }
 
-// start parses a start.
+// start parses a start time.
 func start(l *blockio.Line, token []byte, unit int) dag.Time {
 	line := blockio.NewLine(token)
 	t, _ := line.Time("a start", unit)
@@ -169,16 +169,16 @@ func parseTrigger(l *blockio.Line) trigger {
 		tokens = tokens[1:]
 		if s := shots[key]; s != 0 {
 			if t.shot != 0 {
-				l.FailWith("one of oneshot, multishot and barrier", "two")
+				l.FailWith("one of oneshot, multishot or barrier", "two")
 			}
 			t.shot = s
 			continue
 		}
 		switch key {
 		case "id":
-			t.id = number(l, first(tokens), "the number of a trigger", 1, maxTrigger)
+			t.id = number(l, first(tokens), "a trigger number", 1, maxTrigger)
 		case "count":
-			t.count = number(l, first(tokens), "how often a barrier is activated", 0, maxTrigger)
+			t.count = number(l, first(tokens), "the count of a barrier", 0, maxTrigger)
 		default:
 			l.FailWith("id, count, oneshot, multishot or barrier", shown([]byte(key)))
 		}
@@ -195,7 +195,7 @@ func parseTrigger(l *blockio.Line) trigger {
 	return t
 }
 
-// parseFailure checks the line of a link that fails.
+// parseFailure checks the line of a link failure.
 func parseFailure(l *blockio.Line) {
 	tokens := bytes.Fields(l.Text())[1:]
 	for ; len(tokens) > 1 && !l.Failed(); tokens = tokens[2:] {
@@ -205,7 +205,7 @@ func parseFailure(l *blockio.Line) {
 				l.FailWith("TOR, AGG or CORE", shown(tokens[1]))
 			}
 		case "switch_id", "link_id":
-			number(l, tokens[1], "the number of a switch or link", 0, math.MaxInt32)
+			number(l, tokens[1], "a switch or link number", 0, math.MaxInt32)
 		default:
 			l.FailWith("switch_type, switch_id or link_id", shown(tokens[0]))
 		}
@@ -215,7 +215,7 @@ func parseFailure(l *blockio.Line) {
 	}
 }
 
-// unitOf returns the exponent of the unit of starts.
+// unitOf returns the exponent of the unit of start times.
 func unitOf(o *format.ReadOptions) (int, error) {
 	cycle := flowio.OptionsOf(o).Cycle
 	if cycle == 0 {
@@ -223,7 +223,7 @@ func unitOf(o *format.ReadOptions) (int, error) {
 	}
 	unit, ok := flowio.Exponent(cycle)
 	if !ok {
-		return 0, fmt.Errorf("--cycle, the unit of starts, is %v, expected a power of ten from 1ps to 1s", cycle)
+		return 0, fmt.Errorf("--cycle (unit of start times): expected a power of ten from 1ps to 1s, found %v", cycle)
 	}
 	return unit, nil
 }

@@ -184,27 +184,27 @@ func TestMalformed(t *testing.T) {
 		"Nodes 0\n": `x:1: expected the number of nodes (1..1048576), found "0"`,
 		"Nodes\n":   `x:1: expected the number of nodes (1..1048576), found the end of the line`,
 		"Hosts 4\n": `x:1: expected Nodes, Connections, Triggers, Failures, a flow such as 0->1, trigger or failure, found "Hosts"`,
-		"Nodes 1000000\nConnections 1\n0->1 start 0 size 1\n":                              "x: 1000000 nodes have only 1 flows: expected at most 65536 nodes, or a flow for every 16 of them",
-		"Nodes 4\nConnections 2\n0->1 start 0 size 1\n":                                    "x: expected 2 lines, as Connections says, found 1",
+		"Nodes 1000000\nConnections 1\n0->1 start 0 size 1\n":                              "x: 1000000 nodes have only 1 flows: expected at most 65536 nodes, or a flow for every 16 nodes",
+		"Nodes 4\nConnections 2\n0->1 start 0 size 1\n":                                    "x: expected 2 lines, as announced by Connections, found 1",
 		head + "0->4 start 0 size 1\n":                                                     `x:4: expected nodes 0..3, found 4`,
-		head + "0-> start 0 size 1\n":                                                      `x:4: expected the number of a destination (0..1048575), found ""`,
-		head + "a->1 start 0 size 1\n":                                                     `x:4: expected the number of a source (0..1048575), found "a"`,
+		head + "0-> start 0 size 1\n":                                                      `x:4: expected a destination node (0..1048575), found ""`,
+		head + "a->1 start 0 size 1\n":                                                     `x:4: expected a source node (0..1048575), found "a"`,
 		head + "0->1 start 0 size 0\n":                                                     `x:4: expected a size in bytes (1..9223372036854775807), found "0"`,
 		head + "0->1 start 0\n":                                                            `x:4: expected the size of the flow, found none`,
 		head + "0->1 size 1\n":                                                             `x:4: expected a start or a trigger, found neither`,
 		head + "0->1 size 1 start 0 trigger 1\n":                                           `x:4: expected a start or a trigger, found both`,
 		head + "0->1 start -1 size 1\n":                                                    `x:4: expected a start, in units of 1ps, found "-1"`,
 		head + "0->1 start\n":                                                              `x:4: expected a start, in units of 1ps, found the end of the line`,
-		head + "0->1 id 0 start 0 size 1\n":                                                `x:4: expected the number of a flow (1..2147483647), found "0"`,
+		head + "0->1 id 0 start 0 size 1\n":                                                `x:4: expected a flow number (1..2147483647), found "0"`,
 		head + "0->1 colour red\n":                                                         `x:4: expected id, start, trigger, size, send_done_trigger, recv_done_trigger, prio, msg or addon, found "colour"`,
 		head + "trigger oneshot\n":                                                         `x:4: expected the id of the trigger, found none`,
 		head + "trigger id 1\n":                                                            `x:4: expected oneshot, multishot or barrier, found none of them`,
-		head + "trigger id 1 oneshot barrier\n":                                            `x:4: expected one of oneshot, multishot and barrier, found two`,
+		head + "trigger id 1 oneshot barrier\n":                                            `x:4: expected one of oneshot, multishot or barrier, found two`,
 		head + "trigger id 1 barrier\n":                                                    `x:4: expected the count of the barrier, 1 or more, found none`,
 		head + "trigger id 1 oneshot\ntrigger id 1 oneshot\n":                              `x:5: expected every trigger once, found 1 again`,
 		head + "failure switch_type LEAF\n":                                                `x:4: expected TOR, AGG or CORE, found "LEAF"`,
 		head + "failure link_id\n":                                                         `x:4: expected a value, found the end of the line`,
-		head + "0->1 trigger 2 size 1\ntrigger id 1 oneshot\n":                             "x: flow 1: expected the number of a trigger, found 2, which no line defines",
+		head + "0->1 trigger 2 size 1\ntrigger id 1 oneshot\n":                             "x: flow 1: expected the number of a defined trigger, found 2",
 		head + "0->1 trigger 1 size 1\ntrigger id 1 oneshot\n":                             "x: trigger 1: expected 1 flow that activate it, found 0",
 		head + "0->1 trigger 1 size 1 send_done_trigger 1\ntrigger id 1 barrier count 2\n": "x: trigger 1: expected 2 flows that activate it, found 1",
 	} {
@@ -242,14 +242,14 @@ trigger id 2 oneshot
 	if got := flowtest.Write(t, &Format, trace); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
-	wantLosses := "[5 ops: tags, which become the numbers of flows in the file 1 op: dependencies that no trigger can tell " +
-		"1 op: start times of flows that a trigger starts 1 op: sizes of 0 bytes, which become 1 (0 means without end)]"
+	wantLosses := "[5 ops: tags, which become flow numbers of the file 1 op: dependencies that no trigger can express " +
+		"1 op: start times of flows with a trigger 1 op: sizes of 0 bytes, written as 1 because 0 means endless]"
 	if got := fmt.Sprint(losses(trace)); got != wantLosses {
 		t.Errorf("losses\n%s, want\n%s", got, wantLosses)
 	}
 	var warning string
 	if err := write(io.Discard, trace, format.WriteOptions{Warn: func(m string, args ...any) { warning = fmt.Sprintf(m, args...) }}); err != nil ||
-		!strings.Contains(warning, "1 are not the same") {
+		!strings.Contains(warning, "rounds 1 of them") {
 		t.Errorf("error %v, warning %q", err, warning)
 	}
 	trace.Ranks[0].Bytes[0] = 1 << 31

@@ -16,12 +16,12 @@ import (
 // reader reads a file line by line.
 type reader struct {
 	attr.HTSim
-	nodes       int64            // -1: not stated
-	stated      map[string]int64 // how many connections, triggers and failures there are to be
+	nodes       int64            // -1: not given
+	stated      map[string]int64 // announced numbers of connections, triggers and failures
 	connections []connection
 	triggers    []trigger
-	known       map[int64]int // triggers by number
-	most        int32         // nodes that flows name
+	known       map[int64]int // index of each trigger by number
+	most        int32         // number of nodes that the flows use
 	canonical   []byte
 }
 
@@ -60,7 +60,7 @@ var counted = []string{"Connections", "Triggers", "Failures"}
 func (r *reader) line(l *blockio.Line) {
 	const expected = "Nodes, Connections, Triggers, Failures, a flow such as 0->1, trigger or failure"
 	tokens := bytes.Fields(l.Text())
-	if len(tokens) == 0 { // blanks that are none to EachLine
+	if len(tokens) == 0 { // only blanks that EachLine does not remove
 		l.Fail(expected)
 		return
 	}
@@ -68,7 +68,7 @@ func (r *reader) line(l *blockio.Line) {
 	case word == "Nodes":
 		r.nodes = number(l, first(tokens[1:]), "the number of nodes", 1, flowio.MaxRanks)
 	case slices.Contains(counted, word):
-		r.stated[word] = number(l, first(tokens[1:]), "how many there are", 0, math.MaxInt32)
+		r.stated[word] = number(l, first(tokens[1:]), "a number of lines", 0, math.MaxInt32)
 	case bytes.Contains(tokens[0], []byte("->")):
 		r.connection(l)
 	case word == "trigger":
@@ -107,11 +107,11 @@ func (r *reader) connection(l *blockio.Line) {
 	r.connections = append(r.connections, c)
 }
 
-// check checks what lines have to do with each other.
+// check checks the consistency of the lines.
 func (r *reader) check(file string, o *format.ReadOptions) error {
 	for i, n := range []int{len(r.connections), len(r.triggers), len(r.Failures)} {
 		if stated := r.stated[counted[i]]; stated != int64(n) {
-			err := fmt.Errorf("expected %d lines, as %s says, found %d", stated, counted[i], n)
+			err := fmt.Errorf("expected %d lines, as announced by %s, found %d", stated, counted[i], n)
 			if !o.Lenient {
 				return err
 			}
@@ -121,7 +121,7 @@ func (r *reader) check(file string, o *format.ReadOptions) error {
 	return checkTriggers(r.connections, r.triggers)
 }
 
-// checkTriggers returns an error if a flow names a trigger that is not there, or waits for one that never comes.
+// checkTriggers returns an error if a flow uses an undefined trigger or waits for one that is never activated.
 func checkTriggers(connections []connection, triggers []trigger) error {
 	index := make(map[int64]int, len(triggers))
 	for i, t := range triggers {
@@ -139,7 +139,7 @@ func checkTriggers(connections []connection, triggers []trigger) error {
 			}
 			i, ok := index[named.id]
 			if !ok {
-				return fmt.Errorf("flow %d: expected the number of a trigger, found %d, which no line defines",
+				return fmt.Errorf("flow %d: expected the number of a defined trigger, found %d",
 					k+1, named.id)
 			}
 			named.count[i]++
@@ -170,7 +170,7 @@ func atLeast(least, most int64) string {
 	return fmt.Sprintf("%d flows", least)
 }
 
-// build makes the trace of flows and triggers.
+// build builds the trace from flows and triggers.
 func build(ranks int, connections []connection, triggers []trigger, warn func(string, ...any)) (*dag.Trace, error) {
 	if err := flowio.CheckRanks(ranks, len(connections)); err != nil {
 		return nil, err
@@ -185,11 +185,11 @@ func build(ranks int, connections []connection, triggers []trigger, warn func(st
 	b.tag = int64(len(connections))
 	b.wire(triggers)
 	if b.notices > 0 {
-		warn("flows that neither send from nor arrive at the node where the next flow starts end with a message of 0 "+
-			"bytes to that node (%d in all)", b.notices)
+		warn("flows without an end at the source of the next flow send a message of 0 bytes to that source "+
+			"(%d in all)", b.notices)
 	}
 	if b.guessed > 0 {
-		warn("multishot triggers are taken to start flow after flow as those that activate them are listed (%d "+
+		warn("multishot triggers start their flows in the order of the activating flows in the file (%d "+
 			"triggers)", b.guessed)
 	}
 	if err := b.Err(); err != nil {
@@ -198,14 +198,14 @@ func build(ranks int, connections []connection, triggers []trigger, warn func(st
 	return b.Trace(), nil
 }
 
-// builder makes dependencies of triggers.
+// builder converts triggers to dependencies.
 type builder struct {
 	*dag.Builder
 	connections  []connection
-	sends, recvs []int // of each flow, the index of its ops
-	tag          int64 // of the next notice
+	sends, recvs []int // index of the send and receive of each flow
+	tag          int64 // tag of the next notice
 	notices      int64
-	guessed      int64 // multishot triggers whose flows might start in another order
+	guessed      int64 // multishot triggers whose order of flows is an assumption
 }
 
 // event is the end of an op.
@@ -214,13 +214,13 @@ type event struct {
 	op   int
 }
 
-// end is the end of a flow, at its sender or its receiver.
+// end is the end of a flow at its sender or receiver.
 type end struct {
 	flow     int
 	received bool
 }
 
-// wire makes the flows that triggers start depend on those that activate them.
+// wire makes the flows that triggers start depend on the flows that activate them.
 func (b *builder) wire(triggers []trigger) {
 	activated, started := map[int64][]end{}, map[int64][]int{}
 	for k := range b.connections {
@@ -252,8 +252,8 @@ func (b *builder) wire(triggers []trigger) {
 	}
 }
 
-// oneByOne reports whether each activation but the first is by the flow that the one before has started: then there is
-// no other order.
+// oneByOne reports whether each activation except the first comes from the flow that the previous one started. The
+// order is then unique.
 func oneByOne(by []end, flows []int) bool {
 	for i := 1; i < len(flows); i++ {
 		if by[i].flow != flows[i-1] {
@@ -263,10 +263,10 @@ func oneByOne(by []end, flows []int) bool {
 	return true
 }
 
-// start makes flows wait for all of some ends.
+// start makes flows wait for all given ends.
 func (b *builder) start(id int64, flows []int, by []end) {
-	at := map[int32]int{} // the op to wait for on each rank that knows
-	var from event        // who tells the others
+	at := map[int32]int{} // op to wait for, by rank that has been notified
+	var from event        // rank that notifies the others
 	if len(by) == 1 {
 		from = b.recv(by[0])
 		at[from.rank] = from.op
@@ -296,7 +296,7 @@ func (b *builder) start(id int64, flows []int, by []end) {
 func (b *builder) send(e end) event { return event{b.connections[e.flow].Source, b.sends[e.flow]} }
 func (b *builder) recv(e end) event { return event{b.connections[e.flow].Destination, b.recvs[e.flow]} }
 
-// arrival returns the op of a rank that ends when the rank knows of the end of a flow.
+// arrival returns the op whose end on a rank implies that a flow has ended.
 func (b *builder) arrival(id int64, e end, rank int32) int {
 	if send := b.send(e); !e.received && send.rank == rank {
 		return send.op
@@ -307,7 +307,7 @@ func (b *builder) arrival(id int64, e end, rank int32) int {
 	return b.notice(id, b.recv(e), rank)
 }
 
-// notice tells a rank that something has ended on another, with a message of 0 bytes, and returns the receive.
+// notice notifies a rank of an event on another rank with a message of 0 bytes. It returns the receive.
 func (b *builder) notice(id int64, from event, to int32) int {
 	b.notices++
 	tag := b.tag

@@ -2,7 +2,6 @@ package htsim
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,19 +16,19 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
 
-// lineAttrs is what is kept of a flow whose line is not the plain one.
+// lineAttrs keeps the line of a flow that differs from the plain line.
 type lineAttrs struct {
 	Line string `json:"line"`
 }
 
-// notice is what ops have as attributes that stand for a trigger.
+// notice is the attributes of ops that represent a trigger.
 type notice struct {
 	Trigger int64 `json:"trigger"`
 }
 
 func noticeAttrs(trigger int64) string { return attr.Encode("htsim", notice{trigger}) }
 
-// isNotice reports whether an op stands for a trigger.
+// isNotice reports whether an op represents a trigger.
 func isNotice(r *dag.Rank, op int) bool {
 	if op >= r.Attrs.Len() {
 		return false
@@ -38,7 +37,7 @@ func isNotice(r *dag.Rank, op int) bool {
 	return attr.Decode(r.Attrs.At(op), "htsim", &n) && n.Trigger > 0
 }
 
-// appendLine appends the plain line of a flow that starts at a time.
+// appendLine appends the plain line of a flow with a start time.
 func appendLine(line []byte, f *flowio.Flow, id, unit int) []byte {
 	line = appendEnds(line, f, id)
 	line = append(line, " start "...)
@@ -55,21 +54,22 @@ func appendEnds(line []byte, f *flowio.Flow, id int) []byte {
 	return strconv.AppendInt(line, int64(id), 10)
 }
 
-// file is what is written of a trace.
+// file is the content to write for a trace.
 type file struct {
 	attr.HTSim
 	trace *dag.Trace
 	sends []flowio.Send
-	kept  []string // line of each flow, "" for a plain one; nil: the triggers are made of dependencies
+	kept  []string // line of each flow, "" for a plain one; nil: triggers derive from dependencies
 	own   func(r *dag.Rank, op int) bool
 
-	// Where they are made of dependencies, of each flow the trigger that starts it and the one that it activates, 0 for
-	// none, and how many ops have dependencies that triggers cannot tell.
+	// If triggers derive from dependencies: the triggers that start each flow and that its end activates (0: none),
+	// and the number of ops whose dependencies no trigger can express.
 	starts, ends []int64
-	lost, late   int64 // late: flows with a start and a trigger
+	lost, late   int64 // late: flows with both a start time and a trigger
 }
 
-// newFile plans the file of a trace: with the lines that it was read from, as long as they say what the trace does.
+// newFile plans the file of a trace. It keeps the lines that the trace was read from if they still describe the
+// trace.
 func newFile(t *dag.Trace) *file {
 	f := &file{trace: t}
 	var known bool
@@ -85,8 +85,7 @@ func newFile(t *dag.Trace) *file {
 	return f
 }
 
-// keep takes over the lines that the trace was read from, and reports whether they are all those of a file that reading
-// makes the trace of.
+// keep reuses the lines that the trace was read from. It reports whether reading these lines gives the trace.
 func (f *file) keep() bool {
 	f.kept = make([]string, len(f.sends))
 	connections := make([]connection, len(f.sends))
@@ -147,7 +146,7 @@ func hasDeps(t *dag.Trace) bool {
 	return slices.ContainsFunc(t.Ranks, func(r dag.Rank) bool { return len(r.Deps.Off)+len(r.StartDeps.Off) > 0 })
 }
 
-// textLine returns a line to parse, nil for what is no line of a file.
+// textLine returns a line to parse, or nil if the text is no line.
 func textLine(text string) *blockio.Line {
 	if strings.ContainsAny(text, "\r\n") || strings.TrimSpace(text) == "" || text[0] == '#' {
 		return nil
@@ -155,7 +154,7 @@ func textLine(text string) *blockio.Line {
 	return blockio.NewLine([]byte(text))
 }
 
-// sameDeps reports whether two traces have the same ops as far as order, peers and dependencies tell.
+// sameDeps reports whether two traces have equal ops in order, peers and dependencies.
 func sameDeps(a, b *dag.Trace) bool {
 	for i := range a.Ranks {
 		x, y := &a.Ranks[i], &b.Ranks[i]
@@ -172,20 +171,21 @@ func sameDeps(a, b *dag.Trace) bool {
 	return true
 }
 
-// flowKey is what a send and a receive must agree in.
+// flowKey identifies matching sends and receives.
 type flowKey struct {
 	source, destination, comm int32
 	tag                       int64
 }
 
-// plan makes triggers of dependencies: of flows that wait for the same others, and are all that wait for those.
+// plan derives triggers from dependencies: a set of flows becomes a trigger if the same flows wait for all of it,
+// and no other flow waits for a part of it.
 func (f *file) plan() {
 	f.starts, f.ends = make([]int64, len(f.sends)), make([]int64, len(f.sends))
 	if !hasDeps(f.trace) {
 		return
 	}
 	flows := f.flows()
-	groups := map[string]int64{} // number of the trigger for each set of flows that others wait for
+	groups := map[string]int64{} // trigger number for each set of flows that others wait for
 	for k, s := range f.sends {
 		r, op := &f.trace.Ranks[s.Rank], int(s.Op)
 		if r.Deps.Count(op)+r.StartDeps.Count(op) == 0 {
@@ -216,7 +216,7 @@ func (f *file) plan() {
 	}
 }
 
-// waitsFor returns the flows that a send waits for, ascending; none where it waits for anything else.
+// waitsFor returns the flows that a send waits for, ascending, or none if it also waits for another op.
 func (f *file) waitsFor(s flowio.Send, flows map[flowio.Send]int32) []int32 {
 	r := &f.trace.Ranks[s.Rank]
 	if r.StartDeps.Count(int(s.Op)) > 0 {
@@ -234,7 +234,7 @@ func (f *file) waitsFor(s flowio.Send, flows map[flowio.Send]int32) []int32 {
 	return slices.Compact(by)
 }
 
-// trigger adds the trigger that some flows activate.
+// trigger adds the trigger that the given flows activate.
 func (f *file) trigger(by []int32) int64 {
 	id := int64(len(f.Triggers) + 1)
 	for _, flow := range by {
@@ -248,13 +248,13 @@ func (f *file) trigger(by []int32) int64 {
 	return id
 }
 
-// flows returns the flow of each send, and of each receive that takes no message of any source or tag.
+// flows returns the flow of each send, and of each receive that names its source and tag.
 func (f *file) flows() map[flowio.Send]int32 {
 	flows := make(map[flowio.Send]int32, 2*len(f.sends))
 	for k, s := range f.sends {
 		flows[s] = int32(k)
 	}
-	queues := map[flowKey][]int32{} // messages that agree in all are received in the order of the ops
+	queues := map[flowKey][]int32{} // messages with equal keys are received in op order
 	for rank := range f.trace.Ranks {
 		r := &f.trace.Ranks[rank]
 		for op, kind := range r.Kind {
@@ -284,25 +284,25 @@ func losses(t *dag.Trace) []format.Loss {
 		Attrs: func(attrs string) bool { return f.kept != nil && strings.Contains(attrs, `"htsim"`) },
 		Deps:  true,
 	})
-	l.Add("dependencies that no trigger can tell", f.lost)
-	l.Add("start times of flows that a trigger starts", f.late)
+	l.Add("dependencies that no trigger can express", f.lost)
+	l.Add("start times of flows with a trigger", f.late)
 	empty := int64(0)
 	for _, s := range f.sends {
 		if t.Ranks[s.Rank].Bytes.At(int(s.Op)) == 0 {
 			empty++
 		}
 	}
-	l.Add("sizes of 0 bytes, which become 1 (0 means without end)", empty)
+	l.Add("sizes of 0 bytes, written as 1 because 0 means endless", empty)
 	return l
 }
 
-// maxBytes is the largest size that htsim can read.
+// maxBytes is the largest size that htsim reads.
 const maxBytes = math.MaxInt32
 
 func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 	f := newFile(t)
 	if err := f.check(o.Warn); err != nil {
-		return fmt.Errorf("a connection matrix cannot hold the trace: %w", err)
+		return fmt.Errorf("a connection matrix cannot represent the trace: %w", err)
 	}
 	out := bufio.NewWriterSize(w, 1<<18)
 	fmt.Fprintf(out, "Nodes %d\nConnections %d\n", len(t.Ranks), len(f.sends))
@@ -349,13 +349,13 @@ func (f *file) appendFlow(line []byte, k int) []byte {
 	return line
 }
 
-// check returns an error for what htsim cannot read, and warns of what it reads inexactly.
+// check returns an error for values that htsim cannot read, and warns about inexact ones.
 func (f *file) check(warn func(string, ...any)) error {
 	if err := flowio.Check(f.trace, f.sends); err != nil {
 		return err
 	}
 	if len(f.sends) > maxTrigger {
-		return errors.New("more than 2147483647 flows")
+		return fmt.Errorf("expected at most 2147483647 flows, found %d", len(f.sends))
 	}
 	inexact := int64(0)
 	for _, s := range f.sends {
@@ -369,7 +369,7 @@ func (f *file) check(warn func(string, ...any)) error {
 		}
 	}
 	if inexact > 0 && warn != nil && f.kept == nil {
-		warn("htsim reads starts as 32-bit floats, of which 24 bits count: %d are not the same there", inexact)
+		warn("htsim reads start times as 32-bit floats (24-bit precision) and rounds %d of them", inexact)
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package msr reads the block-storage traces of Microsoft Research Cambridge: a line of comma-separated values for each
-// read or write, with the time in Windows file time. docs/reference/formats/blocktraces.md describes the mapping.
+// Package msr reads the block-storage traces of Microsoft Research Cambridge: one line of comma-separated values
+// for each read or write, with the time in Windows file time. docs/reference/formats/blocktraces.md describes the
+// mapping.
 package msr
 
 import (
@@ -13,10 +14,10 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
-// Format is that of MSR Cambridge.
+// Format is the format of the MSR Cambridge traces.
 var Format = format.Format{
 	Name:    "msr",
-	Title:   "MSR Cambridge traces of block storage (CSV)",
+	Title:   "MSR Cambridge block-storage traces (CSV)",
 	Detect:  func(head []byte) bool { return blockio.FirstLine(head, isRecord) },
 	Read:    read,
 	Options: blockio.Table,
@@ -25,22 +26,22 @@ var Format = format.Format{
 // tick is the unit of Windows file time.
 const tick = 100 * dag.Nanosecond
 
-// facts is what dag.Meta.Attrs says of a trace, under the key "msr".
+// facts is the content of dag.Meta.Attrs under the key "msr".
 type facts struct {
 	Start int64    `json:"start"` // time 0, in ticks since 1601-01-01 UTC
 	Units []string `json:"units"` // HOST.DISK of each unit
 }
 
-// parse parses a line but for the unit, which it returns as HOST,DISK, and the time, which it returns in ticks.
+// parse parses a line. It returns the time in ticks and the unit as HOST,DISK.
 func parse(l *blockio.Line, r *blockio.Record) (ticks int64, unit []byte) {
 	ticks = l.Number("a time in units of 100 ns", math.MaxInt64)
 	l.Comma()
 	from := l.Offset()
 	if len(l.Word()) == 0 {
-		l.Fail("the name of a host")
+		l.Fail("a host name")
 	}
 	l.Comma()
-	l.Number("the number of a disk", math.MaxInt32)
+	l.Number("a disk number", math.MaxInt32)
 	unit = l.Text()[from:l.Offset()]
 	l.Comma()
 	switch kind := l.Peek(); {

@@ -29,21 +29,21 @@ func TestAnyOrder(t *testing.T) {
 	blocktest.Check(t, &Format, text[2]+"\n"+text[0]+"\n", format.ReadOptions{Own: &blockio.Options{AnyOrder: true}},
 		"0: write 0 0+0 @1.0000001s 9223372.0368547s\n1: read 1 383496192+32768 @0s 41.3us\n",
 		`{"msr":{"start":128166372003061629,"units":["web.0","hm.0"]}}`,
-		"x: the time of record 2 is before that of the one above it: records are put in the order of their times (1 in all)\n")
+		"x: the time of record 2 is before the previous record's; the records are sorted by time (1 in all)\n")
 }
 
 func TestMalformed(t *testing.T) {
 	for line, want := range map[string]string{
 		"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime": `expected a time in units of 100 ns (0..9223372036854775807), found "Timestamp"`,
-		"128166372013061630,,0,Read,0,0,0":                            `expected the name of a host, found ","`,
-		"128166372013061630,hm,x,Read,0,0,0":                          `expected the number of a disk (0..2147483647), found "x"`,
+		"128166372013061630,,0,Read,0,0,0":                            `expected a host name, found ","`,
+		"128166372013061630,hm,x,Read,0,0,0":                          `expected a disk number (0..2147483647), found "x"`,
 		"128166372013061630,hm,0,Trim,0,0,0":                          `expected Read or Write, found "Trim"`,
 		"128166372013061630,hm,0,Read,-1,0,0":                         `expected an offset in bytes (0..9223372036854775807), found "-1"`,
 		"128166372013061630,hm,0,Read,0,-1,0":                         `expected a size in bytes (0..9223372036854775807), found "-1"`,
 		"128166372013061630,hm,0,Read,0,0,-1":                         `expected a response time in units of 100 ns (0..92233720368547), found "-1"`,
 		"128166372013061630,hm,0,Read,0,0":                            `expected "," and another field, found the end of the line`,
 		"128166372013061630,hm,0,Read,0,0,0,0":                        `expected the end of the line, found ","`,
-		"128166372003061628,hm,0,Read,0,0,0":                          "expected a time that is not before that of the record above, 1.0000001s, found -100ns",
+		"128166372003061628,hm,0,Read,0,0,0":                          "expected a time not before the previous record's, 1.0000001s (--any-order accepts others), found -100ns",
 		"0,hm,0,Read,0,0,0":                                           "expected a time within 106 days of the first, found 0",
 		"228166372003061628,hm,0,Read,0,0,0":                          "expected a time within 106 days of the first, found 228166372003061628",
 	} {

@@ -1,5 +1,6 @@
-// Package spc reads and writes traces of the Storage Performance Council: one read or write a line, as the "SPC Trace
-// File Format Specification", revision 1.0.1, defines them. docs/reference/formats/spc.md describes the mapping.
+// Package spc reads and writes traces of the Storage Performance Council: one read or write per line, as defined
+// by the "SPC Trace File Format Specification", revision 1.0.1. docs/reference/formats/spc.md describes the
+// mapping.
 package spc
 
 import (
@@ -14,10 +15,10 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
-// Format is SPC's.
+// Format is the SPC trace format.
 var Format = format.Format{
 	Name:       "spc",
-	Title:      "SPC traces of block storage (also those of UMass)",
+	Title:      "SPC block-storage traces, including the UMass collection",
 	Extensions: []string{".spc"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isRecord) },
 	Read:       read,
@@ -26,30 +27,30 @@ var Format = format.Format{
 	Write:      write,
 }
 
-// style is how the lines of a file look, as dag.Meta.Attrs keeps it under the key "spc".
+// style is the layout of a file's lines, the content of dag.Meta.Attrs under the key "spc".
 type style struct {
-	Block    int64  `json:"block"`    // bytes of a block, in which addresses are
-	Decimals int    `json:"decimals"` // digits behind the point of times
+	Block    int64  `json:"block"`    // block size in bytes, the unit of addresses
+	Decimals int    `json:"decimals"` // decimals of times
 	Opcodes  string `json:"opcodes"`  // "rw" or "RW"
 }
 
-// usual is the style of traces that come from elsewhere.
+// usual is the style of traces from other formats.
 var usual = style{Block: blockio.SectorSize, Decimals: 6, Opcodes: "RW"}
 
-// maxDecimals is how many digits behind the point a time of whole picoseconds has.
+// maxDecimals is the number of decimals of a time in whole picoseconds.
 const maxDecimals = 12
 
-// form is what a line may look like that is a record.
+// form is the layout of a record's line.
 type form struct {
 	decimals int
 	opcode   byte
 	more     bool // there are optional fields
 }
 
-// parse parses a line whose addresses are in blocks.
+// parse parses a line with addresses in blocks.
 func parse(l *blockio.Line, block int64, r *blockio.Record) form {
 	var f form
-	r.Unit = int32(l.Number("the number of a unit", math.MaxInt32))
+	r.Unit = int32(l.Number("a unit number", math.MaxInt32))
 	next(l)
 	r.Address = l.Number("an address in blocks", math.MaxInt64/block) * block
 	next(l)
@@ -68,7 +69,7 @@ func parse(l *blockio.Line, block int64, r *blockio.Record) form {
 	return f
 }
 
-// next steps over the comma between fields, and blanks behind it.
+// next skips the comma between fields and the blanks behind it.
 func next(l *blockio.Line) {
 	l.Comma()
 	l.Blanks()
@@ -128,7 +129,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return nil, err
 	}
 	if noText > 0 {
-		o.Warn("%s: %s with optional fields that are no text (UTF-8), which are not kept", in.Name,
+		o.Warn("%s: %s with optional fields in invalid UTF-8, which are not kept", in.Name,
 			blockio.Lines(noText))
 	}
 	t, err := c.Trace()
@@ -141,7 +142,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	return t, nil
 }
 
-// attributes returns the attributes of a trace of a style.
+// attributes returns the attributes of a trace with a style.
 func attributes(s style) (string, error) {
 	text, err := json.Marshal(map[string]style{"spc": s})
 	return string(text), err
@@ -154,7 +155,7 @@ type lineAttrs struct {
 	} `json:"spc"`
 }
 
-// keep returns the attributes that keep a line.
+// keep returns attributes that contain a line.
 func keep(line []byte) []byte {
 	var a lineAttrs
 	a.SPC.Line = string(line)
@@ -165,7 +166,7 @@ func keep(line []byte) []byte {
 	return text[1 : len(text)-1]
 }
 
-// keptLine returns the line that attributes keep, "" if they do not.
+// keptLine returns the line in the attributes, or "".
 func keptLine(attrs string) string {
 	var a lineAttrs
 	if !strings.Contains(attrs, `"spc"`) || json.Unmarshal([]byte(attrs), &a) != nil {

@@ -121,11 +121,11 @@ func TestOptions(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	const good = "0,1,512,R,1.000000\n"
 	for line, want := range map[string]string{
-		"x,1,512,R,1.0":                   `expected the number of a unit (0..2147483647), found "x"`,
-		"-1,1,512,R,1.0":                  `expected the number of a unit (0..2147483647), found "-1"`,
-		"2147483648,1,512,R,1.0":          `expected the number of a unit (0..2147483647), found "2147483648"`,
-		",1,512,R,1.0":                    `expected the number of a unit (0..2147483647), found ","`,
-		" 0,1,512,R,1.0":                  `expected the number of a unit (0..2147483647), found " 0"`,
+		"x,1,512,R,1.0":                   `expected a unit number (0..2147483647), found "x"`,
+		"-1,1,512,R,1.0":                  `expected a unit number (0..2147483647), found "-1"`,
+		"2147483648,1,512,R,1.0":          `expected a unit number (0..2147483647), found "2147483648"`,
+		",1,512,R,1.0":                    `expected a unit number (0..2147483647), found ","`,
+		" 0,1,512,R,1.0":                  `expected a unit number (0..2147483647), found " 0"`,
 		"0":                               `expected "," and another field, found the end of the line`,
 		"0 ,1,512,R,1.0":                  `expected "," and another field, found " "`,
 		"0;1;512;R;1.0":                   `expected "," and another field, found ";1;512;R;1.0"`,
@@ -146,14 +146,14 @@ func TestMalformed(t *testing.T) {
 		"0,1,512,R,-1.0":                  `expected a time in seconds, found "-1.0"`,
 		"0,1,512,R,.5":                    `expected a time in seconds, found ".5"`,
 		"0,1,512,R,1":                     `expected "." and decimals of a time in seconds, found the end of the line`,
-		"0,1,512,R,1.":                    `expected digits behind the point, found the end of the line`,
+		"0,1,512,R,1.":                    `expected digits behind the decimal point, found the end of the line`,
 		"0,1,512,R,1e3":                   `expected "." and decimals of a time in seconds, found "e3"`,
 		"0,1,512,R,1.0e3":                 `expected "," and optional fields, or the end of the line, found "e3"`,
 		"0,1,512,R,1.0 ":                  `expected "," and optional fields, or the end of the line, found " "`,
 		"0,1,512,R,9223372.036854775808":  `expected a time in seconds of at most 106 days, found "9223372.036854775808"`,
-		"0,1,512,R,0.999999":              `expected a time that is not before that of the record above, 1s, found 999.999ms`,
+		"0,1,512,R,0.999999":              `expected a time not before the previous record's, 1s (--any-order accepts others), found 999.999ms`,
 		"0,1,512,R,nan":                   `expected a time in seconds, found "nan"`,
-		strings.Repeat("9", 100) + ",1,1": `expected the number of a unit (0..2147483647), found "` + strings.Repeat("9", 40) + `"...`,
+		strings.Repeat("9", 100) + ",1,1": `expected a unit number (0..2147483647), found "` + strings.Repeat("9", 40) + `"...`,
 	} {
 		text := good + "# comment\n" + line + "\n" + good + line + "\n"
 		_, _, err := readText(text, format.ReadOptions{})
@@ -204,7 +204,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	const noText = "0,1,2,r,0.5,\xff\n"
 	trace, warnings, err := readText(noText, format.ReadOptions{})
-	if err != nil || !strings.Contains(warnings, "1 line with optional fields that are no text") {
+	if err != nil || !strings.Contains(warnings, "1 line with optional fields in invalid UTF-8") {
 		t.Errorf("error %v, warnings %q", err, warnings)
 	}
 	if got, want := writeText(t, trace), "0,1,2,r,0.5\n"; got != want {

@@ -13,8 +13,8 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
-// styleOf returns the style in which a trace is written: the one it was read in, with as many decimals as its times
-// need.
+// styleOf returns the style in which a trace is written: the style in its attributes, with enough decimals for its
+// times.
 func styleOf(t *dag.Trace) style {
 	var attrs struct {
 		SPC style `json:"spc"`
@@ -43,7 +43,7 @@ func styleOf(t *dag.Trace) style {
 	return s
 }
 
-// units is the last digit of a time, by how many there are behind the point.
+// units is the time of the last decimal, by number of decimals.
 var units = func() (units [maxDecimals + 1]dag.Time) {
 	unit := dag.Second
 	for i := range units {
@@ -53,7 +53,7 @@ var units = func() (units [maxDecimals + 1]dag.Time) {
 	return units
 }()
 
-// decimals returns how many digits behind the point a time has, at least so many.
+// decimals returns the number of decimals that a time needs, at least least.
 func decimals(t dag.Time, least int) int {
 	for t%units[least] != 0 {
 		least++
@@ -77,7 +77,7 @@ func losses(t *dag.Trace) []format.Loss {
 
 func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	if err := blockio.Check(t); err != nil {
-		return fmt.Errorf("SPC cannot hold the trace: %w", err)
+		return fmt.Errorf("an SPC trace cannot represent the trace: %w", err)
 	}
 	s := styleOf(t)
 	out := bufio.NewWriterSize(w, 1<<18)
@@ -96,7 +96,7 @@ func (s *style) append(line []byte, r *dag.Rank, op int) []byte {
 	record := blockio.Record{Time: r.Release.At(op), Unit: r.Peer.At(op), Address: r.Tag.At(op), Bytes: r.Bytes.At(op),
 		Write: r.Subkind.At(op) == dag.Write}
 	if op < r.Attrs.Len() {
-		if kept := keptLine(r.Attrs.At(op)); s.says(kept, &record) {
+		if kept := keptLine(r.Attrs.At(op)); s.matches(kept, &record) {
 			return append(line, kept...)
 		}
 	}
@@ -113,16 +113,16 @@ func (s *style) append(line []byte, r *dag.Rank, op int) []byte {
 	return appendSeconds(line, record.Time, decimals(record.Time, s.Decimals))
 }
 
-// says reports whether a line says what a record is.
-func (s *style) says(line string, record *blockio.Record) bool {
+// matches reports whether a line describes a record.
+func (s *style) matches(line string, record *blockio.Record) bool {
 	if line == "" || strings.Contains(line, "\n") || strings.HasSuffix(line, "\r") {
 		return false
 	}
 	l := blockio.NewLine([]byte(line))
-	var said blockio.Record
-	parse(l, s.Block, &said)
-	return !l.Failed() && said.Unit == record.Unit && said.Address == record.Address && said.Bytes == record.Bytes &&
-		said.Write == record.Write && said.Time == record.Time
+	var parsed blockio.Record
+	parse(l, s.Block, &parsed)
+	return !l.Failed() && parsed.Unit == record.Unit && parsed.Address == record.Address &&
+		parsed.Bytes == record.Bytes && parsed.Write == record.Write && parsed.Time == record.Time
 }
 
 // appendSeconds appends a time in seconds.
@@ -131,5 +131,5 @@ func appendSeconds(line []byte, t dag.Time, decimals int) []byte {
 	line = append(line, '.')
 	point := len(line)
 	line = strconv.AppendInt(line, int64((dag.Second+t%dag.Second)/units[decimals]), 10)
-	return append(line[:point], line[point+1:]...) // without the 1 in front that keeps the zeros
+	return append(line[:point], line[point+1:]...) // remove the leading 1, which keeps the zeros
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// NewReader returns a reader. It decodes on the calling goroutine, and into memory that it reuses. For dag.Replay it
-// leaves out the fields that no backend uses: names, attributes, measured times and jobs.
+// NewReader returns a reader. It decodes on the calling goroutine into memory that it reuses. For dag.Replay it
+// skips the fields that no backend uses: names, attributes, measured times and jobs.
 func (f *File) NewReader(columns dag.Columns) dag.Reader {
 	r := &batchReader{file: f, decoder: newDecoder()}
 	r.block.columns = &newColumnSets(f, columns, 1)[0]
@@ -42,7 +42,7 @@ type batchReader struct {
 func (r *batchReader) read(b dag.Batch) error {
 	i, found := slices.BinarySearchFunc(r.batches, b.First, func(b dag.Batch, first int) int { return b.First - first })
 	if !found || r.batches[i] != b {
-		return fmt.Errorf("%+v is not one of its batches", b)
+		return fmt.Errorf("expected a batch of the header, found ranks %d to %d", b.First, b.Last-1)
 	}
 	r.block.groups = r.groups[i]
 	if err := r.block.findRows(r.file, r.decoder, b.First, b.Last); err != nil {

@@ -252,7 +252,7 @@ func TestReaderRefuses(t *testing.T) {
 		{}, ops, deps, {First: -1, Last: 3}, {First: 1 << 40, Last: 1 << 41}, {First: one.First, Last: one.Last + 1},
 		{First: batches[0].First, Last: one.Last, Ops: batches[0].Ops + one.Ops},
 	} {
-		if _, err := read(b); err == nil || !strings.Contains(err.Error(), "not one of its batches") {
+		if _, err := read(b); err == nil || !strings.Contains(err.Error(), "expected a batch of the header") {
 			t.Errorf("%+v: got error %v", b, err)
 		}
 	}
@@ -283,9 +283,9 @@ func TestReaderErrors(t *testing.T) {
 	read := f.NewReader(dag.Replay)
 	for i, b := range f.batches() {
 		want := []string{
-			"", "rank 1: op 0: bytes is -4", "rank 2: op 0: comm is 1, expected 0..0",
+			"", "rank 1: op 0: bytes: expected 0 or more, found -4", "rank 2: op 0: comm: expected 0..0, found 1",
 			"value 2147483648, expected 32 bits",
-			"rank 4: deps: op 0 depends on op -1", `unknown kind "jump"`, "rank 6: op 0: stream is -1", "",
+			"rank 4: deps: op 0 depends on op -1", `unknown kind "jump"`, "rank 6: op 0: stream: expected 0..2147483647, found -1", "",
 		}[i]
 		_, err := f.ReadRanks(b.First, b.Last)
 		ranks, readerErr := read(b)

@@ -6,8 +6,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// checkRanks returns an error, that of the first rank with one, if a rank has what no file may have: references that
-// lead nowhere, unknown kinds, negative sizes or times. first is the number of the first of the ranks.
+// checkRanks returns an error about the first rank with invalid data: references out of range, unknown kinds,
+// negative sizes or times. first is the number of the first rank.
 func checkRanks(ranks []dag.Rank, first, comms, jobs int) error {
 	return parallel(len(ranks), func(i int) error {
 		if err := checkRank(&ranks[i], comms, jobs); err != nil {
@@ -61,7 +61,7 @@ func notNegative[T ~int64](name string, values []T) error {
 	}
 	for i, v := range values {
 		if v < 0 {
-			return fmt.Errorf("op %d: %s is %d, expected 0 or more", i, name, v)
+			return fmt.Errorf("op %d: %s: expected 0 or more, found %d", i, name, v)
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func notNegative[T ~int64](name string, values []T) error {
 func below(name string, values *dag.Narrow, limit int64) error {
 	for i := range values.Len() {
 		if v := values.At(i); v < 0 || int64(v) >= limit {
-			return fmt.Errorf("op %d: %s is %d, expected 0..%d", i, name, v, limit-1)
+			return fmt.Errorf("op %d: %s: expected 0..%d, found %d", i, name, limit-1, v)
 		}
 	}
 	return nil

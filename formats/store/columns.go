@@ -1,7 +1,7 @@
 package store
 
-// Decoding of columns, for [File.ReadRanks] and [File.NewReader] alike: of their values, whatever the pages that they
-// are in, and into ranks.
+// Decoding of columns for [File.ReadRanks] and [File.NewReader]: decoding of values in all page types, and
+// transfer to ranks.
 
 import (
 	"errors"
@@ -12,23 +12,23 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// columnReader reads a column of blocks, one after the other, into memory that it keeps: what it makes of a block is
-// valid until it reads the next.
+// columnReader reads a column of blocks sequentially into memory that it reuses. A decoded block is valid until
+// the next read.
 type columnReader interface {
 	of(c chunkReader)
 	read(d *decoder, b *block) error
-	// deliver sets a column, of rank k of those with rows in the block, to the given rows. Ranks must be delivered in
+	// deliver sets a column of rank k of the block's ranks with rows to the given rows. Ranks must be delivered in
 	// order.
 	deliver(to dag.Values, k int, rows rows)
-	// outOfRange reports whether a value of the block may be outside the range of the field.
+	// outOfRange reports whether the block may have a value outside the range of the field.
 	outOfRange() bool
-	// tidy releases memory that the columns delivered do not use.
+	// tidy releases memory that the delivered columns do not use.
 	tidy()
 }
 
-// columnSet is readers of the fields of the model.
+// columnSet is the readers of the model's fields.
 type columnSet struct {
-	readers [numColumns]columnReader // nil: the file does not have the column, or it is not wanted
+	readers [numColumns]columnReader // nil: the file lacks the column, or it is not wanted
 }
 
 // newColumnSets returns n sets of readers of the wanted columns that the file has.
@@ -40,7 +40,7 @@ func newColumnSets(f *File, wanted dag.Columns, n int) []columnSet {
 	return sets
 }
 
-// fill makes the readers in the memory of m.
+// fill creates the readers in the memory of m.
 func (c *columnSet) fill(f *File, wanted dag.Columns, m *readerMemory) {
 	for id := range dag.Fields {
 		column := fieldColumn + id
@@ -53,9 +53,9 @@ func (c *columnSet) fill(f *File, wanted dag.Columns, m *readerMemory) {
 	}
 }
 
-// readerMemory is the readers of columnSets in as few allocations as there are types of readers.
+// readerMemory is the readers of columnSets, with one allocation per type of reader.
 type readerMemory struct {
-	rank dag.Rank // without values: for the types of its columns
+	rank dag.Rank // without values, to determine the types of its columns
 
 	kind    []valueReader[dag.Kind]
 	subkind []valueReader[dag.Subkind]
@@ -80,7 +80,7 @@ func newReaderMemory(n int) *readerMemory {
 	}
 }
 
-// fieldCounts is how many fields of each type there are.
+// fieldCounts is the number of fields of each type.
 var fieldCounts = func() (n struct{ int32s, int64s, times, narrow, lists, texts, stamps int }) {
 	for _, f := range dag.Fields {
 		switch f.Of(new(dag.Rank)).(type) {
@@ -103,7 +103,7 @@ var fieldCounts = func() (n struct{ int32s, int64s, times, narrow, lists, texts,
 	return n
 }()
 
-// reader returns a reader of columns of a type, whose values must be below the limit if that is not 0.
+// reader returns a reader for columns of a type, whose values must be below limit if that is not 0.
 func (m *readerMemory) reader(column dag.Values, limit uint64) columnReader {
 	switch column.(type) {
 	case *dag.Column[dag.Kind]:
@@ -142,15 +142,15 @@ func (m *readerMemory) reader(column dag.Values, limit uint64) columnReader {
 	panic(fmt.Sprintf("no reader of columns of type %T", column))
 }
 
-// next takes the first element of s.
+// next removes and returns the first element of s.
 func next[T any](s *[]T) *T {
 	first := &(*s)[0]
 	*s = (*s)[1:]
 	return first
 }
 
-// deliver sets the columns of rank k of those with rows in the block that was read, whose rows are given. Ranks must be
-// delivered in order. Columns without a reader stay as they are.
+// deliver sets the columns of rank k of the block's ranks with rows. Ranks must be delivered in order. Columns
+// without a reader stay unchanged.
 func (c *columnSet) deliver(r *dag.Rank, k int, rows rows) {
 	for id := range dag.Fields {
 		if reader := c.readers[fieldColumn+id]; reader != nil {
@@ -159,12 +159,12 @@ func (c *columnSet) deliver(r *dag.Rank, k int, rows rows) {
 	}
 }
 
-// suspect reports whether the block that was read may have values that no file may have.
+// suspect reports whether the block may have invalid values.
 func (c *columnSet) suspect() bool {
 	return slices.ContainsFunc(c.readers[:], func(r columnReader) bool { return r != nil && r.outOfRange() })
 }
 
-// chunkReader is what a reader of a column has to know of the file.
+// chunkReader is the context of a column reader in the file.
 type chunkReader struct {
 	file   *File
 	column int
@@ -180,13 +180,13 @@ func (c *chunkReader) pages(d *decoder, g *group, r parquet.PageReader) error {
 	return c.file.pages(d, &g.chunks[c.column], c.leaf, r)
 }
 
-// buffer is the values of rows that are set in order, in memory that is not touched before there is a value that is not
+// buffer is the values of rows that are set in order. It allocates no memory before the first value that is not
 // absent.
 type buffer[T parquet.Number] struct {
 	values []T
 	rows   int
 	absent T
-	used   bool // values has all rows, those set so far with their values; else they all are absent
+	used   bool // values has all rows set so far; if false, all rows are absent
 }
 
 // begin empties the buffer for the given number of rows.
@@ -194,7 +194,7 @@ func (b *buffer[T]) begin(rows int, absent T) {
 	b.rows, b.absent, b.used = rows, absent, false
 }
 
-// room returns rows first to last-1, the next to be set, for their values.
+// room returns the memory for the values of rows first to last-1, the next to set.
 func (b *buffer[T]) room(first, last int) []T {
 	if !b.used {
 		b.values = parquet.Resize(b.values, b.rows)
@@ -204,35 +204,35 @@ func (b *buffer[T]) room(first, last int) []T {
 	return b.values[first:last]
 }
 
-// skip makes rows first to last-1, the next to be set, absent.
+// skip makes rows first to last-1, the next to set, absent.
 func (b *buffer[T]) skip(first, last int) {
 	if b.used {
 		parquet.Fill(b.values[first:last], b.absent)
 	}
 }
 
-// value is how a trace holds values that need no memory beside them.
+// value is a type whose values need no further memory.
 type value interface{ ~uint8 | ~int32 | ~int64 }
 
-// valueReader reads a column of one value a row.
+// valueReader reads a column with one value per row.
 type valueReader[T value] struct {
 	chunkReader
-	absent   T                         // what NULL stands for
-	required bool                      // NULL is an error, and the values are wanted even if all are absent
-	limit    uint64                    // values must be in 0..limit-1; 0: any will do
-	parse    func(s string) (T, error) // of the strings of which the column is, if it is not of integers
+	absent   T                         // value of NULL
+	required bool                      // NULL is an error, and the values are needed even if all are absent
+	limit    uint64                    // values must be in 0..limit-1; 0: no limit
+	parse    func(s string) (T, error) // parser for columns of strings; nil for integers
 
 	block   buffer[T]
-	suspect bool // a value of the block may be beyond the limit
+	suspect bool // the block may have a value beyond the limit
 
-	group   buffer[T] // of a row group of which the block takes a part only
-	numbers []T       // the values of the dictionary
-	dense   []T       // the values of a page with NULLs
+	group   buffer[T] // a row group of which the block needs only a part
+	numbers []T       // values of the dictionary
+	dense   []T       // values of a page with NULLs
 
 	decoder *decoder
-	out     *buffer[T] // where the row group at hand goes
-	row     int        // the row of it that is next
-	loaded  bool       // the chunk at hand has a dictionary
+	out     *buffer[T] // destination of the current row group
+	row     int        // its next row
+	loaded  bool       // whether the current chunk has a dictionary
 }
 
 func (r *valueReader[T]) read(d *decoder, b *block) error {
@@ -263,7 +263,7 @@ func (r *valueReader[T]) read(d *decoder, b *block) error {
 	return nil
 }
 
-// readGroup reads a row group into the rows of a buffer from the given one on.
+// readGroup reads a row group into a buffer, starting at the given row.
 func (r *valueReader[T]) readGroup(g *group, out *buffer[T], row int) error {
 	r.out, r.row = out, row
 	r.numbers, r.loaded = r.numbers[:0], false
@@ -283,7 +283,7 @@ func (r *valueReader[T]) Dictionary(body []byte, n int) (err error) {
 	return err
 }
 
-// check marks the block as suspect if a value, or all bits of several together, are beyond the limit.
+// check marks the block as suspect if a value, or the bitwise or of several, exceeds the limit.
 func (r *valueReader[T]) check(all uint64) {
 	if r.limit > 0 && all >= r.limit {
 		r.suspect = true
@@ -294,7 +294,7 @@ func (r *valueReader[T]) Page(p *parquet.Page) error {
 	first := r.row
 	r.row += p.N
 	if p.HasDictionary() && !r.loaded {
-		return errors.New("it has no dictionary")
+		return errors.New("a page without a dictionary")
 	}
 	if r.allAbsent(p) {
 		r.out.skip(first, r.row)
@@ -311,7 +311,7 @@ func (r *valueReader[T]) Page(p *parquet.Page) error {
 	return r.scatter(dst, p, present)
 }
 
-// decode decodes the len(dst) values that a page has.
+// decode decodes the len(dst) values of a page.
 func (r *valueReader[T]) decode(dst []T, p *parquet.Page) error {
 	if r.parse != nil {
 		return parquet.Labels(r.decoder.Decoder, dst, p, r.numbers, r.parse)
@@ -321,7 +321,7 @@ func (r *valueReader[T]) decode(dst []T, p *parquet.Page) error {
 	return err
 }
 
-// allAbsent reports whether a page shows at once that it has nothing but absent values.
+// allAbsent reports whether a page has only absent values, as far as that is known without decoding.
 func (r *valueReader[T]) allAbsent(p *parquet.Page) bool {
 	if r.required {
 		return false
@@ -332,7 +332,7 @@ func (r *valueReader[T]) allAbsent(p *parquet.Page) bool {
 	return p.AllNull(r.leaf)
 }
 
-// scatter decodes the values of a page to the rows in which they are present.
+// scatter decodes the values of a page to the rows where they are present.
 func (r *valueReader[T]) scatter(dst []T, p *parquet.Page, present []uint8) error {
 	count := 0
 	for _, one := range present {
@@ -375,7 +375,7 @@ func (r *timesReader) deliver(to dag.Values, _ int, rows rows) {
 	*to.(*dag.Times) = r.values(rows)
 }
 
-// values returns the values of some rows of the block, without the absent ones at the end.
+// values returns the values of rows of the block, without trailing absent values.
 func (r *valueReader[T]) values(of rows) []T {
 	if !r.block.used {
 		return nil
@@ -408,7 +408,7 @@ func parseSubkind(s string) (dag.Subkind, error) {
 	return 0, fmt.Errorf("unknown subkind %q", s)
 }
 
-// narrowReader reads a column of a [dag.Narrow]: a byte a value while no block has one that does not fit.
+// narrowReader reads a column of a [dag.Narrow]: one byte per value until a block has a larger value.
 type narrowReader struct {
 	small  valueReader[uint8]
 	wide   valueReader[int32]
@@ -429,7 +429,7 @@ func (r *narrowReader) read(d *decoder, b *block) error {
 		if err := r.small.read(d, b); err == nil {
 			return nil
 		}
-		r.isWide = true // or what else is wrong shows again
+		r.isWide = true // other errors occur again in the wide reader
 	}
 	return r.wide.read(d, b)
 }
@@ -460,15 +460,15 @@ func (r *narrowReader) outOfRange() bool {
 // textReader reads a column of optional strings.
 type textReader struct {
 	chunkReader
-	texts []dag.Text // of the ranks of the block; nil: there are none
+	texts []dag.Text // of the ranks of the block; nil: none
 
 	block   *block
 	decoder *decoder
 	part    *part
 	at      int      // row of the block at which the part begins
-	row     int      // row of its group that is next
-	rank    int      // of the block, the one at hand
-	strings []string // the values of the dictionary
+	row     int      // next row of its group
+	rank    int      // current rank of the block
+	strings []string // values of the dictionary
 }
 
 func (r *textReader) read(d *decoder, b *block) error {
@@ -497,7 +497,7 @@ func (r *textReader) Page(p *parquet.Page) error {
 	if p.AllNull(l) {
 		return nil
 	}
-	var rows []int // of the values, in the group
+	var rows []int // rows of the values in the group
 	if l.MaxDef > 0 {
 		present, err := r.decoder.Present(p, l)
 		if err != nil {
@@ -521,7 +521,7 @@ func (r *textReader) Page(p *parquet.Page) error {
 	})
 }
 
-// append gives a row of the block a string.
+// append sets the string of a row of the block.
 func (r *textReader) append(row int, s string) error {
 	if r.texts == nil {
 		r.texts = make([]dag.Text, len(r.block.ranks))

@@ -10,24 +10,24 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// segment is a run of ops of one rank: part of a row group.
+// segment is a run of ops of one rank, a part of a row group.
 type segment struct {
-	number      int32 // of the rank
+	number      int32 // ops first..last-1
 	rank        *dag.Rank
 	first, last int // ops first..last-1
 }
 
-// encoder encodes chunks, one at a time, with buffers that it keeps.
+// encoder encodes chunks, one at a time, with buffers that it reuses.
 type encoder struct {
 	*parquet.Encoder
 	values []int64
 	narrow []int32
 }
 
-// encoders are for reuse: their tables are large.
+// encoders is a pool, because the tables of an encoder are large.
 var encoders = sync.Pool{New: func() any { return &encoder{Encoder: parquet.NewEncoder()} }}
 
-// encode encodes a column of a row group of the given number of rows.
+// encode encodes a column of a row group with n rows.
 func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChunk, error) {
 	e.Reset()
 	switch columns[column].shape {
@@ -59,7 +59,7 @@ func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChun
 	return e.Integers(columns[column].shape.physical(), e.values, n, column == colRank), nil
 }
 
-// copyInts copies an integer column of a segment, unless it is known to be zero in all of it: it reports that.
+// copyInts copies an integer column of a segment. It returns false, without copying, if the whole column is zero.
 func (e *encoder) copyInts(dst []int64, column int, s segment) bool {
 	if column == colRank {
 		parquet.Fill(dst, int64(s.number))
@@ -165,7 +165,7 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 // labels encodes the kinds or subkinds.
 func (e *encoder) labels(column int, rows []segment, n int) parquet.EncodedChunk {
 	numbers := e.Indices(n)
-	var numberOf [256]uint16 // of a kind, from 1 in the order of first appearance
+	var numberOf [256]uint16 // index of each kind, from 1 in the order of first appearance
 	var names []string
 	number := func(code byte) uint16 {
 		if numberOf[code] == 0 {
@@ -218,8 +218,8 @@ func (e *encoder) text(column int, rows []segment, n int) (c parquet.EncodedChun
 	return c, nil
 }
 
-// numberText sets e.Def to the levels of the strings and returns the distinct ones and the index of each among them, if
-// they are few enough for a dictionary to pay.
+// numberText sets e.Def to the levels of the strings. It returns the distinct strings and the index of each string
+// among them. ok is false if they are too many for a dictionary to save space.
 func (e *encoder) numberText(column int, rows []segment, n int) (distinct []string, numbers []uint16, ok bool) {
 	numberOf := map[string]uint16{}
 	numbers = e.Indices(n)[:0]
@@ -251,7 +251,7 @@ func (e *encoder) numberText(column int, rows []segment, n int) (distinct []stri
 	return distinct, numbers, len(distinct) > 0
 }
 
-// plainText encodes the strings one after the other, in pages of a sensible size, and returns how many there are.
+// plainText encodes the strings in sequence, in pages of moderate size. It also returns their number.
 func (e *encoder) plainText(column int, rows []segment, n int) (parquet.EncodedChunk, int, error) {
 	e.BeginTexts(n)
 	for _, s := range rows {
@@ -264,7 +264,7 @@ func (e *encoder) plainText(column int, rows []segment, n int) (parquet.EncodedC
 				continue
 			}
 			if len(v) > math.MaxInt32/2 {
-				return parquet.EncodedChunk{}, 0, fmt.Errorf("op %d: %s of %d bytes, expected 1 GiB at most", i,
+				return parquet.EncodedChunk{}, 0, fmt.Errorf("op %d: %s: expected at most 1 GiB, found %d bytes", i,
 					columns[column].name, len(v))
 			}
 			e.AppendText(v)

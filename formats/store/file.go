@@ -14,7 +14,7 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// File is an open store, of which ranks can be read alone and in parallel.
+// File is an open store. Several goroutines may read its ranks in parallel.
 type File struct {
 	at     io.ReaderAt
 	size   int64
@@ -22,8 +22,8 @@ type File struct {
 	leaves [numColumns]parquet.Leaf
 	groups []group
 	descr  *description
-	header func() (*dag.Header, error) // made once
-	spool  io.Closer                   // the copy of a pipe; nil for a file
+	header func() (*dag.Header, error) // created once
+	spool  io.Closer                   // copy of a pipe; nil for a file
 
 	decoders sync.Pool
 }
@@ -35,16 +35,16 @@ type group struct {
 	chunks      [numColumns]parquet.Chunk
 }
 
-// Limits on what a file may claim, in proportion to its size, so that a small file cannot ask for all memory. They lie
-// beyond what compression can do: row groups of this package take two bytes for a thousand rows at the very least.
+// Limits on the counts in a file in proportion to its size, so that a small file cannot exhaust the memory. They
+// exceed the best compression: row groups of this package need at least two bytes per thousand rows.
 const (
 	maxRowsPerByte = 1 << 11
-	// maxEmptyRanks is how many more ranks than ops there may be. The writer keeps to it too.
+	// maxEmptyRanks limits the number of ranks minus the number of ops, for readers and the writer.
 	maxEmptyRanks = 1 << 20
 )
 
-// Open opens the store in the first size bytes of r, which must stay open while the File is used; name is for error
-// messages. It reads the footer only.
+// Open opens the store in the first size bytes of r, which must stay open while the File is in use. Errors contain
+// name. Open reads only the footer.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{at: r, size: size, name: name}
 	f.header = sync.OnceValues(f.makeHeader)
@@ -55,7 +55,7 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
-// wrap names the file in an error that does not.
+// wrap adds the file's name to an error without one.
 func (f *File) wrap(err error) error {
 	if s := (*format.SyntaxError)(nil); errors.As(err, &s) {
 		return err
@@ -99,19 +99,19 @@ func (f *File) open() error {
 	return err
 }
 
-// checkWhole checks, of a file of a minor version that names its number of ops, as this package's do, that nothing is
-// missing: that it has as many, and all columns. Others may leave out what is zero.
+// checkWhole checks that a file of this package, which states its number of ops, is complete: it has that many ops
+// and all columns. Files of other programs may omit columns of zeros.
 func (f *File) checkWhole(keys map[string]string, minor int) error {
 	text, ok := keys[keyOps]
 	if !ok {
 		return nil
 	}
 	if n, err := strconv.ParseInt(text, 10, 64); err != nil || n != f.numOps() {
-		return fmt.Errorf("%s is %q, but there are %d rows", keyOps, text, f.numOps())
+		return fmt.Errorf("%s: expected %d, the number of rows, found %q", keyOps, f.numOps(), text)
 	}
 	for i := range f.leaves {
 		if f.leaves[i].Index < 0 && since(i) <= minor {
-			return fmt.Errorf("there is no column %s", columns[i].name)
+			return fmt.Errorf("expected a column %s, found none", columns[i].name)
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (f *File) footer() ([]byte, int64, error) {
 	}
 	if string(tail[4:]) != parquet.Magic {
 		return nil, 0, f.syntaxError(f.size-4, strconv.Quote(parquet.Magic)+" at the end of the file",
-			strconv.Quote(string(tail[4:]))+"; the file may be cut short")
+			strconv.Quote(string(tail[4:]))+"; the file may be incomplete")
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	offset := f.size - ends - n
@@ -147,7 +147,7 @@ func (f *File) footer() ([]byte, int64, error) {
 	return footer, offset, f.read(footer, offset)
 }
 
-// read fills b from an offset that lies within the file.
+// read fills b from an offset within the file.
 func (f *File) read(b []byte, offset int64) error {
 	n, err := f.at.ReadAt(b, offset)
 	if n == len(b) {
@@ -185,16 +185,16 @@ func (f *File) pages(d *decoder, c *parquet.Chunk, l parquet.Leaf, r parquet.Pag
 	return f.located(d.Pages(c, raw, l, r))
 }
 
-// chunk reads a chunk as it is stored, into memory of the decoder.
+// chunk reads the stored bytes of a chunk into memory of the decoder.
 func (f *File) chunk(d *decoder, c *parquet.Chunk) ([]byte, error) {
 	raw := d.Buffer(c.CompressedSize)
 	return raw, f.read(raw, c.Start())
 }
 
-// located returns an error with its place in the file, if it is one of a chunk.
+// located adds the position in the file to an error about a chunk.
 func (f *File) located(err error) error {
 	if err == nil {
-		return nil // without the allocation below
+		return nil // avoids the allocation below
 	}
 	if e := (*parquet.Error)(nil); errors.As(err, &e) {
 		return f.syntaxError(e.Offset, e.Expected, e.Found)
@@ -202,13 +202,13 @@ func (f *File) located(err error) error {
 	return err
 }
 
-// findColumns finds the columns in the schema by their names.
+// findColumns finds the columns in the schema by name.
 func (f *File) findColumns(schema []parquet.Element) error {
 	for i := range f.leaves {
 		f.leaves[i].Index = -1
 	}
 	if len(schema) == 0 {
-		return errors.New("the file has no schema")
+		return errors.New("expected a schema, found none")
 	}
 	byName := make(map[string]int, numColumns)
 	for i, c := range columns {
@@ -217,11 +217,11 @@ func (f *File) findColumns(schema []parquet.Element) error {
 	rest, index := schema[1:], 0
 	for range schema[0].Children {
 		if len(rest) == 0 {
-			return errors.New("the schema ends early")
+			return errors.New("incomplete schema")
 		}
 		field := parquet.FieldSize(rest)
 		if field == 0 {
-			return errors.New("the schema ends early")
+			return errors.New("incomplete schema")
 		}
 		leaves := 0
 		for _, e := range rest[:field] {
@@ -231,7 +231,7 @@ func (f *File) findColumns(schema []parquet.Element) error {
 		}
 		if column, ok := byName[rest[0].Name]; ok {
 			if f.leaves[column].Index >= 0 {
-				return fmt.Errorf("column %s: there are two of them", rest[0].Name)
+				return fmt.Errorf("column %s: expected one, found two", rest[0].Name)
 			}
 			l, err := newLeaf(columns[column].shape, rest[:field])
 			if err != nil {
@@ -245,13 +245,13 @@ func (f *File) findColumns(schema []parquet.Element) error {
 	}
 	for _, column := range []int{colRank, colKind} {
 		if f.leaves[column].Index < 0 {
-			return fmt.Errorf("there is no column %s: not a tracedag store", columns[column].name)
+			return fmt.Errorf("expected a column %s, as every tracedag store has, found none", columns[column].name)
 		}
 	}
 	return nil
 }
 
-// newLeaf returns how the elements of a field hold a column of the given shape.
+// newLeaf returns the layout of a column of the given shape in the elements of a field.
 func newLeaf(s shape, field []parquet.Element) (parquet.Leaf, error) {
 	l, err := parquet.NewLeaf(field)
 	switch {
@@ -278,7 +278,7 @@ func (f *File) findGroups(m *parquet.Footer) error {
 	limit, rows := f.size*maxRowsPerByte, int64(0)
 	for i, g := range m.Groups {
 		if g.Rows < 0 || g.Rows > math.MaxInt32 || rows+g.Rows > limit {
-			return fmt.Errorf("row group %d: %d rows in a file of %d bytes", i, g.Rows, f.size)
+			return fmt.Errorf("row group %d: %d rows do not fit into a file of %d bytes", i, g.Rows, f.size)
 		}
 		rows += g.Rows
 		if g.Rows == 0 {
@@ -291,7 +291,7 @@ func (f *File) findGroups(m *parquet.Footer) error {
 				continue
 			}
 			if l.Index >= len(g.Chunks) {
-				return fmt.Errorf("row group %d has no column %s", i, columns[column].name)
+				return fmt.Errorf("row group %d: expected a column %s, found none", i, columns[column].name)
 			}
 			c := g.Chunks[l.Index]
 			if err := f.checkChunk(c, l, g.Rows); err != nil {
@@ -303,7 +303,7 @@ func (f *File) findGroups(m *parquet.Footer) error {
 			return err
 		}
 		if n := len(f.groups); n > 0 && f.groups[n-1].last > out.first {
-			return fmt.Errorf("row group %d begins with rank %d, after rank %d: the rows must be sorted by rank",
+			return fmt.Errorf("row group %d: expected rows sorted by rank, found rank %d after rank %d",
 				i, out.first, f.groups[n-1].last)
 		}
 		f.groups = append(f.groups, out)
@@ -311,21 +311,21 @@ func (f *File) findGroups(m *parquet.Footer) error {
 	return nil
 }
 
-// checkChunk checks what the footer says of a chunk.
+// checkChunk checks the footer's description of a chunk.
 func (f *File) checkChunk(c parquet.Chunk, l parquet.Leaf, rows int64) error {
 	start := c.Start()
 	switch {
 	case c.Type != l.Type:
-		return fmt.Errorf("%v in a column of %v", c.Type, l.Type)
+		return fmt.Errorf("expected values of type %v, found %v", l.Type, c.Type)
 	case c.Values < rows, l.MaxRep == 0 && c.Values != rows, c.Values > f.size*maxRowsPerByte, c.Values > math.MaxInt32:
-		return fmt.Errorf("%d values in %d rows", c.Values, rows)
+		return fmt.Errorf("expected %d values, found %d", rows, c.Values)
 	case start < 0, c.CompressedSize < 0, start > f.size, c.CompressedSize > f.size-start:
 		return f.syntaxError(start, fmt.Sprintf("%d bytes of pages", c.CompressedSize), "the end of the file")
 	}
 	return nil
 }
 
-// findRanks sets the first and the last rank of a row group: from the statistics or, without, from the column.
+// findRanks sets the first and last rank of a row group, from the statistics if present, else from the column.
 func (f *File) findRanks(g *group) error {
 	c := &g.chunks[colRank]
 	width := c.Type.Width()
@@ -354,7 +354,7 @@ func statistic(b []byte) int64 {
 	return int64(binary.LittleEndian.Uint64(b))
 }
 
-// countRanks returns the number of ranks: as the metadata has it or, without, as many as the rows need.
+// countRanks returns the number of ranks in the metadata, or, without metadata, the number that the rows need.
 func (f *File) countRanks(keys map[string]string) (int, error) {
 	needed := int64(0)
 	if n := len(f.groups); n > 0 {
@@ -364,17 +364,18 @@ func (f *File) countRanks(keys map[string]string) (int, error) {
 	if text, ok := keys[keyRanks]; ok {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || n < needed {
-			return 0, fmt.Errorf("%s is %q, expected a number not below %d", keyRanks, text, needed)
+			return 0, fmt.Errorf("%s: expected a number of %d or more, found %q", keyRanks, needed, text)
 		}
 		ranks = n
 	}
 	if ops := f.numOps(); ranks > maxEmptyRanks+ops {
-		return 0, fmt.Errorf("%d ranks with %d ops, expected at most %d ranks more than ops", ranks, ops, maxEmptyRanks)
+		return 0, fmt.Errorf("expected at most %d more ranks than ops, found %d ranks and %d ops", maxEmptyRanks, ranks,
+			ops)
 	}
 	return int(ranks), nil
 }
 
-// Close removes what opening the trace took; a file that was open before stays so.
+// Close releases the resources of Open. It does not close the reader given to Open.
 func (f *File) Close() error {
 	if f.spool == nil {
 		return nil
@@ -382,7 +383,7 @@ func (f *File) Close() error {
 	return f.spool.Close()
 }
 
-// Header returns the header. The first call reads the pages of the column of kinds, without decoding them.
+// Header returns the header. The first call reads the pages of the kind column without decoding them.
 func (f *File) Header() (*dag.Header, error) {
 	return f.header()
 }
@@ -407,15 +408,15 @@ func (f *File) numOps() int64 {
 	return n
 }
 
-// batches divides all ranks into the smallest runs that share no row group with another: a program that goes through
-// a trace batch by batch reads every row group once and needs memory for a batch only.
+// batches divides all ranks into the shortest runs that share no row group. A program that reads batch by batch
+// reads every row group once and needs memory for one batch.
 func (f *File) batches() []dag.Batch {
 	var batches []dag.Batch
 	f.eachBatch(func(b dag.Batch, _ []group) { batches = append(batches, b) })
 	return batches
 }
 
-// eachBatch calls do with the batches in order, and with the row groups that hold each.
+// eachBatch calls do with each batch, in order, and its row groups.
 func (f *File) eachBatch(do func(b dag.Batch, groups []group)) {
 	b, first := dag.Batch{}, 0
 	skip := func(to int) { // empty ranks
@@ -445,7 +446,7 @@ func (f *File) eachBatch(do func(b dag.Batch, groups []group)) {
 	}
 }
 
-// mostEmpty is the most empty ranks at the start of a batch: they take memory, too.
+// mostEmpty is the maximum number of empty ranks at the start of a batch; they need memory, too.
 const mostEmpty = 1 << 12
 
 // ReadAll reads the whole trace, all columns of all batches in parallel.

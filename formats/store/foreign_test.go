@@ -385,7 +385,7 @@ func TestColumnMissing(t *testing.T) {
 	}
 	file := writeForeign(t, []row{{"calc", 0}}, parquetgo.KeyValueMetadata(keyVersion, Version),
 		parquetgo.KeyValueMetadata(keyOps, "1"))
-	if _, err := decode(file); err == nil || !strings.Contains(err.Error(), "there is no column subkind") {
+	if _, err := decode(file); err == nil || !strings.Contains(err.Error(), "expected a column subkind") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -414,27 +414,27 @@ func TestForeignRefused(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"unsorted", rows(func(r []row) { r[2].Rank = &zero }), "the rows must be sorted by rank"},
+		{"unsorted", rows(func(r []row) { r[2].Rank = &zero }), "rows must be sorted by rank"},
 		{"rank NULL", rows(func(r []row) { r[0].Rank = nil }), "found NULL"},
 		{"rank negative", rows(func(r []row) { r[0].Rank = &negative }), "rank -1"},
 		{"rank too large", rows(func(r []row) { r[2].Rank = &huge }), "value 2147483648, expected 32 bits"},
 		{"kind NULL", rows(func(r []row) { r[1].Kind = nil }), "column kind: "},
 		{"kind unknown", rows(func(r []row) { r[1].Kind = &unknown }), `unknown kind "jump"`},
 		{"peer too large", rows(func(r []row) { r[1].Peer = 1 << 40 }), "column peer: "},
-		{"comm", rows(func(r []row) { r[2].Comm = 1 }), "rank 1: op 1: comm is 1, expected 0..0"},
-		{"job", rows(func(r []row) { r[2].Job = 1 }), "rank 1: op 1: job is 1, expected 0..0"},
-		{"host", rows(func(r []row) { r[2].Host = -1 }), "rank 1: op 1: host is -1, expected 0..2147483647"},
-		{"dims", rows(func(r []row) { r[0].Dims = -4 }), "rank 0: op 0: dims is -4, expected 0..2147483647"},
+		{"comm", rows(func(r []row) { r[2].Comm = 1 }), "rank 1: op 1: comm: expected 0..0, found 1"},
+		{"job", rows(func(r []row) { r[2].Job = 1 }), "rank 1: op 1: job: expected 0..0, found 1"},
+		{"host", rows(func(r []row) { r[2].Host = -1 }), "rank 1: op 1: host: expected 0..2147483647, found -1"},
+		{"dims", rows(func(r []row) { r[0].Dims = -4 }), "rank 0: op 0: dims: expected 0..2147483647, found -4"},
 		{"dims too large", rows(func(r []row) { r[0].Dims = 1 << 31 }), "value 2147483648, expected 32 bits"},
-		{"bytes", rows(func(r []row) { r[0].Bytes = -1 }), "rank 0: op 0: bytes is -1, expected 0 or more"},
+		{"bytes", rows(func(r []row) { r[0].Bytes = -1 }), "rank 0: op 0: bytes: expected 0 or more, found -1"},
 		{"deps", rows(func(r []row) { r[0].Deps = []*int32{&offset} }), "rank 0: deps: op 0 depends on op -1"},
 		{"deps NULL", rows(func(r []row) { r[2].Deps = []*int32{&offset, nil} }), "NULL in a list"},
 		{"no rank", writeForeign(t, []struct {
 			Kind string `parquet:"kind"`
-		}{{"calc"}}), "there is no column rank"},
+		}{{"calc"}}), "expected a column rank"},
 		{"no kind", writeForeign(t, []struct {
 			Rank int32 `parquet:"rank"`
-		}{{0}}), "there is no column kind"},
+		}{{0}}), "expected a column kind"},
 		{"a double", writeForeign(t, []struct {
 			Rank  int32   `parquet:"rank"`
 			Kind  string  `parquet:"kind"`

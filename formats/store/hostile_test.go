@@ -54,11 +54,11 @@ func TestVersions(t *testing.T) {
 		sameTrace(t, mustDecode(t, withKeys(t, file, keys(version)...)), trace)
 	}
 	for version, want := range map[string]string{
-		"2.0":  "the file has schema version 2.0 and this program reads 1.x: a newer tracedag is needed",
-		"10.3": "schema version 10.3",
-		"0.9":  `tracedag.version is "0.9", expected a version such as "` + Version + `"`,
-		"1":    `tracedag.version is "1", expected`,
-		"x.y":  `tracedag.version is "x.y", expected`,
+		"2.0":  "expected schema version 1.x, found 2.0; update tracedag",
+		"10.3": "found 10.3",
+		"0.9":  `tracedag.version: expected a version such as "` + Version + `", found "0.9"`,
+		"1":    `", found "1"`,
+		"x.y":  `", found "x.y"`,
 	} {
 		_, err := decode(withKeys(t, file, keys(version)...))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -72,22 +72,22 @@ func TestMetadataRefused(t *testing.T) {
 	b.Rank(2).Calc(1)
 	file := encode(t, b.Trace())
 	for _, test := range []struct{ key, value, want string }{
-		{keyRanks, "2", `tracedag.ranks is "2", expected a number not below 3`},
-		{keyRanks, "many", `tracedag.ranks is "many"`},
-		{keyRanks, "-1", `tracedag.ranks is "-1"`},
-		{keyRanks, "2000000000", "2000000000 ranks with 1 ops, expected at most 1048576 ranks more than ops"},
-		{keyOps, "2", `tracedag.ops is "2", but there are 1 rows`},
-		{keyOps, "x", `tracedag.ops is "x", but there are 1 rows`},
-		{keyRanks, "99999999999", `tracedag.ranks is "99999999999"`},
+		{keyRanks, "2", `tracedag.ranks: expected a number of 3 or more, found "2"`},
+		{keyRanks, "many", `tracedag.ranks: expected a number of 3 or more, found "many"`},
+		{keyRanks, "-1", `tracedag.ranks: expected a number of 3 or more, found "-1"`},
+		{keyRanks, "2000000000", "expected at most 1048576 more ranks than ops, found 2000000000 ranks and 1 ops"},
+		{keyOps, "2", `tracedag.ops: expected 1, the number of rows, found "2"`},
+		{keyOps, "x", `tracedag.ops: expected 1, the number of rows, found "x"`},
+		{keyRanks, "99999999999", `tracedag.ranks: expected a number of 3 or more, found "99999999999"`},
 		{keyComms, "[", "tracedag.comms: unexpected end of JSON input"},
 		{keyComms, `[{"ranges":[[0,1,4]]}]`, "tracedag.comms: communicator 0: range of 4 ranks"},
 		{keyComms, `[{"ranges":[[0,0,3]]}]`, "tracedag.comms: communicator 0: rank 0 twice"},
 		{keyComms, `[{"ranges":[[0,1,9000000000]]}]`, "tracedag.comms: "},
-		{keyNodes, `[[0,1,2]]`, "tracedag.nodes: nodes of 2 ranks in a trace of 3"},
-		{keyNodes, `[[0,0,2000000000]]`, "tracedag.nodes: more than the 3 ranks"},
-		{keyNodes, `[[0,-1,3]]`, "tracedag.nodes: run [0 -1 3]"},
-		{keyNodes, `[[2147483647,2147483647,3]]`, "tracedag.nodes: run"},
-		{keyNodes, `[[0,0,-1]]`, "tracedag.nodes: run"},
+		{keyNodes, `[[0,1,2]]`, "tracedag.nodes: expected nodes of 3 ranks, found 2"},
+		{keyNodes, `[[0,0,2000000000]]`, "tracedag.nodes: expected nodes of 3 ranks, found more"},
+		{keyNodes, `[[0,-1,3]]`, "tracedag.nodes: expected a first node, a stride and a count of nodes in 0..2147483647, found 0, -1, 3"},
+		{keyNodes, `[[2147483647,2147483647,3]]`, "tracedag.nodes: expected a first node"},
+		{keyNodes, `[[0,0,-1]]`, "tracedag.nodes: expected a first node"},
 		{keyJobs, `{}`, "tracedag.jobs: "},
 		{keyProvenance, `[1]`, "tracedag.provenance: "},
 	} {

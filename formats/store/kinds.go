@@ -7,9 +7,9 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// kinds returns the kinds of op that the trace may have: those that it has, in a file of this package. It checks all
-// pages of the column without decoding them, which ensures that there are pages for as many ops as the footer states,
-// before a caller allocates memory for those.
+// kinds returns the kinds of op that the trace may have; for files of this package, exactly the kinds that it has.
+// It checks all pages of the column without decoding them. That ensures that the file has as many ops as the
+// footer states, before a caller allocates memory for them.
 func (f *File) kinds() ([]dag.Kind, error) {
 	found := make([]kindSet, len(f.groups))
 	err := parallel(len(f.groups), func(i int) error {
@@ -32,7 +32,8 @@ func (f *File) kinds() ([]dag.Kind, error) {
 // kindSet is a set of kinds.
 type kindSet [dag.NumKinds]bool
 
-// addKinds adds the kinds that a chunk may have: those in its dictionary, or all if there are pages without.
+// addKinds adds the kinds that a chunk may have: those in its dictionary, or all if it has pages without a
+// dictionary.
 func (f *File) addKinds(set *kindSet, d *decoder, c *parquet.Chunk) error {
 	raw, err := f.chunk(d, c)
 	if err != nil {

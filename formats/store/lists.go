@@ -1,6 +1,6 @@
 package store
 
-// Decoding of columns of lists: their levels say how long each list is.
+// Decoding of list columns, whose levels give the length of each list.
 
 import (
 	"errors"
@@ -15,21 +15,21 @@ import (
 type listReader struct {
 	chunkReader
 
-	// Of the block: the elements of all its lists, and where the list of each row ends among them, which is where the
-	// one before ends if it is empty: absent. Ranks that were delivered have their ends from their own first element.
+	// For the block: the elements of all lists, and the end of each row's list among them. An absent list is empty:
+	// it ends where the previous list ends. The ends of delivered ranks count from the rank's first element.
 	offsets []int32
 	block   buffer[uint32]
-	start   uint32 // of the lists of the rank to be delivered next
+	start   uint32 // start of the lists of the next rank to deliver
 
-	group   buffer[uint32] // as block, of a row group of which the block takes a part only
-	numbers []int32        // the values of the dictionary
+	group   buffer[uint32] // as block, for a row group of which the block needs only a part
+	numbers []int32        // values of the dictionary
 
 	decoder *decoder
-	out     *buffer[uint32] // where the ends of the row group at hand go
-	first   int             // the first row of it
-	row     int             // the row of it to which the last entry belongs
-	last    int             // the last row of it
-	count   uint32          // where the list of that row ends
+	out     *buffer[uint32] // destination of the ends of the current row group
+	first   int             // its first row
+	row     int             // its row with the latest entry
+	last    int             // its last row
+	count   uint32          // end of that row's list
 }
 
 func (r *listReader) read(d *decoder, b *block) error {
@@ -52,7 +52,7 @@ func (r *listReader) read(d *decoder, b *block) error {
 	return nil
 }
 
-// readPart reads a part of a row group into the rows of the block from the given one on.
+// readPart reads a part of a row group into the block, starting at the given row.
 func (r *listReader) readPart(p *part, row int) error {
 	before := len(r.offsets)
 	r.group.begin(p.group.rows, 0)
@@ -70,7 +70,7 @@ func (r *listReader) readPart(p *part, row int) error {
 		from = r.group.values[p.first-1]
 	}
 	own := r.offsets[before:]
-	r.offsets = r.offsets[:before+copy(own, own[from:to])] // without what belongs to other ranks
+	r.offsets = r.offsets[:before+copy(own, own[from:to])] // discard the lists of other ranks
 	ends := r.block.room(row, after)
 	for i, end := range r.group.values[p.first:p.last] {
 		ends[i] = uint32(before) + (end - from)
@@ -78,8 +78,8 @@ func (r *listReader) readPart(p *part, row int) error {
 	return nil
 }
 
-// readGroup reads a row group: the ends of its lists, the first of which starts at count, into the rows of a buffer
-// from the given one on.
+// readGroup reads the ends of a row group's lists into a buffer, starting at the given row. The first list starts
+// at count.
 func (r *listReader) readGroup(g *group, out *buffer[uint32], row int, count uint32) error {
 	r.out, r.first, r.row, r.last, r.count = out, row, row-1, row+g.rows-1, count
 	r.numbers = r.numbers[:0]
@@ -87,7 +87,7 @@ func (r *listReader) readGroup(g *group, out *buffer[uint32], row int, count uin
 		return err
 	}
 	if r.row != r.last {
-		return fmt.Errorf("lists of %d rows, expected %d", r.row+1-r.first, g.rows)
+		return fmt.Errorf("lists of %d rows instead of %d", r.row+1-r.first, g.rows)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (r *listReader) Page(p *parquet.Page) error {
 	return err
 }
 
-// levels sets the ends of the lists of a page from its levels.
+// levels sets the ends of a page's lists from its levels.
 func (r *listReader) levels(p *parquet.Page) error {
 	lists, err := r.decoder.Lists(p, r.leaf)
 	if err != nil {
@@ -135,13 +135,13 @@ func (r *listReader) levels(p *parquet.Page) error {
 	return err
 }
 
-// checkRows returns an error if a page cannot begin as many lists as it does, or has no list to continue.
+// checkRows returns an error if a page begins too many lists or continues no list.
 func (r *listReader) checkRows(l *parquet.Lists) error {
 	if r.row+l.Rows > r.last {
 		return fmt.Errorf("lists of more rows than the %d of the row group", r.last+1-r.first)
 	}
 	if r.row < r.first && l.Continues {
-		return errors.New("the first list has no start")
+		return errors.New("a list without a start")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (r *listReader) deliver(to dag.Values, _ int, rows rows) {
 	*to.(*dag.Edges) = r.edges(rows)
 }
 
-// edges returns the lists of some rows of the block, which must be asked for in order and once.
+// edges returns the lists of rows of the block. Calls must be in row order, once per row.
 func (r *listReader) edges(of rows) dag.Edges {
 	if len(r.offsets) == 0 {
 		return dag.Edges{}

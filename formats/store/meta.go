@@ -13,7 +13,7 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// The keys of the file metadata.
+// Keys of the file metadata.
 const (
 	keyVersion    = "tracedag.version"
 	keyRanks      = "tracedag.ranks"
@@ -26,30 +26,31 @@ const (
 	keyAttrs      = "tracedag.attrs"
 )
 
-// strided is a dag.Range as the metadata has it: first, stride, count.
+// strided is a dag.Range in the metadata: first, stride, count.
 type strided [3]int32
 
-// communicator is a dag.Comm as the metadata has it.
+// communicator is a dag.Comm in the metadata.
 type communicator struct {
 	Name   string    `json:"name,omitempty"`
 	Ranges []strided `json:"ranges"`
 }
 
-// metadata returns what the footer says of a trace of n ranks beside its ops.
+// metadata returns the footer's key-value pairs for a trace of n ranks.
 func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]parquet.KeyValue, error) {
 	if n > math.MaxInt32 {
-		return nil, fmt.Errorf("%d ranks, expected %d at most", n, math.MaxInt32)
+		return nil, fmt.Errorf("expected at most %d ranks, found %d", math.MaxInt32, n)
 	}
 	if t.Nodes != nil && len(t.Nodes) != n {
-		return nil, fmt.Errorf("nodes of %d ranks in a trace of %d", len(t.Nodes), n)
+		return nil, fmt.Errorf("expected a node for each of %d ranks, found %d nodes", n, len(t.Nodes))
 	}
 	for i, node := range t.Nodes {
 		if node < 0 {
-			return nil, fmt.Errorf("rank %d is on node %d, expected 0 or more", i, node)
+			return nil, fmt.Errorf("rank %d: expected a node of 0 or more, found %d", i, node)
 		}
 	}
 	if int64(n) > maxEmptyRanks+ops {
-		return nil, fmt.Errorf("%d ranks with %d ops, expected at most %d ranks more than ops", n, ops, maxEmptyRanks)
+		return nil, fmt.Errorf("expected at most %d more ranks than ops, found %d ranks and %d ops", maxEmptyRanks, n,
+			ops)
 	}
 	keys := []parquet.KeyValue{
 		{Key: keyVersion, Value: Version}, {Key: keyRanks, Value: strconv.Itoa(n)},
@@ -110,7 +111,7 @@ func runs(values []int32) []dag.Range {
 				r.Count++
 			}
 		}
-		// A pair of different numbers may as well be the end of this run and the start of the next.
+		// Two different numbers may also be the end of this run and the start of the next.
 		if r.Count == 2 && r.Stride != 0 {
 			r.Stride, r.Count = 0, 1
 		}
@@ -144,8 +145,8 @@ func keyValues(keys []parquet.KeyValue) map[string]string {
 	return m
 }
 
-// checkVersion returns the minor version of a file of the given version, and an error if it must not be read. A file
-// without one was written by another program, and its columns must speak for themselves.
+// checkVersion returns the minor version of a file, or an error if this program cannot read the version. A file
+// without a version comes from another program and is judged by its columns alone.
 func checkVersion(version string) (int, error) {
 	if version == "" {
 		return minorVersion, nil
@@ -154,17 +155,16 @@ func checkVersion(version string) (int, error) {
 	m, err := strconv.Atoi(major)
 	n, minorErr := strconv.Atoi(minor)
 	if !ok || err != nil || minorErr != nil || m < 1 {
-		return 0, fmt.Errorf("%s is %q, expected a version such as %q", keyVersion, version, Version)
+		return 0, fmt.Errorf("%s: expected a version such as %q, found %q", keyVersion, Version, version)
 	}
 	if m > majorVersion {
-		return 0, fmt.Errorf("the file has schema version %s and this program reads %d.x: a newer tracedag is needed",
-			version, majorVersion)
+		return 0, fmt.Errorf("expected schema version %d.x, found %s; update tracedag", majorVersion, version)
 	}
 	return n, nil
 }
 
-// describe reads the metadata of a file with the given number of ranks. Without metadata there is one communicator, of
-// all ranks.
+// describe reads the metadata of a file with the given number of ranks. Without metadata, it has one communicator
+// of all ranks.
 func describe(keys map[string]string, ranks int) (*description, error) {
 	d := &description{ranks: ranks}
 	d.Title, d.Attrs = keys[keyTitle], keys[keyAttrs]
@@ -218,18 +218,18 @@ func expandNodes(ranges []strided, ranks int) ([]int32, error) {
 		first, stride, count := int64(r[0]), int64(r[1]), int64(r[2])
 		last := first + stride*(count-1)
 		if count < 1 || min(first, last) < 0 || max(first, last) > math.MaxInt32 {
-			return nil, fmt.Errorf("run %v, expected a first node, a stride and a count of nodes in 0..%d", r,
-				math.MaxInt32)
+			return nil, fmt.Errorf("expected a first node, a stride and a count of nodes in 0..%d, found %d, %d, %d",
+				math.MaxInt32, r[0], r[1], r[2])
 		}
 		if int64(len(nodes))+count > int64(ranks) {
-			return nil, fmt.Errorf("more than the %d ranks of the trace", ranks)
+			return nil, fmt.Errorf("expected nodes of %d ranks, found more", ranks)
 		}
 		for k := range count {
 			nodes = append(nodes, int32(first+stride*k))
 		}
 	}
 	if len(nodes) != ranks {
-		return nil, fmt.Errorf("nodes of %d ranks in a trace of %d", len(nodes), ranks)
+		return nil, fmt.Errorf("expected nodes of %d ranks, found %d", ranks, len(nodes))
 	}
 	return nodes, nil
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// parallel is par.Each, with panics turned into errors.
+// parallel is par.Each; it turns panics into errors.
 func parallel(n int, do func(i int) error) error {
 	return par.Each(n, func(i int) error {
 		return guard(func() error { return do(i) })
 	})
 }
 
-// guard calls f and turns a panic, which only a mistake in this package can cause, into an error: files come from
-// anywhere.
+// guard calls f and turns a panic into an error. Only a bug in this package causes a panic, but files are
+// untrusted.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,6 +1,6 @@
 package store
 
-// Decoding of the column of ranks, which says where the others have the rows of each rank.
+// Decoding of the rank column, which gives the rows of each rank.
 
 import (
 	"fmt"
@@ -15,17 +15,17 @@ type rankRun struct {
 	rows int
 }
 
-// rankReader reads the ranks of a row group, which must be ascending and within those that the footer tells.
+// rankReader reads the ranks of a row group, which must be ascending and within the bounds in the footer.
 type rankReader struct {
 	decoder *decoder
 	leaf    parquet.Leaf
 	group   *group
 	runs    []rankRun
-	numbers []int32 // the values of the dictionary
+	numbers []int32 // values of the dictionary
 	ranks   []int32
 }
 
-// rankRuns reads the ranks of a row group; they are valid until the decoder reads those of another.
+// rankRuns reads the ranks of a row group. They are valid until the decoder reads the next row group.
 func (f *File) rankRuns(d *decoder, g *group) ([]rankRun, error) {
 	r := &d.ranks
 	r.decoder, r.leaf, r.group = d, f.leaves[colRank], g
@@ -74,9 +74,9 @@ func (r *rankReader) add(rank int32, rows int) error {
 		r.runs[n-1].rows += rows
 		return nil
 	case n > 0 && r.runs[n-1].rank > rank:
-		return fmt.Errorf("rank %d after rank %d: the rows must be sorted by rank", rank, r.runs[n-1].rank)
+		return fmt.Errorf("rank %d after rank %d (rows must be sorted by rank)", rank, r.runs[n-1].rank)
 	case rank < r.group.first || rank > r.group.last:
-		return fmt.Errorf("rank %d, expected one of %d to %d", rank, r.group.first, r.group.last)
+		return fmt.Errorf("rank %d, outside the range %d..%d in the footer", rank, r.group.first, r.group.last)
 	}
 	r.runs = append(r.runs, rankRun{rank, rows})
 	return nil

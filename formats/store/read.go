@@ -9,12 +9,11 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// ReadRanks reads the ranks first to last-1, and of the file no more than the row groups that hold them. It may be
-// called from several goroutines at the same time.
+// ReadRanks reads the ranks first to last-1. It reads only the row groups with these ranks. Several goroutines may
+// call it at the same time.
 func (f *File) ReadRanks(first, last int) ([]dag.Rank, error) {
 	if first < 0 || last < first || last > f.descr.ranks {
-		return nil, format.FileErrorf(f.name, "ranks %d to %d, expected some of 0 to %d", first, last-1,
-			f.descr.ranks-1)
+		return nil, format.FileErrorf(f.name, "expected ranks in 0..%d, found %d..%d", f.descr.ranks-1, first, last-1)
 	}
 	ranks := make([]dag.Rank, last-first)
 	if err := f.readRanks(ranks, first); err != nil {
@@ -74,7 +73,7 @@ func (f *File) readRanks(ranks []dag.Rank, first int) error {
 	})
 }
 
-// checkRead checks a rank that was read, of which the values are known to be right unless they are suspect.
+// checkRead checks a rank that was read. It checks the values only if they are suspect.
 func (f *File) checkRead(references *dag.ReferenceChecker, r *dag.Rank, number int, suspect bool) error {
 	err := references.Check(r)
 	if suspect {
@@ -86,8 +85,8 @@ func (f *File) checkRead(references *dag.ReferenceChecker, r *dag.Rank, number i
 	return nil
 }
 
-// readOrder is the columns in the order in which they are read: those that take longest first, so that no core has a
-// long column left when the others are done.
+// readOrder is the columns in the order of reading: the slowest first, so that all cores finish at about the same
+// time.
 var readOrder = func() (order [numColumns]int) {
 	for i := range order {
 		order[i] = (i + colDeps) % numColumns
@@ -95,16 +94,16 @@ var readOrder = func() (order [numColumns]int) {
 	return order
 }()
 
-// block is ranks that are decoded into common slices: those of a batch, or some of them.
+// block is ranks that are decoded into common slices: the ranks of a batch, or some of them.
 type block struct {
 	groups  []group // of the batch
 	rows    int
 	parts   []part
-	ranks   []rankRows // those with rows
+	ranks   []rankRows // ranks with rows
 	columns *columnSet
 }
 
-// part is what a block takes from a row group.
+// part is the rows of a row group that a block needs.
 type part struct {
 	group       *group
 	first, last int // rows of the group
@@ -115,7 +114,7 @@ func (p *part) whole() bool {
 	return p.last-p.first == p.group.rows
 }
 
-// rankRows says where a rank lies in a block.
+// rankRows is the position of a rank in a block.
 type rankRows struct {
 	number int
 	rows
@@ -162,7 +161,7 @@ func (b *block) findRows(f *File, d *decoder, first, last int) error {
 	}
 	for _, r := range b.ranks {
 		if n := r.last - r.first; n > dag.MaxOps {
-			return fmt.Errorf("a rank of %d ops, expected %d at most", n, dag.MaxOps)
+			return fmt.Errorf("expected at most %d ops in a rank, found %d", dag.MaxOps, n)
 		}
 	}
 	return nil

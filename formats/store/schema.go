@@ -9,7 +9,7 @@ import (
 
 const majorVersion = 1
 
-// minorVersion is that of the model: of its latest field.
+// minorVersion is the minor version of the model's latest field.
 var minorVersion = func() int {
 	latest := 0
 	for _, f := range dag.Fields {
@@ -19,10 +19,10 @@ var minorVersion = func() int {
 }()
 
 // Version is the schema version of the files that this package writes. Readers accept every file of the same major
-// version: a minor version only adds columns or metadata that may be ignored.
+// version: a minor version only adds columns or metadata that readers may ignore.
 var Version = fmt.Sprintf("%d.%d", majorVersion, minorVersion)
 
-// The columns, in the order in which they are written: the rank, and then the fields of the model.
+// The columns in the order of writing: the rank, then the fields of the model.
 const (
 	colRank      = 0
 	colKind      = fieldColumn + int(dag.FieldKind)
@@ -87,7 +87,7 @@ func values(r *dag.Rank, column int) dag.Values {
 	return dag.Fields[column-fieldColumn].Of(r)
 }
 
-// physical returns the type in which the values of the shape are written.
+// physical returns the Parquet type of the shape's values.
 func (s shape) physical() parquet.Type {
 	switch s {
 	case int64s, optInt64s:

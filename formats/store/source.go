@@ -1,6 +1,6 @@
 package store
 
-// Reading of a trace while it is written.
+// Reading of a trace during writing.
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// maxAhead is how many ops are read ahead at most, if batches are no larger.
+// maxAhead is the maximum number of ops to read ahead, unless a single batch is larger.
 const maxAhead = 1 << 23
 
 // delivery is a batch of ranks that was read.
@@ -21,8 +21,8 @@ type delivery struct {
 	err   error
 }
 
-// readAhead yields the ranks of a source in order, after the checks that Write makes, and reads some batches ahead. It
-// ends with an error if the source has not what it told.
+// readAhead yields the ranks of a source in order, after the checks of Write, and reads some batches ahead. It
+// ends with an error if the source differs from its header.
 func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 	reader := func() func(dag.Batch) delivery {
 		read := s.NewReader(dag.All)
@@ -47,7 +47,7 @@ func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 				return
 			}
 			for i, r := range d.ranks {
-				d.ranks[i] = nil // so that its memory goes when it is written
+				d.ranks[i] = nil // free its memory after writing
 				ranks++
 				ops += int64(r.Len())
 				if !yield(r, nil) {
@@ -56,7 +56,8 @@ func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 			}
 		}
 		if ranks != h.Ranks || ops != h.Ops {
-			yield(nil, fmt.Errorf("the trace has %d ops on %d ranks, expected %d on %d", ops, ranks, h.Ops, h.Ranks))
+			yield(nil, fmt.Errorf("expected %d ops on %d ranks, as in the header, found %d on %d", h.Ops, h.Ranks,
+				ops, ranks))
 		}
 	}
 }

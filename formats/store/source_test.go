@@ -169,7 +169,7 @@ func TestWriteSourceErrors(t *testing.T) {
 
 	s = newDelivered(trace, one)
 	s.batches = s.batches[:900]
-	if err := WriteSource(&file, s); err == nil || !strings.Contains(err.Error(), "on 900 ranks, expected ") {
+	if err := WriteSource(&file, s); err == nil || !strings.Contains(err.Error(), "found 565056 on 900") {
 		t.Errorf("error %v where the source has fewer ranks than it told", err)
 	}
 
@@ -181,7 +181,7 @@ func TestWriteSourceErrors(t *testing.T) {
 
 	s = newDelivered(trace, one)
 	trace.Ranks[3].Bytes[2] = -1
-	if err := WriteSource(&file, s); err == nil || !strings.Contains(err.Error(), "rank 3: op 2: bytes is -1") {
+	if err := WriteSource(&file, s); err == nil || !strings.Contains(err.Error(), "rank 3: op 2: bytes: expected 0 or more, found -1") {
 		t.Errorf("error %v for a negative size", err)
 	}
 

@@ -1,10 +1,11 @@
-// Package store reads and writes the Parquet store: one file a trace, one row an op. Its schema is specified in
-// docs/reference/store.md; Parquet itself at https://parquet.apache.org/docs/file-format/.
+// Package store reads and writes the Parquet store: one file per trace, one row per op. docs/reference/store.md
+// specifies the schema, https://parquet.apache.org/docs/file-format/ Parquet itself.
 //
-// The package maps the columns of package dag to Parquet columns. Package internal/parquet encodes and decodes pages, a
-// column of a row group at a time and straight from and into those columns, where a general library takes one value at
-// a time. It keeps dictionary indices in whole bytes so that zstd finds the repetition of a periodic schedule. Files of
-// other programs are read in every encoding, codec and page version that fits the columns.
+// The package maps the columns of package dag to Parquet columns. Package internal/parquet encodes and decodes
+// pages, one column of a row group at a time, directly from and into those columns, whereas a general library
+// takes one value at a time. It stores dictionary indices in whole bytes so that zstd finds the repetition of a
+// periodic schedule. Files of other programs are read in every encoding, codec and page version that fits the
+// columns.
 package store
 
 import (
@@ -21,7 +22,7 @@ import (
 // Format is the store.
 var Format = format.Format{
 	Name:       "store",
-	Title:      "Parquet store: all of a trace in one compressed file that any data tool reads",
+	Title:      "Parquet store: lossless, compressed, readable by any data tool",
 	Extensions: []string{".parquet"},
 	Binary:     true,
 	Detect: func(head []byte) bool {
@@ -48,12 +49,12 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	return dag.ReadAll(f)
 }
 
-// open opens the store in an input; what comes through a pipe is copied to a temporary file first.
+// open opens the store in an input. It first copies a pipe to a temporary file.
 func open(in *format.Input, _ format.ReadOptions) (dag.Source, error) {
 	if in.At != nil {
 		f, err := Open(in.At, in.Size, in.Name)
 		if err != nil {
-			return nil, err // not f, which is nil but would not be as a Source
+			return nil, err // a nil *File would be a non-nil Source
 		}
 		return f, nil
 	}
@@ -76,12 +77,12 @@ type spooled struct {
 	linked bool // it still has a name
 }
 
-// spool copies r to a temporary file, for the footer, at the end, must be read first. The file loses its name at once,
-// so that nothing is left behind whatever happens; where the system does not allow that, it does on Close.
+// spool copies r to a temporary file, because the footer at the end must be read first. It removes the file's name
+// at once, so that no file remains in any case; if the system does not support that, Close removes it.
 func spool(r io.Reader) (*spooled, int64, error) {
 	file, err := os.CreateTemp("", "tracedag-*.parquet")
 	if err != nil {
-		return nil, 0, fmt.Errorf("making a temporary file: %w", err)
+		return nil, 0, fmt.Errorf("creating a temporary file: %w", err)
 	}
 	s := &spooled{File: file, linked: os.Remove(file.Name()) != nil}
 	n, err := io.Copy(file, r)

@@ -61,7 +61,7 @@ func TestVersion10(t *testing.T) {
 	}
 	sameBatches(t, f, want.Ranks, rand.New(rand.NewPCG(1, 10)))
 	newer := bytes.Replace(file, []byte("tracedag.version\x18\x031.0"), []byte("tracedag.version\x18\x031.1"), 1)
-	const missing = "trace.parquet: there is no column host"
+	const missing = "trace.parquet: expected a column host, found none"
 	if _, err := decode(newer); err == nil || err.Error() != missing {
 		t.Errorf("a file of version %s without a column of it: error %v, want %q", Version, err, missing)
 	}

@@ -13,18 +13,18 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// A row group holds groupRanks ranks of mean length where that makes no fewer than minGroupRows rows and no more than
-// maxGroupRows. More rows make a smaller file, for compression starts anew with each; fewer let a reader that wants a
-// single rank read less.
+// A row group has groupRanks ranks of mean length, but at least minGroupRows and at most maxGroupRows rows. More
+// rows compress better, because compression restarts with each row group; fewer rows let a reader of a single rank
+// read less.
 const (
 	groupRanks   = 32
 	minGroupRows = 1 << 18
 	maxGroupRows = 1 << 20
-	// maxGroupEdges ends a row group early where ops have many dependencies.
+	// maxGroupEdges ends a row group early if ops have many dependencies.
 	maxGroupEdges = 1 << 24
 )
 
-// Write writes the trace to w as one Parquet file, front to back. The same trace makes the same bytes.
+// Write writes the trace to w as one Parquet file, sequentially. Equal traces give equal bytes.
 func Write(w io.Writer, t *dag.Trace) error {
 	keys, err := metadata(t.Meta, t.Comms, len(t.Ranks), t.Ops())
 	if err != nil {
@@ -36,8 +36,7 @@ func Write(w io.Writer, t *dag.Trace) error {
 	return writeGroups(w, keys, divide(t.Ops(), len(t.Ranks), inMemory(t.Ranks)))
 }
 
-// WriteSource writes what Write writes of the whole trace, the same bytes, and has no more of it in memory than a few
-// row groups and batches.
+// WriteSource writes the bytes of Write from a source. It has only a few row groups and batches in memory.
 func WriteSource(w io.Writer, s dag.Source) error {
 	h, err := s.Header()
 	if err != nil {
@@ -59,7 +58,7 @@ func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segmen
 	}
 	footer := appendFooter(nil, out.done, keys)
 	if len(footer) > math.MaxInt32 {
-		return errors.New("the metadata of the trace is too long for the store")
+		return errors.New("expected less than 2 GiB of metadata, found more")
 	}
 	out.write(footer)
 	return out.err
@@ -84,8 +83,8 @@ func inMemory(ranks []dag.Rank) iter.Seq2[*dag.Rank, error] {
 	}
 }
 
-// divide divides the ops of a trace, of which it knows how many there are, into row groups: at the boundaries of ranks
-// except within one that is too long.
+// divide divides the given number of ops into row groups, at boundaries of ranks except within a rank that is too
+// long.
 func divide(ops int64, ranks int, all iter.Seq2[*dag.Rank, error]) iter.Seq2[[]segment, error] {
 	rows := int64(minGroupRows)
 	if ranks > 0 {
@@ -128,12 +127,12 @@ func divide(ops int64, ranks int, all iter.Seq2[*dag.Rank, error]) iter.Seq2[[]s
 	}
 }
 
-// edgesOf returns how many dependencies a rank has.
+// edgesOf returns the number of dependencies of a rank.
 func edgesOf(r *dag.Rank) int64 {
 	return int64(len(r.Deps.Off)) + int64(len(r.StartDeps.Off))
 }
 
-// fileWriter writes chunks as they come and remembers where they lie.
+// fileWriter writes chunks sequentially and records their offsets.
 type fileWriter struct {
 	w      io.Writer
 	offset int64
@@ -155,7 +154,7 @@ type task struct {
 	column int
 	rows   []segment
 	n      int
-	chunk  parquet.EncodedChunk // the result
+	chunk  parquet.EncodedChunk // result
 	err    error
 }
 

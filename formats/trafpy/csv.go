@@ -1,5 +1,5 @@
-// This file reads and writes the table as CSV, as pandas does: a header, and in front of each row its number, without a
-// name.
+// This file reads and writes the table as CSV in the layout of pandas: a header, and an unnamed first column with
+// row numbers.
 
 package trafpy
 
@@ -18,7 +18,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// detectCSV reports whether the first line names the columns.
+// detectCSV reports whether the first line has the column names.
 func detectCSV(head []byte) bool {
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	names := strings.Split(strings.TrimSuffix(string(first), "\r"), ",")
@@ -44,7 +44,7 @@ func readCSV(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	header, err := r.Read()
 	if err == io.EOF {
 		return nil, &format.SyntaxError{
-			File: in.Name, Line: 1, Expected: "the names of columns", Found: "the end of the file",
+			File: in.Name, Line: 1, Expected: "column names", Found: "the end of the file",
 		}
 	} else if err != nil {
 		return nil, rowError(in.Name, err)
@@ -76,14 +76,14 @@ func readCSV(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	}
 }
 
-// header returns the columns that a header names, -1 for what is none.
+// header returns the column numbers of the names in a header, -1 for unknown names.
 func (t *table) header(names []string) ([]int, error) {
 	columns := make([]int, len(names))
 	for i, name := range names {
 		c := column(name)
 		columns[i] = c
 		switch {
-		case c < 0 && name == "" && i == 0: // the numbers of rows
+		case c < 0 && name == "" && i == 0: // row numbers
 		case c < 0:
 			t.options.Warn("%s: the column %q is not kept", t.file, name)
 		case t.columns[c] >= 0:
@@ -131,7 +131,7 @@ func writeCSV(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	return out.Flush()
 }
 
-// appendField appends a field, in quotes where it must be.
+// appendField appends a field, quoted if necessary.
 func appendField(to, text []byte) []byte {
 	if !bytes.ContainsAny(text, "\",\r\n") && len(text) > 0 {
 		return append(to, text...)

@@ -1,5 +1,5 @@
-// This file reads and writes the table as JSON: one object of columns, or that object as the text of a JSON string,
-// which is how TrafPy writes it.
+// This file reads and writes the table as JSON: one object of columns, or, as TrafPy writes it, that object as the
+// text of a JSON string.
 
 package trafpy
 
@@ -68,7 +68,7 @@ func decodeError(file string, err error, size int) error {
 
 const blanks = " \t\r\n"
 
-// scanner takes a text apart from front to back. The first error stays.
+// scanner parses a text sequentially. It keeps the first error.
 type scanner struct {
 	file string
 	text []byte
@@ -90,7 +90,7 @@ func (s *scanner) failWith(at int, expected, found string) {
 	}
 }
 
-// peek returns the next byte that is no blank, 0 at the end or after an error.
+// peek returns the next byte that is no blank, or 0 at the end or after an error.
 func (s *scanner) peek() byte {
 	for s.at < len(s.text) && strings.IndexByte(blanks, s.text[s.at]) >= 0 {
 		s.at++
@@ -109,7 +109,7 @@ func (s *scanner) expect(c byte) {
 	s.at++
 }
 
-// more steps over the comma before another item, or over the end of a list.
+// more skips the comma before another item, or the end of a list.
 func (s *scanner) more(first bool, end byte) bool {
 	switch c := s.peek(); {
 	case s.err != nil:
@@ -127,7 +127,7 @@ func (s *scanner) more(first bool, end byte) bool {
 	return false
 }
 
-// string returns the text of a string. It is good until the next one.
+// string returns the text of a string. It is valid until the next call.
 func (s *scanner) string() []byte {
 	if s.peek() != '"' {
 		s.fail("a string")
@@ -172,7 +172,7 @@ func (s *scanner) value() []byte {
 	return s.text[from:s.at]
 }
 
-// skip steps over any value.
+// skip skips any value.
 func (s *scanner) skip() {
 	s.peek()
 	d := json.NewDecoder(bytes.NewReader(s.text[s.at:]))

@@ -1,4 +1,4 @@
-// This file makes the rows of the table of a trace.
+// This file builds the rows of a trace's table.
 
 package trafpy
 
@@ -14,7 +14,7 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
 
-// rows are the flows of a trace, in the order of their times.
+// rows are the flows of a trace in time order.
 type rows struct {
 	trace *dag.Trace
 	style style
@@ -24,12 +24,12 @@ type rows struct {
 func newRows(t *dag.Trace) (*rows, error) {
 	r := &rows{t, styleOf(t), flowio.Sends(t, false, nil)}
 	if err := flowio.Check(t, r.sends); err != nil {
-		return nil, fmt.Errorf("TrafPy's demand data cannot hold the trace: %w", err)
+		return nil, fmt.Errorf("TrafPy demand data cannot represent the trace: %w", err)
 	}
 	return r, nil
 }
 
-// styleOf returns the style to write a trace in.
+// styleOf returns the style in which a trace is written.
 func styleOf(t *dag.Trace) style {
 	var s style
 	if !attr.Decode(t.Attrs, "trafpy", &s) || s.Unit < 0 || s.Unit > flowio.MaxUnit || s.Decimals < 0 ||
@@ -70,7 +70,7 @@ func (r *rows) appendLabel(text []byte, rank int32) []byte {
 	return strconv.AppendInt(append(text, r.style.Prefix...), int64(rank), 10)
 }
 
-// appendSize appends a size: as it was read, where that still says what the size is.
+// appendSize appends a size, as it was read if that text still describes the size.
 func (r *rows) appendSize(text []byte, ops *dag.Rank, op int) []byte {
 	bytes := ops.Bytes.At(op)
 	if kept := keptValues(ops, op).Size; kept != "" {
@@ -82,7 +82,7 @@ func (r *rows) appendSize(text []byte, ops *dag.Rank, op int) []byte {
 	return r.style.appendSize(text, bytes)
 }
 
-// appendTime appends a time: as it was read, where that still says what the time is.
+// appendTime appends a time, as it was read if that text still describes the time.
 func (r *rows) appendTime(text []byte, ops *dag.Rank, op int) []byte {
 	start := ops.Release.At(op)
 	if kept := keptValues(ops, op).Time; kept != "" {
@@ -94,7 +94,7 @@ func (r *rows) appendTime(text []byte, ops *dag.Rank, op int) []byte {
 	return r.style.appendTime(text, start)
 }
 
-// oneValue returns a table to read a value into.
+// oneValue returns a table for reading one value.
 func oneValue(s style) *table {
 	return &table{style: s, flows: make([]flowio.Flow, 1)}
 }
@@ -125,6 +125,6 @@ func losses(t *dag.Trace) []format.Loss {
 			invalid++
 		}
 	}
-	l.Add("names that are not UTF-8", invalid)
+	l.Add("names in invalid UTF-8", invalid)
 	return l
 }

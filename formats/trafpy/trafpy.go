@@ -18,11 +18,11 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
 
-// The forms of the table.
+// JSON and CSV are the two forms of the table.
 var (
 	JSON = format.Format{
 		Name:       "trafpy",
-		Title:      "demand data of TrafPy, as JSON",
+		Title:      "TrafPy demand data as JSON",
 		Extensions: []string{".trafpy"},
 		Detect:     detectJSON,
 		Read:       readJSON,
@@ -32,7 +32,7 @@ var (
 	}
 	CSV = format.Format{
 		Name:       "trafpycsv",
-		Title:      "demand data of TrafPy, as CSV",
+		Title:      "TrafPy demand data as CSV",
 		Extensions: []string{".csv"},
 		Detect:     detectCSV,
 		Read:       readCSV,
@@ -42,7 +42,7 @@ var (
 	}
 )
 
-// The columns, in the order in which TrafPy writes them.
+// The columns in TrafPy's order.
 const (
 	flowID = iota
 	sourceNode
@@ -56,27 +56,27 @@ const (
 
 var columnNames = [numColumns]string{"flow_id", "sn", "dn", "flow_size", "event_time", "establish", "index"}
 
-// column returns the number of a column, -1 if there is none of this name.
+// column returns the number of a column, or -1 if no column has the name.
 func column(name string) int {
 	return slices.Index(columnNames[:], name)
 }
 
-// style is how the values of a file look, as dag.Meta.Attrs keeps it under the key "trafpy".
+// style is the layout of a file's values, the content of dag.Meta.Attrs under the key "trafpy".
 type style struct {
 	Unit     int      `json:"unit"`             // times are in units of 10^Unit picoseconds
-	Decimals int      `json:"decimals"`         // digits behind the point of times, at least; 0: there is no point
+	Decimals int      `json:"decimals"`         // minimum number of decimals of times; 0: no point
 	Point    bool     `json:"point,omitempty"`  // sizes end with ".0"
-	Prefix   string   `json:"prefix,omitempty"` // what the label of a rank begins with, before its number
-	Labels   []string `json:"labels,omitempty"` // of each rank, where they are no numbers with one prefix
+	Prefix   string   `json:"prefix,omitempty"` // text before the number in the label of a rank
+	Labels   []string `json:"labels,omitempty"` // label of each rank, if they are not numbers with a common prefix
 }
 
 // microseconds is the usual unit of times, as in TrafPy's benchmarks.
 const microseconds = 6
 
-// usual is the style of traces that come from elsewhere.
+// usual is the style of traces from other formats.
 var usual = style{Unit: microseconds, Decimals: 1}
 
-// valueAttrs is what is kept of a flow whose values are not in the file's style.
+// valueAttrs keeps the values of a flow that are not in the file's style.
 type valueAttrs struct {
 	Time string `json:"time,omitempty"`
 	Size string `json:"size,omitempty"`
@@ -89,12 +89,12 @@ type table struct {
 	style   style
 	styled  [numColumns]bool // whether the first value has set the style
 
-	columns [numColumns]int // how many values each has; -1: it is missing
-	flows   []flowio.Flow   // sources and destinations are numbers of labels
+	columns [numColumns]int // number of values of each column; -1: missing
+	flows   []flowio.Flow   // sources and destinations are label numbers
 	labels  map[string]int32
-	names   []string // the labels
-	rounded int64    // sizes that are no whole numbers
-	moved   int64    // flows whose index is not their place
+	names   []string // labels
+	rounded int64    // number of sizes that are not whole
+	moved   int64    // number of flows whose index is not their position
 }
 
 func newTable(in *format.Input, o *format.ReadOptions) (*table, error) {
@@ -108,14 +108,14 @@ func newTable(in *format.Input, o *format.ReadOptions) (*table, error) {
 	}
 	unit, ok := flowio.Exponent(cycle)
 	if !ok {
-		return nil, format.FileErrorf(in.Name, "--cycle, the unit of times, is %v, expected a power of ten from 1ps "+
-			"to 1s", cycle)
+		return nil, format.FileErrorf(in.Name, "--cycle (unit of times): expected a power of ten from 1ps "+
+			"to 1s, found %v", cycle)
 	}
 	t.style.Unit = unit
 	return t, nil
 }
 
-// valueError says what was expected instead of a value.
+// valueError reports the expected and the found value.
 type valueError struct{ expected, found string }
 
 func (e *valueError) Error() string { return "expected " + e.expected + ", found " + e.found }
@@ -158,12 +158,12 @@ func (t *table) add(column int, value []byte) error {
 		return t.time(k, value)
 	case establish:
 		if n, err := strconv.ParseFloat(string(value), 64); err != nil || n != 1 {
-			return wrong("1, a flow that is established", value)
+			return wrong("1 (an established flow)", value)
 		}
 	case index:
 		n, err := strconv.ParseFloat(string(value), 64)
 		if err != nil {
-			return wrong("the index of a flow", value)
+			return wrong("a flow index", value)
 		}
 		if n != float64(k) {
 			t.moved++
@@ -172,7 +172,7 @@ func (t *table) add(column int, value []byte) error {
 	return nil
 }
 
-// isUsualID reports whether flow number k has the name that it gets where it has none.
+// isUsualID reports whether a name is the default name of flow number k.
 func isUsualID(name []byte, k int) bool {
 	digits, ok := strings.CutPrefix(string(name), "flow_")
 	return ok && digits == strconv.Itoa(k)
@@ -192,7 +192,7 @@ func (t *table) label(value []byte) (int32, error) {
 	return n, nil
 }
 
-// decimal returns a number in decimal notation, without an exponent.
+// decimal returns a number in decimal notation without an exponent.
 func decimal(value []byte) ([]byte, bool) {
 	plain := len(value) > 0
 	for _, c := range value {
@@ -202,7 +202,7 @@ func decimal(value []byte) ([]byte, bool) {
 		return value, true
 	}
 	if strings.Trim(string(value), "0123456789.eE+-") != "" {
-		return nil, false // what else the standard library takes: infinities, NaN, hexadecimal digits
+		return nil, false // the standard library also accepts infinities, NaN and hexadecimal digits
 	}
 	v, err := strconv.ParseFloat(string(value), 64)
 	if err != nil || v < 0 || v > math.MaxInt64 {
@@ -269,7 +269,7 @@ func (t *table) size(k int, value []byte) error {
 // attrsPrefix begins the attributes of a flow.
 const attrsPrefix = `{"trafpy":{`
 
-// keep keeps a number, as it is written, as an attribute of flow number k.
+// keep stores the text of a number as an attribute of flow number k.
 func (t *table) keep(k int, name string, number []byte) {
 	f := &t.flows[k]
 	before := attrsPrefix
@@ -293,7 +293,7 @@ func (s *style) appendSize(text []byte, bytes int64) []byte {
 	return text
 }
 
-// trace makes the trace of all columns.
+// trace builds the trace from all columns.
 func (t *table) trace() (*dag.Trace, error) {
 	for c, n := range t.columns {
 		switch {
@@ -315,17 +315,17 @@ func (t *table) trace() (*dag.Trace, error) {
 	}
 	trace.Attrs = attr.Encode("trafpy", t.style)
 	if t.rounded > 0 {
-		t.options.Warn("%s: sizes are rounded to whole bytes (%d in all)", t.file, t.rounded)
+		t.options.Warn("%s: %d sizes are rounded to whole bytes", t.file, t.rounded)
 	}
 	if t.moved > 0 {
-		t.options.Warn("%s: the column index is not kept: it is not the place of the flow in the table (%d flows)",
+		t.options.Warn("%s: the column index is not kept: it differs from the position of the flow (%d flows)",
 			t.file, t.moved)
 	}
 	return trace, nil
 }
 
-// place returns how many ranks there are, and the rank of each label: the number that it ends with, where all labels
-// are numbers with the same text in front, or else its place in the order of the alphabet, numbers in it by value.
+// place returns the number of ranks and the rank of each label: the number at its end, if all labels are numbers
+// with the same prefix, else its position in alphabetical order with numbers ordered by value.
 func (t *table) place() (ranks int32, of []int32) {
 	of = make([]int32, len(t.names))
 	if prefix, ok := numbers(t.names, of); ok {
@@ -350,8 +350,8 @@ func (t *table) place() (ranks int32, of []int32) {
 	return int32(len(order)), of
 }
 
-// splitLabel splits a label into text and the number that it ends with, -1 if there is none below MaxRanks or it has
-// zeros in front.
+// splitLabel splits a label into text and the number at its end. The number is -1 if it is missing, not below
+// MaxRanks, or has leading zeros.
 func splitLabel(label string) (prefix string, number int32) {
 	prefix = strings.TrimRight(label, "0123456789")
 	digits := label[len(prefix):]
@@ -362,7 +362,7 @@ func splitLabel(label string) (prefix string, number int32) {
 	return prefix, int32(n)
 }
 
-// numbers sets the numbers that labels end with, and returns the text that all begin with, if that is what they are.
+// numbers sets the numbers at the ends of labels and returns their common prefix. ok is false if there is none.
 func numbers(labels []string, of []int32) (prefix string, ok bool) {
 	for i, label := range labels {
 		text, n := splitLabel(label)

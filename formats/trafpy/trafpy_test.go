@@ -111,8 +111,8 @@ func TestMalformed(t *testing.T) {
 		"0,a,0,1,1,,1,0\n":         `x:2: expected a time in units of 1us, found ""`,
 		"0,a,0,1,1,1.2.3,1,0\n":    `x:2: expected a time in units of 1us, at most 106 days, found "1.2.3"`,
 		"0,a,0,1,1,1e13,1,0\n":     `x:2: expected a time in units of 1us, at most 106 days, found "1e13"`,
-		"0,a,0,1,1,0,0,0\n":        `x:2: expected 1, a flow that is established, found "0"`,
-		"0,a,0,1,1,0,1,x\n":        `x:2: expected the index of a flow, found "x"`,
+		"0,a,0,1,1,0,0,0\n":        `x:2: expected 1 (an established flow), found "0"`,
+		"0,a,0,1,1,0,1,x\n":        `x:2: expected a flow index, found "x"`,
 		"0,a,0,1,1,0,1\n":          "x:2: expected a row of comma-separated values, found wrong number of fields",
 		"0,a,0,1,1,0,1,0\n1,\"a\n": "x:3: expected a row of comma-separated values, found extraneous or missing \" in quoted-field",
 	} {
@@ -121,7 +121,7 @@ func TestMalformed(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                       "x:1: expected the names of columns, found the end of the file",
+		"":                       "x:1: expected column names, found the end of the file",
 		"flow_id,sn\na,0\n":      "x: expected a column dn, found none",
 		"flow_id,flow_id\na,0\n": "x:1: expected every column once, found flow_id again",
 	} {
@@ -165,7 +165,7 @@ func TestWriteOthers(t *testing.T) {
 	if got, want := flowtest.Write(t, &CSV, trace), row("0,\"a \"\"b\"\"\",1,0,9,2.5,1,0\n"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := fmt.Sprint(losses(trace)); got != "[1 op: ranks without messages, of which there are others when it is read again]" {
+	if got := fmt.Sprint(losses(trace)); got != "[1 op: ranks without messages, whose number changes when the file is read again]" {
 		t.Errorf("losses %s", got)
 	}
 	for _, f := range []*format.Format{&JSON, &CSV} {

@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// MaxUnits is how many units a trace can have.
+// MaxUnits is the maximum number of units of a trace.
 const MaxUnits = 1 << 16
 
 // Record is one line of a trace.
@@ -22,11 +22,11 @@ type Record struct {
 	Address  int64    // in the unit, in bytes
 	Bytes    int64
 	Write    bool
-	Duration dag.Time // response time; 0 = unknown
-	Attrs    []byte   // members of a JSON object, `"a":1,"b":2`: what the format knows beside that
+	Duration dag.Time // response time; 0: unknown
+	Attrs    []byte   // members of a JSON object, `"a":1,"b":2`: further data of the format
 }
 
-// Collector makes a trace of records.
+// Collector builds a trace from records.
 type Collector struct {
 	file    string
 	options *format.ReadOptions
@@ -37,15 +37,15 @@ type Collector struct {
 	high    map[int32]*unit
 
 	last        dag.Time // of the last record
-	top         int32    // highest unit at that time so far
-	place       int      // of the last record among those of that time
+	top         int32    // highest unit at time last so far
+	place       int      // of the last record among those of its time
 	backward    occurrences
 	earliest    dag.Time
 	attrs       []byte
-	commonPlace [64]string // attributes that are a place among records of the same time and nothing else, by place
+	commonPlace [64]string // attributes with only a place among records of equal time, by place
 }
 
-// unit is the ops of a unit so far.
+// unit collects the ops of a unit.
 type unit struct {
 	number    int32
 	subkind   []dag.Subkind
@@ -56,13 +56,13 @@ type unit struct {
 	attrs     dag.Text
 }
 
-// NewCollector returns a collector of the records of a file.
+// NewCollector returns a collector for the records of a file.
 func NewCollector(in *format.Input, o *format.ReadOptions) *Collector {
 	return &Collector{file: in.Name, options: o, own: optionsOf(o), high: make(map[int32]*unit)}
 }
 
-// Add adds a record, which the line at hand is. It fails the line if the trace cannot have the record. The verdict is
-// End once the trace has all records that are wanted.
+// Add adds a record, which line l contains. It fails the line if a trace cannot represent the record. It returns
+// End after the last record to read.
 func (c *Collector) Add(l *Line, r *Record) Verdict {
 	if l.failed {
 		return Taken
@@ -73,7 +73,8 @@ func (c *Collector) Add(l *Line, r *Record) Verdict {
 	}
 	if r.Time < c.last && c.count > 0 {
 		if !c.own.AnyOrder {
-			l.FailWith(fmt.Sprintf("a time that is not before that of the record above, %v", c.last), r.Time.String())
+			l.FailWith(fmt.Sprintf("a time not before the previous record's, %v (--any-order accepts others)", c.last),
+				r.Time.String())
 			return Taken
 		}
 		c.backward.add(c.count + 1)
@@ -90,7 +91,7 @@ func (c *Collector) Add(l *Line, r *Record) Verdict {
 	return Taken
 }
 
-// unit returns the unit of a number, nil if there are too many.
+// unit returns the unit with a number, or nil if there are too many units.
 func (c *Collector) unit(number int32) *unit {
 	if number < int32(len(c.low)) {
 		if u := c.low[number]; u != nil {
@@ -162,24 +163,24 @@ func (c *Collector) attributes(tied bool, members []byte) string {
 	return attrs
 }
 
-// Len returns how many records there are.
+// Len returns the number of records.
 func (c *Collector) Len() int64 {
 	return c.count
 }
 
-// Full reports whether the trace has all records that are wanted.
+// Full reports whether the trace has the maximum number of records.
 func (c *Collector) Full() bool {
 	return c.count > 0 && c.count == c.own.MaxRecords
 }
 
-// Start returns the time of records that is time 0 of the trace: 0, unless a record is before that.
+// Start returns the record time that becomes time 0 of the trace: 0, or the earliest time if that is negative.
 func (c *Collector) Start() dag.Time {
 	return c.earliest
 }
 
-// Trace returns the trace of all records, of which there must be one. The collector cannot be used afterwards. If times
-// decreased, the records are put in the order of their times, and where some are before 0 they are all moved so that
-// the first is at 0.
+// Trace returns the trace of all records; there must be at least one. The collector cannot be used afterwards. If
+// times decreased, it sorts the records by time. If some times are negative, it shifts all times so that the first
+// is 0.
 func (c *Collector) Trace() (*dag.Trace, error) {
 	if c.count == 0 {
 		return nil, &format.SyntaxError{File: c.file, Line: 1, Expected: "at least one read or write", Found: "none"}
@@ -196,8 +197,8 @@ func (c *Collector) Trace() (*dag.Trace, error) {
 		c.units[i] = nil
 	}
 	if c.backward.count > 0 {
-		c.options.Warn("%s: the time of record %d is before that of the one above it: records are put in the order of "+
-			"their times (%d in all)", c.file, c.backward.first, c.backward.count)
+		c.options.Warn("%s: the time of record %d is before the previous record's; the records are sorted by time "+
+			"(%d in all)", c.file, c.backward.first, c.backward.count)
 	}
 	return t, nil
 }
@@ -216,7 +217,7 @@ func (u *unit) rank() dag.Rank {
 	return r
 }
 
-// sort puts the ops in the order of their times, which then count from the earliest of the trace.
+// sort orders the ops by time and subtracts the earliest time of the trace.
 func (u *unit) sort(earliest dag.Time) error {
 	order := make([]int, len(u.release))
 	for i := range order {

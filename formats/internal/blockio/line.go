@@ -8,29 +8,29 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Line is a line of a trace that is taken apart from left to right. The first thing that is not as expected is kept;
-// what is parsed after that means nothing.
+// Line is a line of a trace, parsed from left to right. It keeps the first error; results after an error have no
+// meaning.
 type Line struct {
-	text     []byte // without the end of the line
-	at       int    // what is next
-	odd      bool   // some number has zeros in front, or there were blanks that need not be there
-	rounded  bool   // some time had digits below a picosecond
+	text     []byte // without the line end
+	at       int    // index of the next byte
+	odd      bool   // a number has leading zeros, or there are optional blanks
+	rounded  bool   // a time has digits below a picosecond
 	failed   bool
 	expected string
 	found    string
 }
 
-// NewLine returns a line to take apart.
+// NewLine returns a line to parse.
 func NewLine(text []byte) *Line {
 	return &Line{text: text}
 }
 
-// Text returns the line. It is good until the next line is read.
+// Text returns the line. It is valid until the next line is read.
 func (l *Line) Text() []byte {
 	return l.text
 }
 
-// Odd reports whether there were blanks behind a comma, or numbers with zeros in front of them.
+// Odd reports whether there were blanks behind a comma, or numbers with leading zeros.
 func (l *Line) Odd() bool {
 	return l.odd
 }
@@ -40,17 +40,17 @@ func (l *Line) Rounded() bool {
 	return l.rounded
 }
 
-// Failed reports whether the line is not as expected.
+// Failed reports whether the line has an error.
 func (l *Line) Failed() bool {
 	return l.failed
 }
 
-// Fail says what was expected at the place that was reached.
+// Fail records an error: what was expected at the current position.
 func (l *Line) Fail(expected string) {
 	l.failAt(l.at, expected)
 }
 
-// FailWith says what was expected, and what there is instead.
+// FailWith records an error: what was expected and what was found.
 func (l *Line) FailWith(expected, found string) {
 	if !l.failed {
 		l.failed, l.expected, l.found = true, expected, found
@@ -63,7 +63,7 @@ func (l *Line) failAt(at int, expected string) {
 	}
 }
 
-// field returns the field that begins at a place, or what is shown of it.
+// field returns the field at a position for a message, shortened if it is long.
 func (l *Line) field(at int) string {
 	const most = 40
 	field := l.text[at:]
@@ -82,12 +82,12 @@ func (l *Line) field(at int) string {
 	return fmt.Sprintf("%q", field)
 }
 
-// End reports whether the end of the line is reached.
+// End reports whether the position is at the end of the line.
 func (l *Line) End() bool {
 	return l.at == len(l.text)
 }
 
-// Next returns the next byte, 0 at the end of the line.
+// Next returns the next byte, or 0 at the end of the line.
 func (l *Line) Next() byte {
 	if l.at < len(l.text) {
 		return l.text[l.at]
@@ -95,12 +95,12 @@ func (l *Line) Next() byte {
 	return 0
 }
 
-// Offset returns how many bytes of the line are behind.
+// Offset returns the number of bytes before the position.
 func (l *Line) Offset() int {
 	return l.at
 }
 
-// Comma steps over a comma.
+// Comma skips a comma.
 func (l *Line) Comma() {
 	if l.Next() != ',' {
 		l.Fail(`"," and another field`)
@@ -109,7 +109,7 @@ func (l *Line) Comma() {
 	l.at++
 }
 
-// Blanks steps over blanks, if there are any.
+// Blanks skips blanks, if there are any.
 func (l *Line) Blanks() {
 	for l.at < len(l.text) && isBlank(l.text[l.at]) {
 		l.at++
@@ -117,7 +117,7 @@ func (l *Line) Blanks() {
 	}
 }
 
-// Gap steps over the blanks between two fields.
+// Gap skips the blanks between two fields.
 func (l *Line) Gap() {
 	if at := l.at; at < len(l.text) && isBlank(l.text[at]) {
 		for at < len(l.text) && isBlank(l.text[at]) {
@@ -129,7 +129,7 @@ func (l *Line) Gap() {
 	l.Fail("a blank and another field")
 }
 
-// Peek returns what is left of the field, which ends at a blank or comma.
+// Peek returns the rest of the field, which ends at a blank or comma.
 func (l *Line) Peek() []byte {
 	end := l.at
 	for end < len(l.text) && l.text[end] != ',' && !isBlank(l.text[end]) {
@@ -138,14 +138,14 @@ func (l *Line) Peek() []byte {
 	return l.text[l.at:end]
 }
 
-// Word steps over what is left of the field, and returns it.
+// Word skips the rest of the field and returns it.
 func (l *Line) Word() []byte {
 	word := l.Peek()
 	l.at += len(word)
 	return word
 }
 
-// Name steps over what comes before the next blank or the end of the line, and returns it.
+// Name skips the text before the next blank or the end of the line, and returns it.
 func (l *Line) Name() []byte {
 	from := l.at
 	for l.at < len(l.text) && !isBlank(l.text[l.at]) {
@@ -154,19 +154,19 @@ func (l *Line) Name() []byte {
 	return l.text[from:l.at]
 }
 
-// Number parses a decimal number of 0 to most, without a sign.
-func (l *Line) Number(what string, most int64) int64 {
+// Number parses a decimal number of 0..most without a sign. The name describes it in errors.
+func (l *Line) Number(name string, most int64) int64 {
 	at := l.at
 	v, ok := l.digits()
 	if (!ok || v > uint64(most)) && !l.failed {
-		l.failAt(at, fmt.Sprintf("%s (0..%d)", what, most))
+		l.failAt(at, fmt.Sprintf("%s (0..%d)", name, most))
 	}
 	return int64(v)
 }
 
-// digits steps over a decimal number and returns it, unless there is none or it needs more than 64 bits.
+// digits skips and returns a decimal number. ok is false if there is none or it needs more than 64 bits.
 func (l *Line) digits() (v uint64, ok bool) {
-	const most = 19 // digits, which 64 bits always suffice for
+	const most = 19 // digits that always fit into 64 bits
 	b, at := l.text, l.at
 	for at < len(b) && b[at] == '0' {
 		at++
@@ -190,18 +190,18 @@ func (l *Line) digits() (v uint64, ok bool) {
 
 var powers = [...]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12}
 
-// Time parses a decimal number, with or without a point and more digits, of units of 10^exp picoseconds (exp 0 to 12).
-// It returns the time and how many digits there are behind the point, -1 if there is no point. Digits below a
-// picosecond are rounded, halves up.
-func (l *Line) Time(what string, exp int) (t dag.Time, decimals int) {
+// Time parses a decimal number, optionally with a fraction, in units of 10^exp picoseconds (exp 0 to 12). It
+// returns the time and the number of digits behind the point, or -1 if there is no point. It rounds digits below a
+// picosecond, halves up.
+func (l *Line) Time(name string, exp int) (t dag.Time, decimals int) {
 	start := l.at
 	v, ok := l.digits()
 	switch {
 	case l.at == start:
-		l.Fail(what)
+		l.Fail(name)
 		return 0, -1
 	case !ok || v > math.MaxInt64/powers[exp]:
-		l.failAt(start, what+" of at most 106 days")
+		l.failAt(start, name+" of at most 106 days")
 		return 0, -1
 	}
 	v *= powers[exp]
@@ -211,15 +211,16 @@ func (l *Line) Time(what string, exp int) (t dag.Time, decimals int) {
 	l.at++
 	fraction, decimals := l.fraction(exp)
 	if decimals == 0 {
-		l.Fail("digits behind the point")
+		l.Fail("digits behind the decimal point")
 	}
 	if v += fraction; v > math.MaxInt64 {
-		l.failAt(start, what+" of at most 106 days")
+		l.failAt(start, name+" of at most 106 days")
 	}
 	return dag.Time(v), decimals
 }
 
-// fraction steps over the digits behind a point, and returns how many there are and what they make of 10^exp.
+// fraction parses the digits behind a point. It returns their value times 10^exp, in picoseconds, and their
+// number.
 func (l *Line) fraction(exp int) (v uint64, digits int) {
 	b, at := l.text, l.at
 	for ; at < len(b); at++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Check returns an error if the trace has no storage accesses, or some that no format can hold.
+// Check returns an error if the trace has no storage accesses, or some that no format can represent.
 func Check(t *dag.Trace) error {
 	any := false
 	for rank := range t.Ranks {
@@ -37,13 +37,13 @@ func Check(t *dag.Trace) error {
 		}
 	}
 	if !any {
-		return errors.New("the trace has no storage accesses (io ops)")
+		return errors.New("expected storage accesses (io ops) in the trace, found none")
 	}
 	return nil
 }
 
-// Losses returns what no block-storage trace can hold. known reports whether a format keeps the attributes of an op
-// that are not the place among others of the same time.
+// Losses returns the losses of every block-storage format. known reports whether a format keeps the attributes of
+// an op, other than the place among ops of equal time.
 func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 	var others, deps, names, attrs int64
 	for i := range t.Ranks {
@@ -65,7 +65,7 @@ func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 		names += r.Name.Present()
 	}
 	var l format.Losses
-	l.Add("that they are no reads or writes of storage: left out", others)
+	l.Add("that they are no storage reads or writes, and are skipped", others)
 	l.Add("dependencies", deps)
 	l.AddFields(t)
 	l.Add("names", names)
@@ -73,12 +73,12 @@ func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 	l.AddRareFields(t)
 	l.AddNodes(t)
 	if !unitsAreRanks(t) {
-		l.Add("ranks, which units do not tell", t.Ops()-others)
+		l.Add("ranks, which the units do not determine", t.Ops()-others)
 	}
 	return l
 }
 
-// unitsAreRanks reports whether the ranks of a trace are those that its units, ascending, make.
+// unitsAreRanks reports whether reading the trace's units, ascending, as ranks gives the ranks of the trace.
 func unitsAreRanks(t *dag.Trace) bool {
 	last := int32(-1)
 	for i := range t.Ranks {

@@ -1,11 +1,10 @@
 package blockio
 
-// Names numbers the units of a trace that has names for them, from 0 in the order of their first use. The zero value is
-// ready for use.
+// Names numbers the named units of a trace from 0 in the order of first use. The zero value is ready for use.
 type Names struct {
 	numbers map[string]int32
 	names   []string
-	last    int32 // the number that was asked for last
+	last    int32 // number returned last
 }
 
 // Number returns the number of a name.

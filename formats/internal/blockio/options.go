@@ -7,21 +7,21 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Options are the options of all traces of block storage. The zero value is each format's own rules.
+// Options are the options of all block-storage formats. The zero value selects the rules of each format.
 type Options struct {
-	BlockSize   int64 // bytes of a block, if the format leaves that open; 0: 512
-	MaxRecords  int64 // number of records to read at most; 0: all
-	ByteAddress bool  // addresses are in bytes, if the format has them in blocks
-	AnyOrder    bool  // accept times that decrease, with a warning
+	BlockSize   int64 // block size in bytes, if the format does not define it; 0: 512
+	MaxRecords  int64 // maximum number of records to read; 0: all
+	ByteAddress bool  // addresses are in bytes, if the format counts blocks
+	AnyOrder    bool  // accept decreasing times, with a warning
 }
 
-// Table is the table of the options of all formats of block storage.
+// Table is the option table of all block-storage formats.
 var Table = &format.OptionTable{
-	Name: "storage", Title: "traces of block storage",
+	Name: "storage", Title: "block-storage traces",
 	New: func() format.Options { return new(Options) },
 }
 
-// Params returns the table of the options.
+// Params returns the parameters of the options.
 func (o *Options) Params() param.Set {
 	unit := "block"
 	if o.ByteAddress {
@@ -33,21 +33,20 @@ func (o *Options) Params() param.Set {
 		}
 		return nil
 	}
-	records := param.Int(&o.MaxRecords, "max-records", "number of records of a storage trace to read at most; 0: all")
+	records := param.Int(&o.MaxRecords, "max-records", "maximum number of records to read from a storage trace; 0: all")
 	return param.Set{
-		param.Size(&o.BlockSize, "block-size", "block of a storage trace, if its format leaves that open").Default(
-			"512").
-			Check(negative),
+		param.Size(&o.BlockSize, "block-size", "size of a block in storage traces whose format does not define it").
+			Default("512").Check(negative),
 		records.Check(negative),
 		param.Choice(&unit, "lba-unit", "unit of addresses in a storage trace", "block", "byte").Check(func() error {
 			o.ByteAddress = unit == "byte"
 			return nil
 		}),
-		param.Bool(&o.AnyOrder, "any-order", "accept times of a storage trace that decrease, with a warning"),
+		param.Bool(&o.AnyOrder, "any-order", "accept decreasing times in a storage trace, with a warning"),
 	}
 }
 
-// optionsOf returns the options of reading as those of block storage.
+// optionsOf returns the options of reading as block-storage options.
 func optionsOf(o *format.ReadOptions) *Options {
 	return format.Own(o.Own, func() *Options { return new(Options) })
 }

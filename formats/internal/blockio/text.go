@@ -8,19 +8,19 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Verdict is what a parser makes of a line that is as expected.
+// Verdict is the result of parsing a correct line.
 type Verdict uint8
 
 // Verdicts on a line.
 const (
-	Taken   Verdict = iota // a record of the trace, or something that belongs to the form of the file
-	LeftOut                // neither reads nor writes: counted in a warning
-	End                    // nothing that follows is wanted
+	Taken   Verdict = iota // a record of the trace, or a structural line of the file
+	Skipped                // neither a read nor a write: counted in a warning
+	End                    // the last line to read
 )
 
-// occurrences counts something that is worth a warning.
+// occurrences counts lines for a warning.
 type occurrences struct {
-	count, first int64 // how many lines, and the number of the first
+	count, first int64 // number of lines, and line number of the first
 }
 
 func (o *occurrences) add(line int64) {
@@ -36,15 +36,15 @@ type textReader struct {
 	options *format.ReadOptions
 	parse   func(*Line) Verdict
 	line    Line
-	number  int64 // of the line at hand
+	number  int64 // line number of the current line
 
-	skipped, leftOut, rounded occurrences
-	firstSkipped              format.SyntaxError
+	skipped, others, rounded occurrences
+	firstSkipped             format.SyntaxError
 }
 
-// EachLine reads a text and calls parse with every line but empty ones and those that begin with "#". A carriage return
-// at the end of a line is not part of it. Lines that parse says are not as expected are an error, or with o.Lenient are
-// left out with a warning.
+// EachLine reads a text and calls parse with every line that is not empty and does not begin with "#". It removes
+// a carriage return at the end of a line. A line that parse fails is an error, or with o.Lenient is skipped with a
+// warning.
 func EachLine(in *format.Input, o *format.ReadOptions, parse func(*Line) Verdict) error {
 	r := &textReader{in: in, options: o, parse: parse}
 	if err := format.EachLines(in.Reader, r.lines); err != nil {
@@ -79,8 +79,8 @@ func (r *textReader) lines(lines []byte) error {
 			r.rounded.add(r.number)
 		}
 		switch verdict {
-		case LeftOut:
-			r.leftOut.add(r.number)
+		case Skipped:
+			r.others.add(r.number)
 		case End:
 			return format.ErrStop
 		}
@@ -98,7 +98,7 @@ func isContent(line []byte) bool {
 	return false
 }
 
-// skip skips the line at hand, which is not as expected, unless that is an error.
+// skip skips the current line, which has an error. In strict mode it returns the error.
 func (r *textReader) skip() error {
 	if r.skipped.count == 0 {
 		r.firstSkipped = format.SyntaxError{File: r.in.Name, Line: r.number, Expected: r.line.expected,
@@ -111,7 +111,7 @@ func (r *textReader) skip() error {
 	return nil
 }
 
-// readingError says where reading failed.
+// readingError adds the position to an error of reading.
 func (r *textReader) readingError(err error) error {
 	var syntax *format.SyntaxError
 	switch {
@@ -127,9 +127,9 @@ func (r *textReader) warn() {
 	if r.skipped.count > 0 {
 		r.options.Warn("%v (%s skipped in all)", &r.firstSkipped, Lines(r.skipped.count))
 	}
-	if r.leftOut.count > 0 {
-		r.options.Warn("%s:%d: neither a read nor a write: left out (%s in all)", r.in.Name, r.leftOut.first,
-			Lines(r.leftOut.count))
+	if r.others.count > 0 {
+		r.options.Warn("%s:%d: neither a read nor a write, skipped (%s in all)", r.in.Name, r.others.first,
+			Lines(r.others.count))
 	}
 	if r.rounded.count > 0 {
 		r.options.Warn("%s:%d: a time is rounded to picoseconds (%s in all)", r.in.Name, r.rounded.first,
@@ -137,8 +137,8 @@ func (r *textReader) warn() {
 	}
 }
 
-// FirstLine reports whether the first line of a file that parse looks at is as it expects. Like EachLine it passes over
-// empty lines and comments. Of a line that the head of the file ends in, the rest is not known: it is none.
+// FirstLine reports whether is accepts the first line of a file that is not empty and not a comment. It returns
+// false if head ends within that line.
 func FirstLine(head []byte, is func(*Line) bool) bool {
 	for whole := len(head) < format.DetectBytes; len(head) > 0; {
 		text, rest, more := bytes.Cut(head, []byte("\n"))
@@ -153,7 +153,7 @@ func FirstLine(head []byte, is func(*Line) bool) bool {
 	return false
 }
 
-// Lines returns a number of lines in words.
+// Lines formats a number of lines.
 func Lines(n int64) string {
 	if n == 1 {
 		return "1 line"

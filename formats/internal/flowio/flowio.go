@@ -1,8 +1,8 @@
-// Package flowio holds the shared parts of the formats of flow lists: it converts flows to ops and back.
+// Package flowio has the shared parts of the flow-list formats: it converts flows to ops and back.
 //
-// A flow is a message that is sent at a given time, whether or not earlier flows have ended. Flow k of a file, from 0,
-// becomes a send of its source, released at its start, and a receive of its destination without dependencies, both with
-// tag k.
+// A flow is a message sent at a given time, whether or not earlier flows have ended. Flow k of a file, from 0,
+// becomes a send of its source, released at its start, and a receive of its destination without dependencies, both
+// with tag k.
 package flowio
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// MaxRanks is how many ranks a trace can have. With more than manyRanks there must be a flow for every sparseRanks of
-// them: a rank takes memory, which a short file must not ask for without end.
+// MaxRanks is the maximum number of ranks of a trace. A trace with more than manyRanks ranks needs one flow per
+// sparseRanks ranks, so that a short file cannot claim unlimited memory for ranks.
 const (
 	MaxRanks    = 1 << 20
 	manyRanks   = 1 << 16
 	sparseRanks = 16
 )
 
-// CheckRanks returns an error if there are too many ranks for so many flows.
+// CheckRanks returns an error if there are too many ranks for the number of flows.
 func CheckRanks(ranks, flows int) error {
 	if ranks > manyRanks && ranks/sparseRanks > flows {
-		return fmt.Errorf("%d nodes have only %d flows: expected at most %d nodes, or a flow for every %d of them",
+		return fmt.Errorf("%d nodes have only %d flows: expected at most %d nodes, or a flow for every %d nodes",
 			ranks, flows, manyRanks, sparseRanks)
 	}
 	return nil
@@ -47,7 +47,7 @@ func (f *Flow) Op(k int) dag.Op {
 		Attrs: f.Attrs}
 }
 
-// Trace returns the trace of flows between so many ranks.
+// Trace returns the trace of flows between the given number of ranks.
 func Trace(ranks int, flows []Flow) (*dag.Trace, error) {
 	if err := CheckRanks(ranks, len(flows)); err != nil {
 		return nil, err
@@ -74,20 +74,21 @@ func Trace(ranks int, flows []Flow) (*dag.Trace, error) {
 	return b.Trace(), nil
 }
 
-// Ranks returns how many ranks a trace has whose flows name nodes below most: at least as many as --ranks asks for.
+// Ranks returns the number of ranks of a trace whose flows use nodes below most: at least the number that --ranks
+// gives.
 func Ranks(most int32, o *format.ReadOptions) int {
 	return max(1, int(most), min(OptionsOf(o).Ranks, MaxRanks))
 }
 
-// Send is where a send is in a trace.
+// Send is the position of a send in a trace.
 type Send struct {
 	Rank int32
 	Op   int32
 }
 
-// Sends returns all sends of the trace but those for which own, if it is not nil, returns true: messages that stand for
-// something else in the file. They are in the order of their times, those of the same time in that of tags, then of
-// ranks and indices; or, where fileOrder is set and the tags number them from 0, in the order of tags alone.
+// Sends returns the sends of the trace, except those for which own, if not nil, returns true: messages that
+// represent another element of the file. They are ordered by time, then tag, rank and index. If fileOrder is set
+// and the tags are 0, 1, ..., they are ordered by tag alone.
 func Sends(t *dag.Trace, fileOrder bool, own func(r *dag.Rank, op int) bool) []Send {
 	var sends []Send
 	for rank := range t.Ranks {
@@ -114,7 +115,7 @@ func Sends(t *dag.Trace, fileOrder bool, own func(r *dag.Rank, op int) bool) []S
 	return sends
 }
 
-// numbered reports whether each of 0, 1, ... is the tag of one send.
+// numbered reports whether the tags of the sends are 0, 1, ..., each once.
 func numbered(sends []Send, tag func(Send) int64) bool {
 	seen := make([]bool, len(sends))
 	for _, s := range sends {
@@ -127,19 +128,20 @@ func numbered(sends []Send, tag func(Send) int64) bool {
 	return true
 }
 
-// ErrNone says that a trace has no flows.
-var ErrNone = errors.New("the trace has no messages (send ops)")
+// ErrNone reports a trace without flows.
+var ErrNone = errors.New("expected messages (send ops) in the trace, found none")
 
-// Known is what a format keeps beside sources, destinations, sizes and starts. A nil function keeps nothing.
+// Known describes the data that a format keeps besides sources, destinations, sizes and starts. A nil function
+// keeps nothing.
 type Known struct {
-	Own   func(r *dag.Rank, op int) bool // ops that stand for something else in the file
+	Own   func(r *dag.Rank, op int) bool // ops that represent another element of the file
 	Attrs func(attrs string) bool
 	Names bool
-	Deps  bool // the format looks at dependencies by itself
-	Nodes int  // how many ranks reading would make; 0: as many as there are
+	Deps  bool // the format handles dependencies itself
+	Nodes int  // number of ranks after reading the file again; 0: as in the trace
 }
 
-// Losses returns what a list of flows cannot hold of a trace.
+// Losses returns the losses of a flow list.
 func Losses(t *dag.Trace, sends []Send, k Known) format.Losses {
 	own := k.Own
 	if own == nil {
@@ -175,17 +177,17 @@ func Losses(t *dag.Trace, sends []Send, k Known) format.Losses {
 		}
 	}
 	var l format.Losses
-	l.Add("that they are no messages: left out", others)
+	l.Add("that they are no messages, and are skipped", others)
 	l.Add("dependencies", deps)
 	l.Add("release times of receives", recvReleases)
 	l.AddFields(t)
 	l.Add("names", names)
 	l.Add("attributes", attrs)
-	l.Add("tags, which become the numbers of flows in the file", tags)
+	l.Add("tags, which become flow numbers of the file", tags)
 	l.AddRareFields(t)
 	l.AddNodes(t)
 	if k.Nodes > 0 && k.Nodes != len(t.Ranks) {
-		l.Add("ranks without messages, of which there are others when it is read again", int64(len(t.Ranks)-k.Nodes))
+		l.Add("ranks without messages, whose number changes when the file is read again", int64(len(t.Ranks)-k.Nodes))
 	}
 	return l
 }
@@ -199,7 +201,7 @@ func Highest(t *dag.Trace, sends []Send) int {
 	return int(most) + 1
 }
 
-// Check returns an error if there are no flows, or some that no list can hold.
+// Check returns an error if there are no flows, or some that no flow list can represent.
 func Check(t *dag.Trace, sends []Send) error {
 	if len(sends) == 0 {
 		return ErrNone
@@ -230,8 +232,8 @@ func Of(t *dag.Trace, s Send) Flow {
 
 var powers = [...]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12}
 
-// AppendDecimal appends a time, not negative, in units of 10^exp picoseconds (exp 0 to 12): with so many digits behind
-// the point, or as many more as it needs. Where that is none there is no point.
+// AppendDecimal appends a nonnegative time in units of 10^exp picoseconds (exp 0 to 12), with at least the given
+// number of decimals and as many more as it needs. With none, it omits the point.
 func AppendDecimal(text []byte, t dag.Time, exp, decimals int) []byte {
 	unit := powers[exp]
 	whole, part := int64(t)/unit, int64(t)%unit
@@ -248,7 +250,7 @@ func AppendDecimal(text []byte, t dag.Time, exp, decimals int) []byte {
 	if digits > 0 {
 		point := len(text)
 		text = strconv.AppendInt(text, powers[digits]+part, 10)
-		text = append(text[:point], text[point+1:]...) // without the 1 in front that keeps the zeros
+		text = append(text[:point], text[point+1:]...) // remove the leading 1, which keeps the zeros
 	}
 	for ; digits < decimals; digits++ {
 		text = append(text, '0')
@@ -256,7 +258,7 @@ func AppendDecimal(text []byte, t dag.Time, exp, decimals int) []byte {
 	return text
 }
 
-// MaxUnit is the exponent of the longest unit of times, which is a second.
+// MaxUnit is the exponent of the largest unit of time, a second.
 const MaxUnit = 12
 
 // Unit returns 10^exp picoseconds, for exp from 0 to MaxUnit.
@@ -264,7 +266,7 @@ func Unit(exp int) dag.Time {
 	return dag.Time(powers[exp])
 }
 
-// Exponent is the inverse of Unit. ok: the time is such a power of ten.
+// Exponent is the inverse of Unit. ok is false if the time is no such power of ten.
 func Exponent(unit dag.Time) (exp int, ok bool) {
 	exp = slices.Index(powers[:], int64(unit))
 	return exp, exp >= 0

@@ -6,24 +6,24 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Options are the options of all formats of flows.
+// Options are the options of all flow-list formats.
 type Options struct {
-	Ranks int      // least number of ranks; 0: as many as the flows name
-	Cycle dag.Time // unit of times, if the format leaves it open; 0: the format's usual one
+	Ranks int      // minimum number of ranks; 0: as many as the flows use
+	Cycle dag.Time // unit of times, if the format does not define it; 0: the format's usual unit
 }
 
-// Table is the table of the options of formats of flows.
+// Table is the option table of the flow-list formats.
 var Table = &format.OptionTable{
-	Name: "flows", Title: "traces of flows",
+	Name: "flows", Title: "flow lists",
 	New: func() format.Options { return new(Options) },
 }
 
-// Params returns the table of the options.
+// Params returns the parameters of the options.
 func (o *Options) Params() param.Set {
 	return param.Set{format.RanksParam(&o.Ranks), format.CycleParam(&o.Cycle)}
 }
 
-// OptionsOf returns the options of reading as those of flows.
+// OptionsOf returns the options of reading as flow-list options.
 func OptionsOf(o *format.ReadOptions) *Options {
 	return format.Own(o.Own, func() *Options { return new(Options) })
 }

@@ -1,4 +1,4 @@
-// Package blocktest holds the shared checks of the tests of block-storage formats.
+// Package blocktest has the shared test checks of the block-storage formats.
 package blocktest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 )
 
-// Read reads a text, called "x", and returns what that warned of, too.
+// Read reads a text called "x". It returns the warnings, too.
 func Read(f *format.Format, text string, o format.ReadOptions) (t *dag.Trace, warnings string, err error) {
 	var said strings.Builder
 	o.Warn = func(message string, args ...any) { fmt.Fprintf(&said, message+"\n", args...) }
@@ -20,7 +20,7 @@ func Read(f *format.Format, text string, o format.ReadOptions) (t *dag.Trace, wa
 	return t, said.String(), err
 }
 
-// List returns the ops of a trace, a line each: "RANK: SUBKIND UNIT ADDRESS+BYTES @RELEASE DURATION ATTRS".
+// List returns the ops of a trace, one per line: "RANK: SUBKIND UNIT ADDRESS+BYTES @RELEASE DURATION ATTRS".
 func List(t *dag.Trace) string {
 	var b strings.Builder
 	for rank := range t.Ranks {
@@ -33,7 +33,8 @@ func List(t *dag.Trace) string {
 	return strings.ReplaceAll(b.String(), " \n", "\n")
 }
 
-// Check checks that a text has the ops and attributes that are wanted, is detected, and that the trace is sound.
+// Check checks that a text is detected, and that its trace is valid and has the given ops, attributes and
+// warnings.
 func Check(t *testing.T, f *format.Format, text string, o format.ReadOptions, ops, attrs, warnings string) {
 	t.Helper()
 	trace, said, err := Read(f, text, o)
@@ -57,7 +58,7 @@ func Check(t *testing.T, f *format.Format, text string, o format.ReadOptions, op
 	}
 }
 
-// CheckMalformed checks that a line behind a good text is an error, and left out when read leniently.
+// CheckMalformed checks that a line after a good text is an error, and is skipped in lenient mode.
 func CheckMalformed(t *testing.T, f *format.Format, good, line, want string) {
 	t.Helper()
 	number := strings.Count(good, "\n") + 1
@@ -80,8 +81,8 @@ func CheckMalformed(t *testing.T, f *format.Format, good, line, want string) {
 	}
 }
 
-// Fuzz checks, with texts and what becomes of them, that whatever is read is sound, and that nothing is lost by reading
-// leniently.
+// Fuzz checks that every accepted text becomes a valid trace, and that lenient mode loses no records of valid
+// texts.
 func Fuzz(f *testing.F, reader *format.Format, texts ...string) {
 	for _, text := range texts {
 		f.Add([]byte(text), false, int64(0))
@@ -112,7 +113,7 @@ func Fuzz(f *testing.F, reader *format.Format, texts ...string) {
 	})
 }
 
-// checkWritten checks that a trace is written as a text that is read as what will be written as the same text.
+// checkWritten checks that reading and writing a written trace reproduces the text.
 func checkWritten(t *testing.T, f *format.Format, trace *dag.Trace) {
 	if f.Write == nil {
 		return

@@ -1,4 +1,4 @@
-// Package flowtest holds the shared checks and benchmarks of the tests of flow lists.
+// Package flowtest has the shared test checks and benchmarks of the flow-list formats.
 package flowtest
 
 import (
@@ -19,7 +19,7 @@ func input(name string, text []byte) []*format.Input {
 	return []*format.Input{{Name: name, Reader: bytes.NewReader(text)}}
 }
 
-// Read reads a text called x, and returns what it warned of, too.
+// Read reads a text called x. It returns the warnings, too.
 func Read(f *format.Format, text string, o format.ReadOptions) (*dag.Trace, string, error) {
 	var warnings strings.Builder
 	o.Warn = func(message string, args ...any) { fmt.Fprintf(&warnings, message+"\n", args...) }
@@ -27,7 +27,7 @@ func Read(f *format.Format, text string, o format.ReadOptions) (*dag.Trace, stri
 	return t, warnings.String(), err
 }
 
-// Write writes a trace.
+// Write returns the text of a trace.
 func Write(t testing.TB, f *format.Format, trace *dag.Trace) string {
 	t.Helper()
 	var text strings.Builder
@@ -37,7 +37,7 @@ func Write(t testing.TB, f *format.Format, trace *dag.Trace) string {
 	return text.String()
 }
 
-// ThroughStore returns a trace written to the store and read again.
+// ThroughStore writes a trace to the store and reads it back.
 func ThroughStore(t testing.TB, trace *dag.Trace) *dag.Trace {
 	t.Helper()
 	var file bytes.Buffer
@@ -51,13 +51,14 @@ func ThroughStore(t testing.TB, trace *dag.Trace) *dag.Trace {
 	return again
 }
 
-// RoundTrip checks that a text comes back byte for byte, through the store and not, and that its trace is sound.
+// RoundTrip checks that reading and writing a text reproduces it, with and without the store between, and that its
+// trace is valid.
 func RoundTrip(t *testing.T, f *format.Format, text string, o format.ReadOptions) {
 	t.Helper()
 	RoundTripTo(t, f, text, text, o)
 }
 
-// RoundTripTo checks that a text comes back as another.
+// RoundTripTo checks that reading and writing a text gives the text want.
 func RoundTripTo(t *testing.T, f *format.Format, text, want string, o format.ReadOptions) {
 	t.Helper()
 	trace, _, err := Read(f, text, o)
@@ -111,8 +112,8 @@ func List(trace *dag.Trace) string {
 	return b.String()
 }
 
-// Fuzz checks what holds for every input: that reading ends, without a panic and with a sound trace or an error, and
-// that what is written of the trace is read as the same trace.
+// Fuzz checks that reading every text gives a valid trace or an error, without a panic, and that writing and
+// reading the trace reproduces it.
 func Fuzz(t *testing.T, f *format.Format, text []byte) {
 	f.Detect(text[:min(len(text), format.DetectBytes)])
 	trace, _, err := Read(f, string(text), format.ReadOptions{})
@@ -161,7 +162,7 @@ func Flows(flows int) *dag.Trace {
 	return trace
 }
 
-// BenchmarkRead reads a file of so many flows.
+// BenchmarkRead reads a file with the given number of flows.
 func BenchmarkRead(b *testing.B, f *format.Format, flows int) {
 	text := []byte(Write(b, f, Flows(flows)))
 	b.SetBytes(int64(len(text)))
@@ -174,7 +175,7 @@ func BenchmarkRead(b *testing.B, f *format.Format, flows int) {
 	b.ReportMetric(float64(2*flows)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
 
-// BenchmarkWrite writes a file of so many flows.
+// BenchmarkWrite writes a file with the given number of flows.
 func BenchmarkWrite(b *testing.B, f *format.Format, flows int) {
 	trace := Flows(flows)
 	b.ReportAllocs()
