@@ -86,7 +86,7 @@ func Placeholder(kind string) string {
 func (p *Param) Signature() string {
 	value := Placeholder(p.ArgName())
 	switch {
-	case p.Key && (p.ArgName() == "" || strings.ContainsAny(value[:min(len(value), 1)], "[:")): // with its own separator
+	case p.Key && (p.ArgName() == "" || value != "" && strings.Contains("[:", value[:1])): // with its own separator
 		return p.Name + value
 	case p.Key && value == "":
 		return p.Name + "=on|off"

@@ -51,11 +51,12 @@ func (p *Passes) Rules() param.Set {
 			p.Collectives = true
 			return setKeys(nil, rule)
 		}),
-		param.Func(":KEY=VALUE,...", "roofline", "durations of calcs that have operations but no duration: the longer of "+
-			"the operations at the peak rate and the bytes at the bandwidth of the memory", func(rule string) (err error) {
-			p.Machine, err = parseMachine(rule)
-			return err
-		}),
+		param.Func(":KEY=VALUE,...", "roofline", "durations of calcs that have operations but no duration: the "+
+			"longer of the operations at the peak rate and the bytes at the bandwidth of the memory",
+			func(rule string) (err error) {
+				p.Machine, err = parseMachine(rule)
+				return err
+			}),
 		param.Func(keys, "nccl", "NCCL calls as NCCL carries them out; joins the ranks of each node",
 			func(rule string) error {
 				if p.NCCL != nil {

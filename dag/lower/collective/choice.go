@@ -77,8 +77,8 @@ func (c *Choice) UsesNodes() bool {
 //
 //	mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling;bcast=chain(segment=64KiB)
 //
-// docs/reference/lowering.md defines the language. A collective is followed by its rules in order of precedence. A rule is the
-// name of an algorithm, optional parameters in parentheses, and optional conditions after ":", joined by "&".
+// docs/reference/lowering.md defines the language. A collective is followed by its rules in order of precedence. A rule
+// is the name of an algorithm, optional parameters in parentheses, and optional conditions after ":", joined by "&".
 // "collectives" means all collectives that have the named algorithms and no entry of their own. If no rule fits, the
 // table at the start of the choice applies, or the table "default". "," and ";" are equivalent separators; spaces are
 // ignored. The empty text is the zero Choice.

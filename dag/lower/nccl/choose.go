@@ -26,7 +26,8 @@ func (o *Options) check() error {
 		return param.Errorf("algorithm", "expected tree or ring, found %q", o.Algorithm)
 	}
 	if _, ok := parseProtocol(o.Protocol); o.Protocol != "" && !ok {
-		return param.Errorf("protocol", "expected one of %s, found %q", strings.Join(protocolNames[:], ", "), o.Protocol)
+		names := strings.Join(protocolNames[:], ", ")
+		return param.Errorf("protocol", "expected one of %s, found %q", names, o.Protocol)
 	}
 	if o.Channels < 0 || o.Channels > maxChannels {
 		return param.Errorf("channels", "expected 1..%d, found %d", maxChannels, o.Channels)

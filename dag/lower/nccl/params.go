@@ -22,7 +22,7 @@ func (o *Options) Params() param.Set {
 			Placeholder("tree|ring").Check(o.check).Default("by size"),
 		param.String(&o.Protocol, "protocol", "protocol of calls of which the trace says nothing").
 			Placeholder(strings.Join(protocolNames[:], "|")).Check(o.check).Default("by size"),
-		param.Count(&o.Channels, "channels", "number of channels of calls of which the trace says nothing", maxChannels).
+		param.Count(&o.Channels, "channels", "channels of calls of which the trace says nothing", maxChannels).
 			Default("those of the communicator in the trace, else 2"),
 		param.Choice(&o.Machine, "machine", "machine whose measured times of reducing and copying apply", Machines...),
 		param.Choice(&ranks, "ranks", "one rank for each node, or for each GPU", "gpus", "nodes").

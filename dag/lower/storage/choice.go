@@ -26,8 +26,8 @@ func newCommon() *common { return &common{order: order{kind: "serial"}, place: "
 
 func (c *common) params() param.Set {
 	return param.Set{
-		param.New(&c.order, "order", "what the accesses of a host wait for: serial: the one before; window:N: the N-th "+
-			"before; timed: their time in the trace; none: nothing").Placeholder("serial|window:N|timed|none"),
+		param.New(&c.order, "order", "what the accesses of a host wait for: serial: the one before; window:N: the "+
+			"N-th before; timed: their time in the trace; none: nothing").Placeholder("serial|window:N|timed|none"),
 		param.Choice(&c.place, "place", "ranks of the servers: grouped: after the hosts, kind after kind; "+
 			"spread: among them", "grouped", "spread").Placeholder("grouped|spread"),
 		size(&c.header, "header", "bytes added to every message", 0, maxMessage).Default("0B"),
@@ -60,8 +60,8 @@ func Default(name string) *Choice { return &Choice{system: find(name)} }
 //
 //	directdrive:slice=1MiB,replicas=3,order=timed,lookup=none
 //
-// that is, a system, then optionally ":" and parameters. docs/reference/storage.md lists them. A boolean parameter without a
-// value is on. Spaces are ignored; "-" and "_" in a name are equivalent.
+// that is, a system, then optionally ":" and parameters. docs/reference/storage.md lists them. A boolean parameter without
+// a value is on. Spaces are ignored; "-" and "_" in a name are equivalent.
 func ParseChoice(text string) (Choice, error) {
 	name, settings, _ := strings.Cut(text, ":")
 	c := Choice{system: find(strings.TrimSpace(name))}

@@ -1,6 +1,6 @@
 // Package storage lowers storage accesses: it replaces io ops by the messages and computation of a distributed block
-// store, on its servers and on the hosts that issue the accesses. docs/reference/storage.md describes the mapping and all
-// parameters.
+// store, on its servers and on the hosts that issue the accesses. docs/reference/storage.md describes the mapping
+// and all parameters.
 //
 // All systems share the pass over the records (lowering.go), the order of the accesses of a host (order.go, host.go),
 // the writer with message tags and report (writer.go), and the placement on ranks (placement.go). A system is one file,
