@@ -46,18 +46,18 @@ type NCCL struct {
 func (p *Passes) Rules() param.Set {
 	const keys = "[:KEY=VALUE,...]"
 	set := param.Set{
-		param.Func("[=ALGORITHMS]", "collectives", "collectives by algorithms such as ring or "+
+		param.Func("[=ALGORITHMS]", "collectives", "lower collectives by algorithms such as ring or "+
 			"'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling'", func(rule string) error {
 			p.Collectives = true
 			return setKeys(nil, rule)
 		}),
-		param.Func(":KEY=VALUE,...", "roofline", "durations of calcs that have operations but no duration: the "+
-			"longer of the operations at the peak rate and the bytes at the bandwidth of the memory",
+		param.Func(":KEY=VALUE,...", "roofline", "give a duration to calcs with operations and no duration: "+
+			"the longer of the operations at the peak rate and the bytes at the memory bandwidth",
 			func(rule string) (err error) {
 				p.Machine, err = parseMachine(rule)
 				return err
 			}),
-		param.Func(keys, "nccl", "NCCL calls as NCCL carries them out; joins the ranks of each node",
+		param.Func(keys, "nccl", "lower NCCL calls as NCCL executes them, and join the ranks of each node",
 			func(rule string) error {
 				if p.NCCL != nil {
 					return errTwice
@@ -65,13 +65,13 @@ func (p *Passes) Rules() param.Set {
 				p.NCCL = &NCCL{Options: *nccl.NewOptions()}
 				return setKeys(p.NCCL.Params(), rule)
 			}),
-		param.Func("", "nodes", "ranks of each node, joined to one", func(rule string) error {
+		param.Func("", "nodes", "join the ranks of each node to one", func(rule string) error {
 			p.Join = true
 			return setKeys(nil, rule)
 		}),
 	}
 	for _, name := range storage.Names() {
-		about := "storage accesses by " + storage.Default(name).About()
+		about := "lower storage accesses by " + storage.Default(name).About()
 		set = append(set, param.Func(keys, name, about, func(rule string) error {
 			if p.Storage != nil {
 				return errTwice

@@ -19,7 +19,7 @@ type Machine struct {
 func (m *Machine) Params() param.Set {
 	return param.Set{
 		param.FLOPS(&m.Peak, "peak-flops", "peak rate of floating-point operations, such as 312TFLOPS"),
-		param.Bandwidth(&m.Bandwidth, "mem-bw", "bandwidth of the memory, such as 2TB/s"),
+		param.Bandwidth(&m.Bandwidth, "mem-bw", "memory bandwidth, such as 2TB/s"),
 	}.AsKeys("Keys of roofline, both required")
 }
 

@@ -18,14 +18,14 @@ func NewOptions() *Options { return &Options{Machine: Machines[0]} }
 func (o *Options) Params() param.Set {
 	ranks := "nodes"
 	return param.Set{
-		param.String(&o.Algorithm, "algorithm", "algorithm of collectives of which the trace says nothing").
+		param.String(&o.Algorithm, "algorithm", "algorithm of collectives without trace data").
 			Placeholder("tree|ring").Check(o.check).Default("by size"),
-		param.String(&o.Protocol, "protocol", "protocol of calls of which the trace says nothing").
+		param.String(&o.Protocol, "protocol", "protocol of calls without trace data").
 			Placeholder(strings.Join(protocolNames[:], "|")).Check(o.check).Default("by size"),
-		param.Count(&o.Channels, "channels", "channels of calls of which the trace says nothing", maxChannels).
+		param.Count(&o.Channels, "channels", "channels of calls without trace data", maxChannels).
 			Default("those of the communicator in the trace, else 2"),
-		param.Choice(&o.Machine, "machine", "machine whose measured times of reducing and copying apply", Machines...),
-		param.Choice(&ranks, "ranks", "one rank for each node, or for each GPU", "gpus", "nodes").
+		param.Choice(&o.Machine, "machine", "machine with the measured times of reducing and copying", Machines...),
+		param.Choice(&ranks, "ranks", "unit that becomes one rank of the result", "gpus", "nodes").
 			Placeholder("gpus|nodes").Check(func() error {
 			o.Apart = ranks == "gpus"
 			return nil
@@ -45,14 +45,16 @@ type Settings struct {
 // Params returns the table of the flags.
 func (s *Settings) Params() param.Set {
 	return param.Set{
-		param.File(&s.simple, "npkit-simple", "file of the times of GPUs to reduce and copy with NCCL's protocol "+
-			"Simple, by NPKit").Default("the machine's"),
-		param.File(&s.ll, "npkit-ll", "the same file for the protocol LL").Default("the machine's"),
-		param.File(&s.ll128, "npkit-ll128", "the same file for the protocol LL128").Default("no time, with a warning"),
-		param.Bool(&s.Sample, "npkit-sample", "draw these times, by --seed, instead of taking their means"),
-		param.Bool(&s.ZeroReduction, "zero-reduction", "reducing, copying and messages inside a node take no time"),
-		param.Choice(&s.Unmodelled, "assume", "carry out NCCL calls by algorithms that are not modelled as ring, "+
-			"or as none: without messages", "ring", "none"),
+		param.File(&s.simple, "npkit-simple",
+			"NPKit file of the times to reduce and copy with NCCL's protocol Simple").Default("those of the machine"),
+		param.File(&s.ll, "npkit-ll", "NPKit file for the protocol LL").Default("those of the machine"),
+		param.File(&s.ll128, "npkit-ll128", "NPKit file for the protocol LL128").Default("no time, with a warning"),
+		param.Bool(&s.Sample, "npkit-sample",
+			"draw the times of NPKit files at random instead of using their means"),
+		param.Bool(&s.ZeroReduction, "zero-reduction",
+			"set the times of reducing, copying and messages inside a node to 0"),
+		param.Choice(&s.Unmodelled, "assume", "replacement of NCCL algorithms without a model: ring, or none to "+
+			"omit their messages; otherwise they are an error", "ring", "none"),
 	}
 }
 
@@ -85,9 +87,9 @@ type Grouping struct {
 // Params returns the table of the parameters, of which one can be given.
 func (g *Grouping) Params() param.Set {
 	return param.Set{
-		param.File(&g.file, "regroup", "YAML file with num_of_nodes and num_gpus_per_node, or num_gpus_list, "+
-			"by which ranks are assigned to nodes"),
-		param.Int(&g.perNode, "gpus-per-node", "number of ranks that each node gets").Range(1, math.MaxInt32),
+		param.File(&g.file, "regroup", "YAML file that assigns ranks to nodes: num_of_nodes and "+
+			"num_gpus_per_node, or num_gpus_list"),
+		param.Int(&g.perNode, "gpus-per-node", "number of ranks per node").Range(1, math.MaxInt32),
 	}
 }
 

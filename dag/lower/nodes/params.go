@@ -11,9 +11,8 @@ func NewOptions() *Options { return &Options{Bandwidth: DefaultBandwidth} }
 // Params returns the table of the options.
 func (o *Options) Params() param.Set {
 	return param.Set{
-		param.Bool(&o.OwnNICs, "unique-nic", "when ranks of a node are joined, each keeps network interfaces of its "+
-			"own"),
-		param.Bandwidth(&o.Bandwidth, "intra-bw", "bandwidth of messages inside a node, "+
-			"when its ranks are joined; half of their time is spent at either end"),
+		param.Bool(&o.OwnNICs, "unique-nic", "give each rank its own NICs when the ranks of a node are joined"),
+		param.Bandwidth(&o.Bandwidth, "intra-bw", "bandwidth of messages inside a node when its ranks are "+
+			"joined; each end takes half of their time"),
 	}
 }

@@ -26,10 +26,12 @@ func newCommon() *common { return &common{order: order{kind: "serial"}, place: "
 
 func (c *common) params() param.Set {
 	return param.Set{
-		param.New(&c.order, "order", "what the accesses of a host wait for: serial: the one before; window:N: the "+
-			"N-th before; timed: their time in the trace; none: nothing").Placeholder("serial|window:N|timed|none"),
-		param.Choice(&c.place, "place", "ranks of the servers: grouped: after the hosts, kind after kind; "+
-			"spread: among them", "grouped", "spread").Placeholder("grouped|spread"),
+		param.New(&c.order, "order",
+			"dependency of a host's accesses: serial: the previous one; window:N: the N-th "+
+				"previous one; timed: their time in the trace; none: no dependency").
+			Placeholder("serial|window:N|timed|none"),
+		param.Choice(&c.place, "place", "ranks of the servers: grouped: after the hosts, kind by kind; "+
+			"spread: among the hosts", "grouped", "spread").Placeholder("grouped|spread"),
 		size(&c.header, "header", "bytes added to every message", 0, maxMessage).Default("0B"),
 	}
 }

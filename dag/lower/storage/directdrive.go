@@ -63,36 +63,36 @@ func (d *directDrive) params() param.Set {
 	servers := func(at *int64, name, help string) param.Param { return param.Count(at, name, help, maxRanks) }
 	message := func(at *int64, name, help string) param.Param { return size(at, name, help, 0, maxMessage) }
 	return param.Set{
-		toggle(&d.literal, "compat", "do what the public converter does, mistakes included; decides replicas, quorum, "+
+		toggle(&d.literal, "compat", "reproduce the public converter including its mistakes; sets replicas, quorum, "+
 			"lookup, mount, space and read-replica"),
-		size(&d.block, "block", "bytes of a block of the trace's addresses; only for compat, which takes numbers of "+
-			"blocks for bytes", 1, 1<<40),
-		size(&d.slice, "slice", "bytes of a slice", 1, 1<<62),
+		size(&d.block, "block", "bytes per block of the trace's addresses; only for compat, which uses block numbers "+
+			"as bytes", 1, 1<<40),
+		size(&d.slice, "slice", "bytes per slice", 1, 1<<62),
 		servers(&d.slb, "n_slb", "software load balancers (SLB)"),
 		servers(&d.gs, "n_gs", "gateway services (GS)"),
 		servers(&d.mds, "n_mds", "metadata services (MDS)"),
 		servers(&d.ccs, "n_ccs", "change coordinators (CCS)"),
 		servers(&d.bss, "n_bss", "block storage services (BSS)"),
-		servers(&d.replicas, "replicas", "replicas of each slice, each on a BSS of its own"),
-		param.New(&quorum{&d.quorum}, "quorum", "replicas that have acknowledged a write when it is answered"),
-		param.Choice(&d.lookup, "lookup", "service that a read asks for the replica first, or none", "ccs", "none").
+		servers(&d.replicas, "replicas", "replicas per slice, each on its own BSS"),
+		param.New(&quorum{&d.quorum}, "quorum", "acknowledged replicas at which a write is answered"),
+		param.Choice(&d.lookup, "lookup", "service that a read queries for the replica first", "ccs", "none").
 			Placeholder("ccs|none"),
-		toggle(&d.mounts, "mount", "a host asks for the map of slices before its first access"),
-		param.Choice(&d.space, "space", "addresses: per-asu: of every unit apart; shared: the same for all units",
+		toggle(&d.mounts, "mount", "query the map of slices before the first access of a host"),
+		param.Choice(&d.space, "space", "address space: per-asu: one per unit; shared: one for all units",
 			"per-asu", "shared").Placeholder("per-asu|shared"),
-		param.New(&d.readReplica, "read-replica", "replica that serves a read: rr: round robin").
+		param.New(&d.readReplica, "read-replica", "replica that serves a read; rr is round robin").
 			Placeholder("rr|first|random:SEED"),
 		message(&d.mountRequest, "mount-request", "bytes of a mount request, on each of three hops"),
-		message(&d.mountReply, "mount-reply", "bytes of the answer, on each of three hops"),
-		duration(&d.mountTime, "mount-time", "time of the MDS for a mount"),
-		message(&d.lookupRequest, "lookup-request", "bytes of the question of a read to the CCS"),
-		message(&d.lookupReply, "lookup-reply", "bytes of the answer"),
-		duration(&d.lookupTime, "lookup-time", "time of the CCS for the answer"),
-		message(&d.readRequest, "read-request", "bytes of the request to a replica"),
+		message(&d.mountReply, "mount-reply", "bytes of a mount reply, on each of three hops"),
+		duration(&d.mountTime, "mount-time", "service time of the MDS per mount"),
+		message(&d.lookupRequest, "lookup-request", "bytes of a lookup request to the CCS"),
+		message(&d.lookupReply, "lookup-reply", "bytes of a lookup reply"),
+		duration(&d.lookupTime, "lookup-time", "service time of the CCS per lookup"),
+		message(&d.readRequest, "read-request", "bytes of a read request to a replica"),
 		message(&d.replicaAck, "replica-ack", "bytes of a replica's acknowledgement of a write"),
-		message(&d.writeReply, "write-reply", "bytes of the answer of the CCS to a write"),
-		param.New(&d.readRate, "read-rate", "rate of a BSS"),
-		param.New(&d.writeRate, "write-rate", "rate of a CCS and of a BSS"),
+		message(&d.writeReply, "write-reply", "bytes of the reply of the CCS to a write"),
+		param.New(&d.readRate, "read-rate", "read rate of a BSS"),
+		param.New(&d.writeRate, "write-rate", "write rate of a CCS and of a BSS"),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // systems are the storage systems; the first is the default.
 var systems = []system{
-	{"directdrive", "Azure Direct Drive, as far as it is publicly known", newDirectDrive},
+	{"directdrive", "Azure Direct Drive, from public sources", newDirectDrive},
 }
 
 // system is a named architecture.
