@@ -225,11 +225,11 @@ func (p *page) excerpt(begin, end int, file string) {
 		return
 	}
 	want := strings.TrimSuffix(string(text), "\n")
-	if golden.Update() {
+	switch got := strings.Join(p.lines[begin:end], "\n"); {
+	case got == want:
+	case golden.Update():
 		p.replaced = append(p.replaced, replacement{begin, end, strings.Split(want, "\n")})
-		return
-	}
-	if got := strings.Join(p.lines[begin:end], "\n"); got != want {
+	default:
 		p.Errorf("%s:%d: the block is not the same as %s", p.path, begin, file)
 	}
 }
