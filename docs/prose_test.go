@@ -55,7 +55,7 @@ type line struct {
 }
 
 // noProse matches headings, lines of tables, images, HTML and indented code.
-var noProse = regexp.MustCompile(`^(\||#|<|!\[|    )`)
+var noProse = regexp.MustCompile(`^( *\||#|<|!\[|    )`)
 
 // markdownProse returns the lines of a page outside blocks of code, headings, tables, images and HTML.
 func markdownProse(text string) []line {
@@ -77,7 +77,7 @@ func markdownProse(text string) []line {
 func cells(text string) []string {
 	var all []string
 	for _, l := range strings.Split(text, "\n") {
-		if strings.HasPrefix(l, "|") {
+		if l = strings.TrimSpace(l); strings.HasPrefix(l, "|") {
 			all = append(all, strings.Split(strings.Trim(l, "|"), "|")...)
 		}
 	}

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs the workloads of figures 1 to 3 of the extended VEF paper on the flit backend, by default as large as they were published,
-# and prints execution time, latencies and throughput as parts of those of the reference, the means of several seeds.
-# flit-vef.md says what to make of it.
+# Runs the workloads of figures 1 to 3 of the extended VEF paper on the flit backend, by default at the published size, and
+# prints execution time, latencies and throughput relative to the reference: means of several seeds. flit-vef.md explains
+# the results.
 #
 #   flit-vef.sh [PART [SEEDS [FIGURES]]]
 #
-# PART divides the number of messages, and of HOROVOD the size of tensors and times; 1 is the published size, which takes hours.
-# SEEDS are by default 1 2 3 4 5, FIGURES 1 2 3.
+# PART divides the number of messages, and the tensors and times of HOROVOD; 1 is the published size, which takes hours.
+# The default of SEEDS is 1 2 3 4 5, that of FIGURES 1 2 3.
 set -eu
 
 part=${1:-1}
@@ -15,14 +15,14 @@ figures=${3:-1 2 3}
 dir=$(mktemp -d)
 trap 'rm -r "$dir"' EXIT
 
-# begin TITLE: of a figure, whose first variant is the reference.
+# begin TITLE: begins a figure; its first variant is the reference.
 begin() {
     echo "$1"
     printf '  %-10s %12s %10s %10s %10s   %s\n' variant cycles latency network throughput 'as parts of the reference'
     rm -f "$dir/reference"
 }
 
-# variant NAME PORTS COMMAND...: the traces of the command, to which --seed is added, on a switch with so many ports.
+# variant NAME PORTS COMMAND...: runs the traces of the command, with --seed added, on a switch of PORTS ports.
 variant() {
     name=$1 ports=$2
     shift 2
@@ -43,7 +43,7 @@ variant() {
 
 dcnw() { tracegen dcnw -q --messages $((2000000 / part)) "$@"; }
 
-# flows TASKS PERCENT DESTINATION [FLAG...]: so many per cent of long flows, which go there.
+# flows TASKS PERCENT DESTINATION [FLAG...]: generates PERCENT of long flows, with that destination.
 flows() {
     tasks=$1 percent=$2 destination=$3
     shift 3
@@ -52,7 +52,7 @@ flows() {
         --class "min=1MiB,max=10MiB,percent=$percent,destination=$destination" "$@"
 }
 
-# horovod COMPUTE LOOP BYTES [FLAG...]: times in ns.
+# horovod COMPUTE LOOP BYTES [FLAG...]: generates a trace; times in ns.
 horovod() {
     compute=$1 loop=$2 bytes=$3
     shift 3

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs the inputs that stand for the three studies of the ATLAHS paper on the packet backend, with ATLAHS' rules, and prints
-# what ATLAHS' own simulators computed for the same inputs beside it. packet-studies.md says what to make of it.
+# Runs inputs in place of those of the three studies of the ATLAHS paper on the packet backend, with ATLAHS' rules, and
+# prints the results of ATLAHS for the same inputs beside them. packet-studies.md explains the results.
 #
 #   packet-studies.sh FOLDER [SEEDS]
 #
-# FOLDER has the inputs: ddp_32.goal.gz, ls32_1os.topo and so on. SEEDS are by default 1 2 3.
+# FOLDER has the inputs: ddp_32.goal.gz, ls32_1os.topo and so on. The default of SEEDS is 1 2 3.
 set -eu
 
 inputs=${1:?usage: packet-studies.sh FOLDER [SEEDS]}
@@ -12,12 +12,12 @@ seeds=${2:-1 2 3}
 dir=$(mktemp -d)
 trap 'rm -r "$dir"' EXIT
 
-# range FORMAT: the least and the largest of the numbers in the first column.
+# range FORMAT: prints the minimum and the maximum of the first column.
 range() {
     sort -g | awk -v format="$1" 'NR == 1 { least = $1 } { most = $1 } END { printf format ".." format, least, most }'
 }
 
-# flags CONFIGURATION: those of mprdma, asscripted (a constant window and queues of one bandwidth-delay product) and ndp.
+# flags CONFIGURATION: prints the flags of mprdma, asscripted (a constant window and queues of one bandwidth-delay product) and ndp.
 flags() {
     case $1 in
     mprdma) echo --transport mprdma --queue 1000000 ;;
@@ -32,7 +32,7 @@ packets() {
         --json --max-flows 0 "$inputs/$3.goal.gz"
 }
 
-# makespan TRACE TOPOLOGY CONFIGURATION RANGE: in ms, here and by ATLAHS.
+# makespan TRACE TOPOLOGY CONFIGURATION RANGE: prints it in ms, here and by ATLAHS.
 makespan() {
     ours=$(for seed in $seeds; do
         packets "$3" "$2" "$1" "$seed" | sed 's/.*"makespan_ps":\([0-9]*\).*/\1/' | awk '{ print $1 / 1e9 }'
@@ -40,7 +40,8 @@ makespan() {
     printf '  %-24s %-10s %-10s %-14s %s\n' "$1" "$2" "$3" "$ours" "$4"
 }
 
-# latencies TRACE TOPOLOGY CONFIGURATION RANGES: mean, p99 and maximum in us of messages of less than a megabyte, here and by ATLAHS.
+# latencies TRACE TOPOLOGY CONFIGURATION RANGES: prints mean, p99 and maximum, in us, of messages below 1 MB, here and by
+# ATLAHS.
 latencies() {
     for seed in $seeds; do
         packets "$3" "$2" "$1" "$seed" > "$dir/result"
