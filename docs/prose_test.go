@@ -179,7 +179,7 @@ func TestSentencesBeginWithTheirSubject(t *testing.T) {
 var longLink = regexp.MustCompile(`\]\([^)]*\)|https?://\S+`)
 
 // notWrapped matches pages that still have longer lines.
-var notWrapped = regexp.MustCompile(`docs/reference/(formats/|lowering|storage)`)
+var notWrapped = regexp.MustCompile(`docs/reference/formats/`)
 
 // Lines of prose have at most 100 columns, not counting the targets of links.
 func TestColumns(t *testing.T) {
@@ -234,6 +234,20 @@ func anchors(text string) map[string]bool {
 		}
 	}
 	return all
+}
+
+// The README is short and begins with the commands that need no installation.
+func TestReadme(t *testing.T) {
+	text := read(t, filepath.Join(repository, "README.md"))
+	if n := strings.Count(text, "\n"); n > 100 {
+		t.Errorf("README.md has %d lines, expected at most 100", n)
+	}
+	first, _, _ := strings.Cut(text, "## Install")
+	for _, command := range []string{"\ngo run ./cmd/tracegen horovod | go run ./cmd/simulate ", "\ngo test ./... "} {
+		if !strings.Contains(first, command) {
+			t.Errorf("README.md: expected the command%q before the installation", command)
+		}
+	}
 }
 
 // Relative links lead to files, and to headings in them.
