@@ -327,7 +327,8 @@ func (b *builder) join(s dag.Source) (dag.Source, error) {
 		return nil, errors.New("there are collectives: lower them, as with --lower collectives, " +
 			"for one rank for each node")
 	}
-	t, err = nodes.Join(b.env.Context, t, nodes.Options{Bandwidth: b.Bandwidth, OwnNICs: b.UniqueNIC, SharedStreams: b.SharedStreams})
+	t, err = nodes.Join(b.env.Context, t,
+		nodes.Options{Bandwidth: b.Bandwidth, OwnNICs: b.UniqueNIC, SharedStreams: b.SharedStreams})
 	if err != nil {
 		return nil, err
 	}

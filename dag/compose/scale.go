@@ -19,7 +19,8 @@ import (
 // than [dag.MaxTime].
 //
 // Scale ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
-func Scale(ctx context.Context, t *dag.Trace, numerator, denominator int64) (scaled *dag.Trace, without int64, err error) {
+func Scale(ctx context.Context, t *dag.Trace, numerator, denominator int64) (scaled *dag.Trace,
+	without int64, err error) {
 	if numerator < 0 || denominator <= 0 {
 		return nil, 0, fmt.Errorf("compute cannot take %d/%d times as long", numerator, denominator)
 	}

@@ -1,6 +1,7 @@
 // Package par runs loops on all processors. Errors and results do not depend on the order in which goroutines run: of
-// several errors that of the lowest index counts, and Ordered yields results in the order of the inputs. Interrupted and
-// Watch end long loops when a context ends.
+// several errors that of the lowest index counts, and Ordered yields results in the order of the inputs.
+//
+// Interrupted and Watch end long loops when a context ends.
 package par
 
 import (

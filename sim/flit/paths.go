@@ -16,7 +16,7 @@ type paths struct {
 }
 
 func newPaths(n *worker, links []uint32) (*paths, error) {
-	routes, err := topology.NewRoutes(n.topology, nil)
+	routes, err := topology.NewRoutes(n.ctx, n.topology, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func newNetwork(o *Options) (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	routes, err := topology.NewRoutes(t, nil)
+	routes, err := topology.NewRoutes(o.Context, t, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package packet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -108,7 +109,8 @@ func (f *failures) currentRoutes() *topology.Routes {
 	routes := f.routes[key.String()]
 	if routes == nil {
 		var err error
-		if routes, err = topology.NewRoutes(f.topology, func(l int) bool { return f.down[l] > 0 }); err != nil {
+		down := func(l int) bool { return f.down[l] > 0 }
+		if routes, err = topology.NewRoutes(context.Background(), f.topology, down); err != nil {
 			panic(err) // the same network was valid with all links
 		}
 		f.routes[key.String()] = routes

@@ -4,6 +4,7 @@ package packet
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -128,7 +129,7 @@ func newReport(n *network, o *Options) *Report {
 
 // intactRoutes returns the routes without failures.
 func intactRoutes(t *topology.Network) *topology.Routes {
-	routes, err := topology.NewRoutes(t, nil)
+	routes, err := topology.NewRoutes(context.Background(), t, nil)
 	if err != nil {
 		panic(err) // the run was able to build them
 	}

@@ -4,6 +4,7 @@
 package topology
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -56,12 +57,12 @@ const alike = 1 << 31
 
 // NewRoutes computes the paths over the links that are not down; nil means that no link is down. Unreachable switches
 // are no error. It uses 12 bytes per pair of a switch and an edge switch, and returns an error for more than 2^28
-// pairs.
-func NewRoutes(n *Network, down func(link int) bool) (*Routes, error) {
+// pairs. NewRoutes ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+func NewRoutes(ctx context.Context, n *Network, down func(link int) bool) (*Routes, error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
 	}
-	c := &compiler{n: n, r: &Routes{ports: uint32(2 * len(n.Links))}}
+	c := &compiler{ctx: ctx, n: n, r: &Routes{ports: uint32(2 * len(n.Links))}}
 	c.connect(down)
 	if entries := uint64(n.Switches) * uint64(c.r.edges); entries > maxTable {
 		return nil, fmt.Errorf("routes: expected at most %d pairs of a switch and an edge switch, found %d",
@@ -126,8 +127,9 @@ func (r *Routes) Diameter() int { return r.diameter }
 
 // compiler is the state of computing the tables.
 type compiler struct {
-	n *Network
-	r *Routes
+	ctx context.Context // ends the work early; nil: never
+	n   *Network
+	r   *Routes
 
 	// Links between switches that are not down: those of switch s are hops[start[s]:start[s+1]], ordered by port.
 	start []uint32
@@ -210,7 +212,7 @@ func (c *compiler) search() error {
 	par.Blocks(int(r.edges), 32, func() func(from, to int) {
 		s := newSearcher(c)
 		return func(from, to int) {
-			for edge := from; edge < to; edge++ {
+			for edge := from; edge < to && par.Interrupted(c.ctx) == nil; edge++ {
 				if !s.from(uint32(edge)) {
 					tooFar.Store(true)
 					return
@@ -230,6 +232,9 @@ func (c *compiler) search() error {
 			}
 		}
 	})
+	if err := par.Interrupted(c.ctx); err != nil {
+		return fmt.Errorf("routes: %w", err)
+	}
 	if tooFar.Load() {
 		return fmt.Errorf("routes: expected paths of at most %d links, found a longer one", (farAway-1)/c.most)
 	}
@@ -318,12 +323,15 @@ func (c *compiler) tabulate() error {
 	par.Blocks(n.Switches, 4, func() func(from, to int) {
 		t := tabulator{c: c, known: make(map[uint64]entry)}
 		return func(from, to int) {
-			for sw := from; sw < to && total.Load() <= maxTable; sw++ {
+			for sw := from; sw < to && total.Load() <= maxTable && par.Interrupted(c.ctx) == nil; sw++ {
 				lists[sw] = t.lists(uint32(sw))
 				total.Add(int64(len(lists[sw].ports)))
 			}
 		}
 	})
+	if err := par.Interrupted(c.ctx); err != nil {
+		return fmt.Errorf("routes: %w", err)
+	}
 	size := total.Load()
 	if size > maxTable {
 		return fmt.Errorf("routes: expected at most %d ports in lists of equal-cost ports, found more", maxTable)

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -34,7 +35,7 @@ func edges(t testing.TB, text string) *Network {
 
 func routes(t testing.TB, n *Network, down func(int) bool) *Routes {
 	t.Helper()
-	r, err := NewRoutes(n, down)
+	r, err := NewRoutes(context.Background(), n, down)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +398,7 @@ func TestRoutesTooLarge(t *testing.T) {
 		{line(65600), "routes: expected paths of at most 65534 links, found a longer one"},
 		{manyEdges, "routes: expected at most 268435456 pairs of a switch and an edge switch, found 289000000"},
 	} {
-		if _, err := NewRoutes(test.n, nil); err == nil || err.Error() != test.want {
+		if _, err := NewRoutes(context.Background(), test.n, nil); err == nil || err.Error() != test.want {
 			t.Errorf("error %v, want %s", err, test.want)
 		}
 	}
@@ -443,7 +444,7 @@ func TestValidate(t *testing.T) {
 		n := parse(t, "star:hosts=3")
 		test.change(n)
 		got := ""
-		if _, err := NewRoutes(n, nil); err != nil {
+		if _, err := NewRoutes(context.Background(), n, nil); err != nil {
 			got = err.Error()
 		}
 		if got != test.want {

@@ -8,6 +8,7 @@ package dcnw
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 
@@ -23,6 +24,8 @@ type Params struct {
 	Sizes       *Curve
 	Destination openloop.DestinationPolicy
 	Load        float64 // Gbit/s that each task generates on average; above 0
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Default returns the published example: Google's applications at 0.5 Gbit/s.
@@ -64,6 +67,7 @@ func (p *Params) workload(seed int64) (openloop.Workload, error) {
 		Clock:    p.Clock,
 		Classes:  []openloop.Class{{Share: 1, Sizes: p.Sizes.law, Destination: p.Destination}},
 		Seed:     seed,
+		Context:  p.Context,
 	}
 	if !(p.Load > 0 && p.Load <= math.MaxFloat64) {
 		return w, &openloop.ParamError{Param: "load", Found: fmt.Sprint(p.Load), Expected: "above 0"}

@@ -96,6 +96,7 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Context = env.OrEmpty().Context
 	return generator.From(NewSource(p, c.Seed.Value))
 }
 

@@ -7,6 +7,7 @@ package flows
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 
@@ -21,6 +22,8 @@ type Params struct {
 	Clock    dag.Time // times are multiples of it; 1 ps or more
 	Ticks    int64    // flows start at ticks 0..Ticks of the clock; 1 or more
 	Classes  []Class  // 1 or more
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Class is a kind of flow.
@@ -85,6 +88,7 @@ func (p *Params) workload(seed int64) (openloop.Workload, error) {
 		Messages: p.Messages,
 		Clock:    p.Clock,
 		Seed:     seed,
+		Context:  p.Context,
 	}
 	sum := 0.0
 	for i, c := range p.Classes {

@@ -3,6 +3,7 @@
 package generator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,11 +57,23 @@ type Env struct {
 	// Report takes the report of a generator with a [Report], if its file was named.
 	Report func(report any) error
 
+	// Context ends Config.Source early, and reading from the source that it returns, with an error that wraps the
+	// context's cause. [dag.WithContext] ends reading from any source. nil: never.
+	Context context.Context
+
 	// Progress begins to show progress; add counts work, done ends it.
 	Progress func(title, unit string) (add func(n int64), done func())
 }
 
 var errNoFiles = errors.New("this program reads no files for generators")
+
+// OrEmpty returns e, or an empty Env if e is nil.
+func (e *Env) OrEmpty() *Env {
+	if e == nil {
+		return &Env{}
+	}
+	return e
+}
 
 // Warnf calls Warn.
 func (e *Env) Warnf(message string, args ...any) {

@@ -21,7 +21,9 @@ func (s *search) counts(exact int) (count func(rank int) (ops, deps int64), tota
 	}
 	var receives []int64
 	if n <= exact {
-		receives = s.receives()
+		if receives, err = s.receives(); err != nil {
+			return nil, 0, err
+		}
 	}
 	count = func(rank int) (ops, deps int64) {
 		received := (all - sends[rank]) / int64(n-1)
@@ -64,15 +66,22 @@ func (s *search) control(rank int) (out, in int64) {
 }
 
 // receives returns the number of query messages that each process receives.
-func (s *search) receives() []int64 {
+func (s *search) receives() ([]int64, error) {
 	all := make([]int64, s.p.Nodes)
 	newCounts := func() []int64 { return make([]int64, len(all)) }
-	for _, part := range par.ForWith(s.p.Nodes, newCounts, func(own []int64, source int) { s.sentBy(source, own) }) {
+	parts, err := par.EachWith(s.p.Nodes, newCounts, func(own []int64, source int) error {
+		s.sentBy(source, own)
+		return par.Interrupted(s.p.Context)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
 		for process, n := range part {
 			all[process] += n
 		}
 	}
-	return all
+	return all, nil
 }
 
 // sentBy adds the messages of one process to the counts of their receivers.

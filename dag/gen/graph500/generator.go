@@ -86,11 +86,13 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (dag.Source, error) {
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	if c.json || c.link != nil {
 		return nil, errors.New("--json and --link are for --print-model")
 	}
-	return generator.From(NewSource(c.model, c.Seed.Value))
+	p := c.model
+	p.Context = env.OrEmpty().Context
+	return generator.From(NewSource(p, c.Seed.Value))
 }
 
 // Prints reports whether Print takes the place of Source, because of --print-model.

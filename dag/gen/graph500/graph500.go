@@ -36,10 +36,11 @@ func newSource(p Params, seed int64, exact int) (*rankwise.Source, error) {
 	ranks, err := rankwise.NewSource(rankwise.Model{
 		Title: fmt.Sprintf("Graph500 search, scale %d, edge factor %d, %d processes, root degree %d, %d levels",
 			p.Scale, p.EdgeFactor, p.Nodes, s.rootDegree, len(s.levels)),
-		Ranks: p.Nodes,
-		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv},
-		Count: count,
-		Ops:   total,
+		Ranks:   p.Nodes,
+		Context: p.Context,
+		Kinds:   []dag.Kind{dag.Calc, dag.Send, dag.Recv},
+		Count:   count,
+		Ops:     total,
 		Fill: func(rank int, b *dag.RankBuilder) {
 			w := writer{search: s, rank: rank, b: b, began: -1, last: -1}
 			w.write()

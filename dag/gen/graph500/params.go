@@ -3,6 +3,7 @@ package graph500
 // The parameters of a search and their ranges.
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
@@ -30,6 +31,8 @@ type Params struct {
 
 	MaxLevels int     // of the search, including level 0
 	Rest      float64 // from level 5 on, the search ends when at most this share of the queries is left
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Equation7 is a form of eq. 7.

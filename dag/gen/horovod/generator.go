@@ -108,11 +108,12 @@ func (c *Config) Resolve() (Params, error) {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (dag.Source, error) {
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p, err := c.Resolve()
 	if err != nil {
 		return nil, err
 	}
+	p.Context = env.OrEmpty().Context
 	return generator.From(NewSource(p, c.Seed.Value))
 }
 

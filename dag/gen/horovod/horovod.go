@@ -26,9 +26,9 @@ func opsOf[N int64 | float64](iterations N) N {
 
 // negotiate returns the number of iterations of the negotiation of each layer of each batch: that of the worker which
 // is ready last.
-func negotiate(p *Params, seed int64) []int64 {
+func negotiate(p *Params, seed int64) ([]int64, error) {
 	iterations := make([]int64, p.Batches*p.Layers)
-	par.For(p.Workers, func(w int) {
+	err := par.Each(p.Workers, func(w int) error {
 		d := newDraws(seed, w, p.Jitter)
 		for i := range iterations {
 			l := p.layer(i % p.Layers)
@@ -43,12 +43,13 @@ func negotiate(p *Params, seed int64) []int64 {
 				}
 			}
 		}
+		return par.Interrupted(p.Context)
 	})
-	return iterations
+	return iterations, err
 }
 
 // announcedBytes returns the bytes that the master receives in each iteration of the run: all workers' announcements.
-func announcedBytes(p *Params, seed int64, iterations []int64) []int64 {
+func announcedBytes(p *Params, seed int64, iterations []int64) ([]int64, error) {
 	total := int64(0)
 	for _, n := range iterations {
 		total += n
@@ -57,7 +58,7 @@ func announcedBytes(p *Params, seed int64, iterations []int64) []int64 {
 	for i := range sums {
 		sums[i] = int64(p.Workers) * emptyBytes
 	}
-	par.For(p.Workers, func(w int) {
+	err := par.Each(p.Workers, func(w int) error {
 		d := newDraws(seed, w, p.Jitter)
 		first := int64(0) // of the layer
 		for i, n := range iterations {
@@ -71,6 +72,7 @@ func announcedBytes(p *Params, seed int64, iterations []int64) []int64 {
 			}
 			first += n
 		}
+		return par.Interrupted(p.Context)
 	})
-	return sums
+	return sums, err
 }

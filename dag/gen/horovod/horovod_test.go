@@ -254,7 +254,11 @@ func TestIterations(t *testing.T) {
 		p.Workers, p.Batches, p.Layers, p.Jitter = test.workers, 1, test.layers, 0
 		p.Layer.GathervProbability = 0.01
 		n, sum, squares := float64(test.layers), 0.0, 0.0
-		for _, k := range negotiate(&p, 1) {
+		iterations, err := negotiate(&p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range iterations {
 			sum += float64(k)
 			squares += float64(k) * float64(k)
 		}

@@ -2,6 +2,7 @@ package horovod
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -23,6 +24,8 @@ type Params struct {
 	// TimeStep is the unit of drawn times: a multiple of Clock, or 0 for the largest of 1, 2, 5, 10, 20, 50, ... ticks
 	// that is at most a fifth of the standard deviation. Smaller digits are noise, and take most of a file.
 	TimeStep dag.Time
+
+	Context context.Context // ends NewSource early, with an error that wraps its cause; nil: never
 }
 
 // Layer describes the work for one layer of the network in one batch.

@@ -22,7 +22,11 @@ func NewSource(p Params, seed int64) (*Source, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	s := &Source{p: p, seed: seed, iterations: negotiate(&p, seed)}
+	iterations, err := negotiate(&p, seed)
+	if err != nil {
+		return nil, fmt.Errorf("horovod: %w", err)
+	}
+	s := &Source{p: p, seed: seed, iterations: iterations}
 	ops := int64(0)
 	for _, n := range s.iterations {
 		ops += opsOf(n)
@@ -31,7 +35,9 @@ func NewSource(p Params, seed int64) (*Source, error) {
 		return nil, fmt.Errorf("horovod: %d ops a rank, expected at most %d", ops, maxOps)
 	}
 	s.ops = int(ops)
-	s.received = announcedBytes(&p, seed, s.iterations)
+	if s.received, err = announcedBytes(&p, seed, s.iterations); err != nil {
+		return nil, fmt.Errorf("horovod: %w", err)
+	}
 	s.header = dag.Header{
 		Meta: dag.Meta{
 			Title: fmt.Sprintf("Horovod, %d workers, %d batches, %d layers", p.Workers, p.Batches, p.Layers),

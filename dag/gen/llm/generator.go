@@ -123,6 +123,7 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 			return nil, err
 		}
 	}
+	p.Context = env.OrEmpty().Context
 	s, err := NewSource(p)
 	if err == nil && p.SharesHeads() {
 		env.Warnf("%d heads on %d tensor-parallel ranks: the messages between ranks that share a head are left out",

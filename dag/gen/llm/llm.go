@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/rankwise"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // NewSource returns the trace of a run.
@@ -21,6 +22,9 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	counts := make([]writer, p.PP) // of the ranks of each stage
 	for stage := range counts {
 		counts[stage] = writer{plan: pl, at: place{Pipeline: stage}}
+		if err := par.Interrupted(p.Context); err != nil {
+			return nil, fmt.Errorf("llm: %w", err)
+		}
 		counts[stage].write()
 	}
 	kinds := []dag.Kind{dag.Calc}
@@ -32,10 +36,11 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		kinds = append(kinds, dag.Mem)
 	}
 	s, err := rankwise.NewSource(rankwise.Model{
-		Title: p.title(),
-		Ranks: p.Ranks(),
-		Comms: pl.layout.comms,
-		Kinds: kinds,
+		Title:   p.title(),
+		Ranks:   p.Ranks(),
+		Context: p.Context,
+		Comms:   pl.layout.comms,
+		Kinds:   kinds,
 		Count: func(rank int) (ops, deps int64) {
 			c := &counts[pl.layout.place(rank)[Pipeline]]
 			return int64(c.ops), int64(c.deps)

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -35,6 +36,8 @@ type Params struct {
 	// The speed of an accelerator, for the durations of calcs; both 0: no durations.
 	PeakFlops       int64 // floating-point operations per second
 	MemoryBandwidth int64 // bytes per second
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Schedule is the order of the forward and backward passes of micro-batches on a pipeline stage.

@@ -131,7 +131,7 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 		return nil, err
 	}
 	add, done := env.StartProgress("packing", "flows")
-	p.Placed = add
+	p.Placed, p.Context = add, env.OrEmpty().Context
 	s, report, err := NewSource(p, c.Seed.Value)
 	done()
 	var param *openloop.ParamError

@@ -11,6 +11,7 @@ package matrix
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -40,6 +41,8 @@ type Params struct {
 	MinDuration dag.Time // repeat the flows until the last arrives then or later; 0 or more
 
 	Placed func(flows int64) // called while flows are packed; may be nil
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Values are sizes or times between arrivals.

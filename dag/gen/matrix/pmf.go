@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // PMF is a discrete probability mass function.
@@ -86,6 +88,7 @@ func sum(values []float64) float64 {
 
 // sampler draws from a mass function.
 type sampler struct {
+	watch par.Watch // ends sampling early
 	*PMF
 	cumulative []float64 // up to and including each value
 	guide      []int32   // the first candidate for u in each of len(Values) equal parts of [0, 1)
@@ -119,6 +122,9 @@ func (s *sampler) draw(random *rand.Rand) int32 {
 func (s *sampler) sample(values []float64, random *rand.Rand) float64 {
 	counts := make([]float64, len(s.Values))
 	for i := range values {
+		if s.watch.Err() != nil {
+			return 0
+		}
 		at := s.draw(random)
 		counts[at]++
 		values[i] = s.Values[at]

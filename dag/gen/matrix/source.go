@@ -40,6 +40,7 @@ func newSource(w *workload, maxBatch int64) (*openloop.Source, error) {
 	m := openloop.Model{
 		Meta:     dag.Meta{Title: fmt.Sprintf("matrix, %d nodes, %d flows", w.Nodes, flows)},
 		Tasks:    w.Nodes,
+		Context:  w.Context,
 		Messages: func() openloop.Stream { return &stream{columns: c} },
 	}
 	return openloop.NewCountedSource(m, ops, maxBatch), nil

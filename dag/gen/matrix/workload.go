@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Report holds the properties of a generated workload.
@@ -62,6 +63,9 @@ func generate(p Params, seed int64) (*workload, error) {
 	w := &workload{Params: p, seed: seed, report: Report{Nodes: p.Nodes, Copies: 1}}
 	for _, step := range []func() error{w.makeMatrix, w.drawValues, w.adjustLoad, w.checkMatrix, w.pack, w.arrive} {
 		if err := step(); err != nil {
+			return nil, err
+		}
+		if err := par.Interrupted(w.Context); err != nil {
 			return nil, err
 		}
 	}
@@ -163,6 +167,7 @@ func (w *workload) values(v *Values, q Quantity) (*drawn, error) {
 	}
 	if pmf != nil {
 		d.sampler = newSampler(pmf)
+		d.sampler.watch.Context = w.Context
 	}
 	if pmf != nil && d.given {
 		d.distance = pmf.Distance(d.values)
@@ -285,7 +290,13 @@ func (w *workload) pack() error {
 			return p.unpackable(flow, bytes, room)
 		}
 		w.routes[flow] = uint32(pair)/uint32(w.Nodes)<<16 | uint32(pair)%uint32(w.Nodes)
-		if w.Placed != nil && (flow+1)%often == 0 {
+		if (flow+1)%often != 0 {
+			continue
+		}
+		if err := par.Interrupted(w.Context); err != nil {
+			return err
+		}
+		if w.Placed != nil {
 			w.Placed(often)
 		}
 	}

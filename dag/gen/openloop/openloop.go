@@ -7,6 +7,7 @@ package openloop
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 
@@ -23,6 +24,8 @@ type Workload struct {
 	End      dag.Time // later messages come at this time; a multiple of Clock; 0: no limit
 	Classes  []Class  // kinds of message; one or more
 	Seed     int64    // of every random choice
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Class is a kind of message.

@@ -2,10 +2,12 @@ package openloop
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // maxBatch is the default limit of the ops in a batch of several ranks. A reader takes 30 bytes for each.
@@ -20,6 +22,8 @@ type Model struct {
 	Tasks int // one per rank; 1..MaxTasks
 	// Messages returns the messages from the first on, the same ones on each call.
 	Messages func() Stream
+
+	Context context.Context // ends counting and reading early, with an error that wraps its cause; nil: never
 }
 
 // Stream is messages in the order of their times.
@@ -53,7 +57,7 @@ func newSource(w Workload, maxBatch int64) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := Model{dag.Meta{Title: p.Title}, p.Tasks, func() Stream { return p.stream() }}
+	m := Model{dag.Meta{Title: p.Title}, p.Tasks, func() Stream { return p.stream() }, w.Context}
 	return NewCountedSource(m, ops, maxBatch), nil
 }
 
@@ -63,6 +67,9 @@ func NewModelSource(m Model, look func([]Message)) (*Source, error) {
 	stream := m.Messages()
 	messages := int64(0)
 	for drawn := stream.Next(); len(drawn) > 0; drawn = stream.Next() {
+		if err := par.Interrupted(m.Context); err != nil {
+			return nil, err
+		}
 		messages += int64(len(drawn))
 		for i := range drawn {
 			from, to := &ops[drawn[i].Source], &ops[drawn[i].Destination]
@@ -99,8 +106,11 @@ func (p *plan) count() ([]uint32, error) {
 	ops := make([]uint32, p.Tasks)
 	routes := p.routes()
 	for left := p.Messages; left > 0; {
-		// Rounds are short enough that no rank's count overflows within one.
-		n := min(left, 1<<30)
+		// Rounds are short enough that no rank's count overflows within one, and that the context ends it soon.
+		n := min(left, 1<<22)
+		if err := par.Interrupted(p.Context); err != nil {
+			return nil, err
+		}
 		left -= n
 		for range n {
 			_, source, destination := routes.next()
@@ -153,7 +163,7 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 				return cmp.Compare(a.Ops, b.Ops)
 			}).Ops)
 		}
-		return s.fill(b, &c), nil
+		return s.fill(b, &c)
 	}
 }
 
@@ -161,7 +171,11 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 func (s *Source) ReadAll() (*dag.Trace, error) {
 	h := &s.header
 	c := s.newColumns(h.Ops)
-	return &dag.Trace{Meta: h.Meta, Comms: h.Comms, Ranks: s.fill(dag.Batch{Last: h.Ranks, Ops: h.Ops}, &c)}, nil
+	ranks, err := s.fill(dag.Batch{Last: h.Ranks, Ops: h.Ops}, &c)
+	if err != nil {
+		return nil, err
+	}
+	return &dag.Trace{Meta: h.Meta, Comms: h.Comms, Ranks: ranks}, nil
 }
 
 // columns are the columns of the ops of a batch, rank after rank.
@@ -185,7 +199,7 @@ func (s *Source) newColumns(ops int64) columns {
 }
 
 // fill draws all messages and enters the ops of the batch's ranks into the columns.
-func (s *Source) fill(b dag.Batch, c *columns) []dag.Rank {
+func (s *Source) fill(b dag.Batch, c *columns) ([]dag.Rank, error) {
 	at := make([]int64, b.Last-b.First) // index of each rank's next op
 	end := int64(0)
 	for i := range at {
@@ -207,6 +221,9 @@ func (s *Source) fill(b dag.Batch, c *columns) []dag.Rank {
 	stream := s.Messages()
 	tag := int64(0)
 	for messages := stream.Next(); len(messages) > 0; messages = stream.Next() {
+		if err := par.Interrupted(s.Context); err != nil {
+			return nil, err
+		}
 		for i := range messages {
 			m := &messages[i]
 			add(m.Source, dag.Send, m, m.Destination, tag, m.Time)
@@ -229,5 +246,5 @@ func (s *Source) fill(b dag.Batch, c *columns) []dag.Rank {
 		}
 		first = end
 	}
-	return ranks
+	return ranks, nil
 }

@@ -57,8 +57,10 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (dag.Source, error) {
-	t, err := Generate(c.name, c.model)
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
+	p := c.model
+	p.Context = env.OrEmpty().Context
+	t, err := Generate(c.name, p)
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,9 @@ func Generate(name string, p Params) (*dag.Trace, error) {
 	t.Title = fmt.Sprintf("%s, %d ranks, %d bytes, %d iterations", name, p.Ranks, p.Bytes, p.Iterations)
 	newSchedule := func() *collective.Schedule { return new(collective.Schedule) }
 	_, err := par.EachWith(p.Ranks, newSchedule, func(s *collective.Schedule, rank int) error {
+		if err := par.Interrupted(p.Context); err != nil {
+			return err
+		}
 		s.Reset()
 		if err := patterns[i].plan(&p, rank, s); err != nil {
 			return err

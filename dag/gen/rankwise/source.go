@@ -3,6 +3,7 @@
 package rankwise
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
@@ -24,6 +25,8 @@ type Model struct {
 
 	// Fill appends the ops of a rank.
 	Fill func(rank int, b *dag.RankBuilder)
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Source is the trace of a model. It is a [dag.Source].
@@ -52,11 +55,14 @@ func NewSource(m Model) (*Source, error) {
 	const block = 16 // ranks that a goroutine takes at a time
 	par.Blocks(m.Ranks, block, func() func(from, to int) {
 		return func(from, to int) {
-			for rank := from; rank < to; rank++ {
+			for rank := from; rank < to && par.Interrupted(m.Context) == nil; rank++ {
 				counts[rank].ops, counts[rank].deps = m.Count(rank)
 			}
 		}
 	})
+	if err := par.Interrupted(m.Context); err != nil {
+		return nil, err
+	}
 	s := &Source{m: m, counts: counts}
 	h := &s.header
 	*h = dag.Header{Meta: dag.Meta{Title: m.Title}, Comms: m.Comms, Ranks: m.Ranks, Kinds: m.Kinds, Stable: true}
@@ -109,6 +115,9 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 func (s *Source) rank(rank int) (dag.Rank, error) {
 	var b dag.RankBuilder
 	b.Reserve(int(s.counts[rank].ops), int(s.counts[rank].deps))
+	if err := par.Interrupted(s.m.Context); err != nil {
+		return dag.Rank{}, err
+	}
 	s.m.Fill(rank, &b)
 	r := b.Rank()
 	if err := b.Err(); err != nil {

@@ -77,8 +77,10 @@ func (c *Config) Params() param.Set {
 }
 
 // Source returns the trace.
-func (c *Config) Source(*generator.Env) (dag.Source, error) {
-	return generator.From(NewSource(c.pattern, c.model, c.Seed.Value))
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
+	p := c.model
+	p.Context = env.OrEmpty().Context
+	return generator.From(NewSource(c.pattern, p, c.Seed.Value))
 }
 
 // variant is a Variant as a text.

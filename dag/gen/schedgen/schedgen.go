@@ -15,6 +15,7 @@
 package schedgen
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,6 +68,8 @@ type Params struct {
 	RplDepCmp   dag.Time // computation of allreduce_recdoub in place of dependencies on receives, or None
 	SkewRatio   int64    // a2av-skew-ratio of linear_alltoallv: 1 or more
 	Outcast     bool     // of linear_alltoallv
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Default returns the defaults of Schedgen.
@@ -162,9 +165,10 @@ func NewSource(pattern string, p Params, seed int64) (*rankwise.Source, error) {
 		plan(e, rank)
 	}
 	s, err := rankwise.NewSource(rankwise.Model{
-		Title: fmt.Sprintf("Schedgen (%s) %s, %d ranks, %d bytes", p.Variant, pattern, p.Ranks, p.Bytes),
-		Ranks: p.Ranks,
-		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv},
+		Title:   fmt.Sprintf("Schedgen (%s) %s, %d ranks, %d bytes", p.Variant, pattern, p.Ranks, p.Bytes),
+		Ranks:   p.Ranks,
+		Context: p.Context,
+		Kinds:   []dag.Kind{dag.Calc, dag.Send, dag.Recv},
 		Count: func(rank int) (ops, deps int64) {
 			var e Emitter
 			emit(&e, rank)

@@ -50,7 +50,7 @@ func (c *Config) Params() param.Set {
 
 // Source returns the trace.
 func (c *Config) Source(env *generator.Env) (dag.Source, error) {
-	p := Params{Profile: Builtin(c.profile), Records: c.records}
+	p := Params{Profile: Builtin(c.profile), Records: c.records, Context: env.OrEmpty().Context}
 	if p.Profile == nil {
 		return nil, fmt.Errorf("--profile: expected %s, found %q", strings.Join(Names(), " or "), c.profile)
 	}

@@ -3,18 +3,22 @@
 package storage
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Params are the parameters of a workload.
 type Params struct {
 	Profile *Profile
 	Records int64 // 1..MaxRecords
+
+	Context context.Context // ends Generate early, with an error that wraps its cause; nil: never
 }
 
 // MaxRecords is the limit of the records of a trace.
@@ -39,7 +43,11 @@ func Generate(p Params, seed int64) (*dag.Trace, error) {
 	}
 	choose := newSampler(popularity)
 	choices := draws(seed, "unit")
+	watch := par.Watch{Context: p.Context}
 	for range p.Records {
+		if err := watch.Err(); err != nil {
+			return nil, err
+		}
 		units[choose.draw(choices.Uint64())].records++
 	}
 	for i := range units {
@@ -51,6 +59,9 @@ func Generate(p Params, seed int64) (*dag.Trace, error) {
 	}
 	choices = draws(seed, "unit")
 	for range p.Records {
+		if err := watch.Err(); err != nil {
+			return nil, err
+		}
 		if err := g.add(&units[choose.draw(choices.Uint64())]); err != nil {
 			return nil, err
 		}

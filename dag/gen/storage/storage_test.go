@@ -173,7 +173,7 @@ func TestStatistics(t *testing.T) {
 	const n = 200_000
 	for _, name := range Names() {
 		p := Builtin(name)
-		tr := mustGenerate(t, Params{p, n}, 3)
+		tr := mustGenerate(t, Params{Profile: p, Records: n}, 3)
 		total := int64(0)
 		for _, u := range p.units {
 			total += u.reads.count + u.writes.count
@@ -293,7 +293,7 @@ func TestLike(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, expected %+v", got, want)
 	}
-	tr := mustGenerate(t, Params{got, 1000}, 1)
+	tr := mustGenerate(t, Params{Profile: got, Records: 1000}, 1)
 	if len(tr.Ranks) != 2 || tr.Ops() != 1000 {
 		t.Errorf("%d ranks, %d ops", len(tr.Ranks), tr.Ops())
 	}
@@ -301,12 +301,12 @@ func TestLike(t *testing.T) {
 
 // TestLikeItself measures what was generated, and generates what looks like that.
 func TestLikeItself(t *testing.T) {
-	first := mustGenerate(t, Params{Builtin("financial"), 50_000}, 1)
+	first := mustGenerate(t, Params{Profile: Builtin("financial"), Records: 50_000}, 1)
 	p, err := Like(first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := mustGenerate(t, Params{p, 50_000}, 2)
+	again := mustGenerate(t, Params{Profile: p, Records: 50_000}, 2)
 	for i := range again.Ranks {
 		where := fmt.Sprintf("unit %d", p.units[i].number)
 		checkUnit(t, where, &p.units[i], &again.Ranks[i], 50_000, float64(first.Ranks[i].Len())/50_000)
@@ -315,7 +315,7 @@ func TestLikeItself(t *testing.T) {
 
 // TestPrefix checks that a trace of fewer records is the beginning of one of more.
 func TestPrefix(t *testing.T) {
-	few, many := mustGenerate(t, Params{Builtin("websearch"), 500}, 1), mustGenerate(t, Params{Builtin("websearch"), 5000}, 1)
+	few, many := mustGenerate(t, Params{Profile: Builtin("websearch"), Records: 500}, 1), mustGenerate(t, Params{Profile: Builtin("websearch"), Records: 5000}, 1)
 	for rank := range few.Ranks {
 		f, m := &few.Ranks[rank], &many.Ranks[rank]
 		for i := range f.Len() {
@@ -380,7 +380,7 @@ func TestHostile(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		mustGenerate(t, Params{p, 500}, 1)
+		mustGenerate(t, Params{Profile: p, Records: 500}, 1)
 	}
 	for _, op := range []dag.Op{{Bytes: -1}, {Tag: -1}, {Peer: -1}, {Release: -1}, {Tag: most, Bytes: 1}} {
 		if _, err := Like(one(op)); err == nil {
@@ -391,7 +391,7 @@ func TestHostile(t *testing.T) {
 		t.Error("no error for no accesses")
 	}
 	for _, n := range []int64{-1, 0, MaxRecords + 1} {
-		if _, err := Generate(Params{Builtin("financial"), n}, 1); err == nil {
+		if _, err := Generate(Params{Profile: Builtin("financial"), Records: n}, 1); err == nil {
 			t.Errorf("no error for %d records", n)
 		}
 	}
@@ -399,7 +399,7 @@ func TestHostile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Generate(Params{slow, 4}, 1); err == nil || !strings.Contains(err.Error(), "more than 9223372") {
+	if _, err := Generate(Params{Profile: slow, Records: 4}, 1); err == nil || !strings.Contains(err.Error(), "more than 9223372") {
 		t.Error(err)
 	}
 }
@@ -423,7 +423,7 @@ func BenchmarkGenerate(b *testing.B) {
 		b.Run(p.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Generate(Params{p, records}, 1); err != nil {
+				if _, err := Generate(Params{Profile: p, Records: records}, 1); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -435,7 +435,7 @@ func BenchmarkGenerate(b *testing.B) {
 // BenchmarkLike measures a trace of a million records.
 func BenchmarkLike(b *testing.B) {
 	const records = 1_000_000
-	tr := mustGenerate(b, Params{Builtin("financial"), records}, 1)
+	tr := mustGenerate(b, Params{Profile: Builtin("financial"), Records: records}, 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Like(tr); err != nil {

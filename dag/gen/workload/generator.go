@@ -186,6 +186,7 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	for i := range jobs {
 		p.Jobs = append(p.Jobs, jobs[i].Job)
 	}
+	p.Context = env.OrEmpty().Context
 	s, err := NewSource(p, c.Seed.Value)
 	if err != nil {
 		return nil, err

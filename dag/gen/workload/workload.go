@@ -8,6 +8,7 @@ package workload
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -22,6 +23,8 @@ type Params struct {
 	Ranks int      // hosts; 2..openloop.MaxTasks
 	Clock dag.Time // times are multiples of it; 1 ps or more
 	Jobs  []Job    // jobs of the mix; 1..MaxJobs
+
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // MaxJobs is the limit of the jobs of a mix.
@@ -163,7 +166,8 @@ func NewSource(p Params, seed int64) (*Source, error) {
 	if len(names) > 1 {
 		meta.Jobs = names
 	}
-	m := openloop.Model{Meta: meta, Tasks: p.Ranks, Messages: func() openloop.Stream { return newStream(&p, seed) }}
+	m := openloop.Model{Meta: meta, Tasks: p.Ranks, Context: p.Context,
+		Messages: func() openloop.Stream { return newStream(&p, seed) }}
 	t := newTally(&p)
 	s, err := openloop.NewModelSource(m, t.add)
 	if err != nil {

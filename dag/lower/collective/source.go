@@ -18,7 +18,8 @@ func LowerSource(ctx context.Context, s dag.Source, choice Choice) (dag.Source, 
 
 func every(dag.Subkind) bool { return true }
 
-func lowerSource(ctx context.Context, s dag.Source, choice Choice, selected func(dag.Subkind) bool) (dag.Source, error) {
+func lowerSource(ctx context.Context, s dag.Source, choice Choice,
+	selected func(dag.Subkind) bool) (dag.Source, error) {
 	in, err := collectInstances(ctx, s, &choice, selected)
 	if err != nil {
 		return nil, fmt.Errorf("lowering collectives: %w", err)
