@@ -40,7 +40,7 @@ type Config struct {
 func (c *Config) Params() param.Set {
 	p := &c.model
 	preset := param.String(&c.preset, "preset", "published model; other flags change it").
-		Placeholder("name").Check(c.usePreset)
+		Placeholder("name").Default("llama-7b").Check(c.usePreset)
 	preset.Choices = Presets()
 	set := append(param.Set{preset}, p.Model.params()...)
 	var sequences int64

@@ -67,7 +67,7 @@ func (c *Config) Params() param.Set {
 		preset,
 		generator.RanksOf(&p.Nodes, "node").Check(given(&c.nodes, &p.Nodes)),
 		param.Int(&p.Racks, "racks",
-			"number of racks of consecutive nodes, equal in size within one node; 0: no racks"),
+			"number of racks of consecutive nodes, equal in size up to one node; 0: no racks"),
 		param.Given(&c.interRack, "inter-rack", "share of bytes that leave their rack, with --racks; 0: unchanged").
 			Default("set by the preset"),
 		param.Float(&p.Load, "load",
