@@ -41,7 +41,7 @@ var layers = []layer{
 	{row: 9, from: 20, to: 940, name: "dag", about: "the model: intermediate representation of all traces",
 		packages: []string{"dag", "dag/attr"}},
 	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "standard library only",
-		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par"}},
+		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par/..."}},
 }
 
 // unseen lists packages that the image leaves out: they are no part of a program.
