@@ -13,13 +13,13 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Backend is the entry of this backend in a registry.
+// Backend is the registry entry of this backend.
 var Backend = sim.Kind{
 	Name:  "flit",
-	Title: "interconnects, cycle by cycle",
+	Title: "interconnection networks, cycle by cycle",
 	New:   func() sim.Backend { return newBackend() },
 	Lists: []sim.Listing{{
-		Name: "presets", Help: "print the published networks and the parameters that --set sets, and do nothing else",
+		Name: "presets", Help: "print the published networks and the keys of --set, and exit",
 		Print: printPresets,
 	}},
 }
@@ -31,14 +31,14 @@ type backend struct {
 	params    Params
 	placement topology.Placement
 	cores     int
-	links     string // file
+	links     string // file name
 
 	synthetic, plot string
 	load            string
 	warmup, measure int64
 
 	network *topology.Network
-	traffic []Traffic // synthetic, of each point; none: there is a trace
+	traffic []Traffic // one per load of synthetic traffic; nil: the backend runs a trace
 }
 
 func newBackend() *backend {
@@ -61,34 +61,34 @@ func (b *backend) Params() param.Set {
 	}
 	keys := b.params.keys()
 	set := param.Set{
-		param.Func("name", "preset", "published network that gives the defaults", func(text string) error {
+		param.Func("name", "preset", "published network with its default parameters", func(text string) error {
 			preset, err := FindPreset(text)
 			b.preset, preset.Params.Seed = text, b.params.Seed
 			b.params = preset.Params
 			return err
 		}).Among(names...).Default(b.preset),
 		param.String(&b.topology, "topology",
-			"network, such as dragonfly:h=2 or torus:dims=4x4, or a .topo file or list of links").
+			"network: specification such as dragonfly:h=2 or torus:dims=4x4, .topo file or link list").
 			Placeholder("network").Default("the preset's"),
-		param.Func("name", "routing", "packet routing", func(text string) error {
+		param.Func("name", "routing", "routing algorithm", func(text string) error {
 			return b.params.Routing.UnmarshalText([]byte(text))
 		}).Among(routings...).Default("minimal").
 			Synonym("minimal", "min").Synonym("valiant", "vlb", "val").Synonym("ugal", "ugal-l"),
 		topology.PlacementParam(&b.placement),
-		param.Int(&b.cores, "cores", "ranks per host").Default("as few as are needed"),
-		param.Func("key=value,...", "set", "parameters of routers; --list-presets lists them", func(text string) error {
-			return keys.AssignAll(text)
-		}).Repeats(),
-		param.TimeIn(&b.params.Coupling.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
+		param.Int(&b.cores, "cores", "ranks per host").Default("the fewest that fit"),
+		param.Func("key=value,...", "set", "router and NIC parameters; --list-presets lists them",
+			func(text string) error { return keys.AssignAll(text) }).Repeats(),
+		param.TimeIn(&b.params.Coupling.Overhead, dag.Nanosecond, "o",
+			"processor time per message at both ends; without unit in ns").Sweep(),
 		param.Int(&b.params.Seed, "seed", "seed of random choices").Sweep(),
-		param.File(&b.links, "ports", "CSV file for the flits and utilization of each link"),
-		param.String(&b.synthetic, "synthetic", "run synthetic traffic at each --load, not a trace: "+
+		param.File(&b.links, "ports", "write flits and utilization of each link to a CSV file"),
+		param.String(&b.synthetic, "synthetic", "run synthetic traffic instead of a trace, once per --load: "+
 			"uniform, adversarial+I, permutation or hotspot[:SHARE[:HOST,...]]").Placeholder("traffic"),
-		param.String(&b.load, "load", "loads of --synthetic, in flits per cycle and host: values separated by commas, "+
+		param.String(&b.load, "load", "loads of --synthetic in flits per cycle and host: comma-separated values "+
 			"or FROM..TO:N").Placeholder("loads"),
-		param.Int(&b.warmup, "warmup", "warm-up cycles of --synthetic"),
-		param.Int(&b.measure, "measure", "measured cycles of --synthetic"),
-		param.File(&b.plot, "plot", "plot of latency and accepted load over the loads of --synthetic: .svg, "+
+		param.Int(&b.warmup, "warmup", "warm-up cycles before the measurement, for --synthetic"),
+		param.Int(&b.measure, "measure", "measured cycles, for --synthetic"),
+		param.File(&b.plot, "plot", "plot latency and accepted load over --load to a file: .svg, "+
 			".png or .pdf"),
 	}
 	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed")
@@ -101,9 +101,9 @@ func (b *backend) Check(env *sim.Env) error {
 	env = env.OrEmpty()
 	switch {
 	case b.cores < 0:
-		return param.Errorf("cores", "expected 1 or more, or 0 for as few as are needed, found %d", b.cores)
+		return param.Errorf("cores", "expected 1 or more, or 0 for the fewest that fit, found %d", b.cores)
 	case b.links != "" && (env.Sweep || b.synthetic != ""):
-		return &param.Error{Err: errors.New("--ports is for a single run of a trace")}
+		return &param.Error{Err: errors.New("--ports needs a single run of a trace; remove --sweep or --synthetic")}
 	}
 	if b.links != "" && env.CheckOutput != nil {
 		if err := env.CheckOutput(b.links, false); err != nil {
@@ -136,8 +136,8 @@ func (b *backend) Check(env *sim.Env) error {
 	return b.placement.Check()
 }
 
-// withDefaults adds to the description of a network what it leaves open: of a network of the preset's kind all that the
-// preset has, of another the latency of links. Names of files stay as they are.
+// withDefaults adds missing keys to a topology specification: all keys of the preset for a network of the preset's
+// kind, otherwise the latency of links. It does not change file names.
 func withDefaults(text, preset string) string {
 	kind, keys, described := strings.Cut(text, ":")
 	if _, err := os.Stat(text); err == nil || !described {
@@ -162,7 +162,7 @@ func (b *backend) NewTimeline(w io.Writer, _ string, t *dag.Trace) (sim.Timeline
 	return sim.NewChromeTimeline(w, t), nil
 }
 
-// place returns the host of each of so many ranks.
+// place returns the hosts of the ranks.
 func (b *backend) place(ranks int, seed int64, nodes []int32) (Placement, error) {
 	all := b.network.Hosts
 	if b.placement.ByRank() {
@@ -175,9 +175,8 @@ func (b *backend) place(ranks int, seed int64, nodes []int32) (Placement, error)
 	}
 	used := (ranks + cores - 1) / cores
 	if used > all {
-		return Placement{}, fmt.Errorf("the trace has %d ranks, for %d hosts of %d each, but the network has only %d "+
-			"hosts", ranks,
-			used, cores, all)
+		return Placement{}, fmt.Errorf("the trace has %d ranks and needs %d hosts with %d ranks each, but the network "+
+			"has only %d hosts", ranks, used, cores, all)
 	}
 	at, err := b.placement.Place(used, all, 1, seed, nil)
 	if err != nil {
@@ -241,7 +240,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	var links sim.Output
 	if b.links != "" && o.Files {
 		if c.env.Create == nil {
-			return result, errors.New("--ports: the caller writes no files")
+			return result, errors.New("--ports: the caller does not support output files")
 		}
 		if links, err = c.env.Create(b.links); err != nil {
 			return result, err

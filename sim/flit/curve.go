@@ -19,10 +19,10 @@ import (
 	"github.com/tracedag/tracedag/sim/measure"
 )
 
-// defaultHotShare is the share of packets that go to hot hosts, where hotspot does not say.
+// defaultHotShare is the default share of packets to hot hosts.
 const defaultHotShare = 0.1
 
-// checkSynthetic reads the flags of synthetic traffic.
+// checkSynthetic validates the flags of synthetic traffic.
 func (b *backend) checkSynthetic(env *sim.Env) error {
 	for _, name := range []string{"sweep", "timeline", "alone", "compare", "trace", "placement", "cores", "o"} {
 		if env.IsGiven(name) {
@@ -50,12 +50,12 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 		return &param.Error{Err: err}
 	}
 	if b.network.Hosts < 2 {
-		return param.Errorf("synthetic", "expected a network of 2 hosts at least, found %d", b.network.Hosts)
+		return param.Errorf("synthetic", "expected a network with at least 2 hosts, found %d", b.network.Hosts)
 	}
 	if t.Pattern == Adversarial {
 		switch d := b.network.Dragonfly; {
 		case d == nil:
-			return param.Errorf("synthetic", "adversarial traffic is for dragonflies")
+			return param.Errorf("synthetic", "adversarial traffic needs a dragonfly, such as --topology dragonfly:h=2")
 		case t.Offset < 1 || t.Offset >= d.Groups:
 			return param.Errorf("synthetic", "adversarial+I: expected I from 1 to %d, found %d", d.Groups-1, t.Offset)
 		}
@@ -82,20 +82,20 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	return nil
 }
 
-// parseLoad reads a load.
+// parseLoad parses a load.
 func (b *backend) parseLoad(text string) (*big.Rat, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if most := float64(b.params.PacketFlits); err != nil || !(v >= 0 && v <= most) {
-		return nil, fmt.Errorf("expected 0 to %v flits a cycle and host, found %q", most, text)
+		return nil, fmt.Errorf("expected 0 to %v flits per cycle and host, found %q", most, text)
 	}
-	exact, ok := new(big.Rat).SetString(text) // so that distances are those of the text
+	exact, ok := new(big.Rat).SetString(text) // from the text, so that distances between loads are exact
 	if !ok {
 		exact = new(big.Rat).SetFloat64(v)
 	}
 	return exact, nil
 }
 
-// parsePattern reads a pattern such as adversarial+1 or hotspot:0.2:0,8.
+// parsePattern parses a pattern such as adversarial+1 or hotspot:0.2:0,8.
 func parsePattern(text string) (t Traffic, err error) {
 	name, rest, hasRest := strings.Cut(text, ":")
 	name, offset, hasOffset := strings.Cut(name, "+")
@@ -104,9 +104,9 @@ func parsePattern(text string) (t Traffic, err error) {
 	}
 	switch {
 	case hasOffset && t.Pattern != Adversarial:
-		return t, fmt.Errorf("expected an offset of adversarial only, found %q", text)
+		return t, fmt.Errorf("expected an offset (+I) with adversarial only, found %q", text)
 	case hasRest && t.Pattern != Hotspot:
-		return t, fmt.Errorf("expected a share of hotspot only, found %q", text)
+		return t, fmt.Errorf("expected a share (:SHARE) with hotspot only, found %q", text)
 	case t.Pattern == Adversarial:
 		t.Offset = 1
 		if hasOffset {
@@ -123,7 +123,7 @@ func parsePattern(text string) (t Traffic, err error) {
 	return t, err
 }
 
-// parseHotspot reads SHARE or SHARE:HOST,...
+// parseHotspot parses SHARE or SHARE:HOST,...
 func parseHotspot(text string, t *Traffic) (err error) {
 	share, hosts, some := strings.Cut(text, ":")
 	if t.Share, err = strconv.ParseFloat(share, 64); err != nil || !(t.Share >= 0 && t.Share <= 1) {
@@ -136,42 +136,42 @@ func parseHotspot(text string, t *Traffic) (err error) {
 	for host := range strings.SplitSeq(hosts, ",") {
 		n, err := strconv.ParseUint(host, 10, 31)
 		if err != nil {
-			return fmt.Errorf("hotspot: expected the number of a host, found %q", host)
+			return fmt.Errorf("hotspot: expected a host number, found %q", host)
 		}
 		t.Hot = append(t.Hot, uint32(n))
 	}
 	return nil
 }
 
-// syntheticPoint is the outcome of synthetic traffic at a load.
+// syntheticPoint is the result of synthetic traffic at one load.
 type syntheticPoint struct {
 	Backend string  `json:"backend"`
-	Model   string  `json:"model"` // the routing
+	Model   string  `json:"model"` // routing
 	Params  Params  `json:"params"`
 	Traffic Traffic `json:"traffic"`
 	Error   string  `json:"error,omitempty"`
 	*figures
 }
 
-// StandsAlone reports whether synthetic traffic takes the place of a trace.
+// StandsAlone reports whether the backend runs synthetic traffic instead of a trace.
 func (b *backend) StandsAlone() bool {
 	return b.synthetic != ""
 }
 
-// curve is the outcome of synthetic traffic at all loads.
+// curve is the result of synthetic traffic at all loads.
 type curve struct {
 	b      *backend
 	points []syntheticPoint
 }
 
-// RunAlone runs synthetic traffic at all loads, several at the same time. A deadlock at one does not stop the others.
+// RunAlone runs synthetic traffic at all loads, several in parallel. A deadlock at one load does not stop the others.
 func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	env = env.OrEmpty()
 	var picture sim.Output
 	if b.plot != "" {
 		var err error
 		if env.Create == nil {
-			return nil, errors.New("--plot: the caller writes no files")
+			return nil, errors.New("--plot: the caller does not support output files")
 		}
 		if picture, err = env.Create(b.plot); err != nil {
 			return nil, err
@@ -181,7 +181,7 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	each := b.warmup + b.measure
 	progress := env.Meter("simulating", each*int64(len(b.traffic)), "cycles")
 	c := &curve{b, make([]syntheticPoint, len(b.traffic))}
-	threads := 1 // of each load
+	threads := 1 // threads per load
 	if len(c.points) == 1 {
 		if threads = 0; env.IsGiven("threads") {
 			threads = o.Threads
@@ -205,7 +205,7 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 		}
 	}
 	if picture != nil {
-		format, _ := plotFormat(b.plot) // checked
+		format, _ := plotFormat(b.plot) // checked before
 		if err := plotCurve(picture, format, c.points); err != nil {
 			return nil, fmt.Errorf("drawing %s: %w", b.plot, err)
 		}
@@ -232,14 +232,14 @@ func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, traffic Traf
 		pt.Error = err.Error()
 		return nil
 	} else if err != nil {
-		return err // of the network, whatever the load
+		return err // an error of the network, for any load
 	}
 	pt.figures = newFigures(r)
-	r.Links = nil // there may be many, and the tables have them
+	r.Links = nil // the tables have them, and there may be many
 	return nil
 }
 
-// Failed returns the errors of loads without a result.
+// Failed returns the errors of the loads without a result.
 func (c *curve) Failed() (failed []error) {
 	for i := range c.points {
 		if pt := &c.points[i]; pt.Error != "" {
@@ -249,7 +249,7 @@ func (c *curve) Failed() (failed []error) {
 	return failed
 }
 
-// WriteJSON writes an object per load.
+// WriteJSON writes one object per load.
 func (c *curve) WriteJSON(out io.Writer) error {
 	for i := range c.points {
 		line, err := sim.MarshalJSON(&c.points[i])
@@ -263,13 +263,13 @@ func (c *curve) WriteJSON(out io.Writer) error {
 	return nil
 }
 
-// syntheticColumns are those of comma-separated values.
+// syntheticColumns are the CSV columns.
 var syntheticColumns = []string{"pattern", "routing", "load", "applied_load", "accepted_load", "packet_latency_mean",
 	"packet_latency_p50", "packet_latency_p95", "packet_latency_p99", "packet_latency_max", "packet_injection_latency",
 	"packet_network_latency", "flit_latency", "flit_network_latency", "hops", "packets", "dropped", "host_use",
 	"local_use", "global_use", "error"}
 
-// WriteCSV writes a row per load.
+// WriteCSV writes one row per load.
 func (c *curve) WriteCSV(w io.Writer) error {
 	points := c.points
 	table := csv.NewWriter(w)
@@ -296,7 +296,7 @@ func (c *curve) WriteCSV(w io.Writer) error {
 	return table.WriteAll(records)
 }
 
-// patternName returns a pattern as parsePattern reads it.
+// patternName formats a pattern in the syntax of parsePattern.
 func patternName(t *Traffic) string {
 	switch t.Pattern {
 	case Adversarial:
@@ -314,7 +314,7 @@ func patternName(t *Traffic) string {
 	return t.Pattern.String()
 }
 
-// WriteTable writes a table for people.
+// WriteTable writes a human-readable table.
 func (c *curve) WriteTable(w io.Writer) error {
 	b, points, params := c.b, c.points, c.b.params
 	fmt.Fprintf(w, "%s, routing %v, %d hosts, links of %.4g Gb/s, %d cycles measured after %d\n%v\n\n",

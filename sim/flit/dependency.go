@@ -1,13 +1,14 @@
-// This file checks that the routing of a network is free of deadlock, by its channel dependency graph (Dally and Seitz,
+// This file checks that the routing of a network is deadlock-free, with its channel dependency graph (Dally and Seitz,
 // 1987). The nodes of the graph are the virtual channels of the links between routers. An edge leads from a channel to
-// each channel that a packet in it may request. If there is no cycle, packets cannot wait for each other in a circle.
-// For routings with free and ordered channels, the graph is that of the ordered ones, which every packet may take at
-// any router and does not leave.
+// each channel that a packet in it may request. Without a cycle, packets cannot wait for each other in a circle. For
+// routings with free and ordered channels, the graph contains the ordered channels only: every packet may enter them at
+// any router and does not leave them.
 
 package flit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -18,16 +19,16 @@ import (
 // dependencies is the channel dependency graph.
 type dependencies struct {
 	n    *worker
-	at   []int    // by channel, where its bits begin
-	bits []uint64 // by channel, one bit per output port and virtual channel of the router at its end
-	seen []uint32 // by channel, the last target for which it was visited
+	at   []int    // by channel: start of its bits
+	bits []uint64 // by channel: one bit per output port and virtual channel of the router at its end
+	seen []uint32 // by channel: last target of a visit
 }
 
-// mostPairs is the largest number of router pairs up to which networks are checked whose routing is free of cycles by
-// construction, whatever their size: trees, dragonflies and meshes.
+// mostPairs is the largest number of router pairs up to which the check includes trees, dragonflies and meshes, whose
+// routing is free of cycles by construction. Other networks are checked at any size.
 const mostPairs = 1 << 26
 
-// checkDependencies returns an error that names a cycle, if there is one, and that of the context if it ends.
+// checkDependencies returns an error with a cycle, if there is one, or the context's error if the context ends.
 func checkDependencies(ctx context.Context, n *worker) error {
 	if p := n.routing.paths; (p == nil || p.tree) && n.routers*n.routers > mostPairs {
 		return nil
@@ -47,7 +48,8 @@ func checkDependencies(ctx context.Context, n *worker) error {
 	}
 	g.at[len(g.at)-1] = words
 	if words > 1<<28 {
-		return fmt.Errorf("the network has too many channels to check its routing")
+		return errors.New("the network has too many virtual channels to check its routing for deadlock; " +
+			"use fewer routers or virtual channels")
 	}
 	g.bits = make([]uint64, words)
 	if err := g.explore(ctx); err != nil {
@@ -64,10 +66,10 @@ func (g *dependencies) words(r uint32) int {
 	return int((g.n.base[r+1]-g.n.base[r])*g.n.vcs+63) / 64
 }
 
-// explore adds all edges, unless the context ends.
+// explore adds all edges unless the context ends.
 func (g *dependencies) explore(ctx context.Context) error {
 	n := g.n
-	var target []uint32 // by router, one of its hosts
+	var target []uint32 // by router: one of its hosts
 	known := make([]bool, n.routers)
 	for h, r := range n.edge {
 		if !known[r] {
@@ -97,7 +99,7 @@ func (g *dependencies) explore(ctx context.Context) error {
 			}
 			if landings != nil {
 				pk.stage = landings.stage
-				landings.note(n.edge[from], g.walk(n.edge[from], pk, none, none))
+				landings.record(n.edge[from], g.walk(n.edge[from], pk, none, none))
 			}
 		}
 	}
@@ -107,8 +109,8 @@ func (g *dependencies) explore(ctx context.Context) error {
 	return nil
 }
 
-// walk follows a packet from a router until it arrives, or was seen on the same channel on its way to the same target.
-// It returns the first channel, or none.
+// walk follows a packet from a router until it arrives, or until an earlier walk to the same target visited the same
+// channel. It returns the first channel, or none.
 func (g *dependencies) walk(at uint32, pk packet, before, stamp uint32) (first uint32) {
 	n := g.n
 	first = none
@@ -167,8 +169,8 @@ func (g *dependencies) add(from, to uint32) {
 	g.bits[g.at[from]+int(bit/64)] |= 1 << (bit % 64)
 }
 
-// landings records, per router, the channels by which packets that detour through its group of a dragonfly arrive, and
-// those by which they continue.
+// landings records, per router of a dragonfly, the channels on which packets arrive that detour through its group, and
+// the channels on which they continue.
 type landings struct {
 	g     *dependencies
 	stage uint8
@@ -187,7 +189,8 @@ func (g *dependencies) detours(target []uint32) *landings {
 			if group == d.Group(int(r)) {
 				continue
 			}
-			// The target is in the group of r: the packet is still on its detour when it reaches the other group.
+			// The target is in the group of r: the packet is still on its detour when it reaches the intermediate
+			// group.
 			pk, at, before := packet{to: target[int(r)/d.A*d.A], via: uint32(group)}, r, uint32(none)
 			for d.Group(int(at)) != group {
 				n.routing.route(n, at, &pk)
@@ -207,8 +210,8 @@ func (g *dependencies) detours(target []uint32) *landings {
 	return l
 }
 
-// note records that packets that landed at a router continue by a channel.
-func (l *landings) note(at, channel uint32) {
+// record records that packets that landed at a router continue on a channel.
+func (l *landings) record(at, channel uint32) {
 	if channel != none {
 		bit := channel - l.g.n.base[at]*l.g.n.vcs
 		l.goes[at][bit/64] |= 1 << (bit % 64)
@@ -226,7 +229,7 @@ func (l *landings) join() {
 	}
 }
 
-// cycle returns the channels of a cycle, nil if there is none, by depth-first search.
+// cycle returns the channels of a cycle, or nil if there is none, by depth-first search.
 func (g *dependencies) cycle() []uint32 {
 	n := g.n
 	const (
@@ -281,7 +284,7 @@ func (g *dependencies) cycle() []uint32 {
 	return nil
 }
 
-// chain names channels of which each waits for the next, and the last for the first.
+// chain formats channels each of which waits for the next, and the last for the first.
 func (n *worker) chain(channels []uint32) string {
 	const most = 16
 	var b strings.Builder
@@ -295,7 +298,7 @@ func (n *worker) chain(channels []uint32) string {
 	return b.String() + n.channelName(channels[0])
 }
 
-// channelName names a virtual channel of a link between routers.
+// channelName formats a virtual channel of a link between routers.
 func (n *worker) channelName(c uint32) string {
 	pt := &n.ports[c/n.vcs]
 	hosts := uint32(n.hosts)

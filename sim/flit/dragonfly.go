@@ -1,13 +1,13 @@
-// This file routes dragonflies. A packet follows the sequence of virtual channels
+// This file routes packets in dragonflies. A packet follows the sequence of virtual channels
 //
 //	local 0, global 0, local 1, global 1, local 2
 //
-// and each hop takes the first of its kind after that of the previous hop. So no packet waits for one that is earlier
-// in the sequence.
+// and each hop takes the first channel of its kind after that of the previous hop. So no packet waits for a packet that
+// is earlier in the sequence.
 
 package flit
 
-// through reports whether a packet at a router has yet to reach its intermediate group, and records when it has.
+// through reports whether a packet at a router has not reached its intermediate group, and records its arrival there.
 func (r *routing) through(pk *packet, at uint32) bool {
 	if r.dragonfly == nil || pk.via == none {
 		return false
@@ -32,7 +32,7 @@ func (r *routing) routeDragonfly(n *worker, at uint32, pk *packet) {
 	pk.stage++
 }
 
-// towards returns the port of a router on the minimal path to another router, or to a group unless that is none.
+// towards returns the port of a router on the minimal path to another router, or to group via unless via is none.
 func (r *routing) towards(n *worker, at, to, via uint32) uint32 {
 	d := r.dragonfly
 	group, target := d.Group(int(at)), via
@@ -49,7 +49,7 @@ func (r *routing) towards(n *worker, at, to, via uint32) uint32 {
 	return n.base[at] + r.localPort(at, gateway)
 }
 
-// localPort returns the number of the port from a router to another of its group.
+// localPort returns the number of the port from a router to another one of its group.
 func (r *routing) localPort(at, to uint32) uint32 {
 	d := r.dragonfly
 	j := to % uint32(d.A)
@@ -59,8 +59,8 @@ func (r *routing) localPort(at, to uint32) uint32 {
 	return uint32(d.P) + j
 }
 
-// detour chooses the intermediate group of a packet by Valiant's method: that of a uniformly random node outside its
-// group. A packet within its group takes the minimal path; so do others if the routing prefers it.
+// detour selects the intermediate group of a packet by Valiant's algorithm: that of a uniformly random node outside the
+// packet's group. A packet within its group takes the minimal path; so do others if the routing prefers it.
 func (r *routing) detour(n *worker, from uint32, pk *packet) {
 	d := r.dragonfly
 	source := n.edge[from]
@@ -72,7 +72,7 @@ func (r *routing) detour(n *worker, from uint32, pk *packet) {
 	if via >= group {
 		via++
 	}
-	straight, around := source, source // the routers whose queues are compared
+	straight, around := source, source // routers whose queues are compared
 	switch n.p.Routing {
 	case Valiant:
 		pk.via = via
@@ -88,8 +88,8 @@ func (r *routing) detour(n *worker, from uint32, pk *packet) {
 	}
 }
 
-// queued returns the number of flits that wait for a port, in its output buffer and the buffers behind it, as far as
-// its router knows.
+// queued returns the number of flits that wait for a port, in its output buffer and in the buffers behind it, as known
+// to its router.
 func (n *worker) queued(out uint32) int64 {
 	o := &n.ports[out]
 	flits := int64(n.p.OutputBuffer) - int64(o.room)

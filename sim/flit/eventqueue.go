@@ -1,20 +1,20 @@
-// This file has the event queue of a worker: the routers and NICs that are active in each of the next cycles, and the
-// credits that arrive then. Idle cycles are skipped.
+// This file implements the event queue of a worker: the active routers and NICs of each future cycle, and the credits
+// that arrive then. Idle cycles are skipped.
 
 package flit
 
 import "math/bits"
 
-// eventQueue is a ring of cycles. An event must lie ahead of the current cycle by less than the length of the ring.
+// eventQueue is a ring of cycles. An event must be less than the length of the ring ahead of the current cycle.
 type eventQueue struct {
-	mask             uint64   // length of the ring - 1; the length is a power of two
+	mask             uint64   // ring length - 1; the length is a power of two
 	routerBits       []uint64 // one bit per cycle of the ring and router
-	nicBits          []uint64 // likewise per NIC
+	nicBits          []uint64 // one bit per cycle of the ring and NIC
 	routerW, nicW    int      // words per cycle
 	credits          [][]creditEvent
-	used             []uint64 // one bit per cycle of the ring that has events
-	now              uint64   // the current cycle; never before the first
-	waiting, lengths int      // cycles that have events; words of used
+	used             []uint64 // one bit per cycle of the ring with events
+	now              uint64   // current cycle; never before the first
+	waiting, lengths int      // number of cycles with events; words of used
 }
 
 // creditEvent returns credits to a virtual channel of an output.
@@ -66,7 +66,7 @@ func (q *eventQueue) credit(channel uint32, flits int32, t uint64) {
 	q.credits[slot] = append(q.credits[slot], creditEvent{channel, flits})
 }
 
-// nextUsed returns the first cycle after the current one that has events, or never.
+// nextUsed returns the first cycle with events after the current one, or never.
 func (q *eventQueue) nextUsed() uint64 {
 	if q.waiting == 0 {
 		return never
@@ -89,7 +89,7 @@ func (q *eventQueue) nextUsed() uint64 {
 	}
 }
 
-// done removes the current cycle from those that have events.
+// done marks the current cycle as processed.
 func (q *eventQueue) done() {
 	slot := q.now & q.mask
 	if bit := uint64(1) << (slot % 64); q.used[slot/64]&bit != 0 {

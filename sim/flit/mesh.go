@@ -1,4 +1,4 @@
-// This file routes meshes and tori: in dimension order, or adaptively on shortest paths.
+// This file routes packets in meshes and tori: in dimension order, or adaptively on shortest paths.
 
 package flit
 
@@ -8,20 +8,20 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// mesh routes meshes and tori. In a ring, packets that have yet to cross the link that closes it use separate channels
-// (Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection networks, 1987): class 0 before,
-// class 1 after it or without.
+// mesh routes packets in meshes and tori. In a ring, packets that have not crossed the wrap-around link yet use
+// separate channels (Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection networks, 1987):
+// class 0 before the link, class 1 after it or if the packet does not cross it.
 //
-// With [Adaptive], one channel per class is ordered, on which packets go in dimension order, and all others are free: a
-// packet takes the free channel with the most credits that leads nearer to its target. If none has room, it takes the
-// ordered one and then stays on ordered channels (Duato, A new theory of deadlock-free adaptive routing, 1993, without
+// With [Adaptive], one channel per class is ordered: packets on it go in dimension order. All other channels are free:
+// a packet takes the free channel with the most credits on a shortest path. If none has room, it takes the ordered
+// channel and then stays on ordered channels (Duato, A new theory of deadlock-free adaptive routing, 1993, without
 // returning).
 type mesh struct {
 	info    *topology.MeshInfo
 	strides []uint32
-	ports   []uint32 // by router and dimension, down and up; none if there is no link
+	ports   []uint32 // by router and dimension: down and up; none without a link
 	classes uint32
-	lanes   uint32 // channels per class, which packets use by their targets
+	lanes   uint32 // channels per class; the target of a packet selects one
 }
 
 // meshClasses returns the classes of virtual channels that dimension order needs: two in a torus whose rings have more
@@ -66,8 +66,8 @@ func (m *mesh) coordinate(router uint32, d int) uint32 {
 	return router / m.strides[d] % uint32(m.info.Dims[d])
 }
 
-// step returns the port of a router that leads nearer to another along a dimension, and the class of its channel; none
-// if they do not differ. If both directions of a ring are equally long, it takes the upward one.
+// step returns the port of a router on the shorter direction to another router along a dimension, and the class of its
+// channel; none if the coordinates are equal. With equally long directions in a ring, it takes the upward one.
 func (m *mesh) step(at, to uint32, d int) (out, class uint32) {
 	size := uint32(m.info.Dims[d])
 	x, y := m.coordinate(at, d), m.coordinate(to, d)
@@ -101,7 +101,7 @@ func (m *mesh) next(at, to, host uint32) (out uint32, vc uint8) {
 	return none, 0 // the packet has arrived
 }
 
-// adapt chooses the free channel with the most credits, or else that of dimension order, for the first packet of a
+// adapt selects the free channel with the most credits, or otherwise that of dimension order, for the first packet of a
 // buffer.
 func (m *mesh) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	pk := &n.packets[c.first]
@@ -128,7 +128,7 @@ func (m *mesh) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	c.out, c.channel = best/n.vcs, best
 }
 
-// granted records that a packet that began to go in dimension order continues to do so.
+// granted records that a packet that started in dimension order continues in dimension order.
 func (m *mesh) granted(pk *packet) {
 	if uint32(pk.vc) < m.classes {
 		pk.stage = 1

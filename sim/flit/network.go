@@ -1,4 +1,4 @@
-// This file holds the state of a network and what happens in a cycle.
+// This file contains the state of a network and the processing of a cycle.
 
 package flit
 
@@ -20,19 +20,19 @@ const (
 
 // packet is a packet in the network.
 type packet struct {
-	head     uint64 // the cycle from which its head is here and may go on
-	created  uint64 // when it entered the NIC's queue
-	injected uint64 // when its head left the NIC
-	left     uint64 // when its head left the first router; never: not yet
-	next     uint32 // in its current list
-	to       uint32 // host
-	message  uint32 // none: of no message
+	head     uint64 // cycle from which its head is here and may move on
+	created  uint64 // cycle in which it entered the NIC's queue
+	injected uint64 // cycle in which its head left the NIC
+	left     uint64 // cycle in which its head left the first router; never: not yet
+	next     uint32 // next packet of its current list
+	to       uint32 // target host
+	message  uint32 // none: no message
 	flits    uint32
-	via      uint32 // the intermediate group, or the rest of its path number; none: nothing
-	out      uint32 // input port of the current router
-	vc       uint8  // of the current buffer; once it is routed, of the next
+	via      uint32 // intermediate group, or the rest of its path number; none: neither
+	out      uint32 // next output port at the current router
+	vc       uint8  // virtual channel of the current buffer; after routing, of the next
 	stage    uint8  // progress in the sequence of virtual channels
-	hops     uint16 // links between routers
+	hops     uint16 // number of links between routers
 }
 
 // Kinds of ports.
@@ -44,46 +44,46 @@ const (
 
 // port is a port of a router, as input and as output.
 type port struct {
-	busy uint64 // as input: a packet is leaving until this cycle
-	// as output: a packet is coming from the crossbar, or without output buffers going to the link, until this cycle
+	busy uint64 // as input: a packet leaves until this cycle
+	// As output: a packet arrives from the crossbar, or without output buffers moves to the link, until this cycle.
 	written  uint64
-	linkFree uint64 // the link is free from this cycle
-	accepts  uint64 // a host that takes packets at once is free from this cycle
-	peer     uint32 // the port at the other end; NICs follow all ports of routers
+	linkFree uint64 // the link is free from this cycle on
+	accepts  uint64 // a host without a link is free from this cycle on
+	peer     uint32 // port at the other end; NICs follow all ports of routers
 	router   uint32
-	beyond   uint32 // the router at the other end; for a host's port the same router
+	beyond   uint32 // router at the other end; for a host's port the same router
 	room     int32  // free flits of the output buffer
 	first    uint32 // packets of the output buffer
 	last     uint32
-	latency  uint16 // of the link, cycles
-	servedIn uint16 // as output: the number of the input port that was served last
-	servedVC uint8  // as input: the virtual channel that was served last
+	latency  uint16 // latency of the link in cycles
+	servedIn uint16 // as output: input port served last
+	servedVC uint8  // as input: virtual channel served last
 	kind     uint8
 	blocked  bool // a packet waits for room or credits here
-	parked   bool // as input: its packets wait, perhaps for a blocked output
+	parked   bool // as input: its packets wait, possibly for a blocked output
 }
 
 // inputVC is the buffer of a virtual channel of an input port.
 type inputVC struct {
-	ready   uint64 // when the head of the first packet arrives; never: empty
-	served  uint64 // grows with that time
-	since   uint64 // the cycle up to which the first packet's waiting is accounted for
-	first   uint32 // packets
+	ready   uint64 // arrival of the first packet's head; never: empty
+	served  uint64 // increases with the last service
+	since   uint64 // cycle up to which the waiting time of the first packet is counted
+	first   uint32 // packets of the buffer
 	last    uint32
-	out     uint32 // next hop of the first packet: a port,
-	channel uint32 // and the virtual channel at its end
+	out     uint32 // output port of the first packet
+	channel uint32 // virtual channel at the other end of that port
 	flits   uint32
-	cause   stall // why the first packet did not go at the last attempt
+	cause   stall // reason why the last attempt of the first packet failed
 }
 
-// channel is a virtual channel of a link as its sender sees it.
+// channel is a virtual channel of a link, from the sender's view.
 type channel struct {
 	credits int32 // free flits of the buffer at its end
-	stream  int32 // flits of the packet whose credits are returning one by one,
+	stream  int32 // flits of the packet whose credits return one by one
 	since   uint64
 }
 
-// available returns the credits in a cycle, at the given rate of returning credits.
+// available returns the credits in a cycle at the given rate of returning credits.
 func (c *channel) available(t, speedup uint64) int32 {
 	return c.credits + int32(min(uint64(c.stream), (t-c.since+1)*speedup))
 }
@@ -93,8 +93,7 @@ func (c *channel) coming(t, speedup uint64) bool {
 	return uint64(c.stream) > (t-c.since+1)*speedup
 }
 
-// network is the state that all workers of a run share, and the state of which each changes only its own routers and
-// hosts.
+// network is the state shared by all workers of a run. Each worker changes only the state of its own routers and hosts.
 type network struct {
 	p        *Params
 	topology *topology.Network
@@ -102,21 +101,21 @@ type network struct {
 
 	routers, hosts int
 	vcs            uint32   // virtual channels allocated per port
-	base           []uint32 // first port of each router, and the end
-	edge           []uint32 // by host, its router
-	hostPorts      []uint32 // by host, its port at the router
-	count          [3]uint8 // virtual channels by kind of port
-	capacity       [3]int32 // of an input buffer, flits
+	base           []uint32 // by router: its first port; then the end
+	edge           []uint32 // by host: its router
+	hostPorts      []uint32 // by host: its port at the router
+	count          [3]uint8 // by kind of port: virtual channels
+	capacity       [3]int32 // by kind of port: capacity of an input buffer in flits
 
-	next     []uint64 // by port, when its input may request; never: nothing to request
-	sendAt   []uint64 // by port, when its output buffer may send; never: empty
-	sent     []uint64 // by port, flits while measuring
+	next     []uint64 // by port: cycle in which its input may send a request; never: nothing to request
+	sendAt   []uint64 // by port: cycle in which its output buffer may send; never: empty
+	sent     []uint64 // by port: flits sent in measured cycles
 	ports    []port
 	inputs   []inputVC // vcs per port
 	channels []channel // vcs per port, then per NIC
-	stamps   []uint64  // by router and output, when each input was served; nil: not needed
-	stampAt  []int     // by router
-	widest   uint32    // the most ports of a router
+	stamps   []uint64  // by router and output: last service of each input; nil: not needed
+	stampAt  []int     // by router: index in stamps
+	widest   uint32    // largest number of ports of a router
 
 	packets  []packet
 	messages []message
@@ -126,23 +125,23 @@ type network struct {
 	traffic  *traffic // nil: no synthetic traffic
 
 	from, to uint64 // measured cycles: from <= t < to
-	horizon  uint64 // the largest distance of an event, cycles
+	horizon  uint64 // largest distance of an event in cycles
 
-	ctx         context.Context // of synthetic traffic; nil: the run is never interrupted
-	interrupted error           // the end of the context, as the first of several workers knows it
+	ctx         context.Context // for synthetic traffic; nil: no limit
+	interrupted error           // error at the end of the context, set by the first of several workers
 }
 
-// driver is notified of messages.
+// driver is notified of message progress.
 type driver interface {
-	// taken is called in cycle t, in which the NIC takes the last packet of a message. began is the cycle of its first
-	// packet.
+	// taken is called in cycle t, in which the NIC takes the last packet of a message. began is the cycle of the
+	// message's first packet.
 	taken(op uint32, began, t uint64)
-	// received is called once the reception cycle t of a message is known, which may lie ahead.
+	// received is called when the reception cycle t of a message is known; t may be in the future.
 	received(op uint32, t uint64)
 }
 
-// newNetwork returns a network before its first cycle, with one worker. It fails if the network may deadlock, and if
-// the context ends.
+// newNetwork returns a network before its first cycle, with one worker. It returns an error if the routing may deadlock
+// or the context ends.
 func newNetwork(ctx context.Context, t *topology.Network, p *Params) (*worker, error) {
 	n, err := newUnchecked(t, p)
 	if err != nil {
@@ -198,7 +197,7 @@ func newUnchecked(t *topology.Network, p *Params) (*worker, error) {
 	return n, nil
 }
 
-// countPorts numbers the ports of routers, and allocates their state.
+// countPorts numbers the ports of the routers and allocates their state.
 func (n *worker) countPorts() error {
 	t, hosts := n.topology, uint32(n.hosts)
 	if most := 1 << 26; 2*len(t.Links)*int(n.vcs) > most {
@@ -236,7 +235,8 @@ func (n *worker) countPorts() error {
 	return nil
 }
 
-// connect connects the ports. It returns, by port of the topology, the router's port that sends there, none for hosts.
+// connect connects the ports. It returns, by port of the topology, the router's port that sends there, or none for
+// hosts.
 func (n *worker) connect() (links []uint32, err error) {
 	t, hosts := n.topology, uint32(n.hosts)
 	links = make([]uint32, 2*len(t.Links))
@@ -271,7 +271,7 @@ func (n *worker) connect() (links []uint32, err error) {
 	return links, nil
 }
 
-// attach creates a node's port of a link to another node, and returns it, none if the node is a host.
+// attach creates a node's port of a link to another node and returns it, or none if the node is a host.
 func (n *worker) attach(node, at, other, peer uint32, latency uint16) uint32 {
 	hosts, d := uint32(n.hosts), n.topology.Dragonfly
 	if node < hosts {
@@ -289,8 +289,9 @@ func (n *worker) attach(node, at, other, peer uint32, latency uint16) uint32 {
 	return at
 }
 
-// dragonflyPort returns the canonical number of a port of a dragonfly's router: after those to hosts, those to the
-// other routers of the group, by their numbers, then the global ports. It returns none to number ports in link order.
+// dragonflyPort returns the canonical number of a port of a dragonfly's router: after the ports to hosts, first the
+// ports to other routers of the group by router number, then the global ports. It returns none for numbering in link
+// order.
 func (n *worker) dragonflyPort(node, other uint32) uint32 {
 	d := n.topology.Dragonfly
 	if d == nil || other < uint32(n.hosts) {
@@ -307,7 +308,7 @@ func (n *worker) dragonflyPort(node, other uint32) uint32 {
 	return n.base[x] + uint32(d.P+j)
 }
 
-// fill empties all buffers.
+// fill initializes all buffers as empty.
 func (n *worker) fill() {
 	ports := len(n.ports)
 	n.next, n.sendAt, n.sent = make([]uint64, ports), make([]uint64, ports), make([]uint64, ports)
@@ -333,18 +334,18 @@ func (n *worker) fill() {
 	}
 }
 
-// nextCycle returns the next active cycle; the current one, as long as its NICs have not acted.
+// nextCycle returns the next active cycle, or the current one before its NICs have run.
 func (n *worker) nextCycle() uint64 {
-	if n.interfaces {
+	if n.nicsPending {
 		return n.now
 	}
 	return n.nextUsed()
 }
 
-// runRouters processes credits and runs the routers in cycle t. runInterfaces must follow.
+// runRouters processes credits and runs the routers in cycle t. runNICs must follow.
 func (n *worker) runRouters(t uint64) {
 	n.now = t
-	n.interfaces = true
+	n.nicsPending = true
 	slot := t & n.mask
 	if events := n.credits[slot]; len(events) > 0 {
 		n.takeCredits(events, t)
@@ -362,8 +363,8 @@ func (n *worker) runRouters(t uint64) {
 	}
 }
 
-// runInterfaces runs the NICs in the current cycle, which then ends.
-func (n *worker) runInterfaces() {
+// runNICs runs the NICs in the current cycle and ends the cycle.
+func (n *worker) runNICs() {
 	t := n.now
 	words := n.nicBits[int(t&n.mask)*n.nicW:][:n.nicW]
 	for w, word := range words {
@@ -375,11 +376,11 @@ func (n *worker) runInterfaces() {
 			n.runNIC(uint32(w*64+bits.TrailingZeros64(word)), t)
 		}
 	}
-	n.interfaces, n.over = false, t+1
+	n.nicsPending, n.over = false, t+1
 	n.done()
 }
 
-// takeCredits processes the credits that arrive.
+// takeCredits processes the arriving credits.
 func (n *worker) takeCredits(events []creditEvent, t uint64) {
 	for _, e := range events {
 		c := &n.channels[e.channel]

@@ -1,4 +1,4 @@
-// This file models the NICs of hosts: waiting messages, their packets, and sending and receiving.
+// This file models the NICs of hosts: waiting messages, their packets, sending and receiving.
 
 package flit
 
@@ -6,27 +6,27 @@ import "github.com/tracedag/tracedag/sim"
 
 // nic is a host's NIC.
 type nic struct {
-	firstMessage, lastMessage uint32 // waiting, or being divided into packets
-	firstPacket, lastPacket   uint32 // of the source queue, not yet leaving
-	queued                    uint32 // in the source queue
-	blocked                   bool   // waits for credits
-	linkFree                  uint64 // a packet is leaving until this cycle
-	generates                 uint64 // when it makes the next packet of synthetic traffic
+	firstMessage, lastMessage uint32 // messages that wait or are being divided into packets
+	firstPacket, lastPacket   uint32 // packets of the source queue
+	queued                    uint32 // flits of the source queue
+	blocked                   bool   // the NIC waits for credits
+	linkFree                  uint64 // a packet leaves until this cycle
+	generates                 uint64 // cycle of the next packet of synthetic traffic
 	random                    sim.Random
 }
 
-// message is a message that has not been received completely.
+// message is a message that is not completely received.
 type message struct {
 	op     uint32
-	to     uint32 // host
-	next   uint32 // in the queue of a NIC
-	began  uint64 // when its first packet was made
+	to     uint32 // target host
+	next   uint32 // next message in the queue of a NIC
+	began  uint64 // cycle of its first packet
 	left   uint64 // flits not in packets yet
 	coming uint64 // flits not received yet
-	last   uint64 // the latest reception of one of its packets
+	last   uint64 // latest reception of one of its packets
 }
 
-// post queues a message at a NIC, which acts in cycle t, the current one or a later one.
+// post queues a message at a NIC, which runs in cycle t, the current one or a later one.
 func (n *worker) post(op, from, to uint32, bytes, t uint64) {
 	flits := max(1, (bytes+uint64(n.p.FlitBytes)-1)/uint64(n.p.FlitBytes))
 	if whole := uint64(n.p.PacketFlits); n.p.Pad {
@@ -70,7 +70,7 @@ func (n *worker) runNIC(h uint32, t uint64) {
 	if c.firstPacket != none && c.linkFree > t {
 		n.wakeNIC(h, c.linkFree)
 	}
-	if c.firstMessage != none { // packetize as soon as there is room
+	if c.firstMessage != none { // fill the source queue when there is room
 		fits := uint64(c.queued) + c.linkFree + uint64(n.nextFlits(c)) - uint64(n.p.SourceQueue)
 		if fits <= c.linkFree {
 			n.wakeNIC(h, max(fits, t+1))
@@ -108,7 +108,7 @@ func (n *worker) queue(c *nic, id uint32) {
 	c.queued += n.packets[id].flits
 }
 
-// cut removes the flits of a packet from the first message, and moves to the next message after its last packet.
+// cut removes the flits of a packet from the first message, and advances to the next message after its last packet.
 func (n *worker) cut(c *nic, flits uint32, t uint64) {
 	m := &n.messages[c.firstMessage]
 	m.left -= uint64(flits)
@@ -119,7 +119,7 @@ func (n *worker) cut(c *nic, flits uint32, t uint64) {
 	}
 }
 
-// makePacket makes a packet of a message; none: of no message.
+// makePacket makes a packet of a message, or with none a packet of synthetic traffic.
 func (n *worker) makePacket(from, to, message, flits uint32, t uint64) uint32 {
 	id := n.newPacket()
 	n.packets[id] = packet{created: t, left: never, next: none, to: to, message: message, flits: flits, via: none,
@@ -136,7 +136,7 @@ func (n *worker) injectionVC(to uint32) uint8 {
 	return uint8(uint64(to) * uint64(n.count[hostPort]) / uint64(n.hosts))
 }
 
-// inject begins to send the first packet of the source queue, if there are credits for all of it.
+// inject starts sending the first packet of the source queue if there are credits for all of it.
 func (n *worker) inject(h uint32, c *nic, t uint64) {
 	id := c.firstPacket
 	pk := &n.packets[id]
@@ -157,7 +157,7 @@ func (n *worker) inject(h uint32, c *nic, t uint64) {
 	n.enqueue(id, at, t+uint64(n.ports[at].latency), t)
 }
 
-// insert adds the next packet to the router's buffer if there is room. It is for NICs without a source queue.
+// insert adds the next packet to the router's buffer if there is room. NICs without a source queue use it.
 func (n *worker) insert(h uint32, c *nic, t uint64) {
 	if c.firstMessage == none {
 		return
@@ -192,8 +192,8 @@ func (n *worker) put(h, id uint32, ch *channel, t uint64) {
 	n.enqueue(id, n.hostPorts[h], t+uint64(n.p.InjectionDelay), t)
 }
 
-// receive takes a packet whose head reaches its host in cycle t, which may lie ahead. Its last flit arrives flits-1
-// cycles later.
+// receive takes a packet whose head reaches its host in cycle t, which may be in the future. Its last flit arrives
+// flits-1 cycles later.
 func (n *worker) receive(id uint32, t uint64) {
 	pk := &n.packets[id]
 	last := t + uint64(pk.flits) - 1

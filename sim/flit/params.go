@@ -1,10 +1,12 @@
-// Package flit is the cycle-level backend for interconnects: routers with input and optional output buffers, virtual
-// channels, credits and virtual cut-through; NICs with bounded queues; dragonflies, meshes, tori, fat trees and single
-// switches. It shows contention within routers, and the effect of routing and buffers on it.
+// Package flit is the cycle-level backend for interconnection networks: routers with input buffers and optional output
+// buffers, virtual channels, credits and virtual cut-through; NICs with bounded queues; dragonflies, meshes, tori, fat
+// trees and single switches. It models contention within routers and the effect of routing and buffers on it.
 //
-// All lengths are in flits, the unit that a link moves in one cycle. Virtual cut-through forwards a packet as a whole:
-// an output is granted once there is room for all of it, and then its flits move one per cycle without a gap. So the
-// network is simulated packet by packet, and the position of each flit is known.
+// All lengths are in flits, the unit that a link transmits in one cycle. Virtual cut-through forwards a packet as a
+// whole: an output is granted when there is room for all of it, and then its flits move one per cycle without a gap. So
+// the backend simulates packets, and the position of each flit is known.
+//
+// docs/reference/backends/flit.md defines the rules.
 package flit
 
 import (
@@ -15,14 +17,14 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Params are the parameters of routers, NICs and routing. The topology gives the shape of the network and the latencies
-// of links; a latency counts in whole cycles, rounded up, at least one. Link rates and switch latencies of the topology
-// are ignored: every link moves one flit per cycle.
+// Params are the parameters of routers, NICs and routing. The topology defines the shape of the network and the
+// latencies of links, rounded up to whole cycles, at least one. Link rates and switch latencies of the topology are
+// ignored: every link moves one flit per cycle.
 type Params struct {
 	Cycle       dag.Time `json:"cycle_ps"`     // 1 ps to 1 s
 	FlitBytes   int      `json:"flit_bytes"`   // 1 to 65536
-	PacketFlits int      `json:"packet_flits"` // of a full packet, 1 to 65535
-	Pad         bool     `json:"pad_packets"`  // the last packet of a message is full, too
+	PacketFlits int      `json:"packet_flits"` // flits of a full packet, 1 to 65535
+	Pad         bool     `json:"pad_packets"`  // pad the last packet of a message to full size
 
 	// Virtual channels per router input port, 1 to 16: from hosts, from routers, and in a dragonfly from routers of
 	// other groups. LocalVCs and GlobalVCs are at least those that the topology and the routing need to avoid deadlock,
@@ -31,86 +33,86 @@ type Params struct {
 	LocalVCs     int `json:"local_vcs"`
 	GlobalVCs    int `json:"global_vcs"`
 
-	// Buffer capacities in flits: per virtual channel of an input, at least a full packet.
+	// Buffer capacity in flits per virtual channel of an input port, at least a full packet.
 	InjectionBuffer int `json:"injection_buffer"`
 	LocalBuffer     int `json:"local_buffer"`
 	GlobalBuffer    int `json:"global_buffer"`
-	// OutputBuffer is the capacity per output port, for all channels. If it is 0, there are none, and a packet moves
-	// from its input buffer to the link.
+	// OutputBuffer is the capacity in flits per output port, for all channels. If it is 0, there are no output buffers,
+	// and a packet moves from its input buffer to the link.
 	OutputBuffer int `json:"output_buffer"`
 
 	Pipeline   int `json:"pipeline"`   // cycles from the grant until the head leaves the router, 1 to 65535
 	Speedup    int `json:"speedup"`    // flits per cycle of the crossbar, 1 to 16; more than 1 requires output buffers
-	Iterations int `json:"iterations"` // of the allocator per cycle, 1 to 8
+	Iterations int `json:"iterations"` // iterations of the allocator per cycle, 1 to 8
 
 	InputArbiter  Arbiter `json:"input_arbiter"`  // among the virtual channels of an input
 	OutputArbiter Arbiter `json:"output_arbiter"` // among the inputs that request an output
 	// TransitFirst gives packets from other routers priority over those from hosts.
 	TransitFirst bool `json:"transit_first"`
 
-	// WholeCredits returns all credits of a packet with its first flit, and its room is free in the next cycle.
-	// Otherwise each flit returns its own credit.
+	// WholeCredits returns all credits of a packet with its first flit, and frees its room in the next cycle. Otherwise
+	// each flit returns its own credit.
 	WholeCredits bool `json:"whole_credits"`
 
-	// SourceQueue is the queue capacity of a NIC, in flits, between the messages and the link to the router. If it is
-	// 0, there are neither queues nor links: packets go from their messages to the router's buffer, one per cycle, and
-	// arrive after InjectionDelay cycles; at the destination they go from the router to the host at once, one packet at
-	// a time.
+	// SourceQueue is the capacity in flits of a NIC's queue between the messages and the link to the router. If it is
+	// 0, there are neither queues nor links to routers: packets move from their messages to the router's buffer, one
+	// per cycle, and arrive after InjectionDelay cycles; at the destination they move from the router to the host at
+	// once, one packet at a time.
 	SourceQueue    int `json:"source_queue"`
 	InjectionDelay int `json:"injection_delay"` // 1 to 65535; ignored with SourceQueue
 
 	Routing Routing `json:"routing"`
-	// Threshold is for [UGAL] and [UGALGlobal]: they take the minimal path unless its queue exceeds twice that of the
-	// other path by more than this number of flits.
+	// Threshold applies to [UGAL] and [UGALGlobal], in flits: they take the minimal path unless its queue exceeds twice
+	// that of the other path by more than Threshold.
 	Threshold int `json:"ugal_threshold"`
 
 	Coupling Coupling `json:"coupling"`
 	Seed     int64    `json:"seed"`
 }
 
-// Coupling determines how the ranks of a trace use the network.
+// Coupling defines how the ranks of a trace use the network.
 type Coupling struct {
-	Overhead dag.Time `json:"o_ps"` // time that a send or a receive occupies its stream
-	// Injected makes a send end when the NIC's queue has taken its last packet, not at once.
+	Overhead dag.Time `json:"o_ps"` // time for which a send or a receive occupies its stream
+	// Injected makes a send end when the NIC's queue has taken its last packet instead of immediately.
 	Injected bool `json:"send_ends_injected"`
-	// Paced delays that end at least to the cycle in which the rank hands over the last flit, at one flit per cycle
-	// from that of the first packet. It requires Injected.
+	// Paced delays that end to at least the cycle in which the rank hands over the last flit, at one flit per cycle
+	// from the cycle of the first packet. It requires Injected.
 	Paced bool `json:"send_paced"`
-	// Head makes a receive end with the first flit of the message's last packet, not with its last flit.
+	// Head makes a receive end with the first flit of the message's last packet instead of its last flit.
 	Head bool `json:"receive_head"`
-	// Local is the delay of a message between ranks of one host, in cycles.
+	// Local is the delay in cycles of a message between ranks of one host.
 	Local int `json:"local_cycles"`
 }
 
-// Arbiter is the policy by which an arbiter selects.
+// Arbiter is the selection policy of an arbiter.
 type Arbiter uint8
 
-// Arbiters.
+// Arbiter policies.
 const (
-	RoundRobin          Arbiter = iota // round robin: the first after the one served last
-	LeastRecentlyServed                // least recently served; initially the lowest number
+	RoundRobin          Arbiter = iota // the first one after the one served last
+	LeastRecentlyServed                // the least recently served one; initially the one with the lowest number
 )
 
 var arbiters = []string{"rr", "lrs"}
 
-// String returns the name.
+// String returns the policy's name.
 func (a Arbiter) String() string { return nameOf(arbiters, int(a)) }
 
-// MarshalText returns the name.
+// MarshalText returns the policy's name.
 func (a Arbiter) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads a name.
+// UnmarshalText parses a policy's name.
 func (a *Arbiter) UnmarshalText(text []byte) error {
 	return unmarshalName(a, "arbiter", arbiters, text)
 }
 
-// Routing is a routing policy.
+// Routing is a routing algorithm.
 type Routing uint8
 
-// Routings. Minimal is dimension order in meshes and tori, and in other networks one of the shortest paths to each
-// host. Adaptive takes, at each router, the shortest path with the most credits. It supports fat trees, and meshes and
-// tori, where it needs one more virtual channel than Minimal. Valiant goes through a random group of a dragonfly. UGAL
-// takes that path only if the queue of the minimal one is longer, by the source router's knowledge of its own ports
+// Routing algorithms. Minimal is dimension order in meshes and tori, and one of the shortest paths per host in other
+// networks. Adaptive takes, at each router, the shortest path with the most credits. It supports fat trees, and meshes
+// and tori, where it needs one more virtual channel than Minimal. Valiant routes through a random group of a dragonfly.
+// UGAL takes that path only if the queue of the minimal path is longer, according to the source router's own ports
 // (UGAL-L of Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4).
 // UGALGlobal knows the queues of all global ports of its group (UGAL-G there), unlike a real router.
 const (
@@ -123,13 +125,13 @@ const (
 
 var routings = []string{"minimal", "valiant", "ugal", "ugal-g", "adaptive"}
 
-// String returns the name.
+// String returns the algorithm's name.
 func (r Routing) String() string { return nameOf(routings, int(r)) }
 
-// MarshalText returns the name.
+// MarshalText returns the algorithm's name.
 func (r Routing) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads a name.
+// UnmarshalText parses an algorithm's name.
 func (r *Routing) UnmarshalText(text []byte) error {
 	return unmarshalName(r, "routing", routings, text)
 }
@@ -141,21 +143,21 @@ func nameOf(names []string, i int) string {
 	return fmt.Sprint(i)
 }
 
-func unmarshalName[T ~uint8](into *T, what string, names []string, text []byte) error {
+func unmarshalName[T ~uint8](into *T, noun string, names []string, text []byte) error {
 	for i, name := range names {
 		if name == string(text) {
 			*into = T(i)
 			return nil
 		}
 	}
-	return fmt.Errorf("no %s %q, expected one of %v", what, text, names)
+	return fmt.Errorf("unknown %s %q, expected one of %s", noun, text, strings.Join(names, ", "))
 }
 
 // Preset is a published network with its parameters.
 type Preset struct {
 	Name     string
 	Title    string
-	Topology string // in the syntax of topology.Parse
+	Topology string // syntax of topology.Parse
 	Params   Params
 }
 
@@ -164,7 +166,7 @@ func Presets() []Preset {
 	return []Preset{
 		{
 			Name:     "vef-switch",
-			Title:    "input-queued switch of Andújar et al., The Journal of Supercomputing 2023, section 4",
+			Title:    "input-queued switch (Andújar et al., The Journal of Supercomputing 2023, section 4)",
 			Topology: "star:hosts=8,rate=128Gbps,latency=1ns",
 			Params: Params{
 				Cycle: dag.Nanosecond, FlitBytes: 16, PacketFlits: 8,
@@ -178,8 +180,8 @@ func Presets() []Preset {
 		},
 		{
 			Name: "graph500-dragonfly",
-			Title: "dragonfly of Fuentes et al., A scalable synthetic traffic model of Graph500, table IV, " +
-				"at 40 Gbit/s",
+			Title: "dragonfly at 40 Gb/s (Fuentes et al., A scalable synthetic traffic model of " +
+				"Graph500, table IV)",
 			Topology: "dragonfly:p=2,a=4,h=2,arrangement=palmtree,rate=40Gbps,latency=40ns,globallatency=400ns",
 			Params: Params{
 				Cycle: 800 * dag.Picosecond, FlitBytes: 4, PacketFlits: 1024, Pad: true,
@@ -195,7 +197,7 @@ func Presets() []Preset {
 	}
 }
 
-// FindPreset returns the preset of the given name.
+// FindPreset returns the named preset.
 func FindPreset(name string) (Preset, error) {
 	presets := Presets()
 	names := make([]string, len(presets))
@@ -205,7 +207,7 @@ func FindPreset(name string) (Preset, error) {
 		}
 		names[i] = p.Name
 	}
-	return Preset{}, fmt.Errorf("no preset %q, expected one of %s", name, strings.Join(names, ", "))
+	return Preset{}, fmt.Errorf("unknown preset %q, expected one of %s", name, strings.Join(names, ", "))
 }
 
 // Limits of parameters in cycles or flits.
@@ -215,7 +217,7 @@ const (
 	maxVCs    = 16
 )
 
-// Check returns an error if a parameter is out of range or parameters contradict each other.
+// Check returns an error if a parameter is out of range or conflicts with another one.
 func (p *Params) Check() error {
 	buffers := func(least int) [][4]int64 {
 		return [][4]int64{{int64(p.InjectionBuffer), int64(least), maxBuffer}, {int64(p.LocalBuffer), int64(least),
@@ -228,23 +230,23 @@ func (p *Params) Check() error {
 		least, most int64
 	}{
 		{"cycle", int64(p.Cycle), 1, int64(dag.Second)},
-		{"flit bytes", int64(p.FlitBytes), 1, 1 << 16},
-		{"packet flits", int64(p.PacketFlits), 1, maxCycles},
-		{"injection VCs", int64(p.InjectionVCs), 1, maxVCs},
-		{"local VCs", int64(p.LocalVCs), 0, maxVCs},
-		{"global VCs", int64(p.GlobalVCs), 0, maxVCs},
-		{"injection buffer", buffers[0][0], buffers[0][1], buffers[0][2]},
-		{"local buffer", buffers[1][0], buffers[1][1], buffers[1][2]},
-		{"global buffer", buffers[2][0], buffers[2][1], buffers[2][2]},
-		{"output buffer", int64(p.OutputBuffer), 0, maxBuffer},
+		{"flit-bytes", int64(p.FlitBytes), 1, 1 << 16},
+		{"packet-flits", int64(p.PacketFlits), 1, maxCycles},
+		{"injection-vcs", int64(p.InjectionVCs), 1, maxVCs},
+		{"local-vcs", int64(p.LocalVCs), 0, maxVCs},
+		{"global-vcs", int64(p.GlobalVCs), 0, maxVCs},
+		{"injection-buffer", buffers[0][0], buffers[0][1], buffers[0][2]},
+		{"local-buffer", buffers[1][0], buffers[1][1], buffers[1][2]},
+		{"global-buffer", buffers[2][0], buffers[2][1], buffers[2][2]},
+		{"output-buffer", int64(p.OutputBuffer), 0, maxBuffer},
 		{"pipeline", int64(p.Pipeline), 1, maxCycles},
 		{"speedup", int64(p.Speedup), 1, 16},
 		{"iterations", int64(p.Iterations), 1, 8},
-		{"source queue", int64(p.SourceQueue), 0, maxBuffer},
-		{"injection delay", int64(p.InjectionDelay), 1, maxCycles},
-		{"ugal threshold", int64(p.Threshold), math.MinInt32, math.MaxInt32},
-		{"overhead", int64(p.Coupling.Overhead), 0, int64(dag.MaxTime / 4)},
-		{"local cycles", int64(p.Coupling.Local), 0, maxCycles},
+		{"source-queue", int64(p.SourceQueue), 0, maxBuffer},
+		{"injection-delay", int64(p.InjectionDelay), 1, maxCycles},
+		{"ugal-threshold", int64(p.Threshold), math.MinInt32, math.MaxInt32},
+		{"o", int64(p.Coupling.Overhead), 0, int64(dag.MaxTime / 4)},
+		{"local-cycles", int64(p.Coupling.Local), 0, maxCycles},
 	} {
 		if l.value < l.least || l.value > l.most {
 			return fmt.Errorf("%s: expected %d to %d, found %d", l.name, l.least, l.most, l.value)
@@ -252,12 +254,12 @@ func (p *Params) Check() error {
 	}
 	switch {
 	case p.OutputBuffer > 0 && p.OutputBuffer < p.PacketFlits:
-		return fmt.Errorf("output buffer: expected none or room for a packet of %d flits, found %d", p.PacketFlits,
+		return fmt.Errorf("output-buffer: expected 0 or at least a packet of %d flits, found %d", p.PacketFlits,
 			p.OutputBuffer)
 	case p.OutputBuffer == 0 && p.Speedup > 1:
-		return fmt.Errorf("speedup: expected 1 without output buffers, found %d", p.Speedup)
+		return fmt.Errorf("speedup: expected 1 without output buffers (output-buffer=0), found %d", p.Speedup)
 	case p.SourceQueue > 0 && p.SourceQueue < p.PacketFlits:
-		return fmt.Errorf("source queue: expected none or room for a packet of %d flits, found %d", p.PacketFlits,
+		return fmt.Errorf("source-queue: expected 0 or at least a packet of %d flits, found %d", p.PacketFlits,
 			p.SourceQueue)
 	case int(p.InputArbiter) >= len(arbiters) || int(p.OutputArbiter) >= len(arbiters):
 		return fmt.Errorf("arbiters: expected 0 to %d, found %d and %d", len(arbiters)-1, p.InputArbiter,
@@ -265,7 +267,7 @@ func (p *Params) Check() error {
 	case int(p.Routing) >= len(routings):
 		return fmt.Errorf("routing: expected 0 to %d, found %d", len(routings)-1, p.Routing)
 	case p.Coupling.Paced && !p.Coupling.Injected:
-		return fmt.Errorf("coupling: a paced send ends when it is injected, too")
+		return fmt.Errorf("send-paced: expected send-injected=on too, found off")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// This file routes networks that are neither dragonflies nor meshes, by tables of shortest paths.
+// This file routes packets with tables of shortest paths, in networks other than dragonflies and meshes.
 
 package flit
 
@@ -6,9 +6,9 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// paths has the shortest paths of a network. In fat trees and stars, where packets go up and then down, all virtual
-// channels are equivalent, and packets choose among them by their targets. In other networks, the n-th hop between
-// routers takes channel n, and all further hops the last; whether that is free of deadlock is checked.
+// paths contains the shortest paths of a network. In fat trees and stars, where packets go up and then down, all
+// virtual channels are equivalent, and the target of a packet selects one. In other networks, hop n between routers
+// takes channel n, and all further hops the last channel; checkDependencies checks that this is deadlock-free.
 type paths struct {
 	routes *topology.Routes
 	links  []uint32 // the routers' ports by port of the topology
@@ -23,7 +23,7 @@ func newPaths(n *worker, links []uint32) (*paths, error) {
 	return &paths{routes, links, n.topology.FatTree != nil || n.routers == 1}, nil
 }
 
-// begin returns the number of the path of packets from one host to another. It depends on the target only.
+// begin returns the path number of packets from one host to another. It depends only on the target.
 func (p *paths) begin(n *worker, from, to uint32) uint32 {
 	return to % max(1, p.routes.Paths(n.edge[from], n.edge[to]))
 }
@@ -49,7 +49,7 @@ func (p *paths) route(n *worker, at uint32, pk *packet) {
 	pk.out = p.links[link]
 }
 
-// adapt chooses the port with the most credits, among those with room, for the first packet of a buffer.
+// adapt selects the port with the most credits, among those with room, for the first packet of a buffer.
 func (p *paths) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	pk := &n.packets[c.first]
 	edge := n.edge[pk.to]

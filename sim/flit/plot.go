@@ -14,10 +14,10 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// plotFormats are the formats of pictures, by the endings of names.
+// plotFormats are the picture formats by file name ending.
 var plotFormats = []string{"svg", "png", "pdf"}
 
-// plotFormat returns the format that a name asks for.
+// plotFormat returns the picture format of a file name.
 func plotFormat(path string) (string, error) {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	for _, f := range plotFormats {
@@ -28,7 +28,7 @@ func plotFormat(path string) (string, error) {
 	return "", param.Errorf("plot", "%s: expected a name that ends with .svg, .png or .pdf", path)
 }
 
-// plotCurve draws the mean latency of packets and the load that the network accepts over the nominal load.
+// plotCurve plots the mean packet latency and the accepted load over the nominal load.
 func plotCurve(w io.Writer, format string, points []syntheticPoint) error {
 	var latency, accepted plotter.XYs
 	for i := range points {

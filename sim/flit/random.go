@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Purposes of random streams, see [sim.Random].
+// Purposes of random streams; see [sim.NewRandom].
 const (
 	forRoute = iota + 1
 	forTraffic
@@ -19,7 +19,7 @@ func uniform(g *sim.Random) float64 {
 }
 
 // gap returns the number of trials up to and including the first success. logFail is log(1 - probability of success);
-// -Inf means that each trial succeeds.
+// with -Inf, each trial succeeds.
 func gap(g *sim.Random, logFail float64) uint64 {
 	return 1 + uint64(min(math.Log(uniform(g))/logFail, 1<<62))
 }

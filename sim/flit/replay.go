@@ -1,5 +1,5 @@
-// This file replays traces. It couples the engine, which knows ranks and messages, with the network, which knows hosts
-// and packets.
+// This file replays traces. It couples the engine, which handles ranks and messages, with the network, which handles
+// hosts and packets.
 
 package flit
 
@@ -24,22 +24,22 @@ type Options struct {
 	Placement Placement
 
 	Timeline sim.Timeline    // nil: none
-	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
-	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: never
+	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
+	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 }
 
 // Placement assigns ranks to hosts.
 type Placement struct {
 	Hosts []uint32 // by rank; nil: rank r is on host r / Cores
-	Cores int      // ranks per host; 0 means 1
+	Cores int      // ranks per host; 0: one
 }
 
-// hosts returns the host of each rank.
+// hosts returns the hosts of the ranks.
 func (p *Placement) hosts(ranks, hosts int) ([]uint32, error) {
 	at := p.Hosts
 	if at == nil {
 		if p.Cores < 0 {
-			return nil, fmt.Errorf("%d cores, expected 1 or more", p.Cores)
+			return nil, fmt.Errorf("expected at least 1 core per host, found %d", p.Cores)
 		}
 		at = make([]uint32, ranks)
 		for r := range at {
@@ -47,17 +47,17 @@ func (p *Placement) hosts(ranks, hosts int) ([]uint32, error) {
 		}
 	}
 	if len(at) != ranks {
-		return nil, fmt.Errorf("the placement is of %d ranks, but the trace has %d", len(at), ranks)
+		return nil, fmt.Errorf("the placement has hosts for %d ranks, expected %d as in the trace", len(at), ranks)
 	}
 	for r, h := range at {
 		if int(h) >= hosts {
-			return nil, fmt.Errorf("rank %d is placed on host %d, but the network has hosts 0 to %d", r, h, hosts-1)
+			return nil, fmt.Errorf("rank %d is placed on host %d, expected hosts 0 to %d of the network", r, h, hosts-1)
 		}
 	}
 	return at, nil
 }
 
-// Replay is a compiled trace. It can be run once.
+// Replay is a compiled trace. It can run once.
 type Replay struct {
 	program *sim.Program
 	used    bool
@@ -76,13 +76,13 @@ func newReplay(ctx context.Context, t dag.Source) (*Replay, error) {
 	return &Replay{program: p}, nil
 }
 
-// Clone returns another replay of the same trace. It must be called before Run.
+// Clone returns another replay of the same trace. Call it before Run.
 func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone()}
 }
 
-// Run replays the trace. It fails with [DeadlockError] if packets wait for each other in a circle, if the replay has
-// been run already, and if the context ends.
+// Run replays the trace. It returns a [*DeadlockError] if packets wait for each other in a circle, and an error if the
+// replay has already run or the context ends.
 func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	if r.used {
 		return nil, nil, errors.New("a replay can be run only once")
@@ -130,20 +130,20 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	return result, n.report((result.Makespan.Ticks + c.cycle - 1) / c.cycle), nil
 }
 
-// coupling is the sim.Network of the backend. A message reaches its NIC in the first cycle that begins at or after the
-// time at which it is handed over. Messages of one time are ordered by rank. Cycle k begins at k times the cycle time.
+// coupling is the sim.Network of the backend. A message reaches its NIC in the first cycle that begins at or after its
+// handover. Messages of the same time are ordered by rank. Cycle k begins at k times the cycle time.
 type coupling struct {
 	n      *worker
 	p      *sim.Program
 	c      *Coupling
-	actor  *sim.Actor  // of the current call
+	actor  *sim.Actor  // actor of the current call
 	hosts  []uint32    // by rank
-	cycle  uint64      // cycle time, picoseconds
-	posted []uint64    // by message, when it was handed over
-	next   event.Queue // messages handed over that have not reached their NICs
+	cycle  uint64      // cycle time in picoseconds
+	posted []uint64    // by message: time of its handover
+	next   event.Queue // messages that have not reached their NICs yet
 	err    error
-	ctx    context.Context // nil: the run is never interrupted
-	cycles int             // that advance has run
+	ctx    context.Context // nil: no limit
+	cycles int             // number of cycles run by advance
 }
 
 // Events of the coupling in the engine's queues.
@@ -155,7 +155,7 @@ const (
 func (*coupling) Lookahead() uint64 { return 0 }
 func (*coupling) Ordered() bool     { return false }
 
-// Eager takes over a message.
+// Eager hands over a message to the network.
 func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
 	c.posted[m] = t
@@ -170,7 +170,7 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	a.Wake(c.begins(t))
 }
 
-// begins returns the time of the first cycle that begins at or after t.
+// begins returns the start of the first cycle that begins at or after t.
 func (c *coupling) begins(t uint64) uint64 {
 	if rest := t % c.cycle; rest > 0 {
 		t += c.cycle - rest
@@ -181,7 +181,7 @@ func (c *coupling) begins(t uint64) uint64 {
 // Request is not called, since all messages are eager.
 func (*coupling) Request(*sim.Actor, uint32, uint64) {}
 
-// Grant is not called either.
+// Grant is not called, since all messages are eager.
 func (*coupling) Grant(*sim.Actor, uint32, uint64) {}
 
 // Event handles an event of the coupling.
@@ -203,7 +203,7 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 // checkCycles is the number of cycles between two checks of the context. In large networks a cycle takes milliseconds.
 const checkCycles = 64
 
-// advance runs the network until a rank has events. It stops between the routers' and the NICs' part of a cycle, so
+// advance runs the network until a rank has events. It stops between the routers' and the NICs' parts of a cycle, so
 // that ranks can react to receptions within the cycle.
 func (c *coupling) advance() error {
 	a, n := c.actor, c.n
@@ -211,7 +211,7 @@ func (c *coupling) advance() error {
 		t := n.nextCycle()
 		if c.next.Len() > 0 {
 			earliest := n.over
-			if n.interfaces {
+			if n.nicsPending {
 				earliest = n.now
 			}
 			t = min(t, max(earliest, c.begins(c.next.Next())/c.cycle))
@@ -230,7 +230,7 @@ func (c *coupling) advance() error {
 			a.Wake(at)
 			return nil
 		}
-		if !n.interfaces {
+		if !n.nicsPending {
 			n.runRouters(t)
 			if a.Until() <= at {
 				a.Wake(at)
@@ -238,7 +238,7 @@ func (c *coupling) advance() error {
 			}
 		}
 		c.post(t)
-		n.runInterfaces()
+		n.runNICs()
 		if c.cycles++; c.cycles%checkCycles == 0 {
 			if err := sim.Interrupted(c.ctx); err != nil {
 				return err
@@ -247,7 +247,7 @@ func (c *coupling) advance() error {
 	}
 }
 
-// post queues at their NICs the messages that were handed over by the begin of a cycle.
+// post queues at their NICs all messages handed over by the start of a cycle.
 func (c *coupling) post(t uint64) {
 	for c.next.Len() > 0 && c.next.Next() <= t*c.cycle {
 		m := c.next.Pop().Payload()
@@ -256,7 +256,7 @@ func (c *coupling) post(t uint64) {
 	}
 }
 
-// taken ends a send that ends with its injection.
+// taken ends a send whose end is its injection.
 func (c *coupling) taken(m uint32, began, t uint64) {
 	if !c.c.Injected {
 		return

@@ -1,4 +1,4 @@
-// This file makes the report of a run from its counters.
+// This file computes the report of a run from its counters.
 
 package flit
 
@@ -12,29 +12,29 @@ import (
 // counters are the counts of the measured cycles.
 type counters struct {
 	created   uint64 // flits of generated packets
-	dropped   uint64 // packets of synthetic traffic that found no room
-	packets   uint64 // received, like the following
+	dropped   uint64 // packets of synthetic traffic dropped for lack of room
+	packets   uint64 // received packets; the following counts refer to them
 	flits     uint64
-	endToEnd  uint64 // sums over flits, cycles
+	endToEnd  uint64 // sums over flits, in cycles
 	network   uint64
-	total     uint64 // sums over packets, cycles
+	total     uint64 // sums over packets, in cycles
 	injection uint64
 	hops      uint64
 	messages  uint64
-	waited    uint64 // sum over messages, cycles
+	waited    uint64 // sum over messages, in cycles
 	shortest  uint64
 	longest   uint64
 	latencies [histogramSize]uint64
 	stalls    [stalls]uint64
 }
 
-// channelUse is the occupancy of the buffers of one virtual channel, over all input ports of a kind.
+// channelUse is the buffer occupancy of one virtual channel, over all input ports of a kind.
 type channelUse struct {
 	packets   uint64
 	residence uint64 // flits times cycles
 }
 
-// The latency histogram has one bin per cycle count below 2^exactBits, and as many per power of two above.
+// The latency histogram has one bin per cycle below 2^exactBits, and the same number of bins per power of two above.
 const (
 	exactBits     = 11
 	histogramSize = 1 << exactBits * (64 - exactBits + 1)
@@ -60,7 +60,7 @@ func histogramValue(place int) uint64 {
 // receive counts a packet whose head is received in cycle t.
 func (c *counters) receive(pk *packet, t uint64) {
 	flits := uint64(pk.flits)
-	behind := flits * (flits - 1) / 2 // delays of its flits relative to its head, in sum
+	behind := flits * (flits - 1) / 2 // sum of the delays of its flits relative to its head
 	c.packets++
 	c.flits += flits
 	c.endToEnd += flits*(t-pk.created) + behind
@@ -76,7 +76,7 @@ func (c *counters) receive(pk *packet, t uint64) {
 	c.latencies[histogramPlace(total)]++
 }
 
-// add adds the counts of another.
+// add adds the counts of d.
 func (c *counters) add(d *counters) {
 	for _, sum := range [...]struct {
 		into *uint64
@@ -103,60 +103,61 @@ func (c *counters) add(d *counters) {
 
 // Report is the backend's part of a result. Latencies are in cycles.
 type Report struct {
-	Cycles  uint64 `json:"cycles"` // measured
+	Cycles  uint64 `json:"cycles"` // measured cycles
 	Packets uint64 `json:"packets"`
-	Flits   uint64 `json:"flits"`   // received
-	Dropped uint64 `json:"dropped"` // packets of synthetic traffic that found no room
+	Flits   uint64 `json:"flits"`   // received flits
+	Dropped uint64 `json:"dropped"` // packets of synthetic traffic dropped for lack of room
 
-	// Loads in flits per cycle and host: of generated packets, and of received ones, which is the throughput.
+	// Applied and Accepted are the loads of generated packets and of received packets (the throughput), in flits per
+	// cycle and host.
 	Applied  float64 `json:"applied_load"`
 	Accepted float64 `json:"accepted_load"`
 
-	// Means over flits, until their reception: from the generation of their packet, and from the cycle in which its
-	// head left the NIC.
+	// Mean latencies of flits until their reception: from the generation of their packet, and from the cycle in which
+	// the packet's head left the NIC.
 	FlitLatency        float64 `json:"flit_latency"`
 	FlitNetworkLatency float64 `json:"flit_network_latency"`
 
-	// Packet is the latency of packets, from generation to the end of the cycle in which the last flit is received. It
-	// is divided into the mean until the head leaves the first router, and the rest.
+	// Packet is the latency of packets, from generation to the end of the cycle in which the last flit is received. The
+	// two means below divide it at the cycle in which the head leaves the first router.
 	Packet           measure.Distribution[uint64] `json:"packet_latency"`
 	InjectionLatency float64                      `json:"packet_injection_latency"`
 	NetworkLatency   float64                      `json:"packet_network_latency"`
-	Hops             float64                      `json:"hops"` // mean links between routers
+	Hops             float64                      `json:"hops"` // mean number of links between routers
 
-	// MessageLatency is the mean over messages of a trace, from being handed over to the reception of the last flit.
+	// MessageLatency is the mean over the messages of a trace, from handover to the reception of the last flit.
 	Messages       uint64  `json:"messages"`
 	MessageLatency float64 `json:"message_latency"`
 
-	Links  []LinkReport  `json:"links"`  // per direction of links of routers, by router and port
+	Links  []LinkReport  `json:"links"`  // one per direction of the routers' links, by router and port
 	VCs    []VCReport    `json:"vcs"`    // by kind and number
 	Stalls []StallReport `json:"stalls"` // by cause
 
 	Events int64         `json:"events"` // packets granted, sent or received since the start
-	Wall   time.Duration `json:"-"`      // of synthetic traffic
+	Wall   time.Duration `json:"-"`      // for synthetic traffic
 }
 
-// LinkReport is one direction of a link.
+// LinkReport describes one direction of a link.
 type LinkReport struct {
-	From  string  `json:"from"`
-	To    string  `json:"to"`
-	Kind  string  `json:"kind"`  // host, local or global
-	Flits uint64  `json:"flits"` // sent
-	Use   float64 `json:"use"`   // fraction of its cycles
+	From        string  `json:"from"`
+	To          string  `json:"to"`
+	Kind        string  `json:"kind"`  // host, local or global
+	Flits       uint64  `json:"flits"` // sent flits
+	Utilization float64 `json:"use"`   // fraction of busy cycles
 }
 
-// VCReport is a virtual channel of all input ports of a kind.
+// VCReport describes a virtual channel of all input ports of a kind.
 type VCReport struct {
 	Kind      string  `json:"kind"` // kind of port: from hosts, local or global
 	VC        int     `json:"vc"`
-	Packets   uint64  `json:"packets"`   // flits that left the buffers
+	Packets   uint64  `json:"packets"`   // packets that left the buffers
 	Occupancy float64 `json:"occupancy"` // mean flits per buffer
-	Share     float64 `json:"share"`     // mean fraction of its capacity
+	Share     float64 `json:"share"`     // mean fraction of the capacity in use
 }
 
-// StallReport is the number of cycles in which the first packet of an input buffer could not leave, by cause: "input",
-// another packet was leaving the port; "output", another was coming to the output; "buffer", the output buffer was
-// full; "credits", the next router's buffer was full; "arbitration", another was served.
+// StallReport is the number of cycles in which the first packet of an input buffer could not leave, by cause: "input":
+// another packet was leaving the port; "output": another was arriving at the output; "buffer": the output buffer was
+// full; "credits": the next router's buffer was full; "arbitration": another was served.
 type StallReport struct {
 	Cause  string `json:"cause"`
 	Cycles uint64 `json:"cycles"`
@@ -194,8 +195,8 @@ func (n *worker) report(cycles uint64) *Report {
 	return r
 }
 
-// distribution returns the latencies of packets in cycles. Percentiles are exact up to 2047, and above at most 0.05 %
-// too low.
+// distribution returns the distribution of packet latencies in cycles. Percentiles are exact up to 2047, and at most
+// 0.05 % too low above.
 func (c *counters) distribution() measure.Distribution[uint64] {
 	d := measure.Distribution[uint64]{
 		Count: int64(c.packets), Mean: ratio(c.total, c.packets), Min: c.shortest, Max: c.longest,
@@ -222,7 +223,7 @@ func (n *worker) reportLinks(r *Report) {
 	hosts := uint32(n.hosts)
 	for q := range n.ports {
 		pt := &n.ports[q]
-		to := pt.peer - uint32(len(n.ports)) // to a host
+		to := pt.peer - uint32(len(n.ports)) // port to a host
 		if pt.kind != hostPort {
 			to = n.ports[pt.peer].router + hosts
 		}

@@ -9,11 +9,11 @@ import (
 )
 
 // figures are the backend's part of a result: latencies, throughput, utilization of links and channels, stalls.
-// docs/reference/backends/flit.md has the definitions.
+// docs/reference/backends/flit.md defines them.
 type figures struct {
 	*Report
 	Use   *sim.Table `json:"link_use"` // by kind of link
-	Links *sim.Table `json:"links"`    // instead of all
+	Links *sim.Table `json:"links"`    // replaces the full list of links
 
 	use []linkUse
 }
@@ -33,14 +33,14 @@ func newFigures(r *Report) *figures {
 	return f
 }
 
-// linkUse is the use of links of a kind, in one direction each.
+// linkUse is the utilization of the links of a kind; each direction of a link counts once.
 type linkUse struct {
 	kind         string
 	links, flits uint64
-	mean, most   float64 // 0 to 1
+	mean, most   float64 // from 0 to 1
 }
 
-// linkUses returns the use of links by kind, in the order in which the report first has each.
+// linkUses returns the utilization of links by kind, in the order of the kinds in the report.
 func linkUses(r *Report) (uses []linkUse) {
 	for i := range r.Links {
 		l := &r.Links[i]
@@ -51,7 +51,7 @@ func linkUses(r *Report) (uses []linkUse) {
 		}
 		u.links++
 		u.flits += l.Flits
-		u.most = max(u.most, l.Use)
+		u.most = max(u.most, l.Utilization)
 	}
 	for i := range uses {
 		if all := r.Cycles * uses[i].links; all > 0 {
@@ -61,7 +61,7 @@ func linkUses(r *Report) (uses []linkUse) {
 	return uses
 }
 
-// useOf returns the use of links of a kind, nil if there are none.
+// useOf returns the utilization of the links of a kind, or nil if there are none.
 func useOf(uses []linkUse, kind string) *linkUse {
 	for i := range uses {
 		if uses[i].kind == kind {
@@ -71,7 +71,7 @@ func useOf(uses []linkUse, kind string) *linkUse {
 	return nil
 }
 
-// meanUse returns the mean use of links of a kind, 0 if there are none.
+// meanUse returns the mean utilization of the links of a kind, or 0 if there are none.
 func meanUse(uses []linkUse, kind string) float64 {
 	if u := useOf(uses, kind); u != nil {
 		return u.mean
@@ -94,12 +94,12 @@ func linkTable(r *Report, most int) *sim.Table {
 		t.Text(l.To)
 		t.Text(l.Kind)
 		t.Uint(l.Flits)
-		t.Float(l.Use, 4)
+		t.Float(l.Utilization, 4)
 	}
 	return t
 }
 
-// sweepColumns are the columns of sweeps.
+// sweepColumns are the backend's columns of sweeps.
 var sweepColumns = []string{"cycles", "accepted_load", "flit_latency", "flit_network_latency", "packet_latency_mean",
 	"packet_latency_p99", "packet_latency_max", "message_latency", "host_use", "local_use", "global_use"}
 
@@ -111,7 +111,7 @@ func (f *figures) cells() []string {
 		number6(meanUse(f.use, "host")), number6(meanUse(f.use, "local")), number6(meanUse(f.use, "global"))}
 }
 
-// number6 returns a number with six digits.
+// number6 formats a number with six significant digits.
 func number6(v float64) string { return fmt.Sprintf("%.6g", v) }
 
 // rows returns the summary lines.
@@ -119,7 +119,7 @@ func (f *figures) rows() (rows []sim.Row) {
 	row := func(label, format string, args ...any) { rows = append(rows, sim.Rowf(label, format, args...)) }
 	r := f.Report
 	row("cycles", "%d", r.Cycles)
-	row("throughput", "%.4g flits a cycle and host, %d flits in %d packets", r.Accepted, r.Flits, r.Packets)
+	row("throughput", "%.4g flits per cycle and host, %d flits in %d packets", r.Accepted, r.Flits, r.Packets)
 	if r.Packets == 0 {
 		return rows
 	}
@@ -131,22 +131,22 @@ func (f *figures) rows() (rows []sim.Row) {
 	return rows
 }
 
-// printTables prints the use of links and channels, and the stalls.
+// printTables prints the utilization of links and channels, and the stalls.
 func (f *figures) printTables(w io.Writer) {
 	r := f.Report
 	if r.Packets == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nlinks\tnumber\tflits\tmean use\tmax use")
+	fmt.Fprintln(w, "\nlinks\tnumber\tflits\tmean utilization\tmax utilization")
 	for _, u := range f.use {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f%%\t%.1f%%\n", u.kind, u.links, u.flits, 100*u.mean, 100*u.most)
 	}
-	fmt.Fprintln(w, "\nbusiest links\t\tflits\tuse")
+	fmt.Fprintln(w, "\nbusiest links\t\tflits\tutilization")
 	for i, l := range busiest(r.Links) {
 		if i == busiestLinks {
 			break
 		}
-		fmt.Fprintf(w, "%s-%s\t\t%d\t%.1f%%\n", l.From, l.To, l.Flits, 100*l.Use)
+		fmt.Fprintf(w, "%s-%s\t\t%d\t%.1f%%\n", l.From, l.To, l.Flits, 100*l.Utilization)
 	}
 	fmt.Fprintln(w, "\ninput buffers\tVC\tpackets\tmean flits\tof capacity")
 	for _, v := range r.VCs {
@@ -158,7 +158,7 @@ func (f *figures) printTables(w io.Writer) {
 	}
 }
 
-// busiest returns the links of a report, the one with the most flits first.
+// busiest returns the links of a report in descending order of flits.
 func busiest(links []LinkReport) []LinkReport {
 	sorted := slices.Clone(links)
 	slices.SortStableFunc(sorted, func(x, y LinkReport) int {
@@ -173,7 +173,7 @@ func busiest(links []LinkReport) []LinkReport {
 	return sorted
 }
 
-// listedLinks is the largest number of links that a result lists, and busiestLinks that of the table for people.
+// listedLinks is the largest number of links in a result, busiestLinks the number in the human-readable table.
 const (
 	listedLinks  = 1000
 	busiestLinks = 5

@@ -3,24 +3,24 @@
 
 package flit
 
-// stall is the reason why the first packet of an input buffer did not go on in a cycle.
+// stall is the reason why the first packet of an input buffer did not move in a cycle.
 type stall uint8
 
-// Reasons.
+// Reasons for stalls.
 const (
 	stallNone        stall = iota
 	stallInput             // another packet was leaving the same input port
-	stallOutput            // another packet was coming to the output port, or its host was busy
+	stallOutput            // another packet was arriving at the output port, or its host was busy
 	stallBuffer            // the output buffer was full
 	stallCredits           // the next input buffer was full
-	stallArbitration       // another was served
+	stallArbitration       // another packet was served
 	stalls
 )
 
 var stallNames = [stalls]string{"none", "input", "output", "buffer", "credits", "arbitration"}
 
-// router runs a router in cycle t. It then sleeps until something happens that it may wait for. Only if a request was
-// made and refused, which changes the turns of the arbiters, it runs in the next cycle again.
+// router runs a router in cycle t. Then the router sleeps until an event that it may wait for. Only after a refused
+// request, which changes the arbiters' turns, it runs again in the next cycle.
 func (n *worker) router(r uint32, t uint64) {
 	first, last := n.base[r], n.base[r+1]
 	again := false
@@ -72,7 +72,7 @@ func (n *worker) request(r uint32, t uint64) (refused bool) {
 		o := &n.ports[c.out]
 		if o.kind == hostPort && o.accepts > t {
 			c.cause = stallOutput
-			if alone { // repeating the request makes no difference
+			if alone { // repeating the request has no effect
 				n.park(q, pt, min(o.accepts, n.until))
 			} else {
 				refused = true
@@ -93,7 +93,7 @@ func (n *worker) request(r uint32, t uint64) (refused bool) {
 	return refused
 }
 
-// turn returns the priority of an input at an output: the lowest number is served first. Inputs that have been served
+// turn returns the priority of an input at an output; the lowest number is served first. Inputs that have been served
 // have different numbers.
 func (n *worker) turn(r, out, in, radix uint32) (turn uint64) {
 	if n.stamps != nil {
@@ -115,8 +115,8 @@ func turnAfter(last, i, of uint32) uint64 {
 	return uint64(i + of - last - 1)
 }
 
-// choose returns the input buffer of a port whose first packet may request, none if there is none, and whether it is
-// the only one.
+// choose returns the input buffer of a port whose first packet may request an output, or none, and whether it is the
+// only one.
 func (n *worker) choose(q uint32, t uint64) (input uint32, alone bool) {
 	base, pt := q*n.vcs, &n.ports[q]
 	count := uint32(n.count[pt.kind])
@@ -146,8 +146,8 @@ func (n *worker) choose(q uint32, t uint64) (input uint32, alone bool) {
 	return best, alone
 }
 
-// park makes an input port sleep until a cycle, or until an output that one of its packets waits for has room or
-// credits, whichever is first.
+// park makes an input port sleep until the given cycle, or until an output of one of its packets has room or credits,
+// whichever is first.
 func (n *worker) park(q uint32, pt *port, until uint64) {
 	pt.parked = true
 	n.next[q] = until
@@ -167,8 +167,8 @@ func (n *worker) unpark(r uint32, t uint64) {
 	n.wakeRouter(r, t)
 }
 
-// admissible reports whether the first packet of a buffer may go on. If not, until is when it may, unless an output
-// that it waits for is blocked.
+// admissible reports whether the first packet of a buffer may move. If not, the port's wake-up cycle becomes until,
+// unless it waits for a blocked output.
 func (n *worker) admissible(c *inputVC, router uint32, t uint64) bool {
 	n.account(c, t)
 	if n.routing.free {
@@ -183,7 +183,7 @@ func (n *worker) admissible(c *inputVC, router uint32, t uint64) bool {
 	return false
 }
 
-// creditsFor returns the credits of a channel if a packet may enter it, else -1.
+// creditsFor returns the credits of a channel if a packet may enter it, and -1 otherwise.
 func (n *worker) creditsFor(out, channel, flits uint32, t uint64) int32 {
 	o := &n.ports[out]
 	if cause := n.hindrance(o, channel, flits, t); cause != stallNone {
@@ -193,7 +193,7 @@ func (n *worker) creditsFor(out, channel, flits uint32, t uint64) int32 {
 	return n.channels[channel].available(t, uint64(n.p.Speedup))
 }
 
-// await records when the obstacle of a packet may end: in a cycle, or when an output has room or credits.
+// await records when a packet's obstacle may end: in a cycle, or when an output has room or credits.
 func (n *worker) await(o *port, channel uint32, cause stall, t uint64) {
 	if cause == stallOutput {
 		n.until = min(n.until, o.written)
@@ -205,7 +205,7 @@ func (n *worker) await(o *port, channel uint32, cause stall, t uint64) {
 	}
 }
 
-// hindrance returns the reason why a packet cannot go to an output and a virtual channel of its link.
+// hindrance returns the reason why a packet cannot move to an output and a virtual channel of its link.
 func (n *worker) hindrance(o *port, channel, flits uint32, t uint64) stall {
 	toHost := o.kind == hostPort
 	switch {
@@ -219,7 +219,7 @@ func (n *worker) hindrance(o *port, channel, flits uint32, t uint64) stall {
 	return stallNone
 }
 
-// account accounts for the waiting of the first packet of a buffer by reason.
+// account adds the waiting time of a buffer's first packet to its reason.
 func (n *worker) account(c *inputVC, t uint64) {
 	if c.since < t {
 		if t >= n.from {
@@ -332,7 +332,7 @@ func (n *worker) schedule(q uint32, pt *port, t uint64) {
 	n.wakeRouter(pt.router, max(n.next[q], t+1))
 }
 
-// enqueue adds a packet to the buffer of an input port. Its head arrives in the given cycle.
+// enqueue adds a packet to the buffer of an input port. Its head arrives in cycle head.
 func (n *worker) enqueue(id, q uint32, head, t uint64) {
 	pk := &n.packets[id]
 	pt := &n.ports[q]
@@ -376,7 +376,7 @@ func (n *worker) scheduleSend(out uint32, o *port) {
 	n.wakeRouter(o.router, at)
 }
 
-// forward puts a packet on a link from cycle t, which may lie ahead.
+// forward puts a packet on a link from cycle t, which may be in the future.
 func (n *worker) forward(id, out uint32, t uint64) {
 	n.events++
 	o, pk := &n.ports[out], &n.packets[id]

@@ -1,4 +1,4 @@
-// This file selects paths and virtual channels that are free of deadlock.
+// This file selects paths and deadlock-free virtual channels.
 
 package flit
 
@@ -8,7 +8,8 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// routing routes packets by the shape of the network. With free, a packet chooses among several hops at each router.
+// routing routes packets according to the kind of network. With free, a packet selects among several hops at each
+// router.
 type routing struct {
 	free bool
 
@@ -53,7 +54,7 @@ func (p *Params) resolveVCs(t *topology.Network) error {
 	return nil
 }
 
-// newRouting returns the routing of a network. links has the routers' ports by port of the topology.
+// newRouting returns the routing of a network. links contains the routers' ports by port of the topology.
 func newRouting(n *worker, links []uint32) (routing, error) {
 	r := routing{}
 	var err error
@@ -98,7 +99,7 @@ func (r *routing) route(n *worker, at uint32, pk *packet) {
 	}
 }
 
-// adapt chooses the next hop of the first packet of a buffer anew, if it is free to.
+// adapt selects the next hop of a buffer's first packet again, if the packet is free to change it.
 func (r *routing) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	if r.mesh != nil {
 		r.mesh.adapt(n, c, at, t)

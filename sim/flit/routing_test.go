@@ -88,8 +88,8 @@ func TestRefused(t *testing.T) {
 		{"dragonfly:p=1,a=2,h=1", "routing adaptive is not for dragonflies; use ugal", func(p *Params) { p.Routing = Adaptive }},
 		{"star:hosts=3", "routing valiant is for dragonflies only; use minimal or adaptive", func(p *Params) { p.Routing = Valiant }},
 		{"star:hosts=3,latency=1ms", "link host0-tor0: expected a latency of at most 65535 cycles, found 1000000", nil},
-		{"star:hosts=3", "local buffer: expected 8 to 1073741824, found 7", func(p *Params) { p.LocalBuffer = 7 }},
-		{"star:hosts=3", "speedup: expected 1 without output buffers, found 2", func(p *Params) { p.Speedup = 2 }},
+		{"star:hosts=3", "local-buffer: expected 8 to 1073741824, found 7", func(p *Params) { p.LocalBuffer = 7 }},
+		{"star:hosts=3", "speedup: expected 1 without output buffers (output-buffer=0), found 2", func(p *Params) { p.Speedup = 2 }},
 		{"star:hosts=3", "cycle: expected 1 to 1000000000000, found 0", func(p *Params) { p.Cycle = 0 }},
 	} {
 		p := Presets()[0].Params

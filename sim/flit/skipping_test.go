@@ -63,7 +63,7 @@ func TestSkipping(t *testing.T) {
 							n.wakeNIC(uint32(h), cycle)
 						}
 						n.runRouters(cycle)
-						n.runInterfaces()
+						n.runNICs()
 					}
 					if err != nil {
 						t.Fatal(err)

@@ -46,7 +46,7 @@ func play(t *testing.T, n *worker, posts []post, check func()) *recorder {
 		for ; i < len(posts) && posts[i].at == cycle; i++ {
 			n.post(uint32(i), posts[i].from, posts[i].to, posts[i].bytes, cycle)
 		}
-		n.runInterfaces()
+		n.runNICs()
 		if check != nil {
 			check()
 		}

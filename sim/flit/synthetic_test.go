@@ -225,7 +225,7 @@ func TestLimits(t *testing.T) {
 	near(t, "accepted load", r.Accepted, 0.125, 0.002)
 	busy := 0
 	for _, l := range r.Links {
-		if l.Use > 0.999 && l.Kind == "global" {
+		if l.Utilization > 0.999 && l.Kind == "global" {
 			busy++
 		}
 	}
@@ -266,13 +266,13 @@ func TestPatterns(t *testing.T) {
 		}
 		use := map[string]float64{}
 		for _, l := range r.Links {
-			use[l.To] = l.Use
+			use[l.To] = l.Utilization
 		}
 		return use
 	}
 	for host, use := range received(Traffic{Pattern: Permutation, Load: 1}) {
 		if use < 0.98 {
-			t.Errorf("permutation: %s receives %.3f flits a cycle", host, use)
+			t.Errorf("permutation: %s receives %.3f flits per cycle", host, use)
 		}
 	}
 	use := received(Traffic{Pattern: Hotspot, Load: 0.1, Share: 0.5, Hot: []uint32{3}})

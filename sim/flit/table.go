@@ -10,12 +10,12 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// keys returns the table of the parameters of routers, NICs and the coupling that --set sets.
+// keys returns the table of the keys of --set: parameters of routers, NICs and the coupling.
 func (p *Params) keys() param.Set {
 	return param.Set{
-		param.Time(&p.Cycle, "cycle", "time in which a link moves a flit").Sweep().Only(),
-		count(&p.FlitBytes, "flit-bytes", "bytes of a flit").Only(),
-		count(&p.PacketFlits, "packet-flits", "flits of a whole packet").Only(),
+		param.Time(&p.Cycle, "cycle", "cycle time: transmission time of a flit on a link").Sweep().Only(),
+		count(&p.FlitBytes, "flit-bytes", "flit size in bytes").Only(),
+		count(&p.PacketFlits, "packet-flits", "flits of a full packet").Only(),
 		onOff(&p.Pad, "pad-packets", "pad the last packet of a message to full size").Only(),
 		count(&p.InjectionVCs, "injection-vcs", "virtual channels per port from a host").Only(),
 		count(&p.LocalVCs, "local-vcs", "virtual channels per port from a router; 0: as many as the routing needs").
@@ -32,33 +32,38 @@ func (p *Params) keys() param.Set {
 		count(&p.Pipeline, "pipeline", "cycles from the grant of an output until the head leaves the router").Only(),
 		count(&p.Speedup, "speedup", "flits per cycle through the crossbar").Only(),
 		count(&p.Iterations, "iterations", "iterations of the allocator per cycle").Only(),
-		param.Enum(&p.InputArbiter, "input-arbiter", "arbiter of the virtual channels of an input: rr or lrs",
+		param.Enum(&p.InputArbiter, "input-arbiter",
+			"arbiter among the virtual channels of an input: rr (round robin) or "+
+				"lrs (least recently served)",
 			arbiters...).Only(),
-		param.Enum(&p.OutputArbiter, "output-arbiter", "arbiter of the inputs that request an output: rr or lrs",
+		param.Enum(&p.OutputArbiter, "output-arbiter",
+			"arbiter among the inputs of an output: rr (round robin) or "+
+				"lrs (least recently served)",
 			arbiters...).Only(),
 		onOff(&p.TransitFirst, "transit-first", "serve packets from routers before packets from hosts").Only(),
-		onOff(&p.WholeCredits, "whole-credits", "return the credits of a packet all at once").Only(),
-		count(&p.SourceQueue, "source-queue", "queue of a NIC, in flits; 0: neither a queue nor a link").Only(),
+		onOff(&p.WholeCredits, "whole-credits", "return all credits of a packet with its first flit").Only(),
+		count(&p.SourceQueue, "source-queue", "NIC queue, in flits; 0: no queue and no link to the router").Only(),
 		count(&p.InjectionDelay, "injection-delay", "cycles to the router's buffer without a source queue").Only(),
-		count(&p.Threshold, "ugal-threshold", "preference of UGAL for the minimal path, in flits").Only(),
-		onOff(&p.Coupling.Injected, "send-injected", "end a send when its last packet is in the NIC").Only(),
-		onOff(&p.Coupling.Paced, "send-paced", "end a send no sooner than at one flit per cycle").Only(),
+		count(&p.Threshold, "ugal-threshold", "UGAL's bias to the minimal path, in flits of queue length").Only(),
+		onOff(&p.Coupling.Injected, "send-injected", "end a send when its last packet enters the NIC").Only(),
+		onOff(&p.Coupling.Paced, "send-paced", "end a send no earlier than one cycle per flit; needs send-injected").
+			Only(),
 		onOff(&p.Coupling.Head, "receive-head", "end a receive with the first flit of the last packet").Only(),
-		count(&p.Coupling.Local, "local-cycles", "cycles of a message between ranks of one host").Only(),
+		count(&p.Coupling.Local, "local-cycles", "latency of a message between ranks of one host, in cycles").Only(),
 	}
 }
 
-// count declares a number that sweeps vary; Params.Check knows its range, which depends on others.
+// count declares a number that sweeps can vary. Params.Check checks its range, which depends on other parameters.
 func count(at *int, name, help string) param.Param {
 	return param.Int(at, name, help).Sweep()
 }
 
-// onOff declares a switch that prints as on or off.
+// onOff declares a switch with the values on and off.
 func onOff(at *bool, name, help string) param.Param {
 	return param.Enum((*toggle)(at), name, help, "on", "off").Placeholder("on|off")
 }
 
-// toggle is a bool that is written on or off.
+// toggle is a bool with the texts on and off.
 type toggle bool
 
 // MarshalText returns on or off.
@@ -69,7 +74,7 @@ func (t *toggle) MarshalText() ([]byte, error) {
 	return []byte("off"), nil
 }
 
-// UnmarshalText sets the switch by on or off.
+// UnmarshalText parses on or off.
 func (t *toggle) UnmarshalText(text []byte) error {
 	if string(text) != "on" && string(text) != "off" {
 		return fmt.Errorf("expected on or off, found %q", text)
@@ -78,7 +83,7 @@ func (t *toggle) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the parameters in one line for people.
+// String formats the parameters in one line.
 func (p Params) String() string {
 	text := fmt.Sprintf("cycle=%v flit=%s packet=%d vcs=%d,%d,%d buffers=%d,%d,%d", p.Cycle,
 		units.FormatSize(int64(p.FlitBytes)),
@@ -117,7 +122,7 @@ func printPresets(w io.Writer) {
 	sim.PrintColumns(w, rows)
 }
 
-// linkRate returns the rate of every link, in Gb/s.
+// linkRate returns the rate of every link in Gb/s.
 func (p *Params) linkRate() float64 {
 	return float64(p.FlitBytes) * 8 * float64(dag.Nanosecond) / float64(p.Cycle)
 }

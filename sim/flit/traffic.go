@@ -1,4 +1,4 @@
-// This file generates synthetic traffic: random packets, independent of network state.
+// This file generates synthetic traffic: random packets, independent of the network's state.
 
 package flit
 
@@ -15,12 +15,12 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Pattern selects the targets of synthetic packets.
+// Pattern is the traffic pattern, which selects the targets of synthetic packets.
 type Pattern uint8
 
-// Patterns.
+// Traffic patterns.
 const (
-	Uniform     Pattern = iota // any other host, also of the same router, with equal probability
+	Uniform     Pattern = iota // any other host with equal probability, including those of the same router
 	Adversarial                // any host of the dragonfly group that is Offset groups further
 	Permutation                // a random permutation of the hosts
 	Hotspot                    // one of Hot with probability Share, otherwise as Uniform
@@ -28,28 +28,28 @@ const (
 
 var patterns = []string{"uniform", "adversarial", "permutation", "hotspot"}
 
-// String returns the name.
+// String returns the pattern's name.
 func (p Pattern) String() string { return nameOf(patterns, int(p)) }
 
-// MarshalText returns the name.
+// MarshalText returns the pattern's name.
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads a name.
+// UnmarshalText parses a pattern's name.
 func (p *Pattern) UnmarshalText(text []byte) error {
 	return unmarshalName(p, "pattern", patterns, text)
 }
 
-// Traffic is synthetic traffic. In every cycle, a host generates a full packet with probability Load divided by the
-// flits of a packet. If its queue, or without one its router's buffer, has no room, the packet is dropped and not
-// counted. Under saturation, the applied load is thus less than Load.
+// Traffic describes synthetic traffic. In every cycle, a host generates a full packet with probability Load divided by
+// the flits of a packet. If its queue, or without one its router's buffer, has no room, the packet is dropped and not
+// counted. In saturation, the applied load is therefore less than Load.
 type Traffic struct {
 	Pattern Pattern  `json:"pattern"`
 	Load    float64  `json:"load"`             // flits per cycle and host, 0 to the flits of a packet
-	Offset  int      `json:"offset,omitempty"` // of Adversarial, groups
-	Share   float64  `json:"share,omitempty"`  // of Hotspot, 0 to 1
+	Offset  int      `json:"offset,omitempty"` // for Adversarial, in groups
+	Share   float64  `json:"share,omitempty"`  // for Hotspot, 0 to 1
 	Hot     []uint32 `json:"hot,omitempty"`    // target hosts of Hotspot
 	Warmup  uint64   `json:"warmup_cycles"`    // cycles before the measurement
-	Measure uint64   `json:"measure_cycles"`   // measured cycles, 1 or more
+	Measure uint64   `json:"measure_cycles"`   // measured cycles, at least 1
 }
 
 // SyntheticOptions are the options of [RunSynthetic].
@@ -57,10 +57,10 @@ type SyntheticOptions struct {
 	Network *topology.Network
 	Params  Params
 	Traffic Traffic
-	// the most threads to use, which do not change the result; 0: as many as are useful
+	// Threads is the maximum number of threads, which does not change the result; 0: as many as are useful.
 	Threads  int
-	Progress func(cycle uint64) error // nil, or called now and then; an error ends the run
-	Context  context.Context          // ends the run early; see [sim.Interrupted]. nil: never
+	Progress func(cycle uint64) error // nil, or called periodically; an error ends the run
+	Context  context.Context          // ends the run early; see [sim.Interrupted]. nil: no limit
 }
 
 // RunSynthetic simulates synthetic traffic and returns the measured report.
@@ -86,8 +86,8 @@ func RunSynthetic(o SyntheticOptions) (*Report, error) {
 	return r, nil
 }
 
-// Curve simulates traffic at several loads, one per processor at a time, and returns the reports in their order.
-// Progress is not called.
+// Curve simulates traffic at several loads in parallel, one per processor, and returns the reports in order. It does
+// not call Progress.
 func Curve(o SyntheticOptions, loads []float64) ([]*Report, error) {
 	reports := make([]*Report, len(loads))
 	o.Progress = nil
@@ -115,7 +115,7 @@ func newSynthetic(o *SyntheticOptions) (*worker, error) {
 	return n, n.start(&o.Traffic)
 }
 
-// start makes the hosts of a network generate traffic from its first cycle.
+// start makes the hosts of a network generate traffic from its first cycle on.
 func (n *worker) start(t *Traffic) error {
 	if err := t.check(n.topology, n.p); err != nil {
 		return err
@@ -137,22 +137,22 @@ func (n *worker) start(t *Traffic) error {
 	return nil
 }
 
-// check returns an error if traffic does not fit a network.
+// check returns an error if the network does not support the traffic.
 func (t *Traffic) check(n *topology.Network, p *Params) error {
 	switch {
 	case int(t.Pattern) >= len(patterns):
-		return fmt.Errorf("no pattern with the number %d", t.Pattern)
+		return fmt.Errorf("unknown pattern %d", t.Pattern)
 	case !(t.Load >= 0 && t.Load <= float64(p.PacketFlits)):
-		return fmt.Errorf("load: expected 0 to %d flits a cycle and host, found %v", p.PacketFlits, t.Load)
+		return fmt.Errorf("load: expected 0 to %d flits per cycle and host, found %v", p.PacketFlits, t.Load)
 	case !(t.Share >= 0 && t.Share <= 1):
 		return fmt.Errorf("share: expected 0 to 1, found %v", t.Share)
 	case t.Measure < 1 || t.Measure > 1<<40 || t.Warmup > 1<<40:
-		return fmt.Errorf("expected 1 to 2^40 cycles of measurement and at most as many before, found %d and %d",
+		return fmt.Errorf("expected 1 to 2^40 measured cycles and at most 2^40 warm-up cycles, found %d and %d",
 			t.Measure, t.Warmup)
 	case n.Hosts < 2:
-		return errors.New("synthetic traffic needs two hosts at least")
+		return errors.New("synthetic traffic needs a network with at least 2 hosts")
 	case t.Pattern == Adversarial && n.Dragonfly == nil:
-		return errors.New("pattern adversarial is for dragonflies")
+		return errors.New("pattern adversarial needs a dragonfly")
 	case t.Pattern == Adversarial && (t.Offset < 1 || t.Offset >= n.Dragonfly.Groups):
 		return fmt.Errorf("offset: expected 1 to %d groups, found %d", n.Dragonfly.Groups-1, t.Offset)
 	case t.Pattern == Hotspot && len(t.Hot) == 0:
@@ -183,7 +183,7 @@ type traffic struct {
 	*Traffic
 	logFail float64      // log of the probability that a host generates no packet in a cycle
 	random  []sim.Random // by host
-	targets []uint32     // of Permutation
+	targets []uint32     // for Permutation
 }
 
 // wakeGenerator wakes a NIC when it generates its next packet, or at the end of the event queue if that is earlier.
@@ -210,7 +210,7 @@ func (n *worker) generate(h uint32, t uint64) {
 	c.generates = t + gap(&g.random[h], g.logFail)
 }
 
-// roomFor returns the free flits of the source queue, or without one of the buffers at the router.
+// roomFor returns the free flits of the source queue or, without one, of the router's buffer.
 func (n *worker) roomFor(h uint32, c *nic, t uint64) int64 {
 	if n.p.SourceQueue > 0 {
 		return int64(n.p.SourceQueue) - int64(c.queued) - int64(c.linkFree-min(t, c.linkFree))
@@ -246,7 +246,7 @@ func (g *traffic) target(n *worker, from uint32) uint32 {
 	return to
 }
 
-// runUntil runs a network without ranks up to, not including, a cycle.
+// runUntil runs a network without ranks up to, but not including, a cycle.
 func (n *worker) runUntil(end uint64, progress func(cycle uint64) error) error {
 	const often = 1 << 12 // cycles between progress reports
 	seen, since := n.events, n.over
@@ -259,7 +259,7 @@ func (n *worker) runUntil(end uint64, progress func(cycle uint64) error) error {
 			return nil
 		}
 		n.runRouters(t)
-		n.runInterfaces()
+		n.runNICs()
 		if k%checkCycles == 0 {
 			if err := sim.Interrupted(n.ctx); err != nil {
 				return err

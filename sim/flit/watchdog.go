@@ -1,4 +1,4 @@
-// This file detects deadlocks: packets that are in the network when no event is left wait for each other.
+// This file detects deadlocks: if packets are in the network when no event is left, they wait for each other.
 
 package flit
 
@@ -6,16 +6,16 @@ import "fmt"
 
 // DeadlockError reports packets that wait for each other in a circle.
 type DeadlockError struct {
-	Cycle   uint64 // when the last of them began to wait
+	Cycle   uint64 // cycle in which the last of them started to wait
 	Packets int64  // packets in the network
-	Chain   string // the channels of the packets; each waits for the next, and the last for the first
+	Chain   string // channels of the packets; each waits for the next, and the last for the first
 }
 
 func (e *DeadlockError) Error() string {
-	return fmt.Sprintf("deadlock in cycle %d with %d packets under way: %s", e.Cycle, e.Packets, e.Chain)
+	return fmt.Sprintf("deadlock in cycle %d with %d packets in the network: %s", e.Cycle, e.Packets, e.Chain)
 }
 
-// deadlock finds a circle of packets that wait for room in a buffer whose first packet waits in turn.
+// deadlock finds a circle of packets, each of which waits for room in a buffer whose first packet waits too.
 func (n *worker) deadlock() error {
 	e := &DeadlockError{Cycle: n.now, Packets: n.live}
 	at := uint32(none)
@@ -26,7 +26,7 @@ func (n *worker) deadlock() error {
 		}
 	}
 	place := map[uint32]int{}
-	var chain []uint32 // channels
+	var chain []uint32 // channel numbers
 	for at != none {
 		c := &n.inputs[at]
 		if first, ok := place[c.channel]; ok {

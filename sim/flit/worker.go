@@ -1,6 +1,6 @@
 // This file divides the routers of a network among workers, which run concurrently. A worker records its effects on
-// routers of another, which applies them when all workers have run their routers of the cycle. They become visible in
-// the next cycle only, so results do not depend on the number of workers.
+// another worker's routers, which applies them after all workers have run their routers of the cycle. Effects become
+// visible in the next cycle only, so results do not depend on the number of workers.
 
 package flit
 
@@ -13,40 +13,40 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// worker runs some of the routers of a network, and their hosts. A network starts with one.
+// worker runs some routers of a network, and their hosts. A network starts with one worker.
 type worker struct {
 	*network
 	eventQueue
-	first, last uint32 // its routers: first to last-1
+	first, last uint32 // its routers are first to last-1
 	index       uint32
 
-	clock     uint64   // the last one of stamps
-	bestInput []uint32 // by output of the current router, the input to be served; none: no request
-	requested []uint32 // the outputs with requests
-	until     uint64   // when the current input port may have something to request
+	clock     uint64   // last number in stamps
+	bestInput []uint32 // by output of the current router: input to serve; none: no request
+	requested []uint32 // outputs with requests
+	until     uint64   // cycle in which the current input port may have something to request
 
 	freePacket uint32
-	fresh      uint32 // packet numbers from here on were never used; only with several workers
-	live       int64  // packets in the network: generated less received
+	fresh      uint32 // packet numbers from here on are unused; only with several workers
+	live       int64  // packets in the network: generated minus received
 	events     int64  // packets granted, sent or received
 	counters   counters
 	channelUse []channelUse // by kind of port and virtual channel
 
-	interfaces bool   // in the current cycle, the routers have acted and the NICs have not
-	over       uint64 // completed cycles
+	nicsPending bool   // in the current cycle, the routers have run and the NICs have not
+	over        uint64 // completed cycles
 
-	workers  []*worker // all workers; nil: this is the only one
+	workers  []*worker // all workers; nil: only one
 	each     uint32    // routers per worker
 	own      uint32    // packet numbers per worker
 	letters  []letters // to each worker
-	upcoming uint64    // the next active cycle
+	upcoming uint64    // next active cycle
 }
 
-// letters are the effects of a worker on routers of another in a cycle.
+// letters are the effects of a worker on another worker's routers in a cycle.
 type letters struct {
 	packets []letter
 	credits []creditLetter
-	free    []uint32 // released packets of the other
+	free    []uint32 // released packets of the other worker
 }
 
 // letter is a packet that arrives at a port.
@@ -119,12 +119,12 @@ func (n *worker) collect() {
 	}
 }
 
-// mostPackets bounds the packets for which memory is allocated in advance, which several workers require.
+// mostPackets limits the packets for which memory is allocated in advance, which several workers require.
 const mostPackets = 1 << 27
 
-// divide divides a network with synthetic traffic, which has not run, among as many workers. It reports whether it did.
+// divide divides a network with synthetic traffic, which has not run, among count workers. It reports whether it did.
 func (n *worker) divide(count int) bool {
-	// All buffers full of packets, which are full packets, and one more per host.
+	// All buffers full of full packets, and one more packet per host.
 	whole := n.p.PacketFlits
 	packets := n.hosts * (n.p.SourceQueue/whole + 2)
 	for i := range n.ports {
@@ -160,7 +160,7 @@ func (n *worker) divide(count int) bool {
 	return true
 }
 
-// runWorkers runs all workers up to, not including, a cycle.
+// runWorkers runs all workers up to, but not including, a cycle.
 func (n *worker) runWorkers(end uint64) {
 	barrier := sim.NewBarrier(len(n.workers))
 	var wait sync.WaitGroup
@@ -176,7 +176,7 @@ func (n *worker) runTo(end uint64, barrier *sim.Barrier) {
 	for k := 1; ; k++ {
 		n.upcoming = n.nextUsed()
 		if n.index == 0 && k%checkCycles == 0 {
-			n.network.interrupted = sim.Interrupted(n.ctx) // all read it behind the barrier
+			n.network.interrupted = sim.Interrupted(n.ctx) // all workers read it after the barrier
 		}
 		barrier.Wait()
 		t := n.upcoming
@@ -184,7 +184,7 @@ func (n *worker) runTo(end uint64, barrier *sim.Barrier) {
 			t = min(t, w.upcoming)
 		}
 		if t >= end || n.network.interrupted != nil {
-			barrier.Wait() // until all have read it
+			barrier.Wait() // until all workers have read it
 			return
 		}
 		for k := range n.letters {
@@ -194,7 +194,7 @@ func (n *worker) runTo(end uint64, barrier *sim.Barrier) {
 		n.runRouters(t)
 		barrier.Wait()
 		n.collect()
-		n.runInterfaces()
+		n.runNICs()
 	}
 }
 
@@ -216,8 +216,8 @@ func (n *worker) merge() {
 	}
 }
 
-// threadsFor returns the number of threads that runs a network fastest. Small networks have too little work per cycle.
+// threadsFor returns the number of threads that run a network fastest. Small networks have too little work per cycle.
 func (n *worker) threadsFor() int {
-	const routers = 256 // per thread, at least
+	const routers = 256 // minimum per thread
 	return min(runtime.GOMAXPROCS(0), n.routers/routers)
 }
