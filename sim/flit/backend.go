@@ -61,7 +61,7 @@ func (b *backend) Params() param.Set {
 	}
 	keys := b.params.keys()
 	set := param.Set{
-		param.Func("name", "preset", "published network with its default parameters", func(text string) error {
+		param.Func("name", "preset", "published network with its parameters", func(text string) error {
 			preset, err := FindPreset(text)
 			b.preset, preset.Params.Seed = text, b.params.Seed
 			b.params = preset.Params

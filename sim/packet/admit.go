@@ -1,8 +1,8 @@
-// This file holds the admission of packets to queues: accept, trim or drop.
+// This file decides on the admission of packets to queues: accept, trim or drop.
 
 package packet
 
-// admit decides whether a packet enters the queue of a port. If it returns false, the packet was dropped or already
+// admit decides whether a packet enters the queue of a port. If it returns false, the packet was dropped or is already
 // queued. A trimmed packet becomes a control packet.
 func (n *network) admit(pt *port, p uint32) bool {
 	pk := &n.packets[p]
@@ -56,8 +56,9 @@ func (n *network) drop(pt *port, p uint32) bool {
 	return false
 }
 
-// admitTrimming is the admission of NDP (Handley et al., SIGCOMM 2017, section 3.2). If data does not fit, a coin
-// decides whether it or the last data packet in the queue is trimmed to its header, which goes to the control queue.
+// admitTrimming is the admission policy of NDP (Handley et al., SIGCOMM 2017, section 3.2). If a data packet does not
+// fit, either it or the last data packet in the queue, with equal probability, is trimmed to its header, which enters
+// the control queue.
 func (n *network) admitTrimming(pt *port, p uint32) bool {
 	pk := &n.packets[p]
 	if pk.kind != data || pk.flags&trimmed != 0 {
@@ -110,7 +111,7 @@ func (n *network) admitControl(pt *port, p uint32) bool {
 	return true
 }
 
-// trim cuts a data packet down to its header.
+// trim reduces a data packet to its header.
 func (n *network) trim(pt *port, p uint32) {
 	pk := &n.packets[p]
 	pk.size = n.headerSize

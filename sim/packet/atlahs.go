@@ -1,7 +1,7 @@
-// This file couples ranks to the network as ATLAHS does (spcl/atlahs, commit 8837294). Its engine counts in
-// nanoseconds, rounded down. A send and its receive both end when the sender has the last ACK and the receive is
-// posted. Among ops of the same nanosecond the order is that of a heap and a hash table, which decides results where
-// messages compete. Both follow libstdc++.
+// This file couples ranks to the network like ATLAHS (spcl/atlahs, commit 8837294). Its engine counts in nanoseconds,
+// rounded down. A send and its receive both end when the sender has the last ACK and the receive is posted. A heap and
+// a hash table define the order of ops of the same nanosecond, which affects results when messages compete. Both follow
+// libstdc++.
 
 package packet
 
@@ -18,28 +18,28 @@ type atlahs struct {
 	p        *sim.Program
 	n        *network
 	hosts    Placement
-	overhead uint64 // ns that a send delays calcs of its stream
+	overhead uint64 // delay in ns that a send adds to calcs of its stream
 	timeline sim.Timeline
 	progress sim.Progress
 
-	queue    simevent.StdHeap // ops and completions by their time in ns
+	queue    simevent.StdHeap // ops and completions by time in ns
 	matchers []sim.Matcher
-	streams  []int      // by rank, the index of its first stream in free
-	nics     []int      // by rank, the index of its first NIC in sends and recvs
-	free     []uint64   // by stream, end of its last op in ns
-	sends    []uint64   // by NIC, earliest next send in ns
-	recvs    []uint64   // by NIC, earliest next receive in ns
-	changed  rankSet    // ranks with activity since enqueueReady last ran
-	ready    [][]uint32 // by rank, ops without open dependencies that are not in queue
+	streams  []int      // by rank: index of its first stream in free
+	nics     []int      // by rank: index of its first NIC in sends and recvs
+	free     []uint64   // by stream: end of its last op in ns
+	sends    []uint64   // by NIC: earliest next send in ns
+	recvs    []uint64   // by NIC: earliest next receive in ns
+	changed  rankSet    // ranks with activity since the last enqueueReady
+	ready    [][]uint32 // by rank: ops without open dependencies that are not in queue
 
-	inFlight    int  // messages
+	inFlight    int  // messages in flight
 	running     int  // calcs and wake timers in the network
 	morePending bool // the network has more events at the current time
 	gap         uint64
 
 	messages int64
 	bytes    uint64
-	sentAt   []uint64 // by message, time of its handover; nil without a timeline
+	sentAt   []uint64 // by message: time of its handover; nil without a timeline
 }
 
 // Kinds of entries in atlahs.queue.
@@ -56,13 +56,13 @@ const (
 	wakeTimer
 )
 
-// Bits of Op.Flags that the replay uses.
+// Bits of Op.Flags used by the replay.
 const (
 	opStarted uint8 = 1 << 7
 	opEnded   uint8 = 1 << 6
 )
 
-// latest is the last time in ns that the network, which counts in ps, can get to. Beyond, a run fails.
+// latest is the latest time in ns within the range of the network, which counts in ps. A run beyond it fails.
 const latest = math.MaxInt64/1000 - 1
 
 // noWake is the wake time of a simulation without a wake timer.
@@ -107,7 +107,7 @@ func (s *atlahs) schedule(t uint64, kind, i uint32) {
 	s.queue.Push(simevent.StdEvent{Time: t, Payload: kind<<kindShift | i})
 }
 
-// run alternates between the entries of the queue that are due and the network.
+// run alternates between due entries of the queue and the network.
 func (s *atlahs) run() {
 	for s.n.err == nil && (len(s.queue) > 0 || s.inFlight > 0 || s.running > 0) {
 		now := s.now()
@@ -122,7 +122,7 @@ func (s *atlahs) run() {
 		case s.inFlight > 0 || s.running > 0:
 			if !s.simulate(s.gap) && !s.morePending && (len(s.queue) == 0 || s.queue[0].Time > s.now()) {
 				if len(s.queue) == 0 {
-					return // packets were lost for good
+					return // packets were lost permanently
 				}
 				s.simulate(s.queue[0].Time)
 			}
@@ -209,7 +209,8 @@ func (s *atlahs) handle(entry uint32, now uint64) {
 	}
 }
 
-// calc starts a calc if its stream is free. It takes at least a nanosecond. So does a message of a rank to itself.
+// calc starts a calc if its stream is free. A calc takes at least a nanosecond, and so does a message of a rank to
+// itself.
 func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	free := s.stream(op.Rank, op)
 	if *free > now {
@@ -235,8 +236,8 @@ func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	}
 }
 
-// send hands a message to the network if its NIC is free. A message occupies the NIC for the time of its packets and
-// one more at 0.04 ns a byte, whatever the network.
+// send hands a message to the network if its NIC is free. A message occupies the NIC for the time of its packets plus
+// one packet at 0.04 ns per byte, regardless of the network.
 func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 	gap, free := s.nic(s.sends, op.Rank, op), s.stream(op.Rank, op)
 	if *gap > now {
@@ -260,8 +261,8 @@ func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 	}
 }
 
-// arrive matches a message with its receive. If that is posted and its stream is busy, both retry later, the receive
-// behind those of the same source and tag that were posted since.
+// arrive matches a message with its receive. If the receive is posted and its stream is busy, both retry later; the
+// receive then follows those of the same source and tag posted since.
 func (s *atlahs) arrive(m uint32, send *sim.Op, now uint64) {
 	host := uint32(send.Peer)
 	i := s.matchers[host].Arrive(m, send)
@@ -288,7 +289,7 @@ func (s *atlahs) completeLate(i, m uint32, now uint64) {
 	s.complete(i, m, now)
 }
 
-// raiseClocks sets the clocks of a sender's stream and NIC, those of the op named, to given times at least.
+// raiseClocks raises the clocks of a sender's stream and NIC, those of the op named, to at least the given times.
 func (s *atlahs) raiseClocks(sender uint32, named *sim.Op, stream, nic uint64) {
 	free, gap := s.stream(sender, named), s.nic(s.sends, sender, named)
 	*free, *gap = max(*free, stream), max(*gap, nic)
@@ -327,7 +328,7 @@ func (s *atlahs) release(ops []uint32) {
 	}
 }
 
-// stream returns a rank's clock of the stream of an op, which may be another rank's op.
+// stream returns a rank's clock of the stream of an op, which may be an op of another rank.
 func (s *atlahs) stream(rank uint32, op *sim.Op) *uint64 {
 	return &s.free[s.streams[rank]+int(op.Stream)]
 }

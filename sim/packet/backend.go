@@ -1,4 +1,4 @@
-// This file implements the contract of backends: parameters, checks, runs.
+// This file implements the backend interface: parameters, checks, runs.
 
 package packet
 
@@ -17,13 +17,13 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Backend is the entry of this backend in a registry.
+// Backend is the registry entry of this backend.
 var Backend = sim.Kind{
 	Name:  "packet",
 	Title: "data-center networks, packet by packet",
 	New:   func() sim.Backend { return newBackend() },
 	Lists: []sim.Listing{{
-		Name: "transports", Help: "print the transports and their parameters, and do nothing else",
+		Name: "transports", Help: "print the transports and their parameters, and exit",
 		Print: printTransports,
 	}},
 }
@@ -31,7 +31,7 @@ var Backend = sim.Kind{
 // backend is the configuration of the backend.
 type backend struct {
 	params    Params
-	compat    string // simulator whose accidents a run reproduces; "": none
+	compat    string // reference simulator to reproduce; "": none
 	coupling  string // "": as compat
 	topology  string
 	ecn       string
@@ -42,7 +42,7 @@ type backend struct {
 	nics      int
 
 	sample                dag.Time
-	samples, flows, ports string // files
+	samples, flows, ports string // file names
 	maxFlows              int
 
 	network  *topology.Network
@@ -52,7 +52,7 @@ type backend struct {
 
 func newBackend() *backend {
 	b := &backend{nics: 1, maxFlows: 100_000, placement: topology.DefaultPlacement}
-	b.params, _ = NewParams("ndp", CompatNone) // it exists
+	b.params, _ = NewParams("ndp", CompatNone) // ndp always exists
 	return b
 }
 
@@ -111,10 +111,10 @@ func (b *backend) checkParams(env *sim.Env) error {
 	case "own":
 		p.Coupling.Rules = CompatNone
 	default:
-		p.Coupling.Rules, _ = ParseCompat(b.coupling) // one of its choices
+		p.Coupling.Rules, _ = ParseCompat(b.coupling) // one of the choices of --coupling
 	}
 	if b.coupling == "atlahs" && p.End > 0 {
-		return param.Errorf("end", "the coupling of ATLAHS runs until nothing is left to do")
+		return param.Errorf("end", "the coupling atlahs does not support --end; remove it or use another --coupling")
 	}
 	if b.pathsFile != "" {
 		if b.balance == "" {
@@ -144,7 +144,7 @@ func bitsPerSecond(r units.Rate) int64 {
 	return max(1, bits)
 }
 
-// Lowers reports that the backend runs sends, receives and calcs only.
+// Lowers selects all collectives: the backend runs sends, receives and calcs only.
 func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 	return func(dag.Subkind) bool { return true }
 }
@@ -154,7 +154,7 @@ func (b *backend) NewTimeline(w io.Writer, _ string, t *dag.Trace) (sim.Timeline
 	return sim.NewChromeTimeline(w, t), nil
 }
 
-// place returns the hosts of so many ranks.
+// place returns the hosts of the given number of ranks.
 func (b *backend) place(ranks int, nodes []int32) (Placement, error) {
 	hosts, err := b.placement.Place(ranks, b.network.Hosts, b.nics, b.params.Seed, nodes)
 	return Placement{Hosts: hosts, NICs: b.nics}, err
@@ -166,7 +166,7 @@ type configured struct {
 	env       *sim.Env
 	placement Placement
 	rules     Compat
-	failures  []Failure // of the trace
+	failures  []Failure // failures of the trace
 	replay    *Replay
 }
 
@@ -186,10 +186,10 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	}
 	c.failures = matrix.failures
 	if matrix.is && b.coupling == "" && c.rules == CompatATLAHS {
-		c.rules = CompatHTSim // a connection matrix, which ATLAHS runs as htsim does
+		c.rules = CompatHTSim // a connection matrix, which ATLAHS runs like htsim
 	}
 	if c.rules == CompatATLAHS && b.params.End > 0 {
-		return nil, errors.New("--end: the coupling of ATLAHS runs until nothing is left to do")
+		return nil, errors.New("--end: the coupling atlahs does not support it; remove it or use another --coupling")
 	}
 	c.replay, err = newReplay(s, c.rules, env)
 	return c, err
@@ -236,10 +236,10 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	return result, nil
 }
 
-// outputFiles are the files that a run writes beside its result.
+// outputFiles are the files written by a run beside its result.
 type outputFiles struct {
-	samples, flows, ports sim.Output // nil: not asked for
-	names                 []string   // of ports
+	samples, flows, ports sim.Output // nil: not requested
+	names                 []string   // names of ports
 	line                  []byte
 }
 
@@ -252,7 +252,7 @@ func (f *outputFiles) create(b *backend, env *sim.Env) error {
 			continue
 		}
 		if env.Create == nil {
-			return fmt.Errorf("%s: the caller writes no files", file.path)
+			return fmt.Errorf("%s: the caller does not support output files", file.path)
 		}
 		out, err := env.Create(file.path)
 		if err != nil {
@@ -276,7 +276,7 @@ func (f *outputFiles) close() {
 	}
 }
 
-// sampled returns what writes samples, nil if nothing does. An error of writing is noticed at the end.
+// sampled returns the function that writes samples, or nil. A write error is reported at the end.
 func (f *outputFiles) sampled() func(Sample) {
 	if f.samples == nil {
 		return nil

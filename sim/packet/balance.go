@@ -1,4 +1,4 @@
-// This file holds load balancing: the choice among equal-cost paths.
+// This file implements load balancing: the selection among equal-cost paths.
 
 package packet
 
@@ -14,31 +14,31 @@ type Balance uint8
 
 // Load-balancing policies.
 const (
-	// ByFlow hashes the flow at each switch: ECMP.
+	// ByFlow selects by a hash of the flow at each switch: ECMP.
 	ByFlow Balance = iota
-	// ByHost hashes the pair of hosts at each switch, so that all flows between two hosts share a path.
+	// ByHost selects by a hash of the pair of hosts at each switch, so that all flows between two hosts share a path.
 	ByHost
-	// Spray hashes the flow and an entropy value at each switch. The sender changes the entropy with each packet.
+	// Spray selects by a hash of the flow and an entropy value at each switch. The sender changes the entropy value
+	// with each packet.
 	Spray
-	// Permute is source routing over a random permutation of all paths, and then over another.
+	// Permute is source routing over a random permutation of all paths; after the last path, a new permutation starts.
 	Permute
-	// Random is source routing over a random path for each packet.
+	// Random is source routing over a random path per packet.
 	Random
-	// Fixed is source routing over a random path for each flow, and over another for its ACKs.
+	// Fixed is source routing over a random path per flow, with another path for its ACKs.
 	Fixed
-	// RoundRobin cycles through the ports of each switch, in an order that is shuffled now and then.
+	// RoundRobin cycles through the ports of each switch, in an order that is shuffled periodically.
 	RoundRobin
-	// Adaptive chooses the port with the shortest queue for each packet.
+	// Adaptive selects the port with the shortest queue for each packet.
 	Adaptive
-	// Flowlet chooses the port with the shortest queue for the first packet after a gap in the flow. The others follow
-	// it.
+	// Flowlet selects the port with the shortest queue for the first packet after a gap in the flow. The following
+	// packets use the same port.
 	Flowlet
-	// Valiant sends each packet to a random router of another group first; for dragonflies (Kim et al., ISCA 2008,
+	// Valiant routes each packet through a random router of another group, in dragonflies (Kim et al., ISCA 2008,
 	// section 4.1).
 	Valiant
-	// UGAL chooses between the minimal and the Valiant path at the first router: the Valiant path if the queue of the
-	// minimal path times its links is longer than the queue of the Valiant path times its links; for dragonflies
-	// (UGAL-L, section 4.2).
+	// UGAL selects the minimal or the Valiant path at the first router, in dragonflies: the Valiant path if queue
+	// length times hops of the minimal path exceeds queue length times hops of the Valiant path (UGAL-L, section 4.2).
 	UGAL
 )
 
@@ -48,26 +48,26 @@ type loadBalancer struct {
 	entropies uint32 // number of entropy values
 	shuffle   bool   // shuffle the order of entropy values each round
 	seed      int64
-	paths     Paths // Fixed
+	paths     Paths // for Fixed
 
 	salts     []uint64 // by switch
-	rounds    []rounds // RoundRobin: by switch
+	rounds    []rounds // for RoundRobin, by switch
 	random    []sim.Random
-	dragonfly *topology.DragonflyInfo // Valiant, UGAL
-	// Flowlet: a direct-mapped table by switch and flow. A collision only ends a flowlet early.
+	dragonfly *topology.DragonflyInfo // for Valiant and UGAL
+	// For Flowlet: a direct-mapped table by switch and flow. A collision only ends a flowlet early.
 	flowlets []flowlet
-	gap      uint64 // shortest gap between flowlets, in picoseconds
+	gap      uint64 // shortest gap between flowlets in picoseconds
 }
 
 // flowLabels labels the packets of one end of a flow.
 type flowLabels struct {
-	key   uint64 // of the current permutation
+	key   uint64 // key of the current permutation
 	count uint32 // number of entropy values or paths
 	next  uint32
 	fixed uint32
 }
 
-// flowlet is the port of a flow at a switch.
+// flowlet is the current port of a flow at a switch.
 type flowlet struct {
 	flow, sw uint32
 	port     uint32
@@ -178,12 +178,12 @@ func (b *loadBalancer) spread(pk *packet, id, value uint32) {
 	pk.path = uint32(sim.Mix(uint64(id)<<32|uint64(value)) >> 32)
 }
 
-// shuffled returns the image of i under a permutation of 0 to count-1 that the key selects.
+// shuffled returns the image of i under a permutation of 0 to count-1 selected by key.
 func shuffled(i, count uint32, key uint64) uint32 {
 	width := bits.Len32(count - 1)
 	mask := uint32(1)<<width - 1
 	for {
-		// Each step is a bijection on width bits.
+		// Each step is a bijection of numbers of width bits.
 		i = (i + uint32(key)) & mask
 		i = i * (uint32(key>>32) | 1) & mask
 		i ^= i >> (width/2 + 1)
@@ -196,7 +196,7 @@ func shuffled(i, count uint32, key uint64) uint32 {
 	}
 }
 
-// choosePort returns the output port of a packet at a switch, none if there is no path.
+// choosePort returns the output port of a packet at a switch, or none if there is no path.
 func (b *loadBalancer) choosePort(n *network, sw uint32, pk *packet) uint32 {
 	edge := n.routes.Edge(pk.dst)
 	if edge == sw {
@@ -229,7 +229,7 @@ func (b *loadBalancer) choosePort(n *network, sw uint32, pk *packet) uint32 {
 	return b.flowletPort(n, sw, pk, ports)
 }
 
-// hashedPort returns the port that the packet's hash selects, none if there are no ports.
+// hashedPort returns the port selected by the packet's hash, or none if there are no ports.
 func (b *loadBalancer) hashedPort(ports []uint32, sw uint32, pk *packet) uint32 {
 	if len(ports) == 0 {
 		return none
@@ -238,7 +238,7 @@ func (b *loadBalancer) hashedPort(ports []uint32, sw uint32, pk *packet) uint32 
 	return ports[(h>>32)*uint64(len(ports))>>32]
 }
 
-// roundsBeforeShuffle is the number of rounds of round robin between two shuffles.
+// roundsBeforeShuffle is the number of round-robin rounds between two shuffles.
 const roundsBeforeShuffle = 5
 
 func (b *loadBalancer) roundRobinPort(sw uint32, ports []uint32) uint32 {
@@ -253,7 +253,7 @@ func (b *loadBalancer) roundRobinPort(sw uint32, ports []uint32) uint32 {
 	return ports[shuffled(r.next, uint32(len(ports)), r.key)]
 }
 
-// leastLoadedPort returns a random one of the ports with the lowest load level.
+// leastLoadedPort returns a random port among those with the lowest load level.
 func (b *loadBalancer) leastLoadedPort(n *network, sw uint32, ports []uint32) uint32 {
 	best, ties, port := uint32(255), uint32(0), ports[0]
 	random := &b.random[sw]
@@ -275,7 +275,7 @@ func (b *loadBalancer) leastLoadedPort(n *network, sw uint32, ports []uint32) ui
 	return port
 }
 
-// loadLevel returns the load of a queue: 0 below 5 % of its capacity, 1 below 10 %, 2 below 20 %, else 3.
+// loadLevel returns the load level of a queue: 0 below 5 % of its capacity, 1 below 10 %, 2 below 20 %, 3 otherwise.
 func loadLevel(bytes, capacity uint64) uint32 {
 	switch {
 	case bytes*20 < capacity:
@@ -288,7 +288,7 @@ func loadLevel(bytes, capacity uint64) uint32 {
 	return 3
 }
 
-// flowletPort returns the port of the flow's current flowlet. After a gap a new one starts with probability 1/2.
+// flowletPort returns the port of the flow's current flowlet. After a gap, a new flowlet starts with probability 1/2.
 func (b *loadBalancer) flowletPort(n *network, sw uint32, pk *packet, ports []uint32) uint32 {
 	fl := &n.flows[pk.flow]
 	id := fl.id<<1 | 1
@@ -305,8 +305,7 @@ func (b *loadBalancer) flowletPort(n *network, sw uint32, pk *packet, ports []ui
 	return e.port
 }
 
-// Path labels on a dragonfly: undecidedRoute at the first router, directRoute, or one more than the intermediate
-// router.
+// Path labels on a dragonfly: undecidedRoute at the first router, directRoute, or the intermediate router plus 1.
 const (
 	undecidedRoute = none
 	directRoute    = 0
@@ -331,13 +330,13 @@ func (b *loadBalancer) dragonflyPort(n *network, sw, edge uint32, pk *packet) ui
 	return ports[0]
 }
 
-// chooseIntermediate returns the label of a packet at its first router. Packets within a group go directly.
+// chooseIntermediate returns the label of a packet at its first router. Packets within a group take the direct path.
 func (b *loadBalancer) chooseIntermediate(n *network, sw, edge uint32) uint32 {
 	from, to := b.dragonfly.Group(int(sw)), b.dragonfly.Group(int(edge))
 	if from == to || b.dragonfly.Groups < 3 {
 		return directRoute
 	}
-	group := int(b.random[sw].Below(uint32(b.dragonfly.Groups - 2))) // neither of the two groups
+	group := int(b.random[sw].Below(uint32(b.dragonfly.Groups - 2))) // a group other than both
 	if group >= min(from, to) {
 		group++
 	}
@@ -356,7 +355,7 @@ func (b *loadBalancer) chooseIntermediate(n *network, sw, edge uint32) uint32 {
 	return via + 1
 }
 
-// hops returns the number of links of the minimal path between routers of a dragonfly.
+// hops returns the number of links on the minimal path between two routers of a dragonfly.
 func (b *loadBalancer) hops(from, to int) uint64 {
 	source, target := b.dragonfly.Group(from), b.dragonfly.Group(to)
 	if source == target {

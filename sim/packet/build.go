@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/sim"
@@ -14,19 +15,19 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// wheelGranularity is log2 of the picoseconds per bucket of the event queue, found by measurement.
+// wheelGranularity is log2 of the bucket length of the event queue in picoseconds, found by measurement.
 const wheelGranularity = 9
 
 func newQueue() *simevent.Wheel {
 	return simevent.NewWheel(wheelGranularity)
 }
 
-// picosecondsPerByte returns the serialization time of a byte at a rate in bit/s, rounded down as in htsim.
+// picosecondsPerByte returns the transmission time of a byte at a rate in bit/s, rounded down as in htsim.
 func picosecondsPerByte(rate int64) uint64 {
 	return uint64(8e12) / uint64(rate)
 }
 
-// newNetwork builds the network of a run, and sets the parameters that follow from it.
+// newNetwork builds the network of a run, and sets the parameters that depend on it.
 func newNetwork(o *Options) (*network, error) {
 	t, p := o.Network, &o.Params
 	m, err := FindTransport(p.Transport)
@@ -56,17 +57,18 @@ func newNetwork(o *Options) (*network, error) {
 	if p.Queue == 0 && d == lossless && p.TransportParams["pfc"] != 0 {
 		p.Queue = n.losslessCapacity(p, t.Switches, uint64(p.MSS)+uint64(m.header))
 	}
-	byFile := p.Queue == 0 // queues have the capacities of the topology file, where it states them
+	byFile := p.Queue == 0 // queues have the capacities of the topology file, if specified
 	p.complete(m, &n.quirks, n.bandwidthDelay(rate, uint32(p.MSS)+m.header))
 	if full := p.MSS + int64(m.header); p.Queue < full {
-		return nil, fmt.Errorf("queues of %d bytes, expected %d or more, a full packet", p.Queue, full)
+		return nil, fmt.Errorf("--queue: expected at least a full packet of %d bytes, found %d", full, p.Queue)
 	}
 	n.configureQueues(t, m, p, byFile)
 	n.sampler = newSampler(o, len(n.ports))
 	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
 	if p.Balance == Valiant || p.Balance == UGAL {
 		if n.balance.dragonfly = t.Dragonfly; t.Dragonfly == nil {
-			return nil, fmt.Errorf("the balance %v is for dragonflies, which the network is not", p.Balance)
+			return nil, fmt.Errorf("--balance: %v needs a dragonfly, such as --topology dragonfly:p=4,a=8,h=4",
+				p.Balance)
 		}
 	}
 	n.balance.shuffle = !n.quirks.fixedEntropyOrder
@@ -100,7 +102,7 @@ func newNetwork(o *Options) (*network, error) {
 	return n, nil
 }
 
-// bandwidthDelay returns the bandwidth-delay product between the first and the last host, in bytes.
+// bandwidthDelay returns the bandwidth-delay product between the first and the last host in bytes.
 func (n *network) bandwidthDelay(rate int64, full uint32) uint64 {
 	if n.quirks.fixedRoundTrip {
 		return atlahsRoundTrip(uint64(rate)) * (uint64(rate) / 1e9) / 8
@@ -115,7 +117,7 @@ func atlahsRoundTrip(rate uint64) uint64 {
 	return 8000 + 4*(4096*8/gbps) + 4*(64*8/gbps)
 }
 
-// nicRate returns the rate of the first host's NIC in bit/s, which transports assume for all NICs.
+// nicRate returns the rate of the first host's NIC in bit/s. Transports assume it for all NICs.
 func (n *network) nicRate(t *topology.Network) int64 {
 	return t.Links[n.routes.NIC(0)/2].Rate
 }
@@ -151,13 +153,13 @@ func (n *network) buildPorts(t *topology.Network, m *Transport, d discipline, p 
 	}
 }
 
-// randomDropPackets is the free space, in full packets, below which random drop queues drop.
+// randomDropPackets is the free space, in full packets, below which random drop queues start to drop.
 const randomDropPackets = 3
 
-// randomDropChance is the drop probability of transports without a parameter for it.
+// randomDropChance is the drop probability for transports without a parameter for it.
 const randomDropChance = 0.1
 
-// aeolusShare is the share of a queue that is open to speculative data (Hu et al., Aeolus, SIGCOMM 2020).
+// aeolusShare is the share of a queue available to speculative data (Hu et al., Aeolus, SIGCOMM 2020).
 const aeolusShare = 0.2
 
 // configureQueues sets the capacities and marking thresholds of all ports.
@@ -188,14 +190,14 @@ func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, 
 	}
 }
 
-// ParseBalance returns the load-balancing policy of a name.
+// ParseBalance returns the named load-balancing policy.
 func ParseBalance(name string) (Balance, error) {
 	for i, b := range balances {
 		if b == name {
 			return Balance(i), nil
 		}
 	}
-	return 0, fmt.Errorf("no balance %q, expected one of %v", name, balances)
+	return 0, fmt.Errorf("unknown policy %q, expected one of %s", name, strings.Join(balances[:], ", "))
 }
 
 var balances = []string{

@@ -1,4 +1,4 @@
-// This file couples the engine, which knows ranks and messages, to the network, which knows hosts and flows.
+// This file couples the engine, which handles ranks and messages, with the network, which handles hosts and flows.
 
 package packet
 
@@ -10,24 +10,25 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// coupling is the engine's view of the network: each message is a flow. docs/reference/backends/packet.md states the rules.
+// coupling is the engine's view of the network: each message is a flow. docs/reference/backends/packet.md defines the
+// rules.
 type coupling struct {
 	n         *network
 	program   *sim.Program
-	actor     *sim.Actor // of the current call
+	actor     *sim.Actor // actor of the current call
 	placement Placement
 	nics      int // NICs per rank
 	params    *Coupling
 	quirks    couplingQuirks
-	flowIDs   []uint32 // flow number of each message; nil: by order of start
+	flowIDs   []uint32 // flow number of each message; nil: in order of start
 
 	starts  []pendingFlow // messages handed over that are not flows yet
 	started uint32        // number of flows
-	active  int           // flows that have started and are not complete
+	active  int           // number of flows that have started and are not complete
 	end     uint64        // time at which the run stops, in picoseconds
 	stopped bool          // the run was stopped with flows in progress
-	sent    []uint64      // by message, time of its handover; nil without a timeline
-	nicFree []uint64      // by rank and NIC, earliest start of the next message
+	sent    []uint64      // by message: time of its handover; nil without a timeline
+	nicFree []uint64      // by rank and NIC: earliest start of the next message
 }
 
 // pendingFlow is a message that becomes a flow.
@@ -47,7 +48,7 @@ const (
 func (*coupling) Lookahead() uint64 { return 0 }
 func (*coupling) Ordered() bool     { return false }
 
-// Eager takes a message that is sent without waiting for its receive.
+// Eager hands over a message that is sent without waiting for its receive.
 func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
 	from, to := c.placement.endpoints(op)
@@ -81,7 +82,7 @@ func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
 	a.Schedule(op.Rank, t+c.handshake(to, from), grantArrived, m)
 }
 
-// handshake returns the time that an announcement or its answer takes: that of a control packet in an idle network.
+// handshake returns the time of an announcement or its answer: that of a control packet in an idle network.
 func (c *coupling) handshake(from, to uint32) uint64 {
 	if c.quirks.freeHandshake || from == to {
 		return 0
@@ -112,8 +113,8 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	}
 }
 
-// advance runs the network until a rank has an event. With no flow in progress the network stays as it is, since
-// leftover ACKs and timers can wait for the next flow. Once the context has ended, nothing happens.
+// advance runs the network until a rank has an event. With no flow in progress, it stops: the remaining ACKs and timers
+// can wait for the next flow. After the end of the context, it does nothing.
 func (c *coupling) advance(a *sim.Actor) {
 	c.actor = a
 	n := c.n
@@ -143,8 +144,8 @@ func (c *coupling) advance(a *sim.Actor) {
 	a.Wake(next)
 }
 
-// open starts a flow for each message handed over. Messages of the current time start before other events. Several that
-// follow from completions start in reverse order, as in htsim.
+// open starts a flow for each message handed over. Messages of the current time start before other events. Messages
+// that follow from several completions start in reverse order, as in htsim.
 func (c *coupling) open(now uint64) {
 	if len(c.starts) == 0 {
 		return
@@ -194,7 +195,7 @@ func (c *coupling) delivered(f uint32) {
 	}
 }
 
-// acknowledged ends the send of a flow, and with the quirk endAtLastACK its receive.
+// acknowledged ends the send of a flow and, with the quirk endAtLastACK, its receive.
 func (c *coupling) acknowledged(f uint32) {
 	c.active--
 	if c.params.AckEnds || c.quirks.endAtLastACK {

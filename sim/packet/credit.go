@@ -1,38 +1,38 @@
-// This file holds the credit that receivers grant to senders in EQDS (Olteanu et al., NSDI 2022, section 3) and in the
-// receiver-driven congestion control of the Ultra Ethernet Specification 1.0 (RCCC). A sender starts speculatively with
-// a window. Each packet carries its target, the total credit that it wants. A pacer per receiving host grants credit at
-// the rate of its link, flow by flow, as a running total. From the first answer of the receiver on, new data needs
-// credit.
+// This file implements the credit that receivers grant to senders in EQDS (Olteanu et al., NSDI 2022, section 3) and in
+// the receiver-driven congestion control of the Ultra Ethernet Specification 1.0 (RCCC). A sender starts speculatively
+// with a window. Each packet carries its target, the total credit that the sender requests. A pacer per receiving host
+// grants credit at the rate of its link, flow by flow, as a running total. After the first answer of the receiver, new
+// data needs credit.
 
 package packet
 
 import "math"
 
-// creditManager is the credit of all flows.
+// creditManager is the credit state of all flows.
 type creditManager struct {
 	t             *uet
-	quantum       int64   // bytes; targets and totals count quanta modulo 1<<32
-	quantaPerPull uint32  // quanta that a pull grants
-	limit         int64   // largest credit or demand of a sender, in bytes
-	period        float64 // picoseconds between pulls, or with grantExact per quantum granted
+	quantum       int64   // in bytes; targets and totals count quanta modulo 1<<32
+	quantaPerPull uint32  // quanta granted by a pull
+	limit         int64   // largest credit or demand of a sender in bytes
+	period        float64 // picoseconds between pulls or, with grantExact, per granted quantum
 	grantExact    bool    // grant no more than the demand
 	trimmedFirst  bool    // serve flows with trimmed packets first
-	capCredit     bool    // a sender keeps at most limit
+	capCredit     bool    // limit the credit of a sender to limit
 
-	quirks        eqdsQuirks // of EQDS; RCCC has none
+	quirks        eqdsQuirks // for EQDS; RCCC has none
 	grantFinished bool       // see quirks
 
 	sources []creditSource
 	sinks   []creditSink
 	pacers  []pacer
 
-	rate *pullRateControl // nil: pulls have a constant rate
+	rate *pullRateControl // nil: constant pull rate
 }
 
 // creditSource is the credit of a sender.
 type creditSource struct {
 	pulled      int64 // bytes granted by the receiver
-	speculative int64 // bytes of its own; both may be negative by one packet
+	speculative int64 // speculative bytes; both may be negative by one packet
 	speculating bool  // the receiver has not answered yet
 	total       uint32
 	target      uint32
@@ -50,15 +50,15 @@ type creditSink struct {
 
 // pacer grants the credit of a host.
 type pacer struct {
-	trimmed, active, idle ring // flows with trimmed packets, with demand, and satisfied ones
+	trimmed, active, idle ring // flows with trimmed packets, with demand, and without demand
 	running               bool // a timer is set
 }
 
 // targetWrapped is the flag of a data packet whose target has wrapped around.
 const targetWrapped = carriesPull
 
-// newCredits returns the credit of a transport, with the quantum and the credit of a pull in bytes. A pull grants at
-// least one quantum.
+// newCredits returns the credit state of a transport, with the quantum and the credit of a pull in bytes. A pull grants
+// at least one quantum.
 func newCredits(t *uet, quantum, bytes float64) *creditManager {
 	c := &creditManager{t: t, quantum: int64(min(quantum, math.MaxUint16)), pacers: make([]pacer, t.n.hosts)}
 	c.quantaPerPull = uint32(max(1, int64(min(bytes, math.MaxInt32))/c.quantum))
@@ -66,7 +66,7 @@ func newCredits(t *uet, quantum, bytes float64) *creditManager {
 	return c
 }
 
-// setLimit sets the limit in bytes. It is at least a packet, and small enough to compare totals modulo 1<<32.
+// setLimit sets the limit in bytes: at least a packet, and small enough to compare totals modulo 1<<32.
 func (c *creditManager) setLimit(bytes float64) {
 	c.limit = max(int64(min(bytes, math.MaxInt32/2)), int64(c.t.mss+c.t.header))
 }
@@ -80,7 +80,7 @@ func (c *creditManager) open(f uint32) {
 	c.sinks[f] = creditSink{}
 }
 
-// available returns the credit of a flow in bytes. As long as it is positive, a packet of any size may be sent.
+// available returns the credit of a flow in bytes. While it is positive, a packet of any size may be sent.
 func (c *creditManager) available(f uint32) int64 {
 	return c.sources[f].pulled + c.sources[f].speculative
 }
@@ -109,7 +109,7 @@ func (c *creditManager) stopSpeculating(f uint32) {
 	}
 }
 
-// stampDemand sets the target of a packet, given the number of flows at the host's NIC that compete. It returns flags
+// stampDemand sets the target of a packet, given the number of flows that compete at the host's NIC. It returns flags
 // for the packet.
 func (c *creditManager) stampDemand(f uint32, about flags, competing int, pk *packet) flags {
 	s, u := &c.sources[f], &c.t.sources[f]
@@ -131,7 +131,7 @@ func (c *creditManager) stampDemand(f uint32, about flags, competing int, pk *pa
 	}
 	wants = min(wants, c.limit) - left
 	if full := int64(c.t.mss + c.t.header); !c.quirks.wrapTarget && s.speculating && u.unsent > 0 {
-		// The speculative phase may end before all is sent.
+		// The speculative phase may end before all data is sent.
 		wants = max(wants, full)
 	}
 	if c.grantExact && competing > 1 {
@@ -146,7 +146,7 @@ func (c *creditManager) stampDemand(f uint32, about flags, competing int, pk *pa
 	return marks
 }
 
-// addCredit takes the running total of a pull.
+// addCredit adds the credit of a pull, given its running total.
 func (c *creditManager) addCredit(f, total uint32) {
 	s := &c.sources[f]
 	c.stopSpeculating(f)
@@ -159,7 +159,7 @@ func (c *creditManager) addCredit(f, total uint32) {
 	}
 }
 
-// updateDemand takes a target at the receiver.
+// updateDemand processes a target at the receiver.
 func (c *creditManager) updateDemand(f, target uint32, endless bool) {
 	k := &c.sinks[f]
 	more := int32(target-k.target) > 0
@@ -204,7 +204,7 @@ func (c *creditManager) packetTrimmed(f uint32) {
 	}
 }
 
-// restartPacers restarts the pacers that stopped although they have endless flows.
+// restartPacers restarts stopped pacers that have endless flows.
 func (c *creditManager) restartPacers() {
 	if !c.quirks.wrapTarget {
 		return
@@ -224,13 +224,13 @@ func (c *creditManager) startPacer(host uint32) {
 	}
 }
 
-// hasDemand reports whether the flow wants more than it was granted.
+// hasDemand reports whether the flow requests more than it was granted.
 func (k *creditSink) hasDemand() bool {
 	return k.endless || int32(k.target-k.total) > 0
 }
 
-// sendGrant sends a pull to a flow with trimmed packets, else to one with demand, else to a satisfied one, so that the
-// latter need not speculate on more data.
+// sendGrant sends a pull to a flow with trimmed packets, otherwise to one with demand, otherwise to one without demand,
+// which then needs no speculation for further data.
 func (c *creditManager) sendGrant(host uint32) {
 	w := &c.pacers[host]
 	w.running = false
@@ -280,7 +280,7 @@ func (c *creditManager) sendGrant(host uint32) {
 	}
 }
 
-// anyWaiting drops delivered flows at the head of a list, and reports whether others are left.
+// anyWaiting drops delivered flows at the head of a list, and reports whether flows are left.
 func (c *creditManager) anyWaiting(r *ring) bool {
 	for r.count > 0 && !c.grantFinished && c.t.n.flows[r.items[r.head]].delivered {
 		f := r.pop()
@@ -302,7 +302,7 @@ func (c *creditManager) sendPull(f, quanta uint32) {
 	wait := c.period
 	if c.grantExact {
 		if quanta == 0 {
-			quanta = uint32(max(1, 1024/c.quantum)) // a pull that grants nothing takes time, too
+			quanta = uint32(max(1, 1024/c.quantum)) // a pull that grants nothing takes time too
 		}
 		wait *= float64(quanta)
 	}
@@ -314,7 +314,7 @@ func (c *creditManager) sendPull(f, quanta uint32) {
 	n.at(n.now+max(1, uint64(wait)), timerA, host)
 }
 
-// countPacket reports a data packet to the control of the pull rate.
+// countPacket reports a data packet to the pull rate control.
 func (c *creditManager) countPacket(f uint32, pk *packet) {
 	if c.rate != nil {
 		c.rate.count(c.t.n, f, pk)

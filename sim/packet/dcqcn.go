@@ -1,5 +1,5 @@
-// This file is DCQCN: Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015. Switches mark
-// packets, receivers turn marks into congestion notification packets (CNPs), and senders adapt their rates.
+// This file implements DCQCN (Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015). Switches
+// mark packets, receivers convert marks into congestion notification packets (CNPs), and senders adapt their rates.
 
 package packet
 
@@ -10,7 +10,7 @@ type dcqcn struct {
 	rateTimer    uint64 // period of timed increases
 	byteCounter  uint64 // bytes between increases by the byte counter
 	gain         float64
-	fastRecovery uint32 // increases in fast recovery
+	fastRecovery uint32 // number of increases in fast recovery
 	rateAI       float64
 	rateHAI      float64 // additive and hyper increase of the target rate
 	minRate      float64
@@ -19,13 +19,13 @@ type dcqcn struct {
 	sinks   []dcqcnSink
 }
 
-// dcqcnSource is the reaction point of a flow (section 3.1). The current rate is roceSource.rate.
+// dcqcnSource is the reaction point of a flow (section 3.1). roceSource.rate is the current rate.
 type dcqcnSource struct {
-	lineRate       float64 // of the NIC
+	lineRate       float64 // rate of the NIC
 	target         float64 // target rate
 	alpha          float64
 	alphaUpdated   uint64 // time of the last update of alpha
-	bytes          uint64 // of the byte counter
+	bytes          uint64 // bytes counted by the byte counter
 	byteIncreases  uint32 // increases since the last CNP
 	timerIncreases uint32
 	timerDue       uint64 // expiry of the timer; 0: off
@@ -60,7 +60,7 @@ func (d *dcqcn) open(f uint32, line float64) {
 	d.sinks[f] = dcqcnSink{}
 }
 
-// onMark sends a CNP from the receiver of a flow, or schedules one if the last was sent within the interval.
+// onMark sends a CNP from the receiver of a flow, or schedules one if the previous one was sent within the interval.
 func (d *dcqcn) onMark(t *roce, f uint32) {
 	k := &d.sinks[f]
 	switch {
@@ -78,7 +78,7 @@ func (d *dcqcn) sendCNP(t *roce, f uint32, k *dcqcnSink) {
 	t.reply(f, t.n.newPacket(f, cnp, t.control))
 }
 
-// sendDelayedCNP sends the CNP that was scheduled.
+// sendDelayedCNP sends the scheduled CNP.
 func (d *dcqcn) sendDelayedCNP(t *roce, f uint32) {
 	if k := &d.sinks[f]; k.pending && k.nextCNP == t.n.now && !t.n.flows[f].delivered {
 		d.sendCNP(t, f, k)
@@ -162,21 +162,22 @@ func (d *dcqcn) increase(t *roce, f uint32, s *roceSource, r *dcqcnSource) {
 }
 
 var dcqcnTransport = Transport{
-	Name: "dcqcn", Title: "DCQCN on RoCE v2: rates follow marks",
+	Name: "dcqcn", Title: "DCQCN on RoCE v2: senders adapt rates to ECN marks",
 	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newDCQCN,
 	ecn: ecnDefaults{bytes: [2]int64{5_000, 200_000}}, // figure 14 of the paper
 	Parameters: append([]Parameter{
-		{Name: "cnp-interval", Unit: Time, Value: 50e6, Doc: "between notices of a flow"},
-		{Name: "alpha-timer", Unit: Time, Value: 55e6, Doc: "after so long without a notice alpha goes down; 0: " +
-			"it does not"},
-		{Name: "rate-timer", Unit: Time, Value: 55e6, Min: 1, Doc: "between increases by the timer"},
-		{Name: "byte-counter", Unit: Bytes, Value: 10e6, Min: 1, Doc: "bytes sent between increases by the byte " +
+		{Name: "cnp-interval", Unit: Time, Value: 50e6,
+			Doc: "shortest time between congestion notifications (CNPs) of a flow"},
+		{Name: "alpha-timer", Unit: Time, Value: 55e6, Doc: "period without a CNP after which alpha decays; 0: " +
+			"never"},
+		{Name: "rate-timer", Unit: Time, Value: 55e6, Min: 1, Doc: "period of rate increases by the timer"},
+		{Name: "byte-counter", Unit: Bytes, Value: 10e6, Min: 1, Doc: "bytes sent between rate increases by the byte " +
 			"counter"},
 		{Name: "g", Value: 1. / 256, Doc: "gain of alpha, 0 to 1"},
-		{Name: "fast-recovery", Value: 5, Doc: "increases before the target goes up"},
-		{Name: "rate-ai", Value: 40e6, Doc: "bit/s that an additive increase adds to the target"},
-		{Name: "rate-hai", Value: 400e6, Doc: "bit/s that a hyper increase adds to the target"},
-		{Name: "rate-min", Value: 40e6, Min: 1e3, Doc: "bit/s that a flow has at least"},
-		{Name: "pmax", Value: 0.01, Doc: "probability of a mark at kmax"},
+		{Name: "fast-recovery", Value: 5, Doc: "increases before the target rate grows"},
+		{Name: "rate-ai", Value: 40e6, Doc: "additive increase of the target rate, in bit/s"},
+		{Name: "rate-hai", Value: 400e6, Doc: "hyper increase of the target rate, in bit/s"},
+		{Name: "rate-min", Value: 40e6, Min: 1e3, Doc: "lowest rate of a flow, in bit/s"},
+		{Name: "pmax", Value: 0.01, Doc: "marking probability at KMAX"},
 	}, roceParameters...),
 }

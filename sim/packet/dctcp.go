@@ -1,11 +1,12 @@
-// This file is DCTCP: Alizadeh et al., Data center TCP, SIGCOMM 2010, section 3.1, on top of TCP NewReno. Once per
-// window the sender adds the share of marked packets to a moving average, and reduces its window by half of that.
+// This file implements DCTCP (Alizadeh et al., Data center TCP, SIGCOMM 2010, section 3.1) on top of TCP NewReno. Once
+// per window, the sender adds the share of marked packets to a moving average, and reduces its window by half of the
+// average.
 
 package packet
 
-// dctcp is the marking response of DCTCP, on top of TCP.
+// dctcp is the reaction to ECN marks in DCTCP, on top of TCP.
 type dctcp struct {
-	gain      float64 // of the moving average
+	gain      float64 // gain of the moving average
 	cutAlways bool    // reduce the window whenever the average is positive, even after a window without marks
 	mss       uint64
 	sources   []dctcpSource
@@ -14,8 +15,8 @@ type dctcp struct {
 type dctcpSource struct {
 	average float64 // alpha of the paper
 	window  uint64  // observed window, in bytes
-	acks    uint64  // ACKs in it
-	marked  uint64  // ACKs of marked packets in it
+	acks    uint64  // ACKs in the observed window
+	marked  uint64  // ACKs of marked packets in the observed window
 }
 
 func newDCTCP(n *network, s *transportConfig) transport {
@@ -61,12 +62,12 @@ func (d *dctcp) lost(f uint32, s *tcpSource) {
 }
 
 var dctcpTransport = Transport{
-	Name: "dctcp", Title: "DCTCP: TCP with a window by the share of marks",
+	Name: "dctcp", Title: "DCTCP: TCP that adapts its window to the share of ECN-marked packets",
 	discipline: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, ecn: ecnDefaults{packets: 15},
 	queueBDPs: 5, build: newDCTCP,
 	Parameters: append(tcpParameters(10e9),
 		Parameter{Name: "gain", Value: 1. / 16, Min: 0,
-			Doc: "weight of the last window in the moving average of marks, at most 1"},
+			Doc: "weight of the last window in the moving average of the share of marks, at most 1"},
 		Parameter{Name: "cut-always", Unit: Switch, Compat: number(1),
-			Doc: "cut the window also after one without marks, as long as the average is above 0"}),
+			Doc: "reduce the window even after a window without marks, while the average is above 0"}),
 }

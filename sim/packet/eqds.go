@@ -1,9 +1,9 @@
-// This file is EQDS: Olteanu et al., An edge-queued datagram service for all datacenter traffic, NSDI 2022. Senders
-// start speculatively, then receivers grant credit. See uet.go and credit.go for the rest.
+// This file implements EQDS (Olteanu et al., An edge-queued datagram service for all datacenter traffic, NSDI 2022).
+// Senders start speculatively, then receivers grant credit. The rest is in uet.go and credit.go.
 
 package packet
 
-// eqdsTimeout is the retransmission timeout beyond the time of six full queues, in picoseconds.
+// eqdsTimeout is the retransmission timeout in picoseconds, in addition to the time of six full queues.
 const eqdsTimeout = 150_000_000
 
 func newEQDS(n *network, s *transportConfig) transport {
@@ -18,7 +18,7 @@ func newEQDS(n *network, s *transportConfig) transport {
 	c.trimmedFirst, c.quirks, c.grantFinished = true, s.quirks.eqds, s.quirks.grantFinished
 	t.detachedNIC, t.waitForCredit = s.quirks.eqds.detachedNIC, s.quirks.waitForCredit
 	c.setLimit(s.number("window") * full)
-	const frame = 38 // preamble, Ethernet header, checksum and gap between packets, in bytes
+	const frame = 38 // preamble, Ethernet header, checksum and inter-packet gap, in bytes
 	if c.quirks.fixedPullSize {
 		full = 4160
 	}
@@ -35,16 +35,16 @@ var eqdsTransport = Transport{
 	build: newEQDS,
 	Parameters: []Parameter{
 		{Name: "window", Value: 50,
-			Doc: "packets that are sent on speculation, and that a sender asks credit for"},
+			Doc: "packets sent speculatively, and limit of the requested credit, in packets"},
 		{Name: "quantum", Unit: Bytes, Value: 512, Min: 1,
-			Doc: "unit of credit; a pull grants a packet's payload, rounded down"},
+			Doc: "unit of credit; a pull grants the payload of a packet, rounded down to quanta"},
 		{Name: "pull-interval", Value: 0.99, Min: 1e-3,
-			Doc: "time between pulls of a host, as a share of what a full packet takes with its Ethernet frame"},
-		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes that are acknowledged at once, at the latest"},
-		{Name: "control-turns", Value: 20, Min: 1, Doc: "control packets that a host sends before data, " +
-			"where both wait"},
+			Doc: "time between pulls of a host, relative to the time of a full packet with its Ethernet frame"},
+		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes received after which a receiver sends an ACK"},
+		{Name: "control-turns", Value: 20, Min: 1, Doc: "control packets that a host sends in a row while " +
+			"data waits"},
 		{Name: "rto", Unit: Time, Value: -1, Min: -1,
-			Doc: "after so long, send again what is not known to be there; 0: never; negative: 150 us and the time " +
+			Doc: "retransmission timeout; 0: never; negative: 150 us plus the time " +
 				"of six full queues"},
 	},
 }

@@ -1,4 +1,4 @@
-// This file holds links that fail or slow down during a run.
+// This file implements links that fail or slow down during a run.
 
 package packet
 
@@ -12,27 +12,27 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Failure is the failure or slowdown of links for a time. Packets in service or on the wire of a failed link still
-// arrive, queued ones are lost, and switches use the remaining paths from then on.
+// Failure is a temporary or permanent failure or slowdown of links. Packets in service or on the wire of a failed link
+// still arrive, queued packets are lost, and switches then use the remaining paths.
 type Failure struct {
 	Links     []int    // indices in topology.Network.Links
-	At, Until dag.Time // Until 0: for good
+	At, Until dag.Time // Until 0: permanent
 	Rate      int64    // remaining rate of each link in bit/s; 0: none
 }
 
-// check returns an error if a failure is not possible.
+// check returns an error if a failure is invalid.
 func (f *Failure) check(t *topology.Network) error {
 	switch {
 	case len(f.Links) == 0:
-		return errors.New("a failure of no link")
+		return errors.New("failure: expected at least one link, found none")
 	case f.At < 0 || f.Until != 0 && f.Until <= f.At:
-		return fmt.Errorf("a failure from %v to %v", f.At, f.Until)
+		return fmt.Errorf("failure: expected a start of at least 0 and a later end, found %v to %v", f.At, f.Until)
 	case f.Rate < 0 || f.Rate > 8e12:
-		return fmt.Errorf("a failure that leaves %d bit/s, expected 0 to 8e12", f.Rate)
+		return fmt.Errorf("failure: expected a remaining rate of 0 to 8e12 bit/s, found %d", f.Rate)
 	}
 	for _, l := range f.Links {
 		if l < 0 || l >= len(t.Links) {
-			return fmt.Errorf("a failure of link %d, expected 0 to %d", l, len(t.Links)-1)
+			return fmt.Errorf("failure: expected a link from 0 to %[2]d, found %[1]d", l, len(t.Links)-1)
 		}
 	}
 	return nil
@@ -44,7 +44,7 @@ type failures struct {
 	list       []Failure
 	down       []int                       // by link, number of failures in effect
 	routes     map[string]*topology.Routes // by the set of failed links, for links that fail repeatedly
-	unroutable uint64                      // packets dropped because no path was left
+	unroutable uint64                      // packets dropped for lack of a path
 }
 
 // schedule schedules the start and the end of each failure.
@@ -87,7 +87,7 @@ func (f *failures) apply(n *network, i uint32) {
 	}
 }
 
-// wake serves the next packet of an idle port, including one that a transport provides.
+// wake serves the next packet of an idle port, including a packet that a transport provides.
 func (n *network) wake(i uint32) {
 	pt := &n.ports[i]
 	if pt.serving != none {
@@ -111,14 +111,14 @@ func (f *failures) currentRoutes() *topology.Routes {
 		var err error
 		down := func(l int) bool { return f.down[l] > 0 }
 		if routes, err = topology.NewRoutes(context.Background(), f.topology, down); err != nil {
-			panic(err) // the same network was valid with all links
+			panic(err) // the network was valid with all links
 		}
 		f.routes[key.String()] = routes
 	}
 	return routes
 }
 
-// setRate sets the rate of both directions of a link, from the next packet on.
+// setRate sets the rate of both directions of a link, starting with the next packet.
 func (n *network) setRate(link int, rate int64) {
 	for i := 2 * link; i < 2*link+2; i++ {
 		n.ports[i].psPerByte = uint32(picosecondsPerByte(rate))

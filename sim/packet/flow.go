@@ -4,11 +4,11 @@ import "github.com/tracedag/tracedag/dag"
 
 // flow is a flow in progress.
 type flow struct {
-	id         uint32 // unique number, by which NICs order flows
+	id         uint32 // unique number; NICs order flows by it
 	src, dst   uint32 // hosts
-	message    uint32 // of the driver
+	message    uint32 // message number of the driver
 	record     uint32
-	references int32 // packets in the network, and retains
+	references int32 // number of packets in the network and of retains
 	started    bool
 	complete   bool // the sender knows that the receiver has all data
 	delivered  bool
@@ -18,7 +18,7 @@ type flow struct {
 	// Load-balancing state of the source and of the destination.
 	labels [2]flowLabels
 	next   uint32 // the next free slot
-	behind uint32 // the next flow in a flowList
+	behind uint32 // next flow in a flowList
 }
 
 // Flow is the record of a message or flow.
@@ -27,13 +27,13 @@ type Flow struct {
 	ID             uint32
 	Bytes          uint64
 	Start          dag.Time // handover to the transport
-	Delivered      dag.Time // arrival of the last byte at the receiver; 0: none
-	Acknowledged   dag.Time // arrival of the last ACK at the sender; 0: none
-	Retransmits    uint32   // packets
-	Nacks          uint32   // NACKs and other signs of loss at the sender
+	Delivered      dag.Time // arrival of the last byte at the receiver; 0: not delivered
+	Acknowledged   dag.Time // arrival of the last ACK at the sender; 0: not complete
+	Retransmits    uint32   // retransmitted packets
+	Nacks          uint32   // NACKs and other loss indications at the sender
 }
 
-// openFlow creates a flow. The transport does nothing before startFlow.
+// openFlow creates a flow. The transport does not start it before startFlow.
 func (n *network) openFlow(src, dst, message, id uint32, bytes uint64) uint32 {
 	f := n.freeFlow
 	if f != none {
@@ -49,7 +49,7 @@ func (n *network) openFlow(src, dst, message, id uint32, bytes uint64) uint32 {
 	return f
 }
 
-// startFlow lets the transport begin with a flow.
+// startFlow makes the transport start a flow.
 func (n *network) startFlow(f uint32) {
 	fl := &n.flows[f]
 	fl.start, fl.started = n.now, true
@@ -76,8 +76,8 @@ func (n *network) deliverFlow(f uint32) {
 	n.driver.delivered(f)
 }
 
-// completeFlow records that the sender of a flow knows that the receiver has all data. Packets that are still in the
-// network have no effect.
+// completeFlow records that the sender of a flow knows that the receiver has all data. Later packets of the flow have
+// no effect.
 func (n *network) completeFlow(f uint32) {
 	fl := &n.flows[f]
 	if fl.complete {
@@ -91,12 +91,12 @@ func (n *network) completeFlow(f uint32) {
 	}
 }
 
-// retain keeps the slot of a flow until release, as a packet in the network does.
+// retain keeps the slot of a flow until release, like a packet in the network.
 func (n *network) retain(f uint32) {
 	n.flows[f].references++
 }
 
-// release ends a retain, or the life of a packet.
+// release ends a retain, or the lifetime of a packet.
 func (n *network) release(f uint32) {
 	fl := &n.flows[f]
 	fl.references--
@@ -111,8 +111,8 @@ func (n *network) freeSlot(f uint32) {
 	n.freeFlow = f
 }
 
-// noteDeparture records that the NIC of a host begins to send a packet.
-func (n *network) noteDeparture(pt *port, pk *packet) {
+// recordDeparture records that the NIC of a host starts to send a packet.
+func (n *network) recordDeparture(pt *port, pk *packet) {
 	if pt.discipline == fairFlows && pk.kind == data {
 		pk.sent = n.now
 	}
@@ -122,7 +122,7 @@ func (n *network) noteDeparture(pt *port, pk *packet) {
 	}
 }
 
-// payload returns the bytes of data in a packet of a flow, the last one padded to mss if pad is set.
+// payload returns the data bytes of a packet of a flow; with pad, the last packet has mss bytes.
 func (n *network) payload(f uint32, seq, mss uint64, pad bool) uint64 {
 	if pad {
 		return mss
@@ -130,7 +130,7 @@ func (n *network) payload(f uint32, seq, mss uint64, pad bool) uint64 {
 	return min(mss, n.flows[f].bytes-seq*mss)
 }
 
-// newData returns a new data packet of a flow with the given size on the wire, in bytes.
+// newData returns a new data packet of a flow with the given wire size in bytes.
 func (n *network) newData(f uint32, seq uint64, size uint32, marks flags) uint32 {
 	if marks&retransmit != 0 {
 		n.record(f).Retransmits++

@@ -1,14 +1,14 @@
-// This file is HPCC: Li et al., HPCC: High precision congestion control, SIGCOMM 2019. Data packets collect telemetry
-// of the ports on their path (INT), ACKs return it, and the sender computes the load of each link, and from it its
-// window.
+// This file implements HPCC (Li et al., HPCC: High precision congestion control, SIGCOMM 2019). Data packets collect
+// telemetry of the ports on their path (INT), and ACKs return it. From the telemetry the sender computes the load of
+// each link and its own window.
 
 package packet
 
 import "slices"
 
-// telemetry is the telemetry that data packets have collected, by packet.
+// telemetry is the telemetry collected by data packets, indexed by packet.
 type telemetry struct {
-	stride  uint32 // records per packet that there is room for
+	stride  uint32 // capacity in records per packet
 	counts  []uint32
 	records []telemetryRecord
 }
@@ -21,7 +21,7 @@ type telemetryRecord struct {
 	port   uint32
 }
 
-// minStride is sufficient for most paths.
+// minStride suffices for most paths.
 const minStride = 8
 
 // clear removes the records of a packet.
@@ -63,7 +63,7 @@ func (c *telemetry) record(n *network, i, p uint32, queued uint64) {
 	c.counts[p]++
 }
 
-// widen doubles the room for records.
+// widen doubles the capacity for records.
 func (c *telemetry) widen() {
 	wide := make([]telemetryRecord, 2*len(c.records))
 	for p := range c.counts {
@@ -75,7 +75,7 @@ func (c *telemetry) widen() {
 // hpcc is the window and rate control of all flows.
 type hpcc struct {
 	mss      uint64
-	rtt      uint64  // T: unloaded round trip of the longest path, in picoseconds
+	rtt      uint64  // T: unloaded round trip of the longest path in picoseconds
 	eta      float64 // target utilization of links
 	maxStage uint32  // additive increases before a multiplicative change
 	wAI      uint64  // W_AI: bytes of an additive increase
@@ -84,7 +84,7 @@ type hpcc struct {
 	sources []hpccSource
 }
 
-// hpccSource is the sender of a flow. Letters are those of algorithm 1.
+// hpccSource is the sender of a flow. Letters are from algorithm 1.
 type hpccSource struct {
 	maxWindow     uint64 // bytes
 	window        uint64 // W
@@ -130,7 +130,7 @@ func (h *hpcc) open(f uint32, line float64) {
 	}
 }
 
-// windowOpen reports whether a flow with the given bytes in flight may send. The window may be less than a packet.
+// windowOpen reports whether a flow with the given bytes in flight may send. The window may be smaller than a packet.
 func (h *hpcc) windowOpen(f uint32, flying uint64) bool {
 	if h.quirks.wholePacketWindow {
 		return flying+h.mss <= h.sources[f].window
@@ -138,7 +138,7 @@ func (h *hpcc) windowOpen(f uint32, flying uint64) bool {
 	return flying < h.sources[f].window
 }
 
-// rate returns the pacing rate of the window, in bit/s.
+// rate returns the pacing rate of the window in bit/s.
 func (h *hpcc) rate(r *hpccSource) float64 {
 	return float64(r.window) * 8e12 / float64(h.rtt)
 }
@@ -168,7 +168,7 @@ func (h *hpcc) acknowledged(n *network, f, p uint32, s *roceSource, acked uint64
 }
 
 // measureInflight estimates the utilization of the most loaded link of the path (MeasureInflight of algorithm 1). It
-// returns false if the path differs from that of the previous ACK, which it compares with.
+// compares the path with that of the previous ACK, and returns false if they differ.
 func (h *hpcc) measureInflight(n *network, r *hpccSource, path []telemetryRecord) bool {
 	if !samePath(r.path, path) {
 		r.path = append(r.path[:0], path...)
@@ -201,7 +201,7 @@ func samePath(a, b []telemetryRecord) bool {
 	return slices.EqualFunc(a, b, func(a, b telemetryRecord) bool { return a.port == b.port })
 }
 
-// computeWindow sets the window (ComputeWind of algorithm 1), at most to a round trip of data at line rate.
+// computeWindow sets the window (ComputeWind of algorithm 1), limited to a round trip of data at line rate.
 func (h *hpcc) computeWindow(r *hpccSource, update bool) {
 	w := r.reference + h.wAI
 	stage := r.stage + 1
@@ -216,7 +216,7 @@ func (h *hpcc) computeWindow(r *hpccSource, update bool) {
 }
 
 // singleWindowACK is acknowledged with the quirk singleWindow: the window is its own reference, load is measured since
-// the first ACK, and it counts in full from the first round trip after that on.
+// the first ACK, and it counts in full after the first round trip.
 func (h *hpcc) singleWindowACK(n *network, r *hpccSource, path []telemetryRecord, s *roceSource, acked uint64) {
 	if len(path) != len(r.path) {
 		r.path = append(r.path[:0], path...)
@@ -248,15 +248,15 @@ func (h *hpcc) singleWindowACK(n *network, r *hpccSource, path []telemetryRecord
 }
 
 var hpccTransport = Transport{
-	Name: "hpcc", Title: "HPCC on RoCE v2: windows follow what switches know of their load",
+	Name: "hpcc", Title: "HPCC on RoCE v2: senders adapt windows to in-band telemetry of switches",
 	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newHPCC,
 	Parameters: append([]Parameter{
 		{Name: "rtt", Unit: Time, Value: -1, Compat: number(12e6), Min: -1,
-			Doc: "round trip without load; -1: that between the first host and the last"},
-		{Name: "eta", Value: 0.95, Min: 1e-3, Doc: "utilisation that is aimed at, 0 to 1"},
+			Doc: "unloaded round trip; -1: that between the first host and the last"},
+		{Name: "eta", Value: 0.95, Min: 1e-3, Doc: "target utilization of links, 0 to 1"},
 		{Name: "max-stage", Value: 5, Doc: "additive increases before a multiplicative change"},
 		{Name: "w-ai", Unit: Bytes, Value: -1, Min: -1,
-			Doc: "bytes of an additive increase; -1: as flows says, or, as in htsim, a packet's"},
-		{Name: "flows", Value: 100, Min: 1, Doc: "expected on a link at a time"},
+			Doc: "additive increase; -1: by the parameter flows or, with --compat htsim, the payload of a packet"},
+		{Name: "flows", Value: 100, Min: 1, Doc: "expected number of concurrent flows on a link"},
 	}, roceParameters...),
 }

@@ -1,4 +1,4 @@
-// This file parses the values of parameters: marking thresholds, parameters of transports, failures, files of paths.
+// This file parses parameter values: marking thresholds, transport parameters, failures, path files.
 
 package packet
 
@@ -20,7 +20,7 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// parseMarks reads thresholds of marks such as "61440", "20%,80%", "40kB,160kB" or "none".
+// parseMarks parses marking thresholds such as "61440", "20%,80%", "40kB,160kB" or "none".
 func parseMarks(text string, p *Params) error {
 	if text == "none" {
 		p.ECNMin, p.ECNMax = NoECN, NoECN
@@ -39,7 +39,7 @@ func parseMarks(text string, p *Params) error {
 	case err != nil:
 		return err
 	case isShare != isShareToo:
-		return fmt.Errorf("expected two sizes or two percentages, found %q", text)
+		return fmt.Errorf("expected KMIN[,KMAX] as sizes or as percentages, found %q", text)
 	case most < least || most == 0:
 		return fmt.Errorf("expected KMAX to be above 0 and not below KMIN, found %q", text)
 	case isShare:
@@ -65,7 +65,7 @@ func parseMark(text string) (v float64, isShare bool, err error) {
 	return float64(n), false, err
 }
 
-// parseParameter reads the value of a parameter of a transport in its unit; auto, where that is its default.
+// parseParameter parses the value of a transport parameter in its unit, or "auto" if the default is derived.
 func parseParameter(p *Parameter, text string) (float64, error) {
 	if text == "auto" && p.Value < 0 {
 		return p.Value, nil
@@ -93,7 +93,7 @@ func parseParameter(p *Parameter, text string) (float64, error) {
 	return v, nil
 }
 
-// formatParameter prints the value of a parameter as parseParameter reads it, or "auto" where it follows from others.
+// formatParameter formats the value of a parameter in the syntax of parseParameter, or as "auto" if it is derived.
 func formatParameter(p *Parameter, v float64) string {
 	switch {
 	case v < 0 && p.Value < 0:
@@ -108,8 +108,8 @@ func formatParameter(p *Parameter, v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// readPaths reads paths: lines of source, destination, path and, where it is another, the path of acks; or a JSON
-// object that has them as paths, with columns and rows.
+// readPaths reads paths: lines of source, destination, path and optional ACK path; or a JSON object with the member
+// paths, which has columns and rows.
 func readPaths(name string) (Paths, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -142,7 +142,7 @@ func parsePaths(r io.Reader, name string) (Paths, error) {
 	paths := make(Paths)
 	err := conf.EachLine(in, name, func(fields []string) error {
 		bad := &conf.Error{
-			Expected: "source, destination, path and maybe the path of acks", Found: strings.Join(fields, " "),
+			Expected: "source, destination, path and optional ACK path", Found: strings.Join(fields, " "),
 		}
 		if len(fields) < 3 || len(fields) > 4 {
 			return bad
@@ -167,7 +167,7 @@ func parsePaths(r io.Reader, name string) (Paths, error) {
 	return paths, err
 }
 
-// addPath adds a path, and reports false if the pair of hosts has another.
+// addPath adds a path. It returns false if the pair of hosts has a different path.
 func addPath(paths Paths, p [4]uint32) bool {
 	key, path := [2]uint32{p[0], p[1]}, Path{Forward: p[2], Reverse: p[3]}
 	if old, ok := paths[key]; ok && old != path {
@@ -216,14 +216,15 @@ func parseJSONPaths(r io.Reader, name string) (Paths, error) {
 			}
 		}
 		if !addPath(paths, numbers) {
-			return nil, fmt.Errorf("%s: paths: row %d: %d and %d have another path already", name, i,
+			return nil, fmt.Errorf("%s: paths: row %d: expected one path per pair of hosts, found two of %d and %d",
+				name, i,
 				numbers[0], numbers[1])
 		}
 	}
 	return paths, nil
 }
 
-// parseFailure reads a failure such as tor3-agg1, tor3-agg1@2ms, tor3-agg1@2ms..5ms or tor3-agg1@2ms:25Gbps.
+// parseFailure parses a failure such as tor3-agg1, tor3-agg1@2ms, tor3-agg1@2ms..5ms or tor3-agg1@2ms:25Gbps.
 func parseFailure(text string, t *topology.Network) (f Failure, err error) {
 	name, when, timed := text, "", false
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
@@ -267,18 +268,18 @@ func parseFailureTimes(text string, f *Failure) (err error) {
 	return nil
 }
 
-// matrix is what a connection matrix of htsim says besides its flows.
+// matrix is the information of an htsim connection matrix besides its flows.
 type matrix struct {
-	is       bool // the trace was made of one
+	is       bool // the trace comes from a connection matrix
 	failures []Failure
 }
 
-// connectionMatrix returns what the trace keeps of a connection matrix: links between aggregation switches and cores
-// that are down from the start.
+// connectionMatrix returns the trace's information from a connection matrix: links between aggregation switches and
+// cores that are down from the start.
 func connectionMatrix(meta dag.Meta, n *topology.Network) (matrix, error) {
 	known, ok := attr.ParseHTSim(meta.Attrs)
 	if !ok {
-		return matrix{}, nil // of another format
+		return matrix{}, nil // another format
 	}
 	m := matrix{is: true}
 	for _, line := range known.Failures {

@@ -1,7 +1,7 @@
-// This file is NDP: Handley et al., Re-architecting datacenter networks and stacks for low latency and high
-// performance, SIGCOMM 2017. The sender sends a window at once. From then on the receiver's host pulls packets at the
-// rate of its link, flow by flow. Switches trim packets that do not fit, so that the receiver knows at once what is
-// missing.
+// This file implements NDP (Handley et al., Re-architecting datacenter networks and stacks for low latency and high
+// performance, SIGCOMM 2017). The sender sends a window without waiting. After that, the receiver's host pulls packets
+// at the rate of its link, flow by flow. Switches trim packets that do not fit, so that the receiver immediately knows
+// the missing ones.
 
 package packet
 
@@ -11,11 +11,11 @@ import simevent "github.com/tracedag/tracedag/sim/event"
 type ndp struct {
 	pushTransport
 	n       *network
-	mss     uint64 // payload of a full packet, in bytes
-	control uint32 // bytes of an ACK, NACK or pull
+	mss     uint64 // payload of a full packet in bytes
+	control uint32 // size of an ACK, NACK or pull in bytes
 	header  uint32
 	padLast bool   // pad the last packet of a flow to full size
-	window  uint64 // bytes sent at once
+	window  uint64 // initial window in bytes
 	period  uint64 // picoseconds between pulls of a host
 	rto     uint64 // silence of the receiver after which missing packets are retransmitted; 0: never
 
@@ -25,8 +25,8 @@ type ndp struct {
 }
 
 type ndpSource struct {
-	sent        uint64           // new packets
-	total       uint64           // packets of the flow
+	sent        uint64           // number of new packets sent
+	total       uint64           // number of packets of the flow
 	pulled      uint32           // last pull used
 	granted     uint32           // highest pull received
 	retransmits simevent.MinHeap // packets to retransmit
@@ -51,7 +51,7 @@ func newNDP(n *network, s *transportConfig) transport {
 		n: n, mss: s.mss, control: s.control, header: s.header, padLast: s.padLast, window: s.packets("window"),
 		rto: s.time("rto"), pacers: make([]ndpPacer, n.hosts),
 	}
-	// Pulls have 99 % of the rate of full packets.
+	// Pulls have 99 % of the rate of full packets by default.
 	t.period = uint64(float64(t.mss+uint64(t.header)) * 8e12 / float64(s.rate) / s.number("pull-rate"))
 	for i := range t.pacers {
 		t.pacers[i].queue.keepIdle = true
@@ -77,14 +77,14 @@ func (t *ndp) open(f uint32) {
 
 func (t *ndp) start(f uint32) {
 	s := &t.sources[f]
-	s.watchdog.noteHeard(t.n)
+	s.watchdog.recordHeard(t.n)
 	for s.sent < s.total && s.sent*t.mss < t.window {
 		t.transmit(f, s)
 	}
 	s.watchdog.arm(t.n, f, t.rto, timerB)
 }
 
-// transmit sends the lowest packet to retransmit, else the next new one. It returns false if there is none.
+// transmit sends the lowest packet to retransmit, or otherwise the next new one. It returns false if there is none.
 func (t *ndp) transmit(f uint32, s *ndpSource) bool {
 	var seq uint64
 	var marks flags
@@ -114,7 +114,7 @@ func (t *ndp) receive(p uint32) {
 		t.acknowledged(&pk)
 	case nack:
 		s := &t.sources[pk.flow]
-		s.watchdog.noteHeard(t.n)
+		s.watchdog.recordHeard(t.n)
 		t.n.record(pk.flow).Nacks++
 		if !t.n.flows[pk.flow].complete && !s.acked.has(pk.seq) {
 			s.retransmits.Push(uint32(pk.seq))
@@ -130,7 +130,7 @@ func (t *ndp) receive(p uint32) {
 
 func (t *ndp) acknowledged(pk *packet) {
 	s := &t.sources[pk.flow]
-	s.watchdog.noteHeard(t.n)
+	s.watchdog.recordHeard(t.n)
 	s.acked.add(pk.seq)
 	if pk.ack >= s.total {
 		t.n.completeFlow(pk.flow)
@@ -144,7 +144,7 @@ func (t *ndp) acknowledged(pk *packet) {
 // pull sends one packet per pull. Pulls without data to send remain valid.
 func (t *ndp) pull(f uint32, number uint32) {
 	s := &t.sources[f]
-	s.watchdog.noteHeard(t.n)
+	s.watchdog.recordHeard(t.n)
 	s.granted = max(s.granted, number)
 	for s.pulled < s.granted && t.transmit(f, s) {
 		s.pulled++
@@ -176,7 +176,7 @@ func (t *ndp) arrived(p uint32, pk *packet) {
 	}
 }
 
-// reply sends an ACK or NACK. It is also the pull if one is due; else a separate pull is queued.
+// reply sends an ACK or NACK. If a pull is due, the reply is also the pull; otherwise a separate pull is queued.
 func (t *ndp) reply(host, a uint32) {
 	c := &t.pacers[host]
 	if c.waiting == 0 {
@@ -222,7 +222,7 @@ func (t *ndp) timer(e event, i uint32) {
 	}
 }
 
-// checkTimeout retransmits unacknowledged packets, a window at most, if the receiver was silent for the timeout.
+// checkTimeout retransmits unacknowledged packets, at most a window, if the receiver was silent for the timeout.
 func (t *ndp) checkTimeout(f uint32) {
 	s := &t.sources[f]
 	if !s.watchdog.expired(t.n, f, t.rto, timerB) {
@@ -243,10 +243,10 @@ var ndpTransport = Transport{
 	Name: "ndp", Title: "NDP: receivers pull, switches trim",
 	discipline: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray, queueBDPs: 1, build: newNDP,
 	Parameters: []Parameter{
-		{Name: "window", Value: 50, Min: 1, Doc: "packets that are sent at once"},
-		{Name: "pull-rate", Value: 0.99, Min: 1e-3, Doc: "rate of the pulls, as a share of that of full packets"},
+		{Name: "window", Value: 50, Min: 1, Doc: "initial window in packets"},
+		{Name: "pull-rate", Value: 0.99, Min: 1e-3, Doc: "rate of pulls relative to the rate of full packets"},
 		{Name: "rto", Unit: Time, Value: 1e9, Compat: number(0),
-			Doc: "after so long without a word from the receiver, send again what may be lost; 0: never"},
+			Doc: "silence of the receiver after which unacknowledged packets are retransmitted; 0: never"},
 	},
 }
 

@@ -1,4 +1,4 @@
-// This file holds the event loop of the network and the forwarding of packets.
+// This file implements the event loop of the network and the forwarding of packets.
 
 package packet
 
@@ -13,24 +13,24 @@ import (
 
 // network is the network of a run.
 //
-// By default a packet that leaves an idle port is scheduled to arrive at the other end at once, and the end of its
+// By default, a packet that leaves an idle port is scheduled to arrive at the other end immediately, and the end of its
 // service is an event only if something depends on it. With the quirk stagedEvents there is an event for each end of
-// service, end of a wire and switch crossing, as in htsim. Events of equal time happen in the order in which they were
-// scheduled, so their number decides ties.
+// service, end of a wire and switch crossing, as in htsim. Events of equal time are handled in scheduling order, so the
+// number of events affects ties.
 type network struct {
 	queue    *simevent.Wheel
 	now      uint64
 	sequence uint32
 	events   int64
 	stop     bool            // run returns after the current event
-	ctx      context.Context // nil: the run is never interrupted
-	err      error           // why the run ends early, such as the end of the context; nil: it goes on
+	ctx      context.Context // nil: no limit
+	err      error           // reason for an early end of the run, such as the end of the context; nil: none
 	large    bool            // the ports and packets do not fit into the cache
 	quirks   quirks
 
 	packets    []packet
 	freePacket uint32
-	headerSize uint32 // bytes of a trimmed packet
+	headerSize uint32 // size of a trimmed packet in bytes
 
 	ports     []port
 	nics      []nic // by host
@@ -52,7 +52,7 @@ type network struct {
 	seed      int64
 }
 
-// event is the type of an event, in the top bits of the lower half of its key. The rest of that half is an index.
+// event is the type of an event, in the top bits of the low half of its key. The other bits of that half are an index.
 type event uint32
 
 const (
@@ -60,8 +60,8 @@ const (
 	serviceEnd                // port
 	wireEnd                   // port
 	switchEnd                 // switch
-	pauseArrival              // port, at which a pause or its end has arrived
-	lastByteSent              // flow, whose last byte has left its host
+	pauseArrival              // port at which a pause or resume frame has arrived
+	lastByteSent              // flow whose last byte has left its host
 	flowStart                 // flow
 	sampling                  // unused
 	failing                   // failure
@@ -86,7 +86,7 @@ func (n *network) at(t uint64, e event, i uint32) {
 	n.sequence++
 }
 
-// renumber gives all scheduled events the lowest numbers, in their order.
+// renumber renumbers all scheduled events from 0, keeping their order.
 func (n *network) renumber() {
 	events := make([]simevent.Event, 0, n.queue.Len())
 	for n.queue.Len() > 0 {
@@ -99,10 +99,10 @@ func (n *network) renumber() {
 	n.sequence = uint32(len(events))
 }
 
-// checkEvents is the number of events between two checks of the context. It is a power of two.
+// checkEvents is the number of events between two checks of the context. It must be a power of two.
 const checkEvents = 1 << 16
 
-// run handles the events before a time, or until one sets stop or the context ends.
+// run handles the events before a time, until an event sets stop or the context ends.
 func (n *network) run(until uint64) {
 	n.stop = false
 	for !n.stop {
@@ -150,13 +150,13 @@ func (n *network) run(until uint64) {
 	}
 }
 
-// interrupted reports whether the context has ended. n.err then says so.
+// interrupted reports whether the context has ended, and then sets n.err.
 func (n *network) interrupted() bool {
 	n.err = sim.Interrupted(n.ctx)
 	return n.err != nil
 }
 
-// send gives a packet to the NIC of its host.
+// send hands a packet to the NIC of its host.
 func (n *network) send(host, p uint32) {
 	n.balance.label(n, &n.packets[p])
 	if out := n.routes.NIC(host); out != none {
@@ -166,8 +166,7 @@ func (n *network) send(host, p uint32) {
 	n.dropUnroutable(p)
 }
 
-// arrive handles the arrival of a packet at the other end of the port that it left, where no event was scheduled for
-// that.
+// arrive handles the arrival of a packet at the other end of its last port, for ports without a scheduled arrival.
 func (n *network) arrive(p uint32) {
 	i := n.packets[p].port
 	pt := &n.ports[i]
@@ -184,7 +183,7 @@ func (n *network) arrive(p uint32) {
 	}
 }
 
-// forward queues a packet at an output of a switch.
+// forward queues a packet at an output port of a switch.
 func (n *network) forward(sw, p uint32) {
 	pk := &n.packets[p]
 	if n.pfc != nil && !n.quirks.pfcCountsAtArrival {
@@ -200,7 +199,7 @@ func (n *network) forward(sw, p uint32) {
 	n.dropUnroutable(p)
 }
 
-// dropUnroutable drops a packet that has no path.
+// dropUnroutable drops a packet without a path.
 func (n *network) dropUnroutable(p uint32) {
 	if n.failures != nil {
 		n.failures.unroutable++
@@ -232,7 +231,7 @@ func (n *network) leaveSwitch(sw uint32) {
 	}
 }
 
-// unloadedLatency returns the time that a packet takes from one host to another in an idle network, in picoseconds.
+// unloadedLatency returns the time of a packet from one host to another in an idle network, in picoseconds.
 func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 	t := uint64(0)
 	for i := n.routes.NIC(from); i != none; i = n.nextPort(i, to) {
@@ -249,7 +248,7 @@ func (n *network) hopCount(from, to uint32) (links int) {
 	return links
 }
 
-// nextPort returns the port after port i on the first path to a host, none at its end.
+// nextPort returns the port after port i on the first path to a host, or none at its end.
 func (n *network) nextPort(i, to uint32) uint32 {
 	pt, edge := &n.ports[i], n.routes.Edge(to)
 	switch {

@@ -1,21 +1,21 @@
-// This file holds the NICs of hosts, which serve flows in round robin: a fair queue that transports push packets into,
-// and the list of ready flows of a NIC that asks its transport for packets.
+// This file implements the NICs of hosts, which serve flows in round robin: a fair queue into which transports push
+// packets, and the list of ready flows of a NIC that requests packets from its transport.
 
 package packet
 
 import "slices"
 
-// nic is the queue of a host's NIC: strict priorities, and in each a queue per flow, served in round robin by flow
+// nic is the queue of a host's NIC: strict priorities, each with a queue per flow, served in round robin by flow
 // number.
 type nic struct {
 	priorities [priorities]fairQueue
 	waiting    int
 }
 
-// fairQueue has a queue for each flow.
+// fairQueue has a queue per flow.
 type fairQueue struct {
-	flows    []fairEntry // ascending
-	cursor   int         // index in flows to serve next
+	flows    []fairEntry // in ascending order
+	cursor   int         // index in flows of the next one to serve
 	keepIdle bool        // see quirks.keepIdleFlows
 }
 
@@ -40,7 +40,7 @@ func (q *fairQueue) push(n *network, flow, p uint32) {
 	n.pushPacket(&q.flows[i].fifo, p)
 }
 
-// pop removes the next packet, and returns none if there is none.
+// pop removes and returns the next packet, or none.
 func (q *fairQueue) pop(n *network) uint32 {
 	for range 2 {
 		for ; q.cursor < len(q.flows); q.cursor++ {
@@ -110,7 +110,7 @@ func (c *nic) passThrough(n *network, d discipline, p uint32) {
 	}
 }
 
-// flowList is a list of flows in order, linked through the flows. A flow is in one list at most.
+// flowList is an ordered list of flows, linked through the flows. A flow is in at most one list.
 type flowList struct {
 	head, tail uint32
 	count      int
@@ -132,7 +132,7 @@ func (n *network) pushFlow(l *flowList, f uint32) {
 	l.count++
 }
 
-// popFlow removes the first flow; there must be one.
+// popFlow removes and returns the first flow; there must be one.
 func (n *network) popFlow(l *flowList) uint32 {
 	f := l.head
 	l.head = n.flows[f].behind
@@ -157,7 +157,7 @@ func (n *network) removeFlow(l *flowList, f uint32) {
 	l.count--
 }
 
-// nicQueue is the queue of a NIC that asks its transport for packets: control packets, and flows that are ready to
+// nicQueue is the queue of a NIC that requests packets from its transport: control packets, and flows that are ready to
 // send.
 type nicQueue struct {
 	port    uint32

@@ -1,6 +1,6 @@
-// This file is NSCC, the sender-based congestion control of the Ultra Ethernet Specification 1.0, as in the simulator
-// of the Ultra Ethernet Consortium (ultraethernet/uet-htsim). The window of a sender follows the queueing delay and the
-// marks of acknowledged packets. See uet.go for the rest.
+// This file implements NSCC, the sender-based congestion control of the Ultra Ethernet Specification 1.0, as in the
+// simulator of the Ultra Ethernet Consortium (ultraethernet/uet-htsim). The window of a sender follows the queueing
+// delay and the ECN marks of acknowledged packets. The rest is in uet.go.
 
 package packet
 
@@ -9,25 +9,25 @@ import "math"
 // nscc is the window control of all flows. Times are in picoseconds.
 type nscc struct {
 	t          *uet
-	full       int64   // bytes of a full packet
-	rate       float64 // of NICs, in bytes/s
+	full       int64   // size of a full packet in bytes
+	rate       float64 // rate of NICs in bytes/s
 	roundTrip  uint64  // unloaded round trip of the network
-	bdp        float64 // bytes
+	bdp        float64 // bandwidth-delay product in bytes
 	windowBDPs float64 // initial and largest window in bandwidth-delay products
 
 	target       uint64  // target queueing delay
 	adaptDelay   uint64  // queueing delay above which Quick Adapt may act
-	fairIncrease float64 // fair increase: bytes times window, per byte acknowledged
+	fairIncrease float64 // fair increase: bytes times window per acknowledged byte
 	alpha        float64 // proportional increase: the same, per picosecond below the target
 	fastGain     float64 // fast increase: bytes per byte acknowledged without a queue
-	noQueue      uint64  // queueing delay below which there is no queue
-	eta          float64 // bytes per adjustment period
+	noQueue      uint64  // queueing delay that counts as no queue
+	eta          float64 // unconditional increase in bytes per adjustment period
 	gamma        float64
-	gain         float64 // of the average delay
-	minShare     float64 // smallest share of the window that a decrease leaves
-	adaptGate    uint    // Quick Adapt acts if fewer bytes than maxWindow >> adaptGate arrived
+	gain         float64 // gain of the average delay
+	minShare     float64 // smallest share of the window after a decrease
+	adaptGate    uint    // Quick Adapt acts if fewer than maxWindow >> adaptGate bytes arrived
 	adjustBytes  int64   // bytes acknowledged between adjustments
-	rttFromNACKs bool    // round trips of NACKs count for the base
+	rttFromNACKs bool    // round trips of NACKs count for the base round trip
 
 	flows []nsccFlow
 }
@@ -37,12 +37,12 @@ type nsccFlow struct {
 	window       int64 // bytes
 	maxWindow    int64
 	inFlight     int64
-	received     uint64 // bytes that the receiver has, as acknowledged
+	received     uint64 // bytes received, as acknowledged
 	baseRTT      uint64 // shortest round trip
 	averageDelay uint64 // average queueing delay
 
 	periodBytes int64  // bytes received in the current Quick Adapt period
-	periodEnd   uint64 // 0: none yet
+	periodEnd   uint64 // 0: not set yet
 	lossSeen    bool
 	ignored     int64 // bytes received since the last Quick Adapt
 	ignore      int64 // bytes for which marks are ignored
@@ -50,8 +50,8 @@ type nsccFlow struct {
 	adjustedAt  uint64
 	increase    int64 // pending increase, in bytes times window
 	decreasedAt uint64
-	uncongested int64 // bytes received in a row without a queue
-	increasing  bool  // fast increase is in effect
+	uncongested int64 // consecutive bytes received without a queue
+	increasing  bool  // fast increase is active
 }
 
 func newNSCC(n *network, s *transportConfig) transport {
@@ -66,7 +66,7 @@ func newNSCC(n *network, s *transportConfig) transport {
 		adjustBytes:  int64(min(s.number("adjust-packets"), 1<<30)) * int64(t.mss+t.header),
 		rttFromNACKs: s.enabled("rtt-of-nacks"),
 	}
-	// The constants are for 100 Gb/s and a round trip of 12 us, and are scaled to this network.
+	// The constants apply to 100 Gb/s and a round trip of 12 us, and are scaled to this network.
 	const usual, usualTrip = 12.5e9 * 12e-6, 12e6
 	scale := bdp / usual
 	w.adaptDelay = uint64(clampBytes(s.number("alarm") * float64(w.target)))
@@ -78,7 +78,7 @@ func newNSCC(n *network, s *transportConfig) transport {
 	return t
 }
 
-// clampBytes returns a number rounded down and limited to a range safe from overflow.
+// clampBytes rounds a number down and limits it to a range safe from overflow.
 func clampBytes(x float64) int64 {
 	return int64(min(x, 1<<50))
 }
@@ -104,20 +104,20 @@ func (w *nscc) sent(f uint32, size int64) bool {
 	return fl.inFlight+size >= fl.window
 }
 
-// spuriousLoss corrects the bytes in flight for a packet that was taken for lost but arrived: it was subtracted when it
-// was given up, and again when the receiver counted it.
+// spuriousLoss corrects the bytes in flight for a packet that was considered lost and arrived: it was subtracted when
+// considered lost, and again when the receiver counted it.
 func (w *nscc) spuriousLoss(f uint32, size int64) {
 	w.flows[f].inFlight += size
 }
 
 // ackSample is the content of an ACK.
 type ackSample struct {
-	bytes  int64  // newly received
+	bytes  int64  // newly received bytes
 	delay  uint64 // queueing delay in picoseconds
 	marked bool
 }
 
-// sample reads an ACK, before its packets leave the scoreboard.
+// sample reads an ACK before the scoreboard processes it.
 func (w *nscc) sample(f uint32, s *uetSource, pk *packet) ackSample {
 	fl := &w.flows[f]
 	a := ackSample{marked: pk.flags&ecnEcho != 0}
@@ -132,7 +132,7 @@ func (w *nscc) sample(f uint32, s *uetSource, pk *packet) ackSample {
 	seq := pk.ack & math.MaxUint32
 	a.delay = fl.averageDelay
 	if s.has(seq, inFlight) {
-		// A round trip counts only if it is clear which transmission the ACK answers.
+		// A round trip counts only if the ACK identifies the transmission.
 		r := s.packet(seq)
 		if again := pk.flags&flagB != 0; r.repeats == 0 && !again || r.repeats == 1 && again {
 			trip := w.t.n.now - r.sentAt
@@ -144,7 +144,7 @@ func (w *nscc) sample(f uint32, s *uetSource, pk *packet) ackSample {
 	return a
 }
 
-// updateBaseRTT lowers the base to a shorter round trip.
+// updateBaseRTT lowers the base round trip to a shorter one.
 func (w *nscc) updateBaseRTT(fl *nsccFlow, trip uint64) {
 	if trip < fl.baseRTT {
 		fl.baseRTT = trip
@@ -152,13 +152,13 @@ func (w *nscc) updateBaseRTT(fl *nsccFlow, trip uint64) {
 	}
 }
 
-// maxWindow returns the largest window for a bandwidth-delay product, in bytes.
+// maxWindow returns the largest window in bytes for a bandwidth-delay product.
 func (w *nscc) maxWindow(bdp float64) int64 {
 	return max(clampBytes(w.windowBDPs*bdp), w.full)
 }
 
 // updateDelay adds a queueing delay to the average. A delay above the target without a mark counts as a quarter of the
-// base: the queue has already drained.
+// base round trip, since the queue has already drained.
 func (w *nscc) updateDelay(fl *nsccFlow, delay uint64, marked bool) {
 	sample := float64(delay)
 	if !marked && delay > w.target {
@@ -196,7 +196,7 @@ func (w *nscc) acknowledged(f uint32, a *ackSample) {
 	w.bound(fl)
 }
 
-// growFast is fast increase: the window grows at once after a window of bytes without a queue.
+// growFast is fast increase: the window grows immediately after a window of bytes without a queue.
 func (w *nscc) growFast(fl *nsccFlow, a *ackSample) {
 	if a.delay >= w.noQueue {
 		fl.uncongested, fl.increasing = 0, false
@@ -219,9 +219,9 @@ func (w *nscc) decrease(fl *nsccFlow) {
 	}
 }
 
-// quickAdapt is Quick Adapt: once per round trip, after a loss or with a very long delay, the window is set to the
-// bytes received if these are few. It returns true if the window must not change otherwise: then, and while marks are
-// older than that.
+// quickAdapt is Quick Adapt: once per round trip, after a loss or with a very long delay, the window becomes the number
+// of received bytes if that is small. It returns true if no other rule may change the window: after such a change, and
+// while marks are older than it.
 func (w *nscc) quickAdapt(fl *nsccFlow, loss, marked bool, delay uint64) bool {
 	done := false
 	now := w.t.n.now
@@ -273,29 +273,31 @@ func (w *nscc) bound(fl *nsccFlow) {
 }
 
 var nsccTransport = Transport{
-	Name: "nscc", Title: "Ultra Ethernet with NSCC: senders have windows, switches trim and mark",
+	Name: "nscc", Title: "Ultra Ethernet with NSCC: senders adapt windows to delay and marks, switches trim",
 	discipline: trimming, nic: scheduled, header: 64, control: 64, balance: Spray, queueBDPs: 1, neverPad: true,
 	build: newNSCC,
 	ecn:   ecnDefaults{minShare: 0.2, maxShare: 0.8, noHeaders: true},
 	Parameters: uetParameters(
-		Parameter{Name: "target-delay", Value: 0.75, Doc: "queueing delay that is aimed at, in base-rtt"},
+		Parameter{Name: "target-delay", Value: 0.75, Doc: "target queueing delay, in units of base-rtt"},
 		Parameter{Name: "alarm", Value: 4,
-			Doc: "queueing delay above which the window is set to what came through, in target-delay"},
-		Parameter{Name: "gate", Value: 3, Doc: "it is where less than the largest window halved so often came through"},
-		Parameter{Name: "no-queue", Unit: Time, Value: 1e6, Doc: "queueing delay that counts as none"},
-		Parameter{Name: "fair-increase", Value: 5, Doc: "packets by which the window grows without marks above the " +
-			"target"},
+			Doc: "queueing delay above which Quick Adapt may act, in units of target-delay"},
+		Parameter{Name: "gate", Value: 3,
+			Doc: "Quick Adapt acts if fewer bytes than the largest window / 2^gate arrived"},
+		Parameter{Name: "no-queue", Unit: Time, Value: 1e6,
+			Doc: "queueing delay below which the queue counts as empty"},
+		Parameter{Name: "fair-increase", Value: 5,
+			Doc: "fair increase: packets by which the window grows without marks above the target"},
 		Parameter{Name: "alpha", Value: 4,
-			Doc: "packets by which the window grows without marks below the target, times how far below"},
+			Doc: "proportional increase: packets without marks below the target, times the distance to it"},
 		Parameter{Name: "fast-increase", Value: 0.25,
-			Doc: "bytes by which the window grows for a byte, where there is no queue"},
-		Parameter{Name: "eta", Value: 0.15, Doc: "packets by which the window grows in any round trip"},
-		Parameter{Name: "gamma", Value: 0.8, Doc: "how much the window shrinks at a mark"},
-		Parameter{Name: "least-share", Value: 0.5, Doc: "share of the window that a mark leaves at least"},
-		Parameter{Name: "delay-gain", Value: 0.0125, Doc: "gain of the average of the queueing delay"},
+			Doc: "fast increase: bytes per acknowledged byte with an empty queue"},
+		Parameter{Name: "eta", Value: 0.15, Doc: "unconditional increase, in packets per round trip"},
+		Parameter{Name: "gamma", Value: 0.8, Doc: "strength of the decrease at a mark"},
+		Parameter{Name: "least-share", Value: 0.5, Doc: "smallest share of the window after a decrease"},
+		Parameter{Name: "delay-gain", Value: 0.0125, Doc: "gain of the average queueing delay"},
 		Parameter{Name: "adjust-packets", Value: 8,
-			Doc: "packets after which the window is adjusted, at the latest after a round trip"},
+			Doc: "packets between window adjustments, which occur at least once per round trip"},
 		Parameter{Name: "rtt-of-nacks", Unit: Switch, Value: 1,
-			Doc: "the round trip of a nack may be the one without queues"},
+			Doc: "use round trips of NACKs for the base round trip"},
 	),
 }

@@ -2,21 +2,21 @@ package packet
 
 import "github.com/tracedag/tracedag/internal/cpu"
 
-// packet is a packet in the network. It has 64 bytes, one cache line.
+// packet is a packet in the network. Its size is 64 bytes, one cache line.
 type packet struct {
 	flow uint32 // slot of its flow
-	next uint32 // the next packet in a queue or in the list of free packets
+	next uint32 // next packet in a queue or in the list of free packets
 	dst  uint32 // destination host
-	path uint32 // hash that switches choose the path by; with source routing the rest of the path number
-	size uint32 // bytes on the wire
-	port uint32 // the last port it left
+	path uint32 // hash by which switches select the path; with source routing, the rest of the path number
+	size uint32 // wire size in bytes
+	port uint32 // last port that it left
 
-	seq  uint64 // data: number of the packet, as defined by the transport
-	ack  uint64 // control: cumulative ACK, as defined by the transport
-	sent uint64 // time at which the data packet was sent, in picoseconds; ACKs echo it
+	seq  uint64 // data: packet number, defined by the transport
+	ack  uint64 // control: cumulative ACK, defined by the transport
+	sent uint64 // send time of the data packet in picoseconds; ACKs echo it
 
 	// due is the next node: twice the number of a switch, or twice the number of a host plus one. In a queue it is the
-	// previous packet; on a wire or in a switch with staged events it is the time of leaving that.
+	// previous packet; on a wire or in a switch with staged events it is the departure time.
 	due uint64
 
 	pull     uint32 // defined by the transport
@@ -36,24 +36,24 @@ const (
 	nack
 	pull
 	syn           // precedes the data, in transports with a handshake
-	creditRequest // asks for credit, in transports whose receivers grant it
-	cnp           // congestion notification of the receiver
+	creditRequest // requests credit, in transports with receiver credit
+	cnp           // congestion notification from the receiver
 )
 
 type flags uint8
 
 const (
 	marked      flags = 1 << iota // congestion experienced
-	trimmed                       // data: only the header is left
-	retransmit                    // data: it was sent before
-	lastPacket                    // data: the last packet of the flow, sent for the first time
-	carriesPull                   // ack, nack: it is also a pull
+	trimmed                       // data: only the header remains
+	retransmit                    // data: a retransmission
+	lastPacket                    // data: the last packet of the flow, first transmission
+	carriesPull                   // ack, nack: also a pull
 	ecnEcho                       // ack, nack: the data packet was marked
 	flagA                         // defined by the transport
 	flagB
 )
 
-// priority is the priority of a packet at NICs. Lower values go first.
+// priority is the priority of a packet at NICs; the lowest value is served first.
 type priority uint8
 
 const (
@@ -63,7 +63,7 @@ const (
 	priorities
 )
 
-// none is the absence of a packet, port or flow.
+// none identifies no packet, port or flow.
 const none = ^uint32(0)
 
 // fifo is a queue of packets.
@@ -87,7 +87,7 @@ func (n *network) pushPacket(q *fifo, p uint32) {
 	q.tail = p
 }
 
-// popPacket removes the first packet; there must be one.
+// popPacket removes and returns the first packet; there must be one.
 func (n *network) popPacket(q *fifo) uint32 {
 	p := q.head
 	q.head = n.packets[p].next
@@ -97,7 +97,7 @@ func (n *network) popPacket(q *fifo) uint32 {
 	return p
 }
 
-// popLastPacket removes the last packet; there must be one.
+// popLastPacket removes and returns the last packet; there must be one.
 func (n *network) popLastPacket(q *fifo) uint32 {
 	p := q.tail
 	if p == q.head {
@@ -110,7 +110,7 @@ func (n *network) popLastPacket(q *fifo) uint32 {
 }
 
 // newPacket returns a packet of a flow. Data, SYNs and credit requests go to the flow's destination at low priority,
-// the others to its source at high priority.
+// all other packets to its source at high priority.
 func (n *network) newPacket(f uint32, k kind, size uint32) uint32 {
 	p := n.freePacket
 	if p != none {

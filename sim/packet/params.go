@@ -1,4 +1,4 @@
-// This file holds the parameters of runs: those that all transports share, and those of each transport.
+// This file defines the parameters of runs: those shared by all transports, and those of each transport.
 
 package packet
 
@@ -16,14 +16,14 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Compat is the reference simulator whose accidents a run reproduces; see [Params].Compat.
+// Compat is a reference simulator to reproduce, including the accidents of its code; see [Params].Compat.
 type Compat uint8
 
 // Compatibility modes.
 const (
 	CompatNone   Compat = iota // none
 	CompatHTSim                // htsim (Broadcom/csg-htsim)
-	CompatATLAHS               // the htsim in ATLAHS, and its coupling of GOAL to packets
+	CompatATLAHS               // the htsim in ATLAHS, and its coupling of GOAL traces to packets
 )
 
 // Unit is the unit of a parameter.
@@ -31,23 +31,23 @@ type Unit uint8
 
 // Units of parameters.
 const (
-	Plain  Unit = iota // a number
+	Plain  Unit = iota // number without unit
 	Bytes              // whole bytes
 	Time               // whole picoseconds
 	Switch             // 0 or 1
 )
 
-// kinds are placeholders of values in help, by unit.
+// kinds are the placeholders of values in help, by unit.
 var kinds = [...]string{Plain: "number", Bytes: "size", Time: "time", Switch: "on|off"}
 
 // Parameter describes a parameter of a transport.
 type Parameter struct {
 	Name  string
 	Unit  Unit
-	Value float64 // default, in bytes or picoseconds where Unit says so; negative: derived from others, as Doc says
+	Value float64 // default, in bytes or picoseconds according to Unit; negative: derived as described by Doc
 	Min   float64
 	Doc   string
-	// Compat is the default with [CompatHTSim] or [CompatATLAHS], nil if it is the same.
+	// Compat is the default with [CompatHTSim] or [CompatATLAHS]; nil: Value.
 	Compat *float64
 }
 
@@ -58,34 +58,34 @@ type Transport struct {
 
 	discipline discipline // default queueing discipline of switches
 	nic        discipline
-	header     uint32 // bytes of a data packet beyond the payload
-	control    uint32 // bytes of an ACK or another control packet
+	header     uint32 // header size of a data packet in bytes
+	control    uint32 // size of an ACK or another control packet in bytes
 	balance    Balance
 	ecn        ecnDefaults
-	// neverPad is set if the reference does not pad the last packet of a flow either.
+	// neverPad is set if the reference does not pad the last packet of a flow.
 	neverPad bool
 
 	queueBDPs float64 // default capacity of a switch port in bandwidth-delay products
 	build     func(n *network, s *transportConfig) transport
 }
 
-// ecnDefaults are the default marking thresholds of switches; the zero value disables marking.
+// ecnDefaults are the default ECN thresholds of switches; the zero value disables marking.
 type ecnDefaults struct {
 	minShare, maxShare float64  // shares of the queue
-	packets            int64    // or a step, in full packets
-	bytes              [2]int64 // or bytes
+	packets            int64    // or a step threshold in full packets
+	bytes              [2]int64 // or thresholds in bytes
 	notToHosts         bool     // ports to hosts do not mark
 	noHeaders          bool     // headers of trimmed packets are not marked
 }
 
-// Transports are all transports.
+// Transports lists all transports.
 var Transports = []*Transport{
 	&ndpTransport, &mprdmaTransport, &constantTransport, &singleTransport, &swiftLikeTransport,
 	&tcpTransport, &dctcpTransport, &swiftTransport, &roceTransport, &dcqcnTransport, &hpccTransport,
 	&eqdsTransport, &nsccTransport, &rcccTransport,
 }
 
-// FindTransport returns the transport of a name. The error lists the names.
+// FindTransport returns the named transport. The error lists all names.
 func FindTransport(name string) (*Transport, error) {
 	var names []string
 	for _, t := range Transports {
@@ -94,7 +94,7 @@ func FindTransport(name string) (*Transport, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return nil, fmt.Errorf("no transport %q, expected one of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown transport %q, expected one of %s", name, strings.Join(names, ", "))
 }
 
 // Params are the parameters of a run. Their JSON form is part of results.
@@ -102,14 +102,14 @@ type Params struct {
 	Transport     string `json:"transport"`
 	Compat        Compat `json:"compat,omitempty"`
 	MSS           int64  `json:"mss_bytes"`     // payload of a full packet
-	PadLastPacket bool   `json:"whole_packets"` // pad the last packet of a flow to full size, as htsim does
+	PadLastPacket bool   `json:"whole_packets"` // pad the last packet of a flow to full size, as in htsim
 
-	// Settings of all switch ports. The default of "" and 0 depends on the transport.
+	// Settings of all switch ports. The defaults for "" and 0 depend on the transport.
 	Queueing string `json:"queueing,omitempty"` // queueing discipline, one of [Queueings]
 	Queue    int64  `json:"queue_bytes"`        // capacity for data
-	// capacity for control packets, where they have a queue of their own
+	// capacity for control packets, if they have their own queue
 	ControlQueue int64 `json:"control_queue_bytes"`
-	ECNMin       int64 `json:"ecn_kmin_bytes"` // queue length above which marking begins
+	ECNMin       int64 `json:"ecn_kmin_bytes"` // queue length above which marking starts
 	ECNMax       int64 `json:"ecn_kmax_bytes"` // queue length above which all packets are marked; [NoECN]: never
 	// ECNShares are ECNMin and ECNMax as shares of Queue, 0 to 1. They take precedence unless the second is 0.
 	ECNShares [2]float64 `json:"-"`
@@ -121,11 +121,11 @@ type Params struct {
 	TransportParams map[string]float64 `json:"transport_params"` // by name, in bytes and picoseconds
 	Coupling        Coupling           `json:"coupling"`
 	Seed            int64              `json:"seed"`
-	// time at which the run stops; 0: when no event is left
+	// end of the run; 0: when no event is left
 	End dag.Time `json:"end_ps,omitempty"`
 }
 
-// NoECN is a threshold that no queue exceeds.
+// NoECN is an ECN threshold that no queue exceeds.
 const NoECN = math.MaxInt64
 
 // NewParams returns the default parameters of a transport.
@@ -158,23 +158,24 @@ func Queueings() []string {
 }
 
 // discipline returns the queueing discipline of switches. Trimming requires a transport that handles trimmed packets,
-// and lossless queues require a transport made for them.
+// and lossless queues require a transport designed for them.
 func (p *Params) discipline(t *Transport) (discipline, error) {
 	if p.Queueing == "" {
 		return t.discipline, nil
 	}
 	i := slices.Index(queueings[:], p.Queueing)
 	if i < 0 {
-		return 0, fmt.Errorf("no queueing %q, expected one of %s", p.Queueing, strings.Join(queueings[:], ", "))
+		return 0, fmt.Errorf("unknown queueing discipline %q, expected one of %s", p.Queueing,
+			strings.Join(queueings[:], ", "))
 	}
 	d := discipline(i)
 	if (d == trimming || d == lossless) && t.discipline != d {
-		return 0, fmt.Errorf("the queueing %s is not for the transport %s", p.Queueing, t.Name)
+		return 0, fmt.Errorf("the queueing discipline %s does not support the transport %s", p.Queueing, t.Name)
 	}
 	return d, nil
 }
 
-// complete sets the parameters that follow from the network, given the bandwidth-delay product in bytes.
+// complete sets the parameters that depend on the network; bdp is the bandwidth-delay product in bytes.
 func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 	full := p.MSS + int64(t.header)
 	if p.Queue == 0 {
@@ -205,7 +206,7 @@ type transportConfig struct {
 	mss     uint64
 	header  uint32
 	control uint32
-	rate    uint64 // of NICs, in bit/s
+	rate    uint64 // rate of NICs in bit/s
 	padLast bool
 	quirks  quirks
 	params  map[string]float64
@@ -217,12 +218,12 @@ func (s *transportConfig) bytes(name string) uint64 { return uint64(s.number(nam
 // time returns a parameter in picoseconds.
 func (s *transportConfig) time(name string) uint64 { return uint64(s.number(name)) }
 
-// packets returns a parameter that counts full packets, in bytes.
+// packets returns a parameter in full packets, converted to bytes.
 func (s *transportConfig) packets(name string) uint64 {
 	return uint64(min(s.number(name)*float64(s.mss), 1<<62))
 }
 
-// enabled returns a parameter of the unit [Switch].
+// enabled returns a parameter with the unit [Switch].
 func (s *transportConfig) enabled(name string) bool { return s.number(name) != 0 }
 
 func (s *transportConfig) number(name string) float64 {
@@ -245,14 +246,14 @@ func (p *Parameter) value(c Compat) float64 {
 func (p *Parameter) check(v float64) error {
 	switch {
 	case math.IsNaN(v) || v < p.Min || v > 1<<53:
-		return fmt.Errorf("%s: expected %v or more, found %v", p.Name, p.Min, v)
+		return fmt.Errorf("%s: expected at least %v, found %v", p.Name, p.Min, v)
 	case p.Unit == Switch && v != 0 && v != 1, (p.Unit == Bytes || p.Unit == Time) && v != math.Trunc(v):
-		return fmt.Errorf("%s: found %v, which is not possible", p.Name, v)
+		return fmt.Errorf("%s: value %v is out of range", p.Name, v)
 	}
 	return nil
 }
 
-// Find returns a parameter of the transport by name. The error lists the names.
+// Find returns the named parameter of the transport. The error lists all names.
 func (t *Transport) Find(name string) (*Parameter, error) {
 	i := slices.IndexFunc(t.Parameters, func(p Parameter) bool { return p.Name == name })
 	if i >= 0 {
@@ -262,7 +263,7 @@ func (t *Transport) Find(name string) (*Parameter, error) {
 	for i := range t.Parameters {
 		names = append(names, t.Parameters[i].Name)
 	}
-	return nil, fmt.Errorf("the transport %s has no parameter %q, expected one of %s", t.Name, name,
+	return nil, fmt.Errorf("transport %s: unknown parameter %q, expected one of %s", t.Name, name,
 		strings.Join(names, ", "))
 }
 
@@ -273,27 +274,27 @@ func Simulators() []string {
 	return compats[1:]
 }
 
-// ParseCompat returns the compatibility mode of a name.
+// ParseCompat returns the named compatibility mode.
 func ParseCompat(name string) (Compat, error) {
 	for i, c := range compats {
 		if c == name {
 			return Compat(i), nil
 		}
 	}
-	return 0, fmt.Errorf("no rules %q, expected htsim or atlahs", name)
+	return 0, fmt.Errorf("unknown simulator %q, expected htsim or atlahs", name)
 }
 
-// String returns the name, "" for [CompatNone].
+// String returns the name, or "" for [CompatNone].
 func (c Compat) String() string {
 	return compats[c]
 }
 
-// MarshalText returns the name, "" for [CompatNone].
+// MarshalText returns the name, or "" for [CompatNone].
 func (c Compat) MarshalText() ([]byte, error) {
 	return []byte(compats[c]), nil
 }
 
-// setTransport sets the defaults of a transport.
+// setTransport selects a transport with its defaults.
 func (b *backend) setTransport(name string) (err error) {
 	compat, err := ParseCompat(b.compat)
 	if err != nil {
@@ -314,17 +315,17 @@ func (b *backend) Params() param.Set {
 	}
 	p := &b.params
 	c := &p.Coupling
-	compat := param.Func("simulator", "compat", "reproduce the accidents of a reference simulator",
+	compat := param.Func("simulator", "compat", "reproduce a reference simulator, including the accidents of its code",
 		func(text string) error {
-			if text == "true" || text == "false" { // no simulator is named
+			if text == "true" || text == "false" { // flag without a simulator
 				return nil
 			}
 			b.compat = text
 			return b.setTransport(p.Transport)
 		}).Among(Simulators()...)
-	transport := param.Func("name", "transport", "transport of messages", b.setTransport).Default(
-		p.Transport).Among(names...)
-	const byTransport = "by the transport"
+	transport := param.Func("name", "transport", "transport protocol with its congestion control",
+		b.setTransport).Default(p.Transport).Among(names...)
+	const byTransport = "set by the transport"
 	queueing := param.Choice(&p.Queueing, "queueing", "queueing discipline of switch ports",
 		queueings[:]...).Default(byTransport).
 		Synonym("droptail", "fifo", "tail-drop").Synonym("trim", "trimming", "packet-trimming").
@@ -340,50 +341,52 @@ func (b *backend) Params() param.Set {
 		compat.Hidden(),
 		transport,
 		param.String(&b.topology, "topology",
-			"network, such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, "+
-				"or a .topo file or list of links").
+			"network: specification such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, "+
+				".topo file or link list").
 			Placeholder("network"),
-		param.Choice(&b.coupling, "coupling", "model of messages on the network; htsim: for lists of flows",
+		param.Choice(&b.coupling, "coupling", "message model: own (MPI rules), htsim (lists of flows) or atlahs (GOAL)",
 			"own", "htsim", "atlahs").Default("as --compat"),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
-		param.Size(&p.MSS, "mss", "payload of a full packet").Sweep(),
+		param.Size(&p.MSS, "mss", "payload of a full packet in bytes").Sweep(),
 		param.Bool(&p.PadLastPacket, "whole-packets", "pad the last packet of a message to full size"),
 		queueing,
 		param.Size(&p.Queue, "queue", "switch queue capacity per port").Default(byTransport).Sweep(),
-		param.Size(&p.ControlQueue, "control-queue", "capacity of the separate queue of control packets per port").
+		param.Size(&p.ControlQueue, "control-queue", "capacity of the control packet queue per port").
 			Default("twice --queue").Sweep(),
 		param.String(&b.ecn, "ecn", "ECN marking thresholds KMIN[,KMAX], in bytes or percent of the queue, or none").
 			Default(byTransport).Placeholder("kmin[,kmax]"),
 		balance,
-		param.Custom("int", "entropy", "entropy values of a sprayed message", parseEntropy,
+		param.Custom("int", "entropy", "number of entropy values of a sprayed flow", parseEntropy,
 			func(x *big.Rat) (err error) {
 				p.Entropy, err = param.Rounded(x)
 				return err
 			}, func() string { return strconv.FormatInt(p.Entropy, 10) }).Default("128").Sweep(),
-		param.Time(&p.Flowlet, "flowlet-gap", "idle time after which a flowlet begins").Sweep(),
+		param.Time(&p.Flowlet, "flowlet-gap", "idle time of a flow after which a new flowlet starts").Sweep(),
 		param.File(&b.pathsFile, "paths",
-			"paths of flows: lines of source, destination, path and ACK path; or a result with paths"),
+			"file with paths of flows: lines of source, destination, path and ACK path, or a JSON result with paths"),
 		param.Strings(&b.failTexts, "fail",
 			"fail a link, such as tor3-agg1@2ms..5ms, or change its rate, such as tor3-agg1@2ms:25Gbps; repeatable").
 			Placeholder("link"),
-		param.Func("key=value,...", "set", "parameters of the transport, with units; --list-transports lists them",
+		param.Func("key=value,...", "set", "transport parameters, with units; --list-transports lists them",
 			b.assign).Repeats(),
-		param.TimeIn(&c.Overhead, dag.Nanosecond, "o", "overhead per message at a processor").Sweep(),
-		param.TimeIn(&c.Gap, dag.Nanosecond, "g", "gap between messages at a NIC").Sweep(),
-		param.Size(&c.Rendezvous, "S", "largest message that is sent eagerly").Default("unlimited").Sweep(),
+		param.TimeIn(&c.Overhead, dag.Nanosecond, "o",
+			"processor time per message at both ends; without unit in ns").Sweep(),
+		param.TimeIn(&c.Gap, dag.Nanosecond, "g", "gap between messages of a NIC; without unit in ns").Sweep(),
+		param.Size(&c.Rendezvous, "S", "largest eager message; larger ones wait for their receive").
+			Default("unlimited").Sweep(),
 		param.Bool(&c.AckEnds, "ack-ends",
-			"end a send when its last byte is acknowledged, not when it leaves the host"),
+			"end a send when its last byte is acknowledged instead of when it leaves the host"),
 		param.Func("rate", "local-rate", "rate of messages between ranks on one host",
 			b.setLocalRate).Default("unlimited"),
 		param.Time(&c.LocalLatency, "local-latency", "latency of messages between ranks on one host").Sweep(),
-		param.Time(&p.End, "end", "time at which the network stops").Default("when idle"),
+		param.Time(&p.End, "end", "simulated time at which the run stops").Default("when idle"),
 		param.Int(&p.Seed, "seed", "seed of random choices").Sweep(),
 		param.Time(&b.sample, "sample", "sampling period of queue lengths").Default("no samples"),
-		param.File(&b.samples, "samples", "CSV file for the samples"),
-		param.File(&b.flows, "flows", "CSV file for the outcome of each message"),
-		param.File(&b.ports, "ports", "CSV file for the counters of each port"),
-		param.Int(&b.maxFlows, "max-flows", "largest number of messages that --json lists; beyond it, quantiles").
+		param.File(&b.samples, "samples", "write the samples to a CSV file"),
+		param.File(&b.flows, "flows", "write start, delivery and retransmissions of each flow to a CSV file"),
+		param.File(&b.ports, "ports", "write the counters of each port to a CSV file"),
+		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists; above it, percentiles").
 			Range(0, math.MaxInt32),
 	}
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
@@ -416,7 +419,7 @@ func (b *backend) transportParams() (set param.Set) {
 	return set
 }
 
-// assign sets parameters of the transport by texts such as "rto=1ms,window=8".
+// assign sets transport parameters by texts such as "rto=1ms,window=8".
 func (b *backend) assign(texts string) error {
 	t, err := FindTransport(b.params.Transport)
 	if err != nil {
@@ -443,13 +446,13 @@ func (b *backend) setLocalRate(text string) error {
 	return err
 }
 
-// parseEntropy parses a number of entropy values; Params.Check knows the upper limit.
+// parseEntropy parses a number of entropy values. Params.Check checks the upper limit.
 func parseEntropy(text string) (*big.Rat, error) {
 	n, err := units.ParseCount(text, math.MinInt64, math.MaxInt64)
 	return new(big.Rat).SetInt64(n), err
 }
 
-// String returns the parameters in one line for people.
+// String formats the parameters in one line.
 func (p Params) String() string {
 	text := fmt.Sprintf("mss=%s queue=%s balance=%v", units.FormatSize(p.MSS), units.FormatSize(p.Queue), p.Balance)
 	if p.Balance == Spray {

@@ -1,6 +1,6 @@
-// This file is priority flow control (IEEE 802.1Qbb) with one priority. A switch counts the bytes in it by input. Above
-// the XOFF threshold it pauses the port at the other end, which finishes the packet in service. Below the XON threshold
-// it resumes that port.
+// This file implements priority flow control (IEEE 802.1Qbb) with one priority. A switch counts its buffered bytes by
+// input. Above the XOFF threshold it pauses the port at the other end, which finishes the packet in service. Below the
+// XON threshold it resumes that port.
 
 package packet
 
@@ -8,13 +8,13 @@ package packet
 type pfc struct {
 	xoff, xon uint64 // thresholds in bytes
 	inputs    []pfcInput
-	onResume  func(host uint32) // if not nil, is called when a NIC resumes
+	onResume  func(host uint32) // if not nil, called when a NIC resumes
 }
 
 // pfcInput is an input of a switch, indexed by the port that sends to it.
 type pfcInput struct {
 	bytes  uint64
-	delay  uint64 // time until a pause takes effect, in picoseconds
+	delay  uint64 // picoseconds until a pause takes effect
 	paused bool   // the last frame sent was a pause
 }
 
@@ -24,11 +24,13 @@ const maxBytes = 1 << 50
 // pfcParameters are the parameters of transports with flow control.
 var pfcParameters = []Parameter{
 	{Name: "pfc", Unit: Switch, Value: 1,
-		Doc: "switches pause the ports that send to them; 0: they drop what does not fit"},
-	{Name: "pfc-high", Value: 15, Min: 1, Doc: "full payloads that came by an input, above which it is paused"},
-	{Name: "pfc-low", Value: 12, Min: 1, Doc: "full payloads below which it may go on; not more than pfc-high"},
+		Doc: "priority flow control: switches pause the ports that send to them; 0: switches drop instead"},
+	{Name: "pfc-high", Value: 15, Min: 1,
+		Doc: "XOFF threshold: buffered full payloads of an input above which it is paused"},
+	{Name: "pfc-low", Value: 12, Min: 1,
+		Doc: "XON threshold: buffered full payloads below which it resumes; at most pfc-high"},
 	{Name: "pfc-delay", Unit: Time, Value: -1, Compat: number(0), Min: -1,
-		Doc: "until a pause is at the other end of a link; -1: the latency of the link. With a topology file htsim " +
+		Doc: "delay of a pause to the other end of a link; -1: the latency of the link. With a topology file, htsim " +
 			"has 0"},
 }
 
@@ -61,7 +63,7 @@ func (c *pfc) enter(n *network, from, size uint32) {
 	}
 }
 
-// leave counts a packet that arrived at an input and has left the switch.
+// leave counts a packet that has left the switch, by the input at which it arrived.
 func (c *pfc) leave(n *network, from, size uint32) {
 	in := &c.inputs[from]
 	in.bytes -= uint64(size)
@@ -71,14 +73,14 @@ func (c *pfc) leave(n *network, from, size uint32) {
 	}
 }
 
-// lose counts a lost packet, whether in a switch or at its host.
+// lose counts a packet lost in a switch or at its host.
 func (c *pfc) lose(n *network, p uint32) {
 	if pk := &n.packets[p]; pk.port != none {
 		c.leave(n, pk.port, pk.size)
 	}
 }
 
-// takeEffect pauses or resumes a port. Pauses and their ends alternate, and none overtakes another.
+// takeEffect pauses or resumes a port. Pause and resume frames alternate, and none overtakes another.
 func (c *pfc) takeEffect(n *network, i uint32) {
 	pt := &n.ports[i]
 	pt.paused = !pt.paused
@@ -102,8 +104,8 @@ func (pt *port) pausedFor(now uint64) uint64 {
 	return pt.pausedTime
 }
 
-// losslessCapacity returns the largest possible queue of a switch port with flow control, in bytes: all that can arrive
-// at the inputs of a switch until the pauses take effect.
+// losslessCapacity returns the largest possible queue in bytes of a switch port with flow control: all bytes that can
+// arrive at the inputs of a switch until the pauses take effect.
 func (n *network) losslessCapacity(p *Params, switches int, full uint64) int64 {
 	rooms := make([]float64, switches)
 	most := float64(full)
@@ -112,8 +114,8 @@ func (n *network) losslessCapacity(p *Params, switches int, full uint64) int64 {
 		if pt.toHost {
 			continue
 		}
-		// Bytes on the wire and in the switch when the pause is sent, bytes sent until it takes effect, the packet that
-		// exceeded the threshold, and the packet in service.
+		// Bytes on the wire and in the switch at the time of the pause, bytes sent until it takes effect, the packet
+		// that exceeded the threshold, and the packet in service.
 		delay := pauseDelay(pt, p.TransportParams["pfc-delay"]) + pt.latency
 		inTransit := float64(delay)/float64(pt.psPerByte) + 2*float64(full)
 		rooms[pt.to] += p.TransportParams["pfc-high"]*float64(p.MSS) + inTransit

@@ -8,20 +8,20 @@ import (
 
 // Placement maps ranks to hosts.
 type Placement struct {
-	Hosts []uint32 // first host of each rank
+	Hosts []uint32 // by rank: its first host
 	// NICs is the number of hosts per rank, each of which is one NIC: NIC i of a rank is host Hosts[rank] + i mod NICs.
 	// 0 means 1.
 	NICs int
 }
 
-// check returns an error if a placement does not fit. Several ranks may share a host.
+// check returns an error if the placement does not match the trace and the network. Several ranks may share a host.
 func (p *Placement) check(ranks, hosts int) error {
 	if len(p.Hosts) != ranks {
-		return fmt.Errorf("the placement is of %d ranks, but the trace has %d", len(p.Hosts), ranks)
+		return fmt.Errorf("the placement has hosts for %d ranks, expected %d as in the trace", len(p.Hosts), ranks)
 	}
 	for r, h := range p.Hosts {
 		if int(h)+max(p.NICs, 1) > hosts {
-			return fmt.Errorf("rank %d is placed on host %d, but the network has hosts 0 to %d", r, h, hosts-1)
+			return fmt.Errorf("rank %d is placed on host %d, expected hosts 0 to %d of the network", r, h, hosts-1)
 		}
 	}
 	return nil

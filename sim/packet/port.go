@@ -1,4 +1,4 @@
-// This file holds the ports: their queues and the service of packets.
+// This file implements the ports: their queues and the service of packets.
 
 package packet
 
@@ -8,59 +8,59 @@ import "github.com/tracedag/tracedag/sim"
 type discipline uint8
 
 const (
-	dropTail        discipline = iota // FIFO, drops what does not fit
-	markingDropTail                   // the same, marks packets that leave a queue above a threshold
-	trimming                          // control before data; data that does not fit loses its payload
-	randomDrop                        // FIFO, drops at random when it is nearly full
-	controlFirst                      // control before data, each drop tail
-	markingFirst                      // the same, with marks
+	dropTail        discipline = iota // FIFO, drops packets that do not fit
+	markingDropTail                   // the same, and marks packets that leave a queue above a threshold
+	trimming                          // control before data; data packets that do not fit lose their payload
+	randomDrop                        // FIFO, drops at random when nearly full
+	controlFirst                      // control before data, each with tail drop
+	markingFirst                      // the same, with ECN marks
 	aeolus                            // control before data; less capacity for speculative data
-	lossless                          // FIFO, pauses the ports that feed the switch
-	fairClasses                       // NIC: strict priorities, and round robin of flows in each
+	lossless                          // FIFO, pauses the ports that send to the switch
+	fairClasses                       // NIC: strict priorities, each with round robin of flows
 	fairFlows                         // NIC: round robin of flows, regardless of priority
-	scheduled                         // NIC: asks the transport for each packet
+	scheduled                         // NIC: requests each packet from the transport
 )
 
 // port sends packets over one direction of a link. Frequently used fields come first, since the ports of a large
 // network do not fit into the cache.
 type port struct {
 	busyUntil    uint64 // end of the current service
-	latency      uint64 // from then until the arrival at the other end; of direct ports including the switch there
+	latency      uint64 // from the end of service to the arrival; for direct ports including the next switch
 	psPerByte    uint32
 	to           uint32 // switch or host at the other end
-	serving      uint32 // packet in service; of a direct port, it may have left
+	serving      uint32 // packet in service; for a direct port, it may have left
 	servingSize  uint32
 	servingQueue uint8
 	discipline   discipline
-	twoQueues    bool // control packets have a queue of their own
-	direct       bool // packets are scheduled to arrive when their service begins
+	twoQueues    bool // control packets have their own queue
+	direct       bool // packets are scheduled to arrive when their service starts
 	pending      bool // an event for the end of service is scheduled
 	paused       bool
 	toHost       bool      // the other end is a host
 	bytes        [2]uint64 // queued bytes, including the packet in service
-	host         uint32    // host of a NIC, none for a switch
-	servingFrom  uint32    // lossless: the port over which the packet in service arrived
+	host         uint32    // host of a NIC; none for a switch
+	servingFrom  uint32    // lossless: port over which the packet in service arrived
 
-	queues   [2]fifo   // data and control; disciplines without control queue use data
+	queues   [2]fifo   // data and control; disciplines without control queue use only data
 	capacity [2]uint64 // bytes
-	peak     [2]uint64 // largest queue so far, in bytes
+	peak     [2]uint64 // largest queue so far in bytes
 	packets  uint64
-	sent     uint64 // bytes
+	sent     uint64 // bytes sent
 
 	kmin, kmax   uint64 // ECN thresholds in bytes; randomDrop and aeolus use them for their own limits
 	markChance   uint64 // marking probability at kmax, in units of 1/alwaysMark
-	markHeaders  bool   // trimming: headers of trimmed packets are marked, too
+	markHeaders  bool   // trimming: mark headers of trimmed packets too
 	random       sim.Random
-	controlRun   uint32 // control packets served in a row while data waited
-	controlTurns uint32 // limit of controlRun, after which a data packet is served
+	controlRun   uint32 // consecutive control packets served while data waited
+	controlTurns uint32 // limit of controlRun; then a data packet is served
 	trims, trimsTail, drops, marks,
 	controlDrops uint64
 
 	wireLatency uint64
 	wire        fifo // packets on the wire, with staged events
 
-	pausedAt, pausedTime uint64 // start of the current pause, and the total before it
-	pausesSent           uint32 // over this port, because of traffic over the opposite one
+	pausedAt, pausedTime uint64 // start of the current pause, and total pause time before it
+	pausesSent           uint32 // pauses sent over this port for traffic over the opposite one
 	pausesReceived       uint32
 }
 
@@ -73,7 +73,7 @@ const (
 	controlQueue
 )
 
-// finishService accounts for a service that has ended without an event.
+// finishService accounts for a service that ended without an event.
 func (pt *port) finishService(now uint64) {
 	if !pt.pending && pt.busyUntil <= now {
 		pt.bytes[pt.servingQueue] -= uint64(pt.servingSize)
@@ -81,7 +81,7 @@ func (pt *port) finishService(now uint64) {
 	}
 }
 
-// enqueue sends a packet or queues it.
+// enqueue sends or queues a packet.
 func (n *network) enqueue(i, p uint32) {
 	pt := &n.ports[i]
 	if pt.serving != none {
@@ -117,7 +117,7 @@ func (pt *port) queueOf(pk *packet) int {
 	return dataQueue
 }
 
-// scheduleServiceEnd makes sure that the end of the current service, if any, is an event.
+// scheduleServiceEnd schedules the end of the current service, if any, unless it is scheduled.
 func (n *network) scheduleServiceEnd(i uint32, pt *port) {
 	if !pt.pending && pt.serving != none {
 		pt.pending = true
@@ -125,7 +125,7 @@ func (n *network) scheduleServiceEnd(i uint32, pt *port) {
 	}
 }
 
-// serve begins the transmission of a packet.
+// serve starts the transmission of a packet.
 func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 	pk := &n.packets[p]
 	pt.serving, pt.servingSize, pt.servingQueue = p, pk.size, uint8(queue)
@@ -136,7 +136,7 @@ func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 	pt.packets++
 	pt.sent += uint64(pk.size)
 	if pt.discipline >= fairClasses {
-		n.noteDeparture(pt, pk)
+		n.recordDeparture(pt, pk)
 	}
 	if pt.discipline == lossless {
 		pt.servingFrom = pk.port
@@ -176,7 +176,7 @@ func (n *network) endService(i uint32) {
 	queued := pt.bytes[queue]
 	pt.bytes[queue] -= uint64(pt.servingSize)
 	leaves := none // the flow to notify
-	// Avoid access to the packet: it has left, and is no longer in the cache.
+	// Avoid accesses to the packet: it has left and is no longer in the cache.
 	switch pt.discipline {
 	case trimming: // mark by the queue left behind
 		if left := pt.bytes[dataQueue]; left > pt.kmin {
@@ -184,7 +184,7 @@ func (n *network) endService(i uint32) {
 				pt.mark(pk, left)
 			}
 		}
-	case markingDropTail, markingFirst: // mark by the queue with the packet itself
+	case markingDropTail, markingFirst: // mark by the queue including the packet
 		if queued > pt.kmin {
 			pt.mark(&n.packets[p], queued)
 		}
@@ -212,7 +212,7 @@ func (n *network) endService(i uint32) {
 	}
 }
 
-// serveNext serves the next packet, if any waits.
+// serveNext serves the next waiting packet, if any.
 func (n *network) serveNext(i uint32, pt *port) {
 	switch {
 	case pt.discipline == scheduled:
@@ -243,7 +243,7 @@ func (n *network) serveNext(i uint32, pt *port) {
 	}
 }
 
-// nextQueue returns the queue to serve next, -1 if both are empty. Control goes first, except after controlTurns
+// nextQueue returns the queue to serve next, or -1 if both are empty. Control goes first, except after controlTurns
 // packets.
 func (pt *port) nextQueue() int {
 	control, data := pt.queues[controlQueue].head != none, pt.queues[dataQueue].head != none
@@ -280,7 +280,7 @@ func (pt *port) mark(pk *packet, queued uint64) {
 	pt.marks++
 }
 
-// startWire puts a served packet on the wire; for ports that are not direct.
+// startWire puts a served packet on the wire, for ports that are not direct.
 func (n *network) startWire(i uint32, pt *port, p uint32) {
 	n.packets[p].port = i
 	if !n.quirks.stagedEvents {
@@ -306,7 +306,7 @@ func (n *network) pushDelayed(q *fifo, p uint32, due uint64) (first bool) {
 	return first
 }
 
-// popDelayed removes the first packet. The caller schedules the event of the next one after handling it.
+// popDelayed removes and returns the first packet. The caller schedules the event of the next one after handling it.
 func (n *network) popDelayed(q *fifo) (p uint32) {
 	p = q.head
 	q.head = n.packets[p].next

@@ -6,7 +6,7 @@ package packet
 import "github.com/tracedag/tracedag/internal/cpu"
 
 const (
-	largeNetwork = 4096 // the fewest ports of a network that benefits
+	largeNetwork = 4096 // smallest number of ports that benefits
 
 	// Prefetch distances in events, found by measurement.
 	packetDistance = 8
@@ -38,7 +38,7 @@ func (n *network) prefetch() {
 	}
 }
 
-// predictPacket returns the packet that a port will likely serve next, none if it is unknown.
+// predictPacket returns the packet that a port will probably serve next, or none.
 func (n *network) predictPacket(pt *port) uint32 {
 	if pt.host == none {
 		if p := pt.queues[controlQueue].head; p != none {
@@ -54,9 +54,9 @@ func (n *network) predictPacket(pt *port) uint32 {
 	return none
 }
 
-// predictPort returns the output port of a packet at its next switch, if the flow's hash decides that.
+// predictPort returns the output port of a packet at its next switch, if the flow's hash determines it.
 func (n *network) predictPort(pk *packet) uint32 {
-	if pk.due&1 != 0 { // its next node is a host
+	if pk.due&1 != 0 { // the next node is a host
 		return none
 	}
 	sw, edge := uint32(pk.due>>1), n.routes.Edge(pk.dst)

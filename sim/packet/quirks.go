@@ -1,36 +1,35 @@
-// This file lists the behaviour of the reference simulators that runs follow with --compat only.
+// This file lists the behavior of the reference simulators that runs follow with --compat only.
 
 package packet
 
 // quirks are the accidents of the reference simulators' code that a run reproduces. The zero value, apart from the two
-// limits of control queues, is our own behaviour. quirksOf fills it once, when the network is built.
+// limits of control queues, is the default behavior. quirksOf sets the fields once, when the network is built.
 //
 // The sources are htsim (Broadcom/csg-htsim), ATLAHS (spcl/atlahs, which has a copy of htsim) and the simulator of the
-// Ultra Ethernet Consortium (ultraethernet/uet-htsim, also based on htsim). Fields without a source are of all three.
+// Ultra Ethernet Consortium (ultraethernet/uet-htsim, also based on htsim). Fields without a source apply to all three.
 type quirks struct {
 	// Network.
 
-	// stagedEvents schedules one event for each end of service, each end of a wire and each switch crossing. The order
-	// of events of equal time depends on their number.
+	// stagedEvents schedules one event for each end of service, end of a wire and switch crossing. The number of events
+	// affects the order of events of equal time.
 	stagedEvents bool
-	// pfcCountsAtArrival counts a packet at the input of a switch before the switch's latency, not after it.
+	// pfcCountsAtArrival counts a packet at the input of a switch before the switch's latency instead of after it.
 	pfcCountsAtArrival bool
-	// telemetryAtServiceEnd records HPCC telemetry when the last bit of a packet leaves a port, not when its first
-	// does.
+	// telemetryAtServiceEnd records HPCC telemetry when the last bit of a packet leaves a port instead of the first.
 	telemetryAtServiceEnd bool
 	// overfillLossless counts packets beyond the capacity of a lossless queue as drops, but queues them.
 	overfillLossless bool
-	// trimInService lets a trimming queue trim the packet in service. The packet that arrived is sent in the rest of
-	// its time.
+	// trimInService lets a trimming queue trim the packet in service. The arriving packet is sent in the rest of its
+	// service time.
 	trimInService bool
-	// keepIdleFlows keeps the place of a flow in the round robin of a NIC while it has no packet there (csg-htsim,
+	// keepIdleFlows keeps the position of a flow in the round robin of a NIC while it has no packet there (csg-htsim,
 	// fair queues).
 	keepIdleFlows bool
-	// stampAtFirstSwitch sets the send time of data packets that were sent at time 0 at the first switch (ATLAHS).
+	// stampAtFirstSwitch sets the send time of data packets sent at time 0 at the first switch (ATLAHS).
 	stampAtFirstSwitch bool
-	// fixedEntropyOrder uses entropies in ascending order, not in a new random order each round (ATLAHS).
+	// fixedEntropyOrder uses entropy values in ascending order instead of a new random order each round (ATLAHS).
 	fixedEntropyOrder bool
-	// fixedRoundTrip takes four hops of 1 us with packets of 4 KiB for the unloaded round trip of every network
+	// fixedRoundTrip assumes four hops of 1 us with packets of 4 KiB for the unloaded round trip of every network
 	// (ATLAHS).
 	fixedRoundTrip bool
 	// controlTurns is the number of control packets that a port serves in a row while data waits.
@@ -38,7 +37,7 @@ type quirks struct {
 	// controlQueues is the default capacity of a control queue, in data queues.
 	controlQueues int64
 
-	// All transports, except EQDS, NSCC and RCCC.
+	// All transports except EQDS, NSCC and RCCC.
 
 	// padLastPacket is the default of Params.PadLastPacket.
 	padLastPacket bool
@@ -47,7 +46,7 @@ type quirks struct {
 
 	// capAtLowestRTT limits the window to the bandwidth-delay product of the shortest round trip.
 	capAtLowestRTT bool
-	// finishOnLastACK completes a flow only with the ACK of its last packet, not with the last missing ACK.
+	// finishOnLastACK completes a flow only with the ACK of its last packet instead of the last missing ACK.
 	finishOnLastACK bool
 
 	// TCP, DCTCP and Swift (csg-htsim, tcp.cpp and swift.cpp).
@@ -56,68 +55,68 @@ type quirks struct {
 	sendPastEnd bool
 	// countIdleDuplicates counts duplicate ACKs that arrive while no data is in flight.
 	countIdleDuplicates bool
-	// recoverAtSent ends the recovery after a timeout at the last byte sent again, not at the last byte sent.
+	// recoverAtSent ends the recovery after a timeout at the last retransmitted byte instead of the last byte sent.
 	recoverAtSent bool
-	// oneByteSYN sends a SYN of one byte, not of a full header.
+	// oneByteSYN sends a SYN of one byte instead of a full header.
 	oneByteSYN bool
-	// countSYNACK treats the ACK of the handshake as an ACK of data: it widens the window, and DCTCP counts it.
+	// countSYNACK treats the ACK of the handshake like an ACK of data: it widens the window, and DCTCP counts it.
 	countSYNACK bool
-	// dropSmallIncrease rounds an increase of the window of less than a byte down to 0, not up to 1.
+	// dropSmallIncrease rounds a window increase of less than a byte down to 0 instead of up to 1.
 	dropSmallIncrease bool
-	// separateDataNumbers gives Swift packets a number in the data beside that on the path. A timeout rewinds only the
-	// latter, so a second hole is never filled.
+	// separateDataNumbers gives Swift packets a data number in addition to their path number. A timeout rewinds only
+	// the latter, so a second hole is never filled.
 	separateDataNumbers bool
-	// unarmedPacing leaves the retransmission timer of Swift off when a paced packet is sent.
+	// unarmedPacing does not set Swift's retransmission timer when a paced packet is sent.
 	unarmedPacing bool
-	// wholePacketTarget computes the target delay of Swift from the window in whole packets.
+	// wholePacketTarget computes Swift's target delay from the window in whole packets.
 	wholePacketTarget bool
 	// timeoutKeepsState leaves Swift's inflation by duplicate ACKs, its count of packets at the NIC and the time of the
-	// last decrease as they are at a timeout, and the window may leave its bounds.
+	// last decrease unchanged at a timeout, and lets the window leave its bounds.
 	timeoutKeepsState bool
 
 	// RoCE and HPCC (csg-htsim, roce.cpp and hpcc.cpp).
 
-	// pushToNIC has flows give a packet to the NIC whenever their rate allows one, whatever waits there. Otherwise the
-	// NIC asks its flows for packets.
+	// pushToNIC makes flows push a packet to the NIC whenever their rate permits one, regardless of waiting packets.
+	// Otherwise the NIC requests packets from its flows.
 	pushToNIC bool
-	// nackEveryPacket answers each packet that is out of order with a NACK, not only the first.
+	// nackEveryPacket answers every out-of-order packet with a NACK instead of only the first.
 	nackEveryPacket bool
-	// nackShrinksWindow sets the window of HPCC to one packet upon a NACK.
+	// nackShrinksWindow sets the window of HPCC to one packet after a NACK.
 	nackShrinksWindow bool
 	// increaseByMSS is the default of HPCC's additive increase: the payload of one packet.
 	increaseByMSS bool
-	// startAtTarget is the first utilization estimate of HPCC: the target, not 1.
+	// startAtTarget sets the first utilization estimate of HPCC to the target instead of 1.
 	startAtTarget bool
-	// wholePacketWindow lets HPCC send only packets that fit into the window in full.
+	// wholePacketWindow lets HPCC send only packets that completely fit into the window.
 	wholePacketWindow bool
 	// singleWindow uses one window of HPCC as current and as reference window, and measures load since the first ACK.
 	singleWindow bool
 
-	// Credit of receivers.
+	// Receiver credit.
 
 	eqds eqdsQuirks
-	// grantFinished grants credit to flows that are complete, and lists a flow once for each time that its demand was
-	// met (csg-htsim, eqds.cpp; uet-htsim).
+	// grantFinished grants credit to complete flows, and lists a flow once for each time that its demand was met
+	// (csg-htsim, eqds.cpp; uet-htsim).
 	grantFinished bool
-	// waitForCredit has a sender without credit wait forever. Otherwise it repeats its request at each timeout.
+	// waitForCredit makes a sender without credit wait forever. Otherwise it repeats its request at each timeout.
 	waitForCredit bool
 }
 
-// eqdsQuirks are those of EQDS (csg-htsim, eqds.cpp).
+// eqdsQuirks are the quirks of EQDS (csg-htsim, eqds.cpp).
 type eqdsQuirks struct {
-	// detachedNIC schedules the NIC apart from its port: each turn to a waiting packet is an event, and a flow that
-	// finds the NIC idle sends one packet and then waits for the receiver, even if it may send more.
+	// detachedNIC schedules the NIC separately from its port: each turn to a waiting packet is an event, and a flow
+	// that finds the NIC idle sends one packet and then waits for the receiver, even if it may send more.
 	detachedNIC bool
-	// drainSpeculation consumes speculative credit that is left when the receiver answers packet by packet, each time
-	// that one could be sent, without sending it.
+	// drainSpeculation consumes speculative credit that remains after the receiver's answer, packet by packet at each
+	// send opportunity, without sending.
 	drainSpeculation bool
-	// wrapTarget lets the target of a flow that is smaller than the window wrap around, so that it is granted credit
-	// forever. Such credit counts against the demand of the flow: a flow somewhat larger than the window may wait
+	// wrapTarget lets the target of a flow that is smaller than the window wrap around, so that it receives credit
+	// forever. Such credit counts against the demand of the flow: a flow slightly larger than the window may wait
 	// forever.
 	wrapTarget bool
-	// repeatTarget requests credit in a retransmission with the target of the last packet, not a new one.
+	// repeatTarget requests credit in a retransmission with the target of the last packet instead of a new one.
 	repeatTarget bool
-	// fixedPullSize spaces pulls for full packets of 4160 bytes, whatever the MSS.
+	// fixedPullSize spaces pulls for full packets of 4160 bytes, regardless of the MSS.
 	fixedPullSize bool
 }
 
@@ -149,14 +148,14 @@ func quirksOf(c Compat) quirks {
 		q.stampAtFirstSwitch, q.fixedEntropyOrder, q.fixedRoundTrip = true, true, true
 		q.capAtLowestRTT, q.finishOnLastACK = true, true
 		q.controlTurns = 10_000
-		q.controlQueues = 20_000 // as good as unlimited
+		q.controlQueues = 20_000 // practically unlimited
 	}
 	return q
 }
 
 // couplingQuirks are the rules by which htsim runs a list of flows (csg-htsim, main_*.cpp), for [Coupling].Rules.
 type couplingQuirks struct {
-	// emptyIsLocal delivers messages without bytes, which stand for triggers, without the network.
+	// emptyIsLocal delivers messages without bytes, which represent triggers, without the network.
 	emptyIsLocal bool
 	// freeHandshake makes the announcement of a message and its answer take no time.
 	freeHandshake bool

@@ -1,6 +1,6 @@
 package packet
 
-// Purposes of random streams, see [sim.Random].
+// Purposes of random streams; see [sim.NewRandom].
 const (
 	forPort = iota + 1
 	forSwitch

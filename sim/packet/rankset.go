@@ -1,11 +1,11 @@
 package packet
 
-// rankSet is a set of ranks that iterates in the order of an unordered_set<int> of libstdc++. ATLAHS resumes ranks in
+// rankSet is a set of ranks with the iteration order of std::unordered_set<int> of libstdc++. ATLAHS resumes ranks in
 // that order.
 type rankSet struct {
-	buckets   []int32 // by bucket, the rank before its first one in the list; listHead: none
-	next      []int32 // by rank, the next one in the list
-	in        []bool  // by rank
+	buckets   []int32 // by bucket: the rank before its first one in the list; listHead: none
+	next      []int32 // by rank: the next one in the list
+	in        []bool  // by rank: it is in the set
 	first     int32
 	size      int
 	sizeIndex int // index in bucketCounts
@@ -16,7 +16,7 @@ const (
 	listHead = -2
 )
 
-// bucketCounts are the prime numbers of buckets that the set grows through.
+// bucketCounts are the prime numbers of buckets of a growing set.
 var bucketCounts = [...]int{13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061,
 	712697, 1447153, 2938679}
 

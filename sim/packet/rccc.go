@@ -1,5 +1,5 @@
-// This file is RCCC, the receiver-driven congestion control of the Ultra Ethernet Specification 1.0, as in the
-// simulator of the Ultra Ethernet Consortium (ultraethernet/uet-htsim). See uet.go and credit.go for the rest.
+// This file implements RCCC, the receiver-driven congestion control of the Ultra Ethernet Specification 1.0, as in the
+// simulator of the Ultra Ethernet Consortium (ultraethernet/uet-htsim). The rest is in uet.go and credit.go.
 
 package packet
 
@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// uetTimeout is the retransmission timeout beyond the time of six full queues, in picoseconds.
+// uetTimeout is the retransmission timeout in picoseconds, in addition to the time of six full queues.
 const uetTimeout = 15_000_000
 
 // setUET sets the common parameters of both congestion controls of Ultra Ethernet. It returns the bandwidth-delay
@@ -42,7 +42,7 @@ func newRCCC(n *network, s *transportConfig) transport {
 	return t
 }
 
-// pullRateControl slows the pulls of a receiver when the packets it gets are marked or trimmed, for oversubscribed
+// pullRateControl reduces the pull rate of a receiver when its packets are marked or trimmed, for oversubscribed
 // networks.
 type pullRateControl struct {
 	minRate  float64 // share of the link rate
@@ -54,10 +54,10 @@ type pullRateControl struct {
 type pullRate struct {
 	rate                            float64 // share of the link rate
 	marks                           float64 // average share of marked packets
-	increases                       uint    // in a row
+	increases                       uint    // consecutive increases
 	packets                         uint32  // since the last adjustment
 	marked                          uint32
-	trimmedInside, trimmedAtLastHop uint32 // trimmed packets since then, within the network and at the port to the host
+	trimmedInside, trimmedAtLastHop uint32 // packets trimmed since then, within the network and at the port to the host
 	running                         bool   // a timer is set
 	random                          sim.Random
 }
@@ -67,7 +67,7 @@ const (
 	pullMarkTarget = 0.3  // share of marked packets
 	pullIncrease   = 0.01 // share of the link rate
 	pullDecrease   = 0.5
-	pullMarkGain   = 0.5 // of the average of marks
+	pullMarkGain   = 0.5 // gain of the average of marks
 	pullRTTs       = 1.5
 	pullMinShare   = 0.9
 	pullMinRate    = 0.01
@@ -102,14 +102,14 @@ func (c *pullRateControl) count(n *network, f uint32, pk *packet) {
 	}
 }
 
-// schedule sets the timer of the next adjustment, at a random time so that hosts do not adjust in lockstep.
+// schedule sets the timer of the next adjustment to a random time, so that hosts do not adjust in lockstep.
 func (c *pullRateControl) schedule(n *network, host uint32) {
 	r := &c.rates[host]
 	r.running = true
 	n.at(n.now+3*c.interval/4+r.random.Next()%(c.interval/2+1), timerC, host)
 }
 
-// adapt adjusts the pull rate. Without packets the rate stays until some arrive.
+// adapt adjusts the pull rate. Without packets the rate does not change.
 func (c *pullRateControl) adapt(n *network, host uint32) {
 	r := &c.rates[host]
 	r.running = false
@@ -144,23 +144,23 @@ func (c *pullRateControl) adapt(n *network, host uint32) {
 	c.schedule(n, host)
 }
 
-// uetParameters returns the parameters of a congestion control, followed by those that both share.
+// uetParameters returns the parameters of a congestion control, followed by those shared by both.
 func uetParameters(own ...Parameter) []Parameter {
 	return append(own, []Parameter{
 		{Name: "window", Value: 1.5, Min: 1e-3,
-			Doc: "bytes, with headers, that a sender sends before it hears of the receiver, " +
+			Doc: "initial window of a sender, including headers, " +
 				"in bandwidth-delay products"},
 		{Name: "base-rtt", Unit: Time, Value: -1, Min: -1,
-			Doc: "round trip of a full packet in a network without load; negative: from the first host to the last"},
-		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes that are acknowledged at once, at the latest"},
-		{Name: "control-turns", Value: 10, Min: 1, Doc: "control packets that a host sends before data, " +
-			"where both wait"},
+			Doc: "unloaded round trip of a full packet; negative: between the first host and the last"},
+		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes received after which a receiver sends an ACK"},
+		{Name: "control-turns", Value: 10, Min: 1, Doc: "control packets that a host sends in a row while " +
+			"data waits"},
 		{Name: "entropies", Value: 2,
-			Doc: "how senders choose entropies: 0 in turn, 1 skipping those that had marks or trims, " +
-				"2 those that came back without a mark, if none as with 1, 3 REPS"},
+			Doc: "entropy policy of senders: 0 cycles, 1 cycles and skips values with marks or trims, " +
+				"2 recycles values without marks and otherwise is 1, 3 REPS"},
 		{Name: "rto", Unit: Time, Value: -1, Min: -1,
-			Doc: "after so long, send again what is not known to be there; 0: never; negative: " +
-				"15 us and the time of six full queues"},
+			Doc: "retransmission timeout; 0: never; negative: " +
+				"15 us plus the time of six full queues"},
 	}...)
 }
 
@@ -171,10 +171,10 @@ var rcccTransport = Transport{
 	ecn:   ecnDefaults{minShare: 0.2, maxShare: 0.8, notToHosts: true, noHeaders: true},
 	Parameters: uetParameters(
 		Parameter{Name: "quantum", Unit: Bytes, Value: 256, Min: 1, Doc: "unit of credit"},
-		Parameter{Name: "packets-per-pull", Value: 4, Min: 1, Doc: "payload of so many packets is what a pull grants"},
-		Parameter{Name: "pull-rate", Value: 0.99, Min: 1e-3, Doc: "rate of the credit, as a share of that of the link"},
+		Parameter{Name: "packets-per-pull", Value: 4, Min: 1, Doc: "credit of a pull, in packet payloads"},
+		Parameter{Name: "pull-rate", Value: 0.99, Min: 1e-3, Doc: "rate of credit relative to the link rate"},
 		Parameter{Name: "oversubscription", Value: 1, Min: 1,
-			Doc: "above 1, receivers pull more slowly where packets are marked or trimmed within the network, " +
-				"but no slower than 0.9 of the link's rate divided by this"},
+			Doc: "above 1, receivers reduce the pull rate if packets are marked or trimmed within the network, " +
+				"to at least 0.9 of the link rate divided by this value"},
 	),
 }

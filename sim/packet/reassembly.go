@@ -2,10 +2,10 @@ package packet
 
 import "math/bits"
 
-// reassembly is the set of packets of a flow that have arrived.
+// reassembly is the set of arrived packets of a flow.
 type reassembly struct {
 	next uint64   // first missing packet
-	bits []uint64 // bitmap of the later ones, indexed modulo its size, a power of two
+	bits []uint64 // bitmap of the later packets, indexed modulo its size, a power of two
 }
 
 // reset empties the set.
@@ -22,7 +22,7 @@ func (r *reassembly) has(i uint64) bool {
 	return r.bits[i/64%uint64(len(r.bits))]>>(i%64)&1 != 0
 }
 
-// add adds packet i, and returns false if it was in the set.
+// add adds packet i. It returns false if the packet was already in the set.
 func (r *reassembly) add(i uint64) bool {
 	if i < r.next {
 		return false

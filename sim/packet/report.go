@@ -1,4 +1,4 @@
-// This file makes the report of a run: flows, ports and tiers.
+// This file computes the report of a run: flows, ports and tiers.
 
 package packet
 
@@ -17,44 +17,44 @@ import (
 type Report struct {
 	Flows []Flow // by start, then by number
 	// Ideal is the delivery time of each flow in an idle network: the first packet over all links with all latencies,
-	// and the rest at the rate of the slowest link. 0 if there is no path.
+	// and the other packets at the rate of the slowest link. It is 0 without a path.
 	Ideal []dag.Time
 
-	Incomplete int // flows that are not complete
-	// from the start to the last ACK at the sender, of complete flows, ascending
+	Incomplete int // number of incomplete flows
+	// of complete flows, from the start to the last ACK at the sender, ascending
 	FCTs      []float64
 	FCT       measure.Distribution[float64] // of FCTs
-	Delivered measure.Distribution[float64] // from the start to the last byte at the receiver, of delivered flows
+	Delivered measure.Distribution[float64] // of delivered flows, from the start to the last byte at the receiver
 	Slowdown  measure.Distribution[float64] // Delivered divided by Ideal
 	Sizes     []SizeClass                   // by flow size, ascending
 	Last      dag.Time                      // time of the last completion; 0: none
-	Bytes     uint64                        // of complete flows
+	Bytes     uint64                        // bytes of complete flows
 	// Jain is the fairness index sum(x)^2 / (n sum(x^2)) of the throughput of complete flows.
 	Jain float64
 
 	Counters Counters
-	Ports    []PortReport // ports with traffic, by bytes descending, then by number
-	Tiers    []TierReport // from hosts up to cores and down again
+	Ports    []PortReport // ports with traffic, by descending bytes, then by number
+	Tiers    []TierReport // from hosts up to cores, and down again
 	Sampled  bool         // queues were sampled
 }
 
-// SizeClass is the flows of one size or, if flows have more than 32 sizes, those between two powers of two.
+// SizeClass is the flows of one size or, with more than 32 sizes, the flows between two powers of two.
 type SizeClass struct {
 	Bytes    uint64 // largest size of the class
 	FCT      measure.Distribution[float64]
 	Slowdown measure.Distribution[float64]
 }
 
-// Counters are sums over the network. Queue counters are of switches only.
+// Counters are sums over the network. Queue counters include switches only.
 type Counters struct {
-	Events          int64  `json:"events"`                     // of the network
-	TrimsArriving   uint64 `json:"switch_trims_arriving"`      // arriving packets that were trimmed
-	TrimsTail       uint64 `json:"switch_trims_tail"`          // queued packets that were trimmed for an arriving one
-	Drops           uint64 `json:"switch_drops"`               // data packets
-	ControlOrPauses uint64 `json:"header_drops_or_pfc_pauses"` // the sum of the next two; a network has one of them
-	ControlDrops    uint64 `json:"header_drops"`               // control packets and headers of trimmed ones
-	Pauses          uint64 `json:"pfc_pauses"`                 // sent by switches
-	Unroutable      uint64 `json:"no_way_drops"`               // packets without a path after failures
+	Events          int64  `json:"events"`                     // events of the network
+	TrimsArriving   uint64 `json:"switch_trims_arriving"`      // trimmed arriving packets
+	TrimsTail       uint64 `json:"switch_trims_tail"`          // queued packets trimmed for an arriving one
+	Drops           uint64 `json:"switch_drops"`               // dropped data packets
+	ControlOrPauses uint64 `json:"header_drops_or_pfc_pauses"` // sum of the next two; a network has only one of them
+	ControlDrops    uint64 `json:"header_drops"`               // dropped control packets and headers of trimmed packets
+	Pauses          uint64 `json:"pfc_pauses"`                 // pauses sent by switches
+	Unroutable      uint64 `json:"no_way_drops"`               // packets dropped for lack of a path after failures
 	Marks           uint64 `json:"ecn_marks"`
 	MaxDataQueue    uint64 `json:"max_data_queue_bytes"`
 	MaxControlQueue uint64 `json:"max_control_queue_bytes"`
@@ -62,31 +62,31 @@ type Counters struct {
 	Nacks           uint64 `json:"nacks"`
 }
 
-// PortReport is the statistics of a port.
+// PortReport contains the statistics of a port.
 type PortReport struct {
 	Port         int    // index in topology.Network.Ports
-	Name         string // such as tor0->host3; the second of several parallel links is agg1->core0#2
+	Name         string // for example tor0->host3; the second of several parallel links is agg1->core0#2
 	Tier         string // as in TierReport
 	Packets      uint64
-	Bytes        uint64 // with headers
+	Bytes        uint64 // bytes sent, including headers
 	Trims        uint64
 	Drops        uint64
 	ControlDrops uint64
 	Marks        uint64
-	MaxQueue     uint64   // bytes of data, including the packet in service
-	Pauses       uint64   // received
+	MaxQueue     uint64   // largest queue in bytes of data, including the packet in service
+	Pauses       uint64   // received pauses
 	Paused       dag.Time // total pause time
-	Utilization  float64  // share of the time until Report.Last spent sending, 0 to 1
+	Utilization  float64  // share of the time until Report.Last in which the port was sending, 0 to 1
 
 	// Sampled queue lengths in bytes; see Options.Sample.
 	MeanQueue float64
 	P99Queue  float64
 }
 
-// TierReport is the statistics of all ports of a tier: from hosts up, from ToRs up, ..., from ToRs down to hosts.
+// TierReport contains the statistics of all ports of a tier: from hosts up, from ToRs up, ..., from ToRs down to hosts.
 type TierReport struct {
 	Name            string
-	Ports           int // including idle ones
+	Ports           int // number of ports, including idle ones
 	Packets         uint64
 	Bytes           uint64
 	Trims           uint64
@@ -97,7 +97,7 @@ type TierReport struct {
 	MaxUtilization  float64
 	Imbalance       float64 // bytes of the busiest port divided by the mean; 0 without traffic
 
-	// Sampled queue lengths of all ports of the tier, in bytes.
+	// Sampled queue lengths of all ports of the tier in bytes.
 	MeanQueue float64
 	P99Queue  float64
 }
@@ -154,7 +154,7 @@ func idealTimes(flows []Flow, routes *topology.Routes, o *Options) []dag.Time {
 	return ideal
 }
 
-// wireBytes returns the bytes on the wire of the first packet of a flow, and of all others.
+// wireBytes returns the wire bytes of the first packet of a flow, and of all other packets.
 func wireBytes(bytes, mss, header uint64, pad bool) (first, rest uint64) {
 	packets := max(1, (bytes+mss-1)/mss)
 	total := bytes + packets*header
@@ -166,7 +166,7 @@ func wireBytes(bytes, mss, header uint64, pad bool) (first, rest uint64) {
 }
 
 // unloadedPath returns the time of a packet from one host to another in an idle network, and the picoseconds per byte
-// of the slowest link, 0 if there is no path.
+// of the slowest link; 0 without a path.
 func unloadedPath(t *topology.Network, routes *topology.Routes, from, to uint32, size uint64) (time, slowest uint64) {
 	edge := routes.Edge(to)
 	for port := routes.NIC(from); ; {
@@ -238,10 +238,10 @@ func (r *Report) summarize() {
 	}
 }
 
-// maxSizeClasses is the number of distinct flow sizes up to which each has a class.
+// maxSizeClasses is the largest number of flow sizes with a class per size.
 const maxSizeClasses = 32
 
-// sizeClasses returns the largest size of each class, ascending, and a function from a size to its class.
+// sizeClasses returns the largest size of each class in ascending order, and a function from a size to its class.
 func sizeClasses(flows []Flow) (classOf func(uint64) int, classes []uint64) {
 	seen := make(map[uint64]bool)
 	for i := range flows {
@@ -359,7 +359,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 	}
 }
 
-// count adds a port. MeanUtilization is the sum and Imbalance the maximum until all ports are added.
+// count adds a port. Until all ports are added, MeanUtilization is the sum and Imbalance the maximum.
 func (s *TierReport) count(p *PortReport) {
 	s.Ports++
 	s.Packets += p.Packets

@@ -1,4 +1,4 @@
-// This file holds the sections of results: flows, ports and tiers. docs/reference/backends/md has the definitions.
+// This file builds the sections of results: flows, ports and tiers. docs/reference/backends/packet.md defines them.
 
 package packet
 
@@ -13,14 +13,14 @@ import (
 	"github.com/tracedag/tracedag/sim/measure"
 )
 
-// listedPorts is up to how many ports a result lists, and listedFlows of how many flows that never ended it has
+// listedPorts is the largest number of ports in a result, listedFlows the largest number of incomplete flows with
 // details.
 const (
 	listedPorts   = 1000
 	listedMissing = 20
 )
 
-// addSections adds the sections of a report to a result. Flows are listed one by one if there are at most maxFlows.
+// addSections adds the sections of a report to a result. It lists flows one by one if there are at most maxFlows.
 func addSections(result *sim.Result, r *Report, maxFlows int) {
 	add := func(key string, value any) { result.Add(sim.Section{Key: key, Value: value, At: sim.Detail}) }
 	addDistribution := func(key string, d *measure.Distribution[float64], format func(float64) string) {
@@ -63,7 +63,7 @@ func addSections(result *sim.Result, r *Report, maxFlows int) {
 	result.Cells = cells(r)
 }
 
-// sweepColumns are the columns of sweeps beyond the common ones.
+// sweepColumns are the backend's columns of sweeps.
 var sweepColumns = []string{"fct_mean_ps", "fct_p99_ps", "fct_max_ps", "slowdown_mean", "slowdown_p99", "trims",
 	"drops", "ecn_marks", "max_data_queue_bytes", "incomplete_flows"}
 
@@ -82,16 +82,16 @@ func cells(r *Report) []string {
 		fmt.Sprint(r.Incomplete))
 }
 
-// distributionMembers are the members of distributions in results.
+// distributionMembers are the JSON members of distributions.
 var distributionMembers = []string{"min", "mean", "p50", "p95", "p99", "p99.9", "max"}
 
-// picoseconds formats a time, rounded to whole picoseconds.
+// picoseconds formats a time rounded to whole picoseconds.
 func picoseconds(t float64) string { return strconv.FormatInt(int64(math.Round(t)), 10) }
 
-// number6 formats a number with six digits.
+// number6 formats a number with six significant digits.
 func number6(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// quantiles are quantiles of the times of flows, in picoseconds.
+// quantiles are percentiles of the flow times in picoseconds.
 type quantiles []int64
 
 var quantilesListed = []float64{0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100}
@@ -118,7 +118,7 @@ func (q quantiles) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// missingFlows are flows that never ended.
+// missingFlows are the incomplete flows.
 type missingFlows struct {
 	Count int        `json:"count"`
 	First *sim.Table `json:"first"`
@@ -238,7 +238,7 @@ func sizeTable(r *Report) *sim.Table {
 	return t
 }
 
-// busiestPorts is how many ports the table for people has.
+// busiestPorts is the number of ports in the human-readable table.
 const busiestPorts = 5
 
 // summary returns the summary lines.
@@ -259,22 +259,23 @@ func summary(r *Report, goodput float64) (rows []sim.Row) {
 			time(d.P999), time(d.Max))
 	}
 	if d := r.Slowdown; d.Count > 0 {
-		row("slow-down", "mean %.4g, p50 %.4g, p99 %.4g, p99.9 %.4g, max %.4g", d.Mean, d.P50, d.P99, d.P999, d.Max)
+		row("slowdown", "mean %.4g, p50 %.4g, p99 %.4g, p99.9 %.4g, max %.4g", d.Mean, d.P50, d.P99, d.P999, d.Max)
 	}
 	row("goodput", "%.4g Gb/s, Jain's index of flows %.4g", goodput, r.Jain)
 	c := &r.Counters
-	row("switches", "%d trims, %d drops, %d drops of control packets, %d marks, longest queue %s", c.TrimsArriving+
+	row("switches", "%d trims, %d drops, %d control packet drops, %d marks, longest queue %s", c.TrimsArriving+
 		c.TrimsTail, c.Drops, c.ControlDrops, c.Marks, roughly(c.MaxDataQueue))
 	if c.Pauses > 0 {
 		row("pauses", "%d", c.Pauses)
 	}
-	row("senders", "%d packets sent again, %d nacks", c.Retransmitted, c.Nacks)
+	row("senders", "%d retransmissions, %d NACKs", c.Retransmitted, c.Nacks)
 	return rows
 }
 
 // printPorts prints the tiers, and the busiest ports.
 func printPorts(w io.Writer, r *Report) {
-	fmt.Fprint(w, "\nports\tnumber\tpackets\tbytes\tmean use\tmax use\timbalance\ttrims\tdrops\tmarks\tlongest queue")
+	fmt.Fprint(w, "\nports\tnumber\tpackets\tbytes\tmean utilization\tmax utilization"+
+		"\timbalance\ttrims\tdrops\tmarks\tlongest queue")
 	if r.Sampled {
 		fmt.Fprint(w, "\tmean\tp99")
 	}
@@ -289,7 +290,7 @@ func printPorts(w io.Writer, r *Report) {
 	if len(r.Ports) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nbusiest ports\t\tpackets\tbytes\tuse\t\t\ttrims\tdrops\tmarks\tlongest queue")
+	fmt.Fprintln(w, "\nbusiest ports\t\tpackets\tbytes\tutilization\t\t\ttrims\tdrops\tmarks\tlongest queue")
 	for i := range min(busiestPorts, len(r.Ports)) {
 		q := &r.Ports[i]
 		fmt.Fprintf(w, "%s\t\t%d\t%s\t%.1f%%\t\t\t%d\t%d\t%d\t%s", q.Name, q.Packets, roughly(q.Bytes),
@@ -298,7 +299,7 @@ func printPorts(w io.Writer, r *Report) {
 	}
 }
 
-// roughly returns a size in the unit that suits it, with three digits.
+// roughly formats a size with three digits in a suitable unit.
 func roughly(bytes uint64) string {
 	v, unit := float64(bytes), 0
 	units := [...]string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
@@ -315,7 +316,7 @@ func printSampled(w io.Writer, sampled bool, mean, p99 float64) {
 	fmt.Fprintln(w)
 }
 
-// incomplete describes the flows that did not complete.
+// incomplete describes the incomplete flows.
 func incomplete(r *Report) (messages []string) {
 	for i := range r.Flows {
 		f := &r.Flows[i]
@@ -327,7 +328,7 @@ func incomplete(r *Report) (messages []string) {
 		}
 		state := "was never delivered"
 		if f.Delivered > 0 {
-			state = "was delivered, but its sender never knew"
+			state = "was delivered, but its sender received no final ACK"
 		}
 		messages = append(messages, fmt.Sprintf("flow %d from host %d to host %d, %d bytes, started at %v, %s", f.ID,
 			f.Source, f.Target, f.Bytes, f.Start, state))

@@ -1,5 +1,5 @@
-// This file is the retransmission timer of window transports: the round-trip estimate and the timeout (RFC 6298,
-// section 2).
+// This file implements the retransmission timer of window transports: the round-trip estimate and the timeout (RFC
+// 6298, section 2).
 
 package packet
 
@@ -7,27 +7,27 @@ package packet
 type rtoRules struct {
 	initial uint64 // timeout before the first round-trip sample
 	min     uint64 // smallest timeout
-	scan    uint64 // period at which timers are scanned, as in htsim; 0: timers are exact
+	scan    uint64 // scan period of timers, as in htsim; 0: timers are exact
 }
 
 // maxTimeout limits exponential backoff (RFC 6298, section 2.5).
 const maxTimeout = 60e12
 
-// maxTimeouts is the number of expirations in a row after which a sender with an exact timer gives up, so that a run
+// maxTimeouts is the number of consecutive expirations after which a sender with an exact timer gives up, so that a run
 // ends if the receiver is unreachable. Scanned timers never give up.
 const maxTimeouts = 64
 
-// rtoTimer is the timer of a flow. An ACK only moves due; the event reschedules itself.
+// rtoTimer is the timer of a flow. An ACK only changes due; the event reschedules itself.
 type rtoTimer struct {
 	rtt, deviation uint64 // smoothed; 0: no sample yet
 	timeout        uint64
 	due            uint64 // expiry; 0: off
 	event          uint64 // time of the scheduled event; 0: none
-	expirations    int    // in a row
+	expirations    int    // consecutive expirations
 	action         uint64 // time at which a flow reacts to a scanned timer
 }
 
-// reset initializes the timer of a new flow. The event of the old one may still be scheduled.
+// reset initializes the timer of a new flow. An event of the slot's previous flow may still be scheduled.
 func (r *rtoTimer) reset(rules *rtoRules) {
 	*r = rtoTimer{timeout: rules.initial, event: r.event}
 }
@@ -72,10 +72,10 @@ func (r *rtoTimer) schedule(n *network, f uint32, e event, rules *rtoRules) {
 	}
 }
 
-// expire handles an event of the timer, and reports whether it has expired. The timeout then doubles. With scanned
-// timers the flow reacts at a separate, later event, so that flows do not act in lockstep.
+// expire handles an event of the timer and reports whether the timer has expired. The timeout then doubles. With
+// scanned timers the flow reacts at a separate, later event, so that flows do not act in lockstep.
 func (r *rtoTimer) expire(n *network, f uint32, e, act event, rules *rtoRules) bool {
-	if n.now != r.event { // of an earlier flow in the slot, or of an earlier setting
+	if n.now != r.event { // from the slot's previous flow, or from an earlier setting
 		return false
 	}
 	r.event = 0

@@ -18,7 +18,7 @@ func (r *ring) push(x uint32) {
 	r.count++
 }
 
-// pop removes the first number; there must be one.
+// pop removes and returns the first number; there must be one.
 func (r *ring) pop() uint32 {
 	x := r.items[r.head]
 	r.head = (r.head + 1) & uint32(len(r.items)-1)

@@ -1,22 +1,23 @@
-// This file is RoCE v2 (InfiniBand Architecture, volume 1, annex A17, and section 9.7 for reliable connections). Each
-// flow has a rate, at first that of its NIC. The receiver accepts packets in order only, and answers the first one out
-// of order with a NACK, after which the sender goes back to the missing packet. dcqcn.go and hpcc.go control the rate.
+// This file implements RoCE v2 (InfiniBand Architecture, volume 1, annex A17, and section 9.7 for reliable
+// connections). Each flow has a rate, initially that of its NIC. The receiver accepts packets in order only, and
+// answers the first out-of-order packet with a NACK, after which the sender goes back to the missing packet. dcqcn.go
+// and hpcc.go control the rate.
 //
-// A NIC asks its flows for packets in round robin, so that no packet waits in it. A flow whose time has come is ready.
-// A paused NIC does not ask.
+// A NIC requests packets from its flows in round robin, so that no packet waits in it. A flow that may send now is
+// ready. A paused NIC requests no packets.
 
 package packet
 
 // roce is the transport.
 type roce struct {
 	n       *network
-	mss     uint64 // payload of a full packet, in bytes
+	mss     uint64 // payload of a full packet in bytes
 	header  uint32
-	control uint32 // bytes of an ACK, NACK or CNP
+	control uint32 // size of an ACK, NACK or CNP in bytes
 	padLast bool   // pad the last packet of a flow to full size
 	quirks  quirks
 	rto     uint64 // time without progress after which the sender goes back, in picoseconds; 0: never
-	retries int    // timeouts with exponential backoff before the flow is given up
+	retries int    // timeouts with exponential backoff before the sender gives up the flow
 
 	dcqcn *dcqcn // nil: off
 	hpcc  *hpcc  // nil: off
@@ -28,14 +29,14 @@ type roce struct {
 
 // roceSource is the sender of a flow.
 type roceSource struct {
-	total   uint64 // packets of the flow
+	total   uint64 // number of packets of the flow
 	next    uint64 // next packet to send
-	acked   uint64 // packets acknowledged
-	highest uint64 // packets sent at least once
+	acked   uint64 // number of acknowledged packets
+	highest uint64 // number of packets sent at least once
 
 	rate     float64 // bit/s
 	lastSent uint64  // time of the last packet
-	lastSize uint64  // its bytes; 0: none was sent
+	lastSize uint64  // its bytes; 0: none sent
 
 	state    senderState
 	due      uint64 // end of the current wait
@@ -49,8 +50,8 @@ const maxGap = 1 << 60
 type senderState uint8
 
 const (
-	idle    senderState = iota // has nothing that it may send
-	waiting                    // waits for its time
+	idle    senderState = iota // may not send any packet
+	waiting                    // waits for its send time
 	ready                      // waits for the NIC
 	givenUp
 )
@@ -59,13 +60,13 @@ const (
 type roceSink struct {
 	next      uint64 // expected packet
 	nacked    bool   // a NACK for it was sent
-	lastEarly uint64 // last packet that arrived instead of it
+	lastEarly uint64 // last packet that arrived instead of the expected one
 }
 
 // roceHost is the sending side of a host.
 type roceHost struct {
 	nicQueue
-	lastSender uint32 // the flow that sent last and is still ready; it goes to the end of the list
+	lastSender uint32 // the flow that sent last and is still ready; it moves to the end of the list
 }
 
 func newRoCE(n *network, s *transportConfig) transport {
@@ -160,7 +161,7 @@ func (t *roce) trySend(f uint32) {
 	}
 }
 
-// nicResumed resumes the flows whose time came while their NIC was paused.
+// nicResumed resumes the flows that became ready while their NIC was paused.
 func (t *roce) nicResumed(host uint32) {
 	h := &t.hosts[host]
 	for h.flows.head != none {
@@ -169,12 +170,12 @@ func (t *roce) nicResumed(host uint32) {
 	}
 }
 
-// time returns the earliest time of the next packet by the rate.
+// time returns the earliest time of the next packet according to the rate.
 func (s *roceSource) time() uint64 {
 	return s.lastSent + uint64(min(maxGap, float64(s.lastSize)*8e12/s.rate))
 }
 
-// wait suspends a flow until a time.
+// wait suspends a flow until the time due.
 func (t *roce) wait(f uint32, s *roceSource, due uint64) {
 	s.state, s.due = waiting, due
 	t.n.at(due, timerA, f)
@@ -205,7 +206,7 @@ func (t *roce) makeIdle(f uint32) {
 	s.state = idle
 }
 
-// wakeNIC lets an idle NIC ask for a packet.
+// wakeNIC makes an idle NIC request a packet.
 func (t *roce) wakeNIC(host uint32) {
 	t.n.wake(t.hosts[host].port)
 }
@@ -240,7 +241,7 @@ func (t *roce) next(host uint32) uint32 {
 	return none
 }
 
-// windowOpen reports whether the window of a flow, if it has one, allows a packet.
+// windowOpen reports whether the window of a flow, if any, permits a packet.
 func (t *roce) windowOpen(f uint32, s *roceSource) bool {
 	return t.hpcc == nil || t.hpcc.windowOpen(f, (s.next-s.acked)*t.mss)
 }
@@ -312,8 +313,8 @@ func (t *roce) arrived(p uint32, pk *packet) {
 		k.next++
 		k.nacked = false
 	case pk.seq > k.next:
-		// One NACK per gap. A packet that is not after the last early one was sent after the sender went back, so the
-		// expected packet is missing again.
+		// One NACK per gap. A packet that does not follow the last early one was sent after the sender went back, so
+		// the expected packet is missing again.
 		again := k.nacked && pk.seq > k.lastEarly
 		k.nacked, k.lastEarly = true, pk.seq
 		if again && !t.quirks.nackEveryPacket {
@@ -371,10 +372,10 @@ func (t *roce) acknowledged(p uint32, pk *packet) {
 func (t *roce) progress(s *roceSource, acked uint64) {
 	s.acked = acked
 	s.next = max(s.next, acked)
-	s.watchdog.noteHeard(t.n)
+	s.watchdog.recordHeard(t.n)
 }
 
-// goBack rewinds the sender of a flow to the packet that the receiver expects.
+// goBack rewinds the sender of a flow to the packet expected by the receiver.
 func (t *roce) goBack(pk *packet) {
 	f, s := pk.flow, &t.sources[pk.flow]
 	if t.n.flows[f].complete || pk.ack < s.acked || s.state == givenUp {
@@ -414,7 +415,7 @@ func (t *roce) timeout(s *roceSource) uint64 {
 	return t.rto << min(s.watchdog.expirations, 7)
 }
 
-// checkProgress rewinds a flow that has packets in flight and made no progress for the timeout, or gives it up.
+// checkProgress rewinds or gives up a flow with packets in flight and without progress for the timeout.
 func (t *roce) checkProgress(f uint32, s *roceSource) {
 	if s.next == s.acked || s.state == givenUp {
 		s.watchdog.armed = false
@@ -435,16 +436,16 @@ func (t *roce) checkProgress(f uint32, s *roceSource) {
 
 func (t *roce) packetSent(uint32) {}
 
-// roceParameters are the parameters of all transports on RoCE.
+// roceParameters are the parameters shared by all transports on RoCE.
 var roceParameters = append([]Parameter{
 	{Name: "rto", Unit: Time, Value: 4096e3 * 1024, Compat: number(0),
-		Doc: "after so long without progress, go back to what is not known to be there, then after twice as long; " +
+		Doc: "time without progress after which the sender goes back, doubled each time; " +
 			"0: never"},
-	{Name: "retries", Value: 7, Doc: "how often, before the flow is given up"},
+	{Name: "retries", Value: 7, Doc: "consecutive timeouts before the sender gives up the flow"},
 }, pfcParameters...)
 
 var roceTransport = Transport{
-	Name: "roce", Title: "RoCE v2: line rate, go-back-N, pauses",
+	Name: "roce", Title: "RoCE v2: line rate, go-back-N, priority flow control",
 	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newRoCE,
 	Parameters: roceParameters,
 }

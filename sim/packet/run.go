@@ -1,8 +1,8 @@
 // Package packet simulates data-center networks packet by packet: hosts with NICs, switches with queues, load
 // balancing, and transports with congestion control.
 //
-// The model is that of htsim. [Params].Compat reproduces the accidents of its code as well. docs/reference/backends/packet.md
-// states the rules.
+// The model is that of htsim. [Params].Compat also reproduces the accidents of its code.
+// docs/reference/backends/packet.md defines the rules.
 package packet
 
 import (
@@ -24,33 +24,33 @@ type Options struct {
 	Network   *topology.Network
 	Params    Params
 	Placement Placement
-	Paths     Paths // paths of flows, for the policy [Fixed]
+	Paths     Paths // paths of flows for the policy [Fixed]
 	Failures  []Failure
 
 	Timeline sim.Timeline    // nil: no timeline
-	Progress func(ops int64) // if not nil, is called now and then with the number of ops since the last call
-	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: never
+	Progress func(ops int64) // if not nil, called periodically with the number of ops since the last call
+	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
 	Sample   dag.Time     // sampling period of queues; 0: no samples
-	OnSample func(Sample) // if not nil, is called for each sampled queue that is not empty, by time, then by port
+	OnSample func(Sample) // if not nil, called for each sampled non-empty queue, by time, then by port
 }
 
-// Paths are the paths of flows by source and destination host. Paths are numbered as in topology.Routes.Choose.
+// Paths maps source and destination host to the path of their flows. Paths are numbered as in topology.Routes.Choose.
 type Paths map[[2]uint32]Path
 
 // Path is the path number of a flow and of its reverse direction.
 type Path struct{ Forward, Reverse uint32 }
 
-// Coupling configures the use of the network by ranks.
+// Coupling defines how ranks use the network.
 type Coupling struct {
 	// Rules selects the coupling. [CompatNone] follows the MPI rules of the engine. [CompatHTSim] runs a list of flows:
 	// the send and the receive of a message both end when its last byte is acknowledged, and empty messages, which
-	// stand for triggers, take no time. [CompatATLAHS] runs GOAL as ATLAHS does.
+	// represent triggers, take no time. [CompatATLAHS] runs GOAL like ATLAHS.
 	Rules      Compat   `json:"rules,omitempty"`
-	Overhead   dag.Time `json:"o_ps"`         // time that a send or a receive occupies its stream
+	Overhead   dag.Time `json:"o_ps"`         // time for which a send or a receive occupies its stream
 	Gap        dag.Time `json:"g_ps"`         // shortest time between the starts of two messages at a NIC
-	Rendezvous int64    `json:"S_bytes"`      // largest message that is sent without waiting for its receive
-	AckEnds    bool     `json:"ack_ends"`     // a send ends when its last byte is acknowledged, not when it has left
+	Rendezvous int64    `json:"S_bytes"`      // largest message sent without waiting for its receive
+	AckEnds    bool     `json:"ack_ends"`     // a send ends when its last byte is acknowledged
 	LocalRate  int64    `json:"local_bits_s"` // rate between ranks on one host; 0: unlimited
 	// LocalLatency is the latency between ranks on one host.
 	LocalLatency dag.Time `json:"local_latency_ps"`
@@ -64,7 +64,7 @@ type Replay struct {
 }
 
 // Compile compiles a trace of sends, receives and calcs for the given rules of [Coupling]; see [sim.Compile]. It calls
-// warn for everything that cannot be represented.
+// warn for each property that the rules cannot represent.
 func Compile(t dag.Source, rules Compat, warn func(message string, args ...any)) (*Replay, error) {
 	return newReplay(t, rules, &sim.Env{Warn: warn})
 }
@@ -79,7 +79,7 @@ func newReplay(t dag.Source, rules Compat, env *sim.Env) (*Replay, error) {
 		return nil, err
 	}
 	if rules == CompatATLAHS && p.Releases {
-		return nil, errors.New("the coupling of ATLAHS has no release times, which the trace has")
+		return nil, errors.New("the coupling atlahs does not support the trace's release times; use another --coupling")
 	}
 	if p.Rounded > 0 {
 		env.Warnf("%d calcs were rounded to whole nanoseconds, the unit of ATLAHS", p.Rounded)
@@ -87,7 +87,7 @@ func newReplay(t dag.Source, rules Compat, env *sim.Env) (*Replay, error) {
 	return &Replay{program: p, rules: rules}, nil
 }
 
-// Clone returns another replay of the same trace. It must be called before Run.
+// Clone returns another replay of the same trace. Call it before Run.
 func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone(), rules: r.rules}
 }
@@ -107,7 +107,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 		return nil, nil, err
 	}
 	if most := uint64(math.MaxUint32) * uint64(o.Params.MSS); p.LargestMessage >= most {
-		return nil, nil, fmt.Errorf("a message of %d bytes, expected less than %d", p.LargestMessage, most)
+		return nil, nil, fmt.Errorf("expected messages of less than %d bytes, found one of %d", most, p.LargestMessage)
 	}
 	if o.Timeline != nil {
 		o.Timeline.Begin(p)
@@ -143,7 +143,7 @@ func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	if o.Params.End > 0 {
 		c.end = uint64(o.Params.End)
 	}
-	if rules == CompatHTSim { // the other fields have no effect there
+	if rules == CompatHTSim { // the other fields have no effect then
 		o.Params.Coupling = Coupling{Rules: CompatHTSim}
 	}
 	if c.quirks.numberByTag {
@@ -170,13 +170,13 @@ func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 		return nil, err
 	}
 	if c.stopped {
-		out.Aborted = fmt.Sprintf("the run was to end at %v", o.Params.End)
+		out.Aborted = fmt.Sprintf("the run stopped at --end %v", o.Params.End)
 	}
 	return out, nil
 }
 
-// flowNumbers returns a number for each message from 1 on. htsim numbers flows by their line in the connection matrix,
-// which is the tag; ties go by rank.
+// flowNumbers returns a number for each message, from 1. htsim numbers flows by their line in the connection matrix,
+// which is the tag; ties are ordered by rank.
 func flowNumbers(p *sim.Program) []uint32 {
 	ids := make([]uint32, p.NumOps())
 	var sends []uint32
@@ -209,7 +209,7 @@ func (p *Params) Check() error {
 	}
 	for i := range t.Parameters {
 		if _, ok := p.TransportParams[t.Parameters[i].Name]; !ok {
-			return fmt.Errorf("the transport %s needs a value for %s", t.Name, t.Parameters[i].Name)
+			return fmt.Errorf("transport %s: expected a value of %s, found none", t.Name, t.Parameters[i].Name)
 		}
 	}
 	if _, err := p.discipline(t); err != nil {
@@ -218,19 +218,19 @@ func (p *Params) Check() error {
 	c := &p.Coupling
 	switch {
 	case p.MSS < 1 || p.MSS > math.MaxUint16-64:
-		return fmt.Errorf("packets of %d bytes, expected 1 to %d", p.MSS, math.MaxUint16-64)
+		return fmt.Errorf("--mss: expected 1 to %[2]d bytes, found %[1]d", p.MSS, math.MaxUint16-64)
 	case p.Queue < 0 || p.ControlQueue < 0:
-		return fmt.Errorf("queues of %d bytes of data and %d of control packets, expected 0 or more", p.Queue,
+		return fmt.Errorf("--queue and --control-queue: expected 0 or more bytes, found %d and %d", p.Queue,
 			p.ControlQueue)
 	case p.ECNMin < 0 || p.ECNMax < p.ECNMin:
-		return fmt.Errorf("marks from %d to %d bytes, expected two sizes, the second not less than the first",
+		return fmt.Errorf("--ecn: expected KMIN <= KMAX, found %d and %d bytes",
 			p.ECNMin, p.ECNMax)
 	case p.Entropy < 1 || p.Entropy > math.MaxUint16+1:
-		return fmt.Errorf("an entropy of %d values, expected 1 to %d", p.Entropy, math.MaxUint16+1)
+		return fmt.Errorf("--entropy: expected 1 to %[2]d values, found %[1]d", p.Entropy, math.MaxUint16+1)
 	case int(p.Balance) >= len(balances):
-		return fmt.Errorf("the balance %d, expected 0 to %d", p.Balance, len(balances)-1)
+		return fmt.Errorf("balance: expected 0 to %[2]d, found %[1]d", p.Balance, len(balances)-1)
 	case min(p.Flowlet, p.End, c.Overhead, c.Gap, c.LocalLatency) < 0 || min(c.Rendezvous, c.LocalRate) < 0:
-		return errors.New("a time, size or rate is negative")
+		return errors.New("expected times, sizes and rates of at least 0, found a negative one")
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ type sampler struct {
 	period  uint64
 	pending bool   // an event for the next sample is scheduled
 	taken   int64  // number of sampling events
-	count   uint64 // samples up to the last non-empty queue or the last completion, including empty ones
+	count   uint64 // number of samples up to the last non-empty queue or the last completion, including empty queues
 	queues  []histogram
-	emit    func(Sample) // if not nil, is called for each non-empty queue
+	emit    func(Sample) // if not nil, called for each non-empty queue
 }
 
 func newSampler(o *Options, ports int) *sampler {
@@ -32,7 +32,7 @@ func newSampler(o *Options, ports int) *sampler {
 	return &sampler{period: uint64(o.Sample), queues: make([]histogram, ports), emit: o.OnSample}
 }
 
-// wake starts sampling, until no other event is left.
+// wake starts sampling, which continues until no other event is left.
 func (s *sampler) wake(n *network) {
 	if !s.pending {
 		s.pending = true
@@ -77,8 +77,8 @@ func (s *sampler) finish(last dag.Time) {
 	s.count = max(s.count, uint64(last)/s.period+1)
 }
 
-// histogram counts positive values in buckets with a relative width of at most 1/64. Values below 64 have a bucket
-// each; bucket b*64+m holds values of b bits after the leading bits 1 and m.
+// histogram counts positive values in buckets with a relative width of at most 1/64. Each value below 64 has its own
+// bucket; bucket b*64+m contains values of b bits after the leading bits 1 and m.
 type histogram struct {
 	counts []uint64
 	sum    uint64
@@ -105,7 +105,7 @@ func (h *histogram) grow(n int) {
 	}
 }
 
-// add adds the values of another histogram.
+// add adds the values of other.
 func (h *histogram) add(other *histogram) {
 	h.grow(len(other.counts))
 	for i, c := range other.counts {

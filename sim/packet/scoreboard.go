@@ -1,30 +1,30 @@
-// This file is the scoreboard of selective ACKs at a sender.
+// This file implements the scoreboard of selective ACKs at a sender.
 
 package packet
 
 import simevent "github.com/tracedag/tracedag/sim/event"
 
-// scoreboard is the packets of a flow by number, below 1<<32. New packets are sent in order.
+// scoreboard contains the packets of a flow by number, below 1<<32. New packets are sent in order.
 type scoreboard struct {
-	first uint64 // first packet that is not acknowledged
-	next  uint64 // first packet that was never sent
+	first uint64 // first unacknowledged packet
+	next  uint64 // first packet never sent
 	total uint64
 
 	sentPackets    []sentPacket     // packets from first to next, indexed modulo the length, a power of two
 	oldest, newest uint32           // ends of the list of packets in flight by send time; none: empty
 	retransmits    simevent.MinHeap // packets to retransmit; some may have arrived since
-	lostCount      int              // packets in retransmits that have not arrived
+	lostCount      int              // number of packets in retransmits that have not arrived
 }
 
-// sentPacket is the state of a packet that was sent.
+// sentPacket is the state of a sent packet.
 type sentPacket struct {
 	sentAt       uint64 // time of the last transmission
 	older, newer uint32 // neighbors in the list of packets in flight
 	state        packetState
-	repeats      uint8 // retransmissions, at most 255
+	repeats      uint8 // number of retransmissions, at most 255
 }
 
-// packetState is the state of a packet as the sender knows it.
+// packetState is the state of a packet as known to the sender.
 type packetState uint8
 
 const (
@@ -50,7 +50,7 @@ func (l *scoreboard) has(seq uint64, state packetState) bool {
 	return seq >= l.first && seq < l.next && l.packet(seq).state == state
 }
 
-// send records the transmission of the packet that popLost returned, or of the next new one.
+// send records the transmission of the packet returned by popLost, or of the next new one.
 func (l *scoreboard) send(seq, now uint64) {
 	if seq == l.next {
 		if l.next-l.first == uint64(len(l.sentPackets)) {

@@ -1,22 +1,22 @@
-// This file holds the choice of entropy values by senders, based on feedback about earlier ones.
+// This file implements the entropy policies of senders, which use feedback about earlier packets.
 
 package packet
 
 import "github.com/tracedag/tracedag/sim"
 
-// sprayMode is the policy of a sender for entropy values.
+// sprayMode is the entropy policy of a sender.
 type sprayMode uint8
 
 const (
 	// oblivious cycles through all values, in a new random order each round.
 	oblivious sprayMode = iota
-	// skipping does the same, and skips values whose packets were marked or trimmed.
+	// skipping does the same, but skips values whose packets were marked or trimmed.
 	skipping
-	// recycling reuses values that came back unmarked, oldest first, and else skips; "mixed" in the simulator of the
-	// Ultra Ethernet Consortium.
+	// recycling reuses values that returned unmarked, oldest first, and otherwise is skipping; "mixed" in the simulator
+	// of the Ultra Ethernet Consortium.
 	recycling
-	// reps caches the last values that came back unmarked: Bonato et al., REPS: Recycled Entropy Packet Spraying for
-	// Adaptive Load Balancing and Failure Mitigation, arXiv:2407.21625.
+	// reps caches the last values that returned unmarked (Bonato et al., REPS: Recycled Entropy Packet Spraying for
+	// Adaptive Load Balancing and Failure Mitigation, arXiv:2407.21625).
 	reps
 )
 
@@ -25,23 +25,23 @@ type sprayer struct {
 	mode    sprayMode
 	count   uint32 // number of entropy values
 	penalty struct {
-		mark, trim, limit uint8 // number of skips after a mark or trim, and the limit
-		all               bool  // each of several skipped values in a row uses up one skip
-		edge              bool  // trims at the last hop count, which all paths share
+		mark, trim, limit uint8 // number of skips after a mark, after a trim, and their limit
+		all               bool  // each of several consecutive skipped values uses up one skip
+		edge              bool  // trims at the last hop count, although all paths share it
 	}
 }
 
 // entropyState is the state of a flow's sender.
 type entropyState struct {
-	key       uint64 // of the current order
+	key       uint64 // key of the current order
 	next      uint32
-	penalties []uint8 // remaining skips by value; empty: none
-	recycled  ring    // recycling: values that came back unmarked
+	penalties []uint8 // by value: remaining skips; empty: none
+	recycled  ring    // for recycling: values that returned unmarked
 	random    sim.Random
 
-	// The fields of reps.
+	// Fields of reps.
 	buffer      [repsBuffer]uint32
-	fresh       uint8 // bitmap of the values in buffer not reused yet
+	fresh       uint8 // bitmap of the unused values in buffer
 	head        uint8 // next index to write
 	count       uint8
 	frozenNext  uint8
@@ -53,7 +53,7 @@ type entropyState struct {
 const (
 	repsBuffer  = 8
 	repsExplore = 16
-	repsFreeze  = 10_000_000_000 // picoseconds
+	repsFreeze  = 10_000_000_000 // in picoseconds
 )
 
 func (s *sprayer) open(e *entropyState, key uint64) {
@@ -149,7 +149,7 @@ func (s *sprayer) penalize(e *entropyState, x uint32, penalty uint8) {
 	e.penalties[x] = min(e.penalties[x]+penalty, s.penalty.limit)
 }
 
-// timedOut records that a packet was lost, as after the failure of a link.
+// timedOut records that a packet was lost, for example after a link failure.
 func (s *sprayer) timedOut(e *entropyState, now uint64) {
 	if s.mode == reps && !e.frozen && e.exploring == 0 {
 		e.frozen, e.frozenUntil = true, now+repsFreeze

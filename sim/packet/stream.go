@@ -1,25 +1,25 @@
-// This file is the byte-stream sender and receiver that TCP and Swift share: positions in the data, cumulative ACKs,
-// and the loss recovery of TCP NewReno (RFC 6582) with the timer of RFC 6298. The transports add their windows.
+// This file implements the byte-stream sender and receiver shared by TCP and Swift: positions in the data, cumulative
+// ACKs, and the loss recovery of TCP NewReno (RFC 6582) with the timer of RFC 6298. The transports add their windows.
 
 package packet
 
-// stream is the state of the transport that all flows share.
+// stream is the transport state shared by all flows.
 type stream struct {
 	n       *network
-	mss     uint64 // payload of a full packet, in bytes
-	control uint32 // size of an ACK, in bytes
-	padLast bool   // the last packet of a flow is as long as the others
+	mss     uint64 // payload of a full packet in bytes
+	control uint32 // size of an ACK in bytes
+	padLast bool   // pad the last packet of a flow to full size
 	quirks  quirks
 	rto     rtoRules
 }
 
 // streamSource is the sender of a flow. Positions are bytes from the start of the data.
 type streamSource struct {
-	acked      uint64 // all before it is acknowledged
-	sent       uint64 // all before it was sent; a timeout moves it back
-	newest     uint64 // all before it was sent at least once
-	recover    uint64 // an ACK of it ends the recovery
-	duplicates int    // duplicate ACKs in a row
+	acked      uint64 // all data before it is acknowledged
+	sent       uint64 // all data before it was sent; a timeout moves it back
+	newest     uint64 // all data before it was sent at least once
+	recover    uint64 // its ACK ends the recovery
+	duplicates int    // consecutive duplicate ACKs
 	recovering bool
 	timer      rtoTimer
 }
@@ -57,8 +57,8 @@ func (t *stream) payload(f uint32, from uint64) uint64 {
 	return min(t.mss, t.bytes(f)-from)
 }
 
-// transmit sends the packet of the given payload that starts at a position, with its data number, which is 0 unless
-// packets have separate ones.
+// transmit sends the packet with the given payload that starts at a position, with its data number, which is 0 unless
+// packets have separate data numbers.
 func (t *stream) transmit(f uint32, s *streamSource, from, size, number uint64) {
 	marks := flags(0)
 	switch bytes := t.bytes(f); {
@@ -75,7 +75,7 @@ func (t *stream) transmit(f uint32, s *streamSource, from, size, number uint64) 
 	t.n.send(t.n.flows[f].src, p)
 }
 
-// transmitNext sends the packet at s.sent, and moves that on.
+// transmitNext sends the packet at s.sent and advances s.sent.
 func (t *stream) transmitNext(f uint32, s *streamSource, size, number uint64) {
 	t.transmit(f, s, s.sent, size, number)
 	s.sent += size
@@ -91,8 +91,8 @@ func (t *stream) inOrder(f uint32, got *reassembly) uint64 {
 	return min(upTo, t.bytes(f))
 }
 
-// reply frees a packet that the receiver got, and acknowledges all before upTo. The flow is delivered if the data
-// before complete, the same position unless packets have separate data numbers, is all of it.
+// reply frees a received packet, and acknowledges all data before upTo. The flow is delivered if complete, which equals
+// upTo unless packets have separate data numbers, is the end of the data.
 func (t *stream) reply(p uint32, pk *packet, upTo, complete uint64, marks flags) {
 	f := pk.flow
 	a := t.n.newPacket(f, ack, t.control)
@@ -110,11 +110,11 @@ type ackPhase uint8
 
 const (
 	normalACK  ackPhase = iota // outside of recovery
-	partialACK                 // in recovery, and more packets are missing: the first of them is known
-	fullACK                    // the recovery is over
+	partialACK                 // in recovery, with more packets missing: the first of them is known
+	fullACK                    // ends the recovery
 )
 
-// advance takes an ACK of new data, and returns the number of bytes that it acknowledges for the first time.
+// advance processes an ACK of new data, and returns the number of bytes acknowledged for the first time.
 func (t *stream) advance(f uint32, s *streamSource, upTo uint64) (phase ackPhase, fresh uint64) {
 	s.timer.start(t.n, f, streamTimer, &t.rto)
 	if upTo >= s.sent {
@@ -143,14 +143,14 @@ func (t *stream) deflate(window, fresh uint64) uint64 {
 type duplicateAction uint8
 
 const (
-	sendMore       duplicateAction = iota // send what the window allows
+	sendMore       duplicateAction = iota // send as permitted by the window
 	inflate                               // widen the window, since a packet has left the network
 	fastRetransmit                        // retransmit the first unacknowledged packet
-	// the packets were sent before a timeout, so this is no sign of a loss after it
+	// the packets were sent before a timeout, so this indicates no loss after it
 	ignore
 )
 
-// duplicate counts a duplicate ACK. The third in a row starts a recovery, which the caller begins with startRecovery.
+// duplicate counts a duplicate ACK. The third consecutive one starts a recovery; the caller then calls startRecovery.
 func (s *streamSource) duplicate() duplicateAction {
 	if s.recovering {
 		return inflate
@@ -169,8 +169,8 @@ func (s *streamSource) startRecovery() {
 	s.recovering, s.recover = true, s.sent
 }
 
-// expired handles an event of the retransmission timer, and reports whether the sender has to go back. Data that is
-// sent past the end of a flow is not retransmitted.
+// expired handles an event of the retransmission timer, and reports whether the sender must go back. Data sent past the
+// end of a flow is not retransmitted.
 func (t *stream) expired(e event, f uint32, s *streamSource) bool {
 	over := t.n.flows[f].complete
 	if over {
@@ -191,14 +191,14 @@ func (t *stream) endRecovery(s *streamSource) {
 	}
 }
 
-// timeoutParameters returns the parameters of retransmission timers, with the defaults in picoseconds of the first and
-// of the shortest timeout. A value of nil with --compat is the same.
+// timeoutParameters returns the parameters of retransmission timers, with the defaults of the first and of the shortest
+// timeout in picoseconds. nil means the same default with --compat.
 func timeoutParameters(initial, least float64, compatInitial, compatLeast *float64) []Parameter {
 	return []Parameter{
 		{Name: "rto-initial", Unit: Time, Value: initial, Min: 1, Compat: compatInitial,
-			Doc: "timeout before anything is known of the round trip"},
+			Doc: "timeout before the first round-trip sample"},
 		{Name: "rto-min", Unit: Time, Value: least, Min: 1, Compat: compatLeast, Doc: "shortest timeout"},
-		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "timers are looked at once in so long; 0: " +
-			"they are exact"},
+		{Name: "rto-scan", Unit: Time, Compat: number(10e9), Doc: "period at which timers are checked; 0: " +
+			"timers are exact"},
 	}
 }

@@ -1,8 +1,8 @@
-// This file is Swift: Kumar et al., Swift: Delay is simple and effective for congestion control in the datacenter,
-// SIGCOMM 2020. The sender compares the delay of its packets with a target, which grows with the length of the path and
-// with the number of flows that share it (algorithm 1 and section 3.5). A window below one packet becomes a pace
-// (section 3.6). The NIC serves the packets of all flows in round robin and tells a sender when a packet has left, so
-// that the measured delay is that of the network.
+// This file implements Swift (Kumar et al., Swift: Delay is simple and effective for congestion control in the
+// datacenter, SIGCOMM 2020). The sender compares the delay of its packets with a target, which grows with the length of
+// the path and with the number of flows that share it (algorithm 1 and section 3.5). A window below one packet becomes
+// a pace (section 3.6). The NIC serves the packets of all flows in round robin and notifies a sender when a packet has
+// left, so that the measured delay is that of the network.
 
 package packet
 
@@ -11,13 +11,13 @@ import "math"
 // swift is the transport.
 type swift struct {
 	stream
-	initial              uint64 // window of a new flow, in bytes
-	minWindow, maxWindow uint64 // bounds of the window, in bytes
+	initial              uint64 // window of a new flow in bytes
+	minWindow, maxWindow uint64 // bounds of the window in bytes
 	increase             float64
 	decrease             float64
 	maxDecrease          float64
-	baseTarget           float64 // target delay without what follows, in picoseconds
-	hopTarget            float64 // picoseconds that each link of the path adds to the target
+	baseTarget           float64 // base target delay in picoseconds
+	hopTarget            float64 // picoseconds added to the target by each link of the path
 	scaling              swiftScaling
 
 	sources []swiftSource
@@ -26,7 +26,7 @@ type swift struct {
 
 // swiftScaling is the increase of the target for small windows (section 3.5, equation 3).
 type swiftScaling struct {
-	max         float64 // picoseconds
+	max         float64 // in picoseconds
 	alpha, beta float64
 }
 
@@ -34,14 +34,14 @@ type swiftScaling struct {
 type swiftSource struct {
 	streamSource
 	window       uint64
-	previous     uint64 // the window before the current ACK
-	inflated     uint64 // what duplicate ACKs add to the window
+	previous     uint64 // window before the current ACK
+	inflated     uint64 // inflation of the window by duplicate ACKs
 	lastDecrease uint64 // time of the last decrease of the window
 	target       float64
-	timeouts     int  // in a row
+	timeouts     int  // consecutive timeouts
 	mayDecrease  bool // the window was not decreased within the last round trip
-	blocked      bool // a packet is due, but the NIC holds enough packets of the flow
-	atNIC        int  // data packets of the flow that the NIC holds
+	blocked      bool // a packet is due, but the NIC has enough packets of the flow
+	atNIC        int  // number of the flow's data packets at the NIC
 
 	// Pacing, for windows below one packet.
 	interval uint64 // picoseconds between packets, set by each ACK; 0: none
@@ -50,19 +50,19 @@ type swiftSource struct {
 	nextSend uint64 // time of the next paced packet
 
 	// Only with the quirk separateDataNumbers.
-	nextDataNumber uint64   // data packets that have a data number
-	dataNumbers    []uint32 // data number of each packet, by its number on the path
+	nextDataNumber uint64   // number of data packets with a data number
+	dataNumbers    []uint32 // data number of each packet, by its path number
 }
 
 type swiftSink struct {
 	got  reassembly
-	data reassembly // by data numbers, with the quirk separateDataNumbers
+	data reassembly // by data number, with the quirk separateDataNumbers
 }
 
 // swiftPace is the event of the next paced packet.
 const swiftPace = timerC
 
-// swiftHeld is the number of packets of a flow at the NIC above which the flow waits.
+// swiftMaxAtNIC is the number of packets of a flow at the NIC above which the flow waits.
 const swiftMaxAtNIC = 2
 
 func newSwift(n *network, s *transportConfig) transport {
@@ -115,7 +115,7 @@ func (t *swift) more(f uint32, s *swiftSource) bool {
 	return s.sent < t.end(f)
 }
 
-// sendWindow sends what the window allows.
+// sendWindow sends as permitted by the window.
 func (t *swift) sendWindow(f uint32, s *swiftSource) {
 	window := s.window + s.inflated
 	if window < t.mss {
@@ -160,8 +160,8 @@ func (t *swift) sendPaced(f uint32, s *swiftSource) {
 	}
 }
 
-// sendNext gives the next packet to the NIC. If the NIC holds enough packets of the flow, it returns false, and the
-// flow is blocked.
+// sendNext hands the next packet to the NIC. If the NIC has enough packets of the flow, it returns false, and the flow
+// is blocked.
 func (t *swift) sendNext(f uint32, s *swiftSource) bool {
 	s.blocked = s.atNIC > swiftMaxAtNIC
 	if s.blocked {
@@ -177,14 +177,14 @@ func (t *swift) sendNext(f uint32, s *swiftSource) bool {
 	return true
 }
 
-// retransmit sends the first packet that is not acknowledged, however many packets the NIC holds.
+// retransmit sends the first unacknowledged packet, regardless of packets at the NIC.
 func (t *swift) retransmit(f uint32, s *swiftSource) {
 	s.atNIC++
 	t.transmit(f, &s.streamSource, s.acked, t.payload(f, s.acked), s.dataNumber(s.acked/t.mss))
 	s.timer.startIfOff(t.n, f, streamTimer, &t.rto)
 }
 
-// dataNumber returns the data number of a packet, 0 if it has none.
+// dataNumber returns the data number of a packet, or 0 if it has none.
 func (s *swiftSource) dataNumber(seq uint64) uint64 {
 	if seq < uint64(len(s.dataNumbers)) {
 		return uint64(s.dataNumbers[seq])
@@ -192,7 +192,7 @@ func (s *swiftSource) dataNumber(seq uint64) uint64 {
 	return 0
 }
 
-// left notes that a data packet has left the NIC, and lets a blocked flow send.
+// packetSent records that a data packet has left the NIC, and lets a blocked flow send.
 func (t *swift) packetSent(f uint32) {
 	s := &t.sources[f]
 	s.atNIC = max(s.atNIC-1, 0)
@@ -214,7 +214,7 @@ func (t *swift) receive(p uint32) {
 	t.arrived(p, &pk)
 }
 
-// arrived takes a data packet at the receiver.
+// arrived handles a data packet at the receiver.
 func (t *swift) arrived(p uint32, pk *packet) {
 	k := &t.sinks[pk.flow]
 	k.got.add(pk.seq)
@@ -258,7 +258,7 @@ func (t *swift) acknowledged(pk *packet) {
 	t.sendWindow(f, s)
 }
 
-// adjust sets the window by the delay of a packet, in picoseconds (algorithm 1).
+// adjust sets the window according to the delay of a packet, in picoseconds (algorithm 1).
 func (t *swift) adjust(s *swiftSource, delay, fresh uint64) {
 	s.previous = s.window
 	s.mayDecrease = t.n.now-s.lastDecrease >= s.timer.rtt
@@ -276,7 +276,7 @@ func (t *swift) adjust(s *swiftSource, delay, fresh uint64) {
 	}
 }
 
-// target returns the target delay of a flow, in picoseconds.
+// target returns the target delay of a flow in picoseconds.
 func (t *swift) target(s *swiftSource) uint64 {
 	packets := float64(s.window) / float64(t.mss)
 	if t.quirks.wholePacketTarget {
@@ -286,7 +286,7 @@ func (t *swift) target(s *swiftSource) uint64 {
 	return uint64(s.target + max(0, min(more, t.scaling.max)))
 }
 
-// limit keeps the window within its bounds, notes a decrease and sets the pace.
+// limit keeps the window within its bounds, records a decrease and sets the pace.
 func (t *swift) limit(s *swiftSource) {
 	s.window = max(t.minWindow, min(s.window, t.maxWindow))
 	if s.window < s.previous {
@@ -335,10 +335,10 @@ func (t *swift) timer(e event, f uint32) {
 	}
 }
 
-// swiftResetTimeouts is the number of timeouts in a row that sets the window to the smallest.
+// swiftResetTimeouts is the number of consecutive timeouts that sets the window to the minimum.
 const swiftResetTimeouts = 5
 
-// goBack restarts at the first packet that is not acknowledged, after a timeout.
+// goBack restarts at the first unacknowledged packet after a timeout.
 func (t *swift) goBack(f uint32, s *swiftSource) {
 	t.endRecovery(&s.streamSource)
 	if !t.quirks.timeoutKeepsState {
@@ -363,29 +363,31 @@ func (t *swift) goBack(f uint32, s *swiftSource) {
 	t.retransmit(f, s)
 }
 
-// swiftTarget is the default target delay, without what the path and other flows add, in picoseconds.
+// swiftTarget is the default base target delay in picoseconds.
 const swiftTarget = 20e6
 
 var swiftTransport = Transport{
-	Name: "swift", Title: "Swift: a window by delay",
+	Name: "swift", Title: "Swift: senders adapt windows to delay",
 	discipline: randomDrop, nic: fairFlows, control: 40, balance: Fixed, queueBDPs: 5, build: newSwift,
 	Parameters: append([]Parameter{
-		{Name: "window", Value: 15, Min: 1e-3, Doc: "window at the start, in packets"},
+		{Name: "window", Value: 15, Min: 1e-3, Doc: "initial window in packets"},
 		{Name: "window-min", Unit: Bytes, Value: 10, Min: 1, Doc: "smallest window"},
 		{Name: "window-max", Value: 1000, Min: 1, Doc: "largest window, in packets"},
-		{Name: "increase", Value: 1, Min: 0, Doc: "packets by which the window grows in a round trip"},
+		{Name: "increase", Value: 1, Min: 0, Doc: "additive increase, in packets per round trip"},
 		{Name: "decrease", Value: 0.8, Min: 0,
-			Doc: "share of the window that it shrinks by for an excess delay, per share of the delay that is excess"},
+			Doc: "multiplicative decrease: share of the window, times the excess share of the delay"},
 		{Name: "decrease-max", Value: 0.5, Min: 0,
-			Doc: "largest share of the window that it shrinks by at once, at most 1"},
-		{Name: "target", Unit: Time, Value: swiftTarget, Min: 1, Doc: "delay that flows aim at, without what follows"},
+			Doc: "largest single decrease as a share of the window, at most 1"},
+		{Name: "target", Unit: Time, Value: swiftTarget, Min: 1,
+			Doc: "base target delay, without the following additions"},
 		{Name: "target-hop", Unit: Time, Value: 3_053_435, Compat: number(0),
-			Doc: "what each link of the path adds to the target"},
-		{Name: "scaling", Unit: Time, Value: 5 * swiftTarget, Doc: "the most that small windows add to the target"},
-		{Name: "scaling-min", Value: 0.1, Min: 1e-6, Doc: "window that adds the most, in packets"},
+			Doc: "addition to the target delay per link of the path"},
+		{Name: "scaling", Unit: Time, Value: 5 * swiftTarget,
+			Doc: "largest addition to the target delay by small windows"},
+		{Name: "scaling-min", Value: 0.1, Min: 1e-6, Doc: "window with the largest addition, in packets"},
 		{Name: "scaling-max", Value: 100, Min: 1e-6,
-			Doc: "window that adds nothing, in packets; no window adds anything unless it is above scaling-min"},
+			Doc: "window without an addition, in packets; if not above scaling-min, no window has an addition"},
 		{Name: "drop-chance", Value: 0, Compat: number(0.1),
-			Doc: "probability that a switch drops a packet that leaves less room than three full ones"},
+			Doc: "probability of dropping a packet at a switch queue with less free space than three full packets"},
 	}, timeoutParameters(1e9, 100e6, nil, nil)...),
 }

@@ -1,5 +1,5 @@
-// This file is TCP NewReno: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (recovery) and RFC
-// 6298 (timeouts). The receiver counts packets, not bytes, and sends an ACK for each. Windows are as in htsim.
+// This file implements TCP NewReno: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (recovery)
+// and RFC 6298 (timeouts). The receiver counts packets, not bytes, and sends an ACK for each. Windows are as in htsim.
 
 package packet
 
@@ -89,7 +89,7 @@ func (t *tcp) complete(f uint32) uint64 {
 	return t.bytes(f)
 }
 
-// sendWindow sends what the window allows.
+// sendWindow sends as permitted by the window.
 func (t *tcp) sendWindow(f uint32, s *tcpSource) {
 	for end := t.end(f); s.sent < end; {
 		size := t.payload(f, s.sent)
@@ -101,7 +101,7 @@ func (t *tcp) sendWindow(f uint32, s *tcpSource) {
 	}
 }
 
-// retransmit sends the first packet that is not acknowledged.
+// retransmit sends the first unacknowledged packet.
 func (t *tcp) retransmit(f uint32, s *tcpSource) {
 	if s.open {
 		t.transmit(f, &s.streamSource, s.acked, t.payload(f, s.acked), 0)
@@ -121,7 +121,7 @@ func (t *tcp) receive(p uint32) {
 	t.arrived(p, &pk)
 }
 
-// arrived takes a SYN or a data packet at the receiver.
+// arrived handles a SYN or a data packet at the receiver.
 func (t *tcp) arrived(p uint32, pk *packet) {
 	got := &t.sinks[pk.flow]
 	marks := flags(0)
@@ -179,7 +179,7 @@ func (t *tcp) acknowledged(pk *packet) {
 	t.sendWindow(f, s)
 }
 
-// grow widens the window for an ACK of new data, by at most one packet and at most what the flow has used.
+// grow widens the window for an ACK of new data, by at most one packet and at most by the used window.
 func (t *tcp) grow(s *tcpSource) {
 	if s.acked+s.window < s.sent {
 		return
@@ -238,17 +238,17 @@ func (t *tcp) timer(e event, f uint32) {
 	t.retransmit(f, s)
 }
 
-// tcpParameters returns the parameters of TCP, with the first timeout of htsim in picoseconds.
+// tcpParameters returns the parameters of TCP. first is htsim's first timeout in picoseconds.
 func tcpParameters(first float64) []Parameter {
 	return append([]Parameter{
-		{Name: "window", Value: 10, Min: 1, Doc: "window at the start, in packets"},
-		{Name: "ssthresh", Value: 100, Min: 2, Doc: "window at which slow start ends, in packets"},
-		{Name: "handshake", Unit: Switch, Value: 1, Doc: "a flow opens a connection first; 0: there is one"},
+		{Name: "window", Value: 10, Min: 1, Doc: "initial window in packets"},
+		{Name: "ssthresh", Value: 100, Min: 2, Doc: "initial slow start threshold in packets"},
+		{Name: "handshake", Unit: Switch, Value: 1, Doc: "open a connection for each flow; 0: connections exist"},
 	}, timeoutParameters(10e9, 1e9, number(first), number(250e9))...)
 }
 
 var tcpTransport = Transport{
-	Name: "tcp", Title: "TCP NewReno: a window, by losses",
+	Name: "tcp", Title: "TCP NewReno: senders adapt windows to losses",
 	discipline: markingDropTail, nic: fairClasses, control: 40, balance: Fixed, queueBDPs: 5, build: newTCP,
 	Parameters: tcpParameters(3e12),
 }

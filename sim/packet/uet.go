@@ -1,11 +1,11 @@
-// This file is the common part of EQDS (Olteanu et al., An edge-queued datagram service for all datacenter traffic,
-// NSDI 2022) and of the transport of the Ultra Ethernet Specification 1.0, which derives from it. NICs ask flows for
-// packets, so that no queue builds up in a host. Packets take all paths and are acknowledged selectively, several per
-// ACK. Trimmed packets are retransmitted. A sender is limited by its window (nscc.go), by the credit of the receiver
-// (credit.go), or by both.
+// This file implements the common part of EQDS (Olteanu et al., An edge-queued datagram service for all datacenter
+// traffic, NSDI 2022) and of the transport of the Ultra Ethernet Specification 1.0, which derives from EQDS. NICs
+// request packets from flows, so that no queue builds up in a host. Packets use all paths and are acknowledged
+// selectively, several per ACK. Trimmed packets are retransmitted. A window (nscc.go), the credit of the receiver
+// (credit.go), or both limit a sender.
 //
-// Packets that are dropped without trimming are retransmitted after a timeout. The specification's loss inference from
-// the order of arrivals, for switches that do not trim, is not implemented.
+// Packets dropped without trimming are retransmitted after a timeout. The specification's loss inference from the order
+// of arrivals, for switches that do not trim, is not implemented.
 
 package packet
 
@@ -15,10 +15,10 @@ import "math"
 type uet struct {
 	n           *network
 	mss, header uint64
-	control     uint32 // bytes of an ACK, NACK or pull
+	control     uint32 // size of an ACK, NACK or pull in bytes
 	padLast     bool   // pad the last packet of a flow to full size
 	ackEvery    uint64 // bytes received after which an ACK is sent
-	ackExceeds  bool   // more than ackEvery are required
+	ackExceeds  bool   // more than ackEvery bytes are required
 	rto         uint64 // age at which a packet in flight is retransmitted, in picoseconds; 0: never
 	sprayer     sprayer
 
@@ -33,7 +33,7 @@ type uet struct {
 
 	sources []uetSource
 	sinks   []uetSink
-	live    int // flows that have started and are neither complete nor given up
+	live    int // number of flows that have started and are neither complete nor given up
 }
 
 // uetHost is the sending side of a host.
@@ -41,21 +41,21 @@ type uetHost struct {
 	nicQueue
 	controlRun uint32 // control packets sent in a row while flows waited
 
-	turnScheduled bool // detachedNIC: an event for the next turn is scheduled
-	inTurn        bool // detachedNIC: the turn is now
+	turnScheduled bool // with detachedNIC: an event for the next turn is scheduled
+	inTurn        bool // with detachedNIC: the turn is now
 }
 
 // uetSource is the sender of a flow.
 type uetSource struct {
 	scoreboard
-	unsent    int64  // bytes of packets that were never sent
+	unsent    int64  // bytes of packets never sent
 	lostBytes int64  // bytes of packets to retransmit
-	heard     uint64 // time of the last word of the receiver, or of the last check for credit
-	answered  uint64 // time of the last word of the receiver
+	heard     uint64 // time of the receiver's last packet, or of the last check for credit
+	answered  uint64 // time of the receiver's last packet
 	requested uint64 // time of the last credit request; 0: none
 	queued    bool   // waits for the NIC
 	timerSet  bool   // a timer is set
-	live      bool   // it has started and is neither complete nor given up
+	live      bool   // has started and is neither complete nor given up
 	entropy   entropyState
 }
 
@@ -63,9 +63,9 @@ type uetSource struct {
 type uetSink struct {
 	got          reassembly
 	count        uint64 // packets received, without duplicates
-	bytes        uint64 // bytes of these
+	bytes        uint64 // bytes of these packets
 	unacked      uint64 // bytes since the last ACK
-	ackRequested bool   // send an ACK when nothing is missing
+	ackRequested bool   // send an ACK when no packet is missing
 }
 
 func newUET(n *network, s *transportConfig) *uet {
@@ -81,8 +81,8 @@ func newUET(n *network, s *transportConfig) *uet {
 	return t
 }
 
-// setTimeout sets the retransmission timeout from the parameter rto: at least the time of a packet, or if it is
-// negative base plus the time of six full queues, in picoseconds.
+// setTimeout sets the retransmission timeout from the parameter rto: at least the time of a packet or, if it is
+// negative, base plus the time of six full queues, in picoseconds.
 func (t *uet) setTimeout(s *transportConfig, base uint64) {
 	full := uint64(float64(t.mss+t.header) * 8e12 / float64(s.rate))
 	if v := s.number("rto"); v >= 0 {
@@ -97,7 +97,7 @@ func (t *uet) setTimeout(s *transportConfig, base uint64) {
 			queue = max(queue, pt.capacity[dataQueue])
 		}
 	}
-	const most = 1e15 // picoseconds
+	const most = 1e15 // in picoseconds
 	t.rto = base + uint64(min(float64(queue)*6*8e12/float64(s.rate), most))
 }
 
@@ -134,7 +134,7 @@ func (t *uet) size(f uint32, seq uint64) uint64 {
 
 func (t *uet) start(f uint32) {
 	s := &t.sources[f]
-	t.noteHeard(s)
+	t.recordHeard(s)
 	s.live = true
 	if t.live++; t.live == 1 && t.credit != nil {
 		t.credit.restartPacers()
@@ -146,8 +146,8 @@ func (t *uet) start(f uint32) {
 	}
 }
 
-// noteHeard records a word of the receiver.
-func (t *uet) noteHeard(s *uetSource) {
+// recordHeard records a packet from the receiver.
+func (t *uet) recordHeard(s *uetSource) {
 	s.heard, s.answered = t.n.now, t.n.now
 }
 
@@ -159,7 +159,7 @@ func (t *uet) finish(s *uetSource) {
 	}
 }
 
-// nextSize returns the size of the next packet of a flow, 0 if there is none.
+// nextSize returns the size of the next packet of a flow, or 0 if there is none.
 func (t *uet) nextSize(f uint32, s *uetSource) uint64 {
 	switch {
 	case s.lostCount > 0:
@@ -200,7 +200,7 @@ func (t *uet) sendControl(host, p uint32) {
 	t.wake(host)
 }
 
-// wake lets the NIC of a host look for packets.
+// wake makes the NIC of a host look for packets.
 func (t *uet) wake(host uint32) {
 	h := &t.hosts[host]
 	if !t.detachedNIC {
@@ -267,7 +267,7 @@ func (t *uet) next(host uint32) uint32 {
 }
 
 // transmit returns the next packet of a flow, given the number of flows that compete for the NIC. It returns none if
-// only speculative credit is left to drain.
+// only speculative credit remains to drain.
 func (t *uet) transmit(f uint32, competing int) uint32 {
 	s := &t.sources[f]
 	size := t.nextSize(f, s)
@@ -302,7 +302,8 @@ func (t *uet) transmit(f uint32, competing int) uint32 {
 	return p
 }
 
-// label gives a packet an entropy value if packets are sprayed. The packet carries it, too, for the receiver to return.
+// label gives a packet an entropy value if packets are sprayed. The packet carries the value, so that the receiver can
+// return it.
 func (t *uet) label(pk *packet, s *uetSource) {
 	if t.n.balance.policy != Spray {
 		t.n.balance.label(t.n, pk)
@@ -340,7 +341,7 @@ func (t *uet) receive(p uint32) {
 		}
 	case pull:
 		if !t.n.flows[f].complete {
-			t.noteHeard(&t.sources[f])
+			t.recordHeard(&t.sources[f])
 			t.credit.addCredit(f, pk.pull)
 			t.requestTurn(f)
 		}
@@ -400,7 +401,7 @@ func (t *uet) arrived(f uint32, pk *packet) {
 	}
 }
 
-// sackBits is the number of packets that the bitmap of an ACK covers.
+// sackBits is the number of packets covered by the bitmap of an ACK.
 const sackBits = 64
 
 // acknowledge sends an ACK in response to a data packet or a credit request. The bitmap covers the packets from that
@@ -428,7 +429,7 @@ func (t *uet) acknowledge(f uint32, k *uetSink, cause *packet, from bool) {
 	t.sendControl(t.n.flows[f].dst, a)
 }
 
-// sackBase returns the first packet that the bitmap of an ACK covers.
+// sackBase returns the first packet covered by the bitmap of an ACK.
 func sackBase(pk *packet) uint64 {
 	seq := pk.ack & math.MaxUint32
 	if pk.flags&flagA != 0 {
@@ -437,7 +438,7 @@ func sackBase(pk *packet) uint64 {
 	return max(seq, pk.ack>>32+sackBits) - (sackBits - 1)
 }
 
-// bitmap returns which of the sackBits packets from base on have arrived after the first missing one.
+// bitmap returns the arrivals, after the first missing packet, among the sackBits packets from base on.
 func (r *reassembly) bitmap(base uint64) uint64 {
 	words := uint64(len(r.bits))
 	if words == 0 || base >= r.next+words*64 {
@@ -463,7 +464,7 @@ func (r *reassembly) bitmap(base uint64) uint64 {
 // acknowledged handles an ACK at the sender.
 func (t *uet) acknowledged(f uint32, pk *packet) {
 	s := &t.sources[f]
-	t.noteHeard(s)
+	t.recordHeard(s)
 	var sample ackSample
 	if t.window != nil {
 		sample = t.window.sample(f, s, pk)
@@ -521,7 +522,7 @@ func (t *uet) updateEntropy(s *uetSource, pk *packet) {
 // nacked handles a NACK at the sender.
 func (t *uet) nacked(f uint32, pk *packet) {
 	s := &t.sources[f]
-	t.noteHeard(s)
+	t.recordHeard(s)
 	t.n.record(f).Nacks++
 	if !s.has(pk.seq, inFlight) {
 		return
@@ -552,7 +553,7 @@ func (t *uet) timer(e event, i uint32) {
 	}
 }
 
-// setTimer makes sure that a timer is set: for the oldest packet in flight, or else for a flow that may not send.
+// setTimer ensures that a timer is set: for the oldest packet in flight, or otherwise for a flow that may not send.
 func (t *uet) setTimer(f uint32, s *uetSource) {
 	if t.rto == 0 || s.timerSet {
 		return
@@ -565,7 +566,7 @@ func (t *uet) setTimer(f uint32, s *uetSource) {
 	t.n.at(max(since+t.rto, t.n.now+1), timerB, f)
 }
 
-// checkTimeout retransmits the oldest packet if it has timed out. A flow that may not send asks for credit.
+// checkTimeout retransmits the oldest packet if it has timed out. A flow that may not send requests credit.
 func (t *uet) checkTimeout(f uint32) {
 	s := &t.sources[f]
 	s.timerSet = false
@@ -602,7 +603,7 @@ func (t *uet) checkTimeout(f uint32) {
 	t.setTimer(f, s)
 }
 
-// requestCredit asks the receiver for credit, at most once per timeout.
+// requestCredit requests credit from the receiver, at most once per timeout.
 func (t *uet) requestCredit(f uint32, s *uetSource) {
 	if s.requested > 0 && t.n.now-s.requested < t.rto {
 		return

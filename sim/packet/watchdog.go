@@ -1,19 +1,19 @@
 package packet
 
-// watchdog detects a sender that has not heard from its receiver for a timeout, as after losses without a NACK. Hearing
-// from it only stores the time; the event of the timer reschedules itself.
+// watchdog detects a sender that has received nothing from its receiver for a timeout, for example after losses without
+// a NACK. A received packet only updates the time; the timer's event reschedules itself.
 type watchdog struct {
-	heard       uint64 // time of the last word of the receiver
-	expirations int    // in a row
+	heard       uint64 // time of the receiver's last packet
+	expirations int    // consecutive expirations
 	armed       bool   // an event is scheduled
 }
 
-// maxExpirations is the number of expirations in a row after which a sender gives up, so that a run ends if the
+// maxExpirations is the number of consecutive expirations after which a sender gives up, so that a run ends if the
 // receiver is unreachable.
 const maxExpirations = 100
 
-// noteHeard records a word of the receiver.
-func (w *watchdog) noteHeard(n *network) {
+// recordHeard records a packet from the receiver.
+func (w *watchdog) recordHeard(n *network) {
 	w.heard, w.expirations = n.now, 0
 }
 
@@ -25,11 +25,11 @@ func (w *watchdog) arm(n *network, f uint32, timeout uint64, e event) {
 	}
 }
 
-// expired handles the event of the timer, and reports whether the timer expired. The timer is set again, unless the
+// expired handles the event of the timer and reports whether the timer expired. It sets the timer again, unless the
 // flow is complete or the sender gives up.
 func (w *watchdog) expired(n *network, f uint32, timeout uint64, e event) bool {
 	w.armed = false
-	// The event may be of an earlier flow in the slot.
+	// The event may belong to an earlier flow in the slot.
 	if fl := &n.flows[f]; !fl.started || fl.complete || w.expirations == maxExpirations {
 		return false
 	}

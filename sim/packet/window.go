@@ -1,10 +1,11 @@
-// This file is the transport of senders with a window of packets. Each packet is acknowledged by itself, and the header
-// of each trimmed packet is answered with a NACK. ATLAHS calls this transport UEC. The congestion controls are
+// This file implements the transport of senders with a window of packets. Each packet is acknowledged individually, and
+// the header of each trimmed packet is answered with a NACK. ATLAHS calls this transport UEC. The congestion controls
+// are
 //
 //   - mprdma: MP-RDMA (Lu et al., Multi-path transport for RDMA in datacenters, NSDI 2018, section 3.3.1);
 //   - constant: a constant window;
 //   - single: one packet;
-//   - swiftlike: by delay, after Swift (Kumar et al., SIGCOMM 2020), as swift_like in ATLAHS.
+//   - swiftlike: delay-based, after Swift (Kumar et al., SIGCOMM 2020), as swift_like in ATLAHS.
 
 package packet
 
@@ -23,33 +24,33 @@ type windowTransport struct {
 	control     uint32
 	padLast     bool
 	quirks      quirks
-	rate        uint64 // of NICs, in bit/s
+	rate        uint64 // rate of NICs in bit/s
 	rto         uint64
 	congestion  congestionControl
 	initialBDPs float64 // initial window in bandwidth-delay products
 	maxBDPs     float64
-	targetRTTs  float64 // target delay, relative to the lowest delay
+	targetRTTs  float64 // target delay relative to the lowest delay
 
 	sources []windowSource
 	sinks   []reassembly
 }
 
-// congestionControl sets windows.
+// congestionControl controls windows.
 type congestionControl struct {
 	acked  func(t *windowTransport, s *windowSource, marked bool, rtt uint64)
 	nacked func(t *windowTransport, s *windowSource)
 }
 
-// windowSource is the sender of a flow. Bytes are of payload. Delays are in nanoseconds, rounded down as in ATLAHS.
+// windowSource is the sender of a flow. Bytes are payload. Delays are in nanoseconds, rounded down as in ATLAHS.
 type windowSource struct {
 	window      uint64 // bytes
 	maxWindow   uint64 // bytes
 	bdp         uint64 // initial bandwidth-delay product, in bytes
 	minRTT      uint64 // lowest delay
 	target      uint64 // target delay
-	total       uint64 // packets of the flow
-	sent        uint64 // new packets
-	inFlight    uint64 // packets sent that are neither acknowledged nor trimmed
+	total       uint64 // number of packets of the flow
+	sent        uint64 // number of new packets sent
+	inFlight    uint64 // number of packets sent that are neither acknowledged nor trimmed
 	acked       reassembly
 	retransmits simevent.MinHeap // trimmed packets to retransmit
 	watchdog    watchdog
@@ -99,12 +100,12 @@ func packetCount(bytes, mss uint64) uint64 {
 
 func (t *windowTransport) start(f uint32) {
 	s := &t.sources[f]
-	s.watchdog.noteHeard(t.n)
+	s.watchdog.recordHeard(t.n)
 	t.sendWindow(f, s)
 	s.watchdog.arm(t.n, f, t.rto, timerA)
 }
 
-// sendWindow sends what the window allows: retransmissions, then new packets.
+// sendWindow sends as permitted by the window: retransmissions, then new packets.
 func (t *windowTransport) sendWindow(f uint32, s *windowSource) {
 	for len(s.retransmits) > 0 && s.inFlight*t.mss < s.window {
 		t.transmit(f, s, uint64(s.retransmits.Pop()), retransmit)
@@ -138,8 +139,8 @@ func (t *windowTransport) receive(p uint32) {
 	t.n.free(p)
 }
 
-// arrived handles a data packet or the header of a trimmed one. A packet in order or received before is answered with a
-// cumulative ACK, others with a selective one.
+// arrived handles a data packet or the header of a trimmed one. It answers a packet in order or a duplicate with a
+// cumulative ACK, other packets with a selective one.
 func (t *windowTransport) arrived(p uint32, pk *packet) {
 	f, got := pk.flow, &t.sinks[pk.flow]
 	answer, upTo := ack, pk.seq+1
@@ -172,7 +173,7 @@ func (t *windowTransport) acknowledged(pk *packet) {
 	if t.n.flows[f].complete {
 		return
 	}
-	s.watchdog.noteHeard(t.n)
+	s.watchdog.recordHeard(t.n)
 	rtt := (t.n.now - pk.sent) / 1000
 	if rtt < s.minRTT {
 		s.minRTT = rtt
@@ -206,7 +207,7 @@ func (t *windowTransport) nacked(pk *packet) {
 	if t.n.flows[f].complete || s.acked.has(pk.seq) {
 		return
 	}
-	s.watchdog.noteHeard(t.n)
+	s.watchdog.recordHeard(t.n)
 	t.n.record(f).Nacks++
 	t.congestion.nacked(t, s)
 	s.window = max(min(s.window, s.maxWindow), t.mss)
@@ -218,7 +219,7 @@ func (t *windowTransport) nacked(pk *packet) {
 	}
 }
 
-// timer takes all unacknowledged packets for lost if the receiver was silent for the timeout.
+// timer considers all unacknowledged packets lost if the receiver was silent for the timeout.
 func (t *windowTransport) timer(_ event, f uint32) {
 	s := &t.sources[f]
 	if !s.watchdog.expired(t.n, f, t.rto, timerA) {
@@ -263,28 +264,29 @@ var swiftLike = congestionControl{
 }
 
 // newWindowTransport returns a transport with a congestion control. initial and most are the initial and the largest
-// window of ATLAHS, in bandwidth-delay products.
+// window of ATLAHS in bandwidth-delay products.
 func newWindowTransport(name, title string, c congestionControl, initial, most float64) Transport {
 	return Transport{
 		Name: name, Title: title, discipline: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray,
 		queueBDPs: 1, ecn: ecnDefaults{minShare: 0.2, maxShare: 0.8}, build: newWindow(c),
 		Parameters: []Parameter{
 			{Name: "initial", Value: min(2*initial, 1), Min: 0, Compat: number(initial),
-				Doc: "window at the start, in bandwidth-delay products; at least a packet"},
+				Doc: "initial window in bandwidth-delay products; at least a packet"},
 			{Name: "cap", Value: most, Min: 0, Compat: number(min(most, 1)),
-				Doc: "largest window, in bandwidth-delay products; at least a packet"},
-			{Name: "target", Value: 1.5, Min: 1, Doc: "delay above which the window shrinks, in lowest delays; " +
-				"of swiftlike"},
+				Doc: "largest window in bandwidth-delay products; at least a packet"},
+			{Name: "target", Value: 1.5, Min: 1, Doc: "swiftlike: target delay above which the window shrinks, " +
+				"relative to the lowest delay"},
 			{Name: "rto", Unit: Time, Value: 1e9, Compat: number(0),
-				Doc: "after so long without a word from the receiver, send again what may be lost; 0: never"},
+				Doc: "silence of the receiver after which unacknowledged packets are retransmitted; 0: never"},
 		},
 	}
 }
 
 var (
-	mprdmaTransport   = newWindowTransport("mprdma", "MP-RDMA: a window, by marks of single packets", mprdma, 0.5, 8)
-	constantTransport = newWindowTransport("constant", "a constant window of one bandwidth-delay product",
+	mprdmaTransport = newWindowTransport("mprdma", "MP-RDMA: senders adapt windows to the ECN mark of each packet",
+		mprdma, 0.5, 8)
+	constantTransport = newWindowTransport("constant", "constant window of one bandwidth-delay product",
 		constant, 1, 1)
-	singleTransport    = newWindowTransport("single", "a window of one packet", constant, 0, 0)
-	swiftLikeTransport = newWindowTransport("swiftlike", "a window by delay, as ATLAHS's swift_like", swiftLike, 1, 1)
+	singleTransport    = newWindowTransport("single", "window of one packet", constant, 0, 0)
+	swiftLikeTransport = newWindowTransport("swiftlike", "delay-based window, as swift_like in ATLAHS", swiftLike, 1, 1)
 )

@@ -96,7 +96,7 @@ func TestPacketResult(t *testing.T) {
 		t.Errorf("goodput %v, expected %v", d.Goodput, got)
 	}
 	if d.Slowdown["min"] < 1 || d.Slowdown["max"] < d.Slowdown["p99"] || d.Jain <= 0 || d.Jain > 1 {
-		t.Errorf("slow-down %v, Jain %v", d.Slowdown, d.Jain)
+		t.Errorf("slowdown %v, Jain %v", d.Slowdown, d.Jain)
 	}
 	// What tiers and ports sent, lost and marked is the same in sum.
 	for _, column := range []string{"packets", "bytes", "trims", "drops", "ecn_marks"} {
@@ -245,16 +245,16 @@ func TestPacketErrors(t *testing.T) {
 		says   string
 	}{
 		{[]string{"--topology", ""}, 2, "needs a network"},
-		{[]string{"--transport", "x"}, 2, `no transport "x"`},
+		{[]string{"--transport", "x"}, 2, `unknown transport "x"`},
 		{[]string{"--compat=x"}, 2, "htsim, atlahs"},
 		{[]string{"--coupling", "x"}, 2, "expected own, htsim or atlahs"},
-		{[]string{"--balance", "x"}, 2, "no balance"},
-		{[]string{"--set", "x=1"}, 2, `no parameter "x"`},
+		{[]string{"--balance", "x"}, 2, "unknown policy"},
+		{[]string{"--set", "x=1"}, 2, `unknown parameter "x"`},
 		{[]string{"--set", "rto"}, 2, "expected NAME=VALUE"},
 		{[]string{"--set", "rto=1"}, 2, "expected a number with unit"},
 		{[]string{"--set", "window=0"}, 2, "window"},
-		{[]string{"--mss", "0"}, 2, "packets of 0 bytes"},
-		{[]string{"--ecn", "10%,1kB"}, 2, "two sizes or two percentages"},
+		{[]string{"--mss", "0"}, 2, "--mss: expected 1 to"},
+		{[]string{"--ecn", "10%,1kB"}, 2, "sizes or as percentages"},
 		{[]string{"--ecn", "2kB,1kB"}, 2, "not below KMIN"},
 		{[]string{"--ecn", "120%"}, 2, "0% to 100%"},
 		{[]string{"--fail", "tor0-agg9"}, 2, "--fail"},
