@@ -168,7 +168,7 @@ func FuzzParse(f *testing.F) {
 func TestLoadUnknown(t *testing.T) {
 	_, err := Load("fattre:k=8")
 	want := `topology: expected fattree, leafspine, dragonfly, mesh, torus, star, each followed by a colon, or a file, ` +
-		`found "fattre:k=8"`
+		`found "fattre:k=8"; did you mean "fattree"?`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, expected %s", err, want)
 	}
