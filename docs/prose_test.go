@@ -179,7 +179,7 @@ func TestSentencesBeginWithTheirSubject(t *testing.T) {
 var longLink = regexp.MustCompile(`\]\([^)]*\)|https?://\S+`)
 
 // notWrapped matches pages that still have longer lines.
-var notWrapped = regexp.MustCompile(`docs/reference/formats/`)
+var notWrapped = regexp.MustCompile(`docs/reference/formats/(astratext|chakra|goal|mpi|nsys|pytorch|stg|vef)`)
 
 // Lines of prose have at most 100 columns, not counting the targets of links.
 func TestColumns(t *testing.T) {
