@@ -523,7 +523,7 @@ func TestStandardOutputFails(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	want(t, run("", "--version"), 0, "copy "+clitest.Version+"\n", "")
 	help := run("", "--help")
-	for _, text := range []string{"copy - copy a trace", "Usage:\n  copy [FILE] [flags]", "--from FORMAT", "-q, --quiet",
+	for _, text := range []string{"copy a trace\n", "Usage:\n  copy [FILE] [flags]", "--from FORMAT", "-q, --quiet",
 		"--version", "Exit status:\n", "completion bash"} {
 		if !strings.Contains(help.Stdout, text) {
 			t.Errorf("the help lacks %q:\n%s", text, help.Stdout)
@@ -667,7 +667,7 @@ func TestCompatTakesSimulator(t *testing.T) {
 func TestHelpOfOwners(t *testing.T) {
 	command := func(p *cli.Program) *cobra.Command {
 		var read cli.ReadFlags
-		cmd := &cobra.Command{Use: "try FILE", Short: "try", RunE: func(*cobra.Command, []string) error { return nil }}
+		cmd := &cobra.Command{Use: "try FILE", Short: "try", Args: cobra.ArbitraryArgs, RunE: func(*cobra.Command, []string) error { return nil }}
 		read.Register(p, cmd)
 		return cmd
 	}

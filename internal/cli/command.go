@@ -34,6 +34,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	flags.BoolVarP(&p.Verbose, "verbose", "v", false, "explain the work on stderr")
 	flags.SortFlags = false
 	root.Flags().Bool("version", false, "print the version")
+	p.addMan(root)
 	p.watch(root)
 }
 
@@ -49,7 +50,7 @@ func (p *Program) watch(cmd *cobra.Command) {
 		cmd.Args = func(cmd *cobra.Command, args []string) error { return check(cmd, withoutSimulator(cmd, args)) }
 	}
 	cmd.InitDefaultHelpFlag()
-	cmd.Flags().Lookup("help").Usage = "print help; --help TOPIC prints that of a topic"
+	cmd.Flags().Lookup("help").Usage = "print help; --help TOPIC: of a topic"
 	for _, sub := range cmd.Commands() {
 		p.watch(sub)
 	}
@@ -89,11 +90,16 @@ func NoSuch(kind, name string, names []string) error {
 
 // help prints the help of a command or topic.
 func (p *Program) help(cmd *cobra.Command, args []string) {
+	if err := manual.Print(cmd.OutOrStdout(), p.width(), cmd, args); err != nil {
+		p.helpErr = Usagef("%v", err)
+	}
+}
+
+// width returns the columns of the terminal that is standard output, 0 if it is none.
+func (p *Program) width() int {
 	width := 0
 	if f, ok := p.Stdout.(*os.File); ok {
 		width, _, _ = term.GetSize(int(f.Fd()))
 	}
-	if err := manual.Print(cmd.OutOrStdout(), width, cmd, args); err != nil {
-		p.helpErr = Usagef("%v", err)
-	}
+	return width
 }

@@ -45,9 +45,9 @@ func (c *compatFlag) Type() string { return "bool" }
 
 func (f *ReadFlags) registerCompat(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	text := "accept and repeat mistakes of the format's reference program"
+	text := "reproduce mistakes of the reference program"
 	if len(f.Simulators) > 0 {
-		text += ", or follow " + strings.Join(f.Simulators, " or ")
+		text += ", or of " + strings.Join(f.Simulators, " or ")
 	}
 	flags.VarPF(&compatFlag{f: f}, "compat", "", text).NoOptDefVal = "true"
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tracedag/tracedag/docs"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/manual"
 )
@@ -21,6 +22,17 @@ type formatFlags struct {
 func newFormatFlags(cmd *cobra.Command, formats format.List,
 	table func(*format.Format) *format.OptionTable) *formatFlags {
 	f := &formatFlags{options: NewOptions(cmd)}
+	for i := range formats {
+		g := manual.Group{
+			Owner: formats[i].Name, Title: formats[i].Title, Doc: "formats/" + formats[i].Name, Topic: true, Quiet: true,
+		}
+		if t := table(&formats[i]); t != nil {
+			g.Params = t.New().Params()
+		}
+		if docs.Page(g.Doc) != "" {
+			manual.Of(cmd).Add(g)
+		}
+	}
 	for i := range formats {
 		t := table(&formats[i])
 		if t == nil || slices.Contains(f.tables, t) {

@@ -29,10 +29,9 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	f.p = p
 	passes := new(lower.Passes).Rules()
 	cmd.Flags().StringArrayVar(&f.rules, "lower", nil,
-		"lower high-level ops: a `choice` of collectives, "+strings.Join(storage.Names(), ", ")+
-			", nccl ... (\"--help lowering\"); repeatable")
+		"lower ops by a `pass` such as collectives=ring")
 	CompleteWith(cmd, "lower", append(passes.Names(), collective.Completions()...))
-	cmd.Flags().StringVar(&f.report, "report", "", "write counts of lowered ops to `FILE` as JSON")
+	cmd.Flags().StringVar(&f.report, "report", "", "JSON `FILE` for counts of lowered ops")
 	manual.Section(cmd, "Lowering")
 	manual.Topic(cmd, manual.Group{
 		Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs", Names: passes.Names(),

@@ -23,6 +23,10 @@ type PlanFlags struct {
 	flags *pflag.FlagSet
 }
 
+// jobPage is the help of --job.
+const jobPage = `--job FILE[@START][,KEY=VALUE...] adds the trace in FILE as a job that starts at START, such as 5ms. The keys
+are name, start, count, from, nodes, placement, window, only-ranks, repeat and scale-compute.`
+
 // The flags that are keys of a plan, and of changes to a trace by itself.
 var (
 	planFlagNames = []string{"mode", "placement", "nodes", "one-rank-per-node", "share-nic", "share-streams",
@@ -36,8 +40,7 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
 	registerPlanFile(f.flags, &f.file)
 	f.flags.StringArrayVar(&f.jobs, "job", nil,
-		"a job, `FILE[@START][,KEY=VALUE...]`: a trace that starts at START; keys: name, start, count, from, "+
-			"nodes, placement, window, only-ranks, repeat, scale-compute; repeatable")
+		"add a `job`, FILE[@START][,KEY=VALUE...]; repeatable (\"--help jobs\")")
 	manual.Section(cmd, "Jobs")
 	f.flags.String("placement", "packed",
 		"placement `policy` of the jobs' nodes: "+compose.Policies+" with the nodes of all jobs in order, one per line")
@@ -52,16 +55,16 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags.Bool("share-streams", false, "join streams of equal numbers on a node, with --one-rank-per-node")
 	f.flags.Bool("start-calc", false,
 		"represent the start of each job by a calc, for formats and backends without release times")
-	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", File: "docs/reference/compose.md"})
-	f.flags.String("window", "", "keep the ops that start in `FROM..TO`, such as 1ms..2ms; FROM becomes 0")
-	f.flags.String("only-ranks", "", "keep these `ranks`, such as 0-7,12, and number them from 0")
-	f.flags.String("repeat", "", "repeat the whole trace `N` times")
-	f.flags.String("scale-compute", "", "multiply the durations of calcs by a `factor` such as 0.5 or 1/3")
+	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", Page: jobPage, File: "docs/reference/compose.md"})
+	f.flags.String("window", "", "keep ops that start in `FROM..TO`; FROM becomes 0")
+	f.flags.String("only-ranks", "", "keep `ranks` such as 0-7,12, numbered from 0")
+	f.flags.String("repeat", "", "repeat the trace `N` times")
+	f.flags.String("scale-compute", "", "scale durations of calcs by a `factor` such as 1/3")
 	manual.Section(cmd, "Edits")
 }
 
 func registerPlanFile(flags *pflag.FlagSet, file *string) {
-	flags.StringVar(file, "plan", "", "merge the jobs of the plan in `FILE` (YAML or JSON)")
+	flags.StringVar(file, "plan", "", "merge the jobs of a plan `FILE` (YAML, JSON)")
 }
 
 // changed returns the flags of the given names that were given, as settings of a plan.

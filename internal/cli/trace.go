@@ -43,11 +43,11 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	names := p.Formats.Readable().Names()
 	flags.StringVar(&f.From, "from", "", "input `format` (default: detected from the content)")
 	f.registerCompat(cmd)
-	flags.BoolVar(&f.Lenient, "lenient", false, "skip faulty parts of the input, and warn")
-	flags.BoolVar(&f.Lenient, "skip-bad", false, "former name of --lenient")
+	flags.BoolVar(&f.Lenient, "lenient", false, "skip invalid parts of the input, and warn")
+	flags.BoolVar(&f.Lenient, "skip-bad", false, "same as --lenient")
 	flags.Lookup("skip-bad").Hidden = true
 	if flags.Lookup("seed") == nil {
-		flags.Int64("seed", 1, "seed of every random choice")
+		flags.Int64("seed", 1, "seed of all random choices")
 	}
 	CompleteWith(cmd, "from", names)
 	manual.Section(cmd, "Input")
@@ -256,10 +256,10 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags := cmd.Flags()
 	names := p.Formats.Writable().Names()
 	flags.StringVarP(&f.Output, "output", "o", "", outputUsage)
-	flags.StringVar(&f.To, "to", "", "output `format` (default: by the output's name, else "+format.Default+")")
-	flags.BoolVar(&f.Strict, "strict", false, "write nothing and exit with 3 if the output format loses data")
+	flags.StringVar(&f.To, "to", "", "output `format` (default: by name, else "+format.Default+")")
+	flags.BoolVar(&f.Strict, "strict", false, "exit with 3 and no output if the format loses data")
 	flags.BoolVar(&f.approx, "approx", false,
-		"approximate data that the output format cannot hold, and report losses (default without --strict)")
+		"approximate data that cannot be held (default)")
 	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
 	CompleteWith(cmd, "to", names)
 	manual.Section(cmd, "Output")

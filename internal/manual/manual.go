@@ -6,12 +6,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tracedag/tracedag/docs"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -24,7 +27,12 @@ type Group struct {
 	List   string   // heading of the list of such owners in the program's help; "": its last line names the owner
 	Page   string   // long text of the owner's help; may be ""
 	File   string   // page of documentation that help refers to; "" for none
+	Doc    string   // reference page that is the owner's help, such as "backends/packet"; "" for none
+	Quiet  bool     // lists of topics omit the owner
 	Params param.Set
+
+	// Print prints the owner's help after its title, if not nil.
+	Print func(w io.Writer)
 }
 
 // Widths of help texts in columns.
@@ -138,7 +146,7 @@ func (m *Manual) Add(g Group) {
 // names returns the names of the topics; listed selects those in lists of the program's help.
 func (m *Manual) names(listed bool) (names []string) {
 	for i := range m.topics {
-		if g := &m.topics[i]; (g.List != "") == listed && !slices.Contains(names, g.Owner) {
+		if g := &m.topics[i]; !g.Quiet && (g.List != "") == listed && !slices.Contains(names, g.Owner) {
 			names = append(names, g.Owner)
 		}
 	}
@@ -186,12 +194,16 @@ func Print(w io.Writer, width int, cmd *cobra.Command, args []string) error {
 		}
 	}
 	switch names := slices.Concat(m.names(true), m.names(false)); {
-	case topic == "" || cmd.HasParent() && len(m.topics) == 0 || topic == cmd.Name():
+	case topic != "" && m.page(topic) != "":
+		m.printPage(h, topic)
+	case topic == "" || topic == cmd.Name():
 		m.printMain(h)
 	case topic == allFlags && len(m.topics) > 0:
 		m.printAll(h)
-	case slices.Contains(names, topic):
+	case m.has(topic):
 		m.printTopic(h, topic)
+	case docs.Page(topic) != "":
+		h.page(docs.Page(topic), func() {})
 	default:
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() {
@@ -203,9 +215,69 @@ func Print(w io.Writer, width int, cmd *cobra.Command, args []string) error {
 			return nil
 		}
 		return fmt.Errorf("--help: no topic %q, expected one of %s%s", topic, strings.Join(names, ", "),
-			param.Suggest(topic, names))
+			param.Suggest(topic, m.Topics()))
 	}
 	return nil
+}
+
+// has reports whether there is a topic of a name.
+func (m *Manual) has(topic string) bool {
+	return slices.ContainsFunc(m.topics, func(g Group) bool { return g.Owner == topic })
+}
+
+// Topics returns the names of all topics, listed or not, without duplicates.
+func (m *Manual) Topics() (names []string) {
+	for i := range m.topics {
+		names = append(names, m.topics[i].Owner)
+	}
+	names = append(names, docs.General()...)
+	if len(m.topics) > 0 {
+		names = append(names, allFlags)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// page returns the reference page of a topic, "" if it has none.
+func (m *Manual) page(topic string) string {
+	for i := range m.topics {
+		if g := &m.topics[i]; g.Owner == topic && g.Doc != "" {
+			if text := docs.Page(g.Doc); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// printPage prints the reference page of a topic with its flags.
+func (m *Manual) printPage(h *helpPage, topic string) {
+	var swept []string
+	h.page(m.page(topic), func() {
+		for i := range m.topics {
+			if g := &m.topics[i]; g.Owner == topic && g.Doc != "" {
+				h.group(g)
+				swept = append(swept, g.Params.Flags().Swept()...)
+			}
+		}
+		m.ownFlags(h, topic)
+		h.print()
+		if len(swept) > 0 {
+			fmt.Fprintln(h.w)
+			h.text("Flags that --sweep varies: " + strings.Join(swept, ", "))
+		}
+	})
+}
+
+// ownFlags lists the flags of a topic that no table declares.
+func (m *Manual) ownFlags(h *helpPage, topic string) {
+	title := "Flags"
+	if len(h.lists) > 0 {
+		title = "More flags"
+	}
+	h.flags(title, m.cmd, func(f *pflag.Flag) bool {
+		return annotation(f, topicAnnotation) == topic && annotation(f, tableAnnotation) == ""
+	})
 }
 
 // printMain prints the help of the command.
@@ -215,15 +287,19 @@ func (m *Manual) printMain(h *helpPage) {
 	if text == "" {
 		text = cmd.Short
 	}
-	fmt.Fprintf(h.w, "%s - %s\n\nUsage:\n", cmd.CommandPath(), cmd.Short)
+	text, rest, _ := strings.Cut(text, "\n\n")
+	h.text(text)
+	fmt.Fprintln(h.w, "\nUsage:")
 	if cmd.Runnable() && !cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(h.w, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(h.w, "  %s COMMAND [flags]\n", cmd.CommandPath())
 	}
-	fmt.Fprintln(h.w)
-	h.text(text)
+	if rest != "" {
+		fmt.Fprintln(h.w)
+		h.text(rest)
+	}
 	if cmd.HasAvailableSubCommands() {
 		h.commands(cmd)
 	}
@@ -231,20 +307,15 @@ func (m *Manual) printMain(h *helpPage) {
 	h.sections(cmd)
 	h.print()
 	if cmd.HasExample() {
-		fmt.Fprintf(h.w, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
+		fmt.Fprintln(h.w, "\nExamples:")
+		for _, line := range codeLines(strings.Split(strings.Trim(cmd.Example, "\n"), "\n"), h.width) {
+			fmt.Fprintln(h.w, line)
+		}
 	}
 	if cmd.Name() == "completion" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
 		return
 	}
-	loss := ""
-	if cmd.Flags().Lookup("strict") != nil {
-		loss = ", 3 loss with --strict"
-	}
-	fmt.Fprint(h.w, "\nExit status:\n")
-	for _, line := range wrap("0 success, 1 bad input or failure, 2 bad usage"+loss+", 130 Ctrl-C, 141 closed pipe",
-		h.width-2) {
-		fmt.Fprintln(h.w, "  "+line)
-	}
+	fmt.Fprintf(h.w, "\nExit status:\n  %s\n", exitStatus(cmd))
 	if names := m.names(false); len(names) > 0 {
 		fmt.Fprintln(h.w)
 		h.text(fmt.Sprintf("More: %s --help %s", cmd.CommandPath(), strings.Join(names, " | ")))
@@ -252,6 +323,15 @@ func (m *Manual) printMain(h *helpPage) {
 	if !cmd.HasParent() {
 		fmt.Fprintf(h.w, "Shell completion: %s completion bash|zsh|fish|powershell\n", cmd.Name())
 	}
+}
+
+// exitStatus lists the exit statuses of a command in a line.
+func exitStatus(cmd *cobra.Command) string {
+	loss := ""
+	if cmd.Flags().Lookup("strict") != nil {
+		loss = ", 3 loss (--strict)"
+	}
+	return "0 success, 1 failure, 2 usage" + loss + ", 130 Ctrl-C, 141 closed pipe"
 }
 
 // owners lists the topics that have a heading.
@@ -284,12 +364,16 @@ func (m *Manual) printTopic(h *helpPage, topic string) {
 			continue
 		}
 		if first {
-			fmt.Fprintf(h.w, "%s %s - %s\n", m.cmd.CommandPath(), g.Owner, g.Title)
+			h.text(fmt.Sprintf("%s %s - %s", m.cmd.CommandPath(), g.Owner, g.Title))
 		}
 		first = false
 		if g.Page != "" {
 			fmt.Fprintln(h.w)
 			h.text(g.Page)
+		}
+		if g.Print != nil {
+			fmt.Fprintln(h.w)
+			g.Print(h.w)
 		}
 		h.group(g)
 		swept = append(swept, g.Params.Flags().Swept()...)
@@ -297,13 +381,7 @@ func (m *Manual) printTopic(h *helpPage, topic string) {
 			files = append(files, g.File)
 		}
 	}
-	title := "Flags"
-	if len(h.lists) > 0 {
-		title = "More flags"
-	}
-	h.flags(title, m.cmd, func(f *pflag.Flag) bool {
-		return annotation(f, topicAnnotation) == topic && annotation(f, tableAnnotation) == ""
-	})
+	m.ownFlags(h, topic)
 	h.print()
 	if len(swept) > 0 {
 		fmt.Fprintln(h.w)
@@ -364,7 +442,8 @@ func (h *helpPage) print() {
 		}
 	}
 	for _, list := range h.lists {
-		fmt.Fprintf(h.w, "\n%s:\n", list.title)
+		fmt.Fprintln(h.w)
+		h.text(list.title + ":")
 		for _, e := range list.entries {
 			name := e.name
 			if len(name) > column && e.text != "" {
@@ -395,7 +474,9 @@ func (h *helpPage) text(text string) {
 		switch {
 		case line == "" || line[0] == ' ' || line[0] == '\t':
 			flush()
-			fmt.Fprintln(h.w, line)
+			for _, line := range hang(line, h.width) {
+				fmt.Fprintln(h.w, line)
+			}
 		default:
 			paragraph = append(paragraph, line)
 		}
@@ -403,14 +484,31 @@ func (h *helpPage) text(text string) {
 	flush()
 }
 
+// row is a line of a list in a long text: a name and its description.
+var row = regexp.MustCompile(`^( +\S+(?: \S+)*  +)(\S.*)$`)
+
+// hang wraps a line that is too long. The description of a name continues below itself.
+func hang(line string, width int) (lines []string) {
+	m := row.FindStringSubmatch(line)
+	if utf8.RuneCountInString(line) <= width || m == nil || len(m[1]) > width/2 {
+		return codeLines([]string{line}, width)
+	}
+	name := m[1]
+	for _, part := range wrap(m[2], width-len(name)) {
+		lines = append(lines, name+part)
+		name = strings.Repeat(" ", len(name))
+	}
+	return lines
+}
+
 // unbroken is a space at which wrap breaks no line.
 const unbroken = "\x00"
 
-// wrap breaks a text into lines of at most so many characters, at spaces.
+// wrap breaks a text at spaces into lines of at most width characters.
 func wrap(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > width {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			lines, line = append(lines, line), ""
 		}
 		if line != "" {

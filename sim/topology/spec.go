@@ -58,11 +58,7 @@ func Load(text string) (*Network, error) {
 
 // kindNames lists the names of kinds for an error.
 func kindNames() string {
-	names := make([]string, 0, len(kinds))
-	for _, k := range kinds {
-		names = append(names, k.name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(Kinds(), ", ")
 }
 
 // open reads a network from a file: a .topo file of htsim, which starts with one of its keys, or a list of links.

@@ -11,7 +11,7 @@ import (
 // Generator is the entry of the registry.
 var Generator = generator.Generator{
 	Name:  "fft",
-	Title: "distributed Fourier transforms: computation and transposes in turn",
+	Title: "distributed Fourier transforms: computation and transposes alternate",
 	Group: generator.Applications,
 	Page: `Fft generates Fourier transforms of two or three dimensions. Each rank transforms its data along one
 dimension; then the ranks transpose, all together or within the rows and the columns of a grid. The

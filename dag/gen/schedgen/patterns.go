@@ -17,7 +17,7 @@ var patterns = []Pattern{
 	{"binarytreebcast", "broadcast down a binary tree", both, binaryTreeBcast},
 	{"binomialtreebcast", "broadcast down a binomial tree", both, tree(BinomialBcast)},
 	{"binomialtreereduce", "reduction up a binomial tree", both, tree(BinomialReduce)},
-	{"chained_dissem", "five disseminations in a chain, with marks that nobody receives", both, chainedDissem},
+	{"chained_dissem", "five disseminations in a chain, with marks that no rank receives", both, chainedDissem},
 	{"dissemination", "rounds with the ranks at distances 1, 2, 4, ...", both, flat(Dissemination)},
 	{"doublering", "a message round a ring, and one round the other way", both, doubleRing},
 	{"gather", "every rank sends to the root", both, gather},

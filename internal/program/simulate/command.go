@@ -59,7 +59,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	}
 	flags.StringVar(&o.backend, "backend", names[0], "`name` of the simulation backend")
 	cli.CompleteWith(cmd, "backend", names)
-	flags.StringVar(&o.collective, "collective", "", "collective `algorithms`, such as allreduce=ring (\"--help lowering\")")
+	flags.StringVar(&o.collective, "collective", "", "collective `algorithms`, such as allreduce=ring")
 	cli.CompleteWith(cmd, "collective", collective.Completions())
 	flags.Int64("seed", 1, "seed of all random choices")
 	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "worker threads, same results")
@@ -86,6 +86,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	})
 	manual.Topic(cmd, manual.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
 		File: "docs/reference/simulate.md"})
+	p.AddCatalog(cmd, "backends", "list the simulation backends", func() []cli.Entry { return entries(kinds) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {
 			return printListing(p, lists[i])
@@ -104,6 +105,30 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	return cmd
 }
 
+// entries describes the backends.
+func entries(kinds []sim.Kind) (all []cli.Entry) {
+	for i := range kinds {
+		backend := kinds[i].New()
+		traits := backend.Traits()
+		e := cli.Entry{
+			Name: kinds[i].Name, Title: kinds[i].Title, Aliases: []string{}, Capabilities: []string{},
+			Parameters: cli.Parameters(backend.Params(), ""),
+		}
+		for _, c := range []struct {
+			name string
+			has  bool
+		}{
+			{"timeline", len(traits.Timelines) > 0}, {"nodes", traits.Nodes}, {"sweep", len(backend.Params().Swept()) > 0},
+		} {
+			if c.has {
+				e.Capabilities = append(e.Capabilities, c.name)
+			}
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
 // registerBackends adds the flags of the backends, a topic of help each, and returns their listings.
 func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists []sim.Listing) {
 	for _, kind := range kinds {
@@ -113,11 +138,12 @@ func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists 
 	at := 0
 	for _, kind := range kinds {
 		group := manual.Group{
-			Owner: kind.Name, Title: kind.Title, Topic: true, File: "docs/reference/backends/" + kind.Name + ".md",
+			Owner: kind.Name, Title: kind.Title, Topic: true, Doc: "backends/" + kind.Name,
 			List: `Backends (--backend NAME; "simulate --help NAME" shows the flags)`, Params: kind.New().Params(),
 		}
 		o.own.Add(cmd, group)
 		for _, list := range kind.Lists {
+			manual.Of(cmd).Add(manual.Group{Owner: list.Name, Title: list.Help, Topic: true, Print: list.Print})
 			cmd.Flags().BoolVar(&o.lists[at], "list-"+list.Name, false, list.Help)
 			manual.InTopic(cmd, "list-"+list.Name, kind.Name)
 			at++

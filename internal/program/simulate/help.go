@@ -1,8 +1,9 @@
 package simulate
 
-const long = `Simulate runs a trace on a model of a machine and its network, and prints when each rank finishes. TRACE is a file or
-folder in any format that tracedag reads; the default is standard input. Collectives are lowered to messages unless the
-backend runs them itself.`
+const long = `Run a trace on a simulated machine and report when each rank finishes.
+
+TRACE is a file or folder in any format that can be read; the default is standard input. Collectives are lowered to
+messages unless the backend runs them itself.`
 
 const examples = `  tracegen horovod | simulate
   simulate --params ai --G 400Gbps --json x.parquet

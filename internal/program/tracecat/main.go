@@ -27,15 +27,12 @@ func New(p *cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tracecat [FILE]",
 		Short: "show a trace",
-		Long: `Tracecat prints a summary of a trace: contents and provenance. The default input is standard input; FILE may be in any
-format, compressed or not, and may be the folder of a trace of many files or the common part of their names.
+		Long: `Print a summary of a trace, its ops, its traffic matrix or its errors.
 
---ops lists the ops, --matrix the messages between each pair of ranks, --check the errors of the trace. Lists are
-columns separated by tabs below a line of headings; a field that an op does not have is "-". Dependencies are numbers of
-ops of the same rank.
-
-With --json the summary is one JSON object, and each line of a list is one. Times are in picoseconds, sizes in bytes;
-zero and empty fields may be missing.`,
+FILE is a trace in any format that can be read, compressed or not, or the folder of a trace of many files; the default
+is standard input. Lists have tab-separated columns below a line of headings; "-" is an absent field. Dependencies are
+numbers of ops of the same rank. --json prints one object for the summary and one per line of a list, with times in
+picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 		Example: `  tracecat x.parquet
   tracecat --stats --json x.goal | jq .stats.messages
   tracecat --ops --rank 0,4-7 --head 20 x.bin
@@ -71,6 +68,7 @@ zero and empty fields may be missing.`,
 	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats")
 	manual.Section(cmd, "Output")
 	read.Register(p, cmd)
+	p.AddFormats(cmd)
 	return cmd
 }
 

@@ -24,25 +24,16 @@ func New(p *cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "traceconv [FILE...]",
 		Short: "convert, merge and edit traces",
-		Long: `Traceconv reads a trace in one format and writes it in another, to standard output or with -o to a file. The default
-input is standard input. Inputs may be compressed with gzip or zstd.
+		Long: `Convert a trace to another format, merge traces as jobs, or edit a trace.
 
-A trace of many files, one per rank, is named by its folder, by the file of rank 0, or by the common part of the names;
--o x.et writes x.0.et, x.1.et and so on. -o FOLDER/ converts each FILE on its own, into the folder.
-
-Outputs appear complete or not at all. Losses of the output format are reported on stderr.
-
-A plan (--plan) or --job merges several jobs. --window, --only-ranks, --repeat and --scale-compute edit each trace
-first, in this order.`,
+FILE is a trace in any format that can be read; the default is standard input. gzip and zstd are decompressed. A trace
+of one file per rank is named by its folder, its file of rank 0, or the common part of the names. -o FOLDER/ converts
+each FILE on its own. Outputs appear complete or not at all; losses are reported on standard error.`,
 		Example: `  traceconv x.goal -o x.parquet
-  traceconv x.parquet -o x.bin
-  traceconv -o out/ *.bin
   traceconv traces/ -o app.parquet
-  traceconv --lower collectives=ring horovod.parquet -o horovod.goal
-  traceconv --lower roofline:peak-flops=312TFLOPS,mem-bw=2TB/s llama.parquet -o llama.vef
-  traceconv --plan cluster.yaml -o merged.parquet
-  traceconv --job train.parquet,count=4 --job app.goal@5ms --placement random --nodes 64 -o x.parquet
-  zstd -dc x.bin.zst | traceconv --strict --to goal | less`,
+  traceconv -o out/ *.bin
+  traceconv --lower collectives=ring x.parquet -o x.goal
+  traceconv --job train.parquet,count=4 --job app.goal@5ms -o x.parquet`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := planning.Plan(p, args)
@@ -88,12 +79,13 @@ first, in this order.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&c.title, "title", "", "title of the trace")
-	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "number of inputs converted concurrently")
+	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "inputs converted concurrently")
 	flags.Lookup("jobs").DefValue = "all cores"
-	write.Register(p, cmd, "output `file`, or a folder for one output per input (default: standard output)")
+	write.Register(p, cmd, "output `file`, or a folder for one output per input")
 	read.Register(p, cmd)
 	lowering.Register(p, cmd)
 	planning.Register(cmd)
+	p.AddFormats(cmd)
 	return cmd
 }
 

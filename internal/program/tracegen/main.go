@@ -28,11 +28,10 @@ func newTracegen(p *cli.Program, generators []*generator.Generator) *cobra.Comma
 	cmd := &cobra.Command{
 		Use:   "tracegen",
 		Short: "make a synthetic trace",
-		Long: `Tracegen generates the trace of a workload model and writes it to standard output or a file,
-as a store (Parquet) unless --to or the name of the file selects another format.
+		Long: `Generate the trace of a workload model.
 
-The same flags and seed give the same bytes. The command line and the seed are recorded in
-the store.`,
+The trace goes to standard output or to a file, as a store (Parquet) unless --to or the name
+of the file selects another format. The same flags and seed generate the same bytes.`,
 		Example: `  tracegen horovod | simulate
   tracegen horovod --ranks 64 --seed 7 -o horovod.parquet
   tracegen pattern ring --ranks 16 --bytes 1MiB -o ring.goal`,
@@ -46,6 +45,7 @@ the store.`,
 			return cli.MissingName("expected the name of a generator, such as horovod", list(generators))
 		},
 	}
+	p.AddCatalog(cmd, "list", "list the generators", func() []cli.Entry { return entries(generators) })
 	for _, group := range generator.Groups() {
 		cmd.AddGroup(&cobra.Group{ID: group, Title: group})
 	}
@@ -61,6 +61,28 @@ func list(generators []*generator.Generator) (lines []string) {
 		lines = append(lines, fmt.Sprintf("  %-13s %s", g.Name, g.Title))
 	}
 	return lines
+}
+
+// entries describes the generators.
+func entries(generators []*generator.Generator) (all []cli.Entry) {
+	for _, g := range generators {
+		config := g.New()
+		e := cli.Entry{
+			Name: g.Name, Title: g.Title, Group: g.Group, Aliases: []string{}, Capabilities: []string{},
+			Parameters: cli.Parameters(config.Params(), g.Argument),
+		}
+		_, random := config.(generator.Random)
+		for _, c := range []struct {
+			name string
+			has  bool
+		}{{"random", random}, {"collectives", !g.Lowered}, {"extended VEF", model.Describes(config)}} {
+			if c.has {
+				e.Capabilities = append(e.Capabilities, c.name)
+			}
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // newGenerator returns the command of a generator.
@@ -89,6 +111,8 @@ func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	r.options = cli.NewOptions(cmd)
+	manual.Of(cmd).Add(manual.Group{Owner: g.Name, Title: g.Title, Doc: "generators/" + g.Name, Topic: true, Quiet: true,
+		Params: r.params})
 	r.options.Add(cmd, manual.Group{Owner: g.Name, Title: "Options of " + g.Name, Params: r.params})
 	for _, names := range g.Exclusive {
 		cmd.MarkFlagsMutuallyExclusive(names...)

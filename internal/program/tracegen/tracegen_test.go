@@ -239,10 +239,10 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for args, want := range map[string][]string{
-		"--help": {"tracegen - make", " Applications\n", "  horovod", "  pattern", "Examples:", "Exit status:"},
-		"fft --help": {"Options of fft:\n      --size DIMS", "\nOutput:\n  -o, --output FILE", "--lower CHOICE",
+		"--help": {"Generate the trace of a workload model", " Applications\n", "  horovod", "  pattern", "Examples:", "Exit status:"},
+		"fft --help": {"Options of fft:\n      --size DIMS", "\nOutput:\n  -o, --output FILE", "--lower PASS",
 			"\nFlags of all commands:\n  -h, --help"},
-		"help horovod":           {"tracegen horovod - ", "--compute TIME", "(default 20ms)", "50MiB)", "--seed N"},
+		"help horovod":           {"horovod\n", "\nLIMITS\n", "--compute TIME", "(default 20ms)", "50MiB)", "--seed N"},
 		"pattern --help":         {"dissemination", "--bytes SIZE", "64KiB)"},
 		"__complete pattern ":    {"ring\n", "alltoall\n"},
 		"__complete pattern r":   {"ring\n"},

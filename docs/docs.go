@@ -1,0 +1,48 @@
+// Package docs embeds the reference pages, which the programs print as help and as man pages.
+package docs
+
+import (
+	"embed"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+//go:embed reference
+var files embed.FS
+
+// shared are the pages of names that have no page of their own.
+var shared = map[string]string{
+	"formats/blkparse":      "formats/blocktraces",
+	"formats/blktracer":     "formats/blocktraces",
+	"formats/chakrajson":    "formats/chakra",
+	"formats/disksim":       "formats/blocktraces",
+	"formats/goalbin":       "formats/goal",
+	"formats/mqsim":         "formats/blocktraces",
+	"formats/msr":           "formats/blocktraces",
+	"formats/store":         "store",
+	"formats/trafpycsv":     "formats/trafpy",
+	"formats/workloadgraph": "formats/stg",
+}
+
+// Page returns the text of a reference page in Markdown: that of a name such as "backends/packet" or "topologies". It
+// returns "" if there is none.
+func Page(name string) string {
+	for _, name := range []string{name, shared[name]} {
+		if text, err := files.ReadFile("reference/" + name + ".md"); err == nil && name != "" {
+			return string(text)
+		}
+	}
+	return ""
+}
+
+// General returns the names of the pages that belong to no format, generator or backend.
+func General() (names []string) {
+	entries, _ := fs.ReadDir(files, "reference") // embedded: always readable
+	for _, e := range entries {
+		if name, page := strings.CutSuffix(path.Base(e.Name()), ".md"); page {
+			names = append(names, name)
+		}
+	}
+	return names
+}
