@@ -57,6 +57,9 @@ var notRun = map[string]map[string]string{
 	"howto/cluster-sweep.md": {
 		"#!/bin/bash": "needs Slurm",
 	},
+	"howto/use-from-go.md": {
+		"go run ./docs/examples/library docs/howto/data/jacobi": "run by the test of docs/examples/library",
+	},
 	"howto/add-format.md": {
 		"cd docs/examples/extension": "a module of its own; run by .ci/run",
 	},
