@@ -1,4 +1,5 @@
-// Package compose makes one trace of several, and changes whole traces. docs/reference/compose.md describes both for users.
+// Package compose merges several traces into one, and changes whole traces. docs/reference/compose.md describes both
+// for users.
 //
 // [Build] makes the trace of a [Plan]: it reads the traces of the jobs, edits, places and merges them, lowers the
 // result and joins the ranks of a node. [ReadPlan] reads a plan from a file, [NewPlan] from settings of the command

@@ -2,8 +2,8 @@
 // random times, at a given load.
 //
 // The models are DCNW and CDCNW of F. J. Andújar et al., "Extending the VEF traces framework to model data center
-// network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/reference/generators/dcnw.md
-// specifies the distributions as they are drawn here.
+// network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0).
+// docs/reference/generators/dcnw.md specifies the distributions as they are drawn here.
 package dcnw
 
 import (

@@ -2,8 +2,8 @@
 // tensors are ready on all of them, and reduce those.
 //
 // The model is that of F. J. Andújar et al., "Extending the VEF traces framework to model data center network
-// workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). docs/reference/generators/horovod.md
-// has the state machine as implemented here.
+// workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0).
+// docs/reference/generators/horovod.md has the state machine as implemented here.
 package horovod
 
 import (

@@ -3,7 +3,8 @@
 // The model is TrafPy, flow-centric: C. W. F. Parsonson et al., "Traffic generation for benchmarking data centre
 // networks", Optical Switching and Networking, 2022. It draws sizes and times between arrivals until they are close
 // enough to their distributions, stretches the times to the load, and packs the flows into pairs of nodes so that the
-// bytes of the pairs follow a node matrix. pack.go describes the packing, docs/reference/generators/matrix.md has the rules.
+// bytes of the pairs follow a node matrix. pack.go describes the packing, docs/reference/generators/matrix.md has the
+// rules.
 //
 // Sizes are whole numbers of bytes. The parameters' times are microseconds, as floats, until the arrivals are known:
 // then each is rounded to picoseconds.

@@ -1,9 +1,9 @@
 // Package workload generates flows whose sizes follow a published or a given distribution: at a given load, with gaps
 // of several laws, between pairs of several patterns, and as mixes of such traffic, each of them a job.
 //
-// docs/reference/generators/workload.md has the laws as they are drawn here. Sizes are sampled, and loads turned into gaps, as in
-// the simulators that the distributions come from: those of Montazeri et al. (Homa), SIGCOMM 2018; Alizadeh et al.
-// (pFabric), SIGCOMM 2013; Li et al. (HPCC), SIGCOMM 2019.
+// docs/reference/generators/workload.md specifies the distributions. Sizes are sampled, and loads turned into
+// gaps, as in the simulators that the distributions come from: those of Montazeri et al. (Homa), SIGCOMM 2018;
+// Alizadeh et al. (pFabric), SIGCOMM 2013; Li et al. (HPCC), SIGCOMM 2019.
 package workload
 
 import (

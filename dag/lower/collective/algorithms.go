@@ -162,7 +162,10 @@ func AlgorithmNames(kind dag.Subkind) (names []string) {
 var algorithmSynonyms = []param.Synonym{
 	{Choice: "recdoubling", Names: []string{"recursive-doubling"}},
 	{Choice: "rechalving", Names: []string{"recursive-halving"}},
-	{Choice: "rabenseifner", Names: []string{"halving-doubling", "recursive-halving-doubling", "reduce-scatter-allgather"}},
+	{
+		Choice: "rabenseifner",
+		Names:  []string{"halving-doubling", "recursive-halving-doubling", "reduce-scatter-allgather"},
+	},
 	{Choice: "doublebinarytree", Names: []string{"double-tree", "dbt"}},
 	{Choice: "pairwise", Names: []string{"pairwise-exchange"}},
 	{Choice: "binomial", Names: []string{"binomial-tree"}},

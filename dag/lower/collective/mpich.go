@@ -1,8 +1,8 @@
 package collective
 
 // mpich models the default selection of MPICH 4.3 (maint/tuning/coll/mpir/generic.json) for communicators within one
-// job, commutative built-in operations on elements of 8 bytes, and separate buffers. docs/reference/lowering.md lists the
-// simplifications.
+// job, commutative built-in operations on elements of 8 bytes, and separate buffers. docs/reference/lowering.md lists
+// the simplifications.
 const mpich = "barrier=hierarchical;" +
 	"bcast=binomial:ranks<8,binomial:<=12288,scatterrecdoubling:<=524288&pof2,scatterallgather;" +
 	"reduce=binomial:<=2048,binomial:block<8,rabenseifner;" +

@@ -1,8 +1,8 @@
 package collective
 
 // openMPI models the fixed decisions of Open MPI 4.1 and 5.0 (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of 5.0.9)
-// for commutative operations; Open MPI derived them from measurements on several machines. docs/reference/lowering.md lists the
-// simplifications.
+// for commutative operations; Open MPI derived them from measurements on several machines. docs/reference/lowering.md
+// lists the simplifications.
 const openMPI = "barrier=recdoubling:ranks<4,linear:ranks<8,recdoubling:ranks<64,dissemination:ranks<256," +
 	"binomial:ranks<512,dissemination:ranks<1024,binomial:ranks<4096,dissemination;" +
 	"bcast=chain:ranks<4&<32,binary:ranks<4&<256,chain:ranks<4&<512,knomial:ranks<4&<1KiB,linear:ranks<4&<32KiB," +

@@ -6,8 +6,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Participant is one member of a communicator in one instance of a collective. docs/reference/lowering.md defines Bytes for each
-// collective.
+// Participant is one member of a communicator in one instance of a collective. docs/reference/lowering.md defines
+// Bytes for each collective.
 type Participant struct {
 	Kind    dag.Subkind
 	Members int   // size of the communicator, 1 or more

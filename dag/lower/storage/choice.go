@@ -62,8 +62,8 @@ func Default(name string) *Choice { return &Choice{system: find(name)} }
 //
 //	directdrive:slice=1MiB,replicas=3,order=timed,lookup=none
 //
-// that is, a system, then optionally ":" and parameters. docs/reference/storage.md lists them. A boolean parameter without
-// a value is on. Spaces are ignored; "-" and "_" in a name are equivalent.
+// that is, a system, then optionally ":" and parameters. docs/reference/storage.md lists them. A boolean parameter
+// without a value is on. Spaces are ignored; "-" and "_" in a name are equivalent.
 func ParseChoice(text string) (Choice, error) {
 	name, settings, _ := strings.Cut(text, ":")
 	c := Choice{system: find(strings.TrimSpace(name))}
