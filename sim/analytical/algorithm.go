@@ -1,10 +1,10 @@
 package analytical
 
-// An NPU carries out a phase as a series of steps. A step begins when the phase begins or a message is received. It
-// lasts for the end-point delay plus the time to reduce the received data, if any. Then a message is sent, and a
-// receive is posted for the next. The last steps only receive.
+// An NPU runs a phase as a series of steps. A step starts when the phase starts or a message is received. It lasts for
+// the end-point delay plus the reduction time of the received data, if any. Then the NPU sends a message and posts a
+// receive for the next step. The last steps only receive.
 
-// startStream begins a phase of a stream.
+// startStream starts a phase of a stream.
 func (e *engine) startStream(k int32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -28,7 +28,7 @@ func (e *engine) startStream(k int32) {
 	}
 }
 
-// beginStep begins a step.
+// beginStep starts a step.
 func (e *engine) beginStep(k int32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -55,7 +55,7 @@ func (e *engine) reduction(k uint32) uint64 {
 	return e.system.reductionTime(p.halved(s.begun - 1))
 }
 
-// packet receives a message of a stream.
+// packet handles a received message of a stream.
 func (e *engine) packet(k uint32) {
 	s := &e.streams[k]
 	if e.phaseOf(s).algorithm == DoubleBinaryTree {
@@ -66,7 +66,7 @@ func (e *engine) packet(k uint32) {
 	e.beginStep(int32(k))
 }
 
-// act performs the action of a step once its delays are over.
+// act performs the action of a step after its delays.
 func (e *engine) act(k uint32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -76,7 +76,7 @@ func (e *engine) act(k uint32) {
 	}
 	s.idle++
 	if p.algorithm == Direct && p.op == AllReduce && p.sends-s.sent <= p.n-1 {
-		// The second half starts after the whole first half.
+		// The second half starts after all of the first half.
 		if s.received < p.n-1 {
 			return
 		}
@@ -91,7 +91,7 @@ func (e *engine) act(k uint32) {
 	}
 }
 
-// sendNext sends the next message of a phase, if a step is ready for it, and posts the receive of another.
+// sendNext sends the next message of a phase if a step is ready for it, and posts a further receive.
 func (e *engine) sendNext(k uint32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
@@ -184,15 +184,15 @@ const (
 	treeFinished           // will end
 )
 
-// climb advances a phase of doubleBinaryTree at an NPU: when it begins, when a message is received, and when the delays
-// of a step are over.
+// climb advances a phase of doubleBinaryTree at an NPU: at its start, when a message is received, and after the delays
+// of a step.
 func (e *engine) climb(k int32, received bool) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
 	parent, left, right := p.relatives(s.position)
 	stream := uint32(k)
 	at := func(position int32) int32 { return e.npuAt(s, p, position) }
-	delay := func(over kind, w way) {
+	delay := func(over kind, w busUse) {
 		if e.buses != nil {
 			e.cross(k, w, p.message, over == delayOver)
 			return
@@ -254,21 +254,21 @@ func (e *engine) climb(k int32, received bool) {
 	}
 }
 
-// relatives returns the positions of the parent and the children of a position in the tree of a phase, -1 if absent.
-// All NPUs but the root form a perfect tree, numbered in order; the root comes after it or before it.
+// relatives returns the positions of the parent and the children of a position in the tree of a phase; -1 if absent.
+// All NPUs except the root form a perfect tree, numbered in order; the root follows or precedes it.
 func (p *phase) relatives(position int32) (parent, left, right int32) {
 	n, shift := p.n, int32(0)
 	if p.minTree {
 		shift = 1
 	}
-	inner := n / 2 // of the root of the perfect tree, from 1
+	inner := n / 2 // of the root of the perfect tree, counted from 1
 	if position == (1-shift)*(n-1) {
 		if p.minTree {
 			return -1, -1, inner - 1 + shift
 		}
 		return -1, inner - 1 + shift, -1
 	}
-	i := position + 1 - shift // from 1
+	i := position + 1 - shift // counted from 1
 	low := i & -i
 	left, right = -1, -1
 	if low > 1 {

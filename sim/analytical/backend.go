@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Backend is the entry of this backend in a registry.
+// Backend is the registry entry of this backend.
 var Backend = sim.Kind{
 	Name:  "analytical",
 	Title: "ASTRA-sim's analytical model of hierarchical networks",
@@ -38,7 +38,7 @@ type backend struct {
 	network  Network
 	system   System
 	memory   Memory
-	localMem string // prefix of the files that track local memory; "": none
+	localMem string // prefix of the local memory trace files; "": none
 }
 
 func newBackend() *backend {
@@ -50,19 +50,21 @@ func (b *backend) Traits() sim.Traits { return sim.Traits{} }
 func (b *backend) Params() param.Set {
 	set := param.Set{
 		param.File(&b.networkFile, "network",
-			"ASTRA-sim network configuration, or a network such as 'Ring(4)_Switch(8)@100,50GB/s,500ns' (required)"),
-		param.File(&b.systemFile, "system", "ASTRA-sim system configuration").Default("by the network"),
-		param.File(&b.memoryFile, "memory", "ASTRA-sim configuration of remote memory").Default("none"),
-		param.Choice(&b.congestion, "congestion", "contention of messages for links", "unaware", "aware"),
-		param.Int(&b.queues, "queues-per-dim", "queues of collective chunks per dimension").Range(1, MaxQueues),
-		param.Bool(&b.replicate, "replicate-rank0", "run the file of rank 0 on all NPUs"),
-		param.Bool(&b.rendezvous, "rendezvous", "delay messages until the receiver requests them"),
-		param.Float(&b.injectionScale, "injection-scale", "factor of endpoint-delay in the system file"),
+			"network: ASTRA-sim configuration file, or specification such as "+
+				"'Ring(4)_Switch(8)@100,50GB/s,500ns' (required)"),
+		param.File(&b.systemFile, "system", "ASTRA-sim system configuration file").Default("set by the network"),
+		param.File(&b.memoryFile, "memory", "ASTRA-sim remote memory configuration file").Default("none"),
+		param.Choice(&b.congestion, "congestion", "contention of messages for links: unaware (none) or aware",
+			"unaware", "aware"),
+		param.Int(&b.queues, "queues-per-dim", "queues of collective chunks per network dimension").Range(1, MaxQueues),
+		param.Bool(&b.replicate, "replicate-rank0", "run the trace file of rank 0 on all NPUs"),
+		param.Bool(&b.rendezvous, "rendezvous", "send messages only after the receiver requests them"),
+		param.Float(&b.injectionScale, "injection-scale", "scale factor of endpoint-delay in the system file"),
 	}
 	return append(set, b.numbers(&b.network, &b.system)...)
 }
 
-// Replicas returns the number of NPUs if all run the file of rank 0.
+// Replicas returns the number of NPUs if all run the file of rank 0, and 0 otherwise.
 func (b *backend) Replicas() int {
 	if !b.replicate {
 		return 0
@@ -72,7 +74,7 @@ func (b *backend) Replicas() int {
 
 func (b *backend) Check(env *sim.Env) error {
 	if b.networkFile == "" {
-		return param.Errorf("network", "the analytical backend needs a network")
+		return param.Errorf("network", "the analytical backend needs a network, such as 'Ring(8)@100GB/s,500ns'")
 	}
 	b.env = env.OrEmpty()
 	if err := b.readNetwork(); err != nil {
@@ -84,7 +86,7 @@ func (b *backend) Check(env *sim.Env) error {
 	return b.readSystem()
 }
 
-// readNetwork reads the network from a file, or from the flag itself.
+// readNetwork reads the network from a file or from the flag itself.
 func (b *backend) readNetwork() error {
 	text, err := readConfig(b.networkFile)
 	switch {
@@ -146,7 +148,7 @@ func (b *backend) readSystem() error {
 	return nil
 }
 
-// readCustom reads the collectives that are given as traces.
+// readCustom reads the collectives given as traces.
 func (b *backend) readCustom(file *SystemFile) (err error) {
 	for c, prefix := range file.CustomTraces {
 		if prefix == "" {
@@ -182,12 +184,12 @@ func (b *backend) readCustom(file *SystemFile) (err error) {
 	return nil
 }
 
-// firstFile is how the name of a Chakra trace's first file goes on after its prefix.
+// firstFile is the suffix of the first file of a Chakra trace.
 const firstFile = ".0.et"
 
 func (b *backend) readCustomTrace(prefix string) (*Program, error) {
 	if b.env.Read == nil {
-		return nil, errors.New("custom collectives are read from files, and the caller reads none")
+		return nil, errors.New("the caller does not support reading custom collectives from files")
 	}
 	trace, name, err := b.env.Read(b.beside(prefix, firstFile), "chakra")
 	if err != nil {
@@ -200,8 +202,8 @@ func (b *backend) readCustomTrace(prefix string) (*Program, error) {
 	return program, nil
 }
 
-// beside returns a path that the system file has: relative to the working directory, or, where there is no such file
-// with the suffix, to the system file.
+// beside resolves a path of the system file: relative to the working directory or, if there is no such file with the
+// suffix, relative to the system file.
 func (b *backend) beside(path, suffix string) string {
 	if _, err := os.Stat(path + suffix); err == nil || filepath.IsAbs(path) {
 		return path
@@ -213,7 +215,7 @@ func (b *backend) beside(path, suffix string) string {
 	return path
 }
 
-// maxConfigFile is how much of a configuration file is read: more than any may have.
+// maxConfigFile is the number of bytes read from a configuration file, more than the largest valid size.
 const maxConfigFile = 1<<20 + 1
 
 func readConfig(name string) ([]byte, error) {
@@ -225,8 +227,8 @@ func readConfig(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxConfigFile))
 }
 
-// Lowers leaves to the backend the collectives that ASTRA-sim has. It has no algorithm for a broadcast, which takes the
-// time that its trace records; other traces' broadcasts are lowered.
+// Lowers selects the collectives that ASTRA-sim lacks. ASTRA-sim has no broadcast algorithm and uses the duration
+// recorded in its traces; broadcasts of other traces are lowered.
 func (b *backend) Lowers(s dag.Source) func(dag.Subkind) bool {
 	bcast := s != nil && b.lowersBcast(s)
 	return func(kind dag.Subkind) bool {
@@ -245,7 +247,7 @@ func (b *backend) lowersBcast(s dag.Source) bool {
 	return err == nil && knowsRoots(t) && (!attr.FromChakra(t.Attrs) || b.env.Collective)
 }
 
-// knowsRoots reports whether the trace tells the root of some bcast.
+// knowsRoots reports whether the trace has the root of some bcast.
 func knowsRoots(t *dag.Trace) bool {
 	for i := range t.Ranks {
 		r := &t.Ranks[i]
@@ -262,9 +264,9 @@ func knowsRoots(t *dag.Trace) bool {
 type replay struct {
 	b          *backend
 	program    *Program
-	system     System // for the trace
+	system     System // adapted to the trace
 	exactSizes bool
-	node       func(rank, op int) uint64 // the number of an op in the trace's format; nil: not known
+	node       func(rank, op int) uint64 // number of an op in the trace's format; nil: unknown
 	localMem   localMemFiles
 }
 
@@ -275,11 +277,11 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		return nil, err
 	}
 	if ranks, npus := h.Ranks, b.network.NPUs(); ranks != npus {
-		hint := fmt.Sprintf("choose a network of %d NPUs", ranks)
+		hint := fmt.Sprintf("use a network with %d NPUs", ranks)
 		if ranks < npus {
-			hint += fmt.Sprintf(", a trace of %d ranks, or with --replicate-rank0 one rank for all NPUs", npus)
+			hint += fmt.Sprintf(", a trace with %d ranks, or --replicate-rank0 to run one rank on all NPUs", npus)
 		}
-		return nil, fmt.Errorf("the trace has %d ranks, and the network %v has %d NPUs: %s", ranks,
+		return nil, fmt.Errorf("the trace has %d ranks, but the network %v has %d NPUs; %s", ranks,
 			b.network.Shape(), npus, hint)
 	}
 	r := &replay{b: b, localMem: localMemFiles{prefix: b.localMem, env: b.env}}
@@ -287,13 +289,13 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		return nil, err
 	}
 	if n := r.program.Rounded(); n > 0 {
-		env.Warnf("%d durations or release times are no whole number of nanoseconds, and are rounded to the nearest", n)
+		env.Warnf("%d durations or release times were rounded to whole nanoseconds", n)
 	}
 	if n := r.program.Untimed(); n > 0 && !b.system.Roofline {
-		env.Warnf("%d calcs have operations but no duration, and take 1 ns each, as in ASTRA-sim: "+
-			"\"roofline-enabled\": 1 in the system file lets local-mem-bw and peak-perf say how long they take", n)
+		env.Warnf("%d calcs have flops but no duration and take 1 ns each, as in ASTRA-sim; "+
+			"set \"roofline-enabled\": 1, local-mem-bw and peak-perf in the system file to compute durations", n)
 	}
-	r.exactSizes = attr.FromChakra(h.Attrs) // as ASTRA-sim matches messages
+	r.exactSizes = attr.FromChakra(h.Attrs) // as in ASTRA-sim
 	r.system = b.system.For(&b.network, r.program.Uses, env.Warnf)
 	if b.localMem != "" {
 		if r.localMem.trace, err = dag.ReadAll(s); err != nil {
@@ -303,8 +305,8 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	return r, r.numberOps(s, h.Stable)
 }
 
-// numberOps finds out by which numbers the trace's format knows its ops: for single custom collectives and, where the
-// format has such numbers and the trace is at hand, for messages.
+// numberOps determines the numbers of ops in the trace's format: for custom collectives of single ops and, if the
+// format has numbers and the trace is in memory, for messages.
 func (r *replay) numberOps(s dag.Source, inMemory bool) error {
 	custom := r.system.CustomNodes != nil
 	if !custom && !(inMemory && r.exactSizes) {
@@ -317,8 +319,8 @@ func (r *replay) numberOps(s dag.Source, inMemory bool) error {
 	rank := loweredRank(trace)
 	switch {
 	case rank >= 0 && custom:
-		return fmt.Errorf("%s: per-node-custom-implementation is for traces whose collectives ASTRA-sim has, "+
-			"and rank %d has others, which were lowered to messages", r.b.systemFile, rank)
+		return fmt.Errorf("%s: per-node-custom-implementation requires a trace with collectives of ASTRA-sim only, "+
+			"but rank %d has others, which were lowered to messages", r.b.systemFile, rank)
 	case rank >= 0: // so its ops are not those of the format
 	case custom:
 		ids := make([][]uint64, len(trace.Ranks))
@@ -332,7 +334,7 @@ func (r *replay) numberOps(s dag.Source, inMemory bool) error {
 	return nil
 }
 
-// loweredRank returns the first rank with messages that stand for a collective, -1 if there is none.
+// loweredRank returns the first rank with messages of a lowered collective, or -1 if there is none.
 func loweredRank(t *dag.Trace) int {
 	for rank := range t.Ranks {
 		r := &t.Ranks[rank]
@@ -345,7 +347,7 @@ func loweredRank(t *dag.Trace) int {
 	return -1
 }
 
-// Clone returns the replay itself: a run leaves the program as it is.
+// Clone returns the replay itself, since a run does not change the program.
 func (r *replay) Clone() sim.Replay { return r }
 
 func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// printBreakdown prints what the time of NPUs went into: of each where there are few, else the mean and the extremes.
+// printBreakdown prints how NPUs spend their time: per NPU if there are few, otherwise the mean and the extremes.
 func printBreakdown(w io.Writer, s *NPUStats) {
 	if len(s.Cycles) == 0 {
 		return
@@ -44,7 +44,7 @@ func printBreakdown(w io.Writer, s *NPUStats) {
 	line("max", slices.Max[[]uint64])
 }
 
-// computing returns for how long some calc ran on each NPU.
+// computing returns the time per NPU in which at least one calc ran.
 func computing(s *NPUStats) []uint64 {
 	times := make([]uint64, len(s.Cycles))
 	for npu := range times {
@@ -53,7 +53,7 @@ func computing(s *NPUStats) []uint64 {
 	return times
 }
 
-// mean returns the mean to whole nanoseconds.
+// mean returns the mean in whole nanoseconds.
 func mean(times []uint64) uint64 {
 	sum := 0.0
 	for _, t := range times {

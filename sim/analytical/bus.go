@@ -3,23 +3,23 @@
 
 package analytical
 
-// buses are the buses of all NPUs. An NPU has a bus to its memory adapter, and an inner bus behind its own side of that
-// bus: data that the side sends has crossed the inner bus before, and data that it receives crosses the inner bus next.
+// buses are the buses of all NPUs. An NPU has a bus to its memory adapter, and an inner bus on its own side of that
+// bus: data sent by that side crosses the inner bus before, data received by it crosses the inner bus afterwards.
 //
 // Bus times follow LogGP (A. Alexandrov et al., "LogGP: Incorporating Long Messages into the Parallel Computation
 // Model", SPAA 1995): a transfer of n bytes occupies its sender for o + (n-1)G and its receiver for L + o more, and a
-// side that has sent may send again after g at the earliest.
+// side may send again after g at the earliest.
 type buses struct {
 	SharedBus
 	sides     []side     // numSides per NPU
-	transfers []transfer // numbers begin with 1
-	free      uint32     // of transfers, a list through next
+	transfers []transfer // numbered from 1
+	free      uint32     // free transfers, linked through next
 }
 
 // innerGPerByte is the inner bus's time per byte in nanoseconds, a constant in ASTRA-sim's source.
 const innerGPerByte = 0.0038
 
-// Sides of an NPU's buses. The two sides of a bus differ in the lowest bit.
+// Sides of an NPU's buses. Both sides of a bus differ in the lowest bit.
 const (
 	npuSide = iota
 	adapterSide
@@ -29,13 +29,13 @@ const (
 )
 
 // side is a side of a bus. It may send when it is free. It is busy while it sends or receives; as in ASTRA-sim, the end
-// of one frees it even if the other goes on.
+// of either frees it even if the other continues.
 type side struct {
 	sends, receives, processing transferList
 	receiving                   int32 // number of receives
-	inRow                       int32 // transfers sent since the last receive
+	inRow                       int32 // consecutive transfers sent since the last receive
 	state, previous             sideState
-	busy                        bool   // it processes the first of processing
+	busy                        bool   // it processes the first entry of processing
 	last                        uint64 // end of the last send or receive
 }
 
@@ -47,7 +47,7 @@ const (
 	sideReceives
 )
 
-// maxInRow is the number of consecutive transfers after which a side yields to the other one, if that has some.
+// maxInRow is the number of consecutive transfers after which a side yields to the other side, if that has any.
 const maxInRow = 8
 
 // transfer is a transfer over a bus for a step of a stream.
@@ -55,11 +55,11 @@ type transfer struct {
 	size     uint64
 	stream   uint32
 	reduces  bool   // a reduction follows
-	process  bool   // it is processed at the receiving side, the NPU's
-	sendBack bool   // and returns afterwards
-	after    detour // inner bus: what the transfer that waits for this one does next
-	waits    uint32 // that transfer; 0: none
-	next     uint32 // in a list
+	process  bool   // the receiving side, the NPU's, processes it
+	sendBack bool   // it returns afterwards
+	after    detour // inner bus: next action of the transfer that waits for this one
+	waits    uint32 // the waiting transfer; 0: none
+	next     uint32 // next transfer in a list
 }
 
 // detour is the reason for a transfer over the inner bus.
@@ -71,16 +71,16 @@ const (
 	toEnd
 )
 
-// transferList is a list of transfers through next.
+// transferList is a list of transfers, linked through next.
 type transferList struct {
 	first, last uint32
 }
 
-// way is the bus use of a step.
-type way uint8
+// busUse is the bus use of a step.
+type busUse uint8
 
 const (
-	toMemory way = iota
+	toMemory busUse = iota
 	toNPU
 	toNPUAndBack
 )
@@ -96,7 +96,7 @@ func newBuses(b *SharedBus, npus int) *buses {
 	return &buses{SharedBus: *b, sides: make([]side, npus*numSides), transfers: make([]transfer, 1)}
 }
 
-// crossForStep is cross for the given step of a phase, which has the given place in the period of its steps.
+// crossForStep is cross for the given step of a phase, at the given position in the period of its steps.
 func (e *engine) crossForStep(k int32, p *phase, step, place int32, reduces bool) {
 	w, size := toNPU, p.message
 	switch {
@@ -111,9 +111,9 @@ func (e *engine) crossForStep(k int32, p *phase, step, place int32, reduces bool
 	e.cross(k, w, size, reduces)
 }
 
-// cross begins a transfer for a step of a stream. When it ends, the step continues, after a reduction if any. Like
-// ASTRA-sim, it truncates sizes to 32 bits.
-func (e *engine) cross(k int32, w way, size uint64, reduces bool) {
+// cross starts a transfer for a step of a stream. When it ends, the step continues, after a reduction if any. Like
+// ASTRA-sim, cross truncates sizes to 32 bits.
+func (e *engine) cross(k int32, w busUse, size uint64, reduces bool) {
 	t := e.buses.newTransfer(transfer{size: size, stream: uint32(k), reduces: reduces, process: reduces,
 		sendBack: w == toNPUAndBack})
 	npu := e.streams[k].npu * numSides
@@ -151,7 +151,7 @@ func (b *buses) pop(l *transferList) uint32 {
 	return t
 }
 
-// detour makes a transfer wait for one over the inner bus, sent by the given side.
+// detour makes a transfer wait for a transfer over the inner bus, sent by the given side.
 func (e *engine) detour(from int32, t uint32, why detour, back bool) {
 	inner := transfer{size: e.buses.transfers[t].size, waits: t, after: why, sendBack: back}
 	e.enqueueTransfer(from, e.buses.newTransfer(inner))
@@ -163,8 +163,8 @@ func (e *engine) enqueueTransfer(i int32, t uint32) {
 	e.sendTransfer(i)
 }
 
-// sendTransfer starts the next transfer of a side if the side is free and has one; or that of the other side, if it is
-// that one's turn.
+// sendTransfer starts the next transfer of a side if the side is free and has one, or that of the other side if it is
+// its turn.
 func (e *engine) sendTransfer(i int32) {
 	b := e.buses
 	s, other := &b.sides[i], &b.sides[i^1]
@@ -228,7 +228,7 @@ func (e *engine) receiveTransfer(i int32, s *side) {
 		s.state = sideFree
 	}
 	t := b.pop(&s.receives)
-	if b.transfers[t].process { // on npuSide
+	if b.transfers[t].process { // at npuSide
 		b.transfers[t].process = false
 		e.detour(i+innerNPUSide, t, toBeProcessed, true)
 		return
@@ -236,7 +236,7 @@ func (e *engine) receiveTransfer(i int32, s *side) {
 	e.passOn(i, t)
 }
 
-// process starts to process the next transfer.
+// process starts processing the next transfer.
 func (e *engine) process(i int32, s *side) {
 	if s.busy || s.processing.first == 0 {
 		return
@@ -246,7 +246,7 @@ func (e *engine) process(i int32, s *side) {
 	e.afterTransfer(i, sideProcessed, float64(hundreds)*float64(e.buses.ReductionDelay)+50)
 }
 
-// passOn starts whatever follows the reception, and processing, of a transfer.
+// passOn starts the action that follows the reception and processing of a transfer.
 func (e *engine) passOn(i int32, t uint32) {
 	b := e.buses
 	back := b.transfers[t].sendBack
@@ -263,7 +263,7 @@ func (e *engine) passOn(i int32, t uint32) {
 	}
 }
 
-// endTransfer ends a transfer over a bus of a side, and continues what waits for it.
+// endTransfer ends a transfer over a bus of a side, and continues the transfer or step that waits for it.
 func (e *engine) endTransfer(i int32, t uint32) {
 	b := e.buses
 	ended := b.transfers[t]

@@ -7,25 +7,24 @@ import "fmt"
 
 // collectives is the part of an engine that runs collectives.
 type collectives struct {
-	topologies [numCollectives][]ring // rings of the implementations, by dimension
+	topologies [numCollectives][]ring // by collective and dimension: rings of the implementations
 	all        uint32                 // one bit per dimension
-	perQueue   int32                  // phases that a queue runs concurrently
+	perQueue   int32                  // number of phases that a queue runs concurrently
 	dims       int
 
-	streams    []stream // numbers begin with 1
+	streams    []stream // numbered from 1
 	freeStream int32
-	queues     []queue    // per dimension of every NPU
-	counters   []counters // per dimension of every NPU
+	queues     []queue    // by NPU and dimension
+	counters   []counters // by NPU and dimension
 	plans      planTable
 
-	instances []map[uint64]*instance // by communicator and first tag, the collectives that some members have issued
-	issued    [][]uint64             // by communicator and position, the number of tags in use; nil: none
+	instances []map[uint64]*instance // by communicator and first tag: collectives issued by some ranks
+	issued    [][]uint64             // by communicator and position: number of tags in use; nil: none
 	rotation  []int32                // by NPU, for RoundRobin
 	themis    *themis
 }
 
-// ring is the NPUs that take part in a phase together, from an algorithm's view: those of a dimension of the network,
-// or all in a row.
+// ring is the NPUs of a phase, in the view of an algorithm: those of a dimension of the network, or all NPUs in a row.
 type ring struct {
 	algorithm Algorithm
 	dim       int
@@ -38,10 +37,10 @@ type counters struct {
 	trees             [numCollectives]uint8
 }
 
-// queue holds the running phases, in front, and the waiting phases of a queue of a dimension.
+// queue is a queue of a dimension: the running phases in front, then the waiting phases.
 type queue struct {
-	first, last int32 // streams, 0: none
-	waiting     int32 // the first waiting one
+	first, last int32 // streams; 0: none
+	waiting     int32 // first waiting stream
 	running     int32
 }
 
@@ -49,30 +48,30 @@ type queue struct {
 type stream struct {
 	npu      int32
 	plan     plan
-	phase    int32 // within the plan
-	position int32 // of the NPU in the phase's ring
+	phase    int32 // index in the plan
+	position int32 // position of the NPU in the phase's ring
 	started  bool
 	tree     treeState
-	merged   bool // inner node of a tree: the first of two reductions is over
+	merged   bool // inner node of a tree: the first of two reductions is complete
 
-	begun    int32 // steps
+	begun    int32 // number of started steps
 	sent     int32
 	received int32
-	idle     int32 // steps whose delays are over, less those that have sent
+	idle     int32 // steps after their delays, minus those that have sent
 
-	next, previous int32 // in the queue
+	next, previous int32 // neighbors in the queue
 	priority       int64
 	tag            uint64
 	context        uint32
 }
 
-// instance is a collective as stated by the NPU that issued it first.
+// instance is a collective as issued by its first NPU.
 type instance struct {
 	coll   Collective
 	size   uint64
 	npu    int32
 	op     uint32
-	issued int // number of members that issued it
+	issued int // number of NPUs that issued it
 }
 
 func (c *collectives) init(e *engine) error {
@@ -82,7 +81,8 @@ func (c *collectives) init(e *engine) error {
 	c.perQueue = int32((s.ActiveChunks + s.Queues - 1) / s.Queues)
 	for coll, algorithms := range s.Implementations {
 		if len(algorithms) > c.dims {
-			return fmt.Errorf("%d algorithms for the %v of a network with %d dimensions", len(algorithms),
+			return fmt.Errorf("expected one algorithm per dimension for the %[2]v, found %[1]d for %[3]d dimensions",
+				len(algorithms),
 				Collective(coll), c.dims)
 		}
 		stride := int32(1)
@@ -158,7 +158,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	}
 	switch {
 	case len(rings) == 0:
-		e.failOp(r, i, "is an %v, for which the system file has no implementation", o.coll)
+		e.failOp(r, i, "is an %v without an implementation in the system file", o.coll)
 		return
 	case !whole:
 		rings = []ring{e.ringOfGroup(o)}
@@ -170,7 +170,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	}
 	chunk, size := e.cut(o.coll, o.bytes)
 	if chunks := size / chunk; chunks > maxChunks/uint64(len(e.npus)) {
-		e.failOp(r, i, "is an %v that is cut into %d chunks for each of %d NPUs, expected %d in all at most", o.coll,
+		e.failOp(r, i, "is an %v of %d chunks on each of %d NPUs, expected at most %d chunks in total", o.coll,
 			chunks, len(e.npus), maxChunks)
 		return
 	}
@@ -196,9 +196,9 @@ func (e *engine) ringOfGroup(o *op) ring {
 	return ring{algorithm: a, n: int32(len(e.p.groups[o.comm].members))}
 }
 
-// enter returns the tag of the first chunk of a collective that an NPU issues; the other chunks have the following
-// tags. As in ASTRA-sim, each NPU counts by itself. If all members take part together, enter checks that they state the
-// same collective.
+// enter returns the tag of the first chunk of a collective issued by an NPU; the other chunks have the following tags.
+// As in ASTRA-sim, each NPU counts separately. If all ranks of the communicator take part together, enter checks that
+// they issue the same collective.
 func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint64, err error) {
 	if e.issued[o.comm] == nil {
 		e.issued[o.comm] = make([]uint64, len(g.members))
@@ -208,7 +208,7 @@ func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint
 	tag = *issued
 	*issued += e.chunksOf(o)
 	if dims != 0 && uint32(dims)&e.all != e.all {
-		return tag, nil // NPUs outside the rings may issue others
+		return tag, nil // NPUs outside the rings may issue other collectives
 	}
 	in := e.instances[o.comm][tag]
 	if in == nil {
@@ -217,7 +217,7 @@ func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint
 	}
 	if in.coll != o.coll || in.size != o.bytes {
 		return 0, fmt.Errorf("rank %d %s (%v of %d bytes) is a collective of communicator %d, "+
-			"which on rank %d is %s (%v of %d bytes): all members must have the same collectives in the same order", r,
+			"but rank %d has %s (%v of %d bytes) there; expected the same order on all ranks", r,
 			e.label(r, i), o.coll, o.bytes, o.comm,
 			in.npu, e.label(in.npu, in.op), in.coll, in.size)
 	}
@@ -230,7 +230,7 @@ func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint
 // maxChunks is the largest number of chunks of a collective, over all NPUs.
 const maxChunks = 1 << 28
 
-// cut returns the chunk size of a collective, and its total size in bytes.
+// cut returns the chunk size and the total size of a collective in bytes.
 func (e *engine) cut(coll Collective, size uint64) (chunk, all uint64) {
 	splits := uint64(e.system.Splits)
 	chunk = size / splits
@@ -296,7 +296,7 @@ func (e *engine) wait(k int32) {
 	}
 }
 
-// place returns the stream of a queue before which a stream waits, 0 for the end.
+// place returns the stream of a queue before which a stream waits, or 0 for the end.
 func (e *engine) place(q *queue, s *stream) int32 {
 	policy, p := e.system.IntraDimension, e.phaseOf(s)
 	if policy == FIFOOrder {
@@ -384,8 +384,8 @@ func (e *engine) startWaiting(q *queue) {
 	}
 }
 
-// endPhase ends the phase of a stream, which enters the next phase. With the last phase of the last chunk, the
-// collective ends at once, before anything else at the NPU.
+// endPhase ends the phase of a stream, which enters the next phase. After the last phase of the last chunk, the
+// collective ends immediately, before any other event of the NPU.
 func (e *engine) endPhase(k int32) {
 	s := &e.streams[k]
 	r := s.npu

@@ -14,9 +14,9 @@ import (
 type compiler struct {
 	p    *Program
 	read dag.Reader
-	ctx  context.Context // nil: the compilation is never interrupted
+	ctx  context.Context // nil: no limit
 
-	// The rank compiled last and its columns. If the source is stable, further ranks with equal columns share its
+	// The last compiled rank and its columns. If the source is stable, further ranks with equal columns share its
 	// graph.
 	last    *graph
 	columns dag.Rank
@@ -25,7 +25,7 @@ type compiler struct {
 	rank    int
 	r       *dag.Rank
 	g       *graph
-	streams []int32 // of the rank, by lane
+	streams []int32 // by lane: stream of the rank
 }
 
 func newCompiler(ctx context.Context, p *Program, s dag.Source, h *dag.Header) *compiler {
@@ -55,8 +55,8 @@ func (c *compiler) batch(b dag.Batch) error {
 	return nil
 }
 
-// sameColumns reports whether two ranks have the same values in all columns that a graph depends on. Ranks of a trace
-// with one DAG for all ranks share these columns.
+// sameColumns reports whether two ranks have equal values in all columns that affect a graph. Ranks of a trace with one
+// DAG for all ranks share these columns.
 func sameColumns(a, b *dag.Rank) bool {
 	return len(a.Kind) > 0 && dag.Column[dag.Kind](a.Kind).Equal(b.Kind) && a.Subkind.Equal(b.Subkind) &&
 		a.Bytes.Equal(b.Bytes) && a.Peer.Equal(b.Peer) && a.Tag.Equal(b.Tag) && a.Comm.Equal(&b.Comm) &&
@@ -75,7 +75,7 @@ const checkOps = 1 << 16
 func (c *compiler) compile() error {
 	n := c.r.Len()
 	if n > sim.MaxOps {
-		return fmt.Errorf("rank %d has %d ops, expected %d at most", c.rank, n, sim.MaxOps)
+		return fmt.Errorf("rank %d has %d ops, expected at most %d", c.rank, n, sim.MaxOps)
 	}
 	c.g = &graph{ops: make([]op, n+1), waits: make([]uint32, n), lanes: laneStreams}
 	c.streams = c.streams[:0]
@@ -105,7 +105,7 @@ func (c *compiler) compile() error {
 	return nil
 }
 
-// used returns a copy of a column, nil if all values are 0.
+// used returns a copy of a column, or nil if all values are 0.
 func used(column dag.Column[int64], n int) []int64 {
 	if len(column) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (c *compiler) op(i int) error {
 	r := c.r
 	o := &c.g.ops[i]
 	if b, d := r.Bytes.At(i), r.Duration.At(i); b < 0 || d < 0 || r.Release.At(i) < 0 || r.Flops.At(i) < 0 {
-		return c.fail(i, "has a negative size, time or number of operations")
+		return c.fail(i, "has a negative size, time or number of flops")
 	}
 	duration := r.Duration.At(i)
 	*o = op{bytes: uint64(r.Bytes.At(i)), time: max(c.nanoseconds(duration), 1), peer: r.Peer.At(i), comm: r.Comm.At(i),
@@ -174,7 +174,11 @@ func (c *compiler) op(i int) error {
 	case dag.Coll:
 		return c.collective(i, o)
 	default:
-		return c.fail(i, fmt.Sprintf("is an op of kind %v, which the analytical backend does not run", kind))
+		why := fmt.Sprintf("is of kind %v, which the analytical backend does not run", kind)
+		if kind == dag.IO {
+			why += "; lower storage accesses first (--lower directdrive)"
+		}
+		return c.fail(i, why)
 	}
 	return nil
 }
@@ -186,7 +190,7 @@ func (c *compiler) chooseLane(i int, o *op) error {
 	if k < 0 {
 		k = len(c.streams)
 		if k == maxLanes-laneStreams {
-			return c.fail(i, fmt.Sprintf("is a calc on the %dth stream of its rank, expected %d at most", k+1, k))
+			return c.fail(i, fmt.Sprintf("is a calc on stream %d of its rank, expected at most %d streams", k+1, k))
 		}
 		c.streams = append(c.streams, stream)
 		c.g.lanes++
@@ -210,7 +214,7 @@ func (c *compiler) collective(i int, o *op) error {
 	case dag.Bcast:
 		o.kind = opReplayed
 	default:
-		return c.fail(i, fmt.Sprintf("is a %v, which is to be lowered first", subkind))
+		return c.fail(i, fmt.Sprintf("is a %v; lower it first (--lower collectives)", subkind))
 	}
 	if c.r.Host.At(i) != 0 {
 		return c.fail(i, fmt.Sprintf("is the %v on the host", subkind))
@@ -218,21 +222,21 @@ func (c *compiler) collective(i int, o *op) error {
 	return c.member(i, o)
 }
 
-// member returns an error unless the rank is a member of the communicator of its collective.
+// member returns an error unless the rank is in the communicator of its collective.
 func (c *compiler) member(i int, o *op) error {
 	if uint32(o.comm) >= uint32(len(c.p.groups)) {
-		return c.fail(i, fmt.Sprintf("is of communicator %d, expected 0..%d", o.comm, len(c.p.groups)-1))
+		return c.fail(i, fmt.Sprintf("has communicator %d, expected 0..%d", o.comm, len(c.p.groups)-1))
 	}
 	if c.p.groups[o.comm].position(int32(c.rank)) < 0 {
-		return c.fail(i, fmt.Sprintf("is the %v of communicator %d, of which the rank is no member",
+		return c.fail(i, fmt.Sprintf("is the %v of communicator %d, which does not contain the rank",
 			c.r.Subkind.At(i), o.comm))
 	}
 	return nil
 }
 
-// checkMembership is member for all collectives of a rank that shares the graph of the previous one.
+// checkMembership is member for all collectives of a rank that shares the graph of the previous rank.
 func (c *compiler) checkMembership() error {
-	if len(c.p.groups) == 1 { // of all
+	if len(c.p.groups) == 1 { // the communicator of all ranks
 		return nil
 	}
 	for i := range c.last.waits {
@@ -248,13 +252,13 @@ func (c *compiler) checkMembership() error {
 // dependencies inverts the dependencies of the rank.
 func (c *compiler) dependencies() {
 	g, r := c.g, c.r
-	first, dependents := c.turn(&r.Deps)
+	first, dependents := c.invert(&r.Deps)
 	for i := range g.ops {
 		g.ops[i].first = first[i]
 	}
 	g.dependents = dependents
 	if len(r.StartDeps.Off) > 0 {
-		g.startFirst, g.startDependents = c.turn(&r.StartDeps)
+		g.startFirst, g.startDependents = c.invert(&r.StartDeps)
 	}
 	for i, w := range g.waits {
 		if w == 0 {
@@ -263,8 +267,9 @@ func (c *compiler) dependencies() {
 	}
 }
 
-// turn returns the dependents of each op, ascending, and where those of each op begin. It adds to the waits of ops.
-func (c *compiler) turn(e *dag.Edges) (first, dependents []uint32) {
+// invert returns the dependents of each op in ascending order, and the start of each op's list. It adds to the waits of
+// ops.
+func (c *compiler) invert(e *dag.Edges) (first, dependents []uint32) {
 	n := len(c.g.waits)
 	first = make([]uint32, n+1)
 	dependents = make([]uint32, len(e.Off))

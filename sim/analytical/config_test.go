@@ -147,7 +147,7 @@ func TestParseNetwork(t *testing.T) {
 		{"Ring(4)", "expected @"},
 		{"@1GB/s,1ns", "expected a dimension such as Ring(4)"},
 		{"Ring(4)_@1GB/s,1ns", "expected a dimension such as Ring(4)"},
-		{"Ring(1)@1GB/s,1ns", "expected a dimension such as Ring(4), of 2 NPUs or more"},
+		{"Ring(1)@1GB/s,1ns", "expected a dimension such as Ring(4) with at least 2 NPUs"},
 		{"Ring(4@1GB/s,1ns", "expected a dimension such as Ring(4)"},
 		{"Torus(4)@1GB/s,1ns", "expected Ring (R), FullyConnected (FC) or Switch (SW)"},
 		{"Ring(4)@1GB/s", "expected bandwidths and latencies"},
@@ -157,7 +157,7 @@ func TestParseNetwork(t *testing.T) {
 		{"Ring(4)_FC(2)@1,2,3GB/s,1ns", "bandwidth: expected 1 number or 2, found 3"},
 		{"Ring(4)@0GB/s,1ns", "expected a bandwidth above 0"},
 		{"Ring(4)@infGB/s,1ns", "bandwidth: expected a number"},
-		{"Ring(4)@1GB/s,-1ns", "expected a latency of 0 or more"},
+		{"Ring(4)@1GB/s,-1ns", "expected a latency of at least 0"},
 		{"Ring(65536)_Ring(65536)@1GB/s,1ns", "expected at most 16777216 NPUs"},
 	} {
 		if _, err := ParseNetwork(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -187,7 +187,7 @@ func TestReadSystem(t *testing.T) {
 					AllToAll:      {{Name: Direct, One: true, Window: 3}},
 				},
 			}, ownDelay: true},
-			[]string{"s.json:2: endpoint-delay: 3.9 counts as 3", "s.json:5: all-to-all-implementation: what follows oneDirect3"},
+			[]string{"s.json:2: endpoint-delay: 3.9 is truncated to 3", "s.json:5: all-to-all-implementation: entries after oneDirect3"},
 		},
 		{"{}", SystemFile{System: System{Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: 10}},
 			[]string{"collective-optimization is missing", "preferred-dataset-splits is missing"}},
@@ -195,7 +195,7 @@ func TestReadSystem(t *testing.T) {
 			"reduce-scatter-implementation": ["ring"]}`,
 			SystemFile{System: System{Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: 10,
 				Implementations: [numCollectives][]Algorithm{ReduceScatter: {{Name: RingAlgorithm}}}}},
-			[]string{"s.json: local-mem-bw is missing and taken for 0: reductions take no time"}},
+			[]string{"s.json: local-mem-bw is missing; the default is 0: reductions take no time"}},
 		{`{"collective-optimization": "baseline", "preferred-dataset-splits": 1, "replay-only": 1,
 			"all-reduce-implementation": ["ring"]}`,
 			SystemFile{System: System{Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: 10, ReplayOnly: true,
@@ -220,11 +220,11 @@ func TestReadSystem(t *testing.T) {
 			"L": 5, "peak-perf": 3, "local-mem-trace-filename": "x",
 			"Comment": "x", "active-chunks-per-dimension": 3, "active-chunks-per-dimension": 2}`,
 			SystemFile{System: System{Splits: 1, ActiveChunks: 2, Queues: 1, EndpointDelay: 10}},
-			[]string{`s.json:3: "active-chunks-per-dimension" is there twice, first in line 3`,
+			[]string{`s.json:3: duplicate key "active-chunks-per-dimension", first in line 3`,
 				"s.json:2: peak-perf: has no effect without roofline-enabled",
 				"s.json:2: L: has no effect without model-shared-bus",
 				"s.json:2: local-mem-trace-filename: has no effect without track-local-mem",
-				"s.json:1: boost-mode: is not supported", "s.json:1: trace-enabled: is not supported",
+				"s.json:1: boost-mode: not supported", "s.json:1: trace-enabled: not supported",
 				`s.json:3: unknown key "Comment" is ignored`}},
 	} {
 		var w warnings
@@ -265,7 +265,7 @@ func TestReadSystemErrors(t *testing.T) {
 		{`{"all-reduce-implementation": ["ring3"]}`, "s.json:1: all-reduce-implementation: expected ring, direct,"},
 		{`{"all-reduce-implementation": ["oneDoubleBinaryTree"]}`, "s.json:1: all-reduce-implementation: expected ring,"},
 		{`{"all-reduce-implementation": ["direct99999999999999999999"]}`, "s.json:1: all-reduce-implementation: expected"},
-		{`{"all-reduce-implementation-custom": ["a", "b"]}`, "s.json:1: all-reduce-implementation-custom: expected a list of one"},
+		{`{"all-reduce-implementation-custom": ["a", "b"]}`, "s.json:1: all-reduce-implementation-custom: expected a list with one"},
 		{`{"inter-dimension-scheduling": "Themis"}`, "s.json:1: inter-dimension-scheduling: expected one of baseline"},
 		{`{"roofline-enabled": 1, "local-mem-bw": 5}`, "s.json: peak-perf: expected a number above 0"},
 		{`{"roofline-enabled": 1, "peak-perf": 5, "local-mem-bw": 0}`, "s.json:1: local-mem-bw: expected a number above 0"},
@@ -291,12 +291,12 @@ func TestSystemFor(t *testing.T) {
 		left            int
 	}{
 		{"ring direct", all, nil, 2},
-		{"ring", all, []string{"has 1 entries, and the network 2 dimensions: NPUs that differ in the others (1) take no part"}, 1},
+		{"ring", all, []string{"has 1 entries, but the network has 2 dimensions: NPUs that differ in the others (1) take no part"}, 1},
 		{"oneRing", all, nil, 1},
 		{"ring oneRing", all, nil, 2},
-		{"ring direct ring", all, []string{"has 3 entries, and the network 2 dimensions: the last 1 have no effect"}, 2},
-		{"halvingDoubling halvingDoubling", all, []string{"needs a power of two of NPUs, and dimension 1 has 6"}, 2},
-		{"oneHalvingDoubling", all, []string{"needs a power of two of NPUs, and the network has 24"}, 1},
+		{"ring direct ring", all, []string{"has 3 entries, but the network has 2 dimensions: the last 1 have no effect"}, 2},
+		{"halvingDoubling halvingDoubling", all, []string{"needs a power of two of NPUs, but dimension 1 has 6"}, 2},
+		{"oneHalvingDoubling", all, []string{"needs a power of two of NPUs, but the network has 24"}, 1},
 		{"ring direct ring", func(c Collective) bool { return c != AllReduce }, nil, 2},
 	} {
 		var s System
@@ -320,8 +320,8 @@ func TestSystemFor(t *testing.T) {
 	s.Implementations[AllToAll] = []Algorithm{{Name: HalvingDoubling}, {Name: DoubleBinaryTree}}
 	square := Network{Dims: []Dim{{Ring, 4, 1, 1}, {Ring, 4, 1, 1}}}
 	s.For(&square, all, w.add)
-	w.expect(t, "halvingDoubling does not carry out all-to-all", "doubleBinaryTree does not carry out all-to-all",
-		"up to 2 chunks are under way")
+	w.expect(t, "halvingDoubling does not support all-to-all", "doubleBinaryTree does not support all-to-all",
+		"up to 2 chunks run concurrently")
 	square.Aware = true
 	w = nil
 	s.For(&square, func(Collective) bool { return false }, w.add)
@@ -371,8 +371,8 @@ func TestReadCustomNodes(t *testing.T) {
 		t.Errorf("got %v, %v", nodes, err)
 	}
 	for _, c := range []struct{ text, want string }{
-		{"a: b", "c.yml:1: expected the number of an op, found a"},
-		{"1: b\n2: [c]", "c.yml:2: 2: expected the prefix of a trace, found a list"},
+		{"a: b", "c.yml:1: expected an op number, found a"},
+		{"1: b\n2: [c]", "c.yml:2: 2: expected the file prefix of a trace, found a list"},
 		{"1: b\n1: c", "c.yml:2: "},
 	} {
 		if _, err := ReadCustomNodes([]byte(c.text), "c.yml"); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -389,14 +389,14 @@ func TestReadMemory(t *testing.T) {
 	}{
 		{`{"memory-type": "NO_MEMORY_EXPANSION"}`, Memory{}, nil},
 		{`{"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100.5, "remote-mem-bw": 7, "num-nodes": 2, "x": 1}`,
-			Memory{Kind: PerNPU, Latency: 100, Bandwidth: 7}, []string{"remote-mem-latency: 100.5 counts as 100",
+			Memory{Kind: PerNPU, Latency: 100, Bandwidth: 7}, []string{"remote-mem-latency: 100.5 is truncated to 100",
 				"num-nodes: has no effect with PER_NPU_MEMORY_EXPANSION", `unknown key "x"`}},
 		{`{"memory-type": "PER_NODE_MEMORY_EXPANSION", "num-nodes": 2, "num-npus-per-node": 4, "remote-mem-latency": 100,
 			"remote-mem-bw": 100}`, Memory{Kind: PerNode, Latency: 100, Bandwidth: 100, Nodes: 2, NPUsPerNode: 4}, nil},
 		{`{"memory-type": "MEMORY_POOL", "remote-mem-bw": 100}`, Memory{Kind: Pool, Bandwidth: 100},
-			[]string{"m.json: remote-mem-latency is missing and taken for 0"}},
+			[]string{"m.json: remote-mem-latency is missing; the default is 0"}},
 		{`{"memory-type": "LOCAL", "bandwidth": 100}`, Memory{Kind: Local, Bandwidth: 100},
-			[]string{"m.json: latency is missing and taken for 0"}},
+			[]string{"m.json: latency is missing; the default is 0"}},
 		{`{"memory-type": "LOCAL", "latency": 0.5, "bandwidth": 2.5}`, Memory{Kind: Local, Latency: 0.5, Bandwidth: 2.5}, nil},
 		{`{"memory-type": "HIERARCHICAL_POOL", "num-nodes": 16, "num-npus-per-node": 8, "num-out-node-switches": 4,
 			"num-remote-memory-groups": 2, "chunk-size": 1048576, "mem-side-bw": 100, "gpu-side-bw": 50.5, "in-node-bw": 256,
@@ -412,7 +412,7 @@ func TestReadMemory(t *testing.T) {
 		w.expect(t, c.warn...)
 	}
 	for _, c := range []struct{ text, want string }{
-		{`{}`, "m.json: memory-type: expected one of the types of memory, found nothing"},
+		{`{}`, "m.json: memory-type: expected one of NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, MEMORY_POOL, HIERARCHICAL_POOL, LOCAL, found nothing"},
 		{`{"memory-type": "POOL", "remote-mem-bw": 1, "x": 2}`, "m.json:1: memory-type: expected one of NO_MEMORY_EXPANSION, "},
 		{`{"memory-type": "MEMORY_POOL"}`, "m.json: remote-mem-bw: expected a number, found nothing"},
 		{`{"memory-type": "MEMORY_POOL", "remote-mem-bw": 0.5}`, "m.json:1: remote-mem-bw: expected a number from 1 to"},

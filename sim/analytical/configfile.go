@@ -1,5 +1,5 @@
 // This file reads JSON objects of ASTRA-sim's configuration files key by key. Errors name the line of the key, and
-// unknown keys are warnings.
+// unknown keys cause warnings.
 
 package analytical
 
@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// maxConfigSize is the largest accepted configuration file, in bytes.
+// maxConfigSize is the largest valid size of a configuration file in bytes.
 const maxConfigSize = 1 << 20
 
-// byteOrderMark begins UTF-8 files of some editors. It is ignored.
+// byteOrderMark starts UTF-8 files of some editors. It is ignored.
 var byteOrderMark = []byte("\ufeff")
 
-// configFile is a JSON object that is being read. Its methods return the default if the key is missing. The first
-// invalid value sets err; later results are meaningless.
+// configFile is a JSON object during reading. Its methods return the default if the key is missing. The first invalid
+// value sets err; later results are undefined.
 type configFile struct {
 	name    string
 	members map[string]*configMember
-	order   []string             // of the keys
-	warn    func(string, ...any) // discards once err is set, and if the caller's is nil
+	order   []string             // keys in file order
+	warn    func(string, ...any) // discards once err is set, and if the caller passed nil
 	err     error
 }
 
@@ -49,7 +49,7 @@ func openConfig(text []byte, name string, warn func(string, ...any)) (*configFil
 	}
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	in := json.NewDecoder(bytes.NewReader(text))
-	// The decoder's position precedes the blanks, commas and colons before the next value.
+	// The decoder's position precedes the spaces, commas and colons before the next value.
 	line := func() int {
 		at := in.InputOffset()
 		rest := text[at:]
@@ -79,7 +79,7 @@ func openConfig(text []byte, name string, warn func(string, ...any)) (*configFil
 			return nil, syntax(fmt.Sprintf("a value of %q", key), err)
 		}
 		if before := f.members[key]; before != nil {
-			f.warn("%s:%d: %q is there twice, first in line %d: the last one counts", name, m.line, key, before.line)
+			f.warn("%s:%d: duplicate key %q, first in line %d: the last value counts", name, m.line, key, before.line)
 		} else {
 			f.order = append(f.order, key)
 		}
@@ -127,7 +127,7 @@ func (f *configFile) fail(key, expected string) {
 	f.err = fmt.Errorf("%s: expected %s, found %s", f.at(key), expected, found)
 }
 
-// decode decodes the value of a key into v. It reports whether the key is present and the value valid.
+// decode decodes the value of a key into v. It reports whether the key is present with a valid value.
 func (f *configFile) decode(key, expected string, v any) bool {
 	m := f.members[key]
 	if m == nil {
@@ -150,7 +150,7 @@ func (f *configFile) number(key string, missing, least, most float64) float64 {
 	return f.numberAs(key, expected, missing, least, most)
 }
 
-// numberAs is number with the description of the expected value in errors.
+// numberAs is number with the expected value's description for errors.
 func (f *configFile) numberAs(key, expected string, missing, least, most float64) float64 {
 	var v any
 	if !f.decode(key, expected, &v) {
@@ -180,7 +180,7 @@ func (f *configFile) inRange(key, expected string, v, least, most float64) float
 func (f *configFile) integer(key string, missing, least, most int64) int64 {
 	v := f.number(key, float64(missing), float64(least), float64(most))
 	if v != math.Trunc(v) {
-		f.warn("%s: %v counts as %v: the fraction is dropped, as in ASTRA-sim", f.at(key), v, math.Trunc(v))
+		f.warn("%s: %v is truncated to %v, as in ASTRA-sim", f.at(key), v, math.Trunc(v))
 	}
 	return int64(v)
 }
@@ -195,7 +195,7 @@ func (f *configFile) text(key, missing string) string {
 	return missing
 }
 
-// texts returns a list of strings, nil if the key is missing.
+// texts returns a list of strings, or nil if the key is missing.
 func (f *configFile) texts(key string) (list []string) {
 	if f.decode(key, "a list of strings", &list) && len(list) == 0 {
 		f.fail(key, "at least one string")
@@ -203,7 +203,7 @@ func (f *configFile) texts(key string) (list []string) {
 	return list
 }
 
-// choice returns the value that corresponds to the key's string, one of names.
+// choice returns the value for the key's string, which must be one of names.
 func choice[T any](f *configFile, key string, missing T, names []string, values []T) T {
 	if !f.has(key) {
 		return missing
@@ -226,10 +226,10 @@ func (f *configFile) ignore(key, why string) {
 	}
 }
 
-// missing warns of the consequence if a key is missing.
+// missing warns about the consequence of a missing key.
 func (f *configFile) missing(key, consequence string) {
 	if !f.has(key) {
-		f.warn("%s: %s is missing and taken for %s", f.name, key, consequence)
+		f.warn("%s: %s is missing; the default is %s", f.name, key, consequence)
 	}
 }
 

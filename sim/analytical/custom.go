@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// customRun runs a collective that is given as a graph of sends, receives and calcs, at an NPU. Only their dependencies
-// order its ops.
+// customRun runs a collective given as a graph of sends, receives and calcs at an NPU. Only dependencies order its ops.
 type customRun struct {
 	stream  int32
 	g       *graph
 	waits   []uint32
 	left    int
-	members []int32 // the NPUs of the ranks of the graph; nil: equal numbers
+	members []int32 // NPUs of the graph's ranks; nil: equal numbers
 }
 
-// customOf returns the program that carries out an op, nil if there is none.
+// customOf returns the program of an op's custom collective, or nil.
 func (e *engine) customOf(r int32, o *op, i uint32) *Program {
 	s := e.system
 	if len(s.CustomNodes) > 0 && e.o.Node != nil {
@@ -26,7 +25,7 @@ func (e *engine) customOf(r int32, o *op, i uint32) *Program {
 	return s.Custom[o.coll]
 }
 
-// customPlan returns the plan of a collective that a program carries out: one phase, in the first queue.
+// customPlan returns the plan of a custom collective: one phase, in the first queue.
 func (e *engine) customPlan(p *Program, o *op) plan {
 	return e.plans.intern([]phase{{op: o.coll, algorithm: customAlgorithm, custom: p, comm: o.comm, size: o.bytes,
 		out: o.bytes, n: 1, stride: 1}})
@@ -41,13 +40,13 @@ func (e *engine) beginCustom(k int32) {
 	position := r
 	if members := e.p.groups[p.comm].members; p.comm != 0 {
 		run.members = members
-		// an NPU's own position is by number, those of the others by order
+		// an NPU's own position is by number, the positions of the others by order
 		sorted := slices.Sorted(slices.Values(members))
 		i, _ := slices.BinarySearch(sorted, r)
 		position = int32(i)
 	}
 	if int(position) >= len(p.custom.graphs) {
-		e.fail(fmt.Errorf("the custom %v has %d ranks, expected one for each of %d NPUs", p.op, len(p.custom.graphs),
+		e.fail(fmt.Errorf("the custom %v has %d ranks, expected one per NPU, %d", p.op, len(p.custom.graphs),
 			len(e.p.groups[p.comm].members)))
 		return
 	}
@@ -73,13 +72,13 @@ func (e *engine) issueCustom(r int32, i uint32) {
 	if o.kind == opSend || o.kind == opRecv {
 		if run.members != nil {
 			if peer < 0 || int(peer) >= len(run.members) {
-				e.fail(fmt.Errorf("op %d of a custom collective is for its rank %d, expected 0..%d", i, peer,
+				e.fail(fmt.Errorf("op %d of a custom collective has peer %d, expected 0..%d", i, peer,
 					len(run.members)-1))
 				return
 			}
 			peer = run.members[peer]
 		} else if peer < 0 || int(peer) >= len(e.npus) {
-			e.fail(fmt.Errorf("op %d of a custom collective is for rank %d, expected 0..%d", i, peer, len(e.npus)-1))
+			e.fail(fmt.Errorf("op %d of a custom collective has peer %d, expected 0..%d", i, peer, len(e.npus)-1))
 			return
 		}
 	}

@@ -7,23 +7,23 @@ type event uint64
 
 type kind uint8
 
-// The kinds of event. Those of an NPU come first; see eventQueue.
+// Kinds of events. Those of an NPU come first; see eventQueue.
 const (
-	done       kind = iota // nothing: the event was taken ahead of its turn
-	stepOver               // stream: the delay before its next step is over
-	delayOver              // stream: the end-point delay is over, a reduction follows
+	done       kind = iota // none: the event was handled earlier
+	stepOver               // stream: the delay before its next step has ended
+	delayOver              // stream: the end-point delay has ended, a reduction follows
 	opOver                 // op: it has ended
-	opReleased             // op: its release time has come
+	opReleased             // op: its release time is reached
 	serverOver             // memory server: it has served the NPU
 	graphOver              // op of a custom collective: it has ended
-	busEvent               // side of the NPU's buses, and its event
+	busEvent               // side of the NPU's buses, with its event
 
 	arrived     // message: it is at its destination
 	hopped      // message: it is at the next device of its route
 	linkFree    // link: it is free
-	recvMet     // receive op: its message is there
-	packetMet   // stream: a message it waits for is there
-	graphMet    // receive of a custom collective: its message is there
+	recvMet     // receive op: its message has arrived
+	packetMet   // stream: an awaited message has arrived
+	graphMet    // receive of a custom collective: its message has arrived
 	readyToSend // message of the rendezvous protocol: its receiver is ready
 )
 
@@ -38,29 +38,30 @@ func (ev event) kind() kind     { return kind(ev >> 60) }
 func (ev event) npu() int32     { return int32(ev >> 32 & (maxNPUs - 1)) }
 func (ev event) number() uint32 { return uint32(ev) }
 
-// maxNPUs bounds the NPUs of a network, exclusively: an event has 28 bits for the NPU.
+// maxNPUs limits the NPUs of a network, exclusively: an event has 28 bits for the NPU.
 const maxNPUs = 1 << 28
 
-// eventQueue orders events as ASTRA-sim does. Times are in nanoseconds. Events of equal time are taken in the order in
-// which they were added, including those added meanwhile, with one exception due to ASTRA-sim's event queue per NPU: if
-// an NPU has several events of its own at one time, all of them are taken on the turn of the first, including those
+// eventQueue orders events like ASTRA-sim. Times are in nanoseconds. Events of equal time are handled in the order in
+// which they were added, including events added meanwhile, with one exception due to ASTRA-sim's event queue per NPU:
+// if an NPU has several events of its own at one time, they are all handled in place of the first, including those
 // added meanwhile.
 //
-// No key can express this order, so a [simevent.BatchQueue] holds later events, and this type orders those of now.
+// No key can express this order, so a [simevent.BatchQueue] contains later events, and this type orders the current
+// ones.
 type eventQueue struct {
 	now     uint64
 	later   *simevent.BatchQueue // its keys are events
-	current []event              // the events of now
-	// by index in current of an NPU's event, the NPU's event to take right after it; 0: none
+	current []event              // events of the current time
+	// by index in current of an NPU's event: the NPU's event to handle right after it; 0: none
 	next   []int32
 	cursor int // index in current of the next event
-	// the NPU's event that was taken last, if its successors come next; 0: continue at cursor
+	// the NPU's event that was handled last, if its successors come next; 0: continue at cursor
 	chain   int32
-	chained int32 // the NPU of chain
+	chained int32 // NPU of chain
 	last    []lastEvent
 }
 
-// lastEvent is the last event of an NPU at a time; 0 if the NPU's next one waits for its own turn.
+// lastEvent is the last event of an NPU at a time; 0 if the NPU's next event waits for its own turn.
 type lastEvent struct {
 	time  uint64
 	event int32
@@ -73,7 +74,7 @@ func newEventQueue(npus int) *eventQueue {
 	return q
 }
 
-// add adds an event. Its time must not be before now.
+// add adds an event. Its time must not be before the current time.
 func (q *eventQueue) add(time uint64, ev event) {
 	if time == q.now {
 		q.addNow(ev)
@@ -82,7 +83,7 @@ func (q *eventQueue) add(time uint64, ev event) {
 	q.later.Push(simevent.Event{Time: time, Key: uint64(ev)})
 }
 
-// addNow adds an event at time now.
+// addNow adds an event at the current time.
 func (q *eventQueue) addNow(ev event) {
 	i := int32(len(q.current))
 	q.current, q.next = append(q.current, ev), append(q.next, 0)
@@ -91,7 +92,7 @@ func (q *eventQueue) addNow(ev event) {
 	}
 }
 
-// link makes event i the NPU's last one of now.
+// link makes event i the NPU's last one of the current time.
 func (q *eventQueue) link(i int32, npu int32) {
 	last := &q.last[npu]
 	if last.time == q.now && last.event != 0 {
@@ -131,7 +132,7 @@ func (q *eventQueue) take() (ev event, ok bool) {
 	}
 }
 
-// advance moves on to the next time. There must be later events.
+// advance advances to the next time. There must be later events.
 func (q *eventQueue) advance() {
 	q.current, q.cursor = q.current[:1], 1
 	for _, e := range q.later.Take() {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// DefaultSystem returns the system for a network if no file is given: in each dimension the algorithm that suits its
-// topology, one chunk, and ASTRA-sim's end-point delay. Reductions take no time.
+// DefaultSystem returns the default system for a network: in each dimension the algorithm for its topology, one chunk,
+// and ASTRA-sim's end-point delay. Reductions take no time.
 func DefaultSystem(n *Network) System {
 	s := System{LocalBWAware: true, Splits: 1, ActiveChunks: 1, Queues: 1, EndpointDelay: defaultEndpointDelay}
 	for c := range numCollectives {
@@ -30,9 +30,9 @@ func isPowerOfTwo(n int) bool {
 	return n&(n-1) == 0
 }
 
-// For returns the system as it applies to a network: with implementations for the network's dimensions only. It reports
-// settings that are most likely mistakes to warn, those of a collective only if uses reports that it occurs. A nil warn
-// discards.
+// For returns the system adapted to a network, with implementations for the network's dimensions only. It calls warn
+// for settings that are probably mistakes, those of a collective only if uses reports that it occurs. nil discards
+// warnings.
 func (s System) For(n *Network, uses func(Collective) bool, warn func(message string, args ...any)) System {
 	if warn == nil {
 		warn = func(string, ...any) {}
@@ -43,7 +43,7 @@ func (s System) For(n *Network, uses func(Collective) bool, warn func(message st
 		used := len(list) > 0 && s.Custom[c] == nil && uses(c)
 		if len(list) > len(n.Dims) {
 			if used {
-				warn("%s has %d entries, and the network %d dimensions: the last %d have no effect", key, len(list),
+				warn("%s has %d entries, but the network has %d dimensions: the last %d have no effect", key, len(list),
 					len(n.Dims), len(list)-len(n.Dims))
 			}
 			list = list[:len(n.Dims)]
@@ -58,25 +58,25 @@ func (s System) For(n *Network, uses func(Collective) bool, warn func(message st
 				npus, where = n.NPUs(), "the network"
 			}
 			if (a.Name == HalvingDoubling || a.Name == DoubleBinaryTree) && !isPowerOfTwo(npus) {
-				warn("%s: %v needs a power of two of NPUs, and %s has %d", key, a, where, npus)
+				warn("%s: %v needs a power of two of NPUs, but %s has %d", key, a, where, npus)
 			}
 			if a.Name == HalvingDoubling && c == AllToAll || a.Name == DoubleBinaryTree && c != AllReduce {
-				warn("%s: %v does not carry out %v", key, a, c)
+				warn("%s: %v does not support %v", key, a, c)
 			}
 		}
 		if last := list[len(list)-1]; len(list) < len(n.Dims) && !last.One {
-			warn("%s has %d entries, and the network %d dimensions: NPUs that differ in the others (%s) take no part "+
-				"in each other's %v", key, len(list), len(n.Dims), dimensions(len(list), len(n.Dims)), c)
+			warn("%s has %d entries, but the network has %d dimensions: NPUs that differ in the others (%s) take no "+
+				"part in each other's %v", key, len(list), len(n.Dims), dimensions(len(list), len(n.Dims)), c)
 		}
 	}
 	if chunks := (s.ActiveChunks + s.Queues - 1) / s.Queues * s.Queues; chunks > 1 && !n.Aware {
-		warn("up to %d chunks are under way in a dimension at the same time: without congestion they do not share the "+
+		warn("up to %d chunks run concurrently in a dimension: without congestion they do not share the "+
 			"bandwidth, so collectives are faster than the links", chunks)
 	}
 	return s
 }
 
-// dimensions lists the dimensions from first to last-1.
+// dimensions formats the dimensions from first to last-1.
 func dimensions(first, last int) string {
 	if first == last-1 {
 		return strconv.Itoa(first)

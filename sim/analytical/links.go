@@ -19,13 +19,13 @@ type linkDim struct {
 	stride   int32 // distance of neighbors in the dimension
 	rate     float64
 	latency  float64
-	first    int32 // of its links
+	first    int32 // first of its links
 }
 
-// link is a directed link, which carries one message at a time.
+// link is a directed link, which transmits one message at a time.
 type link struct {
 	busy        bool
-	first, last uint32 // queue of waiting messages; 0: none
+	first, last uint32 // waiting messages; 0: none
 }
 
 // newLinks returns the links of a network, which must be valid.
@@ -33,7 +33,7 @@ func newLinks(n *Network) (*links, error) {
 	ls := &links{linked: n.Aware}
 	npus, count := int64(1), int64(0)
 	for _, d := range n.Dims {
-		// The order of these operations matters for the last bit.
+		// The order of these operations affects the last bit.
 		rate := d.Bandwidth * (1 << 30) / 1e9
 		ls.dims = append(ls.dims, linkDim{topology: d.Topology, n: int32(d.NPUs), stride: int32(npus), rate: rate,
 			latency: d.Latency})
@@ -51,7 +51,7 @@ func newLinks(n *Network) (*links, error) {
 			count += 2 * npus
 		}
 		if count > math.MaxInt32 {
-			return nil, fmt.Errorf("the network has more than %d links", math.MaxInt32)
+			return nil, fmt.Errorf("expected at most %d links, found more", math.MaxInt32)
 		}
 	}
 	ls.all = make([]link, count)
@@ -75,7 +75,7 @@ func (ls *links) differing(a, b int32) (dim int, x, y int32) {
 	return -1, 0, 0
 }
 
-// inRow reports whether the addresses of two NPUs are equal in all dimensions but the given ones, one bit per
+// inRow reports whether the addresses of two NPUs are equal in all dimensions except the given ones, one bit per
 // dimension; 0 means all.
 func (ls *links) inRow(a, b int32, dims uint32) bool {
 	for i := range ls.dims {
@@ -88,7 +88,7 @@ func (ls *links) inRow(a, b int32, dims uint32) bool {
 	return true
 }
 
-// delay returns the delay of a message in a congestion-unaware network, in nanoseconds; false if too long.
+// delay returns the delay of a message in a congestion-unaware network in nanoseconds; false if out of range.
 func (ls *links) delay(from, to int32, size uint64) (uint64, bool) {
 	dim, x, y := ls.differing(from, to)
 	if dim < 0 {
@@ -109,7 +109,7 @@ func (ls *links) delay(from, to int32, size uint64) (uint64, bool) {
 	return truncate(float64(hops)*d.latency + float64(size)/d.rate)
 }
 
-// truncate truncates a time to whole nanoseconds; false if too long.
+// truncate truncates a time to whole nanoseconds; false if out of range.
 func truncate(t float64) (uint64, bool) {
 	if !(t < 1<<62) {
 		return 0, false
@@ -117,9 +117,9 @@ func truncate(t float64) (uint64, bool) {
 	return uint64(t), true
 }
 
-// hop returns the next link of a message on its way to an NPU, and the device at its end. A device is an NPU, with sw
-// -1, or the switch of dimension sw that an NPU is linked to. Dimensions are taken in ascending order. On a ring, a
-// message takes the shorter direction, forward if both are equally long.
+// hop returns the next link of a message's route to an NPU, and the device at its end. A device is an NPU, with sw -1,
+// or the NPU's switch of dimension sw. Dimensions are traversed in ascending order. On a ring, a message takes the
+// shorter direction, forward if both are equal.
 func (ls *links) hop(from, to int32, sw int) (l int32, next int32, nextSwitch int) {
 	if sw >= 0 {
 		d := &ls.dims[sw]

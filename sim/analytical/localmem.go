@@ -17,23 +17,23 @@ import (
 type Tensor = attr.Tensor
 
 // LocalMem is the memory use of an NPU. A tensor exists from the issue of the op that writes it to the end of the last
-// op that reads it. A tensor that is read but not written exists from the start; one that is not read remains.
+// op that reads it. A tensor that is read but not written exists from the start; a tensor that is not read remains.
 type LocalMem struct {
-	Peak     int64 // the most bytes at any time
+	Peak     int64 // largest number of bytes at any time
 	Rewrites int   // writes of existing tensors, which have no effect
 
-	tensors []heldTensor // in the order of first use
+	tensors []heldTensor // in order of first use
 	usage   []usage      // by time
 }
 
-// heldTensor is a tensor and the ops that use it. The first of several sizes counts.
+// heldTensor is a tensor and the ops that use it. If ops give different sizes, the first counts.
 type heldTensor struct {
 	Tensor
 	written use
 	reads   []use // by end
 }
 
-// use is the use of a tensor by an op, from issue to end, in nanoseconds.
+// use is the use of a tensor by an op from issue to end, in nanoseconds.
 type use struct {
 	begin, end uint64
 	op         int // noUser: it existed before all ops
@@ -50,10 +50,10 @@ type usage struct {
 	bytes int64
 }
 
-// opTimes is the times of the ops of an NPU.
+// opTimes contains the times of the ops of an NPU.
 type opTimes struct {
 	issued []uint64 // by op
-	ended  []use    // in the order of their ends
+	ended  []use    // in order of their ends
 }
 
 func newOpTimes(graphs []*graph) []opTimes {
@@ -75,7 +75,7 @@ func (e *engine) hasEnded(r int32, i uint32) {
 	}
 }
 
-// localMem adds the memory use of each NPU to a result.
+// localMem adds the memory use of the NPUs to a result.
 func (e *engine) localMem(result *Result) error {
 	result.LocalMem = make([]LocalMem, len(e.npus))
 	for r := range result.LocalMem {
@@ -88,13 +88,14 @@ func (e *engine) localMem(result *Result) error {
 	return nil
 }
 
-// fill collects the tensors that the ops of a rank use.
+// fill collects the tensors used by the ops of a rank.
 func (m *LocalMem) fill(rank int, uses []use, of func(rank, op int) (reads, writes []Tensor, err error)) error {
 	known := make(map[string]int)
 	all := int64(0)
 	add := func(t Tensor, written use) error {
 		if t.Bytes > math.MaxInt64-all {
-			return fmt.Errorf("the tensors of rank %d have more than %d bytes", rank, int64(math.MaxInt64))
+			return fmt.Errorf("expected at most %[2]d bytes of tensors on rank %[1]d, found more", rank,
+				int64(math.MaxInt64))
 		}
 		all += t.Bytes
 		known[t.Name] = len(m.tensors)
@@ -155,26 +156,26 @@ func (m *LocalMem) sum() {
 	}
 }
 
-// Processes of a trace of local memory, added to the number of the NPU.
+// Processes of a local memory trace, added to the NPU's number.
 const (
 	usesProcess      = 0
 	lifetimesProcess = 1e6
 	usageProcess     = 2e6
 )
 
-// memEvent is an event of a trace of local memory.
+// memEvent is an event of a local memory trace.
 type memEvent struct {
 	Name    string         `json:"name"`
 	Sort    string         `json:"cat"`
 	Phase   string         `json:"ph"`
-	Time    float64        `json:"ts"` // microseconds
+	Time    float64        `json:"ts"` // in microseconds
 	Process int            `json:"pid"`
-	Thread  *int           `json:"tid,omitempty"` // a tensor
+	Thread  *int           `json:"tid,omitempty"` // tensor number
 	Args    map[string]any `json:"args"`
 }
 
-// WriteTrace writes the memory use of an NPU in the Trace Event Format of Chromium, like ASTRA-sim: reads and writes of
-// each tensor with their ops, the lifetime of each tensor, and the memory use over time. node returns the name and the
+// WriteTrace writes the memory use of an NPU in Chromium's Trace Event Format, like ASTRA-sim: reads and writes of each
+// tensor with their ops, the lifetime of each tensor, and the memory use over time. node returns the name and the
 // number of an op.
 func (m *LocalMem) WriteTrace(w io.Writer, npu int, node func(op int) (name string, id uint64)) error {
 	out := bufio.NewWriter(w)

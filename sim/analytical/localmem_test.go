@@ -142,7 +142,7 @@ func TestLocalMemory(t *testing.T) {
 		{[]uses{{{}, {a}}, {{}, {b}}, {{a, b}, {}}}, 15, 0, ""},
 		{[]uses{{{}, {a}}, {{a}, {a}}, {{b}, {b, c}}}, 15, 2, ""}, // a and b at first, b and c in the end
 		{[]uses{{{nothing}, {nothing}}}, 0, 0, ""},
-		{[]uses{{{}, {a}}, {{huge}, {}}}, 0, 0, "the tensors of rank 0 have more than 9223372036854775807 bytes"},
+		{[]uses{{{}, {a}}, {{huge}, {}}}, 0, 0, "expected at most 9223372036854775807 bytes of tensors on rank 0, found more"},
 	} {
 		builder := dag.NewBuilder(2)
 		rank := builder.Rank(0)

@@ -8,15 +8,15 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// localMemFiles writes the history of the tensors in the memory of NPUs, a file per NPU: track-local-mem of ASTRA-sim's
-// system file.
+// localMemFiles writes the history of the tensors in the NPUs' memories, one file per NPU: track-local-mem of
+// ASTRA-sim's system file.
 type localMemFiles struct {
-	prefix string // of the files; "": there are none
+	prefix string // file name prefix; "": no files
 	env    *sim.Env
 	trace  *dag.Trace
 }
 
-// file returns the name of the file of an NPU.
+// file returns the name of an NPU's file.
 func (m *localMemFiles) file(npu int) string {
 	return fmt.Sprintf("%s.%d.json", m.prefix, npu)
 }
@@ -27,7 +27,7 @@ func (m *localMemFiles) check(env *sim.Env, npus int) error {
 		return nil
 	}
 	if env.Sweep {
-		env.Warnf("--sweep: no traces of local memory are written, for they would be those of many runs")
+		env.Warnf("--sweep: local memory traces are not written, since a sweep has many runs")
 		return nil
 	}
 	if env.CheckOutput == nil {
@@ -41,7 +41,7 @@ func (m *localMemFiles) check(env *sim.Env, npus int) error {
 	return nil
 }
 
-// tensors returns a function that finds the tensors of an op, nil if there are no files.
+// tensors returns a function that finds the tensors of an op, or nil if there are no files.
 func (m *localMemFiles) tensors() func(rank, op int) (reads, writes []attr.Tensor, err error) {
 	if m.prefix == "" || m.env.Tensors == nil {
 		return nil
@@ -63,10 +63,10 @@ func (m *localMemFiles) write(memories []LocalMem) error {
 		}
 	}
 	if !used {
-		m.env.Warnf("track-local-mem: no op that ran says which tensors it reads or writes")
+		m.env.Warnf("track-local-mem: no op that ran has the tensors that it reads or writes")
 	}
 	if rewrites > 0 {
-		m.env.Warnf("track-local-mem: %d writes of tensors that are there already change nothing", rewrites)
+		m.env.Warnf("track-local-mem: %d writes of existing tensors have no effect", rewrites)
 	}
 	return nil
 }

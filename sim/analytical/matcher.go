@@ -6,25 +6,25 @@ import "math/bits"
 // and receives wait in a hash table of keys.
 type matcher struct {
 	messages []message
-	free     uint32 // list of free messages through next
+	free     uint32 // free messages, linked through next
 	posts    []post
-	freePost uint32 // list of free posts through next
+	freePost uint32 // free posts, linked through next
 
-	table []slot // open addressing; length a power of two, less than half full
+	table []slot // open addressing; the length is a power of two, less than half is used
 	used  int
 }
 
 // message is a message in the network, or one that has arrived and has no receive yet.
 type message struct {
 	size     uint64
-	meets    event // the event at the receiver on arrival; 0: no receive was posted yet
+	meets    event // event at the receiver on arrival; 0: no receive is posted yet
 	from, to int32
-	at       int32  // congestion-aware: the current device
+	at       int32  // congestion-aware: current device
 	sender   uint32 // the sender's op that ends on arrival; noOp: none
-	next     uint32 // the next waiting message of the same key; in the network, of a link's queue
-	queued   uint32 // the next message that waits for the same link
-	sw       int8   // congestion-aware: the dimension of the current switch, -1 for an NPU
-	there    bool   // it has arrived
+	next     uint32 // next waiting message of the same key; in the network, of a link's queue
+	queued   uint32 // next message that waits for the same link
+	sw       int8   // congestion-aware: dimension of the current switch, -1 for an NPU
+	there    bool   // the message has arrived
 	custom   bool   // sender is an op of a custom collective
 	control  bool   // a message of the rendezvous protocol, not of the trace
 }
@@ -35,15 +35,15 @@ type post struct {
 	next  uint32
 }
 
-// key identifies the messages that a receive matches.
+// key identifies the messages that match a receive.
 type key struct {
 	tag      uint64
 	size     uint64
-	context  uint32 // of the tag
+	context  uint32 // context of the tag
 	from, to int32
 }
 
-// slot is a non-empty list of waiting messages or posts of a key. Numbers of messages and posts begin with 1.
+// slot is a non-empty list of waiting messages or posts of a key. Messages and posts are numbered from 1.
 type slot struct {
 	key         key
 	first, last uint32
@@ -73,7 +73,7 @@ func (m *matcher) forget(i uint32) {
 	m.free = i
 }
 
-// send adds a message. It matches the first waiting receive of its key, or waits itself.
+// send adds a message. It matches the first waiting receive of its key, or waits.
 func (m *matcher) send(k *key, i uint32) {
 	s := m.find(k)
 	if s.used && s.posts {
@@ -95,7 +95,7 @@ func (m *matcher) send(k *key, i uint32) {
 	m.insert(s, slot{key: *k, first: i, last: i, used: true})
 }
 
-// receive adds a receive that leads to ev. It returns the message that it matches, 0 if it waits for one.
+// receive adds a receive that leads to ev. It returns the matching message, or 0 if it waits.
 func (m *matcher) receive(k *key, ev event) uint32 {
 	s := m.find(k)
 	if s.used && !s.posts {
@@ -157,7 +157,7 @@ func (m *matcher) insert(s *slot, content slot) {
 	*s = content
 }
 
-// remove empties a slot, and moves later entries that could otherwise not be found.
+// remove empties a slot, and moves later entries that find would otherwise miss.
 func (m *matcher) remove(s *slot) {
 	m.used--
 	mask := uint64(len(m.table) - 1)

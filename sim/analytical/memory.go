@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// MemoryKind is the kind of memory that an NPU's loads and stores access.
+// MemoryKind is the kind of memory accessed by an NPU's loads and stores.
 type MemoryKind uint8
 
 // Kinds of memory. The first four are those of ASTRA-sim's public memory backend, the others those of the ASTRA-sim 2.0
@@ -15,14 +15,14 @@ const (
 	PerNPU                             // one memory per NPU
 	PerNode                            // one memory per node, which serves one access at a time
 	Pool                               // one memory for all NPUs, which serves one access at a time
-	HierarchicalPool                   // memory groups, reached through out-node and in-node switches
-	Local                              // one memory per NPU, with a bandwidth that may be fractional
+	HierarchicalPool                   // memory groups behind out-node and in-node switches
+	Local                              // one memory per NPU, with a possibly fractional bandwidth
 )
 
 // Memory is the memory configuration.
 type Memory struct {
 	Kind        MemoryKind
-	Latency     float64 // nanoseconds
+	Latency     float64 // in nanoseconds
 	Bandwidth   float64 // 10^9 bytes per second; not for HierarchicalPool
 	Nodes       int     // PerNode, HierarchicalPool: number of nodes
 	NPUsPerNode int     // PerNode, HierarchicalPool: NPUs per node
@@ -33,21 +33,21 @@ type Memory struct {
 // HierarchicalMemory is a memory pool outside the nodes. Chunks of a tensor pass from the remote memory groups through
 // out-node switches to the in-node switch of each node, and from there to its NPUs.
 type HierarchicalMemory struct {
-	Switches  int     // out-node switches
-	Groups    int     // remote memory groups
-	ChunkSize int64   // bytes
+	Switches  int     // number of out-node switches
+	Groups    int     // number of remote memory groups
+	ChunkSize int64   // in bytes
 	MemSideBW float64 // out-node fabric on the memory side, 10^9 bytes per second
 	GPUSideBW float64 // out-node fabric on the node side, 10^9 bytes per second
 	InNodeBW  float64 // in-node fabric, 10^9 bytes per second
-	// InSwitch makes the switches carry out collectives in transit: a load is an all-gather, a store a reduce-scatter.
+	// InSwitch makes the switches run collectives in transit: a load is an all-gather, a store a reduce-scatter.
 	InSwitch bool
 }
 
 // noServer is the result of Memory.server if accesses do not wait for each other.
 const noServer = -1
 
-// server returns the number of the memory that serves the accesses of the given NPU one at a time, first come, first
-// served, or noServer.
+// server returns the number of the memory that serves the NPU's accesses one at a time in order of arrival, or
+// noServer.
 func (m *Memory) server(npu int) int {
 	switch m.Kind {
 	case PerNode:
@@ -63,17 +63,17 @@ func (m *Memory) Check(npus int) error {
 	places := m.Nodes * m.NPUsPerNode
 	switch {
 	case m.Kind == PerNode && places < npus:
-		return fmt.Errorf("the memory is for %d nodes of %d NPUs, and the network has %d: num-nodes times "+
-			"num-npus-per-node must be at least that", m.Nodes, m.NPUsPerNode, npus)
+		return fmt.Errorf("the memory has %d nodes of %d NPUs, but the network has %d NPUs: expected num-nodes times "+
+			"num-npus-per-node to be at least this number", m.Nodes, m.NPUsPerNode, npus)
 	case m.Kind == HierarchicalPool && places != npus:
-		return fmt.Errorf("the memory is for %d nodes of %d NPUs, and the network has %d: num-nodes times "+
-			"num-npus-per-node must be that", m.Nodes, m.NPUsPerNode, npus)
+		return fmt.Errorf("the memory has %d nodes of %d NPUs, but the network has %d NPUs: expected num-nodes times "+
+			"num-npus-per-node to be this number", m.Nodes, m.NPUsPerNode, npus)
 	}
 	return nil
 }
 
 // accessTime returns the service time of an access of the given bytes in nanoseconds, at most math.MaxInt64. For
-// HierarchicalPool it assumes that all NPUs access as much at the same time. It must not be called for NoExpansion.
+// HierarchicalPool it assumes that all NPUs access the same amount concurrently. It must not be called for NoExpansion.
 func (m *Memory) accessTime(bytes int64) int64 {
 	if m.Kind == HierarchicalPool || m.Kind == Local {
 		return wholeNanoseconds(m.Latency + m.transferTime(bytes))
@@ -93,7 +93,7 @@ func wholeNanoseconds(ns float64) int64 {
 	return int64(ns)
 }
 
-// Stages returns the time of a chunk in each stage, in nanoseconds: from a memory group to the out-node switches, from
+// Stages returns the time of a chunk in each stage in nanoseconds: from a memory group to the out-node switches, from
 // there to a node, and from its in-node switch to the NPUs.
 func (m *Memory) Stages() [3]float64 {
 	h := m.Hierarchical
@@ -117,7 +117,7 @@ func (m *Memory) Loads(bytes int64) [3]float64 {
 }
 
 // Chunks returns the number of chunks that each memory group sends through each out-node switch if every NPU accesses
-// the given bytes. A remainder is a chunk of its own.
+// the given bytes. A remainder is a separate chunk.
 func (m *Memory) Chunks(bytes int64) float64 {
 	h := m.Hierarchical
 	npus := float64(m.Nodes * m.NPUsPerNode)
@@ -125,7 +125,7 @@ func (m *Memory) Chunks(bytes int64) float64 {
 }
 
 // transferTime returns the time of an access without latency, in nanoseconds. For HierarchicalPool the three stages
-// form a pipeline, each step of which takes as long as the slowest stage that has a chunk.
+// form a pipeline; the slowest stage with a chunk determines the time of each step.
 func (m *Memory) transferTime(bytes int64) float64 {
 	switch m.Kind {
 	case Local:

@@ -2,7 +2,10 @@
 
 package analytical
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // memoryTypes are the values of the key memory-type.
 var memoryTypes = []string{
@@ -19,15 +22,15 @@ func (k MemoryKind) String() string {
 	return memoryTypes[k]
 }
 
-// ReadMemory reads a memory configuration file. Errors and warnings call it name. It reports keys without effect to
-// warn; a nil warn discards.
+// ReadMemory reads a memory configuration file; name is the file name for errors and warnings. It calls warn for keys
+// without effect; nil discards warnings.
 func ReadMemory(text []byte, name string, warn func(message string, args ...any)) (Memory, error) {
 	f, err := openConfig(text, name, warn)
 	if err != nil {
 		return Memory{}, err
 	}
 	if !f.has("memory-type") {
-		f.fail("memory-type", "one of the types of memory")
+		f.fail("memory-type", "one of "+strings.Join(memoryTypes, ", "))
 		return Memory{}, f.err
 	}
 	kinds := []MemoryKind{NoExpansion, PerNPU, PerNode, Pool, HierarchicalPool, Local}
@@ -37,7 +40,7 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 	}
 	switch m.Kind {
 	case PerNPU, PerNode, Pool:
-		// Integers in ASTRA-sim: a bandwidth below 1 divides by zero.
+		// integers in ASTRA-sim: a bandwidth below 1 divides by zero
 		m.Latency = float64(f.integer("remote-mem-latency", 0, 0, maxTicks))
 		m.Bandwidth = float64(f.required("remote-mem-bw").integer("remote-mem-bw", 1, 1, maxTicks))
 		f.missing("remote-mem-latency", "0")
@@ -63,14 +66,14 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 	return m, f.close()
 }
 
-// memoryKeys are the keys that some kind of memory uses.
+// memoryKeys are the keys used by some kind of memory.
 var memoryKeys = []string{
 	"num-nodes", "num-npus-per-node", "remote-mem-latency", "remote-mem-bw", "latency", "bandwidth",
 	"num-out-node-switches", "num-remote-memory-groups", "chunk-size", "mem-side-bw", "gpu-side-bw", "in-node-bw",
 	"in-switch",
 }
 
-// maxTicks is the longest time in a configuration, in nanoseconds: about 104 days, up to which doubles are exact.
+// maxTicks is the longest time in a configuration in nanoseconds: about 104 days; doubles are exact up to it.
 const maxTicks = 1 << 53
 
 // required fails if the key is missing.

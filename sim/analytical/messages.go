@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Contexts of tags. Those of messages of the trace are communicators; those of collectives follow.
+// Contexts of tags. Those of the trace's messages are communicators; those of collectives follow.
 const (
 	contextCollective = 1 << 30
-	contextRequest    = 1 << 31 // added to the context of a message to announce that its receiver is ready
+	contextRequest    = 1 << 31 // added to a message's context to announce that its receiver is ready
 )
 
 // keyOf returns the key of a message of the trace.
@@ -20,7 +20,7 @@ func (e *engine) keyOf(n *npu, o *op, i uint32, from, to int32) key {
 	return k
 }
 
-// shortTag returns ASTRA-sim's shortened tag of a message, which differs from tags of collectives.
+// shortTag returns ASTRA-sim's shortened tag of a message, which differs from the tags of collectives.
 func shortTag(tag uint64) uint64 {
 	return uint64(uint32(tag)) % 500_000_000
 }
@@ -64,13 +64,13 @@ func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 	e.meetOrWait(&request, newEvent(readyToSend, k.from, m))
 }
 
-// requestKey returns the key of the message that announces a ready receiver. Its size is always the same, so messages
-// of one tag are requested in order, whatever their sizes.
+// requestKey returns the key of the message that announces a ready receiver. Its size is constant, so messages of a tag
+// are requested in order, regardless of their sizes.
 func requestKey(k *key) key {
 	return key{tag: k.tag, context: k.context | contextRequest, from: k.to, to: k.from}
 }
 
-// receive makes ev happen when the message of the key is there.
+// receive triggers ev when the message of the key has arrived.
 func (e *engine) receive(k *key, ev event) {
 	if !e.system.Rendezvous {
 		e.meetOrWait(k, ev)
@@ -92,7 +92,7 @@ func (e *engine) receive(k *key, ev event) {
 	e.transmit(m)
 }
 
-// meetOrWait adds a receive. If its message is there already, ev happens now, after the pending events of this time.
+// meetOrWait adds a receive. If its message has already arrived, ev occurs now, after the pending events of this time.
 func (e *engine) meetOrWait(k *key, ev event) {
 	m := e.matcher.receive(k, ev)
 	if m == 0 || !e.matcher.messages[m].there {
@@ -119,10 +119,11 @@ func (e *engine) transmit(i uint32) {
 
 // tooLong ends the run at a message whose transmission time is out of range.
 func (e *engine) tooLong(m *message) {
-	e.fail(fmt.Errorf("a message of %d bytes from rank %d to rank %d takes too long", m.size, m.from, m.to))
+	e.fail(fmt.Errorf("the transmission time of a message of %d bytes from rank %d to rank %d is out of range", m.size,
+		m.from, m.to))
 }
 
-// enterLink makes a message take the next link of its route, or wait for it.
+// enterLink puts a message on the next link of its route, or makes it wait for the link.
 func (e *engine) enterLink(i uint32) {
 	m := &e.matcher.messages[i]
 	l, next, sw := e.links.hop(m.at, m.to, int(m.sw))
@@ -155,7 +156,7 @@ func (e *engine) takeLink(l int32, i uint32) {
 	e.after(free, newEvent(linkFree, 0, uint32(l)))
 }
 
-// reachDevice makes a message continue from a device, or arrive.
+// reachDevice continues a message's route from a device, or delivers the message.
 func (e *engine) reachDevice(i uint32) {
 	if m := &e.matcher.messages[i]; m.sw < 0 && m.at == m.to {
 		e.arrive(i)

@@ -6,7 +6,7 @@ type Topology uint8
 // Topologies of ASTRA-sim's analytical network.
 const (
 	Ring           Topology = iota // links in both directions between neighbors
-	FullyConnected                 // a link between any two
+	FullyConnected                 // a link between any two NPUs
 	Switch                         // a link from each NPU to a switch, and one back
 )
 
@@ -20,13 +20,13 @@ func (t Topology) String() string {
 // Dim is one dimension of a network.
 type Dim struct {
 	Topology  Topology
-	NPUs      int     // per ring, clique or switch of the dimension; 2 or more
-	Bandwidth float64 // per link, 2^30 bytes per second, as in the configuration file
-	Latency   float64 // per link, nanoseconds
+	NPUs      int     // number of NPUs per ring, clique or switch of the dimension, at least 2
+	Bandwidth float64 // per link in 2^30 bytes per second, as in the configuration file
+	Latency   float64 // per link in nanoseconds
 }
 
-// Network is a network of NPUs with any number of dimensions. The number of an NPU is its address, with dimension 0
-// varying fastest.
+// Network is a network of NPUs with any number of dimensions. The number of an NPU is its address; dimension 0 varies
+// fastest.
 type Network struct {
 	Dims  []Dim
 	Aware bool // congestion-aware: messages on the same link wait for each other

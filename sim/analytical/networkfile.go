@@ -14,8 +14,8 @@ import (
 // maxNetworkNPUs is the largest number of NPUs of a network.
 const maxNetworkNPUs = 1 << 24
 
-// ReadNetwork reads a network configuration file. Errors and warnings call it name. It reports keys without effect to
-// warn; a nil warn discards.
+// ReadNetwork reads a network configuration file; name is the file name for errors and warnings. It calls warn for keys
+// without effect; nil discards warnings.
 func ReadNetwork(text []byte, name string, warn func(message string, args ...any)) (Network, error) {
 	file, err := openYAML(text, name, warn)
 	if err != nil {
@@ -59,7 +59,7 @@ func (n *Network) checkSize() error {
 	npus := 1
 	for _, d := range n.Dims {
 		if d.NPUs > maxNetworkNPUs/npus {
-			return fmt.Errorf("expected at most %d NPUs in all, found more", maxNetworkNPUs)
+			return fmt.Errorf("expected at most %d NPUs, found more", maxNetworkNPUs)
 		}
 		npus *= d.NPUs
 	}

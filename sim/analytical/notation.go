@@ -1,5 +1,5 @@
 // This file parses and formats networks in the notation of the ASTRA-sim 2.0 paper (Won et al., ISPASS 2023, section
-// IV-B), with bandwidths and latencies. docs/reference/backends/analytical.md describes it.
+// IV-B), extended by bandwidths and latencies. docs/reference/backends/analytical.md describes it.
 
 package analytical
 
@@ -17,7 +17,7 @@ var shortNames = [...]string{Ring: "R", FullyConnected: "FC", Switch: "SW"}
 //	Ring(4)_FC(2)_Switch(8)@100,50,25GB/s,50,500,1000ns
 //
 // or R(4)_SW(8)@100GB/s,500ns: the dimensions, then the link bandwidth of each in 2^30 bytes per second, as in
-// ASTRA-sim's files, and the link latency of each. A single bandwidth or latency applies to all dimensions.
+// ASTRA-sim's files, then the link latency of each. A single bandwidth or latency applies to all dimensions.
 func ParseNetwork(text string) (Network, error) {
 	n, err := parseNetwork(text)
 	if err == nil {
@@ -32,7 +32,7 @@ func ParseNetwork(text string) (Network, error) {
 func parseNetwork(text string) (n Network, err error) {
 	shape, links, found := strings.Cut(text, "@")
 	if !found {
-		return n, fmt.Errorf("expected @ and then bandwidths and latencies, as in Ring(4)_FC(2)@100,50GB/s,500ns")
+		return n, fmt.Errorf("expected @ followed by bandwidths and latencies, as in Ring(4)_FC(2)@100,50GB/s,500ns")
 	}
 	for _, part := range strings.Split(shape, "_") {
 		d, err := parseDim(part)
@@ -62,7 +62,7 @@ func parseNetwork(text string) (n Network, err error) {
 		case !(d.Bandwidth > 0):
 			return n, fmt.Errorf("expected a bandwidth above 0, found %v", d.Bandwidth)
 		case !(d.Latency >= 0):
-			return n, fmt.Errorf("expected a latency of 0 or more, found %v", d.Latency)
+			return n, fmt.Errorf("expected a latency of at least 0, found %v", d.Latency)
 		}
 	}
 	return n, nil
@@ -74,7 +74,7 @@ func parseDim(text string) (d Dim, err error) {
 	number, closed := strings.CutSuffix(count, ")")
 	npus, err := strconv.ParseUint(number, 10, 31)
 	if err != nil || !closed || npus < 2 {
-		return d, fmt.Errorf("expected a dimension such as Ring(4), of 2 NPUs or more, found %q", text)
+		return d, fmt.Errorf("expected a dimension such as Ring(4) with at least 2 NPUs, found %q", text)
 	}
 	d.NPUs = int(npus)
 	for t := range topologyNames {
@@ -86,7 +86,7 @@ func parseDim(text string) (d Dim, err error) {
 	return d, fmt.Errorf("expected Ring (R), FullyConnected (FC) or Switch (SW), found %q", name)
 }
 
-// parseEach parses numbers separated by commas: one per dimension, or one for all.
+// parseEach parses comma-separated numbers: one per dimension, or one for all.
 func parseEach(text string, dims int) ([]float64, error) {
 	parts := strings.Split(text, ",")
 	switch {

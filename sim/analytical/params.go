@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// number declares a number of the network or system configuration, which a sweep can vary.
+// number declares a number of the network or system configuration that a sweep can vary.
 func number[T float64 | int | int64](name string,
 	parse func(string) (*big.Rat, error), help string, at ...*T) param.Param {
 	set := func(x *big.Rat) error {
@@ -45,8 +45,8 @@ func number[T float64 | int | int64](name string,
 	return param.Custom("number", name, help, parse, set, text).Only().Sweep()
 }
 
-// numbers returns the table of the numbers that sweeps vary. A number of all dimensions precedes those of single ones,
-// which override it.
+// numbers returns the table of the numbers that sweeps can vary. A number for all dimensions precedes those for single
+// dimensions, which override it.
 func (b *backend) numbers(n *Network, s *System) param.Set {
 	var all, single param.Set
 	var bandwidths, latencies []*float64
@@ -70,12 +70,12 @@ func (b *backend) numbers(n *Network, s *System) param.Set {
 	}
 	all = append(append(all, single...),
 		number("splits", parseCount(MaxSplits), "chunks per collective", &s.Splits),
-		number("active-chunks", parseCount(math.MaxInt32), "chunks that a rank works on concurrently", &s.ActiveChunks),
+		number("active-chunks", parseCount(math.MaxInt32), "concurrent chunks per rank", &s.ActiveChunks),
 		number("queues", parseCount(MaxQueues), "queues per dimension", &s.Queues),
-		number("endpoint-delay", parseDelay, "delay of a message at its endpoint, in ns", &s.EndpointDelay),
-		number("local-mem-bw", parseNumber, "bandwidth of local memory in GB/s", &s.LocalMemBW))
+		number("endpoint-delay", parseDelay, "end-point delay of a message, in ns", &s.EndpointDelay),
+		number("local-mem-bw", parseNumber, "local memory bandwidth, in GB/s", &s.LocalMemBW))
 	if s.Roofline {
-		all = append(all, number("peak-perf", parseNumber, "peak performance in TFLOPS", &s.PeakPerf))
+		all = append(all, number("peak-perf", parseNumber, "peak performance, in TFLOPS", &s.PeakPerf))
 	}
 	return all
 }
@@ -88,7 +88,7 @@ func parseNumber(text string) (*big.Rat, error) {
 	return new(big.Rat).SetFloat64(v), nil
 }
 
-// parseBandwidth reads a number of 2^30 bytes a second, which ASTRA-sim calls GB/s.
+// parseBandwidth parses a number of 2^30 bytes per second, which ASTRA-sim calls GB/s.
 func parseBandwidth(text string) (*big.Rat, error) {
 	v, err := parseNumber(strings.TrimSuffix(text, "GB/s"))
 	if err == nil && v.Sign() == 0 {
@@ -97,7 +97,7 @@ func parseBandwidth(text string) (*big.Rat, error) {
 	return v, err
 }
 
-// parseNanoseconds reads a time, which without a unit is in nanoseconds.
+// parseNanoseconds parses a time; without a unit, it is in nanoseconds.
 func parseNanoseconds(text string) (*big.Rat, error) {
 	if v, err := parseNumber(text); err == nil {
 		return v, nil
@@ -106,7 +106,7 @@ func parseNanoseconds(text string) (*big.Rat, error) {
 	return big.NewRat(int64(t), 1000), err
 }
 
-// parseDelay reads a time of at most a second or two.
+// parseDelay parses a time of at most 2^31-1 ns.
 func parseDelay(text string) (*big.Rat, error) {
 	v, err := parseNanoseconds(text)
 	if err == nil && v.Cmp(big.NewRat(math.MaxInt32, 1)) > 0 {
@@ -115,7 +115,7 @@ func parseDelay(text string) (*big.Rat, error) {
 	return v, err
 }
 
-// parseCount returns what reads a whole number from 1 to most.
+// parseCount returns a parser of integers from 1 to most.
 func parseCount(most int64) func(string) (*big.Rat, error) {
 	return func(text string) (*big.Rat, error) {
 		n, err := units.ParseCount(text, 1, most)
@@ -123,7 +123,7 @@ func parseCount(most int64) func(string) (*big.Rat, error) {
 	}
 }
 
-// parametersOf returns the parameters of a run as its result lists them.
+// parametersOf returns the parameters of a run for its result.
 func (b *backend) parametersOf(n *Network, s *System) sim.Values {
 	var all sim.Values
 	add := func(name string, value any) { all = append(all, sim.Value{Name: name, Value: value}) }
@@ -147,10 +147,10 @@ func (b *backend) parametersOf(n *Network, s *System) sim.Values {
 	return all
 }
 
-// settings returns the parameters of a run in one line for people.
+// settings formats the parameters of a run in one line.
 func settings(n *Network, all sim.Values) string {
 	text := n.String()
-	for _, v := range all[1:] { // after the shape of the network
+	for _, v := range all[1:] { // skip the shape of the network
 		if !strings.HasPrefix(v.Name, "bw") && !strings.HasPrefix(v.Name, "lat") && v.Value != "" {
 			text += fmt.Sprintf(" %s=%v", v.Name, v.Value)
 		}

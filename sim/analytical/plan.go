@@ -6,27 +6,27 @@ import (
 	"math/bits"
 )
 
-// phase is one pass of a chunk through an algorithm on a ring. It is the same for all NPUs, apart from their positions
+// phase is one pass of a chunk through an algorithm on a ring. It is the same for all NPUs, except for their positions
 // in the ring.
 type phase struct {
 	op        Collective
 	algorithm AlgorithmName
 	backward  bool   // direction around the ring
 	minTree   bool   // DoubleBinaryTree: the tree whose root is the lowest NPU
-	queue     int32  // of the NPU
-	comm      int32  // the communicator that forms the ring; -1: the ring is n NPUs at equal distances
-	n, stride int32  // of the ring
-	window    int32  // steps that begin at once
-	sends     int32  // messages that each NPU sends
-	cycle     int32  // period, in steps, of the pattern of reductions
+	queue     int32  // queue of the NPU
+	comm      int32  // communicator that forms the ring; -1: the ring is n equidistant NPUs
+	n, stride int32  // number and distance of the NPUs of the ring
+	window    int32  // number of steps that start at once
+	sends     int32  // messages sent by each NPU
+	cycle     int32  // period of the reduction pattern in steps
 	size, out uint64 // bytes of the chunk per NPU before and after
-	message   uint64 // bytes per message; HalvingDoubling: of the first
-	delay     uint64 // end-point delay, nanoseconds
-	reduction uint64 // of a message, nanoseconds; not for HalvingDoubling
+	message   uint64 // bytes per message; HalvingDoubling: of the first message
+	delay     uint64 // end-point delay in nanoseconds
+	reduction uint64 // reduction time of a message in nanoseconds; not for HalvingDoubling
 	custom    *Program
 }
 
-// customAlgorithm marks a phase that a program carries out.
+// customAlgorithm marks a phase run by a program.
 const customAlgorithm AlgorithmName = 255
 
 // plan is the phases of a chunk, a part of planTable.phases.
@@ -34,19 +34,19 @@ type plan struct {
 	first, count int32
 }
 
-// planTable holds the phases of all plans, without duplicates.
+// planTable contains the phases of all plans without duplicates.
 type planTable struct {
 	phases []phase
 	known  map[uint64][]plan // by hash
 	seed   maphash.Seed
-	last   plan // of the last look-up
+	last   plan // result of the last lookup
 }
 
 func newPlanTable() planTable {
 	return planTable{known: make(map[uint64][]plan), seed: maphash.MakeSeed()}
 }
 
-// intern returns the plan of the given phases.
+// intern returns the plan with the given phases.
 func (t *planTable) intern(phases []phase) plan {
 	if t.same(t.last, phases) {
 		return t.last
@@ -82,21 +82,21 @@ func (t *planTable) same(p plan, phases []phase) bool {
 	return true
 }
 
-// chunker makes the plans of the chunks of a collective at an NPU.
+// chunker creates the plans of the chunks of a collective at an NPU.
 type chunker struct {
 	e        *engine
 	npu      int32
 	coll     Collective
 	rings    []ring
 	involved uint32 // one bit per ring
-	comm     int32  // the communicator that forms the only ring, -1 if rings are dimensions
+	comm     int32  // communicator that forms the only ring; -1 if rings are dimensions
 
-	order  []int // of rings
+	order  []int // order of rings
 	phases []phase
 	size   uint64 // size of the chunk after the phases so far
 }
 
-// chunk returns the plan of the next chunk, whose tag is given, and the remaining size.
+// chunk returns the plan of the next chunk with the given tag, and the remaining size.
 func (c *chunker) chunk(o *op, tag, chunk, left uint64) (plan, uint64, error) {
 	c.order = c.order[:0]
 	for i := range c.rings {
@@ -123,17 +123,17 @@ func (c *chunker) chunk(o *op, tag, chunk, left uint64) (plan, uint64, error) {
 		return plan{}, 0, err
 	}
 	if len(c.phases) == 0 {
-		return plan{}, 0, fmt.Errorf("the %v involves no dimension of the network", c.coll)
+		return plan{}, 0, fmt.Errorf("the %v uses no dimension of the network", c.coll)
 	}
 	return c.e.plans.intern(c.phases), left, nil
 }
 
-// byThemis reports whether Themis chooses the order of the dimensions.
+// byThemis reports whether Themis selects the order of the dimensions.
 func (c *chunker) byThemis() bool {
 	return c.e.themis != nil && c.coll != AllToAll && c.comm < 0
 }
 
-// makePhases lists the phases of a chunk.
+// makePhases creates the phases of a chunk.
 func (c *chunker) makePhases() error {
 	var involved []int
 	for _, i := range c.order {
@@ -171,8 +171,8 @@ func (c *chunker) makePhases() error {
 	return nil
 }
 
-// next, nextLower and nextUpper return the next of a dimension's queues (all, the lower half or the upper half), and
-// whether its phase goes backward around a ring.
+// next, nextLower and nextUpper return the next of a dimension's queues (all queues, their lower half or their upper
+// half), and whether its phase goes backward around a ring.
 func (c *counters) next(queues int) (queue int, backward bool) {
 	queue = int(c.any)
 	if c.any++; int(c.any) >= queues {
@@ -249,7 +249,7 @@ func (c *chunker) add(op Collective, i int, next func(*counters, int) (int, bool
 			if p.algorithm == RingAlgorithm {
 				sends := int64(p.n) * int64(p.n-1) / 2
 				if sends > 1<<30 {
-					return fmt.Errorf("an alltoall on a ring of %d NPUs takes too many steps", p.n)
+					return fmt.Errorf("an alltoall on a ring of %d NPUs has too many steps", p.n)
 				}
 				p.sends = int32(sends)
 			}
@@ -273,10 +273,10 @@ func (c *chunker) add(op Collective, i int, next func(*counters, int) (int, bool
 	return nil
 }
 
-// groupDelay is the end-point delay of collectives of communicators that lack some NPUs, nanoseconds.
+// groupDelay is the end-point delay of collectives of communicators that lack some NPUs, in nanoseconds.
 const groupDelay = 10
 
-// reductionTime returns the duration of reducing a message: two reads and a write, each truncated to nanoseconds.
+// reductionTime returns the reduction time of a message: two reads and a write, each truncated to nanoseconds.
 func (s *System) reductionTime(bytes uint64) uint64 {
 	if s.LocalMemBW == 0 {
 		return 0

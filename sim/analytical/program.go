@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Program is a compiled trace. It may be run several times, concurrently.
+// Program is a compiled trace. It may run several times, concurrently.
 type Program struct {
 	graphs  []*graph // by rank; ranks with the same DAG share one
 	groups  []group  // by communicator
@@ -18,7 +18,7 @@ type Program struct {
 	untimed int64
 }
 
-// NPUs returns the number of NPUs of the program: its ranks.
+// NPUs returns the number of NPUs of the program, its ranks.
 func (p *Program) NPUs() int {
 	return len(p.graphs)
 }
@@ -28,8 +28,8 @@ func (p *Program) Rounded() int64 {
 	return p.rounded
 }
 
-// Untimed returns the number of calcs of the accelerator with operations but no duration. Without the roofline model,
-// each takes a nanosecond, as in ASTRA-sim.
+// Untimed returns the number of accelerator calcs with flops but no duration. Without the roofline model, each takes a
+// nanosecond, as in ASTRA-sim.
 func (p *Program) Untimed() int64 {
 	return p.untimed
 }
@@ -38,18 +38,18 @@ func (p *Program) Untimed() int64 {
 type graph struct {
 	ops        []op // with a sentinel that ends the dependents of the last op
 	dependents []uint32
-	waits      []uint32 // by op, the number of its dependencies
+	waits      []uint32 // by op: number of its dependencies
 	roots      []uint32 // ops without dependencies
 	lanes      int
 
-	// nil if all values are 0.
+	// Nil if all values are 0.
 	tags     []int64
 	flops    []int64
 	dims     []int32
 	priority []int32
 	release  []uint64
 
-	startFirst      []uint32 // by op, where its start dependents begin in startDependents; nil: there are none
+	startFirst      []uint32 // by op: start of its list in startDependents; nil: no start dependents
 	startDependents []uint32
 
 	rounded int64
@@ -66,7 +66,7 @@ type op struct {
 	kind  opKind
 	lane  uint8
 	coll  Collective
-	bare  bool // a calc with a duration but neither operations nor bytes
+	bare  bool // a calc with a duration but neither flops nor bytes
 }
 
 // opKind is the backend's kind of an op.
@@ -82,23 +82,23 @@ const (
 	opMarker
 )
 
-// Lanes of an NPU are resources that ops occupy exclusively. Each stream of the accelerator is one.
+// Lanes of an NPU are resources that ops occupy exclusively. Each accelerator stream is a lane.
 const (
 	laneComm     = 0
 	laneHost     = 1
-	laneStreams  = 2 // the first stream
+	laneStreams  = 2 // first stream
 	maxLanes     = 64
 	laneUnneeded = maxLanes // for receives
 )
 
-// group is the members of a communicator.
+// group is the ranks of a communicator.
 type group struct {
 	members   []int32 // in communicator order
-	sorted    []int32 // positions sorted by member; nil if the members are ascending
+	sorted    []int32 // positions sorted by rank; nil if the ranks are ascending
 	ascending bool
 }
 
-// position returns the position of an NPU in the group, -1 if it is no member.
+// position returns the position of an NPU in the group, or -1 if it is not in the group.
 func (g *group) position(npu int32) int32 {
 	if g.ascending {
 		i, found := slices.BinarySearch(g.members, npu)
@@ -131,9 +131,9 @@ func newGroup(c *dag.Comm, ranks int) (group, error) {
 	return g, nil
 }
 
-// Compile compiles a trace, reading batches of ranks in parallel. It fails with a [sim.NotCompiledError] on ops that
-// the backend does not run: I/O, and collectives other than allreduce, allgather, reducescatter, alltoall and a bcast,
-// which takes the trace's duration. These can be lowered first. References within the trace must be in range.
+// Compile compiles a trace, reading batches of ranks in parallel. It returns a [*sim.NotCompiledError] for ops that the
+// backend does not run: I/O, and collectives other than allreduce, allgather, reducescatter, alltoall and a bcast,
+// which takes the trace's duration. These must be lowered first. References within the trace must be in range.
 func Compile(s dag.Source) (*Program, error) {
 	return compile(context.Background(), s)
 }

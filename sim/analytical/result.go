@@ -16,22 +16,22 @@ type Result struct {
 	LocalMem []LocalMem `json:"-"` // by NPU; nil without Options.Tensors
 }
 
-// NPUStats are statistics per NPU, in nanoseconds. The time of a class of ops is the length of the union of their
+// NPUStats are statistics per NPU in nanoseconds. The time of a class of ops is the length of the union of their
 // intervals from issue to end.
 type NPUStats struct {
 	Cycles    []uint64 `json:"cycles"`          // finish of the NPU
-	Exposed   []uint64 `json:"exposed"`         // Cycles less all calcs of the accelerator, modulo 2^64
+	Exposed   []uint64 `json:"exposed"`         // Cycles minus all accelerator calcs, modulo 2^64
 	WallTime  []uint64 `json:"wall_time"`       // end of the last op
 	CommTime  []uint64 `json:"comm_time"`       // sends, receives and collectives
 	GPUTime   []uint64 `json:"gpu_time"`        // calcs of the accelerator
 	CPUTime   []uint64 `json:"cpu_time"`        // calcs of the host
 	RemoteMem []uint64 `json:"remote_mem_time"` // loads and stores
-	// GPUTime plus CommTime less WallTime, modulo 2^64, if both are present; else 0.
+	// Overlap is GPUTime + CommTime - WallTime, modulo 2^64, if both are present, and 0 otherwise.
 	Overlap []uint64 `json:"total_compute_communication_overlap"`
 
-	// Means over the time of all calcs in the roofline model: the share of compute-bound calcs, the utilization of peak
-	// performance and of memory bandwidth, all in percent, and the operations per byte. They have three decimals, as
-	// printed by ASTRA-sim.
+	// Means over the time of all calcs in the roofline model: share of compute-bound calcs, utilization of peak
+	// performance and of memory bandwidth, all in percent, and flops per byte. They have three decimals, as printed by
+	// ASTRA-sim.
 	ComputeBound  []Decimal `json:"compute_bound_percentage,omitempty"`
 	ComputeUse    []Decimal `json:"average_compute_utilization,omitempty"`
 	MemoryUse     []Decimal `json:"average_memory_utilization,omitempty"`
@@ -44,10 +44,10 @@ type NPUStats struct {
 	Idle          []uint64 `json:"idle_time"` // idle time
 }
 
-// Decimal is a number printed with three decimals.
+// Decimal is a number printed with at most three decimals.
 type Decimal float64
 
-// MarshalJSON returns the number with three decimals, without trailing zeros.
+// MarshalJSON returns the number with at most three decimals, without trailing zeros.
 func (d Decimal) MarshalJSON() ([]byte, error) {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(float64(d), 'f', 3, 64), 64)
 	if err != nil || math.IsInf(rounded, 0) || math.IsNaN(rounded) {
@@ -56,31 +56,31 @@ func (d Decimal) MarshalJSON() ([]byte, error) {
 	return json.Marshal(rounded)
 }
 
-// sort is a class of ops in the statistics.
-type sort uint8
+// class is a class of ops in the statistics.
+type class uint8
 
 const (
-	sortGPU sort = iota
-	sortCPU
-	sortComm
-	sortMemory
-	sorts
-	sortNone = sorts
+	classGPU class = iota
+	classCPU
+	classComm
+	classMemory
+	classes
+	classNone = classes
 )
 
-func (o *op) sort() sort {
+func (o *op) class() class {
 	switch o.kind {
 	case opCompute:
 		if o.lane == laneHost {
-			return sortCPU
+			return classCPU
 		}
-		return sortGPU
+		return classGPU
 	case opMemory:
-		return sortMemory
+		return classMemory
 	case opMarker:
-		return sortNone
+		return classNone
 	}
-	return sortComm
+	return classComm
 }
 
 // npuStats are the counters of an NPU.
@@ -88,19 +88,19 @@ type npuStats struct {
 	finished  bool
 	cycles    uint64 // finish of the NPU
 	last      uint64 // end of the last op
-	computing uint64 // calcs of the accelerator, sum of durations
+	computing uint64 // sum of the durations of accelerator calcs
 	issued    int
 
-	active [sorts]int32
-	had    [sorts]bool
-	since  [sorts]uint64 // issue of the first active op of the class
-	total  [sorts]uint64
+	active [classes]int32
+	had    [classes]bool
+	since  [classes]uint64 // issue of the first active op of the class
+	total  [classes]uint64
 
 	changed                          uint64 // last change of activity
 	exposedComm, exposedMemory, idle uint64
 
-	calcs                            uint64  // of all calcs, from issue to end
-	bound                            uint64  // of compute-bound calcs
+	calcs                            uint64  // time of all calcs from issue to end
+	bound                            uint64  // time of compute-bound calcs
 	computeUse, memoryUse, intensity float64 // sums weighted by duration
 }
 
@@ -109,10 +109,10 @@ func (s *npuStats) pass(now uint64) {
 	d := now - s.changed
 	s.changed = now
 	switch {
-	case d == 0, s.active[sortGPU]+s.active[sortCPU] > 0:
-	case s.active[sortComm] > 0:
+	case d == 0, s.active[classGPU]+s.active[classCPU] > 0:
+	case s.active[classComm] > 0:
 		s.exposedComm += d
-	case s.active[sortMemory] > 0:
+	case s.active[classMemory] > 0:
 		s.exposedMemory += d
 	default:
 		s.idle += d
@@ -121,8 +121,8 @@ func (s *npuStats) pass(now uint64) {
 
 func (s *npuStats) begin(o *op, now uint64) {
 	s.issued++
-	k := o.sort()
-	if k == sortNone {
+	k := o.class()
+	if k == classNone {
 		return
 	}
 	s.pass(now)
@@ -135,8 +135,8 @@ func (s *npuStats) begin(o *op, now uint64) {
 
 func (s *npuStats) end(o *op, now uint64) {
 	s.last = now
-	k := o.sort()
-	if k == sortNone {
+	k := o.class()
+	if k == classNone {
 		return
 	}
 	s.pass(now)
@@ -155,7 +155,7 @@ func (s *npuStats) roofline(p *point, t uint64) {
 	s.intensity += p.intensity * float64(t)
 }
 
-// result makes the result from the counters.
+// result computes the result from the counters.
 func (e *engine) result() *Result {
 	n := len(e.npus)
 	r := &Result{Result: &sim.Result{
@@ -179,20 +179,20 @@ func (e *engine) result() *Result {
 		s.Cycles = append(s.Cycles, cycles)
 		s.Exposed = append(s.Exposed, cycles-c.computing)
 		s.WallTime = append(s.WallTime, c.last)
-		s.CommTime = append(s.CommTime, c.total[sortComm])
-		s.GPUTime = append(s.GPUTime, c.total[sortGPU])
-		s.CPUTime = append(s.CPUTime, c.total[sortCPU])
-		s.RemoteMem = append(s.RemoteMem, c.total[sortMemory])
+		s.CommTime = append(s.CommTime, c.total[classComm])
+		s.GPUTime = append(s.GPUTime, c.total[classGPU])
+		s.CPUTime = append(s.CPUTime, c.total[classCPU])
+		s.RemoteMem = append(s.RemoteMem, c.total[classMemory])
 		overlap := uint64(0)
-		if c.had[sortGPU] && c.had[sortComm] {
-			overlap = c.total[sortGPU] + c.total[sortComm] - c.last
+		if c.had[classGPU] && c.had[classComm] {
+			overlap = c.total[classGPU] + c.total[classComm] - c.last
 		}
 		s.Overlap = append(s.Overlap, overlap)
 		s.ExposedComm = append(s.ExposedComm, c.exposedComm)
 		s.ExposedMemory = append(s.ExposedMemory, c.exposedMemory)
 		s.Idle = append(s.Idle, c.idle)
 		if e.system.Roofline {
-			time := float64(c.calcs + 1) // as in ASTRA-sim, which thus avoids a division by 0
+			time := float64(c.calcs + 1) // as in ASTRA-sim, which thereby avoids a division by 0
 			s.ComputeBound = append(s.ComputeBound, Decimal(100*(float64(c.bound)/time)))
 			s.ComputeUse = append(s.ComputeUse, Decimal(100*(c.computeUse/time)))
 			s.MemoryUse = append(s.MemoryUse, Decimal(100*(c.memoryUse/time)))

@@ -15,19 +15,19 @@ type Options struct {
 	Network Network
 	System  System
 	Memory  Memory
-	// ExactSizes makes a send and a receive match only if they state the same size, as in ASTRA-sim. Otherwise those of
-	// a pair of ranks with the same tag match in order, as in MPI.
+	// ExactSizes matches a send and a receive only if they have the same size, as in ASTRA-sim. Otherwise those of a
+	// pair of ranks with the same tag match in order, as in MPI.
 	ExactSizes bool
-	// Node returns the node number of an op in the trace's format, by which System.CustomNodes and messages identify
-	// it. It may be nil.
+	// Node returns the number of an op in the trace's format, which identifies the op in System.CustomNodes and in
+	// messages. It may be nil.
 	Node func(rank, op int) uint64
 	// Tensors returns the tensors that an op reads and writes in the memory of its NPU, for Result.LocalMem. It is
-	// called when all ops have run. It may be nil.
+	// called after all ops have run. It may be nil.
 	Tensors func(rank, op int) (reads, writes []Tensor, err error)
 	// Ended is called for each op that ended, with its issue and end in nanoseconds. It may be nil.
 	Ended    func(rank, op int, issued, ended uint64)
-	Progress func(ops int64) // nil, or called now and then with the number of additional ops that ran
-	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: never
+	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
+	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 }
 
 // engine is a run of a program.
@@ -39,14 +39,14 @@ type engine struct {
 	matcher *matcher
 	links   *links
 	npus    []npu
-	ready   []simevent.MinHeap // by lane of every NPU, plus one for ops that need none: the ready ops
+	ready   []simevent.MinHeap // by lane of every NPU, plus one for ops without a lane: the ready ops
 	servers []server
 	buses   *buses    // nil: none
 	opTimes []opTimes // by NPU; nil: not needed
 
 	collectives
 	runs          []customRun // by NPU; nil: none
-	requests      []request   // of the rendezvous protocol
+	requests      []request   // requests of the rendezvous protocol
 	spareRequests []uint32    // unused numbers of requests
 
 	wild *wildcards // nil if no receive has a wildcard
@@ -59,16 +59,16 @@ type engine struct {
 // npu is the state of an NPU's workload.
 type npu struct {
 	g        *graph
-	waits    []uint32 // by op, the number of its unmet dependencies
-	left     int      // ops that have not ended
+	waits    []uint32 // by op: number of its unmet dependencies
+	left     int      // number of ops that have not ended
 	lanes    int      // start of its lanes in engine.ready
 	busy     uint64   // one bit per busy lane
 	walking  bool
-	deferred []uint32 // ops that became ready during a walk, for the next one
+	deferred []uint32 // ops that became ready during a walk, for the next walk
 
-	collective uint32 // the current collective op
-	tag        uint64 // of its first chunk
-	chunks     int    // its chunks that have not ended
+	collective uint32 // current collective op
+	tag        uint64 // tag of its first chunk
+	chunks     int    // number of its chunks that have not ended
 	priority   int64
 
 	stats npuStats
@@ -77,7 +77,7 @@ type npu struct {
 // rendezvousSize is the size of a ready message in bytes.
 const rendezvousSize = 8192
 
-// request is a receive that was announced to the sender.
+// request is a receive announced to the sender.
 type request struct {
 	key   key
 	meets event
@@ -95,8 +95,8 @@ type access struct {
 	op  uint32
 }
 
-// Run runs the program. It may be called repeatedly and concurrently. It fails with [sim.ErrTooLong] if a time is out
-// of range, if the network, the system or the memory cannot carry out an op, and if the context ends.
+// Run runs the program. It may be called repeatedly and concurrently. It returns [sim.ErrTooLong] if a time is out of
+// range, and an error if the network, the system or the memory does not support an op or the context ends.
 func (p *Program) Run(o Options) (*Result, error) {
 	started := time.Now()
 	e, err := newEngine(p, &o)
@@ -124,7 +124,7 @@ func (p *Program) Run(o Options) (*Result, error) {
 func newEngine(p *Program, o *Options) (*engine, error) {
 	n := o.Network.NPUs()
 	if n != p.NPUs() {
-		return nil, fmt.Errorf("the network has %d NPUs, and the trace %d ranks", n, p.NPUs())
+		return nil, fmt.Errorf("the network has %d NPUs, but the trace has %d ranks", n, p.NPUs())
 	}
 	if n >= maxNPUs {
 		return nil, fmt.Errorf("the network has %d NPUs, expected fewer than %d", n, maxNPUs)
@@ -167,7 +167,7 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	return e, nil
 }
 
-// start begins the workload of an NPU.
+// start starts the workload of an NPU.
 func (e *engine) start(r int32) {
 	n := &e.npus[r]
 	for _, i := range n.g.roots {
@@ -233,11 +233,11 @@ func (e *engine) fail(err error) {
 	}
 }
 
-// progressEvents is the largest number of events between progress reports, since the ops of some traces take many
+// progressEvents is the largest number of events between progress reports, since the ops of some traces have many
 // events.
 const progressEvents = 1 << 20
 
-// label returns the name of an op in messages: its number in the trace's format, if known.
+// label returns the name of an op for messages: its number in the trace's format, if known.
 func (e *engine) label(r int32, i uint32) string {
 	if e.o.Node == nil {
 		return fmt.Sprintf("op %d", i)
@@ -245,7 +245,7 @@ func (e *engine) label(r int32, i uint32) string {
 	return fmt.Sprintf("node %d", e.o.Node(int(r), int(i)))
 }
 
-// failOp ends the run with an error of an op.
+// failOp ends the run with an error about an op.
 func (e *engine) failOp(r int32, i uint32, why string, args ...any) {
 	e.fail(fmt.Errorf("rank %d %s %s", r, e.label(r, i), fmt.Sprintf(why, args...)))
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Causes of waiting of an op whose dependencies are met.
+// Reasons why an op with met dependencies waits.
 const (
-	opIssued = ^uint32(0) - 1 // it has begun
+	opIssued = ^uint32(0) - 1 // it has started
 	opEnded  = ^uint32(0)
 )
 
-// explain adds the incomplete ops of a run and the causes to its result.
+// explain adds the incomplete ops of a run, with their causes, to its result.
 func (e *engine) explain(r *sim.Result) {
 	r.Unmatched = e.unmatched()
 	r.Complete = r.Unmatched == nil
@@ -27,7 +27,7 @@ func (e *engine) explain(r *sim.Result) {
 	if r.Complete {
 		return
 	}
-	// First ops that began and did not end, which cause the others, then messages without a receive.
+	// First ops that started and did not end, which cause the others, then messages without a receive.
 	for _, begun := range []bool{true, false} {
 		if !begun {
 			e.unreceived(r)
@@ -60,15 +60,15 @@ func (e *engine) unreceived(r *sim.Result) {
 	slices.SortFunc(lost, func(a, b access) int { return cmp.Or(cmp.Compare(a.npu, b.npu), cmp.Compare(a.op, b.op)) })
 	for _, send := range lost[:min(len(lost), sim.MaxStuck-len(r.Stuck))] {
 		o := &e.npus[send.npu].g.ops[send.op]
-		if e.npus[send.npu].waits[send.op] == opEnded { // else it is listed already
+		if e.npus[send.npu].waits[send.op] == opEnded { // otherwise it is already listed
 			e.stuck(r, int(send.npu), int(send.op), fmt.Sprintf("a receive of %d bytes on rank %d, tag %d", o.bytes,
 				o.peer, e.npus[send.npu].g.tag(send.op)))
 		}
 	}
 }
 
-// eachLeft calls found with the number of each message of the trace that has no receive, and with 0 for each receive
-// that has no message.
+// eachLeft calls found with the number of each message of the trace without a receive, and with 0 for each receive
+// without a message.
 func (e *engine) eachLeft(found func(k *key, m uint32)) {
 	for i := range e.matcher.table {
 		s := &e.matcher.table[i]
@@ -155,7 +155,7 @@ func (e *engine) unmatched() *sim.Unmatched {
 	return l
 }
 
-// partner describes what an op that has begun waits for.
+// partner describes the partner that a started op waits for.
 func (e *engine) partner(r int32, n *npu, i uint32) string {
 	o := &n.g.ops[i]
 	tag := n.g.tag(i)
@@ -170,10 +170,10 @@ func (e *engine) partner(r int32, n *npu, i uint32) string {
 	case opCollective:
 		return e.absent(r, n, o)
 	}
-	return "its end, which the run did not get to"
+	return "its end, which the run did not reach"
 }
 
-// otherSize reports whether a receive has a message of another size.
+// otherSize reports a message of another size for a receive, if there is one.
 func (e *engine) otherSize(r int32, o *op, tag int64) string {
 	if !e.o.ExactSizes {
 		return ""
@@ -193,7 +193,7 @@ func (e *engine) otherSize(r int32, o *op, tag int64) string {
 	return fmt.Sprintf("; rank %d sent one of %d bytes, which does not match", o.peer, slices.Min(sizes))
 }
 
-// absent describes the members that a collective waits for.
+// absent describes the ranks that a collective waits for.
 func (e *engine) absent(r int32, n *npu, o *op) string {
 	g := &e.p.groups[o.comm]
 	dims := uint32(0)
@@ -210,20 +210,20 @@ func (e *engine) absent(r int32, n *npu, o *op) string {
 			more++
 		}
 	}
-	what := fmt.Sprintf("%v of communicator %d", o.coll, o.comm)
+	name := fmt.Sprintf("%v of communicator %d", o.coll, o.comm)
 	switch {
 	case first < 0:
-		return fmt.Sprintf("messages of an %s: all members have begun it, and wait for each other", what)
+		return fmt.Sprintf("messages of an %s: all ranks have started it and wait for each other", name)
 	case more > 0:
-		return fmt.Sprintf("rank %d and %d more to come to an %s", first, more, what)
+		return fmt.Sprintf("rank %d and %d more to come to an %s", first, more, name)
 	}
-	return fmt.Sprintf("rank %d to come to an %s", first, what)
+	return fmt.Sprintf("rank %d to come to an %s", first, name)
 }
 
-// unmet describes the unmet dependencies of an op that has not begun.
+// unmet describes the unmet dependencies of an op that has not started.
 func (e *engine) unmet(r int32, n *npu, i uint32) string {
 	if n.waits[i] == 0 {
-		return "an op of its own rank to end that needs what it needs"
+		return "the end of an op of its own rank that uses the same resource"
 	}
 	var unmet sim.Unmet
 	for _, by := range []struct {

@@ -68,7 +68,7 @@ func TestStuck(t *testing.T) {
 			"1 0 recv: a message of 10 bytes from rank 0, tag 0",
 			"2 0 recv: a message of 10 bytes from rank 0, tag 0",
 			"3 0 recv: a message of 10 bytes from rank 0, tag 0",
-			"0 1 send: an op of its own rank to end that needs what it needs",
+			"0 1 send: the end of an op of its own rank that uses the same resource",
 			"1 1 coll: the end of op 0 (recv)", "2 1 coll: the end of op 0 (recv)", "3 1 coll: the end of op 0 (recv)"}},
 	} {
 		b := dag.NewBuilder(4)
@@ -94,13 +94,13 @@ func TestDisagreement(t *testing.T) {
 		want string
 	}{
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 10}, dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 20},
-			"rank 1 node 100 (all-reduce of 20 bytes) is a collective of communicator 0, which on rank 0 is node 0 " +
-				"(all-reduce of 10 bytes): all members must have the same collectives in the same order"},
+			"rank 1 node 100 (all-reduce of 20 bytes) is a collective of communicator 0, but rank 0 has node 0 " +
+				"(all-reduce of 10 bytes) there; expected the same order on all ranks"},
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 10}, dag.Op{Kind: dag.Coll, Subkind: dag.Alltoall, Bytes: 10},
-			"rank 1 node 100 (all-to-all of 10 bytes) is a collective of communicator 0, which on rank 0 is node 0 " +
-				"(all-reduce of 10 bytes): all members must have the same collectives in the same order"},
+			"rank 1 node 100 (all-to-all of 10 bytes) is a collective of communicator 0, but rank 0 has node 0 " +
+				"(all-reduce of 10 bytes) there; expected the same order on all ranks"},
 		{dag.Op{Kind: dag.Mem, Subkind: dag.Load, Bytes: 10}, dag.Op{Kind: dag.Calc},
-			"rank 0 node 0 accesses remote memory, and the memory configuration has none"},
+			"rank 0 node 0 accesses remote memory, which the memory configuration lacks; set it with --memory"},
 	} {
 		b := dag.NewBuilder(2)
 		b.Rank(0).Add(c.a)
@@ -123,11 +123,11 @@ func TestNotCompiled(t *testing.T) {
 		op   dag.Op
 		want string
 	}{
-		{dag.Op{Kind: dag.IO, Subkind: dag.Read}, "rank 0 op 0 is an op of kind io, which the analytical backend does not run"},
-		{dag.Op{Kind: dag.Coll, Subkind: dag.Barrier}, "rank 0 op 0 is a barrier, which is to be lowered first"},
+		{dag.Op{Kind: dag.IO, Subkind: dag.Read}, "rank 0 op 0 is of kind io, which the analytical backend does not run; lower storage accesses first (--lower directdrive)"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Barrier}, "rank 0 op 0 is a barrier; lower it first (--lower collectives)"},
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Comm: 1},
-			"rank 0 op 0 is the allreduce of communicator 1, of which the rank is no member"},
-		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Comm: 2}, "rank 0 op 0 is of communicator 2, expected 0..1"},
+			"rank 0 op 0 is the allreduce of communicator 1, which does not contain the rank"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Comm: 2}, "rank 0 op 0 has communicator 2, expected 0..1"},
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Host: 1}, "rank 0 op 0 is the allreduce on the host"},
 		{dag.Op{Kind: dag.Send, Peer: 2}, "rank 0 op 0 is a send with rank 2, expected 0..1"},
 	} {

@@ -3,7 +3,7 @@ package analytical
 // Algorithm is the algorithm of a collective in one dimension.
 type Algorithm struct {
 	Name   AlgorithmName
-	Window int  // Direct: the most messages in flight; 0: one per peer
+	Window int  // Direct: maximum number of messages in flight; 0: one per peer
 	One    bool // one logical ring of all NPUs, by number, across dimensions
 }
 
@@ -18,7 +18,7 @@ const (
 	DoubleBinaryTree
 )
 
-// Collective is a collective that the system layer carries out.
+// Collective is a collective supported by the system layer.
 type Collective uint8
 
 // Collectives.
@@ -37,7 +37,7 @@ type Scheduling uint8
 const (
 	LIFO Scheduling = iota
 	FIFO
-	Explicit // by the priority of each
+	Explicit // by the priority of each collective
 )
 
 // InterDimension is the policy that orders the dimensions for the chunks of a collective.
@@ -63,7 +63,7 @@ const (
 )
 
 // SharedBus is the bus between an NPU and its memory, which replaces the end-point delay. Its parameters are those of
-// LogGP, in nanoseconds; GPerByte is per byte.
+// LogGP in nanoseconds; GPerByte is per byte.
 type SharedBus struct {
 	L, O, G        int64
 	GPerByte       float64
@@ -77,11 +77,11 @@ type System struct {
 	Implementations [numCollectives][]Algorithm // by dimension
 	// Custom are collectives given as traces of sends, receives and calcs, with one rank per NPU; nil: none.
 	Custom         [numCollectives]*Program
-	CustomNodes    map[uint64]*Program // likewise for single ops, by node number (dag.Rank.ID)
-	Splits         int                 // preferred-dataset-splits: chunks per collective; 1 or more
-	ActiveChunks   int                 // active-chunks-per-dimension; 1 or more
-	Queues         int                 // per dimension; 1 or more
-	EndpointDelay  int64               // nanoseconds, with injection scale; 0 or more
+	CustomNodes    map[uint64]*Program // the same for single ops, by node number (dag.Rank.ID)
+	Splits         int                 // preferred-dataset-splits: chunks per collective, at least 1
+	ActiveChunks   int                 // active-chunks-per-dimension, at least 1
+	Queues         int                 // queues per dimension, at least 1
+	EndpointDelay  int64               // in nanoseconds, including the injection scale, at least 0
 	LocalMemBW     float64             // 10^9 bytes per second; 0: reductions take no time
 	PeakPerf       float64             // 10^12 floating-point operations per second
 	Roofline       bool

@@ -12,17 +12,17 @@ import (
 // SystemFile is the content of a system configuration file.
 type SystemFile struct {
 	System
-	// CustomTraces names the traces for System.Custom: file prefixes, one file per NPU; "": none.
+	// CustomTraces are the traces for System.Custom: file name prefixes, one file per NPU; "": none.
 	CustomTraces [numCollectives]string
-	// CustomNodesFile names a file for [ReadCustomNodes], which names the traces for System.CustomNodes; "": none.
+	// CustomNodesFile is a file for [ReadCustomNodes], which lists the traces for System.CustomNodes; "": none.
 	CustomNodesFile string
-	// LocalMemTrace is the name prefix of files of [LocalMem] traces; "": none.
+	// LocalMemTrace is the file name prefix of [LocalMem] traces; "": none.
 	LocalMemTrace string
 
-	ownDelay bool // the file states an end-point delay
+	ownDelay bool // the file has an end-point delay
 }
 
-// ScaleInjection multiplies the end-point delay by x, if the file states one, and truncates it, like ASTRA-sim's flag
+// ScaleInjection multiplies the end-point delay, if the file has one, by x and truncates it, like ASTRA-sim's flag
 // --injection-scale.
 func (s *SystemFile) ScaleInjection(x float64) error {
 	if !s.ownDelay {
@@ -47,21 +47,20 @@ func (c Collective) String() string {
 	return collectiveKeys[c]
 }
 
-// maxCount bounds counts, which are 32-bit numbers in ASTRA-sim.
+// maxCount limits counts, which are 32-bit numbers in ASTRA-sim.
 const maxCount = math.MaxInt32
 
-// Limits of counts that take memory at every NPU.
+// Limits of counts that use memory at every NPU.
 const (
-	MaxSplits = 1 << 20 // of System.Splits
-	MaxQueues = 1 << 10 // of System.Queues
+	MaxSplits = 1 << 20 // limit of System.Splits
+	MaxQueues = 1 << 10 // limit of System.Queues
 )
 
-// defaultEndpointDelay is ASTRA-sim's default end-point delay in nanoseconds.
 const defaultEndpointDelay = 10
 
-// ReadSystem reads a system configuration file. Errors and warnings call it name. It reports keys without effect to
-// warn; a nil warn discards. Queues, injection scale and rendezvous are flags of ASTRA-sim, not keys of the file: the
-// result has one queue.
+// ReadSystem reads a system configuration file; name is the file name for errors and warnings. It calls warn for keys
+// without effect; nil discards warnings. Queues, injection scale and rendezvous are flags of ASTRA-sim, not keys of the
+// file: the result has one queue.
 func ReadSystem(text []byte, name string, warn func(message string, args ...any)) (*SystemFile, error) {
 	f, err := openConfig(text, name, warn)
 	if err != nil {
@@ -72,7 +71,7 @@ func ReadSystem(text []byte, name string, warn func(message string, args ...any)
 		[]Scheduling{LIFO, FIFO, Explicit})
 	s.LocalBWAware = choice(f, "collective-optimization", false, []string{"baseline", "localBWAware"},
 		[]bool{false, true})
-	f.missing("collective-optimization", "baseline: an all-reduce goes through each dimension with all of its bytes")
+	f.missing("collective-optimization", "baseline: an all-reduce passes each dimension with all of its bytes")
 	f.missing("preferred-dataset-splits", "1")
 	s.Splits = int(f.integer("preferred-dataset-splits", 1, 1, MaxSplits))
 	s.ActiveChunks = int(f.integer("active-chunks-per-dimension", 1, 1, maxCount))
@@ -88,13 +87,13 @@ func ReadSystem(text []byte, name string, warn func(message string, args ...any)
 	if f.flag("track-local-mem") {
 		s.LocalMemTrace = f.text("local-mem-trace-filename", "local_mem_trace")
 		if s.LocalMemTrace == "" {
-			f.fail("local-mem-trace-filename", "what names of files begin with")
+			f.fail("local-mem-trace-filename", "a file name prefix")
 		}
 	}
 	f.ignore("local-mem-trace-filename", " without track-local-mem")
 	for _, key := range []string{"boost-mode", "trace-enabled"} {
 		if f.flag(key) {
-			f.warn("%s: is not supported, and has no effect", f.at(key))
+			f.warn("%s: not supported, no effect", f.at(key))
 		}
 	}
 	return s, f.close()
@@ -112,7 +111,7 @@ func (f *configFile) readImplementations(s *SystemFile) {
 			}
 			s.Implementations[c] = append(s.Implementations[c], a)
 			if a.One && k < len(names)-1 {
-				f.warn("%s: what follows %s, which takes in all NPUs, has no effect", f.at(key), name)
+				f.warn("%s: entries after %s, which includes all NPUs, have no effect", f.at(key), name)
 				break
 			}
 		}
@@ -120,13 +119,13 @@ func (f *configFile) readImplementations(s *SystemFile) {
 		if custom := f.texts(key); len(custom) == 1 {
 			s.CustomTraces[c] = custom[0]
 		} else if len(custom) > 1 {
-			f.fail(key, "a list of one trace, for all dimensions")
+			f.fail(key, "a list with one trace for all dimensions")
 		}
 	}
 	s.CustomNodesFile = f.text("per-node-custom-implementation", "")
 }
 
-// reduces reports whether there are collectives that reduce data.
+// reduces reports whether some collective reduces data.
 func (s *SystemFile) reduces() bool {
 	return !s.ReplayOnly && (len(s.Implementations[AllReduce]) > 0 || len(s.Implementations[ReduceScatter]) > 0)
 }
@@ -149,7 +148,8 @@ func (f *configFile) readCompute(s *SystemFile) {
 	}
 }
 
-// readSharedBus reads the memory bus. Like ASTRA-sim, it keeps parameters in single precision, and truncates all but G.
+// readSharedBus reads the memory bus. Like ASTRA-sim, it keeps parameters in single precision, and truncates all except
+// G.
 func (f *configFile) readSharedBus(s *SystemFile) {
 	keys := []string{"L", "o", "g", "G", "local-reduction-delay"}
 	if f.numberAs("model-shared-bus", "0 or 1", 0, -maxCount, maxCount) != 1 {
@@ -167,7 +167,7 @@ func (f *configFile) readSharedBus(s *SystemFile) {
 	}
 }
 
-// readPolicies reads keys that only the first version of ASTRA-sim used.
+// readPolicies reads keys used only by the first version of ASTRA-sim.
 func (f *configFile) readPolicies(s *SystemFile) {
 	s.InterDimension = choice(f, "inter-dimension-scheduling", Ascending,
 		[]string{"baseline", "ascending", "themis", "offlineGreedy", "themisFlex", "offlineGreedyFlex", "roundRobin"},
@@ -214,11 +214,11 @@ func parseAlgorithm(text string) (Algorithm, error) {
 			}
 		}
 	}
-	return Algorithm{}, fmt.Errorf("expected ring, direct, direct and a number from 1 for its window, "+
+	return Algorithm{}, fmt.Errorf("expected ring, direct, direct followed by its window from 1, "+
 		"halvingDoubling, doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling, found %q", shorten(text))
 }
 
-// ReadCustomNodes reads a YAML mapping from numbers of ops to the prefixes of the traces that carry them out.
+// ReadCustomNodes reads a YAML mapping from op numbers to the file name prefixes of their traces.
 func ReadCustomNodes(text []byte, name string) (map[uint64]string, error) {
 	f, err := openYAML(text, name, nil)
 	if err != nil {
@@ -228,10 +228,10 @@ func ReadCustomNodes(text []byte, name string) (map[uint64]string, error) {
 	for _, m := range f.members {
 		id, err := strconv.ParseUint(m.key, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: expected the number of an op, found %s", name, m.line, shorten(m.key))
+			return nil, fmt.Errorf("%s:%d: expected an op number, found %s", name, m.line, shorten(m.key))
 		}
 		if m.isList {
-			return nil, fmt.Errorf("%s:%d: %d: expected the prefix of a trace, found a list", name, m.line, id)
+			return nil, fmt.Errorf("%s:%d: %d: expected the file prefix of a trace, found a list", name, m.line, id)
 		}
 		nodes[id] = m.list[0].Text
 	}

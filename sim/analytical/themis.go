@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// themis chooses the order of dimensions for each chunk to balance the load of the dimensions (S. Rashidi et al.,
+// themis selects the order of dimensions for each chunk to balance the load of the dimensions (S. Rashidi et al.,
 // "Themis: a network bandwidth-aware collective scheduling policy for distributed training of DL models", ISCA 2022),
 // like the offline greedy scheduler of ASTRA-sim.
 type themis struct {
-	flexible bool // chunk sizes compensate differences in load
+	flexible bool // chunk sizes compensate load differences
 	sizes    []int
-	rates    []float64 // of a link, relative to dimension 0
+	rates    []float64 // link rates relative to dimension 0
 	loads    []load    // in an order that persists between plans
-	began    uint64    // the last time that NPU 0 issued a collective
+	began    uint64    // last time at which NPU 0 issued a collective
 	npus     int
-	known    map[chunkKey]*chunkOrder // plans that not all NPUs have fetched
+	known    map[chunkKey]*chunkOrder // plans not fetched by all NPUs yet
 }
 
-// load is the load of a dimension, in 2^20 bytes at the rate of dimension 0.
+// load is the load of a dimension in 2^20 bytes at the rate of dimension 0.
 type load struct {
 	dim    int
 	amount float64
@@ -45,7 +45,7 @@ func newThemis(n *Network, flexible bool) *themis {
 	return t
 }
 
-// begin is called when NPU 0 issues a collective. Collectives issued at one time are planned together.
+// begin is called when NPU 0 issues a collective. Collectives issued at the same time are planned together.
 func (t *themis) begin(now uint64) {
 	if t.began == now {
 		return
@@ -56,7 +56,7 @@ func (t *themis) begin(now uint64) {
 	}
 }
 
-// plan returns the plan of a chunk. All NPUs get the plan of the first one that asks.
+// plan returns the plan of a chunk. All NPUs get the plan created for the first one.
 func (t *themis) plan(c *chunker, key chunkKey, left, recommended uint64) *chunkOrder {
 	p := t.known[key]
 	if p == nil {
@@ -118,8 +118,8 @@ func (t *themis) choose(c *chunker, left, recommended uint64) *chunkOrder {
 	return p
 }
 
-// inOrder makes a chunk pass the dimensions in order. As in ASTRA-sim, the loads of an all-gather are added to the
-// dimensions in the opposite order.
+// inOrder makes a chunk traverse the dimensions in order. As in ASTRA-sim, the loads of an all-gather are added to the
+// dimensions in reverse order.
 func (t *themis) inOrder(c *chunker, p *chunkOrder, size uint64, gather bool) {
 	slices.SortFunc(t.loads, func(a, b load) int { return a.dim - b.dim })
 	if gather {
@@ -133,7 +133,7 @@ func (t *themis) inOrder(c *chunker, p *chunkOrder, size uint64, gather bool) {
 	}
 }
 
-// add adds the load of a chunk in a dimension, and returns the chunk's bytes afterwards.
+// add adds the load of a chunk in a dimension. It returns the chunk's bytes afterwards.
 func (t *themis) add(l *load, dim int, size uint64, gather bool) uint64 {
 	n := t.sizes[dim]
 	if gather {

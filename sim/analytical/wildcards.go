@@ -11,8 +11,8 @@ import (
 type wildcards struct {
 	pairs      map[[2]int32]*pair
 	details    []detail   // by message
-	posted     [][]wanted // by NPU, waiting receives
-	unexpected [][]uint32 // by NPU, waiting messages
+	posted     [][]wanted // by NPU: waiting receives
+	unexpected [][]uint32 // by NPU: waiting messages
 }
 
 // pair is the state of the messages from one rank to another.
@@ -23,7 +23,7 @@ type pair struct {
 
 type detail struct {
 	known  bool
-	number uint64 // within its pair
+	number uint64 // number within its pair
 	tag    uint64
 	comm   uint32
 }
@@ -35,7 +35,7 @@ type wanted struct {
 	comm uint32
 }
 
-// findWildcards returns the matcher for wildcards, nil if no receive has one.
+// findWildcards returns the matcher for wildcards, or nil if no receive has one.
 func findWildcards(p *Program) *wildcards {
 	var last *graph
 	for _, g := range p.graphs {
@@ -54,7 +54,7 @@ func findWildcards(p *Program) *wildcards {
 	return nil
 }
 
-var errWildRendezvous = errors.New("with the rendezvous protocol, every receive must say its source and its tag")
+var errWildRendezvous = errors.New("--rendezvous: expected a source and a tag for every receive, found a wildcard")
 
 // sent adds a message.
 func (w *wildcards) sent(m uint32, k *key) {
@@ -70,7 +70,7 @@ func (w *wildcards) sent(m uint32, k *key) {
 	p.sent++
 }
 
-// arrived makes an arrived message, and later ones that were faster, meet their receives. It reports whether the
+// arrived matches an arrived message, and later messages that were faster, with their receives. It reports whether the
 // message is one of the trace.
 func (w *wildcards) arrived(e *engine, m uint32) bool {
 	if int(m) >= len(w.details) || !w.details[m].known {

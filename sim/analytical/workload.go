@@ -1,7 +1,7 @@
 package analytical
 
-// An NPU issues its ops as follows. Whenever something has ended, it visits the ready ops in order, and issues each one
-// whose lane is free at that moment.
+// An NPU issues its ops as follows. Whenever an op has ended, it visits the ready ops in order, and issues each one
+// whose lane is free at that time.
 
 // getReady records that an op has no unmet dependencies.
 func (e *engine) getReady(r int32, n *npu, i uint32) {
@@ -26,7 +26,7 @@ func (e *engine) makeReady(n *npu, i uint32) {
 	e.ready[n.lanes+lane].Push(i)
 }
 
-// release issues ops when an op's release time has come.
+// release issues ops when an op's release time is reached.
 func (e *engine) release(r int32, i uint32) {
 	n := &e.npus[r]
 	e.makeReady(n, i)
@@ -34,7 +34,7 @@ func (e *engine) release(r int32, i uint32) {
 	e.checkFinished(n)
 }
 
-// walk issues the ready ops whose lanes are free. Ops that become ready meanwhile come afterwards.
+// walk issues the ready ops whose lanes are free. Ops that become ready meanwhile follow.
 func (e *engine) walk(r int32, n *npu) {
 	n.walking = true
 	for {
@@ -128,7 +128,7 @@ func (e *engine) compute(r int32, n *npu, o *op, i uint32) {
 	point := s.roofline(flops, float64(o.bytes))
 	t, ok := truncate(point.time)
 	if !ok {
-		e.failOp(r, i, "takes %v s on the NPU that the system file describes", point.time/1e9)
+		e.failOp(r, i, "takes %v s on the NPU of the system file, which is out of range", point.time/1e9)
 		return
 	}
 	n.stats.roofline(&point, t)
@@ -137,15 +137,14 @@ func (e *engine) compute(r int32, n *npu, o *op, i uint32) {
 
 // point is the position of a calc in the roofline model of an NPU (S. Williams et al., "Roofline", CACM 52(4), 2009).
 type point struct {
-	time        float64 // nanoseconds
-	intensity   float64 // operations per byte
-	computeUse  float64 // of the peak performance
-	memoryUse   float64 // of the memory bandwidth
+	time        float64 // in nanoseconds
+	intensity   float64 // flops per byte
+	computeUse  float64 // share of the peak performance
+	memoryUse   float64 // share of the memory bandwidth
 	memoryBound bool
 }
 
-// roofline returns the position of a calc that moves the given bytes. Without operations, it takes as long as the
-// bytes.
+// roofline returns the position of a calc with the given flops and bytes. Without flops, the bytes determine its time.
 func (s *System) roofline(flops, bytes float64) point {
 	bandwidth, peak := s.LocalMemBW*1e9, s.PeakPerf*1e12
 	if flops == 0 {
@@ -160,7 +159,7 @@ func (s *System) roofline(flops, bytes float64) point {
 	}
 }
 
-// end ends an op, and issues ready ops.
+// end ends an op and issues ready ops.
 func (e *engine) end(r int32, i uint32) {
 	n := &e.npus[r]
 	e.finish(r, n, i)
@@ -184,7 +183,7 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 	e.meet(r, n, n.dependents(int(i)))
 }
 
-// meet counts a met dependency of ops.
+// meet marks a dependency of ops as met.
 func (e *engine) meet(r int32, n *npu, waiting []uint32) {
 	for _, d := range waiting {
 		if n.waits[d]--; n.waits[d] == 0 {
@@ -203,7 +202,7 @@ func (e *engine) checkFinished(n *npu) {
 func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
 	m := &e.o.Memory
 	if m.Kind == NoExpansion {
-		e.failOp(r, i, "accesses remote memory, and the memory configuration has none")
+		e.failOp(r, i, "accesses remote memory, which the memory configuration lacks; set it with --memory")
 		return
 	}
 	k := m.server(int(r))

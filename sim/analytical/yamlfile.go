@@ -9,8 +9,7 @@ import (
 	"github.com/tracedag/tracedag/internal/conf"
 )
 
-// yamlFile is a YAML mapping of scalars and lists of scalars that is being read. Its methods set err to the first
-// error.
+// yamlFile is a YAML mapping of scalars and lists of scalars during reading. Its methods set err to the first error.
 type yamlFile struct {
 	name    string
 	members []yamlMember
@@ -22,7 +21,7 @@ type yamlMember struct {
 	key    string
 	line   int64
 	isList bool
-	list   []conf.Node // of a scalar, that alone
+	list   []conf.Node // of a scalar, only that
 }
 
 // openYAML reads a mapping.
@@ -86,7 +85,7 @@ func (f *yamlFile) fail(line int64, key, expected, found string) {
 	}
 }
 
-// warnUnknown warns about keys that are not known.
+// warnUnknown warns about unknown keys.
 func (f *yamlFile) warnUnknown(known ...string) {
 	for _, m := range f.members {
 		found := false

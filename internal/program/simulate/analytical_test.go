@@ -423,16 +423,16 @@ func TestAnalyticalRefuses(t *testing.T) {
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--queues-per-dim", "0"}, 2, "--queues-per-dim: expected 1 to"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--injection-scale", "2"}, 2, "--injection-scale needs --system"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--system", bad}, 1, "bad.json:2: endpoint-delay: expected a number from 0"},
-		{[]string{"--network", "R(8)@1GB/s,1ns", "--memory", pool}, 1, "the memory is for 2 nodes of 2 NPUs"},
+		{[]string{"--network", "R(8)@1GB/s,1ns", "--memory", pool}, 1, "the memory has 2 nodes of 2 NPUs"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--timeline", "x.json"}, 2, "--timeline: the analytical backend writes none"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--ops"}, 2, "--ops"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--L", "2"}, 2, "--L is for the loggops backend"},
-		{[]string{"--network", "R(8)_R(2)@1GB/s,1ns"}, 1, "the trace has 8 ranks, and the network Ring(8)_Ring(2) has 16 NPUs: " +
-			"choose a network of 8 NPUs, a trace of 16 ranks, or with --replicate-rank0 one rank for all NPUs"},
-		{[]string{"--network", "R(4)@1GB/s,1ns"}, 1, "the trace has 8 ranks, and the network Ring(4) has 4 NPUs: " +
-			"choose a network of 8 NPUs\n"},
+		{[]string{"--network", "R(8)_R(2)@1GB/s,1ns"}, 1, "the trace has 8 ranks, but the network Ring(8)_Ring(2) has 16 NPUs; " +
+			"use a network with 8 NPUs, a trace with 16 ranks, or --replicate-rank0 to run one rank on all NPUs"},
+		{[]string{"--network", "R(4)@1GB/s,1ns"}, 1, "the trace has 8 ranks, but the network Ring(4) has 4 NPUs; " +
+			"use a network with 8 NPUs\n"},
 		{[]string{"--network", "R(4)_R(2)@1GB/s,1ns", "--system", twoRings}, 0,
-			"all-reduce-implementation has 1 entries, and the network 2 dimensions"},
+			"all-reduce-implementation has 1 entries, but the network has 2 dimensions"},
 	} {
 		r := clitest.Run(newCommand, append(append([]string{"--backend", "analytical"}, c.args...), trace)...)
 		if r.Status != c.status || !strings.Contains(r.Stderr, c.want) {
