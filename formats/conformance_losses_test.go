@@ -34,7 +34,6 @@ var lossNames = map[string][]string{
 	"communicators":              {"comm", diffComms},
 	"streams":                    {"stream"},
 	"NICs":                       {"nic"},
-	"network interfaces":         {"nic"},
 	"peers":                      {"peer"},
 	"roots":                      {"peer"},
 	"wildcard":                   {"peer", "tag"},
@@ -57,7 +56,7 @@ var lossNames = map[string][]string{
 	"written as computation":     {diffOps},
 	"ranks, which the units":     {diffOps},
 	"ranks without messages":     {diffOps, diffComms},
-	"wait for something":         {diffOps},
+	"wait for an event":          {diffOps},
 	"computation after the last": {diffOps},
 }
 

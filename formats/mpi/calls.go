@@ -1,4 +1,4 @@
-// This file lists the functions of MPI: what their lines look like and what is made of them.
+// This file lists the functions of MPI: the fields of their lines and their conversion.
 
 package mpi
 
@@ -8,14 +8,14 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// action is what is made of a call.
+// action is the conversion of a call.
 type action uint8
 
 const (
-	nothing     action = iota // done at the rank itself: its time counts as computation
-	initialize                // MPI_Init: the time begins
+	nothing     action = iota // local to the rank: its time counts as computation
+	initialize                // MPI_Init: time starts
 	finalize                  // MPI_Finalize: the last computation ends
-	abort                     // MPI_Abort: the same
+	abort                     // MPI_Abort: as MPI_Finalize
 	send                      // a message
 	receive                   //
 	exchange                  // MPI_Sendrecv
@@ -32,8 +32,8 @@ const (
 	testOne
 	testSome // or any, or all
 	collective
-	commInfo  // names a communicator; should it make one, that is found by other means
-	commSplit // makes one
+	commInfo  // uses a communicator; a new one is found by other means
+	commSplit // creates a communicator
 	commDup
 	commFree
 )
@@ -41,21 +41,21 @@ const (
 // call is a function of MPI.
 type call struct {
 	do action
-	// The fields between start and end, each by a letter:
+	// The fields between start and end, one letter each:
 	//
-	//	x  anything
-	//	p  an address that is looked at
+	//	x  ignored
+	//	p  an address that is used
 	//	q  the address of a request, or of a communicator's variable
 	//	n  a number
 	//	t  a datatype
 	//	v  an array of numbers, one for each rank of the communicator
 	//	c  a communicator
 	//
-	// A line may have more fields than that. "" is for calls whose fields are not looked at.
+	// A line may have more fields. "" marks calls whose fields are ignored.
 	fields string
 	kind   dag.Subkind // of collectives
-	later  bool        // does not wait for its own end: there is a request, the last "q"
-	mode   string      // of a send: attrs of the op
+	later  bool        // returns before its end; the request is the last "q"
+	mode   string      // mode of a send: attrs of the op
 }
 
 // The modes of sends.
@@ -65,10 +65,10 @@ const (
 	ready       = `{"mpi":{"mode":"ready"}}`
 )
 
-// calls are the functions that can be read, by name.
+// calls are the supported functions by name.
 var calls = makeCalls()
 
-// callsFolded are the same by their names in lower case.
+// callsFolded are the same functions by lower-case name.
 var callsFolded = foldNames(calls)
 
 func makeCalls() map[string]*call {
@@ -151,8 +151,8 @@ func capital(name string) string {
 	return string(name[0]-'a'+'A') + name[1:]
 }
 
-// local are the functions, without MPI_, whose time counts as computation: they do nothing that the others must know
-// of. Probes are among them, for the message that they see is received by another call.
+// local are the functions, without MPI_, whose time counts as computation: other ranks do not depend on them.
+// Probes are among them, because another call receives the message.
 var local = []string{
 	"Probe", "Iprobe", "Mprobe", "Improbe", "Get_count", "Get_elements", "Request_get_status", "Test_cancelled",
 	"Status_set_cancelled", "Status_set_elements", "Reduce_local", "Op_commutative",
@@ -190,8 +190,8 @@ func foldNames(calls map[string]*call) map[string]*call {
 	return folded
 }
 
-// lookUp returns the function of a name, as C or Fortran spells it (MPI_Send, mpi_send, MPI_SEND, mpi_send_), nil if
-// there is none.
+// lookUp returns the function with a name in the spelling of C or Fortran (MPI_Send, mpi_send, MPI_SEND,
+// mpi_send_), or nil.
 func lookUp(name []byte) *call {
 	if c := calls[string(name)]; c != nil {
 		return c

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// collective reads a part in a collective.
+// collective reads a rank's part in a collective.
 func (r *rankReader) collective(c *call, f *fields, at span) error {
 	comm, err := r.communicator(f)
 	if err != nil {
@@ -32,15 +32,15 @@ func (r *rankReader) collective(c *call, f *fields, at span) error {
 	return nil
 }
 
-// participation is a part in a collective as its sizes are read. After an error its methods return 0.
+// participation is a part in a collective during the parsing of its sizes. After an error its methods return 0.
 type participation struct {
 	r   *rankReader
 	f   *fields
 	err error
 }
 
-// setSizes sets the root and the sizes as docs/reference/lowering.md defines them. Arguments that mean nothing at this rank are
-// not looked at: they may be anything.
+// setSizes sets the root and the sizes as defined in docs/reference/lowering.md. It ignores arguments without a
+// meaning at this rank, which may have any value.
 func (p *participation) setSizes(op *dag.Op) {
 	n, size := &p.f.numbers, &p.f.sizes
 	inPlace := isInPlace(p.f.address)
@@ -157,12 +157,12 @@ func (p *participation) block(count, size int64) int64 {
 	return bytes
 }
 
-// all returns what blocks of a size are for all members together.
+// all returns the total size of one block per member.
 func (p *participation) all(bytes int64) int64 {
 	return p.block(int64(p.f.comm.size), bytes)
 }
 
-// blocks returns the size of the k-th array's blocks together, and of that of this rank.
+// blocks returns the total size of the k-th array's blocks, and the size of this rank's block.
 func (p *participation) blocks(k int, size int64) (all, own int64) {
 	sum, mine, n, err := sumArray(p.f.arrays[k], int(p.f.comm.rank))
 	switch {

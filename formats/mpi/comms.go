@@ -1,8 +1,8 @@
 // This file finds the members of communicators.
 //
-// A trace names a communicator by a handle of the process at hand, the process's rank in it and its size. Who the
-// others are shows from the calls that make communicators: those are followed on all ranks at the same time, as MPI
-// executes them.
+// A trace identifies a communicator by a handle of the process, the process's rank in it and its size. The other
+// members follow from the calls that create communicators. The resolver executes these calls on all ranks in
+// parallel, as MPI does.
 
 package mpi
 
@@ -15,19 +15,19 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// communicators are those of a rank's file, before their members are known.
+// communicators are the communicators of a rank's file before their members are known.
 type communicators struct {
 	instances []instance
 	byKey     map[keyInEpoch]int32
 	lastKey   keyInEpoch // of the last look-up
 	lastFound int32
 	latest    map[commKey]int32
-	epoch     int32 // how many communicators were freed: only then can a handle mean something new
+	epoch     int32 // number of communicators freed; only a free can change the meaning of a handle
 	events    []commEvent
 
 	histories   []uint64 // of the instances, see history
-	guessed     finding  // communicators that may be one of several
-	misnumbered finding  // communicators of all ranks in which the file's rank is not that of its name
+	guessed     finding  // communicators with several candidates
+	misnumbered finding  // communicators of all ranks in which the file's rank differs from its name
 }
 
 type keyInEpoch struct {
@@ -35,29 +35,29 @@ type keyInEpoch struct {
 	epoch int32
 }
 
-// instance is a communicator as a rank names it in a part of its file.
+// instance is a communicator as a rank identifies it in a part of its file.
 type instance struct {
 	commKey
-	line  int64  // where it is first used
+	line  int64  // first use
 	again bool   // another instance has the same commKey
-	group *group // nil: not known
+	group *group // nil: unknown
 }
 
-// commEvent is something that a rank does with communicators.
+// commEvent is a call of a rank that uses, creates or frees a communicator.
 type commEvent struct {
 	do         action // commInfo for the first use of an instance
-	inst       int32  // used, or the one that a new one is made from
+	inst       int32  // the instance used, or the parent of a new one
 	color, key int64  // of a split
 	address    uint64 // of the variable that is set or freed
 }
 
-// communicator returns the number of the instance that a line names.
+// communicator returns the number of the instance in a line.
 func (r *rankReader) communicator(f *fields) (int32, error) {
 	if !f.hasComm {
 		r.second = true
 		if !isWorldHandle(f.comm.handle) {
-			return 0, r.fail(inCall, "a communicator as HANDLE,RANK,SIZE", fmt.Sprintf("the handle %d alone, as "+
-				"liballprof2 writes it: who its members are is not in its traces", int64(f.comm.handle)))
+			return 0, r.fail(inCall, "a communicator as HANDLE,RANK,SIZE", fmt.Sprintf("only the handle %d, as "+
+				"liballprof2 writes it: its traces do not include the members", int64(f.comm.handle)))
 		}
 		f.comm.rank, f.comm.size = r.rank, r.ranks
 	}
@@ -66,7 +66,7 @@ func (r *rankReader) communicator(f *fields) (int32, error) {
 	}
 	if f.comm.size > r.ranks {
 		return 0, r.fail(inFiles, fmt.Sprintf("a file for each of the %d ranks of a communicator", f.comm.size),
-			fmt.Sprintf("none of rank %d", r.ranks))
+			fmt.Sprintf("no file of rank %d", r.ranks))
 	}
 	key := keyInEpoch{f.comm, r.epoch}
 	if key == r.lastKey && len(r.instances) > 0 {
@@ -90,12 +90,12 @@ func (r *rankReader) communicator(f *fields) (int32, error) {
 	return i, nil
 }
 
-// isWorldHandle reports whether a Fortran handle is that of MPI_COMM_WORLD, in Open MPI or MPICH.
+// isWorldHandle reports whether a Fortran handle is MPI_COMM_WORLD in Open MPI or MPICH.
 func isWorldHandle(handle uint64) bool {
 	return handle == 0 || handle == 0x44000000
 }
 
-// communicatorCall notes a call that makes or frees a communicator.
+// communicatorCall records a call that creates or frees a communicator.
 func (r *rankReader) communicatorCall(c *call, f *fields) error {
 	if c.do == commFree {
 		r.epoch++
@@ -114,16 +114,16 @@ func (r *rankReader) communicatorCall(c *call, f *fields) error {
 // group is a communicator of the trace.
 type group struct {
 	members []int32
-	set     int32 // the number of its members: those of another group with the same are the same
+	set     int32 // number of the member set; equal sets share a number
 	comm    int32 // in the DAG; -1 until it is used
 	arrived []arrival
-	witness *witness // the first member that is known to use it and has a history, nil if there is none yet
+	witness *witness // first member known to use it that has a history; nil if none is known
 }
 
-// witness is a rank that uses a group, by an instance.
+// witness is a rank that uses a group, and its instance.
 type witness struct{ rank, inst int32 }
 
-// arrival is a member of a group that has come to a call which makes a communicator of it.
+// arrival is a member of a group that has reached a call which creates a communicator.
 type arrival struct {
 	rank  int32
 	event *commEvent
@@ -133,22 +133,22 @@ func (g *group) has(rank int32, key commKey) bool {
 	return g != nil && len(g.members) == int(key.size) && g.members[key.rank] == rank
 }
 
-// created is a communicator that a rank has made.
+// created is a communicator that a rank has created.
 type created struct {
 	group  *group
-	order  int // among all that the rank has made
+	order  int // among all that the rank has created
 	handle uint64
 	bound  bool // whether handle is known
 	freed  bool
 }
 
-// place is where a rank stands in a communicator.
+// place is the rank and the size of a communicator at one member.
 type place struct{ rank, size int32 }
 
-// alike are communicators that a rank has made and not used yet, with the same members.
+// alike are unused communicators of a rank with the same members.
 type alike struct {
 	set  int32
-	made []*created // in that order; those in front of the first may be in use or gone
+	made []*created // in order of creation; those before first may be in use or freed
 }
 
 // resolver finds the groups of all instances.
@@ -156,16 +156,16 @@ type resolver struct {
 	ranks   []*rankReader
 	world   *group
 	cursors []commCursor
-	stuck   []int32 // ranks that begin to use one of several communicators, it is not known which
+	stuck   []int32 // ranks that begin to use one of several candidates
 	sets    map[string]int32
-	members [][]int32 // of each set
+	members [][]int32 // by set
 }
 
-// commCursor is how far a rank has come.
+// commCursor is the progress of a rank.
 type commCursor struct {
 	next      int
 	waits     bool
-	made      int // how many communicators
+	made      int // number of communicators created
 	byAddress map[uint64][]*created
 	unused    map[*group]*created
 	byPlace   map[place][]*alike
@@ -173,7 +173,7 @@ type commCursor struct {
 	inWorld   bool // the handle of the world is known
 }
 
-// resolveCommunicators sets the groups of all instances, as far as they can be known.
+// resolveCommunicators sets the groups of all instances, as far as they can be determined.
 func resolveCommunicators(ranks []*rankReader) {
 	world := make([]int32, len(ranks))
 	for i := range world {
@@ -198,7 +198,7 @@ func resolveCommunicators(ranks []*rankReader) {
 			continue
 		}
 		for rank := range v.cursors {
-			if c := &v.cursors[rank]; c.waits { // for ranks that do not come: what they were to make stays unknown
+			if c := &v.cursors[rank]; c.waits { // if other ranks do not arrive, the communicators stay unknown
 				c.waits = false
 				g := v.ranks[rank].instances[v.ranks[rank].events[c.next-1].inst].group
 				g.arrived = g.arrived[:0]
@@ -210,7 +210,7 @@ func resolveCommunicators(ranks []*rankReader) {
 	v.matchRest()
 }
 
-// newGroup returns a new communicator of some ranks.
+// newGroup returns a new communicator of the given ranks.
 func (v *resolver) newGroup(members []int32) *group {
 	key := make([]byte, 0, 4*len(members))
 	for _, rank := range members {
@@ -225,7 +225,7 @@ func (v *resolver) newGroup(members []int32) *group {
 	return &group{members: v.members[set], set: set, comm: -1}
 }
 
-// create notes that a rank has made a communicator, in which it has a number.
+// create records that a rank has created a communicator, in which it has the given rank.
 func (c *commCursor) create(g *group, number int, address uint64) {
 	m := &created{group: g, order: c.made}
 	c.made++
@@ -241,8 +241,8 @@ func (c *commCursor) create(g *group, number int, address uint64) {
 	c.byPlace[at] = append(c.byPlace[at], &alike{g.set, []*created{m}})
 }
 
-// advance executes what a rank does up to a call that others have to come to, and appends to work the ranks that can go
-// on because of it.
+// advance executes the events of a rank up to a call that other ranks must reach. It appends to work the ranks
+// that can continue as a result.
 func (v *resolver) advance(rank int32, work []int32) []int32 {
 	r, c := v.ranks[rank], &v.cursors[rank]
 	for c.next < len(r.events) {
@@ -279,7 +279,7 @@ func (v *resolver) advance(rank int32, work []int32) []int32 {
 	return work
 }
 
-// free forgets the communicator in a variable.
+// free removes the communicator in a variable.
 func (c *commCursor) free(address uint64) {
 	made := c.byAddress[address]
 	if len(made) == 0 {
@@ -294,13 +294,13 @@ func (c *commCursor) free(address uint64) {
 	}
 }
 
-// make executes a call that all members of a group have come to.
+// make executes a call that all members of a group have reached.
 func (v *resolver) make(g *group) {
 	slices.SortFunc(g.arrived, func(x, y arrival) int { return cmp.Compare(x.rank, y.rank) })
 	do := g.arrived[0].event.do
 	for _, a := range g.arrived {
 		if a.event.do != do {
-			return // they do different things
+			return // the calls differ
 		}
 	}
 	position := make(map[int32]int, len(g.members))
@@ -337,8 +337,8 @@ func (v *resolver) make(g *group) {
 	}
 }
 
-// use finds the group of an instance that a rank begins to use. It reports whether the rank can go on: not if the
-// instance may be one of several.
+// use finds the group of an instance that a rank begins to use. It returns false if there are several candidates,
+// so that the rank cannot continue.
 func (v *resolver) use(rank, inst int32) bool {
 	in, c := &v.ranks[rank].instances[inst], &v.cursors[rank]
 	g := c.byHandle[in.handle]
@@ -355,7 +355,7 @@ func (v *resolver) use(rank, inst int32) bool {
 			v.bind(rank, inst, candidates[0].made[0])
 			return true
 		case in.size > 1:
-			return true // not known
+			return true // unknown
 		}
 		g = v.newGroup([]int32{rank})
 	}
@@ -364,7 +364,7 @@ func (v *resolver) use(rank, inst int32) bool {
 	return true
 }
 
-// candidates returns which of the communicators that a rank has made and not used yet an instance may be.
+// candidates returns the unused communicators of a rank that match an instance.
 func (c *commCursor) candidates(key commKey) []*alike {
 	at := place{key.rank, key.size}
 	left := slices.DeleteFunc(c.byPlace[at], func(a *alike) bool {
@@ -377,7 +377,7 @@ func (c *commCursor) candidates(key commKey) []*alike {
 	return left
 }
 
-// bind makes an instance one of the communicators that its rank has made.
+// bind assigns an instance to a communicator that its rank has created.
 func (v *resolver) bind(rank, inst int32, m *created) {
 	in, c := &v.ranks[rank].instances[inst], &v.cursors[rank]
 	m.bound, m.handle = true, in.handle
@@ -389,8 +389,7 @@ func (v *resolver) bind(rank, inst int32, m *created) {
 	}
 }
 
-// clarify lets those of the stuck ranks go on for which it shows which communicator they use, or all if it may guess.
-// It appends them to work.
+// clarify appends to work the stuck ranks for which choose finds a communicator; if guess is set, all of them.
 func (v *resolver) clarify(work []int32, guess bool) []int32 {
 	slices.Sort(v.stuck)
 	v.stuck = slices.DeleteFunc(v.stuck, func(rank int32) bool {
@@ -407,9 +406,9 @@ func (v *resolver) clarify(work []int32, guess bool) []int32 {
 	return work
 }
 
-// choose decides which of the communicators that a rank has made an instance is: not one on which other members call
-// other collectives; among the rest, the one for which other members have the same handle, as handles often are alike
-// on all ranks. A guess is the one that was made first.
+// choose selects the communicator of an instance from those that its rank has created. It excludes communicators
+// on which other members call other collectives. Among the rest it prefers one for which other members have the
+// same handle, because handles are often equal on all ranks. A guess is the oldest communicator.
 func (v *resolver) choose(rank, inst int32, guess bool) *created {
 	r, c := v.ranks[rank], &v.cursors[rank]
 	in := &r.instances[inst]
@@ -424,7 +423,7 @@ func (v *resolver) choose(rank, inst int32, guess bool) *created {
 			firsts = append(firsts, m)
 		}
 	}
-	if len(firsts) == 0 { // some of the files must be wrong
+	if len(firsts) == 0 { // some of the files are wrong
 		possible = func(*created) bool { return true }
 		for _, a := range candidates {
 			firsts = append(firsts, a.first(possible))
@@ -454,7 +453,7 @@ func (v *resolver) choose(rank, inst int32, guess bool) *created {
 	return slices.MinFunc(firsts, func(x, y *created) int { return cmp.Compare(x.order, y.order) })
 }
 
-// first returns the first that is still unused and possible, nil if there is none among many.
+// first returns the first unused and possible communicator, or nil if there is none among many.
 func (a *alike) first(possible func(*created) bool) *created {
 	const many = 64
 	for _, m := range a.made[:min(many, len(a.made))] {
@@ -470,7 +469,7 @@ func (r *rankReader) hasHistory(inst int32) bool {
 	return r.whole && len(r.problems.list) == 0 && !r.instances[inst].again
 }
 
-// history returns a hash of the collectives that a rank calls on an instance, which are the same on all members.
+// history returns a hash of the collectives that a rank calls on an instance. All members have the same history.
 func (r *rankReader) history(inst int32) uint64 {
 	if r.histories == nil {
 		r.histories = make([]uint64, len(r.instances))
@@ -492,8 +491,8 @@ func (r *rankReader) history(inst int32) uint64 {
 	return r.histories[inst]
 }
 
-// findWorld takes the first communicator of all ranks to be the world also on ranks that number themselves otherwise in
-// it than the names of their files do, if others do not. It reports that.
+// findWorld assigns the first communicator of all ranks to the world on ranks whose number in it differs from
+// their file name, if the other ranks' numbers agree. It reports whether it did.
 func (v *resolver) findWorld() {
 	known := slices.ContainsFunc(v.cursors, func(c commCursor) bool { return c.inWorld })
 	for rank, r := range v.ranks {
@@ -513,8 +512,8 @@ func (v *resolver) findWorld() {
 	}
 }
 
-// matchRest finds the groups of the instances that no call explains: those of all ranks by their order, the others by
-// their handle, if just as many ranks as they have members use it and each has another rank in it.
+// matchRest finds the groups of the instances that no call explains: those of all ranks by their order; others by
+// handle, if as many ranks use it as it has members, each with a different rank in it.
 func (v *resolver) matchRest() {
 	type family struct {
 		handle uint64
@@ -569,7 +568,7 @@ func (v *resolver) matchRest() {
 	}
 }
 
-// number gives the groups that ops belong to their numbers in the DAG, in the order of ranks and first uses.
+// number assigns numbers in the DAG to the groups of ops, in the order of ranks and first uses.
 func number(ranks []*rankReader) []dag.Comm {
 	comms := []dag.Comm{dag.World(len(ranks))}
 	for _, r := range ranks {

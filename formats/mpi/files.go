@@ -1,4 +1,4 @@
-// This file knows which files make a trace: one for each rank, whose number is in the name.
+// This file finds the files of a trace: one per rank, with the rank number in the name.
 
 package mpi
 
@@ -13,14 +13,14 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// fileName is the name of a rank's file, taken apart.
+// fileName is the parsed name of a rank's file.
 type fileName struct {
 	before, after string // the parts around the number, without the ending of a compressor
 	rank          int
 }
 
-// parseName finds the rank in a name: the number between the last "-" and the ending. In names like those of
-// liballprof2, trace-rank-3-of-8.txt, it is the one before "-of-".
+// parseName finds the rank in a name: the number between the last "-" and the ending. In names of liballprof2,
+// such as trace-rank-3-of-8.txt, it is the number before "-of-".
 func parseName(path string) (fileName, bool) {
 	name := filepath.Base(path)
 	for _, ending := range []string{".gz", ".zst"} {
@@ -38,7 +38,7 @@ func parseName(path string) (fileName, bool) {
 	return n, ok
 }
 
-// cutNumber takes the number behind the last "-" off the end of a name.
+// cutNumber splits the number behind the last "-" off the end of a name.
 func cutNumber(stem string) (n fileName, ok bool) {
 	dash := strings.LastIndexByte(stem, '-')
 	if dash < 0 {
@@ -51,11 +51,11 @@ func cutNumber(stem string) (n fileName, ok bool) {
 	return fileName{before: stem[:dash+1], rank: int(rank)}, true
 }
 
-// files is format.Format.Files.
+// files implements format.Format.Files.
 func files(name string, folder []string) ([]string, error) {
 	first, ok := parseName(name)
 	if name != "" && (!ok || first.rank != 0) {
-		return []string{name}, nil // what is wrong with that, Read says
+		return []string{name}, nil // Read reports the error
 	}
 	type rankFile struct {
 		fileName
@@ -73,7 +73,7 @@ func files(name string, folder []string) ([]string, error) {
 		if n.before == first.before && n.after == first.after {
 			all = append(all, rankFile{n, other})
 		} else if name == "" {
-			return nil, fmt.Errorf("several traces in one folder, of the files %s*%s and %s*%s: "+
+			return nil, fmt.Errorf("expected one trace in the folder, found %s*%s and %s*%s: "+
 				"name the file of rank 0", first.before, first.after, n.before, n.after)
 		}
 	}
@@ -85,7 +85,7 @@ func files(name string, folder []string) ([]string, error) {
 	return names, nil
 }
 
-// byRank returns the inputs in the order of their ranks, of which none may be missing. A single input may have any
+// byRank returns the inputs in rank order. It returns an error if one is missing. A single input may have any
 // name.
 func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	if len(inputs) == 1 {
@@ -98,13 +98,13 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	for i, in := range inputs {
 		n, ok := parseName(in.Name)
 		if !ok {
-			return nil, format.FileErrorf(in.Name, "%s: expected a file name with the number of a rank, "+
+			return nil, format.FileErrorf(in.Name, "%s: expected a file name with a rank number, "+
 				"as in trace-rank-0.txt", inFiles)
 		}
 		numbers[i] = n.rank
 		ranks = max(ranks, n.rank+1)
 	}
-	if ranks > len(inputs) { // some are missing: those with the lowest numbers are enough to name one
+	if ranks > len(inputs) { // one of the lowest numbers is missing
 		ranks = len(inputs) + 1
 	}
 	sorted := make([]*format.Input, ranks)
@@ -114,12 +114,13 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 			continue
 		}
 		if sorted[rank] != nil {
-			return nil, format.FileErrorf(in.Name, "%s: rank %d has another file, %s", inFiles, rank, sorted[rank].Name)
+			return nil, format.FileErrorf(in.Name, "%s: expected one file of rank %d, found also %s", inFiles, rank,
+				sorted[rank].Name)
 		}
 		sorted[rank] = in
 	}
 	if missing := slices.Index(sorted, nil); missing >= 0 {
-		return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing; each rank has one, "+
+		return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing; each rank needs a file "+
 			"with its number behind the last \"-\" of the name", inFiles, missing)
 	}
 	return sorted, nil

@@ -1,4 +1,4 @@
-// This file takes the line of a call apart.
+// This file parses the line of a call.
 
 package mpi
 
@@ -11,20 +11,20 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// moment is a time as a line has it. Tracers count microseconds since some event of the machine, often since 1970: as
-// picoseconds that would not fit 64 bits.
-type moment struct {
+// timestamp is a time in a line. Tracers count microseconds since an event of the machine, often since 1970, which
+// exceeds 64 bits in picoseconds.
+type timestamp struct {
 	us int64    // whole microseconds
-	ps dag.Time // and the rest, 0..999999
+	ps dag.Time // the rest, 0..999999
 }
 
-// fields are what a line says. What a call has several of stands in the order of the line.
+// fields are the parsed fields of a line. Repeated fields are in line order.
 type fields struct {
-	start, end       moment
+	start, end       timestamp
 	hasStart, hasEnd bool // else the tracer wrote "-"
 
 	numbers [6]int64
-	sizes   [2]int64 // of the datatypes in bytes; noSize: not in the line
+	sizes   [2]int64 // sizes of the datatypes in bytes; noSize: not in the line
 	arrays  [4][]byte
 	address uint64 // "p"
 	request uint64
@@ -35,17 +35,17 @@ type fields struct {
 // noSize is the size of a datatype of which the line has only a handle.
 const noSize = math.MinInt64
 
-// commKey is how a process names a communicator.
+// commKey identifies a communicator within a process.
 type commKey struct {
 	handle     uint64
 	rank, size int32 // the process's rank in it
 }
 
-// parser takes one line apart.
+// parser parses one line.
 type parser struct {
-	b        []byte // the line, without its end
+	b        []byte // the line without its end
 	p        int
-	expected string // what is missing at p; "": all is well so far
+	expected string // the first error: what is missing at p; "": none
 }
 
 func (s *parser) fail(expected string) {
@@ -54,7 +54,7 @@ func (s *parser) fail(expected string) {
 	}
 }
 
-// separator steps over the ":" in front of a field.
+// separator skips the ":" before a field.
 func (s *parser) separator() {
 	if s.p < len(s.b) && s.b[s.p] == ':' {
 		s.p++
@@ -63,8 +63,8 @@ func (s *parser) separator() {
 	s.fail(`":" and another field`)
 }
 
-// digits parses a number without sign, decimal or behind 0x hexadecimal.
-func (s *parser) digits(what string) uint64 {
+// digits parses a number without sign, decimal or hexadecimal with 0x. The name describes it in errors.
+func (s *parser) digits(name string) uint64 {
 	b, p := s.b, s.p
 	v := uint64(0)
 	for p < len(b) {
@@ -78,13 +78,13 @@ func (s *parser) digits(what string) uint64 {
 	n := p - s.p
 	switch {
 	case n == 1 && v == 0 && p < len(b) && b[p] == 'x':
-		return s.hex(what)
+		return s.hex(name)
 	case n == 0:
-		s.fail(what)
+		s.fail(name)
 	case n > 19:
 		exact, err := strconv.ParseUint(string(b[s.p:p]), 10, 64)
 		if err != nil {
-			s.fail(what + " below 2^64")
+			s.fail(name + " below 2^64")
 		}
 		v = exact
 	}
@@ -94,15 +94,15 @@ func (s *parser) digits(what string) uint64 {
 	return v
 }
 
-// hex parses what follows 0 in a hexadecimal number.
-func (s *parser) hex(what string) uint64 {
+// hex parses the part of a hexadecimal number behind the 0.
+func (s *parser) hex(name string) uint64 {
 	end := s.p + 2
 	for end < len(s.b) && isHex(s.b[end]) {
 		end++
 	}
 	v, err := strconv.ParseUint(string(s.b[s.p+2:end]), 16, 64)
 	if err != nil {
-		s.fail(what)
+		s.fail(name)
 		return 0
 	}
 	s.p = end
@@ -113,13 +113,14 @@ func isHex(c byte) bool {
 	return c-'0' <= 9 || (c|0x20)-'a' <= 5
 }
 
-// word parses a number of 64 bits with or without sign: a handle, or an address. (nil) is how some print the address 0.
-func (s *parser) word(what string) uint64 {
+// word parses a number of 64 bits with or without sign: a handle or an address. Some tracers print the address 0
+// as (nil).
+func (s *parser) word(name string) uint64 {
 	if s.p < len(s.b) {
 		switch s.b[s.p] {
 		case '-':
 			s.p++
-			return -s.digits(what)
+			return -s.digits(name)
 		case '(':
 			if bytes.HasPrefix(s.b[s.p:], []byte("(nil)")) {
 				s.p += len("(nil)")
@@ -127,7 +128,7 @@ func (s *parser) word(what string) uint64 {
 			}
 		}
 	}
-	return s.digits(what)
+	return s.digits(name)
 }
 
 // number parses a whole number with or without sign.
@@ -142,8 +143,8 @@ func (s *parser) number() int64 {
 	return int64(v)
 }
 
-// time parses a time, false for "-".
-func (s *parser) time() (m moment, given bool) {
+// time parses a time. given is false for "-".
+func (s *parser) time() (m timestamp, given bool) {
 	b := s.b
 	if s.p < len(b) && b[s.p] == '-' && (s.p+1 == len(b) || b[s.p+1] == ':') {
 		s.p++
@@ -163,8 +164,8 @@ func (s *parser) time() (m moment, given bool) {
 	return m, true
 }
 
-// fraction parses the decimals of a time, rounding to picoseconds where there are more than six.
-func (s *parser) fraction(m *moment) {
+// fraction parses the decimals of a time and rounds them to picoseconds.
+func (s *parser) fraction(m *timestamp) {
 	unit := dag.Time(100_000)
 	roundUp := false
 	for s.p < len(s.b) {
@@ -188,14 +189,14 @@ func (s *parser) fraction(m *moment) {
 	}
 }
 
-// skip steps over a field.
+// skip skips a field.
 func (s *parser) skip() {
 	for s.p < len(s.b) && s.b[s.p] != ':' {
 		s.p++
 	}
 }
 
-// datatype parses CODE,SIZE,EXTENT and returns the size; or, as liballprof2 has it, a handle alone.
+// datatype parses CODE,SIZE,EXTENT and returns the size. liballprof2 writes only a handle.
 func (s *parser) datatype() int64 {
 	handle := s.word("a datatype")
 	if s.p == len(s.b) || s.b[s.p] != ',' {
@@ -207,8 +208,8 @@ func (s *parser) datatype() int64 {
 	return size
 }
 
-// handleSize returns the size of a datatype by its handle, if that tells: predefined types of MPICH have it in bits 8
-// to 15 of theirs.
+// handleSize returns the size of a datatype if its handle encodes it: predefined types of MPICH have it in bits 8
+// to 15.
 func handleSize(handle uint64) int64 {
 	if handle>>16 == 0x4c00 {
 		return int64(handle >> 8 & 0xff)
@@ -216,7 +217,7 @@ func handleSize(handle uint64) int64 {
 	return noSize
 }
 
-// communicator parses HANDLE,RANK,SIZE; or, as liballprof2 has it, a handle alone.
+// communicator parses HANDLE,RANK,SIZE. liballprof2 writes only a handle.
 func (s *parser) communicator(f *fields) {
 	f.comm.handle = s.word("a communicator")
 	f.hasComm = s.p < len(s.b) && s.b[s.p] == ','
@@ -239,7 +240,7 @@ func (s *parser) communicator(f *fields) {
 	f.comm.rank, f.comm.size = int32(rank), int32(size)
 }
 
-// array finds an array: ADDRESS:N,N,...,N or, as liballprof2 has it, ADDRESS,LENGTH[N;N;...;].
+// array finds an array: ADDRESS:N,N,...,N or, from liballprof2, ADDRESS,LENGTH[N;N;...;].
 func (s *parser) array() []byte {
 	s.word("an address")
 	if s.p < len(s.b) && s.b[s.p] == ',' {
@@ -257,7 +258,7 @@ func (s *parser) array() []byte {
 	return s.b[at:s.p]
 }
 
-// parse takes a line apart, the name of which ends at p.
+// parse parses a line whose name ends at p.
 func (s *parser) parse(c *call, f *fields) {
 	s.separator()
 	f.start, f.hasStart = s.time()
@@ -271,7 +272,7 @@ func (s *parser) parse(c *call, f *fields) {
 			f.address = s.word("an address")
 		case 'q':
 			f.request = s.word("an address")
-			s.skip() // the rest of an array
+			s.skip() // rest of an array
 		case 'n':
 			f.numbers[numbers] = s.number()
 			numbers++
@@ -303,7 +304,7 @@ func (s *parser) parse(c *call, f *fields) {
 	}
 }
 
-// uneven reports whether the numbers of an array are not all the same, as they are written.
+// uneven reports whether the numbers of an array, as written, differ.
 func uneven(array []byte) bool {
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
 	var first []byte
@@ -318,7 +319,7 @@ func uneven(array []byte) bool {
 	return false
 }
 
-// sumArray returns the sum of an array, its k-th number, and how many it has; or what is wrong with it.
+// sumArray returns the sum of an array, its k-th number, and its length; or an error.
 func sumArray(array []byte, k int) (sum, kth int64, n int, err error) {
 	s := parser{b: array}
 	for s.p < len(array) {

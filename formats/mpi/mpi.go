@@ -1,8 +1,8 @@
-// Package mpi reads the traces of MPI programs that liballprof writes: a text file for each rank, a line for each call.
+// Package mpi reads the traces of MPI programs from liballprof: one text file per rank, one line per call.
 //
-// A trace becomes a DAG that keeps MPI's level: messages as sends and receives, collectives as one op on each member,
-// and the time between two calls as computation. Or it becomes, op for op, the schedule that Schedgen makes of it
-// ([format.ReadOptions].Schedgen). docs/reference/formats/mpi.md describes the files and both mappings.
+// A trace becomes a DAG at the level of MPI: messages become sends and receives, a collective becomes one op on
+// each member, and the time between two calls becomes computation. Alternatively, it becomes the schedule of
+// Schedgen, op for op ([Options].Variant). docs/reference/formats/mpi.md describes the files and both mappings.
 package mpi
 
 import (
@@ -11,25 +11,25 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Format is liballprof's.
+// Format is the trace format of liballprof.
 var Format = format.Format{
 	Name:    "mpi",
-	Title:   "MPI traces of liballprof, one file a rank",
+	Title:   "MPI traces of liballprof, one file per rank",
 	Detect:  detect,
 	Files:   files,
 	Read:    read,
 	Options: table,
 }
 
-// The classes of mistakes.
+// The classes of errors.
 const (
-	inFiles = "files" // a rank's file is missing, or there twice
-	inLine  = "line"  // a line does not have the form of its call
-	inCall  = "call"  // a call that cannot be understood
+	inFiles = "files" // a rank's file is missing or duplicate
+	inLine  = "line"  // a line does not match its call
+	inCall  = "call"  // a call that is not supported
 	inValue = "value" // a size, rank or time out of range
 )
 
-// detect reports whether the first line behind comments is a call, or the comments are those of a tracer.
+// detect reports whether the first line behind comments is a call, or the comments are a tracer's.
 func detect(head []byte) bool {
 	for {
 		line, rest, more := bytes.Cut(head, []byte("\n"))

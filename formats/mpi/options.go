@@ -15,38 +15,39 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Options are those of Schedgen for traces, under their names there. docs/reference/formats/mpi.md describes them.
+// Options are Schedgen's options for traces, under their names there. docs/reference/formats/mpi.md describes
+// them.
 type Options struct {
-	Variant        string  // "upstream" or "atlahs"; "": no schedule, but the trace as it is
-	TimeMult       int64   // timemult: nanoseconds of a microsecond
-	CPU            int32   // cpu: where computation runs
+	Variant        string  // "upstream" or "atlahs"; "": the trace itself, no schedule
+	TimeMult       int64   // timemult: nanoseconds per microsecond of the trace
+	CPU            int32   // cpu: CPU of the computation
 	Nonblocking    int64   // nb: nanoseconds of a calc at the start of each rank; 0: none
-	Poll           int64   // nb-poll: nanoseconds of the pieces that it is cut into; 0: one piece
+	Poll           int64   // nb-poll: nanoseconds of the pieces of that calc; 0: one piece
 	Extrapolate    int     // traces-extr: number of copies of the ranks, at least 1
-	Collectives    int     // traces-nops: number of collectives of each rank to convert; 0: all
+	Collectives    int     // traces-nops: number of collectives per rank to convert; 0: all
 	NoPointToPoint bool    // traces-nop2p
 	NoCollectives  bool    // traces-nocolls
 	Prepost        int32   // traces-nbcify: microseconds by which collectives start early
-	StartFile      string  // traces-start: file of Start; it is updated. "": none
-	Start          []Place // where to begin in the file of each rank; nil: as StartFile says, or at the front
+	StartFile      string  // traces-start: file of Start, which is updated; "": none
+	Start          []Place // where to begin in the file of each rank; nil: as in StartFile, or at the beginning
 
-	given []string // options that were set, in the order of the table
+	given []string // options that were set, in table order
 }
 
-// Place is a place in a rank's file.
+// Place is a position in a rank's file.
 type Place struct {
 	Offset int64
-	Time   float64 // microseconds: when the call before that place ended
+	Time   float64 // microseconds: end of the call before the position
 }
 
 var table = &format.OptionTable{
-	Name: "mpi", Title: "schedules of Schedgen from MPI traces",
+	Name: "mpi", Title: "Schedgen schedules from MPI traces",
 	New: func() format.Options { return newOptions() },
 	Misplaced: func(option, _, trace string, f *format.Format) (string, error) {
 		if option != schedgenOption {
 			return "", nil
 		}
-		return "", fmt.Errorf("--schedgen is for MPI traces, and %s is %s", trace, f.Name)
+		return "", fmt.Errorf("--schedgen: expected an MPI trace, found %s in format %s", trace, f.Name)
 	},
 }
 
@@ -56,30 +57,30 @@ func newOptions() *Options { return &Options{TimeMult: 1000, Extrapolate: 1} }
 
 func optionsOf(o *format.ReadOptions) *Options { return format.Own(o.Own, newOptions) }
 
-// Params returns the table of the options.
+// Params returns the parameters of the options.
 func (o *Options) Params() param.Set {
 	names := schedgen.VariantNames()
 	variant := param.Choice(&o.Variant, schedgenOption, "", names...)
-	variant.Help = "make of an MPI trace the schedule that Schedgen of this variant makes: " +
+	variant.Help = "convert an MPI trace to the schedule of this Schedgen variant: " +
 		strings.Join(names, " (LogGOPSim), ")
 	set := param.Set{
-		format.Within(param.Int(&o.TimeMult, "timemult", "nanoseconds that a microsecond of the trace becomes"),
+		format.Within(param.Int(&o.TimeMult, "timemult", "nanoseconds per microsecond of the trace"),
 			&o.TimeMult, math.MinInt32, math.MaxInt32),
-		format.Within(param.Int(&o.CPU, "cpu", "cpu that computes"), &o.CPU, 0, math.MaxUint8),
+		format.Within(param.Int(&o.CPU, "cpu", "CPU of the computation"), &o.CPU, 0, math.MaxUint8),
 		format.Within(param.Int(&o.Nonblocking, "nb", "nanoseconds of computation at the start of each rank"),
 			&o.Nonblocking, 0, math.MaxInt32),
-		format.Within(param.Int(&o.Poll, "nb-poll", "length of the pieces that --nb is cut into"), &o.Poll, 0,
+		format.Within(param.Int(&o.Poll, "nb-poll", "nanoseconds per piece of --nb; 0: one piece"), &o.Poll, 0,
 			math.MaxInt32),
-		format.Within(param.Int(&o.Extrapolate, "traces-extr", "factor by which to extrapolate the number of ranks"),
+		format.Within(param.Int(&o.Extrapolate, "traces-extr", "number of copies of the ranks"),
 			&o.Extrapolate, 1, 1<<20),
-		format.Within(param.Int(&o.Collectives, "traces-nops", "number of collectives of each rank to convert; 0: all"),
+		format.Within(param.Int(&o.Collectives, "traces-nops", "number of collectives per rank to convert; 0: all"),
 			&o.Collectives, 0, math.MaxInt32),
 		param.Bool(&o.NoPointToPoint, "traces-nop2p", "skip point-to-point messages"),
 		param.Bool(&o.NoCollectives, "traces-nocolls", "skip collectives"),
 		format.Within(param.Int(&o.Prepost, "traces-nbcify", "microseconds by which collectives start early"),
 			&o.Prepost, math.MinInt32, math.MaxInt32),
 		param.File(&o.StartFile, "traces-start",
-			"file that says where to begin in each rank's trace; with --traces-nops it is updated"),
+			"file with the start position in each rank's trace; --traces-nops updates it"),
 	}
 	for i := range set {
 		name := set[i].Name
@@ -92,7 +93,7 @@ func (o *Options) Params() param.Set {
 	return append(param.Set{variant}, set...)
 }
 
-// Check returns an error if there are options of a schedule and none is asked for.
+// Check returns an error if options of a schedule are set without a variant.
 func (o *Options) Check() error {
 	if o.Variant == "" && len(o.given) > 0 {
 		return param.Needs(o.given[0], "--"+schedgenOption)
@@ -100,10 +101,10 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Imitates reports whether a schedule is asked for, which is that of Schedgen, its mistakes included.
+// Imitates reports whether a schedule is requested, which reproduces Schedgen including its bugs.
 func (o *Options) Imitates() bool { return o.Variant != "" }
 
-// resolved returns the options with the places that the file says.
+// resolved returns the options with the positions in StartFile.
 func (o *Options) resolved() (*Options, error) {
 	if o.Start != nil || o.StartFile == "" {
 		return o, nil
@@ -117,8 +118,8 @@ func (o *Options) resolved() (*Options, error) {
 	return &with, nil
 }
 
-// readPlaces reads where to begin in the files of the ranks, an offset and a time on each line. A file that is not
-// there has no lines: all begin at the front.
+// readPlaces reads the start positions in the files of the ranks, an offset and a time per line. If the file does
+// not exist, it returns no positions, and all ranks begin at the beginning.
 func readPlaces(path string) ([]Place, error) {
 	places := []Place{}
 	file, err := os.Open(path)

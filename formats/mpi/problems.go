@@ -1,4 +1,4 @@
-// This file collects what cannot be understood.
+// This file collects unsupported input.
 
 package mpi
 
@@ -9,38 +9,38 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// problem is a kind of thing that cannot be understood.
+// problem is a kind of unsupported input.
 type problem struct {
-	what, class string
+	text, class string
 	file        string // of the first
 	line        int64
 	count       int64
 }
 
-// problems are those of a file, or of a trace.
+// problems are the problems of a file or of a trace.
 type problems struct {
 	list []problem
 }
 
-// maxProblems is how many kinds are told apart; a hostile input could have any number.
+// maxProblems is the maximum number of kinds; a hostile input could have any number.
 const maxProblems = 100
 
-func (p *problems) add(line int64, class, what string) {
-	p.merge(problem{what: what, class: class, line: line, count: 1})
+func (p *problems) add(line int64, class, text string) {
+	p.merge(problem{text: text, class: class, line: line, count: 1})
 }
 
 func (p *problems) merge(q problem) {
 	if len(p.list) >= maxProblems-1 {
 		known := false
 		for i := range p.list {
-			known = known || p.list[i].what == q.what
+			known = known || p.list[i].text == q.text
 		}
 		if !known {
-			q.what = "other things"
+			q.text = "other input"
 		}
 	}
 	for i := range p.list {
-		if p.list[i].what == q.what {
+		if p.list[i].text == q.text {
 			p.list[i].count += q.count
 			return
 		}
@@ -48,7 +48,7 @@ func (p *problems) merge(q problem) {
 	p.list = append(p.list, q)
 }
 
-// collect takes over the problems of a file.
+// collect adds the problems of a file.
 func (p *problems) collect(file string, of *problems) {
 	for _, q := range of.list {
 		q.file = file
@@ -56,7 +56,7 @@ func (p *problems) collect(file string, of *problems) {
 	}
 }
 
-// err returns an error about all problems, nil if there are none.
+// err returns an error about all problems, or nil if there are none.
 func (p *problems) err() error {
 	if len(p.list) == 0 {
 		return nil
@@ -69,10 +69,10 @@ func (p *problems) err() error {
 			others = append(others, fmt.Sprintf("and %d other kinds", len(p.list)-most))
 			break
 		}
-		others = append(others, fmt.Sprintf("%s (%s)", q.what, times(q.count)))
+		others = append(others, fmt.Sprintf("%s (%s)", q.text, times(q.count)))
 	}
 	return &format.SyntaxError{File: first.file, Line: first.line, Class: first.class,
-		Expected: "what this reader understands (--lenient leaves out the rest)", Found: strings.Join(others, ", ")}
+		Expected: "supported calls only (--lenient skips others)", Found: strings.Join(others, ", ")}
 }
 
 func times(n int64) string {
@@ -82,9 +82,9 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// warn reports each problem as something left out.
+// warn reports each problem as skipped input.
 func (p *problems) warn(warn func(message string, args ...any)) {
 	for _, q := range p.list {
-		warn("%s:%d: left out: %s, %s", q.file, q.line, q.what, times(q.count))
+		warn("%s:%d: skipped: %s, %s", q.file, q.line, q.text, times(q.count))
 	}
 }

@@ -1,8 +1,8 @@
-// This file turns the lines of one rank's file into its DAG.
+// This file converts the lines of one rank's file to its DAG.
 //
-// The ops of a rank form a chain in the order of its calls, with a calc for each gap between the end of a call and the
-// start of the next. What follows a blocking call waits for the end of its op; what follows one that returns at once
-// waits for its start, and a call that waits for the request is a calc of no length behind both.
+// The ops of a rank form a chain in call order, with a calc for each gap between the end of a call and the start
+// of the next. The op after a blocking call waits for the call's end; the op after a call that returns at once
+// waits for its start. A call that waits for a request is a calc of duration 0 that waits for both.
 
 package mpi
 
@@ -27,29 +27,29 @@ type rankReader struct {
 	fields  fields // of the line
 
 	b        dag.RankBuilder
-	after    predecessors // what the next op waits for
-	pending  []testPoint  // tests in the gap at hand that may have completed a request
-	last     dag.Time     // when the previous call ended, since base
+	after    predecessors // dependencies of the next op
+	pending  []testPoint  // tests in the current gap that may have completed a request
+	last     dag.Time     // end of the previous call, since base
 	base     int64        // microseconds: the first time of the file
 	based    bool
 	began    bool     // whether last is set
-	first    dag.Time // what it was set to first
+	first    dag.Time // first value of last
 	over     bool     // MPI_Finalize or MPI_Abort was called
-	whole    bool     // MPI_Finalize was
-	backward finding  // gaps that would be negative
-	uneven   finding  // calls of MPI_Alltoallv whose counts differ
-	shift    int64    // microseconds by which the clock is behind that of rank 0, as the tracer found at the start
-	second   bool     // the file is of liballprof2
-	library  library  // MPI, that the program ran with
+	whole    bool     // MPI_Finalize was called
+	backward finding  // gaps of negative length
+	uneven   finding  // calls of MPI_Alltoallv with unequal counts
+	shift    int64    // microseconds by which the clock is behind rank 0's, as measured by the tracer at the start
+	second   bool     // the file is from liballprof2
+	library  library  // the MPI library of the program
 
-	dag dag.Rank // once the file is read
+	dag dag.Rank // set after reading the file
 
 	requests
 	communicators
 	problems problems
 }
 
-// predecessors are the ops that an op waits for.
+// predecessors are the dependencies of an op.
 type predecessors struct {
 	ends, starts []int
 }
@@ -90,7 +90,7 @@ func (r *rankReader) anyLine(line []byte) error {
 	return r.callLine(line)
 }
 
-// comment looks for the difference of clocks at the start, which the tracer measured.
+// comment reads the clock difference at the start, which the tracer measured.
 func (r *rankReader) comment(line []byte) error {
 	text := bytes.TrimPrefix(bytes.TrimPrefix(line, []byte("# ")), []byte("Init "))
 	rest, found := bytes.CutPrefix(text, []byte("clockdiff: "))
@@ -127,7 +127,7 @@ func (r *rankReader) callLine(line []byte) error {
 				strconv.Quote(excerpt(line)))
 		}
 		if c = lookUp(name); c == nil {
-			r.problems.add(r.line, inCall, excerpt(name)+", which is not known")
+			r.problems.add(r.line, inCall, excerpt(name)+", an unknown function")
 			return nil
 		}
 	}
@@ -150,23 +150,24 @@ func (r *rankReader) callLine(line []byte) error {
 	return r.call(name, c, f)
 }
 
-// since returns a time since the first of the file.
-func (r *rankReader) since(m moment) (dag.Time, error) {
+// since returns a time since the first time of the file.
+func (r *rankReader) since(m timestamp) (dag.Time, error) {
 	if !r.based {
 		r.base, r.based = m.us, true
 	}
 	const most = int64(50 * 24 * 3600 * dag.Second / dag.Microsecond)
 	us := m.us - r.base
 	if us < -most || us > most {
-		return 0, r.fail(inValue, "a time within 50 days of the first of the file", strconv.FormatInt(m.us, 10)+" us")
+		return 0, r.fail(inValue, "a time within 50 days of the first time of the file",
+			strconv.FormatInt(m.us, 10)+" us")
 	}
 	return dag.Time(us)*dag.Microsecond + m.ps, nil
 }
 
-// span is when a call began and ended.
+// span is the start and the end of a call.
 type span struct{ start, end dag.Time }
 
-// call does what a call does. Nothing is changed before all of it is found to be right.
+// call converts a call. It changes nothing before the whole line is known to be valid.
 func (r *rankReader) call(name []byte, c *call, f *fields) error {
 	if r.over {
 		r.problems.add(r.line, inCall, "calls after MPI_Finalize")
@@ -211,7 +212,7 @@ func (r *rankReader) call(name []byte, c *call, f *fields) error {
 		return r.collective(c, f, at)
 	}
 	if r.second {
-		r.problems.add(r.line, inCall, excerpt(name)+" of liballprof2, which does not say which requests it is about")
+		r.problems.add(r.line, inCall, excerpt(name)+" of liballprof2, which omits the requests")
 		return nil
 	}
 	return r.requestCall(c, f, at)
@@ -230,7 +231,7 @@ func (r *rankReader) initialize(f *fields) error {
 	return nil
 }
 
-// begin notes when the rank starts, where that is not known yet.
+// begin records the start of the rank if it is unknown.
 func (r *rankReader) begin(at dag.Time) {
 	if !r.began {
 		r.began, r.last, r.first = true, at, at
@@ -251,7 +252,7 @@ func (r *rankReader) closeGap(start dag.Time) {
 	r.compute(start)
 }
 
-// compute adds the computation from the end of the last call until a time.
+// compute adds the computation from the end of the last call to a time.
 func (r *rankReader) compute(until dag.Time) {
 	d := until - r.last
 	if d < 0 {
@@ -265,7 +266,7 @@ func (r *rankReader) compute(until dag.Time) {
 	r.after.ends = append(r.after.ends, i)
 }
 
-// add adds an op that waits for what came before.
+// add adds an op that waits for the predecessors.
 func (r *rankReader) add(op *dag.Op, at span) int {
 	op.Timed, op.MeasuredStart, op.MeasuredEnd = true, at.start, at.end
 	i := r.b.Add(*op)
@@ -278,7 +279,7 @@ func (r *rankReader) add(op *dag.Op, at span) int {
 	return i
 }
 
-// leave notes when a call ended.
+// leave records the end of a call.
 func (r *rankReader) leave(at span) {
 	r.last = max(at.start, at.end)
 	if at.end < at.start {
@@ -290,8 +291,8 @@ func (r *rankReader) leave(at span) {
 func (r *rankReader) product(count, size int64) (int64, error) {
 	switch {
 	case size == noSize:
-		return 0, r.fail(inCall, "a datatype as CODE,SIZE,EXTENT", "a handle alone, as liballprof2 writes it: "+
-			"the sizes of messages are not in its traces")
+		return 0, r.fail(inCall, "a datatype as CODE,SIZE,EXTENT", "only a handle, as liballprof2 writes it: "+
+			"its traces do not include message sizes")
 	case count < 0:
 		return 0, r.fail(inValue, "a count of 0 or more", strconv.FormatInt(count, 10))
 	case size < 0:
@@ -304,7 +305,7 @@ func (r *rankReader) product(count, size int64) (int64, error) {
 	return int64(low), nil
 }
 
-// pointToPoint reads a message, two of them, or a persistent request for one.
+// pointToPoint reads one or two messages, or a persistent request for one.
 func (r *rankReader) pointToPoint(c *call, f *fields, at span) error {
 	comm, err := r.communicator(f)
 	if err != nil {
@@ -370,7 +371,7 @@ func (r *rankReader) pointToPoint(c *call, f *fields, at span) error {
 	return nil
 }
 
-// message returns the op of a message, or none where the partner is MPI_PROC_NULL.
+// message returns the op of a message; none is true if the partner is MPI_PROC_NULL.
 func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, peer, tag int64) (op dag.Op, none bool,
 	err error) {
 	switch {
@@ -389,17 +390,18 @@ func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, 
 	return dag.Op{Kind: kind, Bytes: bytes, Peer: int32(peer), Tag: tag, Comm: comm}, false, err
 }
 
-// library is an implementation of MPI, as far as the meaning of a trace depends on it.
+// library is an implementation of MPI, as far as it affects the meaning of a trace.
 type library uint8
 
 const (
 	unknownLibrary library = iota // before the first communicator
-	mpich                         // or one that descends from it
-	otherLibrary                  // Open MPI and the rest
+	mpich                         // or a derivative
+	otherLibrary                  // Open MPI and others
 )
 
-// libraryOf returns which library has such handles of communicators. MPICH's are words of 32 bits: the two above say
-// whether the object is predefined, one of a first block or of a later one, the next four that it is a communicator.
+// libraryOf returns the library with such communicator handles. MPICH's handles are 32-bit words: the top two bits
+// tell whether the object is predefined, in the first block or in a later one; the next four bits mark a
+// communicator.
 func libraryOf(handle uint64) library {
 	word := uint32(handle)
 	fits := handle == uint64(word) || handle == uint64(int64(int32(word)))
@@ -409,7 +411,7 @@ func libraryOf(handle uint64) library {
 	return otherLibrary
 }
 
-// anySource returns the value of MPI_ANY_SOURCE: -2 in MPICH, -1 in Open MPI. The other of both is MPI_PROC_NULL.
+// anySource returns the value of MPI_ANY_SOURCE: -2 in MPICH, -1 in Open MPI. The other value is MPI_PROC_NULL.
 func (r *rankReader) anySource() int64 {
 	if r.library == mpich {
 		return -2

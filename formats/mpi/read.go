@@ -1,4 +1,4 @@
-// This file reads the files of a trace, and makes one trace of their ranks.
+// This file reads the files of a trace and combines their ranks.
 
 package mpi
 
@@ -55,20 +55,20 @@ func (r *rankReader) read(in *format.Input) error {
 	}
 	r.closeTests()
 	for i := range r.all {
-		r.settle(int32(i))
+		r.complete(int32(i))
 	}
 	r.dag = r.b.Rank()
 	if err := r.b.Err(); err != nil {
 		return &format.FileError{File: in.Name, Err: err}
 	}
 	for _, i := range r.undone {
-		r.leaveOut(int(i))
+		r.drop(int(i))
 	}
 	r.b = dag.RankBuilder{}
 	return nil
 }
 
-// readingError says where reading a file failed, so many lines of which were read before.
+// readingError adds the position to an error of reading a file after the given number of lines.
 func readingError(file string, lines int64, err error) error {
 	var syntax *format.SyntaxError
 	switch {
@@ -81,8 +81,8 @@ func readingError(file string, lines int64, err error) error {
 	return &format.FileError{File: file, Err: err}
 }
 
-// translate turns communicators and ranks in them into those of the trace. An op of a communicator whose members are
-// not known becomes a calc of no length, and is counted.
+// translate converts communicators, and ranks in them, to those of the trace. An op of a communicator with unknown
+// members becomes a calc of duration 0 and is counted.
 func (r *rankReader) translate() error {
 	d := &r.dag
 	plain := true
@@ -101,7 +101,7 @@ func (r *rankReader) translate() error {
 		g := r.instances[inst].group
 		if g == nil {
 			left[inst]++
-			r.leaveOut(i)
+			r.drop(i)
 			continue
 		}
 		d.Comm.Set(i, g.comm)
@@ -114,14 +114,14 @@ func (r *rankReader) translate() error {
 		if n > 0 {
 			in := &r.instances[inst]
 			r.problems.merge(problem{class: inCall, line: in.line, count: n,
-				what: fmt.Sprintf("calls on communicators of %d ranks which the trace does not name", in.size)})
+				text: fmt.Sprintf("calls on communicators of %d ranks that the trace does not identify", in.size)})
 		}
 	}
 	return nil
 }
 
-// leaveOut makes an op a calc of no length.
-func (r *rankReader) leaveOut(i int) {
+// drop converts an op to a calc of duration 0.
+func (r *rankReader) drop(i int) {
 	d := &r.dag
 	d.Kind[i] = dag.Calc
 	d.Subkind.Set(i, dag.NoSubkind)
@@ -132,7 +132,7 @@ func (r *rankReader) leaveOut(i int) {
 	d.Comm.Set(i, 0)
 }
 
-// warn says what looks wrong in the trace.
+// warn reports suspicious data of the trace.
 func warn(ranks []*rankReader, o format.ReadOptions) {
 	var backward, unwaited, cancelled, uneven, misnumbered, guessed, cut finding
 	for _, r := range ranks {
@@ -147,33 +147,33 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 		misnumbered.merge(r.file, &r.misnumbered)
 	}
 	if misnumbered.count > 0 {
-		o.Warn("%s:%d: the rank in the communicator of all ranks is not that in the file's name, "+
-			"which counts (%s in all)", misnumbered.file, misnumbered.line, times(misnumbered.count))
+		o.Warn("%s:%d: the rank in the communicator of all ranks differs from the file name; "+
+			"the file name is used (%s in all)", misnumbered.file, misnumbered.line, times(misnumbered.count))
 	}
 	if backward.count > 0 {
-		o.Warn("%s:%d: a call that starts before the one above it has ended, or ends before it starts: "+
+		o.Warn("%s:%d: a call starts before the end of the previous one, or ends before its start; "+
 			"its gap counts as 0 (%s in all)", backward.file, backward.line, times(backward.count))
 	}
 	if unwaited.count > 0 {
-		o.Warn("%s:%d: a request that no call completes (%s in all)", unwaited.file, unwaited.line,
+		o.Warn("%s:%d: a request is never completed (%s in all)", unwaited.file, unwaited.line,
 			times(unwaited.count))
 	}
 	if cancelled.count > 0 {
-		o.Warn("%s:%d: MPI_Cancel of a receive, for which no message is taken to come (%s in all)", cancelled.file,
+		o.Warn("%s:%d: MPI_Cancel of a receive; it is assumed to have no message (%s in all)", cancelled.file,
 			cancelled.line, times(cancelled.count))
 	}
 	if uneven.count > 0 {
-		o.Warn("%s:%d: MPI_Alltoallv with uneven counts, of which only the sums are kept (%s in all)", uneven.file,
+		o.Warn("%s:%d: MPI_Alltoallv with unequal counts; only their sums are kept (%s in all)", uneven.file,
 			uneven.line, times(uneven.count))
 	}
 	if guessed.count > 0 {
-		o.Warn("%s:%d: a communicator that may be one of several is taken for the one that was made first (%s in all)",
+		o.Warn("%s:%d: a communicator has several candidates; the oldest is used (%s in all)",
 			guessed.file, guessed.line, times(guessed.count))
 	}
 	warnOfEnds(&cut, o.Warn)
 }
 
-// warnOfEnds says how many files lack their end.
+// warnOfEnds reports the files without an end.
 func warnOfEnds(cut *finding, warn func(string, ...any)) {
 	switch {
 	case cut.count == 1:
@@ -183,7 +183,7 @@ func warnOfEnds(cut *finding, warn func(string, ...any)) {
 	}
 }
 
-// finding is something that looks wrong.
+// finding counts a kind of suspicious data.
 type finding struct {
 	file  string
 	line  int64 // of the first
@@ -196,7 +196,7 @@ func (f *finding) add(line int64) {
 	}
 }
 
-// merge adds what was found in a file.
+// merge adds the findings of a file.
 func (f *finding) merge(file string, g *finding) {
 	if f.count == 0 {
 		f.file, f.line = file, g.line
@@ -204,10 +204,10 @@ func (f *finding) merge(file string, g *finding) {
 	f.count += g.count
 }
 
-// alignClocks puts the measured times of all ranks on one clock: that of rank 0, as far as the tracer measured how the
-// others differ, from the end of the first MPI_Init on.
+// alignClocks maps the measured times of all ranks to the clock of rank 0, with the clock differences that the
+// tracer measured. Time 0 is the end of the first MPI_Init.
 func alignClocks(ranks []*rankReader, warn func(string, ...any)) {
-	var zero *rankReader // whose first time all are compared with
+	var zero *rankReader // its first time is the reference
 	for _, r := range ranks {
 		if r.began {
 			zero = r
@@ -226,7 +226,7 @@ func alignClocks(ranks []*rankReader, warn func(string, ...any)) {
 		}
 		us := (r.base + r.shift) - (zero.base + zero.shift)
 		if us < -most || us > most {
-			warn("%s: its clock is %d s off that of %s: the measured times of each rank begin at 0", r.file,
+			warn("%s: its clock differs by %d s from that of %s; the measured times of each rank begin at 0", r.file,
 				us/1_000_000, zero.file)
 			for _, r := range ranks {
 				r.shiftMeasured(-r.first)

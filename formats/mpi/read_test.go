@@ -385,12 +385,12 @@ func TestCommunicators(t *testing.T) {
 			return "MPI_Barrier:9:0,0,4:9\n" + fmt.Sprintf("MPI_Send:10:9:1:1,4,4:%d:5:5,%d,2:11\n", 1-rank%2, rank%2)
 		})
 		_, _, err := readTexts(format.ReadOptions{}, texts...)
-		if err == nil || !strings.Contains(err.Error(), "x-0.txt:2: call: expected what this reader understands") ||
-			!strings.Contains(err.Error(), "calls on communicators of 2 ranks which the trace does not name (4 times)") {
+		if err == nil || !strings.Contains(err.Error(), "x-0.txt:2: call: expected supported calls only") ||
+			!strings.Contains(err.Error(), "calls on communicators of 2 ranks that the trace does not identify (4 times)") {
 			t.Errorf("error %v", err)
 		}
 		trace, warnings, err := readTexts(format.ReadOptions{Lenient: true}, texts...)
-		if err != nil || len(warnings) != 2 || !strings.Contains(warnings[0], "x-0.txt:2: left out: calls on") {
+		if err != nil || len(warnings) != 2 || !strings.Contains(warnings[0], "x-0.txt:2: skipped: calls on") {
 			t.Fatalf("error %v, warnings %q", err, warnings)
 		}
 		if problems := dag.Validate(trace); len(problems) > 0 {
@@ -401,7 +401,7 @@ func TestCommunicators(t *testing.T) {
 
 // Mistakes are errors that name the line; what can be left out is, with --lenient.
 func TestErrors(t *testing.T) {
-	const leftOut = "call: expected what this reader understands (--lenient leaves out the rest), found "
+	const leftOut = "call: expected supported calls only (--lenient skips others), found "
 	for _, c := range []struct{ text, want string }{
 		{"hello\n", `1: line: expected a comment or a call of MPI, such as MPI_Send:START:...:END, found "hello"`},
 		{"MPI_Barrier\n", `1: line: expected a comment or a call`},
@@ -416,16 +416,16 @@ func TestErrors(t *testing.T) {
 		},
 		{
 			"MPI_Barrier:1:0,0,3:3\n",
-			`1: files: expected a file for each of the 3 ranks of a communicator, found none of rank 2`,
+			`1: files: expected a file for each of the 3 ranks of a communicator, found no file of rank 2`,
 		},
 		{"MPI_Barrier:1:0,0:3\n", `1: line: expected "," and the size of the communicator`},
 		{
 			"MPI_Barrier:1:5:3\n",
-			`1: call: expected a communicator as HANDLE,RANK,SIZE, found the handle 5 alone, as liballprof2`,
+			`1: call: expected a communicator as HANDLE,RANK,SIZE, found only the handle 5, as liballprof2`,
 		},
 		{"MPI_Bcast:1:9:-1:1,4,4:0:0,0,2:3\n", `1: value: expected a count of 0 or more, found -1`},
 		{"MPI_Bcast:1:9:1:1,-4,4:0:0,0,2:3\n", `1: value: expected a datatype of 0 bytes or more, found -4`},
-		{"MPI_Bcast:1:9:1:7:0:0,0,2:3\n", `1: call: expected a datatype as CODE,SIZE,EXTENT, found a handle alone`},
+		{"MPI_Bcast:1:9:1:7:0:0,0,2:3\n", `1: call: expected a datatype as CODE,SIZE,EXTENT, found only a handle`},
 		{"MPI_Bcast:1:9:1:1,4,4:2:0,0,2:3\n", `1: value: expected a root in 0..1, found 2`},
 		{"MPI_Bcast:1:9:9e9:1,4,4:0:0,0,2:3\n", `1: line: expected ":" and another field`},
 		{
@@ -442,7 +442,7 @@ func TestErrors(t *testing.T) {
 		{"MPI_Waitall:1:-1:800:0:3\n", `1: value: expected a number of requests`},
 		{
 			"MPI_Barrier:1:0,0,2:99999999999999\n",
-			`1: value: expected a time within 50 days of the first of the file, found 99999999999999 us`,
+			`1: value: expected a time within 50 days of the first time of the file, found 99999999999999 us`,
 		},
 		{
 			"MPI_Allgatherv:1:9:1:1,4,4:9:7:1,2,3:8:0,1,2:1,4,4:0,0,2:3\n",
@@ -455,13 +455,13 @@ func TestErrors(t *testing.T) {
 		{"# clockdiff: soon\n", `1: value: expected a difference of clocks in seconds, found "soon"`},
 		{
 			"\n\nMPI_Put:1:2:3\nMPI_Put:1:2:3\nMPI_Win_fence:1:0:2\nMPI_Finalize:9:-\nMPI_Barrier:10:0,0,2:11\n",
-			"3: " + leftOut + `MPI_Put, which is not known (2 times), MPI_Win_fence, which is not known (once), ` +
+			"3: " + leftOut + `MPI_Put, an unknown function (2 times), MPI_Win_fence, an unknown function (once), ` +
 				`calls after MPI_Finalize (once)`,
 		},
-		{"MPI_Start:1:800:2\n", "1: " + leftOut + `requests started that no call has prepared (once)`},
+		{"MPI_Start:1:800:2\n", "1: " + leftOut + `starts of requests that were not prepared (once)`},
 		{
 			"MPI_Send:1:0x9:2:1275069445:1:7:0:2\nMPI_Wait:2:738197504:0:3\n",
-			"2: " + leftOut + `MPI_Wait of liballprof2, which does not say which requests it is about (once)`,
+			"2: " + leftOut + `MPI_Wait of liballprof2, which omits the requests (once)`,
 		},
 	} {
 		text, want := c.text, "x-0.txt:"+c.want
@@ -483,10 +483,10 @@ func TestErrors(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"MPI_Barrier:110:0,0,1:120\nMPI_Barrier:115:0,0,1:130\n", "x-0.txt:3: a call that starts before the one above it " +
-			"has ended, or ends before it starts: its gap counts as 0 (once in all)"},
-		{"MPI_Barrier:110:0,0,1:105\nMPI_Barrier:120:0,0,1:130\n", "x-0.txt:2: a call that starts before"},
-		{"MPI_Isend:110:9:1:1,4,4:0:7:0,0,1:8:120\n", "x-0.txt:2: a request that no call completes (once in all)"},
+		{"MPI_Barrier:110:0,0,1:120\nMPI_Barrier:115:0,0,1:130\n", "x-0.txt:3: a call starts before the end of " +
+			"the previous one, or ends before its start; its gap counts as 0 (once in all)"},
+		{"MPI_Barrier:110:0,0,1:105\nMPI_Barrier:120:0,0,1:130\n", "x-0.txt:2: a call starts before"},
+		{"MPI_Isend:110:9:1:1,4,4:0:7:0,0,1:8:120\n", "x-0.txt:2: a request is never completed (once in all)"},
 	} {
 		trace, warnings, err := readTexts(format.ReadOptions{}, begin+c.text)
 		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], c.want) {
@@ -524,7 +524,7 @@ func TestClocks(t *testing.T) {
 	}
 	got, warnings := starts(file("", 1000), file("", 1<<50))
 	if !slices.Equal(got, []dag.Time{0, 0}) || len(warnings) != 1 ||
-		!strings.Contains(warnings[0], "its clock is 1125899906 s off") {
+		!strings.Contains(warnings[0], "its clock differs by 1125899906 s") {
 		t.Errorf("the ranks start at %v, warnings %q", got, warnings)
 	}
 }
@@ -584,7 +584,7 @@ func TestFiles(t *testing.T) {
 		{"", "x-2.txt x-0.txt README x-1.txt", "x-0.txt x-1.txt x-2.txt", ""},
 		{"", "x-02.txt.gz x-00.txt x-01.txt.zst x-10.txt", "x-00.txt x-01.txt.zst x-02.txt.gz x-10.txt", ""},
 		{"", "README notes.txt", "", ""},
-		{"", "x-0.txt y-0.txt", "", "several traces in one folder, of the files x-*.txt and y-*.txt"},
+		{"", "x-0.txt y-0.txt", "", "expected one trace in the folder, found x-*.txt and y-*.txt"},
 		{"x-0.txt", "x-0.txt y-0.txt x-1.txt x-1.dat", "x-0.txt x-1.txt", ""},
 		{"x-00.txt.gz", "x-00.txt.gz y-0.txt x-01.txt.gz", "x-00.txt.gz x-01.txt.gz", ""},
 		{"lap2-trace-rank-0-of-2.txt", "lap2-trace-rank-0-of-2.txt lap2-trace-rank-1-of-2.txt other-0-of-2.txt",
@@ -604,8 +604,8 @@ func TestMissingFiles(t *testing.T) {
 	for names, want := range map[string]string{
 		"x-0.txt x-2.txt":         "x-0.txt: files: the file of rank 1 is missing",
 		"x-1.txt":                 "x-1.txt: files: the file of rank 0 is missing",
-		"x-0.txt x-00.txt":        "x-00.txt: files: rank 0 has another file, x-0.txt",
-		"x-0.txt y.txt":           "y.txt: files: expected a file name with the number of a rank",
+		"x-0.txt x-00.txt":        "x-00.txt: files: expected one file of rank 0, found also x-0.txt",
+		"x-0.txt y.txt":           "y.txt: files: expected a file name with a rank number",
 		"x-0.txt x-2147483647.gz": "x-0.txt: files: the file of rank 1 is missing",
 	} {
 		var inputs []*format.Input

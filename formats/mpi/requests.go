@@ -1,8 +1,8 @@
-// This file follows requests from the call that makes them to the one that waits for them.
+// This file follows requests from the call that starts them to the call that waits for them.
 //
-// A request is known by the address of the variable that holds it. The trace does not say what a test finds, or which
-// requests MPI_Waitany and MPI_Waitsome complete: the last such call before the request is used again, or before the
-// end, must have been the one.
+// A request is identified by the address of its variable. The trace does not tell the result of a test, or which
+// requests MPI_Waitany and MPI_Waitsome complete. The last such call before the next use of the request, or before
+// the end, is taken to complete it.
 
 package mpi
 
@@ -13,28 +13,28 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// requests are those of a rank.
+// requests are the requests of a rank.
 type requests struct {
 	byAddress map[uint64]int32
 	all       []request
 	integers  bool      // the variables have 4 bytes, as an address has shown; else 8, as pointers have
-	sets      []testSet // of requests that the same call tested last
-	tested    []int32   // the op that follows each test point that mattered, by its id
+	sets      []testSet // requests that the same call tested last
+	tested    []int32   // op that follows each relevant test point, by id
 	array     requestArray
-	changes   int     // how often a request was started, ended, or tested by another call than before
+	changes   int     // number of times a request was started, ended, or tested by another call than before
 	unwaited  finding // requests that no call completes
 	cancelled finding // receives that MPI_Cancel ended
-	undone    []int32 // and their ops
-	found     []int32 // the requests that a call is about
+	undone    []int32 // their ops
+	found     []int32 // requests of the current call
 }
 
 // request is one variable.
 type request struct {
-	op         int32 // that is under way
+	op         int32 // in progress
 	active     bool
 	receives   bool
-	set        int32 // the test set that it is in, noTest
-	line       int64 // where it was started
+	set        int32 // its test set, or noTest
+	line       int64 // line of its start
 	persistent bool
 	none       bool   // the partner is MPI_PROC_NULL
 	prepared   dag.Op // of a persistent request
@@ -42,30 +42,30 @@ type request struct {
 
 const noTest = -1
 
-// testSet are requests that one call may have completed, and no later one.
+// testSet is requests that one call, and no later one, may have completed.
 type testSet struct {
-	point int32 // the id of that call's test point
+	point int32 // id of that call's test point
 	size  int32
 }
 
-// testPoint is a call in the gap at hand after which requests may have been complete.
+// testPoint is a call in the current gap after which requests may have been complete.
 type testPoint struct {
 	id      int32
 	at      span
-	waiting int32 // requests of which it is the last such call, plus 1 for a call that waits
+	waiting int32 // requests for which it is the last such call, plus 1 for a call that waits
 }
 
-// requestArray is the array of requests that a call named last. Programs poll the same one over and over.
+// requestArray is the array of requests of the latest call. Programs poll the same array repeatedly.
 type requestArray struct {
 	address, stride uint64
 	count           int64
-	known           int     // how many requests there were
+	known           int     // number of requests known then
 	requests        []int32 // in the array
-	changes         int     // when it was tested last
-	set             int32   // of those that were under way then, noTest
+	changes         int     // at its last test
+	set             int32   // test set of the requests in progress then, or noTest
 }
 
-// requestAt returns the index of the request at an address, -1 if there was never one.
+// requestAt returns the index of the request at an address, or -1.
 func (q *requests) requestAt(address uint64) int32 {
 	if i, ok := q.byAddress[address]; ok {
 		return i
@@ -73,7 +73,7 @@ func (q *requests) requestAt(address uint64) int32 {
 	return -1
 }
 
-// request returns the index of the request at an address.
+// request returns the index of the request at an address, a new one if necessary.
 func (r *rankReader) request(address uint64) int32 {
 	if i, ok := r.byAddress[address]; ok {
 		return i
@@ -87,12 +87,12 @@ func (r *rankReader) request(address uint64) int32 {
 	return i
 }
 
-// noteAlignment learns from the address of a request how large its variable may be.
+// noteAlignment derives the size of request variables from an address.
 func (q *requests) noteAlignment(address uint64) {
 	q.integers = q.integers || address%8 != 0
 }
 
-// stride is the distance of requests in an array.
+// stride returns the distance of requests in an array.
 func (r *rankReader) stride() uint64 {
 	if r.integers || r.library == mpich {
 		return 4
@@ -110,9 +110,9 @@ func (r *rankReader) startRequest(address uint64, op *dag.Op, at span) {
 	r.leave(at)
 }
 
-// startOp adds the op of a request. The gap in front of it must be closed.
+// startOp adds the op of a request. The gap before it must be closed.
 func (r *rankReader) startOp(i int32, op *dag.Op, at span) {
-	r.settle(i)
+	r.complete(i)
 	r.changes++
 	q := &r.all[i]
 	q.active, q.receives, q.line = true, op.Kind == dag.Recv, r.line
@@ -121,9 +121,8 @@ func (r *rankReader) startOp(i int32, op *dag.Op, at span) {
 	r.after.starts = append(r.after.starts, int(q.op))
 }
 
-// settle ends what is under way at a request that will not be looked at any more: the last call that tested it
-// completed it.
-func (r *rankReader) settle(i int32) {
+// complete ends a request in progress that no later call uses: the last call that tested it completed it.
+func (r *rankReader) complete(i int32) {
 	q := &r.all[i]
 	if !q.active {
 		return
@@ -140,17 +139,17 @@ func (r *rankReader) settle(i int32) {
 	}
 	if follows := r.tested[set.point]; int(follows) < r.b.Len() {
 		r.b.Requires(int(follows), int(q.op))
-	} else { // what follows the test is the next op
+	} else { // the op after the test is the next op
 		r.after.ends = append(r.after.ends, int(q.op))
 	}
 	set.size--
 	q.set = noTest
 }
 
-// forget makes a variable hold no request.
+// forget removes the request from a variable.
 func (r *rankReader) forget(address uint64) {
 	if i := r.requestAt(address); i >= 0 {
-		r.settle(i)
+		r.complete(i)
 		r.all[i].persistent = false
 	}
 }
@@ -158,12 +157,12 @@ func (r *rankReader) forget(address uint64) {
 // prepare stores the op of a persistent request.
 func (r *rankReader) prepare(address uint64, op *dag.Op, none bool) {
 	i := r.request(address)
-	r.settle(i)
+	r.complete(i)
 	q := &r.all[i]
 	q.persistent, q.none, q.prepared = true, none, *op
 }
 
-// requestCall does what a call about requests does.
+// requestCall converts a call about requests.
 func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 	r.noteAlignment(f.request)
 	array := false
@@ -193,7 +192,7 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 	case free:
 		for _, i := range r.found {
 			if q := &r.all[i]; q.active && q.set == noTest {
-				q.active = false // it ends by itself
+				q.active = false // it ends without a call
 				r.changes++
 			}
 		}
@@ -219,7 +218,7 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 	return nil
 }
 
-// cancel makes a receive that is under way one that nothing comes for.
+// cancel marks a receive in progress as without a message.
 func (r *rankReader) cancel(q *request) {
 	if q.active && q.receives {
 		r.cancelled.add(r.line)
@@ -244,7 +243,7 @@ func (r *rankReader) findArray(address uint64, count int64) {
 		}
 		return
 	}
-	// The array is longer than there are requests, of whom most must be null.
+	// The array is longer than the number of requests, so most of its entries are null.
 	var addresses []uint64
 	for other := range r.byAddress {
 		if d := other - address; d%stride == 0 && d/stride < uint64(count) {
@@ -261,7 +260,7 @@ func (r *rankReader) findArray(address uint64, count int64) {
 func (r *rankReader) startPersistent(c *call, f *fields, at span) {
 	r.found = slices.DeleteFunc(r.found, func(i int32) bool { return !r.all[i].persistent })
 	if c.do == start && len(r.found) == 0 || c.do == startAll && int64(len(r.found)) < f.numbers[0] {
-		r.problems.add(r.line, inCall, "requests started that no call has prepared")
+		r.problems.add(r.line, inCall, "starts of requests that were not prepared")
 	}
 	r.found = slices.DeleteFunc(r.found, func(i int32) bool { return r.all[i].none })
 	if len(r.found) == 0 {
@@ -275,7 +274,7 @@ func (r *rankReader) startPersistent(c *call, f *fields, at span) {
 	r.leave(at)
 }
 
-// wait adds an op of no length that waits for the requests found.
+// wait adds an op of duration 0 that waits for the requests found.
 func (r *rankReader) wait(at span) {
 	r.changes++
 	for _, k := range r.found {
@@ -293,8 +292,8 @@ func (r *rankReader) wait(at span) {
 	r.leave(at)
 }
 
-// test notes that a call may have completed the requests found, among them all that are in a set. It returns the set
-// that they make.
+// test records that a call may have completed the requests found, including all requests of set. It returns their
+// new test set.
 func (r *rankReader) test(set int32, at span, waits bool) int32 {
 	if set == noTest {
 		set = int32(len(r.sets))
@@ -315,7 +314,7 @@ func (r *rankReader) test(set int32, at span, waits bool) int32 {
 	return set
 }
 
-// testAgain makes a call the last that tested the requests of a set.
+// testAgain makes a call the last one that tested the requests of a set.
 func (r *rankReader) testAgain(set int32, at span, waits bool) {
 	s := &r.sets[set]
 	if t := r.pendingPoint(s.point); t != nil {
@@ -327,14 +326,14 @@ func (r *rankReader) testAgain(set int32, at span, waits bool) {
 	}
 	s.point = point.id
 	r.tested = append(r.tested, noTest)
-	if len(r.pending) == cap(r.pending) { // points that no request needs any more are no more than computation
+	if len(r.pending) == cap(r.pending) { // points that no request needs count as computation
 		r.pending = slices.DeleteFunc(r.pending, func(t testPoint) bool { return t.waiting == 0 })
 		r.pending = slices.Grow(r.pending, len(r.pending)+1)
 	}
 	r.pending = append(r.pending, point)
 }
 
-// releaseTest takes a request from its test set.
+// releaseTest removes a request from its test set.
 func (r *rankReader) releaseTest(k int32) {
 	q := &r.all[k]
 	if q.set == noTest {
@@ -348,7 +347,7 @@ func (r *rankReader) releaseTest(k int32) {
 	q.set = noTest
 }
 
-// pendingPoint returns a test point if it is in the gap at hand, else nil.
+// pendingPoint returns a test point if it is in the current gap, else nil.
 func (r *rankReader) pendingPoint(id int32) *testPoint {
 	i, found := slices.BinarySearchFunc(r.pending, id, func(t testPoint, id int32) int { return cmp.Compare(t.id, id) })
 	if !found {
@@ -357,7 +356,7 @@ func (r *rankReader) pendingPoint(id int32) *testPoint {
 	return &r.pending[i]
 }
 
-// closeTests ends the gap at hand behind its last test point, so that all of them have an op that follows.
+// closeTests ends the current gap behind its last test point, so that an op follows each of them.
 func (r *rankReader) closeTests() {
 	if n := len(r.pending); n > 0 {
 		r.closeGap(r.pending[n-1].at.end)

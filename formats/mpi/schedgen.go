@@ -1,5 +1,5 @@
-// This file makes of a trace the schedule that Schedgen makes of it, op for op, its mistakes included.
-// docs/reference/formats/mpi.md says how.
+// This file converts a trace to the schedule of Schedgen, op for op, including its bugs.
+// docs/reference/formats/mpi.md describes the conversion.
 
 package mpi
 
@@ -16,15 +16,15 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// readSchedgen reads the files of a trace, in the order of their ranks, into the ranks of a schedule: rank h of copy x
-// is number h + H x.
+// readSchedgen reads the files of a trace, in rank order, into the ranks of a schedule: rank h of copy x is rank h
+// + H x.
 func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	s, err := optionsOf(&o).resolved()
 	if err != nil {
 		return nil, err
 	}
 	if s.Extrapolate < 1 || int64(s.Extrapolate)*int64(len(inputs)) > math.MaxInt32 {
-		return nil, fmt.Errorf("%d times the %d ranks of the trace: expected 1 to %d in all", s.Extrapolate,
+		return nil, fmt.Errorf("--traces-extr %d with %d ranks: expected 1..%d ranks in total", s.Extrapolate,
 			len(inputs), math.MaxInt32)
 	}
 	places := slices.Clone(s.Start)
@@ -64,61 +64,61 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 	return t, nil
 }
 
-// warnOfSchedules says what Schedgen says, and where it made a computation of negative length.
+// warnOfSchedules reports Schedgen's messages, and computations of negative length.
 func warnOfSchedules(files []*scheduleReader, warn func(string, ...any)) {
 	var negative, cut finding
 	var said problems
 	for _, f := range files {
 		negative.merge(f.file, &f.negative)
-		said.collect(f.file, &f.said)
+		said.collect(f.file, &f.printed)
 		if !f.finalized && !f.stopped {
 			cut.merge(f.file, &finding{count: 1})
 		}
 	}
 	for _, message := range said.list {
-		warn("schedgen: %s (%s)", message.what, times(message.count))
+		warn("schedgen: %s (%s)", message.text, times(message.count))
 	}
 	if negative.count > 0 {
-		warn("%s:%d: computation of negative length, for the clock ran backwards (%s in all)", negative.file,
+		warn("%s:%d: computation of negative duration, because the clock ran backwards (%s in all)", negative.file,
 			negative.line, times(negative.count))
 	}
 	warnOfEnds(&cut, warn)
 }
 
-// scheduleReader converts the file of a rank, for each copy of the ranks at the same time.
+// scheduleReader converts the file of a rank, for all copies of the ranks at the same time.
 type scheduleReader struct {
 	file   string
 	line   int64
-	offset int64 // of the line behind the one at hand
+	offset int64 // end of the current line
 	o      *Options
 	atlahs bool
 	compat bool
 	hosts  int // ranks with a file
 	copies []*schedule
 
-	text      []byte // the line at hand
-	cuts      []int  // the places of its separators, and its end
+	text      []byte // current line
+	cuts      []int  // positions of its separators, and its end
 	negative  finding
-	said      problems // what Schedgen prints
-	stopped   bool     // behind enough collectives
+	printed   problems // Schedgen's messages
+	stopped   bool     // after the requested number of collectives
 	finalized bool     // MPI_Finalize was read
 }
 
-// schedule is a rank of the schedule in the making.
+// schedule is a rank of the schedule during conversion.
 type schedule struct {
 	f     *scheduleReader
 	b     *dag.RankBuilder
 	e     *schedgen.Emitter
 	rank  int // in the schedule
 	ranks int // of the schedule
-	shift int // from a rank of the trace to one of this copy
+	shift int // from a rank of the trace to that of this copy
 
 	last        float64       // end of the previous call
 	prev        []predecessor // ops that the next gap's calc waits for
 	next        []int         // ops that wait for it
 	requests    map[uint64]int
 	persistent  map[uint64]persistentMessage
-	comms       map[int32]uint8 // of ATLAHS: the number of each handle
+	comms       map[int32]uint8 // ATLAHS: the number of each handle
 	collectives int
 	sides       []int
 }
@@ -128,7 +128,7 @@ type predecessor struct {
 	startOnly bool
 }
 
-// persistentMessage is what a persistent request of ATLAHS sends or receives.
+// persistentMessage is the message of a persistent request of ATLAHS.
 type persistentMessage struct {
 	kind            dag.Kind
 	peer, tag, comm int32
@@ -150,7 +150,7 @@ func newScheduleReader(file string, options format.ReadOptions, rank, hosts int)
 	return f
 }
 
-// emitNonblocking emits the computation that --nb asks for.
+// emitNonblocking emits the computation of --nb.
 func (s *schedule) emitNonblocking() {
 	o := s.f.o
 	if o.Nonblocking <= 0 {
@@ -168,7 +168,7 @@ func (s *schedule) emitNonblocking() {
 	}
 }
 
-// read converts the file, from a place if one is given, which becomes that where the conversion stops early.
+// read converts the file, from place if it is not nil. If the conversion stops early, it updates place.
 func (f *scheduleReader) read(src io.Reader, place *Place) error {
 	skip := int64(0)
 	if place != nil {
@@ -187,7 +187,7 @@ func (f *scheduleReader) read(src io.Reader, place *Place) error {
 	return nil
 }
 
-// lines converts those of the lines that end behind the offset skip.
+// lines converts the lines that end behind the offset skip.
 func (f *scheduleReader) lines(b []byte, skip int64) error {
 	for len(b) > 0 {
 		end := bytes.IndexByte(b, '\n')
@@ -217,11 +217,11 @@ func (f *scheduleReader) fail(expected, found string) error {
 	return &format.SyntaxError{File: f.file, Line: f.line, Expected: expected, Found: found}
 }
 
-// convert converts the line at hand.
+// convert converts the current line.
 func (f *scheduleReader) convert() error {
 	const tooLong = 4096
 	if len(f.text) >= tooLong {
-		return f.fail(fmt.Sprintf("a line of less than %d bytes, longer ones Schedgen never gets past", tooLong),
+		return f.fail(fmt.Sprintf("a line of less than %d bytes, the limit of Schedgen", tooLong),
 			fmt.Sprintf("%d bytes", len(f.text)))
 	}
 	fn := f.function()
@@ -229,13 +229,13 @@ func (f *scheduleReader) convert() error {
 		return nil
 	}
 	if len(f.text) < 4 || string(f.text[:4]) != "MPI_" {
-		return f.fail("a call, for Schedgen takes the line for one of "+fn.name+" and stops",
+		return f.fail("a call; Schedgen parses the line as "+fn.name+" and stops",
 			fmt.Sprintf("%.60q", f.text))
 	}
 	if fn.pointToPoint && f.o.NoPointToPoint || fn.collective && f.o.NoCollectives || fn.convert == nil {
 		if fn.unimplemented {
 			for range f.copies {
-				f.said.add(f.line, "", fn.lower()+" not implemented yet")
+				f.printed.add(f.line, "", fn.lower()+" not implemented yet")
 			}
 		}
 		return nil
@@ -250,7 +250,7 @@ func (f *scheduleReader) convert() error {
 	return nil
 }
 
-// gap emits the computation between the last call and one that starts at a time, and ends at another.
+// gap emits the computation between the last call and one with the given start and end.
 func (s *schedule) gap(start, end float64) error {
 	d, err := s.f.nanoseconds(math.Round((start - s.last) * float64(s.f.o.TimeMult)))
 	if err != nil {
@@ -272,9 +272,8 @@ func (s *schedule) gap(start, end float64) error {
 	return nil
 }
 
-// nanoseconds returns a length of time. Where the clock runs backwards, Schedgen writes the two's complement of a
-// negative one. No trace may have that, except with --compat, where it is a negative duration that the writers of GOAL
-// understand.
+// nanoseconds returns a duration. If the clock runs backwards, Schedgen writes the two's complement of a negative
+// duration. That is an error, except with --compat, where it is a negative duration that the GOAL writers accept.
 func (f *scheduleReader) nanoseconds(ns float64) (dag.Time, error) {
 	const most = math.MaxInt64 / int64(dag.Nanosecond)
 	if !(ns >= -float64(most) && ns <= float64(most)) {
@@ -282,7 +281,7 @@ func (f *scheduleReader) nanoseconds(ns float64) (dag.Time, error) {
 	}
 	if ns < 0 {
 		if !f.compat {
-			return 0, f.fail("clocks that run forwards (--compat does what Schedgen does)",
+			return 0, f.fail("clocks that run forwards (--compat imitates Schedgen)",
 				fmt.Sprintf("a computation of %g ns", ns))
 		}
 		f.negative.add(f.line)
@@ -302,10 +301,10 @@ func (s *schedule) tag(comm, tag int32) int64 {
 		id = int32(number)
 	}
 	if id > 256 {
-		s.f.said.add(s.f.line, "", "comm too big")
+		s.f.printed.add(s.f.line, "", "comm too big")
 	}
 	if tag > 1<<23 {
-		s.f.said.add(s.f.line, "", "tag too big")
+		s.f.printed.add(s.f.line, "", "tag too big")
 	}
 	return goalTag(uint32(id<<24 | tag))
 }
@@ -320,21 +319,21 @@ func goalTag(bits uint32) int64 {
 // message emits a send or receive.
 func (s *schedule) message(kind dag.Kind, bytes int64, peer int32, tag int64) (int, error) {
 	if bytes < 0 && !s.f.compat {
-		return 0, s.f.fail("sizes that fit 31 bits (--compat does what Schedgen does)", fmt.Sprintf("%d bytes", bytes))
+		return 0, s.f.fail("sizes of at most 31 bits (--compat imitates Schedgen)", fmt.Sprintf("%d bytes", bytes))
 	}
 	if kind == dag.Recv {
 		if peer < dag.AnySource {
-			return 0, s.f.fail("a source that a GOAL schedule can name", fmt.Sprint(peer))
+			return 0, s.f.fail("a source in the range of GOAL", fmt.Sprint(peer))
 		}
 		return s.e.Recv(int(peer), bytes, tag), nil
 	}
 	if peer < 0 {
-		return 0, s.f.fail("a destination that a GOAL schedule can name", fmt.Sprint(peer))
+		return 0, s.f.fail("a destination in the range of GOAL", fmt.Sprint(peer))
 	}
 	return s.e.Send(int(peer), bytes, tag), nil
 }
 
-// peer returns the rank of this copy that stands for one of the trace.
+// peer returns the rank of this copy for a rank of the trace.
 func (s *schedule) peer(rank int32) int32 {
 	wildcard := int32(-1)
 	if s.f.atlahs {
@@ -346,7 +345,7 @@ func (s *schedule) peer(rank int32) int32 {
 	return rank + int32(s.shift)
 }
 
-// coll emits a part in a collective and the gap in front of it, and returns the op that marks its end.
+// coll emits a part in a collective and the gap before it. It returns the op that marks its end.
 func (s *schedule) coll(emit func(*schedgen.Emitter, schedgen.Call), root int32, bytes, tag int64, start, end float64) (
 	int, error) {
 	if root < 0 || int(root) >= s.ranks {
@@ -381,7 +380,7 @@ func (s *schedule) coll(emit func(*schedgen.Emitter, schedgen.Call), root int32,
 	return marker, nil
 }
 
-// truncate returns what C makes of a double that becomes an int.
+// truncate returns a double converted to int as in C.
 func truncate(v float64) int32 {
 	if !(v > math.MinInt32-1 && v < math.MaxInt32+1) {
 		return math.MinInt32

@@ -1,4 +1,4 @@
-// This file reads lines as Schedgen does: which function one is of, by a hash, and what stands in which place.
+// This file parses lines as Schedgen does: a hash selects the function, and fields have fixed positions.
 
 package mpi
 
@@ -14,23 +14,23 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/schedgen"
 )
 
-// function is a function that Schedgen knows.
+// function is a function that Schedgen supports.
 type function struct {
 	name          string
 	atlahsOnly    bool
-	pointToPoint  bool // left out with --traces-nop2p
-	collective    bool // left out with --traces-nocolls
+	pointToPoint  bool // skipped with --traces-nop2p
+	collective    bool // skipped with --traces-nocolls
 	unimplemented bool
-	convert       func(s *schedule, fn *function) error // nil: it is ignored
+	convert       func(s *schedule, fn *function) error // nil: ignored
 
 	kind                       dag.Kind // of messages
 	algorithm, atlahsAlgorithm func(*schedgen.Emitter, schedgen.Call)
-	// Where a collective has what: its count and type size (0: none, it moves one byte), root (0: none), communicator
-	// and time of its end. The size of the communicator is two places behind it.
+	// Positions of a collective's fields: its count and type size (0: none, it moves one byte), root (0: none),
+	// communicator and end time. The size of the communicator is two positions behind it.
 	count, size, root, comm, end int
 }
 
-// functions are those that Schedgen knows, except ones that share all with their neighbours.
+// functions are the functions that Schedgen supports, except those equal to their neighbours.
 var functions = slices.Concat([]function{
 	{name: "MPI_Init", convert: func(s *schedule, _ *function) error { return s.initialize(4) }},
 	{name: "MPI_Init_thread", atlahsOnly: true, convert: func(s *schedule, _ *function) error {
@@ -75,15 +75,15 @@ func named(fn function, names ...string) []function {
 	return all
 }
 
-// lower returns the name as Schedgen's messages have it.
+// lower returns the name in Schedgen's messages.
 func (fn *function) lower() string {
 	return strings.ToLower(fn.name[len("MPI_"):])
 }
 
-// hashLength is how many bytes of a line make its hash.
+// hashLength is the number of bytes of a line that are hashed.
 const hashLength = 14
 
-// hash returns the hash by which Schedgen knows functions.
+// hash returns the hash by which Schedgen identifies functions.
 func hash(line []byte) int {
 	sum := 0
 	for i, c := range line[:min(hashLength, len(line))] {
@@ -111,7 +111,7 @@ var functionsByHash = func() (tables [2][1 << 13]*function) {
 	return tables
 }()
 
-// function returns the function of the line at hand, nil for one that Schedgen passes over.
+// function returns the function of the current line, or nil if Schedgen skips the line.
 func (f *scheduleReader) function() *function {
 	variant := schedgen.Upstream
 	if f.atlahs {
@@ -123,7 +123,7 @@ func (f *scheduleReader) function() *function {
 	return nil
 }
 
-// cut finds the fields of the line at hand.
+// cut finds the fields of the current line.
 func (f *scheduleReader) cut() {
 	f.cuts = f.cuts[:0]
 	for i, c := range f.text {
@@ -142,13 +142,13 @@ func (f *scheduleReader) field(k int) ([]byte, error) {
 	return bytes.TrimLeft(f.text[f.cuts[k-1]+1:f.cuts[k]], " \t\r\v\f"), nil
 }
 
-// values reads fields of the line at hand, and keeps the first error.
+// values reads fields of the current line and keeps the first error.
 type values struct {
 	f   *scheduleReader
 	err error
 }
 
-// field returns a field, nil where there has been an error.
+// field returns a field, or nil after an error.
 func (v *values) field(k int) []byte {
 	if v.err != nil {
 		return nil
@@ -164,7 +164,7 @@ func (v *values) fail(expected string, found []byte) {
 	}
 }
 
-// integer reads a whole number with the prefixes of C, 0x and 0, of which 32 bits count.
+// integer reads a whole number with the prefixes of C, 0x and 0, truncated to 32 bits.
 func (v *values) integer(k int) int32 {
 	text := v.field(k)
 	rest, negative := text, false
@@ -193,7 +193,7 @@ func (v *values) integer(k int) int32 {
 	return int32(uint32(magnitude))
 }
 
-// digits returns the number that a text begins with, 2^64-1 for all that are larger, and how long it is.
+// digits returns the number at the beginning of a text, 2^64-1 for larger numbers, and its length.
 func digits(text []byte, base uint64) (value uint64, n int) {
 	for n < len(text) {
 		d := digit(text[n])
@@ -210,7 +210,7 @@ func digits(text []byte, base uint64) (value uint64, n int) {
 	return value, n
 }
 
-// digit returns the value of a digit of any base up to 16, 16 for other bytes.
+// digit returns the value of a digit of a base up to 16, and 16 for other bytes.
 func digit(c byte) uint64 {
 	switch {
 	case '0' <= c && c <= '9':
@@ -260,7 +260,7 @@ func (v *values) time(k int) float64 {
 	return value
 }
 
-// bytes reads a count and the size of a type, and returns their product in 32 bits.
+// bytes reads a count and a type size, and returns their product in 32 bits.
 func (v *values) bytes(count, size int) int64 {
 	return int64(v.integer(count) * v.integer(size))
 }
@@ -272,7 +272,7 @@ func (s *schedule) initialize(end int) error {
 		return v.err
 	}
 	if s.last != 0 {
-		return s.f.fail("one MPI_Init at time 0, or Schedgen stops", "another")
+		return s.f.fail("one MPI_Init at time 0, as Schedgen requires", "another")
 	}
 	s.last, s.prev = at, s.prev[:0]
 	return nil
@@ -289,7 +289,7 @@ func (s *schedule) finalize(*function) error {
 	return s.gap(at, at)
 }
 
-// message reads what all lines of one message have in common.
+// message reads the common fields of message calls.
 func (v *values) message() (bytes int64, peer, tag, comm int32) {
 	return v.bytes(3, 5), v.integer(7), v.integer(8), v.integer(9)
 }
@@ -312,7 +312,7 @@ func (s *schedule) blocking(fn *function) error {
 	return s.close(at, until, predecessor{op: op})
 }
 
-// close ends the gap in front of an op that the next gap waits for.
+// close ends the gap before an op that the next gap waits for.
 func (s *schedule) close(start, end float64, on predecessor) error {
 	s.next = append(s.next[:0], on.op)
 	if err := s.gap(start, end); err != nil {
@@ -396,8 +396,8 @@ func (s *schedule) waitAll(*function) error {
 	return s.close(at, until, predecessor{op: op})
 }
 
-// requestsOf returns the ops of the known requests among count addresses, without trying more of them than there are
-// requests.
+// requestsOf returns the ops of the known requests among count addresses. It tries no more addresses than there
+// are requests.
 func (s *schedule) requestsOf(first, stride uint64, count int32) []int {
 	s.sides = s.sides[:0]
 	if int(count) <= 2*len(s.requests)+8 {
@@ -414,7 +414,7 @@ func (s *schedule) requestsOf(first, stride uint64, count int32) []int {
 			addresses = append(addresses, address)
 		}
 	}
-	slices.SortFunc(addresses, func(x, y uint64) int { // by their distance, which may go around 2^64
+	slices.SortFunc(addresses, func(x, y uint64) int { // by distance, modulo 2^64
 		if x-first < y-first {
 			return -1
 		}
@@ -426,7 +426,7 @@ func (s *schedule) requestsOf(first, stride uint64, count int32) []int {
 	return s.sides
 }
 
-// prepare reads a persistent request: it takes up nine tenths of its time.
+// prepare reads a persistent request, which counts as 0.9 of its measured time.
 func (s *schedule) prepare(fn *function) error {
 	v := values{f: s.f}
 	at, until, request := v.time(1), v.time(13), v.address(12)
@@ -463,7 +463,7 @@ func (s *schedule) free(*function) error {
 	return v.err
 }
 
-// collectiveTag is added to how many collectives a rank has had before, to make the tag of one.
+// collectiveTag plus the number of a rank's previous collectives is the tag of a collective.
 const collectiveTag = 1_000_000
 
 func (s *schedule) collective(fn *function) error {
@@ -515,7 +515,7 @@ func (s *schedule) readCollective(fn *function) (collectiveCall, error) {
 	}
 	if size := v.integer(fn.comm + 2); v.err == nil && int(size) != s.f.hosts {
 		c.subset = true
-		s.f.said.add(s.f.line, "", fmt.Sprintf("[%s] collective on subcommunicator p=%d, hosts=%d - ignoring",
+		s.f.printed.add(s.f.line, "", fmt.Sprintf("[%s] collective on subcommunicator p=%d, hosts=%d - ignoring",
 			fn.lower(), size, s.f.hosts))
 	}
 	return c, v.err

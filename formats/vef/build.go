@@ -1,9 +1,9 @@
-// This file makes the DAG of a trace from its records.
+// This file builds the DAG of a trace from its records.
 //
-// A message becomes a send and a receive with its number as tag, a part in a collective a coll op with the collective's
-// number as tag. What hangs from one event (the start of the trace, the end of a send or of a part in a collective, the
-// arrival of a message) hangs from a chain of calcs behind it, in the order of the delays, each as long as a delay
-// exceeds the one before.
+// A message becomes a send and a receive with its number as tag; a part in a collective becomes a coll op with the
+// collective's number as tag. Records that wait for the same event (the start of the trace, the end of a send or
+// of a part in a collective, the arrival of a message) wait for a chain of calcs after it, in the order of the
+// delays. Each calc is as long as a delay exceeds the previous one.
 
 package vef
 
@@ -15,8 +15,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// selfAttrs are the attributes of the calcs that stand for a message of a task to itself: its end at the sender, and
-// its arrival. They take no time.
+// selfAttrs are the attributes of the calcs that represent a message of a task to itself: its end at the sender
+// and its arrival. They have duration 0.
 const (
 	selfSendAttrs = `{"vef":{"self":"send"}}`
 	selfRecvAttrs = `{"vef":{"self":"recv"}}`
@@ -59,7 +59,7 @@ func (r *reader) meta() (string, error) {
 		rec := &r.records[i]
 		f.Dependencies[rec.dep]++
 		if rec.kind == message {
-			f.Bytes += rec.size // wraps around, but only where no simulation could take it
+			f.Bytes += rec.size // wraps, but only beyond the range of any simulation
 		}
 	}
 	if len(r.instances) <= maxSummary {
@@ -86,18 +86,18 @@ func (r *reader) onlySend() bool {
 	return true
 }
 
-// checkAdvice warns of what is odd but does no harm.
+// checkAdvice warns about harmless inconsistencies.
 func (r *reader) checkAdvice() {
 	h := &r.header
 	if only := r.onlySend(); only != h.onlySend {
-		r.warn("%s:%d: the header's flag for only send dependencies is %t, the messages say %t", r.file, h.line,
+		r.warn("%s:%d: the header's flag for only send dependencies is %t, but %t for the messages", r.file, h.line,
 			h.onlySend, only)
 	}
 	if len(r.comms) > 0 && !r.comms[0].isWorld(h.tasks) {
-		r.warn("%s:%d: communicator 0 is not that of all tasks in order", r.file, h.line+1)
+		r.warn("%s:%d: communicator 0 does not have all tasks in order", r.file, h.line+1)
 	}
 	if r.rounded > 0 {
-		r.warn("%s:%d: this and %d other times are no whole picoseconds and were rounded", r.file, r.firstRounded,
+		r.warn("%s:%d: this and %d other times are rounded to whole picoseconds", r.file, r.firstRounded,
 			r.rounded-1)
 	}
 	odd, first := 0, int32(-1)
@@ -110,12 +110,12 @@ func (r *reader) checkAdvice() {
 		}
 	}
 	if odd > 0 {
-		r.warn("%s:%d: the sizes of this and %d other collective records are not what the collective makes of them",
+		r.warn("%s:%d: the sizes of this and %d other collective records contradict their collective",
 			r.file, r.lineOf(first), odd-1)
 	}
 }
 
-// consistent reports whether the sizes of a record are what its collective makes of them.
+// consistent reports whether the sizes of a record match its collective.
 func (r *reader) consistent(rec *record) bool {
 	g := &r.instances[rec.a]
 	root := rec.task == g.root
@@ -138,27 +138,27 @@ func (r *reader) consistent(rec *record) bool {
 	return rec.recv == 1 || !g.mixed // all-to-all
 }
 
-// builder makes the ranks. All slices are by record, except where they say else.
+// builder builds the ranks. All slices are by record unless stated otherwise.
 type builder struct {
 	*reader
-	ids      []int64   // of messages, by place; nil: the place
-	shift    int32     // from numbers of communicators in the file to those in the trace
-	before   []int32   // the record before it in its chain; -1 none
-	sorted   [][]int32 // the chains whose order is not that of the file
-	sequence []int32   // the records in the order of their ops; nil: that of the file
-	op       []int32   // index, on its task, of the op that stands for it
-	recv     []int32   // of a message: index, on its destination, of the op that receives it
-	base     []int32   // index of the op that ends when its time has come; -1 the start of the trace
+	ids      []int64   // of messages, by position; nil: equal to the position
+	shift    int32     // from communicator numbers of the file to those of the trace
+	before   []int32   // previous record in the chain; -1: none
+	sorted   [][]int32 // chains whose order differs from the file's
+	sequence []int32   // records in the order of their ops; nil: file order
+	op       []int32   // index, on its task, of the record's op
+	recv     []int32   // of a message: index, on its destination, of the receive
+	base     []int32   // index of the op whose end releases the record; -1: the start of the trace
 
-	ops, deps []int32 // by rank: how many
+	ops, deps []int32 // by rank: counts
 	ranks     []dag.Rank
 }
 
-// chain links the records that hang from the same event by their delays, and turns the delays into the differences.
+// chain links the records that wait for the same event by their delays, and converts the delays to differences.
 func (b *builder) chain() {
 	n := len(b.records)
 	b.before = make([]int32, n)
-	last := make([]int32, 2*n) // of each event, one more than its latest record: the end of op i, then the arrival of i
+	last := make([]int32, 2*n) // per event, one more than its latest record: the end of op i, then the arrival of i
 	lastOrigin := make([]int32, b.header.tasks)
 	var disordered []*int32
 	for i := range b.records {
@@ -191,7 +191,7 @@ func (b *builder) chain() {
 	}
 }
 
-// sortChain puts a chain, of which tail is the last in the file, in the order of the delays.
+// sortChain sorts a chain by delay; tail is its last record in the file.
 func (b *builder) sortChain(tail int32) {
 	var chain []int32
 	for i := tail; i >= 0; i = b.before[i] {
@@ -211,10 +211,10 @@ func (b *builder) sortChain(tail int32) {
 	b.sorted = append(b.sorted, chain)
 }
 
-// arrange puts the collectives of each communicator in the same order on all its tasks, as package dag wants it: that
-// of their first records.
+// arrange orders the collectives of each communicator equally on all its tasks, as package dag requires: by their
+// first records.
 func (b *builder) arrange() {
-	latest := make([]int32, b.members) // of each member, one more than its latest collective
+	latest := make([]int32, b.members) // per member, one more than its latest collective
 	bad := make([]bool, len(b.comms))
 	anyBad := false
 	for i := range b.records {
@@ -252,7 +252,7 @@ func (b *builder) arrange() {
 	}
 }
 
-// at returns the record whose ops come at a place of the sequence.
+// at returns the record at a position of the sequence.
 func (b *builder) at(place int) int32 {
 	if b.sequence == nil {
 		return int32(place)
@@ -260,7 +260,7 @@ func (b *builder) at(place int) int32 {
 	return b.sequence[place]
 }
 
-// place gives every op its index.
+// place assigns every op its index.
 func (b *builder) place() {
 	n := len(b.records)
 	b.op, b.recv, b.base = make([]int32, n), make([]int32, n), make([]int32, n)
@@ -292,8 +292,8 @@ func (b *builder) place() {
 	}
 }
 
-// waits returns the op that a record's calc waits for, or the record's op if it has none; -1 for the start of the
-// trace.
+// waits returns the op that a record's calc waits for, or the record's op if it has no calc; -1 is the start of
+// the trace.
 func (b *builder) waits(i int32) int32 {
 	rec := &b.records[i]
 	switch before := b.before[i]; {
@@ -308,7 +308,7 @@ func (b *builder) waits(i int32) int32 {
 	}
 }
 
-// setBase sets the base of a record after those before it in its chain, and counts its dependencies.
+// setBase sets the base of a record, after those before it in its chain, and counts its dependencies.
 func (b *builder) setBase(i int32) {
 	rec := &b.records[i]
 	on := b.waits(i)

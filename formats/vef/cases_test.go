@@ -45,7 +45,7 @@ func TestErrors(t *testing.T) {
 		{"record", "0 0 1 8 0 1e30 -1\n", "a time in clock ticks"},
 		{"record", "0 0 1 8 0 1e999999999 -1\n", "a time in clock ticks"},
 		{"record", "0 0 1 8 0 10000000000000000 -1\n", "a time in clock ticks"},
-		{"record", "0 0 1 8 0 0 G0\n", "-1, for Dep 0"},
+		{"record", "0 0 1 8 0 0 G0\n", "-1, because Dep 0"},
 		{"record", "0 0 1 8 0 0 -1\n1 0 1 8 1 0 -1\n", "number of a message"},
 		{"record", "0 0 1 8 0 0 -1\n1 0 1 8 1 0 G0\n", "number of a message"},
 		{"record", "0 0 1 8 0 0 -1\n1 0 1 8 3 0 0\n", "G and the number"},
@@ -60,15 +60,15 @@ func TestErrors(t *testing.T) {
 		{"record", "G0 0 7 0 8 2 0 0 -1\n", "a mode of all-to-all"},
 		{"record", "G0 0 7 0 9000000000000000000 0 0 0 -1\n", "a size of which 3"},
 		{"dependency", "0 0 1 8 0 0 -1\n1 0 1 8 1 0 2\n", "the number of a message"},
-		{"dependency", "0 0 1 8 1 0 0\n", "circle of dependencies through lines 3"},
+		{"dependency", "0 0 1 8 1 0 0\n", "cycle of dependencies through lines 3"},
 		{"dependency", "0 0 1 8 3 0 G0\n", "the number of a collective"},
 		// Task 0 enters the barrier when task 1 has left it.
 		{"dependency", "0 1 0 8 3 0 G0\nG0 0 6 0 0 0 2 0 0\nG0 0 6 1 0 0 0 0 -1\nG0 0 6 2 0 0 0 0 -1\n",
-			"circle of dependencies through lines 3, 4"},
+			"cycle of dependencies through lines 3, 4"},
 		{"dependency", "G0 0 0 0 8 0 2 0 0\nG0 0 0 1 0 8 0 0 -1\nG0 0 0 2 0 8 0 0 -1\n0 1 0 8 3 0 G0\n",
-			"circle of dependencies through lines 3, 6"},
+			"cycle of dependencies through lines 3, 6"},
 		{"dependency", "G0 0 1 0 0 8 0 0 -1\nG0 0 1 1 8 0 2 0 0\nG0 0 1 2 8 0 0 0 -1\n0 0 1 8 3 0 G0\n",
-			"circle of dependencies through lines 4, 6"},
+			"cycle of dependencies through lines 4, 6"},
 		{"collective", "G0 0 3 0 8 24 0 0 -1\nG0 0 3 1 8 24 0 0 -1\nG0 0 3 2 8 0 0 0 -1\n", "one root of G0"},
 		{"collective", "G0 0 6 0 0 0 0 0 -1\nG0 0 6 0 0 0 0 0 -1\nG0 0 6 2 0 0 0 0 -1\n", "one record of G0 for task 0"},
 		{"count", "VEF3 3 0 1 1 3 FALSE\nC0 0 1 2\nG0 0 6 0 0 0 0 0 -1\nG0 0 6 1 0 0 0 0 -1\n", "3 collective records"},
@@ -263,7 +263,7 @@ func TestDependencies(t *testing.T) {
 			r := b.Rank(1)
 			r.Send(0, 8, 0, r.Recv(0, 8, 1, r.Recv(0, 8, 0)))
 			b.Rank(0).Recv(1, 8, 0)
-		}, "0 0 1 8 0 0 -1\n1 0 1 8 0 0 -1\n2 1 0 8 2 0 1\n", "dependencies on more than one event"},
+		}, "0 0 1 8 0 0 -1\n1 0 1 8 0 0 -1\n2 1 0 8 2 0 1\n", "dependencies on several events"},
 		// The message is there long before its receive, which waits for a computation after another message.
 		"late receive": {func(b *dag.Builder) {
 			b.Rank(0).Send(1, 8, 0)
@@ -271,14 +271,14 @@ func TestDependencies(t *testing.T) {
 			r := b.Rank(1)
 			r.Send(0, 8, 0, r.Recv(0, 8, 1, r.Calc(4000, r.Recv(0, 8, 0))))
 			b.Rank(0).Recv(1, 8, 0)
-		}, "0 0 1 8 0 0 -1\n1 0 1 8 0 0 -1\n2 1 0 8 2 4 0\n", "dependencies on more than one event"},
+		}, "0 0 1 8 0 0 -1\n1 0 1 8 0 0 -1\n2 1 0 8 2 4 0\n", "dependencies on several events"},
 		"two messages": {func(b *dag.Builder) {
 			b.Rank(0).Send(1, 8, 0, b.Rank(0).Calc(3000))
 			b.Rank(0).Send(1, 8, 1)
 			r := b.Rank(1)
 			r.Send(0, 8, 0, r.Recv(0, 8, 0), r.Calc(1000, r.Recv(0, 8, 1)))
 			b.Rank(0).Recv(1, 8, 0)
-		}, "0 0 1 8 0 3 -1\n1 0 1 8 0 0 -1\n2 1 0 8 2 0 0\n", "dependencies on more than one event"},
+		}, "0 0 1 8 0 3 -1\n1 0 1 8 0 0 -1\n2 1 0 8 2 0 0\n", "dependencies on several events"},
 	} {
 		b := dag.NewBuilder(2)
 		c.build(b)
@@ -366,18 +366,18 @@ func TestWriteErrors(t *testing.T) {
 		twice.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
 	}
 	for want, trace := range map[string]*dag.Trace{
-		"at least one task":               dag.NewBuilder(0).Trace(),
-		"rank 0 op 0 waits for itself":    circle.Trace(),
+		"at least 1 rank":               dag.NewBuilder(0).Trace(),
+		"cyclic dependency: the op waits for itself":    circle.Trace(),
 		"a message from rank 1, tag 0":    lonely.Trace(),
-		"is one collective of":            twice.Trace(),
-		"of which the rank is no member":  more,
-		"is a barrier of root 0 at other": pair(dag.Op{Subkind: dag.Barrier}, dag.Op{Subkind: dag.Alltoall}),
-		"op 0 (bcast of root 1)":          pair(dag.Op{Subkind: dag.Bcast}, dag.Op{Subkind: dag.Bcast, Peer: 1}),
-		"root 7, which is no member":      pair(dag.Op{Subkind: dag.Reduce, Peer: 7}, dag.Op{Subkind: dag.Reduce, Peer: 7}),
+		"has more collectives on this rank":            twice.Trace(),
+		"expected a collective of a communicator with this rank":  more,
+		"have a barrier with root 0": pair(dag.Op{Subkind: dag.Barrier}, dag.Op{Subkind: dag.Alltoall}),
+		"op 0 (bcast, root 1)":          pair(dag.Op{Subkind: dag.Bcast}, dag.Op{Subkind: dag.Bcast, Peer: 1}),
+		"root 7 is no member":      pair(dag.Op{Subkind: dag.Reduce, Peer: 7}, dag.Op{Subkind: dag.Reduce, Peer: 7}),
 		"a receive on rank 0, tag 0":      alone.Trace(),
-		"rank 0 op 0 (recv) waits":        deadlock.Trace(),
-		"expected as many on each rank":   missing.Trace(),
-		"expected no less than noth":      negative.Trace(),
+		"stuck: rank 0, op 0 (recv) waits":        deadlock.Trace(),
+		"expected equally many collective ops":   missing.Trace(),
+		"expected a duration of 0 or more":      negative.Trace(),
 	} {
 		var out bytes.Buffer
 		err := write(&out, trace, format.WriteOptions{})

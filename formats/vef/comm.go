@@ -1,4 +1,4 @@
-// This file reads the communicators and finds tasks in them.
+// This file reads the communicators and finds their tasks.
 
 package vef
 
@@ -15,9 +15,9 @@ import (
 // comm is a communicator: tasks in the order of their ranks in it.
 type comm struct {
 	tasks []int32
-	first int64 // number of its first member through all communicators
+	first int64 // number of its first member, counted over all communicators
 
-	// Of one that is not first, first+1, ...: the tasks ascending, and the position of each.
+	// If the tasks are not first, first+1, ...: the tasks ascending, and the position of each.
 	sorted    []int32
 	positions []int32
 }
@@ -49,7 +49,7 @@ func (r *reader) readComm(fields []string) error {
 	return nil
 }
 
-// newComm returns the communicator of one task or more, and a task that is there twice if there is one.
+// newComm returns the communicator of one or more tasks. twice reports a duplicate task.
 func newComm(tasks []int32) (c comm, task int32, twice bool) {
 	c.tasks = tasks
 	for i, task := range tasks {
@@ -61,7 +61,7 @@ func newComm(tasks []int32) (c comm, task int32, twice bool) {
 	return c, 0, false
 }
 
-// sort sets up the search for tasks, and returns a task that is there twice if there is one.
+// sort prepares the search for tasks. It returns a duplicate task if there is one.
 func (c *comm) sort() (task int32, twice bool) {
 	c.positions = make([]int32, len(c.tasks))
 	for i := range c.positions {
@@ -78,7 +78,7 @@ func (c *comm) sort() (task int32, twice bool) {
 	return 0, false
 }
 
-// position returns the rank of a task in the communicator, -1 if it is no member.
+// position returns the rank of a task in the communicator, or -1 if it is no member.
 func (c *comm) position(task int32) int32 {
 	if c.sorted == nil {
 		if p := task - c.tasks[0]; uint32(p) < uint32(len(c.tasks)) {
@@ -93,13 +93,13 @@ func (c *comm) position(task int32) int32 {
 	return c.positions[i]
 }
 
-// isWorld reports whether the communicator is that of all tasks, in order.
+// isWorld reports whether the communicator has all tasks in order.
 func (c *comm) isWorld(tasks int64) bool {
 	return c.sorted == nil && c.tasks[0] == 0 && int64(len(c.tasks)) == tasks
 }
 
-// dagComms returns the communicators of the trace, and what is to be added to the number of one of the file to get its
-// number in the trace, where 0 is always that of all ranks.
+// dagComms returns the communicators of the trace, and the difference between the number of a communicator in the
+// trace and in the file. Communicator 0 of the trace always has all ranks.
 func (r *reader) dagComms() (comms []dag.Comm, shift int32) {
 	if len(r.comms) == 0 || !r.comms[0].isWorld(r.header.tasks) {
 		comms, shift = append(comms, dag.World(int(r.header.tasks))), 1

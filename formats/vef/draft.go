@@ -1,5 +1,5 @@
-// This file collects what the ordering and the writing of records need to know, for each in one place: they go through
-// the ops of all ranks crosswise, and every column would cost them a cache miss.
+// This file collects the data of each record for ordering and writing. Both access the ops of all ranks in random
+// order, so a separate column would cost a cache miss each.
 
 package vef
 
@@ -11,23 +11,22 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// draft is a record that has no place in the file yet.
+// draft is a record without a position in the file.
 type draft struct {
 	delay    dag.Time
 	size     int64  // of a message
-	on       uint32 // the draft that it depends on, where dep is not depNone
-	number   uint32 // of a message, plus 1; of another record 1. 0 while it has no place, or entered
+	on       uint32 // the draft that it depends on, unless dep is depNone
+	number   uint32 // of a message, plus 1; of another record 1. 0: no position yet; or entered
 	rank, op int32
 	other    int32 // message: destination; part in a collective: instance
 	dep      uint8
 	kind     uint8
 }
 
-// entered is the number of a draft that waits for others to be placed.
+// entered is the number of a draft that waits for the placement of others.
 const entered = math.MaxUint32
 
-// makeDrafts makes the drafts of all records, rank by rank in the order of the ops, when it is known what each waits
-// for.
+// makeDrafts creates the drafts of all records, rank by rank in op order, once the dependencies are known.
 func (p *plan) makeDrafts() {
 	ranks := len(p.t.Ranks)
 	p.firstDraft = make([]int, ranks+1)
@@ -85,7 +84,7 @@ func (p *plan) draft(r *dag.Rank, rank, op int32) draft {
 		rank, event = p.senderOf(r, rank, event)
 	case dag.Coll:
 		d.dep = depCollective
-	default: // a part of a message to itself
+	default: // part of a message to itself
 		d.dep = depSend
 		if selfPart(r, int(event)) == selfRecvAttrs {
 			d.dep = depRecv

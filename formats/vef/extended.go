@@ -1,4 +1,4 @@
-// This file hands extended traces to package model, which knows their models.
+// This file passes extended traces to package model.
 
 package vef
 
@@ -16,7 +16,7 @@ type modelText struct {
 	lines []model.Line
 }
 
-// open opens an extended trace, which can be made batch by batch; a plain one is read as a whole.
+// open opens an extended trace, which is generated batch by batch. It returns nil for a plain trace.
 func open(in *format.Input, o format.ReadOptions) (dag.Source, error) {
 	if !isModel(in.Head) {
 		return nil, nil
@@ -28,8 +28,7 @@ func open(in *format.Input, o format.ReadOptions) (dag.Source, error) {
 	return r.source(o)
 }
 
-// isModel reports whether the second record begins with EXT. A file of which head shows less than that is read as one
-// that has to be read as a whole.
+// isModel reports whether the second record begins with EXT. If head ends before it, isModel returns false.
 func isModel(head []byte) bool {
 	records := 0
 	for line := range bytes.Lines(head) {
@@ -44,7 +43,7 @@ func isModel(head []byte) bool {
 	return false
 }
 
-// source returns the trace of the model of an extended trace.
+// source returns the trace of the model in an extended trace.
 func (r *reader) source(o format.ReadOptions) (dag.Source, error) {
 	h := model.Header{Line: r.header.line, Tasks: r.header.tasks, Messages: r.header.messages, Clock: r.header.clock}
 	m, err := model.Parse(r.file, h, r.model.kind, r.model.lines, o)
@@ -68,7 +67,7 @@ func (r *reader) source(o format.ReadOptions) (dag.Source, error) {
 	return &modelSource{dag.WithHeader(source, &described), m.Files()}, nil
 }
 
-// modelSource is the trace of a model, which may be described in several files.
+// modelSource is the trace of a model, whose description may refer to further files.
 type modelSource struct {
 	dag.Source
 	files []string

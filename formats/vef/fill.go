@@ -1,4 +1,4 @@
-// This file fills the columns of the ranks, when it is known which op goes where.
+// This file fills the columns of the ranks once the position of each op is known.
 
 package vef
 
@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// allot makes the ranks with columns of their lengths, each column of all ranks in one piece of memory.
+// allot allocates the ranks with columns of their lengths, each column of all ranks in one piece of memory.
 func (b *builder) allot() {
 	total, totalDeps := 0, 0
 	for rank, n := range b.ops {
@@ -54,7 +54,7 @@ func (b *builder) allot() {
 	}
 }
 
-// allotNumbers makes a column for n ops of numbers below the limit.
+// allotNumbers allocates a column for n numbers below the limit.
 func (b *builder) allotNumbers(column *dag.Narrow, n, limit int) {
 	if limit <= 256 {
 		*column = dag.NewNarrow(make([]uint8, n), nil)
@@ -63,7 +63,7 @@ func (b *builder) allotNumbers(column *dag.Narrow, n, limit int) {
 	}
 }
 
-// cursor is where the next op of a rank, and its next dependency, go.
+// cursor is the position of the next op of a rank and of its next dependency.
 type cursor struct{ op, dep int32 }
 
 // fill writes the ops.
@@ -110,7 +110,7 @@ func (b *builder) fill() error {
 	return nil
 }
 
-// finish completes an op that waits for op on, -1 for none.
+// finish completes an op that waits for op on (-1: none).
 func (at *cursor) finish(r *dag.Rank, on int32) {
 	if on >= 0 {
 		r.Deps.Off[at.dep] = at.op - on
@@ -120,7 +120,7 @@ func (at *cursor) finish(r *dag.Rank, on int32) {
 	at.op++
 }
 
-// fillSelf writes the calcs that stand for a message of a task to itself. It reports whether there was room.
+// fillSelf writes the calcs that represent a message of a task to itself. It reports whether there was room.
 func fillSelf(r *dag.Rank, at *cursor, size, id int64, on int32) bool {
 	for _, attrs := range []string{selfSendAttrs, selfRecvAttrs} {
 		r.Bytes[at.op], r.Tag[at.op] = size, id
@@ -171,7 +171,7 @@ func (b *builder) fillParticipation(r *dag.Rank, op int, rec *record) {
 		if g.mixed {
 			r.Subkind[op] = dag.Alltoallv
 		}
-		if rec.recv == 0 { // so many bytes to each
+		if rec.recv == 0 { // size to each
 			r.Bytes[op] *= int64(len(b.comms[g.comm].tasks))
 		}
 		r.RecvBytes[op] = 0

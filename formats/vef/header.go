@@ -1,4 +1,4 @@
-// This file reads the header: the first record of every VEF file.
+// This file reads the header, the first record of every VEF file.
 
 package vef
 
@@ -15,10 +15,10 @@ type header struct {
 	line     int64
 	magic    string
 	tasks    int64
-	messages int64 // point-to-point records; of models, what the model makes of it
+	messages int64 // number of point-to-point records; models define their own meaning
 	comms    int64
-	global   int64 // collectives
-	local    int64 // their records
+	global   int64 // number of collectives
+	local    int64 // number of their records
 	onlySend bool
 	clock    dag.Time
 }
@@ -40,11 +40,11 @@ func (r *reader) readHeader(fields []string) error {
 		value *int64
 		least int64
 	}{
-		{"the number of tasks", &h.tasks, 1},
-		{"the number of messages", &h.messages, 0},
-		{"the number of communicators", &h.comms, 0},
-		{"the number of collectives", &h.global, 0},
-		{"the number of collective records", &h.local, 0},
+		{"a number of tasks", &h.tasks, 1},
+		{"a number of messages", &h.messages, 0},
+		{"a number of communicators", &h.comms, 0},
+		{"a number of collectives", &h.global, 0},
+		{"a number of collective records", &h.local, 0},
 	} {
 		v, err := strconv.ParseInt(fields[1+i], 10, 64)
 		if err != nil || v < number.least || number.value == &h.tasks && v > math.MaxInt32 {

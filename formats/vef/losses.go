@@ -1,4 +1,4 @@
-// This file says what VEF leaves out of a trace, or changes.
+// This file determines the data that VEF loses.
 
 package vef
 
@@ -9,14 +9,14 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// losses lists what write leaves out or changes.
+// losses lists the data that write drops or changes.
 func losses(t *dag.Trace) []format.Loss {
 	var l format.Losses
 	l.Add("collectives that VEF does not have, decomposed into messages", foreign(t))
 	original := t
 	t, err := lowered(t)
 	if err != nil || checkReferences(t) != nil {
-		return l // write will say why it cannot be done
+		return l // write reports the error
 	}
 	p := &plan{t: t, first: make([]int, len(t.Ranks)+1)}
 	for i := range t.Ranks {
@@ -29,21 +29,21 @@ func losses(t *dag.Trace) []format.Loss {
 			return l
 		}
 	}
-	l.Add("dependencies on more than one event, set as the ideal timeline has it", c.unclear)
-	l.Add("receives that wait for something before they can match", c.late)
+	l.Add("dependencies on several events, replaced by the latest event on the ideal timeline", c.unclear)
+	l.Add("receives that wait for an event before they can match", c.late)
 	l.Add("wildcard receives", c.wildcards)
 	l.Add("tags", c.tags)
 	if c.tail > 0 {
-		l.Add(fmt.Sprintf("computation after the last communication of its rank, %v in all", c.tailTime), c.tail)
+		l.Add(fmt.Sprintf("computation after the last communication of a rank, %v in total", c.tailTime), c.tail)
 	}
 	l.Add("memory and storage accesses, written as computation", c.accesses)
 	l.Add("durations of communication", c.durations)
 	l.Add("sizes of computation", c.sizes)
 	l.Add("flops", c.flops)
 	l.Add("streams", c.streams)
-	l.Add("network interfaces", c.nics)
+	l.Add("NICs", c.nics)
 	l.Add("communicators of messages", c.comms)
-	l.Add("roots of collectives without content, which are taken to be the first of their tasks", c.roots)
+	l.Add("roots of collectives without data, replaced by their first task", c.roots)
 	l.Add("jobs", c.jobs)
 	l.Add("names", c.names)
 	l.Add("attributes", c.attrs)
@@ -62,14 +62,14 @@ func checkReferences(t *dag.Trace) error {
 	return nil
 }
 
-// lossCounts is how many ops lose what.
+// lossCounts is the number of ops per loss.
 type lossCounts struct {
 	unclear, late, wildcards, tags, tail, accesses, durations, sizes, flops, streams, nics, comms, roots int64
 	jobs, names, attrs, measured                                                                         int64
 	tailTime                                                                                             dag.Time
 }
 
-// count adds what a rank loses.
+// count adds the losses of a rank.
 func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
 	r := &t.Ranks[rank]
 	n := r.Len()
@@ -163,7 +163,8 @@ func (c *lossCounts) countTail(p *rankPlan) {
 	}
 }
 
-// hidesRoot reports whether a rooted collective has a root that its records do not show: only sizes do.
+// hidesRoot reports whether a rooted collective has a root that its records do not show, because only sizes show
+// it.
 func hidesRoot(t *dag.Trace, r *dag.Rank, rank, i int) bool {
 	kind, comm := r.Subkind.At(i), r.Comm.At(i)
 	if !kind.Rooted() || r.Peer.At(i) != int32(rank) || uint32(comm) >= uint32(len(t.Comms)) {

@@ -1,4 +1,4 @@
-// This file finds out which ops of different ranks belong together: sends and receives, and the parts in a collective.
+// This file matches ops of different ranks: sends with receives, and the parts of a collective.
 
 package vef
 
@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// findInstances collects the collectives: the k-th collective op of each member of a communicator, in the order of
-// their indices, is its part in instance k of that communicator. The members must agree on what it is.
+// findInstances collects the collectives: the k-th collective op of each member of a communicator, by index, is
+// its part in instance k of that communicator. The members must agree on the kind.
 func (p *plan) findInstances() error {
 	if err := p.countInstances(); err != nil || p.participations == 0 {
 		return err
@@ -24,7 +24,7 @@ func (p *plan) findInstances() error {
 	return nil
 }
 
-// countInstances makes the communicators that collectives run on, and as many instances as each must have.
+// countInstances creates the communicators with collectives, and the number of instances of each.
 func (p *plan) countInstances() error {
 	t := p.t
 	counts := make([]int64, len(t.Comms)) // of ops
@@ -36,8 +36,8 @@ func (p *plan) countInstances() error {
 			}
 			comm := r.Comm.At(op)
 			if comm < 0 || int(comm) >= len(t.Comms) {
-				return fmt.Errorf("rank %d op %d: communicator %d, expected one of the trace's %d", rank, op, comm,
-					len(t.Comms))
+				return fmt.Errorf("rank %d, op %d: expected one of the trace's %d communicators, found %d", rank, op,
+					len(t.Comms), comm)
 			}
 			counts[comm]++
 			p.participations++
@@ -52,8 +52,8 @@ func (p *plan) countInstances() error {
 			}
 			size := int64(t.Comms[i].Size())
 			if ops%size != 0 {
-				return fmt.Errorf("communicator %d of %d ranks has %d collective ops, expected as many on each rank",
-					i, size, ops)
+				return fmt.Errorf("communicator %d of %d ranks: expected equally many collective ops on each rank, "+
+					"found %d in total", i, size, ops)
 			}
 			p.groups[i], _, _ = newComm(t.Comms[i].Members())
 			for range ops / size {
@@ -66,7 +66,7 @@ func (p *plan) countInstances() error {
 	return nil
 }
 
-// addParts enters the collective ops of a rank in their instances.
+// addParts adds the collective ops of a rank to their instances.
 func (p *plan) addParts(rank int) error {
 	r := &p.t.Ranks[rank]
 	if len(r.Subkind) == 0 {
@@ -74,7 +74,7 @@ func (p *plan) addParts(rank int) error {
 	}
 	type part struct{ position, next int32 }
 	parts := map[int32]*part{}
-	latest, pt := int32(-1), (*part)(nil) // the latest communicator, which most often comes again
+	latest, pt := int32(-1), (*part)(nil) // the latest communicator, which usually repeats
 	for op, kind := range r.Kind {
 		if kind != dag.Coll {
 			continue
@@ -83,14 +83,15 @@ func (p *plan) addParts(rank int) error {
 			if latest, pt = i, parts[i]; pt == nil {
 				pt = &part{position: p.groups[i].position(int32(rank))}
 				if pt.position < 0 {
-					return fmt.Errorf("op %d is a collective of communicator %d, of which the rank is no member", op, i)
+					return fmt.Errorf("op %d: expected a collective of a communicator with this rank, "+
+						"found communicator %d", op, i)
 				}
 				parts[i] = pt
 			}
 		}
 		k := p.firstInstance[latest] + int(pt.next)
 		if k >= p.firstInstance[latest+1] {
-			return fmt.Errorf("op %d is one collective of communicator %d more than other members have", op, latest)
+			return fmt.Errorf("op %d: communicator %d has more collectives on this rank than on others", op, latest)
 		}
 		pt.next++
 		g := &p.instances[k]
@@ -103,7 +104,7 @@ func (p *plan) addParts(rank int) error {
 	return nil
 }
 
-// addPart enters a collective op in its instance.
+// addPart adds a collective op to its instance.
 func (p *plan) addPart(g *collectiveInstance, r *dag.Rank, i int) error {
 	op, root := uint8(vefOp(r.Subkind.At(i))), int32(0)
 	if rooted(op) {
@@ -111,7 +112,7 @@ func (p *plan) addPart(g *collectiveInstance, r *dag.Rank, i int) error {
 			root = p.groups[g.comm].tasks[0]
 		}
 		if p.groups[g.comm].position(root) < 0 {
-			return fmt.Errorf("op %d (%v) has root %d, which is no member of communicator %d", i, r.Subkind.At(i),
+			return fmt.Errorf("op %d (%v): root %d is no member of communicator %d", i, r.Subkind.At(i),
 				root, g.comm)
 		}
 	}
@@ -119,16 +120,16 @@ func (p *plan) addPart(g *collectiveInstance, r *dag.Rank, i int) error {
 		g.op, g.root = op, root
 	}
 	if g.op != op || g.root != root {
-		return fmt.Errorf("op %d (%v of root %d) is a %s of root %d at other members of communicator %d", i,
-			r.Subkind.At(i), root, opNames[g.op], g.root, g.comm)
+		return fmt.Errorf("op %d (%v, root %d): other members of communicator %d have a %s with root %d", i,
+			r.Subkind.At(i), root, g.comm, opNames[g.op], g.root)
 	}
 	g.parts++
 	g.sum += r.Bytes.At(i)
 	return nil
 }
 
-// matchByTag matches sends with receives where each message has a tag of its own, and those are small numbers, as in a
-// trace that was read from VEF. It counts the messages.
+// matchByTag matches sends with receives if each message has a tag of its own and the tags are small numbers, as
+// in a trace read from VEF. It counts the messages.
 func (p *plan) matchByTag() {
 	sends, recvs := int64(0), int64(0)
 	for rank := range p.t.Ranks {

@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// digits returns the number at p and the place behind it. It may have wrapped around if it has more than 19 digits.
+// digits returns the number at p and the position behind it. The number wraps if it has more than 19 digits.
 func digits(b []byte, p int) (value uint64, next int) {
 	d := b[p] - '0'
 	for d <= 9 {
@@ -21,17 +21,17 @@ func digits(b []byte, p int) (value uint64, next int) {
 	return value, p
 }
 
-// parseCount parses a whole number of at least zero.
+// parseCount parses a whole number of 0 or more.
 func parseCount(word string) (int64, bool) {
 	v, err := strconv.ParseUint(word, 10, 63)
 	return int64(v), err == nil
 }
 
-// maxTimeDigits is how long a decimal time may be: longer than any that means something.
+// maxTimeDigits is the maximum length of a decimal time, longer than any meaningful one.
 const maxTimeDigits = 100
 
-// parseTime parses a time in clock ticks, which may have decimals and an exponent, and returns it in picoseconds, a
-// half rounded up, and whether it had to be rounded.
+// parseTime parses a time in clock ticks with optional decimals and exponent. It returns the time in picoseconds,
+// rounded half up, and whether it was rounded.
 func parseTime(word string, clock dag.Time) (t dag.Time, rounded, ok bool) {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(word), "e")
 	if len(word) > maxTimeDigits || len(exponent) > 3 || mantissa == "" || strings.Trim(mantissa, "0123456789.") != "" {

@@ -9,10 +9,10 @@ import (
 
 // WriteOptions are the options of writing VEF.
 type WriteOptions struct {
-	Version int // 3, or 1 for readers that know no clock
+	Version int // 3, or 1 for readers without a clock field
 }
 
-// newest is the version that is written unless another is asked for.
+// newest is the default version.
 const newest = 3
 
 var writeTable = &format.OptionTable{
@@ -22,15 +22,15 @@ var writeTable = &format.OptionTable{
 		if value != "1" {
 			return "", nil
 		}
-		return "", fmt.Errorf("--%s is for outputs in VEF, not in %s", option, f.Name)
+		return "", fmt.Errorf("--%s: expected an output in VEF, found %s", option, f.Name)
 	},
 }
 
 func newWriteOptions() *WriteOptions { return &WriteOptions{Version: newest} }
 
-// Params returns the table of the options.
+// Params returns the parameters of the options.
 func (o *WriteOptions) Params() param.Set {
-	version := param.Int(&o.Version, "vef-version", "version of VEF to write: 3, or 1 for readers that know no clock")
+	version := param.Int(&o.Version, "vef-version", "VEF version to write: 3, or 1 for readers without a clock field")
 	return param.Set{version.Check(func() error {
 		if o.Version != 1 && o.Version != newest {
 			return param.Errorf(version.Name, "expected 1 or 3, found %d", o.Version)

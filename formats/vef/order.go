@@ -1,8 +1,8 @@
-// This file puts the drafts of a plan in an order in which each comes after those that it depends on, and numbers them.
+// This file orders the drafts of a plan so that each follows its dependencies, and numbers them.
 
 package vef
 
-// ordered is a record in its place in the file.
+// ordered is a record at its position in the file.
 type ordered struct {
 	draft uint32
 	ref   uint32 // number of the message or collective that it depends on
@@ -12,11 +12,11 @@ type ordered struct {
 type ordering struct {
 	*plan
 	records     []ordered
-	collectives []int32 // by instance: its number in the file, -1 none yet
+	collectives []int32 // by instance: its number in the file, -1: none yet
 	messages    uint32  // so far
 	opens       int32   // collectives so far
 	stack       []uint32
-	opened      []int32 // instances of which some records are yet to come
+	opened      []int32 // instances whose records are incomplete
 }
 
 func newOrdering(p *plan) *ordering {
@@ -27,8 +27,8 @@ func newOrdering(p *plan) *ordering {
 	return o
 }
 
-// turn is how many records of a rank are looked at before those of the next: so many that it costs little to change, so
-// few that the file has what happens at the same time in one place.
+// turn is the number of records of a rank that are ordered before those of the next rank: enough to make the
+// change cheap, few enough to keep simultaneous records close together in the file.
 const turn = 8
 
 // run orders all records.
@@ -54,7 +54,7 @@ func (o *ordering) run() error {
 	return nil
 }
 
-// record orders a record behind those that it depends on, and the rest of each collective that this begins.
+// record orders a record after its dependencies, and the rest of each collective that this begins.
 func (o *ordering) record(i uint32) error {
 	if err := o.chain(i); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (o *ordering) record(i uint32) error {
 	return nil
 }
 
-// chain orders a record behind those that it depends on, one after the other.
+// chain orders a record after its dependencies, one after the other.
 func (o *ordering) chain(i uint32) error {
 	o.stack = append(o.stack[:0], i)
 	for len(o.stack) > 0 {
@@ -108,7 +108,7 @@ func (o *ordering) chain(i uint32) error {
 	return nil
 }
 
-// place gives a record its number.
+// place numbers a record.
 func (o *ordering) place(d *draft) {
 	if d.kind == message {
 		o.messages++

@@ -1,5 +1,5 @@
-// This file finds out on what event each message and each part in a collective of a DAG waits, and how long after it it
-// begins: what a VEF record says in its last three fields.
+// This file finds the event that each message and each part in a collective of a DAG waits for, and its delay
+// after the event: the last three fields of a VEF record.
 
 package vef
 
@@ -13,62 +13,62 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// An event that something waits for is the end of an op of the same rank that communicates (of a receive: the arrival
-// of its message), by its index, or one of these.
+// An event is the end of a communicating op of the same rank (for a receive: the arrival of its message), by its
+// index, or one of these.
 const (
 	origin  = -1 // the start of the trace
-	unclear = -2 // not one event alone, whatever the network does
+	unclear = -2 // not a single event for every network
 )
 
-// plan is how a trace is written.
+// plan is the plan for writing a trace.
 type plan struct {
 	t     *dag.Trace
-	first []int // number of each rank's first op, through all ranks; and at the end, of all
+	first []int // number of each rank's first op over all ranks; the last entry is the total
 
-	waits []wait // by number of the op
+	waits []wait // by op number
 
-	clear []bool // by rank: whether no op that communicates waits for unclear
+	clear []bool // by rank: whether no communicating op waits for unclear
 
-	matched bool     // whether tags tell which message meets which receive
-	sendOf  []uint32 // by tag, where they do: one more than the number of the send
-	sender  []uint32 // by number of a receive, where they do not: that of its send
+	matched bool     // whether tags match messages with receives
+	sendOf  []uint32 // by tag, if matched: one more than the number of the send
+	sender  []uint32 // by receive number, if not matched: number of its send
 
-	groups        []comm // of each communicator with collectives, its members
-	firstInstance []int  // of each communicator; and at the end, of all
+	groups        []comm // members of each communicator with collectives
+	firstInstance []int  // of each communicator; the last entry is the total
 	instances     []collectiveInstance
-	// of each instance from collectiveInstance.members on: the index of its op on each member's rank
+	// of each instance from collectiveInstance.members on: index of its op on each member's rank
 	member   []int32
-	instance []int32 // by number of a coll op: its instance. nil where there are none
+	instance []int32 // by number of a coll op: its instance; nil: none
 
 	messages, participations int64
 
 	drafts     []draft
-	firstDraft []int    // number of each rank's first draft; and at the end, of all
-	draftOf    []uint32 // by number of an op that has one, as a number within the rank
+	firstDraft []int    // number of each rank's first draft; the last entry is the total
+	draftOf    []uint32 // by number of an op with a draft: its number within the rank
 	clock      dag.Time
 	dropWorld  bool // communicator 0 was added when the trace was read
 }
 
-// wait is what an op waits for.
+// wait is the event that an op waits for.
 type wait struct {
-	delay dag.Time // how long after the event it starts
+	delay dag.Time // between the event and the op's start
 	event int32
 }
 
 // collectiveInstance is an instance of a collective.
 type collectiveInstance struct {
 	members int64
-	sum     int64 // of what the members contribute
+	sum     int64 // of the members' contributions
 	comm    int32
-	root    int32 // rank; 0 where there is none
-	parts   int32 // members that are entered
+	root    int32 // rank; 0 if there is none
+	parts   int32 // number of members added
 	op      uint8
 }
 
-// maxPlanOps is how many ops a trace may have to be written.
+// maxPlanOps is the maximum number of ops of a trace to write.
 const maxPlanOps = math.MaxUint32 - 1
 
-// newPlan finds what each record depends on. Collectives that VEF does not have become messages.
+// newPlan finds the dependencies of each record. Collectives that VEF lacks become messages.
 func newPlan(t *dag.Trace) (*plan, error) {
 	t, err := lowered(t)
 	if err != nil {
@@ -83,7 +83,7 @@ func newPlan(t *dag.Trace) (*plan, error) {
 	}
 	n := p.first[len(t.Ranks)]
 	if n > maxPlanOps {
-		return nil, fmt.Errorf("%d ops, expected at most %d", n, maxPlanOps)
+		return nil, fmt.Errorf("expected at most %d ops, found %d", maxPlanOps, n)
 	}
 	p.waits = make([]wait, n)
 	if err := par.Each(len(t.Ranks), func(rank int) error { return p.newRankPlan(rank).find() }); err != nil {
@@ -94,7 +94,7 @@ func newPlan(t *dag.Trace) (*plan, error) {
 	}
 	p.matchByTag()
 	if !p.isClear() {
-		if err := p.settle(); err != nil {
+		if err := p.resolveTiming(); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func newPlan(t *dag.Trace) (*plan, error) {
 	return p, nil
 }
 
-// lowered returns the trace without the collectives that VEF does not have.
+// lowered returns the trace without the collectives that VEF lacks.
 func lowered(t *dag.Trace) (*dag.Trace, error) {
 	if foreign(t) == 0 {
 		return t, nil
@@ -111,7 +111,7 @@ func lowered(t *dag.Trace) (*dag.Trace, error) {
 		func(kind dag.Subkind) bool { return vefOp(kind) < 0 })
 }
 
-// foreign returns how many ops are collectives that VEF does not have.
+// foreign returns the number of collective ops that VEF lacks.
 func foreign(t *dag.Trace) int64 {
 	n := int64(0)
 	for i := range t.Ranks {
@@ -125,7 +125,7 @@ func foreign(t *dag.Trace) int64 {
 	return n
 }
 
-// vefOp returns the number of a collective in VEF, -1 where it has none.
+// vefOp returns the number of a collective in VEF, or -1.
 func vefOp(kind dag.Subkind) int {
 	switch kind {
 	case dag.Bcast:
@@ -148,7 +148,7 @@ func vefOp(kind dag.Subkind) int {
 	return -1
 }
 
-// isClear reports whether every dependency is on one event, and it is known which message meets which receive.
+// isClear reports whether every dependency is on one event, and all messages are matched with receives.
 func (p *plan) isClear() bool {
 	for _, clear := range p.clear {
 		if !clear {
@@ -163,7 +163,7 @@ type rankPlan struct {
 	r     *dag.Rank
 	rank  int
 	waits []wait
-	selfs bool // some calcs stand for messages of the rank to itself
+	selfs bool // some calcs represent messages of the rank to itself
 	clear *bool
 }
 
@@ -174,8 +174,8 @@ func (p *plan) newRankPlan(rank int) *rankPlan {
 		clear: &p.clear[rank]}
 }
 
-// selfPart returns the attributes of a calc that stands for a part of a message of the rank to itself, "" for another
-// op.
+// selfPart returns the attributes of a calc that represents a part of a message of the rank to itself, "" for
+// other ops.
 func selfPart(r *dag.Rank, i int) string {
 	if i >= r.Attrs.Len() || r.Kind[i] != dag.Calc {
 		return ""
@@ -184,7 +184,7 @@ func selfPart(r *dag.Rank, i int) string {
 	case selfSendAttrs:
 		return selfSendAttrs
 	case selfRecvAttrs:
-		// Anybody can write attributes, so there must be something that it receives.
+		// users can write attributes, so a received message must exist
 		if on := r.Deps.Of(i); len(on) == 1 {
 			if send := i - int(on[0]); r.Kind[send] == dag.Calc && r.Attrs.At(send) == selfSendAttrs {
 				return selfRecvAttrs
@@ -214,9 +214,9 @@ func recorded(r *dag.Rank, i int) bool {
 	return false
 }
 
-// inCircle is the error that an op waits for itself.
+// inCircle returns the error about an op that waits for itself.
 func inCircle(rank, op int) error {
-	return fmt.Errorf("rank %d op %d waits for itself, through other ops", rank, op)
+	return fmt.Errorf("rank %d, op %d: cyclic dependency: the op waits for itself through other ops", rank, op)
 }
 
 // find sets the event and the delay of every op.
@@ -224,7 +224,7 @@ func (p *rankPlan) find() error {
 	r := p.r
 	for i, d := range r.Duration {
 		if d < 0 {
-			return fmt.Errorf("rank %d op %d lasts %v, expected no less than nothing", p.rank, i, d)
+			return fmt.Errorf("rank %d, op %d: expected a duration of 0 or more, found %v", p.rank, i, d)
 		}
 	}
 	if forward(&r.Deps) || forward(&r.StartDeps) {
@@ -255,7 +255,7 @@ func forward(e *dag.Edges) bool {
 	return false
 }
 
-// findInOrder is find for a rank of which some ops come before those that they wait for.
+// findInOrder is find for a rank with ops that precede their dependencies.
 func (p *rankPlan) findInOrder() error {
 	const (
 		unseen = iota
@@ -282,7 +282,7 @@ func (p *rankPlan) findInOrder() error {
 					}
 				}
 				continue
-			case entered: // all that it waits for is done
+			case entered: // all its dependencies are done
 				p.set(i)
 				state[i] = done
 			}
@@ -292,7 +292,7 @@ func (p *rankPlan) findInOrder() error {
 	return nil
 }
 
-// set sets the event and the delay of an op, when those that it waits for have theirs.
+// set sets the event and the delay of an op whose dependencies have theirs.
 func (p *rankPlan) set(i int) {
 	deps, starts, release := p.r.Deps.Of(i), p.r.StartDeps.Of(i), p.r.Release.At(i)
 	event, delay := int32(origin), dag.Time(0)
@@ -313,11 +313,11 @@ func (p *rankPlan) set(i int) {
 	p.waits[i] = wait{event: event, delay: delay}
 }
 
-// end returns the event that the end of an op waits for, and how long after it that is.
+// end returns the event that the end of an op waits for, and the delay after it.
 func (p *rankPlan) end(i int) (int32, dag.Time) {
 	if p.communicates(i) {
 		if p.r.Kind[i] == dag.Recv && (p.waits[i].event != origin || p.waits[i].delay > 0) {
-			return unclear, 0 // it may end later than its message arrives
+			return unclear, 0 // it may end after the arrival of its message
 		}
 		return int32(i), 0
 	}
@@ -327,15 +327,15 @@ func (p *rankPlan) end(i int) (int32, dag.Time) {
 	return p.after(p.waits[i].event, p.waits[i].delay, p.r.CalcTime(i))
 }
 
-// after returns the event, and how long after it a time later than delay is.
+// after returns the event and the delay increased by more.
 func (p *rankPlan) after(event int32, delay, more dag.Time) (int32, dag.Time) {
 	if more > dag.MaxTime-delay {
-		return unclear, 0 // where the replay will say what is too long
+		return unclear, 0 // the replay reports the overflow
 	}
 	return event, delay + more
 }
 
-// start returns the event that the start of an op waits for, and how long after it that is. A send starts when it is
+// start returns the event that the start of an op waits for, and the delay after it. A send starts when it is
 // sent.
 func (p *rankPlan) start(i int) (int32, dag.Time) {
 	if p.r.Kind[i] == dag.Send {
@@ -344,7 +344,7 @@ func (p *rankPlan) start(i int) (int32, dag.Time) {
 	return p.waits[i].event, p.waits[i].delay
 }
 
-// later returns the later of two times after events, if that is the same one whatever the network does.
+// later returns the later of two times after events, if it is the same one on every network.
 func (p *rankPlan) later(a int32, afterA dag.Time, b int32, afterB dag.Time) (int32, dag.Time) {
 	switch {
 	case a == unclear || b == unclear:
@@ -359,11 +359,11 @@ func (p *rankPlan) later(a int32, afterA dag.Time, b int32, afterB dag.Time) (in
 	return unclear, 0
 }
 
-// maxFollow is how many events follows goes back before it gives up.
+// maxFollow is the maximum number of events that follows traces back.
 const maxFollow = 256
 
-// follows reports whether the time after b is surely no earlier than that after a, because b itself waits for a, for
-// long enough.
+// follows reports whether the time after b is never earlier than that after a, because b itself waits for a long
+// enough.
 func (p *rankPlan) follows(b int32, afterB dag.Time, a int32, afterA dag.Time) bool {
 	if a == origin && afterA == 0 {
 		return true

@@ -1,7 +1,7 @@
 // This file reads plain VEF text, line by line, into records.
 //
-// Nearly all lines are of one form: seven or nine whole numbers with single blanks between them. Those are parsed where
-// they stand; the others, and everything that is wrong, go through fields.
+// Nearly all lines have seven or nine whole numbers with single blanks between them. They are parsed in place;
+// other lines and all errors go through fields.
 
 package vef
 
@@ -24,21 +24,21 @@ type reader struct {
 	lenient bool
 	warn    func(message string, args ...any)
 
-	line    int64 // the line at hand, from 1
+	line    int64 // current line, from 1
 	header  header
 	started bool // whether the header was read
 	comms   []comm
 	members int64 // of all communicators
 
-	rounded, firstRounded int64 // how many times are no whole picoseconds, and the line of the first
+	rounded, firstRounded int64 // number of times that are no whole picoseconds, and the line of the first
 
 	records  []record
-	jumps    []jump  // where the numbers of lines and records drift apart
-	messages []int32 // the record of each message, in the order of the file
-	// Of a file whose messages are not numbered 0, 1, 2, ...: the place of each in messages.
+	jumps    []jump  // changes of the offset between line and record numbers
+	messages []int32 // record of each message, in file order
+	// for messages not numbered 0, 1, 2, ...: position of each in messages
 	messageByID map[int64]int32
 	instances   []instance
-	instanceBy  map[int64]int32 // likewise
+	instanceBy  map[int64]int32 // as messageByID
 	model       *modelText      // of an extended trace
 }
 
@@ -47,11 +47,11 @@ type record struct {
 	size    int64    // bytes; of collectives, send_size
 	recv    int64    // recv_size, of collectives only
 	time    dag.Time // since the dependency
-	ref     int64    // the ID it depends on; once resolved, the index of the record
-	a, task int32    // message: destination; collective: index of the instance. And the task that executes it
+	ref     int64    // ID of the dependency; after resolve, index of its record
+	a, task int32    // a: destination of a message, instance of a collective; task: the executing task
 	dep     uint8
 	kind    uint8
-	sorted  bool // part of a chain that is not in the order of the file
+	sorted  bool // part of a chain in another order than the file's
 }
 
 // The kinds of record.
@@ -60,7 +60,7 @@ const (
 	participation
 )
 
-// jump says that record first and those after it stand at their index plus offset.
+// jump states that the line of record first, and of later ones, is the index plus offset.
 type jump struct {
 	first  int
 	offset int64
@@ -72,16 +72,17 @@ type instance struct {
 	comm        int32
 	op          uint8
 	mixed       bool  // the modes or sizes of its records differ
-	root        int32 // task; -1 none
+	root        int32 // task; -1: none
 	rootRecord  int32
 	first, last int32 // record
 	count       int32 // of its records
-	size        int64 // of its first record, which the others are compared with
-	sum         int64 // of all contributions, or of all parts of a scatter; -1 too much
-	members     int64 // where its records start in the table by position
+	size        int64 // of its first record, for comparison
+	sum         int64 // of all contributions, or of all parts of a scatter; -1: overflow
+	members     int64 // start of its records in the table by position
 }
 
-// maxRecords is how many records a trace may have, so that three times as many ops or dependencies have int32 numbers.
+// maxRecords is the maximum number of records of a trace; it lets three times as many ops or dependencies have
+// int32 numbers.
 const maxRecords = 1 << 29
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -175,8 +176,8 @@ func (r *reader) lines(b []byte) error {
 	return nil
 }
 
-// canonical parses the line at p if it is a record of whole numbers with single blanks, and returns the place behind
-// it, 0 if it is something else or there is something wrong in it.
+// canonical parses the line at p if it is a record of whole numbers with single blanks, and returns the position
+// behind it. It returns 0 if the line is another one or has an error.
 func (r *reader) canonical(b []byte, p int) (next int, err error) {
 	var values [8]uint64
 	if len(b)-p < 2 {
@@ -343,10 +344,10 @@ func (r *reader) readParticipation(fields []string) error {
 	return r.addParticipation(&rec, id, int32(c), uint8(op))
 }
 
-func (r *reader) readTask(what, word string) (int32, error) {
+func (r *reader) readTask(name, word string) (int32, error) {
 	task, ok := parseCount(word)
 	if !ok || task >= r.header.tasks {
-		return 0, r.fail(inRecord, fmt.Sprintf("%s in 0..%d", what, r.header.tasks-1), quote(word))
+		return 0, r.fail(inRecord, fmt.Sprintf("%s in 0..%d", name, r.header.tasks-1), quote(word))
 	}
 	return int32(task), nil
 }
@@ -373,7 +374,7 @@ func (r *reader) readDependency(rec *record, fields []string) error {
 	switch rec.dep {
 	case depNone:
 		if word != "-1" {
-			return r.fail(inRecord, "-1, for Dep 0 is no dependency", quote(word))
+			return r.fail(inRecord, "-1, because Dep 0 is no dependency", quote(word))
 		}
 		return nil
 	case depCollective:
@@ -408,7 +409,7 @@ func (r *reader) addMessage(rec *record, id int64) error {
 	return r.add(rec)
 }
 
-// messageOf returns the place in messages of the one with this number, -1 if there is none.
+// messageOf returns the position in messages of the message with a number, or -1.
 func (r *reader) messageOf(id int64) int32 {
 	if r.messageByID == nil {
 		if id < int64(len(r.messages)) {
@@ -422,7 +423,7 @@ func (r *reader) messageOf(id int64) int32 {
 	return -1
 }
 
-// ids returns the number of each message, nil where it is its place.
+// ids returns the number of each message, or nil if the numbers equal the positions.
 func (r *reader) ids() []int64 {
 	if r.messageByID == nil {
 		return nil
@@ -485,9 +486,9 @@ func (r *reader) instanceOf(id int64) int32 {
 	return -1
 }
 
-// addSizes enters the sizes of a record in what is known of its collective.
+// addSizes adds the sizes of a record to its collective.
 func (r *reader) addSizes(g *instance, rec *record) error {
-	size := rec.size // what the members' own parts are compared by
+	size := rec.size // for comparison between members
 	switch g.op {
 	case opBroadcast:
 		size = max(rec.size, rec.recv)
@@ -554,7 +555,7 @@ func (r *reader) add(rec *record) error {
 	return nil
 }
 
-// end checks what can only be checked at the end of the file.
+// end checks conditions that need the whole file.
 func (r *reader) end() error {
 	if !r.started {
 		return r.failAt(1, inHeader, headerSyntax, "the end of the file")
@@ -567,7 +568,7 @@ func (r *reader) end() error {
 		return r.failAt(r.line+1, inCommunicator, fmt.Sprintf("%d communicators", h.comms), strconv.Itoa(len(r.comms)))
 	}
 	if most := max(freeTasks, r.members+2*int64(len(r.records))); h.tasks > most {
-		return r.failAt(h.line, inHeader, fmt.Sprintf("at most %d tasks, or as many as the file mentions", freeTasks),
+		return r.failAt(h.line, inHeader, fmt.Sprintf("at most %d tasks, or as many as the file uses", freeTasks),
 			strconv.FormatInt(h.tasks, 10))
 	}
 	for _, c := range []struct {
@@ -582,14 +583,15 @@ func (r *reader) end() error {
 			continue
 		}
 		if !r.lenient {
-			return r.failAt(h.line, inCount, fmt.Sprintf("%d %s as the header says", c.said, c.what),
+			return r.failAt(h.line, inCount, fmt.Sprintf("%d %s, as in the header", c.said, c.what),
 				strconv.FormatInt(c.found, 10))
 		}
-		r.warn("%s:%d: %s: expected %d %s as the header says, found %d", r.file, h.line, inCount, c.said,
+		r.warn("%s:%d: %s: expected %d %s, as in the header, found %d", r.file, h.line, inCount, c.said,
 			c.what, c.found)
 	}
 	return nil
 }
 
-// freeTasks is how many tasks a trace may have, however short: each takes memory, so more must be in it somewhere.
+// freeTasks is the number of tasks that even a short trace may have. Each task needs memory, so a trace with more
+// tasks must use them.
 const freeTasks = 1 << 16

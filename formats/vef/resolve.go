@@ -1,4 +1,4 @@
-// This file finds what the records of a file refer to, and checks that they can be executed.
+// This file resolves the references between the records of a file, and checks that the records can be executed.
 
 package vef
 
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resolve turns the references of all records from numbers to indices of records, and completes the collectives.
+// resolve replaces the numbers in the references of all records by record indices, and completes the collectives.
 func (r *reader) resolve() error {
 	byPosition, err := r.completeInstances()
 	if err != nil {
@@ -59,8 +59,8 @@ func (r *reader) resolve() error {
 	return nil
 }
 
-// completeInstances checks that each collective has a record of each member, and names the roots that no record shows.
-// It returns the records of each, from instance.members on, by position.
+// completeInstances checks that each collective has a record of each member, and sets the roots that no record
+// shows. It returns the records of each collective, from instance.members on, by position.
 func (r *reader) completeInstances() (byPosition []int32, err error) {
 	total := int64(0)
 	for k := range r.instances {
@@ -107,11 +107,11 @@ func rooted(op uint8) bool {
 	return false
 }
 
-// checkOrder returns an error if records wait for each other in a circle.
+// checkOrder returns an error if there is a cycle of dependencies.
 //
-// What a record waits for is another record or, where that is a part in a collective that cannot end before others have
-// entered it, those. So that a collective of n members costs n edges, not n*n, it has a node of its own behind all its
-// records, which those wait for that wait for all.
+// A record waits for another record or, if that is a part in a collective that cannot end before others have
+// entered it, for all those parts. A collective of n members has a node of its own behind its records, so that it
+// needs n edges, not n*n.
 func (r *reader) checkOrder() error {
 	g := r.newOrderGraph()
 	if done := g.sort(); done == len(g.waits) {
@@ -133,15 +133,15 @@ func (r *reader) checkOrder() error {
 	if len(lines) > most {
 		names = append(names, fmt.Sprintf("and %d more", len(lines)-most))
 	}
-	return r.failAt(lines[0], inDependency, "records that can be put in an order",
-		"a circle of dependencies through lines "+strings.Join(names, ", "))
+	return r.failAt(lines[0], inDependency, "records without cyclic dependencies",
+		"a cycle of dependencies through lines "+strings.Join(names, ", "))
 }
 
 // orderGraph has a node for each record, then one for each collective.
 type orderGraph struct {
-	end   []int32 // where the list of what waits for each node ends in after
+	end   []int32 // end of each node's list of dependents in after
 	after []int32
-	waits []int32 // how many nodes each waits for
+	waits []int32 // number of dependencies of each node
 }
 
 func (r *reader) newOrderGraph() *orderGraph {
@@ -166,7 +166,7 @@ func (r *reader) newOrderGraph() *orderGraph {
 	return g
 }
 
-// eachEdge calls do for each pair of nodes of which one waits for the other.
+// eachEdge calls do for each dependency between nodes.
 func (r *reader) eachEdge(do func(from, to int32)) {
 	records := int32(len(r.records))
 	for i := range records {
@@ -209,7 +209,7 @@ func (g *orderGraph) of(node int32) []int32 {
 	return g.after[start:g.end[node]]
 }
 
-// sort takes away all nodes that wait for nothing, again and again, and returns how many.
+// sort repeatedly removes the nodes without dependencies, and returns their number.
 func (g *orderGraph) sort() int {
 	var ready []int32
 	for i, n := range g.waits {
@@ -231,9 +231,9 @@ func (g *orderGraph) sort() int {
 	return done
 }
 
-// circle returns nodes that wait for each other, after sort has left some.
+// circle returns a cycle of the nodes that sort has not removed.
 func (g *orderGraph) circle() []int32 {
-	before := make([]int32, len(g.waits)) // of each node that is left, one that is left and that it waits for
+	before := make([]int32, len(g.waits)) // per remaining node, a remaining node that it waits for
 	for i := range before {
 		before[i] = -1
 	}

@@ -1,4 +1,5 @@
-// This file turns the sizes of a collective as package dag has them (docs/reference/lowering.md) into those of its VEF records.
+// This file converts the sizes of a collective in package dag (docs/reference/lowering.md) to those of its VEF
+// records.
 
 package vef
 
@@ -45,8 +46,8 @@ func (w *writer) sizes(g *collectiveInstance, r *dag.Rank, d *draft) (send, recv
 	return 0, 0
 }
 
-// scatterSizes returns the sizes of a scatter: its blocks are stated by their receivers, or are even parts of the
-// whole.
+// scatterSizes returns the sizes of a scatter: its receivers state the blocks, or the blocks are equal parts of
+// the whole.
 func (w *writer) scatterSizes(g *collectiveInstance, r *dag.Rank, d *draft, root bool) (send, recv int64) {
 	op := int(d.op)
 	bytes, received := r.Bytes.At(op), r.RecvBytes.At(op)

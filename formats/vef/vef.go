@@ -1,7 +1,7 @@
-// Package vef reads and writes VEF traces, the workloads of the TraceLib simulators: plain ones, which list messages
-// and collectives record by record, and extended ones (EXT), which describe a workload model.
+// Package vef reads and writes VEF traces, the workloads of the TraceLib simulators: plain traces, which list
+// messages and collectives record by record, and extended traces (EXT), which describe a workload model.
 //
-// The format, its authors' papers and the mapping to package dag are described in docs/reference/formats/vef.md.
+// docs/reference/formats/vef.md describes the format, its authors' papers and the mapping to package dag.
 package vef
 
 import (
@@ -15,7 +15,7 @@ import (
 // Format is VEF.
 var Format = format.Format{
 	Name:         "vef",
-	Title:        "VEF, the MPI traces and traffic models of the TraceLib simulators",
+	Title:        "VEF: MPI traces and traffic models of the TraceLib simulators",
 	Extensions:   []string{".vef"},
 	Detect:       detect,
 	Read:         read,
@@ -27,10 +27,10 @@ var Format = format.Format{
 	WriteOptions: writeTable,
 }
 
-// defaultClock is the length of a clock tick where the header does not give it.
+// defaultClock is the clock tick if the header does not give it.
 const defaultClock = dag.Nanosecond
 
-// The classes of mistakes.
+// The classes of errors.
 const (
 	inHeader       = "header"
 	inCommunicator = "communicator"
@@ -64,14 +64,14 @@ const (
 var opNames = [numOps]string{"broadcast", "reduce", "allreduce", "gather", "scatter", "allgather",
 	"barrier", "alltoall"}
 
-// originStream is the stream of the calcs that count the time since the start of the trace: they are clocks, not
-// computation, and must neither delay what runs on stream 0 nor be delayed by it.
+// originStream is the stream of the calcs that count the time since the start of the trace. They are clocks, not
+// computation: ops on stream 0 must not delay them or wait for them.
 const originStream = 1
 
-// plain is the kind of a trace that is no model.
+// plain is the kind of a trace without a model.
 const plain = "mpi"
 
-// facts is what dag.Meta.Attrs says of a trace that was read from VEF, under the key "vef".
+// facts is the content of dag.Meta.Attrs under the key "vef" of a trace read from VEF.
 type facts struct {
 	Kind           string              `json:"kind"`
 	Magic          string              `json:"magic"`
@@ -87,7 +87,7 @@ type facts struct {
 	Summary        []collectiveSummary `json:"collective_summary,omitempty"`
 }
 
-// maxSummary is how many collectives the facts list at most: a larger trace lists none.
+// maxSummary is the maximum number of collectives that the facts list; if there are more, they list none.
 const maxSummary = 1000
 
 type collectiveSummary struct {
@@ -97,7 +97,7 @@ type collectiveSummary struct {
 	Root *int32 `json:"root"`
 }
 
-// isMagic reports whether a VEF file may begin with the word. The reader does not tell the magics apart.
+// isMagic reports whether a VEF file may begin with the word. The reader treats all magics alike.
 func isMagic(word []byte) bool {
 	switch string(word) {
 	case "VEF", "VEF2", "VEF3":

@@ -1,5 +1,5 @@
 // This file writes plain VEF: the header, the communicators, and a record for each message and each part in a
-// collective, every one behind those that it depends on.
+// collective, each after its dependencies.
 
 package vef
 
@@ -19,21 +19,21 @@ import (
 
 func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 	if len(t.Ranks) == 0 {
-		return errors.New("VEF needs at least one task")
+		return errors.New("expected at least 1 rank, found none")
 	}
 	p, err := newPlan(t)
 	if err != nil {
-		return fmt.Errorf("VEF cannot hold the trace: %w", err)
+		return fmt.Errorf("VEF cannot represent the trace: %w", err)
 	}
 	old := format.Own(o.Own, newWriteOptions).Version == 1
 	p.chooseClock(old)
 	if old && p.clock != defaultClock {
-		return fmt.Errorf("VEF of version 1 has no clock but that of %v, of which some times are no multiples",
-			defaultClock)
+		return fmt.Errorf("VEF version 1 has a fixed clock of %v: expected multiples of it as times; "+
+			"--vef-version 3 has no fixed clock", defaultClock)
 	}
 	order := newOrdering(p)
 	if err := order.run(); err != nil {
-		return fmt.Errorf("VEF cannot hold the trace: %w", err)
+		return fmt.Errorf("VEF cannot represent the trace: %w", err)
 	}
 	out := writer{ordering: order, w: w}
 	out.header(old)
@@ -44,8 +44,8 @@ func write(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 	return out.flush()
 }
 
-// chooseClock sets the clock tick: the longest of which the tick that the trace was read with, or the default, and all
-// times are multiples.
+// chooseClock sets the clock tick: the longest tick that divides all times and the tick that the trace was read
+// with, or the default.
 func (p *plan) chooseClock(old bool) {
 	p.clock = defaultClock
 	if known := p.facts(); known != nil {
@@ -84,7 +84,7 @@ func hasWorldCollective(r *dag.Rank) bool {
 	return false
 }
 
-// facts returns what is known from reading the trace, nil if it does not come from VEF.
+// facts returns the facts from reading the trace, or nil if it does not come from VEF.
 func (p *plan) facts() *facts {
 	var attrs struct{ VEF *facts }
 	if p.t.Attrs == "" || json.Unmarshal([]byte(p.t.Attrs), &attrs) != nil {
@@ -103,7 +103,7 @@ func (p *plan) onlySend() bool {
 	return true
 }
 
-// writer writes what was ordered.
+// writer writes the ordered records.
 type writer struct {
 	*ordering
 	w   io.Writer
@@ -119,10 +119,10 @@ func (w *writer) flush() error {
 	return w.err
 }
 
-// spill writes the buffer if it is long enough.
+// spill writes the buffer if it is large.
 func (w *writer) spill() {
 	if len(w.buf) >= 1<<16 {
-		_ = w.flush() // the error stays
+		_ = w.flush() // flush keeps the error
 	}
 }
 
@@ -168,10 +168,10 @@ func (w *writer) communicator(i int) {
 	w.buf = append(w.buf, '\n')
 }
 
-// chunk is how many records one goroutine makes lines of at a time.
+// chunk is the number of records that a goroutine formats at a time.
 const chunk = 1 << 13
 
-// records writes all records: every processor makes the lines of a chunk, then they are written in order.
+// records writes all records: all processors format chunks, which are written in order.
 func (w *writer) records() {
 	records := w.ordering.records
 	lines := make([][]byte, runtime.GOMAXPROCS(0))
@@ -215,7 +215,7 @@ func (w *writer) appendLine(b []byte, rec ordered) []byte {
 	}
 	ticks := uint64(d.delay)
 	if w.clock == defaultClock {
-		ticks /= uint64(defaultClock) // much faster than by a variable
+		ticks /= uint64(defaultClock) // much faster than division by a variable
 	} else {
 		ticks /= uint64(w.clock)
 	}
@@ -232,7 +232,7 @@ func (w *writer) appendLine(b []byte, rec ordered) []byte {
 	return append(b, '\n')
 }
 
-// appendNumber is strconv.AppendUint for numbers that are short for the most part.
+// appendNumber is strconv.AppendUint, optimized for short numbers.
 func appendNumber(b []byte, n uint64) []byte {
 	if n < 10 {
 		return append(b, '0'+byte(n))
@@ -260,7 +260,7 @@ func appendNumber(b []byte, n uint64) []byte {
 	return b
 }
 
-// pairs is the numbers below 100.
+// pairs is the digits of the numbers below 100.
 var pairs = func() (p [200]byte) {
 	for i := range 100 {
 		p[2*i], p[2*i+1] = '0'+byte(i/10), '0'+byte(i%10)

@@ -23,7 +23,7 @@ type dcnwModel struct {
 	sizeFile string // of CDCNW, as written in the record
 }
 
-// DCNW returns the model DCNW, with one of the curves that come with the generator.
+// DCNW returns the model DCNW, which uses one of the generator's own curves.
 func DCNW(p dcnw.Params) *Model {
 	return newDCNW(kindDCNW, p, "")
 }
@@ -32,10 +32,10 @@ func DCNW(p dcnw.Params) *Model {
 func CDCNW(p dcnw.Params, sizeFile string) (*Model, error) {
 	sizeFile = filepath.ToSlash(sizeFile)
 	if len(strings.Fields(sizeFile)) != 1 || strings.TrimSpace(sizeFile) != sizeFile {
-		return nil, fmt.Errorf("an extended trace cannot name the file %q, for it has blanks", sizeFile)
+		return nil, fmt.Errorf("expected a file name without blanks in an extended trace, found %q", sizeFile)
 	}
 	if sizeFile[0] == '#' {
-		sizeFile = "./" + sizeFile // what begins with # is a comment
+		sizeFile = "./" + sizeFile // a name that begins with # would be a comment
 	}
 	return newDCNW(kindCDCNW, p, sizeFile), nil
 }
@@ -79,11 +79,11 @@ func parseCDCNW(p *parser) (model, error) {
 	return p.traffic(sizes, name)
 }
 
-// traffic reads what both models have after the sizes.
+// traffic reads the fields that follow the sizes in both models.
 func (p *parser) traffic(sizes *dcnw.Curve, sizeFile string) (model, error) {
 	m := &dcnwModel{sizeFile: sizeFile, params: dcnw.Params{
-		Messages: p.header.Messages, Clock: p.header.Clock, Sizes: sizes, Destination: p.law(openloop.UniformTask),
-		Load: 1,
+		Messages: p.header.Messages, Clock: p.header.Clock, Sizes: sizes,
+		Destination: p.destinations(openloop.UniformTask), Load: 1,
 	}}
 	err := p.keywords(&m.params.Destination.Distribution,
 		keyword{"LOAD", number{&m.params.Load, positive, "above 0"}, true})
@@ -99,13 +99,13 @@ func (p *parser) traffic(sizes *dcnw.Curve, sizeFile string) (model, error) {
 	return m, p.end()
 }
 
-// law returns the law of destinations of a distribution.
-func (p *parser) law(d openloop.Distribution) openloop.DestinationPolicy {
-	law := openloop.DestinationPolicy{Distribution: d, Sigma: openloop.DefaultSigma}
+// destinations returns the destination policy of a distribution.
+func (p *parser) destinations(d openloop.Distribution) openloop.DestinationPolicy {
+	policy := openloop.DestinationPolicy{Distribution: d, Sigma: openloop.DefaultSigma}
 	if sigma := p.options.GaussSigma; sigma != nil {
-		law.Sigma = *sigma
+		policy.Sigma = *sigma
 	}
-	return law
+	return policy
 }
 
 // tasks returns the number of tasks of an open-loop model.
@@ -135,20 +135,20 @@ func (p *parser) sizes(name string) (*dcnw.Curve, error) {
 	return nil, p.fail("a file of message sizes", err.Error())
 }
 
-// openRegular opens a plain file: another may have no end.
+// openRegular opens a regular file; other files may be endless.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, format.FileErrorf(path, "not a plain file")
+		return nil, format.FileErrorf(path, "not a regular file")
 	}
 	return os.Open(path)
 }
 
-// ReadSizes reads a size file of CDCNW, which is called file in messages, and warns if its sizes do not have the mean
-// that it states. What is wrong with it is a format.SyntaxError.
+// ReadSizes reads a size file of CDCNW, called file in messages. It warns if the mean of the sizes differs from
+// the stated mean. Errors in the file are a format.SyntaxError.
 func ReadSizes(file string, r io.Reader, warn func(message string, args ...any)) (*dcnw.Curve, error) {
 	c, err := dcnw.ReadSizes(file, r, warn)
 	var wrong *openloop.LineError

@@ -14,7 +14,7 @@ import (
 
 type flowsModel struct {
 	params flows.Params
-	dist   openloop.Distribution // of classes that state none
+	dist   openloop.Distribution // for classes without a distribution
 }
 
 // Flows returns the model FLOWS.
@@ -45,11 +45,11 @@ func parseFlows(p *parser) (model, error) {
 	if m.params.Classes, err = p.classes(classes, m.dist); err != nil {
 		return nil, err
 	}
-	p.place = first // of what concerns all classes
+	p.place = first // for errors about all classes
 	return m, m.params.Check()
 }
 
-// classes reads all other records, which must be those of the classes 0..n-1.
+// classes reads all other records: the records of the classes 0..n-1.
 func (p *parser) classes(n int64, dist openloop.Distribution) ([]flows.Class, error) {
 	first := p.place
 	byID := map[int64]flows.Class{}
@@ -81,7 +81,7 @@ func (p *parser) classes(n int64, dist openloop.Distribution) ([]flows.Class, er
 
 // class reads the rest of the record of a class.
 func (p *parser) class(dist openloop.Distribution) (c flows.Class, err error) {
-	c.Destination = p.law(dist)
+	c.Destination = p.destinations(dist)
 	err = p.keywords(&c.Destination.Distribution,
 		keyword{"MIN", count{&c.MinKB, flows.MaxKB}, false},
 		keyword{"MAX", count{&c.MaxKB, flows.MaxKB}, false},

@@ -20,8 +20,8 @@ func Describes(c generator.Config) bool {
 	return false
 }
 
-// Describe returns the extended trace of a configuration, and the names of the parameters, besides the seed, that it
-// has no place for. Files that it names are relative to the folder of the output.
+// Describe returns the extended trace of a configuration, and the names of the parameters, other than the seed,
+// that it cannot represent. File names in it are relative to the folder of the output.
 func Describe(c generator.Config, env *generator.Env, output string) (m *Model, missing []string, err error) {
 	switch c := c.(type) {
 	case *horovod.Config:
@@ -77,7 +77,7 @@ func describeFlows(c *flows.Config) (*Model, error) {
 	return Flows(p), nil
 }
 
-// relativeTo returns the path of a file from the folder of an output.
+// relativeTo returns the path of a file relative to the folder of an output.
 func relativeTo(output, file string) (string, error) {
 	if file == "-" {
 		return "", errors.New("--emit-spec: the sizes must be in a file that the extended trace can name")

@@ -20,14 +20,14 @@ type horovodModel struct {
 	params horovod.Params
 }
 
-// Horovod returns the model HOROVOD. Jitter and time step are not in an extended trace: who reads it chooses them. It
-// fails on sizes of allreduces that are no multiples of 1024 bytes.
+// Horovod returns the model HOROVOD. An extended trace has no jitter and time step; its reader chooses them.
+// Horovod returns an error if the size of an allreduce is no multiple of 1024 bytes.
 func Horovod(p horovod.Params) (*Model, error) {
 	layers := append(slices.Collect(maps.Values(p.Overrides)), p.Layer)
 	for _, l := range layers {
 		if l.AllreduceBytes%1024 != 0 {
-			return nil, fmt.Errorf("an extended trace cannot have an allreduce of %d bytes, "+
-				"which is no multiple of 1024", l.AllreduceBytes)
+			return nil, fmt.Errorf("expected allreduces of a multiple of 1024 bytes in an extended trace, "+
+				"found %d bytes", l.AllreduceBytes)
 		}
 	}
 	return &Model{
@@ -37,7 +37,7 @@ func Horovod(p horovod.Params) (*Model, error) {
 	}, nil
 }
 
-// fields are the parameters of a layer as they are written.
+// fields are the parameters of a layer in the units of the file.
 type fields struct {
 	ComputeMS         float64 `json:"COMPUTE_MS"`
 	NegotiationLoopMS float64 `json:"NEGOTIATION_LOOP_MS"`
@@ -63,7 +63,7 @@ func (f *fields) layer() horovod.Layer {
 	}
 }
 
-// keywords returns the fields, all of which may be left out if optional is set.
+// keywords returns the fields; optional makes all of them optional.
 func (f *fields) keywords(optional bool) []keyword {
 	return []keyword{
 		{"COMPUTE_MS", number{&f.ComputeMS, isMS, expectedMS}, optional},
@@ -78,7 +78,7 @@ func (f *fields) keywords(optional bool) []keyword {
 
 const expectedMS = "from 1e-9 (a picosecond) to 1e9"
 
-// isMS reports whether a number of milliseconds is one of picoseconds that a time can have.
+// isMS reports whether a number of milliseconds is a valid time of 1 ps or more.
 func isMS(v float64) bool {
 	return fromMS(min(v, 2e9)) >= dag.Picosecond && v <= 1e9
 }
@@ -120,7 +120,7 @@ func parseHorovod(p *parser) (model, error) {
 	return m, nil
 }
 
-// defaultLayer reads the record of what layers have where they do not state another.
+// defaultLayer reads the record with the default parameters of the layers.
 func (p *parser) defaultLayer() (f fields, err error) {
 	if err := p.next("a record of DEFAULT"); err != nil {
 		return f, err
@@ -152,7 +152,7 @@ func (p *parser) layer(params *horovod.Params, defaults fields) error {
 	return nil
 }
 
-// maxListed is how many layers the attributes list at most: with more, they list none.
+// maxListed is the maximum number of layers that the attributes list; if there are more, they list none.
 const maxListed = 1000
 
 func (m *horovodModel) attrs(c common) any {
@@ -188,14 +188,14 @@ func (m *horovodModel) allreduceBytes() *big.Int {
 	p := &m.params
 	product := func(n int, bytes int64) *big.Int { return new(big.Int).Mul(big.NewInt(int64(n)), big.NewInt(bytes)) }
 	sum := product(p.Layers-len(p.Overrides), p.Layer.AllreduceBytes)
-	for _, l := range p.Overrides { // in any order, for the sum is exact
+	for _, l := range p.Overrides { // in any order, because the sum is exact
 		sum.Add(sum, big.NewInt(l.AllreduceBytes))
 	}
 	return sum.Mul(sum, big.NewInt(int64(p.Batches)))
 }
 
-// isCertain reports whether every negotiation is over after one iteration: all workers announce, and what they
-// announce, which is drawn around its mean, is surely enough.
+// isCertain reports whether every negotiation ends after one iteration: all workers announce, and the announced
+// size, drawn around its mean, always suffices.
 func (m *horovodModel) isCertain() bool {
 	certain := func(l *horovod.Layer) bool {
 		return l.GathervProbability == 1 && l.GathervTotalBytes <= l.GathervBytes/2

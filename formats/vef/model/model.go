@@ -1,9 +1,9 @@
-// Package model reads and writes the parameters of a workload model, which follow the header of an extended VEF trace.
-// The generators in dag/gen make the trace.
+// Package model reads and writes the parameters of a workload model, which follow the header of an extended VEF
+// trace. The generators in dag/gen generate the trace.
 //
-// The four models and their parameters are those of F. J. Andújar et al., "Extending the VEF traces framework to model
-// data center network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0). Their spelling
-// is specified in docs/reference/generators/dcnw.md, cdcnw.md, flows.md and horovod.md.
+// The four models and their parameters are those of F. J. Andújar et al., "Extending the VEF traces framework to
+// model data center network workloads", The Journal of Supercomputing, 2023 (doi:10.1007/s11227-022-04692-0).
+// docs/reference/generators/dcnw.md, cdcnw.md, flows.md and horovod.md specify their spelling.
 package model
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Header is what models take from the header of a trace.
+// Header is the part of a trace's header that models use.
 type Header struct {
-	Line     int64    // where it stands, from 1
+	Line     int64    // line number of the header, from 1
 	Tasks    int64    // ntasks
 	Messages int64    // nmsgs
-	Clock    dag.Time // of a tick
+	Clock    dag.Time // duration of a tick
 }
 
 // Line is a record.
@@ -42,16 +42,16 @@ type Model struct {
 	files   []string
 }
 
-// model is one of the four.
+// model is one of the four models.
 type model interface {
 	// attrs returns the parameters, to be marshalled after those that all models have.
 	attrs(common) any
-	// records returns the records after the one that names the model.
+	// records returns the records after the one with the model's name.
 	records() [][]string
 	source(seed int64) (dag.Source, error)
 }
 
-// The models, by the name that follows EXT.
+// The parsers of the models, by the name that follows EXT.
 var parsers = map[string]func(p *parser) (model, error){
 	kindDCNW:    parseDCNW,
 	kindCDCNW:   parseCDCNW,
@@ -67,10 +67,10 @@ const (
 	kindHorovod = "HOROVOD"
 )
 
-// Parse reads the model of an extended trace: the record that begins with EXT, without that field, and those after it.
-// The file is the name of the trace, for messages; the files that a model names are found from its folder, from the
-// working folder where the name is that of standard input. What is wrong with the records is a format.SyntaxError of
-// class "ext".
+// Parse reads the model of an extended trace: kind is the record that begins with EXT, without that field, and
+// lines are the records after it. The messages name file. Files that a model names are relative to the folder of
+// file, or to the working directory for standard input. Errors in the records are a format.SyntaxError of class
+// "ext".
 func Parse(file string, h Header, kind Line, lines []Line, o format.ReadOptions) (*Model, error) {
 	p := &parser{header: h, options: format.Own(o.Own, newOptions), warn: o.Warn,
 		record: record{place{file, kind.Number}, kind.Fields}, rest: lines}
@@ -92,13 +92,13 @@ func Parse(file string, h Header, kind Line, lines []Line, o format.ReadOptions)
 	return &Model{header: h, kind: name, model: parsed, seed: p.options.Seed, records: p.place, files: p.files}, nil
 }
 
-// Files returns the names of the files that the model was read from besides the trace.
+// Files returns the names of the files, other than the trace, that the model was read from.
 func (m *Model) Files() []string {
 	return m.files
 }
 
-// Source returns the trace that the model makes. What only shows now to be wrong with the records is a
-// format.SyntaxError like those of Parse.
+// Source returns the trace that the model generates. Errors in the records that only generation detects are a
+// format.SyntaxError as from Parse.
 func (m *Model) Source() (dag.Source, error) {
 	s, err := m.model.source(m.seed)
 	if err != nil {
@@ -116,7 +116,7 @@ type common struct {
 	Clock    dag.Time `json:"clock_ps"`
 }
 
-// Attrs returns the parameters of the model, all that were left out filled in, as a JSON object.
+// Attrs returns the parameters of the model, with defaults filled in, as a JSON object.
 func (m *Model) Attrs() ([]byte, error) {
 	attrs, err := json.Marshal(m.model.attrs(common{"ext", m.kind, m.header.Tasks, m.header.Messages, m.header.Clock}))
 	if err != nil {
@@ -136,8 +136,8 @@ func (m *Model) Spec() []byte {
 	return text
 }
 
-// explain turns an error about parameters of a generator into one about the records. The width of Gaussian destinations
-// does not come from them.
+// explain converts an error about parameters of a generator to one about the records. The width of Gaussian
+// destinations does not come from the records.
 func (l place) explain(err error, h Header) error {
 	var syntax *format.SyntaxError
 	var param *openloop.ParamError
@@ -145,7 +145,7 @@ func (l place) explain(err error, h Header) error {
 	case errors.As(err, &syntax):
 		return err
 	case !errors.As(err, &param):
-		return l.fail("parameters that make a trace", err.Error())
+		return l.fail("valid parameters", err.Error())
 	case param.Param == "gauss-sigma-frac":
 		return err
 	}
@@ -159,7 +159,7 @@ func (l place) explain(err error, h Header) error {
 	return at.fail(name+" "+param.Expected, param.Found)
 }
 
-// names are what parameters of generators are called in an extended trace.
+// names are the names of generator parameters in an extended trace.
 var names = map[string]struct {
 	name     string
 	inHeader bool

@@ -337,7 +337,7 @@ func TestSpecErrors(t *testing.T) {
 	odd := p.Layer
 	odd.AllreduceBytes = 1500
 	p.Overrides = map[int]horovod.Layer{1: odd}
-	if _, err := Horovod(p); err == nil || !strings.Contains(err.Error(), "an allreduce of 1500 bytes") {
+	if _, err := Horovod(p); err == nil || !strings.Contains(err.Error(), "found 1500 bytes") {
 		t.Errorf("error %v", err)
 	}
 }

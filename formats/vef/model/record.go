@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// place is where something stands.
+// place is a position in a file.
 type place struct {
 	file string
 	line int64
@@ -21,7 +21,7 @@ func (l place) fail(expected, found string) error {
 	return &format.SyntaxError{File: l.file, Line: l.line, Class: "ext", Expected: expected, Found: found}
 }
 
-// quote returns a field for a message, the beginning of a long one.
+// quote returns a field for a message, shortened if it is long.
 func quote(field string) string {
 	const most = 60
 	if len(field) > most {
@@ -30,36 +30,36 @@ func quote(field string) string {
 	return strconv.Quote(field)
 }
 
-// record is the record at hand. Its fields are those that are not read yet.
+// record is the current record. Its fields are the unread ones.
 type record struct {
 	place
 	fields []string
 }
 
-// word returns the next field, which is called what.
-func (r *record) word(what string) (string, error) {
+// word returns the next field. The name describes it in errors.
+func (r *record) word(name string) (string, error) {
 	if len(r.fields) == 0 {
-		return "", r.fail(what, "the end of the line")
+		return "", r.fail(name, "the end of the line")
 	}
 	field := r.fields[0]
 	r.fields = r.fields[1:]
 	return field, nil
 }
 
-// parser goes through the records of a model.
+// parser reads the records of a model.
 type parser struct {
 	header  Header
 	options *Options
 	warn    func(message string, args ...any)
 	record
 	rest  []Line
-	files []string // that were read
+	files []string // files read
 }
 
-// next goes on to the next record, of which what says what it is to be.
-func (p *parser) next(what string) error {
+// next proceeds to the next record. The name describes it in errors.
+func (p *parser) next(name string) error {
 	if len(p.rest) == 0 {
-		return p.fail(what+" on a line after this", "the end of the file")
+		return p.fail(name+" on the next line", "the end of the file")
 	}
 	p.line, p.fields = p.rest[0].Number, p.rest[0].Fields
 	p.rest = p.rest[1:]
@@ -78,21 +78,21 @@ func (p *parser) explain(err error) error {
 	return p.place.explain(err, p.header)
 }
 
-// keyword is a keyword that is followed by a value.
+// keyword is a keyword followed by a value.
 type keyword struct {
 	name     string
 	value    value
 	optional bool
 }
 
-// value is what a field can be.
+// value is the type of a field.
 type value interface {
-	parse(field string) bool // reports whether it is
+	parse(field string) bool // reports whether it is valid
 	String() string          // for messages
 }
 
-// keywords reads the rest of the record: keywords with their values in any order, each at most once, and between them,
-// unless dist is nil, at most one distribution.
+// keywords reads the rest of the record: keywords with their values in any order, each at most once, and, unless
+// dist is nil, at most one distribution.
 func (r *record) keywords(dist *openloop.Distribution, words ...keyword) error {
 	seen := make([]bool, len(words))
 	seenDist := false
@@ -138,7 +138,7 @@ func find(words []keyword, name string) int {
 	return -1
 }
 
-// listOf returns what a keyword may be.
+// listOf lists the keywords for a message.
 func listOf(words []keyword, dist bool) string {
 	var names []string
 	for _, w := range words {
@@ -170,7 +170,7 @@ func (c count) String() string {
 	return fmt.Sprintf("1..%d", c.most)
 }
 
-// number is a number with or without decimals.
+// number is a number with optional decimals.
 type number struct {
 	to       *float64
 	in       func(float64) bool
@@ -178,7 +178,7 @@ type number struct {
 }
 
 func (n number) parse(field string) bool {
-	if strings.Trim(field, "0123456789.eE+-") != "" { // which is all but infinities, NaN and hexadecimal numbers
+	if strings.Trim(field, "0123456789.eE+-") != "" { // excludes infinities, NaN and hexadecimal numbers
 		return false
 	}
 	v, err := strconv.ParseFloat(field, 64)
@@ -196,7 +196,7 @@ func percent(v float64) bool { return v >= 0 && v <= 100 }
 
 func probability(v float64) bool { return v > 0 && v <= 1 }
 
-// formatFloat returns the shortest number that is read as v.
+// formatFloat returns the shortest number that parses as v.
 func formatFloat(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }

@@ -54,7 +54,7 @@ func TestManyFiles(t *testing.T) {
 	}
 	for args, message := range map[string]string{
 		"a/x-01.txt":               "a/x-01.txt: files: the file of rank 0 is missing",
-		"a/x-00.txt b/y-0.txt":     "b/y-0.txt: files: rank 0 has another file, a/x-00.txt",
+		"a/x-00.txt b/y-0.txt":     "b/y-0.txt: files: expected one file of rank 0, found also a/x-00.txt",
 		"a/x-00.txt a/none-1.txt":  "a/none-1.txt: no such file or directory; an output is named with -o",
 		"a/x-00.txt x.parquet":     "x.parquet: no such file or directory; an output is named with -o",
 		"d":                        "d: expected a file or the folder of one trace, found another folder; name the files in it, as in d/*",
@@ -154,9 +154,9 @@ func TestSchedgen(t *testing.T) {
 		"--schedgen best x":                       "--schedgen: expected upstream or atlahs, found \"best\"",
 		"--schedgen upstream --traces-extr 0 x":   "--traces-extr: expected 1..1048576, found 0",
 		"--schedgen upstream --cpu 256 x":         "--cpu: expected 0..255, found 256",
-		"--schedgen upstream x.goal":              "--schedgen is for MPI traces, and x.goal is goal",
+		"--schedgen upstream x.goal":              "--schedgen: expected an MPI trace, found x.goal in format goal",
 		"--schedgen atlahs --traces-nops -1 a-0":  "--traces-nops: expected 0..",
-		"--schedgen atlahs --from goal x.goal":    "--schedgen is for MPI traces",
+		"--schedgen atlahs --from goal x.goal":    "--schedgen: expected an MPI trace",
 		"--schedgen atlahs --traces-nbcify x a-0": "invalid argument",
 	} {
 		if err := os.WriteFile("x.goal", []byte(pingpong), 0o666); err != nil {

@@ -1,6 +1,6 @@
-// This file decides what VEF cannot say: of an op that does not wait for one event alone, or for a receive that may end
-// later than its message arrives, the record waits for the event that was last on the ideal timeline, so long that the
-// op starts there when it should.
+// This file approximates dependencies that VEF cannot express. If an op does not wait for a single event, or waits
+// for a receive that may end after the arrival of its message, its record waits for the event that was last on the
+// ideal timeline, with a delay that preserves the op's start there.
 
 package vef
 
@@ -11,25 +11,25 @@ import (
 	"github.com/tracedag/tracedag/sim/ideal"
 )
 
-// settle replays the trace on the ideal timeline, matches its messages, and replaces unclear events.
-func (p *plan) settle() error {
+// resolveTiming replays the trace on the ideal timeline, matches its messages, and replaces unclear events.
+func (p *plan) resolveTiming() error {
 	timeline, err := ideal.Run(p.t)
 	if err != nil {
 		return err
 	}
 	if result := timeline.Result; !result.Complete {
 		if len(result.Stuck) == 0 {
-			return fmt.Errorf("the trace does not run to its end: %s", result.Aborted)
+			return fmt.Errorf("the trace does not complete: %s", result.Aborted)
 		}
 		stuck := result.Stuck[0]
-		return fmt.Errorf("the trace does not run to its end: rank %d op %d (%s) waits for %s", stuck.Rank, stuck.Op,
+		return fmt.Errorf("the trace is stuck: rank %d, op %d (%s) waits for %s", stuck.Rank, stuck.Op,
 			stuck.Kind, stuck.Waits)
 	}
 	if !p.matched {
 		p.sender = make([]uint32, p.first[len(p.t.Ranks)])
 	}
 	for rank := range p.t.Ranks {
-		s := settler{plan: p.newRankPlan(rank), timeline: timeline}
+		s := timingResolver{plan: p.newRankPlan(rank), timeline: timeline}
 		r := s.plan.r
 		for op, kind := range r.Kind {
 			if kind == dag.Recv && p.sender != nil {
@@ -37,22 +37,22 @@ func (p *plan) settle() error {
 				p.sender[p.first[rank]+op] = uint32(p.first[from] + send)
 			}
 			if s.plan.waits[op].event == unclear && recorded(r, op) {
-				s.settle(op)
+				s.resolveTiming(op)
 			}
 		}
 	}
 	return nil
 }
 
-// settler settles the ops of one rank.
-type settler struct {
+// timingResolver resolves the ops of one rank.
+type timingResolver struct {
 	plan     *rankPlan
 	timeline *ideal.Timeline
-	decided  []int32 // for ops that were looked at: the event that decided when each started, plus 3; else 0
+	decided  []int32 // for visited ops: the event that determined the op's start, plus 3; else 0
 	path     []int32
 }
 
-func (s *settler) settle(op int) {
+func (s *timingResolver) resolveTiming(op int) {
 	event := s.decider(op)
 	start := s.timeline.Start(s.plan.rank, op)
 	if event != origin {
@@ -61,22 +61,22 @@ func (s *settler) settle(op int) {
 	s.plan.waits[op].event, s.plan.waits[op].delay = event, start
 }
 
-// eventTime returns when the event of op i happened.
-func (s *settler) eventTime(i int) dag.Time {
+// eventTime returns the time of op i's event.
+func (s *timingResolver) eventTime(i int) dag.Time {
 	if s.plan.r.Kind[i] == dag.Recv {
 		return s.arrival(i)
 	}
 	return s.timeline.End(s.plan.rank, i)
 }
 
-func (s *settler) arrival(recv int) dag.Time {
+func (s *timingResolver) arrival(recv int) dag.Time {
 	rank, send, _ := s.timeline.Sender(s.plan.rank, recv)
 	return s.timeline.Start(rank, send)
 }
 
-// decider returns the event that decided when op i started: the last one that it waited for, through calcs, and through
-// receives whose message had arrived before.
-func (s *settler) decider(i int) int32 {
+// decider returns the event that determined the start of op i: the latest one it waited for, through calcs and
+// through receives whose message arrived earlier.
+func (s *timingResolver) decider(i int) int32 {
 	if s.decided == nil {
 		s.decided = make([]int32, s.plan.r.Len())
 	}
@@ -105,8 +105,8 @@ func (s *settler) decider(i int) int32 {
 	return event
 }
 
-// last returns the op whose end, or else whose start, op i waited for last, -1 for the start of the trace.
-func (s *settler) last(i int) (op int, ended bool) {
+// last returns the op whose end or start op i waited for last, or -1 for the start of the trace.
+func (s *timingResolver) last(i int) (op int, ended bool) {
 	r, rank := s.plan.r, s.plan.rank
 	op, latest := -1, r.Release.At(i)
 	for _, off := range r.Deps.Of(i) {
@@ -124,8 +124,8 @@ func (s *settler) last(i int) (op int, ended bool) {
 	return op, ended
 }
 
-// happens reports whether the end, or else the start, of op i is an event.
-func (s *settler) happens(i int, end bool) bool {
+// happens reports whether the end (or the start) of op i is an event.
+func (s *timingResolver) happens(i int, end bool) bool {
 	if !end {
 		return s.plan.r.Kind[i] == dag.Send
 	}
