@@ -44,7 +44,7 @@ var lossNames = map[string][]string{
 	"names":                      {"name"},
 	"no label":                   {"name"},
 	"attributes":                 {"attrs"},
-	"numbers of nodes":           {"attrs"},
+	"node numbers":               {"attrs"},
 	"measured times":             {"measured_start", "measured_end"},
 	"dependencies":               {"deps", "start_deps", "dependents", "start_dependents"},
 	"orders of dependents":       {"dependents", "start_dependents"},

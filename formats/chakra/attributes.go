@@ -1,4 +1,4 @@
-// This file knows which attributes of a node are columns of an op, and which ones an op has that comes from no file.
+// This file maps attributes of nodes to columns of ops, and defines the attributes of ops that come from no file.
 
 package chakra
 
@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// column is a field of an op that an attribute stands for.
+// column is a field of an op that an attribute represents.
 type column uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	rootColumn
 )
 
-// Names of attributes. That of roots is ours: no other program has it, and none minds it.
+// Names of attributes. The name for roots is tracedag's own; other programs ignore it.
 const (
 	hostName       = "is_cpu_op"
 	flopsName      = "num_ops"
@@ -42,10 +42,10 @@ const (
 	dimsName       = "involved_dim"
 	priorityName   = "comm_priority"
 	rootName       = "root"
-	oldGroupName   = "comm_group" // what pg_name was until 2025
+	oldGroupName   = "comm_group" // name of pg_name until 2025
 )
 
-// columnOf returns what the first attribute of a name stands for in a node of the type.
+// columnOf returns the column of the first attribute with a name in a node of the type.
 func columnOf(t NodeType, name []byte) column {
 	if string(name) == hostName {
 		return hostColumn
@@ -96,16 +96,16 @@ func columnOf(t NodeType, name []byte) column {
 	return noColumn
 }
 
-// fit says how well a column holds the value of an attribute.
+// fit is how well a column represents the value of an attribute.
 type fit uint8
 
 const (
 	fits    fit = iota
-	clamped     // the column has the nearest value that it can hold
-	misfit      // it is no value of this kind
+	clamped     // the column has the nearest value in range
+	misfit      // the value has another kind
 )
 
-// number returns the value of a column that is a number, as an attribute has it.
+// number returns the value of a numeric column for the value of an attribute.
 func (c column) number(kind Kind, num uint64) (int64, fit) {
 	v := int64(num)
 	switch kind {
@@ -129,10 +129,11 @@ func (c column) number(kind Kind, num uint64) (int64, fit) {
 		}
 	case peerColumn, rootColumn:
 		if v < 0 || v > math.MaxInt32 {
-			return math.MaxInt32, clamped // no rank, and no wildcard either
+			return math.MaxInt32, clamped // neither a rank nor a wildcard
 		}
 	case tagColumn:
-		// Tags are 32 bits in every simulator. Those below 0 are kept above the others, for here -1 is any tag.
+		// Tags are 32 bits in every simulator. Negative tags are mapped above the others, because -1 matches any tag
+		// here.
 		return int64(uint32(v)), fitIf(v >= math.MinInt32 && v <= math.MaxUint32)
 	case collectiveColumn:
 		if v < 0 || v >= numCollectives {
@@ -160,7 +161,7 @@ var collectives = [numCollectives]dag.Subkind{
 	ReduceScatterBlock: dag.ReduceScatter, Barrier: dag.Barrier,
 }
 
-// collectiveNumber returns the comm_type of a kind of collective, -1 where there is none.
+// collectiveNumber returns the comm_type of a kind of collective, or -1.
 func collectiveNumber(s dag.Subkind) int64 {
 	for number, subkind := range collectives {
 		if subkind == s {
@@ -170,13 +171,13 @@ func collectiveNumber(s dag.Subkind) int64 {
 	return -1
 }
 
-// noDims are the dimensions of a collective that involves none: one that no network has.
+// noDims are the dimensions of a collective that involves none: a dimension that no network has.
 const noDims = 1 << 30
 
-// maxDims is how many flags of dimensions a column holds.
+// maxDims is the maximum number of dimension flags in a column.
 const maxDims = 30
 
-// dims returns the dimensions that flags stand for.
+// dims returns the dimensions of flags.
 func dims(flags []uint64) (int64, fit) {
 	mask, how := int64(0), fits
 	for d, flag := range flags {
@@ -194,7 +195,7 @@ func dims(flags []uint64) (int64, fit) {
 	return mask, how
 }
 
-// flags returns the flags of dimensions, up to the last that is involved.
+// flags returns the dimension flags, up to the last dimension involved.
 func flags(mask int32) []uint64 {
 	if mask == noDims {
 		return []uint64{0}
@@ -229,7 +230,7 @@ func (c column) valueOf(op *dag.Op) int64 {
 	return 0
 }
 
-// set sets a column of an op that is a number.
+// set sets a numeric column of an op.
 func (c column) set(op *dag.Op, v int64) {
 	switch c {
 	case hostColumn:
@@ -251,7 +252,7 @@ func (c column) set(op *dag.Op, v int64) {
 	}
 }
 
-// usualKind returns the kind of the attribute that stands for a column.
+// usualKind returns the usual kind of a column's attribute.
 func (c column) usualKind(op *dag.Op) Kind {
 	switch c {
 	case hostColumn:
@@ -270,8 +271,8 @@ func (c column) usualKind(op *dag.Op) Kind {
 	return Int64Val
 }
 
-// attr returns the attribute of an op that stands for a column, of the given kind if that will do. group is the name of
-// the op's communicator.
+// attr returns the attribute for a column of an op, of the given kind if possible. group is the name of the op's
+// communicator.
 func (c column) attr(name string, kind Kind, op *dag.Op, group string) Attr {
 	switch c {
 	case groupColumn:
@@ -294,7 +295,7 @@ func (c column) attr(name string, kind Kind, op *dag.Op, group string) Attr {
 	return Attr{Name: name, Kind: kind, num: v}
 }
 
-// typeOf returns the type of node that an op is that comes from no file.
+// typeOf returns the node type of an op that comes from no file.
 func typeOf(op *dag.Op) NodeType {
 	switch op.Kind {
 	case dag.Send:
@@ -312,14 +313,14 @@ func typeOf(op *dag.Op) NodeType {
 	return CompNode
 }
 
-// sized reports whether a computation has num_ops and tensor_size. One of known length and nothing else has not, so
-// that a simulator with a roofline model refuses it rather than take it for nothing.
+// sized reports whether a computation gets num_ops and tensor_size. One with only a duration does not, so that a
+// simulator with a roofline model refuses it instead of treating it as empty.
 func sized(op *dag.Op) bool {
 	return op.Flops != 0 || op.Bytes != 0 || op.Duration == 0
 }
 
-// appendUsual puts the attributes on the wire, as fields of a node, that an op has unless its attrs say otherwise: all
-// that simulators ask for, of the kinds that they take. group is the name of its communicator.
+// appendUsual appends, as fields of a node on the wire, the default attributes of an op: all that simulators read,
+// of the kinds that they accept. group is the name of its communicator.
 func appendUsual(b []byte, op *dag.Op, group string) []byte {
 	communication := op.Kind == dag.Send || op.Kind == dag.Recv || op.Kind == dag.Coll
 	host := uint64(0)
@@ -362,7 +363,7 @@ func appendUsual(b []byte, op *dag.Op, group string) []byte {
 	return b
 }
 
-// appendNumber puts an attribute on the wire, as a field of a node, whose value is a varint. Its name is short.
+// appendNumber appends, as a field of a node on the wire, an attribute with a varint value. Its name is short.
 func appendNumber(b []byte, name string, kind Kind, v uint64) []byte {
 	b = append(b, byte(nodeAttr))
 	start := len(b)
@@ -387,7 +388,7 @@ func appendAttr(b []byte, a Attr) []byte {
 	return appendMessage(b, nodeAttr, a.append)
 }
 
-// isGroupNumber reports whether a name is one that a group in a file of groups can have: a number from 1 on.
+// isGroupNumber reports whether a name is valid for a group in a file of groups: a number of 1 or more.
 func isGroupNumber(name string) bool {
 	n, err := strconv.ParseUint(name, 10, 31)
 	return err == nil && n > 0 && name[0] != '0' && name[0] != '+'

@@ -1,8 +1,8 @@
-// Package chakra reads and writes Chakra execution traces (https://github.com/mlcommons/chakra): a file for each rank,
-// with the graph of what it computes and communicates, as protobuf messages or as JSON.
+// Package chakra reads and writes Chakra execution traces (https://github.com/mlcommons/chakra): one file per rank
+// with its graph of computation and communication, as protobuf messages or as JSON.
 //
-// docs/reference/formats/chakra.md describes the files and how a node becomes an op of package dag. What the model does not have
-// is kept in the attributes of ops and of the trace, so that writing gives the same nodes again.
+// docs/reference/formats/chakra.md describes the files and the mapping of nodes to ops of package dag. Data that
+// the model lacks is kept in the attributes of ops and of the trace, so that writing restores the same nodes.
 package chakra
 
 import (
@@ -19,7 +19,7 @@ import (
 // Format is the protobuf form, which simulators read.
 var Format = format.Format{
 	Name:       "chakra",
-	Title:      "Chakra execution traces (.et), one file a rank",
+	Title:      "Chakra execution traces (.et), one file per rank",
 	Tensors:    Tensors,
 	Extensions: []string{".et"},
 	Binary:     true,
@@ -31,10 +31,10 @@ var Format = format.Format{
 	WriteFiles: write,
 }
 
-// JSON is the form that Chakra's jsonizer prints.
+// JSON is the form of Chakra's jsonizer.
 var JSON = format.Format{
 	Name:       "chakrajson",
-	Title:      "Chakra execution traces as JSON, as Chakra's jsonizer prints them, one file a rank",
+	Title:      "Chakra execution traces as JSON (Chakra's jsonizer), one file per rank",
 	Extensions: []string{".json"},
 	Detect:     detectJSON,
 	Files:      func(name string, folder []string) ([]string, error) { return files(name, folder, ".json") },
@@ -44,14 +44,14 @@ var JSON = format.Format{
 	WriteFiles: writeJSON,
 }
 
-// detect reports whether a file begins with the messages of a trace. Nothing marks them, so all of head must be such
-// messages, and one of them must have a name and what else it needs.
+// detect reports whether a file begins with the messages of a trace. Since they have no signature, all of head
+// must be such messages, and one of them must have a name and its other required fields.
 func detect(head []byte) bool {
 	sure := false
 	for first := true; len(head) > 0; first = false {
 		length, k := varint(head)
 		if k < 0 {
-			return sure // cut off, or not a trace that can be read
+			return sure // cut off, or an unreadable trace
 		}
 		body := head[k:]
 		cut := length > uint64(len(body))
@@ -71,8 +71,8 @@ func detect(head []byte) bool {
 	return sure
 }
 
-// looksLikeMetadata reports whether bytes, which may be cut off, can be the metadata of a file, and whether they have a
-// version or an attribute, which nothing else is likely to have.
+// looksLikeMetadata reports whether bytes, which may be cut off, can be the metadata of a file, and whether they
+// have a version or an attribute, which other data is unlikely to have.
 func looksLikeMetadata(b []byte, cut bool) (likely, evident bool) {
 	err := fields(b, func(tag, _ uint64, value, _ []byte) *malformed {
 		if tag != metaVersion && tag != metaAttr || !isWord(value) && !isNamed(value) {
@@ -84,10 +84,10 @@ func looksLikeMetadata(b []byte, cut bool) (likely, evident bool) {
 	if err == nil || !cut {
 		return err == nil, evident
 	}
-	if evident { // then it is only cut off within a later attribute
+	if evident { // cut off only within a later attribute
 		return true, true
 	}
-	// The first attribute is itself cut off, but not its name.
+	// The first attribute is cut off, but not its name.
 	tag, k := varint(b)
 	if k < 0 || tag != metaVersion && tag != metaAttr {
 		return false, false
@@ -96,7 +96,7 @@ func looksLikeMetadata(b []byte, cut bool) (likely, evident bool) {
 	return true, size > 0 && isNamed(b[k+size:])
 }
 
-// isWord reports whether bytes are text of one line, such as a version.
+// isWord reports whether bytes are one line of text, such as a version.
 func isWord(b []byte) bool {
 	return len(b) > 0 && utf8.Valid(b) && bytes.IndexFunc(b, unicode.IsControl) < 0
 }
@@ -110,7 +110,8 @@ func isNamed(b []byte) bool {
 	return k > 0 && isWord(name)
 }
 
-// looksLikeNode reports whether bytes, which may be cut off, can be a node, and whether they have a name and a type.
+// looksLikeNode reports whether bytes, which may be cut off, can be a node, and whether they have a name and a
+// type.
 func looksLikeNode(b []byte, cut bool) (likely, evident bool) {
 	named, typed := false, false
 	for len(b) > 0 {
@@ -121,7 +122,7 @@ func looksLikeNode(b []byte, cut bool) (likely, evident bool) {
 		b = b[k:]
 		size, err := skip(tag, b)
 		num, typ := protowire.DecodeTag(tag)
-		known := num <= 20 // as many as any schema has
+		known := num <= 20 // the maximum of all schemas
 		if num < 1 || typ == protowire.StartGroupType || typ == protowire.EndGroupType ||
 			err != nil && !(cut && known) {
 			return false, false
@@ -151,12 +152,12 @@ func looksLikeNode(b []byte, cut bool) (likely, evident bool) {
 	return true, named && typed
 }
 
-// detectJSON reports whether a file begins with an object that has what only the messages of a trace have: a node's
-// type, or an attribute with a value of some kind.
+// detectJSON reports whether a file begins with an object with members that only the messages of a trace have: the
+// type of a node, or an attribute with a value of some kind.
 func detectJSON(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\ufeff"))
 	d := json.NewDecoder(bytes.NewReader(head))
-	depth, list := 0, 0 // open brackets, and 1 where all is one list
+	depth, list := 0, 0 // depth: open brackets; list: 1 if the file is one list
 	key, isKey := "", false
 	var open []json.Delim
 	for {

@@ -1,4 +1,4 @@
-// This file knows which files make a trace: one for each rank, PREFIX.RANK.et or PREFIX.RANK.json, and perhaps
+// This file finds the files of a trace: one per rank, PREFIX.RANK.et or PREFIX.RANK.json, and optionally
 // PREFIX.comm_groups.json with its communicators.
 
 package chakra
@@ -14,10 +14,10 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// groupsEnding is what the name of a file of groups ends with that belongs to a trace.
+// groupsEnding is the ending of the name of a trace's file of groups.
 const groupsEnding = ".comm_groups.json"
 
-// fileName is the name of a rank's file, taken apart.
+// fileName is the parsed name of a rank's file.
 type fileName struct {
 	prefix, ending string // the ending without that of a compressor
 	rank           int
@@ -42,7 +42,7 @@ func parseName(path string) (n fileName, ok bool) {
 	return n, err == nil && strconv.Itoa(n.rank) == digits
 }
 
-// files is format.Format.Files of the form whose names have the ending.
+// files implements format.Format.Files for the form with the ending.
 func files(name string, folder []string, ending string) ([]string, error) {
 	given, ok := parseName(name)
 	switch {
@@ -76,8 +76,8 @@ func files(name string, folder []string, ending string) ([]string, error) {
 		if len(prefixes) > named {
 			list += ", ..."
 		}
-		return nil, fmt.Errorf("%d traces in one folder, of the prefixes %s: name the file of rank 0",
-			len(prefixes), list)
+		return nil, fmt.Errorf("expected one trace in the folder, found %d with the prefixes %s: "+
+			"name the file of rank 0", len(prefixes), list)
 	}
 	slices.SortStableFunc(all, func(x, y rankFile) int { return cmp.Compare(x.rank, y.rank) })
 	var names []string
@@ -100,7 +100,7 @@ func files(name string, folder []string, ending string) ([]string, error) {
 	return names, nil
 }
 
-// cutGroups takes the file of groups off the files of a trace.
+// cutGroups separates the file of groups from the files of a trace.
 func cutGroups(inputs []*format.Input) ([]*format.Input, *format.Input) {
 	for i, in := range inputs {
 		if len(inputs) > 1 && strings.HasSuffix(uncompressed(in.Name), groupsEnding) {
@@ -110,7 +110,7 @@ func cutGroups(inputs []*format.Input) ([]*format.Input, *format.Input) {
 	return inputs, nil
 }
 
-// byRank returns the inputs in the order of their ranks, of which none may be missing. A single input may have any
+// byRank returns the inputs in rank order. It returns an error if one is missing. A single input may have any
 // name.
 func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	if len(inputs) == 1 {
@@ -124,7 +124,7 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	for i, in := range inputs {
 		n, ok := parseName(in.Name)
 		if !ok {
-			return nil, format.FileErrorf(in.Name, "%s: expected a file name with the number of a rank, "+
+			return nil, format.FileErrorf(in.Name, "%s: expected a file name with a rank number, "+
 				"as in PREFIX.0.et", inFiles)
 		}
 		sorted[i] = rankInput{in, n.rank}
@@ -136,7 +136,7 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 		case in.rank > i:
 			return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing", inFiles, i)
 		case in.rank < i:
-			return nil, format.FileErrorf(in.Name, "%s: rank %d has another file, %s", inFiles, in.rank,
+			return nil, format.FileErrorf(in.Name, "%s: expected one file of rank %d, found also %s", inFiles, in.rank,
 				sorted[i-1].Name)
 		}
 		inputs[i] = in.Input

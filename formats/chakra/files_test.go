@@ -32,7 +32,7 @@ func TestFiles(t *testing.T) {
 		{Format, "a.2.et", folder, "a.2.et"},
 		{Format, "a.et", folder, "a.et"},
 		{Format, "b.0.et.gz", two, "b.0.et.gz b.1.et.zst"},
-		{Format, "", two, "2 traces in one folder, of the prefixes a, b: name the file of rank 0"},
+		{Format, "", two, "expected one trace in the folder, found 2 with the prefixes a, b: name the file of rank 0"},
 		{Format, "", []string{"notes"}, ""},
 		{Format, "", gap, "the file of rank 1 is missing"},
 		{Format, "x.0.et", gap, "x.0.et, for the file of rank 1 is missing"},
@@ -59,8 +59,8 @@ func TestByRank(t *testing.T) {
 		{"anything", ""},
 		{"x.0.et x.2.et", "x.0.et: files: the file of rank 1 is missing"},
 		{"x.1.et x.2.et", "x.1.et: files: the file of rank 0 is missing"},
-		{"x.0.et y.0.et", "y.0.et: files: rank 0 has another file, x.0.et"},
-		{"x.0.et x.et", "x.et: files: expected a file name with the number of a rank, as in PREFIX.0.et"},
+		{"x.0.et y.0.et", "y.0.et: files: expected one file of rank 0, found also x.0.et"},
+		{"x.0.et x.et", "x.et: files: expected a file name with a rank number, as in PREFIX.0.et"},
 	} {
 		var inputs []*format.Input
 		for _, name := range strings.Fields(c.names) {
@@ -176,7 +176,7 @@ func TestBadJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                     `x:1: message: expected Chakra's messages in JSON, found EOF`,
 		"{}\n{\"id\":":                         `x:2: message: expected Chakra's messages in JSON, found unexpected EOF`,
-		"{}\n\n{\"x\":1}":                      `x:3: message: expected Chakra's messages in JSON, found a node with a member "x"`,
+		"{}\n\n{\"x\":1}":                      `x:3: message: expected Chakra's messages in JSON, found a node with an unknown member "x"`,
 		"{}{\"id\":\"-1\"}":                    `x:1: message: expected Chakra's messages in JSON, found id: "-1", not a value of the kind uint64_val`,
 		"{}{\"id\":1.5}":                       `x:1: message: expected Chakra's messages in JSON, found id: 1.5, not a value of the kind uint64_val`,
 		"{}{\"type\":8}":                       `x:1: message: expected Chakra's messages in JSON, found type: 8, not a type of node`,
@@ -191,10 +191,10 @@ func TestBadJSON(t *testing.T) {
 		"{}{\"attr\":[{\"int32Val\":1,\"int64Val\":1}]}": `x:1: message: expected Chakra's messages in JSON, found attr: int64Val: a second value`,
 		"{}{\"attr\":[{\"bytesVal\":\"*\"}]}":            `x:1: message: expected Chakra's messages in JSON, found attr: bytesVal: "*", not base64`,
 		"[{}":                                            `x:1: message: expected Chakra's messages in JSON, found EOF`,
-		"[{}] {}":                                        `x:1: message: expected Chakra's messages in JSON, found more behind the list`,
-		"{}\n{\"id\":1,\"dataDeps\":[9]}":                `x:2: graph: expected dependencies on nodes of the file, found node 1, which waits for node 9`,
+		"[{}] {}":                                        `x:1: message: expected Chakra's messages in JSON, found more data after the list`,
+		"{}\n{\"id\":1,\"dataDeps\":[9]}":                `x:2: graph: expected a dependency on a node of the file, found node 1, which waits for node 9`,
 		"{}\n{\"id\":1}\n{\"id\":1}":                     `x:3: graph: expected a number that no other node has, found another node 1`,
-		"{}\n{\"name\":\"\xff\"}":                        `x:2: message: expected Chakra's messages in JSON, found text that is not UTF-8`,
+		"{}\n{\"name\":\"\xff\"}":                        `x:2: message: expected Chakra's messages in JSON, found text in invalid UTF-8`,
 	} {
 		if _, err := JSON.Read([]*format.Input{input("x", []byte(text))}, quiet); err == nil || err.Error() != want {
 			t.Errorf("%q: error\n%v, want\n%s", text, err, want)

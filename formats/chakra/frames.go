@@ -1,5 +1,5 @@
-// This file takes a file apart into its messages: each stands behind its length, a varint, first the metadata and then
-// the nodes.
+// This file splits a file into its messages: each follows its length, a varint. The first is the metadata, the
+// others are the nodes.
 
 package chakra
 
@@ -14,29 +14,29 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// The classes of mistakes.
+// The classes of errors.
 const (
-	inFiles   = "files"   // a rank's file is missing, or there twice
+	inFiles   = "files"   // a rank's file is missing or duplicate
 	inFrame   = "frame"   // a message is longer than the file
-	inMessage = "message" // bytes that are no message, or JSON that is none
-	inGraph   = "graph"   // nodes of the same number, dependencies on nodes that do not exist or in a circle
-	inNode    = "node"    // attributes that cannot be understood
+	inMessage = "message" // bytes that are no message, or invalid JSON
+	inGraph   = "graph"   // duplicate node numbers, dependencies on missing nodes, or cycles
+	inNode    = "node"    // invalid attributes
 	inGroups  = "groups"  // communicators
 )
 
-// source is the file of a rank, taken apart but with its nodes still on the wire.
+// source is the file of a rank, split into encoded nodes.
 type source struct {
 	name   string
 	data   []byte
 	meta   Metadata
-	nodes  []frame // in the order of the file
-	lines  []int64 // where the nodes come from a text: their lines in it
+	nodes  []frame // in file order
+	lines  []int64 // lines of nodes that come from a text
 	made   bool    // the nodes come from no file
-	schema string  // an old schema, from which the nodes were converted; "": today's
-	cut    string  // what was left out at the end; "": nothing
+	schema string  // an old schema from which the nodes were converted; "": the current one
+	cut    string  // message about a skipped end; "": none
 }
 
-// frame is where in a file the message of a node is.
+// frame is the position of a node's message in a file.
 type frame struct {
 	id         uint64
 	start, end int
@@ -47,12 +47,12 @@ func (s *source) node(k int) []byte {
 	return s.data[s.nodes[k].start:s.nodes[k].end]
 }
 
-// wrong returns the error of a mistake in the file as it is on the wire.
+// wrong returns an error at an offset of the file.
 func (s *source) wrong(offset int64, class, expected, found string) error {
 	return &format.SyntaxError{File: s.name, Offset: offset, Class: class, Expected: expected, Found: found}
 }
 
-// wrongNode returns the error of a mistake in node k.
+// wrongNode returns an error about node k.
 func (s *source) wrongNode(k int, class, expected, found string) error {
 	switch {
 	case s.lines != nil:
@@ -63,7 +63,7 @@ func (s *source) wrongNode(k int, class, expected, found string) error {
 	return s.wrong(int64(s.nodes[k].start), class, expected, found)
 }
 
-// wrongMessage returns the error of bytes of node k that cannot be parsed.
+// wrongMessage returns an error about malformed bytes of node k.
 func (s *source) wrongMessage(k int, m *malformed) error {
 	at := m.offsetIn(s.data)
 	if f := s.nodes[k]; at < int64(f.start) || at > int64(f.end) {
@@ -75,7 +75,7 @@ func (s *source) wrongMessage(k int, m *malformed) error {
 	return s.wrong(at, inMessage, m.expected, m.found)
 }
 
-// take takes the file apart.
+// take splits the file.
 func (s *source) take(o format.ReadOptions) error {
 	if len(s.data) == 0 {
 		return s.wrong(0, inFrame, "a trace, which begins with the metadata of its file", "an empty file")
@@ -105,13 +105,13 @@ func (s *source) take(o format.ReadOptions) error {
 		}
 		return nil
 	})
-	if err == nil && first { // a lone piece of a message, which was passed over
+	if err == nil && first { // a lone part of a message, which was skipped
 		return s.wrong(0, inFrame, "the metadata of a Chakra trace", "less")
 	}
 	return err
 }
 
-// frames calls take with where each message of the file is.
+// frames calls take with the position of each message of the file.
 func (s *source) frames(o format.ReadOptions, take func(start, end int) error) error {
 	for at := 0; at < len(s.data); {
 		length, k := varint(s.data[at:])
@@ -123,7 +123,7 @@ func (s *source) frames(o format.ReadOptions, take func(start, end int) error) e
 				expected, found = "the length of a message", protowire.ParseError(k).Error()
 			}
 			if o.Lenient {
-				s.cut = fmt.Sprintf("%s: offset %d: expected %s, found %s: the rest is left out", s.name, at,
+				s.cut = fmt.Sprintf("%s: offset %d: expected %s, found %s: the rest is skipped", s.name, at,
 					expected, found)
 				return nil
 			}
@@ -138,7 +138,7 @@ func (s *source) frames(o format.ReadOptions, take func(start, end int) error) e
 	return nil
 }
 
-// idOf returns the number of a node, which most often is its first field.
+// idOf returns the number of a node, which usually is its first field.
 func idOf(b []byte) (uint64, *malformed) {
 	id := uint64(0)
 	for len(b) > 0 {
@@ -166,22 +166,22 @@ func idOf(b []byte) (uint64, *malformed) {
 	return id, nil
 }
 
-// twice returns the error of node k having the number of another.
+// twice returns the error about the duplicate number of node k.
 func (s *source) twice(k int) error {
 	return s.wrongNode(k, inGraph, "a number that no other node has", fmt.Sprintf("another node %d", s.nodes[k].id))
 }
 
-// graph is the order of the nodes of a file by their numbers, and finds nodes by them.
+// graph is the order of the nodes of a file by number, and an index of them.
 type graph struct {
-	order []int32 // the nodes by ascending number, as places in the file; nil: they are in this order
+	order []int32 // nodes by ascending number, as positions in the file; nil: file order
 	ids   []uint64
-	table []int32 // of the numbers from ids[0] on, where they are dense: 1 + the node's place in the order
+	table []int32 // for dense numbers from ids[0] on: 1 + the node's position in the order
 }
 
-// newGraph orders the nodes of a file. No two may have the same number.
+// newGraph sorts the nodes of a file by number. Numbers must be unique.
 func newGraph(s *source) (*graph, error) {
 	if len(s.nodes) > dag.MaxOps {
-		return nil, format.FileErrorf(s.name, "%d nodes, at most %d are possible", len(s.nodes), dag.MaxOps)
+		return nil, format.FileErrorf(s.name, "expected at most %d nodes, found %d", dag.MaxOps, len(s.nodes))
 	}
 	g := &graph{ids: make([]uint64, len(s.nodes))}
 	ascending := true
@@ -213,7 +213,7 @@ func newGraph(s *source) (*graph, error) {
 	return g, nil
 }
 
-// place returns which node in the file is i-th by number.
+// place returns the position in the file of the i-th node by number.
 func (g *graph) place(i int) int {
 	if g.order == nil {
 		return i
@@ -221,7 +221,7 @@ func (g *graph) place(i int) int {
 	return int(g.order[i])
 }
 
-// find returns which node by number has the number id, -1 if none has.
+// find returns the position by number of the node with number id, or -1.
 func (g *graph) find(id uint64) int {
 	n := len(g.ids)
 	if n == 0 || id < g.ids[0] || id > g.ids[n-1] {

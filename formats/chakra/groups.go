@@ -1,5 +1,5 @@
-// This file finds the communicators of a trace: the groups that a file defines, those that nodes of metadata define,
-// and those that are only used.
+// This file finds the communicators of a trace: the groups that a file defines, groups that nodes of metadata
+// define, and undefined groups that ops use.
 
 package chakra
 
@@ -20,14 +20,14 @@ import (
 type group struct {
 	name  string
 	ranks []int32 // nil: all
-	from  string  // the file, for messages
+	from  string  // file, for messages
 }
 
-// groups numbers the communicators that a rank uses, those of the file of groups first.
+// groups numbers the communicators that a rank uses. Those of the file of groups come first.
 type groups struct {
 	numbers map[string]int32
 	names   []string // by number
-	known   int      // how many are the same on all ranks
+	known   int      // number of groups equal on all ranks
 	used    []bool
 	defined []group // by nodes of the rank
 }
@@ -48,7 +48,7 @@ func (g *groups) add(name string) int32 {
 	return n
 }
 
-// of returns the number of a communicator, and its name where a file of groups can have it, else nothing.
+// of returns the number of a communicator, and its name if a file of groups may define it.
 func (g *groups) of(name []byte) (int32, string) {
 	if len(name) == 0 || string(name) == "0" {
 		return 0, "0"
@@ -73,7 +73,7 @@ func readGroups(in *format.Input) ([]group, error) {
 	if err != nil {
 		return nil, &format.FileError{File: in.Name, Err: err}
 	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, as some editors write it
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, which some editors write
 	d := json.NewDecoder(bytes.NewReader(text))
 	wrong := func(expected, found string) error {
 		return &format.SyntaxError{File: in.Name, Line: (&lineCounter{text: text}).at(d.InputOffset()), Class: inGroups,
@@ -92,13 +92,13 @@ func readGroups(in *format.Input) ([]group, error) {
 		}
 		g := group{name: t.(string), ranks: []int32{}, from: in.Name}
 		if !isGroupNumber(g.name) {
-			return nil, wrong("the number of a group, 1 or more: group 0 is all ranks", fmt.Sprintf("%.40q", g.name))
+			return nil, wrong("a group number of 1 or more (group 0 is all ranks)", fmt.Sprintf("%.40q", g.name))
 		}
 		if seen[g.name] {
 			return nil, wrong("each group once", "a second group "+g.name)
 		}
 		seen[g.name] = true
-		var ranks []*int32 // with null as nil
+		var ranks []*int32 // null becomes nil
 		err = d.Decode(&ranks)
 		if err == nil && (ranks == nil || slices.Contains(ranks, nil)) {
 			err = errors.New("null")
@@ -120,7 +120,7 @@ func readGroups(in *format.Input) ([]group, error) {
 	return all, nil
 }
 
-// foundJSON says what JSON had where something else was expected.
+// foundJSON returns the found JSON for a message.
 func foundJSON(err error) string {
 	var mistyped *json.UnmarshalTypeError
 	switch {
@@ -132,8 +132,8 @@ func foundJSON(err error) string {
 	return err.Error()
 }
 
-// processGroups returns the groups that a node of metadata of PyTorch defines: its inputs are a list of Python with one
-// string, JSON of a list of groups.
+// processGroups returns the groups that a node of PyTorch metadata defines. Its inputs are a Python list with one
+// string, which is JSON with a list of groups.
 func processGroups(inputs, from string) ([]group, bool) {
 	text, isList := strings.CutPrefix(strings.TrimSpace(inputs), "[")
 	text, isWhole := strings.CutSuffix(text, "]")
@@ -166,8 +166,8 @@ func processGroups(inputs, from string) ([]group, bool) {
 	return all, true
 }
 
-// communicators makes the communicators of the trace of all that the ranks use and define, and gives the ops of the
-// ranks the numbers that they have there. It returns the names of those that nobody defines.
+// communicators creates the communicators of the trace from those that the ranks use and define, and renumbers the
+// communicators of ops. It returns the names of undefined communicators.
 func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, o *format.ReadOptions) (
 	[]string, error) {
 	n := len(t.Ranks)
@@ -222,7 +222,7 @@ func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, 
 					return nil, format.FileErrorf(g.from, "%s: process group %s differs from %s", inGroups,
 						g.name, other)
 				}
-				o.Warn("%s: process group %s differs from %s, which counts", g.from, g.name, other)
+				o.Warn("%s: process group %s differs from %s, which is used", g.from, g.name, other)
 			}
 		}
 	}
@@ -250,8 +250,8 @@ func sameMembers(c, d *dag.Comm) bool {
 	return c.Equal(&dag.Comm{Ranges: d.Ranges})
 }
 
-// usersOf adds the communicators that ranks use and nobody defines: those ranks are the members, all of them where one
-// file is there for all.
+// usersOf adds the undefined communicators that ranks use. Their members are those ranks, or all ranks if one file
+// describes all.
 func usersOf(t *dag.Trace, numbers map[string]int32, ranks []*groups, shared bool) ([]string, error) {
 	var names []string
 	users := make(map[string][]int32)
@@ -283,7 +283,7 @@ func usersOf(t *dag.Trace, numbers map[string]int32, ranks []*groups, shared boo
 	return names, nil
 }
 
-// renumber gives the ops of a rank the numbers of communicators that they have in the trace.
+// renumber replaces the communicator numbers of a rank by those of the trace.
 func renumber(rank *dag.Rank, g *groups, numbers map[string]int32) {
 	same := true
 	for n, used := range g.used {

@@ -1,5 +1,5 @@
-// This file reads messages from JSON, in the form that jsonwrite.go writes and in whatever else protobuf's mapping
-// allows: names of fields as in the schema, numbers of enumerations, numbers of 64 bits with or without quotes.
+// This file reads messages from JSON, in the form of jsonwrite.go and in all forms that protobuf's mapping allows:
+// field names as in the schema, enumeration numbers, 64-bit numbers with or without quotes.
 
 package chakra
 
@@ -19,8 +19,8 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// takeJSON takes a file of JSON apart: objects one after the other, with or without space between them, or a list of
-// them. The first one is the metadata, unless it has what only nodes have.
+// takeJSON splits a file of JSON: a sequence of objects, with or without space between them, or a list of objects.
+// The first object is the metadata, unless it has members that only nodes have.
 func (s *source) takeJSON() error {
 	text := bytes.TrimPrefix(s.data, []byte("\ufeff"))
 	lines := lineCounter{text: text}
@@ -29,7 +29,7 @@ func (s *source) takeJSON() error {
 			Expected: "Chakra's messages in JSON", Found: err.Error()}
 	}
 	if !utf8.Valid(text) {
-		return wrong(int64(len(text)), errors.New("text that is not UTF-8"))
+		return wrong(int64(len(text)), errors.New("text in invalid UTF-8"))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	list := bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("["))
@@ -74,14 +74,14 @@ func (s *source) takeJSON() error {
 			return wrong(d.InputOffset(), err)
 		}
 		if _, err := d.Token(); err != io.EOF {
-			return wrong(d.InputOffset(), errors.New("more behind the list"))
+			return wrong(d.InputOffset(), errors.New("more data after the list"))
 		}
 	}
 	s.data = wire
 	return nil
 }
 
-// offsetOf returns where the text is wrong, as far as the error says.
+// offsetOf returns the offset of the error in the text, as far as err gives it.
 func offsetOf(err error, text []byte) int64 {
 	var syntax *json.SyntaxError
 	switch {
@@ -93,7 +93,7 @@ func offsetOf(err error, text []byte) int64 {
 	return 0
 }
 
-// lineCounter finds the lines of offsets that ascend, most of them.
+// lineCounter finds the lines of mostly ascending offsets.
 type lineCounter struct {
 	text  []byte
 	known int64 // the lines up to here are counted
@@ -110,7 +110,7 @@ func (l *lineCounter) at(offset int64) int64 {
 	return l.lines + 1
 }
 
-// isMetadata reports whether an object has nothing that metadata has not.
+// isMetadata reports whether an object has only members that metadata may have.
 func isMetadata(raw json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
@@ -124,11 +124,11 @@ func isMetadata(raw json.RawMessage) bool {
 	return true
 }
 
-// members calls take with each member of an object, under the name that it has in the schema. Members that are null are
-// as good as not there. The text is valid JSON.
-func members(raw json.RawMessage, what string, take func(name string, value json.RawMessage) error) error {
+// members calls take with each member of an object, under its name in the schema. It skips members that are null.
+// The text must be valid JSON.
+func members(raw json.RawMessage, kind string, take func(name string, value json.RawMessage) error) error {
 	if raw[0] != '{' {
-		return fmt.Errorf("%s that is no object", what)
+		return fmt.Errorf("%s that is no object", kind)
 	}
 	var seen [maxFields]string
 	count := 0
@@ -140,9 +140,9 @@ func members(raw json.RawMessage, what string, take func(name string, value json
 		}
 		name := schemaName(key)
 		if slices.Contains(seen[:count], name) {
-			return fmt.Errorf("%s with two members %q", what, key)
+			return fmt.Errorf("%s with two members %q", kind, key)
 		}
-		rest = space(space(rest[size:])[1:]) // behind the colon
+		rest = space(space(rest[size:])[1:]) // skip the colon
 		size = valueSize(rest)
 		value := json.RawMessage(rest[:size])
 		rest = rest[size:]
@@ -157,7 +157,7 @@ func members(raw json.RawMessage, what string, take func(name string, value json
 		}
 		switch {
 		case err == errMember:
-			return fmt.Errorf("%s with a member %q", what, key)
+			return fmt.Errorf("%s with an unknown member %q", kind, key)
 		case err != nil:
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -165,10 +165,10 @@ func members(raw json.RawMessage, what string, take func(name string, value json
 	return nil
 }
 
-// maxFields is how many fields a message has at most that can be there at the same time.
+// maxFields is the maximum number of fields of a message that may be present at the same time.
 const maxFields = 16
 
-// space returns what is behind the white space that b begins with.
+// space returns b without leading white space.
 func space(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
 		b = b[1:]
@@ -176,7 +176,8 @@ func space(b []byte) []byte {
 	return b
 }
 
-// next returns the next member or element of an object or list, behind a value of it, or the bracket at its end.
+// next returns the text from the next member or element of an object or list, after a value, or from the closing
+// bracket.
 func next(b []byte) []byte {
 	if b = space(b); b[0] == ',' {
 		return space(b[1:])
@@ -184,7 +185,7 @@ func next(b []byte) []byte {
 	return b
 }
 
-// valueSize returns the length of the value that b begins with.
+// valueSize returns the length of the value at the beginning of b.
 func valueSize(b []byte) int {
 	depth := 0
 	for i := 0; ; i++ {
@@ -214,10 +215,10 @@ func valueSize(b []byte) int {
 	}
 }
 
-// errMember says that a message has no such field.
+// errMember reports an unknown member.
 var errMember = errors.New("no such member")
 
-// schemaNames are the names of fields in the schema by those in JSON, where they differ.
+// schemaNames maps the JSON names of fields to their different names in the schema.
 var schemaNames = func() map[string]string {
 	names := map[string]string{
 		"ctrlDeps": "ctrl_deps", "dataDeps": "data_deps", "startTimeMicros": "start_time_micros",
@@ -229,7 +230,7 @@ var schemaNames = func() map[string]string {
 	return names
 }()
 
-// schemaName returns the name that a field has in the schema.
+// schemaName returns the name of a field in the schema.
 func schemaName(name string) string {
 	if s, other := schemaNames[name]; other {
 		return s
@@ -369,7 +370,7 @@ func parseAttrs(raw json.RawMessage) ([]Attr, error) {
 	})
 }
 
-// parseValue reads the value of an attribute whose kind is known.
+// parseValue parses the value of an attribute of known kind.
 func (a *Attr) parseValue(raw json.RawMessage) (err error) {
 	scalar, list := a.Kind.scalar()
 	textual := scalar == StringVal || scalar == BytesVal
@@ -396,7 +397,7 @@ func (a *Attr) parseValue(raw json.RawMessage) (err error) {
 	return err
 }
 
-// parseText reads text, or bytes in base64 of either alphabet, with or without padding.
+// parseText parses text, or bytes in base64 of either alphabet, with or without padding.
 func (k Kind) parseText(raw json.RawMessage) (string, error) {
 	s, err := parseText(raw)
 	if err != nil || k == StringVal {
@@ -410,7 +411,7 @@ func (k Kind) parseText(raw json.RawMessage) (string, error) {
 	return string(b), nil
 }
 
-// parseScalar reads a number of the kind, as Attr keeps it.
+// parseScalar parses a number of the kind to the representation of Attr.
 func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
 	v, err := k.parseNumber(raw)
 	if err != nil {
@@ -419,10 +420,10 @@ func parseScalar(k Kind, raw json.RawMessage) (uint64, error) {
 	return v, nil
 }
 
-// errNumber says that text is no number of a kind.
+// errNumber reports text that is no number of a kind.
 var errNumber = errors.New("no such number")
 
-// parseNumber reads a number, or true or false.
+// parseNumber parses a number, or true or false.
 func (k Kind) parseNumber(raw json.RawMessage) (uint64, error) {
 	if k == BoolVal {
 		switch string(raw) {
@@ -488,7 +489,7 @@ func (k Kind) parseNumber(raw json.RawMessage) (uint64, error) {
 	return uint64(v), nil
 }
 
-// wholeNumber reads a number that is whole but written as 1e3 or 5.0, from low to below high.
+// wholeNumber parses a whole number written as 1e3 or 5.0, from low to below high.
 func wholeNumber[T int64 | uint64](s string, low, high float64) (T, error) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || strings.Trim(s, "0123456789+-.eE") != "" || f != math.Trunc(f) || f < low || f >= high {

@@ -1,5 +1,5 @@
-// This file writes messages as JSON: protobuf's mapping (https://protobuf.dev/programming-guides/json/) as the jsonizer
-// of Chakra's own tools prints it, byte for byte.
+// This file writes messages as JSON: protobuf's mapping (https://protobuf.dev/programming-guides/json/), byte for
+// byte as Chakra's jsonizer.
 
 package chakra
 
@@ -40,7 +40,7 @@ var kindsByName = func() map[string]Kind {
 	return kinds
 }()
 
-// kindNamed returns the kind of a name in the schema or in JSON.
+// kindNamed returns the kind with a name in the schema or in JSON.
 func kindNamed(name string) (Kind, bool) {
 	k, ok := kindsByName[schemaName(name)]
 	return k, ok
@@ -50,7 +50,7 @@ func kindNamed(name string) (Kind, bool) {
 type printer struct {
 	b       []byte
 	depth   int
-	empty   bool // nothing is in the object or list yet
+	empty   bool // the current object or list is empty
 	compact bool // on one line, without spaces
 }
 
@@ -96,7 +96,7 @@ func (p *printer) key(name string) {
 	}
 }
 
-// text prints a member that is text, unless it is empty.
+// text prints a text member unless it is empty.
 func (p *printer) text(name, s string) {
 	if s != "" {
 		p.key(name)
@@ -104,7 +104,7 @@ func (p *printer) text(name, s string) {
 	}
 }
 
-// number prints a member that is a 64-bit number, unless it is 0.
+// number prints a 64-bit member unless it is 0.
 func (p *printer) number(name string, v uint64) {
 	if v != 0 {
 		p.key(name)
@@ -237,8 +237,8 @@ func (p *printer) scalar(kind Kind, num uint64, text string) {
 	}
 }
 
-// shortest returns the float with six digits, or as many more as it takes, as a double. It is how Python's protobuf
-// prints floats; Go's own shortest form has fewer digits where the float is tiny.
+// shortest returns the float with the fewest digits, at least six, that identify it, as a double. Python's
+// protobuf prints floats so; Go's shortest form has fewer digits for tiny floats.
 func shortest(f float32) float64 {
 	v := float64(f)
 	if v != v || math.IsInf(v, 0) {
@@ -252,7 +252,7 @@ func shortest(f float32) float64 {
 	}
 }
 
-// appendFloat appends a double as Python's repr prints it.
+// appendFloat appends a double in the form of Python's repr.
 func appendFloat(b []byte, v float64) []byte {
 	switch {
 	case v != v:
@@ -263,7 +263,7 @@ func appendFloat(b []byte, v float64) []byte {
 		return append(b, `"-Infinity"`...)
 	}
 	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
-		return strconv.AppendFloat(b, v, 'e', -1, 64) // with two digits of exponent or more, in both languages
+		return strconv.AppendFloat(b, v, 'e', -1, 64) // two or more digits of exponent, in both languages
 	}
 	start := len(b)
 	b = strconv.AppendFloat(b, v, 'f', -1, 64)
@@ -297,7 +297,7 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// appendEscaped appends a character of a JSON string that cannot stand for itself.
+// appendEscaped appends an escaped character of a JSON string.
 func appendEscaped(b []byte, r rune) []byte {
 	const hex = "0123456789abcdef"
 	switch r {
@@ -314,7 +314,7 @@ func appendEscaped(b []byte, r rune) []byte {
 	case '\f':
 		return append(b, `\f`...)
 	}
-	if r > math.MaxUint16 { // two halves
+	if r > math.MaxUint16 { // a surrogate pair
 		r -= 0x10000
 		return appendEscaped(appendEscaped(b, 0xd800+r>>10), 0xdc00+r&0x3ff)
 	}
@@ -335,13 +335,13 @@ func appendCompactValue(b []byte, a *Attr) []byte {
 	return p.b
 }
 
-// The bits of the one NaN that JSON has.
+// The bits of the only NaN in JSON.
 const (
 	floatNaN  = 0x7fc00000
 	doubleNaN = 0x7ff8 << 48
 )
 
-// fitsJSON reports whether JSON holds all of an attribute: it knows one NaN only, and no fields beyond the schema's.
+// fitsJSON reports whether JSON can represent an attribute: it has only one NaN and no fields outside the schema.
 func (a *Attr) fitsJSON() bool {
 	if len(a.Unknown)+len(a.listUnknown) > 0 {
 		return false
@@ -353,7 +353,7 @@ func (a *Attr) fitsJSON() bool {
 	return !slices.ContainsFunc(a.nums, func(v uint64) bool { return oddNaN(scalar, v) })
 }
 
-// oddNaN reports whether a number is a NaN that JSON has not.
+// oddNaN reports whether a number is a NaN that JSON cannot represent.
 func oddNaN(kind Kind, v uint64) bool {
 	switch kind {
 	case FloatVal:

@@ -1,6 +1,6 @@
-// This file names the layouts of attributes: which names and kinds the attributes of a node have, and in which order.
-// Real traces have a few, and their ops refer to them by name. A name is made of the content, so that it means the same
-// in every trace and whatever rank came first.
+// This file names the layouts of attributes: the names and kinds of a node's attributes, in order. Real traces
+// have a few layouts, and their ops refer to them by name. A name derives from the content, so that it has the
+// same meaning in every trace, in any rank order.
 
 package chakra
 
@@ -13,12 +13,12 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// layout is the types and names of the attributes of a node, in their order.
+// layout is the types and names of the attributes of a node, in order.
 type layout struct {
-	id      string // what ops call it
+	id      string // its name in ops
 	typ     NodeType
 	slots   []slot
-	repeats bool // a name is there twice, so that values cannot be told apart by names
+	repeats bool // a name occurs twice, so that names do not identify values
 	used    bool // by the attributes of an op
 }
 
@@ -27,12 +27,12 @@ type slot struct {
 	kind Kind
 }
 
-// layout returns the layout of the node at hand.
+// layout returns the layout of the current node.
 func (r *rankReader) layout() *layout {
 	b := append(r.key[:0], byte(r.node.typ))
 	for i := range r.attrs {
 		b = append(b, byte(r.attrs[i].kind))
-		b = append(append(b, r.attrs[i].name...), 0xff) // which no text has
+		b = append(append(b, r.attrs[i].name...), 0xff) // a byte that no text has
 	}
 	r.key = b
 	if l := r.layouts[string(b)]; l != nil {
@@ -51,10 +51,10 @@ func (r *rankReader) layout() *layout {
 	return l
 }
 
-// storedLayout is a layout as the attributes of a trace have it.
+// storedLayout is a layout in the attributes of a trace.
 type storedLayout struct {
 	Type string      `json:"type"`
-	Attr [][2]string `json:"attr"` // name, and kind as JSON has it or ""
+	Attr [][2]string `json:"attr"` // name, and JSON name of the kind or ""
 }
 
 func (l *layout) stored() storedLayout {
@@ -65,7 +65,7 @@ func (l *layout) stored() storedLayout {
 	return s
 }
 
-// layout returns the layout that was stored, false where it is none.
+// layout returns the stored layout. ok is false if it is invalid.
 func (s *storedLayout) layout() (l layout, ok bool) {
 	if l.typ, ok = typeNamed(s.Type); !ok {
 		return l, false
@@ -80,15 +80,15 @@ func (s *storedLayout) layout() (l layout, ok bool) {
 	return l, true
 }
 
-// knowledge is what a trace keeps of its files, beside the ops: the member "chakra" of its attributes.
+// knowledge is the data of a trace's files besides the ops: the member "chakra" of its attributes.
 type knowledge struct {
-	Metadata []json.RawMessage `json:"metadata"`        // of the files, each once
-	Ranks    []int32           `json:"ranks,omitempty"` // which of them the file of each rank has; none: all the first
+	Metadata []json.RawMessage `json:"metadata"`        // distinct metadata of the files
+	Ranks    []int32           `json:"ranks,omitempty"` // index of each rank's metadata; empty: 0 for all
 
 	Layouts map[string]storedLayout `json:"layouts,omitempty"`
 	attr.ChakraGroups
 
-	places map[string]int32 // of metadata in Metadata
+	places map[string]int32 // index of metadata in Metadata
 }
 
 // addMetadata adds the metadata of the next rank.
@@ -115,7 +115,7 @@ func (k *knowledge) addMetadata(m *Metadata) {
 	k.Ranks = append(k.Ranks, at)
 }
 
-// metadataOf returns the metadata of a rank, as far as it is known.
+// metadataOf returns the metadata of a rank, if it is known.
 func (k *knowledge) metadataOf(rank int) (m Metadata, ok bool) {
 	at := 0
 	if k.Ranks != nil {
@@ -144,7 +144,7 @@ func (k *knowledge) addLayouts(layouts map[string]*layout) error {
 		}
 		stored := l.stored()
 		if other, known := k.Layouts[l.id]; known && fmt.Sprint(other) != fmt.Sprint(stored) {
-			return fmt.Errorf("two layouts of attributes with the name %s: %v and %v", l.id, other, stored)
+			return fmt.Errorf("two layouts of attributes have the name %s", l.id)
 		}
 		if k.Layouts == nil {
 			k.Layouts = make(map[string]storedLayout)
@@ -154,7 +154,7 @@ func (k *knowledge) addLayouts(layouts map[string]*layout) error {
 	return nil
 }
 
-// text returns the attributes of a trace that has the knowledge.
+// text returns the knowledge as the attributes of a trace.
 func (k *knowledge) text() (string, error) {
 	plain := true
 	for _, at := range k.Ranks {

@@ -1,4 +1,4 @@
-// This file says what Chakra leaves out of a trace, or changes.
+// This file determines the data that Chakra loses.
 
 package chakra
 
@@ -14,24 +14,24 @@ func losses(t *dag.Trace) []format.Loss {
 	return l
 }
 
-// jsonLosses adds what only JSON loses.
+// jsonLosses adds the losses of JSON only.
 func jsonLosses(t *dag.Trace) []format.Loss {
 	l, unknown := commonLosses(t)
-	l.Add("fields and values that Chakra's JSON does not have", unknown)
+	l.Add("fields and values that Chakra's JSON cannot represent", unknown)
 	return l
 }
 
-// lossCounts is how many ops lose what.
+// lossCounts is the number of ops per loss.
 type lossCounts struct {
 	release, rounded, starts, streams, nics, jobs, orders, received, renumbered, comms, sizes, ids int64
 	hosts, dims, calls, flops, names, measured, markers, untimed, foreign, unknown, groups         int64
 }
 
-// commonLosses returns what both forms leave out or change, and how many ops have something that JSON has not.
+// commonLosses returns the losses of both forms, and the number of ops with data that JSON cannot represent.
 func commonLosses(t *dag.Trace) (format.Losses, int64) {
 	p, err := newPlan(t)
 	if err != nil {
-		return nil, 0 // writing will say why it cannot be done
+		return nil, 0 // writing reports the error
 	}
 	var c lossCounts
 	w := new(rankWriter)
@@ -42,34 +42,34 @@ func commonLosses(t *dag.Trace) (format.Losses, int64) {
 		c.count(w)
 	}
 	var l format.Losses
-	l.Add("dependencies on starts of ops, which become ones on what those wait for", c.starts)
+	l.Add("dependencies on starts of ops, replaced by the dependencies of those ops", c.starts)
 	l.Add("release times", c.release)
 	l.Add("durations rounded to whole microseconds", c.rounded)
-	l.Add("markers, which become computations of no time", c.markers)
-	l.Add("durations of what takes no time", c.untimed)
+	l.Add("markers, which become computations of duration 0", c.markers)
+	l.Add("durations of ops without a duration in Chakra", c.untimed)
 	l.Add("tags, renumbered", c.renumbered)
 	l.Add("communicators of messages", c.comms)
-	l.Add("sizes of receives, which become those of their messages", c.sizes)
+	l.Add("sizes of receives, replaced by the sizes of their messages", c.sizes)
 	l.Add("received sizes of collectives", c.received)
-	l.Add("names of communicators that are no numbers", c.groups)
+	l.Add("names of communicators other than numbers", c.groups)
 	l.Add("tags of collectives", c.calls)
 	l.Add("floating-point operations of communication and memory accesses", c.flops)
 	l.Add("communication on the host", c.hosts)
-	l.Add("dimensions and priorities of what is no collective", c.dims)
+	l.Add("dimensions and priorities of ops other than collectives", c.dims)
 	l.Add("streams", c.streams)
-	l.Add("network interfaces", c.nics)
+	l.Add("NICs", c.nics)
 	l.Add("jobs", c.jobs)
 	l.Add("orders of dependents", c.orders)
-	l.Add("names that are not UTF-8", c.names)
+	l.Add("names in invalid UTF-8", c.names)
 	l.Add("measured times", c.measured)
-	l.Add("numbers of nodes", c.ids)
+	l.Add("node numbers", c.ids)
 	l.Add("attributes", c.foreign)
 	l.AddRareFields(t, dag.FieldHost, dag.FieldDims, dag.FieldPriority)
 	l.AddNodes(t)
 	return l, c.unknown
 }
 
-// count adds what a rank loses.
+// count adds the losses of a rank.
 func (c *lossCounts) count(w *rankWriter) {
 	r, p := w.r, w.p
 	c.foreign += w.foreign
@@ -106,19 +106,19 @@ func add(count *int64, lost bool) {
 	}
 }
 
-// describes reports whether the attributes of an op tell those of a node.
+// describes reports whether the attributes of an op include those of a node.
 func (a *opAttrs) describes() bool {
 	return a.Layout != "" || a.Wire != nil || len(a.Attr) > 0
 }
 
-// beyondJSON reports whether a node has what its JSON has not.
+// beyondJSON reports whether a node has data that JSON cannot represent.
 func (a *opAttrs) beyondJSON() bool {
 	return a.Wire != nil || a.Unknown != nil || a.Inputs != nil && a.Inputs.Unknown != nil ||
 		a.Outputs != nil && a.Outputs.Unknown != nil
 }
 
-// losesMeasure reports whether the node of an op has other measured times: its end is a whole number of microseconds
-// after its start, by the duration.
+// losesMeasure reports whether the node of an op has other measured times: its end follows its start by the
+// duration, a whole number of microseconds.
 func (w *rankWriter) losesMeasure(i int, op *dag.Op) bool {
 	n := w.node(i)
 	start, length := n.StartTimeMicros, min(n.DurationMicros, maxMicros)
@@ -128,7 +128,7 @@ func (w *rankWriter) losesMeasure(i int, op *dag.Op) bool {
 	return op.MeasuredStart+min(dag.Time(length)*dag.Microsecond, dag.MaxTime-op.MeasuredStart) != op.MeasuredEnd
 }
 
-// countFields adds what the fields of an op lose.
+// countFields adds the losses of the fields of an op.
 func (c *lossCounts) countFields(op *dag.Op, p *plan) {
 	collective := op.Kind == dag.Coll
 	transfer := op.Kind == dag.Send || op.Kind == dag.Recv

@@ -60,8 +60,8 @@ func TestMapping(t *testing.T) {
 			"send bytes=4096 tag=4294967295 stream=2", true, ""},
 		{"receive from -1", Node{Type: CommRecvNode, Attr: []Attr{Int32(sourceName, -1), size, Int32(tagName, 7)}},
 			"recv bytes=4096 peer=2147483647 tag=7 stream=2", false,
-			"node 0 has a size or another number out of range: the nearest one in range is taken\n" +
-				"rank 0: node 0 is a recv with rank 2147483647, of 1 in the trace (1 such nodes in all)"},
+			"node 0 has a number out of range; the nearest number in range is used\n" +
+				"rank0: node 0 is a recv with rank 2147483647, but the trace has 1 ranks (1 such nodes in all)"},
 		{"all-reduce", coll(AllReduce), "coll allreduce bytes=64 stream=2", true, ""},
 		{"reduce", coll(Reduce), "coll reduce bytes=64 peer=-1 stream=2", true, ""},
 		{"all-gather", coll(AllGather), "coll allgather bytes=64 stream=2", true, ""},
@@ -81,14 +81,17 @@ func TestMapping(t *testing.T) {
 		{"group 0", coll(AllReduce, String(groupName, "0")), "coll allreduce bytes=64 stream=2", false, ""},
 		{"no group", coll(AllReduce, String(groupName, "")), "coll allreduce bytes=64 stream=2", false, ""},
 		{"a group", coll(AllReduce, String(groupName, "7")), "coll allreduce bytes=64 comm=1 stream=2", true,
-			`nothing defines the communicator "7" (of 1 such): its members are taken to be the ranks that use it`},
+			`communicator "7" is undefined; its members are assumed to be the ranks that use it ` +
+				`(1 undefined communicators in all)`},
 		{"a named group", coll(AllReduce, String(groupName, "tp")), "coll allreduce bytes=64 comm=1 stream=2", false,
-			`nothing defines the communicator "tp" (of 1 such): its members are taken to be the ranks that use it`},
+			`communicator "tp" is undefined; its members are assumed to be the ranks that use it ` +
+				`(1 undefined communicators in all)`},
 		{"an old group", coll(AllReduce, Int32(oldGroupName, 7)), "coll allreduce bytes=64 comm=1 stream=2", false,
-			`nothing defines the communicator "7" (of 1 such): its members are taken to be the ranks that use it`},
+			`communicator "7" is undefined; its members are assumed to be the ranks that use it ` +
+				`(1 undefined communicators in all)`},
 		{"on the host, too", coll(AllReduce, Bool(hostName, true)), "coll allreduce bytes=64 stream=2", false, ""},
 		{"communication on the host", Node{Type: CommCollNode, Attr: []Attr{Bool(hostName, true), Int64(collectiveName, 0), size}},
-			"coll allreduce bytes=4096 stream=2", false, "node 0 is communication and is_cpu_op: it is taken to be the accelerator's"},
+			"coll allreduce bytes=4096 stream=2", false, "node 0 is communication with is_cpu_op; it is assigned to the accelerator"},
 		{"a call on the host", Node{Type: CommCollNode, DurationMicros: 3, Attr: []Attr{size, Bool(hostName, true)}},
 			"calc stream=1 host=1 3us", false, ""},
 		{"replay", Node{Type: CommCollNode, DurationMicros: 3, StartTimeMicros: 2, Attr: coll(AllReduce).Attr},
@@ -100,18 +103,18 @@ func TestMapping(t *testing.T) {
 			{Name: sizeName, Kind: Uint64Val, num: 1 << 40}, {Name: priorityName, Kind: Sint64Val, num: 1}}},
 			"coll allgather bytes=1099511627776 stream=2 priority=1", false, ""},
 		{"a size below 0", Node{Type: CompNode, Attr: []Attr{Int64(tensorName, -1)}}, "calc", false,
-			"node 0 has a size or another number out of range: the nearest one in range is taken"},
+			"node 0 has a number out of range; the nearest number in range is used"},
 		{"a size above all", Node{Type: CompNode, Attr: []Attr{Uint64(tensorName, math.MaxUint64)}},
 			"calc bytes=9223372036854775807", false,
-			"node 0 has a size or another number out of range: the nearest one in range is taken"},
+			"node 0 has a number out of range; the nearest number in range is used"},
 		{"a long time", Node{Type: CompNode, DurationMicros: math.MaxUint64}, "calc 9223372.036854s", false,
-			"node 0 has a time of more than 106 days: a duration is cut to that, a start is left out"},
+			"node 0 has a time of more than 106 days; a duration is limited to that, a start is skipped"},
 		{"twice", Node{Type: CompNode, Attr: []Attr{Int64(flopsName, 3), Int64(flopsName, 4)}}, "calc flops=3", false, ""},
 		{"lists", Node{Type: CompNode, Attr: []Attr{int32s("x", 1, 2), Strings("y", "a", ""), Strings("z")}}, "calc", false, ""},
 		{"descriptions", Node{Type: CompNode, Attr: []Attr{{Name: flopsName, Doc: "how many", Kind: Int64Val, num: 3}}},
 			"calc flops=3", false, ""},
 		{"odd NaN", Node{Type: CompNode, Attr: []Attr{{Name: "x", Kind: FloatVal, num: 0x7fc00001}}}, "calc", false,
-			"node 0 has fields that Chakra's schema does not have: they are kept"},
+			"node 0 has fields outside Chakra's schema; they are kept"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var warnings []string
@@ -145,22 +148,22 @@ func TestMisfits(t *testing.T) {
 		lenient, ops string
 	}{
 		{Node{Type: CommCollNode}, "node: expected the kind of collective of node 0, comm_type from 0 to 9, found none",
-			"node 0 is a collective of unknown kind: it is taken for computation", "calc"},
+			"node 0 is a collective of unknown kind; it becomes computation", "calc"},
 		{Node{Type: CommCollNode, Attr: []Attr{Int64(collectiveName, 10), Int64(sizeName, 5)}},
 			"node: expected the kind of collective of node 0, comm_type from 0 to 9, found 10",
-			"node 0 is a collective of unknown kind: it is taken for computation", "calc"},
+			"node 0 is a collective of unknown kind; it becomes computation", "calc"},
 		{Node{Type: CommCollNode, Attr: []Attr{String(collectiveName, "x")}},
 			"node: expected the kind of collective of node 0, comm_type from 0 to 9, found string_val",
-			"node 0 is a collective of unknown kind: it is taken for computation", "calc"},
+			"node 0 is a collective of unknown kind; it becomes computation", "calc"},
 		{Node{Type: CompNode, Attr: []Attr{Double(flopsName, 5)}},
 			"node: expected a whole number in the attribute num_ops of node 0, found double_val",
-			"node 0 has an attribute of another kind than its name has: it is left out", "calc"},
+			"node 0 has an attribute of an unexpected kind; the attribute is skipped", "calc"},
 		{Node{Type: CommCollNode, Attr: []Attr{Int64(collectiveName, 0), Int64(groupName, 1), Int64(sizeName, 1)}},
 			"node: expected text in the attribute pg_name of node 0, found int64_val",
-			"node 0 has an attribute of another kind than its name has: it is left out", "coll allreduce bytes=1 stream=2"},
+			"node 0 has an attribute of an unexpected kind; the attribute is skipped", "coll allreduce bytes=1 stream=2"},
 		{Node{Type: CommCollNode, Attr: []Attr{Int64(collectiveName, 0), Bool(dimsName, true), Int64(sizeName, 1)}},
 			"node: expected a list of flags in the attribute involved_dim of node 0, found bool_val",
-			"node 0 has an attribute of another kind than its name has: it is left out", "coll allreduce bytes=1 stream=2"},
+			"node 0 has an attribute of an unexpected kind; the attribute is skipped", "coll allreduce bytes=1 stream=2"},
 	} {
 		if _, err := build1(t, quiet, c.node); err == nil || err.Error() != "rank0: "+c.want {
 			t.Errorf("error %v, want %s", err, c.want)
@@ -228,10 +231,11 @@ func TestGroups(t *testing.T) {
 	}
 	for _, c := range []struct{ groups, want, warning string }{
 		{"", `""[0 1 2] "9"[2 1] "all"[0 1 2] "7"[0 2] 0:3 0:0 1:1 1:2 2:3`,
-			`nothing defines the communicator "7" (of 1 such): its members are taken to be the ranks that use it`},
+			`communicator "7" is undefined; its members are assumed to be the ranks that use it ` +
+				`(1 undefined communicators in all)`},
 		{"\ufeff" + `{"7": [2, 0], "5": [1]}`, `""[0 1 2] "7"[2 0] "5"[1] "9"[2 1] "all"[0 1 2] 0:1 0:0 1:3 1:4 2:1`, ""},
 		{` {"9":[0], "7":[0,2]} `, `""[0 1 2] "9"[0] "7"[0 2] "all"[0 1 2] 0:2 0:0 1:1 1:3 2:2`,
-			"rank1: process group 9 differs from that of groups, which counts"},
+			"rank1: process group 9 differs from that of groups, which is used"},
 	} {
 		var warnings []string
 		o := options(&warnings)
@@ -280,8 +284,8 @@ func TestBadGroups(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                        `groups:1: groups: expected groups in the form {"1": [0, 1], "2": [2, 3]}, found something else`,
 		`[1]`:                     `groups:1: groups: expected groups in the form {"1": [0, 1], "2": [2, 3]}, found something else`,
-		"{\n\"0\": [0]}":          `groups:2: groups: expected the number of a group, 1 or more: group 0 is all ranks, found "0"`,
-		`{"-1": [0]}`:             `groups:1: groups: expected the number of a group, 1 or more: group 0 is all ranks, found "-1"`,
+		"{\n\"0\": [0]}":          `groups:2: groups: expected a group number of 1 or more (group 0 is all ranks), found "0"`,
+		`{"-1": [0]}`:             `groups:1: groups: expected a group number of 1 or more (group 0 is all ranks), found "-1"`,
 		`{"1": [0], "1": [1]}`:    `groups:1: groups: expected each group once, found a second group 1`,
 		`{"1": ["0"]}`:            `groups:1: groups: expected a list of the ranks of group 1, found string`,
 		`{"1": [1.5]}`:            `groups:1: groups: expected a list of the ranks of group 1, found number 1.5`,
@@ -292,7 +296,7 @@ func TestBadGroups(t *testing.T) {
 		`{"1": [0, 0]}`:           `groups: groups: group 1: rank 0 twice`,
 		`{"1": [0]} x`:            `groups:1: groups: expected the end of the groups, found more`,
 		`{"1": [0]`:               `groups:1: groups: expected groups in the form {"1": [0, 1], "2": [2, 3]}, found the end of the file`,
-		`{"99999999999999": [0]}`: `groups:1: groups: expected the number of a group, 1 or more: group 0 is all ranks, found "99999999999999"`,
+		`{"99999999999999": [0]}`: `groups:1: groups: expected a group number of 1 or more (group 0 is all ranks), found "99999999999999"`,
 	} {
 		o := quiet
 		o.Own, o.OpenFile = namedGroups(text)

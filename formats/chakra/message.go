@@ -1,4 +1,4 @@
-// This file has the messages of a Chakra trace: what one file of it holds, and the attributes that nodes have.
+// This file defines the messages of a Chakra trace.
 
 package chakra
 
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// File is what the file of one rank holds.
+// File is the content of the file of one rank.
 type File struct {
 	Metadata Metadata
 	Nodes    []Node
@@ -17,7 +17,7 @@ type File struct {
 type Metadata struct {
 	Version string
 	Attr    []Attr
-	Unknown []byte // fields that the schema does not have, as they are on the wire
+	Unknown []byte // fields outside the schema, in wire format
 }
 
 // Node is a node of the graph of a rank.
@@ -25,13 +25,13 @@ type Node struct {
 	ID                              uint64 // unique in the file
 	Name                            string
 	Type                            NodeType
-	CtrlDeps, DataDeps              []uint64 // the nodes that must finish first, by their ID
+	CtrlDeps, DataDeps              []uint64 // IDs of the nodes that must finish first
 	StartTimeMicros, DurationMicros uint64   // measured
 	Inputs, Outputs                 *IOInfo
 	Attr                            []Attr
-	Unknown                         []byte // fields that the schema does not have, as they are on the wire
+	Unknown                         []byte // fields outside the schema, in wire format
 
-	wired []byte // more attributes, before the others, as they are on the wire
+	wired []byte // further attributes, before the others, in wire format
 }
 
 // IOInfo describes the inputs or the outputs of a node, as text of Python lists.
@@ -40,10 +40,10 @@ type IOInfo struct {
 	Unknown               []byte
 }
 
-// NodeType says what a node does. The numbers are those of the schema.
+// NodeType is the type of a node. The numbers are those of the schema.
 type NodeType uint8
 
-// The types of node.
+// The types of nodes.
 const (
 	InvalidNode NodeType = iota
 	MetadataNode
@@ -73,7 +73,7 @@ func (t NodeType) String() string {
 	return nodeTypeNames[t]
 }
 
-// The kinds of collective, as the attribute comm_type has them (CollectiveCommType).
+// The kinds of collective, the values of the attribute comm_type (CollectiveCommType).
 const (
 	AllReduce = iota
 	Reduce
@@ -89,10 +89,10 @@ const (
 	numCollectives
 )
 
-// Kind is the kind of value that an attribute has: the field number of the member of its oneof that is set.
+// Kind is the kind of an attribute's value: the field number of the member of its oneof that is set.
 type Kind uint8
 
-// The kinds of value. Each scalar has an odd number, and the list of such scalars the one above it.
+// The kinds of value. Each scalar has an odd number, and the list of such scalars the next number.
 const (
 	NoValue     Kind = 0
 	DoubleVal   Kind = 3
@@ -112,10 +112,10 @@ const (
 	BytesVal    Kind = 31
 	firstKind        = DoubleVal
 	lastKind         = BytesVal + 1
-	listOf      Kind = 1 // of scalar k: k + listOf
+	listOf      Kind = 1 // list of scalar k: k + listOf
 )
 
-// scalar returns the kind of the elements, and whether k is that of a list.
+// scalar returns the kind of the elements, and whether k is the kind of a list.
 func (k Kind) scalar() (Kind, bool) {
 	if k != NoValue && k%2 == 0 {
 		return k - listOf, true
@@ -123,20 +123,20 @@ func (k Kind) scalar() (Kind, bool) {
 	return k, false
 }
 
-// Attr is an attribute of a node or of a file: a name and a value of one of many kinds. The functions named for the
-// kinds, such as [Int64], make one.
+// Attr is an attribute of a node or of a file: a name and a value of one of many kinds. The functions named after
+// the kinds, such as [Int64], create one.
 type Attr struct {
 	Name, Doc string
 	Kind      Kind
-	Unknown   []byte // fields that the schema does not have, as they are on the wire
+	Unknown   []byte // fields outside the schema, in wire format
 
-	// The value. Numbers are kept as 64 bits: integers as their two's complement or zero-extended, floats as their own
-	// bits, which for a float are the lower 32.
+	// The value. Numbers have 64 bits: integers as two's complement or zero-extended, floats as their bits, which for
+	// a float are the lower 32.
 	num         uint64
 	text        string
 	nums        []uint64
 	texts       []string
-	listUnknown []byte // as Unknown, of the message that a list is
+	listUnknown []byte // as Unknown, for the message of a list
 }
 
 // Bool returns an attribute of kind bool_val.

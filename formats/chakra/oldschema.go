@@ -1,5 +1,5 @@
-// This file reads files of the schemas before 0.0.4, of 2023, and turns their nodes into today's.
-// docs/reference/formats/chakra.md tells how they differ.
+// This file reads files of the schemas before 0.0.4, of 2023, and converts their nodes to the current schema.
+// docs/reference/formats/chakra.md describes the differences.
 
 package chakra
 
@@ -12,14 +12,14 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// schema is a schema of old.
+// schema is an old schema.
 type schema struct {
 	name     string
 	metadata bool            // the first message is metadata
-	nodes    bool            // the nodes are those of today
-	shifted  bool            // types of node have no METADATA_NODE
-	kinds    map[uint64]Kind // of the values of attributes, by field number; nil: attributes are fields of the node
-	calls    []int64         // comm_type of today, by that of then; -1: none
+	nodes    bool            // the nodes are those of the current schema
+	shifted  bool            // node types lack METADATA_NODE
+	kinds    map[uint64]Kind // kinds of attribute values, by field number; nil: attributes are fields of the node
+	calls    []int64         // current comm_type, by old comm_type; -1: none
 }
 
 var (
@@ -41,11 +41,11 @@ var (
 			13: StringVal + listOf},
 	}
 	schema004First = &schema{name: "0.0.4 of its first day", metadata: true, nodes: true}
-	noSchema       = &schema{} // nodes of today without the metadata that must come first
+	noSchema       = &schema{} // current nodes without the required metadata
 )
 
-// oldSchema returns the schema of old that a file is in, nil for today's. Metadata of today has text as its field 1; of
-// old it has attributes there, or a node is the first message, with a number as its field 1.
+// oldSchema returns the old schema of a file, or nil for the current one. In current metadata field 1 is text. In
+// old metadata it has attributes, or the first message is a node, whose field 1 is a number.
 func oldSchema(data []byte) *schema {
 	body, k := bytesOf(data)
 	if k < 0 || len(body) == 0 {
@@ -75,7 +75,7 @@ func oldSchema(data []byte) *schema {
 	return old
 }
 
-// Tags of the messages of old.
+// Tags of old messages.
 const (
 	oldNodeType   = 3<<3 | uint64(protowire.VarintType)
 	oldNodeParent = 4<<3 | uint64(protowire.VarintType)
@@ -84,9 +84,9 @@ const (
 	oldAttrType = 2<<3 | uint64(protowire.VarintType)
 )
 
-// nodeSchema tells the schemas without metadata apart, by the first node that shows it. Only 0.0.1 has no attributes,
-// and today's has them in field 10, where 0.0.1 has a number. The value in field 4 to 6 of an attribute is of another
-// type in 0.0.2 and 0.0.3.
+// nodeSchema distinguishes the schemas without metadata by the first decisive node. Only 0.0.1 has no attributes;
+// the current schema has them in field 10, where 0.0.1 has a number. Fields 4 to 6 of an attribute have different
+// types in 0.0.2 and 0.0.3.
 func nodeSchema(data []byte) *schema {
 	found := schema001
 	decided := false
@@ -109,7 +109,7 @@ func nodeSchema(data []byte) *schema {
 	return found
 }
 
-// attrSchema returns the schema of an attribute of old, and whether that is sure.
+// attrSchema returns the schema of an old attribute, and whether it is certain.
 func attrSchema(attr []byte) (found *schema, sure bool) {
 	found = schema003
 	fields(attr, func(tag, _ uint64, _, _ []byte) *malformed {
@@ -129,7 +129,7 @@ func attrSchema(attr []byte) (found *schema, sure bool) {
 
 var errStop = errors.New("enough")
 
-// convert takes a file in a schema of old apart.
+// convert splits a file in an old schema and converts its nodes.
 func (s *source) convert(old *schema, o format.ReadOptions) error {
 	if old == noSchema {
 		return s.wrong(0, inMessage, "the metadata of a Chakra trace", "a node")
@@ -183,7 +183,7 @@ func (s *source) convert(old *schema, o format.ReadOptions) error {
 	return err
 }
 
-// node reads a node.
+// node parses a node.
 func (old *schema) node(body []byte) (Node, *malformed) {
 	var n Node
 	m := fields(body, func(tag, number uint64, value, _ []byte) (m *malformed) {
@@ -223,7 +223,7 @@ func (old *schema) node(body []byte) (Node, *malformed) {
 	return n, m
 }
 
-// addPart adds an attribute of a node, or a part of what it says of its inputs and outputs.
+// addPart adds an attribute of a node, or a part of the description of its inputs and outputs.
 func (old *schema) addPart(n *Node, tag uint64, value []byte) (m *malformed) {
 	if protowire.Type(tag&7) != protowire.BytesType {
 		return nil
@@ -255,7 +255,7 @@ func (old *schema) addPart(n *Node, tag uint64, value []byte) (m *malformed) {
 	return m
 }
 
-// call returns the comm_type of today.
+// call returns the current comm_type.
 func (old *schema) call(number uint64) int64 {
 	if number < uint64(len(old.calls)) {
 		return old.calls[number]
@@ -263,7 +263,7 @@ func (old *schema) call(number uint64) int64 {
 	return -1
 }
 
-// attr reads an attribute. Its type says which field has the value: the one of that number and 4.
+// attr parses an attribute. Its type gives the field of the value: type plus 4.
 func (old *schema) attr(body []byte) (Attr, *malformed) {
 	var a Attr
 	var list []byte
@@ -310,7 +310,7 @@ func (old *schema) attr(body []byte) (Attr, *malformed) {
 	return a, m
 }
 
-// addField adds what a field of a node of 0.0.1 says, under the name that it has today or had later.
+// addField adds the attribute for a field of a 0.0.1 node, under its later name.
 func (old *schema) addField(n *Node, field, v uint64) {
 	add := func(a Attr) { n.Attr = append(n.Attr, a) }
 	switch field {

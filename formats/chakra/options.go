@@ -9,12 +9,12 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Options are the options of Chakra traces and of all formats that become such.
+// Options are the options of Chakra traces and of all formats converted to them.
 type Options struct {
-	CommGroups string // file that defines the communicators by name; "": the one beside the trace, if there is one
+	CommGroups string // file that defines the communicators by name; "": the file beside the trace, if it exists
 }
 
-// Table is the table of the options.
+// Table is the option table of Chakra traces.
 var Table = &format.OptionTable{
 	Name: "chakra", Title: "Chakra traces",
 	New:       func() format.Options { return new(Options) },
@@ -23,10 +23,10 @@ var Table = &format.OptionTable{
 
 const commGroups = "comm-groups"
 
-// Params returns the table of the options.
+// Params returns the parameters of the options.
 func (o *Options) Params() param.Set {
 	return param.Set{param.File(&o.CommGroups, commGroups,
-		"file that defines the communicators by name, as ASTRA-sim has it for Chakra traces; one called empty is none")}
+		"file that defines the communicators of a Chakra trace, in ASTRA-sim's form; empty: none")}
 }
 
 // Misplaced warns about a file of communicators for a trace of another format.
@@ -34,12 +34,12 @@ func Misplaced(option, value, trace string, f *format.Format) (warning string, e
 	if option != commGroups || !namesGroups(value) {
 		return "", nil
 	}
-	return fmt.Sprintf("%s: --comm-groups %s is not used: a trace in %s defines its communicators itself", trace, value,
+	return fmt.Sprintf("%s: --comm-groups %s is not used: a %s trace defines its communicators itself", trace, value,
 		f.Name), nil
 }
 
-// namesGroups reports whether a name is that of a file of communicators. As with ASTRA-sim, a name with the word
-// "empty" in it means none, unless there is such a file.
+// namesGroups reports whether name is a file of communicators. As in ASTRA-sim, a name that contains "empty" means
+// none, unless such a file exists.
 func namesGroups(name string) bool {
 	if name == "" || !strings.Contains(name, "empty") {
 		return name != ""
@@ -48,7 +48,7 @@ func namesGroups(name string) bool {
 	return err == nil
 }
 
-// GroupsFile returns the file of communicators that the options name, nil if there is none.
+// GroupsFile returns the file of communicators in the options, or nil.
 func GroupsFile(o *format.ReadOptions) *format.Input {
 	own := format.Own(o.Own, func() *Options { return new(Options) })
 	if o.OpenFile == nil || !namesGroups(own.CommGroups) {

@@ -1,5 +1,5 @@
-// This file settles, before anything is written, what the files of a trace need that the trace does not have: numbers
-// of communicators, tags of 32 bits, and receives that are as large as their messages.
+// This file determines, before writing, the data that files need and the trace lacks: communicator numbers, 32-bit
+// tags, and receives with the sizes of their messages.
 
 package chakra
 
@@ -15,30 +15,30 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// maxTag is beyond the highest tag that simulators tell from others.
+// maxTag is the limit of the tags that simulators distinguish.
 const maxTag = 500_000_000
 
-// plan is what is settled for a trace.
+// plan is the plan for writing a trace.
 type plan struct {
 	t       *dag.Trace
-	known   *knowledge        // of the files that the trace was read from; nil: from none
-	jobs    []bool            // where the trace is merged: which of its jobs were read from such files
+	known   *knowledge        // of the files that the trace was read from; nil: none
+	jobs    []bool            // for a merged trace: which of its jobs were read from such files
 	layouts map[string]layout // by name
-	groups  []string          // the number of each communicator
-	tags    map[message]int32 // those that are not as in the trace
-	sizes   []map[int32]int64 // by rank: those of receives that are not as in the trace
+	groups  []string          // number of each communicator
+	tags    map[message]int32 // tags that differ from the trace
+	sizes   []map[int32]int64 // by rank: sizes of receives that differ from the trace
 }
 
-// message is what a tag is unique in.
+// message is the scope of a tag.
 type message struct {
 	comm int32
 	tag  int64
 }
 
-// newPlan makes the plan of a trace. It fails if the format cannot hold the trace.
+// newPlan returns the plan of a trace, or an error if the format cannot represent the trace.
 func newPlan(t *dag.Trace) (*plan, error) {
 	if len(t.Ranks) == 0 {
-		return nil, errors.New("a Chakra trace needs at least one rank")
+		return nil, errors.New("expected at least 1 rank, found none")
 	}
 	for rank := range t.Ranks {
 		if err := check(t, rank); err != nil {
@@ -60,18 +60,18 @@ func newPlan(t *dag.Trace) (*plan, error) {
 	return p, nil
 }
 
-// check returns an error if a rank has what no node can be.
+// check returns an error if a rank has an op that no node can represent.
 func check(t *dag.Trace, rank int) error {
 	r := &t.Ranks[rank]
 	if err := r.CheckReferences(); err != nil {
 		return fmt.Errorf("rank %d: %w", rank, err)
 	}
-	wrong := func(i int, what string, args ...any) error {
-		return fmt.Errorf("rank %d, op %d: %s", rank, i, fmt.Sprintf(what, args...))
+	wrong := func(i int, problem string, args ...any) error {
+		return fmt.Errorf("rank %d, op %d: %s", rank, i, fmt.Sprintf(problem, args...))
 	}
 	if slices.ContainsFunc(r.Deps.Off, func(off int32) bool { return off <= 0 }) {
 		if cycle := findCycle(r); cycle != nil {
-			return wrong(cycle[0], "it waits for itself, in a circle of %d ops", len(cycle))
+			return wrong(cycle[0], "cyclic dependency of %d ops", len(cycle))
 		}
 	}
 	for i, kind := range r.Kind {
@@ -84,31 +84,32 @@ func check(t *dag.Trace, rank int) error {
 		case (kind == dag.Send || kind == dag.Recv) && peer < 0:
 			return wrong(i, "a %v with rank %d", kind, peer)
 		case kind == dag.Coll && collectiveNumber(subkind) < 0:
-			return wrong(i, "Chakra has no %v: lower such collectives first (--lower)", subkind)
+			return wrong(i, "Chakra has no %v: lower the collectives first (--lower collectives)", subkind)
 		case kind >= dag.IO:
-			return wrong(i, "Chakra has no access to storage: lower it first (--lower)")
+			return wrong(i, "Chakra has no storage access: lower it first (--lower directdrive)")
 		case !subkind.Of(kind):
 			return wrong(i, "a %v cannot be of the kind %v", kind, subkind)
 		case r.Bytes.At(i) < 0 || r.Flops.At(i) < 0 || r.Duration.At(i) < 0:
-			return wrong(i, "a negative size, time or number of operations")
+			return wrong(i, "expected a size, time and flops of 0 or more, found a negative one")
 		}
 		if comm := r.Comm.At(i); comm < 0 || int(comm) >= max(1, len(t.Comms)) {
-			return wrong(i, "communicator %d of a trace with %d", comm, len(t.Comms))
+			return wrong(i, "expected one of %d communicators, found %d", len(t.Comms), comm)
 		}
 	}
 	return nil
 }
 
-// remember finds what the trace knows of the files that it was read from.
+// remember finds the data about the files that the trace was read from.
 func (p *plan) remember() {
 	p.jobs = p.addJobs([]byte(p.t.Attrs), &p.known)
 	if len(p.jobs) != len(p.t.Jobs) {
-		p.jobs = nil // a job of which nothing is known had jobs itself: no telling which is which
+		p.jobs = nil // a job without such data had jobs itself, so that job numbers are ambiguous
 	}
 }
 
-// addJobs takes the layouts that the attributes of a trace have, and returns which of its jobs come from files of this
-// format. Those of a merged trace may be merged traces themselves. If it is not one, known becomes what it knows.
+// addJobs adds the layouts in the attributes of a trace, and returns which of its jobs come from files of this
+// format. The jobs of a merged trace may be merged traces themselves. If the trace is not merged, known receives
+// its knowledge.
 func (p *plan) addJobs(text json.RawMessage, known **knowledge) []bool {
 	var attrs struct {
 		Chakra *knowledge        `json:"chakra"`
@@ -143,8 +144,8 @@ func (p *plan) ours(job int32) bool {
 	return p.known != nil || job >= 0 && int(job) < len(p.jobs) && p.jobs[job]
 }
 
-// numberGroups gives every communicator a number: the one that is its name, if no other has it, else the one that it
-// has in the trace or, if that is taken, a free one.
+// numberGroups assigns every communicator a number: its name, if that is a unique number, else its number in the
+// trace or, if that is taken, a free one.
 func (p *plan) numberGroups() {
 	comms := p.t.Comms
 	p.groups = make([]string, max(1, len(comms)))
@@ -169,12 +170,12 @@ func (p *plan) numberGroups() {
 	}
 }
 
-// keepsName reports whether a communicator keeps its name, as one does that comes from a file.
+// keepsName reports whether a communicator keeps its name, as one from a file does.
 func (p *plan) keepsName(comm int32) bool {
 	return comm == 0 || p.known != nil || p.t.Comms[comm].Name == "" || p.t.Comms[comm].Name == p.groups[comm]
 }
 
-// keepsTag reports whether a message can have the tag that it has in the trace. The tags of files are kept as they are.
+// keepsTag reports whether a message can keep its tag. The tags of files stay unchanged.
 func (p *plan) keepsTag(m message) bool {
 	limit := int64(maxTag)
 	if p.known != nil {
@@ -183,8 +184,8 @@ func (p *plan) keepsTag(m message) bool {
 	return m.comm == 0 && 0 <= m.tag && m.tag < limit
 }
 
-// numberTags gives new tags to messages whose own are too large or below 0, or which are on a communicator, where the
-// same tag means something else. Those are the lowest that no other message has, in the order of the tags.
+// numberTags assigns new tags to messages whose tags are too large or negative, or which are on a communicator,
+// where the same tag has another meaning. The new tags are the lowest unused ones, in the order of the old tags.
 func (p *plan) numberTags() error {
 	p.tags = make(map[message]int32)
 	var others []message
@@ -218,8 +219,8 @@ func (p *plan) numberTags() error {
 			free++
 		}
 		if free >= maxTag {
-			return fmt.Errorf("messages with more than %d different tags, which is all that Chakra's simulators tell "+
-				"apart", maxTag)
+			return fmt.Errorf("expected at most %d different tags of messages, the number that Chakra's simulators "+
+				"distinguish, found more", maxTag)
 		}
 		p.tags[m] = int32(free)
 		free++
@@ -250,12 +251,12 @@ func (p *plan) tag(m message) int64 {
 type transfer struct {
 	source, dest int32
 	tag, bytes   int64
-	op           int32 // at its end
+	op           int32 // op at its end
 }
 
-// matchSizes finds the sizes that receives must have. Simulators match a message with a receive of the same size only,
-// while one in a trace may leave room for more. Messages with one source, destination and tag are matched in order.
-// What was read from files has the sizes that it has there.
+// matchSizes determines the sizes of receives. Simulators match a message only with a receive of the same size,
+// whereas a receive of a trace may be larger. Messages with equal source, destination and tag are matched in
+// order. Receives from files keep their sizes.
 func (p *plan) matchSizes() {
 	p.sizes = make([]map[int32]int64, len(p.t.Ranks))
 	if p.sizesAgree() {
@@ -287,7 +288,7 @@ func (p *plan) matchSizes() {
 	}
 }
 
-// matchChannel gives receives the sizes of the messages, unless those are the same but in another order.
+// matchChannel sets the sizes of receives to those of the messages, unless both are equal in another order.
 func (p *plan) matchChannel(sends, recvs []transfer) {
 	bytes := func(all []transfer) []int64 {
 		b := make([]int64, len(all))
@@ -326,8 +327,7 @@ func (p *plan) eachTransfer(rank int, do func(kind dag.Kind, x transfer)) {
 	})
 }
 
-// sizesAgree reports whether there is a receive of the same size for every message, and the other way round, by a hash
-// of all of either.
+// sizesAgree reports whether messages and receives have the same sizes, by a hash of each.
 func (p *plan) sizesAgree() bool {
 	sum := uint64(0)
 	mix := func(h, v uint64) uint64 {

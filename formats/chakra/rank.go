@@ -1,4 +1,4 @@
-// This file turns the nodes of a rank into ops.
+// This file converts the nodes of a rank to ops.
 
 package chakra
 
@@ -15,44 +15,44 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// The streams of ops: simulators run at most one of each sort at a time.
+// The streams of ops. Simulators run at most one op of each stream at a time.
 const (
 	computeStream = iota // computation on the accelerator
-	hostStream           // what the host processor does
-	dataStream           // communication, accesses to memory, and what takes no time
+	hostStream           // work of the host processor
+	dataStream           // communication, memory accesses, and ops without a duration
 )
 
-// maxMicros is the longest time that an op can have, in microseconds.
+// maxMicros is the longest duration of an op in microseconds.
 const maxMicros = uint64(dag.MaxTime / dag.Microsecond)
 
-// rankReader turns the nodes of a rank into ops. It is used again from rank to rank, except for what it found.
+// rankReader converts the nodes of a rank to ops. Ranks share it; only its results are per rank.
 type rankReader struct {
 	o *format.ReadOptions
 	s *source
 	b dag.RankBuilder
 
 	groups  *groups
-	layouts map[string]*layout // those that the ranks read so far use, by their key
+	layouts map[string]*layout // layouts of the ranks read so far, by key
 	notices *notices
 
-	// Of the node at hand.
+	// The current node.
 	node    wireNode
 	attrs   []wireAttr
-	columns []column // what the attributes stand for
-	lists   []Attr   // those that are lists
-	group   string   // the name of the op's communicator
+	columns []column // columns of the attributes
+	lists   []Attr   // attributes that are lists
+	group   string   // name of the op's communicator
 	missing [2][]dangling
 	deps    []int
 
 	usual, key, text []byte
-	place            int    // of the node before, in the file
-	id               uint64 // of the node before
+	place            int    // position of the previous node in the file
+	id               uint64 // of the previous node
 }
 
-// dangling is a dependency on a node that does not exist: its place in the list, and the number of the node.
+// dangling is a dependency on a missing node: its position in the list, and the number of the node.
 type dangling [2]uint64
 
-// read turns a file into the ops of a rank, in the order of the nodes' numbers.
+// read converts a file to the ops of a rank, in the order of node numbers.
 func (r *rankReader) read(s *source) (rank dag.Rank, err error) {
 	g, err := newGraph(s)
 	if err != nil {
@@ -81,13 +81,13 @@ func (r *rankReader) read(s *source) (rank dag.Rank, err error) {
 	}
 	if !backward {
 		if cycle := findCycle(&rank); cycle != nil {
-			return rank, s.wrongNode(g.place(cycle[0]), inGraph, "nodes that can run", describeCycle(cycle, g.ids))
+			return rank, s.wrongNode(g.place(cycle[0]), inGraph, "acyclic dependencies", describeCycle(cycle, g.ids))
 		}
 	}
 	return rank, nil
 }
 
-// resolve finds the nodes that node i by number, k in the file, depends on, and reports whether all come before it.
+// resolve finds the dependencies of node i by number, k in the file, and reports whether all precede it.
 func (r *rankReader) resolve(g *graph, i, k int) (bool, error) {
 	r.deps = r.deps[:0]
 	ordered := true
@@ -97,7 +97,7 @@ func (r *rankReader) resolve(g *graph, i, k int) (bool, error) {
 			on := g.find(id)
 			switch {
 			case on == i:
-				return false, r.s.wrongNode(k, inGraph, "nodes that can run", fmt.Sprintf("node %d, which waits for "+
+				return false, r.s.wrongNode(k, inGraph, "acyclic dependencies", fmt.Sprintf("node %d, which waits for "+
 					"itself", id))
 			case on >= 0:
 				r.deps = append(r.deps, on)
@@ -105,7 +105,7 @@ func (r *rankReader) resolve(g *graph, i, k int) (bool, error) {
 				continue
 			}
 			if list == 0 && r.o.Compat || list == 1 && !r.o.Lenient {
-				return false, r.s.wrongNode(k, inGraph, "dependencies on nodes of the file",
+				return false, r.s.wrongNode(k, inGraph, "a dependency on a node of the file",
 					fmt.Sprintf("node %d, which waits for node %d", r.node.id, id))
 			}
 			r.notices.add(danglingNotice+notice(list), r.s.name, r.node.id)
@@ -115,7 +115,7 @@ func (r *rankReader) resolve(g *graph, i, k int) (bool, error) {
 	return ordered, nil
 }
 
-// add adds the op of the node at hand, k in the file.
+// add adds the op of the current node, k in the file.
 func (r *rankReader) add(k int) error {
 	n := &r.node
 	op := dag.Op{Name: string(n.name)}
@@ -168,7 +168,7 @@ func streamOf(op *dag.Op) int32 {
 	return computeStream
 }
 
-// parseAttrs reads the attributes of the node at hand, and finds which columns they stand for.
+// parseAttrs parses the attributes of the current node, and finds their columns.
 func (r *rankReader) parseAttrs(k int) error {
 	n := &r.node
 	r.attrs = slices.Grow(r.attrs[:0], len(n.attrs))[:len(n.attrs)]
@@ -181,7 +181,7 @@ func (r *rankReader) parseAttrs(k int) error {
 		}
 		c := columnOf(n.typ, a.name)
 		if seen&(1<<c) != 0 {
-			c = noColumn // the first one of a name counts
+			c = noColumn // the first attribute of a name counts
 		}
 		seen |= 1 << c &^ (1 << noColumn)
 		r.columns[i] = c
@@ -189,7 +189,7 @@ func (r *rankReader) parseAttrs(k int) error {
 	return nil
 }
 
-// columnIs returns the attribute that stands for a column, nil if there is none.
+// columnIs returns the attribute of a column, or nil.
 func (r *rankReader) columnIs(c column) *wireAttr {
 	if i := slices.Index(r.columns, c); i >= 0 {
 		return &r.attrs[i]
@@ -197,7 +197,7 @@ func (r *rankReader) columnIs(c column) *wireAttr {
 	return nil
 }
 
-// setColumns sets the fields of an op that attributes stand for.
+// setColumns sets the fields of an op from attributes.
 func (r *rankReader) setColumns(op *dag.Op, k int) error {
 	r.group = ""
 	if op.Kind == dag.Coll {
@@ -238,7 +238,7 @@ func (r *rankReader) setColumns(op *dag.Op, k int) error {
 			v, how := c.number(a.kind, a.num)
 			if how == misfit {
 				if c == rootColumn {
-					r.columns[i] = noColumn // another's attribute
+					r.columns[i] = noColumn // an attribute of another program
 				} else if err := r.misfit(k, i, "a whole number"); err != nil {
 					return err
 				}
@@ -250,12 +250,12 @@ func (r *rankReader) setColumns(op *dag.Op, k int) error {
 			c.set(op, v)
 		}
 	}
-	r.settle(op)
+	r.complete(op)
 	return nil
 }
 
-// checkCollective makes a collective of no known kind a computation. Of PyTorch's collectives the tracer sees two
-// parts: the call on the host, which has none, and the kernel on the accelerator.
+// checkCollective converts a collective of unknown kind to a computation. The tracer records two parts of
+// PyTorch's collectives: the call on the host, which has no kind, and the kernel on the accelerator.
 func (r *rankReader) checkCollective(op *dag.Op, k int) error {
 	found := "none"
 	if a := r.columnIs(collectiveColumn); a != nil {
@@ -290,7 +290,7 @@ func (r *rankReader) checkCollective(op *dag.Op, k int) error {
 	return nil
 }
 
-// misfit deals with an attribute of a kind that its name does not have.
+// misfit handles an attribute of an unexpected kind.
 func (r *rankReader) misfit(k, attr int, expected string) error {
 	a := &r.attrs[attr]
 	if r.o.Lenient {
@@ -301,7 +301,7 @@ func (r *rankReader) misfit(k, attr int, expected string) error {
 		a.kind.wireName())
 }
 
-// defineGroups takes the communicators that the node at hand, of metadata, defines, if it does.
+// defineGroups adds the communicators that the current node of metadata defines.
 func (r *rankReader) defineGroups() {
 	var io IOInfo
 	if io.parse(r.node.inputs) == nil {
@@ -315,8 +315,8 @@ func (r *rankReader) defineGroups() {
 	}
 }
 
-// settle settles what the attributes of a node leave open, or say but cannot mean.
-func (r *rankReader) settle(op *dag.Op) {
+// complete sets defaults for missing attributes of a node, and corrects impossible ones.
+func (r *rankReader) complete(op *dag.Op) {
 	n := &r.node
 	communication := op.Kind == dag.Send || op.Kind == dag.Recv || op.Kind == dag.Coll
 	if communication && op.Host != 0 {
@@ -339,7 +339,7 @@ func (r *rankReader) settle(op *dag.Op) {
 	}
 }
 
-// oldGroup sets the communicator of a collective that has it under the name of old.
+// oldGroup sets the communicator of a collective from the attribute's old name.
 func (r *rankReader) oldGroup(op *dag.Op) {
 	for i := range r.attrs {
 		a := &r.attrs[i]
@@ -359,7 +359,7 @@ func (r *rankReader) setTimes(op *dag.Op) {
 	if n.duration > maxMicros {
 		r.notices.add(timeNotice, r.s.name, n.id)
 	}
-	op.Duration = duration // of a marker, too: it is on record
+	op.Duration = duration // of a marker, too, because the file has it
 	switch {
 	case n.start == 0:
 	case n.start > maxMicros:
@@ -371,7 +371,7 @@ func (r *rankReader) setTimes(op *dag.Op) {
 	}
 }
 
-// setAttrs sets the attributes of an op: what its columns and its dependencies do not tell of the node.
+// setAttrs sets the attributes of an op: the data of the node that its columns and dependencies lack.
 func (r *rankReader) setAttrs(op *dag.Op, k int) error {
 	n := &r.node
 	b := append(r.text[:0], '{')
@@ -430,7 +430,7 @@ func (r *rankReader) setAttrs(op *dag.Op, k int) error {
 	return nil
 }
 
-// appendIO appends a member with what a node says of its inputs or outputs, if it does.
+// appendIO appends a member with the description of a node's inputs or outputs, if there is one.
 func appendIO(b []byte, name string, body []byte) ([]byte, *malformed) {
 	if body == nil {
 		return b, nil
@@ -461,8 +461,8 @@ func appendBase64(b []byte, name string, data []byte) []byte {
 	return append(b, `",`...)
 }
 
-// appendAttrs appends the attributes of the node at hand, where they are not the usual ones. In the common case that is
-// the name of their layout, and the values that the op's columns do not have.
+// appendAttrs appends the attributes of the current node, unless they are the usual ones. Usually these are the
+// name of their layout, and the values that the op's columns lack.
 func (r *rankReader) appendAttrs(b []byte, op *dag.Op) ([]byte, *malformed) {
 	l := r.layout()
 	r.lists = slices.Grow(r.lists[:0], len(r.attrs))[:len(r.attrs)]
@@ -512,7 +512,7 @@ func (r *rankReader) appendAttrs(b []byte, op *dag.Op) ([]byte, *malformed) {
 	return append(b, ','), nil
 }
 
-// implied reports whether attribute i of the node at hand is just what the columns of its op say.
+// implied reports whether the columns of the op determine attribute i of the current node.
 func (r *rankReader) implied(i int, op *dag.Op) bool {
 	a, c := &r.attrs[i], r.columns[i]
 	switch c {
@@ -527,8 +527,8 @@ func (r *rankReader) implied(i int, op *dag.Op) bool {
 	return same.Kind == a.kind && same.num == a.num
 }
 
-// appendVerbatim appends the attributes of the node at hand as they are: as JSON or, where that is not enough, as they
-// are on the wire.
+// appendVerbatim appends the attributes of the current node verbatim: as JSON or, if that is not sufficient, in
+// wire format.
 func (r *rankReader) appendVerbatim(b []byte, op *dag.Op, odd bool) ([]byte, *malformed) {
 	attrs := make([]Attr, len(r.attrs))
 	for i := range r.attrs {
@@ -553,16 +553,16 @@ func (r *rankReader) appendVerbatim(b []byte, op *dag.Op, odd bool) ([]byte, *ma
 	return append(b, ','), nil
 }
 
-// wireName returns the name that the schema has for the kind, such as "int64_val".
+// wireName returns the name of the kind in the schema, such as "int64_val".
 func (k Kind) wireName() string {
 	return kindNames[k].snake
 }
 
-// findCycle returns the nodes of a circle of dependencies, each of which waits for the next one and the last one for
-// the first, nil if there is none.
+// findCycle returns the nodes of a dependency cycle, each of which waits for the next and the last for the first,
+// or nil.
 func findCycle(r *dag.Rank) []int {
 	n := r.Len()
-	open := make([]int32, n) // how many nodes each waits for
+	open := make([]int32, n) // number of nodes that each waits for
 	for i := range n {
 		open[i] = int32(r.Deps.Count(i))
 	}
@@ -586,7 +586,7 @@ func findCycle(r *dag.Rank) []int {
 	if done == n {
 		return nil
 	}
-	// Whoever is left waits for another that is left: that leads into a circle.
+	// Every remaining node waits for another remaining one, which leads into a cycle.
 	at := slices.IndexFunc(open, func(count int32) bool { return count > 0 })
 	step := make(map[int]int)
 	var path []int
@@ -605,14 +605,14 @@ func findCycle(r *dag.Rank) []int {
 	}
 }
 
-// namedOfCycle is how many nodes of a circle a message names.
+// namedOfCycle is the number of nodes of a cycle that a message names.
 const namedOfCycle = 16
 
 func describeCycle(cycle []int, ids []uint64) string {
-	text := fmt.Sprintf("a circle of %d: node %d", len(cycle), ids[cycle[0]])
+	text := fmt.Sprintf("a cycle of %d: node %d", len(cycle), ids[cycle[0]])
 	for i, op := range cycle[1:] {
 		if i == namedOfCycle {
-			text += ", ... and so on,"
+			text += " and so on,"
 			break
 		}
 		text += fmt.Sprintf(" waits for node %d, which", ids[op])

@@ -1,4 +1,4 @@
-// This file makes one trace of the files of its ranks.
+// This file builds one trace from the files of its ranks.
 
 package chakra
 
@@ -43,7 +43,7 @@ func readFiles(inputs []*format.Input, o format.ReadOptions, take func(*source, 
 	})
 }
 
-// Build makes a trace of the files of its ranks, in order. The names of the files are for messages.
+// Build builds a trace from the files of its ranks, in order. Messages contain names.
 func Build(files []File, o format.ReadOptions, names []string) (*dag.Trace, error) {
 	return build(len(files), o, GroupsFile(&o), func(rank int, s *source) error {
 		*s = source{name: names[rank], made: true, data: s.data[:0], nodes: s.nodes[:0], meta: files[rank].Metadata}
@@ -57,7 +57,7 @@ func Build(files []File, o format.ReadOptions, names []string) (*dag.Trace, erro
 	})
 }
 
-// readAll returns the content of a file, in the memory of buffer if that is enough.
+// readAll returns the content of a file, in the memory of buffer if that suffices.
 func readAll(in *format.Input, buffer []byte) ([]byte, error) {
 	if in.At != nil {
 		if int64(cap(buffer)) < in.Size {
@@ -72,11 +72,11 @@ func readAll(in *format.Input, buffer []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// build makes a trace of the files of its ranks, which take opens. The file of communicators may be nil.
+// build builds a trace from the files of its ranks, which take opens. The file of communicators may be nil.
 func build(files int, o format.ReadOptions, groupsFile *format.Input,
 	take func(rank int, s *source) error) (*dag.Trace, error) {
 	if files == 0 {
-		return nil, errors.New("a Chakra trace needs at least one file")
+		return nil, errors.New("expected at least one file of a Chakra trace, found none")
 	}
 	var defined []group
 	if groupsFile != nil {
@@ -92,7 +92,7 @@ func build(files int, o format.ReadOptions, groupsFile *format.Input,
 	b := building{
 		o: &o, defined: defined, take: take, trace: &dag.Trace{Ranks: make([]dag.Rank, max(files, o.Ranks))},
 		groups: make([]*groups, files), notices: make([]notices, files), metadata: make([]Metadata, files),
-		schemas: make([]string, files), cut: make([]string, files),
+		names: make([]string, files), schemas: make([]string, files), cut: make([]string, files),
 	}
 	readers, err := b.readRanks()
 	if err != nil {
@@ -101,14 +101,15 @@ func build(files int, o format.ReadOptions, groupsFile *format.Input,
 	return b.finish(readers, shared)
 }
 
-// building is a trace in the making.
+// building is an incomplete trace.
 type building struct {
 	o       *format.ReadOptions
 	defined []group // by a file of groups
 	take    func(rank int, s *source) error
 	trace   *dag.Trace
 
-	// By file.
+	// by file
+	names    []string
 	groups   []*groups
 	notices  []notices
 	metadata []Metadata
@@ -138,13 +139,14 @@ func (b *building) readRank(r *rankReader, s *source, rank int) (err error) {
 	if err := b.take(rank, s); err != nil {
 		return err
 	}
+	b.names[rank] = s.name
 	r.groups, r.notices = newGroups(b.defined), &b.notices[rank]
 	b.trace.Ranks[rank], err = r.read(s)
 	b.groups[rank], b.metadata[rank], b.schemas[rank], b.cut[rank] = r.groups, s.meta, s.schema, s.cut
 	return err
 }
 
-// finish makes the trace of its ranks.
+// finish builds the trace from its ranks.
 func (b *building) finish(readers []*rankReader, shared bool) (*dag.Trace, error) {
 	undefined, err := communicators(b.trace, b.defined, b.groups, shared, b.o)
 	if err != nil {
@@ -166,7 +168,7 @@ func (b *building) finish(readers []*rankReader, shared bool) (*dag.Trace, error
 	return b.trace, nil
 }
 
-// warn reports what is odd in the trace.
+// warn reports the anomalies of the trace.
 func (b *building) warn(undefined []string) {
 	for _, cut := range b.cut {
 		if cut != "" {
@@ -180,13 +182,13 @@ func (b *building) warn(undefined []string) {
 	all.warn(b.o)
 	for rank, schema := range b.schemas {
 		if schema != "" {
-			b.o.Warn("rank %d: a file in the schema of Chakra %s, which is turned into today's", rank, schema)
+			b.o.Warn("%s: the file has the old schema of Chakra %s, which is converted", b.names[rank], schema)
 			break
 		}
 	}
 	if len(undefined) > 0 && !b.o.CheckedComms {
-		b.o.Warn("nothing defines the communicator %q (of %d such): its members are taken to be the ranks that use it",
-			undefined[0], len(undefined))
+		b.o.Warn("%s: communicator %q is undefined; its members are assumed to be the ranks that use it "+
+			"(%d undefined communicators in all)", b.names[0], undefined[0], len(undefined))
 	}
 	ranks := len(b.trace.Ranks)
 	strays, first := 0, ""
@@ -195,12 +197,13 @@ func (b *building) warn(undefined []string) {
 		for i, kind := range r.Kind {
 			if (kind == dag.Send || kind == dag.Recv) && int(r.Peer.At(i)) >= ranks {
 				if strays++; strays == 1 {
-					first = fmt.Sprintf("rank %d: node %d is a %v with rank %d", rank, r.ID(i), kind, r.Peer.At(i))
+					first = fmt.Sprintf("%s: node %d is a %v with rank %d", b.names[min(rank, len(b.names)-1)], r.ID(i), kind,
+						r.Peer.At(i))
 				}
 			}
 		}
 	}
 	if strays > 0 {
-		b.o.Warn("%s, of %d in the trace (%d such nodes in all)", first, ranks, strays)
+		b.o.Warn("%s, but the trace has %d ranks (%d such nodes in all)", first, ranks, strays)
 	}
 }

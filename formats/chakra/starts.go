@@ -1,5 +1,5 @@
-// This file turns dependencies on starts of ops, which Chakra does not have, into dependencies on ends as far as that
-// is possible: what waits for the start of an op waits for all that the op itself waits for.
+// This file converts dependencies on starts of ops, which Chakra lacks, to dependencies on ends as far as
+// possible: an op that waits for the start of another waits for the other's dependencies.
 
 package chakra
 
@@ -10,11 +10,11 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// maxInherited limits how many dependencies come of starts, for each op and dependency of the rank.
+// maxInherited limits the number of dependencies derived from starts, per op and dependency of the rank.
 const maxInherited = 16
 
-// inheritStarts returns, for each op of a rank, the ops that it must wait for because it waits for starts; nil if none
-// does.
+// inheritStarts returns, for each op of a rank, its additional dependencies because it waits for starts; nil if no
+// op does.
 func inheritStarts(r *dag.Rank) ([][]int32, error) {
 	if len(r.StartDeps.Off) == 0 {
 		return nil, nil
@@ -26,7 +26,7 @@ func inheritStarts(r *dag.Rank) ([][]int32, error) {
 		done
 	)
 	state := make([]uint8, n)
-	needs := make([][]int32, n) // of ops whose start is waited for, and of those that wait: what must have finished
+	needs := make([][]int32, n) // ops to finish before the start, for ops in start dependencies
 	inherited := make([][]int32, n)
 	budget := maxInherited * (n + len(r.Deps.Off) + len(r.StartDeps.Off))
 	var stack []int32
@@ -60,8 +60,8 @@ func inheritStarts(r *dag.Rank) ([][]int32, error) {
 			for _, off := range r.StartDeps.Of(op) {
 				added = append(added, needs[op-int(off)]...)
 				if budget -= len(needs[op-int(off)]); budget < 0 {
-					return nil, fmt.Errorf("op %d and others wait for the start of ops that wait for the start of "+
-						"others, too many to wait for all of their ends instead", op)
+					return nil, fmt.Errorf("op %d and others wait for chains of op starts with "+
+						"too many dependencies to convert to dependencies on ends", op)
 				}
 			}
 			slices.Sort(added)

@@ -1,4 +1,5 @@
-// This file finds the tensors that nodes read and write: the attributes inputs and outputs, lists of names and sizes.
+// This file finds the tensors that nodes read and write: the attributes inputs and outputs, lists of names and
+// sizes.
 
 package chakra
 
@@ -22,9 +23,8 @@ const (
 	outputsName = "outputs"
 )
 
-// Tensors returns a function that returns the tensors which an op of the trace reads and writes, as the node says from
-// which it was read. It may be called at the same time from several goroutines. It fails if a list is not names and
-// sizes in turn.
+// Tensors returns a function that returns the tensors which an op of the trace reads and writes, as recorded in
+// the op's node. Several goroutines may call it. It returns an error if a list does not alternate names and sizes.
 func Tensors(t *dag.Trace) func(rank, op int) (reads, writes []Tensor, err error) {
 	p := &plan{t: t, layouts: make(map[string]layout)}
 	p.remember()
@@ -52,7 +52,7 @@ func Tensors(t *dag.Trace) func(rank, op int) (reads, writes []Tensor, err error
 	}
 }
 
-// tensors returns the tensors that an attribute lists; none if it is not a list of text.
+// tensors returns the tensors that an attribute lists; none if it is no list of text.
 func (a *Attr) tensors() ([]Tensor, error) {
 	if a.Kind != StringVal+listOf {
 		return nil, nil
@@ -71,7 +71,7 @@ func (a *Attr) tensors() ([]Tensor, error) {
 	return tensors, nil
 }
 
-// tensorSize reads a number of bytes, which may be written with a fraction, such as 1048576.0.
+// tensorSize parses a number of bytes, which may have a fraction, such as 1048576.0.
 func tensorSize(text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
 		return n, nil

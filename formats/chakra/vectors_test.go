@@ -122,7 +122,7 @@ func checkJSON(t *testing.T, v vector, stored *dag.Trace, content []byte) {
 	}
 	want := content
 	if strings.Contains(v.File, "noncanonical") { // JSON has no unknown fields
-		if l := fmt.Sprint(JSON.Losses(stored)); l != "[1 op: fields and values that Chakra's JSON does not have]" {
+		if l := fmt.Sprint(JSON.Losses(stored)); l != "[1 op: fields and values that Chakra's JSON cannot represent]" {
 			t.Errorf("losses as JSON: %v", l)
 		}
 		f := messages(t, content)
@@ -238,14 +238,14 @@ func TestBad(t *testing.T) {
 	for _, c := range []struct{ name, want, lenient string }{
 		{"empty", "offset 0: frame: expected a trace, which begins with the metadata of its file, found an empty file", ""},
 		{"truncated_body", "offset 191: frame: expected a message of 29 bytes, found 26 to the end of the file",
-			"offset 191: expected a message of 29 bytes, found 26 to the end of the file: the rest is left out"},
+			"offset 191: expected a message of 29 bytes, found 26 to the end of the file: the rest is skipped"},
 		{"truncated_length", "offset 221: frame: expected the length of a message, found unexpected EOF",
-			"offset 221: expected the length of a message, found unexpected EOF: the rest is left out"},
-		{"cycle", "offset 9: graph: expected nodes that can run, found a circle of 3: node 1 waits for node 3, which waits for " +
+			"offset 221: expected the length of a message, found unexpected EOF: the rest is skipped"},
+		{"cycle", "offset 9: graph: expected acyclic dependencies, found a cycle of 3: node 1 waits for node 3, which waits for " +
 			"node 2, which waits for node 1", ""},
-		{"self_dep", "offset 9: graph: expected nodes that can run, found node 1, which waits for itself", ""},
-		{"dangling_data_dep", "offset 36: graph: expected dependencies on nodes of the file, found node 2, which waits for node 77",
-			"node 2 has a data dependency on a node that the file does not have: it is left out"},
+		{"self_dep", "offset 9: graph: expected acyclic dependencies, found node 1, which waits for itself", ""},
+		{"dangling_data_dep", "offset 36: graph: expected a dependency on a node of the file, found node 2, which waits for node 77",
+			"node 2 has a data dependency on a missing node; the dependency is skipped"},
 		{"duplicate_id", "offset 36: graph: expected a number that no other node has, found another node 1", ""},
 		{"garbage_body", "offset 9: message: expected the tag of a field of a node, found unexpected EOF", ""},
 	} {
@@ -290,8 +290,8 @@ func TestOdd(t *testing.T) {
 		{"empty_metadata", "1 calc 5us\n", "", ""},
 		{"zero_length_frame_middle", "0 calc marker stream=2\n1 calc 5us\n2 calc 5us\n", "", ""},
 		{"dangling_ctrl_dep", "1 calc 5us\n2 calc 5us\n",
-			"node 2 has a control dependency on a node that the file does not have: it is left out",
-			"offset 36: graph: expected dependencies on nodes of the file, found node 2, which waits for node 77"},
+			"node 2 has a control dependency on a missing node; the dependency is skipped",
+			"offset 36: graph: expected a dependency on a node of the file, found node 2, which waits for node 77"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name := filepath.Join("testdata/bad", c.name+".et")
@@ -352,7 +352,7 @@ func TestOldSchemas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(strings.Join(warnings, "\n"), "in the schema of Chakra 0.0.") {
+			if !strings.Contains(strings.Join(warnings, "\n"), "has the old schema of Chakra 0.0.") {
 				t.Errorf("warnings %q", warnings)
 			}
 			var objects strings.Builder

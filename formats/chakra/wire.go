@@ -1,9 +1,9 @@
-// This file takes messages off the wire and puts them on it. The wire is protobuf's
-// (https://protobuf.dev/programming-guides/encoding/), the messages are those of Chakra's et_def.proto.
+// This file decodes and encodes messages in protobuf's wire format
+// (https://protobuf.dev/programming-guides/encoding/). The messages are those of Chakra's et_def.proto.
 //
-// What is read may have its fields in any order, numbers packed or not, fields that the schema does not have and
-// messages in several parts. What is written has its fields in ascending order and its numbers packed, so that the
-// common form comes out as it went in.
+// Input may have fields in any order, numbers packed or not, fields outside the schema, and messages in several
+// parts. Output has fields in ascending order and packed numbers, so that the usual form is restored byte for
+// byte.
 
 package chakra
 
@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The tags of fields: the number of the field, and how its value is written.
+// The tags of fields: field number and wire type.
 const (
 	metaVersion = 1<<3 | uint64(protowire.BytesType)
 	metaAttr    = 2<<3 | uint64(protowire.BytesType)
@@ -43,14 +43,14 @@ const (
 	listValues = 1 // of every list message
 )
 
-// malformed says what is wrong with bytes, and where: rest begins there. Its capacity tells how far that is from the
-// end of the whole, see offsetIn.
+// malformed reports an error in bytes, which begins at rest. The capacity of rest gives its distance from the end
+// of the data, see offsetIn.
 type malformed struct {
 	rest            []byte
 	expected, found string
 }
 
-// offsetIn returns where in data the mistake is; 0 in a message that came in several parts, which were joined
+// offsetIn returns the offset of the error in data, or 0 in a message of several parts, which were joined
 // elsewhere.
 func (m *malformed) offsetIn(data []byte) int64 {
 	if at := cap(data) - cap(m.rest); at >= 0 && at <= len(data) {
@@ -86,11 +86,11 @@ func bytesOf(b []byte) ([]byte, int) {
 	return protowire.ConsumeBytes(b)
 }
 
-// skip returns the length of the field that b begins with, behind its tag.
+// skip returns the length of the field at the beginning of b, without its tag.
 func skip(tag uint64, b []byte) (int, *malformed) {
 	num, typ := protowire.DecodeTag(tag)
 	if num < 1 {
-		return 0, bad(b, "a field number", "an impossible one")
+		return 0, bad(b, "a field number", "an invalid one")
 	}
 	n := protowire.ConsumeFieldValue(num, typ, b)
 	if n < 0 {
@@ -99,7 +99,8 @@ func skip(tag uint64, b []byte) (int, *malformed) {
 	return n, nil
 }
 
-// fields calls take with every field of a message: its tag, its value where that is a number or bytes, and all of it.
+// fields calls take with every field of a message: its tag, its value if that is a number or bytes, and the whole
+// field.
 func fields(b []byte, take func(tag, number uint64, value, whole []byte) *malformed) *malformed {
 	for len(b) > 0 {
 		tag, k := varint(b)
@@ -139,24 +140,24 @@ func text(b []byte) (string, *malformed) {
 	return string(b), nil
 }
 
-// wireNode is a node as it stands on the wire: its parts are slices of the file. It is used again from node to node.
+// wireNode is a node in wire format: its parts are slices of the file. Nodes share it.
 type wireNode struct {
 	id, start, duration uint64
 	typ                 NodeType
 	name                []byte
 	ctrl, data          []uint64
-	inputs, outputs     []byte // nil: there are none
+	inputs, outputs     []byte // nil: none
 	attrs               [][]byte
-	block               []byte // all attributes with their tags, where nothing is between them; else nil
+	block               []byte // all attributes with their tags, if they are adjacent; else nil
 	unknown             []byte
 }
 
-// parse reads a node.
+// parse parses a node.
 func (n *wireNode) parse(b []byte) *malformed {
 	*n = wireNode{ctrl: n.ctrl[:0], data: n.data[:0], attrs: n.attrs[:0]}
 	var first []byte // the message from its first attribute on
-	last := 0        // the capacity behind the last attribute
-	together := true // nothing is between the attributes
+	last := 0        // capacity after the last attribute
+	together := true // the attributes are adjacent
 	for len(b) > 0 {
 		field := b
 		tag, k := varint(b)
@@ -239,8 +240,7 @@ func (n *wireNode) parse(b []byte) *malformed {
 	return nil
 }
 
-// mergeBytes reads a message that is a field into one that may be there in part, and returns its length. Messages are
-// merged by putting one behind the other.
+// mergeBytes appends a message field to its earlier parts, and returns its length. Concatenation merges messages.
 func mergeBytes(message *[]byte, b []byte) int {
 	part, k := protowire.ConsumeBytes(b)
 	switch {
@@ -253,16 +253,16 @@ func mergeBytes(message *[]byte, b []byte) int {
 	return k
 }
 
-// wireAttr is an attribute as it stands on the wire.
+// wireAttr is an attribute in wire format.
 type wireAttr struct {
 	name, doc []byte
 	kind      Kind
 	num       uint64 // as in Attr
-	value     []byte // of a string, of bytes, or the message that a list is
+	value     []byte // of a string, of bytes, or the message of a list
 	unknown   []byte
 }
 
-// parse reads an attribute.
+// parse parses an attribute.
 func (a *wireAttr) parse(b []byte) *malformed {
 	*a = wireAttr{}
 	for len(b) > 0 {
@@ -306,7 +306,7 @@ func (a *wireAttr) parse(b []byte) *malformed {
 	return nil
 }
 
-// parseValue reads the value of an attribute and returns its length. The last one that an attribute has counts, but
+// parseValue parses the value of an attribute and returns its length. The last value of an attribute counts, but
 // lists of one kind are joined.
 func (a *wireAttr) parseValue(kind Kind, b []byte) int {
 	var k int
@@ -330,7 +330,7 @@ func (a *wireAttr) parseValue(kind Kind, b []byte) int {
 	return k
 }
 
-// wireType returns how a value of the kind is written.
+// wireType returns the wire type of the kind.
 func (k Kind) wireType() protowire.Type {
 	switch k {
 	case FloatVal, Fixed32Val, Sfixed32Val:
@@ -343,7 +343,7 @@ func (k Kind) wireType() protowire.Type {
 	return protowire.BytesType
 }
 
-// normal turns what is on the wire for a number of the kind into what Attr keeps.
+// normal converts a number of the kind from wire format to Attr's representation.
 func (k Kind) normal(v uint64) uint64 {
 	switch k {
 	case Int32Val, Sfixed32Val:
@@ -360,7 +360,7 @@ func (k Kind) normal(v uint64) uint64 {
 	return v
 }
 
-// appendNumber puts a number of the kind on the wire, without a tag.
+// appendNumber appends a number of the kind in wire format, without a tag.
 func (k Kind) appendNumber(b []byte, v uint64) []byte {
 	switch k.wireType() {
 	case protowire.Fixed32Type:
@@ -388,7 +388,7 @@ func (a *wireAttr) attr() (Attr, *malformed) {
 	return m, nil
 }
 
-// parseList reads the message that is a list of scalars.
+// parseList parses the message of a list of scalars.
 func (a *Attr) parseList(scalar Kind, b []byte) *malformed {
 	const packed = listValues<<3 | uint64(protowire.BytesType)
 	single := listValues<<3 | uint64(scalar.wireType())
@@ -425,7 +425,7 @@ func (a *Attr) parseList(scalar Kind, b []byte) *malformed {
 	})
 }
 
-// appendMessage puts a message on the wire that is a field of another; body appends its content.
+// appendMessage appends a message that is a field of another; body appends its content.
 func appendMessage(b []byte, tag uint64, body func([]byte) []byte) []byte {
 	b = protowire.AppendVarint(b, tag)
 	start := len(b)
@@ -433,7 +433,7 @@ func appendMessage(b []byte, tag uint64, body func([]byte) []byte) []byte {
 	return fixLength(b, start)
 }
 
-// fixLength puts the length of what follows it into the byte at start, making room if it needs more than that.
+// fixLength sets the byte at start to the length of the data after it, and inserts bytes if it needs more.
 func fixLength(b []byte, start int) []byte {
 	n := len(b) - start - 1
 	extra := protowire.SizeVarint(uint64(n)) - 1
@@ -447,7 +447,7 @@ func fixLength(b []byte, start int) []byte {
 	return b
 }
 
-// appendText puts a field of text on the wire, unless it is empty.
+// appendText appends a text field unless it is empty.
 func appendText(b []byte, tag uint64, s string) []byte {
 	if s == "" {
 		return b
@@ -455,7 +455,7 @@ func appendText(b []byte, tag uint64, s string) []byte {
 	return protowire.AppendString(protowire.AppendVarint(b, tag), s)
 }
 
-// append puts the fields of an attribute on the wire.
+// append appends the fields of an attribute.
 func (a *Attr) append(b []byte) []byte {
 	b = appendText(b, attrName, a.Name)
 	b = appendText(b, attrDoc, a.Doc)
@@ -492,7 +492,7 @@ func (a *Attr) appendList(b []byte, scalar Kind) []byte {
 	return append(b, a.listUnknown...)
 }
 
-// appendAttrs puts attributes on the wire, as fields with the tag.
+// appendAttrs appends attributes as fields with the tag.
 func appendAttrs(b []byte, tag uint64, attrs []Attr) []byte {
 	for i := range attrs {
 		b = appendMessage(b, tag, attrs[i].append)
@@ -500,14 +500,14 @@ func appendAttrs(b []byte, tag uint64, attrs []Attr) []byte {
 	return b
 }
 
-// append puts the fields of file metadata on the wire.
+// append appends the fields of file metadata.
 func (m *Metadata) append(b []byte) []byte {
 	b = appendText(b, metaVersion, m.Version)
 	b = appendAttrs(b, metaAttr, m.Attr)
 	return append(b, m.Unknown...)
 }
 
-// parse reads file metadata.
+// parse parses file metadata.
 func (m *Metadata) parse(b []byte) *malformed {
 	*m = Metadata{}
 	return fields(b, func(tag, _ uint64, value, whole []byte) (err *malformed) {
@@ -533,7 +533,7 @@ func parseAttr(to *[]Attr, b []byte) *malformed {
 	return err
 }
 
-// wireIO is what a node says of its inputs or outputs as it stands on the wire: values, shapes and types.
+// wireIO is the description of a node's inputs or outputs in wire format: values, shapes and types.
 type wireIO struct {
 	texts   [3][]byte
 	unknown []byte
@@ -595,7 +595,7 @@ func (n *wireNode) node() (Node, *malformed) {
 	return m, nil
 }
 
-// append puts the fields of a node on the wire.
+// append appends the fields of a node.
 func (n *Node) append(b []byte) []byte {
 	b = appendNonzero(b, nodeID, n.ID)
 	b = appendText(b, nodeName, n.Name)
@@ -615,7 +615,7 @@ func (n *Node) append(b []byte) []byte {
 	return append(b, n.Unknown...)
 }
 
-// unwire makes attributes of those that the node has as they are on the wire, which must be right.
+// unwire decodes the wired attributes of the node, which must be valid.
 func (n *Node) unwire() {
 	if n.wired == nil {
 		return
@@ -626,7 +626,7 @@ func (n *Node) unwire() {
 	n.Attr, n.wired = append(usual.Attr, n.Attr...), nil
 }
 
-// appendNonzero puts a number on the wire, unless it is 0.
+// appendNonzero appends a number unless it is 0.
 func appendNonzero(b []byte, tag, v uint64) []byte {
 	if v == 0 {
 		return b
@@ -647,7 +647,7 @@ func appendIDs(b []byte, tag uint64, ids []uint64) []byte {
 	return fixLength(b, start)
 }
 
-// appendFrame puts a message into a file: its length, and what body appends.
+// appendFrame appends a message to a file: its length, and the bytes that body appends.
 func appendFrame(b []byte, body func([]byte) []byte) []byte {
 	start := len(b)
 	return fixLength(body(append(b, 0)), start)

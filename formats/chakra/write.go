@@ -1,5 +1,5 @@
-// This file writes traces: every op becomes a node again, with what its attributes tell of the one that it was read
-// from, or as a node that simulators take.
+// This file writes traces: every op becomes a node, either restored from its attributes or in a form that
+// simulators accept.
 
 package chakra
 
@@ -16,10 +16,10 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// version is that of the schema, for files that come from no other.
+// version is the schema version of files that come from no other file.
 const version = "0.0.4"
 
-// outputSize is how much is written at a time.
+// outputSize is the size of a write in bytes.
 const outputSize = 256 << 10
 
 func write(create func(suffix string) (io.Writer, error), t *dag.Trace, o format.WriteOptions) error {
@@ -43,7 +43,7 @@ func writeJSON(create func(suffix string) (io.Writer, error), t *dag.Trace, o fo
 		})
 }
 
-// writeFiles writes a trace in the form that two functions give its messages.
+// writeFiles writes a trace in the form of two functions that encode messages.
 func writeFiles(create func(suffix string) (io.Writer, error), t *dag.Trace, o format.WriteOptions, ending string,
 	metadata func([]byte, *Metadata) []byte, node func([]byte, *Node) []byte) error {
 	p, err := newPlan(t)
@@ -82,7 +82,7 @@ func writeFiles(create func(suffix string) (io.Writer, error), t *dag.Trace, o f
 	return p.writeGroups(create)
 }
 
-// metadata returns that of the file of a rank, and whether it is on record from a file.
+// metadata returns the metadata of a rank's file, and whether it comes from a file.
 func (p *plan) metadata(rank int) (Metadata, bool) {
 	if p.known != nil {
 		if m, ok := p.known.metadataOf(rank); ok {
@@ -92,12 +92,12 @@ func (p *plan) metadata(rank int) (Metadata, bool) {
 	return Metadata{Version: version}, false
 }
 
-// idleNode returns what a rank does that has nothing to do: ASTRA-sim refuses a file without nodes.
+// idleNode returns the node of a rank without ops, because ASTRA-sim refuses a file without nodes.
 func idleNode() *Node {
 	return &Node{Name: "idle", Type: CompNode, wired: appendUsual(nil, &dag.Op{Kind: dag.Calc}, "")}
 }
 
-// writeGroups writes the file of communicators, if there are any but that of all ranks.
+// writeGroups writes the file of communicators, if there are any besides the one of all ranks.
 func (p *plan) writeGroups(create func(suffix string) (io.Writer, error)) error {
 	comms := p.t.Comms
 	if len(comms) < 2 {
@@ -131,7 +131,7 @@ func (p *plan) writeGroups(create func(suffix string) (io.Writer, error)) error 
 	return out.Flush()
 }
 
-// warn says what simulators stop at or make nothing of, unless it was read from such files.
+// warn reports data that simulators refuse or ignore, unless it was read from such files.
 func (p *plan) warn(o format.WriteOptions) {
 	if o.Warn == nil {
 		return
@@ -162,10 +162,10 @@ func (p *plan) warn(o format.WriteOptions) {
 		count int64
 		text  string
 	}{
-		{idle, "%d ranks do nothing: each gets a computation of no time, for ASTRA-sim refuses files without nodes"},
-		{empty, "%d messages of 0 bytes, at which ASTRA-sim stops"},
-		{own, "%d messages of a rank to itself, at which ASTRA-sim stops"},
-		{refused, "%d ops of barriers, reduces, gathers or scatters, at which ASTRA-sim stops: lower them " +
+		{idle, "%d idle ranks get a computation of duration 0, because ASTRA-sim refuses files without nodes"},
+		{empty, "%d messages have 0 bytes, which ASTRA-sim refuses"},
+		{own, "%d messages go from a rank to itself, which ASTRA-sim refuses"},
+		{refused, "%d ops of barriers, reduces, gathers or scatters, which ASTRA-sim refuses: lower them " +
 			"(--lower collectives)"},
 		{bcasts, "%d ops of bcasts, for which ASTRA-sim takes their recorded duration or 1 ns, " +
 			"unless they are lowered (--lower collectives)"},
@@ -208,21 +208,21 @@ func (s *storedIO) io() *IOInfo {
 	return &IOInfo{s.Values, s.Shapes, s.Types, s.Unknown}
 }
 
-// rankWriter turns the ops of a rank into nodes. It is used again from rank to rank.
+// rankWriter converts the ops of a rank to nodes. Ranks share it.
 type rankWriter struct {
 	p     *plan
 	r     *dag.Rank
 	rank  int
-	attrs []*opAttrs // of each op that has some which are of this format
+	attrs []*opAttrs // of each op with attributes of this format
 	ids   []uint64   // nil: the op's index
-	order []int32    // the ops in the order of the file; nil: their own
-	start [][]int32  // of each op: what must have finished before the ops can have started for whose start it waits
+	order []int32    // the ops in file order; nil: op order
+	start [][]int32  // per op: the ops that must finish before the starts that it waits for
 
 	n          Node
 	a          []Attr
 	usual      []byte
-	foreign    int64 // ops whose attributes are not of this format
-	renumbered bool  // the nodes have other numbers than the ops know
+	foreign    int64 // ops whose attributes are of another format
+	renumbered bool  // the node numbers differ from those in the ops' attributes
 }
 
 // begin begins a rank.
@@ -250,7 +250,7 @@ func (w *rankWriter) begin(p *plan, rank int) error {
 	return nil
 }
 
-// of returns the attributes of an op, nil if it has none of this format.
+// of returns the attributes of an op, or nil if it has none of this format.
 func (w *rankWriter) of(i int) *opAttrs {
 	if i < len(w.attrs) {
 		return w.attrs[i]
@@ -258,7 +258,7 @@ func (w *rankWriter) of(i int) *opAttrs {
 	return nil
 }
 
-// number finds the numbers of the nodes. They must ascend, else they are the places of the ops.
+// number determines the node numbers: those of the ops' attributes if they ascend, else the indices of the ops.
 func (w *rankWriter) number() {
 	known := false
 	for _, a := range w.attrs {
@@ -298,7 +298,7 @@ func (w *rankWriter) has(id uint64) bool {
 	return found
 }
 
-// arrange finds the order of the nodes in the file.
+// arrange determines the order of the nodes in the file.
 func (w *rankWriter) arrange() {
 	known := false
 	for _, a := range w.attrs {
@@ -324,7 +324,7 @@ func (w *rankWriter) arrange() {
 	w.order = order
 }
 
-// inFile returns which op is the k-th node of the file.
+// inFile returns the op of the k-th node of the file.
 func (w *rankWriter) inFile(k int) int {
 	if w.order == nil {
 		return k
@@ -332,7 +332,7 @@ func (w *rankWriter) inFile(k int) int {
 	return int(w.order[k])
 }
 
-// node returns the node of op i. It is good until the next one.
+// node returns the node of op i. It is valid until the next call.
 func (w *rankWriter) node(i int) *Node {
 	op := w.r.Op(i)
 	if op.Kind == dag.Send || op.Kind == dag.Recv {
@@ -366,18 +366,18 @@ func (w *rankWriter) node(i int) *Node {
 	}
 	w.setAttrs(&op, a)
 	if op.Subkind == dag.Marker && n.Type == CompNode {
-		n.DurationMicros = 0 // simulators would take that long for it
+		n.DurationMicros = 0 // simulators would use it as the node's duration
 	}
 	return n
 }
 
-// oneSize reports whether an op is of the kinds of collective that have one size, which for some members is only what
-// they contribute and for others only what they receive. All files have it as comm_size.
+// oneSize reports whether an op is a collective with one size, which some members only contribute and others only
+// receive. All files have it as comm_size.
 func oneSize(op *dag.Op) bool {
 	return op.Kind == dag.Coll && (op.Subkind == dag.Bcast || op.Subkind == dag.Reduce)
 }
 
-// micros returns a time in whole microseconds, half a one rounded up.
+// micros returns a time in whole microseconds, rounded half up.
 func micros(t dag.Time) uint64 {
 	us := uint64(t / dag.Microsecond)
 	if t%dag.Microsecond >= dag.Microsecond/2 {
@@ -408,7 +408,7 @@ func (w *rankWriter) setDeps(i int, a *opAttrs) {
 	}
 }
 
-// insertDangling puts dependencies on nodes that do not exist back in their places.
+// insertDangling restores dependencies on missing nodes at their positions.
 func (w *rankWriter) insertDangling(ids []uint64, missing []dangling) []uint64 {
 	for _, d := range missing {
 		if at := d[0]; at <= uint64(len(ids)) && !w.has(d[1]) {
@@ -431,7 +431,7 @@ func (w *rankWriter) setAttrs(op *dag.Op, a *opAttrs) {
 	n.Type = typ
 	mapped := typ
 	if op.Kind == dag.Calc && typ == CommCollNode {
-		mapped = InvalidNode // whose attributes are no columns
+		mapped = InvalidNode // its attributes are no columns
 	}
 	seen := uint32(0)
 	for i := range attrs {
@@ -454,20 +454,20 @@ func (w *rankWriter) setAttrs(op *dag.Op, a *opAttrs) {
 	n.Attr = w.a
 }
 
-// storedAttr is an attribute that is known from a file.
+// storedAttr is an attribute from a file.
 type storedAttr struct {
 	Attr
 	implied bool // the op's columns have the value
 }
 
-// stored returns the type and the attributes that are known of an op's node, false where nothing is known or it does
-// not suit the op.
+// stored returns the stored type and attributes of an op's node. ok is false if there are none or they do not
+// match the op.
 func (w *rankWriter) stored(op *dag.Op, a *opAttrs) (typ NodeType, attrs []storedAttr, ok bool) {
 	typ, attrs, ok = w.recall(op, a)
 	return typ, attrs, ok && (typ != CommCollNode || op.Kind != dag.Calc || !knownCollective(attrs))
 }
 
-// knownCollective reports whether the attributes of a collective say which one it is.
+// knownCollective reports whether the attributes of a collective identify it.
 func knownCollective(attrs []storedAttr) bool {
 	for i := range attrs {
 		if a := &attrs[i]; a.Name == collectiveName {
@@ -478,7 +478,7 @@ func knownCollective(attrs []storedAttr) bool {
 	return false
 }
 
-// recall returns what stored returns, but a computation may have been any collective.
+// recall is stored without the check that a collective's kind is known.
 func (w *rankWriter) recall(op *dag.Op, a *opAttrs) (typ NodeType, attrs []storedAttr, ok bool) {
 	if a.Layout != "" {
 		l, known := w.p.layouts[a.Layout]
@@ -535,7 +535,7 @@ func (w *rankWriter) recall(op *dag.Op, a *opAttrs) (typ NodeType, attrs []store
 	return typ, attrs, true
 }
 
-// suits reports whether a node of the type can be what the op was read from.
+// suits reports whether the op may have been read from a node of the type.
 func suits(t NodeType, op *dag.Op) bool {
 	if op.Kind == dag.Calc {
 		marker := op.Subkind == dag.Marker
@@ -544,8 +544,7 @@ func suits(t NodeType, op *dag.Op) bool {
 	return t == typeOf(op)
 }
 
-// stale reports whether an attribute that stands for a column is not what the op was read from, because the op was
-// changed since.
+// stale reports whether the attribute of a column differs from the op, because the op has changed since reading.
 func (w *rankWriter) stale(c column, a *Attr, op *dag.Op) bool {
 	switch c {
 	case rootColumn:
@@ -576,7 +575,7 @@ func (w *rankWriter) stale(c column, a *Attr, op *dag.Op) bool {
 	return v != c.valueOf(op)
 }
 
-// usualColumns are the columns of each type of node that attributes stand for, with their names.
+// usualColumns are the columns that attributes of each node type represent, with their names.
 var usualColumns = [numNodeTypes][]struct {
 	column
 	name string
@@ -592,8 +591,8 @@ var usualColumns = [numNodeTypes][]struct {
 		{dimsColumn, dimsName}, {priorityColumn, priorityName}, {rootColumn, rootName}},
 }
 
-// appendLacking appends the attributes of columns that an op has and the node that it was read from had not, because
-// the op was changed since. seen says which columns have attributes.
+// appendLacking appends the attributes of columns that an op has and its node lacked, because the op has changed
+// since reading. seen is the set of columns with attributes.
 func appendLacking(attrs []Attr, t NodeType, seen uint32, op *dag.Op, group string) []Attr {
 	for _, u := range usualColumns[t] {
 		if seen&(1<<u.column) != 0 {
@@ -618,7 +617,7 @@ func appendLacking(attrs []Attr, t NodeType, seen uint32, op *dag.Op, group stri
 	return attrs
 }
 
-// hasOldGroup reports whether attributes name the group under the name of old.
+// hasOldGroup reports whether attributes have the group under its old name.
 func hasOldGroup(attrs []Attr, group string) bool {
 	for i := range attrs {
 		if attrs[i].Name == oldGroupName {

@@ -97,18 +97,18 @@ func TestWriteForeign(t *testing.T) {
 	for _, l := range Format.Losses(trace) {
 		fmt.Fprintln(&losses, l)
 	}
-	want = `2 ops: dependencies on starts of ops, which become ones on what those wait for
+	want = `2 ops: dependencies on starts of ops, replaced by the dependencies of those ops
 1 op: release times
 1 op: durations rounded to whole microseconds
-1 op: markers, which become computations of no time
+1 op: markers, which become computations of duration 0
 4 ops: tags, renumbered
 2 ops: communicators of messages
-1 op: sizes of receives, which become those of their messages
+1 op: sizes of receives, replaced by the sizes of their messages
 1 op: received sizes of collectives
-2 ops: names of communicators that are no numbers
+2 ops: names of communicators other than numbers
 1 op: tags of collectives
 11 ops: streams
-1 op: network interfaces
+1 op: NICs
 1 op: measured times
 1 op: attributes
 `
@@ -153,10 +153,10 @@ func TestWriteWarnings(t *testing.T) {
 	b.Rank(0).Recv(0, 8, 8)
 	b.Rank(1).Recv(0, 0, 7)
 	trace := b.Trace()
-	want := `1 ranks do nothing: each gets a computation of no time, for ASTRA-sim refuses files without nodes
-1 messages of 0 bytes, at which ASTRA-sim stops
-1 messages of a rank to itself, at which ASTRA-sim stops
-8 ops of barriers, reduces, gathers or scatters, at which ASTRA-sim stops: lower them (--lower collectives)
+	want := `1 idle ranks get a computation of duration 0, because ASTRA-sim refuses files without nodes
+1 messages have 0 bytes, which ASTRA-sim refuses
+1 messages go from a rank to itself, which ASTRA-sim refuses
+8 ops of barriers, reduces, gathers or scatters, which ASTRA-sim refuses: lower them (--lower collectives)
 2 ops of bcasts, for which ASTRA-sim takes their recorded duration or 1 ns, unless they are lowered ` +
 		`(--lower collectives)`
 	if got := warningsOf(t, trace); got != want {
@@ -282,12 +282,12 @@ func TestRefused(t *testing.T) {
 		{dag.Op{Kind: dag.Recv, Peer: dag.AnySource}, "rank 1, op 1: a receive from any source, which Chakra cannot express"},
 		{dag.Op{Kind: dag.Recv, Tag: dag.AnyTag}, "rank 1, op 1: a receive with any tag, which Chakra cannot express"},
 		{dag.Op{Kind: dag.Send, Peer: -1}, "rank 1, op 1: a send with rank -1"},
-		{dag.Op{Kind: dag.Coll, Subkind: dag.Scan}, "rank 1, op 1: Chakra has no scan: lower such collectives first (--lower)"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Scan}, "rank 1, op 1: Chakra has no scan: lower the collectives first (--lower collectives)"},
 		{dag.Op{Kind: dag.Coll, Subkind: dag.Alltoallv},
-			"rank 1, op 1: Chakra has no alltoallv: lower such collectives first (--lower)"},
-		{dag.Op{Kind: dag.IO, Subkind: dag.Read}, "rank 1, op 1: Chakra has no access to storage: lower it first (--lower)"},
-		{dag.Op{Kind: dag.Calc, Duration: -1}, "rank 1, op 1: a negative size, time or number of operations"},
-		{dag.Op{Kind: dag.Coll, Subkind: dag.Barrier, Comm: 1}, "rank 1, op 1: communicator 1 of a trace with 1"},
+			"rank 1, op 1: Chakra has no alltoallv: lower the collectives first (--lower collectives)"},
+		{dag.Op{Kind: dag.IO, Subkind: dag.Read}, "rank 1, op 1: Chakra has no storage access: lower it first (--lower directdrive)"},
+		{dag.Op{Kind: dag.Calc, Duration: -1}, "rank 1, op 1: expected a size, time and flops of 0 or more, found a negative one"},
+		{dag.Op{Kind: dag.Coll, Subkind: dag.Barrier, Comm: 1}, "rank 1, op 1: expected one of 1 communicators, found 1"},
 		{dag.Op{Kind: dag.Mem}, "rank 1, op 1: a mem cannot be of the kind "},
 	} {
 		b := dag.NewBuilder(2)
@@ -309,7 +309,7 @@ func TestRefused(t *testing.T) {
 	b.Rank(0).Calc(0, 1)
 	b.Rank(0).Calc(0, 0)
 	if err := Format.WriteFiles(nil, b.Trace(), format.WriteOptions{}); err == nil ||
-		err.Error() != "rank 0, op 0: it waits for itself, in a circle of 2 ops" {
+		err.Error() != "rank 0, op 0: cyclic dependency of 2 ops" {
 		t.Errorf("error %v for a circle", err)
 	}
 	if err := Format.WriteFiles(nil, &dag.Trace{}, format.WriteOptions{}); err == nil {
@@ -414,7 +414,7 @@ func TestLongStarts(t *testing.T) {
 		r.RequiresStart(op, op-2)
 	}
 	_, err := inheritStarts(&b.Trace().Ranks[0])
-	if err == nil || !strings.Contains(err.Error(), "too many to wait for all of their ends instead") {
+	if err == nil || !strings.Contains(err.Error(), "too many dependencies to convert") {
 		t.Errorf("error %v", err)
 	}
 	b = dag.NewBuilder(1)

@@ -175,7 +175,7 @@ func TestCommGroups(t *testing.T) {
 	}
 	want(t, runPages("x", "--comm-groups", "none", "-o", "out.parquet"), 1, "", "copy: none: no such file or directory\n")
 	want(t, runPages("l.lines", "--comm-groups", "none", "-o", "out.parquet"), 0, "", "copy: warning: l.lines: "+
-		"--comm-groups none is not used: a trace in lines defines its communicators itself\n")
+		"--comm-groups none is not used: a lines trace defines its communicators itself\n")
 	if len(last.Inputs) != 1 {
 		t.Errorf("inputs %v", last.Inputs)
 	}

@@ -1,5 +1,5 @@
-// Package astratext reads the workloads of ASTRA-sim 1.0: a text that describes a model layer by layer, and how its
-// training is spread over NPUs. They become what the converter of Chakra makes of them, node for node.
+// Package astratext reads the workloads of ASTRA-sim 1.0: a text that describes a model layer by layer, and how
+// its training is distributed over NPUs. It converts them as Chakra's converter does, node for node.
 //
 // docs/reference/formats/astratext.md describes the texts and the traces.
 package astratext
@@ -18,11 +18,10 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Format is the text of ASTRA-sim 1.0. How many ranks, how many passes and how long a cycle is are
-// [format.ModelOptions].
+// Format is the text format of ASTRA-sim 1.0. [Options] give the number of ranks and passes and the cycle.
 var Format = format.Format{
 	Name:    "astratext",
-	Title:   "workloads of ASTRA-sim 1.0, a text of layers",
+	Title:   "ASTRA-sim 1.0 text workloads, layer by layer",
 	Detect:  detect,
 	Read:    read,
 	Options: Table,
@@ -41,14 +40,14 @@ func detect(head []byte) bool {
 	return err == nil && (known || unsupported[string(words[0])])
 }
 
-// What is made of a text is bounded, for a few lines and two flags can ask for any number of nodes.
+// Limits on the nodes of a text, because a few lines and two flags can request any number.
 const (
 	maxLayers   = 1 << 16
-	maxNodes    = 1 << 22 // of a rank
-	maxAllNodes = 1 << 26 // of all ranks
+	maxNodes    = 1 << 22 // per rank
+	maxAllNodes = 1 << 26 // over all ranks
 )
 
-// schema is what the converter of Chakra calls its own version.
+// schema is the version that Chakra's converter writes.
 const schema = "1.0.2-chakra.1.0.0"
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -68,17 +67,17 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	ranks, passes := max(own.Ranks, o.Ranks, 1), max(own.Passes, 1)
 	perPass := max(len(w.run(1)), 1)
 	if perPass > maxNodes/passes || perPass*passes > maxAllNodes/ranks {
-		return nil, format.FileErrorf(in.Name, "%d ranks that go %d times through %d nodes, "+
-			"expected at most %d nodes a rank, %d in all", ranks, passes, perPass, maxNodes, maxAllNodes)
+		return nil, format.FileErrorf(in.Name, "%d ranks with %d passes of %d nodes: "+
+			"expected at most %d nodes per rank, %d in total", ranks, passes, perPass, maxNodes, maxAllNodes)
 	}
 	f := w.file(passes)
 	if max(own.Ranks, o.Ranks) == 0 {
-		o.Warn("%s: read as the workload of 1 rank: --ranks says how many NPUs there are, which the text does not",
+		o.Warn("%s: read as the workload of 1 rank, because the text has no number of NPUs; set it with --ranks",
 			in.Name)
 	}
 	if own.Cycle == 0 && slices.ContainsFunc(f.Nodes, func(n chakra.Node) bool { return n.DurationMicros > 0 }) {
-		o.Warn("%s: each cycle is read as a microsecond, as Chakra's converter does; "+
-			"--cycle 1ns is what ASTRA-sim 1.0 meant", in.Name)
+		o.Warn("%s: a cycle is read as 1 us, as by Chakra's converter; "+
+			"ASTRA-sim 1.0 uses --cycle 1ns", in.Name)
 	}
 	var durations dag.Column[dag.Time]
 	if own.Cycle != 0 {
@@ -107,8 +106,8 @@ func (w *workload) file(passes int) chakra.File {
 	return chakra.File{Metadata: chakra.Metadata{Attr: attrs}, Nodes: w.run(passes)}
 }
 
-// number gives the ops of each rank the ids behind those of the rank before, as the converter does. They all have those
-// of rank 0, which count from 0.
+// number shifts the ids of each rank's ops behind those of the previous rank, as the converter does. Before, each
+// rank has the ids of rank 0, from 0.
 func number(t *dag.Trace) {
 	first := &t.Ranks[0]
 	attrs := make([]string, first.Len())
@@ -118,7 +117,7 @@ func number(t *dag.Trace) {
 	if len(attrs) == 0 {
 		return
 	}
-	others := "}" // that the first op has
+	others := "}" // of the first op
 	if attrs[0] != "" {
 		others = "," + strings.TrimPrefix(attrs[0], "{")
 	}
@@ -132,7 +131,8 @@ func number(t *dag.Trace) {
 	}
 }
 
-// takeDurations takes the durations, in cycles, off nodes, whose ids are those of ops.
+// takeDurations removes the durations, in cycles, from nodes whose ids are those of ops, and returns them as
+// times.
 func takeDurations(nodes []chakra.Node, cycle dag.Time) (dag.Column[dag.Time], error) {
 	durations := make(dag.Column[dag.Time], len(nodes))
 	for op := range nodes {

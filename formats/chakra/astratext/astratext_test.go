@@ -33,9 +33,9 @@ func TestErrors(t *testing.T) {
 		"DATA\n":                       "w.txt:2: expected a kind of workload",
 		"\nDATA\n":                     "w.txt:1: expected a kind of workload, such as DATA, found an empty line",
 		"SERIAL\n1\n":                  `w.txt:1: expected MICRO, DATA, MODEL, HYBRID_DATA_MODEL,`,
-		"HYBRID_TRANSFORMER x: 4\n1\n": "found HYBRID_TRANSFORMER, which only ASTRA-sim 1.0 can run",
-		"HYBRID_CUSTOMIZED\n1\n":       "w.txt:1: expected a kind that Chakra's converter knows",
-		"DATA\n1 2\n":                  "w.txt:2: expected a number of layers alone, found 2 fields",
+		"HYBRID_TRANSFORMER x: 4\n1\n": "found HYBRID_TRANSFORMER, which only ASTRA-sim 1.0 supports",
+		"HYBRID_CUSTOMIZED\n1\n":       "w.txt:1: expected a kind that Chakra's converter supports",
+		"DATA\n1 2\n":                  "w.txt:2: expected a number of layers and no other field, found 2 fields",
 		"DATA\nx\n":                    `w.txt:2: expected a number of layers, found "x"`,
 		"DATA\n-1\n":                   `w.txt:2: expected a number of layers, found "-1"`,
 		"DATA\n1\nconv1 -1 10\n":       "w.txt:3: expected the 12 fields of a layer, found 3",
@@ -77,11 +77,11 @@ func TestWarnings(t *testing.T) {
 		want []string
 	}{
 		{"DATA\n1\n" + layerLine, known, nil},
-		{"DATA\n1\n" + layerLine, Options{Ranks: 2}, []string{"each cycle is read as a microsecond"}},
+		{"DATA\n1\n" + layerLine, Options{Ranks: 2}, []string{"a cycle is read as 1 us"}},
 		{"DATA\n1\n" + layerLine, Options{Cycle: 1}, []string{"read as the workload of 1 rank"}},
 		{"MICRO\n1\n" + layerLine, Options{Ranks: 2}, nil},
-		{"DATA\n3\n" + layerLine, known, []string{"w.txt:2: the text says that it has 3 layers, and has 1"}},
-		{"MICRO\n1\n" + strings.Replace(layerLine, "NONE 0", "NONE 5", 2), known, []string{"2 collectives are NONE"}},
+		{"DATA\n3\n" + layerLine, known, []string{"w.txt:2: the text announces 3 layers and has 1"}},
+		{"MICRO\n1\n" + strings.Replace(layerLine, "NONE 0", "NONE 5", 2), known, []string{"2 collectives NONE"}},
 		{"HYBRID_DLRM 4\n1\n" + strings.Replace(layerLine, "NONE 0", "NONE 5", 2), known, nil},
 	} {
 		_, got, err := readText(c.text, c.m)

@@ -1,4 +1,4 @@
-// This file understands the lines of a text.
+// This file parses the lines of a text.
 
 package astratext
 
@@ -12,27 +12,27 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// workload is a text that was understood.
+// workload is a parsed text.
 type workload struct {
 	kind       string
-	lastBottom int   // HYBRID_DLRM: the index of the layer before which the embeddings must have arrived
-	count      int64 // of layers, by line 2
+	lastBottom int   // HYBRID_DLRM: index of the layer that the embeddings must precede
+	count      int64 // number of layers in line 2
 	layers     []layer
-	text       string // all of it, with line feeds for ends of lines
+	text       string // the whole text, with line feeds as line ends
 }
 
-// layer is what a layer does: forward, for the gradient of its input, and for that of its weights.
+// layer is the work of a layer: forward, for the input gradient, and for the weight gradient.
 type layer struct {
 	forward, input, weight phase
 }
 
-// phase is a computation and the collective behind it, nodes without ids and dependencies.
+// phase is a computation and the collective after it, as nodes without ids and dependencies.
 type phase struct {
 	compute, collective chakra.Node
-	comm                string // the collective as the text calls it
+	comm                string // the text's name of the collective
 }
 
-// kinds are the kinds of workload and how each goes once through its layers.
+// kinds are the kinds of workload and the function for one pass over their layers.
 var kinds = map[string]func(*run){
 	"MICRO":                (*run).micro,
 	"DATA":                 (*run).data,
@@ -43,7 +43,7 @@ var kinds = map[string]func(*run){
 	"HYBRID_DLRM_ENHANCED": (*run).dlrm,
 }
 
-// unsupported are the kinds of ASTRA-sim 1.0 for which there is no rule how they become nodes.
+// unsupported are the kinds of ASTRA-sim 1.0 that Chakra's converter does not convert.
 var unsupported = map[string]bool{
 	"HYBRID_TRANSFORMER":              true,
 	"HYBRID_TRANSFORMER_FWD_IN_BCKWD": true,
@@ -51,7 +51,7 @@ var unsupported = map[string]bool{
 	"DISTRIBUTED_INFERENCE":           true,
 }
 
-// comms are the collectives. NONE stands for an all-reduce, where it stands for anything.
+// comms are the collectives. NONE with a size is an all-reduce.
 var comms = map[string]int64{
 	none:            chakra.AllReduce,
 	"ALLREDUCE":     chakra.AllReduce,
@@ -65,12 +65,12 @@ const (
 	allToAll = "ALLTOALL"
 )
 
-// parser goes through the lines of a text.
+// parser parses the lines of a text.
 type parser struct {
 	file  string
 	line  int64
 	w     *workload
-	sized int64 // how many collectives are NONE and have a size
+	sized int64 // number of collectives NONE with a size
 }
 
 func (p *parser) fail(expected, found string) error {
@@ -110,8 +110,8 @@ func (p *parser) parseLine(fields []string) error {
 	return p.parseLayer(fields)
 }
 
-// parseKind understands the first line: the kind, and for HYBRID_DLRM the last bottom layer, which ASTRA-sim 1.0 wants
-// to see named.
+// parseKind parses the first line: the kind, and for HYBRID_DLRM the last bottom layer, with the name that
+// ASTRA-sim 1.0 requires.
 func (p *parser) parseKind(fields []string) error {
 	if len(fields) == 0 {
 		return p.fail("a kind of workload, such as DATA", "an empty line")
@@ -119,7 +119,7 @@ func (p *parser) parseKind(fields []string) error {
 	kind := fields[0]
 	switch {
 	case unsupported[kind]:
-		return p.fail("a kind that Chakra's converter knows", kind+", which only ASTRA-sim 1.0 can run")
+		return p.fail("a kind that Chakra's converter supports", kind+", which only ASTRA-sim 1.0 supports")
 	case kinds[kind] == nil:
 		return p.fail("MICRO, DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA, HYBRID_DLRM or HYBRID_DLRM_ENHANCED",
 			quote(kind))
@@ -145,7 +145,7 @@ func (p *parser) parseKind(fields []string) error {
 
 func (p *parser) parseCount(fields []string) (err error) {
 	if len(fields) != 1 {
-		return p.fail("a number of layers alone", strconv.Itoa(len(fields))+" fields")
+		return p.fail("a number of layers and no other field", strconv.Itoa(len(fields))+" fields")
 	}
 	if p.w.count, err = strconv.ParseInt(fields[0], 10, 64); err != nil || p.w.count < 0 {
 		return p.fail("a number of layers", quote(fields[0]))
@@ -153,11 +153,11 @@ func (p *parser) parseCount(fields []string) (err error) {
 	return nil
 }
 
-// parseLayer understands
+// parseLayer parses
 //
 //	name reserved fwd_time fwd_comm fwd_size ig_time ig_comm ig_size wg_time wg_comm wg_size update_time
 //
-// What follows is ignored, as are the reserved number and the last.
+// It ignores further fields, the reserved number and the last field.
 func (p *parser) parseLayer(fields []string) (err error) {
 	const columns = 12
 	if len(fields) < columns {
@@ -185,7 +185,7 @@ func (p *parser) parseLayer(fields []string) (err error) {
 	return nil
 }
 
-// parsePhase understands a time, a collective and its size. The names are what the two nodes are called after.
+// parsePhase parses a time, a collective and its size. compute and collective are the names of the two nodes.
 func (p *parser) parsePhase(compute, collective string, fields []string) (phase, error) {
 	cycles, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil || cycles < 0 {
@@ -214,24 +214,24 @@ func (p *parser) parsePhase(compute, collective string, fields []string) (phase,
 	}, nil
 }
 
-// check looks at what only the whole text shows. The line is the second.
+// check performs the checks that need the whole text. The current line is the second.
 func (p *parser) check(warn func(string, ...any)) error {
 	w, layers := p.w, int64(len(p.w.layers))
 	if w.count != layers {
-		warn("%s:%d: the text says that it has %d layers, and has %d: all of them are taken", p.file, p.line,
+		warn("%s:%d: the text announces %d layers and has %d; all of them are used", p.file, p.line,
 			w.count, layers)
 	}
 	if p.sized > 0 && !w.isDLRM() {
-		warn("%s: %d collectives are NONE and have a size: they are read as all-reduces of that size, as Chakra's "+
-			"converter does", p.file, p.sized)
+		warn("%s: %d collectives NONE with a size are read as all-reduces of that size, as by Chakra's "+
+			"converter", p.file, p.sized)
 	}
 	if w.isModel() && 0 < w.count && w.count < layers {
-		// The layer of that number would be the last, and those behind it wait for a collective that it does not have.
+		// The layer of that number would be the last, and later layers would wait for a collective that it lacks.
 		return p.fail(fmt.Sprintf("%d, the number of layers", layers), strconv.FormatInt(w.count, 10))
 	}
 	if w.isDLRM() && int64(w.lastBottom) < layers && w.layers[0].forward.comm != allToAll {
 		p.line = 3
-		return p.fail("ALLTOALL forward in the first layer, for which the last bottom layer waits",
+		return p.fail("ALLTOALL forward in the first layer, because the last bottom layer waits for it",
 			w.layers[0].forward.comm)
 	}
 	return nil
@@ -241,12 +241,12 @@ func (w *workload) isDLRM() bool {
 	return w.kind == "HYBRID_DLRM" || w.kind == "HYBRID_DLRM_ENHANCED"
 }
 
-// isModel reports whether the layers, or some of them, are spread over NPUs.
+// isModel reports whether some or all layers are distributed over NPUs.
 func (w *workload) isModel() bool {
 	return w.kind == "MODEL" || w.kind == "HYBRID_DATA_MODEL" || w.kind == "HYBRID_MODEL_DATA"
 }
 
-// quote returns a field for a message, the beginning of a long one.
+// quote returns a field for a message, shortened if it is long.
 func quote(field string) string {
 	const most = 60
 	if len(field) > most {

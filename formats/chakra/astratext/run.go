@@ -1,4 +1,4 @@
-// This file goes through the layers of a workload.
+// This file runs through the layers of a workload.
 
 package astratext
 
@@ -8,17 +8,17 @@ import "github.com/tracedag/tracedag/formats/chakra"
 type run struct {
 	*workload
 	nodes []chakra.Node
-	done  []done // what is the latest of each layer
+	done  []done // latest nodes of each layer
 }
 
-// done are nodes of a layer; nothing where there is none.
+// done are the latest nodes of a layer, or nothing.
 type done struct {
 	forward, forwardComm, input, inputComm, weight, weightComm int
 }
 
 const nothing = -1
 
-// run goes through the layers that many times.
+// run runs the given number of passes over the layers.
 func (w *workload) run(passes int) []chakra.Node {
 	r := &run{workload: w, done: make([]done, len(w.layers))}
 	for i := range r.done {
@@ -30,7 +30,7 @@ func (w *workload) run(passes int) []chakra.Node {
 	return r.nodes
 }
 
-// add adds a node that depends on the parents, of which some may be nothing, and returns it.
+// add adds a node that depends on the parents, some of which may be nothing, and returns it.
 func (r *run) add(n chakra.Node, parents ...int) int {
 	id := len(r.nodes)
 	n.ID = uint64(id)
@@ -43,14 +43,14 @@ func (r *run) add(n chakra.Node, parents ...int) int {
 	return id
 }
 
-// micro is collectives that depend on nothing.
+// micro runs collectives without dependencies.
 func (r *run) micro() {
 	for i := range r.layers {
 		r.add(r.layers[i].weight.collective)
 	}
 }
 
-// data is data parallelism: the gradients of the weights of all NPUs are put together.
+// data runs data parallelism: the NPUs reduce the weight gradients.
 func (r *run) data() {
 	latest := nothing
 	for i := range r.layers {
@@ -67,8 +67,8 @@ func (r *run) data() {
 	}
 }
 
-// model is model parallelism: activations and their gradients are put together, and in the hybrid kinds the gradients
-// of weights, too.
+// model runs model parallelism: the NPUs exchange activations and their gradients, and in the hybrid kinds reduce
+// the weight gradients, too.
 func (r *run) model() {
 	hybrid := r.kind != "MODEL"
 	latest := nothing
@@ -96,8 +96,8 @@ func (r *run) model() {
 	}
 }
 
-// dlrm is the hybrid of recommendation models: the embeddings, which are the first layer, are spread over the NPUs, the
-// other layers are on each.
+// dlrm runs the hybrid of recommendation models: the embeddings, the first layer, are distributed over the NPUs;
+// the other layers are replicated.
 func (r *run) dlrm() {
 	latest := nothing
 	for i := range r.layers {

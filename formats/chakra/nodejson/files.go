@@ -1,4 +1,4 @@
-// This file knows which files make a trace: one for each rank, whose number is in the name.
+// This file finds the files of a trace: one per rank, with the rank number in the name.
 
 package nodejson
 
@@ -13,9 +13,9 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// fileName is the name of a rank's file without folder and endings, taken apart.
+// fileName is the parsed name of a rank's file without folder and endings.
 type fileName struct {
-	prefix string // with the character between it and the number
+	prefix string // includes the character before the number
 	rank   int
 }
 
@@ -31,7 +31,7 @@ func parseName(path string) (fileName, bool) {
 	return fileName{stem[:at], int(rank)}, isJSON && err == nil
 }
 
-// Files is a format.Format.Files.
+// Files implements format.Format.Files.
 func Files(name string, folder []string) ([]string, error) {
 	first, ok := parseName(name)
 	if name != "" && (!ok || first.rank != 0) {
@@ -49,7 +49,7 @@ func Files(name string, folder []string) ([]string, error) {
 		if n.prefix == first.prefix {
 			found = append(found, other)
 		} else if name == "" {
-			return nil, fmt.Errorf("several traces in one folder, of the files %sN.json and %sN.json: "+
+			return nil, fmt.Errorf("expected one trace in the folder, found %sN.json and %sN.json: "+
 				"name the file of rank 0", first.prefix, n.prefix)
 		}
 	}
@@ -69,7 +69,8 @@ func Files(name string, folder []string) ([]string, error) {
 	return found, nil
 }
 
-// byRank returns the inputs in the order of their ranks, all of which must be there. A single input may have any name.
+// byRank returns the inputs in rank order. It returns an error if one is missing. A single input may have any
+// name.
 func byRank(inputs []*format.Input) ([]*format.Input, error) {
 	if len(inputs) == 1 {
 		return inputs, nil
@@ -79,11 +80,13 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 		n, ok := parseName(in.Name)
 		switch {
 		case !ok:
-			return nil, format.FileErrorf(in.Name, "expected a file name with the number of a rank, as in trace.0.json")
+			return nil, format.FileErrorf(in.Name, "expected a file name with a rank number, as in trace.0.json")
 		case n.rank >= len(inputs):
-			return nil, format.FileErrorf(in.Name, "rank %d among the files of %d ranks", n.rank, len(inputs))
+			return nil, format.FileErrorf(in.Name, "expected files of the ranks 0..%d, found rank %d", len(inputs)-1,
+				n.rank)
 		case sorted[n.rank] != nil:
-			return nil, format.FileErrorf(in.Name, "rank %d has another file, %s", n.rank, sorted[n.rank].Name)
+			return nil, format.FileErrorf(in.Name, "expected one file of rank %d, found also %s", n.rank,
+				sorted[n.rank].Name)
 		}
 		sorted[n.rank] = in
 	}

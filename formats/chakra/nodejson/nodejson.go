@@ -1,5 +1,5 @@
-// Package nodejson reads what the JSON dialects of Chakra have in common: a file for each rank, which is an object with
-// a long list of nodes among its members.
+// Package nodejson reads the common structure of Chakra's JSON dialects: one file per rank, an object with a long
+// list of nodes among its members.
 package nodejson
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// File is what takes the parts of a file, as they come. A line is the one on which a part begins.
+// File receives the parts of a file in order. line is the first line of a part.
 type File interface {
 	Member(line int64, name string, value json.RawMessage) error // of the object, other than the list
 	Node(line int64, value json.RawMessage) error                // of the list
 }
 
-// Read reads the object that the input is, whose member called list has the nodes. That it must have.
+// Read reads the object in the input. Its member called list has the nodes and must exist.
 func Read(in *format.Input, list string, f File) error {
 	r := &reader{file: in.Name, lines: lines{src: in.Reader}, list: list, parts: f}
 	r.dec = json.NewDecoder(&r.lines)
@@ -45,7 +45,7 @@ type reader struct {
 	parts File
 }
 
-// fail returns an error about what comes next.
+// fail returns an error about the next token.
 func (r *reader) fail(expected, found string) error {
 	return Fail(r.file, r.lines.at(r.dec.InputOffset()), expected, found)
 }
@@ -65,7 +65,7 @@ func (r *reader) object() error {
 		if err != nil {
 			return err
 		}
-		name := key.(string) // in an object it is
+		name := key.(string) // the key of an object is a string
 		switch {
 		case name != r.list:
 			err = r.member(name)
@@ -86,7 +86,7 @@ func (r *reader) object() error {
 		return r.fail("a list called "+r.list, "the end of the object")
 	}
 	if _, err := r.dec.Token(); err != io.EOF {
-		return r.fail("the end of the file", "more behind the object")
+		return r.fail("the end of the file", "more data after the object")
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (r *reader) delim(want json.Delim, expected string) error {
 	return nil
 }
 
-// value returns the next value and the line on which it begins.
+// value returns the next value and its first line.
 func (r *reader) value() (json.RawMessage, int64, error) {
 	var value json.RawMessage
 	if err := r.dec.Decode(&value); err != nil {
@@ -135,13 +135,13 @@ func (r *reader) value() (json.RawMessage, int64, error) {
 	return value, r.lines.at(r.dec.InputOffset() - int64(len(value))), nil
 }
 
-// lines is a reader that knows on which line a place is.
+// lines is a reader that maps offsets to lines.
 type lines struct {
 	src   io.Reader
-	err   error  // what reading failed with
-	start int64  // the last place asked for
-	line  int64  // how many lines end before it
-	ahead []byte // what was read from there on
+	err   error  // error of reading
+	start int64  // last offset requested
+	line  int64  // number of lines before it
+	ahead []byte // data read from there on
 }
 
 func (l *lines) Read(b []byte) (int, error) {
@@ -153,7 +153,7 @@ func (l *lines) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// at returns the line of a place, from 1. Places are asked for in ascending order.
+// at returns the line of an offset, from 1. Offsets must be ascending.
 func (l *lines) at(offset int64) int64 {
 	n := offset - l.start
 	l.line += int64(bytes.Count(l.ahead[:n], []byte("\n")))
@@ -166,7 +166,7 @@ func (l *lines) end() int64 {
 	return l.at(l.start + int64(len(l.ahead)))
 }
 
-// Show returns a value for a message, the beginning of a long one.
+// Show returns a value for a message, shortened if it is long.
 func Show(value json.RawMessage) string {
 	const most = 60
 	switch {
@@ -178,19 +178,19 @@ func Show(value json.RawMessage) string {
 	return string(value)
 }
 
-// Int returns the integer that value is.
+// Int returns value as an integer.
 func Int(value json.RawMessage) (int64, bool) {
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	return n, err == nil
 }
 
-// Uint returns the integer that value is, if it is not negative.
+// Uint returns value as an integer of 0 or more.
 func Uint(value json.RawMessage) (uint64, bool) {
 	n, err := strconv.ParseUint(string(value), 10, 64)
 	return n, err == nil
 }
 
-// String returns the string that value is.
+// String returns value as a string.
 func String(value json.RawMessage) (string, bool) {
 	var s *string
 	err := json.Unmarshal(value, &s)

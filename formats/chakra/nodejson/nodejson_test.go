@@ -57,7 +57,7 @@ func TestErrors(t *testing.T) {
 		"{":                           "f:1: expected more JSON, found the end of the file",
 		"{}":                          "f:1: expected a list called list, found the end of the object",
 		"{\n\"list\":{}}":             `f:2: expected list to be a list, found "{"`,
-		"{\"list\":[]}\n{}":           "f:2: expected the end of the file, found more behind the object",
+		"{\"list\":[]}\n{}":           "f:2: expected the end of the file, found more data after the object",
 		"{\"list\":[],\n\"list\":[]}": "f:2: expected one list called list, found another",
 		"{\"list\":[1,\n\"bad\"]}":    `f:2: expected a node, found "bad"`,
 		"{\"list\":[1,\n2":            "f:2: expected more JSON, found the end of the file",
@@ -144,10 +144,10 @@ func TestByRank(t *testing.T) {
 		"a.1.json a.0.json":          "a.0.json a.1.json",
 		"d/anything":                 "d/anything",
 		"d/a.7.json":                 "d/a.7.json",
-		"a.1.json a.2.json":          "a.2.json: rank 2 among the files of 2 ranks",
-		"a.0.json b_0.json":          "b_0.json: rank 0 has another file, a.0.json",
-		"a.0.json a.json":            "a.json: expected a file name with the number of a rank, as in trace.0.json",
-		"a.0.json a.9876543210.json": "a.9876543210.json: expected a file name with the number of a rank, as in trace.0.json",
+		"a.1.json a.2.json":          "a.2.json: expected files of the ranks 0..1, found rank 2",
+		"a.0.json b_0.json":          "b_0.json: expected one file of rank 0, found also a.0.json",
+		"a.0.json a.json":            "a.json: expected a file name with a rank number, as in trace.0.json",
+		"a.0.json a.9876543210.json": "a.9876543210.json: expected a file name with a rank number, as in trace.0.json",
 	} {
 		var inputs []*format.Input
 		for _, name := range strings.Fields(names) {

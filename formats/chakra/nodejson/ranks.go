@@ -9,8 +9,8 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// ReadRanks reads the file of each rank, several at the same time, and makes a trace of them. The error is that of the
-// lowest rank.
+// ReadRanks reads the file of each rank, several at the same time, and builds a trace of them. The error is that
+// of the lowest rank.
 func ReadRanks(inputs []*format.Input, o format.ReadOptions,
 	readFile func(*format.Input) (chakra.File, error)) (*dag.Trace, error) {
 	inputs, err := byRank(inputs)

@@ -1,4 +1,4 @@
-// This file has the rules by which Chakra's converter makes a graph of a trace, which tells who called whom.
+// This file has the rules by which Chakra's converter turns the calls of a trace into a graph.
 
 package pytorch
 
@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/formats/chakra"
 )
 
-// isRoot reports whether an op is a thread, from which the calls of that thread go out.
+// isRoot reports whether an op is a thread, the root of the thread's calls.
 func (o *op) isRoot() bool {
 	return o.Name == "[pytorch|profiler|execution_trace|thread]" ||
 		o.Name == "[pytorch|profiler|execution_graph|thread]"
@@ -23,13 +23,13 @@ func (o *op) isGroup() bool {
 	return strings.Contains(o.Name, "process_group:init")
 }
 
-// communicates reports whether an op is a kernel of NCCL.
+// communicates reports whether an op is an NCCL kernel.
 func (o *op) communicates() bool {
 	return o.device && !o.isGroup() &&
 		(strings.Contains(o.Name, "ncclKernel") || strings.Contains(o.Name, "ncclDevKernel"))
 }
 
-// convert returns the nodes of the trace, in ascending order of their ids.
+// convert returns the nodes of the trace, in ascending id order.
 func (t *trace) convert() ([]chakra.Node, error) {
 	calls := t.linkCalls()
 	order, err := t.convertOps()
@@ -61,7 +61,7 @@ func (t *trace) convert() ([]chakra.Node, error) {
 	return nodes, nil
 }
 
-// linkCalls finds the caller of each op, and returns what each op called, in the order of the file.
+// linkCalls finds the caller of each op. It returns the calls of each op, in file order.
 func (t *trace) linkCalls() [][]int {
 	calls := make([][]int, len(t.ops))
 	for i := range t.ops {
@@ -77,8 +77,8 @@ func (t *trace) linkCalls() [][]int {
 	return calls
 }
 
-// convertOps makes nodes of ops, without data dependencies, and returns them in the order in which it does. An op on
-// the GPU follows the one that launched it; where that is not there, or is itself on the GPU, it gets lost.
+// convertOps converts ops to nodes without data dependencies, and returns them in the converter's order. An op on
+// the GPU follows the op that launched it; if that is missing, or on the GPU itself, the op is dropped.
 func (t *trace) convertOps() ([]int, error) {
 	launched := make([][]int, len(t.ops))
 	for i := range t.ops {
@@ -114,7 +114,7 @@ func (t *trace) convertOps() ([]int, error) {
 	return order, nil
 }
 
-// setType decides what an op is, and adds what only communications have.
+// setType sets the type of an op, and the attributes of communications.
 func (t *trace) setType(o *op) error {
 	o.Type = chakra.CompNode
 	switch {
@@ -133,7 +133,7 @@ func (t *trace) setType(o *op) error {
 	if o.Type == chakra.CommCollNode {
 		comm, ok := collective(o.Name)
 		if !ok {
-			return t.fail(o.line, "the name of a collective: allreduce, alltoall, allgather, "+
+			return t.fail(o.line, "a collective name: allreduce, alltoall, allgather, "+
 				"reducescatter or broadcast", fmt.Sprintf("%.60q", o.Name))
 		}
 		o.Attr = append(o.Attr, chakra.Int64("comm_type", comm))
@@ -145,10 +145,10 @@ func (t *trace) setType(o *op) error {
 	return nil
 }
 
-// sendRecvKernel is what NCCL sends and receives with, and what its all-to-all consists of.
+// sendRecvKernel is NCCL's kernel for sends and receives, which its all-to-all uses, too.
 const sendRecvKernel = "ncclDevKernel_SendRecv"
 
-// setSendRecv decides by the names of its callers what a kernel that sends or receives is for.
+// setSendRecv determines the purpose of a send/receive kernel from the names of its callers.
 func (t *trace) setSendRecv(o *op) error {
 	caller := &t.ops[o.parent]
 	if caller.Name == "record_param_comms" {
@@ -190,7 +190,7 @@ func collective(name string) (int64, bool) {
 	return chakra.AllToAll, strings.Contains(name, sendRecvKernel)
 }
 
-// walker turns calls into dependencies.
+// walker converts calls to dependencies.
 type walker struct {
 	*trace
 	calls   [][]int
@@ -198,8 +198,8 @@ type walker struct {
 	stack   []int
 }
 
-// walk goes through the calls of a thread, callers first, in the order of their ids. An op on the host waits for the
-// one before it. One on the GPU waits for the last op of any kind, after which the last one on the host is that again.
+// walk visits the calls of a thread, callers first, in id order. An op on the host waits for the previous host op.
+// An op on the GPU waits for the last op of any kind; afterwards the last host op takes that role again.
 func (w *walker) walk(root int) error {
 	lastOnHost, last := none, none
 	w.stack = append(w.stack[:0], root)
@@ -233,7 +233,7 @@ func (w *walker) waitFor(o *op, other int) {
 }
 
 func (o *op) addDep(id uint64) {
-	if !slices.Contains(o.DataDeps, id) { // of which there are two at most
+	if !slices.Contains(o.DataDeps, id) { // there are at most two
 		o.DataDeps = append(o.DataDeps, id)
 	}
 }

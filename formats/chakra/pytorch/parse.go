@@ -1,4 +1,4 @@
-// This file understands the members of a trace and of its nodes.
+// This file parses the members of a trace and of its nodes.
 
 package pytorch
 
@@ -20,21 +20,21 @@ type trace struct {
 	file  string
 	attrs [len(members)]chakra.Attr
 	ops   []op
-	byID  map[uint64]int // ops by their id
+	byID  map[uint64]int // index of each op by id
 
-	syncs int64 // how many ops that are part of the result have a sync_dep
+	syncs int64 // number of converted ops with a sync_dep
 }
 
-// op is a node of a trace, and what becomes of it.
+// op is a node of a trace with its converted node.
 type op struct {
 	chakra.Node
 	line      int64
-	parent    int // the op that called it, none if that is not there
+	parent    int // the calling op, or none if it is missing
 	parentID  uint64
 	hasParent bool
 	device    bool   // it ran on the GPU
 	group     string // process group
-	interDep  uint64 // what it waits for on another thread; 0: nothing
+	interDep  uint64 // dependency on another thread; 0: none
 	sync      bool
 	bytes     int64 // of a communication
 	converted bool
@@ -42,7 +42,7 @@ type op struct {
 
 const none = -1
 
-// node is a node of a trace as it is in the file. What is missing is nil.
+// node is a node of a trace in the file. A missing member is nil.
 type node struct {
 	ID             json.RawMessage `json:"id"`
 	Name           json.RawMessage `json:"name"`
@@ -67,7 +67,7 @@ type tensors struct {
 	Types  json.RawMessage `json:"types"`
 }
 
-// Member takes a member of the file.
+// Member receives a member of the file.
 func (t *trace) Member(line int64, name string, value json.RawMessage) error {
 	i := slices.IndexFunc(members[:], func(m member) bool { return m.name == name })
 	if i < 0 {
@@ -105,7 +105,7 @@ var members = [...]member{
 	{schemaOfFile, true}, {"pid", false}, {"time", true}, {"start_ts", false}, {"finish_ts", false},
 }
 
-// metadata returns what a file begins with.
+// metadata returns the metadata at the beginning of a file.
 func (t *trace) metadata() (chakra.Metadata, error) {
 	for i, a := range t.attrs {
 		if a.Name == "" {
@@ -115,7 +115,7 @@ func (t *trace) metadata() (chakra.Metadata, error) {
 	return chakra.Metadata{Attr: slices.Clone(t.attrs[:])}, nil
 }
 
-// Node takes a node.
+// Node receives a node.
 func (t *trace) Node(line int64, value json.RawMessage) error {
 	if !utf8.Valid(value) {
 		return t.fail(line, "UTF-8", "other bytes")
@@ -125,7 +125,7 @@ func (t *trace) Node(line int64, value json.RawMessage) error {
 		return t.fail(line, "a node", err.Error())
 	}
 	for _, a := range n.Attrs {
-		switch a.Name { // attributes stand in for members
+		switch a.Name { // attributes replace members
 		case "cat":
 			n.Category = a.Value
 		case "stream":
@@ -178,7 +178,7 @@ func (p *opReader) read(o *op, n *node) {
 	o.device = !isNull(n.Category)
 	o.DurationMicros = p.micros(n.Exclusive)
 	if strings.Contains(o.Name, "Optimizer.step") {
-		o.DurationMicros = 0 // it spans most of a training step, and what it calls is there, too
+		o.DurationMicros = 0 // it spans most of a training step, and its calls are listed, too
 	}
 	if !isNull(n.InterThreadDep) {
 		o.interDep, ok = nodejson.Uint(n.InterThreadDep)
@@ -201,7 +201,7 @@ func isNull(value json.RawMessage) bool {
 	return value == nil || string(value) == "null"
 }
 
-// parent reads the node that called this one. Some have none.
+// parent reads the node that called this one. Some nodes have none.
 func (p *opReader) parent(o *op, value json.RawMessage) {
 	if value == nil {
 		p.check(false, "ctrl_deps", "the id of a node", value)
@@ -217,7 +217,7 @@ func (p *opReader) parent(o *op, value json.RawMessage) {
 	p.check(o.hasParent, "ctrl_deps", "the id of a node", value)
 }
 
-// micros reads a duration, of which only whole microseconds count. Nodes that were not linked have none.
+// micros reads a duration in whole microseconds. Nodes that were not linked have none.
 func (p *opReader) micros(value json.RawMessage) uint64 {
 	if value == nil {
 		return 0
@@ -248,12 +248,12 @@ func (p *opReader) io(member string, t *tensors) *chakra.IOInfo {
 	return &chakra.IOInfo{Values: python(t.Values), Shapes: python(t.Shapes), Types: python(t.Types)}
 }
 
-// The attributes that every node has, in the order in which they are written.
+// The attributes of every node, in the order of writing.
 var numbers = [...]string{"rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid"}
 
 const schemaOfOp = "op_schema"
 
-// attrs reads the attributes that a node has of whatever type.
+// attrs reads the attributes of a node of any type.
 func (p *opReader) attrs(o *op, n *node) {
 	var values [len(numbers)]json.RawMessage
 	var schema json.RawMessage
@@ -287,7 +287,7 @@ func (p *opReader) attrs(o *op, n *node) {
 	o.Attr = append(o.Attr, chakra.Int64("stream", stream))
 }
 
-// bytes returns how many bytes the tensors among the inputs have.
+// bytes returns the size of the tensors among the inputs.
 func (p *opReader) bytes(inputs *tensors) int64 {
 	var values []json.RawMessage
 	var types []string
@@ -311,8 +311,8 @@ func (p *opReader) bytes(inputs *tensors) int64 {
 	return total
 }
 
-// sum adds the bytes of a tensor. It is a list, of which the fourth element is how many elements the tensor has and the
-// fifth how many bytes each of them takes.
+// sum adds the size of a tensor: a list whose fourth element is the number of elements and whose fifth is the size
+// of an element in bytes.
 func (p *opReader) sum(total int64, tensor json.RawMessage) int64 {
 	var parts []json.RawMessage
 	if json.Unmarshal(tensor, &parts) == nil && len(parts) >= 5 {

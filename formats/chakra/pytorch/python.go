@@ -1,4 +1,4 @@
-// This file writes JSON values as Python does, which is how Chakra's traces keep tensors.
+// This file writes JSON values in Python's form, in which Chakra's traces keep tensors.
 
 package pytorch
 
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// python returns what str() makes of a JSON value.
+// python returns Python's str() of a JSON value.
 func python(value json.RawMessage) string {
 	if s, isString := pythonString(value); isString {
 		return s
@@ -22,7 +22,7 @@ func python(value json.RawMessage) string {
 	return string(w.text)
 }
 
-// pythonString returns the string that value is, if it is one.
+// pythonString returns value as a string.
 func pythonString(value json.RawMessage) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
@@ -32,14 +32,14 @@ func pythonString(value json.RawMessage) (string, bool) {
 	return s, err == nil
 }
 
-// writer goes through a value, which must be valid JSON and UTF-8.
+// writer converts a value, which must be valid JSON and UTF-8.
 type writer struct {
-	json  []byte // what is left of it
-	text  []byte // what repr() makes of the rest
-	chars []rune // of the string at hand
+	json  []byte // the rest of it
+	text  []byte // repr() of the converted part
+	chars []rune // of the current string
 }
 
-// next skips space, and returns the character behind it.
+// next skips space and returns the next character.
 func (w *writer) next() byte {
 	for w.json[0] == ' ' || w.json[0] == '\t' || w.json[0] == '\n' || w.json[0] == '\r' {
 		w.json = w.json[1:]
@@ -101,7 +101,7 @@ func (w *writer) number() {
 	w.json = w.json[n:]
 	switch {
 	case strings.ContainsAny(number, ".Ee"):
-		f, _ := strconv.ParseFloat(number, 64) // too large a number is infinite
+		f, _ := strconv.ParseFloat(number, 64) // a number out of range is infinite
 		w.text = appendFloat(w.text, f)
 	case number == "-0":
 		w.text = append(w.text, '0')
@@ -110,12 +110,12 @@ func (w *writer) number() {
 	}
 }
 
-// appendFloat appends what repr() makes of a float: the fewest digits, with an exponent below 1e-4 and from 1e16 on.
+// appendFloat appends Python's repr() of a float: the fewest digits, with an exponent below 1e-4 and from 1e16 on.
 func appendFloat(dst []byte, f float64) []byte {
 	scientific := strconv.FormatFloat(f, 'e', -1, 64)
 	_, digits, ok := strings.Cut(scientific, "e")
 	exponent, err := strconv.Atoi(digits)
-	if !ok || err != nil { // infinite: a number in JSON is never NaN
+	if !ok || err != nil { // infinite; a number in JSON is never NaN
 		return append(dst, strings.ToLower(strings.TrimPrefix(scientific, "+"))...)
 	}
 	if exponent < -4 || exponent >= 16 {
@@ -129,7 +129,7 @@ func appendFloat(dst []byte, f float64) []byte {
 	return dst
 }
 
-// string writes a string as a literal of Python's.
+// string writes a string as a Python literal.
 func (w *writer) string() {
 	runes := w.runes()
 	quote := '\''
@@ -173,7 +173,7 @@ func (w *writer) rune(r, quote rune) {
 	}
 }
 
-// runes reads a string. Half a surrogate pair stays what it is.
+// runes reads a string. It keeps unpaired surrogates.
 func (w *writer) runes() []rune {
 	w.json = w.json[1:]
 	runes := w.chars[:0]
@@ -194,7 +194,7 @@ func (w *writer) runes() []rune {
 	return runes
 }
 
-// escape returns the character for which the escape sequence at hand stands, and the length of the sequence.
+// escape returns the character of the current escape sequence, and the length of the sequence.
 func (w *writer) escape() (rune, int) {
 	switch c := w.json[1]; c {
 	case 'b':

@@ -1,5 +1,5 @@
-// Package pytorch reads the execution traces of PyTorch: the host traces of its ExecutionTraceObserver, and those to
-// which Chakra's linker added what ran on the GPU. They become what Chakra's converter makes of them, node for node.
+// Package pytorch reads the execution traces of PyTorch: the host traces of its ExecutionTraceObserver, and traces
+// to which Chakra's linker added the GPU ops. It converts them as Chakra's converter does, node for node.
 //
 // docs/reference/formats/pytorch.md describes the files and the rules.
 package pytorch
@@ -14,20 +14,20 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Format is PyTorch's, one file a rank.
+// Format is PyTorch's execution trace format, one file per rank.
 var Format = format.Format{
 	Name:    "pytorch",
-	Title:   "execution traces of PyTorch (JSON), one file a rank",
+	Title:   "PyTorch execution traces (JSON), one file per rank",
 	Detect:  beginning.Match,
 	Files:   nodejson.Files,
 	Read:    read,
 	Options: chakra.Table,
 }
 
-// beginning is how PyTorch writes the beginning of a file.
+// beginning matches the beginning of a file from PyTorch.
 var beginning = regexp.MustCompile(`^\s*\{\s*"schema"\s*:\s*"`)
 
-// schemas are those of which the converter knows the nodes, which are the same in all.
+// schemas are the schemas that the converter supports. All have the same nodes.
 var schemas = map[string]bool{
 	"1.0.2-chakra.0.0.4": true,
 	"1.0.3-chakra.0.0.4": true,
@@ -45,7 +45,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return f, err
 	})
 	if err == nil && syncs.Load() > 0 {
-		o.Warn("%s: sync_dep is ignored, as by Chakra's converter (%d nodes)", inputs[0].Name, syncs.Load())
+		o.Warn("%s: sync_dep of %d nodes is ignored, as by Chakra's converter", inputs[0].Name, syncs.Load())
 	}
 	return t, err
 }

@@ -103,7 +103,7 @@ func TestWarning(t *testing.T) {
 	}}
 	text := file(call(1, thread, 0, ""), call(2, "a", 1, `, "sync_dep": [1]`), call(3, "b", 9, `, "sync_dep": [1]`))
 	_, err := read([]*format.Input{{Name: "p.json", Reader: strings.NewReader(text)}}, o)
-	const want = "p.json: sync_dep is ignored, as by Chakra's converter (1 nodes)"
+	const want = "p.json: sync_dep of 1 nodes is ignored, as by Chakra's converter"
 	if err != nil || !slices.Contains(warnings, want) {
 		t.Errorf("got %q, %v", warnings, err)
 	}
@@ -169,7 +169,7 @@ func TestKernelErrors(t *testing.T) {
 	where := fmt.Sprintf("p.json:%d: expected ", 3+strings.Count(thread, "\n"))
 	const list = `["GenericList[Tensor(int)]"]`
 	for _, c := range []struct{ name, values, types, want string }{
-		{"ncclDevKernel_Generic", `[]`, `[]`, "the name of a collective"},
+		{"ncclDevKernel_Generic", `[]`, `[]`, "a collective name"},
 		{"ncclKernel_AllReduce", `[[1,2,3]]`, `["Tensor(int)"]`, "a tensor to be a list with numbers of elements"},
 		{"ncclKernel_AllReduce", `[[[0,0,0,9000000000000000000,2]]]`, list, "a tensor to be"},
 		{"ncclKernel_AllReduce", `[1]`, list, "a GenericList[Tensor(int)] to be a list, found 1"},

@@ -1,5 +1,5 @@
-// Package stg reads the JSON of the Symbolic Tensor Graph generator (STG), which becomes what STG writes as a Chakra
-// trace.
+// Package stg reads the JSON of the Symbolic Tensor Graph generator (STG), and converts it as STG writes Chakra
+// traces.
 //
 // docs/reference/formats/stg.md describes the files.
 package stg
@@ -17,10 +17,10 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Format is STG's JSON, one file a rank.
+// Format is STG's JSON, one file per rank.
 var Format = format.Format{
 	Name:    "stg",
-	Title:   "graphs of the generator STG (JSON), one file a rank",
+	Title:   "STG (Symbolic Tensor Graph) graphs as JSON, one file per rank",
 	Detect:  detect,
 	Files:   nodejson.Files,
 	Read:    read,
@@ -51,12 +51,12 @@ type graph struct {
 	result chakra.File
 }
 
-// Member takes a member of the file, of which none means anything.
+// Member ignores a member of the file; none has a meaning.
 func (g *graph) Member(int64, string, json.RawMessage) error {
 	return nil
 }
 
-// node is a node as it is in the file. What is missing is nil.
+// node is a node in the file. A missing member is nil.
 type node struct {
 	ID         *uint64  `json:"id"`
 	Name       string   `json:"name"`
@@ -97,7 +97,7 @@ var collectives = map[string]int64{
 	"REDUCE_SCATTER": chakra.ReduceScatter,
 }
 
-// Node takes a node.
+// Node receives a node.
 func (g *graph) Node(line int64, value json.RawMessage) error {
 	var n node
 	if err := json.Unmarshal(value, &n); err != nil {
@@ -120,7 +120,7 @@ func (g *graph) Node(line int64, value json.RawMessage) error {
 	return nil
 }
 
-// unique returns the ids without those that were there before.
+// unique returns the ids without duplicates.
 func unique(ids []uint64) []uint64 {
 	if len(ids) < 2 {
 		return ids
@@ -133,7 +133,7 @@ func unique(ids []uint64) []uint64 {
 	})
 }
 
-// attrs returns the attributes that STG gives a node of a type, or which member is missing.
+// attrs returns the attributes that STG writes for a node of a type, or the missing member.
 func (n *node) attrs(kind chakra.NodeType) (attrs []chakra.Attr, missing string) {
 	if n.Inputs != nil {
 		attrs = []chakra.Attr{list("inputs", n.Inputs), list("outputs", n.Outputs)}
@@ -175,7 +175,7 @@ func (n *node) attrs(kind chakra.NodeType) (attrs []chakra.Attr, missing string)
 	return append(attrs, chakra.Int32("is_cpu_op", 0)), ""
 }
 
-// list returns an attribute of names and sizes by turns, which has no value where there are none.
+// list returns an attribute with alternating names and sizes, without a value if there are none.
 func list(name string, tensors []tensor) chakra.Attr {
 	if len(tensors) == 0 {
 		return chakra.Attr{Name: name}

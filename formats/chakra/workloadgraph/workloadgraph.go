@@ -1,4 +1,4 @@
-// Package workloadgraph reads the JSON that the first feeder of Chakra took in place of a Chakra trace.
+// Package workloadgraph reads the JSON that Chakra's first feeder accepted instead of a Chakra trace.
 //
 // docs/reference/formats/stg.md describes the files.
 package workloadgraph
@@ -15,17 +15,17 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// Format is the feeder's JSON, one file a rank.
+// Format is the feeder's JSON, one file per rank.
 var Format = format.Format{
 	Name:    "workloadgraph",
-	Title:   "workload_graph of Chakra's first feeder (JSON), one file a rank",
+	Title:   "workload_graph of Chakra's first feeder (JSON), one file per rank",
 	Detect:  beginning.Match,
 	Files:   nodejson.Files,
 	Read:    read,
 	Options: chakra.Table,
 }
 
-// beginning is a member that such a file has, at its beginning.
+// beginning matches a member at the beginning of such a file.
 var beginning = regexp.MustCompile(`^\s*\{\s*"(` + list + `|workload_name|ngpus|soc)"\s*:`)
 
 const list = "workload_graph"
@@ -39,7 +39,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return g.result, err
 	})
 	if err == nil && unknown.Load() > 0 {
-		o.Warn("%s: collectives without comm_type are taken for computation (%d nodes)", inputs[0].Name, unknown.Load())
+		o.Warn("%s: %d collectives without comm_type become computation", inputs[0].Name, unknown.Load())
 	}
 	return t, err
 }
@@ -48,15 +48,15 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 type graph struct {
 	file    string
 	result  chakra.File
-	unknown int64 // collectives that do not say of which kind they are
+	unknown int64 // number of collectives without a kind
 }
 
-// Member takes a member of the file: the names of the workload and the system, which mean nothing to a simulation.
+// Member ignores a member of the file: the names of the workload and the system do not affect a simulation.
 func (g *graph) Member(int64, string, json.RawMessage) error {
 	return nil
 }
 
-// node is a node as it is in the file. What is missing is nil.
+// node is a node in the file. A missing member is nil.
 type node struct {
 	ID       *uint64  `json:"Id"`
 	Name     string   `json:"Name"`
@@ -65,7 +65,7 @@ type node struct {
 	Runtime  uint64   `json:"runtime"` // microseconds
 	DataDeps []uint64 `json:"data_deps"`
 
-	// Of communications only.
+	// of communications only
 	TensorSize   *uint64 `json:"tensor_size"`
 	CommType     *int64  `json:"comm_type"`
 	CommPriority *int32  `json:"comm_priority"`
@@ -75,7 +75,7 @@ type node struct {
 	CommTag      *int32  `json:"comm_tag"`
 }
 
-// Node takes a node.
+// Node receives a node.
 func (g *graph) Node(line int64, value json.RawMessage) error {
 	var n node
 	if err := json.Unmarshal(value, &n); err != nil {
@@ -89,8 +89,7 @@ func (g *graph) Node(line int64, value json.RawMessage) error {
 	}
 	kind := chakra.NodeType(*n.Type)
 	if kind == chakra.CommCollNode && n.CommType == nil {
-		// In real traces none says it, neither the call on the host nor the kernel. What they have is how long they
-		// took.
+		// Real traces have no kind, neither for the call on the host nor for the kernel, only durations.
 		kind = chakra.CompNode
 		g.unknown++
 	}
@@ -119,7 +118,7 @@ func (n *node) attrs(kind chakra.NodeType) []chakra.Attr {
 	return attrs
 }
 
-// add adds an attribute that is there.
+// add adds an attribute if it is present.
 func add[T any](attrs *[]chakra.Attr, attr func(string, T) chakra.Attr, name string, value *T) {
 	if value != nil {
 		*attrs = append(*attrs, attr(name, *value))

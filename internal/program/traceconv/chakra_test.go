@@ -89,7 +89,7 @@ func TestChakraBatch(t *testing.T) {
 		t.Errorf("there is %q, expected %q", got, want)
 	}
 	got := clitest.Run(New, "all", "-o", "x.parquet")
-	if got.Status != 1 || !strings.Contains(got.Stderr, "2 traces in one folder, of the prefixes p, s") {
+	if got.Status != 1 || !strings.Contains(got.Stderr, "expected one trace in the folder, found 2 with the prefixes p, s") {
 		t.Errorf("%+v", got)
 	}
 	// A trace of fewer ranks and no communicators replaces one.
