@@ -231,7 +231,7 @@ func TestGroups(t *testing.T) {
 	}
 	for _, c := range []struct{ groups, want, warning string }{
 		{"", `""[0 1 2] "9"[2 1] "all"[0 1 2] "7"[0 2] 0:3 0:0 1:1 1:2 2:3`,
-			`communicator "7" is undefined; its members are assumed to be the ranks that use it ` +
+			`rank0: communicator "7" is undefined; its members are assumed to be the ranks that use it ` +
 				`(1 undefined communicators in all)`},
 		{"\ufeff" + `{"7": [2, 0], "5": [1]}`, `""[0 1 2] "7"[2 0] "5"[1] "9"[2 1] "all"[0 1 2] 0:1 0:0 1:3 1:4 2:1`, ""},
 		{` {"9":[0], "7":[0,2]} `, `""[0 1 2] "9"[0] "7"[0 2] "all"[0 1 2] 0:2 0:0 1:1 1:3 2:2`,

@@ -26,7 +26,7 @@ const commGroups = "comm-groups"
 // Params returns the parameters of the options.
 func (o *Options) Params() param.Set {
 	return param.Set{param.File(&o.CommGroups, commGroups,
-		"file that defines the communicators of a Chakra trace, in ASTRA-sim's form; empty: none")}
+		"file that defines the communicators of a Chakra trace, in ASTRA-sim's form; a file called empty is none")}
 }
 
 // Misplaced warns about a file of communicators for a trace of another format.

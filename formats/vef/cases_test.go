@@ -366,18 +366,18 @@ func TestWriteErrors(t *testing.T) {
 		twice.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
 	}
 	for want, trace := range map[string]*dag.Trace{
-		"at least 1 rank":               dag.NewBuilder(0).Trace(),
-		"cyclic dependency: the op waits for itself":    circle.Trace(),
-		"a message from rank 1, tag 0":    lonely.Trace(),
-		"has more collectives on this rank":            twice.Trace(),
-		"expected a collective of a communicator with this rank":  more,
-		"have a barrier with root 0": pair(dag.Op{Subkind: dag.Barrier}, dag.Op{Subkind: dag.Alltoall}),
-		"op 0 (bcast, root 1)":          pair(dag.Op{Subkind: dag.Bcast}, dag.Op{Subkind: dag.Bcast, Peer: 1}),
-		"root 7 is no member":      pair(dag.Op{Subkind: dag.Reduce, Peer: 7}, dag.Op{Subkind: dag.Reduce, Peer: 7}),
-		"a receive on rank 0, tag 0":      alone.Trace(),
-		"stuck: rank 0, op 0 (recv) waits":        deadlock.Trace(),
-		"expected equally many collective ops":   missing.Trace(),
-		"expected a duration of 0 or more":      negative.Trace(),
+		"at least 1 rank": dag.NewBuilder(0).Trace(),
+		"cyclic dependency: the op waits for itself":             circle.Trace(),
+		"a message from rank 1, tag 0":                           lonely.Trace(),
+		"has more collectives on this rank":                      twice.Trace(),
+		"expected a collective of a communicator with this rank": more,
+		"have a barrier with root 0":                             pair(dag.Op{Subkind: dag.Barrier}, dag.Op{Subkind: dag.Alltoall}),
+		"op 0 (bcast, root 1)":                                   pair(dag.Op{Subkind: dag.Bcast}, dag.Op{Subkind: dag.Bcast, Peer: 1}),
+		"root 7 is no member":                                    pair(dag.Op{Subkind: dag.Reduce, Peer: 7}, dag.Op{Subkind: dag.Reduce, Peer: 7}),
+		"a receive on rank 0, tag 0":                             alone.Trace(),
+		"stuck: rank 0, op 0 (recv) waits":                       deadlock.Trace(),
+		"expected equally many collective ops":                   missing.Trace(),
+		"expected a duration of 0 or more":                       negative.Trace(),
 	} {
 		var out bytes.Buffer
 		err := write(&out, trace, format.WriteOptions{})
