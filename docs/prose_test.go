@@ -178,15 +178,9 @@ func TestSentencesBeginWithTheirSubject(t *testing.T) {
 
 var longLink = regexp.MustCompile(`\]\([^)]*\)|https?://\S+`)
 
-// notWrapped matches pages that still have longer lines.
-var notWrapped = regexp.MustCompile(`docs/reference/formats/(astratext|chakra|goal|mpi|nsys|pytorch|stg|vef)`)
-
 // Lines of prose have at most 100 columns, not counting the targets of links.
 func TestColumns(t *testing.T) {
 	for _, path := range files(t, ".md") {
-		if notWrapped.MatchString(filepath.ToSlash(path)) {
-			continue
-		}
 		for _, l := range markdownProse(read(t, path)) {
 			if utf8.RuneCountInString(l.text) > 100 && utf8.RuneCountInString(longLink.ReplaceAllString(l.text, "]")) > 100 {
 				t.Errorf("%s:%d: %d columns of prose, expected at most 100", path, l.n, utf8.RuneCountInString(l.text))
