@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Builder makes a trace op by op. Different ranks may be built at the same time.
+// Builder makes a trace op by op. Goroutines may build different ranks concurrently.
 type Builder struct {
 	trace Trace
 	ranks []RankBuilder
 	err   error
 }
 
-// NewBuilder returns a builder of a trace with n ranks, and communicator 0 of all of them.
+// NewBuilder returns a builder of a trace with n ranks. Communicator 0 contains all of them.
 func NewBuilder(n int) *Builder {
 	return &Builder{trace: Trace{Comms: []Comm{World(n)}}, ranks: make([]RankBuilder, n)}
 }
 
-// Meta returns the metadata of the trace, for the caller to fill.
+// Meta returns the metadata of the trace; the caller fills it.
 func (b *Builder) Meta() *Meta {
 	return &b.trace.Meta
 }
@@ -34,7 +34,7 @@ func (b *Builder) Rank(i int) *RankBuilder {
 	return &b.ranks[i]
 }
 
-// Trace finishes every rank and returns the trace. Nothing but Err may be called afterwards.
+// Trace finishes every rank and returns the trace. After it, only Err may be called.
 func (b *Builder) Trace() *Trace {
 	b.err = b.Err()
 	b.trace.Ranks = make([]Rank, len(b.ranks))
@@ -63,17 +63,17 @@ type RankBuilder struct {
 	err         error
 }
 
-// What a rank cannot hold.
+// Errors of a rank that exceeds a limit.
 var (
 	errOps   = fmt.Errorf("more than %d ops", MaxOps)
 	errDeps  = fmt.Errorf("more than %d dependencies", int64(MaxDeps))
 	errText  = errors.New("more than 4 GiB of names or attributes")
-	errIndex = errors.New("a dependency of or on an op with an impossible index")
+	errIndex = fmt.Errorf("dependency of an op that was not added, or on an index outside 0..%d", MaxOps-1)
 )
 
-// Err returns the first reason why something was left out of the rank: more ops, dependencies or text than a rank can
-// hold, or a dependency of an op not yet added or on an index that no op can have. It stays valid after Rank. (That a
-// dependency is on an op that was never added only shows at the end: [Rank.CheckReferences] tells.)
+// Err returns the first reason why the rank is incomplete: more ops, dependencies or text than a rank can have, or a
+// dependency of an op not yet added or on an index that no op can have. Err stays valid after Rank. Only
+// [Rank.CheckReferences] finds dependencies on ops that were never added.
 func (b *RankBuilder) Err() error {
 	return b.err
 }
@@ -84,22 +84,22 @@ func (b *RankBuilder) fail(err error) {
 	}
 }
 
-// KeepOrder makes the order of an op's dependents that of the Requires and RequiresStart calls, for formats in which
-// it carries meaning; without it the order is ascending.
+// KeepOrder keeps the dependents of an op in the order of the Requires and RequiresStart calls, for formats in which
+// this order has a meaning. Without KeepOrder the order is ascending.
 func (b *RankBuilder) KeepOrder() {
 	b.keepOrder = true
 }
 
-// Reserve makes room in an empty rank for so many sends, receives and calcs, and dependencies on ends of ops. It only
-// saves time.
+// Reserve allocates space in an empty rank for the given number of sends, receives and calcs, and of dependencies on
+// ends of ops. It affects speed only.
 func (b *RankBuilder) Reserve(ops, deps int) {
 	r := &b.rank
 	r.Kind, r.Bytes, r.Peer = make([]Kind, 0, ops), make([]int64, 0, ops), make([]int32, 0, ops)
 	b.deps.edges = Edges{End: make([]uint32, 0, ops), Off: make([]int32, 0, deps)}
 }
 
-// ReserveMeasured is Reserve for what ops of measured traces have beside that: durations, measured times, and
-// attributes of so many bytes in all.
+// ReserveMeasured is Reserve for measured traces: it also allocates durations, measured times, and the given number
+// of bytes of attributes.
 func (b *RankBuilder) ReserveMeasured(ops, attrs int) {
 	r := &b.rank
 	r.Duration = make([]Time, 0, ops)
@@ -107,12 +107,12 @@ func (b *RankBuilder) ReserveMeasured(ops, attrs int) {
 	r.Attrs = Text{end: make([]uint32, 0, ops), data: make([]byte, 0, attrs)}
 }
 
-// Len returns the number of ops so far: the index of the next.
+// Len returns the number of ops added so far, which is the index of the next op.
 func (b *RankBuilder) Len() int {
 	return len(b.rank.Kind)
 }
 
-// Calc appends a computation of length d on stream 0.
+// Calc appends a computation of duration d on stream 0.
 func (b *RankBuilder) Calc(d Time, deps ...int) int {
 	return b.Add(Op{Kind: Calc, Duration: d}, deps...)
 }
@@ -127,7 +127,7 @@ func (b *RankBuilder) Recv(peer int32, bytes, tag int64, deps ...int) int {
 	return b.Add(Op{Kind: Recv, Peer: peer, Bytes: bytes, Tag: tag}, deps...)
 }
 
-// Measure sets when the tracer saw op i start and end.
+// Measure sets the measured start and end of op i.
 func (b *RankBuilder) Measure(i int, start, end Time) {
 	r := &b.rank
 	for len(r.MeasuredStart) <= i {
@@ -137,12 +137,12 @@ func (b *RankBuilder) Measure(i int, start, end Time) {
 	r.MeasuredStart[i], r.MeasuredEnd[i] = start, end
 }
 
-// Requires makes op, which must have been added, wait for the end of op on, which may still be to come.
+// Requires makes op wait for the end of op on. Op must exist; on may be added later.
 func (b *RankBuilder) Requires(op, on int) {
 	b.require(&b.deps, op, on)
 }
 
-// RequiresStart makes op, which must have been added, wait for the start of op on, which may still be to come.
+// RequiresStart makes op wait for the start of op on. Op must exist; on may be added later.
 func (b *RankBuilder) RequiresStart(op, on int) {
 	b.require(&b.start, op, on)
 }
@@ -158,18 +158,18 @@ func (b *RankBuilder) require(edges *edgeBuilder, op, on int) {
 	}
 }
 
-// Rank finishes the rank and returns it. Nothing but Err may be called afterwards.
+// Rank finishes the rank and returns it. After it, only Err may be called.
 func (b *RankBuilder) Rank() Rank {
 	b.rank.Deps, b.rank.Order = b.deps.finish(b.Len(), b.keepOrder)
 	b.rank.StartDeps, b.rank.StartOrder = b.start.finish(b.Len(), b.keepOrder)
-	b.rank.trim() // in place: a copy would move to the heap
+	b.rank.trim() // in place: a copy would escape to the heap
 	r := b.rank
 	*b = RankBuilder{err: b.err}
 	return r
 }
 
-// edgeBuilder collects the dependencies of a rank. Nearly all come in the order of the dependent ops and go straight
-// to their place; the others wait in late.
+// edgeBuilder collects the dependencies of a rank. Nearly all arrive in the order of the dependent ops and are stored
+// at once; the others wait in late.
 type edgeBuilder struct {
 	edges Edges
 	late  []lateEdge
@@ -177,7 +177,7 @@ type edgeBuilder struct {
 
 type lateEdge struct {
 	op, on int32
-	before uint32 // how many edges came in order before this one
+	before uint32 // number of edges that came in order before this one
 }
 
 func (b *edgeBuilder) len() int {
@@ -193,7 +193,7 @@ func (b *edgeBuilder) add(op, on int) {
 }
 
 // finish returns the dependencies of a rank of n ops and, if keepOrder is set, the orders of dependents that are not
-// ascending. Only late edges can cause those.
+// ascending. Only late edges can cause such orders.
 func (b *edgeBuilder) finish(n int, keepOrder bool) (edges, order Edges) {
 	if len(b.late) == 0 {
 		return b.edges, Edges{}
@@ -201,7 +201,8 @@ func (b *edgeBuilder) finish(n int, keepOrder bool) (edges, order Edges) {
 	if keepOrder {
 		order = b.order(n)
 	}
-	// Merge: the late edges of an op follow those that came in order, for those were added before a later op's.
+	// Merge: the late edges of an op follow its edges that came in order, because those were added before any later
+	// op.
 	slices.SortStableFunc(b.late, func(x, y lateEdge) int { return int(x.op) - int(y.op) })
 	edges.Off = make([]int32, 0, b.len())
 	edges.End = make([]uint32, 0, len(b.edges.End))
@@ -216,8 +217,8 @@ func (b *edgeBuilder) finish(n int, keepOrder bool) (edges, order Edges) {
 	return edges, order
 }
 
-// order lists the dependents of each op in the order in which the edges were added, for the ops where that is not
-// ascending. Edges on ops that do not exist are passed over: they are an error that others report.
+// order lists the dependents of each op in the order in which the edges were added, for the ops whose order is not
+// ascending. It skips edges on ops that do not exist: CheckReferences reports them.
 func (b *edgeBuilder) order(n int) Edges {
 	type edge struct{ on, op int32 }
 	all := make([]edge, 0, b.len())
@@ -235,7 +236,7 @@ func (b *edgeBuilder) order(n int) Edges {
 		all = append(all, edge{late[0].on, late[0].op})
 	}
 	all = slices.DeleteFunc(all, func(e edge) bool { return int(e.on) >= n })
-	last := make([]int32, n) // of each op, its latest dependent so far
+	last := make([]int32, n) // the latest dependent so far of each op
 	deviates := make([]bool, n)
 	for _, e := range all {
 		if e.op < last[e.on] {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Column is one field of every op of a rank. It may be shorter than the rank has ops: the rest reads as zero, so a
-// field that a format does not know costs nothing.
+// Column is one field of every op of a rank. Ops beyond its end have the value zero, so a field that a format does
+// not support takes no memory.
 type Column[T ~int8 | ~uint8 | ~int32 | ~int64] []T
 
 // At returns the value of op i, zero beyond the end of the column.
@@ -22,7 +22,7 @@ func (c Column[T]) Equal(d Column[T]) bool {
 	return equal(c, d)
 }
 
-// Set gives op i the value v, lengthening the column where v is not zero.
+// Set sets the value of op i to v. It extends the column unless v is zero.
 func (c *Column[T]) Set(i int, v T) {
 	if i < len(*c) {
 		(*c)[i] = v
@@ -34,7 +34,7 @@ func (c *Column[T]) Set(i int, v T) {
 	*c = append(extend(*c, i), v)
 }
 
-// extend returns s grown with zeros to length n, with the growth of append, so that a run of calls takes linear time.
+// extend returns s extended with zeros to length n. It grows like append, so a series of calls takes linear time.
 func extend[T any](s []T, n int) []T {
 	if n <= len(s) {
 		return s
@@ -46,7 +46,7 @@ func extend[T any](s []T, n int) []T {
 	return append(s, make([]T, n-len(s))...)
 }
 
-// trim returns s without the spare capacity of its growth.
+// trim returns s without its spare capacity.
 func trim[T any](s []T) []T {
 	if len(s) == 0 {
 		return nil
@@ -57,14 +57,15 @@ func trim[T any](s []T) []T {
 	return append(make([]T, 0, len(s)), s...)
 }
 
-// Narrow is a column of int32 values that are nearly always small: one byte an op while all lie in 0..255, four bytes
-// from the first that does not. Like a [Column] it reads as zero beyond its end. The zero value is an empty column.
+// Narrow is a column of int32 values that are nearly always small: one byte per op while all lie in 0..255, four
+// bytes per op after the first other value. Ops beyond its end have the value zero, as in a [Column]. The zero value
+// is an empty column.
 type Narrow struct {
 	small []uint8
-	wide  []int32 // used instead of small once it is not nil
+	wide  []int32 // if not nil, used instead of small
 }
 
-// NewNarrow returns the column of the values of one of two slices, which it takes over; the other must be nil.
+// NewNarrow returns a column with the values of one of two slices; the other must be nil. The column owns the slice.
 func NewNarrow(small []uint8, wide []int32) Narrow {
 	return Narrow{small: small, wide: wide}
 }
@@ -80,12 +81,12 @@ func (c *Narrow) At(i int) int32 {
 	return 0
 }
 
-// Len returns how many ops have a stored value; all later ones are zero.
+// Len returns the number of stored values. All later ops have the value zero.
 func (c *Narrow) Len() int {
 	return len(c.small) + len(c.wide)
 }
 
-// Set gives op i the value v.
+// Set sets the value of op i to v.
 func (c *Narrow) Set(i int, v int32) {
 	if i >= c.Len() && v == 0 {
 		return
@@ -106,7 +107,7 @@ func (c *Narrow) Set(i int, v int32) {
 	c.small[i] = uint8(v)
 }
 
-// SetRange gives the ops first, first+1, ... the given values: Set over a slice, for readers that decode many at once.
+// SetRange sets the values of ops first, first+1, ... It is faster than calls of Set.
 func (c *Narrow) SetRange(first int, values []int32) {
 	if first < c.Len() {
 		for k, v := range values {
@@ -146,7 +147,7 @@ func (c *Narrow) SetRange(first int, values []int32) {
 	copy(c.wide[first:], values)
 }
 
-// Copy writes the values of ops first, first+1, ... into dst.
+// Copy copies the values of ops first, first+1, ... to dst.
 func (c *Narrow) Copy(dst []int32, first int) {
 	n := 0
 	switch {
@@ -167,19 +168,19 @@ func (c *Narrow) Equal(d *Narrow) bool {
 	return equal(c.small, d.small) && equal(c.wide, d.wide)
 }
 
-// equal is slices.Equal, in constant time for slices in the same memory.
+// equal is slices.Equal, but takes constant time for slices in the same memory.
 func equal[T comparable](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// Text is an optional column of strings, empty where an op has none: four bytes an op up to the last that has one,
-// plus the strings. The zero value is an empty column.
+// Text is an optional column of strings; an op without a string has "". It takes four bytes per op up to the last op
+// with a string, plus the strings. The zero value is an empty column.
 type Text struct {
 	end  []uint32
 	data []byte
 }
 
-// At returns the string of op i, "" where it has none.
+// At returns the string of op i, "" if it has none.
 func (c *Text) At(i int) string {
 	if i >= len(c.end) {
 		return ""
@@ -191,13 +192,13 @@ func (c *Text) At(i int) string {
 	return string(c.data[start:c.end[i]])
 }
 
-// Len returns how many ops have a stored value; all later ones are empty.
+// Len returns the number of stored strings. All later ops have "".
 func (c *Text) Len() int {
 	return len(c.end)
 }
 
-// Append gives op i the string s. It reports whether it could: ops get their strings in ascending order, and a rank
-// holds less than 4 GiB of them a column.
+// Append sets the string of op i to s. Ops must come in ascending order. It returns false if the strings of the
+// column would exceed 4 GiB.
 func (c *Text) Append(i int, s string) bool {
 	return appendText(c, i, s)
 }
@@ -217,7 +218,7 @@ func appendText[S string | []byte](c *Text, i int, s S) bool {
 	return true
 }
 
-// AppendFrom is Append of the string of op k of another column.
+// AppendFrom appends, as Append does, the string of op k of another column.
 func (c *Text) AppendFrom(i int, from *Text, k int) bool {
 	if k >= len(from.end) {
 		return true

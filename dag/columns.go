@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// FieldID is a field of an op: a column of a [Rank] and its row in [Fields].
+// FieldID is a field of an op: the column of a [Rank] and the row of [Fields].
 type FieldID uint8
 
-// The fields, in the order in which files hold them.
+// The fields, in the order in which files store them.
 const (
 	FieldKind FieldID = iota
 	FieldSubkind
@@ -37,7 +37,7 @@ const (
 	NumFields
 )
 
-// ValueRange is the set of values that a field may have.
+// ValueRange is the range of valid values of a field.
 type ValueRange uint8
 
 // The ranges.
@@ -48,19 +48,19 @@ const (
 	JobIndex               // an index of Meta.Jobs, or 0 without jobs
 )
 
-// Field describes a column of [Rank]. Code that treats all columns alike takes them from [Fields]; code that needs the
-// values of one column at every op uses the field of Rank.
+// Field describes a column of [Rank]. Code that handles all columns alike uses [Fields]; code that reads one column
+// at every op uses the field of Rank.
 type Field struct {
-	Name   string // in listings, messages and files, without a unit
-	Plural string // in messages about the length of the column; "" for columns with checks of their own
-	Lost   string // the loss of a format that cannot hold the field; "" if formats report it themselves
+	Name   string // in listings, messages and files; without a unit
+	Plural string // in messages about the length of the column; "" for columns with their own checks
+	Lost   string // reported by formats that cannot store the field; "" if formats report it themselves
 	Range  ValueRange
-	Replay bool                 // backends use it
+	Replay bool                 // read by backends
 	Since  int                  // minor version of the model, 1.Since, that introduced it
-	Of     func(r *Rank) Values // the column of a rank
+	Of     func(r *Rank) Values // returns the column of a rank
 }
 
-// Fields describes all fields by FieldID. A new field needs a column in Rank and a row here.
+// Fields describes all fields, by FieldID. A new field needs a column in Rank and a row here.
 var Fields = [NumFields]Field{
 	FieldKind: {
 		Name: "kind", Replay: true,
@@ -107,7 +107,7 @@ var Fields = [NumFields]Field{
 		Of: func(r *Rank) Values { return &r.Stream },
 	},
 	FieldNIC: {
-		Name: "nic", Plural: "nics", Lost: "network interfaces", Range: NotNegative, Replay: true,
+		Name: "nic", Plural: "nics", Lost: "NICs", Range: NotNegative, Replay: true,
 		Of: func(r *Rank) Values { return &r.NIC },
 	},
 	FieldJob: {
@@ -115,7 +115,7 @@ var Fields = [NumFields]Field{
 		Of: func(r *Rank) Values { return &r.Job },
 	},
 	FieldHost: {
-		Name: "host", Plural: "hosts", Lost: "that they run on the host", Range: NotNegative, Replay: true, Since: 1,
+		Name: "host", Plural: "hosts", Lost: "execution on the host", Range: NotNegative, Replay: true, Since: 1,
 		Of: func(r *Rank) Values { return &r.Host },
 	},
 	FieldDims: {
@@ -164,18 +164,19 @@ var Fields = [NumFields]Field{
 // Values is a column of any type: a pointer to a [Column] of [Kind], [Subkind], int32, int64 or [Time], or a *[Narrow],
 // *[Edges], *[Text] or *[Times].
 type Values interface {
-	// Len returns how many ops have a stored value. The value of all later ones is absent: zero, empty or Unmeasured.
+	// Len returns the number of stored values. All later ops have no value: zero, empty or Unmeasured.
 	Len() int
-	// Present returns how many ops have a value that is not absent.
+	// Present returns the number of ops with a value: one that is not zero, empty or Unmeasured.
 	Present() int64
-	// trim releases the spare capacity of growth.
+	// trim releases spare capacity.
 	trim()
 	// clone copies a column of the same type.
 	clone(from Values)
-	// gather sets an empty column to the values of ops of a column of the same type. A negative op has an absent value.
-	// It reports whether they fit.
+	// gather sets an empty column to the values of the given ops of a column of the same type. A negative op has no
+	// value. It returns false if the values do not fit.
 	gather(from Values, ops []int32) bool
-	// set gives op i the value of op k of a column of the same type. It reports whether it fits.
+	// set sets the value of op i to that of op k of a column of the same type. It returns false if the value does not
+	// fit.
 	set(i int, from Values, k int) bool
 }
 
@@ -184,7 +185,7 @@ type Copier struct {
 	columns []struct{ from, to Values }
 }
 
-// Reset sets the ranks. The columns to copy are those with values in from, except the given ones and all edges.
+// Reset sets the ranks. Copy copies the columns with values in from, without the excepted columns and without edges.
 func (c *Copier) Reset(to, from *Rank, except ...FieldID) {
 	c.columns = c.columns[:0]
 	for id := range Fields {
@@ -197,8 +198,8 @@ func (c *Copier) Reset(to, from *Rank, except ...FieldID) {
 	}
 }
 
-// Copy copies op k to op i, which must not lie before an op that was copied. It reports whether the rank can hold all
-// strings.
+// Copy copies op k of the source to op i, which must not precede an op that was copied. It returns false if the
+// strings do not fit.
 func (c *Copier) Copy(i, k int) bool {
 	ok := true
 	for _, column := range c.columns {
@@ -207,8 +208,8 @@ func (c *Copier) Copy(i, k int) bool {
 	return ok
 }
 
-// Gather returns a rank of the given ops of r, without dependencies. A negative op is a calc without any values. It
-// returns false if the rank cannot hold all strings.
+// Gather returns a rank of the given ops of r, without dependencies. A negative op becomes a calc without values. It
+// returns false if the strings do not fit.
 func (r *Rank) Gather(ops []int32) (Rank, bool) {
 	out := new(Rank)
 	for id := range Fields {
@@ -245,12 +246,12 @@ func (r *Rank) trim() {
 	}
 }
 
-// Len returns how many ops have a stored value; all later ones are zero.
+// Len returns the number of stored values. All later ops have the value zero.
 func (c *Column[T]) Len() int {
 	return len(*c)
 }
 
-// Present returns how many values are not zero.
+// Present returns the number of values that are not zero.
 func (c *Column[T]) Present() int64 {
 	n := int64(0)
 	for _, v := range *c {
@@ -285,7 +286,7 @@ func (c *Column[T]) set(i int, from Values, k int) bool {
 	return true
 }
 
-// Present returns how many values are not zero.
+// Present returns the number of values that are not zero.
 func (c *Narrow) Present() int64 {
 	n := int64(0)
 	for i := range c.Len() {
@@ -325,7 +326,7 @@ func (c *Narrow) set(i int, from Values, k int) bool {
 	return true
 }
 
-// Present returns how many strings are not empty.
+// Present returns the number of strings that are not empty.
 func (c *Text) Present() int64 {
 	n, start := int64(0), uint32(0)
 	for _, end := range c.end {
@@ -360,12 +361,12 @@ func (c *Text) set(i int, from Values, k int) bool {
 	return c.AppendFrom(i, from.(*Text), k)
 }
 
-// Len returns how many ops have a stored list; those of all later ones are empty.
+// Len returns the number of stored lists. All later ops have an empty list.
 func (e *Edges) Len() int {
 	return len(e.End)
 }
 
-// Present returns how many ops have a list that is not empty.
+// Present returns the number of lists that are not empty.
 func (e *Edges) Present() int64 {
 	n, start := int64(0), uint32(0)
 	for _, end := range e.End {
@@ -386,7 +387,8 @@ func (e *Edges) clone(from Values) {
 	*e = Edges{End: slices.Clone(f.End), Off: slices.Clone(f.Off)}
 }
 
-// Dependencies refer to other ops, so that code that renumbers ops must make them anew.
+// Edges store indices of ops relative to their own op, so they cannot be copied op by op: code that renumbers ops
+// builds new edges.
 
 func (e *Edges) gather(Values, []int32) bool {
 	panic("dependencies cannot be copied op by op")
@@ -396,7 +398,7 @@ func (e *Edges) set(int, Values, int) bool {
 	panic("dependencies cannot be copied op by op")
 }
 
-// Times is a column of measured times. It may be shorter than the rank has ops: the rest reads as Unmeasured.
+// Times is a column of measured times. Ops beyond its end are Unmeasured.
 type Times []Time
 
 // At returns the time of op i.
@@ -407,12 +409,12 @@ func (c Times) At(i int) Time {
 	return Unmeasured
 }
 
-// Len returns how many ops have a stored time; all later ones are Unmeasured.
+// Len returns the number of stored times. All later ops are Unmeasured.
 func (c *Times) Len() int {
 	return len(*c)
 }
 
-// Present returns how many times are not Unmeasured.
+// Present returns the number of times that are not Unmeasured.
 func (c *Times) Present() int64 {
 	n := int64(0)
 	for _, v := range *c {
@@ -452,8 +454,8 @@ func (c *Times) set(i int, from Values, k int) bool {
 	return true
 }
 
-// Limit returns the end of the range of the field's values in a trace of comms communicators and jobs jobs: they are
-// below it and not negative. It returns 0 if the field may have any value.
+// Limit returns the exclusive upper bound of the field's values in a trace of comms communicators and jobs jobs; the
+// lower bound is 0. It returns 0 if the field may have any value.
 func (f *Field) Limit(comms, jobs int) uint64 {
 	switch f.Range {
 	case NotNegative:

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// Range is a strided run of ranks: First, First+Stride, ..., Count of them. Stride may be negative, and is ignored
-// where Count is 1.
+// Range is a strided sequence of Count ranks: First, First+Stride, ... Stride may be negative; it is ignored if Count
+// is 1.
 type Range struct {
 	First, Stride, Count int32
 }
 
-// Comm is a communicator: an ordered group of ranks. The order is that of the ranks within the communicator.
+// Comm is a communicator: an ordered group of ranks.
 type Comm struct {
 	Name   string // optional
 	Ranges []Range
 
-	// Undefined means that ops name the communicator and the input does not define it; its members are the ranks that
-	// use it. Stores have it in the attributes of the trace (attr.ChakraGroups).
+	// Undefined marks a communicator that ops name and the input does not define. Its members are the ranks that use
+	// it. Stores keep it in the attributes of the trace (attr.ChakraGroups).
 	Undefined bool
 }
 
-// World returns the communicator of all ranks of a trace with n ranks.
+// World returns the communicator of all n ranks of a trace.
 func World(n int) Comm {
 	if n == 0 {
 		return Comm{}
@@ -29,7 +29,7 @@ func World(n int) Comm {
 	return Comm{Ranges: []Range{{First: 0, Stride: 1, Count: int32(n)}}}
 }
 
-// NewComm returns the communicator of the given ranks, in their order, as few ranges as a single pass finds.
+// NewComm returns a communicator of the given ranks, in this order. A single greedy pass finds its ranges.
 func NewComm(name string, ranks []int32) Comm {
 	c := Comm{Name: name}
 	for _, r := range ranks {
@@ -49,7 +49,7 @@ func NewComm(name string, ranks []int32) Comm {
 	return c
 }
 
-// With returns the communicator with other members.
+// With returns a copy of the communicator with other members.
 func (c *Comm) With(members []int32) Comm {
 	out := NewComm(c.Name, members)
 	out.Undefined = c.Undefined
@@ -65,8 +65,8 @@ func (c *Comm) Size() int {
 	return n
 }
 
-// Members returns the ranks of the communicator in their order. Check the communicator first if it comes from
-// outside: a range takes twelve bytes to write and may stand for two thousand million ranks.
+// Members returns the ranks of the communicator in order. Call Check first if the communicator comes from an
+// untrusted input: a range of twelve bytes can describe two thousand million ranks.
 func (c *Comm) Members() []int32 {
 	members := make([]int32, 0, c.Size())
 	for _, r := range c.Ranges {
@@ -106,8 +106,8 @@ func (c *Comm) Equal(d *Comm) bool {
 	return c.Name == d.Name && slices.Equal(c.Members(), d.Members())
 }
 
-// Check returns an error unless the communicator is an ordered set of the ranks 0..n-1. It takes little time and memory
-// whatever the ranges claim to hold.
+// Check returns an error unless the communicator is an ordered set of ranks in 0..n-1. Its time and memory do not
+// grow with the sizes that the ranges claim.
 func (c *Comm) Check(n int) error {
 	size := int64(0)
 	for _, r := range c.Ranges {
@@ -121,14 +121,14 @@ func (c *Comm) Check(n int) error {
 		}
 	}
 	if rank, twice := c.duplicate(size); twice {
-		return fmt.Errorf("rank %d twice", rank)
+		return fmt.Errorf("rank %d is listed twice", rank)
 	}
 	return nil
 }
 
-// duplicate returns a rank that is in the communicator twice, if there is one. The ranges must be in range, and hold
-// size ranks. It compares either all ranges with each other or all ranks, whichever is less work, so that a few ranges
-// that claim to hold many ranks are no burden.
+// duplicate returns a rank that the communicator contains twice, if there is one. The ranges must be valid and
+// contain size ranks in total. It compares all pairs of ranges or marks all ranks, whichever is cheaper, so a few
+// ranges that claim many ranks cost little.
 func (c *Comm) duplicate(size int64) (int32, bool) {
 	for _, r := range c.Ranges {
 		if r.Stride == 0 && r.Count > 1 {
@@ -155,12 +155,12 @@ func (c *Comm) duplicate(size int64) (int32, bool) {
 	return 0, false
 }
 
-// common returns the lowest rank that both ranges hold, if there is one.
+// common returns the lowest rank that is in both ranges, if there is one.
 func (r Range) common(q Range) (int32, bool) {
 	rLow, rHigh, rStep := r.ascending()
 	qLow, qHigh, qStep := q.ascending()
 	low, high := max(rLow, qLow), min(rHigh, qHigh)
-	// The ranks of both, ends aside, are rLow + x rStep for an x that solves rLow + x rStep = qLow modulo qStep.
+	// Except for the bounds, the common ranks are rLow + x rStep for each x with rLow + x rStep = qLow modulo qStep.
 	gcd, inverse := invert(rStep%qStep, qStep)
 	if (qLow-rLow)%gcd != 0 {
 		return 0, false
@@ -174,7 +174,7 @@ func (r Range) common(q Range) (int32, bool) {
 	return int32(rank), rank <= high
 }
 
-// ascending returns the lowest and the highest rank of the range, and the distance of neighbours, at least 1.
+// ascending returns the lowest and the highest rank of the range, and the difference of neighbors, at least 1.
 func (r Range) ascending() (low, high, step int64) {
 	first, last := int64(r.First), int64(r.First)+int64(r.Stride)*(int64(r.Count)-1)
 	return min(first, last), max(first, last), max(int64(r.Stride), -int64(r.Stride), 1)
@@ -190,7 +190,7 @@ func invert(a, m int64) (gcd, b int64) {
 	return y, v
 }
 
-// isWorld reports whether c holds the ranks 0..n-1 in this order.
+// isWorld reports whether c is the ranks 0..n-1 in this order.
 func (c *Comm) isWorld(n int) bool {
 	next := int64(0)
 	for _, r := range c.Ranges {

@@ -4,16 +4,16 @@ import (
 	"fmt"
 )
 
-// The limits of a rank, of the width of op indices and of positions in [Edges].
+// The limits of a rank, given by the widths of op indices and of positions in [Edges].
 const (
 	MaxOps  = 1<<31 - 1 // ops of one rank
 	MaxDeps = 1<<32 - 1 // dependencies of one kind of one rank
 )
 
-// Edges holds a list of offsets for every op of a rank, in compressed sparse row form: four bytes an op up to the last
-// op with a list, and four bytes an offset.
+// Edges stores a list of offsets for every op of a rank, in compressed sparse row form: four bytes per op up to the
+// last op with a list, and four bytes per offset.
 type Edges struct {
-	End []uint32 // End[i] is where the list of op i ends in Off; it starts where the one before ends
+	End []uint32 // End[i] is the end of the list of op i in Off; the list starts at the end of the previous one
 	Off []int32
 }
 
@@ -22,7 +22,7 @@ func (e *Edges) Equal(f *Edges) bool {
 	return equal(e.End, f.End) && equal(e.Off, f.Off)
 }
 
-// Of returns the offsets of op i; the slice is part of the column.
+// Of returns the offsets of op i. The slice aliases the column.
 func (e *Edges) Of(i int) []int32 {
 	if i >= len(e.End) {
 		return nil
@@ -34,13 +34,13 @@ func (e *Edges) Of(i int) []int32 {
 	return e.Off[start:e.End[i]]
 }
 
-// Count returns how many offsets op i has.
+// Count returns the number of offsets of op i.
 func (e *Edges) Count(i int) int {
 	return len(e.Of(i))
 }
 
-// Append adds the offset off to the list of op i, which must not lie before the last op with a list. There must be
-// fewer than [MaxDeps] offsets.
+// Append appends the offset off to the list of op i, which must not precede the last op with a list. The column must
+// have fewer than [MaxDeps] offsets.
 func (e *Edges) Append(i int, off int32) {
 	for len(e.End) <= i {
 		e.End = append(e.End, uint32(len(e.Off)))
@@ -49,8 +49,8 @@ func (e *Edges) Append(i int, off int32) {
 	e.End[i] = uint32(len(e.Off))
 }
 
-// checkShape returns an error if the lists are not those of a rank of n ops, and the first op that it concerns, -1 if
-// it concerns none.
+// checkShape returns an error if the lists are not those of a rank of n ops, and the first wrong op, -1 if the error
+// concerns no single op.
 func (e *Edges) checkShape(n int) (int, error) {
 	if len(e.End) > n {
 		return -1, fmt.Errorf("%d lists for %d ops", len(e.End), n)
@@ -76,10 +76,10 @@ func (e *Edges) checkShape(n int) (int, error) {
 		}
 		start = end
 	}
-	return -1, fmt.Errorf("the lists hold %d offsets of %d", start, len(e.Off))
+	return -1, fmt.Errorf("the lists contain %d of %d offsets", start, len(e.Off))
 }
 
-// wellFormed returns the lists up to the first that a rank of n ops cannot have: all of them in any sane trace.
+// wellFormed returns the lists before the first list that a rank of n ops cannot have; for a valid trace, all lists.
 func (e *Edges) wellFormed(n int) Edges {
 	ends := e.End[:min(n, len(e.End))]
 	start := uint32(0)
@@ -93,13 +93,13 @@ func (e *Edges) wellFormed(n int) Edges {
 	return Edges{End: ends, Off: e.Off}
 }
 
-// Dependents lists, for every op of a rank, the ops that wait for it: [Edges] turned round, as op indices.
+// Dependents lists, for every op of a rank, the ops that wait for it: the inverse of [Edges], as op indices.
 type Dependents struct {
-	End []uint32 // End[i] is where the list of op i ends in Op
+	End []uint32 // End[i] is the end of the list of op i in Op
 	Op  []int32
 }
 
-// Of returns the indices of the ops that wait for op i; the slice is part of the list.
+// Of returns the indices of the ops that wait for op i. The slice aliases the list.
 func (d *Dependents) Of(i int) []int32 {
 	start := uint32(0)
 	if i > 0 {
@@ -108,8 +108,8 @@ func (d *Dependents) Of(i int) []int32 {
 	return d.Op[start:d.End[i]]
 }
 
-// Dependents turns e round for a rank of n ops: ascending for every op, except those whose order is given, as offsets
-// (dependent - op), in order. All references must be in range and the given orders consistent with e (see
+// Dependents returns the inverse of e for a rank of n ops. The dependents of an op are in ascending order unless
+// order lists them, as offsets (dependent - op). All references must be in range and order consistent with e (see
 // [Rank.CheckReferences]).
 func (e *Edges) Dependents(n int, order *Edges) Dependents {
 	var d Dependents
@@ -117,7 +117,7 @@ func (e *Edges) Dependents(n int, order *Edges) Dependents {
 	return d
 }
 
-// set sets d to what [Edges.Dependents] returns, in the memory that it has where that is enough.
+// set sets d to the result of [Edges.Dependents]. It reuses the memory of d if that is large enough.
 func (d *Dependents) set(e *Edges, n int, order *Edges) {
 	d.End, d.Op = zeroed(d.End, n), zeroed(d.Op, len(e.Off))
 	start := uint32(0)
@@ -128,7 +128,7 @@ func (d *Dependents) set(e *Edges, n int, order *Edges) {
 		start = e.End[i]
 	}
 	sum := uint32(0)
-	for i, count := range d.End { // from counts to starts; filling turns the starts into ends
+	for i, count := range d.End { // turns counts into starts; filling turns the starts into ends
 		d.End[i] = sum
 		sum += count
 	}

@@ -2,8 +2,8 @@ package dag
 
 import "math"
 
-// graph is what orders the ops of a rank: its dependencies of both kinds. Malformed lists and references that leave the
-// rank are left out, so that it can be made of any rank.
+// graph is the dependencies, of both kinds, of the ops of a rank. It skips malformed lists and references that leave
+// the rank, so every rank has a graph.
 type graph struct {
 	n           int
 	deps, start Edges
@@ -14,7 +14,7 @@ func (r *Rank) graph() graph {
 	return graph{n: n, deps: r.Deps.wellFormed(n), start: r.StartDeps.wellFormed(n)}
 }
 
-// indexOrdered reports whether every op comes after those it depends on, as in most traces.
+// indexOrdered reports whether every op comes after its dependencies, as in most traces.
 func (g *graph) indexOrdered() bool {
 	for _, e := range []*Edges{&g.deps, &g.start} {
 		used := uint32(0)
@@ -30,8 +30,8 @@ func (g *graph) indexOrdered() bool {
 	return true
 }
 
-// dependency returns the k-th op that op depends on, those that must finish first before those that must start first,
-// and false beyond the last. An op that does not exist is -1.
+// dependency returns the k-th dependency of op: first those that must finish, then those that must start. It returns
+// false beyond the last. A dependency that does not exist is -1.
 func (g *graph) dependency(op, k int) (int, bool) {
 	off := g.deps.Of(op)
 	if k >= len(off) {
@@ -47,22 +47,23 @@ func (g *graph) dependency(op, k int) (int, bool) {
 	return p, true
 }
 
-// components finds the strongly connected components of a graph, by the algorithm of R. Tarjan, "Depth-first search and
-// linear graph algorithms", SIAM J. Comput. 1 (1972), without recursion. Its memory is used again from rank to rank.
+// components finds the strongly connected components of a graph, by the algorithm of R. Tarjan, "Depth-first search
+// and linear graph algorithms", SIAM J. Comput. 1 (1972), without recursion. It reuses its memory from rank to rank.
 type components struct {
-	// of each op: 0 not visited; positive while its component is incomplete; then the component's, negative
+	// by op: 0 = not visited; positive while its component is incomplete; then the number of its component, negative
 	number []int32
 	low    []int32 // the lowest number that the op is known to reach
 	open   []int32 // ops of incomplete components
-	path   []visit // from the root of the search to the op at hand
+	path   []visit // from the root of the search to the current op
 }
 
 type visit struct {
 	op   int32
-	next int // how many dependencies of op were followed
+	next int // number of dependencies of op that were followed
 }
 
-// find calls found for each component of g, after those that it depends on. The slice is valid during the call.
+// find calls found for each component of g, after the components on which it depends. The slice is valid during the
+// call.
 func (c *components) find(g *graph, found func(ops []int32)) {
 	c.number = zeroed(c.number, g.n)
 	c.low = zeroed(c.low, g.n)
@@ -116,7 +117,7 @@ func (c *components) find(g *graph, found func(ops []int32)) {
 	}
 }
 
-// zeroed returns a slice of n zeros, in the memory of s if it is large enough.
+// zeroed returns a slice of n zeros. It reuses the memory of s if that is large enough.
 func zeroed[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -126,7 +127,7 @@ func zeroed[T any](s []T, n int) []T {
 	return s
 }
 
-// cyclic reports whether the ops of a component, as find gives them, lie on a cycle.
+// cyclic reports whether the ops of a component of find lie on a cycle.
 func (c *components) cyclic(g *graph, ops []int32) bool {
 	if len(ops) > 1 {
 		return true
@@ -143,13 +144,13 @@ func (c *components) cyclic(g *graph, ops []int32) bool {
 	}
 }
 
-// cycle returns a shortest cycle through the lowest op of a cyclic component that find has just found: the op, one that
-// it depends on, one that that depends on, and so on.
+// cycle returns a shortest cycle through the lowest op of a cyclic component, in the order of dependencies: each op
+// depends on the next. It must be called in the found function of find, for that component.
 func (c *components) cycle(g *graph, ops []int32) []int32 {
 	lowest := int32(math.MaxInt32)
 	for _, op := range ops {
 		lowest = min(lowest, op)
-		c.low[op] = -1 // from here on, the op from which the search came
+		c.low[op] = -1 // from now on the predecessor of the op in the search
 	}
 	queue := []int32{lowest}
 	for {

@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// IOStats says what a trace asks of storage: of its ops of kind IO, each of which is a request to a unit of storage
-// (Peer), issued at its release time.
+// IOStats summarizes the storage requests of a trace. Each op of kind IO is one request to a storage unit (Peer); it
+// is issued at the op's release time.
 type IOStats struct {
 	Requests IOCounts     `json:"requests"`
 	Units    int          `json:"units"`
-	First    Time         `json:"first_ps"` // when the first request is issued
+	First    Time         `json:"first_ps"` // issue time of the first request
 	Last     Time         `json:"last_ps"`
-	IOPS     float64      `json:"iops"`             // requests a second, from the first to the last
-	Rate     float64      `json:"bytes_per_second"` // likewise
-	Sizes    []IOSizes    `json:"sizes"`            // those that occur, ascending
-	Times    []IOInterval `json:"intervals"`        // of equal length, at most 20
-	Hot      []IOUnit     `json:"hot_units"`        // those with the most requests, the most first, 10 at most
+	IOPS     float64      `json:"iops"`             // requests per second, from the first to the last
+	Rate     float64      `json:"bytes_per_second"` // from the first to the last request
+	Sizes    []IOSizes    `json:"sizes"`            // non-empty size classes, ascending
+	Times    []IOInterval `json:"intervals"`        // at most 20, of equal length
+	Hot      []IOUnit     `json:"hot_units"`        // at most 10, in descending order of requests
 }
 
-// IOCounts counts requests. Bytes stop at 2^63-1.
+// IOCounts counts requests. Sums of bytes saturate at 2^63-1.
 type IOCounts struct {
 	Reads      int64 `json:"reads"`
 	Writes     int64 `json:"writes"`
@@ -29,10 +29,10 @@ type IOCounts struct {
 	WriteBytes int64 `json:"write_bytes"`
 }
 
-// Total returns how many requests there are.
+// Total returns the number of requests.
 func (c *IOCounts) Total() int64 { return c.Reads + c.Writes }
 
-// Bytes returns how many bytes the requests have, 2^63-1 if it is more.
+// Bytes returns the bytes of all requests, at most 2^63-1.
 func (c *IOCounts) Bytes() int64 { return c.ReadBytes + min(c.WriteBytes, math.MaxInt64-c.ReadBytes) }
 
 func (c *IOCounts) add(write bool, bytes int64) {
@@ -45,7 +45,7 @@ func (c *IOCounts) add(write bool, bytes int64) {
 	c.ReadBytes += min(bytes, math.MaxInt64-c.ReadBytes)
 }
 
-// IOSizes counts the requests of From to To bytes.
+// IOSizes counts the requests with sizes From to To bytes.
 type IOSizes struct {
 	From   int64 `json:"from"`
 	To     int64 `json:"to"`
@@ -53,26 +53,26 @@ type IOSizes struct {
 	Writes int64 `json:"writes"`
 }
 
-// IOInterval counts the requests from a time on until the next interval.
+// IOInterval counts the requests of one time interval.
 type IOInterval struct {
 	Start Time `json:"start_ps"`
 	IOCounts
 }
 
-// IOUnit counts the requests to a unit.
+// IOUnit counts the requests to one unit.
 type IOUnit struct {
 	Rank int   `json:"rank"`
 	Unit int32 `json:"unit"`
 	IOCounts
 }
 
-// The most intervals and units that IOStats lists.
+// The maximum numbers of intervals and units in IOStats.
 const (
 	maxIOIntervals = 20
 	maxIOUnits     = 10
 )
 
-// SummarizeIO returns the statistics of a trace's requests to storage, nil if it has none.
+// SummarizeIO returns the statistics of the storage requests of a trace, nil if it has none.
 func SummarizeIO(t *Trace) *IOStats {
 	s := &IOStats{First: MaxTime}
 	var sizes [65]IOCounts

@@ -2,7 +2,7 @@ package dag
 
 import "fmt"
 
-// Kind says what an op does.
+// Kind is the kind of an op.
 type Kind uint8
 
 // The kinds of op. The zero value is Calc.
@@ -10,7 +10,7 @@ const (
 	Calc Kind = iota // compute for Duration (or Flops, for roofline models) on a stream
 	Send             // send Bytes to Peer
 	Recv             // receive Bytes from Peer
-	Coll             // take part in a collective of communicator Comm; Subkind says which
+	Coll             // participate in a collective of communicator Comm; Subkind is the collective
 	Mem              // access memory; Subkind is Load or Store
 	IO               // access storage; Subkind is Read or Write
 
@@ -37,10 +37,10 @@ func ParseKind(name string) (Kind, bool) {
 	return 0, false
 }
 
-// Subkind narrows a Kind: which collective, or the direction of a memory or storage access.
+// Subkind narrows a Kind: the collective, or the direction of a memory or storage access.
 type Subkind uint8
 
-// The subkinds. NoSubkind is the only one of Send and Recv, and the usual one of Calc.
+// The subkinds. Sends and receives have NoSubkind only; most calcs have it too.
 const (
 	NoSubkind Subkind = iota
 
@@ -66,7 +66,7 @@ const (
 	Read  // storage
 	Write // storage
 
-	Marker // calc: does nothing and takes no time, such as a trace's node of metadata; see Rank.CalcTime
+	Marker // calc that does nothing and takes no time, such as a node of metadata; see Rank.CalcTime
 
 	NumSubkinds = iota
 )
@@ -116,8 +116,8 @@ func ParseSubkind(name string) (Subkind, bool) {
 	return 0, false
 }
 
-// Of reports whether s is a subkind that an op of kind k may have: collectives, memory and storage ops need one of
-// their own, a calc may be a Marker, and the other kinds have none.
+// Of reports whether an op of kind k may have subkind s. A collective, memory or storage op needs one of its own
+// subkinds, a calc may be a Marker, and the other kinds have NoSubkind.
 func (s Subkind) Of(k Kind) bool {
 	if k == Calc || k == Send || k == Recv {
 		return s == NoSubkind || k == Calc && s == Marker
@@ -125,7 +125,7 @@ func (s Subkind) Of(k Kind) bool {
 	return s != NoSubkind && int(s) < len(subkinds) && subkinds[s].kind == k
 }
 
-// Rooted reports whether s is a collective with a root, whose rank an op carries as its peer.
+// Rooted reports whether s is a collective with a root. The Peer of such an op is the root's rank.
 func (s Subkind) Rooted() bool {
 	switch s {
 	case Bcast, Reduce, Gather, Gatherv, Scatter, Scatterv:

@@ -1,10 +1,10 @@
 package dag
 
-// levels finds the level of every op of a rank, which is the number of ops in the longest chain of dependencies that
-// ends with it, and when the calcs before it let it start. Its memory is used again from rank to rank.
+// levels finds the level of every op of a rank, the number of ops in the longest chain of dependencies that ends with
+// it, and the earliest start of the op if only calcs take time. It reuses its memory from rank to rank.
 type levels struct {
-	level   []int32 // of each op, from 1; 0 for blocked ops
-	start   []Time  // when each op can start if nothing but calcs takes time
+	level   []int32 // by op, from 1; 0 for blocked ops
+	start   []Time  // earliest start by op, if only calcs take time
 	finish  []Time
 	counts  []int64 // ops on each level; counts[0] is unused
 	last    Time    // the latest finish
@@ -33,7 +33,7 @@ func (l *levels) find(r *Rank) {
 	})
 }
 
-// visit takes an op whose dependencies were all visited, unless they lie on a cycle.
+// visit sets level and start of an op. All its dependencies must have been visited, except those on a cycle.
 func (l *levels) visit(r *Rank, g *graph, op int) {
 	level, start, blocked := int32(0), Time(0), false
 	for _, off := range g.deps.Of(op) {

@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Pair is what one rank sends to another.
+// Pair is the traffic from one rank to another.
 type Pair struct {
 	Src      int32 `json:"src"`
 	Dst      int32 `json:"dst"`
@@ -14,9 +14,8 @@ type Pair struct {
 	Bytes    int64 `json:"bytes"`
 }
 
-// Matrix returns the pairs of ranks between which there are messages, by Src and Dst. It counts sends; collectives have
-// no messages before they are lowered, and sends to ranks that do not exist are left out. Bytes that an int64 cannot
-// hold read as the most that it can.
+// Matrix returns the pairs of ranks that exchange messages, sorted by Src and Dst. It counts sends. Collectives have
+// no messages before lowering. It skips sends to ranks that do not exist. Bytes saturate at the maximum of int64.
 func Matrix(t *Trace) []Pair {
 	rows := make([][]Pair, len(t.Ranks))
 	par.ForWith(len(rows), func() *matrixRow { return newMatrixRow(len(t.Ranks)) }, func(m *matrixRow, i int) {
@@ -29,7 +28,7 @@ func Matrix(t *Trace) []Pair {
 type matrixRow struct {
 	messages []int64 // by receiver; zero between senders
 	bytes    []sum
-	to       []int32 // the receivers
+	to       []int32 // receivers of the current sender
 }
 
 func newMatrixRow(ranks int) *matrixRow {

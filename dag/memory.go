@@ -2,15 +2,15 @@ package dag
 
 import "sync"
 
-// inMemory is a trace in memory as a source.
+// inMemory is a source for a trace in memory.
 type inMemory struct {
 	trace  *Trace
 	header func() *Header
 }
 
-// FromTrace returns a trace in memory as a source that has a batch for each rank. Its readers return the ranks
-// themselves, without copying them, and all columns in any case. The header is that of the trace when it is first asked
-// for; later changes of the trace do not show in it.
+// FromTrace returns a source for a trace in memory, with one batch per rank. Its readers return the ranks themselves,
+// not copies, with all columns. The first call of Header fixes the header; it does not show later changes of the
+// trace.
 func FromTrace(t *Trace) Source {
 	m := &inMemory{trace: t}
 	m.header = sync.OnceValue(m.makeHeader)

@@ -259,8 +259,8 @@ func TestCheckReferences(t *testing.T) {
 		{"end beyond", Rank{Kind: three, Deps: Edges{End: []uint32{2}, Off: []int32{-1}}},
 			"deps: the list of op 0 ends at offset 2, expected 0..1"},
 		{"left over", Rank{Kind: three, Deps: Edges{End: []uint32{1}, Off: []int32{-1, -1}}},
-			"deps: the lists hold 1 offsets of 2"},
-		{"offsets alone", Rank{Kind: three, StartDeps: Edges{Off: []int32{1}}}, "start_deps: the lists hold 0 offsets of 1"},
+			"deps: the lists contain 1 of 2 offsets"},
+		{"offsets alone", Rank{Kind: three, StartDeps: Edges{Off: []int32{1}}}, "start_deps: the lists contain 0 of 1 offsets"},
 		{"order of nothing", Rank{Kind: three, Order: Edges{End: []uint32{1}, Off: []int32{1}}},
 			"deps: op 0 has 0 dependents, their order lists 1"},
 		{"order too long", Rank{Kind: three, Order: Edges{End: []uint32{0, 0, 0, 0}}},
@@ -574,7 +574,7 @@ func TestCommAgainstList(t *testing.T) {
 		want := ""
 		if len(ranks) > 1 && random.IntN(4) == 0 {
 			ranks[0] = ranks[1+random.IntN(len(ranks)-1)]
-			want = fmt.Sprintf("rank %d twice", ranks[0])
+			want = fmt.Sprintf("rank %d is listed twice", ranks[0])
 		}
 		c := NewComm("c", ranks)
 		if got := c.Members(); !slices.Equal(got, ranks) || c.Size() != len(ranks) {
@@ -649,12 +649,12 @@ func TestCommCheck(t *testing.T) {
 		{[]Range{{5, 1, 1}}, 5, "range of 1 ranks from 5 in steps of 1, expected ranks in 0..4"},
 		{[]Range{{0, huge, huge}}, 5, "range of 2147483647 ranks from 0 in steps of 2147483647, expected ranks in 0..4"},
 		{[]Range{{0, 0, huge}}, 5, "more members than the 5 ranks of the trace"},
-		{[]Range{{3, 0, 4}}, 5, "rank 3 twice"},
-		{[]Range{{0, 0, huge}}, huge, "rank 0 twice"},
+		{[]Range{{3, 0, 4}}, 5, "rank 3 is listed twice"},
+		{[]Range{{0, 0, huge}}, huge, "rank 0 is listed twice"},
 		{[]Range{{0, 2, huge / 4}, {1, 2, huge / 4}}, huge, ""},
-		{[]Range{{0, 3, huge / 8}, {4, 7, huge / 8}}, huge, "rank 18 twice"},
+		{[]Range{{0, 3, huge / 8}, {4, 7, huge / 8}}, huge, "rank 18 is listed twice"},
 		{[]Range{{huge - 1, 0, 1}, {0, 2, huge / 2}}, huge, ""},
-		{[]Range{{huge - 2, 0, 1}, {1, 2, huge / 2}}, huge, "rank 2147483645 twice"},
+		{[]Range{{huge - 2, 0, 1}, {1, 2, huge / 2}}, huge, "rank 2147483645 is listed twice"},
 	} {
 		comm := Comm{Ranges: c.ranges}
 		got := ""

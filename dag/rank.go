@@ -1,41 +1,42 @@
 package dag
 
-// This file has all that names every field of an op: Rank, Op, and the conversions between them.
+// This file contains all code that lists every field of an op: Rank, Op, and the conversions between them.
 
-// Rank is the DAG of one rank, a column for each field. Only Kind is always as long as the rank has ops. [Fields]
-// describes the columns.
+// Rank is the DAG of one rank, with one column per field. Only Kind always has one value per op. [Fields] describes
+// the columns.
 //
-// Ops take one byte each for Kind, plus one ([Narrow], Subkind), four or eight for every column that the rank makes use
-// of, plus four for the lists of Deps and four for those of StartDeps, plus four for each dependency.
+// An op takes one byte for Kind, one byte for each [Narrow] column and for Subkind, four or eight bytes for each
+// other column that the rank uses, four bytes each for the lists of Deps and StartDeps, and four bytes per
+// dependency.
 type Rank struct {
 	Kind      []Kind
 	Subkind   Column[Subkind]
-	Bytes     Column[int64] // message, tensor or I/O size; collectives: contributed by this rank
-	RecvBytes Column[int64] // collectives: received by this rank where that differs from Bytes; 0 = it does not
+	Bytes     Column[int64] // message, tensor or I/O size; collectives: bytes contributed by this rank
+	RecvBytes Column[int64] // collectives: bytes received by this rank; 0 = equal to Bytes
 	Peer      Column[int32] // partner rank; rooted collectives: the root's rank, or UnknownRoot; AnySource
-	Tag       Column[int64] // message tag; AnyTag; collectives: a number of the format's own
+	Tag       Column[int64] // message tag; AnyTag; collectives: a number defined by the format
 	Comm      Narrow        // communicator, an index of Trace.Comms
-	Duration  Column[Time]  // compute, memory or I/O time; of other ops what was recorded, see CalcTime
+	Duration  Column[Time]  // compute, memory or I/O time; other ops: recorded duration, see CalcTime
 	Flops     Column[int64] // floating-point operations, for roofline models; 0 = unknown
-	Release   Column[Time]  // not before this time after the start of the trace; 0 = no limit
+	Release   Column[Time]  // earliest start after the start of the trace; 0 = no limit
 	Stream    Narrow        // compute stream: ops on one stream do not overlap
-	NIC       Narrow        // network interface
+	NIC       Narrow        // NIC of the rank
 	Job       Narrow        // job of a merged trace
-	Host      Narrow        // 1: runs on the host processor, not on the accelerator that the rank is otherwise
-	Dims      Narrow        // collectives: the network dimensions that take part, bit d for dimension d; 0 = all
-	Priority  Narrow        // collectives: the higher goes first, where a backend schedules by priority
+	Host      Narrow        // 1: runs on the host processor instead of the accelerator of the rank
+	Dims      Narrow        // collectives: network dimensions that take part, bit d for dimension d; 0 = all
+	Priority  Narrow        // collectives: higher goes first in backends that schedule by priority
 	Deps      Edges         // ops that must finish first, as (this index - that index)
 	StartDeps Edges         // ops that must have started first, as (this index - that index)
 
-	// The order of an op's dependents where it is not ascending, as (that index - this index): the whole list for such
-	// an op, nothing for the others. One column for Deps, one for StartDeps.
+	// Orders of dependents that are not ascending, as (that index - this index): the whole list for such an op, an
+	// empty list for the others. Order belongs to Deps, StartOrder to StartDeps.
 	Order, StartOrder Edges
 
-	Name  Text // a human name
-	Attrs Text // what the format knows and the model does not: a JSON object
+	Name  Text // name for people
+	Attrs Text // data of the format that the model does not have: a JSON object
 
-	// When the tracer saw the op start and end; Unmeasured, or beyond the end of the column, where it did not. Never
-	// a constraint.
+	// Measured start and end of the op; Unmeasured, or beyond the end of the column, if the tracer did not record
+	// them. They never constrain the op.
 	MeasuredStart, MeasuredEnd []Time
 }
 
@@ -44,8 +45,8 @@ func (r *Rank) Len() int {
 	return len(r.Kind)
 }
 
-// Op is one op of a rank, all fields but its dependencies, as [RankBuilder.Add] takes and [Rank.Op] gives it. The
-// fields are those of [Rank].
+// Op is one op of a rank with all fields except dependencies, for [RankBuilder.Add] and [Rank.Op]. The fields are
+// those of [Rank].
 type Op struct {
 	Kind                       Kind
 	Subkind                    Subkind
@@ -59,7 +60,7 @@ type Op struct {
 	Stream, NIC, Job           int32
 	Host, Dims, Priority       int32
 	Name, Attrs                string
-	Timed                      bool // whether the measured times are set
+	Timed                      bool // the measured times are set
 	MeasuredStart, MeasuredEnd Time
 }
 
@@ -79,8 +80,8 @@ func (r *Rank) Op(i int) Op {
 	return op
 }
 
-// Add appends an op that must wait for the end of the ops deps, and returns its index. What the rank has no room for is
-// left out, and Err says so.
+// Add appends an op that waits for the end of the ops deps, and returns its index. If the op does not fit, Err
+// reports it.
 func (b *RankBuilder) Add(op Op, deps ...int) int {
 	r := &b.rank
 	i := len(r.Kind)

@@ -8,14 +8,13 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// Records returns rank and index of all io ops of the trace, in the order of the records that they stand for: by
-// release time, those of the same time by rank, those of the same rank by index. Where ops of the same time have
-// attributes that begin with [attr.RecordTie], these come at the places that they name, unless another has it, and the
-// others where there is room.
+// Records returns rank and index of all io ops of the trace, in the order of the I/O records: by release time, then
+// by rank, then by index. Among ops of the same time, an op whose attributes begin with [attr.RecordTie] takes the
+// place that it names, unless that place is taken; the other ops fill the remaining places.
 func (t *Trace) Records() iter.Seq2[int, int] {
 	return func(yield func(rank, op int) bool) {
 		queue := newRecordQueue(t)
-		var group, placed []recordPlace // of one time
+		var group, placed []recordPlace // ops of one time
 		for len(queue) > 0 {
 			now := queue[0].time
 			first := queue.take()
@@ -39,13 +38,13 @@ func (t *Trace) Records() iter.Seq2[int, int] {
 	}
 }
 
-// recordPlace is where an op is in a trace.
+// recordPlace is the rank and index of an op.
 type recordPlace struct{ rank, op int32 }
 
-// placeTied appends the ops of one time to placed, in the order of their records. It makes use of the memory of group.
+// placeTied appends the ops of one time to placed, in the order of their records. It overwrites group.
 func placeTied(t *Trace, placed, group []recordPlace) []recordPlace {
 	none := recordPlace{rank: -1}
-	others := 0 // at the front of group
+	others := 0 // number of ops without a tie, at the front of group
 	for range group {
 		placed = append(placed, none)
 	}
@@ -68,16 +67,16 @@ func placeTied(t *Trace, placed, group []recordPlace) []recordPlace {
 	return placed
 }
 
-// recordCursor goes through the io ops of a rank in the order of their times.
+// recordCursor iterates over the io ops of a rank in the order of their times.
 type recordCursor struct {
 	rank  int32
 	at    int
-	time  Time // of the op that it is at
+	time  Time // of the current op
 	ops   *Rank
-	order []int32 // the io ops; nil: all ops, in the order of the rank
+	order []int32 // the io ops by time; nil: all ops, in index order
 }
 
-// op returns the op that the cursor is at.
+// op returns the current op.
 func (c *recordCursor) op() int32 {
 	if c.order == nil {
 		return int32(c.at)
@@ -85,7 +84,7 @@ func (c *recordCursor) op() int32 {
 	return c.order[c.at]
 }
 
-// load sets the time, and reports whether the cursor is at an op.
+// load sets the time. It returns false if the cursor is at the end.
 func (c *recordCursor) load() bool {
 	if c.order == nil && c.at == c.ops.Len() || c.order != nil && c.at == len(c.order) {
 		return false
@@ -115,7 +114,7 @@ func newRecordQueue(t *Trace) recordQueue {
 	return queue
 }
 
-// take returns the first op, and goes on to the next of its rank.
+// take returns the first op and advances the cursor of its rank.
 func (q *recordQueue) take() recordPlace {
 	queue := *q
 	c := &queue[0]
@@ -130,7 +129,7 @@ func (q *recordQueue) take() recordPlace {
 	return first
 }
 
-// down moves cursor i to its place below.
+// down restores the heap order below cursor i.
 func (q *recordQueue) down(i int) {
 	queue := *q
 	for {
@@ -163,7 +162,7 @@ func inRecordOrder(r *Rank) bool {
 	return (len(r.Release) == 0 || len(r.Release) == r.Len()) && slices.IsSorted(r.Release)
 }
 
-// recordsByTime returns the io ops of a rank in the order of their times, those of the same time by index.
+// recordsByTime returns the io ops of a rank by time, then by index.
 func recordsByTime(r *Rank) []int32 {
 	order := []int32{}
 	for i, kind := range r.Kind {

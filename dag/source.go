@@ -8,17 +8,17 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Source is a trace that is read or generated batch by batch, so that it need not be in memory as a whole.
+// Source is a trace that is read or generated batch by batch, so it need not fit in memory.
 //
-// The references of its ranks must be in range ([Rank.CheckReferences]). A source that has a faster way to deliver the
-// whole trace than batch by batch implements ReadAll() (*Trace, error), which [ReadAll] calls.
+// The references of its ranks must be in range ([Rank.CheckReferences]). A source that can deliver the whole trace
+// faster than batch by batch implements ReadAll() (*Trace, error), which [ReadAll] calls.
 type Source interface {
-	// Header returns the header. The first call may cost a pass over part of the trace, as to find the kinds of op;
-	// later calls return the same header at no cost. The header must not be changed. Header may be called concurrently.
+	// Header returns the header. The first call may read part of the trace, for example to find the kinds of op;
+	// later calls return the same header at once. The header must not be changed. Header may be called concurrently.
 	Header() (*Header, error)
 	// NewReader returns a reader of the given columns. Several readers may be used concurrently.
 	NewReader(Columns) Reader
-	// Close releases what opening the source took. An input that the source was opened from must stay open until then.
+	// Close releases the resources of the source. An input that the source reads must stay open until then.
 	Close() error
 }
 
@@ -28,18 +28,18 @@ type Header struct {
 	Comms []Comm
 	Ranks int
 	Ops   int64  // exact
-	Kinds []Kind // kinds of op that the trace has or may have
+	Kinds []Kind // kinds of op that the trace may have
 
-	// Batches divides all ranks, ascending. No two batches share a part of the input, so that each part is read once.
+	// Batches divides all ranks, in ascending order. No two batches share a part of the input, so each part is read
+	// once.
 	Batches []Batch
 
-	// Stable reports that the columns which a reader returns stay valid and unchanged after its next call, and that
-	// ranks with the same columns may share them. It is true of a trace in memory.
+	// Stable reports that the columns of a reader's ranks stay valid and unchanged after its next call, and that
+	// ranks with the same columns may share them. It is true for a trace in memory.
 	Stable bool
 }
 
-// Batch is a run of ranks that a reader delivers together, with bounds on their size from which buffers can be
-// allocated beforehand.
+// Batch is a run of ranks that a reader delivers together. Its size bounds let callers allocate buffers in advance.
 type Batch struct {
 	First, Last     int   // ranks First to Last-1
 	Ops             int64 // number of ops
@@ -55,12 +55,12 @@ const (
 	All                   // all columns
 )
 
-// Reader reads a batch of Header.Batches and returns its ranks, ascending. The ranks are valid until the next call. A
-// reader is for one goroutine.
+// Reader reads a batch of Header.Batches and returns its ranks in ascending order. The ranks are valid until the next
+// call. A reader is for one goroutine.
 type Reader func(Batch) ([]Rank, error)
 
-// ReadAll reads the whole trace, several batches in parallel. The result of a trace in memory shares its columns. Of
-// several errors it returns that of the first batch.
+// ReadAll reads the whole trace, several batches in parallel. The result for a trace in memory shares its columns. If
+// several batches fail, it returns the error of the first of them.
 func ReadAll(s Source) (*Trace, error) {
 	if whole, ok := s.(interface{ ReadAll() (*Trace, error) }); ok {
 		return whole.ReadAll()
@@ -80,14 +80,14 @@ func ReadAll(s Source) (*Trace, error) {
 	return t, nil
 }
 
-// readBatch reads a batch into the trace, into memory of its own unless what the reader returns is stable.
+// readBatch reads a batch into the trace. It copies the columns unless they are stable.
 func readBatch(t *Trace, read Reader, b Batch, stable bool) error {
 	ranks, err := read(b)
 	if err != nil {
 		return err
 	}
 	if len(ranks) != b.Last-b.First {
-		return fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
+		return fmt.Errorf("reader returned %d ranks, expected ranks %d to %d", len(ranks), b.First, b.Last-1)
 	}
 	for i := range ranks {
 		if stable {
@@ -99,8 +99,8 @@ func readBatch(t *Trace, read Reader, b Batch, stable bool) error {
 	return nil
 }
 
-// WithContext returns the source with readers that fail with the context's error, wrapped, once it has ended. Every
-// consumer of batches, such as lowering, writing or compiling, then ends within a batch.
+// WithContext returns the source with readers that fail once ctx has ended; their error wraps the cause of the
+// context. Consumers of batches, such as lowering, writing and compiling, then end within one batch.
 func WithContext(ctx context.Context, s Source) Source {
 	return &cancellable{s, ctx}
 }
@@ -134,8 +134,8 @@ func (c *cancellable) err() error {
 	return nil
 }
 
-// WithHeader returns the source with another header, whose metadata and communicators may differ from the source's own;
-// the rest must be the same.
+// WithHeader returns the source with another header. Only its metadata and communicators may differ from the
+// original.
 func WithHeader(s Source, h *Header) Source {
 	return &headed{s, h}
 }

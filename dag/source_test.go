@@ -79,7 +79,7 @@ func TestReadAll(t *testing.T) {
 		t.Errorf("error %v, expected that of the first batch", err)
 	}
 	s.fails, s.lacks = nil, 1
-	if _, err := ReadAll(s); err == nil || err.Error() != "1 ranks were read as ranks 18 to 19" {
+	if _, err := ReadAll(s); err == nil || err.Error() != "reader returned 1 ranks, expected ranks 18 to 19" {
 		t.Errorf("error %v for a missing rank", err)
 	}
 }

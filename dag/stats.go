@@ -8,11 +8,11 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Stats says how much of what is in a trace. JSON names carry the units. A sum that an int64 cannot hold reads as the
-// largest that it can, save CalcTime, which is exact.
+// Stats summarizes the contents of a trace. JSON names contain the units. Sums saturate at the maximum of int64,
+// except CalcTime, which is exact.
 type Stats struct {
 	Ranks int   `json:"ranks"`
-	Nodes int   `json:"nodes"` // distinct nodes that the ranks run on
+	Nodes int   `json:"nodes"` // distinct nodes of the ranks
 	Comms int   `json:"communicators"`
 	Jobs  int   `json:"jobs"`
 	Ops   int64 `json:"ops"`
@@ -25,19 +25,19 @@ type Stats struct {
 	CollectiveBytes int64    `json:"collective_bytes"` // contributed to collectives, by all members
 	MemBytes        int64    `json:"mem_bytes"`
 	IOBytes         int64    `json:"io_bytes"`
-	CalcTime        *big.Int `json:"calc_ps"` // of calcs on all ranks, which can add up to more than MaxTime
+	CalcTime        *big.Int `json:"calc_ps"` // sum over calcs on all ranks; may exceed MaxTime
 	Flops           int64    `json:"flops"`
 	LastRelease     Time     `json:"last_release_ps"`
 
 	Deps      int64 `json:"deps"`
 	StartDeps int64 `json:"start_deps"`
 
-	// Ops that can never run, as they are on a cycle of dependencies or wait for an op that is. Depth, Width and
-	// CriticalPath leave them out.
+	// BlockedOps counts ops that can never run: they are on a cycle of dependencies or wait for such an op. Depth,
+	// Width and CriticalPath skip them.
 	BlockedOps int64 `json:"blocked_ops"`
 
-	Streams int `json:"streams"` // different streams that the ops of one rank use, at most
-	NICs    int `json:"nics"`    // different NICs that sends, receives and collectives of one rank use, at most
+	Streams int `json:"streams"` // maximum over ranks of the number of streams that its ops use
+	NICs    int `json:"nics"`    // maximum over ranks of the number of NICs that its sends, receives and collectives use
 
 	Messages Messages `json:"messages"`
 
@@ -83,7 +83,7 @@ func appendCount(object []byte, name string, count int64) []byte {
 	return fmt.Appendf(object, "%q:%d", name, count)
 }
 
-// Messages summarises the sizes of what sends send. The median of an even number is the lower of the middle two.
+// Messages summarizes the sizes of sent messages. The median of an even number is the lower of the middle two.
 type Messages struct {
 	Count  int64   `json:"count"`
 	Min    int64   `json:"min_bytes"`
@@ -95,34 +95,34 @@ type Messages struct {
 // Depth is the longest chain of dependencies, of either kind, within one rank.
 type Depth struct {
 	Ops  int64 `json:"ops"`  // ops in the chain
-	Rank int   `json:"rank"` // the first rank that has such a chain, -1 where there is none
+	Rank int   `json:"rank"` // first rank with such a chain, -1 if there is none
 }
 
-// Width is the most ops of one rank on one level. The level of an op is the number of ops in the longest chain of
-// dependencies, of either kind, that ends with it.
+// Width is the largest number of ops of one rank on one level. The level of an op is the number of ops in the longest
+// chain of dependencies, of either kind, that ends with it.
 type Width struct {
 	Ops   int64 `json:"ops"`
-	Rank  int   `json:"rank"`  // the first rank that has such a level, -1 where there is none
-	Level int64 `json:"level"` // the first such level of the rank, from 1
+	Rank  int   `json:"rank"`  // first rank with such a level, -1 if there is none
+	Level int64 `json:"level"` // first such level of the rank, from 1
 }
 
-// CriticalPath is the longest time that calcs of one rank take one after the other because of its dependencies: the
-// trace cannot run in less. What ops of other kinds take is left out, as is whatever else holds an op up.
+// CriticalPath is the longest chain of dependent calcs of one rank, by time: a lower bound of the run time of the
+// trace. Ops of other kinds take no time in it, and release times and streams are ignored.
 type CriticalPath struct {
 	Time Time `json:"time_ps"` // at most MaxTime
-	Rank int  `json:"rank"`    // the first rank with such a path, -1 where there is none
+	Rank int  `json:"rank"`    // first rank with such a path, -1 if there is none
 }
 
-// Spread is the least, mean and greatest value over all ranks.
+// Spread is the minimum, mean and maximum over all ranks.
 type Spread struct {
 	Min  int64   `json:"min"`
 	Mean float64 `json:"mean"`
 	Max  int64   `json:"max"`
 }
 
-// Summarize computes the statistics of a trace, in time nearly linear in its size, on all processors. It takes any
-// trace: what is invalid counts as it stands, dependencies on ops that do not exist order nothing, and negative
-// durations take no time on a critical path.
+// Summarize computes the statistics of a trace, on all processors, in time nearly linear in its size. It accepts any
+// trace: invalid values count as they are, dependencies on ops that do not exist are ignored, and negative durations
+// take no time on a critical path.
 func Summarize(t *Trace) *Stats {
 	ranks := make([]rankTotals, len(t.Ranks))
 	tallies := par.ForWith(len(t.Ranks), newTally, func(s *tally, i int) { ranks[i] = s.count(&t.Ranks[i], i) })
@@ -139,7 +139,7 @@ func Summarize(t *Trace) *Stats {
 	return s
 }
 
-// nodes returns on how many different nodes the ranks run.
+// nodes returns the number of distinct nodes of the ranks.
 func (t *Trace) nodes() int {
 	if t.Nodes == nil {
 		return len(t.Ranks)
@@ -151,7 +151,7 @@ func (t *Trace) nodes() int {
 	return len(nodes)
 }
 
-// rankTotals is what a [Spread] is taken of.
+// rankTotals are the values of one rank that a [Spread] summarizes.
 type rankTotals struct {
 	ops, sent, calc int64
 }
@@ -171,7 +171,7 @@ func spread(ranks []rankTotals, value func(r *rankTotals) int64) Spread {
 	return s
 }
 
-// tally counts ranks. In which order it gets them makes no difference.
+// tally counts ranks. The result does not depend on their order.
 type tally struct {
 	kinds           KindCounts
 	subkinds        SubkindCounts
@@ -182,7 +182,7 @@ type tally struct {
 	blocked         int64
 	lastRelease     Time
 	streams, nics   int
-	least, greatest int64 // size of a message
+	least, greatest int64 // message size
 	depth           Depth
 	width           Width
 	critical        CriticalPath
@@ -216,7 +216,7 @@ func (s *tally) count(r *Rank, id int) rankTotals {
 	return rankTotals{ops: int64(r.Len()), sent: sent.int64(), calc: calc.int64()}
 }
 
-// countOps adds what can be seen op by op, and returns the bytes sent and the time of the calcs, which it does not add.
+// countOps adds the counts of single ops. It returns the bytes sent and the time of the calcs, which it does not add.
 func (s *tally) countOps(r *Rank) (sent, calc sum) {
 	for i, kind := range r.Kind {
 		if kind >= NumKinds {
@@ -248,7 +248,7 @@ func (s *tally) countOps(r *Rank) (sent, calc sum) {
 	return sent, calc
 }
 
-// peak takes note of the extremes of a rank.
+// peak updates the maxima with those of a rank.
 func (s *tally) peak(depth Depth, width Width, critical CriticalPath) {
 	if higher(depth.Ops, depth.Rank, s.depth.Ops, s.depth.Rank) {
 		s.depth = depth
@@ -261,7 +261,7 @@ func (s *tally) peak(depth Depth, width Width, critical CriticalPath) {
 	}
 }
 
-// higher reports whether value is higher than best, or as high and of an earlier rank. A rank of -1 is none.
+// higher reports whether value is higher than best, or equal and of an earlier rank. Rank -1 means no value.
 func higher(value int64, rank int, best int64, bestRank int) bool {
 	if rank < 0 || bestRank < 0 {
 		return rank >= 0
@@ -305,13 +305,13 @@ func (s *tally) stats() *Stats {
 	return stats
 }
 
-// distinct counts different values of a column.
+// distinct counts distinct values of a column.
 type distinct struct {
 	small [256]bool
 	large map[int32]struct{}
 }
 
-// count returns how many different values the ops of the kinds that matter have.
+// count returns the number of distinct values over the ops of the relevant kinds.
 func (d *distinct) count(r *Rank, column *Narrow, matters func(Kind) bool) int {
 	d.small = [256]bool{}
 	clear(d.large)
@@ -334,16 +334,16 @@ func (d *distinct) count(r *Rank, column *Narrow, matters func(Kind) bool) int {
 	return n + len(d.large)
 }
 
-// medianMessage returns the median size of the messages, of which the other statistics are known: the lower of the
-// middle two of an even number. It finds the 16-bit digits of the median from the first that differs.
+// medianMessage returns the median message size, the lower of the middle two for an even number; m must have the
+// other statistics. It finds the 16-bit digits of the median, starting with the first that differs between messages.
 func (t *Trace) medianMessage(m *Messages) int64 {
 	if m.Count == 0 {
 		return 0
 	}
-	unsigned := func(size int64) uint64 { return uint64(size) ^ 1<<63 } // in the same order
+	unsigned := func(size int64) uint64 { return uint64(size) ^ 1<<63 } // order-preserving
 	least, greatest := unsigned(m.Min), unsigned(m.Max)
-	before := (m.Count - 1) / 2 // how many messages come before the median, of those that start with its known digits
-	median := uint64(0)         // its known digits
+	before := (m.Count - 1) / 2 // rank of the median among the messages that start with its known digits
+	median := uint64(0)         // the digits known so far
 	for shift := 48; shift >= 0; shift -= 16 {
 		if least>>shift == greatest>>shift {
 			median = least >> shift
@@ -362,7 +362,7 @@ func (t *Trace) medianMessage(m *Messages) int64 {
 	return int64(median ^ 1<<63)
 }
 
-// countDigits counts the digits of the sizes of messages.
+// countDigits counts the digits of message sizes.
 func (t *Trace) countDigits(digit func(size int64) (digit uint16, counts bool)) []int64 {
 	counts := par.ForWith(len(t.Ranks), func() []int64 { return make([]int64, 1<<16) }, func(counts []int64, i int) {
 		r := &t.Ranks[i]

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// sum is a sum of int64 values that cannot overflow: the compute time of a large machine over a day is more
-// picoseconds than an int64 holds. The zero value is zero.
+// sum is a sum of int64 values that cannot overflow: the compute time of a large machine over a day exceeds int64
+// picoseconds. The zero value is zero.
 type sum struct {
 	high int64
 	low  uint64
@@ -48,7 +48,7 @@ func (s sum) mean(n int64) float64 {
 	return mean
 }
 
-// addTimes adds two times that are not negative, up to MaxTime.
+// addTimes adds two non-negative times, at most MaxTime.
 func addTimes(a, b Time) Time {
 	if a > MaxTime-b {
 		return MaxTime

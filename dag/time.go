@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Time is a point in time since the start of the trace, or a length of time, in picoseconds. Its range is 106 days.
+// Time is a point in time since the start of the trace, or a duration, in picoseconds. Its range is 106 days.
 type Time int64
 
-// Lengths of time.
+// Units of time.
 const (
 	Picosecond  Time = 1
 	Nanosecond       = 1000 * Picosecond
@@ -21,15 +21,15 @@ const (
 // MaxTime is the latest representable time, about 106.75 days.
 const MaxTime Time = math.MaxInt64
 
-// Unmeasured stands in the measured columns for an op that the tracer did not time.
+// Unmeasured is the measured time of an op that the tracer did not time.
 const Unmeasured Time = math.MinInt64
 
-// String returns t exactly, in the largest unit of which it is at least one, seconds at most: "1.5us", "-90s", "0s".
+// String returns t exactly, in the largest unit not above t (at most seconds): "1.5us", "-90s", "0s".
 func (t Time) String() string {
 	return string(t.AppendTo(nil))
 }
 
-// AppendTo appends what String returns to dst.
+// AppendTo appends the text of String to dst.
 func (t Time) AppendTo(dst []byte) []byte {
 	units := [...]struct {
 		size uint64
@@ -60,8 +60,8 @@ func (t Time) AppendTo(dst []byte) []byte {
 	return append(dst, "0s"...)
 }
 
-// AtRate returns how long an amount takes at a rate in a second, rounded up, MaxTime at most. The amount must not be
-// negative, and the rate be above 0.
+// AtRate returns the time of an amount at a rate per second, rounded up, at most MaxTime. The amount must be 0 or
+// more, the rate above 0.
 func AtRate(amount, rate int64) Time {
 	high, low := bits.Mul64(uint64(amount), uint64(Second))
 	low, carry := bits.Add64(low, uint64(rate-1), 0)

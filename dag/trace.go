@@ -12,45 +12,45 @@ const (
 	AnyTag    = -1
 )
 
-// UnknownRoot is the Peer of a rooted collective of which the trace does not say which member is the root.
+// UnknownRoot is the Peer of a rooted collective whose root the trace does not state.
 const UnknownRoot = -1
 
-// CollectiveTag is the first tag of messages that stand for collectives; the others go down from there. They lie below
-// AnyTag, and a receive with AnyTag does not match them, as in MPI, where collectives have a context of their own.
+// CollectiveTag is the highest tag of messages of lowered collectives; the others are below it. All are below AnyTag.
+// A receive with AnyTag does not match them, as in MPI, where collectives have a separate context.
 const CollectiveTag = -2
 
-// Trace is a workload: one DAG of ops for each rank.
+// Trace is a workload: one DAG of ops per rank.
 type Trace struct {
 	Meta
 	Comms []Comm // Comms[0] is all ranks
 	Ranks []Rank
 }
 
-// Meta says what a trace is and where it comes from.
+// Meta describes a trace and its origin.
 type Meta struct {
 	Title      string
-	Provenance []Provenance // oldest first: one entry for each program that made or rewrote the trace
-	Nodes      []int32      // the node that each rank runs on; nil: rank i on node i
-	Jobs       []string     // names of the jobs of a merged trace, by job number; nil where there is one
-	Attrs      string       // what the format knows of the whole trace and the model does not: a JSON object or ""
+	Provenance []Provenance // oldest first: one entry per program that made or rewrote the trace
+	Nodes      []int32      // node of each rank; nil: rank i on node i
+	Jobs       []string     // names of the jobs of a merged trace, by job number; nil if it is a single job
+	Attrs      string       // data of the format about the whole trace that the model does not have: a JSON object or ""
 }
 
-// Provenance records one step in the making of a trace.
+// Provenance records one program that made or rewrote a trace.
 type Provenance struct {
 	Program string   `json:"program"`           // such as "traceconv"
 	Version string   `json:"version"`           // the program's version
 	Command []string `json:"command,omitempty"` // its arguments, the program's name first
-	Seed    *int64   `json:"seed,omitempty"`    // of every random choice; nil where none was made
-	Inputs  []Input  `json:"inputs,omitempty"`  // what it read
+	Seed    *int64   `json:"seed,omitempty"`    // of all random choices; nil if there were none
+	Inputs  []Input  `json:"inputs,omitempty"`  // files that it read
 }
 
-// Input names a file that a program read, by name and content.
+// Input identifies a file that a program read, by name and content.
 type Input struct {
 	Name   string `json:"name"`   // as given on the command line
 	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hex
 }
 
-// Measured returns when the tracer saw op i start and end, Unmeasured where it did not.
+// Measured returns the measured start and end of op i, Unmeasured if the tracer did not record them.
 func (r *Rank) Measured(i int) (start, end Time) {
 	start, end = Unmeasured, Unmeasured
 	if i < len(r.MeasuredStart) {
@@ -62,8 +62,8 @@ func (r *Rank) Measured(i int) (start, end Time) {
 	return start, end
 }
 
-// ID returns the number by which the trace's own format knows op i. It is i, unless the op or one before it has a
-// member "id" in its attributes: then the number goes on counting from the nearest of these.
+// ID returns the number of op i in the trace's own format. It is the member "id" of the op's attributes. Without one,
+// IDs continue from the nearest earlier op with an "id", and equal the index before the first such op.
 func (r *Rank) ID(i int) uint64 {
 	for k := min(i, r.Attrs.Len()-1); k >= 0; k-- {
 		if id, ok := r.statedID(k); ok {
@@ -73,7 +73,7 @@ func (r *Rank) ID(i int) uint64 {
 	return uint64(i)
 }
 
-// IDs returns ID of all ops.
+// IDs returns the ID of all ops.
 func (r *Rank) IDs() []uint64 {
 	ids := make([]uint64, r.Len())
 	next := uint64(0)
@@ -87,7 +87,7 @@ func (r *Rank) IDs() []uint64 {
 	return ids
 }
 
-// statedID returns the number of op i that its own attributes have.
+// statedID returns the number of op i in its own attributes.
 func (r *Rank) statedID(i int) (id uint64, ok bool) {
 	known, ok := attr.ParseNodeID(r.Attrs.At(i))
 	return uint64(known), ok
@@ -103,8 +103,8 @@ func (r *Rank) StartDependents() Dependents {
 	return r.StartDeps.Dependents(r.Len(), &r.StartOrder)
 }
 
-// CalcTime returns how long a calc takes: its duration, but no time if it is a Marker, whose duration is on record only
-// for backends that replay recorded durations.
+// CalcTime returns the time that a calc takes: its duration, but 0 for a Marker, whose duration only backends use
+// that replay recorded durations.
 func (r *Rank) CalcTime(i int) Time {
 	if r.Subkind.At(i) == Marker {
 		return 0
@@ -112,20 +112,20 @@ func (r *Rank) CalcTime(i int) Time {
 	return r.Duration.At(i)
 }
 
-// CheckReferences returns an error if a list of dependencies is malformed, a dependency leaves the rank, or an explicit
-// order of dependents is not a permutation of them. Readers call it on what they read, for the other methods rely on
-// it.
+// CheckReferences returns an error if a list of dependencies is malformed, a dependency leaves the rank, or an
+// explicit order of dependents is not a permutation of them. Readers call it on their input, because the other
+// methods rely on it.
 func (r *Rank) CheckReferences() error {
 	return new(ReferenceChecker).Check(r)
 }
 
-// ReferenceChecker checks ranks one after the other, with memory that it keeps. The zero value is ready for use.
+// ReferenceChecker checks ranks one after the other and reuses its memory. The zero value is ready for use.
 type ReferenceChecker struct {
 	dependents Dependents
 	seen       []int32
 }
 
-// Check is [Rank.CheckReferences].
+// Check checks a rank as [Rank.CheckReferences] does.
 func (c *ReferenceChecker) Check(r *Rank) error {
 	if err := c.check(&r.Deps, r.Len(), &r.Order); err != nil {
 		return fmt.Errorf("deps: %w", err)
@@ -140,8 +140,9 @@ func (c *ReferenceChecker) check(e *Edges, n int, order *Edges) error {
 	if _, err := e.checkShape(n); err != nil {
 		return err
 	}
-	// No op from the largest offset on can depend on one before the first, and with none below zero, which is rare, on
-	// one after the last. All bits of the offsets together are not less than the largest.
+	// An op whose index is at least the largest offset cannot depend on an op before the first. If no offset is below
+	// zero, as usual, it cannot depend on an op after the last either. The bitwise OR of all offsets is an upper
+	// bound of the largest.
 	suspects := e.End
 	if all := allBits(e.Off); all >= 0 {
 		suspects = suspects[:min(len(suspects), int(all))]
@@ -159,7 +160,7 @@ func (c *ReferenceChecker) check(e *Edges, n int, order *Edges) error {
 	return err
 }
 
-// allBits returns all bits that are 1 in some of the values.
+// allBits returns the bitwise OR of the values.
 func allBits(values []int32) int32 {
 	var a, b, c, d int32
 	for ; len(values) >= 4; values = values[4:] {
@@ -174,8 +175,8 @@ func allBits(values []int32) int32 {
 	return a | b | c | d
 }
 
-// checkOrder returns an error if order does not list, for the ops for which it lists anything, exactly the dependents
-// that they have by e, which must be in range; and the first op that it concerns, -1 if it concerns none.
+// checkOrder returns an error, and the first wrong op (-1 if no single op is wrong), unless each list of order is a
+// permutation of the op's dependents by e. The references of e must be in range.
 func (c *ReferenceChecker) checkOrder(e *Edges, n int, order *Edges) (int, error) {
 	if op, err := order.checkShape(n); err != nil {
 		return op, fmt.Errorf("order of dependents: %w", err)
@@ -186,7 +187,7 @@ func (c *ReferenceChecker) checkOrder(e *Edges, n int, order *Edges) (int, error
 	canonical := &c.dependents
 	canonical.set(e, n, &Edges{})
 	c.seen = zeroed(c.seen, n)
-	seen := c.seen // how often the op stands in the list at hand, less how often it should
+	seen := c.seen // occurrences of the op in the current list, minus those expected
 	for i := range order.End {
 		given, want := order.Of(i), canonical.Of(i)
 		if len(given) == 0 {

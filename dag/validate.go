@@ -10,13 +10,13 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Class is the kind of a [Problem].
+// Class is the class of a [Problem].
 type Class string
 
 // The classes of problems that [Validate] finds.
 const (
-	BadTrace Class = "trace"        // metadata or columns that do not fit the ranks and ops
-	BadKind  Class = "kind"         // no such kind, or a subkind that is none of the kind
+	BadTrace Class = "trace"        // metadata or columns that do not match the ranks and ops
+	BadKind  Class = "kind"         // unknown kind, or a subkind of another kind
 	BadField Class = "field"        // a value outside the range of its field
 	BadPeer  Class = "peer"         // a partner or root that is no rank of the trace
 	BadComm  Class = "communicator" // a communicator that does not exist or is malformed
@@ -24,19 +24,19 @@ const (
 	BadReference  Class = "reference"
 	Cycle         Class = "cycle"             // ops that wait for each other
 	BadCollective Class = "collective"        // members of a communicator that disagree about its collectives
-	UnmatchedSend Class = "unmatched-send"    // a message that nobody receives
-	UnmatchedRecv Class = "unmatched-receive" // a receive that gets no message
+	UnmatchedSend Class = "unmatched-send"    // message that no receive matches
+	UnmatchedRecv Class = "unmatched-receive" // receive that no message matches
 )
 
-// Problem is one reason why a trace cannot run to its end.
+// Problem is one reason why a trace cannot complete.
 type Problem struct {
 	Class   Class  `json:"class"`
-	Rank    int    `json:"rank"` // -1: the trace as a whole
-	Op      int    `json:"op"`   // -1: the rank as a whole
+	Rank    int    `json:"rank"` // -1: whole trace
+	Op      int    `json:"op"`   // -1: whole rank
 	Message string `json:"message"`
 }
 
-// String returns the problem with its place, such as "rank 3, op 17: send to rank 9, expected 0..7".
+// String returns the problem with its location, such as "rank 3, op 17: send to rank 9, expected 0..7".
 func (p Problem) String() string {
 	switch {
 	case p.Rank < 0:
@@ -47,24 +47,24 @@ func (p Problem) String() string {
 	return fmt.Sprintf("rank %d, op %d: %s", p.Rank, p.Op, p.Message)
 }
 
-// Validate returns everything that is wrong with a trace, by rank and op. It takes any trace, however broken, and time
-// nearly linear in its size, on all processors.
+// Validate returns all problems of a trace, by rank and op. It accepts any trace, however broken. It runs on all
+// processors, in time nearly linear in the size of the trace.
 //
 // Each strongly connected component of dependencies (of both kinds) is reported once, at its lowest op.
 //
-// Sends and receives match by destination, source, tag and communicator, as in MPI; their sizes may differ. A receive's
-// AnySource matches every source and its AnyTag every tag but those below it (see [CollectiveTag]). Where wildcards
-// leave a choice, as many are matched as can be in any run; which of several equal candidates is reported as unmatched
-// is then arbitrary, but always the same.
+// Sends and receives match by destination, source, tag and communicator, as in MPI; their sizes may differ. AnySource
+// matches every source, and AnyTag every tag except those below it (see [CollectiveTag]). If wildcards allow several
+// matchings, Validate uses one with the most matches. Which of several equal candidates it then reports as unmatched
+// is arbitrary but deterministic.
 //
-// The collectives of a communicator correspond by their index order on each member. Members whose sequence of subkinds
-// and roots differs from that of most are reported at the first difference.
+// The k-th collective of each member of a communicator belong together. A member whose sequence of subkinds and roots
+// differs from that of the majority is reported at the first difference.
 func Validate(t *Trace) []Problem {
 	problems, _ := ValidateLimit(t, math.MaxInt)
 	return problems
 }
 
-// ValidateLimit is [Validate] that returns only the first limit problems, and how many there are in all.
+// ValidateLimit is [Validate], but returns only the first limit problems, and the number of all problems.
 func ValidateLimit(t *Trace, limit int) ([]Problem, int) {
 	v := validation{trace: t, cycles: make([][][]int32, len(t.Ranks)), comms: make([]bool, len(t.Comms))}
 	v.checkTrace()
@@ -84,16 +84,16 @@ func ValidateLimit(t *Trace, limit int) ([]Problem, int) {
 // validation is the state of one call of Validate.
 type validation struct {
 	trace    *Trace
-	comms    []bool      // which communicators are well-formed
-	cycles   [][][]int32 // by rank: the cycles found
+	comms    []bool      // by communicator: it is well-formed
+	cycles   [][][]int32 // cycles found, by rank
 	findings []finding
 }
 
-// finding is a problem before it is put into words, which may never happen to it.
+// finding is a problem without its text. Only findings that are reported get one.
 type finding struct {
 	rank, op int32
 	rule     rule
-	a, b     int64 // what the rule's message needs beside the op
+	a, b     int64 // values for the message of the rule
 }
 
 func compareFindings(x, y finding) int {
@@ -106,11 +106,11 @@ func compareFindings(x, y finding) int {
 	return cmp.Or(cmp.Compare(x.rule, y.rule), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
 }
 
-// rule is a rule that a trace can break.
+// rule is a rule that a trace can violate.
 type rule uint8
 
 const (
-	ruleNodes rule = iota // a: how many
+	ruleNodes rule = iota // a: number of nodes
 	ruleNode              // a: the node
 	ruleNoComms
 	ruleWorld
@@ -146,7 +146,7 @@ var ruleClass = [...]Class{
 	ruleUnmatchedSend: UnmatchedSend, ruleUnmatchedReceive: UnmatchedRecv,
 }
 
-// message puts a finding into words.
+// message returns the text of a finding.
 func (v *validation) message(f finding) string {
 	t, ranks := v.trace, len(v.trace.Ranks)
 	var r *Rank
@@ -158,7 +158,7 @@ func (v *validation) message(f finding) string {
 	}
 	switch f.rule {
 	case ruleNodes:
-		return fmt.Sprintf("%d nodes for %d ranks", f.a, ranks)
+		return fmt.Sprintf("nodes of %d ranks, expected %d", f.a, ranks)
 	case ruleNode:
 		return fmt.Sprintf("runs on node %d, expected 0 or more", f.a)
 	case ruleNoComms:
@@ -174,9 +174,9 @@ func (v *validation) message(f finding) string {
 		_, err := e.edges.checkShape(r.Len())
 		return fmt.Sprintf("%s: %v", e.name, err)
 	case ruleKind:
-		return fmt.Sprintf("%v, expected one below %d", op.Kind, int(NumKinds))
+		return fmt.Sprintf("%v, expected 0..%d", op.Kind, int(NumKinds)-1)
 	case ruleSubkind:
-		return fmt.Sprintf("%v with subkind %q", op.Kind, op.Subkind)
+		return fmt.Sprintf("%v with subkind %q, expected %s", op.Kind, op.Subkind, subkindsOf(op.Kind))
 	case ruleNegative:
 		return fmt.Sprintf("%s is %d, expected 0 or more", Fields[f.a].Name, f.b)
 	case ruleJob:
@@ -196,19 +196,18 @@ func (v *validation) message(f finding) string {
 	case ruleCycle:
 		return cycleMessage(v.cycles[f.rank][f.a], f.b)
 	case ruleMember:
-		return fmt.Sprintf("%v on communicator %d, of which the rank is no member", op.Subkind, op.Comm)
+		return fmt.Sprintf("%v on communicator %d, which does not contain the rank", op.Subkind, op.Comm)
 	case ruleAbsent:
-		return fmt.Sprintf("no collective on communicator %d, on which others have some; "+
-			"so it is with %d of its %d members", f.a, f.b, t.Comms[f.a].Size())
+		return fmt.Sprintf("no collective on communicator %d, unlike other members (%d of %d members have none)", f.a, f.b, t.Comms[f.a].Size())
 	case ruleRoot:
-		return fmt.Sprintf("%v with root %d, which is no member of communicator %d", op.Subkind, op.Peer, op.Comm)
+		return fmt.Sprintf("%v with root %d, which is not a member of communicator %d", op.Subkind, op.Peer, op.Comm)
 	case ruleDiffers:
-		return fmt.Sprintf("%s on communicator %d, where op %d of rank %d is %s", collective(op), op.Comm, f.a, f.b,
-			collective(t.Ranks[f.b].Op(int(f.a))))
+		return fmt.Sprintf("%s on communicator %d, expected %s as in op %d of rank %d", collective(op), op.Comm,
+			collective(t.Ranks[f.b].Op(int(f.a))), f.a, f.b)
 	case ruleTooFew:
-		return fmt.Sprintf("fewer collectives on communicator %d than rank %d has", f.a, f.b)
+		return fmt.Sprintf("fewer collectives on communicator %d than on rank %d", f.a, f.b)
 	case ruleTooMany:
-		return fmt.Sprintf("%s on communicator %d, where rank %d has no more collectives", collective(op), op.Comm, f.b)
+		return fmt.Sprintf("%s on communicator %d, but rank %d has no more collectives on it", collective(op), op.Comm, f.b)
 	case ruleUnmatchedSend:
 		return fmt.Sprintf("no receive matches the send of %d bytes to rank %d with tag %d on communicator %d",
 			op.Bytes, op.Peer, op.Tag, op.Comm)
@@ -237,7 +236,22 @@ func (v *validation) peerMessage(op Op) string {
 	return fmt.Sprintf("%v with root %d, expected 0..%d", op.Subkind, op.Peer, last)
 }
 
-// collective says what must agree among the members.
+// subkindsOf describes the subkinds that an op of kind k may have.
+func subkindsOf(k Kind) string {
+	switch k {
+	case Calc:
+		return `"" or "marker"`
+	case Coll:
+		return "a collective such as allreduce"
+	case Mem:
+		return "load or store"
+	case IO:
+		return "read or write"
+	}
+	return `""`
+}
+
+// collective returns the properties of a collective that all members must share.
 func collective(op Op) string {
 	if op.Subkind.Rooted() {
 		return fmt.Sprintf("%v with root %d", op.Subkind, op.Peer)
@@ -245,7 +259,7 @@ func collective(op Op) string {
 	return op.Subkind.String()
 }
 
-// namedOfCycle is how many ops of a cycle a message names.
+// namedOfCycle is the maximum number of ops of a cycle that a message lists.
 const namedOfCycle = 16
 
 func cycleMessage(cycle []int32, component int64) string {
@@ -262,12 +276,12 @@ func cycleMessage(cycle []int32, component int64) string {
 	}
 	fmt.Fprintf(&b, "%d", cycle[0])
 	if component > int64(len(cycle)) {
-		fmt.Fprintf(&b, " (%d ops wait for each other in all)", component)
+		fmt.Fprintf(&b, " (%d ops wait for each other in total)", component)
 	}
 	return b.String()
 }
 
-// jobs returns how many jobs the trace has.
+// jobs returns the number of jobs of the trace.
 func (t *Trace) jobs() int {
 	return max(1, len(t.Jobs))
 }
@@ -276,7 +290,7 @@ func (v *validation) add(f finding) {
 	v.findings = append(v.findings, f)
 }
 
-// checkTrace checks what belongs to no rank.
+// checkTrace checks metadata and communicators.
 func (v *validation) checkTrace() {
 	t, n := v.trace, len(v.trace.Ranks)
 	if t.Nodes != nil && len(t.Nodes) != n {
@@ -299,7 +313,7 @@ func (v *validation) checkTrace() {
 	}
 }
 
-// checkRanks checks what concerns one rank alone.
+// checkRanks checks each rank separately.
 func (v *validation) checkRanks() {
 	found := make([][]finding, len(v.trace.Ranks))
 	par.ForWith(len(found), func() *rankCheck { return &rankCheck{trace: v.trace} }, func(c *rankCheck, i int) {
@@ -326,7 +340,7 @@ func (c *rankCheck) add(op int, rule rule, a, b int64) {
 	c.findings = append(c.findings, finding{rank: c.id, op: int32(op), rule: rule, a: a, b: b})
 }
 
-// storedLength returns how many ops have a stored value of a field, which measured_start shares with measured_end.
+// storedLength returns the number of stored values of a field. Measured_start includes measured_end.
 func (r *Rank) storedLength(id FieldID) int {
 	n := Fields[id].Of(r).Len()
 	if id == FieldMeasuredStart {
@@ -360,7 +374,7 @@ func (c *rankCheck) checkOps() {
 	c.checkPeers()
 }
 
-// checkRange checks the values of a field that may not have any value.
+// checkRange checks the values of a field with a restricted range.
 func (c *rankCheck) checkRange(id FieldID) {
 	limit := Fields[id].Limit(len(c.trace.Comms), len(c.trace.Jobs))
 	switch column := Fields[id].Of(c.rank).(type) {
@@ -393,7 +407,7 @@ func findNegative[T int64 | Time](c *rankCheck, id FieldID, column Column[T]) {
 	}
 }
 
-// eachOutside calls found for the ops of the rank that have a value outside 0..limit-1.
+// eachOutside calls found for each op of the rank whose value is outside 0..limit-1.
 func (c *rankCheck) eachOutside(column *Narrow, limit int, found func(i int, value int32)) {
 	for i := range min(c.rank.Len(), column.Len()) {
 		if value := column.At(i); !inRange(value, limit) {
@@ -465,7 +479,7 @@ func (c *rankCheck) checkEdges() {
 	})
 }
 
-// checkTargets reports whether all dependencies are on ops of the rank.
+// checkTargets reports whether all dependencies refer to ops of the rank.
 func (c *rankCheck) checkTargets(column int, edges *Edges) bool {
 	n, start, good := c.rank.Len(), uint32(0), true
 	for i, end := range edges.End {

@@ -12,7 +12,7 @@ type participation struct {
 	ops        []int32 // by index
 }
 
-// checkCollectives compares what the members of each communicator have.
+// checkCollectives compares the collectives of the members of each communicator.
 func (v *validation) checkCollectives() {
 	byComm := v.collectParticipations()
 	found := make([][]finding, len(byComm))
@@ -42,7 +42,7 @@ func (v *validation) collectParticipations() [][]participation {
 	return byComm
 }
 
-// participations returns those of one rank, by communicator.
+// participations returns the participations of one rank, by communicator.
 func (v *validation) participations(rank int32) []participation {
 	r := &v.trace.Ranks[rank]
 	var ops []int32
@@ -76,7 +76,7 @@ func (c *collectiveCheck) add(rank int32, op int32, rule rule, a, b int64) {
 	c.findings = append(c.findings, finding{rank: rank, op: op, rule: rule, a: a, b: b})
 }
 
-// check compares the collectives of the members with each other, given all ranks that have collectives on the
+// check compares the collectives of the members with each other; all lists the ranks with collectives on the
 // communicator.
 func (c *collectiveCheck) check(all []participation) {
 	comm := &c.trace.Comms[c.comm]
@@ -114,7 +114,7 @@ func (c *collectiveCheck) check(all []participation) {
 	}
 }
 
-// firstAbsent returns the first rank of the communicator that is none of the given members, which are fewer.
+// firstAbsent returns the first rank of the communicator that is not in members, which must be a proper subset.
 func firstAbsent(comm *Comm, members []participation) int32 {
 	for _, r := range comm.Ranges {
 		for k := range r.Count {
@@ -129,8 +129,8 @@ func firstAbsent(comm *Comm, members []participation) int32 {
 	panic("unreachable: a communicator has more ranks than members that take part")
 }
 
-// majority returns the participation that more than half of the members have, if there is one, and one of theirs
-// otherwise, by the algorithm of R. S. Boyer and J S. Moore, "MJRTY: a fast majority vote algorithm" (1991).
+// majority returns the participation that more than half of the members share, if there is one, and otherwise that of
+// some member, by the algorithm of R. S. Boyer and J S. Moore, "MJRTY: a fast majority vote algorithm" (1991).
 func (c *collectiveCheck) majority(members []participation) participation {
 	usual, votes := members[0], 0
 	for _, p := range members {
@@ -146,8 +146,7 @@ func (c *collectiveCheck) majority(members []participation) participation {
 	return usual
 }
 
-// firstDifference returns how many collectives p and q have alike before the first difference, and whether there is
-// none.
+// firstDifference returns the length of the common prefix of p and q, and whether p and q are equal.
 func (c *collectiveCheck) firstDifference(p, q participation) (int, bool) {
 	r, s := &c.trace.Ranks[p.rank], &c.trace.Ranks[q.rank]
 	n := min(len(p.ops), len(q.ops))
@@ -161,7 +160,7 @@ func (c *collectiveCheck) firstDifference(p, q participation) (int, bool) {
 	return n, len(p.ops) == len(q.ops)
 }
 
-// compare reports where p differs from the usual.
+// compare reports the first difference between p and the usual participation.
 func (c *collectiveCheck) compare(p, usual participation) {
 	k, same := c.firstDifference(p, usual)
 	switch {
@@ -175,13 +174,14 @@ func (c *collectiveCheck) compare(p, usual participation) {
 	}
 }
 
-// membership answers whether ranks are members of a communicator, by its ranges if there are few, else by its ranks.
+// membership tests whether ranks are members of a communicator: by its ranges if there are few, otherwise by a set of
+// ranks.
 type membership struct {
 	comm   *Comm
 	sorted []int32
 }
 
-// newMembership expects about the given number of queries.
+// newMembership chooses the faster test for about the given number of queries.
 func newMembership(comm *Comm, queries int) membership {
 	m := membership{comm: comm}
 	if int64(queries)*int64(len(comm.Ranges)) > int64(queries)+8*int64(comm.Size()) {

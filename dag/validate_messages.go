@@ -7,16 +7,16 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// message is a send or a receive, as its receiver sees it.
+// message is a send or a receive, from the viewpoint of its receiver.
 type message struct {
 	tag      int64
 	comm     int32
-	peer     int32 // where it comes from, or AnySource
-	op       int32 // of the peer for a send, of the receiver for a receive
+	peer     int32 // source, or AnySource
+	op       int32 // index on the peer for a send, on the receiver for a receive
 	received bool  // a receive, not a send
 }
 
-// sameFlow reports whether the messages are of one communicator, source and tag.
+// sameFlow reports whether the messages have the same communicator, source and tag.
 func (m *message) sameFlow(o *message) bool {
 	return m.comm == o.comm && m.peer == o.peer && m.tag == o.tag
 }
@@ -26,11 +26,11 @@ func compareMessages(x, y message) int {
 		cmp.Compare(x.op, y.op))
 }
 
-// checkMessages matches sends with receives, receiver by receiver, and reports those left over.
+// checkMessages matches sends with receives, receiver by receiver, and reports the unmatched ones.
 //
-// A receive without wildcards can only take a send of its own source and tag. Giving it one is never wrong: if a best
-// matching gives that send to a wildcard instead, they can be exchanged. So these are matched first, and what they
-// leave goes to the wildcards (matchWildcards).
+// A receive without wildcards matches only sends of its own source and tag, and it is never wrong to match such a
+// pair: if a maximum matching gives the send to a wildcard, the two receives can be exchanged. So these pairs are
+// matched first, and the remaining sends go to the wildcards (matchWildcards).
 func (v *validation) checkMessages() {
 	sends := v.collectSends()
 	found := make([][]finding, len(v.trace.Ranks))
@@ -43,7 +43,7 @@ func (v *validation) checkMessages() {
 
 // sendsByReceiver lists the sends to existing ranks, for each receiver by sender and index.
 type sendsByReceiver struct {
-	first []int // those to rank r are first[r]..first[r+1]
+	first []int // sends to rank r are first[r]..first[r+1]
 	from  []int32
 	op    []int32
 }
@@ -69,7 +69,7 @@ func (v *validation) collectSends() *sendsByReceiver {
 		s.first[i] += s.first[i-1]
 	}
 	s.from, s.op = make([]int32, s.first[n+1]), make([]int32, s.first[n+1])
-	each(func(from, op, to int32) { // moves first[to+1] from the start of the receiver's to their end
+	each(func(from, op, to int32) { // moves first[to+1] from the start of the receiver's sends to their end
 		s.from[s.first[to+1]], s.op[s.first[to+1]] = from, op
 		s.first[to+1]++
 	})
@@ -82,16 +82,16 @@ type matcher struct {
 	trace *Trace
 	sends *sendsByReceiver
 
-	first []int32   // by source: where its receives begin in byPeer; zero between receivers
-	peers []int32   // the sources that the receives without wildcards name
+	first []int32   // by source: start of its receives in byPeer; zero between receivers
+	peers []int32   // sources of the receives without wildcards
 	exact []message // receives without wildcards, by index
 	byPeer,
 	flow, // sends of one source
-	leftover, // sends that no receive without wildcards takes
+	leftover, // sends that no receive without wildcards matches
 	wild []message // receives with a wildcard
 }
 
-// match returns the messages to rank id that are not received, and its receives that get none.
+// match returns the unmatched messages to rank id and its unmatched receives.
 func (m *matcher) match(id int32) []finding {
 	m.collectReceives(id)
 	var unmatched []message
@@ -104,7 +104,7 @@ func (m *matcher) match(id int32) []finding {
 		}
 		unmatched = m.matchFlow(m.flow, m.takeReceives(from), unmatched)
 	}
-	for _, peer := range m.peers { // receives from sources that sent nothing
+	for _, peer := range m.peers { // receives from sources without sends
 		unmatched = append(unmatched, m.takeReceives(peer)...)
 	}
 	unmatched = matchWildcards(m.leftover, m.wild, unmatched)
@@ -124,7 +124,7 @@ func (m *matcher) message(id, op, peer int32) message {
 	return message{tag: r.Tag.At(int(op)), comm: r.Comm.At(int(op)), peer: peer, op: op}
 }
 
-// collectReceives sorts the receives of rank id by their source, those with wildcards apart.
+// collectReceives sorts the receives of rank id by source and separates those with wildcards.
 func (m *matcher) collectReceives(id int32) {
 	m.exact, m.wild, m.peers = m.exact[:0], m.wild[:0], m.peers[:0]
 	r := &m.trace.Ranks[id]
@@ -147,7 +147,7 @@ func (m *matcher) collectReceives(id int32) {
 		}
 	}
 	next := int32(0)
-	for _, peer := range m.peers { // from counts to starts; filling turns the starts into ends
+	for _, peer := range m.peers { // turns counts into starts; filling turns the starts into ends
 		count := m.first[peer]
 		m.first[peer] = next
 		next += count
@@ -159,7 +159,8 @@ func (m *matcher) collectReceives(id int32) {
 	}
 }
 
-// takeReceives returns the receives without wildcards from a source the first time, and nothing after that.
+// takeReceives returns the receives without wildcards from a source at the first call for it, and none at later
+// calls.
 func (m *matcher) takeReceives(source int32) []message {
 	end := m.first[source]
 	if end == 0 {
@@ -173,8 +174,8 @@ func (m *matcher) takeReceives(source int32) []message {
 	return m.byPeer[start:end]
 }
 
-// matchFlow matches the sends of one source with the receives that name it. It puts sends left over into m.leftover,
-// for the wildcards, and appends receives left over to unmatched.
+// matchFlow matches the sends of one source with the receives that name it. It puts unmatched sends into m.leftover,
+// for the wildcards, and appends unmatched receives to unmatched.
 func (m *matcher) matchFlow(sends, receives, unmatched []message) []message {
 	if len(sends) == len(receives) {
 		inOrder := true

@@ -98,7 +98,7 @@ func TestValidate(t *testing.T) {
 		}), nil},
 
 		{"nodes", calcs(1, func(t *Trace, _ *Rank) { t.Nodes = []int32{0, 1} }), []string{
-			"trace trace: 2 nodes for 1 ranks"}},
+			"trace trace: nodes of 2 ranks, expected 1"}},
 		{"negative node", calcs(1, func(t *Trace, _ *Rank) { t.Nodes = []int32{-1} }), []string{
 			"trace rank 0: runs on node -1, expected 0 or more"}},
 		{"columns too long", calcs(1, func(_ *Trace, r *Rank) {
@@ -122,18 +122,18 @@ func TestValidate(t *testing.T) {
 			r.Kind[1], r.Kind[2] = Mem, IO
 			r.Subkind = Column[Subkind]{0, Read, 0, NumSubkinds}
 		}), []string{
-			"kind rank 0, op 0: kind(6), expected one below 6",
-			`kind rank 0, op 1: mem with subkind "read"`,
-			`kind rank 0, op 2: io with subkind ""`,
-			`kind rank 0, op 3: calc with subkind "subkind(21)"`}},
+			"kind rank 0, op 0: kind(6), expected 0..5",
+			`kind rank 0, op 1: mem with subkind "read", expected load or store`,
+			`kind rank 0, op 2: io with subkind "", expected read or write`,
+			`kind rank 0, op 3: calc with subkind "subkind(21)", expected "" or "marker"`}},
 		{"markers", build(1, func(b *Builder) {
 			b.Rank(0).Add(Op{Kind: Calc, Subkind: Marker})
 			b.Rank(0).Add(Op{Kind: Mem, Subkind: Marker})
 			b.Rank(0).Add(Op{Kind: Recv, Subkind: Marker, Peer: AnySource, Tag: AnyTag})
 			b.Rank(0).Send(0, 0, 0)
 		}), []string{
-			`kind rank 0, op 1: mem with subkind "marker"`,
-			`kind rank 0, op 2: recv with subkind "marker"`}},
+			`kind rank 0, op 1: mem with subkind "marker", expected load or store`,
+			`kind rank 0, op 2: recv with subkind "marker", expected ""`}},
 		{"negative fields", calcs(3, func(_ *Trace, r *Rank) {
 			r.Bytes, r.RecvBytes = Column[int64]{-1}, Column[int64]{0, -2}
 			r.Duration, r.Flops, r.Release = Column[Time]{-3}, Column[int64]{0, 0, -4}, Column[Time]{-5}
@@ -188,7 +188,7 @@ func TestValidate(t *testing.T) {
 			b.Rank(1).Add(Op{Kind: Calc, Comm: -1})
 		}), []string{
 			"communicator trace: communicator 0: range of 3 ranks from 0 in steps of 1, expected ranks in 0..1",
-			"communicator trace: communicator 1: rank 1 twice",
+			"communicator trace: communicator 1: rank 1 is listed twice",
 			"communicator rank 1, op 0: communicator 2, expected 0..1",
 			"communicator rank 1, op 1: communicator -1, expected 0..1"}},
 
@@ -243,7 +243,7 @@ func TestValidate(t *testing.T) {
 			r.Deps = Edges{End: ends(5), Off: ring(5)}
 			r.StartDeps = Edges{End: []uint32{1}, Off: []int32{-1}}
 		}), []string{
-			"cycle rank 0, op 0: cycle of 2 ops: 0 waits for 1 waits for 0 (5 ops wait for each other in all)"}},
+			"cycle rank 0, op 0: cycle of 2 ops: 0 waits for 1 waits for 0 (5 ops wait for each other in total)"}},
 
 		{"unmatched", exchanges(
 			func(r *RankBuilder) {
@@ -345,28 +345,28 @@ func TestValidate(t *testing.T) {
 			[]Op{unknown},
 			[]Op{{Subkind: Reduce, Peer: UnknownRoot, Comm: 1}, unknown}), nil},
 		{"a root that some do not know", collectives([]Op{unknown}, []Op{bcast0}, []Op{unknown}), []string{
-			"collective rank 1, op 0: bcast with root 0 on communicator 0, where op 0 of rank 2 is bcast with root -1"}},
+			"collective rank 1, op 0: bcast with root 0 on communicator 0, expected bcast with root -1 as in op 0 of rank 2"}},
 		{"not a member", collectives([]Op{even}, []Op{even, even}, []Op{even, {Subkind: Scan, Comm: 2}}), []string{
-			"collective rank 1, op 0: allreduce on communicator 1, of which the rank is no member",
-			"collective rank 1, op 1: allreduce on communicator 1, of which the rank is no member",
-			"collective rank 2, op 1: scan on communicator 2, of which the rank is no member"}},
+			"collective rank 1, op 0: allreduce on communicator 1, which does not contain the rank",
+			"collective rank 1, op 1: allreduce on communicator 1, which does not contain the rank",
+			"collective rank 2, op 1: scan on communicator 2, which does not contain the rank"}},
 		{"member without collectives", collectives([]Op{even, barrier}, nil, nil), []string{
-			"collective rank 1: no collective on communicator 0, on which others have some; so it is with 2 of its 3 members",
-			"collective rank 2: no collective on communicator 1, on which others have some; so it is with 1 of its 2 members",
+			"collective rank 1: no collective on communicator 0, unlike other members (2 of 3 members have none)",
+			"collective rank 2: no collective on communicator 1, unlike other members (1 of 2 members have none)",
 		}},
 		{"different collectives", collectives(
 			[]Op{bcast0}, []Op{bcast1}, []Op{barrier}, []Op{bcast1}, []Op{bcast1, bcast1}, nil, []Op{bcast1}, []Op{bcast1},
 		), []string{
-			"collective rank 0, op 0: bcast with root 0 on communicator 0, where op 0 of rank 7 is bcast with root 1",
-			"collective rank 2, op 0: barrier on communicator 0, where op 0 of rank 7 is bcast with root 1",
-			"collective rank 4, op 1: bcast with root 1 on communicator 0, where rank 7 has no more collectives",
-			"collective rank 5: no collective on communicator 0, on which others have some; so it is with 1 of its 8 members",
+			"collective rank 0, op 0: bcast with root 0 on communicator 0, expected bcast with root 1 as in op 0 of rank 7",
+			"collective rank 2, op 0: barrier on communicator 0, expected bcast with root 1 as in op 0 of rank 7",
+			"collective rank 4, op 1: bcast with root 1 on communicator 0, but rank 7 has no more collectives on it",
+			"collective rank 5: no collective on communicator 0, unlike other members (1 of 8 members have none)",
 		}},
 		{"too few collectives", collectives([]Op{barrier, bcast0}, []Op{barrier}, []Op{barrier, bcast0}), []string{
-			"collective rank 1: fewer collectives on communicator 0 than rank 2 has"}},
+			"collective rank 1: fewer collectives on communicator 0 than on rank 2"}},
 		{"root is no member", collectives(
 			[]Op{{Subkind: Gather, Comm: 1, Peer: 1}}, nil, []Op{{Subkind: Gather, Comm: 1, Peer: 1}}), []string{
-			"collective rank 0, op 0: gather with root 1, which is no member of communicator 1"}},
+			"collective rank 0, op 0: gather with root 1, which is not a member of communicator 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// matchWildcards matches sends to one rank with its receives that have wildcards, as many as possible, and appends the
-// others of both to unmatched.
+// matchWildcards finds a maximum matching of sends to one rank with its receives that have wildcards, and appends the
+// unmatched sends and receives to unmatched.
 func matchWildcards(sends, receives, unmatched []message) []message {
 	slices.SortFunc(sends, compareMessages)
 	slices.SortFunc(receives, compareMessages)
@@ -23,7 +23,7 @@ func matchWildcards(sends, receives, unmatched []message) []message {
 	return append(append(unmatched, sends...), receives...)
 }
 
-// cutComm splits off the leading messages that are of communicator comm.
+// cutComm splits off the leading messages of communicator comm.
 func cutComm(messages []message, comm int32) (cut, rest []message) {
 	n := 0
 	for n < len(messages) && messages[n].comm == comm {
@@ -35,43 +35,43 @@ func cutComm(messages []message, comm int32) (cut, rest []message) {
 // wildcards is a matching of the sends to one rank on one communicator with its receives that have wildcards.
 //
 // Receives of any tag from source s and receives of any source with tag t compete for the sends from s with tag t.
-// Sends that only one of the two could take are given to it first, which costs nobody a choice. What then remains is a
-// maximum flow from the sends over the receives. Receives of any source and any tag take what the others leave: since
-// they can take every send (but those of lowered collectives), which ones is all the same.
+// Sends that only one of the two can take are matched first, which does not reduce the matching. The rest is a
+// maximum-flow problem from sends to receives. Receives of any source and any tag take the remaining sends: they
+// match every send (except those of lowered collectives), so any choice is equally good.
 type wildcards struct {
 	flows  []flow
 	takers []taker
 	anyAny []message // receives of any source and any tag
 
-	// The search for a maximum flow goes from taker to taker.
-	contested []int // by taker, its flows that two takers could have
-	first     []int // those of taker k are contested[first[k]:first[k+1]]
-	level     []int // by taker, how many takers lie before it on a shortest way; -1: no way leads there
-	next      []int // by taker, the first of its contested flows that may still lead on
+	// The search for a maximum flow proceeds from taker to taker.
+	contested []int // by taker: its flows that two takers can take
+	first     []int // flows of taker k are contested[first[k]:first[k+1]]
+	level     []int // by taker: number of takers before it on a shortest path; -1: unreachable
+	next      []int // by taker: the first of its contested flows that was not exhausted
 }
 
 // flow is the sends of one source and tag.
 type flow struct {
 	sends []message
-	takes [2]int // the takers that could have them: of any source with this tag, of any tag from this source; or -1
-	given [2]int // how many each has
+	takes [2]int // its takers: any source with this tag, any tag from this source; -1: none
+	given [2]int // number of sends given to each
 }
 
 func (f *flow) left() int {
 	return len(f.sends) - f.given[0] - f.given[1]
 }
 
-// taker is the receives with one and the same wildcard and the same value of the other field.
+// taker is the receives with the same wildcard and the same value of the other field.
 type taker struct {
 	receives []message
-	given    int // how many have got a send
+	given    int // number of receives that are matched
 }
 
 func (t *taker) room() int {
 	return len(t.receives) - t.given
 }
 
-// newWildcards takes sends and receives sorted by peer, tag and op.
+// newWildcards returns an empty matching. Sends and receives must be sorted by peer, tag and op.
 func newWildcards(sends, receives []message) *wildcards {
 	w := &wildcards{}
 	for len(receives) > 0 {
@@ -103,7 +103,7 @@ func cutFlow(messages []message) (cut, rest []message) {
 	return messages[:n], messages[n:]
 }
 
-// find returns the taker of the given source and tag, one of them a wildcard, or -1.
+// find returns the taker of the given source and tag, one of which is a wildcard, or -1.
 func (w *wildcards) find(peer int32, tag int64) int {
 	k, ok := slices.BinarySearchFunc(w.takers, message{peer: peer, tag: tag}, func(t taker, m message) int {
 		return cmp.Or(cmp.Compare(t.receives[0].peer, m.peer), cmp.Compare(t.receives[0].tag, m.tag))
@@ -131,8 +131,8 @@ func (w *wildcards) giveUncontested() {
 }
 
 // giveContested finds a maximum flow by the algorithm of E. A. Dinic, "Algorithm for solution of a problem of maximum
-// flow in a network with power estimation", Soviet Math. Dokl. 11 (1970), with takers for nodes: taker k can pass on to
-// taker l what it has been given of a flow that l could have as well.
+// flow in a network with power estimation", Soviet Math. Dokl. 11 (1970). Its nodes are takers: taker k can pass
+// sends of a flow on to taker l if both can take the flow.
 func (w *wildcards) giveContested() {
 	w.first = make([]int, len(w.takers)+2)
 	w.eachContested(func(_, k int) { w.first[k+2]++ })
@@ -143,7 +143,7 @@ func (w *wildcards) giveContested() {
 	if len(w.contested) == 0 {
 		return
 	}
-	w.eachContested(func(i, k int) { // moves first[k+1] from the start of taker k's to their end
+	w.eachContested(func(i, k int) { // moves first[k+1] from the start of taker k's flows to their end
 		w.contested[w.first[k+1]] = i
 		w.first[k+1]++
 	})
@@ -161,7 +161,7 @@ func (w *wildcards) giveContested() {
 	}
 }
 
-// eachContested calls visit for each flow that two takers could have, with each of them.
+// eachContested calls visit for each flow that two takers can take, with each of the two.
 func (w *wildcards) eachContested(visit func(flow, taker int)) {
 	for i := range w.flows {
 		if f := &w.flows[i]; f.takes[0] >= 0 && f.takes[1] >= 0 {
@@ -171,8 +171,8 @@ func (w *wildcards) eachContested(visit func(flow, taker int)) {
 	}
 }
 
-// findLevels numbers the takers by their distance from a send that is left over, and reports whether a taker with room
-// can be reached.
+// findLevels sets the distance of each taker from an unmatched send, and reports whether it reaches a taker with free
+// receives.
 func (w *wildcards) findLevels() bool {
 	for k := range w.level {
 		w.level[k] = -1
@@ -202,7 +202,7 @@ func (w *wildcards) findLevels() bool {
 	return found
 }
 
-// side returns which of the flow's two takers k is.
+// side returns the index of taker k among the flow's two takers.
 func (f *flow) side(k int) int {
 	if f.takes[0] == k {
 		return 0
@@ -210,28 +210,28 @@ func (f *flow) side(k int) int {
 	return 1
 }
 
-// makeRoom makes room for up to amount more sends in taker k, by passing on along one shortest way what takers have,
-// and reports whether there is room.
+// makeRoom frees up to amount receives of taker k by passing sends on along one shortest path, and reports whether
+// any are free.
 func (w *wildcards) makeRoom(k, amount int) bool {
-	// of takers, each of which but the first gets from the one before w.contested[w.next[the one before]]
-	way := []int{k}
-	for len(way) > 0 {
-		k := way[len(way)-1]
+	// takers of the path; each but the first gets sends of w.contested[w.next[the previous one]]
+	path := []int{k}
+	for len(path) > 0 {
+		k := path[len(path)-1]
 		if room := w.takers[k].room(); room > 0 {
-			w.passOn(way, min(amount, room))
+			w.passOn(path, min(amount, room))
 			return true
 		}
 		if w.next[k] == w.first[k+1] {
-			way = way[:len(way)-1]
-			if len(way) > 0 {
-				w.next[way[len(way)-1]]++
+			path = path[:len(path)-1]
+			if len(path) > 0 {
+				w.next[path[len(path)-1]]++
 			}
 			continue
 		}
 		f := &w.flows[w.contested[w.next[k]]]
 		to := f.takes[1-f.side(k)]
 		if f.given[f.side(k)] > 0 && w.level[to] == w.level[k]+1 {
-			way = append(way, to)
+			path = append(path, to)
 		} else {
 			w.next[k]++
 		}
@@ -239,13 +239,14 @@ func (w *wildcards) makeRoom(k, amount int) bool {
 	return false
 }
 
-// passOn moves up to amount sends from each taker of the way to the next, as many as the least of them allows.
-func (w *wildcards) passOn(way []int, amount int) {
-	for _, k := range way[:len(way)-1] {
+// passOn moves sends from each taker of the path to the next: amount, or the largest number that all of them can
+// move.
+func (w *wildcards) passOn(path []int, amount int) {
+	for _, k := range path[:len(path)-1] {
 		f := &w.flows[w.contested[w.next[k]]]
 		amount = min(amount, f.given[f.side(k)])
 	}
-	for _, k := range way[:len(way)-1] {
+	for _, k := range path[:len(path)-1] {
 		f := &w.flows[w.contested[w.next[k]]]
 		side := f.side(k)
 		w.give(f, side, -amount)
@@ -253,8 +254,7 @@ func (w *wildcards) passOn(way []int, amount int) {
 	}
 }
 
-// appendRest gives what is left to the receives of any source and any tag, and appends what nobody takes and who gets
-// nothing.
+// appendRest matches the remaining sends with the receives of any source and any tag, and appends the unmatched ones.
 func (w *wildcards) appendRest(unmatched []message) []message {
 	for i := range w.flows {
 		f := &w.flows[i]

@@ -293,7 +293,7 @@ func TestBadGroups(t *testing.T) {
 		`{"1": null}`:             `groups:1: groups: expected a list of the ranks of group 1, found null`,
 		`{"1": [0, null]}`:        `groups:1: groups: expected a list of the ranks of group 1, found null`,
 		`{"1": [0, 2]}`:           `groups: groups: group 1: range of 2 ranks from 0 in steps of 2, expected ranks in 0..1`,
-		`{"1": [0, 0]}`:           `groups: groups: group 1: rank 0 twice`,
+		`{"1": [0, 0]}`:           `groups: groups: group 1: rank 0 is listed twice`,
 		`{"1": [0]} x`:            `groups:1: groups: expected the end of the groups, found more`,
 		`{"1": [0]`:               `groups:1: groups: expected groups in the form {"1": [0, 1], "2": [2, 3]}, found the end of the file`,
 		`{"99999999999999": [0]}`: `groups:1: groups: expected a group number of 1 or more (group 0 is all ranks), found "99999999999999"`,

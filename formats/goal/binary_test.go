@@ -316,7 +316,7 @@ func TestLosses(t *testing.T) {
 		{What: "jobs", Count: 1},
 		{What: "measured times", Count: 1},
 		{What: "attributes", Count: 1},
-		{What: "that they run on the host", Count: 1},
+		{What: "execution on the host", Count: 1},
 		{What: "network dimensions of collectives", Count: 1},
 		{What: "priorities", Count: 1},
 		{What: "the nodes that their ranks run on", Count: 3},

@@ -81,7 +81,7 @@ func TestMetadataRefused(t *testing.T) {
 		{keyRanks, "99999999999", `tracedag.ranks: expected a number of 3 or more, found "99999999999"`},
 		{keyComms, "[", "tracedag.comms: unexpected end of JSON input"},
 		{keyComms, `[{"ranges":[[0,1,4]]}]`, "tracedag.comms: communicator 0: range of 4 ranks"},
-		{keyComms, `[{"ranges":[[0,0,3]]}]`, "tracedag.comms: communicator 0: rank 0 twice"},
+		{keyComms, `[{"ranges":[[0,0,3]]}]`, "tracedag.comms: communicator 0: rank 0 is listed twice"},
 		{keyComms, `[{"ranges":[[0,1,9000000000]]}]`, "tracedag.comms: "},
 		{keyNodes, `[[0,1,2]]`, "tracedag.nodes: expected nodes of 3 ranks, found 2"},
 		{keyNodes, `[[0,0,2000000000]]`, "tracedag.nodes: expected nodes of 3 ranks, found more"},

@@ -23,7 +23,7 @@ func TestSourceErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "rank 17: a dependency of or on an op with an impossible index"
+	const want = "rank 17: dependency of an op that was not added, or on an index outside 0..2147483646"
 	if _, err := dag.ReadAll(s); err == nil || err.Error() != want {
 		t.Errorf("error %v, expected %s", err, want)
 	}

@@ -138,7 +138,7 @@ func (in *instances) countOps() (found bool, err error) {
 				in.comms[n.comm] = c
 			}
 			if _, member := c.position(int32(rank)); !member {
-				return false, fmt.Errorf("rank %d has a collective of communicator %d, of which it is no member",
+				return false, fmt.Errorf("rank %d: collective of communicator %d, which does not contain the rank",
 					rank, n.comm)
 			}
 			if int(n.ops) != len(c.instances) {

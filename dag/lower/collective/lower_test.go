@@ -867,7 +867,7 @@ func TestDisagreement(t *testing.T) {
 		},
 		"no member": {
 			[3][]dag.Op{{on(coll(dag.Barrier, 0), 1)}, {on(coll(dag.Barrier, 0), 1)}, {on(coll(dag.Barrier, 0), 1)}},
-			"rank 0 has a collective of communicator 1, of which it is no member",
+			"rank 0: collective of communicator 1, which does not contain the rank",
 		},
 		"no communicator": {
 			[3][]dag.Op{{on(coll(dag.Barrier, 0), 3)}, nil, nil},

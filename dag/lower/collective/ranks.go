@@ -47,7 +47,7 @@ func forEachOf[S any](ctx context.Context, b dag.Batch, read dag.Reader, scratch
 func readBatch(read dag.Reader, b dag.Batch) ([]dag.Rank, error) {
 	ranks, err := read(b)
 	if err == nil && len(ranks) != b.Last-b.First {
-		err = fmt.Errorf("%d ranks were read as ranks %d to %d", len(ranks), b.First, b.Last-1)
+		err = fmt.Errorf("reader returned %d ranks, expected ranks %d to %d", len(ranks), b.First, b.Last-1)
 	}
 	return ranks, err
 }

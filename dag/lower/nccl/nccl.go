@@ -248,14 +248,13 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call,
 	}
 	position, member := c.position[rank]
 	if !member {
-		return 0, fmt.Errorf("a collective of communicator %d, of which the rank is no member", c.id)
+		return 0, fmt.Errorf("collective of communicator %d, which does not contain the rank", c.id)
 	}
 	inst := instance{call: given, kind: kind, first: rank}
 	if kind.Rooted() {
 		root, member := c.position[r.Peer.At(i)]
 		if !member {
-			return 0, fmt.Errorf("the root of a %v of communicator %d is rank %d, which is no member", kind, c.id,
-				r.Peer.At(i))
+			return 0, fmt.Errorf("%v with root %d, which is not a member of communicator %d", kind, r.Peer.At(i), c.id)
 		}
 		inst.root = root
 	}
