@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBarrier has threads, up to many more than there are processors, write what the others read in the next round, as
-// groups do. The race detector finds what a barrier lets through.
+// TestBarrier makes threads, up to many more than processors, write values that the others read in the next round, like
+// groups. The race detector finds violations.
 func TestBarrier(t *testing.T) {
 	for _, c := range []struct{ threads, looks int }{
 		{1, 0}, {2, -1}, {2, 0}, {3, 1}, {runtime.GOMAXPROCS(0), -1}, {8*runtime.GOMAXPROCS(0) + 1, -1}, {50, 0},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCalendar holds the calendar against a sorted list.
+// TestCalendar compares the calendar with a sorted list.
 func TestCalendar(t *testing.T) {
 	type due struct {
 		window uint64

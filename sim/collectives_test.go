@@ -53,7 +53,7 @@ func collectiveTrace(random *rand.Rand) *dag.Trace {
 	return b.Trace()
 }
 
-// TestCollectives holds the collectives in programs of random traces against the traces.
+// TestCollectives compares the collectives of programs with their random traces.
 func TestCollectives(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -124,7 +124,7 @@ func compareCollectives(p *Program, trace *dag.Trace) string {
 	return ""
 }
 
-// TestNotHighLevel checks that high-level ops are refused where they were not asked for.
+// TestNotHighLevel checks that high-level ops are refused without the option HighLevel.
 func TestNotHighLevel(t *testing.T) {
 	for _, kind := range []dag.Kind{dag.Coll, dag.Mem, dag.IO, 99} {
 		b := dag.NewBuilder(1)
@@ -136,7 +136,7 @@ func TestNotHighLevel(t *testing.T) {
 	}
 }
 
-// TestMemberMissing checks which member is named where some lack collectives.
+// TestMemberMissing checks which rank an error names if some ranks lack collectives.
 func TestMemberMissing(t *testing.T) {
 	for _, c := range []struct {
 		counts [3]int

@@ -16,11 +16,11 @@ import (
 type batched struct {
 	*dag.Trace
 	batches []dag.Batch
-	fail    func(b dag.Batch) error                        // nil, or what becomes of reading a batch
-	lie     func(b dag.Batch, ranks []dag.Rank) []dag.Rank // nil, or what is delivered instead
+	fail    func(b dag.Batch) error                        // nil, or the error of reading a batch
+	lie     func(b dag.Batch, ranks []dag.Rank) []dag.Rank // nil, or the ranks delivered instead
 }
 
-// inBatchesOf returns a trace in batches of so many ranks, which say that they have more dependencies than there are.
+// inBatchesOf returns a trace in batches of the given number of ranks, which report too many dependencies.
 func inBatchesOf(t *dag.Trace, n int, moreDeps int64) *batched {
 	s := &batched{Trace: t}
 	for first := 0; first < len(t.Ranks); first += n {
@@ -79,8 +79,8 @@ func (s *batched) NewReader(dag.Columns) dag.Reader {
 	}
 }
 
-// variedTrace returns a trace in which ops of all kinds that replays take have all that matters to them, and ranks
-// without any are among the others.
+// variedTrace returns a trace with ops of all kinds supported by replays, with all relevant fields, and with empty
+// ranks in between.
 func variedTrace(random *rand.Rand) *dag.Trace {
 	ranks := random.IntN(20)
 	b := dag.NewBuilder(ranks)
@@ -128,7 +128,7 @@ func variedTrace(random *rand.Rand) *dag.Trace {
 	return b.Trace()
 }
 
-// TestCompile holds the programs of random traces, read in batches and from memory, against the traces.
+// TestCompile compares the programs of random traces, read in batches and from memory, with the traces.
 func TestCompile(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -284,7 +284,7 @@ func TestCompileNothing(t *testing.T) {
 	}
 }
 
-// TestCompileErrors checks what becomes of sources that fail or deliver something else than their batches say.
+// TestCompileErrors checks the errors of sources that fail or contradict their batches.
 func TestCompileErrors(t *testing.T) {
 	b := dag.NewBuilder(40)
 	for r := range 40 {
@@ -365,7 +365,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// TestNotCompiled checks how ops are refused that no replay loop runs.
+// TestNotCompiled checks the errors of ops that no replay loop runs.
 func TestNotCompiled(t *testing.T) {
 	calc := func(stream, nic int32) dag.Op { return dag.Op{Stream: stream, NIC: nic} }
 	for _, c := range []struct {
@@ -431,7 +431,7 @@ func TestDenseStreams(t *testing.T) {
 	}
 }
 
-// TestTagCache asks for many more pairs than the cache holds, from caches that have a table in common.
+// TestTagCache requests many more pairs than the cache stores, from caches with a common table.
 func TestTagCache(t *testing.T) {
 	table := newTagTable()
 	caches := [2]*tagCache{{table: table}, {table: table}}

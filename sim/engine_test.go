@@ -9,8 +9,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// bus is an event-driven network for tests: one wire for all, which takes a picosecond a byte, and which serves the
-// messages that wait for it last come first, so that they overtake one another.
+// bus is an event-driven network for tests: one wire for all ranks, which takes a picosecond per byte and serves the
+// last waiting message first, so that messages overtake one another.
 type bus struct {
 	busy    bool
 	waiting []uint32
@@ -77,8 +77,8 @@ func runOverBus(t *testing.T, p *Program, host Host) (*Outcome, error) {
 	return e.Run()
 }
 
-// TestEventDrivenNetwork runs a schedule over the bus and works the result out by hand: the engine serves networks that
-// decide as they go as it serves those with a formula, and keeps the order of the messages of a pair.
+// TestEventDrivenNetwork runs a schedule over the bus and compares it with hand-computed times: the engine supports
+// networks that decide during the run like those with a formula, and keeps the message order of a pair of ranks.
 func TestEventDrivenNetwork(t *testing.T) {
 	b := dag.NewBuilder(3)
 	send := func(rank int, peer int32, bytes int64, nic int32) int {
@@ -118,7 +118,7 @@ func TestEventDrivenNetwork(t *testing.T) {
 	}
 }
 
-// TestRendezvousOverBus runs random rendezvous traffic over the bus, which must all get through.
+// TestRendezvousOverBus runs random rendezvous traffic over the bus, which must complete.
 func TestRendezvousOverBus(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -147,7 +147,7 @@ func TestRendezvousOverBus(t *testing.T) {
 	}
 }
 
-// TestStuck checks what a result says of ops that wait in vain.
+// TestStuck checks the result's description of ops that never end.
 func TestStuck(t *testing.T) {
 	b := dag.NewBuilder(2)
 	r := b.Rank(0)
@@ -289,8 +289,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestThreadsTooLong checks that a run on threads ends with an error, wherever the clock leaves its range, and that it
-// gets up to the end of that range.
+// TestThreadsTooLong checks that a run on threads ends with an error wherever the clock leaves its range, and that it
+// reaches the end of that range.
 func TestThreadsTooLong(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 2))

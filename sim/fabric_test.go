@@ -11,15 +11,15 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// hub is a network for tests with a queue of its own, at the fabric: every message takes some steps, some of them of no
-// time, then arrives, and its sender hears of that later.
+// hub is a network for tests with its own queue at the fabric: every message takes some steps, some of them of length
+// 0, then arrives; its sender is notified later.
 type hub struct {
 	t      *testing.T
-	ahead  bool // run ahead of the ranks; otherwise the hub handles one moment in a call
+	ahead  bool // run ahead of the ranks; otherwise handle one time per call
 	steps  func(bytes uint64) uint64
 	length func(m uint32, step uint64) uint64 // of a step
 	lost   func(m uint32) bool                // messages that stay at the hub
-	silent func(m uint32) bool                // messages that arrive and of which the sender never hears
+	silent func(m uint32) bool                // messages that arrive without a notification of the sender
 
 	queue event.Queue       // by message
 	left  map[uint32]uint64 // steps of each message
@@ -135,8 +135,8 @@ func denseProgram(t *testing.T, b *dag.Builder) *Program {
 	return p
 }
 
-// TestRunAhead checks that a network that runs ahead of the ranks gets what it gets moment by moment, in far fewer
-// calls, where much happens at the same time.
+// TestRunAhead checks that a network that runs ahead of the ranks gives the same result as one call per time, in far
+// fewer calls, with many events of equal time.
 func TestRunAhead(t *testing.T) {
 	calls := [2]int{}
 	for seed := range uint64(120) {
@@ -175,7 +175,7 @@ func TestRunAhead(t *testing.T) {
 		}
 		if !slices.Equal(got.Finish, want.Finish) || !slices.Equal(got.Ran, want.Ran) ||
 			fmt.Sprint(got.Unexpected, got.Posted, got.Unended) != fmt.Sprint(want.Unexpected, want.Posted, want.Unended) {
-			t.Errorf("seed %d: finish %v, moment by moment %v", seed, got.Finish, want.Finish)
+			t.Errorf("seed %d: finish %v, one call per time %v", seed, got.Finish, want.Finish)
 		}
 		if r := got.Result(p); seed%3 > 0 && !r.Complete {
 			t.Errorf("seed %d: not complete: %+v", seed, r.Stuck)
@@ -184,12 +184,11 @@ func TestRunAhead(t *testing.T) {
 		calls[1] += ahead.calls
 	}
 	if calls[1] >= calls[0]*3/4 {
-		t.Errorf("%d calls moment by moment, %d ahead", calls[0], calls[1])
+		t.Errorf("%d calls with one per time, %d ahead", calls[0], calls[1])
 	}
 }
 
-// TestRunAheadTooLong checks that a network that never ends by itself does not get beyond the range of times, and that
-// the run then ends.
+// TestRunAheadTooLong checks that an endless network stays within the range of times, and that the run then ends.
 func TestRunAheadTooLong(t *testing.T) {
 	for _, length := range []uint64{1 << 40, 1 << 58, math.MaxInt64 - 1, math.MaxInt64, math.MaxInt64 + 1} {
 		b := dag.NewBuilder(2)
@@ -207,8 +206,8 @@ func TestRunAheadTooLong(t *testing.T) {
 	}
 }
 
-// TestAcknowledged works out by hand when sends end that the network ends, whether or not they are handed over ahead of
-// their time, which ranks with one stream do.
+// TestAcknowledged compares the end of sends that the network ends with hand-computed times, with and without early
+// handover, which ranks with one stream use.
 func TestAcknowledged(t *testing.T) {
 	for _, streams := range []int32{1, 2} {
 		b := dag.NewBuilder(2)
@@ -238,7 +237,7 @@ func TestAcknowledged(t *testing.T) {
 	}
 }
 
-// TestUnended checks what a result says of messages that the network does not get through.
+// TestUnended checks the result's description of messages that the network does not deliver.
 func TestUnended(t *testing.T) {
 	const unmet, silent, granted, lost = 1, 2, 3, 4
 	both := []Stuck{
@@ -291,7 +290,7 @@ func TestUnended(t *testing.T) {
 	}
 }
 
-// relay is a network at the fabric that passes every message on after a time, for the benchmark.
+// relay is a network at the fabric that forwards every message after a delay, for the benchmark.
 type relay struct {
 	queue *event.Wheel
 	calls int
@@ -324,8 +323,8 @@ func (n *relay) Event(a *Actor, kind NetworkEvent, m uint32) {
 	}
 }
 
-// BenchmarkFabric replays messages around a ring over a fabric network, where ranks do something at times of their
-// own, which is what the engine costs such a network.
+// BenchmarkFabric replays messages around a ring over a fabric network, with ranks active at different times. It
+// measures the engine's cost of such a network.
 func BenchmarkFabric(b *testing.B) {
 	for _, ranks := range []int{16, 1024, 16384} {
 		b.Run(fmt.Sprint(ranks), func(b *testing.B) {

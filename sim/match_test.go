@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// naive follows the rules word by word: two lists for each rank, searched from the front.
+// naive follows the rules literally: two lists per rank, searched from the front.
 type naive struct {
 	t       *dag.Trace
 	p       *Program
@@ -16,7 +16,7 @@ type naive struct {
 	posted  [][]uint32
 }
 
-// fits decides by what the trace says, not by what the program made of it.
+// fits compares the trace's values, not those of the program.
 func (m *naive) fits(recv, send uint32) bool {
 	r, s := &m.p.Ops[recv], &m.p.Ops[send]
 	ro, so := m.t.Ranks[r.Rank].Op(m.p.Index(recv)), m.t.Ranks[s.Rank].Op(m.p.Index(send))
@@ -55,7 +55,7 @@ func (m *naive) arrive(s uint32) uint32 {
 	return NoOp
 }
 
-// TestMatcher holds the Matcher against the naive one, on random ops in random order, with and without wildcards.
+// TestMatcher compares the Matcher with the naive one, on random ops in random order, with and without wildcards.
 func TestMatcher(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -88,7 +88,7 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
-// compareMatcher has receives posted and messages arrive in some order, and holds the Matcher against the naive one.
+// compareMatcher posts receives and delivers messages in some order, and compares the Matcher with the naive one.
 func compareMatcher(t *testing.T, seed uint64, trace *dag.Trace, p *Program, order []int) {
 	t.Helper()
 	ranks := p.Ranks()
@@ -115,20 +115,20 @@ func compareMatcher(t *testing.T, seed uint64, trace *dag.Trace, p *Program, ord
 		slices.Sort(naive.arrived[rank])
 		slices.Sort(naive.posted[rank])
 		if !slices.Equal(unexpected, naive.arrived[rank]) || !slices.Equal(posted, naive.posted[rank]) {
-			t.Fatalf("seed %d: left over %v and %v, expected %v and %v", seed, unexpected, posted,
+			t.Fatalf("seed %d: unmatched %v and %v, expected %v and %v", seed, unexpected, posted,
 				naive.arrived[rank], naive.posted[rank])
 		}
 	}
 }
 
-// TestMatcherTurnsToTable has just as many wait as stand in the short list, then one more or less, then has them meet
-// their partners: in every mix of receives, with and without wildcards, and messages that do not fit each other.
+// TestMatcherTurnsToTable adds as many waiters as the short list holds, one more and one less, then lets them match: in
+// every mix of receives, with and without wildcards, and messages that do not match each other.
 func TestMatcherTurnsToTable(t *testing.T) {
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		b := dag.NewBuilder(3)
 		wild := seed%4 == 0
-		var first, last []int // ops of rank 0 and 1, by their place in the program: rank 0 receives what rank 1 and 2 send
+		var first, last []int // ops of ranks 0 and 1, by program position: rank 0 receives from ranks 1 and 2
 		var recvs, sends []int
 		for k := range maxFew - 2 + random.IntN(5) {
 			from, tag := 1+random.IntN(2), int64(k/3)

@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/sim/analytical"
 )
 
-// casesFolders have runs of ASTRA-sim and what it printed; testdata/cases/README.md describes the form.
+// casesFolders contain runs of ASTRA-sim with their output; testdata/cases/README.md describes the form.
 var casesFolders = flag.String("cases", "testdata/cases,testdata/bus", "folders with cases.json and the files it names")
 
 // simulationCase is an entry of cases.json.
@@ -124,7 +124,7 @@ func (c *simulationCase) options(t testing.TB, backend string) analytical.Option
 	return analytical.Options{Network: network, System: file.System, Memory: memory, ExactSizes: true}
 }
 
-// TestCases runs what ASTRA-sim ran, and expects the same numbers.
+// TestCases runs ASTRA-sim's cases and expects the same numbers.
 func TestCases(t *testing.T) {
 	for _, c := range readCases(t) {
 		t.Run(c.ID, func(t *testing.T) {

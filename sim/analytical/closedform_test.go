@@ -31,7 +31,7 @@ func oneDim(d Dim, a AlgorithmName, chunks int, delay int64, bandwidth float64) 
 	return o
 }
 
-// TestClosedForms compares all-reduces in one dimension with what can be computed by hand.
+// TestClosedForms compares all-reduces in one dimension with closed forms.
 func TestClosedForms(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 300 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// warnings collects what a reader warns about.
+// warnings collects the warnings of a reader.
 type warnings []string
 
 func (w *warnings) add(message string, args ...any) {
@@ -53,7 +53,7 @@ nics: 3
 	w.expect(t, `n.yml:9: unknown key "nics"`)
 }
 
-// TestReadOddYAML reads what editors and people make of a network file.
+// TestReadOddYAML reads unusual network files.
 func TestReadOddYAML(t *testing.T) {
 	want := []Dim{{Ring, 4, 50, 500}, {Switch, 4, 50, 500}}
 	for _, text := range []string{
@@ -512,7 +512,7 @@ func FuzzReadCustomNodes(f *testing.F) {
 	})
 }
 
-// TestNilWarn reads files that cause warnings, with nobody to warn.
+// TestNilWarn reads files that cause warnings, without a warn function.
 func TestNilWarn(t *testing.T) {
 	n, err := ReadNetwork([]byte("topology: [Ring]\nnpus_count: [6]\nbandwidth: [50]\nlatency: [500]\nnics: 3\n"), "n.yml", nil)
 	if err != nil {

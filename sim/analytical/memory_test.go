@@ -114,7 +114,7 @@ func TestAccessTimeOfFewChunks(t *testing.T) {
 	m := Memory{Kind: HierarchicalPool, Latency: 7, Nodes: 1, NPUsPerNode: 2, Hierarchical: &HierarchicalMemory{
 		Switches: 1, Groups: 1, ChunkSize: 100, MemSideBW: 1, GPUSideBW: 2, InNodeBW: 4,
 	}}
-	// A chunk takes 100, 50 and 12.5 ns on its ways.
+	// A chunk takes 100, 50 and 12.5 ns in its stages.
 	for _, c := range []struct{ bytes, time int64 }{
 		{0, 7},
 		{1, 7 + 162},   // one chunk

@@ -15,7 +15,7 @@ func pairOptions(npus int) Options {
 	return o
 }
 
-// TestStuck has traces that do not come to an end, and what is said of them.
+// TestStuck checks the result's description of incomplete traces.
 func TestStuck(t *testing.T) {
 	coll := func(s dag.Subkind, bytes int64) dag.Op { return dag.Op{Kind: dag.Coll, Subkind: s, Bytes: bytes} }
 	for _, c := range []struct {
@@ -87,7 +87,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestDisagreement has collectives of which the members say different things.
+// TestDisagreement checks collectives on which the ranks disagree.
 func TestDisagreement(t *testing.T) {
 	for _, c := range []struct {
 		a, b dag.Op
@@ -117,7 +117,7 @@ func TestDisagreement(t *testing.T) {
 	}
 }
 
-// TestNotCompiled has ops that this backend does not run.
+// TestNotCompiled checks the errors of ops that this backend does not run.
 func TestNotCompiled(t *testing.T) {
 	for _, c := range []struct {
 		op   dag.Op
@@ -154,7 +154,7 @@ func TestWildcards(t *testing.T) {
 	o := pairOptions(4)
 	o.ExactSizes = false
 	res := run(t, b.Trace(), o)
-	// The first receive takes what arrives first, from rank 2 at 500 ns: the calc ends at 1500 ns.
+	// The first receive takes the first arrival, from rank 2 at 500 ns: the calc ends at 1500 ns.
 	if !res.Complete || res.NPUs.GPUTime[1] != 1000 {
 		t.Errorf("complete %v, stuck %v", res.Complete, res.Stuck)
 	}

@@ -206,7 +206,7 @@ func TestClones(t *testing.T) {
 	})
 }
 
-// TestSmallTraces runs traces at the limits of what is a trace. All complete.
+// TestSmallTraces runs minimal valid traces. All complete.
 func TestSmallTraces(t *testing.T) {
 	calc := dag.NewBuilder(1)
 	calc.Rank(0).Calc(7*dag.Microsecond, calc.Rank(0).Calc(3*dag.Microsecond))
@@ -400,7 +400,7 @@ func TestCompileEndsWithContext(t *testing.T) {
 	})
 }
 
-// TestMessageEndsWithContext checks that a run ends with its context while a single message is under way.
+// TestMessageEndsWithContext checks that a run ends with its context while a single message is in flight.
 func TestMessageEndsWithContext(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Rank(0).Send(1, 1<<30, 0)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestQueue holds the queue against sorting.
+// TestQueue compares the queue with sorting.
 func TestQueue(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 200 {
@@ -78,7 +78,7 @@ func sizeName(n int) string {
 	return "16"
 }
 
-// TestWheel holds the wheel against the heap, with times near and far, before the earliest, and around the end of the
+// TestWheel compares the wheel with the heap, with times near and far, before the earliest, and around the end of the
 // range.
 func TestWheel(t *testing.T) {
 	for seed := range uint64(400) {
@@ -127,8 +127,9 @@ func TestWheel(t *testing.T) {
 	}
 }
 
-// TestWheelPopBefore holds PopBefore against the heap, as windows of time use it: all before the end of a window come
-// out, while more is pushed, most of it for later windows, and the next window begins at NotBefore or somewhat later.
+// TestWheelPopBefore compares PopBefore with the heap in windows of time: all events before the end of a window are
+// popped while more are pushed, most of them for later windows, and the next window starts at NotBefore or slightly
+// later.
 func TestWheelPopBefore(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 13))
@@ -177,7 +178,7 @@ func TestWheelPopBefore(t *testing.T) {
 					push(got.Time)
 				case 2:
 					push(got.Time + random.Uint64N(1<<random.IntN(40)))
-				case 3: // an older number, as what waited at a clock has
+				case 3: // an older number, as events that waited at a clock
 					old := Event{Time: got.Time, Key: random.Uint64N(number)<<32 | number}
 					q.Push(old)
 					w.Push(old)
@@ -242,7 +243,7 @@ func holdTimes() []uint64 {
 	return times
 }
 
-// TestHold holds wheels of several grains against the heap, over the times of a packet-level network.
+// TestHold compares wheels of several grains with the heap, over the times of a packet-level network.
 func TestHold(t *testing.T) {
 	times := holdTimes()
 	for _, grain := range []uint{0, 5, 8, 10, 20} {
@@ -278,8 +279,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// BenchmarkHold pops an event and pushes a later one, as a packet-level network does with so many events pending, whose
-// keys begin with a number that ascends.
+// BenchmarkHold pops an event and pushes a later one, like a packet-level network with the given number of pending
+// events. The high half of keys ascends.
 func BenchmarkHold(b *testing.B) {
 	times := holdTimes()
 	for _, n := range []int{100, 1000, 10_000, 100_000} {

@@ -20,7 +20,7 @@ type figure struct{ t, e, n, x float64 }
 // seeds is how many runs a point of a figure is the mean of.
 const seeds = 5
 
-// variant is a workload on a switch with so many ports, each with so many tasks.
+// variant is a workload on a switch with the given number of ports, each with the given number of tasks.
 type variant struct {
 	ports string
 	cores int
@@ -106,8 +106,8 @@ func TestFigure1(t *testing.T) {
 	within(t, "1.1 T(task256)", tasks.t, 0.4, 0.65)
 	within(t, "1.2 N(task256)", tasks.n, 0.995, 1.3)
 	within(t, "1.2 E(task256)", tasks.e, 0.995, 1.3)
-	// Of the messages of 128 tasks 15 of 127 stay on their hosts, of those of 256 tasks 15 of 255. That alone makes 1.067 of the
-	// throughput of the network, which the longer end takes away again.
+	// 15 of 127 messages of 128 tasks stay on their hosts, and 15 of 255 of 256 tasks. This alone raises the throughput
+	// of the network by 1.067, which the longer end compensates.
 	within(t, "1.3 X(task256)", tasks.x, 0.95, 1.05)
 	within(t, "1.3 X(task256) of equal traffic", tasks.x/((1-15./255)/(1-15./127)), 0.9, 1)
 	within(t, "1.4 T(gauss)", gauss.t, 0.995, 1.1)

@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// FuzzParams: whatever the parameters, a network is refused, or it delivers what it takes: when traffic ends everything under
-// way arrives, and all credits come back.
+// FuzzParams checks that a network with any parameters is refused, or delivers all packets: after the end of traffic
+// all packets in the network arrive, and all credits return.
 func FuzzParams(f *testing.F) {
 	topologies := []string{"star:hosts=5,latency=1ns", "mesh:dims=3x3,latency=2ns", "torus:dims=4x3,p=2,latency=1ns",
 		"fattree:k=4,latency=3ns", "dragonfly:p=1,a=2,h=1,latency=1ns,globallatency=9ns",

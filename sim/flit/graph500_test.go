@@ -45,7 +45,7 @@ func levels(tr *dag.Trace) []*dag.Trace {
 	return all
 }
 
-// fogsim500 is what searches gave on the reference simulator: means over three seeds, of table IV one.
+// fogsim500 is the results of searches on the reference simulator: means over three seeds; table IV: one seed.
 var fogsim500 = []struct {
 	name         string
 	scale, nodes int

@@ -51,7 +51,7 @@ func TestPacedSends(t *testing.T) {
 	}
 }
 
-// TestOrder: messages of one moment come to their interface in the order of their ranks, and ranks of a host answer in the
+// TestOrder checks that messages of one time reach their NIC in rank order, and that ranks of a host answer in the
 // cycle in which they receive.
 func TestOrder(t *testing.T) {
 	b := dag.NewBuilder(6)
@@ -125,7 +125,7 @@ func TestRunRefused(t *testing.T) {
 	}
 }
 
-// TestSameResult: the number of threads changes nothing, nor does what a copy of the trace did.
+// TestSameResult checks that neither the number of threads nor an earlier run of a clone changes the result.
 func TestSameResult(t *testing.T) {
 	tr, o := search(t, "UN/MIN", 0.25, 1, func(g *graph500.Params) { g.Scale, g.RootDegree = 14, 16 })
 	compiled, err := Compile(dag.FromTrace(tr))

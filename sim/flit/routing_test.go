@@ -32,7 +32,7 @@ func TestCycleFound(t *testing.T) {
 		routing       Routing
 		cycle         bool
 	}{
-		{3, 1, Minimal, false}, // one hop: nobody waits between routers
+		{3, 1, Minimal, false}, // one hop: no packet waits between routers
 		{5, 1, Minimal, true},
 		{5, 1, Adaptive, true},
 		{5, 2, Minimal, false},

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSkipping: to look only at what may have something to do, when it may, gives what it gives to look at every router,
-// port and interface in every cycle.
+// TestSkipping checks that skipping idle routers, ports and NICs gives the same result as visiting each of them in
+// every cycle.
 func TestSkipping(t *testing.T) {
 	reference := func(p *Params) {
 		p.InputArbiter, p.OutputArbiter, p.TransitFirst = LeastRecentlyServed, LeastRecentlyServed, true

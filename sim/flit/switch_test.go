@@ -95,7 +95,8 @@ func TestZeroLoad(t *testing.T) {
 	}
 }
 
-// TestLongMessage: the packets of a message follow each other without a gap, the last with what is left, or padded.
+// TestLongMessage checks that the packets of a message follow each other without a gap, the last one with the remaining
+// flits, or padded.
 func TestLongMessage(t *testing.T) {
 	for _, pad := range []bool{false, true} {
 		n := vefSwitch(t, "star:hosts=4,latency=1ns", func(p *Params) { p.Pad = pad })
@@ -133,7 +134,8 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// TestHeadOfLine: what host 0 sends to output 2 waits behind what it sends to output 1, which host 3 keeps busy.
+// TestHeadOfLine checks head-of-line blocking: packets of host 0 to output 2 wait behind those to output 1, which host
+// 3 keeps busy.
 func TestHeadOfLine(t *testing.T) {
 	const messages = 1000
 	n := vefSwitch(t, "star:hosts=4,latency=1ns", nil)
@@ -221,7 +223,7 @@ func TestSourceQueue(t *testing.T) {
 	}
 }
 
-// TestConservation: at any time what was made is received or under way.
+// TestConservation checks that every generated packet is received or in the network at any time.
 func TestConservation(t *testing.T) {
 	for _, text := range []string{"star:hosts=5,latency=1ns", "mesh:dims=3x3,latency=2ns", "fattree:k=4,latency=1ns"} {
 		n := vefSwitch(t, text, func(p *Params) { p.LocalBuffer = 16 })
@@ -256,7 +258,8 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// TestReplayTimes: what a trace sees of a message: it is received after so many cycles, on its own host after one.
+// TestReplayTimes checks a trace's view of a message: it is received after a fixed number of cycles, and after one on
+// its own host.
 func TestReplayTimes(t *testing.T) {
 	preset, err := FindPreset("vef-switch")
 	if err != nil {

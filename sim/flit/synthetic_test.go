@@ -214,7 +214,7 @@ func TestPeaks(t *testing.T) {
 	}
 }
 
-// TestLimits: one link between two groups carries what eight hosts send under adversarial traffic, and no more.
+// TestLimits checks that one link between two groups carries the adversarial traffic of eight hosts up to its capacity.
 func TestLimits(t *testing.T) {
 	net, p := small(t)
 	r, err := RunSynthetic(SyntheticOptions{Network: net, Params: p, Traffic: Traffic{Pattern: Adversarial, Offset: 3, Load: 0.5,
@@ -232,7 +232,7 @@ func TestLimits(t *testing.T) {
 	if busy != 9 {
 		t.Errorf("%d global links are busy, want one of each group", busy)
 	}
-	// Adaptive routing goes around where it must: as far as the local ports tell, or nearly as if it always did.
+	// Adaptive routing detours as far as the local ports show the congestion, or nearly as if it always detoured.
 	for _, c := range []struct {
 		routing Routing
 		least   float64
@@ -290,7 +290,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestCurve: the points of a curve are what runs of one load are, and latency grows with the load.
+// TestCurve checks that the points of a curve equal runs of one load, and that latency grows with the load.
 func TestCurve(t *testing.T) {
 	net, p := small(t)
 	o := SyntheticOptions{Network: net, Params: p, Traffic: Traffic{Warmup: 1000, Measure: 3000}}
@@ -356,7 +356,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestSameReport: neither the number of threads nor what ran before changes anything.
+// TestSameReport checks that neither the number of threads nor earlier runs change the report.
 func TestSameReport(t *testing.T) {
 	run := func(seed int64) *Report {
 		net, p := small(t)

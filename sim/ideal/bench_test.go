@@ -76,8 +76,8 @@ func chains() (*dag.Trace, error) {
 	return b.Trace(), nil
 }
 
-// messages returns a trace as VEF files become: receives wait for nothing, tags are unique, sends wait for the message
-// before with a delay.
+// messages returns a trace like those read from VEF files: receives wait for nothing, tags are unique, sends wait for
+// the previous message with a delay.
 func messages() (*dag.Trace, error) {
 	const ranks = 128
 	b := dag.NewBuilder(ranks)
@@ -112,7 +112,7 @@ func arrivals() (*dag.Trace, error) {
 	return b.Trace(), nil
 }
 
-// BenchmarkCompile measures how fast collectives in memory are made ready for replay.
+// BenchmarkCompile measures the compilation of collectives in memory.
 func BenchmarkCompile(b *testing.B) {
 	p := horovod.Listing()
 	p.Batches, p.Workers = 1, 32

@@ -126,8 +126,8 @@ func TestAgainstOracle(t *testing.T) {
 	}
 }
 
-// longestPath returns when an op ends, of a trace in which each receive can take one message only, as the longest path
-// to it. It takes no account of what runs when.
+// longestPath returns the end of an op as the longest path to it, for a trace in which each receive matches one message
+// only. It does not simulate the run.
 type longestPath struct {
 	trace *dag.Trace
 	sends map[int64][2]int // by tag
@@ -163,7 +163,7 @@ func (l *longestPath) end(rank, i int) dag.Time {
 	return t
 }
 
-// TestLongestPath holds traces that run to their end against the longest paths in them.
+// TestLongestPath compares complete traces with their longest paths.
 func TestLongestPath(t *testing.T) {
 	complete := 0
 	for seed := range uint64(500) {
@@ -194,7 +194,7 @@ func TestLongestPath(t *testing.T) {
 	}
 }
 
-// TestBound checks that no replay over a network is shorter, with collectives lowered for that.
+// TestBound checks that no replay over a network is shorter, with collectives lowered for it.
 func TestBound(t *testing.T) {
 	params, err := loggops.Preset("default")
 	if err != nil {
@@ -206,7 +206,7 @@ func TestBound(t *testing.T) {
 	for seed := range uint64(600) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		trace := randomTrace(random, wild{startDeps: seed%2 == 0, high: seed%3 > 0})
-		for r := range trace.Ranks { // what loggops does not run
+		for r := range trace.Ranks { // not supported by loggops
 			rank := &trace.Ranks[r]
 			for i, kind := range rank.Kind {
 				if kind == dag.Mem || kind == dag.IO {
@@ -298,7 +298,7 @@ func TestPath(t *testing.T) {
 		got = append(got, p.Entry(k))
 	}
 	want := []Entry{
-		// Op 3 may start as soon as op 2 has: when op 0 ends, which it waits for as well. Of those the lower one counts.
+		// Op 3 may start when op 2 has started, at the end of op 0, which it waits for too. The lower number counts.
 		{0, 0, dag.Calc, 100, 110, ByRelease}, {0, 3, dag.Send, 110, 110, ByDep},
 		{1, 0, dag.Recv, 110, 110, ByMessage}, {1, 1, dag.Mem, 110, 130, ByDep}, {1, 2, dag.Coll, 130, 130, ByDep},
 		{2, 0, dag.Coll, 130, 130, ByCollective}, {2, 1, dag.IO, 130, 2130, ByDep},
@@ -328,8 +328,8 @@ func TestStartDependency(t *testing.T) {
 	}
 }
 
-// TestTies checks that of ops that go at the same time the one of the lowest rank and index goes first, that messages
-// of one rank do not overtake, and that messages to oneself arrive.
+// TestTies checks that ops of equal time run by rank and index, that messages of one rank do not overtake, and that
+// messages to the own rank arrive.
 func TestTies(t *testing.T) {
 	b := dag.NewBuilder(3)
 	b.Rank(0).Recv(dag.AnySource, 1, 0)
@@ -339,8 +339,8 @@ func TestTies(t *testing.T) {
 	b.Rank(2).Send(0, 1, 0)
 	b.Rank(1).Send(0, 1, 0)
 	timeline := mustRun(t, b.Trace())
-	// The receive of tag 0 is posted first of all and takes rank 1's. Of what has arrived by then in that very moment,
-	// rank 0's own message to itself came first, then rank 2's.
+	// The receive of tag 0 is posted first and takes rank 1's message. Among the messages of the same arrival time,
+	// rank 0's own message precedes rank 2's.
 	for op, want := range [][2]int{{1, 0}, {0, 3}, {2, 0}} {
 		if rank, from, ok := timeline.Sender(0, op); !ok || [2]int{rank, from} != want {
 			t.Errorf("receive %d took the message of rank %d op %d, expected %v", op, rank, from, want)
@@ -348,7 +348,7 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// TestStuck checks what is said of runs that do not get to their end.
+// TestStuck checks the result's description of incomplete runs.
 func TestStuck(t *testing.T) {
 	b := dag.NewBuilder(4)
 	for rank := range 4 {
@@ -382,7 +382,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestDisagreement checks that collectives whose members disagree are refused.
+// TestDisagreement checks that collectives on which ranks disagree are refused.
 func TestDisagreement(t *testing.T) {
 	coll := func(kind dag.Subkind, comm, root int32) dag.Op {
 		return dag.Op{Kind: dag.Coll, Subkind: kind, Comm: comm, Peer: root}

@@ -6,8 +6,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// oracle works out when the ops of a trace run by the rules of docs/reference/backends/ideal.md, one after the other and with no
-// thought of speed: it goes through all ops again and again.
+// oracle computes the times of all ops by the rules of docs/reference/backends/ideal.md, without regard to speed: it
+// visits all ops again and again.
 type oracle struct {
 	trace      *dag.Trace
 	start, end [][]dag.Time // Never: not known
@@ -63,7 +63,7 @@ func (o *oracle) startOf(rank, i int) dag.Time {
 	return t
 }
 
-// settle starts and ends calcs and collectives, and reports whether there were any.
+// settle starts and ends calcs and collectives, and reports whether it changed any.
 func (o *oracle) settle() (some bool) {
 	for rank := range o.trace.Ranks {
 		r := &o.trace.Ranks[rank]
@@ -198,14 +198,13 @@ func (o *oracle) makespan() dag.Time {
 	return latest
 }
 
-// wild says what random traces have besides exact sends and receives.
+// wild selects features of random traces besides exact sends and receives.
 type wild struct {
 	wildcards, startDeps, forward, high, unmatched bool
 }
 
-// randomTrace returns a trace of messages and, if asked for, collectives, mem and io ops, in which few things take
-// time, so that many happen at the same moment. Without wildcards, a receive can take one message only. Ops may wait
-// for each other in vain.
+// randomTrace returns a trace of messages and optional collectives, mem and io ops, in which few ops take time, so that
+// many times are equal. Without wildcards, a receive matches one message only. Ops may wait for each other forever.
 func randomTrace(random *rand.Rand, w wild) *dag.Trace {
 	ranks := 1 + random.IntN(6)
 	b := dag.NewBuilder(ranks)

@@ -64,7 +64,7 @@ func recordTrace(tasks int, comms []dag.Comm, records []record) (*dag.Trace, []i
 	return b.Trace(), ops
 }
 
-// TestRecords has traces with every kind of dependency and every collective of VEF, with starts worked out by its
+// TestRecords checks traces with every kind of dependency and every collective of VEF, with starts computed by its
 // rules.
 func TestRecords(t *testing.T) {
 	for _, c := range []struct {

@@ -75,7 +75,7 @@ func randomTrace(random *rand.Rand, big bool) *dag.Trace {
 	return b.Trace()
 }
 
-// TestLogGOPSimIsLiteral holds the fast replay against the one that follows the rules word by word.
+// TestLogGOPSimIsLiteral compares the fast replay with the literal one.
 func TestLogGOPSimIsLiteral(t *testing.T) {
 	wraps := ^uint64(0) - 5
 	params := []nanoseconds{
@@ -120,16 +120,16 @@ func sameOutcome(t *testing.T, seed uint64, got, want *outcome) {
 	}
 	for host := range got.Finish {
 		if !slices.Equal(got.Unexpected[host], want.Unexpected[host]) || !slices.Equal(got.Posted[host], want.Posted[host]) {
-			t.Errorf("seed %d: host %d: left over %v and %v, expected %v and %v", seed, host, got.Unexpected[host],
+			t.Errorf("seed %d: host %d: unmatched %v and %v, expected %v and %v", seed, host, got.Unexpected[host],
 				got.Posted[host], want.Unexpected[host], want.Posted[host])
 		}
 	}
 }
 
-// crowd says how crowded returns a schedule.
+// crowd configures crowded.
 type crowd struct {
 	ranks, streams, nics int
-	phases, width        int // of each rank, so many phases of about so many ops that become ready at once
+	phases, width        int // per rank: number of phases, and about the number of ops that become ready together in each
 	sizes                []int64
 	complete             bool // no message is for a receive of another phase, and no receive is missing
 }
@@ -163,7 +163,7 @@ func crowded(random *rand.Rand, c crowd) *dag.Trace {
 		for rank := range c.ranks {
 			joins[rank] = b.Rank(rank).Add(place(dag.Op{Duration: dag.Time(random.IntN(3)*50) * dag.Nanosecond}))
 			for _, i := range ready[rank] {
-				if random.IntN(4) > 0 { // the others overlap with what comes
+				if random.IntN(4) > 0 { // the others overlap with later ops
 					b.Rank(rank).Requires(joins[rank], i)
 				}
 			}
@@ -209,7 +209,7 @@ func randomNoise(random *rand.Rand) *NoiseTrace {
 	return &NoiseTrace{Seed: random.Int64(), start: []uint64{0, 40, 900, 100000}, length: []uint64{5, 30, 1, 1}}
 }
 
-// TestCrowds holds the fast replay against the literal one where nearly all have to wait for clocks.
+// TestCrowds compares the fast replay with the literal one if nearly all ops wait for clocks.
 func TestCrowds(t *testing.T) {
 	for seed := range uint64(1500) {
 		crowds(t, seed)
@@ -248,8 +248,8 @@ func compile(t *testing.T, trace *dag.Trace) *sim.Program {
 	return p
 }
 
-// TestNoiseWithoutBound holds the fast replay against the literal one where noise takes the clocks round, so that they
-// go backwards.
+// TestNoiseWithoutBound compares the fast replay with the literal one if noise makes the clocks wrap around, so that
+// they go backwards.
 func TestNoiseWithoutBound(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 37))

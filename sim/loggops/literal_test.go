@@ -5,9 +5,9 @@ import (
 	"github.com/tracedag/tracedag/sim/event"
 )
 
-// literal replays as spcl/LogGOPSim does (commit 76451de), word by word: one heap for all events, an op or message that
-// finds its clock busy goes back into it with the time at which the clock is free, and receives and messages wait in
-// lists that are searched from the front. It is what loggopsim is held against.
+// literal replays exactly like spcl/LogGOPSim (commit 76451de): one heap for all events, an op or message with a busy
+// clock returns to it with the time at which the clock is free, and receives and messages wait in lists that are
+// searched from the front. Tests compare loggopsim with it.
 type literal struct {
 	*reference
 	queue      event.Queue

@@ -10,8 +10,8 @@ import (
 	"github.com/tracedag/tracedag/sim/loggops"
 )
 
-// naive simulates the strict model as docs/reference/backends/loggops.md states it, rule by rule: one queue for all ranks, ops as
-// objects, lists that are searched. Times are picoseconds, G and O whole ones.
+// naive simulates the strict model literally by docs/reference/backends/loggops.md: one queue for all ranks, ops as
+// objects, linear search in lists. Times are picoseconds; G and O are whole picoseconds.
 type naive struct {
 	L, o, g, G, O uint64
 	S             int64
@@ -274,8 +274,8 @@ func (s *naive) run(t *dag.Trace) (finish []uint64, neverRan int64) {
 	return s.finish, neverRan
 }
 
-// TestStrictIsNaive holds the engine and its network against the naive simulation, on one thread and on several, where
-// much happens at the same time and where nothing does.
+// TestStrictIsNaive compares the engine and its network with the naive simulation, on one thread and on several, with
+// many events of equal time and with none.
 func TestStrictIsNaive(t *testing.T) {
 	for seed := range uint64(1200) {
 		random := rand.New(rand.NewPCG(seed, 77))

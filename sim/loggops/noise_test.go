@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/sim/loggops"
 )
 
-// TestReferenceNoise holds noise in the loggopsim model against runs of the reference program with known seeds.
+// TestReferenceNoise compares noise in the loggopsim model with runs of the reference program with known seeds.
 func TestReferenceNoise(t *testing.T) {
 	text, err := os.ReadFile(vectors + "/noise.expected.json")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// simultaneous returns a schedule for shards: one stream, no wildcards on sends, and much that happens at the same time,
-// for lengths and sizes are few.
+// simultaneous returns a schedule for shards: one stream, no wildcards on sends, and few lengths and sizes, so that
+// many times are equal.
 func simultaneous(random *rand.Rand) *dag.Trace {
 	ranks := 2 + random.IntN(12)
 	b := dag.NewBuilder(ranks)
@@ -50,8 +50,8 @@ func simultaneous(random *rand.Rand) *dag.Trace {
 	return b.Trace()
 }
 
-// replayDivided replays some events on one thread, and then on several until it has been asked that many times whether
-// to go on; to the end if that is negative.
+// replayDivided replays some events on one thread, and then on several until proceed has been called the given number
+// of times; to the end if that is negative.
 func replayDivided(t *testing.T, s *loggopsim, threads, alone, looks int) {
 	t.Helper()
 	windows := 1 + alone%30
@@ -71,7 +71,8 @@ func replayDivided(t *testing.T, s *loggopsim, threads, alone, looks int) {
 	}
 }
 
-// TestShards holds the replay on several threads, which go on on one at any point, against the one on one.
+// TestShards compares the replay on several threads, which may return to one thread at any point, with the replay on
+// one.
 func TestShards(t *testing.T) {
 	params := []nanoseconds{
 		{L: 2500, o: 1500, g: 1000, G: 6, O: 0, S: 65535},
@@ -117,8 +118,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestShardsInCrowds holds the replay on several threads against the literal one, where nearly all have to wait for
-// clocks and windows are as short as can be.
+// TestShardsInCrowds compares the replay on several threads with the literal one, if nearly all ops wait for clocks and
+// windows are as short as possible.
 func TestShardsInCrowds(t *testing.T) {
 	for seed := range uint64(600) {
 		shardCrowds(t, seed)
@@ -158,8 +159,8 @@ func shardCrowds(t *testing.T, seed uint64) {
 	sameOutcome(t, seed, s.outcome(s.unmatched()), want)
 }
 
-// TestShardsFromEndToEnd runs schedules of very many windows, some with so much in each that threads stay, some with so
-// little that they do not.
+// TestShardsFromEndToEnd runs schedules of very many windows, some with enough events per window for several threads,
+// some with too few.
 func TestShardsFromEndToEnd(t *testing.T) {
 	n := nanoseconds{L: 20, o: 5, g: 10, G: 1, O: 1, S: 65535}
 	for seed, c := range []crowd{

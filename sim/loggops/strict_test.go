@@ -48,8 +48,8 @@ func nanoseconds(finish []sim.Clock) []uint64 {
 	return ns
 }
 
-// TestStrictRules works out by hand what each rule of the strict model, as docs/reference/backends/loggops.md states them, gives.
-// Times are nanoseconds; L = 2500, o = 1500, g = 1000, G = 6 unless a case says otherwise.
+// TestStrictRules compares each rule of the strict model in docs/reference/backends/loggops.md with hand-computed
+// times. Times are nanoseconds; L = 2500, o = 1500, g = 1000, G = 6 unless a case has others.
 func TestStrictRules(t *testing.T) {
 	usual := nanoParams(2500, 1500, 1000, 6, 0, 65535)
 	for _, c := range []struct {
@@ -123,7 +123,7 @@ func TestStrictRules(t *testing.T) {
 			finish: []uint64{2000},
 		},
 		{
-			// The stream works off what is ready, first come first served: b is ready at 10, c at 5.
+			// The stream serves ready ops in order of arrival: b is ready at 10, c at 5.
 			name: "ready first, served first", params: usual,
 			goal: "num_ranks 1\nrank 0 {\na: calc 100\nx: calc 10 cpu 1\ny: calc 5 cpu 2\nb: calc 1000\nc: calc 1\n" +
 				"b requires x\nc requires y\nd: calc 7 cpu 3\nd requires c\n}\n",
@@ -220,7 +220,7 @@ func TestStrictCollectiveTags(t *testing.T) {
 	}
 }
 
-// TestStrictNoise has a processor lose 10 of every 100 ns.
+// TestStrictNoise checks a processor that loses 10 of every 100 ns.
 func TestStrictNoise(t *testing.T) {
 	trace := parseGoal(t, "num_ranks 2\nrank 0 {\na: calc 900\nb: calc 1800\nb requires a\n}\nrank 1 {\ncalc 90\n}\n")
 	noise, err := loggops.ReadNoise(strings.NewReader("90 10\n"), "noise")
@@ -241,7 +241,7 @@ func TestStrictNoise(t *testing.T) {
 	}
 }
 
-// TestStrictNoiseByStep holds noise against stepping through the detours one picosecond after the other.
+// TestStrictNoiseByStep compares noise with steps through the detours of one picosecond each.
 func TestStrictNoiseByStep(t *testing.T) {
 	for seed := range int64(200) {
 		random := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -387,8 +387,8 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestStrictVectors runs the vectors in the strict model: what is complete by MPI's rules must be complete, and nothing
-// takes less time than its longest chain of calcs.
+// TestStrictVectors runs the vectors in the strict model: traces that are complete by MPI's rules must complete, and
+// none is shorter than its longest chain of calcs.
 func TestStrictVectors(t *testing.T) {
 	incomplete := map[string]bool{ // each a schedule that cannot complete
 		"dead_ops": true, "unmatched_tag": true, "sgat_resnet152_8": true, "sg_binarytreebcast_9_d500_root2": true,
@@ -414,10 +414,10 @@ func TestStrictThreads(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 11))
 		ranks := 2 + random.IntN(300)
 		if seed%4 == 0 {
-			ranks += 4000 // so many that threads are worth their while
+			ranks += 4000 // enough ranks for several threads
 		}
 		b := dag.NewBuilder(ranks)
-		last := make([]int, ranks) // of each rank, its latest op, which the next waits for
+		last := make([]int, ranks) // by rank: its latest op, which the next one waits for
 		for r := range ranks {
 			last[r] = b.Rank(r).Calc(dag.Time(random.Int64N(1e6)))
 		}
@@ -456,7 +456,7 @@ func TestStrictThreads(t *testing.T) {
 	}
 }
 
-// TestNilWarn compiles a trace that causes a warning, with nobody to warn.
+// TestNilWarn compiles a trace that causes a warning, without a warn function.
 func TestNilWarn(t *testing.T) {
 	b := dag.NewBuilder(1)
 	b.Rank(0).Calc(1500)

@@ -88,7 +88,7 @@ func cases(t *testing.T) []string {
 	return names
 }
 
-// TestReferenceModels holds both models against what the reference programs computed.
+// TestReferenceModels compares both models with the results of the reference programs.
 func TestReferenceModels(t *testing.T) {
 	runs := 0
 	for _, name := range cases(t) {

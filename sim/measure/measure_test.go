@@ -89,7 +89,7 @@ func TestCompareExtremes(t *testing.T) {
 	}
 }
 
-// FuzzGrid checks that a grid is refused or has points that all set the same parameters, in the same order.
+// FuzzGrid checks that a grid is refused, or has points that all set the same parameters in the same order.
 func FuzzGrid(f *testing.F) {
 	f.Add("L=1us..10us:10;G=0.02,0.04")
 	f.Add("S=0..1MiB:3,7;L=5")

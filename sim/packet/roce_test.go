@@ -255,8 +255,8 @@ func TestRoCELikeHTSim(t *testing.T) {
 	}
 }
 
-// TestRoCEVectors compares with recorded runs. Where flows draw their paths at random, the mean over many seeds is
-// compared with that of three recorded seeds.
+// TestRoCEVectors compares with recorded runs. If flows draw their paths at random, it compares the mean over many
+// seeds with that of three recorded seeds.
 func TestRoCEVectors(t *testing.T) {
 	root := os.Getenv("TRACEDAG_VECTORS")
 	if root == "" {

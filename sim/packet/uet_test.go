@@ -234,9 +234,9 @@ func TestUETSingle(t *testing.T) {
 	}
 }
 
-// TestEQDSCredit computes the time of a flow whose credit arrives at the rate of pulls. Of 1000 packets, 29 have left
-// when the first ACK and the first pull arrive. After that, packet k needs the pull with which the total credit exceeds
-// the size of the k-1 packets before it.
+// TestEQDSCredit computes the time of a flow whose credit arrives at the rate of pulls. When the first ACK and the
+// first pull arrive, 29 of 1000 packets have left. After that, packet k needs the pull with which the total credit
+// exceeds the size of the k-1 packets before it.
 func TestEQDSCredit(t *testing.T) {
 	const first, back, control = 2_665_600, 2_010_240, 64 * 40
 	n := runMatrix(t, fourRacks(t, 4), &eqdsTransport, uetParams(&eqdsTransport, CompatNone, 1<<20), CompatNone,

@@ -42,7 +42,7 @@ func TestDragonfly(t *testing.T) {
 				global[[2]int{s, g}]++
 				globals[x]++
 				globals[y]++
-				// Of the other groups of s, g > s is at position g-1, and of those of g, s is at position s.
+				// Among the other groups of s, g > s is at position g-1; among those of g, s is at position s.
 				if link.Rate != 50*gbps || link.Latency != 2 || s >= g || x%a != (g-1)/h || y%a != s/h {
 					t.Errorf("groups %d and %d: link %v of routers %d and %d", s, g, link, x%a, y%a)
 				}

@@ -186,7 +186,7 @@ func checkRoutes(t *testing.T, n *Network, down func(int) bool) {
 	}
 }
 
-// connected says that all hosts reach each other.
+// connected checks that all hosts reach each other.
 func connected(r *Routes) bool {
 	for _, a := range r.edge {
 		for _, b := range r.edge {
