@@ -60,8 +60,9 @@ func Parameters(set param.Set, argument string) []Parameter {
 		}
 		d := Parameter{
 			Name: p.Name, Aliases: append([]string{}, p.Aliases...), Kind: kind, Type: p.Value.Type(),
-			Unit: unitsOf[p.Value.Type()], Default: p.Initial, Choices: p.Choices, Sweep: p.Sweeps, Repeated: p.Repeated,
-			Doc: p.Help,
+			Unit: unitsOf[p.Value.Type()], Default: p.Initial, Choices: p.Choices, Sweep: p.Sweeps,
+			Repeated: p.Repeated,
+			Doc:      p.Help,
 		}
 		for _, s := range p.Synonyms {
 			if d.Synonyms == nil {

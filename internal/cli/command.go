@@ -35,6 +35,18 @@ func (p *Program) setUp(root *cobra.Command) {
 	flags.SortFlags = false
 	root.Flags().Bool("version", false, "print the version")
 	p.addMan(root)
+	root.SetHelpCommand(&cobra.Command{ // only for completion: manual.First replaces "help TOPIC"
+		Use: "help [TOPIC]", Short: "print the help of a topic", Hidden: true,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			topics := manual.Of(root).Topics()
+			for _, sub := range root.Commands() {
+				if sub.IsAvailableCommand() {
+					topics = append(topics, sub.Name())
+				}
+			}
+			return topics, cobra.ShellCompDirectiveNoFileComp
+		},
+	})
 	p.watch(root)
 }
 

@@ -24,7 +24,8 @@ func newFormatFlags(cmd *cobra.Command, formats format.List,
 	f := &formatFlags{options: NewOptions(cmd)}
 	for i := range formats {
 		g := manual.Group{
-			Owner: formats[i].Name, Title: formats[i].Title, Doc: "formats/" + formats[i].Name, Topic: true, Quiet: true,
+			Owner: formats[i].Name, Title: formats[i].Title, Doc: "formats/" + formats[i].Name, Topic: true,
+			Quiet: true,
 		}
 		if t := table(&formats[i]); t != nil {
 			g.Params = t.New().Params()

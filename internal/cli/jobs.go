@@ -1,4 +1,4 @@
-// This file has the flags of programs that run several traces as jobs. docs/reference/compose.md describes them for users.
+// This file declares the flags of programs that run several traces as jobs; see docs/reference/compose.md.
 
 package cli
 
@@ -45,6 +45,7 @@ func (f *JobFlags) Register(cmd *cobra.Command) {
 	f.flags.Var(&f.traces, "job", "same as --trace, for a `trace`")
 	f.flags.StringArrayVar(&f.mappings, "mapping", nil,
 		"placement `policy` of all jobs, or once per job: "+compose.Policies+" with a node per line")
+	CompleteWith(cmd, "mapping", placements)
 	f.flags.IntVar(&f.nodes, "nodes", 0, "number of nodes (default: as needed)")
 	f.flags.IntVar(&f.cores, "cores-per-node", 1, "largest number of ranks per node")
 }

@@ -23,6 +23,9 @@ type PlanFlags struct {
 	flags *pflag.FlagSet
 }
 
+// placements are the completions of placement policies; those with a colon precede an argument.
+var placements = []string{"packed", "roundrobin", "strided:", "random", "random:", "nodes", "file:"}
+
 // jobPage is the help of --job.
 const jobPage = `--job FILE[@START][,KEY=VALUE...] adds the trace in FILE as a job that starts at START, such as 5ms. The keys
 are name, start, count, from, nodes, placement, window, only-ranks, repeat and scale-compute.`
@@ -55,7 +58,10 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags.Bool("share-streams", false, "join streams of equal numbers on a node, with --one-rank-per-node")
 	f.flags.Bool("start-calc", false,
 		"represent the start of each job by a calc, for formats and backends without release times")
-	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", Page: jobPage, File: "docs/reference/compose.md"})
+	CompleteWith(cmd, "mode", []string{"multi-job", "multi-tenant"})
+	CompleteWith(cmd, "placement", placements)
+	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", Page: jobPage,
+		File: "docs/reference/compose.md"})
 	f.flags.String("window", "", "keep ops that start in `FROM..TO`; FROM becomes 0")
 	f.flags.String("only-ranks", "", "keep `ranks` such as 0-7,12, numbered from 0")
 	f.flags.String("repeat", "", "repeat the trace `N` times")

@@ -1,6 +1,6 @@
-// Package cli is what the programs share between their flags and the library: flags for traces, progress, messages,
-// errors, exit statuses, provenance. Package formats/tracefile does the work on files. docs/reference/cli.md describes it for
-// users.
+// Package cli connects the flags of the programs with the library: flags for traces, progress, messages, errors, exit
+// statuses, provenance. Package formats/tracefile reads and writes the files. docs/reference/cli.md documents the
+// behavior.
 //
 // A program is a function that makes its cobra command for a [Program], and a main that calls [Main] with it:
 //

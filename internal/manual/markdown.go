@@ -132,7 +132,8 @@ func parsePage(text string) (blocks []block) {
 			if b := last(paragraph, item); b != nil {
 				b.text += " " + bare
 			} else {
-				blocks = append(blocks, block{kind: paragraph, level: len(line) - len(strings.TrimLeft(line, " ")), text: bare})
+				indent := len(line) - len(strings.TrimLeft(line, " "))
+				blocks = append(blocks, block{kind: paragraph, level: indent, text: bare})
 			}
 		}
 		fresh = false
@@ -257,8 +258,8 @@ func (h *helpPage) page(text string, flags func()) {
 	}
 }
 
-// codeLines returns the lines of code in a width. Long commands continue in further lines, long lines of their output are
-// shortened.
+// codeLines returns the lines of code in a width. Long commands continue in further lines; long lines of their output
+// are shortened.
 func codeLines(lines []string, width int) (fit []string) {
 	session := slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "$ ") })
 	continued := false

@@ -69,7 +69,7 @@ func (b *backend) Params() param.Set {
 		}).Among(names...).Default(b.preset),
 		param.String(&b.topology, "topology",
 			"network: specification such as dragonfly:h=2 or torus:dims=4x4, .topo file or link list").
-			Placeholder("network").Default("the preset's"),
+			Placeholder("network").Offer(topology.Completions()...).Default("the preset's"),
 		param.Func("name", "routing", "routing algorithm", func(text string) error {
 			return b.params.Routing.UnmarshalText([]byte(text))
 		}).Among(routings...).Default("minimal").

@@ -343,7 +343,7 @@ func (b *backend) Params() param.Set {
 		param.String(&b.topology, "topology",
 			"network: specification such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, "+
 				".topo file or link list").
-			Placeholder("network"),
+			Placeholder("network").Offer(topology.Completions()...),
 		param.Choice(&b.coupling, "coupling", "message model: own (MPI rules), htsim (lists of flows) or atlahs (GOAL)",
 			"own", "htsim", "atlahs").Default("as --compat"),
 		topology.PlacementParam(&b.placement),

@@ -127,6 +127,15 @@ func Kinds() []string {
 	return names
 }
 
+// Completions returns the beginnings of specifications: the names of the networks, each with a colon.
+func Completions() []string {
+	names := Kinds()
+	for i := range names {
+		names[i] += ":"
+	}
+	return names
+}
+
 // resolveKind returns the kind of a network that a name or synonym means, in any case, with or without hyphens.
 func resolveKind(name string) string {
 	return param.Resolve(name, Kinds(), param.Synonym{Choice: "fattree", Names: []string{"clos", "folded-clos"}},

@@ -118,7 +118,8 @@ func entries(kinds []sim.Kind) (all []cli.Entry) {
 			name string
 			has  bool
 		}{
-			{"timeline", len(traits.Timelines) > 0}, {"nodes", traits.Nodes}, {"sweep", len(backend.Params().Swept()) > 0},
+			{"timeline", len(traits.Timelines) > 0}, {"nodes", traits.Nodes},
+			{"sweep", len(backend.Params().Swept()) > 0},
 		} {
 			if c.has {
 				e.Capabilities = append(e.Capabilities, c.name)

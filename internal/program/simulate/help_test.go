@@ -78,7 +78,7 @@ func TestHelpTopics(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--backend": "loggops\nanalytical\n", "--transport": "ndp\n", "--preset": "vef-switch\n", "--from": "store\n",
-		"--placement": "packed\n", "--congestion": "unaware\naware\n",
+		"--placement": "packed\n", "--topology": "fattree:\n", "help": "analytical\n", "--congestion": "unaware\naware\n",
 	} {
 		if got := clitest.Run(newCommand, "__complete", flag, ""); !strings.HasPrefix(got.Stdout, want) {
 			t.Errorf("%s is completed with %.60q", flag, got.Stdout)

@@ -111,8 +111,8 @@ func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	r.options = cli.NewOptions(cmd)
-	manual.Of(cmd).Add(manual.Group{Owner: g.Name, Title: g.Title, Doc: "generators/" + g.Name, Topic: true, Quiet: true,
-		Params: r.params})
+	manual.Of(cmd).Add(manual.Group{Owner: g.Name, Title: g.Title, Doc: "generators/" + g.Name, Topic: true,
+		Quiet: true, Params: r.params})
 	r.options.Add(cmd, manual.Group{Owner: g.Name, Title: "Options of " + g.Name, Params: r.params})
 	for _, names := range g.Exclusive {
 		cmd.MarkFlagsMutuallyExclusive(names...)
@@ -129,7 +129,8 @@ func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 // help that describe the choices.
 func missingArgument(g *generator.Generator, argument *param.Param) error {
 	if len(argument.Choices) == 0 {
-		return cli.Usagef("expected the %s, as in tracegen %s %s", argument.Help, g.Name, strings.ToUpper(argument.Name))
+		return cli.Usagef("expected the %s, as in tracegen %s %s", argument.Help, g.Name,
+			strings.ToUpper(argument.Name))
 	}
 	var lines []string
 	for _, choice := range argument.Choices {
