@@ -1,5 +1,5 @@
-// This file reads the texts of the NVTX annotations that an NCCL patched for ATLAHS writes. The grammar is in
-// docs/reference/formats/nsys.md.
+// This file parses the texts of the NVTX annotations of an NCCL patched for ATLAHS. docs/reference/formats/nsys.md
+// has the grammar.
 
 package nsys
 
@@ -13,22 +13,22 @@ import (
 type annotationKind uint8
 
 const (
-	noAnnotation         annotationKind = iota // anything else
-	annotationInit                             // a communicator is made
+	noAnnotation         annotationKind = iota // any other text
+	annotationInit                             // a communicator is created
 	annotationRing                             // neighbours in a ring of a communicator
 	annotationTree                             // neighbours in a tree of a communicator
-	annotationCall                             // NCCL is called for a collective, a send or a receive
+	annotationCall                             // call of NCCL for a collective, a send or a receive
 	annotationGroupStart                       // ncclGroupStart
 	annotationGroupEnd                         // ncclGroupEnd
-	annotationColl                             // how a collective is done
-	annotationChannel                          // what a channel does of it
-	annotationPiece                            // a piece of a send or receive
-	annotationLaunch                           // a kernel is launched
-	annotationStart                            // the profiled part begins
-	annotationStop                             // the profiled part ends
+	annotationColl                             // execution of a collective
+	annotationChannel                          // part of a channel in it
+	annotationPiece                            // piece of a send or receive
+	annotationLaunch                           // launch of a kernel
+	annotationStart                            // start of the profiled part
+	annotationStop                             // end of the profiled part
 )
 
-// opKind is an operation of NCCL, numbered as in its own annotations as far as those go.
+// opKind is an operation of NCCL, with the numbers of NCCL's own annotations if they exist.
 type opKind uint8
 
 const (
@@ -42,7 +42,7 @@ const (
 	numOps
 )
 
-// opNames are the names as in NCCL's functions and kernels.
+// opNames are the names in NCCL's functions and kernels.
 var opNames = [numOps]string{"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "Send", "Recv"}
 
 func (k opKind) String() string { return opNames[k] }
@@ -50,7 +50,7 @@ func (k opKind) String() string { return opNames[k] }
 // p2p reports whether the operation has a partner.
 func (k opKind) p2p() bool { return k >= opSend }
 
-// Algorithms and protocols as numbered in annotations.
+// Algorithms and protocols, with their numbers in annotations.
 const (
 	algoTree = 0
 	algoRing = 1
@@ -63,23 +63,23 @@ var (
 	protoNames = []string{"ll", "ll128", "simple"}
 )
 
-// annotation holds the fields of a parsed annotation. The kind decides which of them are set.
+// annotation is the fields of a parsed annotation. The kind determines the fields that are set.
 type annotation struct {
 	kind    annotationKind
 	op      opKind // call, coll, piece
 	pid     int64
-	comm    uint64 // all that name a communicator: its hash; in older revisions of the annotations its address
-	also    uint64 // init: the other of both where the annotation has both; else 0
-	id      uint64 // init: what is the same on all ranks
+	comm    uint64 // hash of the communicator; in older revisions of the annotations its address
+	also    uint64 // init: its address or hash, if the annotation has both; else 0
+	id      uint64 // init: id common to all ranks
 	rank    int32  // init, ring, tree
 	nranks  int32  // init
 	channel int32  // ring, tree
 	prev    int32  // ring
-	next    int32  // ring; tree: the parent, -1 for none
+	next    int32  // ring; tree: the parent, -1: none
 	down    [3]int32
-	stream  uint64 // call, coll: address of the stream; 0 for the null stream
+	stream  uint64 // call, coll: address of the stream; 0: the null stream
 	bytes   int64  // call, coll, piece
-	peer    int32  // call, coll: the root; call, piece: the partner
+	peer    int32  // coll: the root; piece: the partner; call: either
 
 	algo, proto                      uint8
 	typeSize                         int64 // call, coll
@@ -88,11 +88,11 @@ type annotation struct {
 
 	warps, count, chunkCount, workCount, lastChunk int64 // channel
 	sendBuffer, recvBuffer                         uint64
-	buffers                                        bool // whether the annotation has them
+	buffers                                        bool // whether the annotation has buffers
 }
 
-// parseAnnotation reads the text of an annotation into n. It returns an error where the text begins as an annotation
-// does and goes on in another way; any other text is noAnnotation.
+// parseAnnotation parses the text of an annotation into n. It returns an error if the text begins like an
+// annotation but is malformed. Any other text is noAnnotation.
 func parseAnnotation(text string, n *annotation) error {
 	if len(text) == 0 {
 		n.kind = noAnnotation
@@ -132,10 +132,10 @@ func parseAnnotation(text string, n *annotation) error {
 		return nil
 	}
 	if p.expected == "" && p.at < len(text) {
-		p.fail("the end of the note")
+		p.fail("the end of the annotation")
 	}
 	if p.expected != "" {
-		return fmt.Errorf("note %q: expected %s at byte %d", text, p.expected, p.at)
+		return fmt.Errorf("annotation %q: expected %s at byte %d", text, p.expected, p.at)
 	}
 	return nil
 }
@@ -144,11 +144,11 @@ func digitAt(text string, i int) bool {
 	return i < len(text) && text[i]-'0' <= 9
 }
 
-// annotationParser reads an annotation front to back. After the first mistake it does nothing.
+// annotationParser parses an annotation sequentially. After the first error it does nothing.
 type annotationParser struct {
 	text     string
 	at       int
-	expected string // at the first mistake; "": there is none
+	expected string // at the first error; "": none
 }
 
 func (p *annotationParser) fail(expected string) {
@@ -157,14 +157,14 @@ func (p *annotationParser) fail(expected string) {
 	}
 }
 
-// literal passes over what must stand there.
+// literal skips the required text s.
 func (p *annotationParser) literal(s string) {
 	if p.expected == "" && !p.maybe(s) {
 		p.fail(fmt.Sprintf("%q", s))
 	}
 }
 
-// maybe passes over s if that stands there.
+// maybe skips s if it is next.
 func (p *annotationParser) maybe(s string) bool {
 	if p.expected != "" || !strings.HasPrefix(p.text[p.at:], s) {
 		return false
@@ -173,7 +173,7 @@ func (p *annotationParser) maybe(s string) bool {
 	return true
 }
 
-// number reads a decimal number from 0 to 2^63-1.
+// number parses a decimal number of 0..2^63-1.
 func (p *annotationParser) number() int64 {
 	v := p.unsigned()
 	if v > math.MaxInt64 {
@@ -212,7 +212,7 @@ func (p *annotationParser) unsigned() uint64 {
 	return v
 }
 
-// rank reads a number from -1, which stands for none, to 2^31-1.
+// rank parses a number of -1 (none) to 2^31-1.
 func (p *annotationParser) rank() int32 {
 	if p.maybe("-1") {
 		return -1
@@ -225,7 +225,7 @@ func (p *annotationParser) rank() int32 {
 	return int32(v)
 }
 
-// small reads a number below n.
+// small parses a number below n.
 func (p *annotationParser) small(n int) uint8 {
 	v := p.unsigned()
 	if p.expected == "" && v >= uint64(n) {
@@ -235,7 +235,7 @@ func (p *annotationParser) small(n int) uint8 {
 	return uint8(v)
 }
 
-// pointer reads 0x and hexadecimal digits, or (nil).
+// pointer parses 0x and hexadecimal digits, or (nil).
 func (p *annotationParser) pointer() uint64 {
 	if p.maybe("(nil)") {
 		return 0
@@ -274,7 +274,7 @@ func (p *annotationParser) pointer() uint64 {
 	return v
 }
 
-// commName reads how an annotation names a communicator: by hash, in older revisions by address, or by both.
+// commName parses the name of a communicator: a hash, in older revisions an address, or both.
 func (p *annotationParser) commName(n *annotation) {
 	if p.maybe("comm ") {
 		n.comm = p.pointer()
@@ -292,7 +292,7 @@ func (p *annotationParser) pid(n *annotation, before string) {
 	n.pid = p.number()
 }
 
-// communicator reads the annotations that begin with the name of a communicator.
+// communicator parses the annotations that begin with the name of a communicator.
 func (p *annotationParser) communicator(n *annotation) {
 	p.commName(n)
 	switch {
@@ -337,10 +337,10 @@ func (p *annotationParser) communicator(n *annotation) {
 	p.pid(n, " pid ")
 }
 
-// maxChannels is more than NCCL has.
+// maxChannels is a limit above NCCL's own.
 const maxChannels = 256
 
-// function reads the annotations of calls of NCCL's functions.
+// function parses the annotations of calls of NCCL's functions.
 func (p *annotationParser) function(n *annotation) {
 	name, _, ok := strings.Cut(p.text[len("nccl"):], "(): ")
 	if !ok {
@@ -432,7 +432,7 @@ func (p *annotationParser) element(n *annotation) {
 	p.pid(n, " pid ")
 }
 
-// address reads a decimal number, or a pointer.
+// address parses a decimal number or a pointer.
 func (p *annotationParser) address() uint64 {
 	if p.expected == "" && digitAt(p.text, p.at) && !strings.HasPrefix(p.text[p.at:], "0x") {
 		return p.unsigned()

@@ -1,4 +1,4 @@
-// This file holds the rows of forms that come in no useful order, until all are there.
+// This file buffers the rows of unordered forms until all are read.
 
 package nsys
 
@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// buffered is the rows of an export as they were read.
+// buffered is the rows of an export in the order of reading.
 type buffered struct {
 	r           *report
 	annotations []annotationRow
@@ -18,19 +18,19 @@ type buffered struct {
 	launches    []launchRow
 }
 
-// launchRow is a row of the table of the host's calls.
+// launchRow is a row of the table of host calls.
 type launchRow struct {
 	start, globalTid, correlation int64
 }
 
-// finish reads the annotations, in order, after all else.
+// finish processes the annotations, in order, after all other rows.
 func (b *buffered) finish() (*report, error) {
 	r := b.r
 	for i := range b.kernels {
 		if err := r.watch.Err(); err != nil {
 			return nil, err
 		}
-		if err := r.problem("such kernels are left out", r.addKernel(&b.kernels[i])); err != nil {
+		if err := r.problem("such kernels are skipped", r.addKernel(&b.kernels[i])); err != nil {
 			return nil, &format.FileError{File: r.name, Err: err}
 		}
 	}
@@ -62,10 +62,10 @@ func (b *buffered) finish() (*report, error) {
 	return r, nil
 }
 
-// addAnnotation keeps an annotation.
+// addAnnotation stores an annotation.
 func (b *buffered) addAnnotation(row annotationRow) {
 	if row.end < row.start {
-		row.end = unknownTime // 0 or -1, as some versions say that there is none
+		row.end = unknownTime // some versions write 0 or -1 for none
 	}
 	b.annotations = append(b.annotations, row)
 }

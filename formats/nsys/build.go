@@ -1,4 +1,4 @@
-// This file makes the trace.
+// This file builds the trace.
 
 package nsys
 
@@ -14,7 +14,7 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// trace makes the trace of the job.
+// trace builds the trace of the job.
 func (j *job) trace() (*dag.Trace, error) {
 	b := dag.NewBuilder(len(j.gpus))
 	meta := b.Meta()
@@ -23,7 +23,7 @@ func (j *job) trace() (*dag.Trace, error) {
 	for g := range j.gpus {
 		meta.Nodes[g] = j.gpus[g].node
 	}
-	numbers := make([]int32, len(j.comms)) // in the trace
+	numbers := make([]int32, len(j.comms)) // numbers in the trace
 	for c := range j.comms {
 		numbers[c] = b.AddComm(dag.NewComm(j.comms[c].name(), j.comms[c].gpus))
 	}
@@ -36,7 +36,7 @@ func (j *job) trace() (*dag.Trace, error) {
 	}
 	merged := j.options.MergeNonOverlap && j.mayMerge()
 	if j.options.MergeNonOverlap && !merged {
-		j.warn("the streams of GPUs are not made one, for kernels of a GPU, or calls, overlap")
+		j.warn("the streams of each GPU are not merged, because kernels or calls of a GPU overlap")
 	}
 	var negative atomic.Int64
 	err := par.Each(len(j.gpus), func(g int) error {
@@ -51,13 +51,13 @@ func (j *job) trace() (*dag.Trace, error) {
 		return nil, err
 	}
 	if n := negative.Load(); n > 0 {
-		j.warn("%d times between kernels are taken to be 0, for the kernels overlap", n)
+		j.warn("%d gaps between kernels count as 0, because the kernels overlap", n)
 	}
 	t := b.Trace()
 	return t, b.Err()
 }
 
-// setEnds finds out when the time of the GPU begins, and where that is asked for, when it ends.
+// setEnds determines the start of the GPU's time and, if requested, its end.
 func (g *gpu) setEnds(keepEnds bool) {
 	r := g.report
 	w := &r.procs[g.proc].window
@@ -93,7 +93,7 @@ func (j *job) mayMerge() bool {
 	return true
 }
 
-// rankBuilder makes the rank of a GPU.
+// rankBuilder builds the rank of a GPU.
 type rankBuilder struct {
 	*dag.RankBuilder
 	gpu     *gpu
@@ -102,14 +102,14 @@ type rankBuilder struct {
 	offset  int64
 	merged  bool
 	streams []streamState
-	labelOf map[int32]int32 // of a stream of the report, one more than its place in streams
+	labelOf map[int32]int32 // by stream of the report, one more than its index in streams
 	final   map[attrsKey]string
 }
 
-// streamState is what a stream has come to.
+// streamState is the state of a stream.
 type streamState struct {
 	end     int64 // of its last event
-	members []int // ops of that
+	members []int // ops of that event
 }
 
 type attrsKey struct {
@@ -117,7 +117,7 @@ type attrsKey struct {
 	inPlace, grouped bool
 }
 
-// build adds the ops. It returns how many gaps were below 0, and an error only if the context has ended.
+// build adds the ops. It returns the number of negative gaps, and an error only if the context has ended.
 func (b *rankBuilder) build() (negative int64, err error) {
 	watch := par.Watch{Context: b.job.ctx}
 	b.labelOf = make(map[int32]int32)
@@ -137,7 +137,7 @@ func (b *rankBuilder) build() (negative int64, err error) {
 	if b.job.options.SyncEdges {
 		waits = b.gpu.waits()
 	}
-	places := make(map[int32]int) // of events that others may wait for, their first op
+	places := make(map[int32]int) // first op of events that others may wait for
 	for _, event := range b.gpu.events {
 		if err := watch.Err(); err != nil {
 			return 0, err
@@ -260,7 +260,7 @@ func (b *rankBuilder) attrs(m *member, grouped bool) string {
 	return s
 }
 
-// attrs returns what the model has no place for: rings and trees, hosts, the version of the program that exported.
+// attrs returns the data that the model lacks: rings and trees, hosts, the version of the exporting program.
 func (j *job) attrs() string {
 	s := []byte{'{'}
 	topologies := make(attr.NCCLTopologies)
@@ -279,7 +279,7 @@ func (j *job) attrs() string {
 	for _, r := range j.reports {
 		about.Version = cmp.Or(about.Version, r.version)
 	}
-	text, _ := json.Marshal(about) // strings: it cannot fail
+	text, _ := json.Marshal(about) // strings cannot fail
 	s = append(append(s, `"nsys":`...), text...)
 	return string(append(s, '}'))
 }

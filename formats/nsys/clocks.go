@@ -1,4 +1,4 @@
-// This file puts the measured times of different files on one clock.
+// This file maps the measured times of different files to one clock.
 
 package nsys
 
@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// clocks returns, for each report, what is to be added to its times so that all are on one clock, the earliest session
-// beginning at 0.
+// clocks returns, for each report, the offset that maps its times to a common clock on which the earliest session
+// begins at 0.
 func (j *job) clocks() []int64 {
 	offsets := make([]int64, len(j.reports))
 	earliest, last := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, r := range j.reports {
 		if r.epoch <= 0 {
 			if len(j.reports) > 1 && !j.options.AlignClocks {
-				j.warn("%s: it does not say when its session began: the measured times of different files are not on "+
+				j.warn("%s: the file has no start time of its session: the measured times of different files are "+
+					"not on "+
 					"one clock", r.name)
 			}
 			return offsets
@@ -23,7 +24,7 @@ func (j *job) clocks() []int64 {
 		earliest, last = min(earliest, r.epoch), max(last, r.epoch)
 	}
 	if last-earliest > latest {
-		j.warn("the sessions began more than %d days apart: the measured times of different files are not on one clock",
+		j.warn("the sessions began more than %d days apart; the measured times of different files are not on one clock",
 			int64(latest)/int64(24*3600*1e9))
 		return offsets
 	}
@@ -33,15 +34,15 @@ func (j *job) clocks() []int64 {
 	return offsets
 }
 
-// align corrects the offsets of the nodes so that collectives end at the same time on all: of each node by the median
-// over the collectives that it shares with one that is corrected already, the first node being right. Collectives with
-// a root do not count, for their members end at different times.
+// align corrects the offsets of the nodes so that collectives end at the same time on all nodes. Each node shifts
+// by the median over the collectives that it shares with a corrected node; the first node is the reference.
+// Collectives with a root do not count, because their members end at different times.
 func (j *job) align(offsets []int64) {
 	of := make(map[*report]int64, len(offsets))
 	for i, r := range j.reports {
 		of[r] = offsets[i]
 	}
-	ends := make(map[[2]int32][]int64) // of two nodes: how much later the first's ends are
+	ends := make(map[[2]int32][]int64) // by pair of nodes: how much later the first one's ends are
 	first := make(map[[2]int32]nodeEnd)
 	for g := range j.gpus {
 		gpu := &j.gpus[g]
@@ -91,7 +92,7 @@ func (j *job) align(offsets []int64) {
 	}
 }
 
-// nodeEnd is when a collective ended on a node.
+// nodeEnd is the end of a collective on a node.
 type nodeEnd struct {
 	node int32
 	end  int64

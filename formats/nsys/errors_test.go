@@ -31,23 +31,23 @@ func TestErrors(t *testing.T) {
 		lenient bool // passes over it with one warning
 	}{
 		{"no note table", func() *maker { m := plain(nil); delete(m.rows, tableAnnotations); return m }(),
-			"not an nsys export with NCCL's notes: no table NVTX_EVENTS", false},
+			"expected an nsys export with NCCL annotations, found no table NVTX_EVENTS", false},
 		{"no string table", func() *maker { m := plain(nil); delete(m.rows, tableStrings); return m }(),
-			"no table StringIds, which has the names of kernels", false},
+			"expected a table StringIds with the names of kernels", false},
 		{"no notes", func() *maker { m := plain(nil); m.rows[tableAnnotations] = nil; return m }(),
-			"2 kernels of NCCL, and no communicator is made in any note", false},
+			"2 kernels of NCCL, but no annotation creates a communicator", false},
 		{"no kernels", func() *maker { m := plain(nil); delete(m.rows, tableKernel); return m }(),
-			"process 101: 1 NCCL calls and no kernel of NCCL at all", false},
+			"process 101: 1 NCCL calls, but no kernel of NCCL", false},
 		{"malformed note", plain(func(p *testProcess, rank int) {
 			if rank == 0 {
 				p.mark("collType 4 root zero")
 			}
-		}), `NVTX_EVENTS, row 7: note "collType 4 root zero pid 101": expected a number at byte 16`, true},
+		}), `NVTX_EVENTS, row 7: annotation "collType 4 root zero pid 101": expected a number at byte 16`, true},
 		{"unknown communicator", plain(func(p *testProcess, rank int) {
 			if rank == 0 {
 				p.call("AllReduce", 0xbad, 0x10, 400, "red_op 0,")
 			}
-		}), "communicator 0xbad is not known in process 101", true},
+		}), "communicator 0xbad is unknown in process 101", true},
 		{"piece without a call", plain(func(p *testProcess, rank int) { p.piece(1, 0, 10) }),
 			"expected a call of ncclSend with peer 0 before it", false},
 		{"channel without a collective", func() *maker {
@@ -55,34 +55,34 @@ func TestErrors(t *testing.T) {
 				p.init(0xabc, 0x1, rank, 2)
 				p.mark("nWarps 17 count 1 chunkCount 1 workCount 1 lastChunkCount 1 workOffset 0")
 			})
-		}(), "expected one of a collective before it", false},
+		}(), "expected an annotation of a collective before it", false},
 		{"call without details", plain(func(p *testProcess, rank int) {
 			p.call("AllReduce", 0xabc, 0x10, 400, "red_op 0,")
 			p.allReduce(0xabc, 0x10, 400, 0, 7, 7000, 8000)
-		}), "process 101, call at 1120 ns: expected a note for each collective, found 1 less", true},
+		}), "process 101, call at 1120 ns: expected an annotation for each collective, found 1 too few", true},
 		{"piece missing", plain(func(p *testProcess, rank int) {
 			p.call("Send", 0xabc, 0x10, 400, fmt.Sprintf("receiver_rank %d,", 1-rank))
 			p.piece(1, 1-rank, 100)
 			p.launch("SendRecv", 0, 7, 7000, 8000)
 			p.allReduce(0xabc, 0x10, 400, 0, 7, 9000, 9100)
-		}), "expected notes of the pieces of ncclSend with peer 1, found 300 bytes less than it has", false},
+		}), "expected annotations of all pieces of ncclSend with peer 1, 300 bytes are missing", false},
 		{"rank missing", func() *maker {
 			m := newMaker("a")
 			m.process(101).init(0xabc, 0x1, 1, 3)
 			return m
-		}(), "communicator 0x1: 2 of its 3 ranks are missing, the first is 0", false},
+		}(), "communicator 0x1: 2 of 3 ranks are missing, the first is rank 0", false},
 		{"rank twice", func() *maker {
 			return twoProcesses(func(p *testProcess, rank int) { p.init(0xabc, 0x1, 1, 2) })
-		}(), "communicator 0x1: rank 1 is there twice: process 101 of ", false},
+		}(), "communicator 0x1: expected each rank once, found rank 1 in process 101 of ", false},
 		{"unequal sizes", func() *maker {
 			return twoProcesses(func(p *testProcess, rank int) { p.init(0xabc, 0x1, rank, 2+rank) })
-		}(), "communicator 0x1: rank 1 (process 102) says that it has 3 ranks, others say 2", false},
+		}(), "communicator 0x1: rank 1 (process 102) has a size of 3 ranks, others 2", false},
 		{"contradicting ring", func() *maker {
 			return twoProcesses(func(p *testProcess, rank int) {
 				p.init(0xabc, 0x1, rank, 2)
 				p.mark("commHash 0xabc Rings [1] %d->%d->%d", 1, rank, 1)
 			})
-		}(), "communicator 0x1: ring of channel 1: rank 0 says that 1 follows it", false},
+		}(), "communicator 0x1: ring of channel 1: rank 0 is followed by rank 1", false},
 		{"ring in two", func() *maker {
 			m := newMaker("a")
 			for rank := range 4 {
@@ -92,13 +92,13 @@ func TestErrors(t *testing.T) {
 				p.pop(i)
 			}
 			return m
-		}(), "communicator 0x1: ring of channel 0: it has 2 of 4 ranks", false},
+		}(), "communicator 0x1: ring of channel 0: expected a ring of 4 ranks, found 2", false},
 		{"contradicting tree", func() *maker {
 			return twoProcesses(func(p *testProcess, rank int) {
 				p.init(0xabc, 0x1, rank, 2)
 				p.mark("commHash 0xabc Trees [0] -1/-1/-1->%d->%d", rank, rank-1)
 			})
-		}(), "communicator 0x1: tree of channel 0: rank 1 says that 0 is above it", false},
+		}(), "communicator 0x1: tree of channel 0: rank 1 has rank 0 as its parent", false},
 		{"disagreeing sizes", plain(func(p *testProcess, rank int) {
 			p.allReduce(0xabc, 0x10, int64(400*(rank+1)), 0, 7, 7000, 8000)
 		}), "communicator 0x1: its collective number 1 (from 0): ranks 0 and 1 disagree: AllReduce of 400 bytes and of 800",
@@ -122,7 +122,7 @@ func TestErrors(t *testing.T) {
 				p.api("cudaLaunchKernelExC_v11060")
 				p.kernel("AllReduce_x", 0, 9, 7000, 8000, nil)
 			}
-		}), "1 kernels of NCCL belong to no call that notes tell of (process 101, stream 9: 1)", true},
+		}), "1 kernels of NCCL belong to no call in the annotations (process 101, stream 9: 1)", true},
 		{"call without a kernel", plain(func(p *testProcess, rank int) {
 			p.call("AllReduce", 0xabc, 0x10, 400, "red_op 0,")
 			p.detail(opAllReduce, 0xabc, 0x10, 400)
@@ -135,7 +135,7 @@ func TestErrors(t *testing.T) {
 			m := plain(func(p *testProcess, rank int) { p.kernel("AllGather_x", 0, 7, 7000, 8000, nil) })
 			delete(m.rows, tableRuntime)
 			return m
-		}(), "process 101: the launches that notes tell of (by stream address, 0x10: 1) are not the kernels of NCCL (by stream, " +
+		}(), "process 101: the launches in annotations (by stream address, 0x10: 1) do not match the kernels of NCCL (by stream, " +
 			"7: 2)", false},
 		{"graph without nodes", func() *maker {
 			return twoProcesses(func(p *testProcess, rank int) {
@@ -154,10 +154,10 @@ func TestErrors(t *testing.T) {
 				p.launch("AllReduce_x", 0, 7, 1000, 2000)
 				p.launch("AllReduce_x", 1, 7, 1000, 2000)
 			})
-		}(), "one group has a kernel on device 0 and one on device 1", false},
+		}(), "one group has kernels on the devices 0 and 1", false},
 		{"more devices than ranks", plain(func(p *testProcess, rank int) {
 			p.allReduce(0xabc, 0x10, 400, 1, 7, 7000, 8000)
-		}), "communicator 0x1: process 101 has 1 ranks of it, and its kernels on 2 devices", false},
+		}), "communicator 0x1: process 101 has 1 ranks, but kernels on 2 devices", false},
 		{"root out of range", plain(func(p *testProcess, rank int) {
 			p.call("Broadcast", 0xabc, 0x10, 400, "root 2,")
 			p.mark("collType 0 root 2 redOp 0 algo 1 proto 2 commHash 0xabc stream 0x10 data_size 400 type_size 1 chunkSize 1 " +
@@ -215,9 +215,9 @@ func TestDamagedFiles(t *testing.T) {
 		}
 	}
 	t.Run("truncated", func(t *testing.T) {
-		run(t, in(t, "a.sqlite", whole[:len(whole)/2]), fmt.Sprintf("truncated: %d bytes, and its header says %d", len(whole)/2,
-			len(whole)))
-		run(t, in(t, "a.sqlite", whole[:50]), "truncated: 50 bytes")
+		run(t, in(t, "a.sqlite", whole[:len(whole)/2]), fmt.Sprintf("truncated: expected %d bytes, as in the header, found %d",
+			len(whole), len(whole)/2))
+		run(t, in(t, "a.sqlite", whole[:50]), "truncated: expected 100 bytes or more, found 50")
 	})
 	t.Run("overwritten", func(t *testing.T) {
 		damaged := append([]byte{}, whole...)
@@ -227,10 +227,10 @@ func TestDamagedFiles(t *testing.T) {
 		run(t, in(t, "a.sqlite", damaged), "damaged: ")
 	})
 	t.Run("not a database", func(t *testing.T) {
-		run(t, in(t, "a.sqlite", []byte("hello")), "not an nsys export: expected a SQLite database")
+		run(t, in(t, "a.sqlite", []byte("hello")), "expected an nsys export (SQLite database")
 		run(t, in(t, "a.nsys-rep", []byte("hello")), "run nsys export --type sqlite a.nsys-rep")
 	})
-	t.Run("empty", func(t *testing.T) { run(t, in(t, "a.sqlite", nil), "truncated: 0 bytes") })
+	t.Run("empty", func(t *testing.T) { run(t, in(t, "a.sqlite", nil), "truncated: expected 100 bytes or more, found 0") })
 	t.Run("foreign", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "a.sqlite")
 		db, err := sql.Open("sqlite", path)
@@ -241,7 +241,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		db.Close()
-		run(t, path, "not an nsys export: no table NVTX_EVENTS")
+		run(t, path, "expected an nsys export with a table NVTX_EVENTS")
 	})
 	t.Run("locked", func(t *testing.T) {
 		path := in(t, "a.sqlite", whole)
@@ -279,7 +279,7 @@ func TestDamagedFiles(t *testing.T) {
 		if _, err := db.Exec("CREATE TABLE x (y)"); err != nil {
 			t.Fatal(err)
 		}
-		run(t, path, "changes wait in its write-ahead log a.sqlite-wal")
+		run(t, path, "uncommitted changes in the write-ahead log a.sqlite-wal")
 		db.Close() // which empties the log
 		if _, _, err := readFiles(format.ReadOptions{}, path); err != nil {
 			t.Error(err)
@@ -292,7 +292,7 @@ func TestDamagedFiles(t *testing.T) {
 		run(t, vectors+"/08_p2p_single/derived/nsys_report_node00.gputrace.csv", "a table of nsys stats")
 	})
 	t.Run("table missing", func(t *testing.T) {
-		run(t, vectors+"/08_p2p_single/derived/nsys_report_node00.NVTX_EVENTS.csv", "no table CUPTI_ACTIVITY_KIND_KERNEL")
+		run(t, vectors+"/08_p2p_single/derived/nsys_report_node00.NVTX_EVENTS.csv", "expected the table CUPTI_ACTIVITY_KIND_KERNEL")
 	})
 	t.Run("pipe", func(t *testing.T) { // without a path of its own
 		want := list(mustRead(t, good))

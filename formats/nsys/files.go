@@ -1,4 +1,4 @@
-// This file knows which files make a trace, and what they are.
+// This file finds the files of a trace and detects their form.
 
 package nsys
 
@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// form is how an export is stored.
+// form is the storage form of an export.
 type form uint8
 
 const (
@@ -21,13 +21,13 @@ const (
 	formCSV
 )
 
-// endings are those of the forms, in the order of preference.
+// endings are the endings of the forms, in order of preference.
 var endings = [...]string{formSQLite: ".sqlite", formJSON: ".jsonl", formCSV: ".csv"}
 
-// csvTables are the tables that a dump as CSV may have, each in a file called PREFIX.TABLE.csv.
+// csvTables are the tables that a CSV dump may have, each in a file called PREFIX.TABLE.csv.
 var csvTables = tablesRead
 
-// parseName takes the name of an export's file apart: its form, the base without ending, and the table where it is one.
+// parseName parses the name of an export's file: its form, the base without ending, and for CSV the table.
 func parseName(path string) (f form, base, table string, ok bool) {
 	name := filepath.Base(path)
 	for _, ending := range []string{".gz", ".zst"} {
@@ -50,8 +50,8 @@ func parseName(path string) (f form, base, table string, ok bool) {
 	return formSQLite, strings.TrimSuffix(name, filepath.Ext(name)), "", false
 }
 
-// files is format.Format.Files: a file is a trace of its own, a table has others beside it, and a folder has what it
-// has in one form.
+// files implements format.Format.Files: a file is a trace of its own, a table has others beside it, and a folder
+// has one form of export.
 func files(name string, folder []string) ([]string, error) {
 	folder = slices.Sorted(slices.Values(folder))
 	if name != "" {
@@ -76,20 +76,20 @@ func files(name string, folder []string) ([]string, error) {
 	return nil, nil
 }
 
-// group returns the exports that the inputs are.
+// group groups the inputs into exports.
 func group(inputs []*format.Input) ([]*export, error) {
 	var exports []*export
 	for _, in := range inputs {
 		f, base, table, _ := parseName(in.Name)
 		head := in.Head
 		switch {
-		case len(head) == 0: // a file that is not open yet: as its name says
+		case len(head) == 0: // the file is not open yet; its name decides
 		case isSQLite(head):
 			f = formSQLite
 		case isJSONLines(head):
 			f = formJSON
 		case isStats(head):
-			return nil, format.FileErrorf(in.Name, "a table of nsys stats, which lacks what NCCL notes: "+
+			return nil, format.FileErrorf(in.Name, "a table of nsys stats, which lacks NCCL's annotations: "+
 				"export the report itself, with nsys export --type sqlite")
 		case isTable(head) || f == formCSV && table != "":
 			f = formCSV
@@ -109,23 +109,23 @@ func group(inputs []*format.Input) ([]*export, error) {
 	return exports, nil
 }
 
-// notExport says what is wrong with a file that is no export.
+// notExport returns the error about a file that is no export.
 func notExport(name string) error {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".nsys-rep", ".qdrep":
-		return fmt.Errorf("a report that is not exported: run nsys export --type sqlite %s", filepath.Base(name))
+		return fmt.Errorf("expected an export, found a report: run nsys export --type sqlite %s", filepath.Base(name))
 	}
-	return fmt.Errorf("not an nsys export: expected a SQLite database, JSON lines or a table as CSV")
+	return fmt.Errorf("expected an nsys export (SQLite database, JSON lines or a CSV table), found another file")
 }
 
 func isSQLite(head []byte) bool { return bytes.HasPrefix(head, []byte(sqliteHeader)) }
 
-// isJSONLines reports whether an input begins as the export as JSON lines does, with the strings.
+// isJSONLines reports whether an input begins like an export as JSON lines, with the strings.
 func isJSONLines(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(`{"data":[`))
 }
 
-// isTable reports whether an input begins with the header of a table that makes sense without its name.
+// isTable reports whether an input begins with the header of a table that can be identified without its name.
 func isTable(head []byte) bool {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	columns := strings.Split(strings.TrimSpace(strings.TrimPrefix(string(line), "\ufeff")), ",")
@@ -140,7 +140,7 @@ func isTable(head []byte) bool {
 	return has("start", "eventType", "globalTid") || has("start", "end", "streamId", "deviceId")
 }
 
-// isStats reports whether an input is a table that nsys stats prints, perhaps after some notices.
+// isStats reports whether an input is a table printed by nsys stats, possibly after messages.
 func isStats(head []byte) bool {
 	return bytes.Contains(head, []byte("Start (ns),")) && bytes.Contains(head, []byte(",Name")) ||
 		bytes.Contains(head, []byte("Start (ns),Duration (ns),CorrId,"))

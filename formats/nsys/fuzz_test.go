@@ -117,7 +117,7 @@ func finish(t *testing.T, r *report) {
 	r.host = "x"
 	own := &Options{KeepEnds: true, AlignClocks: true, SyncEdges: true, MergeNonOverlap: true}
 	j, err := newJob(t.Context(), []*report{r}, own, func(string, ...any) {})
-	if err != nil || j.settle() != nil {
+	if err != nil || j.resolve() != nil {
 		return
 	}
 	trace, err := j.trace()

@@ -1,5 +1,5 @@
-// This file finds out which collectives and messages all their members have, within the profiled part, and that they
-// agree on them.
+// This file determines the collectives and messages that all their members have within the profiled part, and
+// checks that the members agree.
 
 package nsys
 
@@ -16,27 +16,27 @@ type pair struct {
 	src, dst int32
 }
 
-// pieces are the pieces that a source sends to a destination, as both ends tell.
+// pieces are the pieces that a source sends to a destination, as recorded by both ends.
 type pieces struct {
 	ends [2][]pieceEnd // of sends, of receives
 }
 
 type pieceEnd struct {
 	bytes int64
-	in    bool // the profiled part
+	in    bool // in the profiled part
 }
 
 // instance is a collective of a communicator.
 type instance struct {
-	first *member // of the member that came first
-	texts *report // whose attributes that has
+	first *member // of the first member found
+	texts *report // report with its attributes
 	rank  int32
-	in    int32 // how many members have it in the profiled part
+	in    int32 // number of members that have it in the profiled part
 }
 
-// settle numbers the instances of collectives and the pieces of messages over the whole trace, and removes what not all
-// members have within the profiled part.
-func (j *job) settle() error {
+// resolve numbers the instances of collectives and the pieces of messages over the whole trace, and removes those
+// that some members lack within the profiled part.
+func (j *job) resolve() error {
 	colls := make([][]instance, len(j.comms))
 	messages := make(map[pair]*pieces)
 	for g := range j.gpus {
@@ -73,13 +73,13 @@ func (j *job) settle() error {
 		cut += r.cut
 	}
 	if dropped+cut > 0 {
-		j.warn("left out, for profiles do not reach that far: %d calls without kernels, %d collectives and messages "+
-			"that not all of their members have", cut, dropped)
+		j.warn("skipped beyond the end of a profile: %d calls without kernels, %d collectives and messages "+
+			"that some members lack", cut, dropped)
 	}
 	return nil
 }
 
-// in reports whether an end of the k-th piece is there, and in the profiled part.
+// in reports whether an end has the k-th piece in the profiled part.
 func (p *pieces) in(end, k int) bool {
 	return k < len(p.ends[end]) && p.ends[end][k].in
 }
@@ -90,7 +90,7 @@ func (r *report) inWindow(e *event) bool {
 	return w.contains(e.at) && e.end >= w.start && e.start <= w.stop
 }
 
-// pair returns the direction of a send or receive by the GPU.
+// pair returns the ranks of a send or receive by the GPU, sender first, and which end the GPU is.
 func (g *gpu) pair(m *member) (p pair, end int) {
 	at := g.ranks[m.comm]
 	if m.op == opSend {
@@ -99,7 +99,7 @@ func (g *gpu) pair(m *member) (p pair, end int) {
 	return pair{at.comm, m.peer, at.rank}, 1
 }
 
-// count numbers what the GPU takes part in.
+// count numbers the collectives and pieces of the GPU.
 func (g *gpu) count(j *job, colls [][]instance, messages map[pair]*pieces) error {
 	next := make([]int32, len(j.comms))
 	r := g.report
@@ -145,7 +145,7 @@ func (g *gpu) count(j *job, colls [][]instance, messages map[pair]*pieces) error
 	return nil
 }
 
-// difference says in what a member does not agree with the first, "" if it does.
+// difference returns the difference between a member and the first one, or "".
 func (x *instance) difference(r *report, m *member) string {
 	f := x.first
 	switch {
@@ -169,7 +169,7 @@ func (x *instance) difference(r *report, m *member) string {
 	return ""
 }
 
-// text returns the text of a number.
+// text returns the text with a number.
 func (t *texts) text(n int32) string {
 	if n == 0 {
 		return ""
@@ -179,7 +179,7 @@ func (t *texts) text(n int32) string {
 
 // checkPieces returns an error if the two ends of a piece have different sizes.
 func (j *job) checkPieces(messages map[pair]*pieces) error {
-	var worst *pair // the first in order, so that the message is always the same
+	var worst *pair // the first in order, so that the message is deterministic
 	at := 0
 	for p, list := range messages {
 		for k := range min(len(list.ends[0]), len(list.ends[1])) {
@@ -212,7 +212,7 @@ func (p pair) before(q pair) bool {
 	return p.dst < q.dst
 }
 
-// keep removes from the GPU's events the members that are not to be in the trace, and then the events without any.
+// keep removes the members that are not in the trace from the GPU's events, and then the events without members.
 func (g *gpu) keep(j *job, colls [][]instance, messages map[pair]*pieces) {
 	r := g.report
 	kept := g.events[:0]

@@ -1,4 +1,4 @@
-// This file joins the exports of a job: its GPUs, their nodes, and the communicators of all.
+// This file joins the exports of a job: its GPUs, their nodes, and all communicators.
 
 package nsys
 
@@ -26,31 +26,31 @@ type job struct {
 	options *Options
 }
 
-// gpu is a GPU: a rank of the trace.
+// gpu is a GPU, a rank of the trace.
 type gpu struct {
 	report *report
 	proc   int32
 	node   int32
-	local  int32   // its number in the process
-	events []int32 // of the report, in the order of launches
-	start  int64   // when its time begins
-	stop   int64   // when it ends, where that is of interest
+	local  int32   // number in the process
+	events []int32 // of the report, in launch order
+	start  int64   // start of its time
+	stop   int64   // end of its time, if needed
 	ranks  []commRank
 }
 
-// commRank is a process' communicator as a GPU sees it.
+// commRank is a process's communicator from a GPU's view.
 type commRank struct {
 	comm int32 // of the job
-	rank int32 // -1: the GPU has none
+	rank int32 // -1: the GPU has no rank
 }
 
 // comm is a communicator.
 type comm struct {
 	id             uint64
-	size           int32        // as its annotations say
+	size           int32        // from its annotations
 	gpus           []int32      // by rank
 	members        []commMember // by rank
-	rings          [][]int32    // by channel: ranks, from 0 on
+	rings          [][]int32    // by channel: ranks, from 0
 	trees          [][]int32    // by channel: the parent of each rank
 	channelsDiffer bool         // in rings or trees
 }
@@ -61,12 +61,12 @@ type commMember struct {
 	gpu int32
 }
 
-// name is what the trace and messages call the communicator.
+// name returns the communicator's name in the trace and in messages.
 func (c *comm) name() string {
 	return "0x" + strconv.FormatUint(c.id, 16)
 }
 
-// newJob joins the reports, which are in the order of their files.
+// newJob joins the reports, which are in file order.
 func newJob(ctx context.Context, reports []*report, own *Options, warn func(string, ...any)) (*job, error) {
 	j := &job{ctx: ctx, reports: reports, commOf: make(map[uint64]int32), warn: warn, options: own}
 	for _, r := range reports {
@@ -76,7 +76,8 @@ func newJob(ctx context.Context, reports []*report, own *Options, warn func(stri
 		events := r.byProcess()
 		for _, p := range r.made {
 			if w := &r.procs[p].window; max(w.marks[0], w.marks[1]) > 1 {
-				j.warn("%s: process %d has several profiled parts: taken from the start of the first to the end of "+
+				j.warn("%s: process %d has several profiled parts; they are read from the start of the first to the "+
+					"end of "+
 					"the last", r.name,
 					r.procs[p].pid)
 			}
@@ -105,14 +106,14 @@ func newJob(ctx context.Context, reports []*report, own *Options, warn func(stri
 		j.gpus[g].findRanks(j)
 	}
 	for _, r := range reports {
-		if err := j.deal(r); err != nil {
+		if err := j.assign(r); err != nil {
 			return nil, &format.FileError{File: r.name, Err: err}
 		}
 	}
 	return j, nil
 }
 
-// byProcess returns the events of each process, as launched.
+// byProcess returns the events of each process in launch order.
 func (r *report) byProcess() [][]int32 {
 	of := make([][]int32, len(r.procs))
 	for i := range r.events {
@@ -125,13 +126,13 @@ func (r *report) byProcess() [][]int32 {
 	return of
 }
 
-// placeRanks finds out which of a process' devices has which rank of its communicators. One that has kernels on one
-// device has one GPU. With several devices, the ranks of a communicator are, in the order of their annotations, on the
-// devices on which it had kernels, in the order of its first launches there; a rank of which no kernel is known is on
-// the first device that has none of the communicator.
+// placeRanks assigns the ranks of a process's communicators to its devices. A process with kernels on one device
+// has one GPU. With several devices, the ranks of a communicator, in annotation order, get the devices on which it
+// had kernels, in the order of its first launches there. A rank without known kernels gets the first device
+// without a rank of the communicator.
 func (r *report) placeRanks(proc int32, events []int32) error {
 	p := &r.procs[proc]
-	devices := make([][]int32, len(p.comms)) // of each communicator's kernels: numbers of GPUs of the process
+	devices := make([][]int32, len(p.comms)) // by communicator: numbers of the process's GPUs with its kernels
 	for _, i := range events {
 		e := &r.events[i]
 		device := r.streams[e.stream].device
@@ -149,7 +150,7 @@ func (r *report) placeRanks(proc int32, events []int32) error {
 	for c := range p.comms {
 		comm := &p.comms[c]
 		if len(devices[c]) > len(comm.ranks) {
-			return fmt.Errorf("communicator %#x: process %d has %d ranks of it, and its kernels on %d devices", comm.id,
+			return fmt.Errorf("communicator %#x: process %d has %d ranks, but kernels on %d devices", comm.id,
 				p.pid, len(comm.ranks), len(devices[c]))
 		}
 		comm.place(devices[c], p.gpus)
@@ -164,8 +165,8 @@ func (r *report) placeRanks(proc int32, events []int32) error {
 	return nil
 }
 
-// place gives ranks GPUs of the process, on which the communicator had kernels: by device where the annotations of the
-// ranks tell them, else in order.
+// place assigns GPUs of the process on which the communicator had kernels to ranks: by device if the annotations
+// of the ranks have it, else in order.
 func (c *localComm) place(gpus []int32, all []procGPU) {
 	byDevice := make([]int, len(gpus))
 	for i, g := range gpus {
@@ -181,7 +182,7 @@ func (c *localComm) place(gpus []int32, all []procGPU) {
 	}
 }
 
-// freeGPU returns the first GPU of the process that has no rank of a communicator.
+// freeGPU returns the first GPU of the process without a rank of a communicator.
 func (p *process) freeGPU(id uint64) int32 {
 	taken := make([]bool, len(p.gpus))
 	for c := range p.comms {
@@ -199,7 +200,7 @@ func (p *process) freeGPU(id uint64) int32 {
 	return int32(g)
 }
 
-// addProcess adds a process' GPUs and its part of communicators.
+// addProcess adds a process's GPUs and its ranks of communicators.
 func (j *job) addProcess(r *report, proc int32) error {
 	p := &r.procs[proc]
 	node := int32(slices.Index(j.hosts, r.host))
@@ -226,7 +227,7 @@ func (j *job) addProcess(r *report, proc int32) error {
 	return nil
 }
 
-// addRanks adds the ranks of a communicator that a process has.
+// addRanks adds a process's ranks of a communicator.
 func (j *job) addRanks(number int32, local *localComm, p *process) error {
 	c := &j.comms[number]
 	if c.size == 0 {
@@ -235,7 +236,7 @@ func (j *job) addRanks(number int32, local *localComm, p *process) error {
 	for k := range local.ranks {
 		rank := &local.ranks[k]
 		if local.nranks != c.size {
-			return fmt.Errorf("rank %d (process %d) says that it has %d ranks, others say %d", rank.rank, p.pid,
+			return fmt.Errorf("rank %d (process %d) has a size of %d ranks, others %d", rank.rank, p.pid,
 				local.nranks, c.size)
 		}
 		c.members = append(c.members, commMember{rank, p.gpus[rank.gpu].number})
@@ -243,12 +244,13 @@ func (j *job) addRanks(number int32, local *localComm, p *process) error {
 	return nil
 }
 
-// complete checks that each rank is there once, and makes rings and trees of what they say of their neighbours.
+// complete checks that each rank exists once, and builds rings and trees from the neighbours of ranks.
 func (c *comm) complete(j *job) error {
 	slices.SortStableFunc(c.members, func(a, b commMember) int { return cmp.Compare(a.rank, b.rank) })
 	for i := 1; i < len(c.members); i++ {
 		if a, b := c.members[i-1], c.members[i]; a.rank == b.rank && a.gpu != b.gpu {
-			return fmt.Errorf("rank %d is there twice: %s, and %s", a.rank, j.processOf(a), j.processOf(b))
+			return fmt.Errorf("expected each rank once, found rank %d in %s and in "+
+				"%s", a.rank, j.processOf(a), j.processOf(b))
 		}
 	}
 	c.members = slices.CompactFunc(c.members, func(a, b commMember) bool { return a.rank == b.rank })
@@ -257,7 +259,7 @@ func (c *comm) complete(j *job) error {
 		for first < len(c.members) && c.members[first].rank == int32(first) {
 			first++
 		}
-		return fmt.Errorf("%d of its %d ranks are missing, the first is %d: expected the exports of all processes",
+		return fmt.Errorf("%d of %d ranks are missing, the first is rank %d; name the exports of all processes",
 			missing, c.size, first)
 	}
 	c.gpus = make([]int32, len(c.members))
@@ -293,7 +295,7 @@ func (c *comm) complete(j *job) error {
 	return nil
 }
 
-// processOf says where a member is, for messages.
+// processOf describes the place of a member for messages.
 func (j *job) processOf(m commMember) string {
 	g := &j.gpus[m.gpu]
 	return fmt.Sprintf("process %d of %s", g.report.procs[g.proc].pid, g.report.name)
@@ -306,20 +308,20 @@ func (c *comm) ring(channel int) ([]int32, error) {
 	for range c.members {
 		l := c.members[rank]
 		if channel >= len(l.rings) || !l.rings[channel].present {
-			return nil, fmt.Errorf("rank %d has no note of its neighbours", rank)
+			return nil, fmt.Errorf("rank %d has no annotation of its neighbours", rank)
 		}
 		next := l.rings[channel].next
 		if following := c.members[next]; channel >= len(following.rings) || following.rings[channel].prev != rank {
-			return nil, fmt.Errorf("rank %d says that %d follows it, and that does not say that %[1]d is before it",
+			return nil, fmt.Errorf("rank %d is followed by rank %d, which does not have %[1]d as its predecessor",
 				rank, next)
 		}
 		if order = append(order, rank); next == 0 && len(order) < len(c.members) {
-			return nil, fmt.Errorf("it has %d of %d ranks", len(order), len(c.members))
+			return nil, fmt.Errorf("expected a ring of %d ranks, found %d", len(c.members), len(order))
 		}
 		rank = next
 	}
 	if rank != 0 {
-		return nil, fmt.Errorf("it does not lead back to rank 0")
+		return nil, fmt.Errorf("expected a ring that leads back to rank 0")
 	}
 	return order, nil
 }
@@ -329,19 +331,19 @@ func (c *comm) tree(channel int) ([]int32, error) {
 	parents := make([]int32, len(c.members))
 	for rank, l := range c.members {
 		if channel >= len(l.trees) || !l.trees[channel].present {
-			return nil, fmt.Errorf("rank %d has no note of its neighbours", rank)
+			return nil, fmt.Errorf("rank %d has no annotation of its neighbours", rank)
 		}
 		parents[rank] = l.trees[channel].next
 	}
 	for rank, l := range c.members {
 		for _, child := range l.trees[channel].down {
 			if child >= 0 && parents[child] != int32(rank) {
-				return nil, fmt.Errorf("rank %d says that %d is below it, and that says that %d is above it", rank,
+				return nil, fmt.Errorf("rank %d has rank %d as a child, whose parent is rank %d", rank,
 					child, parents[child])
 			}
 		}
 		if up := parents[rank]; up >= 0 && !slices.Contains(c.members[up].trees[channel].down[:], int32(rank)) {
-			return nil, fmt.Errorf("rank %d says that %d is above it, and that does not say that %[1]d is below it",
+			return nil, fmt.Errorf("rank %d has rank %d as its parent, which does not have %[1]d as a child",
 				rank, up)
 		}
 	}
@@ -353,7 +355,7 @@ func (c *comm) tree(channel int) ([]int32, error) {
 			at = parents[at]
 		}
 		if at >= 0 && seen[at] == int32(rank)+1 {
-			return nil, fmt.Errorf("rank %d is above itself", at)
+			return nil, fmt.Errorf("rank %d is its own ancestor", at)
 		}
 	}
 	return parents, nil
@@ -373,8 +375,8 @@ func (g *gpu) findRanks(j *job) {
 	}
 }
 
-// deal gives the GPUs the events of a report.
-func (j *job) deal(r *report) error {
+// assign distributes the events of a report to the GPUs.
+func (j *job) assign(r *report) error {
 	for i := range r.events {
 		if err := r.watch.Err(); err != nil {
 			return err
@@ -384,7 +386,7 @@ func (j *job) deal(r *report) error {
 		device := r.streams[e.stream].device
 		k := slices.IndexFunc(p.gpus, func(q procGPU) bool { return q.device == device })
 		if k < 0 {
-			return fmt.Errorf("process %d: a kernel on device %d, of which no communicator has a rank", p.pid, device)
+			return fmt.Errorf("process %d: a kernel on device %d, which has no rank of any communicator", p.pid, device)
 		}
 		g := &j.gpus[p.gpus[k].number]
 		for m := e.first; m < e.first+e.count; m++ {
@@ -410,7 +412,7 @@ func (j *job) deal(r *report) error {
 	return nil
 }
 
-// check returns an error unless the member makes sense on the GPU.
+// check returns an error unless the member is valid on the GPU.
 func (g *gpu) check(j *job, m *member) error {
 	at := g.ranks[m.comm]
 	c := &j.comms[at.comm]

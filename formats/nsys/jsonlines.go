@@ -1,4 +1,5 @@
-// This file reads the form of an export that nsys calls json: the strings on the first line, an event on each other.
+// This file reads the export form that nsys calls json: the strings on the first line, one event on each other
+// line.
 
 package nsys
 
@@ -12,7 +13,7 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// number is a whole number in JSON, which may be in quotes, as those of 64 bits are.
+// number is a whole number in JSON; 64-bit numbers may be in quotes.
 type number int64
 
 func (n *number) UnmarshalJSON(text []byte) error {
@@ -26,21 +27,21 @@ func (n *number) UnmarshalJSON(text []byte) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("a whole number, found %s", text)
+		return fmt.Errorf("expected a whole number, found %s", text)
 	}
 	*n = number(v)
 	return nil
 }
 
-// jsonEvent is a line but the first. What is not there is nil.
+// jsonEvent is a line other than the first. A missing member is nil.
 type jsonEvent struct {
 	NvtxEvent *struct {
 		Timestamp    *number
 		EndTimestamp *number
 		Text         string
-		TextId       *number //nolint:revive // as in the file
+		TextId       *number //nolint:revive // name in the file
 		GlobalTid    number
-		JsonText     string //nolint:revive // as in the file
+		JsonText     string //nolint:revive // name in the file
 	}
 	TraceProcessEvent *struct {
 		StartNs       *number `json:"startNs"`
@@ -69,7 +70,7 @@ type jsonReader struct {
 	buffered
 	line    int64
 	strings []string
-	kinds   map[int64]kernelKind // of the strings that are names of NCCL's kernels
+	kinds   map[int64]kernelKind // of the strings that are names of NCCL kernels
 }
 
 // readJSONLines reads an export as JSON lines.
@@ -101,7 +102,7 @@ func readJSONLines(in *format.Input, o reportOptions) (*report, error) {
 	return j.finish()
 }
 
-// parse reads a line.
+// parse parses a line.
 func (j *jsonReader) parse(line []byte) error {
 	if j.line == 1 {
 		return j.first(line)
@@ -112,13 +113,13 @@ func (j *jsonReader) parse(line []byte) error {
 	}
 	var e jsonEvent
 	if err := json.Unmarshal(line, &e); err != nil {
-		return j.r.problem("such lines are left out", j.syntax("an event as a JSON object", err.Error()))
+		return j.r.problem("such lines are skipped", j.syntax("an event as a JSON object", err.Error()))
 	}
 	switch {
 	case e.NvtxEvent != nil:
 		n := e.NvtxEvent
 		if n.Timestamp == nil {
-			return j.r.problem("such lines are left out", j.syntax("Timestamp in NvtxEvent", ""))
+			return j.r.problem("such lines are skipped", j.syntax("Timestamp in NvtxEvent", ""))
 		}
 		row := annotationRow{row: j.line, start: int64(*n.Timestamp), end: unknownTime,
 			globalTid: int64(n.GlobalTid), text: n.Text, json: n.JsonText}
@@ -153,7 +154,7 @@ func (j *jsonReader) kernel(e *jsonEvent) error {
 		return nil
 	}
 	if c.StartNs == nil || c.EndNs == nil {
-		return j.r.problem("such lines are left out", j.syntax("startNs and endNs in CudaEvent", ""))
+		return j.r.problem("such lines are skipped", j.syntax("startNs and endNs in CudaEvent", ""))
 	}
 	row := kernelRow{start: int64(*c.StartNs), end: int64(*c.EndNs), device: int64(c.DeviceID),
 		context: int64(c.ContextID),
@@ -166,7 +167,7 @@ func (j *jsonReader) kernel(e *jsonEvent) error {
 	return nil
 }
 
-// first reads the line with the strings.
+// first parses the line with the strings.
 func (j *jsonReader) first(line []byte) error {
 	var table struct {
 		Data []string `json:"data"`

@@ -1,5 +1,5 @@
-// This file finds the kernels of events: those of CUDA graphs by their nodes, and in exports without the table of host
-// calls by the order of kinds. The others were found by their launches as the annotations were read.
+// This file finds the kernels of events: of CUDA graphs by their nodes, and in exports without the table of host
+// calls by the order of kinds. The other kernels were found by their launches when the annotations were read.
 
 package nsys
 
@@ -13,19 +13,19 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// errNoComm says that there are no annotations of communicators.
-var errNoComm = errors.New("no communicator is made in any note: expected a profile from the start of a job whose " +
-	"NCCL writes notes, with --trace=cuda,nvtx")
+// errNoComm reports missing annotations of communicators.
+var errNoComm = errors.New("no annotation creates a communicator: expected a profile from the start of a job whose " +
+	"NCCL writes annotations, with --trace=cuda,nvtx")
 
-// link gives every event its kernels, and leaves out the events that have none for good reasons.
+// link assigns kernels to every event, and skips events that justifiably have none.
 func (r *report) link() error {
 	if len(r.made) == 0 && len(r.kernels) > 0 {
-		return fmt.Errorf("%d kernels of NCCL, and %w", len(r.kernels), errNoComm)
+		return fmt.Errorf("%d kernels of NCCL, but %w", len(r.kernels), errNoComm)
 	}
 	for _, c := range r.incomplete {
 		if p := &r.procs[c.proc]; p.window.contains(c.start) {
 			err := fmt.Errorf("process %d, call at %d ns: %s", p.pid, c.start, c.missing)
-			if err := r.problem("such calls are left out", err); err != nil {
+			if err := r.problem("such calls are skipped", err); err != nil {
 				return err
 			}
 		}
@@ -46,9 +46,9 @@ func (r *report) link() error {
 	return nil
 }
 
-// linkByOrder matches the streams that annotations tell of with those of the GPU one to one: the kinds of what was
-// called on one, in order, must be those of the kernels on the other. Of several that match, the first to be called has
-// the first that began.
+// linkByOrder matches the streams in annotations with the streams of the GPU one to one: the kinds of the calls on
+// one, in order, must equal the kinds of the kernels on the other. Of several matches, the stream called first
+// gets the stream that began first.
 func (r *report) linkByOrder() error {
 	calls := make(map[annotationStream][]int32) // events
 	for i := range r.events {
@@ -85,8 +85,9 @@ func (r *report) linkByOrder() error {
 		return cmp.Compare(r.kernels[kernels[a][0]].start, r.kernels[kernels[b][0]].start)
 	})
 	if len(hosts) > maxStreams || len(streams) > maxStreams {
-		return fmt.Errorf("calls on %d streams and kernels on %d, and without the host's calls (table %s, "+
-			"or its rows) nothing ties so many", len(hosts), len(streams), tableRuntime)
+		return fmt.Errorf("calls on %d streams and kernels on %d cannot be matched without the host's calls (table "+
+			"%s, "+
+			"or its rows)", len(hosts), len(streams), tableRuntime)
 	}
 	for _, host := range hosts {
 		if err := par.Interrupted(r.watch.Context); err != nil {
@@ -111,10 +112,10 @@ func (r *report) linkByOrder() error {
 	return nil
 }
 
-// maxStreams bounds the time that matching takes.
+// maxStreams bounds the time of matching.
 const maxStreams = 4096
 
-// annotationStream identifies a stream by the address that annotations have.
+// annotationStream identifies a stream by its address in annotations.
 type annotationStream struct {
 	proc    int32
 	address uint64
@@ -137,14 +138,14 @@ func (r *report) sameKinds(events, kernels []int32) bool {
 	return len(kernels) == 0
 }
 
-// mayBe reports whether a kernel of the kind can do what the event does.
+// mayBe reports whether a kernel of the kind can execute the event.
 func (r *report) mayBe(e *event, kind kernelKind) bool {
 	return kind == kernelGeneric || slices.ContainsFunc(r.members[e.first:e.first+e.count], func(m member) bool {
 		return m.op.p2p() && kind == kernelSendRecv || kernelKind(m.op) == kind
 	})
 }
 
-// noMatch returns the error that no kernels match the events of a stream, with what there is of both.
+// noMatch returns the error that no kernels match the events of a stream, with the kinds of both.
 func (r *report) noMatch(proc int32, calls map[annotationStream][]int32, kernels [][]int32) error {
 	var have, want []string
 	for s, list := range calls {
@@ -163,22 +164,22 @@ func (r *report) noMatch(proc int32, calls map[annotationStream][]int32, kernels
 	}
 	slices.Sort(want)
 	slices.Sort(have)
-	return fmt.Errorf("process %d: the launches that notes tell of (by stream address, %s) are not the kernels of "+
-		"NCCL (by stream, %s), and without the host's calls (table %s, or its rows) nothing else ties them",
+	return fmt.Errorf("process %d: the launches in annotations (by stream address, %s) do not match the kernels of "+
+		"NCCL (by stream, %s), and the host's calls (table %s, or its rows) are missing",
 		r.procs[proc].pid,
 		strings.Join(want, ", "), strings.Join(have, ", "), tableRuntime)
 }
 
-// runGraphs makes an event for every run of the node of a graph, from the one that was recorded when the graph was
-// made.
+// runGraphs creates an event for every run of a graph's node from the event that was captured when the graph was
+// created.
 func (r *report) runGraphs() error {
-	noted := make(map[nodeKey]int32) // events
+	captured := make(map[nodeKey]int32) // events
 	for i := range r.events {
 		if e := &r.events[i]; e.graphNode != 0 {
-			noted[nodeKey{r.procs[e.proc].key, e.graphNode}] = int32(i)
+			captured[nodeKey{r.procs[e.proc].key, e.graphNode}] = int32(i)
 		}
 	}
-	if len(noted) == 0 {
+	if len(captured) == 0 {
 		return nil
 	}
 	ran := 0
@@ -192,11 +193,11 @@ func (r *report) runGraphs() error {
 		}
 		proc := r.procs[r.streams[k.stream].proc].key
 		node := nodeKey{proc, k.graphNode}
-		at, ok := noted[node]
-		for range 16 { // graphs made from graphs made from graphs
+		at, ok := captured[node]
+		for range 16 { // graphs may be created from graphs, repeatedly
 			if origin := r.graphOrigin[node]; !ok && origin != 0 {
 				node.node = origin
-				at, ok = noted[node]
+				at, ok = captured[node]
 			}
 		}
 		if !ok {
@@ -218,17 +219,17 @@ func (r *report) runGraphs() error {
 	}
 	if ran == 0 && r.graphRuns > 0 {
 		return fmt.Errorf("%d NCCL calls were captured in CUDA graphs, which ran %d times, "+
-			"and the export does not say when their kernels ran: profile with --cuda-graph-trace=node", len(noted),
+			"and the export lacks the times of their kernels: profile with --cuda-graph-trace=node", len(captured),
 			r.graphRuns)
 	}
 	r.events = slices.DeleteFunc(r.events, func(e event) bool { return e.graphNode != 0 })
 	return nil
 }
 
-// dropWithoutKernels drops the events that have no kernels because the profile does not reach that far: those after
-// which no other of their stream has any.
+// dropWithoutKernels drops the events without kernels because the profile ends before: those after which no other
+// event of their stream has a kernel.
 func (r *report) dropWithoutKernels() error {
-	last := make(map[annotationStream]int64) // when the last event with a kernel was launched
+	last := make(map[annotationStream]int64) // launch time of the last event with a kernel
 	has := make([]bool, len(r.procs))
 	for i := range r.kernels {
 		has[r.streams[r.kernels[i].stream].proc] = true
@@ -265,17 +266,17 @@ func (r *report) dropWithoutKernels() error {
 		}
 		err := fmt.Errorf("process %d: %d NCCL calls have no kernel, the first at %d ns", r.procs[p].pid, n, first[p])
 		if !has[p] {
-			err = fmt.Errorf("process %d: %d NCCL calls and no kernel of NCCL at all (table %s): "+
+			err = fmt.Errorf("process %d: %d NCCL calls, but no kernel of NCCL (table %s): "+
 				"profile with --trace=cuda,nvtx", r.procs[p].pid, n, tableKernel)
 		}
-		if err := r.problem("such calls are left out", err); err != nil {
+		if err := r.problem("such calls are skipped", err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkKernels returns an error if there are kernels of which nothing tells what they did.
+// checkKernels returns an error if there are kernels that no annotation describes.
 func (r *report) checkKernels() error {
 	count := make([]int64, len(r.streams))
 	total := int64(0)
@@ -299,6 +300,6 @@ func (r *report) checkKernels() error {
 				r.streams[s].stream, n))
 		}
 	}
-	return r.problem("they are left out", fmt.Errorf("%d kernels of NCCL belong to no call that notes tell of (%s)",
+	return r.problem("they are skipped", fmt.Errorf("%d kernels of NCCL belong to no call in the annotations (%s)",
 		total, strings.Join(list, "; ")))
 }

@@ -1,10 +1,9 @@
-// This file follows the annotations of each thread, in their order, and makes events of them:
-// what a kernel of NCCL did.
+// This file follows the annotations of each thread in order and creates events, the work of NCCL kernels.
 //
-// The calls of a thread, and what NCCL then records of them, make up a batch. It begins with a call, or with the start
-// of a group, and takes what follows up to the next call or group that is not inside it: details of collectives, pieces
-// of messages, launches. Nothing that is out of order is more than an error: a detail before the end of a group ends
-// the group, an end without a start is passed over.
+// The calls of a thread and NCCL's records of them form a batch. It begins with a call or the start of a group,
+// and extends to the next call or group outside it: details of collectives, pieces of messages, launches. Order
+// violations are at worst errors: a detail before the end of a group ends the group, an end without a start is
+// skipped.
 
 package nsys
 
@@ -18,19 +17,19 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 )
 
-// machine takes annotations.
+// machine processes annotations.
 type machine struct {
 	r       *report
 	threads map[uint64]*thread
 	n       annotation
 	scratch []byte
-	member  attr.NCCLCall // memory of attrs
+	member  attr.NCCLCall // reused by attrs
 	numbers []int64
 	stock   stockReader
 }
 
 func newMachine(r *report) *machine {
-	r.events = make([]event, 0, len(r.kernels)) // mostly there is one for each
+	r.events = make([]event, 0, len(r.kernels)) // usually one event per kernel
 	r.members = make([]member, 0, len(r.kernels))
 	return &machine{r: r, threads: make(map[uint64]*thread)}
 }
@@ -39,7 +38,7 @@ func newMachine(r *report) *machine {
 type annotationRow struct {
 	row        int64 // number of the row or line, for messages
 	start, end int64 // end is unknownTime for a mark, or a range that was not closed
-	globalTid  int64 // 0: not said
+	globalTid  int64 // 0: unknown
 	text       string
 	json       string // payload, or a binary one as text
 	binary     []byte // payload
@@ -49,15 +48,15 @@ type annotationRow struct {
 type thread struct {
 	proc     int32
 	launches []launch    // not yet passed
-	nodes    []graphNode // likewise
+	nodes    []graphNode // not yet passed
 	depth    int         // of groups
 	b        batch
 }
 
-// batch is what was recorded of calls that belong together.
+// batch is the records of calls that belong together.
 type batch struct {
 	open       bool
-	inner      bool // the group that a send or receive opens by itself was seen
+	inner      bool // the implicit group of a send or receive was seen
 	start, end int64
 	host       int64 // of the first launch
 	at         int64 // of the first detail
@@ -67,11 +66,11 @@ type batch struct {
 	channels   []channel
 	launches   []launchAnnotation
 	kernels    []int32 // of the launches
-	nodes      []int64 // likewise
+	nodes      []int64 // of the launches
 	segments   map[segment]int32
 }
 
-// segment is what may have a kernel of its own: a communicator's collectives on a stream, or its messages.
+// segment may have a kernel of its own: a communicator's collectives on a stream, or its messages.
 type segment struct {
 	comm   int32
 	stream uint64
@@ -83,11 +82,11 @@ type call struct {
 	comm   int32
 	peer   int32
 	stream uint64
-	left   int64 // bytes of which there is no piece yet
-	next   int32 // the next with the same partner; -1: none
+	left   int64 // bytes without a piece so far
+	next   int32 // next call with the same partner; -1: none
 }
 
-// detail is what was recorded of a member.
+// detail is the record of a member.
 type detail struct {
 	member
 	stream     uint64
@@ -98,16 +97,15 @@ type detail struct {
 	stepSize   int64
 	first, end int32 // channels
 	segment    int32
-	stock      bool // nothing more is known
+	stock      bool // there are no further records
 }
 
-// channel is what a channel does of a collective.
+// channel is a channel's part of a collective.
 type channel struct {
 	warps, work, chunk, last int64
 }
 
-// launchAnnotation is a launch, with the kernels or nodes of graphs that it made: up to these places in the batch's
-// lists.
+// launchAnnotation is a launch. Its kernels or graph nodes in the batch's lists end at these indices.
 type launchAnnotation struct {
 	kernels, nodes int32
 }
@@ -129,11 +127,11 @@ func (m *machine) thread(id uint64, proc uint64) *thread {
 	return t
 }
 
-// annotation takes the next annotation. Annotations come in the order of their starts.
+// annotation processes the next annotation. Annotations come in start order.
 func (m *machine) annotation(row *annotationRow) error {
 	n := &m.n
 	if err := parseAnnotation(row.text, n); err != nil {
-		return m.r.problem("such notes are left out", err)
+		return m.r.problem("such annotations are skipped", err)
 	}
 	if n.kind == noAnnotation {
 		if !m.r.annotated {
@@ -142,7 +140,7 @@ func (m *machine) annotation(row *annotationRow) error {
 		return nil
 	}
 	if row.start < -latest || row.start > latest || row.end > latest {
-		return m.r.problem("such notes are left out", checkTimes(row.start, max(row.start, row.end)))
+		return m.r.problem("such annotations are skipped", checkTimes(row.start, max(row.start, row.end)))
 	}
 	return m.known(row, n)
 }
@@ -197,7 +195,7 @@ func (m *machine) known(row *annotationRow, n *annotation) error {
 	return nil
 }
 
-// comm returns the communicator that an annotation names.
+// comm returns the communicator of an annotation.
 func (m *machine) comm(t *thread, n *annotation) (int32, error) {
 	p := &m.r.procs[t.proc]
 	if c, ok := p.commOf[n.comm]; ok {
@@ -206,12 +204,13 @@ func (m *machine) comm(t *thread, n *annotation) (int32, error) {
 	if c, ok := p.commOf[n.also]; ok && n.also != 0 {
 		return c, nil
 	}
-	return -1, m.r.problem("such notes are left out",
-		fmt.Errorf("communicator %#x is not known in process %d: no note tells how it was made; profile from the start",
+	return -1, m.r.problem("such annotations are skipped",
+		fmt.Errorf("communicator %#x is unknown in process %d, because no annotation creates it: profile from the "+
+			"start",
 			n.comm, p.pid))
 }
 
-// maxDevices is more than a process has.
+// maxDevices is a limit above the devices of any process.
 const maxDevices = 128
 
 func (m *machine) init(t *thread, n *annotation) error {
@@ -227,12 +226,13 @@ func (m *machine) init(t *thread, n *annotation) error {
 	}
 	comm := &p.comms[c]
 	if comm.nranks != n.nranks {
-		return fmt.Errorf("communicator 0x%x: rank %d says that it has %d ranks, rank %d that it has %d", n.id, n.rank,
+		return fmt.Errorf("communicator 0x%x: rank %d has a size of %d ranks, rank %d of %d", n.id, n.rank,
 			n.nranks, comm.ranks[0].rank, comm.nranks)
 	}
-	if comm.rankOf(n.rank) == nil { // making it again changes nothing
+	if comm.rankOf(n.rank) == nil { // repeated creation changes nothing
 		if len(comm.ranks) == maxDevices {
-			return fmt.Errorf("communicator 0x%x: more than %d ranks of it in process %d", n.id, maxDevices, p.pid)
+			return fmt.Errorf("communicator 0x%x: expected at most %d ranks in process %d, found "+
+				"more", n.id, maxDevices, p.pid)
 		}
 		comm.ranks = append(comm.ranks, localRank{rank: n.rank, gpu: -1, device: -1})
 	}
@@ -242,7 +242,7 @@ func (m *machine) init(t *thread, n *annotation) error {
 	return nil
 }
 
-// rankOf returns a rank of the communicator, nil where the process does not have it.
+// rankOf returns a rank of the communicator, or nil if the process does not have it.
 func (c *localComm) rankOf(rank int32) *localRank {
 	for i := range c.ranks {
 		if c.ranks[i].rank == rank {
@@ -263,12 +263,14 @@ func (m *machine) neighbours(t *thread, n *annotation) error {
 	}
 	rank := comm.rankOf(n.rank)
 	if rank == nil {
-		return m.r.problem("such notes are left out", fmt.Errorf("communicator 0x%x: process %d has no rank %d of it",
+		return m.r.problem("such annotations are skipped", fmt.Errorf("communicator 0x%x: process %d does not have "+
+			"rank %d",
 			comm.id, m.r.procs[t.proc].pid, n.rank))
 	}
 	for _, q := range append(n.down[:], n.prev, n.next) {
 		if q < -1 || q >= comm.nranks || n.kind == annotationRing && (n.prev < 0 || n.next < 0) {
-			return m.r.problem("such notes are left out", fmt.Errorf("communicator 0x%x: expected neighbours below "+
+			return m.r.problem("such annotations are skipped", fmt.Errorf("communicator 0x%x: expected neighbours "+
+				"below "+
 				"%d, found %d", comm.id, comm.nranks, q))
 		}
 	}
@@ -296,7 +298,7 @@ func (m *machine) begin(t *thread, row *annotationRow) error {
 	return err
 }
 
-// reset begins the batch anew.
+// reset clears the batch.
 func (b *batch) reset(start, end int64) {
 	clear(b.runs)
 	*b = batch{runs: b.runs, open: true, start: start, end: max(start, end), host: unknownTime, at: unknownTime,
@@ -304,7 +306,7 @@ func (b *batch) reset(start, end int64) {
 		kernels: b.kernels[:0], nodes: b.nodes[:0], segments: b.segments}
 }
 
-// planned reports whether NCCL has recorded what it does in the batch.
+// planned reports whether NCCL has recorded work of the batch.
 func (b *batch) planned() bool {
 	return len(b.details) > 0 || len(b.launches) > 0
 }
@@ -354,11 +356,12 @@ func (m *machine) detail(t *thread, row *annotationRow, n *annotation) error {
 		if err != nil {
 			return err
 		}
-		d.comm = c // a detail of none is left out at the end, with its channels
+		d.comm = c // a detail without a communicator is dropped at the end, with its channels
 	} else {
 		c := b.takePiece(n)
 		if c == nil {
-			return m.r.problem("such notes are left out", fmt.Errorf("note of a piece: expected a call of nccl%v with "+
+			return m.r.problem("such annotations are skipped", fmt.Errorf("annotation of a piece: expected a call "+
+				"of nccl%v with "+
 				"peer %d before it", n.op, n.peer))
 		}
 		d.comm, d.stream = c.comm, c.stream
@@ -370,13 +373,13 @@ func (m *machine) detail(t *thread, row *annotationRow, n *annotation) error {
 	return nil
 }
 
-// callKey is what the annotation of a piece tells of its call.
+// callKey identifies the call in the annotation of a piece.
 type callKey struct {
 	op   opKind
 	peer int32
 }
 
-// callRun is the calls of one key, linked by next.
+// callRun is the calls with one key, linked by next.
 type callRun struct {
 	first, last int32
 }
@@ -403,8 +406,8 @@ func (b *batch) addCall(c call) {
 	b.runs[key] = run
 }
 
-// takePiece returns the call of which an annotation has a piece, which is then no longer left, nil where there is none:
-// the first for which enough is left to send or receive, else the first with the same partner.
+// takePiece removes the bytes of an annotation's piece from a call and returns the call, or nil: the first call
+// with enough bytes left to send or receive, else the first with the same partner.
 func (b *batch) takePiece(n *annotation) *call {
 	key := callKey{n.op, n.peer}
 	run, ok := b.runs[key]
@@ -424,7 +427,7 @@ func (b *batch) takePiece(n *annotation) *call {
 	}
 	found.left -= min(found.left, n.bytes)
 	if head := &b.calls[run.first]; head == found && n.bytes > 0 && head.left == 0 && head.next >= 0 {
-		run.first = head.next // so that long runs take no longer
+		run.first = head.next // keeps long runs fast
 		b.runs[key] = run
 	}
 	return found
@@ -433,7 +436,8 @@ func (b *batch) takePiece(n *annotation) *call {
 func (m *machine) channel(t *thread, n *annotation) error {
 	b := &t.b
 	if len(b.details) == 0 || b.details[len(b.details)-1].op.p2p() {
-		return m.r.problem("such notes are left out", fmt.Errorf("note of a channel: expected one of a collective "+
+		return m.r.problem("such annotations are skipped", fmt.Errorf("annotation of a channel: expected an "+
+			"annotation of a collective "+
 			"before it"))
 	}
 	d := &b.details[len(b.details)-1]
@@ -445,7 +449,7 @@ func (m *machine) channel(t *thread, n *annotation) error {
 	return nil
 }
 
-// setInPlace finds out for which rank the buffers of the collective are in place.
+// setInPlace determines the rank for which the buffers of the collective are in place.
 func (d *detail) setInPlace(n *annotation) {
 	switch d.op {
 	case opBroadcast:
@@ -477,8 +481,7 @@ func (m *machine) launch(t *thread, row *annotationRow) {
 	b.launches = append(b.launches, launchAnnotation{int32(len(b.kernels)), int32(len(b.nodes))})
 }
 
-// take adds to the batch what was launched, or became a node of a graph, from start to end; where the end is not known,
-// the next.
+// take adds to the batch the launches and graph nodes from start to end; if the end is unknown, the next one.
 func (t *thread) take(start, end int64) {
 	b := &t.b
 	for len(t.launches) > 0 && t.launches[0].start < start {
@@ -500,7 +503,7 @@ func (t *thread) take(start, end int64) {
 	}
 }
 
-// finish ends what is open when there are no more annotations, each thread in its turn.
+// finish closes all open batches after the last annotation, thread by thread.
 func (m *machine) finish() error {
 	if err := m.finishStock(); err != nil {
 		return err
@@ -513,7 +516,7 @@ func (m *machine) finish() error {
 	return nil
 }
 
-// close makes events of the batch. Where it is the last of its thread, the annotations may end within it.
+// close creates the events of the batch. The last batch of a thread may be incomplete.
 func (m *machine) close(t *thread, last bool) error {
 	b := &t.b
 	if !b.open {
@@ -565,7 +568,7 @@ func (m *machine) close(t *thread, last bool) error {
 	return nil
 }
 
-// missing says what NCCL did not record of the batch's calls, "" where there is all.
+// missing returns the records that the batch's calls lack, or "".
 func (b *batch) missing(p *process) string {
 	if len(b.calls) == 0 {
 		return ""
@@ -578,7 +581,7 @@ func (b *batch) missing(p *process) string {
 		case !c.op.p2p() && c.left > 0:
 			colls++
 		case c.op.p2p() && c.left > 0:
-			return fmt.Sprintf("expected notes of the pieces of nccl%v with peer %d, found %d bytes less than it has",
+			return fmt.Sprintf("expected annotations of all pieces of nccl%v with peer %d, %d bytes are missing",
 				c.op, c.peer, c.left)
 		}
 	}
@@ -589,14 +592,14 @@ func (b *batch) missing(p *process) string {
 	}
 	switch {
 	case colls > 0:
-		return fmt.Sprintf("expected a note for each collective, found %d less", colls)
+		return fmt.Sprintf("expected an annotation for each collective, found %d too few", colls)
 	case colls < 0:
-		return fmt.Sprintf("expected a note for each collective, found %d more", -colls)
+		return fmt.Sprintf("expected an annotation for each collective, found %d too many", -colls)
 	}
 	return ""
 }
 
-// segment tells apart what may have kernels of its own, and returns how many there are.
+// segment identifies the parts with kernels of their own, and returns their number.
 func (b *batch) segment() int {
 	if len(b.details) == 1 {
 		return 1
@@ -622,7 +625,7 @@ func (b *batch) severalComms() bool {
 	return slices.ContainsFunc(b.details, func(d detail) bool { return d.comm != b.details[0].comm })
 }
 
-// event makes an event.
+// event creates an event.
 func (m *machine) event(t *thread, details []detail, kernels []int32, nodes []int64, launches int) error {
 	r, b := m.r, &t.b
 	e := event{start: unknownTime, host: b.host, call: b.start, done: b.end, at: b.at, first: int32(len(r.members)),
@@ -655,7 +658,7 @@ func (m *machine) event(t *thread, details []detail, kernels []int32, nodes []in
 	return nil
 }
 
-// setKernels gives the event its kernels.
+// setKernels assigns kernels to the event.
 func (r *report) setKernels(e *event, kernels []int32) error {
 	for i, number := range kernels {
 		k := &r.kernels[number]
@@ -665,16 +668,16 @@ func (r *report) setKernels(e *event, kernels []int32) error {
 			continue
 		}
 		if a, b := r.streams[e.stream], r.streams[k.stream]; a.device != b.device {
-			return fmt.Errorf("process %d: one group has a kernel on device %d and one on device %d, "+
-				"and the notes do not tell what each does", r.procs[e.proc].pid, a.device, b.device)
+			return fmt.Errorf("process %d: one group has kernels on the devices %d and %d, "+
+				"and the annotations do not assign its calls to them", r.procs[e.proc].pid, a.device, b.device)
 		}
 		e.start, e.end = min(e.start, k.start), max(e.end, k.end)
 	}
 	return nil
 }
 
-// attrs returns the attributes of a member without the flags for in-place and grouped calls, nil if the member has no
-// annotation. channels are the numbers of its channels; nil means 0, 1, ...
+// attrs returns the attributes of a member without the flags for in-place and grouped calls, or nil if the member
+// has no annotation. channels are the numbers of its channels; nil means 0, 1, ...
 func (m *machine) attrs(b *batch, d *detail, channels []int32) []byte {
 	if d.stock {
 		return nil
@@ -686,7 +689,7 @@ func (m *machine) attrs(b *batch, d *detail, channels []int32) []byte {
 		m.member.Algorithm, m.member.Type = algoNames[d.algo], d.typeSize
 		m.member.ChunkSteps, m.member.SliceSteps, m.member.StepSize = d.chunkSteps, d.sliceSteps, d.stepSize
 		list := b.channels[d.first:d.end]
-		m.numbers = slices.Grow(m.numbers[:0], 4*len(list)) // never moves while channels refer to it
+		m.numbers = slices.Grow(m.numbers[:0], 4*len(list)) // never reallocated while channels refer to it
 		for i, c := range list {
 			number := int64(i)
 			if channels != nil {
@@ -700,9 +703,9 @@ func (m *machine) attrs(b *batch, d *detail, channels []int32) []byte {
 	return m.scratch
 }
 
-// replay returns the channels of the collectives of a group that are done by one kernel, where they are not 0, 1, ...
-// for each: NCCL fills one channel after the other up to an equal share of the bytes of all. It returns nil where the
-// amounts that are recorded do not come out that way for any number of channels.
+// replay returns the channels of the collectives of a group that one kernel executes, if they are not 0, 1, ...
+// for each. NCCL fills one channel after the other up to an equal share of all bytes. It returns nil if no number
+// of channels gives the recorded amounts.
 func (m *machine) replay(t *thread, details []detail) []int32 {
 	if len(details) < 2 || details[0].op.p2p() || details[0].stock {
 		return nil
@@ -735,7 +738,7 @@ func (m *machine) replay(t *thread, details []detail) []int32 {
 	return nil
 }
 
-// fill returns the channels for a number of channels, and whether the amounts come out as recorded.
+// fill returns the channels for a number of channels, and whether the amounts equal the recorded ones.
 func (b *batch) fill(details []detail, total int64, n int) ([]int32, bool) {
 	share := (total + int64(n) - 1) / int64(n)
 	share = (share + 15) / 16 * 16

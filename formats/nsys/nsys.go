@@ -1,7 +1,6 @@
-// Package nsys reads what Nsight Systems exports of jobs that communicate by NCCL: SQLite databases, JSON lines and
-// tables as CSV. NCCL must write NVTX annotations of what it does: all there is to know where it is the one that was
-// patched for ATLAHS, sizes and partners where it is NVIDIA's own. docs/reference/formats/nsys.md describes the annotations, and
-// what becomes of them.
+// Package nsys reads exports of Nsight Systems for jobs that communicate by NCCL: SQLite databases, JSON lines and
+// CSV tables. NCCL must write NVTX annotations: the NCCL patched for ATLAHS records all details, NVIDIA's own
+// records sizes and partners. docs/reference/formats/nsys.md describes the annotations and the mapping.
 package nsys
 
 import (
@@ -21,7 +20,7 @@ import (
 // Format is the exports of Nsight Systems.
 var Format = format.Format{
 	Name:       "nsys",
-	Title:      "export of Nsight Systems with notes of NCCL (SQLite, JSON lines, CSV tables)",
+	Title:      "Nsight Systems exports with NCCL annotations (SQLite, JSON lines, CSV tables)",
 	Extensions: []string{".sqlite", ".jsonl", ".nsys-rep", ".qdrep"},
 	Binary:     true,
 	Detect:     detect,
@@ -34,7 +33,7 @@ func detect(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(sqliteHeader)) || isJSONLines(head) || isTable(head) || isStats(head)
 }
 
-// read reads a trace. The work on the files is done in parallel.
+// read reads a trace. It processes files in parallel.
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	exports, err := group(inputs)
 	if err != nil {
@@ -62,14 +61,14 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		mixed += r.mixedGroups
 	}
 	if mixed > 0 {
-		o.Warn("%d groups of calls have other numbers of kernels than of communicators and kinds: "+
-			"what a group does is taken to be done by all its kernels together", mixed)
+		o.Warn("%s: %d groups of calls have other numbers of kernels than of communicators and kinds; "+
+			"the work of a group is assigned to all its kernels together", inputs[0].Name, mixed)
 	}
 	j, err := newJob(o.Context, reports, own, o.Warn)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.settle(); err != nil {
+	if err := j.resolve(); err != nil {
 		return nil, err
 	}
 	return j.trace()
@@ -77,7 +76,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 
 // export is the files of one report.
 type export struct {
-	name   string // for messages: the file, or of CSV tables the first
+	name   string // for messages: the file, or the first CSV table
 	base   string // of the file's name, without ending
 	inputs []*format.Input
 	form   form
@@ -100,7 +99,7 @@ func (x *export) read(o reportOptions) (*report, error) {
 	return readSQLite(in.Name, path, o)
 }
 
-// finish does what all forms have in common.
+// finish performs the steps common to all forms.
 func (x *export) finish(r *report, hosts map[string]string) error {
 	if err := r.link(); err != nil {
 		return &format.FileError{File: r.name, Err: err}
@@ -117,8 +116,8 @@ func (x *export) finish(r *report, hosts map[string]string) error {
 	return nil
 }
 
-// plainPath returns the path of a file with the content of the input, for a library that reads nothing else: the
-// input's own where it is plain, else that of a copy, which remove removes.
+// plainPath returns the path of a file with the content of the input, for a library that reads only files: the
+// input's own path if it is a regular file, else the path of a copy, which remove removes.
 func plainPath(in *format.Input) (path string, remove func(), err error) {
 	remove = func() {}
 	if f, err := os.Open(in.Name); err == nil {
@@ -131,7 +130,7 @@ func plainPath(in *format.Input) (path string, remove func(), err error) {
 	}
 	f, err := os.CreateTemp("", "nsys-*.sqlite")
 	if err != nil {
-		return "", remove, format.FileErrorf(in.Name, "making a plain copy: %w", err)
+		return "", remove, format.FileErrorf(in.Name, "copying to a temporary file: %w", err)
 	}
 	remove = func() { os.Remove(f.Name()) }
 	_, err = io.Copy(f, in.Reader)
@@ -140,7 +139,7 @@ func plainPath(in *format.Input) (path string, remove func(), err error) {
 	}
 	if err != nil {
 		remove()
-		return "", func() {}, format.FileErrorf(in.Name, "making a plain copy: %w", cause(err))
+		return "", func() {}, format.FileErrorf(in.Name, "copying to a temporary file: %w", cause(err))
 	}
 	return f.Name(), remove, nil
 }

@@ -13,33 +13,33 @@ import (
 
 // Options are the options of exports of Nsight Systems. docs/reference/formats/nsys.md describes them.
 type Options struct {
-	MergeNonOverlap bool              // make the streams of each GPU one if no work on them overlaps on any GPU
+	MergeNonOverlap bool              // merge the streams of each GPU if no work on them overlaps on any GPU
 	HostsFile       string            // file of the hosts, YAML or JSON; "": none
-	Hosts           map[string]string // host of each file, by its name, which may lack the ending
+	Hosts           map[string]string // host of each file by its name, with or without the ending
 	KeepEnds        bool              // keep the time before the first and after the last kernel of each GPU
 	AlignClocks     bool              // correct the clocks of hosts so that collectives end at the same time
-	SyncEdges       bool              // keep the waits of streams for each other as dependencies
+	SyncEdges       bool              // keep the waits between streams as dependencies
 }
 
 var table = &format.OptionTable{
-	Name: "nsys", Title: "exports of Nsight Systems",
+	Name: "nsys", Title: "Nsight Systems exports",
 	New: func() format.Options { return new(Options) },
 }
 
-// Params returns the table of the options.
+// Params returns the parameters of the options.
 func (o *Options) Params() param.Set {
 	return param.Set{
 		param.Bool(&o.MergeNonOverlap, "merge-non-overlap",
-			"make the streams of each GPU in an nsys export one, if nothing on them overlaps on any GPU"),
+			"merge the streams of each GPU in an nsys export if no work overlaps on any GPU"),
 		param.File(&o.HostsFile, "nsys-hosts",
-			"YAML or JSON file with the host of each nsys export, by file name (default: as the export says, "+
-				"or its name)"),
+			"YAML or JSON file with the host of each nsys export, by file name (default: from the export, "+
+				"else its name)"),
 		param.Bool(&o.KeepEnds, "keep-ends",
 			"keep the time before the first and after the last NCCL kernel of each GPU in an nsys export"),
 		param.Bool(&o.AlignClocks, "align-clocks",
 			"correct the clocks of nsys exports of different hosts so that collectives end at the same time"),
 		param.Bool(&o.SyncEdges, "sync-edges",
-			"keep the waits of streams for each other in an nsys export as dependencies"),
+			"keep the waits between streams in an nsys export as dependencies"),
 	}
 }
 
@@ -57,7 +57,7 @@ func (o *Options) Check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Hosts)) {
 		if host := o.Hosts[name]; name == "" || host == "" {
-			return format.FileErrorf(o.HostsFile, "expected names of files and hosts, found %q: %q", name, host)
+			return format.FileErrorf(o.HostsFile, "expected file names and hosts, found %q: %q", name, host)
 		}
 	}
 	return nil

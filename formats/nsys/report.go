@@ -1,4 +1,4 @@
-// This file has what is kept of an export: its processes, communicators, NCCL calls and kernels.
+// This file defines the data of an export: its processes, communicators, NCCL calls and kernels.
 
 package nsys
 
@@ -13,33 +13,33 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// report is what one export says of NCCL. Times are nanoseconds since its session began.
+// report is the NCCL data of one export. Times are nanoseconds since its session began.
 type report struct {
-	name    string   // of the file, for messages
-	host    string   // "": the file does not say
-	version string   // of the program that exported; "": the file does not say
-	epoch   int64    // the session's start since 1970; 0: the file does not say
-	session [2]int64 // when it began and ended; unknownTime: the file does not say
+	name    string   // name of the file, for messages
+	host    string   // "": unknown
+	version string   // version of the exporting program; "": unknown
+	epoch   int64    // start of the session since 1970; 0: unknown
+	session [2]int64 // start and end of the session; unknownTime: unknown
 
 	procs    []process
-	procOf   map[uint64]int32 // by what identifies a process in the file
+	procOf   map[uint64]int32 // by the process's key in the file
 	streams  []gpuStream
 	streamOf map[gpuStream]int32
 
 	kernels       []kernel
-	launches      []launch // host calls that launched kernels of NCCL, by thread and time
+	launches      []launch // host calls that launched NCCL kernels, by thread and time
 	graphNodes    []graphNode
-	graphOrigin   map[nodeKey]int64        // of a node of an instantiated graph, that of the graph it was made from
-	graphLaunches map[correlationKey]int64 // when the host launched graphs
-	graphRuns     int64                    // how often a graph ran of which the nodes were not traced
+	graphOrigin   map[nodeKey]int64        // by node of an instantiated graph: its node in the original graph
+	graphLaunches map[correlationKey]int64 // times at which the host launched graphs
+	graphRuns     int64                    // number of runs of graphs whose nodes were not traced
 	syncs         []syncRow                // by time
 	syncCalls     map[correlationKey]int32
 	annotated     bool    // there are annotations of an NCCL patched for ATLAHS
 	linked        bool    // some kernel was found by its launch
-	made          []int32 // the processes that made communicators, in that order
-	mixedGroups   int64   // groups of which the annotations do not tell what each kernel did
+	made          []int32 // processes that created communicators, in that order
+	mixedGroups   int64   // groups whose annotations do not assign work to kernels
 	incomplete    []incompleteCall
-	cut           int64 // calls at the end that have no kernel
+	cut           int64 // calls at the end without a kernel
 
 	events  []event
 	members []member
@@ -48,16 +48,16 @@ type report struct {
 	watch    par.Watch // for loops over rows
 	lenient  bool
 	problems []problem
-	place    func() string // where the reader is, for messages
+	place    func() string // current position, for messages
 }
 
-// process is a process that has made a communicator, or that has kernels of NCCL.
+// process is a process that has created a communicator or has NCCL kernels.
 type process struct {
 	key    uint64
 	pid    int64
 	comms  []localComm
-	commOf map[uint64]int32 // by hash or address: the latest of that name
-	inits  int              // how many communicators it has made, each rank counted
+	commOf map[uint64]int32 // by hash or address: the latest one with that name
+	inits  int              // number of communicators created, counting each rank
 	window window
 	gpus   []procGPU
 }
@@ -65,7 +65,7 @@ type process struct {
 // window is the profiled part of a process.
 type window struct {
 	start, stop int64
-	marks       [2]int32 // how many of each kind there are
+	marks       [2]int32 // number of marks of each kind
 }
 
 // contains reports whether a time is in the window.
@@ -73,11 +73,11 @@ func (w *window) contains(t int64) bool {
 	return w.start <= t && t <= w.stop
 }
 
-// localComm is what a process has of a communicator: one rank, or one for each of its devices.
+// localComm is a process's part of a communicator: one rank, or one rank per device.
 type localComm struct {
 	id     uint64
 	nranks int32
-	ranks  []localRank // in the order of their annotations
+	ranks  []localRank // in annotation order
 }
 
 // localRank is a rank of a communicator in a process.
@@ -85,11 +85,11 @@ type localRank struct {
 	rank   int32
 	rings  []neighbours // by channel
 	trees  []neighbours
-	device int32 // that its annotation tells; -1: it does not
-	gpu    int32 // which of the process's
+	device int32 // from its annotation; -1: unknown
+	gpu    int32 // number in the process
 }
 
-// neighbours are those of a rank in a ring or tree.
+// neighbours are the neighbours of a rank in a ring or tree.
 type neighbours struct {
 	present bool
 	prev    int32    // ring
@@ -97,7 +97,7 @@ type neighbours struct {
 	down    [3]int32 // tree
 }
 
-// procGPU is a device that a process uses.
+// procGPU is a device of a process.
 type procGPU struct {
 	device int32
 	number int32 // of the GPU in the trace
@@ -110,7 +110,7 @@ type gpuStream struct {
 	stream          int64
 }
 
-// kernel is one execution of a kernel of NCCL.
+// kernel is one execution of an NCCL kernel.
 type kernel struct {
 	start, end  int64
 	correlation int64
@@ -120,14 +120,14 @@ type kernel struct {
 	used        bool
 }
 
-// launch is a call that launched a kernel of NCCL, or a graph with some.
+// launch is a call that launched an NCCL kernel, or a graph with NCCL kernels.
 type launch struct {
 	thread uint64
 	start  int64
 	kernel int32
 }
 
-// graphNode is the making of a node of a CUDA graph.
+// graphNode is the creation of a node of a CUDA graph.
 type graphNode struct {
 	thread uint64
 	start  int64
@@ -140,20 +140,20 @@ type nodeKey struct {
 	node int64
 }
 
-// event is one kernel of NCCL, or several that a group of calls needed, and what it did.
+// event is the work of one NCCL kernel, or of the kernels of a group of calls.
 type event struct {
 	start, end       int64 // of the kernels; start is unknown until they are found
-	host             int64 // when the kernel was launched; for the order of events
-	call, done       int64 // when NCCL was called and that ended
-	at               int64 // when NCCL planned it, which decides whether it is in the window
+	host             int64 // launch of the kernel; determines the order of events
+	call, done       int64 // start and end of the call of NCCL
+	at               int64 // planning by NCCL, which decides whether the event is in the window
 	first            int32 // members
 	count            int32
 	proc             int32
-	stream           int32 // an index of report.streams; -1: not known yet
-	launches         int32 // how many kernels it has
+	stream           int32 // an index of report.streams; -1: unknown so far
+	launches         int32 // number of its kernels
 	annotationStream uint64
 	graphNode        int64 // 0: none
-	order            int32 // among events of the same host time; runs of a graph have that of what was captured
+	order            int32 // among events of the same host time; runs of a graph have the order of the captured events
 }
 
 const unknownTime = math.MinInt64
@@ -162,11 +162,11 @@ const unknownTime = math.MinInt64
 type member struct {
 	bytes    int64
 	attrs    int32 // an index of report.attrs, of the text up to "in_place"
-	replayed int32 // likewise, with the channels that follow from the budget of each; 0: the same
+	replayed int32 // as attrs, with the channels derived from their budgets; 0: the same
 	comm     int32 // of the process
 	peer     int32 // rank in the communicator: the root or the partner
-	inPlace  int32 // the rank for which buffers are in place; anyRank, noRank
-	instance int32 // which of its communicator's collectives, or of its pair's pieces
+	inPlace  int32 // rank for which buffers are in place; anyRank, noRank
+	instance int32 // number among its communicator's collectives, or its pair's pieces
 	op       opKind
 	algo     uint8
 	proto    uint8
@@ -177,7 +177,7 @@ const (
 	anyRank = -2
 )
 
-// incompleteCall is a call of which NCCL did not record all that it did.
+// incompleteCall is a call that NCCL recorded incompletely.
 type incompleteCall struct {
 	proc    int32
 	start   int64
@@ -208,20 +208,20 @@ func (t *texts) number(text []byte) int32 {
 	return n
 }
 
-// problem is a kind of mistake that --lenient passes over, and reports once.
+// problem is a kind of error that --lenient skips and reports once.
 type problem struct {
-	what  string // begins the warning
-	first string
-	count int64
+	effect string // consequence, at the end of the warning
+	first  string
+	count  int64
 }
 
-// problem returns an error that says what, unless it is to be passed over.
-func (r *report) problem(what string, err error) error {
+// problem returns err, unless --lenient skips it. effect describes the consequence of skipping.
+func (r *report) problem(effect string, err error) error {
 	if err == nil || !r.lenient {
 		return err
 	}
 	for i := range r.problems {
-		if p := &r.problems[i]; p.what == what {
+		if p := &r.problems[i]; p.effect == effect {
 			p.count++
 			return nil
 		}
@@ -230,17 +230,17 @@ func (r *report) problem(what string, err error) error {
 	if !strings.HasPrefix(first, r.name) {
 		first = r.place() + ": " + first
 	}
-	r.problems = append(r.problems, problem{what, first, 1})
+	r.problems = append(r.problems, problem{effect, first, 1})
 	return nil
 }
 
-// warn reports the problems that were passed over.
+// warn reports the skipped problems.
 func (r *report) warn(warn func(string, ...any)) {
 	for _, p := range r.problems {
 		if p.count == 1 {
-			warn("%s; %s", p.first, p.what)
+			warn("%s; %s", p.first, p.effect)
 		} else {
-			warn("%s, and %d more; %s", p.first, p.count-1, p.what)
+			warn("%s, and %d more; %s", p.first, p.count-1, p.effect)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func newReport(name string, o *reportOptions) *report {
 	}
 }
 
-// setSession sets the times of the session, where they are possible.
+// setSession sets the times of the session if they are valid.
 func (r *report) setSession(start, stop int64) {
 	if start != unknownTime && stop != unknownTime && checkTimes(start, stop) == nil {
 		r.session = [2]int64{start, stop}
@@ -273,21 +273,21 @@ func (r *report) process(key uint64) int32 {
 	return p
 }
 
-// processKey returns what identifies the process of a globalTid or globalPid: all but the thread.
+// processKey returns the key of the process in a globalTid or globalPid: all bits except the thread's.
 func processKey(globalID int64) uint64 {
 	return uint64(globalID) >> 24
 }
 
-// kernelKind is what the name of a kernel says that it does.
+// kernelKind is the purpose of a kernel, by its name.
 type kernelKind uint8
 
 const (
-	kernelOther    = kernelKind(numOps) + iota // of a kind that has no number here
+	kernelOther    = kernelKind(numOps) + iota // of a kind without a number here
 	kernelSendRecv                             // sends and receives
-	kernelGeneric                              // may be of any kind
+	kernelGeneric                              // any kind
 )
 
-// parseKernel reports whether a kernel is one of NCCL's, and which.
+// parseKernel reports whether a kernel is an NCCL kernel, and its kind.
 func parseKernel(name string) (kernelKind, bool) {
 	if !strings.HasPrefix(name, "ncclKernel") && !strings.HasPrefix(name, "ncclDevKernel") {
 		return 0, false
@@ -314,7 +314,7 @@ type kernelRow struct {
 	kind                                                                   kernelKind
 }
 
-// addKernel adds a kernel of NCCL.
+// addKernel adds an NCCL kernel.
 func (r *report) addKernel(row *kernelRow) error {
 	if err := checkTimes(row.start, row.end); err != nil {
 		return err
@@ -329,17 +329,17 @@ func (r *report) addKernel(row *kernelRow) error {
 	}
 	node := row.graphNode
 	if node < 0 {
-		node = 0 // as some versions say that there is none
+		node = 0 // some versions write -1 for none
 	}
 	if len(r.kernels) == math.MaxInt32 {
-		return fmt.Errorf("more than %d kernels of NCCL", math.MaxInt32)
+		return fmt.Errorf("expected at most %d kernels of NCCL, found more", math.MaxInt32)
 	}
 	r.kernels = append(r.kernels, kernel{start: row.start, end: row.end, correlation: row.correlation,
 		graphNode: node, stream: stream, kind: row.kind})
 	return nil
 }
 
-// latest is the latest time that a trace can have, in nanoseconds, and half of the longest.
+// latest is the latest time of a trace in nanoseconds, half of the maximum.
 const latest = math.MaxInt64 / 1000 / 4
 
 func checkTimes(start, end int64) error {
@@ -352,13 +352,14 @@ func checkTimes(start, end int64) error {
 	return nil
 }
 
-// correlationKey identifies a call and what it launched.
+// correlationKey identifies a call and its launches.
 type correlationKey struct {
 	proc        uint64
 	correlation int64
 }
 
-// byCorrelation returns the kernels by their launches; those of graphs only where no other has the same.
+// byCorrelation returns the kernels by their launches. Kernels of graphs are included only if no other kernel has
+// the same key.
 func (r *report) byCorrelation() map[correlationKey]int32 {
 	index := make(map[correlationKey]int32, len(r.kernels))
 	for i := range r.kernels {
@@ -371,7 +372,7 @@ func (r *report) byCorrelation() map[correlationKey]int32 {
 	return index
 }
 
-// sortLaunches orders the launches by thread and time.
+// sortLaunches sorts the launches by thread and time.
 func (r *report) sortLaunches() {
 	order := func(a, b launch) int {
 		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start))
@@ -384,7 +385,7 @@ func (r *report) sortLaunches() {
 	})
 }
 
-// addLaunch adds a call of the host, if it launched a kernel of NCCL or a graph with some.
+// addLaunch adds a call of the host if it launched an NCCL kernel or a graph with one.
 func (r *report) addLaunch(index map[correlationKey]int32, start, globalTid, correlation int64) {
 	key := correlationKey{processKey(globalTid), correlation}
 	k, ok := index[key]
@@ -397,7 +398,7 @@ func (r *report) addLaunch(index map[correlationKey]int32, start, globalTid, cor
 	}
 }
 
-// addGraphNode adds the making of a node of a graph.
+// addGraphNode adds the creation of a node of a graph.
 func (r *report) addGraphNode(start, globalTid, node, original int64) {
 	if node <= 0 {
 		return
@@ -408,9 +409,9 @@ func (r *report) addGraphNode(start, globalTid, node, original int64) {
 	r.graphNodes = append(r.graphNodes, graphNode{thread: uint64(globalTid), start: start, node: node})
 }
 
-// reportOptions say how to read an export.
+// reportOptions configure the reading of an export.
 type reportOptions struct {
 	ctx     context.Context // ends reading early; nil: never
 	lenient bool
-	syncs   bool // read what streams wait for
+	syncs   bool // read the waits of streams
 }

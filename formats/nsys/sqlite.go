@@ -1,5 +1,5 @@
-// This file reads the SQLite form of an export. Columns are found by name, for they differ between versions, and all
-// but the start of a row may be missing.
+// This file reads the SQLite form of an export. It finds columns by name, because they differ between versions;
+// all columns except the start of a row may be missing.
 
 package nsys
 
@@ -44,11 +44,11 @@ const (
 	tableEntries     = "NVTX_PAYLOAD_SCHEMA_ENTRIES"
 )
 
-// sqliteHeader is how every SQLite file begins.
+// sqliteHeader begins every SQLite file.
 const sqliteHeader = "SQLite format 3\x00"
 
-// errUnsorted says that annotations are not in the order of their starts.
-var errUnsorted = errors.New("the notes are not in the order of their starts")
+// errUnsorted reports annotations that are not in start order.
+var errUnsorted = errors.New("the annotations are not in the order of their starts")
 
 // readSQLite reads the export in the file at path; messages call it name.
 func readSQLite(name, path string, o reportOptions) (*report, error) {
@@ -66,8 +66,8 @@ func readSQLite(name, path string, o reportOptions) (*report, error) {
 	return r, nil
 }
 
-// checkSQLite returns how to open the file at path, having looked at what the library would not say plainly, or would
-// do to the folder.
+// checkSQLite returns the data source name of the file at path. It reports errors that the library reports
+// unclearly, and prevents the library from creating files in the folder.
 func checkSQLite(path string) (dsn string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -81,9 +81,9 @@ func checkSQLite(path string) (dsn string, err error) {
 	var head [100]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil || string(head[:16]) != sqliteHeader {
 		if info.Size() < 100 {
-			return "", fmt.Errorf("truncated: %d bytes, and a SQLite database has 100 and more", info.Size())
+			return "", fmt.Errorf("truncated: expected 100 bytes or more, found %d", info.Size())
 		}
-		return "", errors.New("not a SQLite database")
+		return "", errors.New("expected a SQLite database, found another file")
 	}
 	pageSize := int64(binary.BigEndian.Uint16(head[16:]))
 	if pageSize == 1 {
@@ -92,7 +92,7 @@ func checkSQLite(path string) (dsn string, err error) {
 	pages := int64(binary.BigEndian.Uint32(head[28:]))
 	sizeIsValid := [4]byte(head[24:28]) == [4]byte(head[92:96])
 	if sizeIsValid && info.Size() < pages*pageSize {
-		return "", fmt.Errorf("truncated: %d bytes, and its header says %d", info.Size(), pages*pageSize)
+		return "", fmt.Errorf("truncated: expected %d bytes, as in the header, found %d", pages*pageSize, info.Size())
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -100,17 +100,18 @@ func checkSQLite(path string) (dsn string, err error) {
 	}
 	location := url.URL{Path: "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/")}
 	dsn = "file://" + location.EscapedPath() + "?mode=ro"
-	if head[18] == 2 || head[19] == 2 { // a write-ahead log may be there
+	if head[18] == 2 || head[19] == 2 { // there may be a write-ahead log
 		if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 32 {
-			return "", fmt.Errorf("changes wait in its write-ahead log %s-wal: end the program that writes it, "+
+			return "", fmt.Errorf("uncommitted changes in the write-ahead log %s-wal: end the program that writes "+
+				"the file, "+
 				"or open and close it with sqlite3", filepath.Base(path))
 		}
-		dsn += "&immutable=1" // else files for the log would be made
+		dsn += "&immutable=1" // else the library would create files for the log
 	}
 	return dsn, nil
 }
 
-// explainSQLite says in the user's words what the library says in its own.
+// explainSQLite translates errors of the library.
 func explainSQLite(err error, path string) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -125,7 +126,7 @@ func explainSQLite(err error, path string) error {
 		return fmt.Errorf("damaged or truncated: %w", err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
 		if _, statErr := os.Stat(path + "-journal"); statErr == nil {
-			return fmt.Errorf("the program that wrote it was interrupted, and left %s-journal: export again, "+
+			return fmt.Errorf("the program that wrote the file was interrupted and left %s-journal: export again, "+
 				"or open and close it with sqlite3 (%w)", filepath.Base(path), err)
 		}
 	}
@@ -137,10 +138,10 @@ type database struct {
 	ctx    context.Context // ends queries
 	watch  par.Watch
 	conn   driver.Conn
-	row    func(v []driver.Value) error // takes the rows of the query at hand
-	err    error                        // that it returned
+	row    func(v []driver.Value) error // receives the rows of the current query
+	err    error                        // error of row
 	tables map[string][]string          // column names, in lower case
-	place  func() string                // of the row at hand, for messages
+	place  func() string                // current row, for messages
 }
 
 func openDatabase(ctx context.Context, dsn string) (*database, error) {
@@ -185,10 +186,10 @@ var tablesRead = []string{tableAnnotations, tableKernel, tableRuntime, tableStri
 
 func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// takeRow is the name in SQL of a function of ours that takes rows.
+// takeRow is the SQL name of the function that receives rows.
 const takeRow = "nsys_row"
 
-// take is that function. Its value is always 0, false.
+// take implements takeRow. Its value is always 0, false.
 func (d *database) take(_ *sqlite.FunctionContext, v []driver.Value) (driver.Value, error) {
 	if d.err == nil {
 		d.err = d.watch.Err()
@@ -199,8 +200,8 @@ func (d *database) take(_ *sqlite.FunctionContext, v []driver.Value) (driver.Val
 	return int64(0), d.err
 }
 
-// query calls row with each row of the answer. What row gets is good until it returns. The library ends the query when
-// the context ends, also while it sorts or skips rows.
+// query calls row with each row of the answer, which is valid until row returns. The library ends the query when
+// the context ends, even while it sorts or skips rows.
 func (d *database) query(query string, row func(v []driver.Value) error) error {
 	err := d.run(query, row)
 	if ended := par.Interrupted(d.ctx); ended != nil {
@@ -241,7 +242,7 @@ func (d *database) has(table, column string) bool {
 
 // first returns the expression for the first of the columns that a row has; NULL if the table has none of them.
 func (d *database) first(table string, columns ...string) string {
-	list := []string{"NULL", "NULL"} // of which there must be two
+	list := []string{"NULL", "NULL"} // at least two are required
 	for _, c := range columns {
 		if d.has(table, c) {
 			list = append(list, `"`+c+`"`)
@@ -250,11 +251,11 @@ func (d *database) first(table string, columns ...string) string {
 	return "COALESCE(" + strings.Join(list, ", ") + ")"
 }
 
-// each calls row with the columns of each row of a table that meets the condition; those that the table does not have
-// are nil. What row gets is good until it returns. A table that is not there has no rows.
+// each calls row with the columns of each row of a table that meets the condition; missing columns are nil. The
+// values are valid until row returns. A missing table has no rows.
 //
-// The rows come as arguments of a function, of which the query asks for the rows where it is true: no row ever leaves
-// the query, which takes half the time.
+// The rows are arguments of a function in the query's condition, which is never true: no row leaves the query,
+// which halves the time.
 func (d *database) each(table string, columns []string, where, order string, row func(v []driver.Value) error) error {
 	if _, ok := d.tables[table]; !ok {
 		return nil
@@ -277,7 +278,7 @@ func (d *database) each(table string, columns []string, where, order string, row
 	if where != "" {
 		call = "CASE WHEN " + where + " THEN " + call + " ELSE 0 END"
 	}
-	if order != "" { // which a limit keeps from being optimized away
+	if order != "" { // a limit keeps the order from being optimized away
 		table = "(SELECT * FROM " + table + " ORDER BY " + order + " LIMIT -1)"
 	}
 	d.err = nil
@@ -291,7 +292,7 @@ func (d *database) each(table string, columns []string, where, order string, row
 	return err
 }
 
-// asInt returns a value as a whole number, or what stands for none.
+// asInt returns a value as a whole number, or none.
 func asInt(v driver.Value, none int64) int64 {
 	switch v := v.(type) {
 	case int64:
@@ -333,13 +334,14 @@ func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, erro
 	defer d.conn.Close()
 	if _, ok := d.tables[tableAnnotations]; !ok {
 		if len(d.tables) == 0 {
-			return nil, fmt.Errorf("not an nsys export: no table %s, nor any other of one", tableAnnotations)
+			return nil, fmt.Errorf("expected an nsys export with a table %s, found another database", tableAnnotations)
 		}
-		return nil, fmt.Errorf("not an nsys export with NCCL's notes: no table %s (profile with --trace=cuda,nvtx)",
+		return nil, fmt.Errorf("expected an nsys export with NCCL annotations, found no table %s: profile with "+
+			"--trace=cuda,nvtx",
 			tableAnnotations)
 	}
 	if len(d.tables[tableKernel]) > 0 && len(d.tables[tableStrings]) == 0 {
-		return nil, fmt.Errorf("no table %s, which has the names of kernels", tableStrings)
+		return nil, fmt.Errorf("expected a table %s with the names of kernels, found none", tableStrings)
 	}
 	r := newReport(name, &o)
 	r.place = func() string { return name + ": " + d.place() }
@@ -379,7 +381,7 @@ func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, erro
 	return r, nil
 }
 
-// readMeta reads what the export says of itself and its session.
+// readMeta reads the data about the export and its session.
 func (r *report) readMeta(d *database) error {
 	err := d.each(tableExport, []string{"name", "value"}, "", "", func(v []driver.Value) error {
 		if asText(v[0]) == "EXPORT_PRODUCT_VERSION" {
@@ -412,7 +414,7 @@ func (r *report) readMeta(d *database) error {
 
 func (r *report) readKernels(d *database, strings map[int64]string) error {
 	if _, ok := d.tables[tableKernel]; !ok {
-		return nil // tables without rows may be missing
+		return nil // empty tables may be missing
 	}
 	name := "demangledName"
 	if !d.has(tableKernel, name) {
@@ -443,11 +445,11 @@ func (r *report) readKernels(d *database, strings map[int64]string) error {
 		if row.kind, ok = names[asInt(v[8], -1)]; !ok {
 			return nil
 		}
-		return r.problem("such kernels are left out", r.addKernel(&row))
+		return r.problem("such kernels are skipped", r.addKernel(&row))
 	})
 }
 
-// onlyProcess returns the globalPid of the process of all annotations, where the kernels do not tell theirs; 0 where
+// onlyProcess returns the globalPid of the process of all annotations if the kernels do not have theirs; 0 if
 // there are several.
 func (d *database) onlyProcess() (int64, error) {
 	if d.has(tableKernel, "globalPid") || !d.has(tableAnnotations, "globalTid") {
@@ -465,7 +467,7 @@ func (d *database) onlyProcess() (int64, error) {
 	return 0, err
 }
 
-// readLaunches reads the host's calls that launched kernels of NCCL.
+// readLaunches reads the host calls that launched NCCL kernels.
 func (r *report) readLaunches(d *database) error {
 	where := ""
 	if d.has(tableRuntime, "nameId") && d.has(tableStrings, "id") {
@@ -497,7 +499,7 @@ func (r *report) readGraphs(d *database) error {
 	})
 }
 
-// readAnnotations feeds the annotations to the machine, in the order of their starts.
+// readAnnotations passes the annotations to the machine in start order.
 func (m *machine) readAnnotations(d *database, strings map[int64]string, sorted bool) error {
 	order := ""
 	if sorted {
@@ -529,7 +531,7 @@ func (m *machine) readAnnotations(d *database, strings map[int64]string, sorted 
 			row.binary = payload
 		}
 		if row.end < row.start {
-			row.end = unknownTime // 0 or -1, as some versions say that there is none
+			row.end = unknownTime // some versions write 0 or -1 for none
 		}
 		return m.annotation(&row)
 	})

@@ -1,6 +1,6 @@
-// This file reads what NVIDIA's own NCCL records: ranges called as its functions, whose payloads have sizes, partners
-// and communicators. They count only where there are no annotations of the NCCL patched for ATLAHS, which has these
-// ranges, too.
+// This file reads the records of NVIDIA's own NCCL: ranges named after its functions, whose payloads have sizes,
+// partners and communicators. They count only if there are no annotations of an NCCL patched for ATLAHS, which
+// writes these ranges, too.
 
 package nsys
 
@@ -17,13 +17,13 @@ import (
 	"strings"
 )
 
-// stockReader collects ranges, for only at the end it is known whether they count.
+// stockReader collects ranges, because only the end shows whether they count.
 type stockReader struct {
 	calls   []stockCall
 	schemas map[schemaKey][]schemaEntry
 }
 
-// stockKind is what a range is of.
+// stockKind is the kind of a range.
 type stockKind uint8
 
 const (
@@ -43,7 +43,7 @@ type stockCall struct {
 	op         opKind
 }
 
-// payload is the part of a payload that is of use. What it does not have is absent.
+// payload is the used part of a payload. Missing fields are absent.
 type payload struct {
 	comm, bytes                        int64
 	ranks, rank, device, root, partner int64
@@ -51,7 +51,7 @@ type payload struct {
 
 const absent = math.MinInt64
 
-// stockNames are the ends of functions' names, behind "nccl".
+// stockNames are the ends of function names, behind "nccl".
 var stockNames = map[string]stockCall{
 	"GroupStart": {kind: stockGroupStart}, "GroupEnd": {kind: stockGroupEnd},
 	"CommInitRank": {kind: stockInit}, "CommInitRankConfig": {kind: stockInit},
@@ -63,7 +63,7 @@ var stockNames = map[string]stockCall{
 	"Send": {kind: stockOp, op: opSend}, "Recv": {kind: stockOp, op: opRecv},
 }
 
-// annotation keeps a range of NCCL's.
+// annotation stores a range of NCCL.
 func (s *stockReader) annotation(row *annotationRow) {
 	name, ok := strings.CutPrefix(row.text, "nccl")
 	if !ok || row.end == unknownTime || checkTimes(row.start, row.end) != nil {
@@ -86,7 +86,7 @@ func (s *stockReader) annotation(row *annotationRow) {
 	s.calls = append(s.calls, c)
 }
 
-// set sets the field of a payload that NCCL calls name.
+// set sets the field of a payload with NCCL's name.
 func (p *payload) set(name string, v int64) {
 	switch name {
 	case "NCCL communicator ID":
@@ -106,7 +106,7 @@ func (p *payload) set(name string, v int64) {
 	}
 }
 
-// readJSON reads a payload as JSON, whatever objects it is in.
+// readJSON reads a payload as JSON, at any depth of objects.
 func (p *payload) readJSON(text string) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -180,16 +180,16 @@ func (s *stockReader) readSchemas(d *database) error {
 	return err
 }
 
-// entrySizes are the bytes of NVTX's types of payload entries, as far as they are whole numbers: below 0 signed.
+// entrySizes are the sizes in bytes of NVTX's payload entry types that are whole numbers; negative: signed.
 var entrySizes = map[int64]int{
 	1: -1, 2: 1, 3: -2, 4: 2, 5: -4, 6: 4, 7: -8, 8: 8, 9: -8, 10: 8, // char to unsigned long long
 	11: -1, 12: 1, 13: -2, 14: 2, 15: -4, 16: 4, 17: -8, 18: 8, 22: 8, 23: 8, // int8 to uint64, size, address
 }
 
-// payloadHeader is the bytes before the fields of a binary payload.
+// payloadHeader is the number of bytes before the fields of a binary payload.
 const payloadHeader = 32
 
-// readBinary reads a binary payload: what says where it belongs, and then fields as the schema has them.
+// readBinary reads a binary payload: a header that identifies it, then the fields of its schema.
 func (s *stockReader) readBinary(data []byte, p *payload) {
 	entries := s.entries(data)
 	if entries == nil { // as text, in some versions
@@ -203,7 +203,7 @@ func (s *stockReader) readBinary(data []byte, p *payload) {
 		}
 	}
 	data = data[payloadHeader:]
-	next := int64(0) // absent: not known
+	next := int64(0) // absent: unknown
 	for i, e := range entries {
 		size, known := entrySizes[e.kind]
 		signed := size < 0
@@ -234,7 +234,7 @@ func (s *stockReader) readBinary(data []byte, p *payload) {
 	}
 }
 
-// entries returns the fields of a binary payload, nil where its schema is not known.
+// entries returns the fields of a binary payload, or nil if its schema is unknown.
 func (s *stockReader) entries(data []byte) []schemaEntry {
 	if len(data) < payloadHeader {
 		return nil
@@ -242,7 +242,7 @@ func (s *stockReader) entries(data []byte) []schemaEntry {
 	return s.schemas[schemaKey{int64(binary.LittleEndian.Uint32(data)), int64(binary.LittleEndian.Uint32(data[8:]))}]
 }
 
-// finishStock makes events of the ranges.
+// finishStock creates events from the ranges.
 func (m *machine) finishStock() error {
 	calls := m.stock.calls
 	m.stock.calls = nil
@@ -264,8 +264,8 @@ func (m *machine) finishStock() error {
 	if without == 0 {
 		return nil
 	}
-	return m.r.problem("such calls are left out", fmt.Errorf("%d NCCL calls have no payload with sizes, "+
-		"partners and roots: expected those of NCCL's newer versions, or the notes of an NCCL patched for ATLAHS",
+	return m.r.problem("such calls are skipped", fmt.Errorf("%d NCCL calls have no payload with sizes, "+
+		"partners and roots: expected a newer NCCL, or the annotations of an NCCL patched for ATLAHS",
 		without))
 }
 
@@ -314,8 +314,9 @@ func (m *machine) stockClose(t *thread, c *stockCall) error {
 	return m.close(t, false)
 }
 
-// spread tells apart the collectives of a group that are of several ranks of one communicator in the process: they are
-// called rank by rank, or collective by collective. All ranks do the same, so it does not matter which is which.
+// spread separates the collectives of a group that belong to several ranks of one communicator in the process.
+// They are called rank by rank, or collective by collective. All ranks call the same collectives, so their
+// assignment does not matter.
 func (m *machine) spread(t *thread) {
 	comms := m.r.procs[t.proc].comms
 	b := &t.b
@@ -336,7 +337,7 @@ func (m *machine) spread(t *thread) {
 		if len(calls)%ranks != 0 || d.op.p2p() {
 			continue
 		}
-		same := func(step, of int) bool { // whether calls i and i+step are the same where both are of one run of of
+		same := func(step, of int) bool { // whether calls i and i+step are equal if both are in one run of length of
 			for i := range calls {
 				if i/of == (i+step)/of && i+step < len(calls) && calls[i].member != calls[i+step].member {
 					return false
@@ -359,12 +360,12 @@ func (m *machine) spread(t *thread) {
 func (m *machine) stockInit(t *thread, c *stockCall) error {
 	p := &c.payload
 	if p.ranks < 1 || p.ranks > math.MaxInt32 || p.rank < 0 || p.rank >= p.ranks {
-		return nil // a rank that is in no part of a split
+		return nil // a rank outside all parts of a split
 	}
 	if p.comm == absent {
 		if p.comm = 0; m.r.procs[t.proc].inits > 0 {
-			return fmt.Errorf("process %d makes several communicators, and their payloads do not tell them apart: "+
-				"expected those of a newer NCCL", m.r.procs[t.proc].pid)
+			return fmt.Errorf("process %d creates several communicators, and their payloads do not distinguish them: "+
+				"expected a newer NCCL", m.r.procs[t.proc].pid)
 		}
 	}
 	err := m.init(t, &annotation{comm: uint64(p.comm), id: uint64(p.comm), rank: int32(p.rank), nranks: int32(p.ranks)})
@@ -380,7 +381,7 @@ func (m *machine) stockDetail(t *thread, c *stockCall) error {
 	id := p.comm
 	if id == absent {
 		if id = 0; len(m.r.procs[t.proc].comms) > 1 {
-			return fmt.Errorf("nccl%v: its payload does not say which of the process' %d communicators it is of", c.op,
+			return fmt.Errorf("nccl%v: the payload does not identify one of the process's %d communicators", c.op,
 				len(m.r.procs[t.proc].comms))
 		}
 		if comms := m.r.procs[t.proc].comms; len(comms) == 1 {

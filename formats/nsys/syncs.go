@@ -1,5 +1,5 @@
-// This file finds which kernels of NCCL wait for which on other streams, through events of CUDA that one stream records
-// and another waits for.
+// This file finds dependencies between NCCL kernels on different streams: one stream records a CUDA event and the
+// other waits for it.
 
 package nsys
 
@@ -9,24 +9,24 @@ import (
 	"slices"
 )
 
-// contextStream identifies a stream in a process. (The device that rows of waits have is not reliable.)
+// contextStream identifies a stream in a process. (The device in rows of waits is unreliable.)
 type contextStream struct {
 	context, stream int64
 }
 
-// syncRow is a wait of a stream for an event, or the recording of one.
+// syncRow is a wait of a stream for an event, or the recording of an event.
 type syncRow struct {
 	proc   uint64
-	host   int64 // when the host asked for it
+	host   int64 // time of the host call
 	stream contextStream
 	event  int64
 	wait   bool
 }
 
-// streamWait is the type of synchronization rows of waits of streams for events.
+// streamWait is the type of synchronization rows in which a stream waits for an event.
 const streamWait = 2
 
-// readSyncs reads the waits of streams, and the records of events that they wait for.
+// readSyncs reads the waits of streams, and the recordings of the events that they wait for.
 func (r *report) readSyncs(d *database) error {
 	read := func(table, time string, wait bool) error {
 		columns := []string{time, "contextId", "streamId", "correlationId", "globalPid", "eventId", "syncType"}
@@ -61,8 +61,8 @@ func (r *report) readSyncs(d *database) error {
 	return err
 }
 
-// frontier is, for each stream with kernels of NCCL, the number of kernels there that are over at a point of another
-// stream, by the order of the streams and of what they waited for.
+// frontier maps each stream with NCCL kernels to the number of its kernels that have ended at a point of another
+// stream, by stream order and waits.
 type frontier map[contextStream]int
 
 func (f frontier) merge(g frontier) {
@@ -71,8 +71,8 @@ func (f frontier) merge(g frontier) {
 	}
 }
 
-// waits returns, for events of the GPU, the events on other streams that they wait for. Of an event that is recorded
-// several times, a wait means the last record before it, and of one that is not there the last of any.
+// waits returns, for events of the GPU, the events on other streams that they wait for. If a CUDA event is
+// recorded several times, a wait refers to the last recording before it.
 func (g *gpu) waits() map[int32][]int32 {
 	r := g.report
 	key := r.procs[g.proc].key
@@ -89,7 +89,7 @@ func (g *gpu) waits() map[int32][]int32 {
 	recorded := make(map[int64]frontier)
 	var last frontier
 	waits := make(map[int32][]int32)
-	waited := make(map[[2]contextStream]int) // what the first waits for of the second already
+	waited := make(map[[2]contextStream]int) // number of the second stream's kernels that the first already waits for
 	rest := r.syncs
 	for _, i := range g.events {
 		e := &r.events[i]

@@ -1,5 +1,5 @@
-// This file reads exports as tables: one CSV file for each, its first line the names of the columns, empty fields where
-// there is nothing.
+// This file reads exports as tables: one CSV file per table, with column names in the first line and empty fields
+// for missing values.
 
 package nsys
 
@@ -26,7 +26,7 @@ func readTables(name string, inputs []*format.Input, o reportOptions) (*report, 
 	t := &tableReader{buffered: buffered{r: newReport(name, &o)}, inputs: make(map[string]*format.Input)}
 	for _, in := range inputs {
 		_, _, table, _ := parseName(in.Name)
-		if table == "" { // given by another name: as its header shows
+		if table == "" { // given by another name: its header identifies it
 			if table = tableAnnotations; !strings.Contains(string(in.Head), "eventType") {
 				table = tableKernel
 			}
@@ -35,7 +35,8 @@ func readTables(name string, inputs []*format.Input, o reportOptions) (*report, 
 	}
 	for _, table := range []string{tableAnnotations, tableKernel, tableStrings} {
 		if t.inputs[table] == nil {
-			return nil, format.FileErrorf(name, "no table %s: expected PREFIX.%[1]s.csv beside it", table)
+			return nil, format.FileErrorf(name, "expected the table %s in PREFIX.%[1]s.csv beside it, found "+
+				"none", table)
 		}
 	}
 	texts := make(map[int64]string)
@@ -56,10 +57,10 @@ func readTables(name string, inputs []*format.Input, o reportOptions) (*report, 
 type record struct {
 	fields []string
 	line   int64
-	bad    string // the first field that is no number, with its column
+	bad    string // first field that is no number, with its column
 }
 
-// int returns a field as a whole number, or what stands for none.
+// int returns a field as a whole number, or none.
 func (r *record) int(i int, none int64) int64 {
 	s := r.fields[i]
 	if s == "" {
@@ -78,8 +79,7 @@ func (r *record) int(i int, none int64) int64 {
 	return v
 }
 
-// each calls row with the columns of each row of a table, "" for those that are not there. A table that is not there
-// has no rows.
+// each calls row with the columns of each row of a table, "" for missing columns. A missing table has no rows.
 func (t *tableReader) each(table string, columns []string, row func(r *record) error) error {
 	in := t.inputs[table]
 	if in == nil {
@@ -93,7 +93,7 @@ func (t *tableReader) each(table string, columns []string, row func(r *record) e
 	source.ReuseRecord = true
 	header, err := source.Read()
 	if err == io.EOF {
-		return &format.SyntaxError{File: in.Name, Line: 1, Expected: "the names of columns", Found: "an empty file"}
+		return &format.SyntaxError{File: in.Name, Line: 1, Expected: "column names", Found: "an empty file"}
 	}
 	if err != nil {
 		return csvError(in.Name, err)
@@ -137,7 +137,7 @@ func (t *tableReader) each(table string, columns []string, row func(r *record) e
 	}
 }
 
-// csvError says where a CSV file is wrong.
+// csvError adds the position to an error about a CSV file.
 func csvError(name string, err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
