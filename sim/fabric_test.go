@@ -243,8 +243,8 @@ func TestUnended(t *testing.T) {
 	both := []Stuck{
 		{Rank: 0, Op: 0, Kind: "send", Waits: "a receive on rank 1, tag 1"},
 		{Rank: 1, Op: 2, Kind: "recv", Waits: "a message from rank 0, tag 4"},
-		{Rank: 0, Op: 4, Kind: "send", Waits: "its message to get to rank 1, tag 3"},
-		{Rank: 1, Op: 1, Kind: "recv", Waits: "its message to get here from rank 0"},
+		{Rank: 0, Op: 4, Kind: "send", Waits: "its message to reach rank 1, tag 3"},
+		{Rank: 1, Op: 1, Kind: "recv", Waits: "its message to arrive from rank 0"},
 		{Rank: 0, Op: 5, Kind: "calc", Waits: "the end of op 4 (send)"},
 	}
 	for _, c := range []struct {
@@ -254,9 +254,9 @@ func TestUnended(t *testing.T) {
 	}{
 		{false, 2, both},
 		{true, 4, []Stuck{both[0], both[1],
-			{Rank: 0, Op: 2, Kind: "send", Waits: "its message to get to rank 1, tag 2"},
+			{Rank: 0, Op: 2, Kind: "send", Waits: "its message to reach rank 1, tag 2"},
 			both[2],
-			{Rank: 0, Op: 6, Kind: "send", Waits: "its message to get to rank 1, tag 4"},
+			{Rank: 0, Op: 6, Kind: "send", Waits: "its message to reach rank 1, tag 4"},
 			both[3],
 			{Rank: 0, Op: 3, Kind: "calc", Waits: "the end of op 2 (send)"},
 			both[4],

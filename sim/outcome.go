@@ -169,9 +169,9 @@ func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 		switch {
 		case len(stuck) == MaxStuck || alone.Has(i):
 		case op.Flags&IsColl == IsSend:
-			add(i, fmt.Sprintf("its message to get to rank %d, %s", op.Peer, OrAny("tag", p.Tag(op))))
+			add(i, fmt.Sprintf("its message to reach rank %d, %s", op.Peer, OrAny("tag", p.Tag(op))))
 		case op.Flags&IsColl == IsRecv:
-			add(i, fmt.Sprintf("its message to get here from rank %d", p.Ops[op.Link].Rank))
+			add(i, fmt.Sprintf("its message to arrive from rank %d", p.Ops[op.Link].Rank))
 		case !listed[op.Match]:
 			listed[op.Match] = true
 			add(i, o.absent(p, i))
@@ -201,12 +201,12 @@ func (o *Outcome) absent(p *Program, i uint32) string {
 	if first == NoOp {
 		return "its end, which the run did not reach"
 	}
-	what := fmt.Sprintf("rank %d to come to op %d, its part in the same %s", p.Ops[first].Rank, p.Index(first),
+	text := fmt.Sprintf("rank %d to come to op %d, its part in the same %s", p.Ops[first].Rank, p.Index(first),
 		p.Ops[i].Collective())
 	if more > 0 {
-		what += fmt.Sprintf(", and %d more", more)
+		text += fmt.Sprintf(", and %d more", more)
 	}
-	return what
+	return text
 }
 
 // waitsFor describes the unmet dependencies of an op that never ran. A program stores only dependents, so waitsFor

@@ -15,15 +15,15 @@ func printBreakdown(w io.Writer, s *NPUStats) {
 		return
 	}
 	rows := []struct {
-		what string
-		of   []uint64
+		label string
+		of    []uint64
 	}{
 		{"finish", s.Cycles}, {"compute", computing(s)}, {"exposed communication", s.ExposedComm},
 		{"exposed memory", s.ExposedMemory}, {"idle", s.Idle},
 	}
 	fmt.Fprint(w, "\nNPU")
 	for _, r := range rows {
-		fmt.Fprintf(w, "\t%s", r.what)
+		fmt.Fprintf(w, "\t%s", r.label)
 	}
 	fmt.Fprintln(w)
 	line := func(name string, of func([]uint64) uint64) {

@@ -227,7 +227,7 @@ func (e *engine) unmet(r int32, n *npu, i uint32) string {
 	}
 	var unmet sim.Unmet
 	for _, by := range []struct {
-		what       string
+		event      string
 		dependents func(k int) []uint32
 		met        func(waits uint32) bool
 	}{
@@ -238,7 +238,7 @@ func (e *engine) unmet(r int32, n *npu, i uint32) string {
 			if by.met(waits) || !slices.Contains(by.dependents(k), i) {
 				continue
 			}
-			unmet.Add(by.what, e.label(r, uint32(k)), n.g.ops[k].dagKind())
+			unmet.Add(by.event, e.label(r, uint32(k)), n.g.ops[k].dagKind())
 		}
 	}
 	return unmet.String()

@@ -80,14 +80,14 @@ func (c *counters) receive(pk *packet, t uint64) {
 func (c *counters) add(d *counters) {
 	for _, sum := range [...]struct {
 		into *uint64
-		what uint64
+		from uint64
 	}{
 		{&c.created, d.created}, {&c.dropped, d.dropped}, {&c.packets, d.packets}, {&c.flits, d.flits},
 		{&c.endToEnd, d.endToEnd},
 		{&c.network, d.network}, {&c.total, d.total}, {&c.injection, d.injection}, {&c.hops, d.hops},
 		{&c.messages, d.messages}, {&c.waited, d.waited},
 	} {
-		*sum.into += sum.what
+		*sum.into += sum.from
 	}
 	if c.shortest == 0 || d.shortest != 0 && d.shortest < c.shortest {
 		c.shortest = d.shortest

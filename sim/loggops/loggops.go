@@ -117,7 +117,7 @@ func (r *Replay) replay(p *sim.Program, o Options) (*outcome, error) {
 	return runLogGOPSim(p, n, o)
 }
 
-// outcome is a sim.Outcome with the noise of each rank.
+// outcome is a sim.Outcome with the noise per rank.
 type outcome struct {
 	sim.Outcome
 	noise []uint64

@@ -252,7 +252,7 @@ func TestUnfinished(t *testing.T) {
 	result, report := try{network: leafSpine, set: func(o *Options) {
 		o.Failures, o.Params.End = []Failure{cut}, 10*dag.Millisecond
 	}}.run(t, messages(4, [3]int{0, 3, 1 << 20}, [3]int{0, 1, 1 << 20}))
-	if result.Complete || report.Incomplete != 1 || !strings.Contains(fmt.Sprint(result.Stuck), "its message to get to rank 3") {
+	if result.Complete || report.Incomplete != 1 || !strings.Contains(fmt.Sprint(result.Stuck), "its message to reach rank 3") {
 		t.Errorf("complete %v, %d incomplete, %v", result.Complete, report.Incomplete, result.Stuck)
 	}
 	// The message completes when the link works again, and the other message is not delayed.

@@ -79,7 +79,7 @@ func readHosts(r io.Reader, name string) (hosts []uint32, err error) {
 	return hosts, err
 }
 
-// Place returns the first host of each rank in a network with the given number of hosts. A rank has the given number of
+// Place returns the first hosts of the ranks in a network with the given number of hosts. A rank has the given number of
 // NICs, each of which is one host. nodes are the node numbers of the trace's ranks; nil places rank r on node r.
 func (p *Placement) Place(ranks, hosts, nics int, seed int64, nodes []int32) ([]uint32, error) {
 	switch {
@@ -139,5 +139,5 @@ func groupsFor(ranks, hosts, nics int) (int, error) {
 		nics, hosts)
 }
 
-// ByRank reports whether the policy defines the host of each rank directly, so that several ranks may share a host.
+// ByRank reports whether the policy defines the hosts of ranks directly, so that several ranks may share a host.
 func (p *Placement) ByRank() bool { return p.hosts != nil || p.by.Policy == compose.OwnNodes }
