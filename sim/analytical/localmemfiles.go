@@ -63,7 +63,7 @@ func (m *localMemFiles) write(memories []LocalMem) error {
 		}
 	}
 	if !used {
-		m.env.Warnf("track-local-mem: no op that ran has the tensors that it reads or writes")
+		m.env.Warnf("track-local-mem: the ops that ran do not record the tensors that they read or write")
 	}
 	if rewrites > 0 {
 		m.env.Warnf("track-local-mem: %d writes of existing tensors have no effect", rewrites)

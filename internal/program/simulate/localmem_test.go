@@ -70,9 +70,9 @@ func TestLocalMem(t *testing.T) {
 		status int
 		want   string
 	}{
-		{append(args, "--sweep", "bw0=1,2", trace), 0, "no traces of local memory are written"},
+		{append(args, "--sweep", "bw0=1,2", trace), 0, "local memory traces are not written"},
 		{[]string{"--network", args[1], "--system", system(filepath.Join(prefix, "no", "folder")), trace}, 1, "no such file"},
-		{append(args, allreduceFile(t, 2)), 0, "no op that ran says which tensors it reads or writes"},
+		{append(args, allreduceFile(t, 2)), 0, "the ops that ran do not record the tensors"},
 	} {
 		r := clitest.Run(newCommand, append([]string{"--backend", "analytical"}, c.args...)...)
 		if r.Status != c.status || !strings.Contains(r.Stderr, c.want) {
