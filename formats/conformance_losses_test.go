@@ -108,7 +108,7 @@ func (c *conformance) checkLossesOf(name string, t *dag.Trace) {
 	for _, l := range losses {
 		known := false
 		for part, names := range lossNames {
-			if strings.Contains(l.What, part) {
+			if strings.Contains(l.Kind, part) {
 				known = true
 				for _, name := range names {
 					named[name] = true
@@ -116,7 +116,7 @@ func (c *conformance) checkLossesOf(name string, t *dag.Trace) {
 			}
 		}
 		if !known {
-			c.errorf("%s: the suite does not know what the loss %q names", name, l.What)
+			c.errorf("%s: the suite does not know what the loss %q names", name, l.Kind)
 		}
 	}
 	if c.rewrites {

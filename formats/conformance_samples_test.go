@@ -24,7 +24,7 @@ func stored(folder string, names ...string) sample {
 	return s
 }
 
-// limited returns a sample of which so many damaged variants are tried: it is large or slow to read.
+// limited returns a sample with a limited number of damaged variants, because it is large or slow to read.
 func limited(s sample, limit int) sample {
 	s.limit = limit
 	return s

@@ -112,7 +112,7 @@ type conformance struct {
 	shown  map[string]bool // kinds of failures
 }
 
-// errorf reports a failure. Of failures that differ in numbers only, the first is shown.
+// errorf reports a failure. It shows only the first of several failures that differ in numbers only.
 func (c *conformance) errorf(message string, args ...any) {
 	c.Helper()
 	text := fmt.Sprintf(message, args...)
@@ -529,7 +529,7 @@ func (c *conformance) checkFailingWriter() {
 
 var errFull = errors.New("the disk is full")
 
-// shortWriter is a writer with room for so many bytes.
+// shortWriter is a writer with room for a given number of bytes.
 type shortWriter struct{ room int }
 
 func (w *shortWriter) Write(b []byte) (int, error) {

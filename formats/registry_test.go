@@ -11,7 +11,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// Storage traces, all of them lines of numbers, are told from each other.
+// Storage traces, all of which are lines of numbers, are distinguished.
 func TestStorageTracesAreTold(t *testing.T) {
 	for head, want := range map[string][]string{
 		"0,303567,3584,w,0.000000\n":                                    {"spc"},

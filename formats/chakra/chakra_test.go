@@ -75,7 +75,7 @@ func throughStore(t testing.TB, trace *dag.Trace) *dag.Trace {
 	return stored
 }
 
-// messages returns what a file of a rank holds.
+// messages returns the messages of a rank's file.
 func messages(t testing.TB, content []byte) File {
 	t.Helper()
 	s := source{name: "file", data: content}
@@ -106,7 +106,7 @@ func wire(f *File) []byte {
 	return b
 }
 
-// lines prints the ops of a rank, one a line, with what is not zero.
+// lines prints the ops of a rank, one per line, with their nonzero fields.
 func lines(r *dag.Rank) string {
 	var b strings.Builder
 	for i := range r.Kind {

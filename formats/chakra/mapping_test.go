@@ -140,7 +140,7 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// What cannot be understood is an error, unless it may be left out.
+// Invalid nodes are errors, unless lenient mode can skip them.
 func TestMisfits(t *testing.T) {
 	for _, c := range []struct {
 		node         Node
@@ -265,7 +265,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// membersOfOps prints who takes part in the collectives of each rank.
+// membersOfOps prints the members of the collectives of each rank.
 func membersOfOps(trace *dag.Trace) string {
 	var b strings.Builder
 	for rank := range trace.Ranks {

@@ -225,7 +225,7 @@ func normal(f File) string {
 	}()
 }
 
-// FuzzRead checks that what is read is sound, and is written in a way that is read as the same again.
+// FuzzRead checks that accepted input gives a valid trace, and that reading and writing it reproduces the trace.
 func FuzzRead(f *testing.F) {
 	for _, pattern := range []string{"testdata/*/*.et", "*/testdata/*.et"} {
 		names, err := filepath.Glob(pattern)
@@ -271,7 +271,7 @@ func FuzzReadJSON(f *testing.F) {
 	})
 }
 
-// checkRead reads a file and checks what comes of it.
+// checkRead reads a file and checks the result.
 func checkRead(t *testing.T, f *format.Format, content []byte, o format.ReadOptions) {
 	trace, err := f.Read([]*format.Input{input("x", content)}, o)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// vector is what manifest.json says of a file.
+// vector is the description of a file in manifest.json.
 type vector struct {
 	File      string          `json:"file"`
 	JSON      string          `json:"json"`
@@ -136,7 +136,7 @@ func checkJSON(t *testing.T, v vector, stored *dag.Trace, content []byte) {
 	}
 }
 
-// checkSound checks what every trace has that was read.
+// checkSound checks the invariants of every trace that was read.
 func checkSound(t testing.TB, trace *dag.Trace) {
 	t.Helper()
 	for rank := range trace.Ranks {
@@ -233,7 +233,7 @@ func waves(r *dag.Rank) [][]string {
 	return all
 }
 
-// What is wrong with a file is said, with its place.
+// Errors in a file state their position.
 func TestBad(t *testing.T) {
 	for _, c := range []struct{ name, want, lenient string }{
 		{"empty", "offset 0: frame: expected a trace, which begins with the metadata of its file, found an empty file", ""},
@@ -283,7 +283,7 @@ func TestNoMetadata(t *testing.T) {
 	}
 }
 
-// What looks bad, and is not, is read and written again.
+// Unusual but valid files are read and written unchanged.
 func TestOdd(t *testing.T) {
 	for _, c := range []struct{ name, want, warning, compat string }{
 		{"metadata_only", "", "", ""},
@@ -318,7 +318,7 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// Files in schemas of old become what the same trace is today.
+// Files in old schemas become the same traces as current files.
 func TestOldSchemas(t *testing.T) {
 	for name, want := range map[string]string{
 		"v0.0.1": `{}{"name":"c","type":"COMP_NODE","durationMicros":"5","attr":[{"name":"tensor_loc","uint64Val":"1"},` +

@@ -52,7 +52,7 @@ func foreignTrace() *dag.Trace {
 	return b.Trace()
 }
 
-// A trace of any other format becomes nodes that simulators take, and what is lost is counted.
+// A trace of another format becomes nodes that simulators accept, and its losses are counted.
 func TestWriteForeign(t *testing.T) {
 	trace := foreignTrace()
 	files := encode(t, &Format, trace)
@@ -128,7 +128,7 @@ func TestWriteForeign(t *testing.T) {
 	}
 }
 
-// warningsOf returns what writing a trace warns of.
+// warningsOf returns the warnings of writing a trace.
 func warningsOf(t *testing.T, trace *dag.Trace) string {
 	var warnings []string
 	err := Format.WriteFiles(func(string) (io.Writer, error) { return io.Discard, nil }, trace,
@@ -139,7 +139,7 @@ func warningsOf(t *testing.T, trace *dag.Trace) string {
 	return strings.Join(warnings, "\n")
 }
 
-// What ASTRA-sim does not run as it is meant is said, each once, but not of files that were so before.
+// Each kind of data that ASTRA-sim misinterprets causes one warning, unless it was in the files read.
 func TestWriteWarnings(t *testing.T) {
 	b := dag.NewBuilder(3)
 	for rank := range 2 {
@@ -197,7 +197,7 @@ func TestIdleRank(t *testing.T) {
 	}
 }
 
-// What the members of a collective state of its size in their own ways is one size in the files, of which the same
+// Members of a collective may state its size differently; the files have one size, which gives the same
 // messages come.
 func TestSizesOfRooted(t *testing.T) {
 	const x, n, root = 12, 3, 1
@@ -238,9 +238,9 @@ func TestSizesOfRooted(t *testing.T) {
 		}
 		want := "[]"
 		if c.received > 0 {
-			want = fmt.Sprint([]format.Loss{{What: "received sizes of collectives", Count: int64(c.received)}})
+			want = fmt.Sprint([]format.Loss{{Kind: "received sizes of collectives", Count: int64(c.received)}})
 		}
-		losses := slices.DeleteFunc(Format.Losses(trace), func(l format.Loss) bool { return l.What == "streams" })
+		losses := slices.DeleteFunc(Format.Losses(trace), func(l format.Loss) bool { return l.Kind == "streams" })
 		if got := fmt.Sprint(losses); got != want {
 			t.Errorf("%v: losses %s, want %s", c.subkind, got, want)
 		}
@@ -273,7 +273,7 @@ func loweredLines(t *testing.T, trace *dag.Trace) string {
 	return b.String()
 }
 
-// What no node can be is refused before anything is written.
+// Ops that no node can represent are refused before anything is written.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		op   dag.Op
@@ -377,7 +377,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// Merged traces keep what is known of each job's nodes.
+// Merged traces keep the data about each job's nodes.
 func TestMerged(t *testing.T) {
 	trace, err := Build([]File{{Nodes: []Node{{ID: 0, Type: CompNode, Attr: []Attr{Int64("x", 1)}}}}}, quiet, []string{"x"})
 	if err != nil {

@@ -81,7 +81,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// written returns what a trace is written as.
+// written returns the text of a written trace.
 func written(t *testing.T, trace *dag.Trace) string {
 	t.Helper()
 	var text strings.Builder

@@ -1,5 +1,5 @@
-// Package format is the contract between trace formats and the programs that use them: what a format supports
-// ([Format]), its inputs ([Input]), the losses of conversion ([Loss]) and errors in inputs ([SyntaxError]).
+// Package format is the contract between trace formats and the programs that use them: capabilities
+// ([Format]), inputs ([Input]), losses of conversion ([Loss]) and errors in inputs ([SyntaxError]).
 //
 // Every format is a package of its own that imports this package and dag, never another format.
 package format
@@ -137,16 +137,16 @@ func (e *MissingError) Error() string {
 
 // Loss is one kind of data that a format cannot represent, and the number of ops that have it.
 type Loss struct {
-	What  string // such as "release times", "durations rounded to whole nanoseconds"
+	Kind  string // such as "release times", "durations rounded to whole nanoseconds"
 	Count int64  // ops affected
 }
 
 // String returns the loss for a message: "12 ops: release times".
 func (l Loss) String() string {
 	if l.Count == 1 {
-		return "1 op: " + l.What
+		return "1 op: " + l.Kind
 	}
-	return fmt.Sprintf("%d ops: %s", l.Count, l.What)
+	return fmt.Sprintf("%d ops: %s", l.Count, l.Kind)
 }
 
 // SyntaxError reports where and why an input violates its format.

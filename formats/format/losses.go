@@ -12,7 +12,7 @@ type Losses []Loss
 // Add adds a kind of loss if count is not 0.
 func (l *Losses) Add(what string, count int64) {
 	if count > 0 {
-		*l = append(*l, Loss{What: what, Count: count})
+		*l = append(*l, Loss{Kind: what, Count: count})
 	}
 }
 

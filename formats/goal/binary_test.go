@@ -108,7 +108,7 @@ func TestBinaryErrors(t *testing.T) {
 	}
 }
 
-// TestBinaryLenient checks what a lenient reader merely warns of.
+// TestBinaryLenient checks the errors that a lenient reader turns into warnings.
 func TestBinaryLenient(t *testing.T) {
 	example := readFile(t, filepath.Join(vectors, "spec_example.bin"))
 	want := parseBinary(t, example)
@@ -192,7 +192,7 @@ func TestFirstErrorWins(t *testing.T) {
 	}
 }
 
-// TestVersion2 checks that the longer records of version 2 are told apart.
+// TestVersion2 checks that the longer records of version 2 are recognized.
 func TestVersion2(t *testing.T) {
 	v2 := func(nodes int) []byte {
 		section := sectionHead + indexSize*nodes + recordSizeV2*nodes
@@ -305,27 +305,27 @@ func TestLosses(t *testing.T) {
 	trace := b.Trace()
 	trace.Nodes = []int32{1, 0}
 	common := []format.Loss{
-		{What: "release times", Count: 1},
-		{What: "durations rounded to whole nanoseconds", Count: 1},
-		{What: "durations of sends and receives", Count: 1},
-		{What: "sizes of calcs", Count: 1},
-		{What: "received sizes", Count: 1},
-		{What: "tags below -1, written plus 4294967296 (receives with any tag match them)", Count: 1},
-		{What: "flops", Count: 1},
-		{What: "communicators", Count: 1},
-		{What: "jobs", Count: 1},
-		{What: "measured times", Count: 1},
-		{What: "attributes", Count: 1},
-		{What: "execution on the host", Count: 1},
-		{What: "network dimensions of collectives", Count: 1},
-		{What: "priorities", Count: 1},
-		{What: "the nodes that their ranks run on", Count: 3},
+		{Kind: "release times", Count: 1},
+		{Kind: "durations rounded to whole nanoseconds", Count: 1},
+		{Kind: "durations of sends and receives", Count: 1},
+		{Kind: "sizes of calcs", Count: 1},
+		{Kind: "received sizes", Count: 1},
+		{Kind: "tags below -1, written plus 4294967296 (receives with any tag match them)", Count: 1},
+		{Kind: "flops", Count: 1},
+		{Kind: "communicators", Count: 1},
+		{Kind: "jobs", Count: 1},
+		{Kind: "measured times", Count: 1},
+		{Kind: "attributes", Count: 1},
+		{Kind: "execution on the host", Count: 1},
+		{Kind: "network dimensions of collectives", Count: 1},
+		{Kind: "priorities", Count: 1},
+		{Kind: "the nodes that their ranks run on", Count: 3},
 	}
 	wantText := append(common[:len(common):len(common)],
-		format.Loss{What: "peers, tags and NICs of calcs", Count: 1},
-		format.Loss{What: "names that are not unique labels", Count: 1})
+		format.Loss{Kind: "peers, tags and NICs of calcs", Count: 1},
+		format.Loss{Kind: "names that are not unique labels", Count: 1})
 	wantBinary := append(common[:len(common):len(common)],
-		format.Loss{What: "names", Count: 2})
+		format.Loss{Kind: "names", Count: 2})
 	if got := Text.Losses(trace); !reflect.DeepEqual(got, wantText) {
 		t.Errorf("text: got %v", got)
 	}

@@ -185,7 +185,8 @@ func streamRanks(src *part, h *binaryHeader) (ranks []dag.Rank, used unitMax, er
 	return ranks, d.used, nil
 }
 
-// readRanks reads the ranks of a regular file in parallel. Of several errors, it returns that of the lowest rank.
+// readRanks reads the ranks of a regular file in parallel. If several have errors, it returns that of the lowest
+// rank.
 func readRanks(in *format.Input, h *binaryHeader) (ranks []dag.Rank, used unitMax, err error) {
 	ranks = make([]dag.Rank, len(h.ends))
 	type reader struct {

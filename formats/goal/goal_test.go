@@ -113,7 +113,7 @@ func asBinaryKeepsIt(t *dag.Trace) *dag.Trace {
 
 func loses(l []format.Loss, what string) bool {
 	for _, loss := range l {
-		if strings.Contains(loss.What, what) {
+		if strings.Contains(loss.Kind, what) {
 			return true
 		}
 	}
@@ -192,7 +192,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// referenceCase is a small text and what txt2bin does with it.
+// referenceCase is a small text and the result of txt2bin.
 type referenceCase struct {
 	Name    string `json:"name"`
 	Text    string `json:"text"`

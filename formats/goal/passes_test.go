@@ -20,7 +20,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// batched is a trace that is read in batches of some ranks. What a reader has returned is gone when it reads again.
+// batched is a trace that is read in batches of some ranks. The result of a reader is invalid after its next call.
 type batched struct {
 	dag.Source // of the trace in memory
 	batches    []dag.Batch

@@ -163,7 +163,7 @@ func TestUnits(t *testing.T) {
 		[...]int32{256, 255, 511, math.MaxInt32, math.MaxInt32, 255} {
 		t.Errorf("got %v", got)
 	}
-	want := []format.Loss{{What: "streams or NICs above 255, beyond the range of GOAL binaries and LogGOPSim", Count: 4}}
+	want := []format.Loss{{Kind: "streams or NICs above 255, beyond the range of GOAL binaries and LogGOPSim", Count: 4}}
 	if got := Text.Losses(trace); !reflect.DeepEqual(got, want) {
 		t.Errorf("got losses %v", got)
 	}
@@ -470,9 +470,9 @@ rank 1 {
 		t.Errorf("got\n%s", got)
 	}
 	wantLosses := []format.Loss{
-		{What: "durations rounded to whole nanoseconds", Count: 2},
-		{What: "tags below -1, written plus 4294967296 (receives with any tag match them)", Count: 1},
-		{What: "names that are not unique labels", Count: 3},
+		{Kind: "durations rounded to whole nanoseconds", Count: 2},
+		{Kind: "tags below -1, written plus 4294967296 (receives with any tag match them)", Count: 1},
+		{Kind: "names that are not unique labels", Count: 3},
 	}
 	if got := Text.Losses(trace); !reflect.DeepEqual(got, wantLosses) {
 		t.Errorf("got losses %v", got)

@@ -90,7 +90,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// A trace from elsewhere is written in the style of HPCC's generator, in the order of its times, and says what it loses.
+// A trace of another format is written in the style of HPCC's generator, in time order, and its losses are
+// reported.
 func TestWriteOthers(t *testing.T) {
 	b := dag.NewBuilder(4)
 	b.Rank(2).Add(dag.Op{Kind: dag.Send, Peer: 0, Bytes: 9, Tag: 5, Release: 2 * dag.Nanosecond})
@@ -116,7 +117,7 @@ func TestWriteOthers(t *testing.T) {
 	}
 }
 
-// A kept line that no longer says what the flow is, is not written.
+// A kept line that no longer matches its flow is not written.
 func TestStaleLine(t *testing.T) {
 	trace, _, err := flowtest.Read(&Format, "1\n0 1 3 100 10 1.5 \n", format.ReadOptions{})
 	if err != nil {

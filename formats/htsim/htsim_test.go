@@ -55,7 +55,7 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// What triggers make wait for what, in words: flow, "<" and the flows that the ops before it in the DAG are of.
+// The waits that triggers cause, in words: flow, "<" and the flows that the ops before it in the DAG are of.
 func TestShots(t *testing.T) {
 	for _, test := range []struct{ flows, triggers, want, warning string }{
 		{ // a barrier joins at the source of the flow that it starts
@@ -214,7 +214,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Dependencies of a trace from elsewhere become triggers where triggers can tell them.
+// Dependencies of a trace of another format become triggers if triggers can express them.
 func TestWriteOthers(t *testing.T) {
 	b := dag.NewBuilder(4)
 	first := b.Rank(0).Send(1, 100, 1)
@@ -261,7 +261,7 @@ trigger id 2 oneshot
 	}
 }
 
-// Triggers are made of dependencies where the trace is no longer what its lines say.
+// Triggers are derived from dependencies if the trace no longer matches its lines.
 func TestStaleLines(t *testing.T) {
 	trace, _, err := flowtest.Read(&Format, chain, format.ReadOptions{})
 	if err != nil {
@@ -278,7 +278,7 @@ func TestStaleLines(t *testing.T) {
 	}
 }
 
-// The connection matrices that htsim was run with come back byte for byte.
+// Reading and writing htsim's own connection matrices reproduces them byte for byte.
 func TestVectors(t *testing.T) {
 	folder := os.Getenv("TRACEDAG_VECTORS")
 	if folder == "" {

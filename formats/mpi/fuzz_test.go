@@ -61,7 +61,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkRank checks what every rank has that was read, even of a trace that cannot run to its end.
+// checkRank checks the invariants of every rank, even of a trace that cannot run to its end.
 func checkRank(t *testing.T, trace *dag.Trace, rank int) {
 	r := &trace.Ranks[rank]
 	if err := r.CheckReferences(); err != nil {

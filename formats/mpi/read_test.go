@@ -163,7 +163,7 @@ const (
 	end   = "MPI_Finalize:1000:-\n"
 )
 
-// What becomes of calls, rank 0 of two or more.
+// The conversion of calls, at rank 0 of two or more.
 func TestCalls(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"times to the picosecond": {
@@ -399,7 +399,7 @@ func TestCommunicators(t *testing.T) {
 	})
 }
 
-// Mistakes are errors that name the line; what can be left out is, with --lenient.
+// Errors name the line. Lenient mode skips those that allow it.
 func TestErrors(t *testing.T) {
 	const leftOut = "call: expected supported calls only (--lenient skips others), found "
 	for _, c := range []struct{ text, want string }{

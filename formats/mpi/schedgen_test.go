@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/formats/goal"
 )
 
-// expectation is a file that says what Schedgen makes of a trace.
+// expectation is a file with the schedule that Schedgen makes of a trace.
 type expectation struct {
 	Converter   string
 	Trace       string // rank 0's file
@@ -124,7 +124,7 @@ func binary(t *testing.T, trace *dag.Trace) []byte {
 	return out.Bytes()
 }
 
-// What Schedgen makes of traces, op for op.
+// The schedules that Schedgen makes of traces, op for op.
 func TestSchedgenVectors(t *testing.T) {
 	for _, folder := range vectorFolders(t) {
 		paths, err := filepath.Glob(filepath.Join(folder, "*.expected.json"))

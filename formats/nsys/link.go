@@ -47,8 +47,8 @@ func (r *report) link() error {
 }
 
 // linkByOrder matches the streams in annotations with the streams of the GPU one to one: the kinds of the calls on
-// one, in order, must equal the kinds of the kernels on the other. Of several matches, the stream called first
-// gets the stream that began first.
+// one, in order, must equal the kinds of the kernels on the other. If several match, the stream called first gets
+// the stream that began first.
 func (r *report) linkByOrder() error {
 	calls := make(map[annotationStream][]int32) // events
 	for i := range r.events {

@@ -110,7 +110,7 @@ func vectorFolders(t *testing.T) []string {
 	return folders
 }
 
-// TestVectors compares the trace of each vector with what was computed independently.
+// TestVectors compares the trace of each vector with an independently computed one.
 func TestVectors(t *testing.T) {
 	names := map[dag.Subkind]string{dag.Bcast: "Broadcast", dag.Reduce: "Reduce", dag.Allgather: "AllGather",
 		dag.ReduceScatter: "ReduceScatter", dag.Allreduce: "AllReduce"}

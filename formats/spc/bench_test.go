@@ -11,7 +11,8 @@ import (
 	"github.com/tracedag/tracedag/formats/store"
 )
 
-// financial returns so many records like those of an OLTP application: 24 units, often several at the same time.
+// financial returns the given number of records like those of an OLTP application: 24 units, often several at the
+// same time.
 func financial(records int) []byte {
 	random := rand.New(rand.NewPCG(1, 1))
 	var b bytes.Buffer
@@ -40,7 +41,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(benchmarkRecords)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
 }
 
-// BenchmarkToStore is what a conversion does, on one core.
+// BenchmarkToStore runs a conversion on one core.
 func BenchmarkToStore(b *testing.B) {
 	text := financial(benchmarkRecords)
 	b.SetBytes(int64(len(text)))

@@ -15,7 +15,7 @@ import (
 	"github.com/tracedag/tracedag/formats/store"
 )
 
-// readText reads a text, and returns what it warned of, too.
+// readText reads a text. It returns the warnings, too.
 func readText(text string, o format.ReadOptions) (*dag.Trace, string, error) {
 	var warnings strings.Builder
 	o.Warn = func(message string, args ...any) { fmt.Fprintf(&warnings, message+"\n", args...) }
@@ -117,7 +117,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Every malformed line is an error that says where and why, and can be skipped.
+// Every malformed line is an error with position and reason, and can be skipped.
 func TestMalformed(t *testing.T) {
 	const good = "0,1,512,R,1.000000\n"
 	for line, want := range map[string]string{
@@ -332,7 +332,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// Traces of other projects come back byte for byte.
+// Reading and writing traces of other projects reproduces them byte for byte.
 func TestForeign(t *testing.T) {
 	folder := os.Getenv("TRACEDAG_VECTORS")
 	if folder == "" {

@@ -50,7 +50,7 @@ func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 	return file.Bytes()
 }
 
-// replayed returns ranks without what a Reader leaves out.
+// replayed returns ranks without the fields that a Reader skips.
 func replayed(ranks []dag.Rank) []dag.Rank {
 	out := make([]dag.Rank, len(ranks))
 	for i, r := range ranks {
@@ -174,7 +174,7 @@ func TestReaderSchedules(t *testing.T) {
 	}
 }
 
-// What one batch has and others have not: columns, wide values, lists, ranks, ops.
+// Features that one batch has and others lack: columns, wide values, lists, ranks, ops.
 func TestReaderDifferentBatches(t *testing.T) {
 	b := dag.NewBuilder(9)
 	add := func(rank, ops int, op func(r *dag.RankBuilder, i int)) {
@@ -261,7 +261,7 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-// What is wrong in a batch is said as ReadRanks says it, and the reader reads other batches after it.
+// Errors in a batch are those of ReadRanks, and the reader reads other batches after them.
 func TestReaderErrors(t *testing.T) {
 	type row struct {
 		Kind   string  `parquet:"kind"`
@@ -299,7 +299,7 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// Readers do not share what they read into.
+// Readers do not share memory.
 func TestReadersAtOnce(t *testing.T) {
 	trace := family("stencil-jitter").trace(t, 100_000)
 	f, err := openBytes(encodeGroups(t, trace, 3000, false))

@@ -71,7 +71,7 @@ func encodeSource(tb testing.TB, s dag.Source) []byte {
 	return file.Bytes()
 }
 
-// What is written batch by batch has the bytes of what is written at once, however many cores there are.
+// Writing batch by batch gives the bytes of writing at once, on any number of cores.
 func TestWriteSource(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	traces := []*dag.Trace{{}, smallTrace(), family("stencil-jitter").trace(t, 600_000)}
@@ -127,7 +127,7 @@ func (m *marking) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Only a few batches are read before what was read is written.
+// Only a few batches are read ahead of writing.
 func TestWriteSourceReadsAhead(t *testing.T) {
 	const groups, groupRanks = 30, 2
 	trace := &dag.Trace{Ranks: make([]dag.Rank, groups*groupRanks)}

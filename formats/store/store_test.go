@@ -301,7 +301,7 @@ func TestRoundTripLongRank(t *testing.T) {
 	}
 }
 
-// The most compressible trace there is stays far within what a reader believes of a file of its size.
+// The most compressible trace stays far below the limits on the counts of a file of its size.
 func TestRoundTripConstant(t *testing.T) {
 	b := dag.NewBuilder(1)
 	for range 4 * maxGroupRows {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Where one of many files cannot be given its name, all are as they were.
+// If one of many files cannot be given its name, all files stay unchanged.
 func TestReplaceUndoes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	before := map[string]string{"a": "old a", "c": "old c", ".a.tmp": "new a", ".b.tmp": "new b", "stale": "old"}

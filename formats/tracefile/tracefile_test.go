@@ -27,7 +27,7 @@ var texts = format.Format{
 		}
 		return b.Trace(), err
 	},
-	Losses: func(t *dag.Trace) []format.Loss { return []format.Loss{{What: "all", Count: t.Ops()}} },
+	Losses: func(t *dag.Trace) []format.Loss { return []format.Loss{{Kind: "all", Count: t.Ops()}} },
 	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 		o.Warn("a warning")
 		_, err := io.WriteString(w, "plain")

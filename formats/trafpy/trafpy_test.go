@@ -175,7 +175,7 @@ func TestWriteOthers(t *testing.T) {
 	}
 }
 
-// A kept number that no longer says what the flow is, is not written.
+// A kept number that no longer matches its flow is not written.
 func TestStaleNumber(t *testing.T) {
 	trace, _, err := flowtest.Read(&CSV, row("0,a,0,1,1,0.5,1,0\n1,b,0,1,2.00,1.50,1,1\n"), format.ReadOptions{})
 	if err != nil {

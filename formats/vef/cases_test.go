@@ -287,8 +287,8 @@ func TestDependencies(t *testing.T) {
 			t.Errorf("%s: wrote\n%sexpected\n%s", name, got, c.want)
 		}
 		lost := losses(trace)
-		if c.lost == "" && len(lost) > 0 && lost[0].What != "tags" || c.lost != "" && (len(lost) == 0 ||
-			!strings.Contains(lost[0].What, c.lost)) {
+		if c.lost == "" && len(lost) > 0 && lost[0].Kind != "tags" || c.lost != "" && (len(lost) == 0 ||
+			!strings.Contains(lost[0].Kind, c.lost)) {
 			t.Errorf("%s: losses %v, expected %q", name, lost, c.lost)
 		}
 	}
@@ -397,7 +397,7 @@ func TestForeignAttributes(t *testing.T) {
 	r.Add(dag.Op{Attrs: selfRecvAttrs}, 1, 0)
 	trace := b.Trace()
 	lost := losses(trace)
-	if text := writeDAG(t, trace); text != "" || len(lost) != 1 || lost[0] != (format.Loss{What: "attributes", Count: 3}) {
+	if text := writeDAG(t, trace); text != "" || len(lost) != 1 || lost[0] != (format.Loss{Kind: "attributes", Count: 3}) {
 		t.Errorf("wrote %q, losses %v", text, lost)
 	}
 }

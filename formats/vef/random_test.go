@@ -303,7 +303,7 @@ func TestRandomTraces(t *testing.T) {
 
 // hidden reports whether the only loss is that of roots that VEF cannot show.
 func hidden(lost []format.Loss) bool {
-	return len(lost) == 1 && strings.HasPrefix(lost[0].What, "roots of collectives without content")
+	return len(lost) == 1 && strings.HasPrefix(lost[0].Kind, "roots of collectives without content")
 }
 
 func times(start map[string]dag.Time) []dag.Time {
@@ -420,7 +420,7 @@ func randomTrace(rng *rand.Rand) *dag.Trace {
 	return b.Trace()
 }
 
-// TestRandomDAGs: what is written of any trace runs on the ideal timeline as the trace does.
+// TestRandomDAGs: every written trace has the ideal timeline of the original.
 func TestRandomDAGs(t *testing.T) {
 	written := 0
 	for seed := range uint64(3000) {

@@ -47,7 +47,7 @@ func mustWrite(t testing.TB, trace *dag.Trace) []byte {
 	return out.Bytes()
 }
 
-// expectation is what the vectors say of a plain trace.
+// expectation is the expected result for a plain trace of the vectors.
 type expectation struct {
 	facts
 	Start    map[string]dag.Time `json:"ideal_start_ps"`

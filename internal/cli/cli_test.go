@@ -62,7 +62,7 @@ func lines(name, ending string, binary bool) format.Format {
 				}
 			}
 			if released > 0 {
-				losses = append(losses, format.Loss{What: "release times", Count: released})
+				losses = append(losses, format.Loss{Kind: "release times", Count: released})
 			}
 			return losses
 		}

@@ -54,7 +54,7 @@ var pages = format.Format{
 	Read:    readPages,
 	Losses: func(t *dag.Trace) []format.Loss {
 		if t.Ranks[0].Release != nil {
-			return []format.Loss{{What: "release times", Count: 1}}
+			return []format.Loss{{Kind: "release times", Count: 1}}
 		}
 		return nil
 	},

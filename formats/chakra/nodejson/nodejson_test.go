@@ -13,7 +13,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// record is a File that writes down what it is given.
+// record is a File that records its input.
 type record struct {
 	lines []string
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// collect makes a trace of records, and returns what it warned of.
+// collect builds a trace from records, and returns its warnings.
 func collect(t *testing.T, o Options, records []Record) (*dag.Trace, string) {
 	t.Helper()
 	var warnings strings.Builder

@@ -23,7 +23,7 @@ import (
 	"github.com/tracedag/tracedag/internal/golden"
 )
 
-// parse parses a whole trace, as long as its header is what it should be.
+// parse parses a whole trace with a valid header.
 func parse(file, text string, o format.ReadOptions) (*Model, error) {
 	var lines []Line
 	for i, line := range strings.Split(text, "\n") {
@@ -252,7 +252,7 @@ func TestErrors(t *testing.T) {
 const layer = "COMPUTE_MS 1 NEGOTIATION_LOOP_MS 1 GATV_BYTES 60 GATV_TOTAL_BYTES 60 GATV_PROB 0.5 BCAST_BYTES 10 " +
 	"ARED_KBYTES 1"
 
-// TestSpelling: what may be written in more than one way.
+// TestSpelling reads alternative spellings.
 func TestSpelling(t *testing.T) {
 	certain := strings.Replace(strings.Replace(layer, "0.5", "1", 1), "COMPUTE_MS 1", "COMPUTE_MS 0.000000002", 1)
 	for text, want := range map[string]string{
@@ -277,7 +277,7 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
-// TestSizeFile: the file is looked for beside the trace, and its stated mean is held against its sizes.
+// TestSizeFile: the file is searched beside the trace, and its stated mean is compared with its sizes.
 func TestSizeFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "sizes"), []byte("120\n50 0.5\n150 1\n"), 0o666); err != nil {
