@@ -7,6 +7,7 @@ package collective
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/rankwise"
@@ -84,6 +85,15 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	return s, nil
 }
 
+// typeNames returns the names of Types with commas between them.
+func typeNames() string {
+	var names []string
+	for _, t := range Types() {
+		names = append(names, t.String())
+	}
+	return strings.Join(names, ", ")
+}
+
 func (p *Params) check() error {
 	known := false
 	for _, t := range Types() {
@@ -91,7 +101,7 @@ func (p *Params) check() error {
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("type is %q, expected one of %v", p.Type, Types())
+		return fmt.Errorf("type is %q, expected one of %s", p.Type, typeNames())
 	case p.Size < 0 || p.Size > maxSize:
 		return fmt.Errorf("size is %d, expected 0..%d", p.Size, int64(maxSize))
 	case p.Ranks < 1 || p.Ranks > maxRanks:

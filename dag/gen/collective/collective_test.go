@@ -129,7 +129,7 @@ func TestSizes(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(p *Params){
-		`type is "gatherv", expected one of [allreduce`: func(p *Params) { p.Type = dag.Gatherv },
+		`type is "gatherv", expected one of allreduce, `: func(p *Params) { p.Type = dag.Gatherv },
 		`type is ""`:                          func(p *Params) { p.Type = dag.NoSubkind },
 		"size is -1":                          func(p *Params) { p.Size = -1 },
 		"size is 9223372036854775807":         func(p *Params) { p.Size = math.MaxInt64 },

@@ -11,13 +11,13 @@ import (
 
 // Curve is a distribution of message sizes.
 type Curve struct {
-	Name string // of the workload or the file
-	law  *openloop.Steps
+	Name  string // of the workload or the file
+	steps *openloop.Steps
 }
 
 // Mean returns the mean size in bytes.
 func (c *Curve) Mean() float64 {
-	return c.law.Mean()
+	return c.steps.Mean()
 }
 
 // workloads are the published distributions: name, alias (Homa's number, if it has one) and table.
@@ -53,7 +53,7 @@ func Workload(name string) (*Curve, bool) {
 }
 
 func newCurve(name string, table *sizes.Curve) *Curve {
-	return &Curve{Name: name, law: openloop.NewSteps(table.Distinct())}
+	return &Curve{Name: name, steps: openloop.NewSteps(table.Distinct())}
 }
 
 // ReadCurve reads a distribution, and the mean that the file states for it, 0 if it states none.

@@ -65,7 +65,7 @@ func (p *Params) workload(seed int64) (openloop.Workload, error) {
 		Tasks:    p.Tasks,
 		Messages: p.Messages,
 		Clock:    p.Clock,
-		Classes:  []openloop.Class{{Share: 1, Sizes: p.Sizes.law, Destination: p.Destination}},
+		Classes:  []openloop.Class{{Share: 1, Sizes: p.Sizes.steps, Destination: p.Destination}},
 		Seed:     seed,
 		Context:  p.Context,
 	}

@@ -173,12 +173,12 @@ func TestCurves(t *testing.T) {
 		for _, p := range want.Points {
 			u := math.Ldexp(p[1], 62)
 			if k := uint64(u); k > 0 { // the last number that is not above the cumulative probability
-				if got := c.law.Draw((k - 1) << 2); float64(got) > p[0] {
+				if got := c.steps.Draw((k - 1) << 2); float64(got) > p[0] {
 					t.Errorf("%s: size %d at probability %v, want at most %v", name, got, p[1], p[0])
 				}
 			}
 			if k := uint64(u); k < 1<<62 {
-				if got := c.law.Draw(k << 2); float64(got) <= p[0] {
+				if got := c.steps.Draw(k << 2); float64(got) <= p[0] {
 					t.Errorf("%s: size %d above probability %v, want more than %v", name, got, p[1], p[0])
 				}
 			}
@@ -299,7 +299,7 @@ func FuzzReadCurve(f *testing.F) {
 			return
 		}
 		for _, uniform := range []uint64{0, 1, 1 << 32, 1 << 63, math.MaxUint64} {
-			if size := c.law.Draw(uniform); size < 0 || size > openloop.MaxBytes {
+			if size := c.steps.Draw(uniform); size < 0 || size > openloop.MaxBytes {
 				t.Errorf("size %d", size)
 			}
 		}
@@ -323,7 +323,7 @@ func TestRefused(t *testing.T) {
 	}
 	p := Default()
 	p.Load = math.SmallestNonzeroFloat64
-	if _, err := NewSource(p, 1); err == nil || !strings.Contains(err.Error(), "messages is 2000000, expected so few") {
+	if _, err := NewSource(p, 1); err == nil || !strings.Contains(err.Error(), "messages is 2000000, expected fewer") {
 		t.Errorf("hardly any load: %v", err)
 	}
 }

@@ -108,7 +108,7 @@ func ReadSizes(name string, r io.Reader, warn func(message string, args ...any))
 		return nil, err
 	}
 	if stated > 0 && math.Abs(stated-c.Mean()) > c.Mean()/100 {
-		warn("%s: states a mean of %v bytes, but its sizes have %.7g", name, stated, c.Mean())
+		warn("%s: states a mean of %v bytes, but the mean of its sizes is %.7g", name, stated, c.Mean())
 	}
 	return c, nil
 }

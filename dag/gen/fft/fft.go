@@ -10,6 +10,7 @@ package fft
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/rankwise"
@@ -60,7 +61,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	}
 	total := int64(ops) * int64(p.Iterations)
 	s, err := rankwise.NewSource(rankwise.Model{
-		Title: fmt.Sprintf("fft, size %v, %d x %d ranks, %d iterations", p.Size, p.Rows, p.Columns, p.Iterations),
+		Title: fmt.Sprintf("fft, size %s, %d x %d ranks, %d iterations", p.size(), p.Rows, p.Columns, p.Iterations),
 		Ranks: p.Rows * p.Columns,
 		Comms: p.comms(),
 		Kinds: []dag.Kind{dag.Calc, dag.Coll},
@@ -79,7 +80,7 @@ func (p *Params) check() error {
 	}
 	for _, n := range p.Size {
 		if n < 1 || n > maxSide || n&(n-1) != 0 {
-			return fmt.Errorf("size is %v, expected powers of two up to %d", p.Size, maxSide)
+			return fmt.Errorf("size is %s, expected powers of two up to %d", p.size(), maxSide)
 		}
 	}
 	for _, n := range []int{p.Rows, p.Columns} {
@@ -90,21 +91,26 @@ func (p *Params) check() error {
 	rows, columns := int64(p.Rows), int64(p.Columns)
 	switch {
 	case len(p.Size) == 2 && rows*columns > min(p.Size[0], p.Size[1]):
-		return fmt.Errorf("grid is %d x %d, expected no more ranks than elements along any dimension of %v", rows,
-			columns, p.Size)
+		return fmt.Errorf("grid is %d x %d, expected no more ranks than elements along any dimension of %s", rows,
+			columns, p.size())
 	case len(p.Size) == 3 && (rows > min(p.Size[0], p.Size[1]) || columns > min(p.Size[1], p.Size[2])):
-		return fmt.Errorf("grid is %d x %d, expected no more rows than elements along the first two dimensions of %v, "+
-			"and columns along the last two", rows, columns, p.Size)
+		return fmt.Errorf("grid is %d x %d, expected no more rows than elements along the first two dimensions of %s, "+
+			"and columns along the last two", rows, columns, p.size())
 	case p.ElementBytes < 1 || p.ElementBytes > maxElementBytes:
 		return fmt.Errorf("element bytes is %d, expected 1..%d", p.ElementBytes, maxElementBytes)
 	case p.block() > maxBytes/p.ElementBytes:
-		return fmt.Errorf("size is %v, expected at most %d bytes a rank", p.Size, int64(maxBytes))
+		return fmt.Errorf("size is %s, expected at most %d bytes per rank", p.size(), int64(maxBytes))
 	case p.FlopRate < 1:
 		return fmt.Errorf("flop rate is %d, expected 1 or more", p.FlopRate)
 	case p.Iterations < 1 || p.Iterations > maxIterations:
 		return fmt.Errorf("iterations is %d, expected 1..%d", p.Iterations, maxIterations)
 	}
 	return nil
+}
+
+// size returns the elements along each dimension as the flag takes them, such as "512x512".
+func (p *Params) size() string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Size), "[]"), " ", "x")
 }
 
 // block returns the number of elements per rank, less than 2^62: all numbers are powers of two.

@@ -100,7 +100,7 @@ func (p *Params) workload(seed int64) (openloop.Workload, error) {
 	}
 	if !(math.Abs(sum-100) <= 0.01+1e-9) { // three times 33.33 is accepted, whatever its last bit
 		return w, &openloop.ParamError{
-			Param: "class", Found: fmt.Sprintf("%.7g %% of the flows in all", sum), Expected: "100 %",
+			Param: "class", Found: fmt.Sprintf("%.7g %% of the flows in total", sum), Expected: "100 %",
 		}
 	}
 	if err := openloop.InRange("clock", p.Clock, 1, dag.MaxTime/2); err != nil {

@@ -155,21 +155,21 @@ func TestAllAtOnce(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for want, vary := range map[string]func(*Params){
-		"tasks is 1, expected 2..":                              func(p *Params) { p.Tasks = 1 },
-		"messages is -1, expected 0..":                          func(p *Params) { p.Messages = -1 },
-		"clock is 0s, expected":                                 func(p *Params) { p.Clock = 0 },
-		"time is 0, expected 1..":                               func(p *Params) { p.Ticks = 0 },
-		"time is 9223372036854775807, expected 1..":             func(p *Params) { p.Ticks = math.MaxInt64 },
-		"class 1: min is 0 KB, expected 1..":                    func(p *Params) { p.Classes[1].MinKB = 0 },
-		"class 0: max is 0 KB, expected 1..":                    func(p *Params) { p.Classes[0].MaxKB = 0 },
-		"class 0: max is 9223372036854775807 KB, expected":      func(p *Params) { p.Classes[0].MaxKB = math.MaxInt64 },
-		"class 1: percent is -1, expected 0..100":               func(p *Params) { p.Classes[1].Percent = -1 },
-		"class 1: percent is NaN, expected 0..100":              func(p *Params) { p.Classes[1].Percent = math.NaN() },
-		"class is 100.02 % of the flows in all, expected 100 %": func(p *Params) { p.Classes[1].Percent = 20.02 },
-		"class is 0 % of the flows in all, expected 100 %":      func(p *Params) { p.Classes = nil },
-		"clock is 1ns, expected so short that":                  func(p *Params) { p.Messages, p.Ticks = 1e12, 1 },
-		"gauss-sigma-frac is 0, expected above 0":               func(p *Params) { p.Classes[1].Destination.Sigma = 0 },
-		"messages is 1000000000000, expected so few that none":  func(p *Params) { p.Messages, p.Ticks = 1e12, 1e12 },
+		"tasks is 1, expected 2..":                                func(p *Params) { p.Tasks = 1 },
+		"messages is -1, expected 0..":                            func(p *Params) { p.Messages = -1 },
+		"clock is 0s, expected":                                   func(p *Params) { p.Clock = 0 },
+		"time is 0, expected 1..":                                 func(p *Params) { p.Ticks = 0 },
+		"time is 9223372036854775807, expected 1..":               func(p *Params) { p.Ticks = math.MaxInt64 },
+		"class 1: min is 0 KB, expected 1..":                      func(p *Params) { p.Classes[1].MinKB = 0 },
+		"class 0: max is 0 KB, expected 1..":                      func(p *Params) { p.Classes[0].MaxKB = 0 },
+		"class 0: max is 9223372036854775807 KB, expected":        func(p *Params) { p.Classes[0].MaxKB = math.MaxInt64 },
+		"class 1: percent is -1, expected 0..100":                 func(p *Params) { p.Classes[1].Percent = -1 },
+		"class 1: percent is NaN, expected 0..100":                func(p *Params) { p.Classes[1].Percent = math.NaN() },
+		"class is 100.02 % of the flows in total, expected 100 %": func(p *Params) { p.Classes[1].Percent = 20.02 },
+		"class is 0 % of the flows in total, expected 100 %":      func(p *Params) { p.Classes = nil },
+		"clock is 1ns, expected shorter":                          func(p *Params) { p.Messages, p.Ticks = 1e12, 1 },
+		"gauss-sigma-frac is 0, expected above 0":                 func(p *Params) { p.Classes[1].Destination.Sigma = 0 },
+		"messages is 1000000000000, expected fewer, with at most": func(p *Params) { p.Messages, p.Ticks = 1e12, 1e12 },
 	} {
 		p := Default()
 		p.Messages = 1000

@@ -37,7 +37,7 @@ type Level struct {
 	Level              int     `json:"level"`
 	Mean               float64 `json:"mean"`                 // edges explored by all processes: eq. 4
 	Sigma              float64 `json:"sigma"`                // standard deviation of that: eq. 16
-	MeanTruncated      float64 `json:"mean_truncated"`       // the mean, at most the edges that earlier levels left
+	MeanTruncated      float64 `json:"mean_truncated"`       // the mean, at most the remaining edges
 	QueriesPerProcess  float64 `json:"queries_per_process"`  // eq. 1 of the truncated mean
 	Destinations       float64 `json:"destinations"`         // eq. 2
 	MessagesPerProcess float64 `json:"messages_per_process"` // eq. 3
@@ -53,7 +53,7 @@ func Describe(p Params, seed int64, byteTime float64) (*Description, error) {
 		Scale: p.Scale, EdgeFactor: p.EdgeFactor, Nodes: p.Nodes, Coalescing: p.Coalescing, Eq7: p.Eq7.String(),
 		HIntDiv: p.HIntDiv, TotalEdges: p.totalEdges(), RootProcess: root, RootDegree: p.rootDegree(degree),
 	}
-	w := p.law(degree)
+	w := p.equations(degree)
 	left, n := float64(d.TotalEdges), float64(p.Nodes)
 	for l := range p.MaxLevels {
 		level := Level{Level: l, Mean: float64(degree)}

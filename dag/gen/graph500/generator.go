@@ -88,7 +88,7 @@ func (c *Config) Params() param.Set {
 // Source returns the trace.
 func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	if c.json || c.link != nil {
-		return nil, errors.New("--json and --link are for --print-model")
+		return nil, errors.New("--json and --link need --print-model")
 	}
 	p := c.model
 	p.Context = env.OrEmpty().Context

@@ -2,7 +2,7 @@
 // al., "A scalable synthetic traffic model of Graph500 for computer networks analysis": for every level of the search
 // messages from each process to uniformly drawn others, notices of its end, and an all-reduce.
 //
-// docs/reference/generators/graph500.md has the rules, and their sources: the paper or its reference program.
+// docs/reference/generators/graph500.md has the rules and their sources, the paper or its reference program.
 package graph500
 
 import (

@@ -155,7 +155,7 @@ func (p *Params) check() error {
 	case p.ConsumeMin < 0 || p.ConsumeMin > maxTime:
 		return fmt.Errorf("consume-min is %v, expected 0s..%v", p.ConsumeMin, maxTime)
 	case int64(p.QueryTime) > int64(dag.MaxTime)/64/p.Coalescing:
-		return fmt.Errorf("query-time is %v and coalescing %d, expected a message to take %v at most",
+		return fmt.Errorf("query-time is %v and coalescing %d, expected at most %v per message",
 			p.QueryTime, p.Coalescing, dag.MaxTime/64)
 	case !(p.Variation >= 0 && p.Variation <= 1):
 		return fmt.Errorf("variation is %v, expected 0..1", p.Variation)

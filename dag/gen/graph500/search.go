@@ -44,8 +44,8 @@ func newSearch(p *Params, seed int64) *search {
 	s.levels = append(s.levels, make([]amount, n))
 	s.levels[0][s.root] = amount{first, max(1, messagesOf(first, p.Nodes, p.Coalescing))}
 	left := all - first
-	w := p.law(s.rootDegree)
-	for level := 1; s.goesOn(level, left, all); level++ {
+	w := p.equations(s.rootDegree)
+	for level := 1; s.continues(level, left, all); level++ {
 		mean := min(w.mean(level), math.Ceil(float64(left)/share))
 		// Beyond the fitted scales and edge factors, sigma is unbounded.
 		sigma := p.Variation * min(w.sigma(level), 4*float64(total))
@@ -61,8 +61,8 @@ func newSearch(p *Params, seed int64) *search {
 	return s
 }
 
-// goesOn reports whether another level follows, given the rest of all queries.
-func (s *search) goesOn(level int, left, all int64) bool {
+// continues reports whether another level follows, given the remaining and the total number of queries.
+func (s *search) continues(level int, left, all int64) bool {
 	const earliest = 5 // the first level after which a rest may remain
 	return left > 0 && level < s.p.MaxLevels &&
 		(level <= earliest || float64(left) > s.p.Rest*float64(all))
@@ -81,7 +81,7 @@ func (p *Params) drawRoot(seed int64) (process int, degree int64) {
 
 // drawRootDegree draws the degree of a root: eq. 18 and 19.
 func (p *Params) drawRootDegree(r *rand.Rand) int64 {
-	mu, sigma := rootDegreeLaw(p.Scale)
+	mu, sigma := rootDegreeDistribution(p.Scale)
 	degree := math.Ceil(math.Exp(mu + sigma*r.NormFloat64()))
 	return int64(min(max(degree, 1), float64(p.totalEdges())))
 }

@@ -38,7 +38,7 @@ func TestTotals(t *testing.T) {
 	levels := 0
 	for _, f := range profiles(t) {
 		p := f.params()
-		w := p.law(f.Dr)
+		w := p.equations(f.Dr)
 		for l := 1; l < len(f.Levels); l++ {
 			if w.sigma(l) > 0.2*f.Levels[l] || f.Levels[l] < 1e-3*f.TotalEdges {
 				continue
@@ -119,7 +119,7 @@ func TestEnd(t *testing.T) {
 		{1, 100, 0, 1, false},
 	} {
 		p.Rest, p.MaxLevels = c.rest, c.maxLevels
-		if got := s.goesOn(c.level, c.left, 100); got != c.want {
+		if got := s.continues(c.level, c.left, 100); got != c.want {
 			t.Errorf("level %d with %d of 100 left: %v", c.level, c.left, got)
 		}
 	}

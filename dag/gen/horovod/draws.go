@@ -42,16 +42,16 @@ func (d *draws) announcement(l *Layer) int64 {
 	return max(1, int64(math.Round(mean)))
 }
 
-// timeLaw is a distribution of times: normal with the given mean and deviation, drawn again until positive, and rounded
+// timeDistribution is a distribution of times: normal with the given mean and deviation, drawn again until positive, and rounded
 // to a multiple of step, itself a multiple of tick, the resolution of the clock. All are in picoseconds.
-type timeLaw struct {
+type timeDistribution struct {
 	mean, deviation float64
 	step, tick      float64
 }
 
-// timeLaw returns the distribution of times with the given mean.
-func (p *Params) timeLaw(mean dag.Time) timeLaw {
-	t := timeLaw{mean: float64(mean), deviation: p.Jitter * float64(mean), tick: float64(p.tick())}
+// timeDistribution returns the distribution of times with the given mean.
+func (p *Params) timeDistribution(mean dag.Time) timeDistribution {
+	t := timeDistribution{mean: float64(mean), deviation: p.Jitter * float64(mean), tick: float64(p.tick())}
 	t.step = float64(p.TimeStep)
 	if p.TimeStep == 0 {
 		t.step = t.tick * roundDown(t.deviation/t.tick/stepsPerDeviation)
@@ -85,7 +85,7 @@ func roundDown(x float64) float64 {
 }
 
 // draw returns a time. Without a deviation it takes nothing from the stream.
-func (t *timeLaw) draw(stream *rand.Rand) dag.Time {
+func (t *timeDistribution) draw(stream *rand.Rand) dag.Time {
 	ps := t.mean
 	for t.deviation > 0 {
 		if ps = t.mean + float64(t.deviation*stream.NormFloat64()); ps > 0 {

@@ -65,7 +65,7 @@ func (c *Config) Params() param.Set {
 	)
 }
 
-// useListing sets the parameters that the published example has different defaults for.
+// useListing sets the parameters whose values in the published example differ from the defaults.
 func (c *Config) useListing() error {
 	if c.listing {
 		p, l := &c.model, Listing()
@@ -132,7 +132,7 @@ func parseOverrides(p *Params, texts []string) (map[int]Layer, error) {
 			return nil, fmt.Errorf("--layer: expected LAYER:FLAG=VALUE,..., found %q", text)
 		}
 		if given[id] {
-			return nil, fmt.Errorf("--layer: layer %d is there twice", id)
+			return nil, fmt.Errorf("--layer: layer %d is listed twice", id)
 		}
 		given[id] = true
 		l, differs := p.Overrides[id]

@@ -24,8 +24,8 @@ func opsOf[N int64 | float64](iterations N) N {
 	return 2 + 5*iterations - 1 // compute, allreduce; four collectives and a wait per iteration, no last wait
 }
 
-// negotiate returns the number of iterations of the negotiation of each layer of each batch: that of the worker which
-// is ready last.
+// negotiate returns the number of iterations of the negotiation of each layer of each batch: that of the
+// last ready worker.
 func negotiate(p *Params, seed int64) ([]int64, error) {
 	iterations := make([]int64, p.Batches*p.Layers)
 	err := par.Each(p.Workers, func(w int) error {

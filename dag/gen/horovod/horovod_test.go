@@ -314,7 +314,7 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// TestTimes checks the laws of times: mean and deviation within 0.1 % in spite of the rounding, and the step.
+// TestTimes checks the distributions of times: mean and deviation within 0.1 % in spite of the rounding, and the step.
 func TestTimes(t *testing.T) {
 	for _, test := range []struct {
 		mean, clock, step dag.Time
@@ -333,12 +333,12 @@ func TestTimes(t *testing.T) {
 		{mean: 1500 * dag.Microsecond, jitter: 0.001, want: 200 * dag.Nanosecond},
 	} {
 		p := Params{Jitter: test.jitter, Clock: test.clock, TimeStep: test.step}
-		law := p.timeLaw(test.mean)
+		times := p.timeDistribution(test.mean)
 		stream := newDraws(1, 0, test.jitter).loop
 		const n = 4_000_000
 		sum, squares := 0.0, 0.0
 		for range n {
-			d := law.draw(stream)
+			d := times.draw(stream)
 			if d <= 0 || d%test.want != 0 {
 				t.Fatalf("%+v: %v is not a multiple of the step", test, d)
 			}
@@ -347,8 +347,8 @@ func TestTimes(t *testing.T) {
 			squares += x * x
 		}
 		mean, deviation := sum/n, math.Sqrt(squares/n-(sum/n)*(sum/n))/test.jitter
-		if dag.Time(law.step) != test.want {
-			t.Errorf("%+v: step %v", test, dag.Time(law.step))
+		if dag.Time(times.step) != test.want {
+			t.Errorf("%+v: step %v", test, dag.Time(times.step))
 		}
 		if math.Abs(mean) > 0.001 || math.Abs(deviation-1) > 0.001+4/math.Sqrt(2*n) {
 			t.Errorf("%+v: mean off by %v of it, deviation %v of the one asked for", test, mean, deviation)
@@ -359,11 +359,11 @@ func TestTimes(t *testing.T) {
 // TestSmallTimes: a time that rounds to nothing has the resolution of the clock, and takes a tick at least.
 func TestSmallTimes(t *testing.T) {
 	p := Params{Jitter: 1, TimeStep: 100 * dag.Nanosecond}
-	law := p.timeLaw(150 * dag.Nanosecond)
+	times := p.timeDistribution(150 * dag.Nanosecond)
 	stream := newDraws(1, 0, p.Jitter).loop
 	small := 0
 	for range 10_000 {
-		d := law.draw(stream)
+		d := times.draw(stream)
 		if d <= 0 || d%dag.Nanosecond != 0 || d > 50*dag.Nanosecond && d%p.TimeStep != 0 {
 			t.Fatal(d)
 		}
@@ -375,8 +375,8 @@ func TestSmallTimes(t *testing.T) {
 		t.Errorf("%d times below half a step, expected about a tenth", small)
 	}
 	p = Params{Jitter: 0.1, Clock: dag.Microsecond}
-	law = p.timeLaw(3 * dag.Nanosecond)
-	if d := law.draw(stream); d != dag.Microsecond {
+	times = p.timeDistribution(3 * dag.Nanosecond)
+	if d := times.draw(stream); d != dag.Microsecond {
 		t.Errorf("%v, expected a tick", d)
 	}
 }
@@ -569,7 +569,7 @@ func TestRefused(t *testing.T) {
 		{func(p *Params) { p.Overrides = map[int]Layer{2: {}} },
 			"layer 2: compute time is 0s, expected 1ps"},
 		{func(p *Params) { p.Layer.GathervProbability = 1e-9 },
-			"about 3e+11 ops a rank, expected at most 67108864: fewer batches or l"},
+			"about 3e+11 ops per rank, expected at most 67108864: fewer batches or l"},
 	} {
 		p := Default()
 		test.change(&p)

@@ -15,7 +15,7 @@ import (
 type Params struct {
 	Workers   int           // data-parallel workers, one per rank, the first of them also the master; 2..2^24
 	Batches   int           // 1 or more
-	Layers    int           // layers of the network, each reduced by itself; 1 or more
+	Layers    int           // layers of the network, each reduced separately; 1 or more
 	Layer     Layer         // of every layer
 	Overrides map[int]Layer // of the layers, numbered from 0, that differ
 	Jitter    float64       // standard deviation of every drawn time and size as a part of its mean; 0..1
@@ -40,7 +40,7 @@ type Layer struct {
 }
 
 // Listing returns the run of the published example, listing 8 of the paper. The paper does not state workers, batches
-// and layers: these are ours.
+// and layers: these are values of this package.
 func Listing() Params {
 	p := Params{
 		Workers: 128,
@@ -172,7 +172,7 @@ func (p *Params) checkLength() error {
 		batch += ops(p.layer(i))
 	}
 	if total := batch * float64(p.Batches); total > maxOps {
-		return fmt.Errorf("about %.3g ops a rank, expected at most %d: fewer batches or layers, a higher gatherv "+
+		return fmt.Errorf("about %.3g ops per rank, expected at most %d: fewer batches or layers, a higher gatherv "+
 			"probability or a smaller part of gatherv total bytes to gatherv bytes would do", total, maxOps)
 	}
 	return nil

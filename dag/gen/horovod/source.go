@@ -32,7 +32,7 @@ func NewSource(p Params, seed int64) (*Source, error) {
 		ops += opsOf(n)
 	}
 	if ops > maxOps {
-		return nil, fmt.Errorf("horovod: %d ops a rank, expected at most %d", ops, maxOps)
+		return nil, fmt.Errorf("horovod: %d ops per rank, expected at most %d", ops, maxOps)
 	}
 	s.ops = int(ops)
 	if s.received, err = announcedBytes(&p, seed, s.iterations); err != nil {
@@ -73,7 +73,7 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 	var ranks []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		if b.First < 0 || b.Last > s.p.Workers || b.First > b.Last {
-			return nil, fmt.Errorf("horovod: ranks %d to %d of %d", b.First, b.Last-1, s.p.Workers)
+			return nil, fmt.Errorf("horovod: no batch of ranks %d to %d in a trace of %d ranks", b.First, b.Last-1, s.p.Workers)
 		}
 		n := b.Last - b.First
 		for len(ranks) < n {
@@ -144,8 +144,8 @@ func (s *Source) fill(r *dag.Rank, w int) {
 	}
 	for i, n := range s.iterations {
 		l := s.p.layer(i % s.p.Layers)
-		wait := s.p.timeLaw(l.NegotiationLoop)
-		compute := s.p.timeLaw(l.Compute)
+		wait := s.p.timeDistribution(l.NegotiationLoop)
+		compute := s.p.timeDistribution(l.Compute)
 		r.Duration[next] = compute.draw(d.compute)
 		next++
 		announced := int64(0)

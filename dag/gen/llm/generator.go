@@ -126,7 +126,7 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p.Context = env.OrEmpty().Context
 	s, err := NewSource(p)
 	if err == nil && p.SharesHeads() {
-		env.Warnf("%d heads on %d tensor-parallel ranks: the messages between ranks that share a head are left out",
+		env.Warnf("%d heads on %d tensor-parallel ranks: the trace lacks the messages between ranks that share a head",
 			p.Heads, p.TP)
 	}
 	return generator.From(s, err)

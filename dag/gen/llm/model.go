@@ -1,6 +1,9 @@
 package llm
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Model is a decoder-only transformer. Its linear layers have no biases and its norms no shifts (RMSNorm) unless Biases
 // is set.
@@ -44,7 +47,7 @@ var presets = []struct {
 	}},
 }
 
-// Presets returns the names of the models that Preset knows.
+// Presets returns the names of the published models.
 func Presets() (names []string) {
 	for _, p := range presets {
 		names = append(names, p.name)
@@ -59,7 +62,7 @@ func Preset(name string) (Model, error) {
 			return p.model, nil
 		}
 	}
-	return Model{}, fmt.Errorf("no model %q, expected one of %v", name, Presets())
+	return Model{}, fmt.Errorf("no model %q, expected one of %s", name, strings.Join(Presets(), ", "))
 }
 
 // ffn returns f.

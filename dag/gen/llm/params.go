@@ -182,14 +182,14 @@ func (p *Params) check() error {
 	case p.DP%p.EP != 0:
 		return fmt.Errorf("dp is %d, expected a multiple of ep, %d", p.DP, p.EP)
 	case p.Experts == 0 && p.EP > 1:
-		return fmt.Errorf("ep is %d, but there are no experts", p.EP)
+		return fmt.Errorf("ep is %d, expected 1 for a model without experts", p.EP)
 	case p.Experts%int64(p.EP) != 0:
 		return fmt.Errorf("experts is %d, expected a multiple of ep, %d", p.Experts, p.EP)
 	case p.Schedule == Interleaved && (p.VirtualStages < 2 || p.PP < 2):
 		return fmt.Errorf("the interleaved schedule has 2 or more stages and virtual stages, found %d and %d", p.PP,
 			p.VirtualStages)
 	case p.Schedule != Interleaved && p.VirtualStages > 1:
-		return fmt.Errorf("virtual-stages is %d, but the schedule is not interleaved", p.VirtualStages)
+		return fmt.Errorf("virtual-stages is %d, expected 1 unless the schedule is interleaved", p.VirtualStages)
 	case p.Schedule == Interleaved && p.MicroBatches%p.PP != 0:
 		return fmt.Errorf("micro-batches is %d, expected a multiple of pp, %d, for the interleaved schedule",
 			p.MicroBatches, p.PP)
@@ -202,7 +202,7 @@ func (p *Params) check() error {
 		return fmt.Errorf("peak-flops is %d and mem-bw %d, expected both or neither", p.PeakFlops, p.MemoryBandwidth)
 	}
 	if ops := float64(p.Steps) * float64(p.MicroBatches) * 32 * float64(p.Layers/p.PP+2); ops > maxOps {
-		return fmt.Errorf("up to about %.3g ops a rank, expected at most %d", ops, maxOps)
+		return fmt.Errorf("up to about %.3g ops per rank, expected at most %d", ops, maxOps)
 	}
 	if tags := 2 * float64(p.Steps) * float64(p.MicroBatches) * float64(p.VirtualStages); tags > maxTag {
 		return fmt.Errorf("%.3g messages between two stages, expected at most %.3g", tags, maxTag)

@@ -201,8 +201,8 @@ func (w *writer) tensor(copies int64) int64 {
 	return w.p.MicroBatch * w.p.Seq * copies * w.p.Hidden * w.p.DtypeBytes
 }
 
-// fetch appends the ops that gather the parameters of a unit, of which a rank keeps only its part, after the calcs so
-// far.
+// fetch appends the ops that gather the parameters of a unit, of which a rank keeps only its part. They depend on the
+// earlier calcs.
 func (w *writer) fetch(u *unit, list []int) []int {
 	if w.p.ZeRO < 3 {
 		return list

@@ -50,7 +50,7 @@ type Config struct {
 	generator.Seed
 	generator.Report
 	preset, recipe          string
-	sizeLaw, gapLaw         string
+	sizeDist, gapDist       string
 	nodeMatrix, sizes, gaps string // files, like the next two
 	sizePMF, gapPMF         string
 	nodes, flows            *int // nil: not given
@@ -82,10 +82,10 @@ func (c *Config) Params() param.Set {
 				"more are drawn above it"),
 		param.Time(&p.MinDuration, "min-duration",
 			"minimum time of the last arrival; all flows are repeated until then"),
-		param.String(&c.sizeLaw, "size-dist",
+		param.String(&c.sizeDist, "size-dist",
 			"size distribution in bytes, such as weibull:alpha=4.7,lambda=4100,round=1").Placeholder("dist").
 			Default("set by the preset"),
-		param.String(&c.gapLaw, "interarrival-dist",
+		param.String(&c.gapDist, "interarrival-dist",
 			"interarrival time distribution in us, such as exponential:beta=50").
 			Placeholder("dist").Default("set by the preset"),
 		param.String(&c.recipe, "matrix", "node matrix: "+strings.Join(Kinds(), ", ")+
@@ -115,7 +115,7 @@ func given[T any](mark **T, value *T) func() error {
 // Source generates the flows and returns their trace.
 func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p := c.model
-	if err := c.setLaws(&p); err != nil {
+	if err := c.setDistributions(&p); err != nil {
 		return nil, err
 	}
 	if err := cmp.Or(
@@ -144,8 +144,8 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	return s, env.PutReport(report)
 }
 
-// setLaws sets the preset, and the laws and the recipe that are given in its place.
-func (c *Config) setLaws(p *Params) (err error) {
+// setDistributions sets the preset, then the given distributions and recipe.
+func (c *Config) setDistributions(p *Params) (err error) {
 	if !p.Use(c.preset) {
 		return fmt.Errorf("--preset: expected one of %s, found %q", strings.Join(Presets(), ", "), c.preset)
 	}
@@ -155,18 +155,18 @@ func (c *Config) setLaws(p *Params) (err error) {
 		}
 		p.InterRack = *c.interRack
 	}
-	if c.sizeLaw != "" {
-		if p.Sizes.Law, err = ParseLaw(c.sizeLaw); err != nil {
+	if c.sizeDist != "" {
+		if p.Sizes.Distribution, err = ParseDistribution(c.sizeDist); err != nil {
 			return fmt.Errorf("--size-dist: %w", err)
 		}
 	}
-	if c.gapLaw != "" {
-		if p.Interarrivals.Law, err = ParseLaw(c.gapLaw); err != nil {
+	if c.gapDist != "" {
+		if p.Interarrivals.Distribution, err = ParseDistribution(c.gapDist); err != nil {
 			return fmt.Errorf("--interarrival-dist: %w", err)
 		}
 	}
 	if c.recipe != "" {
-		if p.Recipe, err = ParseMatrixLaw(c.recipe); err != nil {
+		if p.Recipe, err = ParseRecipe(c.recipe); err != nil {
 			return fmt.Errorf("--matrix: %w", err)
 		}
 	}
@@ -191,15 +191,15 @@ func (c *Config) setCounts(p *Params) error {
 // warn reports differences from the parameters.
 func (r *Report) warn(p *Params, env *generator.Env) {
 	if r.NegativeCells > 0 {
-		env.Warnf("%d cells of the node matrix were below 0 and are 0 now", r.NegativeCells)
+		env.Warnf("%d negative cells of the node matrix were set to 0", r.NegativeCells)
 	}
 	if r.MatrixCorrected {
-		env.Warnf("nodes would have had more than their capacity: the node matrix was corrected")
+		env.Warnf("nodes would exceed their capacity: the node matrix was corrected")
 	}
 	warnDistance(p, env, "sizes", r.SizeDistance)
 	warnDistance(p, env, "times between arrivals", r.IntervalDistance)
 	if end := float64(p.MinDuration) / 1e6; float64(r.Copies)*r.Duration < end {
-		env.Warnf("the flows end before --min-duration: --max-flows forbids more")
+		env.Warnf("the flows end before --min-duration, because --max-flows limits them")
 	}
 }
 

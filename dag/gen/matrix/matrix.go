@@ -23,19 +23,19 @@ import (
 
 // Params describe a workload.
 type Params struct {
-	Nodes     int        // one per rank; 2..MaxNodes
-	Matrix    *Matrix    // the node matrix; nil: from Recipe
-	Recipe    *MatrixLaw // of the node matrix
-	Racks     int        // of consecutive nodes; 0: none, or 2..Nodes-1
-	InterRack float64    // part of a Recipe's bytes that leaves its rack, if there are racks; 0: as drawn
-	Capacity  float64    // of a node, half of it for sending and half for receiving, in bytes per microsecond; above 0
-	Load      float64    // sent bytes, relative to all nodes' capacity for sending; ..MaxLoad; 0: times stay as drawn
+	Nodes     int     // one per rank; 2..MaxNodes
+	Matrix    *Matrix // the node matrix; nil: from Recipe
+	Recipe    *Recipe // of the node matrix
+	Racks     int     // of consecutive nodes; 0: none, or 2..Nodes-1
+	InterRack float64 // part of a Recipe's bytes that leaves its rack, if there are racks; 0: as drawn
+	Capacity  float64 // of a node, half of it for sending and half for receiving, in bytes per microsecond; above 0
+	Load      float64 // sent bytes, relative to all nodes' capacity for sending; ..MaxLoad; 0: times stay as drawn
 
 	Sizes         Values
 	Interarrivals Values
 	Flows         int     // smallest number; 1..MaxFlows. Given values set the number themselves
 	MaxFlows      int     // largest number of drawn flows, whatever the threshold; Flows..MaxFlows
-	Threshold     float64 // largest Jensen-Shannon distance of drawn values from their law; above 0, up to 1
+	Threshold     float64 // largest Jensen-Shannon distance of drawn values from their distribution; above 0, up to 1
 
 	AutoCorrect bool     // move bytes away from nodes above their capacity
 	IgnorePorts bool     // ignore the capacity of ports
@@ -48,9 +48,9 @@ type Params struct {
 
 // Values are sizes or times between arrivals.
 type Values struct {
-	Given []float64 // the values; nil: they are drawn
-	PMF   *PMF      // draw from it, or compare Given with it; nil: draw from Law
-	Law   *Law
+	Given        []float64 // the values; nil: they are drawn
+	PMF          *PMF      // draw from it, or compare Given with it; nil: draw from Distribution
+	Distribution *Distribution
 }
 
 // Limits of a workload.
@@ -118,7 +118,7 @@ func (p *Params) checkGivenMatrix() error {
 			total += v
 		}
 		if !(math.Abs(total-1) <= tolerance) {
-			return wrong(fmt.Sprintf("%v in all", total), "1")
+			return wrong(fmt.Sprintf("%v in total", total), "1")
 		}
 		return nil
 	}
@@ -169,7 +169,7 @@ func (v *Values) check(q Quantity) error {
 		return refuse("s", fmt.Sprint(v.Given[i]))
 	}
 	switch {
-	case len(v.Given) == 0 && (v.Given != nil || v.PMF == nil && v.Law == nil):
+	case len(v.Given) == 0 && (v.Given != nil || v.PMF == nil && v.Distribution == nil):
 		return refuse("s", "none")
 	case v.PMF == nil:
 		return nil

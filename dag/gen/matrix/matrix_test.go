@@ -121,7 +121,7 @@ func TestRecipes(t *testing.T) {
 		"nodes":                         func(*Matrix) bool { return true },
 		"pairs":                         func(*Matrix) bool { return true },
 	} {
-		l, err := ParseMatrixLaw(text)
+		l, err := ParseRecipe(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,14 +138,14 @@ func TestRecipes(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                         "expected one of uniform, multinomial, nodes, pairs",
-		"uniform:count=3":          `uniform has no "count"`,
+		"uniform:count=3":          `uniform has no parameter "count"`,
 		"nodes:count=0":            "1 or more",
 		"nodes:fraction=2":         "above 0 and at most 1",
-		"nodes:list=1/1":           "nodes that differ",
-		"pairs:list=1-2/2-1":       "pairs that differ",
+		"nodes:list=1/1":           "distinct nodes",
+		"pairs:list=1-2/2-1":       "distinct pairs",
 		"nodes:list=1-2":           "nodes such as 3/7",
 		"pairs:list=4-4":           "pairs such as 0-1/4-9",
-		"nodes:list=1,p=0.1/0.2":   "as many p",
+		"nodes:list=1,p=0.1/0.2":   "1 values of p",
 		"nodes:list=1/2,p=0.6/0.6": "at most 1",
 		"nodes:list=1/2,p=0.6/-1":  "above 0",
 		"nodes:count=1,fraction=1": "one of list, count and fraction",
@@ -153,14 +153,14 @@ func TestRecipes(t *testing.T) {
 		"nodes:x":                  "NAME=VALUE",
 		"nodes:share=x":            "a number",
 	} {
-		if _, err := ParseMatrixLaw(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseRecipe(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
 	for text, want := range map[string]string{
 		"nodes:list=10": "expected 0..9", "nodes:count=11": "expected 1..10", "pairs:list=2-10": "expected 0..9",
 	} {
-		l, err := ParseMatrixLaw(text)
+		l, err := ParseRecipe(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestRacks(t *testing.T) {
 	for range 300 {
 		n := 4 + random.IntN(10)
 		racks := 2 + random.IntN(n-3)
-		l := &MatrixLaw{Kind: []string{"uniform", "multinomial", "nodes", "pairs"}[random.IntN(4)]}
+		l := &Recipe{Kind: []string{"uniform", "multinomial", "nodes", "pairs"}[random.IntN(4)]}
 		m, err := l.Matrix(n, random)
 		if err != nil {
 			t.Fatal(err)
@@ -265,7 +265,7 @@ func TestCorrect(t *testing.T) {
 	random := random(1, "correct")
 	for range 300 {
 		n := 3 + random.IntN(10)
-		l := &MatrixLaw{Kind: []string{"multinomial", "nodes", "pairs"}[random.IntN(3)]}
+		l := &Recipe{Kind: []string{"multinomial", "nodes", "pairs"}[random.IntN(3)]}
 		m, err := l.Matrix(n, random)
 		if err != nil {
 			t.Fatal(err)
@@ -339,7 +339,7 @@ func TestLaws(t *testing.T) {
 		"multimodal:mode=10/0/1,mode=30/0/1/5000":                   {50.0 / 3, math.Sqrt(800.0/9 + 1), -inf, inf},
 		"multimodal:mode=5/0/0.001/100000,background=3,min=1,max=9": {5, math.Sqrt(60.0 / 12 * 4 / 3 * 0.75), 1, 9},
 	} {
-		l, err := ParseLaw(text)
+		l, err := ParseDistribution(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,26 +369,26 @@ func TestLaws(t *testing.T) {
 		"weibull:alpha=0,lambda=1":                  "alpha is 0, expected above 0",
 		"weibull:alpha=1,lambda=nan":                "expected a number",
 		"weibull:alpha=1,lambda=1e999":              "expected a number",
-		"weibull:beta=1":                            `weibull has no "beta"`,
+		"weibull:beta=1":                            `weibull has no parameter "beta"`,
 		"weibull":                                   "weibull needs alpha",
 		"uniform:min=1":                             "needs min=NUMBER and max=NUMBER",
-		"uniform:min=2,max=1":                       "min..max",
+		"uniform:min=2,max=1":                       "min at most max",
 		"uniform:min=0,max=1e9":                     "at most 4194304",
 		"normal:loc=0,scale=1,round=-1":             "round is -1",
 		"multimodal":                                "needs mode",
 		"multimodal:mode=1/2":                       "mode=LOCATION/SKEW/SCALE/DRAWS",
 		"multimodal:mode=1/2/3/0.5":                 "mode=LOCATION/SKEW/SCALE/DRAWS",
 		"multimodal:mode=1/2/0":                     "the scale of a mode is 0",
-		"multimodal:mode=1/2/3,background=1":        "values are spread",
+		"multimodal:mode=1/2/3,background=1":        "values from",
 		"multimodal:mode=1/2/3,mode=1/1/1/16777216": "at most 16777216",
-		"normal:loc=0,scale=1,mode=1/2/3":           `no "mode"`,
+		"normal:loc=0,scale=1,mode=1/2/3":           `no parameter "mode"`,
 	} {
-		if _, err := ParseLaw(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseDistribution(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
-	l := mustParse(ParseLaw("multimodal:mode=0/0/1/100,min=50,max=51"))
-	if _, err := l.PMF(random(1, "law")); err == nil || !strings.Contains(err.Error(), "less than one in 1000") {
+	l := mustParse(ParseDistribution("multimodal:mode=0/0/1/100,min=50,max=51"))
+	if _, err := l.PMF(random(1, "law")); err == nil || !strings.Contains(err.Error(), "fewer than one in 1000 drawn values") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -399,7 +399,7 @@ func TestRounding(t *testing.T) {
 		{1, 0, 0.5, 0}, {1, 0, 1.5, 2}, {0.1, 0, 0.26, 0.3}, {0.001, 0, 0.1264, 0.13}, {0, 0, 1.2345, 1.2345},
 		{25, -100, -30, -25},
 	} {
-		l := Law{Min: c.least, Round: c.round}
+		l := Distribution{Min: c.least, Round: c.round}
 		if got := l.rounded(c.value); !near(got, c.want, 1e-15) {
 			t.Errorf("%v in steps of %v is %v, want %v", c.value, c.round, got, c.want)
 		}
@@ -428,7 +428,7 @@ func TestDistance(t *testing.T) {
 
 // TestGrowth: the numbers of flows that the published runs of this law came to, 320 and 1280 flows being asked for.
 func TestGrowth(t *testing.T) {
-	l := mustParse(ParseLaw("weibull:alpha=4.7,lambda=4100,round=1"))
+	l := mustParse(ParseDistribution("weibull:alpha=4.7,lambda=4100,round=1"))
 	for seed := range int64(6) {
 		p, err := l.PMF(random(seed, "law"))
 		if err != nil {
@@ -643,16 +643,16 @@ func TestRefused(t *testing.T) {
 		"size-pmf is none":                                                                    func(p *Params) { p.Sizes.PMF = &PMF{} },
 		"interarrivals is -1, expected 0..1e+13 us":                                           func(p *Params) { p.Interarrivals.Given = []float64{-1} },
 		"interarrivals is NaN, expected":                                                      func(p *Params) { p.Interarrivals.Given = []float64{nan} },
-		"size-dist is one that gives -":                                                       func(p *Params) { p.Sizes.Law = mustParse(ParseLaw("normal:loc=0,scale=9,round=1")) },
-		"e-05, expected a whole number of bytes, 1..1125899906842624: set min, max and round": func(p *Params) { p.Sizes.Law = mustParse(ParseLaw("exponential:beta=9")) },
-		"size-dist is weibull, expected one that can":                                         func(p *Params) { p.Sizes.Law = &Law{Family: "weibull"} },
+		"size-dist is a distribution that gives -":                                            func(p *Params) { p.Sizes.Distribution = mustParse(ParseDistribution("normal:loc=0,scale=9,round=1")) },
+		"e-05, expected a whole number of bytes, 1..1125899906842624: set min, max and round": func(p *Params) { p.Sizes.Distribution = mustParse(ParseDistribution("exponential:beta=9")) },
+		"size-dist is weibull, expected a distribution with":                                  func(p *Params) { p.Sizes.Distribution = &Distribution{Family: "weibull"} },
 		"matrix is none, expected a recipe":                                                   func(p *Params) { p.Recipe = nil },
-		"matrix is nodes, expected one that can be made":                                      func(p *Params) { p.Recipe = &MatrixLaw{Kind: "nodes", Count: 10} },
+		"matrix is nodes, expected a matrix that can be made":                                 func(p *Params) { p.Recipe = &Recipe{Kind: "nodes", Count: 10} },
 		"node-matrix is of 2 nodes, expected 9":                                               func(p *Params) { p.Matrix = &Matrix{2, []float64{0, 0.5, 0.5, 0}} },
-		"node-matrix is 2 in all, expected 1":                                                 func(p *Params) { p.Nodes, p.Matrix = 2, &Matrix{2, []float64{0, 1, 1, 0}} },
+		"node-matrix is 2 in total, expected 1":                                               func(p *Params) { p.Nodes, p.Matrix = 2, &Matrix{2, []float64{0, 1, 1, 0}} },
 		"node-matrix is 1 from node 0 to itself, expected 0":                                  func(p *Params) { p.Nodes, p.Matrix = 2, &Matrix{2, []float64{1, 0, 0, 0}} },
 		"sizes is more than 9007199254740992 bytes":                                           func(p *Params) { p.Sizes.Given = slices.Repeat([]float64{MaxBytes}, 9) },
-		"load is 0.5, expected one at which the flows take less": func(p *Params) {
+		"load is 0.5, expected a load at which the flows take less": func(p *Params) {
 			p.Sizes.Given, p.Capacity = slices.Repeat([]float64{MaxBytes}, 4), 1e-3
 		},
 		"min-duration is 1us, expected 0": func(p *Params) {
@@ -668,7 +668,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	p := small()
-	p.Load, p.Recipe = 0.9, mustParse(ParseMatrixLaw("nodes:list=3,share=0.9"))
+	p.Load, p.Recipe = 0.9, mustParse(ParseRecipe("nodes:list=3,share=0.9"))
 	_, _, err := NewSource(p, 1)
 	var overload *OverloadError
 	if !errors.As(err, &overload) || overload.Node != 3 || overload.Capacity != p.Capacity {
@@ -681,7 +681,7 @@ func TestRefused(t *testing.T) {
 	if _, r := mustSource(t, p, 1); !r.MatrixCorrected || r.MaxSourceUse > 1 {
 		t.Errorf("%+v", r)
 	}
-	p.AutoCorrect, p.Recipe = false, mustParse(ParseMatrixLaw("nodes:list=3,share=0.8"))
+	p.AutoCorrect, p.Recipe = false, mustParse(ParseRecipe("nodes:list=3,share=0.8"))
 	p.IgnorePorts, p.Load = true, 0.55
 	if _, r := mustSource(t, p, 1); r.MaxSourceUse < 1.5 {
 		t.Errorf("%+v", r)

@@ -18,8 +18,8 @@ type Matrix struct {
 	Cells []float64
 }
 
-// MatrixLaw is a recipe for a node matrix. All matrices are symmetric.
-type MatrixLaw struct {
+// Recipe is a recipe for a node matrix. All matrices are symmetric.
+type Recipe struct {
 	Kind string // one of Kinds
 	// Kinds nodes and pairs: the skewed ones. List has their numbers, those of pairs as lower*N+higher; or Count or
 	// Fraction is the number of drawn ones. If all are empty, the number is drawn, too: between 10 and 30 % of all.
@@ -37,11 +37,11 @@ func Kinds() []string {
 	return []string{"uniform", "multinomial", "nodes", "pairs"}
 }
 
-// ParseMatrixLaw reads a recipe: "uniform", "multinomial", "nodes:fraction=0.2,share=0.55", "nodes:list=3/7,p=0.2/0.1",
+// ParseRecipe parses a recipe: "uniform", "multinomial", "nodes:fraction=0.2,share=0.55", "nodes:list=3/7,p=0.2/0.1",
 // "pairs:count=10,share=0.4", "pairs:list=0-1/4-9".
-func ParseMatrixLaw(text string) (*MatrixLaw, error) {
+func ParseRecipe(text string) (*Recipe, error) {
 	kind, rest, _ := strings.Cut(text, ":")
-	l := &MatrixLaw{Kind: kind}
+	l := &Recipe{Kind: kind}
 	if !slices.Contains(Kinds(), kind) {
 		return nil, fmt.Errorf("expected one of %s, found %q", strings.Join(Kinds(), ", "), kind)
 	}
@@ -61,7 +61,7 @@ func ParseMatrixLaw(text string) (*MatrixLaw, error) {
 		case key == "list" && skewed:
 			l.List, err = parseList(value, kind)
 		default:
-			return fmt.Errorf("%s has no %q", kind, key)
+			return fmt.Errorf("%s has no parameter %q", kind, key)
 		}
 		return err
 	})
@@ -97,12 +97,12 @@ func parseList(text, kind string) ([][2]int, error) {
 	}
 	sorted := slices.SortedFunc(slices.Values(list), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	if len(slices.Compact(sorted)) < len(list) {
-		return nil, fmt.Errorf("expected %s that differ", kind)
+		return nil, fmt.Errorf("expected distinct %s", kind)
 	}
 	return list, nil
 }
 
-func (l *MatrixLaw) check() error {
+func (l *Recipe) check() error {
 	given := 0
 	for _, is := range []bool{len(l.List) > 0, l.Count > 0, l.Fraction > 0} {
 		if is {
@@ -122,15 +122,15 @@ func (l *MatrixLaw) check() error {
 	case len(l.P) > 0 && l.Share > 0:
 		return fmt.Errorf("expected one of p and share")
 	case len(l.P) > 0 && len(l.P) != len(l.List):
-		return fmt.Errorf("expected as many p as the list has %s (%d), found %d", l.Kind, len(l.List), len(l.P))
+		return fmt.Errorf("expected %d values of p, one for each of the list of %s, found %d", len(l.List), l.Kind, len(l.P))
 	case total > 1+1e-9:
-		return fmt.Errorf("all p together are %v, expected at most 1", total)
+		return fmt.Errorf("the sum of p is %v, expected at most 1", total)
 	}
 	return nil
 }
 
 // Matrix returns the node matrix of n nodes.
-func (l *MatrixLaw) Matrix(n int, random *rand.Rand) (*Matrix, error) {
+func (l *Recipe) Matrix(n int, random *rand.Rand) (*Matrix, error) {
 	m := newMatrix(n)
 	pairs := n * (n - 1) / 2
 	switch l.Kind {
@@ -199,7 +199,7 @@ func (m *Matrix) throw(balls, pairs int, mass float64, random *rand.Rand) {
 }
 
 // skew assigns the bytes of the skewed nodes or pairs, and throws the rest at the other pairs.
-func (l *MatrixLaw) skew(m *Matrix, random *rand.Rand) error {
+func (l *Recipe) skew(m *Matrix, random *rand.Rand) error {
 	chosen, err := l.choose(m.N, random)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (l *MatrixLaw) skew(m *Matrix, random *rand.Rand) error {
 }
 
 // choose returns the skewed nodes or pairs.
-func (l *MatrixLaw) choose(n int, random *rand.Rand) ([][2]int, error) {
+func (l *Recipe) choose(n int, random *rand.Rand) ([][2]int, error) {
 	all := n
 	if l.Kind == "pairs" {
 		all = n * (n - 1) / 2
@@ -286,7 +286,7 @@ func pairOf(k, n int) [2]int {
 }
 
 // probability returns the probability of skewed node or pair i of k.
-func (l *MatrixLaw) probability(i, k int, random *rand.Rand) float64 {
+func (l *Recipe) probability(i, k int, random *rand.Rand) float64 {
 	switch {
 	case len(l.P) > 0:
 		return l.P[i]

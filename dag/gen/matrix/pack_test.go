@@ -262,7 +262,7 @@ func BenchmarkPack(b *testing.B) {
 func speedRun(t testing.TB, n int) *workload {
 	p := Default()
 	p.Use("university")
-	p.Sizes = Values{Law: mustParse(ParseLaw("weibull:alpha=4.7,lambda=4100,round=1"))}
+	p.Sizes = Values{Distribution: mustParse(ParseDistribution("weibull:alpha=4.7,lambda=4100,round=1"))}
 	p.Nodes, p.Racks, p.Flows, p.Threshold, p.AutoCorrect = n, 4, 5*n*n, 0.5, true
 	w := &workload{Params: p, seed: 1}
 	for _, step := range []func() error{w.makeMatrix, w.drawValues, w.adjustLoad, w.checkMatrix} {

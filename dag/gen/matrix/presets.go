@@ -3,9 +3,9 @@ package matrix
 // Preset is the shape of one of TrafPy's benchmark sets, version v001. Sizes are in bytes, times in microseconds.
 type Preset struct {
 	Name          string
-	Sizes         string  // a law, see ParseLaw
-	Interarrivals string  // a law
-	Matrix        string  // a recipe, see ParseMatrixLaw
+	Sizes         string  // see ParseDistribution
+	Interarrivals string  // see ParseDistribution
+	Matrix        string  // see ParseRecipe
 	InterRack     float64 // part of all bytes that leaves its rack, if there are racks; 0: as drawn
 }
 
@@ -50,9 +50,9 @@ func Presets() []string {
 func (p *Params) Use(name string) bool {
 	for _, preset := range presets {
 		if preset.Name == name {
-			p.Sizes = Values{Law: mustParse(ParseLaw(preset.Sizes))}
-			p.Interarrivals = Values{Law: mustParse(ParseLaw(preset.Interarrivals))}
-			p.Recipe = mustParse(ParseMatrixLaw(preset.Matrix))
+			p.Sizes = Values{Distribution: mustParse(ParseDistribution(preset.Sizes))}
+			p.Interarrivals = Values{Distribution: mustParse(ParseDistribution(preset.Interarrivals))}
+			p.Recipe = mustParse(ParseRecipe(preset.Matrix))
 			p.InterRack = preset.InterRack
 			return true
 		}
@@ -60,9 +60,9 @@ func (p *Params) Use(name string) bool {
 	return false
 }
 
-func mustParse[T any](law *T, err error) *T {
+func mustParse[T any](parsed *T, err error) *T {
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // presets are constants of the program
 	}
-	return law
+	return parsed
 }

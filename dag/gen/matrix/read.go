@@ -109,7 +109,7 @@ func (q Quantity) ReadPMF(file io.Reader) (*PMF, error) {
 		return nil, lineError(max(1, lines), "probabilities that add up to 1", fmt.Sprint(all))
 	}
 	if v, twice := p.sortByValue(); twice {
-		return nil, lineError(lines, "values that differ", fmt.Sprintf("%v twice", v))
+		return nil, lineError(lines, "distinct values", fmt.Sprintf("%v twice", v))
 	}
 	return p, nil
 }
@@ -130,7 +130,7 @@ func ReadMatrix(file io.Reader) (*Matrix, error) {
 		case m.N < 2 || m.N > MaxNodes:
 			return lineError(line, fmt.Sprintf("2..%d numbers", MaxNodes), fmt.Sprintf("%d", m.N))
 		case len(fields) != m.N || row == m.N:
-			return lineError(line, fmt.Sprintf("%d rows of as many numbers, as in the first", m.N),
+			return lineError(line, fmt.Sprintf("%d rows of %d numbers each", m.N, m.N),
 				fmt.Sprintf("%d numbers in row %d", len(fields), row+1))
 		case fields[row] != 0:
 			return lineError(line, fmt.Sprintf("0 from node %d to itself", row), fmt.Sprint(fields[row]))

@@ -46,13 +46,13 @@ func TestRead(t *testing.T) {
 		{pmf, "5,1.5\n", "line 1: expected a probability of 0..1, found 1.5"},
 		{pmf, "5,0.5\n0,0.5\n", "line 2: expected a whole number of bytes, 1..1125899906842624, found 0"},
 		{pmf, "5,0.5\n6,0.4\n", "line 2: expected probabilities that add up to 1, found 0.9"},
-		{pmf, "5,0.5\n5,0.5\n", "line 2: expected values that differ, found 5 twice"},
+		{pmf, "5,0.5\n5,0.5\n", "line 2: expected distinct values, found 5 twice"},
 		{pmf, "", "line 1: expected probabilities that add up to 1, found 0"},
 		{matrix, "", "line 1: expected 2 rows, found 0"},
 		{matrix, "0\n", "line 1: expected 2..16384 numbers, found 1"},
 		{matrix, "0,1\n", "line 1: expected 2 rows, found 1"},
-		{matrix, "0,1\n1,0,1\n", "line 2: expected 2 rows of as many numbers, as in the first, found 3 numbers in row 2"},
-		{matrix, "0,1\n1,0\n1,0\n", "line 3: expected 2 rows of as many numbers, as in the first, found 2 numbers in row 3"},
+		{matrix, "0,1\n1,0,1\n", "line 2: expected 2 rows of 2 numbers each, found 3 numbers in row 2"},
+		{matrix, "0,1\n1,0\n1,0\n", "line 3: expected 2 rows of 2 numbers each, found 2 numbers in row 3"},
 		{matrix, "0,1\n1,2\n", "line 2: expected 0 from node 1 to itself, found 2"},
 		{matrix, "0,1\n-1,0\n", "line 2: expected numbers whose sum is above 0 and finite, found 0"},
 		{matrix, "0,1e308\n1e308,0\n", "line 2: expected numbers whose sum is above 0 and finite, found +Inf"},
@@ -98,12 +98,12 @@ func FuzzLaws(f *testing.F) {
 	}
 	f.Add("pairs:list=0-1/3-4,p=0.1/0.2")
 	f.Fuzz(func(t *testing.T, text string) {
-		if l, err := ParseLaw(text); err == nil {
+		if l, err := ParseDistribution(text); err == nil {
 			if err := l.check(); err != nil {
 				t.Errorf("%q is accepted: %v", text, err)
 			}
 		}
-		if l, err := ParseMatrixLaw(text); err == nil {
+		if l, err := ParseRecipe(text); err == nil {
 			if m, err := l.Matrix(6, random(1, "fuzz")); err == nil {
 				for i, v := range m.Cells {
 					if !(v >= 0 && v <= 1) {

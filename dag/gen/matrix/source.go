@@ -33,7 +33,7 @@ func newSource(w *workload, maxBatch int64) (*openloop.Source, error) {
 	for node, n := range perCopy {
 		if n *= c.copies; n > openloop.MaxRankOps {
 			return nil, &openloop.ParamError{Param: "flows", Found: fmt.Sprint(flows),
-				Expected: fmt.Sprintf("so few that no rank sends and receives more than %d", openloop.MaxRankOps)}
+				Expected: fmt.Sprintf("fewer, with at most %d sends and receives per rank", openloop.MaxRankOps)}
 		}
 		ops[node] = uint32(perCopy[node] * c.copies)
 	}

@@ -200,7 +200,7 @@ func TestCorrectedAsReference(t *testing.T) {
 // TestRackRecipe: the racks of a uniform matrix leave nothing to chance.
 func TestRackRecipe(t *testing.T) {
 	v := readVector(t, "rack02_n32_w")
-	m, err := (&MatrixLaw{Kind: "uniform"}).Matrix(v.N, nil)
+	m, err := (&Recipe{Kind: "uniform"}).Matrix(v.N, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (w *workload) makeMatrix() (err error) {
 		w.matrix = &Matrix{w.Matrix.N, slices.Clone(w.Matrix.Cells)}
 		w.report.NegativeCells = w.matrix.normalise()
 	} else if w.matrix, err = w.Recipe.Matrix(w.Nodes, random(w.seed, "matrix")); err != nil {
-		return &openloop.ParamError{Param: "matrix", Found: w.Recipe.Kind, Expected: "one that can be made: " +
+		return &openloop.ParamError{Param: "matrix", Found: w.Recipe.Kind, Expected: "a matrix that can be made: " +
 			err.Error()}
 	} else if w.Racks > 0 && w.InterRack > 0 {
 		w.report.NegativeCells = w.matrix.shareRacks(w.Racks, w.InterRack)
@@ -134,7 +134,7 @@ func (w *workload) drawValues() error {
 	w.report.Flows = len(w.sizes)
 	for _, z := range w.sizes {
 		if w.report.SumSizes += z; w.report.SumSizes > maxTotal {
-			return &openloop.ParamError{Param: "sizes", Found: fmt.Sprintf("more than %d bytes in all",
+			return &openloop.ParamError{Param: "sizes", Found: fmt.Sprintf("more than %d bytes in total",
 				int64(maxTotal)),
 				Expected: "at most as many"}
 		}
@@ -156,12 +156,12 @@ func (w *workload) values(v *Values, q Quantity) (*drawn, error) {
 	pmf := v.PMF
 	if pmf == nil && !d.given {
 		var err error
-		if pmf, err = v.Law.PMF(random(w.seed, q.String()+" law")); err != nil {
-			return nil, &openloop.ParamError{Param: q.String() + "-dist", Found: v.Law.Family,
-				Expected: "one that can be drawn from: " + err.Error()}
+		if pmf, err = v.Distribution.PMF(random(w.seed, q.String()+" law")); err != nil {
+			return nil, &openloop.ParamError{Param: q.String() + "-dist", Found: v.Distribution.Family,
+				Expected: "a distribution with enough values in range: " + err.Error()}
 		}
 		if i := slices.IndexFunc(pmf.Values, func(value float64) bool { return !q.has(value) }); i >= 0 {
-			return nil, &openloop.ParamError{Param: q.String() + "-dist", Found: fmt.Sprintf("one that gives %v",
+			return nil, &openloop.ParamError{Param: q.String() + "-dist", Found: fmt.Sprintf("a distribution that gives %v",
 				pmf.Values[i]), Expected: q.expected() + ": set min, max and round"}
 		}
 	}
@@ -217,7 +217,7 @@ func (w *workload) adjustLoad() error {
 	r.PortRoom = w.Capacity * r.Duration / 2
 	if !(r.Duration < float64(dag.MaxTime/4)/float64(dag.Microsecond)) {
 		return &openloop.ParamError{Param: "load", Found: fmt.Sprint(w.Load),
-			Expected: fmt.Sprintf("one at which the flows take less than %v (these take %.4g s)", dag.MaxTime/4,
+			Expected: fmt.Sprintf("a load at which the flows take less than %v (these take %.4g s)", dag.MaxTime/4,
 				r.Duration/1e6)}
 	}
 	return nil

@@ -95,7 +95,7 @@ func (w *Workload) checkTimes() error {
 	}
 	if tied := min(n, float64(w.Clock)/w.MeanGap); tied > maxTied {
 		return &ParamError{"clock", w.Clock.String(),
-			fmt.Sprintf("so short that at most %d messages come in a tick (these are about %.3g)", maxTied, tied)}
+			fmt.Sprintf("shorter, with at most %d messages per tick (found about %.3g)", maxTied, tied)}
 	}
 	if w.End > 0 {
 		return nil
@@ -103,7 +103,7 @@ func (w *Workload) checkTimes() error {
 	// The sum of n gaps has a standard deviation of sqrt(n) mean gaps.
 	if last := (n + 40*math.Sqrt(n)) * w.MeanGap; last > float64(dag.MaxTime/2) {
 		return &ParamError{"messages", fmt.Sprint(w.Messages),
-			fmt.Sprintf("so few that they take at most %v (these take about %.3g s)", dag.MaxTime/2,
+			fmt.Sprintf("fewer, which take at most %v (found about %.3g s)", dag.MaxTime/2,
 				n*w.MeanGap/float64(dag.Second))}
 	}
 	return nil

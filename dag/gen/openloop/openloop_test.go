@@ -430,15 +430,15 @@ func TestRefused(t *testing.T) {
 		"messages is 1099511627777, expected 0..":     func(w *Workload) { w.Messages = MaxMessages + 1 },
 		"clock is 0s, expected 1ps..":                 func(w *Workload) { w.Clock = 0 },
 		"expected 0 or more":                          func(w *Workload) { w.MeanGap = math.NaN() },
-		"messages is 20000, expected so few":          func(w *Workload) { w.MeanGap = 1e15 },
-		"messages is 1, expected so few":              func(w *Workload) { w.MeanGap, w.Messages = 1e18, 1 },
-		"messages is 100000000, expected so few":      func(w *Workload) { w.MeanGap = math.MaxFloat64; w.Messages = 1e8 },
-		"clock is 1ns, expected so short":             func(w *Workload) { w.MeanGap, w.Messages = 1e-300, 5_000_000 },
+		"messages is 20000, expected fewer":           func(w *Workload) { w.MeanGap = 1e15 },
+		"messages is 1, expected fewer":               func(w *Workload) { w.MeanGap, w.Messages = 1e18, 1 },
+		"messages is 100000000, expected fewer":       func(w *Workload) { w.MeanGap = math.MaxFloat64; w.Messages = 1e8 },
+		"clock is 1ns, expected shorter":              func(w *Workload) { w.MeanGap, w.Messages = 1e-300, 5_000_000 },
 		"sizes is 0..1125899906842625 bytes":          func(w *Workload) { w.Classes[0].Sizes = Uniform{0, MaxBytes + 1} },
 		"gauss-sigma-frac is 0, expected above 0":     func(w *Workload) { w.Classes[2].Destination.Sigma = 0 },
 		"gauss-sigma-frac is NaN, expected above 0":   func(w *Workload) { w.Classes[2].Destination.Sigma = math.NaN() },
 		"gauss-sigma-frac is 0.001, expected so much": func(w *Workload) { w.Classes[2].Destination.Sigma = 0.001 },
-		"that none of 2 ranks has more than": func(w *Workload) {
+		"fewer, with at most 67108864 ops on each of 2 ranks": func(w *Workload) {
 			w.Tasks, w.Messages = 2, 1<<31
 		},
 	} {

@@ -92,7 +92,7 @@ func (g *gbps) UnmarshalText(text []byte) error {
 		return err
 	}
 	if rate.Num == 0 {
-		return errors.New("expected a rate that is not infinite")
+		return errors.New("expected a finite rate")
 	}
 	*g = gbps(8000 * float64(rate.Den) / float64(rate.Num))
 	return nil

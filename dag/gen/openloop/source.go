@@ -126,7 +126,7 @@ func (p *plan) count() ([]uint32, error) {
 
 func tooMany(messages int64, tasks int) error {
 	return &ParamError{"messages", fmt.Sprint(messages),
-		fmt.Sprintf("so few that none of %d ranks has more than %d ops", tasks, MaxRankOps)}
+		fmt.Sprintf("fewer, with at most %d ops on each of %d ranks", MaxRankOps, tasks)}
 }
 
 // divide divides all ranks into batches of at most maxOps ops, or one rank.

@@ -26,18 +26,18 @@ type plan struct {
 
 func newPlan(w Workload) (*plan, error) {
 	p := &plan{Workload: w}
-	laws := map[DestinationPolicy]*destinations{}
+	byPolicy := map[DestinationPolicy]*destinations{}
 	var shares []float64
 	for _, c := range w.Classes {
 		policy := c.Destination
-		if laws[policy] == nil {
+		if byPolicy[policy] == nil {
 			d, err := newDestinations(policy, w.Tasks)
 			if err != nil {
 				return nil, err
 			}
-			laws[policy] = d
+			byPolicy[policy] = d
 		}
-		p.destinations = append(p.destinations, laws[policy])
+		p.destinations = append(p.destinations, byPolicy[policy])
 		shares = append(shares, c.Share)
 	}
 	if len(shares) > 1 {

@@ -98,7 +98,7 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 	var ranks []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		if b.First < 0 || b.Last > s.m.Ranks || b.First > b.Last {
-			return nil, fmt.Errorf("ranks %d to %d of %d", b.First, b.Last-1, s.m.Ranks)
+			return nil, fmt.Errorf("no batch of ranks %d to %d in a trace of %d ranks", b.First, b.Last-1, s.m.Ranks)
 		}
 		ranks = ranks[:0]
 		for rank := b.First; rank < b.Last; rank++ {

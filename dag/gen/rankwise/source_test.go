@@ -31,7 +31,7 @@ func TestSourceErrors(t *testing.T) {
 	if _, err := read(dag.Batch{First: 10, Last: 30}); err == nil || err.Error() != want {
 		t.Errorf("error %v, expected %s", err, want)
 	}
-	if _, err := read(dag.Batch{First: 10, Last: 41}); err == nil || err.Error() != "ranks 10 to 40 of 40" {
+	if _, err := read(dag.Batch{First: 10, Last: 41}); err == nil || err.Error() != "no batch of ranks 10 to 40 in a trace of 40 ranks" {
 		t.Errorf("error %v, expected the ranks", err)
 	}
 	m.Count = func(rank int) (int64, int64) { return 0, int64(rank) << 30 }

@@ -15,7 +15,7 @@ type Emitter struct {
 
 	marked bool
 	mark   int     // first op whose sides are recorded
-	sides  []uint8 // by op from mark on: sides of dependencies that it stood on; calcs have both
+	sides  []uint8 // by op from mark on: its sides in dependencies; calcs have both
 }
 
 const (

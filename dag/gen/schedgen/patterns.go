@@ -175,7 +175,7 @@ func linbarrier(p *Params, _ int64) (plan, error) {
 func linearAlltoallv(p *Params, _ int64) (plan, error) {
 	modulus := p.Bytes / p.SkewRatio
 	if modulus < 1 {
-		return nil, fmt.Errorf("bytes is %d and a2av-skew-ratio %d, expected no more than bytes", p.Bytes, p.SkewRatio)
+		return nil, fmt.Errorf("a2av-skew-ratio is %d, expected at most bytes, which is %d", p.SkewRatio, p.Bytes)
 	}
 	n := p.Ranks
 	if n > maxMatrix {
@@ -298,9 +298,9 @@ func resnet(p *Params, _ int64) (plan, error) {
 
 func chainedDissem(p *Params, _ int64) (plan, error) {
 	const (
-		runs   = 5
-		bytes  = 10000
-		nobody = 9999999 // marks for another tool, which are not received
+		runs       = 5
+		bytes      = 10000
+		noReceiver = 9999999 // marks for another tool; no rank receives them
 	)
 	return func(e *Emitter, rank int) {
 		tag := int64(communicator1 + firstCollective)
@@ -315,7 +315,7 @@ func chainedDissem(p *Params, _ int64) (plan, error) {
 			c.Bytes, c.Tag = bytes, tag+i
 			Dissemination(e, c)
 			first, last = e.First(first[:0]), e.Last(last[:0])
-			mark := e.Send(nobody, 0, c.Tag)
+			mark := e.Send(noReceiver, 0, c.Tag)
 			if before != none {
 				for _, op := range first {
 					e.Requires(op, before)

@@ -7,6 +7,7 @@ package stencil
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/rankwise"
@@ -60,7 +61,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		ranks *= n
 	}
 	s, err := rankwise.NewSource(rankwise.Model{
-		Title: fmt.Sprintf("stencil, grid %v, %d neighbours, %d iterations", p.Grid, len(neighbours), p.Iterations),
+		Title: fmt.Sprintf("stencil, grid %s, %d neighbours, %d iterations", p.grid(), len(neighbours), p.Iterations),
 		Ranks: ranks,
 		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv},
 		Count: func(rank int) (ops, deps int64) {
@@ -90,14 +91,14 @@ func (p *Params) check() error {
 	ranks := 1
 	for d, n := range p.Grid {
 		if n < 1 || n > maxRanks/ranks {
-			return fmt.Errorf("grid is %v, expected 1..%d ranks together", p.Grid, maxRanks)
+			return fmt.Errorf("grid is %s, expected 1..%d ranks in total", p.grid(), maxRanks)
 		}
 		ranks *= n
 		if cells := along(p.Cells, d); cells < 1 {
 			return fmt.Errorf("cells is %d, expected 1 or more", cells)
 		}
 		if halo := along(p.Halo, d); halo < 0 || halo > along(p.Cells, d) {
-			return fmt.Errorf("halo is %d, expected 0..%d, as many as there are cells", halo, along(p.Cells, d))
+			return fmt.Errorf("halo is %d, expected 0..%d, at most the number of cells", halo, along(p.Cells, d))
 		}
 	}
 	switch {
@@ -109,6 +110,11 @@ func (p *Params) check() error {
 		return fmt.Errorf("compute time is %v, expected 0 or more", p.Compute)
 	}
 	return nil
+}
+
+// grid returns the ranks along each dimension as the flag takes them, such as "4x4x4".
+func (p *Params) grid() string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Grid), "[]"), " ", "x")
 }
 
 // along returns the value of a list for dimension d.
@@ -149,7 +155,7 @@ func (p *Params) neighbours() ([]neighbour, error) {
 			continue
 		}
 		if n.bytes > maxBytes {
-			return nil, fmt.Errorf("more than %d bytes for a neighbour", int64(maxBytes))
+			return nil, fmt.Errorf("a message to a neighbour exceeds %d bytes", int64(maxBytes))
 		}
 		list = append(list, n)
 	}

@@ -250,7 +250,7 @@ func (j *jobConfig) setSizes(env *generator.Env) error {
 	var known bool
 	if j.Sizes, known = sizes.Named(j.sizes); known {
 		if j.given["rule"] {
-			return fmt.Errorf("--rule is for files: %s has its own, which is %v", j.sizes, j.Sizes.Rule)
+			return fmt.Errorf("--rule applies to files only: the rule of %s is %v", j.sizes, j.Sizes.Rule)
 		}
 		return nil
 	}

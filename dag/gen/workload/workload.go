@@ -1,5 +1,5 @@
 // Package workload generates flows whose sizes follow a published or a given distribution: at a given load, with gaps
-// of several laws, between pairs of several patterns, and as mixes of such traffic, each of them a job.
+// of several distributions, between pairs of several patterns, and as mixes of such traffic, each of them a job.
 //
 // docs/reference/generators/workload.md specifies the distributions. Sizes are sampled, and loads turned into
 // gaps, as in the simulators that the distributions come from: those of Montazeri et al. (Homa), SIGCOMM 2018;
@@ -121,13 +121,13 @@ func (j *Job) check(ranks int) error {
 	_, about := j.flows(ranks)
 	if about > openloop.MaxMessages {
 		return &openloop.ParamError{Param: "duration", Found: j.Duration.String(),
-			Expected: fmt.Sprintf("so short that at most %d flows come (these are about %.3g)",
+			Expected: fmt.Sprintf("a duration with at most %d flows (found about %.3g)",
 				int64(openloop.MaxMessages), about)}
 	}
 	if j.Duration == 0 {
 		if last := about / float64(sources) * gap; last > float64(dag.MaxTime/4) {
 			return &openloop.ParamError{Param: "flows", Found: fmt.Sprint(j.Flows),
-				Expected: fmt.Sprintf("so few that they take at most %v (these take about %.3g s)",
+				Expected: fmt.Sprintf("fewer, which take at most %v (found about %.3g s)",
 					dag.MaxTime/4, last/1e12)}
 		}
 	}

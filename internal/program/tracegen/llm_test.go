@@ -62,7 +62,7 @@ func TestLLMFlags(t *testing.T) {
 
 func TestLLMUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"--preset bert":                         `--preset: no model "bert", expected one of [llama-7b`,
+		"--preset bert":                         `--preset: no model "bert", expected one of llama-7b, `,
 		"--global-batch 12":                     "global batch is 12, expected a multiple of micro-batch x dp, 8",
 		"--global-batch 8 --micro-batches 2":    "none of the others can be",
 		"--schedule 2f2b":                       "expected one of 1f1b, gpipe, interleaved",

@@ -60,14 +60,14 @@ func TestMatrix(t *testing.T) {
 	p.Use("private_enterprise")
 	p.Nodes, p.Racks, p.InterRack, p.Load, p.Capacity, p.Flows, p.Threshold = 10, 2, 0.6, 0.1, 1250, 2000, 0.2
 	p.MaxFlows, p.MinDuration = 100_000, dag.Second
-	p.Sizes.Law, _ = matrix.ParseLaw("uniform:min=5,max=50")
+	p.Sizes.Distribution, _ = matrix.ParseDistribution("uniform:min=5,max=50")
 	want, r := matrixTrace(t, p, 9)
 	report := filepath.Join(t.TempDir(), "r.json")
 	args := strings.Fields("matrix --preset private_enterprise --nodes 10 --racks 2 --inter-rack 0.6 --load 0.1 --flows 2000 " +
 		"--threshold 0.2 --size-dist uniform:min=5,max=50 --max-flows 100000 --min-duration 1s --seed 9 --report " + report)
 	for _, capacity := range []string{"1250", "1.25e3", "10Gbps", "1250MB/s"} {
 		run := clitest.Run(newCommand, append(args, "--capacity", capacity, "-o", report+".parquet")...)
-		const warning = "tracegen: warning: the flows end before --min-duration: --max-flows forbids more\n"
+		const warning = "tracegen: warning: the flows end before --min-duration, because --max-flows limits them\n"
 		if run.Status != 0 || run.Stderr != warning {
 			t.Fatalf("%s: exit status %d, stderr %q", capacity, run.Status, run.Stderr)
 		}
@@ -169,7 +169,7 @@ func TestMatrixUsage(t *testing.T) {
 		"--size-dist weibull:alpha=1":          "--size-dist: weibull needs lambda",
 		"--interarrival-dist x":                "--interarrival-dist: expected one of",
 		"--matrix pairs:count=0":               "--matrix: count=0: expected a number of pairs",
-		"--matrix nodes:count=99":              "--matrix is nodes, expected one that can be made",
+		"--matrix nodes:count=99":              "--matrix is nodes, expected a matrix that can be made",
 		"--matrix uniform --node-matrix M.csv": "none of the others can be",
 		"--node-matrix M.csv --nodes 3":        "--ranks is 3, expected 2, as M.csv has",
 		"--sizes S.csv --interarrivals T.csv":  "--interarrivals is 3 values, expected one for each of the 2 sizes",

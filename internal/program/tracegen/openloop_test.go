@@ -98,7 +98,7 @@ func TestCDCNW(t *testing.T) {
 		t.Fatal(err)
 	}
 	warned := clitest.Run(newCommand, "cdcnw", "bad.txt", "--messages", "10")
-	const warning = "tracegen: warning: bad.txt: states a mean of 1700 bytes, but its sizes have 900\n"
+	const warning = "tracegen: warning: bad.txt: states a mean of 1700 bytes, but the mean of its sizes is 900\n"
 	if warned.Status != 0 || warned.Stderr != warning {
 		t.Errorf("exit status %d, stderr %q, want %q", warned.Status, warned.Stderr, warning)
 	}
@@ -195,10 +195,10 @@ func TestOpenLoopUsage(t *testing.T) {
 		"dcnw --load 0":                       `"--load" flag`,
 		"dcnw --load -1":                      `"--load" flag`,
 		"dcnw --load 1e99":                    `"--load" flag`,
-		"dcnw --load 0s/B":                    "not infinite",
+		"dcnw --load 0s/B":                    "finite rate",
 		"dcnw --load fast":                    `"--load" flag`,
-		"dcnw --load 1e-8 --messages 1000000": "--messages is 1000000, expected so few",
-		"dcnw --load 1e9 --clock 1s --messages 5000000": "--clock is 1s, expected so short",
+		"dcnw --load 1e-8 --messages 1000000": "--messages is 1000000, expected fewer",
+		"dcnw --load 1e9 --clock 1s --messages 5000000": "--clock is 1s, expected shorter",
 		"dcnw --sizes W6":                           `"--sizes" flag: expected one of FB_KEYVALUE, `,
 		"dcnw --destination north":                  `"--destination" flag: expected one of uniform, poisson, gauss`,
 		"dcnw --gauss-sigma-frac 0":                 "--gauss-sigma-frac is 0, expected above 0",
@@ -213,7 +213,7 @@ func TestOpenLoopUsage(t *testing.T) {
 		"flows --class size=1":                      `found "size=1"`,
 		"flows --class min=x":                       `--class: min=x: invalid argument "x"`,
 		"flows --class min=1,max=1KiB,percent=1":    "--class: expected sizes in whole KiB",
-		"flows --class min=1KiB,max=1KiB,percent=1": "--class is 1 % of the flows in all, expected 100 %",
+		"flows --class min=1KiB,max=1KiB,percent=1": "--class is 1 % of the flows in total, expected 100 %",
 		"flows --class max=1KiB,percent=100":        "--class 0: min is 0 KB, expected 1..",
 		"flows --class min=2KiB,max=1KiB,percent=100 --emit-spec": "--class 0: max is 1 KB, expected 2..",
 	} {

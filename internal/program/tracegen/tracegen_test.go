@@ -211,7 +211,7 @@ func TestUsage(t *testing.T) {
 		"horovod --emit-spec --to goal": "--emit-spec writes an extended VEF trace",
 		"horovod --emit-spec --lower collectives":             "--emit-spec writes an extended VEF trace",
 		"horovod --emit-spec --workers 1":                     "workers is 1, expected 2..",
-		"horovod --emit-spec --allreduce-bytes 1000":          "no multiple of 1024",
+		"horovod --emit-spec --allreduce-bytes 1000":          "a multiple of 1024 bytes",
 		"horovod --clock 0.5ps":                               "--clock",
 		"horovod --time-step 1.5ns":                           "time step is 1.5ns, expected a multiple of the clock's 1ns",
 		"horovod --layer 1":                                   "expected LAYER:FLAG=VALUE",
@@ -223,7 +223,7 @@ func TestUsage(t *testing.T) {
 		"horovod --layer 9:compute=1ms":                       "layer is 9, expected 0..2",
 		"horovod --lower collectives=bad":                     "--lower",
 		"horovod --to nothing":                                "--to: expected one of",
-		"horovod --layer 1:compute=1ms --layer 1:compute=2ms": "layer 1 is there twice",
+		"horovod --layer 1:compute=1ms --layer 1:compute=2ms": "layer 1 is listed twice",
 	} {
 		got := clitest.Run(newCommand, strings.Fields(args)...)
 		if got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {

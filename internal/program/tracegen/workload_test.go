@@ -116,7 +116,7 @@ func TestWorkloadUsage(t *testing.T) {
 		"--pattern incast --degree 128":     "--degree is 128, expected 1..127",
 		"--pattern shift --shift 0":         "--shift is 0, expected 1..127",
 		"--pattern star":                    "expected one of uniform, permutation, alltoall, shift, hotspot, incast",
-		"--sizes w4 --rule linear":          "--rule is for files: w4 has its own, which is step",
+		"--sizes w4 --rule linear":          "--rule applies to files only: the rule of w4 is step",
 		"--sizes 0":                         "--sizes is 0, expected 1..1125899906842624",
 		"--mix load":                        `--mix: expected name=NAME or a flag of a job such as load=0.2, found "load" in "load"`,
 		"--mix seed=3":                      `found "seed=3"`,

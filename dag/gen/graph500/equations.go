@@ -4,21 +4,21 @@ package graph500
 
 import "math"
 
-// law holds the variables of eq. 4 to 16.
-type law struct {
+// equations holds the variables of eq. 4 to 16.
+type equations struct {
 	scale, edgeFactor float64
 	rootDegree        float64
 	eq7               Equation7
 	hIntDiv           bool
 }
 
-func (p *Params) law(rootDegree int64) *law {
-	return &law{float64(p.Scale), float64(p.EdgeFactor), float64(rootDegree), p.Eq7, p.HIntDiv}
+func (p *Params) equations(rootDegree int64) *equations {
+	return &equations{float64(p.Scale), float64(p.EdgeFactor), float64(rootDegree), p.Eq7, p.HIntDiv}
 }
 
 // mean returns the mean number of edges that all processes explore in a level from 1 on, if enough edges are left:
 // eq. 4 to 7.
-func (w *law) mean(level int) float64 {
+func (w *equations) mean(level int) float64 {
 	s, f, l := w.scale, w.edgeFactor, float64(level)
 	a := -0.133 + 0.0046*s + math.Exp(0.01257*f-0.1829*s-math.Exp(1.75-0.7*l))
 	b := 2 - l*(0.91+0.002*f-0.012*s)
@@ -33,7 +33,7 @@ func (w *law) mean(level int) float64 {
 }
 
 // sigma returns the standard deviation of the number of explored edges: eq. 16.
-func (w *law) sigma(level int) float64 {
+func (w *equations) sigma(level int) float64 {
 	var ln float64
 	switch level {
 	case 1:
@@ -49,7 +49,7 @@ func (w *law) sigma(level int) float64 {
 }
 
 // f1 is eq. 8, with 10 to 12.
-func (w *law) f1(level int) float64 {
+func (w *equations) f1(level int) float64 {
 	s, f, l := w.scale, w.edgeFactor, float64(level)
 	d := 0.002*s - 0.14 - (0.015*s-0.285)*(0.56+0.033*f)*(l-1)
 	e := 0.97 - (l-1)*(4.438-0.168*s)*(0.83+0.01*f) // F in the paper
@@ -59,7 +59,7 @@ func (w *law) f1(level int) float64 {
 }
 
 // f2 is eq. 9, with 13 to 15.
-func (w *law) f2(level int) float64 {
+func (w *equations) f2(level int) float64 {
 	s, f, l := w.scale, w.edgeFactor, float64(level)
 	tenth := s / 10
 	if w.hIntDiv {
@@ -97,12 +97,12 @@ func injectionProbability(packetTime, queryTime float64, coalescing int64) float
 
 // rootDegree returns the distribution of the degree of the root next to its value.
 func (p *Params) rootDegree(value int64) RootDegree {
-	mu, sigma := rootDegreeLaw(p.Scale)
+	mu, sigma := rootDegreeDistribution(p.Scale)
 	return RootDegree{value, mu, sigma, math.Exp(mu), math.Exp(mu + sigma*sigma/2)}
 }
 
-// rootDegreeLaw returns the mean and the standard deviation of the logarithm of the root's degree: eq. 18 and 19.
-func rootDegreeLaw(scale int) (mu, sigma float64) {
+// rootDegreeDistribution returns the mean and the standard deviation of the logarithm of the root's degree: eq. 18 and 19.
+func rootDegreeDistribution(scale int) (mu, sigma float64) {
 	s := float64(scale)
 	return s*math.Log(0.3604) + 1.0661704*s, 0.079313065 * s
 }

@@ -1,4 +1,4 @@
-// Mass functions of sizes and of times between arrivals, from named laws.
+// Mass functions of sizes and interarrival times, from named distributions.
 
 package matrix
 
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Law is a law of sizes or of times between arrivals.
-type Law struct {
+// Distribution is a distribution of sizes or interarrival times.
+type Distribution struct {
 	Family     string    // one of Families
 	Params     []float64 // parameters of the family, in the order of Families
 	Modes      []Mode    // of multimodal
@@ -21,7 +21,7 @@ type Law struct {
 	Round      float64   // values are rounded to multiples of it, but not below Min; 0: no rounding
 }
 
-// Mode is one of the skew-normal laws that a multimodal law mixes.
+// Mode is a skew-normal component of a multimodal distribution.
 type Mode struct {
 	Location, Skew, Scale float64
 	Draws                 int // number of values drawn from it
@@ -31,12 +31,12 @@ type Mode struct {
 const draws = 150_000
 
 const (
-	maxDraws   = 1 << 24 // of a multimodal law, total
-	maxSupport = 1 << 22 // values of a uniform law
+	maxDraws   = 1 << 24 // of a multimodal distribution, in total
+	maxSupport = 1 << 22 // values of a uniform distribution
 )
 
-// family is a family of laws: the names of its parameters and a function that draws a value. Parameters in positive
-// must be above 0.
+// family is a family of distributions: the names of its parameters and a function that draws a value. Parameters in
+// positive must be above 0.
 type family struct {
 	name     string
 	params   []string
@@ -67,7 +67,7 @@ var families = []family{
 	{name: "multimodal"},
 }
 
-// skewNormal draws from Azzalini's skew-normal law.
+// skewNormal draws from Azzalini's skew-normal distribution.
 func skewNormal(skew, location, scale float64, random *rand.Rand) float64 {
 	delta := skew / math.Hypot(1, skew)
 	half := math.Abs(random.NormFloat64())
@@ -75,7 +75,7 @@ func skewNormal(skew, location, scale float64, random *rand.Rand) float64 {
 	return location + float64(scale*z)
 }
 
-// Families returns the families of laws with the names of their parameters, such as "weibull:alpha,lambda".
+// Families returns the families of distributions with the names of their parameters, such as "weibull:alpha,lambda".
 func Families() []string {
 	var names []string
 	for _, f := range families {
@@ -84,12 +84,12 @@ func Families() []string {
 	return names
 }
 
-// ParseLaw reads a law such as "weibull:alpha=4.7,lambda=4100,min=1,max=1e6,round=25" or
-// "multimodal:mode=40/-1/60/10000,mode=1/4/1000,background=0.05,min=1,max=1e5,round=25", where a mode is location,
-// skew, scale and draws, 10000 if there is no fourth number.
-func ParseLaw(text string) (*Law, error) {
+// ParseDistribution parses a distribution such as "weibull:alpha=4.7,lambda=4100,min=1,max=1e6,round=25" or
+// "multimodal:mode=40/-1/60/10000,mode=1/4/1000,background=0.05,min=1,max=1e5,round=25". A mode is location, skew, scale
+// and draws (default 10000).
+func ParseDistribution(text string) (*Distribution, error) {
 	name, rest, _ := strings.Cut(text, ":")
-	l := &Law{Family: name, Min: math.Inf(-1), Max: math.Inf(1)}
+	l := &Distribution{Family: name, Min: math.Inf(-1), Max: math.Inf(1)}
 	f := l.family()
 	if f == nil {
 		return nil, fmt.Errorf("expected one of %s, found %q", strings.Join(Families(), " "), name)
@@ -109,7 +109,7 @@ func ParseLaw(text string) (*Law, error) {
 		}
 		to, ok := numbers[key]
 		if !ok {
-			return fmt.Errorf("%s has no %q", name, key)
+			return fmt.Errorf("%s has no parameter %q", name, key)
 		}
 		var err error
 		if *to, err = number(value); err != nil {
@@ -127,7 +127,7 @@ func ParseLaw(text string) (*Law, error) {
 	return l, l.check()
 }
 
-func (l *Law) addMode(text string) error {
+func (l *Distribution) addMode(text string) error {
 	parts, err := numbers(text)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (l *Law) addMode(text string) error {
 	return nil
 }
 
-func (l *Law) family() *family {
+func (l *Distribution) family() *family {
 	for i := range families {
 		if families[i].name == l.Family {
 			return &families[i]
@@ -151,8 +151,8 @@ func (l *Law) family() *family {
 	return nil
 }
 
-// check returns an error for a law that no value can be drawn from.
-func (l *Law) check() error {
+// check returns an error for a distribution without values in range.
+func (l *Distribution) check() error {
 	f := l.family()
 	if f == nil || len(l.Params) != len(f.params) {
 		return fmt.Errorf("expected the family of one of %s, found %s with %d parameters",
@@ -166,13 +166,13 @@ func (l *Law) check() error {
 	bounded := l.Min > math.Inf(-1) && l.Max < math.Inf(1)
 	switch {
 	case !(l.Min <= l.Max):
-		return fmt.Errorf("min is %v and max %v, expected min..max", l.Min, l.Max)
+		return fmt.Errorf("min is %v and max is %v, expected min at most max", l.Min, l.Max)
 	case l.Round < 0:
 		return fmt.Errorf("round is %v, expected 0 or more", l.Round)
 	case l.Family == "uniform" && !bounded:
 		return fmt.Errorf("uniform needs min=NUMBER and max=NUMBER")
 	case (l.Family == "uniform" || l.Background > 0) && (!bounded || (l.Max-l.Min)/l.step() >= maxSupport):
-		return fmt.Errorf("values are spread from %v to %v in steps of %v, expected at most %d of them", l.Min, l.Max,
+		return fmt.Errorf("values from %v to %v in steps of %v, expected at most %d values", l.Min, l.Max,
 			l.step(), maxSupport)
 	case l.Family != "multimodal":
 		return nil
@@ -189,13 +189,13 @@ func (l *Law) check() error {
 		all += m.Draws
 	}
 	if float64(all)*(1+l.Background) > maxDraws {
-		return fmt.Errorf("%.4g values are to be drawn, expected at most %d", float64(all)*(1+l.Background), maxDraws)
+		return fmt.Errorf("%.4g values to draw, expected at most %d", float64(all)*(1+l.Background), maxDraws)
 	}
 	return nil
 }
 
 // step is the distance of evenly spread values.
-func (l *Law) step() float64 {
+func (l *Distribution) step() float64 {
 	if l.Round > 0 {
 		return l.Round
 	}
@@ -203,7 +203,7 @@ func (l *Law) step() float64 {
 }
 
 // spread returns min, min+step, ... up to max.
-func (l *Law) spread() []float64 {
+func (l *Distribution) spread() []float64 {
 	values := make([]float64, 1+int((l.Max-l.Min)/l.step()))
 	for i := range values {
 		values[i] = l.Min + float64(float64(i)*l.step())
@@ -212,7 +212,7 @@ func (l *Law) spread() []float64 {
 }
 
 // PMF returns the mass function: exact for uniform, the frequencies of draws for other families.
-func (l *Law) PMF(random *rand.Rand) (*PMF, error) {
+func (l *Distribution) PMF(random *rand.Rand) (*PMF, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
@@ -248,11 +248,11 @@ func (l *Law) PMF(random *rand.Rand) (*PMF, error) {
 }
 
 // draw appends n values in Min..Max.
-func (l *Law) draw(values []float64, n int, next func() float64) ([]float64, error) {
-	const patience = 1000 // mean draws per value
-	for left := patience * n; n > 0; left-- {
+func (l *Distribution) draw(values []float64, n int, next func() float64) ([]float64, error) {
+	const maxDrawsPerValue = 1000 // on average
+	for left := maxDrawsPerValue * n; n > 0; left-- {
 		if left == 0 {
-			return nil, fmt.Errorf("less than one in %d values lies in %v..%v", patience, l.Min, l.Max)
+			return nil, fmt.Errorf("fewer than one in %d drawn values is in %v..%v", maxDrawsPerValue, l.Min, l.Max)
 		}
 		if v := next(); v >= l.Min && v <= l.Max && !math.IsInf(v, 0) {
 			values = append(values, v)
@@ -263,7 +263,7 @@ func (l *Law) draw(values []float64, n int, next func() float64) ([]float64, err
 }
 
 // rounded returns the nearest multiple of Round, ties to even multiples, to two decimals, and Min at least.
-func (l *Law) rounded(v float64) float64 {
+func (l *Distribution) rounded(v float64) float64 {
 	if l.Round == 0 {
 		return v
 	}

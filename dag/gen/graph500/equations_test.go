@@ -58,7 +58,7 @@ func TestLevels(t *testing.T) {
 		p := Default()
 		p.Scale, p.EdgeFactor = int(r["s"]), int(r["fe"])
 		level := int(r["l"])
-		w := p.law(int64(r["dr"]))
+		w := p.equations(int64(r["dr"]))
 		near(t, "mean by the reference's eq. 7", w.mean(level), r["mean_fogsim"])
 		near(t, "f1", w.f1(level), r["f1"])
 		near(t, "f2", w.f2(level), r["f2"])
@@ -158,11 +158,11 @@ func TestRootDegree(t *testing.T) {
 	for _, r := range table.Rows {
 		p := Default()
 		p.Scale = r.S
-		law := p.rootDegree(1)
-		near(t, "mu", law.Mu, r.Mu)
-		near(t, "sigma", law.Sigma, r.Sigma)
-		near(t, "median", law.Median, r.Median)
-		near(t, "mean", law.Mean, r.Mean)
+		root := p.rootDegree(1)
+		near(t, "mu", root.Mu, r.Mu)
+		near(t, "sigma", root.Sigma, r.Sigma)
+		near(t, "median", root.Median, r.Median)
+		near(t, "mean", root.Mean, r.Mean)
 
 		const n = 100_000
 		random := draws(7, r.S, 0, "test")
