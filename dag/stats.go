@@ -37,7 +37,7 @@ type Stats struct {
 	BlockedOps int64 `json:"blocked_ops"`
 
 	Streams int `json:"streams"` // maximum over ranks of the number of streams that its ops use
-	NICs    int `json:"nics"`    // maximum over ranks of the number of NICs that its sends, receives and collectives use
+	NICs    int `json:"nics"`    // maximum over ranks of the number of NICs that its communication uses
 
 	Messages Messages `json:"messages"`
 

@@ -32,7 +32,7 @@ type Meta struct {
 	Provenance []Provenance // oldest first: one entry per program that made or rewrote the trace
 	Nodes      []int32      // node of each rank; nil: rank i on node i
 	Jobs       []string     // names of the jobs of a merged trace, by job number; nil if it is a single job
-	Attrs      string       // data of the format about the whole trace that the model does not have: a JSON object or ""
+	Attrs      string       // format-specific data about the whole trace: a JSON object or ""
 }
 
 // Provenance records one program that made or rewrote a trace.

@@ -198,7 +198,8 @@ func (v *validation) message(f finding) string {
 	case ruleMember:
 		return fmt.Sprintf("%v on communicator %d, which does not contain the rank", op.Subkind, op.Comm)
 	case ruleAbsent:
-		return fmt.Sprintf("no collective on communicator %d, unlike other members (%d of %d members have none)", f.a, f.b, t.Comms[f.a].Size())
+		return fmt.Sprintf("no collective on communicator %d, unlike other members (%d of %d members have none)",
+			f.a, f.b, t.Comms[f.a].Size())
 	case ruleRoot:
 		return fmt.Sprintf("%v with root %d, which is not a member of communicator %d", op.Subkind, op.Peer, op.Comm)
 	case ruleDiffers:
@@ -207,7 +208,8 @@ func (v *validation) message(f finding) string {
 	case ruleTooFew:
 		return fmt.Sprintf("fewer collectives on communicator %d than on rank %d", f.a, f.b)
 	case ruleTooMany:
-		return fmt.Sprintf("%s on communicator %d, but rank %d has no more collectives on it", collective(op), op.Comm, f.b)
+		return fmt.Sprintf("%s on communicator %d, but rank %d has no more collectives on it",
+			collective(op), op.Comm, f.b)
 	case ruleUnmatchedSend:
 		return fmt.Sprintf("no receive matches the send of %d bytes to rank %d with tag %d on communicator %d",
 			op.Bytes, op.Peer, op.Tag, op.Comm)

@@ -197,8 +197,8 @@ func (b *building) warn(undefined []string) {
 		for i, kind := range r.Kind {
 			if (kind == dag.Send || kind == dag.Recv) && int(r.Peer.At(i)) >= ranks {
 				if strays++; strays == 1 {
-					first = fmt.Sprintf("%s: node %d is a %v with rank %d", b.names[min(rank, len(b.names)-1)], r.ID(i), kind,
-						r.Peer.At(i))
+					first = fmt.Sprintf("%s: node %d is a %v with rank %d", b.names[min(rank, len(b.names)-1)],
+						r.ID(i), kind, r.Peer.At(i))
 				}
 			}
 		}

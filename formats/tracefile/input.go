@@ -150,8 +150,8 @@ func plainFile(f *os.File) (*io.SectionReader, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return nil, fmt.Errorf("expected a file or the folder of one trace, found another folder; name the files in it, as in %s",
-			filepath.Join(f.Name(), "*"))
+		return nil, fmt.Errorf("expected a file or the folder of one trace, found another folder; "+
+			"name the files in it, as in %s", filepath.Join(f.Name(), "*"))
 	}
 	if !info.Mode().IsRegular() || info.Size() == 0 { // files of size 0, as in /proc, may have content
 		return nil, nil

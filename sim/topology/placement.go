@@ -79,8 +79,8 @@ func readHosts(r io.Reader, name string) (hosts []uint32, err error) {
 	return hosts, err
 }
 
-// Place returns the first hosts of the ranks in a network with the given number of hosts. A rank has the given number of
-// NICs, each of which is one host. nodes are the node numbers of the trace's ranks; nil places rank r on node r.
+// Place returns the first hosts of the ranks in a network with the given number of hosts. A rank has the given number
+// of NICs, each of which is one host. nodes are the node numbers of the trace's ranks; nil places rank r on node r.
 func (p *Placement) Place(ranks, hosts, nics int, seed int64, nodes []int32) ([]uint32, error) {
 	switch {
 	case p.hosts != nil:

@@ -39,7 +39,8 @@ func (o *Options) Params() param.Set {
 		given(&o.Jitter, "jitter", "standard deviation of the drawn times and sizes"+model+", relative to the mean",
 			"0 to 1", func(v float64) bool { return v >= 0 && v <= 1 }),
 		given(&o.GaussSigma, "gauss-sigma-frac", "standard deviation of the Gaussian destinations"+model+
-			", as a fraction of the number of tasks", "a number above 0", func(v float64) bool { return v > 0 && v <= math.MaxFloat64 }),
+			", as a fraction of the number of tasks", "a number above 0",
+			func(v float64) bool { return v > 0 && v <= math.MaxFloat64 }),
 		param.Time(&o.TimeStep, "time-step", "unit of the drawn times"+model).Default("the model's"),
 	}
 }
