@@ -40,8 +40,9 @@ func newNetwork(o *Options) (*network, error) {
 	}
 	n := &network{
 		queue:  newQueue(),
-		quirks: quirksOf(p.Compat), headerSize: m.control, freePacket: none, freeFlow: none,
-		routes: routes, hosts: uint32(t.Hosts), seed: p.Seed, ctx: o.Context,
+		quirks: quirksOf(p.Compat), fullSize: uint32(p.MSS) + m.header, headerSize: m.control, controlSize: m.control,
+		freePacket: none, freeFlow: none,
+		topology: t, routes: routes, intact: routes, hosts: uint32(t.Hosts), seed: p.Seed, ctx: o.Context,
 	}
 	d, err := p.discipline(m)
 	if err != nil {
@@ -53,16 +54,17 @@ func newNetwork(o *Options) (*network, error) {
 	}
 	n.buildPorts(t, m, d, p)
 	n.large = len(n.ports) >= largeNetwork
-	rate := n.nicRate(t)
+	n.reference = n.referencePath()
 	if p.Queue == 0 && d == lossless && p.TransportParams["pfc"] != 0 {
 		p.Queue = n.losslessCapacity(p, t.Switches, uint64(p.MSS)+uint64(m.header))
 	}
 	byFile := p.Queue == 0 // queues have the capacities of the topology file, if specified
-	p.complete(m, &n.quirks, n.bandwidthDelay(rate, uint32(p.MSS)+m.header))
+	p.complete(m, &n.quirks, n.bandwidthDelay())
 	if full := p.MSS + int64(m.header); p.Queue < full {
 		return nil, fmt.Errorf("--queue: expected at least a full packet of %d bytes, found %d", full, p.Queue)
 	}
 	n.configureQueues(t, m, p, byFile)
+	n.reference = n.referencePath() // with the times of full queues
 	n.sampler = newSampler(o, len(n.ports))
 	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
 	if p.Balance == Valiant || p.Balance == UGAL {
@@ -96,30 +98,24 @@ func newNetwork(o *Options) (*network, error) {
 		n.failures.schedule(n)
 	}
 	n.transport = m.build(n, &transportConfig{
-		mss: uint64(p.MSS), header: m.header, control: m.control, rate: uint64(rate), padLast: p.PadLastPacket,
+		mss: uint64(p.MSS), header: m.header, control: m.control, rate: n.reference.rate, padLast: p.PadLastPacket,
 		quirks: n.quirks, params: p.TransportParams,
 	})
 	return n, nil
 }
 
-// bandwidthDelay returns the bandwidth-delay product between the first and the last host in bytes.
-func (n *network) bandwidthDelay(rate int64, full uint32) uint64 {
-	if n.quirks.fixedRoundTrip {
-		return atlahsRoundTrip(uint64(rate)) * (uint64(rate) / 1e9) / 8
+// bandwidthDelay returns the bandwidth-delay product of the network in bytes.
+func (n *network) bandwidthDelay() uint64 {
+	if rate := n.reference.rate; n.quirks.fixedRoundTrip {
+		return atlahsRoundTrip(rate) * (rate / 1e9) / 8
 	}
-	rtt := n.unloadedLatency(0, n.hosts-1, full) + n.unloadedLatency(n.hosts-1, 0, n.headerSize)
-	return uint64(float64(rtt) * float64(rate) / 8e12)
+	return n.reference.bandwidthDelay()
 }
 
 // atlahsRoundTrip returns the initial round trip of ATLAHS at a rate in bit/s, in nanoseconds.
 func atlahsRoundTrip(rate uint64) uint64 {
 	gbps := max(rate/1e9, 1)
 	return 8000 + 4*(4096*8/gbps) + 4*(64*8/gbps)
-}
-
-// nicRate returns the rate of the first host's NIC in bit/s. Transports assume it for all NICs.
-func (n *network) nicRate(t *topology.Network) int64 {
-	return t.Links[n.routes.NIC(0)/2].Rate
 }
 
 func (n *network) buildPorts(t *topology.Network, m *Transport, d discipline, p *Params) {
@@ -162,6 +158,21 @@ const randomDropChance = 0.1
 // aeolusShare is the share of a queue available to speculative data (Hu et al., Aeolus, SIGCOMM 2020).
 const aeolusShare = 0.2
 
+// fewestPackets is the smallest default capacity of a port in full packets, from Handley et al., section 3.2. Bandwidth-
+// delay products of slow links are smaller, but a few packets arrive back to back.
+const fewestPackets = 8
+
+// defaultQueue returns the default capacity of a port in bytes, given that of the fastest ports. Ports slower than the
+// reference path have less, so that their queues take no longer to drain.
+func (n *network) defaultQueue(i uint32, fastest uint64) uint64 {
+	rate := n.linkRate(i)
+	if n.quirks.firstHostRate || rate >= n.reference.rate {
+		return fastest
+	}
+	share := uint64(float64(fastest) * (float64(rate) / float64(n.reference.rate)))
+	return min(fastest, max(share, fewestPackets*uint64(n.fullSize)))
+}
+
 // configureQueues sets the capacities and marking thresholds of all ports.
 func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, byFile bool) {
 	for i := range n.ports {
@@ -171,8 +182,14 @@ func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, 
 			pt.kmin, pt.kmax = NoECN, NoECN
 		}
 		pt.capacity = [2]uint64{uint64(p.Queue), uint64(p.ControlQueue)}
-		if size := t.Queue(i); size > 0 && byFile {
-			pt.capacity[dataQueue] = uint64(size)
+		if byFile {
+			pt.capacity[dataQueue] = n.defaultQueue(uint32(i), uint64(p.Queue))
+			if size := t.Queue(i); size > 0 {
+				pt.capacity[dataQueue] = uint64(size)
+			}
+			if c := pt.capacity[dataQueue]; p.sharesOfQueue && !n.quirks.firstHostRate && pt.kmax != NoECN {
+				pt.kmin, pt.kmax = scaled(pt.kmin, c, uint64(p.Queue)), scaled(pt.kmax, c, uint64(p.Queue))
+			}
 		}
 		if pt.host != none {
 			pt.capacity = [2]uint64{math.MaxUint64, math.MaxUint64}
@@ -188,6 +205,14 @@ func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, 
 			pt.kmin = uint64(aeolusShare * float64(pt.capacity[dataQueue]))
 		}
 	}
+}
+
+// scaled returns x * numerator / denominator.
+func scaled(x, numerator, denominator uint64) uint64 {
+	if numerator == denominator {
+		return x
+	}
+	return uint64(float64(x) * (float64(numerator) / float64(denominator)))
 }
 
 // ParseBalance returns the named load-balancing policy.

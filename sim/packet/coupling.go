@@ -87,7 +87,7 @@ func (c *coupling) handshake(from, to uint32) uint64 {
 	if c.quirks.freeHandshake || from == to {
 		return 0
 	}
-	return c.n.unloadedLatency(from, to, c.n.headerSize)
+	return c.n.unloadedLatency(from, to, c.n.controlSize)
 }
 
 // Event handles an event of the coupling.

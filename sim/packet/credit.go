@@ -13,8 +13,8 @@ type creditManager struct {
 	t             *uet
 	quantum       int64   // in bytes; targets and totals count quanta modulo 1<<32
 	quantaPerPull uint32  // quanta granted by a pull
-	limit         int64   // largest credit or demand of a sender in bytes
-	period        float64 // picoseconds between pulls or, with grantExact, per granted quantum
+	limit         int64   // default of creditSource.limit
+	limitBDPs     float64 // above 0: creditSource.limit in bandwidth-delay products
 	grantExact    bool    // grant no more than the demand
 	trimmedFirst  bool    // serve flows with trimmed packets first
 	capCredit     bool    // limit the credit of a sender to limit
@@ -31,6 +31,7 @@ type creditManager struct {
 
 // creditSource is the credit of a sender.
 type creditSource struct {
+	limit       int64 // largest credit or demand in bytes
 	pulled      int64 // bytes granted by the receiver
 	speculative int64 // speculative bytes; both may be negative by one packet
 	speculating bool  // the receiver has not answered yet
@@ -50,8 +51,9 @@ type creditSink struct {
 
 // pacer grants the credit of a host.
 type pacer struct {
-	trimmed, active, idle ring // flows with trimmed packets, with demand, and without demand
-	running               bool // a timer is set
+	trimmed, active, idle ring    // flows with trimmed packets, with demand, and without demand
+	running               bool    // a timer is set
+	period                float64 // picoseconds between pulls or, with grantExact, per granted quantum
 }
 
 // targetWrapped is the flag of a data packet whose target has wrapped around.
@@ -66,9 +68,16 @@ func newCredits(t *uet, quantum, bytes float64) *creditManager {
 	return c
 }
 
-// setLimit sets the limit in bytes: at least a packet, and small enough to compare totals modulo 1<<32.
-func (c *creditManager) setLimit(bytes float64) {
-	c.limit = max(int64(min(bytes, math.MaxInt32/2)), int64(c.t.mss+c.t.header))
+// clampLimit returns a limit of credit in bytes: at least a packet, and small enough to compare totals modulo 1<<32.
+func (c *creditManager) clampLimit(bytes float64) int64 {
+	return max(int64(min(bytes, math.MaxInt32/2)), int64(c.t.mss+c.t.header))
+}
+
+// setPeriods sets the time between pulls of each host, given a function of the rate of its NIC in bit/s.
+func (c *creditManager) setPeriods(period func(rate float64) float64) {
+	for host := range c.pacers {
+		c.pacers[host].period = period(float64(c.t.n.hostRate(uint32(host))))
+	}
 }
 
 func (c *creditManager) open(f uint32) {
@@ -76,7 +85,12 @@ func (c *creditManager) open(f uint32) {
 		c.sources = append(c.sources, creditSource{})
 		c.sinks = append(c.sinks, creditSink{})
 	}
-	c.sources[f] = creditSource{speculative: c.limit, speculating: true}
+	limit := c.limit
+	if c.limitBDPs > 0 {
+		bdp, _ := c.t.bandwidthDelay(f)
+		limit = c.clampLimit(c.limitBDPs * bdp)
+	}
+	c.sources[f] = creditSource{limit: limit, speculative: limit, speculating: true}
 	c.sinks[f] = creditSink{}
 }
 
@@ -129,7 +143,7 @@ func (c *creditManager) stampDemand(f uint32, about flags, competing int, pk *pa
 	if !c.trimmedFirst {
 		wants += u.lostBytes
 	}
-	wants = min(wants, c.limit) - left
+	wants = min(wants, s.limit) - left
 	if full := int64(c.t.mss + c.t.header); !c.quirks.wrapTarget && s.speculating && u.unsent > 0 {
 		// The speculative phase may end before all data is sent.
 		wants = max(wants, full)
@@ -153,7 +167,7 @@ func (c *creditManager) addCredit(f, total uint32) {
 	if extra := int32(total - s.total); extra > 0 {
 		s.pulled += int64(extra) * c.quantum
 		if c.capCredit {
-			s.pulled = min(s.pulled, c.limit)
+			s.pulled = min(s.pulled, s.limit)
 		}
 		s.total = total
 	}
@@ -271,7 +285,7 @@ func (c *creditManager) sendGrant(host uint32) {
 		f := w.idle.pop()
 		k := &c.sinks[f]
 		c.sendPull(f, c.quantaPerPull)
-		if !k.hasDemand() && int64(int32(k.total-k.target)) < c.limit/c.quantum {
+		if !k.hasDemand() && int64(int32(k.total-k.target)) < c.sources[f].limit/c.quantum {
 			w.idle.push(f)
 			return
 		}
@@ -299,7 +313,7 @@ func (c *creditManager) sendPull(f, quanta uint32) {
 	pk.pull = k.total
 	n.balance.label(n, pk)
 	host := n.flows[f].dst
-	wait := c.period
+	wait := c.pacers[host].period
 	if c.grantExact {
 		if quanta == 0 {
 			quanta = uint32(max(1, 1024/c.quantum)) // a pull that grants nothing takes time too

@@ -17,15 +17,18 @@ func newEQDS(n *network, s *transportConfig) transport {
 	c := newCredits(t, s.number("quantum"), float64(t.mss))
 	c.trimmedFirst, c.quirks, c.grantFinished = true, s.quirks.eqds, s.quirks.grantFinished
 	t.detachedNIC, t.waitForCredit = s.quirks.eqds.detachedNIC, s.quirks.waitForCredit
-	c.setLimit(s.number("window") * full)
+	c.limit = c.clampLimit(s.number("window") * full)
 	const frame = 38 // preamble, Ethernet header, checksum and inter-packet gap, in bytes
 	if c.quirks.fixedPullSize {
 		full = 4160
 	}
-	c.period = s.number("pull-interval") * 8e12 * (full + frame) / float64(s.rate)
-	if credit := float64(int64(c.quantaPerPull) * c.quantum); credit > full {
-		c.period *= credit / full
-	}
+	c.setPeriods(func(rate float64) float64 {
+		period := s.number("pull-interval") * 8e12 * (full + frame) / rate
+		if credit := float64(int64(c.quantaPerPull) * c.quantum); credit > full {
+			period *= credit / full
+		}
+		return period
+	})
 	return t
 }
 

@@ -75,10 +75,12 @@ func (c *telemetry) widen() {
 // hpcc is the window and rate control of all flows.
 type hpcc struct {
 	mss      uint64
-	rtt      uint64  // T: unloaded round trip of the longest path in picoseconds
+	rtt      uint64  // T: unloaded round trip of the reference path in picoseconds
+	fixedRTT bool    // rtt was specified
 	eta      float64 // target utilization of links
 	maxStage uint32  // additive increases before a multiplicative change
-	wAI      uint64  // W_AI: bytes of an additive increase
+	wAI      uint64  // W_AI: bytes of an additive increase; 0: by flow
+	flows    float64 // expected number of flows
 	quirks   *quirks
 
 	sources []hpccSource
@@ -86,6 +88,8 @@ type hpcc struct {
 
 // hpccSource is the sender of a flow. Letters are from algorithm 1.
 type hpccSource struct {
+	rtt           uint64 // T: unloaded round trip in picoseconds
+	wAI           uint64 // W_AI: bytes of an additive increase
 	maxWindow     uint64 // bytes
 	window        uint64 // W
 	reference     uint64 // W^c, updated once per round trip
@@ -100,31 +104,39 @@ func newHPCC(n *network, s *transportConfig) transport {
 	n.telemetry = &telemetry{stride: minStride}
 	h := &hpcc{mss: s.mss, eta: s.number("eta"), maxStage: uint32(s.number("max-stage")), quirks: &t.quirks}
 	if rtt := s.number("rtt"); rtt > 0 {
-		h.rtt = uint64(rtt)
+		h.rtt, h.fixedRTT = uint64(rtt), true
 	} else {
-		h.rtt = n.unloadedLatency(0, n.hosts-1, uint32(s.mss)+s.header) + n.unloadedLatency(n.hosts-1, 0, s.control)
+		h.rtt = n.reference.roundTrip
 	}
 	switch add := s.number("w-ai"); {
 	case add >= 0:
-		h.wAI = uint64(add)
+		h.wAI = max(uint64(add), 1)
 	case h.quirks.increaseByMSS:
 		h.wAI = s.mss
 	default: // section 3.3
-		bdp := float64(h.rtt) * float64(s.rate) / 8e12
-		h.wAI = uint64(bdp * (1 - h.eta) / s.number("flows"))
+		h.flows = s.number("flows")
 	}
-	h.wAI = max(h.wAI, 1)
 	t.hpcc = h
 	return t
 }
 
-func (h *hpcc) open(f uint32, line float64) {
+// open initializes a flow with the rate of its NIC in bit/s.
+func (h *hpcc) open(n *network, f uint32, line float64) {
 	for int(f) >= len(h.sources) {
 		h.sources = append(h.sources, hpccSource{})
 	}
-	window := max(h.mss, uint64(float64(h.rtt)*line/8e12))
+	rtt := h.rtt
+	if !h.fixedRTT && !n.quirks.firstHostRate {
+		path := n.path(n.flows[f].src, n.flows[f].dst)
+		rtt = max(rtt, path.roundTrip)
+	}
+	bdp := float64(rtt) * line / 8e12
+	window := max(h.mss, uint64(bdp))
 	r := &h.sources[f]
-	*r = hpccSource{maxWindow: window, window: window, reference: window, utilization: 1, path: r.path[:0]}
+	*r = hpccSource{rtt: rtt, wAI: h.wAI, maxWindow: window, window: window, reference: window, utilization: 1, path: r.path[:0]}
+	if h.wAI == 0 {
+		r.wAI = max(1, uint64(bdp*(1-h.eta)/h.flows))
+	}
 	if h.quirks.startAtTarget {
 		r.utilization = h.eta
 	}
@@ -140,7 +152,7 @@ func (h *hpcc) windowOpen(f uint32, flying uint64) bool {
 
 // rate returns the pacing rate of the window in bit/s.
 func (h *hpcc) rate(r *hpccSource) float64 {
-	return float64(r.window) * 8e12 / float64(h.rtt)
+	return float64(r.window) * 8e12 / float64(r.rtt)
 }
 
 // onNACK sets the window to one packet, and returns the rate.
@@ -180,12 +192,12 @@ func (h *hpcc) measureInflight(n *network, r *hpccSource, path []telemetryRecord
 		if now.time <= before.time {
 			continue
 		}
-		if u := n.linkUtilization(now, before, h.rtt); u > most {
+		if u := n.linkUtilization(now, before, r.rtt); u > most {
 			most, span = u, now.time-before.time
 		}
 	}
 	copy(r.path, path)
-	share := float64(min(span, h.rtt)) / float64(h.rtt)
+	share := float64(min(span, r.rtt)) / float64(r.rtt)
 	r.utilization = (1-share)*r.utilization + share*most
 	return true
 }
@@ -203,10 +215,10 @@ func samePath(a, b []telemetryRecord) bool {
 
 // computeWindow sets the window (ComputeWind of algorithm 1), limited to a round trip of data at line rate.
 func (h *hpcc) computeWindow(r *hpccSource, update bool) {
-	w := r.reference + h.wAI
+	w := r.reference + r.wAI
 	stage := r.stage + 1
 	if r.utilization >= h.eta || r.stage >= h.maxStage {
-		w = uint64(min(maxBytes, float64(r.reference)/(r.utilization/h.eta))) + h.wAI
+		w = uint64(min(maxBytes, float64(r.reference)/(r.utilization/h.eta))) + r.wAI
 		stage = 0
 	}
 	r.window = min(w, r.maxWindow)
@@ -221,13 +233,13 @@ func (h *hpcc) singleWindowACK(n *network, r *hpccSource, path []telemetryRecord
 	if len(path) != len(r.path) {
 		r.path = append(r.path[:0], path...)
 	} else {
-		most, span := 0.0, h.rtt
+		most, span := 0.0, r.rtt
 		for i := range path {
-			if u := n.linkUtilization(&path[i], &r.path[i], h.rtt); u > most {
+			if u := n.linkUtilization(&path[i], &r.path[i], r.rtt); u > most {
 				most, span = u, path[i].time-r.path[i].time
 			}
 		}
-		if span >= h.rtt {
+		if span >= r.rtt {
 			r.utilization = most
 		}
 	}
@@ -235,10 +247,10 @@ func (h *hpcc) singleWindowACK(n *network, r *hpccSource, path []telemetryRecord
 	if update {
 		r.lastUpdateSeq = s.next
 	}
-	w := r.window + h.wAI
+	w := r.window + r.wAI
 	stage := r.stage + 1
 	if r.utilization >= h.eta || r.stage >= h.maxStage {
-		w = uint64(min(maxBytes, float64(r.window)/(r.utilization/h.eta))) + h.wAI
+		w = uint64(min(maxBytes, float64(r.window)/(r.utilization/h.eta))) + r.wAI
 		stage = 0
 	}
 	r.window = w
@@ -252,7 +264,8 @@ var hpccTransport = Transport{
 	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newHPCC,
 	Parameters: append([]Parameter{
 		{Name: "rtt", Unit: Time, Value: -1, Compat: number(12e6), Min: -1,
-			Doc: "unloaded round trip; -1: that between the first host and the last"},
+			Doc: "unloaded round trip; auto: that of the path with the largest " +
+				"bandwidth-delay product; flows with longer paths use their own"},
 		{Name: "eta", Value: 0.95, Min: 1e-3, Doc: "target utilization of links, 0 to 1"},
 		{Name: "max-stage", Value: 5, Doc: "additive increases before a multiplicative change"},
 		{Name: "w-ai", Unit: Bytes, Value: -1, Min: -1,

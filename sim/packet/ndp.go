@@ -16,7 +16,6 @@ type ndp struct {
 	header  uint32
 	padLast bool   // pad the last packet of a flow to full size
 	window  uint64 // initial window in bytes
-	period  uint64 // picoseconds between pulls of a host
 	rto     uint64 // silence of the receiver after which missing packets are retransmitted; 0: never
 
 	sources []ndpSource
@@ -27,6 +26,7 @@ type ndp struct {
 type ndpSource struct {
 	sent        uint64           // number of new packets sent
 	total       uint64           // number of packets of the flow
+	rto         uint64           // as the transport's, but longer than the round trip; 0: never
 	pulled      uint32           // last pull used
 	granted     uint32           // highest pull received
 	retransmits simevent.MinHeap // packets to retransmit
@@ -41,6 +41,7 @@ type ndpSink struct {
 
 // ndpPacer is the queue of pulls of a host.
 type ndpPacer struct {
+	period  uint64 // picoseconds between pulls
 	last    uint64 // time of the last pull
 	waiting int
 	queue   fairQueue
@@ -51,9 +52,10 @@ func newNDP(n *network, s *transportConfig) transport {
 		n: n, mss: s.mss, control: s.control, header: s.header, padLast: s.padLast, window: s.packets("window"),
 		rto: s.time("rto"), pacers: make([]ndpPacer, n.hosts),
 	}
-	// Pulls have 99 % of the rate of full packets by default.
-	t.period = uint64(float64(t.mss+uint64(t.header)) * 8e12 / float64(s.rate) / s.number("pull-rate"))
 	for i := range t.pacers {
+		// Pulls have 99 % of the rate of full packets by default.
+		rate := float64(n.hostRate(uint32(i)))
+		t.pacers[i].period = uint64(float64(t.mss+uint64(t.header)) * 8e12 / rate / s.number("pull-rate"))
 		t.pacers[i].queue.keepIdle = true
 	}
 	return t
@@ -69,7 +71,7 @@ func (t *ndp) open(f uint32) {
 	acked.reset()
 	got.reset()
 	*s = ndpSource{
-		total: packetCount(t.n.flows[f].bytes, t.mss), retransmits: again, acked: acked,
+		total: packetCount(t.n.flows[f].bytes, t.mss), retransmits: again, acked: acked, rto: t.n.silence(f, t.rto),
 		watchdog: watchdog{armed: s.watchdog.armed},
 	}
 	*k = ndpSink{got: got}
@@ -81,7 +83,7 @@ func (t *ndp) start(f uint32) {
 	for s.sent < s.total && s.sent*t.mss < t.window {
 		t.transmit(f, s)
 	}
-	s.watchdog.arm(t.n, f, t.rto, timerB)
+	s.watchdog.arm(t.n, f, s.rto, timerB)
 }
 
 // transmit sends the lowest packet to retransmit, or otherwise the next new one. It returns false if there is none.
@@ -181,13 +183,13 @@ func (t *ndp) reply(host, a uint32) {
 	c := &t.pacers[host]
 	if c.waiting == 0 {
 		since := t.n.now - c.last
-		if since >= t.period {
+		if since >= c.period {
 			c.last = t.n.now
 			t.n.packets[a].flags |= carriesPull
 			t.n.send(host, a)
 			return
 		}
-		t.n.at(t.n.now+t.period-since, timerA, host)
+		t.n.at(t.n.now+c.period-since, timerA, host)
 	}
 	f := t.n.packets[a].flow
 	p := t.n.newPacket(f, pull, t.control)
@@ -218,14 +220,14 @@ func (t *ndp) timer(e event, i uint32) {
 	t.n.send(i, p)
 	c.last = t.n.now
 	if c.waiting > 0 {
-		t.n.at(t.n.now+t.period, timerA, i)
+		t.n.at(t.n.now+c.period, timerA, i)
 	}
 }
 
 // checkTimeout retransmits unacknowledged packets, at most a window, if the receiver was silent for the timeout.
 func (t *ndp) checkTimeout(f uint32) {
 	s := &t.sources[f]
-	if !s.watchdog.expired(t.n, f, t.rto, timerB) {
+	if !s.watchdog.expired(t.n, f, s.rto, timerB) {
 		return
 	}
 	s.retransmits = s.retransmits[:0]

@@ -30,13 +30,17 @@ type network struct {
 
 	packets    []packet
 	freePacket uint32
-	headerSize uint32 // size of a trimmed packet in bytes
+	// sizes of a full data packet, a trimmed packet and a control packet in bytes
+	fullSize, headerSize, controlSize uint32
 
 	ports     []port
 	nics      []nic // by host
 	switches  []switchDelay
-	routes    *topology.Routes
+	topology  *topology.Network
+	routes    *topology.Routes // current routes
+	intact    *topology.Routes // routes without failures
 	hosts     uint32
+	reference pathInfo // path that determines the defaults of the network; see referencePath
 	balance   loadBalancer
 	pfc       *pfc       // nil: no flow control
 	telemetry *telemetry // nil: packets carry no telemetry
@@ -250,14 +254,19 @@ func (n *network) hopCount(from, to uint32) (links int) {
 
 // nextPort returns the port after port i on the first path to a host, or none at its end.
 func (n *network) nextPort(i, to uint32) uint32 {
-	pt, edge := &n.ports[i], n.routes.Edge(to)
+	return n.nextPortOver(n.routes, i, to)
+}
+
+// nextPortOver is nextPort on the given routes.
+func (n *network) nextPortOver(r *topology.Routes, i, to uint32) uint32 {
+	pt, edge := &n.ports[i], r.Edge(to)
 	switch {
 	case pt.toHost:
 		return none
 	case pt.to == edge:
-		return n.routes.HostPort(to)
+		return r.HostPort(to)
 	}
-	if ports := n.routes.Next(pt.to, edge); len(ports) > 0 {
+	if ports := r.Next(pt.to, edge); len(ports) > 0 {
 		return ports[0]
 	}
 	return none

@@ -10,13 +10,11 @@ import "math"
 type nscc struct {
 	t          *uet
 	full       int64   // size of a full packet in bytes
-	rate       float64 // rate of NICs in bytes/s
-	roundTrip  uint64  // unloaded round trip of the network
-	bdp        float64 // bandwidth-delay product in bytes
+	bdp        float64 // bandwidth-delay product of the network in bytes
 	windowBDPs float64 // initial and largest window in bandwidth-delay products
 
-	target       uint64  // target queueing delay
-	adaptDelay   uint64  // queueing delay above which Quick Adapt may act
+	targetRTTs   float64 // target queueing delay in base round trips
+	alarm        float64 // queueing delay above which Quick Adapt may act, in targets
 	fairIncrease float64 // fair increase: bytes times window per acknowledged byte
 	alpha        float64 // proportional increase: the same, per picosecond below the target
 	fastGain     float64 // fast increase: bytes per byte acknowledged without a queue
@@ -34,6 +32,12 @@ type nscc struct {
 
 // nsccFlow is the window of a flow. Bytes include headers.
 type nsccFlow struct {
+	rate       float64 // rate of the path in bytes/s
+	share      float64 // bandwidth-delay product relative to that of the network
+	roundTrip  uint64  // unloaded round trip
+	target     uint64  // target queueing delay
+	adaptDelay uint64  // queueing delay above which Quick Adapt may act
+
 	window       int64 // bytes
 	maxWindow    int64
 	inFlight     int64
@@ -56,11 +60,12 @@ type nsccFlow struct {
 
 func newNSCC(n *network, s *transportConfig) transport {
 	t := newUET(n, s)
-	bdp, roundTrip := t.setUET(s)
+	t.setUET(s)
+	bdp := wholeBytes(&t.base)
 	mss := float64(t.mss)
 	w := &nscc{
-		t: t, full: int64(t.mss + t.header), rate: float64(s.rate / 8), roundTrip: roundTrip, bdp: bdp,
-		windowBDPs: s.number("window"), target: uint64(clampBytes(float64(roundTrip) * s.number("target-delay"))),
+		t: t, full: int64(t.mss + t.header), bdp: bdp,
+		windowBDPs: s.number("window"), targetRTTs: s.number("target-delay"), alarm: s.number("alarm"),
 		noQueue: s.time("no-queue"), gamma: s.number("gamma"), gain: min(s.number("delay-gain"), 1),
 		minShare: s.number("least-share"), adaptGate: uint(s.number("gate")),
 		adjustBytes:  int64(min(s.number("adjust-packets"), 1<<30)) * int64(t.mss+t.header),
@@ -69,9 +74,9 @@ func newNSCC(n *network, s *transportConfig) transport {
 	// The constants apply to 100 Gb/s and a round trip of 12 us, and are scaled to this network.
 	const usual, usualTrip = 12.5e9 * 12e-6, 12e6
 	scale := bdp / usual
-	w.adaptDelay = uint64(clampBytes(s.number("alarm") * float64(w.target)))
 	w.fairIncrease = s.number("fair-increase") * mss * scale
-	w.alpha = s.number("alpha") * mss * scale * (float64(w.target) / usualTrip) / float64(max(w.target, 1))
+	target := w.targetDelay(t.base.roundTrip)
+	w.alpha = s.number("alpha") * mss * scale * (float64(target) / usualTrip) / float64(max(target, 1))
 	w.fastGain = s.number("fast-increase") * scale
 	w.eta = s.number("eta") * mss * scale
 	t.window = w
@@ -87,8 +92,25 @@ func (w *nscc) open(f uint32) {
 	for int(f) >= len(w.flows) {
 		w.flows = append(w.flows, nsccFlow{})
 	}
-	largest := w.maxWindow(w.bdp)
-	w.flows[f] = nsccFlow{window: largest, maxWindow: largest, baseRTT: w.roundTrip, adjustedAt: w.t.n.now}
+	path := w.t.basePath(f)
+	bdp := wholeBytes(&path)
+	largest, target := w.maxWindow(bdp), w.targetDelay(path.roundTrip)
+	w.flows[f] = nsccFlow{
+		rate: float64(path.rate / 8), share: bdp / max(w.bdp, 1), roundTrip: path.roundTrip, target: target,
+		adaptDelay: uint64(clampBytes(w.alarm * float64(target))),
+		window:     largest, maxWindow: largest, baseRTT: path.roundTrip, adjustedAt: w.t.n.now,
+	}
+	if s := &w.t.sources[f]; !w.t.n.quirks.firstHostRate { // several ACKs per window, however small
+		s.ackEvery = min(s.ackEvery, uint64(largest)/acksPerWindow)
+	}
+}
+
+// acksPerWindow is the smallest number of ACKs per window.
+const acksPerWindow = 4
+
+// targetDelay returns the target queueing delay for a base round trip, both in picoseconds.
+func (w *nscc) targetDelay(roundTrip uint64) uint64 {
+	return uint64(clampBytes(float64(roundTrip) * w.targetRTTs))
 }
 
 // allows reports whether the window has room for a packet.
@@ -148,7 +170,7 @@ func (w *nscc) sample(f uint32, s *uetSource, pk *packet) ackSample {
 func (w *nscc) updateBaseRTT(fl *nsccFlow, trip uint64) {
 	if trip < fl.baseRTT {
 		fl.baseRTT = trip
-		fl.maxWindow = w.maxWindow(math.Trunc(float64(trip) / 1e12 * w.rate))
+		fl.maxWindow = w.maxWindow(math.Trunc(float64(trip) / 1e12 * fl.rate))
 	}
 }
 
@@ -161,7 +183,7 @@ func (w *nscc) maxWindow(bdp float64) int64 {
 // base round trip, since the queue has already drained.
 func (w *nscc) updateDelay(fl *nsccFlow, delay uint64, marked bool) {
 	sample := float64(delay)
-	if !marked && delay > w.target {
+	if !marked && delay > fl.target {
 		sample = float64(fl.baseRTT) * 0.25
 	}
 	fl.averageDelay = uint64(float64(w.gain*sample) + float64((1-w.gain)*float64(fl.averageDelay)))
@@ -175,20 +197,21 @@ func (w *nscc) acknowledged(f uint32, a *ackSample) {
 		return
 	}
 	switch {
-	case !a.marked && a.delay >= w.target:
-		fl.increase = clampBytes(float64(fl.increase) + float64(w.fairIncrease*float64(a.bytes)))
+	case !a.marked && a.delay >= fl.target:
+		fl.increase = clampBytes(float64(fl.increase) + float64(w.fairIncrease*fl.share*float64(a.bytes)))
 	case !a.marked:
 		if w.growFast(fl, a); !fl.increasing {
-			fl.increase = clampBytes(float64(fl.increase) + float64(w.alpha*float64(a.bytes)*float64(w.target-a.delay)))
+			fl.increase = clampBytes(float64(fl.increase) +
+				float64(w.alpha*fl.share*float64(a.bytes)*float64(fl.target-a.delay)))
 		}
-	case a.delay >= w.target:
+	case a.delay >= fl.target:
 		w.decrease(fl)
 	}
 	w.bound(fl)
-	if fl.sinceAdjust > w.adjustBytes || now-fl.adjustedAt > w.roundTrip {
+	if fl.sinceAdjust > w.adjustBytes || now-fl.adjustedAt > fl.roundTrip {
 		fl.window += fl.increase / fl.window
-		if now-fl.adjustedAt >= w.roundTrip {
-			fl.window = clampBytes(float64(fl.window) + w.eta)
+		if now-fl.adjustedAt >= fl.roundTrip {
+			fl.window = clampBytes(float64(fl.window) + w.eta*fl.share)
 			fl.adjustedAt = now
 		}
 		fl.increase, fl.sinceAdjust = 0, 0
@@ -204,7 +227,7 @@ func (w *nscc) growFast(fl *nsccFlow, a *ackSample) {
 	}
 	fl.uncongested += a.bytes
 	if fl.uncongested > fl.window || fl.increasing {
-		fl.window = clampBytes(float64(fl.window) + float64(float64(a.bytes)*w.fastGain))
+		fl.window = clampBytes(float64(fl.window) + float64(float64(a.bytes)*w.fastGain*fl.share))
 		fl.increasing = true
 	}
 }
@@ -212,8 +235,8 @@ func (w *nscc) growFast(fl *nsccFlow, a *ackSample) {
 // decrease is multiplicative decrease: by the excess of the average delay, once per round trip.
 func (w *nscc) decrease(fl *nsccFlow) {
 	fl.increasing, fl.uncongested = false, 0
-	if fl.averageDelay > w.target && w.t.n.now-fl.decreasedAt > fl.baseRTT {
-		share := 1 - float64(float64(w.gamma*float64(fl.averageDelay-w.target))/float64(fl.averageDelay))
+	if fl.averageDelay > fl.target && w.t.n.now-fl.decreasedAt > fl.baseRTT {
+		share := 1 - float64(float64(w.gamma*float64(fl.averageDelay-fl.target))/float64(fl.averageDelay))
 		fl.window = max(clampBytes(float64(fl.window)*max(share, w.minShare)), w.full)
 		fl.decreasedAt = w.t.n.now
 	}
@@ -229,7 +252,7 @@ func (w *nscc) quickAdapt(fl *nsccFlow, loss, marked bool, delay uint64) bool {
 	case marked && fl.ignored < fl.ignore:
 		done = true
 	case now > fl.periodEnd:
-		if fl.periodEnd != 0 && (fl.lossSeen || loss || delay > w.adaptDelay) &&
+		if fl.periodEnd != 0 && (fl.lossSeen || loss || delay > fl.adaptDelay) &&
 			fl.periodBytes < fl.maxWindow>>w.adaptGate {
 			fl.window = max(fl.periodBytes, w.full)
 			fl.ignore, fl.ignored = fl.inFlight, 0
@@ -237,7 +260,7 @@ func (w *nscc) quickAdapt(fl *nsccFlow, loss, marked bool, delay uint64) bool {
 			done = true
 		}
 		fl.periodBytes = 0
-		fl.periodEnd = now + fl.baseRTT + w.target
+		fl.periodEnd = now + fl.baseRTT + fl.target
 	}
 	if done {
 		fl.increase, fl.sinceAdjust = 0, 0
@@ -252,7 +275,7 @@ func (w *nscc) nacked(f uint32, at uint64, size int64, atEdge bool) {
 		w.updateBaseRTT(fl, w.t.n.now-at)
 	}
 	fl.ignored += size
-	w.updateDelay(fl, w.roundTrip, true) // about the delay of a full queue
+	w.updateDelay(fl, fl.roundTrip, true) // about the delay of a full queue
 	fl.lossSeen = true
 	if !w.quickAdapt(fl, true, true, 0) && (w.t.credit == nil || !atEdge) {
 		fl.window -= size

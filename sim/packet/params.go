@@ -114,6 +114,8 @@ type Params struct {
 	// ECNShares are ECNMin and ECNMax as shares of Queue, 0 to 1. They take precedence unless the second is 0.
 	ECNShares [2]float64 `json:"-"`
 
+	sharesOfQueue bool // ECN thresholds are shares of the queue
+
 	Balance Balance  `json:"balance"`
 	Entropy int64    `json:"entropy"` // number of entropy values of a sprayed flow
 	Flowlet dag.Time `json:"flowlet_gap_ps"`
@@ -179,13 +181,18 @@ func (p *Params) discipline(t *Transport) (discipline, error) {
 func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 	full := p.MSS + int64(t.header)
 	if p.Queue == 0 {
-		p.Queue = max(full, int64(t.queueBDPs*float64(bdp)))
+		fewest := fewestPackets * full
+		if q.firstHostRate {
+			fewest = full
+		}
+		p.Queue = max(fewest, int64(t.queueBDPs*float64(bdp)))
 	}
 	if p.ControlQueue == 0 {
 		p.ControlQueue = q.controlQueues * p.Queue
 	}
 	if s := p.ECNShares; s[1] > 0 {
 		p.ECNMin, p.ECNMax = int64(s[0]*float64(p.Queue)), int64(s[1]*float64(p.Queue))
+		p.sharesOfQueue = true
 	}
 	if p.ECNMin == 0 && p.ECNMax == 0 {
 		p.ECNMin, p.ECNMax = NoECN, NoECN
@@ -197,6 +204,7 @@ func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 			p.ECNMax = p.ECNMin
 		case e.maxShare > 0:
 			p.ECNMin, p.ECNMax = int64(e.minShare*float64(p.Queue)), int64(e.maxShare*float64(p.Queue))
+			p.sharesOfQueue = true
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestReassembly(t *testing.T) {
 
 // bare returns a network that has flows 1 to n only.
 func bare(flows int) *network {
-	n := &network{freePacket: none, freeFlow: none, headerSize: 64}
+	n := &network{freePacket: none, freeFlow: none, headerSize: 64, controlSize: 64}
 	for i := range flows {
 		n.flows = append(n.flows, flow{id: uint32(i + 1)})
 	}

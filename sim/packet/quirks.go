@@ -29,6 +29,9 @@ type quirks struct {
 	stampAtFirstSwitch bool
 	// fixedEntropyOrder uses entropy values in ascending order instead of a new random order each round (ATLAHS).
 	fixedEntropyOrder bool
+	// firstHostRate assumes the rate of host 0's NIC for all hosts, and the path between the first and the last host for
+	// the bandwidth-delay product of the network.
+	firstHostRate bool
 	// fixedRoundTrip assumes four hops of 1 us with packets of 4 KiB for the unloaded round trip of every network
 	// (ATLAHS).
 	fixedRoundTrip bool
@@ -128,8 +131,8 @@ func quirksOf(c Compat) quirks {
 	}
 	q = quirks{
 		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true,
-		trimInService: true,
-		controlTurns:  q.controlTurns, controlQueues: q.controlQueues, padLastPacket: true,
+		trimInService: true, firstHostRate: true,
+		controlTurns: q.controlTurns, controlQueues: q.controlQueues, padLastPacket: true,
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
 		dropSmallIncrease: true, separateDataNumbers: true, unarmedPacing: true, wholePacketTarget: true,
 		timeoutKeepsState: true,

@@ -12,32 +12,54 @@ import (
 // uetTimeout is the retransmission timeout in picoseconds, in addition to the time of six full queues.
 const uetTimeout = 15_000_000
 
-// setUET sets the common parameters of both congestion controls of Ultra Ethernet. It returns the bandwidth-delay
-// product in bytes and its round trip in picoseconds.
-func (t *uet) setUET(s *transportConfig) (bdp float64, roundTrip uint64) {
+// setUET sets the common parameters of both congestion controls of Ultra Ethernet.
+func (t *uet) setUET(s *transportConfig) {
 	t.setTimeout(s, uetTimeout)
 	t.sprayer.mode = sprayMode(min(s.number("entropies"), float64(reps)))
 	t.sprayer.penalty.mark, t.sprayer.penalty.trim, t.sprayer.penalty.limit = 1, 4, 15
 	t.waitForCredit = s.quirks.waitForCredit
+	t.base = t.n.reference
 	if v := s.number("base-rtt"); v >= 0 {
-		roundTrip = uint64(v)
-	} else {
-		last := t.n.hosts - 1
-		roundTrip = t.n.unloadedLatency(0, last, uint32(t.mss+t.header)) + t.n.unloadedLatency(last, 0, t.control)
+		t.base.roundTrip, t.fixedBase = uint64(v), true
 	}
-	return math.Trunc(float64(roundTrip) / 1e12 * float64(s.rate/8)), roundTrip
+}
+
+// basePath returns the rate and the base round trip of a flow: those of the network, unless the flow's path has a
+// slower link or a longer round trip.
+func (t *uet) basePath(f uint32) pathInfo {
+	if t.n.quirks.firstHostRate {
+		return t.base
+	}
+	path := t.n.path(t.n.flows[f].src, t.n.flows[f].dst)
+	if t.fixedBase || path.roundTrip < t.base.roundTrip {
+		path.roundTrip = t.base.roundTrip
+	}
+	return path
+}
+
+// bandwidthDelay returns the bandwidth-delay product of a flow in bytes, and its base round trip in picoseconds.
+func (t *uet) bandwidthDelay(f uint32) (bdp float64, roundTrip uint64) {
+	path := t.basePath(f)
+	return wholeBytes(&path), path.roundTrip
+}
+
+// wholeBytes returns a bandwidth-delay product, rounded as in the reference.
+func wholeBytes(p *pathInfo) float64 {
+	return math.Trunc(float64(p.roundTrip) / 1e12 * float64(p.rate/8))
 }
 
 func newRCCC(n *network, s *transportConfig) transport {
 	t := newUET(n, s)
-	bdp, roundTrip := t.setUET(s)
+	t.setUET(s)
 	quantum := s.number("quantum")
 	c := newCredits(t, quantum, s.number("packets-per-pull")*float64(t.mss))
 	c.grantExact, c.capCredit, c.grantFinished = true, true, s.quirks.grantFinished
-	c.setLimit(s.number("window") * bdp)
-	c.period = math.Trunc(float64(c.quantum) * 8e12 / float64(s.rate) / s.number("pull-rate"))
+	c.limitBDPs = s.number("window")
+	c.setPeriods(func(rate float64) float64 {
+		return math.Trunc(float64(c.quantum) * 8e12 / rate / s.number("pull-rate"))
+	})
 	if over := s.number("oversubscription"); over > 1 {
-		c.rate = newPullRateControl(n, over, roundTrip)
+		c.rate = newPullRateControl(n, over, t.base.roundTrip)
 	}
 	return t
 }
@@ -151,7 +173,8 @@ func uetParameters(own ...Parameter) []Parameter {
 			Doc: "initial window of a sender, including headers, " +
 				"in bandwidth-delay products"},
 		{Name: "base-rtt", Unit: Time, Value: -1, Min: -1,
-			Doc: "unloaded round trip of a full packet; negative: between the first host and the last"},
+			Doc: "unloaded round trip of a full packet; auto: that of the path with the largest bandwidth-delay " +
+				"product; flows with longer paths use their own"},
 		{Name: "ack-every", Unit: Bytes, Value: 16384, Doc: "bytes received after which a receiver sends an ACK"},
 		{Name: "control-turns", Value: 10, Min: 1, Doc: "control packets that a host sends in a row while " +
 			"data waits"},

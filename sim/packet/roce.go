@@ -119,7 +119,7 @@ func (t *roce) open(f uint32) {
 		t.dcqcn.open(f, t.sources[f].rate)
 	}
 	if t.hpcc != nil {
-		t.hpcc.open(f, t.sources[f].rate)
+		t.hpcc.open(t.n, f, t.sources[f].rate)
 	}
 }
 

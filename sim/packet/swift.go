@@ -89,10 +89,21 @@ func (t *swift) open(f uint32) {
 	fl := &t.n.flows[f]
 	*s = swiftSource{
 		streamSource: t.reset(&s.streamSource), window: t.initial, dataNumbers: s.dataNumbers[:0], lastSend: t.n.now,
-		target: t.baseTarget + float64(t.hopTarget*float64(t.n.hopCount(fl.src, fl.dst))),
+		target: t.baseTarget + t.pathTarget(fl.src, fl.dst),
 	}
 	k.got.reset()
 	k.data.reset()
+}
+
+// pathTarget returns the addition of a path to the target delay, in picoseconds: by links, but at least the unloaded
+// round trip, which exceeds the target on slow or long links.
+func (t *swift) pathTarget(src, dst uint32) float64 {
+	target := float64(t.hopTarget * float64(t.n.hopCount(src, dst)))
+	if !t.quirks.firstHostRate {
+		path := t.n.path(src, dst)
+		target = max(target, float64(path.roundTrip))
+	}
+	return target
 }
 
 func (t *swift) start(f uint32) {
@@ -381,7 +392,8 @@ var swiftTransport = Transport{
 		{Name: "target", Unit: Time, Value: swiftTarget, Min: 1,
 			Doc: "base target delay, without the following additions"},
 		{Name: "target-hop", Unit: Time, Value: 3_053_435, Compat: number(0),
-			Doc: "addition to the target delay per link of the path"},
+			Doc: "addition to the target delay per link of the path; without --compat at least the " +
+				"unloaded round trip"},
 		{Name: "scaling", Unit: Time, Value: 5 * swiftTarget,
 			Doc: "largest addition to the target delay by small windows"},
 		{Name: "scaling-min", Value: 0.1, Min: 1e-6, Doc: "window with the largest addition, in packets"},

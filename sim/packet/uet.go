@@ -15,11 +15,14 @@ import "math"
 type uet struct {
 	n           *network
 	mss, header uint64
-	control     uint32 // size of an ACK, NACK or pull in bytes
-	padLast     bool   // pad the last packet of a flow to full size
-	ackEvery    uint64 // bytes received after which an ACK is sent
-	ackExceeds  bool   // more than ackEvery bytes are required
-	rto         uint64 // age at which a packet in flight is retransmitted, in picoseconds; 0: never
+	control     uint32   // size of an ACK, NACK or pull in bytes
+	padLast     bool     // pad the last packet of a flow to full size
+	ackEvery    uint64   // bytes received after which an ACK is sent
+	ackExceeds  bool     // more than ackEvery bytes are required
+	base        pathInfo // rate and base round trip of the network
+	fixedBase   bool     // base.roundTrip was specified
+	timeoutBase uint64   // if rto is automatic: part of it that does not depend on the path, in picoseconds
+	rto         uint64   // age at which a packet in flight is retransmitted, in picoseconds; 0: never
 	sprayer     sprayer
 
 	detachedNIC   bool // see eqdsQuirks
@@ -55,6 +58,8 @@ type uetSource struct {
 	requested uint64 // time of the last credit request; 0: none
 	queued    bool   // waits for the NIC
 	timerSet  bool   // a timer is set
+	rto       uint64 // age at which a packet in flight is retransmitted, in picoseconds; 0: never
+	ackEvery  uint64 // bytes received after which an ACK is sent
 	live      bool   // has started and is neither complete nor given up
 	entropy   entropyState
 }
@@ -82,7 +87,7 @@ func newUET(n *network, s *transportConfig) *uet {
 }
 
 // setTimeout sets the retransmission timeout from the parameter rto: at least the time of a packet or, if it is
-// negative, base plus the time of six full queues, in picoseconds.
+// negative, base plus the time of six full queues, in picoseconds. Without quirks, timeouts are by path; see timeout.
 func (t *uet) setTimeout(s *transportConfig, base uint64) {
 	full := uint64(float64(t.mss+t.header) * 8e12 / float64(s.rate))
 	if v := s.number("rto"); v >= 0 {
@@ -91,14 +96,29 @@ func (t *uet) setTimeout(s *transportConfig, base uint64) {
 		}
 		return
 	}
+	t.timeoutBase = base
 	queue := uint64(0)
 	for i := range t.n.ports {
 		if pt := &t.n.ports[i]; pt.host == none {
 			queue = max(queue, pt.capacity[dataQueue])
 		}
 	}
-	const most = 1e15 // in picoseconds
-	t.rto = base + uint64(min(float64(queue)*6*8e12/float64(s.rate), most))
+	t.rto = base + uint64(min(float64(queue)*6*8e12/float64(s.rate), maxDrain))
+}
+
+// timeout returns the retransmission timeout of a flow: at least two round trips with the time between ACKs and, if
+// it is automatic, the time of the slowest full queue on the flow's path.
+func (t *uet) timeout(f uint32) uint64 {
+	if t.rto == 0 || t.n.quirks.firstHostRate {
+		return t.rto
+	}
+	path := t.n.path(t.n.flows[f].src, t.n.flows[f].dst)
+	rto := t.rto
+	if t.timeoutBase > 0 {
+		rto = t.timeoutBase + min(6*path.drain, maxDrain)
+	}
+	acks := uint64(min(float64(t.ackEvery)*8e12/float64(path.rate), maxDrain)) // longest time between two ACKs
+	return max(rto, 2*(path.roundTrip+acks))
 }
 
 func (t *uet) open(f uint32) {
@@ -111,7 +131,7 @@ func (t *uet) open(f uint32) {
 	total := packetCount(bytes, t.mss)
 	s.reset(total)
 	t.sprayer.open(&s.entropy, t.n.flows[f].labels[0].key)
-	*s = uetSource{scoreboard: s.scoreboard, timerSet: s.timerSet, entropy: s.entropy}
+	*s = uetSource{scoreboard: s.scoreboard, timerSet: s.timerSet, entropy: s.entropy, rto: t.timeout(f), ackEvery: t.ackEvery}
 	s.unsent = int64((total-1)*(t.mss+t.header) + t.size(f, total-1))
 	got := k.got
 	got.reset()
@@ -393,7 +413,8 @@ func (t *uet) arrived(f uint32, pk *packet) {
 	if k.got.next > before && k.count == k.got.next && k.ackRequested {
 		now, k.ackRequested = true, false
 	}
-	if now || k.unacked > t.ackEvery || k.unacked == t.ackEvery && !t.ackExceeds {
+	if now || k.unacked > t.sources[f].ackEvery ||
+		k.unacked == t.sources[f].ackEvery && !t.ackExceeds {
 		t.acknowledge(f, k, pk, pk.flags&(marked|flagB) != 0)
 	}
 	if k.count == t.sources[f].total {
@@ -555,7 +576,7 @@ func (t *uet) timer(e event, i uint32) {
 
 // setTimer ensures that a timer is set: for the oldest packet in flight, or otherwise for a flow that may not send.
 func (t *uet) setTimer(f uint32, s *uetSource) {
-	if t.rto == 0 || s.timerSet {
+	if s.rto == 0 || s.timerSet {
 		return
 	}
 	s.timerSet = true
@@ -563,7 +584,7 @@ func (t *uet) setTimer(f uint32, s *uetSource) {
 	if s.oldest != none {
 		since = s.packet(uint64(s.oldest)).sentAt
 	}
-	t.n.at(max(since+t.rto, t.n.now+1), timerB, f)
+	t.n.at(max(since+s.rto, t.n.now+1), timerB, f)
 }
 
 // checkTimeout retransmits the oldest packet if it has timed out. A flow that may not send requests credit.
@@ -573,14 +594,14 @@ func (t *uet) checkTimeout(f uint32) {
 	if t.n.flows[f].complete || !s.live {
 		return
 	}
-	if t.n.now-s.answered > maxExpirations*t.rto {
+	if t.n.now-s.answered > maxExpirations*s.rto {
 		t.finish(s)
 		return
 	}
 	asks := false
 	if s.oldest != none {
 		seq := uint64(s.oldest)
-		if t.n.now >= s.packet(seq).sentAt+t.rto {
+		if t.n.now >= s.packet(seq).sentAt+s.rto {
 			size := int64(t.size(f, seq))
 			asks = true
 			s.markLost(seq)
@@ -590,7 +611,7 @@ func (t *uet) checkTimeout(f uint32) {
 				t.window.timedOut(f, size)
 			}
 		}
-	} else if t.n.now >= s.heard+t.rto {
+	} else if t.n.now >= s.heard+s.rto {
 		s.heard = t.n.now
 		asks = !t.waitForCredit
 	}
@@ -605,7 +626,7 @@ func (t *uet) checkTimeout(f uint32) {
 
 // requestCredit requests credit from the receiver, at most once per timeout.
 func (t *uet) requestCredit(f uint32, s *uetSource) {
-	if s.requested > 0 && t.n.now-s.requested < t.rto {
+	if s.requested > 0 && t.n.now-s.requested < s.rto {
 		return
 	}
 	s.requested, s.heard = t.n.now, t.n.now

@@ -12,6 +12,18 @@ type watchdog struct {
 // receiver is unreachable.
 const maxExpirations = 100
 
+// silentRoundTrips is the shortest silence of a receiver, in unloaded round trips, that indicates a loss.
+const silentRoundTrips = 3
+
+// silence returns the timeout of a flow: the given one, but at least some round trips of its path. 0 disables it.
+func (n *network) silence(f uint32, timeout uint64) uint64 {
+	if timeout == 0 || n.quirks.firstHostRate {
+		return timeout
+	}
+	path := n.path(n.flows[f].src, n.flows[f].dst)
+	return max(timeout, silentRoundTrips*path.roundTrip)
+}
+
 // recordHeard records a packet from the receiver.
 func (w *watchdog) recordHeard(n *network) {
 	w.heard, w.expirations = n.now, 0

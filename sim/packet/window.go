@@ -24,7 +24,6 @@ type windowTransport struct {
 	control     uint32
 	padLast     bool
 	quirks      quirks
-	rate        uint64 // rate of NICs in bit/s
 	rto         uint64
 	congestion  congestionControl
 	initialBDPs float64 // initial window in bandwidth-delay products
@@ -48,6 +47,7 @@ type windowSource struct {
 	bdp         uint64 // initial bandwidth-delay product, in bytes
 	minRTT      uint64 // lowest delay
 	target      uint64 // target delay
+	rto         uint64 // as the transport's, but longer than the round trip; 0: never
 	total       uint64 // number of packets of the flow
 	sent        uint64 // number of new packets sent
 	inFlight    uint64 // number of packets sent that are neither acknowledged nor trimmed
@@ -59,7 +59,7 @@ type windowSource struct {
 func newWindow(c congestionControl) func(n *network, s *transportConfig) transport {
 	return func(n *network, s *transportConfig) transport {
 		return &windowTransport{
-			n: n, mss: s.mss, header: s.header, control: s.control, padLast: s.padLast, quirks: s.quirks, rate: s.rate,
+			n: n, mss: s.mss, header: s.header, control: s.control, padLast: s.padLast, quirks: s.quirks,
 			rto: s.time("rto"), initialBDPs: s.number("initial"), maxBDPs: s.number("cap"),
 			targetRTTs: s.number("target"), congestion: c,
 		}
@@ -79,18 +79,29 @@ func (t *windowTransport) open(f uint32) {
 		total: packetCount(t.n.flows[f].bytes, t.mss), acked: acked, retransmits: s.retransmits[:0],
 		watchdog: watchdog{armed: s.watchdog.armed},
 	}
-	src, dst := t.n.flows[f].src, t.n.flows[f].dst
-	if t.quirks.fixedRoundTrip {
-		s.bdp = t.n.bandwidthDelay(int64(t.rate), 0)
-		s.minRTT = atlahsRoundTrip(t.rate)
-	} else {
-		rtt := t.n.unloadedLatency(src, dst, uint32(t.mss)+t.header) + t.n.unloadedLatency(dst, src, t.control)
-		s.minRTT = rtt / 1000
-		s.bdp = uint64(float64(rtt) * float64(t.rate) / 8e12)
+	switch path := t.n.path(t.n.flows[f].src, t.n.flows[f].dst); {
+	case t.quirks.fixedRoundTrip:
+		s.bdp = t.n.bandwidthDelay()
+		s.minRTT = atlahsRoundTrip(t.n.reference.rate)
+	case t.quirks.firstHostRate:
+		path.rate = t.n.reference.rate
+		fallthrough
+	default:
+		s.minRTT = path.roundTrip / 1000
+		s.bdp = path.bandwidthDelay()
 	}
-	s.maxWindow = max(t.mss, uint64(t.maxBDPs*float64(s.bdp)))
-	s.window = max(t.mss, uint64(t.initialBDPs*float64(s.bdp)))
+	s.rto = t.n.silence(f, t.rto)
+	s.maxWindow, s.window = t.windowOf(t.maxBDPs*float64(s.bdp)), t.windowOf(t.initialBDPs*float64(s.bdp))
 	s.target = uint64(t.targetRTTs * float64(s.minRTT))
+}
+
+// windowOf returns the window for bytes on the wire: at least a packet. It is rounded up to whole packets, since a window
+// of a few packets would otherwise lose much of its rate.
+func (t *windowTransport) windowOf(wire float64) uint64 {
+	if t.quirks.firstHostRate {
+		return max(t.mss, uint64(wire))
+	}
+	return t.mss * max(1, uint64(math.Ceil(wire/float64(t.mss+uint64(t.header)))))
 }
 
 // packetCount returns the number of packets of a flow, at least one.
@@ -102,7 +113,7 @@ func (t *windowTransport) start(f uint32) {
 	s := &t.sources[f]
 	s.watchdog.recordHeard(t.n)
 	t.sendWindow(f, s)
-	s.watchdog.arm(t.n, f, t.rto, timerA)
+	s.watchdog.arm(t.n, f, s.rto, timerA)
 }
 
 // sendWindow sends as permitted by the window: retransmissions, then new packets.
@@ -179,7 +190,7 @@ func (t *windowTransport) acknowledged(pk *packet) {
 		s.minRTT = rtt
 		s.target = uint64(t.targetRTTs * float64(rtt))
 		if t.quirks.capAtLowestRTT {
-			s.maxWindow = rtt * (t.rate / 1e9) / 8
+			s.maxWindow = rtt * (t.n.reference.rate / 1e9) / 8
 			s.window = min(s.window, s.maxWindow)
 		}
 	}
@@ -222,7 +233,7 @@ func (t *windowTransport) nacked(pk *packet) {
 // timer considers all unacknowledged packets lost if the receiver was silent for the timeout.
 func (t *windowTransport) timer(_ event, f uint32) {
 	s := &t.sources[f]
-	if !s.watchdog.expired(t.n, f, t.rto, timerA) {
+	if !s.watchdog.expired(t.n, f, s.rto, timerA) {
 		return
 	}
 	s.retransmits, s.inFlight = s.retransmits[:0], 0
