@@ -245,7 +245,7 @@ func TestUndefinedGroupsOnce(t *testing.T) {
 			t.Errorf("%q: status %d, %s", args, r.Status, r.Stderr)
 		}
 		r = clitest.Run(newCommand, append(args, "--lenient")...)
-		if r.Status != 0 || !strings.Contains(r.Stderr, `warning: nothing defines the communicator "7"`) {
+		if r.Status != 0 || !strings.Contains(r.Stderr, `: communicator "7" is undefined; its members`) {
 			t.Errorf("%q, lenient: status %d, %s", args, r.Status, r.Stderr)
 		}
 	}
