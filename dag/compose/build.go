@@ -12,45 +12,45 @@ import (
 	"github.com/tracedag/tracedag/internal/conf"
 )
 
-// Env is the part of [Build] that its caller provides.
+// Env is the access of [Build] to its caller.
 type Env struct {
-	// Open reads the trace in a file of a plan; the format may be "", for any.
+	// Open reads the trace in a file of a plan. An empty format means any format.
 	Open func(file, format string) (*Opened, error)
-	// Lower lowers the merged trace; nil: it stays as it is.
+	// Lower lowers the merged trace; nil: no lowering.
 	Lower func(dag.Source) (dag.Source, error)
-	// Context ends Build early, except for Open and Lower. nil: never.
+	// Context ends Build early, except during Open and Lower; nil: never.
 	Context context.Context
 	Notes
 }
 
-// Opened is a trace that was read.
+// Opened is a trace that Open has read.
 type Opened struct {
 	Trace  *dag.Trace
-	Name   string      // of the input, for messages
-	Inputs []dag.Input // its files, for the provenance
-	Seed   *int64      // if the trace was generated; else nil
+	Name   string      // name of the input, for messages
+	Inputs []dag.Input // files of the trace, for the provenance
+	Seed   *int64      // seed of a generated trace; otherwise nil
 }
 
-// Built is a trace that was made by a plan.
+// Built is the trace of a plan.
 type Built struct {
-	Merged *dag.Trace  // before it was lowered
-	Source dag.Source  // lowered, and with the ranks of a node joined
-	Parts  []Part      // the jobs of the plan; nil if the ranks of a node may have become one
-	Names  []string    // of the inputs for messages, one for each job without its copies
+	Merged *dag.Trace  // before lowering
+	Source dag.Source  // lowered, with the ranks of each node joined
+	Parts  []Part      // jobs of the plan; nil if the ranks of a node may have been joined
+	Names  []string    // names of the inputs for messages, one per job without its copies
 	Inputs []dag.Input // for the provenance
 	Seed   *int64      // for the provenance; nil if nothing was random
 }
 
-// Part is a job of a merged trace whose ranks follow those of the jobs before.
+// Part is a job of a merged trace. Its ranks follow those of the previous jobs.
 type Part struct {
 	Name             string
 	FirstRank, Ranks int
 	Start            dag.Time
 }
 
-// Build makes the trace of a plan: it reads the traces, edits, places and merges them, lowers the result, and makes the
-// ranks of a node one if the plan asks for it. Errors of Env are returned as they are; others begin with the name of a
-// file or that of the plan ([Plan.Name]).
+// Build makes the trace of a plan: it reads, edits, places and merges the traces of the jobs, lowers the result, and
+// joins the ranks of each node if the plan requires it. Errors of Env are returned unchanged; others begin with the
+// name of a file or of the plan ([Plan.Name]).
 func Build(p *Plan, env Env) (*Built, error) {
 	b := &builder{Plan: p, env: env, built: &Built{}}
 	if err := b.read(); err != nil {
@@ -87,13 +87,13 @@ type builder struct {
 	*Plan
 	env   Env
 	built *Built
-	jobs  []Job // copies included
+	jobs  []Job // including copies
 	by    []Placement
-	joins bool // the ranks of a node become one after lowering
-	apart bool // jobs share nodes, but their ranks stay apart without the plan asking for it
+	joins bool // join the ranks of each node after lowering
+	apart bool // jobs share nodes and their ranks stay separate, without a request of the plan
 }
 
-// read reads and edits the traces. A file is read once.
+// read reads and edits the traces. It reads each file once.
 func (b *builder) read() error {
 	type input struct{ file, from string }
 	known := make(map[input]*Opened)
@@ -120,7 +120,7 @@ func (b *builder) read() error {
 			return err
 		}
 		if ranks += j.Count * max(1, len(t.Ranks)); copies && ranks > maxPlanRanks {
-			return fmt.Errorf("the jobs have more than %d ranks, up to %s", maxPlanRanks, j.File)
+			return fmt.Errorf("the jobs up to %s have more than %d ranks", j.File, maxPlanRanks)
 		}
 		start := j.Start
 		if b.StartCalc && start > 0 {
@@ -140,7 +140,7 @@ func (b *builder) read() error {
 	return nil
 }
 
-// edit makes the changes to a trace by itself.
+// edit applies the edits of a job to its trace.
 func (b *builder) edit(j *PlanJob, t *dag.Trace) (*dag.Trace, error) {
 	e := j.Edits
 	if err := e.scaleBy(b.Scale); err != nil {
@@ -149,7 +149,8 @@ func (b *builder) edit(j *PlanJob, t *dag.Trace) (*dag.Trace, error) {
 	return e.Apply(b.env.Context, t, j.File, b.env.Notes)
 }
 
-// setSeeds gives random placements without a seed that of the plan, and notes the seed for the provenance.
+// setSeeds sets the seed of random placements without one to that of the plan, and stores the seed for the
+// provenance.
 func (b *builder) setSeeds() {
 	seed := int64(1)
 	if b.Seed != nil {
@@ -180,7 +181,7 @@ func (b *builder) setSeeds() {
 	}
 }
 
-// merge makes one trace of the jobs, on the nodes of the plan.
+// merge merges the jobs, on the nodes of the plan.
 func (b *builder) merge() (*dag.Trace, error) {
 	if !b.Placed {
 		return b.sideBySide()
@@ -216,7 +217,7 @@ func (b *builder) merge() (*dag.Trace, error) {
 	return t, nil
 }
 
-// sideBySide merges the jobs and returns a trace whose metadata may be changed.
+// sideBySide merges the jobs. The caller may change the metadata of the result.
 func (b *builder) sideBySide() (*dag.Trace, error) {
 	t, err := Merge(b.env.Context, b.jobs)
 	if err != nil {
@@ -232,7 +233,7 @@ func (b *builder) sideBySide() (*dag.Trace, error) {
 	return &out, nil
 }
 
-// lists gives jobs the nodes that the plan lists.
+// lists places jobs on the nodes that the plan lists.
 func (b *builder) lists() error {
 	switch {
 	case b.Lists != nil:
@@ -265,7 +266,7 @@ func (b *builder) lists() error {
 	return nil
 }
 
-// listAll gives the jobs the nodes of the plan's placement, in order.
+// listAll places the jobs, in order, on the nodes of the plan's placement.
 func (b *builder) listAll() error {
 	p := b.Placement
 	if err := p.Load(b.Machine.Nodes); err != nil {
@@ -291,7 +292,7 @@ func (b *builder) listAll() error {
 		Expected: fmt.Sprintf("%d lines, one for each node of the jobs", all), Found: strconv.Itoa(len(p.Nodes))}
 }
 
-// sharesOrCollects reports whether several ranks of a job share a node, or there are collectives.
+// sharesOrCollects reports whether several ranks of a job share a node, or the job has collectives.
 func sharesOrCollects(j Job) bool {
 	return repeats(j.Trace.Nodes) || slices.ContainsFunc(j.Trace.Ranks, collects)
 }
@@ -300,21 +301,21 @@ func collects(r dag.Rank) bool {
 	return slices.Contains(r.Kind, dag.Coll)
 }
 
-// repeats reports whether the list has a node twice.
+// repeats reports whether the list contains a node twice.
 func repeats(nodes []int32) bool {
 	sorted := slices.Sorted(slices.Values(nodes))
 	return len(slices.Compact(sorted)) < len(nodes)
 }
 
-// join makes the ranks of a node one, if that is left to do.
+// join joins the ranks of each node, unless an earlier step did.
 func (b *builder) join(s dag.Source) (dag.Source, error) {
 	h, err := s.Header()
 	if err != nil {
 		return nil, err
 	}
 	if b.apart && h.Nodes != nil {
-		b.env.info("%s: the jobs have ranks of their own on the nodes that they share, for there are collectives, "+
-			"or jobs with several ranks on a node: one-rank-per-node joins them", b.Name())
+		b.env.info("%s: jobs keep separate ranks on shared nodes, because the trace has collectives or jobs with several "+
+			"ranks per node: set one-rank-per-node to join them", b.Name())
 	}
 	if !b.joins || h.Nodes == nil {
 		return s, nil
@@ -324,8 +325,8 @@ func (b *builder) join(s dag.Source) (dag.Source, error) {
 		return nil, err
 	}
 	if slices.ContainsFunc(t.Ranks, collects) {
-		return nil, errors.New("there are collectives: lower them, as with --lower collectives, " +
-			"for one rank for each node")
+		return nil, errors.New("the trace has collectives, which cannot be joined to one rank per node: " +
+			"add --lower collectives")
 	}
 	t, err = nodes.Join(b.env.Context, t,
 		nodes.Options{Bandwidth: b.Bandwidth, OwnNICs: b.UniqueNIC, SharedStreams: b.SharedStreams})

@@ -172,8 +172,8 @@ func TestBuildErrors(t *testing.T) {
 		{Plan{Jobs: []PlanJob{job("a")}, Placed: true, Placement: given(1)}, "a: a list of 1 nodes for all jobs, expected 2"},
 		{Plan{Jobs: []PlanJob{job("a")}, Placed: true, Machine: Machine{Nodes: 1}},
 			"a: placing job a: 2 nodes, but 1 of 1 are free"},
-		{Plan{Jobs: []PlanJob{{File: "a", Count: 1 << 22}}}, "the jobs have more than 4194304 ranks, up to a"},
-		{Plan{Jobs: []PlanJob{{File: "a", Count: 1, Edits: Edits{Window: &Span{0, 1}}}}}, "a: window: no op was measured"},
+		{Plan{Jobs: []PlanJob{{File: "a", Count: 1 << 22}}}, "the jobs up to a have more than 4194304 ranks"},
+		{Plan{Jobs: []PlanJob{{File: "a", Count: 1, Edits: Edits{Window: &Span{0, 1}}}}}, "a: window: no op has a measured time"},
 		{Plan{Jobs: []PlanJob{{File: "a", Count: 1, Start: -1}}}, "a: job a: starts at -1ps"},
 	} {
 		built, err := Build(&c.plan, (&buildEnv{traces: traces}).env())
@@ -198,9 +198,9 @@ func TestNotes(t *testing.T) {
 	if _, err := Build(plan, e.env()); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"c: left out: 2 ranks, 2 ops of other ranks", "c: collectives of fewer ranks than before: 1 ops",
-		"c: the jobs have ranks of their own on the nodes that they share, for there are collectives, or jobs with several " +
-			"ranks on a node: one-rank-per-node joins them"}
+	want := []string{"c: removed: 2 ranks, 2 ops of other ranks", "c: collectives with fewer ranks than before: 1 ops",
+		"c: jobs keep separate ranks on shared nodes, because the trace has collectives or jobs with several ranks per node: " +
+			"set one-rank-per-node to join them"}
 	if !slices.Equal(e.notes, want) {
 		t.Errorf("notes %q, expected %q", e.notes, want)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// delay moves the times of a rank by start.
+// delay adds start to the times of a rank.
 func delay(r *dag.Rank, start dag.Time) error {
 	if start == 0 {
 		return nil
@@ -16,10 +16,10 @@ func delay(r *dag.Rank, start dag.Time) error {
 	for i := range r.Kind {
 		at := r.Release.At(i)
 		if at == 0 && r.Deps.Count(i)+r.StartDeps.Count(i) > 0 {
-			continue // those it waits for are late enough
+			continue // the ops that it waits for are delayed
 		}
 		if at < 0 || at > dag.MaxTime-start {
-			return fmt.Errorf("op %d is released at %v and %v later, expected 0s..%v", i, at, start, dag.MaxTime)
+			return fmt.Errorf("op %d: release %v plus start %v, expected 0s..%v", i, at, start, dag.MaxTime)
 		}
 		release.Set(i, at+start)
 	}
@@ -39,7 +39,7 @@ func delayMeasured(times []dag.Time, start dag.Time) ([]dag.Time, error) {
 			continue
 		}
 		if t > dag.MaxTime-start {
-			return nil, fmt.Errorf("op %d was measured at %v and %v later, expected at most %v", i, t, start,
+			return nil, fmt.Errorf("op %d: measured time %v plus start %v, expected at most %v", i, t, start,
 				dag.MaxTime)
 		}
 		times[i] = t + start

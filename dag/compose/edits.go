@@ -14,13 +14,13 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// Ranges is a list of ranges of numbers of ranks or nodes.
+// Ranges is a list of ranges of rank or node numbers.
 type Ranges = units.Numbers
 
-// Span is the times from From on and before To.
+// Span is the time from From (inclusive) to To (exclusive).
 type Span struct{ From, To dag.Time }
 
-// Edits are changes to a single trace. Apply makes them in the order of the fields.
+// Edits are edits of a single trace. Apply applies them in the order of the fields.
 type Edits struct {
 	Window *Span    // keeps the ops that start in it, see [Window]; nil: all
 	Only   Ranges   // ranks to keep, see [KeepRanks]; nil: all
@@ -28,7 +28,7 @@ type Edits struct {
 	Scale  *big.Rat // factor for the durations of calcs, see [Scale]; nil: 1
 }
 
-// Notes receives messages for the user: about what is lost, and warnings. A nil function discards them.
+// Notes receives messages for the user: Info about losses, and Warn warnings. A nil function discards them.
 type Notes struct {
 	Info, Warn func(format string, args ...any)
 }
@@ -45,12 +45,12 @@ func (n *Notes) warn(format string, args ...any) {
 	}
 }
 
-// None reports whether there are no changes.
+// None reports whether there are no edits.
 func (e *Edits) None() bool {
 	return e.Window == nil && e.Only == nil && e.Repeat <= 1 && e.Scale == nil
 }
 
-// Apply returns the changed trace and leaves t as it is. Errors and notes begin with the name of the trace. Apply ends
+// Apply returns the edited trace; it does not change t. Errors and notes begin with the name of the trace. Apply ends
 // early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func (e *Edits) Apply(ctx context.Context, t *dag.Trace, name string, notes Notes) (*dag.Trace, error) {
 	var removed Removed
@@ -89,7 +89,7 @@ func (e *Edits) Apply(ctx context.Context, t *dag.Trace, name string, notes Note
 	return t, nil
 }
 
-// scaleBy multiplies the factor for calcs by another one, nil for 1.
+// scaleBy multiplies the factor for calcs by factor; nil means 1.
 func (e *Edits) scaleBy(factor *big.Rat) error {
 	switch {
 	case factor == nil:
@@ -102,15 +102,15 @@ func (e *Edits) scaleBy(factor *big.Rat) error {
 	return checkFactor(e.Scale)
 }
 
-// kept returns the ranks to keep out of n, ascending.
+// kept returns the ranks to keep, in 0..n-1 and ascending.
 func (e *Edits) kept(n int) ([]int32, error) {
 	for _, r := range e.Only {
 		if r.Last >= int64(n) {
-			return nil, fmt.Errorf("there is no rank %d, the trace has %d", r.Last, n)
+			return nil, fmt.Errorf("no rank %d in a trace of %d ranks", r.Last, n)
 		}
 	}
 	if e.Only.Len() > int64(n) {
-		return nil, fmt.Errorf("there are %d ranks to keep, the trace has %d", e.Only.Len(), n)
+		return nil, fmt.Errorf("%d ranks to keep, but the trace has %d", e.Only.Len(), n)
 	}
 	kept := make([]bool, n)
 	for _, r := range e.Only {
@@ -127,7 +127,7 @@ func (e *Edits) kept(n int) ([]int32, error) {
 	return ranks, nil
 }
 
-// note tells the user the counts. The text ops says which ops were removed by themselves.
+// note reports the counts. The text ops describes the ops that were removed directly.
 func (r *Removed) note(notes *Notes, name, ops string) {
 	var parts []string
 	for _, part := range []struct {
@@ -135,8 +135,8 @@ func (r *Removed) note(notes *Notes, name, ops string) {
 		one, many string
 	}{
 		{int64(r.Ranks), "rank", "ranks"}, {r.Ops, "op " + ops, "ops " + ops},
-		{r.Messages, "send or receive whose other side went", "sends and receives whose other side went"},
-		{r.Collectives, "part in a collective of which others went", "parts in collectives of which others went"},
+		{r.Messages, "send or receive whose partner was removed", "sends and receives whose partner was removed"},
+		{r.Collectives, "part of a collective with removed parts", "parts of collectives with removed parts"},
 	} {
 		switch part.n {
 		case 0:
@@ -147,14 +147,14 @@ func (r *Removed) note(notes *Notes, name, ops string) {
 		}
 	}
 	if len(parts) > 0 {
-		notes.info("%s: left out: %s", name, strings.Join(parts, ", "))
+		notes.info("%s: removed: %s", name, strings.Join(parts, ", "))
 	}
 	if r.Smaller > 0 {
-		notes.info("%s: collectives of fewer ranks than before: %d ops", name, r.Smaller)
+		notes.info("%s: collectives with fewer ranks than before: %d ops", name, r.Smaller)
 	}
 }
 
-// fileError is an error about a file or a trace, whose name its message begins with.
+// fileError is an error about a file or a trace. Its message begins with the name of the file or trace.
 type fileError struct {
 	name string
 	err  error
@@ -163,7 +163,7 @@ type fileError struct {
 func (e *fileError) Error() string { return e.name + ": " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-// inFile returns err as an error about a file, unless it is already one.
+// inFile returns err as an error about a file, unless it is one already.
 func inFile(name string, err error) error {
 	var wrong *conf.Error
 	var path *fs.PathError
@@ -194,7 +194,7 @@ func parseFactor(text string) (*big.Rat, error) {
 
 func checkFactor(n *big.Rat) error {
 	if !n.Num().IsInt64() || !n.Denom().IsInt64() {
-		return fmt.Errorf("expected less extreme a factor or fewer digits, found %s", n.RatString())
+		return fmt.Errorf("expected a less extreme factor or fewer digits, found %s", n.RatString())
 	}
 	return nil
 }

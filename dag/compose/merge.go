@@ -16,39 +16,40 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Job is a trace that runs beside others.
+// Job is a trace that runs together with others.
 type Job struct {
-	Name  string // for people
+	Name  string // for messages
 	Trace *dag.Trace
-	Start dag.Time // when time 0 of the trace is; not negative
+	Start dag.Time // start of the trace in the merged trace; 0 or more
 }
 
-// Merge returns the jobs as one trace. The references of each must be in range ([dag.Rank.CheckReferences]). It changes
-// no trace, and the result shares with them whatever is the same in both. One job that starts at 0 is returned as it
-// is; of one that starts later only the times change.
+// Merge merges the jobs into one trace. The references of each trace must be in range ([dag.Rank.CheckReferences]).
+// It changes no trace; the result shares unchanged data with them. A single job that starts at 0 is returned as it
+// is; if it starts later, only its times change.
 //
-// Ranks: those of a job come after those of the jobs before it.
+// Ranks: the ranks of a job follow those of the previous jobs.
 //
-// Communicators: 0 is all ranks of all jobs. After it come those of each job, of which the first, all ranks of its
-// trace, is all ranks of the job. Messages of communicator 0 stay on it: the ranks of a job send to each other only, so
-// that even a receive from any source gets none of another job.
+// Communicators: communicator 0 is all ranks of all jobs. The communicators of each job follow; the first of each job
+// is all ranks of that job. Messages of communicator 0 stay on it: ranks send only to ranks of the same job, so even
+// a receive from any source gets no message of another job.
 //
-// Times: those of release are later by the job's start, and ops that wait for no other are not released before it. So
-// are measured times, which thus still compare with those at which the ops run.
+// Times: release times increase by the start of the job, and ops without dependencies are released at the start of
+// the job or later. Measured times increase by the same amount, so they remain comparable with simulated times.
 //
-// Nodes: each job has nodes of its own, after those of the jobs before it, in the arrangement that its trace gives.
-// [Place] gives other ones.
+// Nodes: each job has its own nodes, numbered after those of the previous jobs, in the arrangement of its trace.
+// [Machine.Place] computes other placements.
 //
-// Names: Meta.Jobs has the names of the jobs, made unique ([UniqueNames]). A trace that was merged before brings in
-// its own jobs; the job a of one called night is night/a then. If any trace has a title, the title is that of each,
-// or its name, with " + " between them. The provenance is that of all traces, each once, one after the other. What
-// formats know of the traces becomes Attrs {"jobs":[...]}, an element for each of Meta.Jobs in the same order, null
-// where they know nothing. A trace that was merged before brings in the elements of its own jobs, or, where it has no
-// such list, its attributes for each of them. What formats know of single ops stays the same, so that ranks and
-// communicators in it have the numbers of the job.
+// Names: Meta.Jobs has the names of the jobs, made unique ([UniqueNames]). A trace that was merged before contributes
+// its own jobs: job a of a trace with the name night becomes night/a. If any trace has a title, the merged title
+// joins with " + " the title of each trace, or the name of a trace without a title. The provenance is that of all
+// traces, one after the other, each once. The attributes of the traces become Attrs {"jobs":[...]}, with one element
+// per job of Meta.Jobs in the same order; null for a job without attributes. A trace that was merged before
+// contributes the elements of its own jobs or, without such a list, its attributes for each of them. Attributes of
+// ops do not change; ranks and communicators in them keep the numbers of the job.
 //
-// It fails on ops whose partner, communicator or job is not one of their own trace's, for there may be one of that
-// number now; on communicators that are malformed; and on more ranks or later times than a trace can have.
+// Merge returns an error if the partner, communicator or job of an op does not exist in its own trace, because the
+// number could exist in the merged one; for malformed communicators; and for more ranks or later times than a trace
+// can have.
 //
 // Merge ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func Merge(ctx context.Context, jobs []Job) (*dag.Trace, error) {
@@ -69,11 +70,10 @@ func Merge(ctx context.Context, jobs []Job) (*dag.Trace, error) {
 	return merged, nil
 }
 
-// OnNodes merges the jobs as [Merge] does, but makes the rank of every node what the jobs have there: nodes, as
-// [Layout.Place] gives it, is the node of each rank, those of one job after those of the jobs before, and at most one
-// rank is on each. The trace has one rank more than the highest node; those on which nothing runs are empty. A single
-// job is treated like several. OnNodes ends early, with an error that wraps the context's cause, when ctx ends; nil
-// never ends.
+// OnNodes merges the jobs as [Merge] does, but node i becomes rank i. nodes, as [Machine.Place] returns it, is the
+// node of each rank, job after job, with at most one rank per node. The trace has one rank more than the highest
+// node; ranks of unused nodes are empty. A single job is treated like several. OnNodes ends early, with an error that
+// wraps the context's cause, when ctx ends; nil never ends.
 func OnNodes(ctx context.Context, jobs []Job, nodes []int32) (*dag.Trace, error) {
 	ranks, err := checkJobs(jobs)
 	if err != nil {
@@ -101,7 +101,8 @@ func OnNodes(ctx context.Context, jobs []Job, nodes []int32) (*dag.Trace, error)
 	return merge(ctx, jobs, int(highest)+1, nodes)
 }
 
-// merge returns a trace of so many ranks with the ranks of the jobs, where to says, if it is not nil.
+// merge returns a trace of the given number of ranks. to is the new number of each rank of the jobs, one after the
+// other; nil: unchanged.
 func merge(ctx context.Context, jobs []Job, ranks int, to []int32) (*dag.Trace, error) {
 	merged := &dag.Trace{Comms: []dag.Comm{dag.World(ranks)}, Ranks: make([]dag.Rank, ranks)}
 	first, seen := 0, make(map[*dag.Provenance]bool)
@@ -114,7 +115,7 @@ func merge(ctx context.Context, jobs []Job, ranks int, to []int32) (*dag.Trace, 
 		if err := n.add(ctx, merged, &jobs[i]); err != nil {
 			return nil, fmt.Errorf("job %s: %w", jobs[i].Name, err)
 		}
-		if p := jobs[i].Trace.Provenance; len(p) > 0 && !seen[&p[0]] { // what was made of one trace shares it
+		if p := jobs[i].Trace.Provenance; len(p) > 0 && !seen[&p[0]] { // traces made from one trace share its provenance
 			merged.Provenance = append(merged.Provenance, p...)
 			seen[&p[0]] = true
 		}
@@ -128,7 +129,7 @@ func merge(ctx context.Context, jobs []Job, ranks int, to []int32) (*dag.Trace, 
 	return merged, nil
 }
 
-// checkJobs returns how many ranks the jobs have.
+// checkJobs returns the number of ranks of the jobs.
 func checkJobs(jobs []Job) (int, error) {
 	if len(jobs) == 0 {
 		return 0, errors.New("no jobs, expected at least one")
@@ -146,7 +147,7 @@ func checkJobs(jobs []Job) (int, error) {
 	return int(ranks), nil
 }
 
-// delayed returns a trace with its times moved to the start of the job.
+// delayed returns a trace with its times increased by the start of the job.
 func delayed(ctx context.Context, job *Job) (*dag.Trace, error) {
 	if job.Start == 0 {
 		return job.Trace, nil
@@ -158,13 +159,13 @@ func delayed(ctx context.Context, job *Job) (*dag.Trace, error) {
 			return nil, err
 		}
 		if err := delay(&out.Ranks[i], job.Start); err != nil {
-			return nil, fmt.Errorf("job %s: rank %d %w", job.Name, i, err)
+			return nil, fmt.Errorf("job %s: rank %d: %w", job.Name, i, err)
 		}
 	}
 	return &out, nil
 }
 
-// add adds a job to the merged trace: its ranks and communicators, and that part of the metadata that is a list.
+// add adds a job to the merged trace: its ranks, its communicators and the lists of its metadata.
 func (n *numbering) add(ctx context.Context, merged *dag.Trace, job *Job) error {
 	t := job.Trace
 	n.comms, n.jobs = int32(len(merged.Comms)), int32(len(merged.Jobs))
@@ -185,7 +186,7 @@ func (n *numbering) add(ctx context.Context, merged *dag.Trace, job *Job) error 
 			err = delay(&r, job.Start)
 		}
 		if err != nil {
-			return fmt.Errorf("rank %d %w", i, err)
+			return fmt.Errorf("rank %d: %w", i, err)
 		}
 		merged.Ranks[n.rank(int32(i))] = r
 	}
@@ -198,14 +199,14 @@ func (n *numbering) add(ctx context.Context, merged *dag.Trace, job *Job) error 
 	return nil
 }
 
-// ownNodes returns the node of each rank where every job has nodes of its own, nil where that is what nil says.
+// ownNodes returns the node of each rank if every job has its own nodes. It returns nil if rank i is on node i.
 func ownNodes(jobs []Job) ([]int32, error) {
 	placed := slices.ContainsFunc(jobs, func(j Job) bool { return j.Trace.Nodes != nil })
 	if !placed {
 		return nil, nil
 	}
 	var nodes []int32
-	first := int64(0) // node of the job at hand
+	first := int64(0) // first node of the current job
 	for i := range jobs {
 		t := jobs[i].Trace
 		next := first
@@ -277,10 +278,11 @@ func attrsOf(t *dag.Trace) ([]json.RawMessage, error) {
 	return slices.Repeat([]json.RawMessage{json.RawMessage(t.Attrs)}, jobs), nil
 }
 
-// UniqueNames returns the names, those that are taken already with the first of #2, #3, ... after them that is not.
+// UniqueNames returns the names with #2, #3, ... appended to repeated ones: the first number that gives an unused
+// name.
 func UniqueNames(names []string) []string {
 	taken := make(map[string]bool, len(names))
-	next := make(map[string]int) // by name as given, the number to try first
+	next := make(map[string]int) // by given name: the next number to try
 	unique := make([]string, 0, len(names))
 	for _, name := range names {
 		free := name

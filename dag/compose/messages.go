@@ -10,14 +10,14 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// place is where an op is in a trace.
+// place is the rank and the index of an op.
 type place struct{ rank, op int32 }
 
-// matchMessages calls found with every send and the receive that takes its message: of messages of equal source, tag
-// and communicator the k-th to be received is the k-th that is sent, in the order of the ops. Those without another
-// are left out. It fails on receives from any source or of any tag.
+// matchMessages calls found with every send and the receive of its message. Among messages of equal source, tag and
+// communicator, the k-th receive matches the k-th send, in the order of the ops. It skips unmatched ops. It returns
+// an error for receives from any source or of any tag.
 func matchMessages(ctx context.Context, t *dag.Trace, found func(send, recv place)) error {
-	start := make([]int, len(t.Ranks)+1) // of the sends to each rank
+	start := make([]int, len(t.Ranks)+1) // start of the sends to each rank
 	for rank := range t.Ranks {
 		if err := par.Interrupted(ctx); err != nil {
 			return err
@@ -29,11 +29,11 @@ func matchMessages(ctx context.Context, t *dag.Trace, found func(send, recv plac
 			}
 			peer := r.Peer.At(i)
 			if kind == dag.Recv && (peer == dag.AnySource || r.Tag.At(i) == dag.AnyTag) {
-				return fmt.Errorf("rank %d op %d receives from any source or any tag: which message is not known", rank,
+				return fmt.Errorf("rank %d: op %d: receive from any source or any tag matches an unknown message", rank,
 					i)
 			}
 			if peer < 0 || int(peer) >= len(t.Ranks) {
-				return fmt.Errorf("rank %d op %d is a %v with rank %d, expected 0..%d", rank, i, kind, peer,
+				return fmt.Errorf("rank %d: op %d: %v with rank %d, expected 0..%d", rank, i, kind, peer,
 					len(t.Ranks)-1)
 			}
 			if kind == dag.Send {
@@ -69,14 +69,14 @@ func matchMessages(ctx context.Context, t *dag.Trace, found func(send, recv plac
 	return nil
 }
 
-// message is a send to, or a receive of, the rank at hand.
+// message is a send to, or a receive of, the current rank.
 type message struct {
 	from, comm int32
 	tag        int64
 	op         int32
 }
 
-// matching has the messages of a rank, in memory that it uses again for the next.
+// matching is the messages of a rank. It reuses its memory for the next rank.
 type matching struct {
 	sent, received []message
 }

@@ -94,7 +94,7 @@ func TestPlaceNodesErrors(t *testing.T) {
 		{jobsOf(2), layout{machine: shared, given: [][]int32{{1, 1}}}, "placing job a: node 1 is taken already"},
 		{jobsOf(2), layout{given: [][]int32{{1}}}, "placing job a: a list of 1 nodes, expected 2"},
 		{jobsOf(2, 3), layout{machine: Machine{Nodes: 2, Shared: true}}, "placing job b: 3 nodes, but there are 2"},
-		{jobsOf(2, 3), layout{by: rr, machine: shared}, "nodes that jobs share cannot be dealt out"},
+		{jobsOf(2, 3), layout{by: rr, machine: shared}, "round robin over whole nodes needs jobs that do not share nodes"},
 		{jobsOf(2), layout{by: strided(0)}, "placing job a: unknown policy 2 with stride 0"},
 		{jobsOf(2), layout{by: Placement{Policy: 9}}, "placing job a: unknown policy 9 with stride 0"},
 		{jobsOf(2), layout{machine: Machine{Nodes: -1}}, "-1 nodes of 0 slots, expected up to 2147483647 of each"},
@@ -227,12 +227,12 @@ func TestSeparateNICs(t *testing.T) {
 		r := &separate.Ranks[rank]
 		for i := range r.Len() {
 			if got := r.NIC.At(i); got != want[i] {
-				t.Errorf("rank %d op %d uses interface %d, expected %d", rank, i, got, want[i])
+				t.Errorf("rank %d op %d uses NIC %d, expected %d", rank, i, got, want[i])
 			}
 		}
 	}
 	merged.Ranks[2].NIC.Set(1, math.MaxInt32-1)
-	want := "rank 5 op 0 uses network interface 2147483647 after those of other jobs, expected less than 2147483647"
+	want := "rank 5: op 0: NIC 2147483647 after those of other jobs, expected below 2147483647"
 	if _, err := SeparateNICs(context.Background(), merged, jobs); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}

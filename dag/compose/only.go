@@ -9,19 +9,20 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Only returns the trace with the ops of one of its jobs alone, to be run as if the others were not there. Ranks,
-// nodes, communicators and jobs keep their numbers; ranks without ops of the job become empty. It changes nothing of t,
-// and shares with it the ranks that do nothing else. The references of t must be in range ([dag.Rank.CheckReferences]).
+// Only returns the trace with the ops of one of its jobs alone, as if the other jobs did not run. Ranks, nodes,
+// communicators and jobs keep their numbers; ranks without ops of the job become empty. It does not change t, and
+// shares with it the ranks that have ops of this job only. The references of t must be in range
+// ([dag.Rank.CheckReferences]).
 //
-// The order of what is left is as before, also where it came about over ops of other jobs: what waited for one of those
-// waits for what that waited for. Where an op of another job joins several ops of this one, a calc of this one stays in
-// its place that does and takes nothing ([dag.Marker]), so that there are never more dependencies than before. Release
-// times and durations of other jobs' ops count no more.
+// The order of the remaining ops does not change, including order through ops of other jobs: an op that waited for a
+// removed op waits for the dependencies of that op. If a removed op joins several ops of this job, a [dag.Marker] of
+// this job replaces it, so the number of dependencies never grows. Release times and durations of removed ops are
+// discarded.
 //
-// Calcs that join all jobs, as package nodes adds them, are of one job as any other op is: they stay in that one, and
-// are gone or become such calcs in the others.
+// Calcs that join all jobs, as package nodes adds them, belong to one job like any other op: they stay in that job,
+// and are removed or become markers in the others.
 //
-// It fails where ops of a rank with several jobs wait for each other in a circle.
+// Only returns an error if ops of a rank with several jobs form a cycle.
 //
 // Only ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func Only(ctx context.Context, t *dag.Trace, job int32) (*dag.Trace, error) {
@@ -33,7 +34,7 @@ func Only(ctx context.Context, t *dag.Trace, job int32) (*dag.Trace, error) {
 			return nil, err
 		}
 		if out.Ranks[i], err = only(t.Ranks[i], job); err != nil {
-			return nil, fmt.Errorf("rank %d %w", i, err)
+			return nil, fmt.Errorf("rank %d: %w", i, err)
 		}
 	}
 	return &out, nil

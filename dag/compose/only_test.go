@@ -115,7 +115,7 @@ func TestOnlyCycle(t *testing.T) {
 	r.Requires(one, other)
 	r.Requires(other, one)
 	r.Calc(5, other)
-	if _, err := Only(context.Background(), b.Trace(), 0); err == nil || err.Error() != "rank 1 has ops that wait for each other" {
+	if _, err := Only(context.Background(), b.Trace(), 0); err == nil || err.Error() != "rank 1: ops wait for each other in a cycle" {
 		t.Error(err)
 	}
 }

@@ -11,45 +11,45 @@ import (
 	"github.com/tracedag/tracedag/internal/conf"
 )
 
-// Policy chooses the nodes of a job.
+// Policy selects the nodes of a job.
 type Policy uint8
 
-// The policies. A machine places units: the ranks of a job, or its nodes as wholes ([Machine]). All policies but Given
-// and OwnNodes skip nodes that are full.
+// The policies. A machine places units: the ranks of a job, or its whole nodes ([Machine]). All policies except Given
+// and OwnNodes skip full nodes.
 const (
 	Packed     Policy = iota // the lowest node with a free slot
-	RoundRobin               // ranks: one per node in ascending order, repeatedly; whole nodes: one to each job in turn
+	RoundRobin               // ranks: one per node in ascending order, repeatedly; whole nodes: one node per job, round robin
 	Strided                  // nodes 0, N, 2N ..., then 1, N+1 ..., each until it is full
 	Random                   // any free slot, all equally likely
-	OwnNodes                 // the nodes of the job's trace, after those of the jobs before that have this policy
+	OwnNodes                 // nodes of the job's trace, after those of previous jobs with this policy
 	Given                    // the nodes of a list
 )
 
-// Placement places the units of a job on nodes.
+// Placement is a policy with its parameters.
 type Placement struct {
 	Policy Policy
-	Stride int     // of Strided, 1 or more
-	Seed   int64   // of Random
-	Seeded bool    // Seed is explicit; otherwise a plan sets it
-	Nodes  []int32 // of Given: the node of each unit
-	File   string  // of Given: the file that Load reads Nodes from; "": none
+	Stride int     // Random
+	Seed   int64   // Strided: 1 or more
+	Seeded bool    // Seed is explicit; otherwise the plan sets it
+	Nodes  []int32 // Given: node of each unit
+	File   string  // Given: file of Nodes, which Load reads; "": none
 }
 
-// Machine is the nodes that jobs are placed on.
+// Machine is the nodes on which jobs are placed.
 //
-// With Slots, the ranks of jobs are placed one by one, job after job. Without, whole nodes are placed: ranks that share
-// a node in the trace of a job share one of the machine, and no node has two of them. A trace without nodes has one per
-// rank. Jobs with Given nodes come first then, and the others have the nodes that are left.
+// With Slots, it places the ranks of jobs one by one, job after job. Without, it places whole nodes: ranks that share
+// a node in the trace of a job share a node of the machine, and no node is used twice. A trace without nodes has one
+// node per rank. In that case, jobs with Given nodes are placed first and the others on the remaining nodes.
 type Machine struct {
-	Nodes  int  // up to math.MaxInt32; 0: as many as the jobs need, or more if a Given node is higher
-	Slots  int  // ranks per node, up to math.MaxInt32; 0: whole nodes are placed
-	Shared bool // every job is placed as if it were alone, so that jobs share nodes
+	Nodes  int  // up to math.MaxInt32; 0: as many as the jobs need, or up to the highest Given node
+	Slots  int  // ranks per node, up to math.MaxInt32; 0: place whole nodes
+	Shared bool // place every job on an empty machine, so that jobs share nodes
 }
 
-// Place returns the node of each rank of the merged jobs, for [dag.Meta].Nodes, by a placement for each job. It fails
-// if a node would get more ranks than it has slots. Random draws from the generator PCG of math/rand/v2. The seed is
-// that of the placement, and the stream is the index of the job; for whole nodes that are not shared it is 0, and equal
-// placements share the stream.
+// Place returns the node of each rank of the merged jobs, for [dag.Meta].Nodes; by has one placement per job. It
+// returns an error if a node would get more ranks than slots. Random draws from the generator PCG of math/rand/v2
+// with the seed of the placement. The stream is the index of the job; for whole nodes that are not shared it is 0,
+// and equal placements share the stream.
 func (m *Machine) Place(jobs []Job, by []Placement) ([]int32, error) {
 	if _, err := checkJobs(jobs); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (m *Machine) check(jobs []Job, by []Placement) error {
 		case p.Policy > Given || p.Policy == Strided && p.Stride < 1:
 			return fmt.Errorf("placing job %s: unknown policy %d with stride %d", jobs[i].Name, p.Policy, p.Stride)
 		case p.Policy == RoundRobin && m.Slots == 0 && m.Shared:
-			return errors.New("nodes that jobs share cannot be dealt out to them in turn")
+			return errors.New("round robin over whole nodes needs jobs that do not share nodes")
 		}
 		t := jobs[i].Trace
 		if (m.Slots == 0 || p.Policy == OwnNodes) && t.Nodes != nil && len(t.Nodes) != len(t.Ranks) {
@@ -96,13 +96,13 @@ func (m *Machine) check(jobs []Job, by []Placement) error {
 	return nil
 }
 
-// NodesOf returns the number of nodes that the ranks of a trace are on.
+// NodesOf returns the number of distinct nodes of a trace.
 func NodesOf(t *dag.Trace) int {
 	_, n := nodesOf(t)
 	return n
 }
 
-// nodesOf returns the node of each rank, numbered without gaps, and how many there are.
+// nodesOf returns the node of each rank, renumbered without gaps, and the number of nodes.
 func nodesOf(t *dag.Trace) ([]int32, int) {
 	if t.Nodes != nil {
 		return dense(t.Nodes)
@@ -114,17 +114,17 @@ func nodesOf(t *dag.Trace) ([]int32, int) {
 	return nodes, len(nodes)
 }
 
-// placer places jobs. Its memory is in proportion to their units, since nodes may be very many.
+// placer places jobs. Its memory is proportional to the number of units, because a machine may have very many nodes.
 type placer struct {
 	machine *Machine
 	jobs    []Job
 	by      []Placement
-	slots   int64           // of a node
-	node    [][]int32       // by job, of each rank: its unit; empty where ranks are placed
+	slots   int64           // slots per node
+	node    [][]int32       // by job: unit of each rank; empty if ranks are placed
 	counts  []int           // units by job
-	placed  [][]int32       // by job, of each unit
-	nodes   int64           // of the machine
-	used    map[int32]int64 // occupied slots of nodes
+	placed  [][]int32       // by job: node of each unit
+	nodes   int64           // nodes of the machine
+	used    map[int32]int64 // occupied slots by node
 	total   int64           // occupied slots
 	orders  map[order]func() int32
 }
@@ -178,8 +178,8 @@ func (p *placer) measure() {
 	p.clear()
 }
 
-// takeOwn gives a job the nodes of its trace, moved up by first, or as they are if jobs share nodes. It returns the
-// node after them. Nodes that are out of range become -1.
+// takeOwn places a job on the nodes of its trace, increased by first unless jobs share nodes. It returns the next
+// unused node. Nodes out of range become -1.
 func (p *placer) takeOwn(job int, first int64) (next int64) {
 	if p.machine.Shared {
 		first = 0
@@ -202,7 +202,7 @@ func (p *placer) takeOwn(job int, first int64) (next int64) {
 	return next
 }
 
-// clear makes the machine empty.
+// clear frees all slots.
 func (p *placer) clear() {
 	p.used, p.total, p.orders = make(map[int32]int64), 0, make(map[order]func() int32)
 }
@@ -222,7 +222,7 @@ func (p *placer) place() error {
 	return nil
 }
 
-// placeJob places a job on what is free.
+// placeJob places a job on free slots.
 func (p *placer) placeJob(job int, stream uint64) error {
 	if p.by[job].Policy == Given {
 		return p.given(job)
@@ -241,7 +241,7 @@ func (p *placer) placeJob(job int, stream uint64) error {
 	return nil
 }
 
-// placeWhole places jobs that have whole nodes of their own.
+// placeWhole places jobs on whole nodes that they do not share.
 func (p *placer) placeWhole() error {
 	var rest []int // jobs without Given nodes
 	for job := range p.jobs {
@@ -252,7 +252,7 @@ func (p *placer) placeWhole() error {
 		}
 	}
 	total := p.total
-	var turns []int // jobs that have nodes in turn
+	var turns []int // jobs placed round robin
 	for _, job := range rest {
 		if err := p.checkFree(job, total); err != nil {
 			return err
@@ -279,14 +279,14 @@ func (p *placer) placeWhole() error {
 	return nil
 }
 
-// checkFree returns an error if a job does not fit beside so many occupied slots.
+// checkFree returns an error if a job does not fit beside the given number of occupied slots.
 func (p *placer) checkFree(job int, total int64) error {
 	n, name, free := int64(p.counts[job]), p.jobs[job].Name, p.nodes*p.slots-total
 	switch {
 	case n <= free:
 		return nil
 	case p.machine.Slots > 0:
-		return fmt.Errorf("placing job %s: %d tasks, but %d of the %d cores on %d nodes are free", name, n, free,
+		return fmt.Errorf("placing job %s: %d ranks, but %d of the %d cores on %d nodes are free", name, n, free,
 			p.nodes*p.slots, p.nodes)
 	case p.machine.Shared:
 		return fmt.Errorf("placing job %s: %d nodes, but there are %d", name, n, p.nodes)
@@ -294,7 +294,7 @@ func (p *placer) checkFree(job int, total int64) error {
 	return fmt.Errorf("placing job %s: %d nodes, but %d of %d are free", name, n, free, p.nodes)
 }
 
-// put places the next unit of a job.
+// put places the next unit of a job on a node.
 func (p *placer) put(job int, node int32) {
 	p.used[node]++
 	p.total++
@@ -305,7 +305,7 @@ func (p *placer) full(node int32) bool {
 	return p.used[node] >= p.slots
 }
 
-// fill places the units of a job in the order of next.
+// fill places the units of a job on the nodes of next.
 func (p *placer) fill(job int, next func() int32) {
 	p.placed[job] = make([]int32, 0, p.counts[job])
 	for range p.counts[job] {
@@ -313,7 +313,7 @@ func (p *placer) fill(job int, next func() int32) {
 	}
 }
 
-// roundRobin places ranks on nodes in turn, from node 0.
+// roundRobin places ranks on nodes round robin, from node 0.
 func (p *placer) roundRobin(job int) {
 	node := int64(-1)
 	p.fill(job, func() int32 {
@@ -325,7 +325,7 @@ func (p *placer) roundRobin(job int) {
 	})
 }
 
-// draw draws a slot of any node until one is free. The occupied slots of a node are its first ones.
+// draw draws slots until one is free. The occupied slots of a node are its first ones.
 func (p *placer) draw(job int, draws *rand.Rand) {
 	p.fill(job, func() int32 {
 		for {
@@ -337,7 +337,7 @@ func (p *placer) draw(job int, draws *rand.Rand) {
 	})
 }
 
-// given places a job on the nodes of its list.
+// given places a job on the listed nodes.
 func (p *placer) given(job int) error {
 	nodes, name := p.by[job].Nodes, p.jobs[job].Name
 	if err := p.checkGiven(job); err != nil {
@@ -347,7 +347,7 @@ func (p *placer) given(job int) error {
 		outside := node < 0 || int64(node) >= p.nodes
 		switch {
 		case outside && p.machine.Slots > 0:
-			return fmt.Errorf("placing job %s: task %d is on node %d, expected 0..%d", name, unit, node, p.nodes-1)
+			return fmt.Errorf("placing job %s: rank %d is on node %d, expected 0..%d", name, unit, node, p.nodes-1)
 		case outside:
 			return fmt.Errorf("placing job %s: node %d, expected 0..%d", name, node, p.nodes-1)
 		case p.machine.Slots == 0 && p.full(node):
@@ -357,7 +357,7 @@ func (p *placer) given(job int) error {
 	}
 	for _, node := range nodes {
 		if p.used[node] > p.slots {
-			return fmt.Errorf("placing job %s: node %d has %d tasks, expected at most %d", name, node,
+			return fmt.Errorf("placing job %s: node %d has %d ranks, expected at most %d", name, node,
 				p.used[node], p.slots)
 		}
 	}
@@ -378,13 +378,13 @@ func (p *placer) checkGiven(job int) error {
 		return &conf.Error{File: p.by[job].File, Line: int64(min(found, want)) + 1,
 			Expected: fmt.Sprintf("%d lines, one for each %s of job %s", want, unit, name), Found: fmt.Sprint(found)}
 	case p.machine.Slots > 0:
-		return fmt.Errorf("placing job %s: nodes of %d tasks, expected %d", name, found, want)
+		return fmt.Errorf("placing job %s: nodes of %d ranks, expected %d", name, found, want)
 	}
 	return fmt.Errorf("placing job %s: a list of %d nodes, expected %d", name, found, want)
 }
 
-// sequence returns a function that returns the lowest node in the order of the job's policy that is not full. Jobs of
-// one policy share it.
+// sequence returns a function that returns the next node that is not full, in the order of the job's policy. Jobs
+// with equal policies share it.
 func (p *placer) sequence(job int, stream uint64) func() int32 {
 	by := &p.by[job]
 	o := order{policy: by.Policy, stride: 1}
@@ -412,7 +412,7 @@ func (p *placer) sequence(job int, stream uint64) func() int32 {
 	return next
 }
 
-// strides returns every stride-th node from 0 on, then from 1 on and so forth.
+// strides returns every stride-th node from 0, then from 1, and so on.
 func (p *placer) strides(stride int64) func() int32 {
 	first, node := int64(0), -stride
 	return func() int32 {
@@ -424,10 +424,10 @@ func (p *placer) strides(stride int64) func() int32 {
 	}
 }
 
-// shuffle returns nodes in random order, by the algorithm of Fisher and Yates, R. Durstenfeld, "Algorithm 235: random
-// permutation", CACM 7(7), 1964.
+// shuffle returns nodes in random order, by the algorithm of Fisher and Yates (R. Durstenfeld, "Algorithm 235: random
+// permutation", CACM 7(7), 1964).
 func (p *placer) shuffle(draws *rand.Rand) func() int32 {
-	moved := make(map[int64]int64) // nodes in places other than their own
+	moved := make(map[int64]int64) // nodes that are not at their own index
 	at := func(place int64) int64 {
 		if node, ok := moved[place]; ok {
 			return node

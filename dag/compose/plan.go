@@ -14,35 +14,35 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// Plan describes how a trace is made of the traces of jobs. [ReadPlan] reads it from a file, [NewPlan] from settings.
+// Plan describes a trace merged from the traces of jobs. [ReadPlan] reads it from a file, [NewPlan] from settings.
 type Plan struct {
 	Jobs  []PlanJob
-	Title string   // of the merged trace; "": that of Merge
-	Scale *big.Rat // factor for the durations of the calcs of all jobs, times that of the job; nil: 1
+	Title string   // title of the merged trace; "": that of Merge
+	Scale *big.Rat // factor for the durations of the calcs of all jobs, multiplied by that of the job; nil: 1
 
-	Placed    bool // jobs are placed as Machine and the placements say; otherwise as [Merge] does
+	Placed    bool // place jobs by Machine and the placements; otherwise as [Merge] does
 	Machine   Machine
-	Placement Placement // of jobs without one of their own; a Given one has the nodes of all jobs in order
-	Lists     [][]int32 // nodes of each job, copies included; nil: none
-	Seed      *int64    // of Random placements without a seed of their own; nil: 1
+	Placement Placement // of jobs without their own; a Given one lists the nodes of all jobs in order
+	Lists     [][]int32 // nodes of each job, including copies; nil: none
+	Seed      *int64    // of Random placements without their own seed; nil: 1
 
-	PerNode       *bool // makes the ranks of a node one; nil: if every node has one rank and there are no collectives
+	PerNode       *bool // join the ranks of each node; nil: if every node has one rank and there are no collectives
 	ShareNIC      bool  // jobs share the NICs of a node; only with Machine.Shared
-	UniqueNIC     bool  // when ranks become one, each keeps its NICs
-	SharedStreams bool  // when ranks become one, streams of equal numbers become one
-	Bandwidth     int64 // of messages inside a node when its ranks become one, in bytes per second
-	StartCalc     bool  // the start of a job is a calc, not release times ([Postpone])
+	UniqueNIC     bool  // joined ranks keep separate NICs
+	SharedStreams bool  // joined ranks share streams of equal numbers
+	Bandwidth     int64 // bandwidth of messages inside a node with joined ranks, in bytes per second
+	StartCalc     bool  // represent the start of a job as a calc instead of release times ([Postpone])
 }
 
 // PlanJob is a job of a plan, or several copies of it.
 type PlanJob struct {
-	File      string // of the trace, for Env.Open
+	File      string // file of the trace, for Env.Open
 	From      string // format of the trace; "": any
-	Name      string // "": that of File without its folder
+	Name      string // "": the base name of File
 	Start     dag.Time
-	Count     int        // of copies, 1 or more
-	Nodes     Ranges     // nodes that it is placed on, in the order of its own; nil: as Placement says
-	Placement *Placement // nil: that of the plan
+	Count     int        // number of copies, 1 or more
+	Nodes     Ranges     // nodes of the job, in the order of its own nodes; nil: by Placement
+	Placement *Placement // nil: the placement of the plan
 	Edits     Edits
 }
 
@@ -58,11 +58,11 @@ const (
 // defaultBandwidth is the bandwidth inside the nodes of the validation of ATLAHS, in bytes per second.
 const defaultBandwidth = 150e9
 
-// Setting is a key of a plan or of a job and its value. docs/reference/compose.md lists the keys.
+// Setting is a key of a plan or of a job with its value. docs/reference/compose.md lists the keys.
 type Setting struct{ Key, Value string }
 
-// NewPlan returns a plan of jobs with the given settings. Errors are [*param.Error] named after keys, those of a job
-// after "job: " and the key.
+// NewPlan returns a plan of jobs with the given settings. Errors are [*param.Error] with the key as name, "job: "
+// before keys of jobs.
 func NewPlan(settings []Setting, jobs [][]Setting) (*Plan, error) {
 	tree := conf.Node{Kind: conf.Map, Members: members(settings)}
 	list := conf.Node{Kind: conf.List}
@@ -73,7 +73,7 @@ func NewPlan(settings []Setting, jobs [][]Setting) (*Plan, error) {
 	return decodePlan(&tree, &decoder{})
 }
 
-// NewEdits returns the changes that the settings ask for. Errors are [*param.Error] named after keys.
+// NewEdits returns the edits of the settings. Errors are [*param.Error] with the key as name.
 func NewEdits(settings []Setting) (e Edits, err error) {
 	d := &decoder{}
 	err = d.mapping(&conf.Node{Members: members(settings)}, d.editKeys(&e))
@@ -87,8 +87,9 @@ func members(settings []Setting) (members []conf.Member) {
 	return members
 }
 
-// ParseJob parses FILE[@START][,KEY=VALUE...] into the settings of a job, the last of which is "file". A part after a
-// comma without "=" belongs to the value before it. A text that is the name of a file is that file.
+// ParseJob parses FILE[@START][,KEY=VALUE...] into the settings of a job; the last one is "file". A part after a
+// comma without "=" belongs to the previous value. If the whole text is the name of an existing file, it is that
+// file.
 func ParseJob(text string) ([]Setting, error) {
 	if _, err := os.Stat(text); err == nil {
 		return []Setting{{"file", text}}, nil
@@ -120,7 +121,7 @@ func ParseJob(text string) ([]Setting, error) {
 	return append(settings, Setting{"file", file[:at]}), nil
 }
 
-// Files returns the files of the plan, each once, in order.
+// Files returns the files of the plan in order, without repetitions.
 func (p *Plan) Files() (files []string) {
 	seen := make(map[string]bool)
 	for i := range p.Jobs {
@@ -137,7 +138,7 @@ func (p *Plan) Name() string {
 	return strings.Join(p.Files(), " + ")
 }
 
-// Single returns the file of a plan that leaves its only trace as it is.
+// Single returns the file of a plan with a single trace that the plan does not change.
 func (p *Plan) Single() (file string, ok bool) {
 	j := &p.Jobs[0]
 	changed := len(p.Jobs) > 1 || j.Count > 1 || j.Start != 0 || !j.Edits.None() || p.Scale != nil || p.Placed ||
@@ -145,7 +146,7 @@ func (p *Plan) Single() (file string, ok bool) {
 	return j.File, !changed
 }
 
-// jobName returns the name of a job: its own, or that of its file without the folder.
+// jobName returns the name of a job, by default the base name of its file.
 func (j *PlanJob) jobName() string {
 	switch {
 	case j.Name != "":

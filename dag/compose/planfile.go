@@ -15,7 +15,7 @@ import (
 )
 
 // ReadPlan reads a plan from the text of a YAML or JSON file, or of a configuration of the ATLAHS generator's
-// merge_goals. Paths in it are relative to the folder of the file.
+// merge_goals. Its paths are relative to the folder of the file.
 func ReadPlan(text []byte, name string) (*Plan, error) {
 	if len(text) > MaxPlanSize {
 		return nil, fmt.Errorf("%s: a plan of more than %d bytes", name, MaxPlanSize)
@@ -33,10 +33,10 @@ func ReadPlan(text []byte, name string) (*Plan, error) {
 // decoder reads the keys of a plan.
 type decoder struct {
 	file string // "": the plan is the command line
-	in   string // what the keys belong to, such as "job: "
+	in   string // prefix of the keys in messages, such as "job: "
 }
 
-// folder returns a path in the plan as the program finds it.
+// folder returns a path of the plan relative to the working folder.
 func (d *decoder) folder(path string) string {
 	if d.file == "" || path == "" || path == "-" || filepath.IsAbs(path) {
 		return path
@@ -62,7 +62,7 @@ type planKey struct {
 	read func(n *conf.Node, key string) error
 }
 
-// mapping reads a mapping that has no other keys.
+// mapping reads a mapping. It returns an error for keys that are not in the list.
 func (d *decoder) mapping(n *conf.Node, keys []planKey) error {
 	seen := make(map[string]bool)
 	var names []string
@@ -86,7 +86,7 @@ func (d *decoder) mapping(n *conf.Node, keys []planKey) error {
 	return nil
 }
 
-// text returns a reader of words.
+// text returns a reader of strings.
 func (d *decoder) text(to *string) func(*conf.Node, string) error {
 	return func(n *conf.Node, key string) error {
 		if n.Kind != conf.Text && n.Kind != conf.Word || n.Text == "" {
@@ -120,7 +120,7 @@ func (d *decoder) whole(to *int, least, most int) func(*conf.Node, string) error
 	}
 }
 
-// parsed returns a reader of numbers or texts that have a form of their own.
+// parsed returns a reader of numbers or strings with a syntax of their own.
 func (d *decoder) parsed(parse func(string) error) func(*conf.Node, string) error {
 	return func(n *conf.Node, key string) error {
 		if n.Kind != conf.Text && n.Kind != conf.Number && n.Kind != conf.Word {
@@ -143,7 +143,7 @@ func parseInto[T any](to *T, parse func(string) (T, error)) func(string) error {
 	}
 }
 
-// numbers returns a reader of a text such as 0-7,12, or of a list of numbers and such texts.
+// numbers returns a reader of a string such as 0-7,12, or of a list of numbers and such strings.
 func (d *decoder) numbers(to *Ranges) func(*conf.Node, string) error {
 	return func(n *conf.Node, key string) error {
 		elements := n.List
@@ -166,7 +166,7 @@ func (d *decoder) numbers(to *Ranges) func(*conf.Node, string) error {
 	}
 }
 
-// editKeys are the keys of what is done to a trace by itself.
+// editKeys are the keys of the edits of a trace.
 func (d *decoder) editKeys(e *Edits) []planKey {
 	return []planKey{
 		{"window", d.parsed(parseInto(&e.Window, parseSpan))},
@@ -230,7 +230,7 @@ func (d *decoder) jobs(to *[]PlanJob) func(*conf.Node, string) error {
 	}
 }
 
-// modes are the values of the key mode: whether jobs share nodes.
+// modes are the values of the key mode; true: jobs share nodes.
 var modes = map[string]bool{"multi-job": false, "multi-tenant": true}
 
 func (p *Plan) readMode(d *decoder) func(*conf.Node, string) error {
@@ -244,7 +244,7 @@ func (p *Plan) readMode(d *decoder) func(*conf.Node, string) error {
 	}
 }
 
-// readPlacement reads the key placement, or pattern, as the ATLAHS generator calls it.
+// readPlacement reads the key placement, named pattern by the ATLAHS generator.
 func (p *Plan) readPlacement(d *decoder) func(*conf.Node, string) error {
 	return func(n *conf.Node, key string) error {
 		if n.Kind == conf.List {
@@ -289,7 +289,7 @@ func (p *Plan) readLists(d *decoder, n *conf.Node, key string) error {
 	return nil
 }
 
-// decodePlan reads a plan: one of ours, or a configuration of the ATLAHS generator's merge_goals.
+// decodePlan reads a plan: in the syntax of this program, or a configuration of the ATLAHS generator's merge_goals.
 func decodePlan(n *conf.Node, d *decoder) (*Plan, error) {
 	p := &Plan{Bandwidth: defaultBandwidth}
 	var seed int64

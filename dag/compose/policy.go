@@ -15,17 +15,17 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// policyNames are the policies without arguments, by all their spellings.
+// policyNames are the policies without arguments, by name and synonym.
 var policyNames = map[string]Policy{
 	"packed": Packed, "linear": Packed, "roundrobin": RoundRobin, "round-robin": RoundRobin, "round_robin": RoundRobin,
 	"rr": RoundRobin, "random": Random, "nodes": OwnNodes,
 }
 
-// Policies describes the texts that [ParsePlacement] parses.
+// Policies lists the texts that [ParsePlacement] accepts.
 const Policies = "packed, roundrobin, strided:N, random, random:SEED, nodes, file:PATH"
 
-// ParsePlacement parses packed, roundrobin, strided:N, random, random:SEED, nodes or file:PATH. The names linear for
-// packed, and rr, round-robin and round_robin for roundrobin are accepted, too.
+// ParsePlacement parses packed, roundrobin, strided:N, random, random:SEED, nodes or file:PATH. Synonyms: linear for
+// packed; rr, round-robin and round_robin for roundrobin.
 func ParsePlacement(text string) (Placement, error) {
 	if policy, ok := policyNames[text]; ok {
 		return Placement{Policy: policy}, nil
@@ -51,8 +51,7 @@ func ParsePlacement(text string) (Placement, error) {
 		param.Suggest(name, []string{"packed", "roundrobin", "strided", "random", "nodes", "file"}))
 }
 
-// Load reads the file that the placement names, if it names one: the number of a node per line, below nodes if that is
-// not 0.
+// Load reads the file of a placement with one. Each line has one node number, below nodes unless nodes is 0.
 func (p *Placement) Load(nodes int) error {
 	if p.File == "" || p.Nodes != nil {
 		return nil
@@ -66,7 +65,7 @@ func (p *Placement) Load(nodes int) error {
 	return err
 }
 
-// readNodes reads a node per line, below nodes if that is not 0.
+// readNodes reads one node number per line, below nodes unless nodes is 0.
 func readNodes(r io.Reader, name string, nodes int) ([]int32, error) {
 	last := math.MaxInt32
 	if nodes > 0 {

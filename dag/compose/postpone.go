@@ -10,11 +10,11 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Postpone returns a trace in which every rank that does anything begins with a calc that takes so long, on a stream
-// that it does not use otherwise, and all that waits for nothing waits for that. It is for formats and backends that
-// have no release times; a job of [Merge] that starts later has those. Release and measured times become as much later.
-// The references of t must be in range ([dag.Rank.CheckReferences]); it changes nothing of it. Postpone ends early,
-// with an error that wraps the context's cause, when ctx ends; nil never ends.
+// Postpone returns a trace in which every rank with ops begins with a calc of the given duration, on a stream that it
+// does not use otherwise; ops without dependencies wait for it. It is for formats and backends without release times;
+// a job of [Merge] that starts later gets release times. Release and measured times increase by the same amount. The
+// references of t must be in range ([dag.Rank.CheckReferences]). Postpone does not change t. It ends early, with an
+// error that wraps the context's cause, when ctx ends; nil never ends.
 func Postpone(ctx context.Context, t *dag.Trace, by dag.Time) (*dag.Trace, error) {
 	if by < 0 {
 		return nil, fmt.Errorf("later by %v, expected 0s or more", by)
@@ -29,7 +29,7 @@ func Postpone(ctx context.Context, t *dag.Trace, by dag.Time) (*dag.Trace, error
 			continue
 		}
 		if err := postpone(&out.Ranks[i], by); err != nil {
-			return nil, fmt.Errorf("rank %d %w", i, err)
+			return nil, fmt.Errorf("rank %d: %w", i, err)
 		}
 	}
 	return &out, nil
@@ -38,7 +38,7 @@ func Postpone(ctx context.Context, t *dag.Trace, by dag.Time) (*dag.Trace, error
 func postpone(r *dag.Rank, by dag.Time) error {
 	sources := newIteration(r).sources
 	if r.Len() == dag.MaxOps || int64(len(r.Deps.Off)+len(sources)) > dag.MaxDeps {
-		return errors.New("has no room for another op")
+		return errors.New("no room for another op")
 	}
 	list := make([]int32, r.Len()+1)
 	stream := int32(0)
@@ -74,7 +74,7 @@ func postpone(r *dag.Rank, by dag.Time) error {
 	return nil
 }
 
-// oneLater returns the lists for ops that have moved by one.
+// oneLater returns the lists for ops whose index increased by one.
 func oneLater(e *dag.Edges) dag.Edges {
 	if len(e.Off) == 0 {
 		return dag.Edges{}

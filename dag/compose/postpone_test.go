@@ -49,7 +49,7 @@ func TestPostponeErrors(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if got, err := Postpone(context.Background(), first(), dag.MaxTime); err == nil || got != nil ||
-		!strings.Contains(err.Error(), "rank 0 op 1 is released at 7ps and") {
+		!strings.Contains(err.Error(), "rank 0: op 1: release 7ps plus") {
 		t.Errorf("error %v", err)
 	}
 	later, err := Postpone(context.Background(), first(), 5)

@@ -10,34 +10,34 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Removed counts what a filter took out of a trace.
+// Removed counts the parts of a trace that a filter removed.
 type Removed struct {
 	Ranks       int   // ranks
-	Ops         int64 // ops of these ranks, or outside the window
-	Messages    int64 // sends and receives whose other side went
-	Collectives int64 // parts in collectives of which the root, or a part outside the window, went
-	Smaller     int64 // parts in collectives that are left, of fewer ranks than before
+	Ops         int64 // ops of removed ranks, or outside the window
+	Messages    int64 // sends and receives whose partner was removed
+	Collectives int64 // parts of collectives whose root, or a part outside the window, was removed
+	Smaller     int64 // parts of kept collectives with fewer ranks than before
 }
 
 // KeepRanks returns a trace of the given ranks of t, which must be ascending; the first becomes rank 0 and so on. The
-// references of t must be in range ([dag.Rank.CheckReferences]); it changes nothing of it, and the result shares with
-// it what is the same in both.
+// references of t must be in range ([dag.Rank.CheckReferences]). KeepRanks does not change t; the result shares
+// unchanged data with it.
 //
-// Messages with other ranks are taken out; what waited for them waits for what they waited for. Communicators have
-// the ranks that are left, those of which none is left go. Collectives are those of the ranks that are left, with the
-// same sizes: RecvBytes, where it is the sum of what all contribute, becomes 0, not stated. A collective whose root
-// went is taken out. Nodes are numbered anew without gaps. Attributes stay as they are.
+// Messages with removed ranks are removed; an op that waited for one waits for the dependencies of that message.
+// Communicators keep the remaining ranks; communicators without ranks are removed. Collectives continue among the
+// remaining ranks with the same sizes; a RecvBytes that is the sum of all contributions becomes 0, not stated.
+// Collectives whose root was removed are removed. Nodes are renumbered without gaps. Attributes do not change.
 //
-// It fails where what is left would mean something else: a receive from any source that could have had a message from
-// a rank that went; and a collective of which ranks went and of which every rank has something for every other, or
-// whose attributes say how NCCL does it among all. These have to be lowered first.
+// KeepRanks returns an error if the result would have another meaning: for a receive from any source that could match
+// a message of a removed rank; and for a collective with removed ranks in which every rank has data for every other
+// rank, or whose attributes describe the algorithm of NCCL among all ranks. Lower these first.
 //
 // KeepRanks ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func KeepRanks(ctx context.Context, t *dag.Trace, ranks []int32) (*dag.Trace, Removed, error) {
 	k := &keeping{trace: t, to: slices.Repeat([]int32{-1}, len(t.Ranks))}
 	for i, rank := range ranks {
 		if rank < 0 || int(rank) >= len(t.Ranks) || i > 0 && rank <= ranks[i-1] {
-			return nil, Removed{}, fmt.Errorf("rank %d is to be kept, expected ascending ranks of 0..%d", rank,
+			return nil, Removed{}, fmt.Errorf("rank %d to keep, expected ascending ranks of 0..%d", rank,
 				len(t.Ranks)-1)
 		}
 		k.to[rank] = int32(i)
@@ -62,7 +62,7 @@ func KeepRanks(ctx context.Context, t *dag.Trace, ranks []int32) (*dag.Trace, Re
 			continue
 		}
 		if out.Ranks[to], err = k.keep(rank); err != nil {
-			return nil, Removed{}, fmt.Errorf("rank %d %w", rank, err)
+			return nil, Removed{}, fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}
 	if t.Nodes != nil {
@@ -78,17 +78,17 @@ func KeepRanks(ctx context.Context, t *dag.Trace, ranks []int32) (*dag.Trace, Re
 	return out, k.removed, nil
 }
 
-// keeping is a trace of which ranks go.
+// keeping is the state of KeepRanks.
 type keeping struct {
 	trace   *dag.Trace
-	to      []int32 // what becomes of each rank; -1: it goes
-	comms   []int32 // what becomes of each communicator; -1: it goes
-	smaller []bool  // which communicators lose ranks
-	senders []bool  // which ranks get messages from ranks that go
+	to      []int32 // new number of each rank; -1: removed
+	comms   []int32 // new number of each communicator; -1: removed
+	smaller []bool  // by communicator: it loses ranks
+	senders []bool  // by rank: a removed rank sends to it
 	removed Removed
 }
 
-// keepComms returns the communicators that are left.
+// keepComms returns the remaining communicators.
 func (k *keeping) keepComms() ([]dag.Comm, error) {
 	var out []dag.Comm
 	for i := range k.trace.Comms {
@@ -113,7 +113,7 @@ func (k *keeping) keepComms() ([]dag.Comm, error) {
 	return out, nil
 }
 
-// findSenders finds the ranks that get messages from ranks that go.
+// findSenders finds the ranks to which removed ranks send.
 func (k *keeping) findSenders() {
 	k.senders = make([]bool, len(k.to))
 	for rank := range k.trace.Ranks {
@@ -126,18 +126,18 @@ func (k *keeping) findSenders() {
 	}
 }
 
-// keep returns what is left of a rank.
+// keep returns the remaining ops of a rank.
 func (k *keeping) keep(rank int) (dag.Rank, error) {
 	out := k.trace.Ranks[rank]
 	gone := make([]bool, out.Len())
 	any, unstated := false, false
 	for i := range gone {
 		var err error
-		if gone[i], err = k.goes(&out, i); err != nil {
+		if gone[i], err = k.removes(&out, i); err != nil {
 			return out, err
 		}
 		if out.Kind[i] == dag.Recv && out.Peer.At(i) == dag.AnySource && k.senders[rank] {
-			return out, fmt.Errorf("op %d receives from any source, and ranks that are not kept send to this one", i)
+			return out, fmt.Errorf("op %d: receive from any source, on a rank to which removed ranks send", i)
 		}
 		any = any || gone[i]
 		unstated = unstated || k.isSum(&out, i)
@@ -160,20 +160,20 @@ func (k *keeping) keep(rank int) (dag.Rank, error) {
 	return out, nil
 }
 
-// goes reports whether op i of a rank goes.
-func (k *keeping) goes(r *dag.Rank, i int) (bool, error) {
+// removes reports whether op i of a rank is removed.
+func (k *keeping) removes(r *dag.Rank, i int) (bool, error) {
 	kind, peer, comm := r.Kind[i], r.Peer.At(i), r.Comm.At(i)
 	if !usesComm(kind) {
 		return false, nil
 	}
 	if comm < 0 || int(comm) >= len(k.comms) || k.comms[comm] < 0 {
-		return false, fmt.Errorf("op %d is of communicator %d, which does not exist or has no rank that is kept", i,
+		return false, fmt.Errorf("op %d: communicator %d, which does not exist or has no kept rank", i,
 			comm)
 	}
 	unnamed := kind == dag.Recv && peer == dag.AnySource ||
 		kind == dag.Coll && (!r.Subkind.At(i).Rooted() || peer == dag.UnknownRoot)
 	if !unnamed && (peer < 0 || int(peer) >= len(k.to)) {
-		return false, fmt.Errorf("op %d is a %v with rank %d, expected 0..%d", i, kind, peer, len(k.to)-1)
+		return false, fmt.Errorf("op %d: %v with rank %d, expected 0..%d", i, kind, peer, len(k.to)-1)
 	}
 	gone := !unnamed && k.to[peer] < 0
 	if kind != dag.Coll {
@@ -187,10 +187,10 @@ func (k *keeping) goes(r *dag.Rank, i int) (bool, error) {
 	}
 	switch subkind := r.Subkind.At(i); subkind {
 	case dag.Scatter, dag.Scatterv, dag.Alltoall, dag.Alltoallv, dag.ReduceScatter:
-		return false, fmt.Errorf("op %d is a collective %v of ranks that are not all kept: lower it first", i, subkind)
+		return false, fmt.Errorf("op %d: %v with removed ranks: lower collectives first", i, subkind)
 	}
 	if attr.HasNCCLCall(r.Attrs.At(i)) {
-		return false, fmt.Errorf("op %d is a collective of NCCL with ranks that are not all kept: lower it first", i)
+		return false, fmt.Errorf("op %d: NCCL collective with removed ranks: lower it first", i)
 	}
 	if gone {
 		k.removed.Collectives++
@@ -200,7 +200,7 @@ func (k *keeping) goes(r *dag.Rank, i int) (bool, error) {
 	return gone, nil
 }
 
-// isSum reports whether what op i receives is the sum of what all ranks contribute, of which some went.
+// isSum reports whether RecvBytes of op i is the sum of the contributions of all ranks, some of which are removed.
 func (k *keeping) isSum(r *dag.Rank, i int) bool {
 	if r.RecvBytes.At(i) == 0 || r.Kind[i] != dag.Coll {
 		return false
@@ -212,7 +212,7 @@ func (k *keeping) isSum(r *dag.Rank, i int) bool {
 	return false
 }
 
-// renumber gives what is left of a rank the new numbers.
+// renumber replaces the ranks and communicators of the remaining ops by their new numbers.
 func (k *keeping) renumber(r *dag.Rank) {
 	r.Peer = slices.Clone(r.Peer)
 	comm := make([]int32, r.Len())
@@ -231,7 +231,7 @@ func (k *keeping) renumber(r *dag.Rank) {
 	r.Comm.SetRange(0, comm)
 }
 
-// dense returns the numbers of nodes without gaps, in the same order, and how many nodes there are.
+// dense returns the nodes renumbered without gaps, in the same order, and their number.
 func dense(nodes []int32) ([]int32, int) {
 	sorted := slices.Clone(nodes)
 	slices.Sort(sorted)

@@ -96,14 +96,14 @@ func TestKeepRanksErrors(t *testing.T) {
 		ranks []int32
 		want  string
 	}{
-		{first(), []int32{0, 3}, "rank 3 is to be kept, expected ascending ranks of 0..2"},
-		{first(), []int32{1, 1}, "rank 1 is to be kept, expected ascending"},
-		{with(dag.Op{Kind: dag.Coll, Subkind: dag.Alltoall}), []int32{0}, "rank 0 op 0 is a collective alltoall of ranks"},
+		{first(), []int32{0, 3}, "rank 3 to keep, expected ascending ranks of 0..2"},
+		{first(), []int32{1, 1}, "rank 1 to keep, expected ascending"},
+		{with(dag.Op{Kind: dag.Coll, Subkind: dag.Alltoall}), []int32{0}, "rank 0: op 0: alltoall with removed ranks"},
 		{with(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Attrs: `{"nccl":{}}`}), []int32{0},
-			"rank 0 op 0 is a collective of NCCL with ranks"},
-		{with(dag.Op{Kind: dag.Send, Peer: 3}), []int32{0}, "rank 0 op 0 is a send with rank 3, expected 0..2"},
-		{with(dag.Op{Kind: dag.Recv, Comm: 1}), []int32{0}, "rank 0 op 0 is of communicator 1, which does not exist"},
-		{wildTrace, []int32{0, 1}, "rank 1 op 0 receives from any source, and ranks that are not kept send to this one"},
+			"rank 0: op 0: NCCL collective with removed ranks"},
+		{with(dag.Op{Kind: dag.Send, Peer: 3}), []int32{0}, "rank 0: op 0: send with rank 3, expected 0..2"},
+		{with(dag.Op{Kind: dag.Recv, Comm: 1}), []int32{0}, "rank 0: op 0: communicator 1, which does not exist"},
+		{wildTrace, []int32{0, 1}, "rank 1: op 0: receive from any source, on a rank to which removed ranks send"},
 	} {
 		if got, _, err := KeepRanks(context.Background(), c.trace, c.ranks); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)

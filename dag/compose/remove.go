@@ -8,55 +8,55 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// remove returns a rank without the ops that are to go. What waited for one of them, in whichever way, waits for what
-// that waited for itself and until its release, so that nothing runs earlier than the ops that are left allow. Where
-// an op that goes brings together several others before ops that stay, a marker remains in its place: so the
-// dependencies become no more than they were.
+// remove returns a rank without the given ops. An op that waited for a removed op, for its start or its end, waits
+// for the dependencies of that op and until its release, so that no op runs earlier than the remaining ops allow. If
+// a removed op joins several ops and remaining ops wait for it, a marker replaces it, so the number of dependencies
+// never grows.
 func remove(r *dag.Rank, gone []bool) (dag.Rank, error) {
 	order, err := topological(r)
 	if err != nil {
 		return dag.Rank{}, err
 	}
-	m := &removal{r: r, gone: gone, stand: make([]uint32, r.Len()), seen: make([]int32, 2*r.Len())}
+	m := &removal{r: r, gone: gone, replacement: make([]uint32, r.Len()), seen: make([]int32, 2*r.Len())}
 	if len(r.Release) > 0 {
 		m.release = make([]dag.Time, r.Len())
 	}
-	m.findStands(order)
+	m.findReplacements(order)
 	m.findJunctions(order)
 	return m.write()
 }
 
-// removal is a rank from which ops are taken. A constraint is the end of an op, 2*op, or its start, 2*op+1, for which
-// others have to wait.
+// removal is a rank from which ops are removed. A constraint is an event that others wait for: the end of an op,
+// 2*op, or its start, 2*op+1.
 type removal struct {
-	r       *dag.Rank
-	gone    []bool
-	stand   []uint32   // of an op that goes: the constraint in its place
-	release []dag.Time // until when to wait for an op that goes; nil: there are no release times
-	awaited []bool     // junctions for which ops that stay wait
-	seen    []int32    // by constraint: one more than the op that was the last to wait for it
+	r           *dag.Rank
+	gone        []bool
+	replacement []uint32   // by removed op: the constraint that replaces it
+	release     []dag.Time // by removed op: earliest start of its dependents; nil: no release times
+	awaited     []bool     // junctions for which remaining ops wait
+	seen        []int32    // by constraint: one more than the last op that waited for it
 }
 
-// Instead of a constraint.
+// Values in place of a constraint.
 const (
-	nothing    = math.MaxUint32     // there is none
+	nothing    = math.MaxUint32     // no constraint
 	atJunction = math.MaxUint32 - 1 // the op becomes a junction
 )
 
-// stays reports whether there is something in the op's place that others can wait for.
+// stays reports whether the op, or a junction in its place, remains.
 func (m *removal) stays(op int) bool {
-	return !m.gone[op] || m.stand[op] == atJunction
+	return !m.gone[op] || m.replacement[op] == atJunction
 }
 
-// constraint returns what to wait for instead of the start, or else the end, of an op.
+// constraint returns the replacement of the end of an op or, if start is 1, of its start.
 func (m *removal) constraint(op int, start uint32) uint32 {
 	if m.stays(op) {
 		return uint32(op)<<1 | start
 	}
-	return m.stand[op]
+	return m.replacement[op]
 }
 
-// constraints calls found for all that op has to wait for, each once.
+// constraints calls found once for each constraint of op.
 func (m *removal) constraints(op int, found func(uint32)) {
 	for start, edges := range []*dag.Edges{&m.r.Deps, &m.r.StartDeps} {
 		for _, off := range edges.Of(op) {
@@ -70,8 +70,8 @@ func (m *removal) constraints(op int, found func(uint32)) {
 	}
 }
 
-// findStands finds what is in the place of each op that goes.
-func (m *removal) findStands(order []int32) {
+// findReplacements finds the constraint that replaces each removed op.
+func (m *removal) findReplacements(order []int32) {
 	for k := range m.gone {
 		op := k
 		if order != nil {
@@ -86,14 +86,14 @@ func (m *removal) findStands(order []int32) {
 			first = c
 			count++
 		})
-		if m.stand[op] = first; count > 1 {
-			m.stand[op] = atJunction
+		if m.replacement[op] = first; count > 1 {
+			m.replacement[op] = atJunction
 		}
 	}
 	clear(m.seen)
 }
 
-// wait finds until when to wait for op.
+// wait computes the earliest start of the dependents of op.
 func (m *removal) wait(op int) {
 	if m.release == nil {
 		return
@@ -101,7 +101,7 @@ func (m *removal) wait(op int) {
 	until := m.r.Release.At(op)
 	for _, edges := range []*dag.Edges{&m.r.Deps, &m.r.StartDeps} {
 		for _, off := range edges.Of(op) {
-			if p := op - int(off); m.gone[p] && m.stand[p] != atJunction {
+			if p := op - int(off); m.gone[p] && m.replacement[p] != atJunction {
 				until = max(until, m.release[p])
 			}
 		}
@@ -109,7 +109,7 @@ func (m *removal) wait(op int) {
 	m.release[op] = until
 }
 
-// findJunctions finds which junctions there have to be.
+// findJunctions finds the junctions that remaining ops need.
 func (m *removal) findJunctions(order []int32) {
 	m.awaited = make([]bool, m.r.Len())
 	for k := m.r.Len() - 1; k >= 0; k-- {
@@ -125,12 +125,12 @@ func (m *removal) findJunctions(order []int32) {
 	clear(m.seen)
 }
 
-// write returns what is left.
+// write returns the remaining rank.
 func (m *removal) write() (dag.Rank, error) {
 	var list []int32
-	at := make([]int32, m.r.Len()) // where each op is now
+	at := make([]int32, m.r.Len()) // new index of each op
 	for op := range m.gone {
-		if m.gone[op] && !(m.stand[op] == atJunction && m.awaited[op]) {
+		if m.gone[op] && !(m.replacement[op] == atJunction && m.awaited[op]) {
 			continue
 		}
 		at[op] = int32(len(list))
@@ -168,9 +168,9 @@ func (m *removal) write() (dag.Rank, error) {
 	return out, nil
 }
 
-var errCycle = errors.New("has ops that wait for each other")
+var errCycle = errors.New("ops wait for each other in a cycle")
 
-// topological returns the ops in an order in which each comes after those for which it waits, nil if that is their own.
+// topological returns the ops in an order in which each op follows its dependencies, nil if that is the index order.
 func topological(r *dag.Rank) ([]int32, error) {
 	if ascending(&r.Deps) && ascending(&r.StartDeps) {
 		return nil, nil
@@ -207,14 +207,14 @@ func ascending(e *dag.Edges) bool {
 	return true
 }
 
-// reordered returns the dependents of ops that are left in the order in which they were before, where that is not
-// ascending. Those that are new come last.
+// reordered returns the dependents of the remaining ops in their previous order, for the ops whose order is not
+// ascending. New dependents come last.
 func reordered(dependents dag.Dependents, before *dag.Edges, index, old []int32) dag.Edges {
 	var order dag.Edges
 	if len(before.Off) == 0 {
 		return order
 	}
-	left := make([]int32, len(old)) // of each op, how often it is to be listed yet
+	left := make([]int32, len(old)) // by op: remaining occurrences in the list
 	var list []int32
 	for n, i := range old {
 		canonical := dependents.Of(n)

@@ -7,15 +7,15 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// numbering says where the ranks, communicators and jobs of a trace are in a merged one.
+// numbering maps the ranks, communicators and jobs of a trace to those of a merged trace.
 type numbering struct {
-	ranks, comms, jobs          int32   // how many come before those of the trace
-	to                          []int32 // where each rank is; nil: after those that come before
-	ownRanks, ownComms, ownJobs int32   // how many the trace has
+	ranks, comms, jobs          int32   // numbers before those of the trace
+	to                          []int32 // new number of each rank; nil: ranks + the old number
+	ownRanks, ownComms, ownJobs int32   // numbers of the trace itself
 	column                      []int32
 }
 
-// rank returns where a rank of the trace is.
+// rank returns the new number of a rank of the trace.
 func (n *numbering) rank(own int32) int32 {
 	if n.to != nil {
 		return n.to[own]
@@ -23,7 +23,7 @@ func (n *numbering) rank(own int32) int32 {
 	return n.ranks + own
 }
 
-// comm returns a communicator of the trace.
+// comm returns a communicator of the trace with new ranks.
 func (n *numbering) comm(own *dag.Comm) dag.Comm {
 	if n.to != nil {
 		members := own.Members()
@@ -39,7 +39,7 @@ func (n *numbering) comm(own *dag.Comm) dag.Comm {
 	return dag.Comm{Name: own.Name, Ranges: ranges, Undefined: own.Undefined}
 }
 
-// renumber gives a rank the numbers of the merged trace.
+// renumber replaces the numbers of a rank by those of the merged trace.
 func (n *numbering) renumber(r *dag.Rank) error {
 	if err := n.renumberPeers(r); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (n *numbering) renumber(r *dag.Rank) error {
 	return err
 }
 
-// usesComm reports whether the communicator of an op of this kind means anything.
+// usesComm reports whether ops of this kind use their communicator.
 func usesComm(kind dag.Kind) bool {
 	return kind == dag.Send || kind == dag.Recv || kind == dag.Coll
 }
@@ -80,7 +80,7 @@ func (n *numbering) renumberPeers(r *dag.Rank) error {
 			continue
 		}
 		if peer < 0 || peer >= n.ownRanks {
-			return fmt.Errorf("op %d is a %v with rank %d, expected 0..%d", i, kind, peer, n.ownRanks-1)
+			return fmt.Errorf("op %d: %v with rank %d, expected 0..%d", i, kind, peer, n.ownRanks-1)
 		}
 		if moved {
 			peers.Set(i, n.rank(peer))
@@ -90,8 +90,7 @@ func (n *numbering) renumberPeers(r *dag.Rank) error {
 	return nil
 }
 
-// renumberColumn returns a column of the rank with other numbers for ops of a kind that uses them, which must be below
-// own.
+// renumberColumn returns a column with new numbers for the ops whose kind uses it. Old numbers must be below own.
 func (n *numbering) renumberColumn(r *dag.Rank, c *dag.Narrow, own int32, what string, uses func(dag.Kind) bool,
 	renumber func(kind dag.Kind, number int32) int32) (dag.Narrow, error) {
 	if cap(n.column) < r.Len() {
@@ -104,7 +103,7 @@ func (n *numbering) renumberColumn(r *dag.Rank, c *dag.Narrow, own int32, what s
 			continue
 		}
 		if column[i] < 0 || column[i] >= own {
-			return dag.Narrow{}, fmt.Errorf("op %d is of %s %d, expected 0..%d", i, what, column[i], own-1)
+			return dag.Narrow{}, fmt.Errorf("op %d: %s %d, expected 0..%d", i, what, column[i], own-1)
 		}
 		column[i] = renumber(kind, column[i])
 	}

@@ -11,20 +11,19 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Repeat returns a trace in which every rank does n times what it does in t: the ops on which nothing waits at the
-// end of one iteration must finish before those that wait for nothing start in the next, on each rank by itself.
-// Where there are several of both, a marker stands between. The references of t must be in range
-// ([dag.Rank.CheckReferences]); it changes nothing of it. Measured times are those of the first iteration, the others
-// have none.
+// Repeat returns a trace in which every rank runs its ops of t n times. On each rank separately, the ops without
+// dependents of one iteration must finish before the ops without dependencies of the next start; a marker joins them
+// if there are several of both. The references of t must be in range ([dag.Rank.CheckReferences]). Repeat does not
+// change t. Only the first iteration has measured times.
 //
-// A rank may begin an iteration while others are in the one before. Messages of equal source, tag and communicator
-// are received in the order in which they were sent, and the receives of an iteration are all done before those of
-// the next are posted, so that each gets a message of its own iteration. Only a receive from any source could take
-// one of the next: where there are such receives, every iteration has tags of its own, higher than those of the one
-// before.
+// A rank may begin an iteration while others are in the previous one. Messages of equal source, tag and communicator
+// are received in the order of sending, and all receives of an iteration complete before those of the next are
+// posted, so each gets a message of its own iteration. Only a receive from any source could match a message of the
+// next iteration: in traces with such receives, every iteration has its own tags, higher than those of the previous
+// one.
 //
-// It fails on receives of any tag, for which that does not help; on release times, of which it is not known what they
-// are in later iterations; and on more ops, dependencies, text or higher tags than a trace can have.
+// Repeat returns an error for receives of any tag, which separate tags do not protect; for release times, whose
+// values in later iterations are unknown; and for more ops, dependencies, text or higher tags than a trace can have.
 //
 // Repeat ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func Repeat(ctx context.Context, t *dag.Trace, n int) (*dag.Trace, error) {
@@ -45,19 +44,19 @@ func Repeat(ctx context.Context, t *dag.Trace, n int) (*dag.Trace, error) {
 			return nil, err
 		}
 		if err := spread.repeat(&out.Ranks[i], n); err != nil {
-			return nil, fmt.Errorf("rank %d %w", i, err)
+			return nil, fmt.Errorf("rank %d: %w", i, err)
 		}
 	}
 	return &out, nil
 }
 
-// tagSpread is how far apart the tags of one iteration are from those of the next: those from 0 on go up, those of
-// lowered collectives go down.
+// tagSpread is the distance between the tags of successive iterations: tags from 0 on increase, tags of lowered
+// collectives decrease.
 type tagSpread struct {
 	up, down int64
 }
 
-// tagsToRepeat returns how the tags are to change, not at all where no receive is from any source.
+// tagsToRepeat returns the distances; they are 0 if no receive is from any source.
 func tagsToRepeat(ctx context.Context, t *dag.Trace, n int) (tagSpread, error) {
 	var s tagSpread
 	wild := false
@@ -68,7 +67,7 @@ func tagsToRepeat(ctx context.Context, t *dag.Trace, n int) (tagSpread, error) {
 		r := &t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if at := r.Release.At(i); at != 0 {
-				return s, fmt.Errorf("rank %d op %d is released at %v: when in later iterations is not known",
+				return s, fmt.Errorf("rank %d: op %d: release time %v has no known value in later iterations",
 					rank, i, at)
 			}
 			if kind != dag.Send && kind != dag.Recv {
@@ -76,7 +75,7 @@ func tagsToRepeat(ctx context.Context, t *dag.Trace, n int) (tagSpread, error) {
 			}
 			tag := r.Tag.At(i)
 			if kind == dag.Recv && tag == dag.AnyTag {
-				return s, fmt.Errorf("rank %d op %d receives any tag, and could take a message of the next iteration",
+				return s, fmt.Errorf("rank %d: op %d: receive of any tag could match a message of the next iteration",
 					rank, i)
 			}
 			wild = wild || kind == dag.Recv && r.Peer.At(i) == dag.AnySource
@@ -91,14 +90,14 @@ func tagsToRepeat(ctx context.Context, t *dag.Trace, n int) (tagSpread, error) {
 		return tagSpread{}, nil
 	}
 	if s.up >= math.MaxInt64/int64(n) || s.down <= math.MinInt64/int64(n) {
-		return s, fmt.Errorf("tags from %d to %d cannot be others in each of %d iterations", s.down, s.up, n)
+		return s, fmt.Errorf("tags %d..%d leave no room for other tags in each of %d iterations", s.down, s.up, n)
 	}
 	s.up++
-	s.down = min(s.down+1, 0) // -2 is the first
+	s.down = min(s.down+1, 0) // -2 is the highest tag
 	return s, nil
 }
 
-// repeat makes r do n times what it does.
+// repeat repeats the ops of r n times.
 func (s tagSpread) repeat(r *dag.Rank, n int) error {
 	ops := r.Len()
 	if ops == 0 {
@@ -111,11 +110,11 @@ func (s tagSpread) repeat(r *dag.Rank, n int) error {
 	}
 	total := int64(period)*int64(n) - int64(period-ops)
 	if total > dag.MaxOps || int64(len(r.Deps.Off)+e.between())*int64(n) > dag.MaxDeps {
-		return fmt.Errorf("would have more than %d ops or %d dependencies", dag.MaxOps, int64(dag.MaxDeps))
+		return fmt.Errorf("more than %d ops or %d dependencies", dag.MaxOps, int64(dag.MaxDeps))
 	}
 	if int64(len(r.StartDeps.Off))*int64(n) > dag.MaxDeps || int64(len(r.Order.Off))*int64(n) > dag.MaxDeps ||
 		int64(len(r.StartOrder.Off))*int64(n) > dag.MaxDeps {
-		return errors.New("would have too many dependencies")
+		return errors.New("too many dependencies")
 	}
 	list := make([]int32, total)
 	for i := range list {
@@ -141,7 +140,7 @@ func (s tagSpread) repeat(r *dag.Rank, n int) error {
 	return nil
 }
 
-// shift gives the messages of each iteration but the first tags of their own.
+// shift changes the tags of the messages of each iteration but the first.
 func (s tagSpread) shift(r *dag.Rank, period int) {
 	if s.up == 0 {
 		return
@@ -159,7 +158,7 @@ func (s tagSpread) shift(r *dag.Rank, period int) {
 	}
 }
 
-// repeatEdges returns the lists n times, those of each iteration period ops after those of the one before.
+// repeatEdges returns the lists n times, for iterations of period ops.
 func repeatEdges(e *dag.Edges, n, period int) dag.Edges {
 	if len(e.Off) == 0 {
 		return dag.Edges{}
@@ -178,11 +177,11 @@ func repeatEdges(e *dag.Edges, n, period int) dag.Edges {
 	return out
 }
 
-// iteration is where a rank begins and ends.
+// iteration is the first and last ops of a rank.
 type iteration struct {
 	r       *dag.Rank
-	sources []int32 // ops that wait for no other
-	sinks   []int32 // ops for whose end no other waits
+	sources []int32 // ops without dependencies
+	sinks   []int32 // ops without dependents
 }
 
 func newIteration(r *dag.Rank) *iteration {
@@ -205,12 +204,12 @@ func newIteration(r *dag.Rank) *iteration {
 	return e
 }
 
-// joins reports whether a marker stands between two iterations.
+// joins reports whether a marker separates two iterations.
 func (e *iteration) joins() bool {
 	return len(e.sources) > 1 && len(e.sinks) > 1
 }
 
-// between returns how many dependencies there are between two iterations.
+// between returns the number of dependencies between two iterations.
 func (e *iteration) between() int {
 	if e.joins() {
 		return len(e.sources) + len(e.sinks)
@@ -218,7 +217,7 @@ func (e *iteration) between() int {
 	return len(e.sources) * len(e.sinks)
 }
 
-// chain returns the dependencies of n iterations one after the other.
+// chain returns the dependencies of n consecutive iterations.
 func (e *iteration) chain(n, period int) dag.Edges {
 	ops := e.r.Len()
 	out := dag.Edges{
@@ -246,7 +245,7 @@ func (e *iteration) chain(n, period int) dag.Edges {
 	return out
 }
 
-// appendBefore appends what op i, a source, waits for in the iteration before.
+// appendBefore appends the dependencies of op i, a source, on the previous iteration.
 func (e *iteration) appendBefore(off []int32, i, period int) []int32 {
 	if e.joins() {
 		return append(off, int32(i)+1)

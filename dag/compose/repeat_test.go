@@ -197,12 +197,12 @@ func TestRepeatErrors(t *testing.T) {
 		want  string
 	}{
 		{first(), 0, "0 iterations, expected at least one"},
-		{recv(0, dag.AnyTag), 2, "rank 1 op 0 receives any tag, and could take a message of the next iteration"},
-		{released.Trace(), 2, "rank 0 op 0 is released at 7ps: when in later iterations is not known"},
-		{recv(dag.AnySource, 1<<61), 4, "tags from 0 to 2305843009213693952 cannot be others in each of 4 iterations"},
-		{recv(dag.AnySource, math.MinInt64), 2, "cannot be others"},
+		{recv(0, dag.AnyTag), 2, "rank 1: op 0: receive of any tag could match a message of the next iteration"},
+		{released.Trace(), 2, "rank 0: op 0: release time 7ps has no known value in later iterations"},
+		{recv(dag.AnySource, 1<<61), 4, "tags 0..2305843009213693952 leave no room for other tags in each of 4 iterations"},
+		{recv(dag.AnySource, math.MinInt64), 2, "leave no room for other tags"},
 		{chain(rand.New(rand.NewPCG(1, 1))), math.MaxInt32,
-			"rank 0 would have more than 2147483647 ops or 4294967295 dependencies"},
+			"rank 0: more than 2147483647 ops or 4294967295 dependencies"},
 	} {
 		if got, err := Repeat(context.Background(), c.trace, c.n); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)

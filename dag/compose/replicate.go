@@ -8,13 +8,14 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Replicate returns a trace of n ranks that all do what rank 0 of t does, and share its columns. Communicator 0 is all
-// of them, the others stay as they are, and rank i runs on node i. It changes nothing of t.
+// Replicate returns a trace of n ranks that all run the ops of rank 0 of t and share its columns. Communicator 0 is
+// all n ranks, the others do not change, and rank i runs on node i. Replicate does not change t.
 //
-// It fails where not all n ranks are in a communicator that rank 0 uses, for then they cannot all do the same.
+// It returns an error unless all n ranks are in each communicator that rank 0 uses, because they could not run the
+// same ops.
 func Replicate(t *dag.Trace, n int) (*dag.Trace, error) {
 	if len(t.Ranks) == 0 || n < 1 || n > math.MaxInt32 {
-		return nil, fmt.Errorf("rank 0 of %d ranks cannot stand for %d, expected 1..%d", len(t.Ranks), n, math.MaxInt32)
+		return nil, fmt.Errorf("rank 0 of %d ranks for %d ranks, expected 1..%d", len(t.Ranks), n, math.MaxInt32)
 	}
 	out := *t
 	out.Nodes = nil
@@ -31,11 +32,11 @@ func Replicate(t *dag.Trace, n int) (*dag.Trace, error) {
 			continue
 		}
 		if comm < 0 || int(comm) >= len(out.Comms) {
-			return nil, fmt.Errorf("rank 0 op %d is of communicator %d, expected 0..%d", i, comm, len(out.Comms)-1)
+			return nil, fmt.Errorf("rank 0: op %d: communicator %d, expected 0..%d", i, comm, len(out.Comms)-1)
 		}
 		if size := out.Comms[comm].Size(); size != n {
-			return nil, fmt.Errorf("rank 0 op %d is of communicator %d, which has %d of the %d ranks that are to do "+
-				"the same", i, comm, size, n)
+			return nil, fmt.Errorf("rank 0: op %d: communicator %d has %d members, expected %d", i, comm,
+				size, n)
 		}
 	}
 	out.Ranks = slices.Repeat([]dag.Rank{*first}, n)

@@ -47,12 +47,12 @@ func TestReplicate(t *testing.T) {
 		n     int
 		want  string
 	}{
-		{dag.NewBuilder(0).Trace(), 4, "rank 0 of 0 ranks cannot stand for 4"},
-		{one(), 0, "rank 0 of 1 ranks cannot stand for 0"},
+		{dag.NewBuilder(0).Trace(), 4, "rank 0 of 0 ranks for 4 ranks"},
+		{one(), 0, "rank 0 of 1 ranks for 0 ranks"},
 		{one(dag.NewComm("", []int32{0, 4})), 4,
 			"communicator 1: range of 2 ranks from 0 in steps of 4, expected ranks in 0..3"},
 		{one(dag.NewComm("", []int32{0})), 4,
-			"rank 0 op 2 is of communicator 1, which has 1 of the 4 ranks that are to do the same"},
+			"rank 0: op 2: communicator 1 has 1 members, expected 4"},
 	} {
 		if got, err := Replicate(c.trace, c.n); got != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)
@@ -60,7 +60,7 @@ func TestReplicate(t *testing.T) {
 	}
 	bad := one()
 	bad.Ranks[0].Comm.Set(1, 5)
-	if _, err := Replicate(bad, 2); err == nil || err.Error() != "rank 0 op 1 is of communicator 5, expected 0..0" {
+	if _, err := Replicate(bad, 2); err == nil || err.Error() != "rank 0: op 1: communicator 5, expected 0..0" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Scale returns a trace whose calcs take numerator/denominator times as long, rounded to picoseconds, half of one up.
-// Calcs that have operations but no duration stay as they are; it returns how many there are. Markers, other ops and
-// measured times stay as they are, too. It changes nothing of t, and the result shares with it all but the durations.
+// Scale returns a trace with the durations of calcs multiplied by numerator/denominator, rounded to picoseconds, half
+// up. Calcs with operations but without a duration do not change; without is their number. Markers, other ops and
+// measured times do not change either. Scale does not change t; the result shares everything but the durations with
+// it.
 //
-// It fails on a factor that is negative or no number, on durations that are negative, and where one becomes longer
-// than [dag.MaxTime].
+// It returns an error for an invalid or negative factor, for negative durations, and for results above [dag.MaxTime].
 //
 // Scale ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func Scale(ctx context.Context, t *dag.Trace, numerator, denominator int64) (scaled *dag.Trace,
 	without int64, err error) {
 	if numerator < 0 || denominator <= 0 {
-		return nil, 0, fmt.Errorf("compute cannot take %d/%d times as long", numerator, denominator)
+		return nil, 0, fmt.Errorf("factor %d/%d, expected a number of 0 or more", numerator, denominator)
 	}
 	out := *t
 	out.Ranks = slices.Clone(t.Ranks)
@@ -44,7 +44,7 @@ func Scale(ctx context.Context, t *dag.Trace, numerator, denominator int64) (sca
 				continue
 			}
 			if r.Duration[i], err = scaleTime(d, numerator, denominator); err != nil {
-				return nil, 0, fmt.Errorf("rank %d op %d %w", rank, i, err)
+				return nil, 0, fmt.Errorf("rank %d: op %d: %w", rank, i, err)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func Scale(ctx context.Context, t *dag.Trace, numerator, denominator int64) (sca
 
 func scaleTime(d dag.Time, numerator, denominator int64) (dag.Time, error) {
 	if d < 0 {
-		return 0, fmt.Errorf("takes %v, expected 0s or more", d)
+		return 0, fmt.Errorf("duration %v, expected 0s or more", d)
 	}
 	high, low := bits.Mul64(uint64(d), uint64(numerator))
 	if high < uint64(denominator) {
@@ -65,5 +65,5 @@ func scaleTime(d dag.Time, numerator, denominator int64) (dag.Time, error) {
 			return dag.Time(quotient), nil
 		}
 	}
-	return 0, fmt.Errorf("takes %v, and %d/%d times as long is more than %v", d, numerator, denominator, dag.MaxTime)
+	return 0, fmt.Errorf("duration %v times %d/%d exceeds %v", d, numerator, denominator, dag.MaxTime)
 }

@@ -38,12 +38,12 @@ func TestScale(t *testing.T) {
 		duration               dag.Time
 		want                   string
 	}{
-		{-1, 1, 1, "compute cannot take -1/1 times as long"},
-		{1, 0, 1, "compute cannot take 1/0 times as long"},
-		{2, 1, dag.MaxTime/2 + 1, "rank 0 op 0 takes 4611686.018427387904s, and 2/1 times as long is more than"},
-		{math.MaxInt64, 1, dag.MaxTime, "times as long is more than"},
-		{math.MaxInt64, 2, 3, "times as long is more than"},
-		{1, 2, -4, "rank 0 op 0 takes -4ps, expected 0s or more"},
+		{-1, 1, 1, "factor -1/1, expected a number of 0 or more"},
+		{1, 0, 1, "factor 1/0, expected a number of 0 or more"},
+		{2, 1, dag.MaxTime/2 + 1, "rank 0: op 0: duration 4611686.018427387904s times 2/1 exceeds"},
+		{math.MaxInt64, 1, dag.MaxTime, "exceeds"},
+		{math.MaxInt64, 2, 3, "exceeds"},
+		{1, 2, -4, "rank 0: op 0: duration -4ps, expected 0s or more"},
 	} {
 		b := dag.NewBuilder(1)
 		b.Rank(0).Calc(c.duration)

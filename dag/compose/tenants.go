@@ -10,13 +10,13 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// SeparateNICs returns the merged trace of the jobs, placed on nodes, with network interfaces of their own for jobs
-// that share a node: those of each job are numbered after those of the jobs before it there. It changes nothing of t.
-// SeparateNICs ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
+// SeparateNICs returns the merged trace of the placed jobs, in which jobs that share a node have separate NICs: the
+// NICs of each job are numbered after those of the previous jobs on the node. It does not change t. SeparateNICs ends
+// early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func SeparateNICs(ctx context.Context, t *dag.Trace, jobs []Job) (*dag.Trace, error) {
 	out := *t
 	out.Ranks = slices.Clone(t.Ranks)
-	taken := make(map[int32]int64) // by node: how many interfaces the jobs so far use
+	taken := make(map[int32]int64) // by node: NICs of the jobs so far
 	rank := 0
 	for i := range jobs {
 		used := make(map[int32]int64)
@@ -27,7 +27,7 @@ func SeparateNICs(ctx context.Context, t *dag.Trace, jobs []Job) (*dag.Trace, er
 			node := t.Nodes[rank]
 			n, err := shiftNICs(&out.Ranks[rank], taken[node])
 			if err != nil {
-				return nil, fmt.Errorf("rank %d %w", rank, err)
+				return nil, fmt.Errorf("rank %d: %w", rank, err)
 			}
 			used[node] = max(used[node], n)
 			rank++
@@ -39,14 +39,14 @@ func SeparateNICs(ctx context.Context, t *dag.Trace, jobs []Job) (*dag.Trace, er
 	return &out, nil
 }
 
-// shiftNICs makes a rank use the interfaces from first on, and returns how many it uses: one more than its highest.
+// shiftNICs adds first to the NICs of a rank, and returns the number of its NICs: one more than the highest.
 func shiftNICs(r *dag.Rank, first int64) (n int64, err error) {
 	nic := make([]int32, r.Len())
 	r.NIC.Copy(nic, 0)
 	for i := range nic {
 		n = max(n, int64(nic[i])+1)
 		if n+first > math.MaxInt32 {
-			return 0, fmt.Errorf("op %d uses network interface %d after those of other jobs, expected less than %d", i,
+			return 0, fmt.Errorf("op %d: NIC %d after those of other jobs, expected below %d", i,
 				n-1+first, math.MaxInt32)
 		}
 		nic[i] += int32(first)

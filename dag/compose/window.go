@@ -10,38 +10,37 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Window returns a trace of the ops of t that start from one time on and before another; from becomes time 0. The
-// references of t must be in range ([dag.Rank.CheckReferences]); it changes nothing of it.
+// Window returns a trace of the ops of t that start in the time from from (inclusive) to to (exclusive); from becomes
+// time 0. The references of t must be in range ([dag.Rank.CheckReferences]). Window does not change t.
 //
-// When an op starts is its measured start, or where only that is known its measured end, if any op of the trace was
-// measured, and otherwise its release. A send or a receive for which that says nothing starts when the other side of
-// the message does, a part in a collective with the last of the others. What is left starts with the last of what it
-// waits for, or at 0.
+// If any op of the trace was measured, the start of an op is its measured start or, if only that is known, its
+// measured end; otherwise it is its release. A send or receive without a start takes that of its partner, and a part
+// of a collective that of the last other part. Any other op starts with the last of its dependencies, or at 0.
 //
-// Messages of which one side is outside go as a whole, and so do collectives of which one part is. What waited for an
-// op that goes waits for what that waited for.
+// Messages with one side outside the window are removed, as are collectives with a part outside. An op that waited
+// for a removed op waits for the dependencies of that op.
 //
-// It fails on traces that have no times, and on receives from any source or of any tag.
+// Window returns an error for traces without times, and for receives from any source or of any tag.
 //
 // Window ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func Window(ctx context.Context, t *dag.Trace, from, to dag.Time) (*dag.Trace, Removed, error) {
 	if from < 0 || to <= from {
-		return nil, Removed{}, fmt.Errorf("the window begins at %v and ends at %v", from, to)
+		return nil, Removed{}, fmt.Errorf("window from %v to %v, expected an end after a start of 0s or more", from, to)
 	}
-	w := &window{ctx: ctx, trace: t, from: from, to: to, when: make([][]when, len(t.Ranks))}
+	w := &window{ctx: ctx, trace: t, from: from, to: to, phases: make([][]phase, len(t.Ranks))}
 	for rank := range t.Ranks {
 		if err := par.Interrupted(ctx); err != nil {
 			return nil, Removed{}, err
 		}
-		w.when[rank] = make([]when, t.Ranks[rank].Len())
+		w.phases[rank] = make([]phase, t.Ranks[rank].Len())
 		w.measured = w.measured || wasMeasured(&t.Ranks[rank])
 	}
-	if any, err := w.judgeTimes(); err != nil {
+	if any, err := w.setTimed(); err != nil {
 		return nil, Removed{}, err
 	} else if !any {
-		return nil, Removed{}, errors.New("no op was measured or has a release time")
+		return nil, Removed{}, errors.New("no op has a measured time or a release time")
 	}
-	if err := w.judgeOthers(); err != nil {
+	if err := w.setUntimed(); err != nil {
 		return nil, Removed{}, err
 	}
 	if err := w.cutTies(); err != nil {
@@ -55,29 +54,29 @@ func Window(ctx context.Context, t *dag.Trace, from, to dag.Time) (*dag.Trace, R
 			return nil, Removed{}, err
 		}
 		if out.Ranks[rank], err = w.cut(rank); err != nil {
-			return nil, Removed{}, fmt.Errorf("rank %d %w", rank, err)
+			return nil, Removed{}, fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}
 	return &out, w.removed, nil
 }
 
-// when says when an op starts.
-type when uint8
+// phase is the position of the start of an op relative to the window.
+type phase uint8
 
 const (
-	unknown when = iota
+	unknown phase = iota
 	before
 	inside
 	after
-	severed // inside, but what it is a part of is not
+	severed // inside, but the partner or a part of the collective is not
 )
 
 type window struct {
 	ctx      context.Context // ends the work early; nil: never
 	trace    *dag.Trace
 	from, to dag.Time
-	measured bool // times are those measured
-	when     [][]when
+	measured bool // starts are measured times
+	phases   [][]phase
 	removed  Removed
 }
 
@@ -86,8 +85,8 @@ func wasMeasured(r *dag.Rank) bool {
 	return slices.ContainsFunc(r.MeasuredStart, known) || slices.ContainsFunc(r.MeasuredEnd, known)
 }
 
-// at returns where a time lies.
-func (w *window) at(t dag.Time) when {
+// at returns the phase of a time.
+func (w *window) at(t dag.Time) phase {
 	switch {
 	case t < w.from:
 		return before
@@ -97,8 +96,8 @@ func (w *window) at(t dag.Time) when {
 	return after
 }
 
-// judgeTimes finds where the ops lie that have a time of their own, and reports whether there are any.
-func (w *window) judgeTimes() (any bool, err error) {
+// setTimed sets the phase of the ops with a time of their own, and reports whether there are any.
+func (w *window) setTimed() (any bool, err error) {
 	for rank := range w.trace.Ranks {
 		if err := par.Interrupted(w.ctx); err != nil {
 			return false, err
@@ -115,7 +114,7 @@ func (w *window) judgeTimes() (any bool, err error) {
 				known = t != dag.Unmeasured
 			}
 			if known {
-				w.when[rank][i] = w.at(t)
+				w.phases[rank][i] = w.at(t)
 				any = true
 			}
 		}
@@ -123,72 +122,72 @@ func (w *window) judgeTimes() (any bool, err error) {
 	return any, nil
 }
 
-// judgeOthers finds where the ops lie that have no time of their own.
-func (w *window) judgeOthers() error {
+// setUntimed sets the phase of the ops without a time of their own.
+func (w *window) setUntimed() error {
 	type known struct {
 		p place
-		w when
+		w phase
 	}
-	var learnt []known // not before all were asked, for what has a time of its own tells
+	var inferred []known // applied after all look-ups: only ops with a time of their own count
 	err := matchMessages(w.ctx, w.trace, func(send, recv place) {
-		s, r := w.when[send.rank][send.op], w.when[recv.rank][recv.op]
+		s, r := w.phases[send.rank][send.op], w.phases[recv.rank][recv.op]
 		if s == unknown && r != unknown {
-			learnt = append(learnt, known{send, r})
+			inferred = append(inferred, known{send, r})
 		} else if r == unknown && s != unknown {
-			learnt = append(learnt, known{recv, s})
+			inferred = append(inferred, known{recv, s})
 		}
 	})
 	if err != nil {
 		return err
 	}
-	last := w.collectives(func(p place, sum when) when { return max(sum, w.when[p.rank][p.op]) })
-	w.eachPart(last, func(p place, sum when) {
-		if w.when[p.rank][p.op] == unknown {
-			learnt = append(learnt, known{p, sum})
+	last := w.collectives(func(p place, sum phase) phase { return max(sum, w.phases[p.rank][p.op]) })
+	w.eachPart(last, func(p place, sum phase) {
+		if w.phases[p.rank][p.op] == unknown {
+			inferred = append(inferred, known{p, sum})
 		}
 	})
-	for _, k := range learnt {
-		w.when[k.p.rank][k.p.op] = k.w
+	for _, k := range inferred {
+		w.phases[k.p.rank][k.p.op] = k.w
 	}
 	for rank := range w.trace.Ranks {
 		if err := par.Interrupted(w.ctx); err != nil {
 			return err
 		}
 		if err := w.inherit(rank); err != nil {
-			return fmt.Errorf("rank %d %w", rank, err)
+			return fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}
 	return nil
 }
 
-// inherit has the ops of a rank of which nothing else is known start with the last of what they wait for.
+// inherit sets the phase of the remaining ops of a rank to that of the last of their dependencies.
 func (w *window) inherit(rank int) error {
-	r, when := &w.trace.Ranks[rank], w.when[rank]
+	r, phases := &w.trace.Ranks[rank], w.phases[rank]
 	order, err := topological(r)
 	if err != nil {
 		return err
 	}
-	for k := range when {
+	for k := range phases {
 		op := k
 		if order != nil {
 			op = int(order[k])
 		}
-		if when[op] != unknown {
+		if phases[op] != unknown {
 			continue
 		}
-		when[op] = w.at(0)
+		phases[op] = w.at(0)
 		for _, edges := range []*dag.Edges{&r.Deps, &r.StartDeps} {
 			for _, off := range edges.Of(op) {
-				when[op] = max(when[op], when[op-int(off)])
+				phases[op] = max(phases[op], phases[op-int(off)])
 			}
 		}
 	}
 	return nil
 }
 
-// collectives returns for each instance of each communicator what add makes of all its parts.
-func (w *window) collectives(add func(p place, sum when) when) [][]when {
-	sums := make([][]when, len(w.trace.Comms))
+// collectives returns, for each instance of each communicator, the result of add over all its parts.
+func (w *window) collectives(add func(p place, sum phase) phase) [][]phase {
+	sums := make([][]phase, len(w.trace.Comms))
 	for rank := range w.trace.Ranks {
 		w.eachCollective(rank, func(p place, comm int32, instance int) {
 			if instance == len(sums[comm]) {
@@ -200,8 +199,8 @@ func (w *window) collectives(add func(p place, sum when) when) [][]when {
 	return sums
 }
 
-// eachPart calls visit with every part in a collective and what the instance has.
-func (w *window) eachPart(of [][]when, visit func(p place, sum when)) {
+// eachPart calls visit with every part of a collective and the value of its instance.
+func (w *window) eachPart(of [][]phase, visit func(p place, sum phase)) {
 	for rank := range w.trace.Ranks {
 		w.eachCollective(rank, func(p place, comm int32, instance int) { visit(p, of[comm][instance]) })
 	}
@@ -224,11 +223,11 @@ func (w *window) eachCollective(rank int, visit func(p place, comm int32, instan
 	}
 }
 
-// cutTies takes out messages and collectives that are not inside as a whole.
+// cutTies removes messages and collectives that are only partly inside.
 func (w *window) cutTies() error {
 	err := matchMessages(w.ctx, w.trace, func(send, recv place) {
-		s, r := &w.when[send.rank][send.op], &w.when[recv.rank][recv.op]
-		for _, side := range []struct{ own, other *when }{{s, r}, {r, s}} {
+		s, r := &w.phases[send.rank][send.op], &w.phases[recv.rank][recv.op]
+		for _, side := range []struct{ own, other *phase }{{s, r}, {r, s}} {
 			if *side.own == inside && *side.other != inside {
 				*side.own = severed
 				w.removed.Messages++
@@ -239,15 +238,15 @@ func (w *window) cutTies() error {
 	if err != nil {
 		return err
 	}
-	const all, some when = inside, severed
-	whole := w.collectives(func(p place, sum when) when {
-		if w.when[p.rank][p.op] == inside && sum != some {
+	const all, some phase = inside, severed
+	whole := w.collectives(func(p place, sum phase) phase {
+		if w.phases[p.rank][p.op] == inside && sum != some {
 			return all
 		}
 		return some
 	})
-	w.eachPart(whole, func(p place, sum when) {
-		if own := &w.when[p.rank][p.op]; *own == inside && sum == some {
+	w.eachPart(whole, func(p place, sum phase) {
+		if own := &w.phases[p.rank][p.op]; *own == inside && sum == some {
 			*own = severed
 			w.removed.Collectives++
 		}
@@ -255,13 +254,13 @@ func (w *window) cutTies() error {
 	return nil
 }
 
-// cut returns what of a rank is in the window.
+// cut returns the ops of a rank in the window.
 func (w *window) cut(rank int) (dag.Rank, error) {
 	out := w.trace.Ranks[rank]
 	gone := make([]bool, out.Len())
-	for i, when := range w.when[rank] {
-		gone[i] = when != inside
-		if gone[i] && when != severed {
+	for i, p := range w.phases[rank] {
+		gone[i] = p != inside
+		if gone[i] && p != severed {
 			w.removed.Ops++
 		}
 	}
@@ -282,7 +281,7 @@ func (w *window) cut(rank int) (dag.Rank, error) {
 	return out, nil
 }
 
-// earlier returns measured times as counted from the start of the window.
+// earlier returns measured times relative to the start of the window.
 func (w *window) earlier(times []dag.Time) []dag.Time {
 	times = slices.Clone(times)
 	for i, t := range times {

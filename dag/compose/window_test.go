@@ -181,12 +181,12 @@ func TestWindowErrors(t *testing.T) {
 		from, to dag.Time
 		want     string
 	}{
-		{first(), 5, 5, "the window begins at 5ps and ends at 5ps"},
-		{first(), -1, 5, "the window begins at -1ps and ends at 5ps"},
-		{dag.NewBuilder(1).Trace(), 0, 5, "no op was measured or has a release time"},
-		{with(dag.Op{Kind: dag.Recv, Peer: -1}), 0, 5, "rank 1 op 1 receives from any source or any tag"},
-		{with(dag.Op{Kind: dag.Recv, Tag: -1}), 0, 5, "rank 1 op 1 receives from any source or any tag"},
-		{with(dag.Op{Kind: dag.Send, Peer: 2}), 0, 5, "rank 1 op 1 is a send with rank 2, expected 0..1"},
+		{first(), 5, 5, "window from 5ps to 5ps, expected an end after a start"},
+		{first(), -1, 5, "window from -1ps to 5ps, expected an end after a start"},
+		{dag.NewBuilder(1).Trace(), 0, 5, "no op has a measured time or a release time"},
+		{with(dag.Op{Kind: dag.Recv, Peer: -1}), 0, 5, "rank 1: op 1: receive from any source or any tag"},
+		{with(dag.Op{Kind: dag.Recv, Tag: -1}), 0, 5, "rank 1: op 1: receive from any source or any tag"},
+		{with(dag.Op{Kind: dag.Send, Peer: 2}), 0, 5, "rank 1: op 1: send with rank 2, expected 0..1"},
 	} {
 		if got, _, err := Window(context.Background(), c.trace, c.from, c.to); err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)

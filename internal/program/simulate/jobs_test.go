@@ -246,7 +246,7 @@ func TestJobsErrors(t *testing.T) {
 		{trace + " --nodes -3", 2, "--nodes: expected 1 to 2147483647, found -3"},
 		{trace + " --nodes 99999999999", 2, "--nodes: expected 1 to 2147483647, found 99999999999"},
 		{trace + " --cores-per-node 0", 2, "--cores-per-node: expected 1 to 2147483647, found 0"},
-		{trace + " --nodes 2", 1, trace + ": placing job x.parquet: 3 tasks, but 2 of the 2 cores on 2 nodes are free"},
+		{trace + " --nodes 2", 1, trace + ": placing job x.parquet: 3 ranks, but 2 of the 2 cores on 2 nodes are free"},
 		{trace + " --nodes 2147483647 --cores-per-node 2147483647 --mapping random:5", 0, ""},
 		{trace + " --mapping fill", 2, `--mapping: expected one of packed, roundrobin, strided:N, random, random:SEED, ` +
 			`nodes, file:PATH, found "fill"`},
@@ -259,10 +259,10 @@ func TestJobsErrors(t *testing.T) {
 		{trace + " --mapping file:" + rubbish, 1, rubbish + `:2: expected the number of a node, 0..2147483647, found "node"`},
 		{trace + " --mapping file:" + short, 1, short + ":3: expected 3 lines, one for each task of job x.parquet, found 2"},
 		{trace + " --mapping file:" + long, 1, long + ":4: expected 3 lines, one for each task of job x.parquet, found 4"},
-		{trace + " --mapping file:" + together, 1, trace + ": placing job x.parquet: node 7 has 2 tasks, expected at most 1"},
+		{trace + " --mapping file:" + together, 1, trace + ": placing job x.parquet: node 7 has 2 ranks, expected at most 1"},
 		{trace + " --cores-per-node 2 --mapping file:" + together, 0, ""},
 		{trace + " --nodes 5 --mapping file:" + beyond, 1, beyond + `:2: expected the number of a node, 0..4, found "5"`},
-		{trace + " --trace " + astray, 1, "job x.parquet#2: rank 1 op 3 is a send with rank 4, expected 0..2"},
+		{trace + " --trace " + astray, 1, "job x.parquet#2: rank 1: op 3: send with rank 4, expected 0..2"},
 		{trace + " --trace " + trace + "@106d", 2, "nor a file and a start"},
 		{"--model loggopsim --trace " + trace + "@1us", 1, "the loggopsim model does not support the trace's release times"},
 	} {

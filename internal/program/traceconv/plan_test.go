@@ -278,7 +278,7 @@ func TestEdits(t *testing.T) {
 	}
 	kept := clitest.Run(New, "--only-ranks", "1", "x.goal")
 	if kept.Status != 0 || makespan(kept.Stdout) != 500 || kept.Stderr !=
-		"traceconv: x.goal: left out: 1 rank, 3 ops of other ranks, 2 sends and receives whose other side went\n" {
+		"traceconv: x.goal: removed: 1 rank, 3 ops of other ranks, 2 sends and receives whose partner was removed\n" {
 		t.Errorf("exit status %d, %s", kept.Status, kept.Stderr)
 	}
 	ok(t, "", "-o", "out/", "--repeat", "2", "x.goal", "y.goal")
@@ -299,7 +299,7 @@ func TestEdits(t *testing.T) {
 	}
 	window := clitest.Run(New, "--window", "2us..5us", "r.parquet")
 	if got := readStore(t, window.Stdout); got.Ops() != 3 || got.Ranks[0].Release.At(2) != 2*dag.Microsecond ||
-		window.Stderr != "traceconv: r.parquet: left out: 7 ops outside the window\n" {
+		window.Stderr != "traceconv: r.parquet: removed: 7 ops outside the window\n" {
 		t.Errorf("%+v, %s", got.Ranks[0], window.Stderr)
 	}
 }
@@ -336,11 +336,11 @@ func TestBadPlans(t *testing.T) {
 		{"--scale-compute 9e18 x.goal", 1, "x.goal: scale-compute: rank 0 op 0 takes 1us, and 9000000000000000000/1 times"},
 		{"--window 5..6 x.goal", 2, `--window: expected FROM..TO such as 1ms..2.5ms, 1ms.. or ..2ms, found "5..6"`},
 		{"--window 5us..5us x.goal", 2, `--window: expected FROM..TO`},
-		{"--window 5us..6us x.goal", 1, `x.goal: window: no op was measured or has a release time`},
+		{"--window 5us..6us x.goal", 1, `x.goal: window: no op has a measured time or a release time`},
 		{"--only-ranks 1-0 x.goal", 2, `--only-ranks: expected numbers such as 3 or 0-7,12, found "1-0"`},
-		{"--only-ranks 0-2 x.goal", 1, "x.goal: only-ranks: there is no rank 2, the trace has 2"},
+		{"--only-ranks 0-2 x.goal", 1, "x.goal: only-ranks: no rank 2 in a trace of 2 ranks"},
 		{"--job x.goal@1us --start-calc --share-streams", 2, "--start-calc: expected streams that are not shared"},
-		{"--only-ranks 0-1,1 x.goal", 1, "x.goal: only-ranks: there are 3 ranks to keep, the trace has 2"},
+		{"--only-ranks 0-1,1 x.goal", 1, "x.goal: only-ranks: 3 ranks to keep, but the trace has 2"},
 		{"--placement custom x.goal", 2,
 			`--placement: expected packed, roundrobin, strided:N, random, random:SEED, nodes, file:PATH`},
 		{"--placement file:n.txt x.goal", 1, `n.txt:3: expected the number of a node`},
@@ -350,11 +350,11 @@ func TestBadPlans(t *testing.T) {
 		{"--nodes 0 x.goal", 2, "--nodes: expected a whole number from 1 to 2147483647"},
 		{"--mode shared x.goal", 2, `--mode: expected multi-job or multi-tenant, found "shared"`},
 		{"--mode multi-tenant --placement round-robin x.goal", 1,
-			"nodes that jobs share cannot be dealt out to them in turn"},
+			"round robin over whole nodes needs jobs that do not share nodes"},
 		{"--job x.goal,nodes=0-2", 1, "job x.goal: a list of 3 nodes for 2 ranks"},
 		{"--job x.goal,nodes=0,9999999", 1, "x.goal: 2 ranks, one of them on node 9999999, expected nodes of 0..65663"},
 		{"--job x.goal,count=1048576 --job y.goal,count=1048576 --job x.goal", 1,
-			"the jobs have more than 4194304 ranks, up to x.goal"},
+			"the jobs up to x.goal have more than 4194304 ranks"},
 		{plan(""), 1, "p:1: expected a mapping, found nothing"},
 		{plan("- a\n"), 1, "p:1: plan: expected a mapping, found a list"},
 		{plan("jobs:\n  - x.goal\n"), 1, `p:2: jobs: expected a mapping, found "x.goal"`},
