@@ -110,6 +110,7 @@ type conformance struct {
 	subject
 	format *format.Format
 	shown  map[string]bool // kinds of failures
+	from   string          // format to read files in; "": detected
 }
 
 // errorf reports a failure. It shows only the first of several failures that differ in numbers only.

@@ -34,8 +34,8 @@ type Format struct {
 
 	// Open opens a trace for reading batch by batch, so that it need not fit in memory. For a trace that cannot be
 	// read so, it returns nil and reads nothing; Read then reads the whole trace. If nil, no trace of the format can.
-	// The input must stay open until the source is closed. A source that reads other files lists them in a method
-	// Files() []string.
+	// Open reads what it needs from an input without random access; the source reads only Input.At, which must stay
+	// open until the source is closed. A source that reads other files lists them in a method Files() []string.
 	Open func(in *Input, o ReadOptions) (dag.Source, error)
 
 	Options      *OptionTable // options of reading; nil: none

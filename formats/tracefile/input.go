@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -33,6 +34,7 @@ type Input struct {
 	format.Input
 	name    string // as given, "-" for standard input
 	closers []func()
+	packed  io.Reader // decompressor; nil: stored uncompressed
 
 	stored io.Reader      // bytes of a pipe as stored; reading updates sum
 	sum    hash.Hash      // SHA-256 of the bytes read from stored
@@ -173,29 +175,70 @@ func peek(r io.Reader) ([]byte, io.Reader, error) {
 	return bytes.Clone(head), buffered, nil
 }
 
-// decompress returns a reader of the decompressed content of r, or nil if head shows no compression.
+// decompress returns a reader of the decompressed content of r, or nil if the data is not compressed. A file whose name
+// has the ending of a compression must be compressed so.
 func (in *Input) decompress(head []byte, r io.Reader) (io.Reader, error) {
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b, 8}):
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, fmt.Errorf("damaged gzip data: %w", err)
+	kind := compression(head)
+	if named := compressions[strings.ToLower(filepath.Ext(in.name))]; named != "" && kind != named {
+		found := "other data"
+		if kind != "" {
+			found = kind + " data"
+		} else if len(head) == 0 {
+			found = "an empty file"
 		}
-		return &decompressor{z, "gzip"}, nil
-	case isZstd(head):
+		return nil, fmt.Errorf("expected %s data, as the name promises, found %s; rename the file if it is intact", named,
+			found)
+	}
+	switch kind {
+	case "gzip":
+		in.packed = &decompressor{Reader: &gunzip{src: bufio.NewReader(r)}, kind: kind}
+	case "zstd":
 		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}
 		in.closers = append(in.closers, z.Close)
-		return &decompressor{z, "zstd"}, nil
-	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
-		return nil, in.unsupported("xz")
-	case bytes.HasPrefix(head, []byte("BZh")) && len(head) >= 10 && string(head[4:10]) == "1AY&SY":
-		return nil, in.unsupported("bzip2")
+		in.packed = &decompressor{Reader: z, kind: kind}
+	case "xz", "bzip2":
+		return nil, in.unsupported(kind)
 	}
-	return nil, nil
+	return in.packed, nil
 }
+
+// compressions are the endings of compressed files that are read.
+var compressions = map[string]string{".gz": "gzip", ".zst": "zstd"}
+
+// compression returns the program that compressed the data which begins with head, or "".
+func compression(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, gzipMagic):
+		return "gzip"
+	case isZstd(head):
+		return "zstd"
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
+		return "xz"
+	case bytes.HasPrefix(head, []byte("BZh")) && len(head) >= 10 && string(head[4:10]) == "1AY&SY":
+		return "bzip2"
+	}
+	return ""
+}
+
+// finish reads the rest of compressed data, so that its checksums are verified even if the content ends before the
+// data. Readers of traces stop at the end of the content.
+func (in *Input) finish(ctx context.Context) error {
+	if in.packed == nil {
+		return nil
+	}
+	rest := &countingReader{in.packed, &opener{ctx: ctx}}
+	if _, err := io.CopyBuffer(io.Discard, rest, make([]byte, 1<<16)); err != nil {
+		return in.readError(err)
+	}
+	return nil
+}
+
+// Finish verifies the rest of the input: compressed data must be complete, have the right checksums and nothing may
+// follow it. Call it after the content is read.
+func (in *Input) Finish() error { return in.finish(nil) }
 
 // unsupported returns the error for a compression that only an external program reads.
 func (in *Input) unsupported(program string) error {
@@ -208,21 +251,87 @@ func (in *Input) unsupported(program string) error {
 }
 
 // decompressor adds the name of the compression to errors: some decompressors report a truncated file as a regular
-// end.
+// end. It repeats the first error.
 type decompressor struct {
 	io.Reader
 	kind string
+	err  error
 }
 
 func (d *decompressor) Read(b []byte) (int, error) {
+	if d.err != nil {
+		return 0, d.err
+	}
 	n, err := d.Reader.Read(b)
 	switch err {
 	case nil, io.EOF:
-		return n, err
 	case io.ErrUnexpectedEOF:
-		return n, fmt.Errorf("truncated %s data", d.kind)
+		err = fmt.Errorf("truncated %s data", d.kind)
+	case zstd.ErrMagicMismatch:
+		err = fmt.Errorf("damaged %s data: %w", d.kind, errTrailing)
+	default:
+		err = fmt.Errorf("damaged %s data: %w", d.kind, err)
 	}
-	return n, fmt.Errorf("damaged %s data: %w", d.kind, err)
+	d.err = err
+	return n, err
+}
+
+var errTrailing = errors.New("expected the end of the data or more compressed data, found other data")
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// gunzip reads the members of a gzip file, and the zeros that tapes and block devices append.
+type gunzip struct {
+	src    *bufio.Reader
+	member *gzip.Reader // nil before the first
+	open   bool         // whether the member has more content
+}
+
+func (g *gunzip) Read(b []byte) (int, error) {
+	for {
+		if !g.open {
+			if err := g.next(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := g.member.Read(b)
+		if err != io.EOF {
+			return n, err
+		}
+		g.open = false // the checksum is right
+		if n > 0 {
+			return n, nil
+		}
+	}
+}
+
+// next opens the next member. It returns io.EOF if there is none.
+func (g *gunzip) next() (err error) {
+	if g.member == nil {
+		g.member = new(gzip.Reader)
+	} else if head, err := g.src.Peek(len(gzipMagic)); err != nil && err != io.EOF {
+		return err
+	} else if !bytes.Equal(head, gzipMagic) {
+		return g.padding()
+	}
+	if err = g.member.Reset(g.src); err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	g.member.Multistream(false)
+	g.open = err == nil
+	return err
+}
+
+// padding reads the rest, which must be zeros, and returns io.EOF.
+func (g *gunzip) padding() error {
+	for {
+		switch c, err := g.src.ReadByte(); {
+		case err != nil:
+			return err
+		case c != 0:
+			return errTrailing
+		}
+	}
 }
 
 // isZstd reports whether head begins a zstd frame, or a skippable frame, with which parallel compressors begin.

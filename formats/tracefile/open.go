@@ -125,6 +125,11 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 			return nil, t.failed(err)
 		}
 		t.Source, t.opened = source, source
+		if source != nil {
+			if err := t.in.finish(o.Context); err != nil {
+				return nil, t.failed(err)
+			}
+		}
 		if o.Context != nil && t.Generates() { // its inputs are read already
 			t.Source = dag.WithContext(o.Context, source)
 		}
@@ -209,6 +214,9 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 	} else {
 		trace, err = dag.ReadAll(t.Source)
 	}
+	if err == nil {
+		err = t.finish()
+	}
 	if err == nil && t.o.Ranks > 0 && len(trace.Ranks) != t.o.Ranks {
 		trace, err = t.replicate(trace)
 	}
@@ -216,6 +224,20 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 		return nil, t.failed(err)
 	}
 	return trace, nil
+}
+
+// finish verifies the rest of the inputs. Readers stop at the end of a trace's content, which may precede that of the
+// input.
+func (t *Opened) finish() error {
+	if err := t.in.finish(t.o.Context); err != nil {
+		return err
+	}
+	for _, other := range t.later() {
+		if err := other.finish(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // failed returns the error of an input: the cause if reading was cancelled, else err. It adds the trace's name

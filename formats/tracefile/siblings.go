@@ -201,6 +201,17 @@ func (l *laterInput) open() (err error) {
 	return err
 }
 
+// finish verifies the rest of the file if a reader stopped before its end.
+func (l *laterInput) finish() error {
+	if l.in == nil {
+		return nil
+	}
+	if err := l.in.finish(l.o.ctx); err != nil {
+		return err
+	}
+	return l.end()
+}
+
 // end takes the digest and closes the file.
 func (l *laterInput) end() (err error) {
 	l.done = true

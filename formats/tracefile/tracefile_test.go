@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 )
@@ -121,6 +123,99 @@ func TestForeignCompression(t *testing.T) {
 	if _, err := Open(format.List{texts}, []string{"-"}, Options{Stdin: strings.NewReader("BZh, not bzip2")}); err == nil ||
 		!strings.Contains(err.Error(), "unknown format") {
 		t.Errorf("a text that begins like bzip2 data: %v", err)
+	}
+}
+
+// gzipped returns the text as gzip data.
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// The members of a gzip file and the zeros of a tape are read; compressed data of another kind than the name promises
+// is an error.
+func TestCompressedFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	member := gzipped(t, "plain")
+	const zstdFrame = "\x28\xb5\x2f\xfd\x00\x58\x29\x00\x00plain"
+	for _, c := range []struct{ name, content, want string }{
+		{"x.gz", member, ""},
+		{"x", member + member, ""},
+		{"x.gz", member + "\x00\x00\x00", ""},
+		{"x.gz", gzipped(t, "") + member, ""},
+		{"x.zst", zstdFrame, ""},
+		{"x.zst", "\x50\x2a\x4d\x18\x01\x00\x00\x00x" + zstdFrame, ""},
+		{"x.gz", member + "\x00\x00x", "x.gz: reading: damaged gzip data: expected the end of the data or more"},
+		{"x.gz", member + member[:9], "x.gz: reading: truncated gzip data"},
+		{"x.gz", "\x1f\x8b\x09" + member[3:], "x.gz: reading: damaged gzip data"},
+		{"x.gz", "plain", "x.gz: reading: expected gzip data, as the name promises, found other data"},
+		{"x.GZ", "", "x.GZ: reading: expected gzip data, as the name promises, found an empty file"},
+		{"x.zst", member, "x.zst: reading: expected zstd data, as the name promises, found gzip data"},
+		{"x.zst", zstdFrame + "\x00", "x.zst: reading: truncated zstd data"},
+		{"x.zst", zstdFrame + "plain", "x.zst: reading: damaged zstd data: expected the end of the data or more"},
+	} {
+		if err := os.WriteFile(c.name, []byte(c.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Read(format.List{texts}, c.name, Options{})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s with %q: error %v, want %q", c.name, c.content, err, c.want)
+		}
+	}
+}
+
+// stopping is a format whose reader stops after the first byte.
+var stopping = format.Format{
+	Name: "stopping", Detect: func([]byte) bool { return true },
+	Read: func(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
+		for _, in := range append(inputs, o.OpenFile("beside.gz")) {
+			if _, err := io.ReadFull(in.Reader, make([]byte, 1)); err != nil {
+				return nil, err
+			}
+		}
+		return dag.NewBuilder(1).Trace(), nil
+	},
+	Files: func(string, []string) ([]string, error) { return nil, &format.MissingError{} },
+}
+
+// The rest of compressed files is verified even if the reader stops before.
+func TestRestIsVerified(t *testing.T) {
+	t.Chdir(t.TempDir())
+	good := gzipped(t, strings.Repeat("plain", 1e5))
+	bad := good[:len(good)-1] + "\xff"
+	names := []string{"first.gz", "second.gz", "beside.gz"}
+	for damaged := -1; damaged < len(names); damaged++ {
+		for i, name := range names {
+			content := good
+			if i == damaged {
+				content = bad
+			}
+			if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opened, err := Open(format.List{stopping}, names[:2], Options{Digest: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = opened.Read()
+		if damaged < 0 {
+			inputs, digestErr := opened.Inputs()
+			if err != nil || digestErr != nil || len(inputs) != 3 || inputs[0].SHA256 != inputs[2].SHA256 {
+				t.Errorf("error %v, %v, inputs %v", err, digestErr, inputs)
+			}
+		} else if want := names[damaged] + ": reading: damaged gzip data: gzip: invalid checksum"; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		opened.Close()
 	}
 }
 

@@ -246,12 +246,14 @@ func TestInputs(t *testing.T) {
 		"not-a-gz.gz":  content,
 		"with spaces ": content,
 	})
-	for _, name := range []string{"plain", "small.gz", "renamed", "skippable", "two.gz", "not-a-gz.gz", "with spaces "} {
+	for _, name := range []string{"plain", "small.gz", "renamed", "skippable", "two.gz", "with spaces "} {
 		want(t, run("", "--to", "lines", name), 0, content, "")
 		stored, _ := os.ReadFile(name)
 		want(t, run(string(stored), "--to", "lines"), 0, content, "")
 		want(t, run(string(stored), "--to", "lines", "-"), 0, content, "")
 	}
+	want(t, run("", "--to", "lines", "not-a-gz.gz"), 1, "", "copy: not-a-gz.gz: reading: expected gzip data, as the "+
+		"name promises, found other data; rename the file if it is intact\n")
 }
 
 func TestInputErrors(t *testing.T) {

@@ -64,7 +64,10 @@ func (f *LowerFlags) readFile(name string, read func(io.Reader) error) error {
 		return err
 	}
 	defer in.Close()
-	return format.InFile(name, read(in.Reader))
+	if err := read(in.Reader); err != nil {
+		return format.InFile(name, err)
+	}
+	return in.Finish()
 }
 
 // writeReport writes the report that was asked for.

@@ -180,6 +180,9 @@ func (p *Program) readPlan(file string, flags *pflag.FlagSet) (*Plan, error) {
 		return nil, format.FileErrorf(in.Name, "reading: %w", format.Cause(err))
 	}
 	plan, err := compose.ReadPlan(text, in.Name)
+	if err == nil {
+		err = in.Finish()
+	}
 	if err != nil {
 		return nil, err
 	}

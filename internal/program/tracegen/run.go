@@ -231,6 +231,9 @@ func (r *run) open(name string, read func(name string, r io.Reader) error) (err 
 	} else if err != nil {
 		return format.InFile(in.Name, err)
 	}
+	if err := in.Finish(); err != nil {
+		return err
+	}
 	input, err := in.Digest()
 	r.inputs = append(r.inputs, input)
 	return err
