@@ -124,19 +124,20 @@ func TestParseNetwork(t *testing.T) {
 		as   string // as it is written, where that is different
 	}{
 		{"Ring(4)_FullyConnected(2)_Switch(8)@100,50,25GB/s,50,500,1000ns",
-			[]Dim{{Ring, 4, 100, 50}, {FullyConnected, 2, 50, 500}, {Switch, 8, 25, 1000}}, ""},
+			[]Dim{{Ring, 4, 100, 50}, {FullyConnected, 2, 50, 500}, {Switch, 8, 25, 1000}},
+			"Ring(4)_FullyConnected(2)_Switch(8)@100,50,25GiB/s,50,500,1000ns"},
 		{"R(4)_FC(2)_SW(8)@100GB/s,0.5ns", []Dim{{Ring, 4, 100, 0.5}, {FullyConnected, 2, 100, 0.5}, {Switch, 8, 100, 0.5}},
-			"Ring(4)_FullyConnected(2)_Switch(8)@100GB/s,0.5ns"},
+			"Ring(4)_FullyConnected(2)_Switch(8)@100GiB/s,0.5ns"},
 		{"FC(2)_FC(3)@1e3GB/s,0,1ns", []Dim{{FullyConnected, 2, 1000, 0}, {FullyConnected, 3, 1000, 1}},
-			"FullyConnected(2)_FullyConnected(3)@1000GB/s,0,1ns"},
+			"FullyConnected(2)_FullyConnected(3)@1000GiB/s,0,1ns"},
+		{"R(4)_SW(8)@8.589934592Gbps,2GiB/s,1,2us", []Dim{{Ring, 4, 1, 1000}, {Switch, 8, 2, 2000}},
+			"Ring(4)_Switch(8)@1,2GiB/s,1000,2000ns"},
+		{"R(4)@400Gb/s,500ps", []Dim{{Ring, 4, 5e10 / (1 << 30), 0.5}}, "Ring(4)@46.566128730773926GiB/s,0.5ns"},
 	} {
 		n, err := ParseNetwork(c.text)
 		if err != nil || !slices.Equal(n.Dims, c.want) {
 			t.Errorf("%s: got %v, %v", c.text, n.Dims, err)
 			continue
-		}
-		if c.as == "" {
-			c.as = c.text
 		}
 		if n.String() != c.as {
 			t.Errorf("%s: written as %s, expected %s", c.text, n, c.as)
@@ -151,12 +152,19 @@ func TestParseNetwork(t *testing.T) {
 		{"Ring(4@1GB/s,1ns", "expected a dimension such as Ring(4)"},
 		{"Torus(4)@1GB/s,1ns", "expected Ring (R), FullyConnected (FC) or Switch (SW)"},
 		{"Ring(4)@1GB/s", "expected bandwidths and latencies"},
-		{"Ring(4)@1GB/s1ns", "expected bandwidths and latencies"},
-		{"Ring(4)@1Gbps,1ns", "expected bandwidths and latencies"},
+		{"Ring(4)@1GB/s1ns", `expected a number, found "1GB/s1ns"`},
+		{"Ring(4)@1ns,1GB/s", "expected bandwidths and latencies"},
+		{"Ring(4)@1GB/s,1ns,1GB/s", "expected bandwidths and latencies"},
+		{"Ring(4)@1GB/s,1", "expected bandwidths and latencies"},
+		{"Ring(4)@1GB,1ns", `expected a unit such as GB/s, Gbps, ns or us, found "GB"`},
+		{"Ring(4)@1ns/B,1ns", `expected a unit such as GB/s, Gbps, ns or us, found "ns/B"`},
+		{"Ring(4)@1TB/s,1ns", "expected bandwidths in GB/s, which is 2^30 bytes per second"},
+		{"Ring(4)@1e308Tbps,1ns", "expected a bandwidth above 0"},
+		{"Ring(4)@1GB/s,1e308s", "expected a latency of at least 0"},
 		{"Ring(4)@1,2GB/s,1ns", "bandwidth: expected 1 number, found 2"},
 		{"Ring(4)_FC(2)@1,2,3GB/s,1ns", "bandwidth: expected 1 number or 2, found 3"},
 		{"Ring(4)@0GB/s,1ns", "expected a bandwidth above 0"},
-		{"Ring(4)@infGB/s,1ns", "bandwidth: expected a number"},
+		{"Ring(4)@infGB/s,1ns", `expected a number, found "infGB/s"`},
 		{"Ring(4)@1GB/s,-1ns", "expected a latency of at least 0"},
 		{"Ring(65536)_Ring(65536)@1GB/s,1ns", "expected at most 16777216 NPUs"},
 	} {

@@ -5,8 +5,13 @@ package analytical
 
 import (
 	"fmt"
+	"math"
+	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // shortNames are the short names of topologies.
@@ -16,8 +21,9 @@ var shortNames = [...]string{Ring: "R", FullyConnected: "FC", Switch: "SW"}
 //
 //	Ring(4)_FC(2)_Switch(8)@100,50,25GB/s,50,500,1000ns
 //
-// or R(4)_SW(8)@100GB/s,500ns: the dimensions, then the link bandwidth of each in 2^30 bytes per second, as in
-// ASTRA-sim's files, then the link latency of each. A single bandwidth or latency applies to all dimensions.
+// or R(4)_SW(8)@400Gbps,1us: the dimensions, then the link bandwidth of each, then the link latency of each. A single
+// bandwidth or latency applies to all dimensions, and a unit to the numbers without one before it. GB/s and GiB/s are
+// 2^30 bytes per second, as in ASTRA-sim's files; bandwidths in bits per second have decimal units.
 func ParseNetwork(text string) (Network, error) {
 	n, err := parseNetwork(text)
 	if err == nil {
@@ -41,27 +47,23 @@ func parseNetwork(text string) (n Network, err error) {
 		}
 		n.Dims = append(n.Dims, d)
 	}
-	bandwidths, rest, found := strings.Cut(links, "GB/s")
-	latencies, isTime := strings.CutSuffix(rest, "ns")
-	latencies, isNext := strings.CutPrefix(latencies, ",")
-	if !found || !isTime || !isNext {
-		return n, fmt.Errorf("expected bandwidths and latencies such as 100,50GB/s,500,1000ns, found %q", links)
+	bandwidth, latency, err := parseLinks(links)
+	if err == nil {
+		err = checkCount("bandwidth", bandwidth, len(n.Dims))
 	}
-	bandwidth, err := parseEach(bandwidths, len(n.Dims))
-	if err != nil {
-		return n, fmt.Errorf("bandwidth: %w", err)
+	if err == nil {
+		err = checkCount("latency", latency, len(n.Dims))
 	}
-	latency, err := parseEach(latencies, len(n.Dims))
 	if err != nil {
-		return n, fmt.Errorf("latency: %w", err)
+		return n, err
 	}
 	for i := range n.Dims {
 		d := &n.Dims[i]
-		d.Bandwidth, d.Latency = bandwidth[i], latency[i]
+		d.Bandwidth, d.Latency = bandwidth[min(i, len(bandwidth)-1)], latency[min(i, len(latency)-1)]
 		switch {
-		case !(d.Bandwidth > 0):
+		case !(d.Bandwidth > 0) || math.IsInf(d.Bandwidth, 0):
 			return n, fmt.Errorf("expected a bandwidth above 0, found %v", d.Bandwidth)
-		case !(d.Latency >= 0):
+		case !(d.Latency >= 0) || math.IsInf(d.Latency, 0):
 			return n, fmt.Errorf("expected a latency of at least 0, found %v", d.Latency)
 		}
 	}
@@ -86,26 +88,75 @@ func parseDim(text string) (d Dim, err error) {
 	return d, fmt.Errorf("expected Ring (R), FullyConnected (FC) or Switch (SW), found %q", name)
 }
 
-// parseEach parses comma-separated numbers: one per dimension, or one for all.
-func parseEach(text string, dims int) ([]float64, error) {
-	parts := strings.Split(text, ",")
-	switch {
-	case len(parts) == 1 || len(parts) == dims:
-	case dims == 1:
-		return nil, fmt.Errorf("expected 1 number, found %d", len(parts))
-	default:
-		return nil, fmt.Errorf("expected 1 number or %d, found %d", dims, len(parts))
-	}
-	values := make([]float64, dims)
-	for d := range values {
-		part := parts[min(d, len(parts)-1)]
-		v, err := parseDecimal(part)
+// parseLinks parses bandwidths, in 2^30 bytes per second, and then latencies, in ns.
+func parseLinks(text string) (bandwidths, latencies []float64, err error) {
+	wrong := fmt.Errorf("expected bandwidths and latencies such as 100,50GB/s,500,1000ns or 400Gbps,1us, found %q", text)
+	var numbers []float64 // those whose unit is still to come
+	for part := range strings.SplitSeq(text, ",") {
+		digits := strings.LastIndexAny(part, "0123456789.") + 1
+		unit := part[digits:]
+		v, err := parseDecimal(part[:digits])
 		if err != nil {
-			return nil, fmt.Errorf("expected a number, found %q", part)
+			return nil, nil, fmt.Errorf("expected a number, found %q", part)
 		}
-		values[d] = v
+		if numbers = append(numbers, v); unit == "" {
+			continue
+		}
+		if size, ok := latencyUnit(unit); ok && len(bandwidths) > 0 {
+			for _, v := range numbers {
+				latencies = append(latencies, v*size)
+			}
+		} else if size, err := bandwidthUnit(unit); err != nil && !ok {
+			return nil, nil, err
+		} else if err != nil || len(latencies) > 0 {
+			return nil, nil, wrong
+		} else {
+			for _, v := range numbers {
+				bandwidths = append(bandwidths, v*size)
+			}
+		}
+		numbers = numbers[:0]
 	}
-	return values, nil
+	if len(numbers) > 0 || len(bandwidths) == 0 || len(latencies) == 0 {
+		return nil, nil, wrong
+	}
+	return bandwidths, latencies, nil
+}
+
+// latencyUnit returns a unit of time in ns.
+func latencyUnit(unit string) (size float64, ok bool) {
+	t, err := units.ParseTime("1"+unit, 0)
+	return float64(t) / 1000, err == nil
+}
+
+// bandwidthUnit returns a unit of bandwidth in 2^30 bytes per second. Decimal multiples of bytes per second are refused,
+// for GB/s is not one of them here.
+func bandwidthUnit(unit string) (size float64, err error) {
+	if unit == "GB/s" || unit == "GiB/s" {
+		return 1, nil
+	}
+	if strings.HasSuffix(unit, "B/s") && !strings.HasSuffix(unit, "iB/s") {
+		return 0, fmt.Errorf("expected bandwidths in GB/s, which is 2^30 bytes per second as in ASTRA-sim, GiB/s or "+
+			"Gbps, found %s", unit)
+	}
+	rate, err := units.ParseRate("1"+unit, "")
+	if err != nil || strings.HasSuffix(unit, "/B") {
+		return 0, fmt.Errorf("expected a unit such as GB/s, Gbps, ns or us, found %q", unit)
+	}
+	perByte := rate.PerByte()
+	size, _ = new(big.Rat).Quo(big.NewRat(int64(dag.Second), 1<<30), perByte).Float64()
+	return size, nil
+}
+
+// checkCount returns an error unless there is one number per dimension, or one for all.
+func checkCount(name string, numbers []float64, dims int) error {
+	switch {
+	case len(numbers) == 1 || len(numbers) == dims:
+		return nil
+	case dims == 1:
+		return fmt.Errorf("%s: expected 1 number, found %d", name, len(numbers))
+	}
+	return fmt.Errorf("%s: expected 1 number or %d, found %d", name, dims, len(numbers))
 }
 
 // Shape returns the dimensions in the notation of [ParseNetwork], without links.
@@ -120,9 +171,9 @@ func (n *Network) Shape() string {
 	return b.String()
 }
 
-// String returns the network in the notation of [ParseNetwork].
+// String returns the network in the notation of [ParseNetwork], with the unambiguous GiB/s.
 func (n Network) String() string {
-	return n.Shape() + "@" + n.each(func(d Dim) float64 { return d.Bandwidth }) + "GB/s," +
+	return n.Shape() + "@" + n.each(func(d Dim) float64 { return d.Bandwidth }) + "GiB/s," +
 		n.each(func(d Dim) float64 { return d.Latency }) + "ns"
 }
 

@@ -88,13 +88,21 @@ func parseNumber(text string) (*big.Rat, error) {
 	return new(big.Rat).SetFloat64(v), nil
 }
 
-// parseBandwidth parses a number of 2^30 bytes per second, which ASTRA-sim calls GB/s.
+// parseBandwidth parses a bandwidth in 2^30 bytes per second, which ASTRA-sim calls GB/s, or with a unit.
 func parseBandwidth(text string) (*big.Rat, error) {
-	v, err := parseNumber(strings.TrimSuffix(text, "GB/s"))
+	digits := strings.LastIndexAny(text, "0123456789.") + 1
+	v, err := parseNumber(text[:digits])
 	if err == nil && v.Sign() == 0 {
 		err = fmt.Errorf("expected a number above 0, found %q", text)
 	}
-	return v, err
+	if err != nil || digits == len(text) {
+		return v, err
+	}
+	size, err := bandwidthUnit(text[digits:])
+	if err != nil {
+		return nil, err
+	}
+	return v.Mul(v, new(big.Rat).SetFloat64(size)), nil
 }
 
 // parseNanoseconds parses a time; without a unit, it is in nanoseconds.
