@@ -20,13 +20,13 @@ func Encode(name string, value any) string {
 	return string(text)
 }
 
-// Decode decodes a member of attributes into the value to points to. It returns false if the attributes are no JSON
-// object, or if the member is absent or of another type.
+// Decode decodes a member of attributes into the value to which to points. It returns false if the attributes are not
+// a JSON object, or if the member is absent or of another type.
 func Decode(attrs, name string, to any) bool {
 	if attrs == "" {
 		return false
 	}
-	if only, ok := strings.CutPrefix(attrs, `{"`+name+`":`); ok { // usually it is the only member
+	if only, ok := strings.CutPrefix(attrs, `{"`+name+`":`); ok { // fast path: usually it is the only member
 		if json.Unmarshal([]byte(strings.TrimSuffix(only, "}")), to) == nil {
 			return true
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// NodeID is the id of the Chakra node of an op: the member "id" of the op's attributes. An op without it has the id
-// after that of the previous op.
+// NodeID is the ID of the Chakra node of an op: the member "id" of the op's attributes. The ID of an op without it is
+// one more than that of the previous op.
 type NodeID uint64
 
 const idKey = `"id"`
@@ -17,7 +17,7 @@ func (id NodeID) Append(b []byte) []byte {
 	return strconv.AppendUint(append(b, idKey+":"...), uint64(id), 10)
 }
 
-// ParseNodeID returns the id in the attributes of an op, and whether there is one.
+// ParseNodeID returns the ID in the attributes of an op; ok is false if there is none.
 func ParseNodeID(attrs string) (NodeID, bool) {
 	if !strings.Contains(attrs, idKey) {
 		return 0, false

@@ -9,7 +9,7 @@ type HTSim struct {
 	Failures LinkFailures `json:"failures,omitempty"`
 }
 
-// LinkFailures are the lines of a connection matrix that name links that are down from the start.
+// LinkFailures are the lines of a connection matrix that list links that are down from the start.
 type LinkFailures []string
 
 const htsimKey = "htsim"

@@ -15,7 +15,7 @@ type NCCLCall struct {
 	ChunkSteps int64     `json:"chunk_steps"` // steps of a chunk
 	SliceSteps int64     `json:"slice_steps"` // steps of a slice
 	StepSize   int64     `json:"step_size"`   // bytes of a step
-	Channels   [][]int64 `json:"channels"`    // number, elements, elements of a chunk and of the last chunk
+	Channels   [][]int64 `json:"channels"`    // number, elements, elements per chunk, elements of the last chunk
 	InPlace    bool      `json:"in_place"`
 	Grouped    bool      `json:"grouped"` // in the same kernel as the previous call
 	Chunk      int64     `json:"chunk"`   // of a send or receive: bytes of one message; 0: one message

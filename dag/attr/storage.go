@@ -17,7 +17,7 @@ func (a IOAccess) Append(b []byte) []byte {
 	return strconv.AppendUint(append(b, ioKey+":"...), uint64(a), 10)
 }
 
-// ParseIOAccess returns the number of the access that an op issues or ends, and whether it does.
+// ParseIOAccess returns the number of the access that an op issues or ends; ok is false if it does neither.
 func ParseIOAccess(attrs string) (IOAccess, bool) {
 	if !strings.Contains(attrs, ioKey) {
 		return 0, false
@@ -58,8 +58,8 @@ func HasStorage(attrs string) bool {
 	return strings.Contains(attrs, "storage") && json.Unmarshal([]byte(attrs), &known) == nil && known.Storage != nil
 }
 
-// RecordTie is the place of an I/O record, from 0, among the records of the same time: the first member, "tie", of the
-// attributes of an io op whose place differs from that of dag.Trace.Records.
+// RecordTie is the position of an I/O record, from 0, among the records of the same time: the first member, "tie", of
+// the attributes of an io op whose position differs from that of dag.Trace.Records.
 type RecordTie int
 
 const tieKey = `"tie":`
@@ -72,7 +72,7 @@ func (t RecordTie) Append(b []byte) []byte {
 // HasRecordTie reports whether the attributes of an io op begin with a RecordTie.
 func HasRecordTie(attrs string) bool { return strings.HasPrefix(attrs, "{"+tieKey) }
 
-// ParseRecordTie returns the place of a record, and whether the attributes of its op begin with it.
+// ParseRecordTie returns the position of a record; ok is false if the attributes of its op do not begin with it.
 func ParseRecordTie(attrs string) (RecordTie, bool) {
 	rest, ok := strings.CutPrefix(attrs, "{"+tieKey)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package conf reads configuration files in YAML or JSON into trees of nodes with their lines. Files come from
-// anywhere, so size, nesting, line length and brackets are limited.
+// Package conf reads configuration files in YAML or JSON into trees of nodes with line numbers. Files are untrusted,
+// so size, nesting, line length and brackets are limited.
 package conf
 
 import (
@@ -11,9 +11,9 @@ import (
 type Node struct {
 	Line    int64 // from 1; 0 on the command line
 	Kind    Kind
-	Text    string   // of a scalar as it is written, without quotes; of Other the name of its kind in YAML
-	List    []Node   // elements of a List
-	Members []Member // of a Map, in the order of the file; keys may repeat
+	Text    string   // text of a scalar as written, without quotes; for Other, the name of its kind in YAML
+	List    []Node   // elements, for List
+	Members []Member // members, for Map, in the order of the file; keys may repeat
 }
 
 // Member is a key of a mapping and its value.
@@ -26,8 +26,8 @@ type Member struct {
 // Kind is the kind of a node.
 type Kind uint8
 
-// Kinds of nodes. Word is a value of the command line, which may stand for any scalar. Other is a part of YAML that is
-// neither a plain value nor a list or mapping, such as an alias without an anchor; only [ReadLoose] returns it.
+// Kinds of nodes. Word is a value of the command line; it may be any scalar. Other is a YAML node that is neither a
+// plain value nor a list or mapping, such as an alias without an anchor; only [ReadLoose] returns it.
 const (
 	Text Kind = iota
 	Number
@@ -39,7 +39,7 @@ const (
 	Other
 )
 
-// Found describes the node for messages that say what was found.
+// Found describes the node for the part "found" of messages.
 func (n *Node) Found() string {
 	switch n.Kind {
 	case Text, Word:
@@ -54,7 +54,7 @@ func (n *Node) Found() string {
 	return fmt.Sprintf("%.60s", n.Text)
 }
 
-// YAMLName returns the name that YAML has for the kind of the node.
+// YAMLName returns the YAML name of the kind of the node.
 func (n *Node) YAMLName() string {
 	return [...]string{"string", "number", "boolean", "null", "sequence", "mapping", "string", n.Text}[n.Kind]
 }
@@ -69,12 +69,12 @@ func (n *Node) Has(key string) bool {
 	return false
 }
 
-// Error is something else in a file than was expected. Errors of the YAML parser and of exceeded limits are plain
-// errors with the file's name and, if it is known, the line.
+// Error reports unexpected content of a file. Errors of the YAML parser and exceeded limits are plain errors with the
+// name of the file and, if known, the line.
 type Error struct {
 	File     string
 	Line     int64
-	Key      string // the key whose value it is; "": none
+	Key      string // key of the value; "": none
 	Expected string
 	Found    string
 }
@@ -88,8 +88,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %sexpected %s, found %s", e.File, e.Line, key, e.Expected, e.Found)
 }
 
-// Limits of files. The YAML parser needs stack for each level of nesting, and its time for a key grows with the number
-// of keys before it, so JSON is read apart and may be larger. The caller limits the size of JSON.
+// Limits of files. The YAML parser takes stack for each level of nesting, and its time for a key grows with the
+// number of previous keys. JSON has a separate reader and may be larger; the caller limits its size.
 const (
 	MaxYAMLSize     = 1 << 17 // bytes
 	maxYAMLLine     = 4096    // bytes
@@ -107,13 +107,13 @@ func Read(text []byte, name string) (Node, error) {
 	return (&yamlReader{name: name}).read(text)
 }
 
-// ReadLoose reads the first document of a file of YAML as yaml-cpp does: aliases stand for the nodes of their anchors,
-// and every plain value may be a key. An empty file is a Null node.
+// ReadLoose reads the first document of a YAML file as yaml-cpp does: aliases become the nodes of their anchors, and
+// every plain value may be a key. An empty file is a Null node.
 func ReadLoose(text []byte, name string) (Node, error) {
 	return (&yamlReader{name: name, loose: true, anchors: map[string]Node{}}).read(trimMark(text))
 }
 
-// trimMark removes the byte order mark with which some editors begin files in UTF-8.
+// trimMark removes the byte order mark that some editors write at the start of UTF-8 files.
 func trimMark(text []byte) []byte {
 	return bytes.TrimPrefix(text, []byte("\ufeff"))
 }

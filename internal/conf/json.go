@@ -8,12 +8,12 @@ import (
 	"io"
 )
 
-// jsonReader makes the nodes of a JSON text.
+// jsonReader builds the nodes of a JSON text.
 type jsonReader struct {
 	name    string
 	text    []byte
 	decoder *json.Decoder
-	counted int64 // bytes whose lines are in line
+	counted int64 // bytes whose newlines are counted in line
 	line    int64
 }
 
@@ -106,7 +106,7 @@ func (r *jsonReader) mapping(n *Node, depth int) error {
 			return err
 		}
 		m := Member{Line: r.at()}
-		m.Key, _ = key.(string) // the decoder lets nothing else be a key
+		m.Key, _ = key.(string) // the decoder accepts only strings as keys
 		if m.Value, err = r.value(depth + 1); err != nil {
 			return err
 		}

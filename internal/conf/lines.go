@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxLine is the largest length of a line of fields, in bytes.
+// maxLine is the maximum length of a line of fields, in bytes.
 const maxLine = 1 << 16
 
-// EachLine calls read with the fields of each line that is neither empty nor a comment, which begins with #. An
-// [*Error] of read gets the file's name and the line.
+// EachLine calls read with the fields of each line that is neither empty nor a comment (#). It adds the name of the
+// file and the line to an [*Error] of read.
 func EachLine(r io.Reader, name string, read func(fields []string) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

@@ -11,11 +11,11 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// yamlReader makes the nodes of a file of YAML.
+// yamlReader builds the nodes of a YAML file.
 type yamlReader struct {
 	name    string
 	loose   bool
-	anchors map[string]Node // in a loose file, of the anchors so far
+	anchors map[string]Node // of a loose file: nodes by anchor, so far
 }
 
 func (r *yamlReader) read(text []byte) (Node, error) {
@@ -34,7 +34,7 @@ func (r *yamlReader) read(text []byte) (Node, error) {
 	return r.node(docs[0], 0)
 }
 
-// parse returns the documents of a file that have a content; of a loose file the first, if it has one.
+// parse returns the documents of a file that are not empty; of a loose file only the first one.
 func (r *yamlReader) parse(text []byte) (docs []ast.Node, err error) {
 	if err := r.checkLimits(text); err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func (r *yamlReader) parse(text []byte) (docs []ast.Node, err error) {
 	return docs, nil
 }
 
-// checkLimits checks what the parser could take too much time or stack for. Messages about strict files, which may also
-// be JSON, say that JSON has other limits.
+// checkLimits checks the limits that bound time and stack of the parser. Messages about strict files, which may also
+// be JSON, mention that JSON has other limits.
 func (r *yamlReader) checkLimits(text []byte) error {
 	json := func(hint string) string {
 		if r.loose {
@@ -97,7 +97,7 @@ func typeName(n ast.Node) string {
 	return strings.ToLower(n.Type().YAMLName())
 }
 
-// node returns the node of a part of the file.
+// node converts a node of the parser.
 func (r *yamlReader) node(from ast.Node, depth int) (Node, error) {
 	n := Node{Line: lineOf(from)}
 	if depth > maxDepth {
@@ -145,7 +145,7 @@ func (r *yamlReader) node(from ast.Node, depth int) (Node, error) {
 	return n, nil
 }
 
-// anchored returns the node of an anchor. An alias for it inside of itself stands for an empty list or mapping.
+// anchored returns the node of an anchor. An alias of the anchor within it becomes an empty list or mapping.
 func (r *yamlReader) anchored(from *ast.AnchorNode, depth int) (Node, error) {
 	name := from.Name.String()
 	self := Node{Line: lineOf(from)}
@@ -162,7 +162,7 @@ func (r *yamlReader) anchored(from *ast.AnchorNode, depth int) (Node, error) {
 	return n, err
 }
 
-// other returns a node of kind Other in a loose file, else an error.
+// other returns a node of kind Other for a loose file, otherwise an error.
 func (r *yamlReader) other(from ast.Node) (Node, error) {
 	n := Node{Line: lineOf(from), Kind: Other, Text: typeName(from)}
 	if r.loose {

@@ -1,5 +1,5 @@
-// Package cpu gives hints to the processor and the operating system about memory: prefetches and huge pages. Hints
-// change the speed of a program only.
+// Package cpu gives memory hints to the processor and the operating system: prefetches and huge pages. Hints change
+// only the speed of a program.
 package cpu
 
 import "unsafe"

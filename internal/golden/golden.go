@@ -1,4 +1,4 @@
-// Package golden compares outputs of tests with golden files. The flag -update of a test that imports it rewrites them.
+// Package golden compares test outputs with golden files. The flag -update of a test that imports it rewrites them.
 package golden
 
 import (
@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Update reports whether the flag -update is given, for tests that compare something else than text.
+// Update reports whether the flag -update is set, for tests whose output is not text.
 func Update() bool {
 	return *update
 }
@@ -32,8 +32,8 @@ func Check(t testing.TB, path, got string) {
 	}
 }
 
-// Section compares got with the part of a text file, such as a page of documentation, between two marks. With -update
-// it replaces that part first.
+// Section compares got with the part of a text file, such as a documentation page, between two markers. With -update
+// it replaces the part first.
 func Section(t testing.TB, path, begin, end, got string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -54,7 +54,7 @@ func Section(t testing.TB, path, begin, end, got string) {
 	}
 }
 
-// Write writes a golden file and makes its folder.
+// Write writes a golden file. It creates its folder.
 func Write(t testing.TB, path string, content []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -65,7 +65,7 @@ func Write(t testing.TB, path string, content []byte) {
 	}
 }
 
-// difference returns the first lines that differ, and their number from 1.
+// difference returns the first differing lines and their line number, from 1.
 func difference(got, want string) (line int, gotLine, wantLine string) {
 	for line = 1; ; line++ {
 		var moreGot, moreWant bool

@@ -1,5 +1,5 @@
 // Package par runs loops on all processors. Errors and results do not depend on the order in which goroutines run: of
-// several errors that of the lowest index counts, and Ordered yields results in the order of the inputs.
+// several errors it returns that of the lowest index, and Ordered yields results in the order of the inputs.
 //
 // Interrupted and Watch end long loops when a context ends.
 package par
@@ -20,7 +20,7 @@ func For(n int, do func(i int)) {
 }
 
 // ForWith calls do for 0, 1, ... n-1. Each goroutine calls start first and passes its value to all its calls. ForWith
-// returns the values of all goroutines in no meaningful order.
+// returns the values of all goroutines in arbitrary order.
 func ForWith[S any](n int, start func() S, do func(s S, i int)) []S {
 	all, _ := EachWith(n, start, func(s S, i int) error {
 		do(s, i)
@@ -40,15 +40,15 @@ func EachOn(threads, n int, do func(i int) error) error {
 	return err
 }
 
-// EachWith calls do for 0, 1, ... n-1. Each goroutine calls start first and passes its value to all its calls. After an
-// error it starts no further calls. It returns the values of all goroutines, in no meaningful order, and the error of
+// EachWith calls do for 0, 1, ... n-1. Each goroutine calls start first and passes its value to all its calls. After
+// an error it starts no further calls. It returns the values of all goroutines, in arbitrary order, and the error of
 // the lowest index.
 func EachWith[S any](n int, start func() S, do func(s S, i int) error) ([]S, error) {
 	return run(runtime.GOMAXPROCS(0), n, start, do)
 }
 
-// Blocks divides 0, 1, ... n-1 into blocks of the given size, of which the last may be shorter. Each goroutine calls
-// start first, and then the function that it returned for its blocks, from included and to excluded.
+// Blocks divides 0, 1, ... n-1 into blocks of the given size; the last may be shorter. Each goroutine calls start
+// first, then the returned function for each of its blocks, from from (inclusive) to to (exclusive).
 func Blocks(n, size int, start func() (do func(from, to int))) {
 	ForWith((n+size-1)/size, start, func(do func(from, to int), block int) {
 		do(block*size, min((block+1)*size, n))
@@ -87,7 +87,7 @@ func run[S any](threads, n int, start func() S, do func(s S, i int) error) ([]S,
 				if err == nil {
 					continue
 				}
-				next.Store(int64(n)) // calls for lower indices have ended or are under way
+				next.Store(int64(n)) // calls for lower indices have ended or are in progress
 				lock.Lock()
 				if i < failed {
 					failed, first = i, err
@@ -101,9 +101,9 @@ func run[S any](threads, n int, start func() S, do func(s S, i int) error) ([]S,
 }
 
 // Ordered applies work to the inputs on the given number of goroutines and yields the results in the order of the
-// inputs. Each goroutine has a work function of its own, which start makes. At most ahead+1 results beside the next one
-// are under way or wait to be yielded. inputs runs on a goroutine of its own. After a break in the loop over the
-// results, Ordered takes no further inputs and waits for all calls of work.
+// inputs. Each goroutine has its own work function, made by start. At most ahead+1 results besides the next one are
+// in progress or wait to be yielded. inputs runs on a separate goroutine. After a break in the loop over the results,
+// Ordered takes no further inputs and waits for all calls of work.
 func Ordered[In, Out any](inputs iter.Seq[In], threads, ahead int, start func() (work func(In) Out)) iter.Seq[Out] {
 	type task struct {
 		in  In
@@ -127,7 +127,8 @@ func Ordered[In, Out any](inputs iter.Seq[In], threads, ahead int, start func() 
 		running.Go(func() {
 			defer close(tasks)
 			defer close(outs)
-			// The channels are reused: ahead of them are in outs, one is waited for, and one is about to be sent.
+			// The channels are reused: ahead channels are in outs, one is being received from, and one is about to be
+			// sent.
 			ring := make([]chan Out, ahead+2)
 			i := 0
 			for in := range inputs {

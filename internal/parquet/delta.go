@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// DELTA_BINARY_PACKED (Encodings.md, "Delta Encoding"). It suits values that grow steadily, such as message tags that
-// count.
+// DELTA_BINARY_PACKED (Encodings.md, "Delta Encoding") suits values that grow steadily, such as consecutive message
+// tags.
 
 const (
 	deltaBlock      = 128
@@ -30,7 +30,7 @@ func appendDelta(dst []byte, values []int64, typ Type) []byte {
 		for i, v := range rest[:n] {
 			d := v - previous
 			if typ == Int32 {
-				d = int64(int32(d)) // readers add in 32 bits
+				d = int64(int32(d)) // readers add modulo 2^32
 			}
 			deltas[i], previous = d, v
 			if i == 0 || d < smallest {
@@ -61,7 +61,7 @@ func appendDelta(dst []byte, values []int64, typ Type) []byte {
 	return dst
 }
 
-// appendPacked appends the low width bits of the values, a multiple of eight of them.
+// appendPacked appends the low width bits of each value; the number of values is a multiple of eight.
 func appendPacked(dst []byte, values []int64, width int) []byte {
 	buffer, filled := uint64(0), 0
 	for _, v := range values {
@@ -82,7 +82,7 @@ func appendPacked(dst []byte, values []int64, width int) []byte {
 
 var errDelta = errors.New("its differences end early")
 
-// decodeDelta decodes len(dst) values and returns the bytes after them. A value that T cannot hold is truncated and
+// decodeDelta decodes len(dst) values and returns the remaining bytes. A value out of the range of T is truncated and
 // sets some bit of lost; all is the bitwise OR of the values.
 func decodeDelta[T Number](dst []T, src []byte, typ Type) (rest []byte, all, lost int64, err error) {
 	short := false
@@ -131,7 +131,7 @@ func decodeDelta[T Number](dst []T, src []byte, typ Type) (rest []byte, all, los
 			if width > 64 {
 				return nil, 0, 0, fmt.Errorf("differences of %d bits", width)
 			}
-			bytes := min(size*width/8, len(src)) // some writers leave out the padding of the last
+			bytes := min(size*width/8, len(src)) // some writers omit the padding of the last
 			if bytes < (n*width+7)/8 {
 				return nil, 0, 0, errDelta
 			}
@@ -148,13 +148,13 @@ func decodeDelta[T Number](dst []T, src []byte, typ Type) (rest []byte, all, los
 	return src, all, lost, nil
 }
 
-// deltaSum is the state of a running sum of differences.
+// deltaSum is the state of a prefix sum of differences.
 type deltaSum struct {
-	value, step int64 // the last value; the minimum of the block, to be added to each stored difference
+	value, step int64 // last value; minimum of the block, added to each stored difference
 }
 
-// addDeltas sets dst to the values, of the physical type P, that follow from differences of width bits each at the
-// start of packed, which may be longer. Its results are all and lost of decodeDelta.
+// addDeltas sets dst to the values, of the physical type P, given by differences of width bits each at the start of
+// packed, which may be longer. It returns all and lost of decodeDelta.
 func addDeltas[T Number, P int32 | int64](dst []T, packed []byte, width int, sum *deltaSum) (all, lost int64) {
 	value, step := sum.value, sum.step
 	add := func(dst *T, delta uint64) {
@@ -168,7 +168,7 @@ func addDeltas[T Number, P int32 | int64](dst []T, packed []byte, width int, sum
 	le, i, mask := binary.LittleEndian, 0, uint64(1)<<width-1
 	switch spare := len(packed) - 8; {
 	case spare < 0:
-	case width <= 8: // a word has eight
+	case width <= 8: // a word contains eight differences
 		shift := uint(width) & 63
 		for at := 0; i+8 <= len(dst) && at <= spare; at += width {
 			word, out := le.Uint64(packed[at:]), (*[8]T)(dst[i:])
@@ -189,7 +189,7 @@ func addDeltas[T Number, P int32 | int64](dst []T, packed []byte, width int, sum
 			add(&out[7], word&mask)
 			i += 8
 		}
-	case width <= 56: // a word has one, wherever in its first byte that begins
+	case width <= 56: // a word contains one, at any bit of its first byte
 		for n := min(len(dst), (8*spare+7)/width+1); i < n; i++ {
 			bit := i * width
 			add(&dst[i], le.Uint64(packed[bit>>3:])>>(bit&7)&mask)

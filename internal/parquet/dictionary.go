@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// MaxDictionary is the largest number of values of a dictionary that this package writes: an index takes two bytes.
+// MaxDictionary is the maximum number of values of a dictionary that this package writes: an index takes two bytes.
 const MaxDictionary = 1 << 16
 
-// dictionary numbers the distinct values of a column chunk. The zero value is ready for use, again and again.
+// dictionary numbers the distinct values of a column chunk. The zero value is ready for use; a dictionary can be
+// reused.
 type dictionary struct {
 	values []int64 // by number
 	slots  []dictionarySlot
@@ -18,13 +19,13 @@ type dictionary struct {
 
 type dictionarySlot struct {
 	value  int64
-	number uint32 // counted from 1; 0: the slot is free
+	number uint32 // from 1; 0: the slot is free
 }
 
-const dictionarySlots = 1 << 10 // to begin with
+const dictionarySlots = 1 << 10 // initial number of slots
 
-// number sets numbers[i] to the number of values[i], in the order of first appearance. It reports whether the
-// distinct values are no more than MaxDictionary.
+// number sets numbers[i] to the number of values[i], in the order of first appearance. It returns false if there are
+// more than MaxDictionary distinct values.
 func (d *dictionary) number(values []int64, numbers []uint16) bool {
 	d.values = d.values[:0]
 	if cap(d.slots) < dictionarySlots {
@@ -33,7 +34,7 @@ func (d *dictionary) number(values []int64, numbers []uint16) bool {
 	d.slots = d.slots[:dictionarySlots]
 	clear(d.slots)
 	d.shift = 64 - 10
-	last := uint32(0) // number of the value before, which is the likeliest
+	last := uint32(0) // number of the previous value, which is the likeliest
 	for i, v := range values {
 		if last > 0 && d.values[last-1] == v {
 			numbers[i] = uint16(last - 1)
@@ -57,7 +58,7 @@ func (d *dictionary) number(values []int64, numbers []uint16) bool {
 	return true
 }
 
-// find returns the slot of value v: the one that holds it or the free one where it belongs.
+// find returns the slot of value v or, if there is none, the free slot for it.
 func (d *dictionary) find(v int64) *dictionarySlot {
 	slots := d.slots
 	mask := uint(len(slots) - 1)
@@ -86,11 +87,11 @@ func (d *dictionary) grow() {
 	}
 }
 
-// spread renumbers a dictionary of more than 256 values so that both bytes of a number take about the same values:
-// the values ascending, numbered with two digits of as few values as will do, a byte each. An entropy coder that has
-// one table for all bytes, as zstd has, then codes a pair of digits in the bits that one of n values needs, where the
-// plain numbers' low and high bytes spoil each other's statistics. The numbers between are not used; there the
-// dictionary repeats its smallest value.
+// spread renumbers a dictionary of more than 256 values so that both bytes of a number have about the same
+// distribution: the ascending values are numbered with two digits, one byte each, of the smallest sufficient base. An
+// entropy coder with one table for all bytes, such as zstd, then codes a pair of digits in the bits for one of n
+// values; with consecutive numbers, the low and high bytes would distort each other's statistics. Unused numbers
+// repeat the smallest value in the dictionary.
 func (d *dictionary) spread(numbers []uint16) {
 	n := len(d.values)
 	base := int(math.Ceil(math.Sqrt(float64(n))))

@@ -14,24 +14,24 @@ type EncodedChunk struct {
 	Meta Chunk  // offsets are from the start of Data, see [Chunk.At]
 }
 
-// Encoder encodes chunks, one at a time, with buffers that it keeps.
+// Encoder encodes chunks, one at a time. It reuses its buffers.
 //
 // A caller begins a chunk with Reset. It collects the levels of the chunk in Rep and Def, if the column has any, and
 // then calls one of Zeros, Integers and Strings, or AppendText for each string and EndTexts.
 type Encoder struct {
-	Rep, Def Bitmap // repetition and definition levels of the chunk; Rep is empty for columns that are no lists
+	Rep, Def Bitmap // repetition and definition levels of the chunk; Rep is empty for columns without lists
 
 	fast, better *zstd.Encoder
 	dictionary   dictionary
 	numbers      []uint16
-	page, other  []byte // the data page at hand, and another to compare it with
-	body         []byte // of the dictionary page
+	page, other  []byte // the current data page, and a candidate with another encoding
+	body         []byte // content of the dictionary page
 	packed       []byte
 	repacked     []byte
 	texts        textChunk
 }
 
-// NewEncoder returns an encoder. Its tables take some megabytes.
+// NewEncoder returns an encoder. Its tables take several megabytes.
 func NewEncoder() *Encoder {
 	at := func(level zstd.EncoderLevel) *zstd.Encoder {
 		z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
@@ -44,13 +44,13 @@ func NewEncoder() *Encoder {
 	return &Encoder{fast: at(zstd.SpeedFastest), better: at(zstd.SpeedBetterCompression)}
 }
 
-// Indices returns memory for n dictionary indices, the argument of Strings. It is valid until the chunk is encoded.
+// Indices returns a slice for n dictionary indices, the argument of Strings. It is valid until the chunk is encoded.
 func (e *Encoder) Indices(n int) []uint16 {
 	e.numbers = slices.Grow(e.numbers[:0], n)[:n]
 	return e.numbers
 }
 
-// Reset begins a chunk: it empties Rep and Def.
+// Reset begins a chunk. It clears Rep and Def.
 func (e *Encoder) Reset() {
 	e.Rep.Reset()
 	e.Def.Reset()
@@ -66,8 +66,8 @@ func (e *Encoder) Zeros(typ Type, n int) EncodedChunk {
 	return c
 }
 
-// Integers encodes integers, those of the entries whose value is present by the levels in Rep and Def. With inRuns,
-// dictionary indices are written as runs of equal ones, which suits a column that hardly ever changes.
+// Integers encodes the integers of the entries that are present according to Rep and Def. If inRuns is set, it writes
+// dictionary indices as runs of equal indices, which suits columns that rarely change.
 func (e *Encoder) Integers(typ Type, values []int64, entries int, inRuns bool) EncodedChunk {
 	c := e.begin(typ, entries)
 	e.page = e.appendLevels(e.page[:0])
@@ -107,8 +107,8 @@ func (e *Encoder) Integers(typ Type, values []int64, entries int, inRuns bool) E
 	return c
 }
 
-// smallest compares the page in e.page, which has the given encoding and costs extra bytes besides, with the page in
-// other encodings, leaves the smallest in e.page and returns its encoding.
+// smallest compares the page in e.page, which has the given encoding and costs extra bytes elsewhere, with other
+// encodings of it. It leaves the smallest page in e.page and returns its encoding.
 func (e *Encoder) smallest(enc encoding, values []int64, typ Type, extra int) encoding {
 	e.packed = e.fast.EncodeAll(e.page, e.packed[:0])
 	size := len(e.packed) + extra
@@ -131,7 +131,7 @@ func (e *Encoder) smallest(enc encoding, values []int64, typ Type, extra int) en
 	return enc
 }
 
-// appendLevels appends the repetition and definition levels, where the column has them.
+// appendLevels appends the repetition and definition levels, if the column has them.
 func (e *Encoder) appendLevels(page []byte) []byte {
 	if e.Rep.n > 0 {
 		page = e.Rep.appendLevels(page)
@@ -142,13 +142,13 @@ func (e *Encoder) appendLevels(page []byte) []byte {
 	return page
 }
 
-// bounds returns the smallest and the largest value as statistics have them (parquet.thrift, Statistics).
+// bounds returns the smallest and the largest value in the form of statistics (parquet.thrift, Statistics).
 func bounds(typ Type, smallest, largest int64) (low, high []byte) {
 	return appendInts(nil, []int64{smallest}, typ), appendInts(nil, []int64{largest}, typ)
 }
 
-// Strings encodes a column of strings, those of the entries whose value is present by the levels in Def. numbers are
-// indices of distinct, which has 1 to MaxDictionary strings.
+// Strings encodes the strings of the entries that are present according to Def. numbers are indices of distinct,
+// which has 1 to MaxDictionary strings.
 func (e *Encoder) Strings(distinct []string, numbers []uint16, entries int) EncodedChunk {
 	e.page = e.appendLevels(e.page[:0])
 	if len(distinct) == 1 {
@@ -171,17 +171,17 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, s...)
 }
 
-// MaxTextPage is how many bytes of strings a page takes before the next one begins.
+// MaxTextPage is the number of string bytes after which a new page begins.
 const MaxTextPage = 1 << 22
 
-// textChunk is a chunk of strings in the making.
+// textChunk is an incomplete chunk of strings.
 type textChunk struct {
 	chunk EncodedChunk
-	ones  int // strings in pages that are complete
+	ones  int // strings in complete pages
 }
 
 // BeginTexts begins a chunk of n entries whose strings follow one by one, without a dictionary and in pages of about
-// MaxTextPage bytes. Between the strings, the caller appends a 0 to Def for each NULL.
+// MaxTextPage bytes. The caller appends a 0 to Def for each NULL between the strings.
 func (e *Encoder) BeginTexts(n int) {
 	e.Reset()
 	e.texts = textChunk{chunk: e.begin(ByteArray, n)}
@@ -220,7 +220,7 @@ func (e *Encoder) begin(typ Type, n int) EncodedChunk {
 	return EncodedChunk{Meta: Chunk{Type: typ, Codec: Zstd, Values: int64(n), encodings: []encoding{encRLE}}}
 }
 
-// dictionaryPage appends a dictionary page of n values, as PLAIN has them.
+// dictionaryPage appends a dictionary page of n values in PLAIN encoding.
 func (e *Encoder) dictionaryPage(c *EncodedChunk, body []byte, n int) {
 	e.body = body
 	e.appendPage(c, body, pageDictionary, func(w *thriftWriter) {
@@ -233,12 +233,12 @@ func (e *Encoder) dictionaryPage(c *EncodedChunk, body []byte, n int) {
 	c.Meta.encodings = append(c.Meta.encodings, encPlain)
 }
 
-// dataPage appends the data page in e.page, which has all entries of the chunk.
+// dataPage appends e.page as a data page with all entries of the chunk.
 func (e *Encoder) dataPage(c *EncodedChunk, enc encoding) {
 	e.dataPageOf(c, enc, int(c.Meta.Values))
 }
 
-// dataPageOf appends the data page in e.page, which has n entries.
+// dataPageOf appends e.page as a data page with n entries.
 func (e *Encoder) dataPageOf(c *EncodedChunk, enc encoding, n int) {
 	e.appendPage(c, e.page, pageData, func(w *thriftWriter) {
 		w.begin(5)
@@ -267,8 +267,8 @@ func (e *Encoder) appendPage(c *EncodedChunk, page []byte, typ pageType, header 
 	c.Meta.CompressedSize = int64(len(c.Data))
 }
 
-// compress compresses a page. Data with little repetition comes out smaller at the fast level, which does not take
-// chance matches.
+// compress compresses a page. Data with little repetition becomes smaller at the fast level, which ignores accidental
+// matches.
 func (e *Encoder) compress(page []byte) []byte {
 	e.packed = e.better.EncodeAll(page, e.packed[:0])
 	if len(e.packed) < len(page)/32 {

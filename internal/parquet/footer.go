@@ -16,14 +16,14 @@ type KeyValue struct{ Key, Value string }
 // Footer is the metadata of a file (parquet.thrift, FileMetaData).
 type Footer struct {
 	Schema    []Element
-	Rows      int64 // AppendFooter takes those of Groups
+	Rows      int64 // AppendFooter uses the sum over Groups instead
 	Groups    []RowGroup
 	Keys      []KeyValue
-	CreatedBy string // ReadFooter does not read it
-	SortedBy  int32  // leaf by which rows ascend within a row group; ReadFooter does not read it
+	CreatedBy string // not read by ReadFooter
+	SortedBy  int32  // leaf by which rows ascend within a row group; not read by ReadFooter
 }
 
-// AppendFooter appends a footer, its length and Magic: all that follows the last chunk of a file.
+// AppendFooter appends a footer, its length and Magic: all bytes after the last chunk of a file.
 func AppendFooter(dst []byte, f *Footer) []byte {
 	start := len(dst)
 	w := &thriftWriter{buf: dst}
@@ -66,7 +66,7 @@ func AppendFooter(dst []byte, f *Footer) []byte {
 func leafPaths(schema []Element) [][]string {
 	var paths [][]string
 	var path []string
-	var open []int32 // children that each group on the path still lacks
+	var open []int32 // children still missing, for each group on the path
 	for i, e := range schema {
 		if i == 0 {
 			open = append(open, e.Children)
@@ -172,11 +172,11 @@ func appendChunkMeta(w *thriftWriter, c *Chunk, path []string) {
 
 var errEncrypted = errors.New("the file is encrypted")
 
-// ReadFooter parses a footer, without the length and Magic that follow it. Statistics share the memory of b.
+// ReadFooter parses a footer, without its length and Magic. Statistics share the memory of b.
 func ReadFooter(b []byte) (*Footer, error) {
 	r := &thriftReader{buf: b}
 	m := &Footer{}
-	seen := 0 // a bit for each field
+	seen := 0 // one bit per field
 	r.fields(func(f thriftField) bool {
 		if f.id >= 0 && f.id < 16 {
 			seen |= 1 << f.id
@@ -252,8 +252,8 @@ func readElement(r *thriftReader) Element {
 	return e
 }
 
-// readLogicalType reads a LogicalType and returns the converted type of the same meaning, or convertedOther if the type
-// is no plain integer, string or list.
+// readLogicalType reads a LogicalType and returns the converted type of equal meaning, or convertedOther if it is not
+// a plain integer, string or list.
 func readLogicalType(r *thriftReader) Converted {
 	converted := ConvertedNone
 	r.fields(func(f thriftField) bool {
@@ -433,7 +433,7 @@ func readPageHeader(b []byte) (h pageHeader, n int, err error) {
 	return h, r.pos, r.err
 }
 
-// readDataHeader reads the header that only data pages and dictionary pages have.
+// readDataHeader reads the header specific to data pages and dictionary pages.
 func readDataHeader(r *thriftReader, h *pageHeader, v2 bool) {
 	r.fields(func(f thriftField) bool {
 		switch {

@@ -10,9 +10,9 @@ import (
 )
 
 // The hybrid of run lengths and bit packing, the encoding of levels and dictionary indices (Encodings.md, "Run Length
-// Encoding / Bit-Packing Hybrid"). Comments call the index of a dictionary value its number.
+// Encoding / Bit-Packing Hybrid"). In comments, the index of a dictionary value is its number.
 
-// appendRun appends a run of count times the value, which has width bits.
+// appendRun appends a run of count equal values of width bits.
 func appendRun(dst []byte, value uint32, width, count int) []byte {
 	dst = binary.AppendUvarint(dst, uint64(count)<<1)
 	for ; width > 0; width -= 8 {
@@ -22,13 +22,13 @@ func appendRun(dst []byte, value uint32, width, count int) []byte {
 	return dst
 }
 
-// appendPackedHeader begins a run of n bit-packed values, whose number is rounded up to a multiple of eight.
+// appendPackedHeader begins a run of n bit-packed values; n is rounded up to a multiple of eight.
 func appendPackedHeader(dst []byte, n int) []byte {
 	return binary.AppendUvarint(dst, uint64(n+7)/8<<1|1)
 }
 
-// appendNumbers appends dictionary numbers as a page holds them: a byte of their width, and then whole bytes, so that
-// a repetition among the values is one among the bytes, for zstd to find.
+// appendNumbers appends dictionary numbers in page format: one byte with their width, then whole bytes per number, so
+// that zstd can find repetitions of values as repetitions of bytes.
 func appendNumbers(dst []byte, numbers []uint16, distinct int) []byte {
 	padding := -len(numbers) & 7
 	if distinct <= 256 {
@@ -50,8 +50,8 @@ func appendNumbers(dst []byte, numbers []uint16, distinct int) []byte {
 	return append(dst, make([]byte, padding)...)
 }
 
-// appendRuns appends dictionary numbers as a page holds them: a byte of their width, and then runs of equal ones, for
-// a column that hardly ever changes.
+// appendRuns appends dictionary numbers in page format: one byte with their width, then runs of equal numbers, for a
+// column that rarely changes.
 func appendRuns(dst []byte, numbers []uint16, distinct int) []byte {
 	width := bits.Len(uint(distinct - 1))
 	dst = append(dst, byte(width))
@@ -70,10 +70,10 @@ func appendRuns(dst []byte, numbers []uint16, distinct int) []byte {
 type Bitmap struct {
 	words []uint64
 	n     int
-	Ones  int // how many levels are 1
+	Ones  int // number of levels that are 1
 }
 
-// Reset empties the bitmap.
+// Reset clears the bitmap.
 func (b *Bitmap) Reset() {
 	b.words, b.n, b.Ones = b.words[:0], 0, 0
 }
@@ -108,7 +108,7 @@ func (b *Bitmap) AppendSame(bit uint64, count int) {
 	}
 }
 
-// appendLevels appends the levels as a data page of version 1 holds them: their size in four bytes, and one run.
+// appendLevels appends the levels in the format of data pages of version 1: their size in four bytes, then one run.
 func (b *Bitmap) appendLevels(dst []byte) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
@@ -136,7 +136,7 @@ type hybrid struct {
 
 var errHybrid = errors.New("its run lengths end early")
 
-// next returns the next run: count times the value or, if packed is not nil, at most count bit-packed values.
+// next returns the next run: count equal values or, if packed is not nil, at most count bit-packed values.
 func (h *hybrid) next() (count int, value uint32, packed []byte, err error) {
 	header, n := binary.Uvarint(h.src)
 	if n <= 0 || header>>1 > math.MaxInt32 {
@@ -155,7 +155,7 @@ func (h *hybrid) next() (count int, value uint32, packed []byte, err error) {
 		return int(header >> 1), value, nil, nil
 	}
 	groups := int(header >> 1)
-	bytes := min(groups*h.width, len(h.src)) // some writers leave out the padding of the last group
+	bytes := min(groups*h.width, len(h.src)) // some writers omit the padding of the last group
 	packed, h.src = h.src[:bytes:bytes], h.src[bytes:]
 	if h.width == 0 {
 		return 8 * groups, 0, nil, nil
@@ -194,7 +194,7 @@ func (l *levels) expand(dst []uint8) error {
 	return nil
 }
 
-// constant returns the level that all n entries have, if the encoding shows it at once.
+// constant returns the common level of all n entries, if the encoding shows it without decoding.
 func (l *levels) constant(n int) (uint8, bool) {
 	if l.width == 0 {
 		return 0, true
@@ -204,7 +204,7 @@ func (l *levels) constant(n int) (uint8, bool) {
 	return uint8(value), err == nil && packed == nil && count >= n
 }
 
-// expandBits sets dst to the bits of src, one a byte.
+// expandBits sets each byte of dst to one bit of src.
 func expandBits(dst []uint8, src []byte) {
 	for ; len(dst) >= 8; dst, src = dst[8:], src[1:] {
 		binary.LittleEndian.PutUint64(dst, spreadBits[src[0]])
@@ -214,7 +214,7 @@ func expandBits(dst []uint8, src []byte) {
 	}
 }
 
-// spreadBits has the bits of each byte as the bytes of a word.
+// spreadBits contains, for each byte, its bits as the bytes of a word.
 var spreadBits = func() (table [256]uint64) {
 	for b := range table {
 		for bit := range 8 {
@@ -224,7 +224,7 @@ var spreadBits = func() (table [256]uint64) {
 	return table
 }()
 
-// bitsAt returns the width bits, 64 at most, that begin at the given bit of src; bits beyond its end are 0.
+// bitsAt returns the width bits (at most 64) that begin at the given bit of src. Bits beyond its end are 0.
 func bitsAt(src []byte, bit, width int) uint64 {
 	at, shift := bit>>3, bit&7
 	var low, high uint64
@@ -244,8 +244,8 @@ func bitsAt(src []byte, bit, width int) uint64 {
 	return v
 }
 
-// lookUp decodes len(dst) dictionary numbers, a byte of their width first, and sets dst to the values in the
-// dictionary.
+// lookUp decodes len(dst) dictionary numbers, preceded by one byte with their width, and sets dst to their values in
+// the dictionary.
 func lookUp[T any](dst []T, src []byte, dictionary []T) error {
 	if len(dst) == 0 {
 		return nil
@@ -286,7 +286,7 @@ func numberError(number uint64, n int) error {
 	return fmt.Errorf("number %d of a dictionary of %d values", number, n)
 }
 
-// lookUpPacked is lookUp for one run of bit-packed numbers, of which packed has enough.
+// lookUpPacked is lookUp for one run of bit-packed numbers; packed must be long enough.
 func lookUpPacked[T any](dst []T, packed []byte, width int, dictionary []T) error {
 	switch {
 	case width == 8:
@@ -295,7 +295,7 @@ func lookUpPacked[T any](dst []T, packed []byte, width int, dictionary []T) erro
 		return lookUpPairs(dst, packed[:2*len(dst)], dictionary)
 	}
 	i, n := 0, uint64(len(dictionary))
-	if width < 8 { // a word has eight
+	if width < 8 { // a word contains eight numbers
 		mask := uint64(1)<<width - 1
 		for at := 0; i+8 <= len(dst) && at+8 <= len(packed); at += width {
 			word, out := binary.LittleEndian.Uint64(packed[at:]), (*[8]T)(dst[i:])
@@ -320,26 +320,27 @@ func lookUpPacked[T any](dst []T, packed []byte, width int, dictionary []T) erro
 	return nil
 }
 
-// byteNumbers is how many numbers there are of a byte.
+// byteNumbers is the number of values of a byte.
 const byteNumbers = 256
 
-// lookUpBytes is lookUp for as many numbers of a byte. It is fast where the dictionary has memory for a value of every
-// such number: then no look-up needs a check, and whether all numbers are low enough is found for eight at a time.
+// lookUpBytes is lookUp for numbers of one byte. It is fast if the dictionary has capacity for byteNumbers values:
+// then no look-up needs a bounds check, and eight numbers at a time are compared with the limit.
 func lookUpBytes[T any](dst []T, numbers []byte, dictionary []T) error {
 	i := 0
 	if cap(dictionary) >= byteNumbers {
 		const (
-			low  = 0x7f7f7f7f7f7f7f7f // all bits of eight bytes but
-			high = 0x8080808080808080 // the highest of each
+			low  = 0x7f7f7f7f7f7f7f7f // the low seven bits of eight bytes
+			high = 0x8080808080808080 // the high bit of each
 		)
 		table, limit := (*[byteNumbers]T)(dictionary[:byteNumbers]), min(len(dictionary), byteNumbers)
-		// The sum of add and the low bits of a number has the high bit set if these reach the low bits of the limit. If
-		// the limit has no high bit, the number is too high if the sum or the number has it; else if both have it.
+		// The sum of add and the low bits of a number has the high bit set if the low bits are at least those of the
+		// limit. If the limit has no high bit, the number is too high if the sum or the number has it; otherwise if
+		// both have it.
 		add, either, bad := (0x80-uint64(limit)&0x7f)*(high>>7), uint64(0), uint64(0)
 		switch {
 		case limit < 0x80:
 			either = ^uint64(0)
-		case limit == byteNumbers: // none is too high
+		case limit == byteNumbers: // no number is too high
 			add = 0
 		}
 		for ; i+8 <= len(dst); i += 8 {
@@ -392,8 +393,8 @@ func lookUpPairs[T any](dst []T, numbers []byte, dictionary []T) error {
 	return nil
 }
 
-// Runs decodes the dictionary indices of a page and calls f for each run of equal ones, with the value in the
-// dictionary and the length of the run.
+// Runs decodes the dictionary indices of a page and calls f for each run of equal indices, with the value and the
+// length of the run.
 func Runs[T any](p *Page, dictionary []T, f func(value T, count int) error) error {
 	src, n := p.values, p.N
 	if n == 0 {
@@ -415,7 +416,7 @@ func Runs[T any](p *Page, dictionary []T, f func(value T, count int) error) erro
 		n -= count
 		number := uint64(value)
 		for i := 0; i < count; {
-			each := count // of the same number from i on
+			each := count // numbers equal to number i from i on
 			if packed != nil {
 				number, each = bitsAt(packed, i*h.width, h.width), 1
 				for i+each < count && bitsAt(packed, (i+each)*h.width, h.width) == number {

@@ -5,17 +5,17 @@ import (
 	"math/bits"
 )
 
-// Lists of one level: repetition and definition levels tell how long each list is (README.md, "Nested Encoding").
+// Lists of one level. Repetition and definition levels encode their lengths (README.md, "Nested Encoding").
 
 // Lists are the lists of a data page. They are valid while the page is.
 type Lists struct {
 	Rows      int  // lists that begin in the page
 	Continues bool // the first entry belongs to a list of the page before
-	Empty     bool // the encoding shows at once that all lists are empty
+	Empty     bool // all lists are empty, as the encoding shows without decoding
 	n         int  // entries
 	leaf      Leaf
 
-	bits     bool // levels of one bit each, in rep and def; else a byte each, in the others
+	bits     bool // levels have one bit each and are in rep and def; otherwise one byte each, in the other fields
 	rep, def levelBits
 
 	repBytes, defBytes []uint8
@@ -76,7 +76,7 @@ func (l *Lists) bitEnds(ends []uint32, at int, count uint32) (int, uint32) {
 	for first := 0; first < l.n; first += 64 {
 		more, present := l.rep.word(first), l.def.word(first)
 		entries := min(64, l.n-first)
-		if more&present == ^uint64(0) && entries == 64 { // the middle of a long list
+		if more&present == ^uint64(0) && entries == 64 { // inside a long list
 			count += 64
 			ends[at] = count
 			continue
@@ -93,10 +93,9 @@ func (l *Lists) bitEnds(ends []uint32, at int, count uint32) (int, uint32) {
 				}
 				continue
 			}
-			// Each entry that begins a list ends the one before it, after as many elements as there are before the
-			// entry. These are set for eight such entries, whether there are as many or not: what is too much is set
-			// again with the next entries.
-			before := spreadBits[present8] * 0x0101010101010100 // the sums of the bytes below each
+			// Each entry that begins a list ends the previous one; its end is the number of elements before the
+			// entry. The loop always sets eight ends; the next entries overwrite surplus ones.
+			before := spreadBits[present8] * 0x0101010101010100 // sums of the lower bytes, per byte
 			if more8 != 0 {
 				before = onesOf[^more8]
 			}
@@ -117,7 +116,7 @@ func (l *Lists) bitEnds(ends []uint32, at int, count uint32) (int, uint32) {
 	return at, count
 }
 
-// onesOf has the positions of the bits of each byte that are 1, ascending, as the bytes of a word.
+// onesOf contains, for each byte, the positions of its 1 bits, ascending, as the bytes of a word.
 var onesOf = func() (table [256]uint64) {
 	for b := range table {
 		for bit, k := 0, 0; bit < 8; bit++ {
@@ -150,7 +149,7 @@ func (l *Lists) byteEnds(ends []uint32, at int, count uint32) (int, uint32, erro
 // levelBits are levels of one bit: the bits of packed, least significant first, or all the same if packed is nil.
 type levelBits struct {
 	packed []byte
-	same   uint64 // 64 of them
+	same   uint64 // value of 64 levels
 }
 
 // bits returns n levels as bits, if each has one bit and all are in one run.
@@ -166,7 +165,7 @@ func (l *levels) bits(n int) (levelBits, bool) {
 	return levelBits{packed: packed, same: -uint64(value)}, true
 }
 
-// word returns the levels of entry i, a multiple of 64, and the 63 after it.
+// word returns the levels of entries i to i+63; i is a multiple of 64.
 func (b levelBits) word(i int) uint64 {
 	if b.packed == nil {
 		return b.same
@@ -174,7 +173,7 @@ func (b levelBits) word(i int) uint64 {
 	return bitsAt(b.packed, i, 64)
 }
 
-// ones returns how many of the first n levels are 1.
+// ones returns the number of 1s among the first n levels.
 func (b levelBits) ones(n int) int {
 	if b.packed == nil {
 		return int(b.same&1) * n

@@ -15,7 +15,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// Page is a data page, decompressed: levels and values of N entries (README.md, "Data Pages").
+// Page is a decompressed data page: levels and values of N entries (README.md, "Data Pages").
 type Page struct {
 	N        int
 	rep, def levels
@@ -32,7 +32,7 @@ func (e encoding) hasDictionary() bool {
 	return e == encRLEDictionary || e == encPlainDictionary
 }
 
-// AllNull reports whether the encoding shows at once that all entries are NULL.
+// AllNull reports whether the encoding shows, without decoding, that all entries are NULL.
 func (p *Page) AllNull(l Leaf) bool {
 	def, same := p.def.constant(p.N)
 	return same && int(def) < l.MaxDef
@@ -44,11 +44,11 @@ type levels struct {
 	bytes []byte // in the hybrid encoding
 }
 
-// Decoder decodes chunks, one at a time, with buffers that it keeps.
+// Decoder decodes chunks, one at a time. It reuses its buffers.
 type Decoder struct {
 	zstd     *zstd.Decoder
-	raw      []byte // the chunk as stored
-	buffer   []byte // the page at hand
+	raw      []byte // the stored chunk
+	buffer   []byte // the current page
 	page     Page
 	rep, def []uint8
 	ints     []int64
@@ -63,21 +63,22 @@ func NewDecoder() *Decoder {
 	return &Decoder{zstd: z}
 }
 
-// Buffer returns n bytes of memory for a chunk, valid until the next call.
+// Buffer returns a buffer of n bytes for a chunk, valid until the next call.
 func (d *Decoder) Buffer(n int64) []byte {
 	d.raw = Resize(d.raw, int(n))
 	return d.raw
 }
 
-// PageReader takes the pages of a chunk. Its arguments are valid during the call only.
+// PageReader receives the pages of a chunk. Its arguments are valid during the call only.
 type PageReader interface {
-	// Dictionary takes the decompressed dictionary page, if there is one, which comes first and has n values.
+	// Dictionary receives the decompressed dictionary page with n values. It is called first, if there is such a
+	// page.
 	Dictionary(body []byte, n int) error
-	// Page takes a data page.
+	// Page receives a data page.
 	Page(p *Page) error
 }
 
-// Pages passes the pages of a chunk, which raw holds as stored, to r. Its errors are of type [*Error].
+// Pages passes the pages of a chunk to r; raw is the stored chunk. Its errors are of type [*Error].
 func (d *Decoder) Pages(c *Chunk, raw []byte, l Leaf, r PageReader) error {
 	return eachPage(c, raw, func(h pageHeader, body []byte) (err error) {
 		switch h.typ {
@@ -95,9 +96,9 @@ func (d *Decoder) Pages(c *Chunk, raw []byte, l Leaf, r PageReader) error {
 	})
 }
 
-// Dictionary passes only the dictionary page of a chunk to read, and decompresses no data page. It reports whether all
-// data pages refer to the dictionary. It checks headers and checksums of all pages, so that the chunk is known to have
-// pages for all its values. Its errors are of type [*Error].
+// Dictionary passes only the dictionary page of a chunk to read; it decompresses no data page. It reports whether all
+// data pages use the dictionary. It checks headers and checksums of all pages, which proves that the chunk has pages
+// for all its values. Its errors are of type [*Error].
 func (d *Decoder) Dictionary(c *Chunk, raw []byte, read func(body []byte, n int) error) (all bool, err error) {
 	all = true
 	err = eachPage(c, raw, func(h pageHeader, body []byte) error {
@@ -114,7 +115,7 @@ func (d *Decoder) Dictionary(c *Chunk, raw []byte, read func(body []byte, n int)
 	return all, err
 }
 
-// eachPage calls do with the pages of a chunk, as they are stored, up to the one that completes its values.
+// eachPage calls do with the stored pages of a chunk, up to the one that completes its values.
 func eachPage(c *Chunk, raw []byte, do func(h pageHeader, body []byte) error) error {
 	rest, seen := raw, int64(0)
 	for seen < c.Values {
@@ -163,7 +164,7 @@ func (d *Decoder) dictionaryPage(h pageHeader, body []byte, c *Chunk) ([]byte, e
 	return body, nil
 }
 
-// dataPage decompresses a data page and finds its parts.
+// dataPage decompresses a data page and splits it into levels and values.
 func (d *Decoder) dataPage(h pageHeader, body []byte, c *Chunk, l Leaf) (Page, error) {
 	p := Page{N: int(h.values), encoding: h.encoding}
 	p.rep.width, p.def.width = levelWidth(l.MaxRep), levelWidth(l.MaxDef)
@@ -225,7 +226,7 @@ func (d *Decoder) Present(p *Page, l Leaf) ([]uint8, error) {
 
 var errShortPage = errors.New("its values end early")
 
-// levelWidth returns the bits of levels up to the given one.
+// levelWidth returns the number of bits of levels from 0 to highest.
 func levelWidth(highest int) int {
 	width := 0
 	for highest>>width > 0 {
@@ -234,7 +235,7 @@ func levelWidth(highest int) int {
 	return width
 }
 
-// expansion bounds how much larger than its compressed form a page can be, by codec.
+// expansion is the maximum ratio of the decompressed to the compressed size of a page, by codec.
 var expansion = map[Codec]int64{
 	Snappy: 32, Gzip: 1100, Brotli: 1 << 20, Zstd: 1 << 16, LZ4Raw: 256,
 }
@@ -268,11 +269,11 @@ func (d *Decoder) decompress(body []byte, size int, codec Codec) ([]byte, error)
 	return d.buffer, nil
 }
 
-// zstdRoom is the spare capacity, in bytes, with which the zstd decoder copies long runs at once in its last block.
+// zstdRoom is the spare capacity, in bytes, that lets the zstd decoder copy long runs at once in its last block.
 const zstdRoom = 128<<10 + 16
 
-// decompressInto decompresses body into dst, whose capacity is zstdRoom more than its length, and returns the
-// decompressed length.
+// decompressInto decompresses body into dst and returns the decompressed length. The capacity of dst must exceed its
+// length by zstdRoom.
 func (d *Decoder) decompressInto(dst, body []byte, codec Codec) (int, error) {
 	switch codec {
 	case Zstd:
@@ -297,7 +298,7 @@ func (d *Decoder) decompressInto(dst, body []byte, codec Codec) (int, error) {
 	return lz4.UncompressBlock(body, dst)
 }
 
-// readAll fills dst from r, which must end there.
+// readAll reads len(dst) bytes from r. It returns an error if r has more or fewer bytes.
 func readAll(r io.Reader, dst []byte) (int, error) {
 	n, err := io.ReadFull(r, dst)
 	if err != nil {

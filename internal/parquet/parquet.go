@@ -1,14 +1,14 @@
 // Package parquet encodes and decodes column chunks and footers of Apache Parquet files
-// (https://github.com/apache/parquet-format, version 2): the compact Thrift structures, pages of version 1 and 2, every
-// encoding and codec of integers and strings, and lists of one level.
+// (https://github.com/apache/parquet-format, version 2): the compact Thrift structures, pages of version 1 and 2,
+// every encoding and codec of integers and strings, and lists of one level.
 //
-// It works on whole chunks in memory, does no input or output, and knows no schema. To read, a caller maps its columns
-// to leaves of the schema ([NewLeaf]), passes the bytes of a chunk to a [Decoder], takes the pages as a [PageReader],
-// and decodes each page straight into its own slices ([Integers], [Texts], [Decoder.Lists]). To write, an [Encoder]
-// turns the values of a chunk into pages, and [AppendFooter] describes all chunks.
+// It works on whole chunks in memory, performs no input or output, and has no fixed schema. To read, a caller maps
+// its columns to leaves of the schema ([NewLeaf]), passes the bytes of a chunk to a [Decoder], receives the pages as
+// a [PageReader], and decodes each page into its own slices ([Integers], [Texts], [Decoder.Lists]). To write, an
+// [Encoder] turns the values of a chunk into pages, and [AppendFooter] describes all chunks.
 //
-// Sections named in comments are those of README.md, Encodings.md, LogicalTypes.md, Compression.md and parquet.thrift
-// of the format specification.
+// Comments cite sections of README.md, Encodings.md, LogicalTypes.md, Compression.md and parquet.thrift of the format
+// specification.
 package parquet
 
 import (
@@ -42,7 +42,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// Width returns the bytes that an integer of the type takes in PLAIN encoding.
+// Width returns the size of an integer of the type in PLAIN encoding, in bytes.
 func (t Type) Width() int {
 	if t == Int64 {
 		return 8
@@ -50,7 +50,7 @@ func (t Type) Width() int {
 	return 4
 }
 
-// Repetition is how often a schema element occurs, as numbered in parquet.thrift.
+// Repetition is the repetition type of a schema element, as numbered in parquet.thrift.
 type Repetition int32
 
 // The repetitions.
@@ -60,8 +60,8 @@ const (
 	Repeated Repetition = 2
 )
 
-// Converted is a converted type, as numbered in parquet.thrift, or ConvertedNone. A logical type, the newer form of the
-// same, is read as the converted type of its meaning; both are written (LogicalTypes.md).
+// Converted is a converted type, as numbered in parquet.thrift, or ConvertedNone. A logical type, its newer form, is
+// read as the converted type of equal meaning; both are written (LogicalTypes.md).
 type Converted int32
 
 // The converted types that this package distinguishes.
@@ -73,22 +73,22 @@ const (
 	convertedUint64 Converted = 14
 	convertedInt8   Converted = 15
 	convertedInt64  Converted = 18
-	convertedOther  Converted = -2 // no integer, string or list
+	convertedOther  Converted = -2 // not an integer, string or list
 )
 
-// Element is a node of a schema: a group, or a leaf with a type. A schema is a slice of elements, flattened depth
-// first, the root first.
+// Element is a node of a schema: a group, or a leaf with a type. A schema is a slice of elements in depth-first order
+// from the root.
 type Element struct {
 	Name       string
-	Type       Type // of a leaf
+	Type       Type // leaves only
 	Repetition Repetition
 	Children   int32 // 0: a leaf
 	Converted  Converted
 }
 
-// FieldSize returns how many elements the first field of a flattened schema takes, 0 if it is incomplete.
+// FieldSize returns the number of elements of the first field of a flattened schema, 0 if it is incomplete.
 func FieldSize(schema []Element) int {
-	open := int64(1) // elements that are still to come
+	open := int64(1) // elements still missing
 	for i, e := range schema {
 		open += int64(max(0, e.Children)) - 1
 		if open == 0 {
@@ -98,18 +98,18 @@ func FieldSize(schema []Element) int {
 	return 0
 }
 
-// Leaf is where and how a file holds a column.
+// Leaf is the position and the type of a column in a file.
 type Leaf struct {
-	Index    int // among the leaves of the schema; -1: the file does not have the column
+	Index    int // among the leaves of the schema; -1: the file lacks the column
 	Type     Type
 	Integers bool // the values are integers, not decimals, dates or times
 	Unsigned bool // the integers are unsigned
 	MaxRep   int  // 1 for lists
 	MaxDef   int  // definition level of a value that is present
-	slotDef  int  // of lists: definition level of an element, NULL or not
+	slotDef  int  // lists: definition level of an element, NULL or not
 }
 
-// NewLeaf returns the leaf of a field that has a single one (README.md, "Nested Encoding"). Its Index is 0.
+// NewLeaf returns the leaf of a field with a single leaf (README.md, "Nested Encoding"). Its Index is 0.
 func NewLeaf(field []Element) (Leaf, error) {
 	l := Leaf{}
 	for i, e := range field {
@@ -152,7 +152,7 @@ const (
 	LZ4Raw       Codec = 7
 )
 
-// encoding is how the values of a page are written, as numbered in parquet.thrift (Encodings.md).
+// encoding is the encoding of the values of a page, as numbered in parquet.thrift (Encodings.md).
 type encoding int32
 
 const (
@@ -166,7 +166,7 @@ const (
 	encByteStreamSplit encoding = 9
 )
 
-// pageType is what a page holds, as numbered in parquet.thrift.
+// pageType is the type of a page, as numbered in parquet.thrift.
 type pageType int32
 
 const (
@@ -179,10 +179,10 @@ const (
 type Chunk struct {
 	Type                        Type
 	Codec                       Codec
-	Values                      int64 // NULLs and empty lists included
+	Values                      int64 // including NULLs and empty lists
 	CompressedSize, Size        int64
 	DictionaryOffset, FirstPage int64  // from the start of the file; DictionaryOffset is 0 without a dictionary
-	Min, Max                    []byte // PLAIN; nil: unknown
+	Min, Max                    []byte // in PLAIN encoding; nil: unknown
 	Nulls                       int64  // -1: unknown
 	encodings                   []encoding
 }
@@ -195,7 +195,7 @@ func (c *Chunk) Start() int64 {
 	return c.FirstPage
 }
 
-// At returns the metadata of an encoded chunk that begins at an offset of the file.
+// At returns the metadata of an encoded chunk that begins at the given offset of the file.
 func (c Chunk) At(offset int64) Chunk {
 	if c.FirstPage > 0 {
 		c.DictionaryOffset = offset
@@ -210,7 +210,7 @@ type RowGroup struct {
 	Chunks []Chunk // by leaf of the schema
 }
 
-// Error is a mistake in a chunk.
+// Error is an error in a chunk.
 type Error struct {
 	Offset          int64 // from the start of the file
 	Expected, Found string
@@ -221,7 +221,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("offset %d: expected %s, found %s", e.Offset, e.Expected, e.Found)
 }
 
-// ErrNull is the error of a NULL in a column that may have none.
+// ErrNull reports a NULL in a column that must have none.
 var ErrNull = errors.New("NULL")
 
 // Number is a type into which integers can be decoded.
@@ -229,8 +229,8 @@ type Number interface {
 	~uint8 | ~int32 | ~uint32 | ~int64
 }
 
-// Resize returns a slice of n elements of any value, in the memory of s if that suffices. Memory that does not suffice
-// is replaced by a quarter more than needed, for the next time.
+// Resize returns a slice of n elements of arbitrary values. It reuses the memory of s if that is large enough;
+// otherwise it allocates a quarter more than needed.
 func Resize[T any](s []T, n int) []T {
 	switch {
 	case cap(s) >= n:
@@ -243,7 +243,7 @@ func Resize[T any](s []T, n int) []T {
 
 // Fill sets all elements of dst to v.
 func Fill[T any](dst []T, v T) {
-	const head = 1024 // copied from then on, which is faster
+	const head = 1024 // larger slices are filled by copying, which is faster
 	first := dst[:min(head, len(dst))]
 	for i := range first {
 		first[i] = v

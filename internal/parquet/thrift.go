@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The compact protocol of Thrift, the encoding of footers and page headers:
+// The compact protocol of Thrift, which encodes footers and page headers:
 // https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md.
 
 // Types of the compact protocol.
@@ -28,8 +28,8 @@ const (
 // thriftWriter appends a struct to buf, field by field in ascending order of their ids.
 type thriftWriter struct {
 	buf   []byte
-	last  int16   // id of the last field of the struct being written
-	outer []int16 // the same for the structs around it
+	last  int16   // ID of the last field of the current struct
+	outer []int16 // the same for enclosing structs
 }
 
 func (w *thriftWriter) header(id int16, typ byte) {
@@ -102,7 +102,7 @@ func (w *thriftWriter) end() {
 
 var errThriftShort = errors.New("the structure ends early")
 
-// thriftReader reads structs from buf. The first error stays in err; after it every read returns zero.
+// thriftReader reads structs from buf. err is the first error; after it, every read returns zero.
 type thriftReader struct {
 	buf []byte
 	pos int
@@ -146,7 +146,7 @@ type thriftField struct {
 	typ byte
 }
 
-// fields calls f for every field of a struct. If f returns true it has read the value, else fields skips it.
+// fields calls f for every field of a struct. If f returns false, fields skips the value.
 func (r *thriftReader) fields(f func(thriftField) bool) {
 	id := int16(0)
 	for r.err == nil {
@@ -302,7 +302,7 @@ func (r *thriftReader) skip(typ byte, depth int) {
 	}
 }
 
-// skipItem skips an item of a list, set or map, in which a boolean takes a byte.
+// skipItem skips an item of a list, set or map. A boolean item takes one byte.
 func (r *thriftReader) skipItem(typ byte, depth int) {
 	if typ == thriftTrue || typ == thriftFalse {
 		r.byte()

@@ -6,18 +6,18 @@ import (
 	"unsafe"
 )
 
-// IntegerDictionary decodes the n integers of a dictionary page, in the memory of dst if that suffices.
+// IntegerDictionary decodes the n integers of a dictionary page. It reuses the memory of dst if that is large enough.
 func IntegerDictionary[T Number](dst []T, src []byte, n int, l Leaf) ([]T, error) {
 	if n*l.Type.Width() > len(src) {
 		return dst[:0], errShortPage
 	}
-	dst = Resize(dst, max(n, byteNumbers))[:n] // as lookUp likes it
+	dst = Resize(dst, max(n, byteNumbers))[:n] // lookUpBytes is fast with this length
 	_, err := plainIntegers(dst, src, l)
 	return dst, err
 }
 
-// plainIntegers decodes len(dst) integers in PLAIN encoding (Encodings.md, "Plain"). A value that T cannot hold is an
-// error. It returns the bitwise OR of the values.
+// plainIntegers decodes len(dst) integers in PLAIN encoding (Encodings.md, "Plain"). It returns the bitwise OR of the
+// values, and an error for a value out of the range of T.
 func plainIntegers[T Number](dst []T, src []byte, l Leaf) (int64, error) {
 	width, n := l.Type.Width(), len(dst)
 	if n*width > len(src) {
@@ -92,8 +92,8 @@ func convert[T Number](v int64, l Leaf) (T, error) {
 	return t, nil
 }
 
-// Integers decodes len(dst) integers of a page, of any encoding. A value that T cannot hold is an error. It returns the
-// bitwise OR of all values that are not from the dictionary.
+// Integers decodes len(dst) integers of a page, of any encoding. It returns the bitwise OR of all values that are not
+// from the dictionary, and an error for a value out of the range of T.
 func Integers[T Number](d *Decoder, dst []T, p *Page, l Leaf, dictionary []T) (int64, error) {
 	switch p.encoding {
 	case encRLEDictionary, encPlainDictionary:
@@ -129,8 +129,8 @@ func Integers[T Number](d *Decoder, dst []T, p *Page, l Leaf, dictionary []T) (i
 	return all, nil
 }
 
-// decodeByteStreamSplit decodes len(dst) values: all first bytes, then all second bytes, and so on (Encodings.md, "Byte
-// Stream Split").
+// decodeByteStreamSplit decodes len(dst) values: the first bytes of all values, then the second bytes, and so on
+// (Encodings.md, "Byte Stream Split").
 func decodeByteStreamSplit(dst []int64, src []byte, typ Type) error {
 	width, n := typ.Width(), len(dst)
 	if n*width > len(src) {
@@ -174,7 +174,7 @@ func Texts(d *Decoder, n int, p *Page, dictionary []string, f func(i int, s stri
 	return fmt.Errorf("strings with encoding %d", p.encoding)
 }
 
-// view returns b as a string without a copy; it must not outlive the bytes.
+// view returns b as a string without a copy. The string must not outlive b.
 func view(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
@@ -237,17 +237,18 @@ func (d *Decoder) deltaTexts(src []byte, n int, f func(i int, s string) error) e
 	return err
 }
 
-// LabelDictionary decodes the n strings of a dictionary page to the numbers that parse gives them, in the memory of dst
-// if that suffices.
+// LabelDictionary decodes the n strings of a dictionary page and converts them by parse. It reuses the memory of dst
+// if that is large enough.
 func LabelDictionary[T Number](dst []T, src []byte, n int, parse func(s string) (T, error)) ([]T, error) {
-	dst = Resize(dst, max(n, byteNumbers))[:n] // as lookUp likes it
+	dst = Resize(dst, max(n, byteNumbers))[:n] // lookUpBytes is fast with this length
 	return dst, PlainTexts(src, n, func(i int, s string) (err error) {
 		dst[i], err = parse(s)
 		return err
 	})
 }
 
-// Labels decodes len(dst) strings of a page to the numbers that parse gives them. The dictionary holds numbers already.
+// Labels decodes len(dst) strings of a page and converts them by parse. The values of the dictionary are converted
+// already.
 func Labels[T Number](d *Decoder, dst []T, p *Page, dictionary []T, parse func(s string) (T, error)) error {
 	if p.HasDictionary() {
 		return lookUp(dst, p.values, dictionary)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Numbers is a list of ranges of numbers of ranks or nodes, in the order in which they are given.
+// Numbers is a list of ranges of rank or node numbers, in the given order.
 type Numbers []NumberRange
 
-// NumberRange is the numbers First to Last, both included.
+// NumberRange is the numbers from First to Last (inclusive).
 type NumberRange struct{ First, Last int64 }
 
 // ParseNumbers parses numbers from 0 to 2^31-1 such as 3 or 0-7,12.
@@ -49,7 +49,7 @@ func (s Numbers) Len() (n int64) {
 	return n
 }
 
-// All returns the numbers. The caller checks Len first, since a short text may have 2^31 numbers.
+// All returns the numbers. Call Len first: a short text may have 2^31 numbers.
 func (s Numbers) All() []int32 {
 	all := make([]int32, 0, s.Len())
 	for _, r := range s {

@@ -81,19 +81,19 @@ func (r Rate) PerByte() *big.Rat {
 	return big.NewRat(r.Num, r.Den)
 }
 
-// BytesPerSecond returns the rate in bytes per second, rounded down and at most math.MaxInt64, and reports whether that
-// is exact.
+// BytesPerSecond returns the rate in bytes per second, rounded down and at most math.MaxInt64. exact is true if it is
+// not rounded.
 func (r Rate) BytesPerSecond() (n int64, exact bool) {
 	return r.perSecond(int64(dag.Second))
 }
 
-// BitsPerSecond returns the rate in bits per second, rounded down and at most math.MaxInt64, and reports whether that
-// is exact.
+// BitsPerSecond returns the rate in bits per second, rounded down and at most math.MaxInt64. exact is true if it is
+// not rounded.
 func (r Rate) BitsPerSecond() (n int64, exact bool) {
 	return r.perSecond(8 * int64(dag.Second))
 }
 
-// perSecond returns factor bytes divided by the picoseconds of a byte.
+// perSecond returns factor bytes divided by the time per byte.
 func (r Rate) perSecond(factor int64) (n int64, exact bool) {
 	if r.Num == 0 {
 		return math.MaxInt64, false
@@ -105,8 +105,9 @@ func (r Rate) perSecond(factor int64) (n int64, exact bool) {
 	return total.Int64(), rest.Sign() == 0
 }
 
-// String formats the rate exactly as ParseRate reads it: in bytes per second if that is a decimal number of fewer
-// characters than the time per byte. A rate that is neither, as ParseRate never returns, is a fraction of picoseconds.
+// String formats the rate exactly, as ParseRate reads it: in bytes per second if that is a decimal number of fewer
+// characters than the time per byte. A rate without an exact decimal form, which ParseRate never returns, is
+// formatted as a fraction of picoseconds.
 func (r Rate) String() string {
 	if r.Num == 0 {
 		return "0s/B"

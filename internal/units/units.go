@@ -2,9 +2,9 @@
 // operations, counts and sets of numbers.
 //
 // A quantity is a decimal number such as 1500, 0.5 or 2e9 and a unit; spaces between them are ignored. Conversion is
-// exact: a value that is not a whole number of picoseconds or bytes is an error, never rounded. The package is the only
-// place that knows units, so that every flag, parameter and configuration file accepts the same spellings. File formats
-// that define their own numbers do not use it.
+// exact: a value that is not a whole number of picoseconds or bytes is an error, never rounded. Every flag, parameter
+// and configuration file uses this package, so all accept the same spellings. File formats that define their own
+// numbers do not use it.
 package units
 
 import (
@@ -51,10 +51,10 @@ func findUnit(units []unit, name string) (int64, bool) {
 	return 0, false
 }
 
-// ErrUnit is the error, as errors.Is finds it, of a number with an unknown unit or without the unit that it needs.
+// ErrUnit is matched by errors.Is for a number with an unknown unit or without a required unit.
 var ErrUnit = errors.New("unknown unit")
 
-// unitError is an ErrUnit with a text that lists the units.
+// unitError is an ErrUnit whose text lists the units.
 type unitError string
 
 func (e unitError) Error() string        { return string(e) }
@@ -67,8 +67,8 @@ const (
 
 var errNumber = errors.New("expected a number such as 1500, 0.5 or 2e9")
 
-// CutNumber splits text into the decimal number that it begins with and the rest. The number has no sign, at most 40
-// digits, and an exponent between -99 and 99.
+// CutNumber splits text into its leading decimal number and the rest. The number has no sign, at most 40 digits, and
+// an exponent between -99 and 99.
 func CutNumber(text string) (number *big.Rat, rest string, err error) {
 	end := func(from int) int {
 		for from < len(text) && text[from] >= '0' && text[from] <= '9' {
@@ -86,7 +86,7 @@ func CutNumber(text string) (number *big.Rat, rest string, err error) {
 	if digits == 0 || digits > 40 {
 		return nil, "", errNumber
 	}
-	if at < len(text) && (text[at] == 'e' || text[at] == 'E') { // an exponent, unless a unit begins with it
+	if at < len(text) && (text[at] == 'e' || text[at] == 'E') { // an exponent, unless it is the start of a unit
 		exponent := at + 1
 		if exponent < len(text) && (text[exponent] == '-' || text[exponent] == '+') {
 			exponent++
@@ -127,8 +127,8 @@ func quantityError(quantity, text string, err error) error {
 	return fmt.Errorf("%s: %w, found %q", quantity, err, text)
 }
 
-// ParseTime parses a time such as 3.7us, which is not negative. A number without a unit is in units of bare; if bare is
-// 0, the unit is required, except for 0. ParseTime is the inverse of dag.Time.String.
+// ParseTime parses a non-negative time such as 3.7us. A number without a unit is in units of bare; if bare is 0, the
+// unit is required, except for 0. ParseTime is the inverse of dag.Time.String.
 func ParseTime(text string, bare dag.Time) (dag.Time, error) {
 	n, name, err := cutQuantity(text)
 	if err != nil {
@@ -187,7 +187,7 @@ func FormatSize(bytes int64) string {
 	return best
 }
 
-// decimal returns n as a decimal number and reports whether that is exact.
+// decimal returns n as a decimal number, and whether that is exact.
 func decimal(n *big.Rat) (string, bool) {
 	digits, exact := n.FloatPrec()
 	return n.FloatString(digits), exact

@@ -63,8 +63,8 @@ func chain(v, n, k int, children []int32) (int, []int32) {
 	return v - 1, children
 }
 
-// treeNode is a member's place in a tree, through which segments move down from the root or up to it. A member sends
-// one message at a time, and receives one message at a time.
+// treeNode is a member's position in a tree, through which segments move down from the root or up to it. A member
+// sends one message at a time, and receives one message at a time.
 type treeNode struct {
 	p          *Participant
 	s          *Schedule
@@ -74,7 +74,7 @@ type treeNode struct {
 	sent, rcvd int32 // last step of each direction
 }
 
-// newTreeNode returns the participant's place in a tree.
+// newTreeNode returns the participant's position in a tree.
 func newTreeNode(p *Participant, s *Schedule, shape treeShape) treeNode {
 	v := p.relative()
 	parent, children := shape(v, p.Members, p.k, s.children[:0])

@@ -17,7 +17,7 @@ const (
 	titleLine  = 20
 	nameLine   = 17
 	charWidth  = 7.25
-	apart      = 24 // least distance between arrows
+	apart      = 24 // minimum distance between arrows
 )
 
 const style = `<style>
@@ -40,7 +40,7 @@ const style = `<style>
 </style>
 `
 
-// box is a layer with its place in the image.
+// box is a layer with its position in the image.
 type box struct {
 	layer
 	lines       []string // package names
@@ -107,8 +107,8 @@ func place(g *graph) (boxes []box, height int) {
 	return boxes, y - gap + margin
 }
 
-// labels returns the names of packages as the box shows them: below the layer's folder if its name is one. The box's
-// title is the label of the folder's own package.
+// labels returns the names of packages shown in the box, relative to the layer's folder if the layer has its name.
+// The title of the box is the label of the folder's own package.
 func (l *layer) labels(members []string) (names []string) {
 	for _, path := range members {
 		if path != l.name && path != "." {
@@ -133,8 +133,8 @@ func fold(words []string, width int) (lines []string) {
 // arrow is a vertical line between two boxes.
 type arrow struct{ x, top, bottom int }
 
-// route finds the place of an arrow: the one nearest to the middle of what both boxes span that passes no other box and
-// keeps its distance from other arrows.
+// route finds the position of an arrow: nearest to the middle of the common span of both boxes, outside other boxes
+// and at the minimum distance from other arrows.
 func route(boxes []box, from, to int, used []arrow) (arrow, error) {
 	a, b := boxes[from], boxes[to]
 	low, high := max(a.from, b.from)+padding, min(a.to, b.to)-padding

@@ -15,7 +15,7 @@ import (
 // pkg is a package as go list prints it.
 type pkg struct {
 	ImportPath string
-	Imports    []string // without those of tests
+	Imports    []string // without imports of tests
 	Module     struct{ Path string }
 }
 
@@ -39,10 +39,10 @@ func list() ([]pkg, error) {
 	}
 }
 
-// graph has layers as nodes.
+// graph is a graph of layers.
 type graph struct {
 	layers  []layer
-	members [][]string // per layer: the paths of its packages below the module's, ascending
+	members [][]string // by layer: package paths relative to the module, ascending
 	edges   [][]bool   // edges[a][b]: a package of layer a imports one of layer b; a != b
 }
 
@@ -95,7 +95,7 @@ func below(path, module string) (short string, ok bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-// layerOf returns the index of the layer that has a package, -1 if there is none.
+// layerOf returns the index of the layer of a package, -1 if there is none.
 func (g *graph) layerOf(path string) int {
 	return slices.IndexFunc(g.layers, func(l layer) bool { return matches(l.packages, path) })
 }
@@ -107,7 +107,7 @@ func matches(patterns []string, path string) bool {
 	})
 }
 
-// reduced returns the edges that no longer path implies, by source and then target.
+// reduced returns the edges that are not implied by a longer path, by source, then by target.
 func (g *graph) reduced() (edges [][2]int) {
 	n := len(g.layers)
 	reach := make([][]bool, n) // by a path of any length

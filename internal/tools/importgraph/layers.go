@@ -8,12 +8,12 @@ type layer struct {
 	name  string
 	about string
 
-	// packages lists paths below the module's. A final "/..." includes all packages below. The first layer with a match
-	// has the package.
+	// packages lists paths relative to the module. A final "/..." includes all packages below. A package belongs to
+	// the first matching layer.
 	packages []string
 }
 
-// layers are all layers of the module. Boxes leave room for the vertical arrows that pass between them.
+// layers are all layers of the module. Gaps between boxes let vertical arrows pass.
 var layers = []layer{
 	{row: 0, from: 20, to: 940, name: "cmd", about: "entry points of the programs",
 		packages: []string{"cmd/..."}},
@@ -44,5 +44,5 @@ var layers = []layer{
 		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par/..."}},
 }
 
-// unseen lists packages that the image leaves out: they are no part of a program.
+// unseen lists packages that the image omits, because they are not part of a program.
 var unseen = []string{"internal/tools/...", "docs/examples/..."}

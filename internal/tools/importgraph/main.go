@@ -3,8 +3,8 @@
 //	go run ./internal/tools/importgraph docs/images/packages.svg
 //	go run ./internal/tools/importgraph -check docs/images/packages.svg
 //
-// The bytes depend on the packages and their imports only. It fails if an import points up, and if a package belongs to
-// no layer of the table in layers.go. With -check it writes nothing, and fails if the image is out of date.
+// The bytes depend only on the packages and their imports. It fails if an import points up, or if a package belongs
+// to no layer of the table in layers.go. With -check it writes nothing, and fails if the image is out of date.
 package main
 
 import (
