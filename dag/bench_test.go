@@ -140,7 +140,7 @@ func (r *Rank) size() (columns, deps int) {
 	return columns, deps
 }
 
-// memory is what a trace takes.
+// memory is the memory of a trace.
 type memory struct {
 	ops, deps        int
 	columns, offsets int // bytes by capacity
@@ -193,7 +193,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkMemory builds traces and reports what they take, and how fast they are built.
+// BenchmarkMemory builds traces and reports their memory and the speed of building.
 func BenchmarkMemory(b *testing.B) {
 	for _, p := range profiles {
 		b.Run(p.name, func(b *testing.B) {
@@ -212,7 +212,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// benchmarkWhole runs what looks at a whole trace.
+// benchmarkWhole runs functions of a whole trace.
 func benchmarkWhole(b *testing.B, run func(t *Trace) int) {
 	for _, p := range profiles {
 		b.Run(p.name, func(b *testing.B) {
@@ -227,7 +227,7 @@ func benchmarkWhole(b *testing.B, run func(t *Trace) int) {
 	}
 }
 
-// TestProfiles: what is measured should be sound.
+// TestProfiles checks that the measured traces are valid.
 func TestProfiles(t *testing.T) {
 	for _, p := range profiles {
 		if problems := Validate(p.make(960)); len(problems) > 0 {

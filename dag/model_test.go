@@ -104,7 +104,7 @@ func TestColumnAgainstMap(t *testing.T) {
 	}
 }
 
-// TestExtendForgetsOldValues: what lay beyond the length of a slice must not come back.
+// TestExtendForgetsOldValues checks that values beyond the length of a slice do not reappear.
 func TestExtendForgetsOldValues(t *testing.T) {
 	s := extend([]int32{1, 2, 3}[:1], 3)
 	if !slices.Equal(s, []int32{1, 0, 0}) {
@@ -327,7 +327,7 @@ func TestCheckReferencesRandom(t *testing.T) {
 	}
 }
 
-// TestBuilderEdges adds random edges at random moments, and compares the rank with lists kept beside it.
+// TestBuilderEdges adds edges in random order and compares the rank with separate lists.
 func TestBuilderEdges(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 1))
 	for round := range 600 {
@@ -530,7 +530,7 @@ func TestRankClone(t *testing.T) {
 	}
 }
 
-// The number of an op in its own format is told by its attributes, or by those of an op before it.
+// The attributes of an op, or of an earlier op, determine its ID.
 func TestRankID(t *testing.T) {
 	for _, c := range []struct {
 		attrs []string // of the ops

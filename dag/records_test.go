@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRecords compares the order of records with that of a sort, where nothing says otherwise.
+// TestRecords compares the order of records without ties with that of a sort.
 func TestRecords(t *testing.T) {
 	type place struct {
 		time     Time

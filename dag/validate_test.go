@@ -623,7 +623,7 @@ func FuzzBrokenTraces(f *testing.F) {
 	})
 }
 
-// arbitraryTrace makes a trace that may be wrong in every way.
+// arbitraryTrace makes a trace that may break every rule.
 func arbitraryTrace(data []byte) *Trace {
 	next := func() int {
 		if len(data) == 0 {

@@ -33,7 +33,7 @@ func (e *buildEnv) env() Env {
 	}}
 }
 
-// reduced returns a trace with an allreduce on so many ranks.
+// reduced returns a trace with an allreduce on the given number of ranks.
 func reduced(ranks int, nodes ...int32) *dag.Trace {
 	b := dag.NewBuilder(ranks)
 	b.Meta().Nodes = nodes

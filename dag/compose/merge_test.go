@@ -131,7 +131,7 @@ func TestMergeMerged(t *testing.T) {
 	}
 }
 
-// TestMergeUnknownRoot checks that a root that no trace tells does not become a rank, and that other fields stay.
+// TestMergeUnknownRoot checks that an unknown root does not become a rank, and that other fields stay.
 func TestMergeUnknownRoot(t *testing.T) {
 	op := dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Peer: dag.UnknownRoot, Bytes: 8, Host: 1, Dims: 6, Priority: -3}
 	b := dag.NewBuilder(2)
@@ -316,7 +316,7 @@ func randomJobs(seed uint64) []Job {
 	return jobs
 }
 
-// TestProperties checks on random jobs that merging changes nothing but what it says, and leaves the jobs alone.
+// TestProperties checks on random jobs that merging changes only the documented fields, and does not change the jobs.
 func TestProperties(t *testing.T) {
 	for seed := range uint64(200) {
 		jobs, before := randomJobs(seed), randomJobs(seed)

@@ -65,7 +65,7 @@ func TestPlaceNodes(t *testing.T) {
 		{"nodes of the traces, shared", []Job{on("a", 1, 0, 1), on("b", 0, 1)}, layout{by: own, machine: shared},
 			[]int32{1, 0, 1, 0, 1}},
 		{"shared lists", jobsOf(2, 2), layout{machine: shared, given: [][]int32{{1, 3}, {3, 0}}}, []int32{1, 3, 3, 0}},
-		// These fix what a seed stands for.
+		// These fix the placements of a seed.
 		{"random", jobsOf(3, 3), layout{by: random(1)}, []int32{3, 0, 2, 4, 5, 1}},
 		{"shared random", jobsOf(3, 3), layout{by: random(1), machine: Machine{Shared: true, Nodes: 9}},
 			[]int32{5, 6, 8, 8, 3, 6}},
@@ -238,7 +238,7 @@ func TestSeparateNICs(t *testing.T) {
 	}
 }
 
-// TestMergeAttrs checks that what formats know of the traces is listed in the order of the jobs.
+// TestMergeAttrs checks that the attributes of the traces are listed in the order of the jobs.
 func TestMergeAttrs(t *testing.T) {
 	with := func(attrs string, jobs ...string) Job {
 		b := dag.NewBuilder(1)

@@ -22,7 +22,7 @@ func mustOnly(t *testing.T, trace *dag.Trace, job int32) *dag.Trace {
 	return alone
 }
 
-// checkOnly checks what is left of a rank for a job.
+// checkOnly checks the remaining ops of a rank for a job.
 func checkOnly(t *testing.T, trace *dag.Trace, job int32, want *dag.Trace) {
 	t.Helper()
 	got := mustOnly(t, trace, job)
@@ -38,7 +38,7 @@ func checkOnly(t *testing.T, trace *dag.Trace, job int32, want *dag.Trace) {
 	}
 }
 
-// TestOnlyOfMerged checks that a job of merged ones is what it was, but for the numbers of its ranks.
+// TestOnlyOfMerged checks that a job of a merged trace equals the original, except for the numbers of its ranks.
 func TestOnlyOfMerged(t *testing.T) {
 	merged := mustMerge(t, Job{"a", first(), 0}, Job{"b", second(), 1000})
 	a, b := mustOnly(t, merged, 0), mustOnly(t, merged, 1)
@@ -86,7 +86,7 @@ func TestOnlyOfShared(t *testing.T) {
 	}
 }
 
-// TestOnlyJoins checks that what two ops of a job wait for over one of another costs no more dependencies than before.
+// TestOnlyJoins checks that removing an op of another job between ops of a job adds no dependencies.
 func TestOnlyJoins(t *testing.T) {
 	b := dag.NewBuilder(1)
 	r := b.Rank(0)
@@ -237,7 +237,7 @@ func ownDependents(r *dag.Rank, of *dag.Dependents, job int32) (lists [][]int) {
 	return lists
 }
 
-// within reports whether part is what is left of whole without some elements.
+// within reports whether part is a subsequence of whole.
 func within(part, whole []int) bool {
 	for _, v := range whole {
 		if len(part) > 0 && part[0] == v {

@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// jobsOf returns jobs of so many ranks.
+// jobsOf returns jobs with the given numbers of ranks.
 func jobsOf(ranks ...int) []Job {
 	var jobs []Job
 	for i, n := range ranks {
@@ -63,7 +63,7 @@ func TestPlaceRanks(t *testing.T) {
 			[]int32{0, 0, 2, 2, 1, 1}},
 		{"nodes of the traces", []int{2, 3}, []Placement{own, own}, Machine{Slots: 1}, []int32{0, 1, 2, 3, 4}},
 		{"shared nodes", []int{2, 3}, []Placement{rr, packed}, Machine{Slots: 1, Shared: true}, []int32{0, 1, 0, 1, 2}},
-		// These two fix what a seed stands for.
+		// These two fix the placements of a seed.
 		{"random", []int{6}, []Placement{random(1)}, Machine{Slots: 1}, []int32{3, 0, 4, 1, 2, 5}},
 		{"random jobs", []int{3, 3}, []Placement{random(1), random(1)}, Machine{Nodes: 4, Slots: 2},
 			[]int32{1, 3, 0, 1, 2, 2}},

@@ -123,7 +123,7 @@ func TestParseJob(t *testing.T) {
 	}
 }
 
-// FuzzPlan checks that what is read of any text is a plan within its limits, or an error that names the file.
+// FuzzPlan checks that reading any text gives a plan within its limits, or an error that names the file.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		"jobs:\n- file: a.goal\n  start: 5ms\n  nodes: [0-3, 7]\n", "placement: [[0, 1], [2]]\njobs: [{file: a}, {file: b}]",

@@ -69,7 +69,7 @@ func TestReadNodes(t *testing.T) {
 	}
 }
 
-// FuzzReadNodes checks that what is read of any content is one node a line, in range.
+// FuzzReadNodes checks that reading any content gives one node per line, in range.
 func FuzzReadNodes(f *testing.F) {
 	for _, seed := range []string{"", "0\n1\n2\n", "7", "1\r\n2", "\n", "x", "-1", "99999999999999999999", "+1", "0x1"} {
 		f.Add(seed, 8)

@@ -48,7 +48,7 @@ func rankWithGone(random *rand.Rand) (trace *dag.Trace, gone []bool) {
 	return b.Trace(), gone
 }
 
-// TestRemove checks on random ranks that what is left runs when it ran before, with no more dependencies.
+// TestRemove checks on random ranks that the remaining ops run at the same times, with no more dependencies.
 func TestRemove(t *testing.T) {
 	junctions, ordered := 0, 0
 	for seed := range uint64(5000) {
@@ -99,7 +99,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveJoins checks that a marker stays only where what goes brings together ops for others that stay.
+// TestRemoveJoins checks that a marker remains only if a removed op joins ops for remaining ones.
 func TestRemoveJoins(t *testing.T) {
 	b := dag.NewBuilder(1)
 	r := b.Rank(0)

@@ -105,7 +105,7 @@ func chain(random *rand.Rand) *dag.Trace {
 	return b.Trace()
 }
 
-// TestRepeatChain checks that n times a chain take n times as long, and what took part in it keeps its times modulo
+// TestRepeatChain checks that n repetitions of a chain take n times as long, and its ops keep their times modulo
 // that.
 func TestRepeatChain(t *testing.T) {
 	for seed := range uint64(50) {

@@ -32,7 +32,7 @@ func replay(t *testing.T, trace *dag.Trace) *sim.Result {
 	return result
 }
 
-// TestReplay checks on random jobs, many of them with wildcards that decide who gets what, that in a merged run every
+// TestReplay checks on random jobs, many of them with wildcards that determine the matching, that in a merged run every
 // rank finishes when it does if its job runs alone, later by the start of the job.
 func TestReplay(t *testing.T) {
 	complete, wildcards := 0, 0

@@ -235,10 +235,10 @@ func (p *Passes) lowerNCCL(t *dag.Trace) (_ dag.Source, err error) {
 	}
 	if calls := lowered.Report.UnsupportedCalls(); calls != "" {
 		if p.NCCL.Unmodelled == "" {
-			return nil, fmt.Errorf("NCCL calls by algorithms that are not modelled: %s; "+
+			return nil, fmt.Errorf("NCCL calls by algorithms without a model: %s; "+
 				"--assume ring has them carried out as rings, --assume none leaves out their messages", calls)
 		}
-		p.warn("no messages for NCCL calls by algorithms that are not modelled: %s", calls)
+		p.warn("no messages for NCCL calls by algorithms without a model: %s", calls)
 	}
 	if n := lowered.Report.Untimed; n > 0 {
 		p.warn("%d pieces of data take no time to reduce or copy with the protocol LL128: --npkit-ll128 says how long "+

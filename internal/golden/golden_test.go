@@ -26,7 +26,7 @@ func (r *recorder) Fatal(args ...any) {
 
 func (r *recorder) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
 
-// failures returns what a check reports.
+// failures returns the failures of a check.
 func failures(check func(t testing.TB)) string {
 	var r recorder
 	done := make(chan bool)

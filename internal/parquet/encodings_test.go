@@ -1,6 +1,6 @@
 package parquet
 
-// The decoders' fast paths, compared with the plainest way to decode.
+// The decoders' fast paths, compared with the simplest decoder.
 
 import (
 	"fmt"

@@ -165,7 +165,7 @@ func TestQuantitiesPrint(t *testing.T) {
 	}
 }
 
-// What is printed is read back as the same value.
+// Formatted values parse to the same value.
 func TestQuantitiesRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

@@ -106,7 +106,7 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// TestSizes: what each rank contributes is what the model says of the collective.
+// TestSizes compares the contributions of each rank with the model of the collective.
 func TestSizes(t *testing.T) {
 	for _, kind := range Types() {
 		p := Default()

@@ -88,7 +88,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// kolmogorov returns the largest distance of sorted samples from a continuous law.
+// kolmogorov returns the largest distance of sorted samples from a continuous distribution.
 func kolmogorov(samples []float64, cdf func(float64) float64) float64 {
 	d, n := 0.0, float64(len(samples))
 	for i, x := range samples {
@@ -114,7 +114,7 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// TestShared: another law of destinations or another load leaves sizes and sources as they are, and another load
+// TestShared: another distribution of destinations or another load leaves sizes and sources as they are, and another load
 // stretches time.
 func TestShared(t *testing.T) {
 	p := Default()
@@ -154,7 +154,7 @@ func readTable(t *testing.T, name string) table {
 	return x
 }
 
-// TestCurves: what is drawn from every curve, and its mean, is what its table says.
+// TestCurves compares the draws from every curve, and their mean, with its table.
 func TestCurves(t *testing.T) {
 	// By how much the mean of a million samples may be off. Few messages of W1 to W3 have most of the bytes.
 	tolerances := map[string]float64{

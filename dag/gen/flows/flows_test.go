@@ -109,7 +109,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// TestShared: the published variants have the same flows but for what they vary.
+// TestShared: the published variants share all flows except for the varied property.
 func TestShared(t *testing.T) {
 	p := Default()
 	p.Messages, p.Ticks = 20_000, 2_000_000

@@ -228,7 +228,7 @@ func TestInjectionProbability(t *testing.T) {
 	}
 }
 
-// TestAlwaysFinite: no parameters in range give what is not a number.
+// TestAlwaysFinite: no parameters in range give NaN or an infinity.
 func TestAlwaysFinite(t *testing.T) {
 	for _, scale := range []int{1, 2, 5, 9, 10, 16, 25, 30, 40, maxScale} {
 		for _, factor := range []int{1, 2, 16, 64, 100, 300, maxEdgeFactor} {

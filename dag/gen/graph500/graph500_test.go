@@ -23,7 +23,7 @@ func small() Params {
 	return p
 }
 
-// variants are searches that differ in what makes other ops.
+// variants are searches with different kinds of ops.
 func variants() map[string]Params {
 	all := map[string]Params{"default": small()}
 	add := func(name string, change func(p *Params)) {
@@ -64,7 +64,7 @@ func replay(t *testing.T, tr *dag.Trace, p loggops.Params) dag.Time {
 	return dag.Time(r.Makespan.Ticks)
 }
 
-// TestSound: traces have nothing wrong, run to their end, and are what their sources say.
+// TestSound: traces are valid, complete, and match the headers of their sources.
 func TestSound(t *testing.T) {
 	for name, p := range variants() {
 		for seed := range int64(3) {
@@ -112,7 +112,7 @@ func TestSound(t *testing.T) {
 	}
 }
 
-// TestSameBytes: the seed and the parameters decide what is written, nothing else.
+// TestSameBytes: only the seed and the parameters determine the bytes.
 func TestSameBytes(t *testing.T) {
 	write := func(seed int64, whole bool) string {
 		s, err := NewSource(small(), seed)
@@ -174,7 +174,7 @@ func TestLevelZero(t *testing.T) {
 	p.Nodes, p.MaxLevels, p.RootDegree, p.RootProcess, p.QueryTime, p.ControlBytes = 3, 1, 5, 1, 0, 8
 	p.ConsumeMin = 7 * dag.Nanosecond
 	tr := mustMake(t, p, 1)
-	// Of 5 edges 4 lead to other processes, of which floor(3 (1 - (2/3)^4)) = 2 get some: 2 messages of up to 256.
+	// 4 of 5 edges lead to other processes, of which floor(3 (1 - (2/3)^4)) = 2 get some: 2 messages of up to 256.
 	peers := []int32{tr.Ranks[1].Peer.At(5), tr.Ranks[1].Peer.At(7)}
 	root := []string{
 		"0 recv 0 tag 2 8B", "1 recv 2 tag 2 8B",
@@ -205,7 +205,7 @@ func TestLevelZero(t *testing.T) {
 	}
 }
 
-// TestWork: what is consumed is what was sent, and generating takes what the parameters say.
+// TestWork: processes consume all sent queries, and generation takes the time of the parameters.
 func TestWork(t *testing.T) {
 	for _, injection := range []Injection{ReferenceInjection, PaperInjection} {
 		p := small()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sum adds up what all processes send in a level.
+// sum adds up the traffic of all processes in a level.
 func sum(level []amount) (total amount) {
 	for _, a := range level {
 		total.queries += a.queries

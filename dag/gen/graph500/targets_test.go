@@ -61,7 +61,7 @@ func TestBinomial(t *testing.T) {
 	}
 }
 
-// TestTargets: what a receiver learns is what the sender does, and all others are equally likely.
+// TestTargets: receiver and sender compute the same numbers, and all other processes are equally likely.
 func TestTargets(t *testing.T) {
 	for _, n := range []int{2, 3, 7, 72} {
 		targets := newTargets(n, 5)

@@ -71,7 +71,7 @@ func TestCertain(t *testing.T) {
 	}
 }
 
-// run is what the trace of a run says of its negotiations.
+// run is the negotiations in the trace of a run.
 type run struct {
 	iterations []int       // of each layer of each batch
 	sizes      [][][]int64 // of the gathervs, by worker and layer
@@ -407,7 +407,7 @@ func TestExactTimes(t *testing.T) {
 	}
 }
 
-// TestSource: what is made batch by batch is what is made at once, and as large as told.
+// TestSource: batches equal the whole trace, with the sizes in the header.
 func TestSource(t *testing.T) {
 	p := Default()
 	p.Workers = 200
@@ -505,7 +505,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestVariants: what a parameter does not concern stays as it is.
+// TestVariants: a parameter changes only the properties that depend on it.
 func TestVariants(t *testing.T) {
 	base := read(t, mustGenerate(t, Default(), 1))
 	p := Default()

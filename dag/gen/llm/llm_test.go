@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/sim/loggops"
 )
 
-// small returns a run of a small model on so many ranks, with durations. All sizes are multiples of 8.
+// small returns a run of a small model on the given number of ranks, with durations. All sizes are multiples of 8.
 func small(tp, dp, pp int) Params {
 	p := Default()
 	p.Model = Model{Layers: 4, Hidden: 64, FFN: 160, Heads: 8, Vocab: 320, Seq: 32}
@@ -181,7 +181,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestParameters compares the presets with what is published of them.
+// TestParameters compares the presets with their publications.
 func TestParameters(t *testing.T) {
 	for name, want := range map[string]int64{
 		"llama-7b":     6_738_415_616, // Touvron et al. 2023, and the checkpoints
@@ -213,7 +213,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestRankParameters adds up what the optimizers of one data-parallel replica update.
+// TestRankParameters adds up the parameters that the optimizers of one data-parallel replica update.
 func TestRankParameters(t *testing.T) {
 	for _, p := range grid() {
 		p.Steps = 1
@@ -231,7 +231,7 @@ func TestRankParameters(t *testing.T) {
 			}
 			sum += flops / optimizerFlops
 		}
-		// What all tensor-parallel ranks have: norms, router, positions and the biases of sums.
+		// Present on all tensor-parallel ranks: norms, router, positions and the biases of sums.
 		each := (2*int64(p.Layers) + 1) * (p.Hidden + p.bias(p.Hidden))
 		each += int64(p.Layers) * p.Hidden * p.Experts
 		each += int64(p.Layers) * p.bias(p.Hidden+p.Hidden*max(p.Experts, 1))
@@ -264,7 +264,7 @@ func TestRankParameters(t *testing.T) {
 	}
 }
 
-// total adds up what the ops of a rank have.
+// total adds up a field of the ops of a rank.
 func total(tr *dag.Trace, rank int, of func(op *dag.Op) int64) (sum int64) {
 	r := &tr.Ranks[rank]
 	for i := range r.Len() {
@@ -356,7 +356,7 @@ func TestSixND(t *testing.T) {
 	}
 }
 
-// contributed adds up what a rank contributes to collectives on communicators of some size.
+// contributed adds up the bytes that a rank contributes to collectives on communicators of some size.
 func contributed(tr *dag.Trace, rank int, kind dag.Subkind, members int, names string) int64 {
 	return total(tr, rank, func(op *dag.Op) int64 {
 		if op.Kind != dag.Coll || op.Subkind != kind || tr.Comms[op.Comm].Size() != members ||
@@ -401,7 +401,7 @@ func TestTensorBytes(t *testing.T) {
 	}
 }
 
-// TestDataBytes: what ranks contribute to the collectives of data parallelism for the parameters that they have.
+// TestDataBytes checks the bytes that ranks contribute to collectives of data parallelism for their parameters.
 func TestDataBytes(t *testing.T) {
 	const dp = 4
 	for zero, want := range []struct{ allreduce, reducescatter, allgather int64 }{ // times the parameters
@@ -884,7 +884,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestDeterministic: many goroutines make what one makes.
+// TestDeterministic: the trace does not depend on the number of goroutines.
 func TestDeterministic(t *testing.T) {
 	p := sparse(small(2, 4, 4), 2)
 	p.ZeRO = 3

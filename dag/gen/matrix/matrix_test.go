@@ -24,7 +24,7 @@ func preset(t testing.TB, name string, nodes, racks int) Params {
 	return p
 }
 
-// TestPresets: what the flows come to is what was asked for.
+// TestPresets compares the properties of the flows with the parameters.
 func TestPresets(t *testing.T) {
 	for _, name := range Presets() {
 		p := preset(t, name, 32, 4)
@@ -426,7 +426,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// TestGrowth: the numbers of flows that the published runs of this law came to, 320 and 1280 flows being asked for.
+// TestGrowth: the numbers of flows that the published runs of this distribution came to, 320 and 1280 flows being asked for.
 func TestGrowth(t *testing.T) {
 	l := mustParse(ParseDistribution("weibull:alpha=4.7,lambda=4100,round=1"))
 	for seed := range int64(6) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// vector is a case of testdata; the README there says what it has.
+// vector is a case of testdata; its README describes the fields.
 type vector struct {
 	N          int     `json:"n"`
 	Racks      int     `json:"racks"`

@@ -170,7 +170,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestShared: what two workloads have in common does not depend on the rest.
+// TestShared: common properties of two workloads do not depend on the others.
 func TestShared(t *testing.T) {
 	w := example()
 	w.Classes = w.Classes[:2]
@@ -361,7 +361,7 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// TestManyTasks looks at the moments of the laws for the largest number of tasks.
+// TestManyTasks checks the moments of the distributions for the largest number of tasks.
 func TestManyTasks(t *testing.T) {
 	const n = MaxTasks
 	for _, c := range []struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAdditive compares with what a C program prints that calls rand without srand, linked with the GNU C library.
+// TestAdditive compares with the output of a C program that calls rand without srand, linked with the GNU C library.
 func TestAdditive(t *testing.T) {
 	a := newAdditive()
 	for i, want := range []uint32{1804289383, 846930886, 1681692777, 1714636915, 1957747793, 424238335, 719885386} {

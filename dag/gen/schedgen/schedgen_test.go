@@ -84,7 +84,7 @@ func TestCollectives(t *testing.T) {
 	}
 }
 
-// TestRecursiveDoubling lists what the seven ranks of a group do that is no power of two.
+// TestRecursiveDoubling lists the ops of the seven ranks of a group, which is not a power of two.
 func TestRecursiveDoubling(t *testing.T) {
 	for rank, want := range []string{
 		"send 1, recv 1",
@@ -149,7 +149,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestVariants: the two programs differ in what docs/reference/generators/schedgen.md says.
+// TestVariants: the two programs differ as docs/reference/generators/schedgen.md describes.
 func TestVariants(t *testing.T) {
 	for _, pattern := range Patterns() {
 		if len(pattern.Has) == 1 {

@@ -62,7 +62,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// The mean of what is drawn is that of all u, and no size is 0 or beyond the table.
+// The mean of the draws is that of all u, and no size is 0 or beyond the table.
 func TestDrawnMean(t *testing.T) {
 	const steps = 1 << 20
 	for _, table := range published {

@@ -237,7 +237,7 @@ func checkUnit(t *testing.T, where string, u *unitProfile, r *dag.Rank, n int64,
 	}
 	for k, b := range u.jumps.bins {
 		expected := float64(records-1) * float64(b.weight) / float64(total)
-		// What is shared may belong to any bin.
+		// Shared values may belong to any bin.
 		if d := 5*math.Sqrt(expected) + 4; float64(jumps[k]) > expected+d || float64(jumps[k]+shared) < expected-d {
 			t.Errorf("%s: %d jumps (and %d that can come from several bins) of %d to %d bytes, expected about %.1f", where,
 				jumps[k], shared, b.low, b.high, expected)
@@ -299,7 +299,7 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// TestLikeItself measures what was generated, and generates what looks like that.
+// TestLikeItself measures a generated trace, and generates a similar one.
 func TestLikeItself(t *testing.T) {
 	first := mustGenerate(t, Params{Profile: Builtin("financial"), Records: 50_000}, 1)
 	p, err := Like(first)

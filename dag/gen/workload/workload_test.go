@@ -75,7 +75,7 @@ func draw(t testing.TB, p Params, seed int64) []openloop.Message {
 	return flows
 }
 
-// The mean gap of a million flows is within half a percent of what the load asks for, whatever the law of the gaps.
+// The mean gap of a million flows is within half a percent of the gap for the load, for every distribution of the gaps.
 func TestGaps(t *testing.T) {
 	const flows = 1_000_000
 	for _, process := range Processes {
@@ -95,7 +95,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// gaps returns the times between what each source sends, and their mean.
+// gaps returns the times between the flows of each source, and their mean.
 func gaps(flows []openloop.Message) (all []float64, mean float64) {
 	last := map[int32]dag.Time{}
 	for _, f := range flows {
@@ -108,7 +108,7 @@ func gaps(flows []openloop.Message) (all []float64, mean float64) {
 	return all, mean / float64(len(all))
 }
 
-// The gaps have the law that they should, as far as mean, deviation and median tell.
+// Mean, deviation and median of the gaps match their distribution.
 func TestLawsOfGaps(t *testing.T) {
 	for _, test := range []struct {
 		arrivals          Arrivals
@@ -157,7 +157,7 @@ func TestOnOff(t *testing.T) {
 	}
 }
 
-// From the beginning flows come at the mean rate, whatever the law of the gaps.
+// From the beginning flows come at the mean rate, for every distribution of the gaps.
 func TestStart(t *testing.T) {
 	for _, arrivals := range []Arrivals{
 		{Process: Poisson}, {Process: Periodic}, {Process: Lognormal, Sigma: 1.5},
@@ -181,7 +181,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// The rate of the sources, and with it the load, is what was asked for, in all patterns.
+// The rate of the sources, and thus the load, matches the parameters in all patterns.
 func TestLoad(t *testing.T) {
 	for _, kind := range Kinds {
 		p := Default()
@@ -311,7 +311,7 @@ func mix() Params {
 	return p
 }
 
-// What a mix has of a job is what the job is by itself, at its place in the list.
+// A job of a mix equals the job alone, at its position in the list.
 func TestMix(t *testing.T) {
 	p := mix()
 	s, err := NewSource(p, 1)

@@ -211,7 +211,7 @@ func parseSelection(kind dag.Subkind, text string) (selection, error) {
 			return selection{}, fmt.Errorf("expected an algorithm such as chain(segment=64KiB), found %q", text)
 		}
 		if set[name] {
-			return selection{}, fmt.Errorf("%q: %s is there twice", text, name)
+			return selection{}, fmt.Errorf("%q: %s is listed twice", text, name)
 		}
 		set[name] = true
 		if err := sel.set(name, value); err != nil {

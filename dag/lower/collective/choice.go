@@ -114,7 +114,7 @@ func parseChoice(text string) (Choice, error) {
 					collective, param.Suggest(collective, collectiveNames()))
 			}
 			if seen[collective] {
-				return Choice{}, fmt.Errorf("%s is there twice", collective)
+				return Choice{}, fmt.Errorf("%s is listed twice", collective)
 			}
 			seen[collective] = true
 			name = first
@@ -279,7 +279,7 @@ func (b *bounds) parse(text, example string, number func(string) (int64, error))
 	switch text[:len(text)-len(digits)] {
 	case ">":
 		if x == math.MaxInt64 {
-			return fmt.Errorf("expected a bound such as %s, found %q: nothing is larger", example, text)
+			return fmt.Errorf("expected a bound such as %s, found %q: no larger number exists", example, text)
 		}
 		b.min = max(b.min, x+1)
 	case ">=":

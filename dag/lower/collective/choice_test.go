@@ -183,8 +183,8 @@ func TestParseChoiceErrors(t *testing.T) {
 		{"allreduce=rabenseifer", `or hierarchical; did you mean "rabenseifner"?`},
 		{"allreduce=", `no algorithm "" for allreduce`},
 		{"collectives=rung", `no collective has an algorithm "rung"`},
-		{"allreduce=ring;allreduce=ring", "allreduce is there twice"},
-		{"collectives=ring;collectives=binomial", "collectives is there twice"},
+		{"allreduce=ring;allreduce=ring", "allreduce is listed twice"},
+		{"collectives=ring;collectives=binomial", "collectives is listed twice"},
 		{"allreduce=ring:1MiB", `expected a bound such as >1MiB, found "1MiB"`},
 		{"allreduce=ring:=1MiB", `expected a bound such as >1MiB`},
 		{"allreduce=ring:", `expected a bound such as >1MiB, found ""`},
@@ -192,7 +192,7 @@ func TestParseChoiceErrors(t *testing.T) {
 		{"allreduce=ring:>-1", "expected a whole number of bytes"},
 		{"allreduce=ring:>1.5", `expected a whole number of bytes`},
 		{"allreduce=ring:>1Mib", `expected a unit such as kB or MiB, found "Mib"`},
-		{"allreduce=ring:>9223372036854775807", "nothing is larger"},
+		{"allreduce=ring:>9223372036854775807", "no larger number exists"},
 		{"allreduce=ring:>9223372036854775808", "expected a whole number of bytes up to 9223372036854775807"},
 		{"bcast=linear;mpich", "expected the table mpich before everything else"},
 		{"mpich;mpich", "expected the table mpich before everything else"},
@@ -207,7 +207,7 @@ func TestParseChoiceErrors(t *testing.T) {
 		{"bcast=knomial(k=1)", `k is "1", expected a whole number of 2 or more`},
 		{"bcast=kary(k=two)", `k is "two", expected a whole number of 1 or more`},
 		{"bcast=kary(k=4294967298)", `expected a whole number of 1 or more`},
-		{"bcast=kary(k=2,k=3)", `k is there twice`},
+		{"bcast=kary(k=2,k=3)", `k is listed twice`},
 		{"bcast=kary(chains=2)", `no parameter "chains", expected k or segment`},
 		{"bcast=chain(segment=x)", `segment "x": expected a whole number of bytes`},
 		{"bcast=chain(segment)", `expected an algorithm such as chain(segment=64KiB), found "chain(segment)"`},
@@ -224,7 +224,7 @@ func TestParseChoiceErrors(t *testing.T) {
 	}
 }
 
-// TestParams checks that the table of the collectives names what ParseChoice accepts.
+// TestParams checks that ParseChoice accepts the names in the table of the collectives.
 func TestParams(t *testing.T) {
 	var c Choice
 	set, algorithms := c.Params(), 0

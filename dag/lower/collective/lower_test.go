@@ -777,7 +777,7 @@ func TestTagsBelowOthers(t *testing.T) {
 			t.Errorf("beside tag %d, collectives have tags %d, expected %d", tag, got, want)
 		}
 	}
-	const want = "rank 0: tag -9223372036854775805, expected -9223372036854775804 or more, to leave those below to 2 "
+	const want = "rank 0: tag -9223372036854775805, expected -9223372036854775804 or more, because tags below are needed for 2 "
 	_, err := Lower(context.Background(), trace(math.MinInt64+3), Choice{})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, expected %s", err, want)

@@ -67,15 +67,15 @@ func parseCall(attrs string, kind dag.Kind) (*call, error) {
 func (c *call) setChannels(a *attr.NCCLCall) error {
 	c.typeSize = a.Type
 	if a.Type < 1 || a.Type > 1<<20 {
-		return fmt.Errorf("NCCL data type of %d bytes", a.Type)
+		return fmt.Errorf("NCCL data type of %d bytes, expected 1..%d", a.Type, 1<<20)
 	}
 	if len(a.Channels) > maxChannels {
-		return fmt.Errorf("%d channels of an NCCL call, expected at most %d", len(a.Channels), maxChannels)
+		return fmt.Errorf("NCCL call with %d channels, expected at most %d", len(a.Channels), maxChannels)
 	}
 	if c.protocol == simple {
 		if a.ChunkSteps < 1 || a.SliceSteps < 1 || a.SliceSteps > a.ChunkSteps || a.ChunkSteps > 1<<20 ||
 			a.StepSize < 0 || a.StepSize > maxElements {
-			return fmt.Errorf("NCCL chunks of %d steps and slices of %d, of %d bytes a step", a.ChunkSteps,
+			return fmt.Errorf("NCCL chunks of %d steps and slices of %d, of %d bytes per step, are out of range", a.ChunkSteps,
 				a.SliceSteps, a.StepSize)
 		}
 		c.slices = a.ChunkSteps / a.SliceSteps

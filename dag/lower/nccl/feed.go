@@ -178,7 +178,7 @@ func (f *feed) kernel(r *dag.Rank, first, last int, base int32) {
 func (f *feed) channelStream(group *[]int32, channel int) int32 {
 	for len(*group) <= channel {
 		if f.label == math.MaxInt32 {
-			f.Fail(fmt.Errorf("no stream is left"))
+			f.Fail(fmt.Errorf("no free stream number is left"))
 			return 0
 		}
 		*group = append(*group, f.label)

@@ -32,10 +32,10 @@ func (l *lowering) addMessage(rank int32, r *dag.Rank, i int, c *call, found map
 	peer, tag := r.Peer.At(i), r.Tag.At(i)
 	recv := r.Kind[i] == dag.Recv
 	if recv && (peer == dag.AnySource || tag == dag.AnyTag) {
-		return fmt.Errorf("a receive from any source or with any tag")
+		return fmt.Errorf("receive from any source or with any tag, expected a known source and tag")
 	}
 	if peer < 0 || int(peer) >= len(l.ranks) {
-		return fmt.Errorf("a %v with rank %d, expected 0..%d", r.Kind[i], peer, len(l.ranks)-1)
+		return fmt.Errorf("%v with rank %d, expected 0..%d", r.Kind[i], peer, len(l.ranks)-1)
 	}
 	key := laneKey{rank, peer, r.Comm.At(i)}
 	if recv {
@@ -51,7 +51,8 @@ func (l *lowering) addMessage(rank int32, r *dag.Rank, i int, c *call, found map
 	if step := c.step(); step > 0 {
 		count := (max(h.bytes, 0) + step - 1) / step
 		if count > maxMessages {
-			return fmt.Errorf("a %v of %d bytes in messages of %d", r.Kind[i], h.bytes, step)
+			return fmt.Errorf("%v of %d bytes in messages of %d bytes, expected at most %d messages", r.Kind[i], h.bytes, step,
+				maxMessages)
 		}
 		h.count = int32(count)
 	}

@@ -318,7 +318,7 @@ func TestErrors(t *testing.T) {
 		want          string
 	}{
 		{good, func(*job, int32) {}, "rank 1 has 0 collectives of communicator 0, expected 1"},
-		{good, coll(0, ring("[0,1,1,1]")), "rank 1: op 1: collective 0 of communicator 0 is not the same as that of rank 0"},
+		{good, coll(0, ring("[0,1,1,1]")), "rank 1: op 1: collective 0 of communicator 0 differs from that of rank 0"},
 		{coll(9, ""), good, "communicator 9, expected one of the trace's 1"},
 		{coll(0, `{"algo":"star","proto":"ll"}`), good, `NCCL algorithm "star", expected one of tree, ring`},
 		{coll(0, `{"algo":"ring","proto":"fast"}`), good, `NCCL protocol "fast", expected one of ll`},
@@ -333,7 +333,7 @@ func TestErrors(t *testing.T) {
 		{func(j *job, rank int32) { j.add(rank, dag.Op{Kind: dag.Send, Peer: 1, Bytes: 1}, "") }, func(*job, int32) {},
 			"from rank 0 to rank 1 on communicator 0: the send with tag 0 (op 1) has no receive"},
 		{func(j *job, rank int32) { j.add(rank, dag.Op{Kind: dag.Recv, Peer: dag.AnySource}, "") }, good, "from any source"},
-		{func(j *job, rank int32) { j.add(rank, dag.Op{Kind: dag.Send, Peer: 2}, "") }, good, "a send with rank 2, expected 0..1"},
+		{func(j *job, rank int32) { j.add(rank, dag.Op{Kind: dag.Send, Peer: 2}, "") }, good, "send with rank 2, expected 0..1"},
 	} {
 		j := newJob(2, 0, 1)
 		c.first(j, 0)
@@ -458,7 +458,7 @@ func TestTables(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{}`:  "NPKIT_EVENT_GPU_",
-		`[1]`: "a table of NPKit",
+		`[1]`: "NPKit table",
 		`{"NPKIT_EVENT_GPU_RECV_REDUCE_SEND":{"a":[1]},"NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND":{"a":[1]}}`:                   "a size in bytes",
 		`{"NPKIT_EVENT_GPU_RECV_REDUCE_SEND":{"1":[]},"NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND":{"1":[]}}`:                     "expected times",
 		`{"NPKIT_EVENT_GPU_RECV_REDUCE_SEND":{"1":[-1]},"NPKIT_EVENT_GPU_DIRECT_RECV_COPY_SEND":{"1":[1e99]}}`:               "expected times of 0",

@@ -240,7 +240,7 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call,
 	topologies []attr.NCCLTopologies) (int32, error) {
 	kind := r.Subkind.At(i)
 	if !Knows(kind) {
-		return 0, fmt.Errorf("NCCL has no %v: lower it before, as with --lower collectives", kind)
+		return 0, fmt.Errorf("NCCL has no %v: add --lower collectives", kind)
 	}
 	c, err := l.comm(r.Comm.At(i), r.Job.At(i), topologies)
 	if err != nil {
@@ -266,7 +266,7 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call,
 	if int(k) < len(c.instances) {
 		first := &c.instances[k]
 		if first.kind != kind || first.root != inst.root || !first.call.agrees(inst.call) {
-			return 0, fmt.Errorf("collective %d of communicator %d is not the same as that of rank %d", k, c.id,
+			return 0, fmt.Errorf("collective %d of communicator %d differs from that of rank %d", k, c.id,
 				first.first)
 		}
 		return k, nil

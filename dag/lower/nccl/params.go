@@ -78,7 +78,7 @@ func (s *Settings) ReadTables(o *Options, open func(name string, read func(io.Re
 	return nil
 }
 
-// Grouping says how many ranks each node gets: equal numbers, or those of a file. The zero value changes nothing.
+// Grouping is the number of ranks per node: equal for all nodes, or from a file. The zero value changes nothing.
 type Grouping struct {
 	file    string
 	perNode int
@@ -107,7 +107,7 @@ func (g *Grouping) Regroup(t *dag.Trace) (*dag.Trace, error) {
 		return t, nil
 	}
 	if ranks%g.perNode != 0 {
-		return nil, fmt.Errorf("--gpus-per-node: the trace has %d ranks, which is no multiple of %d", ranks, g.perNode)
+		return nil, fmt.Errorf("--gpus-per-node: the trace has %d ranks, expected a multiple of %d", ranks, g.perNode)
 	}
 	return Regroup(t, slices.Repeat([]int{g.perNode}, ranks/g.perNode))
 }

@@ -31,7 +31,7 @@ func Regroup(t *dag.Trace, counts []int) (*dag.Trace, error) {
 		}
 	}
 	if total != len(t.Ranks) {
-		return nil, fmt.Errorf("regrouping: the nodes get %d ranks together, expected the %d of the trace", total,
+		return nil, fmt.Errorf("regrouping: the nodes get %d ranks in total, expected %d as in the trace", total,
 			len(t.Ranks))
 	}
 	out := *t
@@ -52,7 +52,7 @@ func Regroup(t *dag.Trace, counts []int) (*dag.Trace, error) {
 }
 
 // ReadGrouping reads the number of ranks of each node from a file in the form of node_gpu_config.yaml of ATLAHS, for a
-// trace with so many ranks. Errors begin with the name of the file.
+// trace with the given number of ranks. Errors begin with the name of the file.
 func ReadGrouping(path string, ranks int) ([]int, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func ReadGrouping(path string, ranks int) ([]int, error) {
 	switch {
 	case g.Nodes != nil && g.PerNode != nil:
 		if *g.Nodes < 1 || *g.PerNode < 1 || *g.Nodes > ranks || *g.PerNode > ranks {
-			return nil, fmt.Errorf("%s: %d nodes of %d GPUs each, expected the trace's %d together", path, *g.Nodes,
+			return nil, fmt.Errorf("%s: %d nodes of %d GPUs each, expected %d GPUs in total as in the trace", path, *g.Nodes,
 				*g.PerNode, ranks)
 		}
 		return slices.Repeat([]int{*g.PerNode}, *g.Nodes), nil

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -42,12 +43,12 @@ func ReadTable(r io.Reader) (*Table, error) {
 	var events map[string]map[string][]float64
 	d := json.NewDecoder(r)
 	if err := d.Decode(&events); err != nil {
-		return nil, fmt.Errorf("a table of NPKit: %w", err)
+		return nil, fmt.Errorf("NPKit table: %w", err)
 	}
 	t := &Table{}
 	for name, c := range map[string]*curve{reduceEvent: &t.reduce, copyEvent: &t.copy} {
 		if err := c.set(events[name]); err != nil {
-			return nil, fmt.Errorf("a table of NPKit: %s: %w", name, err)
+			return nil, fmt.Errorf("NPKit table: %s: %w", name, err)
 		}
 	}
 	return t, nil
@@ -73,7 +74,7 @@ func (c *curve) set(times map[string][]float64) error {
 		size, _ := strconv.ParseInt(text, 10, 64)
 		i, _ := slices.BinarySearch(c.sizes, size)
 		if c.samples[i] != nil {
-			return fmt.Errorf("size %d comes twice", size)
+			return fmt.Errorf("size %d is listed twice", size)
 		}
 		samples, sum := make([]int64, len(list)), 0.0
 		for k, ns := range list {
@@ -144,7 +145,7 @@ func MachineTables(name string) (simple, ll *Table, err error) {
 	}
 	machine := machines[name]
 	if machine == nil {
-		return nil, nil, fmt.Errorf("no machine %q, expected one of %v", name, Machines)
+		return nil, nil, fmt.Errorf("no machine %q, expected one of %s", name, strings.Join(Machines, ", "))
 	}
 	table := func(protocol string) (*Table, error) {
 		t := &Table{}

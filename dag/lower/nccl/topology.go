@@ -43,7 +43,7 @@ func newRing(order []int32, n int) (ringOrder, error) {
 	}
 	for i, rank := range order {
 		if rank < 0 || int(rank) >= n || o.position[rank] != none {
-			return o, fmt.Errorf("a ring in which rank %d does not come once", rank)
+			return o, fmt.Errorf("a ring that does not contain rank %d exactly once", rank)
 		}
 		o.position[rank] = int32(i)
 	}

@@ -121,17 +121,17 @@ func (c *copier) usedTags() (map[lane]span, error) {
 			case dag.Recv:
 				l.from, l.to = l.to, l.from
 				if l.from == dag.AnySource || r.Tag.At(i) == dag.AnyTag {
-					return nil, fmt.Errorf("rank %d, op %d: a receive from any source or with any tag may take "+
-						"another rank's message then", rank, i)
+					return nil, fmt.Errorf("rank %d, op %d: receive from any source or with any tag may match "+
+						"a message of another rank of the node", rank, i)
 				}
 			case dag.Coll:
-				return nil, errors.New("there are collectives: lower them before, as with --lower collectives")
+				return nil, errors.New("the trace has collectives, which cannot be joined: add --lower collectives")
 			}
 			if kind != dag.Send && kind != dag.Recv {
 				continue
 			}
 			if min(l.from, l.to) < 0 || int(max(l.from, l.to)) >= len(c.trace.Ranks) {
-				return nil, fmt.Errorf("rank %d, op %d: a %v with rank %d, expected 0..%d", rank, i, kind, r.Peer.At(i),
+				return nil, fmt.Errorf("rank %d, op %d: %v with rank %d, expected 0..%d", rank, i, kind, r.Peer.At(i),
 					len(c.trace.Ranks)-1)
 			}
 			tag := r.Tag.At(i)

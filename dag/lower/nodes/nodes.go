@@ -88,7 +88,7 @@ func newLayout(nodes []int32, ranks int, o Options) (*layout, error) {
 	count := 0
 	for rank, node := range nodes {
 		if node < 0 || node >= maxNodes {
-			return nil, fmt.Errorf("rank %d is on node %d, expected 0..%d", rank, node, maxNodes-1)
+			return nil, fmt.Errorf("rank %d: node %d, expected 0..%d", rank, node, maxNodes-1)
 		}
 		count = max(count, int(node)+1)
 	}

@@ -136,12 +136,12 @@ func TestErrors(t *testing.T) {
 		trace *dag.Trace
 		want  string
 	}{
-		{changed(func(t *dag.Trace) { t.Ranks[1].Peer[0] = dag.AnySource }), "rank 1, op 0: a receive from any source"},
-		{changed(func(t *dag.Trace) { t.Ranks[1].Tag[0] = dag.AnyTag }), "rank 1, op 0: a receive from any source"},
-		{changed(func(t *dag.Trace) { t.Ranks[0].Kind[0] = dag.Coll }), "there are collectives"},
-		{changed(func(t *dag.Trace) { t.Ranks[0].Peer[2] = 4 }), "rank 0, op 2: a send with rank 4, expected 0..3"},
+		{changed(func(t *dag.Trace) { t.Ranks[1].Peer[0] = dag.AnySource }), "rank 1, op 0: receive from any source"},
+		{changed(func(t *dag.Trace) { t.Ranks[1].Tag[0] = dag.AnyTag }), "rank 1, op 0: receive from any source"},
+		{changed(func(t *dag.Trace) { t.Ranks[0].Kind[0] = dag.Coll }), "the trace has collectives"},
+		{changed(func(t *dag.Trace) { t.Ranks[0].Peer[2] = 4 }), "rank 0, op 2: send with rank 4, expected 0..3"},
 		{changed(func(t *dag.Trace) { t.Nodes = t.Nodes[:3] }), "the nodes of 3 ranks, expected 4"},
-		{changed(func(t *dag.Trace) { t.Nodes = []int32{0, 0, 0, 1 << 24} }), "rank 3 is on node 16777216"},
+		{changed(func(t *dag.Trace) { t.Nodes = []int32{0, 0, 0, 1 << 24} }), "rank 3: node 16777216"},
 		{changed(func(t *dag.Trace) { t.Ranks[2].Tag[0] = 8 }), "a send of a message from rank 0 to rank 2 on the same node"},
 	} {
 		if _, err := Join(context.Background(), c.trace, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -104,7 +104,7 @@ func (c *Choice) set(setting string, given map[string]bool) error {
 	case p == nil:
 		return all.SetKey(name, text)
 	case given[p.Name]:
-		return fmt.Errorf("%s is there twice", p.Name)
+		return fmt.Errorf("%s is listed twice", p.Name)
 	case !found && p.Bare == "":
 		return fmt.Errorf("expected %s=VALUE, such as %s=%v", p.Name, p.Name, p.Value)
 	case !found:

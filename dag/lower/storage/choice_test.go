@@ -58,7 +58,7 @@ func TestParseChoiceErrors(t *testing.T) {
 		"directdrive:x=1":                     "expected one of compat, block, slice",
 		"directdrive:replica=1":               `header, found "replica"; did you mean "replicas"?`,
 		"directdrive:slice":                   "expected slice=VALUE, such as slice=1MiB",
-		"directdrive:slice=1MiB,slice=2MiB":   "slice is there twice",
+		"directdrive:slice=1MiB,slice=2MiB":   "slice is listed twice",
 		"directdrive:slice=0":                 `from 1B to 4EiB, such as 4096, 4kB or 4KiB, found "0"`,
 		"directdrive:slice=5EiB":              "from 1B to 4EiB",
 		"directdrive:slice=1/2":               "slice: expected",
@@ -67,7 +67,7 @@ func TestParseChoiceErrors(t *testing.T) {
 		"directdrive:slice=-1":                "slice: expected",
 		"directdrive:n_bss=0":                 `n_bss: expected a whole number from 1 to 262144, found "0"`,
 		"directdrive:replicas=65":             "65 replicas on 64 block storage services",
-		"directdrive:quorum=4":                "a quorum of 4 of 3 replicas",
+		"directdrive:quorum=4":                "quorum 4 of 3 replicas",
 		"directdrive:quorum=0":                "from 1 to 262144, or all",
 		"directdrive:lookup=mds":              `lookup: expected ccs or none, found "mds"`,
 		"directdrive:mount=yes":               "mount: expected on or off",
@@ -79,8 +79,8 @@ func TestParseChoiceErrors(t *testing.T) {
 		"directdrive:lookup-time=1.5ns":       "whole number of nanoseconds",
 		"directdrive:lookup-time=1h":          "whole number of nanoseconds",
 		"directdrive:lookup-time=9223373s":    "whole number of nanoseconds",
-		"directdrive:compat,replicas=8":       "compat decides replicas",
-		"directdrive:n_ccs=3,compat,n_bss=64": "n_bss=64 is no multiple of n_ccs=3",
+		"directdrive:compat,replicas=8":       "compat sets replicas",
+		"directdrive:n_ccs=3,compat,n_bss=64": "n_bss=64, expected a multiple of n_ccs=3",
 	} {
 		_, err := ParseChoice(text)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -15,11 +15,11 @@ var compatDecides = []string{"replicas", "quorum", "lookup", "mount", "space", "
 func (d *directDrive) checkCompat(given map[string]bool) error {
 	for _, name := range compatDecides {
 		if given[name] {
-			return fmt.Errorf("compat decides %s", name)
+			return fmt.Errorf("compat sets %s; remove one of the two", name)
 		}
 	}
 	if d.bss%d.ccs != 0 {
-		return fmt.Errorf("n_bss=%d is no multiple of n_ccs=%d, as compat needs it", d.bss, d.ccs)
+		return fmt.Errorf("n_bss=%d, expected a multiple of n_ccs=%d for compat", d.bss, d.ccs)
 	}
 	d.replicas = d.bss / d.ccs
 	d.space = "shared"

@@ -105,7 +105,7 @@ func (d *directDrive) check(given map[string]bool) error {
 			d.replicas, d.bss)
 	}
 	if d.quorum > d.replicas {
-		return fmt.Errorf("a quorum of %d of %d replicas, expected at most all", d.quorum, d.replicas)
+		return fmt.Errorf("quorum %d of %d replicas, expected at most all", d.quorum, d.replicas)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (d *directDrive) serve(l *layout) (server, error) {
 			slices++
 		}
 		if slices > math.MaxInt64-next {
-			return nil, errors.New("the units have more than 2^63 slices in all")
+			return nil, errors.New("the units have more than 2^63 slices in total")
 		}
 		next += slices
 	}

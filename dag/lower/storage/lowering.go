@@ -53,7 +53,7 @@ func newLowering(t *dag.Trace, c *Choice, units []unit) (*lowering, error) {
 func checkPlain(t *dag.Trace) error {
 	for rank := range t.Ranks {
 		if !isPlain(&t.Ranks[rank]) {
-			return fmt.Errorf("rank %d has more than storage accesses, or dependencies, which compat knows nothing of",
+			return fmt.Errorf("rank %d has dependencies or ops other than storage accesses, which compat does not support",
 				rank)
 		}
 	}
@@ -182,7 +182,7 @@ func (l *lowering) nodes() ([]int32, error) {
 	for _, kind := range l.servers {
 		for _, rank := range kind {
 			if next > 1<<31-1 {
-				return nil, fmt.Errorf("no numbers are left for the nodes of servers after %d", next-1)
+				return nil, fmt.Errorf("no node numbers above %d are left for servers", next-1)
 			}
 			nodes[rank] = int32(next)
 			next++

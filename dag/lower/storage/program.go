@@ -109,7 +109,7 @@ func (l *lowering) renumber(op *dag.Op, i int) {
 	case op.Kind == dag.Recv && op.Peer == dag.AnySource:
 	case op.Kind == dag.Coll && (!op.Subkind.Rooted() || op.Peer == dag.UnknownRoot):
 	case op.Peer < 0 || int(op.Peer) >= len(l.hosts):
-		l.fail("op %d is a %v with rank %d, expected 0..%d", i, op.Kind, op.Peer, len(l.hosts)-1)
+		l.fail("op %d: %v with rank %d, expected 0..%d", i, op.Kind, op.Peer, len(l.hosts)-1)
 	default:
 		op.Peer = l.hosts[op.Peer].rank
 	}

@@ -27,21 +27,21 @@ func findUnits(ctx context.Context, t *dag.Trace) ([]unit, error) {
 			var problem string
 			switch {
 			case subkind != dag.Read && subkind != dag.Write:
-				problem = fmt.Sprintf("is an io op with subkind %q, expected read or write", subkind)
+				problem = fmt.Sprintf("io op with subkind %q, expected read or write", subkind)
 			case number < 0:
-				problem = fmt.Sprintf("is an access to unit %d, expected 0 or more", number)
+				problem = fmt.Sprintf("access to unit %d, expected 0 or more", number)
 			case address < 0 || bytes < 0 || address > math.MaxInt64-bytes:
-				problem = fmt.Sprintf("is an access to %d bytes at address %d, expected 0 or more of each, "+
+				problem = fmt.Sprintf("access to %d bytes at address %d, expected 0 or more of each, "+
 					"and an end below 2^63", bytes, address)
 			case release < 0:
-				problem = fmt.Sprintf("is released at %v, expected 0 or more", release)
+				problem = fmt.Sprintf("release time %v, expected 0s or more", release)
 			default:
 				if end := address + bytes; end >= ends[number] {
 					ends[number] = end
 				}
 				continue
 			}
-			return nil, fmt.Errorf("rank %d, op %d %s", rank, op, problem)
+			return nil, fmt.Errorf("rank %d, op %d: %s", rank, op, problem)
 		}
 	}
 	units := make([]unit, 0, len(ends))

@@ -150,7 +150,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("status %d, finish %v, %+v, %s", r.Status, got.Finish, jobs, r.Stderr)
 	}
 	r = clitest.Run(newCommand, "--plan", plan)
-	want := "there are collectives: lower them, as with --lower collectives"
+	want := "the trace has collectives, which cannot be joined"
 	if r.Status != 1 || !strings.Contains(r.Stderr, want) {
 		t.Errorf("status %d, %s", r.Status, r.Stderr)
 	}

@@ -73,7 +73,7 @@ func TestNsys(t *testing.T) {
 			args := append(c.flags, c.folder, "-o", "x.goal", "--report", "r.json")
 			if len(c.expect["unsupported"].(map[string]any)) > 0 {
 				got := clitest.Run(New, args...)
-				if got.Status != 1 || !strings.Contains(got.Stderr, "NCCL calls by algorithms that are not modelled: 2 of nvls") {
+				if got.Status != 1 || !strings.Contains(got.Stderr, "NCCL calls by algorithms without a model: 2 of nvls") {
 					t.Errorf("%+v", got)
 				}
 				if _, err := os.Stat("x.goal"); err == nil {
@@ -209,7 +209,7 @@ func TestNCCLFlags(t *testing.T) {
 		t.Errorf("%d ops of %d ranks", got.Ops(), len(got.Ranks))
 	}
 	for args, want := range map[string]string{
-		"--lower nccl --gpus-per-node 3":                    "which is no multiple of 3",
+		"--lower nccl --gpus-per-node 3":                    "expected a multiple of 3",
 		"--lower nccl --gpus-per-node 0":                    "--gpus-per-node: expected 1 to",
 		"--lower nccl --regroup none.yaml":                  "none.yaml: no such file",
 		"--lower nccl --regroup bad.yaml":                   "bad.yaml: ",
