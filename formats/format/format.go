@@ -35,7 +35,9 @@ type Format struct {
 	// Open opens a trace for reading batch by batch, so that it need not fit in memory. For a trace that cannot be
 	// read so, it returns nil and reads nothing; Read then reads the whole trace. If nil, no trace of the format can.
 	// Open reads what it needs from an input without random access; the source reads only Input.At, which must stay
-	// open until the source is closed. A source that reads other files lists them in a method Files() []string.
+	// open until the source is closed. A source that reads other files lists them in a method Files() []string. A
+	// source that can check its contents against a digest in the file has a method Unverified() string, which returns
+	// why it cannot for this file, or "".
 	Open func(in *Input, o ReadOptions) (dag.Source, error)
 
 	Options      *OptionTable // options of reading; nil: none

@@ -177,7 +177,7 @@ func (c *chunkReader) of(column chunkReader) {
 
 // pages reads the pages of a row group.
 func (c *chunkReader) pages(d *decoder, g *group, r parquet.PageReader) error {
-	return c.file.pages(d, &g.chunks[c.column], c.leaf, r)
+	return c.file.pages(d, g, c.column, r)
 }
 
 // buffer is the values of rows that are set in order. It allocates no memory before the first value that is not

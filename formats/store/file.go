@@ -25,14 +25,17 @@ type File struct {
 	header func() (*dag.Header, error) // created once
 	spool  io.Closer                   // copy of a pipe; nil for a file
 
-	decoders sync.Pool
+	unverified string   // why the file has no digest; "": it has one
+	sums       []string // the checksums of each row group in the digest
 }
 
 // group is a row group of a file.
 type group struct {
+	number      int // in the footer
 	rows        int
 	first, last int32 // its ranks
 	chunks      [numColumns]parquet.Chunk
+	sums        [numColumns]uint32 // checksums of the chunks, if the file has a digest
 }
 
 // Limits on the counts in a file in proportion to its size, so that a small file cannot exhaust the memory. They
@@ -77,6 +80,9 @@ func (f *File) open() error {
 	if err != nil {
 		return f.syntaxError(offset, "a Parquet footer", err.Error())
 	}
+	if err := f.checkDigest(m, footer, offset); err != nil {
+		return err
+	}
 	keys := keyValues(m.Keys)
 	minor, err := checkVersion(keys[keyVersion])
 	if err != nil {
@@ -117,9 +123,12 @@ func (f *File) checkWhole(keys map[string]string, minor int) error {
 	return nil
 }
 
+// footerEnd is the number of bytes after the footer: its length and the magic.
+const footerEnd = 8
+
 // footer returns the footer's bytes and their offset.
 func (f *File) footer() ([]byte, int64, error) {
-	const ends = 8 // length and magic
+	const ends = footerEnd
 	tail := make([]byte, ends)
 	if f.size < int64(len(parquet.Magic))+ends {
 		return nil, 0, f.syntaxError(0, "a Parquet file", fmt.Sprintf("%d bytes", f.size))
@@ -169,26 +178,26 @@ func newDecoder() *decoder {
 	return &decoder{Decoder: parquet.NewDecoder()}
 }
 
-func (f *File) decoder() *decoder {
-	if d, ok := f.decoders.Get().(*decoder); ok {
-		return d
-	}
-	return newDecoder()
-}
+// decoders is a pool for all files, because the tables of a decoder are large and files may be small and many.
+var decoders = sync.Pool{New: func() any { return newDecoder() }}
 
-// pages passes the pages of a chunk to r.
-func (f *File) pages(d *decoder, c *parquet.Chunk, l parquet.Leaf, r parquet.PageReader) error {
-	raw, err := f.chunk(d, c)
+// pages passes the pages of a column of a row group to r.
+func (f *File) pages(d *decoder, g *group, column int, r parquet.PageReader) error {
+	raw, err := f.chunk(d, g, column)
 	if err != nil {
 		return err
 	}
-	return f.located(d.Pages(c, raw, l, r))
+	return f.located(d.Pages(&g.chunks[column], raw, f.leaves[column], r))
 }
 
-// chunk reads the stored bytes of a chunk into memory of the decoder.
-func (f *File) chunk(d *decoder, c *parquet.Chunk) ([]byte, error) {
+// chunk reads the stored bytes of a chunk into memory of the decoder, and checks them against the digest.
+func (f *File) chunk(d *decoder, g *group, column int) ([]byte, error) {
+	c := &g.chunks[column]
 	raw := d.Buffer(c.CompressedSize)
-	return raw, f.read(raw, c.Start())
+	if err := f.read(raw, c.Start()); err != nil {
+		return nil, err
+	}
+	return raw, f.checkSum(g, column, raw)
 }
 
 // located adds the position in the file to an error about a chunk.
@@ -284,7 +293,10 @@ func (f *File) findGroups(m *parquet.Footer) error {
 		if g.Rows == 0 {
 			continue
 		}
-		out := group{rows: int(g.Rows)}
+		out := group{number: i, rows: int(g.Rows)}
+		if err := f.setSums(&out, len(g.Chunks)); err != nil {
+			return err
+		}
 		for column := range numColumns {
 			l := f.leaves[column]
 			if l.Index < 0 {
@@ -337,8 +349,8 @@ func (f *File) findRanks(g *group) error {
 		}
 	}
 	g.last = math.MaxInt32
-	d := f.decoder()
-	defer f.decoders.Put(d)
+	d := decoders.Get().(*decoder)
+	defer decoders.Put(d)
 	runs, err := f.rankRuns(d, g)
 	if err != nil {
 		return err

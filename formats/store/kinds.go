@@ -13,9 +13,9 @@ import (
 func (f *File) kinds() ([]dag.Kind, error) {
 	found := make([]kindSet, len(f.groups))
 	err := parallel(len(f.groups), func(i int) error {
-		d := f.decoder()
-		defer f.decoders.Put(d)
-		return f.addKinds(&found[i], d, &f.groups[i].chunks[colKind])
+		d := decoders.Get().(*decoder)
+		defer decoders.Put(d)
+		return f.addKinds(&found[i], d, &f.groups[i])
 	})
 	if err != nil {
 		return nil, f.wrap(inColumn("kind", err))
@@ -34,12 +34,12 @@ type kindSet [dag.NumKinds]bool
 
 // addKinds adds the kinds that a chunk may have: those in its dictionary, or all if it has pages without a
 // dictionary.
-func (f *File) addKinds(set *kindSet, d *decoder, c *parquet.Chunk) error {
-	raw, err := f.chunk(d, c)
+func (f *File) addKinds(set *kindSet, d *decoder, g *group) error {
+	raw, err := f.chunk(d, g, colKind)
 	if err != nil {
 		return err
 	}
-	all, err := d.Dictionary(c, raw, func(body []byte, n int) error {
+	all, err := d.Dictionary(&g.chunks[colKind], raw, func(body []byte, n int) error {
 		kinds, err := parquet.LabelDictionary[dag.Kind](nil, body, n, parseKind)
 		for _, kind := range kinds {
 			set[kind] = true

@@ -30,7 +30,7 @@ func (f *File) rankRuns(d *decoder, g *group) ([]rankRun, error) {
 	r := &d.ranks
 	r.decoder, r.leaf, r.group = d, f.leaves[colRank], g
 	r.runs, r.numbers = r.runs[:0], r.numbers[:0]
-	if err := f.pages(d, &g.chunks[colRank], r.leaf, r); err != nil {
+	if err := f.pages(d, g, colRank, r); err != nil {
 		return nil, inColumn("rank", err)
 	}
 	return r.runs, nil

@@ -9,9 +9,9 @@ import (
 
 const majorVersion = 1
 
-// minorVersion is the minor version of the model's latest field.
+// minorVersion is that of the digest or of the model's latest field, whichever is newer.
 var minorVersion = func() int {
-	latest := 0
+	latest := digestSince
 	for _, f := range dag.Fields {
 		latest = max(latest, f.Since)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -589,6 +590,9 @@ func TestSchemaGolden(t *testing.T) {
 		text.WriteByte('\n')
 	}
 	for _, k := range m.Keys {
+		if k.Key == keyDigest { // depends on the version of the compressor
+			k.Value = digestAlgorithm + regexp.MustCompile("[0-9a-f]").ReplaceAllString(k.Value[len(digestAlgorithm):], "x")
+		}
 		fmt.Fprintf(&text, "%s = %s\n", k.Key, k.Value)
 	}
 	golden.Check(t, filepath.Join("testdata", "schema.txt"), text.String())

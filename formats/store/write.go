@@ -56,20 +56,12 @@ func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segmen
 	if err := out.groups(groups); err != nil {
 		return err
 	}
-	footer := appendFooter(nil, out.done, keys)
+	footer := appendFooter(nil, out.offset, out.done, keys, string(out.sums))
 	if len(footer) > math.MaxInt32 {
 		return errors.New("expected less than 2 GiB of metadata, found more")
 	}
 	out.write(footer)
 	return out.err
-}
-
-// appendFooter appends the end of a file of this package's schema.
-func appendFooter(dst []byte, groups []parquet.RowGroup, keys []parquet.KeyValue) []byte {
-	return parquet.AppendFooter(dst, &parquet.Footer{
-		Schema: writtenSchema(), Groups: groups, Keys: keys, SortedBy: colRank,
-		CreatedBy: "tracedag version " + Version,
-	})
 }
 
 // inMemory yields the ranks.
@@ -138,6 +130,7 @@ type fileWriter struct {
 	offset int64
 	err    error
 	done   []parquet.RowGroup
+	sums   []byte // checksums of the chunks written, as the digest has them
 }
 
 func (w *fileWriter) write(b []byte) {
@@ -155,6 +148,7 @@ type task struct {
 	rows   []segment
 	n      int
 	chunk  parquet.EncodedChunk // result
+	sum    uint32               // checksum of the chunk
 	err    error
 }
 
@@ -176,8 +170,10 @@ func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
 		}
 		if t.column == 0 {
 			w.done = append(w.done, parquet.RowGroup{Rows: int64(t.n), Chunks: make([]parquet.Chunk, numColumns)})
+			w.sums = append(w.sums, ' ')
 		}
 		w.done[len(w.done)-1].Chunks[t.column] = t.chunk.Meta.At(w.offset)
+		w.sums = appendSum(w.sums, t.sum)
 		if w.write(t.chunk.Data); w.err != nil {
 			return w.err
 		}
@@ -192,6 +188,7 @@ func encodeTask(t task) task {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
 	t.chunk, t.err = e.encode(t.column, t.rows, t.n)
+	t.sum = chunkSum(t.chunk.Data)
 	if t.err != nil {
 		t.err = fmt.Errorf("writing ranks %d to %d: %w", t.rows[0].number, t.rows[len(t.rows)-1].number, t.err)
 	}

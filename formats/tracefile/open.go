@@ -306,6 +306,15 @@ func (t *Opened) digestFile(name string) (dag.Input, error) {
 	return in.Digest()
 }
 
+// Unverified returns why the contents of the file are not checked against a digest, although those of other files of
+// the format are; "" if they are, or if the format has no digest.
+func (t *Opened) Unverified() string {
+	if s, ok := t.opened.(interface{ Unverified() string }); ok {
+		return s.Unverified()
+	}
+	return ""
+}
+
 // Generates reports whether the input describes a workload model, whose trace is generated during reading.
 func (t *Opened) Generates() bool {
 	return t.Source != nil && t.Format.Generates

@@ -82,6 +82,8 @@ type Read struct {
 	Format *format.Format
 	Name   string      // of the input, for messages
 	Inputs []dag.Input // for the provenance, where asked for
+
+	Unverified string // why the contents are not checked against a digest; "": they are, or the format has none
 }
 
 // ReadOptions is what a program may ask of ReadTrace.
@@ -228,7 +230,7 @@ func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, err
 		return nil, err
 	}
 	defer t.Close()
-	r := &Read{Format: t.Format, Name: t.Name}
+	r := &Read{Format: t.Format, Name: t.Name, Unverified: t.Unverified()}
 	if r.Trace, err = t.Read(); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,10 @@ import (
 // Footers and page headers (parquet.thrift). Field numbers in the code are those of its structures.
 
 // KeyValue is an entry of the metadata of a file.
-type KeyValue struct{ Key, Value string }
+type KeyValue struct {
+	Key, Value string
+	Offset     int // of the value's text in the footer; AppendFooter and ReadFooter set it
+}
 
 // Footer is the metadata of a file (parquet.thrift, FileMetaData).
 type Footer struct {
@@ -19,11 +22,12 @@ type Footer struct {
 	Rows      int64 // AppendFooter uses the sum over Groups instead
 	Groups    []RowGroup
 	Keys      []KeyValue
-	CreatedBy string // not read by ReadFooter
+	CreatedBy string // the program that wrote the file
 	SortedBy  int32  // leaf by which rows ascend within a row group; not read by ReadFooter
 }
 
-// AppendFooter appends a footer, its length and Magic: all bytes after the last chunk of a file.
+// AppendFooter appends a footer, its length and Magic: all bytes after the last chunk of a file. It sets the offsets of
+// f.Keys.
 func AppendFooter(dst []byte, f *Footer) []byte {
 	start := len(dst)
 	w := &thriftWriter{buf: dst}
@@ -43,10 +47,12 @@ func AppendFooter(dst []byte, f *Footer) []byte {
 		appendGroup(w, &f.Groups[i], paths, f.SortedBy)
 	}
 	w.list(5, thriftStruct, len(f.Keys))
-	for _, k := range f.Keys {
+	for i := range f.Keys {
+		k := &f.Keys[i]
 		w.beginItem()
 		w.string(1, k.Key)
 		w.string(2, k.Value)
+		k.Offset = len(w.buf) - len(k.Value) - start
 		w.end()
 	}
 	w.string(6, f.CreatedBy)
@@ -196,6 +202,8 @@ func ReadFooter(b []byte) (*Footer, error) {
 			for n := r.list(f, thriftStruct); n > 0 && r.err == nil; n-- {
 				m.Keys = append(m.Keys, readKeyValue(r))
 			}
+		case 6:
+			m.CreatedBy = string(r.bytes(f))
 		case 8:
 			r.fail(errEncrypted)
 		default:
@@ -303,6 +311,7 @@ func readKeyValue(r *thriftReader) KeyValue {
 			k.Key = string(r.bytes(f))
 		case 2:
 			k.Value = string(r.bytes(f))
+			k.Offset = r.pos - len(k.Value)
 		default:
 			return false
 		}

@@ -35,7 +35,8 @@ func testFooter() *Footer {
 				Min: []byte{1, 0, 0, 0, 0, 0, 0, 0}, Max: []byte{2, 0, 0, 0, 0, 0, 0, 0}},
 			{Type: ByteArray, Codec: Zstd, Values: 7, CompressedSize: 50, FirstPage: 74, Nulls: -1},
 		}}},
-		Keys: []KeyValue{{Key: "key", Value: "value"}, {Key: "other"}},
+		Keys:      []KeyValue{{Key: "key", Value: "value"}, {Key: "other"}},
+		CreatedBy: "a program",
 	}
 }
 
@@ -48,6 +49,11 @@ func TestFooter(t *testing.T) {
 	got, err := ReadFooter(file[:len(file)-8])
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	for _, k := range got.Keys {
+		if text := string(file[k.Offset:][:len(k.Value)]); text != k.Value {
+			t.Errorf("%s is at offset %d, where the footer has %q instead of %q", k.Key, k.Offset, text, k.Value)
+		}
 	}
 	for n := range len(file) - 8 {
 		if _, err := ReadFooter(file[:n]); err == nil {

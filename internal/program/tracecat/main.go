@@ -149,6 +149,9 @@ func (v *view) listMatrix(out *bufio.Writer, t *dag.Trace) error {
 
 // listProblems prints what is wrong with the trace, and reports whether nothing is.
 func (v *view) listProblems(p *cli.Program, out *bufio.Writer, r *cli.Read) (sound bool, err error) {
+	if r.Unverified != "" {
+		p.Info("%s: %s", r.Name, r.Unverified)
+	}
 	limit := int(^uint(0) >> 1)
 	problems, total := dag.ValidateLimit(r.Trace, v.limit(limit))
 	if total == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 	"github.com/tracedag/tracedag/internal/golden"
 )
@@ -204,6 +206,30 @@ func TestCheckSaysHowMany(t *testing.T) {
 	}
 	if want := problems[0].String() + "\n"; got.Stdout != want {
 		t.Errorf("stdout %q, want %q", got.Stdout, want)
+	}
+}
+
+// --check reports that a store has no digest; other traces have none anyway.
+func TestCheckReportsMissingDigest(t *testing.T) {
+	file, err := os.ReadFile(filepath.Join("..", "..", "..", "formats", "store", "testdata", "version-1.0.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "tracecat: <stdin>: the store has no digest that would reveal damage (schema 1.0 has none); traceconv adds one\n"
+	s := clitest.Session{Stdin: bytes.NewReader(file), Formats: formats.All}
+	if got := s.Run(New, "--check"); !strings.HasPrefix(got.Stderr, want) {
+		t.Errorf("stderr %q, want %q", got.Stderr, want)
+	}
+	var current bytes.Buffer
+	if err := store.Write(&current, ring()); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]clitest.Session{
+		"a store of this version": {Stdin: &current, Formats: formats.All}, "another format": session(ring()),
+	} {
+		if got := s.Run(New, "--check"); got.Status != 0 || got.Stdout+got.Stderr != "" {
+			t.Errorf("%s: exit status %d, stdout %q, stderr %q", name, got.Status, got.Stdout, got.Stderr)
+		}
 	}
 }
 
