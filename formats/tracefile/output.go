@@ -52,7 +52,11 @@ func CheckOutput(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return &OptionError{Option: "output", Err: fmt.Errorf("expected a file, found the directory %s", path)}
 	}
-	folder := filepath.Dir(path)
+	final, err := linkTarget(path)
+	if err != nil {
+		return format.FileErrorf(path, "creating: %w", err)
+	}
+	folder := filepath.Dir(final)
 	if info, err := os.Stat(folder); err != nil {
 		return format.FileErrorf(path, "creating: directory %s: %w", folder, format.Cause(err))
 	} else if !info.IsDir() {
@@ -61,22 +65,44 @@ func CheckOutput(path string) error {
 	return nil
 }
 
+// linkTarget returns the path that the symbolic link called path points to, through further links, or path itself if it
+// is no link. The target need not exist.
+func linkTarget(path string) (string, error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target, nil
+	}
+	const most = 40 // as Linux
+	for range most {
+		target, err := os.Readlink(path)
+		if err != nil {
+			return path, nil
+		}
+		if !filepath.IsAbs(target) {
+			folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				return "", format.Cause(err)
+			}
+			target = filepath.Join(folder, target)
+		}
+		path = target
+	}
+	return "", fmt.Errorf("more than %d symbolic links", most)
+}
+
 // isStdout reports whether a path names standard output.
 func isStdout(path string) bool {
 	return path == "" || path == "-"
 }
 
 func (o *Output) open(path string) (err error) {
-	o.final = path
 	replaced, err := os.Stat(path)
-	if err == nil {
-		if !replaced.Mode().IsRegular() {
-			o.file, err = os.OpenFile(path, os.O_WRONLY, 0)
-			return err
-		}
-		if o.final, err = filepath.EvalSymlinks(path); err != nil { // replace the target of a link, not the link
-			return err
-		}
+	if err == nil && !replaced.Mode().IsRegular() {
+		o.final = path
+		o.file, err = os.OpenFile(path, os.O_WRONLY, 0)
+		return err
+	}
+	if o.final, err = linkTarget(path); err != nil { // replace the target of a link, not the link
+		return err
 	}
 	folder := filepath.Dir(o.final)
 	for {

@@ -445,11 +445,15 @@ func TestOutputs(t *testing.T) {
 	if link, err := os.Readlink("link.lines"); err != nil || link != "target" {
 		t.Errorf("the link was replaced: %q, %v", link, err)
 	}
+	if link, err := os.Readlink("dangling.lines"); err != nil || link != "nowhere" {
+		t.Errorf("the dangling link was replaced: %q, %v", link, err)
+	}
 	wantContent(t, "target", "lines\n1\n")
+	wantContent(t, "nowhere", "lines\n1\n")
 	want(t, run("", "-o", "old.lines", "old.lines"), 0, "", "") // onto itself
 	wantContent(t, "old.lines", "lines\n1\n")
 	want(t, run("", "x", "--to", "lines", "-o", "/dev/null"), 0, "", "")
-	wantFiles(t, "x", "old.lines", "new.lines", "target", "link.lines", "dangling.lines", "X.SKETCH", "y.lines")
+	wantFiles(t, "x", "old.lines", "new.lines", "target", "link.lines", "dangling.lines", "nowhere", "X.SKETCH", "y.lines")
 
 	info, err := os.Stat("new.lines")
 	if err != nil {

@@ -3,6 +3,10 @@
 package cli
 
 import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
 	"github.com/tracedag/tracedag/formats/tracefile"
 )
 
@@ -78,6 +82,26 @@ func (p *Program) CheckOutput(path string, binary bool) error {
 		return Usagef("not writing binary data to a terminal: name a file with -o, or pipe it on")
 	}
 	return nil
+}
+
+// outputName is the value of a flag that names an output. An empty name is an error, as a script with an unset variable
+// gives it.
+type outputName string
+
+func (o *outputName) Set(name string) error {
+	if name == "" {
+		return errors.New(`expected a file name, or "-" for standard output, found an empty name`)
+	}
+	*o = outputName(name)
+	return nil
+}
+
+func (o *outputName) String() string { return string(*o) }
+func (o *outputName) Type() string   { return "string" }
+
+// OutputVar adds a flag that names an output file to the command. An empty name is an error of usage.
+func OutputVar(flags *pflag.FlagSet, at *string, name, usage string) {
+	flags.Var((*outputName)(at), name, usage)
 }
 
 func isStdout(path string) bool {

@@ -31,7 +31,7 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.rules, "lower", nil,
 		"lower ops by a `pass` such as collectives=ring")
 	CompleteWith(cmd, "lower", append(passes.Names(), collective.Completions()...))
-	cmd.Flags().StringVar(&f.report, "report", "", "JSON `FILE` for counts of lowered ops")
+	OutputVar(cmd.Flags(), &f.report, "report", "JSON `FILE` for counts of lowered ops")
 	manual.Section(cmd, "Lowering")
 	manual.Topic(cmd, manual.Group{
 		Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs", Names: passes.Names(),

@@ -76,7 +76,7 @@ func Main(newCommand func(*Program) *cobra.Command, formats format.List) int {
 // MainOf is [Main] with other arguments, the program's path first.
 func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats format.List) int {
 	p := &Program{
-		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: args, Stdin: os.Stdin, Stdout: processStdout(), Stderr: os.Stderr,
 		Formats: formats, Version: buildVersion(),
 	}
 	p.handleSignals()
