@@ -225,7 +225,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := b.Params().Override(o.Settings); err != nil {
 		return nil, err
 	}
-	err := b.params.resolveVCs(b.network)
+	err := b.params.resolve(b.network)
 	result := &sim.Result{Backend: Backend.Name, Model: b.params.Routing.String(), Params: sim.ValuesOf(b.params)}
 	if err != nil {
 		return result, err

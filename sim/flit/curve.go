@@ -46,7 +46,7 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	if err != nil {
 		return param.Errorf("synthetic", "%v", err)
 	}
-	if err := b.params.resolveVCs(b.network); err != nil {
+	if err := b.params.resolve(b.network); err != nil {
 		return &param.Error{Err: err}
 	}
 	if b.network.Hosts < 2 {

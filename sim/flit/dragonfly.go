@@ -59,43 +59,76 @@ func (r *routing) localPort(at, to uint32) uint32 {
 	return uint32(d.P) + j
 }
 
-// detour selects the intermediate group of a packet by Valiant's algorithm: that of a uniformly random node outside the
-// packet's group. A packet within its group takes the minimal path; so do others if the routing prefers it.
-func (r *routing) detour(n *worker, from uint32, pk *packet) {
+// detour returns a random intermediate group for packets of a host, by Valiant's algorithm: that of a uniformly random
+// node outside the host's group. It returns none for packets within the group, which take the minimal path.
+func (r *routing) detour(n *worker, from, to uint32) uint32 {
 	d := r.dragonfly
-	source := n.edge[from]
-	group := uint32(d.Group(int(source)))
-	if uint32(d.Group(int(n.edge[pk.to]))) == group {
-		return
+	group := uint32(d.Group(int(n.edge[from])))
+	if uint32(d.Group(int(n.edge[to]))) == group {
+		return none
 	}
 	via := n.nics[from].random.Below(uint32(d.Groups - 1))
 	if via >= group {
 		via++
 	}
-	straight, around := source, source // routers whose queues are compared
-	switch n.p.Routing {
-	case Valiant:
-		pk.via = via
-		return
-	case UGALGlobal:
-		straight = uint32(d.Gateway(int(group), d.Group(int(n.edge[pk.to]))))
-		around = uint32(d.Gateway(int(group), int(via)))
-	}
-	minimal := n.queued(r.towards(n, straight, n.edge[pk.to], none))
-	other := n.queued(r.towards(n, around, none, via))
-	if minimal > 2*other+int64(n.p.Threshold) {
-		pk.via = via
+	return via
+}
+
+// choosePaths decides by UGAL between the minimal and the Valiant path, for those packets of a host that are the first
+// of their buffers at the host's router and can request an output in the next cycle. A packet with the minimal path that
+// has to wait is decided again in each cycle, with another random group; one with the Valiant path keeps it.
+//
+// It runs at the end of cycle t, when no queue changes: all decisions of a cycle are based on the same queues.
+func (r *routing) choosePaths(n *worker, host uint32, t uint64) {
+	q := n.hostPorts[host]
+	pt := &n.ports[q]
+	for v := range uint32(n.count[hostPort]) {
+		c := &n.inputs[q*n.vcs+v]
+		if c.first == none {
+			continue
+		}
+		pk := &n.packets[c.first]
+		if pk.decided {
+			continue
+		}
+		if due := max(c.ready, pt.busy); due > t+1 {
+			n.wakeNIC(host, due-1)
+			continue
+		}
+		via := r.detour(n, host, pk.to)
+		switch {
+		case via == none:
+			pk.decided = true
+		case r.prefers(n, pt.router, pk.to, via):
+			pk.decided = true
+			pk.via, pk.stage = via, 0
+			r.routeDragonfly(n, pt.router, pk)
+			n.account(c, t)
+			n.present(c, t)
+			n.schedule(q, pt, t)
+		default:
+			n.wakeNIC(host, t+1)
+		}
 	}
 }
 
-// queued returns the number of flits that wait for a port, in its output buffer and in the buffers behind it, as known
-// to its router.
-func (n *worker) queued(out uint32) int64 {
-	o := &n.ports[out]
-	flits := int64(n.p.OutputBuffer) - int64(o.room)
-	for v := range uint32(n.count[o.kind]) {
-		c := &n.channels[out*n.vcs+v]
-		flits += int64(n.capacity[o.kind] - c.available(n.now, uint64(n.p.Speedup)))
+// prefers reports whether UGAL prefers the path to a host through group via to the minimal path.
+func (r *routing) prefers(n *worker, source, to, via uint32) bool {
+	d := r.dragonfly
+	straight, around := source, source // routers whose queues are compared
+	if n.p.Routing == UGALGlobal {
+		group := d.Group(int(source))
+		straight = uint32(d.Gateway(group, d.Group(int(n.edge[to]))))
+		around = uint32(d.Gateway(group, int(via)))
 	}
-	return flits
+	minimal := n.queued(r.towards(n, straight, n.edge[to], none))
+	other := n.queued(r.towards(n, around, none, via))
+	return minimal > 2*other+r.threshold
+}
+
+// queued returns the queue of a port as known to its router: the flits that were granted the first virtual channel of
+// the port's link, which both paths take, and whose credits have not returned.
+func (n *worker) queued(out uint32) int64 {
+	c := &n.channels[out*n.vcs]
+	return int64(n.capacity[n.ports[out].kind] - c.available(n.now, uint64(n.p.Speedup)))
 }

@@ -32,6 +32,7 @@ type packet struct {
 	out      uint32 // next output port at the current router
 	vc       uint8  // virtual channel of the current buffer; after routing, of the next
 	stage    uint8  // progress in the sequence of virtual channels
+	decided  bool   // UGAL has chosen its path
 	hops     uint16 // number of links between routers
 }
 
@@ -160,7 +161,7 @@ func newUnchecked(t *topology.Network, p *Params) (*worker, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	if err := p.resolveVCs(t); err != nil {
+	if err := p.resolve(t); err != nil {
 		return nil, err
 	}
 	shared := &network{p: p, topology: t, routers: t.Switches, hosts: t.Hosts, freeMess: none, to: never}

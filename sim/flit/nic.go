@@ -52,6 +52,14 @@ func (n *worker) post(op, from, to uint32, bytes, t uint64) {
 
 // runNIC runs a NIC in cycle t.
 func (n *worker) runNIC(h uint32, t uint64) {
+	n.serve(h, t)
+	if n.routing.late {
+		n.routing.choosePaths(n, h, t)
+	}
+}
+
+// serve moves the messages and packets of a NIC in cycle t.
+func (n *worker) serve(h uint32, t uint64) {
 	c := &n.nics[h]
 	if n.traffic != nil && c.generates != never {
 		if c.generates == t {
@@ -198,7 +206,11 @@ func (n *worker) receive(id uint32, t uint64) {
 	pk := &n.packets[id]
 	last := t + uint64(pk.flits) - 1
 	if n.measures(t) {
-		n.counters.receive(pk, t)
+		end := last
+		if n.p.SourceQueue == 0 {
+			end++ // a host without a link consumes the packet for as many cycles as it has flits
+		}
+		n.counters.receive(pk, t, end)
 	}
 	if pk.message != none {
 		m := &n.messages[pk.message]

@@ -12,6 +12,7 @@ package flit
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -62,9 +63,9 @@ type Params struct {
 	InjectionDelay int `json:"injection_delay"` // 1 to 65535; ignored with SourceQueue
 
 	Routing Routing `json:"routing"`
-	// Threshold applies to [UGAL] and [UGALGlobal], in flits: they take the minimal path unless its queue exceeds twice
-	// that of the other path by more than Threshold.
-	Threshold int `json:"ugal_threshold"`
+	// Threshold applies to [UGAL] and [UGALGlobal]: they take the minimal path unless its queue exceeds twice that of
+	// the other path by more than Threshold.
+	Threshold Length `json:"ugal_threshold"`
 
 	Coupling Coupling `json:"coupling"`
 	Seed     int64    `json:"seed"`
@@ -82,6 +83,61 @@ type Coupling struct {
 	Head bool `json:"receive_head"`
 	// Local is the delay in cycles of a message between ranks of one host.
 	Local int `json:"local_cycles"`
+}
+
+// Length is the length of a queue in flits, or in full packets, which then follows the size of packets.
+type Length struct {
+	N       int64
+	Packets bool
+}
+
+// flits returns the length in flits with full packets of the given size.
+func (l Length) flits(packet int) int64 {
+	if l.Packets {
+		return l.N * int64(packet)
+	}
+	return l.N
+}
+
+// String returns the number of flits, or the number of packets with the unit.
+func (l Length) String() string {
+	if l.Packets {
+		return strconv.FormatInt(l.N, 10) + "packets"
+	}
+	return strconv.FormatInt(l.N, 10)
+}
+
+// MarshalJSON returns the number of flits, or a text with the unit for packets.
+func (l Length) MarshalJSON() ([]byte, error) {
+	if l.Packets {
+		return strconv.AppendQuote(nil, l.String()), nil
+	}
+	return strconv.AppendInt(nil, l.N, 10), nil
+}
+
+// UnmarshalJSON parses a number of flits, or a text with a unit.
+func (l *Length) UnmarshalJSON(text []byte) error {
+	if unquoted, err := strconv.Unquote(string(text)); err == nil {
+		return l.parse(unquoted)
+	}
+	return l.parse(string(text))
+}
+
+// parse parses a number of flits such as 24 or 24flits, or of packets such as 3packets.
+func (l *Length) parse(text string) error {
+	number, packets := text, false
+	for _, unit := range []string{"packets", "packet", "flits", "flit"} {
+		if rest, ok := strings.CutSuffix(text, unit); ok {
+			number, packets = strings.TrimSpace(rest), unit[0] == 'p'
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return fmt.Errorf("expected a number of flits such as 24, or of packets such as 3packets, found %q", text)
+	}
+	*l = Length{n, packets}
+	return nil
 }
 
 // Arbiter is the selection policy of an arbiter.
@@ -112,7 +168,8 @@ type Routing uint8
 // Routing algorithms. Minimal is dimension order in meshes and tori, and one of the shortest paths per host in other
 // networks. Adaptive takes, at each router, the shortest path with the most credits. It supports fat trees, and meshes
 // and tori, where it needs one more virtual channel than Minimal. Valiant routes through a random group of a dragonfly.
-// UGAL takes that path only if the queue of the minimal path is longer, according to the source router's own ports
+// UGAL takes that path only if the queue of the minimal path is longer when the packet is the first of its buffer at the
+// source router, according to that router's own ports
 // (UGAL-L of Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4).
 // UGALGlobal knows the queues of all global ports of its group (UGAL-G there), unlike a real router.
 const (
@@ -189,7 +246,7 @@ func Presets() []Preset {
 				InjectionBuffer: 32768, LocalBuffer: 4096, GlobalBuffer: 32768, OutputBuffer: 4096,
 				Pipeline: 200, Speedup: 2, Iterations: 2,
 				InputArbiter: LeastRecentlyServed, OutputArbiter: LeastRecentlyServed, TransitFirst: true,
-				WholeCredits: true, InjectionDelay: 1, Threshold: 3 * 1024,
+				WholeCredits: true, InjectionDelay: 1, Threshold: Length{3, true},
 				Coupling: Coupling{Injected: true, Paced: true, Head: true, Local: 1},
 				Seed:     1,
 			},
@@ -244,7 +301,7 @@ func (p *Params) Check() error {
 		{"iterations", int64(p.Iterations), 1, 8},
 		{"source-queue", int64(p.SourceQueue), 0, maxBuffer},
 		{"injection-delay", int64(p.InjectionDelay), 1, maxCycles},
-		{"ugal-threshold", int64(p.Threshold), math.MinInt32, math.MaxInt32},
+		{"ugal-threshold", p.Threshold.N, math.MinInt32, math.MaxInt32},
 		{"o", int64(p.Coupling.Overhead), 0, int64(dag.MaxTime / 4)},
 		{"local-cycles", int64(p.Coupling.Local), 0, maxCycles},
 	} {

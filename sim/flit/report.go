@@ -57,15 +57,15 @@ func histogramValue(place int) uint64 {
 	return uint64(place&(1<<exactBits-1)|1<<exactBits) << shift
 }
 
-// receive counts a packet whose head is received in cycle t.
-func (c *counters) receive(pk *packet, t uint64) {
+// receive counts a packet whose head is received in cycle t. It is complete in cycle end.
+func (c *counters) receive(pk *packet, t, end uint64) {
 	flits := uint64(pk.flits)
 	behind := flits * (flits - 1) / 2 // sum of the delays of its flits relative to its head
 	c.packets++
 	c.flits += flits
 	c.endToEnd += flits*(t-pk.created) + behind
 	c.network += flits*(t-pk.injected) + behind
-	total := t - pk.created + flits
+	total := end - pk.created
 	c.total += total
 	c.injection += min(pk.left, t) - pk.created
 	c.hops += uint64(pk.hops)

@@ -265,6 +265,9 @@ func (n *worker) grant(input, first, out uint32, t uint64) {
 
 	n.pop(c, t)
 	n.schedule(q, pt, t)
+	if n.routing.late && pt.kind == hostPort {
+		n.wakeNIC(pt.peer-uint32(len(n.ports)), t)
+	}
 	if n.p.OutputBuffer == 0 {
 		n.forward(id, out, t+uint64(n.p.Pipeline))
 		return
@@ -315,6 +318,11 @@ func (n *worker) present(c *inputVC, t uint64) {
 	c.ready, c.out, c.flits = pk.head, pk.out, pk.flits
 	c.channel = pk.out*n.vcs + uint32(pk.vc)
 	c.since, c.cause = max(pk.head, t), stallInput
+}
+
+// redirect updates the request of a buffer after its first packet has another path.
+func (n *worker) redirect(c *inputVC, pk *packet) {
+	c.out, c.channel = pk.out, pk.out*n.vcs+uint32(pk.vc)
 }
 
 // schedule wakes the router when an input port has something to request.

@@ -12,15 +12,21 @@ import (
 // router.
 type routing struct {
 	free bool
+	// late: UGAL chooses the path of a packet at its first router. It takes the minimal path unless the queue of that
+	// exceeds twice the other one by more than threshold.
+	late      bool
+	threshold int64
 
 	dragonfly *topology.DragonflyInfo
 	mesh      *mesh
 	paths     *paths // for all other networks
 }
 
-// resolveVCs sets the virtual channels that are 0 to those that the topology and the routing need to avoid deadlock. It
-// fails if the routing is not for the topology, and if fewer channels are given.
-func (p *Params) resolveVCs(t *topology.Network) error {
+// resolve sets the virtual channels that are 0 to those that the topology and the routing need to avoid deadlock, and
+// converts lengths in packets to flits. It fails if the routing is not for the topology, and if fewer channels are
+// given.
+func (p *Params) resolve(t *topology.Network) error {
+	p.Threshold = Length{N: p.Threshold.flits(p.PacketFlits)}
 	local, global := 1, 1
 	detours := p.Routing == Valiant || p.Routing == UGAL || p.Routing == UGALGlobal
 	switch {
@@ -61,6 +67,8 @@ func newRouting(n *worker, links []uint32) (routing, error) {
 	switch t := n.topology; {
 	case t.Dragonfly != nil:
 		r.dragonfly = t.Dragonfly
+		r.late = n.p.Routing == UGAL || n.p.Routing == UGALGlobal
+		r.threshold = n.p.Threshold.flits(n.p.PacketFlits)
 	case t.Mesh != nil:
 		r.mesh, err = newMesh(n, links)
 		r.free = n.p.Routing == Adaptive
@@ -75,8 +83,8 @@ func newRouting(n *worker, links []uint32) (routing, error) {
 func (r *routing) begin(n *worker, from uint32, pk *packet) {
 	switch {
 	case r.dragonfly != nil:
-		if n.p.Routing != Minimal {
-			r.detour(n, from, pk)
+		if n.p.Routing == Valiant {
+			pk.via = r.detour(n, from, pk.to)
 		}
 	case r.paths != nil && !r.free:
 		pk.via = r.paths.begin(n, from, pk.to)

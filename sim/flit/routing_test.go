@@ -186,7 +186,7 @@ func TestPaths(t *testing.T) {
 		{"dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=1ns", Minimal, [2]int{2, 1}, 2.338},
 		{"dragonfly:p=2,a=4,h=2,latency=1ns", Minimal, [2]int{2, 1}, 2.338},
 		{"dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=1ns", Valiant, [2]int{3, 2}, 3.8},
-		{"dragonfly:p=2,a=4,h=2,latency=1ns", UGAL, [2]int{3, 2}, 2.55},
+		{"dragonfly:p=2,a=4,h=2,latency=1ns", UGAL, [2]int{3, 2}, 3.45}, // full buffers make packets detour
 	} {
 		for _, buffered := range []bool{false, true} {
 			name := fmt.Sprintf("%s %v %v %v", c.topology, c.routing, c.vcs, buffered)

@@ -32,6 +32,8 @@ func TestSkipping(t *testing.T) {
 		{"fattree:k=4,latency=5ns", Adaptive, 3, reference},
 		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", Minimal, 3, reference},
 		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", UGAL, 3, reference},
+		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", UGALGlobal, 3, reference},
+		{"dragonfly:p=2,a=2,h=2,latency=10ns,globallatency=30ns", UGAL, 3, func(p *Params) { p.GlobalVCs = 2 }},
 		{"dragonfly:p=2,a=2,h=2,latency=10ns,globallatency=30ns", Valiant, 3, func(p *Params) { p.GlobalVCs = 2 }},
 	} {
 		for _, load := range []float64{0.3, 0.9} {

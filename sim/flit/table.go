@@ -3,6 +3,7 @@ package flit
 import (
 	"fmt"
 	"io"
+	"math/big"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
@@ -44,7 +45,8 @@ func (p *Params) keys() param.Set {
 		onOff(&p.WholeCredits, "whole-credits", "return all credits of a packet with its first flit").Only(),
 		count(&p.SourceQueue, "source-queue", "NIC queue, in flits; 0: no queue and no link to the router").Only(),
 		count(&p.InjectionDelay, "injection-delay", "cycles to the router's buffer without a source queue").Only(),
-		count(&p.Threshold, "ugal-threshold", "UGAL's bias to the minimal path, in flits of queue length").Only(),
+		param.New((*length)(&p.Threshold), "ugal-threshold", "UGAL's bias to the minimal path in queue length: a "+
+			"number of flits, or of full packets as in 3packets").Placeholder("n").Sweep().Only(),
 		onOff(&p.Coupling.Injected, "send-injected", "end a send when its last packet enters the NIC").Only(),
 		onOff(&p.Coupling.Paced, "send-paced", "end a send no earlier than one cycle per flit; needs send-injected").
 			Only(),
@@ -56,6 +58,33 @@ func (p *Params) keys() param.Set {
 // count declares a number that sweeps can vary. Params.Check checks its range, which depends on other parameters.
 func count(at *int, name, help string) param.Param {
 	return param.Int(at, name, help).Sweep()
+}
+
+// length is a Length as the value of a parameter. Sweeps vary it in flits.
+type length Length
+
+func (l *length) Type() string   { return "length" }
+func (l *length) String() string { return Length(*l).String() }
+
+func (l *length) Set(text string) error {
+	return (*Length)(l).parse(text)
+}
+
+func (l *length) Parse(text string) (*big.Rat, error) {
+	var v Length
+	if err := v.parse(text); err != nil {
+		return nil, err
+	}
+	if v.Packets {
+		return nil, fmt.Errorf("expected a number of flits, found %q", text)
+	}
+	return new(big.Rat).SetInt64(v.N), nil
+}
+
+func (l *length) SetNumber(x *big.Rat) error {
+	n, err := param.Rounded(x)
+	*l = length{N: n}
+	return err
 }
 
 // onOff declares a switch with the values on and off.

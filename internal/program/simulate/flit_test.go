@@ -89,7 +89,7 @@ func TestFlitPresets(t *testing.T) {
 	// 8 flits: the head takes a cycle on the link, one for the router and one on the next link.
 	d := flitRun(t, messagesGOAL(t, "128", [2]int{0, 1}))
 	if !d.Complete || d.Model != "minimal" || d.Makespan != 10_000 || d.Stats.Cycles != 10 || d.Stats.Flits != 8 ||
-		d.Stats.FlitLatency != 6.5 || d.Stats.Network != 6.5 {
+		d.Stats.FlitLatency != 6.5 || d.Stats.Network != 6.5 || d.Stats.Packet.Mean != 10 {
 		t.Errorf("vef-switch: got %+v", d)
 	}
 	// One packet of 1024 flits to the same router: 1 + 200 + 1024 cycles, of which the receive waits for the first flit only.
@@ -113,7 +113,7 @@ func TestFlitFlags(t *testing.T) {
 	}
 	want := preset.Params
 	want.Cycle, want.Routing, want.Seed, want.Coupling.Overhead = 1000, flit.UGAL, 7, 2_000_000
-	want.Pipeline, want.InputArbiter, want.TransitFirst, want.Threshold = 3, flit.RoundRobin, false, -4
+	want.Pipeline, want.InputArbiter, want.TransitFirst, want.Threshold = 3, flit.RoundRobin, false, flit.Length{N: -4}
 	d := flitRun(t, "--preset", "graph500-dragonfly", "--routing", "ugal", "--seed", "7", "--o", "2us", "--set",
 		"cycle=1ns,pipeline=3", "--set", "input-arbiter=rr,transit-first=off,ugal-threshold=-4", trace)
 	if !reflect.DeepEqual(d.Params, want) {
