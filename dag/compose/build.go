@@ -314,8 +314,8 @@ func (b *builder) join(s dag.Source) (dag.Source, error) {
 		return nil, err
 	}
 	if b.apart && h.Nodes != nil {
-		b.env.info("%s: jobs keep separate ranks on shared nodes, because the trace has collectives or jobs with several "+
-			"ranks per node: set one-rank-per-node to join them", b.Name())
+		b.env.info("%s: jobs keep separate ranks on shared nodes, because the trace has collectives or jobs with "+
+			"several ranks per node: set one-rank-per-node to join them", b.Name())
 	}
 	if !b.joins || h.Nodes == nil {
 		return s, nil

@@ -115,7 +115,7 @@ func merge(ctx context.Context, jobs []Job, ranks int, to []int32) (*dag.Trace, 
 		if err := n.add(ctx, merged, &jobs[i]); err != nil {
 			return nil, fmt.Errorf("job %s: %w", jobs[i].Name, err)
 		}
-		if p := jobs[i].Trace.Provenance; len(p) > 0 && !seen[&p[0]] { // traces made from one trace share its provenance
+		if p := jobs[i].Trace.Provenance; len(p) > 0 && !seen[&p[0]] { // copies of a trace share its provenance
 			merged.Provenance = append(merged.Provenance, p...)
 			seen[&p[0]] = true
 		}

@@ -18,7 +18,7 @@ type Policy uint8
 // and OwnNodes skip full nodes.
 const (
 	Packed     Policy = iota // the lowest node with a free slot
-	RoundRobin               // ranks: one per node in ascending order, repeatedly; whole nodes: one node per job, round robin
+	RoundRobin               // ranks: one per node, in ascending order; whole nodes: one per job
 	Strided                  // nodes 0, N, 2N ..., then 1, N+1 ..., each until it is full
 	Random                   // any free slot, all equally likely
 	OwnNodes                 // nodes of the job's trace, after those of previous jobs with this policy

@@ -101,7 +101,8 @@ func (p *Params) rootDegree(value int64) RootDegree {
 	return RootDegree{value, mu, sigma, math.Exp(mu), math.Exp(mu + sigma*sigma/2)}
 }
 
-// rootDegreeDistribution returns the mean and the standard deviation of the logarithm of the root's degree: eq. 18 and 19.
+// rootDegreeDistribution returns the mean and the standard deviation of the logarithm of the root's degree: eq. 18
+// and 19.
 func rootDegreeDistribution(scale int) (mu, sigma float64) {
 	s := float64(scale)
 	return s*math.Log(0.3604) + 1.0661704*s, 0.079313065 * s

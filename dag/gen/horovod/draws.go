@@ -42,8 +42,8 @@ func (d *draws) announcement(l *Layer) int64 {
 	return max(1, int64(math.Round(mean)))
 }
 
-// timeDistribution is a distribution of times: normal with the given mean and deviation, drawn again until positive, and rounded
-// to a multiple of step, itself a multiple of tick, the resolution of the clock. All are in picoseconds.
+// timeDistribution is a distribution of times: normal with the given mean and deviation, drawn again until positive,
+// and rounded to a multiple of step, itself a multiple of tick, the resolution of the clock. All are in picoseconds.
 type timeDistribution struct {
 	mean, deviation float64
 	step, tick      float64

@@ -73,7 +73,8 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 	var ranks []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
 		if b.First < 0 || b.Last > s.p.Workers || b.First > b.Last {
-			return nil, fmt.Errorf("horovod: no batch of ranks %d to %d in a trace of %d ranks", b.First, b.Last-1, s.p.Workers)
+			return nil, fmt.Errorf("horovod: no batch of ranks %d to %d in a trace of %d ranks",
+				b.First, b.Last-1, s.p.Workers)
 		}
 		n := b.Last - b.First
 		for len(ranks) < n {

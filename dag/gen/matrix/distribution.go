@@ -85,8 +85,8 @@ func Families() []string {
 }
 
 // ParseDistribution parses a distribution such as "weibull:alpha=4.7,lambda=4100,min=1,max=1e6,round=25" or
-// "multimodal:mode=40/-1/60/10000,mode=1/4/1000,background=0.05,min=1,max=1e5,round=25". A mode is location, skew, scale
-// and draws (default 10000).
+// "multimodal:mode=40/-1/60/10000,mode=1/4/1000,background=0.05,min=1,max=1e5,round=25". A mode is location, skew,
+// scale and draws (default 10000).
 func ParseDistribution(text string) (*Distribution, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	l := &Distribution{Family: name, Min: math.Inf(-1), Max: math.Inf(1)}

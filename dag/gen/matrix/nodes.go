@@ -122,7 +122,8 @@ func (l *Recipe) check() error {
 	case len(l.P) > 0 && l.Share > 0:
 		return fmt.Errorf("expected one of p and share")
 	case len(l.P) > 0 && len(l.P) != len(l.List):
-		return fmt.Errorf("expected %d values of p, one for each of the list of %s, found %d", len(l.List), l.Kind, len(l.P))
+		return fmt.Errorf("expected %d values of p, one for each of the list of %s, found %d",
+			len(l.List), l.Kind, len(l.P))
 	case total > 1+1e-9:
 		return fmt.Errorf("the sum of p is %v, expected at most 1", total)
 	}

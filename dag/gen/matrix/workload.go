@@ -161,8 +161,9 @@ func (w *workload) values(v *Values, q Quantity) (*drawn, error) {
 				Expected: "a distribution with enough values in range: " + err.Error()}
 		}
 		if i := slices.IndexFunc(pmf.Values, func(value float64) bool { return !q.has(value) }); i >= 0 {
-			return nil, &openloop.ParamError{Param: q.String() + "-dist", Found: fmt.Sprintf("a distribution that gives %v",
-				pmf.Values[i]), Expected: q.expected() + ": set min, max and round"}
+			return nil, &openloop.ParamError{Param: q.String() + "-dist",
+				Found: fmt.Sprintf("a distribution that gives %v",
+					pmf.Values[i]), Expected: q.expected() + ": set min, max and round"}
 		}
 	}
 	if pmf != nil {

@@ -190,7 +190,8 @@ func (in *instances) chooseTags(ranks []census) error {
 	for rank := range ranks {
 		lowest := ranks[rank].lowest
 		if least := math.MinInt64 + lanes*in.count; lowest < least {
-			return fmt.Errorf("rank %d: tag %d, expected %d or more, because tags below are needed for %d collectives", rank,
+			return fmt.Errorf("rank %d: tag %d, expected %d or more, because tags below are needed for %d collectives",
+				rank,
 				lowest, least, in.count)
 		}
 		in.firstTag = min(in.firstTag, lowest-1)

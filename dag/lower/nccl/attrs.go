@@ -75,7 +75,8 @@ func (c *call) setChannels(a *attr.NCCLCall) error {
 	if c.protocol == simple {
 		if a.ChunkSteps < 1 || a.SliceSteps < 1 || a.SliceSteps > a.ChunkSteps || a.ChunkSteps > 1<<20 ||
 			a.StepSize < 0 || a.StepSize > maxElements {
-			return fmt.Errorf("NCCL chunks of %d steps and slices of %d, of %d bytes per step, are out of range", a.ChunkSteps,
+			return fmt.Errorf("NCCL chunks of %d steps and slices of %d, of %d bytes per step, are out of range",
+				a.ChunkSteps,
 				a.SliceSteps, a.StepSize)
 		}
 		c.slices = a.ChunkSteps / a.SliceSteps

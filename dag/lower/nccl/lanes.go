@@ -51,7 +51,8 @@ func (l *lowering) addMessage(rank int32, r *dag.Rank, i int, c *call, found map
 	if step := c.step(); step > 0 {
 		count := (max(h.bytes, 0) + step - 1) / step
 		if count > maxMessages {
-			return fmt.Errorf("%v of %d bytes in messages of %d bytes, expected at most %d messages", r.Kind[i], h.bytes, step,
+			return fmt.Errorf("%v of %d bytes in messages of %d bytes, expected at most %d messages",
+				r.Kind[i], h.bytes, step,
 				maxMessages)
 		}
 		h.count = int32(count)

@@ -69,7 +69,8 @@ func ReadGrouping(path string, ranks int) ([]int, error) {
 	switch {
 	case g.Nodes != nil && g.PerNode != nil:
 		if *g.Nodes < 1 || *g.PerNode < 1 || *g.Nodes > ranks || *g.PerNode > ranks {
-			return nil, fmt.Errorf("%s: %d nodes of %d GPUs each, expected %d GPUs in total as in the trace", path, *g.Nodes,
+			return nil, fmt.Errorf("%s: %d nodes of %d GPUs each, expected %d GPUs in total as in the trace",
+				path, *g.Nodes,
 				*g.PerNode, ranks)
 		}
 		return slices.Repeat([]int{*g.PerNode}, *g.Nodes), nil

@@ -64,7 +64,7 @@ func TestHostile(t *testing.T) {
 		{io(dag.Op{Subkind: dag.Load}), "directdrive", `subkind "load"`},
 		{io(lastStream), "directdrive", ""},
 		{io(lastStream), "directdrive:order=timed", "no stream is left"},
-		{sends, "directdrive:compat", "rank 0 has dependencies or ops other than storage accesses"},
+		{sends, "directdrive:compat", "rank 0 has dependencies or ops besides storage accesses"},
 		{sends, "directdrive", "rank 0: op 1: send with rank 1, expected 0..0"},
 		{badComm.Trace(), "directdrive", "op 1 is of communicator 1, expected 0..0"},
 		{badAttrs, "directdrive", "attributes of the trace"},

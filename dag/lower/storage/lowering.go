@@ -53,7 +53,7 @@ func newLowering(t *dag.Trace, c *Choice, units []unit) (*lowering, error) {
 func checkPlain(t *dag.Trace) error {
 	for rank := range t.Ranks {
 		if !isPlain(&t.Ranks[rank]) {
-			return fmt.Errorf("rank %d has dependencies or ops other than storage accesses, which compat does not support",
+			return fmt.Errorf("rank %d has dependencies or ops besides storage accesses, which compat does not support",
 				rank)
 		}
 	}
