@@ -1,5 +1,5 @@
-// Package tracedag runs the programs of the suite with formats, generators and backends from outside this module. A
-// program that registers its own calls [Main]:
+// Package tracedag runs the programs of the suite with additional formats, generators and backends. A program that
+// registers its own calls [Main]:
 //
 //	func main() {
 //		os.Exit(tracedag.Main(os.Args, tracedag.Extensions{Formats: []format.Format{myFormat}}))
@@ -31,7 +31,7 @@ import (
 	"github.com/tracedag/tracedag/sim/backends"
 )
 
-// Extensions are formats, generators and backends that a program adds to those of this module. Names must be new.
+// Extensions are formats, generators and backends that a program adds to those of this module. Their names must be new.
 type Extensions struct {
 	Formats    []format.Format // are probed before those of this module
 	Generators []*generator.Generator
@@ -53,9 +53,9 @@ var programs = []struct {
 	}},
 }
 
-// Main runs the program that the arguments name, with extensions, and returns its exit status: 0 for success, 1 for bad
-// input, 2 for bad usage, 3 for losses that --strict refuses. The name is that of the executable file (args[0], as a
-// link has it) or else the first argument: "mytools simulate x.parquet".
+// Main runs a program with extensions and returns its exit status: 0 for success, 1 for an invalid input, 2 for invalid
+// usage, 3 for a loss with --strict. The name of the program is that of the executable file or link (args[0]), or else
+// the first argument: "mytools simulate x.parquet".
 func Main(args []string, e Extensions) int {
 	if err := e.check(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(args[0]), err)
@@ -78,12 +78,12 @@ func Main(args []string, e Extensions) int {
 	return cli.ExitUsage
 }
 
-// check returns an error if an extension has no name or the name of another one.
+// check returns an error if an extension has no name, or the name of another.
 func (e *Extensions) check() error {
 	seen := make(map[string]bool)
 	claim := func(kind, name string) error {
 		if name == "" || seen[kind+" "+name] {
-			return fmt.Errorf("the %s %q has no name of its own", kind, name)
+			return fmt.Errorf("the name of the %s %q is empty or in use", kind, name)
 		}
 		seen[kind+" "+name] = true
 		return nil

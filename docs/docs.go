@@ -1,4 +1,4 @@
-// Package docs embeds the reference pages, which the programs print as help and as man pages.
+// Package docs embeds the reference pages. The programs print them as help and as man pages.
 package docs
 
 import (
@@ -11,7 +11,7 @@ import (
 //go:embed reference
 var files embed.FS
 
-// shared are the pages of names that have no page of their own.
+// shared maps names without an own page to the page that describes them.
 var shared = map[string]string{
 	"formats/blkparse":      "formats/blocktraces",
 	"formats/blktracer":     "formats/blocktraces",
@@ -25,8 +25,8 @@ var shared = map[string]string{
 	"formats/workloadgraph": "formats/stg",
 }
 
-// Page returns the text of a reference page in Markdown: that of a name such as "backends/packet" or "topologies". It
-// returns "" if there is none.
+// Page returns the Markdown of the reference page with a name such as "backends/packet" or "topologies", "" if there is
+// none.
 func Page(name string) string {
 	for _, name := range []string{name, shared[name]} {
 		if text, err := files.ReadFile("reference/" + name + ".md"); err == nil && name != "" {
@@ -36,7 +36,7 @@ func Page(name string) string {
 	return ""
 }
 
-// General returns the names of the pages that belong to no format, generator or backend.
+// General returns the names of the pages about other topics than a format, generator or backend.
 func General() (names []string) {
 	entries, _ := fs.ReadDir(files, "reference") // embedded: always readable
 	for _, e := range entries {

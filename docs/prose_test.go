@@ -140,7 +140,7 @@ func sentences(paragraph string) []string {
 	return append(all, strings.TrimSpace(paragraph[begin:]))
 }
 
-// At most one sentence in a hundred begins with Of, What or Where, which announce a subject that comes late.
+// TestSentencesBeginWithTheirSubject checks that at most one sentence in a hundred begins with Of, What or Where.
 func TestSentencesBeginWithTheirSubject(t *testing.T) {
 	check := func(kind string, paragraphs map[string][]string) {
 		total := 0
@@ -178,7 +178,7 @@ func TestSentencesBeginWithTheirSubject(t *testing.T) {
 
 var longLink = regexp.MustCompile(`\]\([^)]*\)|https?://\S+`)
 
-// Lines of prose have at most 100 columns, not counting the targets of links.
+// TestColumns checks that lines of prose have at most 100 columns, not counting the targets of links.
 func TestColumns(t *testing.T) {
 	for _, path := range files(t, ".md") {
 		for _, l := range markdownProse(read(t, path)) {
@@ -230,7 +230,7 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// The README is short and begins with the commands that need no installation.
+// TestReadme checks that the README is short and begins with the commands that need no installation.
 func TestReadme(t *testing.T) {
 	text := read(t, filepath.Join(repository, "README.md"))
 	if n := strings.Count(text, "\n"); n > 100 {
@@ -244,7 +244,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// Relative links lead to files, and to headings in them.
+// TestLinks checks that relative links refer to existing files and headings.
 func TestLinks(t *testing.T) {
 	for _, path := range files(t, ".md") {
 		text := read(t, path)

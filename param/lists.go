@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// OneOf declares one of several values by name. Case, - and _ in the name do not matter.
+// OneOf declares a parameter that is one of several named values. Names match regardless of case, "-" and "_".
 func OneOf[T fmt.Stringer](at *T, name, help string, values ...T) Param {
 	c := &oneOf[T]{at: at, values: values}
 	for _, v := range values {
@@ -40,7 +40,7 @@ func (c *oneOf[T]) Set(text string) error {
 	return errors.New("expected one of " + strings.Join(c.names, ", "))
 }
 
-// Dims declares numbers of 0 or more, one per dimension, such as 4x4x2.
+// Dims declares integers of at least 0, one per dimension, such as 4x4x2.
 func Dims[T ~int | ~int64](at *[]T, name, help string) Param {
 	d := &dims[T]{at}
 	return define(d, name, help, d.String())
@@ -71,7 +71,7 @@ func (d *dims[T]) Set(text string) error {
 	return nil
 }
 
-// Bandwidth declares the finite bandwidth of a memory or link, kept as whole bytes per second; 0 is none.
+// Bandwidth declares the finite bandwidth of a memory or link, kept as whole bytes per second; 0 is no bandwidth given.
 func Bandwidth(at *int64, name, help string) Param {
 	text := func(n int64) string { return unlessZero(n == 0, units.FormatSize(n)+"/s") }
 	return define(wholeNumber(at, "rate", units.ParseBandwidth, text), name, help, text(*at))

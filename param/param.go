@@ -1,6 +1,6 @@
-// Package param declares tunables: each option of a format, pass, generator or backend is described once, in its
-// owner's folder, by name, unit, help, default and range. Flags, --set keys, sweep axes, JSON parameters, --list tables
-// and the option tables of the documentation all come from that description.
+// Package param declares the parameters of formats, passes, generators and backends. The owner describes each parameter
+// once: name, unit, help, default and range. Flags, --set keys, sweep axes, JSON parameters, --list tables and the
+// option tables of the documentation come from that description.
 //
 // An owner keeps its configuration in a struct and returns the table that describes it:
 //
@@ -11,8 +11,8 @@
 //		}
 //	}
 //
-// The values of the struct when the table is made are the defaults. [Set.Apply] sets values in the order of the table:
-// a parameter that changes the defaults of others, such as a preset, precedes them.
+// The values of the struct at the call of Params are the defaults. [Set.Apply] sets values in the order of the table: a
+// parameter that changes the defaults of others, such as a preset, precedes them.
 package param
 
 import (
@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// Value is the value behind a parameter. Set parses and checks a text; String returns the value as Set reads it.
+// Value is the value of a parameter. Set parses and checks a text; String returns the value in a form that Set reads.
 type Value interface {
 	Set(text string) error
 	String() string
@@ -37,12 +37,12 @@ type Number interface {
 	SetNumber(n *big.Rat) error // rounds half away from zero where the value is a whole number
 }
 
-// Param describes one tunable. The constructors of this package return it; its methods return changed copies.
+// Param describes one parameter. The constructors of this package return it; its methods return changed copies.
 type Param struct {
 	Name    string   // of the flag or --set key, such as "control-queue"
 	Help    string   // noun phrase without the default
 	Arg     string   // placeholder of the value in help; "" for the value's type
-	Initial string   // the default as printed; "" if there is none to print
+	Initial string   // default as printed; "" to print none
 	Choices []string // allowed values, for completion and messages
 	Shown   []string // further values to offer in completion, such as "strided:"
 	Aliases []string // further names of the flag, hidden
@@ -55,19 +55,18 @@ type Param struct {
 	Key      bool   // set by NAME=VALUE in the text of another flag, such as --set, and not by a flag of its own
 	Hide     bool   // accepted, but not listed in help
 	Repeated bool   // may be given several times
-	Bare     string // value of the flag without a value; "" if it needs one
+	Bare     string // value of the flag if none is given; "" if the flag requires a value
 
 	Value Value
 }
 
-// Set is the table of an owner's parameters.
+// Set is an owner's table of parameters.
 type Set []Param
 
-// Default returns the parameter with a text that describes its default, for a default that depends on other
-// parameters.
+// Default returns the parameter with a description of its default, for a default that depends on other parameters.
 func (p Param) Default(text string) Param { p.Initial = text; return p }
 
-// Sweep returns the parameter as one that sweeps can vary. Its value must be a [Number].
+// Sweep returns the parameter as one that sweeps can vary. It panics if the value is not a [Number].
 func (p Param) Sweep() Param {
 	if _, ok := p.Value.(Number); !ok {
 		panic("param: " + p.Name + " cannot be swept")
@@ -82,7 +81,7 @@ func (p Param) Only() Param { p.Key = true; return p }
 // Hidden returns the parameter as one that help does not list.
 func (p Param) Hidden() Param { p.Hide = true; return p }
 
-// Placeholder returns the parameter with another placeholder of its value in help.
+// Placeholder returns the parameter with another placeholder for its value in help.
 func (p Param) Placeholder(text string) Param { p.Arg = text; return p }
 
 // Alias returns the parameter with further names of its flag, which help and completion do not list.
@@ -106,8 +105,8 @@ func (p Param) Offer(values ...string) Param {
 	return p
 }
 
-// Check returns the parameter with one more check, which follows each successful Set and returns an error about the
-// value.
+// Check returns the parameter with an additional check, which runs after each successful Set and returns an error about
+// the value.
 func (p Param) Check(check func() error) Param {
 	if n, ok := p.Value.(interface{ then(func() error) }); ok {
 		n.then(check)
@@ -117,7 +116,7 @@ func (p Param) Check(check func() error) Param {
 	return p
 }
 
-// checked is a Value with one more check.
+// checked is a Value with an additional check.
 type checked struct {
 	Value
 	check func() error
@@ -136,7 +135,7 @@ func (p Param) Expect(values string) Param {
 	return p
 }
 
-// expecting is a Value with a description of what it accepts.
+// expecting is a Value with a description of the values that it accepts.
 type expecting struct {
 	Value
 	values string
@@ -149,7 +148,7 @@ func (e *expecting) Set(text string) error {
 	return nil
 }
 
-// checks follow each change of a number.
+// checks run after each change of a number.
 type checks []func() error
 
 func (c *checks) then(check func() error) { *c = append(*c, check) }
@@ -171,7 +170,7 @@ func (p *Param) ArgName() string {
 	return p.Value.Type()
 }
 
-// Find returns the parameter of a name or alias, nil if there is none.
+// Find returns the parameter with a name or alias, or nil.
 func (s Set) Find(name string) *Param {
 	for i := range s {
 		if s[i].Name == name || slices.Contains(s[i].Aliases, name) {
@@ -199,7 +198,7 @@ func (s Set) AsKeys(heading string) Set {
 	return s
 }
 
-// Names returns the names, in the order of the table.
+// Names returns the names in the order of the table.
 func (s Set) Names() []string {
 	names := make([]string, len(s))
 	for i := range s {
@@ -210,8 +209,8 @@ func (s Set) Names() []string {
 
 // Error is the error of a parameter's value.
 type Error struct {
-	Name  string // "" if no single parameter is at fault
-	Text  string // the value as it was given; "" if Err contains it
+	Name  string // "" if the error concerns several parameters
+	Text  string // the invalid text; "" if Err contains it
 	Err   error
 	Needs bool // Err names a missing parameter: it reads as a sentence after the name
 }
@@ -230,7 +229,7 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an [Error] about the parameter of a name, for checks that involve several parameters.
+// Errorf returns an [Error] about the named parameter, for checks that involve several parameters.
 func Errorf(name, format string, args ...any) error {
 	return &Error{Name: name, Err: fmt.Errorf(format, args...)}
 }
@@ -240,12 +239,12 @@ func Needs(name, other string) error {
 	return &Error{Name: name, Err: errors.New("needs " + other), Needs: true}
 }
 
-// Exclude returns an [Error] about two parameters that exclude each other.
+// Exclude returns an [Error] about two mutually exclusive parameters.
 func Exclude(name, other string) error {
 	return &Error{Err: fmt.Errorf("--%s and --%s exclude each other", name, other)}
 }
 
-// Texts are values by the name of their parameter, each as often as it was given.
+// Texts are the texts of parameters by name, one per occurrence on the command line.
 type Texts map[string][]string
 
 // Apply sets the parameters that have texts, in the order of the table. The error is an [*Error]. Names that the table
@@ -293,8 +292,8 @@ func (s Set) Assign(text string) error {
 	return s.SetKey(name, value)
 }
 
-// SetKey sets the key of a name, or former name, to a text. The error names the key, and for an unknown one lists all
-// and suggests the nearest.
+// SetKey sets the key with a name or alias to a text. The error names the key. For an unknown key it lists all keys and
+// suggests the nearest.
 func (s Set) SetKey(name, text string) error {
 	p := s.Find(name)
 	if p == nil || !p.Key {
@@ -321,13 +320,13 @@ func (s Set) AssignAll(texts string) error {
 	return nil
 }
 
-// Setting gives a parameter a number, at a point of a sweep.
+// Setting is the number of a parameter at a point of a sweep.
 type Setting struct {
 	Name   string
 	Number *big.Rat // in the parameter's base unit
 }
 
-// Override sets parameters to the numbers of a sweep's point, in the order of the table.
+// Override sets parameters to the numbers of a sweep point, in the order of the table.
 func (s Set) Override(settings []Setting) error {
 	for _, setting := range settings {
 		if p := s.Find(setting.Name); p == nil || !p.Sweeps {
@@ -358,10 +357,10 @@ func (s Set) Swept() (names []string) {
 	return names
 }
 
-// errRange is the reason for numbers outside an int64.
+// errRange is the error of a number outside the range of its type.
 var errRange = errors.New("the number is too large")
 
-// Rounded returns the whole number nearest to n, half away from zero.
+// Rounded returns n rounded to the nearest integer, half away from zero. It returns an error if that exceeds an int64.
 func Rounded(n *big.Rat) (int64, error) {
 	half := big.NewRat(1, 2)
 	if n.Sign() < 0 {

@@ -1,4 +1,4 @@
-// This file matches names as users spell them.
+// This file matches the spellings of names.
 
 package param
 
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Synonym is a choice and further names that users know it by. Completion does not offer them.
+// Synonym is a choice and its further names. Completion does not offer them.
 type Synonym struct {
 	Choice string
 	Names  []string
@@ -87,7 +87,7 @@ func Suggest(name string, candidates []string) string {
 // Nearest returns the candidate with the smallest edit distance to the name, the first of equals. It returns "" if the
 // distance of all of them exceeds a third of the name's length.
 func Nearest(name string, candidates []string) string {
-	if len(name) > 64 { // no name that anyone mistyped
+	if len(name) > 64 { // not a misspelled name
 		return ""
 	}
 	best, least := "", max(1, (len(name)+1)/3)+1
@@ -105,8 +105,8 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// editDistance returns the number of inserted, deleted, replaced and swapped neighbouring bytes that turn a into b
-// (optimal string alignment).
+// editDistance returns the optimal string alignment distance: the number of insertions, deletions, replacements and
+// swaps of adjacent bytes that turn a into b.
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -1,4 +1,4 @@
-// This file describes parameters for people, in help and in documentation.
+// This file formats parameters for help and documentation.
 
 package param
 
@@ -26,7 +26,7 @@ func (s Set) Under(heading string, names ...string) Set {
 // Section is the parameters of a table below one heading.
 type Section struct {
 	Heading string // "" for flags without a heading
-	Keys    bool   // --set and --sweep set the parameters, and no flags of their own
+	Keys    bool   // --set and --sweep set the parameters; they have no flags of their own
 	Params  []*Param
 }
 
@@ -56,7 +56,7 @@ func (s Set) Sections() (sections []*Section) {
 	return sections
 }
 
-// keysHeading returns the heading of keys that have no other.
+// keysHeading returns the default heading of keys.
 func keysHeading(s Set) string {
 	if s.Find("set") != nil {
 		return "Keys of --set"
@@ -64,7 +64,7 @@ func keysHeading(s Set) string {
 	return "Parameters of --sweep"
 }
 
-// Placeholder returns a name of a value's kind in the form of help, such as "SIZE"; "" for a switch.
+// Placeholder returns the placeholder that help prints for a type of value, such as "SIZE"; "" for a switch.
 func Placeholder(kind string) string {
 	switch kind {
 	case "bool", "":
@@ -82,7 +82,7 @@ func Placeholder(kind string) string {
 	return strings.ToUpper(kind)
 }
 
-// Signature returns the parameter as users write it, such as "--queue SIZE" or, for a key of --set, "window=N".
+// Signature returns the syntax of the parameter, such as "--queue SIZE" or, for a key of --set, "window=N".
 func (p *Param) Signature() string {
 	value := Placeholder(p.ArgName())
 	switch {
@@ -98,8 +98,7 @@ func (p *Param) Signature() string {
 	return "--" + p.Name + " " + value
 }
 
-// Usage returns the help text with the choices, unless the text or the placeholder names them. It does not have the
-// default.
+// Usage returns the help text without the default. It lists the choices unless the text or the placeholder names them.
 func (p *Param) Usage() string {
 	if len(p.Choices) > 0 && !strings.Contains(p.Arg, "|") && !strings.Contains(p.Help, p.Choices[0]) {
 		return p.Help + ": " + strings.Join(p.Choices, ", ")

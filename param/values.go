@@ -14,10 +14,10 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// New declares a parameter whose owner implements the value. Its present text is the default.
+// New declares a parameter with the owner's own type of value. Its current text is the default.
 func New(v Value, name, help string) Param { return define(v, name, help, v.String()) }
 
-// define returns the parameter of a value with a default to print, "" for none.
+// define returns the parameter with a value and a default to print, "" for none.
 func define(v Value, name, help, initial string) Param {
 	return Param{Name: name, Help: help, Initial: initial, Value: v}
 }
@@ -92,7 +92,7 @@ type rangeError struct{ text string }
 
 func (e *rangeError) Error() string { return e.text }
 
-// Range returns the parameter with a range of allowed values in its base unit: a number, bytes, picoseconds.
+// Range returns the parameter with a range of allowed values in its base unit: 1, bytes or picoseconds.
 func (p Param) Range(least, most int64) Param {
 	text := fmt.Sprintf("%d to %d", least, most)
 	if most == math.MaxInt64 {
@@ -124,7 +124,7 @@ func wholeNumber[T ~int | ~int32 | ~int64](at *T, kind string,
 	}
 }
 
-// unlessZero returns a text, but "" for a zero value, which is no default to print.
+// unlessZero returns a text, or "" for a zero value, which help does not print as a default.
 func unlessZero(zero bool, text string) string {
 	if zero {
 		return ""
@@ -132,10 +132,10 @@ func unlessZero(zero bool, text string) string {
 	return text
 }
 
-// Time declares a length of time such as 3.7us, kept in picoseconds. A number without a unit is an error.
+// Time declares a duration such as 3.7us, kept in picoseconds. A number without a unit is an error.
 func Time(at *dag.Time, name, help string) Param { return TimeIn(at, 0, name, help) }
 
-// TimeIn declares a length of time. A number without a unit is in units of bare.
+// TimeIn declares a duration. A number without a unit is in units of bare.
 func TimeIn(at *dag.Time, bare dag.Time, name, help string) Param {
 	parse := func(s string) (dag.Time, error) { return units.ParseTime(s, bare) }
 	v := wholeNumber(at, "time", parse, dag.Time.String)
@@ -291,8 +291,8 @@ func Float(at *float64, name, help string) Param {
 	return define(v, name, help, unlessZero(*at == 0, format(*at)))
 }
 
-// Custom declares a number with its own notation: parse reads it into an exact number, set takes that, and text returns
-// the present value.
+// Custom declares a number with its own notation. parse converts a text to an exact number, set stores it, and text
+// returns the current value.
 func Custom(kind, name, help string, parse func(string) (*big.Rat, error), set func(*big.Rat) error,
 	text func() string) Param {
 	return define(&custom{kind: kind, parse: parse, set: set, text: text}, name, help, "")
@@ -346,7 +346,7 @@ func (b *boolean) Set(text string) (err error) {
 	return nil
 }
 
-// Bool declares a switch: a flag without a value turns it on; on, off, true and false set it.
+// Bool declares a switch: a flag without a value turns it on; "on", "off", "true" and "false" set it.
 func Bool(at *bool, name, help string) Param {
 	p := define(&boolean{at}, name, help, unlessZero(!*at, "on"))
 	p.Bare = "true"
@@ -388,7 +388,7 @@ func (c *choice) Set(text string) error {
 	return nil
 }
 
-// list returns names such as "a, b or c".
+// list joins names: "a, b or c".
 func list(names []string) string {
 	if n := len(names); n > 1 {
 		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
@@ -403,7 +403,7 @@ func Choice(at *string, name, help string, choices ...string) Param {
 	return p
 }
 
-// Textual is a value that parses and formats itself.
+// Textual is a value with its own text form.
 type Textual interface {
 	encoding.TextUnmarshaler
 	encoding.TextMarshaler
@@ -426,7 +426,7 @@ func (t *textual) String() string {
 
 func (t *textual) Set(text string) error { return t.at.UnmarshalText([]byte(text)) }
 
-// Enum declares a value that parses itself, one of the named choices.
+// Enum declares one of the named choices, a value with its own text form.
 func Enum(at Textual, name, help string, choices ...string) Param {
 	v := &textual{at, "name"}
 	p := define(v, name, help, v.String())
@@ -458,7 +458,7 @@ func Strings(at *[]string, name, help string) Param {
 	return p
 }
 
-// Func declares a parameter whose owner's function takes the text.
+// Func declares a parameter that calls a function of its owner with the text.
 func Func(kind, name, help string, set func(text string) error) Param {
 	return define(&function{kind, set}, name, help, "")
 }

@@ -1,4 +1,4 @@
-// This file lists formats, generators and backends with their parameters, for people and for other programs.
+// This file lists formats, generators and backends with their parameters, as tables and as JSON.
 
 package cli
 
@@ -31,7 +31,7 @@ type Parameter struct {
 	Aliases  []string            `json:"aliases"`
 	Kind     string              `json:"kind"` // "flag", "key" of --set, or "argument"
 	Type     string              `json:"type"`
-	Unit     string              `json:"unit,omitempty"` // of a number without one in results
+	Unit     string              `json:"unit,omitempty"` // base unit in results
 	Default  string              `json:"default,omitempty"`
 	Choices  []string            `json:"choices,omitempty"`
 	Synonyms map[string][]string `json:"synonyms,omitempty"` // by choice
@@ -43,7 +43,7 @@ type Parameter struct {
 // unitsOf are the base units of types.
 var unitsOf = map[string]string{"time": "ps", "size": "B"}
 
-// Parameters describes a table. Argument names the key that is an argument of the command line; "": none.
+// Parameters describes a table of parameters. argument names the key that is a positional argument; "" for none.
 func Parameters(set param.Set, argument string) []Parameter {
 	all := []Parameter{}
 	for i := range set {
@@ -116,8 +116,7 @@ func (p *Program) AddFormats(root *cobra.Command) {
 	p.AddCatalog(root, "formats", "list the formats", func() []Entry { return formatEntries(p.Formats) })
 }
 
-// AddCatalog adds a command that lists entries, as a table or with --json as JSON. Help of a program without other
-// commands does not list it.
+// AddCatalog adds a hidden command that lists entries, as a table or with --json as JSON.
 func (p *Program) AddCatalog(root *cobra.Command, name, title string, entries func() []Entry) {
 	var asJSON bool
 	cmd := &cobra.Command{

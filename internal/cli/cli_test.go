@@ -33,8 +33,8 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// The formats of these tests hold the durations of the ops of one rank, a line each, after a line with the format's
-// name. "sketch" has no place for release times; "store" is binary.
+// The formats of these tests hold the durations of the ops of one rank, one per line, below a line with the name of the
+// format. "sketch" lacks release times; "store" is binary.
 var testFormats = formats.List{
 	lines("store", ".parquet", true), lines("lines", ".lines", false), lines("sketch", ".sketch", false),
 	{
@@ -121,7 +121,7 @@ func writeLines(w io.Writer, name string, t *dag.Trace) error {
 	return nil
 }
 
-// newCopy makes a program that copies a trace. What it read is left in last.
+// newCopy returns a program that copies a trace and keeps it in last.
 func newCopy(p *cli.Program) *cobra.Command {
 	var read cli.ReadFlags
 	var write cli.WriteFlags
@@ -161,7 +161,7 @@ func run(stdin string, args ...string) clitest.Result {
 	return clitest.Session{Stdin: strings.NewReader(stdin), Formats: testFormats}.Run(newCopy, args...)
 }
 
-// in makes the test run in an empty folder with the given files, by name and content.
+// in runs the test in a new folder with the given files by name.
 func in(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -288,7 +288,7 @@ func TestInputErrors(t *testing.T) {
 		{"cut.gz", 1, "copy: cut.gz: truncated gzip data"},
 		{"cut.zst", 1, "copy: cut.zst: reading: truncated zstd data"},
 		{"plain", 1, "copy: plain: an error that names no file"},
-		{"panics", 1, "copy: internal error: a bug; please report it, with the output of -v"},
+		{"panics", 1, "copy: internal error: a bug; please report it with the output of -v"},
 		{"odd", 0, "copy: warning: odd:3: an odd line"},
 		{"odd -q", 0, ""},
 		{"escape", 1, `escape:2: expected a duration, found "\x1b[2J"`},
@@ -329,9 +329,9 @@ func TestTerminals(t *testing.T) {
 	}{
 		{"stdin", "", 2, "copy: no input: name a file, or pipe a trace into copy (see 'copy --help')\n"},
 		{"stdin", "-", 0, ""},
-		{"stdout", "-", 2, "copy: not writing binary data to a terminal: name a file with -o, or pipe it on " +
+		{"stdout", "-", 2, "copy: not writing binary data to a terminal: name a file with -o, or pipe it to another program " +
 			"(see 'copy --help')\n"},
-		{"stdout", "-o - -", 2, "copy: not writing binary data to a terminal: name a file with -o, or pipe it on " +
+		{"stdout", "-o - -", 2, "copy: not writing binary data to a terminal: name a file with -o, or pipe it to another program " +
 			"(see 'copy --help')\n"},
 		{"stdout", "--to lines", 0, ""},
 		{"stderr", "--to lines", 0, ""}, // too quick for a progress bar
@@ -394,7 +394,7 @@ func TestRandomAccess(t *testing.T) {
 	check(open("-", file), "<stdin>", int64(len(content)), content)
 }
 
-// The digest of a pipe covers what the format left unread.
+// The digest of a pipe covers data that the format does not read.
 func TestDigestReadsAll(t *testing.T) {
 	content := "lines\n" + strings.Repeat("1\n", 1<<20)
 	p := &cli.Program{Args: []string{"copy"}, Stdin: strings.NewReader(content), Formats: testFormats}
@@ -474,7 +474,7 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	want(t, run(many, "--to", "lines"), 1, "", "copy: <stdout>: too many ops for this format\n")
 	want(t, run("", "bad", "-o", "old.lines"), 1, "", "bad:2: expected a duration, found \"x\"\n")
 	want(t, run("lines\npanic\n", "-o", "old.lines"), 1, "",
-		"copy: internal error: a bug; please report it, with the output of -v\n")
+		"copy: internal error: a bug; please report it with the output of -v\n")
 	wantContent(t, "old.lines", "lines\n1\n")
 	wantFiles(t, "old.lines", "bad")
 	if _, err := os.Stat("/dev/full"); err == nil {
@@ -583,7 +583,7 @@ func TestProgress(t *testing.T) {
 	want(t, clitest.Session{Terminal: "stderr"}.Run(slow, "-q"), 0, "", "")
 }
 
-// TestMain turns the test binary into a program that waits in the middle of writing its output, where asked to.
+// TestMain turns the test binary into a program that blocks while it writes its output, if the environment selects it.
 func TestMain(m *testing.M) {
 	if os.Getenv("CLI_TEST_HANG") == "" {
 		os.Exit(m.Run())
@@ -607,7 +607,7 @@ func TestMain(m *testing.M) {
 func TestSignals(t *testing.T) {
 	in(t, map[string]string{"old": "old"})
 	for sent, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
-		if signal.Ignored(sent) { // below nohup, and the programs go on then as they should
+		if signal.Ignored(sent) { // below nohup: programs ignore the signal, too
 			continue
 		}
 		for _, output := range []string{"new", "old"} {
@@ -641,7 +641,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// --compat takes a simulator from the arguments, wherever it is given, but none after "--".
+// --compat takes a simulator from any position of the arguments before "--".
 func TestCompatTakesSimulator(t *testing.T) {
 	for line, want := range map[string]string{
 		"--compat htsim x":          "htsim false [x]",
@@ -669,7 +669,7 @@ func TestCompatTakesSimulator(t *testing.T) {
 	}
 }
 
-// Options of formats are listed when help is asked for their owner or one of its formats.
+// Help about an owner, or about one of its formats, lists its options.
 func TestHelpOfOwners(t *testing.T) {
 	command := func(p *cli.Program) *cobra.Command {
 		var read cli.ReadFlags

@@ -1,4 +1,4 @@
-// This file gives the cobra commands of all programs their common flags, help and handling of errors.
+// This file adds the common flags, help and error handling to the cobra commands of all programs.
 
 package cli
 
@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// setUp gives the program's root command what all programs have in common.
+// setUp adds the common flags, help and version to the program's root command.
 func (p *Program) setUp(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.DisableSuggestions = true
@@ -31,12 +31,12 @@ func (p *Program) setUp(root *cobra.Command) {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&p.Quiet, "quiet", "q", false, "print errors only")
-	flags.BoolVarP(&p.Verbose, "verbose", "v", false, "explain the work on stderr")
+	flags.BoolVarP(&p.Verbose, "verbose", "v", false, "report each step on stderr")
 	flags.SortFlags = false
 	root.Flags().Bool("version", false, "print the version")
 	p.addMan(root)
-	root.SetHelpCommand(&cobra.Command{ // only for completion: manual.First replaces "help TOPIC"
-		Use: "help [TOPIC]", Short: "print the help of a topic", Hidden: true,
+	root.SetHelpCommand(&cobra.Command{ // for completion only: manual.First replaces "help TOPIC"
+		Use: "help [TOPIC]", Short: "print help about a topic", Hidden: true,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			topics := manual.Of(root).Topics()
 			for _, sub := range root.Commands() {
@@ -50,7 +50,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	p.watch(root)
 }
 
-// watch makes every command note that it began its work, so that errors before that are known for errors of usage.
+// watch sets p.ran when a command begins its work: earlier errors are usage errors.
 func (p *Program) watch(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ func (p *Program) watch(cmd *cobra.Command) {
 		cmd.Args = func(cmd *cobra.Command, args []string) error { return check(cmd, withoutSimulator(cmd, args)) }
 	}
 	cmd.InitDefaultHelpFlag()
-	cmd.Flags().Lookup("help").Usage = "print help; --help TOPIC: of a topic"
+	cmd.Flags().Lookup("help").Usage = "print help, or --help TOPIC: about a topic"
 	for _, sub := range cmd.Commands() {
 		p.watch(sub)
 	}
@@ -93,8 +93,8 @@ func flagSuggestion(name string, names []string) string {
 	return ""
 }
 
-// NoSuch returns an error of usage about an unknown name of a kind, such as "backend", with the known names and the
-// nearest one.
+// NoSuch returns a usage error about an unknown name of a kind, such as "backend". The error lists the known names and
+// suggests the nearest one.
 func NoSuch(kind, name string, names []string) error {
 	return Usagef("no %s %q, expected one of %s%s", kind, name, strings.Join(names, ", "),
 		param.Suggest(name, names))
@@ -107,7 +107,7 @@ func (p *Program) help(cmd *cobra.Command, args []string) {
 	}
 }
 
-// width returns the columns of the terminal that is standard output, 0 if it is none.
+// width returns the width of the terminal on standard output in columns, 0 if it is not a terminal.
 func (p *Program) width() int {
 	width := 0
 	if f, ok := p.Stdout.(*os.File); ok {

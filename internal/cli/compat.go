@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// compatFlag is the flag --compat of readers, which turns their own compatibility on. In programs that name simulators
-// it may be followed by one of them, and then means that.
+// compatFlag is the flag --compat. Without a value it enables the compatibility modes of readers. In programs that list
+// simulators, a simulator may follow it and selects the compatibility mode of a backend.
 type compatFlag struct {
 	f    *ReadFlags
-	bare int // how often it was given without a simulator
+	bare int // number of occurrences without a simulator
 }
 
 func (c *compatFlag) Set(s string) error {
@@ -23,7 +23,7 @@ func (c *compatFlag) Set(s string) error {
 	}
 	on, err := strconv.ParseBool(s)
 	if err != nil {
-		return fmt.Errorf("expected %s or nothing, found %q", strings.Join(c.f.Simulators, ", "), s)
+		return fmt.Errorf("expected %s or no value, found %q", strings.Join(c.f.Simulators, ", "), s)
 	}
 	c.f.Compat = on
 	if on {
@@ -40,20 +40,20 @@ func (c *compatFlag) String() string {
 	return c.f.Simulator
 }
 
-// Type says that the flag is used without a value.
+// Type returns "bool": pflag then accepts the flag without a value.
 func (c *compatFlag) Type() string { return "bool" }
 
 func (f *ReadFlags) registerCompat(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	text := "reproduce mistakes of the reference program"
+	text := "reproduce bugs of the reference program"
 	if len(f.Simulators) > 0 {
 		text += ", or of " + strings.Join(f.Simulators, " or ")
 	}
 	flags.VarPF(&compatFlag{f: f}, "compat", "", text).NoOptDefVal = "true"
 }
 
-// simulatorAt returns the flag --compat of the command and the index of the argument that is its value: the first
-// before "--" that names a simulator, if the flag was given without one. It returns -1 if there is none.
+// simulatorAt returns the flag --compat of the command and the index of its value in the arguments: the first argument
+// before "--" that names a simulator. The index is -1 if there is none, or if no --compat lacks a value.
 func simulatorAt(cmd *cobra.Command, args []string) (*compatFlag, int) {
 	flag := cmd.Flags().Lookup("compat")
 	if flag == nil {
@@ -77,7 +77,7 @@ func withoutSimulator(cmd *cobra.Command, args []string) []string {
 	return args
 }
 
-// takeSimulator is withoutSimulator. It gives the simulator to the flag.
+// takeSimulator sets the flag to the simulator among the arguments and returns the other arguments.
 func takeSimulator(cmd *cobra.Command, args []string) []string {
 	rest := withoutSimulator(cmd, args)
 	if c, i := simulatorAt(cmd, args); i >= 0 {

@@ -13,31 +13,30 @@ import (
 // Input is an open input file or pipe, decompressed.
 type Input = tracefile.Input
 
-// Output is an output file or standard output. A file has its name only after Commit: until then it does not exist, or
-// is the one that was there before.
+// Output is an output file or standard output. Commit gives a file its name; an existing file is unchanged until then.
 type Output = tracefile.Output
 
-// RankZero stands in the name of the file of rank 0 between that of the trace and the ending.
+// RankZero is the part of the name of rank 0's file between the name of the trace and the ending.
 const RankZero = tracefile.RankZero
 
-// Open opens the input called name, "-" for standard input. Input.Digest may be called if digest is set.
+// Open opens the named input, "-" for standard input. Input.Digest requires digest to be set.
 func (p *Program) Open(name string, digest bool) (*Input, error) {
 	return tracefile.OpenInput(name, tracefile.Options{Stdin: p.Stdin, Digest: digest})
 }
 
-// TotalSize returns the size of the inputs in bytes, as stored, -1 if it is not known.
+// TotalSize returns the stored (compressed) size of the inputs in bytes, -1 if it is unknown.
 func (p *Program) TotalSize(names []string) int64 {
 	return tracefile.TotalSize(names, p.Stdin)
 }
 
-// DistinctTraces returns the inputs without those that are files of a trace whose file of rank 0 is among them, too, in
-// the format called from, or if that is empty as their names tell.
+// DistinctTraces returns one input per trace: it omits the files of other ranks if the inputs contain the file of rank
+// 0. The format is from, or if that is empty the one that the names of the inputs suggest.
 func (p *Program) DistinctTraces(names []string, from string) []string {
 	return tracefile.DistinctTraces(p.Formats, names, from)
 }
 
-// InputNames returns the inputs that the arguments name: standard input if there are none, which then must not be a
-// terminal.
+// InputNames returns the inputs that the arguments name. Without arguments it returns standard input, or an error if
+// that is a terminal.
 func (p *Program) InputNames(args []string) ([]string, error) {
 	if len(args) == 0 {
 		if isTerminal(p.Stdin) {
@@ -60,8 +59,8 @@ func (p *Program) InputNames(args []string) ([]string, error) {
 	return args, nil
 }
 
-// Create begins the output called path, "" or "-" for standard output, which must not be a terminal if binary is set.
-// The caller must call Close, and Commit before that if all went well.
+// Create opens the output at path, "" or "-" for standard output. It returns an error for binary data on a terminal.
+// The caller must call Close, and after success Commit before it.
 func (p *Program) Create(path string, binary bool) (*Output, error) {
 	if !isStdout(path) {
 		return p.outputs.Create(path)
@@ -72,14 +71,13 @@ func (p *Program) Create(path string, binary bool) (*Output, error) {
 	return tracefile.Stdout(p.stdout), nil
 }
 
-// CheckOutput returns the error that Create would return if it is known without creating anything, so that it precedes
-// long work.
+// CheckOutput returns the errors of Create that need no file, so that they precede long work.
 func (p *Program) CheckOutput(path string, binary bool) error {
 	if !isStdout(path) {
 		return tracefile.CheckOutput(path)
 	}
 	if binary && isTerminal(p.Stdout) {
-		return Usagef("not writing binary data to a terminal: name a file with -o, or pipe it on")
+		return Usagef("not writing binary data to a terminal: name a file with -o, or pipe it to another program")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// This file has the flags for the options that formats declare.
+// This file declares the flags for the options of formats.
 
 package cli
 
@@ -12,13 +12,13 @@ import (
 	"github.com/tracedag/tracedag/internal/manual"
 )
 
-// formatFlags are the flags for the options of formats, of reading or of writing. A nil *formatFlags has none.
+// formatFlags are the flags for the read options or the write options of formats. A nil *formatFlags has none.
 type formatFlags struct {
 	options *Options
 	tables  []*format.OptionTable
 }
 
-// newFormatFlags adds the flags for the tables of the formats to the command.
+// newFormatFlags adds the flags of the formats' tables to the command.
 func newFormatFlags(cmd *cobra.Command, formats format.List,
 	table func(*format.Format) *format.OptionTable) *formatFlags {
 	f := &formatFlags{options: NewOptions(cmd)}
@@ -51,7 +51,7 @@ func newFormatFlags(cmd *cobra.Command, formats format.List,
 	return f
 }
 
-// configured are the options of the formats as the flags set them.
+// configured are the options of the formats, set by the flags.
 type configured map[*format.OptionTable]format.Options
 
 // of returns the options of a table, nil if there is none.
@@ -62,7 +62,7 @@ func (c configured) of(t *format.OptionTable) format.Options {
 	return t.New()
 }
 
-// imitates reports whether any options ask for the output of another program.
+// imitates reports whether any options select the output of another program.
 func (c configured) imitates() bool {
 	for _, own := range c {
 		if i, ok := own.(format.Imitator); ok && i.Imitates() {
@@ -93,8 +93,7 @@ func (f *formatFlags) apply() (configured, error) {
 	return all, nil
 }
 
-// misplaced returns warnings about flags that were given for options of other formats than the one of a trace, or an
-// error.
+// misplaced returns warnings, or an error, about flags for options that the trace's format lacks.
 func (f *formatFlags) misplaced(of *format.OptionTable, trace string,
 	found *format.Format) (warnings []string, err error) {
 	if f == nil {

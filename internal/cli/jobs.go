@@ -1,4 +1,4 @@
-// This file declares the flags of programs that run several traces as jobs; see docs/reference/compose.md.
+// This file declares the flags of programs that run several traces as jobs. docs/reference/compose.md describes them.
 
 package cli
 
@@ -14,7 +14,7 @@ import (
 	"github.com/tracedag/tracedag/dag/compose"
 )
 
-// JobFlags are the flags of a program that takes several traces as jobs that run at the same time.
+// JobFlags are the flags of a program that runs several traces as concurrent jobs.
 type JobFlags struct {
 	plan     string
 	traces   words
@@ -24,7 +24,7 @@ type JobFlags struct {
 	flags    *pflag.FlagSet
 }
 
-// words is a flag that may be repeated. Flags of several names may share it.
+// words is a repeatable flag. Flags with different names may share it.
 type words []string
 
 func (w *words) String() string { return strings.Join(*w, " ") }
@@ -50,11 +50,11 @@ func (f *JobFlags) Register(cmd *cobra.Command) {
 	f.flags.IntVar(&f.cores, "cores-per-node", 1, "largest number of ranks per node")
 }
 
-// Jobs are traces to be read as the jobs of one.
+// Jobs are traces to merge as jobs of one trace.
 type Jobs struct{ *Plan }
 
-// Jobs returns the jobs that the flags ask for. The trace that the argument names comes first and starts at 0; without
-// argument, --trace and --plan it is standard input.
+// Jobs returns the jobs that the flags select. The first job is the trace in the argument, which starts at 0. Without
+// argument, --trace and --plan, it is standard input.
 func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
 	if f.plan != "" {
 		if len(args)+len(f.traces)+len(f.mappings) > 0 || f.places() {
@@ -103,7 +103,7 @@ func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
 	return &Jobs{seeded}, err
 }
 
-// places reports whether the flags say how many nodes or cores there are.
+// places reports whether the flags set the number of nodes or of cores.
 func (f *JobFlags) places() bool {
 	return f.flags.Changed("nodes") || f.flags.Changed("cores-per-node")
 }
@@ -115,14 +115,14 @@ func (f *JobFlags) checkCount(flag string, n int) error {
 	return nil
 }
 
-// parseMappings returns a placement for each of the jobs, or none.
+// parseMappings returns one placement per job, or nil.
 func (f *JobFlags) parseMappings(jobs int) ([]compose.Placement, error) {
 	texts := f.mappings
 	if len(texts) == 0 && f.places() {
 		texts = []string{"packed"}
 	}
 	if len(texts) > 1 && len(texts) != jobs {
-		return nil, Usagef("--mapping: expected one, or one for each of the %d jobs, found %d", jobs, len(texts))
+		return nil, Usagef("--mapping: expected 1 policy, or 1 per job (%d), found %d", jobs, len(texts))
 	}
 	var mappings []compose.Placement
 	for _, text := range texts {
@@ -141,7 +141,7 @@ func (f *JobFlags) parseMappings(jobs int) ([]compose.Placement, error) {
 	return mappings, nil
 }
 
-// Build makes the trace of all jobs, and returns its name for messages. Lower may be nil.
+// Build merges the jobs into one trace and returns its name for messages. lower may be nil.
 func (j *Jobs) Build(p *Program, f ReadFlags, lower Pass) (built *compose.Built, name string, err error) {
 	if built, err = j.Plan.Build(p, f, ReadOptions{}, lower); err != nil {
 		return nil, "", err

@@ -1,4 +1,4 @@
-// This file has the flag for lowering high-level ops.
+// This file declares the flag --lower.
 
 package cli
 
@@ -15,12 +15,12 @@ import (
 	"github.com/tracedag/tracedag/internal/manual"
 )
 
-// LowerFlags are the flags of a program that can turn high-level ops into sends, receives and calcs.
+// LowerFlags are the flags of a program that can lower high-level ops to sends, receives and calcs.
 type LowerFlags struct {
 	rules   []string
 	report  string
-	options *Options // of passes
-	Seed    *int64   // of sampled times; nil: that of the command's flag --seed
+	options *Options // flags of passes
+	Seed    *int64   // seed of sampled times; nil for the command's flag --seed
 	p       *Program
 }
 
@@ -34,22 +34,22 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	OutputVar(cmd.Flags(), &f.report, "report", "JSON `FILE` for counts of lowered ops")
 	manual.Section(cmd, "Lowering")
 	manual.Topic(cmd, manual.Group{
-		Owner: lowering, Title: "passes that turn high-level ops into sends, receives and calcs", Names: passes.Names(),
+		Owner: lowering, Title: "passes that lower high-level ops to sends, receives and calcs", Names: passes.Names(),
 		Params: append(passes, lower.Keys()...),
 		File:   "docs/reference/lowering.md, docs/reference/lowering-nccl.md, docs/reference/storage.md",
 	})
 	f.registerPasses(cmd)
 }
 
-// lowering is the topic of help on passes.
+// lowering is the help topic of passes.
 const lowering = "lowering"
 
-// Asked reports whether the flags ask for anything.
+// Asked reports whether the flags select any pass.
 func (f *LowerFlags) Asked() bool {
 	return len(f.rules) > 0 || f.regroups()
 }
 
-// Reports reports whether there is to be a report.
+// Reports reports whether --report is set.
 func (f *LowerFlags) Reports() bool {
 	return f.report != ""
 }
@@ -57,15 +57,16 @@ func (f *LowerFlags) Reports() bool {
 // Pass lowers a trace.
 type Pass = func(dag.Source) (dag.Source, error)
 
-// Pass returns the function that the flags ask for, one that returns its argument if they ask for nothing. Collectives
-// alone are lowered while the result is read; all other passes have the trace in memory.
+// Pass returns the pass that the flags select; without flags, the pass returns its argument. A pass that lowers only
+// collectives works while its result is read; all other passes hold the trace in memory.
 func (f *LowerFlags) Pass() (Pass, error) {
 	do, err := lower.Parse(f.rules)
 	if err != nil {
 		return nil, Usagef("--lower: %v", err)
 	}
 	if f.report != "" && (do.Storage == nil) == (do.NCCL == nil) {
-		return nil, Usagef("--report is for --lower of storage (%s) or of nccl", strings.Join(storage.Names(), ", "))
+		return nil, Usagef("--report needs either --lower nccl or --lower of storage (%s)",
+			strings.Join(storage.Names(), ", "))
 	}
 	s, err := f.settings(do.NCCL != nil, do.NCCL != nil || do.Join)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tracedag/tracedag/internal/manual"
 )
 
-// addMan adds the command that writes the program's man pages into a folder. Help does not list it.
+// addMan adds the hidden command that writes the program's man pages into a folder.
 func (p *Program) addMan(root *cobra.Command) {
 	root.AddCommand(&cobra.Command{
 		Use: "man FOLDER", Short: "write the man pages", Hidden: true, Args: cobra.ExactArgs(1),
@@ -23,7 +23,7 @@ func (p *Program) addMan(root *cobra.Command) {
 				return err
 			}
 			for _, page := range manual.ManPages(root, func(doc string) bool {
-				// All programs read the formats: one of them has their pages.
+				// All programs read the formats: only traceconv has their pages.
 				return root.Name() == "traceconv" || !strings.HasPrefix(doc, "formats/")
 			}) {
 				out, err := p.Create(filepath.Join(args[0], page.Name+".1"), false)

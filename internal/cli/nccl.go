@@ -1,4 +1,4 @@
-// This file has the flags of lowering passes. docs/reference/lowering-nccl.md describes those for NCCL calls.
+// This file declares the flags of lowering passes. docs/reference/lowering-nccl.md describes those for NCCL calls.
 
 package cli
 
@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/internal/manual"
 )
 
-// passSettings are the settings of passes by their flags.
+// passSettings are the parameters of passes, set by flags.
 type passSettings struct {
 	nccl     nccl.Settings
 	nodes    *nodes.Options
@@ -32,12 +32,13 @@ func (f *LowerFlags) registerPasses(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("regroup", "gpus-per-node")
 }
 
-// regroups reports whether the ranks are to be assigned to other nodes.
+// regroups reports whether the flags assign the ranks to other nodes.
 func (f *LowerFlags) regroups() bool {
 	return f.options.Given("regroup") || f.options.Given("gpus-per-node")
 }
 
-// settings returns the settings of the passes. lowersNCCL and joins say what --lower asks for.
+// settings returns the parameters of the passes. lowersNCCL and joins report whether --lower selects nccl, and a pass
+// that joins the ranks of a node.
 func (f *LowerFlags) settings(lowersNCCL, joins bool) (*passSettings, error) {
 	s := &passSettings{nodes: nodes.NewOptions()}
 	grouping, calls, joining := s.grouping.Params(), s.nccl.Params(), s.nodes.Params()
@@ -57,7 +58,7 @@ func (f *LowerFlags) settings(lowersNCCL, joins bool) (*passSettings, error) {
 	return s, nil
 }
 
-// readFile passes the content of a file on.
+// readFile calls read with the content of a file.
 func (f *LowerFlags) readFile(name string, read func(io.Reader) error) error {
 	in, err := f.p.Open(name, false)
 	if err != nil {
@@ -70,7 +71,7 @@ func (f *LowerFlags) readFile(name string, read func(io.Reader) error) error {
 	return in.Finish()
 }
 
-// writeReport writes the report that was asked for.
+// writeReport writes the report to the file of --report, if any.
 func (f *LowerFlags) writeReport(report any) error {
 	if f.report == "" {
 		return nil

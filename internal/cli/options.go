@@ -1,4 +1,4 @@
-// This file turns tables of parameters into flags.
+// This file declares flags from tables of parameters.
 
 package cli
 
@@ -13,21 +13,20 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Options are the flags of a command that owners declare as tables. The flags only collect texts: which owner takes
-// them is known when all are parsed.
+// Options are the flags of a command that owners declare as tables. The flags only collect texts, because the owners in
+// use are known only after all flags are parsed.
 type Options struct {
 	flags  *pflag.FlagSet
 	texts  param.Texts
-	owners map[string][]string // by flag: the owners that declare it, "" among them if the program does
+	owners map[string][]string // owners by flag; "" for the program itself
 }
 
-// NewOptions returns the options of a command, none so far.
+// NewOptions returns an empty set of options of a command.
 func NewOptions(cmd *cobra.Command) *Options {
 	return &Options{flags: cmd.Flags(), texts: make(param.Texts), owners: make(map[string][]string)}
 }
 
-// Add defines the flags of a group. Owners may share a flag. A flag that the command has already, such as --seed,
-// serves the group as well.
+// Add defines the flags of a group. Owners may share a flag, also with the command (--seed).
 func (o *Options) Add(cmd *cobra.Command, g manual.Group) {
 	for i := range g.Params {
 		p := &g.Params[i]
@@ -61,7 +60,7 @@ func (o *Options) define(cmd *cobra.Command, g *manual.Group, p *param.Param, na
 	}
 }
 
-// collected is a flag that keeps its texts.
+// collected is a flag that collects its texts.
 type collected struct {
 	of    *Options
 	texts param.Texts
@@ -85,8 +84,8 @@ func (c *collected) Set(text string) error {
 	return nil
 }
 
-// flagTexts returns the texts that the command line gives for a flag: of one that owners declare each, of another one
-// that serves them as well its value.
+// flagTexts returns the texts of a flag on the command line: all texts of an owner's flag, the value of a flag of the
+// command.
 func flagTexts(f *pflag.Flag) []string {
 	if c, ok := f.Value.(*collected); ok {
 		return c.texts[c.name]
@@ -94,7 +93,7 @@ func flagTexts(f *pflag.Flag) []string {
 	return []string{f.Value.String()}
 }
 
-// Text returns the last text that the command line gives for a flag, "" if it has none.
+// Text returns the last text of a flag on the command line, "" if there is none.
 func (o *Options) Text(name string) string {
 	f := o.flags.Lookup(name)
 	if f == nil || !f.Changed {
@@ -104,12 +103,12 @@ func (o *Options) Text(name string) string {
 	return texts[len(texts)-1]
 }
 
-// Given reports whether the command line has a flag.
+// Given reports whether the command line sets a flag.
 func (o *Options) Given(name string) bool {
 	return o.flags.Changed(name)
 }
 
-// Apply sets the parameters of a table to the texts of their flags. An error is one of usage.
+// Apply sets the parameters of a table from their flags. Its errors are usage errors.
 func (o *Options) Apply(set param.Set) error {
 	texts := make(param.Texts, len(o.texts))
 	for i := range set {
@@ -122,7 +121,7 @@ func (o *Options) Apply(set param.Set) error {
 	return FlagError(set.Apply(texts))
 }
 
-// FlagError returns an error of usage for an [*param.Error] that names a flag, and any other error as it is.
+// FlagError converts an [*param.Error] to a usage error that names the flag, and returns any other error unchanged.
 func FlagError(err error) error {
 	bad, ok := err.(*param.Error)
 	switch {
@@ -136,7 +135,7 @@ func FlagError(err error) error {
 	return Usagef("--%v", bad)
 }
 
-// Foreign returns an error if the command line has a flag that belongs to other owners than those that the run uses.
+// Foreign returns an error if the command line sets a flag of an owner that the run does not use.
 func (o *Options) Foreign(kind string, used ...string) error {
 	var foreign error
 	o.flags.Visit(func(f *pflag.Flag) {
@@ -151,7 +150,7 @@ func (o *Options) Foreign(kind string, used ...string) error {
 	return foreign
 }
 
-// collects reports whether a flag belongs to owners alone, and not to the command as well.
+// collects reports whether a flag belongs to owners only, not also to the command.
 func (o *Options) collects(f *pflag.Flag) bool {
 	_, is := f.Value.(*collected)
 	return is

@@ -121,7 +121,7 @@ func runPages(args ...string) clitest.Result {
 	return clitest.Session{Formats: append(slices.Clone(testFormats), pages)}.Run(newCopy, args...)
 }
 
-// bound makes a program that reads with a number of ranks to replicate to.
+// bound returns a program that replicates rank 0 to a number of ranks.
 func bound(ranks int) func(p *cli.Program) *cobra.Command {
 	return func(p *cli.Program) *cobra.Command {
 		read := cli.ReadFlags{Ranks: ranks}
@@ -199,7 +199,7 @@ func TestWorkloadFlags(t *testing.T) {
 	}
 }
 
-// A file stands for all ranks, if the format knows how, or else if it has but one.
+// A single file is the program of all ranks, if the format supports that or the trace has one rank.
 func TestReplicated(t *testing.T) {
 	in(t, map[string]string{
 		"x.0.page": "page\n1\n", "x.1.page": "page\n2\n", "x.index": "index\n", "zl.lines": "lines\n5\n",
@@ -252,7 +252,7 @@ func TestWriteFiles(t *testing.T) {
 		t.Errorf("permissions %v, %v", info.Mode(), err)
 	}
 	os.Remove("d/x.7.page")
-	// A trace of one rank is called what the user calls it.
+	// The file of a trace with one rank has the name that the user gives.
 	want(t, runPages("l.lines", "-o", "d/y.page"), 0, "", "")
 	wantFiles(t, files("d/x.0.page", "d/y.page")...)
 	os.Remove("d/y.page")
@@ -269,7 +269,7 @@ func TestWriteFilesRefused(t *testing.T) {
 	if err := os.Mkdir("d", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	const many = "copy: a trace in pages is many files: name them with -o, as in -o FOLDER/NAME.page"
+	const many = "copy: pages has several files per trace: name them with -o, as in -o FOLDER/NAME.page"
 	const help = " (see 'copy --help')\n"
 	for _, c := range []struct {
 		args   string
@@ -290,7 +290,7 @@ func TestWriteFilesRefused(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong, the files are those that were there before.
+// After an error, existing files are unchanged.
 func TestWriteFilesFails(t *testing.T) {
 	before := map[string]string{
 		"x.0.page": "page\n1\n", "x.1.page": "page\n2\n", "x.2.page": "page\n3\n",
@@ -308,7 +308,7 @@ func TestWriteFilesFails(t *testing.T) {
 	in(t, before)
 	want(t, runPages("bad", "-o", "x.page"), 1, "", "copy: x.page: thirteen\n")
 	unchanged()
-	// A directory stands where the last file is to be.
+	// A directory has the name of the last file.
 	if err := os.Mkdir("x.index", 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// This file reads plans from files and flags. docs/reference/compose.md describes them for users.
+// This file reads plans from files and flags. docs/reference/compose.md describes plans.
 
 package cli
 
@@ -30,11 +30,11 @@ var placements = []string{"packed", "roundrobin", "strided:", "random", "random:
 const jobPage = `--job FILE[@START][,KEY=VALUE...] adds the trace in FILE as a job that starts at START, such as 5ms. The keys
 are name, start, count, from, nodes, placement, window, only-ranks, repeat and scale-compute.`
 
-// The flags that are keys of a plan, and of changes to a trace by itself.
+// Flags that are keys of a plan, and of edits of a single trace.
 var (
 	planFlagNames = []string{"mode", "placement", "nodes", "one-rank-per-node", "share-nic", "share-streams",
 		"start-calc", "cores-per-node"}
-	nodeFlagNames = []string{"intra-bw", "unique-nic"} // which --lower has, too, so that they alone ask for no plan
+	nodeFlagNames = []string{"intra-bw", "unique-nic"} // shared with --lower; alone they select no plan
 	editFlagNames = []string{"window", "only-ranks", "repeat", "scale-compute"}
 )
 
@@ -73,7 +73,7 @@ func registerPlanFile(flags *pflag.FlagSet, file *string) {
 	flags.StringVar(file, "plan", "", "merge the jobs of a plan `FILE` (YAML, JSON)")
 }
 
-// changed returns the flags of the given names that were given, as settings of a plan.
+// changed returns the flags among names that the command line sets, as settings of a plan.
 func (f *PlanFlags) changed(names []string) (settings []compose.Setting) {
 	for _, name := range names {
 		if flag := f.flags.Lookup(name); flag.Changed {
@@ -83,7 +83,7 @@ func (f *PlanFlags) changed(names []string) (settings []compose.Setting) {
 	return settings
 }
 
-// Edit returns a function that changes a trace as the flags ask for, nil if they ask for nothing.
+// Edit returns a function that edits a trace according to the flags, or nil without such flags.
 func (f *PlanFlags) Edit(p *Program) (func(t *dag.Trace, name string) (*dag.Trace, error), error) {
 	settings := f.changed(editFlagNames)
 	if len(settings) == 0 {
@@ -102,13 +102,13 @@ func (p *Program) notes() compose.Notes {
 	return compose.Notes{Info: p.Info, Warn: p.Warn}
 }
 
-// Plan describes how a trace is made of the traces of jobs.
+// Plan is a plan to merge traces as jobs, and the file that it comes from.
 type Plan struct {
 	*compose.Plan
-	inputs []dag.Input // the plan's file, if it is one
+	inputs []dag.Input // the plan's file, if any
 }
 
-// Plan returns the plan that the flags ask for, nil if they ask for none.
+// Plan returns the plan that the flags describe, or nil without such flags.
 func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
 	settings, edits := f.changed(planFlagNames), f.changed(editFlagNames)
 	if f.file != "" {
@@ -121,7 +121,7 @@ func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
 		return nil, nil
 	}
 	if len(args) > 1 {
-		return nil, Usagef("%d inputs beside jobs: name them with --job", len(args))
+		return nil, Usagef("%d inputs in addition to --job: name all of them with --job", len(args))
 	}
 	settings = append(settings, f.changed(nodeFlagNames)...)
 	jobs, err := p.jobSettings(args, "--job", f.jobs)
@@ -135,7 +135,7 @@ func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
 		case len(jobs) == 1:
 			jobs[0] = append(jobs[0], s)
 		default:
-			return nil, Usagef("--%s: say which job's, as in --job FILE,%s=%s", s.Key, s.Key, s.Value)
+			return nil, Usagef("--%s: name the job that it applies to, as in --job FILE,%s=%s", s.Key, s.Key, s.Value)
 		}
 	}
 	plan, err := compose.NewPlan(settings, jobs)
@@ -145,9 +145,9 @@ func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
 	return seeded(&Plan{Plan: plan}, f.flags)
 }
 
-var errPlanBeside = Usagef("--plan says all: give no inputs, jobs or other flags of theirs beside it")
+var errPlanBeside = Usagef("--plan excludes inputs, jobs and their flags: enter them in the plan")
 
-// jobSettings returns the jobs of the arguments, and of a flag's values; without either, that of standard input.
+// jobSettings returns the jobs of the arguments and of a flag's values. Without either, it returns standard input.
 func (p *Program) jobSettings(args []string, flag string, values []string) (jobs [][]compose.Setting, err error) {
 	var names []string
 	for _, name := range args {
@@ -203,7 +203,7 @@ func (p *Program) readPlan(file string, flags *pflag.FlagSet) (*Plan, error) {
 	return seeded(&Plan{Plan: plan, inputs: []dag.Input{digest}}, flags)
 }
 
-// seeded gives a plan without a seed that of the flag.
+// seeded sets the seed of a plan without one to the flag --seed.
 func seeded(p *Plan, flags *pflag.FlagSet) (*Plan, error) {
 	if p.Seed != nil {
 		return p, nil
@@ -213,7 +213,7 @@ func seeded(p *Plan, flags *pflag.FlagSet) (*Plan, error) {
 	return p, err
 }
 
-// Build makes the trace. Lower may be nil.
+// Build merges the jobs into one trace. lower may be nil.
 func (pl *Plan) Build(p *Program, f ReadFlags, o ReadOptions, lower Pass) (*compose.Built, error) {
 	env := compose.Env{Notes: p.notes(), Open: func(file, from string) (*compose.Opened, error) {
 		flags := f

@@ -1,8 +1,7 @@
-// Package cli connects the flags of the programs with the library: flags for traces, progress, messages, errors, exit
-// statuses, provenance. Package formats/tracefile reads and writes the files. docs/reference/cli.md documents the
-// behavior.
+// Package cli is the command line of the programs: flags for traces, progress, messages, errors, exit statuses and
+// provenance. Package formats/tracefile reads and writes the files. docs/reference/cli.md documents the behavior.
 //
-// A program is a function that makes its cobra command for a [Program], and a main that calls [Main] with it:
+// A program consists of a function that returns its cobra command, and a main function that calls [Main]:
 //
 //	func main() { os.Exit(cli.Main(newCommand, formats.All)) }
 package cli
@@ -30,45 +29,44 @@ import (
 	"github.com/tracedag/tracedag/internal/conf"
 )
 
-// Exit statuses. A program that a signal stops has 128 plus the signal's number.
+// Exit statuses. After a signal, the status is 128 plus the number of the signal.
 const (
 	ExitOK     = 0
-	ExitFailed = 1 // bad input, or something that could not be done
-	ExitUsage  = 2 // bad usage
-	ExitLoss   = 3 // --strict, and the output format cannot hold all of the trace
+	ExitFailed = 1 // invalid input, or a failed operation
+	ExitUsage  = 2 // invalid flags or arguments
+	ExitLoss   = 3 // --strict, and the output format cannot hold all data of the trace
 
-	exitClosedPipe = 128 + 13 // SIGPIPE: nobody reads the output any more
+	exitClosedPipe = 128 + 13 // SIGPIPE: the reader of the output is gone
 )
 
-// Program is one run of a program: its arguments and streams, and what the common flags ask for. Its methods may be
-// used by several goroutines, except Run.
+// Program is one run of a program: arguments, streams and common flags. Its methods, except Run, may be called
+// concurrently.
 type Program struct {
-	Args           []string // os.Args: the program's path first
+	Args           []string // as in os.Args: the program's path first
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Formats        format.List
 	Version        string
 
-	Quiet   bool // -q: nothing on stderr but errors
-	Verbose bool // -v: what is being done, too
+	Quiet   bool // -q: print only errors on stderr
+	Verbose bool // -v: also report each step on stderr
 
 	name   string // of the root command
 	stdout *stdout
-	ran    bool // whether the arguments were good and a command began its work
+	ran    bool // the arguments were valid and a command began its work
 
-	helpErr error // of printing help
+	helpErr error // error of --help
 
 	messages sync.Mutex // guards Stderr and bar
 	bar      *progressbar.ProgressBar
 
-	showing atomic.Bool // whether a Progress runs
+	showing atomic.Bool // a Progress is shown
 
 	outputs tracefile.Outputs
 }
 
-// Main runs the program that newCommand makes on the arguments and streams of the process, with the formats that it
-// supports, and returns the exit status.
-// On SIGINT, SIGTERM or SIGHUP it removes unfinished outputs and exits.
+// Main runs the program of newCommand on the arguments and streams of the process and returns the exit status. On
+// SIGINT, SIGTERM or SIGHUP it removes unfinished outputs and exits.
 func Main(newCommand func(*Program) *cobra.Command, formats format.List) int {
 	return MainOf(os.Args, newCommand, formats)
 }
@@ -83,7 +81,7 @@ func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats for
 	return p.Run(newCommand)
 }
 
-// Run runs the program that newCommand makes and returns the exit status. It leaves no unfinished outputs.
+// Run runs the program of newCommand and returns the exit status. It removes unfinished outputs.
 func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 	defer p.outputs.RemoveAll()
 	p.stdout = &stdout{w: p.Stdout}
@@ -104,8 +102,7 @@ func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 	})
 }
 
-// Try calls work, which may be one of several pieces of work, tells the user if it fails, and returns the exit status
-// for that. A panic is a failure.
+// Try calls work, prints its error and returns the exit status for it. A panic is a failure.
 func (p *Program) Try(work func() error) (status int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -119,7 +116,7 @@ func (p *Program) Try(work func() error) (status int) {
 	return ExitOK
 }
 
-// report says what is wrong and returns the exit status for it.
+// report prints an error and returns the exit status for it.
 func (p *Program) report(err error) int {
 	var usage *usageError
 	var reported reportedError
@@ -133,7 +130,7 @@ func (p *Program) report(err error) int {
 	case errors.As(err, &usage):
 		status := p.reportUsage(usage.message)
 		for _, line := range usage.choices {
-			p.print(line)
+			p.printLine(line)
 		}
 		return status
 	case errors.As(err, &option) && option.Option == "output":
@@ -141,30 +138,30 @@ func (p *Program) report(err error) int {
 	case errors.As(err, &option):
 		return p.reportUsage("--" + option.Error())
 	case errors.As(err, &loss):
-		p.say("%s", message(err))
+		p.printf("%s", message(err))
 		return ExitLoss
 	}
 	var syntax *format.SyntaxError
 	if errors.As(err, &syntax) && strings.HasPrefix(err.Error(), syntax.File) {
-		p.print(err.Error()) // as compilers do, so that editors find the place
+		p.printLine(err.Error()) // FILE:LINE first, as in compilers: editors find the place
 		return ExitFailed
 	}
 	var wrong *conf.Error
 	if errors.As(err, &wrong) && strings.HasPrefix(err.Error(), wrong.File) {
-		p.print(err.Error())
+		p.printLine(err.Error())
 		return ExitFailed
 	}
-	p.say("%s", message(err))
+	p.printf("%s", message(err))
 	return ExitFailed
 }
 
 func (p *Program) reportUsage(message string) int {
-	p.say("%s (see '%s --help')", message, p.name)
+	p.printf("%s (see '%s --help')", message, p.name)
 	return ExitUsage
 }
 
 func (p *Program) reportPanic(r any, stack []byte) {
-	p.say("internal error: %v; please report it, with the output of -v", r)
+	p.printf("internal error: %v; please report it with the output of -v", r)
 	if p.Verbose {
 		p.messages.Lock()
 		defer p.messages.Unlock()
@@ -172,43 +169,44 @@ func (p *Program) reportPanic(r any, stack []byte) {
 	}
 }
 
-// Error tells the user of a failure that does not end the program at once.
+// Error prints an error that does not end the program at once.
 func (p *Program) Error(format string, args ...any) {
-	p.say(format, args...)
+	p.printf(format, args...)
 }
 
-// Warn tells the user something that may make the result other than expected. It takes what fmt.Printf does.
+// Warn prints a warning, unless -q is set: the result may differ from the expected one. Its arguments are those of
+// fmt.Printf.
 func (p *Program) Warn(format string, args ...any) {
 	if !p.Quiet {
-		p.say("warning: "+format, args...)
+		p.printf("warning: "+format, args...)
 	}
 }
 
-// Info tells the user something that needs no action, such as what was lost.
+// Info prints a message that requires no action, such as a loss, unless -q is set.
 func (p *Program) Info(format string, args ...any) {
 	if !p.Quiet {
-		p.say(format, args...)
+		p.printf(format, args...)
 	}
 }
 
-// Explain tells the user what the program is doing, if asked to with -v.
+// Explain prints a message about the current step, if -v is set.
 func (p *Program) Explain(format string, args ...any) {
 	if p.Verbose && !p.Quiet {
-		p.say(format, args...)
+		p.printf(format, args...)
 	}
 }
 
-// say prints one line on stderr, after the program's name.
-func (p *Program) say(format string, args ...any) {
+// printf prints one line on stderr, prefixed by the program's name.
+func (p *Program) printf(format string, args ...any) {
 	name := p.name
 	if name == "" {
 		name = filepath.Base(p.Args[0])
 	}
-	p.print(name + ": " + fmt.Sprintf(format, args...))
+	p.printLine(name + ": " + fmt.Sprintf(format, args...))
 }
 
-// print prints one line on stderr, above a progress bar.
-func (p *Program) print(text string) {
+// printLine prints one line on stderr, above the progress bar.
+func (p *Program) printLine(text string) {
 	line := printable(text) + "\n"
 	p.messages.Lock()
 	defer p.messages.Unlock()
@@ -218,7 +216,7 @@ func (p *Program) print(text string) {
 	io.WriteString(p.Stderr, line)
 }
 
-// printable makes s one line without control characters, which an input could use to confuse a terminal.
+// printable returns s as one line without control characters: an input could use them to control a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -233,7 +231,7 @@ func printable(s string) string {
 	}, strings.TrimRight(s, "\n"))
 }
 
-// message is what to print for err: system errors as "FILE: what", without the system call.
+// message returns the text of an error: "FILE: REASON" for a system error, without the system call.
 func message(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) && err == error(path) {
@@ -242,7 +240,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// usageError is an error of flags or arguments. Choices are the lines that list possible arguments.
+// usageError is an error of flags or arguments. choices are lines that list the possible arguments.
 type usageError struct {
 	message string
 	choices []string
@@ -255,8 +253,8 @@ func Usagef(format string, args ...any) error {
 	return &usageError{message: fmt.Sprintf(format, args...)}
 }
 
-// MissingName returns an error of usage about a missing argument. The program prints the lines, which list the
-// possible arguments, below the message.
+// MissingName returns a usage error about a missing argument. The program prints the choices, one per line, below the
+// message.
 func MissingName(message string, choices []string) error {
 	return &usageError{message, choices}
 }
@@ -265,13 +263,13 @@ type reportedError int
 
 func (e reportedError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// Reported returns an error that ends the program with the given exit status and no message, for what the output has
-// said already.
+// Reported returns an error that ends the program with an exit status and without a message, for an error that the
+// output already reports.
 func Reported(status int) error {
 	return reportedError(status)
 }
 
-// stdout is standard output. It keeps its first error.
+// stdout is standard output. It keeps the first write error and returns it for all later writes.
 type stdout struct {
 	w   io.Writer
 	err error
@@ -288,7 +286,7 @@ func (s *stdout) Write(b []byte) (int, error) {
 	return n, s.err
 }
 
-// isTerminal reports whether stream is a terminal. Streams other than files may have a method that says so.
+// isTerminal reports whether stream is a terminal. Streams other than files may implement IsTerminal.
 func isTerminal(stream any) bool {
 	switch s := stream.(type) {
 	case interface{ IsTerminal() bool }:

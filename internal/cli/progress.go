@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	progressDelay    = time.Second            // what takes no longer shows no progress
+	progressDelay    = time.Second            // shorter work shows no progress
 	progressInterval = 200 * time.Millisecond // between updates
 )
 
-// Progress shows how far long work has come, with its rate and how long it will take, on stderr if that is a terminal.
-// A nil Progress is valid and shows nothing.
+// Progress shows the progress, the rate and the remaining time of long work on stderr, if that is a terminal. A nil
+// Progress is valid and shows nothing.
 type Progress struct {
 	done atomic.Int64
 	stop chan struct{}
 	gone chan struct{}
 }
 
-// Progress begins to show the progress of something, such as "reading x.goal", that consists of total units, -1 if that
-// is not known. The unit is "B" for bytes, or else a noun, such as "ops". The caller must call Close. While one
-// progress is shown, another shows nothing.
-func (p *Program) Progress(what string, total int64, unit string) *Progress {
+// Progress starts to show the progress of work such as "reading x.goal" with a total number of units, -1 if unknown.
+// The unit is "B" for bytes, or a noun such as "ops". The caller must call Close. It returns nil while another progress
+// is shown.
+func (p *Program) Progress(title string, total int64, unit string) *Progress {
 	if p.Quiet || !isTerminal(p.Stderr) {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (p *Program) Progress(what string, total int64, unit string) *Progress {
 		return nil
 	}
 	g := &Progress{stop: make(chan struct{}), gone: make(chan struct{})}
-	go g.show(p, printable(what), total, unit)
+	go g.show(p, printable(title), total, unit)
 	return g
 }
 
@@ -52,13 +52,13 @@ func (g *Progress) Close() {
 	}
 }
 
-func (g *Progress) show(p *Program, what string, total int64, unit string) {
+func (g *Progress) show(p *Program, title string, total int64, unit string) {
 	defer close(g.gone)
 	defer p.showing.Store(false)
 	if total <= 0 {
 		total = -1
 	}
-	bar := newBar(p, what, total, unit)
+	bar := newBar(p, title, total, unit)
 	bar.StartWithoutRender()
 	wait := progressDelay
 	for {
@@ -75,17 +75,17 @@ func (g *Progress) show(p *Program, what string, total int64, unit string) {
 		p.bar = bar
 		done := g.done.Load()
 		if total > 0 {
-			done = min(done, total-1) // a full bar would end itself, while the work has yet to
+			done = min(done, total-1) // a full bar ends itself
 		}
 		bar.Set64(done)
 		p.messages.Unlock()
 	}
 }
 
-func newBar(p *Program, what string, total int64, unit string) *progressbar.ProgressBar {
+func newBar(p *Program, title string, total int64, unit string) *progressbar.ProgressBar {
 	options := []progressbar.Option{
 		progressbar.OptionSetWriter(p.Stderr),
-		progressbar.OptionSetDescription(what),
+		progressbar.OptionSetDescription(title),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionSetWidth(20),
 		progressbar.OptionSetSpinnerChangeInterval(0),
@@ -99,7 +99,7 @@ func newBar(p *Program, what string, total int64, unit string) *progressbar.Prog
 	return progressbar.NewOptions64(total, options...)
 }
 
-// clearProgress takes the progress bar off the terminal. The caller holds p.messages.
+// clearProgress removes the progress bar from the terminal. The caller holds p.messages.
 func (p *Program) clearProgress() {
 	if p.bar != nil {
 		p.bar.Clear()

@@ -1,4 +1,4 @@
-// This file says what a trace was made by.
+// This file records the provenance of traces.
 
 package cli
 
@@ -13,8 +13,8 @@ import (
 // version is set by the linker (-X) in releases.
 var version string
 
-// buildVersion returns the version of the running program: what the linker was told, else the version of the module as
-// the go command knows it, else "devel".
+// buildVersion returns the version of the running program: that of the linker, else that of the module in the build
+// information, else "devel".
 func buildVersion() string {
 	if version != "" {
 		return version
@@ -25,8 +25,8 @@ func buildVersion() string {
 	return "devel"
 }
 
-// Provenance records this run of the program for a trace that it makes: seed is nil where nothing random was done. It
-// has no times, host or folder names, so that the same work gives the same bytes.
+// Provenance returns the record of this run for a trace that it writes. seed is nil without random choices. The record
+// has no times, host or folder names, so that the same run writes the same bytes.
 func (p *Program) Provenance(seed *int64, inputs ...dag.Input) dag.Provenance {
 	name := strings.TrimSuffix(filepath.Base(p.Args[0]), ".exe")
 	return dag.Provenance{

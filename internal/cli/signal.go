@@ -1,4 +1,4 @@
-// This file keeps signals from leaving unfinished outputs behind.
+// This file removes unfinished outputs on signals.
 
 package cli
 
@@ -8,20 +8,20 @@ import (
 	"syscall"
 )
 
-// handleSignals arranges that a signal to stop removes unfinished outputs and ends the process at once, whatever it is
-// busy with, and that writing to a closed pipe is an error rather than the end.
+// handleSignals makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process at once. A write to a
+// closed pipe becomes an error instead of a signal.
 func (p *Program) handleSignals() {
 	signal.Ignore(syscall.SIGPIPE)
 	stop := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) { // as nohup asks
+		if !signal.Ignored(s) { // nohup ignores SIGHUP
 			signal.Notify(stop, s)
 		}
 	}
 	go func() {
 		s := <-stop
 		p.outputs.Stop()
-		if p.messages.TryLock() { // or else stderr may be what it hangs on
+		if p.messages.TryLock() { // a blocked write to stderr may hold the lock
 			p.clearProgress()
 		}
 		os.Exit(128 + int(s.(syscall.Signal)))

@@ -1,4 +1,4 @@
-// This file reads and writes traces by the flags that the programs share.
+// This file reads and writes traces according to the flags that the programs share.
 
 package cli
 
@@ -21,29 +21,29 @@ import (
 
 // ReadFlags are the flags of a program that reads traces.
 type ReadFlags struct {
-	From    string // name of the input format; "": as the content shows
+	From    string // name of the input format; "" to detect it from the content
 	Compat  bool
 	Lenient bool
 
-	// Simulators are the names that may follow --compat, and Simulator is the one that did; "": none.
+	// Simulators are the names that may follow --compat. Simulator is the one that followed; "" for none.
 	Simulators []string
 	Simulator  string
 
-	// Ranks is the number of ranks that do what the file of rank 0, the only one that is read, has; 0: there is a file
-	// for each. CheckedComms is that of format.ReadOptions. They have no flags of their own.
+	// Ranks is the number of ranks that run the ops of rank 0, whose file is the only one read; 0 reads one file per
+	// rank. CheckedComms is that of format.ReadOptions. Neither has a flag.
 	Ranks        int
 	CheckedComms bool
 
-	formats *formatFlags // nil: not registered
+	formats *formatFlags // nil if not registered
 }
 
-// Register adds the flags to the command; a --seed that it has already serves formats, too.
+// Register adds the flags to the command. Formats share an existing flag --seed.
 func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	names := p.Formats.Readable().Names()
 	flags.StringVar(&f.From, "from", "", "input `format` (default: detected from the content)")
 	f.registerCompat(cmd)
-	flags.BoolVar(&f.Lenient, "lenient", false, "skip invalid parts of the input, and warn")
+	flags.BoolVar(&f.Lenient, "lenient", false, "skip invalid parts of the input, with a warning")
 	flags.BoolVar(&f.Lenient, "skip-bad", false, "same as --lenient")
 	flags.Lookup("skip-bad").Hidden = true
 	if flags.Lookup("seed") == nil {
@@ -60,7 +60,7 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 // formatsTopic is the help topic that lists formats.
 func formatsTopic(all format.List) manual.Group {
 	var b strings.Builder
-	b.WriteString("Formats that can be read (r) and written (w):\n\n")
+	b.WriteString("Formats with read (r) and write (w) support:\n\n")
 	for _, f := range all {
 		access := ""
 		if f.Read != nil || f.Open != nil {
@@ -72,7 +72,7 @@ func formatsTopic(all format.List) manual.Group {
 		fmt.Fprintf(&b, "  %-14s %-2s %s\n", f.Name, access, f.Title)
 	}
 	return manual.Group{
-		Owner: "formats", Title: "formats of traces", Topic: true, Page: b.String(), File: "docs/reference/formats",
+		Owner: "formats", Title: "trace formats", Topic: true, Page: b.String(), File: "docs/reference/formats",
 	}
 }
 
@@ -80,35 +80,35 @@ func formatsTopic(all format.List) manual.Group {
 type Read struct {
 	Trace  *dag.Trace
 	Format *format.Format
-	Name   string      // of the input, for messages
-	Inputs []dag.Input // for the provenance, where asked for
+	Name   string      // name of the input, for messages
+	Inputs []dag.Input // digests for the provenance, with ReadOptions.Digest
 
-	Unverified string // why the contents are not checked against a digest; "": they are, or the format has none
+	Unverified string // reason for not checking the contents against a digest; "" if checked, or if the format has none
 }
 
-// ReadOptions is what a program may ask of ReadTrace.
+// ReadOptions are the options of ReadTrace and OpenTrace.
 type ReadOptions struct {
 	Digest   bool      // fill Read.Inputs
-	Progress *Progress // counts the bytes read; nil: ReadTrace shows its own
+	Progress *Progress // counts the bytes read; nil to show an own progress
 }
 
-// OpenTrace is a trace that is open and of known format, but not read.
+// OpenTrace is an open trace with a known format, not yet read.
 type OpenTrace struct {
 	*tracefile.Opened
 
 	p        *Program
-	own      format.Options // of its format; nil: none
-	warnings []string       // about flags for other formats
-	progress *Progress      // its own; nil: the caller's
+	own      format.Options // options of its format, or nil
+	warnings []string       // warnings about flags for other formats
+	progress *Progress      // its own progress; nil if the caller has one
 }
 
-// OpenTrace opens the trace in the input called name: a file, "-" for standard input, or of a trace that is many files
-// their folder, the file of rank 0, or what comes before its number.
+// OpenTrace opens the trace in the named input: a file, or "-" for standard input. The name of a trace with one file
+// per rank is its folder, its file of rank 0, or the common prefix of its files.
 func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (*OpenTrace, error) {
 	return p.OpenFiles([]string{name}, f, o)
 }
 
-// OpenFiles opens the trace that the named inputs are together.
+// OpenFiles opens one trace that consists of the named inputs.
 func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *OpenTrace, err error) {
 	t := &OpenTrace{p: p}
 	all, err := f.formats.apply()
@@ -140,7 +140,7 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	var many *tracefile.TooManyFilesError
 	switch {
 	case errors.As(err, &many):
-		err = Usagef("%d inputs for one output: give a folder, as in -o out/", many.Files)
+		err = Usagef("%d inputs for one output: name a folder, as in -o out/", many.Files)
 	case err == nil && t.Source != nil:
 		t.warn()
 	}
@@ -151,18 +151,18 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	return t, nil
 }
 
-// checkExist returns an error if one of several inputs is not there: most often it was meant as the output.
+// checkExist returns an error if an input after the first does not exist: users often mean it as the output.
 func checkExist(names []string) error {
 	for _, name := range names[1:] {
 		if _, err := os.Stat(name); name != "-" && err != nil {
-			return format.FileErrorf(name, "%w; an output is named with -o", format.Cause(err))
+			return format.FileErrorf(name, "%w; to name an output, use -o", format.Cause(err))
 		}
 	}
 	return nil
 }
 
-// Reference reports whether to do what the format's reference program does, its mistakes included. Errors in flags are
-// left for OpenFiles.
+// Reference reports whether the flags select the behavior of the format's reference program, including its bugs. It
+// ignores errors in flags, which OpenFiles returns.
 func (f *ReadFlags) Reference() bool {
 	all, err := f.formats.apply()
 	return f.Compat || err == nil && all.imitates()
@@ -190,13 +190,13 @@ func (t *OpenTrace) warn() {
 	t.warnings = nil
 }
 
-// WasRead tells the user, with -v, that the trace was read.
+// WasRead reports with -v that the trace was read.
 func (t *OpenTrace) WasRead(ops int64, ranks int, took time.Duration) {
 	t.p.Explain("%s: read %d ops of %d ranks from %s in %v", t.Name, ops, ranks, t.Format.Name,
 		took.Round(time.Millisecond))
 }
 
-// DoneReading ends the display of progress, if that is the trace's own.
+// DoneReading closes the trace's own progress, if any.
 func (t *OpenTrace) DoneReading() {
 	if t.progress != nil {
 		t.progress.Close()
@@ -204,7 +204,7 @@ func (t *OpenTrace) DoneReading() {
 	}
 }
 
-// Seed returns the seed for the provenance, nil if the input is a trace and not a model that generates one.
+// Seed returns the seed for the provenance, or nil if the input is not a generative model.
 func (t *OpenTrace) Seed() *int64 {
 	if !t.Generates() {
 		return nil
@@ -217,13 +217,13 @@ func (t *OpenTrace) Seed() *int64 {
 	return &seed
 }
 
-// Close closes the input. It may be called again.
+// Close closes the input. Further calls have no effect.
 func (t *OpenTrace) Close() {
 	t.DoneReading()
 	t.Opened.Close()
 }
 
-// ReadTrace reads the trace in the input called name, as OpenTrace has it.
+// ReadTrace reads the trace in the named input; names are those of OpenTrace.
 func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, error) {
 	t, err := p.OpenTrace(name, f, o)
 	if err != nil {
@@ -244,16 +244,16 @@ func (p *Program) ReadTrace(name string, f ReadFlags, o ReadOptions) (*Read, err
 
 // WriteFlags are the flags of a program that writes traces.
 type WriteFlags struct {
-	Output string // "" or "-": standard output
-	To     string // name of the output format; "": as the name of the output suggests
+	Output string // "" or "-" for standard output
+	To     string // name of the output format; "" to derive it from the name of the output
 	Strict bool
-	Compat bool // has no flag of its own
+	Compat bool // has no flag
 
-	approx  bool         // the default, said aloud
-	formats *formatFlags // nil: not registered
+	approx  bool         // explicit default
+	formats *formatFlags // nil if not registered
 }
 
-// Register adds the flags to the command. The help on -o is the program's.
+// Register adds the flags to the command. outputUsage is the help of -o.
 func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string) {
 	flags := cmd.Flags()
 	names := p.Formats.Writable().Names()
@@ -261,7 +261,7 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags.StringVar(&f.To, "to", "", "output `format` (default: by name, else "+format.Default+")")
 	flags.BoolVar(&f.Strict, "strict", false, "exit with 3 and no output if the format loses data")
 	flags.BoolVar(&f.approx, "approx", false,
-		"approximate data that cannot be held (default)")
+		"approximate or drop data that the format lacks (default)")
 	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
 	CompleteWith(cmd, "to", names)
 	manual.Section(cmd, "Output")
@@ -271,7 +271,7 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	})
 }
 
-// CompleteWith makes the shell offer values for a flag.
+// CompleteWith registers the values that shells offer for a flag.
 func CompleteWith(cmd *cobra.Command, flag string, values []string) {
 	complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
@@ -279,15 +279,15 @@ func CompleteWith(cmd *cobra.Command, flag string, values []string) {
 	}
 }
 
-// Target is where and how to write a trace.
+// Target is the path, format and options of an output.
 type Target struct {
-	Path   string // "" or "-": standard output
+	Path   string // "" or "-" for standard output
 	Format *format.Format
 	Strict bool
 	Compat bool
 
-	own   format.Options // of the format; nil: none
-	named bool           // Path is what the user calls the output
+	own   format.Options // options of the format, or nil
+	named bool           // Path is the user's name of the output, not one derived from an input
 }
 
 // Name returns the target's name for messages.
@@ -298,17 +298,17 @@ func (t *Target) Name() string {
 	return t.Path
 }
 
-// KeepsProvenance reports whether the provenance of a trace, digests of its inputs included, goes into the output.
+// KeepsProvenance reports whether the output holds the provenance of the trace, including digests of its inputs.
 func (t *Target) KeepsProvenance() bool {
 	return t.Format.Name == format.Default
 }
 
-// OutputFormat returns the format for the flags and an output called path.
+// OutputFormat returns the format that the flags and the path of the output select.
 func (p *Program) OutputFormat(f WriteFlags, path string) (*format.Format, error) {
 	return tracefile.OutputFormat(p.Formats, f.To, path)
 }
 
-// Target returns the output that the flags ask for, after the checks that need no trace.
+// Target returns the output that the flags describe. It makes the checks that need no trace.
 func (p *Program) Target(f WriteFlags) (*Target, error) {
 	output, err := p.OutputFormat(f, f.Output)
 	if err != nil {
@@ -330,7 +330,7 @@ func (p *Program) Target(f WriteFlags) (*Target, error) {
 	return to, err
 }
 
-// TargetIn returns the target at a path in a format that OutputFormat gave for the flags.
+// TargetIn returns the target at a path in a format returned by OutputFormat.
 func (p *Program) TargetIn(path string, output *format.Format, f WriteFlags) (*Target, error) {
 	all, err := f.formats.apply()
 	if err != nil {
@@ -343,22 +343,23 @@ func (p *Program) TargetIn(path string, output *format.Format, f WriteFlags) (*T
 	return &Target{Path: path, Format: output, Strict: f.Strict, Compat: f.Compat, own: own}, nil
 }
 
-// WriteTrace writes the trace, and tells the user what the format cannot keep of it. On an error no file is left, and
-// one that was there before is still there.
+// WriteTrace writes the trace and prints the losses of the format. After an error, an existing file is unchanged and no
+// new file remains.
 func (p *Program) WriteTrace(t *dag.Trace, to *Target) error {
 	return p.write(to, func(o tracefile.WriteOptions) (*tracefile.Written, error) {
 		return tracefile.Write(p.Formats, to.Path, t, o)
 	})
 }
 
-// WriteSource is WriteTrace for a trace that need not be in memory. The format takes it batch by batch if it can.
+// WriteSource is WriteTrace for a source. Formats that support it write the source in batches, without holding the
+// trace in memory.
 func (p *Program) WriteSource(s dag.Source, to *Target) error {
 	return p.write(to, func(o tracefile.WriteOptions) (*tracefile.Written, error) {
 		return tracefile.WriteSource(p.Formats, to.Path, s, o)
 	})
 }
 
-// write writes a trace by the function, and tells the user about it.
+// write calls the function and prints its losses.
 func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefile.Written, error)) error {
 	var progress *Progress
 	if !isStdout(to.Path) || !isTerminal(p.Stdout) {
@@ -372,7 +373,7 @@ func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefi
 	})
 	var many *tracefile.ManyFilesError
 	if errors.As(err, &many) {
-		return Usagef("a trace in %s is many files: name them with -o, as in -o FOLDER/NAME%s", to.Format.Name,
+		return Usagef("%s has several files per trace: name them with -o, as in -o FOLDER/NAME%s", to.Format.Name,
 			to.Format.Extensions[0])
 	} else if err != nil {
 		return err

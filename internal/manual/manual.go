@@ -1,5 +1,5 @@
-// Package manual prints the help of commands. Help lists the flags of the program below headings; those of an owner,
-// such as a backend or format, are a topic: "PROGRAM --help TOPIC" lists them.
+// Package manual prints the help of commands. Help lists the flags of the program below headings. The flags of an
+// owner, such as a backend or format, are a topic: "PROGRAM --help TOPIC" lists them.
 package manual
 
 import (
@@ -20,11 +20,11 @@ import (
 
 // Group is the options of one owner: a backend, format, pass or generator, or of a program itself.
 type Group struct {
-	Owner  string   // name that users choose it by; "" for options of the program
+	Owner  string   // name on the command line; "" for options of the program
 	Title  string   // heading in help, or line of help for a topic
-	Topic  bool     // help lists the options only when asked for the owner
-	Names  []string // further names that users choose it by
-	List   string   // heading of the list of such owners in the program's help; "": its last line names the owner
+	Topic  bool     // only the owner's own help lists the options
+	Names  []string // further names of the topic
+	List   string   // heading of the owner's list in the program's help; "" to name it in the last line
 	Page   string   // long text of the owner's help; may be ""
 	File   string   // page of documentation that help refers to; "" for none
 	Doc    string   // reference page that is the owner's help, such as "backends/packet"; "" for none
@@ -37,12 +37,12 @@ type Group struct {
 
 // Widths of help texts in columns.
 const (
-	DefaultWidth = 80 // if that of the terminal is not known
+	DefaultWidth = 80 // for a terminal of unknown width
 	leastWidth   = 60
 	mostWidth    = 120
 )
 
-// Annotations of flags: the heading that help lists them below, or the topic that they belong to.
+// Annotations of flags: their heading in help, or their topic.
 const (
 	sectionAnnotation = "section"
 	topicAnnotation   = "topic"
@@ -66,20 +66,20 @@ func annotation(f *pflag.Flag, key string) string {
 	return ""
 }
 
-// Section puts all flags of the command that have no place in help yet below a heading.
+// Section places all flags of the command that have neither heading nor topic below a heading.
 func Section(cmd *cobra.Command, title string) {
 	place(cmd, sectionAnnotation, title)
 }
 
-// Topic puts all flags of the command that have no place in help yet into a topic: the group's Owner names it. The
-// group's Params are only for help.
+// Topic places all flags of the command that have neither heading nor topic into the topic of the group's owner. Help
+// lists the group's Params; Topic does not declare flags for them.
 func Topic(cmd *cobra.Command, g Group) {
 	g.Topic = true
 	place(cmd, topicAnnotation, g.Owner)
 	Of(cmd).Add(g)
 }
 
-// InTopic puts a flag into the topic of an owner.
+// InTopic places a flag into the topic of an owner.
 func InTopic(cmd *cobra.Command, flag, owner string) {
 	annotate(cmd.Flags().Lookup(flag), topicAnnotation, owner)
 }
@@ -92,7 +92,7 @@ func place(cmd *cobra.Command, key, value string) {
 	})
 }
 
-// Place puts a flag of the group's table into the group's topic, or below a heading; "" for the group's title.
+// Place places a flag of the group's table into the group's topic, or below a heading; "" is the group's title.
 func (g *Group) Place(f *pflag.Flag, heading string) {
 	annotate(f, tableAnnotation, "yes")
 	if heading == "" {
@@ -111,7 +111,7 @@ func InSection(f *pflag.Flag, title string) bool {
 	return annotation(f, sectionAnnotation) == title
 }
 
-// Manual is the topics of a command's help. The context of the command has it.
+// Manual is the help topics of a command. The context of the command holds it.
 type Manual struct {
 	cmd    *cobra.Command
 	topics []Group
@@ -126,14 +126,14 @@ func Of(cmd *cobra.Command) *Manual {
 		ctx = context.Background()
 	}
 	m, ok := ctx.Value(manualKey{}).(*Manual)
-	if !ok || m.cmd != cmd { // else that of the parent
+	if !ok || m.cmd != cmd { // no manual, or that of the parent
 		m = &Manual{cmd: cmd}
 		cmd.SetContext(context.WithValue(ctx, manualKey{}, m))
 	}
 	return m
 }
 
-// Add adds a topic. Groups of one owner make one topic. A text that the topic has is not repeated.
+// Add adds a group to the topic of its owner. It drops texts that the topic already has.
 func (m *Manual) Add(g Group) {
 	for i := range m.topics {
 		if have := &m.topics[i]; have.Owner == g.Owner && have.Page == g.Page && have.File == g.File {
@@ -143,7 +143,7 @@ func (m *Manual) Add(g Group) {
 	m.topics = append(m.topics, g)
 }
 
-// names returns the names of the topics; listed selects those in lists of the program's help.
+// names returns the names of the topics that lists of the program's help contain (listed), or of the others.
 func (m *Manual) names(listed bool) (names []string) {
 	for i := range m.topics {
 		if g := &m.topics[i]; !g.Quiet && (g.List != "") == listed && !slices.Contains(names, g.Owner) {
@@ -156,7 +156,7 @@ func (m *Manual) names(listed bool) (names []string) {
 	return names
 }
 
-// owner returns the name of the topic that a further name stands for, or else the name.
+// owner returns the name of the topic with a name or further name, or else the name itself.
 func (m *Manual) owner(name string) string {
 	for i := range m.topics {
 		if m.topics[i].Owner == name {
@@ -179,8 +179,8 @@ func First(args []string) []string {
 	return args
 }
 
-// Print prints the help of a command, or that of the topic behind --help in the arguments, to w, whose width is in
-// columns; 0: not known. It returns an error if there is no such topic.
+// Print prints the help of a command to w, or the help of the topic that follows --help in the arguments. The width of
+// w is in columns, 0 if unknown. Print returns an error about an unknown topic.
 func Print(w io.Writer, width int, cmd *cobra.Command, args []string) error {
 	if width == 0 {
 		width = DefaultWidth
@@ -210,7 +210,7 @@ func Print(w io.Writer, width int, cmd *cobra.Command, args []string) error {
 				names = append(names, sub.Name())
 			}
 		}
-		if len(names) == 0 { // the name of a file, say
+		if len(names) == 0 { // the argument may be the name of a file
 			m.printMain(h)
 			return nil
 		}
@@ -269,7 +269,7 @@ func (m *Manual) printPage(h *helpPage, topic string) {
 	})
 }
 
-// ownFlags lists the flags of a topic that no table declares.
+// ownFlags adds the flags of a topic that no table declares.
 func (m *Manual) ownFlags(h *helpPage, topic string) {
 	title := "Flags"
 	if len(h.lists) > 0 {
@@ -334,7 +334,7 @@ func exitStatus(cmd *cobra.Command) string {
 	return "0 success, 1 failure, 2 usage" + loss + ", 130 Ctrl-C, 141 closed pipe"
 }
 
-// owners lists the topics that have a heading.
+// owners prints the lists of owners below their headings.
 func (m *Manual) owners(h *helpPage) {
 	var lists []string
 	for i := range m.topics {
@@ -410,7 +410,7 @@ func (m *Manual) printAll(h *helpPage) {
 	h.print()
 }
 
-// helpPage is a page of help. Lists are kept until print, which aligns them all.
+// helpPage is a page of help. print aligns all lists since the last print.
 type helpPage struct {
 	w     io.Writer
 	width int
@@ -424,7 +424,7 @@ type helpList struct {
 
 type helpEntry struct{ name, text string }
 
-// list adds a list, unless it is empty.
+// list adds a list unless it is empty.
 func (h *helpPage) list(title string, entries []helpEntry) {
 	if len(entries) > 0 {
 		h.lists = append(h.lists, helpList{title, entries})
@@ -459,7 +459,7 @@ func (h *helpPage) print() {
 	h.lists = nil
 }
 
-// text prints paragraphs, wrapped. Lines that begin with a space or tab are printed as they are.
+// text prints wrapped paragraphs. Lines that begin with a space or tab are not joined.
 func (h *helpPage) text(text string) {
 	var paragraph []string
 	flush := func() {
@@ -487,7 +487,7 @@ func (h *helpPage) text(text string) {
 // row is a line of a list in a long text: a name and its description.
 var row = regexp.MustCompile(`^( +\S+(?: \S+)*  +)(\S.*)$`)
 
-// hang wraps a line that is too long. The description of a name continues below itself.
+// hang wraps a long line. The description in a row of a list keeps its column.
 func hang(line string, width int) (lines []string) {
 	m := row.FindStringSubmatch(line)
 	if utf8.RuneCountInString(line) <= width || m == nil || len(m[1]) > width/2 {
@@ -523,7 +523,7 @@ func wrap(text string, width int) (lines []string) {
 	return lines
 }
 
-// commands lists the subcommands, by group if there are groups.
+// commands lists the subcommands by group.
 func (h *helpPage) commands(cmd *cobra.Command) {
 	list := func(group string) {
 		for _, sub := range cmd.Commands() {
@@ -549,7 +549,7 @@ func (h *helpPage) commands(cmd *cobra.Command) {
 	}
 }
 
-// sections lists the flags below their headings, and then the flags of all commands.
+// sections adds the flags below their headings, then the flags of all commands.
 func (h *helpPage) sections(cmd *cobra.Command) {
 	var titles []string
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -567,7 +567,7 @@ func (h *helpPage) sections(cmd *cobra.Command) {
 	h.flags(title, cmd, func(f *pflag.Flag) bool { return InSection(f, "") && annotation(f, topicAnnotation) == "" })
 }
 
-// flags lists the selected flags of the command and those that it inherits.
+// flags adds a list of the selected flags of the command, including inherited flags.
 func (h *helpPage) flags(title string, cmd *cobra.Command, selected func(*pflag.Flag) bool) {
 	var entries []helpEntry
 	add := func(f *pflag.Flag) {
@@ -605,7 +605,7 @@ func withDefault(usage, value string) string {
 	return usage + " (default" + unbroken + value + ")"
 }
 
-// group lists the options of a table below their headings.
+// group adds the options of a table below their headings.
 func (h *helpPage) group(g *Group) {
 	for _, section := range g.Params.Sections() {
 		var entries []helpEntry

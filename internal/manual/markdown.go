@@ -1,4 +1,4 @@
-// This file parses the Markdown of reference pages and prints it on a terminal.
+// This file parses reference pages in Markdown and prints them on a terminal.
 
 package manual
 
@@ -46,8 +46,7 @@ var (
 	endOptions   = regexp.MustCompile(`^<!-- end of (flags|options)\b`)
 )
 
-// parsePage returns the blocks of a page. It supports the Markdown of the reference pages: headings, paragraphs, lists,
-// tables, code and quotations.
+// parsePage returns the blocks of a page. It supports headings, paragraphs, lists, tables, code and quotations.
 func parsePage(text string) (blocks []block) {
 	lines := strings.Split(text, "\n")
 	inOptions, fresh := false, true
@@ -152,7 +151,7 @@ func continues(blocks []block, line string) bool {
 	return n > 0 && blocks[n-1].kind == item && len(line)-len(strings.TrimLeft(line, " ")) < blocks[n-1].level+6
 }
 
-// cells returns the cells of a table's row, nil for the rule below the heading.
+// cells returns the cells of a table row, nil for the rule below the heading.
 func cells(line string) (row []string) {
 	line = strings.ReplaceAll(strings.Trim(line, "|"), `\|`, "\x01")
 	rule := true
@@ -176,7 +175,7 @@ var (
 	tag       = regexp.MustCompile(`</?[a-z]+/?>`)
 )
 
-// inline returns a text without the marks of Markdown. A link becomes its text, followed by the name of its page.
+// inline removes Markdown markup from a text. A link becomes its text, followed by the name of its page.
 func inline(text string) string {
 	var spans []string
 	text = codeSpan.ReplaceAllStringFunc(text, func(span string) string {
@@ -204,8 +203,8 @@ func inline(text string) string {
 	return text
 }
 
-// page prints the blocks of a page. Flags prints the options in place of their table, or at the end of a page without
-// one.
+// page prints the blocks of a page. flags prints the options in place of their table, or at the end of a page without a
+// table.
 func (h *helpPage) page(text string, flags func()) {
 	written, last := false, heading
 	for _, b := range parsePage(text) {
@@ -258,8 +257,8 @@ func (h *helpPage) page(text string, flags func()) {
 	}
 }
 
-// codeLines returns the lines of code in a width. Long commands continue in further lines; long lines of their output
-// are shortened.
+// codeLines fits lines of code into a width. It continues long commands on further lines and shortens long lines of
+// output.
 func codeLines(lines []string, width int) (fit []string) {
 	session := slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "$ ") })
 	continued := false
@@ -290,7 +289,7 @@ func codeLines(lines []string, width int) (fit []string) {
 	return fit
 }
 
-// fold breaks a line without spaces after commas, or anywhere if there are none.
+// fold breaks a line without spaces after commas, or anywhere without commas.
 func fold(line string, width int) (lines []string) {
 	for runes := []rune(line); ; {
 		if len(runes) <= width {
@@ -308,7 +307,7 @@ func fold(line string, width int) (lines []string) {
 	}
 }
 
-// clip shortens a line that is too long, and marks it.
+// clip shortens a long line and ends it with "...".
 func clip(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
@@ -316,7 +315,7 @@ func clip(line string, width int) string {
 	return string([]rune(line)[:width-3]) + "..."
 }
 
-// Table returns the lines of a table with a heading in the width of a terminal; 0: not known.
+// Table returns the lines of a table with a heading for a terminal of a width in columns, 0 if unknown.
 func Table(rows [][]string, width int) []string {
 	if width == 0 {
 		width = DefaultWidth
@@ -324,8 +323,7 @@ func Table(rows [][]string, width int) []string {
 	return tableLines(rows, min(max(width, leastWidth), mostWidth))
 }
 
-// tableLines returns the lines of a table in a width. The widest columns get narrower until the table fits; their cells
-// are wrapped.
+// tableLines returns the lines of a table that fits a width. It narrows the widest columns and wraps their cells.
 func tableLines(rows [][]string, width int) (lines []string) {
 	var widths []int
 	for _, row := range rows {
@@ -386,7 +384,7 @@ func tableLines(rows [][]string, width int) (lines []string) {
 	return lines
 }
 
-// wrapHard is [wrap] that also breaks words that are too long.
+// wrapHard is [wrap], but also breaks long words.
 func wrapHard(text string, width int) []string {
 	var words []string
 	for word := range strings.FieldsSeq(text) {

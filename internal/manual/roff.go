@@ -1,4 +1,4 @@
-// This file writes help and reference pages as man pages.
+// This file formats help and reference pages as man pages.
 
 package manual
 
@@ -17,9 +17,8 @@ type ManPage struct {
 	Text string
 }
 
-// ManPages returns the man pages of a program: one for its command, one for each command below it, and one for each
-// topic with a reference page that the selection accepts by the name of the page, such as "backends/packet". The text
-// has no date.
+// ManPages returns the man pages of a program: one for its command, one per subcommand, and one per topic with a
+// reference page for whose name, such as "backends/packet", selected is true. The text has no date.
 func ManPages(root *cobra.Command, selected func(doc string) bool) (pages []ManPage) {
 	m := Of(root)
 	pages = append(pages, ManPage{root.Name(), m.man(root)})
@@ -83,7 +82,7 @@ func (r *roff) title(name, short string) {
 	fmt.Fprintf(r, "%s \\- %s\n", escape(name), escape(short))
 }
 
-// verbatim prints lines as they are.
+// verbatim prints lines without filling.
 func (r *roff) verbatim(lines []string) {
 	r.macro("PP", "")
 	r.macro("nf", "")
@@ -93,7 +92,7 @@ func (r *roff) verbatim(lines []string) {
 	r.macro("fi", "")
 }
 
-// text prints paragraphs; lines that begin with a space stay as they are.
+// text prints paragraphs; paragraphs with indented lines are verbatim.
 func (r *roff) text(text string) {
 	for part := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		if strings.HasPrefix(part, " ") || strings.Contains(part, "\n ") {
@@ -160,7 +159,7 @@ func (m *Manual) man(cmd *cobra.Command) string {
 	return r.String()
 }
 
-// manTopic returns the page of a topic, or of a command below the root, from its reference page.
+// manTopic returns the man page of a topic or subcommand from its reference page.
 func (m *Manual) manTopic(name, topic string, cmd *cobra.Command) string {
 	r := &roff{}
 	short := topic

@@ -1,4 +1,4 @@
-// Package clitest runs the programs in tests: in the test's process, or as processes of their own.
+// Package clitest runs the programs in tests: in the process of the test, or as child processes.
 package clitest
 
 import (
@@ -19,7 +19,7 @@ import (
 // Version is the version of the programs that Session runs.
 const Version = "test"
 
-// Session is what a program finds around it. The zero value has empty input and no terminals.
+// Session is the environment of a program. The zero value has empty input and no terminals.
 type Session struct {
 	Stdin    io.Reader
 	Formats  formats.List // nil: all
@@ -27,7 +27,7 @@ type Session struct {
 	Stdout   io.Writer    // instead of Result.Stdout
 }
 
-// Result is what a program did.
+// Result is the exit status and the output of a program.
 type Result struct {
 	Status         int
 	Stdout, Stderr string
@@ -63,8 +63,7 @@ func Run(newCommand func(*cli.Program) *cobra.Command, args ...string) Result {
 	return Session{}.Run(newCommand, args...)
 }
 
-// Build compiles programs of this module, given as the names of their folders in cmd, and returns the folder of the
-// binaries.
+// Build compiles the programs in the named folders of cmd and returns the folder of the binaries.
 func Build(t testing.TB, names ...string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -78,7 +77,7 @@ func Build(t testing.TB, names ...string) string {
 	return folder
 }
 
-// Stderr returns what the program wrote to stderr so far.
+// Stderr returns the current content of the program's stderr.
 func Stderr(p *cli.Program) string {
 	return p.Stderr.(writer).Writer.(*buffer).String()
 }
@@ -97,7 +96,7 @@ type writer struct {
 
 func (w writer) IsTerminal() bool { return w.terminal }
 
-// buffer is a bytes.Buffer for several goroutines.
+// buffer is a bytes.Buffer for concurrent use.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -17,7 +17,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// npuDocument is what the analytical backend adds to the result.
+// npuDocument is the analytical backend's part of the result.
 type npuDocument struct {
 	Backend, Model string
 	Params         map[string]any
@@ -195,7 +195,7 @@ func TestAnalyticalLowers(t *testing.T) {
 	}
 	const network = "R(4)@50GB/s,500ns"
 	const allreduce = 6 * (500 + 4882)
-	const own = 7*10 + allreduce // without what comes before
+	const own = 7*10 + allreduce // without the ops before it
 	if d := runAnalytical(t, "--network", network, barrier(dag.UnknownRoot, dag.Bcast)); d.Makespan != (own+7000)*1000 {
 		t.Errorf("bcast of unknown root: got %d ps, expected %d ns", d.Makespan, own+7000)
 	}
@@ -209,7 +209,7 @@ func TestAnalyticalLowers(t *testing.T) {
 	}
 }
 
-// TestUndefinedGroups checks that a communicator of which the trace says that nothing defines it is refused.
+// TestUndefinedGroups checks that a trace with an undefined communicator is an error.
 func TestUndefinedGroups(t *testing.T) {
 	b := dag.NewBuilder(8)
 	group := b.AddComm(dag.NewComm("7", []int32{0, 1, 2, 3, 4, 5, 6, 7}))
@@ -222,7 +222,7 @@ func TestUndefinedGroups(t *testing.T) {
 	for _, backend := range [][]string{{"analytical", "--network", "R(8)@50GB/s,500ns"}, {"loggops"}, {"ideal"}} {
 		args := append([]string{path, "--backend"}, backend...)
 		r := clitest.Run(newCommand, args...)
-		if r.Status != 1 || !strings.Contains(r.Stderr, `nothing defines the communicator "7"`) {
+		if r.Status != 1 || !strings.Contains(r.Stderr, `communicator "7" is undefined`) {
 			t.Errorf("%q: status %d, %s", backend, r.Status, r.Stderr)
 		}
 		if r := clitest.Run(newCommand, append(args, "--lenient")...); r.Status != 0 {
@@ -231,8 +231,8 @@ func TestUndefinedGroups(t *testing.T) {
 	}
 }
 
-// TestUndefinedGroupsOnce checks that of a communicator which nothing defines there is one message: the error, or with
-// --lenient the warning. What is made of several traces is refused for any of them.
+// TestUndefinedGroupsOnce checks that an undefined communicator causes one message: the error, or the warning of
+// --lenient. Merged traces fail if one of them has an undefined communicator.
 func TestUndefinedGroupsOnce(t *testing.T) {
 	node := `{"id": "1", "type": "COMM_COLL_NODE", "attr": [{"name": "is_cpu_op", "boolVal": false},
 		{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "1024"},
@@ -241,11 +241,11 @@ func TestUndefinedGroupsOnce(t *testing.T) {
 	for _, args := range [][]string{{path}, {path, "--trace", path}, {"--trace", path + "@1us"}} {
 		args = append(args, "--backend", "ideal")
 		r := clitest.Run(newCommand, args...)
-		if r.Status != 1 || strings.Count(r.Stderr, "\n") != 1 || !strings.Contains(r.Stderr, `the communicator "7"`) {
+		if r.Status != 1 || strings.Count(r.Stderr, "\n") != 1 || !strings.Contains(r.Stderr, `communicator "7" is undefined`) {
 			t.Errorf("%q: status %d, %s", args, r.Status, r.Stderr)
 		}
 		r = clitest.Run(newCommand, append(args, "--lenient")...)
-		if r.Status != 0 || !strings.Contains(r.Stderr, `: communicator "7" is undefined; its members`) {
+		if r.Status != 0 || !strings.Contains(r.Stderr, `communicator "7" is undefined`) {
 			t.Errorf("%q, lenient: status %d, %s", args, r.Status, r.Stderr)
 		}
 	}
@@ -277,7 +277,7 @@ func TestAnalyticalReplicates(t *testing.T) {
 	}
 }
 
-// TestAnalyticalCases runs what ASTRA-sim ran on up to 64 NPUs, from its files.
+// TestAnalyticalCases repeats ASTRA-sim's runs on up to 64 NPUs from their files.
 func TestAnalyticalCases(t *testing.T) {
 	const folder = "../../../sim/analytical/testdata/cases/"
 	text, err := os.ReadFile(folder + "cases.json")
@@ -350,7 +350,7 @@ func chakraFiles(t *testing.T, prefix string, trace *dag.Trace) {
 	}
 }
 
-// shift returns a trace in which each of 4 ranks sends so many bytes to another, at a distance.
+// shift returns a trace in which each of 4 ranks sends a message to the rank at a distance.
 func shift(bytes int64, distance int) *dag.Trace {
 	b := dag.NewBuilder(4)
 	for rank := range 4 {
@@ -424,7 +424,7 @@ func TestAnalyticalRefuses(t *testing.T) {
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--injection-scale", "2"}, 2, "--injection-scale needs --system"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--system", bad}, 1, "bad.json:2: endpoint-delay: expected a number from 0"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--memory", pool}, 1, "the memory has 2 nodes of 2 NPUs"},
-		{[]string{"--network", "R(8)@1GB/s,1ns", "--timeline", "x.json"}, 2, "--timeline: the analytical backend writes none"},
+		{[]string{"--network", "R(8)@1GB/s,1ns", "--timeline", "x.json"}, 2, "--timeline: the analytical backend writes no timelines"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--ops"}, 2, "--ops"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--L", "2"}, 2, "--L is for the loggops backend"},
 		{[]string{"--network", "R(8)_R(2)@1GB/s,1ns"}, 1, "the trace has 8 ranks, but the network Ring(8)_Ring(2) has 16 NPUs; " +

@@ -1,7 +1,7 @@
-// This file measures the analytical backend, likewise as a whole process.
+// This file measures the analytical backend as a whole process.
 //
-// TRACEDAG_ASTRASIM is the path of ASTRA-sim's AstraSim_Analytical_Congestion_Unaware, to compare with; without it there is
-// no comparison. The reference runs only where it takes less than a minute, or TRACEDAG_ASTRASIM_ALL is set.
+// TRACEDAG_ASTRASIM is the path of ASTRA-sim's AstraSim_Analytical_Congestion_Unaware, to compare with; without it
+// there is no comparison. The reference runs only where it takes less than a minute, or TRACEDAG_ASTRASIM_ALL is set.
 
 package simulate
 
@@ -21,7 +21,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// analyticalRun is a simulation that ASTRA-sim can do, too.
+// analyticalRun is a simulation that ASTRA-sim supports, too.
 type analyticalRun struct {
 	name       string
 	topologies []string
@@ -29,7 +29,7 @@ type analyticalRun struct {
 	bandwidth  []int // GB/s of 2^30 bytes
 	latency    int   // ns
 	system     map[string]any
-	trace      []string // what tracegen is to make
+	trace      []string // arguments of tracegen
 	make       func() *dag.Trace
 	slow       bool // for the reference
 }
@@ -81,8 +81,8 @@ func independentCalcs(ranks, n int) *dag.Trace {
 	return b.Trace()
 }
 
-// nodes returns a trace with as many nodes as a step of training has with every kernel on record: calcs that wait for one
-// or two of those before, messages to the next rank, and now and then an all-reduce.
+// nodes returns a trace with as many nodes as a step of training has with every kernel on record: calcs that wait for
+// one or two of those before, messages to the next rank, and now and then an all-reduce.
 func nodes(ranks, n int) *dag.Trace {
 	b := dag.NewBuilder(ranks)
 	for r := range ranks {
@@ -218,7 +218,7 @@ func (r *analyticalRun) simulate(b *testing.B, m *measurement, folder string) []
 
 var astraSimFinish = regexp.MustCompile(`sys\[(\d+)\] finished, (\d+) cycles`)
 
-// check compares when the NPUs finished with what ASTRA-sim printed.
+// check compares the finish times of the NPUs with ASTRA-sim's output.
 func (r *analyticalRun) check(b *testing.B, ours []uint64, printed []byte) {
 	b.Helper()
 	theirs := astraSimFinish.FindAllSubmatch(printed, -1)

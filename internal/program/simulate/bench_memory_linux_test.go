@@ -37,6 +37,6 @@ func ownPeak() (int64, error) {
 // forgetPeak gives the memory that this process no longer needs back, and makes Linux forget that it had it.
 func forgetPeak() {
 	debug.FreeOSMemory()
-	// See proc_pid_clear_refs(5). Where it fails, peakMemory finds that it knows nothing.
+	// See proc_pid_clear_refs(5). If it fails, peakMemory returns 0.
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }

@@ -4,7 +4,7 @@ package simulate
 
 import "os"
 
-// peakMemory would return how much memory a child process had resident; 0 says that it is unknown.
+// peakMemory returns 0: the peak resident memory of a child process is unknown on this system.
 func peakMemory(*os.ProcessState) int64 { return 0 }
 
 func forgetPeak() {}

@@ -37,7 +37,7 @@ func (m *measurement) of(program string) *runs {
 	return m.programs[i]
 }
 
-// run runs a program once, and returns what it printed.
+// run runs a program once and returns its output.
 func (m *measurement) run(b *testing.B, program, path string, args ...string) []byte {
 	b.Helper()
 	cmd := exec.Command(path, args...)

@@ -21,7 +21,7 @@ type schedule struct {
 	trace func(small bool) (*dag.Trace, error)
 }
 
-// Of three million ops or more, but for alltoall.
+// All schedules but alltoall have three million ops or more.
 var schedules = []schedule{
 	{"ring", repeated("ring", 256, 1<<20, 16)},
 	{"recdoubling", repeated("recdoubling", 1024, 4<<10, 200)},
@@ -41,7 +41,7 @@ var schedules = []schedule{
 	}},
 }
 
-// repeated returns what makes a pattern of dag/gen/pattern.
+// repeated returns the constructor of a pattern of dag/gen/pattern.
 func repeated(name string, ranks int, bytes int64, iterations int) func(small bool) (*dag.Trace, error) {
 	return func(small bool) (*dag.Trace, error) {
 		p := pattern.Default()

@@ -1,5 +1,5 @@
-// This file measures simulate as a whole, the way it is used: a process that reads a store, simulates it and prints the
-// result. BENCHMARKS.md says how to run this and what it found.
+// This file measures simulate as a whole process, which reads a store, simulates it and prints the result.
+// BENCHMARKS.md has the commands and the figures.
 //
 // TRACEDAG_LOGGOPSIM is the path of LogGOPSim, to compare with; without it there is no comparison. TRACEDAG_SCHEDULES
 // is a folder to keep the schedules in. With TRACEDAG_100M set, the series of sizes goes up to 100 million ops. With
@@ -32,7 +32,7 @@ func BenchmarkSimulate(b *testing.B) {
 	b.Run("start", p.start)
 }
 
-// programs are what is measured.
+// programs are the measured programs.
 type programs struct {
 	folder    string // of simulate and tracegen
 	reference string // path of LogGOPSim, "" if there is none
@@ -41,8 +41,8 @@ type programs struct {
 // reference is the name of LogGOPSim in figures; those of simulate are strict and loggopsim, for its models.
 const reference = "reference"
 
-// schedules measures both models and the reference on every schedule, and checks that loggopsim computes what the
-// reference does. The programs take turns, so that what else the machine does hits them alike.
+// schedules measures both models and the reference on every schedule, and checks that loggopsim computes the results of
+// the reference. The programs alternate, so that other load of the machine affects them equally.
 func (p *programs) schedules(b *testing.B) {
 	if p.reference == "" {
 		fmt.Println("TRACEDAG_LOGGOPSIM is not set: no comparison with LogGOPSim")
@@ -136,7 +136,7 @@ func (p *programs) generate(b *testing.B, m *measurement, pattern string, ranks,
 		"--iterations", strconv.Itoa(iterations), "--bytes", "4KiB", "-o", path)
 }
 
-// outcome is what a simulation found.
+// outcome is the result of a simulation.
 type outcome struct {
 	Ops, Events int64
 	Complete    bool
@@ -162,7 +162,7 @@ var (
 	referenceFinish = regexp.MustCompile(`Maximum finishing time at host (\d+): (\d+)`)
 )
 
-// check compares the outcome with what LogGOPSim printed: the number of events, the rank that finishes last, and when,
+// check compares the outcome with LogGOPSim's output: the number of events, the rank that finishes last, and when,
 // in nanoseconds.
 func (o *outcome) check(b *testing.B, printed []byte) {
 	b.Helper()

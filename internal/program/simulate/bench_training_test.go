@@ -92,8 +92,8 @@ type worker struct {
 	stage                int
 	tensorComm, dataComm int32
 	random               *rand.Rand
-	last                 []int // what the next computation waits for
-	loose                []int // what nothing but the end of the step waits for
+	last                 []int // predecessors of the next computation
+	loose                []int // predecessors of the end of the step only
 }
 
 func (w *worker) run() {
@@ -160,12 +160,12 @@ func (w *worker) allreduce(bytes int64, comm, stream int32) int {
 		w.last...)
 }
 
-// receive posts a receive from the stage so many further on, which the next computation waits for.
+// receive posts a receive from the stage at a distance; the next computation waits for it.
 func (w *worker) receive(stages int, tag int64, stream int32) {
 	w.last = append(w.last, w.message(dag.Recv, stages, tag, stream))
 }
 
-// send sends to the stage so many further on; no computation waits for it.
+// send sends to the stage at a distance; no computation waits for it.
 func (w *worker) send(stages int, tag int64, stream int32) {
 	w.loose = append(w.loose, w.message(dag.Send, stages, tag, stream))
 }

@@ -1,5 +1,4 @@
-// Package simulate is the program simulate: its flags, and what it prints. Command simulate and package tracedag run
-// it.
+// Package simulate is the program simulate: its flags and its output. Command simulate and package tracedag run it.
 package simulate
 
 import (
@@ -18,12 +17,12 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// options are the flags that do not depend on the backend.
+// options are the flags that are independent of the backend.
 type options struct {
 	read       cli.ReadFlags
 	lower      cli.LowerFlags
 	jobs       cli.JobFlags
-	own        *cli.Options // of backends
+	own        *cli.Options // flags of backends
 	backend    string
 	collective string
 	json       bool
@@ -34,10 +33,10 @@ type options struct {
 	profile    string
 	alone      bool
 	compare    bool
-	lists      []bool // by listing of the registry
+	lists      []bool // --list-* flags, by listing of the registry
 }
 
-// New returns a function that makes the program's command, with the backends that it offers.
+// New returns a function that returns the program's command with the given backends.
 func New(kinds []sim.Kind) func(*cli.Program) *cobra.Command {
 	return func(p *cli.Program) *cobra.Command { return newSimulate(p, kinds) }
 }
@@ -65,7 +64,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "worker threads, same results")
 	flags.Lookup("threads").DefValue = "all cores"
 	flags.StringVar(&o.sweep, "sweep", "", "run a `grid` of parameters (\"--help sweep\")")
-	flags.BoolVar(&o.compare, "compare", false, "compare times of ranks with recorded ones")
+	flags.BoolVar(&o.compare, "compare", false, "compare finish times of ranks with recorded ones")
 	manual.Section(cmd, "Common flags")
 	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
 	flags.BoolVar(&o.csv, "csv", false, "print sweeps and load curves as CSV")
@@ -130,7 +129,7 @@ func entries(kinds []sim.Kind) (all []cli.Entry) {
 	return all
 }
 
-// registerBackends adds the flags of the backends, a topic of help each, and returns their listings.
+// registerBackends adds the flags and the help topics of the backends, and returns their listings.
 func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists []sim.Listing) {
 	for _, kind := range kinds {
 		lists = append(lists, kind.Lists...)
@@ -153,7 +152,7 @@ func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists 
 	return lists
 }
 
-// simulators returns the simulators whose rules backends can follow.
+// simulators returns the simulators that backends can reproduce.
 func simulators(kinds []sim.Kind) (all []string) {
 	for _, kind := range kinds {
 		if compat := kind.New().Params().Find("compat"); compat != nil {
@@ -163,7 +162,7 @@ func simulators(kinds []sim.Kind) (all []string) {
 	return all
 }
 
-// checkOwners returns an error if a flag is for other backends than the one chosen.
+// checkOwners returns an error if a flag belongs only to other backends.
 func (o *options) checkOwners(kind *sim.Kind) error {
 	if err := o.own.Foreign("backend", kind.Name); err != nil {
 		return err
@@ -188,7 +187,7 @@ func printListing(p *cli.Program, list sim.Listing) error {
 	return out.Commit()
 }
 
-// start checks the flags, and runs what they ask for under the profiler if there is to be a profile.
+// start checks the flags and runs the simulation, with the profiler if --profile is set.
 func start(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind, args []string) error {
 	r, err := newRun(ctx, p, o, kind)
 	if err != nil {
@@ -198,7 +197,7 @@ func start(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind, args
 	if r.standsAlone() {
 		work = func() error { return r.withoutTrace(args) }
 	} else {
-		o.read.CheckedComms = !o.read.Lenient // checkGroups does
+		o.read.CheckedComms = !o.read.Lenient // checkGroups checks them
 		if replicator, ok := r.backend.(sim.Replicator); ok {
 			o.read.Ranks = replicator.Replicas()
 		}
@@ -211,6 +210,6 @@ func start(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind, args
 		return err
 	}
 	err = errors.Join(work(), stop())
-	runtime.KeepAlive(r) // so that a profile of memory has what was in use
+	runtime.KeepAlive(r) // keeps its memory in the profile
 	return err
 }

@@ -104,5 +104,5 @@ func TestCompareErrors(t *testing.T) {
 	}
 }
 
-// TestOnLowered checks which ranks stand for which after lowering.
+// TestOnLowered checks the mapping of ranks after lowering.
 // TestCompareExtremes checks times that 64 bits of picoseconds do not hold.

@@ -10,7 +10,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// TestExamples runs the examples of the documentation, which have their commands in a block of sh and what these print in
+// TestExamples runs the examples of the documentation, which have their commands in a block of sh and their output in
 // the block of text that follows.
 func TestExamples(t *testing.T) {
 	shell, err := exec.LookPath("sh")

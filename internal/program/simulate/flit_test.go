@@ -92,7 +92,8 @@ func TestFlitPresets(t *testing.T) {
 		d.Stats.FlitLatency != 6.5 || d.Stats.Network != 6.5 || d.Stats.Packet.Mean != 10 {
 		t.Errorf("vef-switch: got %+v", d)
 	}
-	// One packet of 1024 flits to the same router: 1 + 200 + 1024 cycles, of which the receive waits for the first flit only.
+	// One packet of 1024 flits to the same router: 1 + 200 + 1024 cycles, of which the receive waits for the first flit
+	// only.
 	d = flitRun(t, "--preset", "graph500-dragonfly", messagesGOAL(t, "100", [2]int{0, 1}))
 	if !d.Complete || d.Stats.Packets != 1 || d.Stats.Flits != 1024 || d.Stats.Packet.Mean != 1225 || d.Finish[1] != 201*800 {
 		t.Errorf("graph500-dragonfly: got %+v", d)
@@ -121,8 +122,8 @@ func TestFlitFlags(t *testing.T) {
 	}
 }
 
-// TestFlitParameters sets each parameter to what it has in another preset, and gets that.
-// TestFlitPlacement tells by the makespan, or by the links that carry flits, where ranks are.
+// TestFlitParameters sets each parameter to its value in another preset and checks that it is in effect.
+// TestFlitPlacement checks the placement of ranks by the makespan, or by the links that carry flits.
 func TestFlitPlacement(t *testing.T) {
 	pair := messagesGOAL(t, "128", [2]int{0, 1})
 	dir := t.TempDir()

@@ -87,6 +87,6 @@ func TestFlitFigures(t *testing.T) {
 		golden.Write(t, picture, got.Bytes())
 	}
 	if want, err := os.ReadFile(picture); err != nil || !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%s is not what %s says (%v); -update draws it", picture, table, err)
+		t.Errorf("%s differs from the data in %s (%v); -update draws it", picture, table, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// idealDocument is what the ideal backend adds to the result.
+// idealDocument is the ideal backend's part of the result.
 type idealDocument struct {
 	document
 	CriticalPath struct {
@@ -47,7 +47,7 @@ func parseIdeal(t *testing.T, text string) idealDocument {
 	return d
 }
 
-// collectiveTrace returns a trace in which what rank 0 computed goes to all, but for a message that nobody sends.
+// collectiveTrace returns a trace that broadcasts a result of rank 0. One receive has no matching send.
 func collectiveTrace() *dag.Trace {
 	b := dag.NewBuilder(2)
 	deps := []int{b.Rank(0).Add(dag.Op{Duration: 30, Release: 10}), b.Rank(1).Calc(7)}
@@ -108,7 +108,7 @@ func TestIdealJSON(t *testing.T) {
 	}
 }
 
-// TestIdealTables checks what is printed for people.
+// TestIdealTables checks the tables of the output.
 func TestIdealTables(t *testing.T) {
 	path := storedFile(t, collectiveTrace())
 	r := clitest.Run(newCommand, "--backend", "ideal", "--ops", path)
@@ -152,7 +152,7 @@ func TestIdealUsage(t *testing.T) {
 		{[]string{"--backend", "ideal", "--model", "strict"}, "--model is for the loggops backend"},
 		{[]string{"--backend", "ideal", "--params", "ai"}, "--params is for the loggops backend"},
 		{[]string{"--backend", "ideal", "--noise-trace", "x"}, "--noise-trace is for the loggops backend"},
-		{[]string{"--backend", "ideal", "--timeline", "x.json"}, "--timeline: the ideal backend writes none"},
+		{[]string{"--backend", "ideal", "--timeline", "x.json"}, "--timeline: the ideal backend writes no timelines"},
 		{[]string{"--backend", "ideal", "--sweep", "L=1,2"}, "--sweep: the ideal backend has no parameters"},
 		{[]string{"--backend", "ideal", "--collective", "allreduce=ring"}, "--collective: the ideal backend"},
 		{[]string{"--backend", "ideal", "--ops", "--critical-path"}, "--ops and --critical-path"},

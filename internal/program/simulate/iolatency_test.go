@@ -16,7 +16,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// TestIOLatency reads once from storage that has nothing else to do, and compares with what can be computed by hand.
+// TestIOLatency reads once from idle storage and compares the latency with one computed by hand.
 func TestIOLatency(t *testing.T) {
 	b := dag.NewBuilder(1)
 	b.Rank(0).Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Bytes: 4096, Tag: 8192})

@@ -53,7 +53,7 @@ func withCollectives(ranks int) *dag.Trace {
 }
 
 // TestJobs checks that jobs that run together finish as they do alone, later by when they start: jobs of several
-// formats, with equal tags and with collectives, whichever way they are named.
+// formats, with equal tags and with collectives, for each form of their names.
 func TestJobs(t *testing.T) {
 	store, goal := storedFile(t, withCollectives(5)), vectors+"pingpong_2.goal"
 	content, err := os.ReadFile(store)
@@ -155,7 +155,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("status %d, %s", r.Status, r.Stderr)
 	}
 	r = clitest.Run(newCommand, "--plan", plan, "--nodes", "3")
-	if r.Status != 2 || !strings.Contains(r.Stderr, "--plan says all") {
+	if r.Status != 2 || !strings.Contains(r.Stderr, "--plan excludes inputs, jobs and their flags") {
 		t.Errorf("status %d, %s", r.Status, r.Stderr)
 	}
 }
@@ -192,7 +192,7 @@ func TestJobsTable(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, r.Stdout)
 		}
 	}
-	if !strings.Contains(r.Stderr, "placed on nodes, which makes no difference to the loggops backend") {
+	if !strings.Contains(r.Stderr, "placed on nodes, which the loggops backend ignores") {
 		t.Errorf("stderr %q", r.Stderr)
 	}
 }
@@ -255,7 +255,7 @@ func TestJobsErrors(t *testing.T) {
 		{trace + " --mapping file:", 2, `expected one of packed, roundrobin`},
 		{trace + " --mapping file:" + folder + "/absent", 1, folder + "/absent: no such file"},
 		{trace + " --mapping file:" + folder, 1, folder + ": reading: is a directory"},
-		{trace + " --mapping rr --mapping rr", 2, "--mapping: expected one, or one for each of the 1 jobs, found 2"},
+		{trace + " --mapping rr --mapping rr", 2, "--mapping: expected 1 policy, or 1 per job (1), found 2"},
 		{trace + " --mapping file:" + rubbish, 1, rubbish + `:2: expected the number of a node, 0..2147483647, found "node"`},
 		{trace + " --mapping file:" + short, 1, short + ":3: expected 3 lines, one for each task of job x.parquet, found 2"},
 		{trace + " --mapping file:" + long, 1, long + ":4: expected 3 lines, one for each task of job x.parquet, found 4"},

@@ -20,17 +20,17 @@ type loaded struct {
 	name     string
 	title    string
 	ranks    int
-	ops      int64 // as compiled, collectives lowered
+	ops      int64 // as compiled, after lowering of collectives
 	replay   sim.Replay
 	trace    *dag.Trace       // as compiled; nil if it is not in memory
-	parts    []measure.Part   // traces that it is made of, with --trace
-	jobs     *measure.Jobs    // nil: it is one job
-	measured measure.Measured // with --compare
+	parts    []measure.Part   // merged traces, with --trace
+	jobs     *measure.Jobs    // nil for a single job
+	measured measure.Measured // recorded times, with --compare
 	close    func()           // closes the input
 }
 
-// load reads the traces and compiles them. A single trace that can be read batch by batch is compiled on the way and
-// never in memory as a whole, unless a timeline, jobs, measured times or lowering need more than a replay does.
+// load reads the traces and compiles them. A single trace of a format that supports batches is compiled batch by batch
+// and never in memory as a whole, unless a timeline, jobs, measured times or lowering require the whole trace.
 func (r *run) load() (*loaded, error) {
 	pass, err := r.o.lower.Pass()
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 	return r.compileWhole(l, trace)
 }
 
-// wantsWhole reports whether every trace must be in memory as a whole.
+// wantsWhole reports whether the flags require the whole trace in memory.
 func (o *options) wantsWhole() bool {
 	return o.timeline != "" || o.lower.Asked() || o.compare
 }
@@ -96,7 +96,7 @@ func (r *run) measuresIO(meta dag.Meta) bool {
 	return r.o.sweep == "" && measure.IsStorage(meta)
 }
 
-// measured returns the recorded times of a trace by the ranks that it was lowered to, nil without --compare.
+// measured returns the recorded times of a trace by ranks of the lowered trace, or nil without --compare.
 func (r *run) measured(before, lowered *dag.Trace) (measure.Measured, error) {
 	if !r.o.compare {
 		return nil, nil
@@ -108,7 +108,7 @@ func (r *run) measured(before, lowered *dag.Trace) (measure.Measured, error) {
 	return m.Lowered(before, lowered)
 }
 
-// loadJobs loads traces that are placed on nodes, or become the jobs of one.
+// loadJobs loads traces that are placed on nodes or merged as jobs.
 func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 	built, name, err := r.jobs.Build(r.p, r.o.read, pass)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 	}
 	lowers := r.backend.Lowers(dag.FromTrace(trace)) != nil && r.choice.UsesNodes()
 	if trace.Nodes != nil && !lowers && !r.backend.Traits().Nodes {
-		r.p.Explain("%s: placed on nodes, which makes no difference to the %s backend", name, r.o.backend)
+		r.p.Explain("%s: placed on nodes, which the %s backend ignores", name, r.o.backend)
 	}
 	r.phases.done("decode")
 	l := &loaded{name: name, parts: built.Parts, close: func() {}}
@@ -130,8 +130,8 @@ func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 	return l, r.compileWhole(l, trace)
 }
 
-// compileWhole compiles a trace that is in memory. Its lowered form is in memory only while it is compiled, unless a
-// timeline or runs of single jobs need it.
+// compileWhole compiles a trace in memory. Its lowered form is in memory only during compilation, unless a timeline,
+// --alone or storage latencies require it.
 func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 	fail := func(err error) error { return fmt.Errorf("%s: %w", l.name, err) }
 	if err := r.checkGroups(trace.Comms); err != nil {
@@ -172,7 +172,7 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 	return nil
 }
 
-// lower returns the trace with those collectives lowered that the backend does not run.
+// lower returns the trace with the collectives lowered that the backend does not run itself.
 func (r *run) lower(trace *dag.Trace) (dag.Source, error) {
 	source := dag.FromTrace(trace)
 	which := r.backend.Lowers(source)
@@ -210,8 +210,8 @@ func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error 
 	return nil
 }
 
-// compile compiles the trace while it is read, and returns the time of each; the time of reading includes that since
-// the last phase.
+// compile compiles the trace while it is read. It returns the wall-clock times of reading, which includes the time
+// since the last phase, and of compiling.
 func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, compiling time.Duration, err error) {
 	began := time.Now()
 	if l.replay, err = r.backend.Compile(source, r.env); err != nil {
@@ -219,7 +219,7 @@ func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, c
 	}
 	now := time.Now()
 	took := now.Sub(began)
-	// Each thread reads, then compiles, over and over.
+	// Each thread alternates between reading and compiling.
 	threads := min(runtime.GOMAXPROCS(0), max(len(h.Batches), 1))
 	reading = min(took, time.Duration(source.reading.Load())/time.Duration(threads))
 	compiling = took - reading
@@ -228,14 +228,14 @@ func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, c
 	return reading, compiling, nil
 }
 
-// timedSource measures the time of reading.
+// timedSource is a source that measures the time of reading.
 type timedSource struct {
 	dag.Source
-	observe func(first int, ranks []dag.Rank) error // receives all ranks that are read; nil: nobody
-	reading atomic.Int64                            // nanoseconds of all readers
+	observe func(first int, ranks []dag.Rank) error // receives all ranks read; may be nil
+	reading atomic.Int64                            // total of all readers in nanoseconds
 }
 
-// ReadAll reads the whole trace, unobserved.
+// ReadAll reads the whole trace without calling observe.
 func (s *timedSource) ReadAll() (*dag.Trace, error) {
 	return dag.ReadAll(s.Source)
 }
@@ -263,8 +263,8 @@ func (r *run) checkGroups(comms []dag.Comm) error {
 	}
 	for i := range comms {
 		if comms[i].Undefined {
-			return fmt.Errorf("nothing defines the communicator %q: give a file that does with --comm-groups, "+
-				"or --lenient to take the ranks that use it for its members", comms[i].Name)
+			return fmt.Errorf("communicator %q is undefined: give the file that defines it with --comm-groups, "+
+				"or --lenient to define it as the ranks that use it", comms[i].Name)
 		}
 	}
 	return nil

@@ -39,8 +39,8 @@ func pairs(ranks int) *dag.Builder {
 	return b
 }
 
-// TestInputPaths checks that a trace has the same result whichever way it comes in: read batch by batch from a file or a
-// pipe, or as a whole, as for a timeline.
+// TestInputPaths checks that the result of a trace is independent of the input path: read batch by batch from a file or
+// a pipe, or as a whole, as for a timeline.
 func TestInputPaths(t *testing.T) {
 	trace := pairs(9).Trace()
 	path := storedFile(t, trace)
@@ -84,7 +84,7 @@ func TestStoredCollectives(t *testing.T) {
 	}
 }
 
-// TestUnrunnable checks what is said of ops that no replay runs, and that nothing is printed for them.
+// TestUnrunnable checks the error about ops that no replay runs, and that it is the only output.
 func TestUnrunnable(t *testing.T) {
 	for _, c := range []struct {
 		op   dag.Op

@@ -98,7 +98,7 @@ func TestPacketResult(t *testing.T) {
 	if d.Slowdown["min"] < 1 || d.Slowdown["max"] < d.Slowdown["p99"] || d.Jain <= 0 || d.Jain > 1 {
 		t.Errorf("slowdown %v, Jain %v", d.Slowdown, d.Jain)
 	}
-	// What tiers and ports sent, lost and marked is the same in sum.
+	// The sums of sent, lost and marked packets are the same for tiers and ports.
 	for _, column := range []string{"packets", "bytes", "trims", "drops", "ecn_marks"} {
 		tiers, ports := 0.0, 0.0
 		for _, v := range d.Tiers.column(column) {
@@ -118,7 +118,7 @@ func TestPacketResult(t *testing.T) {
 	}
 }
 
-// stripWall removes what the clock on the wall says.
+// stripWall removes wall-clock times.
 func stripWall(text string) string {
 	from, to := strings.Index(text, `"wall_s"`), strings.Index(text, `"last_completion_ps"`)
 	return text[:from] + text[to:]
@@ -141,8 +141,8 @@ func TestPacketFlags(t *testing.T) {
 	}
 }
 
-// TestPacketOverhead checks that an overhead that loggops shares with this backend makes the run longer by that of a send and
-// a receive.
+// TestPacketOverhead checks that an overhead that loggops shares with this backend makes the run longer by that of a
+// send and a receive.
 func TestPacketOverhead(t *testing.T) {
 	single := packetInputs + "single_16_4KiB.cm"
 	without, _ := packetRun(t, single)
@@ -338,7 +338,7 @@ func TestPacketMatrixFailures(t *testing.T) {
 	}
 	write("Failures 2\nfailure switch_type AGG switch_id 0 link_id 1\nfailure switch_type AGG switch_id 1 link_id 0\n")
 	if got := cores(); got != 2 {
-		t.Errorf("with two links down, %d ways up are used", got)
+		t.Errorf("with two links down, %d uplinks are used", got)
 	}
 	write("Failures 1\nfailure switch_type AGG switch_id 99 link_id 0\n")
 	r := clitest.Run(newCommand, "--backend", "packet", "--topology", tree, file)

@@ -27,7 +27,7 @@ var packetLong = flag.Bool("packet.long", false,
 // shortRun is up to how many events of the reference a run is short.
 const shortRun = 1_500_000
 
-// packetVector is a run of a reference program and what it measured.
+// packetVector is a run of a reference program and its result.
 type packetVector struct {
 	ID        string
 	Class     string
@@ -79,12 +79,12 @@ var referenceTransports = map[string]string{
 	"atlahs-uec/default(constant window)": "constant", "atlahs-uec/swift_like": "swiftlike", "atlahs-uec/min_cc": "single",
 }
 
-// referenceBalances are our names of the ways that -strat chooses.
+// referenceBalances are the names of load-balancing policies by the argument of -strat.
 var referenceBalances = map[string]string{
 	"ecmp_host": "spray", "perm": "permute", "rand": "random", "ecmp_ar": "adaptive", "ecmp_rr": "roundrobin",
 }
 
-// referenceFlags returns the flags of simulate that stand for the arguments of a reference program, by the table in
+// referenceFlags returns the flags of simulate for the arguments of a reference program, by the table in
 // docs/reference/backends/packet.md.
 func referenceFlags(v *packetVector, inputs string) ([]string, error) {
 	args := make(map[string]string)
@@ -126,7 +126,7 @@ func referenceFlags(v *packetVector, inputs string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	packetSize := mss // what -q counts
+	packetSize := mss // unit of -q
 	switch transport {
 	case "eqds", "nscc", "rccc":
 		mss -= 64
@@ -165,7 +165,7 @@ func referenceFlags(v *packetVector, inputs string) ([]string, error) {
 	return append(flags, trace), nil
 }
 
-// packetDocument is what the test reads of a result.
+// packetDocument is the tested part of a result.
 type packetDocument struct {
 	Complete bool
 	Makespan json.Number   `json:"makespan_ps"`
@@ -175,7 +175,8 @@ type packetDocument struct {
 	Flows    struct{ Rows [][]*float64 }
 }
 
-// TestPacketVectors runs what the reference programs ran (see testdata/packet/README.md), and compares.
+// TestPacketVectors repeats the runs of the reference programs (see testdata/packet/README.md) and compares the
+// results.
 func TestPacketVectors(t *testing.T) {
 	vectors, inputs := readPacketVectors(t)
 	skipped := make([]string, 0, len(vectors))
@@ -311,7 +312,7 @@ func flowText(row []*float64) string {
 	return strings.Join(text, " ")
 }
 
-// compareFinish compares the finish of each rank and the makespan, in whole nanoseconds, within a relative tolerance.
+// compareFinish compares the per-rank finish times and the makespan, in whole nanoseconds, within a relative tolerance.
 func (v *packetVector) compareFinish(t *testing.T, d *packetDocument, tolerance float64) {
 	t.Helper()
 	if !d.Complete {
@@ -342,11 +343,11 @@ func nanoseconds(t *testing.T, ps json.Number) float64 {
 // ourSeeds is how many seeds of ours are averaged, as many as most reference runs have.
 const ourSeeds = 3
 
-// compareMeans compares means over seeds. Random streams cannot be matched, so two such means differ by chance as much as
-// the seeds do among themselves: the tolerance is the spread of the reference's seeds or that of ours, whichever is wider.
-// But a spread of three seeds is itself a rough estimate, so it is at least 3 % for the mean of the times of flows, and
-// 10 % for their 99 % quantile, which is that of one or two flows in most runs, and for the makespan, the end of the last. Of
-// runs that the reference cannot repeat, 15 %: only the shape counts.
+// compareMeans compares means over seeds. Random streams cannot be matched, so two such means differ by chance as much
+// as the seeds do among themselves: the tolerance is the spread of the reference's seeds or that of ours, whichever is
+// wider. But a spread of three seeds is itself a rough estimate, so it is at least 3 % for the mean of the times of
+// flows, and 10 % for their 99 % quantile, which is that of one or two flows in most runs, and for the makespan, the
+// end of the last. Of runs that the reference cannot repeat, 15 %: only the shape counts.
 func (v *packetVector) compareMeans(t *testing.T, flags []string) {
 	t.Helper()
 	seeds := append([]vectorSeed{{FCT: v.Summary.FCT}}, v.otherSeeds()...)
@@ -403,7 +404,8 @@ func meanOf(seeds []vectorSeed, of func(*vectorSeed) float64) (mean, spread floa
 	return mean, 100 * (most/least - 1)
 }
 
-// packetTestdata has the runs that are short and their inputs; see its README.md. TRACEDAG_VECTORS, where it is set, has all.
+// packetTestdata has the runs that are short and their inputs; see its README.md. TRACEDAG_VECTORS, where it is set,
+// has all.
 const packetTestdata = "testdata/packet"
 
 // TestPacketTestdata checks that the runs and inputs in testdata are those of TRACEDAG_VECTORS; -update copies them.

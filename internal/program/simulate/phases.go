@@ -6,7 +6,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
-// phases measures how long the parts of a run take.
+// phases measures the wall-clock time of the phases of a run.
 type phases struct {
 	last  time.Time
 	names []string
@@ -17,7 +17,7 @@ func newPhases() *phases {
 	return &phases{last: time.Now()}
 }
 
-// done ends a phase; the next begins.
+// done ends a phase and begins the next.
 func (ph *phases) done(name string) {
 	now := time.Now()
 	ph.add(name, now.Sub(ph.last))
@@ -28,7 +28,7 @@ func (ph *phases) add(name string, took time.Duration) {
 	ph.names, ph.took = append(ph.names, name), append(ph.took, took)
 }
 
-// explain prints a table of the phases, with -v.
+// explain prints a table of the phases with -v.
 func (ph *phases) explain(p *cli.Program, ops int64) {
 	total := time.Duration(0)
 	for i, name := range ph.names {

@@ -10,8 +10,8 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
-// startProfile begins to write a profile of this program, for go tool pprof: of the processor time or, if the file's
-// name begins with mem, of the memory that is in use at the end. stop completes it.
+// startProfile starts a profile of this process in the format of go tool pprof: of CPU time or, if the name of the file
+// begins with mem, of the live heap at the end. stop writes it.
 func startProfile(p *cli.Program, path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
@@ -23,7 +23,7 @@ func startProfile(p *cli.Program, path string) (stop func() error, err error) {
 	if strings.HasPrefix(filepath.Base(path), "mem") {
 		return func() error {
 			defer out.Close()
-			runtime.GC() // what is garbage is not in use
+			runtime.GC() // garbage is not live
 			if err := pprof.WriteHeapProfile(out); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}

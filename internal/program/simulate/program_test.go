@@ -2,5 +2,5 @@ package simulate
 
 import "github.com/tracedag/tracedag/sim/backends"
 
-// newCommand makes the program with all backends.
+// newCommand returns the program's command with all backends.
 var newCommand = New(backends.All)

@@ -28,11 +28,11 @@ type run struct {
 	env     *sim.Env
 	choice  collective.Choice
 	jobs    *cli.Jobs
-	grid    [][]param.Setting // nil: no sweep
+	grid    [][]param.Setting // nil without a sweep
 	phases  *phases
 }
 
-// newRun returns the run that the flags ask for, after the checks that need no trace.
+// newRun returns the run that the flags describe. It makes the checks that need no trace.
 func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*run, error) {
 	r := &run{p: p, o: o, kind: kind, backend: kind.New()}
 	var err error
@@ -64,7 +64,7 @@ func (r *run) readTrace(name, format string) (*dag.Trace, string, error) {
 	return read.Trace, read.Name, nil
 }
 
-// check returns conflicts of the common flags with each other and the backend, and reads the grid of a sweep.
+// check parses the grid of a sweep and returns an error if the common flags conflict with each other or the backend.
 func (r *run) check() (err error) {
 	o, traits := r.o, r.backend.Traits()
 	if o.timeline != "" {
@@ -73,7 +73,7 @@ func (r *run) check() (err error) {
 		}
 	}
 	if o.collective != "" && r.backend.Lowers(nil) == nil {
-		return cli.Usagef("--collective: the %s backend runs collectives as such, without an algorithm", r.kind.Name)
+		return cli.Usagef("--collective: the %s backend runs collectives itself, without an algorithm", r.kind.Name)
 	}
 	if o.threads < 1 {
 		return cli.Usagef("--threads: expected 1 or more, found %d", o.threads)
@@ -98,14 +98,14 @@ func (r *run) check() (err error) {
 	return nil
 }
 
-// checkTimeline returns an error if the backend writes no timeline of the form that the file's name asks for.
+// checkTimeline returns an error if the backend cannot write the timeline format that the name of the file selects.
 func (r *run) checkTimeline(traits sim.Traits) error {
 	if len(traits.Timelines) == 0 {
 		remedy := ""
 		if traits.NoTimes != "" {
 			remedy = "; " + traits.NoTimes
 		}
-		return cli.Usagef("--timeline: the %s backend writes none%s", r.kind.Name, remedy)
+		return cli.Usagef("--timeline: the %s backend writes no timelines%s", r.kind.Name, remedy)
 	}
 	if !slices.Contains(traits.Timelines, strings.ToLower(filepath.Ext(r.o.timeline))) {
 		return cli.Usagef("--timeline: %s: expected a name that ends with %s", r.o.timeline,
@@ -182,7 +182,7 @@ func (r *run) observers(l *loaded) (all []measure.Observer) {
 	return all
 }
 
-// once runs the trace, and writes the timeline if there is to be one; a run that fails leaves none.
+// once runs the trace and writes the timeline, if any. A failed run leaves no timeline.
 func (r *run) once(l *loaded) (*sim.Result, error) {
 	progress := r.p.Progress("simulating", l.ops, "ops")
 	defer progress.Close()
@@ -212,7 +212,7 @@ func (r *run) timeline(w io.Writer, t *dag.Trace) (sim.Timeline, error) {
 	return r.backend.(sim.TimelineWriter).NewTimeline(w, filepath.Ext(r.o.timeline), t)
 }
 
-// alone runs every job alone.
+// alone runs each job alone.
 func (r *run) alone(l *loaded, together *sim.Result) (complete bool, err error) {
 	alone := measure.Alone{
 		Jobs: l.jobs, Backend: r.backend, Context: r.env.Context,
@@ -231,7 +231,7 @@ func (r *run) alone(l *loaded, together *sim.Result) (complete bool, err error) 
 	return complete, err
 }
 
-// sweep runs the trace at every point of the grid and prints a line for each.
+// sweep runs the trace at each point of the grid and prints a line per point.
 func (r *run) sweep(l *loaded, out *cli.Output) error {
 	progress := r.p.Progress("sweeping", int64(len(r.grid)), "points")
 	defer progress.Close()
@@ -262,7 +262,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		return err
 	}
 	if failed+incomplete > 0 {
-		r.p.Info("%s: of %d points, %d failed and %d are incomplete", l.name, len(r.grid), failed, incomplete)
+		r.p.Info("%s: %d of %d points failed, %d are incomplete", l.name, failed, len(r.grid), incomplete)
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil
@@ -287,7 +287,7 @@ func (r *run) writeLine(w io.Writer, result *sim.Result, failed error) error {
 	return err
 }
 
-// withoutTrace runs a backend that needs no trace, as its parameters ask.
+// withoutTrace runs a backend on synthetic traffic.
 func (r *run) withoutTrace(args []string) error {
 	if len(args) > 0 {
 		return cli.Usagef("--synthetic needs no trace, found %q", args[0])
@@ -322,7 +322,7 @@ func (r *run) withoutTrace(args []string) error {
 	return nil
 }
 
-// explainIncomplete prints on stderr why a run is not complete.
+// explainIncomplete prints on stderr the reasons of an incomplete run.
 func explainIncomplete(p *cli.Program, name string, r *sim.Result) {
 	if r.Aborted != "" {
 		p.Info("%s: aborted: %s", name, r.Aborted)
@@ -345,11 +345,11 @@ func explainIncomplete(p *cli.Program, name string, r *sim.Result) {
 	}
 }
 
-// incomplete describes the part of a run that did not complete.
+// incomplete returns the counts of ops and messages that did not complete.
 func incomplete(r *sim.Result) string {
 	s := fmt.Sprintf("%d of %d ops never ran, ", r.NeverRun, r.Ops)
 	if r.Unended > 0 {
-		s += fmt.Sprintf("%d more never ended, ", r.Unended)
+		s += fmt.Sprintf("%d more did not complete, ", r.Unended)
 	}
 	return s + fmt.Sprintf("%d messages and receives found no partner", r.Unmatched.Count())
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tracedag/tracedag/sim/measure"
 )
 
-// ns is the unit of times in these tests, whose networks take 2 ns at a processor, 10 ns on the way and 1 ns a byte.
+// ns is the unit of time in these tests. Their networks have an overhead of 2 ns, a latency of 10 ns and 1 ns per byte.
 const ns = dag.Nanosecond
 
 var nsNetwork = []string{"--L", "10", "--o", "2", "--g", "0", "--G", "1", "--O", "0", "--json"}
@@ -137,7 +137,7 @@ func TestSharedRanks(t *testing.T) {
 	}
 }
 
-// apart returns a trace of two jobs in which a has ranks 0 and 2, b rank 1, and nobody rank 3.
+// apart returns a trace of two jobs in which a has ranks 0 and 2, b rank 1, and no job rank 3.
 func apart(a0, a2, b1 []dag.Op) *dag.Trace {
 	b := dag.NewBuilder(4)
 	b.Meta().Jobs = []string{"a", "b"}
@@ -154,7 +154,7 @@ func apart(a0, a2, b1 []dag.Op) *dag.Trace {
 	return b.Trace()
 }
 
-// TestExposedCompute checks what counts as compute beside communication; job b only computes.
+// TestExposedCompute checks the compute time without concurrent communication; job b only computes.
 func TestExposedCompute(t *testing.T) {
 	calc := func(length dag.Time, stream int32) dag.Op { return dag.Op{Duration: length * ns, Stream: stream} }
 	send := dag.Op{Kind: dag.Send, Peer: 2, Bytes: 11, Stream: 9}
@@ -166,10 +166,10 @@ func TestExposedCompute(t *testing.T) {
 		a0, a2 []dag.Op
 		want   parsedOutcome // of job a
 	}{
-		// On the way 2..22, taken 100..102.
+		// In flight 2..22, received 100..102.
 		{"unexpected message", []string{"--S", "1000"}, []dag.Op{send}, []dag.Op{calc(100, 0), recv},
 			parsedOutcome{finish: 102, compute: 100, exposed: 80}},
-		// Requested 0..2, granted at 60, on the way 60..80, taken 80..82.
+		// Requested 0..2, granted at 60, in flight 60..80, received 80..82.
 		{"rendezvous", []string{"--S", "0"}, []dag.Op{calc(100, 0), send}, []dag.Op{calc(50, 0), recv, calc(7, 0)},
 			parsedOutcome{finish: 100, compute: 157, exposed: 78 + 50 + 7}},
 		{"streams side by side", []string{"--S", "1000"}, []dag.Op{calc(30, 0), calc(50, 1), calc(20, 1)}, nil,
@@ -202,7 +202,7 @@ func withComm(t *dag.Trace) *dag.Trace {
 	return t
 }
 
-// TestAnalyticalCompute checks exposed compute against what the analytical backend itself counts, of jobs side by side
+// TestAnalyticalCompute compares exposed compute with the analytical backend's own counts, for jobs on separate ranks
 // and, where calcs of no time between them last a nanosecond, on the same ranks.
 func TestAnalyticalCompute(t *testing.T) {
 	b := dag.NewBuilder(4)
@@ -238,8 +238,8 @@ func TestAnalyticalCompute(t *testing.T) {
 
 	path = storedFile(t, tenants())
 	r = clitest.Run(newCommand, "--backend", "analytical", "--network", "Ring(2)@50GB/s,500ns", "--json", path)
-	// The calcs that take no time elsewhere take 1 ns here. A message takes 500 ns and a byte 0.02, and is under way from
-	// when its op is issued: at both ends for all of a's first calcs, and for none of b's.
+	// The calcs of zero duration take 1 ns here. A message takes 500 ns and 0.02 ns per byte, and is in flight from the
+	// issue of its op: at both ends for all of a's first calcs, and for none of b's.
 	want := []parsedOutcome{
 		{name: "a", ranks: 2, start: 1, finish: 531, makespan: 530, compute: 170, exposed: 30},
 		{name: "b", ranks: 2, start: 10, finish: 515, makespan: 505, compute: 25, exposed: 25},
@@ -249,9 +249,8 @@ func TestAnalyticalCompute(t *testing.T) {
 	}
 }
 
-// TestIntervals checks unions of intervals against sets of points.
-// TestAlone checks how jobs fare alone: where they share no network as they do together, where one has to wait for the
-// other's message to leave, and in all formats of the result.
+// TestAlone checks runs of single jobs: jobs that share no network, jobs of which one waits for the other's message to
+// leave, and all formats of the result.
 func TestAlone(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Meta().Jobs = []string{"a", "b"}
@@ -305,7 +304,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestAloneIncomplete checks what is said of jobs that need each other's messages.
+// TestAloneIncomplete checks the messages about jobs that need each other's messages.
 func TestAloneIncomplete(t *testing.T) {
 	b := dag.NewBuilder(3)
 	b.Meta().Jobs = []string{"a", "b", "c"}
@@ -351,7 +350,7 @@ func TestAloneErrors(t *testing.T) {
 	}
 }
 
-// TestMergedBefore checks the names and starts of jobs of which some come from a trace that was merged before.
+// TestMergedBefore checks the names and starts of jobs if one trace is already merged.
 func TestMergedBefore(t *testing.T) {
 	one := pairs(2).Trace()
 	jobs := []compose.Job{{Name: "a", Trace: one}, {Name: "b", Trace: one, Start: 3 * dag.Microsecond}}
@@ -378,8 +377,8 @@ func TestMergedBefore(t *testing.T) {
 	}
 }
 
-// TestSharedAsApart checks that jobs fare the same on ranks of their own, whose finish the backend tells, and on ranks
-// that they share with a calc of another job that takes no time, where the ends of their ops do.
+// TestSharedAsApart checks that jobs have the same times on separate ranks, from the finish times of ranks, and on
+// ranks shared with a calc of zero duration of another job, from the ends of ops.
 func TestSharedAsApart(t *testing.T) {
 	p := collective.Default()
 	p.Size, p.Ranks = 1<<20, 6
@@ -421,4 +420,4 @@ func TestSharedAsApart(t *testing.T) {
 	}
 }
 
-// TestLongRuns checks sums that 64 bits do not hold.
+// TestLongRuns checks sums that exceed 64 bits.

@@ -13,7 +13,7 @@ import (
 
 const vectors = "../../../formats/goal/testdata/vectors/"
 
-// document is the JSON result, with numbers as they are written.
+// document is the JSON result, with the text of numbers.
 type document struct {
 	Backend, Model string
 	Params         map[string]json.Number
@@ -58,7 +58,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestWrappedClocks checks that clocks that wrapped around are printed exactly, beyond 64 bits of picoseconds.
+// TestWrappedClocks checks that times beyond 64 bits of picoseconds are printed exactly.
 func TestWrappedClocks(t *testing.T) {
 	r := clitest.Run(newCommand, "--model", "loggopsim", "--L", "10", "--o", "2", "--g", "5", "--G", "600", "--O", "7",
 		"--json", vectors+"zero_byte.bin")

@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// print prints a result as the flags ask.
+// print prints a result in the form that the flags select.
 func (r *run) print(out *cli.Output, l *loaded, result *sim.Result) error {
 	if r.o.json {
 		if err := result.WriteJSON(out); err != nil {
@@ -33,7 +33,7 @@ func (r *run) print(out *cli.Output, l *loaded, result *sim.Result) error {
 	return out.Commit()
 }
 
-// printTable prints a result for people.
+// printTable prints a result as a table.
 func printTable(w io.Writer, l *loaded, r *sim.Result) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows := summary(l, r)
@@ -63,7 +63,7 @@ func printTable(w io.Writer, l *loaded, r *sim.Result) {
 	tab.Flush()
 }
 
-// summary returns the lines above the tables: the common ones, each followed by those of sections that belong there.
+// summary returns the rows above the tables: the common rows, each followed by the rows of sections that follow it.
 func summary(l *loaded, r *sim.Result) (rows []sim.Row) {
 	add := func(row sim.Row) {
 		rows = append(rows, row)
@@ -103,7 +103,7 @@ func summary(l *loaded, r *sim.Result) (rows []sim.Row) {
 	return rows
 }
 
-// extremes returns the first rank to finish and the last, the lowest of equals.
+// extremes returns the ranks that finish first and last; among equals, the lowest rank.
 func extremes(finish []sim.Clock) (first, last int) {
 	for rank, f := range finish {
 		if f.Ticks < finish[first].Ticks {

@@ -1,5 +1,4 @@
-// Package tracecat is the program tracecat: its flags, and what it prints. Command tracecat and package tracedag run
-// it.
+// Package tracecat is the program tracecat: its flags and its output. Command tracecat and package tracedag run it.
 package tracecat
 
 import (
@@ -12,15 +11,15 @@ import (
 	"github.com/tracedag/tracedag/internal/manual"
 )
 
-// view is what the flags ask to see.
+// view is the output that the flags select.
 type view struct {
 	ops, matrix, check, stats, json bool
 
 	ranks rankSet
-	head  int64 // at most so many lines; -1: all
+	head  int64 // maximum number of lines; -1 for all
 }
 
-// New makes the program's command.
+// New returns the program's command.
 func New(p *cli.Program) *cobra.Command {
 	var v view
 	var read cli.ReadFlags
@@ -87,7 +86,7 @@ func (v *view) checkFlags(cmd *cobra.Command) error {
 	return nil
 }
 
-// show prints what is asked for.
+// show prints the selected output.
 func (v *view) show(p *cli.Program, r *cli.Read) error {
 	out, err := p.Create("-", false)
 	if err != nil {
@@ -122,7 +121,7 @@ func (v *view) show(p *cli.Program, r *cli.Read) error {
 	return nil
 }
 
-// limit returns how many of n lines to print.
+// limit returns the number of lines to print out of n.
 func (v *view) limit(n int) int {
 	if v.head >= 0 && v.head < int64(n) {
 		return int(v.head)
@@ -130,7 +129,7 @@ func (v *view) limit(n int) int {
 	return n
 }
 
-// listMatrix prints the pairs of ranks between which there are messages.
+// listMatrix prints the messages and bytes of each pair of ranks that communicates.
 func (v *view) listMatrix(out *bufio.Writer, t *dag.Trace) error {
 	pairs := dag.Matrix(t)
 	if v.json {
@@ -147,7 +146,7 @@ func (v *view) listMatrix(out *bufio.Writer, t *dag.Trace) error {
 	return nil
 }
 
-// listProblems prints what is wrong with the trace, and reports whether nothing is.
+// listProblems prints the errors of the trace and reports whether it has none.
 func (v *view) listProblems(p *cli.Program, out *bufio.Writer, r *cli.Read) (sound bool, err error) {
 	if r.Unverified != "" {
 		p.Info("%s: %s", r.Name, r.Unverified)
@@ -155,7 +154,7 @@ func (v *view) listProblems(p *cli.Program, out *bufio.Writer, r *cli.Read) (sou
 	limit := int(^uint(0) >> 1)
 	problems, total := dag.ValidateLimit(r.Trace, v.limit(limit))
 	if total == 0 {
-		p.Explain("%s: nothing is wrong", r.Name)
+		p.Explain("%s: no problems", r.Name)
 		return true, nil
 	}
 	if v.json {

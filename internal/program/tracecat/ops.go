@@ -1,4 +1,4 @@
-// This file lists ops, one a line.
+// This file lists ops, one per line.
 
 package tracecat
 
@@ -17,7 +17,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
-// listOps prints the ops of the ranks asked for.
+// listOps prints the ops of the selected ranks.
 func (v *view) listOps(out io.Writer, r *cli.Read) error {
 	ranks, err := v.ranks.of(len(r.Trace.Ranks))
 	if err != nil {
@@ -36,10 +36,10 @@ func (v *view) listOps(out io.Writer, r *cli.Read) error {
 	return l.flush()
 }
 
-// lister prints ops, many at a time.
+// lister prints ops through a buffer.
 type lister struct {
 	out      io.Writer
-	left     int64 // lines to print; -1: no limit
+	left     int64 // lines left to print; -1 for no limit
 	lines    []byte
 	appendOp func(line []byte, rank int, r *dag.Rank, i int) []byte
 }
@@ -63,14 +63,14 @@ func (l *lister) flush() error {
 	return err
 }
 
-// fixedFields are the fields that every listing has.
+// fixedFields are the fields of every listing.
 var fixedFields = [...]dag.FieldID{
 	dag.FieldKind, dag.FieldSubkind, dag.FieldBytes, dag.FieldPeer, dag.FieldTag, dag.FieldComm, dag.FieldDuration,
 	dag.FieldStream, dag.FieldNIC, dag.FieldDeps, dag.FieldStartDeps,
 }
 
-// rareFields are the fields that a listing has only if some op has a value: all others, texts last, but the orders of
-// dependents.
+// rareFields are the fields that a listing has only if an op has a value: all fields except fixedFields and the orders
+// of dependents, texts last.
 var rareFields = func() (rare []dag.FieldID) {
 	var texts []dag.FieldID
 	for id, f := range dag.Fields {
@@ -88,7 +88,7 @@ var rareFields = func() (rare []dag.FieldID) {
 	return append(rare, texts...)
 }()
 
-// isUsed reports whether a rank has values of a field. Both measured times are used if one is.
+// isUsed reports whether a rank has values of a field. The two measured times count as one field.
 func isUsed(r *dag.Rank, id dag.FieldID) bool {
 	if id == dag.FieldMeasuredStart || id == dag.FieldMeasuredEnd {
 		return len(r.MeasuredStart) > 0 || len(r.MeasuredEnd) > 0
@@ -96,7 +96,7 @@ func isUsed(r *dag.Rank, id dag.FieldID) bool {
 	return dag.Fields[id].Of(r).Len() > 0
 }
 
-// appendField appends the value that op i has of a field.
+// appendField appends the value of a field of op i.
 func appendField(line []byte, r *dag.Rank, id dag.FieldID, i int) []byte {
 	switch column := dag.Fields[id].Of(r).(type) {
 	case *dag.Column[int32]:
@@ -118,7 +118,7 @@ func appendField(line []byte, r *dag.Rank, id dag.FieldID, i int) []byte {
 	panic(fmt.Sprintf("no listing of field %s", dag.Fields[id].Name))
 }
 
-// setColumns prints the headings, and sets appendOp for them.
+// setColumns prints the headings and sets appendOp to print their columns.
 func (l *lister) setColumns(t *dag.Trace, ranks []int) {
 	var rare []dag.FieldID
 	for _, id := range rareFields {
@@ -144,7 +144,7 @@ func (l *lister) setColumns(t *dag.Trace, ranks []int) {
 	}
 }
 
-// appendOpText appends the columns that every listing has.
+// appendOpText appends the columns of every listing.
 func appendOpText(line []byte, rank int, r *dag.Rank, i int) []byte {
 	kind, subkind := r.Kind[i], r.Subkind.At(i)
 	line = strconv.AppendInt(line, int64(rank), 10)
@@ -219,7 +219,7 @@ func appendMeasured(line []byte, t dag.Time) []byte {
 	return t.AppendTo(line)
 }
 
-// appendOrAny appends a peer or a tag, of which -1 is the wildcard.
+// appendOrAny appends a peer or a tag; -1 is the wildcard.
 func appendOrAny(line []byte, n int64) []byte {
 	if n == -1 {
 		return append(line, "any"...)
@@ -252,7 +252,7 @@ func appendInts(line []byte, separator byte, numbers ...int64) []byte {
 	return line
 }
 
-// appendText appends a text of the trace as one field of a line: in quotes where it could be taken for something else.
+// appendText appends a text of the trace as one field of a line, quoted if it is ambiguous.
 func appendText(line []byte, s string) []byte {
 	switch {
 	case s == "":
@@ -263,7 +263,7 @@ func appendText(line []byte, s string) []byte {
 	return append(line, s...)
 }
 
-// isPlain reports whether s has no control characters, which could also confuse a terminal.
+// isPlain reports whether s has no control or invalid characters, which could also control a terminal.
 func isPlain(s string) bool {
 	for _, r := range s {
 		if unicode.IsControl(r) || r == utf8.RuneError {
@@ -365,7 +365,7 @@ func appendDepsJSON(line []byte, key string, e *dag.Edges, i int) []byte {
 	return append(line, ']')
 }
 
-// rawOrText returns attributes as the JSON that they should be, or as a string where they are not.
+// rawOrText returns attributes as JSON if they are valid, else as a string.
 func rawOrText(attrs string) any {
 	if json.Valid([]byte(attrs)) {
 		return json.RawMessage(attrs)

@@ -1,4 +1,4 @@
-// This file has the flag that selects ranks.
+// This file declares the type of the flag --rank.
 
 package tracecat
 
@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// rankSet is a set of ranks, as a flag: "3", "0,4-7". The empty set, the flag not being given, stands for all.
+// rankSet is a flag with a set of ranks: "3", "0,4-7". The empty set, the default, selects all ranks.
 type rankSet units.Numbers
 
 // Set adds ranks to the set.
@@ -19,15 +19,15 @@ func (s *rankSet) Set(text string) error {
 	return err
 }
 
-// String returns the ranks as Set takes them.
+// String returns the ranks in the syntax of Set.
 func (s *rankSet) String() string {
 	return units.Numbers(*s).String()
 }
 
-// Type names the kind of value in the help.
+// Type returns the placeholder in help.
 func (s *rankSet) Type() string { return "ranks" }
 
-// of returns the ranks of the set, ascending, for a trace of n ranks, or an error if one of them does not exist.
+// of returns the ranks of the set in ascending order for a trace of n ranks, or an error if one of them does not exist.
 func (s rankSet) of(n int) ([]int, error) {
 	if len(s) == 0 {
 		s = rankSet{{First: 0, Last: int64(n) - 1}}

@@ -1,4 +1,4 @@
-// This file prints what a trace asks of storage.
+// This file prints the storage accesses of a trace.
 
 package tracecat
 
@@ -9,7 +9,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// maxHot is how many units the short summary lists.
+// maxHot is the number of units in the short summary.
 const maxHot = 5
 
 func (s *summary) writeStorage(t textTable, all bool) {

@@ -17,22 +17,22 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 )
 
-// summary is what tracecat prints by default, and as JSON.
+// summary is the default output of tracecat, and its JSON form.
 type summary struct {
 	Input      string           `json:"input"`
 	Format     string           `json:"format"`
 	Title      string           `json:"title"`
 	Stats      *dag.Stats       `json:"stats"`
 	Storage    *dag.IOStats     `json:"storage,omitempty"`
-	HostOps    int64            `json:"host_ops,omitempty"` // that run on the host processor
+	HostOps    int64            `json:"host_ops,omitempty"` // ops that run on the host processor
 	Comms      []comm           `json:"communicators"`
 	Jobs       []string         `json:"jobs,omitempty"`
-	Nodes      []int32          `json:"nodes,omitempty"` // of each rank, where rank i is not on node i
+	Nodes      []int32          `json:"nodes,omitempty"` // per rank; empty if rank i is on node i
 	Attrs      any              `json:"attrs,omitempty"`
 	Provenance []dag.Provenance `json:"provenance"`
 }
 
-// comm is a communicator. Its ranks are runs of first, first + stride, ...
+// comm is a communicator. Each range is first, first + stride, ...
 type comm struct {
 	Name   string  `json:"name,omitempty"`
 	Size   int     `json:"size"`
@@ -75,10 +75,10 @@ func (s *summary) writeJSON(w io.Writer) error {
 	return encoder.Encode(s)
 }
 
-// maxComms is how many communicators the short summary lists.
+// maxComms is the number of communicators, and of ranges of each, in the short summary.
 const maxComms = 8
 
-// writeText prints the summary for people; with all, all the statistics.
+// writeText prints the summary as text; all selects all statistics.
 func (s *summary) writeText(w io.Writer, all bool) error {
 	table := textTable{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	if s.Title != "" {
@@ -92,7 +92,7 @@ func (s *summary) writeText(w io.Writer, all bool) error {
 	return table.w.Flush()
 }
 
-// textTable prints names and values in two columns.
+// textTable is a table with two columns: name and value.
 type textTable struct{ w *tabwriter.Writer }
 
 func (t textTable) row(name, format string, args ...any) {
@@ -145,7 +145,7 @@ func (s *summary) writeCounts(t textTable, all bool) {
 	}
 }
 
-// subkinds returns how many ops of the kind there are of each subkind, in parentheses.
+// subkinds returns the counts of a kind's ops by subkind, in parentheses.
 func (s *summary) subkinds(kind dag.Kind) string {
 	var parts []string
 	for i, n := range s.Stats.Subkinds {
@@ -166,11 +166,11 @@ func (s *summary) writeShape(t textTable, all bool) {
 		t.row("start dependencies", "%d", st.StartDeps)
 	}
 	if st.BlockedOps > 0 {
-		t.row("blocked", "%d ops can never run; --check says why", st.BlockedOps)
+		t.row("blocked", "%d ops can never run; --check lists the reasons", st.BlockedOps)
 	}
-	t.row("streams", "%d a rank at most", st.Streams)
+	t.row("streams", "at most %d per rank", st.Streams)
 	if all {
-		t.row("NICs", "%d a rank at most", st.NICs)
+		t.row("NICs", "at most %d per rank", st.NICs)
 	}
 	if st.Depth.Rank >= 0 {
 		t.row("depth", "%d ops, on rank %d", st.Depth.Ops, st.Depth.Rank)
@@ -182,10 +182,10 @@ func (s *summary) writeShape(t textTable, all bool) {
 		t.row("critical path", "%v of computation, on rank %d", st.CriticalPath.Time, st.CriticalPath.Rank)
 	}
 	if all && st.Ranks > 0 {
-		t.row("ops a rank", "%d to %d, mean %s", st.RankOps.Min, st.RankOps.Max, formatMean(st.RankOps.Mean))
-		t.row("sent a rank", "%s to %s, mean %sB", units.FormatSize(st.RankSentBytes.Min),
+		t.row("ops per rank", "%d to %d, mean %s", st.RankOps.Min, st.RankOps.Max, formatMean(st.RankOps.Mean))
+		t.row("sent per rank", "%s to %s, mean %sB", units.FormatSize(st.RankSentBytes.Min),
 			units.FormatSize(st.RankSentBytes.Max), formatMean(st.RankSentBytes.Mean))
-		t.row("compute a rank", "%v to %v, mean %v", dag.Time(st.RankCalcTime.Min), dag.Time(st.RankCalcTime.Max),
+		t.row("compute per rank", "%v to %v, mean %v", dag.Time(st.RankCalcTime.Min), dag.Time(st.RankCalcTime.Max),
 			dag.Time(math.Round(st.RankCalcTime.Mean)))
 	}
 }
@@ -251,7 +251,7 @@ func (s *summary) writeProvenance(t textTable) {
 	}
 }
 
-// shellWord returns s as a shell reads it.
+// shellWord returns s quoted for a shell.
 func shellWord(s string) string {
 	if !isPlain(s) {
 		return "$" + "'" + strings.ReplaceAll(strings.Trim(strconv.Quote(s), `"`), "'", `\'`) + "'"
@@ -262,7 +262,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// amount returns a size, and where that is long, also three digits of it.
+// amount returns a size, followed by its value to three digits if it is long.
 func amount(bytes int64) string {
 	exact := units.FormatSize(bytes)
 	if bytes < 10_000 || len(exact) < 7 {
@@ -279,7 +279,7 @@ func formatMean(mean float64) string {
 	return strconv.FormatFloat(mean, 'f', 1, 64)
 }
 
-// formatTime returns a time in picoseconds that may be too long for dag.Time.
+// formatTime formats a time in picoseconds that may exceed dag.Time.
 func formatTime(ps *big.Int) string {
 	if ps.IsInt64() {
 		return dag.Time(ps.Int64()).String()

@@ -18,7 +18,7 @@ import (
 	"github.com/tracedag/tracedag/internal/golden"
 )
 
-// everything is a trace that has something of each kind.
+// everything is a trace with every kind of content.
 func everything() *dag.Trace {
 	b := dag.NewBuilder(4)
 	seed := int64(42)
@@ -72,7 +72,7 @@ func ring() *dag.Trace {
 	return b.Trace()
 }
 
-// session runs tracecat where its input is a trace of the test.
+// session returns a session in which the input of tracecat is a trace of the test.
 func session(t *dag.Trace) clitest.Session {
 	return clitest.Session{
 		Stdin: strings.NewReader("something"),
@@ -209,7 +209,7 @@ func TestCheckSaysHowMany(t *testing.T) {
 	}
 }
 
-// --check reports that a store has no digest; other traces have none anyway.
+// TestCheckReportsMissingDigest checks that --check reports that a store has no digest; other traces have none anyway.
 func TestCheckReportsMissingDigest(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join("..", "..", "..", "formats", "store", "testdata", "version-1.0.parquet"))
 	if err != nil {
@@ -233,7 +233,7 @@ func TestCheckReportsMissingDigest(t *testing.T) {
 	}
 }
 
-// closedPipe takes some bytes, then nobody reads it any more.
+// closedPipe is a pipe whose reader closes it after some bytes.
 type closedPipe struct{ left int }
 
 func (p *closedPipe) Write(b []byte) (int, error) {

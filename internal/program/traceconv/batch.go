@@ -13,7 +13,7 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// isFolder reports whether output asks for a folder: by a slash at its end or by naming one that exists.
+// isFolder reports whether output is a folder: it ends with a slash, or is an existing folder.
 func isFolder(output string) bool {
 	if output == "" || output == "-" {
 		return false
@@ -25,8 +25,8 @@ func isFolder(output string) bool {
 	return err == nil && info.IsDir()
 }
 
-// convertAll converts each input into the folder write.Output, as many as jobs at the same time. Files of one trace are
-// one input.
+// convertAll converts each input into the folder write.Output, up to jobs inputs concurrently. The files of one trace
+// are one input.
 func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) error {
 	names = c.p.DistinctTraces(names, c.read.From)
 	targets, err := c.targets(names, write)
@@ -60,7 +60,7 @@ func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) 
 	return cli.Reported(slices.Max(statuses))
 }
 
-// convertParallel returns the exit status that each conversion alone would have.
+// convertParallel converts the inputs and returns the exit status of each conversion.
 func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs int) []int {
 	progress := c.p.Progress("converting", c.p.TotalSize(names), "B")
 	defer progress.Close()
@@ -72,7 +72,7 @@ func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs
 	return statuses
 }
 
-// targets returns where and how each input is to be written.
+// targets returns the output of each input.
 func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Target, error) {
 	output, err := c.p.OutputFormat(write, "")
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Targe
 		}
 		path := filepath.Join(write.Output, c.outputName(name, output))
 		if other, twice := from[path]; twice {
-			return nil, cli.Usagef("both %s and %s would become %s", other, name, path)
+			return nil, cli.Usagef("both %s and %s have the output %s", other, name, path)
 		}
 		from[path] = name
 		if targets[i], err = c.p.TargetIn(path, output, write); err != nil {
@@ -96,8 +96,8 @@ func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Targe
 	return targets, nil
 }
 
-// outputName returns the base name of the input with the ending of the output format in place of its own, if that is
-// the ending of any format, and without the rank in the name of the file of rank 0.
+// outputName returns the base name of the input with the ending of the output format. It replaces the ending of a known
+// format, and removes the rank from the name of rank 0's file.
 func (c *conversion) outputName(input string, output *format.Format) string {
 	base := filepath.Base(input)
 	for _, ending := range []string{".gz", ".zst"} {
@@ -116,7 +116,7 @@ func (c *conversion) outputName(input string, output *format.Format) string {
 	return base + output.Extensions[0]
 }
 
-// cutSuffix cuts the suffix off s, in whatever case, unless nothing would be left.
+// cutSuffix returns s without the suffix, ignoring case, unless the result is empty.
 func cutSuffix(s, suffix string) string {
 	if n := len(s) - len(suffix); n > 0 && strings.EqualFold(s[n:], suffix) {
 		return s[:n]

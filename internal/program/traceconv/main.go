@@ -1,5 +1,4 @@
-// Package traceconv is the program traceconv: its flags, and what it prints. Command traceconv and package tracedag run
-// it.
+// Package traceconv is the program traceconv: its flags and its output. Command traceconv and package tracedag run it.
 package traceconv
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 )
 
-// New makes the program's command.
+// New returns the program's command.
 func New(p *cli.Program) *cobra.Command {
 	var c conversion
 	var read cli.ReadFlags
@@ -89,18 +88,18 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 	return cmd
 }
 
-// conversion is what happens to each input.
+// conversion is the work on each input.
 type conversion struct {
 	p       *cli.Program
 	read    cli.ReadFlags
 	lower   func(dag.Source) (dag.Source, error)
-	lowers  bool                                                // lower does anything
-	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // of a single trace; nil: nothing
+	lowers  bool                                                // lower changes the trace
+	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // edits of a single trace, or nil
 	retitle bool
 	title   string
 }
 
-// convert converts one trace. Where progress is not nil, it counts the bytes read.
+// convert converts one trace. progress counts the bytes read; it may be nil.
 func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progress) error {
 	in, err := c.p.OpenFiles(files, c.read, cli.ReadOptions{Digest: to.KeepsProvenance(), Progress: progress})
 	if err != nil {
@@ -119,17 +118,17 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 			return err
 		}
 	}
-	if c.lowers { // to more than should be in memory
+	if c.lowers { // the result may exceed the memory
 		return c.convertBatches(dag.FromTrace(t), in, to)
 	}
 	if err := c.describe(&t.Meta, in, to); err != nil {
 		return err
 	}
-	in.Close() // it may be replaced
+	in.Close() // the output may replace it
 	return c.p.WriteTrace(t, to)
 }
 
-// convertBatches writes a trace while it is made, batch by batch.
+// convertBatches writes a source batch by batch.
 func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Target) error {
 	inMemory := s != in.Source
 	s, err := c.lower(s)
@@ -146,12 +145,12 @@ func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Tar
 	}
 	in.DoneReading()
 	if inMemory {
-		in.Close() // it may be replaced
+		in.Close() // the output may replace it
 	}
 	return c.p.WriteSource(dag.WithHeader(s, &described), to)
 }
 
-// compose makes the trace of a plan.
+// compose writes the trace of a plan.
 func (c *conversion) compose(plan *cli.Plan, to *cli.Target) error {
 	made, err := plan.Build(c.p, c.read, cli.ReadOptions{Digest: true}, c.lower)
 	if err != nil {
@@ -169,7 +168,7 @@ func (c *conversion) compose(plan *cli.Plan, to *cli.Target) error {
 	return c.p.WriteSource(dag.WithHeader(made.Source, &described), to)
 }
 
-// describe enters the title and the provenance.
+// describe sets the title and the provenance.
 func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target) error {
 	if c.retitle {
 		meta.Title = c.title

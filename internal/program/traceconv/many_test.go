@@ -55,8 +55,8 @@ func TestManyFiles(t *testing.T) {
 	for args, message := range map[string]string{
 		"a/x-01.txt":               "a/x-01.txt: files: the file of rank 0 is missing",
 		"a/x-00.txt b/y-0.txt":     "b/y-0.txt: files: expected one file of rank 0, found also a/x-00.txt",
-		"a/x-00.txt a/none-1.txt":  "a/none-1.txt: no such file or directory; an output is named with -o",
-		"a/x-00.txt x.parquet":     "x.parquet: no such file or directory; an output is named with -o",
+		"a/x-00.txt a/none-1.txt":  "a/none-1.txt: no such file or directory; to name an output, use -o",
+		"a/x-00.txt x.parquet":     "x.parquet: no such file or directory; to name an output, use -o",
 		"d":                        "d: expected a file or the folder of one trace, found another folder; name the files in it, as in d/*",
 		"--from goal a":            "a: expected a file or the folder of one trace, found another folder; name the files in it, as in a/*",
 		"--from goal b/y-0.txt":    "b/y-0.txt:1: expected ",
@@ -71,8 +71,7 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// There may be more files than can be open at the same time.
-// TestOddFolders: what lies beside the files of the ranks, and a trace that is one file.
+// TestOddFolders checks folders with other files beside those of the ranks, and a trace with one file.
 func TestOddFolders(t *testing.T) {
 	one := strings.ReplaceAll(ping, "MPI_Send:110:9:4:1,4,4:1:5:0,0,2:120\n", "")
 	in(t, map[string]string{

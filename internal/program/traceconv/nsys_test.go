@@ -18,7 +18,7 @@ import (
 	"github.com/tracedag/tracedag/sim/ideal"
 )
 
-// nsysCase is a folder of exports with what is to come of it.
+// nsysCase is a folder of exports and the expected result.
 type nsysCase struct {
 	folder string
 	flags  []string
@@ -64,8 +64,8 @@ func decode(t *testing.T, path string, v any) {
 	}
 }
 
-// TestNsys converts all exports to GOAL: the report is what the notes of NCCL say, the schedule has the messages of the
-// report, and it runs to its end.
+// TestNsys converts all exports to GOAL: the report agrees with NCCL's annotations, the schedule has the messages of
+// the report, and it completes.
 func TestNsys(t *testing.T) {
 	for _, c := range nsysCases(t) {
 		t.Run(filepath.Base(c.folder), func(t *testing.T) {
@@ -156,8 +156,8 @@ func checkSchedule(t *testing.T, trace *dag.Trace, expect map[string]any) {
 	}
 }
 
-// TestNsysStore checks that lowering what is in a store gives the same as lowering at once, that what-if regrouping has other
-// nodes, and that calls that are not modelled run as rings.
+// TestNsysStore checks that lowering from a store gives the same result as lowering during conversion, that regrouping
+// changes the nodes, and that calls without a model run as rings.
 func TestNsysStore(t *testing.T) {
 	for _, c := range nsysCases(t) {
 		in(t, nil)
@@ -197,7 +197,7 @@ func TestNCCLFlags(t *testing.T) {
 	job := filepath.Join(vectors, "17_regroup")
 	whatIf := ok(t, "", "-q", "--lower", "nccl", "--gpus-per-node", "2", "--to", "goal", job)
 	if whatIf != ok(t, "", "-q", "--lower", "nccl", "--regroup", filepath.Join(job, "regroup.yaml"), "--to", "goal", job) {
-		t.Error("--gpus-per-node 2 is not what num_of_nodes 4 and num_gpus_per_node 2 are")
+		t.Error("--gpus-per-node 2 differs from num_of_nodes 4 and num_gpus_per_node 2")
 	}
 	if got := readStore(t, ok(t, "", "--regroup", "two.yaml", job)); !slices.Equal(got.Nodes, []int32{0, 0, 0, 1, 1, 1, 1, 1}) {
 		t.Errorf("nodes %v", got.Nodes)
@@ -224,8 +224,8 @@ func TestNCCLFlags(t *testing.T) {
 		"--lower nccl:machine=none":                         "nccl: machine: expected clariden or ault",
 		"--lower nccl:speed=1":                              "nccl: expected one of algorithm, protocol, channels, machine, ranks",
 		"--lower nccl --lower nccl":                         "named twice",
-		"--lower collectives --report r.json":               "--report is for --lower of storage",
-		"--lower nccl --lower directdrive --report r":       "--report is for --lower of storage",
+		"--lower collectives --report r.json":               "--report needs either --lower nccl or --lower of storage",
+		"--lower nccl --lower directdrive --report r":       "--report needs either --lower nccl or --lower of storage",
 		"--lower nccl --regroup bad.yaml --gpus-per-node 2": "none of the others can be",
 	} {
 		got := clitest.Run(New, append(strings.Fields(args), job, "-o", "out.parquet")...)

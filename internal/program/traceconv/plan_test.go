@@ -16,8 +16,8 @@ import (
 	"github.com/tracedag/tracedag/sim/ideal"
 )
 
-// mergeVectors has configurations of the ATLAHS generator's merge_goals (NAME.json), the traces that they name and what
-// it makes of them (NAME.goal).
+// mergeVectors has configurations of the ATLAHS generator's merge_goals (NAME.json), the traces that they name and the
+// result (NAME.goal).
 func mergeVectors(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs("testdata/merge")
@@ -148,7 +148,7 @@ l3 requires l2
 }
 `
 
-// TestPlanOrFlags checks that plans in YAML and JSON and the flags for them make the same, and what that is.
+// TestPlanOrFlags checks that plans in YAML and JSON and the equivalent flags give the same, expected trace.
 func TestPlanOrFlags(t *testing.T) {
 	in(t, map[string]string{
 		"plans/x.goal": slow, "pingpong.goal": pingpong, "nodes.txt": "3\n1\n0\n2\n",
@@ -214,7 +214,7 @@ jobs:
 	}
 }
 
-// TestPlanSideBySide checks that without a word of nodes the ranks stay as they are.
+// TestPlanSideBySide checks that a plan without nodes keeps the ranks.
 func TestPlanSideBySide(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Meta().Nodes = []int32{0, 0}
@@ -244,7 +244,7 @@ func TestPlanSideBySide(t *testing.T) {
 	}
 }
 
-// TestEdits checks what is done to one trace, or to each of many.
+// TestEdits checks edits of one trace, and of each of several traces.
 func TestEdits(t *testing.T) {
 	in(t, map[string]string{"x.goal": slow, "y.goal": pingpong})
 	makespan := func(text string) dag.Time {
@@ -316,9 +316,9 @@ func TestBadPlans(t *testing.T) {
 		{"--plan none.yaml", 1, "none.yaml: no such file"},
 		{"--plan no.yaml", 1, "no.yaml:1: jobs: expected a list of jobs, found a list"},
 		{"--plan doc.yaml", 1, "doc.yaml:3: expected one document, found a second"},
-		{"--plan no.yaml x.goal", 2, "--plan says all"},
-		{"--plan no.yaml --repeat 2", 2, "--plan says all"},
-		{"--job x.goal --plan no.yaml", 2, "--plan says all"},
+		{"--plan no.yaml x.goal", 2, "--plan excludes inputs, jobs and their flags"},
+		{"--plan no.yaml --repeat 2", 2, "--plan excludes inputs, jobs and their flags"},
+		{"--job x.goal --plan no.yaml", 2, "--plan excludes inputs, jobs and their flags"},
 		{"--job none.goal", 1, "none.goal: no such file"},
 		{"--job x.goal@soon", 2, "--job x.goal@soon: no such file, nor a file and a start"},
 		{"--job x.goal,colour=red", 2,
@@ -326,8 +326,8 @@ func TestBadPlans(t *testing.T) {
 		{"--job x.goal,repeat=0", 2, `--job: repeat: expected a whole number from 1 to 2147483647, found "0"`},
 		{"--job x.goal,repeat=2,repeat=3", 2, `--job: repeat: expected the key once, found it again`},
 		{"--job x.goal@1us,start=2us", 2, `--job: start: expected the key once, found it again`},
-		{"--job x.goal --job y.goal --repeat 2", 2, "--repeat: say which job's, as in --job FILE,repeat=2"},
-		{"x.goal y.goal --job x.goal", 2, "2 inputs beside jobs"},
+		{"--job x.goal --job y.goal --repeat 2", 2, "--repeat: name the job that it applies to, as in --job FILE,repeat=2"},
+		{"x.goal y.goal --job x.goal", 2, "2 inputs in addition to --job"},
 		{"--job x.goal -o out/", 2, "a plan makes one trace"},
 		{"--job - --job -", 2, "standard input (-) can be read only once"},
 		{"--scale-compute -1 x.goal", 2, `--scale-compute: expected a factor such as 0.5, 2 or 1/3, found "-1"`},

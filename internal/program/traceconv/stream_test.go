@@ -19,7 +19,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// synthetic is a format of one file, "synthetic\n", that stands for a generated trace. It counts how often that was made whole.
+// synthetic is a format of one file, "synthetic\n", for a generated trace. It counts the reads of the whole trace.
 func synthetic(whole *int) format.Format {
 	return format.Format{
 		Name: "synthetic", Extensions: []string{".synthetic"},
@@ -46,7 +46,7 @@ func (g *generated) ReadAll() (*dag.Trace, error) {
 	return dag.ReadAll(g.Source)
 }
 
-// A trace that can be read batch by batch is converted so where nothing needs the whole.
+// A trace of a format with batches is converted batch by batch, unless an edit needs the whole trace.
 func TestStream(t *testing.T) {
 	in(t, map[string]string{"x.synthetic": "synthetic\n"})
 	whole := 0
@@ -86,7 +86,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("%d ops, expected %d, made as a whole %d times", got.Ops(), lowered.Ops(), whole)
 	}
 
-	// In a format that loses something, too, and says so.
+	// The same applies to a format with losses, which it reports.
 	asGOAL := func(args ...string) clitest.Result {
 		args = append(args, "x.synthetic", "--seed", "5", "--lower", "collectives", "--to", "goal")
 		return clitest.Session{Formats: append(formats.List{synthetic(&whole)}, formats.All...)}.Run(New, args...)

@@ -23,7 +23,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// pingpong is a trace in GOAL as the writer writes it.
+// pingpong is a trace in GOAL in the form of the writer.
 const pingpong = `num_ranks 2
 
 rank 0 {
@@ -37,7 +37,7 @@ l1: recv 10b from 0 tag 5
 }
 `
 
-// in makes the test run in an empty folder with the given files, by name and content.
+// in runs the test in a new folder with the given files by name.
 func in(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -76,7 +76,7 @@ func content(t *testing.T, name string) string {
 	return string(b)
 }
 
-// ok runs traceconv, which must succeed and say nothing, and returns its output.
+// ok runs traceconv, which must succeed without messages, and returns its output.
 func ok(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	got := clitest.Session{Stdin: strings.NewReader(stdin)}.Run(New, args...)
@@ -339,12 +339,12 @@ func TestUsage(t *testing.T) {
 	in(t, map[string]string{"a.goal": pingpong, "a.bin": "", "in/a.goal": pingpong, "out/keep": ""})
 	before := files(t, ".")
 	for args, want := range map[string]string{
-		"-o out/ a.goal a.bin":            "both a.goal and a.bin would become out/a.parquet",
-		"-o out/ a.goal in/a.goal":        "both a.goal and in/a.goal would become out/a.parquet",
-		"-o out/ a.goal a.goal":           "both a.goal and a.goal would become out/a.parquet",
-		"-o new/ a.goal a.goal":           "both a.goal and a.goal would become new/a.parquet",
-		"-o x.parquet a.goal in/a.goal":   "2 inputs for one output: give a folder, as in -o out/",
-		"a.goal in/a.goal":                "2 inputs for one output: give a folder, as in -o out/",
+		"-o out/ a.goal a.bin":            "both a.goal and a.bin have the output out/a.parquet",
+		"-o out/ a.goal in/a.goal":        "both a.goal and in/a.goal have the output out/a.parquet",
+		"-o out/ a.goal a.goal":           "both a.goal and a.goal have the output out/a.parquet",
+		"-o new/ a.goal a.goal":           "both a.goal and a.goal have the output new/a.parquet",
+		"-o x.parquet a.goal in/a.goal":   "2 inputs for one output: name a folder, as in -o out/",
+		"a.goal in/a.goal":                "2 inputs for one output: name a folder, as in -o out/",
 		"-o out/ -":                       "standard input has no name for an output in out/",
 		"-o out/":                         "standard input has no name for an output in out/",
 		"- -":                             "standard input (-) can be read only once",
@@ -406,7 +406,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// The same work gives the same bytes, however many processors do it.
+// The output is independent of the number of processors.
 func TestDeterminism(t *testing.T) {
 	var goal strings.Builder
 	fmt.Fprintln(&goal, "num_ranks 8")

@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// TestModels reads extended traces with what they have no words for.
+// TestModels reads extended traces with flags for parameters that the files lack.
 func TestModels(t *testing.T) {
 	const dcnw = "VEF3 4 10 0 0 0 FALSE\nEXT CDCNW\nsizes.txt GAUSS\n"
 	const horovod = "VEF3 4 0 0 0 0 FALSE\nEXT HOROVOD\nBATCHES 2 LAYERS 3\nDEFAULT ARED_KBYTES 64 BCAST_BYTES 100 " +
@@ -82,7 +82,7 @@ d: recv 8b from 0 tag 7
 		{"both.goal --to vef", near, "1 op: dependencies on several events", 0},
 		{"both.goal --to vef --strict", "", "the format loses 1 op: dependencies on several events", 3},
 		{"both.goal --to vef --strict --approx", "", "strict approx", 2},
-		// The name says what the content should be, and the reader where it is not.
+		// The format follows from the name; the reader reports the line with the error.
 		{"bad.vef", "", `bad.vef:1: header: expected VEF, VEF2 or VEF3, found "VFE3"`, 1},
 	} {
 		got := clitest.Run(New, strings.Fields(c.args)...)

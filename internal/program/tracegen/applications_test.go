@@ -13,7 +13,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// TestApplicationFlags: every flag of the generators of applications sets its parameter.
+// TestApplicationFlags checks that every flag of the application generators sets its parameter.
 func TestApplicationFlags(t *testing.T) {
 	for args, want := range map[string]func() (*dag.Trace, error){
 		"stencil":      func() (*dag.Trace, error) { return readAll(stencil.NewSource(stencil.Default())) },

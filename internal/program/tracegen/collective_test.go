@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// TestCollectiveFlags: every flag sets its parameter.
+// TestCollectiveFlags checks that every flag sets its parameter.
 func TestCollectiveFlags(t *testing.T) {
 	for args, params := range map[string]collective.Params{
 		"": collective.Default(),
@@ -46,8 +46,8 @@ func TestCollectiveUsage(t *testing.T) {
 	}
 }
 
-// TestCollectiveChakra: written as Chakra, a benchmark has the nodes of ASTRA-sim's micro-benchmarks, but for their
-// names and numbers.
+// TestCollectiveChakra checks that a benchmark in Chakra's format has the nodes of ASTRA-sim's micro-benchmarks, except
+// their names and numbers.
 func TestCollectiveChakra(t *testing.T) {
 	for kind, number := range map[string]string{
 		"allreduce": "\x00", "allgather": "\x02", "alltoall": "\x06", "reducescatter": "\x07",

@@ -98,7 +98,7 @@ func TestGraph500Refused(t *testing.T) {
 		"--notices some":                 "expected one of all, none",
 		"--json":                         "--json and --link need --print-model",
 		"--link 40Gbps":                  "--json and --link need --print-model",
-		"--print-model --to goal":        "--print-model makes no trace",
+		"--print-model --to goal":        "--print-model prints no trace",
 		"--coalescing 1 --scale 44":      "expected at most 67108864",
 		"--root-process 72 --nodes 72":   "root-process is 72, expected 0..71",
 		"--query-time 2s":                "query-time is 2s, expected 0s..1s",

@@ -8,7 +8,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// TestLLMFlags: every flag sets its parameter, and flags change a preset wherever they stand.
+// TestLLMFlags checks that every flag sets its parameter, and overrides a preset in any order.
 func TestLLMFlags(t *testing.T) {
 	model := llm.Model{
 		Layers: 4, Hidden: 64, FFN: 96, Heads: 8, KVHeads: 4, Vocab: 100, Seq: 32, GELU: true, Biases: true, Learned: true,

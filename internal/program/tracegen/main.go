@@ -1,5 +1,4 @@
-// Package tracegen is the program tracegen: its flags, and what it prints. Command tracegen and package tracedag run
-// it.
+// Package tracegen is the program tracegen: its flags and its output. Command tracegen and package tracedag run it.
 package tracegen
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// New returns a function that makes the program's command, with the generators that it offers.
+// New returns a function that returns the program's command with the given generators.
 func New(generators []*generator.Generator) func(*cli.Program) *cobra.Command {
 	return func(p *cli.Program) *cobra.Command { return newTracegen(p, generators) }
 }
@@ -125,8 +124,8 @@ func newGenerator(p *cli.Program, g *generator.Generator) *cobra.Command {
 	return cmd
 }
 
-// missingArgument returns the error about a missing argument of a generator. Its lines are those of the generator's
-// help that describe the choices.
+// missingArgument returns the error about a missing argument of a generator. It lists the choices with their
+// descriptions from the generator's help.
 func missingArgument(g *generator.Generator, argument *param.Param) error {
 	if len(argument.Choices) == 0 {
 		return cli.Usagef("expected the %s, as in tracegen %s %s", argument.Help, g.Name,

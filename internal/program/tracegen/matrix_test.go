@@ -80,7 +80,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// files writes files into a new folder and makes the test run there.
+// files writes files into a new folder and runs the test there.
 func files(t *testing.T, content map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -146,7 +146,7 @@ func TestMatrixFiles(t *testing.T) {
 		t.Errorf("exit status %d, stderr %q", run.Status, run.Stderr)
 	}
 	if _, err := os.Stat("big.parquet"); err == nil {
-		t.Error("there is a trace of what cannot be packed")
+		t.Error("flows that cannot be packed have a trace")
 	}
 }
 
@@ -173,7 +173,7 @@ func TestMatrixUsage(t *testing.T) {
 		"--matrix uniform --node-matrix M.csv": "none of the others can be",
 		"--node-matrix M.csv --nodes 3":        "--ranks is 3, expected 2, as M.csv has",
 		"--sizes S.csv --interarrivals T.csv":  "--interarrivals is 3 values, expected one for each of the 2 sizes",
-		"--report -":                           "--report: the trace goes to standard output already",
+		"--report -":                           "--report: the trace already uses standard output",
 	} {
 		got := clitest.Run(newCommand, append([]string{"matrix"}, strings.Fields(args)...)...)
 		if got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {

@@ -66,7 +66,7 @@ func TestDCNW(t *testing.T) {
 
 const sizeTable = "900\n100 0.25\n1000 0.75\n1500 1\n"
 
-// inFolder makes the test run in a new folder, with a file of sizes in a folder of that.
+// inFolder runs the test in a new folder with a file of sizes in a subfolder.
 func inFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("data", 0o777); err != nil {
@@ -136,7 +136,7 @@ func TestFlows(t *testing.T) {
 	same(t, got, want)
 }
 
-// TestSpecs: the extended traces that --emit-spec writes make, when they are read, what the generators make.
+// TestSpecs checks that reading the extended traces of --emit-spec gives the traces of the generators.
 func TestSpecs(t *testing.T) {
 	inFolder(t)
 	for args, want := range map[string]string{

@@ -2,5 +2,5 @@ package tracegen
 
 import "github.com/tracedag/tracedag/dag/gen"
 
-// newCommand makes the program with all generators.
+// newCommand returns the program's command with all generators.
 var newCommand = New(gen.All)

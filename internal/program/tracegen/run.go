@@ -22,7 +22,7 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// run is a run of a generator: its configuration, and the flags of outputs.
+// run is one run of a generator: its configuration and the output flags.
 type run struct {
 	p         *cli.Program
 	generator *generator.Generator
@@ -34,14 +34,14 @@ type run struct {
 	emitSpec  bool
 
 	inputs   []dag.Input // files that the generator read
-	inputErr error       // of reading the latest one
-	report   *cli.Output // of the generator; nil: none
+	inputErr error       // error of the last input
+	report   *cli.Output // the generator's report, or nil
 }
 
-// commonFlags are the flags of outputs that help lists for every generator. The others serve traces of other origin.
+// commonFlags are the output flags that help lists for every generator. The others concern traces from other sources.
 var commonFlags = []string{"output", "to", "strict", "approx", "lower", "report"}
 
-// registerOutput adds the flags of outputs.
+// registerOutput adds the output flags.
 func (r *run) registerOutput(cmd *cobra.Command) {
 	r.write.Register(r.p, cmd, "output `file` (default: standard output)")
 	if !r.generator.Lowered {
@@ -126,7 +126,7 @@ func (r *run) writeTrace() error {
 	return r.report.Commit()
 }
 
-// seed returns the seed, nil for a generator without random choices.
+// seed returns the seed, or nil for a generator without random choices.
 func (r *run) seed() *int64 {
 	if random, ok := r.config.(generator.Random); ok {
 		return random.RandomSeed()
@@ -134,7 +134,7 @@ func (r *run) seed() *int64 {
 	return nil
 }
 
-// failed returns the error of a generator as one of usage, unless an input or no parameter is at fault.
+// failed converts the error of a generator to a usage error, unless an input causes it or no parameter does.
 func (r *run) failed(err error) error {
 	var failure *generator.Failure
 	if r.inputErr != nil && errors.Is(err, r.inputErr) || errors.As(err, &failure) {
@@ -149,22 +149,22 @@ func (r *run) failed(err error) error {
 	return cli.Usagef("%v%s", openloop.FlagError(err), suggestion)
 }
 
-// checkReport returns an error if the report of the generator cannot be written, before long work.
+// checkReport returns an error if the generator's report cannot be written, so that it precedes long work.
 func (r *run) checkReport() error {
 	reporter, ok := r.config.(generator.Reporter)
 	if !ok || reporter.ReportFile() == "" {
 		return nil
 	}
 	if reporter.ReportFile() == "-" && (r.write.Output == "" || r.write.Output == "-") {
-		return cli.Usagef("--report: the trace goes to standard output already")
+		return cli.Usagef("--report: the trace already uses standard output; name a file for one of them")
 	}
 	return r.p.CheckOutput(reporter.ReportFile(), false)
 }
 
-// print writes a text of the generator in place of a trace. The flag of the name asks for it.
+// print writes a text of the generator instead of a trace; the named flag selects it.
 func (r *run) print(name string, printer generator.Printer) error {
 	if r.lower.Asked() || r.write.To != "" {
-		return cli.Usagef("--%s makes no trace: --to and --lower are for those", name)
+		return cli.Usagef("--%s prints no trace and excludes --to and --lower", name)
 	}
 	var text bytes.Buffer
 	if err := printer.Print(&text); err != nil {
@@ -173,10 +173,11 @@ func (r *run) print(name string, printer generator.Printer) error {
 	return r.writeText(text.Bytes())
 }
 
-// writeSpec writes the extended VEF trace of the model. It warns about flags that the file has no place for.
+// writeSpec writes the extended VEF trace of the model. It warns about flags that the file cannot hold.
 func (r *run) writeSpec() error {
 	if r.lower.Asked() || r.write.To != "" && r.write.To != vef.Format.Name {
-		return cli.Usagef("--emit-spec writes an extended VEF trace: --to and --lower are for those who read it")
+		return cli.Usagef("--emit-spec writes an extended VEF trace and excludes --to and --lower; " +
+			"apply them when you read it")
 	}
 	m, missing, err := model.Describe(r.config, r.env(), r.write.Output)
 	if err != nil {
@@ -187,13 +188,13 @@ func (r *run) writeSpec() error {
 	}
 	for _, flag := range append(missing, "seed") {
 		if r.options.Given(flag) {
-			r.p.Warn("the file has no place for --%s: give it again to what reads the file", flag)
+			r.p.Warn("the file cannot hold --%s: repeat it in the command that reads the file", flag)
 		}
 	}
 	return nil
 }
 
-// writeText writes an output that is no trace.
+// writeText writes an output other than a trace.
 func (r *run) writeText(text []byte) error {
 	out, err := r.p.Create(r.write.Output, false)
 	if err != nil {
@@ -252,7 +253,7 @@ func (r *run) read(name string, use func(t *dag.Trace) error) (err error) {
 	return nil
 }
 
-// createReport writes the report, for Commit to finish once the trace is written.
+// createReport writes the report. writeTrace commits it after the trace is written.
 func (r *run) createReport(report any) (err error) {
 	file := r.config.(generator.Reporter).ReportFile()
 	if file == "" {

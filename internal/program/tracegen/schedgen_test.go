@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// TestSchedgenVectors: with the options of Schedgen, binaries are those that the reference makes.
+// TestSchedgenVectors checks that the options of Schedgen give the binaries of the reference.
 func TestSchedgenVectors(t *testing.T) {
 	files, err := filepath.Glob("../../../formats/goal/testdata/vectors/sg*.expected.json")
 	if err != nil || len(files) < 75 {

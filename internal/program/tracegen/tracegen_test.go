@@ -144,8 +144,8 @@ func TestEmitSpec(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "x.vef")
 	got := clitest.Run(newCommand, "horovod", "--emit-spec", "--to", "vef", "--jitter", "0", "--seed", "5")
-	want := "tracegen: warning: the file has no place for --jitter: give it again to what reads the file\n" +
-		"tracegen: warning: the file has no place for --seed: give it again to what reads the file\n"
+	want := "tracegen: warning: the file cannot hold --jitter: repeat it in the command that reads the file\n" +
+		"tracegen: warning: the file cannot hold --seed: repeat it in the command that reads the file\n"
 	if got.Status != 0 || got.Stderr != want || !strings.HasPrefix(got.Stdout, "VEF3 8 0 ") {
 		t.Errorf("exit status %d, stderr %q, stdout %q", got.Status, got.Stderr, got.Stdout)
 	}
@@ -258,14 +258,14 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestFormats: traces are written in every format that can be written.
+// TestFormats writes traces in every format with a writer.
 func TestFormats(t *testing.T) {
 	if got, want := base.Formats.Writable().Names(), formats.All.Writable().Names(); !slices.Equal(got, want) {
 		t.Errorf("formats %q, expected %q", got, want)
 	}
 }
 
-// TestForeignFlags: help lists the flags of the generator and of outputs only. The others work.
+// TestForeignFlags checks that help lists only the flags of the generator and of outputs, and that the others work.
 func TestForeignFlags(t *testing.T) {
 	help := clitest.Run(newCommand, "fft", "--help").Stdout
 	for _, flag := range []string{"--npkit", "--vef-version", "--gpus-per-node", "--seed"} {

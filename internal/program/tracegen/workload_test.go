@@ -122,7 +122,7 @@ func TestWorkloadUsage(t *testing.T) {
 		"--mix seed=3":                      `found "seed=3"`,
 		"--mix load=x":                      "--mix: load=x: ",
 		"--mix load=0.1,rate=1Gbps":         "expected a load and a link, or a rate",
-		"--report -":                        "--report: the trace goes to standard output already",
+		"--report -":                        "--report: the trace already uses standard output",
 		"--mix pattern=hotspot,fraction=-1": "--fraction is -1, expected 0..1",
 	} {
 		got := clitest.Run(newCommand, append([]string{"workload"}, strings.Fields(args)...)...)
