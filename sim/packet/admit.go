@@ -67,6 +67,9 @@ func (n *network) admitTrimming(pt *port, p uint32) bool {
 	if pt.bytes[dataQueue]+uint64(pk.size) <= pt.capacity[dataQueue] {
 		return true
 	}
+	if !n.quirks.trimInService && pk.size <= 2*n.headerSize { // trimming would save little, and cost a round trip
+		return pt.bytes[dataQueue]+uint64(pk.size) <= pt.capacity[dataQueue]+pt.capacity[controlQueue] || n.drop(pt, p)
+	}
 	victim := p
 	if pt.random.Next()>>63 == 0 {
 		switch {

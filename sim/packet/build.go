@@ -52,6 +52,9 @@ func newNetwork(o *Options) (*network, error) {
 		p.TransportParams = maps.Clone(p.TransportParams)
 		p.TransportParams["pfc"] = 0
 	}
+	if p.ControlRatio == 0 {
+		p.ControlRatio = n.quirks.controlTurns
+	}
 	n.buildPorts(t, m, d, p)
 	n.large = len(n.ports) >= largeNetwork
 	n.reference = n.referencePath()
@@ -128,7 +131,10 @@ func (n *network) buildPorts(t *topology.Network, m *Transport, d discipline, p 
 			psPerByte: uint32(picosecondsPerByte(link.Rate)), serving: none, discipline: d,
 			queues: [2]fifo{newFIFO(), newFIFO()}, wire: newFIFO(), wireLatency: uint64(link.Latency),
 			latency: uint64(link.Latency), random: sim.NewRandom(p.Seed, forPort, uint64(i)),
-			markHeaders: !m.ecn.noHeaders, controlTurns: n.quirks.controlTurns,
+			markHeaders: !m.ecn.noHeaders, controlTurns: uint32(p.ControlRatio),
+		}
+		if !n.quirks.onePacketPerTurn {
+			pt.dataTurn = int64(n.fullSize)
 		}
 		pt.toHost = int(from.To) < t.Hosts
 		pt.to = from.To

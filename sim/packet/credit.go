@@ -15,7 +15,11 @@ type creditManager struct {
 	quantaPerPull uint32  // quanta granted by a pull
 	limit         int64   // default of creditSource.limit
 	limitBDPs     float64 // above 0: creditSource.limit in bandwidth-delay products
-	grantExact    bool    // grant no more than the demand
+	grantIdle     bool    // grant credit without demand; it delays that of flows whose demand arrives later
+	bySize        bool    // pulls of flows with small packets only take the time of these
+	perQuantum    bool    // pacer.period is that of a quantum
+	grantExact    bool    // grant no more than the demand; the time between pulls is that of the grant
+	shareDemand   bool    // flows at a NIC share the requested credit
 	trimmedFirst  bool    // serve flows with trimmed packets first
 	capCredit     bool    // limit the credit of a sender to limit
 
@@ -53,7 +57,7 @@ type creditSink struct {
 type pacer struct {
 	trimmed, active, idle ring    // flows with trimmed packets, with demand, and without demand
 	running               bool    // a timer is set
-	period                float64 // picoseconds between pulls or, with grantExact, per granted quantum
+	period                float64 // picoseconds between pulls or, with perQuantum, per granted quantum
 }
 
 // targetWrapped is the flag of a data packet whose target has wrapped around.
@@ -62,7 +66,10 @@ const targetWrapped = carriesPull
 // newCredits returns the credit state of a transport, with the quantum and the credit of a pull in bytes. A pull grants
 // at least one quantum.
 func newCredits(t *uet, quantum, bytes float64) *creditManager {
-	c := &creditManager{t: t, quantum: int64(min(quantum, math.MaxUint16)), pacers: make([]pacer, t.n.hosts)}
+	c := &creditManager{
+		t: t, quantum: int64(min(quantum, math.MaxUint16)), pacers: make([]pacer, t.n.hosts),
+		grantIdle: true,
+	}
 	c.quantaPerPull = uint32(max(1, int64(min(bytes, math.MaxInt32))/c.quantum))
 	t.credit = c
 	return c
@@ -132,7 +139,7 @@ func (c *creditManager) stampDemand(f uint32, about flags, competing int, pk *pa
 		marks |= flagA
 	}
 	left := s.pulled + s.speculative
-	if c.grantExact && left <= 0 || !c.grantExact && s.pulled < 0 {
+	if c.shareDemand && left <= 0 || !c.shareDemand && s.pulled < 0 {
 		marks |= flagB
 	}
 	if c.quirks.repeatTarget && about&retransmit != 0 {
@@ -148,7 +155,7 @@ func (c *creditManager) stampDemand(f uint32, about flags, competing int, pk *pa
 		// The speculative phase may end before all data is sent.
 		wants = max(wants, full)
 	}
-	if c.grantExact && competing > 1 {
+	if c.shareDemand && competing > 1 {
 		wants /= int64(competing)
 	}
 	quanta := (wants + c.quantum - 1) / c.quantum
@@ -201,15 +208,15 @@ func (c *creditManager) activate(f uint32) {
 	c.startPacer(host)
 }
 
-// packetTrimmed records a trimmed packet of a flow.
-func (c *creditManager) packetTrimmed(f uint32) {
+// packetTrimmed records a trimmed packet of a flow, given its bytes.
+func (c *creditManager) packetTrimmed(f uint32, bytes uint64) {
 	if !c.trimmedFirst {
 		c.activate(f)
 		return
 	}
 	k := &c.sinks[f]
 	first := k.trimmedQuanta == 0
-	k.trimmedQuanta += uint32((int64(c.t.mss+c.t.header) + c.quantum - 1) / c.quantum)
+	k.trimmedQuanta += uint32((int64(bytes) + c.quantum - 1) / c.quantum)
 	if first {
 		c.t.n.retain(f)
 		host := c.t.n.flows[f].dst
@@ -230,6 +237,12 @@ func (c *creditManager) restartPacers() {
 	}
 }
 
+// needsRequest reports whether the request of a flow for a retransmission adds to its credit: not while credit for trimmed
+// packets is due, for which a sender asks again when its timer expires in a large incast.
+func (c *creditManager) needsRequest(f uint32) bool {
+	return c.t.n.quirks.fullPackets || c.sinks[f].trimmedQuanta == 0
+}
+
 // startPacer starts the pacer of a host.
 func (c *creditManager) startPacer(host uint32) {
 	if !c.pacers[host].running {
@@ -243,8 +256,8 @@ func (k *creditSink) hasDemand() bool {
 	return k.endless || int32(k.target-k.total) > 0
 }
 
-// sendGrant sends a pull to a flow with trimmed packets, otherwise to one with demand, otherwise to one without demand,
-// which then needs no speculation for further data.
+// sendGrant sends a pull to a flow with trimmed packets, otherwise to one with demand and, with grantIdle, otherwise to one
+// without demand, which then needs no speculation for further data.
 func (c *creditManager) sendGrant(host uint32) {
 	w := &c.pacers[host]
 	w.running = false
@@ -252,8 +265,12 @@ func (c *creditManager) sendGrant(host uint32) {
 	case c.anyWaiting(&w.trimmed):
 		f := w.trimmed.pop()
 		k := &c.sinks[f]
+		quanta := c.quantaPerPull
+		if c.grantExact {
+			quanta = min(quanta, k.trimmedQuanta)
+		}
 		k.trimmedQuanta -= min(k.trimmedQuanta, c.quantaPerPull)
-		c.sendPull(f, c.quantaPerPull)
+		c.sendPull(f, quanta)
 		if k.trimmedQuanta > 0 {
 			w.trimmed.push(f)
 		} else {
@@ -269,13 +286,19 @@ func (c *creditManager) sendGrant(host uint32) {
 		if c.grantExact {
 			quanta = uint32(min(int32(quanta), max(0, int32(k.target-k.total))))
 		}
+		if quanta == 0 && !c.grantIdle {
+			k.inActive = false
+			c.t.n.release(f)
+			c.sendGrant(host)
+			return
+		}
 		c.sendPull(f, quanta)
 		if k.hasDemand() {
 			w.active.push(f)
 			return
 		}
 		k.inActive = false
-		if k.inIdle && !c.grantFinished {
+		if !c.grantIdle || k.inIdle && !c.grantFinished {
 			c.t.n.release(f)
 			return
 		}
@@ -314,11 +337,14 @@ func (c *creditManager) sendPull(f, quanta uint32) {
 	n.balance.label(n, pk)
 	host := n.flows[f].dst
 	wait := c.pacers[host].period
-	if c.grantExact {
+	if c.perQuantum {
 		if quanta == 0 {
 			quanta = uint32(max(1, 1024/c.quantum)) // a pull that grants nothing takes time too
 		}
 		wait *= float64(quanta)
+	}
+	if c.bySize {
+		wait *= n.meanPacket(f, c.t.mss, uint32(c.t.header), c.t.padLast) / float64(c.t.mss+c.t.header)
 	}
 	if c.rate != nil {
 		wait /= c.rate.rates[host].rate

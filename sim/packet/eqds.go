@@ -18,6 +18,7 @@ func newEQDS(n *network, s *transportConfig) transport {
 	c.trimmedFirst, c.quirks, c.grantFinished = true, s.quirks.eqds, s.quirks.grantFinished
 	t.detachedNIC, t.waitForCredit = s.quirks.eqds.detachedNIC, s.quirks.waitForCredit
 	c.limit = c.clampLimit(s.number("window") * full)
+	c.bySize = !s.quirks.fullPackets
 	const frame = 38 // preamble, Ethernet header, checksum and inter-packet gap, in bytes
 	if c.quirks.fixedPullSize {
 		full = 4160

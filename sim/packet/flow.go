@@ -130,6 +130,16 @@ func (n *network) payload(f uint32, seq, mss uint64, pad bool) uint64 {
 	return min(mss, n.flows[f].bytes-seq*mss)
 }
 
+// meanPacket returns the mean wire bytes of the packets of a flow.
+func (n *network) meanPacket(f uint32, mss uint64, header uint32, pad bool) float64 {
+	bytes := n.flows[f].bytes
+	packets := packetCount(bytes, mss)
+	if pad {
+		bytes = packets * mss
+	}
+	return float64(bytes)/float64(packets) + float64(header)
+}
+
 // newData returns a new data packet of a flow with the given wire size in bytes.
 func (n *network) newData(f uint32, seq uint64, size uint32, marks flags) uint32 {
 	if marks&retransmit != 0 {

@@ -41,8 +41,8 @@ type ndpSink struct {
 
 // ndpPacer is the queue of pulls of a host.
 type ndpPacer struct {
-	period  uint64 // picoseconds between pulls
-	last    uint64 // time of the last pull
+	perByte float64 // picoseconds between pulls per byte of the packet that the earlier one requests
+	next    uint64  // earliest time of the next pull
 	waiting int
 	queue   fairQueue
 }
@@ -53,9 +53,8 @@ func newNDP(n *network, s *transportConfig) transport {
 		rto: s.time("rto"), pacers: make([]ndpPacer, n.hosts),
 	}
 	for i := range t.pacers {
-		// Pulls have 99 % of the rate of full packets by default.
-		rate := float64(n.hostRate(uint32(i)))
-		t.pacers[i].period = uint64(float64(t.mss+uint64(t.header)) * 8e12 / rate / s.number("pull-rate"))
+		// Pulls have 99 % of the rate of packets by default.
+		t.pacers[i].perByte = 8e12 / float64(n.hostRate(uint32(i))) / s.number("pull-rate")
 		t.pacers[i].queue.keepIdle = true
 	}
 	return t
@@ -180,23 +179,30 @@ func (t *ndp) arrived(p uint32, pk *packet) {
 
 // reply sends an ACK or NACK. If a pull is due, the reply is also the pull; otherwise a separate pull is queued.
 func (t *ndp) reply(host, a uint32) {
-	c := &t.pacers[host]
+	c, f := &t.pacers[host], t.n.packets[a].flow
 	if c.waiting == 0 {
-		since := t.n.now - c.last
-		if since >= c.period {
-			c.last = t.n.now
+		if t.n.now >= c.next {
+			c.next = t.n.now + t.pullTime(c, f)
 			t.n.packets[a].flags |= carriesPull
 			t.n.send(host, a)
 			return
 		}
-		t.n.at(t.n.now+c.period-since, timerA, host)
+		t.n.at(c.next, timerA, host)
 	}
-	f := t.n.packets[a].flow
 	p := t.n.newPacket(f, pull, t.control)
 	t.n.packets[p].pull = t.n.packets[a].pull
 	c.queue.push(t.n, t.n.flows[f].id, p)
 	c.waiting++
 	t.n.send(host, a)
+}
+
+// pullTime returns the time from a pull to the next one, in picoseconds: that of the packet that it requests. The receiver
+// does not know which packet that will be, so it assumes the mean size of the flow's packets.
+func (t *ndp) pullTime(c *ndpPacer, f uint32) uint64 {
+	if t.n.quirks.fullPackets {
+		return uint64(float64(t.mss+uint64(t.header)) * c.perByte)
+	}
+	return uint64(t.n.meanPacket(f, t.mss, t.header, t.padLast) * c.perByte)
 }
 
 // dropPulls removes the queued pulls of a delivered flow.
@@ -217,10 +223,10 @@ func (t *ndp) timer(e event, i uint32) {
 	}
 	p := c.queue.pop(t.n)
 	c.waiting--
+	c.next = t.n.now + t.pullTime(c, t.n.packets[p].flow)
 	t.n.send(i, p)
-	c.last = t.n.now
 	if c.waiting > 0 {
-		t.n.at(t.n.now+c.period, timerA, i)
+		t.n.at(c.next, timerA, i)
 	}
 }
 

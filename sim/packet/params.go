@@ -109,6 +109,8 @@ type Params struct {
 	Queue    int64  `json:"queue_bytes"`        // capacity for data
 	// capacity for control packets, if they have their own queue
 	ControlQueue int64 `json:"control_queue_bytes"`
+	// ControlRatio is the number of control packets that a port sends per full data packet while both wait; 0: default
+	ControlRatio int64 `json:"control_ratio"`
 	ECNMin       int64 `json:"ecn_kmin_bytes"` // queue length above which marking starts
 	ECNMax       int64 `json:"ecn_kmax_bytes"` // queue length above which all packets are marked; [NoECN]: never
 	// ECNShares are ECNMin and ECNMax as shares of Queue, 0 to 1. They take precedence unless the second is 0.
@@ -139,6 +141,7 @@ func NewParams(transport string, c Compat) (Params, error) {
 	p := Params{
 		Transport: transport, Compat: c, MSS: 4096, PadLastPacket: quirksOf(c).padLastPacket && !t.neverPad,
 		Balance: t.balance, Entropy: 128, Flowlet: 10 * dag.Microsecond, Seed: 1,
+		ControlRatio:    quirksOf(c).controlTurns,
 		TransportParams: make(map[string]float64),
 	}
 	for i := range t.Parameters {
@@ -188,7 +191,7 @@ func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 		p.Queue = max(fewest, int64(t.queueBDPs*float64(bdp)))
 	}
 	if p.ControlQueue == 0 {
-		p.ControlQueue = q.controlQueues * p.Queue
+		p.ControlQueue = max(q.controlQueues*p.Queue, q.controlBytes)
 	}
 	if s := p.ECNShares; s[1] > 0 {
 		p.ECNMin, p.ECNMax = int64(s[0]*float64(p.Queue)), int64(s[1]*float64(p.Queue))
@@ -361,7 +364,9 @@ func (b *backend) Params() param.Set {
 		queueing,
 		param.Size(&p.Queue, "queue", "switch queue capacity per port").Default(byTransport).Sweep(),
 		param.Size(&p.ControlQueue, "control-queue", "capacity of the control packet queue per port").
-			Default("twice --queue").Sweep(),
+			Default("8MiB, or twice --queue if larger").Sweep(),
+		param.Int(&p.ControlRatio, "control-ratio", "control packets, such as headers of trimmed packets, that a port "+
+			"sends per full data packet while both wait").Range(1, math.MaxInt32).Sweep(),
 		param.String(&b.ecn, "ecn", "ECN marking thresholds KMIN[,KMAX], in bytes or percent of the queue, or none").
 			Default(byTransport).Placeholder("kmin[,kmax]"),
 		balance,
@@ -398,7 +403,7 @@ func (b *backend) Params() param.Set {
 			Range(0, math.MaxInt32),
 	}
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
-	set.Under("Switches", "queueing", "queue", "control-queue", "ecn", "balance", "entropy", "flowlet-gap", "paths")
+	set.Under("Switches", "queueing", "queue", "control-queue", "control-ratio", "ecn", "balance", "entropy", "flowlet-gap", "paths")
 	set.Under("Transport", "transport", "set", "mss", "whole-packets")
 	set.Under("Messages", "coupling", "o", "g", "S", "ack-ends")
 	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")

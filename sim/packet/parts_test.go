@@ -136,7 +136,7 @@ func TestTrimming(t *testing.T) {
 		if first := at.serving; first != sent[0] {
 			t.Errorf("packet %d is in service", first)
 		}
-		if queue := at.nextQueue(); queue != controlQueue {
+		if queue := n.nextQueue(at); queue != controlQueue {
 			t.Error("data goes first")
 		}
 	}

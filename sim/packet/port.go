@@ -52,7 +52,9 @@ type port struct {
 	markHeaders  bool   // trimming: mark headers of trimmed packets too
 	random       sim.Random
 	controlRun   uint32 // consecutive control packets served while data waited
-	controlTurns uint32 // limit of controlRun; then a data packet is served
+	controlTurns uint32 // limit of controlRun; then data is served
+	dataTurn     int64  // bytes of data to serve in a row after controlTurns control packets; at least a packet is served
+	dataLeft     int64  // rest of the current turn of data
 	trims, trimsTail, drops, marks,
 	controlDrops uint64
 
@@ -231,7 +233,7 @@ func (n *network) serveNext(i uint32, pt *port) {
 		}
 		n.serve(i, pt, p, dataQueue)
 	default:
-		queue := pt.nextQueue()
+		queue := n.nextQueue(pt)
 		if queue < 0 {
 			return
 		}
@@ -244,17 +246,22 @@ func (n *network) serveNext(i uint32, pt *port) {
 }
 
 // nextQueue returns the queue to serve next, or -1 if both are empty. Control goes first, except after controlTurns
-// packets.
-func (pt *port) nextQueue() int {
+// packets: then data has a turn. While both wait, the share of data on the link does not depend on the size of data
+// packets, since a turn has the bytes of a full one.
+func (n *network) nextQueue(pt *port) int {
 	control, data := pt.queues[controlQueue].head != none, pt.queues[dataQueue].head != none
 	switch {
 	case control && data:
-		if pt.controlRun++; pt.controlRun > pt.controlTurns {
-			pt.controlRun = 0
+		if pt.dataLeft <= 0 {
+			if pt.controlRun++; pt.controlRun > pt.controlTurns {
+				pt.controlRun = 0
+			}
+			if pt.controlRun < pt.controlTurns {
+				return controlQueue
+			}
+			pt.dataLeft = pt.dataTurn
 		}
-		if pt.controlRun < pt.controlTurns {
-			return controlQueue
-		}
+		pt.dataLeft -= int64(n.packets[pt.queues[dataQueue].head].size)
 		return dataQueue
 	case control:
 		return controlQueue

@@ -35,10 +35,12 @@ type quirks struct {
 	// fixedRoundTrip assumes four hops of 1 us with packets of 4 KiB for the unloaded round trip of every network
 	// (ATLAHS).
 	fixedRoundTrip bool
-	// controlTurns is the number of control packets that a port serves in a row while data waits.
-	controlTurns uint32
-	// controlQueues is the default capacity of a control queue, in data queues.
-	controlQueues int64
+	// controlTurns is the default of Params.ControlRatio.
+	controlTurns int64
+	// onePacketPerTurn serves a single data packet, however small, after the control packets of Params.ControlRatio.
+	onePacketPerTurn bool
+	// controlQueues is the default capacity of a control queue, in data queues, and controlBytes its minimum.
+	controlQueues, controlBytes int64
 
 	// All transports except EQDS, NSCC and RCCC.
 
@@ -95,9 +97,11 @@ type quirks struct {
 	// singleWindow uses one window of HPCC as current and as reference window, and measures load since the first ACK.
 	singleWindow bool
 
-	// Receiver credit.
+	// Receiver credit and pulls.
 
-	eqds eqdsQuirks
+	// fullPackets spaces the pulls of NDP and EQDS for full packets, whatever their flows have to send.
+	fullPackets bool
+	eqds        eqdsQuirks
 	// grantFinished grants credit to complete flows, and lists a flow once for each time that its demand was met
 	// (csg-htsim, eqds.cpp; uet-htsim).
 	grantFinished bool
@@ -123,16 +127,20 @@ type eqdsQuirks struct {
 	fixedPullSize bool
 }
 
+// controlRatio is the default of Params.ControlRatio: the ratio of headers to packets in NDP (Handley et al., SIGCOMM 2017,
+// section 3.2).
+const controlRatio = 10
+
 // quirksOf returns the quirks of a compatibility mode.
 func quirksOf(c Compat) quirks {
-	q := quirks{controlTurns: 100_000, controlQueues: 2}
+	q := quirks{controlTurns: controlRatio, controlQueues: 2, controlBytes: 8 << 20}
 	if c == CompatNone {
 		return q
 	}
 	q = quirks{
 		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true,
 		trimInService: true, firstHostRate: true,
-		controlTurns: q.controlTurns, controlQueues: q.controlQueues, padLastPacket: true,
+		controlTurns: 100_000, onePacketPerTurn: true, fullPackets: true, controlQueues: q.controlQueues, padLastPacket: true,
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
 		dropSmallIncrease: true, separateDataNumbers: true, unarmedPacing: true, wholePacketTarget: true,
 		timeoutKeepsState: true,

@@ -77,7 +77,7 @@ func TestFarApart(t *testing.T) {
 	net := parse(t, "torus:dims=8x8,rate=100Gbps,latency=1us")
 	for _, transport := range Transports {
 		got, n := slowdownOf(t, net, transport.Name, 0, 36, 8<<20)
-		most := map[string]float64{"ndp": 1.4, "single": 70, "swift": 1.85, "swiftlike": 2}[transport.Name] // by their windows
+		most := map[string]float64{"ndp": 1.4, "eqds": 1.4, "single": 70, "swift": 1.85, "swiftlike": 2}[transport.Name] // by their windows
 		if got > max(most, 1.15) {
 			t.Errorf("%s: slowdown %.3f", transport.Name, got)
 		}

@@ -53,7 +53,10 @@ func newRCCC(n *network, s *transportConfig) transport {
 	t.setUET(s)
 	quantum := s.number("quantum")
 	c := newCredits(t, quantum, s.number("packets-per-pull")*float64(t.mss))
-	c.grantExact, c.capCredit, c.grantFinished = true, true, s.quirks.grantFinished
+	c.perQuantum, c.grantExact, c.shareDemand, c.capCredit = true, true, true, true
+	c.grantFinished = s.quirks.grantFinished
+	c.grantIdle = s.quirks.fullPackets
+	c.trimmedFirst = !s.quirks.fullPackets // otherwise, a trimmed last packet waits for the timeout
 	c.limitBDPs = s.number("window")
 	c.setPeriods(func(rate float64) float64 {
 		return math.Trunc(float64(c.quantum) * 8e12 / rate / s.number("pull-rate"))

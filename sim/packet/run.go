@@ -222,6 +222,8 @@ func (p *Params) Check() error {
 	case p.Queue < 0 || p.ControlQueue < 0:
 		return fmt.Errorf("--queue and --control-queue: expected 0 or more bytes, found %d and %d", p.Queue,
 			p.ControlQueue)
+	case p.ControlRatio < 0 || p.ControlRatio > math.MaxInt32:
+		return fmt.Errorf("--control-ratio: expected 1 to %[2]d packets, found %[1]d", p.ControlRatio, math.MaxInt32)
 	case p.ECNMin < 0 || p.ECNMax < p.ECNMin:
 		return fmt.Errorf("--ecn: expected KMIN <= KMAX, found %d and %d bytes",
 			p.ECNMin, p.ECNMax)

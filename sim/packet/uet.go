@@ -152,6 +152,14 @@ func (t *uet) size(f uint32, seq uint64) uint64 {
 	return t.mss + t.header
 }
 
+// trimmedSize returns the credit in bytes for a trimmed packet.
+func (t *uet) trimmedSize(f uint32, seq uint64) uint64 {
+	if t.n.quirks.fullPackets {
+		return t.mss + t.header
+	}
+	return t.size(f, seq)
+}
+
 func (t *uet) start(f uint32) {
 	s := &t.sources[f]
 	t.recordHeard(s)
@@ -346,8 +354,8 @@ func (t *uet) receive(p uint32) {
 		t.acknowledge(f, &t.sinks[f], &pk, false)
 		if !t.n.flows[f].delivered {
 			t.credit.updateDemand(f, pk.pull, false)
-			if pk.flags&retransmit != 0 {
-				t.credit.packetTrimmed(f)
+			if pk.flags&retransmit != 0 && t.credit.needsRequest(f) {
+				t.credit.packetTrimmed(f, t.mss+t.header)
 			}
 			t.credit.activate(f)
 		}
@@ -388,7 +396,7 @@ func (t *uet) arrived(f uint32, pk *packet) {
 		}
 		t.sendControl(t.n.flows[f].dst, a)
 		if t.credit != nil {
-			t.credit.packetTrimmed(f)
+			t.credit.packetTrimmed(f, t.trimmedSize(f, pk.seq))
 		}
 		return
 	}

@@ -24,11 +24,12 @@ func (d *flowDriver) acknowledged(uint32) {
 	}
 }
 
-// uetParams returns the default parameters of a transport.
+// uetParams returns the default parameters of a transport with the entropy and the control ratio of the reference.
 func uetParams(m *Transport, c Compat, queue int64) *Params {
 	p := &Params{
 		Transport: m.Name, Compat: c, MSS: 4096, Queue: queue, ControlQueue: 2 * queue, ECNMin: NoECN, ECNMax: NoECN,
 		Balance: Spray, Entropy: 64, TransportParams: map[string]float64{}, Seed: 1,
+		ControlRatio: quirksOf(CompatHTSim).controlTurns, // that of the reference
 	}
 	if m.ecn.maxShare > 0 {
 		packets := func(share float64) int64 { return 4160 * int64(math.Ceil(share*float64(queue/4160))) }
@@ -245,8 +246,8 @@ func TestEQDSCredit(t *testing.T) {
 	k := uint64(1000 - 29)
 	pulls := (k-1)*4160/4096 + 1
 	want := first + (pulls-1)*interval + back + first + back
-	// A pull and an ACK may wait for each other.
-	if got := uint64(n.records[0].Acknowledged); got < want || got > want+2*control {
+	// A pull and an ACK may wait for each other, and the demand may cut a pull short.
+	if got := uint64(n.records[0].Acknowledged); got < want || got > want+2*control+interval/4 {
 		t.Errorf("%d ps, want %d", got, want)
 	}
 }
