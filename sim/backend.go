@@ -58,6 +58,8 @@ type Traits struct {
 	Timelines []string // file name endings of the supported timelines, such as ".json"; nil: no timelines
 	NoTimes   string   // remedy to print when the user requests a timeline from a backend without timelines
 	Nodes     bool     // the backend uses the node numbers of ranks
+	Memory    bool     // the backend runs memory accesses
+	Storage   bool     // the backend runs storage accesses
 	Columns   []string // sweep columns beyond the common ones; see [Result.Cells]
 }
 

@@ -15,21 +15,29 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// Passes are lowering passes, which run in the order of the fields.
+// Passes are lowering passes, which run in the order of the fields. Needed runs in the place of Storage for memory and
+// storage accesses, and in the place of Collectives for collectives.
 type Passes struct {
 	Group       func(*dag.Trace) (*dag.Trace, error) // assigns ranks to nodes first; nil: it does not
 	Storage     *storage.Choice                      // lowers storage accesses; nil: not
 	Machine     *Machine                             // gives calcs durations; nil: it does not
 	NCCL        *NCCL                                // lowers NCCL calls; nil: not
 	Collectives bool                                 // lowers collectives
+	Needed      bool                                 // lowers the ops that the target lacks, see Lacks
 	Choice      collective.Choice                    // of algorithms, also for the collectives that NCCL lacks
-	Join        bool                                 // joins the ranks of each node
-	Nodes       nodes.Options                        // of Join and NCCL
+	// DefaultChoice reports that no rule chooses algorithms.
+	DefaultChoice bool
+	Join          bool          // joins the ranks of each node
+	Nodes         nodes.Options // of Join and NCCL
+
+	// Lacks returns what the target of a trace lacks, for Needed; nil: nothing.
+	Lacks func(s dag.Source) (Lacks, error)
 
 	Context context.Context // ends Lower early; nil: never
 
 	Report func(report any) error           // receives the counts of Storage and NCCL; nil discards them
 	Warn   func(format string, args ...any) // nil discards warnings
+	Note   func(format string, args ...any) // receives a line per kind of op that Needed lowers; nil discards them
 }
 
 // NCCL describes how NCCL calls are lowered. Set [Passes.Nodes] for the nodes.
@@ -49,6 +57,11 @@ func (p *Passes) Rules() param.Set {
 		param.Func("[=ALGORITHMS]", "collectives", "lower collectives by algorithms such as ring or "+
 			"'mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling'", func(rule string) error {
 			p.Collectives = true
+			return setKeys(nil, rule)
+		}),
+		param.Func("", "needed", "lower only the ops that the output format or the backend lacks: collectives, and "+
+			"storage and memory accesses", func(rule string) error {
+			p.Needed = true
 			return setKeys(nil, rule)
 		}),
 		param.Func(":KEY=VALUE,...", "roofline", "give a duration to calcs with operations and no duration: "+
@@ -124,12 +137,17 @@ func Parse(rules []string) (*Passes, error) {
 		name, _, _ := strings.Cut(rule, ":")
 		name = strings.TrimSpace(name)
 		if pass := passes.Find(name); pass == nil {
-			p.Collectives = true
 			choices = append(choices, rule)
 		} else if err := pass.Value.Set(rule); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	if p.Needed && p.Collectives {
+		return nil, errors.New("needed and collectives exclude each other; with needed, rules such as allreduce=ring " +
+			"choose the algorithms of the collectives that are lowered")
+	}
+	p.Collectives = p.Collectives || len(choices) > 0 && !p.Needed
+	p.DefaultChoice = len(choices) == 0
 	var err error
 	if p.Choice, err = collective.ParseChoice(strings.Join(choices, ";")); err != nil {
 		name, _, _ := strings.Cut(choices[0], ":")
@@ -140,7 +158,7 @@ func Parse(rules []string) (*Passes, error) {
 
 // None reports whether there are no passes.
 func (p *Passes) None() bool {
-	return !p.whole() && !p.Collectives && !p.Join
+	return !p.whole() && !p.Collectives && !p.Needed && !p.Join
 }
 
 // whole reports whether a pass before Collectives needs the whole trace.
@@ -154,6 +172,13 @@ func (p *Passes) Lower(s dag.Source) (dag.Source, error) {
 	if p.Context != nil && !p.None() {
 		s = dag.WithContext(p.Context, s)
 	}
+	lacks := Lacks{}
+	if p.Needed {
+		var err error
+		if s, lacks, err = p.prepareNeeded(s); err != nil {
+			return nil, err
+		}
+	}
 	if p.whole() {
 		t, err := dag.ReadAll(s)
 		if err == nil {
@@ -166,6 +191,12 @@ func (p *Passes) Lower(s dag.Source) (dag.Source, error) {
 	if p.Collectives {
 		var err error
 		if s, err = collective.LowerSource(p.Context, s, p.Choice); err != nil {
+			return nil, err
+		}
+	}
+	if p.Needed {
+		var err error
+		if s, err = p.lowerNeeded(s, lacks); err != nil {
 			return nil, err
 		}
 	}

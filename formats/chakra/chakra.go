@@ -13,6 +13,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -27,6 +30,7 @@ var Format = format.Format{
 	Files:      func(name string, folder []string) ([]string, error) { return files(name, folder, ".et") },
 	Read:       read,
 	Options:    Table,
+	Lacks:      lacks,
 	Losses:     losses,
 	WriteFiles: write,
 }
@@ -40,8 +44,25 @@ var JSON = format.Format{
 	Files:      func(name string, folder []string) ([]string, error) { return files(name, folder, ".json") },
 	Read:       readJSON,
 	Options:    Table,
+	Lacks:      lacks,
 	Losses:     jsonLosses,
 	WriteFiles: writeJSON,
+}
+
+// lacks describes the ops that neither form has, or that the schema numbers but simulators refuse because it has no
+// roots. The schema has one size for all members of a collective.
+var lacks = lower.Lacks{
+	Collectives: collective.Selection{
+		Kinds: func(kind dag.Subkind) bool {
+			switch kind {
+			case dag.Allreduce, dag.Allgather, dag.ReduceScatter, dag.Alltoall, dag.Bcast, dag.Barrier:
+				return false
+			}
+			return true
+		},
+		Uneven: func(kind dag.Subkind) bool { return kind == dag.ReduceScatter },
+	},
+	Storage: true,
 }
 
 // detect reports whether a file begins with the messages of a trace. Since they have no signature, all of head

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // maxTag is the limit of the tags that simulators distinguish.
@@ -84,9 +85,11 @@ func check(t *dag.Trace, rank int) error {
 		case (kind == dag.Send || kind == dag.Recv) && peer < 0:
 			return wrong(i, "a %v with rank %d", kind, peer)
 		case kind == dag.Coll && collectiveNumber(subkind) < 0:
-			return wrong(i, "Chakra has no %v: lower the collectives first (--lower collectives)", subkind)
+			return wrong(i, "Chakra has no %v (%s); --lower needed sends them as messages", subkind,
+				format.CountOps(countOps(t, kind, subkind)))
 		case kind >= dag.IO:
-			return wrong(i, "Chakra has no storage access: lower it first (--lower directdrive)")
+			return wrong(i, "Chakra has no storage accesses (%s); --lower needed sends them as messages",
+				format.CountOps(countOps(t, kind, dag.NoSubkind)))
 		case !subkind.Of(kind):
 			return wrong(i, "a %v cannot be of the kind %v", kind, subkind)
 		case r.Bytes.At(i) < 0 || r.Flops.At(i) < 0 || r.Duration.At(i) < 0:
@@ -97,6 +100,19 @@ func check(t *dag.Trace, rank int) error {
 		}
 	}
 	return nil
+}
+
+// countOps returns the number of ops of a kind, and of a subkind unless that is NoSubkind.
+func countOps(t *dag.Trace, kind dag.Kind, subkind dag.Subkind) (n int64) {
+	for rank := range t.Ranks {
+		r := &t.Ranks[rank]
+		for i, k := range r.Kind {
+			if k == kind && (subkind == dag.NoSubkind || r.Subkind.At(i) == subkind) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // remember finds the data about the files that the trace was read from.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/dag/lower"
 )
 
 // Format is a trace format that can be read, written or both.
@@ -49,6 +50,9 @@ type Format struct {
 	// Tensors returns a function that finds the tensors which an op of the trace reads and writes. If nil, ops have
 	// none.
 	Tensors func(t *dag.Trace) func(rank, op int) (reads, writes []attr.Tensor, err error)
+
+	// Lacks describes the ops that the format does not have, for --lower needed.
+	Lacks lower.Lacks
 
 	// Losses lists the data that Write would drop or change, without writing. If nil, Write loses nothing.
 	Losses func(t *dag.Trace) []Loss
@@ -145,10 +149,15 @@ type Loss struct {
 
 // String returns the loss for a message: "12 ops: release times".
 func (l Loss) String() string {
-	if l.Count == 1 {
-		return "1 op: " + l.Kind
+	return CountOps(l.Count) + ": " + l.Kind
+}
+
+// CountOps returns a number of ops for a message: "12 ops".
+func CountOps(n int64) string {
+	if n == 1 {
+		return "1 op"
 	}
-	return fmt.Sprintf("%d ops: %s", l.Count, l.Kind)
+	return fmt.Sprintf("%d ops", n)
 }
 
 // SyntaxError reports where and why an input violates its format.

@@ -254,8 +254,8 @@ func TestWriteRefuses(t *testing.T) {
 		many.Rank(0).Add(op)
 	}
 	const in = "GOAL cannot represent rank 1: op 1: expected "
-	const foreign = "GOAL has no collectives, memory or storage accesses; found 3: " +
-		"--lower converts collectives and storage accesses to messages"
+	const foreign = "GOAL has no collectives, memory or storage accesses; found 3; " +
+		"--lower needed sends them as messages"
 	alone := many.Trace()
 	both := refused(dag.Op{Stream: -1})
 	both.Ranks = append(both.Ranks, alone.Ranks...)

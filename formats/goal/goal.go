@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -20,6 +21,7 @@ var Text = format.Format{
 	Extensions: []string{".goal"},
 	Detect:     detectText,
 	Read:       readText,
+	Lacks:      lower.Everything(),
 	Losses:     func(t *dag.Trace) []format.Loss { return losses(t, false) },
 	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 		return writeSource(w, dag.FromTrace(t), o, false)
@@ -37,6 +39,7 @@ var Binary = format.Format{
 	Binary:     true,
 	Detect:     detectBinary,
 	Read:       readBinary,
+	Lacks:      lower.Everything(),
 	Losses:     func(t *dag.Trace) []format.Loss { return losses(t, true) },
 	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 		return writeSource(w, dag.FromTrace(t), o, true)

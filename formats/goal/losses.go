@@ -62,8 +62,8 @@ func (s *survey) append(next *survey) {
 func (s *survey) err() error {
 	switch {
 	case s.foreign > 0:
-		return fmt.Errorf("GOAL has no collectives, memory or storage accesses; found %d: "+
-			"--lower converts collectives and storage accesses to messages", s.foreign)
+		return fmt.Errorf("GOAL has no collectives, memory or storage accesses; found %d; "+
+			"--lower needed sends them as messages", s.foreign)
 	case s.why != nil:
 		return fmt.Errorf("GOAL cannot represent rank %d: %w", s.refused, s.why)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 	"github.com/tracedag/tracedag/formats/internal/flowio"
@@ -26,6 +27,7 @@ var Format = format.Format{
 	Detect:     detect,
 	Read:       read,
 	Options:    flowio.Table,
+	Lacks:      lower.Everything(),
 	Losses:     losses,
 	Write:      write,
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 	"github.com/tracedag/tracedag/formats/internal/flowio"
@@ -22,6 +23,7 @@ var Format = format.Format{
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isHeader) },
 	Read:       read,
 	Options:    flowio.Table,
+	Lacks:      lower.Everything(),
 	Losses:     losses,
 	Write:      write,
 }

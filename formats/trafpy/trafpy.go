@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 	"github.com/tracedag/tracedag/formats/internal/flowio"
@@ -27,6 +28,7 @@ var (
 		Detect:     detectJSON,
 		Read:       readJSON,
 		Options:    flowio.Table,
+		Lacks:      lower.Everything(),
 		Losses:     losses,
 		Write:      writeJSON,
 	}
@@ -37,6 +39,7 @@ var (
 		Detect:     detectCSV,
 		Read:       readCSV,
 		Options:    flowio.Table,
+		Lacks:      lower.Everything(),
 		Losses:     losses,
 		Write:      writeCSV,
 	}

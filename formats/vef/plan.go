@@ -107,8 +107,12 @@ func lowered(t *dag.Trace) (*dag.Trace, error) {
 	if foreign(t) == 0 {
 		return t, nil
 	}
-	return collective.LowerSelected(context.Background(), t, collective.Choice{},
-		func(kind dag.Subkind) bool { return vefOp(kind) < 0 })
+	return collective.LowerSelected(context.Background(), t, collective.Choice{}, lacks)
+}
+
+// lacks reports whether VEF lacks a collective.
+func lacks(kind dag.Subkind) bool {
+	return vefOp(kind) < 0
 }
 
 // foreign returns the number of collective ops that VEF lacks.
@@ -117,7 +121,7 @@ func foreign(t *dag.Trace) int64 {
 	for i := range t.Ranks {
 		r := &t.Ranks[i]
 		for op, kind := range r.Kind {
-			if kind == dag.Coll && vefOp(r.Subkind.At(op)) < 0 {
+			if kind == dag.Coll && lacks(r.Subkind.At(op)) {
 				n++
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"bytes"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/vef/model"
 )
@@ -22,6 +24,7 @@ var Format = format.Format{
 	Options:      model.Table,
 	Open:         open,
 	Generates:    true,
+	Lacks:        lower.Lacks{Collectives: collective.Selection{Kinds: lacks}, Memory: true, Storage: true},
 	Losses:       losses,
 	Write:        write,
 	WriteOptions: writeTable,

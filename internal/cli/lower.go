@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/storage"
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/manual"
 )
 
@@ -21,7 +22,13 @@ type LowerFlags struct {
 	report  string
 	options *Options // flags of passes
 	Seed    *int64   // seed of sampled times; nil for the command's flag --seed
-	p       *Program
+
+	// Lacks returns what the target lacks, for --lower needed. Set it before Pass.
+	Lacks func(dag.Source) (lower.Lacks, error)
+	// Choice is the choice of algorithms of --lower needed if no rule makes one; nil: the defaults.
+	Choice *collective.Choice
+
+	p *Program
 }
 
 // Register adds the flags to the command.
@@ -54,6 +61,11 @@ func (f *LowerFlags) Reports() bool {
 	return f.report != ""
 }
 
+// For makes --lower needed lower what a format lacks.
+func (f *LowerFlags) For(target *format.Format) {
+	f.Lacks = func(dag.Source) (lower.Lacks, error) { return target.Lacks, nil }
+}
+
 // Pass lowers a trace.
 type Pass = func(dag.Source) (dag.Source, error)
 
@@ -72,7 +84,10 @@ func (f *LowerFlags) Pass() (Pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	do.Nodes, do.Report, do.Warn = *s.nodes, f.writeReport, f.p.Warn
+	do.Nodes, do.Report, do.Warn, do.Note = *s.nodes, f.writeReport, f.p.Warn, f.p.Info
+	if do.Lacks = f.Lacks; do.Needed && do.DefaultChoice && f.Choice != nil {
+		do.Choice = *f.Choice
+	}
 	if f.regroups() {
 		do.Group = s.grouping.Regroup
 	}

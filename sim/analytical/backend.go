@@ -45,7 +45,7 @@ func newBackend() *backend {
 	return &backend{congestion: "unaware", queues: 1, injectionScale: 1, system: DefaultSystem(&Network{})}
 }
 
-func (b *backend) Traits() sim.Traits { return sim.Traits{} }
+func (b *backend) Traits() sim.Traits { return sim.Traits{Memory: true} }
 
 func (b *backend) Params() param.Set {
 	set := param.Set{

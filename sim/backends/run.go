@@ -123,10 +123,8 @@ func (c *call) compileOn(b sim.Backend, trace *dag.Trace) (sim.Replay, error) {
 	if ctx := c.env.Context; ctx != nil {
 		source = dag.WithContext(ctx, source)
 	}
-	if which := b.Lowers(source); which != nil {
-		if source, err = c.lower(source, trace, which); err != nil {
-			return nil, err
-		}
+	if source, err = c.lower(source, b.Lowers(source)); err != nil {
+		return nil, err
 	}
 	replay, err := b.Compile(source, c.env)
 	if err != nil || len(settings) == 0 {
@@ -136,19 +134,16 @@ func (c *call) compileOn(b sim.Backend, trace *dag.Trace) (sim.Replay, error) {
 }
 
 // lower returns the source with the selected collectives lowered. If all are selected, it lowers during reading.
-func (c *call) lower(source dag.Source, trace *dag.Trace, which func(dag.Subkind) bool) (dag.Source, error) {
-	some, all := collective.Covers(trace, which)
-	switch {
-	case !some:
-		return source, nil
-	case all:
-		return collective.LowerSource(c.env.Context, source, c.choice)
+func (c *call) lower(source dag.Source, which func(dag.Subkind) bool) (dag.Source, error) {
+	lowered, counts, err := collective.LowerNeeded(c.env.Context, source, c.choice, collective.Selection{Kinds: which})
+	if err != nil || counts.Kept == 0 {
+		return lowered, err
 	}
-	lowered, err := collective.LowerSelected(c.env.Context, trace, c.choice, which)
+	whole, err := dag.ReadAll(lowered)
 	if err != nil {
 		return nil, err
 	}
-	return dag.FromTrace(lowered), nil
+	return dag.FromTrace(whole), nil
 }
 
 // configure sets and checks the backend's parameters. It returns the settings of numeric parameters without flags,

@@ -16,6 +16,7 @@ type instances struct {
 	source   dag.Source
 	header   *dag.Header           // of the source
 	lowered  [dag.NumSubkinds]bool // collectives to lower
+	uneven   [dag.NumSubkinds]bool // those of which only uneven ones are lowered
 	comms    []*comm               // by communicator; nil for communicators without collectives
 	count    int64                 // instances of all communicators
 	firstTag int64                 // tag of the first instance of the trace; later instances have lower tags
@@ -38,6 +39,7 @@ type instance struct {
 	root  int32 // position
 	op    int32 // op index at the member at position 0
 	kind  dag.Subkind
+	even  bool // remains in the trace although others of its kind are lowered
 }
 
 // cursor counts the collectives of a rank by communicator during a pass over its ops.
@@ -72,14 +74,14 @@ func (c *cursor) take(comm int32) int32 {
 // collectInstances collects the instances of a trace. It returns an error if the members of an instance disagree; for
 // instances that are not lowered, it checks number and kind only. It returns nil for a trace without collectives.
 func collectInstances(ctx context.Context, s dag.Source, choice *Choice,
-	lowered func(dag.Subkind) bool) (*instances, error) {
+	selected Selection) (*instances, error) {
 	h, err := s.Header()
 	if err != nil {
 		return nil, err
 	}
 	in := &instances{ctx: ctx, source: s, header: h, comms: make([]*comm, len(h.Comms))}
 	for _, kind := range allCollectives {
-		in.lowered[kind] = lowered(kind)
+		in.lowered[kind], in.uneven[kind] = selected.of(kind)
 	}
 	found, err := in.countOps()
 	if err != nil || !found {
@@ -100,6 +102,7 @@ func collectInstances(ctx context.Context, s dag.Source, choice *Choice,
 	if err := in.sumTables(); err != nil {
 		return nil, err
 	}
+	in.keepEven()
 	return in, nil
 }
 
@@ -276,9 +279,9 @@ func (in *instances) locate(m *member, i int, c *cursor) {
 	m.position = int(c.position[m.id])
 }
 
-// kind returns the kind of the collective.
-func (m *member) kind() dag.Subkind {
-	return m.comm.instances[m.k].kind
+// instance returns the collective.
+func (m *member) instance() *instance {
+	return &m.comm.instances[m.k]
 }
 
 // table returns Participant.starts of an instance, nil if it has none.

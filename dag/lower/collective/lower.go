@@ -28,7 +28,7 @@ func Lower(ctx context.Context, t *dag.Trace, choice Choice) (*dag.Trace, error)
 // collective. LowerSelected ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func LowerSelected(ctx context.Context, t *dag.Trace, choice Choice,
 	selected func(dag.Subkind) bool) (*dag.Trace, error) {
-	s, err := lowerSource(ctx, dag.FromTrace(t), choice, selected)
+	s, err := lowerSource(ctx, dag.FromTrace(t), choice, Selection{Kinds: selected})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (l *lowering) write(rank int, r *dag.Rank, size extent, memory *dag.Rank) (
 		if kind == dag.Coll {
 			l.locate(&m, i, l.cursor)
 		}
-		if kind == dag.Coll && l.lowered[m.kind()] {
+		if kind == dag.Coll && l.lowers(m.instance()) {
 			if err := l.writeMessages(&m); err != nil {
 				return dag.Rank{}, err
 			}
@@ -151,7 +151,7 @@ func (l *lowering) place(rank int, r *dag.Rank) (extent, error) {
 		if kind == dag.Coll {
 			l.locate(&m, i, l.cursor)
 		}
-		if kind != dag.Coll || !l.lowered[m.kind()] {
+		if kind != dag.Coll || !l.lowers(m.instance()) {
 			l.last[i] = int32(ops)
 			ops++
 			deps += r.Deps.Count(i)

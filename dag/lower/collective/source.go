@@ -13,13 +13,13 @@ import (
 // and the sizes of the lowered ranks. It returns s if s has no collectives. LowerSource ends early, with an error that
 // wraps the context's cause, when ctx ends; nil never ends.
 func LowerSource(ctx context.Context, s dag.Source, choice Choice) (dag.Source, error) {
-	return lowerSource(ctx, s, choice, every)
+	return lowerSource(ctx, s, choice, Selection{Kinds: every})
 }
 
 func every(dag.Subkind) bool { return true }
 
 func lowerSource(ctx context.Context, s dag.Source, choice Choice,
-	selected func(dag.Subkind) bool) (dag.Source, error) {
+	selected Selection) (dag.Source, error) {
 	in, err := collectInstances(ctx, s, &choice, selected)
 	if err != nil {
 		return nil, fmt.Errorf("lowering collectives: %w", err)
@@ -70,7 +70,7 @@ func (l *loweredSource) makeHeader(input *dag.Header) {
 			h.Kinds = append(h.Kinds, kind)
 		}
 	}
-	remains := func(kind dag.Subkind) bool { return !l.in.lowered[kind] }
+	remains := func(kind dag.Subkind) bool { return !l.in.lowered[kind] || l.in.uneven[kind] }
 	if !slices.ContainsFunc(allCollectives, remains) {
 		h.Kinds = slices.DeleteFunc(h.Kinds, func(kind dag.Kind) bool { return kind == dag.Coll })
 	}

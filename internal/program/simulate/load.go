@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
@@ -32,6 +33,7 @@ type loaded struct {
 // load reads the traces and compiles them. A single trace of a format that supports batches is compiled batch by batch
 // and never in memory as a whole, unless a timeline, jobs, measured times or lowering require the whole trace.
 func (r *run) load() (*loaded, error) {
+	r.o.lower.Lacks, r.o.lower.Choice = r.lacks, &r.choice
 	pass, err := r.o.lower.Pass()
 	if err != nil {
 		return nil, err
@@ -175,22 +177,24 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 // lower returns the trace with the collectives lowered that the backend does not run itself.
 func (r *run) lower(trace *dag.Trace) (dag.Source, error) {
 	source := dag.FromTrace(trace)
-	which := r.backend.Lowers(source)
-	if which == nil {
-		return source, nil
+	needed := collective.Selection{Kinds: r.backend.Lowers(source)}
+	lowered, counts, err := collective.LowerNeeded(r.env.Context, source, r.choice, needed)
+	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.o.timeline == "" && !r.o.alone {
+		return lowered, err
 	}
-	some, all := collective.Covers(trace, which)
-	switch {
-	case !some:
-		return source, nil
-	case all && r.o.timeline == "" && !r.o.alone:
-		return collective.LowerSource(r.env.Context, source, r.choice)
-	}
-	whole, err := collective.LowerSelected(r.env.Context, trace, r.choice, which)
+	whole, err := dag.ReadAll(lowered)
 	if err != nil {
 		return nil, err
 	}
 	return dag.FromTrace(whole), nil
+}
+
+// lacks returns the ops of a trace that the backend does not run, for --lower needed.
+func (r *run) lacks(s dag.Source) (lower.Lacks, error) {
+	traits := r.backend.Traits()
+	return lower.Lacks{
+		Collectives: collective.Selection{Kinds: r.backend.Lowers(s)}, Memory: !traits.Memory, Storage: !traits.Storage,
+	}, nil
 }
 
 func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error {

@@ -25,6 +25,14 @@ func isFolder(output string) bool {
 	return err == nil && info.IsDir()
 }
 
+// namedOutput returns the output, or "" for a folder, whose name does not choose a format.
+func namedOutput(output string) string {
+	if isFolder(output) {
+		return ""
+	}
+	return output
+}
+
 // convertAll converts each input into the folder write.Output, up to jobs inputs concurrently. The files of one trace
 // are one input.
 func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) error {

@@ -1,12 +1,16 @@
 package traceconv
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/horovod"
+	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
@@ -101,4 +105,56 @@ func TestChakraBatch(t *testing.T) {
 	if n := len(readStore(t, ok(t, "", "one/s")).Ranks); n != 2 {
 		t.Errorf("%d ranks", n)
 	}
+}
+
+// Horovod's trace keeps the collectives that Chakra has, and sends the others as messages.
+func TestChakraNeeded(t *testing.T) {
+	folder := t.TempDir()
+	trace := filepath.Join(folder, "x.parquet")
+	s, err := horovod.NewSource(horovod.Default(), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := dag.ReadAll(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := store.Write(&file, before); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(trace, file.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := clitest.Run(New, trace, "-o", filepath.Join(folder, "x.et"))
+	if r.Status != 1 || !strings.Contains(r.Stderr, " ops); --lower needed sends them as messages") {
+		t.Errorf("status %d, %s", r.Status, r.Stderr)
+	}
+	r = clitest.Run(New, "--lower", "needed", trace, "-o", filepath.Join(folder, "x.et"))
+	if r.Status != 0 || !strings.Contains(r.Stderr, "--lower needed: ") {
+		t.Fatalf("status %d, %s", r.Status, r.Stderr)
+	}
+	after := readStore(t, clitest.Run(New, "--to", "store", filepath.Join(folder, "x.0.et")).Stdout)
+	for kind := dag.Subkind(1); int(kind) < dag.NumSubkinds; kind++ {
+		want := collectives(before, kind)
+		if kind != dag.Bcast && kind != dag.Allreduce {
+			want = 0
+		}
+		if got := collectives(after, kind); got != want {
+			t.Errorf("%d %vs, expected %d", got, kind, want)
+		}
+	}
+}
+
+// collectives returns the number of collective ops of a kind.
+func collectives(t *dag.Trace, kind dag.Subkind) (n int) {
+	for i := range t.Ranks {
+		r := &t.Ranks[i]
+		for op := range r.Kind {
+			if r.Kind[op] == dag.Coll && r.Subkind.At(op) == kind {
+				n++
+			}
+		}
+	}
+	return n
 }

@@ -48,6 +48,11 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 					return err
 				}
 			}
+			output, err := p.OutputFormat(write, namedOutput(write.Output))
+			if err != nil {
+				return err
+			}
+			lowering.For(output)
 			if c.lower, err = lowering.Pass(); err != nil {
 				return err
 			}

@@ -96,6 +96,7 @@ func (r *run) writeTrace() error {
 	}
 	pass := func(s dag.Source) (dag.Source, error) { return s, nil }
 	if !r.generator.Lowered {
+		r.lower.For(to.Format)
 		if pass, err = r.lower.Pass(); err != nil {
 			return err
 		}
