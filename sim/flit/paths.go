@@ -23,9 +23,14 @@ func newPaths(n *worker, links []uint32) (*paths, error) {
 	return &paths{routes, links, n.topology.FatTree != nil || n.routers == 1}, nil
 }
 
-// begin returns the path number of packets from one host to another. It depends only on the target.
-func (p *paths) begin(n *worker, from, to uint32) uint32 {
-	return to % max(1, p.routes.Paths(n.edge[from], n.edge[to]))
+// step returns the output port at a router on the shortest path to a host, and the rest of the path's number, which is
+// at first the number of the host. The equal-cost ports are the digits of that number, the lowest digit at the first
+// router. In fat trees this is D-mod-k routing, which spreads the hosts of every router over all links (Zahavi, Fat-tree
+// routing and node ordering providing contention free traffic for MPI global collectives, 2012).
+func (p *paths) step(at, edge, number uint32) (port, rest uint32) {
+	next := p.routes.Next(at, edge)
+	k := uint32(len(next))
+	return next[number%k], number / k
 }
 
 // vc returns the channel of a packet's next hop.
@@ -45,7 +50,7 @@ func (p *paths) route(n *worker, at uint32, pk *packet) {
 		return
 	}
 	var link uint32
-	link, pk.via = p.routes.Choose(at, edge, pk.via)
+	link, pk.via = p.step(at, edge, pk.via)
 	pk.out = p.links[link]
 }
 

@@ -87,7 +87,7 @@ func (r *routing) begin(n *worker, from uint32, pk *packet) {
 			pk.via = r.detour(n, from, pk.to)
 		}
 	case r.paths != nil && !r.free:
-		pk.via = r.paths.begin(n, from, pk.to)
+		pk.via = pk.to
 	}
 }
 

@@ -133,6 +133,42 @@ func TestDefaultVCs(t *testing.T) {
 	}
 }
 
+// TestPathsSpread checks that minimal routing in full fat trees gives every link between routers the same number of
+// pairs of hosts.
+func TestPathsSpread(t *testing.T) {
+	for _, text := range []string{"fattree:k=4", "fattree:k=8", "leafspine:hosts=32,tor=8,spines=8"} {
+		p := Presets()[0].Params
+		n, err := newNetwork(t.Context(), mustParse(t, text), &p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		load := map[uint32]int{}
+		for from := range uint32(n.hosts) {
+			for to := range uint32(n.hosts) {
+				for at, number := n.edge[from], to; at != n.edge[to]; {
+					var port uint32
+					port, number = n.routing.paths.step(at, n.edge[to], number)
+					load[port]++
+					at = n.topology.Ports()[port].To - uint32(n.hosts)
+				}
+			}
+		}
+		links := 0
+		for _, l := range n.topology.Links {
+			if l.A >= uint32(n.hosts) && l.B >= uint32(n.hosts) {
+				links++
+			}
+		}
+		levels := map[int]int{}
+		for _, pairs := range load {
+			levels[pairs]++
+		}
+		if len(load) != 2*links || len(levels) > 2 {
+			t.Errorf("%s: %d of %d links are used; numbers of links by pairs of hosts: %v", text, len(load), 2*links, levels)
+		}
+	}
+}
+
 // TestDeadlock: a ring whose packets all take one channel comes to a halt, and the chain that is named is a circle; with
 // messages as with synthetic traffic, which goes on making packets.
 func TestDeadlock(t *testing.T) {
