@@ -47,6 +47,9 @@ type quirks struct {
 	// padLastPacket is the default of Params.PadLastPacket.
 	padLastPacket bool
 
+	// firstPathIdeal computes ideal times on the first path, for packets that keep their order. Sprayed flows may be faster.
+	firstPathIdeal bool
+
 	// Window transports (ATLAHS, uec.cpp).
 
 	// capAtLowestRTT limits the window to the bandwidth-delay product of the shortest round trip.
@@ -140,7 +143,7 @@ func quirksOf(c Compat) quirks {
 	q = quirks{
 		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true,
 		trimInService: true, firstHostRate: true,
-		controlTurns: 100_000, onePacketPerTurn: true, fullPackets: true, controlQueues: q.controlQueues, padLastPacket: true,
+		controlTurns: 100_000, onePacketPerTurn: true, firstPathIdeal: true, fullPackets: true, controlQueues: q.controlQueues, padLastPacket: true,
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
 		dropSmallIncrease: true, separateDataNumbers: true, unarmedPacing: true, wholePacketTarget: true,
 		timeoutKeepsState: true,

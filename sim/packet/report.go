@@ -16,8 +16,8 @@ import (
 // Report is the result of a run beyond [sim.Result]. Times are in picoseconds.
 type Report struct {
 	Flows []Flow // by start, then by number
-	// Ideal is the delivery time of each flow in an idle network: the first packet over all links with all latencies,
-	// and the other packets at the rate of the slowest link. It is 0 without a path.
+	// Ideal is the delivery time of each flow in an idle network, a lower bound: the first packet over all links with all
+	// latencies, and the other packets at the rate of the slowest link that all of them use. It is 0 without a path.
 	Ideal []dag.Time
 
 	Incomplete int // number of incomplete flows
@@ -143,6 +143,13 @@ func idealTimes(flows []Flow, routes *topology.Routes, o *Options) []dag.Time {
 		panic(err) // the run was able to find it
 	}
 	ideal := make([]dag.Time, len(flows))
+	if !quirksOf(o.Params.Compat).firstPathIdeal {
+		c := newIdealTimer(routes, o, uint64(t.header))
+		for i := range flows {
+			ideal[i] = c.time(&flows[i])
+		}
+		return ideal
+	}
 	for i := range flows {
 		f := &flows[i]
 		first, rest := wireBytes(f.Bytes, uint64(o.Params.MSS), uint64(t.header), o.Params.PadLastPacket)

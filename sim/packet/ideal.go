@@ -1,0 +1,206 @@
+// This file computes the delivery times of flows in an idle network, a lower bound of those of a run.
+
+package packet
+
+import (
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// idealHop is a link of all shortest paths between two hosts at the same distance: the fastest link with the lowest
+// latency.
+type idealHop struct {
+	perByte uint64 // picoseconds
+	latency uint64 // with that of the switch at its end
+	shared  bool   // all packets use the same link
+}
+
+// idealRoute is the shortest paths between two edge switches.
+type idealRoute struct {
+	hops      []idealHop
+	connected bool
+	alike     bool // all paths have links with these properties
+}
+
+// idealTimer computes ideal times. Routes between switches are cached.
+type idealTimer struct {
+	net     *topology.Network
+	routes  *topology.Routes
+	params  *Params
+	header  uint64
+	perByte []uint64 // by link, the lowest of the run
+	cache   map[[2]uint32]*idealRoute
+	global  idealHop   // dragonflies: the fastest global link
+	hops    []idealHop // those of the current flow
+}
+
+func newIdealTimer(routes *topology.Routes, o *Options, header uint64) *idealTimer {
+	c := &idealTimer{
+		net: o.Network, routes: routes, params: &o.Params, header: header,
+		perByte: make([]uint64, len(o.Network.Links)), cache: make(map[[2]uint32]*idealRoute),
+	}
+	for i := range c.perByte {
+		c.perByte[i] = picosecondsPerByte(c.net.Links[i].Rate)
+	}
+	for i := range o.Failures {
+		if f := &o.Failures[i]; f.Rate > 0 { // may be higher
+			for _, l := range f.Links {
+				c.perByte[l] = min(c.perByte[l], picosecondsPerByte(f.Rate))
+			}
+		}
+	}
+	if c.params.Balance != Valiant && c.params.Balance != UGAL {
+		return c
+	}
+	first := true
+	for l := range c.net.Links {
+		link, hosts := &c.net.Links[l], uint32(c.net.Hosts)
+		if link.A < hosts || link.B < hosts ||
+			c.net.Dragonfly.Group(int(link.A-hosts)) == c.net.Dragonfly.Group(int(link.B-hosts)) {
+			continue
+		}
+		for _, port := range []uint32{uint32(2 * l), uint32(2*l + 1)} {
+			c.global.add(c.hop(port), first)
+			first = false
+		}
+	}
+	return c
+}
+
+// end returns the node at the end of a port.
+func (c *idealTimer) end(port uint32) uint32 {
+	if port%2 == 1 {
+		return c.net.Links[port/2].A
+	}
+	return c.net.Links[port/2].B
+}
+
+// hop returns the properties of a port.
+func (c *idealTimer) hop(port uint32) idealHop {
+	h := idealHop{perByte: c.perByte[port/2], latency: uint64(c.net.Links[port/2].Latency), shared: true}
+	if to := c.end(port); to >= uint32(c.net.Hosts) {
+		h.latency += uint64(c.net.SwitchLatency[to-uint32(c.net.Hosts)])
+	}
+	return h
+}
+
+// add adds a link at the same distance, and reports whether it is like the others.
+func (h *idealHop) add(other idealHop, first bool) (alike bool) {
+	if first {
+		*h = other
+		return true
+	}
+	alike = h.perByte == other.perByte && h.latency == other.latency
+	h.perByte, h.latency, h.shared = min(h.perByte, other.perByte), min(h.latency, other.latency), false
+	return alike
+}
+
+// route returns the shortest paths between two edge switches.
+func (c *idealTimer) route(from, to uint32) *idealRoute {
+	if r := c.cache[[2]uint32{from, to}]; r != nil {
+		return r
+	}
+	r := &idealRoute{connected: true, alike: true}
+	c.cache[[2]uint32{from, to}] = r
+	front := []uint32{from}
+	for front[0] != to {
+		var hop idealHop
+		var next []uint32
+		seen := make(map[uint32]bool)
+		first := true
+		for _, sw := range front {
+			for _, port := range c.routes.Next(sw, to) {
+				if !hop.add(c.hop(port), first) {
+					r.alike = false
+				}
+				first = false
+				if at := c.end(port) - uint32(c.net.Hosts); !seen[at] {
+					seen[at] = true
+					next = append(next, at)
+				}
+			}
+		}
+		if len(next) == 0 {
+			r.connected = false
+			return r
+		}
+		r.hops = append(r.hops, hop)
+		front = next
+	}
+	return r
+}
+
+// time returns the ideal time of a flow, or 0 without a path.
+func (c *idealTimer) time(f *Flow) dag.Time {
+	from, to := c.routes.Edge(f.Source), c.routes.Edge(f.Target)
+	nic, port := c.routes.NIC(f.Source), c.routes.HostPort(f.Target)
+	r := c.route(from, to)
+	if !r.connected || nic == topology.NoPort || port == topology.NoPort {
+		return 0
+	}
+	c.hops = append(append(append(c.hops[:0], c.hop(nic)), r.hops...), c.hop(port))
+	onePath := r.alike
+	switch c.params.Balance {
+	case ByFlow, ByHost, Fixed:
+	case Valiant, UGAL:
+		if d := c.net.Dragonfly; d.Group(int(from)) != d.Group(int(to)) {
+			onePath = false
+			for i := range c.hops[1 : len(c.hops)-1] {
+				c.hops[i+1].shared = false
+			}
+		}
+	default:
+		for i := range r.hops {
+			onePath = onePath && r.hops[i].shared
+		}
+	}
+	packets := packetCount(f.Bytes, uint64(c.params.MSS))
+	first, rest := wireBytes(f.Bytes, uint64(c.params.MSS), c.header, c.params.PadLastPacket)
+	last := first
+	if packets > 1 {
+		last = rest - (packets-2)*first
+	}
+	t := lowerBound(c.hops, packets, first, last, onePath)
+	if !onePath && (c.params.Balance == Valiant || c.params.Balance == UGAL) && c.global.perByte > 0 {
+		// A detour has two global links, which may be faster than the links of the shortest path.
+		global := c.global
+		global.shared = false
+		detour := []idealHop{c.hops[0], global, global, c.hops[len(c.hops)-1]}
+		t = min(t, lowerBound(detour, packets, first, last, false))
+	}
+	return dag.Time(t)
+}
+
+// lowerBound returns a lower bound of the time to deliver packets over the given links, in picoseconds. All packets have
+// the bytes of the first one but the last.
+//
+// On each shared link, either the last packet or a full one is the final one: after all full packets, which follow a
+// full one over the earlier links, or after the bytes of all. On one path, a full packet is also the first, since
+// packets keep their order and a retransmission takes longer than the last packet.
+func lowerBound(hops []idealHop, packets, full, last uint64, onePath bool) (bound uint64) {
+	all := (packets-1)*full + last
+	var fullTime, lastTime uint64 // of a packet alone
+	for i := range hops {
+		fullTime += full*hops[i].perByte + hops[i].latency
+		lastTime += last*hops[i].perByte + hops[i].latency
+	}
+	if packets == 1 {
+		return lastTime
+	}
+	var fullBefore, lastBefore uint64 // of a packet alone, before the link
+	for i := range hops {
+		h := &hops[i]
+		if h.shared || onePath {
+			bound = max(bound, fullTime+(packets-2)*full*h.perByte)
+			before := lastBefore
+			if onePath {
+				before = fullBefore
+			}
+			after := lastTime - lastBefore - last*h.perByte // with the latency of the link
+			bound = max(bound, before+all*h.perByte+after)
+		}
+		fullBefore += full*h.perByte + h.latency
+		lastBefore += last*h.perByte + h.latency
+	}
+	return bound
+}
