@@ -285,7 +285,7 @@ func TestReaderErrors(t *testing.T) {
 		want := []string{
 			"", "rank 1: op 0: bytes: expected 0 or more, found -4", "rank 2: op 0: comm: expected 0..0, found 1",
 			"value 2147483648, expected 32 bits",
-			"rank 4: deps: op 0 depends on op -1", `unknown kind "jump"`, "rank 6: op 0: stream: expected 0..2147483647, found -1", "",
+			"rank 4: deps: op 0 depends on op -1", `kind: expected one of calc, send, recv, coll, mem, io, found "jump"`, "rank 6: op 0: stream: expected 0..2147483647, found -1", "",
 		}[i]
 		_, err := f.ReadRanks(b.First, b.Last)
 		ranks, readerErr := read(b)

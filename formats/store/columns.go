@@ -108,11 +108,11 @@ func (m *readerMemory) reader(column dag.Values, limit uint64) columnReader {
 	switch column.(type) {
 	case *dag.Column[dag.Kind]:
 		r := next(&m.kind)
-		r.parse, r.required = parseKind, true
+		r.parse, r.required = dag.ParseKind, true
 		return r
 	case *dag.Column[dag.Subkind]:
 		r := next(&m.subkind)
-		r.parse = parseSubkind
+		r.parse = dag.ParseSubkind
 		return r
 	case *dag.Column[int32]:
 		r := next(&m.int32s)
@@ -217,13 +217,15 @@ type value interface{ ~uint8 | ~int32 | ~int64 }
 // valueReader reads a column with one value per row.
 type valueReader[T value] struct {
 	chunkReader
-	absent   T                         // value of NULL
-	required bool                      // NULL is an error, and the values are needed even if all are absent
-	limit    uint64                    // values must be in 0..limit-1; 0: no limit
-	parse    func(s string) (T, error) // parser for columns of strings; nil for integers
+	absent   T                        // value of NULL
+	required bool                     // NULL is an error, and the values are needed even if all are absent
+	limit    uint64                   // values must be in 0..limit-1; 0: no limit
+	parse    func(s string) (T, bool) // parser for columns of strings; nil for integers
 
 	block   buffer[T]
 	suspect bool // the block may have a value beyond the limit
+	unknown unknownLabels
+	bounds  bounds // of the current row group
 
 	group   buffer[T] // a row group of which the block needs only a part
 	numbers []T       // values of the dictionary
@@ -237,28 +239,36 @@ type valueReader[T value] struct {
 
 func (r *valueReader[T]) read(d *decoder, b *block) error {
 	r.block.begin(b.rows, r.absent)
-	r.suspect, r.decoder = false, d
+	r.suspect, r.decoder, r.unknown = false, d, r.unknown[:0]
 	at := 0
 	for i := range b.parts {
 		p := &b.parts[i]
 		n := p.last - p.first
-		if p.whole() {
-			if err := r.readGroup(p.group, &r.block, at); err != nil {
-				return err
-			}
-			at += n
-			continue
-		}
-		r.group.begin(p.group.rows, r.absent)
-		if err := r.readGroup(p.group, &r.group, 0); err != nil {
+		if err := r.readPart(p, at); err != nil {
 			return err
 		}
-		if r.group.used {
-			copy(r.block.room(at, at+n), r.group.values[p.first:p.last])
-		} else {
-			r.block.skip(at, at+n)
+		if err := r.checkLabels(b, at, at+n); err != nil {
+			return err
 		}
 		at += n
+	}
+	return nil
+}
+
+// readPart reads a part of a row group into the block, starting at the given row.
+func (r *valueReader[T]) readPart(p *part, row int) error {
+	if p.whole() {
+		return r.readGroup(p.group, &r.block, row)
+	}
+	r.group.begin(p.group.rows, r.absent)
+	if err := r.readGroup(p.group, &r.group, 0); err != nil {
+		return err
+	}
+	after := row + p.last - p.first
+	if r.group.used {
+		copy(r.block.room(row, after), r.group.values[p.first:p.last])
+	} else {
+		r.block.skip(row, after)
 	}
 	return nil
 }
@@ -267,13 +277,17 @@ func (r *valueReader[T]) read(d *decoder, b *block) error {
 func (r *valueReader[T]) readGroup(g *group, out *buffer[T], row int) error {
 	r.out, r.row = out, row
 	r.numbers, r.loaded = r.numbers[:0], false
-	return r.pages(r.decoder, g, r)
+	r.bounds = r.file.boundsOf(&g.chunks[r.column], r.leaf)
+	if err := r.pages(r.decoder, g, r); err != nil {
+		return err
+	}
+	return r.bounds.checkNulls()
 }
 
 func (r *valueReader[T]) Dictionary(body []byte, n int) (err error) {
 	r.loaded = true
 	if r.parse != nil {
-		r.numbers, err = parquet.LabelDictionary(r.numbers, body, n, r.parse)
+		r.numbers, err = parquet.LabelDictionary(r.numbers, body, n, r.label)
 		return err
 	}
 	r.numbers, err = parquet.IntegerDictionary(r.numbers, body, n, r.leaf)
@@ -296,7 +310,14 @@ func (r *valueReader[T]) Page(p *parquet.Page) error {
 	if p.HasDictionary() && !r.loaded {
 		return errors.New("a page without a dictionary")
 	}
-	if r.allAbsent(p) {
+	switch {
+	case r.required:
+	case p.AllNull(r.leaf):
+		r.bounds.found += int64(p.N)
+		r.out.skip(first, r.row)
+		return nil
+	case p.HasDictionary() && len(r.numbers) == 1 && r.numbers[0] == r.absent:
+		r.bounds.nulls = -1 // they are not told from absent values
 		r.out.skip(first, r.row)
 		return nil
 	}
@@ -314,22 +335,14 @@ func (r *valueReader[T]) Page(p *parquet.Page) error {
 // decode decodes the len(dst) values of a page.
 func (r *valueReader[T]) decode(dst []T, p *parquet.Page) error {
 	if r.parse != nil {
-		return parquet.Labels(r.decoder.Decoder, dst, p, r.numbers, r.parse)
+		return parquet.Labels(r.decoder.Decoder, dst, p, r.numbers, r.label)
 	}
 	all, err := parquet.Integers(r.decoder.Decoder, dst, p, r.leaf, r.numbers)
+	if err != nil {
+		return err
+	}
 	r.check(uint64(all))
-	return err
-}
-
-// allAbsent reports whether a page has only absent values, as far as that is known without decoding.
-func (r *valueReader[T]) allAbsent(p *parquet.Page) bool {
-	if r.required {
-		return false
-	}
-	if p.HasDictionary() && len(r.numbers) == 1 && r.numbers[0] == r.absent {
-		return true
-	}
-	return p.AllNull(r.leaf)
+	return inBounds(&r.bounds, dst)
 }
 
 // scatter decodes the values of a page to the rows where they are present.
@@ -338,8 +351,14 @@ func (r *valueReader[T]) scatter(dst []T, p *parquet.Page, present []uint8) erro
 	for _, one := range present {
 		count += int(one)
 	}
+	r.bounds.found += int64(len(present) - count)
+	absent := r.absent
 	if r.required && count < len(present) {
-		return parquet.ErrNull
+		null, err := r.unknown.number(nullLabel)
+		if err != nil {
+			return err
+		}
+		absent = T(null)
 	}
 	r.dense = parquet.Resize(r.dense, count)
 	if err := r.decode(r.dense, p); err != nil {
@@ -347,7 +366,7 @@ func (r *valueReader[T]) scatter(dst []T, p *parquet.Page, present []uint8) erro
 	}
 	k := 0
 	for i, one := range present {
-		dst[i] = r.absent
+		dst[i] = absent
 		if one != 0 {
 			dst[i] = r.dense[k]
 			k++
@@ -392,20 +411,6 @@ func (r *valueReader[T]) values(of rows) []T {
 		return nil
 	}
 	return values[:last:last]
-}
-
-func parseKind(s string) (dag.Kind, error) {
-	if k, ok := dag.ParseKind(s); ok {
-		return k, nil
-	}
-	return 0, fmt.Errorf("unknown kind %q", s)
-}
-
-func parseSubkind(s string) (dag.Subkind, error) {
-	if k, ok := dag.ParseSubkind(s); ok {
-		return k, nil
-	}
-	return 0, fmt.Errorf("unknown subkind %q", s)
 }
 
 // narrowReader reads a column of a [dag.Narrow]: one byte per value until a block has a larger value.
@@ -469,13 +474,18 @@ type textReader struct {
 	row     int      // next row of its group
 	rank    int      // current rank of the block
 	strings []string // values of the dictionary
+	bounds  bounds   // of the current row group
 }
 
 func (r *textReader) read(d *decoder, b *block) error {
 	r.texts, r.block, r.decoder, r.at, r.rank = nil, b, d, 0, 0
 	for i := range b.parts {
 		r.part, r.row, r.strings = &b.parts[i], 0, nil
+		r.bounds = r.file.boundsOf(&r.part.group.chunks[r.column], r.leaf)
 		if err := r.pages(d, r.part.group, r); err != nil {
+			return err
+		}
+		if err := r.bounds.checkNulls(); err != nil {
 			return err
 		}
 		r.at += r.part.last - r.part.first
@@ -495,6 +505,7 @@ func (r *textReader) Page(p *parquet.Page) error {
 	first, l := r.row, r.leaf
 	r.row += p.N
 	if p.AllNull(l) {
+		r.bounds.found += int64(p.N)
 		return nil
 	}
 	var rows []int // rows of the values in the group
@@ -508,6 +519,7 @@ func (r *textReader) Page(p *parquet.Page) error {
 				rows = append(rows, first+i)
 			}
 		}
+		r.bounds.found += int64(p.N - len(rows))
 	} else {
 		for i := range p.N {
 			rows = append(rows, first+i)

@@ -25,6 +25,8 @@ type File struct {
 	header func() (*dag.Header, error) // created once
 	spool  io.Closer                   // copy of a pipe; nil for a file
 
+	pagesEnd   int64    // offset of the footer
+	newer      string   // the schema version, if newer than this program's
 	unverified string   // why the file has no digest; "": it has one
 	sums       []string // the checksums of each row group in the digest
 }
@@ -80,6 +82,7 @@ func (f *File) open() error {
 	if err != nil {
 		return f.syntaxError(offset, "a Parquet footer", err.Error())
 	}
+	f.pagesEnd = offset
 	if err := f.checkDigest(m, footer, offset); err != nil {
 		return err
 	}
@@ -88,11 +91,19 @@ func (f *File) open() error {
 	if err != nil {
 		return err
 	}
+	if minor > minorVersion {
+		f.newer = keys[keyVersion]
+	}
 	if err := f.findColumns(m.Schema); err != nil {
 		return err
 	}
 	if err := f.findGroups(m); err != nil {
 		return err
+	}
+	if f.unverified != "" {
+		if err := f.checkOverlap(); err != nil {
+			return err
+		}
 	}
 	if err := f.checkWhole(keys, minor); err != nil {
 		return err
@@ -331,8 +342,10 @@ func (f *File) checkChunk(c parquet.Chunk, l parquet.Leaf, rows int64) error {
 		return fmt.Errorf("expected values of type %v, found %v", l.Type, c.Type)
 	case c.Values < rows, l.MaxRep == 0 && c.Values != rows, c.Values > f.size*maxRowsPerByte, c.Values > math.MaxInt32:
 		return fmt.Errorf("expected %d values, found %d", rows, c.Values)
-	case start < 0, c.CompressedSize < 0, start > f.size, c.CompressedSize > f.size-start:
-		return f.syntaxError(start, fmt.Sprintf("%d bytes of pages", c.CompressedSize), "the end of the file")
+	case start < int64(len(parquet.Magic)), c.CompressedSize < 0, start > f.pagesEnd,
+		c.CompressedSize > f.pagesEnd-start:
+		expected := fmt.Sprintf("%d bytes of pages before the footer at %d", c.CompressedSize, f.pagesEnd)
+		return f.syntaxError(start, expected, "fewer")
 	}
 	return nil
 }

@@ -33,18 +33,19 @@ func (f *File) kinds() ([]dag.Kind, error) {
 type kindSet [dag.NumKinds]bool
 
 // addKinds adds the kinds that a chunk may have: those in its dictionary, or all if it has pages without a
-// dictionary.
+// dictionary. Unknown ones are errors only where a row has one, which a reader of the column finds.
 func (f *File) addKinds(set *kindSet, d *decoder, g *group) error {
 	raw, err := f.chunk(d, g, colKind)
 	if err != nil {
 		return err
 	}
 	all, err := d.Dictionary(&g.chunks[colKind], raw, func(body []byte, n int) error {
-		kinds, err := parquet.LabelDictionary[dag.Kind](nil, body, n, parseKind)
-		for _, kind := range kinds {
-			set[kind] = true
-		}
-		return err
+		return parquet.PlainTexts(body, n, func(_ int, s string) error {
+			if kind, ok := dag.ParseKind(s); ok {
+				set[kind] = true
+			}
+			return nil
+		})
 	})
 	for kind := range set {
 		set[kind] = set[kind] || !all

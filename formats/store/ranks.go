@@ -4,6 +4,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/internal/parquet"
@@ -32,6 +33,12 @@ func (f *File) rankRuns(d *decoder, g *group) ([]rankRun, error) {
 	r.runs, r.numbers = r.runs[:0], r.numbers[:0]
 	if err := f.pages(d, g, colRank, r); err != nil {
 		return nil, inColumn("rank", err)
+	}
+	first, last := r.runs[0].rank, r.runs[len(r.runs)-1].rank
+	if f.unverified != "" && g.last < math.MaxInt32 && (first != g.first || last != g.last) {
+		return nil, fmt.Errorf(
+			"column rank of row group %d: expected ranks %d to %d, as in the statistics, found %d to %d",
+			g.number, g.first, g.last, first, last)
 	}
 	return r.runs, nil
 }

@@ -181,6 +181,9 @@ func (b *block) read(d *decoder, column int) error {
 
 // inColumn adds the name of a column to an error, behind the name of the file.
 func inColumn(name string, err error) error {
+	if l := (*labelError)(nil); errors.As(err, &l) {
+		return err // names it
+	}
 	if s := (*format.SyntaxError)(nil); errors.As(err, &s) {
 		named := *s
 		named.Class = "column " + name

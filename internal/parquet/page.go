@@ -115,14 +115,17 @@ func (d *Decoder) Dictionary(c *Chunk, raw []byte, read func(body []byte, n int)
 	return all, err
 }
 
-// eachPage calls do with the stored pages of a chunk, up to the one that completes its values.
+// eachPage calls do with the stored pages of a chunk, which must hold its values and nothing else.
 func eachPage(c *Chunk, raw []byte, do func(h pageHeader, body []byte) error) error {
 	rest, seen := raw, int64(0)
-	for seen < c.Values {
+	for seen < c.Values || len(rest) > 0 {
 		offset := c.Start() + int64(len(raw)-len(rest))
 		h, n, err := readPageHeader(rest)
 		if err != nil {
 			return &Error{offset, "a page header", err.Error()}
+		}
+		if h.typ == pageDictionary && len(rest) < len(raw) {
+			return &Error{offset, "a dictionary page before all others of the chunk", "one after another page"}
 		}
 		rest = rest[n:]
 		if h.compressed < 0 || int(h.compressed) > len(rest) || h.size < 0 {

@@ -227,7 +227,7 @@ func TestChunks(t *testing.T) {
 				want[i].texts, want[i].ends)
 		}
 		all, err := d.Dictionary(&c.Meta, c.Data, func(body []byte, n int) error {
-			return new(values).Dictionary(body, 0)
+			return (&values{leaf: want[i].leaf}).Dictionary(body, n)
 		})
 		if c.Meta.FirstPage > 0 != all || err != nil {
 			t.Errorf("chunk %d: all values in a dictionary: %v, error %v", i, all, err)

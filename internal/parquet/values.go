@@ -8,8 +8,8 @@ import (
 
 // IntegerDictionary decodes the n integers of a dictionary page. It reuses the memory of dst if that is large enough.
 func IntegerDictionary[T Number](dst []T, src []byte, n int, l Leaf) ([]T, error) {
-	if n*l.Type.Width() > len(src) {
-		return dst[:0], errShortPage
+	if n*l.Type.Width() != len(src) {
+		return dst[:0], fmt.Errorf("a dictionary of %d values in %d bytes", n, len(src))
 	}
 	dst = Resize(dst, max(n, byteNumbers))[:n] // lookUpBytes is fast with this length
 	_, err := plainIntegers(dst, src, l)
@@ -20,10 +20,9 @@ func IntegerDictionary[T Number](dst []T, src []byte, n int, l Leaf) ([]T, error
 // values, and an error for a value out of the range of T.
 func plainIntegers[T Number](dst []T, src []byte, l Leaf) (int64, error) {
 	width, n := l.Type.Width(), len(dst)
-	if n*width > len(src) {
-		return 0, errShortPage
+	if err := wantBytes(src, n*width); err != nil {
+		return 0, err
 	}
-	src = src[:n*width]
 	all, lost := int64(0), int64(0)
 	set := func(dst *T, v int64) {
 		t := T(v)
@@ -133,8 +132,8 @@ func Integers[T Number](d *Decoder, dst []T, p *Page, l Leaf, dictionary []T) (i
 // (Encodings.md, "Byte Stream Split").
 func decodeByteStreamSplit(dst []int64, src []byte, typ Type) error {
 	width, n := typ.Width(), len(dst)
-	if n*width > len(src) {
-		return errShortPage
+	if err := wantBytes(src, n*width); err != nil {
+		return err
 	}
 	for i := range dst {
 		v := uint64(0)
@@ -166,8 +165,7 @@ func Texts(d *Decoder, n int, p *Page, dictionary []string, f func(i int, s stri
 	case encPlain:
 		return PlainTexts(p.values, n, f)
 	case encDeltaLength:
-		_, err := d.deltaLengthTexts(p.values, n, f)
-		return err
+		return d.deltaLengthTexts(p.values, n, f)
 	case encDeltaByteArray:
 		return d.deltaTexts(p.values, n, f)
 	}
@@ -195,27 +193,39 @@ func PlainTexts(src []byte, n int, f func(i int, s string) error) error {
 		}
 		src = src[4+size:]
 	}
+	return wantBytes(src, 0)
+}
+
+// wantBytes returns an error unless the values of a page have n bytes: a page of more values than its header states
+// is damaged, too.
+func wantBytes(src []byte, n int) error {
+	switch {
+	case n > len(src):
+		return errShortPage
+	case n < len(src):
+		return fmt.Errorf("%d bytes after its last value", len(src)-n)
+	}
 	return nil
 }
 
 // deltaLengthTexts decodes DELTA_LENGTH_BYTE_ARRAY: all lengths, then all strings (Encodings.md, "Delta-length byte
 // array").
-func (d *Decoder) deltaLengthTexts(src []byte, n int, f func(i int, s string) error) ([]byte, error) {
+func (d *Decoder) deltaLengthTexts(src []byte, n int, f func(i int, s string) error) error {
 	lengths := make([]int64, n)
 	src, _, _, err := decodeDelta(lengths, src, Int32)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, size := range lengths {
 		if size < 0 || size > int64(len(src)) {
-			return nil, errShortPage
+			return errShortPage
 		}
 		if err := f(i, view(src[:size])); err != nil {
-			return nil, err
+			return err
 		}
 		src = src[size:]
 	}
-	return src, nil
+	return wantBytes(src, 0)
 }
 
 // deltaTexts decodes DELTA_BYTE_ARRAY: the lengths of the prefixes that strings share with their predecessors, then the
@@ -227,14 +237,13 @@ func (d *Decoder) deltaTexts(src []byte, n int, f func(i int, s string) error) e
 		return err
 	}
 	var last []byte
-	_, err = d.deltaLengthTexts(src, n, func(i int, s string) error {
+	return d.deltaLengthTexts(src, n, func(i int, s string) error {
 		if prefixes[i] < 0 || prefixes[i] > int64(len(last)) {
 			return errShortPage
 		}
 		last = append(last[:prefixes[i]], s...)
 		return f(i, view(last))
 	})
-	return err
 }
 
 // LabelDictionary decodes the n strings of a dictionary page and converts them by parse. It reuses the memory of dst
