@@ -2,6 +2,7 @@ package htsim
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -109,6 +110,9 @@ func (r *reader) connection(l *blockio.Line) {
 
 // check checks the consistency of the lines.
 func (r *reader) check(file string, o *format.ReadOptions) error {
+	if r.nodes < 0 && len(r.connections) == 0 {
+		return errors.New("expected Nodes or a flow such as 0->1, found neither")
+	}
 	for i, n := range []int{len(r.connections), len(r.triggers), len(r.Failures)} {
 		if stated := r.stated[counted[i]]; stated != int64(n) {
 			err := fmt.Errorf("expected %d lines, as announced by %s, found %d", stated, counted[i], n)

@@ -35,6 +35,8 @@ type Input struct {
 	name    string // as given, "-" for standard input
 	closers []func()
 	packed  io.Reader // decompressor; nil: stored uncompressed
+	file    *os.File  // nil: standard input
+	tail    *tail     // content of an input without random access
 
 	stored io.Reader      // bytes of a pipe as stored; reading updates sum
 	sum    hash.Hash      // SHA-256 of the bytes read from stored
@@ -74,7 +76,7 @@ func (o *opener) open(name string) (*Input, error) {
 		if err != nil {
 			return nil, err
 		}
-		r = f
+		r, in.file = f, f
 		in.closers = append(in.closers, func() { f.Close() })
 	}
 	if err := in.start(r, o); err != nil {
@@ -128,7 +130,8 @@ func (in *Input) start(r io.Reader, o *opener) error {
 			return in.readError(err)
 		}
 	}
-	in.Head, in.Reader = head, r
+	in.tail = &tail{r: r}
+	in.Head, in.Reader = head, in.tail
 	if in.At != nil { // r has already consumed the head
 		in.Reader = io.NewSectionReader(in.At, 0, in.Size)
 	}
@@ -334,6 +337,52 @@ func (g *gunzip) padding() error {
 	}
 }
 
+// tail keeps the last byte of a reader.
+type tail struct {
+	r     io.Reader
+	last  byte
+	ended bool // whether the reader is at its end
+}
+
+func (t *tail) Read(b []byte) (int, error) {
+	n, err := t.r.Read(b)
+	if n > 0 {
+		t.last = b[n-1]
+	}
+	t.ended = t.ended || err == io.EOF
+	return n, err
+}
+
+// endsInNumber reports whether the input is a text that ends in a number without a line end, as a text does that was
+// cut inside the number. Call it after the content is read.
+func (in *Input) endsInNumber() bool {
+	if len(in.Head) == 0 || bytes.IndexByte(in.Head, 0) >= 0 {
+		return false
+	}
+	var last [1]byte
+	if in.At == nil {
+		if last[0] = in.tail.last; !in.tail.ended {
+			return false
+		}
+	} else if _, err := in.At.ReadAt(last[:], in.Size-1); err != nil && err != io.EOF {
+		return false
+	}
+	return last[0] >= '0' && last[0] <= '9' || last[0] == '.'
+}
+
+// replaced reports whether the file has been replaced since it was opened.
+func (in *Input) replaced() bool {
+	if in.file == nil {
+		return false
+	}
+	opened, err := in.file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(in.name)
+	return err != nil || !os.SameFile(opened, now)
+}
+
 // isZstd reports whether head begins a zstd frame, or a skippable frame, with which parallel compressors begin.
 func isZstd(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
@@ -378,7 +427,7 @@ func Detect(formats format.List, in *Input, from string) (*format.Format, error)
 		return named(readable, from, "from")
 	}
 	if len(in.Head) == 0 && readable.ForPath(in.name) == nil {
-		return nil, &format.SyntaxError{File: in.Name, Expected: "a trace", Found: "an empty input"}
+		return nil, in.empty()
 	}
 	found := readable.Detect(in.Head)
 	switch len(found) {
@@ -393,6 +442,11 @@ func Detect(formats format.List, in *Input, from string) (*format.Format, error)
 	}
 	return nil, format.FileErrorf(in.Name, "the content fits several formats; select one with --from: %s",
 		strings.Join(found.Names(), ", "))
+}
+
+// empty returns the error of an empty input.
+func (in *Input) empty() error {
+	return &format.SyntaxError{File: in.Name, Expected: "a trace", Found: "an empty input"}
 }
 
 // OptionError is an error in an option of the caller, not in a file.

@@ -5,6 +5,7 @@
 package tracefile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,11 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 	}
 	if names, err = t.files(names, given, given != asked); err != nil {
 		return nil, err
+	}
+	if t.Format.Files != nil {
+		if err := checkWhole(names); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range names {
 		if name == t.in.name || o.Ranks > 0 && sameButDigits(name, t.in.name) {
@@ -229,13 +235,36 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 // finish verifies the rest of the inputs. Readers stop at the end of a trace's content, which may precede that of the
 // input.
 func (t *Opened) finish() error {
+	if len(t.in.Head) == 0 { // the reader gives the better error, if it does
+		return t.in.empty()
+	}
 	if err := t.in.finish(t.o.Context); err != nil {
 		return err
+	}
+	cut, count := "", 0
+	if t.in.endsInNumber() {
+		cut, count = t.in.Name, 1
 	}
 	for _, other := range t.later() {
 		if err := other.finish(); err != nil {
 			return err
 		}
+		if other.number {
+			cut, count = cmp.Or(cut, other.name), count+1
+		}
+	}
+	if len(t.others) > 0 && t.in.replaced() {
+		return format.FileErrorf(t.in.Name, "expected the same files from begin to end, found that this one was "+
+			"replaced or removed while the trace was read; read it again")
+	}
+	if t.Format.Binary {
+		return nil
+	}
+	const message = "%s: the last line ends in a number and has no line end; the number may be cut"
+	if count > 1 {
+		t.o.Warn(message+" (%d files in all)", cut, count)
+	} else if count == 1 {
+		t.o.Warn(message, cut)
 	}
 	return nil
 }

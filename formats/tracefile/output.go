@@ -105,6 +105,7 @@ func (o *Output) open(path string) (err error) {
 		return err
 	}
 	folder := filepath.Dir(o.final)
+	o.set.sweep(folder)
 	for {
 		o.temp = o.set.name(folder)
 		o.file, err = o.set.create(o.temp, func() (*os.File, error) {
@@ -139,6 +140,11 @@ func (o *Output) finish() error {
 	}
 	if o.file == nil {
 		return nil
+	}
+	if o.temp != "" && !o.set.NoSync {
+		if err := unsupported(o.file.Sync()); err != nil {
+			return o.writeError(err)
+		}
 	}
 	if err := o.file.Close(); err != nil {
 		return o.writeError(err)

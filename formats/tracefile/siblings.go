@@ -170,6 +170,7 @@ type laterInput struct {
 	in     *Input    // while it is open
 	opened bool      // whether it was read
 	done   bool      // whether it was read to its end
+	number bool      // whether it is a text that ends in a number, once done
 	sum    dag.Input // digest, once done
 }
 
@@ -215,6 +216,7 @@ func (l *laterInput) finish() error {
 // end takes the digest and closes the file.
 func (l *laterInput) end() (err error) {
 	l.done = true
+	l.number = l.in.endsInNumber()
 	if l.o.digest {
 		l.sum, err = l.in.Digest()
 	}

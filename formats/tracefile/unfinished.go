@@ -1,26 +1,124 @@
-// This file keeps track of unfinished outputs.
+// This file keeps track of unfinished outputs: those of this process, and those that dead processes left.
 
 package tracefile
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Outputs is the set of a program's unfinished output files, so that a signal handler can remove them. The zero
 // value is an empty set. Its methods are safe for concurrent use.
 type Outputs struct {
+	// NoSync leaves outputs in the memory of the system, which writes them to the disk later. A crash of the system
+	// may then lose or cut them.
+	NoSync bool
+	Info   func(message string, args ...any) // reports leftovers of interrupted programs; nil: discards
+
 	mu    sync.Mutex
 	paths map[string]bool
-	names atomic.Int64 // number of names made so far
+	swept map[string]bool // folders without leftovers
+	names atomic.Int64    // number of names made so far
+	step  func()          // called before each step of replacing files; nil except in tests
 }
 
 // name returns a path in a folder that no other output of the program has or had.
 func (s *Outputs) name(folder string) string {
-	return filepath.Join(folder, fmt.Sprintf(".tracedag-%d-%d.tmp", os.Getpid(), s.names.Add(1)-1))
+	return filepath.Join(folder, fmt.Sprintf(unfinishedName, machine(), os.Getpid(), s.names.Add(1)-1))
+}
+
+// unfinishedName is the name of an unfinished file: machine, process and number.
+const unfinishedName = ".tracedag-%08x-%d-%d.tmp"
+
+// machine identifies the machine, and the container, in which process numbers are unique.
+var machine = sync.OnceValue(func() uint32 {
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	space, err := os.Readlink("/proc/self/ns/pid") // absent except on Linux
+	if err != nil {
+		space = ""
+	}
+	sum := fnv.New32a()
+	io.WriteString(sum, host+"\x00"+space)
+	return sum.Sum32()
+})
+
+// leftoverAge is the age from which an unfinished file of an unknown process is reported.
+const leftoverAge = 24 * time.Hour
+
+// sweep removes the unfinished files that dead processes left in a folder, and reports old ones of processes that may
+// live elsewhere. It looks once at each folder.
+func (s *Outputs) sweep(folder string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.swept[folder] {
+		return
+	}
+	if s.swept == nil {
+		s.swept = map[string]bool{}
+	}
+	s.swept[folder] = true
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return // creating the file reports it
+	}
+	removed, first := 0, ""
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".tracedag-") || filepath.Ext(e.Name()) != ".tmp" || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(folder, e.Name())
+		var on uint32
+		var pid, number int64
+		_, err := fmt.Sscanf(e.Name(), unfinishedName, &on, &pid, &number)
+		ours := err == nil && on == machine() && fmt.Sprintf(unfinishedName, on, pid, number) == e.Name()
+		if ours && isDead(pid) {
+			if os.Remove(path) == nil {
+				if removed++; removed == 1 {
+					first = path
+				}
+			}
+			continue
+		}
+		if info, err := e.Info(); err == nil && !ours && time.Since(info.ModTime()) > leftoverAge {
+			s.info("%s: unfinished output of an interrupted program; remove it if no program on another machine writes it",
+				path)
+		}
+	}
+	switch {
+	case removed == 1:
+		s.info("%s: removed the unfinished output of an interrupted program", first)
+	case removed > 1:
+		s.info("%s: removed the unfinished outputs of an interrupted program, %d files", first, removed)
+	}
+}
+
+func (s *Outputs) info(message string, args ...any) {
+	if s.Info != nil {
+		s.Info(message, args...)
+	}
+}
+
+// syncFolder flushes the names in a folder to the disk.
+func (s *Outputs) syncFolder(folder string) error {
+	if s.NoSync {
+		return nil
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil // a folder that may be written, but not read
+	}
+	defer f.Close()
+	return unsupported(f.Sync())
 }
 
 // create opens a file with the function create, which must fail if the file exists.
@@ -46,7 +144,7 @@ func (s *Outputs) rename(path, final string) error {
 		return err
 	}
 	delete(s.paths, path)
-	return nil
+	return s.syncFolder(filepath.Dir(final))
 }
 
 // remove removes the file if it is unfinished.

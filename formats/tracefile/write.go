@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -370,8 +369,16 @@ func (o *outputs) finish() error {
 }
 
 // commit gives all files, which must be complete, their names, and removes the surplus files of a previous trace
-// of the same name. After an error, all files are as before.
+// of the same name. After an error, all files are as before. Programs that write the same trace take turns.
 func (o *outputs) commit() error {
+	if len(o.done) == 0 || o.done[0].temp == "" { // standard output, devices and pipes
+		return nil
+	}
+	unlock, err := lockFolder(filepath.Dir(o.done[0].final))
+	if err != nil {
+		return o.done[0].writeError(err)
+	}
+	defer unlock()
 	stale, err := o.stale()
 	if err != nil {
 		return err
@@ -419,67 +426,6 @@ func (o *outputs) close() {
 	for _, out := range o.done {
 		out.Close()
 	}
-}
-
-// replace gives the outputs their names and removes the stale files. After an error, it undoes all changes.
-func (s *Outputs) replace(done []*Output, stale []string) (err error) {
-	s.mu.Lock() // held to the end, so that a signal handler waits
-	defer s.mu.Unlock()
-	type renaming struct{ from, to string }
-	var made []renaming
-	rename := func(from, to string) error {
-		err := os.Rename(from, to)
-		if err == nil {
-			made = append(made, renaming{from, to})
-		}
-		return err
-	}
-	var aside []string // temporary names of replaced and stale files
-	putAside := func(path string) error {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		for {
-			to := s.name(filepath.Dir(path))
-			if _, err := os.Lstat(to); err == nil {
-				continue
-			}
-			aside = append(aside, to)
-			return rename(path, to)
-		}
-	}
-	defer func() {
-		if err == nil {
-			return
-		}
-		for _, r := range slices.Backward(made) {
-			os.Rename(r.to, r.from)
-		}
-	}()
-	for _, out := range done {
-		if out.temp == "" {
-			continue
-		}
-		if err := putAside(out.final); err != nil {
-			return out.writeError(renameCause(err))
-		}
-		if err := rename(out.temp, out.final); err != nil {
-			return out.writeError(renameCause(err))
-		}
-	}
-	for _, path := range stale {
-		if err := putAside(path); err != nil {
-			return format.FileErrorf(path, "removing: %w", renameCause(err))
-		}
-	}
-	for _, path := range aside {
-		os.Remove(path)
-	}
-	for _, out := range done {
-		delete(s.paths, out.temp)
-		out.temp = ""
-	}
-	return nil
 }
 
 // renameCause returns the error of a renaming without file names.

@@ -97,6 +97,11 @@ func (o *outputName) Set(name string) error {
 func (o *outputName) String() string { return string(*o) }
 func (o *outputName) Type() string   { return "string" }
 
+// RegisterSync adds the flag that leaves outputs in memory to the command.
+func (p *Program) RegisterSync(flags *pflag.FlagSet) {
+	flags.BoolVar(&p.outputs.NoSync, "no-sync", false, "do not flush outputs to the disk (faster)")
+}
+
 // OutputVar adds a flag that names an output file to the command. An empty name is an error of usage.
 func OutputVar(flags *pflag.FlagSet, at *string, name, usage string) {
 	flags.Var((*outputName)(at), name, usage)

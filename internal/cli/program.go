@@ -84,6 +84,7 @@ func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats for
 // Run runs the program of newCommand and returns the exit status. It removes unfinished outputs.
 func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 	defer p.outputs.RemoveAll()
+	p.outputs.Info = p.Info
 	p.stdout = &stdout{w: p.Stdout}
 	return p.Try(func() error {
 		root := newCommand(p)

@@ -258,6 +258,7 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags := cmd.Flags()
 	names := p.Formats.Writable().Names()
 	flags.VarP((*outputName)(&f.Output), "output", "o", outputUsage)
+	p.RegisterSync(flags)
 	flags.StringVar(&f.To, "to", "", "output `format` (default: by name, else "+format.Default+")")
 	flags.BoolVar(&f.Strict, "strict", false, "exit with 3 and no output if the format loses data")
 	flags.BoolVar(&f.approx, "approx", false,

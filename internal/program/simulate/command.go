@@ -68,6 +68,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	manual.Section(cmd, "Common flags")
 	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
 	flags.BoolVar(&o.csv, "csv", false, "print sweeps and load curves as CSV")
+	p.RegisterSync(flags)
 	cli.OutputVar(flags, &o.timeline, "timeline", "write a timeline `FILE`: .json (Perfetto) or .viz")
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")
 	manual.Section(cmd, "Output")
