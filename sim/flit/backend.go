@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -36,6 +37,8 @@ type backend struct {
 	synthetic, plot string
 	load            string
 	warmup, measure int64
+	maxCycles       int64  // 0: no limit
+	rates           string // source of the topology's rates; "": defaults
 
 	network *topology.Network
 	traffic []Traffic // one per load of synthetic traffic; nil: the backend runs a trace
@@ -81,6 +84,8 @@ func (b *backend) Params() param.Set {
 		param.TimeIn(&b.params.Coupling.Overhead, dag.Nanosecond, "o",
 			"processor time per message at both ends; without unit in ns").Sweep(),
 		param.Int(&b.params.Seed, "seed", "seed of random choices").Sweep(),
+		param.Int(&b.maxCycles, "max-cycles", "end the run with an error after N cycles; 0: no limit").
+			Range(0, math.MaxInt64),
 		param.File(&b.links, "ports", "write flits and utilization of each link to a CSV file"),
 		param.String(&b.synthetic, "synthetic", "run synthetic traffic instead of a trace, once per --load: "+
 			"uniform, adversarial+I, permutation or hotspot[:SHARE[:HOST,...]]").Placeholder("traffic"),
@@ -91,7 +96,7 @@ func (b *backend) Params() param.Set {
 		param.File(&b.plot, "plot", "plot latency and accepted load over --load to a file: .svg, "+
 			".png or .pdf"),
 	}
-	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed")
+	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed", "max-cycles")
 	set.Under("Synthetic traffic", "synthetic", "load", "warmup", "measure", "plot")
 	set.Under("Output", "ports")
 	return append(set, keys...)
@@ -116,6 +121,11 @@ func (b *backend) Check(env *sim.Env) error {
 	}
 	if b.topology == "" {
 		b.topology = preset.Topology
+	}
+	_, notFile := os.Stat(b.topology)
+	b.rates = ratesGiven(b.topology, notFile == nil)
+	if b.topology == preset.Topology {
+		b.rates = ""
 	}
 	if b.network, err = topology.Load(withDefaults(b.topology, preset.Topology)); err != nil {
 		return fmt.Errorf("--topology: %w", err)
@@ -196,6 +206,7 @@ type configured struct {
 	ranks  int
 	nodes  []int32
 	replay *Replay
+	warner *warner // of all runs
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -211,7 +222,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &configured{b, env, h.Ranks, h.Nodes, r}, nil
+	return &configured{b, env, h.Ranks, h.Nodes, r, &warner{print: env.Warn}}, nil
 }
 
 func (c *configured) Clone() sim.Replay {
@@ -248,8 +259,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		defer links.Close()
 	}
 	done, report, err := c.replay.Run(Options{Context: o.Context, Network: b.network, Params: b.params,
-		Placement: placement, Timeline: o.Timeline,
-		Progress: o.Progress})
+		Placement: placement, Timeline: o.Timeline, Progress: o.Progress, MaxCycles: uint64(b.maxCycles),
+		Rates: b.rates, Warn: c.warner.warn})
 	if err != nil {
 		return result, err
 	}

@@ -24,7 +24,7 @@ const defaultHotShare = 0.1
 
 // checkSynthetic validates the flags of synthetic traffic.
 func (b *backend) checkSynthetic(env *sim.Env) error {
-	for _, name := range []string{"sweep", "timeline", "alone", "compare", "trace", "placement", "cores", "o"} {
+	for _, name := range []string{"sweep", "timeline", "alone", "compare", "trace", "placement", "cores", "o", "max-cycles"} {
 		if env.IsGiven(name) {
 			return param.Exclude(name, "synthetic")
 		}
@@ -187,16 +187,18 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 			threads = o.Threads
 		}
 	}
+	warn := &warner{print: env.Warn}
 	var runs errgroup.Group
 	runs.SetLimit(max(1, o.Threads))
 	for i := range c.points {
-		runs.Go(func() error { return b.runPoint(o.Context, &c.points[i], b.traffic[i], threads, progress) })
+		runs.Go(func() error { return b.runPoint(o.Context, &c.points[i], b.traffic[i], threads, progress, warn.warn) })
 	}
 	err := runs.Wait()
 	progress.Close()
 	if err != nil {
 		return nil, err
 	}
+	warnFew(c.points, b.measure, warn.warn)
 	for i := range c.points {
 		if pt := &c.points[i]; pt.Error == "" {
 			wall := pt.Wall.Seconds()
@@ -218,11 +220,11 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 
 // runPoint runs synthetic traffic at one load.
 func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, traffic Traffic, threads int,
-	progress sim.Meter) error {
+	progress sim.Meter, warn func(message string, args ...any)) error {
 	*pt = syntheticPoint{Backend: Backend.Name, Model: b.params.Routing.String(), Params: b.params, Traffic: traffic}
 	seen := int64(0)
 	r, err := RunSynthetic(SyntheticOptions{Context: ctx, Network: b.network, Params: b.params, Traffic: traffic,
-		Threads: threads, Progress: func(cycle uint64) error {
+		Threads: threads, Warn: warn, Rates: b.rates, Progress: func(cycle uint64) error {
 			progress.Add(int64(cycle) - seen)
 			seen = int64(cycle)
 			return nil

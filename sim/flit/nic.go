@@ -28,10 +28,7 @@ type message struct {
 
 // post queues a message at a NIC, which runs in cycle t, the current one or a later one.
 func (n *worker) post(op, from, to uint32, bytes, t uint64) {
-	flits := max(1, (bytes+uint64(n.p.FlitBytes)-1)/uint64(n.p.FlitBytes))
-	if whole := uint64(n.p.PacketFlits); n.p.Pad {
-		flits = (flits + whole - 1) / whole * whole
-	}
+	flits := n.flitsOf(bytes)
 	id := n.freeMess
 	if id != none {
 		n.freeMess = n.messages[id].next

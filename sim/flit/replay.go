@@ -26,6 +26,13 @@ type Options struct {
 	Timeline sim.Timeline    // nil: none
 	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
+
+	// MaxCycles ends the run with an error after so many cycles; 0: no limit.
+	MaxCycles uint64
+	// Warn prints warnings about the network and about long runs; nil: discard. Rates names the source of the topology's
+	// rates in them; "" if they are defaults, which may differ from those of the links.
+	Warn  func(message string, args ...any)
+	Rates string
 }
 
 // Placement assigns ranks to hosts.
@@ -101,12 +108,22 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	warn := warner{print: o.Warn}
+	amount := measureWork(p, n, hosts)
+	if err := amount.check(&o.Params, o.MaxCycles, warn.warn); err != nil {
+		return nil, nil, err
+	}
+	n.warnBuffers(warn.warn)
+	n.warnRates(o.Rates, warn.warn)
 	if o.Timeline != nil {
 		o.Timeline.Begin(p)
 	}
 	started := time.Now()
 	c := &coupling{ctx: o.Context, n: n, p: p, hosts: hosts, cycle: uint64(o.Params.Cycle), c: &o.Params.Coupling,
-		posted: make([]uint64, p.NumOps())}
+		posted: make([]uint64, p.NumOps()), last: never}
+	if o.MaxCycles > 0 {
+		c.last = o.MaxCycles
+	}
 	n.driver = c
 	overhead := uint64(o.Params.Coupling.Overhead)
 	host := sim.Host{Busy: func(uint64) uint64 {
@@ -124,10 +141,14 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	}
 	out.Events += n.events
 	result := out.Result(p)
+	cycles := (result.Makespan.Ticks + c.cycle - 1) / c.cycle
+	if cycles > c.last {
+		return nil, nil, &LimitError{c.last, 0}
+	}
 	result.Finished(started)
 	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Routing.String(), sim.ValuesOf(o.Params)
 	result.Settings = o.Params.String()
-	return result, n.report((result.Makespan.Ticks + c.cycle - 1) / c.cycle), nil
+	return result, n.report(cycles), nil
 }
 
 // coupling is the sim.Network of the backend. A message reaches its NIC in the first cycle that begins at or after its
@@ -144,6 +165,9 @@ type coupling struct {
 	err    error
 	ctx    context.Context // nil: no limit
 	cycles int             // number of cycles run by advance
+
+	last    uint64 // last cycle in which messages may be in the network; never: no limit
+	waiting uint64 // messages in the network
 }
 
 // Events of the coupling in the engine's queues.
@@ -166,6 +190,7 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 		a.Schedule(uint32(op.Peer), t+uint64(c.c.Local)*c.cycle, delivered, m)
 		return
 	}
+	c.waiting++
 	c.next.Push(event.Event{Time: t, Key: uint64(op.Rank)<<32 | uint64(m)})
 	a.Wake(c.begins(t))
 }
@@ -222,6 +247,9 @@ func (c *coupling) advance() error {
 			}
 			return nil
 		}
+		if t > c.last && c.waiting > 0 {
+			return &LimitError{c.last, c.waiting}
+		}
 		if t > math.MaxInt64/c.cycle {
 			return sim.ErrTooLong
 		}
@@ -271,6 +299,7 @@ func (c *coupling) taken(m uint32, began, t uint64) {
 // received ends the receive of a message.
 func (c *coupling) received(m uint32, t uint64) {
 	op := &c.p.Ops[m]
+	c.waiting--
 	c.n.counters.messages++
 	c.n.counters.waited += t - c.posted[m]/c.cycle
 	c.actor.Schedule(uint32(op.Peer), t*c.cycle, delivered, m)

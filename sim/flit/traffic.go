@@ -61,6 +61,10 @@ type SyntheticOptions struct {
 	Threads  int
 	Progress func(cycle uint64) error // nil, or called periodically; an error ends the run
 	Context  context.Context          // ends the run early; see [sim.Interrupted]. nil: no limit
+	// Warn prints warnings about the network; nil: discard. Rates names the source of the topology's rates in them; "" if
+	// they are defaults.
+	Warn  func(message string, args ...any)
+	Rates string
 }
 
 // RunSynthetic simulates synthetic traffic and returns the measured report.
@@ -112,7 +116,13 @@ func newSynthetic(o *SyntheticOptions) (*worker, error) {
 		return nil, err
 	}
 	n.ctx = o.Context
-	return n, n.start(&o.Traffic)
+	if err := n.start(&o.Traffic); err != nil {
+		return nil, err
+	}
+	warn := warner{print: o.Warn}
+	n.warnBuffers(warn.warn)
+	n.warnRates(o.Rates, warn.warn)
+	return n, nil
 }
 
 // start makes the hosts of a network generate traffic from its first cycle on.
