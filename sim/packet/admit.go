@@ -30,15 +30,10 @@ func (n *network) admit(pt *port, p uint32) bool {
 		if pt.bytes[pt.queueOf(pk)]+size > room {
 			return n.drop(pt, p)
 		}
-	case lossless: // pauses took effect too late for the capacity
-		if pt.bytes[dataQueue]+size <= pt.capacity[dataQueue] {
-			break
-		}
-		if n.quirks.overfillLossless {
+	case lossless: // the capacity suffices for all that arrives until pauses take effect
+		if n.quirks.overfillLossless && pt.bytes[dataQueue]+size > pt.capacity[dataQueue] {
 			pt.drops++
-			break
 		}
-		return n.drop(pt, p)
 	}
 	return true
 }

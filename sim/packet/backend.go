@@ -213,6 +213,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		Context: o.Context,
 		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
+		Warn: c.env.Warnf,
 	}
 	if err := b.params.Check(); err != nil {
 		return failed, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/internal/cpu"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 	simevent "github.com/tracedag/tracedag/sim/event"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -61,12 +62,22 @@ func newNetwork(o *Options) (*network, error) {
 	if p.Queue == 0 && d == lossless && p.TransportParams["pfc"] != 0 {
 		p.Queue = n.losslessCapacity(p, t.Switches, uint64(p.MSS)+uint64(m.header))
 	}
+	least := int64(0) // capacity without drops
+	if d == lossless && p.TransportParams["pfc"] != 0 && !n.quirks.overfillLossless {
+		least = n.losslessCapacity(p, t.Switches, uint64(n.fullSize))
+		if p.Queue < least {
+			o.warn("--queue %s is less than the %s that arrive at a switch until pauses take effect; the run uses the "+
+				"latter, since lossless queues never drop; lower pfc-high for shorter queues",
+				units.FormatSize(p.Queue), units.FormatSize(least))
+			p.Queue = least
+		}
+	}
 	byFile := p.Queue == 0 // queues have the capacities of the topology file, if specified
 	p.complete(m, &n.quirks, n.bandwidthDelay())
 	if full := p.MSS + int64(m.header); p.Queue < full {
 		return nil, fmt.Errorf("--queue: expected at least a full packet of %d bytes, found %d", full, p.Queue)
 	}
-	n.configureQueues(t, m, p, byFile)
+	n.configureQueues(t, m, p, byFile, least)
 	n.reference = n.referencePath() // with the times of full queues
 	n.sampler = newSampler(o, len(n.ports))
 	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
@@ -179,8 +190,9 @@ func (n *network) defaultQueue(i uint32, fastest uint64) uint64 {
 	return min(fastest, max(share, fewestPackets*uint64(n.fullSize)))
 }
 
-// configureQueues sets the capacities and marking thresholds of all ports.
-func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, byFile bool) {
+// configureQueues sets the capacities and marking thresholds of all ports. least is the smallest capacity that a topology
+// file may set.
+func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, byFile bool, least int64) {
 	for i := range n.ports {
 		pt := &n.ports[i]
 		pt.kmin, pt.kmax, pt.markChance = uint64(p.ECNMin), uint64(p.ECNMax), alwaysMark
@@ -191,7 +203,7 @@ func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, 
 		if byFile {
 			pt.capacity[dataQueue] = n.defaultQueue(uint32(i), uint64(p.Queue))
 			if size := t.Queue(i); size > 0 {
-				pt.capacity[dataQueue] = uint64(size)
+				pt.capacity[dataQueue] = uint64(max(size, least))
 			}
 			if c := pt.capacity[dataQueue]; p.sharesOfQueue && !n.quirks.firstHostRate && pt.kmax != NoECN {
 				pt.kmin, pt.kmax = scaled(pt.kmin, c, uint64(p.Queue)), scaled(pt.kmax, c, uint64(p.Queue))

@@ -106,9 +106,19 @@ func TestPauseDeadlock(t *testing.T) {
 			for i := range uint32(5) {
 				d.flows = append(d.flows, Flow{Source: i, Target: (i + 2) % 5, Bytes: 10 << 20, Start: dag.Time(i)})
 			}
-			n := d.run(t, made(t)(topology.ReadEdges(strings.NewReader(ring.String()), "ring")), p)
+			net := made(t)(topology.ReadEdges(strings.NewReader(ring.String()), "ring"))
+			n := d.run(t, net, p)
 			if transport == "roce" && d.done > 0 {
 				t.Errorf("%s: %d flows ended", transport, d.done)
+			}
+			cycle := n.findDeadlock()
+			if transport == "roce" && len(cycle) != 5 || len(cycle) > 0 && d.done > 0 {
+				t.Errorf("%s, compat %v: %d ports in a deadlock, %d flows ended", transport, c, len(cycle), d.done)
+			}
+			for k, i := range cycle { // each port sends to the switch of the next
+				if from := net.Ports()[cycle[(k+1)%len(cycle)]].From; net.Ports()[i].To != from || !n.ports[i].paused {
+					t.Errorf("%s: port %d of the cycle leads to %d, the next starts at %d", transport, k, net.Ports()[i].To, from)
+				}
 			}
 			if n.events > 10_000_000 {
 				t.Errorf("%s: %d events", transport, n.events)
@@ -116,6 +126,29 @@ func TestPauseDeadlock(t *testing.T) {
 			for i := range n.ports {
 				if pt := &n.ports[i]; pt.pausedFor(n.now) > n.now {
 					t.Errorf("port %d was paused for %d ps of %d", i, pt.pausedFor(n.now), n.now)
+				}
+			}
+		}
+	}
+}
+
+// TestLosslessNeverDrops fills lossless queues with capacities of less than what pauses require.
+func TestLosslessNeverDrops(t *testing.T) {
+	for _, transport := range []string{"roce", "dcqcn", "hpcc"} {
+		for _, queue := range []int64{4160, 20_000, 100_000, 1 << 20} {
+			for _, high := range []float64{1, 15, 100} {
+				p := params(t, transport, CompatNone)
+				p.Queue, p.TransportParams["pfc-high"], p.TransportParams["pfc-low"] = queue, high, high
+				d := incast(256<<10, 1, 2, 3, 4, 5, 6, 7)
+				n := d.run(t, parse(t, "leafspine:hosts=8,tor=2,spines=2,rate=100Gbps,latency=2us"), p)
+				if d.done != len(d.flows) || n.findDeadlock() != nil {
+					t.Errorf("%s: %d flows ended", transport, d.done)
+				}
+				for i := range n.ports {
+					if pt := &n.ports[i]; pt.drops > 0 || pt.host == none && pt.peak[dataQueue] > pt.capacity[dataQueue] {
+						t.Errorf("%s, queue %d, pfc-high %v: %d drops, %d of %d bytes", transport, queue, high, pt.drops,
+							pt.peak[dataQueue], pt.capacity[dataQueue])
+					}
 				}
 			}
 		}

@@ -17,7 +17,8 @@ type quirks struct {
 	pfcCountsAtArrival bool
 	// telemetryAtServiceEnd records HPCC telemetry when the last bit of a packet leaves a port instead of the first.
 	telemetryAtServiceEnd bool
-	// overfillLossless counts packets beyond the capacity of a lossless queue as drops, but queues them.
+	// overfillLossless counts packets beyond the capacity of a lossless queue as drops, but queues them. htsim prints a
+	// warning for each. Otherwise, lossless queues have at least the capacity for all that arrives until pauses take effect.
 	overfillLossless bool
 	// trimInService lets a trimming queue trim the packet in service. The arriving packet is sent in the rest of its
 	// service time.

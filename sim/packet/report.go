@@ -32,6 +32,11 @@ type Report struct {
 	// Jain is the fairness index sum(x)^2 / (n sum(x^2)) of the throughput of complete flows.
 	Jain float64
 
+	// Deadlock lists the paused ports of a PFC deadlock at the end of the run, each of which waits for the next and the
+	// last for the first; empty: none. DeadlockSince is the time at which the last of them was paused.
+	Deadlock      []string
+	DeadlockSince dag.Time
+
 	Counters Counters
 	Ports    []PortReport // ports with traffic, by descending bytes, then by number
 	Tiers    []TierReport // from hosts up to cores, and down again
@@ -124,6 +129,13 @@ func newReport(n *network, o *Options) *Report {
 		n.sampler.finish(r.Last)
 	}
 	r.countPorts(n, o.Network)
+	if cycle := n.findDeadlock(); cycle != nil {
+		names := PortNames(o.Network)
+		for _, i := range cycle {
+			r.Deadlock = append(r.Deadlock, names[i])
+			r.DeadlockSince = max(r.DeadlockSince, dag.Time(n.ports[i].pausedAt))
+		}
+	}
 	return r
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
@@ -49,6 +50,9 @@ func addSections(result *sim.Result, r *Report, maxFlows int) {
 	add("fct_by_size", sizeTable(r))
 	if r.Incomplete > 0 {
 		add("incomplete_flows", newMissingFlows(r))
+	}
+	if len(r.Deadlock) > 0 {
+		add("pfc_deadlock", &deadlockSection{r.DeadlockSince, r.Deadlock})
 	}
 	add("tiers", tierTable(r))
 	add("ports", portTable(r, listedPorts))
@@ -116,6 +120,12 @@ func (q quantiles) MarshalJSON() ([]byte, error) {
 		b = fmt.Appendf(b, `"%v":%d`, quantilesListed[i], v)
 	}
 	return append(b, '}'), nil
+}
+
+// deadlockSection is a deadlock of priority flow control.
+type deadlockSection struct {
+	Since dag.Time `json:"since_ps"`
+	Cycle []string `json:"cycle"` // paused ports, each of which waits for the next
 }
 
 // missingFlows are the incomplete flows.
@@ -268,6 +278,9 @@ func summary(r *Report, goodput float64) (rows []sim.Row) {
 	if c.Pauses > 0 {
 		row("pauses", "%d", c.Pauses)
 	}
+	if len(r.Deadlock) > 0 {
+		row("PFC deadlock", "since %v, of %d paused ports", r.DeadlockSince, len(r.Deadlock))
+	}
 	row("senders", "%d retransmissions, %d NACKs", c.Retransmitted, c.Nacks)
 	return rows
 }
@@ -318,12 +331,18 @@ func printSampled(w io.Writer, sampled bool, mean, p99 float64) {
 
 // incomplete describes the incomplete flows.
 func incomplete(r *Report) (messages []string) {
+	if len(r.Deadlock) > 0 {
+		messages = append(messages, fmt.Sprintf("PFC deadlock since %v: the paused ports %s wait for each other; "+
+			"use a topology and load balancing without cycles, such as a fat tree, or a transport with drops or trimming",
+			r.DeadlockSince, strings.Join(r.Deadlock, ", ")))
+	}
+	count := 0
 	for i := range r.Flows {
 		f := &r.Flows[i]
 		if f.Acknowledged > 0 {
 			continue
 		}
-		if len(messages) == listedMissing {
+		if count++; count > listedMissing {
 			return append(messages, fmt.Sprintf("and %d more", r.Incomplete-listedMissing))
 		}
 		state := "was never delivered"

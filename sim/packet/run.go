@@ -31,8 +31,15 @@ type Options struct {
 	Progress func(ops int64) // if not nil, called periodically with the number of ops since the last call
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
-	Sample   dag.Time     // sampling period of queues; 0: no samples
-	OnSample func(Sample) // if not nil, called for each sampled non-empty queue, by time, then by port
+	Sample   dag.Time                          // sampling period of queues; 0: no samples
+	Warn     func(message string, args ...any) // if not nil, called for each parameter that the run replaces
+	OnSample func(Sample)                      // if not nil, called for each sampled non-empty queue, by time, then by port
+}
+
+func (o *Options) warn(message string, args ...any) {
+	if o.Warn != nil {
+		o.Warn(message, args...)
+	}
 }
 
 // Paths maps source and destination host to the path of their flows. Paths are numbered as in topology.Routes.Choose.
