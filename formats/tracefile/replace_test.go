@@ -130,12 +130,12 @@ func TestReplaceCrashes(t *testing.T) {
 				return trace.Title
 			}
 			if ranks[0] > 0 {
-				write("a", ranks[0], nil)
+				write("a", ranks[0], &Outputs{NoSync: true})
 			}
 			died, n := false, 0
 			func() {
 				defer func() { died = recover() != nil }()
-				write("b", ranks[1], &Outputs{step: func() {
+				write("b", ranks[1], &Outputs{NoSync: true, step: func() {
 					if n++; n == crash {
 						panic("killed")
 					}
@@ -150,7 +150,7 @@ func TestReplaceCrashes(t *testing.T) {
 			case got != old && got != replaced && !(ranks[0] == 0 && strings.Contains(got, "no such file")):
 				t.Errorf("%v, dead at step %d: read as %q", ranks, crash, got)
 			}
-			write("c", ranks[1], nil)
+			write("c", ranks[1], &Outputs{NoSync: true})
 			if got := read(); got != strings.Repeat("c\n", ranks[1]) {
 				t.Errorf("%v, dead at step %d: afterwards read as %q", ranks, crash, got)
 			}

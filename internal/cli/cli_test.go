@@ -252,7 +252,7 @@ func TestInputs(t *testing.T) {
 		want(t, run(string(stored), "--to", "lines"), 0, content, "")
 		want(t, run(string(stored), "--to", "lines", "-"), 0, content, "")
 	}
-	want(t, run("", "--to", "lines", "not-a-gz.gz"), 1, "", "copy: not-a-gz.gz: reading: expected gzip data, as the "+
+	want(t, run("", "--to", "lines", "not-a-gz.gz"), 1, "", "not-a-gz.gz: reading: expected gzip data, as the "+
 		"name promises, found other data; rename the file if it is intact\n")
 }
 
@@ -285,8 +285,8 @@ func TestInputErrors(t *testing.T) {
 		{"ambiguous --from line", 1, "copy: ambiguous: not read"},
 		{"missing", 1, "copy: missing: no such file or directory"},
 		{"folder", 1, "copy: folder: expected a file or the folder of one trace, found another folder; name the files in it, as in folder/*"},
-		{"cut.gz", 1, "copy: cut.gz: truncated gzip data"},
-		{"cut.zst", 1, "copy: cut.zst: reading: truncated zstd data"},
+		{"cut.gz", 1, "cut.gz: truncated gzip data"},
+		{"cut.zst", 1, "cut.zst: reading: truncated zstd data"},
 		{"plain", 1, "copy: plain: an error that names no file"},
 		{"panics", 1, "copy: internal error: a bug; please report it with the output of -v"},
 		{"odd", 0, "copy: warning: odd:3: an odd line"},

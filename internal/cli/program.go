@@ -152,6 +152,12 @@ func (p *Program) report(err error) int {
 		p.printLine(err.Error())
 		return ExitFailed
 	}
+	var damaged *tracefile.DamagedError
+	var file *format.FileError
+	if errors.As(err, &damaged) && errors.As(err, &file) && strings.HasPrefix(err.Error(), file.File) {
+		p.printLine(err.Error())
+		return ExitFailed
+	}
 	p.printf("%s", message(err))
 	return ExitFailed
 }
@@ -235,7 +241,7 @@ func printable(s string) string {
 // message returns the text of an error: "FILE: REASON" for a system error, without the system call.
 func message(err error) string {
 	var path *fs.PathError
-	if errors.As(err, &path) && err == error(path) {
+	if errors.As(err, &path) && err.Error() == path.Error() {
 		return path.Path + ": " + path.Err.Error()
 	}
 	return err.Error()

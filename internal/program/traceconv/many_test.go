@@ -88,7 +88,7 @@ func TestOddFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for folder, want := range map[string]string{
-		"bad":    "traceconv: bad/x-1.txt: reading: truncated gzip data\n",
+		"bad":    "bad/x-1.txt: reading: truncated gzip data\n",
 		"hidden": "traceconv: hidden/x-2.txt: reading: no such file or directory\n",
 	} {
 		if got := clitest.Run(New, folder); got.Status != 1 || got.Stderr != want {
