@@ -20,6 +20,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag/gen"
 	"github.com/tracedag/tracedag/dag/gen/generator"
+	"github.com/tracedag/tracedag/docs"
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
@@ -36,6 +37,10 @@ type Extensions struct {
 	Formats    []format.Format // are probed before those of this module
 	Generators []*generator.Generator
 	Backends   []sim.Kind
+
+	// Pages are reference pages in Markdown by names such as "formats/edges", "generators/token" or "backends/mine".
+	// "PROGRAM --help NAME" prints them.
+	Pages map[string]string
 }
 
 // programs are the programs of the suite by name.
@@ -71,6 +76,7 @@ func Main(args []string, e Extensions) int {
 		default:
 			continue
 		}
+		docs.Add(e.Pages)
 		return cli.MainOf(args, p.make(&e), slices.Concat(format.List(e.Formats), formats.All))
 	}
 	fmt.Fprintf(os.Stderr, "%s: expected the name of a program as the first argument: %s\n", filepath.Base(args[0]),
@@ -78,7 +84,7 @@ func Main(args []string, e Extensions) int {
 	return cli.ExitUsage
 }
 
-// check returns an error if an extension has no name, or the name of another.
+// check returns an error if an extension has no name, or the name of another, or if a page belongs to no extension.
 func (e *Extensions) check() error {
 	seen := make(map[string]bool)
 	claim := func(kind, name string) error {
@@ -101,6 +107,13 @@ func (e *Extensions) check() error {
 	for _, b := range slices.Concat(backends.All, e.Backends) {
 		if err := claim("backend", b.Name); err != nil {
 			return err
+		}
+	}
+	for page := range e.Pages {
+		kind, name, _ := strings.Cut(page, "s/")
+		if !seen[kind+" "+name] || docs.Page(page) != "" {
+			return fmt.Errorf("reference page %q: expected formats/NAME, generators/NAME or backends/NAME of an extension",
+				page)
 		}
 	}
 	return nil

@@ -25,9 +25,20 @@ var shared = map[string]string{
 	"formats/workloadgraph": "formats/stg",
 }
 
+// added are the reference pages of extensions by name.
+var added map[string]string
+
+// Add adds reference pages in Markdown by names such as "formats/edges". It must precede all other calls.
+func Add(pages map[string]string) {
+	added = pages
+}
+
 // Page returns the Markdown of the reference page with a name such as "backends/packet" or "topologies", "" if there is
 // none.
 func Page(name string) string {
+	if text := added[name]; text != "" {
+		return text
+	}
 	for _, name := range []string{name, shared[name]} {
 		if text, err := files.ReadFile("reference/" + name + ".md"); err == nil && name != "" {
 			return string(text)

@@ -93,6 +93,15 @@ func (f *formatFlags) apply() (configured, error) {
 	return all, nil
 }
 
+// ignoresRanks reports whether the command line sets the option --ranks, which the table lacks.
+func (f *formatFlags) ignoresRanks(of *format.OptionTable) bool {
+	const ranks = "ranks"
+	if f == nil || len(f.options.Owners(ranks)) == 0 || !f.options.Given(ranks) {
+		return false
+	}
+	return of == nil || of.New().Params().Find(ranks) == nil
+}
+
 // misplaced returns warnings, or an error, about flags for options that the trace's format lacks.
 func (f *formatFlags) misplaced(of *format.OptionTable, trace string,
 	found *format.Format) (warnings []string, err error) {

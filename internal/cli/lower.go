@@ -61,13 +61,13 @@ func (f *LowerFlags) Reports() bool {
 	return f.report != ""
 }
 
-// For makes --lower needed lower what a format lacks.
+// For sets the ops that --lower needed lowers to those that the format lacks.
 func (f *LowerFlags) For(target *format.Format) {
 	f.Lacks = func(dag.Source) (lower.Lacks, error) { return target.Lacks, nil }
 }
 
-// Pass lowers a trace.
-type Pass = func(dag.Source) (dag.Source, error)
+// Pass lowers a trace. Its warnings begin with the name of the trace, unless that is "".
+type Pass = func(s dag.Source, name string) (dag.Source, error)
 
 // Pass returns the pass that the flags select; without flags, the pass returns its argument. A pass that lowers only
 // collectives works while its result is read; all other passes hold the trace in memory.
@@ -84,7 +84,7 @@ func (f *LowerFlags) Pass() (Pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	do.Nodes, do.Report, do.Warn, do.Note = *s.nodes, f.writeReport, f.p.Warn, f.p.Info
+	do.Nodes, do.Report = *s.nodes, f.writeReport
 	if do.Lacks = f.Lacks; do.Needed && do.DefaultChoice && f.Choice != nil {
 		do.Choice = *f.Choice
 	}
@@ -99,5 +99,15 @@ func (f *LowerFlags) Pass() (Pass, error) {
 			s.nccl.Unmodelled
 		do.NCCL.Tables = func(o *nccl.Options) error { return s.nccl.ReadTables(o, f.readFile) }
 	}
-	return do.Lower, nil
+	return func(s dag.Source, name string) (dag.Source, error) {
+		prefixed := func(print func(format string, args ...any)) func(format string, args ...any) {
+			if name == "" {
+				return print
+			}
+			return func(format string, args ...any) { print("%s: "+format, append([]any{name}, args...)...) }
+		}
+		named := *do
+		named.Warn, named.Note = prefixed(f.p.Warn), prefixed(f.p.Info)
+		return named.Lower(s)
+	}, nil
 }

@@ -224,7 +224,7 @@ func (pl *Plan) Build(p *Program, f ReadFlags, o ReadOptions, lower Pass) (*comp
 	}}
 	if lower != nil {
 		env.Lower = func(s dag.Source) (dag.Source, error) {
-			s, err := lower(s)
+			s, err := lower(s, pl.Name())
 			if err != nil {
 				return nil, format.InFile(pl.Name(), err)
 			}

@@ -99,6 +99,7 @@ type OpenTrace struct {
 	p        *Program
 	own      format.Options // options of its format, or nil
 	warnings []string       // warnings about flags for other formats
+	fixed    bool           // --ranks is set, but the format has no such option
 	progress *Progress      // its own progress; nil if the caller has one
 }
 
@@ -125,6 +126,7 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 		Own: func(found *format.Format, name string) (own format.Options, err error) {
 			if t.warnings, err = f.formats.misplaced(found.Options, name, found); err == nil {
 				t.own = all.of(found.Options)
+				t.fixed = f.formats.ignoresRanks(found.Options)
 			}
 			return t.own, err
 		},
@@ -143,6 +145,14 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 		err = Usagef("%d inputs for one output: name a folder, as in -o out/", many.Files)
 	case err == nil && t.Source != nil:
 		t.warn()
+		if t.fixed {
+			var h *dag.Header
+			if h, err = t.Source.Header(); err != nil {
+				err = format.InFile(t.Name, err)
+				break
+			}
+			t.warnRanks(h.Ranks)
+		}
 	}
 	if err != nil {
 		t.DoneReading()
@@ -177,6 +187,7 @@ func (t *OpenTrace) Read() (*dag.Trace, error) {
 	}
 	if t.Source == nil {
 		t.warn()
+		t.warnRanks(len(trace.Ranks))
 	}
 	t.WasRead(trace.Ops(), len(trace.Ranks), time.Since(start))
 	return trace, nil
@@ -188,6 +199,14 @@ func (t *OpenTrace) warn() {
 		t.p.Warn("%s", warning)
 	}
 	t.warnings = nil
+}
+
+// warnRanks warns about --ranks for a trace of a format without this option.
+func (t *OpenTrace) warnRanks(ranks int) {
+	if t.fixed {
+		t.p.Warn("%s: --ranks has no effect: the trace has %d ranks", t.Name, ranks)
+	}
+	t.fixed = false
 }
 
 // WasRead reports with -v that the trace was read.
@@ -262,7 +281,7 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags.StringVar(&f.To, "to", "", "output `format` (default: by name, else "+format.Default+")")
 	flags.BoolVar(&f.Strict, "strict", false, "exit with 3 and no output if the format loses data")
 	flags.BoolVar(&f.approx, "approx", false,
-		"approximate or drop data that the format lacks (default)")
+		"approximate or drop unsupported data (default)")
 	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
 	CompleteWith(cmd, "to", names)
 	manual.Section(cmd, "Output")

@@ -185,8 +185,8 @@ func (b *backend) place(ranks int, seed int64, nodes []int32) (Placement, error)
 	}
 	used := (ranks + cores - 1) / cores
 	if used > all {
-		return Placement{}, fmt.Errorf("the trace has %d ranks and needs %d hosts with %d ranks each, but the network "+
-			"has only %d hosts", ranks, used, cores, all)
+		return Placement{}, fmt.Errorf("%d ranks with %d per host need %d hosts, but the network has %d; use a "+
+			"larger --topology or --cores", ranks, cores, used, all)
 	}
 	at, err := b.placement.Place(used, all, 1, seed, nil)
 	if err != nil {

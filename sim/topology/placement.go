@@ -135,8 +135,12 @@ func groupsFor(ranks, hosts, nics int) (int, error) {
 	if groups := hosts / nics; ranks <= groups {
 		return groups, nil
 	}
-	return 0, fmt.Errorf("the trace has %d ranks with %d NICs each, but the network has only %d hosts", ranks,
-		nics, hosts)
+	each := "1 NIC"
+	if nics > 1 {
+		each = fmt.Sprintf("%d NICs", nics)
+	}
+	return 0, fmt.Errorf("%d ranks with %s each need %d hosts, but the network has %d; use a larger --topology, "+
+		"or share hosts (--placement nodes or FILE)", ranks, each, ranks*nics, hosts)
 }
 
 // ByRank reports whether the policy defines the hosts of ranks directly, so that several ranks may share a host.

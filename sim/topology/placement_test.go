@@ -63,7 +63,7 @@ func TestPlacementPolicies(t *testing.T) {
 func TestPlacementErrors(t *testing.T) {
 	for policy, want := range map[string]string{
 		"strided:0": "from 1", "strided:x": "from 1", "random:x": "SEED is a whole number", "nowhere": "nodes or a file, found",
-		"packed": "the network has only 2 hosts",
+		"packed": "but the network has 2; use a larger --topology",
 	} {
 		if _, err := place(policy, 3, 2, 1, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", policy, err)

@@ -19,7 +19,7 @@ var patterns = []Pattern{
 	{"binomialtreereduce", "reduction up a binomial tree", both, tree(BinomialReduce)},
 	{"chained_dissem", "five disseminations in a chain, with marks that no rank receives", both, chainedDissem},
 	{"dissemination", "rounds with the ranks at distances 1, 2, 4, ...", both, flat(Dissemination)},
-	{"doublering", "a message round a ring, and one round the other way", both, doubleRing},
+	{"doublering", "a message around a ring, and one in the opposite direction", both, doubleRing},
 	{"gather", "every rank sends to the root", both, gather},
 	{"linbarrier", "every rank sends to rank 0, which answers when it has heard from all", both, linbarrier},
 	{"linear_alltoall", "every rank sends to every other", both, flat(LinearAlltoall)},

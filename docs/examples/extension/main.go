@@ -8,6 +8,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	_ "embed"
 	"fmt"
 	"io"
 	"os"
@@ -23,8 +24,17 @@ func main() {
 	os.Exit(tracedag.Main(os.Args, tracedag.Extensions{
 		Formats:    []format.Format{edges},
 		Generators: []*generator.Generator{&token},
+		Pages:      map[string]string{"formats/edges": edgesPage, "generators/token": tokenPage},
 	}))
 }
+
+// Reference pages: "--help edges" and "--help token" print them.
+var (
+	//go:embed edges.md
+	edgesPage string
+	//go:embed token.md
+	tokenPage string
+)
 
 // edges is a text format: a line "edges", then source, destination and size in bytes of each message.
 var edges = format.Format{

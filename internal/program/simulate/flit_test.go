@@ -195,7 +195,7 @@ func TestFlitErrors(t *testing.T) {
 		{[]string{"--placement", "x"}, 2, `nodes or a file, found "x"`},
 		{[]string{"--placement", "strided:0"}, 2, "strided"},
 		{[]string{"--cores", "-1"}, 2, "--cores"},
-		{[]string{"--cores", "1"}, 1, "9 ranks and needs 9 hosts with 1 ranks each, but the network has only 8"},
+		{[]string{"--cores", "1"}, 1, "9 ranks with 1 per host need 9 hosts, but the network has 8"},
 		{[]string{"--placement", "nodes"}, 1, "rank 8 is on node 8, but the network has only 8 hosts"},
 		{[]string{"--load", "0.5"}, 2, "--load needs --synthetic"},
 		{[]string{"--csv"}, 2, "--csv needs --sweep"},

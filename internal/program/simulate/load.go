@@ -74,7 +74,7 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 	r.phases.done("decode")
 	before := trace
 	if r.o.lower.Asked() {
-		s, err := pass(dag.FromTrace(trace))
+		s, err := pass(dag.FromTrace(trace), in.Name)
 		if err == nil {
 			trace, err = dag.ReadAll(s)
 		}

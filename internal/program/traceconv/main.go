@@ -97,7 +97,7 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 type conversion struct {
 	p       *cli.Program
 	read    cli.ReadFlags
-	lower   func(dag.Source) (dag.Source, error)
+	lower   cli.Pass
 	lowers  bool                                                // lower changes the trace
 	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // edits of a single trace, or nil
 	retitle bool
@@ -136,7 +136,7 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 // convertBatches writes a source batch by batch.
 func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Target) error {
 	inMemory := s != in.Source
-	s, err := c.lower(s)
+	s, err := c.lower(s, in.Name)
 	if err != nil {
 		return format.InFile(in.Name, err)
 	}

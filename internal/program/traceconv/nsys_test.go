@@ -217,7 +217,7 @@ func TestNCCLFlags(t *testing.T) {
 		"--lower nccl --regroup odd.yaml":                   "odd.yaml: ",
 		"--npkit-simple table.json":                         "--npkit-simple needs --lower nccl",
 		"--unique-nic":                                      "--unique-nic needs --lower nccl",
-		"--lower nccl --npkit-ll table.json":                "table.json: a table of NPKit: ",
+		"--lower nccl --npkit-ll table.json":                "table.json: NPKit table: ",
 		"--lower nccl --assume tree":                        "--assume: expected ring or none",
 		"--lower nccl:algorithm=nvls":                       `nccl: algorithm: expected tree or ring, found "nvls"`,
 		"--lower nccl:channels=0":                           "nccl: channels: expected a whole number from 1 to",

@@ -94,7 +94,7 @@ func (r *run) writeTrace() error {
 	if err := r.checkReport(); err != nil {
 		return err
 	}
-	pass := func(s dag.Source) (dag.Source, error) { return s, nil }
+	pass := func(s dag.Source, _ string) (dag.Source, error) { return s, nil }
 	if !r.generator.Lowered {
 		r.lower.For(to.Format)
 		if pass, err = r.lower.Pass(); err != nil {
@@ -109,7 +109,7 @@ func (r *run) writeTrace() error {
 		return r.failed(err)
 	}
 	defer generated.Close()
-	s, err := pass(generated)
+	s, err := pass(generated, "")
 	if err != nil {
 		return err
 	}
