@@ -241,7 +241,7 @@ func (in *Input) finish(ctx context.Context) error {
 
 // Finish verifies the rest of the input: compressed data must be complete, have the right checksums and nothing may
 // follow it. Call it after the content is read.
-func (in *Input) Finish() error { return in.finish(nil) }
+func (in *Input) Finish() error { return in.finish(context.Background()) }
 
 // unsupported returns the error for a compression that only an external program reads.
 func (in *Input) unsupported(program string) error {

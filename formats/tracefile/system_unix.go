@@ -15,7 +15,9 @@ func isDead(pid int64) bool {
 
 // unsupported returns nil for the error of a system call that the file system does not support, else err.
 func unsupported(err error) error {
-	for _, number := range []syscall.Errno{syscall.EINVAL, syscall.ENOTSUP, syscall.ENOSYS, syscall.ENOLCK, syscall.EBADF} {
+	for _, number := range []syscall.Errno{
+		syscall.EINVAL, syscall.ENOTSUP, syscall.ENOSYS, syscall.ENOLCK, syscall.EBADF,
+	} {
 		if errors.Is(err, number) {
 			return nil
 		}
