@@ -48,8 +48,8 @@ func checkWhole(names []string) error {
 			if path := filepath.Join(folder, first); slices.ContainsFunc(names, func(name string) bool {
 				return filepath.Clean(name) == path
 			}) {
-				return format.FileErrorf(path, "expected all files of one trace, found files that a program is replacing, "+
-					"or was when it died (%s); write the trace again", filepath.Join(folder, e.Name()))
+				return format.FileErrorf(path, "expected all files of one trace, found files that a program is "+
+					"replacing, or was when it died (%s); write the trace again", filepath.Join(folder, e.Name()))
 			}
 		}
 	}
@@ -93,7 +93,10 @@ func (r *replacing) keep(path string) error {
 		case errors.Is(err, fs.ErrExist):
 			continue
 		case err == nil:
-			r.undo = append(r.undo, func() { os.Rename(second, path); os.Remove(second) }) // renaming links does nothing
+			r.undo = append(r.undo, func() {
+				os.Rename(second, path) // does nothing if both are still the same file
+				os.Remove(second)
+			})
 		default:
 			if err := r.rename(path, second); err != nil {
 				return err

@@ -90,8 +90,8 @@ func (s *Outputs) sweep(folder string) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && !ours && time.Since(info.ModTime()) > leftoverAge {
-			s.info("%s: unfinished output of an interrupted program; remove it if no program on another machine writes it",
-				path)
+			s.info("%s: unfinished output of an interrupted program; remove it if no program on another machine "+
+				"writes it", path)
 		}
 	}
 	switch {
