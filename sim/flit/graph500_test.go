@@ -85,6 +85,7 @@ func search(t testing.TB, name string, query float64, seed int64, change func(g 
 	}
 	g := graph500.Default()
 	g.HIntDiv, g.QueryTime, g.PacketPhits = true, dag.Time(query*float64(cycle)), int64(p.PacketFlits)
+	g.Cycle = cycle
 	g.MessageBytes, g.ControlBytes = int64(p.PacketFlits*p.FlitBytes), int64(p.FlitBytes)
 	change(&g)
 	tr, err := readAll(graph500.NewSource(g, seed))
@@ -185,6 +186,7 @@ func TestRegimes(t *testing.T) {
 			g.QueryTime = dag.Time(query * ns * 16 / 256)
 			g.ConsumeMin = phits * cycle
 			g.MessageBytes = phits * 4
+			g.Cycle = cycle
 		})
 		p := &o.Params
 		p.Cycle, p.PacketFlits = cycle, phits

@@ -178,8 +178,8 @@ func TestLevelZero(t *testing.T) {
 	peers := []int32{tr.Ranks[1].Peer.At(5), tr.Ranks[1].Peer.At(7)}
 	root := []string{
 		"0 recv 0 tag 2 8B", "1 recv 2 tag 2 8B",
-		"2 calc 0s", fmt.Sprintf("3 send %d tag 0 4096B <2", tr.Ranks[1].Peer.At(3)),
-		"4 calc 0s <3", fmt.Sprintf("5 send %d tag 0 4096B <4", peers[0]),
+		"2 calc 800ps", fmt.Sprintf("3 send %d tag 0 4096B <2", tr.Ranks[1].Peer.At(3)),
+		"4 calc 800ps <3", fmt.Sprintf("5 send %d tag 0 4096B <4", peers[0]),
 		"6 send 0 tag 1 8B <5", "7 send 2 tag 1 8B <6",
 		"8 send 0 tag 3 8B <0 <1 <7", "9 send 2 tag 3 8B <8",
 	}
@@ -239,10 +239,11 @@ func TestWork(t *testing.T) {
 		if want := dag.Time(total.queries) * p.QueryTime; consumed != want {
 			t.Errorf("%v is consumed, expected %v", consumed, want)
 		}
-		want := float64(total.messages) * float64(p.QueryTime) * 256
+		want := float64(p.QueryTime) * 256
 		if injection == ReferenceInjection {
-			want /= 1024
+			want = max(want/1024, float64(p.Cycle)) // once per cycle at most
 		}
+		want *= float64(total.messages)
 		if math.Abs(float64(generated)-want) > 0.05*want {
 			t.Errorf("injection %v: generating takes %v, expected %v", injection, generated, dag.Time(want))
 		}
@@ -358,4 +359,32 @@ func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
 		return nil, err
 	}
 	return dag.ReadAll(s)
+}
+
+// TestGeneration: with cycles, a process succeeds with the same probability in each; without, times are exponential.
+func TestGeneration(t *testing.T) {
+	for _, c := range []struct{ query, cycle dag.Time }{{1500, 800}, {15_000, 800}, {40_000, 800}, {40_000, 0}, {0, 800}, {0, 0}} {
+		p := Default()
+		p.QueryTime, p.Cycle = c.query, c.cycle
+		mean := float64(c.query) * 256 / 1024
+		first, sum := 0.0, 0.0
+		const samples = 100_000
+		for i := range samples {
+			got := p.generation(-math.Log((float64(i) + 0.5) / samples)) // quantiles of the distribution
+			if c.cycle > 0 && (got < c.cycle || got%c.cycle > 0) {
+				t.Fatalf("%v with cycles of %v", got, c.cycle)
+			}
+			if got == c.cycle {
+				first++
+			}
+			sum += float64(got)
+		}
+		want := max(mean, float64(c.cycle))
+		if math.Abs(sum/samples-want) > 0.002*want+1 {
+			t.Errorf("queries of %v, cycles of %v: mean %v, expected %v", c.query, c.cycle, sum/samples, want)
+		}
+		if chance := min(1, float64(c.cycle)/mean); c.cycle > 0 && math.Abs(first/samples-chance) > 0.001 {
+			t.Errorf("queries of %v, cycles of %v: %v in the first cycle, expected %v", c.query, c.cycle, first/samples, chance)
+		}
+	}
 }

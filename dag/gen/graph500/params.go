@@ -24,6 +24,7 @@ type Params struct {
 
 	Injection    Injection
 	PacketPhits  int64    // p_s, for ReferenceInjection
+	Cycle        dag.Time // t_c: a process tries to generate once per cycle; 0: at any time
 	ConsumeMin   dag.Time // the shortest time in which a process consumes a message
 	Notices      Notices
 	MessageBytes int64 // 0: 16 for each query of a full message
@@ -47,7 +48,7 @@ const (
 // String returns the name on the command line.
 func (e Equation7) String() string { return [...]string{"ref", "printed"}[e] }
 
-// Injection is the mean of the exponential time that a process takes to generate a message.
+// Injection is the mean of the time that a process takes to generate a message; see Params.Cycle.
 type Injection uint8
 
 // The means.
@@ -90,7 +91,7 @@ var Machines = []Machine{
 func Default() Params {
 	return Params{
 		Scale: 20, EdgeFactor: 16, Nodes: 72, Coalescing: 256, QueryTime: Machines[0].QueryTime, RootProcess: -1,
-		Variation: 1, PacketPhits: 1024, MaxLevels: 9, Rest: 0.1,
+		Variation: 1, PacketPhits: 1024, Cycle: 800 * dag.Picosecond, MaxLevels: 9, Rest: 0.1,
 	}
 }
 
@@ -154,6 +155,8 @@ func (p *Params) check() error {
 		return fmt.Errorf("query-time is %v, expected 0s..%v", p.QueryTime, maxTime)
 	case p.ConsumeMin < 0 || p.ConsumeMin > maxTime:
 		return fmt.Errorf("consume-min is %v, expected 0s..%v", p.ConsumeMin, maxTime)
+	case p.Cycle < 0 || p.Cycle > maxTime:
+		return fmt.Errorf("cycle is %v, expected 0s..%v", p.Cycle, maxTime)
 	case int64(p.QueryTime) > int64(dag.MaxTime)/64/p.Coalescing:
 		return fmt.Errorf("query-time is %v and coalescing %d, expected at most %v per message",
 			p.QueryTime, p.Coalescing, dag.MaxTime/64)

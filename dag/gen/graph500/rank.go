@@ -2,7 +2,11 @@ package graph500
 
 // The ops of a rank, level by level.
 
-import "github.com/tracedag/tracedag/dag"
+import (
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+)
 
 // The tag of a message is 4 times its level plus its kind.
 const (
@@ -92,20 +96,34 @@ func (w *writer) notifies(process int) bool {
 func (w *writer) send() {
 	a := w.levels[w.level][w.rank]
 	times := draws(w.seed, w.level, w.rank, "generation")
-	mean := float64(w.p.QueryTime) * float64(w.p.Coalescing)
-	if w.p.Injection == ReferenceInjection {
-		mean /= float64(w.p.PacketPhits)
-	}
 	for i, run := range a.runs(w.p.Coalescing) {
 		w.order = w.targets.order(sent{w.rank, w.level, i}, run.messages, w.order)
 		for _, to := range w.order {
-			w.last = w.add(dag.Op{Kind: dag.Calc, Duration: dag.Time(times.ExpFloat64() * mean)}, w.last)
+			w.last = w.add(dag.Op{Kind: dag.Calc, Duration: w.p.generation(times.ExpFloat64())}, w.last)
 			w.sendTo(int(to), queryTag, w.p.messageBytes())
 		}
 	}
 	if w.notifies(w.rank) {
 		w.sendToAll(noticeTag)
 	}
+}
+
+// generation returns the time to generate a message, given a sample of the exponential distribution with mean 1. With
+// cycles it is geometric: a process succeeds with probability p_inj in each cycle (eq. 17), at most 1. Otherwise it is
+// exponential with the same mean.
+func (p *Params) generation(sample float64) dag.Time {
+	mean := float64(p.QueryTime) * float64(p.Coalescing)
+	if p.Injection == ReferenceInjection {
+		mean /= float64(p.PacketPhits)
+	}
+	cycle := float64(p.Cycle)
+	switch {
+	case cycle == 0:
+		return dag.Time(sample * mean)
+	case cycle >= mean:
+		return p.Cycle
+	}
+	return p.Cycle * dag.Time(1+math.Floor(-sample/math.Log1p(-cycle/mean)))
 }
 
 // sendToAll appends sends to all others; the first depends on the given ops.

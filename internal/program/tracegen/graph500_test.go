@@ -18,12 +18,12 @@ func TestGraph500(t *testing.T) {
 		Scale: 12, EdgeFactor: 20, Nodes: 9, Coalescing: 32, QueryTime: 15 * dag.Nanosecond, RootDegree: 40, RootProcess: 3,
 		Variation: 0.5, Eq7: graph500.PrintedEq7, HIntDiv: true, Injection: graph500.PaperInjection, PacketPhits: 16,
 		ConsumeMin: dag.Microsecond, Notices: graph500.NoNotices, MessageBytes: 1024, ControlBytes: 64, MaxLevels: 8,
-		Rest: 0.2,
+		Rest: 0.2, Cycle: 2 * dag.Nanosecond,
 	}
 	args := []string{"graph500", "--scale", "12", "--edge-factor", "20", "--nodes", "9", "--coalescing", "32",
 		"--query-time", "mont-blanc", "--root-degree", "40", "--root-process", "3", "--variation", "0.5", "--eq7", "printed",
 		"--h-intdiv", "--inj", "paper", "--packet-phits", "16", "--consume-min", "1us", "--notices", "none",
-		"--message-bytes", "1KiB", "--control-bytes", "64", "--max-levels", "8", "--rest", "0.2", "--seed", "7"}
+		"--message-bytes", "1KiB", "--control-bytes", "64", "--max-levels", "8", "--rest", "0.2", "--cycle", "2ns", "--seed", "7"}
 	want, err := readAll(graph500.NewSource(params, 7))
 	if err != nil {
 		t.Fatal(err)
