@@ -55,6 +55,7 @@ type Opened struct {
 	opener  *opener
 	others  []*laterInput // files after the first
 	beside  []*laterInput // files that options name
+	found   []string      // files of the trace, if they were found by one name
 	opened  dag.Source    // source that the format returned; nil if it cannot
 	options format.ReadOptions
 }
@@ -91,7 +92,8 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 	}
 	given := names[0]
 	asked := given
-	if len(names) == 1 {
+	single := len(names) == 1
+	if single {
 		given = firstOfPrefix(formats, given, o.From)
 		if names, err = filesOfFolder(formats, given, o.From); err != nil {
 			return nil, err
@@ -114,6 +116,9 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 	if t.Format.Files != nil {
 		if err := checkWhole(names); err != nil {
 			return nil, err
+		}
+		if single && o.Ranks == 0 {
+			t.found = names
 		}
 	}
 	for _, name := range names {
@@ -253,7 +258,7 @@ func (t *Opened) finish() error {
 			cut, count = cmp.Or(cut, other.name), count+1
 		}
 	}
-	if len(t.others) > 0 && t.in.replaced() {
+	if len(t.others) > 0 && (t.in.replaced() || t.changed()) {
 		return format.FileErrorf(t.in.Name, "expected the same files from begin to end, found that this one was "+
 			"replaced or removed while the trace was read; read it again")
 	}
@@ -267,6 +272,15 @@ func (t *Opened) finish() error {
 		t.o.Warn(message, cut)
 	}
 	return nil
+}
+
+// changed reports whether the set of the trace's files is no longer the one that was found.
+func (t *Opened) changed() bool {
+	if t.found == nil {
+		return false
+	}
+	now, err := siblings(t.in.name, t.Format)
+	return err != nil || len(now) != len(t.found)
 }
 
 // failed returns the error of an input: the cause if reading was cancelled, else err. It adds the trace's name
