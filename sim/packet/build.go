@@ -41,7 +41,7 @@ func newNetwork(o *Options) (*network, error) {
 	}
 	n := &network{
 		queue:  newQueue(),
-		quirks: quirksOf(p.Compat), fullSize: uint32(p.MSS) + m.header, headerSize: m.control, controlSize: m.control,
+		quirks: quirksOf(p.Compat), fullSize: uint32(p.MSS + p.HeaderSize), headerSize: uint32(p.HeaderSize), controlSize: uint32(p.ControlSize),
 		freePacket: none, freeFlow: none,
 		topology: t, routes: routes, intact: routes, hosts: uint32(t.Hosts), seed: p.Seed, ctx: o.Context,
 	}
@@ -60,7 +60,7 @@ func newNetwork(o *Options) (*network, error) {
 	n.large = len(n.ports) >= largeNetwork
 	n.reference = n.referencePath()
 	if p.Queue == 0 && d == lossless && p.TransportParams["pfc"] != 0 {
-		p.Queue = n.losslessCapacity(p, t.Switches, uint64(p.MSS)+uint64(m.header))
+		p.Queue = n.losslessCapacity(p, t.Switches, uint64(n.fullSize))
 	}
 	least := int64(0) // capacity without drops
 	if d == lossless && p.TransportParams["pfc"] != 0 && !n.quirks.overfillLossless {
@@ -74,7 +74,7 @@ func newNetwork(o *Options) (*network, error) {
 	}
 	byFile := p.Queue == 0 // queues have the capacities of the topology file, if specified
 	p.complete(m, &n.quirks, n.bandwidthDelay())
-	if full := p.MSS + int64(m.header); p.Queue < full {
+	if full := p.MSS + p.HeaderSize; p.Queue < full {
 		return nil, fmt.Errorf("--queue: expected at least a full packet of %d bytes, found %d", full, p.Queue)
 	}
 	n.configureQueues(t, m, p, byFile, least)
@@ -112,7 +112,7 @@ func newNetwork(o *Options) (*network, error) {
 		n.failures.schedule(n)
 	}
 	n.transport = m.build(n, &transportConfig{
-		mss: uint64(p.MSS), header: m.header, control: m.control, rate: n.reference.rate, padLast: p.PadLastPacket,
+		mss: uint64(p.MSS), header: uint32(p.HeaderSize), control: uint32(p.ControlSize), rate: n.reference.rate, padLast: p.PadLastPacket,
 		quirks: n.quirks, params: p.TransportParams,
 	})
 	return n, nil

@@ -58,7 +58,8 @@ func (n *network) total() (drops, again uint64) {
 // TestSmallFlowTimes compares flows that fit into the first window with closed forms.
 func TestSmallFlowTimes(t *testing.T) {
 	const (
-		wire, beta, mss, control = 500_000, 40, 4096, 40
+		wire, beta, mss, control = 500_000, 40, 4096, 64
+		header                   = 64
 		handshake                = 2 * 4 * (wire + control*beta)
 		ackTrip                  = 4 * (wire + control*beta)
 	)
@@ -67,13 +68,13 @@ func TestSmallFlowTimes(t *testing.T) {
 			bytes uint64
 			data  uint64 // on the wire, until delivery
 		}{
-			{0, 4 * (wire + 1*beta)},
-			{1, 4 * (wire + 1*beta)},
-			{1000, 4 * (wire + 1000*beta)},
-			{mss, 4 * (wire + mss*beta)},
-			{mss + 100, 4*(wire+mss*beta) + 100*beta},
-			{9*mss + control, 4*(wire+mss*beta) + (8*mss+control)*beta}, // less, and the last ACK waits for the previous one
-			{10 * mss, 4*(wire+mss*beta) + 9*mss*beta},
+			{0, 4 * (wire + (1+header)*beta)},
+			{1, 4 * (wire + (1+header)*beta)},
+			{1000, 4 * (wire + (1000+header)*beta)},
+			{mss, 4 * (wire + (mss+header)*beta)},
+			{mss + 100, 4*(wire+(mss+header)*beta) + (100+header)*beta},
+			{9*mss + control, 4*(wire+(mss+header)*beta) + (8*(mss+header)+control+header)*beta}, // less, and the last ACK waits for the previous one
+			{10 * mss, 4*(wire+(mss+header)*beta) + 9*(mss+header)*beta},
 		} {
 			t.Run(fmt.Sprint(transport, c.bytes), func(t *testing.T) {
 				n := runConnections(t, fourRacks(t, 4), defaults(t, transport, CompatNone), nil, []connection{{0, 15, 1000, c.bytes}})
@@ -97,7 +98,7 @@ func TestFlowWithoutHandshake(t *testing.T) {
 	p := defaults(t, "tcp", CompatNone)
 	p.TransportParams["handshake"] = 0
 	n := runConnections(t, fourRacks(t, 4), p, nil, []connection{{0, 15, 1000, 4096}})
-	if got, want := n.records[0].Delivered-n.records[0].Start, dag.Time(4*(500_000+4096*40)); got != want {
+	if got, want := n.records[0].Delivered-n.records[0].Start, dag.Time(4*(500_000+4160*40)); got != want {
 		t.Errorf("delivered after %d, want %d", got, want)
 	}
 }
@@ -152,7 +153,7 @@ func TestIncastWithSmallQueues(t *testing.T) {
 					list = append(list, connection{i % 15, 15, 0, 100_000 + uint64(i)})
 				}
 				p := defaults(t, transport, CompatNone)
-				p.Queue = queue * p.MSS
+				p.Queue = queue * (p.MSS + p.HeaderSize)
 				n := runConnections(t, fourRacks(t, 4), p, nil, list)
 				n.allThere(t)
 				if drops, again := n.total(); drops == 0 || again < drops {
@@ -184,7 +185,7 @@ func randomRun(t testing.TB, transport string, c Compat, seed uint64) *network {
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := defaults(t, transport, c)
 	p.MSS = 1 + random.Int64N(9000)
-	p.Queue = p.MSS * (1 + random.Int64N(30))
+	p.Queue = p.HeaderSize + p.MSS*(1+random.Int64N(30))
 	p.Seed = int64(seed)
 	p.PadLastPacket = p.PadLastPacket || random.IntN(2) == 0
 	p.TransportParams["window"] = float64(1 + random.IntN(30))

@@ -60,6 +60,7 @@ type Transport struct {
 	nic        discipline
 	header     uint32 // header size of a data packet in bytes
 	control    uint32 // size of an ACK or another control packet in bytes
+	bareCompat bool   // with --compat, data has no header and control packets have 40 bytes
 	balance    Balance
 	ecn        ecnDefaults
 	// neverPad is set if the reference does not pad the last packet of a flow.
@@ -102,6 +103,8 @@ type Params struct {
 	Transport     string `json:"transport"`
 	Compat        Compat `json:"compat,omitempty"`
 	MSS           int64  `json:"mss_bytes"`     // payload of a full packet
+	HeaderSize    int64  `json:"header_bytes"`  // header of a data packet, and a trimmed packet
+	ControlSize   int64  `json:"control_bytes"` // ACK or another control packet
 	PadLastPacket bool   `json:"whole_packets"` // pad the last packet of a flow to full size, as in htsim
 
 	// Settings of all switch ports. The defaults for "" and 0 depend on the transport.
@@ -141,8 +144,12 @@ func NewParams(transport string, c Compat) (Params, error) {
 	p := Params{
 		Transport: transport, Compat: c, MSS: 4096, PadLastPacket: quirksOf(c).padLastPacket && !t.neverPad,
 		Balance: t.balance, Entropy: 128, Flowlet: 10 * dag.Microsecond, Seed: 1,
-		ControlRatio:    quirksOf(c).controlTurns,
+		ControlRatio: quirksOf(c).controlTurns,
+		HeaderSize:   int64(t.header), ControlSize: int64(t.control),
 		TransportParams: make(map[string]float64),
+	}
+	if c != CompatNone && t.bareCompat {
+		p.HeaderSize, p.ControlSize = 0, 40
 	}
 	for i := range t.Parameters {
 		p.TransportParams[t.Parameters[i].Name] = t.Parameters[i].value(c)
@@ -182,7 +189,7 @@ func (p *Params) discipline(t *Transport) (discipline, error) {
 
 // complete sets the parameters that depend on the network; bdp is the bandwidth-delay product in bytes.
 func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
-	full := p.MSS + int64(t.header)
+	full := p.MSS + p.HeaderSize
 	if p.Queue == 0 {
 		fewest := fewestPackets * full
 		if q.firstHostRate {
@@ -203,7 +210,7 @@ func (p *Params) complete(t *Transport, q *quirks, bdp uint64) {
 		case e.bytes[1] > 0:
 			p.ECNMin, p.ECNMax = e.bytes[0], e.bytes[1]
 		case e.packets > 0:
-			p.ECNMin = e.packets * p.MSS
+			p.ECNMin = e.packets * full
 			p.ECNMax = p.ECNMin
 		case e.maxShare > 0:
 			p.ECNMin, p.ECNMax = int64(e.minShare*float64(p.Queue)), int64(e.maxShare*float64(p.Queue))
@@ -360,6 +367,9 @@ func (b *backend) Params() param.Set {
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
 		param.Size(&p.MSS, "mss", "payload of a full packet in bytes").Sweep(),
+		param.Size(&p.HeaderSize, "header-size", "header of a data packet in bytes, also the size of a trimmed packet").
+			Default("64").Sweep(),
+		param.Size(&p.ControlSize, "control-size", "ACK or another control packet in bytes").Default("64").Sweep(),
 		param.Bool(&p.PadLastPacket, "whole-packets", "pad the last packet of a message to full size"),
 		queueing,
 		param.Size(&p.Queue, "queue", "switch queue capacity per port").Default(byTransport).Sweep(),
@@ -404,7 +414,7 @@ func (b *backend) Params() param.Set {
 	}
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
 	set.Under("Switches", "queueing", "queue", "control-queue", "control-ratio", "ecn", "balance", "entropy", "flowlet-gap", "paths")
-	set.Under("Transport", "transport", "set", "mss", "whole-packets")
+	set.Under("Transport", "transport", "set", "mss", "header-size", "control-size", "whole-packets")
 	set.Under("Messages", "coupling", "o", "g", "S", "ack-ends")
 	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
 	return append(set, b.transportParams()...)

@@ -150,13 +150,9 @@ func intactRoutes(t *topology.Network) *topology.Routes {
 
 // idealTimes returns the delivery time of each flow in an idle network.
 func idealTimes(flows []Flow, routes *topology.Routes, o *Options) []dag.Time {
-	t, err := FindTransport(o.Params.Transport)
-	if err != nil {
-		panic(err) // the run was able to find it
-	}
 	ideal := make([]dag.Time, len(flows))
 	if !quirksOf(o.Params.Compat).firstPathIdeal {
-		c := newIdealTimer(routes, o, uint64(t.header))
+		c := newIdealTimer(routes, o, uint64(o.Params.HeaderSize))
 		for i := range flows {
 			ideal[i] = c.time(&flows[i])
 		}
@@ -164,7 +160,7 @@ func idealTimes(flows []Flow, routes *topology.Routes, o *Options) []dag.Time {
 	}
 	for i := range flows {
 		f := &flows[i]
-		first, rest := wireBytes(f.Bytes, uint64(o.Params.MSS), uint64(t.header), o.Params.PadLastPacket)
+		first, rest := wireBytes(f.Bytes, uint64(o.Params.MSS), uint64(o.Params.HeaderSize), o.Params.PadLastPacket)
 		time, slowest := unloadedPath(o.Network, routes, f.Source, f.Target, first)
 		if slowest > 0 {
 			ideal[i] = dag.Time(time + rest*slowest)

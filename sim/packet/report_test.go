@@ -36,7 +36,7 @@ func TestIdealTimes(t *testing.T) {
 		{0, 15, 4097, false, 4*(4160*40+500_000) + 65*40},
 		{0, 15, 3 * 4096, false, 4*(4160*40+500_000) + 2*4160*40},
 	} {
-		o := &Options{Network: leafSpine, Params: Params{Transport: "ndp", MSS: 4096, PadLastPacket: test.whole}}
+		o := &Options{Network: leafSpine, Params: Params{Transport: "ndp", MSS: 4096, HeaderSize: 64, PadLastPacket: test.whole}}
 		got := idealTimes([]Flow{{Source: test.from, Target: test.to, Bytes: test.bytes}}, intactRoutes(leafSpine), o)
 		if got[0] != test.want {
 			t.Errorf("%+v: got %v", test, got[0])
@@ -44,7 +44,7 @@ func TestIdealTimes(t *testing.T) {
 	}
 	// Two tiers of different rates, and switches with latency: packets wait for each other at the slow link.
 	mixed := parseNetwork(t, "leafspine:hosts=4,tor=2,spines=1,rate=400Gbps/100Gbps,latency=1us,switchlatency=300ns")
-	o := &Options{Network: mixed, Params: Params{Transport: "ndp", MSS: 1000}}
+	o := &Options{Network: mixed, Params: Params{Transport: "ndp", MSS: 1000, HeaderSize: 64}}
 	got := idealTimes([]Flow{{Source: 0, Target: 3, Bytes: 2000}}, intactRoutes(mixed), o)
 	if want := dag.Time(2*1064*20 + 2*1064*80 + 4*1_000_000 + 3*300_000 + 1064*80); got[0] != want {
 		t.Errorf("got %v, expected %v", got[0], want)

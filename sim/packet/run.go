@@ -199,6 +199,9 @@ func flowNumbers(p *sim.Program) []uint32 {
 	return ids
 }
 
+// maxHeader is the largest header or control packet in bytes.
+const maxHeader = 4096
+
 // Check returns an error if a parameter is missing or out of range.
 func (p *Params) Check() error {
 	t, err := FindTransport(p.Transport)
@@ -224,8 +227,12 @@ func (p *Params) Check() error {
 	}
 	c := &p.Coupling
 	switch {
-	case p.MSS < 1 || p.MSS > math.MaxUint16-64:
-		return fmt.Errorf("--mss: expected 1 to %[2]d bytes, found %[1]d", p.MSS, math.MaxUint16-64)
+	case p.HeaderSize < 0 || p.HeaderSize > maxHeader || p.HeaderSize == 0 && t.discipline == trimming:
+		return fmt.Errorf("--header-size: expected 1 to %[2]d bytes, found %[1]d", p.HeaderSize, maxHeader)
+	case p.ControlSize < 1 || p.ControlSize > maxHeader:
+		return fmt.Errorf("--control-size: expected 1 to %[2]d bytes, found %[1]d", p.ControlSize, maxHeader)
+	case p.MSS < 1 || p.MSS > math.MaxUint16-max(64, p.HeaderSize):
+		return fmt.Errorf("--mss: expected 1 to %[2]d bytes, found %[1]d", p.MSS, math.MaxUint16-max(64, p.HeaderSize))
 	case p.Queue < 0 || p.ControlQueue < 0:
 		return fmt.Errorf("--queue and --control-queue: expected 0 or more bytes, found %d and %d", p.Queue,
 			p.ControlQueue)

@@ -7,6 +7,7 @@ package packet
 type stream struct {
 	n       *network
 	mss     uint64 // payload of a full packet in bytes
+	header  uint32 // header of a data packet in bytes
 	control uint32 // size of an ACK in bytes
 	padLast bool   // pad the last packet of a flow to full size
 	quirks  quirks
@@ -32,7 +33,7 @@ const (
 
 func newStream(n *network, s *transportConfig) stream {
 	return stream{
-		n: n, mss: s.mss, control: s.control, padLast: s.padLast, quirks: s.quirks,
+		n: n, mss: s.mss, header: s.header, control: s.control, padLast: s.padLast, quirks: s.quirks,
 		rto: rtoRules{initial: s.time("rto-initial"), min: s.time("rto-min"), scan: s.time("rto-scan")},
 	}
 }
@@ -70,7 +71,7 @@ func (t *stream) transmit(f uint32, s *streamSource, from, size, number uint64) 
 	if t.padLast {
 		size = t.mss
 	}
-	p := t.n.newData(f, from/t.mss, uint32(size), marks)
+	p := t.n.newData(f, from/t.mss, uint32(size)+t.header, marks)
 	t.n.packets[p].ack = number
 	t.n.send(t.n.flows[f].src, p)
 }

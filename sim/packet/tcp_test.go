@@ -30,7 +30,7 @@ func TestTCPWithoutQuirks(t *testing.T) {
 	}{{"dctcp-single-10MiB", 1}, {"dctcp-4to1-onespine", 5}, {"dctcp-incast32-1MiB", 5}, {"tcp-4to1-onespine", 2}} {
 		v := readVector(t, c.id)
 		transport, _, _ := strings.Cut(c.id, "-")
-		n, _ := v.run(t, transport, CompatNone, nil)
+		n, _ := v.run(t, transport, CompatNone, func(p *Params) { p.HeaderSize, p.ControlSize = 0, 40 })
 		n.allThere(t)
 		mean, _ := n.times()
 		if off := 100 * (mean/v.Summary.FCT.Mean - 1); off > c.percent || off < -c.percent {

@@ -29,7 +29,7 @@ func uetParams(m *Transport, c Compat, queue int64) *Params {
 	p := &Params{
 		Transport: m.Name, Compat: c, MSS: 4096, Queue: queue, ControlQueue: 2 * queue, ECNMin: NoECN, ECNMax: NoECN,
 		Balance: Spray, Entropy: 64, TransportParams: map[string]float64{}, Seed: 1,
-		ControlRatio: quirksOf(CompatHTSim).controlTurns, // that of the reference
+		HeaderSize: 64, ControlSize: 64, ControlRatio: quirksOf(CompatHTSim).controlTurns, // that of the reference
 	}
 	if m.ecn.maxShare > 0 {
 		packets := func(share float64) int64 { return 4160 * int64(math.Ceil(share*float64(queue/4160))) }
