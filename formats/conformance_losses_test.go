@@ -58,6 +58,7 @@ var lossNames = map[string][]string{
 	"ranks without messages":     {diffOps, diffComms},
 	"wait for an event":          {diffOps},
 	"computation after the last": {diffOps},
+	"become calcs of a clock":    {diffOps},
 }
 
 // losses returns the losses of a trace.

@@ -305,7 +305,7 @@ func TestLosses(t *testing.T) {
 	trace := b.Trace()
 	trace.Nodes = []int32{1, 0}
 	common := []format.Loss{
-		{Kind: "release times", Count: 1},
+		{Kind: "release times rounded to whole nanoseconds", Count: 1},
 		{Kind: "durations rounded to whole nanoseconds", Count: 1},
 		{Kind: "durations of sends and receives", Count: 1},
 		{Kind: "sizes of calcs", Count: 1},

@@ -75,6 +75,9 @@ func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error
 			return nil, problem
 		}
 	}
+	if err := restoreReleases(ranks, o, nil); err != nil {
+		return nil, format.InFile(in.Name, err)
+	}
 	return newTrace(ranks), nil
 }
 

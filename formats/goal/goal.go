@@ -16,13 +16,15 @@ import (
 
 // Text is the text form, one statement per line.
 var Text = format.Format{
-	Name:       "goal",
-	Title:      "GOAL schedules of LogGOPSim and ATLAHS, text",
-	Extensions: []string{".goal"},
-	Detect:     detectText,
-	Read:       readText,
-	Lacks:      lower.Everything(),
-	Losses:     func(t *dag.Trace) []format.Loss { return losses(t, false) },
+	Name:         "goal",
+	Title:        "GOAL schedules of LogGOPSim and ATLAHS, text",
+	Extensions:   []string{".goal"},
+	Detect:       detectText,
+	Read:         readText,
+	Options:      readTable,
+	WriteOptions: writeTable,
+	Lacks:        lower.Everything(),
+	Losses:       func(t *dag.Trace) []format.Loss { return losses(t, false) },
 	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 		return writeSource(w, dag.FromTrace(t), o, false)
 	},
@@ -33,14 +35,16 @@ var Text = format.Format{
 
 // Binary is the binary form, which the simulators run.
 var Binary = format.Format{
-	Name:       "goalbin",
-	Title:      "GOAL schedules of LogGOPSim and ATLAHS, binary (txt2bin)",
-	Extensions: []string{".bin", ".goalbin"},
-	Binary:     true,
-	Detect:     detectBinary,
-	Read:       readBinary,
-	Lacks:      lower.Everything(),
-	Losses:     func(t *dag.Trace) []format.Loss { return losses(t, true) },
+	Name:         "goalbin",
+	Title:        "GOAL schedules of LogGOPSim and ATLAHS, binary (txt2bin)",
+	Extensions:   []string{".bin", ".goalbin"},
+	Binary:       true,
+	Detect:       detectBinary,
+	Read:         readBinary,
+	Options:      readTable,
+	WriteOptions: writeTable,
+	Lacks:        lower.Everything(),
+	Losses:       func(t *dag.Trace) []format.Loss { return losses(t, true) },
 	Write: func(w io.Writer, t *dag.Trace, o format.WriteOptions) error {
 		return writeSource(w, dag.FromTrace(t), o, true)
 	},

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/clock"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -118,6 +119,8 @@ func nanoseconds(d dag.Time) uint64 {
 // Losses in the order of reporting.
 const (
 	lostReleases = iota
+	lostClock    // in binaries only
+	lostReleasePicoseconds
 	lostPicoseconds
 	lostDurations
 	lostSizes
@@ -137,22 +140,24 @@ const (
 )
 
 var lossTexts = [numLosses]string{
-	lostReleases:    "release times",
-	lostPicoseconds: "durations rounded to whole nanoseconds",
-	lostDurations:   "durations of sends and receives",
-	lostSizes:       "sizes of calcs",
-	lostReceived:    "received sizes",
-	lostTags:        "tags below -1, written plus 4294967296 (receives with any tag match them)",
-	lostFlops:       "flops",
-	lostComms:       "communicators",
-	lostJobs:        "jobs",
-	lostTimes:       "measured times",
-	lostAttrs:       "attributes",
-	lostNodes:       format.LossNodes,
-	lostCalcs:       "peers, tags and NICs of calcs",
-	lostUnits:       "streams or NICs above 255, beyond the range of GOAL binaries and LogGOPSim",
-	lostLabels:      "names that are not unique labels",
-	lostNames:       "names",
+	lostReleases:           "release times",
+	lostClock:              "release times, which become calcs of a clock (--clock-stream auto reads them back)",
+	lostReleasePicoseconds: "release times rounded to whole nanoseconds",
+	lostPicoseconds:        "durations rounded to whole nanoseconds",
+	lostDurations:          "durations of sends and receives",
+	lostSizes:              "sizes of calcs",
+	lostReceived:           "received sizes",
+	lostTags:               "tags below -1, written plus 4294967296 (receives with any tag match them)",
+	lostFlops:              "flops",
+	lostComms:              "communicators",
+	lostJobs:               "jobs",
+	lostTimes:              "measured times",
+	lostAttrs:              "attributes",
+	lostNodes:              format.LossNodes,
+	lostCalcs:              "peers, tags and NICs of calcs",
+	lostUnits:              "streams or NICs above 255, beyond the range of GOAL binaries and LogGOPSim",
+	lostLabels:             "names that are not unique labels",
+	lostNames:              "names",
 }
 
 // tally is the number of ops per loss.
@@ -216,6 +221,17 @@ func (t *tally) count(r *dag.Rank, binary bool) {
 		}
 	}
 	t.own[lostLabels] += namesLost(r)
+}
+
+// addClock adds the losses of a clock; nil: there is none.
+func (s *survey) addClock(c *clock.Clock, binary bool) {
+	if c == nil {
+		return
+	}
+	if binary {
+		s.lost.own[lostClock] = c.Released
+	}
+	s.lost.own[lostReleasePicoseconds] = c.Rounded
 }
 
 // losses returns the losses of a trace whose ranks run on the given nodes.

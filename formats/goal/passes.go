@@ -10,6 +10,7 @@ import (
 	"runtime"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/clock"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -22,6 +23,14 @@ type plan struct {
 
 // writeSource writes a trace in either form.
 func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) error {
+	var c *clock.Clock
+	if own := format.Own(o.Own, func() *WriteOptions { return new(WriteOptions) }); !own.NoClock && !o.Compat {
+		var err error
+		if c, err = withClock(s, binary); err != nil {
+			return err
+		}
+		s = c
+	}
 	h, err := s.Header()
 	if err != nil {
 		return err
@@ -41,6 +50,7 @@ func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) 
 	if err := found.err(); err != nil {
 		return err
 	}
+	found.addClock(c, binary)
 	if o.Losses != nil {
 		if err := o.Losses(found.losses(h.Nodes)); err != nil {
 			return err
@@ -60,12 +70,19 @@ func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) 
 		})
 	}
 	writeTextHead(&out, h.Ranks)
-	return in.write(&out, writeBlock)
+	return in.write(&out, func(out *output, rank int, r *dag.Rank) error {
+		return writeBlock(out, rank, r, c != nil && c.Ticks(rank) > 0)
+	})
 }
 
 // losses returns the losses of a trace.
 func losses(t *dag.Trace, binary bool) []format.Loss {
 	s := dag.FromTrace(t)
+	c, err := withClock(s, binary)
+	if err != nil {
+		return nil // writing reports the error
+	}
+	s = c
 	h, err := s.Header()
 	var in *intake
 	if err == nil {
@@ -78,6 +95,7 @@ func losses(t *dag.Trace, binary bool) []format.Loss {
 	if err != nil {
 		panic(err) // reading a trace in memory cannot fail
 	}
+	found.addClock(c, binary)
 	return found.losses(t.Nodes)
 }
 

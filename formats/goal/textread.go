@@ -24,9 +24,16 @@ func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := textReader{file: in.Name, compat: o.Compat, warn: o.Warn, line: 1}
+	r := textReader{file: in.Name, compat: o.Compat, warn: o.Warn, line: 1, clock: -1, clocks: make(map[int]int32)}
 	if err := r.read(in.Reader); err != nil {
 		return nil, err
+	}
+	err = restoreReleases(r.ranks, o, func(rank int) (int32, bool) {
+		stream, ok := r.clocks[rank]
+		return stream, ok
+	})
+	if err != nil {
+		return nil, format.InFile(in.Name, err)
 	}
 	return newTrace(r.ranks), nil
 }
@@ -42,7 +49,9 @@ type textReader struct {
 	open     bool  // whether a block is open
 	block    block // ops of the open block, or ops before the next one
 	ranks    []dag.Rank
-	done     bool // whether the last block is closed; the rest is not read
+	clock    int           // the op of the block before which a comment marks a clock; -1: none
+	clocks   map[int]int32 // by rank: stream of the marked clock
+	done     bool          // whether the last block is closed; the rest is not read
 }
 
 // read parses a whole file.
@@ -166,7 +175,11 @@ func (r *textReader) parse(b []byte) error {
 			p++
 			err = r.closeBlock()
 		case c == '/' && b[p+1] == '/':
-			p += bytes.IndexByte(b[p:], '\n') + 1
+			end := p + bytes.IndexByte(b[p:], '\n')
+			if r.open && r.clock < 0 && string(bytes.TrimRight(b[p:end], " \t\r")) == clockComment {
+				r.clock = len(r.block.kind)
+			}
+			p = end + 1
 			r.line++
 			lineStart = true
 		case c == '/' && b[p+1] == '*':
@@ -435,6 +448,10 @@ func (r *textReader) finishBlock() error {
 	if err != nil {
 		return r.tooMuch(err)
 	}
+	if r.clock >= 0 && r.clock < rank.Len() {
+		r.clocks[len(r.ranks)] = rank.Stream.At(r.clock)
+	}
+	r.clock = -1
 	r.ranks = append(r.ranks, rank)
 	r.done = int64(len(r.ranks)) == r.numRanks
 	return nil

@@ -10,6 +10,9 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
+// clockComment is the line before the first calc of a clock.
+const clockComment = "// clock"
+
 func writeTextHead(out *output, ranks int) {
 	out.buf = append(out.buf, "num_ranks "...)
 	out.buf = appendDecimal(out.buf, uint64(ranks))
@@ -29,11 +32,14 @@ var (
 	wordIrequires = newWord(" irequires ")
 )
 
-// writeBlock writes a rank.
-func writeBlock(out *output, rank int, r *dag.Rank) error {
+// writeBlock writes a rank. If it begins with a clock, a comment marks that.
+func writeBlock(out *output, rank int, r *dag.Rank, clocked bool) error {
 	out.buf = append(out.buf, "\nrank "...)
 	out.buf = appendDecimal(out.buf, uint64(rank))
 	out.buf = append(out.buf, " {\n"...)
+	if clocked {
+		out.buf = append(out.buf, clockComment+"\n"...)
+	}
 	labels := chooseLabels(r)
 	deps := newLineOrder(&r.Deps, r.Len(), &r.Order)
 	start := newLineOrder(&r.StartDeps, r.Len(), &r.StartOrder)

@@ -114,6 +114,9 @@ func Write(formats format.List, path string, t *dag.Trace, o WriteOptions) (*Wri
 	if err != nil {
 		return nil, err
 	}
+	if w.done.Format.WriteSource != nil { // its losses depend on the options
+		return WriteSource(formats, path, dag.FromTrace(t), o)
+	}
 	w.done.Ops = t.Ops()
 	if losses := w.done.Format.Losses; losses != nil {
 		w.done.Losses = losses(t)

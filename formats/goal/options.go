@@ -1,0 +1,146 @@
+package goal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/clock"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/param"
+)
+
+// Options are the options of reading GOAL.
+type Options struct {
+	// Clock is the choice of the stream whose calcs become release times.
+	Clock  ClockChoice
+	Stream int32 // of ClockStream
+}
+
+// ClockChoice is the choice of the stream that is read as a clock.
+type ClockChoice uint8
+
+// The choices.
+const (
+	ClockMarked ClockChoice = iota // the stream that the comment of a text marks
+	ClockAuto                      // the stream that looks like a clock, if there is one
+	ClockStream                    // the stream of the options
+	ClockNone                      // no stream
+)
+
+const (
+	clockStream = "clock-stream"
+	noClock     = "no-clock"
+)
+
+var readTable = &format.OptionTable{
+	Name: "goal", Title: "GOAL schedules, read",
+	New: func() format.Options { return new(Options) },
+}
+
+// Params returns the parameters of the options.
+func (o *Options) Params() param.Set {
+	stream := param.Func("STREAM", clockStream, "cpu whose chain of calcs becomes release times; auto to find "+
+		"it; none to keep all calcs (default: the cpu that a comment marks)", func(text string) error {
+		switch text {
+		case "auto":
+			o.Clock = ClockAuto
+			return nil
+		case "none":
+			o.Clock = ClockNone
+			return nil
+		}
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 0 {
+			return fmt.Errorf("expected auto, none or a cpu in 0..%d, found %q", math.MaxInt32, text)
+		}
+		o.Clock, o.Stream = ClockStream, int32(n)
+		return nil
+	})
+	return param.Set{stream}
+}
+
+// WriteOptions are the options of writing GOAL.
+type WriteOptions struct {
+	NoClock bool // discard release times
+}
+
+var writeTable = &format.OptionTable{
+	Name: "goal", Title: "GOAL schedules, written",
+	New: func() format.Options { return new(WriteOptions) },
+}
+
+// Params returns the parameters of the options.
+func (o *WriteOptions) Params() param.Set {
+	return param.Set{param.Bool(&o.NoClock, noClock,
+		"discard release times instead of writing them as calcs of a clock on a cpu of its own")}
+}
+
+// highestClock is the highest cpu of a clock in a binary: simulators count cpus in 8 bits.
+const highestClock = math.MaxUint8 - 1
+
+// withClock returns the source with clocks in place of release times.
+func withClock(s dag.Source, binary bool) (*clock.Clock, error) {
+	h, err := s.Header()
+	if err != nil {
+		return nil, err
+	}
+	_, readers, err := divide(h)
+	if err != nil {
+		return nil, err
+	}
+	o := clock.Options{Unit: dag.Nanosecond, HighestStream: math.MaxInt32, Readers: readers}
+	if binary {
+		o.HighestStream = highestClock
+	}
+	c, err := clock.Add(context.Background(), s, o)
+	if full := new(clock.NoStreamError); errors.As(err, &full) {
+		return nil, fmt.Errorf("GOAL cannot represent the trace: %w; --%s discards the release times", err, noClock)
+	}
+	return c, err
+}
+
+// restoreReleases replaces the clocks of the ranks by release times. marked returns the stream that the file marks as
+// the clock of a rank.
+func restoreReleases(ranks []dag.Rank, o format.ReadOptions, marked func(rank int) (stream int32, ok bool)) error {
+	own := format.Own(o.Own, func() *Options { return new(Options) })
+	all := own.Stream
+	if own.Clock == ClockNone {
+		return nil
+	}
+	if own.Clock == ClockAuto {
+		var found bool
+		if all, found = clock.Find(ranks); !found {
+			return nil
+		}
+	}
+	for rank := range ranks {
+		stream, ok := all, own.Clock != ClockMarked
+		if !ok && marked != nil {
+			stream, ok = marked(rank)
+		}
+		if !ok {
+			continue
+		}
+		r, found := clock.Remove(&ranks[rank], stream)
+		if !found && own.Clock == ClockStream && uses(&ranks[rank], stream) {
+			return fmt.Errorf("rank %d: --%s %d: expected a chain of calcs that wait for nothing else, found other ops or "+
+				"dependencies", rank, clockStream, stream)
+		}
+		ranks[rank] = r
+	}
+	return nil
+}
+
+// uses reports whether an op is on a stream.
+func uses(r *dag.Rank, stream int32) bool {
+	for i := range r.Len() {
+		if r.Stream.At(i) == stream {
+			return true
+		}
+	}
+	return false
+}
