@@ -119,8 +119,8 @@ func Add(ctx context.Context, s dag.Source, o Options) (*Clock, error) {
 			}
 			ticks := int64(len(w.times))
 			if ticks+int64(r.Len()) > dag.MaxOps || ticks+waits+int64(len(r.Deps.Off)) > dag.MaxDeps {
-				return fmt.Errorf("rank %d: a clock of %d calcs for its release times exceeds the limit of %d ops or %d "+
-					"dependencies", first+i, ticks, dag.MaxOps, int64(dag.MaxDeps))
+				return fmt.Errorf("rank %d: a clock of %d calcs for its release times exceeds the limit of %d ops or "+
+					"%d dependencies", first+i, ticks, dag.MaxOps, int64(dag.MaxDeps))
 			}
 			c.ticks[first+i] = int32(ticks)
 			b.Ops += ticks
