@@ -127,8 +127,8 @@ func restoreReleases(ranks []dag.Rank, o format.ReadOptions, marked func(rank in
 		}
 		r, found := clock.Remove(&ranks[rank], stream)
 		if !found && own.Clock == ClockStream && uses(&ranks[rank], stream) {
-			return fmt.Errorf("rank %d: --%s %d: expected a chain of calcs that wait for nothing else, found other ops "+
-				"or dependencies", rank, clockStream, stream)
+			return fmt.Errorf("rank %d: --%s %d: expected a chain of calcs that wait for nothing else, found other "+
+				"ops or dependencies", rank, clockStream, stream)
 		}
 		ranks[rank] = r
 	}
