@@ -320,11 +320,6 @@ func (n *worker) present(c *inputVC, t uint64) {
 	c.since, c.cause = max(pk.head, t), stallInput
 }
 
-// redirect updates the request of a buffer after its first packet has another path.
-func (n *worker) redirect(c *inputVC, pk *packet) {
-	c.out, c.channel = pk.out, pk.out*n.vcs+uint32(pk.vc)
-}
-
 // schedule wakes the router when an input port has something to request.
 func (n *worker) schedule(q uint32, pt *port, t uint64) {
 	ready := uint64(never)

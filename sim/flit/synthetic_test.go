@@ -263,12 +263,12 @@ func TestUGAL(t *testing.T) {
 			t.Run(fmt.Sprint(routing, packet), func(t *testing.T) {
 				t.Parallel()
 				run := func(traffic Traffic, routing Routing) *Report {
-					net, p := small(t)
+					_, p := small(t)
 					scale := func(at *int) { *at = *at / p.PacketFlits * packet }
 					for _, at := range []*int{&p.InjectionBuffer, &p.LocalBuffer, &p.GlobalBuffer, &p.OutputBuffer} {
 						scale(at)
 					}
-					net = mustParse(t, fmt.Sprintf("dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=%dps,globallatency=%dps",
+					net := mustParse(t, fmt.Sprintf("dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=%dps,globallatency=%dps",
 						10_000*packet/8, 100_000*packet/8))
 					p.PacketFlits = packet
 					p.Routing, p.LocalVCs, p.GlobalVCs = routing, 0, 0
