@@ -129,8 +129,8 @@ func latencyUnit(unit string) (size float64, ok bool) {
 	return float64(t) / 1000, err == nil
 }
 
-// bandwidthUnit returns a unit of bandwidth in 2^30 bytes per second. Decimal multiples of bytes per second are refused,
-// for GB/s is not one of them here.
+// bandwidthUnit returns a unit of bandwidth in 2^30 bytes per second. Decimal multiples of bytes per second are
+// refused, for GB/s is not one of them here.
 func bandwidthUnit(unit string) (size float64, err error) {
 	if unit == "GB/s" || unit == "GiB/s" {
 		return 1, nil

@@ -75,8 +75,8 @@ func (r *routing) detour(n *worker, from, to uint32) uint32 {
 }
 
 // choosePaths decides by UGAL between the minimal and the Valiant path, for those packets of a host that are the first
-// of their buffers at the host's router and can request an output in the next cycle. A packet with the minimal path that
-// has to wait is decided again in each cycle, with another random group; one with the Valiant path keeps it.
+// of their buffers at the host's router and can request an output in the next cycle. A packet with the minimal path
+// that has to wait is decided again in each cycle, with another random group; one with the Valiant path keeps it.
 //
 // It runs at the end of cycle t, when no queue changes: all decisions of a cycle are based on the same queues.
 func (r *routing) choosePaths(n *worker, host uint32, t uint64) {

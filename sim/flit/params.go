@@ -168,10 +168,10 @@ type Routing uint8
 // Routing algorithms. Minimal is dimension order in meshes and tori, and one of the shortest paths per host in other
 // networks. Adaptive takes, at each router, the shortest path with the most credits. It supports fat trees, and meshes
 // and tori, where it needs one more virtual channel than Minimal. Valiant routes through a random group of a dragonfly.
-// UGAL takes that path only if the queue of the minimal path is longer when the packet is the first of its buffer at the
-// source router, according to that router's own ports
-// (UGAL-L of Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4).
-// UGALGlobal knows the queues of all global ports of its group (UGAL-G there), unlike a real router.
+// UGAL takes that path only if the queue of the minimal path is longer when the packet is the first of its buffer at
+// the source router, according to that router's own ports (UGAL-L of Kim, Dally, Scott, Abts, Technology-Driven,
+// Highly-Scalable Dragonfly Topology, ISCA 2008, section 4). UGALGlobal knows the queues of all global ports of its
+// group (UGAL-G there), unlike a real router.
 const (
 	Minimal Routing = iota
 	Valiant

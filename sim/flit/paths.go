@@ -25,8 +25,8 @@ func newPaths(n *worker, links []uint32) (*paths, error) {
 
 // step returns the output port at a router on the shortest path to a host, and the rest of the path's number, which is
 // at first the number of the host. The equal-cost ports are the digits of that number, the lowest digit at the first
-// router. In fat trees this is D-mod-k routing, which spreads the hosts of every router over all links (Zahavi, Fat-tree
-// routing and node ordering providing contention free traffic for MPI global collectives, 2012).
+// router. In fat trees this is D-mod-k routing, which spreads the hosts of every router over all links (Zahavi,
+// Fat-tree routing and node ordering providing contention free traffic for MPI global collectives, 2012).
 func (p *paths) step(at, edge, number uint32) (port, rest uint32) {
 	next := p.routes.Next(at, edge)
 	k := uint32(len(next))

@@ -29,8 +29,8 @@ type Options struct {
 
 	// MaxCycles ends the run with an error after so many cycles; 0: no limit.
 	MaxCycles uint64
-	// Warn prints warnings about the network and about long runs; nil: discard. Rates names the source of the topology's
-	// rates in them; "" if they are defaults, which may differ from those of the links.
+	// Warn prints warnings about the network and about long runs; nil: discard. Rates names the source of the
+	// topology's rates in them; "" if they are defaults, which may differ from those of the links.
 	Warn  func(message string, args ...any)
 	Rates string
 }

@@ -61,8 +61,8 @@ type SyntheticOptions struct {
 	Threads  int
 	Progress func(cycle uint64) error // nil, or called periodically; an error ends the run
 	Context  context.Context          // ends the run early; see [sim.Interrupted]. nil: no limit
-	// Warn prints warnings about the network; nil: discard. Rates names the source of the topology's rates in them; "" if
-	// they are defaults.
+	// Warn prints warnings about the network; nil: discard. Rates names the source of the topology's rates in them; ""
+	// if they are defaults.
 	Warn  func(message string, args ...any)
 	Rates string
 }

@@ -41,8 +41,8 @@ func (w *warner) warn(message string, args ...any) {
 	w.print("%s", text)
 }
 
-// warnBuffers warns about input buffers that are smaller than what a link has under way until a credit returns. A single
-// virtual channel cannot fill such a link.
+// warnBuffers warns about input buffers that are smaller than what a link has under way until a credit returns. A
+// single virtual channel cannot fill such a link.
 func (n *worker) warnBuffers(warn func(message string, args ...any)) {
 	p := n.p
 	var latency [3]uint64 // by kind of port: the largest one of a link to an input buffer
@@ -71,8 +71,8 @@ func (n *worker) warnBuffers(warn func(message string, args ...any)) {
 	}
 }
 
-// roundTrip returns the cycles from the grant of an output to a packet until all its credits are back, if no other packet
-// delays it: the number of flits that the buffer at the end of the link must hold to keep the link busy.
+// roundTrip returns the cycles from the grant of an output to a packet until all its credits are back, if no other
+// packet delays it: the number of flits that the buffer at the end of the link must hold to keep the link busy.
 func (n *worker) roundTrip(kind int, latency uint64) uint64 {
 	p := n.p
 	trip := 2 * latency
@@ -215,7 +215,8 @@ func (n *worker) flitsOf(bytes uint64) uint64 {
 	return flits
 }
 
-// check refuses work that exceeds the range of times or maxCycles, 0 for no limit, and warns about work that takes long.
+// check refuses work that exceeds the range of times or maxCycles, 0 for no limit, and warns about work that takes
+// long.
 func (w *work) check(p *Params, maxCycles uint64, warn func(message string, args ...any)) error {
 	if most := uint64(dag.MaxTime) / uint64(p.Cycle); w.cycles > most {
 		return &CyclesError{w.host, w.busiest, w.cycles, most,

@@ -175,8 +175,8 @@ const randomDropChance = 0.1
 // aeolusShare is the share of a queue available to speculative data (Hu et al., Aeolus, SIGCOMM 2020).
 const aeolusShare = 0.2
 
-// fewestPackets is the smallest default capacity of a port in full packets, from Handley et al., section 3.2. Bandwidth-
-// delay products of slow links are smaller, but a few packets arrive back to back.
+// fewestPackets is the smallest default capacity of a port in full packets, from Handley et al., section 3.2.
+// Bandwidth- delay products of slow links are smaller, but a few packets arrive back to back.
 const fewestPackets = 8
 
 // defaultQueue returns the default capacity of a port in bytes, given that of the fastest ports. Ports slower than the
@@ -190,8 +190,8 @@ func (n *network) defaultQueue(i uint32, fastest uint64) uint64 {
 	return min(fastest, max(share, fewestPackets*uint64(n.fullSize)))
 }
 
-// configureQueues sets the capacities and marking thresholds of all ports. least is the smallest capacity that a topology
-// file may set.
+// configureQueues sets the capacities and marking thresholds of all ports. least is the smallest capacity that a
+// topology file may set.
 func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, byFile bool, least int64) {
 	for i := range n.ports {
 		pt := &n.ports[i]

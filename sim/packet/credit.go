@@ -237,8 +237,8 @@ func (c *creditManager) restartPacers() {
 	}
 }
 
-// needsRequest reports whether the request of a flow for a retransmission adds to its credit: not while credit for trimmed
-// packets is due, for which a sender asks again when its timer expires in a large incast.
+// needsRequest reports whether the request of a flow for a retransmission adds to its credit: not while credit for
+// trimmed packets is due, for which a sender asks again when its timer expires in a large incast.
 func (c *creditManager) needsRequest(f uint32) bool {
 	return c.t.n.quirks.fullPackets || c.sinks[f].trimmedQuanta == 0
 }
@@ -256,8 +256,8 @@ func (k *creditSink) hasDemand() bool {
 	return k.endless || int32(k.target-k.total) > 0
 }
 
-// sendGrant sends a pull to a flow with trimmed packets, otherwise to one with demand and, with grantIdle, otherwise to one
-// without demand, which then needs no speculation for further data.
+// sendGrant sends a pull to a flow with trimmed packets, otherwise to one with demand and, with grantIdle, otherwise to
+// one without demand, which then needs no speculation for further data.
 func (c *creditManager) sendGrant(host uint32) {
 	w := &c.pacers[host]
 	w.running = false

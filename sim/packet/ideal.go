@@ -171,8 +171,8 @@ func (c *idealTimer) time(f *Flow) dag.Time {
 	return dag.Time(t)
 }
 
-// lowerBound returns a lower bound of the time to deliver packets over the given links, in picoseconds. All packets have
-// the bytes of the first one but the last.
+// lowerBound returns a lower bound of the time to deliver packets over the given links, in picoseconds. All packets
+// have the bytes of the first one but the last.
 //
 // On each shared link, either the last packet or a full one is the final one: after all full packets, which follow a
 // full one over the earlier links, or after the bytes of all. On one path, a full packet is also the first, since

@@ -196,8 +196,8 @@ func (t *ndp) reply(host, a uint32) {
 	t.n.send(host, a)
 }
 
-// pullTime returns the time from a pull to the next one, in picoseconds: that of the packet that it requests. The receiver
-// does not know which packet that will be, so it assumes the mean size of the flow's packets.
+// pullTime returns the time from a pull to the next one, in picoseconds: that of the packet that it requests. The
+// receiver does not know which packet that will be, so it assumes the mean size of the flow's packets.
 func (t *ndp) pullTime(c *ndpPacer, f uint32) uint64 {
 	if t.n.quirks.fullPackets {
 		return uint64(float64(t.mss+uint64(t.header)) * c.perByte)

@@ -18,7 +18,8 @@ type quirks struct {
 	// telemetryAtServiceEnd records HPCC telemetry when the last bit of a packet leaves a port instead of the first.
 	telemetryAtServiceEnd bool
 	// overfillLossless counts packets beyond the capacity of a lossless queue as drops, but queues them. htsim prints a
-	// warning for each. Otherwise, lossless queues have at least the capacity for all that arrives until pauses take effect.
+	// warning for each. Otherwise, lossless queues have at least the capacity for all that arrives until pauses take
+	// effect.
 	overfillLossless bool
 	// trimInService lets a trimming queue trim the packet in service. The arriving packet is sent in the rest of its
 	// service time.
@@ -30,8 +31,8 @@ type quirks struct {
 	stampAtFirstSwitch bool
 	// fixedEntropyOrder uses entropy values in ascending order instead of a new random order each round (ATLAHS).
 	fixedEntropyOrder bool
-	// firstHostRate assumes the rate of host 0's NIC for all hosts, and the path between the first and the last host for
-	// the bandwidth-delay product of the network.
+	// firstHostRate assumes the rate of host 0's NIC for all hosts, and the path between the first and the last host
+	// for the bandwidth-delay product of the network.
 	firstHostRate bool
 	// fixedRoundTrip assumes four hops of 1 us with packets of 4 KiB for the unloaded round trip of every network
 	// (ATLAHS).
@@ -48,7 +49,8 @@ type quirks struct {
 	// padLastPacket is the default of Params.PadLastPacket.
 	padLastPacket bool
 
-	// firstPathIdeal computes ideal times on the first path, for packets that keep their order. Sprayed flows may be faster.
+	// firstPathIdeal computes ideal times on the first path, for packets that keep their order. Sprayed flows may be
+	// faster.
 	firstPathIdeal bool
 
 	// Window transports (ATLAHS, uec.cpp).
@@ -131,8 +133,8 @@ type eqdsQuirks struct {
 	fixedPullSize bool
 }
 
-// controlRatio is the default of Params.ControlRatio: the ratio of headers to packets in NDP (Handley et al., SIGCOMM 2017,
-// section 3.2).
+// controlRatio is the default of Params.ControlRatio: the ratio of headers to packets in NDP (Handley et al., SIGCOMM
+// 2017, section 3.2).
 const controlRatio = 10
 
 // quirksOf returns the quirks of a compatibility mode.

@@ -16,8 +16,9 @@ import (
 // Report is the result of a run beyond [sim.Result]. Times are in picoseconds.
 type Report struct {
 	Flows []Flow // by start, then by number
-	// Ideal is the delivery time of each flow in an idle network, a lower bound: the first packet over all links with all
-	// latencies, and the other packets at the rate of the slowest link that all of them use. It is 0 without a path.
+	// Ideal is the delivery time of each flow in an idle network, a lower bound: the first packet over all links with
+	// all latencies, and the other packets at the rate of the slowest link that all of them use. It is 0 without a
+	// path.
 	Ideal []dag.Time
 
 	Incomplete int // number of incomplete flows

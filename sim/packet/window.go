@@ -95,8 +95,8 @@ func (t *windowTransport) open(f uint32) {
 	s.target = uint64(t.targetRTTs * float64(s.minRTT))
 }
 
-// windowOf returns the window for bytes on the wire: at least a packet. It is rounded up to whole packets, since a window
-// of a few packets would otherwise lose much of its rate.
+// windowOf returns the window for bytes on the wire: at least a packet. It is rounded up to whole packets, since a
+// window of a few packets would otherwise lose much of its rate.
 func (t *windowTransport) windowOf(wire float64) uint64 {
 	if t.quirks.firstHostRate {
 		return max(t.mss, uint64(wire))
