@@ -112,7 +112,8 @@ func (e *Extensions) check() error {
 	for page := range e.Pages {
 		kind, name, _ := strings.Cut(page, "s/")
 		if !seen[kind+" "+name] || docs.Page(page) != "" {
-			return fmt.Errorf("reference page %q: expected formats/NAME, generators/NAME or backends/NAME of an extension",
+			return fmt.Errorf("reference page %q: expected formats/NAME, generators/NAME or backends/NAME of an "+
+				"extension",
 				page)
 		}
 	}

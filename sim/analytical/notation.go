@@ -90,7 +90,8 @@ func parseDim(text string) (d Dim, err error) {
 
 // parseLinks parses bandwidths, in 2^30 bytes per second, and then latencies, in ns.
 func parseLinks(text string) (bandwidths, latencies []float64, err error) {
-	wrong := fmt.Errorf("expected bandwidths and latencies such as 100,50GB/s,500,1000ns or 400Gbps,1us, found %q", text)
+	wrong := fmt.Errorf("expected bandwidths and latencies such as 100,50GB/s,500,1000ns or 400Gbps,1us, found %q",
+		text)
 	var numbers []float64 // those whose unit is still to come
 	for part := range strings.SplitSeq(text, ",") {
 		digits := strings.LastIndexAny(part, "0123456789.") + 1

@@ -24,7 +24,8 @@ const defaultHotShare = 0.1
 
 // checkSynthetic validates the flags of synthetic traffic.
 func (b *backend) checkSynthetic(env *sim.Env) error {
-	for _, name := range []string{"sweep", "timeline", "alone", "compare", "trace", "placement", "cores", "o", "max-cycles"} {
+	for _, name := range []string{"sweep", "timeline", "alone", "compare", "trace", "placement", "cores", "o",
+		"max-cycles"} {
 		if env.IsGiven(name) {
 			return param.Exclude(name, "synthetic")
 		}

@@ -41,8 +41,9 @@ func newNetwork(o *Options) (*network, error) {
 	}
 	n := &network{
 		queue:  newQueue(),
-		quirks: quirksOf(p.Compat), fullSize: uint32(p.MSS + p.HeaderSize), headerSize: uint32(p.HeaderSize), controlSize: uint32(p.ControlSize),
-		freePacket: none, freeFlow: none,
+		quirks: quirksOf(p.Compat), fullSize: uint32(p.MSS + p.HeaderSize), headerSize: uint32(p.HeaderSize),
+		controlSize: uint32(p.ControlSize),
+		freePacket:  none, freeFlow: none,
 		topology: t, routes: routes, intact: routes, hosts: uint32(t.Hosts), seed: p.Seed, ctx: o.Context,
 	}
 	d, err := p.discipline(m)
@@ -112,8 +113,9 @@ func newNetwork(o *Options) (*network, error) {
 		n.failures.schedule(n)
 	}
 	n.transport = m.build(n, &transportConfig{
-		mss: uint64(p.MSS), header: uint32(p.HeaderSize), control: uint32(p.ControlSize), rate: n.reference.rate, padLast: p.PadLastPacket,
-		quirks: n.quirks, params: p.TransportParams,
+		mss: uint64(p.MSS), header: uint32(p.HeaderSize), control: uint32(p.ControlSize), rate: n.reference.rate,
+		padLast: p.PadLastPacket,
+		quirks:  n.quirks, params: p.TransportParams,
 	})
 	return n, nil
 }

@@ -63,7 +63,8 @@ func (d *dctcp) lost(f uint32, s *tcpSource) {
 
 var dctcpTransport = Transport{
 	Name: "dctcp", Title: "DCTCP: TCP that adapts its window to the share of ECN-marked packets",
-	discipline: markingDropTail, nic: fairClasses, header: 64, control: 64, bareCompat: true, balance: Fixed, ecn: ecnDefaults{packets: 15},
+	discipline: markingDropTail, nic: fairClasses, header: 64, control: 64, bareCompat: true, balance: Fixed,
+	ecn:       ecnDefaults{packets: 15},
 	queueBDPs: 5, build: newDCTCP,
 	Parameters: append(tcpParameters(10e9),
 		Parameter{Name: "gain", Value: 1. / 16, Min: 0,

@@ -133,7 +133,8 @@ func (h *hpcc) open(n *network, f uint32, line float64) {
 	bdp := float64(rtt) * line / 8e12
 	window := max(h.mss, uint64(bdp))
 	r := &h.sources[f]
-	*r = hpccSource{rtt: rtt, wAI: h.wAI, maxWindow: window, window: window, reference: window, utilization: 1, path: r.path[:0]}
+	*r = hpccSource{rtt: rtt, wAI: h.wAI, maxWindow: window, window: window, reference: window, utilization: 1,
+		path: r.path[:0]}
 	if h.wAI == 0 {
 		r.wAI = max(1, uint64(bdp*(1-h.eta)/h.flows))
 	}

@@ -413,7 +413,8 @@ func (b *backend) Params() param.Set {
 			Range(0, math.MaxInt32),
 	}
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
-	set.Under("Switches", "queueing", "queue", "control-queue", "control-ratio", "ecn", "balance", "entropy", "flowlet-gap", "paths")
+	set.Under("Switches", "queueing", "queue", "control-queue", "control-ratio", "ecn", "balance", "entropy",
+		"flowlet-gap", "paths")
 	set.Under("Transport", "transport", "set", "mss", "header-size", "control-size", "whole-packets")
 	set.Under("Messages", "coupling", "o", "g", "S", "ack-ends")
 	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")

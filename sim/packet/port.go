@@ -53,7 +53,7 @@ type port struct {
 	random       sim.Random
 	controlRun   uint32 // consecutive control packets served while data waited
 	controlTurns uint32 // limit of controlRun; then data is served
-	dataTurn     int64  // bytes of data to serve in a row after controlTurns control packets; at least a packet is served
+	dataTurn     int64  // bytes of data to serve in a row after controlTurns control packets, at least a packet
 	dataLeft     int64  // rest of the current turn of data
 	trims, trimsTail, drops, marks,
 	controlDrops uint64

@@ -146,7 +146,8 @@ func quirksOf(c Compat) quirks {
 	q = quirks{
 		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true,
 		trimInService: true, firstHostRate: true,
-		controlTurns: 100_000, onePacketPerTurn: true, firstPathIdeal: true, fullPackets: true, controlQueues: q.controlQueues, padLastPacket: true,
+		controlTurns: 100_000, onePacketPerTurn: true, firstPathIdeal: true, fullPackets: true,
+		controlQueues: q.controlQueues, padLastPacket: true,
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
 		dropSmallIncrease: true, separateDataNumbers: true, unarmedPacing: true, wholePacketTarget: true,
 		timeoutKeepsState: true,

@@ -333,7 +333,8 @@ func printSampled(w io.Writer, sampled bool, mean, p99 float64) {
 func incomplete(r *Report) (messages []string) {
 	if len(r.Deadlock) > 0 {
 		messages = append(messages, fmt.Sprintf("PFC deadlock since %v: the paused ports %s wait for each other; "+
-			"use a topology and load balancing without cycles, such as a fat tree, or a transport with drops or trimming",
+			"use a topology and load balancing without cycles, such as a fat tree, or a transport with drops or "+
+			"trimming",
 			r.DeadlockSince, strings.Join(r.Deadlock, ", ")))
 	}
 	count := 0

@@ -33,7 +33,7 @@ type Options struct {
 
 	Sample   dag.Time                          // sampling period of queues; 0: no samples
 	Warn     func(message string, args ...any) // if not nil, called for each parameter that the run replaces
-	OnSample func(Sample)                      // if not nil, called for each sampled non-empty queue, by time, then by port
+	OnSample func(Sample)                      // if not nil, called for each sampled non-empty queue by time and port
 }
 
 func (o *Options) warn(message string, args ...any) {

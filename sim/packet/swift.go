@@ -379,7 +379,8 @@ const swiftTarget = 20e6
 
 var swiftTransport = Transport{
 	Name: "swift", Title: "Swift: senders adapt windows to delay",
-	discipline: randomDrop, nic: fairFlows, header: 64, control: 64, bareCompat: true, balance: Fixed, queueBDPs: 5, build: newSwift,
+	discipline: randomDrop, nic: fairFlows, header: 64, control: 64, bareCompat: true, balance: Fixed,
+	queueBDPs: 5, build: newSwift,
 	Parameters: append([]Parameter{
 		{Name: "window", Value: 15, Min: 1e-3, Doc: "initial window in packets"},
 		{Name: "window-min", Unit: Bytes, Value: 10, Min: 1, Doc: "smallest window"},

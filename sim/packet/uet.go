@@ -131,7 +131,8 @@ func (t *uet) open(f uint32) {
 	total := packetCount(bytes, t.mss)
 	s.reset(total)
 	t.sprayer.open(&s.entropy, t.n.flows[f].labels[0].key)
-	*s = uetSource{scoreboard: s.scoreboard, timerSet: s.timerSet, entropy: s.entropy, rto: t.timeout(f), ackEvery: t.ackEvery}
+	*s = uetSource{scoreboard: s.scoreboard, timerSet: s.timerSet, entropy: s.entropy, rto: t.timeout(f),
+		ackEvery: t.ackEvery}
 	s.unsent = int64((total-1)*(t.mss+t.header) + t.size(f, total-1))
 	got := k.got
 	got.reset()

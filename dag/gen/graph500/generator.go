@@ -67,7 +67,8 @@ func (c *Config) Params() param.Set {
 			"mean time to generate a message: the time of its queries divided by --packet-phits (ref), "+
 				"or all of it (paper)",
 			ReferenceInjection, PaperInjection),
-		param.Time(&p.Cycle, "cycle", "time of a phit on the link: a process tries to generate a message once per cycle; "+
+		param.Time(&p.Cycle, "cycle", "time of a phit on the link: a process tries to generate a message once per "+
+			"cycle; "+
 			"0s: at any time"),
 		param.Int(&p.PacketPhits, "packet-phits", "phits per packet, for --inj ref"),
 		param.Time(&p.ConsumeMin, "consume-min",
