@@ -40,10 +40,10 @@ var (
 	ruleCell    = regexp.MustCompile(`^:?-+:?$`)
 )
 
-// startOptions and endOptions enclose the generated table of options of a page.
+// startOptions and endOptions enclose the generated tables of options of a page.
 var (
-	startOptions = regexp.MustCompile(`^<!-- (flags|options)\b`)
-	endOptions   = regexp.MustCompile(`^<!-- end of (flags|options)\b`)
+	startOptions = regexp.MustCompile(`^<!-- (flags|keys|options)\b`)
+	endOptions   = regexp.MustCompile(`^<!-- end of (flags|keys|options)\b`)
 )
 
 // parsePage returns the blocks of a page. It supports headings, paragraphs, lists, tables, code and quotations.
