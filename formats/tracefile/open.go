@@ -53,10 +53,11 @@ type Opened struct {
 	o       Options
 	in      *Input
 	opener  *opener
-	others  []*laterInput // files after the first
-	beside  []*laterInput // files that options name
-	found   []string      // files of the trace, if they were found by one name
-	opened  dag.Source    // source that the format returned; nil if it cannot
+	others  []*laterInput            // files after the first
+	beside  []*laterInput            // files that options name
+	found   []string                 // files of the trace, if they were found by one name
+	find    func() ([]string, error) // finds them again
+	opened  dag.Source               // source that the format returned; nil if it cannot
 	options format.ReadOptions
 }
 
@@ -119,6 +120,13 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 		}
 		if single && o.Ranks == 0 {
 			t.found = names
+			t.find = func() ([]string, error) {
+				names, err := filesOfFolder(formats, given, o.From)
+				if err != nil || len(names) != 1 || names[0] != given {
+					return names, err
+				}
+				return siblings(given, t.Format)
+			}
 		}
 	}
 	for _, name := range names {
@@ -279,7 +287,7 @@ func (t *Opened) changed() bool {
 	if t.found == nil {
 		return false
 	}
-	now, err := siblings(t.in.name, t.Format)
+	now, err := t.find()
 	return err != nil || len(now) != len(t.found)
 }
 
