@@ -678,7 +678,7 @@ func TestHelpOfOwners(t *testing.T) {
 		return cmd
 	}
 	all := clitest.Run(command, "--help").Stdout
-	if strings.Contains(all, "--lba-unit") || !strings.Contains(all, " storage |") ||
+	if strings.Contains(all, "--lba-unit") || !strings.Contains(all, "storage |") ||
 		!strings.Contains(all, "--lenient") || !strings.Contains(all, "--seed") {
 		t.Errorf("--help prints\n%s", all)
 	}

@@ -103,7 +103,7 @@ func (w *Workload) checkTimes() error {
 	// The sum of n gaps has a standard deviation of sqrt(n) mean gaps.
 	if last := (n + 40*math.Sqrt(n)) * w.MeanGap; last > float64(dag.MaxTime/2) {
 		return &ParamError{"messages", fmt.Sprint(w.Messages),
-			fmt.Sprintf("fewer, which take at most %v (found about %.3g s)", dag.MaxTime/2,
+			fmt.Sprintf("so few that they take at most %v (these take about %.3g s)", dag.MaxTime/2,
 				n*w.MeanGap/float64(dag.Second))}
 	}
 	return nil

@@ -127,7 +127,7 @@ func (j *Job) check(ranks int) error {
 	if j.Duration == 0 {
 		if last := about / float64(sources) * gap; last > float64(dag.MaxTime/4) {
 			return &openloop.ParamError{Param: "flows", Found: fmt.Sprint(j.Flows),
-				Expected: fmt.Sprintf("fewer, which take at most %v (found about %.3g s)",
+				Expected: fmt.Sprintf("so few that they take at most %v (these take about %.3g s)",
 					dag.MaxTime/4, last/1e12)}
 		}
 	}

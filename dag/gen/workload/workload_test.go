@@ -425,7 +425,7 @@ func TestParameters(t *testing.T) {
 		"node is 128, expected -1..127":                      func(_ *Params, j *Job) { j.Pattern = Pattern{Kind: Hotspot, Node: 128} },
 		"fraction is 1.5, expected 0..1":                     func(_ *Params, j *Job) { j.Pattern = Pattern{Kind: Hotspot, Fraction: 1.5} },
 		"shift is 0, expected 1..127":                        func(_ *Params, j *Job) { j.Pattern = Pattern{Kind: Shift} },
-		"flows is 1000000000000, expected fewer, which take at most 2305843.009213693951s (found about 4.28e+06 s)": func(_ *Params, j *Job) {
+		"flows is 1000000000000, expected so few that they take at most 2305843.009213693951s (these take about 4.28e+06 s)": func(_ *Params, j *Job) {
 			j.Flows, j.Rate = 1e12, 3.2e12
 		},
 		"duration is 2000000s, expected a duration with at most 1099511627776 flows (found about 1.17e+12)": func(_ *Params, j *Job) {

@@ -301,7 +301,7 @@ func TestSizeFile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	const warning = "sizes: states a mean of 120 bytes, but its sizes have 100"
+	const warning = "sizes: states a mean of 120 bytes, but the mean of its sizes is 100"
 	other := func(w string) bool { return !strings.HasSuffix(w, warning) }
 	if len(warnings) != 5 || slices.ContainsFunc(warnings, other) {
 		t.Errorf("warnings %q", warnings)

@@ -120,7 +120,7 @@ func TestAnalyticalScalesInjection(t *testing.T) {
 func TestAnalyticalTable(t *testing.T) {
 	system := configFile(t, "s.json", ringSystem)
 	for ranks, want := range map[string][]string{
-		"8":  {"makespan    117.78us", "parameters  Ring(8)@50GB/s,500ns splits=4", "\n7    117.78us  0s       117.78us"},
+		"8":  {"makespan    117.78us", "parameters  Ring(8)@50GiB/s,500ns splits=4", "\n7    117.78us  0s       117.78us"},
 		"32": {"\nmean  ", "\nmin   ", "\nmax   "},
 	} {
 		n := map[string]int{"8": 8, "32": 32}[ranks]
