@@ -323,7 +323,7 @@ func TestRefused(t *testing.T) {
 	}
 	p := Default()
 	p.Load = math.SmallestNonzeroFloat64
-	if _, err := NewSource(p, 1); err == nil || !strings.Contains(err.Error(), "messages is 2000000, expected fewer") {
+	if _, err := NewSource(p, 1); err == nil || !strings.Contains(err.Error(), "messages is 2000000, expected so few") {
 		t.Errorf("hardly any load: %v", err)
 	}
 }

@@ -197,7 +197,7 @@ func TestOpenLoopUsage(t *testing.T) {
 		"dcnw --load 1e99":                    `"--load" flag`,
 		"dcnw --load 0s/B":                    "finite rate",
 		"dcnw --load fast":                    `"--load" flag`,
-		"dcnw --load 1e-8 --messages 1000000": "--messages is 1000000, expected fewer",
+		"dcnw --load 1e-8 --messages 1000000": "--messages is 1000000, expected so few",
 		"dcnw --load 1e9 --clock 1s --messages 5000000": "--clock is 1s, expected shorter",
 		"dcnw --sizes W6":                           `"--sizes" flag: expected one of FB_KEYVALUE, `,
 		"dcnw --destination north":                  `"--destination" flag: expected one of uniform, poisson, gauss`,
