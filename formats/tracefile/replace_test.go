@@ -164,7 +164,7 @@ func TestReplaceCrashes(t *testing.T) {
 	}
 }
 
-// Of programs that write the same trace at the same time, one wins.
+// If programs write the same trace at the same time, one wins.
 func TestWritersTakeTurns(t *testing.T) {
 	formats := format.List{many}
 	path := filepath.Join(t.TempDir(), "x.many")

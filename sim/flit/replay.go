@@ -27,7 +27,7 @@ type Options struct {
 	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
-	// MaxCycles ends the run with an error after so many cycles; 0: no limit.
+	// MaxCycles ends the run with an error after this number of cycles; 0: no limit.
 	MaxCycles uint64
 	// Warn prints warnings about the network and about long runs; nil: discard. Rates names the source of the
 	// topology's rates in them; "" if they are defaults, which may differ from those of the links.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
@@ -21,7 +22,7 @@ import (
 type options struct {
 	read       cli.ReadFlags
 	lower      cli.LowerFlags
-	jobs       cli.JobFlags
+	jobs       jobs.Flags
 	own        *cli.Options // flags of backends
 	backend    string
 	collective string

@@ -347,7 +347,7 @@ const ourSeeds = 3
 // as the seeds do among themselves: the tolerance is the spread of the reference's seeds or that of ours, whichever is
 // wider. But a spread of three seeds is itself a rough estimate, so it is at least 3 % for the mean of the times of
 // flows, and 10 % for their 99 % quantile, which is that of one or two flows in most runs, and for the makespan, the
-// end of the last. Of runs that the reference cannot repeat, 15 %: only the shape counts.
+// end of the last. The bound for runs that the reference cannot repeat is 15 %: only the shape counts.
 func (v *packetVector) compareMeans(t *testing.T, flags []string) {
 	t.Helper()
 	seeds := append([]vectorSeed{{FCT: v.Summary.FCT}}, v.otherSeeds()...)

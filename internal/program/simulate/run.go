@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
@@ -27,7 +28,7 @@ type run struct {
 	backend sim.Backend
 	env     *sim.Env
 	choice  collective.Choice
-	jobs    *cli.Jobs
+	jobs    *jobs.Jobs
 	grid    [][]param.Setting // nil without a sweep
 	phases  *phases
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/jobs"
 )
 
 // New returns the program's command.
@@ -18,7 +19,7 @@ func New(p *cli.Program) *cobra.Command {
 	var read cli.ReadFlags
 	var write cli.WriteFlags
 	var lowering cli.LowerFlags
-	var planning cli.PlanFlags
+	var planning jobs.PlanFlags
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "traceconv [FILE...]",
@@ -156,7 +157,7 @@ func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Tar
 }
 
 // compose writes the trace of a plan.
-func (c *conversion) compose(plan *cli.Plan, to *cli.Target) error {
+func (c *conversion) compose(plan *jobs.Plan, to *cli.Target) error {
 	made, err := plan.Build(c.p, c.read, cli.ReadOptions{Digest: true}, c.lower)
 	if err != nil {
 		return err

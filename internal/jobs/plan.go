@@ -1,6 +1,6 @@
 // This file reads plans from files and flags. docs/reference/compose.md describes plans.
 
-package cli
+package jobs
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
 )
 
@@ -58,8 +59,8 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags.Bool("share-streams", false, "join streams of equal numbers on a node, with --one-rank-per-node")
 	f.flags.Bool("start-calc", false,
 		"represent the start of each job by a calc, for formats and backends without release times")
-	CompleteWith(cmd, "mode", []string{"multi-job", "multi-tenant"})
-	CompleteWith(cmd, "placement", placements)
+	cli.CompleteWith(cmd, "mode", []string{"multi-job", "multi-tenant"})
+	cli.CompleteWith(cmd, "placement", placements)
 	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", Page: jobPage,
 		File: "docs/reference/compose.md"})
 	f.flags.String("window", "", "keep ops that start in `FROM..TO`; FROM becomes 0")
@@ -84,21 +85,21 @@ func (f *PlanFlags) changed(names []string) (settings []compose.Setting) {
 }
 
 // Edit returns a function that edits a trace according to the flags, or nil without such flags.
-func (f *PlanFlags) Edit(p *Program) (func(t *dag.Trace, name string) (*dag.Trace, error), error) {
+func (f *PlanFlags) Edit(p *cli.Program) (func(t *dag.Trace, name string) (*dag.Trace, error), error) {
 	settings := f.changed(editFlagNames)
 	if len(settings) == 0 {
 		return nil, nil
 	}
 	edits, err := compose.NewEdits(settings)
 	if err != nil {
-		return nil, FlagError(err)
+		return nil, cli.FlagError(err)
 	}
 	return func(t *dag.Trace, name string) (*dag.Trace, error) {
-		return edits.Apply(context.Background(), t, name, p.notes())
+		return edits.Apply(context.Background(), t, name, notes(p))
 	}, nil
 }
 
-func (p *Program) notes() compose.Notes {
+func notes(p *cli.Program) compose.Notes {
 	return compose.Notes{Info: p.Info, Warn: p.Warn}
 }
 
@@ -109,22 +110,22 @@ type Plan struct {
 }
 
 // Plan returns the plan that the flags describe, or nil without such flags.
-func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
+func (f *PlanFlags) Plan(p *cli.Program, args []string) (*Plan, error) {
 	settings, edits := f.changed(planFlagNames), f.changed(editFlagNames)
 	if f.file != "" {
 		if len(args)+len(f.jobs)+len(settings)+len(edits) > 0 {
 			return nil, errPlanBeside
 		}
-		return p.readPlan(f.file, f.flags)
+		return readPlan(p, f.file, f.flags)
 	}
 	if len(f.jobs)+len(settings) == 0 {
 		return nil, nil
 	}
 	if len(args) > 1 {
-		return nil, Usagef("%d inputs in addition to --job: name all of them with --job", len(args))
+		return nil, cli.Usagef("%d inputs in addition to --job: name all of them with --job", len(args))
 	}
 	settings = append(settings, f.changed(nodeFlagNames)...)
-	jobs, err := p.jobSettings(args, "--job", f.jobs)
+	jobs, err := jobSettings(p, args, "--job", f.jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -135,20 +136,21 @@ func (f *PlanFlags) Plan(p *Program, args []string) (*Plan, error) {
 		case len(jobs) == 1:
 			jobs[0] = append(jobs[0], s)
 		default:
-			return nil, Usagef("--%s: name the job that it applies to, as in --job FILE,%s=%s", s.Key, s.Key, s.Value)
+			return nil, cli.Usagef("--%s: name the job that it applies to, as in --job FILE,%s=%s", s.Key, s.Key,
+				s.Value)
 		}
 	}
 	plan, err := compose.NewPlan(settings, jobs)
 	if err != nil {
-		return nil, FlagError(err)
+		return nil, cli.FlagError(err)
 	}
 	return seeded(&Plan{Plan: plan}, f.flags)
 }
 
-var errPlanBeside = Usagef("--plan excludes inputs, jobs and their flags: enter them in the plan")
+var errPlanBeside = cli.Usagef("--plan excludes inputs, jobs and their flags: enter them in the plan")
 
 // jobSettings returns the jobs of the arguments and of a flag's values. Without either, it returns standard input.
-func (p *Program) jobSettings(args []string, flag string, values []string) (jobs [][]compose.Setting, err error) {
+func jobSettings(p *cli.Program, args []string, flag string, values []string) (jobs [][]compose.Setting, err error) {
 	var names []string
 	for _, name := range args {
 		names = append(names, name)
@@ -157,7 +159,7 @@ func (p *Program) jobSettings(args []string, flag string, values []string) (jobs
 	for _, text := range values {
 		job, err := compose.ParseJob(text)
 		if err != nil {
-			return nil, Usagef("%s %v", flag, err)
+			return nil, cli.Usagef("%s %v", flag, err)
 		}
 		names = append(names, job[len(job)-1].Value)
 		jobs = append(jobs, job)
@@ -169,7 +171,7 @@ func (p *Program) jobSettings(args []string, flag string, values []string) (jobs
 }
 
 // readPlan reads the plan in a file.
-func (p *Program) readPlan(file string, flags *pflag.FlagSet) (*Plan, error) {
+func readPlan(p *cli.Program, file string, flags *pflag.FlagSet) (*Plan, error) {
 	in, err := p.Open(file, true)
 	if err != nil {
 		return nil, err
@@ -214,13 +216,13 @@ func seeded(p *Plan, flags *pflag.FlagSet) (*Plan, error) {
 }
 
 // Build merges the jobs into one trace. lower may be nil.
-func (pl *Plan) Build(p *Program, f ReadFlags, o ReadOptions, lower Pass) (*compose.Built, error) {
-	env := compose.Env{Notes: p.notes(), Open: func(file, from string) (*compose.Opened, error) {
+func (pl *Plan) Build(p *cli.Program, f cli.ReadFlags, o cli.ReadOptions, lower cli.Pass) (*compose.Built, error) {
+	env := compose.Env{Notes: notes(p), Open: func(file, from string) (*compose.Opened, error) {
 		flags := f
 		if from != "" {
 			flags.From = from
 		}
-		return p.readJob(file, flags, o)
+		return readJob(p, file, flags, o)
 	}}
 	if lower != nil {
 		env.Lower = func(s dag.Source) (dag.Source, error) {
@@ -238,7 +240,7 @@ func (pl *Plan) Build(p *Program, f ReadFlags, o ReadOptions, lower Pass) (*comp
 	return built, err
 }
 
-func (p *Program) readJob(name string, f ReadFlags, o ReadOptions) (*compose.Opened, error) {
+func readJob(p *cli.Program, name string, f cli.ReadFlags, o cli.ReadOptions) (*compose.Opened, error) {
 	in, err := p.OpenTrace(name, f, o)
 	if err != nil {
 		return nil, err

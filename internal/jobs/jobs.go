@@ -1,6 +1,6 @@
-// This file declares the flags of programs that run several traces as jobs. docs/reference/compose.md describes them.
-
-package cli
+// Package jobs declares the flags of programs that compose traces or run several traces as jobs, and reads plans from
+// flags and files. docs/reference/compose.md describes both.
+package jobs
 
 import (
 	"math"
@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag/compose"
+	"github.com/tracedag/tracedag/internal/cli"
 )
 
-// JobFlags are the flags of a program that runs several traces as concurrent jobs.
-type JobFlags struct {
+// Flags are the flags of a program that runs several traces as concurrent jobs.
+type Flags struct {
 	plan     string
 	traces   words
 	mappings []string
@@ -36,7 +37,7 @@ func (w *words) Set(text string) error {
 }
 
 // Register adds the flags to the command, which must have a flag called seed.
-func (f *JobFlags) Register(cmd *cobra.Command) {
+func (f *Flags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
 	registerPlanFile(f.flags, &f.plan)
 	f.flags.Var(&f.traces, "trace",
@@ -45,7 +46,7 @@ func (f *JobFlags) Register(cmd *cobra.Command) {
 	f.flags.Var(&f.traces, "job", "same as --trace, for a `trace`")
 	f.flags.StringArrayVar(&f.mappings, "mapping", nil,
 		"placement `policy` of all jobs, or once per job: "+compose.Policies+" with a node per line")
-	CompleteWith(cmd, "mapping", placements)
+	cli.CompleteWith(cmd, "mapping", placements)
 	f.flags.IntVar(&f.nodes, "nodes", 0, "number of nodes (default: as needed)")
 	f.flags.IntVar(&f.cores, "cores-per-node", 1, "largest number of ranks per node")
 }
@@ -55,15 +56,15 @@ type Jobs struct{ *Plan }
 
 // Jobs returns the jobs that the flags select. The first job is the trace in the argument, which starts at 0. Without
 // argument, --trace and --plan, it is standard input.
-func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
+func (f *Flags) Jobs(p *cli.Program, args []string) (*Jobs, error) {
 	if f.plan != "" {
 		if len(args)+len(f.traces)+len(f.mappings) > 0 || f.places() {
 			return nil, errPlanBeside
 		}
-		plan, err := p.readPlan(f.plan, f.flags)
+		plan, err := readPlan(p, f.plan, f.flags)
 		return &Jobs{plan}, err
 	}
-	jobs, err := p.jobSettings(args, "--trace", f.traces)
+	jobs, err := jobSettings(p, args, "--trace", f.traces)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
 	}
 	plan, err := compose.NewPlan(settings, jobs)
 	if err != nil {
-		return nil, FlagError(err)
+		return nil, cli.FlagError(err)
 	}
 	for i := range mappings {
 		if j := &plan.Jobs[i]; j.Nodes == nil && j.Placement == nil {
@@ -104,31 +105,31 @@ func (f *JobFlags) Jobs(p *Program, args []string) (*Jobs, error) {
 }
 
 // places reports whether the flags set the number of nodes or of cores.
-func (f *JobFlags) places() bool {
+func (f *Flags) places() bool {
 	return f.flags.Changed("nodes") || f.flags.Changed("cores-per-node")
 }
 
-func (f *JobFlags) checkCount(flag string, n int) error {
+func (f *Flags) checkCount(flag string, n int) error {
 	if f.flags.Changed(flag) && (n < 1 || n > math.MaxInt32) {
-		return Usagef("--%s: expected 1 to %d, found %d", flag, math.MaxInt32, n)
+		return cli.Usagef("--%s: expected 1 to %d, found %d", flag, math.MaxInt32, n)
 	}
 	return nil
 }
 
 // parseMappings returns one placement per job, or nil.
-func (f *JobFlags) parseMappings(jobs int) ([]compose.Placement, error) {
+func (f *Flags) parseMappings(jobs int) ([]compose.Placement, error) {
 	texts := f.mappings
 	if len(texts) == 0 && f.places() {
 		texts = []string{"packed"}
 	}
 	if len(texts) > 1 && len(texts) != jobs {
-		return nil, Usagef("--mapping: expected 1 policy, or 1 per job (%d), found %d", jobs, len(texts))
+		return nil, cli.Usagef("--mapping: expected 1 policy, or 1 per job (%d), found %d", jobs, len(texts))
 	}
 	var mappings []compose.Placement
 	for _, text := range texts {
 		m, err := compose.ParsePlacement(text)
 		if err != nil {
-			return nil, Usagef("--mapping: %v", err)
+			return nil, cli.Usagef("--mapping: %v", err)
 		}
 		if err := m.Load(f.nodes); err != nil {
 			return nil, err
@@ -142,8 +143,8 @@ func (f *JobFlags) parseMappings(jobs int) ([]compose.Placement, error) {
 }
 
 // Build merges the jobs into one trace and returns its name for messages. lower may be nil.
-func (j *Jobs) Build(p *Program, f ReadFlags, lower Pass) (built *compose.Built, name string, err error) {
-	if built, err = j.Plan.Build(p, f, ReadOptions{}, lower); err != nil {
+func (j *Jobs) Build(p *cli.Program, f cli.ReadFlags, lower cli.Pass) (built *compose.Built, name string, err error) {
+	if built, err = j.Plan.Build(p, f, cli.ReadOptions{}, lower); err != nil {
 		return nil, "", err
 	}
 	return built, strings.Join(built.Names, " + "), nil
