@@ -4,6 +4,7 @@ package param
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -137,4 +138,22 @@ func (s Set) Markdown(general string) string {
 // cell returns a text for a cell of a Markdown table.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(text)
+}
+
+// Completions returns the values of a parameter that shells offer. Those of the parameter "set" are the keys of the
+// set, with an equals sign and the values that are names.
+func (s Set) Completions(p *Param) (values []string) {
+	values = slices.Concat(p.Choices, p.Shown)
+	if p.Name != "set" {
+		return values
+	}
+	for _, key := range s.Keys() {
+		if len(key.Choices) == 0 {
+			values = append(values, key.Name+"=")
+		}
+		for _, choice := range key.Choices {
+			values = append(values, key.Name+"="+choice)
+		}
+	}
+	return values
 }

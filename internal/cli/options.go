@@ -19,11 +19,12 @@ type Options struct {
 	flags  *pflag.FlagSet
 	texts  param.Texts
 	owners map[string][]string // owners by flag; "" for the program itself
+	values map[string][]string // values that shells offer, by flag
 }
 
 // NewOptions returns an empty set of options of a command.
 func NewOptions(cmd *cobra.Command) *Options {
-	return &Options{flags: cmd.Flags(), texts: make(param.Texts), owners: make(map[string][]string)}
+	return &Options{cmd.Flags(), param.Texts{}, map[string][]string{}, map[string][]string{}}
 }
 
 // Add defines the flags of a group. Owners may share a flag, also with the command (--seed).
@@ -44,6 +45,7 @@ func (o *Options) Add(cmd *cobra.Command, g manual.Group) {
 }
 
 func (o *Options) define(cmd *cobra.Command, g *manual.Group, p *param.Param, name string, hidden bool) {
+	o.values[name] = append(o.values[name], g.Params.Completions(p)...)
 	if o.flags.Lookup(name) != nil {
 		return
 	}
@@ -55,8 +57,8 @@ func (o *Options) define(cmd *cobra.Command, g *manual.Group, p *param.Param, na
 		letter, p.Usage())
 	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
 	g.Place(f, p.Heading)
-	if values := slices.Concat(p.Choices, p.Shown); len(values) > 0 {
-		CompleteWith(cmd, name, values)
+	if p.Bare == "" {
+		completeFrom(cmd, name, func() []string { return o.values[name] })
 	}
 }
 

@@ -66,6 +66,15 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	flags.Lookup("threads").DefValue = "all cores"
 	flags.StringVar(&o.sweep, "sweep", "", "run a `grid` of parameters (\"--help sweep\")")
 	flags.BoolVar(&o.compare, "compare", false, "compare finish times of ranks with recorded ones")
+	var swept []string
+	for i := range kinds {
+		for _, name := range kinds[i].New().Params().Swept() {
+			if !slices.Contains(swept, name+"=") {
+				swept = append(swept, name+"=")
+			}
+		}
+	}
+	cli.CompleteWith(cmd, "sweep", swept)
 	manual.Section(cmd, "Common flags")
 	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
 	flags.BoolVar(&o.csv, "csv", false, "print sweeps and load curves as CSV")

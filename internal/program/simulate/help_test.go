@@ -84,4 +84,12 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s is completed with %.60q", flag, got.Stdout)
 		}
 	}
+	for _, c := range [][3]string{
+		{"--set", "", "input-arbiter=rr\n"}, {"--set", "flit-bytes=8,", "flit-bytes=8,pipeline=\n"},
+		{"--collective", "allreduce=ring,alltoall=", "allreduce=ring,alltoall=pairwise\n"}, {"--sweep", "L=1us;", "L=1us;G=\n"},
+	} {
+		if got := clitest.Run(newCommand, "__complete", c[0], c[1]); !strings.Contains(got.Stdout, c[2]) {
+			t.Errorf("%s %s is completed with %.200q", c[0], c[1], got.Stdout)
+		}
+	}
 }
