@@ -39,6 +39,12 @@ type Header struct {
 	Stable bool
 }
 
+// Find returns the index in Batches of the batch with the ranks of b, and whether there is one.
+func (h *Header) Find(b Batch) (k int, found bool) {
+	k, found = slices.BinarySearchFunc(h.Batches, b.First, func(b Batch, first int) int { return b.First - first })
+	return k, found && h.Batches[k].Last == b.Last
+}
+
 // Batch is a run of ranks that a reader delivers together. Its size bounds let callers allocate buffers in advance.
 type Batch struct {
 	First, Last     int   // ranks First to Last-1
@@ -58,6 +64,15 @@ const (
 // Reader reads a batch of Header.Batches and returns its ranks in ascending order. The ranks are valid until the next
 // call. A reader is for one goroutine.
 type Reader func(Batch) ([]Rank, error)
+
+// Ranks calls the reader, and returns an error unless it returns the ranks of the batch.
+func (r Reader) Ranks(b Batch) ([]Rank, error) {
+	ranks, err := r(b)
+	if err == nil && len(ranks) != b.Last-b.First {
+		err = fmt.Errorf("reader returned %d ranks, expected ranks %d to %d", len(ranks), b.First, b.Last-1)
+	}
+	return ranks, err
+}
 
 // ReadAll reads the whole trace, several batches in parallel. The result for a trace in memory shares its columns. If
 // several batches fail, it returns the error of the first of them.
@@ -82,12 +97,9 @@ func ReadAll(s Source) (*Trace, error) {
 
 // readBatch reads a batch into the trace. It copies the columns unless they are stable.
 func readBatch(t *Trace, read Reader, b Batch, stable bool) error {
-	ranks, err := read(b)
+	ranks, err := read.Ranks(b)
 	if err != nil {
 		return err
-	}
-	if len(ranks) != b.Last-b.First {
-		return fmt.Errorf("reader returned %d ranks, expected ranks %d to %d", len(ranks), b.First, b.Last-1)
 	}
 	for i := range ranks {
 		if stable {

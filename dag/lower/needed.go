@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
@@ -36,14 +37,8 @@ func (p *Passes) prepareNeeded(s dag.Source) (dag.Source, Lacks, error) {
 	if err != nil {
 		return nil, lacks, err
 	}
-	has := [dag.NumKinds]bool{}
-	for _, kind := range h.Kinds {
-		if kind < dag.NumKinds {
-			has[kind] = true
-		}
-	}
-	lowersStorage := lacks.Storage && has[dag.IO] && p.Storage == nil
-	lowersMemory := lacks.Memory && has[dag.Mem]
+	lowersStorage := lacks.Storage && p.Storage == nil && slices.Contains(h.Kinds, dag.IO)
+	lowersMemory := lacks.Memory && slices.Contains(h.Kinds, dag.Mem)
 	if !lowersStorage && !lowersMemory {
 		return s, lacks, nil
 	}

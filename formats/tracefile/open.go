@@ -53,11 +53,10 @@ type Opened struct {
 	o       Options
 	in      *Input
 	opener  *opener
-	others  []*laterInput            // files after the first
-	beside  []*laterInput            // files that options name
-	found   []string                 // files of the trace, if they were found by one name
-	find    func() ([]string, error) // finds them again
-	opened  dag.Source               // source that the format returned; nil if it cannot
+	others  []*laterInput // files after the first
+	beside  []*laterInput // files that options name
+	changed func() bool   // whether the trace has another number of files now; nil if the caller named all
+	opened  dag.Source    // source that the format returned; nil if it cannot
 	options format.ReadOptions
 }
 
@@ -119,13 +118,12 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 			return nil, err
 		}
 		if single && o.Ranks == 0 {
-			t.found = names
-			t.find = func() ([]string, error) {
-				names, err := filesOfFolder(formats, given, o.From)
-				if err != nil || len(names) != 1 || names[0] != given {
-					return names, err
+			t.changed = func() bool {
+				now, err := filesOfFolder(formats, given, o.From)
+				if err == nil && len(now) == 1 && now[0] == given {
+					now, err = siblings(given, t.Format)
 				}
-				return siblings(given, t.Format)
+				return err != nil || len(now) != len(names)
 			}
 		}
 	}
@@ -266,7 +264,7 @@ func (t *Opened) finish() error {
 			cut, count = cmp.Or(cut, other.name), count+1
 		}
 	}
-	if len(t.others) > 0 && (t.in.replaced() || t.changed()) {
+	if len(t.others) > 0 && (t.in.replaced() || t.changed != nil && t.changed()) {
 		return format.FileErrorf(t.in.Name, "expected the same files from begin to end, found that this one was "+
 			"replaced or removed while the trace was read; read it again")
 	}
@@ -280,15 +278,6 @@ func (t *Opened) finish() error {
 		t.o.Warn(message, cut)
 	}
 	return nil
-}
-
-// changed reports whether the set of the trace's files is no longer the one that was found.
-func (t *Opened) changed() bool {
-	if t.found == nil {
-		return false
-	}
-	now, err := t.find()
-	return err != nil || len(now) != len(t.found)
 }
 
 // failed returns the error of an input: the cause if reading was cancelled, else err. It adds the trace's name

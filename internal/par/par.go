@@ -36,7 +36,8 @@ func Each(n int, do func(i int) error) error {
 
 // EachOn is Each with at most the given number of goroutines.
 func EachOn(threads, n int, do func(i int) error) error {
-	_, err := run(threads, n, func() struct{} { return struct{}{} }, func(_ struct{}, i int) error { return do(i) })
+	start := func() struct{} { return struct{}{} }
+	_, err := EachOnWith(threads, n, start, func(_ struct{}, i int) error { return do(i) })
 	return err
 }
 
@@ -44,7 +45,7 @@ func EachOn(threads, n int, do func(i int) error) error {
 // an error it starts no further calls. It returns the values of all goroutines, in arbitrary order, and the error of
 // the lowest index.
 func EachWith[S any](n int, start func() S, do func(s S, i int) error) ([]S, error) {
-	return run(runtime.GOMAXPROCS(0), n, start, do)
+	return EachOnWith(runtime.GOMAXPROCS(0), n, start, do)
 }
 
 // Blocks divides 0, 1, ... n-1 into blocks of the given size; the last may be shorter. Each goroutine calls start
@@ -55,7 +56,8 @@ func Blocks(n, size int, start func() (do func(from, to int))) {
 	})
 }
 
-func run[S any](threads, n int, start func() S, do func(s S, i int) error) ([]S, error) {
+// EachOnWith is EachWith with at most the given number of goroutines.
+func EachOnWith[S any](threads, n int, start func() S, do func(s S, i int) error) ([]S, error) {
 	threads = max(min(threads, n), 0)
 	all := make([]S, threads)
 	if threads == 1 {

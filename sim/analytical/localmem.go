@@ -7,10 +7,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"github.com/tracedag/tracedag/dag/attr"
 	"io"
 	"math"
 	"slices"
+
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // Tensor is data that ops read and write in the memory of their NPU.

@@ -94,27 +94,27 @@ func parseLinks(text string) (bandwidths, latencies []float64, err error) {
 		text)
 	var numbers []float64 // those whose unit is still to come
 	for part := range strings.SplitSeq(text, ",") {
-		digits := strings.LastIndexAny(part, "0123456789.") + 1
-		unit := part[digits:]
-		v, err := parseDecimal(part[:digits])
+		number, unit := cutUnit(part)
+		v, err := parseDecimal(number)
 		if err != nil {
 			return nil, nil, fmt.Errorf("expected a number, found %q", part)
 		}
 		if numbers = append(numbers, v); unit == "" {
 			continue
 		}
-		if size, ok := latencyUnit(unit); ok && len(bandwidths) > 0 {
-			for _, v := range numbers {
-				latencies = append(latencies, v*size)
+		to := &latencies
+		size, isTime := latencyUnit(unit)
+		if !isTime {
+			to = &bandwidths
+			if size, err = bandwidthUnit(unit); err != nil {
+				return nil, nil, err
 			}
-		} else if size, err := bandwidthUnit(unit); err != nil && !ok {
-			return nil, nil, err
-		} else if err != nil || len(latencies) > 0 {
+		}
+		if isTime && len(bandwidths) == 0 || !isTime && len(latencies) > 0 {
 			return nil, nil, wrong
-		} else {
-			for _, v := range numbers {
-				bandwidths = append(bandwidths, v*size)
-			}
+		}
+		for _, v := range numbers {
+			*to = append(*to, v*size)
 		}
 		numbers = numbers[:0]
 	}
@@ -122,6 +122,12 @@ func parseLinks(text string) (bandwidths, latencies []float64, err error) {
 		return nil, nil, wrong
 	}
 	return bandwidths, latencies, nil
+}
+
+// cutUnit splits a quantity into its number and its unit.
+func cutUnit(text string) (number, unit string) {
+	digits := strings.LastIndexAny(text, "0123456789.") + 1
+	return text[:digits], text[digits:]
 }
 
 // latencyUnit returns a unit of time in ns.

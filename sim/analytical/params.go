@@ -90,15 +90,15 @@ func parseNumber(text string) (*big.Rat, error) {
 
 // parseBandwidth parses a bandwidth in 2^30 bytes per second, which ASTRA-sim calls GB/s, or with a unit.
 func parseBandwidth(text string) (*big.Rat, error) {
-	digits := strings.LastIndexAny(text, "0123456789.") + 1
-	v, err := parseNumber(text[:digits])
+	number, unit := cutUnit(text)
+	v, err := parseNumber(number)
 	if err == nil && v.Sign() == 0 {
 		err = fmt.Errorf("expected a number above 0, found %q", text)
 	}
-	if err != nil || digits == len(text) {
+	if err != nil || unit == "" {
 		return v, err
 	}
-	size, err := bandwidthUnit(text[digits:])
+	size, err := bandwidthUnit(unit)
 	if err != nil {
 		return nil, err
 	}

@@ -66,9 +66,8 @@ func (n *worker) warnBuffers(warn func(message string, args ...any)) {
 		}
 		need := (trip + packet - 1) / packet * packet
 		warn("%s=%d is less than the round trip of %d flits on links with a latency of %d cycles: a virtual "+
-			"channel carries "+
-			"at most %.0f %% of the rate of such a link; use --set %s=%d", key, n.capacity[kind], trip, latency[kind],
-			100*float64(room)/float64(trip), key, need)
+			"channel carries at most %.0f %% of the rate of such a link; use --set %s=%d", key, n.capacity[kind], trip,
+			latency[kind], 100*float64(room)/float64(trip), key, need)
 	}
 }
 
@@ -100,15 +99,13 @@ func (n *worker) warnRates(given string, warn func(message string, args ...any))
 	case least == most:
 		cycle := math.Round(float64(n.p.FlitBytes) * 8 * float64(dag.Second) / float64(most))
 		warn("the rate of %.4g Gb/s in %s has no effect: links move a flit of %s per cycle of %v, %.4g Gb/s; "+
-			"use --set cycle=%v",
-			float64(most)/1e9, given, units.FormatSize(int64(n.p.FlitBytes)), n.p.Cycle, own/1e9,
-			dag.Time(max(1, cycle)))
+			"use --set cycle=%v", float64(most)/1e9, given, units.FormatSize(int64(n.p.FlitBytes)), n.p.Cycle,
+			own/1e9, dag.Time(max(1, cycle)))
 	default:
 		warn("the links of %s have rates from %.4g to %.4g Gb/s, which have no effect: all move a flit of %s per "+
-			"cycle of %v, "+
-			"%.4g Gb/s; use --backend packet for links of several rates",
-			cmp.Or(given, "the topology"), float64(least)/1e9,
-			float64(most)/1e9, units.FormatSize(int64(n.p.FlitBytes)), n.p.Cycle, own/1e9)
+			"cycle of %v, %.4g Gb/s; use --backend packet for links of several rates",
+			cmp.Or(given, "the topology"), float64(least)/1e9, float64(most)/1e9,
+			units.FormatSize(int64(n.p.FlitBytes)), n.p.Cycle, own/1e9)
 	}
 }
 
@@ -163,8 +160,7 @@ func (e *LimitError) Error() string {
 		where = fmt.Sprintf("%d messages are in the network", e.Waiting)
 	}
 	return fmt.Sprintf("%s after %d cycles, expected its end by then (--max-cycles); use a larger limit or a smaller "+
-		"trace",
-		where, e.Most)
+		"trace", where, e.Most)
 }
 
 // measureWork returns the work of a trace.
@@ -238,10 +234,8 @@ func (w *work) check(p *Params, maxCycles uint64, warn func(message string, args
 	if seconds := w.packets / perSecond; seconds >= longRun {
 		estimate := fmt.Sprint(time.Duration(min(seconds, 1<<33)/60*60) * time.Second)
 		warn("the trace sends %d packets in at least %d cycles, which takes about %s at %d packets per second; "+
-			"larger packets "+
-			"and flits (--set packet-flits=N,flit-bytes=N) take less time, --max-cycles N ends the run early",
-			w.packets,
-			w.cycles, strings.TrimSuffix(estimate, "0s"), perSecond)
+			"larger packets and flits (--set packet-flits=N,flit-bytes=N) take less time, --max-cycles N ends the "+
+			"run early", w.packets, w.cycles, strings.TrimSuffix(estimate, "0s"), perSecond)
 	}
 	return nil
 }

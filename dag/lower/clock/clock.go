@@ -26,7 +26,8 @@ type Clock struct {
 	dag.Source
 	unit   dag.Time
 	stream int32
-	ticks  []int32 // calcs of the clock of each rank
+	ticks  []int32     // calcs of the clock of each rank
+	inputs []dag.Batch // of the source, one for each batch of the header
 	header dag.Header
 
 	Released int64 // ops that wait for a clock
@@ -80,24 +81,22 @@ func Add(ctx context.Context, s dag.Source, o Options) (*Clock, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Clock{Source: s, unit: o.Unit, ticks: make([]int32, h.Ranks), header: *h}
+	c := &Clock{Source: s, unit: o.Unit, ticks: make([]int32, h.Ranks), inputs: h.Batches, header: *h}
 	c.header.Batches = slices.Clone(h.Batches)
-	readers := max(min(o.Readers, len(h.Batches)), 1)
-	used := make([]*usage, readers)
-	var released, rounded, next atomic.Int64
-	errs := make([]error, len(h.Batches))
+	var released, rounded atomic.Int64
 	type scanner struct {
 		read  dag.Reader
 		times []int64
-		used  *usage
+		used  usage
 	}
+	start := func() *scanner { return &scanner{read: s.NewReader(dag.Replay)} }
 	scan := func(w *scanner, k int) error {
 		if err := par.Interrupted(ctx); err != nil {
 			return fmt.Errorf("release times: %w", err)
 		}
 		b := &c.header.Batches[k]
 		first := b.First
-		ranks, err := readBatch(w.read, h.Batches[k])
+		ranks, err := w.read.Ranks(h.Batches[k])
 		if err != nil {
 			return err
 		}
@@ -128,24 +127,15 @@ func Add(ctx context.Context, s dag.Source, o Options) (*Clock, error) {
 		}
 		return nil
 	}
-	par.EachOn(readers, readers, func(i int) error {
-		used[i] = new(usage)
-		w := &scanner{read: s.NewReader(dag.Replay), used: used[i]}
-		for {
-			k := int(next.Add(1)) - 1
-			if k >= len(h.Batches) {
-				return nil
-			}
-			if errs[k] = scan(w, k); errs[k] != nil {
-				next.Store(int64(len(h.Batches))) // later batches are not read
-				return nil
-			}
-		}
-	})
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return nil, errs[i]
+	scanners, err := par.EachOnWith(o.Readers, len(h.Batches), start, scan)
+	if err != nil {
+		return nil, err
 	}
 	c.Released, c.Rounded = released.Load(), rounded.Load()
+	used := make([]*usage, len(scanners))
+	for i, w := range scanners {
+		used[i] = &w.used
+	}
 	return c, c.finish(used, o.HighestStream)
 }
 
@@ -175,14 +165,6 @@ func (c *Clock) finish(used []*usage, highest int32) error {
 		c.header.Kinds = append([]dag.Kind{dag.Calc}, c.header.Kinds...)
 	}
 	return nil
-}
-
-func readBatch(read dag.Reader, b dag.Batch) ([]dag.Rank, error) {
-	ranks, err := read(b)
-	if err == nil && len(ranks) != b.Last-b.First {
-		err = fmt.Errorf("reader returned %d ranks, expected ranks %d to %d", len(ranks), b.First, b.Last-1)
-	}
-	return ranks, err
 }
 
 // Ticks returns the number of calcs of a rank's clock, which are its first ops.
@@ -224,11 +206,11 @@ func (c *Clock) NewReader(columns dag.Columns) dag.Reader {
 	var times []int64
 	var out []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
-		input, err := c.inputOf(b)
-		if err != nil {
-			return nil, err
+		k, found := c.header.Find(b)
+		if !found {
+			return nil, fmt.Errorf("no batch of ranks %d to %d", b.First, b.Last-1)
 		}
-		ranks, err := readBatch(read, input)
+		ranks, err := read.Ranks(c.inputs[k])
 		if err != nil {
 			return nil, err
 		}
@@ -250,22 +232,6 @@ func (c *Clock) NewReader(columns dag.Columns) dag.Reader {
 	}
 }
 
-// inputOf returns the batch of the source.
-func (c *Clock) inputOf(b dag.Batch) (dag.Batch, error) {
-	h, err := c.Source.Header()
-	if err != nil {
-		return b, err
-	}
-	k, found := slices.BinarySearchFunc(h.Batches, b.First, func(b dag.Batch, first int) int { return b.First - first })
-	if !found || h.Batches[k].Last != b.Last {
-		return b, fmt.Errorf("no batch of ranks %d to %d", b.First, b.Last-1)
-	}
-	return h.Batches[k], nil
-}
-
-// errNames reports names or attributes that do not fit.
-var errNames = errors.New("more than 4 GiB of names or attributes")
-
 // insert returns the rank with a clock for the given times in place of its release times.
 func (c *Clock) insert(r *dag.Rank, times []int64) (dag.Rank, error) {
 	bare := *r
@@ -280,7 +246,7 @@ func (c *Clock) insert(r *dag.Rank, times []int64) (dag.Rank, error) {
 	}
 	out, ok := bare.Gather(ops)
 	if !ok {
-		return out, errNames
+		return out, errors.New("more than 4 GiB of names or attributes")
 	}
 	last := int64(0)
 	for i, t := range times {

@@ -2,7 +2,6 @@ package collective
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
@@ -29,7 +28,7 @@ func forEachRank[S any](ctx context.Context, s dag.Source, newScratch func() S,
 
 func forEachOf[S any](ctx context.Context, b dag.Batch, read dag.Reader, scratch S,
 	work func(rank int, r *dag.Rank, scratch S) error) error {
-	ranks, err := readBatch(read, b)
+	ranks, err := read.Ranks(b)
 	if err != nil {
 		return err
 	}
@@ -42,12 +41,4 @@ func forEachOf[S any](ctx context.Context, b dag.Batch, read dag.Reader, scratch
 		}
 	}
 	return nil
-}
-
-func readBatch(read dag.Reader, b dag.Batch) ([]dag.Rank, error) {
-	ranks, err := read(b)
-	if err == nil && len(ranks) != b.Last-b.First {
-		err = fmt.Errorf("reader returned %d ranks, expected ranks %d to %d", len(ranks), b.First, b.Last-1)
-	}
-	return ranks, err
 }

@@ -110,18 +110,15 @@ func (l *loweredSource) NewReader(columns dag.Columns) dag.Reader {
 	var before []dag.Rank
 	var after, memory []dag.Rank
 	return func(b dag.Batch) ([]dag.Rank, error) {
-		batches := l.header.Batches
-		k, found := slices.BinarySearchFunc(batches, b.First, func(b dag.Batch, first int) int {
-			return b.First - first
-		})
-		if !found || batches[k].Last != b.Last {
+		k, found := l.header.Find(b)
+		if !found {
 			return nil, fmt.Errorf("lowering collectives: no batch of ranks %d to %d", b.First, b.Last-1)
 		}
 		input := l.inputs[l.input[k]]
 		if at != l.input[k] {
 			at = -1
 			var err error
-			if before, err = readBatch(read, input); err != nil {
+			if before, err = read.Ranks(input); err != nil {
 				return nil, err
 			}
 			at = l.input[k]
